@@ -1,0 +1,156 @@
+//! What happens in a run, in the order in which the coordinator learnt it.
+//! The journal is these, one JSON object a line; every report reads them.
+
+use crate::{HostFacts, HostSample, IoCounters, IoWait, Outcome, RawText, Task, TaskId};
+use serde::{Deserialize, Serialize};
+use std::collections::BTreeMap;
+
+/// One record of the journal. `at_ns` is the coordinator's clock.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Event {
+    /// Nanoseconds since the epoch.
+    pub at_ns: i64,
+    /// What happened.
+    #[serde(flatten)]
+    pub what: What,
+}
+
+/// The planned bytes of one attempt, from the layout of its inputs.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct PlannedBytes {
+    /// On the host that runs it.
+    pub local: u64,
+    /// On other hosts.
+    pub remote: u64,
+    /// What would cross the network on average if hosts were taken in turn.
+    pub remote_if_in_turn: u64,
+}
+
+/// The kinds of event. In JSON the field `event` names the kind.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(tag = "event", rename_all = "snake_case")]
+pub enum What {
+    /// First record: what was asked for.
+    RunStarted {
+        /// Format version of the journal.
+        v: u32,
+        /// The run's name.
+        run: String,
+        /// The command line of homing, for people and for `resume`.
+        argv: Vec<RawText>,
+        /// Working directory.
+        cwd: RawText,
+        /// Coordinator's host name.
+        host: String,
+        /// Coordinator's process id.
+        pid: u32,
+        /// Number of tasks when it is known at the start.
+        tasks: Option<u64>,
+    },
+    /// A coordinator took the run up again.
+    RunResumed {
+        /// Its host name.
+        host: String,
+        /// Its process id.
+        pid: u32,
+    },
+    /// A worker answered.
+    HostUp {
+        /// The name by which the user knows it.
+        host: String,
+        /// Slots in use for this run.
+        slots: u32,
+        /// What it told.
+        facts: HostFacts,
+    },
+    /// A worker or host is gone; its running tasks are not listed, each gets its own record.
+    HostLost {
+        /// The host.
+        host: String,
+        /// What was seen.
+        reason: String,
+    },
+    /// A host is not used for some tasks.
+    HostUnfit {
+        /// The host.
+        host: String,
+        /// Why.
+        reason: String,
+    },
+    /// A load sample.
+    Sample {
+        /// The host.
+        host: String,
+        /// The values.
+        sample: HostSample,
+    },
+    /// An attempt was handed to a host.
+    TaskStarted {
+        /// The task.
+        task: TaskId,
+        /// Counted from 1.
+        attempt: u32,
+        /// Where.
+        host: String,
+        /// Slot number, `{%}`, from 1.
+        slot: u32,
+        /// The command, for people.
+        command: String,
+        /// Bytes by the layout.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        planned: Option<PlannedBytes>,
+        /// Why there.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        why: Option<String>,
+    },
+    /// An attempt ended.
+    TaskEnded {
+        /// The task.
+        task: TaskId,
+        /// Which attempt.
+        attempt: u32,
+        /// Where.
+        host: String,
+        /// How.
+        outcome: Outcome,
+        /// Start on the coordinator's clock, ns since the epoch.
+        start_ns: i64,
+        /// Wall time in microseconds.
+        wall_us: u64,
+        /// What it used.
+        io: IoCounters,
+        /// Time waited for I/O, when it can be known.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        io_wait: Option<IoWait>,
+        /// Bytes of output.
+        stdout_bytes: u64,
+        /// Bytes of error output.
+        stderr_bytes: u64,
+        /// True when this is the task's last word: no further attempt follows.
+        last: bool,
+    },
+    /// A task was not run: up to date, or done in an earlier part of the run.
+    TaskSkipped {
+        /// The task.
+        task: TaskId,
+        /// Why.
+        reason: String,
+    },
+    /// A full task, written when it cannot be made again from the command line.
+    TaskAdded {
+        /// The task.
+        task: Task,
+    },
+    /// Something a person should know.
+    Note {
+        /// One line.
+        text: String,
+    },
+    /// Last record.
+    RunEnded {
+        /// Exit status of homing.
+        exit: i32,
+        /// Tasks by what became of them: `done`, `failed`, `skipped`, `unfinished`.
+        counts: BTreeMap<String, u64>,
+    },
+}

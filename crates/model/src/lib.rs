@@ -1,0 +1,17 @@
+//! The nouns that every room shares: hosts, layouts, tasks, outcomes and the
+//! events of a run. No I/O and no clock: a time is always handed in, as
+//! nanoseconds since the Unix epoch (`i64`) or as a duration in microseconds.
+
+pub mod event;
+pub mod host;
+pub mod layout;
+pub mod nodeset;
+pub mod task;
+pub mod text;
+
+pub use event::Event;
+pub use host::{HostFacts, HostSample, Mount};
+pub use layout::{Extent, FileLayout, Replica};
+pub use nodeset::NodeSet;
+pub use task::{Command, IoCounters, IoWait, Outcome, Task, TaskId};
+pub use text::RawText;

@@ -1,0 +1,127 @@
+//! A task, and what became of it.
+
+use crate::RawText;
+use serde::{Deserialize, Serialize};
+
+/// Sequence number of a task in its run, counted from 1 as GNU parallel's `{#}`.
+pub type TaskId = u64;
+
+/// What to execute.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Command {
+    /// A command line for the shell.
+    Shell(RawText),
+    /// A program and its arguments; no shell sees them.
+    Argv(Vec<RawText>),
+}
+
+impl Command {
+    /// One line for people and for the joblog.
+    pub fn display(&self) -> String {
+        match self {
+            Command::Shell(line) => line.display(),
+            Command::Argv(words) => words.iter().map(RawText::display).collect::<Vec<_>>().join(" "),
+        }
+    }
+}
+
+/// One command of a batch, ready to be sent.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Task {
+    /// Its number in the run.
+    pub id: TaskId,
+    /// What to execute.
+    pub command: Command,
+    /// Working directory; the run's own when `None`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub cwd: Option<RawText>,
+    /// Environment added to the run's.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub env: Vec<(RawText, RawText)>,
+    /// The values of the input sources, in order (for `--tag`, `--results`, the journal).
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub args: Vec<RawText>,
+    /// Files and directories it reads, declared.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub inputs: Vec<RawText>,
+    /// Files it writes, declared.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub outputs: Vec<RawText>,
+    /// Slots that it takes.
+    #[serde(default = "one")]
+    pub cpus: u32,
+    /// Memory that must be available before it starts, bytes.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub memory: Option<u64>,
+    /// Wall-clock limit in milliseconds.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub timeout_ms: Option<u64>,
+}
+
+fn one() -> u32 {
+    1
+}
+
+/// Bytes and processor time that a task and the children that it waited for used.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct IoCounters {
+    /// `rchar` of `/proc/PID/io`: bytes asked for by read calls, cached or not.
+    pub rchar: Option<u64>,
+    /// `wchar` likewise.
+    pub wchar: Option<u64>,
+    /// Bytes fetched from block devices (`ru_inblock` x 512).
+    pub read_bytes: u64,
+    /// Bytes sent to block devices (`ru_oublock` x 512).
+    pub write_bytes: u64,
+    /// Processor time in user mode, microseconds.
+    pub user_us: u64,
+    /// Processor time in the kernel, microseconds.
+    pub sys_us: u64,
+    /// Largest resident set, bytes.
+    pub max_rss: u64,
+}
+
+/// Time that a task spent waiting for I/O, and how that is known.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case", tag = "source", content = "us")]
+pub enum IoWait {
+    /// The kernel's delay accounting, microseconds.
+    DelayAccounting(u64),
+    /// Estimated: the host's io pressure during the task, at most wall minus processor time.
+    Pressure(u64),
+}
+
+impl IoWait {
+    /// Microseconds, whatever the source.
+    pub fn us(&self) -> u64 {
+        match self {
+            IoWait::DelayAccounting(us) | IoWait::Pressure(us) => *us,
+        }
+    }
+}
+
+/// How one attempt at a task ended.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Outcome {
+    /// It exited with this status.
+    Exit(i32),
+    /// A signal ended it.
+    Signal(i32),
+    /// homing ended it at its time limit.
+    TimedOut,
+    /// homing ended it: the user or `--halt` asked for that.
+    Killed,
+    /// It never started: the reason is for people.
+    CannotStart(String),
+    /// Its worker or host was lost; nothing is known of its end.
+    Lost(String),
+}
+
+impl Outcome {
+    /// True for exit status 0 alone.
+    pub fn is_success(&self) -> bool {
+        *self == Outcome::Exit(0)
+    }
+}

@@ -1,0 +1,138 @@
+//! Bytes that are nearly always text: file names, arguments, environment.
+//!
+//! Linux file names are bytes. A human-readable format writes them as a
+//! string when they are UTF-8 and as `{"b64": "..."}` when they are not, so
+//! that `jq` reads the common case and nothing is lost in the other.
+
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
+use serde::de::{self, MapAccess, Visitor};
+use serde::ser::SerializeMap;
+use serde::{Deserialize, Deserializer, Serialize, Serializer};
+use std::ffi::{OsStr, OsString};
+use std::fmt;
+use std::os::unix::ffi::{OsStrExt, OsStringExt};
+use std::path::{Path, PathBuf};
+
+/// A byte string that is usually UTF-8. Never contains a promise about it.
+#[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Default)]
+pub struct RawText(pub Vec<u8>);
+
+impl RawText {
+    /// The bytes as an `OsStr`, for system calls.
+    pub fn as_os(&self) -> &OsStr {
+        OsStr::from_bytes(&self.0)
+    }
+    /// The bytes as a path.
+    pub fn as_path(&self) -> &Path {
+        Path::new(self.as_os())
+    }
+    /// An owned path of the same bytes.
+    pub fn to_path(&self) -> PathBuf {
+        PathBuf::from(OsString::from_vec(self.0.clone()))
+    }
+    /// For people: invalid UTF-8 becomes U+FFFD, control characters are escaped.
+    pub fn display(&self) -> String {
+        let mut out = String::new();
+        for c in String::from_utf8_lossy(&self.0).chars() {
+            if c.is_control() { out.extend(c.escape_default()) } else { out.push(c) }
+        }
+        out
+    }
+}
+
+impl fmt::Debug for RawText {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{:?}", String::from_utf8_lossy(&self.0))
+    }
+}
+
+impl From<&str> for RawText {
+    fn from(s: &str) -> Self {
+        RawText(s.as_bytes().to_vec())
+    }
+}
+impl From<String> for RawText {
+    fn from(s: String) -> Self {
+        RawText(s.into_bytes())
+    }
+}
+impl From<OsString> for RawText {
+    fn from(s: OsString) -> Self {
+        RawText(s.into_vec())
+    }
+}
+impl From<&OsStr> for RawText {
+    fn from(s: &OsStr) -> Self {
+        RawText(s.as_bytes().to_vec())
+    }
+}
+impl From<&Path> for RawText {
+    fn from(p: &Path) -> Self {
+        RawText(p.as_os_str().as_bytes().to_vec())
+    }
+}
+
+impl Serialize for RawText {
+    fn serialize<S: Serializer>(&self, s: S) -> Result<S::Ok, S::Error> {
+        if !s.is_human_readable() {
+            return s.serialize_bytes(&self.0);
+        }
+        match std::str::from_utf8(&self.0) {
+            Ok(text) => s.serialize_str(text),
+            Err(_) => {
+                let mut map = s.serialize_map(Some(1))?;
+                map.serialize_entry("b64", &STANDARD.encode(&self.0))?;
+                map.end()
+            }
+        }
+    }
+}
+
+struct RawTextVisitor;
+
+impl<'de> Visitor<'de> for RawTextVisitor {
+    type Value = RawText;
+    fn expecting(&self, f: &mut fmt::Formatter) -> fmt::Result {
+        f.write_str("a string, or {\"b64\": \"...\"} for bytes that are not UTF-8")
+    }
+    fn visit_str<E: de::Error>(self, v: &str) -> Result<RawText, E> {
+        Ok(RawText(v.as_bytes().to_vec()))
+    }
+    fn visit_bytes<E: de::Error>(self, v: &[u8]) -> Result<RawText, E> {
+        Ok(RawText(v.to_vec()))
+    }
+    fn visit_byte_buf<E: de::Error>(self, v: Vec<u8>) -> Result<RawText, E> {
+        Ok(RawText(v))
+    }
+    fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<RawText, A::Error> {
+        let Some((key, value)) = map.next_entry::<String, String>()? else {
+            return Err(de::Error::custom("an empty object is no text"));
+        };
+        if key != "b64" {
+            return Err(de::Error::unknown_field(&key, &["b64"]));
+        }
+        STANDARD.decode(value).map(RawText).map_err(de::Error::custom)
+    }
+}
+
+impl<'de> Deserialize<'de> for RawText {
+    fn deserialize<D: Deserializer<'de>>(d: D) -> Result<Self, D::Error> {
+        if d.is_human_readable() { d.deserialize_any(RawTextVisitor) } else { d.deserialize_byte_buf(RawTextVisitor) }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn json_keeps_every_byte() {
+        for bytes in [&b"plain"[..], b"new\nline>", b"\xff\xfe", b""] {
+            let text = RawText(bytes.to_vec());
+            let json = serde_json::to_string(&text).unwrap();
+            assert_eq!(serde_json::from_str::<RawText>(&json).unwrap(), text, "{json}");
+        }
+        assert_eq!(serde_json::to_string(&RawText(b"\xff".to_vec())).unwrap(), r#"{"b64":"/w=="}"#);
+    }
+}

@@ -1,0 +1,267 @@
+//! Messages between coordinator and worker, and their framing.
+//!
+//! The far side speaks on standard input and output, and only protocol. Its
+//! first line is text, `homing-wire 1 {json}`: version and host facts. What
+//! precedes that line (a talkative `.bashrc`) is skipped. Then, both ways,
+//! frames: length as u32 little endian, then that many bytes of postcard.
+
+use homing_model::{HostFacts, HostSample, IoCounters, IoWait, Outcome, RawText, Task};
+use serde::{Deserialize, Serialize, de::DeserializeOwned};
+use std::io::{self, BufRead, Read, Write};
+
+/// Version of the frames. Coordinator and worker are one binary, so a
+/// mismatch is refused rather than translated.
+pub const VERSION: u32 = 1;
+
+/// A frame longer than this is refused: output travels in chunks of 64 KiB,
+/// so only a damaged or hostile stream announces more.
+pub const MAX_FRAME: usize = 16 << 20;
+
+/// Largest chunk of task output in one message, bytes.
+pub const CHUNK: usize = 64 << 10;
+
+/// Seconds without a word from the coordinator after which a worker ends
+/// itself and all that it started.
+pub const WORKER_LEASE_S: u64 = 25;
+
+/// Seconds without a word from a worker after which its host counts as lost.
+/// Larger than the lease, so that a task never runs in two places.
+pub const HOST_LOST_S: u64 = 30;
+
+/// Seconds between two words when there is nothing else to say.
+pub const HEARTBEAT_S: u64 = 5;
+
+/// Which stream a chunk of output came from.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub enum Stream {
+    /// Standard output.
+    Out,
+    /// Standard error.
+    Err,
+}
+
+/// Coordinator to worker.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub enum ToWorker {
+    /// First message: what all tasks share.
+    Begin {
+        /// Name of the run, for the environment and for messages.
+        run: String,
+        /// Default working directory.
+        cwd: RawText,
+        /// Environment of all tasks: replaces the worker's own, but for what is host-bound.
+        env: Vec<(RawText, RawText)>,
+        /// Most tasks at once.
+        slots: u32,
+        /// Interval of load samples in milliseconds; 0 for none.
+        sample_ms: u32,
+        /// Send output as it comes (`--line-buffer`) instead of at the end of the task when it is small.
+        eager_output: bool,
+    },
+    /// Run a task. `ticket` names this attempt on this channel.
+    Run {
+        /// Names the attempt.
+        ticket: u64,
+        /// Slot number for `{%}` and `PARALLEL_JOBSLOT`, from 1.
+        slot: u32,
+        /// What to run.
+        task: Task,
+        /// Files that must exist here before it starts; else `Unfit`.
+        requires: Vec<RawText>,
+    },
+    /// End an attempt: SIGTERM, then SIGKILL after `grace_ms`.
+    Kill {
+        /// The attempt.
+        ticket: u64,
+        /// Milliseconds between the two signals.
+        grace_ms: u32,
+        /// Report `TimedOut` instead of `Killed`.
+        timed_out: bool,
+    },
+    /// Does this host see these files? Answered by `Seen`.
+    Look {
+        /// Names the question.
+        ask: u64,
+        /// The paths.
+        paths: Vec<RawText>,
+    },
+    /// Heartbeat.
+    Ping,
+    /// No more tasks: finish what runs, send `Bye`, exit.
+    Finish,
+}
+
+/// Worker to coordinator.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub enum FromWorker {
+    /// Part of a running task's output. The small output of a short task
+    /// travels in `Ended` instead.
+    Output {
+        /// The attempt.
+        ticket: u64,
+        /// Which stream.
+        stream: Stream,
+        /// At most `CHUNK` bytes.
+        #[serde(with = "serde_bytes")]
+        bytes: Vec<u8>,
+    },
+    /// An attempt ended; nothing more will be said of it.
+    Ended(Ended),
+    /// The attempt did not start here and should be tried elsewhere.
+    Unfit {
+        /// The attempt.
+        ticket: u64,
+        /// The path that is missing here.
+        missing: RawText,
+    },
+    /// Answer to `Look`: size and inode per path, `None` where it does not exist.
+    Seen {
+        /// The question.
+        ask: u64,
+        /// In the order of the paths asked for.
+        found: Vec<Option<(u64, u64)>>,
+    },
+    /// A load sample.
+    Sample(HostSample),
+    /// Something for people.
+    Note(String),
+    /// Heartbeat.
+    Pong,
+    /// Last message.
+    Bye,
+}
+
+/// The end of an attempt.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Ended {
+    /// The attempt.
+    pub ticket: u64,
+    /// How it ended.
+    pub outcome: Outcome,
+    /// Wall time, microseconds.
+    pub wall_us: u64,
+    /// What it used.
+    pub io: IoCounters,
+    /// Time waited for I/O.
+    pub io_wait: Option<IoWait>,
+    /// Output not yet sent.
+    #[serde(with = "serde_bytes")]
+    pub stdout: Vec<u8>,
+    /// Error output not yet sent.
+    #[serde(with = "serde_bytes")]
+    pub stderr: Vec<u8>,
+    /// Declared outputs that were moved aside since the attempt failed, as `(from, to)`.
+    pub set_aside: Vec<(RawText, RawText)>,
+}
+
+/// What can go wrong on a channel.
+#[derive(Debug, thiserror::Error)]
+pub enum WireError {
+    /// Reading or writing failed.
+    #[error("the channel broke: {0}")]
+    Io(#[from] io::Error),
+    /// Not a frame of ours.
+    #[error("the other side sent something that is no frame of homing's: {0}")]
+    Garbled(String),
+    /// The other side is another homing.
+    #[error("the worker speaks version {theirs} of the protocol, this homing speaks {ours}", ours = VERSION)]
+    Version {
+        /// Its version.
+        theirs: u32,
+    },
+}
+
+/// Appends one frame to `buf`, so that several can be written in one call.
+pub fn encode<T: Serialize>(message: &T, buf: &mut Vec<u8>) {
+    let at = buf.len();
+    buf.extend_from_slice(&[0; 4]);
+    let taken = std::mem::take(buf);
+    *buf = postcard::to_extend(message, taken).expect("a message always encodes into memory");
+    let length = (buf.len() - at - 4) as u32;
+    buf[at..at + 4].copy_from_slice(&length.to_le_bytes());
+}
+
+/// Encodes and writes one frame, without flushing.
+pub fn send<T: Serialize>(to: &mut impl Write, message: &T) -> Result<(), WireError> {
+    let mut buf = Vec::with_capacity(256);
+    encode(message, &mut buf);
+    to.write_all(&buf)?;
+    Ok(())
+}
+
+/// Reads one frame. `None` at a clean end of the stream.
+pub fn receive<T: DeserializeOwned>(from: &mut impl Read) -> Result<Option<T>, WireError> {
+    let mut head = [0u8; 4];
+    match from.read(&mut head[..1])? {
+        0 => return Ok(None),
+        _ => from.read_exact(&mut head[1..])?,
+    }
+    let length = u32::from_le_bytes(head) as usize;
+    if length > MAX_FRAME {
+        return Err(WireError::Garbled(format!("a frame of {length} bytes")));
+    }
+    let mut body = vec![0; length];
+    from.read_exact(&mut body)?;
+    postcard::from_bytes(&body).map(Some).map_err(|e| WireError::Garbled(e.to_string()))
+}
+
+/// Writes the hello line.
+pub fn send_hello(to: &mut impl Write, facts: &HostFacts) -> Result<(), WireError> {
+    let json = serde_json::to_string(facts).map_err(|e| WireError::Garbled(e.to_string()))?;
+    writeln!(to, "homing-wire {VERSION} {json}")?;
+    to.flush()?;
+    Ok(())
+}
+
+/// Skips to the hello line and reads it. `on_noise` gets each line before it.
+pub fn receive_hello(from: &mut impl BufRead, mut on_noise: impl FnMut(&[u8])) -> Result<HostFacts, WireError> {
+    for _ in 0..1000 {
+        let mut line = Vec::new();
+        // A noisy shell may print without a newline; the hello is then found inside the line.
+        if from.by_ref().take(1 << 20).read_until(b'\n', &mut line)? == 0 {
+            return Err(WireError::Io(io::ErrorKind::UnexpectedEof.into()));
+        }
+        let text = String::from_utf8_lossy(&line);
+        let Some(at) = text.find("homing-wire ") else {
+            on_noise(&line);
+            continue;
+        };
+        let mut words = text[at..].trim_end().splitn(3, ' ').skip(1);
+        let theirs: u32 = words.next().and_then(|w| w.parse().ok()).unwrap_or(0);
+        if theirs != VERSION {
+            return Err(WireError::Version { theirs });
+        }
+        return serde_json::from_str(words.next().unwrap_or("")).map_err(|e| WireError::Garbled(e.to_string()));
+    }
+    Err(WireError::Garbled("a thousand lines and no hello".into()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn frames_and_hello_round_trip_behind_noise() {
+        let mut bytes = b"Welcome to n1\n* motd without end".to_vec();
+        let facts = HostFacts { hostname: "n1".into(), cores: 2, ..HostFacts::default() };
+        send_hello(&mut bytes, &facts).unwrap();
+        let sent = FromWorker::Output { ticket: 7, stream: Stream::Err, bytes: vec![0, 255, 10] };
+        send(&mut bytes, &sent).unwrap();
+        let mut from = io::BufReader::new(&bytes[..]);
+        let mut noise = 0;
+        assert_eq!(receive_hello(&mut from, |_| noise += 1).unwrap(), facts);
+        assert_eq!(noise, 1);
+        assert_eq!(receive::<FromWorker>(&mut from).unwrap(), Some(sent));
+        assert!(receive::<FromWorker>(&mut from).unwrap().is_none());
+    }
+
+    #[test]
+    fn a_cut_or_hostile_stream_is_an_error() {
+        let mut bytes = Vec::new();
+        encode(&FromWorker::Note("x".into()), &mut bytes);
+        bytes.pop();
+        assert!(receive::<FromWorker>(&mut &bytes[..]).is_err());
+        let huge = u32::MAX.to_le_bytes();
+        assert!(matches!(receive::<FromWorker>(&mut &huge[..]), Err(WireError::Garbled(_))));
+    }
+}
