@@ -1,1 +1,12 @@
-fn main(){}
+//! The `homing` program: arguments, exit codes, and the joining of the rooms.
+//! One file a subcommand, in `cmd/`.
+
+mod cli;
+mod cmd;
+mod failure;
+
+use std::process::ExitCode;
+
+fn main() -> ExitCode {
+    ExitCode::from(cli::main().clamp(0, 255) as u8)
+}

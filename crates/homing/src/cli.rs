@@ -1,0 +1,65 @@
+//! The command line. The doc comments here and on the arguments are the help
+//! text and the command reference.
+
+use crate::cmd;
+use clap::{Parser, Subcommand};
+
+/// Run each command on the host that holds its data.
+#[derive(Parser)]
+#[command(name = "homing", version, max_term_width = 100)]
+pub struct Cli {
+    #[command(subcommand)]
+    command: Sub,
+}
+
+#[derive(Subcommand)]
+enum Sub {
+    /// Run many commands, each next to its data
+    Run(cmd::run::Args),
+    /// Show who would run where, and why, and run nothing
+    Plan(cmd::run::Args),
+    /// Take up a run that was interrupted
+    Resume(cmd::resume::Args),
+    /// List runs
+    Runs(cmd::runs::Args),
+    /// Show the evidence of a run
+    Report(cmd::report::Args),
+    /// Tell which hosts hold the bytes of files
+    Where(cmd::whereis::Args),
+    /// Show hosts and their load now
+    Hosts(cmd::hosts::Args),
+    /// A cluster on one machine, for trying and testing
+    Lab(cmd::lab::Args),
+    /// Fold, expand and combine node sets
+    Nodeset(cmd::nodeset::Args),
+    /// The far side of `homing run`; speaks the wire protocol on standard input and output
+    #[command(hide = true)]
+    Worker,
+}
+
+/// Parses, runs, prints a failure as one line; returns the exit status.
+pub fn main() -> i32 {
+    let cli = match Cli::try_parse() {
+        Ok(cli) => cli,
+        Err(e) => {
+            let _ = e.print();
+            return if e.use_stderr() { crate::failure::exit::USAGE } else { 0 };
+        }
+    };
+    let result = match cli.command {
+        Sub::Run(args) => cmd::run::run(args),
+        Sub::Plan(args) => cmd::run::plan(args),
+        Sub::Resume(args) => cmd::resume::run(args),
+        Sub::Runs(args) => cmd::runs::run(args),
+        Sub::Report(args) => cmd::report::run(args),
+        Sub::Where(args) => cmd::whereis::run(args),
+        Sub::Hosts(args) => cmd::hosts::run(args),
+        Sub::Lab(args) => cmd::lab::run(args),
+        Sub::Nodeset(args) => cmd::nodeset::run(args),
+        Sub::Worker => Ok(homing_worker::main_stdio()),
+    };
+    result.unwrap_or_else(|failure| {
+        eprintln!("{failure}");
+        failure.status
+    })
+}

@@ -1,0 +1,9 @@
+//! One file a subcommand.
+pub mod hosts;
+pub mod lab;
+pub mod nodeset;
+pub mod report;
+pub mod resume;
+pub mod run;
+pub mod runs;
+pub mod whereis;

@@ -1,0 +1,49 @@
+//! What a user reads when a command cannot go on, and the exit status that goes with it.
+
+use std::fmt;
+
+/// Exit statuses that are homing's own. `homing run` counts failed tasks as
+/// GNU parallel does (1 to 100, 101 for more).
+pub mod exit {
+    /// The request itself is wrong: options, host names, files to read.
+    pub const USAGE: i32 = 255;
+    /// A host, a file system or a program that homing needs did not do its part.
+    pub const SYSTEM: i32 = 254;
+}
+
+/// One clear line, and what to do next when that is known.
+#[derive(Debug)]
+pub struct Failure {
+    /// What was being done, to what, on which host, and what the system answered.
+    pub message: String,
+    /// The next step.
+    pub hint: Option<String>,
+    /// Exit status.
+    pub status: i32,
+}
+
+impl Failure {
+    /// A mistake in the request.
+    pub fn usage(message: impl fmt::Display) -> Self {
+        Failure { message: message.to_string(), hint: None, status: exit::USAGE }
+    }
+    /// Something outside of homing failed.
+    pub fn system(message: impl fmt::Display) -> Self {
+        Failure { message: message.to_string(), hint: None, status: exit::SYSTEM }
+    }
+    /// Adds the next step.
+    pub fn hint(mut self, hint: impl fmt::Display) -> Self {
+        self.hint = Some(hint.to_string());
+        self
+    }
+}
+
+impl fmt::Display for Failure {
+    fn fmt(&self, f: &mut fmt::Formatter) -> fmt::Result {
+        write!(f, "homing: {}", self.message)?;
+        match &self.hint {
+            Some(hint) => write!(f, "\n  try: {hint}"),
+            None => Ok(()),
+        }
+    }
+}
