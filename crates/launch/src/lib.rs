@@ -1,1 +1,159 @@
-//! (room launch)
+//! Gets a worker onto a host and yields a byte channel to it.
+//!
+//! A channel is a child process with piped standard input and output: the
+//! worker itself on this machine, or `ssh` with the worker behind it. Nothing
+//! here knows what travels over the channel but for its first line, the hello.
+
+mod bootstrap;
+mod error;
+mod handshake;
+mod keeper;
+mod payload;
+
+pub use error::LaunchError;
+pub use keeper::Keeper;
+
+use error::verdict;
+use handshake::{Ends, Progress};
+use homing_model::HostFacts;
+use payload::Payload;
+use std::ffi::OsString;
+use std::io::{BufRead, Write};
+use std::os::unix::process::CommandExt;
+use std::path::PathBuf;
+use std::process::{Command, Stdio};
+use std::sync::Arc;
+use std::sync::mpsc::{self, RecvTimeoutError};
+use std::time::Duration;
+
+/// The way to a host.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Via {
+    /// A child of this process.
+    Local,
+    /// OpenSSH, with the user's own configuration, keys and jump hosts.
+    Ssh {
+        /// What `ssh` is given: a host, an alias of its configuration, or `user@host`.
+        target: String,
+    },
+}
+
+/// What all channels of a run share.
+#[derive(Clone, Debug)]
+pub struct Options {
+    /// The program that is the worker, started as `EXE worker`.
+    pub exe: PathBuf,
+    /// `ssh` and options that precede ours, so that they win over ours.
+    pub ssh: Vec<OsString>,
+    /// Seconds that ssh may take to connect; also, with some reserve, the
+    /// longest silence that is borne before the hello.
+    pub connect_timeout_s: u32,
+}
+
+impl Default for Options {
+    /// This very program, and the `ssh` of `HOMING_SSH` (words quoted as in a shell).
+    fn default() -> Self {
+        let ssh = std::env::var("HOMING_SSH").ok().and_then(|words| shlex::split(&words)).filter(|w| !w.is_empty());
+        Options {
+            exe: own_executable(),
+            ssh: ssh.unwrap_or_else(|| vec!["ssh".into()]).into_iter().map(OsString::from).collect(),
+            connect_timeout_s: 10,
+        }
+    }
+}
+
+/// A program that was replaced on disk while it runs has no path any more,
+/// but can still be started and read through `/proc`.
+fn own_executable() -> PathBuf {
+    let link = PathBuf::from("/proc/self/exe");
+    match std::fs::read_link(&link) {
+        Ok(path) if path.exists() => path,
+        _ => link,
+    }
+}
+
+/// A worker that has said hello.
+pub struct Channel {
+    /// What it told of its host.
+    pub facts: HostFacts,
+    /// To the worker; dropping it is the worker's signal to end.
+    pub to: Box<dyn Write + Send>,
+    /// From the worker, right behind the hello.
+    pub from: Box<dyn BufRead + Send>,
+    /// The child process that carries the channel.
+    pub keeper: Keeper,
+}
+
+/// Starts a worker on `host`, copying it there first when it is missing, and
+/// blocks until its hello was read. Silence ends the attempt; a slow but
+/// steady copy does not.
+pub fn open(host: &str, via: &Via, options: &Options) -> Result<Channel, LaunchError> {
+    let (mut command, payload) = match via {
+        Via::Local => (local_command(options), None),
+        Via::Ssh { target } => {
+            let payload = payload::load(&options.exe)
+                .map_err(|source| LaunchError::Executable { path: options.exe.clone(), source })?;
+            (ssh_command(host, target, options, &payload)?, Some(payload))
+        }
+    };
+    command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
+    // Ctrl-C at the terminal is the coordinator's to interpret: it must not reach the channel.
+    command.process_group(0);
+    let mut child = command.spawn().map_err(|source| LaunchError::Start {
+        host: host.into(),
+        program: command.get_program().to_string_lossy().into_owned(),
+        source,
+    })?;
+    let ends = Ends::take_from(&mut child);
+    let keeper = Keeper::new(child);
+    greet(host, ends, payload, keeper, options)
+}
+
+fn greet(
+    host: &str,
+    ends: Ends,
+    payload: Option<Arc<Payload>>,
+    keeper: Keeper,
+    options: &Options,
+) -> Result<Channel, LaunchError> {
+    let (progress, reports) = mpsc::channel();
+    std::thread::spawn(move || handshake::run(ends, payload.as_deref(), &progress));
+    let patience = Duration::from_secs(u64::from(options.connect_timeout_s) + 20);
+    let failure = loop {
+        match reports.recv_timeout(patience) {
+            Ok(Progress::Alive) => {}
+            Ok(Progress::Hello { facts, ends }) => {
+                return Ok(Channel { facts: *facts, to: Box::new(ends.to), from: Box::new(ends.from), keeper });
+            }
+            Ok(Progress::Failed(failure)) => break failure,
+            Err(RecvTimeoutError::Timeout) => break handshake::Failure::Silent(patience),
+            // The thread ends only after a last report, unless it panicked.
+            Err(RecvTimeoutError::Disconnected) => break handshake::Failure::Ended,
+        }
+    };
+    Err(verdict(host, failure, keeper))
+}
+
+fn local_command(options: &Options) -> Command {
+    let mut command = Command::new(&options.exe);
+    command.arg("worker");
+    command
+}
+
+fn ssh_command(host: &str, target: &str, options: &Options, payload: &Payload) -> Result<Command, LaunchError> {
+    // A target with a leading dash would be an option, `-oProxyCommand=...` the worst of them.
+    let odd = |c: char| c.is_whitespace() || c.is_control();
+    if target.is_empty() || target.starts_with('-') || target.contains(odd) {
+        return Err(LaunchError::BadTarget { host: host.into(), target: target.into() });
+    }
+    let (program, extra) = match options.ssh.split_first() {
+        Some((program, extra)) => (program.clone(), extra),
+        None => (OsString::from("ssh"), &[][..]),
+    };
+    let mut command = Command::new(program);
+    command.args(extra).args(["-T", "-o", "BatchMode=yes", "-o"]);
+    command.arg(format!("ConnectTimeout={}", options.connect_timeout_s.max(1)));
+    command.args(["-o", "ServerAliveInterval=5", "-o", "ServerAliveCountMax=4", "--", target]);
+    command.arg(bootstrap::remote_command(payload));
+    Ok(command)
+}

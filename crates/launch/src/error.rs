@@ -1,0 +1,276 @@
+//! Why a host gave no worker: one line each, and what to do about it.
+
+use crate::handshake::Failure;
+use crate::keeper::Keeper;
+use homing_wire::WireError;
+use std::io;
+use std::path::PathBuf;
+use std::process::ExitStatus;
+use std::time::Duration;
+
+/// A worker could not be started.
+#[derive(Debug, thiserror::Error)]
+pub enum LaunchError {
+    /// The name is no destination for ssh.
+    #[error("host {host}: {target:?} is no name that ssh can be given; correct it in --hosts or in the configuration")]
+    BadTarget {
+        /// The host.
+        host: String,
+        /// What was to be given to ssh.
+        target: String,
+    },
+    /// Our own program cannot be read for copying.
+    #[error("reading the worker's program {} failed: {source}", path.display())]
+    Executable {
+        /// The program.
+        path: PathBuf,
+        /// What the system answered.
+        source: io::Error,
+    },
+    /// The child did not start.
+    #[error("host {host}: starting {program:?} failed: {source}; is it installed and in PATH?")]
+    Start {
+        /// The host.
+        host: String,
+        /// What was started.
+        program: String,
+        /// What the system answered.
+        source: io::Error,
+    },
+    /// The resolver does not know it.
+    #[error("host {host} is unknown: {said}; check the spelling, or give it an address in ~/.ssh/config or /etc/hosts")]
+    UnknownHost {
+        /// The host.
+        host: String,
+        /// The words of ssh, or of the far system.
+        said: String,
+    },
+    /// Not let in.
+    #[error("host {host} refuses the key: {said}; `ssh-copy-id {host}` or an agent lets you in without a password")]
+    KeyRefused {
+        /// The host.
+        host: String,
+        /// The words of ssh, or of the far system.
+        said: String,
+    },
+    /// It answers with another key than the recorded one.
+    #[error(
+        "host {host} answers with another host key than the one on record: if it was reinstalled, \
+         `ssh-keygen -R {host}`; if not, somebody else answers"
+    )]
+    HostKeyChanged {
+        /// The host.
+        host: String,
+    },
+    /// Its key was never accepted.
+    #[error("host {host}: its host key is not on record: log in once with `ssh {host}` and accept it")]
+    HostKeyUnknown {
+        /// The host.
+        host: String,
+    },
+    /// Refused, timed out, no route.
+    #[error("host {host} cannot be reached: {said}; is it up, and does sshd run there?")]
+    Unreachable {
+        /// The host.
+        host: String,
+        /// The words of ssh, or of the far system.
+        said: String,
+    },
+    /// The bootstrap misses a program.
+    #[error("host {host} has no {tool}, which is needed to check the worker's copy; install coreutils there")]
+    NoTool {
+        /// The host.
+        host: String,
+        /// The missing program.
+        tool: String,
+    },
+    /// Writing the copy failed.
+    #[error(
+        "host {host}: writing the worker's copy failed: {said}; free some space there, or set XDG_CACHE_HOME there"
+    )]
+    CannotWrite {
+        /// The host.
+        host: String,
+        /// The words of ssh, or of the far system.
+        said: String,
+    },
+    /// Nowhere to put the copy.
+    #[error(
+        "host {host} has no folder for the worker's copy: {said}: neither is private to you, writable \
+         and on a file system that may execute; set XDG_CACHE_HOME there"
+    )]
+    NoFolder {
+        /// The host.
+        host: String,
+        /// The words of ssh, or of the far system.
+        said: String,
+    },
+    /// The copy arrived damaged.
+    #[error("host {host}: the worker's copy arrived incomplete or damaged and was removed; try again")]
+    DamagedCopy {
+        /// The host.
+        host: String,
+    },
+    /// Another kind of machine.
+    #[error(
+        "host {host} is {theirs}, this homing is built for {ours}: leave the host out, or run a homing built for {theirs} from there"
+    )]
+    Architecture {
+        /// The host.
+        host: String,
+        /// Its `uname -m`.
+        theirs: String,
+        /// This machine's.
+        ours: String,
+    },
+    /// The program was copied but does not run.
+    #[error("host {host}: the worker's program does not run there: {said}; a statically linked homing runs everywhere")]
+    DoesNotRun {
+        /// The host.
+        host: String,
+        /// The words of ssh, or of the far system.
+        said: String,
+    },
+    /// It stopped speaking.
+    #[error("host {host}: no word for {seconds} s while the worker was being started; {said}")]
+    Silent {
+        /// The host.
+        host: String,
+        /// How long nothing was heard.
+        seconds: u64,
+        /// The words of ssh, or of the far system.
+        said: String,
+    },
+    /// It ended without a hello.
+    #[error("host {host}: the worker ended before it spoke ({status}): {said}")]
+    Ended {
+        /// The host.
+        host: String,
+        /// Exit status of the child.
+        status: String,
+        /// The words of ssh, or of the far system.
+        said: String,
+    },
+    /// It spoke, but not as we do.
+    #[error("host {host}: {source}")]
+    Hello {
+        /// The host.
+        host: String,
+        /// What the system answered.
+        source: WireError,
+    },
+}
+
+/// Joins what the stream told with what the child said last.
+pub(crate) fn verdict(host: &str, failure: Failure, keeper: Keeper) -> LaunchError {
+    // All but a silent child are about to go by themselves, tidying up behind them.
+    let grace = if matches!(failure, Failure::Silent(_)) { Duration::ZERO } else { Duration::from_secs(2) };
+    let (status, words) = keeper.last_words(grace);
+    let host = host.to_string();
+    match failure {
+        Failure::Ended => ended(host, status, &words),
+        Failure::Silent(patience) => {
+            let said = last_line(&words).unwrap_or("nothing on its error output either").to_string();
+            LaunchError::Silent { host, seconds: patience.as_secs(), said }
+        }
+        Failure::Boot { kind, detail } => boot_failed(host, &kind, detail),
+        Failure::Architecture(theirs) => {
+            let ours = rustix::system::uname().machine().to_string_lossy().into_owned();
+            LaunchError::Architecture { host, theirs, ours }
+        }
+        Failure::Wire(source) => LaunchError::Hello { host, source },
+    }
+}
+
+fn boot_failed(host: String, kind: &str, detail: String) -> LaunchError {
+    match kind {
+        "tool" => LaunchError::NoTool { host, tool: detail },
+        "write" => LaunchError::CannotWrite { host, said: detail },
+        "copy" => LaunchError::DamagedCopy { host },
+        "folder" => LaunchError::NoFolder { host, said: detail },
+        _ => LaunchError::Ended { host, status: "its bootstrap gave up".into(), said: format!("{kind} {detail}") },
+    }
+}
+
+/// The status with which ssh reports its own failures, whatever they are.
+const SSH_FAILED: i32 = 255;
+
+fn ended(host: String, status: Option<ExitStatus>, words: &str) -> LaunchError {
+    let code = status.and_then(|s| s.code());
+    if code == Some(SSH_FAILED)
+        && let Some(error) = ssh_failed(&host, words)
+    {
+        return error;
+    }
+    let said = |line: &str| line.trim().to_string();
+    for line in words.lines() {
+        let libraries = line.contains("GLIBC_") || line.contains("error while loading shared libraries");
+        if libraries || line.contains("Exec format error") {
+            return LaunchError::DoesNotRun { host, said: said(line) };
+        }
+        if matches!(code, Some(126 | 127)) && line.contains("/bin/sh") {
+            return LaunchError::NoTool { host, tool: "/bin/sh".into() };
+        }
+    }
+    let status = status.map_or_else(|| "status unknown".into(), |s| s.to_string());
+    LaunchError::Ended { host, status, said: said(last_line(words).unwrap_or("it said nothing")) }
+}
+
+/// OpenSSH has one exit status for all; its words are stable and not translated.
+fn ssh_failed(host: &str, words: &str) -> Option<LaunchError> {
+    let host = host.to_string();
+    // First, since the lines that follow it look like a refused or unknown key.
+    if words.contains("REMOTE HOST IDENTIFICATION HAS CHANGED") {
+        return Some(LaunchError::HostKeyChanged { host });
+    }
+    for line in words.lines().rev() {
+        let said = line.trim().to_string();
+        let has = |needles: &[&str]| needles.iter().any(|n| line.contains(n));
+        if has(&["Could not resolve hostname"]) {
+            return Some(LaunchError::UnknownHost { host, said });
+        }
+        if has(&["Permission denied (", "Too many authentication failures"]) {
+            return Some(LaunchError::KeyRefused { host, said });
+        }
+        if has(&["Host key verification failed"]) {
+            return Some(LaunchError::HostKeyUnknown { host });
+        }
+        let dead =
+            ["Connection refused", "timed out", "No route to host", "Network is unreachable", "Connection closed"];
+        if has(&dead) {
+            return Some(LaunchError::Unreachable { host, said });
+        }
+    }
+    None
+}
+
+fn last_line(words: &str) -> Option<&str> {
+    words.lines().map(str::trim).rfind(|line| !line.is_empty())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_words_of_ssh_become_one_clear_line() {
+        let cases = [
+            ("ssh: Could not resolve hostname n9: Name or service not known", "host n9 is unknown"),
+            ("Warning: Permanently added 'n9'\nroot@n9: Permission denied (publickey).", "refuses the key"),
+            (
+                "@    WARNING: REMOTE HOST IDENTIFICATION HAS CHANGED!     @\nHost key verification failed.",
+                "another host key",
+            ),
+            ("No ED25519 host key is known for n9\nHost key verification failed.", "not on record"),
+            ("ssh: connect to host n9 port 22: Connection refused", "cannot be reached"),
+            ("ssh: connect to host n9 port 22: Connection timed out", "cannot be reached"),
+            ("Connection timed out during banner exchange", "cannot be reached"),
+        ];
+        for (words, expected) in cases {
+            let line = ssh_failed("n9", words).unwrap_or_else(|| panic!("{words}")).to_string();
+            assert!(line.contains(expected), "{line}");
+            assert!(!line.contains('\n'), "{line}");
+        }
+        assert!(ssh_failed("n9", "").is_none());
+    }
+}

@@ -1,0 +1,111 @@
+//! What is said before the hello: noise, the bootstrap's words, the copy.
+//! Runs in a thread of its own, so that the caller can lose patience.
+
+use crate::bootstrap::MARK;
+use crate::payload::Payload;
+use homing_model::HostFacts;
+use homing_wire::WireError;
+use std::io::{self, BufRead, BufReader, Read, Write};
+use std::process::{Child, ChildStdin, ChildStdout};
+use std::sync::mpsc::Sender;
+use std::time::Duration;
+
+/// Longest line that is looked at, bytes.
+const LINE: u64 = 1 << 20;
+/// Lines of noise that are borne: as many as the wire does.
+const LINES: usize = 1000;
+
+/// Our ends of the child's pipes.
+pub struct Ends {
+    pub to: ChildStdin,
+    pub from: BufReader<ChildStdout>,
+}
+
+impl Ends {
+    /// The child must have been started with both piped.
+    pub fn take_from(child: &mut Child) -> Ends {
+        Ends {
+            to: child.stdin.take().expect("standard input is piped"),
+            from: BufReader::with_capacity(64 << 10, child.stdout.take().expect("standard output is piped")),
+        }
+    }
+}
+
+/// Reports to the waiting caller.
+pub enum Progress {
+    /// Bytes moved.
+    Alive,
+    /// The worker is there.
+    Hello { facts: Box<HostFacts>, ends: Ends },
+    /// There will be no hello.
+    Failed(Failure),
+}
+
+/// Why there is no hello, before ssh was asked for its side of it.
+pub enum Failure {
+    /// The stream ended.
+    Ended,
+    /// Nothing was heard for this long.
+    Silent(Duration),
+    /// The bootstrap gave up: kind and detail.
+    Boot { kind: String, detail: String },
+    /// The far side is another kind of machine: its `uname -m`.
+    Architecture(String),
+    /// The hello is none.
+    Wire(WireError),
+}
+
+/// Reads up to the hello, sending the program when it is asked for.
+pub fn run(mut ends: Ends, payload: Option<&Payload>, progress: &Sender<Progress>) {
+    let last = match converse(&mut ends, payload, progress) {
+        Ok(facts) => Progress::Hello { facts: Box::new(facts), ends },
+        Err(failure) => Progress::Failed(failure),
+    };
+    // The caller may have lost patience and gone; then the ends just close.
+    let _ = progress.send(last);
+}
+
+fn converse(ends: &mut Ends, payload: Option<&Payload>, progress: &Sender<Progress>) -> Result<HostFacts, Failure> {
+    for _ in 0..LINES {
+        let mut line = Vec::new();
+        let read = ends.from.by_ref().take(LINE).read_until(b'\n', &mut line);
+        if read.map_err(|e| Failure::Wire(e.into()))? == 0 {
+            return Err(Failure::Ended);
+        }
+        let _ = progress.send(Progress::Alive);
+        let text = String::from_utf8_lossy(&line);
+        if text.contains("homing-wire ") {
+            return homing_wire::receive_hello(&mut &line[..], |_| ()).map_err(Failure::Wire);
+        }
+        // As with the hello: noise without a newline may stand before it.
+        let Some((_, said)) = text.trim_end().split_once(MARK) else { continue };
+        match (said.split_once(' '), payload) {
+            (Some(("need", arch)), Some(payload)) => send_program(arch, payload, ends, progress)?,
+            (Some(("fail", why)), _) => {
+                let (kind, detail) = why.split_once(' ').unwrap_or((why, ""));
+                return Err(Failure::Boot { kind: kind.into(), detail: detail.into() });
+            }
+            _ => {}
+        }
+    }
+    Err(Failure::Wire(WireError::Garbled("a thousand lines and no hello".into())))
+}
+
+fn send_program(arch: &str, payload: &Payload, ends: &mut Ends, progress: &Sender<Progress>) -> Result<(), Failure> {
+    if arch != rustix::system::uname().machine().to_string_lossy() {
+        return Err(Failure::Architecture(arch.into()));
+    }
+    match send_bytes(&payload.bytes, &mut ends.to, progress) {
+        // Closed on the far side: its last words, read next, tell why.
+        Err(e) if e.kind() == io::ErrorKind::BrokenPipe => Ok(()),
+        sent => sent.map_err(|e| Failure::Wire(e.into())),
+    }
+}
+
+fn send_bytes(bytes: &[u8], to: &mut ChildStdin, progress: &Sender<Progress>) -> io::Result<()> {
+    for chunk in bytes.chunks(64 << 10) {
+        to.write_all(chunk)?;
+        let _ = progress.send(Progress::Alive);
+    }
+    to.flush()
+}

@@ -1,0 +1,133 @@
+//! Holds the child that carries a channel: its last words and its end.
+
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use rustix::process::{Pid, PidfdFlags, Signal, kill_process_group, pidfd_open};
+use std::collections::VecDeque;
+use std::io::Read;
+use std::process::{Child, ChildStderr, ExitStatus};
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+/// Bytes of error output that are kept for messages.
+const TAIL: usize = 4 << 10;
+
+/// The child process behind a channel. Dropping it kills the child at once.
+pub struct Keeper {
+    child: Child,
+    tail: Arc<Tail>,
+    reaped: bool,
+}
+
+impl Keeper {
+    /// Drains the child's error output from now on. The thread is not joined:
+    /// a connection-sharing ssh master inherits the pipe and may hold it for hours.
+    pub(crate) fn new(mut child: Child) -> Keeper {
+        let tail = Arc::new(Tail::default());
+        if let Some(stderr) = child.stderr.take() {
+            let tail = tail.clone();
+            std::thread::spawn(move || tail.drain(stderr));
+        } else {
+            tail.lock().ended = true;
+        }
+        Keeper { child, tail, reaped: false }
+    }
+
+    /// The end of what the child wrote to its error output, at most 4 KiB.
+    pub fn stderr_tail(&self) -> String {
+        self.tail.text()
+    }
+
+    /// Waits for the child, for at most `grace`; then kills it. The caller
+    /// has dropped the channel's `to` before, else there is no reason to end.
+    /// `None` when its status could not be learnt.
+    pub fn end(mut self, grace: Duration) -> Option<ExitStatus> {
+        self.reap(grace)
+    }
+
+    /// Process id of the child, which also leads a process group of its own.
+    pub fn pid(&self) -> u32 {
+        self.child.id()
+    }
+
+    /// Ends the child, then gives its last words a moment to arrive.
+    pub(crate) fn last_words(mut self, grace: Duration) -> (Option<ExitStatus>, String) {
+        let status = self.reap(grace);
+        self.tail.wait_for_end(Duration::from_millis(300));
+        (status, self.tail.text())
+    }
+
+    fn reap(&mut self, grace: Duration) -> Option<ExitStatus> {
+        if self.reaped {
+            return None;
+        }
+        if !self.ends_within(grace) {
+            if let Some(pid) = self.group() {
+                let _ = kill_process_group(pid, Signal::KILL);
+            }
+            let _ = self.child.kill();
+        }
+        self.reaped = true;
+        self.child.wait().ok()
+    }
+
+    fn ends_within(&mut self, grace: Duration) -> bool {
+        if matches!(self.child.try_wait(), Ok(Some(_))) {
+            return true;
+        }
+        let Some(Ok(pidfd)) = self.group().map(|pid| pidfd_open(pid, PidfdFlags::empty())) else { return false };
+        let timeout = Timespec::try_from(grace).ok();
+        let mut fds = [PollFd::new(&pidfd, PollFlags::IN)];
+        // An interrupted wait only shortens the grace.
+        matches!(poll(&mut fds, timeout.as_ref()), Ok(n) if n > 0)
+    }
+
+    fn group(&self) -> Option<Pid> {
+        Pid::from_raw(self.child.id() as i32)
+    }
+}
+
+impl Drop for Keeper {
+    fn drop(&mut self) {
+        self.reap(Duration::ZERO);
+    }
+}
+
+#[derive(Default)]
+struct Tail {
+    state: Mutex<TailState>,
+    changed: Condvar,
+}
+
+#[derive(Default)]
+struct TailState {
+    bytes: VecDeque<u8>,
+    ended: bool,
+}
+
+impl Tail {
+    fn lock(&self) -> MutexGuard<'_, TailState> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn drain(&self, mut stderr: ChildStderr) {
+        let mut chunk = [0; 1024];
+        while let Ok(n @ 1..) = stderr.read(&mut chunk) {
+            let mut state = self.lock();
+            state.bytes.extend(&chunk[..n]);
+            let surplus = state.bytes.len().saturating_sub(TAIL);
+            state.bytes.drain(..surplus);
+        }
+        self.lock().ended = true;
+        self.changed.notify_all();
+    }
+
+    fn wait_for_end(&self, at_most: Duration) {
+        let state = self.lock();
+        let _ = self.changed.wait_timeout_while(state, at_most, |state| !state.ended);
+    }
+
+    fn text(&self) -> String {
+        let bytes: Vec<u8> = self.lock().bytes.iter().copied().collect();
+        String::from_utf8_lossy(&bytes).trim().to_string()
+    }
+}

@@ -1,0 +1,225 @@
+//! The far side of the bootstrap, run by a fake ssh on this machine: a shell
+//! that gives the remote command to `sh` with a home of its own.
+
+use homing_launch::{Channel, LaunchError, Options, Via, open};
+use std::ffi::OsString;
+use std::fs;
+use std::io::{Read, Write};
+use std::os::unix::fs::{PermissionsExt, symlink};
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+use std::time::Duration;
+use tempfile::TempDir;
+
+/// Says hello as a worker does, then sends back what it is given.
+const WORKER: &str = r#"#!/bin/sh
+[ "$1" = worker ] || exit 3
+echo 'homing-wire 1 {"hostname":"far","aliases":[],"cores":2,"memory_bytes":1,"arch":"x","boot_id":"b","mounts":[],"nic_bytes_per_s":null,"now_ns":0}'
+exec cat
+"#;
+
+struct World {
+    dir: TempDir,
+    options: Options,
+}
+
+impl World {
+    /// `before` is run by the fake ssh ahead of the remote command.
+    fn new(before: &str) -> World {
+        let dir = tempfile::tempdir().unwrap();
+        let at = dir.path();
+        program(&at.join("worker"), WORKER);
+        fs::create_dir(at.join("home")).unwrap();
+        // The last argument is the remote command, as sshd would hand it to the login shell.
+        let ssh = format!(
+            "#!/bin/sh\nfor c in \"$@\"; do :; done\necho \"$*\" > {0}/arguments\nunset XDG_CACHE_HOME\n\
+             HOME={0}/home; TMPDIR={0}; export HOME TMPDIR\n{before}\nexec sh -c \"$c\"\n",
+            at.display()
+        );
+        program(&at.join("ssh"), &ssh);
+        let options = Options { exe: at.join("worker"), ssh: vec![at.join("ssh").into()], connect_timeout_s: 5 };
+        World { dir, options }
+    }
+
+    fn open(&self) -> Result<Channel, LaunchError> {
+        open("far", &Via::Ssh { target: "me@far".into() }, &self.options)
+    }
+
+    fn refusal(&self) -> String {
+        let said = self.open().err().expect("must be refused").to_string();
+        assert!(!said.contains('\n'), "{said}");
+        said
+    }
+
+    fn cache(&self) -> PathBuf {
+        self.dir.path().join("home/.cache/homing")
+    }
+
+    fn fallback(&self) -> PathBuf {
+        self.dir.path().join(format!("homing-{}", rustix::process::getuid().as_raw()))
+    }
+
+    fn cached(&self) -> Vec<PathBuf> {
+        fs::read_dir(self.cache()).unwrap().map(|entry| entry.unwrap().path()).collect()
+    }
+}
+
+/// Written by a child: a descriptor of ours, still open for writing in some
+/// other test's child between fork and exec, would make it "text file busy".
+fn program(path: &Path, text: &str) {
+    let mut sh = Command::new("sh");
+    sh.args(["-c", ": > \"$1\" && chmod 755 \"$1\" && exec cat > \"$1\"", "sh"]).arg(path).stdin(Stdio::piped());
+    let mut child = sh.spawn().unwrap();
+    child.stdin.take().unwrap().write_all(text.as_bytes()).unwrap();
+    assert!(child.wait().unwrap().success());
+}
+
+fn echoes(channel: Channel) {
+    let Channel { mut to, mut from, keeper, facts } = channel;
+    assert_eq!(facts.hostname, "far");
+    to.write_all(b"\0frame\n").unwrap();
+    to.flush().unwrap();
+    drop(to);
+    let mut back = Vec::new();
+    from.read_to_end(&mut back).unwrap();
+    assert_eq!(back, b"\0frame\n");
+    assert!(keeper.end(Duration::from_secs(20)).unwrap().success());
+}
+
+#[test]
+fn a_local_worker_needs_no_copy() {
+    let world = World::new("");
+    echoes(open("here", &Via::Local, &world.options).unwrap());
+    assert!(!world.cache().exists());
+}
+
+#[test]
+fn the_first_time_copies_and_the_second_finds() {
+    let world = World::new("echo Welcome; printf 'no newline '");
+    echoes(world.open().unwrap());
+    let cached = world.cached();
+    assert_eq!(cached.len(), 1, "{cached:?}");
+    assert_eq!(fs::read(&cached[0]).unwrap(), WORKER.as_bytes());
+    let mode = |path: &Path| fs::metadata(path).unwrap().permissions().mode() & 0o777;
+    assert_eq!((mode(&cached[0]), mode(&world.cache())), (0o700, 0o700));
+    let before = fs::metadata(&cached[0]).unwrap().modified().unwrap();
+    echoes(world.open().unwrap());
+    assert_eq!(fs::metadata(&cached[0]).unwrap().modified().unwrap(), before, "copied again");
+    let arguments = fs::read_to_string(world.dir.path().join("arguments")).unwrap();
+    assert!(arguments.starts_with("-T -o BatchMode=yes -o ConnectTimeout=5"), "{arguments}");
+    assert!(arguments.contains("-- me@far exec /bin/sh -c"), "{arguments}");
+}
+
+#[test]
+fn a_wrong_copy_is_replaced_not_run() {
+    let world = World::new("");
+    echoes(world.open().unwrap());
+    let cached = world.cached().remove(0);
+    program(&cached, "#!/bin/sh\necho evil > \"$HOME/evil\"\n");
+    echoes(world.open().unwrap());
+    assert_eq!(fs::read(&cached).unwrap(), WORKER.as_bytes());
+    assert!(!world.dir.path().join("home/evil").exists());
+}
+
+#[test]
+fn two_coordinators_may_copy_at_the_same_time() {
+    let world = World::new("");
+    std::thread::scope(|scope| {
+        for _ in 0..6 {
+            scope.spawn(|| echoes(world.open().unwrap()));
+        }
+    });
+    assert_eq!(world.cached().len(), 1);
+}
+
+#[test]
+fn damage_on_the_way_is_seen_and_nothing_stays() {
+    // `head` stands in for the link: it loses the last byte.
+    let world = World::new("PATH=$HOME/bin:$PATH");
+    let bin = world.dir.path().join("home/bin");
+    fs::create_dir(&bin).unwrap();
+    program(&bin.join("head"), "#!/bin/sh\n/usr/bin/head \"$@\" | /usr/bin/head -c -1\n");
+    assert!(world.refusal().contains("damaged"));
+    assert!(world.cached().is_empty());
+}
+
+#[test]
+fn a_full_disk_says_so_and_nothing_stays() {
+    let world = World::new("PATH=$HOME/bin:$PATH");
+    let bin = world.dir.path().join("home/bin");
+    fs::create_dir(&bin).unwrap();
+    program(&bin.join("head"), "#!/bin/sh\n/usr/bin/head \"$@\" > /dev/full\n");
+    let said = world.refusal();
+    assert!(said.contains("No space left"), "{said}");
+    assert!(world.cached().is_empty());
+}
+
+#[test]
+fn another_architecture_is_one_clear_line() {
+    let world = World::new("PATH=$HOME/bin:$PATH");
+    let bin = world.dir.path().join("home/bin");
+    fs::create_dir(&bin).unwrap();
+    program(&bin.join("uname"), "#!/bin/sh\necho pdp11\n");
+    let said = world.refusal();
+    assert!(said.contains("host far is pdp11"), "{said}");
+}
+
+#[test]
+fn a_missing_tool_is_named() {
+    let world = World::new("PATH=$HOME/bin");
+    let bin = world.dir.path().join("home/bin");
+    fs::create_dir(&bin).unwrap();
+    symlink("/bin/sh", bin.join("sh")).unwrap();
+    assert!(world.refusal().contains("no sha256sum"));
+}
+
+#[test]
+fn a_home_that_cannot_be_written_leads_to_tmp() {
+    let world = World::new("");
+    // A file where the folder should be stops root as well.
+    fs::write(world.dir.path().join("home/.cache"), "").unwrap();
+    echoes(world.open().unwrap());
+    let folder = world.fallback();
+    assert_eq!(fs::metadata(&folder).unwrap().permissions().mode() & 0o777, 0o700);
+    assert_eq!(fs::read_dir(&folder).unwrap().count(), 1);
+    // Once others may look into it, it is no longer ours alone: refused, not repaired.
+    fs::set_permissions(&folder, fs::Permissions::from_mode(0o755)).unwrap();
+    let said = world.refusal();
+    assert!(said.contains("no folder"), "{said}");
+}
+
+#[test]
+fn a_folder_that_others_may_write_is_not_trusted() {
+    let world = World::new("");
+    fs::create_dir_all(world.cache()).unwrap();
+    fs::set_permissions(world.cache(), fs::Permissions::from_mode(0o777)).unwrap();
+    let linked = World::new("");
+    fs::create_dir_all(linked.dir.path().join("home/.cache")).unwrap();
+    fs::create_dir(linked.dir.path().join("elsewhere")).unwrap();
+    symlink(linked.dir.path().join("elsewhere"), linked.cache()).unwrap();
+    for world in [world, linked] {
+        echoes(world.open().unwrap());
+        assert!(world.cached().is_empty(), "it was used");
+        assert_eq!(fs::read_dir(world.fallback()).unwrap().count(), 1);
+    }
+}
+
+#[test]
+fn a_target_cannot_become_an_option() {
+    let world = World::new("");
+    for target in ["-oProxyCommand=touch evil", "", "a b", "a\nb"] {
+        let refused = open("x", &Via::Ssh { target: target.into() }, &world.options);
+        assert!(matches!(refused.err(), Some(LaunchError::BadTarget { .. })), "{target:?}");
+    }
+    assert!(!world.dir.path().join("arguments").exists());
+}
+
+#[test]
+fn last_words_are_kept_and_a_silent_end_is_told() {
+    let world = World::new("echo 'the roof is on fire' >&2; exit 7");
+    let said = world.refusal();
+    assert!(said.contains("the roof is on fire") && said.contains('7'), "{said}");
+    let missing = Options { ssh: vec![OsString::from("/nonexistent/ssh")], ..world.options.clone() };
+    let refused = open("x", &Via::Ssh { target: "x".into() }, &missing).err().unwrap();
+    assert!(matches!(refused, LaunchError::Start { .. }));
+}

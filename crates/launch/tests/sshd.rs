@@ -1,0 +1,143 @@
+//! OpenSSH on both ends, without a port: sshd in inetd mode as the client's
+//! proxy command, with keys that the test makes.
+
+use homing_launch::{LaunchError, Options, Via, open};
+use std::ffi::OsString;
+use std::fs;
+use std::io::{Read, Write};
+use std::os::unix::fs::PermissionsExt;
+use std::path::Path;
+use std::process::Command;
+use std::time::Duration;
+use tempfile::TempDir;
+
+const SSHD: &str = "/usr/sbin/sshd";
+
+struct Server {
+    dir: TempDir,
+}
+
+impl Server {
+    /// `None`, with a word to the reader, where there is no sshd to test against.
+    fn new() -> Option<Server> {
+        // sshd insists on its empty folder, which the service would have made.
+        let _ = fs::create_dir("/run/sshd");
+        if !Path::new(SSHD).exists() || !Path::new("/run/sshd").exists() {
+            eprintln!("skipped: {SSHD} or /run/sshd is missing; install openssh-server");
+            return None;
+        }
+        let server = Server { dir: tempfile::tempdir().unwrap() };
+        for name in ["host", "user", "stranger"] {
+            server.key(name);
+        }
+        let at = server.dir.path().display();
+        fs::copy(server.path("user.pub"), server.path("authorized")).unwrap();
+        let public = fs::read_to_string(server.path("host.pub")).unwrap();
+        fs::write(server.path("known"), format!("far {public}")).unwrap();
+        let config = format!(
+            "HostKey {at}/host\nAuthorizedKeysFile {at}/authorized\nStrictModes no\nUsePAM no\nPidFile none\n\
+             PasswordAuthentication no\nKbdInteractiveAuthentication no\nPermitRootLogin prohibit-password\n\
+             SetEnv XDG_CACHE_HOME={at}/cache\n"
+        );
+        fs::write(server.path("sshd_config"), config).unwrap();
+        fs::write(
+            server.path("worker"),
+            "#!/bin/sh\necho 'homing-wire 1 {\"hostname\":\"far\",\"aliases\":[],\"cores\":1,\"memory_bytes\":1,\
+             \"arch\":\"x\",\"boot_id\":\"b\",\"mounts\":[],\"nic_bytes_per_s\":null,\"now_ns\":0}'\nexec cat\n",
+        )
+        .unwrap();
+        fs::set_permissions(server.path("worker"), fs::Permissions::from_mode(0o755)).unwrap();
+        Some(server)
+    }
+
+    fn path(&self, name: &str) -> std::path::PathBuf {
+        self.dir.path().join(name)
+    }
+
+    fn key(&self, name: &str) {
+        let made =
+            Command::new("ssh-keygen").args(["-q", "-t", "ed25519", "-N", "", "-f"]).arg(self.path(name)).output();
+        assert!(made.unwrap().status.success());
+    }
+
+    /// The test's keys and nothing of the user's own configuration.
+    fn options(&self, identity: &str) -> Options {
+        let at = self.dir.path().display();
+        let words = [
+            "ssh".to_string(),
+            "-F".into(),
+            "none".into(),
+            "-i".into(),
+            format!("{at}/{identity}"),
+            "-oIdentitiesOnly=yes".into(),
+            "-oIdentityAgent=none".into(),
+            "-oStrictHostKeyChecking=yes".into(),
+            "-oGlobalKnownHostsFile=/dev/null".into(),
+            format!("-oUserKnownHostsFile={at}/known"),
+            format!("-oProxyCommand={SSHD} -i -f {at}/sshd_config"),
+        ];
+        Options {
+            exe: self.path("worker"),
+            ssh: words.into_iter().map(OsString::from).collect(),
+            connect_timeout_s: 20,
+        }
+    }
+
+    fn refusal(&self, identity: &str) -> LaunchError {
+        open("far", &via(), &self.options(identity)).err().expect("must be refused")
+    }
+}
+
+fn via() -> Via {
+    Via::Ssh { target: "far".into() }
+}
+
+#[test]
+fn a_worker_is_copied_and_found_again_through_openssh() {
+    let Some(server) = Server::new() else { return };
+    for _ in 0..2 {
+        let mut channel = open("far", &via(), &server.options("user")).unwrap_or_else(|e| panic!("{e}"));
+        let sent: Vec<u8> = (0..200_000u32).flat_map(u32::to_le_bytes).collect();
+        let mut back = vec![0; sent.len()];
+        std::thread::scope(|scope| {
+            scope.spawn(|| channel.to.write_all(&sent).and_then(|()| channel.to.flush()).unwrap());
+            channel.from.read_exact(&mut back).unwrap();
+        });
+        assert_eq!(back, sent);
+        drop(channel.to);
+        assert_eq!(channel.from.read(&mut [0; 1]).unwrap(), 0);
+        assert!(channel.keeper.end(Duration::from_secs(20)).unwrap().success());
+    }
+    assert_eq!(fs::read_dir(server.path("cache/homing")).unwrap().count(), 1);
+}
+
+#[test]
+fn strangers_and_impostors_are_told_apart() {
+    let Some(server) = Server::new() else { return };
+    let refused = server.refusal("stranger");
+    assert!(matches!(refused, LaunchError::KeyRefused { .. }), "{refused}");
+    fs::write(server.path("known"), "").unwrap();
+    let unknown = server.refusal("user");
+    assert!(matches!(unknown, LaunchError::HostKeyUnknown { .. }), "{unknown}");
+    let other = fs::read_to_string(server.path("stranger.pub")).unwrap();
+    fs::write(server.path("known"), format!("far {other}")).unwrap();
+    let changed = server.refusal("user");
+    assert!(matches!(changed, LaunchError::HostKeyChanged { .. }), "{changed}");
+}
+
+#[test]
+fn names_and_doors_that_are_not_there() {
+    let dir = tempfile::tempdir().unwrap();
+    fs::write(dir.path().join("worker"), "").unwrap();
+    let ask = |words: &[&str], target: &str| {
+        let ssh = words.iter().map(OsString::from).collect();
+        let options = Options { exe: dir.path().join("worker"), ssh, connect_timeout_s: 5 };
+        open("far", &Via::Ssh { target: target.into() }, &options).err().expect("must be refused")
+    };
+    // Port 1 of the loopback: nobody listens there.
+    let closed = ask(&["ssh", "-F", "none", "-p", "1"], "127.0.0.1");
+    assert!(matches!(closed, LaunchError::Unreachable { .. }), "{closed}");
+    // An address family without addresses for the name: no resolver is asked beyond this machine.
+    let unknown = ask(&["ssh", "-F", "none", "-6"], "127.0.0.1");
+    assert!(matches!(unknown, LaunchError::UnknownHost { .. }), "{unknown}");
+}
