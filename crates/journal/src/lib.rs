@@ -1,1 +1,27 @@
-//! (room journal)
+//! The journal of a run: one folder, one file of JSON lines, one writer.
+//!
+//! Resume, report and every list of runs read it; nothing else remembers a
+//! run. A plain file rather than a database, since cluster homes lie on
+//! network file systems, where shared memory maps and SQLite's locks lose
+//! data. It can be read with `less` and `jq`, followed with `tail -f`, and a
+//! cut at any byte costs the torn last line and no more.
+
+mod error;
+mod list;
+mod lock;
+mod name;
+mod read;
+mod write;
+
+pub use error::JournalError;
+pub use list::{RunInfo, RunState, find, runs};
+pub use lock::Holder;
+pub use name::{new_run_name, root};
+pub use read::{Replay, replay};
+pub use write::Journal;
+
+/// Version of the records, `v` of `run_started`. Added fields and kinds do not raise it.
+pub const FORMAT: u32 = 1;
+
+/// The journal's file in the folder of a run.
+pub const FILE: &str = "journal.jsonl";

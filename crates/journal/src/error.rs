@@ -1,0 +1,96 @@
+//! What can go wrong with a journal, told to a person.
+
+use crate::lock::Holder;
+use std::io;
+use std::path::{Path, PathBuf};
+
+/// Why a journal could not be written, read or found.
+#[derive(Debug, thiserror::Error)]
+pub enum JournalError {
+    /// A system call failed.
+    #[error("cannot {doing} {}: {source}", path.display())]
+    Io {
+        /// The verb.
+        doing: &'static str,
+        /// To what.
+        path: PathBuf,
+        /// What the system answered.
+        source: io::Error,
+    },
+    /// The disk or the quota is full. What was not written stays in memory:
+    /// `flush` may be called again once there is space.
+    #[error("no space left to write the journal {}: {source}; free some, then `homing resume`", path.display())]
+    Full {
+        /// The journal.
+        path: PathBuf,
+        /// `ENOSPC` or `EDQUOT`.
+        source: io::Error,
+    },
+    /// There is such a run already.
+    #[error("a run {run} exists already in {}", root.display())]
+    Exists {
+        /// Its name.
+        run: String,
+        /// The folder of runs.
+        root: PathBuf,
+    },
+    /// Another writer has it.
+    #[error("the run is being written by process {pid} on {host}; \
+             if that is surely gone, remove {}", lock.display(), pid = holder.pid, host = holder.host)]
+    Held {
+        /// Who.
+        holder: Holder,
+        /// The lock file.
+        lock: PathBuf,
+    },
+    /// A record in the middle cannot be read.
+    #[error("line {line} of {} is damaged: {reason}", path.display())]
+    Damaged {
+        /// The journal.
+        path: PathBuf,
+        /// Counted from 1.
+        line: u64,
+        /// What the parser said.
+        reason: String,
+    },
+    /// It was written by a later homing.
+    #[error("{} has format {found}, this homing reads up to {}", path.display(), crate::FORMAT)]
+    Newer {
+        /// The journal.
+        path: PathBuf,
+        /// Its version.
+        found: u32,
+    },
+    /// No run of that name.
+    #[error("no run {name:?} in {}; `homing runs` lists them", root.display())]
+    NotFound {
+        /// What was asked for.
+        name: String,
+        /// Where it was sought.
+        root: PathBuf,
+    },
+    /// A prefix of several names.
+    #[error("{name:?} may be any of {}", candidates.join(", "))]
+    Ambiguous {
+        /// What was asked for.
+        name: String,
+        /// Some of the names that begin so.
+        candidates: Vec<String>,
+    },
+    /// A name that cannot be a folder's.
+    #[error("{name:?} is no name for a run: letters, digits, `.`, `_`, `-`, not beginning with a dot")]
+    BadName {
+        /// The name.
+        name: String,
+    },
+}
+
+impl JournalError {
+    pub(crate) fn io(doing: &'static str, path: &Path) -> impl FnOnce(io::Error) -> JournalError {
+        let path = path.to_path_buf();
+        move |source| match source.kind() {
+            io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded => JournalError::Full { path, source },
+            _ => JournalError::Io { doing, path, source },
+        }
+    }
+}

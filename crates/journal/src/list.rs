@@ -1,0 +1,165 @@
+//! The runs that there are, and finding one of them.
+
+use crate::lock::{self, Holder};
+use crate::{FILE, JournalError, replay};
+use homing_model::event::What;
+use homing_model::{Event, RawText};
+use serde::Serialize;
+use std::collections::BTreeMap;
+use std::fs::{self, File};
+use std::io::{BufRead, BufReader, Read, Seek, SeekFrom};
+use std::path::{Path, PathBuf};
+
+/// What became of a run.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case", tag = "state")]
+pub enum RunState {
+    /// It ended by itself.
+    Ended {
+        /// Exit status of homing.
+        exit: i32,
+        /// When, ns since the epoch.
+        ended_ns: i64,
+    },
+    /// A writer holds it, by its lock file.
+    Running {
+        /// Which.
+        by: Holder,
+    },
+    /// It has no last record and no writer: `homing resume` takes it up.
+    Interrupted,
+    /// Its journal cannot be read.
+    Unreadable {
+        /// Why.
+        reason: String,
+    },
+}
+
+/// One run, as a list shows it.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct RunInfo {
+    /// Its name.
+    pub name: String,
+    /// Its folder.
+    pub dir: PathBuf,
+    /// When it began, ns since the epoch.
+    pub started_ns: Option<i64>,
+    /// What became of it.
+    #[serde(flatten)]
+    pub state: RunState,
+    /// Tasks: `done`, `failed`, `skipped`, `unfinished`.
+    pub counts: BTreeMap<String, u64>,
+    /// The command line.
+    pub argv: Vec<RawText>,
+}
+
+/// All runs below `root`, oldest first. A folder that is no run is left out;
+/// a missing root holds no runs.
+pub fn runs(root: &Path) -> Vec<RunInfo> {
+    let mut all: Vec<RunInfo> = folders(root).map(|(name, dir)| info(name, dir)).collect();
+    all.sort_by(|a, b| (a.started_ns, &a.name).cmp(&(b.started_ns, &b.name)));
+    all
+}
+
+/// The folder of a run, by name, by the beginning of its name when only one
+/// begins so, by path, or `last` for the one that began last.
+pub fn find(root: &Path, name: &str) -> Result<PathBuf, JournalError> {
+    if name.contains('/') && Path::new(name).join(FILE).is_file() {
+        return Ok(PathBuf::from(name));
+    }
+    let missing = || JournalError::NotFound { name: name.to_string(), root: root.to_path_buf() };
+    if name == "last" {
+        let newest = folders(root).max_by_key(|(name, dir)| (first_event(dir).map(|e| e.at_ns), name.clone()));
+        return newest.map(|(_, dir)| dir).ok_or_else(missing);
+    }
+    let mut like: Vec<(String, PathBuf)> = folders(root).filter(|(n, _)| n.starts_with(name)).collect();
+    like.sort();
+    match like.len() {
+        0 => Err(missing()),
+        1 => Ok(like.remove(0).1),
+        _ if like[0].0 == name => Ok(like.remove(0).1),
+        _ => {
+            let candidates = like.into_iter().take(6).map(|(n, _)| n).collect();
+            Err(JournalError::Ambiguous { name: name.to_string(), candidates })
+        }
+    }
+}
+
+fn folders(root: &Path) -> impl Iterator<Item = (String, PathBuf)> {
+    let entries = fs::read_dir(root).into_iter().flatten().flatten();
+    entries.filter_map(|entry| {
+        let name = entry.file_name().into_string().ok()?;
+        let dir = entry.path();
+        dir.join(FILE).is_file().then_some((name, dir))
+    })
+}
+
+fn info(name: String, dir: PathBuf) -> RunInfo {
+    let mut info = RunInfo {
+        name,
+        started_ns: None,
+        state: RunState::Interrupted,
+        counts: BTreeMap::new(),
+        argv: Vec::new(),
+        dir,
+    };
+    if let Some(Event { at_ns, what: What::RunStarted { argv, .. } }) = first_event(&info.dir) {
+        info.started_ns = Some(at_ns);
+        info.argv = argv;
+    }
+    if let Some(Event { at_ns, what: What::RunEnded { exit, counts } }) = last_event(&info.dir) {
+        info.counts = counts;
+        info.state = RunState::Ended { exit, ended_ns: at_ns };
+        return info;
+    }
+    if let Some(by) = lock::holder(&info.dir).filter(Holder::may_live) {
+        info.state = RunState::Running { by };
+    }
+    match count(&info.dir) {
+        Ok(counts) => info.counts = counts,
+        Err(e) => info.state = RunState::Unreadable { reason: e.to_string() },
+    }
+    info
+}
+
+/// Counts the tasks of a journal that has no last record.
+fn count(dir: &Path) -> Result<BTreeMap<String, u64>, JournalError> {
+    let mut counts = BTreeMap::new();
+    let mut total = None;
+    for event in replay(dir)? {
+        let key = match event?.what {
+            What::RunStarted { tasks, .. } => {
+                total = tasks;
+                continue;
+            }
+            What::TaskEnded { outcome, last: true, .. } if outcome.is_success() => "done",
+            What::TaskEnded { last: true, .. } => "failed",
+            What::TaskSkipped { .. } => "skipped",
+            _ => continue,
+        };
+        *counts.entry(key.to_string()).or_default() += 1;
+    }
+    let finished: u64 = counts.values().sum();
+    if let Some(left) = total.and_then(|t| t.checked_sub(finished)) {
+        counts.insert("unfinished".into(), left);
+    }
+    Ok(counts)
+}
+
+fn first_event(dir: &Path) -> Option<Event> {
+    let mut line = Vec::new();
+    BufReader::new(File::open(dir.join(FILE)).ok()?).read_until(b'\n', &mut line).ok()?;
+    serde_json::from_slice(&line).ok()
+}
+
+/// The last complete record, from the file's last 64 KiB.
+fn last_event(dir: &Path) -> Option<Event> {
+    let mut file = File::open(dir.join(FILE)).ok()?;
+    let length = file.seek(SeekFrom::End(0)).ok()?;
+    file.seek(SeekFrom::Start(length.saturating_sub(64 << 10))).ok()?;
+    let mut tail = Vec::new();
+    file.read_to_end(&mut tail).ok()?;
+    let end = tail.iter().rposition(|b| *b == b'\n')?;
+    let start = tail[..end].iter().rposition(|b| *b == b'\n').map_or(0, |at| at + 1);
+    serde_json::from_slice(&tail[start..end]).ok()
+}

@@ -1,0 +1,118 @@
+//! The reading side: a journal as an iterator of events.
+
+use crate::{FILE, FORMAT, JournalError};
+use homing_model::Event;
+use homing_model::event::What;
+use serde::Deserialize;
+use std::fs::File;
+use std::io::{BufRead, BufReader};
+use std::path::{Path, PathBuf};
+
+/// Every kind of event that this homing knows, as `event` names it.
+pub(crate) const KINDS: [&str; 12] = [
+    "run_started",
+    "run_resumed",
+    "host_up",
+    "host_lost",
+    "host_unfit",
+    "sample",
+    "task_started",
+    "task_ended",
+    "task_skipped",
+    "task_added",
+    "note",
+    "run_ended",
+];
+
+/// The events of a journal in order. A torn last line is dropped, also while
+/// the run still goes on; kinds that a later homing added are skipped and
+/// counted. A damaged line is an error that names it; iteration may go on.
+#[derive(Debug)]
+pub struct Replay {
+    path: PathBuf,
+    from: BufReader<File>,
+    line: Vec<u8>,
+    number: u64,
+    skipped: u64,
+    over: bool,
+}
+
+/// Opens the journal in a run's folder for reading. Takes no lock.
+pub fn replay(dir: &Path) -> Result<Replay, JournalError> {
+    let path = dir.join(FILE);
+    let file = File::open(&path).map_err(JournalError::io("read", &path))?;
+    let from = BufReader::with_capacity(256 << 10, file);
+    Ok(Replay { path, from, line: Vec::new(), number: 0, skipped: 0, over: false })
+}
+
+impl Replay {
+    /// Records of unknown kind so far.
+    pub fn skipped(&self) -> u64 {
+        self.skipped
+    }
+
+    fn parse(&mut self) -> Option<Result<Event, JournalError>> {
+        match serde_json::from_slice::<Event>(&self.line) {
+            Ok(Event { what: What::RunStarted { v, .. }, .. }) if v > FORMAT => {
+                self.over = true;
+                Some(Err(JournalError::Newer { path: self.path.clone(), found: v }))
+            }
+            Ok(event) => Some(Ok(event)),
+            Err(_) if is_unknown_kind(&self.line) => {
+                self.skipped += 1;
+                None
+            }
+            Err(e) => {
+                Some(Err(JournalError::Damaged { path: self.path.clone(), line: self.number, reason: e.to_string() }))
+            }
+        }
+    }
+}
+
+impl Iterator for Replay {
+    type Item = Result<Event, JournalError>;
+
+    fn next(&mut self) -> Option<Self::Item> {
+        while !self.over {
+            self.line.clear();
+            if let Err(e) = self.from.read_until(b'\n', &mut self.line) {
+                self.over = true;
+                return Some(Err(JournalError::io("read", &self.path)(e)));
+            }
+            if self.line.pop() != Some(b'\n') {
+                self.over = true;
+                return None;
+            }
+            self.number += 1;
+            if let Some(item) = self.parse() {
+                return Some(item);
+            }
+        }
+        None
+    }
+}
+
+fn is_unknown_kind(line: &[u8]) -> bool {
+    #[derive(Deserialize)]
+    struct Head {
+        event: String,
+    }
+    serde_json::from_slice::<Head>(line).is_ok_and(|head| !KINDS.contains(&head.event.as_str()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_known_kinds_are_those_of_the_golden_file() {
+        let mut golden: Vec<String> = include_str!("../tests/golden.jsonl")
+            .lines()
+            .map(|line| serde_json::from_str::<serde_json::Value>(line).unwrap()["event"].as_str().unwrap().to_string())
+            .collect();
+        let mut known = KINDS.map(String::from).to_vec();
+        golden.sort();
+        known.sort();
+        assert_eq!(golden, known);
+    }
+}

@@ -1,0 +1,199 @@
+//! The journal as its readers see it: formats, cuts, damage, names.
+
+use homing_journal::{FILE, Journal, JournalError, RunState, find, replay, runs};
+use homing_model::event::{PlannedBytes, What};
+use homing_model::{Command, Event, HostFacts, HostSample, IoCounters, IoWait, Mount, Outcome, RawText, Task};
+use std::collections::BTreeMap;
+use std::fs;
+use std::path::Path;
+
+/// One event of every kind, with awkward values in them.
+fn every_kind() -> Vec<Event> {
+    let host = || "n1".to_string();
+    let facts = HostFacts {
+        hostname: "n1".into(),
+        aliases: vec!["n1.cluster".into(), "10.0.0.1".into()],
+        cores: 2,
+        memory_bytes: 1 << 34,
+        arch: "x86_64".into(),
+        boot_id: "b0".into(),
+        mounts: vec![Mount { point: "/vol".into(), fstype: "fuse.glusterfs".into(), source: "n1:/data".into() }],
+        nic_bytes_per_s: Some(125_000_000),
+        now_ns: 5,
+    };
+    let sample = HostSample {
+        at_ns: 6,
+        r1m: Some(0.25),
+        io_some_us: Some(9),
+        net: BTreeMap::from([("eth0".to_string(), (u64::MAX, 2))]),
+        ..HostSample::default()
+    };
+    let task = Task {
+        id: 3,
+        command: Command::Argv(vec!["cat".into(), RawText(b"\xff\nname".to_vec())]),
+        cwd: Some("/vol".into()),
+        env: vec![("A".into(), "b".into())],
+        args: vec!["x".into()],
+        inputs: vec!["in > put".into()],
+        outputs: vec![],
+        cpus: 2,
+        memory: Some(1),
+        timeout_ms: None,
+    };
+    let io = IoCounters { rchar: Some(7), wchar: None, read_bytes: 8, user_us: 9, ..IoCounters::default() };
+    let kinds = vec![
+        What::RunStarted {
+            v: 1,
+            run: "r".into(),
+            argv: vec!["homing".into(), "run".into(), RawText(b"\xfe".to_vec())],
+            cwd: "/vol".into(),
+            host: "login".into(),
+            pid: 4,
+            tasks: Some(3),
+        },
+        What::RunResumed { host: "login".into(), pid: 5 },
+        What::HostUp { host: host(), slots: 2, facts },
+        What::HostLost { host: host(), reason: "no word for 30 s".into() },
+        What::HostUnfit { host: host(), reason: "/vol is not mounted".into() },
+        What::Sample { host: host(), sample },
+        What::TaskAdded { task },
+        What::TaskStarted {
+            task: 1,
+            attempt: 1,
+            host: host(),
+            slot: 2,
+            command: "md5sum 'a\"b'".into(),
+            planned: Some(PlannedBytes { local: 10, remote: 0, remote_if_in_turn: 7 }),
+            why: Some("holds all of it".into()),
+        },
+        What::TaskEnded {
+            task: 1,
+            attempt: 1,
+            host: host(),
+            outcome: Outcome::CannotStart("no such program".into()),
+            start_ns: 100,
+            wall_us: 20,
+            io,
+            io_wait: Some(IoWait::Pressure(3)),
+            stdout_bytes: 1,
+            stderr_bytes: 0,
+            last: true,
+        },
+        What::TaskSkipped { task: 2, reason: "its outputs are newer".into() },
+        What::Note { text: "two\nlines".into() },
+        What::RunEnded { exit: 1, counts: BTreeMap::from([("done".into(), 0), ("failed".into(), 1)]) },
+    ];
+    kinds.into_iter().enumerate().map(|(n, what)| Event { at_ns: 1_000 + n as i64, what }).collect()
+}
+
+fn written(root: &Path, run: &str, events: &[Event]) -> std::path::PathBuf {
+    let mut journal = Journal::create(root, run).unwrap();
+    for event in events {
+        journal.append(event).unwrap();
+    }
+    journal.sync().unwrap();
+    journal.dir().to_path_buf()
+}
+
+fn read(dir: &Path) -> Vec<Event> {
+    replay(dir).unwrap().collect::<Result<_, _>>().unwrap()
+}
+
+/// The journal's format, a line for each kind. `HOMING_BLESS=1` writes it anew.
+#[test]
+fn every_kind_has_the_golden_form_and_comes_back() {
+    let root = tempfile::tempdir().unwrap();
+    let dir = written(root.path(), "r", &every_kind());
+    assert_eq!(read(&dir), every_kind());
+    let golden = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/golden.jsonl");
+    let now = fs::read_to_string(dir.join(FILE)).unwrap();
+    if std::env::var_os("HOMING_BLESS").is_some() {
+        fs::write(&golden, &now).unwrap();
+    }
+    assert_eq!(now, fs::read_to_string(&golden).unwrap());
+}
+
+#[test]
+fn a_cut_at_any_byte_leaves_a_prefix_and_can_be_taken_up() {
+    let root = tempfile::tempdir().unwrap();
+    let whole = every_kind();
+    let bytes = fs::read(written(root.path(), "whole", &whole).join(FILE)).unwrap();
+    let dir = root.path().join("cut");
+    fs::create_dir(&dir).unwrap();
+    for cut in 0..=bytes.len() {
+        fs::write(dir.join(FILE), &bytes[..cut]).unwrap();
+        let lines = bytes[..cut].iter().filter(|b| **b == b'\n').count();
+        assert_eq!(read(&dir), whole[..lines], "cut at {cut}");
+        let mut journal = Journal::reopen(&dir).unwrap();
+        journal.append(&whole[1]).unwrap();
+        drop(journal);
+        let mut expected = whole[..lines].to_vec();
+        expected.push(whole[1].clone());
+        assert_eq!(read(&dir), expected, "taken up after a cut at {cut}");
+    }
+}
+
+#[test]
+fn a_torn_line_longer_than_the_search_step_is_cut() {
+    let root = tempfile::tempdir().unwrap();
+    let dir = written(root.path(), "r", &every_kind()[..2]);
+    let mut bytes = fs::read(dir.join(FILE)).unwrap();
+    let good = bytes.len();
+    bytes.resize(good + 300_000, b'x');
+    fs::write(dir.join(FILE), &bytes).unwrap();
+    drop(Journal::reopen(&dir).unwrap());
+    assert_eq!(fs::metadata(dir.join(FILE)).unwrap().len() as usize, good);
+}
+
+#[test]
+fn unknown_kinds_are_counted_and_damage_names_its_line() {
+    let root = tempfile::tempdir().unwrap();
+    let dir = root.path().join("r");
+    fs::create_dir(&dir).unwrap();
+    let note = r#"{"at_ns":1,"event":"note","text":"a","later":{"x":1}}"#;
+    let lines = [note, r#"{"at_ns":2,"event":"host_sang","song":3}"#, r#"{"at_ns":3,"event":"note"}"#, "\0\0", note];
+    fs::write(dir.join(FILE), lines.join("\n") + "\n").unwrap();
+    let mut events = replay(&dir).unwrap();
+    assert!(events.next().unwrap().is_ok(), "unknown fields do no harm");
+    let said = events.next().unwrap().unwrap_err().to_string();
+    assert!(said.starts_with("line 3 of ") && said.contains("text"), "{said}");
+    assert_eq!(events.skipped(), 1);
+    assert!(matches!(events.next(), Some(Err(JournalError::Damaged { line: 4, .. }))));
+    assert!(events.next().unwrap().is_ok());
+    assert!(events.next().is_none());
+}
+
+#[test]
+fn a_second_writer_is_refused_and_told_who_writes() {
+    let root = tempfile::tempdir().unwrap();
+    let mut first = Journal::create(root.path(), "r").unwrap();
+    first.append(&every_kind()[0]).unwrap();
+    first.flush().unwrap();
+    let said = Journal::reopen(first.dir()).unwrap_err().to_string();
+    assert!(said.contains(&format!("process {} on ", std::process::id())), "{said}");
+    assert!(matches!(Journal::create(root.path(), "r"), Err(JournalError::Exists { .. })));
+    assert!(matches!(runs(root.path())[0].state, RunState::Running { .. }));
+}
+
+#[test]
+fn runs_are_listed_oldest_first_and_found_by_prefix() {
+    let root = tempfile::tempdir().unwrap();
+    let at = |ns: i64, events: &[Event]| -> Vec<Event> {
+        events.iter().map(|e| Event { at_ns: e.at_ns + ns, ..e.clone() }).collect()
+    };
+    written(root.path(), "b-late", &at(50, &every_kind()));
+    written(root.path(), "b-early", &at(10, &every_kind()[..10]));
+    fs::create_dir(root.path().join("no-run")).unwrap();
+    let list = runs(root.path());
+    assert_eq!(list.iter().map(|r| r.name.as_str()).collect::<Vec<_>>(), ["b-early", "b-late"]);
+    assert_eq!(list[0].state, RunState::Interrupted);
+    let counts = BTreeMap::from([("failed".to_string(), 1), ("skipped".to_string(), 1), ("unfinished".to_string(), 1)]);
+    assert_eq!(list[0].counts, counts);
+    assert_eq!(list[1].state, RunState::Ended { exit: 1, ended_ns: 1_061 });
+    assert_eq!(list[1].argv.len(), 3);
+    assert!(find(root.path(), "last").unwrap().ends_with("b-late"));
+    assert!(find(root.path(), "b-e").unwrap().ends_with("b-early"));
+    assert!(matches!(find(root.path(), "b-"), Err(JournalError::Ambiguous { .. })));
+    assert!(matches!(find(root.path(), "c"), Err(JournalError::NotFound { .. })));
+    assert!(runs(&root.path().join("missing")).is_empty());
+}
