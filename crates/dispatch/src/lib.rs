@@ -1,1 +1,16 @@
-//! (room dispatch)
+//! The coordinator: joins placement, workers, journal and output into a run.
+//!
+//! `core` decides and is pure; `run` owns the threads and channels around it;
+//! `output` prints. Events are appended to the journal before anyone acts on
+//! them, so that a coordinator that dies can be resumed.
+
+mod core;
+mod hosts;
+mod output;
+mod run;
+mod wires;
+
+pub use core::{Action, Core, Offer, Policy, Record, exit_value};
+pub use hosts::{Hosts, VolumeIx};
+pub use output::{OutputOptions, Printer};
+pub use run::{DispatchError, HostPlan, Incoming, Listener, Progress, Settings, run};

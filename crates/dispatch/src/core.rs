@@ -1,0 +1,531 @@
+//! The coordinator's state: what waits, what runs where, what ends the run.
+//! Events go in, actions come out; no socket, no clock, no file.
+
+use crate::hosts::{Hosts, VolumeIx};
+use homing_batch::{Decision, Halt, HaltState};
+use homing_model::event::{PlannedBytes, What};
+use homing_model::{HostFacts, IoCounters, Outcome, RawText, Task, TaskId};
+use homing_place::{HostIx, Params, Placed, Placer};
+use homing_wire::{Ended, ToWorker};
+use std::collections::{BTreeMap, HashMap};
+
+/// An attempt that keeps losing its host is given up after so many losses:
+/// a command that takes its machine down must not take all of them down.
+const MAX_LOSSES: u32 = 3;
+
+/// Work handed out in advance, per slot: enough to bridge one round trip,
+/// measured in time so that long tasks are never bound early.
+const PREFETCH_US: f64 = 20_000.0;
+const PREFETCH_MOST: f64 = 48.0;
+
+/// What the user decided about this run.
+#[derive(Clone, Debug)]
+pub struct Policy {
+    /// Attempts at a failing task, at least 1.
+    pub tries: u32,
+    /// When failures end the run.
+    pub halt: Halt,
+    /// Least time between two starts, microseconds.
+    pub delay_us: u64,
+    /// Memory that must be available on a host before a start, bytes.
+    pub memfree: u64,
+    /// Wall-clock limit of tasks that bring none of their own, milliseconds.
+    pub timeout_ms: Option<u64>,
+    /// Kill tasks that run longer than this share of the median, e.g. 2.0.
+    pub timeout_of_median: Option<f64>,
+    /// False sends tasks to hosts in turn.
+    pub locality: bool,
+    /// False when commands use their slot number, which is known only when a slot is free.
+    pub prefetch: bool,
+}
+
+/// A task with what its inputs say about places.
+#[derive(Clone, Debug)]
+pub struct Offer {
+    /// The task.
+    pub task: Task,
+    /// Bytes of its inputs.
+    pub total: u64,
+    /// Bytes by storage host name.
+    pub per_host: Vec<(String, u64)>,
+    /// Network volumes that its host must have mounted.
+    pub volumes: Vec<VolumeIx>,
+    /// Local files that must exist on its host.
+    pub requires: Vec<RawText>,
+    /// False when nothing is known of its inputs.
+    pub located: bool,
+}
+
+/// What the shell around the core has to do, in order.
+#[derive(Debug)]
+pub enum Action {
+    /// Append to the journal, before anything that follows.
+    Journal(What),
+    /// Send to a worker.
+    Send(HostIx, ToWorker),
+    /// An attempt ended; `last` says whether its output is the task's.
+    Ended {
+        /// What is known.
+        record: Box<Record>,
+    },
+    /// For the user.
+    Note(String),
+}
+
+/// The end of an attempt, for printers and job logs.
+#[derive(Debug)]
+pub struct Record {
+    /// The attempt's ticket on its channel.
+    pub ticket: u64,
+    /// The task.
+    pub task: Task,
+    /// Counted from 1.
+    pub attempt: u32,
+    /// Host name as the user knows it.
+    pub host: String,
+    /// How.
+    pub outcome: Outcome,
+    /// On the coordinator's clock, ns.
+    pub start_ns: i64,
+    /// Wall time.
+    pub wall_us: u64,
+    /// What the worker told.
+    pub ended: Option<Ended>,
+    /// No further attempt follows.
+    pub last: bool,
+}
+
+struct Waiting {
+    offer: Offer,
+    attempt: u32,
+    losses: u32,
+}
+
+struct Running {
+    waiting: Waiting,
+    host: HostIx,
+    placed: Placed,
+    start_ns: i64,
+    killed: bool,
+}
+
+/// How far the run is allowed to go on.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+enum Stage {
+    Going,
+    Draining,
+    Killing,
+}
+
+/// The state.
+pub struct Core {
+    policy: Policy,
+    halt: HaltState,
+    placer: Placer,
+    hosts: Hosts,
+    waiting: HashMap<TaskId, Waiting>,
+    running: HashMap<u64, Running>,
+    next_ticket: u64,
+    source_ended: bool,
+    broken: bool,
+    total: Option<u64>,
+    stage: Stage,
+    next_start_us: u64,
+    walls: Vec<u64>,
+    counts: BTreeMap<String, u64>,
+    last_fail: Option<i32>,
+    actions: Vec<Action>,
+}
+
+impl Core {
+    /// A run with no hosts yet.
+    pub fn new(policy: Policy, total: Option<u64>) -> Core {
+        Core {
+            halt: HaltState::new(policy.halt.clone()),
+            placer: Placer::new(Params { locality: policy.locality, ..Params::default() }),
+            policy,
+            hosts: Hosts::default(),
+            waiting: HashMap::new(),
+            running: HashMap::new(),
+            next_ticket: 1,
+            source_ended: false,
+            broken: false,
+            total,
+            stage: Stage::Going,
+            next_start_us: 0,
+            walls: Vec::new(),
+            counts: BTreeMap::new(),
+            last_fail: None,
+            actions: Vec::new(),
+        }
+    }
+
+    /// The hosts, for names and volumes.
+    pub fn hosts(&self) -> &Hosts {
+        &self.hosts
+    }
+
+    /// Makes a network volume known; hosts are checked against it.
+    pub fn volume(&mut self, mount: homing_model::Mount) -> VolumeIx {
+        self.hosts.volume(mount)
+    }
+
+    /// A worker answered.
+    pub fn host_up(&mut self, name: &str, slots: u32, facts: HostFacts) -> HostIx {
+        let ix = self.placer.host_up(slots, facts.nic_bytes_per_s);
+        self.actions.push(Action::Journal(What::HostUp { host: name.into(), slots, facts: facts.clone() }));
+        self.hosts.up(ix, name, slots, facts);
+        let known: Vec<TaskId> = self.waiting.keys().copied().collect();
+        for id in known {
+            self.exclude_blind_hosts(id);
+        }
+        ix
+    }
+
+    /// A task is ready to be placed.
+    pub fn offer(&mut self, offer: Offer) {
+        self.enqueue(Waiting { offer, attempt: 1, losses: 0 });
+    }
+
+    /// A task that need not run.
+    pub fn skipped(&mut self, task: TaskId, reason: String) {
+        *self.counts.entry("skipped".into()).or_default() += 1;
+        self.actions.push(Action::Journal(What::TaskSkipped { task, reason }));
+    }
+
+    /// No more tasks will be offered.
+    pub fn source_ended(&mut self) {
+        self.source_ended = true;
+    }
+
+    /// The source failed: what it gave still runs, and the run does not count as whole.
+    pub fn source_broken(&mut self) {
+        self.broken = true;
+    }
+
+    /// Tasks that wait in memory.
+    pub fn waiting(&self) -> usize {
+        self.waiting.len()
+    }
+
+    /// Attempts under way.
+    pub fn running(&self) -> usize {
+        self.running.len()
+    }
+
+    /// Tasks by what became of them.
+    pub fn counts(&self) -> &BTreeMap<String, u64> {
+        &self.counts
+    }
+
+    /// Nothing runs and nothing more will.
+    pub fn is_over(&self) -> bool {
+        let nothing_to_start =
+            self.stage > Stage::Going || (self.source_ended && self.waiting.is_empty()) || !self.hosts.any_up();
+        self.running.is_empty() && nothing_to_start
+    }
+
+    /// What to do since the last call.
+    pub fn take_actions(&mut self) -> Vec<Action> {
+        std::mem::take(&mut self.actions)
+    }
+
+    fn enqueue(&mut self, waiting: Waiting) {
+        let id = waiting.offer.task.id;
+        let need = self.hosts.need(&waiting.offer);
+        self.waiting.insert(id, waiting);
+        self.exclude_blind_hosts(id);
+        self.placer.add(id, need);
+    }
+
+    fn exclude_blind_hosts(&mut self, id: TaskId) {
+        let volumes = self.waiting[&id].offer.volumes.clone();
+        for (host, volume) in self.hosts.blind(&volumes) {
+            self.placer.exclude(id, host);
+            if let Some(reason) = self.hosts.unfit_once(host, volume) {
+                let name = self.hosts.name(host).to_string();
+                self.actions.push(Action::Note(format!("{name} is not used for tasks on that volume: {reason}")));
+                self.actions.push(Action::Journal(What::HostUnfit { host: name, reason }));
+            }
+        }
+    }
+
+    /// Hands out work to free slots.
+    pub fn assign(&mut self, now_ns: i64) {
+        let now_us = (now_ns / 1000) as u64;
+        if self.stage > Stage::Going {
+            return;
+        }
+        for host in self.hosts.by_free_share() {
+            while now_us >= self.next_start_us && self.hosts.may_start(host, self.policy.memfree) {
+                let free = self.hosts.credit(host, self.policy.prefetch);
+                let Some(placed) = (free > 0).then(|| self.placer.pick(host, now_us, free)).flatten() else { break };
+                self.start(host, placed, now_ns);
+                self.next_start_us = now_us + self.policy.delay_us;
+                if self.policy.delay_us > 0 {
+                    return;
+                }
+            }
+        }
+        self.give_up_on_homeless();
+    }
+
+    fn start(&mut self, host: HostIx, placed: Placed, now_ns: i64) {
+        let Some(waiting) = self.waiting.remove(&placed.task) else { return };
+        let ticket = self.next_ticket;
+        self.next_ticket += 1;
+        let slot = self.hosts.take_slot(host, ticket, placed.need.cpus);
+        let mut task = waiting.offer.task.clone();
+        homing_batch::fill_slot(&mut task.command, slot);
+        task.timeout_ms = task.timeout_ms.or(self.policy.timeout_ms);
+        self.actions.push(Action::Journal(What::TaskStarted {
+            task: task.id,
+            attempt: waiting.attempt,
+            host: self.hosts.name(host).into(),
+            slot,
+            command: task.command.display(),
+            planned: waiting.offer.located.then(|| self.planned(&placed)),
+            why: (placed.need.total > 0).then(|| placed.why.to_string()),
+        }));
+        let requires = waiting.offer.requires.clone();
+        self.actions.push(Action::Send(host, ToWorker::Run { ticket, slot, task, requires }));
+        self.running.insert(ticket, Running { waiting, host, placed, start_ns: now_ns, killed: false });
+    }
+
+    fn planned(&self, placed: &Placed) -> PlannedBytes {
+        let hosts = self.hosts.up_count().max(1) as u64;
+        let held: u64 = placed.need.per_host.iter().map(|(_, bytes)| bytes).sum();
+        PlannedBytes {
+            local: placed.local,
+            remote: placed.remote,
+            remote_if_in_turn: placed.need.total.saturating_sub(held / hosts),
+        }
+    }
+
+    /// A worker says that an attempt ended. Returns false for a ticket that is
+    /// not known: a message after its host was given up, which changes nothing.
+    pub fn ended(&mut self, host: HostIx, ended: Ended, now_ns: i64) -> bool {
+        if !self.running.get(&ended.ticket).is_some_and(|r| r.host == host) {
+            return false;
+        }
+        let running = self.running.remove(&ended.ticket).expect("looked up above");
+        self.hosts.release(host, ended.ticket, running.placed.need.cpus);
+        self.hosts.learn(host, ended.wall_us);
+        let placed = &running.placed;
+        self.placer.finished(host, placed.local, placed.remote, ended.wall_us, (now_ns / 1000) as u64);
+        if ended.outcome.is_success() && self.policy.timeout_of_median.is_some() {
+            let at = self.walls.partition_point(|w| *w < ended.wall_us);
+            self.walls.insert(at, ended.wall_us);
+        }
+        for (from, to) in &ended.set_aside {
+            let text = format!("{} is unfinished and is now {}", from.display(), to.display());
+            self.actions.push(Action::Note(text));
+        }
+        let outcome = ended.outcome.clone();
+        let again = match &outcome {
+            Outcome::Exit(0) | Outcome::Killed => false,
+            _ => running.waiting.attempt < self.policy.tries && self.stage == Stage::Going,
+        };
+        self.close(ended.ticket, running, outcome, Some(ended), again, now_ns);
+        true
+    }
+
+    fn close(&mut self, ticket: u64, run: Running, outcome: Outcome, ended: Option<Ended>, again: bool, now_ns: i64) {
+        let wall_us = ended.as_ref().map_or(((now_ns - run.start_ns) / 1000) as u64, |e| e.wall_us);
+        let start_ns = now_ns - wall_us as i64 * 1000;
+        let host = self.hosts.name(run.host).to_string();
+        self.actions.push(Action::Journal(What::TaskEnded {
+            task: run.waiting.offer.task.id,
+            attempt: run.waiting.attempt,
+            host: host.clone(),
+            outcome: outcome.clone(),
+            start_ns,
+            wall_us,
+            io: ended.as_ref().map_or_else(IoCounters::default, |e| e.io.clone()),
+            io_wait: ended.as_ref().and_then(|e| e.io_wait.clone()),
+            stdout_bytes: ended.as_ref().map_or(0, |e| e.stdout.len() as u64),
+            stderr_bytes: ended.as_ref().map_or(0, |e| e.stderr.len() as u64),
+            last: !again,
+        }));
+        self.actions.push(Action::Ended {
+            record: Box::new(Record {
+                ticket,
+                task: run.waiting.offer.task.clone(),
+                attempt: run.waiting.attempt,
+                host,
+                outcome: outcome.clone(),
+                start_ns,
+                wall_us,
+                ended,
+                last: !again,
+            }),
+        });
+        if again {
+            let id = run.waiting.offer.task.id;
+            let mut waiting = run.waiting;
+            waiting.attempt += 1;
+            if self.hosts.up_count() > 1 && !matches!(outcome, Outcome::Lost(_)) {
+                self.placer.exclude(id, run.host);
+            }
+            self.enqueue(waiting);
+        } else {
+            self.count(&outcome);
+        }
+    }
+
+    fn count(&mut self, outcome: &Outcome) {
+        let key = match outcome {
+            Outcome::Exit(0) => "done",
+            Outcome::Killed => "unfinished",
+            _ => "failed",
+        };
+        *self.counts.entry(key.into()).or_default() += 1;
+        if key == "unfinished" {
+            return;
+        }
+        if key == "failed" {
+            self.last_fail = Some(exit_value(outcome));
+        }
+        match self.halt.ended(key == "done", self.total) {
+            Decision::Go => {}
+            Decision::DrainThenStop => self.stage = self.stage.max(Stage::Draining),
+            Decision::KillNow => self.kill_all(),
+        }
+    }
+
+    /// The attempt did not start: its host does not see `missing`.
+    pub fn unfit(&mut self, host: HostIx, ticket: u64, missing: &RawText, now_ns: i64) {
+        let Some(running) = self.running.remove(&ticket) else { return };
+        self.hosts.release(host, ticket, running.placed.need.cpus);
+        self.placer.exclude(running.waiting.offer.task.id, host);
+        let reason = format!("{} is not there", missing.display());
+        if self.hosts.up_count() == 1 {
+            self.close(ticket, running, Outcome::CannotStart(reason), None, false, now_ns);
+            return;
+        }
+        let name = self.hosts.name(host).to_string();
+        self.actions.push(Action::Journal(What::HostUnfit { host: name, reason }));
+        self.enqueue(running.waiting);
+    }
+
+    fn give_up_on_homeless(&mut self) {
+        if !self.hosts.any_up() || !self.running.is_empty() {
+            return;
+        }
+        for id in self.placer.runnable_nowhere() {
+            let Some(waiting) = self.waiting.remove(&id) else { continue };
+            let text = "no host of this run can run it: none sees its files, or it failed on each".to_string();
+            let record = Record {
+                ticket: 0,
+                task: waiting.offer.task,
+                attempt: waiting.attempt,
+                host: String::new(),
+                outcome: Outcome::CannotStart(text),
+                start_ns: 0,
+                wall_us: 0,
+                ended: None,
+                last: true,
+            };
+            self.count(&record.outcome.clone());
+            self.actions.push(Action::Ended { record: Box::new(record) });
+        }
+    }
+
+    /// A worker, its host or the link to it is gone.
+    pub fn host_lost(&mut self, host: HostIx, reason: &str, now_ns: i64) {
+        if !self.hosts.down(host) {
+            return;
+        }
+        self.placer.host_lost(host);
+        let name = self.hosts.name(host).to_string();
+        self.actions.push(Action::Note(format!("{name} is lost: {reason}")));
+        self.actions.push(Action::Journal(What::HostLost { host: name, reason: reason.into() }));
+        let mut gone: Vec<u64> = self.running.iter().filter(|(_, r)| r.host == host).map(|(t, _)| *t).collect();
+        gone.sort_unstable();
+        for ticket in gone {
+            let mut running = self.running.remove(&ticket).expect("listed above");
+            running.waiting.losses += 1;
+            let outcome = if running.killed { Outcome::Killed } else { Outcome::Lost(reason.into()) };
+            let again = !running.killed && running.waiting.losses < MAX_LOSSES && self.stage == Stage::Going;
+            self.close(ticket, running, outcome, None, again, now_ns);
+        }
+    }
+
+    /// Ctrl-C: the first drains, the second kills.
+    pub fn interrupt(&mut self) {
+        if self.stage == Stage::Going && !self.running.is_empty() {
+            self.stage = Stage::Draining;
+            let text = format!("no new tasks; waiting for {} that run (Ctrl-C again to kill them)", self.running.len());
+            self.actions.push(Action::Note(text));
+        } else {
+            self.kill_all();
+        }
+    }
+
+    /// Ends everything at once: SIGTERM from outside, or output that nobody reads.
+    pub fn kill_all(&mut self) {
+        self.stage = Stage::Killing;
+        for (ticket, running) in &mut self.running {
+            if !std::mem::replace(&mut running.killed, true) {
+                let kill = ToWorker::Kill { ticket: *ticket, grace_ms: 500, timed_out: false };
+                self.actions.push(Action::Send(running.host, kill));
+            }
+        }
+    }
+
+    /// Time passes: `--timeout` in per cent of the median.
+    pub fn tick(&mut self, now_ns: i64) {
+        let Some(share) = self.policy.timeout_of_median else { return };
+        if self.walls.len() < 3 {
+            return;
+        }
+        let limit_us = self.walls[self.walls.len() / 2] as f64 * share;
+        for (ticket, running) in &mut self.running {
+            let elapsed_us = ((now_ns - running.start_ns) / 1000) as f64;
+            if elapsed_us > limit_us && !std::mem::replace(&mut running.killed, true) {
+                let kill = ToWorker::Kill { ticket: *ticket, grace_ms: 500, timed_out: true };
+                self.actions.push(Action::Send(running.host, kill));
+            }
+        }
+    }
+
+    /// A load sample arrived.
+    pub fn sample(&mut self, host: HostIx, sample: homing_model::HostSample) {
+        self.hosts.sampled(host, &sample);
+        let host = self.hosts.name(host).into();
+        self.actions.push(Action::Journal(What::Sample { host, sample }));
+    }
+
+    /// Exit status of the run as GNU parallel gives it, and the last record.
+    pub fn finish(&mut self) -> (i32, What) {
+        let left = self.waiting.len() as u64 + u64::from(!self.source_ended);
+        if left > 0 {
+            *self.counts.entry("unfinished".into()).or_default() += self.waiting.len() as u64;
+        }
+        let failed = self.counts.get("failed").copied().unwrap_or(0);
+        let exit = match () {
+            () if self.broken => 255,
+            () if !self.hosts.any_up() && left > 0 => 254,
+            () => self.halt.exit_status(failed, self.last_fail),
+        };
+        (exit, What::RunEnded { exit, counts: self.counts.clone() })
+    }
+}
+
+/// The status that a shell would report.
+pub fn exit_value(outcome: &Outcome) -> i32 {
+    match outcome {
+        Outcome::Exit(code) => *code,
+        Outcome::Signal(signal) => 128 + signal,
+        Outcome::TimedOut | Outcome::Killed | Outcome::Lost(_) => -1,
+        Outcome::CannotStart(_) => 127,
+    }
+}
+
+/// How many tasks may be sent ahead to a host with `slots` slots whose tasks take `mean_us`.
+pub(crate) fn prefetch(slots: u32, mean_us: f64) -> u32 {
+    if mean_us <= 0.0 || mean_us > PREFETCH_US {
+        return 0;
+    }
+    (f64::from(slots) * (PREFETCH_US / mean_us).min(PREFETCH_MOST)) as u32
+}

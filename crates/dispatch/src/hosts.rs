@@ -1,0 +1,222 @@
+//! The hosts of a run: names, slots in use, volumes they see.
+
+use crate::core::{Offer, prefetch};
+use homing_model::{HostFacts, HostSample, Mount};
+use homing_place::{HostIx, Need};
+use std::collections::{BTreeSet, HashMap, HashSet};
+
+/// A network volume that tasks of this run use.
+pub type VolumeIx = usize;
+
+#[derive(Debug)]
+struct Host {
+    name: String,
+    facts: HostFacts,
+    slots: u32,
+    used: u32,
+    free_slots: BTreeSet<u32>,
+    slot_of: HashMap<u64, u32>,
+    mean_us: f64,
+    mem_available: Option<u64>,
+    up: bool,
+}
+
+/// All hosts that ever were up in this run, by index.
+#[derive(Debug, Default)]
+pub struct Hosts {
+    hosts: Vec<Host>,
+    alias: HashMap<String, HostIx>,
+    volumes: Vec<Mount>,
+    told: HashSet<(HostIx, VolumeIx)>,
+}
+
+impl Hosts {
+    /// A host answered; `ix` counts from 0 in order of arrival.
+    pub fn up(&mut self, ix: HostIx, name: &str, slots: u32, facts: HostFacts) {
+        assert_eq!(ix, self.hosts.len(), "hosts are numbered in order of arrival");
+        for alias in facts.aliases.iter().chain([&facts.hostname, &name.to_string()]) {
+            for known in [alias.as_str(), short(alias)] {
+                self.alias.entry(known.to_ascii_lowercase()).or_insert(ix);
+            }
+        }
+        self.hosts.push(Host {
+            name: name.into(),
+            slots,
+            used: 0,
+            free_slots: (1..=slots).collect(),
+            slot_of: HashMap::new(),
+            mean_us: 0.0,
+            mem_available: None,
+            up: true,
+            facts,
+        });
+    }
+
+    /// False when it was down already.
+    pub(crate) fn down(&mut self, ix: HostIx) -> bool {
+        std::mem::replace(&mut self.hosts[ix].up, false)
+    }
+
+    /// The name by which the user knows it.
+    pub fn name(&self, ix: HostIx) -> &str {
+        &self.hosts[ix].name
+    }
+
+    pub(crate) fn any_up(&self) -> bool {
+        self.up_count() > 0
+    }
+
+    pub(crate) fn up_count(&self) -> usize {
+        self.hosts.iter().filter(|h| h.up).count()
+    }
+
+    /// Slots of all hosts that are up.
+    pub fn slots(&self) -> u32 {
+        self.hosts.iter().filter(|h| h.up).map(|h| h.slots).sum()
+    }
+
+    /// The run's host that a storage host's name, short name or address means.
+    pub fn find(&self, storage_host: &str) -> Option<HostIx> {
+        let name = storage_host.to_ascii_lowercase();
+        self.alias.get(&name).or_else(|| self.alias.get(short(&name))).copied()
+    }
+
+    /// What an offer needs, in terms of this run's hosts.
+    pub fn need(&self, offer: &Offer) -> Need {
+        Need { total: offer.total, per_host: self.join(&offer.per_host), cpus: offer.task.cpus.max(1) }
+    }
+
+    fn join(&self, per_host: &[(String, u64)]) -> Vec<(HostIx, u64)> {
+        let mut sum: Vec<(HostIx, u64)> = Vec::new();
+        for (name, bytes) in per_host {
+            let Some(ix) = self.find(name) else { continue };
+            match sum.iter_mut().find(|(known, _)| *known == ix) {
+                Some((_, total)) => *total += bytes,
+                None => sum.push((ix, *bytes)),
+            }
+        }
+        sum
+    }
+
+    pub(crate) fn volume(&mut self, mount: Mount) -> VolumeIx {
+        self.volumes.iter().position(|known| *known == mount).unwrap_or_else(|| {
+            self.volumes.push(mount);
+            self.volumes.len() - 1
+        })
+    }
+
+    /// Pairs of host and volume where the host does not have the volume mounted.
+    pub(crate) fn blind(&self, volumes: &[VolumeIx]) -> Vec<(HostIx, VolumeIx)> {
+        let sees = |host: &Host, volume: &Mount| host.facts.mounts.iter().any(|m| same_volume(m, volume));
+        let pairs = (0..self.hosts.len()).flat_map(|h| volumes.iter().map(move |v| (h, *v)));
+        pairs.filter(|(h, v)| !sees(&self.hosts[*h], &self.volumes[*v])).collect()
+    }
+
+    /// The reason, the first time that a host turns out to be blind for a volume.
+    pub(crate) fn unfit_once(&mut self, host: HostIx, volume: VolumeIx) -> Option<String> {
+        let mount = &self.volumes[volume];
+        self.told
+            .insert((host, volume))
+            .then(|| format!("{} is not mounted at {} there", mount.source.display(), mount.point.display()))
+    }
+
+    /// Hosts that are up, most free slots first, in relation to their size.
+    pub(crate) fn by_free_share(&self) -> Vec<HostIx> {
+        let mut order: Vec<HostIx> = (0..self.hosts.len()).filter(|ix| self.hosts[*ix].up).collect();
+        order.sort_by_key(|ix| {
+            let host = &self.hosts[*ix];
+            u64::from(host.used) * 1_000_000 / u64::from(host.slots.max(1))
+        });
+        order
+    }
+
+    pub(crate) fn may_start(&self, ix: HostIx, memfree: u64) -> bool {
+        memfree == 0 || self.hosts[ix].mem_available.is_none_or(|available| available >= memfree)
+    }
+
+    /// Slots that may still be filled, with what may be sent ahead.
+    pub(crate) fn credit(&self, ix: HostIx, ahead: bool) -> u32 {
+        let host = &self.hosts[ix];
+        let extra = if ahead { prefetch(host.slots, host.mean_us) } else { 0 };
+        (host.slots + extra).saturating_sub(host.used)
+    }
+
+    pub(crate) fn take_slot(&mut self, ix: HostIx, ticket: u64, cpus: u32) -> u32 {
+        let host = &mut self.hosts[ix];
+        host.used += cpus;
+        // Sent ahead of a free slot: the number only has to be one of the host's.
+        let slot = host.free_slots.pop_first().unwrap_or((ticket % u64::from(host.slots.max(1))) as u32 + 1);
+        host.slot_of.insert(ticket, slot);
+        slot
+    }
+
+    pub(crate) fn release(&mut self, ix: HostIx, ticket: u64, cpus: u32) {
+        let host = &mut self.hosts[ix];
+        host.used = host.used.saturating_sub(cpus);
+        if let Some(slot) = host.slot_of.remove(&ticket) {
+            if !host.slot_of.values().any(|other| *other == slot) {
+                host.free_slots.insert(slot);
+            }
+        }
+    }
+
+    pub(crate) fn learn(&mut self, ix: HostIx, wall_us: u64) {
+        let mean = &mut self.hosts[ix].mean_us;
+        *mean = if *mean == 0.0 { wall_us as f64 } else { 0.8 * *mean + 0.2 * wall_us as f64 };
+    }
+
+    pub(crate) fn sampled(&mut self, ix: HostIx, sample: &HostSample) {
+        self.hosts[ix].mem_available = sample.mem_available;
+    }
+}
+
+fn short(name: &str) -> &str {
+    // An address must not be cut at its first dot.
+    if name.bytes().all(|b| b.is_ascii_digit() || b == b'.') { name } else { name.split('.').next().unwrap_or(name) }
+}
+
+/// The same volume at the same place. GlusterFS clients may name different
+/// servers of one volume, so there the part after the colon decides.
+fn same_volume(a: &Mount, b: &Mount) -> bool {
+    if a.point != b.point || a.fstype != b.fstype {
+        return false;
+    }
+    let volume = |m: &Mount| {
+        let text = String::from_utf8_lossy(&m.source.0).into_owned();
+        text.rsplit_once(':').map_or(text.clone(), |(_, v)| v.trim_start_matches('/').to_string())
+    };
+    a.source == b.source || (a.fstype.contains("gluster") && volume(a) == volume(b))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn mount(point: &str, fstype: &str, source: &str) -> Mount {
+        Mount { point: point.into(), fstype: fstype.into(), source: source.into() }
+    }
+
+    #[test]
+    fn one_gluster_volume_has_many_servers() {
+        let a = mount("/data", "fuse.glusterfs", "n1:/data");
+        assert!(same_volume(&a, &mount("/data", "fuse.glusterfs", "n2:data")));
+        assert!(!same_volume(&a, &mount("/data", "fuse.glusterfs", "n1:/other")));
+        assert!(!same_volume(&a, &mount("/mnt", "fuse.glusterfs", "n1:/data")));
+        assert!(!same_volume(&mount("/d", "nfs4", "a:/x"), &mount("/d", "nfs4", "b:/x")));
+    }
+
+    #[test]
+    fn storage_names_meet_hosts_by_any_alias() {
+        let mut hosts = Hosts::default();
+        let facts = HostFacts {
+            hostname: "node3.lab".into(),
+            aliases: vec!["10.0.0.3".into()],
+            ..HostFacts::default()
+        };
+        hosts.up(0, "n3", 2, facts);
+        for name in ["n3", "NODE3", "node3.lab", "10.0.0.3"] {
+            assert_eq!(hosts.find(name), Some(0), "{name}");
+        }
+        assert_eq!(hosts.find("10.0.0.4"), None);
+    }
+}

@@ -1,0 +1,487 @@
+//! The shell around the core: one loop that owns the state, fed by threads
+//! that only read and write. What happened is journalled, then acted on.
+
+use crate::core::{Action, Core, Offer, Policy, Record};
+use crate::output::{OutputOptions, Printer};
+use crate::wires::{Arrival, connect, feed};
+use homing_journal::{Journal, JournalError};
+use homing_launch::{Keeper, Via};
+use homing_model::event::What;
+use homing_model::{Event, Mount, RawText, Task, TaskId};
+use homing_place::HostIx;
+use homing_wire::{FromWorker, HOST_LOST_S, ToWorker};
+use std::collections::HashMap;
+use std::io::{self, Write};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
+use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel, sync_channel};
+use std::time::{Duration, Instant, SystemTime};
+
+/// Tasks held in memory to choose from; the rest stays compact in the source.
+const WINDOW: usize = 20_000;
+/// Messages taken before the journal is written and frames are sent.
+const BATCH: usize = 512;
+const QUEUE: usize = 4096;
+const TICK: Duration = Duration::from_millis(100);
+const SYNC_EVERY: Duration = Duration::from_secs(1);
+const GOODBYE: Duration = Duration::from_secs(5);
+/// Three interrupts within a run mean: now, whatever is left behind.
+const IMPATIENT: u32 = 3;
+
+/// A host to use.
+#[derive(Clone, Debug)]
+pub struct HostPlan {
+    /// As the user names it.
+    pub name: String,
+    /// How to reach it.
+    pub via: Via,
+    /// Slots, when they do not follow from its cores.
+    pub slots: Option<u32>,
+}
+
+/// What the source of tasks yields.
+pub enum Incoming {
+    /// A task and what is known of its inputs; volumes as mounted on the coordinator.
+    Task {
+        /// All but the volumes.
+        offer: Offer,
+        /// Network volumes that it uses.
+        mounts: Vec<Mount>,
+    },
+    /// Need not run.
+    Skip {
+        /// The task.
+        task: TaskId,
+        /// Why; `None` when an earlier part of the run already said so.
+        reason: Option<String>,
+    },
+    /// The source is broken; what was read before is still run.
+    Broken(String),
+    /// Something to tell once.
+    Note(String),
+}
+
+/// For screens.
+#[derive(Clone, Debug, Default)]
+pub struct Progress {
+    /// Tasks whose last word is known.
+    pub over: u64,
+    /// Of these, failed.
+    pub failed: u64,
+    /// Attempts under way.
+    pub running: usize,
+    /// All tasks, when known.
+    pub total: Option<u64>,
+    /// Slots of the hosts that are up.
+    pub slots: u32,
+    /// Since the run started.
+    pub elapsed: Duration,
+}
+
+/// Readers of a run: screen, job log, evidence.
+pub trait Listener {
+    /// Each journal record, after it was appended.
+    fn event(&mut self, event: &Event);
+    /// Each end of an attempt.
+    fn record(&mut self, record: &Record);
+    /// About ten times a second.
+    fn progress(&mut self, progress: &Progress);
+    /// For people, at once.
+    fn note(&mut self, text: &str);
+}
+
+/// Everything that a run needs.
+pub struct Settings {
+    /// Name of the run.
+    pub name: String,
+    /// Where it is recorded.
+    pub journal: Journal,
+    /// The first record.
+    pub opening: What,
+    /// The user's decisions.
+    pub policy: Policy,
+    /// Hosts; the run starts with the first that answers.
+    pub hosts: Vec<HostPlan>,
+    /// Slots from cores, where the plan does not say.
+    pub slots: Box<dyn Fn(u32) -> u32>,
+    /// How to launch workers.
+    pub launch: homing_launch::Options,
+    /// Working directory of tasks.
+    pub cwd: RawText,
+    /// Environment of tasks.
+    pub env: Vec<(RawText, RawText)>,
+    /// The tasks.
+    pub source: Box<dyn Iterator<Item = Incoming> + Send>,
+    /// Their number, when known.
+    pub total: Option<u64>,
+    /// What to do with what they print.
+    pub output: OutputOptions,
+    /// Files for a task's output (`--results`).
+    pub results: Option<ResultFiles>,
+    /// Counts SIGINT and SIGTERM; whoever sets the handlers counts it up.
+    pub interrupts: Arc<AtomicU32>,
+}
+
+/// Makes the files for one task's standard output and error output.
+pub type ResultFiles = Box<dyn Fn(&Task) -> io::Result<(std::fs::File, std::fs::File)>>;
+
+/// Why a run could not go on.
+#[derive(Debug, thiserror::Error)]
+pub enum DispatchError {
+    /// The record of the run cannot be written: going on would lose what happened.
+    #[error(transparent)]
+    Journal(#[from] JournalError),
+    /// No worker answered.
+    #[error("no host can be used: {0}")]
+    NoHosts(String),
+    /// The user's output or a results file cannot be written.
+    #[error("cannot write the output of tasks: {0}")]
+    Output(io::Error),
+}
+
+struct Link {
+    ix: Option<HostIx>,
+    to: Option<Sender<Vec<u8>>>,
+    keeper: Option<Keeper>,
+    heard: Instant,
+    out: Vec<u8>,
+}
+
+struct Shell<'a, L: Listener> {
+    core: Core,
+    journal: Journal,
+    printer: Printer<io::BufWriter<io::Stdout>, io::Stderr>,
+    links: Vec<Link>,
+    plan_of: Vec<usize>,
+    args: HashMap<u64, Vec<RawText>>,
+    refused: Vec<String>,
+    window: Sender<()>,
+    begin: ToWorker,
+    settings_hosts: Vec<HostPlan>,
+    slots: Box<dyn Fn(u32) -> u32>,
+    results: Option<ResultFiles>,
+    total: Option<u64>,
+    listener: &'a mut L,
+}
+
+fn now_ns() -> i64 {
+    SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).map_or(0, |d| d.as_nanos() as i64)
+}
+
+/// Runs it all; returns the exit status.
+pub fn run<L: Listener>(settings: Settings, listener: &mut L) -> Result<i32, DispatchError> {
+    let (queue, arrivals) = sync_channel(QUEUE);
+    let (window, tickets) = channel();
+    for _ in 0..WINDOW {
+        let _ = window.send(());
+    }
+    let stop = Arc::new(AtomicBool::new(false));
+    for (at, plan) in settings.hosts.iter().enumerate() {
+        connect(at, plan.clone(), settings.launch.clone(), queue.clone());
+    }
+    feed(settings.source, queue, tickets, stop.clone());
+    let new_link = |_: &HostPlan| Link { ix: None, to: None, keeper: None, heard: Instant::now(), out: Vec::new() };
+    let stdout = io::BufWriter::with_capacity(64 << 10, io::stdout());
+    let mut shell = Shell {
+        core: Core::new(settings.policy, settings.total),
+        journal: settings.journal,
+        printer: Printer::new(settings.output.clone(), stdout, io::stderr()),
+        links: settings.hosts.iter().map(new_link).collect(),
+        plan_of: Vec::new(),
+        args: HashMap::new(),
+        refused: Vec::new(),
+        window,
+        begin: ToWorker::Begin {
+            run: settings.name,
+            cwd: settings.cwd,
+            env: settings.env,
+            slots: 1,
+            sample_ms: 1000,
+            eager_output: settings.output.line_buffer,
+        },
+        settings_hosts: settings.hosts,
+        slots: settings.slots,
+        results: settings.results,
+        total: settings.total,
+        listener,
+    };
+    shell.record(settings.opening)?;
+    shell.journal.sync()?;
+    let result = shell.serve(&arrivals, &settings.interrupts);
+    stop.store(true, Ordering::Relaxed);
+    shell.part(&arrivals);
+    let (exit, ending) = shell.core.finish();
+    shell.record(ending)?;
+    shell.journal.sync()?;
+    result.map(|()| exit)
+}
+
+impl<L: Listener> Shell<'_, L> {
+    fn serve(&mut self, arrivals: &Receiver<Arrival>, interrupts: &AtomicU32) -> Result<(), DispatchError> {
+        let started = Instant::now();
+        let (mut seen, mut synced, mut ticked) = (0, Instant::now(), Instant::now());
+        loop {
+            match arrivals.recv_timeout(TICK) {
+                Ok(first) => self.take(first)?,
+                Err(RecvTimeoutError::Timeout) => {}
+                Err(RecvTimeoutError::Disconnected) => unreachable!("the shell's threads outlive no run"),
+            }
+            for arrival in arrivals.try_iter().take(BATCH) {
+                self.take(arrival)?;
+            }
+            seen = self.signals(interrupts, seen);
+            let now = now_ns();
+            if ticked.elapsed() >= TICK {
+                self.core.tick(now);
+                self.silent_hosts(now, ticked.elapsed());
+                self.listener.progress(&self.progress(started.elapsed()));
+                ticked = Instant::now();
+            }
+            self.core.assign(now);
+            self.act()?;
+            if synced.elapsed() > SYNC_EVERY {
+                self.journal.sync()?;
+                synced = Instant::now();
+            }
+            let nobody = self.links.iter().all(|l| l.to.is_none()) && self.refused.len() == self.links.len();
+            if nobody && self.plan_of.is_empty() {
+                return Err(DispatchError::NoHosts(self.refused.join("\n  ")));
+            }
+            if self.core.is_over() && !self.still_connecting() {
+                self.printer.close().map_err(DispatchError::Output)?;
+                return Ok(());
+            }
+        }
+    }
+
+    /// True while no host is up yet but one may still answer.
+    fn still_connecting(&self) -> bool {
+        self.plan_of.is_empty() && self.refused.len() < self.links.len()
+    }
+
+    fn signals(&mut self, interrupts: &AtomicU32, seen: u32) -> u32 {
+        let count = interrupts.load(Ordering::Relaxed);
+        for nth in seen..count {
+            if nth + 1 >= IMPATIENT {
+                // Workers end themselves and their tasks when their input ends.
+                std::process::exit(130);
+            }
+            self.core.interrupt();
+        }
+        count
+    }
+
+    fn progress(&self, elapsed: Duration) -> Progress {
+        let count = |key: &str| self.core.counts().get(key).copied().unwrap_or(0);
+        Progress {
+            over: count("done") + count("failed") + count("skipped") + count("unfinished"),
+            failed: count("failed"),
+            running: self.core.running(),
+            total: self.total,
+            slots: self.core.hosts().slots(),
+            elapsed,
+        }
+    }
+
+    fn take(&mut self, arrival: Arrival) -> Result<(), DispatchError> {
+        match arrival {
+            Arrival::Up { at, facts, to, keeper } => {
+                let plan = &self.settings_hosts[at];
+                let slots = plan.slots.unwrap_or_else(|| (self.slots)(facts.cores)).max(1);
+                let ToWorker::Begin { slots: begin_slots, .. } = &mut self.begin else { unreachable!("made so") };
+                *begin_slots = slots;
+                let ix = self.core.host_up(&plan.name, slots, *facts);
+                self.plan_of.push(at);
+                let link = &mut self.links[at];
+                (link.ix, link.to, link.keeper, link.heard) = (Some(ix), Some(to), Some(keeper), Instant::now());
+                homing_wire::encode(&self.begin, &mut link.out);
+            }
+            Arrival::Refused { at, error } => {
+                self.listener.note(&format!("{}: {error}", self.settings_hosts[at].name));
+                self.refused.push(error.to_string());
+            }
+            Arrival::Gone { at, reason } => self.gone(at, &reason),
+            Arrival::From { at, message } => self.from_worker(at, message)?,
+            Arrival::Task(incoming) => self.incoming(*incoming)?,
+            Arrival::SourceEnded => self.core.source_ended(),
+        }
+        Ok(())
+    }
+
+    fn gone(&mut self, at: usize, reason: &str) {
+        let link = &mut self.links[at];
+        link.to = None;
+        let Some(ix) = link.ix else { return };
+        let tail = link.keeper.take().map(|k| (k.stderr_tail(), k.end(Duration::from_secs(1)))).map(|(tail, _)| tail);
+        let said = tail.as_deref().and_then(|t| t.trim().lines().last()).unwrap_or("");
+        let reason = if said.is_empty() { reason.to_string() } else { format!("{reason} ({said})") };
+        self.core.host_lost(ix, &reason, now_ns());
+    }
+
+    fn silent_hosts(&mut self, now: i64, gap: Duration) {
+        // After a pause of our own, silence proves nothing about the others.
+        let paused = gap > Duration::from_secs(5);
+        for at in 0..self.links.len() {
+            let link = &mut self.links[at];
+            if paused {
+                link.heard = Instant::now();
+            }
+            if link.to.is_some() && link.heard.elapsed() > Duration::from_secs(HOST_LOST_S) {
+                link.to = None;
+                if let Some(keeper) = link.keeper.take() {
+                    keeper.end(Duration::ZERO);
+                }
+                if let Some(ix) = link.ix {
+                    self.core.host_lost(ix, &format!("nothing heard from it for {HOST_LOST_S} s"), now);
+                }
+            }
+        }
+    }
+
+    fn incoming(&mut self, incoming: Incoming) -> Result<(), DispatchError> {
+        match incoming {
+            Incoming::Task { mut offer, mounts } => {
+                offer.volumes.extend(mounts.into_iter().map(|m| self.core.volume(m)));
+                self.core.offer(offer);
+            }
+            Incoming::Skip { task, reason } => {
+                if let Some(reason) = reason {
+                    self.core.skipped(task, reason);
+                }
+                self.printer.skipped(task).map_err(DispatchError::Output)?;
+            }
+            Incoming::Broken(text) => {
+                self.listener.note(&text);
+                self.core.source_broken();
+            }
+            Incoming::Note(text) => self.listener.note(&text),
+        }
+        Ok(())
+    }
+
+    fn from_worker(&mut self, at: usize, message: FromWorker) -> Result<(), DispatchError> {
+        let link = &mut self.links[at];
+        link.heard = Instant::now();
+        // A host that was given up may still talk; its tasks already run elsewhere.
+        let Some(ix) = link.ix.filter(|_| link.to.is_some()) else { return Ok(()) };
+        match message {
+            FromWorker::Output { ticket, stream, bytes } => {
+                let args = self.args.get(&ticket).map(Vec::as_slice).unwrap_or_default();
+                let printed = self.printer.chunk(ticket, args, stream, &bytes);
+                self.printed(printed)?;
+            }
+            FromWorker::Ended(ended) => {
+                self.core.ended(ix, ended, now_ns());
+            }
+            FromWorker::Unfit { ticket, missing } => self.core.unfit(ix, ticket, &missing, now_ns()),
+            FromWorker::Sample(sample) => self.core.sample(ix, sample),
+            FromWorker::Note(text) => self.listener.note(&format!("{}: {text}", self.settings_hosts[at].name)),
+            FromWorker::Seen { .. } | FromWorker::Pong | FromWorker::Bye => {}
+        }
+        Ok(())
+    }
+
+    /// Nobody reads our output any more (`| head`): then nobody wants the rest.
+    fn printed(&mut self, result: io::Result<()>) -> Result<(), DispatchError> {
+        match result {
+            Err(e) if e.kind() == io::ErrorKind::BrokenPipe => {
+                self.core.kill_all();
+                Ok(())
+            }
+            other => other.map_err(DispatchError::Output),
+        }
+    }
+
+    fn record(&mut self, what: What) -> Result<(), DispatchError> {
+        let event = Event { at_ns: now_ns(), what };
+        self.journal.append(&event)?;
+        self.listener.event(&event);
+        Ok(())
+    }
+
+    /// Journal first, then tell workers, then print.
+    fn act(&mut self) -> Result<(), DispatchError> {
+        let mut ended = Vec::new();
+        for action in self.core.take_actions() {
+            match action {
+                Action::Journal(what) => self.record(what)?,
+                Action::Note(text) => {
+                    self.listener.note(&text);
+                    self.record(What::Note { text })?;
+                }
+                Action::Send(host, message) => self.post(host, &message),
+                Action::Ended { record } => ended.push(record),
+            }
+        }
+        self.journal.flush()?;
+        for link in &mut self.links {
+            if let Some(to) = link.to.as_ref().filter(|_| !link.out.is_empty()) {
+                let _ = to.send(std::mem::take(&mut link.out));
+            }
+        }
+        for record in ended {
+            self.args.remove(&record.ticket);
+            if record.last {
+                let _ = self.window.send(());
+            }
+            let printed = self.printer.ended(&record);
+            self.printed(printed)?;
+            self.listener.record(&record);
+        }
+        let flushed = self.printer.flush();
+        self.printed(flushed)
+    }
+
+    fn post(&mut self, host: HostIx, message: &ToWorker) {
+        if let ToWorker::Run { ticket, task, .. } = message {
+            if !task.args.is_empty() {
+                self.args.insert(*ticket, task.args.clone());
+            }
+            if let Some(make) = &self.results {
+                match make(task) {
+                    Ok((out, err)) => self.printer.results(*ticket, out, err),
+                    Err(e) => self.listener.note(&format!("cannot write the results of task {}: {e}", task.id)),
+                }
+            }
+        }
+        homing_wire::encode(message, &mut self.links[self.plan_of[host]].out);
+    }
+
+    /// Lets the workers go: `Finish`, their last words, then the end of their input.
+    fn part(&mut self, arrivals: &Receiver<Arrival>) {
+        let mut finish = Vec::new();
+        homing_wire::encode(&ToWorker::Finish, &mut finish);
+        let mut open = 0;
+        for link in &mut self.links {
+            if let Some(to) = &link.to {
+                open += usize::from(to.send(finish.clone()).is_ok());
+            }
+        }
+        let deadline = Instant::now() + GOODBYE;
+        while open > 0 {
+            match arrivals.recv_timeout(deadline.saturating_duration_since(Instant::now())) {
+                Ok(Arrival::From { message: FromWorker::Bye, .. } | Arrival::Gone { .. }) => open -= 1,
+                Ok(Arrival::From { at, message: FromWorker::Sample(sample) }) => {
+                    if let Some(ix) = self.links[at].ix {
+                        self.core.sample(ix, sample);
+                    }
+                }
+                Ok(_) => {}
+                Err(_) => break,
+            }
+        }
+        for action in self.core.take_actions() {
+            if let Action::Journal(what) = action {
+                let _ = self.record(what);
+            }
+        }
+        for link in &mut self.links {
+            link.to = None;
+        }
+        for link in &mut self.links {
+            if let Some(keeper) = link.keeper.take() {
+                keeper.end(GOODBYE);
+            }
+        }
+    }
+}

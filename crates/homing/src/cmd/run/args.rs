@@ -1,0 +1,135 @@
+//! The options of `homing run`: GNU parallel's names and meaning where it has them.
+
+use std::ffi::OsString;
+use std::path::PathBuf;
+
+/// Options of `homing run` and `homing plan`.
+#[derive(clap::Args, Clone, Debug)]
+pub struct Args {
+    /// Where tasks run: `local` (this machine), `ssh` (the hosts of --hosts or cluster.toml, or
+    /// those that hold the data), `auto` (ssh when hosts are given, else local)
+    #[arg(long, value_name = "ENGINE", default_value = "auto")]
+    pub on: On,
+    /// Hosts, as a node set: n[1-4], @group, ...
+    #[arg(short = 'w', long, value_name = "NODESET")]
+    pub hosts: Option<String>,
+    /// Cluster file (default: ./cluster.toml, ~/.config/homing/cluster.toml, /etc/homing/cluster.toml)
+    #[arg(long, value_name = "FILE")]
+    pub cluster: Option<PathBuf>,
+    /// Tasks at once per host: N, +N, -N, N% of its cores; 0: as many as there are
+    #[arg(short, long, value_name = "N", allow_hyphen_values = true)]
+    pub jobs: Option<String>,
+
+    /// Tasks as JSON lines: command or argv, cwd, env, inputs, outputs, cpus, memory, timeout (`-`: standard input)
+    #[arg(long, value_name = "FILE")]
+    pub tasks: Option<PathBuf>,
+    /// Read input lines from FILE instead of standard input; may be repeated
+    #[arg(short = 'a', long = "arg-file", value_name = "FILE")]
+    pub arg_file: Vec<PathBuf>,
+    /// Input items end with NUL, not with a newline
+    #[arg(short = '0', long)]
+    pub null: bool,
+    /// Use at most N arguments per command
+    #[arg(short = 'n', long, value_name = "N")]
+    pub max_args: Option<usize>,
+    /// Split input lines into columns at this string: {1}, {2}, ...
+    #[arg(short = 'C', long, value_name = "STRING")]
+    pub colsep: Option<String>,
+    /// Run tasks in random order
+    #[arg(long)]
+    pub shuf: bool,
+    /// Do not run a command for empty input lines
+    #[arg(short = 'r', long)]
+    pub no_run_if_empty: bool,
+
+    /// Files that count as inputs of each task (may hold {}, {.}, ...); may be repeated
+    #[arg(long, value_name = "PATH")]
+    pub near: Vec<OsString>,
+    /// Do not look for inputs among the words of commands
+    #[arg(long)]
+    pub no_detect: bool,
+    /// Ignore where the data lies; hosts are taken in turn
+    #[arg(long)]
+    pub no_locality: bool,
+    /// Files that each task writes (may hold {}, {.}, ...): those of a failed task are moved aside
+    #[arg(long = "output", value_name = "PATH")]
+    pub output: Vec<OsString>,
+    /// Skip a task whose outputs are all newer than its inputs
+    #[arg(long)]
+    pub skip_newer: bool,
+
+    /// Print output in the order of the tasks
+    #[arg(short, long)]
+    pub keep_order: bool,
+    /// Print whole lines as they come instead of grouping by task
+    #[arg(long, visible_alias = "lb")]
+    pub line_buffer: bool,
+    /// Begin each line with the task's arguments and a tab
+    #[arg(long)]
+    pub tag: bool,
+    /// Save output below DIR, as GNU parallel lays it out
+    #[arg(long, value_name = "DIR")]
+    pub results: Option<PathBuf>,
+    /// Write GNU parallel's job log
+    #[arg(long, value_name = "FILE")]
+    pub joblog: Option<PathBuf>,
+    /// Skip what the job log lists
+    #[arg(long, requires = "joblog")]
+    pub resume: bool,
+    /// Skip what the job log lists as successful
+    #[arg(long, requires = "joblog")]
+    pub resume_failed: bool,
+
+    /// Try a failing task N times, on another host where there is one
+    #[arg(long, value_name = "N", default_value_t = 1)]
+    pub retries: u32,
+    /// When to give up: never, soon,fail=N, now,fail=N%, now,success=1, ...
+    #[arg(long, value_name = "WHEN", default_value = "never")]
+    pub halt: String,
+    /// End a task after this long: 30, 5m, 1h, or 200% of the median
+    #[arg(long, value_name = "TIME")]
+    pub timeout: Option<String>,
+    /// Wait this long between two starts
+    #[arg(long, value_name = "TIME")]
+    pub delay: Option<String>,
+    /// Start only where this much memory is available: 500M, 2G
+    #[arg(long, value_name = "SIZE")]
+    pub memfree: Option<String>,
+    /// Environment variables that travel (default: all that are exported); may be repeated
+    #[arg(long, value_name = "NAME,...")]
+    pub env: Vec<String>,
+
+    /// Print the commands and run nothing
+    #[arg(long)]
+    pub dry_run: bool,
+    /// Say for each task where it runs and why
+    #[arg(long)]
+    pub explain: bool,
+    /// Show progress even when it is short
+    #[arg(long)]
+    pub bar: bool,
+    /// Show when it will be done
+    #[arg(long)]
+    pub eta: bool,
+    /// Print no evidence at the end
+    #[arg(short, long)]
+    pub quiet: bool,
+    /// Print the evidence as JSON on standard error
+    #[arg(long)]
+    pub json: bool,
+
+    /// Command and input sources: 'md5sum {}' ::: FILE..., :::: LISTFILE, :::+, ::::+
+    #[arg(trailing_var_arg = true, allow_hyphen_values = true, value_name = "COMMAND")]
+    pub words: Vec<OsString>,
+}
+
+/// Engines.
+#[derive(clap::ValueEnum, Clone, Copy, Debug, PartialEq, Eq)]
+pub enum On {
+    /// By what is given
+    Auto,
+    /// This machine
+    Local,
+    /// OpenSSH
+    Ssh,
+}

@@ -1,0 +1,116 @@
+//! What surrounds a run on this side: the environment that travels, the shell,
+//! signals, and standard input kept for `resume`.
+
+use crate::failure::Failure;
+use homing_model::RawText;
+use std::fs::File;
+use std::io::{self, BufRead, BufReader, Read, Write};
+use std::path::Path;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU32, Ordering};
+use std::sync::mpsc::{Receiver, channel};
+use std::thread;
+
+/// Variables that tell of this terminal, login or host; on another host they would lie.
+const HOST_BOUND: [&str; 16] = [
+    "HOSTNAME", "HOST", "PWD", "OLDPWD", "SHLVL", "_", "TERM_SESSION_ID", "WINDOWID", "DISPLAY", "XAUTHORITY",
+    "XDG_RUNTIME_DIR", "XDG_SESSION_ID", "DBUS_SESSION_BUS_ADDRESS", "TMUX", "TMUX_PANE", "STY",
+];
+
+/// The environment that travels with tasks: all that is exported, or what `--env` names.
+pub fn exported(names: &[String]) -> Result<Vec<(RawText, RawText)>, Failure> {
+    let names: Vec<&str> = names.iter().flat_map(|n| n.split(',')).filter(|n| !n.is_empty()).collect();
+    let missing = names.iter().find(|n| **n != "_" && std::env::var_os(n).is_none());
+    if let Some(name) = missing {
+        return Err(Failure::usage(format!("--env {name}: that variable is not exported here")));
+    }
+    let all = names.is_empty() || names.contains(&"_");
+    let travels = |name: &str| {
+        let bound = HOST_BOUND.contains(&name) || name.starts_with("SSH_") || name.starts_with("BASH_FUNC_");
+        names.contains(&name) || name == "PATH" || name == "HOME" || (all && !bound)
+    };
+    let mut env: Vec<(RawText, RawText)> = std::env::vars_os()
+        .filter(|(name, _)| travels(&name.to_string_lossy()))
+        .map(|(name, value)| (name.into(), value.into()))
+        .collect();
+    env.push(("HOMING_SHELL".into(), shell()));
+    Ok(env)
+}
+
+/// The shell for command lines: $HOMING_SHELL, $PARALLEL_SHELL or $SHELL when
+/// it takes POSIX quoting, else /bin/sh.
+pub fn shell() -> RawText {
+    let posix = |path: &str| {
+        let name = path.rsplit('/').next().unwrap_or(path);
+        ["sh", "bash", "dash", "zsh", "ksh", "mksh", "ash"].contains(&name)
+    };
+    let named = ["HOMING_SHELL", "PARALLEL_SHELL", "SHELL"].iter().filter_map(|v| std::env::var(v).ok());
+    let mut usable = named.filter(|path| path.starts_with('/') && posix(path) && Path::new(path).exists());
+    usable.next().map_or_else(|| "/bin/sh".into(), RawText::from)
+}
+
+/// From now on SIGINT, SIGTERM and SIGHUP are counted instead of ending us.
+pub fn count_interrupts() -> Arc<AtomicU32> {
+    let count = Arc::new(AtomicU32::new(0));
+    let counted = count.clone();
+    let mut signals = match signal_hook::iterator::Signals::new([libc_signal::INT, libc_signal::TERM, libc_signal::HUP]) {
+        Ok(signals) => signals,
+        Err(_) => return count,
+    };
+    thread::spawn(move || {
+        for signal in signals.forever() {
+            // Whoever sends TERM or HUP does not wait for tasks to end by themselves.
+            let step = if signal == libc_signal::INT { 1 } else { 2 };
+            counted.fetch_add(step, Ordering::Relaxed);
+        }
+    });
+    count
+}
+
+mod libc_signal {
+    pub const HUP: i32 = 1;
+    pub const INT: i32 = 2;
+    pub const TERM: i32 = 15;
+}
+
+/// Reads standard input to its end in a thread, writing each piece to `copy`
+/// before it is handed on: a coordinator that dies leaves all that it had read.
+pub fn kept_stdin(copy: &Path) -> io::Result<Box<dyn BufRead + Send>> {
+    let mut copy = File::create(copy)?;
+    let (pieces, receiver) = channel::<io::Result<Vec<u8>>>();
+    thread::spawn(move || {
+        let mut stdin = io::stdin().lock();
+        let mut piece = vec![0; 64 << 10];
+        loop {
+            let read = stdin.read(&mut piece).and_then(|n| copy.write_all(&piece[..n]).map(|()| n));
+            let (message, last) = match read {
+                Ok(0) => return,
+                Ok(n) => (Ok(piece[..n].to_vec()), false),
+                Err(e) => (Err(e), true),
+            };
+            if pieces.send(message).is_err() || last {
+                return;
+            }
+        }
+    });
+    Ok(Box::new(BufReader::new(Pieces { receiver, left: Vec::new(), at: 0 })))
+}
+
+struct Pieces {
+    receiver: Receiver<io::Result<Vec<u8>>>,
+    left: Vec<u8>,
+    at: usize,
+}
+
+impl Read for Pieces {
+    fn read(&mut self, buf: &mut [u8]) -> io::Result<usize> {
+        if self.at == self.left.len() {
+            let Ok(piece) = self.receiver.recv() else { return Ok(0) };
+            (self.left, self.at) = (piece?, 0);
+        }
+        let n = buf.len().min(self.left.len() - self.at);
+        buf[..n].copy_from_slice(&self.left[self.at..self.at + n]);
+        self.at += n;
+        Ok(n)
+    }
+}

@@ -1,0 +1,118 @@
+//! Readers of a run: the line of progress, the job log, the evidence.
+
+use homing_batch::joblog;
+use homing_dispatch::{Listener, Progress, Record, exit_value};
+use homing_model::event::What;
+use homing_model::{Event, Outcome};
+use homing_report::Tally;
+use std::fs::File;
+use std::io::{self, IsTerminal, Write};
+use std::time::Duration;
+
+/// Progress is shown on what takes longer than this.
+const SHOW_AFTER: Duration = Duration::from_secs(2);
+
+/// What the user sees while and after it runs.
+pub struct Screen {
+    /// The evidence so far.
+    pub tally: Tally,
+    bar: bool,
+    explain: bool,
+    terminal: bool,
+    drawn: bool,
+    last: Duration,
+    joblog: Option<File>,
+}
+
+impl Screen {
+    /// `bar`: draw from the first moment; `explain`: a line for each start.
+    pub fn new(bar: bool, explain: bool, joblog: Option<File>) -> Screen {
+        let terminal = io::stderr().is_terminal();
+        Screen { tally: Tally::new(), bar, explain, terminal, drawn: false, last: Duration::ZERO, joblog }
+    }
+
+    /// Takes the progress line away.
+    pub fn clear(&mut self) {
+        if std::mem::take(&mut self.drawn) {
+            eprint!("\r\x1b[K");
+        }
+    }
+}
+
+impl Listener for Screen {
+    fn event(&mut self, event: &Event) {
+        self.tally.add(event);
+        if let (true, What::TaskStarted { task, host, why, .. }) = (self.explain, &event.what) {
+            self.clear();
+            eprintln!("task {task} -> {host}: {}", why.as_deref().unwrap_or("no input on a volume"));
+        }
+    }
+
+    fn record(&mut self, record: &Record) {
+        if record.last && record.outcome != Outcome::Exit(0) {
+            self.clear();
+            if let Some(text) = complaint(record) {
+                eprintln!("homing: {text}");
+            }
+        }
+        let Some(file) = self.joblog.as_mut().filter(|_| record.last) else { return };
+        let signal = if let Outcome::Signal(signal) = record.outcome { signal } else { 0 };
+        let line = joblog::line(&joblog::Entry {
+            seq: record.task.id,
+            host: if record.host.is_empty() { ":".into() } else { record.host.clone() },
+            start_ns: record.start_ns,
+            wall_us: record.wall_us,
+            exit: if signal > 0 { 0 } else { exit_value(&record.outcome) },
+            signal,
+            command: record.task.command.clone(),
+        });
+        if let Err(e) = file.write_all(line.as_bytes()) {
+            eprintln!("homing: cannot write the job log: {e}");
+            self.joblog = None;
+        }
+    }
+
+    fn progress(&mut self, progress: &Progress) {
+        let due = self.bar || progress.elapsed > SHOW_AFTER;
+        if !self.terminal || !due || progress.elapsed.saturating_sub(self.last) < Duration::from_millis(200) {
+            return;
+        }
+        self.last = progress.elapsed;
+        self.drawn = true;
+        eprint!("\r\x1b[K{}", progress_line(progress));
+        let _ = io::stderr().flush();
+    }
+
+    fn note(&mut self, text: &str) {
+        self.clear();
+        eprintln!("homing: {text}");
+    }
+}
+
+/// One line on a task that did not succeed, unless its own output says it all.
+fn complaint(record: &Record) -> Option<String> {
+    let command: String = record.task.command.display().chars().take(120).collect();
+    let task = format!("task {} on {} ({command})", record.task.id, record.host);
+    match &record.outcome {
+        Outcome::Exit(_) | Outcome::Killed => None,
+        Outcome::Signal(signal) => Some(format!("{task} was ended by signal {signal}")),
+        Outcome::TimedOut => Some(format!("{task} was ended at its time limit")),
+        Outcome::CannotStart(why) => Some(format!("{task} cannot start: {why}")),
+        Outcome::Lost(why) => Some(format!("{task} was lost with its host: {why}")),
+    }
+}
+
+fn progress_line(p: &Progress) -> String {
+    let failed = if p.failed > 0 { format!(", {} failed", p.failed) } else { String::new() };
+    let running = format!("{} running on {} slots{failed}, {} s", p.running, p.slots, p.elapsed.as_secs());
+    let Some(total) = p.total.filter(|t| *t > 0) else { return format!("{} done, {running}", p.over) };
+    let share = p.over as f64 / total as f64;
+    let filled = (share * 24.0) as usize;
+    let bar = format!("{}{}", "━".repeat(filled), "─".repeat(24 - filled));
+    let eta = if p.over == 0 {
+        "?".into()
+    } else {
+        format!("{} s", (p.elapsed.as_secs_f64() * (1.0 - share) / share).ceil())
+    };
+    format!("{bar} {:3.0} %  {}/{total}, {running}, {eta} left", share * 100.0, p.over)
+}

@@ -1,0 +1,266 @@
+//! `homing run`, `homing plan`, and the second half of `homing resume`:
+//! options become a batch, hosts and a policy; dispatch does the rest.
+
+mod args;
+mod environment;
+mod listen;
+mod plan;
+mod source;
+mod targets;
+
+pub use args::Args;
+pub use plan::plan;
+
+use crate::failure::Failure;
+use homing_batch::{Batch, Halt, InputOptions, joblog};
+use homing_dispatch::{DispatchError, OutputOptions, Policy, Settings};
+use homing_journal::Journal;
+use homing_locate::Locator;
+use homing_model::event::What;
+use homing_model::{RawText, TaskId};
+use listen::Screen;
+use source::{Source, Sourcing};
+use std::collections::HashSet;
+use std::fs::File;
+use std::io::{self, BufRead, BufReader, IsTerminal};
+use std::path::{Path, PathBuf};
+use std::time::SystemTime;
+
+/// Format of the journal.
+const JOURNAL_VERSION: u32 = 1;
+
+/// A run to be taken up again.
+pub struct Again {
+    /// Its journal, opened for appending.
+    pub journal: Journal,
+    /// Tasks that need not run again.
+    pub done: HashSet<TaskId>,
+    /// The saved standard input of the run, if it read one.
+    pub stdin: Option<PathBuf>,
+}
+
+/// `homing run`.
+pub fn run(args: Args) -> Result<i32, Failure> {
+    if args.dry_run {
+        return dry_run(&args);
+    }
+    start(args, None)
+}
+
+/// Runs, from the beginning or from where an earlier coordinator stopped.
+pub fn start(args: Args, again: Option<Again>) -> Result<i32, Failure> {
+    let now_ns = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).map_or(0, |d| d.as_nanos() as i64);
+    let policy = policy(&args)?;
+    let cwd = std::env::current_dir().map_err(|e| Failure::system(format!("cannot tell the working directory: {e}")))?;
+    let locator = Locator::new().map_err(Failure::system)?;
+    let resumed = again.is_some();
+    let (journal, mut done, saved_stdin) = match again {
+        Some(again) => (again.journal, again.done, again.stdin),
+        None => {
+            let name = homing_journal::new_run_name(now_ns, std::process::id());
+            let journal = Journal::create(&homing_journal::root(), &name).map_err(Failure::system)?;
+            (journal, HashSet::new(), None)
+        }
+    };
+    let name = journal.dir().file_name().map_or_else(String::new, |n| n.to_string_lossy().into_owned());
+    let stdin = input(saved_stdin.as_deref(), &journal.dir().join("stdin"), &args)?;
+    let batch = batch(&args, &cwd, &name, stdin)?;
+    done.extend(joblog_done(&args)?);
+    let targets = targets::targets(&args, &cwd, &locator)?;
+    let total = batch.total();
+    let opening = if resumed {
+        What::RunResumed { host: hostname(), pid: std::process::id() }
+    } else {
+        What::RunStarted {
+            v: JOURNAL_VERSION,
+            run: name.clone(),
+            argv: std::env::args_os().map(RawText::from).collect(),
+            cwd: cwd.as_path().into(),
+            host: hostname(),
+            pid: std::process::id(),
+            tasks: total,
+        }
+    };
+    let sourcing = Sourcing {
+        cwd: cwd.clone(),
+        detect: !args.no_detect,
+        skip_newer: args.skip_newer,
+        done,
+        spread: targets.len() > 1,
+    };
+    let joblog = args.joblog.as_deref().map(|p| open_joblog(p, &args)).transpose()?;
+    let mut screen = Screen::new(args.bar || args.eta, args.explain, joblog);
+    let settings = Settings {
+        name: name.clone(),
+        opening,
+        policy,
+        hosts: targets,
+        slots: slots(&args)?,
+        launch: homing_launch::Options::default(),
+        cwd: cwd.as_path().into(),
+        env: environment::exported(&args.env)?,
+        source: Box::new(Source::new(batch, sourcing, locator)),
+        total,
+        output: OutputOptions {
+            keep_order: args.keep_order,
+            line_buffer: args.line_buffer,
+            tag: args.tag,
+            spill: journal.dir().to_path_buf(),
+        },
+        results: args.results.clone().map(results_files),
+        interrupts: environment::count_interrupts(),
+        journal,
+    };
+    let result = homing_dispatch::run(settings, &mut screen);
+    screen.clear();
+    let exit = result.map_err(|e| explain(e, &name))?;
+    evidence(&args, &screen, &name);
+    Ok(exit)
+}
+
+fn evidence(args: &Args, screen: &Screen, name: &str) {
+    if args.json {
+        eprintln!("{}", screen.tally.json());
+    } else if !args.quiet {
+        let color = io::stderr().is_terminal() && std::env::var_os("NO_COLOR").is_none_or(|v| v.is_empty());
+        eprint!("{}", screen.tally.text(color));
+        eprintln!("run {name}: homing report {name}");
+    }
+}
+
+fn explain(error: DispatchError, name: &str) -> Failure {
+    let failure = Failure::system(&error);
+    match error {
+        DispatchError::NoHosts(_) => failure.hint("ssh to one of these hosts by hand, then `homing hosts`"),
+        _ => failure.hint(format!("homing resume {name}, once there is room")),
+    }
+}
+
+/// Commands as they would be run.
+fn dry_run(args: &Args) -> Result<i32, Failure> {
+    let cwd = std::env::current_dir().map_err(Failure::system)?;
+    let stdin = Box::new(BufReader::new(io::stdin()));
+    for task in batch(args, &cwd, "dry", stdin)? {
+        let mut task = task.map_err(Failure::usage)?;
+        homing_batch::fill_slot(&mut task.command, 1);
+        println!("{}", task.command.display());
+    }
+    Ok(0)
+}
+
+/// What the user gave as a batch of tasks.
+pub(crate) fn batch(args: &Args, cwd: &Path, run: &str, stdin: Box<dyn BufRead + Send>) -> Result<Batch, Failure> {
+    let raw = |words: &[std::ffi::OsString]| words.iter().map(|w| RawText::from(w.as_os_str())).collect::<Vec<_>>();
+    let options = InputOptions {
+        cwd: cwd.to_path_buf(),
+        // The same order when the run is resumed: the seed is the run's name.
+        shuf: args.shuf.then(|| run.bytes().fold(5381, |h: u64, b| h.wrapping_mul(33) ^ u64::from(b))),
+        null: args.null,
+        colsep: args.colsep.clone().map(|c| c.into_bytes()),
+        max_args: args.max_args,
+        no_run_if_empty: args.no_run_if_empty,
+        arg_files: args.arg_file.clone(),
+        outputs: raw(&args.output),
+        inputs_extra: raw(&args.near),
+        shell: environment::shell(),
+        ..InputOptions::default()
+    };
+    let Some(file) = &args.tasks else {
+        if args.words.is_empty() && io::stdin().is_terminal() && args.arg_file.is_empty() {
+            return Err(Failure::usage("no command and no input").hint("homing run 'gzip -k {}' ::: *.txt"));
+        }
+        return homing_batch::compose(&raw(&args.words), options, stdin, io::stdin().is_terminal())
+            .map_err(Failure::usage);
+    };
+    let reader: Box<dyn BufRead + Send> = if file.as_os_str() == "-" {
+        stdin
+    } else {
+        let open = File::open(file);
+        Box::new(BufReader::new(open.map_err(|e| Failure::usage(format!("cannot read {}: {e}", file.display())))?))
+    };
+    homing_batch::tasks_file(reader, &file.display().to_string(), options).map_err(Failure::usage)
+}
+
+/// Standard input, kept in the run's folder as it is read, so that `resume` has it.
+fn input(saved: Option<&Path>, copy: &Path, args: &Args) -> Result<Box<dyn BufRead + Send>, Failure> {
+    if let Some(saved) = saved {
+        let open = File::open(saved);
+        let file = open.map_err(|e| Failure::system(format!("cannot read {}: {e}", saved.display())))?;
+        return Ok(Box::new(BufReader::new(file)));
+    }
+    if io::stdin().is_terminal() || !may_read_stdin(args) {
+        return Ok(Box::new(BufReader::new(io::stdin())));
+    }
+    let kept = environment::kept_stdin(copy);
+    kept.map_err(|e| Failure::system(format!("cannot keep standard input in {}: {e}", copy.display())))
+}
+
+fn may_read_stdin(args: &Args) -> bool {
+    let is = |word: &std::ffi::OsString, text: &str| word == text;
+    let from_words = args.words.iter().any(|w| [":::", ":::+", "::::", "::::+"].iter().any(|s| is(w, s)));
+    let dash = args.words.iter().any(|w| is(w, "-")) || args.tasks.as_ref().is_some_and(|t| t.as_os_str() == "-");
+    dash || (!from_words && args.tasks.is_none() && args.arg_file.is_empty())
+}
+
+fn policy(args: &Args) -> Result<Policy, Failure> {
+    let bad = |option: &str, e: &dyn std::fmt::Display| Failure::usage(format!("{option}: {e}"));
+    let time = |option: &str, text: &Option<String>| {
+        text.as_deref().map(|t| homing_batch::parse_duration(t).map_err(|e| bad(option, &e))).transpose()
+    };
+    let share = args.timeout.as_deref().and_then(|t| t.strip_suffix('%'));
+    let memfree = args.memfree.as_deref().map(|t| homing_batch::parse_size(t).map_err(|e| bad("--memfree", &e)));
+    Ok(Policy {
+        tries: args.retries.max(1),
+        halt: Halt::parse(&args.halt).map_err(|e| bad("--halt", &e))?,
+        delay_us: time("--delay", &args.delay)?.map_or(0, |d| d.as_micros() as u64),
+        memfree: memfree.transpose()?.unwrap_or(0),
+        timeout_ms: if share.is_some() { None } else { time("--timeout", &args.timeout)?.map(|d| d.as_millis() as u64) },
+        timeout_of_median: share
+            .map(|s| s.parse::<f64>().map(|p| p / 100.0).map_err(|e| bad("--timeout", &e)))
+            .transpose()?,
+        locality: !args.no_locality,
+        prefetch: !args.words.iter().any(|w| w.to_string_lossy().contains("{%}")) && args.delay.is_none(),
+    })
+}
+
+fn slots(args: &Args) -> Result<Box<dyn Fn(u32) -> u32>, Failure> {
+    let Some(jobs) = args.jobs.clone() else { return Ok(Box::new(|cores| cores)) };
+    homing_batch::parse_jobs(&jobs, 1).map_err(|e| Failure::usage(format!("--jobs: {e}")))?;
+    Ok(Box::new(move |cores| homing_batch::parse_jobs(&jobs, cores).unwrap_or(cores)))
+}
+
+fn joblog_done(args: &Args) -> Result<HashSet<TaskId>, Failure> {
+    let Some(path) = args.joblog.as_ref().filter(|p| (args.resume || args.resume_failed) && p.exists()) else {
+        return Ok(HashSet::new());
+    };
+    let text = std::fs::read_to_string(path).map_err(|e| Failure::usage(format!("cannot read {}: {e}", path.display())))?;
+    let log = joblog::read(&text).map_err(|e| Failure::usage(format!("{}: {e}", path.display())))?;
+    Ok(if args.resume_failed { log.succeeded } else { log.listed })
+}
+
+fn open_joblog(path: &Path, args: &Args) -> Result<File, Failure> {
+    use std::io::Write as _;
+    let going_on = (args.resume || args.resume_failed) && path.metadata().is_ok_and(|m| m.len() > 0);
+    let mut options = File::options();
+    options.create(true).write(true).append(going_on).truncate(!going_on);
+    let opened = options.open(path).and_then(|mut file| {
+        if !going_on {
+            file.write_all(joblog::HEADER.as_bytes())?;
+        }
+        Ok(file)
+    });
+    opened.map_err(|e| Failure::usage(format!("cannot write the job log {}: {e}", path.display())))
+}
+
+fn results_files(dir: PathBuf) -> homing_dispatch::ResultFiles {
+    Box::new(move |task| {
+        let folder = homing_batch::results_path(&dir, &task.args);
+        std::fs::create_dir_all(&folder)?;
+        std::fs::write(folder.join("seq"), task.id.to_string())?;
+        Ok((File::create(folder.join("stdout"))?, File::create(folder.join("stderr"))?))
+    })
+}
+
+fn hostname() -> String {
+    rustix::system::uname().nodename().to_string_lossy().into_owned()
+}

@@ -1,0 +1,180 @@
+//! From tasks to offers: what each task reads, where that lies, and whether
+//! it has to run at all. Works in the source's own thread, ahead of need.
+
+use homing_batch::{Batch, Freshness, candidate_words};
+use homing_dispatch::{Incoming, Offer};
+use homing_locate::{Kind, Locator};
+use homing_model::{FileLayout, Mount, RawText, Task, TaskId};
+use std::collections::{BTreeMap, HashSet, VecDeque};
+use std::path::{Path, PathBuf};
+use std::time::SystemTime;
+
+/// Files looked at below a directory that is an input.
+const TREE_LIMIT: usize = 2_000;
+
+/// How tasks become offers.
+pub struct Sourcing {
+    /// The run's working directory.
+    pub cwd: PathBuf,
+    /// Look at the words of commands.
+    pub detect: bool,
+    /// Skip what is up to date.
+    pub skip_newer: bool,
+    /// Tasks that are not run again: done in an earlier part of the run, or by the job log.
+    pub done: HashSet<TaskId>,
+    /// Several hosts: then files that only one machine sees must be there before a task starts.
+    pub spread: bool,
+}
+
+/// The stream of offers.
+pub struct Source {
+    batch: Batch,
+    how: Sourcing,
+    locator: Locator,
+    told_bound: bool,
+    pending: VecDeque<Incoming>,
+}
+
+impl Source {
+    /// Reads from `batch` as it is asked.
+    pub fn new(batch: Batch, how: Sourcing, locator: Locator) -> Source {
+        Source { batch, how, locator, told_bound: false, pending: VecDeque::new() }
+    }
+
+    fn offer(&mut self, task: Task) -> Incoming {
+        if self.how.done.contains(&task.id) {
+            return Incoming::Skip { task: task.id, reason: None };
+        }
+        let base = task.cwd.as_ref().map_or_else(|| self.how.cwd.clone(), |c| self.how.cwd.join(c.as_path()));
+        let inputs = self.inputs(&task, &base);
+        if self.how.skip_newer {
+            if let Freshness::UpToDate(reason) = freshness(&task, &inputs, &base) {
+                return Incoming::Skip { task: task.id, reason: Some(reason) };
+            }
+        }
+        let mut found = Found::default();
+        for input in &inputs {
+            self.weigh(input, &mut found);
+        }
+        if found.nothing() {
+            self.weigh_cwd(&base, &mut found);
+        }
+        if let Ok(volume) = self.locator.volume_of(&base) {
+            if volume.kind.is_network() {
+                found.mount(volume.mount);
+            }
+        }
+        Incoming::Task {
+            offer: Offer {
+                task,
+                total: found.total,
+                per_host: found.per_host.into_iter().collect(),
+                volumes: Vec::new(),
+                requires: if self.how.spread { found.local } else { Vec::new() },
+                located: found.located,
+            },
+            mounts: found.mounts,
+        }
+    }
+
+    /// Existing files and directories among what the task names.
+    fn inputs(&self, task: &Task, base: &Path) -> Vec<PathBuf> {
+        let mut names = task.inputs.clone();
+        if self.how.detect {
+            names.extend(candidate_words(task));
+        }
+        let outputs: HashSet<PathBuf> = task.outputs.iter().map(|o| base.join(o.as_path())).collect();
+        let mut seen = HashSet::new();
+        let paths = names.iter().filter(|n| !n.0.is_empty()).map(|n| base.join(n.as_path()));
+        paths.filter(|p| !outputs.contains(p) && seen.insert(p.clone()) && p.symlink_metadata().is_ok()).collect()
+    }
+
+    fn weigh(&mut self, path: &Path, found: &mut Found) {
+        let Ok(meta) = path.metadata() else { return };
+        let Ok(volume) = self.locator.volume_of(path) else { return };
+        if !volume.kind.is_network() && !meta.is_file() {
+            return;
+        }
+        if volume.kind.is_network() {
+            found.mount(volume.mount.clone());
+        } else if matches!(volume.kind, Kind::Local) {
+            found.local.push(path.into());
+        }
+        if !meta.is_dir() {
+            return found.add(&self.locator.locate(path));
+        }
+        let tree = self.locator.locate_tree(path, TREE_LIMIT);
+        if tree.truncated && !std::mem::replace(&mut self.told_bound, true) {
+            let text = format!("{} holds more than {TREE_LIMIT} files; the first of them stand for it", path.display());
+            self.pending.push_back(Incoming::Note(text));
+        }
+        tree.files.iter().for_each(|layout| found.add(layout));
+    }
+
+    /// Nothing names a file: the working directory stands for the data, as it
+    /// did for iobsub. Only its own files count, and only as a preference.
+    fn weigh_cwd(&mut self, base: &Path, found: &mut Found) {
+        if !self.how.spread || !self.locator.volume_of(base).is_ok_and(|v| v.kind.is_network()) {
+            return;
+        }
+        let tree = self.locator.locate_tree(base, 64);
+        tree.files.iter().for_each(|layout| found.add(layout));
+    }
+}
+
+impl Iterator for Source {
+    type Item = Incoming;
+    fn next(&mut self) -> Option<Incoming> {
+        if let Some(pending) = self.pending.pop_front() {
+            return Some(pending);
+        }
+        match self.batch.next()? {
+            Ok(task) => {
+                let offer = self.offer(task);
+                self.pending.push_back(offer);
+                self.pending.pop_front()
+            }
+            Err(error) => Some(Incoming::Broken(error.to_string())),
+        }
+    }
+}
+
+#[derive(Default)]
+struct Found {
+    total: u64,
+    per_host: BTreeMap<String, u64>,
+    mounts: Vec<Mount>,
+    local: Vec<RawText>,
+    located: bool,
+}
+
+impl Found {
+    fn nothing(&self) -> bool {
+        self.total == 0 && self.mounts.is_empty()
+    }
+
+    fn mount(&mut self, mount: Mount) {
+        if !self.mounts.contains(&mount) {
+            self.mounts.push(mount);
+        }
+    }
+
+    fn add(&mut self, layout: &FileLayout) {
+        if layout.extents.is_empty() {
+            return;
+        }
+        self.located = true;
+        self.total += layout.extents.iter().map(|e| e.length).sum::<u64>();
+        for (host, bytes) in layout.bytes_per_host() {
+            *self.per_host.entry(host).or_default() += bytes;
+        }
+    }
+}
+
+fn freshness(task: &Task, inputs: &[PathBuf], base: &Path) -> Freshness {
+    let modified = |p: &PathBuf| p.metadata().and_then(|m| m.modified()).ok();
+    let outputs: Vec<PathBuf> = task.outputs.iter().map(|o| base.join(o.as_path())).collect();
+    let unfinished = outputs.iter().any(|o| homing_worker::marker_path(o).exists());
+    let times = |paths: &[PathBuf]| paths.iter().map(modified).collect::<Vec<Option<SystemTime>>>();
+    homing_batch::freshness(&times(inputs), &times(&outputs), unfinished)
+}

@@ -1,0 +1,61 @@
+//! Which hosts a run may use, and how each is reached.
+
+use super::args::{Args, On};
+use crate::failure::Failure;
+use homing_dispatch::HostPlan;
+use homing_launch::Via;
+use homing_locate::Locator;
+use std::collections::BTreeSet;
+use std::path::Path;
+
+/// Files looked at to learn which hosts hold a volume.
+const SAMPLE: usize = 64;
+
+/// The hosts of the run.
+pub fn targets(args: &Args, cwd: &Path, locator: &Locator) -> Result<Vec<HostPlan>, Failure> {
+    let given = args.hosts.is_some() || crate::hostlist::is_configured(args.cluster.as_deref());
+    let local = match args.on {
+        On::Local => true,
+        On::Auto => !given,
+        On::Ssh => false,
+    };
+    if local {
+        if args.hosts.is_some() {
+            return Err(Failure::usage("--hosts goes with --on ssh; --on local is this machine alone"));
+        }
+        return Ok(vec![HostPlan { name: super::hostname(), via: Via::Local, slots: None }]);
+    }
+    let names = if given {
+        crate::hostlist::hosts_from(args.hosts.as_deref(), args.cluster.as_deref())?
+    } else {
+        holders(args, cwd, locator)
+    };
+    if names.is_empty() {
+        return Err(Failure::usage("--on ssh needs hosts, and no input lies on a volume that names any")
+            .hint("--hosts n[1-4], or a cluster.toml with hosts = \"n[1-4]\""));
+    }
+    Ok(names.into_iter().map(plan).collect())
+}
+
+fn plan(name: String) -> HostPlan {
+    let own = super::hostname();
+    let here = name == own || own.split('.').next() == Some(name.as_str()) || name == "localhost";
+    let via = if here { Via::Local } else { Via::Ssh { target: name.clone() } };
+    HostPlan { slots: crate::hostlist::slots_of(&name), name, via }
+}
+
+/// Storage hosts of the inputs that can be read off the command line, or of the working directory.
+fn holders(args: &Args, cwd: &Path, locator: &Locator) -> Vec<String> {
+    let words = args.words.iter().chain(&args.near).map(|w| cwd.join(w)).filter(|p| p.exists());
+    let mut hosts: BTreeSet<String> = BTreeSet::new();
+    let mut add = |path: &Path| {
+        let files = if path.is_dir() { locator.locate_tree(path, SAMPLE).files } else { vec![locator.locate(path)] };
+        let network = files.into_iter().filter(|f| !f.volume.starts_with("local:"));
+        network.for_each(|f| hosts.extend(f.bytes_per_host().into_keys()));
+    };
+    words.take(SAMPLE).for_each(|p| add(&p));
+    if hosts.is_empty() {
+        add(cwd);
+    }
+    hosts.into_iter().collect()
+}

@@ -1,0 +1,55 @@
+//! The table of imports in ARCHITECTURE.md is the truth.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::path::Path;
+
+type Imports = BTreeMap<String, BTreeSet<String>>;
+
+fn root() -> &'static Path {
+    Path::new(env!("CARGO_MANIFEST_DIR")).ancestors().nth(2).expect("crates/homing lies two levels down")
+}
+
+fn manifests() -> Imports {
+    let folders = std::fs::read_dir(root().join("crates")).unwrap().map(|e| e.unwrap().path());
+    let rooms = folders.map(|folder| {
+        let manifest: toml::Table =
+            std::fs::read_to_string(folder.join("Cargo.toml")).unwrap().parse().expect("a manifest is TOML");
+        let dependencies = manifest["dependencies"].as_table().unwrap();
+        let imports = dependencies.keys().filter_map(|d| d.strip_prefix("homing-")).map(String::from).collect();
+        (folder.file_name().unwrap().to_string_lossy().into_owned(), imports)
+    });
+    rooms.collect()
+}
+
+fn table() -> Imports {
+    let page = std::fs::read_to_string(root().join("ARCHITECTURE.md")).unwrap();
+    let section = page.split("## Who imports whom").nth(1).unwrap().split("\n## ").next().unwrap();
+    let rows = section.lines().filter(|l| l.starts_with("| `")).map(|line| {
+        let mut names = line.split('`').skip(1).step_by(2).map(String::from);
+        (names.next().unwrap(), names.collect())
+    });
+    rows.collect()
+}
+
+#[test]
+fn imports_point_where_the_table_says() {
+    let (truth, told) = (manifests(), table());
+    assert_eq!(truth.keys().collect::<Vec<_>>(), told.keys().collect::<Vec<_>>(), "rooms");
+    for (room, imports) in &truth {
+        if room == "homing" {
+            continue;
+        }
+        let beyond: Vec<_> = imports.difference(&told[room]).collect();
+        assert!(beyond.is_empty(), "{room} imports {beyond:?}, which ARCHITECTURE.md does not allow");
+    }
+}
+
+#[test]
+fn no_two_rooms_import_each_other() {
+    let truth = manifests();
+    for (room, imports) in &truth {
+        for import in imports {
+            assert!(!truth[import].contains(room), "{room} and {import} import each other");
+        }
+    }
+}
