@@ -1,1 +1,12 @@
-//! (room report)
+//! What a run leaves for people to read: the evidence printed at its end, and
+//! a page that draws it. Both are made from the journal's events alone; this
+//! room never asks a host.
+
+mod html;
+mod load;
+mod tally;
+mod text;
+mod units;
+
+pub use html::html;
+pub use tally::Tally;

@@ -1,11 +1,91 @@
-//! (to be written)
+//! `homing runs`: the runs that have a journal, oldest first.
+
 use crate::failure::Failure;
+use homing_journal::{RunInfo, RunState};
+use homing_model::RawText;
+use std::io::Write;
 
 /// Arguments.
 #[derive(clap::Args)]
-pub struct Args {}
+pub struct Args {
+    /// Print a JSON array
+    #[arg(long)]
+    json: bool,
+}
 
-/// Runs it.
-pub fn run(_args: Args) -> Result<i32, Failure> {
-    Err(Failure::system("not built yet"))
+/// Lists the runs.
+pub fn run(args: Args) -> Result<i32, Failure> {
+    let root = homing_journal::root();
+    let runs = homing_journal::runs(&root);
+    let text = if args.json {
+        serde_json::to_string_pretty(&runs).map_err(Failure::system)? + "\n"
+    } else if runs.is_empty() {
+        eprintln!("homing: no runs in {}", root.display());
+        return Ok(0);
+    } else {
+        table(&runs)
+    };
+    to_stdout(&text)
+}
+
+fn table(runs: &[RunInfo]) -> String {
+    let mut rows = vec![["RUN", "STARTED", "STATE", "DONE", "FAILED", "COMMAND"].map(String::from)];
+    for run in runs {
+        let count = |key: &str| run.counts.get(key).map_or("-".into(), u64::to_string);
+        let started = run.started_ns.map_or("unknown".into(), local_time);
+        let command = clip(&command_line(&run.argv), 72);
+        rows.push([run.name.clone(), started, state(&run.state), count("done"), count("failed"), command]);
+    }
+    let width = |c: usize| rows.iter().map(|r| r[c].chars().count()).max().unwrap_or(0);
+    let widths: Vec<usize> = (0..5).map(width).collect();
+    let mut text = String::new();
+    for r in &rows {
+        let [w0, w1, w2, w3, w4] = widths[..] else { continue };
+        let [name, started, state, done, failed, command] = r;
+        let line = format!("{name:w0$}  {started:w1$}  {state:w2$}  {done:>w3$}  {failed:>w4$}  {command}");
+        text.push_str(line.trim_end());
+        text.push('\n');
+    }
+    text
+}
+
+fn state(state: &RunState) -> String {
+    match state {
+        RunState::Ended { exit, .. } => format!("ended, exit {exit}"),
+        RunState::Running { by } => format!("running on {}, pid {}", by.host, by.pid),
+        RunState::Interrupted => "interrupted".into(),
+        RunState::Unreadable { reason } => format!("unreadable: {reason}"),
+    }
+}
+
+fn local_time(ns: i64) -> String {
+    let Ok(time) = jiff::Timestamp::from_nanosecond(i128::from(ns)) else { return "unknown".into() };
+    time.to_zoned(jiff::tz::TimeZone::system()).strftime("%Y-%m-%d %H:%M:%S").to_string()
+}
+
+/// The words of a command line, quoted where a reader could not tell them apart.
+fn command_line(argv: &[RawText]) -> String {
+    let quoted = argv.iter().map(|word| {
+        let word = word.display();
+        let plain = !word.is_empty() && !word.contains([' ', '\'', '"', '$', '|', ';', '&', '<', '>', '*', '\\']);
+        if plain { word } else { format!("'{}'", word.replace('\'', r"'\''")) }
+    });
+    quoted.collect::<Vec<_>>().join(" ")
+}
+
+fn clip(text: &str, width: usize) -> String {
+    match text.char_indices().nth(width) {
+        Some((at, _)) => format!("{}…", &text[..at]),
+        None => text.to_string(),
+    }
+}
+
+/// Writes to standard output; a reader that went away (`| head`) is no failure.
+pub(super) fn to_stdout(text: &str) -> Result<i32, Failure> {
+    match std::io::stdout().write_all(text.as_bytes()).and_then(|()| std::io::stdout().flush()) {
+        Err(e) if e.kind() != std::io::ErrorKind::BrokenPipe => {
+            Err(Failure::system(format!("cannot write to standard output: {e}")))
+        }
+        _ => Ok(0),
+    }
 }

@@ -1,0 +1,159 @@
+//! What changed over time: tasks completed, bytes moved, pressure.
+
+use super::story::Story;
+use super::svg::{self, LEFT, SPAN, clip, escape};
+use crate::Tally;
+use crate::units::bytes;
+
+const BINS: usize = 160;
+const TALL: f64 = 110.0;
+
+/// Completions and bytes per second.
+pub(crate) fn throughput(page: &mut String, story: &Story) {
+    if story.attempts.is_empty() {
+        return;
+    }
+    // Few tasks in many bins would be a comb.
+    let bins = (story.attempts.len() / 2).clamp(12, BINS);
+    let second = story.length as f64 / 1e6 / bins as f64;
+    let mut done = vec![0.0; bins];
+    for a in story.attempts.iter().filter(|a| a.class() == "ok") {
+        done[bin(a.to, story.length, bins)] += 1.0 / second;
+    }
+    curve(page, story, "Tasks completed per second", "", &[("tasks", &done)], |v| {
+        if v < 10.0 && v.fract() > 0.0 { format!("{v:.1}") } else { format!("{v:.0}") }
+    });
+    let received = rate(story, |g| g.received);
+    let disk = rate(story, |g| g.disk);
+    let about = "Sum over hosts, from their counters: <i class=\"key net\"></i>received from the network \
+                 <i class=\"key disk\"></i>disks, read and written";
+    let both: Vec<(&str, &[f64])> =
+        [("disk", &disk), ("net", &received)].into_iter().filter_map(|(c, v)| Some((c, v.as_deref()?))).collect();
+    if !both.is_empty() {
+        curve(page, story, "Bytes per second", about, &both, |v| bytes(v as u64));
+    }
+}
+
+fn bin(us: u64, length: u64, bins: usize) -> usize {
+    ((us as f64 / length as f64 * bins as f64) as usize).min(bins - 1)
+}
+
+/// Spreads what grew between samples evenly over the time between them.
+fn rate(story: &Story, of: fn(&super::story::Growth) -> Option<u64>) -> Option<Vec<f64>> {
+    let samples = story.growth.len() / story.hosts.len().max(1);
+    let bins = samples.clamp(8, BINS);
+    let wide = story.length as f64 / bins as f64;
+    let mut sums = vec![0.0; bins];
+    let mut known = false;
+    for g in &story.growth {
+        let Some(amount) = of(g) else { continue };
+        known = true;
+        let (first, last) = (bin(g.from, story.length, bins), bin(g.to, story.length, bins));
+        let took = (g.to - g.from).max(1) as f64;
+        for (n, sum) in sums.iter_mut().enumerate().take(last + 1).skip(first) {
+            let overlap = (g.to as f64).min((n + 1) as f64 * wide) - (g.from as f64).max(n as f64 * wide);
+            *sum += amount as f64 * overlap.max(0.0) / took / (wide / 1e6);
+        }
+    }
+    known.then_some(sums)
+}
+
+fn curve(
+    page: &mut String,
+    story: &Story,
+    title: &str,
+    about: &str,
+    lines: &[(&str, &[f64])],
+    label: impl Fn(f64) -> String,
+) {
+    let most = lines.iter().flat_map(|(_, v)| v.iter()).copied().fold(0.0, f64::max).max(f64::MIN_POSITIVE);
+    let most = if most <= f64::MIN_POSITIVE { 1.0 } else { most * 1.05 };
+    svg::open(page, title, about, TALL + 28.0);
+    svg::value_axis(page, most, 6.0, TALL, label);
+    svg::time_axis(page, story.length, TALL, TALL + 4.0);
+    for (class, values) in lines {
+        svg::area(page, &format!("area {class}"), values, most, 6.0, TALL);
+    }
+    svg::close(page);
+}
+
+/// Bars: what the layout promised beside what was measured.
+pub(crate) fn moved(page: &mut String, tally: &Tally) {
+    if tally.placed.0 == 0 {
+        return;
+    }
+    let planned = &tally.planned;
+    let in_turn = planned.remote_if_in_turn;
+    let all = planned.local + planned.remote;
+    let mut rows: Vec<(&str, u64, u64, String)> = vec![
+        ("Hosts in turn", all.saturating_sub(in_turn), in_turn, "by the layout, had placement ignored it".into()),
+        ("As placed", planned.local, planned.remote, "by the layout".into()),
+    ];
+    if let (Some(received), _) = tally.network() {
+        let read = tally.rchar.unwrap_or(all);
+        let about = "measured: read by the tasks, and received by the hosts' interfaces".into();
+        rows.push(("Measured", read.saturating_sub(received), received, about));
+    }
+    let most = rows.iter().map(|r| r.1 + r.2).max().unwrap_or(1).max(1) as f64;
+    let about = "<i class=\"key ok\"></i>from the task's own host <i class=\"key far\"></i>over the network";
+    svg::open(page, "Bytes read", about, rows.len() as f64 * 44.0);
+    for (n, (name, local, remote, about)) in rows.iter().enumerate() {
+        let top = n as f64 * 44.0;
+        let (a, b) = (*local as f64 / most * SPAN, *remote as f64 / most * SPAN);
+        page.push_str(&format!(
+            "<text class=\"end name\" x=\"{:.0}\" y=\"{:.0}\">{name}</text>",
+            LEFT - 8.0,
+            top + 14.0
+        ));
+        page.push_str(&format!("<rect class=\"ok\" x=\"{LEFT}\" y=\"{top:.0}\" width=\"{a:.1}\" height=\"20\"/>"));
+        page.push_str(&format!(
+            "<rect class=\"far\" x=\"{:.1}\" y=\"{top:.0}\" width=\"{b:.1}\" height=\"20\"/>",
+            LEFT + a
+        ));
+        page.push_str(&format!(
+            "<text x=\"{LEFT}\" y=\"{:.0}\">{} local, {} over the network ({about})</text>\n",
+            top + 34.0,
+            bytes(*local),
+            bytes(*remote)
+        ));
+    }
+    svg::close(page);
+}
+
+/// Strips: the part of the time in which tasks of a host stood still for I/O.
+pub(crate) fn pressure(page: &mut String, story: &Story) {
+    if !story.growth.iter().any(|g| g.stalled_us.is_some()) {
+        return;
+    }
+    let shown = story.hosts.len().min(200);
+    let per_host = story.growth.len() / story.hosts.len().max(1);
+    let bins = (10_000 / shown).clamp(40, 240).min(per_host.max(8));
+    let row = if shown <= 24 { 18.0 } else { 8.0 };
+    let height = row * shown as f64 + 2.0;
+    let mut cells = vec![vec![(0.0, 0.0); bins]; story.hosts.len()];
+    for g in &story.growth {
+        let Some(stalled) = g.stalled_us else { continue };
+        for cell in &mut cells[g.host][bin(g.from, story.length, bins)..=bin(g.to, story.length, bins)] {
+            *cell = (cell.0 + stalled as f64, cell.1 + (g.to - g.from) as f64);
+        }
+    }
+    let about = "Share of the time in which some task of the host stood still for I/O; the darker, the more";
+    svg::open(page, "I/O pressure", about, height + 24.0);
+    svg::time_axis(page, story.length, 0.0, height);
+    for host in 0..shown {
+        let top = 1.0 + row * host as f64;
+        let share = |(stalled, time): &(f64, f64)| (*time > 0.0).then(|| stalled / time);
+        let values: Vec<Option<f64>> = cells[host].iter().map(share).collect();
+        let (sum, time) = cells[host].iter().fold((0.0, 0.0), |s, c| (s.0 + c.0, s.1 + c.1));
+        let mean = if time > 0.0 { format!("{:.0} % on average", sum / time * 100.0) } else { "unknown".into() };
+        page.push_str(&format!("<g><title>{}: {mean}</title>", escape(story.hosts[host])));
+        svg::strip(page, "stall", &values, top, row - 2.0);
+        page.push_str("</g>");
+        if row > 12.0 || host % 4 == 0 {
+            let name = escape(&clip(story.hosts[host], 12));
+            let y = top + row / 2.0 + 3.0;
+            page.push_str(&format!("<text class=\"end name\" x=\"{:.0}\" y=\"{y:.0}\">{name}</text>\n", LEFT - 8.0));
+        }
+    }
+    svg::close(page);
+}

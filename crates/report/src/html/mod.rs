@@ -1,0 +1,95 @@
+//! The page of a run: one self-contained file, no script, no outside
+//! resource, readable in light and dark. Everything that came from outside
+//! (commands, names, reasons) passes `svg::escape`.
+
+mod curves;
+mod story;
+mod svg;
+mod tables;
+mod timeline;
+
+use crate::Tally;
+use crate::units::{bytes, count, percent, span};
+use homing_model::Event;
+use story::Story;
+use svg::escape;
+
+const STYLE: &str = include_str!("style.css");
+
+/// Draws a run from its events.
+pub fn html(events: &[Event]) -> String {
+    let mut tally = Tally::new();
+    events.iter().for_each(|e| tally.add(e));
+    let story = Story::of(events);
+    let mut page = String::with_capacity(256 << 10);
+    let title = if story.run.is_empty() { "run" } else { story.run };
+    page.push_str(&format!(
+        "<!doctype html>\n<html lang=\"en\">\n<meta charset=\"utf-8\">\n\
+         <meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">\n\
+         <title>homing {}</title>\n<style>\n{STYLE}</style>\n<main>\n",
+        escape(title)
+    ));
+    head(&mut page, &story, &tally);
+    cards(&mut page, &tally);
+    timeline::draw(&mut page, &story);
+    curves::throughput(&mut page, &story);
+    curves::moved(&mut page, &tally);
+    curves::pressure(&mut page, &story);
+    tables::hosts(&mut page, &story, &tally);
+    tables::failed(&mut page, &story);
+    tables::slowest(&mut page, &story);
+    tables::notes(&mut page, &story);
+    page.push_str("</main>\n</html>\n");
+    page
+}
+
+fn head(page: &mut String, story: &Story, tally: &Tally) {
+    let began = jiff::Timestamp::from_nanosecond(i128::from(story.start_ns)).unwrap_or_default();
+    let ended = match tally.exit {
+        Some(0) => "<span class=\"tag good\">finished</span>".to_string(),
+        Some(exit) => format!("<span class=\"tag warn\">exit {exit}</span>"),
+        None => "<span class=\"tag warn\">no end recorded</span>".to_string(),
+    };
+    page.push_str(&format!(
+        "<header><h1>{} {ended}</h1>\n<p class=\"command\"><code>{}</code></p>\n<p class=\"quiet\">{} UTC, from {}</p></header>\n",
+        escape(story.run),
+        escape(&svg::clip(&story.argv, 400)),
+        began.strftime("%Y-%m-%d %H:%M:%S"),
+        escape(&story.from),
+    ));
+}
+
+fn card(page: &mut String, class: &str, label: &str, value: &str, below: &str) {
+    page.push_str(&format!(
+        "<div class=\"card {class}\"><span>{label}</span><b>{}</b><small>{}</small></div>\n",
+        escape(value),
+        escape(below)
+    ));
+}
+
+fn cards(page: &mut String, tally: &Tally) {
+    page.push_str("<section class=\"cards\">\n");
+    let rest = [(tally.failed, "failed"), (tally.retried, "retried"), (tally.skipped, "skipped")];
+    let rest: Vec<String> = rest.iter().filter(|(n, _)| *n > 0).map(|(n, what)| format!("{n} {what}")).collect();
+    let below = if rest.is_empty() { "none failed".to_string() } else { rest.join(", ") };
+    card(page, if tally.failed > 0 { "failing" } else { "" }, "Tasks done", &tally.done.to_string(), &below);
+    let slots: u64 = tally.hosts.values().map(|h| u64::from(h.slots)).sum();
+    let on = format!("{}, {}", count(tally.hosts.len() as u64, "host"), count(slots, "slot"));
+    card(page, "", "Wall time", &span(tally.wall_us()), &on);
+    if tally.placed.0 > 0 {
+        let all = tally.planned.local + tally.planned.remote;
+        let below = format!("{} of {}, by the layout", bytes(tally.planned.local), bytes(all));
+        card(page, "", "Read on the task's own host", &percent(tally.planned.local, all), &below);
+        let kept = tally.planned.remote_if_in_turn.saturating_sub(tally.planned.remote);
+        let below = format!("against {} with hosts in turn", bytes(tally.planned.remote_if_in_turn));
+        card(page, "", "Kept off the network", &bytes(kept), &below);
+    }
+    match tally.waits.median_us() {
+        Some(median) => {
+            let below = format!("a task; {} in all", span(tally.waits.sum_us));
+            card(page, "", "Median I/O wait", &span(median), &below);
+        }
+        None => card(page, "", "Median I/O wait", "unknown", "not measured"),
+    }
+    page.push_str("</section>\n");
+}

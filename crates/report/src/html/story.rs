@@ -1,0 +1,171 @@
+//! The events of a run, laid out for drawing: who ran what from when to when.
+
+use crate::load::step;
+use homing_model::event::{PlannedBytes, What};
+use homing_model::{Event, HostSample, Outcome, TaskId};
+use std::collections::{BTreeMap, HashMap};
+
+/// One attempt at a task. Times are microseconds since the run's start.
+pub(crate) struct Attempt<'a> {
+    pub task: TaskId,
+    pub attempt: u32,
+    pub host: usize,
+    pub slot: u32,
+    pub from: u64,
+    pub to: u64,
+    /// `None` while it runs.
+    pub outcome: Option<&'a Outcome>,
+    pub last: bool,
+    pub planned: Option<&'a PlannedBytes>,
+    pub command: &'a str,
+    pub wait_us: Option<u64>,
+    pub rchar: Option<u64>,
+}
+
+impl Attempt<'_> {
+    /// True when more than a tenth of its bytes lie on other hosts.
+    pub fn is_remote(&self) -> bool {
+        self.planned.is_some_and(|p| p.remote > (p.local + p.remote) / 10)
+    }
+    /// The class that colours it.
+    pub fn class(&self) -> &'static str {
+        match self.outcome {
+            None => "open",
+            Some(o) if o.is_success() => "ok",
+            Some(_) if self.last => "bad",
+            Some(_) => "again",
+        }
+    }
+}
+
+/// An amount that grew between two times, microseconds since the start.
+pub(crate) struct Growth {
+    pub from: u64,
+    pub to: u64,
+    pub host: usize,
+    pub received: Option<u64>,
+    pub disk: Option<u64>,
+    pub stalled_us: Option<u64>,
+}
+
+/// A run, ready to be drawn.
+#[derive(Default)]
+pub(crate) struct Story<'a> {
+    pub run: &'a str,
+    pub argv: String,
+    pub from: String,
+    pub start_ns: i64,
+    /// Length of the run, microseconds, at least 1.
+    pub length: u64,
+    /// Host names, in the order of their number.
+    pub hosts: Vec<&'a str>,
+    /// Slots of each host.
+    pub slots: Vec<u32>,
+    pub attempts: Vec<Attempt<'a>>,
+    pub growth: Vec<Growth>,
+    pub notes: Vec<(u64, String)>,
+}
+
+impl<'a> Story<'a> {
+    /// Reads the events once.
+    pub fn of(events: &'a [Event]) -> Story<'a> {
+        let mut story = Story { start_ns: events.first().map_or(0, |e| e.at_ns), ..Story::default() };
+        story.number_hosts(events);
+        let numbers: HashMap<&str, usize> = story.hosts.iter().enumerate().map(|(n, h)| (*h, n)).collect();
+        let number = |host: &str| numbers[host];
+        let mut open: HashMap<(TaskId, u32), usize> = HashMap::new();
+        let mut last: BTreeMap<usize, &HostSample> = BTreeMap::new();
+        for event in events {
+            let at = story.since(event.at_ns);
+            story.length = story.length.max(at);
+            match &event.what {
+                What::RunStarted { run, argv, cwd, host, .. } => {
+                    story.run = run;
+                    story.argv = argv.iter().map(|w| w.display()).collect::<Vec<_>>().join(" ");
+                    story.from = format!("{}:{}", host, cwd.display());
+                }
+                What::RunResumed { host, .. } => {
+                    last.clear();
+                    story.notes.push((at, format!("taken up again on {host}")));
+                }
+                What::HostUp { host, slots, .. } => {
+                    let n = number(host);
+                    story.slots[n] = story.slots[n].max(*slots);
+                }
+                What::Sample { host, sample } => {
+                    let host = number(host);
+                    if let Some(before) = last.insert(host, sample) {
+                        let s = step(before, sample);
+                        story.growth.push(Growth {
+                            from: at.saturating_sub(s.us),
+                            to: at,
+                            host,
+                            received: s.received,
+                            disk: s.disk,
+                            stalled_us: s.stalled_us,
+                        });
+                    }
+                }
+                What::TaskStarted { task, attempt, host, slot, command, planned, .. } => {
+                    let host = number(host);
+                    story.slots[host] = story.slots[host].max(*slot);
+                    open.insert((*task, *attempt), story.attempts.len());
+                    story.attempts.push(Attempt {
+                        task: *task,
+                        attempt: *attempt,
+                        host,
+                        slot: *slot,
+                        from: at,
+                        to: at,
+                        outcome: None,
+                        last: true,
+                        planned: planned.as_ref(),
+                        command,
+                        wait_us: None,
+                        rchar: None,
+                    });
+                }
+                What::TaskEnded { task, attempt, outcome, start_ns, wall_us, io, io_wait, last, .. } => {
+                    let Some(index) = open.remove(&(*task, *attempt)) else { continue };
+                    let from = story.since(*start_ns);
+                    let ended = &mut story.attempts[index];
+                    (ended.from, ended.to) = (from, from + wall_us);
+                    (ended.outcome, ended.last) = (Some(outcome), *last);
+                    ended.wait_us = io_wait.as_ref().map(|w| w.us());
+                    ended.rchar = io.rchar;
+                }
+                What::HostLost { host, reason } => story.notes.push((at, format!("{host} lost: {reason}"))),
+                What::HostUnfit { host, reason } => story.notes.push((at, format!("{host} not used: {reason}"))),
+                What::Note { text } => story.notes.push((at, text.clone())),
+                What::TaskSkipped { .. } | What::TaskAdded { .. } | What::RunEnded { .. } => {}
+            }
+        }
+        story.length = story.length.max(1);
+        let length = story.length;
+        open.into_values().for_each(|index| story.attempts[index].to = length);
+        story
+    }
+
+    fn since(&self, at_ns: i64) -> u64 {
+        (at_ns - self.start_ns).max(0) as u64 / 1000
+    }
+
+    fn number_hosts(&mut self, events: &'a [Event]) {
+        let names = events.iter().filter_map(|e| match &e.what {
+            What::HostUp { host, .. } | What::TaskStarted { host, .. } | What::Sample { host, .. } => {
+                Some(host.as_str())
+            }
+            _ => None,
+        });
+        self.hosts = names.collect::<std::collections::BTreeSet<_>>().into_iter().collect();
+        self.hosts.sort_by_key(|name| natural(name));
+        self.slots = vec![0; self.hosts.len()];
+    }
+}
+
+/// Sorts `n2` before `n10`.
+fn natural(name: &str) -> (String, u64, String) {
+    let digits = name.find(|c: char| c.is_ascii_digit()).unwrap_or(name.len());
+    let end = name[digits..].find(|c: char| !c.is_ascii_digit()).map_or(name.len(), |n| digits + n);
+    (name[..digits].to_string(), name[digits..end].parse().unwrap_or(0), name[end..].to_string())
+}

@@ -1,0 +1,109 @@
+//! The tables below the drawings: hosts, failed tasks, slow tasks, notes.
+
+use super::story::{Attempt, Story};
+use super::svg::{clip, escape};
+use crate::Tally;
+use crate::text::how;
+use crate::units::{bytes, span};
+
+/// Rows of a table of tasks.
+const ROWS: usize = 15;
+
+fn open(page: &mut String, title: &str, about: &str, columns: &[&str]) {
+    page.push_str(&format!("<section><h2>{title}</h2><p class=\"quiet\">{about}</p>\n<div class=\"wide\"><table><tr>"));
+    columns.iter().for_each(|c| page.push_str(&format!("<th>{c}</th>")));
+    page.push_str("</tr>\n");
+}
+
+fn row(page: &mut String, cells: &[String]) {
+    page.push_str("<tr>");
+    cells.iter().for_each(|c| page.push_str(&format!("<td>{}</td>", escape(c))));
+    page.push_str("</tr>\n");
+}
+
+fn close(page: &mut String) {
+    page.push_str("</table></div></section>\n");
+}
+
+fn known(n: Option<u64>, print: fn(u64) -> String) -> String {
+    n.map_or("unknown".into(), print)
+}
+
+/// What each host did.
+pub(crate) fn hosts(page: &mut String, story: &Story, tally: &Tally) {
+    if story.hosts.len() < 2 {
+        return;
+    }
+    let columns = ["Host", "Slots", "Tasks", "Slot time used", "Received", "Sent", "Disk", "Stood still for I/O"];
+    open(page, "Hosts", "Network, disk and pressure by the hosts' own counters", &columns);
+    let end_ns = story.start_ns + story.length as i64 * 1000;
+    for name in story.hosts.iter().take(500) {
+        let Some(h) = tally.hosts.get(*name) else { continue };
+        let load = &h.load.total;
+        let used = h.used(end_ns).map_or("unknown".into(), |u| format!("{:.0} %", u * 100.0));
+        let name = if h.lost { format!("{name} (lost)") } else { name.to_string() };
+        let (slots, tasks) = (h.slots.to_string(), h.attempts.to_string());
+        let (rx, tx, disk) = (known(load.received, bytes), known(load.sent, bytes), known(load.disk, bytes));
+        row(page, &[name, slots, tasks, used, rx, tx, disk, known(load.stalled_us, span)]);
+    }
+    close(page);
+}
+
+fn tasks(page: &mut String, story: &Story, title: &str, about: &str, rows: &[&Attempt]) {
+    open(page, title, about, &["Task", "Host", "Wall", "I/O wait", "Read", "Local", "Remote", "Outcome", "Command"]);
+    for a in rows {
+        let outcome = a.outcome.map_or("no end recorded".into(), how);
+        let planned = |of: fn(&homing_model::event::PlannedBytes) -> u64| known(a.planned.map(of), bytes);
+        row(
+            page,
+            &[
+                a.task.to_string(),
+                story.hosts[a.host].to_string(),
+                span(a.to - a.from),
+                known(a.wait_us, span),
+                known(a.rchar, bytes),
+                planned(|p| p.local),
+                planned(|p| p.remote),
+                clip(&outcome, 80),
+                clip(a.command, 160),
+            ],
+        );
+    }
+    close(page);
+}
+
+/// Tasks that failed for good.
+pub(crate) fn failed(page: &mut String, story: &Story) {
+    let failed: Vec<&Attempt> = story.attempts.iter().filter(|a| a.class() == "bad").collect();
+    if failed.is_empty() {
+        return;
+    }
+    let about = match failed.len() {
+        n if n > ROWS => format!("The first {ROWS} of {n}"),
+        _ => String::new(),
+    };
+    tasks(page, story, "Failed tasks", &about, &failed[..failed.len().min(ROWS)]);
+}
+
+/// Tasks that took longest.
+pub(crate) fn slowest(page: &mut String, story: &Story) {
+    let mut slow: Vec<&Attempt> = story.attempts.iter().collect();
+    slow.sort_by_key(|a| std::cmp::Reverse(a.to - a.from));
+    slow.truncate(ROWS);
+    if !slow.is_empty() {
+        tasks(page, story, "Slowest tasks", "", &slow);
+    }
+}
+
+/// Hosts lost and other things that a person should know.
+pub(crate) fn notes(page: &mut String, story: &Story) {
+    if story.notes.is_empty() {
+        return;
+    }
+    open(page, "Notes", "", &["At", "What"]);
+    story.notes.iter().take(100).for_each(|(at, text)| row(page, &[span(*at), clip(text, 300)]));
+    if story.notes.len() > 100 {
+        row(page, &[String::new(), format!("and {} more in the journal", story.notes.len() - 100)]);
+    }
+    close(page);
+}

@@ -1,0 +1,103 @@
+//! Host counters turned into amounts: what grew between two samples.
+
+use homing_model::HostSample;
+
+/// What a host did between two of its samples. `None`: a counter was missing or began anew.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub(crate) struct Step {
+    /// Time between the samples, microseconds.
+    pub us: u64,
+    /// Bytes received by physical interfaces.
+    pub received: Option<u64>,
+    /// Bytes sent by them.
+    pub sent: Option<u64>,
+    /// Bytes read and written by disks.
+    pub disk: Option<u64>,
+    /// Time in which some task stood still for I/O, microseconds.
+    pub stalled_us: Option<u64>,
+}
+
+/// What happened between two samples of one host.
+pub(crate) fn step(before: &HostSample, after: &HostSample) -> Step {
+    let (mut received, mut sent) = (None, None);
+    for (name, (rx, tx)) in after.net.iter().filter(|(name, _)| is_physical(name)) {
+        let Some((rx0, tx0)) = before.net.get(name) else { continue };
+        // Both or none: a restart sets both back.
+        if let (Some(r), Some(t)) = (rx.checked_sub(*rx0), tx.checked_sub(*tx0)) {
+            *received.get_or_insert(0) += r;
+            *sent.get_or_insert(0) += t;
+        }
+    }
+    let us = u64::try_from(after.at_ns - before.at_ns).unwrap_or(0) / 1000;
+    let blocks = grown(before.disk_blocks, after.disk_blocks);
+    let stalled_us = grown(before.io_some_us, after.io_some_us);
+    Step { us, received, sent, disk: blocks.map(|b| b * 512), stalled_us }
+}
+
+fn grown(before: Option<u64>, after: Option<u64>) -> Option<u64> {
+    after?.checked_sub(before?)
+}
+
+/// False for interfaces whose bytes another interface carries as well: one
+/// byte must not count twice.
+fn is_physical(name: &str) -> bool {
+    const CARRIED: [&str; 13] =
+        ["veth", "vb-", "ve-", "docker", "br", "virbr", "vnet", "tap", "tun", "cni", "flannel", "bond", "team"];
+    !name.contains('.') && !CARRIED.iter().any(|p| name.starts_with(p))
+}
+
+/// Adds up steps; unknown only when every step was.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Sums {
+    last: Option<HostSample>,
+    /// The sums.
+    pub total: Step,
+}
+
+impl Sums {
+    /// Takes the next sample; returns the step since the one before.
+    pub(crate) fn add(&mut self, sample: &HostSample) -> Option<Step> {
+        let before = self.last.replace(sample.clone())?;
+        let step = step(&before, sample);
+        let into = &mut self.total;
+        into.us += step.us;
+        for (sum, part) in [
+            (&mut into.received, step.received),
+            (&mut into.sent, step.sent),
+            (&mut into.disk, step.disk),
+            (&mut into.stalled_us, step.stalled_us),
+        ] {
+            if let Some(part) = part {
+                *sum.get_or_insert(0) += part;
+            }
+        }
+        Some(step)
+    }
+
+    /// What happens until the next sample is not this run's.
+    pub(crate) fn pause(&mut self) {
+        self.last = None;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::collections::BTreeMap;
+
+    #[test]
+    fn a_restart_a_bridge_and_a_missing_counter_add_nothing() {
+        let at = |s: i64, rx: u64| HostSample {
+            at_ns: s * 1_000_000_000,
+            net: BTreeMap::from([("eth0".to_string(), (rx, rx)), ("br0".to_string(), (rx * 9, 0))]),
+            ..HostSample::default()
+        };
+        let mut sums = Sums::default();
+        for sample in [at(1, 100), at(2, 150), at(3, 10), at(4, 30)] {
+            sums.add(&sample);
+        }
+        assert_eq!(sums.total.received, Some(70));
+        assert_eq!(sums.total.disk, None);
+        assert_eq!(sums.total.us, 3_000_000);
+    }
+}

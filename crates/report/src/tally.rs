@@ -1,0 +1,278 @@
+//! The evidence of a run, added up as it goes. Memory grows with hosts, not with tasks.
+
+use crate::load::Sums;
+use homing_model::event::{PlannedBytes, What};
+use homing_model::{Event, IoCounters, IoWait, Outcome, TaskId};
+use serde_json::{Value, json};
+use std::collections::BTreeMap;
+
+/// How many failed tasks are named.
+const NAMED: usize = 3;
+
+/// What one host did.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct HostTally {
+    pub slots: u32,
+    pub attempts: u64,
+    pub busy_us: u64,
+    pub up_us: u64,
+    up_since: Option<i64>,
+    pub lost: bool,
+    pub load: Sums,
+}
+
+/// Sums of a run. Hand it every event, in order.
+#[derive(Clone, Debug, Default)]
+pub struct Tally {
+    pub(crate) run: Option<String>,
+    pub(crate) total: Option<u64>,
+    pub(crate) done: u64,
+    pub(crate) failed: u64,
+    pub(crate) skipped: u64,
+    pub(crate) retried: u64,
+    pub(crate) exit: Option<i32>,
+    pub(crate) named: Vec<(TaskId, String, Outcome)>,
+    pub(crate) hosts: BTreeMap<String, HostTally>,
+    pub(crate) planned: PlannedBytes,
+    /// Attempts whose bytes the layout could tell, and those whose it could not.
+    pub(crate) placed: (u64, u64),
+    pub(crate) ended: u64,
+    pub(crate) rchar: Option<u64>,
+    pub(crate) from_disk: u64,
+    pub(crate) waits: Waits,
+    earlier_us: u64,
+    part: Option<(i64, i64)>,
+}
+
+/// Time waited for I/O over all attempts.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Waits {
+    pub known: u64,
+    pub estimated: u64,
+    pub sum_us: u64,
+    /// Attempts by the power of √2 that their wait reaches.
+    steps: BTreeMap<u32, u64>,
+}
+
+impl Waits {
+    fn add(&mut self, wait: &IoWait) {
+        self.known += 1;
+        self.estimated += u64::from(matches!(wait, IoWait::Pressure(_)));
+        self.sum_us += wait.us();
+        let step = ((wait.us() as f64 + 1.0).log2() * 2.0).round() as u32;
+        *self.steps.entry(step).or_default() += 1;
+    }
+
+    /// The median, right to a fifth.
+    pub(crate) fn median_us(&self) -> Option<u64> {
+        let mut left = self.known.div_ceil(2);
+        for (step, n) in &self.steps {
+            left = left.saturating_sub(*n);
+            if left == 0 {
+                return Some((f64::from(*step) / 2.0).exp2() as u64 - 1);
+            }
+        }
+        None
+    }
+
+    pub(crate) fn source(&self) -> &'static str {
+        match (self.estimated, self.known) {
+            (0, _) => "delay accounting",
+            (e, k) if e == k => "estimated from the hosts' io pressure",
+            _ => "delay accounting, some estimated from io pressure",
+        }
+    }
+}
+
+impl Tally {
+    /// Nothing has happened yet.
+    pub fn new() -> Self {
+        Tally::default()
+    }
+
+    /// Takes the next event.
+    pub fn add(&mut self, event: &Event) {
+        self.pass_time(event);
+        match &event.what {
+            What::RunStarted { run, tasks, .. } => {
+                self.run = Some(run.clone());
+                self.total = *tasks;
+            }
+            What::RunResumed { .. } => {
+                self.exit = None;
+                self.hosts.values_mut().for_each(|h| h.load.pause());
+            }
+            What::HostUp { host, slots, .. } => {
+                let host = self.host(host);
+                host.slots = *slots;
+                host.lost = false;
+                host.up_since = Some(event.at_ns);
+            }
+            What::HostLost { host, .. } => {
+                let host = self.host(host);
+                host.lost = true;
+                host.end_part(event.at_ns);
+                host.load.pause();
+            }
+            What::Sample { host, sample } => {
+                self.host(host).load.add(sample);
+            }
+            What::TaskStarted { host, planned, .. } => {
+                self.host(host).attempts += 1;
+                self.plan(planned.as_ref());
+            }
+            What::TaskEnded { task, host, outcome, wall_us, io, io_wait, last, .. } => {
+                self.host(host).busy_us += wall_us;
+                self.end(*task, host, outcome, *last);
+                self.measure(io, io_wait.as_ref());
+            }
+            What::TaskSkipped { .. } => self.skipped += 1,
+            What::RunEnded { exit, counts } => {
+                self.exit = Some(*exit);
+                // A resumed run repeats tasks; its own last word on how many is the right one.
+                let of = |key: &str, sum: u64| counts.get(key).copied().unwrap_or(sum);
+                (self.done, self.failed) = (of("done", self.done), of("failed", self.failed));
+                self.skipped = of("skipped", self.skipped);
+            }
+            What::HostUnfit { .. } | What::TaskAdded { .. } | What::Note { .. } => {}
+        }
+    }
+
+    fn pass_time(&mut self, event: &Event) {
+        let resumed = matches!(event.what, What::RunResumed { .. });
+        if resumed {
+            self.earlier_us = self.wall_us();
+            let until = self.part.map_or(event.at_ns, |(_, to)| to);
+            self.hosts.values_mut().for_each(|h| h.end_part(until));
+            self.part = None;
+        }
+        let part = self.part.get_or_insert((event.at_ns, event.at_ns));
+        part.1 = part.1.max(event.at_ns);
+    }
+
+    fn host(&mut self, name: &str) -> &mut HostTally {
+        if !self.hosts.contains_key(name) {
+            self.hosts.insert(name.to_string(), HostTally::default());
+        }
+        self.hosts.get_mut(name).expect("it was just put there")
+    }
+
+    fn plan(&mut self, planned: Option<&PlannedBytes>) {
+        match planned {
+            Some(p) => {
+                self.placed.0 += 1;
+                self.planned.local += p.local;
+                self.planned.remote += p.remote;
+                self.planned.remote_if_in_turn += p.remote_if_in_turn;
+            }
+            None => self.placed.1 += 1,
+        }
+    }
+
+    fn end(&mut self, task: TaskId, host: &str, outcome: &Outcome, last: bool) {
+        match (last, outcome.is_success()) {
+            (false, _) => self.retried += 1,
+            (true, true) => self.done += 1,
+            (true, false) => {
+                self.failed += 1;
+                if self.named.len() < NAMED {
+                    self.named.push((task, host.to_string(), outcome.clone()));
+                }
+            }
+        }
+    }
+
+    fn measure(&mut self, io: &IoCounters, wait: Option<&IoWait>) {
+        self.ended += 1;
+        self.from_disk += io.read_bytes;
+        if let Some(n) = io.rchar {
+            *self.rchar.get_or_insert(0) += n;
+        }
+        if let Some(wait) = wait {
+            self.waits.add(wait);
+        }
+    }
+
+    /// Time in which a coordinator was at work, microseconds.
+    pub(crate) fn wall_us(&self) -> u64 {
+        self.earlier_us + self.part.map_or(0, |(from, to)| (to - from).max(0) as u64 / 1000)
+    }
+
+    /// Tasks that have no last word, when the number of tasks is known.
+    pub(crate) fn unfinished(&self) -> Option<u64> {
+        self.total.map(|t| t.saturating_sub(self.done + self.failed + self.skipped))
+    }
+
+    /// Bytes received and sent by all hosts' interfaces, when any could be measured.
+    pub(crate) fn network(&self) -> (Option<u64>, Option<u64>) {
+        let sum = |of: fn(&HostTally) -> Option<u64>| {
+            self.hosts.values().filter_map(of).fold(None, |sum, n| Some(sum.unwrap_or(0) + n))
+        };
+        (sum(|h| h.load.total.received), sum(|h| h.load.total.sent))
+    }
+
+    /// The host whose slots were used most, with the used part of its slot time (0 to 1).
+    pub(crate) fn busiest(&self) -> Option<(&str, &HostTally, Option<f64>)> {
+        let now = self.part.map_or(0, |(_, to)| to);
+        let used = self.hosts.iter().map(|(name, host)| (name.as_str(), host, host.used(now)));
+        used.filter(|(_, host, _)| host.attempts > 0).max_by(|a, b| {
+            a.2.partial_cmp(&b.2).unwrap_or(std::cmp::Ordering::Equal).then(a.1.busy_us.cmp(&b.1.busy_us))
+        })
+    }
+
+    /// The evidence for programs. Times in microseconds, `null` where unknown.
+    pub fn json(&self) -> Value {
+        let (received, sent) = self.network();
+        let now = self.part.map_or(0, |(_, to)| to);
+        let placed = self.placed.0 > 0;
+        let hosts: BTreeMap<&String, Value> = self
+            .hosts
+            .iter()
+            .map(|(name, h)| {
+                let load = &h.load.total;
+                let value = json!({
+                    "slots": h.slots, "attempts": h.attempts, "busy_us": h.busy_us, "used": h.used(now),
+                    "lost": h.lost, "received_bytes": load.received, "sent_bytes": load.sent,
+                    "disk_bytes": load.disk, "io_stalled_us": load.stalled_us,
+                });
+                (name, value)
+            })
+            .collect();
+        json!({
+            "run": self.run, "exit": self.exit, "wall_us": self.wall_us(),
+            "tasks": {
+                "total": self.total, "done": self.done, "failed": self.failed, "skipped": self.skipped,
+                "retried": self.retried, "unfinished": self.unfinished(),
+            },
+            "planned": placed.then(|| json!({
+                "local_bytes": self.planned.local, "remote_bytes": self.planned.remote,
+                "remote_if_in_turn_bytes": self.planned.remote_if_in_turn, "attempts_without_layout": self.placed.1,
+            })),
+            "measured": {
+                "rchar_bytes": self.rchar, "disk_read_bytes": (self.ended > 0).then_some(self.from_disk),
+                "hosts_received_bytes": received, "hosts_sent_bytes": sent,
+            },
+            "io_wait": (self.waits.known > 0).then(|| json!({
+                "sum_us": self.waits.sum_us, "median_us": self.waits.median_us(),
+                "attempts_known": self.waits.known, "attempts": self.ended, "source": self.waits.source(),
+            })),
+            "busiest": self.busiest().map(|(name, ..)| name),
+            "hosts": hosts,
+        })
+    }
+}
+
+impl HostTally {
+    fn end_part(&mut self, at_ns: i64) {
+        if let Some(since) = self.up_since.take() {
+            self.up_us += (at_ns - since).max(0) as u64 / 1000;
+        }
+    }
+
+    /// Used part of the slot time until `now_ns`, 0 to 1.
+    pub(crate) fn used(&self, now_ns: i64) -> Option<f64> {
+        let up = self.up_us + self.up_since.map_or(0, |since| (now_ns - since).max(0) as u64 / 1000);
+        let available = up as f64 * f64::from(self.slots);
+        (available > 0.0).then(|| (self.busy_us as f64 / available).min(1.0))
+    }
+}

@@ -1,0 +1,128 @@
+//! The evidence as a few aligned lines, printed at the end of a run.
+
+use crate::tally::Tally;
+use crate::units::{bytes, count, percent, span};
+use homing_model::Outcome;
+
+struct Lines {
+    color: bool,
+    text: String,
+}
+
+impl Lines {
+    fn add(&mut self, label: &str, value: &str) {
+        let label = format!("{label:<11}");
+        let label = if self.color { format!("\x1b[2m{label}\x1b[0m") } else { label };
+        self.text.push_str(&format!("{label}{value}\n"));
+    }
+
+    fn red(&self, text: String) -> String {
+        if self.color { format!("\x1b[31m{text}\x1b[0m") } else { text }
+    }
+}
+
+impl Tally {
+    /// The evidence for people; plain text unless `color`. What is not known
+    /// is said to be unknown, and what has no meaning for the run is left out.
+    pub fn text(&self, color: bool) -> String {
+        let mut lines = Lines { color, text: String::new() };
+        self.tasks(&mut lines);
+        let slots: u64 = self.hosts.values().map(|h| u64::from(h.slots)).sum();
+        let hosts = self.hosts.len() as u64;
+        let on =
+            if hosts > 0 { format!(" on {}, {}", count(hosts, "host"), count(slots, "slot")) } else { String::new() };
+        lines.add("wall time", &format!("{}{on}", span(self.wall_us())));
+        if self.placed.0 > 0 || hosts > 1 {
+            self.bytes(&mut lines);
+        }
+        self.wait(&mut lines);
+        if hosts > 1 {
+            self.busy(&mut lines);
+        }
+        lines.text
+    }
+
+    fn tasks(&self, lines: &mut Lines) {
+        let failed = format!("{} failed", self.failed);
+        let mut parts = vec![format!("{} done", self.done)];
+        parts.push(if self.failed > 0 { lines.red(failed) } else { failed });
+        let rest =
+            [(self.retried, "retried"), (self.skipped, "skipped"), (self.unfinished().unwrap_or(0), "unfinished")];
+        parts.extend(rest.iter().filter(|(n, _)| *n > 0).map(|(n, what)| format!("{n} {what}")));
+        lines.add("tasks", &parts.join(", "));
+        for (task, host, outcome) in &self.named {
+            lines.add("  failed", &format!("task {task} on {host}: {}", how(outcome)));
+        }
+        if self.failed > self.named.len() as u64 && !self.named.is_empty() {
+            lines.add("", &format!("and {} more", self.failed - self.named.len() as u64));
+        }
+    }
+
+    fn bytes(&self, lines: &mut Lines) {
+        let all = self.planned.local + self.planned.remote;
+        if self.placed.0 == 0 {
+            lines.add("planned", "unknown: no layout was found for the inputs");
+        } else {
+            let (local, remote) = (bytes(self.planned.local), bytes(self.planned.remote));
+            let part = percent(self.planned.local, all);
+            let but = match self.placed.1 {
+                0 => String::new(),
+                n => format!("; unknown for {}", count(n, "task")),
+            };
+            lines.add("planned", &format!("{local} from the task's own host ({part}), {remote} over the network{but}"));
+            let saved = self.planned.remote_if_in_turn;
+            lines.add("in turn", &format!("{} would have crossed the network without placement", bytes(saved)));
+        }
+        let read = self.rchar.map_or("unknown".into(), bytes);
+        lines.add(
+            "measured",
+            &format!("{read} read by the tasks, {} fetched from disks of their hosts", bytes(self.from_disk)),
+        );
+        let network = match self.network() {
+            (Some(r), Some(s)) => format!("{} received and {} sent by the hosts' interfaces", bytes(r), bytes(s)),
+            _ => "unknown: fewer than two load samples of each host".into(),
+        };
+        lines.add("network", &network);
+    }
+
+    fn wait(&self, lines: &mut Lines) {
+        if self.ended == 0 {
+            return;
+        }
+        let Some(median) = self.waits.median_us() else {
+            lines.add("I/O wait", "unknown: neither delay accounting nor io pressure could be read");
+            return;
+        };
+        let of = match self.ended - self.waits.known {
+            0 => String::new(),
+            n => format!(", unknown for {n} of {}", self.ended),
+        };
+        let (sum, source) = (span(self.waits.sum_us), self.waits.source());
+        lines.add("I/O wait", &format!("{sum} in all, median about {} a task ({source}{of})", span(median)));
+    }
+
+    fn busy(&self, lines: &mut Lines) {
+        let Some((name, host, used)) = self.busiest() else { return };
+        let used = match used {
+            Some(used) => format!("{:.0} % of its slot time", used * 100.0),
+            None => "slot time unknown".into(),
+        };
+        lines.add("busiest", &format!("{name}: {}, {used}", count(host.attempts, "task")));
+        let lost: Vec<&str> = self.hosts.iter().filter(|(_, h)| h.lost).map(|(n, _)| n.as_str()).collect();
+        if !lost.is_empty() {
+            lines.add("lost", &lost.join(", "));
+        }
+    }
+}
+
+/// An outcome in a few words.
+pub(crate) fn how(outcome: &Outcome) -> String {
+    match outcome {
+        Outcome::Exit(code) => format!("exit {code}"),
+        Outcome::Signal(n) => format!("signal {n}"),
+        Outcome::TimedOut => "ended at its time limit".into(),
+        Outcome::Killed => "ended by homing".into(),
+        Outcome::CannotStart(why) => format!("did not start: {why}"),
+        Outcome::Lost(why) => format!("lost: {why}"),
+    }
+}

@@ -1,0 +1,71 @@
+//! Numbers as people read them. Bytes are decimal, as disks and links are sold.
+
+/// `1.9 GB`, `640 B`.
+pub(crate) fn bytes(n: u64) -> String {
+    const UNITS: [&str; 6] = ["kB", "MB", "GB", "TB", "PB", "EB"];
+    if n < 1000 {
+        return format!("{n} B");
+    }
+    let mut value = n as f64 / 1000.0;
+    let mut unit = 0;
+    // 999.5 would be printed as 1000.
+    while value >= 999.5 && unit + 1 < UNITS.len() {
+        value /= 1000.0;
+        unit += 1;
+    }
+    if value < 99.95 { format!("{value:.1} {}", UNITS[unit]) } else { format!("{value:.0} {}", UNITS[unit]) }
+}
+
+/// `850 µs`, `12 ms`, `3.4 s`, `5 min 12 s`, `2 h 05 min`.
+pub(crate) fn span(us: u64) -> String {
+    match us {
+        0..1_000 => format!("{us} µs"),
+        1_000..999_500 => format!("{} ms", (us + 500) / 1_000),
+        999_500..59_950_000 => format!("{:.1} s", us as f64 / 1e6),
+        59_950_000..3_599_500_000 => {
+            let s = (us + 500_000) / 1_000_000;
+            format!("{} min {:02} s", s / 60, s % 60)
+        }
+        _ => {
+            let min = (us + 30_000_000) / 60_000_000;
+            format!("{} h {:02} min", min / 60, min % 60)
+        }
+    }
+}
+
+/// `95 %`, never rounded to a whole that it is not.
+pub(crate) fn percent(part: u64, whole: u64) -> String {
+    if whole == 0 {
+        return "0 %".into();
+    }
+    let exact = part as f64 * 100.0 / whole as f64;
+    match exact.round() as u64 {
+        0 if part > 0 => "<1 %".into(),
+        100 if part < whole => ">99 %".into(),
+        rounded => format!("{rounded} %"),
+    }
+}
+
+/// `1 task`, `2 tasks`.
+pub(crate) fn count(n: u64, noun: &str) -> String {
+    if n == 1 { format!("1 {noun}") } else { format!("{n} {noun}s") }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn numbers_read_well_at_their_edges() {
+        let sizes = [0, 999, 1_000, 999_400, 999_960, 2_000_000_000, u64::MAX].map(bytes);
+        assert_eq!(sizes, ["0 B", "999 B", "1.0 kB", "999 kB", "1.0 MB", "2.0 GB", "18.4 EB"]);
+        assert_eq!(
+            [5, 12_400, 3_449_000, 59_960_000, 7_500_000_000].map(span),
+            ["5 µs", "12 ms", "3.4 s", "1 min 00 s", "2 h 05 min"]
+        );
+        assert_eq!(
+            [percent(1, 1000), percent(999, 1000), percent(1, 2), percent(0, 0)],
+            ["<1 %", ">99 %", "50 %", "0 %"]
+        );
+    }
+}

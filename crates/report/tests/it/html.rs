@@ -1,0 +1,48 @@
+//! The page of a run.
+
+use crate::made::{Shape, run};
+use homing_report::html;
+
+/// Where a page is left for looking at, when asked for.
+fn keep(name: &str, page: &str) {
+    if let Some(dir) = std::env::var_os("HOMING_KEEP_PAGES") {
+        std::fs::write(std::path::Path::new(&dir).join(name), page).unwrap();
+    }
+}
+
+#[test]
+fn a_page_holds_every_section_and_escapes_what_came_from_outside() {
+    let page = html(&run(&Shape { tasks: 120, hosts: 4, slots: 2, volume: true }));
+    keep("volume.html", &page);
+    for title in
+        ["Hosts and tasks", "Tasks completed", "Bytes per second", "Bytes read", "I/O pressure", "Failed tasks"]
+    {
+        assert!(page.contains(title), "{title} is missing");
+    }
+    assert!(page.contains("sample &lt;7&gt; &amp; &quot;co&quot;.fq") && !page.contains("<7>"));
+    for outside in ["<script", "http://", "https://", "NaN", "inf\""] {
+        assert!(!page.contains(outside), "{outside} is in the page");
+    }
+}
+
+#[test]
+fn every_element_that_opens_also_closes() {
+    let page = html(&run(&Shape { tasks: 60, hosts: 3, slots: 2, volume: true }));
+    for name in ["svg", "g", "title", "section", "table", "tr", "td", "text", "div", "main"] {
+        let opened = page.matches(&format!("<{name}>")).count() + page.matches(&format!("<{name} ")).count();
+        assert_eq!(opened, page.matches(&format!("</{name}>")).count(), "{name}");
+    }
+}
+
+#[test]
+fn a_hundred_thousand_tasks_make_less_than_two_megabytes() {
+    let page = html(&run(&Shape { tasks: 100_000, hosts: 64, slots: 8, volume: true }));
+    keep("large.html", &page);
+    assert!(page.len() < 2_000_000, "{} bytes", page.len());
+}
+
+#[test]
+fn small_and_empty_runs_have_a_page() {
+    keep("local.html", &html(&run(&Shape { tasks: 8, hosts: 1, slots: 2, volume: false })));
+    assert!(html(&[]).contains("</html>"));
+}

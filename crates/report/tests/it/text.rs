@@ -1,0 +1,42 @@
+//! The lines at the end of a run.
+
+use crate::made::{Shape, run};
+use homing_report::Tally;
+
+fn tally(shape: &Shape) -> Tally {
+    let mut tally = Tally::new();
+    run(shape).iter().for_each(|e| tally.add(e));
+    tally
+}
+
+#[test]
+fn a_run_on_a_volume_shows_its_evidence() {
+    let tally = tally(&Shape { tasks: 40, hosts: 4, slots: 2, volume: true });
+    let text = tally.text(false);
+    println!("{text}");
+    assert!(text.lines().count() <= 12 && !text.contains('\x1b'), "{text}");
+    for label in ["tasks", "wall time", "planned", "in turn", "measured", "network", "I/O wait", "busiest"] {
+        assert!(text.lines().any(|l| l.starts_with(label)), "{label} is missing in\n{text}");
+    }
+    let json = tally.json();
+    assert_eq!(json["tasks"]["total"], 40);
+    assert_eq!(json["hosts"].as_object().unwrap().len(), 4);
+    assert!(json["planned"]["local_bytes"].as_u64() > json["planned"]["remote_bytes"].as_u64());
+}
+
+#[test]
+fn a_local_run_keeps_to_a_few_lines_and_invents_nothing() {
+    let tally = tally(&Shape { tasks: 10, hosts: 1, slots: 2, volume: false });
+    let text = tally.text(false);
+    println!("{text}");
+    assert!(text.lines().count() <= 4, "{text}");
+    let json = tally.json();
+    assert!(json["planned"].is_null() && json["measured"]["hosts_received_bytes"].is_null());
+    assert!(tally.text(true).contains("\x1b["));
+}
+
+#[test]
+fn nothing_at_all_is_no_error() {
+    assert_eq!(Tally::new().text(false).lines().count(), 2);
+    assert!(Tally::new().json()["io_wait"].is_null());
+}
