@@ -1,1 +1,43 @@
-//! (room batch)
+//! From what the user typed to tasks: GNU parallel's input language, task
+//! files, and the option values whose grammar is GNU parallel's. Text in,
+//! values out: nothing here starts a process, and the only files read are
+//! the input sources that the user named.
+//!
+//! The way of a batch: `sources` (words, files, standard input) give records,
+//! `template` turns a record into a command, [`Batch`] hands out one task at
+//! a time, so that a million tasks never exist at once.
+//!
+//! Two differences from GNU parallel are on purpose. A value after `:::` may
+//! hold a newline and stays one value. A value of `.` or `..` never climbs
+//! out of a `--results` tree.
+
+mod amount;
+mod candidates;
+mod compose;
+mod error;
+mod halt;
+mod joblog;
+mod options;
+mod quote;
+mod records;
+mod results;
+mod shell;
+mod shuffle;
+mod skip;
+mod sources;
+mod tasks_file;
+mod template;
+
+pub use amount::{Timeout, jobs, parse_duration, parse_size};
+pub use candidates::candidate_words;
+pub use compose::{Batch, compose};
+pub use error::BatchError;
+pub use halt::{Decision, Halt, HaltOn, HaltState, Limit, failed_exit_status};
+pub use joblog::{HEADER as JOBLOG_HEADER, JoblogEntry, JoblogSeen, read as read_joblog};
+pub use options::{InputOptions, Trim};
+pub use quote::{command_line, quote};
+pub use results::{ResultPaths, Results};
+pub use shell::command_from_line;
+pub use skip::{Freshness, Stale, freshness};
+pub use tasks_file::tasks_file;
+pub use template::{SLOT_TOKEN, fill_slot};

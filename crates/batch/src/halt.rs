@@ -1,0 +1,255 @@
+//! `--halt`, and the exit status of a run, as GNU parallel has them.
+
+use crate::error::BatchError;
+use homing_model::Outcome;
+use std::str::FromStr;
+
+/// What is counted.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum HaltOn {
+    /// Tasks that failed.
+    Fail,
+    /// Tasks that succeeded.
+    Success,
+    /// Tasks that ended.
+    Done,
+}
+
+/// How many of them are enough.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum Limit {
+    /// This many.
+    Count(u64),
+    /// This part of all tasks, in percent.
+    Percent(u32),
+}
+
+/// When a run stops early.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub enum Halt {
+    /// All tasks run.
+    #[default]
+    Never,
+    /// At `limit`.
+    At {
+        /// Kill what runs (`now`) instead of waiting for it (`soon`).
+        now: bool,
+        /// What is counted.
+        on: HaltOn,
+        /// How many are enough.
+        limit: Limit,
+    },
+}
+
+impl FromStr for Halt {
+    type Err = BatchError;
+
+    /// `never`, `soon,fail=3`, `now,success=1`, `soon,done=10%`, and the old
+    /// short forms `0`, `1`, `2`, `-1`, `-2`, `10%`.
+    fn from_str(text: &str) -> Result<Self, BatchError> {
+        let bad = |reason: &str| BatchError::value("--halt", text, reason);
+        let short_percent = text.strip_suffix('%').filter(|n| n.bytes().all(|b| b.is_ascii_digit()));
+        let expanded = match text {
+            "never" | "0" => return Ok(Halt::Never),
+            "1" => "soon,fail=1".to_owned(),
+            "2" => "now,fail=1".to_owned(),
+            "-1" => "soon,success=1".to_owned(),
+            "-2" => "now,success=1".to_owned(),
+            _ if short_percent.is_some() => format!("soon,fail={text}"),
+            _ => text.to_owned(),
+        };
+        let (when, why) = expanded.split_once(',').unwrap_or((&expanded, ""));
+        let now = match when {
+            "now" => true,
+            "soon" => false,
+            _ => return Err(bad("it must be 'never', or start with 'soon' or 'now', e.g. soon,fail=3")),
+        };
+        let (on, limit) = why.split_once('=').unwrap_or((why, ""));
+        let on = match on {
+            "fail" => HaltOn::Fail,
+            "success" => HaltOn::Success,
+            "done" => HaltOn::Done,
+            _ => return Err(bad("after the comma comes fail=, success= or done=, e.g. now,fail=1")),
+        };
+        let number =
+            |digits: &str| digits.bytes().all(|b| b.is_ascii_digit()).then(|| digits.parse::<u32>().ok()).flatten();
+        let limit = match limit.strip_suffix('%') {
+            Some(percent) => number(percent).map(Limit::Percent),
+            None => number(limit).filter(|&n| n > 0).map(|n| Limit::Count(n.into())),
+        };
+        let limit =
+            limit.ok_or_else(|| bad("after '=' comes a number from 1, or a percentage, e.g. fail=3 or fail=10%"))?;
+        Ok(Halt::At { now, on, limit })
+    }
+}
+
+/// What a run does after a task has ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Decision {
+    /// Go on.
+    Go,
+    /// Start nothing more, wait for what runs.
+    DrainThenStop,
+    /// Kill what runs, then stop.
+    KillNow,
+}
+
+/// Counts ends of tasks and decides. Pure: no clock, no processes.
+#[derive(Clone, Debug, Default)]
+pub struct HaltState {
+    halt: Halt,
+    ended: u64,
+    failed: u64,
+    /// Set once, when the limit is reached.
+    verdict: Option<(Decision, i32)>,
+}
+
+impl HaltState {
+    /// Nothing ended yet.
+    pub fn new(halt: Halt) -> Self {
+        HaltState { halt, ..HaltState::default() }
+    }
+
+    /// A task had its last attempt. `total` is the number of tasks when it is
+    /// known; a percentage waits until it is. See [`HaltState::ended_as`] for
+    /// the exit status of the task.
+    pub fn ended(&mut self, success: bool, total: Option<u64>) -> Decision {
+        self.count(i32::from(!success), total)
+    }
+
+    /// As [`HaltState::ended`], and remembers how the task ended, because
+    /// `--halt now,fail=1` makes that the exit status of the run.
+    pub fn ended_as(&mut self, outcome: &Outcome, total: Option<u64>) -> Decision {
+        self.count(failed_exit_status(outcome), total)
+    }
+
+    fn count(&mut self, status: i32, total: Option<u64>) -> Decision {
+        self.ended += 1;
+        self.failed += u64::from(status != 0);
+        if let Some((decision, _)) = self.verdict {
+            return decision;
+        }
+        let Halt::At { now, on, limit } = self.halt else { return Decision::Go };
+        let count = match on {
+            HaltOn::Fail if status != 0 => self.failed,
+            HaltOn::Success if status == 0 => self.ended - self.failed,
+            HaltOn::Done => self.ended,
+            _ => return Decision::Go,
+        };
+        let reached = match (limit, total) {
+            (Limit::Count(enough), _) => count >= enough,
+            (Limit::Percent(percent), Some(total)) => {
+                u128::from(count) * 100 >= u128::from(total) * u128::from(percent)
+            }
+            (Limit::Percent(_), None) => false,
+        };
+        if !reached {
+            return Decision::Go;
+        }
+        let decision = if now { Decision::KillNow } else { Decision::DrainThenStop };
+        let exit = match (on, limit) {
+            (HaltOn::Success, _) => 0,
+            (_, Limit::Count(1)) => status,
+            (_, Limit::Count(_)) => self.failed.min(101) as i32,
+            (_, Limit::Percent(_)) => self.failed_percent(total.unwrap_or(0)),
+        };
+        self.verdict = Some((decision, exit));
+        decision
+    }
+
+    fn failed_percent(&self, of: u64) -> i32 {
+        (self.failed * 100).div_ceil(of.max(1)).min(100) as i32
+    }
+
+    /// Tasks that failed so far.
+    pub fn failed(&self) -> u64 {
+        self.failed
+    }
+
+    /// True once the limit was reached.
+    pub fn halted(&self) -> bool {
+        self.verdict.is_some()
+    }
+
+    /// Exit status of the run: 0 when none failed, 1 to 100 the number that
+    /// failed, 101 more than that. After a halt on failures the status of the
+    /// failed task (limit 1), their number, or their percentage; after a halt
+    /// on successes 0. Errors of homing itself are 255, and the caller's.
+    pub fn exit_status(&self) -> i32 {
+        match (self.verdict, self.halt) {
+            (Some((_, exit)), _) => exit,
+            (None, Halt::At { limit: Limit::Percent(_), .. }) => self.failed_percent(self.ended),
+            (None, _) => self.failed.min(101) as i32,
+        }
+    }
+}
+
+/// A task's outcome as an exit status: 128 + signal as shells do, 127 when it
+/// never started, 255 when it was ended or lost.
+pub fn failed_exit_status(outcome: &Outcome) -> i32 {
+    match outcome {
+        Outcome::Exit(status) => *status,
+        Outcome::Signal(signal) => 128 + signal,
+        Outcome::CannotStart(_) => 127,
+        Outcome::TimedOut | Outcome::Killed | Outcome::Lost(_) => 255,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn run(halt: &str, statuses: &[i32]) -> (usize, Decision, i32) {
+        let mut state = HaltState::new(halt.parse().unwrap());
+        for (i, status) in statuses.iter().enumerate() {
+            let decision = state.ended_as(&Outcome::Exit(*status), Some(statuses.len() as u64));
+            if decision != Decision::Go {
+                return (i + 1, decision, state.exit_status());
+            }
+        }
+        (statuses.len(), Decision::Go, state.exit_status())
+    }
+
+    /// The statuses were seen from GNU parallel 20221122 with `-j1 'exit {}'`.
+    #[test]
+    fn halts_as_gnu_parallel() {
+        use Decision::{DrainThenStop, Go, KillNow};
+        let statuses = [0, 3, 4, 5, 0];
+        for (halt, want) in [
+            ("never", (5, Go, 3)),
+            ("soon,fail=1", (2, DrainThenStop, 3)),
+            ("now,fail=1", (2, KillNow, 3)),
+            ("2", (2, KillNow, 3)),
+            ("now,success=1", (1, KillNow, 0)),
+            ("soon,fail=50%", (4, DrainThenStop, 60)),
+            ("50%", (4, DrainThenStop, 60)),
+            ("now,done=2", (2, KillNow, 1)),
+            ("soon,success=2", (5, DrainThenStop, 0)),
+            ("soon,done=2", (2, DrainThenStop, 1)),
+            ("soon,fail=9", (5, Go, 3)),
+        ] {
+            assert_eq!(run(halt, &statuses), want, "{halt}");
+        }
+        assert_eq!(run("never", &[1; 100]).2, 100);
+        assert_eq!(run("never", &[1; 102]).2, 101);
+        let mut state = HaltState::new("now,fail=1".parse().unwrap());
+        state.ended_as(&Outcome::Signal(9), None);
+        assert_eq!(state.exit_status(), 137);
+    }
+
+    #[test]
+    fn nonsense_is_refused() {
+        for text in
+            ["", "foo,bar", "soon", "now,", "now,fail", "now,fail=", "now,fail=0", "now,fail=x", "soon,ok=1", "%"]
+        {
+            assert!(text.parse::<Halt>().is_err(), "{text}");
+        }
+    }
+
+    #[test]
+    fn a_percentage_waits_for_the_total() {
+        let mut state = HaltState::new("now,fail=10%".parse().unwrap());
+        assert_eq!(state.ended(false, None), Decision::Go);
+        assert_eq!(state.ended(false, Some(20)), Decision::KillNow);
+    }
+}

@@ -1,0 +1,157 @@
+//! GNU parallel's joblog: tab-separated, one line for each task that ended,
+//! so that scripts made for it read ours and either program resumes the other.
+
+use crate::error::BatchError;
+use homing_model::{Outcome, TaskId};
+use std::collections::HashSet;
+use std::io::{self, BufRead, Write};
+
+/// First line of a joblog, with its newline.
+pub const HEADER: &str = "Seq\tHost\tStarttime\tJobRuntime\tSend\tReceive\tExitval\tSignal\tCommand\n";
+
+/// One line of a joblog.
+#[derive(Clone, Debug, PartialEq)]
+pub struct JoblogEntry {
+    /// Number of the task.
+    pub seq: TaskId,
+    /// Where it ran; `:` is this machine.
+    pub host: String,
+    /// Start, nanoseconds since the epoch.
+    pub start_ns: i64,
+    /// Wall time in microseconds.
+    pub wall_us: u64,
+    /// Bytes of files sent to the host; homing sends none.
+    pub sent: u64,
+    /// Bytes that came back: the task's output.
+    pub received: u64,
+    /// Exit status; -1 when it was killed at its time limit.
+    pub exit: i32,
+    /// Signal that ended it, or 0.
+    pub signal: i32,
+    /// The command, see [`crate::command_line`].
+    pub command: Vec<u8>,
+}
+
+impl JoblogEntry {
+    /// Sets exit status and signal as GNU parallel writes them.
+    pub fn with_outcome(mut self, outcome: &Outcome) -> Self {
+        (self.exit, self.signal) = match outcome {
+            Outcome::Exit(status) => (*status, 0),
+            Outcome::Signal(signal) => (0, *signal),
+            Outcome::TimedOut => (-1, 15),
+            Outcome::Killed => (0, 15),
+            Outcome::CannotStart(_) => (127, 0),
+            Outcome::Lost(_) => (255, 0),
+        };
+        self
+    }
+
+    /// Writes the line in one call, so that a reader never sees half of it.
+    /// A newline in the command becomes a zero byte, as in GNU parallel.
+    pub fn write(&self, to: &mut impl Write) -> io::Result<()> {
+        let ms = self.start_ns.div_euclid(1_000_000);
+        let start = format!("{}.{:03}", ms.div_euclid(1000), ms.rem_euclid(1000));
+        let wall = format!("{:10.3}", self.wall_us as f64 / 1e6);
+        let JoblogEntry { seq, host, sent, received, exit, signal, .. } = self;
+        let mut line = format!("{seq}\t{host}\t{start}\t{wall}\t{sent}\t{received}\t{exit}\t{signal}\t").into_bytes();
+        line.extend(self.command.iter().map(|&b| if b == b'\n' { 0 } else { b }));
+        line.push(b'\n');
+        to.write_all(&line)
+    }
+}
+
+/// What an earlier part of a run did.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct JoblogSeen {
+    /// Tasks that ended, however: `--resume` skips these.
+    pub ended: HashSet<TaskId>,
+    /// Tasks that succeeded: `--resume-failed` skips these.
+    pub succeeded: HashSet<TaskId>,
+}
+
+/// Reads a joblog. A last line that was cut off is passed over: its task
+/// counts as not run. An empty file is an empty joblog.
+pub fn read(mut from: impl BufRead) -> Result<JoblogSeen, BatchError> {
+    let mut seen = JoblogSeen::default();
+    let mut line = Vec::new();
+    for number in 1.. {
+        line.clear();
+        let got = from.read_until(b'\n', &mut line);
+        got.map_err(|source| BatchError::Read { name: "the joblog".into(), source })?;
+        if line.pop() != Some(b'\n') {
+            break;
+        }
+        let is_header = number == 1 && line.starts_with(b"Seq\tHost\t");
+        if is_header {
+            continue;
+        }
+        let text = || String::from_utf8_lossy(&line).chars().take(120).collect();
+        let (seq, success) = entry(&line).ok_or_else(|| BatchError::Joblog { line: number, text: text() })?;
+        seen.ended.insert(seq);
+        if success {
+            seen.succeeded.insert(seq);
+        }
+    }
+    Ok(seen)
+}
+
+/// Number and success of the task of one line.
+fn entry(line: &[u8]) -> Option<(TaskId, bool)> {
+    let fields: Vec<&[u8]> = line.splitn(9, |&b| b == b'\t').collect();
+    let number = |i: usize| std::str::from_utf8(fields.get(i)?).ok()?.trim().parse::<i64>().ok();
+    let (seq, exit, signal) = (number(0)?, number(6)?, number(7)?);
+    fields.get(8)?;
+    Some((TaskId::try_from(seq).ok()?, exit == 0 && signal == 0))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn one(seq: TaskId) -> JoblogEntry {
+        JoblogEntry {
+            seq,
+            host: ":".into(),
+            start_ns: 1_795_232_396_767_999_999,
+            wall_us: 3_400,
+            sent: 0,
+            received: 6,
+            exit: 0,
+            signal: 0,
+            command: b"echo a\necho b".to_vec(),
+        }
+    }
+
+    #[test]
+    fn lines_as_gnu_parallel_writes_them() {
+        let mut out = Vec::new();
+        one(1).write(&mut out).unwrap();
+        assert_eq!(out, b"1\t:\t1795232396.767\t     0.003\t0\t6\t0\t0\techo a\0echo b\n");
+        let timed_out = one(1).with_outcome(&Outcome::TimedOut);
+        assert_eq!((timed_out.exit, timed_out.signal), (-1, 15));
+    }
+
+    #[test]
+    fn what_was_done_is_read_back() {
+        let mut log = HEADER.as_bytes().to_vec();
+        one(1).write(&mut log).unwrap();
+        one(2).with_outcome(&Outcome::Exit(3)).write(&mut log).unwrap();
+        one(3).with_outcome(&Outcome::Signal(9)).write(&mut log).unwrap();
+        let whole = log.len();
+        one(4).write(&mut log).unwrap();
+        let seen = read(&log[..log.len() - 1]).unwrap();
+        assert_eq!(seen.ended, HashSet::from([1, 2, 3]));
+        assert_eq!(seen.succeeded, HashSet::from([1]));
+        log.truncate(whole);
+        one(2).write(&mut log).unwrap();
+        assert_eq!(read(&log[..]).unwrap().succeeded, HashSet::from([1, 2]));
+        assert_eq!(read(&b""[..]).unwrap(), JoblogSeen::default());
+    }
+
+    #[test]
+    fn another_file_is_refused() {
+        for text in ["hello\n", "1\t:\tx\n", "x\t:\t1\t1\t0\t0\t0\t0\tc\n"] {
+            assert!(matches!(read(text.as_bytes()), Err(BatchError::Joblog { line: 1, .. })), "{text}");
+        }
+    }
+}

@@ -1,0 +1,196 @@
+//! Records of a file or of standard input, and values held compactly.
+
+use crate::error::BatchError;
+use crate::options::{InputOptions, Trim};
+use homing_model::RawText;
+use regex::bytes::Regex;
+use std::io::{BufRead, Read};
+
+/// How bytes are cut into records and records into values.
+#[derive(Clone, Debug)]
+pub(crate) struct Cutting {
+    delimiter: Vec<u8>,
+    columns: Option<Regex>,
+    trim: Trim,
+    skip_blank: bool,
+}
+
+impl Cutting {
+    pub(crate) fn new(options: &InputOptions) -> Result<Self, BatchError> {
+        let delimiter = match &options.delimiter {
+            _ if options.null => vec![0],
+            Some(text) => delimiter_bytes(&text.0)?,
+            None => vec![b'\n'],
+        };
+        let columns = options.colsep.as_ref().map(column_separator).transpose()?;
+        let trim = options.trim.unwrap_or(if columns.is_some() { Trim::Both } else { Trim::No });
+        Ok(Cutting { delimiter, columns, trim, skip_blank: options.no_run_if_empty })
+    }
+
+    pub(crate) fn wants(&self, record: &[u8]) -> bool {
+        !(self.skip_blank && record.iter().all(u8::is_ascii_whitespace))
+    }
+
+    /// Appends the values of one record.
+    pub(crate) fn values(&self, record: &[u8], to: &mut Vec<RawText>) {
+        let mut put = |value: &[u8]| to.push(RawText(self.trimmed(value).to_vec()));
+        match &self.columns {
+            Some(separator) => separator.split(record).for_each(&mut put),
+            None => put(record),
+        }
+    }
+
+    fn trimmed<'a>(&self, value: &'a [u8]) -> &'a [u8] {
+        match self.trim {
+            Trim::No => value,
+            Trim::Left => value.trim_ascii_start(),
+            Trim::Right => value.trim_ascii_end(),
+            Trim::Both => value.trim_ascii(),
+        }
+    }
+}
+
+fn column_separator(text: &RawText) -> Result<Regex, BatchError> {
+    let bad = |reason: String| BatchError::Separator { option: "--colsep", value: text.display(), reason };
+    let pattern = std::str::from_utf8(&text.0).map_err(|e| bad(e.to_string()))?;
+    let regex = Regex::new(&format!("(?-u:{pattern})")).or_else(|_| Regex::new(pattern));
+    regex.map_err(|e| bad(format!("not a regular expression: {e}")))
+}
+
+/// `\n`, `\t`, `\0`, `\xHH` and `\\` as C has them; all else stands for itself.
+fn delimiter_bytes(text: &[u8]) -> Result<Vec<u8>, BatchError> {
+    let bad = |reason: &str| BatchError::Separator {
+        option: "--delimiter",
+        value: String::from_utf8_lossy(text).into_owned(),
+        reason: reason.to_owned(),
+    };
+    let mut out = Vec::new();
+    let mut bytes = text.iter().copied();
+    while let Some(byte) = bytes.next() {
+        if byte != b'\\' {
+            out.push(byte);
+            continue;
+        }
+        out.push(match bytes.next() {
+            Some(b'n') => b'\n',
+            Some(b't') => b'\t',
+            Some(b'r') => b'\r',
+            Some(b'0') => 0,
+            Some(b'\\') => b'\\',
+            Some(b'x') => {
+                let digits = [bytes.next().unwrap_or(0), bytes.next().unwrap_or(0)];
+                let hex = std::str::from_utf8(&digits).ok().and_then(|d| u8::from_str_radix(d, 16).ok());
+                hex.ok_or_else(|| bad("'\\x' needs two hexadecimal digits"))?
+            }
+            _ => return Err(bad("an unknown escape; known are \\n \\t \\r \\0 \\\\ \\xHH")),
+        });
+    }
+    if out.is_empty() { Err(bad("it is empty")) } else { Ok(out) }
+}
+
+/// The records of a stream, one at a time.
+pub(crate) struct Records {
+    from: Box<dyn BufRead + Send>,
+    name: String,
+    cutting: Cutting,
+}
+
+impl Records {
+    pub(crate) fn new(from: Box<dyn BufRead + Send>, name: String, cutting: Cutting) -> Self {
+        Records { from, name, cutting }
+    }
+
+    /// The next record that is wanted, without its delimiter.
+    pub(crate) fn next(&mut self) -> Result<Option<Vec<u8>>, BatchError> {
+        loop {
+            let Some(record) = self.read()? else { return Ok(None) };
+            if self.cutting.wants(&record) {
+                return Ok(Some(record));
+            }
+        }
+    }
+
+    fn read(&mut self) -> Result<Option<Vec<u8>>, BatchError> {
+        let delimiter = &self.cutting.delimiter;
+        let last = *delimiter.last().expect("a delimiter is never empty");
+        let mut record = Vec::new();
+        loop {
+            let got = self.from.by_ref().read_until(last, &mut record);
+            let got = got.map_err(|source| BatchError::Read { name: self.name.clone(), source })?;
+            if record.ends_with(delimiter) {
+                record.truncate(record.len() - delimiter.len());
+                return Ok(Some(record));
+            }
+            if got == 0 {
+                return Ok((!record.is_empty()).then_some(record));
+            }
+        }
+    }
+
+    pub(crate) fn hold(mut self) -> Result<Values, BatchError> {
+        let mut values = Values::default();
+        while let Some(record) = self.next()? {
+            values.push(&record);
+        }
+        Ok(values)
+    }
+}
+
+/// Many byte strings in two allocations: eight bytes each beside their own.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Values {
+    bytes: Vec<u8>,
+    ends: Vec<usize>,
+}
+
+impl Values {
+    pub(crate) fn push(&mut self, value: &[u8]) {
+        self.bytes.extend_from_slice(value);
+        self.ends.push(self.bytes.len());
+    }
+    pub(crate) fn len(&self) -> usize {
+        self.ends.len()
+    }
+    pub(crate) fn get(&self, index: usize) -> &[u8] {
+        let start = if index == 0 { 0 } else { self.ends[index - 1] };
+        &self.bytes[start..self.ends[index]]
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn records(input: &'static [u8], options: InputOptions) -> Vec<String> {
+        let cutting = Cutting::new(&options).unwrap();
+        let mut records = Records::new(Box::new(input), "test".into(), cutting);
+        std::iter::from_fn(|| records.next().unwrap()).map(|r| String::from_utf8(r).unwrap()).collect()
+    }
+
+    #[test]
+    fn records_end_where_told() {
+        let with = |d: &str| InputOptions { delimiter: Some(d.into()), ..Default::default() };
+        assert_eq!(records(b"a b\n\nc \n  d", InputOptions::default()), ["a b", "", "c ", "  d"]);
+        assert_eq!(records(b"a\n \n\t\nb\n", InputOptions { no_run_if_empty: true, ..Default::default() }), ["a", "b"]);
+        assert_eq!(records(b"a\nb\0c\n\0", InputOptions { null: true, ..Default::default() }), ["a\nb", "c\n"]);
+        assert_eq!(records(b"a;b;c\n", with(";")), ["a", "b", "c\n"]);
+        assert_eq!(records(b"axxbxc", with("xx")), ["a", "bxc"]);
+        assert_eq!(records(b"a\tb", with("\\t")), ["a", "b"]);
+        assert_eq!(records(b"a,b", with("\\x2c")), ["a", "b"]);
+        assert!(Cutting::new(&with("\\q")).is_err());
+        assert!(Cutting::new(&with("")).is_err());
+    }
+
+    #[test]
+    fn columns_are_cut_and_trimmed() {
+        let cut = |colsep: &str, record: &[u8]| {
+            let cutting = Cutting::new(&InputOptions { colsep: Some(colsep.into()), ..Default::default() }).unwrap();
+            let mut values = Vec::new();
+            cutting.values(record, &mut values);
+            values
+        };
+        assert_eq!(cut(",", b"a , b"), ["a".into(), "b".into()]);
+        assert_eq!(cut("[,;]", b"a;b,c"), ["a".into(), "b".into(), "c".into()]);
+        assert_eq!(cut("\\t", b"a\t\xff"), ["a".into(), RawText(b"\xff".to_vec())]);
+    }
+}

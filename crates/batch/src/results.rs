@@ -1,0 +1,117 @@
+//! Where `--results` puts the output of each task, as GNU parallel does.
+
+use crate::error::BatchError;
+use crate::template::{Filling, TextTemplate};
+use homing_model::{RawText, Task};
+use std::ffi::OsString;
+use std::os::unix::ffi::OsStringExt;
+use std::path::PathBuf;
+
+/// Longest name of a file on the file systems of Linux, bytes.
+const NAME_MAX: usize = 255;
+
+/// The files of one task.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ResultPaths {
+    /// Standard output.
+    pub stdout: PathBuf,
+    /// Standard error.
+    pub stderr: PathBuf,
+    /// The task's number.
+    pub seq: PathBuf,
+}
+
+/// The value of `--results`.
+#[derive(Clone, Debug)]
+pub struct Results {
+    text: RawText,
+    template: Option<TextTemplate>,
+}
+
+impl Results {
+    /// A directory, or a template with replacement strings: `out/{1}.txt`
+    /// names a file, `out/{1}/` a directory.
+    pub fn parse(text: &RawText) -> Result<Self, BatchError> {
+        if text.0.is_empty() {
+            return Err(BatchError::value("--results", "", "name a directory, or a file like out/{1}"));
+        }
+        let template = TextTemplate::parse(text)?;
+        Ok(Results { text: text.clone(), template: Some(template).filter(TextTemplate::has_replacement) })
+    }
+
+    /// The files of `task`. Nothing is created.
+    pub fn paths(&self, task: &Task) -> ResultPaths {
+        let Some(template) = &self.template else {
+            return in_directory(self.tree(&task.args));
+        };
+        let path = template.fill(Filling { args: &task.args, seq: task.id });
+        if path.0.ends_with(b"/") {
+            return in_directory(path.to_path());
+        }
+        let with = |suffix: &[u8]| PathBuf::from(OsString::from_vec([&path.0, suffix].concat()));
+        ResultPaths { stdout: with(b""), stderr: with(b".err"), seq: with(b".seq") }
+    }
+
+    /// `DIR/1/VALUE/2/VALUE`: number of the source, then its value.
+    fn tree(&self, args: &[RawText]) -> PathBuf {
+        let mut path = self.text.to_path();
+        for (i, value) in args.iter().enumerate() {
+            path.push((i + 1).to_string());
+            // An empty value leaves no level, as in GNU parallel.
+            path.push(OsString::from_vec(file_name(&value.0)));
+        }
+        path
+    }
+}
+
+fn in_directory(dir: PathBuf) -> ResultPaths {
+    ResultPaths { stdout: dir.join("stdout"), stderr: dir.join("stderr"), seq: dir.join("seq") }
+}
+
+/// A value as one file name: `/` is `\_`, tab `\t`, backslash `\\`, cut at the
+/// longest name. `.` and `..` get a backslash, so that no value leads out.
+fn file_name(value: &[u8]) -> Vec<u8> {
+    if matches!(value, b"." | b"..") {
+        return [b"\\", value].concat();
+    }
+    let mut name = Vec::with_capacity(value.len());
+    for &byte in value {
+        match byte {
+            b'\\' => name.extend_from_slice(b"\\\\"),
+            b'\t' => name.extend_from_slice(b"\\t"),
+            b'/' => name.extend_from_slice(b"\\_"),
+            _ => name.push(byte),
+        }
+    }
+    name.truncate(NAME_MAX);
+    name
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::compose::bare_task;
+
+    fn stdout(results: &str, args: &[&str]) -> String {
+        let args = args.iter().map(|a| RawText::from(*a)).collect();
+        let task = bare_task(7, homing_model::Command::Shell("x".into()), args);
+        Results::parse(&results.into()).unwrap().paths(&task).stdout.to_str().unwrap().to_owned()
+    }
+
+    #[test]
+    fn paths_as_gnu_parallel_makes_them() {
+        assert_eq!(stdout("R", &["a/b", "3"]), "R/1/a\\_b/2/3/stdout");
+        assert_eq!(stdout("R", &["tab\tb"]), "R/1/tab\\tb/stdout");
+        assert_eq!(stdout("R", &["a\\b"]), "R/1/a\\\\b/stdout");
+        assert_eq!(stdout("R", &["", "x"]), "R/1/2/x/stdout");
+        assert_eq!(stdout("R", &[&"a".repeat(300)]), format!("R/1/{}/stdout", "a".repeat(255)));
+        assert_eq!(stdout("R/{1}/x", &["a"]), "R/a/x");
+        assert_eq!(stdout("R/{#}/", &["a"]), "R/7/stdout");
+    }
+
+    #[test]
+    fn no_value_leads_out_of_the_tree() {
+        assert_eq!(stdout("R", &["..", "."]), "R/1/\\../2/\\./stdout");
+        assert_eq!(stdout("R", &["/etc/x"]), "R/1/\\_etc\\_x/stdout");
+    }
+}

@@ -1,0 +1,269 @@
+//! Input sources: `:::` values, `::::` files, standard input; crossed with
+//! each other, or linked by `:::+` and `::::+`. The last varies fastest.
+
+use crate::error::BatchError;
+use crate::options::InputOptions;
+use crate::records::{Cutting, Records, Values};
+use crate::shuffle::Shuffle;
+use homing_model::RawText;
+use std::fs::File;
+use std::io::{BufRead, BufReader};
+use std::path::Path;
+
+/// Files up to this size are held in memory, so that the number of tasks is
+/// known at the start; larger ones are read as the run goes on.
+const HELD_FILE: u64 = 256 << 20;
+
+enum Source {
+    Held(Values),
+    Stream(Records),
+}
+
+/// Sources that go in step: a row of it is one record of each.
+struct Axis {
+    sources: Vec<Source>,
+    next: usize,
+}
+
+impl Axis {
+    /// Number of rows, once all sources are held: the shortest decides.
+    fn len(&self) -> Option<usize> {
+        let lengths = self.sources.iter().map(|s| match s {
+            Source::Held(values) => Some(values.len()),
+            Source::Stream(_) => None,
+        });
+        lengths.collect::<Option<Vec<_>>>()?.into_iter().min()
+    }
+
+    fn hold(&mut self) -> Result<(), BatchError> {
+        for source in &mut self.sources {
+            if let Source::Stream(_) = source {
+                let taken = std::mem::replace(source, Source::Held(Values::default()));
+                if let Source::Stream(records) = taken {
+                    *source = Source::Held(records.hold()?);
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// Appends the values of row `index` of an axis that is held.
+    fn row(&self, index: usize, cutting: &Cutting, to: &mut Vec<RawText>) {
+        for source in &self.sources {
+            if let Source::Held(values) = source {
+                cutting.values(values.get(index), to);
+            }
+        }
+    }
+
+    /// The next row, in order, whether held or not.
+    fn next_row(&mut self, cutting: &Cutting) -> Result<Option<Vec<RawText>>, BatchError> {
+        let mut row = Vec::new();
+        for source in &mut self.sources {
+            match source {
+                Source::Held(values) if self.next < values.len() => cutting.values(values.get(self.next), &mut row),
+                Source::Held(_) => return Ok(None),
+                Source::Stream(records) => match records.next()? {
+                    Some(record) => cutting.values(&record, &mut row),
+                    None => return Ok(None),
+                },
+            }
+        }
+        self.next += 1;
+        Ok(Some(row))
+    }
+}
+
+/// All combinations of the sources, one record at a time.
+pub(crate) struct Combinations {
+    axes: Vec<Axis>,
+    cutting: Cutting,
+    shuf: Option<u64>,
+    at: u64,
+    settled: bool,
+    first_row: Option<Vec<RawText>>,
+    uses_stdin: bool,
+}
+
+impl Combinations {
+    /// Their number, when no source is still to be read.
+    pub(crate) fn total(&self) -> Option<u64> {
+        self.axes.iter().try_fold(1u64, |n, axis| n.checked_mul(axis.len()? as u64))
+    }
+
+    pub(crate) fn uses_stdin(&self) -> bool {
+        self.uses_stdin
+    }
+
+    /// All values of the next combination.
+    pub(crate) fn next(&mut self) -> Result<Option<Vec<RawText>>, BatchError> {
+        if !self.settled {
+            self.settle()?;
+        }
+        if self.shuf.is_some() { Ok(self.next_shuffled()) } else { self.next_in_order() }
+    }
+
+    /// Reads what must be in memory: all but the source that varies slowest,
+    /// and that one too when the order is random.
+    fn settle(&mut self) -> Result<(), BatchError> {
+        self.settled = true;
+        let streamed = usize::from(self.shuf.is_none());
+        self.axes.iter_mut().skip(streamed).try_for_each(Axis::hold)?;
+        let known = self.axes.iter().filter_map(Axis::len).try_fold(1u64, |n, len| n.checked_mul(len as u64));
+        known.filter(|&n| n <= i64::MAX as u64).map(|_| ()).ok_or(BatchError::TooMany)
+    }
+
+    /// The values of the axes after `skip`, combination number `index` of theirs.
+    fn combination(&self, skip: usize, mut index: u64, to: &mut Vec<RawText>) {
+        let axes = &self.axes[skip..];
+        let mut rows = vec![0; axes.len()];
+        for (row, axis) in rows.iter_mut().zip(axes).rev() {
+            let len = axis.len().unwrap_or(0) as u64;
+            *row = (index % len) as usize;
+            index /= len;
+        }
+        for (row, axis) in rows.into_iter().zip(axes) {
+            axis.row(row, &self.cutting, to);
+        }
+    }
+
+    fn next_shuffled(&mut self) -> Option<Vec<RawText>> {
+        let total = self.total()?;
+        if self.at >= total {
+            return None;
+        }
+        let mut values = Vec::new();
+        let index = Shuffle::new(total, self.shuf?).at(self.at);
+        self.at += 1;
+        self.combination(0, index, &mut values);
+        Some(values)
+    }
+
+    fn next_in_order(&mut self) -> Result<Option<Vec<RawText>>, BatchError> {
+        let rest: u64 = self.axes[1..].iter().filter_map(Axis::len).map(|n| n as u64).product();
+        if rest == 0 {
+            return Ok(None);
+        }
+        if self.at == rest || self.first_row.is_none() {
+            self.at = 0;
+            self.first_row = self.axes[0].next_row(&self.cutting)?;
+        }
+        let Some(first) = &self.first_row else { return Ok(None) };
+        let mut values = first.clone();
+        self.combination(1, self.at, &mut values);
+        self.at += 1;
+        Ok(Some(values))
+    }
+}
+
+fn is_separator(word: &RawText) -> bool {
+    matches!(word.0.as_slice(), b":::" | b"::::" | b":::+" | b"::::+")
+}
+
+/// Splits the words into the command template and the sources, and opens these.
+pub(crate) fn sources<'a>(
+    words: &'a [RawText],
+    options: &InputOptions,
+    stdin: Box<dyn BufRead + Send>,
+    stdin_is_tty: bool,
+) -> Result<(&'a [RawText], Combinations), BatchError> {
+    let split = words.iter().position(is_separator).unwrap_or(words.len());
+    let (template, mut rest) = words.split_at(split);
+    let mut opening = Opening { options, cutting: Cutting::new(options)?, stdin: Some(stdin), axes: Vec::new() };
+    for path in &options.arg_files {
+        opening.add(false, |o| o.file(path.as_path()))?;
+    }
+    while let Some((separator, after)) = rest.split_first() {
+        let end = after.iter().position(is_separator).unwrap_or(after.len());
+        opening.group(separator, &after[..end])?;
+        rest = &after[end..];
+    }
+    if opening.axes.is_empty() {
+        if stdin_is_tty {
+            return Err(BatchError::NoInput);
+        }
+        opening.add(false, |o| o.file(Path::new("-")))?;
+    }
+    Ok((template, opening.finish()?))
+}
+
+struct Opening<'a> {
+    options: &'a InputOptions,
+    cutting: Cutting,
+    stdin: Option<Box<dyn BufRead + Send>>,
+    axes: Vec<Axis>,
+}
+
+impl Opening<'_> {
+    /// One separator and the words after it.
+    fn group(&mut self, separator: &RawText, words: &[RawText]) -> Result<(), BatchError> {
+        let linked = separator.0.ends_with(b"+");
+        if linked && self.axes.is_empty() {
+            return Err(BatchError::LinkFirst(separator.display()));
+        }
+        if !separator.0.starts_with(b"::::") {
+            return self.add(linked, |o| Ok(Source::Held(o.values(words))));
+        }
+        if words.is_empty() {
+            return Err(BatchError::NoFile);
+        }
+        words.iter().try_for_each(|word| self.add(linked, |o| o.file(word.as_path())))
+    }
+
+    fn add(
+        &mut self,
+        linked: bool,
+        open: impl FnOnce(&mut Self) -> Result<Source, BatchError>,
+    ) -> Result<(), BatchError> {
+        let source = open(self)?;
+        match self.axes.last_mut().filter(|_| linked) {
+            Some(axis) => axis.sources.push(source),
+            None => self.axes.push(Axis { sources: vec![source], next: 0 }),
+        }
+        Ok(())
+    }
+
+    fn values(&self, words: &[RawText]) -> Values {
+        let mut values = Values::default();
+        words.iter().filter(|w| self.cutting.wants(&w.0)).for_each(|w| values.push(&w.0));
+        values
+    }
+
+    fn file(&mut self, path: &Path) -> Result<Source, BatchError> {
+        if path == Path::new("-") {
+            let from = self.stdin.take().ok_or(BatchError::StdinTwice)?;
+            return Ok(Source::Stream(Records::new(from, "standard input".into(), self.cutting.clone())));
+        }
+        let name = RawText::from(path).display();
+        let open_error = |source| BatchError::Open { path: name.clone(), source };
+        let file = File::open(self.options.cwd.join(path)).map_err(open_error)?;
+        let known = file.metadata().map_err(open_error)?;
+        let records = Records::new(Box::new(BufReader::with_capacity(1 << 16, file)), name, self.cutting.clone());
+        if known.is_file() && known.len() <= HELD_FILE {
+            records.hold().map(Source::Held)
+        } else {
+            Ok(Source::Stream(records))
+        }
+    }
+
+    fn finish(mut self) -> Result<Combinations, BatchError> {
+        // `::: a b :::` runs for a and b, as it does with GNU parallel: an
+        // empty source beside others is passed over.
+        if self.axes.iter().any(|a| a.len() != Some(0)) {
+            self.axes.retain(|a| a.len() != Some(0));
+        }
+        let known = self.axes.iter().filter_map(Axis::len).try_fold(1u64, |n, len| n.checked_mul(len as u64));
+        if known.is_none_or(|n| n > i64::MAX as u64) {
+            return Err(BatchError::TooMany);
+        }
+        Ok(Combinations {
+            axes: self.axes,
+            cutting: self.cutting,
+            shuf: self.options.shuf,
+            at: 0,
+            settled: false,
+            first_row: None,
+            uses_stdin: self.stdin.is_none(),
+        })
+    }
+}
