@@ -85,14 +85,19 @@ pub(crate) fn moved(page: &mut String, tally: &Tally) {
     let planned = &tally.planned;
     let in_turn = planned.remote_if_in_turn;
     let all = planned.local + planned.remote;
-    let mut rows: Vec<(&str, u64, u64, String)> = vec![
-        ("Hosts in turn", all.saturating_sub(in_turn), in_turn, "by the layout, had placement ignored it".into()),
-        ("As placed", planned.local, planned.remote, "by the layout".into()),
+    let split = |local, remote, of: &str| format!("{} local, {} over the network {of}", bytes(local), bytes(remote));
+    let alone = all.saturating_sub(in_turn);
+    let mut rows = vec![
+        ("Hosts in turn", alone, in_turn, split(alone, in_turn, "(by the layout, had placement ignored it)")),
+        ("As placed", planned.local, planned.remote, split(planned.local, planned.remote, "(by the layout)")),
     ];
-    if let (Some(received), _) = tally.network() {
-        let read = tally.rchar.unwrap_or(all);
-        let about = "measured: read by the tasks, and received by the hosts' interfaces".into();
-        rows.push(("Measured", read.saturating_sub(received), received, about));
+    if let (Some(read), (Some(received), _)) = (tally.rchar, tally.network()) {
+        // What the interfaces received may be other traffic too, so the words claim no split.
+        let (read_text, received_text) = (bytes(read), bytes(received));
+        let said = format!(
+            "{read_text} read by the tasks, {received_text} received by the hosts' interfaces, for whatever purpose"
+        );
+        rows.push(("Measured", read.saturating_sub(received), received, said));
     }
     let most = rows.iter().map(|r| r.1 + r.2).max().unwrap_or(1).max(1) as f64;
     let about = "<i class=\"key ok\"></i>from the task's own host <i class=\"key far\"></i>over the network";
@@ -110,12 +115,7 @@ pub(crate) fn moved(page: &mut String, tally: &Tally) {
             "<rect class=\"far\" x=\"{:.1}\" y=\"{top:.0}\" width=\"{b:.1}\" height=\"20\"/>",
             LEFT + a
         ));
-        page.push_str(&format!(
-            "<text x=\"{LEFT}\" y=\"{:.0}\">{} local, {} over the network ({about})</text>\n",
-            top + 34.0,
-            bytes(*local),
-            bytes(*remote)
-        ));
+        page.push_str(&format!("<text x=\"{LEFT}\" y=\"{:.0}\">{about}</text>\n", top + 34.0));
     }
     svg::close(page);
 }
@@ -137,14 +137,15 @@ pub(crate) fn pressure(page: &mut String, story: &Story) {
             *cell = (cell.0 + stalled as f64, cell.1 + (g.to - g.from) as f64);
         }
     }
-    let about = "Share of the time in which some task of the host stood still for I/O; the darker, the more";
+    let about =
+        "Share of the time in which some task of the host stood still for I/O; the stronger the colour, the more";
     svg::open(page, "I/O pressure", about, height + 24.0);
     svg::time_axis(page, story.length, 0.0, height);
-    for host in 0..shown {
+    for (host, cells) in cells.iter().enumerate().take(shown) {
         let top = 1.0 + row * host as f64;
         let share = |(stalled, time): &(f64, f64)| (*time > 0.0).then(|| stalled / time);
-        let values: Vec<Option<f64>> = cells[host].iter().map(share).collect();
-        let (sum, time) = cells[host].iter().fold((0.0, 0.0), |s, c| (s.0 + c.0, s.1 + c.1));
+        let values: Vec<Option<f64>> = cells.iter().map(share).collect();
+        let (sum, time) = cells.iter().fold((0.0, 0.0), |s, c| (s.0 + c.0, s.1 + c.1));
         let mean = if time > 0.0 { format!("{:.0} % on average", sum / time * 100.0) } else { "unknown".into() };
         page.push_str(&format!("<g><title>{}: {mean}</title>", escape(story.hosts[host])));
         svg::strip(page, "stall", &values, top, row - 2.0);

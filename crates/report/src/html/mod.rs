@@ -35,9 +35,9 @@ pub fn html(events: &[Event]) -> String {
     curves::throughput(&mut page, &story);
     curves::moved(&mut page, &tally);
     curves::pressure(&mut page, &story);
-    tables::hosts(&mut page, &story, &tally);
     tables::failed(&mut page, &story);
     tables::slowest(&mut page, &story);
+    tables::hosts(&mut page, &story, &tally);
     tables::notes(&mut page, &story);
     page.push_str("</main>\n</html>\n");
     page
@@ -78,10 +78,10 @@ fn cards(page: &mut String, tally: &Tally) {
     card(page, "", "Wall time", &span(tally.wall_us()), &on);
     if tally.placed.0 > 0 {
         let all = tally.planned.local + tally.planned.remote;
-        let below = format!("{} of {}, by the layout", bytes(tally.planned.local), bytes(all));
-        card(page, "", "Read on the task's own host", &percent(tally.planned.local, all), &below);
+        let below = format!("{} of {} by layout", bytes(tally.planned.local), bytes(all));
+        card(page, "", "Read on own host", &percent(tally.planned.local, all), &below);
         let kept = tally.planned.remote_if_in_turn.saturating_sub(tally.planned.remote);
-        let below = format!("against {} with hosts in turn", bytes(tally.planned.remote_if_in_turn));
+        let below = format!("{} with hosts in turn", bytes(tally.planned.remote_if_in_turn));
         card(page, "", "Kept off the network", &bytes(kept), &below);
     }
     match tally.waits.median_us() {

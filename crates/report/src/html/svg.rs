@@ -59,14 +59,14 @@ pub(crate) fn nice_step(most: f64, parts: f64) -> f64 {
     factor * power
 }
 
+/// Steps that a clock has, from half a second on; below that, decimal ones.
 fn time_step(length: u64) -> u64 {
-    const MINUTE: u64 = 60_000_000;
+    const SECONDS: [u64; 16] = [1, 2, 5, 10, 15, 30, 60, 120, 300, 600, 900, 1800, 3600, 7200, 14_400, 28_800];
     let rough = length / 8;
-    let by_clock = [1, 2, 5, 10, 15, 30, 60, 120, 240, 480, 1440].map(|m| m * MINUTE);
-    if rough < MINUTE / 2 {
+    if rough < 500_000 {
         return (nice_step(length as f64, 8.0) as u64).max(1);
     }
-    by_clock.into_iter().find(|s| *s >= rough).unwrap_or(length.div_ceil(8))
+    SECONDS.into_iter().map(|s| s * 1_000_000).find(|s| *s >= rough).unwrap_or(length.div_ceil(8))
 }
 
 /// Lines and labels of time, from `top` to `bottom`, the labels below.
