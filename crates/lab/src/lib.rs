@@ -1,1 +1,33 @@
-//! (room lab)
+//! A cluster on one machine: hosts that boot a real systemd and sshd in
+//! systemd-nspawn over the machine's own root, with addresses, shaped links,
+//! limited processors and disks of their own. Used by `homing lab`, by tests
+//! and by benchmarks. Needs root.
+//!
+//! State lies in `/var/lib/homing/labs/NAME`. What is alive is never recorded,
+//! always looked up: so `down` works after any crash.
+
+mod boot;
+mod cgroup;
+mod disk;
+mod down;
+mod error;
+mod exec;
+mod gluster;
+mod mounts;
+mod net;
+pub mod plan;
+mod process;
+mod program;
+mod root;
+pub mod spec;
+mod status;
+mod up;
+
+pub use down::down;
+pub use error::{LabError, Result};
+pub use exec::exec;
+pub use net::counters;
+pub use plan::Plan;
+pub use spec::{DiskModel, GlusterSpec, LabSpec, parse_rate, parse_size};
+pub use status::{HostState, HostStatus, LabStatus, status};
+pub use up::{is_up, load, names, up};

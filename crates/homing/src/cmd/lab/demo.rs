@@ -1,0 +1,156 @@
+//! `lab demo`: the worth of placement, seen on one machine. Four hosts with
+//! thin links hold a replicated volume; one batch runs over it twice.
+
+use super::failure;
+use crate::failure::Failure;
+use homing_lab::{GlusterSpec, LabSpec, Plan};
+use std::path::PathBuf;
+use std::process::Stdio;
+use std::time::{Duration, Instant};
+
+/// Arguments of `lab demo`.
+#[derive(clap::Args)]
+pub struct DemoArgs {
+    #[command(flatten)]
+    lab: super::Name,
+    /// Number of input files
+    #[arg(long, default_value_t = 16)]
+    files: u32,
+    /// Size of each input file
+    #[arg(long, default_value = "20M", value_parser = homing_lab::parse_size)]
+    size: u64,
+    /// Rate of each host's link
+    #[arg(long, default_value = "200mbit", value_parser = homing_lab::parse_rate)]
+    link: u64,
+    /// Tasks at a time on each host
+    #[arg(short, long, default_value_t = 2)]
+    jobs: u32,
+    /// Take the lab down at the end
+    #[arg(long)]
+    down: bool,
+}
+
+/// What one run of the batch took.
+struct Measured {
+    took: Duration,
+    link_bytes: u64,
+}
+
+/// Runs the demonstration; the status is that of the batches.
+pub fn run(args: DemoArgs) -> Result<i32, Failure> {
+    let name = args.lab.name.clone();
+    let plan = match homing_lab::is_up(&name) {
+        true => homing_lab::load(&name).map_err(failure)?,
+        false => raise(&args)?,
+    };
+    let result = compare(&args, &plan);
+    if args.down {
+        homing_lab::down(&name).map_err(failure)?;
+    } else {
+        println!("lab {name} stays up; `homing lab down --name {name}` ends it");
+    }
+    result
+}
+
+fn raise(args: &DemoArgs) -> Result<Plan, Failure> {
+    // Two copies of everything on four hosts, and room for the file system itself.
+    let each = u64::from(args.files).saturating_mul(args.size) + (512 << 20);
+    let spec = LabSpec {
+        name: args.lab.name.clone(),
+        hosts: 4,
+        link_bits_per_s: Some(args.link),
+        disk_bytes: each.max(2 << 30),
+        gluster: Some(GlusterSpec { replica: 2, sets: Some(2) }),
+        ..LabSpec::default()
+    };
+    println!("raising four hosts with links of {} Mbit/s and a GlusterFS volume of 2x2 bricks", args.link / 1_000_000);
+    homing_lab::up(&spec).map_err(failure)
+}
+
+fn compare(args: &DemoArgs, plan: &Plan) -> Result<i32, Failure> {
+    if plan.spec.gluster.is_none() {
+        let hint = format!("homing lab down --name {}", plan.spec.name);
+        return Err(Failure::usage(format!("lab {} has no GlusterFS volume", plan.spec.name)).hint(hint));
+    }
+    println!("writing {} files of {} bytes to /data/demo", args.files, args.size);
+    let files = write_input(args, plan)?;
+    println!("\n== placed in turn, wherever the data lies");
+    let (status_turn, turn) = batch(args, plan, &files, &["--no-locality"])?;
+    println!("\n== placed next to the data");
+    let (status_near, near) = batch(args, plan, &files, &[])?;
+    println!("\n{}", verdict(&turn, &near));
+    Ok(status_turn.max(status_near))
+}
+
+fn verdict(turn: &Measured, near: &Measured) -> String {
+    let (a, b) = (turn.took.as_secs_f64(), near.took.as_secs_f64());
+    format!(
+        "in turn {a:.1} s, {:.1} MB over links; next to the data {b:.1} s, {:.1} MB over links: {:.2} of the time",
+        turn.link_bytes as f64 / 1e6,
+        near.link_bytes as f64 / 1e6,
+        b / a.max(1e-9)
+    )
+}
+
+/// Fills the volume from one host, as data usually comes in.
+fn write_input(args: &DemoArgs, plan: &Plan) -> Result<Vec<String>, Failure> {
+    let files: Vec<String> = (1..=args.files).map(|i| format!("/data/demo/f{i:03}")).collect();
+    on_first(plan, &["mkdir", "-p", "/data/demo"])?;
+    for file in &files {
+        on_first(
+            plan,
+            &[
+                "dd",
+                "if=/dev/urandom",
+                &format!("of={file}"),
+                "bs=1M",
+                "iflag=fullblock,count_bytes",
+                &format!("count={}", args.size),
+                "status=none",
+            ],
+        )?;
+    }
+    Ok(files)
+}
+
+fn on_first(plan: &Plan, words: &[&str]) -> Result<(), Failure> {
+    let mut c = homing_lab::exec(&plan.spec.name, "n1").map_err(failure)?;
+    let status = c.args(words).stdin(Stdio::null()).status();
+    let status = status.map_err(|e| Failure::system(format!("starting {} on n1: {e}", words[0])))?;
+    if status.success() {
+        Ok(())
+    } else {
+        Err(Failure::system(format!("{} on n1 of the lab ended with {status}", words.join(" "))))
+    }
+}
+
+/// Runs `md5sum` of every file by this very program inside n1, with cold caches.
+fn batch(args: &DemoArgs, plan: &Plan, files: &[String], options: &[&str]) -> Result<(i32, Measured), Failure> {
+    let program = own_program()?;
+    drop_caches()?;
+    let before = link_bytes(plan);
+    let start = Instant::now();
+    let mut c = homing_lab::exec(&plan.spec.name, "n1").map_err(failure)?;
+    c.arg(program).args(["run", "--on", "ssh", "--hosts"]).arg(plan.names());
+    c.arg("-j").arg(args.jobs.to_string()).args(options).arg("md5sum {}").arg(":::").args(files);
+    let status = c.stdin(Stdio::null()).stdout(Stdio::null()).status();
+    let status = status.map_err(|e| Failure::system(format!("starting homing run on n1: {e}")))?;
+    let measured = Measured { took: start.elapsed(), link_bytes: link_bytes(plan).saturating_sub(before) };
+    Ok((status.code().unwrap_or(crate::failure::exit::SYSTEM), measured))
+}
+
+/// The hosts see the machine's files, so the program is there at its own path.
+fn own_program() -> Result<PathBuf, Failure> {
+    std::env::current_exe().map_err(|e| Failure::system(format!("finding homing's own program file: {e}")))
+}
+
+fn drop_caches() -> Result<(), Failure> {
+    rustix::fs::sync();
+    std::fs::write("/proc/sys/vm/drop_caches", "3")
+        .map_err(|e| Failure::system(format!("dropping caches by /proc/sys/vm/drop_caches: {e}")))
+}
+
+/// Bytes that entered hosts over their links since they booted.
+fn link_bytes(plan: &Plan) -> u64 {
+    plan.hosts().iter().filter_map(homing_lab::counters).map(|(rx, _)| rx).sum()
+}

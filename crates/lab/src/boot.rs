@@ -1,0 +1,92 @@
+//! Starting one host, and waiting until its sshd answers.
+
+use crate::disk::{detach, reap_in_background};
+use crate::error::{Doing, LabError, Result};
+use crate::plan::{HostPlan, Plan};
+use crate::{cgroup, net, process, program};
+use std::fs::{self, File};
+use std::io::{Read, Write};
+use std::net::{SocketAddr, TcpStream};
+use std::os::unix::process::CommandExt;
+use std::process::Child;
+use std::time::{Duration, Instant};
+
+/// Hosts answer in two to three seconds; a busy machine needs more.
+const PATIENCE: Duration = Duration::from_secs(90);
+const PAUSE: Duration = Duration::from_millis(25);
+
+/// Boots a host whose root and disk are made; returns when ssh answers and the link is shaped.
+pub(crate) fn boot(plan: &Plan, host: &HostPlan) -> Result<()> {
+    let mut nspawn = start(plan, host)?;
+    let until = Instant::now() + PATIENCE;
+    let leader = wait(host, &mut nspawn, until, "it has no first process", || process::leader_of(host))?;
+    if let Some(rate) = plan.spec.link_bits_per_s {
+        net::shape(host, leader, rate)?;
+    }
+    wait(host, &mut nspawn, until, "its sshd does not answer", || ssh_answers(host).then_some(()))?;
+    reap_in_background(nspawn);
+    Ok(())
+}
+
+fn start(plan: &Plan, host: &HostPlan) -> Result<Child> {
+    let console = host.console();
+    let out = File::create(&console).doing("making", &console)?;
+    let err = out.try_clone().doing("opening", &console)?;
+    let mut doors = cgroup::make(&host.cgroup(), plan.spec.cpus)?;
+    let mut c = program::command("systemd-nspawn");
+    c.args(host.nspawn_arguments()).stdout(out).stderr(err);
+    // The machine's /tmp is to be seen in the host, as the rest of its root is.
+    c.env("SYSTEMD_NSPAWN_TMPFS_TMP", "0");
+    detach(&mut c);
+    // SAFETY: writing to descriptors opened before the fork is async-signal-safe.
+    unsafe {
+        c.pre_exec(move || {
+            for door in &mut doors {
+                door.write_all(b"0")?;
+            }
+            Ok(())
+        });
+    }
+    c.spawn().doing("starting systemd-nspawn on", host.root())
+}
+
+fn wait<T>(
+    host: &HostPlan,
+    nspawn: &mut Child,
+    until: Instant,
+    missing: &str,
+    mut look: impl FnMut() -> Option<T>,
+) -> Result<T> {
+    loop {
+        if let Some(found) = look() {
+            return Ok(found);
+        }
+        let ended = nspawn.try_wait().doing("waiting for systemd-nspawn on", host.root())?;
+        let why = match ended {
+            Some(status) => format!("systemd-nspawn ended with {status}"),
+            None if Instant::now() > until => format!("{missing} after {} s", PATIENCE.as_secs()),
+            None => {
+                std::thread::sleep(PAUSE);
+                continue;
+            }
+        };
+        return Err(LabError::Boot { host: host.name(), why, console: console_end(host) });
+    }
+}
+
+fn console_end(host: &HostPlan) -> String {
+    let text = fs::read(host.console()).unwrap_or_default();
+    let text = String::from_utf8_lossy(&text).into_owned();
+    let lines: Vec<&str> = text.lines().collect();
+    lines[lines.len().saturating_sub(15)..].join("\n")
+}
+
+/// Whether an SSH server greets at the host's address.
+pub(crate) fn ssh_answers(host: &HostPlan) -> bool {
+    let address = SocketAddr::from((host.address(), 22));
+    let Ok(mut stream) = TcpStream::connect_timeout(&address, Duration::from_millis(300)) else { return false };
+    let mut greeting = [0; 4];
+    stream.set_read_timeout(Some(Duration::from_secs(2))).is_ok()
+        && stream.read_exact(&mut greeting).is_ok()
+        && &greeting == b"SSH-"
+}

@@ -1,0 +1,80 @@
+//! The disk behind a host's `/scratch`: an ext4 of its own on a loop device,
+//! either straight on a file or on a disk with one head.
+
+use crate::error::{Doing, LabError, Result};
+use crate::plan::HostPlan;
+use crate::program::{command, run};
+use crate::spec::{DiskModel, LabSpec};
+use std::fs::{self, File};
+use std::os::unix::process::CommandExt;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+use std::time::{Duration, Instant};
+
+/// The one-head disk, an nbdkit plugin.
+const HDD_MODEL: &str = include_str!("hdd_model.py");
+
+/// Makes the host's disk and mounts it at its `scratch` folder.
+pub(crate) fn make(host: &HostPlan, spec: &LabSpec) -> Result<()> {
+    let doing = format!("making the disk of {}", host.name());
+    let image = host.dir().join("disk.img");
+    let file = File::create(&image).doing("making", &image)?;
+    file.set_len(spec.disk_bytes).doing("sizing", &image)?;
+    let made = ["-q", "-F", "-m", "0"].map(Path::new);
+    run(&doing, "mkfs.ext4", &[&made[..], &[image.as_path()]].concat())?;
+    let backing = match spec.disk_model {
+        DiskModel::Plain => image,
+        DiskModel::Hdd => serve_with_one_head(host, &image)?,
+    };
+    let scratch = host.scratch();
+    fs::create_dir_all(&scratch).doing("making", &scratch)?;
+    run(&doing, "mount", &["-o".as_ref(), "loop".as_ref(), backing.as_path(), scratch.as_path()])?;
+    Ok(())
+}
+
+/// Starts the server of a one-head disk over `image`; returns the file that stands for it.
+fn serve_with_one_head(host: &HostPlan, image: &Path) -> Result<PathBuf> {
+    let (model, point) = (host.dir().join("hdd_model.py"), host.dir().join("hdd"));
+    fs::write(&model, HDD_MODEL).doing("writing", &model)?;
+    fs::create_dir_all(&point).doing("making", &point)?;
+    let log = host.dir().join("hdd.log");
+    let out = File::create(&log).doing("making", &log)?;
+    let err = out.try_clone().doing("opening", &log)?;
+    let mut server = command("nbdfuse");
+    server.arg(&point).args(["--command", "nbdkit", "-s", "-t", "16", "python"]).arg(&model);
+    server.arg(format!("image={}", image.display())).stdout(out).stderr(err);
+    detach(&mut server);
+    let mut child = server.spawn().doing("starting nbdfuse on", &point)?;
+    let disk = point.join("nbd");
+    let until = Instant::now() + Duration::from_secs(20);
+    while !disk.exists() {
+        let ended = child.try_wait().doing("waiting for nbdfuse on", &point)?;
+        if ended.is_some() || Instant::now() > until {
+            return Err(LabError::Program {
+                doing: format!("starting the one-head disk of {}", host.name()),
+                command: "nbdfuse ... nbdkit python".into(),
+                status: ended.map_or("no answer in 20 s".into(), |s| s.to_string()),
+                stderr: fs::read_to_string(&log).unwrap_or_default(),
+            });
+        }
+        std::thread::sleep(Duration::from_millis(10));
+    }
+    reap_in_background(child);
+    Ok(disk)
+}
+
+/// Gives a server a session of its own, so that the terminal's Ctrl-C and its end pass it by.
+pub(crate) fn detach(c: &mut Command) {
+    // SAFETY: setsid is async-signal-safe and touches no memory of the parent.
+    unsafe {
+        c.pre_exec(|| {
+            rustix::process::setsid()?;
+            Ok(())
+        });
+    }
+}
+
+/// A caller that lives on after `up` must not collect zombies.
+pub(crate) fn reap_in_background(mut child: std::process::Child) {
+    std::thread::spawn(move || child.wait());
+}

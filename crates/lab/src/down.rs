@@ -1,0 +1,89 @@
+//! `lab down`: from whatever is left of a lab to nothing. It asks the process,
+//! mount, loop and interface tables what exists, and may be said again.
+
+use crate::error::{Doing, LabError, Result};
+use crate::plan::Plan;
+use crate::process::{self, Kind};
+use crate::{cgroup, mounts, net, up};
+use std::collections::BTreeSet;
+use std::fs;
+use std::path::Path;
+use std::time::{Duration, Instant};
+
+const PATIENCE: Duration = Duration::from_secs(30);
+
+/// Takes a lab down. Returns whether there was one.
+pub fn down(name: &str) -> Result<bool> {
+    up::need_root()?;
+    crate::spec::check_name(name)?;
+    let dir = Plan::dir_of(name);
+    let plan = up::load(name).ok();
+    let groups = format!("homing-lab/{name}");
+    let found = dir.exists() || !process::all_of(&dir, Kind::All, []).is_empty();
+
+    kill(name, || process::all_of(&dir, Kind::Hosts, cgroup::members(&groups)))?;
+    // The hosts' namespaces let go of their mounts a moment after their last process.
+    mounts::unmount_below_except(&dir, "hdd")?;
+    settle(name, "loop device", || {
+        let _ = mounts::detach_loops_below(&dir);
+        mounts::loops_below(&dir)
+    })?;
+    mounts::unmount_below(&dir)?;
+    kill(name, || process::all_of(&dir, Kind::All, []))?;
+    settle(name, "control group", || {
+        cgroup::remove(&groups);
+        cgroup::left(&groups)
+    })?;
+    cgroup::remove_if_empty("homing-lab");
+    if let Some(plan) = &plan {
+        net::remove(plan)?;
+        settle(name, "interface", || net::interfaces(plan))?;
+        forget_nspawn(plan);
+    }
+    remove_folder(name, &dir)?;
+    Ok(found)
+}
+
+fn kill(name: &str, remaining: impl Fn() -> BTreeSet<i32>) -> Result<()> {
+    let left = process::kill_all(PATIENCE, remaining);
+    if left.is_empty() {
+        return Ok(());
+    }
+    Err(LabError::Left { name: name.into(), left: format!("processes {left:?} do not die; see /proc/PID/stack") })
+}
+
+/// Waits until a table is free of the lab.
+fn settle<T: std::fmt::Debug>(name: &str, what: &str, left: impl Fn() -> Vec<T>) -> Result<()> {
+    let until = Instant::now() + PATIENCE;
+    loop {
+        let now = left();
+        if now.is_empty() {
+            return Ok(());
+        }
+        if Instant::now() > until {
+            return Err(LabError::Left { name: name.into(), left: format!("{what} {now:?} stays in use") });
+        }
+        std::thread::sleep(Duration::from_millis(20));
+    }
+}
+
+/// What systemd-nspawn itself leaves in /run when it is killed.
+fn forget_nspawn(plan: &Plan) {
+    for host in plan.hosts() {
+        let _ = fs::remove_dir(Path::new("/run/systemd/nspawn/propagate").join(host.machine()));
+        let _ = fs::remove_dir_all(Path::new("/run/systemd/nspawn/unix-export").join(host.machine()));
+    }
+}
+
+/// Removes the state folder, and only when nothing is mounted in it: the
+/// hosts' roots show the machine's own files.
+fn remove_folder(name: &str, dir: &Path) -> Result<()> {
+    let mounted = mounts::below(dir)?;
+    if !mounted.is_empty() {
+        return Err(LabError::Left { name: name.into(), left: format!("{mounted:?} stay mounted") });
+    }
+    match fs::remove_dir_all(dir) {
+        Err(e) if e.kind() == std::io::ErrorKind::NotFound => Ok(()),
+        other => other.doing("removing", dir),
+    }
+}

@@ -1,0 +1,55 @@
+//! Running a command inside a host.
+
+use crate::error::{LabError, Result};
+use crate::plan::{HostPlan, Plan};
+use crate::{cgroup, process, program, up};
+use std::io::Write;
+use std::os::unix::process::CommandExt;
+use std::process::{Command, Stdio};
+
+const PATH: &str = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin";
+
+/// A command that runs in a host of a lab as root, in `/root`, within the host's
+/// share of processor time; the caller adds program and arguments. Standard
+/// streams are the caller's, and the exit status is the program's.
+pub fn exec(lab: &str, host: &str) -> Result<Command> {
+    up::need_root()?;
+    let plan = up::load(lab)?;
+    let no_host = || LabError::NoHost { lab: lab.into(), host: host.into(), known: plan.names() };
+    let planned = plan.host(host).ok_or_else(no_host)?;
+    inside(&planned).ok_or_else(no_host)
+}
+
+/// As [`exec`]; `None` when the host does not run.
+pub(crate) fn inside(host: &HostPlan) -> Option<Command> {
+    let leader = process::leader_of(host)?;
+    let mut c = program::command("nsenter");
+    c.args(["--mount", "--uts", "--ipc", "--net", "--pid", "--cgroup", "--wdns=/root"]);
+    c.args(["--target", &leader.to_string(), "--"]);
+    c.env_clear().env("PATH", PATH).env("HOME", "/root").env("USER", "root").env("LOGNAME", "root");
+    c.env("SHELL", "/bin/bash");
+    for kept in ["TERM", "LANG"] {
+        if let Some(value) = std::env::var_os(kept) {
+            c.env(kept, value);
+        }
+    }
+    c.stdin(Stdio::inherit());
+    if let Some(mut door) = cgroup::enter_cpu(&host.cgroup()) {
+        // SAFETY: writing to a descriptor opened before the fork is async-signal-safe.
+        unsafe {
+            c.pre_exec(move || door.write_all(b"0"));
+        }
+    }
+    Some(c)
+}
+
+/// Runs a program in a host to its end and returns its standard output.
+pub(crate) fn output(plan: &Plan, host: &HostPlan, doing: &str, args: &[&str]) -> Result<String> {
+    let mut c = inside(host).ok_or_else(|| LabError::NoHost {
+        lab: plan.spec.name.clone(),
+        host: host.name(),
+        known: plan.names(),
+    })?;
+    c.args(args).stdin(Stdio::null());
+    program::finish(&format!("{doing} on {}", host.name()), &mut c)
+}

@@ -1,0 +1,60 @@
+//! A GlusterFS volume named `data` over the hosts of a lab: one brick each on
+//! `/scratch`, mounted at `/data` everywhere.
+
+use crate::error::{LabError, Result};
+use crate::exec::output;
+use crate::plan::Plan;
+use crate::spec::GlusterSpec;
+use crate::up::on_each;
+use std::time::{Duration, Instant};
+
+const PATIENCE: Duration = Duration::from_secs(60);
+
+/// Starts the daemons, joins the hosts, makes, starts and mounts the volume.
+pub(crate) fn make(plan: &Plan, shape: GlusterSpec) -> Result<()> {
+    on_each(plan, |h| output(plan, h, "starting glusterd", &["systemctl", "start", "glusterd"]).map(drop))?;
+    let hosts = plan.hosts();
+    let Some(first) = hosts.first() else { return Ok(()) };
+    for peer in &hosts[1..] {
+        output(plan, first, "joining a gluster peer", &["gluster", "--mode=script", "peer", "probe", &peer.name()])?;
+    }
+    wait_for_peers(plan)?;
+    let replica = shape.replica.to_string();
+    let bricks: Vec<String> = hosts.iter().map(|h| format!("{}:/scratch/brick", h.name())).collect();
+    let mut create = vec!["gluster", "--mode=script", "volume", "create", "data"];
+    if shape.replica > 1 {
+        create.extend(["replica", &replica]);
+    }
+    create.extend(bricks.iter().map(String::as_str));
+    create.push("force");
+    output(plan, first, "making the gluster volume", &create)?;
+    output(plan, first, "starting the gluster volume", &["gluster", "--mode=script", "volume", "start", "data"])?;
+    on_each(plan, |h| {
+        output(plan, h, "making /data", &["mkdir", "-p", "/data"])?;
+        let source = format!("{}:/data", h.name());
+        output(plan, h, "mounting the gluster volume", &["mount", "-t", "glusterfs", &source, "/data"]).map(drop)
+    })
+}
+
+/// A volume can be made once every peer has been befriended, a second or so after the probes.
+fn wait_for_peers(plan: &Plan) -> Result<()> {
+    let until = Instant::now() + PATIENCE;
+    on_each(plan, |h| {
+        loop {
+            let said = output(plan, h, "asking for gluster peers", &["gluster", "--mode=script", "peer", "status"])?;
+            let joined = said.matches("Peer in Cluster (Connected)").count();
+            if joined + 1 == plan.spec.hosts as usize {
+                return Ok(());
+            }
+            if Instant::now() > until {
+                return Err(LabError::Program {
+                    doing: format!("waiting for the gluster peers of {}", h.name()),
+                    command: "gluster peer status".into(),
+                    status: format!("{joined} of {} joined after {} s", plan.spec.hosts - 1, PATIENCE.as_secs()),
+                    stderr: said,
+                });
+            }
+            std::thread::sleep(Duration::from_millis(100));
+        }
+    })
+}

@@ -1,0 +1,75 @@
+//! The lab's bridge, the shaping of its links, and the byte counters.
+
+use crate::error::Result;
+use crate::plan::{HostPlan, Plan};
+use crate::program::{finish, run};
+use std::fs;
+use std::path::Path;
+use std::process::Command;
+
+/// Whether an interface of this name exists.
+pub(crate) fn exists(interface: &str) -> bool {
+    Path::new("/sys/class/net").join(interface).exists()
+}
+
+/// Makes the bridge and gives the machine its address there.
+pub(crate) fn make_bridge(plan: &Plan) -> Result<()> {
+    let (bridge, doing) = (plan.bridge(), "making the lab's bridge");
+    run(doing, "ip", &["link", "add", &bridge, "type", "bridge"])?;
+    run(doing, "ip", &["addr", "add", &format!("{}/24", plan.gateway()), "dev", &bridge])?;
+    run(doing, "ip", &["link", "set", &bridge, "up"])?;
+    Ok(())
+}
+
+/// Shapes both ends of a host's link: each end's queue holds back what leaves it.
+pub(crate) fn shape(host: &HostPlan, leader: i32, bits_per_s: u64) -> Result<()> {
+    let doing = format!("shaping the link of {}", host.name());
+    finish(&doing, &mut tbf(crate::program::command("tc"), &host.veth(), bits_per_s))?;
+    let mut inside = crate::program::command("nsenter");
+    inside.args(["--net", "--target", &leader.to_string(), "tc"]);
+    finish(&doing, &mut tbf(inside, "host0", bits_per_s))?;
+    Ok(())
+}
+
+fn tbf(mut tc: Command, interface: &str, bits_per_s: u64) -> Command {
+    let rate = format!("{bits_per_s}bit");
+    tc.args(["qdisc", "replace", "dev", interface, "root", "tbf", "rate", &rate, "burst", "256k", "latency", "50ms"]);
+    tc
+}
+
+/// Bytes that a host has received and sent, as its end of the link saw them.
+/// `None` when the link is gone.
+pub fn counters(host: &HostPlan) -> Option<(u64, u64)> {
+    let read = |which: &str| -> Option<u64> {
+        let file = Path::new("/sys/class/net").join(host.veth()).join("statistics").join(which);
+        fs::read_to_string(file).ok()?.trim().parse().ok()
+    };
+    // What the machine's end sends is what the host receives.
+    Some((read("tx_bytes")?, read("rx_bytes")?))
+}
+
+/// Interfaces of the lab that exist now.
+pub(crate) fn interfaces(plan: &Plan) -> Vec<String> {
+    let prefix = format!("vb-{}-", plan.bridge());
+    let Ok(all) = fs::read_dir("/sys/class/net") else { return Vec::new() };
+    let mut names: Vec<String> = all
+        .flatten()
+        .filter_map(|e| e.file_name().into_string().ok())
+        .filter(|n| *n == plan.bridge() || n.starts_with(&prefix))
+        .collect();
+    names.sort();
+    names
+}
+
+/// Deletes the lab's interfaces.
+pub(crate) fn remove(plan: &Plan) -> Result<()> {
+    for name in interfaces(plan) {
+        // A link that its dying namespace took away meanwhile is as good as deleted.
+        if let Err(e) = run("deleting an interface of the lab", "ip", &["link", "delete", &name])
+            && exists(&name)
+        {
+            return Err(e);
+        }
+    }
+    Ok(())
+}

@@ -1,0 +1,219 @@
+//! Names, addresses and file texts of a lab, from its number alone. Pure, so
+//! that `down` after a crash computes the same names that `up` used.
+
+use crate::spec::LabSpec;
+use serde::{Deserialize, Serialize};
+use std::net::Ipv4Addr;
+use std::path::PathBuf;
+
+/// Labs keep their state here, one folder each.
+pub const LABS: &str = "/var/lib/homing/labs";
+
+/// A lab: what was asked for, and the number that keeps it apart from others.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Plan {
+    /// As asked for.
+    pub spec: LabSpec,
+    /// Third byte of the subnet; part of every interface name.
+    pub number: u8,
+}
+
+impl Plan {
+    /// State folder of the lab of this name.
+    pub fn dir_of(name: &str) -> PathBuf {
+        PathBuf::from(LABS).join(name)
+    }
+
+    /// State folder.
+    pub fn dir(&self) -> PathBuf {
+        Self::dir_of(&self.spec.name)
+    }
+
+    /// All hosts, n1 first.
+    pub fn hosts(&self) -> Vec<HostPlan> {
+        (1..=self.spec.hosts).map(|i| HostPlan { lab: self.clone(), index: i }).collect()
+    }
+
+    /// The host of this name.
+    pub fn host(&self, name: &str) -> Option<HostPlan> {
+        self.hosts().into_iter().find(|h| h.name() == name)
+    }
+
+    /// Name of the bridge.
+    pub fn bridge(&self) -> String {
+        format!("hl{}", self.number)
+    }
+
+    /// The machine's own address on the bridge.
+    pub fn gateway(&self) -> Ipv4Addr {
+        Ipv4Addr::new(10, 77, self.number, 254)
+    }
+
+    /// Folded host names for a message.
+    pub fn names(&self) -> String {
+        if self.spec.hosts == 1 { "n1".into() } else { format!("n[1-{}]", self.spec.hosts) }
+    }
+
+    /// `ssh -F` file for callers on the machine.
+    pub fn ssh_config(&self) -> PathBuf {
+        self.dir().join("ssh_config")
+    }
+
+    /// Text of `ssh_config`: on the machine by address, since its resolver does not know the hosts.
+    pub fn ssh_config_text(&self) -> String {
+        let dir = self.dir();
+        let mut text = String::new();
+        for h in self.hosts() {
+            text += &format!("Host {}\n  HostName {}\n  HostKeyAlias {}\n", h.name(), h.address(), h.name());
+        }
+        text + &format!(
+            "Host *\n  User root\n  IdentityFile {d}/id_ed25519\n  IdentitiesOnly yes\n  UserKnownHostsFile {d}/known_hosts\n  \
+             GlobalKnownHostsFile /dev/null\n  StrictHostKeyChecking yes\n  BatchMode yes\n  LogLevel ERROR\n",
+            d = dir.display()
+        )
+    }
+
+    /// One line per host: every name and address by which it is reached.
+    pub fn known_hosts_text(&self, public_key: &str) -> String {
+        let key = public_key.split_whitespace().take(2).collect::<Vec<_>>().join(" ");
+        self.hosts().iter().map(|h| format!("{},{} {key}\n", h.name(), h.address())).collect()
+    }
+
+    /// `/etc/hosts` of every host. A host's own name means its address on the
+    /// link too: file systems publish that name to their peers.
+    pub fn etc_hosts_text(&self) -> String {
+        let mut text = String::from("127.0.0.1 localhost\n::1 localhost ip6-localhost\n");
+        for h in self.hosts() {
+            text += &format!("{} {}\n", h.address(), h.name());
+        }
+        text
+    }
+}
+
+/// One host of a plan.
+#[derive(Clone, Debug)]
+pub struct HostPlan {
+    lab: Plan,
+    index: u32,
+}
+
+impl HostPlan {
+    /// `n1`, `n2`, ...
+    pub fn name(&self) -> String {
+        format!("n{}", self.index)
+    }
+
+    /// Address on the lab's bridge.
+    pub fn address(&self) -> Ipv4Addr {
+        Ipv4Addr::new(10, 77, self.lab.number, self.index as u8)
+    }
+
+    /// Name for systemd-nspawn; unique on the machine.
+    pub fn machine(&self) -> String {
+        format!("hl{}-n{}", self.lab.number, self.index)
+    }
+
+    /// The machine's end of the host's link, as systemd-nspawn names it (at most 15 bytes).
+    pub fn veth(&self) -> String {
+        format!("vb-{}", self.machine())
+    }
+
+    /// Name of the host's control groups.
+    pub fn cgroup(&self) -> String {
+        format!("homing-lab/{}/{}", self.lab.spec.name, self.name())
+    }
+
+    /// The host's folder in the state folder.
+    pub fn dir(&self) -> PathBuf {
+        self.lab.dir().join(self.name())
+    }
+
+    /// The host's root, an overlay.
+    pub fn root(&self) -> PathBuf {
+        self.dir().join("root")
+    }
+
+    /// Where the machine mounts what the host sees as `/scratch`.
+    pub fn scratch(&self) -> PathBuf {
+        self.dir().join("scratch")
+    }
+
+    /// Console output of the host.
+    pub fn console(&self) -> PathBuf {
+        self.dir().join("console.log")
+    }
+
+    /// The argument by which the host's nspawn is found again in `/proc`.
+    pub fn root_argument(&self) -> String {
+        format!("--directory={}", self.root().display())
+    }
+
+    /// Arguments of systemd-nspawn.
+    pub fn nspawn_arguments(&self) -> Vec<String> {
+        vec![
+            "--register=no".into(),
+            "--keep-unit".into(),
+            "--quiet".into(),
+            format!("--machine={}", self.machine()),
+            format!("--hostname={}", self.name()),
+            self.root_argument(),
+            format!("--network-bridge={}", self.lab.bridge()),
+            "--capability=all".into(),
+            "--resolv-conf=off".into(),
+            "--timezone=off".into(),
+            "--link-journal=no".into(),
+            "--bind=/dev/fuse".into(),
+            format!("--bind={}:/scratch", self.scratch().display()),
+            "--console=pipe".into(),
+            "--boot".into(),
+        ]
+    }
+
+    /// `.network` file for `host0`.
+    pub fn network_text(&self) -> String {
+        format!(
+            "[Match]\nName=host0\n\n[Network]\nAddress={}/24\nGateway={}\nDHCP=no\nLinkLocalAddressing=no\nIPv6AcceptRA=no\nLLDP=no\n",
+            self.address(),
+            self.lab.gateway()
+        )
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn plan() -> Plan {
+        Plan { spec: LabSpec { name: "t".into(), hosts: 12, ..LabSpec::default() }, number: 254 }
+    }
+
+    #[test]
+    fn names_fit_the_kernel_and_do_not_collide_between_labs() {
+        let other = Plan { number: 25, ..plan() };
+        for (a, b) in plan().hosts().iter().zip(other.hosts()) {
+            assert!(a.veth().len() <= 15, "{}", a.veth());
+            assert_ne!(a.veth(), b.veth());
+            assert_ne!(a.address(), b.address());
+        }
+        let widest = HostPlan { lab: plan(), index: crate::spec::MAX_HOSTS };
+        assert!(widest.veth().len() <= 15, "{}", widest.veth());
+    }
+
+    #[test]
+    fn every_host_is_in_etc_hosts_by_its_link_address() {
+        let text = plan().etc_hosts_text();
+        assert!(text.contains("10.77.254.12 n12\n"));
+        assert!(!text.contains("127.0.1.1"));
+    }
+
+    #[test]
+    fn files() {
+        let p = plan();
+        let h = p.host("n3").expect("n3");
+        assert!(h.network_text().contains("Address=10.77.254.3/24"));
+        assert!(p.ssh_config_text().contains("Host n3\n  HostName 10.77.254.3\n"));
+        assert!(p.known_hosts_text("ssh-ed25519 AAAA root@vm").contains("n3,10.77.254.3 ssh-ed25519 AAAA\n"));
+        assert!(p.host("n13").is_none() && p.host("").is_none());
+        assert!(h.nspawn_arguments().contains(&"--directory=/var/lib/homing/labs/t/n3/root".to_string()));
+    }
+}

@@ -1,0 +1,149 @@
+//! A host's root: an overlay of the machine's own, made into a host of its own
+//! before its first boot.
+
+use crate::error::{Doing, Result};
+use crate::plan::{HostPlan, Plan};
+use crate::program::{finish, run};
+use std::fs;
+use std::os::unix::fs::{PermissionsExt, symlink};
+use std::path::Path;
+
+/// Files that every host of a lab shares.
+pub(crate) struct Keys {
+    private: String,
+    public: String,
+    host_private: String,
+    host_public: String,
+}
+
+/// Makes the lab's keys and the files by which the machine reaches the hosts.
+pub(crate) fn make_keys(plan: &Plan) -> Result<Keys> {
+    let generate = |file: &str| -> Result<(String, String)> {
+        let path = plan.dir().join(file);
+        let mut c = crate::program::command("ssh-keygen");
+        c.args(["-q", "-t", "ed25519", "-N", "", "-C", "homing-lab", "-f"]).arg(&path);
+        finish("making the lab's ssh keys", &mut c)?;
+        let public = path.with_extension("pub");
+        Ok((fs::read_to_string(&path).doing("reading", &path)?, fs::read_to_string(&public).doing("reading", &public)?))
+    };
+    let (private, public) = generate("id_ed25519")?;
+    let (host_private, host_public) = generate("host_ed25519")?;
+    let keys = Keys { private, public, host_private, host_public };
+    write(&plan.dir().join("known_hosts"), &plan.known_hosts_text(&keys.host_public), 0o644)?;
+    write(&plan.ssh_config(), &plan.ssh_config_text(), 0o644)?;
+    Ok(keys)
+}
+
+/// Mounts the overlay and writes what makes it this host.
+pub(crate) fn make(plan: &Plan, host: &HostPlan, keys: &Keys) -> Result<()> {
+    let (dir, root) = (host.dir(), host.root());
+    for part in ["upper", "work", "root"] {
+        let path = dir.join(part);
+        fs::create_dir_all(&path).doing("making", &path)?;
+    }
+    let layers = format!("lowerdir=/,upperdir={d}/upper,workdir={d}/work", d = dir.display());
+    let doing = format!("making the root of {}", host.name());
+    run(&doing, "mount", &["-t", "overlay", "overlay", "-o", &layers, &root.display().to_string()])?;
+    forget_the_machine(&root)?;
+    write_identity(plan, host, &root)?;
+    write_ssh(plan, &root, keys)
+}
+
+/// Takes out of the overlay what is the machine's alone: its identity and its services.
+fn forget_the_machine(root: &Path) -> Result<()> {
+    write(&root.join("etc/machine-id"), "", 0o444)?;
+    let units = root.join("etc/systemd/system");
+    for entry in list(&units) {
+        let name = entry.to_string_lossy().into_owned();
+        if name.ends_with(".wants") || name.ends_with(".requires") {
+            empty(&entry)?;
+        }
+    }
+    for level in list(&root.join("etc")) {
+        let name = level.file_name().unwrap_or_default().to_string_lossy().into_owned();
+        if name.starts_with("rc") && name.ends_with(".d") {
+            for link in list(&level) {
+                if link.file_name().is_some_and(|n| n.to_string_lossy().starts_with('S')) {
+                    fs::remove_file(&link).doing("removing", &link)?;
+                }
+            }
+        }
+    }
+    let gluster = root.join("var/lib/glusterd");
+    let info = gluster.join("glusterd.info");
+    if info.exists() {
+        fs::remove_file(&info).doing("removing", &info)?;
+    }
+    for part in ["peers", "vols"] {
+        empty(&gluster.join(part))?;
+    }
+    Ok(())
+}
+
+fn write_identity(plan: &Plan, host: &HostPlan, root: &Path) -> Result<()> {
+    write(&root.join("etc/hostname"), &format!("{}\n", host.name()), 0o644)?;
+    write(&root.join("etc/hosts"), &plan.etc_hosts_text(), 0o644)?;
+    write(&root.join("etc/systemd/network/10-host0.network"), &host.network_text(), 0o644)?;
+    // Debian empties /tmp at boot, and with it what the machine keeps there.
+    write(&root.join("etc/tmpfiles.d/tmp.conf"), "d /tmp 1777 root root -\n", 0o644)?;
+    write(&root.join("etc/systemd/journald.conf.d/10-lab.conf"), "[Journal]\nStorage=volatile\n", 0o644)?;
+    let wants = root.join("etc/systemd/system/multi-user.target.wants");
+    fs::create_dir_all(&wants).doing("making", &wants)?;
+    for unit in ["ssh.service", "systemd-networkd.service"] {
+        let link = wants.join(unit);
+        symlink(Path::new("/lib/systemd/system").join(unit), &link).doing("linking", &link)?;
+    }
+    // A login manager and its sessions serve nobody here, and each ssh login would wait for them.
+    for unit in ["systemd-logind.service", "systemd-networkd-wait-online.service"] {
+        let link = root.join("etc/systemd/system").join(unit);
+        let _ = fs::remove_file(&link);
+        symlink("/dev/null", &link).doing("masking", &link)?;
+    }
+    let point = root.join("scratch");
+    fs::create_dir_all(&point).doing("making", &point)
+}
+
+fn write_ssh(plan: &Plan, root: &Path, keys: &Keys) -> Result<()> {
+    let server = root.join("etc/ssh");
+    write(&server.join("ssh_host_ed25519_key"), &keys.host_private, 0o600)?;
+    write(&server.join("ssh_host_ed25519_key.pub"), &keys.host_public, 0o644)?;
+    write(&server.join("sshd_config.d/00-homing-lab.conf"), SSHD, 0o644)?;
+    let home = root.join("root/.ssh");
+    fs::create_dir_all(&home).doing("making", &home)?;
+    fs::set_permissions(&home, fs::Permissions::from_mode(0o700)).doing("protecting", &home)?;
+    write(&home.join("authorized_keys"), &keys.public, 0o600)?;
+    write(&home.join("id_ed25519"), &keys.private, 0o600)?;
+    write(&home.join("id_ed25519.pub"), &keys.public, 0o644)?;
+    write(&home.join("known_hosts"), &plan.known_hosts_text(&keys.host_public), 0o644)?;
+    write(&home.join("config"), SSH_INSIDE, 0o600)
+}
+
+const SSHD: &str = "HostKey /etc/ssh/ssh_host_ed25519_key\nPermitRootLogin prohibit-password\nUseDNS no\n\
+                    MaxStartups 200\nMaxSessions 200\n";
+const SSH_INSIDE: &str = "Host *\n  User root\n  IdentityFile /root/.ssh/id_ed25519\n  StrictHostKeyChecking yes\n  \
+                          BatchMode yes\n  LogLevel ERROR\n";
+
+/// Writes a file of its own: a link of the machine's is replaced, not followed.
+fn write(path: &Path, text: &str, mode: u32) -> Result<()> {
+    if let Some(parent) = path.parent() {
+        fs::create_dir_all(parent).doing("making", parent)?;
+    }
+    if path.symlink_metadata().is_ok() {
+        fs::remove_file(path).doing("replacing", path)?;
+    }
+    fs::write(path, text).doing("writing", path)?;
+    fs::set_permissions(path, fs::Permissions::from_mode(mode)).doing("protecting", path)
+}
+
+fn list(dir: &Path) -> Vec<std::path::PathBuf> {
+    fs::read_dir(dir).map(|d| d.flatten().map(|e| e.path()).collect()).unwrap_or_default()
+}
+
+fn empty(dir: &Path) -> Result<()> {
+    for path in list(dir) {
+        let is_dir = path.symlink_metadata().is_ok_and(|m| m.is_dir());
+        let done = if is_dir { fs::remove_dir_all(&path) } else { fs::remove_file(&path) };
+        done.doing("removing", &path)?;
+    }
+    Ok(())
+}

@@ -1,0 +1,213 @@
+//! What a lab is asked to be: counts, sizes and rates, parsed and checked.
+
+use crate::error::{LabError, Result};
+use serde::{Deserialize, Serialize};
+use std::str::FromStr;
+
+/// What lies behind `/scratch`.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum DiskModel {
+    /// A file on the machine's own disk.
+    #[default]
+    Plain,
+    /// One head: requests are served one at a time, and a seek costs time.
+    Hdd,
+}
+
+impl FromStr for DiskModel {
+    type Err = String;
+    fn from_str(s: &str) -> std::result::Result<Self, String> {
+        match s {
+            "plain" => Ok(DiskModel::Plain),
+            "hdd" => Ok(DiskModel::Hdd),
+            _ => Err(format!("unknown disk model {s:?}; there are plain and hdd")),
+        }
+    }
+}
+
+/// Shape of the GlusterFS volume `data`: subvolumes times copies.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct GlusterSpec {
+    /// Number of copies of each file.
+    pub replica: u32,
+    /// Number of sets that files are distributed over; `None`: as many as the hosts allow.
+    pub sets: Option<u32>,
+}
+
+impl FromStr for GlusterSpec {
+    type Err = String;
+    /// Reads `2x2` (sets times copies) or `replica=2`.
+    fn from_str(s: &str) -> std::result::Result<Self, String> {
+        let wrong = || format!("cannot read the gluster shape {s:?}; write SETSxCOPIES as in 2x2, or replica=2");
+        let number = |t: &str| t.parse::<u32>().ok().filter(|n| *n > 0).ok_or_else(wrong);
+        if let Some(copies) = s.strip_prefix("replica=") {
+            return Ok(GlusterSpec { replica: number(copies)?, sets: None });
+        }
+        let (sets, copies) = s.split_once('x').ok_or_else(wrong)?;
+        Ok(GlusterSpec { replica: number(copies)?, sets: Some(number(sets)?) })
+    }
+}
+
+/// A lab as asked for.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct LabSpec {
+    /// Lab name.
+    pub name: String,
+    /// Number of hosts.
+    pub hosts: u32,
+    /// Link rate of each host, bits per second; `None`: not shaped.
+    pub link_bits_per_s: Option<u64>,
+    /// Processors of each host; `None`: no limit.
+    pub cpus: Option<f64>,
+    /// Size of `/scratch` in bytes.
+    pub disk_bytes: u64,
+    /// What lies behind `/scratch`.
+    pub disk_model: DiskModel,
+    /// GlusterFS volume over the hosts.
+    pub gluster: Option<GlusterSpec>,
+}
+
+impl Default for LabSpec {
+    fn default() -> Self {
+        LabSpec {
+            name: "lab".into(),
+            hosts: 4,
+            link_bits_per_s: None,
+            cpus: None,
+            disk_bytes: 4 << 30,
+            disk_model: DiskModel::Plain,
+            gluster: None,
+        }
+    }
+}
+
+/// Most hosts of one lab: they share a /24 with the machine.
+pub const MAX_HOSTS: u32 = 99;
+
+impl LabSpec {
+    /// Refuses what cannot work before anything is made.
+    pub fn check(&self) -> Result<()> {
+        let refuse = |text: String| Err(LabError::Request(text));
+        check_name(&self.name)?;
+        if self.hosts == 0 || self.hosts > MAX_HOSTS {
+            return refuse(format!("a lab has 1 to {MAX_HOSTS} hosts, not {}", self.hosts));
+        }
+        if self.disk_bytes < 64 << 20 {
+            return refuse(format!("a disk of {} bytes is too small; 64M is the least", self.disk_bytes));
+        }
+        if self.cpus.is_some_and(|c| !(0.01..=4096.0).contains(&c)) {
+            return refuse(format!("cannot give a host {} processors", self.cpus.unwrap_or_default()));
+        }
+        let Some(g) = self.gluster else { return Ok(()) };
+        let sets = g.sets.unwrap_or(self.hosts / g.replica);
+        if sets.checked_mul(g.replica) != Some(self.hosts) {
+            return refuse(format!(
+                "a gluster volume of {sets}x{} needs {} hosts, one brick each; the lab has {}",
+                g.replica,
+                u64::from(sets.max(1)) * u64::from(g.replica),
+                self.hosts
+            ));
+        }
+        Ok(())
+    }
+}
+
+/// Lab names become folder and cgroup names.
+pub fn check_name(name: &str) -> Result<()> {
+    let fits = (1..=32).contains(&name.len())
+        && name.bytes().all(|b| b.is_ascii_alphanumeric() || b == b'-' || b == b'_')
+        && !name.starts_with('-');
+    if fits {
+        return Ok(());
+    }
+    Err(LabError::Request(format!("{name:?} is no lab name; use up to 32 letters, digits, - and _")))
+}
+
+/// Splits `12.5mbit` into number and lower-case unit.
+fn number_and_unit(s: &str) -> Option<(f64, String)> {
+    let s = s.trim();
+    let cut = s.find(|c: char| !c.is_ascii_digit() && c != '.').unwrap_or(s.len());
+    let number: f64 = s[..cut].parse().ok()?;
+    Some((number, s[cut..].trim().to_ascii_lowercase()))
+}
+
+/// Reads a size such as `4G`, `512M` or `1073741824`; units are powers of 1024. Returns bytes.
+pub fn parse_size(s: &str) -> std::result::Result<u64, String> {
+    let wrong = || format!("cannot read the size {s:?}; write it as in 512M or 4G");
+    let (number, unit) = number_and_unit(s).ok_or_else(wrong)?;
+    let shift = match unit.trim_end_matches('b').trim_end_matches('i') {
+        "" => 0,
+        "k" => 10,
+        "m" => 20,
+        "g" => 30,
+        "t" => 40,
+        _ => return Err(wrong()),
+    };
+    Ok((number * (1u64 << shift) as f64) as u64)
+}
+
+/// Reads a link rate such as `200mbit`, `1gbit` or `10gbps`. Units are powers of
+/// 1000 and mean bits, as on the label of a network card. Returns bits per second.
+pub fn parse_rate(s: &str) -> std::result::Result<u64, String> {
+    let wrong = || format!("cannot read the link rate {s:?}; write it as in 200mbit or 1gbit");
+    let (number, unit) = number_and_unit(s).ok_or_else(wrong)?;
+    let factor = match unit.as_str() {
+        "bit" => 1.0,
+        "kbit" | "kbps" => 1e3,
+        "mbit" | "mbps" => 1e6,
+        "gbit" | "gbps" => 1e9,
+        _ => return Err(wrong()),
+    };
+    let rate = number * factor;
+    if rate < 8e3 {
+        Err(format!("a link of {s} is too slow to boot over; 8kbit is the least"))
+    } else {
+        Ok(rate as u64)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn sizes() {
+        assert_eq!(parse_size("4G"), Ok(4 << 30));
+        assert_eq!(parse_size("512MiB"), Ok(512 << 20));
+        assert_eq!(parse_size("1.5k"), Ok(1536));
+        assert_eq!(parse_size("77"), Ok(77));
+        for bad in ["", "G", "4X", "-1G", "4 G x"] {
+            assert!(parse_size(bad).is_err(), "{bad}");
+        }
+    }
+
+    #[test]
+    fn rates_are_bits() {
+        assert_eq!(parse_rate("200mbit"), Ok(200_000_000));
+        assert_eq!(parse_rate("1Gbit"), Ok(1_000_000_000));
+        assert_eq!(parse_rate("2.5gbps"), Ok(2_500_000_000));
+        for bad in ["", "200", "200mb", "fast", "1bit"] {
+            assert!(parse_rate(bad).is_err(), "{bad}");
+        }
+    }
+
+    #[test]
+    fn gluster_shapes() {
+        assert_eq!("2x3".parse(), Ok(GlusterSpec { sets: Some(2), replica: 3 }));
+        assert_eq!("replica=2".parse(), Ok(GlusterSpec { sets: None, replica: 2 }));
+        for bad in ["", "2", "0x2", "2x", "replica=0", "replica=x"] {
+            assert!(bad.parse::<GlusterSpec>().is_err(), "{bad}");
+        }
+    }
+
+    #[test]
+    fn a_request_that_cannot_work_is_refused() {
+        let good = LabSpec { gluster: Some(GlusterSpec { replica: 2, sets: Some(2) }), ..LabSpec::default() };
+        assert!(good.check().is_ok());
+        assert!(LabSpec { hosts: 3, ..good.clone() }.check().is_err());
+        assert!(LabSpec { hosts: 0, ..LabSpec::default() }.check().is_err());
+        assert!(LabSpec { name: "../x".into(), ..good.clone() }.check().is_err());
+        assert!(LabSpec { gluster: Some(GlusterSpec { replica: 9, sets: None }), ..good }.check().is_err());
+    }
+}

@@ -1,0 +1,86 @@
+//! `lab status`: what of a lab is alive now.
+
+use crate::error::Result;
+use crate::plan::Plan;
+use crate::{boot, net, process, up};
+use serde::Serialize;
+use std::net::Ipv4Addr;
+use std::path::PathBuf;
+
+/// State of one host.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "lowercase")]
+pub enum HostState {
+    /// It has a first process and its sshd answers.
+    Running,
+    /// It has a first process; its sshd does not answer.
+    Starting,
+    /// It has no process.
+    Dead,
+}
+
+/// One host, as `lab status --json` shows it.
+#[derive(Clone, Debug, Serialize)]
+pub struct HostStatus {
+    /// Host name.
+    pub name: String,
+    /// Address on the lab's bridge.
+    pub address: Ipv4Addr,
+    /// State now.
+    pub state: HostState,
+    /// The host's first process, as the machine numbers it.
+    pub pid: Option<i32>,
+    /// Bytes that the host received over its link since it booted.
+    pub rx_bytes: Option<u64>,
+    /// Bytes that the host sent over its link since it booted.
+    pub tx_bytes: Option<u64>,
+}
+
+/// A lab, as `lab status --json` shows it.
+#[derive(Clone, Debug, Serialize)]
+pub struct LabStatus {
+    /// Lab name.
+    pub name: String,
+    /// Whether all hosts run and the lab was made to the end.
+    pub up: bool,
+    /// As asked for.
+    pub spec: crate::spec::LabSpec,
+    /// File for `ssh -F`, by which the machine reaches the hosts by name.
+    pub ssh_config: PathBuf,
+    /// The hosts, n1 first.
+    pub hosts: Vec<HostStatus>,
+}
+
+/// Looks at a lab. Fails when there is none of this name.
+pub fn status(name: &str) -> Result<LabStatus> {
+    up::need_root()?;
+    let plan: Plan = up::load(name)?;
+    let hosts: Vec<HostStatus> = plan
+        .hosts()
+        .iter()
+        .map(|h| {
+            let pid = process::leader_of(h);
+            let state = match pid {
+                None => HostState::Dead,
+                Some(_) if boot::ssh_answers(h) => HostState::Running,
+                Some(_) => HostState::Starting,
+            };
+            let bytes = net::counters(h);
+            HostStatus {
+                name: h.name(),
+                address: h.address(),
+                state,
+                pid,
+                rx_bytes: bytes.map(|b| b.0),
+                tx_bytes: bytes.map(|b| b.1),
+            }
+        })
+        .collect();
+    Ok(LabStatus {
+        up: up::is_up(name),
+        name: plan.spec.name.clone(),
+        ssh_config: plan.ssh_config(),
+        spec: plan.spec,
+        hosts,
+    })
+}
