@@ -3,6 +3,7 @@
 use homing_journal::{FILE, Journal, JournalError, RunState, find, replay, runs};
 use homing_model::event::{PlannedBytes, What};
 use homing_model::{Command, Event, HostFacts, HostSample, IoCounters, IoWait, Mount, Outcome, RawText, Task};
+use proptest::prelude::*;
 use std::collections::BTreeMap;
 use std::fs;
 use std::path::Path;
@@ -196,4 +197,26 @@ fn runs_are_listed_oldest_first_and_found_by_prefix() {
     assert!(matches!(find(root.path(), "b-"), Err(JournalError::Ambiguous { .. })));
     assert!(matches!(find(root.path(), "c"), Err(JournalError::NotFound { .. })));
     assert!(runs(&root.path().join("missing")).is_empty());
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(48))]
+    /// Whatever the texts hold, a cut leaves the records that were whole before it.
+    #[test]
+    fn a_cut_of_any_texts_leaves_a_prefix(texts in prop::collection::vec(any::<Vec<u8>>(), 1..8), at in any::<prop::sample::Index>()) {
+        let root = tempfile::tempdir().unwrap();
+        let skip = |b: &Vec<u8>| What::TaskSkipped { task: 1, reason: String::from_utf8_lossy(b).into_owned() };
+        let started = |b: &Vec<u8>| Task {
+            id: 1, command: Command::Shell(RawText(b.clone())), cwd: None, env: vec![], args: vec![], inputs: vec![],
+            outputs: vec![], cpus: 1, memory: None, timeout_ms: None,
+        };
+        let whats = texts.iter().flat_map(|t| [skip(t), What::TaskAdded { task: started(t) }]);
+        let events: Vec<Event> = whats.map(|what| Event { at_ns: -1, what }).collect();
+        let dir = written(root.path(), "r", &events);
+        let bytes = fs::read(dir.join(FILE)).unwrap();
+        let cut = at.index(bytes.len() + 1);
+        fs::write(dir.join(FILE), &bytes[..cut]).unwrap();
+        let lines = bytes[..cut].iter().filter(|b| **b == b'\n').count();
+        prop_assert_eq!(read(&dir), events[..lines].to_vec());
+    }
 }

@@ -38,12 +38,14 @@ pub(crate) fn clip(text: &str, width: usize) -> String {
 /// Opens a section with a drawing of this height.
 pub(crate) fn open(page: &mut String, title: &str, about: &str, height: f64) {
     page.push_str(&format!("<section><h2>{title}</h2><p class=\"quiet\">{about}</p>\n"));
-    page.push_str(&format!("<svg viewBox=\"0 0 {WIDTH} {height:.0}\" role=\"img\" aria-label=\"{title}\">\n"));
+    page.push_str(&format!(
+        "<div class=\"wide\"><svg viewBox=\"0 0 {WIDTH} {height:.0}\" role=\"img\" aria-label=\"{title}\">\n"
+    ));
 }
 
 /// Closes what `open` opened.
 pub(crate) fn close(page: &mut String) {
-    page.push_str("</svg></section>\n");
+    page.push_str("</svg></div></section>\n");
 }
 
 /// Where a time lies, in units.

@@ -50,24 +50,23 @@ pub(crate) fn hosts(page: &mut String, story: &Story, tally: &Tally) {
 }
 
 fn tasks(page: &mut String, story: &Story, title: &str, about: &str, rows: &[&Attempt]) {
-    open(page, title, about, &["Task", "Host", "Wall", "I/O wait", "Read", "Local", "Remote", "Outcome", "Command"]);
+    // Without a volume there is no layout, and two columns of "unknown" say nothing.
+    let placed = story.attempts.iter().any(|a| a.planned.is_some());
+    let mut columns = vec!["Task", "Host", "Wall", "I/O wait", "Read"];
+    columns.extend(["Local", "Remote"].into_iter().filter(|_| placed));
+    columns.extend(["Outcome", "Command"]);
+    open(page, title, about, &columns);
     for a in rows {
+        let host = story.hosts[a.host].to_string();
+        let mut cells =
+            vec![a.task.to_string(), host, span(a.to - a.from), known(a.wait_us, span), known(a.rchar, bytes)];
+        if placed {
+            cells.push(known(a.planned.map(|p| p.local), bytes));
+            cells.push(known(a.planned.map(|p| p.remote), bytes));
+        }
         let outcome = a.outcome.map_or("no end recorded".into(), how);
-        let planned = |of: fn(&homing_model::event::PlannedBytes) -> u64| known(a.planned.map(of), bytes);
-        row(
-            page,
-            &[
-                a.task.to_string(),
-                story.hosts[a.host].to_string(),
-                span(a.to - a.from),
-                known(a.wait_us, span),
-                known(a.rchar, bytes),
-                planned(|p| p.local),
-                planned(|p| p.remote),
-                clip(&outcome, 80),
-                clip(a.command, 160),
-            ],
-        );
+        cells.extend([clip(&outcome, 80), clip(a.command, 160)]);
+        row(page, &cells);
     }
     close(page);
 }
