@@ -144,6 +144,10 @@ pub(crate) struct Values {
 }
 
 impl Values {
+    /// A single value of no bytes.
+    pub(crate) fn one_empty() -> Self {
+        Values { bytes: Vec::new(), ends: vec![0] }
+    }
     pub(crate) fn push(&mut self, value: &[u8]) {
         self.bytes.extend_from_slice(value);
         self.ends.push(self.bytes.len());

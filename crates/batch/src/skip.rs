@@ -80,22 +80,24 @@ mod tests {
     #[test]
     fn skips_only_what_is_surely_done() {
         let file = |name: &str, time: Option<i64>| (RawText::from(name), time);
-        let (old, new) = (file("old", Some(1)), file("new", Some(2)));
-        let decide = |i: &[_], o: &[_]| freshness(i, o, false);
-        assert_eq!(decide(&[old.clone()], &[new.clone()]), Freshness::Fresh);
-        assert_eq!(decide(&[], &[new.clone()]), Freshness::Fresh);
-        assert_eq!(decide(&[old.clone()], &[]), Freshness::Stale(Stale::NoOutputs));
+        let (old, new, gone) = (file("old", Some(1)), file("new", Some(2)), file("gone", None));
         let older =
             |output: &str, input: &str| Freshness::Stale(Stale::Older { output: output.into(), input: input.into() });
-        assert_eq!(decide(&[new.clone()], &[old.clone()]), older("old", "new"));
-        assert_eq!(decide(&[new.clone()], &[new.clone()]), older("new", "new"));
-        assert_eq!(decide(&[old.clone()], &[new.clone(), file("b", Some(1))]), older("b", "old"));
-        let gone = file("gone", None);
-        assert_eq!(
-            decide(&[old.clone()], &[new.clone(), gone.clone()]),
-            Freshness::Stale(Stale::Missing("gone".into()))
-        );
-        assert_eq!(decide(&[gone], &[new.clone()]), Freshness::Stale(Stale::InputUnknown("gone".into())));
+        let missing = Freshness::Stale(Stale::Missing("gone".into()));
+        let unknown = Freshness::Stale(Stale::InputUnknown("gone".into()));
+        for (inputs, outputs, want) in [
+            (vec![&old], vec![&new], Freshness::Fresh),
+            (vec![], vec![&new], Freshness::Fresh),
+            (vec![&old], vec![], Freshness::Stale(Stale::NoOutputs)),
+            (vec![&new], vec![&old], older("old", "new")),
+            (vec![&new], vec![&new], older("new", "new")),
+            (vec![&old], vec![&new, &old], older("old", "old")),
+            (vec![&old], vec![&new, &gone], missing),
+            (vec![&gone], vec![&new], unknown),
+        ] {
+            let owned = |files: Vec<&(RawText, Option<i64>)>| files.into_iter().cloned().collect::<Vec<_>>();
+            assert_eq!(freshness(&owned(inputs), &owned(outputs), false), want);
+        }
         assert_eq!(freshness(&[old], &[new], true), Freshness::Stale(Stale::Unfinished));
     }
 }

@@ -19,6 +19,12 @@ enum Source {
     Stream(Records),
 }
 
+impl Source {
+    fn has_values(&self) -> bool {
+        matches!(self, Source::Held(values) if values.len() > 0)
+    }
+}
+
 /// Sources that go in step: a row of it is one record of each.
 struct Axis {
     sources: Vec<Source>,
@@ -56,8 +62,9 @@ impl Axis {
         }
     }
 
-    /// The next row, in order, whether held or not.
-    fn next_row(&mut self, cutting: &Cutting) -> Result<Option<Vec<RawText>>, BatchError> {
+    /// The next row, in order, whether held or not. `pad`: a stream that ends
+    /// before its first record counts as one empty value.
+    fn next_row(&mut self, cutting: &Cutting, pad: bool) -> Result<Option<Vec<RawText>>, BatchError> {
         let mut row = Vec::new();
         for source in &mut self.sources {
             match source {
@@ -65,6 +72,10 @@ impl Axis {
                 Source::Held(_) => return Ok(None),
                 Source::Stream(records) => match records.next()? {
                     Some(record) => cutting.values(&record, &mut row),
+                    None if self.next == 0 && pad => {
+                        row.push(RawText::default());
+                        *source = Source::Held(Values::one_empty());
+                    }
                     None => return Ok(None),
                 },
             }
@@ -83,9 +94,25 @@ pub(crate) struct Combinations {
     settled: bool,
     first_row: Option<Vec<RawText>>,
     uses_stdin: bool,
+    /// Some source held values of its own when all had been read.
+    some_hold: bool,
 }
 
 impl Combinations {
+    fn sources(&self) -> impl Iterator<Item = &Source> {
+        self.axes.iter().flat_map(|axis| &axis.sources)
+    }
+
+    /// An empty source beside others counts as one empty value, so that
+    /// `::: a b :::` runs for a and b, as it does with GNU parallel.
+    fn pad_empty(&mut self) {
+        for source in self.axes.iter_mut().flat_map(|axis| &mut axis.sources) {
+            if matches!(source, Source::Held(values) if values.len() == 0) {
+                *source = Source::Held(Values::one_empty());
+            }
+        }
+    }
+
     /// Their number, when no source is still to be read.
     pub(crate) fn total(&self) -> Option<u64> {
         self.axes.iter().try_fold(1u64, |n, axis| n.checked_mul(axis.len()? as u64))
@@ -109,8 +136,17 @@ impl Combinations {
         self.settled = true;
         let streamed = usize::from(self.shuf.is_none());
         self.axes.iter_mut().skip(streamed).try_for_each(Axis::hold)?;
+        let some_hold = self.sources().any(Source::has_values);
+        self.some_hold = some_hold;
+        if self.some_hold || self.sources().any(|s| matches!(s, Source::Stream(_))) {
+            self.pad_empty();
+        }
+        self.check_size()
+    }
+
+    fn check_size(&self) -> Result<(), BatchError> {
         let known = self.axes.iter().filter_map(Axis::len).try_fold(1u64, |n, len| n.checked_mul(len as u64));
-        known.filter(|&n| n <= i64::MAX as u64).map(|_| ()).ok_or(BatchError::TooMany)
+        if known.is_some_and(|n| n <= i64::MAX as u64) { Ok(()) } else { Err(BatchError::TooMany) }
     }
 
     /// The values of the axes after `skip`, combination number `index` of theirs.
@@ -146,7 +182,7 @@ impl Combinations {
         }
         if self.at == rest || self.first_row.is_none() {
             self.at = 0;
-            self.first_row = self.axes[0].next_row(&self.cutting)?;
+            self.first_row = self.axes[0].next_row(&self.cutting, self.some_hold)?;
         }
         let Some(first) = &self.first_row else { return Ok(None) };
         let mut values = first.clone();
@@ -246,17 +282,8 @@ impl Opening<'_> {
         }
     }
 
-    fn finish(mut self) -> Result<Combinations, BatchError> {
-        // `::: a b :::` runs for a and b, as it does with GNU parallel: an
-        // empty source beside others is passed over.
-        if self.axes.iter().any(|a| a.len() != Some(0)) {
-            self.axes.retain(|a| a.len() != Some(0));
-        }
-        let known = self.axes.iter().filter_map(Axis::len).try_fold(1u64, |n, len| n.checked_mul(len as u64));
-        if known.is_none_or(|n| n > i64::MAX as u64) {
-            return Err(BatchError::TooMany);
-        }
-        Ok(Combinations {
+    fn finish(self) -> Result<Combinations, BatchError> {
+        let mut combinations = Combinations {
             axes: self.axes,
             cutting: self.cutting,
             shuf: self.options.shuf,
@@ -264,6 +291,12 @@ impl Opening<'_> {
             settled: false,
             first_row: None,
             uses_stdin: self.stdin.is_none(),
-        })
+            some_hold: false,
+        };
+        if combinations.sources().any(Source::has_values) {
+            combinations.pad_empty();
+        }
+        combinations.check_size()?;
+        Ok(combinations)
     }
 }

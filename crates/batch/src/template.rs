@@ -59,13 +59,12 @@ fn base(value: &[u8]) -> &[u8] {
     value.rsplit(|&b| b == b'/').next().unwrap_or_default()
 }
 
-/// Without the last extension: a dot and what follows, if something follows
-/// and no slash is in it.
+/// Without the last extension: the last dot of the file name and what follows.
 fn no_extension(value: &[u8]) -> &[u8] {
     let start = value.len() - base(value).len();
     match value[start..].iter().rposition(|&b| b == b'.') {
-        Some(dot) if start + dot + 1 < value.len() => &value[..start + dot],
-        _ => value,
+        Some(dot) => &value[..start + dot],
+        None => value,
     }
 }
 
@@ -336,7 +335,7 @@ mod tests {
             ("/y", "/y", "y", "/", "y"),
             (".bashrc", "", ".bashrc", ".", ""),
             ("a/.b", "a/", ".b", "a", ""),
-            ("a.", "a.", "a.", ".", "a."),
+            ("a.", "a", "a.", ".", "a"),
             ("a/b/", "a/b/", "", "a", ""),
         ] {
             for (op, want) in

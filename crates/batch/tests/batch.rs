@@ -1,0 +1,154 @@
+//! Batches as a caller sees them: sources, limits, task files, errors.
+
+use homing_batch::{Batch, BatchError, InputOptions, compose, tasks_file};
+use homing_model::{Command, RawText, Task};
+use std::io::{BufReader, Cursor, Read};
+
+fn words(words: &[&str]) -> Vec<RawText> {
+    words.iter().map(|w| RawText::from(*w)).collect()
+}
+
+fn batch(text: &[&str], options: InputOptions, stdin: &'static str) -> Result<Batch, BatchError> {
+    compose(&words(text), options, Box::new(stdin.as_bytes()), false)
+}
+
+fn argv(task: Task) -> Vec<String> {
+    match task.command {
+        Command::Argv(words) => words.iter().map(RawText::display).collect(),
+        Command::Shell(line) => panic!("a shell for {line:?}"),
+    }
+}
+
+#[test]
+fn a_million_tasks_are_made_as_they_are_asked_for() {
+    let thousand: Vec<String> = (0..1000).map(|i| i.to_string()).collect();
+    let mut text = vec!["run", ":::"];
+    text.extend(thousand.iter().map(String::as_str));
+    text.push(":::");
+    text.extend(thousand.iter().map(String::as_str));
+    let mut all = batch(&text, InputOptions::default(), "").unwrap();
+    assert_eq!(all.total(), Some(1_000_000));
+    assert_eq!(argv(all.next().unwrap().unwrap()), ["run", "0", "0"]);
+    let last = all.last().unwrap().unwrap();
+    assert_eq!(last.id, 1_000_000);
+    assert_eq!(argv(last), ["run", "999", "999"]);
+}
+
+/// Endless input: only what was asked for is read.
+struct Yes;
+impl Read for Yes {
+    fn read(&mut self, to: &mut [u8]) -> std::io::Result<usize> {
+        to.iter_mut().enumerate().for_each(|(i, b)| *b = b"y\n"[i % 2]);
+        Ok(to.len() & !1)
+    }
+}
+
+#[test]
+fn standard_input_is_a_stream() {
+    let mut all = compose(&words(&["run"]), InputOptions::default(), Box::new(BufReader::new(Yes)), false).unwrap();
+    assert!(all.uses_stdin());
+    assert_eq!(all.total(), None);
+    assert_eq!(argv(all.nth(4).unwrap().unwrap()), ["run", "y"]);
+}
+
+#[test]
+fn a_shuffled_batch_has_each_task_once_and_is_repeatable() {
+    let run = |seed| {
+        let options = InputOptions { shuf: Some(seed), ..Default::default() };
+        let all = batch(&["r", ":::", "a", "b", "c", "d", ":::", "1", "2", "3"], options, "").unwrap();
+        all.map(|t| argv(t.unwrap())[1..].concat()).collect::<Vec<_>>()
+    };
+    let (first, mut sorted) = (run(1), run(1));
+    assert_eq!(first, sorted);
+    assert_ne!(first, run(2));
+    sorted.sort();
+    assert_eq!(sorted, ["a1", "a2", "a3", "b1", "b2", "b3", "c1", "c2", "c3", "d1", "d2", "d3"]);
+}
+
+#[test]
+fn files_are_sources_and_declared_files_are_filled_in() {
+    let dir = tempfile::tempdir().unwrap();
+    std::fs::write(dir.path().join("list"), "a/x.fq\nb/y z.fq\n").unwrap();
+    let options = InputOptions {
+        cwd: dir.path().to_owned(),
+        arg_files: vec!["list".into()],
+        outputs: words(&["{.}.sam"]),
+        inputs_extra: words(&["ref.fa", "{//}/index"]),
+        ..Default::default()
+    };
+    let mut all = batch(&["bwa", "mem", "ref.fa"], options, "").unwrap();
+    assert_eq!(all.total(), Some(2));
+    assert!(!all.uses_stdin());
+    let task = all.nth(1).unwrap().unwrap();
+    assert_eq!(task.args, words(&["b/y z.fq"]));
+    assert_eq!(task.outputs, words(&["b/y z.sam"]));
+    assert_eq!(task.inputs, words(&["ref.fa", "b/index"]));
+    assert_eq!(argv(task), ["bwa", "mem", "ref.fa", "b/y z.fq"]);
+}
+
+#[test]
+fn a_value_keeps_its_newline_and_a_program_known_to_the_shell_gets_one() {
+    let mut all = batch(&["wc", ":::", "a\nb"], InputOptions::default(), "").unwrap();
+    assert_eq!(all.next().unwrap().unwrap().args, words(&["a\nb"]));
+    let task = batch(&["{}", "/tmp", ":::", "cd"], InputOptions::default(), "").unwrap().next().unwrap().unwrap();
+    assert_eq!(task.command, Command::Shell("cd /tmp".into()));
+}
+
+#[test]
+fn what_cannot_be_is_said() {
+    let message = |text: &[&str], stdin| match batch(text, InputOptions::default(), stdin) {
+        Err(error) => error.to_string(),
+        Ok(mut all) => all.find_map(Result::err).expect("an error").to_string(),
+    };
+    assert!(message(&["x", "::::", "/nonexistent"], "").contains("/nonexistent: No such file"));
+    assert!(message(&["x", "::::", "-", "-"], "").contains("twice"));
+    assert!(message(&["x", ":::+", "a"], "").contains("use ':::'"));
+    assert!(message(&["x", "::::"], "").contains("no file"));
+    assert!(message(&["x"], "a\0b\n").contains("task 1: a value holds a zero byte"));
+    assert!(message(&["x", "::::", "/"], "").contains("cannot read /"));
+    let tty = compose(&words(&["x"]), InputOptions::default(), Box::new(std::io::empty()), true);
+    assert!(matches!(tty, Err(BatchError::NoInput)));
+    let sole = batch(&["x", ":::"], InputOptions::default(), "ignored\n").unwrap();
+    assert_eq!((sole.total(), sole.count()), (Some(0), 0));
+}
+
+fn lines(text: &'static str) -> Vec<Result<Task, BatchError>> {
+    let options = InputOptions { cwd: "/run".into(), ..Default::default() };
+    tasks_file(Box::new(Cursor::new(text)), "work.jsonl", options).unwrap().collect()
+}
+
+#[test]
+fn a_task_file_says_everything_about_a_task() {
+    let tasks = lines(concat!(
+        r#"{"command": "sort a > b", "inputs": ["a"], "outputs": ["b"], "cpus": 2, "memory": "2G", "timeout": "2m"}"#,
+        "\n\n",
+        r#"{"argv": ["cat", {"b64": "/w=="}, "$x"], "cwd": "sub", "env": {"A": "1"}, "memory": 5, "timeout": 1.5}"#,
+    ));
+    let tasks: Vec<Task> = tasks.into_iter().map(Result::unwrap).collect();
+    assert_eq!(tasks[0].command, Command::Shell("sort a > b".into()));
+    assert_eq!((tasks[0].cpus, tasks[0].memory, tasks[0].timeout_ms), (2, Some(2 << 30), Some(120_000)));
+    assert_eq!((&tasks[0].inputs, &tasks[0].outputs), (&words(&["a"]), &words(&["b"])));
+    assert_eq!(tasks[1].id, 2);
+    assert_eq!(tasks[1].command, Command::Argv(vec!["cat".into(), RawText(vec![0xff]), "$x".into()]));
+    assert_eq!(tasks[1].cwd, Some("/run/sub".into()));
+    assert_eq!(tasks[1].env, [("A".into(), "1".into())]);
+    assert_eq!((tasks[1].memory, tasks[1].timeout_ms), (Some(5), Some(1500)));
+}
+
+#[test]
+fn a_bad_line_of_a_task_file_is_named() {
+    for (text, want) in [
+        ("{}", "neither 'command' nor 'argv'"),
+        ("\n{\"comand\": \"x\"}", "line 2: unknown field `comand`"),
+        ("{\"command\": \"x\", \"argv\": [\"x\"]}", "give one"),
+        ("{\"argv\": []}", "empty"),
+        ("{\"command\": \"x\", \"memory\": \"2Q\"}", "a size is"),
+        ("{\"command\": \"x\", \"timeout\": 0}", "more than 0"),
+        ("{\"command\": \"x\", \"cpus\": 0}", "at least 1"),
+        ("{\"command\": \"x\\u0000\"}", "zero byte"),
+        ("nonsense", "work.jsonl line 1: expected"),
+    ] {
+        let error = lines(text).remove(0).unwrap_err().to_string();
+        assert!(error.contains(want), "{text}: {error}");
+    }
+}

@@ -1,0 +1,124 @@
+//! The same words given to GNU parallel's `--dry-run` and to us: the same
+//! commands in the same order. Passed over, and loudly, where it is missing.
+
+use homing_batch::{InputOptions, command_line, compose, fill_slot};
+use homing_model::RawText;
+use std::io::{BufReader, Cursor, Write as _};
+use std::process::{Command, Stdio};
+
+/// Options of ours and theirs that mean the same, the words, and the input.
+struct Case {
+    flags: &'static [&'static str],
+    words: &'static [&'static str],
+    stdin: &'static str,
+}
+
+const fn case(flags: &'static [&'static str], words: &'static [&'static str], stdin: &'static str) -> Case {
+    Case { flags, words, stdin }
+}
+
+const CASES: &[Case] = &[
+    case(&[], &["echo", ":::", "a", "b c", "d'e", "", "ü", "a*b", "~x", "a=b", "a,b", "a+b", "{x}", "-n"], ""),
+    case(&[], &["echo {} {.} {/} {//} {/.} {#}", ":::", "a/b.c/d.tar.gz", "x", "/y", ".b", "a/.b", "a.", "a/b/"], ""),
+    case(&[], &["echo {1} {2.} {-1} {1/} {1//} {1/.} {-2/}", ":::", "a/b.c", "d", ":::", "x.y", "z"], ""),
+    case(&[], &["echo", ":::", "a", "b", ":::", "1", "2", ":::", "x", "y"], ""),
+    case(&[], &["echo", ":::", "a", "b", "c", ":::+", "1", "2", ":::", "X", "Y"], ""),
+    case(&[], &["echo", "{2}", "{}", ":::", "a b", ":::", "c"], ""),
+    case(&[], &["echo", "x{}y", "{1}{2}", ":::", "a", ":::", "b"], ""),
+    case(&[], &["echo [{2}] {3} {-9}", ":::", "a"], ""),
+    case(&[], &["echo", "{01}", "{{}}", ":::", "a"], ""),
+    case(&[], &["echo {#}", ":::", "a", "b"], ""),
+    case(&[], &["echo {%}", ":::", "a"], ""),
+    case(&[], &["cat < {} > {.}.o", ":::", "a b.c", "d.e"], ""),
+    case(&[], &["echo '{}' \"{}\"", ":::", "a b"], ""),
+    case(&[], &["echo", "{ }", "{..}", ":::", "a"], ""),
+    case(&[], &[":::", "echo 1", "echo \"2  3\"", "true"], ""),
+    case(&[], &[":::", "echo", "ls", ":::", "a", "b"], ""),
+    case(&[], &["echo", ":::", "a", "b", ":::"], ""),
+    case(&[], &["echo", "::::", "-", ":::", "a", "b"], ""),
+    case(&[], &["echo", ":::", "a", "b", "::::", "-"], ""),
+    case(&[], &["echo", ":::", ":::"], ""),
+    case(&[], &["echo", ":::", "a", "b", ":::+", ":::", "c"], ""),
+    case(&[], &["echo", "{}"], "a b\n\nc \n  d"),
+    case(&["-r"], &["echo", "{}"], "a b\n\n \t\nc \n"),
+    case(&["-0"], &["echo", "{}"], "a b\0c\0"),
+    case(&["-d;"], &["echo", "{}"], "a;b;c"),
+    case(&["-d\\t"], &["echo", "{}"], "a\tb"),
+    case(&[], &[], "echo 1\necho 2 | cat\n"),
+    case(&[], &["echo", "::::", "-", ":::", "a", "b"], "1\n2\n"),
+    case(&[], &["echo", ":::", "a", "b", "::::", "-"], "1\n2\n"),
+    case(&[], &["echo", ":::", "a", "b", "::::+", "-"], "1\n2\n3\n"),
+    case(&["-n2"], &["echo"], "1\n2\n3\n"),
+    case(&["-N2"], &["echo {1} {2}", ":::", "a", "b", "c"], ""),
+    case(&["-n2"], &["echo", ":::", "a", "b", "c", ":::", "1", "2"], ""),
+    case(&["-N0"], &["echo hi", ":::", "a", "b"], ""),
+    case(&["--colsep=,"], &["echo {2} {1}", ":::", "a , b", "c"], ""),
+    case(&["--colsep=[,;]"], &["echo"], "a;b,c\n"),
+    case(&["--colsep=\\t"], &["echo {1} {2}"], "a\tb c\n"),
+    case(&["-q"], &["echo", "a  b", "$x", "{} {}", "y", ":::", "x y"], ""),
+];
+
+fn options(flags: &[&str]) -> InputOptions {
+    let mut options = InputOptions::default();
+    for flag in flags {
+        match *flag {
+            "-r" => options.no_run_if_empty = true,
+            "-0" => options.null = true,
+            "-q" => options.quote = true,
+            _ if flag.starts_with("-d") => options.delimiter = Some(flag[2..].into()),
+            _ if flag.starts_with("--colsep=") => options.colsep = Some(flag["--colsep=".len()..].into()),
+            _ => options.max_args = Some(flag[2..].parse().expect("-nN")),
+        }
+    }
+    options
+}
+
+fn ours(case: &Case) -> Vec<String> {
+    let words: Vec<RawText> = case.words.iter().map(|w| RawText::from(*w)).collect();
+    let stdin = BufReader::new(Cursor::new(case.stdin.as_bytes()));
+    let batch = compose(&words, options(case.flags), Box::new(stdin), false).expect("a batch");
+    batch
+        .map(|task| {
+            let mut command = task.expect("a task").command;
+            fill_slot(&mut command, 1);
+            String::from_utf8(command_line(&command)).expect("text")
+        })
+        .collect()
+}
+
+fn theirs(case: &Case, home: &std::path::Path) -> Vec<String> {
+    let mut child = Command::new("parallel")
+        .args(["--will-cite", "--dry-run", "-k", "-j1"])
+        .args(case.flags)
+        .args(case.words)
+        .env("HOME", home)
+        .env("SHELL", "/bin/sh")
+        .env("LC_ALL", "C")
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .spawn()
+        .expect("parallel starts");
+    // It closes its input unread when it needs none.
+    let _ = child.stdin.take().expect("piped").write_all(case.stdin.as_bytes());
+    let output = child.wait_with_output().expect("parallel ends");
+    String::from_utf8(output.stdout).expect("text").lines().map(str::to_owned).collect()
+}
+
+/// Blanks between words are not kept when no shell is needed.
+fn folded(lines: &[String]) -> Vec<String> {
+    lines.iter().map(|l| l.split_whitespace().collect::<Vec<_>>().join(" ")).collect()
+}
+
+#[test]
+fn dry_runs_agree() {
+    let version = Command::new("parallel").args(["--will-cite", "--version"]).output();
+    if !version.is_ok_and(|o| o.stdout.starts_with(b"GNU parallel")) {
+        eprintln!("NOT TESTED: GNU parallel is not installed here, so nothing was compared with it");
+        return;
+    }
+    let home = tempfile::tempdir().expect("a folder");
+    for case in CASES {
+        let (ours, theirs) = (ours(case), theirs(case, home.path()));
+        assert_eq!(folded(&ours), folded(&theirs), "flags {:?} words {:?}", case.flags, case.words);
+    }
+}
