@@ -1,1 +1,86 @@
-//! (room place)
+//! Decides which task runs next on a host that has a free slot.
+//!
+//! Pure: no clock, no I/O, no randomness; time comes in as a number. Hosts are
+//! indices. A task belongs where most bytes of its inputs lie. It goes
+//! elsewhere only when fetching them costs less than the expected wait there:
+//! a fixed waiting time (Spark's `locality.wait`, SPARK-18886) piles short
+//! tasks on one host, a comparison of costs does not.
+
+mod class;
+mod host;
+mod lint;
+mod placer;
+mod reason;
+mod simulate;
+
+pub use lint::{Complaint, lint};
+pub use placer::Placer;
+pub use reason::Reason;
+pub use simulate::{HostModel, Planned, simulate};
+
+use homing_model::TaskId;
+
+/// A host of the run, in the order of [`Placer::host_up`].
+pub type HostIx = usize;
+
+/// What a task needs, as far as placement cares.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Need {
+    /// Bytes of all inputs on volumes.
+    pub total: u64,
+    /// Bytes that a host could read from its own disks. Only hosts of the run.
+    pub per_host: Vec<(HostIx, u64)>,
+    /// Slots that it occupies, at least 1.
+    pub cpus: u32,
+}
+
+impl Default for Need {
+    /// No input, one slot.
+    fn default() -> Self {
+        Need { total: 0, per_host: Vec::new(), cpus: 1 }
+    }
+}
+
+impl Need {
+    /// Bytes that lie on `host`.
+    pub fn local(&self, host: HostIx) -> u64 {
+        let bytes = self.per_host.iter().filter(|(at, _)| *at == host).map(|(_, bytes)| bytes).sum::<u64>();
+        bytes.min(self.total)
+    }
+
+    /// Bytes that `host` would have to fetch.
+    pub fn remote(&self, host: HostIx) -> u64 {
+        self.total - self.local(host)
+    }
+}
+
+/// What a run decides once.
+#[derive(Clone, Debug)]
+pub struct Params {
+    /// Rate of a host's link as long as nothing better is known, bytes per second.
+    pub default_bytes_per_s: f64,
+    /// `false` takes hosts in turn, whatever lies where: the control of an experiment.
+    pub locality: bool,
+}
+
+impl Default for Params {
+    /// 1 Gbit/s less its framing; locality on.
+    fn default() -> Self {
+        Params { default_bytes_per_s: 117e6, locality: true }
+    }
+}
+
+/// A task that shall start now.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Placed {
+    /// The task.
+    pub task: TaskId,
+    /// What was said of it when it was added, to add it again after a failure.
+    pub need: Need,
+    /// Bytes of its inputs on the host.
+    pub local: u64,
+    /// Bytes to fetch.
+    pub remote: u64,
+    /// Why here.
+    pub why: Reason,
+}

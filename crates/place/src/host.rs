@@ -1,0 +1,174 @@
+//! What was learnt of a host, and what it costs to wait for it.
+
+use crate::HostIx;
+
+/// Weight of the newest sample: the last ten or so count.
+const NEWEST: f64 = 0.2;
+
+/// An exponentially weighted mean; the first samples count alike.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Mean {
+    value: f64,
+    samples: u32,
+}
+
+impl Mean {
+    pub fn learn(&mut self, sample: f64) {
+        self.samples = self.samples.saturating_add(1);
+        let weight = NEWEST.max(1.0 / f64::from(self.samples));
+        self.value += weight * (sample - self.value);
+    }
+
+    pub fn get(&self) -> Option<f64> {
+        (self.samples > 0).then_some(self.value)
+    }
+}
+
+/// A task that was picked and has not been reported finished.
+#[derive(Clone, Copy, Debug)]
+pub struct Running {
+    pub local: u64,
+    pub remote: u64,
+    /// Where most of its remote bytes come from.
+    pub source: Option<HostIx>,
+    pub since_us: u64,
+    pub cpus: u32,
+    /// Expected time to fetch, microseconds.
+    pub fetch_us: f64,
+    /// Most tasks that fetched from the same source at the same time.
+    pub sharing: u32,
+}
+
+impl Running {
+    /// Whether it is expected to be fetching from `source` at `now_us`.
+    pub fn fetches(&self, source: HostIx, now_us: u64) -> bool {
+        self.source == Some(source) && (now_us.saturating_sub(self.since_us) as f64) < self.fetch_us
+    }
+}
+
+/// One host.
+#[derive(Clone, Debug)]
+pub struct Host {
+    pub slots: u32,
+    /// Rate of its link, bytes per second.
+    pub link: f64,
+    pub up: bool,
+    /// Wall time of tasks that fetched nothing, microseconds.
+    pub local_us: Mean,
+    /// What those that fetched together got together, bytes per second.
+    pub fetched: Mean,
+    pub running: Vec<Running>,
+    /// Waiting tasks that are expected to run here, replicas balanced.
+    pub backlog: f64,
+}
+
+impl Host {
+    pub fn new(slots: u32, link: f64) -> Host {
+        Host {
+            slots: slots.max(1),
+            link,
+            up: true,
+            local_us: Mean::default(),
+            fetched: Mean::default(),
+            running: Vec::new(),
+            backlog: 0.0,
+        }
+    }
+
+    /// Notes a start. A caller that forgot to report an end cannot make the
+    /// host look busier than it can be.
+    pub fn start(&mut self, task: Running) {
+        if self.running.len() >= self.slots as usize {
+            self.running.remove(0);
+        }
+        self.running.push(task);
+    }
+
+    /// Expected wall time of a task here without fetching, given the mean or
+    /// prior `usual_us`. Tasks that already run for longer are evidence too.
+    pub fn duration_us(&self, usual_us: f64, now_us: u64) -> f64 {
+        let elapsed: u64 = self.running.iter().map(|r| now_us.saturating_sub(r.since_us)).sum();
+        let running = self.running.len().max(1) as f64;
+        self.local_us.get().unwrap_or(usual_us).max(elapsed as f64 / running)
+    }
+
+    /// When the last of the backlog would start, microseconds from now: slots
+    /// come free one after the other, then round after round.
+    pub fn wait_us(&self, duration_us: f64, known: bool, now_us: u64) -> f64 {
+        let mut free_in: Vec<f64> = Vec::with_capacity(self.slots as usize);
+        for task in &self.running {
+            let elapsed = now_us.saturating_sub(task.since_us) as f64;
+            let expected = duration_us + task.fetch_us;
+            let rest = match expected - elapsed {
+                rest if !known => rest.max(elapsed),
+                rest if rest > 0.0 => rest,
+                // A little late is common; much later, the best guess is as long again.
+                rest if -rest < expected / 2.0 => expected / 4.0,
+                _ => elapsed,
+            };
+            free_in.extend(std::iter::repeat_n(rest, task.cpus as usize));
+        }
+        free_in.truncate(self.slots as usize);
+        free_in.resize(self.slots as usize, 0.0);
+        free_in.sort_by(f64::total_cmp);
+        let ahead = (self.backlog.ceil() as usize).saturating_sub(1);
+        let slots = self.slots as usize;
+        free_in[ahead % slots] + (ahead / slots) as f64 * duration_us
+    }
+}
+
+/// Spreads `tasks` over `holders` so that their queues end at the same time
+/// as nearly as they can; `level` is when a host's queue ends now, `pace` how
+/// much later it ends per task.
+pub fn pour(tasks: f64, holders: &[HostIx], hosts: &mut [Host], pace: &[f64]) {
+    let mut order: Vec<HostIx> = holders.to_vec();
+    let level = |hosts: &[Host], h: HostIx| hosts[h].backlog * pace[h];
+    order.sort_by(|&a, &b| level(hosts, a).total_cmp(&level(hosts, b)));
+    // Fill the lowest up to the next level, then both, and so on.
+    let (mut rate, mut volume) = (0.0, 0.0);
+    let mut end = 0.0;
+    for (i, &h) in order.iter().enumerate() {
+        rate += 1.0 / pace[h];
+        volume += hosts[h].backlog;
+        end = (tasks + volume) / rate;
+        if order.get(i + 1).is_none_or(|&next| end <= level(hosts, next)) {
+            break;
+        }
+    }
+    for h in order {
+        hosts[h].backlog = hosts[h].backlog.max(end / pace[h]);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn water_finds_its_level() {
+        let mut hosts = vec![Host::new(1, 1.0); 3];
+        let pace = [1.0, 1.0, 0.5];
+        pour(4.0, &[0], &mut hosts, &pace);
+        pour(3.0, &[0, 1], &mut hosts, &pace);
+        assert_eq!((hosts[0].backlog, hosts[1].backlog), (4.0, 3.0));
+        pour(3.0, &[0, 1], &mut hosts, &pace);
+        assert_eq!((hosts[0].backlog, hosts[1].backlog), (5.0, 5.0));
+        pour(10.0, &[2], &mut hosts, &pace);
+        pour(4.0, &[1, 2], &mut hosts, &pace);
+        // 19 tasks less the 5 of the first host, the third twice as fast.
+        assert!((hosts[1].backlog + hosts[2].backlog - 19.0).abs() < 1e-9);
+        assert!((hosts[1].backlog * 1.0 - hosts[2].backlog * 0.5).abs() < 1e-9);
+    }
+
+    #[test]
+    fn the_wait_is_that_of_a_queue() {
+        let mut host = Host::new(2, 1.0);
+        host.backlog = 5.0;
+        assert_eq!(host.wait_us(10.0, true, 0), 20.0);
+        host.start(Running { local: 1, remote: 0, source: None, since_us: 0, cpus: 1, fetch_us: 0.0, sharing: 0 });
+        // Slots free at 0 and 4; the fifth task starts with the third round of the first.
+        assert_eq!(host.wait_us(10.0, true, 6), 20.0);
+        host.backlog = 4.0;
+        assert_eq!(host.wait_us(10.0, true, 6), 14.0);
+    }
+}

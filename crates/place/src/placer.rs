@@ -1,0 +1,418 @@
+//! The queue of waiting tasks and the answer to "a slot is free here".
+
+use crate::class::{Class, Key};
+use crate::host::{Host, Mean, Running, pour};
+use crate::{HostIx, Need, Params, Placed, Reason};
+use homing_model::TaskId;
+use std::collections::{BTreeMap, HashMap};
+
+/// A host that holds this share of what the best host holds is as good.
+const AS_GOOD: f64 = 0.95;
+/// Times a group may be passed over before its oldest task comes first.
+const PATIENCE: u32 = 256;
+/// Times a wide task finds too few free slots before a host collects them for it.
+const WIDE_PATIENCE: u32 = 32;
+/// Tasks per group, from its end, that are looked at for one that is worth fetching.
+const LOOK: usize = 16;
+/// Bounds of the time until an idle host asks again, microseconds.
+const SOONEST_US: f64 = 1e3;
+const LATEST_US: f64 = 1e6;
+
+/// Decides late: who asks for a task has a free slot now.
+///
+/// An answer of none may mean that waiting is cheaper, which changes as time
+/// passes: ask again for idle hosts whenever a task finished anywhere, and at
+/// [`Placer::ask_again_us`].
+#[derive(Debug)]
+pub struct Placer {
+    params: Params,
+    hosts: Vec<Host>,
+    classes: BTreeMap<Key, Class>,
+    /// Only of tasks that are not like [`Need::default`], to keep a million of those small.
+    needs: HashMap<TaskId, Need>,
+    /// For the life of a task, also while it runs.
+    excluded: HashMap<TaskId, Vec<HostIx>>,
+    waiting: usize,
+    /// Bytes and number of waiting tasks with inputs.
+    bytes: u128,
+    with_bytes: u64,
+    /// Wall time of tasks that fetched nothing, on all hosts, microseconds.
+    local_us: Mean,
+    /// Changes since the backlogs were computed.
+    stale: usize,
+    /// See [`Placer::ask_again_us`].
+    ask_again_us: Option<u64>,
+}
+
+struct Choice {
+    key: Key,
+    task: TaskId,
+    why: Option<Reason>,
+    source: Option<HostIx>,
+}
+
+impl Placer {
+    /// Without hosts and tasks.
+    pub fn new(params: Params) -> Placer {
+        Placer {
+            params,
+            hosts: Vec::new(),
+            classes: BTreeMap::new(),
+            needs: HashMap::new(),
+            excluded: HashMap::new(),
+            waiting: 0,
+            bytes: 0,
+            with_bytes: 0,
+            local_us: Mean::default(),
+            stale: usize::MAX,
+            ask_again_us: None,
+        }
+    }
+
+    /// A further host with `slots` slots and, when known, the rate of its link.
+    pub fn host_up(&mut self, slots: u32, nic_bytes_per_s: Option<u64>) -> HostIx {
+        let link = nic_bytes_per_s.filter(|&rate| rate > 0).map(|rate| rate as f64);
+        self.hosts.push(Host::new(slots, link.unwrap_or(self.params.default_bytes_per_s).max(1.0)));
+        let host = self.hosts.len() - 1;
+        self.regroup(host);
+        host
+    }
+
+    /// Its running tasks are forgotten: the caller adds again what shall be repeated.
+    pub fn host_lost(&mut self, host: HostIx) {
+        self.hosts[host].up = false;
+        self.hosts[host].running.clear();
+        self.classes.values_mut().filter(|c| c.reserved == Some(host)).for_each(|c| c.reserved = None);
+        self.regroup(host);
+    }
+
+    /// It may be used again; what was learnt of it is kept.
+    pub fn host_back(&mut self, host: HostIx) {
+        self.hosts[host].up = true;
+        self.regroup(host);
+    }
+
+    /// A task that may run from now on: a new one, or one that came back.
+    pub fn add(&mut self, task: TaskId, mut need: Need) {
+        need.cpus = need.cpus.max(1);
+        self.remove(task);
+        self.waiting += 1;
+        if need.total > 0 {
+            self.bytes += u128::from(need.total);
+            self.with_bytes += 1;
+        }
+        let key = self.key(task, &need);
+        if need != Need::default() {
+            self.needs.insert(task, need);
+        }
+        self.classes.entry(key).or_default().insert(task);
+        self.stale = self.stale.saturating_add(1);
+    }
+
+    /// `task` never runs on `host`, also when it is added again.
+    pub fn exclude(&mut self, task: TaskId, host: HostIx) {
+        let need = self.remove(task);
+        let excluded = self.excluded.entry(task).or_default();
+        if let Err(at) = excluded.binary_search(&host) {
+            excluded.insert(at, host);
+        }
+        if let Some(need) = need {
+            self.add(task, need);
+        }
+    }
+
+    /// Takes a waiting task out; what it needs, when it waited.
+    pub fn remove(&mut self, task: TaskId) -> Option<Need> {
+        // Nothing smaller is known of most tasks, so the common new one must be cheap.
+        let need = self.needs.get(&task).cloned().unwrap_or_default();
+        let key = self.key(task, &need);
+        self.take(&key, task)
+    }
+
+    /// The best task for a host with `free` free slots; none when there is
+    /// none for it, or when waiting for another host is cheaper. `now_us` is
+    /// any clock that does not go back.
+    pub fn pick(&mut self, host: HostIx, free: u32, now_us: u64) -> Option<Placed> {
+        if self.waiting == 0 || free == 0 || !self.hosts.get(host)?.up {
+            return None;
+        }
+        self.balance(now_us);
+        if self.must_collect(host, free) {
+            return None;
+        }
+        let choice = self.overdue(host, free).or_else(|| self.own(host, free, now_us));
+        let choice = choice.or_else(|| self.anywhere(host, free));
+        let choice = match choice {
+            Some(choice) => choice,
+            None => self.fetch(host, free, now_us)?,
+        };
+        self.pass_over(host, &choice.key);
+        Some(self.start(host, choice, now_us))
+    }
+
+    /// When an idle host that got nothing should ask again although nothing
+    /// happened, on the clock of `pick`: waiting pays as long as it took no
+    /// longer than fetching would have.
+    pub fn ask_again_us(&self) -> Option<u64> {
+        self.ask_again_us.filter(|_| self.waiting > 0)
+    }
+
+    /// A picked task ended. `wall_us` 0 teaches nothing: use it for an attempt
+    /// that failed, was killed or never started.
+    pub fn finished(&mut self, host: HostIx, bytes_local: u64, bytes_remote: u64, wall_us: u64, _now_us: u64) {
+        let running = &mut self.hosts[host].running;
+        let at = running.iter().position(|r| (r.local, r.remote) == (bytes_local, bytes_remote));
+        let sharing = at.map_or(1, |at| running.remove(at).sharing.max(1));
+        if wall_us == 0 || bytes_local + bytes_remote == 0 {
+            return;
+        }
+        let wall = wall_us as f64;
+        if bytes_remote == 0 {
+            self.hosts[host].local_us.learn(wall);
+            self.local_us.learn(wall);
+            return;
+        }
+        // Without knowing the work alone, the fetching cannot be told from it.
+        let Some(work) = self.hosts[host].local_us.get().or(self.local_us.get()) else { return };
+        let clear = wall - work > work / 10.0;
+        let rate = bytes_remote as f64 / (wall - work).max(work / 10.0) * 1e6 * f64::from(sharing);
+        // When fetching drowns in the work, the rate is a lower bound only.
+        if clear || self.hosts[host].fetched.get().is_none_or(|known| rate > known) {
+            self.hosts[host].fetched.learn(rate);
+        }
+    }
+
+    /// Tasks that were added and not picked.
+    pub fn waiting(&self) -> usize {
+        self.waiting
+    }
+
+    /// Waiting tasks for which every host is excluded, lost, or too small.
+    pub fn runnable_nowhere(&self) -> Vec<TaskId> {
+        let stuck = |key: &Key| !(0..self.hosts.len()).any(|host| self.hosts[host].up && self.fits(key, host));
+        let mut tasks: Vec<TaskId> =
+            self.classes.iter().filter(|(key, _)| stuck(key)).flat_map(|(_, class)| class.tasks()).collect();
+        tasks.sort_unstable();
+        tasks
+    }
+
+    fn fits(&self, key: &Key, host: HostIx) -> bool {
+        key.cpus <= self.hosts[host].slots && !key.excluded.contains(&host)
+    }
+
+    fn key(&self, task: TaskId, need: &Need) -> Key {
+        let excluded = self.excluded.get(&task).cloned().unwrap_or_default();
+        let mut holders = Vec::new();
+        if self.params.locality && !need.per_host.is_empty() {
+            let usable = |&host: &HostIx| {
+                let known = self.hosts.get(host);
+                known.is_some_and(|h| h.up && need.cpus <= h.slots) && !excluded.contains(&host)
+            };
+            let mut hosts: Vec<HostIx> = need.per_host.iter().map(|(host, _)| *host).filter(usable).collect();
+            hosts.sort_unstable();
+            hosts.dedup();
+            let most = hosts.iter().map(|&host| need.local(host)).max().unwrap_or(0);
+            let enough = (most as f64 * AS_GOOD) as u64;
+            holders = hosts.into_iter().filter(|&host| most > 0 && need.local(host) >= enough).collect();
+        }
+        Key { holders, excluded, cpus: need.cpus }
+    }
+
+    fn take(&mut self, key: &Key, task: TaskId) -> Option<Need> {
+        let class = self.classes.get_mut(key)?;
+        if !class.remove(task) {
+            return None;
+        }
+        if class.len() == 0 {
+            self.classes.remove(key);
+        }
+        let need = self.needs.remove(&task).unwrap_or_default();
+        self.waiting -= 1;
+        if need.total > 0 {
+            self.bytes -= u128::from(need.total);
+            self.with_bytes -= 1;
+        }
+        self.stale = self.stale.saturating_add(1);
+        Some(need)
+    }
+
+    /// `host` came or went: tasks with bytes there may belong elsewhere now.
+    fn regroup(&mut self, host: HostIx) {
+        self.stale = usize::MAX;
+        let moved: Vec<(Key, Class)> = std::mem::take(&mut self.classes).into_iter().collect();
+        for (key, class) in moved {
+            for task in class.tasks() {
+                let need = self.needs.get(&task).filter(|need| need.local(host) > 0);
+                let key = need.map_or_else(|| key.clone(), |need| self.key(task, need));
+                let into = self.classes.entry(key).or_default();
+                (into.passed, into.reserved) = (class.passed, class.reserved.filter(|&at| at != host));
+                into.insert(task);
+            }
+        }
+    }
+
+    /// Expected wall time of a waiting task on `host` without fetching.
+    fn duration_us(&self, host: HostIx, now_us: u64) -> f64 {
+        let mean_bytes = self.bytes as f64 / self.with_bytes.max(1) as f64;
+        let prior = mean_bytes / self.hosts[host].link * 1e6;
+        self.hosts[host].duration_us(self.local_us.get().unwrap_or(prior), now_us).max(1.0)
+    }
+
+    fn wait_us(&self, host: HostIx, now_us: u64) -> f64 {
+        let known = self.local_us.get().is_some();
+        self.hosts[host].wait_us(self.duration_us(host, now_us), known, now_us)
+    }
+
+    /// Spreads the waiting tasks over their holders, those with least choice
+    /// first. With very many groups not after every single change.
+    fn balance(&mut self, now_us: u64) {
+        if self.stale <= self.classes.len() / 64 {
+            return;
+        }
+        self.stale = 0;
+        let pace: Vec<f64> =
+            (0..self.hosts.len()).map(|h| self.duration_us(h, now_us) / f64::from(self.hosts[h].slots)).collect();
+        self.hosts.iter_mut().for_each(|host| host.backlog = 0.0);
+        let mut groups: Vec<(&Key, &Class)> = self.classes.iter().filter(|(key, _)| !key.holders.is_empty()).collect();
+        groups.sort_by_key(|(key, _)| key.holders.len());
+        for (key, class) in groups {
+            pour((class.len() * key.cpus as usize) as f64, &key.holders, &mut self.hosts, &pace);
+        }
+    }
+
+    /// Whether slots are being collected here for a wide task that does not fit yet.
+    fn must_collect(&mut self, host: HostIx, free: u32) -> bool {
+        let Placer { hosts, classes, .. } = self;
+        let mut collect = false;
+        for (key, class) in classes.iter_mut() {
+            let may = key.cpus <= hosts[host].slots && !key.excluded.contains(&host);
+            if key.cpus <= free || !may || !(key.holders.is_empty() || key.holders.contains(&host)) {
+                continue;
+            }
+            class.passed = class.passed.saturating_add(1);
+            if class.passed >= WIDE_PATIENCE && class.reserved.is_none() {
+                class.reserved = Some(host);
+            }
+            collect |= class.reserved == Some(host);
+        }
+        collect
+    }
+
+    /// Groups from which this host takes without a second thought.
+    fn at_home(&self, host: HostIx, free: u32) -> impl Iterator<Item = (&Key, &Class)> {
+        let here = move |key: &Key| key.holders.is_empty() || key.holders.contains(&host);
+        self.classes.iter().filter(move |(key, _)| key.cpus <= free && here(key) && self.fits(key, host))
+    }
+
+    fn overdue(&self, host: HostIx, free: u32) -> Option<Choice> {
+        let waited = self.at_home(host, free).filter(|(_, class)| class.passed >= PATIENCE);
+        oldest(waited)
+    }
+
+    /// Of the tasks whose bytes are here, first those whose other holders are
+    /// busiest: an idle holder elsewhere takes its own soon.
+    fn own(&self, host: HostIx, free: u32, now_us: u64) -> Option<Choice> {
+        let slack = |key: &Key| {
+            let others = key.holders.iter().filter(|&&other| other != host);
+            let level = |&other: &HostIx| {
+                (self.hosts[other].backlog + self.hosts[other].running.len() as f64)
+                    / f64::from(self.hosts[other].slots)
+                    * self.duration_us(other, now_us)
+            };
+            others.map(level).fold(f64::INFINITY, f64::min)
+        };
+        let own = self.at_home(host, free).filter(|(key, _)| !key.holders.is_empty());
+        let best = own.max_by(|(a, x), (b, y)| slack(a).total_cmp(&slack(b)).then_with(|| y.front().cmp(&x.front())));
+        oldest(best.into_iter())
+    }
+
+    fn anywhere(&self, host: HostIx, free: u32) -> Option<Choice> {
+        oldest(self.at_home(host, free).filter(|(key, _)| key.holders.is_empty()))
+    }
+
+    /// A task whose bytes lie elsewhere, if it is done sooner here: from the
+    /// longest queue, its last first, since its first start there soon.
+    fn fetch(&mut self, host: HostIx, free: u32, now_us: u64) -> Option<Choice> {
+        let (mut best, mut cheapest): (Option<(f64, Choice)>, _) = (None, f64::INFINITY);
+        for (key, class) in &self.classes {
+            if key.holders.is_empty() || key.cpus > free || !self.fits(key, host) {
+                continue;
+            }
+            let waits = key.holders.iter().map(|&h| (h, self.wait_us(h, now_us)));
+            let Some((from, wait)) = waits.min_by(|a, b| a.1.total_cmp(&b.1)) else { continue };
+            if best.as_ref().is_some_and(|(longest, _)| *longest >= wait) {
+                continue;
+            }
+            for task in class.tasks().rev().take(LOOK) {
+                let need = &self.needs[&task];
+                let fetch = self.fetch_us(host, from, need.remote(host), now_us);
+                let there =
+                    wait + self.duration_us(from, now_us) + self.fetch_us(from, host, need.remote(from), now_us);
+                if fetch + self.duration_us(host, now_us) < there {
+                    let why = Reason::Fetches { from, wait_us: wait as u64, fetch_us: fetch as u64 };
+                    best = Some((wait, Choice { key: key.clone(), task, why: Some(why), source: Some(from) }));
+                    break;
+                }
+                cheapest = fetch.min(cheapest);
+            }
+        }
+        if best.is_none() && cheapest.is_finite() {
+            let next = now_us + (cheapest / 4.0).clamp(SOONEST_US, LATEST_US) as u64;
+            self.ask_again_us = Some(self.ask_again_us.filter(|&at| at > now_us).map_or(next, |at| at.min(next)));
+        }
+        best.map(|(_, choice)| choice)
+    }
+
+    /// With what was learnt, else the links, shared with those that fetch now.
+    fn fetch_us(&self, host: HostIx, from: HostIx, bytes: u64, now_us: u64) -> f64 {
+        let sharing = f64::from(self.fetching(from, now_us) + 1);
+        let arriving = self.hosts[host].running.iter().filter(|r| r.source.is_some_and(|s| r.fetches(s, now_us)));
+        let links = (self.hosts[host].link / (arriving.count() + 1) as f64).min(self.hosts[from].link / sharing);
+        let learnt = self.hosts[host].fetched.get().map_or(links, |together| together / sharing);
+        bytes as f64 / learnt.max(1.0) * 1e6
+    }
+
+    fn fetching(&self, from: HostIx, now_us: u64) -> u32 {
+        self.hosts.iter().flat_map(|h| &h.running).filter(|r| r.fetches(from, now_us)).count() as u32
+    }
+
+    /// How many fetch from `source` now, one more included, as they all shall know.
+    fn share(&mut self, source: HostIx, now_us: u64) -> u32 {
+        let sharing = self.fetching(source, now_us) + 1;
+        let all = self.hosts.iter_mut().flat_map(|h| &mut h.running);
+        all.filter(|r| r.fetches(source, now_us)).for_each(|r| r.sharing = r.sharing.max(sharing));
+        sharing
+    }
+
+    fn pass_over(&mut self, host: HostIx, chosen: &Key) {
+        for (key, class) in self.classes.iter_mut() {
+            if key == chosen {
+                (class.passed, class.reserved) = (0, None);
+            } else if (key.holders.is_empty() || key.holders.contains(&host)) && !key.excluded.contains(&host) {
+                class.passed = class.passed.saturating_add(1);
+            }
+        }
+    }
+
+    fn start(&mut self, host: HostIx, choice: Choice, now_us: u64) -> Placed {
+        let need = self.take(&choice.key, choice.task).expect("a chosen task waits in its group");
+        let (local, remote) = (need.local(host), need.remote(host));
+        let why = choice.why.unwrap_or(match local {
+            _ if !self.params.locality => Reason::InTurn,
+            _ if need.total == 0 => Reason::NoInput,
+            0 => Reason::HeldByNone { total: need.total },
+            _ => Reason::Holds { local, total: need.total },
+        });
+        let source = choice.source;
+        let fetch_us = source.map_or(0.0, |from| self.fetch_us(host, from, remote, now_us));
+        let sharing = source.map_or(1, |from| self.share(from, now_us));
+        let running = Running { local, remote, source, since_us: now_us, cpus: need.cpus, fetch_us, sharing };
+        self.hosts[host].start(running);
+        Placed { task: choice.task, need, local, remote, why }
+    }
+}
+
+fn oldest<'a>(groups: impl Iterator<Item = (&'a Key, &'a Class)>) -> Option<Choice> {
+    let (key, class) = groups.min_by_key(|(_, class)| class.front())?;
+    Some(Choice { key: key.clone(), task: class.front()?, why: None, source: None })
+}

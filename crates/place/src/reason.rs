@@ -1,0 +1,95 @@
+//! Why a task runs where it runs: the same value for table, journal and page.
+
+use crate::HostIx;
+use std::fmt::{self, Display};
+
+/// Why a host was given a task.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Reason {
+    /// It reads nothing whose place is known.
+    NoInput,
+    /// It has inputs, but no usable host of the run holds any of them.
+    HeldByNone {
+        /// Bytes of its inputs.
+        total: u64,
+    },
+    /// No host holds more.
+    Holds {
+        /// Bytes here.
+        local: u64,
+        /// Bytes of all its inputs.
+        total: u64,
+    },
+    /// Fetching is cheaper than waiting.
+    Fetches {
+        /// The host that holds most and would be free first.
+        from: HostIx,
+        /// Expected wait there, microseconds.
+        wait_us: u64,
+        /// Expected time to fetch, microseconds.
+        fetch_us: u64,
+    },
+    /// Locality is off.
+    InTurn,
+}
+
+impl Reason {
+    /// The reason for people, with the names of hosts as they know them.
+    pub fn text<N: Display>(&self, name: impl Fn(HostIx) -> N) -> String {
+        match self {
+            Reason::NoInput => "no input on a volume".into(),
+            Reason::HeldByNone { total } => format!("no usable host holds any of its {}", bytes(*total)),
+            Reason::Holds { local, total } => {
+                // Rounded down: "100 %" is said only of all bytes.
+                let percent = (u128::from(*local) * 100).checked_div(u128::from(*total)).unwrap_or(0);
+                format!("holds {percent} % of {}", bytes(*total))
+            }
+            Reason::Fetches { from, wait_us, fetch_us } => format!(
+                "{} holds it but its queue is {}, fetching takes {}",
+                name(*from),
+                seconds(*wait_us),
+                seconds(*fetch_us)
+            ),
+            Reason::InTurn => "hosts in turn, locality is off".into(),
+        }
+    }
+}
+
+impl Display for Reason {
+    /// With hosts as numbers; [`Reason::text`] names them.
+    fn fmt(&self, f: &mut fmt::Formatter) -> fmt::Result {
+        f.write_str(&self.text(|host| format!("host {host}")))
+    }
+}
+
+fn seconds(us: u64) -> String {
+    let s = us as f64 / 1e6;
+    if s < 0.1 { format!("{:.1} ms", s * 1e3) } else { format!("{s:.1} s") }
+}
+
+fn bytes(n: u64) -> String {
+    let units = ["B", "kB", "MB", "GB", "TB", "PB", "EB"];
+    let mut value = n as f64;
+    let mut unit = 0;
+    while value >= 1000.0 && unit + 1 < units.len() {
+        value /= 1000.0;
+        unit += 1;
+    }
+    if unit == 0 { format!("{n} B") } else { format!("{value:.1} {}", units[unit]) }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn reads_as_a_person_would_say_it() {
+        let holds = Reason::Holds { local: 50_000_000, total: 50_000_000 };
+        assert_eq!(holds.to_string(), "holds 100 % of 50.0 MB");
+        let nearly = Reason::Holds { local: 49_999_999, total: 50_000_000 };
+        assert_eq!(nearly.to_string(), "holds 99 % of 50.0 MB");
+        let fetches = Reason::Fetches { from: 1, wait_us: 3_100_000, fetch_us: 400_000 };
+        let named = fetches.text(|host| ["n1", "n2"][host]);
+        assert_eq!(named, "n2 holds it but its queue is 3.1 s, fetching takes 0.4 s");
+    }
+}

@@ -1,0 +1,102 @@
+//! Whatever the batch: every task once, nowhere it may not run, never more
+//! than the slots there are, and never stuck.
+
+use homing_place::{Need, Params, Placer};
+use proptest::prelude::*;
+use std::collections::BTreeMap;
+
+#[derive(Clone, Debug)]
+struct Batch {
+    slots: Vec<u32>,
+    /// Size in kB, share per host in percent, cpus, excluded hosts as bits.
+    tasks: Vec<(u64, Vec<u64>, u32, u32)>,
+    /// A host that is lost after so many picks, and comes back later.
+    lost: (usize, usize),
+    locality: bool,
+}
+
+fn batch() -> impl Strategy<Value = Batch> {
+    proptest::collection::vec(1u32..5, 1..6).prop_flat_map(|slots| {
+        let n = slots.len();
+        let share = proptest::sample::select(vec![0u64, 0, 30, 97, 100]);
+        let task = (0u64..100_000, proptest::collection::vec(share, n), 1u32..4, 0u32..(1 << n));
+        let tasks = proptest::collection::vec(task, 0..80);
+        (Just(slots), tasks, (0..n, 1usize..40), any::<bool>()).prop_map(|(slots, tasks, lost, locality)| Batch {
+            slots,
+            tasks,
+            lost,
+            locality,
+        })
+    })
+}
+
+fn need(task: &(u64, Vec<u64>, u32, u32)) -> Need {
+    let total = task.0 * 1000;
+    let per_host = task.1.iter().enumerate().map(|(h, share)| (h, total * share / 100)).filter(|(_, b)| *b > 0);
+    Need { total, per_host: per_host.collect(), cpus: task.2 }
+}
+
+proptest! {
+    #[test]
+    fn every_task_once_and_where_it_may(batch in batch()) {
+        let mut placer = Placer::new(Params { locality: batch.locality, ..Params::default() });
+        for slots in &batch.slots {
+            placer.host_up(*slots, None);
+        }
+        let hosts = batch.slots.len();
+        for (i, task) in batch.tasks.iter().enumerate() {
+            placer.add(i as u64 + 1, need(task));
+            (0..hosts).filter(|h| task.3 & 1 << h != 0).for_each(|h| placer.exclude(i as u64 + 1, h));
+        }
+        let mut free = batch.slots.clone();
+        let mut running: Vec<Vec<(u64, Need)>> = vec![Vec::new(); hosts];
+        let mut done: BTreeMap<u64, u32> = BTreeMap::new();
+        let (mut picks, mut now, mut down) = (0, 0, None);
+        loop {
+            let mut moved = false;
+            for host in 0..hosts {
+                while let Some(placed) = placer.pick(host, free[host], now) {
+                    prop_assert!(down != Some(host), "picked for a lost host");
+                    prop_assert!(placed.need.cpus <= free[host], "overcommitted");
+                    prop_assert_eq!(placed.local + placed.remote, placed.need.total);
+                    prop_assert_eq!(&placed.need, &need(&batch.tasks[placed.task as usize - 1]));
+                    prop_assert_eq!(batch.tasks[placed.task as usize - 1].3 & 1 << host, 0, "on an excluded host");
+                    free[host] -= placed.need.cpus;
+                    running[host].push((placed.task, placed.need));
+                    (picks, moved) = (picks + 1, true);
+                    if picks == batch.lost.1 {
+                        let host = batch.lost.0;
+                        placer.host_lost(host);
+                        free[host] = batch.slots[host];
+                        running[host].drain(..).for_each(|(task, need)| placer.add(task, need));
+                        down = Some(host);
+                    }
+                }
+            }
+            now += 1_000_000;
+            // The host that has run most finishes its oldest.
+            if let Some(host) = (0..hosts).max_by_key(|&h| running[h].len()).filter(|&h| !running[h].is_empty()) {
+                let (task, need) = running[host].remove(0);
+                free[host] += need.cpus;
+                *done.entry(task).or_default() += 1;
+                placer.finished(host, need.local(host), need.remote(host), 500_000, now);
+                moved = true;
+            }
+            if !moved && down.is_some() {
+                placer.host_back(down.take().unwrap());
+                moved = true;
+            }
+            if !moved {
+                break;
+            }
+        }
+        prop_assert!(done.values().all(|&times| times == 1));
+        let stuck = placer.runnable_nowhere();
+        prop_assert_eq!(stuck.len(), placer.waiting(), "tasks wait although they may run");
+        prop_assert_eq!(stuck.len() + done.len(), batch.tasks.len());
+        for task in stuck {
+            let (_, _, cpus, excluded) = &batch.tasks[task as usize - 1];
+            prop_assert!((0..hosts).all(|h| excluded & 1 << h != 0 || *cpus > batch.slots[h]));
+        }
+    }
+}
