@@ -19,11 +19,12 @@ const PAUSE: Duration = Duration::from_millis(25);
 pub(crate) fn boot(plan: &Plan, host: &HostPlan) -> Result<()> {
     let mut nspawn = start(plan, host)?;
     let until = Instant::now() + PATIENCE;
+    wait(host, &mut nspawn, until, "its sshd does not answer", || ssh_answers(host).then_some(()))?;
     let leader = wait(host, &mut nspawn, until, "it has no first process", || process::leader_of(host))?;
+    // Not before: the first process is there earlier than the link that is to be shaped.
     if let Some(rate) = plan.spec.link_bits_per_s {
         net::shape(host, leader, rate)?;
     }
-    wait(host, &mut nspawn, until, "its sshd does not answer", || ssh_answers(host).then_some(()))?;
     reap_in_background(nspawn);
     Ok(())
 }

@@ -7,7 +7,8 @@ use crate::process::{self, Kind};
 use crate::{cgroup, mounts, net, up};
 use std::collections::BTreeSet;
 use std::fs;
-use std::path::Path;
+use std::os::unix::fs::MetadataExt;
+use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
 const PATIENCE: Duration = Duration::from_secs(30);
@@ -21,6 +22,7 @@ pub fn down(name: &str) -> Result<bool> {
     let groups = format!("homing-lab/{name}");
     let found = dir.exists() || !process::all_of(&dir, Kind::All, []).is_empty();
 
+    let locks = plan.as_ref().map(nspawn_locks).unwrap_or_default();
     kill(name, || process::all_of(&dir, Kind::Hosts, cgroup::members(&groups)))?;
     // The hosts' namespaces let go of their mounts a moment after their last process.
     mounts::unmount_below_except(&dir, "hdd")?;
@@ -39,6 +41,9 @@ pub fn down(name: &str) -> Result<bool> {
         net::remove(plan)?;
         settle(name, "interface", || net::interfaces(plan))?;
         forget_nspawn(plan);
+    }
+    for lock in locks {
+        let _ = fs::remove_file(lock);
     }
     remove_folder(name, &dir)?;
     Ok(found)
@@ -65,6 +70,17 @@ fn settle<T: std::fmt::Debug>(name: &str, what: &str, left: impl Fn() -> Vec<T>)
         }
         std::thread::sleep(Duration::from_millis(20));
     }
+}
+
+/// Lock files of the hosts' roots, which systemd-nspawn names by device and inode;
+/// to be asked while the roots are mounted.
+fn nspawn_locks(plan: &Plan) -> Vec<PathBuf> {
+    let of = |root: PathBuf| {
+        let meta = fs::metadata(root).ok()?;
+        let (device, inode) = (meta.dev(), meta.ino());
+        Some(Path::new("/run/systemd/nspawn/locks").join(format!("inode-{device}:{inode}")))
+    };
+    plan.hosts().iter().filter_map(|h| of(h.root())).collect()
 }
 
 /// What systemd-nspawn itself leaves in /run when it is killed.
