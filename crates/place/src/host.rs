@@ -1,6 +1,7 @@
 //! What was learnt of a host, and what it costs to wait for it.
 
 use crate::HostIx;
+use homing_model::TaskId;
 
 /// Weight of the newest sample: the last ten or so count.
 const NEWEST: f64 = 0.2;
@@ -27,6 +28,7 @@ impl Mean {
 /// A task that was picked and has not been reported finished.
 #[derive(Clone, Copy, Debug)]
 pub struct Running {
+    pub task: TaskId,
     pub local: u64,
     pub remote: u64,
     /// Where most of its remote bytes come from.
@@ -75,45 +77,51 @@ impl Host {
         }
     }
 
-    /// Notes a start. A caller that forgot to report an end cannot make the
-    /// host look busier than it can be.
-    pub fn start(&mut self, task: Running) {
-        if self.running.len() >= self.slots as usize {
-            self.running.remove(0);
-        }
-        self.running.push(task);
+    /// Whether the caller hands out more than there are slots, to have the next
+    /// at hand there: then the time since a pick is not the time of running.
+    fn prefetches(&self) -> bool {
+        self.running.len() > self.slots as usize
     }
 
     /// Expected wall time of a task here without fetching, given the mean or
     /// prior `usual_us`. Tasks that already run for longer are evidence too.
     pub fn duration_us(&self, usual_us: f64, now_us: u64) -> f64 {
+        let usual_us = self.local_us.get().unwrap_or(usual_us);
+        if self.prefetches() || self.running.is_empty() {
+            return usual_us;
+        }
         let elapsed: u64 = self.running.iter().map(|r| now_us.saturating_sub(r.since_us)).sum();
-        let running = self.running.len().max(1) as f64;
-        self.local_us.get().unwrap_or(usual_us).max(elapsed as f64 / running)
+        usual_us.max(elapsed as f64 / self.running.len() as f64)
     }
 
     /// When the last of the backlog would start, microseconds from now: slots
-    /// come free one after the other, then round after round.
+    /// come free one after the other, then round after round. `known` tells
+    /// whether the duration was learnt or is a guess.
     pub fn wait_us(&self, duration_us: f64, known: bool, now_us: u64) -> f64 {
-        let mut free_in: Vec<f64> = Vec::with_capacity(self.slots as usize);
-        for task in &self.running {
-            let elapsed = now_us.saturating_sub(task.since_us) as f64;
-            let expected = duration_us + task.fetch_us;
-            let rest = match expected - elapsed {
-                rest if !known => rest.max(elapsed),
-                rest if rest > 0.0 => rest,
-                // A little late is common; much later, the best guess is as long again.
-                rest if -rest < expected / 2.0 => expected / 4.0,
-                _ => elapsed,
-            };
-            free_in.extend(std::iter::repeat_n(rest, task.cpus as usize));
-        }
-        free_in.truncate(self.slots as usize);
-        free_in.resize(self.slots as usize, 0.0);
-        free_in.sort_by(f64::total_cmp);
-        let ahead = (self.backlog.ceil() as usize).saturating_sub(1);
         let slots = self.slots as usize;
+        let mut free_in: Vec<f64> = Vec::with_capacity(slots);
+        let rests = self.running.iter().map(|task| (self.rest_us(task, duration_us, known, now_us), task.cpus));
+        rests.for_each(|(rest, cpus)| free_in.extend(std::iter::repeat_n(rest, cpus as usize)));
+        let queued = free_in.len().saturating_sub(slots);
+        free_in.resize(slots, 0.0);
+        free_in.sort_by(f64::total_cmp);
+        let ahead = queued + (self.backlog.ceil() as usize).saturating_sub(1);
         free_in[ahead % slots] + (ahead / slots) as f64 * duration_us
+    }
+
+    fn rest_us(&self, task: &Running, duration_us: f64, known: bool, now_us: u64) -> f64 {
+        let expected = duration_us + task.fetch_us;
+        if self.prefetches() {
+            return expected / 2.0;
+        }
+        let elapsed = now_us.saturating_sub(task.since_us) as f64;
+        match expected - elapsed {
+            rest if !known => rest.max(elapsed),
+            rest if rest > 0.0 => rest,
+            // A little late is common; much later, the best guess is as long again.
+            rest if -rest < expected / 2.0 => expected / 4.0,
+            _ => elapsed,
+        }
     }
 }
 
@@ -165,7 +173,16 @@ mod tests {
         let mut host = Host::new(2, 1.0);
         host.backlog = 5.0;
         assert_eq!(host.wait_us(10.0, true, 0), 20.0);
-        host.start(Running { local: 1, remote: 0, source: None, since_us: 0, cpus: 1, fetch_us: 0.0, sharing: 0 });
+        host.running.push(Running {
+            task: 1,
+            local: 1,
+            remote: 0,
+            source: None,
+            since_us: 0,
+            cpus: 1,
+            fetch_us: 0.0,
+            sharing: 0,
+        });
         // Slots free at 0 and 4; the fifth task starts with the third round of the first.
         assert_eq!(host.wait_us(10.0, true, 6), 20.0);
         host.backlog = 4.0;

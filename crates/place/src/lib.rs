@@ -7,6 +7,7 @@
 //! tasks on one host, a comparison of costs does not.
 
 mod class;
+mod cost;
 mod host;
 mod lint;
 mod placer;

@@ -1,7 +1,7 @@
 //! The queue of waiting tasks and the answer to "a slot is free here".
 
 use crate::class::{Class, Key};
-use crate::host::{Host, Mean, Running, pour};
+use crate::host::{Host, Mean, Running};
 use crate::{HostIx, Need, Params, Placed, Reason};
 use homing_model::TaskId;
 use std::collections::{BTreeMap, HashMap};
@@ -25,21 +25,21 @@ const LATEST_US: f64 = 1e6;
 /// [`Placer::ask_again_us`].
 #[derive(Debug)]
 pub struct Placer {
-    params: Params,
-    hosts: Vec<Host>,
-    classes: BTreeMap<Key, Class>,
+    pub(crate) params: Params,
+    pub(crate) hosts: Vec<Host>,
+    pub(crate) classes: BTreeMap<Key, Class>,
     /// Only of tasks that are not like [`Need::default`], to keep a million of those small.
     needs: HashMap<TaskId, Need>,
     /// For the life of a task, also while it runs.
     excluded: HashMap<TaskId, Vec<HostIx>>,
     waiting: usize,
     /// Bytes and number of waiting tasks with inputs.
-    bytes: u128,
-    with_bytes: u64,
+    pub(crate) bytes: u128,
+    pub(crate) with_bytes: u64,
     /// Wall time of tasks that fetched nothing, on all hosts, microseconds.
-    local_us: Mean,
+    pub(crate) local_us: Mean,
     /// Changes since the backlogs were computed.
-    stale: usize,
+    pub(crate) stale: usize,
     /// See [`Placer::ask_again_us`].
     ask_again_us: Option<u64>,
 }
@@ -109,8 +109,12 @@ impl Placer {
         self.stale = self.stale.saturating_add(1);
     }
 
-    /// `task` never runs on `host`, also when it is added again.
+    /// `task` never runs on `host`, also when it is added again. If it was
+    /// picked there, it counts as not running any more.
     pub fn exclude(&mut self, task: TaskId, host: HostIx) {
+        if let Some(host) = self.hosts.get_mut(host) {
+            host.running.retain(|r| r.task != task);
+        }
         let need = self.remove(task);
         let excluded = self.excluded.entry(task).or_default();
         if let Err(at) = excluded.binary_search(&host) {
@@ -251,35 +255,6 @@ impl Placer {
         }
     }
 
-    /// Expected wall time of a waiting task on `host` without fetching.
-    fn duration_us(&self, host: HostIx, now_us: u64) -> f64 {
-        let mean_bytes = self.bytes as f64 / self.with_bytes.max(1) as f64;
-        let prior = mean_bytes / self.hosts[host].link * 1e6;
-        self.hosts[host].duration_us(self.local_us.get().unwrap_or(prior), now_us).max(1.0)
-    }
-
-    fn wait_us(&self, host: HostIx, now_us: u64) -> f64 {
-        let known = self.local_us.get().is_some();
-        self.hosts[host].wait_us(self.duration_us(host, now_us), known, now_us)
-    }
-
-    /// Spreads the waiting tasks over their holders, those with least choice
-    /// first. With very many groups not after every single change.
-    fn balance(&mut self, now_us: u64) {
-        if self.stale <= self.classes.len() / 64 {
-            return;
-        }
-        self.stale = 0;
-        let pace: Vec<f64> =
-            (0..self.hosts.len()).map(|h| self.duration_us(h, now_us) / f64::from(self.hosts[h].slots)).collect();
-        self.hosts.iter_mut().for_each(|host| host.backlog = 0.0);
-        let mut groups: Vec<(&Key, &Class)> = self.classes.iter().filter(|(key, _)| !key.holders.is_empty()).collect();
-        groups.sort_by_key(|(key, _)| key.holders.len());
-        for (key, class) in groups {
-            pour((class.len() * key.cpus as usize) as f64, &key.holders, &mut self.hosts, &pace);
-        }
-    }
-
     /// Whether slots are being collected here for a wide task that does not fit yet.
     fn must_collect(&mut self, host: HostIx, free: u32) -> bool {
         let Placer { hosts, classes, .. } = self;
@@ -363,27 +338,6 @@ impl Placer {
         best.map(|(_, choice)| choice)
     }
 
-    /// With what was learnt, else the links, shared with those that fetch now.
-    fn fetch_us(&self, host: HostIx, from: HostIx, bytes: u64, now_us: u64) -> f64 {
-        let sharing = f64::from(self.fetching(from, now_us) + 1);
-        let arriving = self.hosts[host].running.iter().filter(|r| r.source.is_some_and(|s| r.fetches(s, now_us)));
-        let links = (self.hosts[host].link / (arriving.count() + 1) as f64).min(self.hosts[from].link / sharing);
-        let learnt = self.hosts[host].fetched.get().map_or(links, |together| together / sharing);
-        bytes as f64 / learnt.max(1.0) * 1e6
-    }
-
-    fn fetching(&self, from: HostIx, now_us: u64) -> u32 {
-        self.hosts.iter().flat_map(|h| &h.running).filter(|r| r.fetches(from, now_us)).count() as u32
-    }
-
-    /// How many fetch from `source` now, one more included, as they all shall know.
-    fn share(&mut self, source: HostIx, now_us: u64) -> u32 {
-        let sharing = self.fetching(source, now_us) + 1;
-        let all = self.hosts.iter_mut().flat_map(|h| &mut h.running);
-        all.filter(|r| r.fetches(source, now_us)).for_each(|r| r.sharing = r.sharing.max(sharing));
-        sharing
-    }
-
     fn pass_over(&mut self, host: HostIx, chosen: &Key) {
         for (key, class) in self.classes.iter_mut() {
             if key == chosen {
@@ -406,8 +360,9 @@ impl Placer {
         let source = choice.source;
         let fetch_us = source.map_or(0.0, |from| self.fetch_us(host, from, remote, now_us));
         let sharing = source.map_or(1, |from| self.share(from, now_us));
-        let running = Running { local, remote, source, since_us: now_us, cpus: need.cpus, fetch_us, sharing };
-        self.hosts[host].start(running);
+        let running =
+            Running { task: choice.task, local, remote, source, since_us: now_us, cpus: need.cpus, fetch_us, sharing };
+        self.hosts[host].running.push(running);
         Placed { task: choice.task, need, local, remote, why }
     }
 }

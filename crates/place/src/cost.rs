@@ -1,0 +1,57 @@
+//! What it costs to wait for a host, and to fetch instead.
+
+use crate::class::{Class, Key};
+use crate::host::pour;
+use crate::{HostIx, Placer};
+
+impl Placer {
+    /// Expected wall time of a waiting task on `host` without fetching.
+    pub(crate) fn duration_us(&self, host: HostIx, now_us: u64) -> f64 {
+        let mean_bytes = self.bytes as f64 / self.with_bytes.max(1) as f64;
+        let prior = mean_bytes / self.hosts[host].link * 1e6;
+        self.hosts[host].duration_us(self.local_us.get().unwrap_or(prior), now_us).max(1.0)
+    }
+
+    pub(crate) fn wait_us(&self, host: HostIx, now_us: u64) -> f64 {
+        let known = self.local_us.get().is_some();
+        self.hosts[host].wait_us(self.duration_us(host, now_us), known, now_us)
+    }
+
+    /// Spreads the waiting tasks over their holders, those with least choice
+    /// first. With very many groups not after every single change.
+    pub(crate) fn balance(&mut self, now_us: u64) {
+        if self.stale <= self.classes.len() / 64 {
+            return;
+        }
+        self.stale = 0;
+        let pace: Vec<f64> =
+            (0..self.hosts.len()).map(|h| self.duration_us(h, now_us) / f64::from(self.hosts[h].slots)).collect();
+        self.hosts.iter_mut().for_each(|host| host.backlog = 0.0);
+        let mut groups: Vec<(&Key, &Class)> = self.classes.iter().filter(|(key, _)| !key.holders.is_empty()).collect();
+        groups.sort_by_key(|(key, _)| key.holders.len());
+        for (key, class) in groups {
+            pour((class.len() * key.cpus as usize) as f64, &key.holders, &mut self.hosts, &pace);
+        }
+    }
+
+    /// With what was learnt, else the links, shared with those that fetch now.
+    pub(crate) fn fetch_us(&self, host: HostIx, from: HostIx, bytes: u64, now_us: u64) -> f64 {
+        let sharing = f64::from(self.fetching(from, now_us) + 1);
+        let arriving = self.hosts[host].running.iter().filter(|r| r.source.is_some_and(|s| r.fetches(s, now_us)));
+        let links = (self.hosts[host].link / (arriving.count() + 1) as f64).min(self.hosts[from].link / sharing);
+        let learnt = self.hosts[host].fetched.get().map_or(links, |together| together / sharing);
+        bytes as f64 / learnt.max(1.0) * 1e6
+    }
+
+    fn fetching(&self, from: HostIx, now_us: u64) -> u32 {
+        self.hosts.iter().flat_map(|h| &h.running).filter(|r| r.fetches(from, now_us)).count() as u32
+    }
+
+    /// How many fetch from `source` now, one more included, as they all shall know.
+    pub(crate) fn share(&mut self, source: HostIx, now_us: u64) -> u32 {
+        let sharing = self.fetching(source, now_us) + 1;
+        let all = self.hosts.iter_mut().flat_map(|h| &mut h.running);
+        all.filter(|r| r.fetches(source, now_us)).for_each(|r| r.sharing = r.sharing.max(sharing));
+        sharing
+    }
+}
