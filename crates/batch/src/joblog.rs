@@ -67,6 +67,9 @@ pub struct JoblogSeen {
     pub ended: HashSet<TaskId>,
     /// Tasks that succeeded: `--resume-failed` skips these.
     pub succeeded: HashSet<TaskId>,
+    /// Length of the whole lines in bytes. A file that goes on must be cut to
+    /// this first, or its next line would grow out of one that was torn.
+    pub whole_bytes: u64,
 }
 
 /// Reads a joblog. A last line that was cut off is passed over: its task
@@ -78,9 +81,11 @@ pub fn read(mut from: impl BufRead) -> Result<JoblogSeen, BatchError> {
         line.clear();
         let got = from.read_until(b'\n', &mut line);
         got.map_err(|source| BatchError::Read { name: "the joblog".into(), source })?;
-        if line.pop() != Some(b'\n') {
+        if line.last() != Some(&b'\n') {
             break;
         }
+        seen.whole_bytes += line.len() as u64;
+        line.pop();
         let is_header = number == 1 && line.starts_with(b"Seq\tHost\t");
         if is_header {
             continue;
@@ -142,6 +147,7 @@ mod tests {
         let seen = read(&log[..log.len() - 1]).unwrap();
         assert_eq!(seen.ended, HashSet::from([1, 2, 3]));
         assert_eq!(seen.succeeded, HashSet::from([1]));
+        assert_eq!(seen.whole_bytes, whole as u64);
         log.truncate(whole);
         one(2).write(&mut log).unwrap();
         assert_eq!(read(&log[..]).unwrap().succeeded, HashSet::from([1, 2]));

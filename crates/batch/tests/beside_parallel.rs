@@ -1,7 +1,8 @@
-//! The same words given to GNU parallel's `--dry-run` and to us: the same
-//! commands in the same order. Passed over, and loudly, where it is missing.
+//! Beside GNU parallel: the same words give the same commands in the same
+//! order as its `--dry-run`, and each resumes from the other's joblog. Passed
+//! over, and loudly, where it is missing.
 
-use homing_batch::{InputOptions, command_line, compose, fill_slot};
+use homing_batch::{InputOptions, JOBLOG_HEADER, JoblogEntry, command_line, compose, fill_slot, read_joblog};
 use homing_model::RawText;
 use std::io::{BufReader, Cursor, Write as _};
 use std::process::{Command, Stdio};
@@ -109,16 +110,61 @@ fn folded(lines: &[String]) -> Vec<String> {
     lines.iter().map(|l| l.split_whitespace().collect::<Vec<_>>().join(" ")).collect()
 }
 
+/// False, and loudly, where GNU parallel is missing.
+fn installed() -> bool {
+    let version = Command::new("parallel").args(["--will-cite", "--version"]).output();
+    let found = version.is_ok_and(|o| o.stdout.starts_with(b"GNU parallel"));
+    if !found {
+        eprintln!("NOT TESTED: GNU parallel is not installed here, so nothing was compared with it");
+    }
+    found
+}
+
 #[test]
 fn dry_runs_agree() {
-    let version = Command::new("parallel").args(["--will-cite", "--version"]).output();
-    if !version.is_ok_and(|o| o.stdout.starts_with(b"GNU parallel")) {
-        eprintln!("NOT TESTED: GNU parallel is not installed here, so nothing was compared with it");
+    if !installed() {
         return;
     }
     let home = tempfile::tempdir().expect("a folder");
     for case in CASES {
         let (ours, theirs) = (ours(case), theirs(case, home.path()));
         assert_eq!(folded(&ours), folded(&theirs), "flags {:?} words {:?}", case.flags, case.words);
+    }
+}
+
+/// Runs GNU parallel over four statuses with this joblog; what it ran.
+fn with_joblog(log: &std::path::Path, flags: &[&str]) -> String {
+    let mut parallel = Command::new("parallel");
+    parallel.args(["--will-cite", "-k", "-j1"]).args(flags).arg("--joblog").arg(log);
+    parallel.args(["echo {}; exit {}", ":::", "0", "1", "2", "0"]).env("HOME", log.parent().expect("a folder"));
+    String::from_utf8(parallel.stdin(Stdio::null()).output().expect("parallel runs").stdout).expect("text")
+}
+
+#[test]
+fn each_resumes_from_the_joblog_of_the_other() {
+    if !installed() {
+        return;
+    }
+    let home = tempfile::tempdir().expect("a folder");
+    let log = home.path().join("theirs");
+    with_joblog(&log, &[]);
+    let theirs = std::fs::read(&log).expect("a joblog");
+    assert!(theirs.starts_with(JOBLOG_HEADER.as_bytes()));
+    let seen = read_joblog(&theirs[..]).expect("their joblog");
+    assert_eq!(seen.ended, [1, 2, 3, 4].into());
+    assert_eq!(seen.succeeded, [1, 4].into());
+
+    let mut ours = JOBLOG_HEADER.as_bytes().to_vec();
+    for (seq, exit) in [(1, 0), (2, 1), (3, 2)] {
+        let command = format!("echo {exit}; exit {exit}").into_bytes();
+        let (start_ns, wall_us) = (1_795_232_396_767_000_000, 3_000);
+        let entry =
+            JoblogEntry { seq, host: "n1".into(), start_ns, wall_us, sent: 0, received: 2, exit, signal: 0, command };
+        entry.write(&mut ours).expect("memory");
+    }
+    for (flag, ran) in [("--resume", "0\n"), ("--resume-failed", "1\n2\n0\n")] {
+        let log = home.path().join(flag);
+        std::fs::write(&log, &ours).expect("a joblog");
+        assert_eq!(with_joblog(&log, &[flag]), ran, "{flag}");
     }
 }
