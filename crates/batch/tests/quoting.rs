@@ -1,7 +1,8 @@
 //! Any bytes, put into a command, reach the program unchanged: through a real
-//! shell when the command needs one, and without one when not.
+//! shell when the command needs one, and without one when not. And no words,
+//! however odd, do worse than an error.
 
-use homing_batch::{InputOptions, compose, quote};
+use homing_batch::{InputOptions, candidate_words, compose, quote};
 use homing_model::{Command, RawText};
 use proptest::prelude::*;
 use std::os::unix::ffi::OsStringExt;
@@ -42,4 +43,25 @@ proptest! {
         }
         prop_assert_eq!(command("gzip {}", &value), Command::Argv(vec!["gzip".into(), RawText(value)]));
     }
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 300, failure_persistence: None, ..ProptestConfig::default() })]
+
+    #[test]
+    fn any_words_give_tasks_or_an_error(words in proptest::collection::vec(any_word(), 0..8), shuf in any::<Option<u64>>()) {
+        let options = InputOptions { shuf, max_args: shuf.map(|s| (s % 4) as usize), ..InputOptions::default() };
+        if let Ok(batch) = compose(&words, options, Box::new(&b"1\n2\n"[..]), false) {
+            let total = batch.total();
+            let tasks: Vec<_> = batch.filter_map(Result::ok).collect();
+            prop_assert!(total.is_none_or(|n| n == tasks.len() as u64));
+            tasks.iter().for_each(|task| drop(candidate_words(task)));
+        }
+    }
+}
+
+fn any_word() -> impl Strategy<Value = RawText> {
+    let known =
+        [":::", ":::+", ":::", "::::+", "-", "{}", "{-1.}", "{2//}x", "{%}", "{#}", "{0}", "{-}", "", " ", "a b"];
+    prop_oneof![proptest::sample::select(known.to_vec()).prop_map(RawText::from), bytes().prop_map(RawText),]
 }
