@@ -6,6 +6,7 @@
 //! data. It can be read with `less` and `jq`, followed with `tail -f`, and a
 //! cut at any byte costs the torn last line and no more.
 
+mod counts;
 mod error;
 mod list;
 mod lock;
@@ -13,6 +14,7 @@ mod name;
 mod read;
 mod write;
 
+pub use counts::Counts;
 pub use error::JournalError;
 pub use list::{RunInfo, RunState, find, runs};
 pub use lock::Holder;

@@ -1,7 +1,7 @@
 //! The runs that there are, and finding one of them.
 
 use crate::lock::{self, Holder};
-use crate::{FILE, JournalError, replay};
+use crate::{Counts, FILE, JournalError, replay};
 use homing_model::event::What;
 use homing_model::{Event, RawText};
 use serde::Serialize;
@@ -103,16 +103,20 @@ fn info(name: String, dir: PathBuf) -> RunInfo {
         argv: Vec::new(),
         dir,
     };
-    if let Some(Event { at_ns, what: What::RunStarted { argv, .. } }) = first_event(&info.dir) {
-        info.started_ns = Some(at_ns);
-        info.argv = argv;
+    let mut total = None;
+    if let Some(Event { at_ns, what: What::RunStarted { argv, tasks, .. } }) = first_event(&info.dir) {
+        (info.started_ns, info.argv, total) = (Some(at_ns), argv, tasks);
     }
     if let Some(Event { at_ns, what: What::RunEnded { exit, counts } }) = last_event(&info.dir) {
-        info.counts = counts;
         info.state = RunState::Ended { exit, ended_ns: at_ns };
-        return info;
-    }
-    if let Some(by) = lock::holder(&info.dir).filter(Holder::may_live) {
+        // The last record of a resumed run counts its own part only; reading
+        // everything is worth it where the sum shows that, or cannot show it.
+        let whole = total == Some(counts.values().sum());
+        info.counts = counts;
+        if whole {
+            return info;
+        }
+    } else if let Some(by) = lock::holder(&info.dir).filter(Holder::may_live) {
         info.state = RunState::Running { by };
     }
     match count(&info.dir) {
@@ -122,28 +126,13 @@ fn info(name: String, dir: PathBuf) -> RunInfo {
     info
 }
 
-/// Counts the tasks of a journal that has no last record.
+/// Counts tasks over the whole journal.
 fn count(dir: &Path) -> Result<BTreeMap<String, u64>, JournalError> {
-    let mut counts = BTreeMap::new();
-    let mut total = None;
+    let mut counts = Counts::default();
     for event in replay(dir)? {
-        let key = match event?.what {
-            What::RunStarted { tasks, .. } => {
-                total = tasks;
-                continue;
-            }
-            What::TaskEnded { outcome, last: true, .. } if outcome.is_success() => "done",
-            What::TaskEnded { last: true, .. } => "failed",
-            What::TaskSkipped { .. } => "skipped",
-            _ => continue,
-        };
-        *counts.entry(key.to_string()).or_default() += 1;
+        counts.add(&event?);
     }
-    let finished: u64 = counts.values().sum();
-    if let Some(left) = total.and_then(|t| t.checked_sub(finished)) {
-        counts.insert("unfinished".into(), left);
-    }
-    Ok(counts)
+    Ok(counts.named())
 }
 
 fn first_event(dir: &Path) -> Option<Event> {

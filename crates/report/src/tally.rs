@@ -1,6 +1,8 @@
-//! The evidence of a run, added up as it goes. Memory grows with hosts, not with tasks.
+//! The evidence of a run, added up as it goes. Memory grows with hosts
+//! and failed tasks, not with tasks.
 
 use crate::load::Sums;
+use homing_journal::Counts;
 use homing_model::event::{PlannedBytes, What};
 use homing_model::{Event, IoCounters, IoWait, Outcome, TaskId};
 use serde_json::{Value, json};
@@ -25,10 +27,7 @@ pub(crate) struct HostTally {
 #[derive(Clone, Debug, Default)]
 pub struct Tally {
     pub(crate) run: Option<String>,
-    pub(crate) total: Option<u64>,
-    pub(crate) done: u64,
-    pub(crate) failed: u64,
-    pub(crate) skipped: u64,
+    pub(crate) counts: Counts,
     pub(crate) retried: u64,
     pub(crate) exit: Option<i32>,
     pub(crate) named: Vec<(TaskId, String, Outcome)>,
@@ -93,11 +92,9 @@ impl Tally {
     /// Takes the next event.
     pub fn add(&mut self, event: &Event) {
         self.pass_time(event);
+        self.counts.add(event);
         match &event.what {
-            What::RunStarted { run, tasks, .. } => {
-                self.run = Some(run.clone());
-                self.total = *tasks;
-            }
+            What::RunStarted { run, .. } => self.run = Some(run.clone()),
             What::RunResumed { .. } => {
                 self.exit = None;
                 self.hosts.values_mut().for_each(|h| h.load.pause());
@@ -126,15 +123,8 @@ impl Tally {
                 self.end(*task, host, outcome, *last);
                 self.measure(io, io_wait.as_ref());
             }
-            What::TaskSkipped { .. } => self.skipped += 1,
-            What::RunEnded { exit, counts } => {
-                self.exit = Some(*exit);
-                // A resumed run repeats tasks; its own last word on how many is the right one.
-                let of = |key: &str, sum: u64| counts.get(key).copied().unwrap_or(sum);
-                (self.done, self.failed) = (of("done", self.done), of("failed", self.failed));
-                self.skipped = of("skipped", self.skipped);
-            }
-            What::HostUnfit { .. } | What::TaskAdded { .. } | What::Note { .. } => {}
+            What::RunEnded { exit, .. } => self.exit = Some(*exit),
+            What::TaskSkipped { .. } | What::HostUnfit { .. } | What::TaskAdded { .. } | What::Note { .. } => {}
         }
     }
 
@@ -170,15 +160,15 @@ impl Tally {
     }
 
     fn end(&mut self, task: TaskId, host: &str, outcome: &Outcome, last: bool) {
-        match (last, outcome.is_success()) {
-            (false, _) => self.retried += 1,
-            (true, true) => self.done += 1,
-            (true, false) => {
-                self.failed += 1;
-                if self.named.len() < NAMED {
-                    self.named.push((task, host.to_string(), outcome.clone()));
-                }
-            }
+        if !last {
+            self.retried += 1;
+            return;
+        }
+        // It may have failed in an earlier part of the run.
+        self.named.retain(|(named, ..)| *named != task);
+        let failed = !outcome.is_success() && *outcome != Outcome::Killed;
+        if failed && self.named.len() < NAMED {
+            self.named.push((task, host.to_string(), outcome.clone()));
         }
     }
 
@@ -196,11 +186,6 @@ impl Tally {
     /// Time in which a coordinator was at work, microseconds.
     pub(crate) fn wall_us(&self) -> u64 {
         self.earlier_us + self.part.map_or(0, |(from, to)| (to - from).max(0) as u64 / 1000)
-    }
-
-    /// Tasks that have no last word, when the number of tasks is known.
-    pub(crate) fn unfinished(&self) -> Option<u64> {
-        self.total.map(|t| t.saturating_sub(self.done + self.failed + self.skipped))
     }
 
     /// Bytes received and sent by all hosts' interfaces, when any could be measured.
@@ -241,8 +226,8 @@ impl Tally {
         json!({
             "run": self.run, "exit": self.exit, "wall_us": self.wall_us(),
             "tasks": {
-                "total": self.total, "done": self.done, "failed": self.failed, "skipped": self.skipped,
-                "retried": self.retried, "unfinished": self.unfinished(),
+                "total": self.counts.total, "done": self.counts.done, "failed": self.counts.failed(),
+                "skipped": self.counts.skipped, "retried": self.retried, "unfinished": self.counts.unfinished(),
             },
             "planned": placed.then(|| json!({
                 "local_bytes": self.planned.local, "remote_bytes": self.planned.remote,

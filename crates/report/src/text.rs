@@ -43,18 +43,21 @@ impl Tally {
     }
 
     fn tasks(&self, lines: &mut Lines) {
-        let failed = format!("{} failed", self.failed);
-        let mut parts = vec![format!("{} done", self.done)];
-        parts.push(if self.failed > 0 { lines.red(failed) } else { failed });
-        let rest =
-            [(self.retried, "retried"), (self.skipped, "skipped"), (self.unfinished().unwrap_or(0), "unfinished")];
+        let failed = format!("{} failed", self.counts.failed());
+        let mut parts = vec![format!("{} done", self.counts.done)];
+        parts.push(if self.counts.failed() > 0 { lines.red(failed) } else { failed });
+        let rest = [
+            (self.retried, "retried"),
+            (self.counts.skipped, "skipped"),
+            (self.counts.unfinished().unwrap_or(0), "unfinished"),
+        ];
         parts.extend(rest.iter().filter(|(n, _)| *n > 0).map(|(n, what)| format!("{n} {what}")));
         lines.add("tasks", &parts.join(", "));
         for (task, host, outcome) in &self.named {
             lines.add("  failed", &format!("task {task} on {host}: {}", how(outcome)));
         }
-        if self.failed > self.named.len() as u64 && !self.named.is_empty() {
-            lines.add("", &format!("and {} more", self.failed - self.named.len() as u64));
+        if self.counts.failed() > self.named.len() as u64 && !self.named.is_empty() {
+            lines.add("", &format!("and {} more", self.counts.failed() - self.named.len() as u64));
         }
     }
 

@@ -69,10 +69,16 @@ fn card(page: &mut String, class: &str, label: &str, value: &str, below: &str) {
 
 fn cards(page: &mut String, tally: &Tally) {
     page.push_str("<section class=\"cards\">\n");
-    let rest = [(tally.failed, "failed"), (tally.retried, "retried"), (tally.skipped, "skipped")];
+    let rest = [(tally.counts.failed(), "failed"), (tally.retried, "retried"), (tally.counts.skipped, "skipped")];
     let rest: Vec<String> = rest.iter().filter(|(n, _)| *n > 0).map(|(n, what)| format!("{n} {what}")).collect();
     let below = if rest.is_empty() { "none failed".to_string() } else { rest.join(", ") };
-    card(page, if tally.failed > 0 { "failing" } else { "" }, "Tasks done", &tally.done.to_string(), &below);
+    card(
+        page,
+        if tally.counts.failed() > 0 { "failing" } else { "" },
+        "Tasks done",
+        &tally.counts.done.to_string(),
+        &below,
+    );
     let slots: u64 = tally.hosts.values().map(|h| u64::from(h.slots)).sum();
     let on = format!("{}, {}", count(tally.hosts.len() as u64, "host"), count(slots, "slot"));
     card(page, "", "Wall time", &span(tally.wall_us()), &on);

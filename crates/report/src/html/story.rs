@@ -30,7 +30,7 @@ impl Attempt<'_> {
     /// The class that colours it.
     pub fn class(&self) -> &'static str {
         match self.outcome {
-            None => "open",
+            None | Some(Outcome::Killed) => "open",
             Some(o) if o.is_success() => "ok",
             Some(_) if self.last => "bad",
             Some(_) => "again",

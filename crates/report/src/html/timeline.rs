@@ -78,7 +78,7 @@ fn about(story: &Story, a: &Attempt) -> String {
 
 fn legend(story: &Story, remote: bool) -> String {
     let has = |class: &str| story.attempts.iter().any(|a| a.class() == class);
-    let kinds = [("ok", "done"), ("bad", "failed"), ("again", "failed, tried again"), ("open", "no end recorded")];
+    let kinds = [("ok", "done"), ("bad", "failed"), ("again", "failed, tried again"), ("open", "not finished")];
     let mut text = String::new();
     for (class, label) in kinds.into_iter().filter(|(class, _)| has(class)) {
         text.push_str(&format!("<i class=\"key {class}\"></i>{label} "));

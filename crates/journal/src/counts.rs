@@ -1,0 +1,100 @@
+//! What became of the tasks of a run, over all the parts of a run that was resumed.
+
+use homing_model::event::What;
+use homing_model::{Event, Outcome, TaskId};
+use std::collections::{BTreeMap, BTreeSet};
+
+/// Tasks by what became of them. Hand it every event, in order. Failed tasks
+/// are kept by number, since a resumed run may run them again and succeed;
+/// memory grows with these alone.
+#[derive(Clone, Debug, Default)]
+pub struct Counts {
+    /// All tasks, when that was known at the start.
+    pub total: Option<u64>,
+    /// Tasks that succeeded.
+    pub done: u64,
+    /// Tasks that were not run since there was no need.
+    pub skipped: u64,
+    failed: BTreeSet<TaskId>,
+    left: Option<u64>,
+}
+
+impl Counts {
+    /// Takes the next event.
+    pub fn add(&mut self, event: &Event) {
+        match &event.what {
+            What::RunStarted { tasks, .. } => self.total = *tasks,
+            What::RunResumed { .. } => self.left = None,
+            What::RunEnded { counts, .. } => self.left = Some(counts.get("unfinished").copied().unwrap_or(0)),
+            What::TaskSkipped { .. } => self.skipped += 1,
+            What::TaskEnded { task, outcome, last: true, .. } => self.end(*task, outcome),
+            _ => {}
+        }
+    }
+
+    fn end(&mut self, task: TaskId, outcome: &Outcome) {
+        match outcome {
+            // Ended at someone's wish: it neither succeeded nor failed, and resume runs it again.
+            Outcome::Killed => drop(self.failed.remove(&task)),
+            outcome if outcome.is_success() => {
+                self.failed.remove(&task);
+                self.done += 1;
+            }
+            _ => drop(self.failed.insert(task)),
+        }
+    }
+
+    /// Tasks whose last word is a failure.
+    pub fn failed(&self) -> u64 {
+        self.failed.len() as u64
+    }
+
+    /// Tasks that have no last word, when that can be known.
+    pub fn unfinished(&self) -> Option<u64> {
+        self.total.map(|t| t.saturating_sub(self.done + self.failed() + self.skipped)).or(self.left)
+    }
+
+    /// By name, as `run_ended` has them; what is zero is left out.
+    pub fn named(&self) -> BTreeMap<String, u64> {
+        let unfinished = self.unfinished().unwrap_or(0);
+        let all =
+            [("done", self.done), ("failed", self.failed()), ("skipped", self.skipped), ("unfinished", unfinished)];
+        all.into_iter().filter(|(_, n)| *n > 0).map(|(key, n)| (key.to_string(), n)).collect()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use homing_model::IoCounters;
+
+    #[test]
+    fn a_resumed_run_counts_each_task_once() {
+        let ended = |task, outcome| What::TaskEnded {
+            task,
+            attempt: 1,
+            host: "n1".into(),
+            outcome,
+            start_ns: 0,
+            wall_us: 0,
+            io: IoCounters::default(),
+            io_wait: None,
+            stdout_bytes: 0,
+            stderr_bytes: 0,
+            last: true,
+        };
+        let mut counts = Counts { total: Some(4), ..Counts::default() };
+        for what in [
+            ended(1, Outcome::Exit(0)),
+            ended(2, Outcome::Exit(1)),
+            ended(3, Outcome::Lost("gone".into())),
+            ended(4, Outcome::Killed),
+            What::RunResumed { host: "n1".into(), pid: 1 },
+            ended(3, Outcome::Exit(0)),
+        ] {
+            counts.add(&Event { at_ns: 0, what });
+        }
+        let named = [("done", 2), ("failed", 1), ("unfinished", 1)].map(|(k, n)| (k.to_string(), n));
+        assert_eq!(counts.named(), BTreeMap::from(named));
+    }
+}
