@@ -1,1 +1,42 @@
-//! (room probe)
+//! What this host is and what it is doing now. Reads `/proc` and `/sys`; a
+//! value that cannot be read is unknown, never zero.
+
+mod facts;
+mod parse;
+
+pub use facts::facts;
+
+use homing_model::HostSample;
+use std::fs::read_to_string;
+use std::time::SystemTime;
+
+/// Nanoseconds since the epoch on this host's clock.
+pub(crate) fn now_ns() -> i64 {
+    SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).map_or(0, |d| d.as_nanos() as i64)
+}
+
+/// PSI io "some" since boot, microseconds. `None` where the kernel does not keep it.
+pub fn io_pressure_us() -> Option<u64> {
+    parse::pressure(&read_to_string("/proc/pressure/io").ok()?).some_us
+}
+
+/// The load of this host now; counters are totals since boot.
+pub fn sample() -> HostSample {
+    let read = |path: &str| read_to_string(path).ok();
+    let cpu = read("/proc/stat").and_then(|t| parse::cpu_us(&t, rustix::param::clock_ticks_per_second()));
+    let pressure = read("/proc/pressure/io").map(|t| parse::pressure(&t)).unwrap_or_default();
+    HostSample {
+        at_ns: now_ns(),
+        r1m: read("/proc/loadavg").and_then(|t| t.split(' ').next()?.parse().ok()),
+        cpu_total_us: cpu.map(|(total, _)| total),
+        cpu_idle_us: cpu.map(|(_, idle)| idle),
+        swap_pages: read("/proc/vmstat").and_then(|t| Some(parse::row(&t, "pswpin")? + parse::row(&t, "pswpout")?)),
+        mem_available: read("/proc/meminfo").and_then(|t| Some(parse::row(&t, "MemAvailable:")? * 1024)),
+        io_some_us: pressure.some_us,
+        io_full_us: pressure.full_us,
+        io_some_avg10: pressure.some_avg10,
+        disk_blocks: read("/proc/diskstats").map(|t| parse::disk_blocks(&t, facts::is_whole_disk)),
+        nfsd_calls: read("/proc/net/rpc/nfsd").and_then(|t| parse::row(&t, "rpc")),
+        net: read("/proc/net/dev").map(|t| parse::net_dev(&t)).unwrap_or_default(),
+    }
+}

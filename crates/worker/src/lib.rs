@@ -1,6 +1,27 @@
-//! The far side.
+//! The far side of a run: takes tasks from its standard input, runs them,
+//! and answers on its standard output. Ends, with all that it started, when
+//! its input ends.
+//!
+//! One thread reads; each slot is a thread that spawns, captures and measures
+//! one task after another. That is the shape of the fastest loop there is
+//! (spawn, wait, again), and a slow reader of output holds up only the task
+//! that prints.
+
+mod attempt;
+mod outputs;
+mod session;
+mod spawn;
+mod sweep;
+
+pub use outputs::marker_path;
+pub use session::serve;
 
 /// Serves the wire protocol on standard input and output; returns the exit status.
 pub fn main_stdio() -> i32 {
-    1
+    session::ignore_terminal_signals();
+    sweep::become_subreaper();
+    let output = std::io::stdout();
+    let status = serve(std::io::stdin(), output);
+    sweep::sweep();
+    status
 }

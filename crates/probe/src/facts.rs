@@ -1,0 +1,132 @@
+//! What a host is: names, processors, memory, network mounts.
+
+use homing_model::{HostFacts, Mount, RawText};
+use std::fs::{self, read_to_string};
+use std::path::Path;
+
+/// Describes this host. Asks no other host: no name is looked up over the network.
+pub fn facts() -> HostFacts {
+    let uname = rustix::system::uname();
+    let hostname = uname.nodename().to_string_lossy().into_owned();
+    HostFacts {
+        aliases: aliases(&hostname),
+        hostname,
+        cores: cores(),
+        memory_bytes: rustix::system::sysinfo().totalram as u64 * u64::from(rustix::system::sysinfo().mem_unit.max(1)),
+        arch: uname.machine().to_string_lossy().into_owned(),
+        boot_id: read_to_string("/proc/sys/kernel/random/boot_id").unwrap_or_default().trim().into(),
+        mounts: network_mounts(&fs::read("/proc/self/mountinfo").unwrap_or_default()),
+        nic_bytes_per_s: line_rate(),
+        now_ns: crate::now_ns(),
+    }
+}
+
+/// Own addresses, and the names that /etc/hosts gives to them.
+fn aliases(hostname: &str) -> Vec<String> {
+    let mut known: Vec<String> = vec![];
+    let tables = [fs::read_to_string("/proc/net/fib_trie").unwrap_or_default()];
+    let mut last = "";
+    for line in tables[0].lines() {
+        let line = line.trim();
+        if let Some(address) = line.strip_prefix("|-- ") {
+            last = address;
+        } else if line.contains("host LOCAL") && !last.starts_with("127.") && !known.iter().any(|k| k == last) {
+            known.push(last.to_string());
+        }
+    }
+    let hosts = read_to_string("/etc/hosts").unwrap_or_default();
+    for line in hosts.lines().filter_map(|l| l.split('#').next()) {
+        let words: Vec<&str> = line.split_ascii_whitespace().collect();
+        let Some((address, names)) = words.split_first() else { continue };
+        let ours = known.iter().any(|k| k == address) || (address.starts_with("127.") && names.contains(&hostname));
+        if ours {
+            known.extend(names.iter().filter(|n| !n.starts_with("localhost")).map(|n| n.to_string()));
+        }
+    }
+    known.sort();
+    known.dedup();
+    known
+}
+
+/// Processors of the affinity mask, limited by the cgroup's quota, at least 1.
+fn cores() -> u32 {
+    let by_mask = std::thread::available_parallelism().map_or(1, |n| n.get() as u32);
+    by_mask.max(1)
+}
+
+/// Rate of the fastest interface that tells one, bytes per second.
+fn line_rate() -> Option<u64> {
+    let speeds = fs::read_dir("/sys/class/net").ok()?.flatten().filter_map(|entry| {
+        // A bridge or veth reports a speed that no link has.
+        entry.path().join("device").exists().then_some(())?;
+        read_to_string(entry.path().join("speed")).ok()?.trim().parse::<i64>().ok()
+    });
+    speeds.filter(|mbit| *mbit > 0).max().map(|mbit| mbit as u64 * 125_000)
+}
+
+/// False for partitions, and for devices whose traffic another one counts too.
+pub(crate) fn is_whole_disk(name: &str) -> bool {
+    let virtual_kind = ["loop", "ram", "dm-", "md", "zram"].iter().any(|kind| name.starts_with(kind));
+    !virtual_kind && Path::new("/sys/block").join(name).exists()
+}
+
+/// Lines of mountinfo whose file system lies on other hosts.
+fn network_mounts(mountinfo: &[u8]) -> Vec<Mount> {
+    let lines = mountinfo.split(|b| *b == b'\n');
+    lines.filter_map(mount).filter(|m| is_network(&m.fstype)).collect()
+}
+
+fn is_network(fstype: &str) -> bool {
+    let kinds = ["nfs", "nfs4", "lustre", "ceph", "beegfs", "glusterfs", "cifs", "smb3", "9p", "afs"];
+    kinds.contains(&fstype) || ["fuse.gluster", "fuse.mfs", "fuse.moosefs", "fuse.ceph", "fuse.sshfs"]
+        .iter()
+        .any(|kind| fstype.starts_with(kind))
+}
+
+fn mount(line: &[u8]) -> Option<Mount> {
+    let words: Vec<&[u8]> = line.split(|b| *b == b' ').collect();
+    let dash = words.iter().position(|w| *w == b"-")?;
+    Some(Mount {
+        point: RawText(unescape(words.get(4)?)),
+        fstype: String::from_utf8_lossy(words.get(dash + 1)?).into_owned(),
+        source: RawText(unescape(words.get(dash + 2)?)),
+    })
+}
+
+/// The kernel writes blanks, tabs, newlines and backslashes as `\ooo`.
+fn unescape(word: &[u8]) -> Vec<u8> {
+    let mut out = Vec::with_capacity(word.len());
+    let mut at = 0;
+    while at < word.len() {
+        let octal = word.get(at + 1..at + 4).filter(|d| word[at] == b'\\' && d.iter().all(|b| (b'0'..b'8').contains(b)));
+        if let Some(digits) = octal {
+            out.push(digits.iter().fold(0u8, |n, d| n.wrapping_mul(8).wrapping_add(d - b'0')));
+            at += 4;
+        } else {
+            out.push(word[at]);
+            at += 1;
+        }
+    }
+    out
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_network_mounts_travel_and_escapes_are_undone() {
+        let text = b"36 35 0:40 / /my\\040data rw - fuse.glusterfs n1:/data rw\n1 0 8:1 / / rw - ext4 /dev/sda1 rw\n";
+        let mounts = network_mounts(text);
+        assert_eq!(mounts.len(), 1);
+        assert_eq!(mounts[0].point, "/my data".into());
+        assert_eq!(mounts[0].source, "n1:/data".into());
+    }
+
+    #[test]
+    fn this_host_has_a_name_and_a_processor() {
+        let facts = facts();
+        assert!(!facts.hostname.is_empty() && facts.cores >= 1 && facts.memory_bytes > 0);
+        assert!(crate::sample().r1m.is_some());
+    }
+}

@@ -1,0 +1,295 @@
+//! One attempt at a task, from start to what it used.
+
+use crate::outputs::Outputs;
+use crate::spawn::{self, Environment, Started};
+use homing_model::{IoCounters, IoWait, Outcome, Task};
+use homing_wire::{CHUNK, Ended, FromWorker, Stream};
+use std::fs::File;
+use std::io::{self, Read};
+use std::os::fd::{AsFd, AsRawFd, OwnedFd};
+use std::os::unix::fs::FileExt;
+use std::path::Path;
+use std::sync::atomic::{AtomicU8, Ordering};
+use std::time::{Duration, Instant};
+
+/// Time between SIGTERM and SIGKILL at a time limit.
+const TERM_GRACE: Duration = Duration::from_millis(1000);
+/// Shorter tasks are not asked for their pressure: reading costs more than it tells.
+const WORTH_ASKING: Duration = Duration::from_millis(20);
+
+/// Why an attempt is being ended from outside.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[repr(u8)]
+pub(crate) enum Fate {
+    Free = 0,
+    Killed = 1,
+    TimedOut = 2,
+}
+
+/// What others may do to a running attempt.
+#[derive(Debug, Default)]
+pub(crate) struct Handle {
+    pub pid: std::sync::atomic::AtomicI32,
+    fate: AtomicU8,
+}
+
+impl Handle {
+    /// Asks the attempt's processes to end; the caller kills them later.
+    pub fn end(&self, fate: Fate, signal: libc::c_int) {
+        let _ = self.fate.compare_exchange(0, fate as u8, Ordering::SeqCst, Ordering::SeqCst);
+        let pid = self.pid.load(Ordering::SeqCst);
+        if pid > 0 {
+            // SAFETY: a negative number means the process group, which the task leads.
+            unsafe { libc::kill(-pid, signal) };
+        }
+    }
+
+    pub fn fate(&self) -> Fate {
+        match self.fate.load(Ordering::SeqCst) {
+            1 => Fate::Killed,
+            2 => Fate::TimedOut,
+            _ => Fate::Free,
+        }
+    }
+}
+
+/// What an attempt needs besides its task.
+pub(crate) struct Job<'a> {
+    pub ticket: u64,
+    pub task: &'a Task,
+    pub env: Environment,
+    pub cwd: &'a Path,
+    pub eager: bool,
+    pub handle: &'a Handle,
+    pub send: &'a dyn Fn(FromWorker),
+}
+
+/// Runs it to its end.
+pub(crate) fn run(job: &Job) -> Ended {
+    let began = Instant::now();
+    let outputs = Outputs::begin(&job.task.outputs, job.cwd);
+    let words = spawn::words(&job.task.command, &job.env);
+    let started = match words.first() {
+        None => Err("the command is empty".to_string()),
+        Some(word) => spawn::program(word, &job.env, job.cwd).and_then(|program| {
+            spawn::spawn(&program, &words, &job.env, job.cwd).map_err(|e| format!("{}: {e}", program.display()))
+        }),
+    };
+    let started = match started {
+        Ok(started) => started,
+        Err(why) => {
+            outputs.set_aside();
+            return ended(job.ticket, Outcome::CannotStart(why), began.elapsed());
+        }
+    };
+    let mut result = watch(job, started, began);
+    if result.outcome.is_success() { outputs.keep() } else { result.set_aside = outputs.set_aside() }
+    result
+}
+
+fn ended(ticket: u64, outcome: Outcome, wall: Duration) -> Ended {
+    Ended {
+        ticket,
+        outcome,
+        wall_us: wall.as_micros() as u64,
+        io: IoCounters::default(),
+        io_wait: None,
+        stdout: Vec::new(),
+        stderr: Vec::new(),
+        set_aside: Vec::new(),
+    }
+}
+
+struct Pipe {
+    file: Option<File>,
+    kept: Vec<u8>,
+    stream: Stream,
+    sent: bool,
+}
+
+impl Pipe {
+    fn new(fd: OwnedFd, stream: Stream) -> Pipe {
+        Pipe { file: Some(File::from(fd)), kept: Vec::new(), stream, sent: false }
+    }
+
+    /// One read; more than a chunk, or any of it when eager, travels at once.
+    fn pump(&mut self, job: &Job, buffer: &mut [u8]) -> io::Result<usize> {
+        let Some(file) = &mut self.file else { return Ok(0) };
+        let n = file.read(buffer)?;
+        if n == 0 {
+            self.file = None;
+            return Ok(0);
+        }
+        self.kept.extend_from_slice(&buffer[..n]);
+        if job.eager || self.sent || self.kept.len() > CHUNK {
+            self.sent = true;
+            for chunk in std::mem::take(&mut self.kept).chunks(CHUNK) {
+                (job.send)(FromWorker::Output { ticket: job.ticket, stream: self.stream, bytes: chunk.to_vec() });
+            }
+        }
+        Ok(n)
+    }
+
+    /// After the end of the leader: takes what is there, and waits for no
+    /// grandchild that still holds the other end.
+    fn drain(&mut self, job: &Job, buffer: &mut [u8]) {
+        let Some(file) = &self.file else { return };
+        let _ = rustix::fs::fcntl_setfl(file.as_fd(), rustix::fs::OFlags::NONBLOCK);
+        while self.pump(job, buffer).is_ok_and(|n| n > 0) {}
+    }
+}
+
+fn watch(job: &Job, started: Started, began: Instant) -> Ended {
+    let pid = started.pid;
+    job.handle.pid.store(pid, Ordering::SeqCst);
+    if job.handle.fate() != Fate::Free {
+        job.handle.end(Fate::Killed, libc::SIGKILL);
+    }
+    let counters = File::open(format!("/proc/{pid}/io")).ok();
+    let pressure_before = pressure_us();
+    let pidfd = spawn::pidfd(pid).ok();
+    let mut pipes = [Pipe::new(started.stdout, Stream::Out), Pipe::new(started.stderr, Stream::Err)];
+    let mut buffer = [0u8; CHUNK];
+    let limit = job.task.timeout_ms.map(|ms| began + Duration::from_millis(ms));
+    let mut kill_at = None;
+    loop {
+        let wait = next_wait(limit, kill_at);
+        let ready = poll(&pipes, pidfd.as_ref(), wait);
+        for (pipe, _) in pipes.iter_mut().zip(&ready.pipes).filter(|(_, ready)| **ready) {
+            if pipe.pump(job, &mut buffer).is_err() {
+                pipe.file = None;
+            }
+        }
+        if ready.ended || has_ended(pid) {
+            break;
+        }
+        let now = Instant::now();
+        if kill_at.is_none() && limit.is_some_and(|l| now >= l) {
+            job.handle.end(Fate::TimedOut, libc::SIGTERM);
+            kill_at = Some(now + TERM_GRACE);
+        } else if kill_at.is_some_and(|k| now >= k) {
+            job.handle.end(Fate::TimedOut, libc::SIGKILL);
+            kill_at = Some(now + TERM_GRACE);
+        }
+    }
+    let wall = began.elapsed();
+    pipes.iter_mut().for_each(|pipe| pipe.drain(job, &mut buffer));
+    let (rchar, wchar) = counters.as_ref().map_or((None, None), |f| char_counts(f));
+    let delay_us = (wall > WORTH_ASKING).then(|| delay_us(pid)).flatten();
+    // What a task leaves behind ends with it. The leader is still a zombie, so
+    // that its number cannot have become another group's.
+    // SAFETY: a negative number means the process group.
+    unsafe { libc::kill(-pid, libc::SIGKILL) };
+    job.handle.pid.store(0, Ordering::SeqCst);
+    let (status, usage) = reap(pid);
+    let mut result = ended(job.ticket, outcome(status, job.handle.fate()), wall);
+    result.io = IoCounters { rchar, wchar, ..usage };
+    result.io_wait = io_wait(delay_us, pressure_before, wall, &result.io);
+    let [out, err] = pipes;
+    (result.stdout, result.stderr) = (out.kept, err.kept);
+    result
+}
+
+struct Ready {
+    pipes: [bool; 2],
+    ended: bool,
+}
+
+/// Waits for output, the end of the leader, or time.
+fn poll(pipes: &[Pipe; 2], pidfd: Option<&OwnedFd>, wait: Option<Duration>) -> Ready {
+    let entry = |fd: i32| libc::pollfd { fd, events: libc::POLLIN, revents: 0 };
+    let of = |pipe: &Pipe| entry(pipe.file.as_ref().map_or(-1, |f| f.as_raw_fd()));
+    let mut fds = [of(&pipes[0]), of(&pipes[1]), entry(pidfd.map_or(-1, |f| f.as_raw_fd()))];
+    // Without a pidfd the end is looked for, not told.
+    let most = if pidfd.is_some() { -1 } else { 20 };
+    let ms = wait.map_or(most, |w| (w.as_millis() as i32 + 1).min(if most < 0 { i32::MAX } else { most }));
+    // SAFETY: the array lives through the call and its length is given.
+    unsafe { libc::poll(fds.as_mut_ptr(), fds.len() as libc::nfds_t, ms) };
+    let ready = |i: usize| fds[i].revents != 0;
+    Ready { pipes: [ready(0), ready(1)], ended: ready(2) }
+}
+
+fn next_wait(limit: Option<Instant>, kill_at: Option<Instant>) -> Option<Duration> {
+    kill_at.or(limit).map(|at| at.saturating_duration_since(Instant::now()))
+}
+
+/// True when the leader is a zombie; it stays one.
+fn has_ended(pid: libc::pid_t) -> bool {
+    // SAFETY: siginfo is plain data that waitid fills in.
+    unsafe {
+        let mut info: libc::siginfo_t = std::mem::zeroed();
+        let flags = libc::WEXITED | libc::WNOHANG | libc::WNOWAIT;
+        libc::waitid(libc::P_PID, pid as libc::id_t, &mut info, flags) == 0 && info.si_pid() == pid
+    }
+}
+
+fn reap(pid: libc::pid_t) -> (libc::c_int, IoCounters) {
+    let mut status = 0;
+    // SAFETY: rusage is plain data; both pointers live through the call.
+    let usage = unsafe {
+        let mut usage: libc::rusage = std::mem::zeroed();
+        while libc::wait4(pid, &mut status, 0, &mut usage) < 0 {
+            if io::Error::last_os_error().kind() != io::ErrorKind::Interrupted {
+                break;
+            }
+        }
+        usage
+    };
+    let us = |t: libc::timeval| t.tv_sec as u64 * 1_000_000 + t.tv_usec as u64;
+    let io = IoCounters {
+        rchar: None,
+        wchar: None,
+        read_bytes: usage.ru_inblock as u64 * 512,
+        write_bytes: usage.ru_oublock as u64 * 512,
+        user_us: us(usage.ru_utime),
+        sys_us: us(usage.ru_stime),
+        max_rss: usage.ru_maxrss as u64 * 1024,
+    };
+    (status, io)
+}
+
+fn outcome(status: libc::c_int, fate: Fate) -> Outcome {
+    match fate {
+        Fate::TimedOut => Outcome::TimedOut,
+        Fate::Killed => Outcome::Killed,
+        Fate::Free if libc::WIFSIGNALED(status) => Outcome::Signal(libc::WTERMSIG(status)),
+        Fate::Free => Outcome::Exit(libc::WEXITSTATUS(status)),
+    }
+}
+
+/// `rchar` and `wchar` of the zombie and the children that it waited for.
+fn char_counts(file: &File) -> (Option<u64>, Option<u64>) {
+    let mut text = [0u8; 512];
+    let n = file.read_at(&mut text, 0).unwrap_or(0);
+    let text = String::from_utf8_lossy(&text[..n]);
+    let field = |name: &str| text.lines().find_map(|l| l.strip_prefix(name)?.trim().parse().ok());
+    (field("rchar:"), field("wchar:"))
+}
+
+/// Time in block I/O by delay accounting, when the kernel keeps it.
+fn delay_us(pid: libc::pid_t) -> Option<u64> {
+    let on = std::fs::read_to_string("/proc/sys/kernel/task_delayacct").ok()?;
+    if on.trim() != "1" {
+        return None;
+    }
+    let stat = std::fs::read_to_string(format!("/proc/{pid}/stat")).ok()?;
+    // Field 42 of the line; the name in field 2 may hold blanks.
+    let ticks: u64 = stat.rsplit_once(')')?.1.split_ascii_whitespace().nth(39)?.parse().ok()?;
+    Some(ticks * 1_000_000 / rustix::param::clock_ticks_per_second())
+}
+
+fn pressure_us() -> Option<u64> {
+    homing_probe::io_pressure_us()
+}
+
+fn io_wait(delay: Option<u64>, before: Option<u64>, wall: Duration, io: &IoCounters) -> Option<IoWait> {
+    if let Some(us) = delay {
+        return Some(IoWait::DelayAccounting(us));
+    }
+    if wall < WORTH_ASKING {
+        return None;
+    }
+    let stalled = pressure_us()?.saturating_sub(before?);
+    let idle = (wall.as_micros() as u64).saturating_sub(io.user_us + io.sys_us);
+    Some(IoWait::Pressure(stalled.min(idle)))
+}

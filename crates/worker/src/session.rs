@@ -1,0 +1,336 @@
+//! The conversation with the coordinator, and the slots.
+
+use crate::attempt::{self, Fate, Handle, Job};
+use crate::spawn::Environment;
+use homing_model::{Outcome, RawText, Task};
+use homing_wire::{Ended, FromWorker, HEARTBEAT_S, ToWorker, WORKER_LEASE_S};
+use std::collections::{HashMap, VecDeque};
+use std::io::{BufReader, Read, Write};
+use std::os::unix::fs::MetadataExt;
+use std::path::{Path, PathBuf};
+use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
+use std::sync::{Arc, Condvar, Mutex, PoisonError};
+use std::thread;
+use std::time::{Duration, Instant};
+
+/// Variables of the worker's own login that tasks keep: another host's would be wrong here.
+const HOST_BOUND: [&str; 4] = ["HOSTNAME", "XDG_RUNTIME_DIR", "TMPDIR", "SSH_AUTH_SOCK"];
+
+/// What all tasks of a run share.
+struct Run {
+    name: String,
+    cwd: PathBuf,
+    env: Environment,
+    eager: bool,
+    host: String,
+}
+
+struct Order {
+    ticket: u64,
+    slot: u32,
+    task: Task,
+    requires: Vec<RawText>,
+}
+
+#[derive(Default)]
+struct Orders {
+    queue: VecDeque<Order>,
+    idle: usize,
+    threads: usize,
+    open: usize,
+    closed: bool,
+}
+
+/// State that the reader and the slots share.
+struct Shared {
+    orders: Mutex<Orders>,
+    changed: Condvar,
+    running: Mutex<HashMap<u64, Arc<Handle>>>,
+    out: Mutex<Box<dyn Write + Send>>,
+}
+
+fn lock<T>(mutex: &Mutex<T>) -> std::sync::MutexGuard<'_, T> {
+    // A slot that panicked has not left a half-written frame: frames are written in one call.
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+impl Shared {
+    fn send(&self, message: FromWorker) {
+        let mut frame = Vec::with_capacity(256);
+        homing_wire::encode(&message, &mut frame);
+        let mut out = lock(&self.out);
+        if out.write_all(&frame).and_then(|()| out.flush()).is_err() {
+            // Nobody listens: the same as the end of our input.
+            drop(out);
+            crate::sweep::sweep();
+            std::process::exit(1);
+        }
+    }
+}
+
+/// SIGINT from the terminal is the coordinator's to answer; a broken pipe is
+/// an error of `write`; SIGTERM and SIGHUP end everything that we started.
+pub(crate) fn ignore_terminal_signals() {
+    extern "C" fn leave(_: libc::c_int) {
+        // Closing our input ends the session in the ordinary way.
+        // SAFETY: close is async-signal-safe; the reader then sees an error.
+        unsafe {
+            let null = libc::open(c"/dev/null".as_ptr(), libc::O_RDONLY);
+            libc::dup2(null, 0);
+        }
+        LEAVE.store(true, std::sync::atomic::Ordering::SeqCst);
+    }
+    let leave = leave as extern "C" fn(libc::c_int) as libc::sighandler_t;
+    // SAFETY: handlers are set before any thread exists.
+    unsafe {
+        libc::signal(libc::SIGINT, libc::SIG_IGN);
+        libc::signal(libc::SIGQUIT, libc::SIG_IGN);
+        libc::signal(libc::SIGPIPE, libc::SIG_IGN);
+        libc::signal(libc::SIGTERM, leave);
+        libc::signal(libc::SIGHUP, leave);
+    }
+}
+
+static LEAVE: std::sync::atomic::AtomicBool = std::sync::atomic::AtomicBool::new(false);
+
+enum Heard {
+    Message(Box<ToWorker>),
+    End,
+}
+
+/// Speaks the protocol until the input ends; returns the exit status. What
+/// still runs then is the caller's to end (`main_stdio` sweeps).
+pub fn serve(input: impl Read + Send + 'static, output: impl Write + Send + 'static) -> i32 {
+    let facts = homing_probe::facts();
+    let host = facts.hostname.clone();
+    let mut output: Box<dyn Write + Send> = Box::new(output);
+    if homing_wire::send_hello(&mut output, &facts).is_err() {
+        return 1;
+    }
+    let shared = Arc::new(Shared {
+        orders: Mutex::default(),
+        changed: Condvar::new(),
+        running: Mutex::default(),
+        out: Mutex::new(output),
+    });
+    let (heard, inbox) = channel();
+    thread::spawn(move || read(input, &heard));
+    let status = converse(&inbox, &shared, host);
+    for handle in lock(&shared.running).values() {
+        handle.end(Fate::Killed, libc::SIGTERM);
+    }
+    linger(&shared);
+    status
+}
+
+fn read(input: impl Read, heard: &Sender<Heard>) {
+    let mut input = BufReader::new(input);
+    loop {
+        let message = match homing_wire::receive::<ToWorker>(&mut input) {
+            Ok(Some(message)) => Heard::Message(Box::new(message)),
+            Ok(None) | Err(_) => Heard::End,
+        };
+        let last = matches!(message, Heard::End);
+        if heard.send(message).is_err() || last {
+            return;
+        }
+    }
+}
+
+fn converse(inbox: &Receiver<Heard>, shared: &Arc<Shared>, host: String) -> i32 {
+    let mut run: Option<Arc<Run>> = None;
+    let (mut slots, mut finishing) = (1usize, false);
+    let mut last_heard = Instant::now();
+    loop {
+        let message = match inbox.recv_timeout(Duration::from_millis(200)) {
+            Ok(Heard::Message(message)) => *message,
+            Ok(Heard::End) | Err(RecvTimeoutError::Disconnected) => return i32::from(!finishing),
+            Err(RecvTimeoutError::Timeout) => {
+                let silent = last_heard.elapsed() > Duration::from_secs(WORKER_LEASE_S);
+                if silent || LEAVE.load(std::sync::atomic::Ordering::SeqCst) {
+                    return 1;
+                }
+                continue;
+            }
+        };
+        last_heard = Instant::now();
+        match message {
+            ToWorker::Begin { run: name, cwd, env, slots: n, sample_ms, eager_output } => {
+                slots = n.max(1) as usize;
+                let env = environment(env);
+                let begun = Run { name, cwd: cwd.to_path(), env, eager: eager_output, host: host.clone() };
+                run = Some(Arc::new(begun));
+                sample(sample_ms, shared.clone());
+            }
+            ToWorker::Run { ticket, slot, task, requires } => {
+                let Some(run) = &run else { continue };
+                take(shared, run, slots, Order { ticket, slot, task, requires });
+            }
+            ToWorker::Kill { ticket, grace_ms, timed_out } => kill(shared, ticket, grace_ms, timed_out),
+            ToWorker::Look { ask, paths } => {
+                let see = |p: &RawText| p.as_path().metadata().ok().map(|m| (m.size(), m.ino()));
+                let found = paths.iter().map(see).collect();
+                shared.send(FromWorker::Seen { ask, found });
+            }
+            ToWorker::Ping => shared.send(FromWorker::Pong),
+            ToWorker::Finish => {
+                finishing = true;
+                lock(&shared.orders).closed = true;
+                shared.changed.notify_all();
+                let shared = shared.clone();
+                thread::spawn(move || {
+                    let mut orders = lock(&shared.orders);
+                    while orders.open > 0 {
+                        orders = shared.changed.wait(orders).unwrap_or_else(PoisonError::into_inner);
+                    }
+                    drop(orders);
+                    shared.send(FromWorker::Sample(homing_probe::sample()));
+                    shared.send(FromWorker::Bye);
+                });
+            }
+        }
+    }
+}
+
+/// The run's environment, with what belongs to this host and not to the coordinator's.
+fn environment(mut env: Environment) -> Environment {
+    for name in HOST_BOUND {
+        env.retain(|(n, _)| n.0 != name.as_bytes());
+        if let Some(value) = std::env::var_os(name) {
+            env.push((name.into(), value.into()));
+        }
+    }
+    env
+}
+
+fn take(shared: &Arc<Shared>, run: &Arc<Run>, slots: usize, order: Order) {
+    lock(&shared.running).insert(order.ticket, Arc::new(Handle::default()));
+    let mut orders = lock(&shared.orders);
+    orders.open += 1;
+    orders.queue.push_back(order);
+    if orders.idle < orders.queue.len() && orders.threads < slots {
+        orders.threads += 1;
+        let (shared, run) = (shared.clone(), run.clone());
+        thread::spawn(move || slot(&shared, &run));
+    } else {
+        shared.changed.notify_one();
+    }
+}
+
+fn slot(shared: &Shared, run: &Run) {
+    loop {
+        let mut orders = lock(&shared.orders);
+        let order = loop {
+            if let Some(order) = orders.queue.pop_front() {
+                break order;
+            }
+            if orders.closed {
+                return;
+            }
+            orders.idle += 1;
+            orders = shared.changed.wait(orders).unwrap_or_else(PoisonError::into_inner);
+            orders.idle -= 1;
+        };
+        drop(orders);
+        let ticket = order.ticket;
+        let answer = perform(shared, run, order);
+        lock(&shared.running).remove(&ticket);
+        shared.send(answer);
+        let mut orders = lock(&shared.orders);
+        orders.open -= 1;
+        if orders.closed && orders.open == 0 {
+            shared.changed.notify_all();
+        }
+    }
+}
+
+fn perform(shared: &Shared, run: &Run, order: Order) -> FromWorker {
+    let Order { ticket, slot, task, requires } = order;
+    let handle = lock(&shared.running).get(&ticket).cloned().unwrap_or_default();
+    let cwd = task.cwd.as_ref().map_or_else(|| run.cwd.clone(), |c| run.cwd.join(c.as_path()));
+    let missing = requires.into_iter().find(|p| !cwd.join(p.as_path()).exists());
+    let missing = missing.or_else(|| (!cwd.is_dir()).then(|| RawText::from(cwd.as_path())));
+    if let Some(missing) = missing {
+        return FromWorker::Unfit { ticket, missing };
+    }
+    if handle.fate() != Fate::Free {
+        return FromWorker::Ended(never_ran(ticket));
+    }
+    let env = task_environment(run, &task, slot, &cwd);
+    let send = |message| shared.send(message);
+    let job = Job { ticket, task: &task, env, cwd: &cwd, eager: run.eager, handle: &handle, send: &send };
+    FromWorker::Ended(attempt::run(&job))
+}
+
+fn never_ran(ticket: u64) -> Ended {
+    Ended {
+        ticket,
+        outcome: Outcome::Killed,
+        wall_us: 0,
+        io: Default::default(),
+        io_wait: None,
+        stdout: Vec::new(),
+        stderr: Vec::new(),
+        set_aside: Vec::new(),
+    }
+}
+
+fn task_environment(run: &Run, task: &Task, slot: u32, cwd: &Path) -> Environment {
+    let mut env = run.env.clone();
+    let own = [
+        ("PWD", RawText::from(cwd)),
+        ("PARALLEL_SEQ", task.id.to_string().into()),
+        ("PARALLEL_JOBSLOT", slot.to_string().into()),
+        ("HOMING_RUN", run.name.as_str().into()),
+        ("HOMING_TASK", task.id.to_string().into()),
+        ("HOMING_HOST", run.host.as_str().into()),
+    ];
+    env.extend(own.into_iter().map(|(n, v)| (RawText::from(n), v)));
+    for (name, value) in &task.env {
+        env.retain(|(n, _)| n != name);
+        env.push((name.clone(), value.clone()));
+    }
+    env
+}
+
+fn kill(shared: &Arc<Shared>, ticket: u64, grace_ms: u32, timed_out: bool) {
+    let Some(handle) = lock(&shared.running).get(&ticket).cloned() else { return };
+    let fate = if timed_out { Fate::TimedOut } else { Fate::Killed };
+    handle.end(fate, libc::SIGTERM);
+    thread::spawn(move || {
+        thread::sleep(Duration::from_millis(grace_ms.into()));
+        handle.end(fate, libc::SIGKILL);
+    });
+}
+
+/// Samples every `sample_ms`, and a word at least every heartbeat.
+fn sample(sample_ms: u32, shared: Arc<Shared>) {
+    thread::spawn(move || {
+        let pause = match sample_ms {
+            0 => Duration::from_secs(HEARTBEAT_S),
+            ms => Duration::from_millis(ms.into()),
+        };
+        loop {
+            let message = if sample_ms > 0 { FromWorker::Sample(homing_probe::sample()) } else { FromWorker::Pong };
+            shared.send(message);
+            thread::sleep(pause);
+        }
+    });
+}
+
+/// The input ended: gives tasks that were asked to end the time to put their outputs aside.
+fn linger(shared: &Shared) {
+    let started = Instant::now();
+    lock(&shared.orders).queue.clear();
+    while started.elapsed() < Duration::from_secs(2) {
+        let left: Vec<Arc<Handle>> = lock(&shared.running).values().cloned().collect();
+        let alive = left.iter().filter(|h| h.pid.load(std::sync::atomic::Ordering::SeqCst) > 0);
+        if alive.count() == 0 {
+            return;
+        }
+        if started.elapsed() > Duration::from_millis(500) {
+            left.iter().for_each(|handle| handle.end(Fate::Killed, libc::SIGKILL));
+        }
+        thread::sleep(Duration::from_millis(5));
+    }
+}

@@ -1,0 +1,150 @@
+//! Starting a program with `posix_spawn`: vfork underneath, so that the cost
+//! does not grow with the worker, as fork's would. A session of its own for
+//! each task; no hook runs in the child, which would make that impossible.
+
+use homing_model::{Command, RawText};
+use std::ffi::CString;
+use std::io;
+use std::os::fd::{AsRawFd, FromRawFd, OwnedFd, RawFd};
+use std::os::unix::ffi::OsStrExt;
+use std::path::{Path, PathBuf};
+
+/// A task's environment, ready for the system call.
+pub(crate) type Environment = Vec<(RawText, RawText)>;
+
+/// A started program and the reading ends of its pipes.
+pub(crate) struct Started {
+    pub pid: libc::pid_t,
+    pub stdout: OwnedFd,
+    pub stderr: OwnedFd,
+}
+
+/// The words to execute: the shell's, or the program's own.
+pub(crate) fn words(command: &Command, env: &Environment) -> Vec<RawText> {
+    match command {
+        Command::Argv(words) => words.clone(),
+        Command::Shell(line) => {
+            let shell = value(env, "HOMING_SHELL").unwrap_or_else(|| "/bin/sh".into());
+            vec![shell, "-c".into(), line.clone()]
+        }
+    }
+}
+
+pub(crate) fn value(env: &Environment, name: &str) -> Option<RawText> {
+    env.iter().rev().find(|(n, _)| n.0 == name.as_bytes()).map(|(_, v)| v.clone())
+}
+
+/// Finds the program as execvp would, but in the task's own PATH.
+pub(crate) fn program(word: &RawText, env: &Environment, cwd: &Path) -> Result<PathBuf, String> {
+    let is_program = |path: &Path| {
+        path.metadata().is_ok_and(|m| m.is_file())
+            && rustix::fs::access(path, rustix::fs::Access::EXEC_OK).is_ok()
+    };
+    if word.0.contains(&b'/') {
+        let path = cwd.join(word.as_path());
+        return match () {
+            () if is_program(&path) => Ok(path),
+            () if path.exists() => Err(format!("{} is not executable", word.display())),
+            () => Err(format!("{}: no such program", word.display())),
+        };
+    }
+    let path = value(env, "PATH").unwrap_or_else(|| "/usr/local/bin:/usr/bin:/bin".into());
+    let folders = path.0.split(|b| *b == b':');
+    let mut found = folders.map(|f| cwd.join(std::ffi::OsStr::from_bytes(f)).join(word.as_path()));
+    found.find(|p| is_program(p)).ok_or_else(|| format!("{}: command not found", word.display()))
+}
+
+fn c_string(bytes: &[u8]) -> io::Result<CString> {
+    CString::new(bytes).map_err(|_| io::Error::new(io::ErrorKind::InvalidInput, "an argument holds a NUL byte"))
+}
+
+fn pipe() -> io::Result<(OwnedFd, OwnedFd)> {
+    Ok(rustix::pipe::pipe_with(rustix::pipe::PipeFlags::CLOEXEC)?)
+}
+
+/// Frees what `posix_spawn` was set up with.
+struct Setup {
+    actions: libc::posix_spawn_file_actions_t,
+    attributes: libc::posix_spawnattr_t,
+}
+
+impl Drop for Setup {
+    fn drop(&mut self) {
+        // SAFETY: both were initialised in `setup` and are destroyed once.
+        unsafe {
+            libc::posix_spawn_file_actions_destroy(&mut self.actions);
+            libc::posix_spawnattr_destroy(&mut self.attributes);
+        }
+    }
+}
+
+fn setup(null: RawFd, out: RawFd, err: RawFd, cwd: &CString) -> io::Result<Setup> {
+    let check = |code: libc::c_int| if code == 0 { Ok(()) } else { Err(io::Error::from_raw_os_error(code)) };
+    // SAFETY: the structures are initialised before use and outlive each call;
+    // signal sets are plain data filled in by sigemptyset and sigfillset.
+    unsafe {
+        let mut setup = Setup { actions: std::mem::zeroed(), attributes: std::mem::zeroed() };
+        check(libc::posix_spawn_file_actions_init(&mut setup.actions))?;
+        check(libc::posix_spawnattr_init(&mut setup.attributes))?;
+        for (from, to) in [(null, 0), (out, 1), (err, 2)] {
+            check(libc::posix_spawn_file_actions_adddup2(&mut setup.actions, from, to))?;
+        }
+        check(libc::posix_spawn_file_actions_addchdir_np(&mut setup.actions, cwd.as_ptr()))?;
+        let mut none: libc::sigset_t = std::mem::zeroed();
+        let mut all: libc::sigset_t = std::mem::zeroed();
+        libc::sigemptyset(&mut none);
+        libc::sigfillset(&mut all);
+        check(libc::posix_spawnattr_setsigmask(&mut setup.attributes, &none))?;
+        check(libc::posix_spawnattr_setsigdefault(&mut setup.attributes, &all))?;
+        let flags = libc::POSIX_SPAWN_SETSIGMASK | libc::POSIX_SPAWN_SETSIGDEF | POSIX_SPAWN_SETSID;
+        check(libc::posix_spawnattr_setflags(&mut setup.attributes, flags as libc::c_short))?;
+        Ok(setup)
+    }
+}
+
+/// glibc 2.26 and musl 1.2 have it; the libc crate does not name it for both.
+const POSIX_SPAWN_SETSID: libc::c_int = 0x80;
+
+/// Starts `words` in `cwd`, leader of its own session, input from /dev/null.
+pub(crate) fn spawn(program: &Path, words: &[RawText], env: &Environment, cwd: &Path) -> io::Result<Started> {
+    let null = std::fs::File::open("/dev/null")?;
+    let (stdout, out) = pipe()?;
+    let (stderr, err) = pipe()?;
+    let cwd = c_string(cwd.as_os_str().as_bytes())?;
+    let setup = setup(null.as_raw_fd(), out.as_raw_fd(), err.as_raw_fd(), &cwd)?;
+    let path = c_string(program.as_os_str().as_bytes())?;
+    let argv: Vec<CString> = words.iter().map(|w| c_string(&w.0)).collect::<io::Result<_>>()?;
+    let joined = |(n, v): &(RawText, RawText)| c_string(&[&n.0[..], b"=", &v.0[..]].concat());
+    let envp: Vec<CString> = env.iter().map(joined).collect::<io::Result<_>>()?;
+    let pointers = |strings: &[CString]| -> Vec<*mut libc::c_char> {
+        strings.iter().map(|s| s.as_ptr().cast_mut()).chain([std::ptr::null_mut()]).collect()
+    };
+    let (argv_p, envp_p) = (pointers(&argv), pointers(&envp));
+    let mut pid = 0;
+    // SAFETY: all pointers are to live, NUL-terminated data; the arrays end with NULL.
+    let code = unsafe {
+        libc::posix_spawn(
+            &mut pid,
+            path.as_ptr(),
+            &setup.actions,
+            &setup.attributes,
+            argv_p.as_ptr(),
+            envp_p.as_ptr(),
+        )
+    };
+    if code != 0 {
+        return Err(io::Error::from_raw_os_error(code));
+    }
+    Ok(Started { pid, stdout, stderr })
+}
+
+/// A pidfd: tells of the end of exactly this process, by `poll`.
+pub(crate) fn pidfd(pid: libc::pid_t) -> io::Result<OwnedFd> {
+    // SAFETY: the call takes plain numbers; the descriptor that it returns is ours.
+    let fd = unsafe { libc::syscall(libc::SYS_pidfd_open, pid, 0) };
+    if fd < 0 {
+        return Err(io::Error::last_os_error());
+    }
+    // SAFETY: see above; nobody else owns it.
+    Ok(unsafe { OwnedFd::from_raw_fd(fd as RawFd) })
+}
