@@ -3,6 +3,7 @@
 use crate::error::{LabError, Result};
 use std::ffi::OsStr;
 use std::io;
+use std::os::unix::process::CommandExt;
 use std::path::Path;
 use std::process::{Command, Output, Stdio};
 
@@ -74,6 +75,7 @@ pub(crate) fn finish(doing: &str, c: &mut Command) -> Result<String> {
         status,
         stderr,
     };
+    end_with_the_caller(c);
     let Output { status, stdout, stderr } = c.output().map_err(|e| failed(spawn_status(&e), String::new()))?;
     if status.success() {
         return Ok(String::from_utf8_lossy(&stdout).into_owned());
@@ -83,6 +85,17 @@ pub(crate) fn finish(doing: &str, c: &mut Command) -> Result<String> {
         said = String::from_utf8_lossy(&stdout).trim().to_string();
     }
     Err(failed(status.to_string(), said))
+}
+
+/// A `mount` that outlived a killed `lab up` would mount behind the back of `lab down`.
+fn end_with_the_caller(c: &mut Command) {
+    // SAFETY: prctl is async-signal-safe and touches no memory of the parent.
+    unsafe {
+        c.pre_exec(|| {
+            rustix::process::set_parent_process_death_signal(Some(rustix::process::Signal::KILL))?;
+            Ok(())
+        });
+    }
 }
 
 fn spawn_status(e: &io::Error) -> String {

@@ -137,6 +137,44 @@ fn down_clears_a_lab_whose_nspawn_was_killed() {
     assert_eq!(lab.traces(number), Vec::<String>::new());
 }
 
+const CRASH: &str = "HOMING_LAB_TEST_CRASH";
+
+/// The victim of the next test, in a process of its own; as a test of its own it does nothing.
+#[test]
+fn raise_until_killed() {
+    if let Ok(name) = std::env::var(CRASH) {
+        let spec = LabSpec { name, hosts: 2, disk_bytes: 256 << 20, ..LabSpec::default() };
+        homing_lab::up(&spec).expect("lab up");
+    }
+}
+
+#[test]
+fn down_clears_what_a_killed_up_had_made() {
+    if !rustix::process::geteuid().is_root() {
+        eprintln!("SKIPPED: the lab needs root; run the tests as root to test it");
+        return;
+    }
+    // Each is a thing that exists only from some moment of `up` on.
+    for moment in ["id_ed25519", "n1/disk.img", "n2/console.log"] {
+        let lab = Lab(format!("test-crash-{}", std::process::id()));
+        let me = std::env::current_exe().expect("own program");
+        let mut victim = Command::new(me)
+            .args(["--exact", "raise_until_killed"])
+            .env(CRASH, &lab.0)
+            .stdout(Stdio::null())
+            .spawn()
+            .expect("victim");
+        while !lab.dir().join(moment).exists() && victim.try_wait().expect("victim").is_none() {
+            std::thread::yield_now();
+        }
+        victim.kill().expect("kill");
+        victim.wait().expect("wait");
+        let number = number_of(&lab);
+        assert!(homing_lab::down(&lab.0).expect("down"));
+        assert_eq!(lab.traces(number), Vec::<String>::new(), "killed when {moment} was there");
+    }
+}
+
 #[test]
 fn a_one_head_disk_is_served_and_goes_away() {
     let Some(lab) = Lab::up("hdd", 1, |s| s.disk_model = homing_lab::DiskModel::Hdd) else { return };
