@@ -78,8 +78,14 @@ fn compare(args: &DemoArgs, plan: &Plan) -> Result<i32, Failure> {
     let (status_turn, turn) = batch(args, plan, &files, &["--no-locality"])?;
     println!("\n== placed next to the data");
     let (status_near, near) = batch(args, plan, &files, &[])?;
-    println!("\n{}", verdict(&turn, &near));
-    Ok(status_turn.max(status_near))
+    let status = status_turn.max(status_near);
+    if status == 0 {
+        println!("\n{}", verdict(&turn, &near));
+    } else {
+        // Times of batches that failed would compare nothing.
+        println!("\nno comparison: the batches ended with status {status_turn} and {status_near}");
+    }
+    Ok(status)
 }
 
 fn verdict(turn: &Measured, near: &Measured) -> String {
