@@ -133,7 +133,6 @@ pub struct Core {
     next_start_us: u64,
     walls: Vec<u64>,
     counts: BTreeMap<String, u64>,
-    last_fail: Option<i32>,
     actions: Vec<Action>,
 }
 
@@ -141,7 +140,7 @@ impl Core {
     /// A run with no hosts yet.
     pub fn new(policy: Policy, total: Option<u64>) -> Core {
         Core {
-            halt: HaltState::new(policy.halt.clone()),
+            halt: HaltState::new(policy.halt),
             placer: Placer::new(Params { locality: policy.locality, ..Params::default() }),
             policy,
             hosts: Hosts::default(),
@@ -155,7 +154,6 @@ impl Core {
             next_start_us: 0,
             walls: Vec::new(),
             counts: BTreeMap::new(),
-            last_fail: None,
             actions: Vec::new(),
         }
     }
@@ -259,7 +257,7 @@ impl Core {
         for host in self.hosts.by_free_share() {
             while now_us >= self.next_start_us && self.hosts.may_start(host, self.policy.memfree) {
                 let free = self.hosts.credit(host, self.policy.prefetch);
-                let Some(placed) = (free > 0).then(|| self.placer.pick(host, now_us, free)).flatten() else { break };
+                let Some(placed) = (free > 0).then(|| self.placer.pick(host, free, now_us)).flatten() else { break };
                 self.start(host, placed, now_ns);
                 self.next_start_us = now_us + self.policy.delay_us;
                 if self.policy.delay_us > 0 {
@@ -285,7 +283,7 @@ impl Core {
             slot,
             command: task.command.display(),
             planned: waiting.offer.located.then(|| self.planned(&placed)),
-            why: (placed.need.total > 0).then(|| placed.why.to_string()),
+            why: (placed.need.total > 0).then(|| placed.why.text(|host| self.hosts.name(host))),
         }));
         let requires = waiting.offer.requires.clone();
         self.actions.push(Action::Send(host, ToWorker::Run { ticket, slot, task, requires }));
@@ -312,7 +310,9 @@ impl Core {
         self.hosts.release(host, ended.ticket, running.placed.need.cpus);
         self.hosts.learn(host, ended.wall_us);
         let placed = &running.placed;
-        self.placer.finished(host, placed.local, placed.remote, ended.wall_us, (now_ns / 1000) as u64);
+        // A failed attempt is no measure of how long its kind takes.
+        let lesson_us = if ended.outcome.is_success() { ended.wall_us } else { 0 };
+        self.placer.finished(host, placed.local, placed.remote, lesson_us, (now_ns / 1000) as u64);
         if ended.outcome.is_success() && self.policy.timeout_of_median.is_some() {
             let at = self.walls.partition_point(|w| *w < ended.wall_us);
             self.walls.insert(at, ended.wall_us);
@@ -383,10 +383,7 @@ impl Core {
         if key == "unfinished" {
             return;
         }
-        if key == "failed" {
-            self.last_fail = Some(exit_value(outcome));
-        }
-        match self.halt.ended(key == "done", self.total) {
+        match self.halt.ended_as(outcome, self.total) {
             Decision::Go => {}
             Decision::DrainThenStop => self.stage = self.stage.max(Stage::Draining),
             Decision::KillNow => self.kill_all(),
@@ -413,6 +410,7 @@ impl Core {
             return;
         }
         for id in self.placer.runnable_nowhere() {
+            self.placer.remove(id);
             let Some(waiting) = self.waiting.remove(&id) else { continue };
             let text = "no host of this run can run it: none sees its files, or it failed on each".to_string();
             let record = Record {
@@ -502,23 +500,12 @@ impl Core {
         if left > 0 {
             *self.counts.entry("unfinished".into()).or_default() += self.waiting.len() as u64;
         }
-        let failed = self.counts.get("failed").copied().unwrap_or(0);
         let exit = match () {
             () if self.broken => 255,
             () if !self.hosts.any_up() && left > 0 => 254,
-            () => self.halt.exit_status(failed, self.last_fail),
+            () => self.halt.exit_status(),
         };
         (exit, What::RunEnded { exit, counts: self.counts.clone() })
-    }
-}
-
-/// The status that a shell would report.
-pub fn exit_value(outcome: &Outcome) -> i32 {
-    match outcome {
-        Outcome::Exit(code) => *code,
-        Outcome::Signal(signal) => 128 + signal,
-        Outcome::TimedOut | Outcome::Killed | Outcome::Lost(_) => -1,
-        Outcome::CannotStart(_) => 127,
     }
 }
 

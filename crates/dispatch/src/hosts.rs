@@ -208,11 +208,8 @@ mod tests {
     #[test]
     fn storage_names_meet_hosts_by_any_alias() {
         let mut hosts = Hosts::default();
-        let facts = HostFacts {
-            hostname: "node3.lab".into(),
-            aliases: vec!["10.0.0.3".into()],
-            ..HostFacts::default()
-        };
+        let facts =
+            HostFacts { hostname: "node3.lab".into(), aliases: vec!["10.0.0.3".into()], ..HostFacts::default() };
         hosts.up(0, "n3", 2, facts);
         for name in ["n3", "NODE3", "node3.lab", "10.0.0.3"] {
             assert_eq!(hosts.find(name), Some(0), "{name}");

@@ -10,7 +10,7 @@ mod output;
 mod run;
 mod wires;
 
-pub use core::{Action, Core, Offer, Policy, Record, exit_value};
+pub use core::{Action, Core, Offer, Policy, Record};
 pub use hosts::{Hosts, VolumeIx};
 pub use output::{OutputOptions, Printer};
-pub use run::{DispatchError, HostPlan, Incoming, Listener, Progress, Settings, run};
+pub use run::{DispatchError, HostPlan, Incoming, Listener, Progress, ResultFiles, Settings, run};

@@ -108,15 +108,7 @@ pub struct Printer<O: Write, E: Write> {
 impl<O: Write, E: Write> Printer<O, E> {
     /// Writes to `out` and `err`.
     pub fn new(options: OutputOptions, out: O, err: E) -> Self {
-        Printer {
-            options,
-            out,
-            err,
-            open: HashMap::new(),
-            held: BTreeMap::new(),
-            next: 1,
-            budget: IN_MEMORY_ALL,
-        }
+        Printer { options, out, err, open: HashMap::new(), held: BTreeMap::new(), next: 1, budget: IN_MEMORY_ALL }
     }
 
     /// Sends what a task prints to files too (`--results`).

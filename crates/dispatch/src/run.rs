@@ -11,7 +11,7 @@ use homing_model::{Event, Mount, RawText, Task, TaskId};
 use homing_place::HostIx;
 use homing_wire::{FromWorker, HOST_LOST_S, ToWorker};
 use std::collections::HashMap;
-use std::io::{self, Write};
+use std::io;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel, sync_channel};

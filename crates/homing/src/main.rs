@@ -4,6 +4,7 @@
 mod cli;
 mod cmd;
 mod failure;
+mod hostlist;
 
 use std::process::ExitCode;
 

@@ -1,8 +1,230 @@
-//! Node sets in ClusterShell's syntax: `n[1-4,7]`, `rack[1-2]n[01-08/2]`.
+//! Node sets in ClusterShell's syntax.
+//!
+//! ```
+//! use homing_model::NodeSet;
+//! let set = NodeSet::parse("n[1-4,7],head!n3").unwrap();
+//! assert_eq!(set.to_string(), "head,n[1-2,4,7]");
+//! assert_eq!(set.len(), 5);
+//! ```
+//!
+//! Ranges may be padded (`n[01-10]`), have a step (`n[1-9/2]`) and several
+//! dimensions (`r[1-2]n[0-3]`). Operators work from left to right: `,` union,
+//! `!` difference, `&` intersection, `^` symmetric difference. `@name` is a
+//! group, from the resolver that is handed in.
 
-/// A set of host names, kept sorted, printed folded.
+mod fold;
+mod pattern;
+
+use std::collections::BTreeSet;
+use std::fmt;
+
+/// A larger set is a mistake, or an attack.
+const MOST: usize = 1_000_000;
+
+/// A set of host names, printed folded, iterated in natural order.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct NodeSet {
-    /// Expanded names, each once, in natural order.
-    pub names: Vec<String>,
+    names: BTreeSet<Name>,
+}
+
+/// A name cut into text and numbers, so that n2 comes before n10.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) struct Name {
+    key: Vec<(String, u64, usize)>,
+    text: String,
+}
+
+/// Why a text is no node set.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct NodeSetError {
+    /// Byte position in the text.
+    pub position: usize,
+    /// What is wrong there.
+    pub message: String,
+}
+
+impl fmt::Display for NodeSetError {
+    fn fmt(&self, f: &mut fmt::Formatter) -> fmt::Result {
+        write!(f, "{} (at character {})", self.message, self.position + 1)
+    }
+}
+
+impl std::error::Error for NodeSetError {}
+
+/// Where groups come from.
+pub trait Groups {
+    /// The node set text of a group, without its `@`; `None` when there is none of that name.
+    fn group(&self, name: &str) -> Option<String>;
+}
+
+/// No groups at all.
+pub struct NoGroups;
+
+impl Groups for NoGroups {
+    fn group(&self, _: &str) -> Option<String> {
+        None
+    }
+}
+
+impl NodeSet {
+    /// Reads a text without groups.
+    pub fn parse(text: &str) -> Result<NodeSet, NodeSetError> {
+        NodeSet::parse_with(text, &NoGroups)
+    }
+
+    /// Reads a text whose groups `groups` knows.
+    pub fn parse_with(text: &str, groups: &dyn Groups) -> Result<NodeSet, NodeSetError> {
+        pattern::parse(text, groups, 0)
+    }
+
+    pub(crate) fn insert(&mut self, name: String) {
+        self.names.insert(Name::new(name));
+    }
+
+    /// Number of hosts.
+    pub fn len(&self) -> usize {
+        self.names.len()
+    }
+
+    /// No host at all.
+    pub fn is_empty(&self) -> bool {
+        self.names.is_empty()
+    }
+
+    /// The names in natural order.
+    pub fn iter(&self) -> impl Iterator<Item = &str> {
+        self.names.iter().map(|n| n.text.as_str())
+    }
+
+    /// Is this host in it?
+    pub fn contains(&self, name: &str) -> bool {
+        self.names.contains(&Name::new(name.to_string()))
+    }
+
+    /// In either.
+    pub fn union(&self, other: &NodeSet) -> NodeSet {
+        NodeSet { names: &self.names | &other.names }
+    }
+
+    /// In this one and not in the other.
+    pub fn difference(&self, other: &NodeSet) -> NodeSet {
+        NodeSet { names: &self.names - &other.names }
+    }
+
+    /// In both.
+    pub fn intersection(&self, other: &NodeSet) -> NodeSet {
+        NodeSet { names: &self.names & &other.names }
+    }
+
+    /// In one of them only.
+    pub fn symmetric_difference(&self, other: &NodeSet) -> NodeSet {
+        NodeSet { names: &self.names ^ &other.names }
+    }
+
+    /// In `parts` sets of sizes as equal as can be; fewer when there are fewer hosts.
+    pub fn split(&self, parts: usize) -> Vec<NodeSet> {
+        let parts = parts.clamp(1, self.len().max(1));
+        let (each, more) = (self.len() / parts, self.len() % parts);
+        let mut names = self.names.iter().cloned();
+        (0..parts)
+            .map(|i| NodeSet { names: names.by_ref().take(each + usize::from(i < more)).collect() })
+            .filter(|set| !set.is_empty())
+            .collect()
+    }
+}
+
+impl FromIterator<String> for NodeSet {
+    fn from_iter<I: IntoIterator<Item = String>>(names: I) -> NodeSet {
+        NodeSet { names: names.into_iter().map(Name::new).collect() }
+    }
+}
+
+impl fmt::Display for NodeSet {
+    fn fmt(&self, f: &mut fmt::Formatter) -> fmt::Result {
+        f.write_str(&fold::fold(self.names.iter()))
+    }
+}
+
+impl Name {
+    fn new(text: String) -> Name {
+        let (mut key, mut rest) = (Vec::new(), text.as_str());
+        while !rest.is_empty() {
+            let digits = rest.find(|c: char| c.is_ascii_digit()).unwrap_or(rest.len());
+            let (word, after) = rest.split_at(digits);
+            let end = after.find(|c: char| !c.is_ascii_digit()).unwrap_or(after.len());
+            let (number, after) = after.split_at(end);
+            key.push((word.to_string(), number.parse().unwrap_or(u64::MAX), number.len()));
+            rest = after;
+        }
+        Name { key, text }
+    }
+
+    pub(crate) fn text(&self) -> &str {
+        &self.text
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    fn expand(text: &str) -> Vec<String> {
+        NodeSet::parse(text).unwrap().iter().map(String::from).collect()
+    }
+
+    #[test]
+    fn clustershells_examples() {
+        assert_eq!(expand("n[1-3]"), ["n1", "n2", "n3"]);
+        assert_eq!(expand("n[01-03]"), ["n01", "n02", "n03"]);
+        assert_eq!(expand("n[1-10/3]"), ["n1", "n4", "n7", "n10"]);
+        assert_eq!(expand("r[1-2]n[0-1]"), ["r1n0", "r1n1", "r2n0", "r2n1"]);
+        assert_eq!(expand("n[1-5]!n[2-3]"), ["n1", "n4", "n5"]);
+        assert_eq!(expand("n[1-5]&n[4-9]"), ["n4", "n5"]);
+        assert_eq!(expand("n[1-3]^n[3-4]"), ["n1", "n2", "n4"]);
+        assert_eq!(expand("a-1.x,b"), ["a-1.x", "b"]);
+    }
+
+    #[test]
+    fn folding_is_nodesets() {
+        for (text, folded) in [
+            ("n1,n2,n3", "n[1-3]"),
+            ("n10,n9,n1", "n[1,9-10]"),
+            ("n01,n02", "n[01-02]"),
+            ("a,b", "a,b"),
+            ("n1", "n1"),
+            ("r1n1,r1n2,r2n1,r2n2", "r[1-2]n[1-2]"),
+            ("n9,n08", "n08,n9"),
+        ] {
+            let set = NodeSet::parse(text).unwrap();
+            assert_eq!(NodeSet::parse(&set.to_string()).unwrap(), set, "{text}");
+            if text != "n9,n08" {
+                assert_eq!(set.to_string(), folded, "{text}");
+            }
+        }
+    }
+
+    #[test]
+    fn mistakes_have_a_place() {
+        for text in ["n[1-", "n[]", "n[3-1]", "n[a]", "n[1-99999999]", "n1,,", "@gone", "n[1/0]", "!n1x]"] {
+            let error = NodeSet::parse(text).unwrap_err();
+            assert!(error.position <= text.len(), "{text}: {error}");
+        }
+        assert!(NodeSet::parse("").unwrap().is_empty());
+    }
+
+    proptest! {
+        #[test]
+        fn what_is_printed_is_what_was_meant(
+            names in proptest::collection::btree_set("[a-c]{0,2}[0-9]{1,3}([a-b][0-9]{1,2})?", 0..40)
+        ) {
+            let set: NodeSet = names.into_iter().collect();
+            prop_assert_eq!(NodeSet::parse(&set.to_string()).unwrap(), set);
+        }
+
+        #[test]
+        fn no_text_makes_it_panic(text in "[n0-9\\[\\],\\-/!&^@a]{0,20}") {
+            let _ = NodeSet::parse(&text);
+        }
+    }
 }

@@ -78,9 +78,10 @@ fn network_mounts(mountinfo: &[u8]) -> Vec<Mount> {
 
 fn is_network(fstype: &str) -> bool {
     let kinds = ["nfs", "nfs4", "lustre", "ceph", "beegfs", "glusterfs", "cifs", "smb3", "9p", "afs"];
-    kinds.contains(&fstype) || ["fuse.gluster", "fuse.mfs", "fuse.moosefs", "fuse.ceph", "fuse.sshfs"]
-        .iter()
-        .any(|kind| fstype.starts_with(kind))
+    kinds.contains(&fstype)
+        || ["fuse.gluster", "fuse.mfs", "fuse.moosefs", "fuse.ceph", "fuse.sshfs"]
+            .iter()
+            .any(|kind| fstype.starts_with(kind))
 }
 
 fn mount(line: &[u8]) -> Option<Mount> {
@@ -98,7 +99,8 @@ fn unescape(word: &[u8]) -> Vec<u8> {
     let mut out = Vec::with_capacity(word.len());
     let mut at = 0;
     while at < word.len() {
-        let octal = word.get(at + 1..at + 4).filter(|d| word[at] == b'\\' && d.iter().all(|b| (b'0'..b'8').contains(b)));
+        let octal =
+            word.get(at + 1..at + 4).filter(|d| word[at] == b'\\' && d.iter().all(|b| (b'0'..b'8').contains(b)));
         if let Some(digits) = octal {
             out.push(digits.iter().fold(0u8, |n, d| n.wrapping_mul(8).wrapping_add(d - b'0')));
             at += 4;

@@ -50,9 +50,9 @@ pub(crate) fn net_dev(text: &str) -> BTreeMap<String, (u64, u64)> {
 /// 512-byte blocks read and written by the disks that `whole` accepts.
 pub(crate) fn disk_blocks(text: &str, whole: impl Fn(&str) -> bool) -> u64 {
     let rows = text.lines().map(|l| l.split_ascii_whitespace().collect::<Vec<_>>());
-    let blocks = rows.filter(|r| r.len() > 9 && whole(r[2])).filter_map(|r| {
-        Some(r[5].parse::<u64>().ok()? + r[9].parse::<u64>().ok()?)
-    });
+    let blocks = rows
+        .filter(|r| r.len() > 9 && whole(r[2]))
+        .filter_map(|r| Some(r[5].parse::<u64>().ok()? + r[9].parse::<u64>().ok()?));
     blocks.sum()
 }
 

@@ -83,7 +83,11 @@ pub(crate) fn run(job: &Job) -> Ended {
         }
     };
     let mut result = watch(job, started, began);
-    if result.outcome.is_success() { outputs.keep() } else { result.set_aside = outputs.set_aside() }
+    if result.outcome.is_success() {
+        outputs.keep()
+    } else {
+        result.set_aside = outputs.set_aside()
+    }
     result
 }
 

@@ -37,8 +37,7 @@ pub(crate) fn value(env: &Environment, name: &str) -> Option<RawText> {
 /// Finds the program as execvp would, but in the task's own PATH.
 pub(crate) fn program(word: &RawText, env: &Environment, cwd: &Path) -> Result<PathBuf, String> {
     let is_program = |path: &Path| {
-        path.metadata().is_ok_and(|m| m.is_file())
-            && rustix::fs::access(path, rustix::fs::Access::EXEC_OK).is_ok()
+        path.metadata().is_ok_and(|m| m.is_file()) && rustix::fs::access(path, rustix::fs::Access::EXEC_OK).is_ok()
     };
     if word.0.contains(&b'/') {
         let path = cwd.join(word.as_path());
@@ -123,14 +122,7 @@ pub(crate) fn spawn(program: &Path, words: &[RawText], env: &Environment, cwd: &
     let mut pid = 0;
     // SAFETY: all pointers are to live, NUL-terminated data; the arrays end with NULL.
     let code = unsafe {
-        libc::posix_spawn(
-            &mut pid,
-            path.as_ptr(),
-            &setup.actions,
-            &setup.attributes,
-            argv_p.as_ptr(),
-            envp_p.as_ptr(),
-        )
+        libc::posix_spawn(&mut pid, path.as_ptr(), &setup.actions, &setup.attributes, argv_p.as_ptr(), envp_p.as_ptr())
     };
     if code != 0 {
         return Err(io::Error::from_raw_os_error(code));

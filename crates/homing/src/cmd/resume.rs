@@ -35,7 +35,11 @@ pub fn run(args: Args) -> Result<i32, Failure> {
             What::RunStarted { argv, cwd, .. } => opening = Some((argv, cwd)),
             What::TaskEnded { task, last: true, outcome, .. } => {
                 let settled = outcome.is_success() || (!args.failed && counts_as_failed(&outcome));
-                if settled { done.insert(task) } else { done.remove(&task) };
+                if settled {
+                    done.insert(task)
+                } else {
+                    done.remove(&task)
+                };
             }
             What::TaskSkipped { task, .. } => drop(done.insert(task)),
             _ => {}

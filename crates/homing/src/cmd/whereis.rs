@@ -1,11 +1,136 @@
-//! (to be written)
-use crate::failure::Failure;
+//! `homing where`: which hosts hold the bytes of files.
 
-/// Arguments.
+use crate::failure::{Failure, exit};
+use homing_locate::Locator;
+use homing_model::{FileLayout, RawText};
+use serde_json::json;
+use std::collections::BTreeMap;
+use std::io::{self, BufRead, Write};
+use std::path::PathBuf;
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+/// More threads gain nothing: a GlusterFS client is bound by its own process.
+const THREADS: usize = 8;
+
+/// Arguments of `homing where`.
 #[derive(clap::Args)]
-pub struct Args {}
+pub struct Args {
+    /// Each extent of each file
+    #[arg(short, long)]
+    extents: bool,
+    /// As JSON
+    #[arg(long)]
+    json: bool,
+    /// Read paths from FILE too, one a line (`-`: standard input)
+    #[arg(long, value_name = "FILE")]
+    files_from: Option<PathBuf>,
+    /// Paths in --files-from end with NUL
+    #[arg(short = '0', long)]
+    null: bool,
+    /// Files looked at below each directory
+    #[arg(long, value_name = "N", default_value_t = 100_000)]
+    limit: usize,
+    /// Files and directories
+    #[arg(required_unless_present = "files_from")]
+    paths: Vec<PathBuf>,
+}
 
-/// Runs it.
-pub fn run(_args: Args) -> Result<i32, Failure> {
-    Err(Failure::system("not built yet"))
+/// Prints where files lie.
+pub fn run(args: Args) -> Result<i32, Failure> {
+    let locator = Locator::new().map_err(Failure::system)?;
+    let mut paths = args.paths.clone();
+    if let Some(file) = &args.files_from {
+        paths.extend(listed(file, args.null)?);
+    }
+    let files = locate_all(&locator, &paths, args.limit);
+    let printed = if args.json { as_json(&files) } else { as_text(&files, args.extents) };
+    match printed {
+        Err(e) if e.kind() != io::ErrorKind::BrokenPipe => return Err(Failure::system(e)),
+        _ => {}
+    }
+    let homeless: Vec<&FileLayout> = files.iter().filter(|f| f.reason.is_some()).collect();
+    for file in homeless.iter().take(20) {
+        eprintln!("homing: {}: {}", file.path.display(), file.reason.as_deref().unwrap_or(""));
+    }
+    if homeless.len() > 20 {
+        eprintln!("homing: and {} more", homeless.len() - 20);
+    }
+    Ok(if homeless.is_empty() { 0 } else { exit::SYSTEM })
+}
+
+fn listed(file: &PathBuf, null: bool) -> Result<Vec<PathBuf>, Failure> {
+    let text = if file.as_os_str() == "-" {
+        io::stdin().lock().split(0xff).next().transpose().map(Option::unwrap_or_default)
+    } else {
+        std::fs::read(file)
+    };
+    let text = text.map_err(|e| Failure::usage(format!("cannot read {}: {e}", file.display())))?;
+    let end = if null { 0 } else { b'\n' };
+    let names = text.split(|b| *b == end).filter(|n| !n.is_empty());
+    Ok(names.map(|n| RawText(n.to_vec()).to_path()).collect())
+}
+
+fn locate_all(locator: &Locator, paths: &[PathBuf], limit: usize) -> Vec<FileLayout> {
+    let next = AtomicUsize::new(0);
+    let work = || {
+        let mut found = Vec::new();
+        loop {
+            let at = next.fetch_add(1, Ordering::Relaxed);
+            let Some(path) = paths.get(at) else { return found };
+            if !path.is_dir() {
+                found.push((at, vec![locator.locate(path)]));
+                continue;
+            }
+            let tree = locator.locate_tree(path, limit);
+            if tree.truncated {
+                eprintln!("homing: {}: only the first {limit} files were looked at (--limit)", path.display());
+            }
+            found.push((at, tree.files));
+        }
+    };
+    let mut parts: Vec<(usize, Vec<FileLayout>)> = std::thread::scope(|scope| {
+        let threads: Vec<_> = (0..THREADS.min(paths.len())).map(|_| scope.spawn(work)).collect();
+        threads.into_iter().flat_map(|t| t.join().unwrap_or_default()).collect()
+    });
+    parts.sort_by_key(|(at, _)| *at);
+    parts.into_iter().flat_map(|(_, files)| files).collect()
+}
+
+fn sums(files: &[FileLayout]) -> BTreeMap<String, (u64, u64)> {
+    let mut sum: BTreeMap<String, (u64, u64)> = BTreeMap::new();
+    for file in files {
+        for (host, bytes) in file.bytes_per_host() {
+            let entry = sum.entry(host).or_default();
+            *entry = (entry.0 + 1, entry.1 + bytes);
+        }
+    }
+    sum
+}
+
+fn as_json(files: &[FileLayout]) -> io::Result<()> {
+    let hosts: BTreeMap<String, serde_json::Value> =
+        sums(files).into_iter().map(|(h, (n, b))| (h, json!({"files": n, "bytes": b}))).collect();
+    let mut out = io::stdout().lock();
+    serde_json::to_writer(&mut out, &json!({"files": files, "hosts": hosts}))?;
+    out.write_all(b"\n")
+}
+
+fn as_text(files: &[FileLayout], extents: bool) -> io::Result<()> {
+    let mut out = io::BufWriter::new(io::stdout().lock());
+    for file in files {
+        let hosts: Vec<String> = file.bytes_per_host().into_keys().collect();
+        let place = if hosts.is_empty() { "-".to_string() } else { hosts.join(",") };
+        writeln!(out, "{:>12}  {:<24} {}", file.size, place, file.path.display())?;
+        for extent in file.extents.iter().filter(|_| extents) {
+            let hosts: Vec<&str> = extent.replicas.iter().map(|r| r.host.as_str()).collect();
+            writeln!(out, "{:>12}  {:<24}   {} bytes from {}", "", hosts.join(","), extent.length, extent.offset)?;
+        }
+    }
+    let total: u64 = files.iter().map(|f| f.size).sum();
+    writeln!(out, "\n{} files, {total} bytes", files.len())?;
+    for (host, (count, bytes)) in sums(files) {
+        let share = if total > 0 { bytes as f64 * 100.0 / total as f64 } else { 0.0 };
+        writeln!(out, "{host:<24} {count:>8} files  {bytes:>14} bytes  {share:5.1} %")?;
+    }
+    out.flush()
 }

@@ -13,8 +13,22 @@ use std::thread;
 
 /// Variables that tell of this terminal, login or host; on another host they would lie.
 const HOST_BOUND: [&str; 16] = [
-    "HOSTNAME", "HOST", "PWD", "OLDPWD", "SHLVL", "_", "TERM_SESSION_ID", "WINDOWID", "DISPLAY", "XAUTHORITY",
-    "XDG_RUNTIME_DIR", "XDG_SESSION_ID", "DBUS_SESSION_BUS_ADDRESS", "TMUX", "TMUX_PANE", "STY",
+    "HOSTNAME",
+    "HOST",
+    "PWD",
+    "OLDPWD",
+    "SHLVL",
+    "_",
+    "TERM_SESSION_ID",
+    "WINDOWID",
+    "DISPLAY",
+    "XAUTHORITY",
+    "XDG_RUNTIME_DIR",
+    "XDG_SESSION_ID",
+    "DBUS_SESSION_BUS_ADDRESS",
+    "TMUX",
+    "TMUX_PANE",
+    "STY",
 ];
 
 /// The environment that travels with tasks: all that is exported, or what `--env` names.
@@ -53,7 +67,8 @@ pub fn shell() -> RawText {
 pub fn count_interrupts() -> Arc<AtomicU32> {
     let count = Arc::new(AtomicU32::new(0));
     let counted = count.clone();
-    let mut signals = match signal_hook::iterator::Signals::new([libc_signal::INT, libc_signal::TERM, libc_signal::HUP]) {
+    let mut signals = match signal_hook::iterator::Signals::new([libc_signal::INT, libc_signal::TERM, libc_signal::HUP])
+    {
         Ok(signals) => signals,
         Err(_) => return count,
     };

@@ -1,7 +1,7 @@
 //! Readers of a run: the line of progress, the job log, the evidence.
 
-use homing_batch::joblog;
-use homing_dispatch::{Listener, Progress, Record, exit_value};
+use homing_batch::JoblogEntry;
+use homing_dispatch::{Listener, Progress, Record};
 use homing_model::event::What;
 use homing_model::{Event, Outcome};
 use homing_report::Tally;
@@ -56,17 +56,19 @@ impl Listener for Screen {
             }
         }
         let Some(file) = self.joblog.as_mut().filter(|_| record.last) else { return };
-        let signal = if let Outcome::Signal(signal) = record.outcome { signal } else { 0 };
-        let line = joblog::line(&joblog::Entry {
+        let printed = record.ended.as_ref().map_or(0, |e| e.stdout.len() + e.stderr.len());
+        let entry = JoblogEntry {
             seq: record.task.id,
             host: if record.host.is_empty() { ":".into() } else { record.host.clone() },
             start_ns: record.start_ns,
             wall_us: record.wall_us,
-            exit: if signal > 0 { 0 } else { exit_value(&record.outcome) },
-            signal,
-            command: record.task.command.clone(),
-        });
-        if let Err(e) = file.write_all(line.as_bytes()) {
+            sent: 0,
+            received: printed as u64,
+            exit: 0,
+            signal: 0,
+            command: homing_batch::command_line(&record.task.command),
+        };
+        if let Err(e) = entry.with_outcome(&record.outcome).write(file) {
             eprintln!("homing: cannot write the job log: {e}");
             self.joblog = None;
         }

@@ -12,7 +12,7 @@ pub use args::Args;
 pub use plan::plan;
 
 use crate::failure::Failure;
-use homing_batch::{Batch, Halt, InputOptions, joblog};
+use homing_batch::{Batch, InputOptions, Timeout};
 use homing_dispatch::{DispatchError, OutputOptions, Policy, Settings};
 use homing_journal::Journal;
 use homing_locate::Locator;
@@ -22,12 +22,14 @@ use listen::Screen;
 use source::{Source, Sourcing};
 use std::collections::HashSet;
 use std::fs::File;
-use std::io::{self, BufRead, BufReader, IsTerminal};
+use std::io::{self, BufRead, BufReader, IsTerminal, Seek, Write};
 use std::path::{Path, PathBuf};
 use std::time::SystemTime;
 
 /// Format of the journal.
 const JOURNAL_VERSION: u32 = 1;
+/// `--jobs 0` means as many as possible; each slot is a thread of the worker.
+const MOST_SLOTS: u32 = 1024;
 
 /// A run to be taken up again.
 pub struct Again {
@@ -51,7 +53,8 @@ pub fn run(args: Args) -> Result<i32, Failure> {
 pub fn start(args: Args, again: Option<Again>) -> Result<i32, Failure> {
     let now_ns = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).map_or(0, |d| d.as_nanos() as i64);
     let policy = policy(&args)?;
-    let cwd = std::env::current_dir().map_err(|e| Failure::system(format!("cannot tell the working directory: {e}")))?;
+    let cwd =
+        std::env::current_dir().map_err(|e| Failure::system(format!("cannot tell the working directory: {e}")))?;
     let locator = Locator::new().map_err(Failure::system)?;
     let resumed = again.is_some();
     let (journal, mut done, saved_stdin) = match again {
@@ -107,7 +110,7 @@ pub fn start(args: Args, again: Option<Again>) -> Result<i32, Failure> {
             tag: args.tag,
             spill: journal.dir().to_path_buf(),
         },
-        results: args.results.clone().map(results_files),
+        results: args.results.as_deref().map(results_files).transpose()?,
         interrupts: environment::count_interrupts(),
         journal,
     };
@@ -143,7 +146,9 @@ fn dry_run(args: &Args) -> Result<i32, Failure> {
     for task in batch(args, &cwd, "dry", stdin)? {
         let mut task = task.map_err(Failure::usage)?;
         homing_batch::fill_slot(&mut task.command, 1);
-        println!("{}", task.command.display());
+        let mut line = homing_batch::command_line(&task.command);
+        line.push(b'\n');
+        io::stdout().write_all(&line).map_err(Failure::system)?;
     }
     Ok(0)
 }
@@ -156,7 +161,7 @@ pub(crate) fn batch(args: &Args, cwd: &Path, run: &str, stdin: Box<dyn BufRead +
         // The same order when the run is resumed: the seed is the run's name.
         shuf: args.shuf.then(|| run.bytes().fold(5381, |h: u64, b| h.wrapping_mul(33) ^ u64::from(b))),
         null: args.null,
-        colsep: args.colsep.clone().map(|c| c.into_bytes()),
+        colsep: args.colsep.clone().map(RawText::from),
         max_args: args.max_args,
         no_run_if_empty: args.no_run_if_empty,
         arg_files: args.arg_file.clone(),
@@ -203,21 +208,21 @@ fn may_read_stdin(args: &Args) -> bool {
 }
 
 fn policy(args: &Args) -> Result<Policy, Failure> {
-    let bad = |option: &str, e: &dyn std::fmt::Display| Failure::usage(format!("{option}: {e}"));
-    let time = |option: &str, text: &Option<String>| {
-        text.as_deref().map(|t| homing_batch::parse_duration(t).map_err(|e| bad(option, &e))).transpose()
+    let delay = args.delay.as_deref().map(|t| homing_batch::parse_duration("--delay", t)).transpose();
+    let memfree = args.memfree.as_deref().map(|t| homing_batch::parse_size("--memfree", t)).transpose();
+    let timeout = args.timeout.as_deref().map(Timeout::parse).transpose().map_err(Failure::usage)?;
+    let (timeout_ms, timeout_of_median) = match timeout {
+        Some(Timeout::After(limit)) => (Some(limit.as_millis() as u64), None),
+        Some(Timeout::OfMedian(share)) => (None, Some(share)),
+        None => (None, None),
     };
-    let share = args.timeout.as_deref().and_then(|t| t.strip_suffix('%'));
-    let memfree = args.memfree.as_deref().map(|t| homing_batch::parse_size(t).map_err(|e| bad("--memfree", &e)));
     Ok(Policy {
         tries: args.retries.max(1),
-        halt: Halt::parse(&args.halt).map_err(|e| bad("--halt", &e))?,
-        delay_us: time("--delay", &args.delay)?.map_or(0, |d| d.as_micros() as u64),
-        memfree: memfree.transpose()?.unwrap_or(0),
-        timeout_ms: if share.is_some() { None } else { time("--timeout", &args.timeout)?.map(|d| d.as_millis() as u64) },
-        timeout_of_median: share
-            .map(|s| s.parse::<f64>().map(|p| p / 100.0).map_err(|e| bad("--timeout", &e)))
-            .transpose()?,
+        halt: args.halt.parse().map_err(Failure::usage)?,
+        delay_us: delay.map_err(Failure::usage)?.map_or(0, |d| d.as_micros() as u64),
+        memfree: memfree.map_err(Failure::usage)?.unwrap_or(0),
+        timeout_ms,
+        timeout_of_median,
         locality: !args.no_locality,
         prefetch: !args.words.iter().any(|w| w.to_string_lossy().contains("{%}")) && args.delay.is_none(),
     })
@@ -225,40 +230,47 @@ fn policy(args: &Args) -> Result<Policy, Failure> {
 
 fn slots(args: &Args) -> Result<Box<dyn Fn(u32) -> u32>, Failure> {
     let Some(jobs) = args.jobs.clone() else { return Ok(Box::new(|cores| cores)) };
-    homing_batch::parse_jobs(&jobs, 1).map_err(|e| Failure::usage(format!("--jobs: {e}")))?;
-    Ok(Box::new(move |cores| homing_batch::parse_jobs(&jobs, cores).unwrap_or(cores)))
+    homing_batch::jobs(&jobs, 1).map_err(Failure::usage)?;
+    Ok(Box::new(move |cores| homing_batch::jobs(&jobs, cores).unwrap_or(cores).min(MOST_SLOTS)))
 }
 
 fn joblog_done(args: &Args) -> Result<HashSet<TaskId>, Failure> {
     let Some(path) = args.joblog.as_ref().filter(|p| (args.resume || args.resume_failed) && p.exists()) else {
         return Ok(HashSet::new());
     };
-    let text = std::fs::read_to_string(path).map_err(|e| Failure::usage(format!("cannot read {}: {e}", path.display())))?;
-    let log = joblog::read(&text).map_err(|e| Failure::usage(format!("{}: {e}", path.display())))?;
-    Ok(if args.resume_failed { log.succeeded } else { log.listed })
+    let file = File::open(path).map_err(|e| Failure::usage(format!("cannot read {}: {e}", path.display())))?;
+    let log = homing_batch::read_joblog(BufReader::new(file)).map_err(Failure::usage)?;
+    Ok(if args.resume_failed { log.succeeded } else { log.ended })
 }
 
 fn open_joblog(path: &Path, args: &Args) -> Result<File, Failure> {
-    use std::io::Write as _;
     let going_on = (args.resume || args.resume_failed) && path.metadata().is_ok_and(|m| m.len() > 0);
     let mut options = File::options();
-    options.create(true).write(true).append(going_on).truncate(!going_on);
+    options.create(true).read(going_on).write(true).truncate(!going_on);
     let opened = options.open(path).and_then(|mut file| {
-        if !going_on {
-            file.write_all(joblog::HEADER.as_bytes())?;
+        if going_on {
+            // A line that a crash cut off would make the next one unreadable.
+            let seen = homing_batch::read_joblog(BufReader::new(&file)).map_err(io::Error::other)?;
+            file.set_len(seen.whole_bytes)?;
+            file.seek(io::SeekFrom::End(0))?;
+        } else {
+            file.write_all(homing_batch::JOBLOG_HEADER.as_bytes())?;
         }
         Ok(file)
     });
     opened.map_err(|e| Failure::usage(format!("cannot write the job log {}: {e}", path.display())))
 }
 
-fn results_files(dir: PathBuf) -> homing_dispatch::ResultFiles {
-    Box::new(move |task| {
-        let folder = homing_batch::results_path(&dir, &task.args);
-        std::fs::create_dir_all(&folder)?;
-        std::fs::write(folder.join("seq"), task.id.to_string())?;
-        Ok((File::create(folder.join("stdout"))?, File::create(folder.join("stderr"))?))
-    })
+fn results_files(dir: &Path) -> Result<homing_dispatch::ResultFiles, Failure> {
+    let results = homing_batch::Results::parse(&dir.into()).map_err(Failure::usage)?;
+    Ok(Box::new(move |task| {
+        let paths = results.paths(task);
+        for path in [&paths.stdout, &paths.stderr, &paths.seq] {
+            path.parent().map_or(Ok(()), std::fs::create_dir_all)?;
+        }
+        std::fs::write(&paths.seq, task.id.to_string())?;
+        Ok((File::create(&paths.stdout)?, File::create(&paths.stderr)?))
+    }))
 }
 
 fn hostname() -> String {

@@ -5,7 +5,9 @@ use super::source::{Source, Sourcing};
 use crate::failure::Failure;
 use homing_dispatch::{Hosts, Incoming};
 use homing_locate::Locator;
-use std::collections::HashSet;
+use homing_model::TaskId;
+use homing_place::HostModel;
+use std::collections::{BTreeMap, HashSet};
 use std::io::{self, BufReader};
 
 /// Prints who would run where, and why.
@@ -27,13 +29,12 @@ pub fn plan(args: Args) -> Result<i32, Failure> {
             }
         };
         let count = target.slots.unwrap_or_else(|| slots(facts.cores)).max(1);
-        shapes.push((count, facts.nic_bytes_per_s));
+        shapes.push(HostModel { slots: count, nic_bytes_per_s: facts.nic_bytes_per_s });
         hosts.up(ix, &target.name, count, facts);
     }
-    let sourcing =
-        Sourcing { cwd, detect: !args.no_detect, skip_newer: args.skip_newer, done: HashSet::new(), spread };
+    let sourcing = Sourcing { cwd, detect: !args.no_detect, skip_newer: args.skip_newer, done: HashSet::new(), spread };
     let mut needs = Vec::new();
-    let mut commands = std::collections::BTreeMap::new();
+    let mut commands = BTreeMap::new();
     for incoming in Source::new(batch, sourcing, locator) {
         match incoming {
             Incoming::Task { offer, .. } => {
@@ -46,8 +47,12 @@ pub fn plan(args: Args) -> Result<i32, Failure> {
         }
     }
     let params = homing_place::Params { locality: !args.no_locality, ..Default::default() };
-    for (task, host, why) in homing_place::simulate(params, &shapes, needs) {
-        println!("{task}\t{}\t{why}\t{}", hosts.name(host), commands[&task]);
+    // Nothing is known yet of how long a command takes: as long as it takes to read its bytes.
+    let bytes: BTreeMap<TaskId, u64> = needs.iter().map(|(task, need)| (*task, need.total)).collect();
+    let work_us = |task: TaskId, _| (bytes[&task] as f64 / params.default_bytes_per_s * 1e6) as u64;
+    for planned in homing_place::simulate(params.clone(), &shapes, &needs, work_us) {
+        let why = planned.why.text(|host| hosts.name(host));
+        println!("{}\t{}\t{}\t{}", planned.task, hosts.name(planned.host), why, commands[&planned.task]);
     }
     Ok(0)
 }

@@ -6,8 +6,8 @@ use homing_dispatch::{Incoming, Offer};
 use homing_locate::{Kind, Locator};
 use homing_model::{FileLayout, Mount, RawText, Task, TaskId};
 use std::collections::{BTreeMap, HashSet, VecDeque};
+use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
-use std::time::SystemTime;
 
 /// Files looked at below a directory that is an input.
 const TREE_LIMIT: usize = 2_000;
@@ -48,7 +48,8 @@ impl Source {
         let base = task.cwd.as_ref().map_or_else(|| self.how.cwd.clone(), |c| self.how.cwd.join(c.as_path()));
         let inputs = self.inputs(&task, &base);
         if self.how.skip_newer {
-            if let Freshness::UpToDate(reason) = freshness(&task, &inputs, &base) {
+            if freshness(&task, &inputs, &base) == Freshness::Fresh {
+                let reason = "its outputs are newer than its inputs".to_string();
                 return Incoming::Skip { task: task.id, reason: Some(reason) };
             }
         }
@@ -172,9 +173,11 @@ impl Found {
 }
 
 fn freshness(task: &Task, inputs: &[PathBuf], base: &Path) -> Freshness {
-    let modified = |p: &PathBuf| p.metadata().and_then(|m| m.modified()).ok();
+    let modified = |p: &PathBuf| p.metadata().ok().map(|m| m.mtime() * 1_000_000_000 + m.mtime_nsec());
     let outputs: Vec<PathBuf> = task.outputs.iter().map(|o| base.join(o.as_path())).collect();
     let unfinished = outputs.iter().any(|o| homing_worker::marker_path(o).exists());
-    let times = |paths: &[PathBuf]| paths.iter().map(modified).collect::<Vec<Option<SystemTime>>>();
+    let times = |paths: &[PathBuf]| -> Vec<(RawText, Option<i64>)> {
+        paths.iter().map(|p| (p.as_path().into(), modified(p))).collect()
+    };
     homing_batch::freshness(&times(inputs), &times(&outputs), unfinished)
 }

@@ -34,28 +34,28 @@ pub fn targets(args: &Args, cwd: &Path, locator: &Locator) -> Result<Vec<HostPla
         return Err(Failure::usage("--on ssh needs hosts, and no input lies on a volume that names any")
             .hint("--hosts n[1-4], or a cluster.toml with hosts = \"n[1-4]\""));
     }
-    Ok(names.into_iter().map(plan).collect())
+    Ok(names.into_iter().map(|name| plan(name, args.cluster.as_deref())).collect())
 }
 
-fn plan(name: String) -> HostPlan {
+fn plan(name: String, cluster: Option<&Path>) -> HostPlan {
     let own = super::hostname();
     let here = name == own || own.split('.').next() == Some(name.as_str()) || name == "localhost";
     let via = if here { Via::Local } else { Via::Ssh { target: name.clone() } };
-    HostPlan { slots: crate::hostlist::slots_of(&name), name, via }
+    HostPlan { slots: crate::hostlist::slots_of(&name, cluster), name, via }
 }
 
 /// Storage hosts of the inputs that can be read off the command line, or of the working directory.
 fn holders(args: &Args, cwd: &Path, locator: &Locator) -> Vec<String> {
     let words = args.words.iter().chain(&args.near).map(|w| cwd.join(w)).filter(|p| p.exists());
     let mut hosts: BTreeSet<String> = BTreeSet::new();
-    let mut add = |path: &Path| {
+    let holding = |path: &Path| {
         let files = if path.is_dir() { locator.locate_tree(path, SAMPLE).files } else { vec![locator.locate(path)] };
         let network = files.into_iter().filter(|f| !f.volume.starts_with("local:"));
-        network.for_each(|f| hosts.extend(f.bytes_per_host().into_keys()));
+        network.flat_map(|f| f.bytes_per_host().into_keys()).collect::<Vec<_>>()
     };
-    words.take(SAMPLE).for_each(|p| add(&p));
+    words.take(SAMPLE).for_each(|p| hosts.extend(holding(&p)));
     if hosts.is_empty() {
-        add(cwd);
+        hosts.extend(holding(cwd));
     }
     hosts.into_iter().collect()
 }

@@ -1,0 +1,189 @@
+//! `homing run` as a user types it, on one machine, with real processes.
+
+use std::io::Write;
+use std::path::Path;
+use std::process::{Command, Output, Stdio};
+use std::time::{Duration, Instant};
+
+struct World {
+    dir: tempfile::TempDir,
+}
+
+impl World {
+    fn new() -> World {
+        World { dir: tempfile::tempdir().unwrap() }
+    }
+    fn path(&self) -> &Path {
+        self.dir.path()
+    }
+    fn command(&self, args: &[&str]) -> Command {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_homing"));
+        command.args(args).current_dir(self.path()).env("HOMING_RUNS", self.path().join("runs"));
+        command.env("SHELL", "/bin/sh").env_remove("HOMING_CLUSTER").stdin(Stdio::null());
+        command
+    }
+    fn homing(&self, args: &[&str]) -> Output {
+        self.command(args).output().unwrap()
+    }
+    fn out(&self, args: &[&str]) -> String {
+        let output = self.homing(args);
+        assert!(output.status.success(), "{args:?}: {}", String::from_utf8_lossy(&output.stderr));
+        String::from_utf8(output.stdout).unwrap()
+    }
+    fn fed(&self, args: &[&str], input: &str) -> String {
+        let mut child = self.command(args).stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().unwrap();
+        child.stdin.take().unwrap().write_all(input.as_bytes()).unwrap();
+        String::from_utf8(child.wait_with_output().unwrap().stdout).unwrap()
+    }
+}
+
+fn until(what: &str, mut done: impl FnMut() -> bool) {
+    let deadline = Instant::now() + Duration::from_secs(30);
+    while !done() {
+        assert!(Instant::now() < deadline, "never: {what}");
+        std::thread::sleep(Duration::from_millis(20));
+    }
+}
+
+/// Processes whose command line holds `mark`.
+fn alive(mark: &str) -> usize {
+    let list = std::fs::read_dir("/proc").unwrap().flatten();
+    let lines = list.filter_map(|e| std::fs::read(e.path().join("cmdline")).ok());
+    lines
+        .filter(|l| String::from_utf8_lossy(l).contains(mark) && !String::from_utf8_lossy(l).contains("homing"))
+        .count()
+}
+
+#[test]
+fn the_language_is_parallels() {
+    let w = World::new();
+    assert_eq!(w.out(&["run", "-k", "echo {} {#}", ":::", "a b", "c'd"]), "a b 1\nc'd 2\n");
+    assert_eq!(w.out(&["run", "-k", "echo", "{1}-{2}", ":::", "a", "b", ":::", "x", "y"]), "a-x\na-y\nb-x\nb-y\n");
+    assert_eq!(w.out(&["run", "-k", "echo {/.}", ":::", "/d/f.txt"]), "f\n");
+    assert_eq!(w.out(&["run", "-k", "echo {}; echo done", ":::", "$HOME"]), "$HOME\ndone\n");
+    assert_eq!(w.fed(&["run", "-k", "echo got"], "1\n2\n"), "got 1\ngot 2\n");
+    assert_eq!(w.fed(&["run", "-k"], "echo one\necho two | tr a-z A-Z\n"), "one\nTWO\n");
+}
+
+#[test]
+fn order_tags_and_dry_run() {
+    let w = World::new();
+    let slow_first = w.out(&["run", "-k", "-j4", "sleep {}; echo {}", ":::", "0.3", "0.1", "0"]);
+    assert_eq!(slow_first, "0.3\n0.1\n0\n");
+    assert_eq!(w.out(&["run", "-k", "--tag", "echo x", ":::", "a"]), "a\tx a\n");
+    assert_eq!(w.out(&["run", "--dry-run", "rm {}", ":::", "a b"]), "rm a b\n");
+}
+
+#[test]
+fn exit_status_counts_failures() {
+    let w = World::new();
+    assert_eq!(w.homing(&["run", "exit {}", ":::", "0", "3", "4"]).status.code(), Some(2));
+    let halted = w.homing(&["run", "-j1", "--halt", "now,fail=1", "exit {}", ":::", "0", "7", "0"]);
+    assert_eq!(halted.status.code(), Some(7));
+    let missing = w.homing(&["run", "no-such-program-here", ":::", "a"]);
+    assert_eq!(missing.status.code(), Some(1));
+    let said = String::from_utf8_lossy(&missing.stderr).into_owned();
+    assert!(said.contains("no-such-program-here"), "{said}");
+    assert_eq!(w.homing(&["run", "--halt", "sometimes", "true", ":::", "a"]).status.code(), Some(255));
+}
+
+#[test]
+fn retries_and_time_limit() {
+    let w = World::new();
+    w.out(&["run", "-q", "--retries", "3", "echo x >> tries; test $(wc -l < tries) -ge 3", ":::", "a"]);
+    assert_eq!(std::fs::read_to_string(w.path().join("tries")).unwrap(), "x\nx\nx\n");
+    let slow = w.homing(&["run", "--timeout", "0.3", "sleep {}", ":::", "30"]);
+    assert_eq!(slow.status.code(), Some(1));
+}
+
+#[test]
+fn large_output_arrives_whole() {
+    let w = World::new();
+    let text = w.out(&["run", "-j2", "-q", "seq {} 200000", ":::", "1", "1", "1"]);
+    assert_eq!(text.lines().count(), 600_000);
+    let in_blocks = text.lines().zip(text.lines().skip(1)).filter(|(a, b)| *a == "200000" && *b == "1").count();
+    assert_eq!(in_blocks, 2, "outputs of tasks are not mixed");
+}
+
+#[test]
+fn job_log_is_parallels_and_resumes() {
+    let w = World::new();
+    let failed = w.homing(&["run", "--joblog", "log", "test {} != b", ":::", "a", "b", "c"]);
+    assert_eq!(failed.status.code(), Some(1));
+    let log = std::fs::read_to_string(w.path().join("log")).unwrap();
+    assert!(log.starts_with("Seq\tHost\tStarttime\tJobRuntime\tSend\tReceive\tExitval\tSignal\tCommand\n"), "{log}");
+    assert_eq!(log.lines().count(), 4);
+    w.homing(&["run", "--joblog", "log", "--resume-failed", "echo {} >> again", ":::", "a", "b", "c"]);
+    assert_eq!(std::fs::read_to_string(w.path().join("again")).unwrap(), "b\n");
+}
+
+#[test]
+fn a_killed_coordinator_leaves_no_process_and_resumes() {
+    let w = World::new();
+    let mark = format!("31.{}", std::process::id());
+    let script = format!("echo {{}} >> ran; test {{}} = quick || sleep {mark}");
+    let mut child =
+        w.command(&["run", "-j2", &script, ":::", "quick", "slow", "late"]).stderr(Stdio::null()).spawn().unwrap();
+    until("two tasks sleep", || alive(&mark) >= 2);
+    child.kill().unwrap();
+    child.wait().unwrap();
+    until("nothing is left", || alive(&mark) == 0);
+    let settled = std::fs::read_to_string(w.path().join("ran")).unwrap();
+    assert!(settled.contains("quick"), "{settled}");
+    let runs = w.out(&["runs"]);
+    assert!(runs.contains("interrupted"), "{runs}");
+    // The second time the tasks that were under way end at once.
+    std::fs::create_dir(w.path().join("bin")).unwrap();
+    let sleep = w.path().join("bin/sleep");
+    std::fs::write(&sleep, "#!/bin/sh\nexit 0\n").unwrap();
+    std::os::unix::fs::symlink("/bin/true", w.path().join("bin/true")).unwrap();
+    std::fs::set_permissions(&sleep, std::os::unix::fs::PermissionsExt::from_mode(0o755)).unwrap();
+    let path = format!("{}:{}", w.path().join("bin").display(), std::env::var("PATH").unwrap());
+    let resumed = w.command(&["resume", "last"]).env("PATH", path).output().unwrap();
+    assert!(resumed.status.success(), "{}", String::from_utf8_lossy(&resumed.stderr));
+    let ran = std::fs::read_to_string(w.path().join("ran")).unwrap();
+    assert_eq!(ran.lines().filter(|l| *l == "quick").count(), 1, "what was done is not done again: {ran}");
+    assert_eq!(ran.lines().filter(|l| *l == "late").count(), 2, "what was under way is: {ran}");
+}
+
+#[test]
+fn ctrl_c_drains_then_kills() {
+    let w = World::new();
+    let mark = format!("32.{}", std::process::id());
+    let child = w
+        .command(&["run", "-j1", &format!("sleep {mark}; echo {{}}"), ":::", "a", "b"])
+        .stderr(Stdio::null())
+        .spawn()
+        .unwrap();
+    until("a task sleeps", || alive(&mark) > 0);
+    let pid = rustix::process::Pid::from_child(&child);
+    rustix::process::kill_process(pid, rustix::process::Signal::INT).unwrap();
+    std::thread::sleep(Duration::from_millis(300));
+    assert!(alive(&mark) > 0, "the first interrupt lets tasks end");
+    rustix::process::kill_process(pid, rustix::process::Signal::INT).unwrap();
+    until("nothing is left", || alive(&mark) == 0);
+    let mut child = child;
+    child.wait().unwrap();
+}
+
+#[test]
+fn outputs_of_failed_tasks_do_not_look_finished() {
+    let w = World::new();
+    w.homing(&["run", "--output", "{}.out", "echo half > {}.out; exit 1", ":::", "a"]);
+    assert!(!w.path().join("a.out").exists());
+    assert_eq!(std::fs::read_to_string(w.path().join("a.out.homing-partial")).unwrap(), "half\n");
+    std::fs::write(w.path().join("in"), "x").unwrap();
+    let args = ["run", "--skip-newer", "--output", "{}.done", "cp {} {}.done; echo ran", ":::", "in"];
+    assert_eq!(w.out(&args), "ran\n");
+    assert_eq!(w.out(&args), "");
+}
+
+#[test]
+fn tasks_come_from_programs_too() {
+    let w = World::new();
+    let lines =
+        "{\"argv\": [\"printf\", \"%s|\", \"a b\", \"$X\"]}\n{\"command\": \"echo $V\", \"env\": {\"V\": \"v\"}}\n";
+    assert_eq!(w.fed(&["run", "-k", "--tasks", "-"], lines), "a b|$X|v\n");
+    let bad = w.command(&["run", "--tasks", "/nonexistent"]).output().unwrap();
+    assert_eq!(bad.status.code(), Some(255));
+}
