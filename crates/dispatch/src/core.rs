@@ -173,9 +173,12 @@ impl Core {
         let ix = self.placer.host_up(slots, facts.nic_bytes_per_s);
         self.actions.push(Action::Journal(What::HostUp { host: name.into(), slots, facts: facts.clone() }));
         self.hosts.up(ix, name, slots, facts);
-        let known: Vec<TaskId> = self.waiting.keys().copied().collect();
+        // What waits may lie on this host.
+        let mut known: Vec<TaskId> = self.waiting.keys().copied().collect();
+        known.sort_unstable();
         for id in known {
-            self.exclude_blind_hosts(id);
+            self.placer.remove(id);
+            self.place_again(id);
         }
         ix
     }
@@ -230,8 +233,12 @@ impl Core {
 
     fn enqueue(&mut self, waiting: Waiting) {
         let id = waiting.offer.task.id;
-        let need = self.hosts.need(&waiting.offer);
         self.waiting.insert(id, waiting);
+        self.place_again(id);
+    }
+
+    fn place_again(&mut self, id: TaskId) {
+        let need = self.hosts.need(&self.waiting[&id].offer);
         self.exclude_blind_hosts(id);
         self.placer.add(id, need);
     }

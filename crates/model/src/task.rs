@@ -26,7 +26,8 @@ impl Command {
     }
 }
 
-/// One command of a batch, ready to be sent.
+/// One command of a batch, ready to be sent. Every field is always written:
+/// the wire's format has no names by which a reader could notice a gap.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Task {
     /// Its number in the run.
@@ -34,28 +35,28 @@ pub struct Task {
     /// What to execute.
     pub command: Command,
     /// Working directory; the run's own when `None`.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(default)]
     pub cwd: Option<RawText>,
     /// Environment added to the run's.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    #[serde(default)]
     pub env: Vec<(RawText, RawText)>,
     /// The values of the input sources, in order (for `--tag`, `--results`, the journal).
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    #[serde(default)]
     pub args: Vec<RawText>,
     /// Files and directories it reads, declared.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    #[serde(default)]
     pub inputs: Vec<RawText>,
     /// Files it writes, declared.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    #[serde(default)]
     pub outputs: Vec<RawText>,
     /// Slots that it takes.
     #[serde(default = "one")]
     pub cpus: u32,
     /// Memory that must be available before it starts, bytes.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(default)]
     pub memory: Option<u64>,
     /// Wall-clock limit in milliseconds.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(default)]
     pub timeout_ms: Option<u64>,
 }
 
@@ -84,7 +85,7 @@ pub struct IoCounters {
 
 /// Time that a task spent waiting for I/O, and how that is known.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case", tag = "source", content = "us")]
+#[serde(rename_all = "snake_case")]
 pub enum IoWait {
     /// The kernel's delay accounting, microseconds.
     DelayAccounting(u64),

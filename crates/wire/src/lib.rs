@@ -255,6 +255,49 @@ mod tests {
         assert!(receive::<FromWorker>(&mut from).unwrap().is_none());
     }
 
+    fn round_trip<T: Serialize + DeserializeOwned + PartialEq + std::fmt::Debug>(message: T) {
+        let mut bytes = Vec::new();
+        encode(&message, &mut bytes);
+        assert_eq!(receive::<T>(&mut &bytes[..]).unwrap().as_ref(), Some(&message));
+    }
+
+    #[test]
+    fn messages_with_every_field_full_and_empty() {
+        for command in [homing_model::Command::Shell("x".into()), homing_model::Command::Argv(vec!["a".into()])] {
+            for full in [false, true] {
+                let text = || RawText(b"\xffx".to_vec());
+                let task = Task {
+                    id: 1,
+                    command: command.clone(),
+                    cwd: full.then(text),
+                    env: if full { vec![(text(), text())] } else { vec![] },
+                    args: if full { vec![text()] } else { vec![] },
+                    inputs: vec![],
+                    outputs: vec![text()],
+                    cpus: 1,
+                    memory: full.then_some(5),
+                    timeout_ms: None,
+                };
+                round_trip(ToWorker::Run { ticket: 1, slot: 1, task, requires: vec![text()] });
+                round_trip(FromWorker::Ended(Ended {
+                    ticket: 9,
+                    outcome: if full { Outcome::Lost("x".into()) } else { Outcome::Exit(3) },
+                    wall_us: 1,
+                    io: IoCounters { rchar: full.then_some(1), ..IoCounters::default() },
+                    io_wait: full.then_some(IoWait::Pressure(7)),
+                    stdout: vec![1],
+                    stderr: vec![],
+                    set_aside: vec![(text(), text())],
+                }));
+                let net = [("eth0".to_string(), (1, 2))].into();
+                round_trip(FromWorker::Sample(HostSample { r1m: full.then_some(0.5), net, ..HostSample::default() }));
+            }
+        }
+        let env = vec![("A".into(), "b".into())];
+        let (run, cwd) = ("r".to_string(), "/".into());
+        round_trip(ToWorker::Begin { run, cwd, env, slots: 2, sample_ms: 1000, eager_output: true });
+    }
+
     #[test]
     fn a_cut_or_hostile_stream_is_an_error() {
         let mut bytes = Vec::new();
