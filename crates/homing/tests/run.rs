@@ -71,7 +71,7 @@ fn order_tags_and_dry_run() {
     let slow_first = w.out(&["run", "-k", "-j4", "sleep {}; echo {}", ":::", "0.3", "0.1", "0"]);
     assert_eq!(slow_first, "0.3\n0.1\n0\n");
     assert_eq!(w.out(&["run", "-k", "--tag", "echo x", ":::", "a"]), "a\tx a\n");
-    assert_eq!(w.out(&["run", "--dry-run", "rm {}", ":::", "a b"]), "rm a b\n");
+    assert_eq!(w.out(&["run", "--dry-run", "rm {}", ":::", "a b"]), "rm 'a b'\n");
 }
 
 #[test]
@@ -90,7 +90,7 @@ fn exit_status_counts_failures() {
 #[test]
 fn retries_and_time_limit() {
     let w = World::new();
-    w.out(&["run", "-q", "--retries", "3", "echo x >> tries; test $(wc -l < tries) -ge 3", ":::", "a"]);
+    w.out(&["run", "-q", "--retries", "3", ": {}; echo x >> tries; test $(wc -l < tries) -ge 3", ":::", "a"]);
     assert_eq!(std::fs::read_to_string(w.path().join("tries")).unwrap(), "x\nx\nx\n");
     let slow = w.homing(&["run", "--timeout", "0.3", "sleep {}", ":::", "30"]);
     assert_eq!(slow.status.code(), Some(1));

@@ -119,7 +119,7 @@ pub struct Args {
     pub json: bool,
 
     /// Command and input sources: 'md5sum {}' ::: FILE..., :::: LISTFILE, :::+, ::::+
-    #[arg(trailing_var_arg = true, allow_hyphen_values = true, value_name = "COMMAND")]
+    #[arg(trailing_var_arg = true, value_name = "COMMAND")]
     pub words: Vec<OsString>,
 }
 
