@@ -24,6 +24,10 @@ const BATCH: usize = 512;
 const QUEUE: usize = 4096;
 const TICK: Duration = Duration::from_millis(100);
 const SYNC_EVERY: Duration = Duration::from_secs(1);
+/// A host that has not answered by then joins later. Until then nobody is sent
+/// the tasks of a host that is only a second behind; bounded, so that a dead
+/// host does not hold the rest for the time of its connection.
+const ASSEMBLE: Duration = Duration::from_secs(3);
 const GOODBYE: Duration = Duration::from_secs(5);
 /// Three interrupts within a run mean: now, whatever is left behind.
 const IMPATIENT: u32 = 3;
@@ -237,7 +241,9 @@ impl<L: Listener> Shell<'_, L> {
                 self.listener.progress(&self.progress(started.elapsed()));
                 ticked = Instant::now();
             }
-            self.core.assign(now);
+            if self.assembled(started.elapsed()) {
+                self.core.assign(now);
+            }
             self.act()?;
             if synced.elapsed() > SYNC_EVERY {
                 self.journal.sync()?;
@@ -252,6 +258,11 @@ impl<L: Listener> Shell<'_, L> {
                 return Ok(());
             }
         }
+    }
+
+    fn assembled(&self, elapsed: Duration) -> bool {
+        let answered = self.plan_of.len() + self.refused.len();
+        !self.plan_of.is_empty() && (answered == self.links.len() || elapsed > ASSEMBLE)
     }
 
     /// True while no host is up yet but one may still answer.
