@@ -310,7 +310,7 @@ impl Core {
     /// A worker says that an attempt ended. Returns false for a ticket that is
     /// not known: a message after its host was given up, which changes nothing.
     pub fn ended(&mut self, host: HostIx, ended: Ended, now_ns: i64) -> bool {
-        if !self.running.get(&ended.ticket).is_some_and(|r| r.host == host) {
+        if self.running.get(&ended.ticket).is_none_or(|r| r.host != host) {
             return false;
         }
         let running = self.running.remove(&ended.ticket).expect("looked up above");

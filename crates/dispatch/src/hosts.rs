@@ -153,10 +153,10 @@ impl Hosts {
     pub(crate) fn release(&mut self, ix: HostIx, ticket: u64, cpus: u32) {
         let host = &mut self.hosts[ix];
         host.used = host.used.saturating_sub(cpus);
-        if let Some(slot) = host.slot_of.remove(&ticket) {
-            if !host.slot_of.values().any(|other| *other == slot) {
-                host.free_slots.insert(slot);
-            }
+        if let Some(slot) = host.slot_of.remove(&ticket)
+            && !host.slot_of.values().any(|other| *other == slot)
+        {
+            host.free_slots.insert(slot);
         }
     }
 

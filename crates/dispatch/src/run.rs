@@ -48,7 +48,7 @@ pub enum Incoming {
     /// A task and what is known of its inputs; volumes as mounted on the coordinator.
     Task {
         /// All but the volumes.
-        offer: Offer,
+        offer: Box<Offer>,
         /// Network volumes that it uses.
         mounts: Vec<Mount>,
     },
@@ -312,7 +312,7 @@ impl<L: Listener> Shell<'_, L> {
                 self.refused.push(error.to_string());
             }
             Arrival::Gone { at, reason } => self.gone(at, &reason),
-            Arrival::From { at, message } => self.from_worker(at, message)?,
+            Arrival::From { at, message } => self.worker_said(at, message)?,
             Arrival::Task(incoming) => self.incoming(*incoming)?,
             Arrival::SourceEnded => self.core.source_ended(),
         }
@@ -353,7 +353,7 @@ impl<L: Listener> Shell<'_, L> {
         match incoming {
             Incoming::Task { mut offer, mounts } => {
                 offer.volumes.extend(mounts.into_iter().map(|m| self.core.volume(m)));
-                self.core.offer(offer);
+                self.core.offer(*offer);
             }
             Incoming::Skip { task, reason } => {
                 if let Some(reason) = reason {
@@ -370,7 +370,7 @@ impl<L: Listener> Shell<'_, L> {
         Ok(())
     }
 
-    fn from_worker(&mut self, at: usize, message: FromWorker) -> Result<(), DispatchError> {
+    fn worker_said(&mut self, at: usize, message: FromWorker) -> Result<(), DispatchError> {
         let link = &mut self.links[at];
         link.heard = Instant::now();
         // A host that was given up may still talk; its tasks already run elsewhere.

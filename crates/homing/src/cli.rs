@@ -32,6 +32,10 @@ enum Sub {
     Lab(cmd::lab::Args),
     /// Fold, expand and combine node sets
     Nodeset(cmd::nodeset::Args),
+    /// Print completions for a shell
+    Completions(cmd::generate::Completions),
+    /// Write man pages
+    Man(cmd::generate::Man),
     /// The far side of `homing run`; speaks the wire protocol on standard input and output
     #[command(hide = true)]
     Worker,
@@ -56,6 +60,8 @@ pub fn main() -> i32 {
         Sub::Hosts(args) => cmd::hosts::run(args),
         Sub::Lab(args) => cmd::lab::run(args),
         Sub::Nodeset(args) => cmd::nodeset::run(args),
+        Sub::Completions(args) => cmd::generate::completions(args),
+        Sub::Man(args) => cmd::generate::man(args),
         Sub::Worker => Ok(homing_worker::main_stdio()),
     };
     result.unwrap_or_else(|failure| {

@@ -178,7 +178,7 @@ fn watch(job: &Job, started: Started, began: Instant) -> Ended {
     }
     let wall = began.elapsed();
     pipes.iter_mut().for_each(|pipe| pipe.drain(job, &mut buffer));
-    let (rchar, wchar) = counters.as_ref().map_or((None, None), |f| char_counts(f));
+    let (rchar, wchar) = counters.as_ref().map_or((None, None), char_counts);
     let delay_us = (wall > WORTH_ASKING).then(|| delay_us(pid)).flatten();
     // What a task leaves behind ends with it. The leader is still a zombie, so
     // that its number cannot have become another group's.

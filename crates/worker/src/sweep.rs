@@ -30,10 +30,10 @@ fn descendants() -> Vec<libc::pid_t> {
         let rest = String::from_utf8_lossy(&stat[close + 1..]).into_owned();
         let mut fields = rest.split_ascii_whitespace();
         let (state, parent) = (fields.next(), fields.next().and_then(|p| p.parse().ok()));
-        if let (Some(state), Some(parent)) = (state, parent) {
-            if state != "Z" {
-                children.entry(parent).or_default().push(pid);
-            }
+        if let (Some(state), Some(parent)) = (state, parent)
+            && state != "Z"
+        {
+            children.entry(parent).or_default().push(pid);
         }
     }
     let mut found = Vec::new();

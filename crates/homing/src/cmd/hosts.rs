@@ -1,11 +1,185 @@
-//! (to be written)
-use crate::failure::Failure;
+//! `homing hosts`: who is there, with how many slots, and how loaded each is now.
 
-/// Arguments.
+use crate::failure::{Failure, exit};
+use homing_launch::{Channel, Options, Via};
+use homing_model::{HostFacts, HostSample};
+use homing_wire::{FromWorker, ToWorker};
+use serde_json::{Value, json};
+use std::path::PathBuf;
+use std::time::Duration;
+
+/// Time between the two samples that rates are made of.
+const BETWEEN: Duration = Duration::from_millis(500);
+/// Hosts asked at once; ClusterShell's default.
+const FAN_OUT: usize = 64;
+
+/// Arguments of `homing hosts`.
 #[derive(clap::Args)]
-pub struct Args {}
+pub struct Args {
+    /// Hosts, as a node set (default: those of cluster.toml, else this machine)
+    #[arg(short = 'w', long, value_name = "NODESET")]
+    hosts: Option<String>,
+    /// Cluster file
+    #[arg(long, value_name = "FILE")]
+    cluster: Option<PathBuf>,
+    /// As JSON; an unknown value is null
+    #[arg(long)]
+    json: bool,
+    /// Again every SECONDS, until interrupted
+    #[arg(long, value_name = "SECONDS", num_args = 0..=1, default_missing_value = "5")]
+    watch: Option<u64>,
+}
 
-/// Runs it.
-pub fn run(_args: Args) -> Result<i32, Failure> {
-    Err(Failure::system("not built yet"))
+/// What is known of a host: its facts and two samples, or why not.
+type Answer = Result<(HostFacts, HostSample, HostSample), String>;
+
+/// Prints a row a host.
+pub fn run(args: Args) -> Result<i32, Failure> {
+    let mut names = crate::hostlist::hosts_from(args.hosts.as_deref(), args.cluster.as_deref())?;
+    let own = rustix::system::uname().nodename().to_string_lossy().into_owned();
+    if names.is_empty() {
+        names.push(own.clone());
+    }
+    loop {
+        let answers = ask_all(&names, &own);
+        if args.json {
+            let rows: Vec<Value> = names.iter().zip(&answers).map(|(n, a)| as_json(n, a, &args)).collect();
+            println!("{}", json!({ "hosts": rows }));
+        } else {
+            print_table(&names, &answers);
+        }
+        let Some(pause) = args.watch else {
+            let failed = answers.iter().any(Result::is_err);
+            return Ok(if failed { exit::SYSTEM } else { 0 });
+        };
+        std::thread::sleep(Duration::from_secs(pause.max(1)));
+    }
+}
+
+fn ask_all(names: &[String], own: &str) -> Vec<Answer> {
+    let mut answers = Vec::with_capacity(names.len());
+    for window in names.chunks(FAN_OUT) {
+        std::thread::scope(|scope| {
+            let threads: Vec<_> = window.iter().map(|name| scope.spawn(move || ask(name, own))).collect();
+            let panicked = || Err("homing failed here; that is a bug".to_string());
+            answers.extend(threads.into_iter().map(|t| t.join().unwrap_or_else(|_| panicked())));
+        });
+    }
+    answers
+}
+
+fn ask(name: &str, own: &str) -> Answer {
+    if name == own {
+        let first = homing_probe::sample();
+        std::thread::sleep(BETWEEN);
+        return Ok((homing_probe::facts(), first, homing_probe::sample()));
+    }
+    let via = Via::Ssh { target: name.into() };
+    let Channel { facts, mut to, mut from, keeper } =
+        homing_launch::open(name, &via, &Options::default()).map_err(|e| e.to_string())?;
+    let begin = ToWorker::Begin {
+        run: "hosts".into(),
+        cwd: "/".into(),
+        env: Vec::new(),
+        slots: 1,
+        sample_ms: BETWEEN.as_millis() as u32,
+        eager_output: false,
+    };
+    let mut talk = || -> Result<(HostSample, HostSample), homing_wire::WireError> {
+        homing_wire::send(&mut to, &begin)?;
+        to.flush()?;
+        let mut samples = Vec::new();
+        while samples.len() < 2 {
+            match homing_wire::receive(&mut from)? {
+                Some(FromWorker::Sample(sample)) => samples.push(sample),
+                Some(_) => {}
+                None => return Err(homing_wire::WireError::Garbled("its worker ended early".into())),
+            }
+        }
+        let last = samples.remove(1);
+        Ok((samples.remove(0), last))
+    };
+    let result = talk();
+    drop(to);
+    keeper.end(Duration::from_secs(2));
+    result.map(|(first, last)| (facts, first, last)).map_err(|e| e.to_string())
+}
+
+/// Values of one host; `None` is unknown.
+struct Row {
+    r1m: Option<f64>,
+    ut: Option<f64>,
+    pg: Option<f64>,
+    mem: Option<f64>,
+    io: Option<f64>,
+    bio: Option<f64>,
+    rpc: Option<f64>,
+    net: Option<f64>,
+}
+
+fn row(first: &HostSample, last: &HostSample) -> Row {
+    let seconds = ((last.at_ns - first.at_ns) as f64 / 1e9).max(0.001);
+    let rate = |a: Option<u64>, b: Option<u64>| Some(b?.saturating_sub(a?) as f64 / seconds);
+    let busy = || {
+        let total = last.cpu_total_us?.saturating_sub(first.cpu_total_us?) as f64;
+        let idle = last.cpu_idle_us?.saturating_sub(first.cpu_idle_us?) as f64;
+        (total > 0.0).then(|| 100.0 * (1.0 - idle / total))
+    };
+    let sum = |s: &HostSample| (!s.net.is_empty()).then(|| s.net.values().map(|(rx, tx)| rx + tx).sum::<u64>());
+    Row {
+        r1m: last.r1m,
+        ut: busy(),
+        pg: rate(first.swap_pages, last.swap_pages),
+        mem: last.mem_available.map(|b| b as f64 / f64::from(1 << 20)),
+        io: rate(first.io_some_us, last.io_some_us).map(|us| us / 1e4),
+        bio: rate(first.disk_blocks, last.disk_blocks),
+        rpc: rate(first.nfsd_calls, last.nfsd_calls),
+        net: rate(sum(first), sum(last)).map(|b| b / 1e6),
+    }
+}
+
+fn as_json(name: &str, answer: &Answer, args: &Args) -> Value {
+    match answer {
+        Err(reason) => json!({"host": name, "status": "unavail", "reason": reason}),
+        Ok((facts, first, last)) => {
+            let r = row(first, last);
+            json!({
+                "host": name, "status": "ok", "at_ns": last.at_ns, "cores": facts.cores,
+                "slots": crate::hostlist::slots_of(name, args.cluster.as_deref()).unwrap_or(facts.cores),
+                "memory_bytes": facts.memory_bytes, "r1m": r.r1m, "ut_percent": r.ut, "pg_per_s": r.pg,
+                "mem_mib": r.mem, "io_percent": r.io, "bio_per_s": r.bio, "rpc_per_s": r.rpc, "net_mb_per_s": r.net,
+            })
+        }
+    }
+}
+
+fn print_table(names: &[String], answers: &[Answer]) {
+    println!(
+        "{:<18} {:>8} {:>5} {:>5} {:>5} {:>6} {:>7} {:>5} {:>8} {:>7} {:>7}",
+        "HOST_NAME", "status", "cores", "r1m", "ut", "pg", "mem", "io", "bio", "rpc", "net"
+    );
+    let show = |value: Option<f64>, unit: &str| value.map_or("-".to_string(), |v| format!("{v:.1}{unit}"));
+    let whole = |value: Option<f64>, unit: &str| value.map_or("-".to_string(), |v| format!("{v:.0}{unit}"));
+    for (name, answer) in names.iter().zip(answers) {
+        let Ok((facts, first, last)) = answer else {
+            println!("{name:<18} {:>8}", "unavail");
+            eprintln!("homing: {name}: {}", answer.as_ref().err().map_or("", String::as_str));
+            continue;
+        };
+        let r = row(first, last);
+        println!(
+            "{:<18} {:>8} {:>5} {:>5} {:>5} {:>6} {:>7} {:>5} {:>8} {:>7} {:>7}",
+            name,
+            "ok",
+            facts.cores,
+            show(r.r1m, ""),
+            whole(r.ut, "%"),
+            show(r.pg, ""),
+            whole(r.mem, "M"),
+            whole(r.io, "%"),
+            show(r.bio, ""),
+            show(r.rpc, ""),
+            show(r.net, "M"),
+        );
+    }
 }

@@ -1,4 +1,5 @@
 //! One file a subcommand.
+pub mod generate;
 pub mod hosts;
 pub mod lab;
 pub mod nodeset;

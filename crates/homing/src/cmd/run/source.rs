@@ -47,11 +47,9 @@ impl Source {
         }
         let base = task.cwd.as_ref().map_or_else(|| self.how.cwd.clone(), |c| self.how.cwd.join(c.as_path()));
         let inputs = self.inputs(&task, &base);
-        if self.how.skip_newer {
-            if freshness(&task, &inputs, &base) == Freshness::Fresh {
-                let reason = "its outputs are newer than its inputs".to_string();
-                return Incoming::Skip { task: task.id, reason: Some(reason) };
-            }
+        if self.how.skip_newer && freshness(&task, &inputs, &base) == Freshness::Fresh {
+            let reason = "its outputs are newer than its inputs".to_string();
+            return Incoming::Skip { task: task.id, reason: Some(reason) };
         }
         let mut found = Found::default();
         for input in &inputs {
@@ -60,20 +58,20 @@ impl Source {
         if found.nothing() {
             self.weigh_cwd(&base, &mut found);
         }
-        if let Ok(volume) = self.locator.volume_of(&base) {
-            if volume.kind.is_network() {
-                found.mount(volume.mount);
-            }
+        if let Ok(volume) = self.locator.volume_of(&base)
+            && volume.kind.is_network()
+        {
+            found.mount(volume.mount);
         }
         Incoming::Task {
-            offer: Offer {
+            offer: Box::new(Offer {
                 task,
                 total: found.total,
                 per_host: found.per_host.into_iter().collect(),
                 volumes: Vec::new(),
                 requires: if self.how.spread { found.local } else { Vec::new() },
                 located: found.located,
-            },
+            }),
             mounts: found.mounts,
         }
     }
