@@ -1,7 +1,7 @@
 //! One attempt at a task, from start to what it used.
 
 use crate::outputs::Outputs;
-use crate::spawn::{self, Environment, Started};
+use crate::spawn::{self, Environment, Found, Started};
 use homing_model::{IoCounters, IoWait, Outcome, Task};
 use homing_wire::{CHUNK, Ended, FromWorker, Stream};
 use std::fs::File;
@@ -58,6 +58,8 @@ pub(crate) struct Job<'a> {
     pub ticket: u64,
     pub task: &'a Task,
     pub env: Environment,
+    /// `None` when the task brings a PATH or a directory of its own.
+    pub found: Option<&'a Found>,
     pub cwd: &'a Path,
     pub eager: bool,
     pub handle: &'a Handle,
@@ -71,7 +73,7 @@ pub(crate) fn run(job: &Job) -> Ended {
     let words = spawn::words(&job.task.command, &job.env);
     let started = match words.first() {
         None => Err("the command is empty".to_string()),
-        Some(word) => spawn::program(word, &job.env, job.cwd).and_then(|program| {
+        Some(word) => program(job, word).and_then(|program| {
             spawn::spawn(&program, &words, &job.env, job.cwd).map_err(|e| format!("{}: {e}", program.display()))
         }),
     };
@@ -89,6 +91,13 @@ pub(crate) fn run(job: &Job) -> Ended {
         result.set_aside = outputs.set_aside()
     }
     result
+}
+
+fn program(job: &Job, word: &homing_model::RawText) -> Result<std::path::PathBuf, String> {
+    match job.found {
+        Some(found) if !word.0.contains(&b'/') => found.program(word, &job.env, job.cwd),
+        _ => spawn::program(word, &job.env, job.cwd),
+    }
 }
 
 fn ended(ticket: u64, outcome: Outcome, wall: Duration) -> Ended {
@@ -150,14 +159,15 @@ fn watch(job: &Job, started: Started, began: Instant) -> Ended {
         job.handle.end(Fate::Killed, libc::SIGKILL);
     }
     let counters = File::open(format!("/proc/{pid}/io")).ok();
-    let pressure_before = pressure_us();
+    let mut pressure_before = None;
     let pidfd = spawn::pidfd(pid).ok();
     let mut pipes = [Pipe::new(started.stdout, Stream::Out), Pipe::new(started.stderr, Stream::Err)];
     let mut buffer = [0u8; CHUNK];
     let limit = job.task.timeout_ms.map(|ms| began + Duration::from_millis(ms));
     let mut kill_at = None;
     loop {
-        let wait = next_wait(limit, kill_at);
+        let asked = pressure_before.is_some();
+        let wait = if asked { next_wait(limit, kill_at) } else { Some(WORTH_ASKING) };
         let ready = poll(&pipes, pidfd.as_ref(), wait);
         for (pipe, _) in pipes.iter_mut().zip(&ready.pipes).filter(|(_, ready)| **ready) {
             if pipe.pump(job, &mut buffer).is_err() {
@@ -168,6 +178,9 @@ fn watch(job: &Job, started: Started, began: Instant) -> Ended {
             break;
         }
         let now = Instant::now();
+        if !asked && now - began >= WORTH_ASKING {
+            pressure_before = pressure_us().or(Some(u64::MAX));
+        }
         if kill_at.is_none() && limit.is_some_and(|l| now >= l) {
             job.handle.end(Fate::TimedOut, libc::SIGTERM);
             kill_at = Some(now + TERM_GRACE);
@@ -293,7 +306,8 @@ fn io_wait(delay: Option<u64>, before: Option<u64>, wall: Duration, io: &IoCount
     if wall < WORTH_ASKING {
         return None;
     }
-    let stalled = pressure_us()?.saturating_sub(before?);
+    let before = before.filter(|us| *us != u64::MAX)?;
+    let stalled = pressure_us()?.saturating_sub(before);
     let idle = (wall.as_micros() as u64).saturating_sub(io.user_us + io.sys_us);
     Some(IoWait::Pressure(stalled.min(idle)))
 }

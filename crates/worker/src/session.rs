@@ -1,7 +1,7 @@
 //! The conversation with the coordinator, and the slots.
 
 use crate::attempt::{self, Fate, Handle, Job};
-use crate::spawn::Environment;
+use crate::spawn::{Environment, Found};
 use homing_model::{Outcome, RawText, Task};
 use homing_wire::{Ended, FromWorker, HEARTBEAT_S, ToWorker, WORKER_LEASE_S};
 use std::collections::{HashMap, VecDeque};
@@ -23,6 +23,7 @@ struct Run {
     env: Environment,
     eager: bool,
     host: String,
+    found: Found,
 }
 
 struct Order {
@@ -46,8 +47,19 @@ struct Shared {
     orders: Mutex<Orders>,
     changed: Condvar,
     running: Mutex<HashMap<u64, Arc<Handle>>>,
-    out: Mutex<Box<dyn Write + Send>>,
+    out: Mutex<Outbox>,
+    held: Condvar,
 }
+
+/// Frames on their way out.
+struct Outbox {
+    to: Box<dyn Write + Send>,
+    frames: Vec<u8>,
+}
+
+/// The ends of tasks are held this long while more tasks are queued here: one
+/// message then carries several, and the coordinator wakes once for them.
+const HOLD: Duration = Duration::from_millis(3);
 
 fn lock<T>(mutex: &Mutex<T>) -> std::sync::MutexGuard<'_, T> {
     // A slot that panicked has not left a half-written frame: frames are written in one call.
@@ -56,10 +68,41 @@ fn lock<T>(mutex: &Mutex<T>) -> std::sync::MutexGuard<'_, T> {
 
 impl Shared {
     fn send(&self, message: FromWorker) {
-        let mut frame = Vec::with_capacity(256);
-        homing_wire::encode(&message, &mut frame);
         let mut out = lock(&self.out);
-        if out.write_all(&frame).and_then(|()| out.flush()).is_err() {
+        homing_wire::encode(&message, &mut out.frames);
+        self.push(out);
+    }
+
+    /// Sends with the next message, or after a moment.
+    fn send_soon(&self, message: FromWorker) {
+        let mut out = lock(&self.out);
+        let first = out.frames.is_empty();
+        homing_wire::encode(&message, &mut out.frames);
+        if out.frames.len() > homing_wire::CHUNK {
+            return self.push(out);
+        }
+        drop(out);
+        if first {
+            self.held.notify_one();
+        }
+    }
+
+    /// Sends what `send_soon` held back.
+    fn release_held(&self) {
+        loop {
+            let mut out = lock(&self.out);
+            while out.frames.is_empty() {
+                out = self.held.wait(out).unwrap_or_else(PoisonError::into_inner);
+            }
+            drop(out);
+            thread::sleep(HOLD);
+            self.push(lock(&self.out));
+        }
+    }
+
+    fn push(&self, mut out: std::sync::MutexGuard<'_, Outbox>) {
+        let frames = std::mem::take(&mut out.frames);
+        if out.to.write_all(&frames).and_then(|()| out.to.flush()).is_err() {
             // Nobody listens: the same as the end of our input.
             drop(out);
             crate::sweep::sweep();
@@ -111,8 +154,11 @@ pub fn serve(input: impl Read + Send + 'static, output: impl Write + Send + 'sta
         orders: Mutex::default(),
         changed: Condvar::new(),
         running: Mutex::default(),
-        out: Mutex::new(output),
+        out: Mutex::new(Outbox { to: output, frames: Vec::new() }),
+        held: Condvar::new(),
     });
+    let holder = shared.clone();
+    thread::spawn(move || holder.release_held());
     let (heard, inbox) = channel();
     thread::spawn(move || read(input, &heard));
     let status = converse(&inbox, &shared, host);
@@ -158,7 +204,14 @@ fn converse(inbox: &Receiver<Heard>, shared: &Arc<Shared>, host: String) -> i32 
             ToWorker::Begin { run: name, cwd, env, slots: n, sample_ms, eager_output } => {
                 slots = n.max(1) as usize;
                 let env = environment(env);
-                let begun = Run { name, cwd: cwd.to_path(), env, eager: eager_output, host: host.clone() };
+                let begun = Run {
+                    name,
+                    cwd: cwd.to_path(),
+                    env,
+                    eager: eager_output,
+                    host: host.clone(),
+                    found: Found::default(),
+                };
                 run = Some(Arc::new(begun));
                 sample(sample_ms, shared.clone());
             }
@@ -235,7 +288,12 @@ fn slot(shared: &Shared, run: &Run) {
         let ticket = order.ticket;
         let answer = perform(shared, run, order);
         lock(&shared.running).remove(&ticket);
-        shared.send(answer);
+        let more = !lock(&shared.orders).queue.is_empty();
+        if more {
+            shared.send_soon(answer)
+        } else {
+            shared.send(answer)
+        }
         let mut orders = lock(&shared.orders);
         orders.open -= 1;
         if orders.closed && orders.open == 0 {
@@ -258,7 +316,9 @@ fn perform(shared: &Shared, run: &Run, order: Order) -> FromWorker {
     }
     let env = task_environment(run, &task, slot, &cwd);
     let send = |message| shared.send(message);
-    let job = Job { ticket, task: &task, env, cwd: &cwd, eager: run.eager, handle: &handle, send: &send };
+    let own_path = task.cwd.is_some() || task.env.iter().any(|(name, _)| name.0 == b"PATH");
+    let found = (!own_path).then_some(&run.found);
+    let job = Job { ticket, task: &task, env, found, cwd: &cwd, eager: run.eager, handle: &handle, send: &send };
     FromWorker::Ended(attempt::run(&job))
 }
 

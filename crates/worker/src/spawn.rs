@@ -34,6 +34,23 @@ pub(crate) fn value(env: &Environment, name: &str) -> Option<RawText> {
     env.iter().rev().find(|(n, _)| n.0 == name.as_bytes()).map(|(_, v)| v.clone())
 }
 
+/// Programs found so far, by name, for the run's own PATH and directory.
+#[derive(Default)]
+pub(crate) struct Found(std::sync::Mutex<std::collections::HashMap<Vec<u8>, PathBuf>>);
+
+impl Found {
+    /// As `program`, remembered as a shell does: a program that went away is looked for again.
+    pub fn program(&self, word: &RawText, env: &Environment, cwd: &Path) -> Result<PathBuf, String> {
+        let mut known = self.0.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
+        if let Some(path) = known.get(&word.0).filter(|p| p.exists()) {
+            return Ok(path.clone());
+        }
+        let path = program(word, env, cwd)?;
+        known.insert(word.0.clone(), path.clone());
+        Ok(path)
+    }
+}
+
 /// Finds the program as execvp would, but in the task's own PATH.
 pub(crate) fn program(word: &RawText, env: &Environment, cwd: &Path) -> Result<PathBuf, String> {
     let is_program = |path: &Path| {
@@ -92,7 +109,12 @@ fn setup(null: RawFd, out: RawFd, err: RawFd, cwd: &CString) -> io::Result<Setup
         let mut none: libc::sigset_t = std::mem::zeroed();
         let mut all: libc::sigset_t = std::mem::zeroed();
         libc::sigemptyset(&mut none);
-        libc::sigfillset(&mut all);
+        // Only what this program changed: exec resets handlers by itself, and
+        // the library makes a system call in the child for each signal named.
+        libc::sigemptyset(&mut all);
+        for ignored in [libc::SIGINT, libc::SIGQUIT, libc::SIGPIPE] {
+            libc::sigaddset(&mut all, ignored);
+        }
         check(libc::posix_spawnattr_setsigmask(&mut setup.attributes, &none))?;
         check(libc::posix_spawnattr_setsigdefault(&mut setup.attributes, &all))?;
         let flags = libc::POSIX_SPAWN_SETSIGMASK | libc::POSIX_SPAWN_SETSIGDEF | POSIX_SPAWN_SETSID;
