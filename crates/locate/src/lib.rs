@@ -9,13 +9,15 @@ mod local;
 mod mounts;
 mod nfs;
 mod volfile;
+mod walk;
 
 use homing_model::{FileLayout, Mount, RawText};
 use mounts::MountLine;
 use std::collections::HashMap;
 use std::os::unix::fs::MetadataExt;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::sync::{Arc, Mutex, PoisonError};
+pub use walk::{Found, Walk, walk};
 
 /// Why nothing at all can be located.
 #[derive(Debug, thiserror::Error)]
@@ -54,7 +56,8 @@ impl Kind {
         match fstype {
             "fuse.glusterfs" => Kind::Gluster,
             "nfs" | "nfs4" => Kind::Nfs,
-            "lustre" | "ceph" | "beegfs" | "cifs" | "smb3" | "9p" | "afs" | "autofs" => Kind::Other(fstype.into()),
+            "lustre" | "ceph" | "beegfs" | "gpfs" | "orangefs" | "panfs" | "cifs" | "smb3" | "9p" | "virtiofs"
+            | "afs" | "autofs" | "ocfs2" | "gfs2" => Kind::Other(fstype.into()),
             // These FUSE file systems sit on local disks.
             "fuseblk" | "fuse.fuse-overlayfs" | "fuse.lxcfs" => Kind::Local,
             fuse if fuse.starts_with("fuse") => Kind::Other(fuse.into()),
@@ -100,12 +103,24 @@ pub struct Tree {
     pub truncated: bool,
 }
 
-type Known = HashMap<u64, (Volume, Arc<dyn FileSystem>)>;
+/// A file system by its device number: where it is mounted here, and who tells its places.
+#[derive(Clone)]
+struct Known {
+    volumes: Arc<[Volume]>,
+    fs: Arc<dyn FileSystem>,
+}
 
 /// Finds the volume of a path and asks it. May be shared between threads.
 pub struct Locator {
     mounts: Mutex<Vec<MountLine>>,
-    known: Mutex<Known>,
+    known: Mutex<HashMap<u64, Known>>,
+}
+
+/// The network file systems of the mount table, for telling other hosts what
+/// is mounted here. What automount will mount is not among them yet.
+pub fn network_mounts() -> Result<Vec<Mount>, LocateError> {
+    let network = |line: &MountLine| line.mount.fstype != "autofs" && Kind::of(&line.mount.fstype).is_network();
+    Ok(mounts::read()?.into_iter().filter(network).map(|line| line.mount).collect())
 }
 
 impl Locator {
@@ -123,51 +138,44 @@ impl Locator {
         let shown = || RawText::from(path).display();
         let meta = path.metadata().map_err(|error| LocateError::Path { path: shown(), error })?;
         let mut known = self.known.lock().unwrap_or_else(PoisonError::into_inner);
-        if let Some((volume, fs)) = known.get(&meta.dev()) {
-            return Ok((volume.clone(), fs.clone(), meta));
-        }
-        let line = self.line(path, meta.dev())?.ok_or_else(|| LocateError::NoMount(shown()))?;
-        let volume = volume(&line);
-        let fs: Arc<dyn FileSystem> = match &volume.kind {
-            Kind::Gluster => Arc::new(gluster::Gluster::read(&volume.mount)),
-            Kind::Nfs => Arc::new(nfs::Nfs::new(&line)),
-            Kind::Local => Arc::new(local::Local::new()),
-            Kind::Other(fstype) => Arc::new(local::Unknown(fstype.clone())),
+        let here = match known.get(&meta.dev()) {
+            Some(here) => here.clone(),
+            None => {
+                let lines = self.lines(path, meta.dev())?;
+                let first = lines.first().ok_or_else(|| LocateError::NoMount(shown()))?;
+                let volumes = lines.iter().map(volume).collect();
+                let here = Known { volumes, fs: file_system(first, &lines) };
+                known.insert(meta.dev(), here.clone());
+                here
+            }
         };
-        known.insert(meta.dev(), (volume.clone(), fs.clone()));
-        Ok((volume, fs, meta))
+        drop(known);
+        Ok((shows(&here.volumes, path).clone(), here.fs, meta))
     }
 
-    /// The device number decides, for the longest path may be mounted over.
-    /// A file system with several numbers (btrfs) falls back to the path.
-    fn line(&self, path: &Path, dev: u64) -> Result<Option<MountLine>, LocateError> {
+    /// The lines of one file system. The device number decides, for the
+    /// longest path may be mounted over; a file system with several numbers
+    /// (btrfs) falls back to the path.
+    fn lines(&self, path: &Path, dev: u64) -> Result<Vec<MountLine>, LocateError> {
         let mut lines = self.mounts.lock().unwrap_or_else(PoisonError::into_inner);
-        let real = path.canonicalize().unwrap_or_else(|_| path.to_path_buf());
-        let find = |lines: &[MountLine]| {
-            let fits = lines.iter().filter(|l| l.dev == dev && real.starts_with(l.mount.point.as_path()));
-            fits.max_by_key(|l| l.mount.point.0.len()).cloned()
-        };
-        if let Some(line) = find(&lines) {
-            return Ok(Some(line));
+        let same = |lines: &[MountLine]| -> Vec<MountLine> { lines.iter().filter(|l| l.dev == dev).cloned().collect() };
+        let found = same(&lines);
+        if !found.is_empty() {
+            return Ok(found);
         }
         *lines = mounts::read()?;
-        let by_path = || {
-            let fits = lines.iter().filter(|l| real.starts_with(l.mount.point.as_path()));
-            fits.max_by_key(|l| l.mount.point.0.len()).cloned()
-        };
-        Ok(find(&lines).or_else(by_path))
+        let found = same(&lines);
+        if !found.is_empty() {
+            return Ok(found);
+        }
+        let real = path.canonicalize().unwrap_or_else(|_| path.to_path_buf());
+        let fits = lines.iter().filter(|l| real.starts_with(l.mount.point.as_path()));
+        Ok(fits.max_by_key(|l| l.mount.point.0.len()).cloned().into_iter().collect())
     }
 
     /// Where one file lies. Never fails: `reason` says what could not be told.
     pub fn locate(&self, path: &Path) -> FileLayout {
-        let mut layout = FileLayout {
-            path: path.into(),
-            size: 0,
-            volume: String::new(),
-            extents: Vec::new(),
-            reason: None,
-            server_path: None,
-        };
+        let mut layout = blank(path);
         match self.resolve(path) {
             Err(error) => layout.reason = Some(error.to_string()),
             Ok((volume, fs, meta)) => {
@@ -183,33 +191,51 @@ impl Locator {
         layout
     }
 
-    /// A directory with what lies under it, on the same volume, at most `limit` files.
-    /// Symbolic links below it are not followed.
+    /// A directory with what lies under it, at most `limit` files, in the
+    /// order of the walk. Symbolic links below it are not followed.
     pub fn locate_tree(&self, path: &Path, limit: usize) -> Tree {
-        let mut tree = Tree::default();
-        let mut open: Vec<PathBuf> = vec![path.to_path_buf()];
-        while let Some(dir) = open.pop() {
-            let Ok(entries) = std::fs::read_dir(&dir) else {
-                tree.files.push(self.locate(&dir));
-                continue;
-            };
-            let mut names: Vec<_> = entries.flatten().collect();
-            names.sort_by_key(std::fs::DirEntry::file_name);
-            for entry in names {
-                match entry.file_type() {
-                    Ok(kind) if kind.is_dir() => open.push(entry.path()),
-                    Ok(kind) if kind.is_file() => {
-                        if tree.files.len() == limit {
-                            tree.truncated = true;
-                            return tree;
-                        }
-                        tree.files.push(self.locate(&entry.path()));
-                    }
-                    _ => {}
-                }
-            }
-        }
-        tree
+        let Walk { found, truncated } = walk(path, limit);
+        let layout = |entry| match entry {
+            Found::File(path) => self.locate(&path),
+            Found::Unreadable(path, error) => self.unreadable(&path, &error),
+        };
+        Tree { files: found.into_iter().map(layout).collect(), truncated }
+    }
+
+    /// The layout of a directory that cannot be listed: its reason.
+    pub fn unreadable(&self, dir: &Path, error: &std::io::Error) -> FileLayout {
+        let volume = self.volume_of(dir).map(|v| v.name).unwrap_or_default();
+        FileLayout { volume, reason: Some(format!("cannot list this directory: {error}")), ..blank(dir) }
+    }
+}
+
+fn blank(path: &Path) -> FileLayout {
+    FileLayout {
+        path: path.into(),
+        size: 0,
+        volume: String::new(),
+        extents: Vec::new(),
+        reason: None,
+        server_path: None,
+    }
+}
+
+/// Of several mounts of one file system, the one through which a path goes.
+fn shows<'v>(volumes: &'v [Volume], path: &Path) -> &'v Volume {
+    if let [only] = volumes {
+        return only;
+    }
+    let real = path.canonicalize().unwrap_or_else(|_| path.to_path_buf());
+    let fits = volumes.iter().filter(|v| real.starts_with(v.mount.point.as_path()));
+    fits.max_by_key(|v| v.mount.point.0.len()).unwrap_or(&volumes[0])
+}
+
+fn file_system(first: &MountLine, lines: &[MountLine]) -> Arc<dyn FileSystem> {
+    match Kind::of(&first.mount.fstype) {
+        Kind::Gluster => Arc::new(gluster::Gluster::read(lines)),
+        Kind::Nfs => Arc::new(nfs::Nfs::new(lines)),
+        Kind::Local => Arc::new(local::Local::new()),
+        Kind::Other(fstype) => Arc::new(local::Unknown(fstype)),
     }
 }
 

@@ -7,42 +7,49 @@
 use crate::FileSystem;
 use crate::mounts::MountLine;
 use homing_model::{Extent, FileLayout, RawText, Replica};
+use std::ffi::OsStr;
+use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 
 pub(crate) struct Nfs {
     server: String,
-    export: PathBuf,
-    root: PathBuf,
-    point: PathBuf,
+    lines: Vec<MountLine>,
 }
 
 impl Nfs {
-    pub fn new(line: &MountLine) -> Nfs {
-        let source = String::from_utf8_lossy(&line.mount.source.0).into_owned();
-        let (server, export) = split(&source);
-        Nfs {
-            server: server.to_string(),
-            export: PathBuf::from(export),
-            root: line.root.to_path(),
-            point: line.mount.point.to_path(),
-        }
+    /// `lines` are all places where this export is mounted here.
+    pub fn new(lines: &[MountLine]) -> Nfs {
+        let server = lines.first().map(|line| split(&line.mount.source.0).0.to_vec());
+        Nfs { server: String::from_utf8_lossy(&server.unwrap_or_default()).into_owned(), lines: lines.to_vec() }
     }
 
-    /// Export, then what of it is mounted, then the path below the mount point.
     fn on_server(&self, path: &Path) -> Option<PathBuf> {
-        let real = path.canonicalize().ok()?;
-        let below = real.strip_prefix(&self.point).ok()?;
-        let root = self.root.strip_prefix("/").unwrap_or(&self.root);
-        Some(self.export.join(root).join(below))
+        on_server(&self.lines, &path.canonicalize().ok()?)
     }
 }
 
+/// The source of the line that shows the path, then the path below its mount point.
+///
+/// The kernel makes the source of each line from what is mounted there, so a
+/// bind mount of `sub` says `server:/export/sub` and its ROOT field `/sub`:
+/// adding ROOT would name it twice.
+fn on_server(lines: &[MountLine], real: &Path) -> Option<PathBuf> {
+    let fits = lines.iter().filter(|l| real.starts_with(l.mount.point.as_path()));
+    let line = fits.max_by_key(|l| l.mount.point.0.len())?;
+    let below = real.strip_prefix(line.mount.point.as_path()).ok()?;
+    let export = Path::new(OsStr::from_bytes(split(&line.mount.source.0).1));
+    Some(if below.as_os_str().is_empty() { export.to_path_buf() } else { export.join(below) })
+}
+
 /// `server:/export`, where an IPv6 address stands in brackets.
-fn split(source: &str) -> (&str, &str) {
-    if let Some((address, export)) = source.strip_prefix('[').and_then(|s| s.split_once("]:")) {
-        return (address, export);
+fn split(source: &[u8]) -> (&[u8], &[u8]) {
+    let cut = |at: usize, mark: usize| (&source[..at], &source[at + mark..]);
+    if source.starts_with(b"[") {
+        if let Some(at) = source.windows(2).position(|w| w == b"]:") {
+            return (&source[1..at], &source[at + 2..]);
+        }
     }
-    source.split_once(':').unwrap_or((source, "/"))
+    source.iter().position(|b| *b == b':').map_or((source, b"/"), |at| cut(at, 1))
 }
 
 impl FileSystem for Nfs {
@@ -58,11 +65,25 @@ impl FileSystem for Nfs {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::mounts;
 
     #[test]
     fn servers_may_be_addresses() {
-        assert_eq!(split("nas:/export/a:b"), ("nas", "/export/a:b"));
-        assert_eq!(split("[fe80::1%eth0]:/x"), ("fe80::1%eth0", "/x"));
-        assert_eq!(split("storage-1.lab.example:/"), ("storage-1.lab.example", "/"));
+        let both = |source: &'static str| split(source.as_bytes());
+        assert_eq!(both("nas:/export/a:b"), (&b"nas"[..], &b"/export/a:b"[..]));
+        assert_eq!(both("[fe80::1%eth0]:/x"), (&b"fe80::1%eth0"[..], &b"/x"[..]));
+        assert_eq!(both("storage-1.lab.example:/"), (&b"storage-1.lab.example"[..], &b"/"[..]));
+    }
+
+    #[test]
+    fn the_path_on_the_server_follows_the_line_that_shows_the_file() {
+        let table = b"1 0 0:50 / /mnt/my\\040data rw - nfs4 nas:/export rw\n\
+            2 0 0:50 /sub\\012dir /srv/bound rw - nfs4 nas:/export/sub\\012dir rw\n";
+        let lines = mounts::parse(table);
+        let at = |path: &str| on_server(&lines, Path::new(path)).unwrap();
+        assert_eq!(at("/mnt/my data/a/b"), Path::new("/export/a/b"));
+        assert_eq!(at("/srv/bound/b"), Path::new("/export/sub\ndir/b"));
+        assert_eq!(at("/srv/bound"), Path::new("/export/sub\ndir"));
+        assert_eq!(on_server(&lines, Path::new("/elsewhere")), None);
     }
 }

@@ -1,83 +1,52 @@
 use super::*;
+use crate::mounts;
 
-const VOLFILE: &str = "volume data-client-0
-    type protocol/client
-    option remote-subvolume /scratch/brick
-    option remote-host n1
-end-volume
-volume data-client-1
-    type protocol/client
-    option remote-subvolume /scratch/brick
-    option remote-host n2
-end-volume
-volume data-client-2
-    type protocol/client
-    option remote-subvolume /scratch/brick
-    option remote-host n3
-end-volume
-volume data-client-3
-    type protocol/client
-    option remote-subvolume /scratch/brick
-    option remote-host n4
-end-volume
-volume data-replicate-0
-    type cluster/replicate
-    subvolumes data-client-0 data-client-1
-end-volume
-volume data-replicate-1
-    type cluster/replicate
-    ARBITER
-    subvolumes data-client-2 data-client-3
-end-volume
-volume data-dht
-    type cluster/distribute
-    subvolumes data-replicate-0 data-replicate-1
-end-volume
-";
+const DISPERSED: &str = include_str!("../../tests/fixtures/di2.vol");
+const ARBITER: &str = include_str!("../../tests/fixtures/arb.vol");
 
-fn gluster(arbiter: &str) -> Gluster {
-    let definition = volfile::parse(&VOLFILE.replace("ARBITER", arbiter)).ok_or_else(String::new);
-    Gluster { definition, same: Mutex::default() }
+fn gluster(text: &str) -> Gluster {
+    let definition = volfile::parse(text).ok_or_else(String::new);
+    Gluster { lines: Vec::new(), definition, names: Names::by(|_| Vec::new()) }
 }
 
-fn hosts(gluster: &Gluster, value: &str) -> Result<Vec<String>, String> {
+#[test]
+fn only_an_arbiter_is_no_place() {
+    let gluster = gluster(ARBITER);
     let definition = gluster.definition.as_ref().unwrap();
-    let extent = gluster.place(definition, value.as_bytes(), 10)?;
-    Ok(extent.replicas.into_iter().map(|r| r.host).collect())
+    let place = |value: &[u8]| gluster.place(definition, Path::new("/f"), value, 10);
+    let reason = place(b"(<REPLICATE:arb-replicate-0> <POSIX(/bricks/3/arb):gxhost:/bricks/3/arb/f>)\0").unwrap_err();
+    assert!(reason.contains("arbiter"), "{reason}");
+    let one = place(b"(<REPLICATE:arb-replicate-0> <POSIX(/bricks/2/arb):gxhost:/bricks/2/arb/f>)\0").unwrap();
+    assert_eq!(one.replicas, [Replica { host: "gx.cluster".into(), share: 1.0 }]);
 }
 
 #[test]
-fn replicas_of_the_named_subvolume() {
-    let value = "(<DISTRIBUTE:data-dht> (<REPLICATE:data-replicate-1> <POSIX(/scratch/brick):n4:/scratch/brick/p/f4> \
-                 <POSIX(/scratch/brick):n3:/scratch/brick/p/f4>))";
-    assert_eq!(hosts(&gluster(""), value).unwrap(), ["n3", "n4"]);
-    let down = "(<DISTRIBUTE:data-dht> (<REPLICATE:data-replicate-1> <POSIX(/scratch/brick):n4:/scratch/brick/f>))";
-    assert_eq!(hosts(&gluster(""), down).unwrap(), ["n4"], "a brick that is down is not named");
-    assert_eq!(hosts(&gluster("option arbiter-count 1"), value).unwrap(), ["n3"], "an arbiter holds nothing");
-    assert!(hosts(&gluster("option arbiter-count 1"), down).is_err());
+fn a_dispersed_file_is_shared_out_when_its_subvolume_is_certain() {
+    let spread = |hosts: [&str; 6]| {
+        let mut text = DISPERSED.to_string();
+        for (i, host) in hosts.iter().enumerate() {
+            let brick = format!("remote-subvolume /bricks/{}/di2", i + 1);
+            let (before, after) = text.split_once(&brick).unwrap();
+            let before = before.rsplit_once("remote-host gx.cluster").unwrap();
+            text = format!("{}remote-host {host}{}{brick}{after}", before.0, before.1);
+        }
+        disperse::place(&volfile::parse(&text).unwrap(), 100)
+    };
+    let extent = spread(["n1", "n2", "n3", "n3", "n1", "n2"]).unwrap();
+    let hosts: Vec<&str> = extent.replicas.iter().map(|r| r.host.as_str()).collect();
+    assert_eq!(hosts, ["n1", "n2", "n3"]);
+    assert!(extent.replicas.iter().all(|r| r.share == 0.5));
+    assert!(spread(["n1", "n2", "n3", "n4", "n5", "n6"]).is_err(), "which of the two is not told");
 }
 
 #[test]
-fn a_file_name_never_becomes_a_host() {
-    let evil = "x> <POSIX(/scratch/brick):evil:/> <POSIX(/scratch/brick):n1:/y\n>))(<REPLICATE:data-replicate-0> ";
-    let value = format!(
-        "(<DISTRIBUTE:data-dht> (<REPLICATE:data-replicate-1> <POSIX(/scratch/brick):n4:/scratch/brick/{evil}>))"
-    );
-    assert_eq!(hosts(&gluster(""), &value).unwrap(), ["n4"]);
-}
-
-#[test]
-fn distribute_alone_and_disperse() {
-    let only = VOLFILE.split("volume data-replicate-0").next().unwrap();
-    let plain = Gluster { definition: volfile::parse(only).ok_or_else(String::new), same: Mutex::default() };
-    let value = "(<DISTRIBUTE:data-dht> <POSIX(/scratch/brick):n2:/scratch/brick/a <POSIX(/scratch/brick):n1:b>)";
-    assert_eq!(hosts(&plain, value).unwrap(), ["n2"]);
-    let text = format!(
-        "{only}volume data-disperse-0\n type cluster/disperse\n option redundancy 1\n \
-         subvolumes data-client-0 data-client-1 data-client-2\nend-volume\n"
-    )
-    .replace("remote-subvolume /scratch/brick\n    option remote-host n4", "remote-subvolume snap");
-    let extent = dispersed(&volfile::parse(&text).unwrap(), 100).unwrap();
-    assert_eq!(extent.replicas.len(), 3);
-    assert_eq!(extent.replicas[0].share, 0.5);
+fn the_path_from_the_volumes_root_counts_folders_and_bind_mounts() {
+    let dir = std::env::temp_dir().canonicalize().unwrap();
+    let table = |source: &str, root: &str| {
+        let text = format!("1 0 0:50 {root} {} rw - fuse.glusterfs {source} rw\n", dir.display());
+        below(&mounts::parse(text.as_bytes()), &dir.join(".")).unwrap()
+    };
+    assert_eq!(table("n1:/v", "/"), b"/");
+    assert_eq!(table("n1:v/sub", "/"), b"/sub/");
+    assert_eq!(table("n1:/v/sub", "/bound"), b"/sub/bound/");
 }

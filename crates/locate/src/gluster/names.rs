@@ -1,0 +1,97 @@
+//! Which host of a volume's definition a brick server's own name means.
+
+use std::collections::HashMap;
+use std::net::IpAddr;
+use std::process::{Command, Stdio};
+use std::sync::{Arc, Mutex, PoisonError};
+
+type Resolve = fn(&str) -> Vec<String>;
+
+/// Names with their addresses, each asked for once.
+pub(super) struct Names {
+    resolve: Resolve,
+    known: Mutex<HashMap<String, Arc<Vec<String>>>>,
+}
+
+impl Names {
+    /// By `getent`, which follows the host's own rules (files, DNS, LDAP).
+    pub fn system() -> Names {
+        Names::by(addresses)
+    }
+
+    pub fn by(resolve: Resolve) -> Names {
+        Names { resolve, known: Mutex::default() }
+    }
+
+    /// The one of `defined` that is meant by `told`: by name, by address, by
+    /// short name. `None` when none is or several are.
+    pub fn pick(&self, told: &str, defined: &[&str]) -> Option<usize> {
+        let one = |fits: &dyn Fn(&str) -> bool| {
+            let mut all = defined.iter().enumerate().filter(|(_, d)| fits(d)).map(|(i, _)| i);
+            all.next().filter(|_| all.next().is_none())
+        };
+        let by_address = || {
+            let mine = self.addresses(told);
+            one(&|d| self.addresses(d).iter().any(|a| mine.contains(a)))
+        };
+        one(&|d| d.eq_ignore_ascii_case(told)).or_else(by_address).or_else(|| one(&|d| same_short(d, told)))
+    }
+
+    fn addresses(&self, name: &str) -> Arc<Vec<String>> {
+        let mut known = self.known.lock().unwrap_or_else(PoisonError::into_inner);
+        known.entry(name.to_string()).or_insert_with(|| Arc::new((self.resolve)(name))).clone()
+    }
+}
+
+/// `n1` and `n1.cluster`; not `n1.here` and `n1.there`, nor addresses.
+fn same_short(a: &str, b: &str) -> bool {
+    let is_address = |name: &str| name.parse::<IpAddr>().is_ok();
+    let short = |name: &str| name.split('.').next().unwrap_or(name).to_ascii_lowercase();
+    !is_address(a) && !is_address(b) && (!a.contains('.') || !b.contains('.')) && short(a) == short(b)
+}
+
+fn addresses(name: &str) -> Vec<String> {
+    // A name from the network never becomes an option.
+    if name.starts_with('-') {
+        return Vec::new();
+    }
+    let asked = Command::new("getent").args(["ahosts", name]).stdin(Stdio::null()).stderr(Stdio::null()).output();
+    let text = asked.map(|o| String::from_utf8_lossy(&o.stdout).into_owned()).unwrap_or_default();
+    let mut found: Vec<String> =
+        text.lines().filter_map(|l| l.split_ascii_whitespace().next()).map(String::from).collect();
+    // Every host has these.
+    found.retain(|a| !a.starts_with("127.") && a != "::1");
+    found.dedup();
+    found
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn table(name: &str) -> Vec<String> {
+        let found = match name {
+            "gx" | "10.0.0.1" => "10.0.0.1",
+            "both" | "a" | "b" => "10.0.0.2",
+            _ => return Vec::new(),
+        };
+        vec![found.into()]
+    }
+
+    #[test]
+    fn by_name_then_address_then_short_name_and_never_between_two() {
+        let names = Names::by(table);
+        assert_eq!(names.pick("N2", &["n1", "n2"]), Some(1));
+        assert_eq!(names.pick("gx", &["n1", "10.0.0.1"]), Some(1));
+        assert_eq!(names.pick("n1", &["n2.lab", "n1.lab"]), Some(1));
+        assert_eq!(names.pick("n1.here", &["n1.there"]), None);
+        assert_eq!(names.pick("n1", &["n1.here", "n1.there"]), None);
+        assert_eq!(names.pick("both", &["a", "b"]), None);
+        assert_eq!(names.pick("10", &["10.0.0.9"]), None);
+    }
+
+    #[test]
+    fn a_name_is_no_option() {
+        assert!(addresses("--help").is_empty());
+    }
+}

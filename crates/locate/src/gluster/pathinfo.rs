@@ -1,0 +1,139 @@
+//! Reads a `glusterfs.pathinfo` value against the volume's definition.
+//!
+//! The value holds the file's real path unescaped, so it is no language that
+//! can be parsed from left to right. What is certain: its head, before any
+//! path, names the subvolume; every entry is `<POSIX(DIR):HOST:DIR` + the path
+//! below + `>`, with DIR a brick of the definition and the same path below on
+//! each. All ways to cut a value so are tried, for a name may imitate entries,
+//! and the path by which the file was asked for says which is the true one.
+
+use crate::volfile::{Brick, Definition, Group, Sharing};
+
+const MARK: &[u8] = b"<POSIX(";
+
+/// One brick that answered, as the value tells it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+struct Told<'d> {
+    dir: &'d str,
+    /// `gethostname()` of the brick's server.
+    host: String,
+}
+
+/// The bricks of the definition that hold the file, arbiters among them.
+pub(super) struct Holders<'d> {
+    /// `None` when the volume only distributes.
+    pub group: Option<&'d Group>,
+    pub bricks: Vec<&'d Brick>,
+}
+
+/// Joins a value with the definition. `below` gives the file's path from the
+/// volume's root, with a leading slash; it is asked only when the value can be
+/// cut in several ways. `pick` chooses the one of several defined hosts that a told name means.
+pub(super) fn holders<'d>(
+    definition: &'d Definition,
+    value: &[u8],
+    below: &dyn Fn() -> Option<Vec<u8>>,
+    pick: &dyn Fn(&str, &[&str]) -> Option<usize>,
+) -> Result<Holders<'d>, String> {
+    let group = group_of(definition, value);
+    let pool: Vec<&Brick> = match group {
+        Some(group) => group.bricks.iter().collect(),
+        None => definition.groups.iter().filter(|g| g.sharing == Sharing::Alone).flat_map(|g| &g.bricks).collect(),
+    };
+    if pool.is_empty() {
+        return Err("its subvolume is not in the volume's definition".into());
+    }
+    let most = if group.is_some() { pool.len() } else { 1 };
+    let told = entries(value, &pool, most, below)?;
+    let bricks = join(&told, &pool, pick);
+    if bricks.is_empty() {
+        let hosts: Vec<String> = told.iter().map(|t| t.host.escape_debug().to_string()).collect();
+        return Err(format!(
+            "its brick's server calls itself {}, which is no host of the volume's definition by name or address",
+            hosts.join(", ")
+        ));
+    }
+    Ok(Holders { group, bricks })
+}
+
+fn join<'d>(told: &[Told], pool: &[&'d Brick], pick: &dyn Fn(&str, &[&str]) -> Option<usize>) -> Vec<&'d Brick> {
+    // All answered: it does not matter which is called what.
+    if told.len() == pool.len() {
+        return pool.to_vec();
+    }
+    let mut found: Vec<&Brick> = Vec::new();
+    for entry in told {
+        let fits: Vec<&Brick> = pool.iter().copied().filter(|b| b.dir == entry.dir).collect();
+        let hosts: Vec<&str> = fits.iter().map(|b| b.host.as_str()).collect();
+        let at = if fits.len() == 1 { Some(0) } else { pick(&entry.host, &hosts) };
+        let Some(brick) = at.and_then(|at| fits.get(at)) else { continue };
+        if !found.contains(brick) {
+            found.push(brick);
+        }
+    }
+    found
+}
+
+/// The part of the value before the first entry: no file name can be in it.
+fn head(value: &[u8]) -> &[u8] {
+    let at = value.windows(MARK.len()).position(|w| w == MARK).unwrap_or(value.len());
+    &value[..at]
+}
+
+fn group_of<'d>(definition: &'d Definition, value: &[u8]) -> Option<&'d Group> {
+    let head = String::from_utf8_lossy(head(value)).into_owned();
+    definition.groups.iter().find(|g| head.contains(&format!(":{}>", g.name)))
+}
+
+fn entries<'d>(
+    value: &[u8],
+    pool: &[&'d Brick],
+    most: usize,
+    below: &dyn Fn() -> Option<Vec<u8>>,
+) -> Result<Vec<Told<'d>>, String> {
+    let rest = &value[head(value).len()..];
+    let (first, path) = first(rest, pool).ok_or("GlusterFS names a brick that is not in the volume's definition")?;
+    let ways: Vec<(&[u8], Vec<Told>)> = (0..path.len())
+        .filter(|at| path[*at] == b'>')
+        .filter_map(|at| cut(rest, pool, &path[..at]).map(|told| (&path[..at], told)))
+        .filter(|(_, told)| told.len() <= most)
+        .collect();
+    if let [(_, told), more @ ..] = &ways[..]
+        && more.iter().all(|(_, other)| other == told)
+    {
+        return Ok(told.clone());
+    }
+    // A hard link may be told by another of its names. The first entry stands
+    // before any name, so it is certain.
+    let real = below();
+    let way = ways.into_iter().find(|(path, _)| real.as_deref() == Some(*path));
+    Ok(way.map_or_else(|| vec![first], |(_, told)| told))
+}
+
+/// The first entry, and what follows its brick directory.
+fn first<'v, 'd>(rest: &'v [u8], pool: &[&'d Brick]) -> Option<(Told<'d>, &'v [u8])> {
+    pool.iter().find_map(|brick| {
+        let at = rest.strip_prefix(MARK)?.strip_prefix(brick.dir.as_bytes())?.strip_prefix(b"):")?;
+        let end = at.iter().position(|b| *b == b':')?;
+        let host = std::str::from_utf8(&at[..end]).ok().filter(|h| !h.is_empty())?;
+        let path = at[end + 1..].strip_prefix(brick.dir.as_bytes())?;
+        Some((Told { dir: &brick.dir, host: host.to_string() }, path))
+    })
+}
+
+/// The entries when each one's path below its brick is `below`, to the very end.
+fn cut<'d>(mut rest: &[u8], pool: &[&'d Brick], below: &[u8]) -> Option<Vec<Told<'d>>> {
+    let mut told = Vec::new();
+    loop {
+        let (entry, path) = first(rest, pool)?;
+        told.push(entry);
+        let after = path.strip_prefix(below)?.strip_prefix(b">")?;
+        if after.iter().all(|b| matches!(b, b')' | b' ' | 0)) {
+            return Some(told);
+        }
+        rest = after.strip_prefix(b" ")?;
+    }
+}
+
+#[cfg(test)]
+mod tests;
