@@ -44,10 +44,10 @@ fn on_server(lines: &[MountLine], real: &Path) -> Option<PathBuf> {
 /// `server:/export`, where an IPv6 address stands in brackets.
 fn split(source: &[u8]) -> (&[u8], &[u8]) {
     let cut = |at: usize, mark: usize| (&source[..at], &source[at + mark..]);
-    if source.starts_with(b"[") {
-        if let Some(at) = source.windows(2).position(|w| w == b"]:") {
-            return (&source[1..at], &source[at + 2..]);
-        }
+    if source.starts_with(b"[")
+        && let Some(at) = source.windows(2).position(|w| w == b"]:")
+    {
+        return (&source[1..at], &source[at + 2..]);
     }
     source.iter().position(|b| *b == b':').map_or((source, b"/"), |at| cut(at, 1))
 }

@@ -9,8 +9,11 @@ use std::process::Command;
 
 /// Set in the process that runs inside the namespaces: its folder.
 const INSIDE: &str = "HOMING_TEST_GLUSTER";
-/// The name in the volumes' definitions; the brick server calls itself otherwise.
-const HOST: &str = "gx.cluster";
+
+/// Host of brick `n` in the volumes' definitions; the brick servers all call themselves otherwise.
+fn host(n: usize) -> String {
+    format!("g{n}.cluster")
+}
 
 #[test]
 fn real_volumes() {
@@ -42,61 +45,82 @@ fn which(program: &str) -> Option<PathBuf> {
 fn inside(base: &Path) {
     let at = |volume: &str| base.join("mnt").join(volume);
     let locator = Locator::new().unwrap();
-    let allowed = BTreeSet::from([HOST.to_string()]);
+    let allowed: BTreeSet<String> = (1..=6).map(host).collect();
     for volume in ["rep", "arb", "dis", "di2", "sh"] {
         let dir = at(volume).join("contract");
         std::fs::create_dir(&dir).unwrap();
         let found = locator.volume_of(&dir).unwrap();
-        assert_eq!((found.kind, found.name), (Kind::Gluster, format!("gluster:{HOST}:/{volume}")));
+        assert_eq!((found.kind, found.name), (Kind::Gluster, format!("gluster:{}:/{volume}", host(1))));
         contract::check(&locator, &dir, &allowed);
     }
     assert_eq!(network_mounts().unwrap().iter().filter(|m| m.fstype == "fuse.glusterfs").count(), 7);
-    placed_whole(&locator, &at("rep"));
-    placed_whole(&locator, &at("arb"));
-    dispersed(&locator, &at("dis"));
+    for volume in ["rep", "arb", "alone"] {
+        placed_where_it_is(&locator, base, volume);
+    }
+    dispersed(&locator, &at("dis"), &at("di2"));
     sharded(&locator, &at("sh"));
-    odd_names(&locator, &at("rep"));
+    odd_names(&locator, base);
     // A mount of a folder, seen through a symbolic link.
     std::os::unix::fs::symlink(at("sub"), base.join("link")).unwrap();
     std::fs::write(base.join("link/f"), "hello").unwrap();
-    assert_whole(&locator.locate(&base.join("link/f")));
+    assert_placed(&locator.locate(&base.join("link/f")), &holding(base, "rep", Path::new("folder/f")));
     unreadable(&at("rep"));
     brick_down(&locator, base, &at("alone"));
 }
 
-fn assert_whole(layout: &FileLayout) {
+/// The truth: hosts of the bricks on which the file's bytes are.
+fn holding(base: &Path, volume: &str, below: &Path) -> BTreeSet<String> {
+    let file = |n: usize| base.join(format!("bricks/{n}/{volume}")).join(below);
+    let size = |n: usize| std::fs::metadata(file(n)).map_or(0, |meta| meta.len());
+    (1..=6).filter(|n| size(*n) > 0).map(host).collect()
+}
+
+fn assert_placed(layout: &FileLayout, truth: &BTreeSet<String>) {
     assert_eq!(layout.reason, None, "{layout:?}");
-    assert_eq!(layout.bytes_per_host().get(HOST), Some(&layout.size), "{layout:?}");
+    assert!(!truth.is_empty() && layout.extents.len() == 1, "{layout:?}");
+    let told: BTreeSet<String> = layout.extents[0].replicas.iter().map(|r| r.host.clone()).collect();
+    assert_eq!(&told, truth, "{layout:?}");
 }
 
-fn placed_whole(locator: &Locator, dir: &Path) {
-    std::fs::write(dir.join("f"), vec![7; 100_000]).unwrap();
-    assert_whole(&locator.locate(&dir.join("f")));
+fn placed_where_it_is(locator: &Locator, base: &Path, volume: &str) {
+    for name in ["f", "g", "h", "i", "a b>c<d(e):f)", "two\nlines"] {
+        let file = base.join("mnt").join(volume).join(name);
+        std::fs::write(&file, vec![7; 100_000]).unwrap();
+        assert_placed(&locator.locate(&file), &holding(base, volume, Path::new(name)));
+    }
 }
 
-fn odd_names(locator: &Locator, dir: &Path) {
-    // `b):gxhost:` needs a directory before it: the real path imitates a second entry.
-    let imitation = dir.join("x> <POSIX(").join("bricks").join("1):gxhost:").join("x");
-    std::fs::create_dir_all(imitation.parent().unwrap()).unwrap();
-    std::fs::write(&imitation, "evil").unwrap();
-    assert_whole(&locator.locate(&imitation));
+fn odd_names(locator: &Locator, base: &Path) {
+    let dir = base.join("mnt/rep");
+    // The real path imitates the entry of another subvolume's brick, and of its own.
+    for n in 1..=4 {
+        let brick = format!("{}/bricks/{n}/rep", base.display());
+        let below = format!("x> <POSIX({brick}):gxhost:{brick}/x");
+        std::fs::create_dir_all(dir.join(&below).parent().unwrap()).unwrap();
+        std::fs::write(dir.join(&below), "evil").unwrap();
+        assert_placed(&locator.locate(&dir.join(&below)), &holding(base, "rep", Path::new(&below)));
+    }
+    // A hard link may be told by its other name: then one copy is certain.
     std::fs::write(dir.join("first"), "linked").unwrap();
     std::fs::hard_link(dir.join("first"), dir.join("second")).unwrap();
-    assert_whole(&locator.locate(&dir.join("second")));
+    let layout = locator.locate(&dir.join("second"));
+    let truth = holding(base, "rep", Path::new("first"));
+    assert!(layout.extents[0].replicas.iter().all(|r| truth.contains(&r.host)), "{layout:?}");
 }
 
-fn dispersed(locator: &Locator, dir: &Path) {
-    std::fs::write(dir.join("f"), vec![7; 100_000]).unwrap();
-    let layout = locator.locate(&dir.join("f"));
-    assert_eq!(layout.reason, None, "{layout:?}");
-    assert_eq!(layout.extents.len(), 1);
-    // All three bricks are on this one host, so it can serve all of it.
-    assert_eq!(layout.extents[0].replicas.len(), 1, "{layout:?}");
+fn dispersed(locator: &Locator, one: &Path, two: &Path) {
+    std::fs::write(one.join("f"), vec![7; 100_000]).unwrap();
+    let layout = locator.locate(&one.join("f"));
+    assert_placed(&layout, &(1..=3).map(host).collect());
+    assert!(layout.extents[0].replicas.iter().all(|r| r.share == 0.5), "{layout:?}");
+    std::fs::write(two.join("f"), vec![7; 100_000]).unwrap();
+    let layout = locator.locate(&two.join("f"));
+    assert!(layout.extents.is_empty() && layout.reason.is_some(), "{layout:?}");
 }
 
 fn sharded(locator: &Locator, dir: &Path) {
     std::fs::write(dir.join("small"), vec![7; 4 << 20]).unwrap();
-    assert_whole(&locator.locate(&dir.join("small")));
+    assert_eq!(locator.locate(&dir.join("small")).reason, None);
     std::fs::write(dir.join("big"), vec![7; 10 << 20]).unwrap();
     let layout = locator.locate(&dir.join("big"));
     assert_eq!(layout.extents[0].length, 4 << 20, "{layout:?}");
@@ -123,7 +147,8 @@ fn unreadable(dir: &Path) {
 fn as_an_ordinary_user() {
     let Some(dir) = std::env::var_os("HOMING_TEST_USER").map(PathBuf::from) else { return };
     let locator = Locator::new().unwrap();
-    assert_whole(&locator.locate(&dir.join("f")));
+    let layout = locator.locate(&dir.join("f"));
+    assert!(layout.reason.is_none() && layout.extents[0].replicas.len() == 2, "{layout:?}");
     let secret = locator.locate(&dir.join("secret"));
     assert!(
         secret.extents.is_empty() && secret.reason.as_deref().is_some_and(|r| r.contains("permission")),
@@ -131,9 +156,8 @@ fn as_an_ordinary_user() {
     );
 }
 
+/// On a volume of one brick: `f` is there, then its brick is not.
 fn brick_down(locator: &Locator, base: &Path, dir: &Path) {
-    std::fs::write(dir.join("f"), "on the only brick").unwrap();
-    assert_whole(&locator.locate(&dir.join("f")));
     let pid = std::fs::read_to_string(base.join("alone.pid")).unwrap();
     let pid = rustix::process::Pid::from_raw(pid.trim().parse().unwrap()).unwrap();
     rustix::process::kill_process(pid, rustix::process::Signal::KILL).unwrap();

@@ -3,7 +3,6 @@
 # again inside. Everything ends with the process namespace that this runs in.
 set -eu
 base=$HOMING_TEST_GLUSTER
-host=gx.cluster
 chmod 755 "$base"
 mkdir -p "$base/state" "$base/log" "$base/run" "$base/mnt" /var/lib/glusterd /var/log/glusterfs /run/gluster
 mount --make-rprivate /
@@ -11,10 +10,13 @@ mount --bind "$base/state" /var/lib/glusterd
 mount --bind "$base/log" /var/log/glusterfs
 mount --bind "$base/run" /run/gluster
 ip link set lo up
-ip address add 10.99.0.1/32 dev lo
 hostname gxhost
 cp /etc/hosts "$base/hosts"
-echo "10.99.0.1 $host" >>"$base/hosts"
+# Each brick has a name and an address of its own, though all are served here.
+for n in 1 2 3 4 5 6; do
+    ip address add 10.99.0.$n/32 dev lo
+    echo "10.99.0.$n g$n.cluster" >>"$base/hosts"
+done
 mount --bind "$base/hosts" /etc/hosts
 
 glusterd --no-daemon --log-level ERROR >"$base/glusterd.log" 2>&1 &
@@ -32,14 +34,14 @@ make() { # volume, its kind (words), numbers of its bricks
     bricks=
     for n; do
         mkdir -p "$base/bricks/$n"
-        bricks="$bricks $host:$base/bricks/$n/$volume"
+        bricks="$bricks g$n.cluster:$base/bricks/$n/$volume"
     done
     # shellcheck disable=SC2086 # words are meant
     gluster volume create "$volume" $kind $bricks force >/dev/null
 }
 join() {
     mkdir -p "$base/mnt/$1"
-    glusterfs --log-file=/dev/null --volfile-server=$host --volfile-id="/$2" $3 "$base/mnt/$1"
+    glusterfs --log-file=/dev/null --volfile-server=g1.cluster --volfile-id="/$2" $3 "$base/mnt/$1"
     chmod 777 "$base/mnt/$1"
 }
 make rep "replica 2" 1 2 3 4
