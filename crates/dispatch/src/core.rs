@@ -293,7 +293,8 @@ impl Core {
             why: (placed.need.total > 0).then(|| placed.why.text(|host| self.hosts.name(host))),
         }));
         let requires = waiting.offer.requires.clone();
-        self.actions.push(Action::Send(host, ToWorker::Run { ticket, slot, task, requires }));
+        let weigh = placed.need.total > 0;
+        self.actions.push(Action::Send(host, ToWorker::Run { ticket, slot, task, requires, weigh }));
         self.running.insert(ticket, Running { waiting, host, placed, start_ns: now_ns, killed: false });
     }
 

@@ -68,6 +68,8 @@ pub enum ToWorker {
         task: Task,
         /// Files that must exist here before it starts; else `Unfit`.
         requires: Vec<RawText>,
+        /// Count the bytes that it reads, however short it is: it has inputs.
+        weigh: bool,
     },
     /// End an attempt: SIGTERM, then SIGKILL after `grace_ms`.
     Kill {
@@ -278,7 +280,7 @@ mod tests {
                     memory: full.then_some(5),
                     timeout_ms: None,
                 };
-                round_trip(ToWorker::Run { ticket: 1, slot: 1, task, requires: vec![text()] });
+                round_trip(ToWorker::Run { ticket: 1, slot: 1, task, requires: vec![text()], weigh: true });
                 round_trip(FromWorker::Ended(Ended {
                     ticket: 9,
                     outcome: if full { Outcome::Lost("x".into()) } else { Outcome::Exit(3) },

@@ -1,21 +1,20 @@
 //! One attempt at a task, from start to what it used.
 
+use crate::environment::TaskEnvironment;
+use crate::gauge::Gauge;
 use crate::outputs::Outputs;
-use crate::spawn::{self, Environment, Found, Started};
-use homing_model::{IoCounters, IoWait, Outcome, Task};
+use crate::spawn::{self, Found, Ground, Started};
+use homing_model::{IoCounters, Outcome, Task};
 use homing_wire::{CHUNK, Ended, FromWorker, Stream};
 use std::fs::File;
 use std::io::{self, Read};
 use std::os::fd::{AsFd, AsRawFd, OwnedFd};
-use std::os::unix::fs::FileExt;
 use std::path::Path;
 use std::sync::atomic::{AtomicU8, Ordering};
 use std::time::{Duration, Instant};
 
 /// Time between SIGTERM and SIGKILL at a time limit.
 const TERM_GRACE: Duration = Duration::from_millis(1000);
-/// Shorter tasks are not asked for their pressure: reading costs more than it tells.
-const WORTH_ASKING: Duration = Duration::from_millis(20);
 
 /// Why an attempt is being ended from outside.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -57,7 +56,10 @@ impl Handle {
 pub(crate) struct Job<'a> {
     pub ticket: u64,
     pub task: &'a Task,
-    pub env: Environment,
+    pub env: TaskEnvironment<'a>,
+    pub ground: &'a Ground,
+    /// Count its bytes however short it is.
+    pub weigh: bool,
     /// `None` when the task brings a PATH or a directory of its own.
     pub found: Option<&'a Found>,
     pub cwd: &'a Path,
@@ -66,15 +68,15 @@ pub(crate) struct Job<'a> {
     pub send: &'a dyn Fn(FromWorker),
 }
 
-/// Runs it to its end.
-pub(crate) fn run(job: &Job) -> Ended {
+/// Runs it to its end. `buffer` is for reading: its slot's, so that it is made once.
+pub(crate) fn run(job: &Job, buffer: &mut [u8]) -> Ended {
     let began = Instant::now();
     let outputs = Outputs::begin(&job.task.outputs, job.cwd);
     let words = spawn::words(&job.task.command, &job.env);
     let started = match words.first() {
         None => Err("the command is empty".to_string()),
         Some(word) => program(job, word).and_then(|program| {
-            spawn::spawn(&program, &words, &job.env, job.cwd).map_err(|e| format!("{}: {e}", program.display()))
+            job.ground.spawn(&program, &words, &job.env, job.cwd).map_err(|e| format!("{}: {e}", program.display()))
         }),
     };
     let started = match started {
@@ -84,7 +86,7 @@ pub(crate) fn run(job: &Job) -> Ended {
             return ended(job.ticket, Outcome::CannotStart(why), began.elapsed());
         }
     };
-    let mut result = watch(job, started, began);
+    let mut result = watch(job, started, began, buffer);
     if result.outcome.is_success() {
         outputs.keep()
     } else {
@@ -100,7 +102,8 @@ fn program(job: &Job, word: &homing_model::RawText) -> Result<std::path::PathBuf
     }
 }
 
-fn ended(ticket: u64, outcome: Outcome, wall: Duration) -> Ended {
+/// The answer for an attempt of which nothing was measured.
+pub(crate) fn ended(ticket: u64, outcome: Outcome, wall: Duration) -> Ended {
     Ended {
         ticket,
         outcome,
@@ -152,47 +155,19 @@ impl Pipe {
     }
 }
 
-fn watch(job: &Job, started: Started, began: Instant) -> Ended {
+fn watch(job: &Job, started: Started, began: Instant, buffer: &mut [u8]) -> Ended {
     let pid = started.pid;
     job.handle.pid.store(pid, Ordering::SeqCst);
     if job.handle.fate() != Fate::Free {
         job.handle.end(Fate::Killed, libc::SIGKILL);
     }
-    let counters = File::open(format!("/proc/{pid}/io")).ok();
-    let mut pressure_before = None;
-    let pidfd = spawn::pidfd(pid).ok();
+    let mut gauge = Gauge::new(pid, began, job.weigh);
     let mut pipes = [Pipe::new(started.stdout, Stream::Out), Pipe::new(started.stderr, Stream::Err)];
-    let mut buffer = [0u8; CHUNK];
-    let limit = job.task.timeout_ms.map(|ms| began + Duration::from_millis(ms));
-    let mut kill_at = None;
-    loop {
-        let asked = pressure_before.is_some();
-        let wait = if asked { next_wait(limit, kill_at) } else { Some(WORTH_ASKING) };
-        let ready = poll(&pipes, pidfd.as_ref(), wait);
-        for (pipe, _) in pipes.iter_mut().zip(&ready.pipes).filter(|(_, ready)| **ready) {
-            if pipe.pump(job, &mut buffer).is_err() {
-                pipe.file = None;
-            }
-        }
-        if ready.ended || has_ended(pid) {
-            break;
-        }
-        let now = Instant::now();
-        if !asked && now - began >= WORTH_ASKING {
-            pressure_before = pressure_us().or(Some(u64::MAX));
-        }
-        if kill_at.is_none() && limit.is_some_and(|l| now >= l) {
-            job.handle.end(Fate::TimedOut, libc::SIGTERM);
-            kill_at = Some(now + TERM_GRACE);
-        } else if kill_at.is_some_and(|k| now >= k) {
-            job.handle.end(Fate::TimedOut, libc::SIGKILL);
-            kill_at = Some(now + TERM_GRACE);
-        }
-    }
+    until_ended(job, pid, &mut pipes, &mut gauge, buffer);
     let wall = began.elapsed();
-    pipes.iter_mut().for_each(|pipe| pipe.drain(job, &mut buffer));
-    let (rchar, wchar) = counters.as_ref().map_or((None, None), char_counts);
-    let delay_us = (wall > WORTH_ASKING).then(|| delay_us(pid)).flatten();
+    drop(started.writers);
+    let (rchar, wchar) = gauge.char_counts();
+    let delay_us = gauge.delay_us();
     // What a task leaves behind ends with it. The leader is still a zombie, so
     // that its number cannot have become another group's.
     // SAFETY: a negative number means the process group.
@@ -201,10 +176,37 @@ fn watch(job: &Job, started: Started, began: Instant) -> Ended {
     let (status, usage) = reap(pid);
     let mut result = ended(job.ticket, outcome(status, job.handle.fate()), wall);
     result.io = IoCounters { rchar, wchar, ..usage };
-    result.io_wait = io_wait(delay_us, pressure_before, wall, &result.io);
+    result.io_wait = gauge.io_wait(delay_us, wall, &result.io);
     let [out, err] = pipes;
     (result.stdout, result.stderr) = (out.kept, err.kept);
     result
+}
+
+/// Takes output and keeps the time limit until the leader is a zombie.
+fn until_ended(job: &Job, pid: libc::pid_t, pipes: &mut [Pipe; 2], gauge: &mut Gauge, buffer: &mut [u8]) {
+    let pidfd = spawn::pidfd(pid).ok();
+    let mut next_signal = job.task.timeout_ms.map(|ms| (gauge.began() + Duration::from_millis(ms), libc::SIGTERM));
+    loop {
+        let signal_in = next_signal.map(|(at, _)| at.saturating_duration_since(Instant::now()));
+        let ready = poll(pipes, pidfd.as_ref(), [gauge.next(), signal_in].into_iter().flatten().min());
+        let over = ready.ended || (pidfd.is_none() && has_ended(pid));
+        for (pipe, _) in pipes.iter_mut().zip(ready.pipes).filter(|(_, filled)| *filled || (over && pidfd.is_none())) {
+            // Whatever the leader wrote was there before its end was.
+            if over {
+                pipe.drain(job, buffer);
+            } else if pipe.pump(job, buffer).is_err() {
+                pipe.file = None;
+            }
+        }
+        if over {
+            return;
+        }
+        gauge.look();
+        if let Some((_, signal)) = next_signal.filter(|(at, _)| Instant::now() >= *at) {
+            job.handle.end(Fate::TimedOut, signal);
+            next_signal = Some((Instant::now() + TERM_GRACE, libc::SIGKILL));
+        }
+    }
 }
 
 struct Ready {
@@ -224,10 +226,6 @@ fn poll(pipes: &[Pipe; 2], pidfd: Option<&OwnedFd>, wait: Option<Duration>) -> R
     unsafe { libc::poll(fds.as_mut_ptr(), fds.len() as libc::nfds_t, ms) };
     let ready = |i: usize| fds[i].revents != 0;
     Ready { pipes: [ready(0), ready(1)], ended: ready(2) }
-}
-
-fn next_wait(limit: Option<Instant>, kill_at: Option<Instant>) -> Option<Duration> {
-    kill_at.or(limit).map(|at| at.saturating_duration_since(Instant::now()))
 }
 
 /// True when the leader is a zombie; it stays one.
@@ -272,42 +270,4 @@ fn outcome(status: libc::c_int, fate: Fate) -> Outcome {
         Fate::Free if libc::WIFSIGNALED(status) => Outcome::Signal(libc::WTERMSIG(status)),
         Fate::Free => Outcome::Exit(libc::WEXITSTATUS(status)),
     }
-}
-
-/// `rchar` and `wchar` of the zombie and the children that it waited for.
-fn char_counts(file: &File) -> (Option<u64>, Option<u64>) {
-    let mut text = [0u8; 512];
-    let n = file.read_at(&mut text, 0).unwrap_or(0);
-    let text = String::from_utf8_lossy(&text[..n]);
-    let field = |name: &str| text.lines().find_map(|l| l.strip_prefix(name)?.trim().parse().ok());
-    (field("rchar:"), field("wchar:"))
-}
-
-/// Time in block I/O by delay accounting, when the kernel keeps it.
-fn delay_us(pid: libc::pid_t) -> Option<u64> {
-    let on = std::fs::read_to_string("/proc/sys/kernel/task_delayacct").ok()?;
-    if on.trim() != "1" {
-        return None;
-    }
-    let stat = std::fs::read_to_string(format!("/proc/{pid}/stat")).ok()?;
-    // Field 42 of the line; the name in field 2 may hold blanks.
-    let ticks: u64 = stat.rsplit_once(')')?.1.split_ascii_whitespace().nth(39)?.parse().ok()?;
-    Some(ticks * 1_000_000 / rustix::param::clock_ticks_per_second())
-}
-
-fn pressure_us() -> Option<u64> {
-    homing_probe::io_pressure_us()
-}
-
-fn io_wait(delay: Option<u64>, before: Option<u64>, wall: Duration, io: &IoCounters) -> Option<IoWait> {
-    if let Some(us) = delay {
-        return Some(IoWait::DelayAccounting(us));
-    }
-    if wall < WORTH_ASKING {
-        return None;
-    }
-    let before = before.filter(|us| *us != u64::MAX)?;
-    let stalled = pressure_us()?.saturating_sub(before);
-    let idle = (wall.as_micros() as u64).saturating_sub(io.user_us + io.sys_us);
-    Some(IoWait::Pressure(stalled.min(idle)))
 }

@@ -8,6 +8,8 @@
 //! that prints.
 
 mod attempt;
+mod environment;
+mod gauge;
 mod outputs;
 mod session;
 mod spawn;

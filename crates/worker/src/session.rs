@@ -1,9 +1,10 @@
 //! The conversation with the coordinator, and the slots.
 
 use crate::attempt::{self, Fate, Handle, Job};
-use crate::spawn::{Environment, Found};
+use crate::environment::{Environment, TaskEnvironment};
+use crate::spawn::{Found, Ground};
 use homing_model::{Outcome, RawText, Task};
-use homing_wire::{Ended, FromWorker, HEARTBEAT_S, ToWorker, WORKER_LEASE_S};
+use homing_wire::{FromWorker, HEARTBEAT_S, ToWorker, WORKER_LEASE_S};
 use std::collections::{HashMap, VecDeque};
 use std::io::{BufReader, Read, Write};
 use std::os::unix::fs::MetadataExt;
@@ -24,6 +25,7 @@ struct Run {
     eager: bool,
     host: String,
     found: Found,
+    ground: Ground,
 }
 
 struct Order {
@@ -31,6 +33,7 @@ struct Order {
     slot: u32,
     task: Task,
     requires: Vec<RawText>,
+    weigh: bool,
 }
 
 #[derive(Default)]
@@ -203,7 +206,8 @@ fn converse(inbox: &Receiver<Heard>, shared: &Arc<Shared>, host: String) -> i32 
         match message {
             ToWorker::Begin { run: name, cwd, env, slots: n, sample_ms, eager_output } => {
                 slots = n.max(1) as usize;
-                let env = environment(env);
+                let Ok(ground) = Ground::new() else { return 1 };
+                let env = Environment::new(&environment(env));
                 let begun = Run {
                     name,
                     cwd: cwd.to_path(),
@@ -211,13 +215,14 @@ fn converse(inbox: &Receiver<Heard>, shared: &Arc<Shared>, host: String) -> i32 
                     eager: eager_output,
                     host: host.clone(),
                     found: Found::default(),
+                    ground,
                 };
                 run = Some(Arc::new(begun));
                 sample(sample_ms, shared.clone());
             }
-            ToWorker::Run { ticket, slot, task, requires } => {
+            ToWorker::Run { ticket, slot, task, requires, weigh } => {
                 let Some(run) = &run else { continue };
-                take(shared, run, slots, Order { ticket, slot, task, requires });
+                take(shared, run, slots, Order { ticket, slot, task, requires, weigh });
             }
             ToWorker::Kill { ticket, grace_ms, timed_out } => kill(shared, ticket, grace_ms, timed_out),
             ToWorker::Look { ask, paths } => {
@@ -246,7 +251,7 @@ fn converse(inbox: &Receiver<Heard>, shared: &Arc<Shared>, host: String) -> i32 
 }
 
 /// The run's environment, with what belongs to this host and not to the coordinator's.
-fn environment(mut env: Environment) -> Environment {
+fn environment(mut env: Vec<(RawText, RawText)>) -> Vec<(RawText, RawText)> {
     for name in HOST_BOUND {
         env.retain(|(n, _)| n.0 != name.as_bytes());
         if let Some(value) = std::env::var_os(name) {
@@ -271,6 +276,7 @@ fn take(shared: &Arc<Shared>, run: &Arc<Run>, slots: usize, order: Order) {
 }
 
 fn slot(shared: &Shared, run: &Run) {
+    let mut buffer = vec![0; homing_wire::CHUNK];
     loop {
         let mut orders = lock(&shared.orders);
         let order = loop {
@@ -286,7 +292,7 @@ fn slot(shared: &Shared, run: &Run) {
         };
         drop(orders);
         let ticket = order.ticket;
-        let answer = perform(shared, run, order);
+        let answer = perform(shared, run, order, &mut buffer);
         lock(&shared.running).remove(&ticket);
         let more = !lock(&shared.orders).queue.is_empty();
         if more {
@@ -302,8 +308,8 @@ fn slot(shared: &Shared, run: &Run) {
     }
 }
 
-fn perform(shared: &Shared, run: &Run, order: Order) -> FromWorker {
-    let Order { ticket, slot, task, requires } = order;
+fn perform(shared: &Shared, run: &Run, order: Order, buffer: &mut [u8]) -> FromWorker {
+    let Order { ticket, slot, task, requires, weigh } = order;
     let handle = lock(&shared.running).get(&ticket).cloned().unwrap_or_default();
     let cwd = task.cwd.as_ref().map_or_else(|| run.cwd.clone(), |c| run.cwd.join(c.as_path()));
     let missing = requires.into_iter().find(|p| !cwd.join(p.as_path()).exists());
@@ -312,31 +318,34 @@ fn perform(shared: &Shared, run: &Run, order: Order) -> FromWorker {
         return FromWorker::Unfit { ticket, missing };
     }
     if handle.fate() != Fate::Free {
-        return FromWorker::Ended(never_ran(ticket));
+        return FromWorker::Ended(attempt::ended(ticket, Outcome::Killed, Duration::ZERO));
     }
-    let env = task_environment(run, &task, slot, &cwd);
+    let env = match task_environment(run, &task, slot, &cwd) {
+        Ok(env) => env,
+        Err(e) => {
+            return FromWorker::Ended(attempt::ended(ticket, Outcome::CannotStart(e.to_string()), Duration::ZERO));
+        }
+    };
     let send = |message| shared.send(message);
     let own_path = task.cwd.is_some() || task.env.iter().any(|(name, _)| name.0 == b"PATH");
     let found = (!own_path).then_some(&run.found);
-    let job = Job { ticket, task: &task, env, found, cwd: &cwd, eager: run.eager, handle: &handle, send: &send };
-    FromWorker::Ended(attempt::run(&job))
-}
-
-fn never_ran(ticket: u64) -> Ended {
-    Ended {
+    let ground = &run.ground;
+    let job = Job {
         ticket,
-        outcome: Outcome::Killed,
-        wall_us: 0,
-        io: Default::default(),
-        io_wait: None,
-        stdout: Vec::new(),
-        stderr: Vec::new(),
-        set_aside: Vec::new(),
-    }
+        task: &task,
+        env,
+        ground,
+        weigh,
+        found,
+        cwd: &cwd,
+        eager: run.eager,
+        handle: &handle,
+        send: &send,
+    };
+    FromWorker::Ended(attempt::run(&job, buffer))
 }
 
-fn task_environment(run: &Run, task: &Task, slot: u32, cwd: &Path) -> Environment {
-    let mut env = run.env.clone();
+fn task_environment<'a>(run: &'a Run, task: &Task, slot: u32, cwd: &Path) -> std::io::Result<TaskEnvironment<'a>> {
     let own = [
         ("PWD", RawText::from(cwd)),
         ("PARALLEL_SEQ", task.id.to_string().into()),
@@ -345,12 +354,9 @@ fn task_environment(run: &Run, task: &Task, slot: u32, cwd: &Path) -> Environmen
         ("HOMING_TASK", task.id.to_string().into()),
         ("HOMING_HOST", run.host.as_str().into()),
     ];
-    env.extend(own.into_iter().map(|(n, v)| (RawText::from(n), v)));
-    for (name, value) in &task.env {
-        env.retain(|(n, _)| n != name);
-        env.push((name.clone(), value.clone()));
-    }
-    env
+    let mut own: Vec<(RawText, RawText)> = own.into_iter().map(|(n, v)| (RawText::from(n), v)).collect();
+    own.extend(task.env.iter().cloned());
+    run.env.with(&own)
 }
 
 fn kill(shared: &Arc<Shared>, ticket: u64, grace_ms: u32, timed_out: bool) {

@@ -2,6 +2,7 @@
 //! does not grow with the worker, as fork's would. A session of its own for
 //! each task; no hook runs in the child, which would make that impossible.
 
+use crate::environment::{TaskEnvironment, c_string};
 use homing_model::{Command, RawText};
 use std::ffi::CString;
 use std::io;
@@ -9,29 +10,25 @@ use std::os::fd::{AsRawFd, FromRawFd, OwnedFd, RawFd};
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 
-/// A task's environment, ready for the system call.
-pub(crate) type Environment = Vec<(RawText, RawText)>;
-
-/// A started program and the reading ends of its pipes.
+/// A started program and its pipes.
 pub(crate) struct Started {
     pub pid: libc::pid_t,
     pub stdout: OwnedFd,
     pub stderr: OwnedFd,
+    /// The writing ends. While they are open here, the end of a program wakes
+    /// its slot once, by the pidfd, and not once for each pipe before.
+    pub writers: [OwnedFd; 2],
 }
 
 /// The words to execute: the shell's, or the program's own.
-pub(crate) fn words(command: &Command, env: &Environment) -> Vec<RawText> {
+pub(crate) fn words(command: &Command, env: &TaskEnvironment) -> Vec<RawText> {
     match command {
         Command::Argv(words) => words.clone(),
         Command::Shell(line) => {
-            let shell = value(env, "HOMING_SHELL").unwrap_or_else(|| "/bin/sh".into());
+            let shell = env.value("HOMING_SHELL").unwrap_or_else(|| "/bin/sh".into());
             vec![shell, "-c".into(), line.clone()]
         }
     }
-}
-
-pub(crate) fn value(env: &Environment, name: &str) -> Option<RawText> {
-    env.iter().rev().find(|(n, _)| n.0 == name.as_bytes()).map(|(_, v)| v.clone())
 }
 
 /// Programs found so far, by name, for the run's own PATH and directory.
@@ -40,7 +37,7 @@ pub(crate) struct Found(std::sync::Mutex<std::collections::HashMap<Vec<u8>, Path
 
 impl Found {
     /// As `program`, remembered as a shell does: a program that went away is looked for again.
-    pub fn program(&self, word: &RawText, env: &Environment, cwd: &Path) -> Result<PathBuf, String> {
+    pub fn program(&self, word: &RawText, env: &TaskEnvironment, cwd: &Path) -> Result<PathBuf, String> {
         let mut known = self.0.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
         if let Some(path) = known.get(&word.0).filter(|p| p.exists()) {
             return Ok(path.clone());
@@ -52,7 +49,7 @@ impl Found {
 }
 
 /// Finds the program as execvp would, but in the task's own PATH.
-pub(crate) fn program(word: &RawText, env: &Environment, cwd: &Path) -> Result<PathBuf, String> {
+pub(crate) fn program(word: &RawText, env: &TaskEnvironment, cwd: &Path) -> Result<PathBuf, String> {
     let is_program = |path: &Path| {
         path.metadata().is_ok_and(|m| m.is_file()) && rustix::fs::access(path, rustix::fs::Access::EXEC_OK).is_ok()
     };
@@ -64,14 +61,10 @@ pub(crate) fn program(word: &RawText, env: &Environment, cwd: &Path) -> Result<P
             () => Err(format!("{}: no such program", word.display())),
         };
     }
-    let path = value(env, "PATH").unwrap_or_else(|| "/usr/local/bin:/usr/bin:/bin".into());
+    let path = env.value("PATH").unwrap_or_else(|| "/usr/local/bin:/usr/bin:/bin".into());
     let folders = path.0.split(|b| *b == b':');
     let mut found = folders.map(|f| cwd.join(std::ffi::OsStr::from_bytes(f)).join(word.as_path()));
     found.find(|p| is_program(p)).ok_or_else(|| format!("{}: command not found", word.display()))
-}
-
-fn c_string(bytes: &[u8]) -> io::Result<CString> {
-    CString::new(bytes).map_err(|_| io::Error::new(io::ErrorKind::InvalidInput, "an argument holds a NUL byte"))
 }
 
 fn pipe() -> io::Result<(OwnedFd, OwnedFd)> {
@@ -126,30 +119,44 @@ fn setup(null: RawFd, out: RawFd, err: RawFd, cwd: &CString) -> io::Result<Setup
 /// glibc 2.26 and musl 1.2 have it; the libc crate does not name it for both.
 const POSIX_SPAWN_SETSID: libc::c_int = 0x80;
 
-/// Starts `words` in `cwd`, leader of its own session, input from /dev/null.
-pub(crate) fn spawn(program: &Path, words: &[RawText], env: &Environment, cwd: &Path) -> io::Result<Started> {
-    let null = std::fs::File::open("/dev/null")?;
-    let (stdout, out) = pipe()?;
-    let (stderr, err) = pipe()?;
-    let cwd = c_string(cwd.as_os_str().as_bytes())?;
-    let setup = setup(null.as_raw_fd(), out.as_raw_fd(), err.as_raw_fd(), &cwd)?;
-    let path = c_string(program.as_os_str().as_bytes())?;
-    let argv: Vec<CString> = words.iter().map(|w| c_string(&w.0)).collect::<io::Result<_>>()?;
-    let joined = |(n, v): &(RawText, RawText)| c_string(&[&n.0[..], b"=", &v.0[..]].concat());
-    let envp: Vec<CString> = env.iter().map(joined).collect::<io::Result<_>>()?;
-    let pointers = |strings: &[CString]| -> Vec<*mut libc::c_char> {
-        strings.iter().map(|s| s.as_ptr().cast_mut()).chain([std::ptr::null_mut()]).collect()
-    };
-    let (argv_p, envp_p) = (pointers(&argv), pointers(&envp));
-    let mut pid = 0;
-    // SAFETY: all pointers are to live, NUL-terminated data; the arrays end with NULL.
-    let code = unsafe {
-        libc::posix_spawn(&mut pid, path.as_ptr(), &setup.actions, &setup.attributes, argv_p.as_ptr(), envp_p.as_ptr())
-    };
-    if code != 0 {
-        return Err(io::Error::from_raw_os_error(code));
+/// What the tasks of a run are started with.
+pub(crate) struct Ground {
+    null: std::fs::File,
+}
+
+impl Ground {
+    pub fn new() -> io::Result<Ground> {
+        Ok(Ground { null: std::fs::File::open("/dev/null")? })
     }
-    Ok(Started { pid, stdout, stderr })
+
+    /// Starts `words` in `cwd`, leader of its own session, input from /dev/null.
+    pub fn spawn(&self, program: &Path, words: &[RawText], env: &TaskEnvironment, cwd: &Path) -> io::Result<Started> {
+        let (stdout, out) = pipe()?;
+        let (stderr, err) = pipe()?;
+        let cwd = c_string(cwd.as_os_str().as_bytes())?;
+        let setup = setup(self.null.as_raw_fd(), out.as_raw_fd(), err.as_raw_fd(), &cwd)?;
+        let path = c_string(program.as_os_str().as_bytes())?;
+        let argv: Vec<CString> = words.iter().map(|w| c_string(&w.0)).collect::<io::Result<_>>()?;
+        let argv_p: Vec<*mut libc::c_char> =
+            argv.iter().map(|s| s.as_ptr().cast_mut()).chain([std::ptr::null_mut()]).collect();
+        let envp = env.pointers();
+        let mut pid = 0;
+        // SAFETY: all pointers are to live, NUL-terminated data; the arrays end with NULL.
+        let code = unsafe {
+            libc::posix_spawn(
+                &mut pid,
+                path.as_ptr(),
+                &setup.actions,
+                &setup.attributes,
+                argv_p.as_ptr(),
+                envp.as_ptr(),
+            )
+        };
+        if code != 0 {
+            return Err(io::Error::from_raw_os_error(code));
+        }
+        Ok(Started { pid, stdout, stderr, writers: [out, err] })
+    }
 }
 
 /// A pidfd: tells of the end of exactly this process, by `poll`.
