@@ -9,6 +9,7 @@ use std::collections::{HashMap, VecDeque};
 use std::io::{BufReader, Read, Write};
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
+use std::sync::atomic::Ordering;
 use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
 use std::sync::{Arc, Condvar, Mutex, PoisonError};
 use std::thread;
@@ -124,7 +125,7 @@ pub(crate) fn ignore_terminal_signals() {
             let null = libc::open(c"/dev/null".as_ptr(), libc::O_RDONLY);
             libc::dup2(null, 0);
         }
-        LEAVE.store(true, std::sync::atomic::Ordering::SeqCst);
+        LEAVE.store(true, Ordering::SeqCst);
     }
     let leave = leave as extern "C" fn(libc::c_int) as libc::sighandler_t;
     // SAFETY: handlers are set before any thread exists.
@@ -196,7 +197,7 @@ fn converse(inbox: &Receiver<Heard>, shared: &Arc<Shared>, host: String) -> i32 
             Ok(Heard::End) | Err(RecvTimeoutError::Disconnected) => return i32::from(!finishing),
             Err(RecvTimeoutError::Timeout) => {
                 let silent = last_heard.elapsed() > Duration::from_secs(WORKER_LEASE_S);
-                if silent || LEAVE.load(std::sync::atomic::Ordering::SeqCst) {
+                if silent || LEAVE.load(Ordering::SeqCst) {
                     return 1;
                 }
                 continue;
@@ -376,9 +377,12 @@ fn sample(sample_ms: u32, shared: Arc<Shared>) {
             0 => Duration::from_secs(HEARTBEAT_S),
             ms => Duration::from_millis(ms.into()),
         };
+        let mut seen = None;
         loop {
             let message = if sample_ms > 0 { FromWorker::Sample(homing_probe::sample()) } else { FromWorker::Pong };
             shared.send(message);
+            let is_task = |pid| lock(&shared.running).values().any(|h| h.pid.load(Ordering::SeqCst) == pid);
+            crate::sweep::bury(is_task, &mut seen);
             thread::sleep(pause);
         }
     });
@@ -390,7 +394,7 @@ fn linger(shared: &Shared) {
     lock(&shared.orders).queue.clear();
     while started.elapsed() < Duration::from_secs(2) {
         let left: Vec<Arc<Handle>> = lock(&shared.running).values().cloned().collect();
-        let alive = left.iter().filter(|h| h.pid.load(std::sync::atomic::Ordering::SeqCst) > 0);
+        let alive = left.iter().filter(|h| h.pid.load(Ordering::SeqCst) > 0);
         if alive.count() == 0 {
             return;
         }

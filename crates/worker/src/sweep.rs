@@ -19,8 +19,41 @@ pub(crate) fn become_subreaper() {
     unsafe { libc::prctl(libc::PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0) };
 }
 
+/// A child that is a zombie, left as it is; `Err` when there is no child at all.
+fn zombie() -> Result<Option<libc::pid_t>, ()> {
+    // SAFETY: siginfo is plain data that waitid fills in.
+    unsafe {
+        let mut info: libc::siginfo_t = std::mem::zeroed();
+        let flags = libc::WEXITED | libc::WNOHANG | libc::WNOWAIT;
+        match libc::waitid(libc::P_ALL, 0, &mut info, flags) {
+            0 => Ok(Some(info.si_pid()).filter(|pid| *pid > 0)),
+            _ => Err(()),
+        }
+    }
+}
+
+/// Buries orphans that ended: they became our children. A task's leader is its
+/// slot's to wait for; leaders are alone in having started a group, but for
+/// daemons, which are buried when they were `seen` as zombies a look before.
+pub(crate) fn bury(is_task: impl Fn(libc::pid_t) -> bool, seen: &mut Option<libc::pid_t>) {
+    while let Ok(Some(pid)) = zombie() {
+        // SAFETY: a plain number; a zombie still has its group.
+        let leads = unsafe { libc::getpgid(pid) } == pid;
+        if is_task(pid) || (leads && *seen != Some(pid)) {
+            *seen = Some(pid);
+            return;
+        }
+        // SAFETY: nobody else waits for it, see above.
+        unsafe { libc::waitpid(pid, std::ptr::null_mut(), libc::WNOHANG) };
+    }
+}
+
 /// All living descendants of this process; zombies are nobody's harm.
 fn descendants() -> Vec<libc::pid_t> {
+    // Most workers have none at their end, and the table of processes can be long.
+    if zombie().is_err() {
+        return Vec::new();
+    }
     let mut children: HashMap<libc::pid_t, Vec<libc::pid_t>> = HashMap::new();
     let entries = fs::read_dir("/proc").into_iter().flatten().flatten();
     for pid in entries.filter_map(|e| e.file_name().to_str()?.parse::<libc::pid_t>().ok()) {
