@@ -19,6 +19,9 @@ use std::time::{Duration, Instant, SystemTime};
 
 /// Tasks held in memory to choose from; the rest stays compact in the source.
 const WINDOW: usize = 20_000;
+/// Room in the window that is given back to the source at once: it then
+/// works in spurts, and does not wake the coordinator for each single task.
+const REFILL: usize = 1024;
 /// Messages taken before the journal is written and frames are sent.
 const BATCH: usize = 512;
 const QUEUE: usize = 4096;
@@ -160,6 +163,7 @@ struct Shell<'a, L: Listener> {
     args: HashMap<u64, Vec<RawText>>,
     refused: Vec<String>,
     window: Sender<()>,
+    owed: usize,
     begin: ToWorker,
     settings_hosts: Vec<HostPlan>,
     slots: Box<dyn Fn(u32) -> u32>,
@@ -195,6 +199,7 @@ pub fn run<L: Listener>(settings: Settings, listener: &mut L) -> Result<i32, Dis
         args: HashMap::new(),
         refused: Vec::new(),
         window,
+        owed: 0,
         begin: ToWorker::Begin {
             run: settings.name,
             cwd: settings.cwd,
@@ -312,7 +317,11 @@ impl<L: Listener> Shell<'_, L> {
                 self.refused.push(error.to_string());
             }
             Arrival::Gone { at, reason } => self.gone(at, &reason),
-            Arrival::From { at, message } => self.worker_said(at, message)?,
+            Arrival::From { at, messages } => {
+                for message in messages {
+                    self.worker_said(at, message)?;
+                }
+            }
             Arrival::Task(incoming) => self.incoming(*incoming)?,
             Arrival::SourceEnded => self.core.source_ended(),
         }
@@ -432,12 +441,15 @@ impl<L: Listener> Shell<'_, L> {
         }
         for record in ended {
             self.args.remove(&record.ticket);
-            if record.last {
-                let _ = self.window.send(());
-            }
+            self.owed += usize::from(record.last);
             let printed = self.printer.ended(&record);
             self.printed(printed)?;
             self.listener.record(&record);
+        }
+        if self.owed >= REFILL {
+            for _ in 0..std::mem::take(&mut self.owed) {
+                let _ = self.window.send(());
+            }
         }
         let flushed = self.printer.flush();
         self.printed(flushed)
@@ -458,11 +470,24 @@ impl<L: Listener> Shell<'_, L> {
         homing_wire::encode(message, &mut self.links[self.plan_of[host]].out);
     }
 
+    /// Takes the last sample; counts the good-byes.
+    fn last_words(&mut self, at: usize, messages: Vec<FromWorker>) -> usize {
+        let mut byes = 0;
+        for message in messages {
+            match (message, self.links[at].ix) {
+                (FromWorker::Bye, _) => byes += 1,
+                (FromWorker::Sample(sample), Some(ix)) => self.core.sample(ix, sample),
+                _ => {}
+            }
+        }
+        byes
+    }
+
     /// Lets the workers go: `Finish`, their last words, then the end of their input.
     fn part(&mut self, arrivals: &Receiver<Arrival>) {
         let mut finish = Vec::new();
         homing_wire::encode(&ToWorker::Finish, &mut finish);
-        let mut open = 0;
+        let mut open = 0usize;
         for link in &mut self.links {
             if let Some(to) = &link.to {
                 open += usize::from(to.send(finish.clone()).is_ok());
@@ -471,12 +496,8 @@ impl<L: Listener> Shell<'_, L> {
         let deadline = Instant::now() + GOODBYE;
         while open > 0 {
             match arrivals.recv_timeout(deadline.saturating_duration_since(Instant::now())) {
-                Ok(Arrival::From { message: FromWorker::Bye, .. } | Arrival::Gone { .. }) => open -= 1,
-                Ok(Arrival::From { at, message: FromWorker::Sample(sample) }) => {
-                    if let Some(ix) = self.links[at].ix {
-                        self.core.sample(ix, sample);
-                    }
-                }
+                Ok(Arrival::Gone { .. }) => open -= 1,
+                Ok(Arrival::From { at, messages }) => open -= self.last_words(at, messages),
                 Ok(_) => {}
                 Err(_) => break,
             }

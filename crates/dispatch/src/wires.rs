@@ -16,7 +16,7 @@ use std::time::Duration;
 pub(crate) enum Arrival {
     Up { at: usize, facts: Box<HostFacts>, to: Sender<Vec<u8>>, keeper: Keeper },
     Refused { at: usize, error: LaunchError },
-    From { at: usize, message: FromWorker },
+    From { at: usize, messages: Vec<FromWorker> },
     Gone { at: usize, reason: String },
     Task(Box<Incoming>),
     SourceEnded,
@@ -41,13 +41,13 @@ pub(crate) fn connect(at: usize, plan: HostPlan, options: Options, queue: SyncSe
 
 fn read(at: usize, mut from: Box<dyn BufRead + Send>, queue: &SyncSender<Arrival>) {
     let reason = loop {
-        match homing_wire::receive::<FromWorker>(&mut from) {
-            Ok(Some(message)) => {
-                if queue.send(Arrival::From { at, message }).is_err() {
+        match homing_wire::receive_some(&mut from) {
+            Ok(messages) if messages.is_empty() => break "its worker ended".to_string(),
+            Ok(messages) => {
+                if queue.send(Arrival::From { at, messages }).is_err() {
                     return;
                 }
             }
-            Ok(None) => break "its worker ended".to_string(),
             Err(error) => break error.to_string(),
         }
     };

@@ -207,6 +207,28 @@ pub fn receive<T: DeserializeOwned>(from: &mut impl Read) -> Result<Option<T>, W
     postcard::from_bytes(&body).map(Some).map_err(|e| WireError::Garbled(e.to_string()))
 }
 
+/// Waits for a frame and takes with it those that have arrived whole: one wake
+/// of the reader's owner for all of them. Empty at a clean end of the stream.
+pub fn receive_some<T: DeserializeOwned>(from: &mut impl BufRead) -> Result<Vec<T>, WireError> {
+    let (mut found, mut taken) = (Vec::new(), 0);
+    let buffered = from.fill_buf()?;
+    while let Some(body) = whole_frame(&buffered[taken..]) {
+        found.push(postcard::from_bytes(body).map_err(|e| WireError::Garbled(e.to_string()))?);
+        taken += 4 + body.len();
+    }
+    from.consume(taken);
+    if found.is_empty() {
+        found.extend(receive(from)?);
+    }
+    Ok(found)
+}
+
+/// The body of the frame at the start, when all of it is there.
+fn whole_frame(bytes: &[u8]) -> Option<&[u8]> {
+    let length = u32::from_le_bytes(*bytes.first_chunk::<4>()?) as usize;
+    bytes.get(4..4usize.checked_add(length)?)
+}
+
 /// Writes the hello line.
 pub fn send_hello(to: &mut impl Write, facts: &HostFacts) -> Result<(), WireError> {
     let json = serde_json::to_string(facts).map_err(|e| WireError::Garbled(e.to_string()))?;
@@ -255,6 +277,33 @@ mod tests {
         assert_eq!(noise, 1);
         assert_eq!(receive::<FromWorker>(&mut from).unwrap(), Some(sent));
         assert!(receive::<FromWorker>(&mut from).unwrap().is_none());
+    }
+
+    #[test]
+    fn frames_that_arrived_together_are_taken_together_and_cut_ones_are_waited_for() {
+        let mut bytes = Vec::new();
+        for ticket in 0..5 {
+            encode(&FromWorker::Unfit { ticket, missing: "f".into() }, &mut bytes);
+        }
+        for capacity in [1, 7, 64, 1000] {
+            let mut from = io::BufReader::with_capacity(capacity, &bytes[..]);
+            let mut tickets = Vec::new();
+            loop {
+                let some = receive_some::<FromWorker>(&mut from).unwrap();
+                if some.is_empty() {
+                    break;
+                }
+                assert!(capacity < 1000 || some.len() == 5, "one read takes all");
+                tickets.extend(some.into_iter().map(|m| match m {
+                    FromWorker::Unfit { ticket, .. } => ticket,
+                    other => panic!("{other:?}"),
+                }));
+            }
+            assert_eq!(tickets, [0, 1, 2, 3, 4]);
+        }
+        let mut cut = io::BufReader::new(&bytes[..bytes.len() - 1]);
+        receive_some::<FromWorker>(&mut cut).unwrap();
+        assert!(receive_some::<FromWorker>(&mut cut).is_err(), "an end inside a frame is no clean end");
     }
 
     fn round_trip<T: Serialize + DeserializeOwned + PartialEq + std::fmt::Debug>(message: T) {

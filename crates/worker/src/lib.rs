@@ -21,9 +21,20 @@ pub use session::serve;
 /// Serves the wire protocol on standard input and output; returns the exit status.
 pub fn main_stdio() -> i32 {
     session::ignore_terminal_signals();
+    leave_terminal();
     sweep::become_subreaper();
     let output = std::io::stdout();
     let status = serve(std::io::stdin(), output);
     sweep::sweep();
     status
+}
+
+/// Gives up the controlling terminal, for this process and the tasks that it
+/// will start: none of them can be stopped by it or read a password from it. A
+/// session for each task does the same and costs a thirtieth of a short task's time.
+fn leave_terminal() {
+    if let Ok(terminal) = std::fs::File::open("/dev/tty") {
+        // SAFETY: the request takes no argument; the descriptor is open.
+        unsafe { libc::ioctl(std::os::fd::AsRawFd::as_raw_fd(&terminal), libc::TIOCNOTTY) };
+    }
 }

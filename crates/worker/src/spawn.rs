@@ -1,5 +1,5 @@
 //! Starting a program with `posix_spawn`: vfork underneath, so that the cost
-//! does not grow with the worker, as fork's would. A session of its own for
+//! does not grow with the worker, as fork's would. A group of its own for
 //! each task; no hook runs in the child, which would make that impossible.
 
 use crate::environment::{TaskEnvironment, c_string};
@@ -110,14 +110,11 @@ fn setup(null: RawFd, out: RawFd, err: RawFd, cwd: &CString) -> io::Result<Setup
         }
         check(libc::posix_spawnattr_setsigmask(&mut setup.attributes, &none))?;
         check(libc::posix_spawnattr_setsigdefault(&mut setup.attributes, &all))?;
-        let flags = libc::POSIX_SPAWN_SETSIGMASK | libc::POSIX_SPAWN_SETSIGDEF | POSIX_SPAWN_SETSID;
+        let flags = libc::POSIX_SPAWN_SETSIGMASK | libc::POSIX_SPAWN_SETSIGDEF | libc::POSIX_SPAWN_SETPGROUP;
         check(libc::posix_spawnattr_setflags(&mut setup.attributes, flags as libc::c_short))?;
         Ok(setup)
     }
 }
-
-/// glibc 2.26 and musl 1.2 have it; the libc crate does not name it for both.
-const POSIX_SPAWN_SETSID: libc::c_int = 0x80;
 
 /// What the tasks of a run are started with.
 pub(crate) struct Ground {
@@ -129,7 +126,7 @@ impl Ground {
         Ok(Ground { null: std::fs::File::open("/dev/null")? })
     }
 
-    /// Starts `words` in `cwd`, leader of its own session, input from /dev/null.
+    /// Starts `words` in `cwd`, leader of its own process group, input from /dev/null.
     pub fn spawn(&self, program: &Path, words: &[RawText], env: &TaskEnvironment, cwd: &Path) -> io::Result<Started> {
         let (stdout, out) = pipe()?;
         let (stderr, err) = pipe()?;
