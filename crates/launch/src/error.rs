@@ -198,7 +198,7 @@ const SSH_FAILED: i32 = 255;
 fn ended(host: String, status: Option<ExitStatus>, words: &str) -> LaunchError {
     let code = status.and_then(|s| s.code());
     if code == Some(SSH_FAILED)
-        && let Some(error) = ssh_failed(&host, words)
+        && let Some(error) = ssh_verdict(&host, words)
     {
         return error;
     }
@@ -217,7 +217,7 @@ fn ended(host: String, status: Option<ExitStatus>, words: &str) -> LaunchError {
 }
 
 /// OpenSSH has one exit status for all; its words are stable and not translated.
-fn ssh_failed(host: &str, words: &str) -> Option<LaunchError> {
+pub fn ssh_verdict(host: &str, words: &str) -> Option<LaunchError> {
     let host = host.to_string();
     // First, since the lines that follow it look like a refused or unknown key.
     if words.contains("REMOTE HOST IDENTIFICATION HAS CHANGED") {
@@ -267,10 +267,10 @@ mod tests {
             ("Connection timed out during banner exchange", "cannot be reached"),
         ];
         for (words, expected) in cases {
-            let line = ssh_failed("n9", words).unwrap_or_else(|| panic!("{words}")).to_string();
+            let line = ssh_verdict("n9", words).unwrap_or_else(|| panic!("{words}")).to_string();
             assert!(line.contains(expected), "{line}");
             assert!(!line.contains('\n'), "{line}");
         }
-        assert!(ssh_failed("n9", "").is_none());
+        assert!(ssh_verdict("n9", "").is_none());
     }
 }

@@ -10,7 +10,7 @@ mod handshake;
 mod keeper;
 mod payload;
 
-pub use error::LaunchError;
+pub use error::{LaunchError, ssh_verdict};
 pub use keeper::Keeper;
 
 use error::verdict;
@@ -53,13 +53,24 @@ pub struct Options {
 impl Default for Options {
     /// This very program, and the `ssh` of `HOMING_SSH` (words quoted as in a shell).
     fn default() -> Self {
-        let ssh = std::env::var("HOMING_SSH").ok().and_then(|words| shlex::split(&words)).filter(|w| !w.is_empty());
-        Options {
-            exe: own_executable(),
-            ssh: ssh.unwrap_or_else(|| vec!["ssh".into()]).into_iter().map(OsString::from).collect(),
-            connect_timeout_s: 10,
-        }
+        Options { exe: own_executable(), ssh: ssh_words(), connect_timeout_s: 10 }
     }
+}
+
+/// `ssh`, or the words of `HOMING_SSH` (quoted as in a shell) in its place.
+pub fn ssh_words() -> Vec<OsString> {
+    let ssh = std::env::var("HOMING_SSH").ok().and_then(|words| shlex::split(&words)).filter(|w| !w.is_empty());
+    ssh.unwrap_or_else(|| vec!["ssh".into()]).into_iter().map(OsString::from).collect()
+}
+
+/// Refuses what ssh would not take for a host: a target with a leading dash
+/// would be an option, `-oProxyCommand=...` the worst of them.
+pub fn check_target(host: &str, target: &str) -> Result<(), LaunchError> {
+    let odd = |c: char| c.is_whitespace() || c.is_control();
+    if target.is_empty() || target.starts_with('-') || target.contains(odd) {
+        return Err(LaunchError::BadTarget { host: host.into(), target: target.into() });
+    }
+    Ok(())
 }
 
 /// A program that was replaced on disk while it runs has no path any more,
@@ -141,11 +152,7 @@ fn local_command(options: &Options) -> Command {
 }
 
 fn ssh_command(host: &str, target: &str, options: &Options, payload: &Payload) -> Result<Command, LaunchError> {
-    // A target with a leading dash would be an option, `-oProxyCommand=...` the worst of them.
-    let odd = |c: char| c.is_whitespace() || c.is_control();
-    if target.is_empty() || target.starts_with('-') || target.contains(odd) {
-        return Err(LaunchError::BadTarget { host: host.into(), target: target.into() });
-    }
+    check_target(host, target)?;
     let (program, extra) = match options.ssh.split_first() {
         Some((program, extra)) => (program.clone(), extra),
         None => (OsString::from("ssh"), &[][..]),

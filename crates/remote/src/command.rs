@@ -1,0 +1,113 @@
+//! What is to be run, and what it reads.
+
+use crate::input::Spool;
+use std::sync::Arc;
+use std::time::Duration;
+
+/// A command for all hosts.
+#[derive(Clone, Debug)]
+pub struct Command {
+    pub(crate) program: Program,
+    pub(crate) input: Input,
+}
+
+#[derive(Clone, Debug)]
+pub(crate) enum Program {
+    Argv(Vec<String>),
+    Shell(String),
+}
+
+/// What a command reads from its standard input.
+#[derive(Clone, Debug)]
+pub enum Input {
+    /// Nothing: the end at once.
+    Nothing,
+    /// The same bytes on every host.
+    Spool(Arc<Spool>),
+}
+
+impl Command {
+    /// A program and its arguments, which no shell changes.
+    pub fn argv<S: Into<String>>(words: impl IntoIterator<Item = S>) -> Command {
+        Command { program: Program::Argv(words.into_iter().map(Into::into).collect()), input: Input::Nothing }
+    }
+
+    /// A line for the user's shell on each host.
+    pub fn shell(line: impl Into<String>) -> Command {
+        Command { program: Program::Shell(line.into()), input: Input::Nothing }
+    }
+
+    /// Gives all hosts the same standard input.
+    pub fn input(mut self, input: Input) -> Command {
+        self.input = input;
+        self
+    }
+
+    /// The line for sshd, which hands it to the login shell with `-c`.
+    pub(crate) fn remote_line(&self, limit: Option<Duration>) -> String {
+        match (&self.program, limit) {
+            (Program::Argv(words), None) => quoted(words),
+            (Program::Shell(line), None) => line.clone(),
+            (Program::Argv(words), Some(limit)) => format!("{}{}", bound(limit), quoted(words)),
+            // sshd sets SHELL, and all shells read it so.
+            (Program::Shell(line), Some(limit)) => format!("{}\"$SHELL\" -c {}", bound(limit), quote(line)),
+        }
+    }
+
+    /// The words for a child of this machine.
+    pub(crate) fn local_words(&self) -> Vec<String> {
+        match &self.program {
+            Program::Argv(words) => words.clone(),
+            Program::Shell(line) => {
+                let shell = std::env::var("SHELL").ok().filter(|s| s.starts_with('/'));
+                vec![shell.unwrap_or_else(|| "/bin/sh".into()), "-c".into(), line.clone()]
+            }
+        }
+    }
+}
+
+/// When a session ends, sshd lets its processes live. So the far side keeps
+/// the time: coreutils' `timeout` kills the whole process group.
+fn bound(limit: Duration) -> String {
+    format!("timeout -k 2 {:.3} ", limit.as_secs_f64().max(0.001))
+}
+
+fn quoted(words: &[String]) -> String {
+    words.iter().map(|w| quote(w)).collect::<Vec<_>>().join(" ")
+}
+
+/// Bytes that no shell takes for anything else.
+fn plain(b: u8) -> bool {
+    b.is_ascii_alphanumeric() || b"-_./:@%+,".contains(&b)
+}
+
+/// Single quotes, which all shells read alike.
+fn quote(word: &str) -> String {
+    if !word.is_empty() && word.bytes().all(plain) {
+        return word.to_string();
+    }
+    format!("'{}'", word.replace('\'', r"'\''"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn words_arrive_as_they_are() {
+        let words = ["printf", "%s|", "a b", "", "it's", "$HOME", "*", "-n", "a\nb"];
+        let line = Command::argv(words).remote_line(None);
+        let output = std::process::Command::new("/bin/sh").args(["-c", &line]).output().unwrap();
+        assert_eq!(String::from_utf8(output.stdout).unwrap(), "a b||it's|$HOME|*|-n|a\nb|");
+    }
+
+    #[test]
+    fn a_limit_is_kept_there() {
+        let line = Command::shell("echo $((1+1)); sleep 9").remote_line(Some(Duration::from_millis(200)));
+        let begun = std::time::Instant::now();
+        let output =
+            std::process::Command::new("/bin/sh").args(["-c", &line]).env("SHELL", "/bin/sh").output().unwrap();
+        assert_eq!((output.stdout.as_slice(), output.status.code()), (&b"2\n"[..], Some(124)));
+        assert!(begun.elapsed() < Duration::from_secs(5));
+    }
+}

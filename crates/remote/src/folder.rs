@@ -1,0 +1,79 @@
+//! Where control sockets lie: a folder that is this user's alone.
+
+use rustix::fs::{Mode, OFlags};
+use sha2::{Digest, Sha256};
+use std::io;
+use std::os::unix::ffi::OsStrExt;
+use std::path::{Path, PathBuf};
+
+/// A socket's path has 108 bytes with its end; ssh binds it under a longer
+/// name first (a dot and 16 letters), and ours has 16 hex digits.
+const LONGEST_FOLDER: usize = 107 - 17 - 17;
+
+/// The folder, made when it is missing; refused when others could reach into it.
+pub(crate) fn private(given: Option<&Path>) -> io::Result<PathBuf> {
+    if let Some(folder) = given {
+        return checked(folder.to_path_buf());
+    }
+    let uid = rustix::process::geteuid().as_raw();
+    let runtime = std::env::var_os("XDG_RUNTIME_DIR").map(|d| PathBuf::from(d).join("homing"));
+    let tmp = PathBuf::from(format!("/tmp/homing-{uid}"));
+    match runtime.map(checked) {
+        Some(Ok(folder)) => Ok(folder),
+        _ => checked(tmp),
+    }
+}
+
+fn checked(folder: PathBuf) -> io::Result<PathBuf> {
+    let told = |what: &str| io::Error::other(format!("{}: {what}", folder.display()));
+    if folder.as_os_str().as_bytes().len() > LONGEST_FOLDER {
+        return Err(told("its path is too long for a socket"));
+    }
+    match rustix::fs::mkdir(&folder, Mode::RWXU) {
+        Ok(()) | Err(rustix::io::Errno::EXIST) => {}
+        Err(e) => return Err(told(&io::Error::from(e).to_string())),
+    }
+    let flags = OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC | OFlags::RDONLY;
+    let opened = rustix::fs::open(&folder, flags, Mode::empty()).map_err(|e| told(&io::Error::from(e).to_string()))?;
+    let stat = rustix::fs::fstat(&opened).map_err(io::Error::from)?;
+    if stat.st_uid != rustix::process::geteuid().as_raw() || stat.st_mode & 0o077 != 0 {
+        return Err(told("it is not private to this user (owner, mode 700)"));
+    }
+    Ok(folder)
+}
+
+/// The socket's name for a way to a host: the same words find the same connection.
+pub(crate) fn name(words: &[&[u8]]) -> String {
+    let mut hash = Sha256::new();
+    for word in words {
+        hash.update((word.len() as u64).to_le_bytes());
+        hash.update(word);
+    }
+    hash.finalize().iter().take(8).map(|b| format!("{b:02x}")).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::os::unix::fs::{PermissionsExt, symlink};
+
+    #[test]
+    fn only_a_folder_of_ones_own_will_do() {
+        let dir = tempfile::tempdir().unwrap();
+        let own = dir.path().join("own");
+        assert_eq!(private(Some(&own)).unwrap(), own);
+        assert_eq!(private(Some(&own)).unwrap(), own);
+        std::fs::set_permissions(&own, std::fs::Permissions::from_mode(0o755)).unwrap();
+        assert!(private(Some(&own)).unwrap_err().to_string().contains("not private"));
+        let link = dir.path().join("link");
+        symlink(dir.path(), &link).unwrap();
+        assert!(private(Some(&link)).is_err());
+        assert!(private(Some(&dir.path().join("x".repeat(90)))).unwrap_err().to_string().contains("too long"));
+    }
+
+    #[test]
+    fn names_differ_with_the_words() {
+        assert_eq!(name(&[b"ssh", b"n1"]).len(), 16);
+        assert_ne!(name(&[b"ssh", b"n1"]), name(&[b"sshn", b"1"]));
+    }
+}

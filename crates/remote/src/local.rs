@@ -1,0 +1,42 @@
+//! This machine, without ssh: a child of ours.
+
+use crate::command::Command;
+use rustix::process::{Pid, PidfdFlags, Signal, kill_process_group, pidfd_open};
+use std::io;
+use std::os::fd::OwnedFd;
+use std::os::unix::process::{CommandExt, ExitStatusExt};
+use std::process::{Child, Command as Process, Stdio};
+
+/// A child that leads a process group, killed with it.
+pub(crate) struct Local {
+    pub(crate) child: Child,
+    pub(crate) pidfd: OwnedFd,
+}
+
+impl Local {
+    pub(crate) fn start(command: &Command, stdin: OwnedFd, stdout: OwnedFd, stderr: OwnedFd) -> io::Result<Local> {
+        let words = command.local_words();
+        let (program, rest) = words.split_first().ok_or_else(|| io::Error::other("no command was given"))?;
+        let mut process = Process::new(program);
+        process.args(rest).stdin(Stdio::from(stdin)).stdout(Stdio::from(stdout)).stderr(Stdio::from(stderr));
+        let child = process.process_group(0).spawn()?;
+        let pid = Pid::from_raw(child.id() as i32).ok_or_else(|| io::Error::other("a child without a number"))?;
+        let pidfd = pidfd_open(pid, PidfdFlags::empty())?;
+        Ok(Local { child, pidfd })
+    }
+
+    /// The exit status as a shell tells it.
+    pub(crate) fn status(&mut self) -> i32 {
+        match self.child.wait() {
+            Ok(status) => status.code().or(status.signal().map(|s| 128 + s)).unwrap_or(-1),
+            Err(_) => -1,
+        }
+    }
+
+    pub(crate) fn kill(&mut self) {
+        if let Some(group) = Pid::from_raw(self.child.id() as i32) {
+            let _ = kill_process_group(group, Signal::KILL);
+        }
+        let _ = self.child.wait();
+    }
+}

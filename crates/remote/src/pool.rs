@@ -1,0 +1,126 @@
+//! A bounded number of threads, one host each at a time.
+
+use crate::Outcome;
+use crate::command::Command;
+use crate::connect::Connector;
+use crate::session::{self, Which};
+use crate::wait::Cancel;
+use std::os::fd::OwnedFd;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
+use std::thread::JoinHandle;
+use std::time::{Duration, Instant};
+
+/// Pieces of output on their way at most; a piece has 32 KiB or less.
+const PIECES: usize = 256;
+
+/// Something that happened on a host.
+#[derive(Clone, Debug)]
+pub struct Event {
+    /// Its place in the list of hosts.
+    pub host: usize,
+    /// What happened.
+    pub what: What,
+}
+
+/// What can happen on a host.
+#[derive(Clone, Debug)]
+pub enum What {
+    /// It is this host's turn.
+    Begun,
+    /// Standard output.
+    Stdout(Vec<u8>),
+    /// Standard error.
+    Stderr(Vec<u8>),
+    /// The end, and the time it took, connection included.
+    Done(Outcome, Duration),
+}
+
+/// Events of all hosts; ends when all are done. Dropping it ends what still runs.
+pub struct Stream {
+    events: Option<Receiver<Event>>,
+    cancel: Option<OwnedFd>,
+    threads: Vec<JoinHandle<()>>,
+}
+
+struct Work {
+    connector: Arc<Connector>,
+    hosts: Vec<String>,
+    command: Command,
+    next: AtomicUsize,
+    cancel: Cancel,
+}
+
+pub(crate) fn start(connector: Arc<Connector>, hosts: Vec<String>, command: Command) -> Stream {
+    let threads = connector.options.fan_out.clamp(1, hosts.len().max(1));
+    let (to, events) = sync_channel(PIECES);
+    let (read, write) = rustix::pipe::pipe_with(rustix::pipe::PipeFlags::CLOEXEC).expect("a pipe can be made");
+    let work = Arc::new(Work { connector, hosts, command, next: AtomicUsize::new(0), cancel: Cancel(read) });
+    let spawn = |_| {
+        let (work, to) = (work.clone(), to.clone());
+        std::thread::Builder::new().stack_size(256 << 10).spawn(move || work.through(&to))
+    };
+    let threads = (0..threads).map_while(|i| spawn(i).ok()).collect();
+    Stream { events: Some(events), cancel: Some(write), threads }
+}
+
+impl Work {
+    fn through(&self, to: &SyncSender<Event>) {
+        loop {
+            let host = self.next.fetch_add(1, Ordering::Relaxed);
+            let Some(name) = self.hosts.get(host) else { return };
+            let begun = Instant::now();
+            let send = |what| to.send(Event { host, what }).is_ok();
+            let mut sink = |which, bytes: &[u8]| {
+                send(match which {
+                    Which::Out => What::Stdout(bytes.to_vec()),
+                    Which::Err => What::Stderr(bytes.to_vec()),
+                })
+            };
+            if !send(What::Begun) {
+                return;
+            }
+            let outcome = session::run(&self.connector, name, &self.command, &self.cancel, &mut sink);
+            if !outcome.is_some_and(|outcome| send(What::Done(outcome, begun.elapsed()))) {
+                return;
+            }
+        }
+    }
+}
+
+impl Iterator for Stream {
+    type Item = Event;
+
+    fn next(&mut self) -> Option<Event> {
+        self.events.as_ref()?.recv().ok()
+    }
+}
+
+impl Stream {
+    /// As `next`, but returns after `at_most`, for a screen that shows time passing.
+    pub fn next_within(&mut self, at_most: Duration) -> Result<Option<Event>, Waiting> {
+        use std::sync::mpsc::RecvTimeoutError;
+        let Some(events) = &self.events else { return Ok(None) };
+        match events.recv_timeout(at_most) {
+            Ok(event) => Ok(Some(event)),
+            Err(RecvTimeoutError::Disconnected) => Ok(None),
+            Err(RecvTimeoutError::Timeout) => Err(Waiting),
+        }
+    }
+}
+
+/// Nothing happened yet.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Waiting;
+
+impl Drop for Stream {
+    fn drop(&mut self) {
+        // First the receiver, so that no thread waits for room in the channel.
+        self.events = None;
+        self.cancel = None;
+        for thread in self.threads.drain(..) {
+            let _ = thread.join();
+        }
+    }
+}

@@ -1,0 +1,244 @@
+//! One command on one host: its two outputs and its end, whichever way it is reached.
+
+use crate::command::{Command, Input};
+use crate::connect::{Connector, NoWay};
+use crate::local::Local;
+use crate::mux::{Mux, Refused, Told};
+use crate::wait::{Cancel, Woken, ready};
+use crate::{Outcome, is_local};
+use rustix::pipe::{PipeFlags, pipe_with};
+use std::fs::File;
+use std::io;
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::{Duration, Instant};
+
+/// Bytes read at a time.
+const CHUNK: usize = 32 << 10;
+/// `timeout -k 2` on the far side has the first word; after this ours.
+const FAR_RESERVE: Duration = Duration::from_secs(4);
+/// The status of coreutils' `timeout` when time was up, and when it had to use SIGKILL.
+const TIMEOUT_STATUS: [i32; 2] = [124, 137];
+
+/// Which output.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Which {
+    Out,
+    Err,
+}
+
+/// Where a command runs.
+enum Far {
+    Mux(Mux),
+    Local(Local),
+}
+
+/// A running command.
+struct Session {
+    far: Far,
+    outputs: [Option<OwnedFd>; 2],
+    status: Option<i32>,
+    over: bool,
+}
+
+/// Runs `command` on `host`. `None` when cancelled.
+pub(crate) fn run(
+    connector: &Connector,
+    host: &str,
+    command: &Command,
+    cancel: &Cancel,
+    sink: &mut dyn FnMut(Which, &[u8]) -> bool,
+) -> Option<Outcome> {
+    let ended = Ended::default();
+    let opened = if is_local(host) { local(command, &ended) } else { remote(connector, host, command, cancel, &ended) };
+    let session = match opened {
+        Ok(session) => session,
+        Err(NoWay::Outcome(outcome)) => return Some(outcome),
+        Err(NoWay::Cancelled) => return None,
+    };
+    let begun = Instant::now();
+    let limit = connector.options.command_timeout;
+    let reserve = if is_local(host) { Duration::ZERO } else { FAR_RESERVE };
+    let outcome = session.watch(cancel, limit.map(|l| begun + l + reserve), sink)?;
+    Some(match outcome {
+        Outcome::Exited(s) if TIMEOUT_STATUS.contains(&s) && limit.is_some_and(|l| begun.elapsed() >= l) => {
+            Outcome::TimedOut
+        }
+        Outcome::Killed if !connector.alive(host) => {
+            Outcome::Lost(format!("host {host}: the connection was lost while the command ran"))
+        }
+        other => other,
+    })
+}
+
+/// Tells the thread that feeds the standard input that nobody reads any more.
+#[derive(Default)]
+struct Ended(Arc<AtomicBool>);
+
+impl Drop for Ended {
+    fn drop(&mut self) {
+        self.0.store(true, Ordering::Relaxed);
+    }
+}
+
+/// Ends of the pipes for the command, and ours.
+struct Pipes {
+    theirs: [OwnedFd; 3],
+    ours: [OwnedFd; 2],
+}
+
+fn pipes(input: &Input, ended: &Ended) -> io::Result<Pipes> {
+    let (out, their_out) = pipe_with(PipeFlags::CLOEXEC)?;
+    let (err, their_err) = pipe_with(PipeFlags::CLOEXEC)?;
+    let stdin = match input {
+        Input::Nothing => File::open("/dev/null")?.into(),
+        Input::Spool(spool) => {
+            let (theirs, ours) = pipe_with(PipeFlags::CLOEXEC)?;
+            let (spool, stop) = (spool.clone(), ended.0.clone());
+            std::thread::spawn(move || spool.feed(File::from(ours), &stop));
+            theirs
+        }
+    };
+    Ok(Pipes { theirs: [stdin, their_out, their_err], ours: [out, err] })
+}
+
+fn broken(host: &str, e: impl std::fmt::Display) -> NoWay {
+    NoWay::Outcome(Outcome::Unreachable(format!("host {host}: the command could not be started: {e}")))
+}
+
+fn local(command: &Command, ended: &Ended) -> Result<Session, NoWay> {
+    let Pipes { theirs: [stdin, stdout, stderr], ours: [out, err] } =
+        pipes(&command.input, ended).map_err(|e| broken("localhost", e))?;
+    match Local::start(command, stdin, stdout, stderr) {
+        Ok(child) => Ok(Session::new(Far::Local(child), [out, err])),
+        // As a shell says it.
+        Err(e) if e.kind() == io::ErrorKind::NotFound => Err(NoWay::Outcome(Outcome::Exited(127))),
+        Err(e) => Err(broken("localhost", e)),
+    }
+}
+
+fn remote(
+    connector: &Connector,
+    host: &str,
+    command: &Command,
+    cancel: &Cancel,
+    ended: &Ended,
+) -> Result<Session, NoWay> {
+    let line = command.remote_line(connector.options.command_timeout);
+    let deadline = connector.deadline();
+    let mut again = true;
+    loop {
+        let mut mux = connector.connect(host, cancel, deadline)?;
+        let Pipes { theirs, ours } = pipes(&command.input, ended).map_err(|e| broken(host, e))?;
+        let fds = [theirs[0].as_fd(), theirs[1].as_fd(), theirs[2].as_fd()];
+        match mux.session(&line, fds, deadline) {
+            Ok(()) => return Ok(Session::new(Far::Mux(mux), ours)),
+            // The master's time was up between our two messages, or it has as
+            // many sessions as sshd allows (10): a new one is made.
+            Err(Refused::Gone | Refused::Said(_)) if again => connector.retire(host),
+            Err(Refused::Said(said)) => return Err(broken(host, said)),
+            Err(Refused::Gone) => return Err(broken(host, "the connection was closed")),
+            Err(Refused::Silent) => {
+                connector.retire(host);
+                let said = format!("host {host}: its connection does not answer any more; is it up?");
+                return Err(NoWay::Outcome(Outcome::Unreachable(said)));
+            }
+        }
+        again = false;
+    }
+}
+
+impl Session {
+    fn new(far: Far, [out, err]: [OwnedFd; 2]) -> Session {
+        if let Far::Mux(mux) = &far {
+            let _ = mux.socket.set_nonblocking(true);
+        }
+        Session { far, outputs: [Some(out), Some(err)], status: None, over: false }
+    }
+
+    fn watch(
+        mut self,
+        cancel: &Cancel,
+        deadline: Option<Instant>,
+        sink: &mut dyn FnMut(Which, &[u8]) -> bool,
+    ) -> Option<Outcome> {
+        let mut chunk = vec![0; CHUNK];
+        while !self.over || self.outputs.iter().any(Option::is_some) {
+            let seen = {
+                let fds = self.descriptors();
+                let plain: Vec<BorrowedFd> = fds.iter().map(|(_, fd)| *fd).collect();
+                match ready(&plain, cancel, deadline) {
+                    Woken::Ready(seen) => {
+                        fds.iter().zip(seen).filter(|(_, s)| *s).map(|((w, _), _)| *w).collect::<Vec<_>>()
+                    }
+                    woken => {
+                        self.end();
+                        return matches!(woken, Woken::Late).then_some(Outcome::TimedOut);
+                    }
+                }
+            };
+            for which in seen {
+                match which {
+                    None => self.hear(),
+                    Some(which) if self.take(which, &mut chunk, sink) => {}
+                    Some(_) => {
+                        self.end();
+                        return None;
+                    }
+                }
+            }
+        }
+        Some(self.status.map_or(Outcome::Killed, Outcome::Exited))
+    }
+
+    /// What is still open; `None` names the end of the command.
+    fn descriptors(&self) -> Vec<(Option<Which>, BorrowedFd<'_>)> {
+        let mut fds = Vec::with_capacity(3);
+        let [out, err] = &self.outputs;
+        fds.extend(out.as_ref().map(|fd| (Some(Which::Out), fd.as_fd())));
+        fds.extend(err.as_ref().map(|fd| (Some(Which::Err), fd.as_fd())));
+        if !self.over {
+            let fd = match &self.far {
+                Far::Mux(mux) => mux.socket.as_fd(),
+                Far::Local(local) => local.pidfd.as_fd(),
+            };
+            fds.push((None, fd));
+        }
+        fds
+    }
+
+    /// Passes on what an output has; false when nobody wants it.
+    fn take(&mut self, which: Which, chunk: &mut [u8], sink: &mut dyn FnMut(Which, &[u8]) -> bool) -> bool {
+        let slot = &mut self.outputs[which as usize];
+        let Some(fd) = slot else { return true };
+        match rustix::io::read(fd, &mut *chunk) {
+            Ok(n @ 1..) => sink(which, &chunk[..n]),
+            Err(rustix::io::Errno::INTR) => true,
+            _ => {
+                *slot = None;
+                true
+            }
+        }
+    }
+
+    fn hear(&mut self) {
+        match &mut self.far {
+            Far::Local(local) => {
+                self.status = Some(local.status());
+                self.over = true;
+            }
+            Far::Mux(mux) => match mux.told() {
+                Told::Exit(status) => self.status = Some(status),
+                Told::Over => self.over = true,
+                Told::Nothing => {}
+            },
+        }
+    }
+
+    fn end(&mut self) {
+        if let Far::Local(local) = &mut self.far {
+            local.kill();
+        }
+    }
+}

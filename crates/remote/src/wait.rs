@@ -1,0 +1,38 @@
+//! Waiting for several things at once, with an end.
+
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::time::Instant;
+
+/// Woken when the caller has lost interest: the read end of a pipe whose write
+/// end closes then.
+pub(crate) struct Cancel(pub(crate) OwnedFd);
+
+/// Waits until one of `fds` can be read (or has ended), `deadline` has passed
+/// or the work was cancelled.
+pub(crate) fn ready(fds: &[BorrowedFd], cancel: &Cancel, deadline: Option<Instant>) -> Woken {
+    let mut polled: Vec<PollFd> = fds.iter().map(|fd| PollFd::from_borrowed_fd(*fd, PollFlags::IN)).collect();
+    polled.push(PollFd::from_borrowed_fd(cancel.0.as_fd(), PollFlags::IN));
+    loop {
+        let left = deadline.map(|d| d.saturating_duration_since(Instant::now()));
+        let timeout = left.and_then(|left| Timespec::try_from(left).ok());
+        match poll(&mut polled, timeout.as_ref()) {
+            Ok(0) => return Woken::Late,
+            Ok(_) => break,
+            Err(rustix::io::Errno::INTR) => continue,
+            Err(_) => return Woken::Cancelled,
+        }
+    }
+    if !polled[fds.len()].revents().is_empty() {
+        return Woken::Cancelled;
+    }
+    Woken::Ready(polled[..fds.len()].iter().map(|p| !p.revents().is_empty()).collect())
+}
+
+/// Why [`ready`] returned.
+pub(crate) enum Woken {
+    /// For each descriptor: is there something?
+    Ready(Vec<bool>),
+    Late,
+    Cancelled,
+}
