@@ -19,6 +19,7 @@ pub mod plan;
 mod process;
 mod program;
 mod root;
+mod slurm;
 pub mod spec;
 mod status;
 mod up;

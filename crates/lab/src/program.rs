@@ -26,6 +26,10 @@ pub(crate) const FOR_HDD: &[(&str, &str)] = &[("nbdfuse", "libnbd-bin"), ("nbdki
 pub(crate) const FOR_GLUSTER: &[(&str, &str)] =
     &[("glusterd", "glusterfs-server"), ("mount.glusterfs", "glusterfs-client")];
 
+/// Needed for Slurm.
+pub(crate) const FOR_SLURM: &[(&str, &str)] =
+    &[("slurmctld", "slurmctld"), ("slurmd", "slurmd"), ("srun", "slurm-client"), ("munged", "munge")];
+
 /// System folders are looked through even when the caller's PATH lacks them.
 const SBIN: &str = "/usr/local/sbin:/usr/sbin:/sbin:/usr/local/bin:/usr/bin:/bin";
 

@@ -124,7 +124,7 @@ const SSH_INSIDE: &str = "Host *\n  User root\n  IdentityFile /root/.ssh/id_ed25
                           BatchMode yes\n  LogLevel ERROR\n";
 
 /// Writes a file of its own: a link of the machine's is replaced, not followed.
-fn write(path: &Path, text: &str, mode: u32) -> Result<()> {
+pub(crate) fn write(path: &Path, text: &str, mode: u32) -> Result<()> {
     if let Some(parent) = path.parent() {
         fs::create_dir_all(parent).doing("making", parent)?;
     }

@@ -66,6 +66,9 @@ pub struct LabSpec {
     pub disk_model: DiskModel,
     /// GlusterFS volume over the hosts.
     pub gluster: Option<GlusterSpec>,
+    /// Slurm over the hosts: slurmctld on the first, slurmd on all.
+    #[serde(default)]
+    pub slurm: bool,
 }
 
 impl Default for LabSpec {
@@ -78,6 +81,7 @@ impl Default for LabSpec {
             disk_bytes: 4 << 30,
             disk_model: DiskModel::Plain,
             gluster: None,
+            slurm: false,
         }
     }
 }

@@ -3,7 +3,7 @@
 use crate::error::{Doing, LabError, Result};
 use crate::plan::{LABS, Plan};
 use crate::spec::{DiskModel, LabSpec};
-use crate::{boot, disk, down, gluster, net, process, program, root};
+use crate::{boot, disk, down, gluster, net, process, program, root, slurm};
 use rustix::fs::FlockOperation;
 use std::fs::{self, File};
 use std::path::Path;
@@ -28,6 +28,9 @@ pub fn up(spec: &LabSpec) -> Result<Plan> {
     if spec.gluster.is_some() {
         program::require(program::FOR_GLUSTER)?;
     }
+    if spec.slurm {
+        program::require(program::FOR_SLURM)?;
+    }
     let plan = claim(spec)?;
     let made = raise(&plan);
     if let Err(e) = made {
@@ -41,13 +44,20 @@ pub fn up(spec: &LabSpec) -> Result<Plan> {
 fn raise(plan: &Plan) -> Result<()> {
     net::make_bridge(plan)?;
     let keys = root::make_keys(plan)?;
+    let munge_key = slurm::new_key()?;
     on_each(plan, |host| {
         root::make(plan, host, &keys)?;
         disk::make(host, &plan.spec)?;
+        if plan.spec.slurm {
+            slurm::configure(plan, host, &munge_key)?;
+        }
         boot::boot(plan, host)
     })?;
     if let Some(shape) = plan.spec.gluster {
         gluster::make(plan, shape)?;
+    }
+    if plan.spec.slurm {
+        slurm::start(plan)?;
     }
     let ready = plan.dir().join(READY);
     fs::write(&ready, "").doing("writing", &ready)

@@ -76,6 +76,9 @@ struct UpArgs {
     /// Make a GlusterFS volume at /data: SETSxCOPIES such as 2x2, or replica=2
     #[arg(long, value_name = "SHAPE")]
     gluster: Option<GlusterSpec>,
+    /// Run Slurm: slurmctld on n1, slurmd on all; partitions lab and urgent
+    #[arg(long)]
+    slurm: bool,
 }
 
 /// Runs it.
@@ -98,6 +101,7 @@ fn up(args: UpArgs) -> Result<i32, Failure> {
         disk_bytes: args.disk,
         disk_model: args.disk_model,
         gluster: args.gluster,
+        slurm: args.slurm,
     };
     let plan = homing_lab::up(&spec).map_err(failure)?;
     println!("lab {} is up: {} (ssh -F {} n1)", plan.spec.name, plan.names(), plan.ssh_config().display());
