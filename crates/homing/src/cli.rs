@@ -28,6 +28,8 @@ enum Sub {
     Where(cmd::whereis::Args),
     /// Show hosts and their load now
     Hosts(cmd::hosts::Args),
+    /// Run one command on many hosts and gather what it says
+    Exec(cmd::exec::Args),
     /// A cluster on one machine, for trying and testing
     Lab(cmd::lab::Args),
     /// Fold, expand and combine node sets
@@ -58,6 +60,7 @@ pub fn main() -> i32 {
         Sub::Report(args) => cmd::report::run(args),
         Sub::Where(args) => cmd::whereis::run(args),
         Sub::Hosts(args) => cmd::hosts::run(args),
+        Sub::Exec(args) => cmd::exec::run(args),
         Sub::Lab(args) => cmd::lab::run(args),
         Sub::Nodeset(args) => cmd::nodeset::run(args),
         Sub::Completions(args) => cmd::generate::completions(args),

@@ -24,6 +24,7 @@ fn reference_is_the_help() {
         "report",
         "where",
         "hosts",
+        "exec",
         "nodeset",
         "lab",
         "lab up",

@@ -9,6 +9,7 @@ use std::time::Duration;
 pub struct Command {
     pub(crate) program: Program,
     pub(crate) input: Input,
+    pub(crate) merged: bool,
 }
 
 #[derive(Clone, Debug)]
@@ -29,17 +30,27 @@ pub enum Input {
 impl Command {
     /// A program and its arguments, which no shell changes.
     pub fn argv<S: Into<String>>(words: impl IntoIterator<Item = S>) -> Command {
-        Command { program: Program::Argv(words.into_iter().map(Into::into).collect()), input: Input::Nothing }
+        Command {
+            program: Program::Argv(words.into_iter().map(Into::into).collect()),
+            input: Input::Nothing,
+            merged: false,
+        }
     }
 
     /// A line for the user's shell on each host.
     pub fn shell(line: impl Into<String>) -> Command {
-        Command { program: Program::Shell(line.into()), input: Input::Nothing }
+        Command { program: Program::Shell(line.into()), input: Input::Nothing, merged: false }
     }
 
     /// Gives all hosts the same standard input.
     pub fn input(mut self, input: Input) -> Command {
         self.input = input;
+        self
+    }
+
+    /// Standard error goes where standard output goes, in the order in which both come.
+    pub fn merged(mut self) -> Command {
+        self.merged = true;
         self
     }
 

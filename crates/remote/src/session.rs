@@ -88,10 +88,11 @@ struct Pipes {
     ours: [OwnedFd; 2],
 }
 
-fn pipes(input: &Input, ended: &Ended) -> io::Result<Pipes> {
+fn pipes(command: &Command, ended: &Ended) -> io::Result<Pipes> {
     let (out, their_out) = pipe_with(PipeFlags::CLOEXEC)?;
     let (err, their_err) = pipe_with(PipeFlags::CLOEXEC)?;
-    let stdin = match input {
+    let their_err = if command.merged { their_out.try_clone()? } else { their_err };
+    let stdin = match &command.input {
         Input::Nothing => File::open("/dev/null")?.into(),
         Input::Spool(spool) => {
             let (theirs, ours) = pipe_with(PipeFlags::CLOEXEC)?;
@@ -109,7 +110,7 @@ fn broken(host: &str, e: impl std::fmt::Display) -> NoWay {
 
 fn local(command: &Command, ended: &Ended) -> Result<Session, NoWay> {
     let Pipes { theirs: [stdin, stdout, stderr], ours: [out, err] } =
-        pipes(&command.input, ended).map_err(|e| broken("localhost", e))?;
+        pipes(command, ended).map_err(|e| broken("localhost", e))?;
     match Local::start(command, stdin, stdout, stderr) {
         Ok(child) => Ok(Session::new(Far::Local(child), [out, err])),
         // As a shell says it.
@@ -130,7 +131,7 @@ fn remote(
     let mut again = true;
     loop {
         let mut mux = connector.connect(host, cancel, deadline)?;
-        let Pipes { theirs, ours } = pipes(&command.input, ended).map_err(|e| broken(host, e))?;
+        let Pipes { theirs, ours } = pipes(command, ended).map_err(|e| broken(host, e))?;
         let fds = [theirs[0].as_fd(), theirs[1].as_fd(), theirs[2].as_fd()];
         match mux.session(&line, fds, deadline) {
             Ok(()) => return Ok(Session::new(Far::Mux(mux), ours)),

@@ -1,4 +1,5 @@
 //! One file a subcommand.
+pub mod exec;
 pub mod generate;
 pub mod hosts;
 pub mod lab;
@@ -7,4 +8,5 @@ pub mod report;
 pub mod resume;
 pub mod run;
 pub mod runs;
+pub mod targets;
 pub mod whereis;

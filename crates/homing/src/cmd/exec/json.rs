@@ -1,0 +1,41 @@
+//! `--json`: one document, written host by host, so that it needs no memory of its own.
+
+use super::verdict;
+use crate::failure::Failure;
+use homing_remote::{Command, HostResult, Outcome, Remote};
+use serde_json::{Value, json};
+use std::io::Write;
+
+/// Runs and prints; returns the exit status.
+pub fn run(remote: &Remote, hosts: &[String], command: &Command, maxrc: bool) -> Result<i32, Failure> {
+    let mut out = std::io::stdout().lock();
+    let (mut status, mut first) = (0, true);
+    let broken = |e| Failure::system(format!("writing to standard output failed: {e}"));
+    write!(out, "{{\"hosts\":[").map_err(broken)?;
+    for result in remote.run(hosts, command) {
+        status = status.max(verdict::code(&result.outcome, maxrc));
+        let comma = if std::mem::take(&mut first) { "" } else { "," };
+        write!(out, "{comma}\n{}", row(&result)).map_err(broken)?;
+        out.flush().map_err(broken)?;
+    }
+    writeln!(out, "\n],\"exit\":{status}}}").map_err(broken)?;
+    Ok(status)
+}
+
+fn row(result: &HostResult) -> Value {
+    let (exit, why) = match &result.outcome {
+        Outcome::Exited(status) => (Some(*status), None),
+        Outcome::Unreachable(why) | Outcome::Lost(why) => (None, Some(why)),
+        Outcome::Killed | Outcome::TimedOut => (None, None),
+    };
+    json!({
+        "host": result.host,
+        "outcome": verdict::word(&result.outcome),
+        "exit": exit,
+        "reason": why,
+        "seconds": (result.elapsed.as_secs_f64() * 1e6).round() / 1e6,
+        "stdout": String::from_utf8_lossy(&result.stdout),
+        "stderr": String::from_utf8_lossy(&result.stderr),
+        "dropped_bytes": result.dropped,
+    })
+}

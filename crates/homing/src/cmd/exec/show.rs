@@ -1,0 +1,194 @@
+//! For people: lines as they come, or gathered at the end, and a count of hosts meanwhile.
+
+use super::capture::Capture;
+use super::gather::{Gathered, Style};
+use super::lines::Lines;
+use super::{Args, verdict};
+use crate::failure::Failure;
+use homing_remote::{Command, Event, Outcome, Remote, Waiting, What};
+use signal_hook::consts::SIGINT;
+use std::collections::HashMap;
+use std::fs::File;
+use std::io::{self, BufWriter, IsTerminal, Write};
+use std::path::Path;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::{Duration, Instant};
+
+/// Nothing is counted on the screen before this.
+const QUIET: Duration = Duration::from_secs(2);
+/// How often interruptions and the screen are looked after.
+const TICK: Duration = Duration::from_millis(200);
+/// The status of a shell for what Ctrl-C ended.
+const INTERRUPTED: i32 = 130;
+
+/// All that is shown of one command.
+pub struct Show<'a> {
+    args: &'a Args,
+    hosts: &'a [String],
+    style: Style,
+    errors: Style,
+    out: BufWriter<io::Stdout>,
+    lines: [Lines; 2],
+    running: HashMap<usize, Capture>,
+    gathered: Gathered,
+    files: [HashMap<usize, File>; 2],
+    outcomes: Vec<Option<Outcome>>,
+    progress: Progress,
+}
+
+impl<'a> Show<'a> {
+    pub fn new(args: &'a Args, hosts: &'a [String]) -> Result<Show<'a>, Failure> {
+        let plain = std::env::var_os("NO_COLOR").is_some_and(|v| !v.is_empty());
+        let style = |terminal: bool| Style { labels: !args.no_label, color: terminal && !plain };
+        let folder = |dir: &Option<_>| dir.as_deref().map_or(Ok(HashMap::new()), |d| files(d, hosts));
+        Ok(Show {
+            args,
+            hosts,
+            style: style(io::stdout().is_terminal()),
+            errors: style(io::stderr().is_terminal()),
+            out: BufWriter::new(io::stdout()),
+            lines: Default::default(),
+            running: HashMap::new(),
+            gathered: Gathered::default(),
+            files: [folder(&args.outdir)?, folder(&args.errdir)?],
+            outcomes: vec![None; hosts.len()],
+            progress: Progress::new(hosts.len()),
+        })
+    }
+
+    /// Runs the command to its end; returns the exit status.
+    pub fn run(mut self, remote: &Remote, command: &Command) -> Result<i32, Failure> {
+        let interrupted = Arc::new(AtomicBool::new(false));
+        let told = |e: io::Error| Failure::system(format!("writing what hosts said failed: {e}"));
+        signal_hook::flag::register(SIGINT, interrupted.clone()).map_err(told)?;
+        let mut stream = remote.stream(self.hosts, command);
+        while !interrupted.load(Ordering::Relaxed) {
+            match stream.next_within(TICK) {
+                Ok(Some(event)) => self.take(event).map_err(told)?,
+                Ok(None) => break,
+                Err(Waiting) => {
+                    self.out.flush().map_err(told)?;
+                    self.progress.draw();
+                }
+            }
+        }
+        drop(stream);
+        self.progress.clear();
+        self.print_gathered().map_err(told)?;
+        self.out.flush().map_err(told)?;
+        Ok(self.conclude(interrupted.load(Ordering::Relaxed)))
+    }
+
+    fn take(&mut self, Event { host, what }: Event) -> io::Result<()> {
+        match what {
+            What::Begun => Ok(()),
+            What::Stdout(bytes) => self.stdout(host, &bytes),
+            What::Stderr(bytes) => {
+                self.progress.clear();
+                if let Some(file) = self.files[1].get_mut(&host) {
+                    file.write_all(&bytes)?;
+                }
+                self.lines[1].push(host, &self.hosts[host], &bytes, self.errors, &mut io::stderr())
+            }
+            What::Done(outcome, _) => self.done(host, outcome),
+        }
+    }
+
+    fn stdout(&mut self, host: usize, bytes: &[u8]) -> io::Result<()> {
+        if let Some(file) = self.files[0].get_mut(&host) {
+            file.write_all(bytes)?;
+        }
+        if self.args.gathers() {
+            return self.running.entry(host).or_default().push(bytes);
+        }
+        self.progress.clear();
+        self.lines[0].push(host, &self.hosts[host], bytes, self.style, &mut self.out)?;
+        if self.style.color { self.out.flush() } else { Ok(()) }
+    }
+
+    fn done(&mut self, host: usize, outcome: Outcome) -> io::Result<()> {
+        let name = &self.hosts[host];
+        self.lines[0].finish(host, name, self.style, &mut self.out)?;
+        self.lines[1].finish(host, name, self.errors, &mut io::stderr())?;
+        self.files.iter_mut().for_each(|files| drop(files.remove(&host)));
+        let output = self.running.remove(&host).unwrap_or_default();
+        if self.args.gathers() && !matches!(outcome, Outcome::Unreachable(_)) {
+            self.gathered.add(host, &outcome, output);
+        }
+        if !self.args.gathers() && !outcome.is_ok() {
+            self.out.flush()?;
+            self.progress.clear();
+            self.say(verdict::lines([(name.as_str(), &outcome)].into_iter()));
+        }
+        self.outcomes[host] = Some(outcome);
+        self.progress.done += 1;
+        Ok(())
+    }
+
+    fn print_gathered(&mut self) -> io::Result<()> {
+        let (names, style, out) = (self.hosts, self.style, &mut self.out);
+        match (self.args.diff, self.args.line_mode, self.args.gather || self.args.gather_all) {
+            (true, ..) => self.gathered.print_diff(names, out),
+            (_, true, true) => self.gathered.print_by_line(names, style, out),
+            (_, true, false) => self.gathered.print_sorted(names, style, out),
+            _ => self.gathered.print(names, style, out),
+        }
+    }
+
+    fn say(&self, lines: Vec<String>) {
+        if !self.args.quiet {
+            lines.iter().for_each(|line| eprintln!("homing: {line}"));
+        }
+    }
+
+    fn conclude(&self, interrupted: bool) -> i32 {
+        let ended = self.hosts.iter().zip(&self.outcomes);
+        if self.args.gathers() {
+            self.say(verdict::lines(ended.clone().filter_map(|(h, o)| Some((h.as_str(), o.as_ref()?)))));
+        }
+        if interrupted {
+            let open = ended.filter(|(_, o)| o.is_none()).map(|(h, _)| h.clone()).collect();
+            eprintln!("homing: interrupted; {} had not finished: what runs there may still run", verdict::label(open));
+            return INTERRUPTED;
+        }
+        let codes = self.outcomes.iter().flatten().map(|o| verdict::code(o, self.args.maxrc));
+        codes.max().unwrap_or(0)
+    }
+}
+
+fn files(dir: &Path, hosts: &[String]) -> Result<HashMap<usize, File>, Failure> {
+    let failed = |e: io::Error| Failure::usage(format!("cannot write to {}: {e}", dir.display()));
+    std::fs::create_dir_all(dir).map_err(failed)?;
+    // Names of hosts have no slash: a node set would have refused it, a file in another folder must not be written.
+    let safe = hosts.iter().enumerate().filter(|(_, h)| !h.contains('/') && *h != "." && *h != "..");
+    safe.map(|(i, h)| Ok((i, File::create(dir.join(h)).map_err(failed)?))).collect()
+}
+
+/// `12/64` on a terminal.
+struct Progress {
+    begun: Instant,
+    all: usize,
+    done: usize,
+    drawn: bool,
+    terminal: bool,
+}
+
+impl Progress {
+    fn new(all: usize) -> Progress {
+        Progress { begun: Instant::now(), all, done: 0, drawn: false, terminal: io::stderr().is_terminal() }
+    }
+
+    fn draw(&mut self) {
+        if self.terminal && self.begun.elapsed() > QUIET {
+            eprint!("\r\x1b[Khoming: {}/{} hosts, {} s", self.done, self.all, self.begun.elapsed().as_secs());
+            self.drawn = true;
+        }
+    }
+
+    fn clear(&mut self) {
+        if std::mem::take(&mut self.drawn) {
+            eprint!("\r\x1b[K");
+        }
+    }
+}

@@ -1,0 +1,114 @@
+//! Which hosts, and how they are reached: the options that `exec`, `push` and
+//! `pull` share. Letters and meaning are clush's.
+
+use crate::failure::Failure;
+use homing_model::NodeSet;
+use std::ffi::OsString;
+use std::path::PathBuf;
+use std::time::Duration;
+
+/// Hosts and connections.
+#[derive(clap::Args)]
+pub struct Targets {
+    /// Hosts
+    #[arg(short = 'w', long, value_name = "NODESET")]
+    hosts: Vec<String>,
+    /// Without these
+    #[arg(short = 'x', long, value_name = "NODESET")]
+    exclude: Vec<String>,
+    /// All hosts that the groups or the cluster file know
+    #[arg(short, long)]
+    all: bool,
+    /// Hosts of a group
+    #[arg(short, long, value_name = "GROUP")]
+    group: Vec<String>,
+    /// Without the hosts of a group
+    #[arg(short = 'X', long, value_name = "GROUP")]
+    exclude_group: Vec<String>,
+    /// Hosts from a file: node sets, one or more a line
+    #[arg(long, alias = "machinefile", value_name = "FILE")]
+    hostfile: Vec<PathBuf>,
+    /// Cluster file
+    #[arg(long, value_name = "FILE")]
+    cluster: Option<PathBuf>,
+    /// Hosts at work at the same time
+    #[arg(short, long, default_value_t = 64, value_name = "N")]
+    fanout: usize,
+    /// Seconds for a connection to be made
+    #[arg(short = 't', long, alias = "connect_timeout", default_value_t = 10.0, value_name = "SECONDS")]
+    connect_timeout: f64,
+    /// Seconds for the command on a host
+    #[arg(short = 'u', long, alias = "command_timeout", value_name = "SECONDS")]
+    command_timeout: Option<f64>,
+    /// The user there
+    #[arg(short = 'l', long, value_name = "USER")]
+    user: Option<String>,
+    /// More options for ssh, quoted as in a shell
+    #[arg(short = 'o', long = "options", value_name = "OPTIONS", allow_hyphen_values = true)]
+    ssh_options: Vec<String>,
+    /// Seconds that an unused connection is kept; 0 closes it at the end
+    #[arg(long, default_value_t = 600, value_name = "SECONDS")]
+    persist: u64,
+}
+
+impl Targets {
+    /// The hosts, in order.
+    pub fn hosts(&self) -> Result<Vec<String>, Failure> {
+        let groups = |names: &[String]| names.iter().map(|g| format!("@{g}")).collect::<Vec<_>>();
+        let mut wanted = self.hosts.clone();
+        wanted.extend(groups(&self.group));
+        if self.all {
+            wanted.push("@*".into());
+        }
+        for file in &self.hostfile {
+            let text = std::fs::read_to_string(file)
+                .map_err(|e| Failure::usage(format!("cannot read the hosts in {}: {e}", file.display())))?;
+            let lines = text.lines().map(|l| l.split('#').next().unwrap_or("").trim());
+            wanted.extend(lines.filter(|l| !l.is_empty()).map(String::from));
+        }
+        if wanted.is_empty() {
+            return Err(Failure::usage("which hosts?").hint("-w n[1-4], -g GROUP or -a"));
+        }
+        let mut unwanted = self.exclude.clone();
+        unwanted.extend(groups(&self.exclude_group));
+        let set = self.union(&wanted)?.difference(&self.union(&unwanted)?);
+        if set.is_empty() {
+            return Err(Failure::usage(format!("{} leaves no host", wanted.join(","))));
+        }
+        Ok(set.iter().map(String::from).collect())
+    }
+
+    fn union(&self, texts: &[String]) -> Result<NodeSet, Failure> {
+        let sets = texts.iter().map(|t| crate::hostlist::hosts_from(Some(t), self.cluster.as_deref()));
+        Ok(sets.collect::<Result<Vec<_>, _>>()?.concat().into_iter().collect())
+    }
+
+    /// How to reach them.
+    pub fn options(&self) -> Result<homing_remote::Options, Failure> {
+        let seconds = |value: f64, what: &str| {
+            let sound = Duration::try_from_secs_f64(value).ok().filter(|d| !d.is_zero());
+            sound.ok_or_else(|| Failure::usage(format!("{what}: {value} is no time in seconds")))
+        };
+        let mut options = homing_remote::Options::default();
+        for words in &self.ssh_options {
+            let words = shlex::split(words).ok_or_else(|| Failure::usage(format!("-o: {words:?} ends in a quote")))?;
+            options.ssh.extend(words.into_iter().map(OsString::from));
+        }
+        if self.fanout == 0 {
+            return Err(Failure::usage("-f 0: no host could ever have its turn"));
+        }
+        Ok(homing_remote::Options {
+            user: self.user.clone(),
+            fan_out: self.fanout,
+            connect_timeout: seconds(self.connect_timeout, "-t")?,
+            command_timeout: self.command_timeout.map(|u| seconds(u, "-u")).transpose()?,
+            persist: Duration::from_secs(self.persist),
+            ..options
+        })
+    }
+
+    /// Hosts at a time.
+    pub fn fan_out(&self) -> usize {
+        self.fanout
+    }
+}

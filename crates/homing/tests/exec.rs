@@ -1,0 +1,162 @@
+//! `homing exec` over real OpenSSH, beside `clush` where it is installed. sshd
+//! runs in inetd mode as the proxy command: no port, no root, one machine with many names.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Output, Stdio};
+use tempfile::TempDir;
+
+const SSHD: &str = "/usr/sbin/sshd";
+
+struct World(TempDir);
+
+impl World {
+    fn new() -> Option<World> {
+        // sshd insists on its empty folder, which the service would have made.
+        let _ = fs::create_dir("/run/sshd");
+        if !Path::new(SSHD).exists() || !Path::new("/run/sshd").exists() {
+            eprintln!("SKIPPED: {SSHD} or /run/sshd is missing; install openssh-server");
+            return None;
+        }
+        let world = World(tempfile::tempdir().unwrap());
+        for name in ["host", "user"] {
+            let key =
+                Command::new("ssh-keygen").args(["-q", "-t", "ed25519", "-N", "", "-f"]).arg(world.path(name)).status();
+            assert!(key.unwrap().success());
+        }
+        let at = world.0.path().display();
+        fs::copy(world.path("user.pub"), world.path("authorized")).unwrap();
+        let public = fs::read_to_string(world.path("host.pub")).unwrap();
+        fs::write(world.path("known"), format!("n* {public}")).unwrap();
+        let server = format!(
+            "HostKey {at}/host\nAuthorizedKeysFile {at}/authorized\nStrictModes no\nUsePAM no\nPidFile none\n\
+             PasswordAuthentication no\nKbdInteractiveAuthentication no\n"
+        );
+        fs::write(world.path("sshd_config"), server).unwrap();
+        // "dead" is a port where nobody listens.
+        let client = format!(
+            "Match originalhost dead\n  Hostname 127.0.0.1\n  Port 1\n\
+             Match originalhost n*\n  ProxyCommand {SSHD} -i -f {at}/sshd_config -o SetEnv=WHO=%n\n\
+             Match all\n  IdentityFile {at}/user\n  IdentitiesOnly yes\n  IdentityAgent none\n  \
+             StrictHostKeyChecking yes\n  GlobalKnownHostsFile /dev/null\n  UserKnownHostsFile {at}/known\n"
+        );
+        fs::write(world.path("config"), client).unwrap();
+        Some(world)
+    }
+
+    fn path(&self, name: &str) -> PathBuf {
+        self.0.path().join(name)
+    }
+
+    fn ssh_options(&self) -> String {
+        format!("-F {}", self.path("config").display())
+    }
+
+    fn homing(&self, verb: &str, args: &[&str]) -> Command {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_homing"));
+        // Long enough for a test, short enough to leave nothing behind.
+        command.args([verb, "--persist", "5", "-o", &self.ssh_options()]).args(args);
+        command.env("XDG_RUNTIME_DIR", self.0.path()).env("SHELL", "/bin/sh").env_remove("HOMING_SSH");
+        command.stdin(Stdio::null()).current_dir(self.0.path());
+        command
+    }
+
+    fn exec(&self, args: &[&str]) -> Output {
+        self.homing("exec", args).output().unwrap()
+    }
+}
+
+fn text(bytes: &[u8]) -> String {
+    String::from_utf8_lossy(bytes).into_owned()
+}
+
+#[test]
+fn gathers_as_clush_does() {
+    let Some(world) = World::new() else { return };
+    if Command::new("clush").arg("--version").output().is_err() {
+        eprintln!("SKIPPED: clush is missing; install clustershell");
+        return;
+    }
+    let scripts = [
+        "echo same; echo lines".to_string(),
+        "printf 'no end'".into(),
+        "exit 3".into(),
+        // All are one machine, but each knows its name.
+        "i=${WHO#n}; echo group $((i / 3)); echo second $((i % 2))".into(),
+        "i=${WHO#n}; echo $((i % 2)); exit $((i / 4))".into(),
+        "test ${WHO#n} -lt 4 && seq 1 20 || seq 1 3 25".into(),
+    ];
+    let all = [&["-b"][..], &["-B", "-N"], &["-L"], &["-b", "-L"], &["--diff"]];
+    for (nth, script) in scripts.iter().enumerate() {
+        // What is the same on all hosts looks the same in most of them.
+        for flags in if nth < 3 { &all[..1] } else { &all[..] } {
+            let run = |mut command: Command| {
+                command.args(*flags).args(["-w", "n[1-5]", script]);
+                let output = command.output().unwrap();
+                let said = text(&output.stderr).replace("clush: ", "homing: ");
+                // clush counts hosts even where nobody looks, each count over the last one.
+                let lines = said.lines().map(|l| l.rsplit('\r').next().unwrap_or("").to_string());
+                let mut said: Vec<String> = lines.filter(|l| !l.is_empty()).collect();
+                said.sort();
+                (text(&output.stdout), said)
+            };
+            let mut clush = Command::new("clush");
+            clush.args(["-n", "--color=never", "-o", &world.ssh_options()]);
+            assert_eq!(run(world.homing("exec", &[])), run(clush), "{flags:?} {script}");
+        }
+    }
+}
+
+#[test]
+fn exit_statuses_tell_what_happened() {
+    let Some(world) = World::new() else { return };
+    for (args, status) in [
+        (&["-w", "n[1-3]", "true"][..], 0),
+        (&["-w", "n[1-3]", "exit 7"], 1),
+        (&["-S", "-w", "n[1-3]", "exit 7"], 7),
+        (&["-u", "0.3", "-w", "n[1-2]", "sleep 4"], 124),
+        (&["-w", "n1,dead", "exit 7"], 253),
+        (&["-w", "n[1-", "true"], 255),
+        (&["true"], 255),
+    ] {
+        let output = world.exec(args);
+        assert_eq!(output.status.code(), Some(status), "{args:?}: {}", text(&output.stderr));
+    }
+    // The dead host does not hold the others.
+    let output = world.exec(&["-b", "-w", "n[1-2],dead", "echo here"]);
+    assert!(text(&output.stdout).contains("n[1-2] (2)\n---------------\nhere\n"));
+    assert!(text(&output.stderr).contains("host dead cannot be reached"), "{}", text(&output.stderr));
+}
+
+#[test]
+fn sixty_four_hosts_one_input_and_json() {
+    let Some(world) = World::new() else { return };
+    fs::write(world.path("input"), "given to all\n").unwrap();
+    let mut command = world.homing("exec", &["-f", "16", "-w", "n[1-64]!n7", "-x", "n8", "-b", "cat"]);
+    let output = command.stdin(fs::File::open(world.path("input")).unwrap()).output().unwrap();
+    let expected = "---------------\nn[1-6,9-64] (62)\n---------------\ngiven to all\n";
+    assert_eq!(text(&output.stdout), expected, "{}", text(&output.stderr));
+    let output = world.exec(&["--json", "-w", "n[1-2],dead", "echo out; echo err >&2"]);
+    let told: serde_json::Value = serde_json::from_slice(&output.stdout).unwrap();
+    let rows = told["hosts"].as_array().unwrap();
+    let of = |host: &str| rows.iter().find(|r| r["host"] == host).unwrap();
+    assert_eq!((&of("n1")["stdout"], &of("n2")["stderr"]), (&"out\n".into(), &"err\n".into()));
+    assert_eq!((&of("dead")["outcome"], &told["exit"]), (&"unreachable".into(), &253.into()));
+    let output = world.exec(&["--dry-run", "-w", "n[1-3]", "rm -rf", "/"]);
+    assert_eq!(text(&output.stdout), "n[1-3] (3): rm -rf /\n");
+}
+
+#[test]
+fn an_interrupt_ends_it_and_says_who_is_missing() {
+    let Some(world) = World::new() else { return };
+    let mut command = world.homing("exec", &["-w", "n1,localhost", "echo begun; sleep 30"]);
+    let child = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+    std::thread::sleep(std::time::Duration::from_secs(2));
+    let begun = std::time::Instant::now();
+    let pid = rustix::process::Pid::from_raw(child.id() as i32).unwrap();
+    rustix::process::kill_process(pid, rustix::process::Signal::INT).unwrap();
+    let output = child.wait_with_output().unwrap();
+    assert_eq!(output.status.code(), Some(130));
+    assert!(begun.elapsed().as_secs() < 10);
+    assert!(text(&output.stderr).contains("localhost,n1 (2) had not finished"), "{}", text(&output.stderr));
+}
