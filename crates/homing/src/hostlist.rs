@@ -48,11 +48,16 @@ pub fn cluster_file(option: Option<&Path>) -> Result<ClusterFile, Failure> {
 struct Known<'a>(&'a ClusterFile);
 
 impl Groups for Known<'_> {
-    fn group(&self, name: &str) -> Option<String> {
-        if name == "*" {
-            return self.0.hosts.clone();
-        }
-        self.0.groups.get(name).cloned().or_else(|| clustershell_group(name))
+    fn group(&self, _: Option<&str>, name: &str) -> Result<Option<String>, String> {
+        Ok(self.0.groups.get(name).cloned().or_else(|| clustershell_group(name)))
+    }
+
+    fn all(&self, _: Option<&str>) -> Result<Option<String>, String> {
+        Ok(self.0.hosts.clone())
+    }
+
+    fn list(&self, _: Option<&str>) -> Result<Vec<String>, String> {
+        Ok(Vec::new())
     }
 }
 

@@ -10,28 +10,27 @@
 //! Ranges may be padded (`n[01-10]`), have a step (`n[1-9/2]`) and several
 //! dimensions (`r[1-2]n[0-3]`). Operators work from left to right: `,` union,
 //! `!` difference, `&` intersection, `^` symmetric difference. `@name` is a
-//! group, from the resolver that is handed in.
+//! group, from the resolver that is handed in, `@source:name` one of another
+//! source, `@*` all nodes; `n*` and `n?` are the nodes that fit among all.
 
 mod fold;
+mod groups;
+mod name;
 mod pattern;
 
+pub use groups::{Groups, NoGroups};
+
+use name::Name;
 use std::collections::BTreeSet;
 use std::fmt;
 
 /// A larger set is a mistake, or an attack.
 const MOST: usize = 1_000_000;
 
-/// A set of host names, printed folded, iterated in natural order.
+/// A set of host names, printed folded and listed in ClusterShell's order.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct NodeSet {
     names: BTreeSet<Name>,
-}
-
-/// A name cut into text and numbers, so that n2 comes before n10.
-#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub(crate) struct Name {
-    key: Vec<(String, u64, usize)>,
-    text: String,
 }
 
 /// Why a text is no node set.
@@ -51,21 +50,6 @@ impl fmt::Display for NodeSetError {
 
 impl std::error::Error for NodeSetError {}
 
-/// Where groups come from.
-pub trait Groups {
-    /// The node set text of a group, without its `@`; `None` when there is none of that name.
-    fn group(&self, name: &str) -> Option<String>;
-}
-
-/// No groups at all.
-pub struct NoGroups;
-
-impl Groups for NoGroups {
-    fn group(&self, _: &str) -> Option<String> {
-        None
-    }
-}
-
 impl NodeSet {
     /// Reads a text without groups.
     pub fn parse(text: &str) -> Result<NodeSet, NodeSetError> {
@@ -74,11 +58,22 @@ impl NodeSet {
 
     /// Reads a text whose groups `groups` knows.
     pub fn parse_with(text: &str, groups: &dyn Groups) -> Result<NodeSet, NodeSetError> {
-        pattern::parse(text, groups, 0)
+        NodeSet::parse_in(text, None, groups)
     }
 
-    pub(crate) fn insert(&mut self, name: String) {
-        self.names.insert(Name::new(name));
+    /// As [`NodeSet::parse_with`]; groups that name no source are those of `source`.
+    pub fn parse_in(text: &str, source: Option<&str>, groups: &dyn Groups) -> Result<NodeSet, NodeSetError> {
+        pattern::parse(text, pattern::Context { groups, source, depth: 0, masks: true })
+    }
+
+    /// Reads numbers alone, `1-4,7,10-20/5`: ClusterShell's range sets.
+    pub fn parse_ranges(text: &str) -> Result<NodeSet, NodeSetError> {
+        Ok(pattern::ranges(text, 0)?.into_iter().collect())
+    }
+
+    fn united(mut self, mut other: NodeSet) -> NodeSet {
+        self.names.append(&mut other.names);
+        self
     }
 
     /// Number of hosts.
@@ -91,9 +86,17 @@ impl NodeSet {
         self.names.is_empty()
     }
 
-    /// The names in natural order.
+    /// The names, in the order in which ClusterShell lists them: by the text
+    /// around the numbers, then by number; names with several numbers block by block.
     pub fn iter(&self) -> impl Iterator<Item = &str> {
-        self.names.iter().map(|n| n.text.as_str())
+        fold::listed(self.names.iter()).into_iter()
+    }
+
+    /// The names at these places of the list; a set of numbers from zero.
+    pub fn slice(&self, places: &NodeSet) -> NodeSet {
+        let wanted: BTreeSet<usize> = places.iter().filter_map(|p| p.parse().ok()).collect();
+        let listed = self.iter().enumerate();
+        listed.filter(|(place, _)| wanted.contains(place)).map(|(_, name)| name.to_string()).collect()
     }
 
     /// Is this host in it?
@@ -125,9 +128,9 @@ impl NodeSet {
     pub fn split(&self, parts: usize) -> Vec<NodeSet> {
         let parts = parts.clamp(1, self.len().max(1));
         let (each, more) = (self.len() / parts, self.len() % parts);
-        let mut names = self.names.iter().cloned();
+        let mut names = self.iter().map(String::from);
         (0..parts)
-            .map(|i| NodeSet { names: names.by_ref().take(each + usize::from(i < more)).collect() })
+            .map(|i| names.by_ref().take(each + usize::from(i < more)).collect::<NodeSet>())
             .filter(|set| !set.is_empty())
             .collect()
     }
@@ -142,25 +145,6 @@ impl FromIterator<String> for NodeSet {
 impl fmt::Display for NodeSet {
     fn fmt(&self, f: &mut fmt::Formatter) -> fmt::Result {
         f.write_str(&fold::fold(self.names.iter()))
-    }
-}
-
-impl Name {
-    fn new(text: String) -> Name {
-        let (mut key, mut rest) = (Vec::new(), text.as_str());
-        while !rest.is_empty() {
-            let digits = rest.find(|c: char| c.is_ascii_digit()).unwrap_or(rest.len());
-            let (word, after) = rest.split_at(digits);
-            let end = after.find(|c: char| !c.is_ascii_digit()).unwrap_or(after.len());
-            let (number, after) = after.split_at(end);
-            key.push((word.to_string(), number.parse().unwrap_or(u64::MAX), number.len()));
-            rest = after;
-        }
-        Name { key, text }
-    }
-
-    pub(crate) fn text(&self) -> &str {
-        &self.text
     }
 }
 
@@ -194,19 +178,34 @@ mod tests {
             ("a,b", "a,b"),
             ("n1", "n1"),
             ("r1n1,r1n2,r2n1,r2n2", "r[1-2]n[1-2]"),
-            ("n9,n08", "n08,n9"),
+            ("n9,n08", "n[9,08]"),
+            ("n[08-11],n[9-11]", "n[9,08-11]"),
+            ("r1n[1-2],r2n1,r3n[1-2]", "r[2-3]n1,r1n[1-2],r3n2"),
+            ("n2-ib,n1,n1-ib,b", "b,n1,n[1-2]-ib"),
         ] {
             let set = NodeSet::parse(text).unwrap();
             assert_eq!(NodeSet::parse(&set.to_string()).unwrap(), set, "{text}");
-            if text != "n9,n08" {
-                assert_eq!(set.to_string(), folded, "{text}");
-            }
+            assert_eq!(set.to_string(), folded, "{text}");
         }
     }
 
     #[test]
     fn mistakes_have_a_place() {
-        for text in ["n[1-", "n[]", "n[3-1]", "n[a]", "n[1-99999999]", "n1,,", "@gone", "n[1/0]", "!n1x]"] {
+        for text in [
+            "n[1-",
+            "n[]",
+            "n[3-1]",
+            "n[a]",
+            "n[1-99999999]",
+            "n1,,",
+            "@gone",
+            "n[1/0]",
+            "!n1x]",
+            "n[01-2]",
+            "n[1-2][3-4]",
+            "n1[9-10]",
+            "n[5/2]",
+        ] {
             let error = NodeSet::parse(text).unwrap_err();
             assert!(error.position <= text.len(), "{text}: {error}");
         }

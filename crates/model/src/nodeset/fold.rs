@@ -1,95 +1,197 @@
-//! From sets to the shortest text that means the same.
-//!
-//! Names of one shape (the same text around the numbers, the same padding) are
-//! folded one dimension after the other, the last first, as long as the rest
-//! of the name is equal.
+//! From sets to the shortest text that means the same, as ClusterShell writes it.
 
-use super::Name;
-use std::collections::BTreeMap;
+use super::name::{Name, by_number, fill};
+use std::collections::{BTreeMap, BTreeSet};
 
-/// The text around the numbers.
-type Shape = Vec<String>;
-/// One dimension: its folded text.
-type Axes = Vec<String>;
+/// One index position: which of its numbers, ascending.
+type Axis = Vec<u32>;
+/// All names whose indexes are one of each axis.
+type Block = Vec<Axis>;
 
+/// Names of one pattern as few blocks.
+pub(super) struct Blocks {
+    /// The numbers that occur at each position, ascending.
+    numbers: Vec<Vec<String>>,
+    blocks: Vec<Block>,
+}
+
+/// The folded text of a whole set.
 pub(super) fn fold<'a>(names: impl Iterator<Item = &'a Name>) -> String {
-    let mut shapes: BTreeMap<(Shape, Vec<usize>), Vec<Vec<String>>> = BTreeMap::new();
-    for name in names {
-        let (texts, numbers) = cut(name.text());
-        let widths = numbers.iter().map(|n| if n.len() > 1 && n.starts_with('0') { n.len() } else { 0 }).collect();
-        shapes.entry((texts, widths)).or_default().push(numbers);
-    }
-    let mut parts = Vec::new();
-    for ((texts, _), rows) in shapes {
-        for axes in fold_axes(rows, texts.len() - 1) {
-            parts.push(join(&texts, &axes));
-        }
-    }
-    parts.join(",")
+    let parts = by_pattern(names).into_iter().flat_map(|(pattern, rows)| {
+        let blocks = Blocks::new(&rows);
+        blocks.texts().map(|axes| fill(pattern, &axes)).collect::<Vec<_>>()
+    });
+    parts.collect::<Vec<_>>().join(",")
 }
 
-/// `r1n02x` becomes (["r", "n", "x"], ["1", "02"]).
-fn cut(name: &str) -> (Shape, Vec<String>) {
-    let (mut texts, mut numbers) = (vec![String::new()], Vec::<String>::new());
-    let mut in_number = false;
-    for c in name.chars() {
-        match (c.is_ascii_digit(), in_number) {
-            (true, false) => numbers.push(c.to_string()),
-            (true, true) => numbers.last_mut().expect("a number was begun").push(c),
-            (false, true) => texts.push(c.to_string()),
-            (false, false) => texts.last_mut().expect("never empty").push(c),
+/// The order of listings: patterns by their text, then block after block.
+pub(super) fn listed<'a>(names: impl Iterator<Item = &'a Name>) -> Vec<&'a str> {
+    let groups = by_pattern(names).into_iter().flat_map(|(_, rows)| {
+        if rows[0].indexes.len() < 2 {
+            return rows.into_iter().map(|n| n.text.as_str()).collect::<Vec<_>>();
         }
-        in_number = c.is_ascii_digit();
-    }
-    if texts.len() == numbers.len() {
-        texts.push(String::new());
-    }
-    (texts, numbers)
+        let texts: BTreeMap<Vec<&str>, &str> =
+            rows.iter().map(|n| (n.indexes.iter().map(String::as_str).collect(), n.text.as_str())).collect();
+        let blocks = Blocks::new(&rows);
+        blocks.rows().filter_map(|row| texts.get(&row).copied()).collect()
+    });
+    groups.collect()
 }
 
-fn fold_axes(rows: Vec<Vec<String>>, axes: usize) -> Vec<Axes> {
-    let mut rows = rows;
-    for axis in (0..axes).rev() {
-        let mut groups: BTreeMap<Vec<String>, Vec<String>> = BTreeMap::new();
-        for mut row in rows {
-            let number = row.remove(axis);
-            groups.entry(row).or_default().push(number);
-        }
-        let unfold = groups.into_iter().map(|(mut rest, numbers)| {
-            rest.insert(axis, span(numbers));
-            rest
-        });
-        rows = unfold.collect();
-    }
-    rows
+fn by_pattern<'a>(names: impl Iterator<Item = &'a Name>) -> BTreeMap<&'a str, Vec<&'a Name>> {
+    let mut patterns: BTreeMap<&str, Vec<&Name>> = BTreeMap::new();
+    names.for_each(|name| patterns.entry(&name.pattern).or_default().push(name));
+    patterns
 }
 
-/// `1`, or `[1-3,7]`.
-fn span(numbers: Vec<String>) -> String {
-    let mut sorted: Vec<(u64, String)> = numbers.into_iter().map(|n| (n.parse().unwrap_or(u64::MAX), n)).collect();
-    sorted.sort();
-    sorted.dedup();
-    if let [(_, only)] = &sorted[..] {
-        return only.clone();
+impl Blocks {
+    fn new(rows: &[&Name]) -> Blocks {
+        let axes = rows.first().map_or(0, |n| n.indexes.len());
+        let numbers: Vec<Vec<String>> = (0..axes)
+            .map(|axis| {
+                let mut all: Vec<String> = rows.iter().map(|n| n.indexes[axis].clone()).collect();
+                all.sort_by(|a, b| by_number(a, b));
+                all.dedup();
+                all
+            })
+            .collect();
+        let place = |axis: usize, index: &String| {
+            numbers[axis].binary_search_by(|n| by_number(n, index)).expect("it was collected above") as u32
+        };
+        // Most sets are a whole block, and need no search.
+        let product = numbers.iter().map(Vec::len).try_fold(1usize, usize::checked_mul);
+        let blocks = if product == Some(rows.len()) {
+            vec![numbers.iter().map(|n| (0..n.len() as u32).collect()).collect()]
+        } else {
+            let single = |n: &&Name| n.indexes.iter().enumerate().map(|(axis, i)| vec![place(axis, i)]).collect();
+            merged(rows.iter().map(single).collect(), &numbers)
+        };
+        Blocks { numbers, blocks }
     }
-    let mut runs: Vec<(usize, usize)> = Vec::new();
-    for at in 0..sorted.len() {
+
+    /// Each block as folded texts, one a position.
+    fn texts(&self) -> impl Iterator<Item = Vec<String>> {
+        self.blocks.iter().map(|block| {
+            let axes = block.iter().zip(&self.numbers);
+            axes.map(|(axis, numbers)| span(axis.iter().map(|i| numbers[*i as usize].as_str()))).collect()
+        })
+    }
+
+    /// Every combination of indexes, the last one turning fastest.
+    fn rows(&self) -> impl Iterator<Item = Vec<&str>> {
+        self.blocks.iter().flat_map(|block| {
+            let mut rows: Vec<Vec<&str>> = vec![Vec::new()];
+            for (axis, numbers) in block.iter().zip(&self.numbers) {
+                let longer = rows.iter().flat_map(|row| {
+                    axis.iter().map(move |i| row.iter().copied().chain([numbers[*i as usize].as_str()]).collect())
+                });
+                rows = longer.collect();
+            }
+            rows
+        })
+    }
+}
+
+/// Joins blocks that differ in one position only until none are left.
+/// ClusterShell's way, so that the result is its: neighbours in the order of
+/// [`sort`] first, all pairs when that brings nothing more.
+fn merged(mut blocks: Vec<Block>, numbers: &[Vec<String>]) -> Vec<Block> {
+    let ranks: Vec<Vec<u32>> = numbers.iter().map(|n| as_text(n)).collect();
+    let mut all_pairs = false;
+    loop {
+        sort(&mut blocks, &ranks);
+        let before = blocks.len();
+        blocks = pass(blocks, all_pairs);
+        match (blocks.len() == before, all_pairs) {
+            (true, true) => return blocks,
+            (true, false) => all_pairs = true,
+            (false, _) => {}
+        }
+    }
+}
+
+fn pass(blocks: Vec<Block>, all_pairs: bool) -> Vec<Block> {
+    let mut left: Vec<Option<Block>> = blocks.into_iter().map(Some).collect();
+    for at in 0..left.len() {
+        let Some(mut block) = left[at].take() else { continue };
+        for other in left[at + 1..].iter_mut() {
+            let Some(candidate) = other else { continue };
+            match only_difference(&block, candidate) {
+                Some(axis) => {
+                    block[axis].append(&mut candidate[axis]);
+                    block[axis].sort_unstable();
+                    *other = None;
+                }
+                None if all_pairs => {}
+                None => break,
+            }
+        }
+        left[at] = Some(block);
+    }
+    left.into_iter().flatten().collect()
+}
+
+/// Blocks have no name in common, so where all other positions are equal, this one is disjoint.
+fn only_difference(a: &Block, b: &Block) -> Option<usize> {
+    let mut differing = a.iter().zip(b).enumerate().filter(|(_, (x, y))| x != y).map(|(axis, _)| axis);
+    let first = differing.next()?;
+    differing.next().is_none().then_some(first)
+}
+
+/// Larger blocks first; then position by position more numbers first, then by first and last number.
+fn sort(blocks: &mut [Block], ranks: &[Vec<u32>]) {
+    blocks.sort_by_cached_key(|block| {
+        let size: u128 = block.iter().map(|axis| axis.len() as u128).product();
+        let axis = |(axis, ranks): (&Axis, &Vec<u32>)| {
+            let rank = |i: Option<&u32>| i.map(|i| ranks[*i as usize]);
+            (std::cmp::Reverse(axis.len()), rank(axis.first()), rank(axis.last()))
+        };
+        (std::cmp::Reverse(size), block.iter().zip(ranks).map(axis).collect::<Vec<_>>())
+    });
+}
+
+/// The place of each number among all when they are compared as texts, "10" before "9".
+fn as_text(numbers: &[String]) -> Vec<u32> {
+    let sorted: BTreeSet<(&String, usize)> = numbers.iter().enumerate().map(|(i, n)| (n, i)).collect();
+    let mut ranks = vec![0; numbers.len()];
+    for (rank, (_, i)) in sorted.into_iter().enumerate() {
+        ranks[i] = rank as u32;
+    }
+    ranks
+}
+
+/// `1`, or `[1-3,7]`. A run goes on while the padding stays what it was.
+fn span<'a>(numbers: impl Iterator<Item = &'a str>) -> String {
+    let mut runs: Vec<(&str, &str)> = Vec::new();
+    for number in numbers {
         match runs.last_mut() {
-            Some((_, end)) if sorted[*end].0.checked_add(1) == Some(sorted[at].0) => *end = at,
-            _ => runs.push((at, at)),
+            Some((first, last)) if follows(first, last, number) => *last = number,
+            _ => runs.push((number, number)),
         }
     }
-    let text = |(from, to): &(usize, usize)| {
-        if from == to { sorted[*from].1.clone() } else { format!("{}-{}", sorted[*from].1, sorted[*to].1) }
-    };
-    format!("[{}]", runs.iter().map(text).collect::<Vec<_>>().join(","))
+    let text = |(from, to): &(&str, &str)| if from == to { from.to_string() } else { format!("{from}-{to}") };
+    let folded = runs.iter().map(text).collect::<Vec<_>>().join(",");
+    if matches!(&runs[..], [(from, to)] if from == to) { folded } else { format!("[{folded}]") }
 }
 
-fn join(texts: &[String], axes: &[String]) -> String {
-    let mut out = String::new();
-    for (i, text) in texts.iter().enumerate() {
-        out.push_str(text);
-        out.push_str(axes.get(i).map_or("", String::as_str));
+fn padded(number: &str) -> bool {
+    number.len() > 1 && number.starts_with('0')
+}
+
+fn follows(first: &str, last: &str, next: &str) -> bool {
+    let same_padding = if padded(first) { next.len() == first.len() } else { !padded(next) };
+    same_padding && successor(last) == next
+}
+
+/// One more, without a bound on the number of digits; wider only when all are nines.
+fn successor(number: &str) -> String {
+    let mut digits = number.as_bytes().to_vec();
+    for digit in digits.iter_mut().rev() {
+        if *digit != b'9' {
+            *digit += 1;
+            return String::from_utf8(digits).expect("digits");
+        }
+        *digit = b'0';
     }
-    out
+    format!("1{}", "0".repeat(number.len()))
 }

@@ -1,27 +1,41 @@
 //! From text to sets.
 
-use super::{Groups, MOST, NodeSet, NodeSetError};
+use super::groups::{Groups, matches};
+use super::{MOST, NodeSet, NodeSetError};
 
 /// A group may name groups; deeper than this it names itself.
 const DEEPEST: usize = 16;
+/// Longer numbers are no host's.
+const MOST_DIGITS: usize = 18;
 
 fn wrong(position: usize, message: impl Into<String>) -> NodeSetError {
     NodeSetError { position, message: message.into() }
 }
 
-pub(super) fn parse(text: &str, groups: &dyn Groups, depth: usize) -> Result<NodeSet, NodeSetError> {
+/// What a text is read against.
+#[derive(Clone, Copy)]
+pub(super) struct Context<'a> {
+    pub(super) groups: &'a dyn Groups,
+    /// The group source that names without one belong to.
+    pub(super) source: Option<&'a str>,
+    pub(super) depth: usize,
+    /// Masks are not looked for in what masks are compared with.
+    pub(super) masks: bool,
+}
+
+pub(super) fn parse(text: &str, context: Context) -> Result<NodeSet, NodeSetError> {
     let mut total = NodeSet::default();
     if text.trim().is_empty() {
         return Ok(total);
     }
     let mut operator = ',';
     for (position, next, part) in parts(text) {
-        let set = part_set(part, position, groups, depth)?;
+        let set = part_set(part, position, context)?;
         total = match operator {
             '!' => total.difference(&set),
             '&' => total.intersection(&set),
             '^' => total.symmetric_difference(&set),
-            _ => total.union(&set),
+            _ => total.united(set),
         };
         operator = next;
     }
@@ -47,7 +61,7 @@ fn parts(text: &str) -> Vec<(usize, char, &str)> {
                 let follows = text[at..].trim_start().chars().next();
                 if !follows.is_some_and(|c| ",!&^".contains(c)) && follows.is_some() {
                     found.push((start, ',', &text[start..at]));
-                    start = at + 1;
+                    start = at + c.len_utf8();
                 }
             }
             _ => {}
@@ -57,19 +71,61 @@ fn parts(text: &str) -> Vec<(usize, char, &str)> {
     found
 }
 
-fn part_set(part: &str, position: usize, groups: &dyn Groups, depth: usize) -> Result<NodeSet, NodeSetError> {
+fn part_set(part: &str, position: usize, context: Context) -> Result<NodeSet, NodeSetError> {
     let part = part.trim();
     if part.is_empty() {
         return Err(wrong(position, "a host name is missing"));
     }
-    if let Some(name) = part.strip_prefix('@') {
-        let text = groups.group(name).ok_or_else(|| wrong(position, format!("no group {name:?}")))?;
-        if depth == DEEPEST {
-            return Err(wrong(position, format!("group {name:?} names itself")));
+    let set = expand(part, position)?;
+    if part.starts_with('@') {
+        let mut total = NodeSet::default();
+        for group in set.iter() {
+            total = total.united(group_set(&group[1..], position, context)?);
         }
-        let inner = |e: NodeSetError| wrong(position, format!("in group {name:?}: {}", e.message));
-        return parse(&text, groups, depth + 1).map_err(inner);
+        return Ok(total);
     }
+    if context.masks && part.contains(['*', '?']) {
+        let all = all_nodes(position, context.source, context)?;
+        return Ok(all.iter().filter(|n| set.iter().any(|mask| matches(mask, n))).map(String::from).collect());
+    }
+    Ok(set)
+}
+
+/// A group without its `@`: `name`, `source:name`, `*`, or `@source` for the groups' names themselves.
+fn group_set(group: &str, position: usize, context: Context) -> Result<NodeSet, NodeSetError> {
+    if context.depth == DEEPEST {
+        return Err(wrong(position, format!("group {group:?} names itself")));
+    }
+    let said = |e: String| wrong(position, e);
+    if let Some(source) = group.strip_prefix('@') {
+        let names = context.groups.list(Some(source).filter(|s| !s.is_empty())).map_err(said)?;
+        return Ok(names.into_iter().collect());
+    }
+    let (source, name) = match group.split_once(':') {
+        Some((source, name)) => (Some(source), name),
+        None => (context.source, group),
+    };
+    if name == "*" {
+        return all_nodes(position, source, context);
+    }
+    let text = context.groups.group(source, name).map_err(said)?;
+    let text = text.ok_or_else(|| wrong(position, format!("no group {group:?}")))?;
+    let inner = |e: NodeSetError| wrong(position, format!("in group {group:?}: {}", e.message));
+    parse(&text, Context { source, depth: context.depth + 1, ..context }).map_err(inner)
+}
+
+fn all_nodes(position: usize, source: Option<&str>, context: Context) -> Result<NodeSet, NodeSetError> {
+    if context.depth == DEEPEST {
+        return Err(wrong(position, "the group of all nodes names itself"));
+    }
+    let text = context.groups.all(source).map_err(|e| wrong(position, e))?;
+    let text = text.ok_or_else(|| wrong(position, "nothing tells which nodes there are"))?;
+    let inner = |e: NodeSetError| wrong(position, format!("in the group of all nodes: {}", e.message));
+    parse(&text, Context { source, depth: context.depth + 1, masks: false, ..context }).map_err(inner)
+}
+
+/// Names with ranges, spelled out.
+fn expand(part: &str, position: usize) -> Result<NodeSet, NodeSetError> {
     let mut names = vec![String::new()];
     let (mut rest, mut at) = (part, position);
     while let Some(open) = rest.find(['[', ']']) {
@@ -77,41 +133,75 @@ fn part_set(part: &str, position: usize, groups: &dyn Groups, depth: usize) -> R
             return Err(wrong(at + open, "a ] without its ["));
         }
         let close = rest[open..].find(']').ok_or_else(|| wrong(at + open, "a [ without its ]"))? + open;
-        let numbers = ranges(&rest[open + 1..close], at + open + 1)?;
+        let (text, inside, after) = (&rest[..open], &rest[open + 1..close], &rest[close + 1..]);
+        if after.trim_start_matches(|c: char| c.is_ascii_digit()).starts_with('[') {
+            return Err(wrong(at + close, "two ranges with nothing between them but digits"));
+        }
+        let numbers = ranges(inside, at + open + 1)?;
+        digits_around(text, inside, after, &numbers).map_err(|m| wrong(at + open, m))?;
         if names.len().saturating_mul(numbers.len()) > MOST {
             return Err(wrong(at, format!("more than {MOST} hosts")));
         }
-        let text = &rest[..open];
         names = names.iter().flat_map(|n| numbers.iter().map(move |d| format!("{n}{text}{d}"))).collect();
         at += close + 1;
-        rest = &rest[close + 1..];
+        rest = after;
     }
-    let mut set = NodeSet::default();
-    names.into_iter().for_each(|name| set.insert(name + rest));
-    Ok(set)
+    Ok(names.into_iter().map(|name| name + rest).collect())
+}
+
+/// Digits that touch a range are part of its numbers: `n1[0-2]` is n10 to n12. What
+/// that means is clear only while the numbers have one width; ClusterShell reads
+/// `n1[9-10]` as n19 to n110.
+fn digits_around(before: &str, inside: &str, after: &str, numbers: &[String]) -> Result<(), &'static str> {
+    let digit = |c: char| c.is_ascii_digit();
+    let widths_differ = numbers.iter().any(|n| n.len() != numbers[0].len());
+    if before.ends_with(digit) && widths_differ {
+        return Err("digits before a range whose numbers have several widths: write the numbers out");
+    }
+    if after.starts_with(digit) && inside.contains('/') {
+        return Err("digits after a range with a step");
+    }
+    Ok(())
 }
 
 /// `1-4,7,10-20/5`, padding kept.
-fn ranges(text: &str, position: usize) -> Result<Vec<String>, NodeSetError> {
+pub(super) fn ranges(text: &str, position: usize) -> Result<Vec<String>, NodeSetError> {
     let mut numbers = Vec::new();
-    for range in text.split(',') {
-        let (span, step) = range.split_once('/').unwrap_or((range, "1"));
-        let (first, last) = span.split_once('-').unwrap_or((span, span));
-        let number = |digits: &str| {
-            let plain = !digits.is_empty() && digits.len() < 16 && digits.bytes().all(|b| b.is_ascii_digit());
-            let parsed = plain.then(|| digits.parse::<u64>().ok()).flatten();
-            parsed.ok_or_else(|| wrong(position, format!("{range:?} is no range of numbers")))
-        };
-        let (from, to, step) = (number(first)?, number(last)?, number(step)?);
-        if from > to || step == 0 {
-            return Err(wrong(position, format!("{range:?} runs backwards")));
-        }
-        if (to - from) / step > MOST as u64 {
+    for range in text.split(',').map(str::trim) {
+        let more = one_range(range, position)?;
+        if numbers.len() + more.len() > MOST {
             return Err(wrong(position, format!("more than {MOST} hosts")));
         }
-        // Only a leading zero means padding: in 1-10 the widths differ by themselves.
-        let width = if first.starts_with('0') && first.len() > 1 { first.len() } else { 0 };
-        numbers.extend((from..=to).step_by(step as usize).map(|n| format!("{n:0width$}")));
+        numbers.extend(more);
     }
     Ok(numbers)
+}
+
+fn one_range(range: &str, position: usize) -> Result<Vec<String>, NodeSetError> {
+    let (span, step) = match range.split_once('/') {
+        Some((span, step)) => (span.trim(), step.trim()),
+        None => (range, "1"),
+    };
+    let (first, last) = span.split_once('-').map_or((span, span), |(a, b)| (a.trim(), b.trim()));
+    let number = |digits: &str| {
+        let plain = !digits.is_empty() && digits.len() <= MOST_DIGITS && digits.bytes().all(|b| b.is_ascii_digit());
+        let parsed = plain.then(|| digits.parse::<u64>().ok()).flatten();
+        parsed.ok_or_else(|| wrong(position, format!("{range:?} is no range of numbers")))
+    };
+    let (from, to, step) = (number(first)?, number(last)?, number(step)?);
+    let padded = |digits: &str| digits.len() > 1 && digits.starts_with('0');
+    if (padded(first) || padded(last)) && first.len() != last.len() {
+        return Err(wrong(position, format!("{range:?}: padded numbers of different lengths")));
+    }
+    if !span.contains('-') && step != 1 {
+        return Err(wrong(position, format!("{range:?}: a step without a range")));
+    }
+    if from > to || step == 0 {
+        return Err(wrong(position, format!("{range:?} runs backwards")));
+    }
+    if (to - from) / step >= MOST as u64 {
+        return Err(wrong(position, format!("more than {MOST} hosts")));
+    }
+    let width = if padded(first) { first.len() } else { 0 };
+    Ok((from..=to).step_by(step as usize).map(|n| format!("{n:0width$}")).collect())
 }
