@@ -138,8 +138,8 @@ pub enum DispatchError {
     /// The record of the run cannot be written: going on would lose what happened.
     #[error(transparent)]
     Journal(#[from] JournalError),
-    /// No worker answered.
-    #[error("no host can be used: {0}")]
+    /// No worker answered; why was told as it happened.
+    #[error("no host is left to run on: {0} cannot be used")]
     NoHosts(String),
     /// The user's output or a results file cannot be written.
     #[error("cannot write the output of tasks: {0}")]
@@ -152,6 +152,7 @@ struct Link {
     keeper: Option<Keeper>,
     heard: Instant,
     out: Vec<u8>,
+    refused: bool,
 }
 
 struct Shell<'a, L: Listener> {
@@ -188,7 +189,14 @@ pub fn run<L: Listener>(settings: Settings, listener: &mut L) -> Result<i32, Dis
         connect(at, plan.clone(), settings.launch.clone(), queue.clone());
     }
     feed(settings.source, queue, tickets, stop.clone());
-    let new_link = |_: &HostPlan| Link { ix: None, to: None, keeper: None, heard: Instant::now(), out: Vec::new() };
+    let new_link = |_: &HostPlan| Link {
+        ix: None,
+        to: None,
+        keeper: None,
+        heard: Instant::now(),
+        out: Vec::new(),
+        refused: false,
+    };
     let stdout = io::BufWriter::with_capacity(64 << 10, io::stdout());
     let mut shell = Shell {
         core: Core::new(settings.policy, settings.total),
@@ -256,10 +264,11 @@ impl<L: Listener> Shell<'_, L> {
             }
             let nobody = self.links.iter().all(|l| l.to.is_none()) && self.refused.len() == self.links.len();
             if nobody && self.plan_of.is_empty() {
-                return Err(DispatchError::NoHosts(self.refused.join("\n  ")));
+                return Err(DispatchError::NoHosts(self.refused.join(", ")));
             }
             if self.core.is_over() && !self.still_connecting() {
                 self.printer.close().map_err(DispatchError::Output)?;
+                self.name_the_silent(started.elapsed());
                 return Ok(());
             }
         }
@@ -268,6 +277,18 @@ impl<L: Listener> Shell<'_, L> {
     fn assembled(&self, elapsed: Duration) -> bool {
         let answered = self.plan_of.len() + self.refused.len();
         !self.plan_of.is_empty() && (answered == self.links.len() || elapsed > ASSEMBLE)
+    }
+
+    /// Hosts of which the user would otherwise hear nothing.
+    fn name_the_silent(&mut self, elapsed: Duration) {
+        let silent = |link: &Link| link.ix.is_none() && !link.refused;
+        let names = self.links.iter().zip(&self.settings_hosts).filter(|(link, _)| silent(link));
+        let names: Vec<&str> = names.map(|(_, plan)| plan.name.as_str()).collect();
+        if !names.is_empty() {
+            let text =
+                format!("{} had not answered after {:.1} s and did nothing", names.join(", "), elapsed.as_secs_f64());
+            self.listener.note(&text);
+        }
     }
 
     /// True while no host is up yet but one may still answer.
@@ -313,8 +334,9 @@ impl<L: Listener> Shell<'_, L> {
                 homing_wire::encode(&self.begin, &mut link.out);
             }
             Arrival::Refused { at, error } => {
+                self.links[at].refused = true;
                 self.listener.note(&format!("{}: {error}", self.settings_hosts[at].name));
-                self.refused.push(error.to_string());
+                self.refused.push(self.settings_hosts[at].name.clone());
             }
             Arrival::Gone { at, reason } => self.gone(at, &reason),
             Arrival::From { at, messages } => {

@@ -202,7 +202,7 @@ fn ended(host: String, status: Option<ExitStatus>, words: &str) -> LaunchError {
     {
         return error;
     }
-    let said = |line: &str| line.trim().to_string();
+    let said = |line: &str| line.trim().trim_end_matches('.').to_string();
     for line in words.lines() {
         let libraries = line.contains("GLIBC_") || line.contains("error while loading shared libraries");
         if libraries || line.contains("Exec format error") {
@@ -224,7 +224,7 @@ pub fn ssh_verdict(host: &str, words: &str) -> Option<LaunchError> {
         return Some(LaunchError::HostKeyChanged { host });
     }
     for line in words.lines().rev() {
-        let said = line.trim().to_string();
+        let said = line.trim().trim_end_matches('.').to_string();
         let has = |needles: &[&str]| needles.iter().any(|n| line.contains(n));
         if has(&["Could not resolve hostname"]) {
             return Some(LaunchError::UnknownHost { host, said });

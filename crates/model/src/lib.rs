@@ -13,5 +13,5 @@ pub use event::Event;
 pub use host::{HostFacts, HostSample, Mount};
 pub use layout::{Extent, FileLayout, Replica};
 pub use nodeset::NodeSet;
-pub use task::{Command, IoCounters, IoWait, Outcome, Task, TaskId};
+pub use task::{Command, IoCounters, IoWait, Outcome, Task, TaskId, WAIT_ASKED_FROM_US};
 pub use text::RawText;

@@ -83,6 +83,10 @@ pub struct IoCounters {
     pub max_rss: u64,
 }
 
+/// A shorter attempt is not asked for how long it waited for I/O, microseconds:
+/// to ask would cost more than it tells.
+pub const WAIT_ASKED_FROM_US: u64 = 20_000;
+
 /// Time that a task spent waiting for I/O, and how that is known.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]

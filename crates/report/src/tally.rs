@@ -4,7 +4,7 @@
 use crate::load::Sums;
 use homing_journal::Counts;
 use homing_model::event::{PlannedBytes, What};
-use homing_model::{Event, IoCounters, IoWait, Outcome, TaskId};
+use homing_model::{Event, IoCounters, IoWait, Outcome, TaskId, WAIT_ASKED_FROM_US};
 use serde_json::{Value, json};
 use std::collections::BTreeMap;
 
@@ -39,6 +39,8 @@ pub struct Tally {
     pub(crate) rchar: Option<u64>,
     pub(crate) from_disk: u64,
     pub(crate) waits: Waits,
+    /// Attempts too short to be asked for their wait.
+    pub(crate) short: u64,
     earlier_us: u64,
     part: Option<(i64, i64)>,
 }
@@ -122,6 +124,7 @@ impl Tally {
                 self.host(host).busy_us += wall_us;
                 self.end(*task, host, outcome, *last);
                 self.measure(io, io_wait.as_ref());
+                self.short += u64::from(io_wait.is_none() && *wall_us <= WAIT_ASKED_FROM_US);
             }
             What::RunEnded { exit, .. } => self.exit = Some(*exit),
             What::TaskSkipped { .. } | What::HostUnfit { .. } | What::TaskAdded { .. } | What::Note { .. } => {}
@@ -239,7 +242,7 @@ impl Tally {
             },
             "io_wait": (self.waits.known > 0).then(|| json!({
                 "sum_us": self.waits.sum_us, "median_us": self.waits.median_us(),
-                "attempts_known": self.waits.known, "attempts": self.ended, "source": self.waits.source(),
+                "attempts_known": self.waits.known, "attempts_too_short": self.short, "attempts": self.ended, "source": self.waits.source(),
             })),
             "busiest": self.busiest().map(|(name, ..)| name),
             "hosts": hosts,

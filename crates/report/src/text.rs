@@ -2,7 +2,7 @@
 
 use crate::tally::Tally;
 use crate::units::{bytes, count, percent, span};
-use homing_model::Outcome;
+use homing_model::{Outcome, WAIT_ASKED_FROM_US};
 
 struct Lines {
     color: bool,
@@ -40,6 +40,13 @@ impl Tally {
             self.busy(&mut lines);
         }
         lines.text
+    }
+
+    /// What placement on other hosts could have saved, for a run that used only this one.
+    pub fn elsewhere(&self) -> Option<String> {
+        let all = self.planned.local + self.planned.remote;
+        let (far, part) = (bytes(self.planned.remote), percent(self.planned.remote, all));
+        (self.planned.remote > 0).then(|| format!("{far} ({part}) of the inputs lie on other hosts"))
     }
 
     fn tasks(&self, lines: &mut Lines) {
@@ -92,14 +99,23 @@ impl Tally {
         if self.ended == 0 {
             return;
         }
+        let asked_from = span(WAIT_ASKED_FROM_US);
         let Some(median) = self.waits.median_us() else {
-            lines.add("I/O wait", "unknown: neither delay accounting nor io pressure could be read");
+            let why = match self.ended - self.short {
+                0 => format!("not asked: no task ran for {asked_from}"),
+                _ => "unknown: neither delay accounting nor io pressure could be read".into(),
+            };
+            lines.add("I/O wait", &why);
             return;
         };
-        let of = match self.ended - self.waits.known {
-            0 => String::new(),
-            n => format!(", unknown for {n} of {}", self.ended),
-        };
+        let mut of = String::new();
+        if self.short > 0 {
+            of += &format!(", {} under {asked_from} not asked", self.short);
+        }
+        match self.ended - self.short - self.waits.known {
+            0 => {}
+            n => of += &format!(", unknown for {n} of {}", self.ended),
+        }
         let (sum, source) = (span(self.waits.sum_us), self.waits.source());
         lines.add("I/O wait", &format!("{sum} in all, median about {} a task ({source}{of})", span(median)));
     }

@@ -9,8 +9,7 @@ use std::time::{Duration, Instant};
 
 /// Tasks whose inputs are not known are asked for bytes when they last this long.
 const WORTH_COUNTING: Duration = Duration::from_millis(5);
-/// Shorter tasks are not asked for their pressure: reading costs more than it tells.
-const WORTH_ASKING: Duration = Duration::from_millis(20);
+const WORTH_ASKING: Duration = Duration::from_micros(homing_model::WAIT_ASKED_FROM_US);
 
 /// Looks at one process while it runs and once more when it is a zombie.
 pub(crate) struct Gauge {

@@ -6,6 +6,7 @@ use clap::Parser;
 use homing_journal::Journal;
 use homing_model::event::What;
 use homing_model::{RawText, TaskId};
+use homing_report::Tally;
 use std::collections::HashSet;
 
 /// Arguments of `homing resume`.
@@ -30,8 +31,11 @@ pub fn run(args: Args) -> Result<i32, Failure> {
     let dir = homing_journal::find(&homing_journal::root(), &args.run).map_err(Failure::usage)?;
     let mut opening = None;
     let mut done: HashSet<TaskId> = HashSet::new();
+    let mut tally = Tally::new();
     for event in homing_journal::replay(&dir).map_err(Failure::system)? {
-        match event.map_err(Failure::system)?.what {
+        let event = event.map_err(Failure::system)?;
+        tally.add(&event);
+        match event.what {
             What::RunStarted { argv, cwd, .. } => opening = Some((argv, cwd)),
             What::TaskEnded { task, last: true, outcome, .. } => {
                 let settled = outcome.is_success() || (!args.failed && counts_as_failed(&outcome));
@@ -54,7 +58,7 @@ pub fn run(args: Args) -> Result<i32, Failure> {
         .map_err(|e| Failure::usage(format!("the run's own command line is not understood: {e}")))?;
     let stdin = Some(dir.join("stdin")).filter(|p| p.exists());
     let journal = Journal::reopen(&dir).map_err(Failure::system)?;
-    run::start(line.args, Some(Again { journal, done, stdin }))
+    run::start(line.args, Some(Again { journal, done, stdin, tally }))
 }
 
 /// Killed and lost tasks are unfinished, not failed.

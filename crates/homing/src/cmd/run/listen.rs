@@ -25,10 +25,10 @@ pub struct Screen {
 }
 
 impl Screen {
-    /// `bar`: draw from the first moment; `explain`: a line for each start.
-    pub fn new(bar: bool, explain: bool, joblog: Option<File>) -> Screen {
+    /// `tally`: the evidence of earlier parts; `bar`: draw from the first moment; `explain`: a line for each start.
+    pub fn new(tally: Tally, bar: bool, explain: bool, joblog: Option<File>) -> Screen {
         let terminal = io::stderr().is_terminal();
-        Screen { tally: Tally::new(), bar, explain, terminal, drawn: false, last: Duration::ZERO, joblog }
+        Screen { tally, bar, explain, terminal, drawn: false, last: Duration::ZERO, joblog }
     }
 
     /// Takes the progress line away.

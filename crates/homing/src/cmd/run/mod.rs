@@ -18,6 +18,7 @@ use homing_journal::Journal;
 use homing_locate::Locator;
 use homing_model::event::What;
 use homing_model::{RawText, TaskId};
+use homing_report::Tally;
 use listen::Screen;
 use source::{Source, Sourcing};
 use std::collections::HashSet;
@@ -39,6 +40,8 @@ pub struct Again {
     pub done: HashSet<TaskId>,
     /// The saved standard input of the run, if it read one.
     pub stdin: Option<PathBuf>,
+    /// The evidence of its earlier parts.
+    pub tally: Tally,
 }
 
 /// `homing run`.
@@ -57,12 +60,12 @@ pub fn start(args: Args, again: Option<Again>) -> Result<i32, Failure> {
         std::env::current_dir().map_err(|e| Failure::system(format!("cannot tell the working directory: {e}")))?;
     let locator = Locator::new().map_err(Failure::system)?;
     let resumed = again.is_some();
-    let (journal, mut done, saved_stdin) = match again {
-        Some(again) => (again.journal, again.done, again.stdin),
+    let (journal, mut done, saved_stdin, tally) = match again {
+        Some(again) => (again.journal, again.done, again.stdin, again.tally),
         None => {
             let name = homing_journal::new_run_name(now_ns, std::process::id());
             let journal = Journal::create(&homing_journal::root(), &name).map_err(Failure::system)?;
-            (journal, HashSet::new(), None)
+            (journal, HashSet::new(), None, Tally::new())
         }
     };
     let name = journal.dir().file_name().map_or_else(String::new, |n| n.to_string_lossy().into_owned());
@@ -70,6 +73,7 @@ pub fn start(args: Args, again: Option<Again>) -> Result<i32, Failure> {
     let batch = batch(&args, &cwd, &name, stdin)?;
     done.extend(joblog_done(&args)?);
     let targets = targets::targets(&args, &cwd, &locator)?;
+    let spread = targets.len() > 1;
     let total = batch.total();
     let opening = if resumed {
         What::RunResumed { host: hostname(), pid: std::process::id() }
@@ -84,15 +88,9 @@ pub fn start(args: Args, again: Option<Again>) -> Result<i32, Failure> {
             tasks: total,
         }
     };
-    let sourcing = Sourcing {
-        cwd: cwd.clone(),
-        detect: !args.no_detect,
-        skip_newer: args.skip_newer,
-        done,
-        spread: targets.len() > 1,
-    };
+    let sourcing = Sourcing { cwd: cwd.clone(), detect: !args.no_detect, skip_newer: args.skip_newer, done, spread };
     let joblog = args.joblog.as_deref().map(|p| open_joblog(p, &args)).transpose()?;
-    let mut screen = Screen::new(args.bar || args.eta, args.explain, joblog);
+    let mut screen = Screen::new(tally, args.bar || args.eta, args.explain, joblog);
     let settings = Settings {
         name: name.clone(),
         opening,
@@ -117,16 +115,19 @@ pub fn start(args: Args, again: Option<Again>) -> Result<i32, Failure> {
     let result = homing_dispatch::run(settings, &mut screen);
     screen.clear();
     let exit = result.map_err(|e| explain(e, &name))?;
-    evidence(&args, &screen, &name);
+    evidence(&args, &screen, &name, spread);
     Ok(exit)
 }
 
-fn evidence(args: &Args, screen: &Screen, name: &str) {
+fn evidence(args: &Args, screen: &Screen, name: &str, spread: bool) {
     if args.json {
         eprintln!("{}", screen.tally.json());
     } else if !args.quiet {
         let color = io::stderr().is_terminal() && std::env::var_os("NO_COLOR").is_none_or(|v| v.is_empty());
         eprint!("{}", screen.tally.text(color));
+        if let Some(elsewhere) = screen.tally.elsewhere().filter(|_| !spread) {
+            eprintln!("homing: {elsewhere}; with --on ssh their commands run there");
+        }
         eprintln!("run {name}: homing report {name}");
     }
 }
