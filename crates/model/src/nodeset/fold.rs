@@ -26,7 +26,7 @@ pub(super) fn fold<'a>(names: impl Iterator<Item = &'a Name>) -> String {
 
 /// The order of listings: patterns by their text, then block after block.
 pub(super) fn listed<'a>(names: impl Iterator<Item = &'a Name>) -> Vec<&'a str> {
-    let groups = by_pattern(names).into_iter().flat_map(|(_, rows)| {
+    let groups = by_pattern(names).into_values().flat_map(|rows| {
         if rows[0].indexes.len() < 2 {
             return rows.into_iter().map(|n| n.text.as_str()).collect::<Vec<_>>();
         }
