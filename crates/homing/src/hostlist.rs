@@ -1,9 +1,11 @@
 //! Which hosts a user means: node sets, groups, the cluster file.
 
 use crate::failure::Failure;
+use crate::groups::ClusterShell;
 use homing_model::NodeSet;
 use homing_model::nodeset::Groups;
 use serde::Deserialize;
+use std::cell::OnceCell;
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
@@ -45,29 +47,60 @@ pub fn cluster_file(option: Option<&Path>) -> Result<ClusterFile, Failure> {
     toml::from_str(&text).map_err(|e| Failure::usage(format!("{}: {}", path.display(), e.to_string().trim())))
 }
 
-struct Known<'a>(&'a ClusterFile);
+/// All that names hosts: the cluster file first, then ClusterShell's own
+/// configuration, which is read when it is asked for.
+pub struct Catalogue {
+    file: ClusterFile,
+    shell: OnceCell<Result<ClusterShell, String>>,
+}
 
-impl Groups for Known<'_> {
-    fn group(&self, _: Option<&str>, name: &str) -> Result<Option<String>, String> {
-        Ok(self.0.groups.get(name).cloned().or_else(|| clustershell_group(name)))
+impl Catalogue {
+    /// Reads the cluster file.
+    pub fn load(cluster: Option<&Path>) -> Result<Catalogue, Failure> {
+        Ok(Catalogue { file: cluster_file(cluster)?, shell: OnceCell::new() })
     }
 
-    fn all(&self, _: Option<&str>) -> Result<Option<String>, String> {
-        Ok(self.0.hosts.clone())
+    /// ClusterShell's groups.
+    pub fn shell(&self) -> Result<&ClusterShell, String> {
+        let unread = |e: &String| format!("the groups of ClusterShell cannot be read: {e}");
+        self.shell.get_or_init(ClusterShell::load).as_ref().map_err(unread)
     }
 
-    fn list(&self, _: Option<&str>) -> Result<Vec<String>, String> {
-        Ok(Vec::new())
+    /// The set that a text means; groups without a source are those of `source`.
+    pub fn set(&self, text: &str, source: Option<&str>) -> Result<NodeSet, Failure> {
+        let set = NodeSet::parse_in(text, source, self)
+            .map_err(|e| Failure::usage(format!("{text:?} is no node set: {e}")).hint("n[1-4,7], @group, a,b"))?;
+        if let Some(odd) = set.iter().find(|n| n.starts_with('-')) {
+            return Err(Failure::usage(format!("{odd:?} cannot be a host name")));
+        }
+        Ok(set)
     }
 }
 
-/// ClusterShell's local group file, `name: node set`, so that admins need not write it twice.
-fn clustershell_group(name: &str) -> Option<String> {
-    let files = ["/etc/clustershell/groups.d/local.cfg", "/etc/clustershell/groups"];
-    let text = files.iter().find_map(|f| std::fs::read_to_string(f).ok())?;
-    let rows = text.lines().map(|l| l.split('#').next().unwrap_or("")).filter_map(|l| l.split_once(':'));
-    let mut fits = rows.filter(|(group, _)| group.trim() == name);
-    fits.next().map(|(_, nodes)| nodes.trim().to_string())
+impl Groups for Catalogue {
+    fn group(&self, source: Option<&str>, name: &str) -> Result<Option<String>, String> {
+        match self.file.groups.get(name).filter(|_| source.is_none()) {
+            Some(nodes) => Ok(Some(nodes.clone())),
+            None => self.shell()?.group(source, name),
+        }
+    }
+
+    fn all(&self, source: Option<&str>) -> Result<Option<String>, String> {
+        match self.file.hosts.as_ref().filter(|_| source.is_none()) {
+            Some(hosts) => Ok(Some(hosts.clone())),
+            None => self.shell()?.all(source),
+        }
+    }
+
+    fn list(&self, source: Option<&str>) -> Result<Vec<String>, String> {
+        let own = self.file.groups.keys().filter(|_| source.is_none()).cloned();
+        let shell = self.shell()?;
+        let theirs = if shell.sources().is_empty() { Vec::new() } else { shell.list(source)? };
+        let mut all: Vec<String> = own.collect();
+        let more: Vec<String> = theirs.into_iter().filter(|g| !all.contains(g)).collect();
+        all.extend(more);
+        Ok(all)
+    }
 }
 
 /// True when a cluster file names hosts.
@@ -77,14 +110,9 @@ pub fn is_configured(cluster: Option<&Path>) -> bool {
 
 /// The hosts of `--hosts`, or of the cluster file.
 pub fn hosts_from(option: Option<&str>, cluster: Option<&Path>) -> Result<Vec<String>, Failure> {
-    let file = cluster_file(cluster)?;
-    let text = option.map(String::from).or_else(|| file.hosts.clone()).unwrap_or_default();
-    let set = NodeSet::parse_with(&text, &Known(&file))
-        .map_err(|e| Failure::usage(format!("{text:?} is no node set: {e}")).hint("n[1-4,7], @group, a,b"))?;
-    if let Some(odd) = set.iter().find(|n| n.starts_with('-')) {
-        return Err(Failure::usage(format!("{odd:?} cannot be a host name")));
-    }
-    Ok(set.iter().map(String::from).collect())
+    let catalogue = Catalogue::load(cluster)?;
+    let text = option.map(String::from).or_else(|| catalogue.file.hosts.clone()).unwrap_or_default();
+    Ok(catalogue.set(&text, None)?.iter().map(String::from).collect())
 }
 
 /// Slots that the cluster file gives to a host.

@@ -4,6 +4,7 @@
 mod cli;
 mod cmd;
 mod failure;
+mod groups;
 mod hostlist;
 
 use std::process::ExitCode;

@@ -1,7 +1,11 @@
 //! `homing nodeset`: ClusterShell's `nodeset`, for those who know it.
 
 use crate::failure::Failure;
+use crate::hostlist::Catalogue;
 use homing_model::NodeSet;
+use homing_model::nodeset::Groups;
+use serde_json::json;
+use std::path::PathBuf;
 
 /// Arguments of `homing nodeset`.
 #[derive(clap::Args)]
@@ -13,45 +17,276 @@ pub struct Args {
     #[arg(short, long, conflicts_with_all = ["fold", "count"])]
     expand: bool,
     /// Count the hosts
-    #[arg(short, long)]
+    #[arg(short, long, conflicts_with = "fold")]
     count: bool,
+    /// List groups, or those that hosts are in; -ll their hosts too, -lll and how many
+    #[arg(short, long, action = clap::ArgAction::Count)]
+    list: u8,
+    /// As -l, of all group sources
+    #[arg(short = 'L', long, action = clap::ArgAction::Count)]
+    list_all: u8,
+    /// List the group sources
+    #[arg(long, alias = "list-sources")]
+    groupsources: bool,
     /// Leave these out
     #[arg(short = 'x', long, value_name = "NODESET")]
     exclude: Vec<String>,
     /// Keep only these
     #[arg(short = 'i', long, value_name = "NODESET")]
     intersection: Vec<String>,
+    /// Those that are in one of both only
+    #[arg(short = 'X', long, value_name = "NODESET")]
+    xor: Vec<String>,
+    /// All hosts that the groups or the cluster file know
+    #[arg(short, long)]
+    all: bool,
+    /// Hosts of a group
+    #[arg(short, long, value_name = "GROUP")]
+    group: Vec<String>,
+    /// Groups without a source are of this one
+    #[arg(short = 's', long, value_name = "SOURCE")]
+    groupsource: Option<String>,
+    /// Numbers alone, such as 1-4,7
+    #[arg(short = 'R', long)]
+    rangeset: bool,
     /// Separator of --expand
     #[arg(short = 'S', long, default_value = " ")]
     separator: String,
+    /// Only those at these places, counted from 0
+    #[arg(short = 'I', long, value_name = "RANGES")]
+    slice: Option<String>,
     /// In N sets of equal size, one a line
     #[arg(long, value_name = "N")]
     split: Option<usize>,
-    /// Node sets; several are united
+    /// As JSON
+    #[arg(long)]
+    json: bool,
+    /// Cluster file
+    #[arg(long, value_name = "FILE")]
+    cluster: Option<PathBuf>,
+    /// Node sets, united; among them -x, -i and -X with a node set act on all
+    /// before them; - reads standard input
+    #[arg(trailing_var_arg = true, allow_hyphen_values = true)]
     nodesets: Vec<String>,
 }
 
-/// Prints what the sets come to.
-pub fn run(args: Args) -> Result<i32, Failure> {
-    let read = |texts: &[String]| -> Result<NodeSet, Failure> {
-        let sets = texts.iter().map(|t| crate::hostlist::hosts_from(Some(t), None));
-        let names: Vec<String> = sets.collect::<Result<Vec<_>, _>>()?.concat();
-        Ok(names.into_iter().collect())
-    };
-    let mut set = read(&args.nodesets)?.difference(&read(&args.exclude)?);
-    if !args.intersection.is_empty() {
-        set = set.intersection(&read(&args.intersection)?);
+/// What an operand does to the set so far.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Op {
+    Union,
+    Exclude,
+    Intersect,
+    Xor,
+}
+
+impl Op {
+    fn apply(self, set: NodeSet, operand: &NodeSet) -> NodeSet {
+        match self {
+            Op::Union => set.union(operand),
+            Op::Exclude => set.difference(operand),
+            Op::Intersect => set.intersection(operand),
+            Op::Xor => set.symmetric_difference(operand),
+        }
     }
-    let separator = args.separator.replace("\\n", "\n");
-    for part in set.split(args.split.unwrap_or(1)) {
+}
+
+/// Prints what the sets come to.
+pub fn run(mut args: Args) -> Result<i32, Failure> {
+    let operands = operands(&mut args)?;
+    let catalogue = Catalogue::load(args.cluster.as_deref())?;
+    let told = |e: String| Failure::usage(e);
+    if args.groupsources {
+        for (nth, source) in catalogue.shell().map_err(told)?.sources().into_iter().enumerate() {
+            println!("{source}{}", if nth == 0 { " (default)" } else { "" });
+        }
+        return Ok(0);
+    }
+    let set = computed(&args, operands, &catalogue)?;
+    if args.list + args.list_all > 0 {
+        return list(&args, &set, &catalogue);
+    }
+    print(&args, &set);
+    Ok(0)
+}
+
+/// The words after the first set, in their order; -f, -e and -c may stand there too.
+fn operands(args: &mut Args) -> Result<Vec<(Op, String)>, Failure> {
+    let mut found = Vec::new();
+    let mut words = std::mem::take(&mut args.nodesets).into_iter();
+    while let Some(word) = words.next() {
+        let op = match word.as_str() {
+            "-x" | "--exclude" => Op::Exclude,
+            "-i" | "--intersection" => Op::Intersect,
+            "-X" | "--xor" => Op::Xor,
+            "-f" | "--fold" => {
+                args.fold = true;
+                continue;
+            }
+            "-e" | "--expand" => {
+                args.expand = true;
+                continue;
+            }
+            "-c" | "--count" => {
+                args.count = true;
+                continue;
+            }
+            "-" => {
+                found.push((Op::Union, word));
+                continue;
+            }
+            _ if word.starts_with('-') => {
+                return Err(Failure::usage(format!("{word}: only -x, -i and -X may follow a node set")));
+            }
+            _ => {
+                found.push((Op::Union, word));
+                continue;
+            }
+        };
+        let operand = words.next().ok_or_else(|| Failure::usage(format!("{word} needs a node set")))?;
+        found.push((op, operand));
+    }
+    Ok(found)
+}
+
+fn computed(args: &Args, operands: Vec<(Op, String)>, catalogue: &Catalogue) -> Result<NodeSet, Failure> {
+    let source = args.groupsource.as_deref();
+    let read = |text: &str| -> Result<NodeSet, Failure> {
+        let text = if text == "-" { input()? } else { text.to_string() };
+        let mut set = NodeSet::default();
+        for line in text.lines() {
+            set = set.union(&one(line, args.rangeset, source, catalogue)?);
+        }
+        Ok(set)
+    };
+    let mut set = NodeSet::default();
+    let given = args.all || !args.group.is_empty() || !operands.is_empty();
+    if args.all {
+        set = catalogue.set("@*", source)?;
+    }
+    for group in &args.group {
+        set = set.union(&catalogue.set(&format!("@{group}"), source)?);
+    }
+    if !given && args.list + args.list_all == 0 {
+        set = read("-")?;
+    }
+    // -x before the first set acts at the end: nodeset would let it act on nothing.
+    let late = |op: Op, texts: &[String]| texts.iter().map(|t| (op, t.clone())).collect::<Vec<_>>();
+    let leading = [late(Op::Intersect, &args.intersection), late(Op::Exclude, &args.exclude), late(Op::Xor, &args.xor)];
+    let leading = leading.concat();
+    let ordered = if args.all { [leading, operands].concat() } else { [operands, leading].concat() };
+    for (op, text) in ordered {
+        set = op.apply(set, &read(&text)?);
+    }
+    match &args.slice {
+        Some(places) => {
+            let wrong = |e| Failure::usage(format!("-I {places}: {e}"));
+            Ok(set.slice(&NodeSet::parse_ranges(places).map_err(wrong)?))
+        }
+        None => Ok(set),
+    }
+}
+
+fn one(text: &str, numbers: bool, source: Option<&str>, catalogue: &Catalogue) -> Result<NodeSet, Failure> {
+    if !numbers {
+        return catalogue.set(text, source);
+    }
+    let wrong = |e| Failure::usage(format!("{text:?} is no set of numbers: {e}"));
+    let mut set = NodeSet::default();
+    for word in text.split_whitespace() {
+        set = set.union(&NodeSet::parse_ranges(word).map_err(wrong)?);
+    }
+    Ok(set)
+}
+
+fn input() -> Result<String, Failure> {
+    std::io::read_to_string(std::io::stdin()).map_err(|e| Failure::usage(format!("reading standard input failed: {e}")))
+}
+
+fn print(args: &Args, set: &NodeSet) {
+    let folded = |part: &NodeSet| {
+        let text = part.to_string();
+        let bare = text.strip_prefix('[').and_then(|t| t.strip_suffix(']'));
+        bare.filter(|_| args.rangeset).map_or(text.clone(), String::from)
+    };
+    let mut parts = set.split(args.split.unwrap_or(1));
+    if parts.is_empty() {
+        parts.push(NodeSet::default());
+    }
+    if args.json {
+        let row = |part: &NodeSet| json!({ "folded": folded(part), "count": part.len(), "nodes": part.iter().collect::<Vec<_>>() });
+        println!("{}", json!({ "sets": parts.iter().map(row).collect::<Vec<_>>() }));
+        return;
+    }
+    let separator = args.separator.replace("\\n", "\n").replace("\\t", "\t");
+    for part in &parts {
         match () {
             () if args.count => println!("{}", part.len()),
             () if args.expand => println!("{}", part.iter().collect::<Vec<_>>().join(&separator)),
-            () => println!("{part}"),
+            () => println!("{}", folded(part)),
         }
     }
-    if set.is_empty() && args.count {
-        println!("0");
+}
+
+/// Groups, or those that the hosts of `set` are in, each with its hosts when asked.
+fn list(args: &Args, set: &NodeSet, catalogue: &Catalogue) -> Result<i32, Failure> {
+    let told = |e: String| Failure::usage(e);
+    let sources: Vec<Option<String>> = if args.list_all > 0 {
+        let names = catalogue.shell().map_err(told)?.sources().into_iter();
+        names.enumerate().map(|(nth, name)| (nth > 0).then(|| name.to_string())).collect()
+    } else {
+        vec![args.groupsource.clone()]
+    };
+    let mut rows = Vec::new();
+    for source in &sources {
+        for (group, name) in groups_of(source.as_deref(), set, catalogue)? {
+            let nodes = catalogue.set(&name, source.as_deref())?;
+            let shown = if set.is_empty() { nodes.clone() } else { nodes.intersection(set) };
+            if set.is_empty() || !shown.is_empty() {
+                rows.push((name, group, shown, nodes.len()));
+            }
+        }
+    }
+    if args.json {
+        let row = |(_, group, shown, all): &(String, String, NodeSet, usize)| json!({ "group": group, "nodes": shown.to_string(), "count": shown.len(), "of": all });
+        println!("{}", json!({ "groups": rows.iter().map(row).collect::<Vec<_>>() }));
+        return Ok(0);
+    }
+    for (name, _, shown, all) in rows {
+        match (args.list + args.list_all, set.is_empty()) {
+            (1, _) => println!("{name}"),
+            (2, _) => println!("{name} {shown}"),
+            (_, true) => println!("{name} {shown} {all}"),
+            (_, false) => println!("{name} {shown} {}/{all}", shown.len()),
+        }
     }
     Ok(0)
+}
+
+/// Names with and without what stands before them; sorted when they are of hosts.
+fn groups_of(source: Option<&str>, set: &NodeSet, catalogue: &Catalogue) -> Result<Vec<(String, String)>, Failure> {
+    let told = |e: String| Failure::usage(e);
+    let mut names = match reverse(source, set, catalogue).map_err(told)? {
+        Some(names) => names,
+        None => catalogue.list(source).map_err(told)?,
+    };
+    if !set.is_empty() {
+        names.sort();
+        names.dedup();
+    }
+    let prefix = source.map_or(String::new(), |s| format!("{s}:"));
+    Ok(names.into_iter().map(|group| (group.clone(), format!("@{prefix}{group}"))).collect())
+}
+
+/// What the source itself tells of each host, where it can: a query a host
+/// instead of one for every group.
+fn reverse(source: Option<&str>, set: &NodeSet, catalogue: &Catalogue) -> Result<Option<Vec<String>>, String> {
+    let Some((name, found)) = catalogue.shell()?.source(source)? else { return Ok(None) };
+    let mut all = Vec::new();
+    for node in set.iter() {
+        match found.reverse(name, node)? {
+            Some(groups) => all.extend(groups),
+            None => return Ok(None),
+        }
+    }
+    Ok((!set.is_empty()).then_some(all))
 }

@@ -2,6 +2,7 @@
 //! `pull` share. Letters and meaning are clush's.
 
 use crate::failure::Failure;
+use crate::hostlist::Catalogue;
 use homing_model::NodeSet;
 use std::ffi::OsString;
 use std::path::PathBuf;
@@ -71,16 +72,16 @@ impl Targets {
         }
         let mut unwanted = self.exclude.clone();
         unwanted.extend(groups(&self.exclude_group));
-        let set = self.union(&wanted)?.difference(&self.union(&unwanted)?);
+        let catalogue = Catalogue::load(self.cluster.as_deref())?;
+        let union = |texts: &[String]| -> Result<NodeSet, Failure> {
+            let sets = texts.iter().map(|text| catalogue.set(text, None));
+            sets.reduce(|a, b| Ok(a?.union(&b?))).unwrap_or_else(|| Ok(NodeSet::default()))
+        };
+        let set = union(&wanted)?.difference(&union(&unwanted)?);
         if set.is_empty() {
             return Err(Failure::usage(format!("{} leaves no host", wanted.join(","))));
         }
         Ok(set.iter().map(String::from).collect())
-    }
-
-    fn union(&self, texts: &[String]) -> Result<NodeSet, Failure> {
-        let sets = texts.iter().map(|t| crate::hostlist::hosts_from(Some(t), self.cluster.as_deref()));
-        Ok(sets.collect::<Result<Vec<_>, _>>()?.concat().into_iter().collect())
     }
 
     /// How to reach them.
