@@ -30,6 +30,8 @@ enum Sub {
     Hosts(cmd::hosts::Args),
     /// Run one command on many hosts and gather what it says
     Exec(cmd::exec::Args),
+    /// Make, grow, shrink and delete volumes of GlusterFS, MooseFS and NFS
+    Volume(cmd::volume::Args),
     /// A cluster on one machine, for trying and testing
     Lab(cmd::lab::Args),
     /// Fold, expand and combine node sets
@@ -61,6 +63,7 @@ pub fn main() -> i32 {
         Sub::Where(args) => cmd::whereis::run(args),
         Sub::Hosts(args) => cmd::hosts::run(args),
         Sub::Exec(args) => cmd::exec::run(args),
+        Sub::Volume(args) => cmd::volume::run(args),
         Sub::Lab(args) => cmd::lab::run(args),
         Sub::Nodeset(args) => cmd::nodeset::run(args),
         Sub::Completions(args) => cmd::generate::completions(args),

@@ -9,4 +9,5 @@ pub mod resume;
 pub mod run;
 pub mod runs;
 pub mod targets;
+pub mod volume;
 pub mod whereis;

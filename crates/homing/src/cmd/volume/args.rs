@@ -1,0 +1,234 @@
+//! Arguments of `homing volume`.
+
+use clap::Subcommand;
+use homing_volume::{Danger, Kind};
+use std::path::PathBuf;
+
+/// Arguments.
+#[derive(clap::Args)]
+pub struct Args {
+    #[command(flatten)]
+    pub way: Way,
+    #[command(subcommand)]
+    pub verb: Verb,
+}
+
+/// How hosts are reached, and how much is said.
+#[derive(clap::Args, Clone, Debug)]
+pub struct Way {
+    /// Cluster file
+    #[arg(long, value_name = "FILE", global = true)]
+    pub cluster: Option<PathBuf>,
+    /// Print the commands for each host, and run none
+    #[arg(long, global = true)]
+    pub dry_run: bool,
+    /// Begin commands with `sudo -n`
+    #[arg(long, global = true)]
+    pub sudo: bool,
+    /// Say nothing of the steps
+    #[arg(short, long, global = true)]
+    pub quiet: bool,
+    /// Seconds for one command on one host
+    #[arg(long, value_name = "SECONDS", default_value_t = 180, global = true)]
+    pub timeout: u64,
+}
+
+#[derive(Subcommand)]
+pub enum Verb {
+    /// From hosts with a disk to a volume mounted everywhere; again: completes it
+    Create(Create),
+    /// Volumes: name, kind, mount, hosts, copies
+    List(List),
+    /// Daemons, mounts and what is under way
+    Status(One),
+    /// How full each host is
+    BalanceReport(One),
+    /// Mount on more hosts
+    Mount(On),
+    /// Unmount on hosts
+    Unmount(On),
+    /// Take in more space: NODESET:/PATH
+    AddHost(AddHost),
+    /// Move all bytes off a host, and let it go
+    DrainHost(DrainHost),
+    /// Change the number of copies of what lies below a path
+    SetCopies(SetCopies),
+    /// Change how new files are cut into pieces
+    SetStripe(SetStripe),
+    /// Bring all copies up to date
+    Heal(Heal),
+    /// Spread files over all hosts again
+    Rebalance(One),
+    /// Unmount everywhere and take the volume away
+    Delete(Delete),
+    /// Finish a change that was interrupted
+    Resume(One),
+    /// Take back a change that was interrupted
+    Undo(One),
+}
+
+/// Dangers that are taken on in so many words.
+#[derive(clap::Args, Clone, Debug, Default)]
+pub struct Allow {
+    /// Keep data on the disk of the system
+    #[arg(long)]
+    allow_system_disk: bool,
+    /// Keep two copies of a file on one host
+    #[arg(long)]
+    allow_copies_on_one_host: bool,
+    /// Keep fewer copies than the volume has now
+    #[arg(long)]
+    allow_losing_copies: bool,
+    /// Hide the files at the mount point
+    #[arg(long)]
+    mount_over_files: bool,
+    /// Use folders that hold something already
+    #[arg(long)]
+    use_store_with_content: bool,
+}
+
+impl Allow {
+    pub fn list(&self) -> Vec<Danger> {
+        let all = [
+            (self.allow_system_disk, Danger::SystemDisk),
+            (self.allow_copies_on_one_host, Danger::CopiesOnOneHost),
+            (self.allow_losing_copies, Danger::LastCopy),
+            (self.mount_over_files, Danger::MountOverFiles),
+            (self.use_store_with_content, Danger::StoreInUse),
+        ];
+        all.into_iter().filter_map(|(on, danger)| on.then_some(danger)).collect()
+    }
+}
+
+#[derive(clap::Args)]
+pub struct Create {
+    /// Name of the volume
+    pub name: String,
+    /// File system: gluster, moosefs, nfs
+    #[arg(long)]
+    pub kind: Kind,
+    /// Hosts and the folder that gives its space, as n[1-4]:/brick; may be repeated
+    #[arg(long, value_name = "NODESET:/PATH", required = true)]
+    pub hosts: Vec<String>,
+    /// Copies of each file (GlusterFS: replica, MooseFS: goal)
+    #[arg(long, default_value_t = 1)]
+    pub copies: u32,
+    /// Names, but no bytes, on a third host, so that two copies cannot disagree (GlusterFS)
+    #[arg(long)]
+    pub arbiter: bool,
+    /// Cut files into pieces of this size, spread over hosts (GlusterFS: sharding)
+    #[arg(long, value_name = "SIZE", value_parser = homing_lab::parse_size, num_args = 0..=1, default_missing_value = "64M")]
+    pub stripe: Option<u64>,
+    /// Mount point (default: /NAME)
+    #[arg(long, value_name = "PATH")]
+    pub mount: Option<String>,
+    /// Hosts that mount it (default: those of --hosts)
+    #[arg(long, value_name = "NODESET")]
+    pub clients: Option<String>,
+    /// Host of the master (MooseFS; default: the first)
+    #[arg(long, value_name = "HOST")]
+    pub master: Option<String>,
+    #[command(flatten)]
+    pub allow: Allow,
+}
+
+#[derive(clap::Args)]
+pub struct List {
+    /// Ask these hosts too
+    #[arg(short = 'w', long, value_name = "NODESET")]
+    pub hosts: Option<String>,
+    /// As JSON
+    #[arg(long)]
+    pub json: bool,
+}
+
+#[derive(clap::Args)]
+pub struct One {
+    /// Name of the volume
+    pub name: String,
+    /// Hosts to ask when this machine has no record of the volume
+    #[arg(short = 'w', long, value_name = "NODESET")]
+    pub hosts: Option<String>,
+    /// As JSON
+    #[arg(long)]
+    pub json: bool,
+}
+
+#[derive(clap::Args)]
+pub struct On {
+    #[command(flatten)]
+    pub one: One,
+    /// Hosts (default: all that the volume has)
+    #[arg(long, value_name = "NODESET")]
+    pub on: Option<String>,
+    #[command(flatten)]
+    pub allow: Allow,
+}
+
+#[derive(clap::Args)]
+pub struct AddHost {
+    #[command(flatten)]
+    pub one: One,
+    /// Hosts and folders, as n5:/brick
+    #[arg(value_name = "NODESET:/PATH", required = true)]
+    pub places: Vec<String>,
+    #[command(flatten)]
+    pub allow: Allow,
+}
+
+#[derive(clap::Args)]
+pub struct DrainHost {
+    #[command(flatten)]
+    pub one: One,
+    /// The host
+    pub host: String,
+    #[command(flatten)]
+    pub allow: Allow,
+}
+
+#[derive(clap::Args)]
+pub struct SetCopies {
+    #[command(flatten)]
+    pub one: One,
+    /// Path below the mount point, or the mount point (GlusterFS: only that)
+    pub path: String,
+    /// Copies
+    pub copies: u32,
+    #[command(flatten)]
+    pub allow: Allow,
+}
+
+#[derive(clap::Args)]
+pub struct SetStripe {
+    #[command(flatten)]
+    pub one: One,
+    /// Path of the volume; for Lustre any directory, with --lustre-client
+    pub path: String,
+    /// Size of the pieces
+    #[arg(long, value_parser = homing_lab::parse_size)]
+    pub size: Option<u64>,
+    /// Number of targets, -1 for all (Lustre)
+    #[arg(long, allow_hyphen_values = true)]
+    pub count: Option<i32>,
+    /// The path is on Lustre; run lfs on this host
+    #[arg(long, value_name = "HOST")]
+    pub lustre_client: Option<String>,
+}
+
+#[derive(clap::Args)]
+pub struct Heal {
+    #[command(flatten)]
+    pub one: One,
+    /// Look at every file, not only at those known to be behind
+    #[arg(long)]
+    pub full: bool,
+}
+
+#[derive(clap::Args)]
+pub struct Delete {
+    #[command(flatten)]
+    pub one: One,
+    /// Delete the files in it too
+    #[arg(long)]
+    pub delete_files: bool,
+}

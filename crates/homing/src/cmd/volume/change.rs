@@ -1,0 +1,248 @@
+//! The verbs that change a volume.
+
+use super::args::{AddHost, Delete, DrainHost, Heal, On, One, SetCopies, SetStripe, Way};
+use super::create;
+use super::drive::Drive;
+use crate::failure::Failure;
+use crate::hostlist;
+use homing_model::NodeSet;
+use homing_volume::{Danger, Kind, Observed, Record, Refusal, Spec, execute, gluster, lustre, mounts};
+
+fn not_for(spec: &Spec, verb: &str) -> Failure {
+    Failure::usage(format!("volume {} is {}, which has no {verb}", spec.name, spec.kind))
+}
+
+/// Mounts on more hosts.
+pub fn mount(way: &Way, args: On) -> Result<i32, Failure> {
+    let drive = Drive::new(way, Some(&args.one.name))?;
+    let mut record = drive.find(&args.one)?;
+    for host in hosts(way, &args, &record)? {
+        if !record.spec.clients.contains(&host) {
+            record.spec.clients.push(host);
+        }
+    }
+    let allowed = args.allow.list();
+    drive.reach(&mut record, "mount", true, &|spec, seen| mounts::mount(spec, seen, &allowed))?;
+    Ok(0)
+}
+
+/// Unmounts.
+pub fn unmount(way: &Way, args: On) -> Result<i32, Failure> {
+    let drive = Drive::new(way, Some(&args.one.name))?;
+    let mut record = drive.find(&args.one)?;
+    let gone = hosts(way, &args, &record)?;
+    drive.reach(&mut record, "unmount", true, &|spec, seen| Ok(mounts::unmount(spec, seen, &gone)))?;
+    if !way.dry_run {
+        record.spec.clients.retain(|c| !gone.contains(c));
+        record.save().map_err(Failure::system)?;
+    }
+    Ok(0)
+}
+
+fn hosts(way: &Way, args: &On, record: &Record) -> Result<Vec<String>, Failure> {
+    match &args.on {
+        Some(text) => hostlist::hosts_from(Some(text), way.cluster.as_deref()),
+        None => Ok(record.spec.clients.clone()),
+    }
+}
+
+/// Takes in more space.
+pub fn add_host(way: &Way, args: AddHost) -> Result<i32, Failure> {
+    let drive = Drive::new(way, Some(&args.one.name))?;
+    let mut record = drive.find(&args.one)?;
+    let places = create::places(&args.places, way)?;
+    let set: NodeSet = places.iter().map(|p| p.host.clone()).collect();
+    for place in places {
+        if !record.spec.clients.contains(&place.host) {
+            record.spec.clients.push(place.host.clone());
+        }
+        if !record.spec.places.contains(&place) {
+            record.spec.places.push(place);
+        }
+    }
+    let allowed = args.allow.list();
+    let what = format!("add-host {set}");
+    drive.reach(&mut record, &what, true, &|spec, seen| match spec.kind {
+        Kind::Gluster => gluster::add_host(spec, seen, &allowed),
+        _ => Err(vec![Refusal::never("this kind cannot do that yet")]),
+    })?;
+    tell(way, &format!("volume {} has space on {set} too", record.spec.name));
+    Ok(0)
+}
+
+/// Moves all bytes off a host.
+pub fn drain_host(way: &Way, args: DrainHost) -> Result<i32, Failure> {
+    let drive = Drive::new(way, Some(&args.one.name))?;
+    let mut record = drive.find(&args.one)?;
+    if !record.spec.places.iter().any(|p| p.host == args.host) {
+        let name = &record.spec.name;
+        return Err(Failure::usage(format!("{} gives no space to volume {name}", args.host))
+            .hint(format!("homing volume status {name}")));
+    }
+    let (host, allowed) = (args.host.clone(), args.allow.list());
+    let what = format!("drain-host {host}");
+    drive.reach(&mut record, &what, false, &|spec, seen| match spec.kind {
+        Kind::Gluster => gluster::drain_host(spec, seen, &host, &allowed),
+        _ => Err(vec![Refusal::never("this kind cannot do that yet")]),
+    })?;
+    if !way.dry_run {
+        record.spec.places.retain(|p| p.host != host);
+        record.save().map_err(Failure::system)?;
+    }
+    tell(way, &format!("no byte of volume {} is left on {host}", record.spec.name));
+    Ok(0)
+}
+
+/// Changes the number of copies.
+pub fn set_copies(way: &Way, args: SetCopies) -> Result<i32, Failure> {
+    let drive = Drive::new(way, Some(&args.one.name))?;
+    let mut record = drive.find(&args.one)?;
+    let (path, copies) = (args.path.trim_end_matches('/').to_string(), args.copies as usize);
+    let allowed = args.allow.list();
+    let what = format!("set-copies {path} {copies}");
+    if record.spec.kind == Kind::Gluster && path != record.spec.mount {
+        let mount = &record.spec.mount;
+        return Err(Failure::usage(format!(
+            "GlusterFS has one number of copies for the whole volume, {mount}; {path} cannot differ"
+        ))
+        .hint("a volume of kind moosefs has one per file"));
+    }
+    drive.reach(&mut record, &what, false, &|spec, seen| match spec.kind {
+        Kind::Gluster => gluster::set_copies(spec, seen, copies, &allowed),
+        _ => Err(vec![Refusal::never("this kind cannot do that yet")]),
+    })?;
+    if !way.dry_run && path == record.spec.mount {
+        record.spec.copies = args.copies;
+        record.save().map_err(Failure::system)?;
+    }
+    Ok(0)
+}
+
+/// Changes how new files are cut.
+pub fn set_stripe(way: &Way, args: SetStripe) -> Result<i32, Failure> {
+    let drive = Drive::new(way, Some(&args.one.name))?;
+    if let Some(host) = &args.lustre_client {
+        let plan = lustre::set_stripe(host, &args.path, args.count, args.size);
+        let mut record = Record::new(&homing_volume::folder(), homing_volume::adopt::unknown(&args.one.name, &[]));
+        drive.reach(&mut record, "set-stripe", true, &|_, _| Ok(plan.clone()))?;
+        return record.remove().map(|()| 0).map_err(Failure::system);
+    }
+    let mut record = drive.find(&args.one)?;
+    let size = args.size.ok_or_else(|| Failure::usage("--size is needed: the size of the pieces"))?;
+    if record.spec.kind != Kind::Gluster {
+        return Err(not_for(&record.spec, "size of pieces to set (MooseFS: always 64 MiB)"));
+    }
+    if args.path.trim_end_matches('/') != record.spec.mount {
+        return Err(Failure::usage(format!("GlusterFS cuts files of the whole volume alike: {}", record.spec.mount)));
+    }
+    drive.reach(&mut record, "set-stripe", true, &|spec, seen| gluster::set_stripe(spec, seen, size))?;
+    if !way.dry_run {
+        record.spec.stripe = Some(size);
+        record.save().map_err(Failure::system)?;
+    }
+    Ok(0)
+}
+
+/// Brings copies up to date.
+pub fn heal(way: &Way, args: Heal) -> Result<i32, Failure> {
+    let drive = Drive::new(way, Some(&args.one.name))?;
+    let mut record = drive.find(&args.one)?;
+    drive.reach(&mut record, "heal", true, &|spec, seen| match spec.kind {
+        Kind::Gluster => gluster::heal(spec, seen, args.full),
+        _ => Err(vec![Refusal::never("this kind cannot do that yet")]),
+    })?;
+    Ok(0)
+}
+
+/// Spreads files again.
+pub fn rebalance(way: &Way, args: One) -> Result<i32, Failure> {
+    let drive = Drive::new(way, Some(&args.name))?;
+    let mut record = drive.find(&args)?;
+    drive.reach(&mut record, "rebalance", true, &|spec, seen| match spec.kind {
+        Kind::Gluster => gluster::rebalance(spec, seen),
+        _ => Err(vec![Refusal::never("this kind cannot do that yet")]),
+    })?;
+    Ok(0)
+}
+
+/// Takes the volume away.
+pub fn delete(way: &Way, args: Delete) -> Result<i32, Failure> {
+    let drive = Drive::new(way, Some(&args.one.name))?;
+    let mut record = drive.find(&args.one)?;
+    let allowed: Vec<Danger> = args.delete_files.then_some(Danger::DeleteFiles).into_iter().collect();
+    drive.reach(&mut record, "delete", true, &|spec: &Spec, seen: &Observed| match spec.kind {
+        Kind::Gluster => gluster::delete(spec, seen, &allowed),
+        _ => Err(vec![Refusal::never("this kind cannot do that yet")]),
+    })?;
+    if !way.dry_run {
+        record.remove().map_err(Failure::system)?;
+        tell(way, &format!("volume {} is gone", args.one.name));
+    }
+    Ok(0)
+}
+
+/// Finishes an interrupted change by its own verb.
+pub fn resume(way: &Way, args: One) -> Result<i32, Failure> {
+    let drive = Drive::new(way, Some(&args.name))?;
+    let record = drive.find(&args)?;
+    let Some(pending) = &record.pending else {
+        tell(way, &format!("volume {}: nothing was interrupted", args.name));
+        return Ok(0);
+    };
+    let words: Vec<String> = pending.what.split(' ').map(String::from).collect();
+    drop(drive);
+    again(way, &record, &words)
+}
+
+fn again(way: &Way, record: &Record, words: &[String]) -> Result<i32, Failure> {
+    let one = || One { name: record.spec.name.clone(), hosts: None, json: false };
+    let word = |i: usize| words.get(i).cloned().unwrap_or_default();
+    let allow = super::args::Allow::default;
+    match word(0).as_str() {
+        "create" => {
+            let drive = Drive::new(way, Some(&record.spec.name))?;
+            let mut record = record.clone();
+            drive.reach(&mut record, "create", true, &|spec, seen| create::plan(spec, seen, &[]))?;
+            Ok(0)
+        }
+        "drain-host" => drain_host(way, DrainHost { one: one(), host: word(1), allow: allow() }),
+        "add-host" => {
+            let hosts = hostlist::hosts_from(Some(&word(1)), way.cluster.as_deref())?;
+            let mine = record.spec.places.iter().filter(|p| hosts.contains(&p.host));
+            let places = mine.map(|p| format!("{}:{}", p.host, p.path)).collect();
+            add_host(way, AddHost { one: one(), places, allow: allow() })
+        }
+        "set-copies" => {
+            let copies = word(2).parse().unwrap_or(record.spec.copies);
+            set_copies(way, SetCopies { one: one(), path: word(1), copies, allow: allow() })
+        }
+        "delete" => delete(way, Delete { one: one(), delete_files: false }),
+        "rebalance" => rebalance(way, one()),
+        "heal" => heal(way, Heal { one: one(), full: false }),
+        "mount" => mount(way, On { one: one(), on: None, allow: allow() }),
+        other => Err(Failure::usage(format!("{other} is to be said again with its arguments"))),
+    }
+}
+
+/// Takes an interrupted change back.
+pub fn undo(way: &Way, args: One) -> Result<i32, Failure> {
+    let drive = Drive::new(way, Some(&args.name))?;
+    let mut record = drive.find(&args)?;
+    let Some(pending) = record.pending.clone() else {
+        return Err(Failure::usage(format!("volume {}: nothing was interrupted", args.name)));
+    };
+    let left = execute::undo(&drive.hands, &record, &mut |news| drive.tell(news));
+    if !left.is_empty() {
+        return Err(Failure::system(format!("{} is not taken back whole:\n  {}", pending.what, left.join("\n  "))));
+    }
+    let ended = if pending.what == "create" { record.remove() } else { record.finish() };
+    ended.map_err(Failure::system)?;
+    tell(way, &format!("{} is taken back", pending.what));
+    Ok(0)
+}
+
+fn tell(way: &Way, text: &str) {
+    if !way.dry_run {
+        println!("{text}");
+    }
+}

@@ -1,0 +1,83 @@
+//! `homing volume create`.
+
+use super::args::{Create, Way};
+use super::drive::Drive;
+use crate::failure::Failure;
+use crate::hostlist;
+use homing_model::NodeSet;
+use homing_volume::{Kind, Observed, Place, Record, Refusal, Spec, gluster};
+use std::time::Instant;
+
+/// `n[1-4]:/brick` as hosts and path.
+pub fn places(texts: &[String], way: &Way) -> Result<Vec<Place>, Failure> {
+    let mut places = Vec::new();
+    for text in texts {
+        let wrong = || Failure::usage(format!("{text:?} names no folder of hosts")).hint("n[1-4]:/brick");
+        let (hosts, path) = text.split_once(":/").ok_or_else(wrong)?;
+        let hosts = hostlist::hosts_from(Some(hosts), way.cluster.as_deref())?;
+        let path = format!("/{}", path.trim_end_matches('/'));
+        places.extend(hosts.into_iter().map(|host| Place { host, path: path.clone() }));
+    }
+    Ok(places)
+}
+
+fn spec(way: &Way, args: &Create) -> Result<Spec, Failure> {
+    let places = places(&args.hosts, way)?;
+    let clients = match &args.clients {
+        Some(text) => hostlist::hosts_from(Some(text), way.cluster.as_deref())?,
+        None => Vec::new(),
+    };
+    let mut spec = Spec {
+        name: args.name.clone(),
+        kind: args.kind,
+        places,
+        copies: args.copies,
+        arbiter: args.arbiter,
+        stripe: args.stripe,
+        mount: args.mount.clone().unwrap_or_else(|| format!("/{}", args.name)),
+        clients,
+        master: args.master.clone(),
+    };
+    if args.clients.is_none() {
+        spec.clients = spec.servers();
+    }
+    spec.check().map_err(Failure::usage)?;
+    Ok(spec)
+}
+
+/// Makes it, or completes it.
+pub fn run(way: &Way, args: Create) -> Result<i32, Failure> {
+    let begun = Instant::now();
+    let spec = spec(way, &args)?;
+    let drive = Drive::new(way, Some(&spec.name))?;
+    let folder = homing_volume::folder();
+    let old = Record::load(&folder, &spec.name).map_err(|e| Failure::system(format!("reading the record: {e}")))?;
+    let mut record = match old {
+        Some(mut old) if old.pending.as_ref().is_some_and(|p| p.what == "create") => {
+            old.spec = spec.clone();
+            old
+        }
+        Some(old) if old.spec != spec => {
+            let failure = Failure::usage(format!("there is a volume {} already, made otherwise", spec.name));
+            return Err(failure.hint(format!("homing volume status {}", spec.name)));
+        }
+        Some(old) => old,
+        None => Record::new(&folder, spec.clone()),
+    };
+    let allowed = args.allow.list();
+    drive.reach(&mut record, "create", true, &|spec: &Spec, seen: &Observed| plan(spec, seen, &allowed))?;
+    if !way.dry_run {
+        let clients: NodeSet = spec.clients.iter().cloned().collect();
+        let took = begun.elapsed().as_secs_f64();
+        println!("volume {} is mounted at {} on {clients} ({took:.1} s)", spec.name, spec.mount);
+    }
+    Ok(0)
+}
+
+/// The plan of a kind.
+pub fn plan(spec: &Spec, seen: &Observed, allowed: &[homing_volume::Danger]) -> super::drive::Answer {
+    match spec.kind {
+        Kind::Gluster => gluster::create(spec, seen, allowed),
+        Kind::Moosefs | Kind::Nfs => Err(vec![Refusal::never("this kind cannot be made yet")]),
+    }
+}

@@ -1,0 +1,297 @@
+//! Observe, plan, carry out, and again until nothing is left: what all verbs share.
+
+use super::args::{One, Way};
+use crate::failure::Failure;
+use crate::hostlist;
+use homing_model::NodeSet;
+use homing_remote::{Options, Remote};
+use homing_volume::execute::{self, News};
+use homing_volume::progress::{self, Left, Progress};
+use homing_volume::{
+    Hands, Kind, Observed, Overssh, Phase, Plan, Record, Refusal, Spec, Then, Watch, adopt, gluster, shown,
+};
+use std::fs::File;
+use std::io::IsTerminal;
+use std::time::{Duration, Instant};
+
+/// Rounds of observing and planning before it is said that they lead nowhere.
+const ROUNDS: usize = 12;
+
+/// One call.
+pub struct Drive<'a> {
+    pub way: &'a Way,
+    pub hands: Overssh,
+    /// Held while the call lasts: two changes at once would undo each other.
+    _lock: Option<File>,
+}
+
+/// What a planner answers.
+pub type Answer = Result<Plan, Vec<Refusal>>;
+
+impl Drive<'_> {
+    pub fn new<'a>(way: &'a Way, lock: Option<&str>) -> Result<Drive<'a>, Failure> {
+        let options = Options { command_timeout: Some(Duration::from_secs(way.timeout.max(1))), ..Options::default() };
+        let lock = lock.filter(|_| !way.dry_run).map(take_lock).transpose()?;
+        Ok(Drive { way, hands: Overssh { remote: Remote::new(options), sudo: way.sudo }, _lock: lock })
+    }
+
+    /// Asks all hosts of a volume, and once more for bricks that the first answers named.
+    pub fn observe(&self, spec: &Spec, hosts: &[String]) -> Observed {
+        let seen = execute::observe(&self.hands, spec, hosts, &[]);
+        let known = |h: &str, p: &str| seen.host(h).is_none_or(|f| f.stores.iter().any(|s| s.path == p));
+        let bricks = gluster::volume(spec, &seen).map(|v| v.bricks.clone()).unwrap_or_default();
+        let more: Vec<_> = bricks.into_iter().filter(|b| !known(&b.host, &b.path)).map(|b| (b.host, b.path)).collect();
+        if more.is_empty() { seen } else { execute::observe(&self.hands, spec, hosts, &more) }
+    }
+
+    /// The record of a volume, or what its hosts tell.
+    pub fn find(&self, one: &One) -> Result<Record, Failure> {
+        let folder = homing_volume::folder();
+        let read = Record::load(&folder, &one.name);
+        if let Some(record) = read.map_err(|e| Failure::system(format!("reading the record of {}: {e}", one.name)))? {
+            return Ok(record);
+        }
+        let hosts = hostlist::hosts_from(one.hosts.as_deref(), self.way.cluster.as_deref())?;
+        let missing = || {
+            let failure = Failure::usage(format!("no volume {} is known", one.name));
+            failure.hint(format!("homing volume list; or name hosts to ask: -w 'n[1-4]' {}", one.name))
+        };
+        if hosts.is_empty() {
+            return Err(missing());
+        }
+        let question = adopt::unknown(&one.name, &hosts);
+        let seen = execute::observe(&self.hands, &question, &hosts, &[]);
+        adopt::spec(&one.name, &hosts, &seen).map(|spec| Record::new(&folder, spec)).ok_or_else(missing)
+    }
+
+    /// Plans and acts until nothing is left. `once`: a movement that has ended is the end.
+    pub fn reach(
+        &self,
+        record: &mut Record,
+        what: &str,
+        once: bool,
+        planner: &dyn Fn(&Spec, &Observed) -> Answer,
+    ) -> Result<(), Failure> {
+        check_pending(record, what)?;
+        // A plan whose second half cannot be seen from the hosts is finished as it was.
+        if !self.way.dry_run && !what.starts_with("create") && record.pending.is_some() {
+            let then = self.carry_on(record)?;
+            self.wait(&record.spec, &then)?;
+        }
+        for _ in 0..ROUNDS {
+            let seen = self.observe(&record.spec, &record.spec.hosts());
+            let plan = planner(&record.spec, &seen).map_err(|r| refused(what, &r))?;
+            if self.way.dry_run {
+                print_plan(&plan);
+                return Ok(());
+            }
+            if plan.is_empty() {
+                self.notes(&plan);
+                return record.finish().map_err(Failure::system);
+            }
+            record.take_up(what, &plan).map_err(Failure::system)?;
+            self.carry(record, &plan)?;
+            self.notes(&plan);
+            self.wait(&record.spec, &plan.then)?;
+            if plan.then == Then::Done || (once && matches!(plan.then, Then::Wait(_))) {
+                return record.finish().map_err(Failure::system);
+            }
+        }
+        Err(Failure::system(format!("{what}: after {ROUNDS} rounds the hosts are still not as wanted"))
+            .hint(format!("homing volume status {}", record.spec.name)))
+    }
+
+    /// Carries out what is left of the plan in the record.
+    pub fn carry_on(&self, record: &mut Record) -> Result<Then, Failure> {
+        let Some(pending) = record.pending.clone() else { return Ok(Then::Done) };
+        self.say(&format!("taking up {} again", pending.what));
+        self.carry(record, &pending.plan)?;
+        Ok(pending.plan.then)
+    }
+
+    fn carry(&self, record: &mut Record, plan: &Plan) -> Result<(), Failure> {
+        let (name, what) = (record.spec.name.clone(), record.pending.as_ref().map_or("", |p| &p.what).to_string());
+        let failed = execute::carry_out(&self.hands, plan, record, &mut |news| self.tell(news));
+        let failed = failed.map_err(|stopped| {
+            let failure = Failure::system(format!("{what} stopped: {}", stopped.why));
+            failure.hint(format!("homing volume resume {name} finishes it, homing volume undo {name} takes it back"))
+        })?;
+        if failed.is_empty() {
+            return Ok(());
+        }
+        let each: Vec<String> = failed.iter().map(|(s, why)| format!("{}: {}: {why}", s.host, s.why)).collect();
+        Err(Failure::system(format!("{what} is done, but not on all hosts: {}", each.join("\n  ")))
+            .hint(format!("homing volume resume {name}, when they are well again")))
+    }
+
+    pub fn tell(&self, news: News) {
+        match news {
+            News::Phase(phase) => self.say(&one_line(phase)),
+            News::Failed(step, why) => eprintln!("homing: {}: {}: {why}", step.host, step.why),
+            News::Done(_) => {}
+        }
+    }
+
+    pub fn say(&self, text: &str) {
+        if !self.way.quiet {
+            eprintln!("{text}");
+        }
+    }
+
+    fn notes(&self, plan: &Plan) {
+        plan.notes.iter().for_each(|note| self.say(&format!("note: {note}")));
+    }
+
+    /// Watches a movement to its end, with bytes and an estimate.
+    pub fn wait(&self, spec: &Spec, then: &Then) -> Result<(), Failure> {
+        let Then::Wait(watch) = then else { return Ok(()) };
+        let begun = Instant::now();
+        let (mut most, mut quiet, mut last_said) = (0, 0, Instant::now());
+        loop {
+            let progress = self.look(spec, watch)?;
+            if let Some(Left::Entries(n) | Left::Bytes(n)) = progress.left {
+                most = most.max(n);
+            }
+            quiet = if progress.finished { quiet + 1 } else { 0 };
+            // An empty list of what is behind may only mean that the search has not begun.
+            if quiet > usize::from(*watch == Watch::Heal) {
+                self.say(&line(&progress, most, begun.elapsed()));
+                return match progress.failed {
+                    Some(why) => Err(Failure::system(format!("{}: {why}", doing(watch)))
+                        .hint(format!("homing volume status {}", spec.name))),
+                    None => Ok(()),
+                };
+            }
+            let pause = if std::io::stderr().is_terminal() { 1 } else { 10 };
+            if last_said.elapsed() >= Duration::from_secs(pause) {
+                last_said = Instant::now();
+                self.say(&format!("{}: {}", doing(watch), line(&progress, most, begun.elapsed())));
+            }
+            std::thread::sleep(Duration::from_millis(500));
+        }
+    }
+
+    /// One look, by the first host that answers.
+    fn look(&self, spec: &Spec, watch: &Watch) -> Result<Progress, Failure> {
+        let question = match spec.kind {
+            Kind::Gluster => progress::gluster_question(&spec.name, watch),
+            Kind::Moosefs | Kind::Nfs => return Ok(Progress { finished: true, ..Progress::default() }),
+        };
+        let mut why = String::from("no server");
+        for host in spec.servers() {
+            match self.hands.run(&[(host.clone(), question.clone())]).remove(0) {
+                Ok(text) => match progress::gluster_answer(&text, watch) {
+                    Some(progress) => return Ok(progress),
+                    None => {
+                        why = format!(
+                            "{host}: its answer is not understood: {}",
+                            text.trim().chars().take(200).collect::<String>()
+                        )
+                    }
+                },
+                Err(said) => why = format!("{host}: {said}"),
+            }
+        }
+        Err(Failure::system(format!("{}: {why}", doing(watch))))
+    }
+}
+
+fn doing(watch: &Watch) -> &'static str {
+    match watch {
+        Watch::Rebalance => "rebalance",
+        Watch::Drain(_) => "drain",
+        Watch::Heal => "heal",
+    }
+}
+
+fn line(p: &Progress, most: u64, took: Duration) -> String {
+    let mut text = String::new();
+    match p.left {
+        Some(Left::Entries(left)) => {
+            text += &format!("{left} of {most} entries left");
+            if left > 0 && left < most {
+                let rate = (most - left) as f64 / took.as_secs_f64().max(0.1);
+                text += &format!(", about {:.0} s", left as f64 / rate);
+            }
+        }
+        Some(Left::Bytes(left)) => text += &format!("{} left", bytes(left)),
+        None => text += &format!("{} in {} files moved", bytes(p.moved), p.files),
+    }
+    if let Some(seconds) = p.seconds_left.filter(|s| *s > 0 && !p.finished) {
+        text += &format!(", about {seconds} s left");
+    }
+    text + &format!(" ({:.0} s)", took.as_secs_f64())
+}
+
+/// A size for people.
+pub fn bytes(n: u64) -> String {
+    const UNITS: [&str; 5] = ["B", "kB", "MB", "GB", "TB"];
+    let power = (0..4).find(|p| n < 1000u64.pow(p + 1)).unwrap_or(4);
+    if power == 0 {
+        format!("{n} B")
+    } else {
+        format!("{:.1} {}", n as f64 / 1000f64.powi(power as i32), UNITS[power as usize])
+    }
+}
+
+/// Refuses to begin a change while another one is half done.
+fn check_pending(record: &Record, what: &str) -> Result<(), Failure> {
+    let name = &record.spec.name;
+    match &record.pending {
+        Some(p) if p.what != what && !what.starts_with("delete") => {
+            Err(Failure::usage(format!("volume {name}: {} was interrupted", p.what))
+                .hint(format!("homing volume resume {name} finishes it, homing volume undo {name} takes it back")))
+        }
+        _ => Ok(()),
+    }
+}
+
+fn refused(what: &str, refusals: &[Refusal]) -> Failure {
+    let mut flags: Vec<&str> = refusals.iter().filter_map(|r| Some(r.danger?.flag())).collect();
+    flags.dedup();
+    let each: Vec<&str> = refusals.iter().map(|r| r.why.as_str()).collect();
+    let failure = Failure::usage(format!("{what} is refused:\n  {}", each.join("\n  ")));
+    let hopeless = refusals.iter().any(|r| r.danger.is_none());
+    if hopeless || flags.is_empty() { failure } else { failure.hint(format!("{}, if that is meant", flags.join(" "))) }
+}
+
+/// A phase as a line: what is done on which hosts.
+fn one_line(phase: &Phase) -> String {
+    let set: NodeSet = phase.steps.iter().map(|s| s.host.clone()).collect();
+    let first = phase.steps.first().map_or("", |s| &s.why);
+    let same = phase.steps.iter().all(|s| s.why == first);
+    format!("{set}: {}", if same { first } else { &phase.why })
+}
+
+/// Every command, per host, for a reader or a shell.
+fn print_plan(plan: &Plan) {
+    if plan.is_empty() {
+        println!("# nothing to do");
+    }
+    for phase in &plan.phases {
+        println!("# {}", phase.why);
+        for step in &phase.steps {
+            println!("{}: {}", step.host, shown(&step.argv));
+        }
+    }
+    match &plan.then {
+        Then::Done => {}
+        Then::Again => println!("# then the hosts are asked again, and what is left is done"),
+        Then::Wait(watch) => println!("# then wait for the end of the {}", doing(watch)),
+    }
+    plan.notes.iter().for_each(|note| println!("# note: {note}"));
+}
+
+fn take_lock(name: &str) -> Result<File, Failure> {
+    let folder = homing_volume::folder();
+    let path = folder.join(format!(".{name}.lock"));
+    let open = || -> std::io::Result<File> {
+        std::fs::create_dir_all(&folder)?;
+        File::options().create(true).truncate(false).write(true).open(&path)
+    };
+    let file = open().map_err(|e| Failure::system(format!("making {}: {e}", path.display())))?;
+    match rustix::fs::flock(&file, rustix::fs::FlockOperation::NonBlockingLockExclusive) {
+        Ok(()) => Ok(file),
+        Err(_) => Err(Failure::usage(format!("another homing is changing the volume {name}"))),
+    }
+}

@@ -1,0 +1,149 @@
+//! `list`, `status` and `balance-report`: what the hosts say, and no more.
+
+use super::args::{List, One, Way};
+use super::drive::{Drive, bytes};
+use crate::failure::{Failure, exit};
+use crate::hostlist;
+use homing_model::NodeSet;
+use homing_volume::observe::MountPoint;
+use homing_volume::{Observed, Record, Spec, adopt, execute, gluster};
+use serde_json::{Value, json};
+use std::collections::{BTreeMap, BTreeSet};
+
+fn set(hosts: &[String]) -> String {
+    hosts.iter().cloned().collect::<NodeSet>().to_string()
+}
+
+/// Volumes with a record here, and those that the hosts asked know.
+pub fn list(way: &Way, args: List) -> Result<i32, Failure> {
+    let folder = homing_volume::folder();
+    let mut specs: BTreeMap<String, Spec> = BTreeMap::new();
+    for name in Record::names(&folder) {
+        let record = Record::load(&folder, &name).map_err(|e| Failure::system(format!("the record of {name}: {e}")))?;
+        specs.extend(record.map(|r| (name, r.spec)));
+    }
+    let hosts = hostlist::hosts_from(args.hosts.as_deref(), way.cluster.as_deref())?;
+    if !hosts.is_empty() {
+        let drive = Drive::new(way, None)?;
+        for name in names_on(&drive, &hosts) {
+            if !specs.contains_key(&name) {
+                let seen = execute::observe(&drive.hands, &adopt::unknown(&name, &hosts), &hosts, &[]);
+                specs.extend(adopt::spec(&name, &hosts, &seen).map(|s| (name, s)));
+            }
+        }
+    }
+    if args.json {
+        let rows: Vec<Value> = specs.values().map(row).collect();
+        println!("{}", json!({ "volumes": rows }));
+        return Ok(0);
+    }
+    println!("{:<16} {:<8} {:<20} {:>6}  HOSTS", "NAME", "KIND", "MOUNT", "COPIES");
+    for s in specs.values() {
+        println!("{:<16} {:<8} {:<20} {:>6}  {}", s.name, s.kind, s.mount, s.copies, set(&s.servers()));
+    }
+    Ok(0)
+}
+
+fn row(s: &Spec) -> Value {
+    json!({
+        "name": s.name, "kind": s.kind, "mount": s.mount, "hosts": s.servers(), "clients": s.clients,
+        "copies": s.copies, "arbiter": s.arbiter, "stripe_bytes": s.stripe,
+    })
+}
+
+/// Names of volumes on hosts: GlusterFS's own list, and what homing wrote into fstab.
+fn names_on(drive: &Drive, hosts: &[String]) -> BTreeSet<String> {
+    let argv = homing_volume::observe::names_question();
+    let questions: Vec<_> = hosts.iter().map(|h| (h.clone(), argv.clone())).collect();
+    let answers = homing_volume::Hands::run(&drive.hands, &questions);
+    answers.iter().flatten().flat_map(|text| text.lines().map(String::from)).filter(|n| !n.is_empty()).collect()
+}
+
+/// Daemons, mounts, what is under way.
+pub fn status(way: &Way, args: One) -> Result<i32, Failure> {
+    let drive = Drive::new(way, None)?;
+    let record = drive.find(&args)?;
+    let spec = &record.spec;
+    let seen = drive.observe(spec, &spec.hosts());
+    let rows: Vec<Value> = spec.hosts().iter().map(|h| host_row(spec, &seen, h)).collect();
+    let tasks: Vec<String> = tasks(spec, &seen);
+    let pending = record.pending.as_ref().map(|p| p.what.clone());
+    let well = rows.iter().all(|r| r["well"] == true);
+    if args.json {
+        let mut all = row(spec);
+        all["on_hosts"] = rows.into();
+        all["tasks"] = tasks.into();
+        all["interrupted"] = pending.into();
+        println!("{all}");
+        return Ok(if well { 0 } else { exit::SYSTEM });
+    }
+    println!("{} ({}): {} copies on {}, at {}", spec.name, spec.kind, spec.copies, set(&spec.servers()), spec.mount);
+    for r in rows {
+        let text = |k: &str| r[k].as_str().unwrap_or("-").to_string();
+        println!("{:<16} {:<10} {:<12} {}", text("host"), text("daemon"), text("mount"), text("why"));
+    }
+    tasks.iter().for_each(|t| println!("under way: {t}"));
+    if let Some(what) = pending {
+        println!("{what} was interrupted: homing volume resume {0}, or homing volume undo {0}", spec.name);
+    }
+    Ok(if well { 0 } else { exit::SYSTEM })
+}
+
+fn tasks(spec: &Spec, seen: &Observed) -> Vec<String> {
+    let views = seen.hosts.values().flatten().filter_map(|f| f.gluster.as_ref());
+    let tasks = views.flat_map(|c| &c.tasks).filter(|t| t.volume == spec.name);
+    let lines: BTreeSet<String> = tasks.map(|t| format!("{} ({})", t.what.to_lowercase(), t.status)).collect();
+    lines.into_iter().collect()
+}
+
+fn host_row(spec: &Spec, seen: &Observed, host: &str) -> Value {
+    let Some(facts) = seen.host(host) else {
+        let why = seen.hosts.get(host).and_then(|f| f.as_ref().err()).cloned();
+        return json!({"host": host, "well": false, "daemon": "unavail", "why": why});
+    };
+    let units = homing_volume::units(spec, host);
+    let runs = units.iter().all(|u| facts.active.contains(*u));
+    let client = spec.clients.iter().any(|c| c == host);
+    let mount = match &facts.point {
+        MountPoint::Ours => "mounted",
+        MountPoint::Other(_) => "other",
+        _ => "unmounted",
+    };
+    json!({
+        "host": host, "daemon": if units.is_empty() { "-" } else if runs { "ok" } else { "down" },
+        "mount": if client { mount } else { "-" },
+        "well": runs && (!client || facts.point == MountPoint::Ours),
+    })
+}
+
+/// How full each store is.
+pub fn balance(way: &Way, args: One) -> Result<i32, Failure> {
+    let drive = Drive::new(way, None)?;
+    let record = drive.find(&args)?;
+    let spec = &record.spec;
+    let seen = drive.observe(spec, &spec.hosts());
+    let own = gluster::volume(spec, &seen).map(|v| v.bricks.clone()).unwrap_or_default();
+    let mut rows = Vec::new();
+    for (host, facts) in seen.hosts.iter().filter_map(|(h, f)| Some((h, f.as_ref().ok()?))) {
+        let is_own = |path: &str| own.is_empty() || own.iter().any(|b| b.host == *host && b.path == path);
+        for store in facts.stores.iter().filter(|s| is_own(&s.path)) {
+            rows.push((host.clone(), store.clone()));
+        }
+    }
+    if args.json {
+        let rows: Vec<Value> = rows
+            .iter()
+            .map(|(h, s)| json!({"host": h, "path": s.path, "size_bytes": s.size, "used_bytes": s.size - s.free.min(s.size), "free_bytes": s.free}))
+            .collect();
+        println!("{}", json!({ "name": spec.name, "stores": rows }));
+        return Ok(0);
+    }
+    println!("{:<12} {:<28} {:>10} {:>10} {:>6}", "HOST", "STORE", "USED", "FREE", "FULL");
+    for (host, s) in &rows {
+        let used = s.size.saturating_sub(s.free);
+        let percent = 100.0 * used as f64 / s.size.max(1) as f64;
+        println!("{host:<12} {:<28} {:>10} {:>10} {percent:>5.0}%", s.path, bytes(used), bytes(s.free));
+    }
+    println!("USED is of the whole disk, whatever else is on it");
+    Ok(0)
+}

@@ -1,0 +1,164 @@
+//! Carrying a plan out: steps of a phase at the same time on all hosts, the
+//! record written before and after each phase.
+
+use crate::observe::{self, HostFacts, Observed};
+use crate::record::Record;
+use crate::spec::Spec;
+use crate::step::{Phase, Plan, Step, shown};
+use homing_remote::{Command, Outcome, Remote};
+use std::collections::BTreeMap;
+
+/// What a command on a host came to: its standard output, or why it failed.
+pub type Said = Result<String, String>;
+
+/// Runs commands on hosts. Answers come in the order of the questions.
+pub trait Hands: Sync {
+    /// All at the same time.
+    fn run(&self, commands: &[(String, Vec<String>)]) -> Vec<Said>;
+}
+
+/// Hands over ssh.
+pub struct Overssh {
+    /// Connections to the hosts.
+    pub remote: Remote,
+    /// Begin commands with `sudo -n`.
+    pub sudo: bool,
+}
+
+impl Hands for Overssh {
+    fn run(&self, commands: &[(String, Vec<String>)]) -> Vec<Said> {
+        // Hosts with the same command share one call, which bounds their number.
+        let mut groups: BTreeMap<&[String], Vec<usize>> = BTreeMap::new();
+        for (i, (_, argv)) in commands.iter().enumerate() {
+            groups.entry(argv).or_default().push(i);
+        }
+        let mut said: Vec<Said> = commands.iter().map(|_| Err("it was not asked".into())).collect();
+        let answers: Vec<(usize, Said)> = std::thread::scope(|scope| {
+            let threads: Vec<_> =
+                groups.iter().map(|(argv, which)| scope.spawn(move || self.group(argv, which, commands))).collect();
+            threads.into_iter().flat_map(|t| t.join().unwrap_or_default()).collect()
+        });
+        for (i, answer) in answers {
+            said[i] = answer;
+        }
+        said
+    }
+}
+
+impl Overssh {
+    fn group(&self, argv: &[String], which: &[usize], commands: &[(String, Vec<String>)]) -> Vec<(usize, Said)> {
+        let mut words: Vec<String> = if self.sudo { vec!["sudo".into(), "-n".into()] } else { Vec::new() };
+        words.extend(argv.iter().cloned());
+        let hosts: Vec<&str> = which.iter().map(|i| commands[*i].0.as_str()).collect();
+        let results = self.remote.run(&hosts, &Command::argv(words));
+        let place = |host: &str| which[hosts.iter().position(|h| *h == host).unwrap_or(0)];
+        results
+            .map(|r| {
+                let out = String::from_utf8_lossy(&r.stdout).into_owned();
+                let said = match r.outcome {
+                    Outcome::Exited(0) => Ok(out),
+                    other => Err(reason(&other, &out, &String::from_utf8_lossy(&r.stderr))),
+                };
+                (place(&r.host), said)
+            })
+            .collect()
+    }
+}
+
+/// The last lines that the program said, or how it ended when it said nothing.
+fn reason(outcome: &Outcome, out: &str, err: &str) -> String {
+    let text = if err.trim().is_empty() { out } else { err };
+    let lines: Vec<&str> = text.lines().map(str::trim).filter(|l| !l.is_empty()).collect();
+    let last = lines[lines.len().saturating_sub(3)..].join("; ");
+    if last.is_empty() { outcome.to_string() } else { format!("{last} ({outcome})") }
+}
+
+/// Asks all hosts of the volume at once. `more` are further folders to look at, by host.
+pub fn observe(hands: &dyn Hands, spec: &Spec, hosts: &[String], more: &[(String, String)]) -> Observed {
+    let question = |host: &String| {
+        let folders: Vec<String> = more.iter().filter(|(h, _)| h == host).map(|(_, p)| p.clone()).collect();
+        (host.clone(), observe::arguments(spec, host, &folders))
+    };
+    let questions: Vec<(String, Vec<String>)> = hosts.iter().map(question).collect();
+    let read = |said: Said| -> Result<HostFacts, String> {
+        observe::read(&said?, spec).ok_or_else(|| "its answer was cut short".into())
+    };
+    let answers = hands.run(&questions).into_iter().map(read);
+    Observed { hosts: hosts.iter().cloned().zip(answers).collect() }
+}
+
+/// What the user is told while a plan is carried out.
+pub enum News<'a> {
+    /// A phase begins.
+    Phase(&'a Phase),
+    /// A step is done.
+    Done(&'a Step),
+    /// A step failed, and why.
+    Failed(&'a Step, &'a str),
+}
+
+/// Why a plan stopped.
+#[derive(Debug)]
+pub struct Stopped {
+    /// What was being done, on which hosts, and what they answered.
+    pub why: String,
+}
+
+/// Carries out the phases that `record` does not count as done. Returns steps
+/// that failed in phases whose hosts are each for themselves.
+pub fn carry_out(
+    hands: &dyn Hands,
+    plan: &Plan,
+    record: &mut Record,
+    news: &mut dyn FnMut(News),
+) -> Result<Vec<(Step, String)>, Stopped> {
+    let mut failures = Vec::new();
+    for (i, phase) in plan.phases.iter().enumerate().skip(record.done()) {
+        news(News::Phase(phase));
+        record.begin(i).map_err(|why| Stopped { why })?;
+        let commands: Vec<_> = phase.steps.iter().map(|s| (s.host.clone(), s.argv.clone())).collect();
+        let mut failed = Vec::new();
+        for (step, said) in phase.steps.iter().zip(hands.run(&commands)) {
+            match said {
+                Ok(_) => news(News::Done(step)),
+                Err(why) => {
+                    news(News::Failed(step, &why));
+                    failed.push((step.clone(), why));
+                }
+            }
+        }
+        if !failed.is_empty() && !phase.each_for_itself {
+            let each = failed.iter().map(|(s, why)| format!("{}: {}: {why}", s.host, shorter(&s.argv)));
+            return Err(Stopped { why: format!("{}: {}", phase.why, each.collect::<Vec<_>>().join("\n  ")) });
+        }
+        failures.extend(failed);
+        record.end(i).map_err(|why| Stopped { why })?;
+    }
+    Ok(failures)
+}
+
+/// A command for an error line: a script by its first line.
+fn shorter(argv: &[String]) -> String {
+    if argv.first().is_some_and(|a| a == "sh") { "script".into() } else { shown(argv) }
+}
+
+/// Takes back what was begun, last first. Returns what could not be.
+pub fn undo(hands: &dyn Hands, record: &Record, news: &mut dyn FnMut(News)) -> Vec<String> {
+    let mut left = Vec::new();
+    for phase in record.begun().iter().rev() {
+        news(News::Phase(phase));
+        let steps: Vec<Step> =
+            phase.steps.iter().filter_map(|s| Some(Step { argv: s.undo.clone()?, undo: None, ..s.clone() })).collect();
+        let commands: Vec<_> = steps.iter().map(|s| (s.host.clone(), s.argv.clone())).collect();
+        for (step, said) in steps.iter().zip(hands.run(&commands)) {
+            match said {
+                Ok(_) => news(News::Done(step)),
+                Err(why) => {
+                    news(News::Failed(step, &why));
+                    left.push(format!("{}: taking back \"{}\": {why}", step.host, step.why));
+                }
+            }
+        }
+    }
+    left
+}

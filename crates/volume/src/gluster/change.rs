@@ -1,0 +1,346 @@
+//! Growing, shrinking, copying and mending a volume that is in use.
+
+use super::create::{brick_refusals, join, make_folders, missing};
+use super::remove::remove_bricks;
+use super::xml::{Brick, Volume};
+use super::{UNIT, gluster, layout, mount_line, speaker, volume};
+use crate::mount;
+use crate::observe::{Content, Observed};
+use crate::refuse::{Danger, Refusal, lifted};
+use crate::spec::Spec;
+use crate::step::{Plan, Step, Then, Watch, script};
+use std::collections::BTreeMap;
+
+/// Bricks that are there already are no error: the call may be a second one.
+const ADD_BRICKS: &str = r#"
+    v=$1 r=$2; shift 2
+    gluster --mode=script volume info "$v" | grep -qF ": $1" && exit 0
+    if [ "$r" -gt 0 ]; then gluster --mode=script volume add-brick "$v" replica "$r" "$@" force
+    else gluster --mode=script volume add-brick "$v" "$@" force; fi
+"#;
+const START_REMOVAL: &str = r#"
+    v=$1; shift
+    gluster --mode=script volume remove-brick "$v" "$@" status >/dev/null 2>&1 && exit 0
+    gluster --mode=script volume remove-brick "$v" "$@" start
+"#;
+/// Never takes away the only copy that is up to date.
+const FEWER: &str = r#"
+    v=$1 r=$2; shift 2
+    pending=$(gluster volume heal "$v" info summary --xml | grep -o '<totalNumberOfEntries>[^<]*' | grep -cv '>0$')
+    [ "$pending" = 0 ] || { echo "copies are not all up to date; run: homing volume heal $v" >&2; exit 1; }
+    gluster --mode=script volume remove-brick "$v" replica "$r" "$@" force
+"#;
+
+type Answer = Result<Plan, Vec<Refusal>>;
+
+fn no_volume(spec: &Spec, seen: &Observed) -> Vec<Refusal> {
+    let mut refusals = missing(spec, seen);
+    refusals.push(Refusal::never(format!("no host knows a GlusterFS volume {}", spec.name)));
+    refusals
+}
+
+/// Free bytes of the volume's hosts, less what has been promised.
+struct Room(BTreeMap<String, u64>);
+
+impl Room {
+    fn of(seen: &Observed) -> Room {
+        let free = |f: &crate::HostFacts| f.stores.iter().map(|s| s.free).max().unwrap_or(0);
+        Room(seen.hosts.iter().filter_map(|(h, f)| Some((h.clone(), free(f.as_ref().ok()?)))).collect())
+    }
+
+    /// The host with the most room that is not in `without`.
+    fn widest(&mut self, hosts: &[String], without: &[String]) -> Option<String> {
+        let fits = hosts.iter().filter(|h| !without.contains(h));
+        let best = fits.max_by_key(|h| self.0.get(*h).copied().unwrap_or(0))?.clone();
+        // The next set goes elsewhere when it can.
+        if let Some(free) = self.0.get_mut(&best) {
+            *free /= 2;
+        }
+        Some(best)
+    }
+}
+
+fn brick(spec: &Spec, there: &Volume, taken: &[Brick], host: &str, arbiter: bool) -> Brick {
+    let base = layout::base_of(spec, there, host).unwrap_or_else(|| "/brick".into());
+    let all: Vec<Brick> = there.bricks.iter().chain(taken).cloned().collect();
+    Brick { host: host.into(), path: layout::free_path(spec, &base, host, &all), arbiter }
+}
+
+/// Takes in the places of `spec` that have no brick yet. Hosts that are too few
+/// for a set of their own share one with the widest hosts that are there.
+pub fn add_host(spec: &Spec, seen: &Observed, allowed: &[Danger]) -> Answer {
+    let there = volume(spec, seen).ok_or_else(|| no_volume(spec, seen))?;
+    let has = |h: &String| there.bricks.iter().any(|b| b.host == *h);
+    let mut new: Vec<String> = spec.servers().into_iter().filter(|h| !has(h)).collect();
+    let old: Vec<String> = spec.servers().into_iter().filter(|h| has(h)).collect();
+    let mut plan = Plan::default();
+    if new.is_empty() {
+        lifted(mount::refusals(spec, seen), allowed)?;
+        mount::mount(&mut plan, spec, seen, |h| mount_line(spec, h));
+        if running(spec, seen, "Rebalance") {
+            plan.then = Then::Wait(Watch::Rebalance);
+        }
+        return Ok(plan);
+    }
+    let (mut bricks, mut room, hosts) = (Vec::new(), Room::of(seen), new.clone());
+    while !new.is_empty() {
+        let mut set: Vec<String> = new.drain(..new.len().min(there.set_size)).collect();
+        while set.len() < there.set_size {
+            let all: Vec<String> = old.iter().chain(&hosts).cloned().collect();
+            let Some(host) = room.widest(&all, &set) else {
+                return Err(vec![Refusal::never(format!("{} hosts are needed for a set of copies", there.set_size))]);
+            };
+            set.push(host);
+        }
+        for (i, host) in set.iter().enumerate() {
+            let next = brick(spec, there, &bricks, host, i >= there.copies());
+            bricks.push(next);
+        }
+    }
+    let mut refusals = missing(spec, seen);
+    refusals.extend(brick_refusals(spec, seen, &bricks));
+    refusals.extend(mount::refusals(spec, seen));
+    lifted(refusals, allowed)?;
+    let idle = hosts.iter().filter(|h| !seen.runs(h, UNIT));
+    plan.phase("start the daemons", idle.map(|h| mount::start_unit(h, UNIT)).collect());
+    join(&mut plan, spec, seen, &hosts);
+    make_folders(&mut plan, seen, &bricks);
+    let (host, _) = speaker_of(spec, seen)?;
+    add_bricks(&mut plan, spec, &host, 0, &bricks);
+    mount::mount(&mut plan, spec, seen, |h| mount_line(spec, h));
+    start_rebalance(&mut plan, spec, &host);
+    Ok(plan)
+}
+
+fn speaker_of<'a>(spec: &'a Spec, seen: &'a Observed) -> Result<(String, &'a super::xml::Cluster), Vec<Refusal>> {
+    let knows = |(h, f): (&String, &'a Result<crate::HostFacts, String>)| {
+        let cluster = f.as_ref().ok()?.gluster.as_ref()?;
+        cluster.volume(&spec.name).map(|_| (h.clone(), cluster))
+    };
+    seen.hosts.iter().find_map(knows).or(speaker(spec, seen)).ok_or_else(|| no_volume(spec, seen))
+}
+
+fn running(spec: &Spec, seen: &Observed, what: &str) -> bool {
+    task(spec, seen, what).is_some_and(|t| t.status == "in progress")
+}
+
+fn task<'a>(spec: &'a Spec, seen: &'a Observed, what: &str) -> Option<&'a super::xml::Task> {
+    let (_, cluster) = speaker_of(spec, seen).ok()?;
+    cluster.tasks.iter().find(|t| t.volume == spec.name && t.what == what)
+}
+
+fn add_bricks(plan: &mut Plan, spec: &Spec, host: &str, copies: usize, bricks: &[Brick]) {
+    let words: Vec<String> = bricks.iter().map(Brick::word).collect();
+    let mut args = vec![spec.name.clone(), copies.to_string()];
+    args.extend(words.iter().cloned());
+    let args: Vec<&str> = args.iter().map(String::as_str).collect();
+    let why = format!("add {}", words.join(" "));
+    plan.phase("add the bricks", vec![Step::new(host, script(ADD_BRICKS, &args), why)]);
+}
+
+fn start_rebalance(plan: &mut Plan, spec: &Spec, host: &str) {
+    let stop = script(r#"gluster --mode=script volume rebalance "$1" stop; true"#, &[&spec.name]);
+    let step =
+        Step::new(host, gluster(&["volume", "rebalance", &spec.name, "start"]), "move files to where there is room");
+    plan.phase("rebalance", vec![step.undo(stop)]);
+    plan.then = Then::Wait(Watch::Rebalance);
+}
+
+/// Spreads files again over all bricks.
+pub fn rebalance(spec: &Spec, seen: &Observed) -> Answer {
+    let there = volume(spec, seen).ok_or_else(|| no_volume(spec, seen))?;
+    let mut plan = Plan::default();
+    if there.sets().count() < 2 {
+        plan.notes.push("all files lie in one set of bricks; there is nothing to move".into());
+    } else if running(spec, seen, "Rebalance") {
+        plan.then = Then::Wait(Watch::Rebalance);
+    } else {
+        start_rebalance(&mut plan, spec, &speaker_of(spec, seen)?.0);
+    }
+    Ok(plan)
+}
+
+/// Moves everything off a host: each of its sets is made anew without it, and
+/// then emptied into the others, so that no file has fewer copies meanwhile.
+pub fn drain_host(spec: &Spec, seen: &Observed, host: &str, allowed: &[Danger]) -> Answer {
+    let there = volume(spec, seen).ok_or_else(|| no_volume(spec, seen))?;
+    let sets: Vec<&[Brick]> = there.sets().filter(|set| set.iter().any(|b| b.host == host)).collect();
+    let leaving: Vec<Brick> = sets.concat();
+    let (speaker, _) = speaker_of(spec, seen)?;
+    let mut plan = Plan::default();
+    if leaving.is_empty() {
+        return Ok(plan);
+    }
+    match task(spec, seen, "Remove brick").map(|t| t.status.as_str()) {
+        Some("in progress") => plan.then = Then::Wait(Watch::Drain(leaving.iter().map(Brick::word).collect())),
+        Some("completed") => commit(&mut plan, spec, seen, &speaker, &leaving)?,
+        _ => leave(&mut plan, spec, seen, host, &sets, allowed)?,
+    }
+    Ok(plan)
+}
+
+fn leave(
+    plan: &mut Plan,
+    spec: &Spec,
+    seen: &Observed,
+    host: &str,
+    sets: &[&[Brick]],
+    allowed: &[Danger],
+) -> Result<(), Vec<Refusal>> {
+    let there = volume(spec, seen).ok_or_else(|| no_volume(spec, seen))?;
+    let mut others: Vec<String> = there.bricks.iter().map(|b| b.host.clone()).filter(|h| h != host).collect();
+    others.sort();
+    others.dedup();
+    let (mut room, mut bricks) = (Room::of(seen), Vec::new());
+    for set in sets {
+        let mut hosts: Vec<String> = set.iter().map(|b| b.host.clone()).collect();
+        let stays = others.iter().filter(|h| !hosts.contains(h)).count();
+        if stays == 0 && there.set_size > 1 {
+            return fewer_copies(plan, spec, seen, host, allowed);
+        }
+        if others.is_empty() {
+            return Err(vec![Refusal::never(format!("{host} holds the only copy, and no other host could take it"))]);
+        }
+        for at in 0..hosts.len() {
+            if hosts[at] == host {
+                hosts[at] = room.widest(&others, &hosts).unwrap_or_default();
+            }
+            let next = brick(spec, there, &bricks, &hosts[at], set[at].arbiter);
+            bricks.push(next);
+        }
+    }
+    lifted(missing(spec, seen), allowed)?;
+    let (speaker, _) = speaker_of(spec, seen)?;
+    make_folders(plan, seen, &bricks);
+    add_bricks(plan, spec, &speaker, 0, &bricks);
+    let words: Vec<String> = sets.concat().iter().map(Brick::word).collect();
+    let mut args = vec![spec.name.as_str()];
+    args.extend(words.iter().map(String::as_str));
+    let stop = r#"v=$1; shift; gluster --mode=script volume remove-brick "$v" "$@" stop; true"#;
+    let step = Step::new(&speaker, script(START_REMOVAL, &args), format!("empty {}", words.join(" ")));
+    plan.phase("move files away", vec![step.undo(script(stop, &args))]);
+    plan.then = Then::Wait(Watch::Drain(words.clone()));
+    Ok(())
+}
+
+/// No host is left to take the copies: only when told so, and never the last one.
+fn fewer_copies(
+    plan: &mut Plan,
+    spec: &Spec,
+    seen: &Observed,
+    host: &str,
+    allowed: &[Danger],
+) -> Result<(), Vec<Refusal>> {
+    let there = volume(spec, seen).ok_or_else(|| no_volume(spec, seen))?;
+    let left = there.copies().saturating_sub(1);
+    let why = format!("without {host} no host is left for its copies: {left} of {} would remain", there.copies());
+    if left == 0 || there.arbiters > 0 {
+        return Err(vec![Refusal::never(why)]);
+    }
+    lifted(vec![Refusal::danger(Danger::LastCopy, why)], allowed)?;
+    let leaving: Vec<Brick> =
+        there.sets().filter_map(|set| set.iter().find(|b| b.host == host).or(set.last()).cloned()).collect();
+    drop_copies(plan, spec, &speaker_of(spec, seen)?.0, left, &leaving);
+    Ok(())
+}
+
+fn drop_copies(plan: &mut Plan, spec: &Spec, speaker: &str, left: usize, leaving: &[Brick]) {
+    let words: Vec<String> = leaving.iter().map(Brick::word).collect();
+    let left = left.to_string();
+    let mut args = vec![spec.name.as_str(), &left];
+    args.extend(words.iter().map(String::as_str));
+    let step = Step::new(speaker, script(FEWER, &args), format!("keep {left} copies; give up {}", words.join(" ")));
+    plan.phase("keep fewer copies", vec![step]);
+    remove_bricks(plan, leaving);
+    plan.then = Then::Again;
+}
+
+fn commit(plan: &mut Plan, spec: &Spec, seen: &Observed, speaker: &str, leaving: &[Brick]) -> Result<(), Vec<Refusal>> {
+    let left = |b: &&Brick| seen.store(&b.host, &b.path).is_some_and(|s| s.content == Content::Files);
+    let left: Vec<String> = leaving.iter().filter(left).map(Brick::word).collect();
+    if !left.is_empty() {
+        let v = &spec.name;
+        return Err(vec![Refusal::never(format!(
+            "files are left on {} (is there room on the others? see gluster volume remove-brick {v} {} status, \
+             /var/log/glusterfs/{v}-rebalance.log); they stay part of the volume: homing volume undo {v}",
+            left.join(" "),
+            leaving.iter().map(Brick::word).collect::<Vec<_>>().join(" "),
+        ))]);
+    }
+    let mut argv = gluster(&["volume", "remove-brick", &spec.name]);
+    argv.extend(leaving.iter().map(Brick::word));
+    argv.push("commit".into());
+    plan.phase("let the empty bricks go", vec![Step::new(speaker, argv, "take the empty bricks out of the volume")]);
+    remove_bricks(plan, leaving);
+    plan.then = Then::Again;
+    Ok(())
+}
+
+/// Changes the number of copies of the whole volume, one at a time.
+pub fn set_copies(spec: &Spec, seen: &Observed, copies: usize, allowed: &[Danger]) -> Answer {
+    let there = volume(spec, seen).ok_or_else(|| no_volume(spec, seen))?;
+    let mut plan = Plan::default();
+    let now = there.copies();
+    if now == copies {
+        return Ok(plan);
+    }
+    if there.arbiters > 0 || copies == 0 {
+        return Err(vec![Refusal::never(
+            "a volume with an arbiter keeps its two copies, and zero copies keep nothing",
+        )]);
+    }
+    let (speaker, _) = speaker_of(spec, seen)?;
+    if copies < now {
+        let leaving: Vec<Brick> = there.sets().filter_map(|set| set.last().cloned()).collect();
+        drop_copies(&mut plan, spec, &speaker, now - 1, &leaving);
+        return Ok(plan);
+    }
+    let (mut room, mut bricks, servers) = (Room::of(seen), Vec::new(), spec.servers());
+    for set in there.sets() {
+        let without: Vec<String> = set.iter().map(|b| b.host.clone()).collect();
+        let Some(host) = room.widest(&servers, &without) else {
+            let why = format!("{copies} copies need {copies} hosts; add one with homing volume add-host {}", spec.name);
+            return Err(vec![Refusal::never(why)]);
+        };
+        let next = brick(spec, there, &bricks, &host, false);
+        bricks.push(next);
+    }
+    lifted(missing(spec, seen), allowed)?;
+    make_folders(&mut plan, seen, &bricks);
+    add_bricks(&mut plan, spec, &speaker, now + 1, &bricks);
+    plan.then = Then::Wait(Watch::Heal);
+    Ok(plan)
+}
+
+/// Cuts new files into pieces of `size` bytes; files that exist stay whole.
+pub fn set_stripe(spec: &Spec, seen: &Observed, size: u64) -> Answer {
+    volume(spec, seen).ok_or_else(|| no_volume(spec, seen))?;
+    let size = size.to_string();
+    let argv = gluster(&["volume", "set", &spec.name, "features.shard", "on", "features.shard-block-size", &size]);
+    let mut plan = Plan::default();
+    let step = Step::new(&speaker_of(spec, seen)?.0, argv, format!("cut new files into pieces of {size} bytes"));
+    plan.phase("set the size of pieces", vec![step]);
+    plan.notes.push(
+        "files that exist stay whole; sharding is never turned off again, or sharded files would be cut short".into(),
+    );
+    Ok(plan)
+}
+
+/// Brings all copies up to date.
+pub fn heal(spec: &Spec, seen: &Observed, full: bool) -> Answer {
+    let there = volume(spec, seen).ok_or_else(|| no_volume(spec, seen))?;
+    let mut plan = Plan::default();
+    if there.copies() < 2 {
+        plan.notes.push("one copy needs no healing".into());
+        return Ok(plan);
+    }
+    // A brick that was killed is started again first: nothing heals onto a dead one.
+    let (host, _) = speaker_of(spec, seen)?;
+    let start = Step::new(&host, gluster(&["volume", "start", &spec.name, "force"]), "start bricks that are down");
+    plan.phase("start bricks that are down", vec![start]);
+    let mut argv = gluster(&["volume", "heal", &spec.name]);
+    argv.extend(full.then(|| "full".to_string()));
+    plan.phase("heal", vec![Step::new(&host, argv, "copy what was missed")]);
+    plan.then = Then::Wait(Watch::Heal);
+    Ok(plan)
+}

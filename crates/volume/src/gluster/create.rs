@@ -1,0 +1,233 @@
+//! From hosts with a disk to a volume mounted everywhere.
+
+use super::layout;
+use super::xml::{Brick, Volume};
+use super::{UNIT, gluster, mount_line, speaker, volume};
+use crate::mount;
+use crate::observe::{Content, Observed};
+use crate::refuse::{Danger, Refusal, lifted};
+use crate::spec::Spec;
+use crate::step::{Plan, Step, Then, script, words};
+
+/// Options that were measured, each with its reason.
+const OPTIONS: &[(&str, &str)] = &[
+    ("features.cache-invalidation", "on"),
+    ("features.cache-invalidation-timeout", "600"),
+    ("performance.cache-invalidation", "on"),
+    ("performance.md-cache-timeout", "600"),
+    ("performance.quick-read-cache-invalidation", "on"),
+    ("network.ping-timeout", "10"),
+];
+
+const NOTES: &[&str] = &[
+    "cache invalidation is on: with the defaults another host reads old content for up to a second, \
+     even after open(); with it, none of 128 trials was stale",
+    "network.ping-timeout is 10 s: for that long (42 s by default) everybody waits for a host that vanished",
+];
+
+const PROBE_PEERS: &str = r#"
+    for p; do gluster --mode=script peer probe "$p" || exit; done
+"#;
+const DETACH_PEERS: &str = r#"
+    for p; do gluster --mode=script peer detach "$p" >/dev/null 2>&1; done; true
+"#;
+/// A volume can be made once every peer has been befriended, a second or so after the probes.
+const AWAIT_PEERS: &str = r#"
+    i=0
+    while [ $i -lt 300 ]; do
+    [ "$(gluster --mode=script peer status | grep -c 'Peer in Cluster (Connected)')" -ge "$1" ] && exit 0
+    i=$((i+1)); sleep 0.2; done
+    gluster --mode=script peer status >&2; exit 1
+"#;
+const MAKE_BRICKS: &str = r#"
+    mkdir -p -- "$@"
+"#;
+/// Only folders that the step itself made are named here.
+const UNMAKE_BRICKS: &str = r#"
+    for b; do [ ! -d "$b" ] || rm -rf --one-file-system -- "$b" || exit; done
+"#;
+
+/// Steps until the volume is mounted on all clients.
+pub fn create(spec: &Spec, seen: &Observed, allowed: &[Danger]) -> Result<Plan, Vec<Refusal>> {
+    if let Some(there) = volume(spec, seen) {
+        return existing(spec, seen, there, allowed);
+    }
+    let bricks = layout::bricks(spec);
+    let mut refusals = missing(spec, seen);
+    refusals.extend(brick_refusals(spec, seen, &bricks));
+    refusals.extend(mount::refusals(spec, seen));
+    lifted(refusals, allowed)?;
+    let mut plan = Plan::default();
+    let known = start_daemons(&mut plan, spec, seen);
+    if known {
+        plan.then = Then::Again;
+        return Ok(plan);
+    }
+    join(&mut plan, spec, seen, &spec.servers());
+    make_folders(&mut plan, seen, &bricks);
+    define(&mut plan, spec, &bricks, allowed);
+    mount::mount(&mut plan, spec, seen, |h| mount_line(spec, h));
+    plan.notes = NOTES.iter().map(|n| n.to_string()).collect();
+    if spec.copies == 2 && !spec.arbiter && spec.servers().len() > 2 {
+        plan.notes.push(
+            "two copies without --arbiter: when hosts cannot see each other, both may be written, and heal must choose"
+                .into(),
+        );
+    }
+    Ok(plan)
+}
+
+/// The volume is there: the same one is completed, another is refused.
+fn existing(spec: &Spec, seen: &Observed, there: &Volume, allowed: &[Danger]) -> Result<Plan, Vec<Refusal>> {
+    let wanted: Vec<String> = layout::bricks(spec).iter().map(Brick::word).collect();
+    let has: Vec<String> = there.bricks.iter().map(Brick::word).collect();
+    if wanted != has || there.copies() != spec.copies as usize {
+        return Err(vec![Refusal::never(format!(
+            "there is a volume {} already, with {} copies on {}; use add-host, drain-host and set-copies to change it",
+            spec.name,
+            there.copies(),
+            has.join(" ")
+        ))]);
+    }
+    lifted(mount::refusals(spec, seen), allowed)?;
+    let mut plan = Plan::default();
+    start_daemons(&mut plan, spec, seen);
+    let speaker = speaker(spec, seen).map(|(h, _)| h).unwrap_or_default();
+    set_options(&mut plan, spec, &speaker, Some(there));
+    start(&mut plan, spec, &speaker, there.started);
+    mount::mount(&mut plan, spec, seen, |h| mount_line(spec, h));
+    Ok(plan)
+}
+
+/// Hosts and programs without which nothing can be done.
+pub(super) fn missing(spec: &Spec, seen: &Observed) -> Vec<Refusal> {
+    let mut refusals: Vec<Refusal> =
+        seen.silent().iter().map(|(h, why)| Refusal::never(format!("{h} does not answer: {why}"))).collect();
+    let servers = spec.servers();
+    for (host, facts) in seen.hosts.iter().filter_map(|(h, f)| Some((h, f.as_ref().ok()?))) {
+        if servers.contains(host) && !facts.programs.contains("glusterd") {
+            refusals
+                .push(Refusal::never(format!("{host} has no glusterd; install the package glusterfs-server there")));
+        }
+        if spec.clients.contains(host) && !facts.programs.contains("mount.glusterfs") {
+            refusals.push(Refusal::never(format!(
+                "{host} cannot mount GlusterFS; install the package glusterfs-client there"
+            )));
+        }
+    }
+    refusals
+}
+
+/// What speaks against these bricks.
+pub(super) fn brick_refusals(spec: &Spec, seen: &Observed, bricks: &[Brick]) -> Vec<Refusal> {
+    let set_size = spec.copies as usize + usize::from(spec.arbiter);
+    let mut refusals: Vec<Refusal> = layout::doubled(bricks, set_size)
+        .into_iter()
+        .map(|set| Refusal::danger(Danger::CopiesOnOneHost, format!("two copies would lie on one host: {set}")))
+        .collect();
+    for brick in bricks {
+        let Some(store) = seen.store(&brick.host, &brick.path) else { continue };
+        if store.on_system_disk {
+            refusals.push(Refusal::danger(
+                Danger::SystemDisk,
+                format!("{} lies on the disk of the system, which a full volume would stop", brick.word()),
+            ));
+        }
+        if !matches!(store.content, Content::Absent | Content::Empty) {
+            refusals.push(Refusal::danger(
+                Danger::StoreInUse,
+                format!("{} is not empty; it may belong to another volume", brick.word()),
+            ));
+        }
+    }
+    refusals
+}
+
+/// True when a daemon that has to be started may know the volume.
+fn start_daemons(plan: &mut Plan, spec: &Spec, seen: &Observed) -> bool {
+    let idle: Vec<String> = spec.servers().into_iter().filter(|h| !seen.runs(h, UNIT)).collect();
+    plan.phase("start the daemons", idle.iter().map(|h| mount::start_unit(h, UNIT)).collect());
+    idle.iter().any(|h| seen.host(h).is_some_and(|f| f.glusterd_knows))
+}
+
+/// Makes peers of `hosts`, the first of which speaks.
+pub(super) fn join(plan: &mut Plan, spec: &Spec, seen: &Observed, hosts: &[String]) {
+    let speaker = speaker(spec, seen).map(|(h, _)| h).or(hosts.first().cloned()).unwrap_or_default();
+    let known = |h: &String| seen.host(&speaker).and_then(|f| f.gluster.as_ref()).is_some_and(|c| c.knows(h));
+    let new: Vec<&str> = hosts.iter().filter(|h| **h != speaker && !known(h)).map(String::as_str).collect();
+    if new.is_empty() {
+        return;
+    }
+    let probe = Step::new(&speaker, script(PROBE_PEERS, &new), format!("make peers of {}", new.join(", ")));
+    plan.phase("join the hosts", vec![probe.undo(script(DETACH_PEERS, &new))]);
+    let peers = seen.host(&speaker).and_then(|f| f.gluster.as_ref()).map_or(0, |c| c.peers.len());
+    let count = (peers + new.len()).to_string();
+    let mut all: Vec<String> = hosts.to_vec();
+    all.extend(spec.servers());
+    all.sort();
+    all.dedup();
+    let wait = |h: &String| Step::new(h, script(AWAIT_PEERS, &[&count]), "wait until all peers are connected");
+    plan.phase("wait for the peers", all.iter().map(wait).collect());
+}
+
+/// Makes the bricks' folders, and takes back only those.
+pub(super) fn make_folders(plan: &mut Plan, seen: &Observed, bricks: &[Brick]) {
+    let mut hosts: Vec<&str> = bricks.iter().map(|b| b.host.as_str()).collect();
+    hosts.sort_unstable();
+    hosts.dedup();
+    let steps = hosts.iter().filter_map(|host| {
+        let absent =
+            |b: &&Brick| b.host == *host && seen.store(host, &b.path).is_none_or(|s| s.content == Content::Absent);
+        let paths: Vec<&str> = bricks.iter().filter(absent).map(|b| b.path.as_str()).collect();
+        let make = Step::new(host, script(MAKE_BRICKS, &paths), format!("make {}", paths.join(" ")));
+        (!paths.is_empty()).then(|| make.undo(script(UNMAKE_BRICKS, &paths)))
+    });
+    plan.phase("make the bricks' folders", steps.collect());
+}
+
+fn define(plan: &mut Plan, spec: &Spec, bricks: &[Brick], allowed: &[Danger]) {
+    let speaker = spec.servers().first().cloned().unwrap_or_default();
+    let copies = spec.copies.to_string();
+    let mut argv = gluster(&["volume", "create", &spec.name]);
+    if spec.copies > 1 && !spec.arbiter {
+        argv.extend(words(&["replica", &copies]));
+    } else if spec.arbiter {
+        argv.extend(words(&["replica", "3", "arbiter", "1"]));
+    }
+    argv.extend(bricks.iter().map(Brick::word));
+    if allowed.iter().any(|d| matches!(d, Danger::SystemDisk | Danger::CopiesOnOneHost | Danger::StoreInUse)) {
+        argv.push("force".into());
+    }
+    let step = Step::new(&speaker, argv, format!("define the volume {}", spec.name));
+    let gone =
+        r#"gluster --mode=script volume info "$1" >/dev/null 2>&1 || exit 0; gluster --mode=script volume delete "$1""#;
+    plan.phase("define the volume", vec![step.undo(script(gone, &[&spec.name]))]);
+    set_options(plan, spec, &speaker, None);
+    start(plan, spec, &speaker, false);
+}
+
+fn set_options(plan: &mut Plan, spec: &Spec, speaker: &str, there: Option<&Volume>) {
+    let size = spec.stripe.map(|s| s.to_string());
+    let mut wanted: Vec<(&str, &str)> = OPTIONS.to_vec();
+    if let Some(size) = &size {
+        wanted.extend([("features.shard", "on"), ("features.shard-block-size", size)]);
+    }
+    // A user's own choice of an option that is there already stays.
+    wanted.retain(|(key, _)| there.is_none_or(|v| !v.options.contains_key(*key)));
+    if wanted.is_empty() {
+        return;
+    }
+    let mut argv = gluster(&["volume", "set", &spec.name]);
+    argv.extend(wanted.iter().flat_map(|(k, v)| [k.to_string(), v.to_string()]));
+    plan.phase("set the options", vec![Step::new(speaker, argv, "set the recommended options")]);
+}
+
+fn start(plan: &mut Plan, spec: &Spec, speaker: &str, started: bool) {
+    if started {
+        return;
+    }
+    let step = Step::new(speaker, gluster(&["volume", "start", &spec.name]), format!("start the volume {}", spec.name));
+    let stop = r#"gluster --mode=script volume info "$1" >/dev/null 2>&1 || exit 0
+        gluster --mode=script volume stop "$1" force || gluster volume info "$1" | grep -q '^Status: \(Created\|Stopped\)'"#;
+    plan.phase("start the volume", vec![step.undo(script(stop, &[&spec.name]))]);
+}

@@ -1,0 +1,51 @@
+//! GlusterFS: what has to be done until the hosts are as wanted.
+
+mod change;
+mod create;
+pub(crate) mod layout;
+mod remove;
+#[cfg(test)]
+mod tests;
+pub mod xml;
+
+pub use change::{add_host, drain_host, heal, rebalance, set_copies, set_stripe};
+pub use create::create;
+pub use remove::delete;
+
+use crate::mount::Line;
+use crate::observe::Observed;
+use crate::spec::Spec;
+use xml::{Cluster, Volume};
+
+pub(crate) const UNIT: &str = "glusterd";
+
+/// The first server whose daemon answers, and what it sees.
+pub(crate) fn speaker<'a>(spec: &'a Spec, seen: &'a Observed) -> Option<(String, &'a Cluster)> {
+    spec.servers().into_iter().find_map(|h| Some((h.clone(), seen.host(&h)?.gluster.as_ref()?)))
+}
+
+/// The volume as it is now.
+pub fn volume<'a>(spec: &'a Spec, seen: &'a Observed) -> Option<&'a Volume> {
+    // A host that does not belong yet knows of no volume.
+    let views = seen.hosts.values().flatten().filter_map(|f| f.gluster.as_ref());
+    views.filter_map(|c| c.volume(&spec.name)).next()
+}
+
+/// A command for the daemon that asks no questions back.
+pub(crate) fn gluster(words: &[&str]) -> Vec<String> {
+    let mut argv = crate::step::words(&["gluster", "--mode=script"]);
+    argv.extend(words.iter().map(|w| w.to_string()));
+    argv
+}
+
+/// A client asks its own host when that is a server, else the first; the others stand in.
+pub(crate) fn mount_line(spec: &Spec, host: &str) -> Line {
+    let servers = spec.servers();
+    let first = servers.iter().find(|s| *s == host).or(servers.first()).map_or("", String::as_str);
+    let others: Vec<&str> = servers.iter().map(String::as_str).filter(|s| *s != first).take(3).collect();
+    let mut options = String::from("defaults,_netdev");
+    if !others.is_empty() {
+        options += &format!(",backup-volfile-servers={}", others.join(":"));
+    }
+    Line { source: format!("{first}:/{}", spec.name), fstype: "glusterfs", options }
+}

@@ -1,0 +1,77 @@
+//! Taking a volume away, with nothing left behind but what was not asked for.
+
+use super::xml::Brick;
+use super::{gluster, speaker, volume};
+use crate::mount;
+use crate::observe::{Content, Observed};
+use crate::refuse::{Danger, Refusal, lifted};
+use crate::spec::Spec;
+use crate::step::{Plan, Step, script};
+
+/// A folder that was a brick is known by its xattr; nothing else is removed.
+const REMOVE: &str = r#"
+    for b; do
+    [ -d "$b" ] || continue
+    if [ -d "$b/.glusterfs" ] || [ -z "$(ls -A -- "$b")" ]; then rm -rf --one-file-system -- "$b" || exit
+    else echo "$b is no brick; it stays" >&2; exit 1; fi
+    done
+"#;
+
+/// Unmounts everywhere, stops, deletes, and removes the bricks' folders.
+pub fn delete(spec: &Spec, seen: &Observed, allowed: &[Danger]) -> Result<Plan, Vec<Refusal>> {
+    let there = volume(spec, seen);
+    let mut bricks = there.map(|v| v.bricks.clone()).unwrap_or_default();
+    for (host, store) in seen
+        .hosts
+        .iter()
+        .filter_map(|(h, f)| Some((h, f.as_ref().ok()?)))
+        .flat_map(|(h, f)| f.stores.iter().map(move |s| (h, s)))
+    {
+        let brick = Brick { host: host.clone(), path: store.path.clone(), arbiter: false };
+        if store.content != Content::Absent && !bricks.iter().any(|b| b.word() == brick.word()) {
+            bricks.push(brick);
+        }
+    }
+    let mut refusals: Vec<Refusal> =
+        seen.silent().iter().map(|(h, why)| Refusal::never(format!("{h} does not answer: {why}"))).collect();
+    refusals.extend(with_files(seen, &bricks));
+    lifted(refusals, allowed)?;
+    let mut plan = Plan::default();
+    let mounted = seen
+        .hosts
+        .keys()
+        .filter(|h| seen.host(h).is_some_and(|f| f.fstab.is_some() || f.point == crate::observe::MountPoint::Ours));
+    mount::unmount(&mut plan, spec, &mounted.cloned().collect::<Vec<_>>());
+    if let (Some(there), Some((host, _))) = (there, speaker(spec, seen)) {
+        if there.started {
+            let stop = gluster(&["volume", "stop", &spec.name, "force"]);
+            plan.phase("stop the volume", vec![Step::new(&host, stop, "stop its daemons")]);
+        }
+        let delete = gluster(&["volume", "delete", &spec.name]);
+        plan.phase("delete the volume", vec![Step::new(&host, delete, "forget its definition")]);
+    }
+    remove_bricks(&mut plan, &bricks);
+    Ok(plan)
+}
+
+/// Removes folders that were bricks.
+pub(super) fn remove_bricks(plan: &mut Plan, bricks: &[Brick]) {
+    let mut hosts: Vec<&str> = bricks.iter().map(|b| b.host.as_str()).collect();
+    hosts.sort_unstable();
+    hosts.dedup();
+    let remove = |host: &&str| {
+        let paths: Vec<&str> = bricks.iter().filter(|b| b.host == **host).map(|b| b.path.as_str()).collect();
+        Step::new(host, script(REMOVE, &paths), format!("remove {}", paths.join(" ")))
+    };
+    plan.phase("remove the bricks' folders", hosts.iter().map(remove).collect());
+}
+
+fn with_files(seen: &Observed, bricks: &[Brick]) -> Vec<Refusal> {
+    let holds = |b: &&Brick| seen.store(&b.host, &b.path).is_some_and(|s| s.content == Content::Files);
+    let holding: Vec<String> = bricks.iter().filter(holds).map(Brick::word).collect();
+    if holding.is_empty() {
+        return Vec::new();
+    }
+    let why = format!("there are files on {}, and they would be gone", holding.join(" "));
+    vec![Refusal::danger(Danger::DeleteFiles, why)]
+}

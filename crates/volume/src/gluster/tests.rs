@@ -1,0 +1,265 @@
+//! Plans from recorded answers: no host, no socket.
+
+use super::*;
+use crate::execute::{self, Hands, Said};
+use crate::refuse::Danger;
+use crate::spec::Place;
+use crate::spec::tests::spec;
+use crate::step::{Then, Watch};
+use crate::{HostFacts, Plan, Record};
+use std::collections::BTreeMap;
+use std::sync::Mutex;
+
+const PROGRAMS: &str = "program\tglusterd\nprogram\tmount.glusterfs\n";
+
+/// A volume as `gluster volume info --xml` tells it.
+fn info(bricks: &[&str], replica: usize) -> String {
+    let each: String =
+        bricks.iter().map(|b| format!("<brick><name>{b}</name><isArbiter>0</isArbiter></brick>")).collect();
+    format!(
+        "begin volume info\n<cliOutput><volInfo><volumes><volume><name>data</name><status>1</status>\
+         <replicaCount>{replica}</replicaCount><arbiterCount>0</arbiterCount><bricks>{each}</bricks><options/>\
+         </volume></volumes></volInfo></cliOutput>\n\nend volume info\n"
+    )
+}
+
+fn peers(names: &[&str]) -> String {
+    let each: String = names
+        .iter()
+        .map(|n| {
+            format!("<peer><hostname>{n}</hostname><hostnames><hostname>{n}</hostname></hostnames><connected>1</connected><state>3</state></peer>")
+        })
+        .collect();
+    format!("begin peer status\n<cliOutput><peerStatus>{each}</peerStatus></cliOutput>\nend peer status\n")
+}
+
+fn removal(status: &str) -> String {
+    format!(
+        "begin volume status all tasks\n<cliOutput><volStatus><volumes><volume><volName>data</volName><tasks><task>\
+         <type>Remove brick</type><statusStr>{status}</statusStr></task></tasks></volume></volumes></volStatus></cliOutput>\n\
+         end volume status all tasks\n"
+    )
+}
+
+fn facts(spec: &Spec, text: &str) -> HostFacts {
+    crate::observe::read(&format!("{PROGRAMS}{text}done\n"), spec).unwrap()
+}
+
+fn seen(spec: &Spec, text: impl Fn(&str) -> String) -> Observed {
+    Observed { hosts: spec.hosts().into_iter().map(|h| (h.clone(), Ok(facts(spec, &text(&h))))).collect() }
+}
+
+fn store(content: &str, system: &str) -> String {
+    format!("store\t/brick/data\t{system}\t{content}\t1000\t900\n")
+}
+
+fn four() -> Spec {
+    spec(&["n1", "n2", "n3", "n4"], 2)
+}
+
+/// Four hosts with the volume, mounted.
+fn running(spec: &Spec, more: &str) -> Observed {
+    let bricks = ["n1:/brick/data", "n2:/brick/data", "n3:/brick/data", "n4:/brick/data"];
+    seen(spec, |h| {
+        if !bricks.iter().any(|b| b.starts_with(h)) {
+            return store("absent", "no");
+        }
+        format!(
+            "active\tglusterd\n{}mounted\tfuse.glusterfs\t{h}:/data\nfstab\t{h}:/data\t/data\tglusterfs\tx\n{}{}{more}",
+            store("files", "no"),
+            info(&bricks, 2),
+            peers(&["n1", "n2", "n3", "n4"])
+        )
+    })
+}
+
+fn lines(plan: &Plan) -> Vec<String> {
+    plan.phases.iter().flat_map(|p| &p.steps).map(|s| format!("{}: {}", s.host, crate::shown(&s.argv))).collect()
+}
+
+fn has(plan: &Plan, text: &str) -> bool {
+    lines(plan).iter().any(|l| l.contains(text))
+}
+
+#[test]
+fn from_nothing_in_order() {
+    let spec = four();
+    let plan = create(&spec, &seen(&spec, |_| store("absent", "no")), &[]).unwrap();
+    let phases: Vec<&str> = plan.phases.iter().map(|p| p.why.as_str()).collect();
+    assert_eq!(
+        phases,
+        [
+            "start the daemons",
+            "join the hosts",
+            "wait for the peers",
+            "make the bricks' folders",
+            "define the volume",
+            "set the options",
+            "start the volume",
+            "mount at /data"
+        ]
+    );
+    let wanted = "n1: gluster '--mode=script' volume create data replica 2 \
+                  n1:/brick/data n2:/brick/data n3:/brick/data n4:/brick/data";
+    assert!(has(&plan, wanted), "{:#?}", lines(&plan));
+    assert!(!has(&plan, "force"));
+}
+
+#[test]
+fn what_is_there_is_left_alone() {
+    let spec = four();
+    let seen = running(&spec, "");
+    let plan = create(&spec, &seen, &[]).unwrap();
+    assert_eq!(plan.phases.len(), 1, "options only: {:#?}", lines(&plan));
+    let three = Spec { copies: 4, ..spec };
+    assert!(create(&three, &seen, &[]).unwrap_err()[0].why.contains("set-copies"));
+}
+
+#[test]
+fn a_daemon_that_may_know_the_volume_is_started_first() {
+    let spec = four();
+    let plan =
+        create(&spec, &seen(&spec, |_| format!("glusterd-knows\n{}", store("gluster", "no"))), &[Danger::StoreInUse]);
+    let plan = plan.unwrap();
+    assert_eq!((plan.phases.len(), &plan.then), (1, &Then::Again));
+}
+
+#[test]
+fn dangers_are_refused_until_named() {
+    let spec = four();
+    let refused = |text: String, danger: Danger| {
+        let seen = seen(&spec, |_| text.clone());
+        let refusals = create(&spec, &seen, &[]).unwrap_err();
+        assert!(refusals.iter().all(|r| r.danger == Some(danger)), "{refusals:?}");
+        assert!(create(&spec, &seen, &[danger]).is_ok(), "{danger:?}");
+    };
+    refused(store("absent", "yes"), Danger::SystemDisk);
+    refused(store("files", "no"), Danger::StoreInUse);
+    refused(store("absent", "no") + "point\tfiles\n", Danger::MountOverFiles);
+    let one_host = Spec {
+        places: ["/a", "/b"].map(|p| Place { host: "n1".into(), path: p.into() }).into(),
+        clients: vec!["n1".into()],
+        ..four()
+    };
+    let refusals = create(&one_host, &seen(&one_host, |_| String::new()), &[]).unwrap_err();
+    assert_eq!(refusals[0].danger, Some(Danger::CopiesOnOneHost));
+}
+
+#[test]
+fn copies_lie_on_different_hosts_whatever_the_order() {
+    let mut spec = four();
+    spec.places = [("n1", "/a"), ("n1", "/b"), ("n2", "/a"), ("n2", "/b")]
+        .map(|(h, p)| Place { host: h.into(), path: p.into() })
+        .into();
+    let bricks = layout::bricks(&spec);
+    assert!(layout::doubled(&bricks, 2).is_empty(), "{bricks:?}");
+    let arbiter = Spec { arbiter: true, ..four() };
+    let bricks = layout::bricks(&arbiter);
+    assert_eq!(bricks.len(), 6);
+    assert!(layout::doubled(&bricks, 3).is_empty(), "{bricks:?}");
+    assert!(bricks[2].arbiter && bricks[5].arbiter);
+}
+
+#[test]
+fn one_host_more_shares_a_set_with_another() {
+    let mut spec = four();
+    spec.places.push(Place { host: "n5".into(), path: "/brick".into() });
+    spec.clients.push("n5".into());
+    let plan = add_host(&spec, &running(&spec, ""), &[]).unwrap();
+    let add = lines(&plan).into_iter().find(|l| l.contains("add-brick")).unwrap();
+    assert!(add.contains(" data 0 n5:/brick/data n") && add.ends_with(":/brick/data.2"), "{add}");
+    assert!(has(&plan, "rebalance data start"));
+    assert_eq!(plan.then, Then::Wait(Watch::Rebalance));
+}
+
+#[test]
+fn a_drained_host_keeps_all_copies_on_the_way() {
+    let spec = four();
+    let plan = drain_host(&spec, &running(&spec, ""), "n4", &[]).unwrap();
+    let add = lines(&plan).into_iter().find(|l| l.contains("add-brick")).unwrap();
+    assert!(add.contains("n3:/brick/data.2 n") && !add.contains("n4:"), "{add}");
+    let Then::Wait(Watch::Drain(leaving)) = &plan.then else { panic!("{:?}", plan.then) };
+    assert_eq!(leaving, &["n3:/brick/data", "n4:/brick/data"]);
+    let going = drain_host(&spec, &running(&spec, &removal("in progress")), "n4", &[]).unwrap();
+    assert!(going.phases.is_empty() && matches!(going.then, Then::Wait(_)));
+    // Files that are left are never committed away.
+    let left = drain_host(&spec, &running(&spec, &removal("completed")), "n4", &[]).unwrap_err();
+    assert!(left[0].danger.is_none() && left[0].why.contains("n4:/brick/data"), "{left:?}");
+    let mut empty = running(&spec, &removal("completed"));
+    for facts in empty.hosts.values_mut().flatten() {
+        facts.stores[0].content = crate::observe::Content::Brick;
+    }
+    assert!(has(&drain_host(&spec, &empty, "n4", &[]).unwrap(), "commit"));
+}
+
+#[test]
+fn the_last_copy_is_never_drained() {
+    let two = spec(&["n1", "n2"], 2);
+    let volume = info(&["n1:/brick/data", "n2:/brick/data"], 2);
+    let observed = seen(&two, |_| format!("active\tglusterd\n{volume}"));
+    let refusals = drain_host(&two, &observed, "n2", &[]).unwrap_err();
+    assert_eq!(refusals[0].danger, Some(Danger::LastCopy));
+    assert!(has(&drain_host(&two, &observed, "n2", &[Danger::LastCopy]).unwrap(), "n2:/brick/data"));
+    let one = spec(&["n1"], 1);
+    let observed = seen(&one, |_| format!("active\tglusterd\n{}", info(&["n1:/brick/data"], 1)));
+    assert!(drain_host(&one, &observed, "n1", &[Danger::LastCopy]).unwrap_err()[0].danger.is_none());
+}
+
+#[test]
+fn files_are_deleted_only_when_told() {
+    let spec = four();
+    let seen = running(&spec, "");
+    assert_eq!(delete(&spec, &seen, &[]).unwrap_err()[0].danger, Some(Danger::DeleteFiles));
+    let plan = delete(&spec, &seen, &[Danger::DeleteFiles]).unwrap();
+    let order: Vec<&str> = plan.phases.iter().map(|p| p.why.as_str()).collect();
+    assert_eq!(order, ["unmount /data", "stop the volume", "delete the volume", "remove the bricks' folders"]);
+}
+
+/// Hands that fail at the n-th phase.
+struct Failing {
+    at: Mutex<usize>,
+    said: Mutex<Vec<String>>,
+}
+
+impl Hands for Failing {
+    fn run(&self, commands: &[(String, Vec<String>)]) -> Vec<Said> {
+        let mut at = self.at.lock().unwrap();
+        *at = at.wrapping_sub(1);
+        let fails = *at == 0;
+        let mut said = self.said.lock().unwrap();
+        said.extend(commands.iter().map(|(h, argv)| format!("{h}: {}", crate::shown(argv))));
+        commands.iter().map(|_| if fails { Err("no".into()) } else { Ok(String::new()) }).collect()
+    }
+}
+
+#[test]
+fn what_was_begun_is_taken_back_last_first() {
+    let spec = four();
+    let plan = create(&spec, &seen(&spec, |_| store("absent", "no")), &[]).unwrap();
+    let folder = std::env::temp_dir().join(format!("homing-volume-record-{}", std::process::id()));
+    let mut record = Record::new(&folder, spec);
+    record.take_up("create", &plan).unwrap();
+    let hands = Failing { at: Mutex::new(5), said: Mutex::default() };
+    assert!(execute::carry_out(&hands, &plan, &mut record, &mut |_| {}).is_err());
+    // As another process finds it.
+    let mut record = Record::load(&folder, "data").unwrap().unwrap();
+    let pending = record.pending.clone().unwrap();
+    assert_eq!((pending.done, pending.begun), (4, 5));
+    let hands = Failing { at: Mutex::new(0), said: Mutex::default() };
+    assert!(execute::undo(&hands, &record, &mut |_| {}).is_empty());
+    let said = hands.said.into_inner().unwrap();
+    assert!(said[0].contains("volume delete") && said.last().unwrap().contains("disable --now --quiet glusterd"));
+    // Or finished: only what had not ended is done again.
+    let hands = Failing { at: Mutex::new(0), said: Mutex::default() };
+    execute::carry_out(&hands, &plan, &mut record, &mut |_| {}).unwrap();
+    assert!(hands.said.into_inner().unwrap()[0].contains("volume create data"));
+    std::fs::remove_dir_all(&folder).unwrap();
+}
+
+#[test]
+fn an_answer_cut_short_is_no_answer() {
+    let spec = four();
+    assert!(crate::observe::read(PROGRAMS, &spec).is_none());
+    let texts = BTreeMap::from([("volume info".to_string(), "<broken".to_string())]);
+    assert!(xml::read(&texts).is_none());
+}

@@ -1,0 +1,149 @@
+//! The XML of `gluster volume info`, `peer status` and `volume status all tasks`
+//! (GlusterFS 10.3; the fields are the same since 3.8).
+
+use roxmltree::{Document, Node};
+use std::collections::BTreeMap;
+
+/// A brick, as the volume's definition names it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Brick {
+    /// Host.
+    pub host: String,
+    /// Folder there.
+    pub path: String,
+    /// It keeps names, but no bytes.
+    pub arbiter: bool,
+}
+
+impl Brick {
+    /// As `gluster` writes it.
+    pub fn word(&self) -> String {
+        format!("{}:{}", self.host, self.path)
+    }
+}
+
+/// A volume.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Volume {
+    /// Its name.
+    pub name: String,
+    /// It is started.
+    pub started: bool,
+    /// Bricks in a set, arbiter included; 1 when there are no copies.
+    pub set_size: usize,
+    /// Arbiters in a set.
+    pub arbiters: usize,
+    /// In definition order: sets are neighbours.
+    pub bricks: Vec<Brick>,
+    /// Options that were set.
+    pub options: BTreeMap<String, String>,
+}
+
+impl Volume {
+    /// Copies of each file.
+    pub fn copies(&self) -> usize {
+        self.set_size.saturating_sub(self.arbiters).max(1)
+    }
+
+    /// Bricks that hold the same files.
+    pub fn sets(&self) -> impl Iterator<Item = &[Brick]> {
+        self.bricks.chunks(self.set_size.max(1))
+    }
+}
+
+/// A long action of a volume.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Task {
+    /// The volume.
+    pub volume: String,
+    /// `Rebalance` or `Remove brick`.
+    pub what: String,
+    /// `in progress`, `completed`, `failed`, `stopped`, `not started`.
+    pub status: String,
+    /// The bricks that are being emptied.
+    pub bricks: Vec<String>,
+}
+
+/// GlusterFS as one daemon sees it.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Cluster {
+    /// Volumes.
+    pub volumes: Vec<Volume>,
+    /// Peers by the names they were given, the asked host left out; true when connected.
+    pub peers: Vec<(Vec<String>, bool)>,
+    /// Long actions.
+    pub tasks: Vec<Task>,
+}
+
+impl Cluster {
+    /// The volume of this name.
+    pub fn volume(&self, name: &str) -> Option<&Volume> {
+        self.volumes.iter().find(|v| v.name == name)
+    }
+
+    /// Is `host` a peer under this name?
+    pub fn knows(&self, host: &str) -> bool {
+        self.peers.iter().any(|(names, _)| names.iter().any(|n| n == host))
+    }
+}
+
+fn text<'a>(node: Node<'a, 'a>, name: &str) -> &'a str {
+    node.children().find(|c| c.has_tag_name(name)).and_then(|c| c.text()).unwrap_or("").trim()
+}
+
+fn number(node: Node, name: &str) -> usize {
+    text(node, name).parse().unwrap_or(0)
+}
+
+fn volume(node: Node) -> Volume {
+    let bricks = node.descendants().filter(|n| n.has_tag_name("brick")).filter_map(|b| {
+        let (host, path) = text(b, "name").split_once(':')?;
+        Some(Brick { host: host.into(), path: path.into(), arbiter: text(b, "isArbiter") == "1" })
+    });
+    let options = node.descendants().filter(|n| n.has_tag_name("option"));
+    Volume {
+        name: text(node, "name").into(),
+        started: text(node, "status") == "1",
+        set_size: number(node, "replicaCount").max(number(node, "disperseCount")).max(1),
+        arbiters: number(node, "arbiterCount"),
+        bricks: bricks.collect(),
+        options: options.map(|o| (text(o, "name").to_string(), text(o, "value").to_string())).collect(),
+    }
+}
+
+fn peer(node: Node) -> (Vec<String>, bool) {
+    let names = node.descendants().filter(|n| n.has_tag_name("hostname")).filter_map(|n| n.text());
+    (names.map(|n| n.trim().to_string()).collect(), text(node, "connected") == "1" && text(node, "state") == "3")
+}
+
+fn tasks(node: Node) -> Vec<Task> {
+    let name = text(node, "volName");
+    let tasks = node.descendants().filter(|n| n.has_tag_name("task"));
+    let read = |t: Node| Task {
+        volume: name.into(),
+        what: text(t, "type").into(),
+        status: text(t, "statusStr").into(),
+        bricks: t
+            .descendants()
+            .filter(|n| n.has_tag_name("brick"))
+            .filter_map(|b| b.text())
+            .map(String::from)
+            .collect(),
+    };
+    tasks.map(read).collect()
+}
+
+/// Reads the three texts; `None` when the daemon gave no list of volumes.
+pub(crate) fn read(texts: &BTreeMap<String, String>) -> Option<Cluster> {
+    let info = texts.get("volume info")?;
+    let info = Document::parse(info.trim()).ok()?;
+    let volumes = info.descendants().filter(|n| n.has_tag_name("volume")).map(volume).collect();
+    let mut cluster = Cluster { volumes, ..Cluster::default() };
+    if let Some(Ok(peers)) = texts.get("peer status").map(|t| Document::parse(t.trim())) {
+        cluster.peers = peers.descendants().filter(|n| n.has_tag_name("peer")).map(peer).collect();
+    }
+    if let Some(Ok(status)) = texts.get("volume status all tasks").map(|t| Document::parse(t.trim())) {
+        cluster.tasks = status.descendants().filter(|n| n.has_tag_name("volume")).flat_map(tasks).collect();
+    }
+    Some(cluster)
+}

@@ -1,0 +1,44 @@
+//! Volumes of file systems that span hosts: made, grown, shrunk and taken away.
+//!
+//! What is wanted ([`Spec`]) and what the hosts say ([`Observed`]) make a
+//! [`Plan`]: commands per host, in phases, each with its reason and the command
+//! that takes it back. Planning is pure. [`execute`] carries a plan out and
+//! keeps a [`Record`] of what was begun, so that the next call finishes or
+//! undoes an interrupted one. Everything that the plans need can be read back
+//! from the hosts: a lost record costs nothing but the way back.
+
+pub mod adopt;
+pub mod execute;
+pub mod gluster;
+pub mod lustre;
+mod mount;
+pub mod mounts;
+pub mod observe;
+pub mod progress;
+mod record;
+mod refuse;
+mod spec;
+mod step;
+
+pub use execute::{Hands, Overssh, Said};
+pub use observe::{HostFacts, Observed};
+pub use record::{Record, folder};
+pub use refuse::{Danger, Refusal};
+pub use spec::{Kind, Place, Spec, SpecError};
+pub use step::{Phase, Plan, Step, Then, Watch, shown};
+
+/// The units that a host of the volume has to run.
+pub fn units(spec: &Spec, host: &str) -> Vec<&'static str> {
+    let serves = spec.places.iter().any(|p| p.host == host);
+    let mut units = Vec::new();
+    match spec.kind {
+        Kind::Gluster if serves => units.push("glusterd"),
+        Kind::Nfs if serves => units.push("nfs-server"),
+        Kind::Moosefs => {
+            units.extend((spec.master() == host).then_some("moosefs-master"));
+            units.extend(serves.then_some("moosefs-chunkserver"));
+        }
+        _ => {}
+    }
+    units
+}

@@ -1,0 +1,190 @@
+//! What hosts say of themselves, read from the text that `probe.sh` prints there.
+
+use crate::gluster::xml::{self, Cluster};
+use crate::spec::Spec;
+use std::collections::{BTreeMap, BTreeSet};
+
+/// The script, for `sh -c`. It changes nothing.
+pub const PROBE: &str = include_str!("probe.sh");
+
+/// A folder that may hold bytes of the volume.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Store {
+    /// Absolute path.
+    pub path: String,
+    /// It lies on the partition of `/`, `/usr`, `/var` or `/boot`.
+    pub on_system_disk: bool,
+    /// What is in it.
+    pub content: Content,
+    /// Size of its file system, bytes.
+    pub size: u64,
+    /// Free there, bytes.
+    pub free: u64,
+}
+
+/// What a store holds.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Content {
+    /// It does not exist.
+    #[default]
+    Absent,
+    /// Nothing.
+    Empty,
+    /// Folders only.
+    Folders,
+    /// A brick's own records, but no file.
+    Brick,
+    /// Files.
+    Files,
+}
+
+/// What lies at the mount point.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub enum MountPoint {
+    /// Nothing, or an empty folder.
+    #[default]
+    Free,
+    /// This volume.
+    Ours,
+    /// Another file system, `type source`.
+    Other(String),
+    /// Files.
+    Files,
+}
+
+/// One host.
+#[derive(Clone, Debug, Default)]
+pub struct HostFacts {
+    /// Programs that are there.
+    pub programs: BTreeSet<String>,
+    /// Units that run.
+    pub active: BTreeSet<String>,
+    /// glusterd's records name the volume (it need not run).
+    pub glusterd_knows: bool,
+    /// The folders that were asked for.
+    pub stores: Vec<Store>,
+    /// The mount point.
+    pub point: MountPoint,
+    /// The volume's line in fstab: source, point, type, options.
+    pub fstab: Option<[String; 4]>,
+    /// GlusterFS as this host sees it, when its daemon runs.
+    pub gluster: Option<Cluster>,
+    /// Texts of configuration files by name.
+    pub texts: BTreeMap<String, String>,
+}
+
+/// All hosts that were asked; a reason for those that did not answer.
+#[derive(Clone, Debug, Default)]
+pub struct Observed {
+    /// By host name.
+    pub hosts: BTreeMap<String, Result<HostFacts, String>>,
+}
+
+impl Observed {
+    /// The facts of a host that answered.
+    pub fn host(&self, name: &str) -> Option<&HostFacts> {
+        self.hosts.get(name)?.as_ref().ok()
+    }
+
+    /// Hosts that did not answer, and why.
+    pub fn silent(&self) -> Vec<(&str, &str)> {
+        self.hosts.iter().filter_map(|(h, f)| Some((h.as_str(), f.as_ref().err()?.as_str()))).collect()
+    }
+
+    pub(crate) fn is_mounted(&self, host: &str) -> bool {
+        self.host(host).is_some_and(|f| f.point == MountPoint::Ours && f.fstab.is_some())
+    }
+
+    pub(crate) fn runs(&self, host: &str, unit: &str) -> bool {
+        self.host(host).is_some_and(|f| f.active.contains(unit))
+    }
+
+    pub(crate) fn store(&self, host: &str, path: &str) -> Option<&Store> {
+        self.host(host)?.stores.iter().find(|s| s.path == path)
+    }
+}
+
+/// Arguments of the probe for a host.
+pub fn arguments(spec: &Spec, host: &str, more: &[String]) -> Vec<String> {
+    let own = spec.places.iter().filter(|p| p.host == host).map(|p| spec.store(p));
+    let mut argv: Vec<String> = ["sh", "-c", PROBE, "sh", &spec.name, &spec.mount].map(String::from).into();
+    let mut stores: BTreeSet<String> = own.collect();
+    stores.extend(more.iter().cloned());
+    argv.extend(stores);
+    argv
+}
+
+/// Reads what the probe printed. `None` when it did not come to its end.
+pub fn read(text: &str, spec: &Spec) -> Option<HostFacts> {
+    let mut facts = HostFacts::default();
+    let (mut mounted, mut ended) = (None, false);
+    let mut lines = text.lines();
+    while let Some(line) = lines.next() {
+        if let Some(key) = line.strip_prefix("begin ") {
+            let end = format!("end {key}");
+            let body: Vec<&str> = lines.by_ref().take_while(|l| *l != end).collect();
+            facts.texts.insert(key.to_string(), body.join("\n"));
+            continue;
+        }
+        let fields: Vec<&str> = line.split('\t').collect();
+        match fields[..] {
+            ["program", p] => drop(facts.programs.insert(p.into())),
+            ["active", unit] => drop(facts.active.insert(unit.into())),
+            ["glusterd-knows"] => facts.glusterd_knows = true,
+            ["store", path, system, content, size, free] => facts.stores.push(Store {
+                path: path.into(),
+                on_system_disk: system == "yes",
+                content: content_of(content),
+                size: size.parse().unwrap_or(0),
+                free: free.parse().unwrap_or(0),
+            }),
+            ["mounted", fstype, source] => mounted = Some((fstype.to_string(), source.to_string())),
+            ["point", "files"] => facts.point = MountPoint::Files,
+            ["fstab", a, b, c, d] => facts.fstab = Some([a, b, c, d].map(String::from)),
+            ["done"] => ended = true,
+            _ => {}
+        }
+    }
+    if let Some((fstype, source)) = mounted {
+        facts.point = if is_ours(&fstype, &source, &facts, spec) {
+            MountPoint::Ours
+        } else {
+            MountPoint::Other(format!("{fstype} {source}"))
+        };
+    }
+    facts.gluster = xml::read(&facts.texts);
+    ended.then_some(facts)
+}
+
+fn content_of(word: &str) -> Content {
+    match word {
+        "empty" => Content::Empty,
+        "dirs" => Content::Folders,
+        "gluster" => Content::Brick,
+        "files" => Content::Files,
+        _ => Content::Absent,
+    }
+}
+
+/// A mount of the same type and volume; a host may name the server as it likes.
+fn is_ours(fstype: &str, source: &str, facts: &HostFacts, spec: &Spec) -> bool {
+    use crate::spec::Kind;
+    match spec.kind {
+        Kind::Gluster => {
+            fstype == "fuse.glusterfs" && source.rsplit_once(":/").is_some_and(|(_, volume)| volume == spec.name)
+        }
+        Kind::Moosefs => fstype.starts_with("fuse") && source.to_lowercase().contains("mfs"),
+        Kind::Nfs => {
+            let exported = spec.places.first().map(|p| spec.store(p)).unwrap_or_default();
+            let remote = fstype.starts_with("nfs") && source.ends_with(&format!(":{exported}"));
+            remote || (!fstype.starts_with("nfs") && facts.fstab.as_ref().is_some_and(|l| l[3].contains("bind")))
+        }
+    }
+}
+
+/// Prints the names of volumes that a host knows, a line each.
+pub fn names_question() -> Vec<String> {
+    let text = r#"gluster --mode=script volume list 2>/dev/null | grep -v '^No volumes'
+        grep -o 'x-homing\.[A-Za-z0-9_-]*' /etc/fstab 2>/dev/null | cut -d. -f2; true"#;
+    crate::step::script(text, &[])
+}

@@ -1,0 +1,44 @@
+# Tells what a host is like, for one volume. Arguments: name, mount point, folders that may hold its bytes.
+# A line is `key<TAB>value...`; texts of other programs stand between `begin KEY` and `end KEY`.
+name=$1 point=$2; shift 2
+T=$(printf '\t')
+PATH=$PATH:/usr/sbin:/sbin
+say() { printf '%s' "$1"; shift; for w; do printf '\t%s' "$w"; done; echo; }
+for p in glusterd gluster mount.glusterfs mfsmaster mfschunkserver mfsmount exportfs mount.nfs lfs fio; do
+  command -v "$p" >/dev/null 2>&1 && say program "$p"
+done
+for u in glusterd moosefs-master moosefs-chunkserver nfs-server; do
+  systemctl is-active --quiet "$u" 2>/dev/null && say active "$u"
+done
+[ -d "/var/lib/glusterd/vols/$name" ] && say glusterd-knows
+device() { q=$1; while [ ! -e "$q" ]; do q=$(dirname -- "$q"); done; stat -L -c %d -- "$q"; }
+for store; do
+  q=$store; while [ ! -e "$q" ]; do q=$(dirname -- "$q"); done
+  system=no
+  for s in / /usr /var /boot; do [ "$(stat -L -c %d -- "$q")" = "$(stat -L -c %d -- "$s" 2>/dev/null)" ] && system=yes; done
+  room=$(df -P -B1 -- "$q" | awk 'NR==2 {print $2 "\t" $4}')
+  content=absent
+  if [ -d "$store" ]; then
+    content=empty
+    if [ -n "$(find "$store" -mindepth 1 \( -path "$store/.glusterfs" -o -path "$store/.shard" \) -prune -o \( -type f ! \( -perm 1000 -size 0 \) -o -type l \) -print -quit 2>/dev/null)" ]; then content=files
+    elif [ -d "$store/.glusterfs" ]; then content=gluster
+    elif [ -n "$(ls -A -- "$store")" ]; then content=dirs; fi
+  fi
+  say store "$store" "$system" "$content" "$room"
+done
+line=$(awk -v p="$point" '$5 == p {l = $0} END {print l}' /proc/self/mountinfo)
+if [ -n "$line" ]; then say mounted "$(printf '%s\n' "$line" | sed 's/.* - //' | awk '{print $1 "\t" $2}')"
+elif [ -d "$point" ] && [ -n "$(ls -A -- "$point" 2>/dev/null)" ]; then say point files
+fi
+grep -F "x-homing.$name," /etc/fstab 2>/dev/null | head -1 | while read -r a b c d e; do say fstab "$a" "$b" "$c" "$d"; done
+if systemctl is-active --quiet glusterd 2>/dev/null; then
+  for what in "volume info" "peer status" "volume status all tasks"; do
+    # shellcheck disable=SC2086
+    echo "begin $what"; timeout 30 gluster --mode=script $what --xml 2>/dev/null; echo; echo "end $what"
+  done
+fi
+for f in mfsmaster.cfg mfschunkserver.cfg mfshdd.cfg; do
+  [ -f "/etc/mfs/$f" ] && { echo "begin $f"; cat "/etc/mfs/$f"; echo; echo "end $f"; }
+done
+[ -f "/etc/exports.d/$name.exports" ] && { echo "begin exports"; cat "/etc/exports.d/$name.exports"; echo; echo "end exports"; }
+say done

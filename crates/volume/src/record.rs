@@ -1,0 +1,138 @@
+//! The record of a volume on the admin's machine: what was asked for, and what
+//! is under way. One JSON file a volume, replaced whole.
+
+use crate::spec::Spec;
+use crate::step::{Phase, Plan};
+use serde::{Deserialize, Serialize};
+use std::io;
+use std::path::{Path, PathBuf};
+
+/// A change that has not come to its end.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub struct Pending {
+    /// The verb and its target, as in `drain-host n4`.
+    pub what: String,
+    /// The plan that is being carried out.
+    pub plan: Plan,
+    /// Phases that have ended.
+    pub done: usize,
+    /// Phases that have begun.
+    pub begun: usize,
+    /// Phases of earlier plans of the same change, for the way back.
+    #[serde(default)]
+    pub before: Vec<Phase>,
+}
+
+/// What is kept of a volume.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub struct Record {
+    /// As asked for.
+    pub spec: Spec,
+    /// What is under way.
+    pub pending: Option<Pending>,
+    #[serde(skip)]
+    file: Option<PathBuf>,
+}
+
+/// Where records lie: `$HOMING_VOLUMES`, else homing's folder in `$XDG_STATE_HOME` or `~/.local/state`.
+pub fn folder() -> PathBuf {
+    if let Some(folder) = std::env::var_os("HOMING_VOLUMES") {
+        return folder.into();
+    }
+    let state = std::env::var_os("XDG_STATE_HOME").map(PathBuf::from);
+    let home = || PathBuf::from(std::env::var_os("HOME").unwrap_or_else(|| "/root".into())).join(".local/state");
+    state.unwrap_or_else(home).join("homing/volumes")
+}
+
+impl Record {
+    /// A record that is written to `folder` at the first change.
+    pub fn new(folder: &Path, spec: Spec) -> Record {
+        let file = folder.join(format!("{}.json", spec.name));
+        Record { spec, pending: None, file: Some(file) }
+    }
+
+    /// The record of a volume; `None` when there is none.
+    pub fn load(folder: &Path, name: &str) -> io::Result<Option<Record>> {
+        let file = folder.join(format!("{name}.json"));
+        let text = match std::fs::read(&file) {
+            Err(e) if e.kind() == io::ErrorKind::NotFound => return Ok(None),
+            other => other?,
+        };
+        let mut record: Record = serde_json::from_slice(&text)?;
+        record.file = Some(file);
+        Ok(Some(record))
+    }
+
+    /// Names of all volumes with a record.
+    pub fn names(folder: &Path) -> Vec<String> {
+        let entries = std::fs::read_dir(folder).into_iter().flatten().flatten();
+        let names = entries.filter_map(|e| e.file_name().to_str()?.strip_suffix(".json").map(String::from));
+        let mut names: Vec<String> = names.filter(|n| !n.starts_with('.')).collect();
+        names.sort();
+        names
+    }
+
+    /// Takes up a new plan.
+    pub fn take_up(&mut self, what: &str, plan: &Plan) -> Result<(), String> {
+        let same = self.pending.as_ref().is_some_and(|p| p.what == what);
+        let before = if same { self.begun() } else { Vec::new() };
+        self.pending = Some(Pending { what: what.into(), plan: plan.clone(), done: 0, begun: 0, before });
+        self.save()
+    }
+
+    /// Nothing is under way any more.
+    pub fn finish(&mut self) -> Result<(), String> {
+        self.pending = None;
+        self.save()
+    }
+
+    /// Phases of the plan under way that have ended.
+    pub(crate) fn done(&self) -> usize {
+        self.pending.as_ref().map_or(0, |p| p.done)
+    }
+
+    /// Phases of the change under way that have begun, in order.
+    pub(crate) fn begun(&self) -> Vec<Phase> {
+        let Some(p) = &self.pending else { return Vec::new() };
+        let now = &p.plan.phases[..p.begun.min(p.plan.phases.len())];
+        p.before.iter().chain(now).cloned().collect()
+    }
+
+    pub(crate) fn begin(&mut self, phase: usize) -> Result<(), String> {
+        if let Some(p) = &mut self.pending {
+            p.begun = p.begun.max(phase + 1);
+        }
+        self.save()
+    }
+
+    pub(crate) fn end(&mut self, phase: usize) -> Result<(), String> {
+        if let Some(p) = &mut self.pending {
+            p.done = phase + 1;
+        }
+        self.save()
+    }
+
+    /// Writes the record, whole or not at all.
+    pub fn save(&self) -> Result<(), String> {
+        let Some(file) = &self.file else { return Ok(()) };
+        let write = || -> io::Result<()> {
+            let folder = file.parent().unwrap_or(Path::new("/"));
+            std::fs::create_dir_all(folder)?;
+            let new = folder.join(format!(".{}.{}", self.spec.name, std::process::id()));
+            std::fs::write(&new, serde_json::to_vec_pretty(self)?)?;
+            std::fs::rename(&new, file)
+        };
+        write().map_err(|e| format!("writing the record {}: {e}", file.display()))
+    }
+
+    /// Forgets the volume.
+    pub fn remove(&self) -> Result<(), String> {
+        let Some(file) = &self.file else { return Ok(()) };
+        match std::fs::remove_file(file) {
+            Err(e) if e.kind() != io::ErrorKind::NotFound => {
+                Err(format!("removing the record {}: {e}", file.display()))
+            }
+            _ => Ok(()),
+        }
+    }
+}

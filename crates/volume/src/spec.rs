@@ -1,0 +1,232 @@
+//! What a volume is asked to be.
+
+use serde::{Deserialize, Serialize};
+use std::fmt;
+use std::str::FromStr;
+
+/// The file system of a volume.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Kind {
+    /// GlusterFS: distributed, replicated, with sharding.
+    Gluster,
+    /// MooseFS 3: a master, chunkservers, a goal per file.
+    Moosefs,
+    /// A directory of one host, exported by the kernel's NFS server.
+    Nfs,
+}
+
+impl fmt::Display for Kind {
+    fn fmt(&self, f: &mut fmt::Formatter) -> fmt::Result {
+        f.write_str(match self {
+            Kind::Gluster => "gluster",
+            Kind::Moosefs => "moosefs",
+            Kind::Nfs => "nfs",
+        })
+    }
+}
+
+impl FromStr for Kind {
+    type Err = String;
+    fn from_str(s: &str) -> Result<Kind, String> {
+        match s {
+            "gluster" | "glusterfs" => Ok(Kind::Gluster),
+            "moosefs" | "mfs" => Ok(Kind::Moosefs),
+            "nfs" => Ok(Kind::Nfs),
+            _ => Err(format!("no kind {s:?}; there are gluster, moosefs and nfs")),
+        }
+    }
+}
+
+/// A directory of a host that gives its space.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+pub struct Place {
+    /// Host name.
+    pub host: String,
+    /// Absolute path there. A volume uses the folder of its own name in it.
+    pub path: String,
+}
+
+/// A volume as asked for.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Spec {
+    /// Its name.
+    pub name: String,
+    /// Its file system.
+    pub kind: Kind,
+    /// Where bytes lie.
+    pub places: Vec<Place>,
+    /// Copies of each file: GlusterFS's replica count, MooseFS's goal.
+    pub copies: u32,
+    /// A third host that keeps names but no bytes, so that two copies cannot disagree (GlusterFS).
+    #[serde(default)]
+    pub arbiter: bool,
+    /// Size of the pieces that files are cut into, bytes (GlusterFS's shards).
+    #[serde(default)]
+    pub stripe: Option<u64>,
+    /// Mount point on all clients.
+    pub mount: String,
+    /// Hosts that mount it.
+    pub clients: Vec<String>,
+    /// Host of the MooseFS master.
+    #[serde(default)]
+    pub master: Option<String>,
+}
+
+/// What cannot be asked for.
+#[derive(Debug, thiserror::Error, PartialEq, Eq)]
+#[error("{0}")]
+pub struct SpecError(pub String);
+
+fn no<T>(text: String) -> Result<T, SpecError> {
+    Err(SpecError(text))
+}
+
+/// Paths and names end in configuration files whose readers know no quoting.
+fn plain(text: &str) -> bool {
+    text.bytes().all(|b| b.is_ascii_alphanumeric() || b"-_./".contains(&b))
+}
+
+/// Refuses a path that is not absolute or has characters that fstab and exports would misread.
+pub fn check_path(path: &str) -> Result<(), SpecError> {
+    let parts_fit = path.split('/').skip(1).all(|p| !p.is_empty() && p != "." && p != "..");
+    if !path.starts_with('/') || path.len() < 2 || !plain(path) || !parts_fit {
+        return no(format!("{path:?} cannot be used: write an absolute path of letters, digits, - _ . and /"));
+    }
+    Ok(())
+}
+
+impl Spec {
+    /// The volume's own folder in a place.
+    pub fn store(&self, place: &Place) -> String {
+        format!("{}/{}", place.path, self.name)
+    }
+
+    /// Hosts of places and clients, each once, servers first.
+    pub fn hosts(&self) -> Vec<String> {
+        let mut hosts: Vec<String> = Vec::new();
+        let all = self.places.iter().map(|p| &p.host).chain(self.master.iter()).chain(&self.clients);
+        for host in all {
+            if !hosts.contains(host) {
+                hosts.push(host.clone());
+            }
+        }
+        hosts
+    }
+
+    /// Hosts that give space, each once.
+    pub fn servers(&self) -> Vec<String> {
+        let mut hosts: Vec<String> = Vec::new();
+        for place in &self.places {
+            if !hosts.contains(&place.host) {
+                hosts.push(place.host.clone());
+            }
+        }
+        hosts
+    }
+
+    /// Host of the MooseFS master: as said, else the first.
+    pub fn master(&self) -> &str {
+        self.master.as_deref().or(self.places.first().map(|p| p.host.as_str())).unwrap_or("")
+    }
+
+    /// Refuses what can never work, before any host is asked.
+    pub fn check(&self) -> Result<(), SpecError> {
+        let fits = |b: u8| b.is_ascii_alphanumeric() || b == b'-' || b == b'_';
+        if self.name.is_empty() || self.name.len() > 64 || self.name.starts_with('-') || !self.name.bytes().all(fits) {
+            return no(format!("{:?} is no volume name; use up to 64 letters, digits, - and _", self.name));
+        }
+        if self.kind == Kind::Gluster && matches!(self.name.as_str(), "all" | "volume") {
+            return no(format!("GlusterFS keeps the name {:?} for itself", self.name));
+        }
+        check_path(&self.mount)?;
+        self.places.iter().try_for_each(|p| check_path(&p.path))?;
+        if self.places.is_empty() {
+            return no("a volume needs at least one host: --hosts n[1-4]:/brick".into());
+        }
+        if let Some(p) = self.places.iter().find(|p| self.places.iter().filter(|q| q == p).count() > 1) {
+            return no(format!("{}:{} is named twice", p.host, p.path));
+        }
+        match self.kind {
+            Kind::Gluster => self.check_gluster(),
+            Kind::Moosefs => self.check_moosefs(),
+            Kind::Nfs => self.check_nfs(),
+        }
+    }
+
+    fn check_gluster(&self) -> Result<(), SpecError> {
+        let (copies, places) = (self.copies as usize, self.places.len());
+        if copies == 0 || places % copies != 0 {
+            return no(format!(
+                "{copies} copies need a multiple of {copies} places, not {places}: files are spread over sets of {copies}"
+            ));
+        }
+        if self.arbiter && (copies != 2 || self.servers().len() < 3) {
+            return no("an arbiter goes with 2 copies and a third host to sit on".into());
+        }
+        if self.stripe.is_some_and(|s| !(4 << 20..=4 << 40).contains(&s) || s % 512 != 0) {
+            return no("GlusterFS takes shards of 4M to 4T, a multiple of 512 bytes".into());
+        }
+        Ok(())
+    }
+
+    fn check_moosefs(&self) -> Result<(), SpecError> {
+        if self.stripe.is_some() {
+            return no("MooseFS always cuts files into chunks of 64 MiB; --stripe cannot change that".into());
+        }
+        if !(1..=9).contains(&self.copies) {
+            return no(format!("MooseFS knows goals from 1 to 9, not {}", self.copies));
+        }
+        Ok(())
+    }
+
+    fn check_nfs(&self) -> Result<(), SpecError> {
+        if self.places.len() != 1 {
+            return no("NFS serves a volume from one host: --hosts n1:/export --clients n[2-4]".into());
+        }
+        if self.copies != 1 || self.stripe.is_some() {
+            return no("NFS keeps one copy, in one piece; gluster and moosefs keep several".into());
+        }
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+pub(crate) mod tests {
+    use super::*;
+
+    pub(crate) fn spec(hosts: &[&str], copies: u32) -> Spec {
+        Spec {
+            name: "data".into(),
+            kind: Kind::Gluster,
+            places: hosts.iter().map(|h| Place { host: h.to_string(), path: "/brick".into() }).collect(),
+            copies,
+            arbiter: false,
+            stripe: None,
+            mount: "/data".into(),
+            clients: hosts.iter().map(|h| h.to_string()).collect(),
+            master: None,
+        }
+    }
+
+    #[test]
+    fn what_cannot_work_is_said_at_the_door() {
+        assert_eq!(spec(&["n1", "n2"], 2).check(), Ok(()));
+        let wrong = |change: fn(&mut Spec)| {
+            let mut s = spec(&["n1", "n2", "n3", "n4"], 2);
+            change(&mut s);
+            s.check().unwrap_err()
+        };
+        wrong(|s| s.copies = 3);
+        wrong(|s| s.copies = 0);
+        wrong(|s| s.name = "-x".into());
+        wrong(|s| s.name = "a b".into());
+        wrong(|s| s.mount = "data".into());
+        wrong(|s| s.mount = "/".into());
+        wrong(|s| s.mount = "/data\n/etc x".into());
+        wrong(|s| s.places[0].path = "/a/../b".into());
+        wrong(|s| s.places[1] = s.places[0].clone());
+        wrong(|s| s.stripe = Some(1000));
+        wrong(|s| s.kind = Kind::Nfs);
+    }
+}
