@@ -58,7 +58,7 @@ fn err(output: &Output) -> String {
 
 fn missing(programs: &[&str]) -> bool {
     let there = |p: &&str| ["/usr/sbin", "/usr/bin", "/sbin"].iter().any(|d| Path::new(d).join(p).exists());
-    let left_out = !rustix::process::geteuid().is_root() || !programs.iter().all(|p| there(&p));
+    let left_out = !rustix::process::geteuid().is_root() || !programs.iter().all(there);
     if left_out {
         eprintln!("SKIPPED: volumes need root and {}", programs.join(", "));
     }
