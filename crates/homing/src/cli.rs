@@ -32,6 +32,10 @@ enum Sub {
     Exec(cmd::exec::Args),
     /// Make, grow, shrink and delete volumes of GlusterFS, MooseFS and NFS
     Volume(cmd::volume::Args),
+    /// Copy files and folders to many hosts
+    Push(cmd::copy::Args),
+    /// Fetch files and folders from many hosts, each under its host's name
+    Pull(cmd::copy::Args),
     /// A cluster on one machine, for trying and testing
     Lab(cmd::lab::Args),
     /// Fold, expand and combine node sets
@@ -64,6 +68,8 @@ pub fn main() -> i32 {
         Sub::Hosts(args) => cmd::hosts::run(args),
         Sub::Exec(args) => cmd::exec::run(args),
         Sub::Volume(args) => cmd::volume::run(args),
+        Sub::Push(args) => cmd::copy::push(args),
+        Sub::Pull(args) => cmd::copy::pull(args),
         Sub::Lab(args) => cmd::lab::run(args),
         Sub::Nodeset(args) => cmd::nodeset::run(args),
         Sub::Completions(args) => cmd::generate::completions(args),

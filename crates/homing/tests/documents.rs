@@ -25,6 +25,8 @@ fn reference_is_the_help() {
         "where",
         "hosts",
         "exec",
+        "push",
+        "pull",
         "nodeset",
         "lab",
         "lab up",

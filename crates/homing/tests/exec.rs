@@ -160,3 +160,53 @@ fn an_interrupt_ends_it_and_says_who_is_missing() {
     assert!(begun.elapsed().as_secs() < 10);
     assert!(text(&output.stderr).contains("localhost,n1 (2) had not finished"), "{}", text(&output.stderr));
 }
+
+#[test]
+fn files_go_out_and_come_back_under_their_hosts_names() {
+    use std::os::unix::fs::PermissionsExt;
+    let Some(world) = World::new() else { return };
+    if Command::new("rsync").arg("--version").output().is_err() {
+        eprintln!("SKIPPED: rsync is missing");
+        return;
+    }
+    let tree = world.path("tree");
+    fs::create_dir_all(tree.join("in side")).unwrap();
+    fs::write(tree.join("in side/odd 'name\n>"), "text").unwrap();
+    fs::write(tree.join("run"), "#!/bin/sh\n").unwrap();
+    fs::set_permissions(tree.join("run"), fs::Permissions::from_mode(0o751)).unwrap();
+    let path = |name: &str| world.path(name).display().to_string();
+    let ok = |verb: &str, args: &[&str], status: i32| {
+        let output = world.homing(verb, args).output().unwrap();
+        assert_eq!(output.status.code(), Some(status), "{verb} {args:?}: {}", text(&output.stderr));
+        output
+    };
+    // All hosts are one machine, so one at a time.
+    fs::create_dir(world.path("there")).unwrap();
+    ok("push", &["-f1", "-w", "n[1-2]", "--verify", "--dest", &path("there"), "tree"], 0);
+    let there = world.path("there/tree");
+    assert_eq!(fs::read_to_string(there.join("in side/odd 'name\n>")).unwrap(), "text");
+    assert_eq!(fs::metadata(there.join("run")).unwrap().permissions().mode() & 0o777, 0o751);
+    // Same size and time, other content: only seen with --checksum.
+    let time = fs::metadata(tree.join("run")).unwrap().modified().unwrap();
+    fs::write(there.join("run"), "#!/bin/no\n").unwrap();
+    fs::File::options().write(true).open(there.join("run")).unwrap().set_modified(time).unwrap();
+    ok("push", &["-w", "n1", "--dest", &path("there"), "tree"], 0);
+    assert_eq!(fs::read_to_string(there.join("run")).unwrap(), "#!/bin/no\n");
+    ok("push", &["-w", "n1", "--checksum", "--dest", &path("there"), "tree"], 0);
+    assert_eq!(fs::read_to_string(there.join("run")).unwrap(), "#!/bin/sh\n");
+
+    let output =
+        ok("pull", &["--json", "-w", "n[1-2],dead", "--dest", &path("back"), &path("tree"), &path("tree/run")], 253);
+    let told: serde_json::Value = serde_json::from_slice(&output.stdout).unwrap();
+    assert_eq!((&told["hosts"][0]["host"], &told["hosts"][0]["outcome"]), (&"dead".into(), &"unreachable".into()));
+    for host in ["n1", "n2"] {
+        let back = world.path("back");
+        assert_eq!(fs::read_to_string(back.join(format!("run.{host}"))).unwrap(), "#!/bin/sh\n");
+        assert_eq!(fs::read_to_string(back.join(format!("tree.{host}/in side/odd 'name\n>"))).unwrap(), "text");
+    }
+    let output = ok("pull", &["-w", "n1", "--dest", &path("back"), "/no/such/file"], 1);
+    assert!(text(&output.stderr).contains("n1: exited with exit code 23"), "{}", text(&output.stderr));
+    ok("push", &["-w", "n1", "not-here"], 255);
+    ok("push", &["-w", "localhost", "--dry-run", "--dest", &path("nowhere"), "tree"], 0);
+    assert!(!world.path("nowhere").exists());
+}

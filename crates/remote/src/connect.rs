@@ -83,14 +83,10 @@ impl Connector {
         path.and_then(|p| Mux::connect(&p, deadline).ok()).is_some_and(|mut mux| mux.alive(deadline))
     }
 
-    pub(crate) fn ssh_through(&self, host: &str) -> Result<Vec<OsString>, Outcome> {
-        let (read, _keep) = rustix::pipe::pipe().map_err(|e| Outcome::Unreachable(io::Error::from(e).to_string()))?;
-        match self.connect(host, &Cancel(read), self.deadline()) {
-            Ok(_) => {}
-            Err(NoWay::Outcome(outcome)) => return Err(outcome),
-            Err(NoWay::Cancelled) => return Err(Outcome::Unreachable(format!("host {host}: given up"))),
-        }
-        let path = self.socket(host).map_err(Outcome::Unreachable)?;
+    /// The words that start an `ssh` over the kept connection.
+    pub(crate) fn ssh_through(&self, host: &str, cancel: &Cancel) -> Result<Vec<OsString>, NoWay> {
+        self.connect(host, cancel, self.deadline())?;
+        let path = self.socket(host).map_err(|why| NoWay::Outcome(Outcome::Unreachable(why)))?;
         let mut words = self.options.ssh.clone();
         words.extend(["-oControlMaster=no".into(), "-S".into(), path.into_os_string()]);
         words.extend(self.options.user.iter().flat_map(|u| ["-l".into(), OsString::from(u)]));
@@ -128,7 +124,9 @@ impl Connector {
         let mut command = Command::new(&words[0]);
         command.args(&words[1..]).args(["-M", "-N", "-f", "-T", "-a", "-x", "-S"]).arg(path);
         let option = |name: &str, value: u64| format!("-o{name}={value}");
-        command.arg(option("ControlPersist", self.options.persist.as_secs().max(1)));
+        // Closed by us at the end; should we be killed, ssh does it after this.
+        let persist = if self.options.persist.is_zero() { 30 } else { self.options.persist.as_secs().max(1) };
+        command.arg(option("ControlPersist", persist));
         command.arg(option("ConnectTimeout", self.options.connect_timeout.as_secs().max(1)));
         command.args(["-oBatchMode=yes", "-oClearAllForwardings=yes", "-oPermitLocalCommand=no"]);
         command.args(["-oServerAliveInterval=5", "-oServerAliveCountMax=4", "-oUpdateHostKeys=no"]);

@@ -34,6 +34,7 @@ pub use command::{Command, Input};
 pub use input::Spool;
 pub use pool::{Event, Stream, Waiting, What};
 pub use results::{HostResult, Results};
+pub use session::Way;
 
 use std::ffi::OsString;
 use std::fmt;
@@ -133,13 +134,25 @@ impl Remote {
     /// the hosts down; nothing piles up.
     pub fn stream(&self, hosts: &[impl AsRef<str>], command: &Command) -> Stream {
         let hosts = hosts.iter().map(|h| h.as_ref().to_string()).collect();
-        pool::start(self.shared.clone(), hosts, command.clone())
+        let command = command.clone();
+        let job = move |connector: &_, host: &_, cancel: &_, sink: pool::Sink| {
+            session::run(connector, host, &command, cancel, sink)
+        };
+        pool::start(self.shared.clone(), hosts, Box::new(job))
     }
 
-    /// `ssh` with the words that let another program (rsync, scp) use the
-    /// kept connection of a host, made here when there is none.
-    pub fn ssh_through(&self, host: &str) -> Result<Vec<OsString>, Outcome> {
-        self.shared.ssh_through(host)
+    /// Runs a program of this machine for each host, such as rsync, which gets
+    /// the words for an `ssh` over the kept connection (none for this machine).
+    pub fn stream_through(
+        &self,
+        hosts: &[impl AsRef<str>],
+        program: impl Fn(&str, Way) -> Command + Send + Sync + 'static,
+    ) -> Stream {
+        let hosts = hosts.iter().map(|h| h.as_ref().to_string()).collect();
+        let job = move |connector: &_, host: &_, cancel: &_, sink: pool::Sink| {
+            session::through(connector, host, &program, cancel, sink)
+        };
+        pool::start(self.shared.clone(), hosts, Box::new(job))
     }
 }
 

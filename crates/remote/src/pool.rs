@@ -1,9 +1,8 @@
 //! A bounded number of threads, one host each at a time.
 
 use crate::Outcome;
-use crate::command::Command;
 use crate::connect::Connector;
-use crate::session::{self, Which};
+use crate::session::Which;
 use crate::wait::Cancel;
 use std::os::fd::OwnedFd;
 use std::sync::Arc;
@@ -44,19 +43,24 @@ pub struct Stream {
     threads: Vec<JoinHandle<()>>,
 }
 
+/// Takes output; false when nobody wants more.
+pub(crate) type Sink<'a> = &'a mut dyn FnMut(Which, &[u8]) -> bool;
+/// What is done on each host; `None` when it was cancelled.
+pub(crate) type Job = Box<dyn Fn(&Connector, &str, &Cancel, Sink) -> Option<Outcome> + Send + Sync>;
+
 struct Work {
     connector: Arc<Connector>,
     hosts: Vec<String>,
-    command: Command,
+    job: Job,
     next: AtomicUsize,
     cancel: Cancel,
 }
 
-pub(crate) fn start(connector: Arc<Connector>, hosts: Vec<String>, command: Command) -> Stream {
+pub(crate) fn start(connector: Arc<Connector>, hosts: Vec<String>, job: Job) -> Stream {
     let threads = connector.options.fan_out.clamp(1, hosts.len().max(1));
     let (to, events) = sync_channel(PIECES);
     let (read, write) = rustix::pipe::pipe_with(rustix::pipe::PipeFlags::CLOEXEC).expect("a pipe can be made");
-    let work = Arc::new(Work { connector, hosts, command, next: AtomicUsize::new(0), cancel: Cancel(read) });
+    let work = Arc::new(Work { connector, hosts, job, next: AtomicUsize::new(0), cancel: Cancel(read) });
     let spawn = |_| {
         let (work, to) = (work.clone(), to.clone());
         std::thread::Builder::new().stack_size(256 << 10).spawn(move || work.through(&to))
@@ -81,7 +85,7 @@ impl Work {
             if !send(What::Begun) {
                 return;
             }
-            let outcome = session::run(&self.connector, name, &self.command, &self.cancel, &mut sink);
+            let outcome = (self.job)(&self.connector, name, &self.cancel, &mut sink);
             if !outcome.is_some_and(|outcome| send(What::Done(outcome, begun.elapsed()))) {
                 return;
             }

@@ -4,9 +4,11 @@ use crate::command::{Command, Input};
 use crate::connect::{Connector, NoWay};
 use crate::local::Local;
 use crate::mux::{Mux, Refused, Told};
+use crate::pool::Sink;
 use crate::wait::{Cancel, Woken, ready};
 use crate::{Outcome, is_local};
 use rustix::pipe::{PipeFlags, pipe_with};
+use std::ffi::OsString;
 use std::fs::File;
 use std::io;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
@@ -48,7 +50,7 @@ pub(crate) fn run(
     host: &str,
     command: &Command,
     cancel: &Cancel,
-    sink: &mut dyn FnMut(Which, &[u8]) -> bool,
+    sink: Sink,
 ) -> Option<Outcome> {
     let ended = Ended::default();
     let opened = if is_local(host) { local(command, &ended) } else { remote(connector, host, command, cancel, &ended) };
@@ -70,6 +72,34 @@ pub(crate) fn run(
         }
         other => other,
     })
+}
+
+/// What a program here needs to reach a host by the kept connection: the words
+/// to start `ssh` with. None for this machine.
+pub type Way<'a> = Option<&'a [OsString]>;
+
+/// Runs a program of this machine that talks to `host` by itself, such as rsync.
+pub(crate) fn through(
+    connector: &Connector,
+    host: &str,
+    program: &(dyn Fn(&str, Way) -> Command + Send + Sync),
+    cancel: &Cancel,
+    sink: Sink,
+) -> Option<Outcome> {
+    let ended = Ended::default();
+    let opened = if is_local(host) {
+        local(&program(host, None), &ended)
+    } else {
+        connector.ssh_through(host, cancel).and_then(|words| local(&program(host, Some(&words)), &ended))
+    };
+    match opened {
+        Ok(session) => {
+            let deadline = connector.options.command_timeout.map(|l| Instant::now() + l);
+            session.watch(cancel, deadline, sink)
+        }
+        Err(NoWay::Outcome(outcome)) => Some(outcome),
+        Err(NoWay::Cancelled) => None,
+    }
 }
 
 /// Tells the thread that feeds the standard input that nobody reads any more.
@@ -158,12 +188,7 @@ impl Session {
         Session { far, outputs: [Some(out), Some(err)], status: None, over: false }
     }
 
-    fn watch(
-        mut self,
-        cancel: &Cancel,
-        deadline: Option<Instant>,
-        sink: &mut dyn FnMut(Which, &[u8]) -> bool,
-    ) -> Option<Outcome> {
+    fn watch(mut self, cancel: &Cancel, deadline: Option<Instant>, sink: Sink) -> Option<Outcome> {
         let mut chunk = vec![0; CHUNK];
         while !self.over || self.outputs.iter().any(Option::is_some) {
             let seen = {
@@ -210,7 +235,7 @@ impl Session {
     }
 
     /// Passes on what an output has; false when nobody wants it.
-    fn take(&mut self, which: Which, chunk: &mut [u8], sink: &mut dyn FnMut(Which, &[u8]) -> bool) -> bool {
+    fn take(&mut self, which: Which, chunk: &mut [u8], sink: Sink) -> bool {
         let slot = &mut self.outputs[which as usize];
         let Some(fd) = slot else { return true };
         match rustix::io::read(fd, &mut *chunk) {

@@ -45,17 +45,19 @@ impl Gathered {
         group.hosts.push(host);
     }
 
-    /// Groups in clush's order: by status, larger ones first, then by first host.
-    fn ordered(&mut self) -> Vec<(i64, &Group)> {
+    /// Groups in clush's order: by status, larger ones first, then by the first host's name.
+    fn ordered(&mut self, names: &[String]) -> Vec<(i64, &Group)> {
         self.groups.values_mut().for_each(|g| g.hosts.sort_unstable());
         let mut all: Vec<_> = self.groups.iter().map(|((rank, _), group)| (*rank, group)).collect();
-        all.sort_by_key(|(rank, group)| (*rank, std::cmp::Reverse(group.hosts.len()), group.hosts[0]));
+        all.sort_by_cached_key(|(rank, group)| {
+            (*rank, std::cmp::Reverse(group.hosts.len()), names[group.hosts[0]].clone())
+        });
         all
     }
 
     /// Headers and outputs; hosts that said nothing are not named.
     pub fn print(&mut self, names: &[String], style: Style, to: &mut dyn Write) -> io::Result<()> {
-        for (_, group) in self.ordered() {
+        for (_, group) in self.ordered(names) {
             if group.output.len() == 0 {
                 continue;
             }
@@ -71,7 +73,7 @@ impl Gathered {
     /// Line by line with the hosts in front: each host's lines in turn.
     pub fn print_sorted(&mut self, names: &[String], style: Style, to: &mut dyn Write) -> io::Result<()> {
         let mut rows: Vec<(i64, usize, Rc<Capture>)> = Vec::new();
-        for (rank, group) in self.ordered() {
+        for (rank, group) in self.ordered(names) {
             rows.extend(group.hosts.iter().map(|h| (rank, *h, group.output.clone())));
         }
         rows.sort_by_key(|(rank, host, _)| (*rank, *host));
@@ -85,7 +87,7 @@ impl Gathered {
 
     /// The first line of all, then the second: equal ones under their folded hosts.
     pub fn print_by_line(&mut self, names: &[String], style: Style, to: &mut dyn Write) -> io::Result<()> {
-        let groups: Vec<&Group> = self.ordered().into_iter().map(|(_, group)| group).collect();
+        let groups: Vec<&Group> = self.ordered(names).into_iter().map(|(_, group)| group).collect();
         let mut readers: Vec<_> = groups.iter().map(|g| g.output.lines()).collect();
         loop {
             let mut same: BTreeMap<Vec<u8>, Vec<usize>> = BTreeMap::new();
@@ -99,7 +101,7 @@ impl Gathered {
             }
             let mut rows: Vec<_> = same.into_iter().collect();
             rows.iter_mut().for_each(|(_, hosts)| hosts.sort_unstable());
-            rows.sort_by_key(|(_, hosts)| (std::cmp::Reverse(hosts.len()), hosts[0]));
+            rows.sort_by_cached_key(|(_, hosts)| (std::cmp::Reverse(hosts.len()), names[hosts[0]].clone()));
             for (line, hosts) in rows {
                 let set: NodeSet = pick(names, &hosts).into_iter().collect();
                 print_line(&set.to_string(), &line, style, to)?;
@@ -109,7 +111,7 @@ impl Gathered {
 
     /// What each group has otherwise than the largest of the lowest status.
     pub fn print_diff(&mut self, names: &[String], to: &mut dyn Write) -> io::Result<()> {
-        let groups: Vec<&Group> = self.ordered().into_iter().map(|(_, group)| group).collect();
+        let groups: Vec<&Group> = self.ordered(names).into_iter().map(|(_, group)| group).collect();
         let Some((reference, others)) = groups.split_first() else { return Ok(()) };
         let title = |group: &Group| label(pick(names, &group.hosts));
         for other in others {
