@@ -30,6 +30,14 @@ pub(crate) const FOR_GLUSTER: &[(&str, &str)] =
 pub(crate) const FOR_SLURM: &[(&str, &str)] =
     &[("slurmctld", "slurmctld"), ("slurmd", "slurmd"), ("srun", "slurm-client"), ("munged", "munge")];
 
+/// Needed for MooseFS.
+pub(crate) const FOR_MOOSEFS: &[(&str, &str)] = &[
+    ("mfsmaster", "moosefs-master"),
+    ("mfschunkserver", "moosefs-chunkserver"),
+    ("mfsmount", "moosefs-client"),
+    ("mfscli", "moosefs-cli"),
+];
+
 /// System folders are looked through even when the caller's PATH lacks them.
 const SBIN: &str = "/usr/local/sbin:/usr/sbin:/sbin:/usr/local/bin:/usr/bin:/bin";
 

@@ -49,6 +49,24 @@ impl FromStr for GlusterSpec {
     }
 }
 
+/// MooseFS: how many copies.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct MooseSpec {
+    /// Number of copies of each file, 1 to 9.
+    pub goal: u32,
+}
+
+impl FromStr for MooseSpec {
+    type Err = String;
+    /// Reads `goal=2` or `2`.
+    fn from_str(s: &str) -> std::result::Result<Self, String> {
+        let number = s.strip_prefix("goal=").unwrap_or(s).parse::<u32>().ok().filter(|n| (1..=9).contains(n));
+        let goal =
+            number.ok_or_else(|| format!("cannot read the MooseFS goal {s:?}; write goal=2; goals are 1 to 9"))?;
+        Ok(MooseSpec { goal })
+    }
+}
+
 /// A lab as asked for.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct LabSpec {
@@ -66,6 +84,9 @@ pub struct LabSpec {
     pub disk_model: DiskModel,
     /// GlusterFS volume over the hosts.
     pub gluster: Option<GlusterSpec>,
+    /// MooseFS over the hosts.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub moosefs: Option<MooseSpec>,
     /// Slurm over the hosts: slurmctld on the first, slurmd on all.
     #[serde(default)]
     pub slurm: bool,
@@ -81,6 +102,7 @@ impl Default for LabSpec {
             disk_bytes: 4 << 30,
             disk_model: DiskModel::Plain,
             gluster: None,
+            moosefs: None,
             slurm: false,
         }
     }
@@ -102,6 +124,12 @@ impl LabSpec {
         }
         if self.cpus.is_some_and(|c| !(0.01..=4096.0).contains(&c)) {
             return refuse(format!("cannot give a host {} processors", self.cpus.unwrap_or_default()));
+        }
+        if self.gluster.is_some() && self.moosefs.is_some() {
+            return refuse("GlusterFS and MooseFS are both to be mounted at /data; ask for one of them".into());
+        }
+        if let Some(goal) = self.moosefs.map(|m| m.goal).filter(|goal| *goal > self.hosts) {
+            return refuse(format!("goal {goal} needs as many hosts, one copy each; the lab has {}", self.hosts));
         }
         let Some(g) = self.gluster else { return Ok(()) };
         let sets = g.sets.unwrap_or(self.hosts / g.replica);

@@ -3,7 +3,7 @@
 use crate::error::{Doing, LabError, Result};
 use crate::plan::{LABS, Plan};
 use crate::spec::{DiskModel, LabSpec};
-use crate::{boot, disk, down, gluster, net, process, program, root, slurm};
+use crate::{boot, disk, down, gluster, moosefs, net, process, program, root, slurm};
 use rustix::fs::FlockOperation;
 use std::fs::{self, File};
 use std::path::Path;
@@ -31,6 +31,9 @@ pub fn up(spec: &LabSpec) -> Result<Plan> {
     if spec.slurm {
         program::require(program::FOR_SLURM)?;
     }
+    if spec.moosefs.is_some() {
+        program::require(program::FOR_MOOSEFS)?;
+    }
     let plan = claim(spec)?;
     let made = raise(&plan);
     if let Err(e) = made {
@@ -55,6 +58,9 @@ fn raise(plan: &Plan) -> Result<()> {
     })?;
     if let Some(shape) = plan.spec.gluster {
         gluster::make(plan, shape)?;
+    }
+    if let Some(shape) = plan.spec.moosefs {
+        moosefs::make(plan, shape)?;
     }
     if plan.spec.slurm {
         slurm::start(plan)?;

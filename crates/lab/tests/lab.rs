@@ -195,3 +195,18 @@ fn a_gluster_volume_is_seen_by_every_host() {
         assert_eq!(lab.says(host, &["cat", "/scratch/brick/f"]), "seen", "a copy on {host}");
     }
 }
+
+#[test]
+fn moosefs_keeps_as_many_copies_as_its_goal() {
+    let goal = homing_lab::MooseSpec { goal: 2 };
+    let Some(lab) = Lab::up("moose", 3, |s| {
+        s.moosefs = Some(goal);
+        s.disk_bytes = 512 << 20;
+    }) else {
+        return;
+    };
+    lab.says("n1", &["sh", "-c", "echo seen > /data/f"]);
+    assert_eq!(lab.says("n3", &["cat", "/data/f"]), "seen");
+    let places = lab.says("n2", &["mfsfileinfo", "/data/f"]);
+    assert_eq!(places.matches("status:VALID").count(), 2, "{places}");
+}

@@ -5,7 +5,7 @@ mod show;
 
 use crate::failure::Failure;
 use clap::Subcommand;
-use homing_lab::{DiskModel, GlusterSpec, LabError, LabSpec};
+use homing_lab::{DiskModel, GlusterSpec, LabError, LabSpec, MooseSpec};
 use std::ffi::OsString;
 use std::os::unix::process::CommandExt;
 
@@ -76,6 +76,9 @@ struct UpArgs {
     /// Make a GlusterFS volume at /data: SETSxCOPIES such as 2x2, or replica=2
     #[arg(long, value_name = "SHAPE")]
     gluster: Option<GlusterSpec>,
+    /// Make MooseFS, master on n1, at /data, with so many copies
+    #[arg(long, value_name = "goal=N", num_args = 0..=1, default_missing_value = "goal=2")]
+    moosefs: Option<MooseSpec>,
     /// Run Slurm: slurmctld on n1, slurmd on all; partitions lab and urgent
     #[arg(long)]
     slurm: bool,
@@ -101,6 +104,7 @@ fn up(args: UpArgs) -> Result<i32, Failure> {
         disk_bytes: args.disk,
         disk_model: args.disk_model,
         gluster: args.gluster,
+        moosefs: args.moosefs,
         slurm: args.slurm,
     };
     let plan = homing_lab::up(&spec).map_err(failure)?;
