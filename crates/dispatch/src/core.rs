@@ -243,7 +243,15 @@ impl Core {
         self.placer.add(id, need);
     }
 
+    /// Memory that a waiting task declared, bytes.
+    fn memory_of(&self, id: TaskId) -> u64 {
+        self.waiting.get(&id).and_then(|w| w.offer.task.memory).unwrap_or(0)
+    }
+
     fn exclude_blind_hosts(&mut self, id: TaskId) {
+        for host in self.hosts.too_small(self.memory_of(id)) {
+            self.placer.exclude(id, host);
+        }
         let volumes = self.waiting[&id].offer.volumes.clone();
         for (host, volume) in self.hosts.blind(&volumes) {
             self.placer.exclude(id, host);
@@ -265,6 +273,11 @@ impl Core {
             while now_us >= self.next_start_us && self.hosts.may_start(host, self.policy.memfree) {
                 let free = self.hosts.credit(host, self.policy.prefetch);
                 let Some(placed) = (free > 0).then(|| self.placer.pick(host, free, now_us)).flatten() else { break };
+                if !self.hosts.fits(host, self.memory_of(placed.task)) {
+                    // The next sample, or the end of a task there, may make room.
+                    self.place_again(placed.task);
+                    break;
+                }
                 self.start(host, placed, now_ns);
                 self.next_start_us = now_us + self.policy.delay_us;
                 if self.policy.delay_us > 0 {
@@ -280,6 +293,7 @@ impl Core {
         let ticket = self.next_ticket;
         self.next_ticket += 1;
         let slot = self.hosts.take_slot(host, ticket, placed.need.cpus);
+        self.hosts.claim(host, waiting.offer.task.memory.unwrap_or(0), true);
         let mut task = waiting.offer.task.clone();
         homing_batch::fill_slot(&mut task.command, slot);
         task.timeout_ms = task.timeout_ms.or(self.policy.timeout_ms);
@@ -315,7 +329,7 @@ impl Core {
             return false;
         }
         let running = self.running.remove(&ended.ticket).expect("looked up above");
-        self.hosts.release(host, ended.ticket, running.placed.need.cpus);
+        self.release(host, ended.ticket, &running);
         self.hosts.learn(host, ended.wall_us);
         let placed = &running.placed;
         // A failed attempt is no measure of how long its kind takes.
@@ -336,6 +350,11 @@ impl Core {
         };
         self.close(ended.ticket, running, outcome, Some(ended), again, now_ns);
         true
+    }
+
+    fn release(&mut self, host: HostIx, ticket: u64, running: &Running) {
+        self.hosts.release(host, ticket, running.placed.need.cpus);
+        self.hosts.claim(host, running.waiting.offer.task.memory.unwrap_or(0), false);
     }
 
     fn close(&mut self, ticket: u64, run: Running, outcome: Outcome, ended: Option<Ended>, again: bool, now_ns: i64) {
@@ -401,7 +420,7 @@ impl Core {
     /// The attempt did not start: its host does not see `missing`.
     pub fn unfit(&mut self, host: HostIx, ticket: u64, missing: &RawText, now_ns: i64) {
         let Some(running) = self.running.remove(&ticket) else { return };
-        self.hosts.release(host, ticket, running.placed.need.cpus);
+        self.release(host, ticket, &running);
         self.placer.exclude(running.waiting.offer.task.id, host);
         let reason = format!("{} is not there", missing.display());
         if self.hosts.up_count() == 1 {
@@ -420,7 +439,8 @@ impl Core {
         for id in self.placer.runnable_nowhere() {
             self.placer.remove(id);
             let Some(waiting) = self.waiting.remove(&id) else { continue };
-            let text = "no host of this run can run it: none sees its files, or it failed on each".to_string();
+            let text = "no host of this run can run it: none sees its files and has its memory, or it failed on each"
+                .to_string();
             let record = Record {
                 ticket: 0,
                 task: waiting.offer.task,
@@ -516,6 +536,9 @@ impl Core {
         (exit, What::RunEnded { exit, counts: self.counts.clone() })
     }
 }
+
+#[cfg(test)]
+mod tests;
 
 /// How many tasks may be sent ahead to a host with `slots` slots whose tasks take `mean_us`.
 pub(crate) fn prefetch(slots: u32, mean_us: f64) -> u32 {

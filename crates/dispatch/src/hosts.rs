@@ -18,6 +18,8 @@ struct Host {
     slot_of: HashMap<u64, u32>,
     mean_us: f64,
     mem_available: Option<u64>,
+    /// Memory that running tasks declared, bytes.
+    claimed: u64,
     up: bool,
 }
 
@@ -47,6 +49,7 @@ impl Hosts {
             slot_of: HashMap::new(),
             mean_us: 0.0,
             mem_available: None,
+            claimed: 0,
             up: true,
             facts,
         });
@@ -132,6 +135,29 @@ impl Hosts {
 
     pub(crate) fn may_start(&self, ix: HostIx, memfree: u64) -> bool {
         memfree == 0 || self.hosts[ix].mem_available.is_none_or(|available| available >= memfree)
+    }
+
+    /// Hosts on which a task that needs `memory` bytes could never start.
+    pub(crate) fn too_small(&self, memory: u64) -> Vec<HostIx> {
+        let small = |h: &Host| h.facts.memory_bytes > 0 && h.facts.memory_bytes < memory;
+        (0..self.hosts.len()).filter(|ix| small(&self.hosts[*ix])).collect()
+    }
+
+    /// True when `memory` bytes are free: by the last sample, and by what running
+    /// tasks declared, which they may not have touched when it was taken.
+    pub(crate) fn fits(&self, ix: HostIx, memory: u64) -> bool {
+        let host = &self.hosts[ix];
+        let unclaimed = match host.facts.memory_bytes {
+            0 => u64::MAX,
+            all => all.saturating_sub(host.claimed),
+        };
+        memory == 0 || memory <= host.mem_available.unwrap_or(u64::MAX).min(unclaimed)
+    }
+
+    /// A task that declared `memory` bytes starts (`true`) or has ended.
+    pub(crate) fn claim(&mut self, ix: HostIx, memory: u64, starts: bool) {
+        let claimed = &mut self.hosts[ix].claimed;
+        *claimed = if starts { *claimed + memory } else { claimed.saturating_sub(memory) };
     }
 
     /// Slots that may still be filled, with what may be sent ahead.

@@ -1,0 +1,277 @@
+//! The coordinator's decisions without a socket, a clock or a process.
+
+use super::*;
+use homing_model::{Command, Mount};
+use homing_wire::Ended;
+
+const S: i64 = 1_000_000_000;
+
+fn policy() -> Policy {
+    Policy {
+        tries: 1,
+        halt: Halt::Never,
+        delay_us: 0,
+        memfree: 0,
+        timeout_ms: None,
+        timeout_of_median: None,
+        locality: true,
+        prefetch: false,
+    }
+}
+
+fn core(policy: Policy, hosts: &[(&str, u32)]) -> Core {
+    let mut core = Core::new(policy, None);
+    for (name, slots) in hosts {
+        let facts = HostFacts { hostname: (*name).into(), memory_bytes: 8 << 30, ..HostFacts::default() };
+        core.host_up(name, *slots, facts);
+    }
+    core.take_actions();
+    core
+}
+
+fn task(id: TaskId) -> Task {
+    Task {
+        id,
+        command: Command::Shell(format!("task {id}").as_str().into()),
+        cwd: None,
+        env: vec![],
+        args: vec![],
+        inputs: vec![],
+        outputs: vec![],
+        cpus: 1,
+        memory: None,
+        timeout_ms: None,
+    }
+}
+
+fn offer(id: TaskId, holders: &[&str]) -> Offer {
+    Offer {
+        task: task(id),
+        total: if holders.is_empty() { 0 } else { 100 << 20 },
+        per_host: holders.iter().map(|h| (h.to_string(), 100 << 20)).collect(),
+        volumes: vec![],
+        requires: vec![],
+        located: !holders.is_empty(),
+    }
+}
+
+/// Starts since the last call, as (task, host, ticket).
+fn starts(core: &mut Core) -> Vec<(TaskId, HostIx, u64)> {
+    let run = |action: &Action| match action {
+        Action::Send(host, ToWorker::Run { ticket, task, .. }) => Some((task.id, *host, *ticket)),
+        _ => None,
+    };
+    core.take_actions().iter().filter_map(run).collect()
+}
+
+fn assign(core: &mut Core, at: i64) -> Vec<(TaskId, HostIx, u64)> {
+    core.assign(at);
+    starts(core)
+}
+
+fn ended(ticket: u64, outcome: Outcome) -> Ended {
+    Ended {
+        ticket,
+        outcome,
+        wall_us: 1_000_000,
+        io: IoCounters::default(),
+        io_wait: None,
+        stdout: vec![],
+        stderr: vec![],
+        set_aside: vec![],
+    }
+}
+
+/// Last records among the actions, as (task, outcome).
+fn verdicts(actions: Vec<Action>) -> Vec<(TaskId, Outcome)> {
+    let last = |action: Action| match action {
+        Action::Ended { record } if record.last => Some((record.task.id, record.outcome)),
+        _ => None,
+    };
+    actions.into_iter().filter_map(last).collect()
+}
+
+#[test]
+fn what_is_sent_was_journalled_before() {
+    let mut core = core(policy(), &[("n1", 1)]);
+    core.offer(offer(1, &[]));
+    core.assign(0);
+    let actions = core.take_actions();
+    let journalled = actions.iter().position(|a| matches!(a, Action::Journal(What::TaskStarted { .. })));
+    let sent = actions.iter().position(|a| matches!(a, Action::Send(_, ToWorker::Run { .. })));
+    assert!(journalled.unwrap() < sent.unwrap());
+}
+
+#[test]
+fn tasks_of_a_lost_host_run_on_the_host_of_the_other_copy_and_count_once() {
+    let mut core = core(policy(), &[("n1", 1), ("n2", 1), ("n3", 1)]);
+    core.offer(offer(1, &["n2", "n3"]));
+    let (_, first, ticket) = assign(&mut core, 0)[0];
+    assert!(first == 1 || first == 2, "a holder");
+    core.host_lost(first, "cut", S);
+    assert!(verdicts(core.take_actions()).is_empty(), "a lost attempt is no outcome");
+    let again = assign(&mut core, S);
+    assert_eq!((again.len(), again[0].1), (1, 3 - first), "the other holder");
+    // What the host that was given up still says changes nothing.
+    assert!(!core.ended(first, ended(ticket, Outcome::Exit(0)), 2 * S));
+    assert!(core.ended(again[0].1, ended(again[0].2, Outcome::Exit(0)), 2 * S));
+    assert!(!core.ended(again[0].1, ended(again[0].2, Outcome::Exit(0)), 2 * S), "an outcome is told once");
+    assert_eq!(verdicts(core.take_actions()), [(1, Outcome::Exit(0))]);
+    core.source_ended();
+    assert!(core.is_over());
+}
+
+#[test]
+fn a_task_that_takes_its_hosts_down_is_given_up_before_it_has_taken_all() {
+    let hosts: Vec<String> = (1..=5).map(|n| format!("n{n}")).collect();
+    let hosts: Vec<(&str, u32)> = hosts.iter().map(|h| (h.as_str(), 1)).collect();
+    let mut core = core(policy(), &hosts);
+    core.offer(offer(1, &[]));
+    for loss in 1..=MAX_LOSSES {
+        let (_, host, _) = assign(&mut core, S)[0];
+        core.host_lost(host, "down", S);
+        let verdicts = verdicts(core.take_actions());
+        assert_eq!(verdicts.len(), usize::from(loss == MAX_LOSSES), "loss {loss}");
+    }
+    assert!(assign(&mut core, S).is_empty());
+}
+
+#[test]
+fn a_failed_task_is_tried_again_elsewhere_as_often_as_retries_say() {
+    let mut core = core(Policy { tries: 2, ..policy() }, &[("n1", 1), ("n2", 1)]);
+    core.offer(offer(1, &["n1"]));
+    let (_, host, ticket) = assign(&mut core, 0)[0];
+    assert_eq!(host, 0);
+    core.ended(host, ended(ticket, Outcome::Exit(7)), S);
+    assert!(verdicts(core.take_actions()).is_empty());
+    let (_, host, ticket) = assign(&mut core, S)[0];
+    assert_eq!(host, 1, "not where it failed");
+    core.ended(host, ended(ticket, Outcome::Exit(7)), S);
+    assert_eq!(verdicts(core.take_actions()), [(1, Outcome::Exit(7))]);
+    assert!(assign(&mut core, S).is_empty());
+}
+
+#[test]
+fn the_first_interrupt_drains_and_the_second_kills() {
+    let mut core = core(policy(), &[("n1", 1)]);
+    core.offer(offer(1, &[]));
+    core.offer(offer(2, &[]));
+    let (_, host, ticket) = assign(&mut core, 0)[0];
+    core.interrupt();
+    assert!(!core.is_over(), "it waits for what runs");
+    let kills = |core: &mut Core| {
+        core.take_actions().iter().filter(|a| matches!(a, Action::Send(_, ToWorker::Kill { .. }))).count()
+    };
+    assert_eq!(kills(&mut core), 0);
+    core.interrupt();
+    core.interrupt();
+    assert_eq!(kills(&mut core), 1, "each once");
+    core.ended(host, ended(ticket, Outcome::Killed), S);
+    assert!(assign(&mut core, S).is_empty() && core.is_over());
+}
+
+#[test]
+fn halt_now_kills_and_halt_soon_lets_run() {
+    for (halt, killed) in [("now,fail=1", 1), ("soon,fail=1", 0)] {
+        let mut core = core(Policy { halt: halt.parse().unwrap(), ..policy() }, &[("n1", 2)]);
+        (1..=3).for_each(|id| core.offer(offer(id, &[])));
+        let begun = assign(&mut core, 0);
+        core.ended(0, ended(begun[0].2, Outcome::Exit(1)), S);
+        let actions = core.take_actions();
+        let kills = actions.iter().filter(|a| matches!(a, Action::Send(_, ToWorker::Kill { .. }))).count();
+        assert_eq!(kills, killed, "{halt}");
+        assert!(assign(&mut core, S).is_empty(), "{halt}: nothing new starts");
+    }
+}
+
+#[test]
+fn a_host_without_the_volume_is_not_used_for_it_and_that_is_said_once() {
+    let mut core = core(policy(), &[("n1", 4)]);
+    let mount = Mount { point: "/data".into(), fstype: "fuse.glusterfs".into(), source: "n1:/data".into() };
+    let sees = HostFacts { hostname: "n2".into(), mounts: vec![mount.clone()], ..HostFacts::default() };
+    core.host_up("n2", 1, sees);
+    let volume = core.volume(mount);
+    for id in 1..=3 {
+        core.offer(Offer { volumes: vec![volume], ..offer(id, &["n1"]) });
+    }
+    core.assign(0);
+    let actions = core.take_actions();
+    let notes = actions.iter().filter(|a| matches!(a, Action::Note(text) if text.contains("not mounted"))).count();
+    assert_eq!(notes, 1);
+    let hosts = actions.iter().filter_map(|a| match a {
+        Action::Send(host, ToWorker::Run { .. }) => Some(*host),
+        _ => None,
+    });
+    assert_eq!(hosts.collect::<Vec<_>>(), [1], "only where it is mounted, however busy that is");
+}
+
+#[test]
+fn a_task_whose_file_a_host_does_not_see_moves_on_and_fails_when_none_does() {
+    let mut core = core(policy(), &[("n1", 1), ("n2", 1)]);
+    core.offer(offer(1, &[]));
+    let (_, first, ticket) = assign(&mut core, 0)[0];
+    core.unfit(first, ticket, &"input".into(), S);
+    core.take_actions();
+    let (_, second, ticket) = assign(&mut core, S)[0];
+    assert_ne!(first, second);
+    core.unfit(second, ticket, &"input".into(), S);
+    core.assign(S);
+    let verdicts = verdicts(core.take_actions());
+    assert!(matches!(&verdicts[..], [(1, Outcome::CannotStart(_))]), "{verdicts:?}");
+}
+
+#[test]
+fn starts_keep_their_distance() {
+    let mut core = core(Policy { delay_us: 500_000, ..policy() }, &[("n1", 4)]);
+    (1..=4).for_each(|id| core.offer(offer(id, &[])));
+    let counts: Vec<usize> = [0, S / 4, S / 2, S].map(|at| assign(&mut core, at).len()).to_vec();
+    assert_eq!(counts, [1, 0, 1, 1]);
+}
+
+#[test]
+fn declared_memory_is_not_given_out_twice() {
+    let mut core = core(policy(), &[("n1", 4)]);
+    let heavy = |id, memory| {
+        let mut offer = offer(id, &[]);
+        offer.task.memory = Some(memory);
+        offer
+    };
+    (1..=3).for_each(|id| core.offer(heavy(id, 3 << 30)));
+    let begun = assign(&mut core, 0);
+    assert_eq!(begun.len(), 2, "two times 3 GiB fit into 8");
+    assert!(assign(&mut core, S).is_empty());
+    core.ended(0, ended(begun[0].2, Outcome::Exit(0)), S);
+    assert_eq!(assign(&mut core, S).len(), 1);
+    // What fits on no host at all is told, not waited for.
+    let mut core = self::core(policy(), &[("n1", 4)]);
+    core.offer(heavy(9, 9 << 30));
+    core.assign(0);
+    assert!(matches!(&verdicts(core.take_actions())[..], [(9, Outcome::CannotStart(_))]));
+}
+
+#[test]
+fn tasks_far_over_the_median_are_ended() {
+    let mut core = core(Policy { timeout_of_median: Some(2.0), ..policy() }, &[("n1", 4)]);
+    (1..=4).for_each(|id| core.offer(offer(id, &[])));
+    let begun = assign(&mut core, 0);
+    begun[..3].iter().for_each(|(_, host, ticket)| {
+        core.ended(*host, ended(*ticket, Outcome::Exit(0)), S);
+    });
+    core.take_actions();
+    core.tick(S * 19 / 10);
+    assert!(core.take_actions().is_empty(), "not before twice the median of 1 s");
+    core.tick(S * 21 / 10);
+    let kill = |a: &Action| matches!(a, Action::Send(0, ToWorker::Kill { ticket, timed_out: true, .. }) if *ticket == begun[3].2);
+    assert!(core.take_actions().iter().any(kill));
+}
+
+#[test]
+fn a_run_whose_hosts_are_all_gone_ends_and_says_so() {
+    let mut core = core(policy(), &[("n1", 1)]);
+    core.offer(offer(1, &[]));
+    core.host_lost(0, "cut", S);
+    assert!(core.is_over());
+    let (exit, ending) = core.finish();
+    assert_eq!(exit, 254);
+    assert!(matches!(ending, What::RunEnded { counts, .. } if counts["unfinished"] == 1));
+}
