@@ -47,4 +47,21 @@ pub fn check(locator: &Locator, dir: &Path, allowed: &BTreeSet<String>) {
     let tree = locator.locate_tree(dir, 3);
     assert!(tree.truncated && tree.files.len() == 3, "a walk ends at its bound");
     assert_eq!(locator.locate_tree(dir, 100).files.len(), NAMES.len() + 1);
+    many(locator, dir);
+}
+
+/// So many that several threads ask: each file's layout, in the order of the walk.
+fn many(locator: &Locator, dir: &Path) {
+    let below = dir.join("many");
+    fs::create_dir(&below).expect("the suite writes its files");
+    let names: Vec<_> = (100..200).map(|n| below.join(n.to_string())).collect();
+    for (n, name) in names.iter().enumerate() {
+        fs::write(name, vec![7; n]).expect("the suite writes its files");
+    }
+    let tree = locator.locate_tree(&below, 90);
+    assert!(tree.truncated && tree.files.len() == 90, "a walk ends at its bound");
+    for ((n, name), layout) in names.iter().enumerate().zip(&tree.files) {
+        assert!(layout.path == name.as_path().into() && layout.size == n as u64, "{name:?}: {layout:?}");
+        assert_eq!(layout.extents.is_empty() && layout.reason.is_none(), n == 0, "{layout:?}");
+    }
 }

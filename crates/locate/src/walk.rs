@@ -12,34 +12,28 @@ pub enum Found {
     Unreadable(PathBuf, io::Error),
 }
 
-/// What a walk met.
-#[derive(Debug, Default)]
-pub struct Walk {
-    /// In order of names within each directory.
-    pub found: Vec<Found>,
-    /// There was more than the limit.
-    pub truncated: bool,
-}
-
-/// Walks below `dir` until `limit` things are found. Symbolic links are not
-/// followed; sockets, devices and the like are passed over.
-pub fn walk(dir: &Path, limit: usize) -> Walk {
-    let mut walk = Walk::default();
+/// Walks below `dir` until `limit` things are found, and gives `visit` each
+/// folder's as it is listed, in order of names. True when there was more than
+/// the limit. Symbolic links are not followed; sockets, devices and the like
+/// are passed over.
+pub fn walk(dir: &Path, limit: usize, visit: &mut dyn FnMut(Vec<Found>)) -> bool {
+    let mut left = limit;
     let mut open = vec![dir.to_path_buf()];
     while let Some(dir) = open.pop() {
         let (files, mut below, error) = list(&dir);
         below.reverse();
         open.append(&mut below);
         let met = files.into_iter().map(Found::File).chain(error.map(|e| Found::Unreadable(dir, e)));
-        for one in met {
-            if walk.found.len() == limit {
-                walk.truncated = true;
-                return walk;
-            }
-            walk.found.push(one);
+        let mut met: Vec<Found> = met.collect();
+        let more = met.len() > left;
+        met.truncate(left);
+        left -= met.len();
+        visit(met);
+        if more {
+            return true;
         }
     }
-    walk
+    false
 }
 
 /// Files and directories in one directory, and why the list is not whole.
