@@ -30,6 +30,8 @@ enum Sub {
     Hosts(cmd::hosts::Args),
     /// Run one command on many hosts and gather what it says
     Exec(cmd::exec::Args),
+    /// Measure shared folders from their clients
+    Bench(cmd::bench::Args),
     /// Make, grow, shrink and delete volumes of GlusterFS, MooseFS and NFS
     Volume(cmd::volume::Args),
     /// Copy files and folders to many hosts
@@ -67,6 +69,7 @@ pub fn main() -> i32 {
         Sub::Where(args) => cmd::whereis::run(args),
         Sub::Hosts(args) => cmd::hosts::run(args),
         Sub::Exec(args) => cmd::exec::run(args),
+        Sub::Bench(args) => cmd::bench::run(args),
         Sub::Volume(args) => cmd::volume::run(args),
         Sub::Push(args) => cmd::copy::push(args),
         Sub::Pull(args) => cmd::copy::pull(args),

@@ -34,6 +34,8 @@ fn reference_is_the_help() {
         "lab status",
         "lab down",
         "lab demo",
+        "bench",
+        "bench volume",
         "volume",
         "volume create",
         "volume list",

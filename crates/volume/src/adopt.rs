@@ -22,7 +22,9 @@ pub fn unknown(name: &str, hosts: &[String]) -> Spec {
 /// The volume as the hosts tell it; `None` when none of them knows it.
 pub fn spec(name: &str, hosts: &[String], seen: &Observed) -> Option<Spec> {
     let mut spec = unknown(name, hosts);
-    let line = seen.hosts.values().flatten().find_map(|f| f.fstab.clone());
+    // The NFS server's own line is a bind mount, which tells less.
+    let lines = || seen.hosts.values().flatten().filter_map(|f| f.fstab.clone());
+    let line = lines().find(|l| l[2] != "none").or_else(|| lines().next());
     if let Some([_, point, ..]) = &line {
         spec.mount = point.clone();
     }
@@ -30,7 +32,39 @@ pub fn spec(name: &str, hosts: &[String], seen: &Observed) -> Option<Spec> {
         seen.host(h).is_some_and(|f| f.fstab.is_some() || (line.is_none() && f.point == MountPoint::Ours))
     };
     spec.clients = hosts.iter().filter(has_line).cloned().collect();
+    if let Some([source, _, fstype, _]) = &line {
+        match fstype.as_str() {
+            "moosefs" => return Some(moosefs(spec, seen, source)),
+            "nfs4" | "nfs" => return nfs(spec, source),
+            _ => {}
+        }
+    }
     gluster(&spec, seen)
+}
+
+fn moosefs(mut spec: Spec, seen: &Observed, source: &str) -> Spec {
+    spec.kind = Kind::Moosefs;
+    spec.master = source.split(':').next().map(String::from);
+    for (host, facts) in seen.hosts.iter().filter_map(|(h, f)| Some((h, f.as_ref().ok()?))) {
+        let ours = facts
+            .texts
+            .get("mfschunkserver.cfg")
+            .is_some_and(|t| t.contains(&format!("# homing volume {}", spec.name)));
+        let store =
+            facts.texts.get("mfshdd.cfg").and_then(|t| t.lines().find(|l| !l.is_empty() && !l.starts_with('#')));
+        let path = store.and_then(|l| l.trim_start_matches('*').split(' ').next()?.rsplit_once('/'));
+        if let (true, Some((base, _))) = (ours, path) {
+            spec.places.push(Place { host: host.clone(), path: base.into() });
+        }
+    }
+    spec
+}
+
+fn nfs(mut spec: Spec, source: &str) -> Option<Spec> {
+    let (host, path) = source.split_once(':')?;
+    spec.kind = Kind::Nfs;
+    spec.places = vec![Place { host: host.into(), path: path.rsplit_once('/')?.0.into() }];
+    Some(spec)
 }
 
 fn gluster(spec: &Spec, seen: &Observed) -> Option<Spec> {

@@ -11,8 +11,10 @@ pub mod adopt;
 pub mod execute;
 pub mod gluster;
 pub mod lustre;
+pub mod moosefs;
 mod mount;
 pub mod mounts;
+pub mod nfs;
 pub mod observe;
 pub mod progress;
 mod record;
@@ -24,7 +26,7 @@ pub use execute::{Hands, Overssh, Said};
 pub use observe::{HostFacts, Observed};
 pub use record::{Record, folder};
 pub use refuse::{Danger, Refusal};
-pub use spec::{Kind, Place, Spec, SpecError};
+pub use spec::{Kind, Place, Spec, SpecError, check_path};
 pub use step::{Phase, Plan, Step, Then, Watch, shown};
 
 /// The units that a host of the volume has to run.

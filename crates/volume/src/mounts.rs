@@ -10,7 +10,8 @@ use crate::step::Plan;
 pub(crate) fn line(spec: &Spec, host: &str) -> Line {
     match spec.kind {
         Kind::Gluster => crate::gluster::mount_line(spec, host),
-        Kind::Moosefs | Kind::Nfs => crate::gluster::mount_line(spec, host),
+        Kind::Moosefs => crate::moosefs::mount_line(spec, host),
+        Kind::Nfs => crate::nfs::mount_line(spec, host),
     }
 }
 

@@ -36,6 +36,15 @@ pub enum Content {
     Brick,
     /// Files.
     Files,
+    /// Chunks of MooseFS.
+    Chunks,
+}
+
+impl Store {
+    /// It holds chunks of MooseFS.
+    pub fn holds_chunks(&self) -> bool {
+        self.content == Content::Chunks
+    }
 }
 
 /// What lies at the mount point.
@@ -162,6 +171,7 @@ fn content_of(word: &str) -> Content {
         "dirs" => Content::Folders,
         "gluster" => Content::Brick,
         "files" => Content::Files,
+        "chunks" => Content::Chunks,
         _ => Content::Absent,
     }
 }
@@ -173,7 +183,7 @@ fn is_ours(fstype: &str, source: &str, facts: &HostFacts, spec: &Spec) -> bool {
         Kind::Gluster => {
             fstype == "fuse.glusterfs" && source.rsplit_once(":/").is_some_and(|(_, volume)| volume == spec.name)
         }
-        Kind::Moosefs => fstype.starts_with("fuse") && source.to_lowercase().contains("mfs"),
+        Kind::Moosefs => fstype.starts_with("fuse") && source.to_lowercase().starts_with("mfs"),
         Kind::Nfs => {
             let exported = spec.places.first().map(|p| spec.store(p)).unwrap_or_default();
             let remote = fstype.starts_with("nfs") && source.ends_with(&format!(":{exported}"));

@@ -24,6 +24,7 @@ for store; do
     elif [ -d "$store/.glusterfs" ]; then content=gluster
     elif [ -n "$(ls -A -- "$store")" ]; then content=dirs; fi
   fi
+  [ -n "$(find "$store" -name 'chunk_*.mfs' -print -quit 2>/dev/null)" ] && content=chunks
   say store "$store" "$system" "$content" "$room"
 done
 line=$(awk -v p="$point" '$5 == p {l = $0} END {print l}' /proc/self/mountinfo)
@@ -37,7 +38,7 @@ if systemctl is-active --quiet glusterd 2>/dev/null; then
     echo "begin $what"; timeout 30 gluster --mode=script $what --xml 2>/dev/null; echo; echo "end $what"
   done
 fi
-for f in mfsmaster.cfg mfschunkserver.cfg mfshdd.cfg; do
+for f in mfsmaster.cfg mfsexports.cfg mfschunkserver.cfg mfshdd.cfg; do
   [ -f "/etc/mfs/$f" ] && { echo "begin $f"; cat "/etc/mfs/$f"; echo; echo "end $f"; }
 done
 [ -f "/etc/exports.d/$name.exports" ] && { echo "begin exports"; cat "/etc/exports.d/$name.exports"; echo; echo "end exports"; }

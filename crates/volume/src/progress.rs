@@ -1,5 +1,6 @@
 //! How far a long movement of bytes has come.
 
+use crate::spec::{Kind, Spec};
 use crate::step::{Watch, script};
 use roxmltree::Document;
 
@@ -29,8 +30,49 @@ pub enum Left {
     Entries(u64),
 }
 
+/// The command that tells, for a server of the volume.
+pub fn question(spec: &Spec, watch: &Watch) -> Vec<String> {
+    match spec.kind {
+        Kind::Moosefs => crate::moosefs::question(spec, watch),
+        Kind::Gluster | Kind::Nfs => gluster_question(&spec.name, watch),
+    }
+}
+
+/// Reads its answer. `None` when it cannot be read.
+pub fn answer(text: &str, spec: &Spec, watch: &Watch) -> Option<Progress> {
+    match spec.kind {
+        Kind::Moosefs => moosefs_answer(text, watch),
+        Kind::Gluster | Kind::Nfs => gluster_answer(text, watch),
+    }
+}
+
+/// Lines of `mfscli -SIC` and of `-SHD` for the host that is being drained.
+fn moosefs_answer(text: &str, watch: &Watch) -> Option<Progress> {
+    let class = |name: &str| -> Option<u64> {
+        let line = text.lines().find(|l| l.contains(&format!("chunkclass {name}:")))?;
+        line.rsplit('\t').next()?.trim().parse().ok()
+    };
+    let behind = class("undergoal")? + class("endangered")?;
+    let missing = class("missing")?;
+    let mut progress = Progress { left: Some(Left::Entries(behind)), ..Progress::default() };
+    progress.finished = behind == 0;
+    if missing > 0 {
+        progress.failed = Some(format!("{missing} chunks have no copy on any host that is up"));
+    }
+    if matches!(watch, Watch::Drain(_)) {
+        let disks: Vec<&str> = text.lines().filter(|l| l.starts_with("disks:")).collect();
+        progress.finished = !disks.is_empty() && disks.iter().all(|d| d.contains("for removal (ready)"));
+        // The last two columns are used and total bytes.
+        let used = disks.iter().filter_map(|d| d.split('\t').rev().nth(1)?.trim().parse::<u64>().ok());
+        let chunks = disks.iter().filter_map(|d| d.split('\t').nth(2)?.trim().parse::<u64>().ok()).sum::<u64>();
+        (progress.moved, progress.files) = (used.sum(), chunks);
+        progress.left = Some(Left::Entries(if progress.finished { 0 } else { behind.max(1) }));
+    }
+    Some(progress)
+}
+
 /// The command that tells, on a host of the GlusterFS volume.
-pub fn gluster_question(name: &str, watch: &Watch) -> Vec<String> {
+fn gluster_question(name: &str, watch: &Watch) -> Vec<String> {
     match watch {
         Watch::Rebalance => script(r#"gluster --mode=script volume rebalance "$1" status --xml"#, &[name]),
         Watch::Drain(bricks) => {
@@ -42,8 +84,7 @@ pub fn gluster_question(name: &str, watch: &Watch) -> Vec<String> {
     }
 }
 
-/// Reads its answer. `None` when it cannot be read.
-pub fn gluster_answer(text: &str, watch: &Watch) -> Option<Progress> {
+fn gluster_answer(text: &str, watch: &Watch) -> Option<Progress> {
     let document = Document::parse(text.trim()).ok()?;
     if *watch == Watch::Heal { heal(&document) } else { movement(&document) }
 }

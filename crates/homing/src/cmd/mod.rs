@@ -1,4 +1,5 @@
 //! One file a subcommand.
+pub mod bench;
 pub mod copy;
 pub mod exec;
 pub mod generate;

@@ -6,7 +6,7 @@ use super::drive::Drive;
 use crate::failure::Failure;
 use crate::hostlist;
 use homing_model::NodeSet;
-use homing_volume::{Danger, Kind, Observed, Record, Refusal, Spec, execute, gluster, lustre, mounts};
+use homing_volume::{Danger, Kind, Observed, Record, Refusal, Spec, execute, gluster, lustre, moosefs, mounts, nfs};
 
 fn not_for(spec: &Spec, verb: &str) -> Failure {
     Failure::usage(format!("volume {} is {}, which has no {verb}", spec.name, spec.kind))
@@ -64,7 +64,8 @@ pub fn add_host(way: &Way, args: AddHost) -> Result<i32, Failure> {
     let what = format!("add-host {set}");
     drive.reach(&mut record, &what, true, &|spec, seen| match spec.kind {
         Kind::Gluster => gluster::add_host(spec, seen, &allowed),
-        _ => Err(vec![Refusal::never("this kind cannot do that yet")]),
+        Kind::Moosefs => moosefs::create(spec, seen, &allowed),
+        Kind::Nfs => Err(vec![Refusal::never("NFS serves a volume from one host, in one copy")]),
     })?;
     tell(way, &format!("volume {} has space on {set} too", record.spec.name));
     Ok(0)
@@ -83,7 +84,8 @@ pub fn drain_host(way: &Way, args: DrainHost) -> Result<i32, Failure> {
     let what = format!("drain-host {host}");
     drive.reach(&mut record, &what, false, &|spec, seen| match spec.kind {
         Kind::Gluster => gluster::drain_host(spec, seen, &host, &allowed),
-        _ => Err(vec![Refusal::never("this kind cannot do that yet")]),
+        Kind::Moosefs => moosefs::drain_host(spec, seen, &host, &allowed),
+        Kind::Nfs => Err(vec![Refusal::never("NFS serves a volume from one host, in one copy")]),
     })?;
     if !way.dry_run {
         record.spec.places.retain(|p| p.host != host);
@@ -107,9 +109,11 @@ pub fn set_copies(way: &Way, args: SetCopies) -> Result<i32, Failure> {
         ))
         .hint("a volume of kind moosefs has one per file"));
     }
-    drive.reach(&mut record, &what, false, &|spec, seen| match spec.kind {
+    let once = record.spec.kind == Kind::Moosefs;
+    drive.reach(&mut record, &what, once, &|spec, seen| match spec.kind {
         Kind::Gluster => gluster::set_copies(spec, seen, copies, &allowed),
-        _ => Err(vec![Refusal::never("this kind cannot do that yet")]),
+        Kind::Moosefs => moosefs::set_copies(spec, seen, &path, args.copies, &allowed),
+        Kind::Nfs => Err(vec![Refusal::never("NFS serves a volume from one host, in one copy")]),
     })?;
     if !way.dry_run && path == record.spec.mount {
         record.spec.copies = args.copies;
@@ -149,7 +153,8 @@ pub fn heal(way: &Way, args: Heal) -> Result<i32, Failure> {
     let mut record = drive.find(&args.one)?;
     drive.reach(&mut record, "heal", true, &|spec, seen| match spec.kind {
         Kind::Gluster => gluster::heal(spec, seen, args.full),
-        _ => Err(vec![Refusal::never("this kind cannot do that yet")]),
+        Kind::Moosefs => moosefs::heal(spec, seen),
+        Kind::Nfs => Err(vec![Refusal::never("NFS serves a volume from one host, in one copy")]),
     })?;
     Ok(0)
 }
@@ -160,7 +165,8 @@ pub fn rebalance(way: &Way, args: One) -> Result<i32, Failure> {
     let mut record = drive.find(&args)?;
     drive.reach(&mut record, "rebalance", true, &|spec, seen| match spec.kind {
         Kind::Gluster => gluster::rebalance(spec, seen),
-        _ => Err(vec![Refusal::never("this kind cannot do that yet")]),
+        Kind::Moosefs => moosefs::heal(spec, seen),
+        Kind::Nfs => Err(vec![Refusal::never("NFS serves a volume from one host, in one copy")]),
     })?;
     Ok(0)
 }
@@ -172,7 +178,8 @@ pub fn delete(way: &Way, args: Delete) -> Result<i32, Failure> {
     let allowed: Vec<Danger> = args.delete_files.then_some(Danger::DeleteFiles).into_iter().collect();
     drive.reach(&mut record, "delete", true, &|spec: &Spec, seen: &Observed| match spec.kind {
         Kind::Gluster => gluster::delete(spec, seen, &allowed),
-        _ => Err(vec![Refusal::never("this kind cannot do that yet")]),
+        Kind::Moosefs => moosefs::delete(spec, seen, &allowed),
+        Kind::Nfs => nfs::delete(spec, seen, &allowed),
     })?;
     if !way.dry_run {
         record.remove().map_err(Failure::system)?;

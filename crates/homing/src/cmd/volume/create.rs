@@ -5,7 +5,7 @@ use super::drive::Drive;
 use crate::failure::Failure;
 use crate::hostlist;
 use homing_model::NodeSet;
-use homing_volume::{Kind, Observed, Place, Record, Refusal, Spec, gluster};
+use homing_volume::{Kind, Observed, Place, Record, Spec, gluster, moosefs, nfs};
 use std::time::Instant;
 
 /// `n[1-4]:/brick` as hosts and path.
@@ -78,6 +78,7 @@ pub fn run(way: &Way, args: Create) -> Result<i32, Failure> {
 pub fn plan(spec: &Spec, seen: &Observed, allowed: &[homing_volume::Danger]) -> super::drive::Answer {
     match spec.kind {
         Kind::Gluster => gluster::create(spec, seen, allowed),
-        Kind::Moosefs | Kind::Nfs => Err(vec![Refusal::never("this kind cannot be made yet")]),
+        Kind::Moosefs => moosefs::create(spec, seen, allowed),
+        Kind::Nfs => nfs::create(spec, seen, allowed),
     }
 }

@@ -7,9 +7,7 @@ use homing_model::NodeSet;
 use homing_remote::{Options, Remote};
 use homing_volume::execute::{self, News};
 use homing_volume::progress::{self, Left, Progress};
-use homing_volume::{
-    Hands, Kind, Observed, Overssh, Phase, Plan, Record, Refusal, Spec, Then, Watch, adopt, gluster, shown,
-};
+use homing_volume::{Hands, Observed, Overssh, Phase, Plan, Record, Refusal, Spec, Then, Watch, adopt, gluster, shown};
 use std::fs::File;
 use std::io::IsTerminal;
 use std::time::{Duration, Instant};
@@ -173,14 +171,11 @@ impl Drive<'_> {
 
     /// One look, by the first host that answers.
     fn look(&self, spec: &Spec, watch: &Watch) -> Result<Progress, Failure> {
-        let question = match spec.kind {
-            Kind::Gluster => progress::gluster_question(&spec.name, watch),
-            Kind::Moosefs | Kind::Nfs => return Ok(Progress { finished: true, ..Progress::default() }),
-        };
+        let question = progress::question(spec, watch);
         let mut why = String::from("no server");
-        for host in spec.servers() {
+        for host in spec.hosts() {
             match self.hands.run(&[(host.clone(), question.clone())]).remove(0) {
-                Ok(text) => match progress::gluster_answer(&text, watch) {
+                Ok(text) => match progress::answer(&text, spec, watch) {
                     Some(progress) => return Ok(progress),
                     None => {
                         why = format!(

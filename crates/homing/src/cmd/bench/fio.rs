@@ -1,0 +1,168 @@
+//! fio's arguments and its answer.
+
+use super::{Bench, Row, sh};
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+use std::fmt;
+
+/// What is measured.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, clap::ValueEnum)]
+#[serde(rename_all = "lowercase")]
+pub enum Op {
+    /// Sequential writes, synced at the end.
+    Write,
+    /// Sequential reads.
+    Read,
+    /// Random writes, synced at the end.
+    Randwrite,
+    /// Random reads.
+    Randread,
+    /// Creating small files.
+    Create,
+    /// Asking for their attributes.
+    Stat,
+    /// Removing them.
+    Unlink,
+}
+
+impl Op {
+    pub const ALL: [Op; 7] = [Op::Write, Op::Read, Op::Randwrite, Op::Randread, Op::Create, Op::Stat, Op::Unlink];
+
+    pub fn is_small_files(self) -> bool {
+        matches!(self, Op::Create | Op::Stat | Op::Unlink)
+    }
+
+    pub fn reads(self) -> bool {
+        matches!(self, Op::Read | Op::Randread | Op::Stat)
+    }
+
+    /// What has to be there first.
+    pub fn before(self) -> &'static [Op] {
+        match self {
+            Op::Read | Op::Randread | Op::Randwrite => &[Op::Write],
+            Op::Stat | Op::Unlink => &[Op::Create],
+            Op::Write | Op::Create => &[],
+        }
+    }
+
+    /// Its files are removed after it; all but the small ones that fio removed itself.
+    pub fn sweeps(self) -> bool {
+        true
+    }
+
+    fn name(self) -> &'static str {
+        match self {
+            Op::Write => "write",
+            Op::Read => "read",
+            Op::Randwrite => "randwrite",
+            Op::Randread => "randread",
+            Op::Create => "create",
+            Op::Stat => "stat",
+            Op::Unlink => "unlink",
+        }
+    }
+}
+
+/// One measurement.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Case {
+    /// What.
+    pub op: Op,
+    /// Block size in fio's words.
+    pub bs: String,
+    /// Hosts at once.
+    pub clients: usize,
+    /// Copies of the files, when they were set.
+    pub copies: Option<u32>,
+}
+
+impl fmt::Display for Case {
+    fn fmt(&self, f: &mut fmt::Formatter) -> fmt::Result {
+        write!(f, "{} {} by {}", self.op.name(), self.bs, self.clients)?;
+        self.copies.map_or(Ok(()), |c| write!(f, ", {c} copies"))
+    }
+}
+
+impl Case {
+    /// Share of what the links allow. Writes: each byte leaves its host once a
+    /// copy; one copy at most may stay at home. Reads: at most one link a host.
+    pub fn share(&self, mb_per_s: f64, link_mb_per_s: f64) -> Option<f64> {
+        let copies = f64::from(self.copies.unwrap_or(1).max(1));
+        match self.op {
+            Op::Write => Some(mb_per_s * copies / (link_mb_per_s * self.clients as f64)),
+            Op::Read => Some(mb_per_s / (link_mb_per_s * self.clients as f64)),
+            _ => None,
+        }
+    }
+}
+
+/// fio on one host; `whose` file it works on.
+pub fn argv(case: &Case, folder: &str, bench: &Bench, whose: usize) -> Vec<String> {
+    let (size, random, files) =
+        (bench.args.size.to_string(), bench.args.random_size.to_string(), bench.args.files.to_string());
+    let base = "exec fio --name=b --output-format=json --thread --fallocate=none --group_reporting --directory=\"$1\"";
+    // 4096 bytes: what a small file is to most file systems; each host has a folder of its own.
+    let small = |engine: &str| {
+        format!(
+            "mkdir -p -- \"$1/f.$2\" && exec fio --name=b --output-format=json --thread --ioengine={engine} --rw=write \
+             --directory=\"$1/f.$2\" --nrfiles=\"$4\" --filesize=4k --size=$(($4*4))k --bs=4k --openfiles=1 --fallocate=none --create_on_open=0"
+        )
+    };
+    let text = match case.op {
+        Op::Write => {
+            format!("{base} --filename=f.$2 --rw=write --bs=\"$5\" --size=\"$3\" --end_fsync=1 --ioengine=psync")
+        }
+        Op::Read => {
+            format!("{base} --filename=f.$2 --rw=read --bs=\"$5\" --size=\"$3\" --ioengine=psync --invalidate=1")
+        }
+        Op::Randwrite => format!(
+            "{base} --filename=f.$2 --rw=randwrite --bs=\"$5\" --size=\"$3\" --io_size=\"$6\" --end_fsync=1 --ioengine=psync"
+        ),
+        Op::Randread => format!(
+            "{base} --filename=f.$2 --rw=randread --bs=\"$5\" --size=\"$3\" --io_size=\"$6\" --ioengine=psync --invalidate=1"
+        ),
+        Op::Create => small("filecreate"),
+        Op::Stat => small("filestat"),
+        Op::Unlink => small("filedelete"),
+    };
+    sh(&text, &[folder, &whose.to_string(), &size, &files, &case.bs, &random])
+}
+
+/// All hosts together: bytes over the time of the slowest, so that a host that is done early does not flatter.
+pub fn row(case: &Case, texts: &[String]) -> Option<Row> {
+    let (mut bytes, mut ops, mut longest, mut p99) = (0.0, 0.0, 0.0_f64, 0.0_f64);
+    for text in texts {
+        let answer: Value = serde_json::from_str(&text[text.find('{')?..]).ok()?;
+        let job = &answer["jobs"][0];
+        let side = if job["read"]["total_ios"].as_f64()? > 0.0 { &job["read"] } else { &job["write"] };
+        let done = side["total_ios"].as_f64()?;
+        ops += done;
+        bytes += side["io_bytes"].as_f64()?;
+        // With the final sync, which io_bytes/runtime leaves out.
+        longest = longest.max(side["runtime"].as_f64()?.max(job["job_runtime"].as_f64()?) / 1e3);
+        p99 = p99.max(side["clat_ns"]["percentile"]["99.000000"].as_f64().unwrap_or(0.0) / 1e6);
+    }
+    let seconds = longest.max(1e-3);
+    let mb_per_s = if case.op.is_small_files() { 0.0 } else { bytes / 1e6 / seconds };
+    Some(Row { case: case.clone(), mb_per_s, per_s: ops / seconds, p99_ms: p99, share: None })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_slowest_host_keeps_the_clock() {
+        let said = |ms: u32| {
+            format!(
+                "note: x\n{{\"jobs\":[{{\"job_runtime\":{ms},\"read\":{{\"total_ios\":0,\"io_bytes\":0,\"runtime\":0}},\
+                 \"write\":{{\"total_ios\":100,\"io_bytes\":100000000,\"runtime\":500,\
+                 \"clat_ns\":{{\"percentile\":{{\"99.000000\":{ms}000000}}}}}}}}]}}"
+            )
+        };
+        let case = Case { op: Op::Write, bs: "1M".into(), clients: 2, copies: Some(2) };
+        let row = row(&case, &[said(1000), said(2000)]).unwrap();
+        assert_eq!((row.mb_per_s, row.per_s, row.p99_ms), (100.0, 100.0, 2000.0));
+        assert_eq!(case.share(100.0, 125.0), Some(0.8));
+    }
+}

@@ -1,0 +1,295 @@
+//! `homing bench volume`: what a shared folder gives, measured from its clients.
+
+mod fio;
+mod show;
+mod tune;
+mod visible;
+
+use crate::failure::Failure;
+use crate::hostlist;
+use clap::Subcommand;
+use fio::{Case, Op};
+use homing_remote::{Options, Remote};
+use homing_volume::{Hands, Overssh};
+use serde::{Deserialize, Serialize};
+use std::path::PathBuf;
+use std::time::Duration;
+
+/// Arguments.
+#[derive(clap::Args)]
+pub struct Args {
+    #[command(subcommand)]
+    verb: Verb,
+}
+
+#[derive(Subcommand)]
+enum Verb {
+    /// Measure a shared folder: rates, small files, and how soon other hosts see a change
+    Volume(VolumeArgs),
+}
+
+/// Arguments of `homing bench volume`.
+#[derive(clap::Args)]
+pub struct VolumeArgs {
+    /// A folder of the volume, the same on all hosts
+    #[arg(required_unless_present = "compare")]
+    path: Option<String>,
+    /// Hosts that take part
+    #[arg(short = 'w', long, value_name = "NODESET")]
+    hosts: Option<String>,
+    /// Cluster file
+    #[arg(long, value_name = "FILE")]
+    cluster: Option<PathBuf>,
+    /// Numbers of hosts at once (default: 1 and all)
+    #[arg(long, value_delimiter = ',')]
+    clients: Vec<usize>,
+    /// Block sizes
+    #[arg(long, value_delimiter = ',', default_value = "64k,1M")]
+    bs: Vec<String>,
+    /// Bytes that each host writes and reads
+    #[arg(long, default_value = "256M", value_parser = homing_lab::parse_size)]
+    size: u64,
+    /// Bytes of random reads and writes of each host
+    #[arg(long, default_value = "16M", value_parser = homing_lab::parse_size)]
+    random_size: u64,
+    /// Small files of each host
+    #[arg(long, default_value_t = 200)]
+    files: u32,
+    /// Numbers of copies, each in a folder of its own goal (MooseFS only)
+    #[arg(long, value_delimiter = ',')]
+    copies: Vec<u32>,
+    /// What to measure (default: all)
+    #[arg(long, value_delimiter = ',')]
+    only: Vec<Op>,
+    /// Trials of how soon another host sees a change; 0 for none
+    #[arg(long, default_value_t = 5)]
+    trials: u32,
+    /// Rate of a host's link in Mbit/s, for the share of the theoretical limit
+    #[arg(long, value_name = "MBIT")]
+    link: Option<f64>,
+    /// A name for the results
+    #[arg(long, default_value = "")]
+    label: String,
+    /// Print JSON
+    #[arg(long)]
+    json: bool,
+    /// Write JSON there
+    #[arg(long, value_name = "FILE")]
+    save: Option<PathBuf>,
+    /// Draw it there, on one page that needs nothing else
+    #[arg(long, value_name = "FILE")]
+    html: Option<PathBuf>,
+    /// Compare two saved results instead
+    #[arg(long, num_args = 2, value_names = ["OLD", "NEW"])]
+    compare: Option<Vec<PathBuf>>,
+    /// Try mount options and tell the best: nfs
+    #[arg(long, value_name = "KIND")]
+    tune: Option<tune::Kind>,
+    /// The server's max_block_size values that --tune tries too; its NFS service is restarted for each
+    #[arg(long, value_delimiter = ',', value_parser = homing_lab::parse_size)]
+    server_block: Vec<u64>,
+    /// Mount with the best options that --tune found, and write them into fstab
+    #[arg(long)]
+    apply: bool,
+    /// Begin commands with `sudo -n`
+    #[arg(long)]
+    sudo: bool,
+}
+
+/// Everything that was measured.
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
+pub struct Results {
+    /// As given by `--label`.
+    pub label: String,
+    /// The folder.
+    pub path: String,
+    /// Hosts that took part.
+    pub hosts: Vec<String>,
+    /// What was done about caches.
+    pub caches: String,
+    /// Bytes a host wrote and read.
+    pub size: u64,
+    /// A row a case.
+    pub rows: Vec<Row>,
+    /// How soon other hosts see a change.
+    pub visible: Vec<visible::Delay>,
+}
+
+/// One case.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Row {
+    /// What was measured.
+    pub case: Case,
+    /// Megabytes (10^6) a second, all hosts together; for small files 0.
+    pub mb_per_s: f64,
+    /// Operations, or files, a second, all hosts together.
+    pub per_s: f64,
+    /// 99th percentile of an operation's latency, milliseconds, of the slowest host.
+    pub p99_ms: f64,
+    /// Share of the theoretical limit, when `--link` tells it.
+    pub share: Option<f64>,
+}
+
+/// Runs it.
+pub fn run(args: Args) -> Result<i32, Failure> {
+    let Verb::Volume(args) = args.verb;
+    if let Some(files) = &args.compare {
+        return show::compare(&files[0], &files[1]);
+    }
+    let hosts = hostlist::hosts_from(args.hosts.as_deref(), args.cluster.as_deref())?;
+    if hosts.is_empty() {
+        return Err(Failure::usage("no host to measure from").hint("-w 'n[1-4]'"));
+    }
+    let path = args.path.clone().unwrap_or_default();
+    homing_volume::check_path(&path).map_err(Failure::usage)?;
+    let options = Options { command_timeout: Some(Duration::from_secs(600)), ..Options::default() };
+    let bench = Bench { hands: Overssh { remote: Remote::new(options), sudo: args.sudo }, args, hosts, path };
+    if bench.args.tune.is_some() {
+        return tune::run(&bench);
+    }
+    let results = bench.measure()?;
+    if let Some(file) = &bench.args.save {
+        let text = serde_json::to_vec_pretty(&results).map_err(Failure::system)?;
+        std::fs::write(file, text).map_err(|e| Failure::system(format!("writing {}: {e}", file.display())))?;
+    }
+    if let Some(file) = &bench.args.html {
+        std::fs::write(file, show::html(&results))
+            .map_err(|e| Failure::system(format!("writing {}: {e}", file.display())))?;
+    }
+    if bench.args.json {
+        println!("{}", serde_json::to_string(&results).map_err(Failure::system)?);
+    } else {
+        show::table(&results);
+    }
+    Ok(0)
+}
+
+/// One call.
+pub struct Bench {
+    hands: Overssh,
+    args: VolumeArgs,
+    hosts: Vec<String>,
+    path: String,
+}
+
+impl Bench {
+    /// Runs the same command on hosts; the first failure ends it.
+    fn all(
+        &self,
+        hosts: &[String],
+        argv: impl Fn(usize, &str) -> Vec<String>,
+        doing: &str,
+    ) -> Result<Vec<String>, Failure> {
+        let commands: Vec<_> = hosts.iter().enumerate().map(|(i, h)| (h.clone(), argv(i, h))).collect();
+        let said = self.hands.run(&commands);
+        hosts
+            .iter()
+            .zip(said)
+            .map(|(h, s)| s.map_err(|why| Failure::system(format!("{doing} on {h} in {}: {why}", self.path))))
+            .collect()
+    }
+
+    fn measure(&self) -> Result<Results, Failure> {
+        let folder = format!("{}/.homing-bench.{}", self.path, std::process::id());
+        self.all(&self.hosts[..1], |_, _| sh(r#"command -v fio >/dev/null || { echo "no fio; install the package fio"; exit 1; }; mkdir -- "$1""#, &[&folder]), "preparing")?;
+        let measured = self.measure_in(&folder);
+        let swept =
+            self.all(&self.hosts[..1], |_, _| sh(r#"rm -rf --one-file-system -- "$1""#, &[&folder]), "cleaning up");
+        let results = measured?;
+        swept?;
+        Ok(results)
+    }
+
+    fn measure_in(&self, folder: &str) -> Result<Results, Failure> {
+        let mut results = Results {
+            label: self.args.label.clone(),
+            path: self.path.clone(),
+            hosts: self.hosts.clone(),
+            caches: self.drop_caches(),
+            size: self.args.size,
+            ..Results::default()
+        };
+        let goals: Vec<Option<u32>> =
+            if self.args.copies.is_empty() { vec![None] } else { self.args.copies.iter().copied().map(Some).collect() };
+        for goal in goals {
+            let place = self.folder_of(folder, goal)?;
+            for case in self.cases(goal) {
+                if !self.args.json {
+                    eprintln!("{case}");
+                }
+                results.rows.push(self.one(&case, &place)?);
+            }
+        }
+        if self.args.trials > 0 && self.hosts.len() > 1 {
+            results.visible = visible::measure(self, folder)?;
+        }
+        Ok(results)
+    }
+
+    /// A folder whose files have this goal.
+    fn folder_of(&self, folder: &str, goal: Option<u32>) -> Result<String, Failure> {
+        let Some(goal) = goal else { return Ok(folder.into()) };
+        let place = format!("{folder}/goal{goal}");
+        let text = r#"mkdir -- "$1" && mfssetgoal "$2" "$1""#;
+        self.all(&self.hosts[..1], |_, _| sh(text, &[&place, &goal.to_string()]), "setting the goal")?;
+        Ok(place)
+    }
+
+    fn cases(&self, copies: Option<u32>) -> Vec<Case> {
+        let mut clients = self.args.clients.clone();
+        if clients.is_empty() {
+            clients = vec![1, self.hosts.len()];
+            clients.dedup();
+        }
+        clients.retain(|c| (1..=self.hosts.len()).contains(c));
+        let mut cases = Vec::new();
+        for op in Op::ALL {
+            if !self.args.only.is_empty() && !self.args.only.contains(&op) {
+                continue;
+            }
+            let sizes: &[String] = if op.is_small_files() { &self.args.bs[..1] } else { &self.args.bs };
+            for bs in sizes {
+                let bs = if op.is_small_files() { "4k".to_string() } else { bs.clone() };
+                cases.extend(clients.iter().map(|&clients| Case { op, bs: bs.clone(), clients, copies }));
+            }
+        }
+        cases
+    }
+
+    /// Caches of all hosts; a kernel that many hosts share drops them for all.
+    fn drop_caches(&self) -> String {
+        let argv = sh("sync; echo 3 > /proc/sys/vm/drop_caches", &[]);
+        let commands: Vec<_> = self.hosts.iter().map(|h| (h.clone(), argv.clone())).collect();
+        match self.hands.run(&commands).iter().all(Result::is_ok) {
+            true => "written data is synced before the clock stops; before reads all hosts drop their caches, and read what another host wrote".into(),
+            false => "written data is synced before the clock stops; caches could not be dropped (not root): reads may come from servers' memory".into(),
+        }
+    }
+
+    fn one(&self, case: &Case, folder: &str) -> Result<Row, Failure> {
+        let hosts = &self.hosts[..case.clients];
+        for op in case.op.before() {
+            let before = Case { op: *op, bs: "1M".into(), ..case.clone() };
+            self.all(hosts, |i, _| fio::argv(&before, folder, self, i), &before.to_string())?;
+        }
+        if case.op.reads() {
+            self.drop_caches();
+        }
+        // A reader takes the file of its neighbour.
+        let whose = |i: usize| if case.op.reads() { (i + 1) % case.clients } else { i };
+        let texts = self.all(hosts, |i, _| fio::argv(case, folder, self, whose(i)), &case.to_string())?;
+        let sweep = case.op.sweeps().then(|| sh(r#"rm -rf --one-file-system -- "$1"/f.*"#, &[folder]));
+        if let Some(argv) = sweep {
+            self.all(&self.hosts[..1], |_, _| argv.clone(), "cleaning up")?;
+        }
+        let mut row =
+            fio::row(case, &texts).ok_or_else(|| Failure::system(format!("{case}: fio's answer is not understood")))?;
+        row.share = self.args.link.and_then(|mbit| case.share(row.mb_per_s, mbit * 1e6 / 8e6));
+        Ok(row)
+    }
+}
+
+/// A script for sh with arguments.
+fn sh(text: &str, args: &[&str]) -> Vec<String> {
+    ["sh", "-c", text, "sh"].iter().chain(args).map(|s| s.to_string()).collect()
+}

@@ -1,0 +1,134 @@
+//! Results as a table, beside others, and as a page.
+
+use super::{Results, Row};
+use crate::failure::Failure;
+use std::fmt::Write;
+use std::path::Path;
+
+fn value(row: &Row) -> (f64, &'static str) {
+    if row.case.op.is_small_files() { (row.per_s, "files/s") } else { (row.mb_per_s, "MB/s") }
+}
+
+fn copies(row: &Row) -> String {
+    row.case.copies.map_or("-".into(), |c| c.to_string())
+}
+
+fn op(row: &Row) -> String {
+    format!("{:?}", row.case.op).to_lowercase()
+}
+
+/// Prints them.
+pub fn table(results: &Results) {
+    println!(
+        "{:<10} {:>6} {:>7} {:>6} {:>10} {:<8} {:>9} {:>9} {:>8}",
+        "OP", "BLOCK", "CLIENTS", "COPIES", "RATE", "", "OPS/S", "P99 MS", "OF LIMIT"
+    );
+    for row in &results.rows {
+        let (rate, unit) = value(row);
+        let share = row.share.map_or("-".into(), |s| format!("{:.0}%", s * 100.0));
+        println!(
+            "{:<10} {:>6} {:>7} {:>6} {rate:>10.1} {unit:<8} {:>9.0} {:>9.1} {share:>8}",
+            op(row),
+            row.case.bs,
+            row.case.clients,
+            copies(row),
+            row.per_s,
+            row.p99_ms,
+        );
+    }
+    for delay in &results.visible {
+        println!(
+            "{} is seen by another host after {:.1} ms (median; longest {:.1} ms; {} lost)",
+            delay.change, delay.median_ms, delay.max_ms, delay.lost
+        );
+    }
+    println!("caches: {}", results.caches);
+}
+
+fn load(file: &Path) -> Result<Results, Failure> {
+    let wrong = |e: String| Failure::usage(format!("{} holds no results: {e}", file.display()));
+    let text = std::fs::read(file).map_err(|e| wrong(e.to_string()))?;
+    serde_json::from_slice(&text).map_err(|e| wrong(e.to_string()))
+}
+
+/// Two results, case by case.
+pub fn compare(old: &Path, new: &Path) -> Result<i32, Failure> {
+    let (old, new) = (load(old)?, load(new)?);
+    println!(
+        "{:<10} {:>6} {:>7} {:>6} {:>10} {:>10} {:>7}  UNIT",
+        "OP", "BLOCK", "CLIENTS", "COPIES", "OLD", "NEW", "RATIO"
+    );
+    for row in &new.rows {
+        let Some(before) = old.rows.iter().find(|r| r.case == row.case) else { continue };
+        let ((a, unit), (b, _)) = (value(before), value(row));
+        println!(
+            "{:<10} {:>6} {:>7} {:>6} {a:>10.1} {b:>10.1} {:>7.2}  {unit}",
+            op(row),
+            row.case.bs,
+            row.case.clients,
+            copies(row),
+            b / a
+        );
+    }
+    for now in &new.visible {
+        if let Some(before) = old.visible.iter().find(|d| d.change == now.change) {
+            println!("{} seen after {:.1} ms, then {:.1} ms", now.change, before.median_ms, now.median_ms);
+        }
+    }
+    if old.caches != new.caches {
+        println!("the caches were not treated alike:\n  old: {}\n  new: {}", old.caches, new.caches);
+    }
+    Ok(0)
+}
+
+fn escaped(text: &str) -> String {
+    text.replace('&', "&amp;").replace('<', "&lt;").replace('>', "&gt;").replace('"', "&quot;")
+}
+
+/// One page with a bar a case; needs nothing from elsewhere.
+pub fn html(results: &Results) -> String {
+    let mut page = format!(
+        "<!doctype html><meta charset=utf-8><title>{t}</title><style>body{{font:14px sans-serif;margin:2em;max-width:60em}}\
+         text{{font:12px sans-serif}}</style><h1>{t}</h1><p>{}; {} MB a host; {}</p>",
+        escaped(&results.hosts.join(", ")),
+        results.size / 1_000_000,
+        escaped(&results.caches),
+        t = escaped(if results.label.is_empty() { &results.path } else { &results.label }),
+    );
+    for (title, small) in [("MB/s", false), ("files/s", true)] {
+        let rows: Vec<&Row> = results.rows.iter().filter(|r| r.case.op.is_small_files() == small).collect();
+        page += &bars(title, &rows);
+    }
+    for delay in &results.visible {
+        let _ = write!(
+            page,
+            "<p>{}: seen by another host after {:.1} ms (median), {:.1} ms at most</p>",
+            escaped(&delay.change),
+            delay.median_ms,
+            delay.max_ms
+        );
+    }
+    page
+}
+
+fn bars(title: &str, rows: &[&Row]) -> String {
+    if rows.is_empty() {
+        return String::new();
+    }
+    let most = rows.iter().map(|r| value(r).0).fold(1e-9, f64::max);
+    let height = rows.len() * 20 + 10;
+    let mut svg = format!("<h2>{title}</h2><svg width=800 height={height} role=img>");
+    for (i, row) in rows.iter().enumerate() {
+        let (rate, y) = (value(row).0, i * 20 + 4);
+        let width = 420.0 * rate / most;
+        let _ = write!(
+            svg,
+            "<text x=0 y={}>{}</text><rect x=240 y={y} width={width:.1} height=15 fill=#4477aa /><text x={:.0} y={}>{rate:.1}</text>",
+            y + 12,
+            escaped(&row.case.to_string()),
+            246.0 + width,
+            y + 12
+        );
+    }
+    svg + "</svg>"
+}

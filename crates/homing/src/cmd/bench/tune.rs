@@ -1,0 +1,171 @@
+//! `--tune nfs`: mounts the export with one set of options after another,
+//! measures each from empty caches, and tells the best.
+
+use super::fio::{Case, Op};
+use super::{Bench, sh};
+use crate::failure::Failure;
+use std::str::FromStr;
+
+/// What can be tuned.
+#[derive(Clone, Copy, Debug)]
+pub enum Kind {
+    /// A mount of NFS.
+    Nfs,
+}
+
+impl FromStr for Kind {
+    type Err = String;
+    fn from_str(s: &str) -> Result<Kind, String> {
+        if s == "nfs" { Ok(Kind::Nfs) } else { Err(format!("no {s:?} to tune; there is nfs")) }
+    }
+}
+
+/// Bytes of a read or write on the wire. The first is the default: what both sides agree on.
+const SIZES: [u64; 7] = [0, 4 << 10, 16 << 10, 64 << 10, 128 << 10, 256 << 10, 1 << 20];
+const CONNECTIONS: [u32; 3] = [1, 4, 8];
+/// A setting must be this much better than the default to be worth a change; less is noise.
+const WORTH: f64 = 1.05;
+
+/// One setting and what it gave.
+#[derive(Clone, Debug)]
+struct Try {
+    block: Option<u64>,
+    size: u64,
+    connections: u32,
+    write: f64,
+    read: f64,
+    /// What client and server settled on, from the mount table.
+    settled: String,
+}
+
+impl Try {
+    fn options(&self) -> String {
+        let mut options = format!("hard,vers=4.2,nconnect={}", self.connections);
+        if self.size > 0 {
+            options += &format!(",rsize={0},wsize={0}", self.size);
+        }
+        options
+    }
+
+    /// Geometric mean: neither direction may pay for the other.
+    fn score(&self) -> f64 {
+        (self.write * self.read).sqrt()
+    }
+}
+
+/// Prints source and server of an NFS mount.
+const SOURCE: &str = r#"findmnt -n -o SOURCE,FSTYPE --target "$1" | awk '$2 ~ /^nfs/ {print $1}' | grep ."#;
+const MOUNT: &str = r#"
+umount "$3" 2>/dev/null; mkdir -p -- "$3" && mount -t nfs4 -o "nosharecache,$2" -- "$1" "$3" || exit
+findmnt -n -o OPTIONS --target "$3" | tr , '\n' | grep -E '^(rsize|wsize|nconnect)=' | tr '\n' ' '
+"#;
+/// The size is read when the threads start.
+const SERVER_BLOCK: &str = r#"
+systemctl stop nfs-server || exit; echo "$1" > /proc/fs/nfsd/max_block_size; s=$?; systemctl start nfs-server || exit
+[ $s = 0 ] && [ "$(cat /proc/fs/nfsd/max_block_size)" = "$1" ]
+"#;
+
+/// Runs the sweep from the first host.
+pub fn run(bench: &Bench) -> Result<i32, Failure> {
+    let client = &bench.hosts[..1];
+    let source = bench.all(client, |_, _| sh(SOURCE, &[&bench.path]), "looking for an NFS mount")?.remove(0);
+    let source = source.trim().to_string();
+    let server = source.split(':').next().unwrap_or("").to_string();
+    let mut blocks: Vec<Option<u64>> = bench.args.server_block.iter().copied().map(Some).collect();
+    blocks.insert(0, None);
+    let mut tries = Vec::new();
+    for block in blocks {
+        if let Some(block) = block {
+            bench.all(
+                std::slice::from_ref(&server),
+                |_, _| sh(SERVER_BLOCK, &[&block.to_string()]),
+                "setting max_block_size",
+            )?;
+        }
+        for size in SIZES {
+            tries.push(one(bench, &source, block, size, 1)?);
+        }
+    }
+    let best_size = best(&tries).map_or((None, 0), |t| (t.block, t.size));
+    for connections in &CONNECTIONS[1..] {
+        tries.push(one(bench, &source, best_size.0, best_size.1, *connections)?);
+    }
+    let done = sh("umount \"$1\"; rmdir \"$1\"", &["/run/homing-tune"]);
+    bench.all(client, |_, _| done.clone(), "taking the trial mount away")?;
+    tell(bench, &tries, &server)
+}
+
+fn one(bench: &Bench, source: &str, block: Option<u64>, size: u64, connections: u32) -> Result<Try, Failure> {
+    let mut t = Try { block, size, connections, write: 0.0, read: 0.0, settled: String::new() };
+    let client = &bench.hosts[..1];
+    let point = "/run/homing-tune";
+    let options = t.options();
+    t.settled = bench
+        .all(client, |_, _| sh(MOUNT, &[source, &options, point]), "mounting for a trial")?
+        .remove(0)
+        .trim()
+        .into();
+    let folder = format!("{point}/.homing-tune");
+    bench.all(client, |_, _| sh("mkdir -p -- \"$1\"", &[&folder]), "preparing")?;
+    for op in [Op::Write, Op::Read] {
+        let case = Case { op, bs: "1M".into(), clients: 1, copies: None };
+        if op == Op::Read {
+            // A new mount knows nothing of the file that was written through the old one.
+            bench.all(client, |_, _| sh(MOUNT, &[source, &options, point]), "mounting again")?;
+            bench.drop_caches();
+        }
+        let texts = bench.all(client, |_, _| super::fio::argv(&case, &folder, bench, 0), "measuring")?;
+        let row = super::fio::row(&case, &texts).ok_or_else(|| Failure::system("fio's answer is not understood"))?;
+        if op == Op::Write { t.write = row.mb_per_s } else { t.read = row.mb_per_s }
+    }
+    bench.all(client, |_, _| sh("rm -rf --one-file-system -- \"$1\"", &[&folder]), "cleaning up")?;
+    eprintln!("{options}: write {:.1} MB/s, read {:.1} MB/s ({})", t.write, t.read, t.settled);
+    Ok(t)
+}
+
+fn best(tries: &[Try]) -> Option<&Try> {
+    tries.iter().max_by(|a, b| a.score().total_cmp(&b.score()))
+}
+
+fn tell(bench: &Bench, tries: &[Try], server: &str) -> Result<i32, Failure> {
+    let most = tries.iter().map(|t| t.write.max(t.read)).fold(1e-9, f64::max);
+    println!("{:>10} {:>8} {:>8} {:>9} {:>9}  SETTLED ON", "SERVER", "SIZE", "NCONNECT", "WRITE", "READ");
+    for t in tries {
+        let bar = |v: f64| "#".repeat((20.0 * v / most).round() as usize);
+        let block = t.block.map_or("as it is".into(), |b| b.to_string());
+        let size = if t.size == 0 { "default".into() } else { t.size.to_string() };
+        println!("{block:>10} {size:>8} {:>8} {:>9.1} {:>9.1}  {}", t.connections, t.write, t.read, t.settled);
+        println!("{:>28} w {:<20} r {:<20}", "", bar(t.write), bar(t.read));
+    }
+    let (Some(default), Some(best)) = (tries.first(), best(tries)) else { return Ok(0) };
+    let gain = best.score() / default.score();
+    if gain < WORTH {
+        println!("the default is best: nothing that was tried is more than {:.0} % ahead of it", (WORTH - 1.0) * 100.0);
+        return Ok(0);
+    }
+    println!("best: {} ({gain:.2} times the default)", best.options());
+    if let Some(block) = best.block {
+        println!("on {server}: stop nfs-server, echo {block} > /proc/fs/nfsd/max_block_size, start it (at each boot)");
+    }
+    if !bench.args.apply {
+        println!(
+            "to use it, put these options into the line of {} in /etc/fstab, unmount and mount; or say --apply",
+            bench.path
+        );
+        return Ok(0);
+    }
+    apply(bench, &best.options())
+}
+
+/// The line of this mount point is changed, all others stay.
+fn apply(bench: &Bench, options: &str) -> Result<i32, Failure> {
+    let text = r#"
+        p=$(findmnt -n -o TARGET --target "$1") || exit
+        awk -v p="$p" -v o="$2" '$2 == p && $3 ~ /^nfs/ { n = split($4, a, ","); k = "";
+        for (i = 1; i <= n; i++) if (a[i] !~ /^(rsize|wsize|nconnect|vers|hard|soft)/) k = k a[i] ",";
+        $4 = k o; f = 1 } {print} END {exit !f}' /etc/fstab > /etc/fstab.homing || { echo "no line of $p in /etc/fstab"; exit 1; }
+        chmod 644 /etc/fstab.homing && mv /etc/fstab.homing /etc/fstab && umount "$p" && mount "$p""#;
+    bench.all(&bench.hosts, |_, _| sh(text, &[&bench.path, options]), "applying the options")?;
+    println!("applied on {}", bench.hosts.join(", "));
+    Ok(0)
+}

@@ -1,0 +1,75 @@
+//! How soon another host sees a change. Two hosts play ping-pong through the
+//! folder: one clock times both ways, so that no two clocks need agree.
+
+use super::{Bench, sh};
+use crate::failure::Failure;
+use homing_volume::Hands;
+use serde::{Deserialize, Serialize};
+
+/// A kind of change.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Delay {
+    /// `new file` or `new content`.
+    pub change: String,
+    /// Half the time of a round, milliseconds: the median.
+    pub median_ms: f64,
+    /// The longest.
+    pub max_ms: f64,
+    /// Rounds that were not seen within 90 s.
+    pub lost: u32,
+}
+
+/// The waiting side asks for the name all the time, so that a remembered "no such file" counts.
+/// Only builtins of the shell stand in the loops.
+const SERVE: &str = r#"
+cd -- "$1" || exit; end=$(( $(date +%s) + 90 )); n=0
+for i in $(seq "$3"); do
+echo "$i" > "$2.ping.$i"
+t0=$(date +%s%N)
+if [ "$2" = content ]; then echo "$i" > content.ping
+  while read -r x < content.pong; [ "$x" != "$i" ]; do n=$((n+1)); [ $((n % 2000)) = 0 ] && [ "$(date +%s)" -gt $end ] && exit 3; done
+else : > "new.a.$i"
+  while [ ! -e "new.b.$i" ]; do n=$((n+1)); [ $((n % 2000)) = 0 ] && [ "$(date +%s)" -gt $end ] && exit 3; done
+fi
+echo $(( $(date +%s%N) - t0 ))
+done
+"#;
+const RETURN: &str = r#"
+cd -- "$1" || exit; end=$(( $(date +%s) + 90 )); n=0
+for i in $(seq "$3"); do
+if [ "$2" = content ]; then
+  while read -r x < content.ping; [ "$x" != "$i" ]; do n=$((n+1)); [ $((n % 2000)) = 0 ] && [ "$(date +%s)" -gt $end ] && exit 3; done
+  echo "$i" > content.pong
+else
+  while [ ! -e "new.a.$i" ]; do n=$((n+1)); [ $((n % 2000)) = 0 ] && [ "$(date +%s)" -gt $end ] && exit 3; done
+  : > "new.b.$i"
+fi
+done
+"#;
+
+/// Both kinds of change between the first two hosts.
+pub fn measure(bench: &Bench, folder: &str) -> Result<Vec<Delay>, Failure> {
+    let place = format!("{folder}/see");
+    let ready = r#"mkdir -- "$1" && cd -- "$1" && echo 0 > content.ping && echo 0 > content.pong"#;
+    bench.all(&bench.hosts[..1], |_, _| sh(ready, &[&place]), "preparing the trials")?;
+    let see = r#"i=0; while [ ! -e "$1/content.pong" ]; do ls "$1" >/dev/null 2>&1; i=$((i+1)); [ $i -gt 900 ] && exit 1; sleep 0.1; done"#;
+    bench.all(&bench.hosts[1..2], |_, _| sh(see, &[&place]), "waiting for the trials' folder")?;
+    let trials = bench.args.trials.to_string();
+    let mut delays = Vec::new();
+    for change in ["new", "content"] {
+        let side = |text: &str| sh(text, &[&place, change, &trials]);
+        let commands = [(bench.hosts[1].clone(), side(RETURN)), (bench.hosts[0].clone(), side(SERVE))];
+        let said = bench.hands.run(&commands);
+        // What was printed before it gave up is lost with it: then all rounds count as lost.
+        let text = said[1].as_deref().unwrap_or("");
+        let mut halves: Vec<f64> = text.lines().filter_map(|l| Some(l.trim().parse::<f64>().ok()? / 2e6)).collect();
+        halves.sort_by(f64::total_cmp);
+        delays.push(Delay {
+            change: if change == "new" { "new file".into() } else { "new content".into() },
+            median_ms: halves.get(halves.len() / 2).copied().unwrap_or(f64::NAN),
+            max_ms: halves.last().copied().unwrap_or(f64::NAN),
+            lost: bench.args.trials - halves.len() as u32,
+        });
+    }
+    Ok(delays)
+}

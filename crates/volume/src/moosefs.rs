@@ -1,0 +1,327 @@
+//! MooseFS 3: one master, a chunkserver a host, a goal per file.
+
+use crate::mount::{self, Line};
+use crate::observe::{Content, HostFacts, MountPoint, Observed};
+use crate::refuse::{Danger, Refusal, lifted};
+use crate::spec::{Place, Spec};
+use crate::step::{Plan, Step, Then, Watch, script, words};
+
+const MASTER: &str = "moosefs-master";
+const CHUNKSERVER: &str = "moosefs-chunkserver";
+
+/// `systemctl enable` fails as a whole where it cannot link a SysV script; the wanted link is what counts.
+const START: &str = r#"systemctl start "$unit" || exit
+    systemctl is-enabled --quiet "$unit" || systemctl add-wants --quiet multi-user.target "$unit" || true"#;
+
+/// mfsexports.cfg takes addresses, not names.
+const EXPORTS: &str = r#"
+    { for c; do
+    ip=$(getent ahostsv4 "$c" | awk 'NR==1 {print $1}'); [ -n "$ip" ] || { echo "no address of $c" >&2; exit 1; }
+    echo "$ip / rw,alldirs,admin,maproot=0:0"; done; echo '127.0.0.1 / rw,alldirs,admin,maproot=0:0'
+    } > /etc/mfs/mfsexports.cfg.new && mv -f /etc/mfs/mfsexports.cfg.new /etc/mfs/mfsexports.cfg || exit"#;
+
+const UNMAKE_MASTER: &str = r##"
+    grep -qsxF "# homing volume $1" /etc/mfs/mfsmaster.cfg || exit 0
+    systemctl disable --now --quiet moosefs-master 2>/dev/null; systemctl stop moosefs-master
+    rm -f /etc/systemd/system/multi-user.target.wants/moosefs-master.service
+    cd /var/lib/mfs && rm -f metadata.mfs metadata.mfs.back* changelog*.mfs stats.mfs .mfsmaster.lock
+    rm -f /etc/mfs/mfsmaster.cfg /etc/mfs/mfsexports.cfg
+"##;
+/// The store goes last, and only when it is one of ours.
+const UNMAKE_STORE: &str = r##"
+    name=$1 store=$2
+    if grep -qsxF "# homing volume $name" /etc/mfs/mfschunkserver.cfg; then
+    systemctl disable --now --quiet moosefs-chunkserver 2>/dev/null; systemctl stop moosefs-chunkserver
+    rm -f /etc/systemd/system/multi-user.target.wants/moosefs-chunkserver.service
+    rm -f /etc/mfs/mfschunkserver.cfg /etc/mfs/mfshdd.cfg /var/lib/mfs/chunkserverid.mfs
+    fi
+    [ ! -d "$store" ] || rm -rf --one-file-system -- "$store"
+"##;
+
+const NOTES: &[&str] = &[
+    "each host has a label of its own and prefers it for reads (mfspreflabels): otherwise a local copy is only a tie-break",
+    "there is one master; a metalogger on another host keeps its changes (package moosefs-metalogger)",
+];
+
+/// The fstab line of a client.
+pub(crate) fn mount_line(spec: &Spec, host: &str) -> Line {
+    let mut options = String::from("defaults,_netdev");
+    if let Some(label) = label(spec, host) {
+        options += &format!(",mfspreflabels={label}");
+    }
+    Line { source: format!("{}:", spec.master()), fstype: "moosefs", options }
+}
+
+/// A letter a host; there are 26.
+fn label(spec: &Spec, host: &str) -> Option<char> {
+    let at = spec.servers().iter().position(|h| h == host)?;
+    (spec.servers().len() <= 26).then(|| (b'A' + at as u8) as char)
+}
+
+fn marked(facts: &HostFacts, file: &str, name: &str) -> bool {
+    facts.texts.get(file).is_some_and(|t| t.lines().any(|l| l == format!("# homing volume {name}")))
+}
+
+fn foreign(facts: &HostFacts, file: &str, name: &str) -> bool {
+    facts.texts.contains_key(file) && !marked(facts, file, name)
+}
+
+/// Steps until the volume is mounted on all clients. Also takes in hosts that were added.
+pub fn create(spec: &Spec, seen: &Observed, allowed: &[Danger]) -> Result<Plan, Vec<Refusal>> {
+    let mut refusals = missing(spec, seen);
+    refusals.extend(spec.places.iter().flat_map(|p| store_refusals(spec, seen, p)));
+    refusals.extend(mount::refusals(spec, seen));
+    if spec.copies as usize > spec.servers().len() {
+        let why = format!("a goal of {} needs as many hosts; there are {}", spec.copies, spec.servers().len());
+        refusals.push(Refusal::danger(Danger::LastCopy, why));
+    }
+    lifted(refusals, allowed)?;
+    let mut plan = Plan::default();
+    start_master(&mut plan, spec, seen);
+    let fresh = start_stores(&mut plan, spec, seen);
+    if fresh > 0 {
+        let count = spec.servers().len().to_string();
+        let wait = r#"i=0; while [ $i -lt 150 ]; do
+            [ "$(mfscli -H "$1" -SCS | grep -c 'maintenance_off')" -ge "$2" ] && exit 0
+            i=$((i+1)); sleep 0.2; done; mfscli -H "$1" -SCS >&2; exit 1"#;
+        let step =
+            Step::new(spec.master(), script(wait, &[spec.master(), &count]), "wait until all chunkservers are known");
+        plan.phase("wait for the chunkservers", vec![step]);
+    }
+    let mounted = spec.clients.iter().any(|c| seen.is_mounted(c));
+    mount::mount(&mut plan, spec, seen, |h| mount_line(spec, h));
+    if let (false, Some(client)) = (mounted, spec.clients.first()) {
+        let goal = spec.copies.to_string();
+        let step = Step::new(client, words(&["mfssetgoal", &goal, &spec.mount]), format!("set the goal {goal}"));
+        plan.phase("set the goal", vec![step]);
+        plan.notes = NOTES.iter().map(|n| n.to_string()).collect();
+    }
+    Ok(plan)
+}
+
+fn missing(spec: &Spec, seen: &Observed) -> Vec<Refusal> {
+    let mut refusals: Vec<Refusal> =
+        seen.silent().iter().map(|(h, why)| Refusal::never(format!("{h} does not answer: {why}"))).collect();
+    for (host, facts) in seen.hosts.iter().filter_map(|(h, f)| Some((h, f.as_ref().ok()?))) {
+        let serves = spec.places.iter().any(|p| p.host == *host);
+        let needs = [
+            (spec.master() == host, "mfsmaster", "mfsmaster.cfg", "moosefs-master and moosefs-cli"),
+            (serves, "mfschunkserver", "mfschunkserver.cfg", "moosefs-chunkserver"),
+            (spec.clients.contains(host), "mfsmount", "", "moosefs-client"),
+        ];
+        for (_, program, config, package) in needs.into_iter().filter(|n| n.0) {
+            if !facts.programs.contains(program) {
+                refusals.push(Refusal::never(format!("{host} has no {program}; install {package} there")));
+            }
+            if foreign(facts, config, &spec.name) {
+                refusals.push(Refusal::never(format!("{host} has another MooseFS already (/etc/mfs/{config})")));
+            }
+        }
+    }
+    refusals
+}
+
+fn store_refusals(spec: &Spec, seen: &Observed, place: &Place) -> Vec<Refusal> {
+    let path = spec.store(place);
+    let Some(store) = seen.store(&place.host, &path) else { return Vec::new() };
+    let ours = seen.host(&place.host).is_some_and(|f| marked(f, "mfschunkserver.cfg", &spec.name));
+    let mut refusals = Vec::new();
+    if store.on_system_disk && !ours {
+        let why = format!("{}:{path} lies on the disk of the system, which a full volume would stop", place.host);
+        refusals.push(Refusal::danger(Danger::SystemDisk, why));
+    }
+    if !matches!(store.content, Content::Absent | Content::Empty) && !ours {
+        let why = format!("{}:{path} is not empty; it may belong to something else", place.host);
+        refusals.push(Refusal::danger(Danger::StoreInUse, why));
+    }
+    refusals
+}
+
+fn start_master(plan: &mut Plan, spec: &Spec, seen: &Observed) {
+    let master = spec.master();
+    let facts = seen.host(master);
+    let exports =
+        facts.and_then(|f| f.texts.get("mfsexports.cfg")).map_or(0, |t| t.lines().filter(|l| l.contains("rw")).count());
+    let clients: Vec<&str> = spec.clients.iter().map(String::as_str).collect();
+    let ours = facts.is_some_and(|f| marked(f, "mfsmaster.cfg", &spec.name));
+    if ours && seen.runs(master, MASTER) && exports > clients.len() {
+        return;
+    }
+    let text = format!(
+        r##"name=$1; shift; unit={MASTER}; mkdir -p /etc/mfs
+        printf '# homing volume %s\nCHUNKS_LOOP_MIN_TIME = 60\nREPLICATIONS_DELAY_INIT = 10\n' "$name" > /etc/mfs/mfsmaster.cfg
+        {EXPORTS}
+        cd /var/lib/mfs || exit
+        [ -e metadata.mfs ] || [ -e metadata.mfs.back ] || {{ cp metadata.mfs.empty metadata.mfs && chown mfs:mfs metadata.mfs; }} || exit
+        {START}
+        systemctl reload "$unit" 2>/dev/null || true"##
+    );
+    let mut args = vec![spec.name.as_str()];
+    args.extend(clients);
+    let mut step = Step::new(master, script(&text, &args), "start the master");
+    if !ours {
+        step = step.undo(script(UNMAKE_MASTER, &[&spec.name]));
+    }
+    plan.phase("start the master", vec![step]);
+}
+
+/// Returns how many chunkservers are started.
+fn start_stores(plan: &mut Plan, spec: &Spec, seen: &Observed) -> usize {
+    let text = format!(
+        r#"name=$1 master=$2 label=$3 store=$4 leave=$5 unit={CHUNKSERVER}
+        mkdir -p /etc/mfs "$store" && chown mfs:mfs -- "$store" || exit
+        {{ printf '# homing volume %s\nMASTER_HOST = %s\n' "$name" "$master"
+        [ -z "$label" ] || echo "LABELS = $label"; }} > /etc/mfs/mfschunkserver.cfg
+        echo "$store -$leave" > /etc/mfs/mfshdd.cfg
+        {START}"#
+    );
+    let idle = |p: &&Place| {
+        let ours = seen.host(&p.host).is_some_and(|f| marked(f, "mfschunkserver.cfg", &spec.name));
+        !(ours && seen.runs(&p.host, CHUNKSERVER))
+    };
+    let steps = spec.places.iter().filter(idle).map(|p| {
+        let store = spec.store(p);
+        // MooseFS keeps 4 GiB free by default, which is all of a small disk.
+        let size = seen.store(&p.host, &store).map_or(0, |s| s.size);
+        let leave = format!("{}MiB", (size / 20).clamp(64 << 20, 4 << 30) >> 20);
+        let label = label(spec, &p.host).map(String::from).unwrap_or_default();
+        let argv = script(&text, &[&spec.name, spec.master(), &label, &store, &leave]);
+        let step = Step::new(&p.host, argv, format!("start a chunkserver on {store}"));
+        step.undo(script(UNMAKE_STORE, &[&spec.name, &store]))
+    });
+    let steps: Vec<Step> = steps.collect();
+    let count = steps.len();
+    plan.phase("start the chunkservers", steps);
+    count
+}
+
+/// Marks a host's disk, waits until every chunk has its copies elsewhere, then stops its chunkserver.
+pub fn drain_host(spec: &Spec, seen: &Observed, host: &str, allowed: &[Danger]) -> Result<Plan, Vec<Refusal>> {
+    let mut plan = Plan::default();
+    let Some(place) = spec.places.iter().find(|p| p.host == host) else { return Ok(plan) };
+    let Some(facts) = seen.host(host) else {
+        return Err(vec![Refusal::never(format!(
+            "{host} does not answer; the others heal without it when its time is over"
+        ))]);
+    };
+    if !marked(facts, "mfschunkserver.cfg", &spec.name) {
+        return Ok(plan);
+    }
+    let left = spec.servers().len() - 1;
+    let mut refusals = Vec::new();
+    if left == 0 {
+        refusals.push(Refusal::never(format!("{host} is the only host; its files have nowhere to go")));
+    } else if left < spec.copies as usize {
+        let why = format!("without {host} {left} hosts are left for {} copies; set-copies first", spec.copies);
+        refusals.push(Refusal::danger(Danger::LastCopy, why));
+    }
+    lifted(refusals, allowed)?;
+    let store = spec.store(place);
+    let going = facts.texts.get("mfshdd.cfg").is_some_and(|t| t.lines().any(|l| l.starts_with('*')));
+    if !going {
+        let mark = r#"sed -i 's|^/|*/|' /etc/mfs/mfshdd.cfg && systemctl reload moosefs-chunkserver"#;
+        let unmark = r#"sed -i 's|^\*/|/|' /etc/mfs/mfshdd.cfg && systemctl reload moosefs-chunkserver"#;
+        let step = Step::new(host, script(mark, &[]), format!("mark {store} for removal"));
+        plan.phase("mark it for removal", vec![step.undo(script(unmark, &[]))]);
+        plan.then = Then::Wait(Watch::Drain(vec![format!("{host}:{store}")]));
+        return Ok(plan);
+    }
+    // Asked once more before the last step, by the host's own mark and the master's word.
+    let sure = r#"ip=$(getent ahostsv4 "$2" | awk 'NR==1 {print $1}')
+        mfscli -H "$1" -SHD | grep -F ":	$ip:" | grep -v 'for removal (ready)' | grep -q . || exit 0
+        echo "chunks of $2 have not all got copies elsewhere" >&2; exit 1"#;
+    plan.phase(
+        "make sure",
+        vec![Step::new(spec.master(), script(sure, &[spec.master(), host]), "all chunks are elsewhere")],
+    );
+    let stop = script(UNMAKE_STORE, &[&spec.name, &store]);
+    plan.phase("stop its chunkserver", vec![Step::new(host, stop, format!("stop the chunkserver and remove {store}"))]);
+    let forget = r#"ip=$(getent ahostsv4 "$2" | awk 'NR==1 {print $1}'); sleep 1; mfscli -H "$1" -CRC/"$ip"/9422 >/dev/null 2>&1; true"#;
+    plan.phase(
+        "forget it",
+        vec![Step::new(spec.master(), script(forget, &[spec.master(), host]), format!("forget {host}"))],
+    );
+    Ok(plan)
+}
+
+/// Sets the goal of all that lies below a path, and waits for the copies.
+pub fn set_copies(
+    spec: &Spec,
+    seen: &Observed,
+    path: &str,
+    copies: u32,
+    allowed: &[Danger],
+) -> Result<Plan, Vec<Refusal>> {
+    let mut plan = Plan::default();
+    let mut refusals = Vec::new();
+    if copies == 0 || copies > 9 {
+        refusals.push(Refusal::never("MooseFS knows goals from 1 to 9"));
+    }
+    if copies as usize > spec.servers().len() {
+        let why = format!("a goal of {copies} needs as many hosts; there are {}", spec.servers().len());
+        refusals.push(Refusal::danger(Danger::LastCopy, why));
+    }
+    lifted(refusals, allowed)?;
+    let client = spec.clients.iter().find(|c| seen.host(c).is_some_and(|f| f.point == MountPoint::Ours));
+    let Some(client) = client else { return Err(vec![Refusal::never("no host that answers has it mounted")]) };
+    let argv = words(&["mfssetgoal", "-r", &copies.to_string(), path]);
+    plan.phase("set the goal", vec![Step::new(client, argv, format!("set the goal of {path} to {copies}"))]);
+    plan.then = Then::Wait(Watch::Heal);
+    Ok(plan)
+}
+
+/// MooseFS heals and balances by itself; what can be done is to start what is down, and to watch.
+pub fn heal(spec: &Spec, seen: &Observed) -> Result<Plan, Vec<Refusal>> {
+    let mut plan = Plan::default();
+    let start = |host: &str, unit: &str| {
+        (!seen.runs(host, unit)).then(|| Step::new(host, words(&["systemctl", "start", unit]), format!("start {unit}")))
+    };
+    plan.phase("start the master", start(spec.master(), MASTER).into_iter().collect());
+    let down = spec.servers().into_iter().filter_map(|h| start(&h, CHUNKSERVER));
+    plan.phase_each("start the chunkservers", down.collect());
+    plan.notes.push("MooseFS copies and balances by itself; this watches it".into());
+    plan.then = Then::Wait(Watch::Heal);
+    Ok(plan)
+}
+
+/// Takes everything away.
+pub fn delete(spec: &Spec, seen: &Observed, allowed: &[Danger]) -> Result<Plan, Vec<Refusal>> {
+    let mut refusals: Vec<Refusal> =
+        seen.silent().iter().map(|(h, why)| Refusal::never(format!("{h} does not answer: {why}"))).collect();
+    let holds = |p: &&Place| seen.store(&p.host, &spec.store(p)).is_some_and(|s| s.holds_chunks());
+    let holding: Vec<&str> = spec.places.iter().filter(holds).map(|p| p.host.as_str()).collect();
+    if !holding.is_empty() {
+        let why = format!("there are chunks of files on {}, and they would be gone", holding.join(", "));
+        refusals.push(Refusal::danger(Danger::DeleteFiles, why));
+    }
+    lifted(refusals, allowed)?;
+    let mut plan = crate::mounts::unmount(spec, seen, &spec.hosts());
+    let stores = spec.places.iter().filter(|p| {
+        let there = seen.store(&p.host, &spec.store(p)).is_some_and(|s| s.content != Content::Absent);
+        there || seen.host(&p.host).is_some_and(|f| marked(f, "mfschunkserver.cfg", &spec.name))
+    });
+    let stop = |p: &Place| {
+        let store = spec.store(p);
+        Step::new(&p.host, script(UNMAKE_STORE, &[&spec.name, &store]), format!("stop the chunkserver, remove {store}"))
+    };
+    plan.phase("remove the chunkservers", stores.map(stop).collect());
+    if seen.host(spec.master()).is_some_and(|f| marked(f, "mfsmaster.cfg", &spec.name)) {
+        let step =
+            Step::new(spec.master(), script(UNMAKE_MASTER, &[&spec.name]), "stop the master, remove its metadata");
+        plan.phase("remove the master", vec![step]);
+    }
+    Ok(plan)
+}
+
+/// What [`crate::progress`] asks the master.
+pub(crate) fn question(spec: &Spec, watch: &Watch) -> Vec<String> {
+    match watch {
+        Watch::Drain(stores) => {
+            let host = stores.first().and_then(|s| s.split_once(':')).map_or("", |(h, _)| h);
+            let text = r#"ip=$(getent ahostsv4 "$2" | awk 'NR==1 {print $1}')
+                mfscli -H "$1" -SHD | grep -F ":	$ip:"; mfscli -H "$1" -SIC"#;
+            script(text, &[spec.master(), host])
+        }
+        _ => script(r#"mfscli -H "$1" -SIC; mfscli -H "$1" -SCS"#, &[spec.master()]),
+    }
+}
