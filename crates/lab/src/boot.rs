@@ -29,12 +29,22 @@ pub(crate) fn boot(plan: &Plan, host: &HostPlan) -> Result<()> {
     Ok(())
 }
 
+/// Unmounts the other labs in the namespace that the host is to have, then becomes
+/// systemd-nspawn. nspawn moves its root over the machine's, whose mounts live on
+/// below it, unseen and for as long as the host: they would keep the disks of
+/// another lab in use after that lab went down. `$0` is this lab's folder.
+const ALONE: &str = r#"while read -r _ _ _ _ point _; do
+  case $point in "$0"/*) ;; "${0%/*}"/*) umount -l "$point" 2>/dev/null ;; esac
+done </proc/self/mountinfo
+exec systemd-nspawn "$@""#;
+
 fn start(plan: &Plan, host: &HostPlan) -> Result<Child> {
     let console = host.console();
     let out = File::create(&console).doing("making", &console)?;
     let err = out.try_clone().doing("opening", &console)?;
     let mut doors = cgroup::make(&host.cgroup(), plan.spec.cpus)?;
-    let mut c = program::command("systemd-nspawn");
+    let mut c = program::command("unshare");
+    c.args(["--mount", "--propagation=slave", "sh", "-c", ALONE]).arg(plan.dir());
     c.args(host.nspawn_arguments()).stdout(out).stderr(err);
     // The machine's /tmp is to be seen in the host, as the rest of its root is.
     c.env("SYSTEMD_NSPAWN_TMPFS_TMP", "0");
