@@ -24,6 +24,17 @@ enum Sub {
     Runs(cmd::runs::Args),
     /// Show the evidence of a run
     Report(cmd::report::Args),
+    /// Submit a command, or a batch, that runs detached
+    #[command(name = "sub")]
+    Submit(cmd::queue::sub::Args),
+    /// List submitted jobs
+    Jobs(cmd::queue::jobs::Args),
+    /// End submitted jobs
+    Kill(cmd::queue::act::KillArgs),
+    /// Show what a submitted job has written so far
+    Peek(cmd::queue::act::PeekArgs),
+    /// Wait for submitted jobs
+    Wait(cmd::queue::act::WaitArgs),
     /// Tell which hosts hold the bytes of files
     Where(cmd::whereis::Args),
     /// Show hosts and their load now
@@ -49,6 +60,12 @@ enum Sub {
     /// The far side of `homing run`; speaks the wire protocol on standard input and output
     #[command(hide = true)]
     Worker,
+    /// Starts the jobs of this user, as long as there are any
+    #[command(hide = true)]
+    QueueRunner,
+    /// Holds one running job
+    #[command(hide = true)]
+    QueueKeeper(cmd::queue::KeeperArgs),
 }
 
 /// Parses, runs, prints a failure as one line; returns the exit status.
@@ -66,6 +83,13 @@ pub fn main() -> i32 {
         Sub::Resume(args) => cmd::resume::run(args),
         Sub::Runs(args) => cmd::runs::run(args),
         Sub::Report(args) => cmd::report::run(args),
+        Sub::Submit(args) => cmd::queue::sub::run(args),
+        Sub::Jobs(args) => cmd::queue::jobs::run(args),
+        Sub::Kill(args) => cmd::queue::act::kill(args),
+        Sub::Peek(args) => cmd::queue::act::peek(args),
+        Sub::Wait(args) => cmd::queue::act::wait(args),
+        Sub::QueueRunner => cmd::queue::runner(),
+        Sub::QueueKeeper(args) => cmd::queue::keeper(args),
         Sub::Where(args) => cmd::whereis::run(args),
         Sub::Hosts(args) => cmd::hosts::run(args),
         Sub::Exec(args) => cmd::exec::run(args),

@@ -21,6 +21,9 @@ pub struct ClusterFile {
     /// What differs on single hosts.
     #[serde(default)]
     host: BTreeMap<String, HostEntry>,
+    /// Queues of `homing sub` and of the LSF front end.
+    #[serde(default)]
+    queue: BTreeMap<String, homing_queue::plan::Queue>,
 }
 
 /// `[host.NAME]`.
@@ -118,4 +121,21 @@ pub fn hosts_from(option: Option<&str>, cluster: Option<&Path>) -> Result<Vec<St
 /// Slots that the cluster file gives to a host.
 pub fn slots_of(name: &str, cluster: Option<&Path>) -> Option<u32> {
     cluster_file(cluster).ok()?.host.get(name)?.slots
+}
+
+/// Queues and slots: what `homing sub` and the LSF front end go by.
+pub fn queue_config(cluster: Option<&Path>) -> Result<homing_queue::plan::Config, Failure> {
+    let file = cluster_file(cluster)?;
+    let own = homing_queue::host_name();
+    let slots = |name: &str| file.host.get(name).and_then(|h| h.slots);
+    let cores = || std::thread::available_parallelism().map_or(1, |n| n.get() as u32);
+    let mut queues = file.queue.clone();
+    if queues.is_empty() {
+        queues.insert("normal".into(), homing_queue::plan::Queue::default());
+    }
+    Ok(homing_queue::plan::Config {
+        slots: slots(&own).unwrap_or_else(cores).max(1),
+        host_slots: file.host.keys().filter_map(|n| Some((n.clone(), slots(n)?))).collect(),
+        queues,
+    })
 }

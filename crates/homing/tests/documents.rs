@@ -22,6 +22,11 @@ fn reference_is_the_help() {
         "resume",
         "runs",
         "report",
+        "sub",
+        "jobs",
+        "kill",
+        "peek",
+        "wait",
         "where",
         "hosts",
         "exec",
@@ -84,6 +89,7 @@ fn examples_of_the_manual_run() {
             .env("PATH", &path)
             .env("SHELL", "/bin/sh")
             .env("HOMING_RUNS", world.path().join("runs"))
+            .env("HOMING_QUEUE", world.path().join("queue"))
             .stdin(Stdio::null())
             .output()
             .unwrap();

@@ -6,6 +6,7 @@ pub mod generate;
 pub mod hosts;
 pub mod lab;
 pub mod nodeset;
+pub mod queue;
 pub mod report;
 pub mod resume;
 pub mod run;

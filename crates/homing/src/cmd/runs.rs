@@ -58,7 +58,7 @@ fn state(state: &RunState) -> String {
     }
 }
 
-fn local_time(ns: i64) -> String {
+pub(super) fn local_time(ns: i64) -> String {
     let Ok(time) = jiff::Timestamp::from_nanosecond(i128::from(ns)) else { return "unknown".into() };
     time.to_zoned(jiff::tz::TimeZone::system()).strftime("%Y-%m-%d %H:%M:%S").to_string()
 }
@@ -73,7 +73,7 @@ fn command_line(argv: &[RawText]) -> String {
     quoted.collect::<Vec<_>>().join(" ")
 }
 
-fn clip(text: &str, width: usize) -> String {
+pub(super) fn clip(text: &str, width: usize) -> String {
     match text.char_indices().nth(width) {
         Some((at, _)) => format!("{}…", &text[..at]),
         None => text.to_string(),

@@ -1,0 +1,148 @@
+//! `homing kill`, `homing peek`, `homing wait`.
+
+use crate::failure::Failure;
+use homing_queue::{Engine, State};
+use std::fs::File;
+use std::io::{Read, Seek, SeekFrom, Write};
+use std::path::Path;
+
+/// Arguments of `homing kill`.
+#[derive(clap::Args)]
+pub struct KillArgs {
+    /// Send this signal (a number) instead of ending the job
+    #[arg(short, long, value_name = "N")]
+    signal: Option<i32>,
+    /// Jobs: 12, or 12[3] of an array
+    #[arg(required = true, value_name = "ID")]
+    ids: Vec<String>,
+}
+
+/// Ends jobs.
+pub fn kill(args: KillArgs) -> Result<i32, Failure> {
+    let engine = super::engine()?;
+    for text in &args.ids {
+        let (job, index) = super::find(engine.as_ref(), text)?;
+        if super::parts(&job, index).all(|p| p.state.is_over()) {
+            eprintln!("homing: job {text} has ended already");
+            continue;
+        }
+        engine.kill(&job, index, args.signal).map_err(super::failed)?;
+    }
+    Ok(0)
+}
+
+/// Arguments of `homing peek`.
+#[derive(clap::Args)]
+pub struct PeekArgs {
+    /// Go on until the job ends
+    #[arg(short, long)]
+    follow: bool,
+    /// The job: 12, or 12[3] of an array
+    #[arg(value_name = "ID")]
+    id: String,
+}
+
+/// Shows output.
+pub fn peek(args: PeekArgs) -> Result<i32, Failure> {
+    let engine = super::engine()?;
+    engine.tend().map_err(super::failed)?;
+    let (job, index) = super::find(engine.as_ref(), &args.id)?;
+    let part = super::parts(&job, index).next().ok_or_else(|| Failure::usage("it has no such element"))?;
+    let out = Followed::new(&job.output(part, "out"));
+    let err = Followed::new(&job.output(part, "err"));
+    // Without -e both are one file.
+    let mut streams = if job.spec.stderr.is_none() && job.spec.stdout.is_some() { vec![out] } else { vec![out, err] };
+    loop {
+        let job = engine.job(job.id).map_err(super::failed)?;
+        let over = super::parts(&job, Some(part.index)).all(|p| p.state.is_over());
+        for stream in &mut streams {
+            stream.copy()?;
+        }
+        if over || !args.follow {
+            return Ok(0);
+        }
+        std::thread::sleep(engine.pace());
+    }
+}
+
+/// A file that grows, as far as it was copied.
+pub struct Followed {
+    path: std::path::PathBuf,
+    at: u64,
+}
+
+impl Followed {
+    /// From its beginning.
+    pub fn new(path: &Path) -> Followed {
+        Followed { path: path.to_path_buf(), at: 0 }
+    }
+    /// Copies what is new to standard output.
+    pub fn copy(&mut self) -> Result<(), Failure> {
+        let Ok(mut file) = File::open(&self.path) else { return Ok(()) };
+        let mut text = Vec::new();
+        let read = file.seek(SeekFrom::Start(self.at)).and_then(|_| file.read_to_end(&mut text));
+        read.map_err(|e| Failure::system(format!("cannot read {}: {e}", self.path.display())))?;
+        self.at += text.len() as u64;
+        let mut out = std::io::stdout().lock();
+        out.write_all(&text).and_then(|()| out.flush()).map_err(Failure::system)
+    }
+}
+
+/// Arguments of `homing wait`.
+#[derive(clap::Args)]
+pub struct WaitArgs {
+    /// Jobs: 12, or 12[3] of an array; all of yours when none is named
+    #[arg(value_name = "ID")]
+    ids: Vec<String>,
+}
+
+/// Waits; the exit status is that of the first job that failed.
+pub fn wait(args: WaitArgs) -> Result<i32, Failure> {
+    let engine = super::engine()?;
+    let mut ids = args.ids;
+    if ids.is_empty() {
+        let own = homing_queue::uid();
+        let jobs = engine.jobs().map_err(super::failed)?;
+        ids = jobs
+            .iter()
+            .filter(|j| j.uid == own)
+            .filter(|j| !j.parts.iter().all(|p| p.state.is_over()))
+            .map(|j| j.id.to_string())
+            .collect();
+    }
+    wait_for(engine.as_ref(), &ids, false)
+}
+
+/// Waits for jobs; says which were interrupted.
+pub fn wait_for(engine: &dyn Engine, ids: &[String], quiet: bool) -> Result<i32, Failure> {
+    let mut code = 0;
+    let mut rounds = 0u32;
+    for text in ids {
+        loop {
+            let (job, index) = super::find(engine, text)?;
+            let mut parts = super::parts(&job, index);
+            if parts.all(|p| p.state.is_over()) {
+                break;
+            }
+            // A runner that was killed meanwhile would be waited for in vain.
+            if rounds.is_multiple_of(50) && job.uid == homing_queue::uid() {
+                engine.tend().map_err(super::failed)?;
+            }
+            rounds += 1;
+            std::thread::sleep(engine.pace());
+        }
+        let (job, index) = super::find(engine, text)?;
+        for part in super::parts(&job, index) {
+            let exit = part.end.as_ref().map_or(crate::failure::exit::SYSTEM, |e| e.exit);
+            let reason = part.end.as_ref().and_then(|e| e.reason.clone());
+            if part.state == State::Lost {
+                eprintln!("homing: job {} was interrupted; try: homing sub --again {0}", job.name_of(part));
+            } else if exit != 0 && !(quiet && reason.is_none()) {
+                let why = reason.map_or(String::new(), |r| format!(": {r}"));
+                eprintln!("homing: job {} ended with {exit}{why}", job.name_of(part));
+            }
+            code = if code == 0 { exit } else { code };
+        }
+    }
+    Ok(code)
+}

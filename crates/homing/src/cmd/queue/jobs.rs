@@ -1,0 +1,96 @@
+//! `homing jobs`: what was submitted, and what became of it.
+
+use crate::failure::Failure;
+use homing_queue::{Job, Part, State};
+use serde_json::{Value, json};
+
+/// Arguments of `homing jobs`.
+#[derive(clap::Args)]
+pub struct Args {
+    /// Also those that ended (within the last week)
+    #[arg(short, long)]
+    all: bool,
+    /// Those of all users
+    #[arg(short = 'u', long)]
+    users: bool,
+    /// A JSON array
+    #[arg(long)]
+    json: bool,
+    /// These only, ended or not
+    #[arg(value_name = "ID")]
+    ids: Vec<String>,
+}
+
+/// Lists jobs.
+pub fn run(args: Args) -> Result<i32, Failure> {
+    let engine = super::engine()?;
+    let jobs = engine.jobs().map_err(super::failed)?;
+    let mut rows: Vec<(&Job, &Part)> = Vec::new();
+    for text in &args.ids {
+        let (found, index) = super::find(engine.as_ref(), text)?;
+        let job = jobs.iter().find(|j| j.id == found.id);
+        rows.extend(job.into_iter().flat_map(|j| super::parts(j, index).map(move |p| (j, p))));
+    }
+    if args.ids.is_empty() {
+        let own = homing_queue::uid();
+        let mine = jobs.iter().filter(|j| args.users || j.uid == own);
+        let shown = |p: &Part| args.all || !p.state.is_over() || p.state == State::Lost;
+        rows.extend(mine.flat_map(|j| j.parts.iter().filter(|p| shown(p)).map(move |p| (j, p))));
+    }
+    if args.json {
+        let rows: Vec<Value> = rows.iter().map(|(j, p)| as_json(j, p)).collect();
+        let text = serde_json::to_string_pretty(&rows).map_err(Failure::system)? + "\n";
+        return crate::cmd::runs::to_stdout(&text);
+    }
+    let code = crate::cmd::runs::to_stdout(&table(&rows))?;
+    let lost: Vec<String> = rows.iter().filter(|(_, p)| p.state == State::Lost).map(|(j, p)| j.name_of(p)).collect();
+    if !lost.is_empty() {
+        eprintln!(
+            "homing: interrupted by a restart or a kill; to run them again: homing sub --again {}",
+            lost.join(" ")
+        );
+    }
+    Ok(code)
+}
+
+fn table(rows: &[(&Job, &Part)]) -> String {
+    let mut cells = vec![["ID", "USER", "STATE", "QUEUE", "SLOTS", "SUBMITTED", "COMMAND"].map(String::from)];
+    for (job, part) in rows {
+        let state = match (&part.end, part.state) {
+            (Some(end), State::Exit) => format!("EXIT {}", end.exit),
+            (_, state) => state.word().to_string(),
+        };
+        let s = &job.spec;
+        let command = match s.name.is_empty() {
+            true => s.command.display(),
+            false => format!("{}: {}", s.name, s.command.display()),
+        };
+        cells.push([
+            job.name_of(part),
+            s.user.clone(),
+            state,
+            s.queue.clone(),
+            s.slots.to_string(),
+            crate::cmd::runs::local_time(s.submit_ns),
+            crate::cmd::runs::clip(&command, 60),
+        ]);
+    }
+    let width = |c: usize| cells.iter().map(|r| r[c].chars().count()).max().unwrap_or(0);
+    let widths: Vec<usize> = (0..6).map(width).collect();
+    let line = |row: &[String; 7]| {
+        let padded: Vec<String> = row.iter().zip(&widths).map(|(cell, w)| format!("{cell:w$}")).collect();
+        format!("{}  {}\n", padded.join("  "), row[6])
+    };
+    cells.iter().map(line).collect()
+}
+
+fn as_json(job: &Job, part: &Part) -> Value {
+    let s = &job.spec;
+    json!({
+        "id": job.id, "index": part.index, "user": s.user, "state": part.state, "queue": s.queue, "slots": s.slots,
+        "name": s.name, "command": s.command, "cwd": s.cwd, "after": s.after, "submit_ns": s.submit_ns,
+        "host": part.start.as_ref().map(|p| &p.host), "start_ns": part.start.as_ref().map(|p| p.at_ns),
+        "end_ns": part.end.as_ref().map(|e| e.at_ns), "exit": part.end.as_ref().map(|e| e.exit),
+        "reason": part.end.as_ref().and_then(|e| e.reason.as_ref()),
+    })
+}

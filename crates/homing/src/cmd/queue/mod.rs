@@ -1,0 +1,82 @@
+//! `homing sub`, `jobs`, `kill`, `peek`, `wait`: detached work.
+
+pub mod act;
+pub mod jobs;
+pub mod sub;
+
+use crate::failure::Failure;
+use homing_queue::{Embedded, Engine, Job, Part, QueueError, Spool};
+use std::path::PathBuf;
+
+/// Arguments of the hidden `queue-keeper`.
+#[derive(clap::Args)]
+pub struct KeeperArgs {
+    dir: PathBuf,
+    index: u32,
+    /// Descriptors of the locks that it takes over
+    fds: String,
+}
+
+/// What a failure of the queue is to the user.
+pub fn failed(error: QueueError) -> Failure {
+    match error {
+        QueueError::NotFound(_) | QueueError::Request(_) => Failure::usage(error),
+        other => Failure::system(other),
+    }
+}
+
+/// The engine that jobs are kept by.
+pub fn engine() -> Result<Box<dyn Engine>, Failure> {
+    let exe = std::env::current_exe().map_err(|e| Failure::system(format!("cannot find homing itself: {e}")))?;
+    let config = crate::hostlist::queue_config(None)?;
+    // The runner lives in /: a cluster file of the working directory would be lost to it.
+    if std::env::var_os("HOMING_CLUSTER").is_none()
+        && let Ok(file) = std::fs::canonicalize("cluster.toml")
+    {
+        // SAFETY: this program has no other thread here.
+        unsafe { std::env::set_var("HOMING_CLUSTER", file) };
+    }
+    Ok(Box::new(Embedded::open(config, exe, &["queue-runner"]).map_err(failed)?))
+}
+
+/// The hidden `queue-runner`.
+pub fn runner() -> Result<i32, Failure> {
+    let spool = Spool::open().map_err(failed)?;
+    let exe = std::env::current_exe().map_err(|e| Failure::system(format!("cannot find homing itself: {e}")))?;
+    let mut last = crate::hostlist::queue_config(None)?;
+    // A cluster file that is being edited may not parse for a moment.
+    let mut config = || {
+        if let Ok(new) = crate::hostlist::queue_config(None) {
+            last = new;
+        }
+        last.clone()
+    };
+    homing_queue::run_queue(&spool, &mut config, &[exe, "queue-keeper".into()]).map_err(failed)?;
+    Ok(0)
+}
+
+/// The hidden `queue-keeper`.
+pub fn keeper(args: KeeperArgs) -> Result<i32, Failure> {
+    let fds: Option<Vec<i32>> = args.fds.split(',').map(|n| n.parse().ok()).collect();
+    let fds = fds.ok_or_else(|| Failure::usage("descriptors are numbers"))?;
+    homing_queue::keep(&args.dir, args.index, &fds).map_err(failed)?;
+    Ok(0)
+}
+
+/// A job of an id as users write it, `12` or `12[3]`, and the index if one was said.
+pub fn find(engine: &dyn Engine, text: &str) -> Result<(Job, Option<u32>), Failure> {
+    let (id, index) = homing_queue::array::job_id(text)
+        .ok_or_else(|| Failure::usage(format!("{text:?} is no job id")).hint("12, or 12[3] of an array"))?;
+    let job = engine.job(id).map_err(failed)?;
+    if let Some(index) = index
+        && !job.parts.iter().any(|p| p.index == index)
+    {
+        return Err(Failure::usage(format!("job {id} has no element {index}")));
+    }
+    Ok((job, index))
+}
+
+/// The elements that are meant.
+pub fn parts(job: &Job, index: Option<u32>) -> impl Iterator<Item = &Part> {
+    job.parts.iter().filter(move |p| index.is_none_or(|i| i == p.index))
+}

@@ -1,0 +1,199 @@
+//! `homing sub`: a command that runs detached.
+
+use crate::failure::Failure;
+use homing_model::{Command, RawText};
+use homing_queue::plan::Config;
+use homing_queue::{JobSpec, Private, array, depend};
+use std::ffi::OsString;
+use std::path::PathBuf;
+
+/// Arguments of `homing sub`.
+#[derive(clap::Args)]
+pub struct Args {
+    /// Name of the job; NAME[1-50]%8 is an array of 50 of which 8 run at once
+    #[arg(short = 'J', long, value_name = "NAME")]
+    name: Option<String>,
+    /// Queue (default: the cluster file's)
+    #[arg(long, value_name = "QUEUE")]
+    queue: Option<String>,
+    /// Slots that it takes
+    #[arg(short = 'n', long, value_name = "N")]
+    slots: Option<u32>,
+    /// Start when these jobs have succeeded: ID, or a condition as LSF writes it, done(1) && ended(2)
+    #[arg(long, value_name = "ID|CONDITION")]
+    after: Vec<String>,
+    /// Append standard output to FILE (%J: job id, %I: index); default: kept for `homing peek`
+    #[arg(short = 'o', long, value_name = "FILE")]
+    output: Option<OsString>,
+    /// Append standard error to FILE; default: with the output
+    #[arg(short = 'e', long, value_name = "FILE")]
+    error: Option<OsString>,
+    /// Standard input
+    #[arg(short = 'i', long, value_name = "FILE")]
+    input: Option<OsString>,
+    /// End it after this long: 30, 5m, 1h
+    #[arg(long, value_name = "TIME")]
+    timeout: Option<String>,
+    /// Run there, by ssh (default: on this machine)
+    #[arg(long, value_name = "HOST")]
+    host: Option<String>,
+    /// Wait for its end; the exit status is the job's
+    #[arg(short = 'K', long)]
+    wait: bool,
+    /// A batch: all words that follow are those of `homing run`
+    #[arg(long, value_name = "WORDS", num_args = 1.., allow_hyphen_values = true, conflicts_with = "words")]
+    batch: Vec<OsString>,
+    /// Run jobs again that a restart of the machine, or a kill of their keeper, interrupted
+    #[arg(long, value_name = "ID", num_args = 1.., conflicts_with_all = ["batch", "name"])]
+    again: Vec<String>,
+    /// Print the job id alone
+    #[arg(short, long)]
+    quiet: bool,
+    /// Cluster file
+    #[arg(long, value_name = "FILE")]
+    cluster: Option<PathBuf>,
+    /// One word is a command line for the shell; more are a program and its arguments
+    #[arg(trailing_var_arg = true, value_name = "COMMAND")]
+    words: Vec<OsString>,
+}
+
+/// Submits.
+pub fn run(args: Args) -> Result<i32, Failure> {
+    if let Some(file) = &args.cluster {
+        let file = std::fs::canonicalize(file)
+            .map_err(|e| Failure::usage(format!("cannot read the cluster file {}: {e}", file.display())))?;
+        // SAFETY: this program has no other thread here.
+        unsafe { std::env::set_var("HOMING_CLUSTER", file) };
+    }
+    let engine = super::engine()?;
+    if !args.again.is_empty() {
+        return again(engine.as_ref(), &args.again);
+    }
+    let spec = spec(&args, &engine.config().map_err(super::failed)?)?;
+    let id = engine.submit(&spec, &private()).map_err(super::failed)?;
+    match args.quiet {
+        true => println!("{id}"),
+        false => println!("job {id} is in queue {}", spec.queue),
+    }
+    if args.wait { super::act::wait_for(engine.as_ref(), &[id.to_string()], true) } else { Ok(0) }
+}
+
+fn again(engine: &dyn homing_queue::Engine, ids: &[String]) -> Result<i32, Failure> {
+    for text in ids {
+        let (job, index) = super::find(engine, text)?;
+        let count = engine.again(&job, index).map_err(super::failed)?;
+        if count == 0 {
+            return Err(Failure::usage(format!("job {text} was not interrupted")));
+        }
+        println!("job {text} is in queue {} again", job.spec.queue);
+    }
+    Ok(0)
+}
+
+/// What only the submitter may know.
+pub fn private() -> Private {
+    let env = std::env::vars_os().map(|(n, v)| (RawText::from(n), RawText::from(v))).collect();
+    let umask = rustix::process::umask(rustix::fs::Mode::empty());
+    rustix::process::umask(umask);
+    Private { env, script: None, umask: umask.bits() }
+}
+
+fn spec(args: &Args, config: &Config) -> Result<JobSpec, Failure> {
+    let queue = args.queue.clone().unwrap_or_else(|| config.default_queue().to_string());
+    if !config.queues.contains_key(&queue) {
+        let known: Vec<&str> = config.queues.keys().map(String::as_str).collect();
+        return Err(Failure::usage(format!("{queue}: no such queue")).hint(known.join(", ")));
+    }
+    let (name, array) = array::parse(args.name.as_deref().unwrap_or_default()).map_err(Failure::usage)?;
+    let after = (!args.after.is_empty()).then(|| args.after.join(" && "));
+    if let Some(text) = &after {
+        depend::check(text).map_err(|e| Failure::usage(format!("--after {text}: {e}")))?;
+    }
+    if let Some(host) = args.host.as_deref().filter(|h| h.starts_with(['-', '.']) || h.contains('/')) {
+        return Err(Failure::usage(format!("{host:?} cannot be a host name")));
+    }
+    // A batch that runs here has as many tasks at once as it has slots, by default all.
+    let slots =
+        args.slots.unwrap_or(if !args.batch.is_empty() && !goes_away(&args.batch) { config.slots } else { 1 }).max(1);
+    if args.host.is_none() && slots > config.slots {
+        return Err(Failure::usage(format!("{slots} slots are more than the {} of this machine", config.slots)));
+    }
+    let timeout = args.timeout.as_deref().map(seconds).transpose()?;
+    let limit = config.queues.get(&queue).and_then(|q| q.run_limit).map(|minutes| minutes * 60);
+    let path = |p: &Option<OsString>| p.clone().map(RawText::from);
+    Ok(JobSpec {
+        v: 1,
+        user: homing_queue::user_name(homing_queue::uid()),
+        submit_ns: homing_queue::now_ns(),
+        from: homing_queue::host_name(),
+        cwd: RawText::from(working_directory()?.as_path()),
+        command: command(args, slots)?,
+        name,
+        queue,
+        slots,
+        array,
+        after,
+        stdin: path(&args.input),
+        stdout: path(&args.output),
+        stderr: path(&args.error),
+        overwrite: false,
+        limit_s: timeout.or(limit),
+        host: args.host.clone(),
+        require: Vec::new(),
+        project: None,
+        style: homing_queue::Style::Homing,
+    })
+}
+
+/// True when the tasks of a batch run on other hosts, so that they take no slots here.
+fn goes_away(words: &[OsString]) -> bool {
+    let options = words.iter().take_while(|w| *w != ":::" && *w != "::::");
+    options.into_iter().any(|w| {
+        let w = w.to_string_lossy();
+        w == "-w" || w.starts_with("--hosts") || w.starts_with("--on=ssh") || w.starts_with("--on=slurm") || w == "ssh"
+    })
+}
+
+fn command(args: &Args, slots: u32) -> Result<Command, Failure> {
+    let raw = |words: &[OsString]| words.iter().map(|w| RawText::from(w.clone())).collect::<Vec<_>>();
+    if !args.batch.is_empty() {
+        let exe = std::env::current_exe().map_err(|e| Failure::system(format!("cannot find homing itself: {e}")))?;
+        let mut all = vec![RawText::from(exe.as_path()), "run".into()];
+        if !goes_away(&args.batch) {
+            all.push(format!("-j{slots}").into());
+        }
+        all.extend(raw(&args.batch));
+        return Ok(Command::Argv(all));
+    }
+    let words = raw(&args.words);
+    if words.is_empty() {
+        return Err(Failure::usage("a job needs a command").hint("homing sub 'sort big > sorted'"));
+    }
+    Ok(match <[RawText; 1]>::try_from(words) {
+        Ok([line]) => Command::Shell(line),
+        Err(words) => Command::Argv(words),
+    })
+}
+
+/// The working directory as the user calls it: $PWD, where that is true.
+pub fn working_directory() -> Result<PathBuf, Failure> {
+    let real = std::env::current_dir().map_err(|e| {
+        Failure::system(format!("cannot tell the working directory: {e}")).hint("cd to one that exists")
+    })?;
+    let told = std::env::var_os("PWD").map(PathBuf::from).filter(|p| p.is_absolute());
+    Ok(told.filter(|p| p.canonicalize().is_ok_and(|c| c == real)).unwrap_or(real))
+}
+
+fn seconds(text: &str) -> Result<u64, Failure> {
+    let bad = || Failure::usage(format!("{text:?} is no time")).hint("30, 5m, 1h, 2d");
+    let split = text.find(|c: char| !c.is_ascii_digit()).unwrap_or(text.len());
+    let (number, unit) = text.split_at(split);
+    let factor = match unit {
+        "" | "s" => 1,
+        "m" => 60,
+        "h" => 3600,
+        "d" => 86400,
+        _ => return Err(bad()),
+    };
+    number.parse::<u64>().ok().and_then(|n| n.checked_mul(factor)).ok_or_else(bad)
+}

@@ -1,0 +1,90 @@
+//! `homing sub` and its sisters as users type them, with real processes.
+
+use std::path::Path;
+use std::process::{Command, Output, Stdio};
+use std::time::{Duration, Instant};
+
+struct World {
+    dir: tempfile::TempDir,
+}
+
+impl World {
+    fn new(slots: u32) -> World {
+        let world = World { dir: tempfile::tempdir().unwrap() };
+        let host = rustix::system::uname().nodename().to_string_lossy().into_owned();
+        std::fs::write(world.path().join("cluster.toml"), format!("[host.\"{host}\"]\nslots = {slots}\n")).unwrap();
+        world
+    }
+    fn path(&self) -> &Path {
+        self.dir.path()
+    }
+    fn command(&self, args: &[&str]) -> Command {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_homing"));
+        command.args(args).current_dir(self.path()).env("HOMING_RUNS", self.path().join("runs"));
+        command.env("HOMING_QUEUE", self.path().join("queue")).env_remove("HOMING_CLUSTER").env_remove("SLURM_CONF");
+        command.env("SHELL", "/bin/sh").env("HOMING_ENGINE", "local").stdin(Stdio::null());
+        command
+    }
+    fn homing(&self, args: &[&str]) -> Output {
+        self.command(args).output().unwrap()
+    }
+    fn out(&self, args: &[&str]) -> String {
+        let output = self.homing(args);
+        assert!(output.status.success(), "{args:?}: {}", String::from_utf8_lossy(&output.stderr));
+        String::from_utf8(output.stdout).unwrap()
+    }
+    fn state(&self, id: &str) -> serde_json::Value {
+        serde_json::from_str::<serde_json::Value>(&self.out(&["jobs", "--json", id])).unwrap()[0].clone()
+    }
+}
+
+fn until(what: &str, mut done: impl FnMut() -> bool) {
+    let deadline = Instant::now() + Duration::from_secs(60);
+    while !done() {
+        assert!(Instant::now() < deadline, "never: {what}");
+        std::thread::sleep(Duration::from_millis(20));
+    }
+}
+
+#[test]
+fn a_job_runs_and_its_output_is_kept() {
+    let w = World::new(2);
+    assert_eq!(w.out(&["sub", "-q", "echo out; echo err >&2; pwd"]), "1\n");
+    assert_eq!(w.homing(&["wait", "1"]).status.code(), Some(0));
+    let real = w.path().canonicalize().unwrap();
+    assert_eq!(w.out(&["peek", "1"]), format!("out\n{}\nerr\n", real.display()));
+    assert_eq!(w.state("1")["state"], "DONE");
+    assert_eq!(w.homing(&["sub", "-K", "-o", "o.%J", "echo x; exit 7"]).status.code(), Some(7));
+    assert_eq!(std::fs::read_to_string(w.path().join("o.2")).unwrap(), "x\n");
+    // Words are a program and its arguments: nothing is quoted twice.
+    w.out(&["sub", "-K", "-q", "printf", "%s|", "a b", "c'd"]);
+    assert_eq!(w.out(&["peek", "3"]), "a b|c'd|");
+}
+
+#[test]
+fn arrays_dependencies_and_batches() {
+    let w = World::new(2);
+    w.out(&["sub", "-J", "a[1-4]%1", "-o", "out", "echo $HOMING_JOB_INDEX"]);
+    w.out(&["sub", "--after", "1", "-K", "cat out"]);
+    assert_eq!(w.out(&["peek", "2"]), "1\n2\n3\n4\n");
+    w.out(&["sub", "-q", "exit 3"]);
+    w.out(&["sub", "-q", "--after", "3", "echo never"]);
+    assert_eq!(w.homing(&["wait", "4"]).status.code(), Some(130));
+    w.out(&["sub", "-q", "-K", "--after", "exit(3,3) && done(2)", "true"]);
+    w.out(&["sub", "-q", "-K", "-n1", "--batch", "-k", "echo {}", ":::", "x", "y z"]);
+    assert!(w.out(&["peek", "6"]).starts_with("x\ny z\n"));
+}
+
+#[test]
+fn what_waits_and_what_runs_can_be_killed() {
+    let w = World::new(1);
+    w.out(&["sub", "-q", "echo > runs; sleep 100"]);
+    w.out(&["sub", "-q", "echo no > ran"]);
+    until("the first runs", || w.path().join("runs").exists());
+    w.out(&["kill", "2"]);
+    w.out(&["kill", "1"]);
+    assert_eq!(w.homing(&["wait", "1", "2"]).status.code(), Some(143));
+    assert_eq!(w.state("2")["exit"], 130);
+    assert!(!w.path().join("ran").exists());
+    assert_eq!(w.homing(&["kill", "99"]).status.code(), Some(255));
+}

@@ -1,0 +1,79 @@
+//! Job arrays: `name[1-50]%8`, `name[1-9:2,20]`.
+
+use serde::{Deserialize, Serialize};
+
+/// The elements of an array.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Array {
+    /// Indices, ascending, from 1.
+    pub indices: Vec<u32>,
+    /// Elements at once.
+    #[serde(default)]
+    pub limit: Option<u32>,
+}
+
+/// No array is longer; LSF's own default limit is 1000, Slurm's 1001.
+const LONGEST: usize = 100_000;
+
+/// Splits a job name into its plain name and its array.
+pub fn parse(name: &str) -> Result<(String, Option<Array>), String> {
+    let Some((plain, rest)) = name.split_once('[') else { return Ok((name.into(), None)) };
+    let bad = |what: &str| format!("{name:?}: {what}: an array is name[1-50]%8");
+    let (list, tail) = rest.split_once(']').ok_or_else(|| bad("no closing bracket"))?;
+    let limit = match tail.strip_prefix('%') {
+        Some(n) => Some(n.parse().ok().filter(|n| *n > 0).ok_or_else(|| bad("a limit is a number above 0"))?),
+        None if tail.is_empty() => None,
+        None => return Err(bad("something after the bracket")),
+    };
+    let mut indices = Vec::new();
+    for item in list.split(',') {
+        indices.extend(range(item).ok_or_else(|| bad("an index is N, N-M or N-M:STEP, from 1"))?);
+        if indices.len() > LONGEST {
+            return Err(bad("too many elements"));
+        }
+    }
+    indices.sort_unstable();
+    indices.dedup();
+    Ok((plain.into(), Some(Array { indices, limit })))
+}
+
+fn range(item: &str) -> Option<Vec<u32>> {
+    let (span, step) = item.split_once(':').map_or((item, "1"), |(s, t)| (s, t));
+    let (first, last) = span.split_once('-').unwrap_or((span, span));
+    let number = |text: &str| text.trim().parse::<u32>().ok().filter(|n| *n > 0);
+    let (first, last, step) = (number(first)?, number(last)?, number(step)?);
+    let count = last.checked_sub(first)? / step;
+    (count as usize <= LONGEST).then(|| (first..=last).step_by(step as usize).collect())
+}
+
+/// `12` or `12[3]`.
+pub fn job_id(text: &str) -> Option<(u64, Option<u32>)> {
+    match text.split_once('[') {
+        None => Some((text.parse().ok()?, None)),
+        Some((id, rest)) => Some((id.parse().ok()?, Some(rest.strip_suffix(']')?.parse().ok()?))),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn arrays() {
+        let of = |text: &str| parse(text).unwrap().1.unwrap();
+        assert_eq!(of("a[1-3]%8"), Array { indices: vec![1, 2, 3], limit: Some(8) });
+        assert_eq!(of("a[9,1-5:2]").indices, [1, 3, 5, 9]);
+        assert_eq!(parse("plain").unwrap(), ("plain".into(), None));
+        for bad in ["a[", "a[]", "a[0]", "a[3-1]", "a[1]x", "a[1]%0", "a[1-4000000000]", "a[1-2:0]"] {
+            assert!(parse(bad).is_err(), "{bad}");
+        }
+    }
+
+    #[test]
+    fn ids() {
+        assert_eq!(job_id("12"), Some((12, None)));
+        assert_eq!(job_id("12[3]"), Some((12, Some(3))));
+        assert_eq!(job_id("x"), None);
+        assert_eq!(job_id("12[3"), None);
+    }
+}

@@ -1,0 +1,249 @@
+//! Dependency conditions, LSF's `-w`: `done(1) && (ended("x") || exit(2, !=0))`. Pure.
+
+use crate::state::State;
+
+/// What is known of the jobs that a condition names: state and exit status of
+/// each element. Empty: no such job.
+pub trait Known {
+    /// By id (and index), or by name.
+    fn parts(&self, job: &str) -> Vec<(State, Option<i32>)>;
+}
+
+/// What a condition comes to.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Verdict {
+    /// Start.
+    Holds,
+    /// Not yet.
+    Waits,
+    /// It can never hold.
+    Never,
+}
+
+#[derive(Clone, Debug, PartialEq)]
+enum Expr {
+    And(Box<Expr>, Box<Expr>),
+    Or(Box<Expr>, Box<Expr>),
+    Not(Box<Expr>),
+    Test { word: String, job: String, code: Option<(String, i32)> },
+}
+
+/// Checks the form of a condition; the error says what is wrong with it.
+pub fn check(text: &str) -> Result<(), String> {
+    parse(text).map(|_| ())
+}
+
+/// The jobs that a condition names, ids and names as written.
+pub fn jobs(text: &str) -> Vec<String> {
+    fn walk(expr: &Expr, into: &mut Vec<String>) {
+        match expr {
+            Expr::And(a, b) | Expr::Or(a, b) => {
+                walk(a, into);
+                walk(b, into);
+            }
+            Expr::Not(a) => walk(a, into),
+            Expr::Test { job, .. } => into.push(job.clone()),
+        }
+    }
+    let mut found = Vec::new();
+    if let Ok(expr) = parse(text) {
+        walk(&expr, &mut found);
+    }
+    found
+}
+
+/// Decides a condition.
+pub fn judge(text: &str, known: &dyn Known) -> Verdict {
+    parse(text).map_or(Verdict::Never, |expr| eval(&expr, known))
+}
+
+fn eval(expr: &Expr, known: &dyn Known) -> Verdict {
+    use Verdict::{Holds, Never, Waits};
+    match expr {
+        Expr::And(a, b) => match (eval(a, known), eval(b, known)) {
+            (Never, _) | (_, Never) => Never,
+            (Holds, Holds) => Holds,
+            _ => Waits,
+        },
+        Expr::Or(a, b) => match (eval(a, known), eval(b, known)) {
+            (Holds, _) | (_, Holds) => Holds,
+            (Never, Never) => Never,
+            _ => Waits,
+        },
+        Expr::Not(a) => match eval(a, known) {
+            Holds => Never,
+            Never => Holds,
+            Waits => Waits,
+        },
+        Expr::Test { word, job, code } => test(word, &known.parts(job), code.as_ref()),
+    }
+}
+
+fn test(word: &str, parts: &[(State, Option<i32>)], code: Option<&(String, i32)>) -> Verdict {
+    // A job that is not known any more was cleaned up after its end.
+    if parts.is_empty() {
+        return Verdict::Never;
+    }
+    let over = parts.iter().all(|(s, _)| s.is_over());
+    let now = match word {
+        "ended" => over,
+        "done" => parts.iter().all(|(s, _)| *s == State::Done),
+        "exit" => over && parts.iter().any(|(s, c)| *s != State::Done && fits(*c, code)),
+        // "started"
+        _ => parts.iter().all(|(s, _)| s.is_over() || s.is_running()),
+    };
+    let hopeless = over || (word == "done" && parts.iter().any(|(s, _)| matches!(s, State::Exit | State::Lost)));
+    match (now, hopeless) {
+        (true, _) => Verdict::Holds,
+        (false, true) => Verdict::Never,
+        (false, false) => Verdict::Waits,
+    }
+}
+
+fn fits(exit: Option<i32>, code: Option<&(String, i32)>) -> bool {
+    let Some((op, want)) = code else { return true };
+    exit.is_some_and(|exit| match op.as_str() {
+        "!=" => exit != *want,
+        "<" => exit < *want,
+        "<=" => exit <= *want,
+        ">" => exit > *want,
+        ">=" => exit >= *want,
+        _ => exit == *want,
+    })
+}
+
+struct Parser<'a> {
+    rest: &'a str,
+    depth: u32,
+}
+
+fn parse(text: &str) -> Result<Expr, String> {
+    let mut parser = Parser { rest: text, depth: 0 };
+    let expr = parser.or()?;
+    match parser.rest.trim() {
+        "" => Ok(expr),
+        left => Err(format!("{left:?} is left over")),
+    }
+}
+
+impl Parser<'_> {
+    fn eat(&mut self, token: &str) -> bool {
+        let found = self.rest.trim_start().strip_prefix(token);
+        self.rest = found.unwrap_or(self.rest);
+        found.is_some()
+    }
+    fn need(&mut self, token: &str) -> Result<(), String> {
+        if self.eat(token) { Ok(()) } else { Err(format!("{token} is missing before {:?}", self.rest)) }
+    }
+    fn or(&mut self) -> Result<Expr, String> {
+        let mut left = self.and()?;
+        while self.eat("||") {
+            left = Expr::Or(Box::new(left), Box::new(self.and()?));
+        }
+        Ok(left)
+    }
+    fn and(&mut self) -> Result<Expr, String> {
+        let mut left = self.not()?;
+        while self.eat("&&") {
+            left = Expr::And(Box::new(left), Box::new(self.not()?));
+        }
+        Ok(left)
+    }
+    fn not(&mut self) -> Result<Expr, String> {
+        self.depth += 1;
+        if self.depth > 100 {
+            return Err("too deep".into());
+        }
+        let expr = if self.eat("!") {
+            Expr::Not(Box::new(self.not()?))
+        } else if self.eat("(") {
+            let inner = self.or()?;
+            self.need(")")?;
+            inner
+        } else {
+            self.test()?
+        };
+        self.depth -= 1;
+        Ok(expr)
+    }
+    fn test(&mut self) -> Result<Expr, String> {
+        for word in ["done", "ended", "exit", "started"] {
+            if self.eat(word) {
+                self.need("(")?;
+                let job = self.job()?;
+                let code = if self.eat(",") { Some(self.code()?) } else { None };
+                self.need(")")?;
+                return Ok(Expr::Test { word: word.into(), job, code });
+            }
+        }
+        // A bare id or name means done().
+        let job = self.job()?;
+        Ok(Expr::Test { word: "done".into(), job, code: None })
+    }
+    fn job(&mut self) -> Result<String, String> {
+        if self.eat("\"") {
+            let (name, rest) = self.rest.split_once('"').ok_or("a quote is not closed")?;
+            self.rest = rest;
+            return Ok(name.into());
+        }
+        let text = self.rest.trim_start();
+        let end = text.find(|c: char| "(),&|! ".contains(c)).unwrap_or(text.len());
+        let (job, rest) = text.split_at(end);
+        self.rest = rest;
+        if job.is_empty() { Err("a job id or name is missing".into()) } else { Ok(job.into()) }
+    }
+    fn code(&mut self) -> Result<(String, i32), String> {
+        let op = ["==", "!=", "<=", ">=", "<", ">"].into_iter().find(|op| self.eat(op)).unwrap_or("==");
+        let text = self.job()?;
+        Ok((op.into(), text.parse().map_err(|_| format!("{text:?} is no exit status"))?))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    struct Fake;
+    impl Known for Fake {
+        fn parts(&self, job: &str) -> Vec<(State, Option<i32>)> {
+            match job {
+                "1" => vec![(State::Done, Some(0))],
+                "2" | "bad name" => vec![(State::Exit, Some(3))],
+                "3" => vec![(State::Run, None)],
+                "4" => vec![(State::Done, Some(0)), (State::Pend, None)],
+                "5" => vec![(State::Exit, Some(1)), (State::Run, None)],
+                _ => vec![],
+            }
+        }
+    }
+
+    #[test]
+    fn conditions() {
+        use Verdict::*;
+        for (text, want) in [
+            ("done(1)", Holds),
+            ("1", Holds),
+            ("done(2)", Never),
+            ("ended(2)", Holds),
+            ("exit(2,3)", Holds),
+            ("exit(2, !=3)", Never),
+            ("exit(\"bad name\", > 2)", Holds),
+            ("done(3)", Waits),
+            ("started(3)", Holds),
+            ("started(4)", Waits),
+            ("done(4)", Waits),
+            ("done(5)", Never),
+            ("done(1) && done(3)", Waits),
+            ("done(2) && done(3)", Never),
+            ("done(2) || done(3)", Waits),
+            ("!done(2) && (done(9) || ended(1))", Holds),
+            ("done(9)", Never),
+        ] {
+            assert_eq!(judge(text, &Fake), want, "{text}");
+        }
+        for bad in ["", "done(", "done(1", "done(1))", "done()", "1 &&", "exit(1,x)"] {
+            assert!(check(bad).is_err(), "{bad}");
+        }
+        assert_eq!(jobs("done(1) && (ended(\"x\") || !3)"), ["1", "x", "3"]);
+    }
+}

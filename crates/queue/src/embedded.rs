@@ -1,0 +1,99 @@
+//! The embedded queue as an engine: the spool, and the runner that is started when there is none.
+
+use crate::engine::{Engine, Machine};
+use crate::plan::{self, Block, Config};
+use crate::{Job, JobSpec, Part, Private, QueueError, Spool, files, load};
+use std::path::PathBuf;
+use std::time::Duration;
+
+/// The queue of this machine.
+pub struct Embedded {
+    spool: Spool,
+    config: Config,
+    program: PathBuf,
+    words: Vec<String>,
+}
+
+impl Embedded {
+    /// Opens the spool. `program` with `words` is what starts a runner.
+    pub fn open(config: Config, program: PathBuf, words: &[&str]) -> Result<Embedded, QueueError> {
+        let words = words.iter().map(|w| w.to_string()).collect();
+        Ok(Embedded { spool: Spool::open()?, config, program, words })
+    }
+
+    fn ensure_runner(&self) -> Result<(), QueueError> {
+        let words: Vec<&str> = self.words.iter().map(String::as_str).collect();
+        self.spool.ensure_runner(&self.program, &words)
+    }
+}
+
+impl Engine for Embedded {
+    fn name(&self) -> &'static str {
+        "homing"
+    }
+
+    fn config(&self) -> Result<Config, QueueError> {
+        Ok(self.config.clone())
+    }
+
+    fn machines(&self) -> Result<Vec<Machine>, QueueError> {
+        let machine = |name: String, slots| Machine { name, slots, open: true, state: "ok".into() };
+        let own = files::host_name();
+        let others = self.config.host_slots.iter().filter(|(name, _)| **name != own);
+        let others = others.map(|(name, slots)| machine(name.clone(), *slots));
+        Ok(std::iter::once(machine(own.clone(), self.config.slots)).chain(others).collect())
+    }
+
+    fn submit(&self, spec: &JobSpec, private: &Private) -> Result<u64, QueueError> {
+        let id = self.spool.submit(spec, private)?;
+        self.ensure_runner()?;
+        Ok(id)
+    }
+
+    fn jobs(&self) -> Result<Vec<Job>, QueueError> {
+        let jobs = self.spool.jobs()?;
+        // A restart of the machine, or a kill, may have taken the runner from jobs that wait.
+        if jobs.iter().any(|j| j.uid == files::uid() && j.parts.iter().any(|p| !p.state.is_over())) {
+            self.ensure_runner()?;
+        }
+        Ok(jobs)
+    }
+
+    fn job(&self, id: u64) -> Result<Job, QueueError> {
+        self.spool.job(id)
+    }
+
+    fn kill(&self, job: &Job, index: Option<u32>, signal: Option<i32>) -> Result<(), QueueError> {
+        self.spool.kill(job, index, signal)
+    }
+
+    fn stop(&self, job: &Job, index: Option<u32>, stop: bool) -> Result<(), QueueError> {
+        self.spool.stop(job, index, stop)?;
+        // The runner may have gone, having nothing but stopped jobs.
+        if stop { Ok(()) } else { self.ensure_runner() }
+    }
+
+    fn again(&self, job: &Job, index: Option<u32>) -> Result<usize, QueueError> {
+        let count = self.spool.again(job, index)?;
+        self.ensure_runner()?;
+        Ok(count)
+    }
+
+    fn why(&self, job: &Job, part: &Part) -> Result<Option<Block>, QueueError> {
+        let views = self.spool.views(&self.spool.jobs()?);
+        let Some(view) = views.iter().find(|v| v.id == job.id && v.index == part.index) else { return Ok(None) };
+        let load = load::watch().now().clone();
+        Ok(plan::blocked(&self.config, &views, view, &load).or_else(|| {
+            // Nothing but the slots is missing.
+            (!view.state.is_over() && !view.state.is_running()).then_some(Block::Slots)
+        }))
+    }
+
+    fn pace(&self) -> Duration {
+        Duration::from_millis(100)
+    }
+
+    fn tend(&self) -> Result<(), QueueError> {
+        self.ensure_runner()
+    }
+}

@@ -1,0 +1,63 @@
+//! What the queue verbs and the LSF front end ask of an engine: the embedded
+//! queue of one machine, or Slurm.
+
+use crate::plan::{Block, Config};
+use crate::{Job, JobSpec, Part, Private, QueueError};
+use std::time::Duration;
+
+/// A machine of the queue.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Machine {
+    /// Its name.
+    pub name: String,
+    /// Slots that it has.
+    pub slots: u32,
+    /// Takes jobs. Not so: down, drained, closed.
+    pub open: bool,
+    /// The engine's own word for its state.
+    pub state: String,
+}
+
+/// Keeps jobs and runs them. Every call asks anew; nothing is cached beyond
+/// what cannot change any more.
+pub trait Engine {
+    /// `homing` or `slurm`.
+    fn name(&self) -> &'static str;
+
+    /// Queues with their limits, and slots.
+    fn config(&self) -> Result<Config, QueueError>;
+
+    /// The machines that it has.
+    fn machines(&self) -> Result<Vec<Machine>, QueueError>;
+
+    /// Submits; returns the job's number. The job is kept from then on, whatever happens to the caller.
+    fn submit(&self, spec: &JobSpec, private: &Private) -> Result<u64, QueueError>;
+
+    /// All jobs that are known, of all users, by number. Ended ones are known for a while.
+    fn jobs(&self) -> Result<Vec<Job>, QueueError>;
+
+    /// One job; [`QueueError::NotFound`] when there is none of that number.
+    fn job(&self, id: u64) -> Result<Job, QueueError>;
+
+    /// Ends a job or one element of it; sends `signal` instead when there is one.
+    /// Of what has ended already nothing is changed, and that is no error.
+    fn kill(&self, job: &Job, index: Option<u32>, signal: Option<i32>) -> Result<(), QueueError>;
+
+    /// Makes a job or one element stand still, or holds it back before its start; `false` lets it go on.
+    fn stop(&self, job: &Job, index: Option<u32>, stop: bool) -> Result<(), QueueError>;
+
+    /// Puts what was interrupted ([`crate::State::Lost`]) back into the queue
+    /// under its own number; returns how many elements.
+    fn again(&self, job: &Job, index: Option<u32>) -> Result<usize, QueueError>;
+
+    /// Why an element that waits does so, as far as the engine knows.
+    fn why(&self, job: &Job, part: &Part) -> Result<Option<Block>, QueueError>;
+
+    /// How often it makes sense to look while waiting.
+    fn pace(&self) -> Duration;
+
+    /// Called now and then while waiting: sees to it that somebody serves the queue.
+    fn tend(&self) -> Result<(), QueueError> {
+        Ok(())
+    }
+}

@@ -1,0 +1,95 @@
+//! Small files of a shared folder, read and written so that neither a crash
+//! nor another user can make a reader believe half of one.
+
+use serde::Serialize;
+use serde::de::DeserializeOwned;
+use std::fs::{self, File, OpenOptions};
+use std::io::{self, Read, Write};
+use std::os::unix::fs::{MetadataExt, OpenOptionsExt};
+use std::path::Path;
+use std::time::SystemTime;
+
+/// No record of ours is longer; a longer one is somebody's mischief.
+const LONGEST: u64 = 16 << 20;
+
+/// Nanoseconds since the epoch.
+pub fn now_ns() -> i64 {
+    SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).map_or(0, |d| d.as_nanos() as i64)
+}
+
+/// This boot of this machine.
+pub fn boot_id() -> String {
+    // The tests restart nothing: they say that they did.
+    if cfg!(debug_assertions)
+        && let Ok(told) = std::env::var("HOMING_QUEUE_BOOT")
+    {
+        return told;
+    }
+    fs::read_to_string("/proc/sys/kernel/random/boot_id").unwrap_or_default().trim().to_string()
+}
+
+/// This machine's name.
+pub fn host_name() -> String {
+    rustix::system::uname().nodename().to_string_lossy().into_owned()
+}
+
+/// The user that this process acts for.
+pub fn uid() -> u32 {
+    rustix::process::geteuid().as_raw()
+}
+
+/// The login name of a user id; the number where it has none.
+pub fn user_name(uid: u32) -> String {
+    let mut buffer = vec![0u8; 16384];
+    // SAFETY: plain data that the call fills in.
+    let mut entry: libc::passwd = unsafe { std::mem::zeroed() };
+    let mut found = std::ptr::null_mut();
+    // SAFETY: buffer and entry outlive the call; their lengths are told truly.
+    let code = unsafe { libc::getpwuid_r(uid, &mut entry, buffer.as_mut_ptr().cast(), buffer.len(), &mut found) };
+    if code != 0 || found.is_null() {
+        return uid.to_string();
+    }
+    // SAFETY: the call succeeded, so the name is a NUL-terminated string inside `buffer`.
+    unsafe { std::ffi::CStr::from_ptr(entry.pw_name) }.to_string_lossy().into_owned()
+}
+
+/// Opens a regular file that another user may have put there: no link is
+/// followed, no pipe waited for.
+pub(crate) fn open_plain(path: &Path) -> io::Result<File> {
+    let file = OpenOptions::new().read(true).custom_flags(libc::O_NOFOLLOW | libc::O_NONBLOCK).open(path)?;
+    match file.metadata()?.is_file() {
+        true => Ok(file),
+        false => Err(io::Error::new(io::ErrorKind::InvalidData, "it is no regular file")),
+    }
+}
+
+/// A record and the user who wrote it; `None` when there is none that can be read.
+pub(crate) fn read_json<T: DeserializeOwned>(path: &Path) -> Option<(T, u32)> {
+    let file = open_plain(path).ok()?;
+    let owner = file.metadata().ok()?.uid();
+    let mut text = Vec::new();
+    file.take(LONGEST).read_to_end(&mut text).ok()?;
+    Some((serde_json::from_slice(&text).ok()?, owner))
+}
+
+/// Writes a record under another name, then gives it its own: a reader sees
+/// all of it or nothing.
+pub(crate) fn write_json<T: Serialize>(path: &Path, value: &T, mode: u32) -> io::Result<()> {
+    let mut text = serde_json::to_vec(value)?;
+    text.push(b'\n');
+    let name = path.file_name().unwrap_or_default().to_string_lossy();
+    let part = path.with_file_name(format!(".{name}.{}", std::process::id()));
+    let mut file = OpenOptions::new().write(true).create(true).truncate(true).mode(mode).open(&part)?;
+    file.write_all(&text)?;
+    file.sync_data()?;
+    step("record-written");
+    fs::rename(&part, path)
+}
+
+/// A point at which the tests kill the process (`HOMING_QUEUE_DIE=name`), as `kill -9` would.
+pub(crate) fn step(name: &str) {
+    if cfg!(debug_assertions) && std::env::var("HOMING_QUEUE_DIE").is_ok_and(|at| at == name) {
+        let _ = rustix::process::kill_process(rustix::process::getpid(), rustix::process::Signal::KILL);
+        std::thread::park();
+    }
+}

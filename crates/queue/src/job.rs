@@ -1,0 +1,134 @@
+//! The records of a job. Each is written once, by one process.
+
+use crate::array::Array;
+use homing_model::{Command, RawText};
+use serde::{Deserialize, Serialize};
+
+/// Whose manners a job has: what its output files are called, and what is appended to them.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Style {
+    /// `homing sub`.
+    #[default]
+    Homing,
+    /// `bsub`: `%J` and `%I` in names, a report at the end of the output file.
+    Lsf,
+}
+
+/// `job.json`: what was asked for. Everybody may read it.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub struct JobSpec {
+    /// Format, 1.
+    pub v: u32,
+    /// Login name of the submitter, for show; the folder's owner is what counts.
+    pub user: String,
+    /// When, ns since the epoch.
+    pub submit_ns: i64,
+    /// On which host it was submitted.
+    pub from: String,
+    /// Working directory there.
+    pub cwd: RawText,
+    /// What to run.
+    pub command: Command,
+    /// Name for people.
+    pub name: String,
+    /// Queue.
+    pub queue: String,
+    /// Slots that it takes.
+    pub slots: u32,
+    /// Elements of an array.
+    #[serde(default)]
+    pub array: Option<Array>,
+    /// What must have happened before it starts; see [`crate::depend`].
+    #[serde(default)]
+    pub after: Option<String>,
+    /// Files for standard input, output and error; `%J` id, `%I` index.
+    #[serde(default)]
+    pub stdin: Option<RawText>,
+    /// See `stdin`. In the job's folder when `None`.
+    #[serde(default)]
+    pub stdout: Option<RawText>,
+    /// See `stdin`. Where standard output goes when `None`.
+    #[serde(default)]
+    pub stderr: Option<RawText>,
+    /// Output files are emptied first, not appended to.
+    #[serde(default)]
+    pub overwrite: bool,
+    /// Ended after this many seconds.
+    #[serde(default)]
+    pub limit_s: Option<u64>,
+    /// The host that it must run on; this machine when `None`.
+    #[serde(default)]
+    pub host: Option<String>,
+    /// Load expressions (`-R`), all of which must hold at the start.
+    #[serde(default)]
+    pub require: Vec<String>,
+    /// Project, kept for the asking.
+    #[serde(default)]
+    pub project: Option<String>,
+    /// Manners.
+    #[serde(default)]
+    pub style: Style,
+}
+
+/// `private.json`: what only the submitter may read.
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
+pub struct Private {
+    /// The environment.
+    pub env: Vec<(RawText, RawText)>,
+    /// A script to be fed to the interpreter that its first line names.
+    #[serde(default)]
+    pub script: Option<RawText>,
+    /// The program that starts the job instead of running it here (a job for another host).
+    #[serde(default)]
+    pub umask: u32,
+}
+
+/// `start.INDEX.json`.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub struct Start {
+    /// When, ns since the epoch.
+    pub at_ns: i64,
+    /// Where.
+    pub host: String,
+    /// In which boot of it.
+    pub boot_id: String,
+    /// The keeper's process.
+    pub pid: u32,
+}
+
+/// `end.INDEX.json`.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct End {
+    /// When, ns since the epoch.
+    pub at_ns: i64,
+    /// Exit status; 128 + N after signal N, as shells say it.
+    pub exit: i32,
+    /// Why it ended when not by itself: killed, time limit, could not start.
+    #[serde(default)]
+    pub reason: Option<String>,
+    /// Processor time of it and its children, ms.
+    #[serde(default)]
+    pub cpu_ms: u64,
+    /// Largest resident set of one of its processes, KiB.
+    #[serde(default)]
+    pub max_rss_kib: u64,
+}
+
+/// `kill.json` or `kill.INDEX.json`: somebody wants it to end.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub struct Kill {
+    /// By whom.
+    pub by: String,
+    /// With which signal; the usual sequence when `None`.
+    pub signal: Option<i32>,
+    /// When, ns since the epoch: the same request is carried out once.
+    pub at_ns: i64,
+}
+
+/// `stop.json` or `load.INDEX.json`: it stands still, or must not start.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub struct Stop {
+    /// By whom, or by which load index.
+    pub by: String,
+}

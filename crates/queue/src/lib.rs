@@ -1,0 +1,40 @@
+//! The embedded queue: detached jobs on one machine, without a server.
+//!
+//! A job is a folder in a spool that all users of the machine share. Each user
+//! has at most one *runner*, started by whoever submits and gone when nothing
+//! is left to do; each running job has a *keeper* that holds its slots, waits
+//! for it and writes down its end. What is true is decided from files and
+//! from locks that the kernel gives back when their holder dies, so nothing
+//! that is killed leaves a lie behind. `docs/formats.md` has the layout.
+//!
+//! Another way was one runner for all users; it would need root, and be a
+//! daemon. [`plan`], [`state`], [`depend`] and [`array`] are pure.
+
+pub mod array;
+pub mod depend;
+mod embedded;
+pub mod engine;
+mod error;
+mod files;
+pub mod job;
+mod keeper;
+mod load;
+mod lock;
+pub mod plan;
+pub mod report;
+mod runner;
+mod slots;
+mod spool;
+pub mod state;
+mod tree;
+
+pub use embedded::Embedded;
+pub use engine::{Engine, Machine};
+pub use error::QueueError;
+pub use files::{boot_id, host_name, now_ns, uid, user_name};
+pub use job::{End, JobSpec, Private, Start, Style};
+pub use keeper::keep;
+pub use load::{Load, measure, watch};
+pub use runner::run as run_queue;
+pub use spool::{Job, Part, Spool};
+pub use state::State;

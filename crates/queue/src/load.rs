@@ -1,0 +1,187 @@
+//! Load indices under LSF's names, and the thresholds of queues.
+
+use crate::plan::Queue;
+use homing_model::HostSample;
+use std::collections::BTreeMap;
+use std::time::{Duration, Instant};
+
+/// Rates are taken over at least this time.
+const BETWEEN: Duration = Duration::from_secs(2);
+
+/// Values by index name. What is not known is absent.
+///
+/// `r1m` run queue, `ut` processor use in percent, `pg` pages/s, `mem` MiB
+/// available, `io` percent of time in which tasks waited for disks, `bio` 512-byte
+/// blocks/s of whole disks, `rpc` NFS server calls/s.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Load(BTreeMap<String, f64>);
+
+/// Indices of which less is worse.
+const DECREASING: [&str; 4] = ["mem", "swp", "tmp", "it"];
+
+impl Load {
+    /// Of given values.
+    pub fn of(values: &[(&str, f64)]) -> Load {
+        Load(values.iter().map(|(n, v)| (n.to_string(), *v)).collect())
+    }
+    /// One value.
+    pub fn get(&self, index: &str) -> Option<f64> {
+        self.0.get(index).copied()
+    }
+    fn beyond(&self, index: &str, threshold: f64) -> bool {
+        self.get(index).is_some_and(|v| if DECREASING.contains(&index) { v < threshold } else { v > threshold })
+    }
+    /// The first index that is beyond the threshold for starting.
+    pub fn above_first(&self, queue: &Queue) -> Option<String> {
+        self.first_beyond(queue, |(sched, _)| sched)
+    }
+    /// The first index that is beyond the threshold for standing still.
+    pub fn above_second(&self, queue: &Queue) -> Option<String> {
+        self.first_beyond(queue, |(_, stop)| stop)
+    }
+    fn first_beyond(&self, queue: &Queue, side: impl Fn((Option<f64>, Option<f64>)) -> Option<f64>) -> Option<String> {
+        let found = queue.load.iter().find(|(index, text)| {
+            side(thresholds(text).unwrap_or_default()).is_some_and(|threshold| self.beyond(index, threshold))
+        });
+        found.map(|(index, _)| index.clone())
+    }
+    /// Evaluates `select[mem>500 && bio<=100]` or the bare expression;
+    /// `rusage[mem=500]` means that much must be there. Other sections
+    /// (`span`, `order`) say nothing about one machine.
+    pub fn holds(&self, text: &str) -> bool {
+        sections(text).iter().all(|(name, body)| match name.as_str() {
+            "" | "select" => body.split("||").any(|any| any.split("&&").all(|one| self.compare(one))),
+            "rusage" => body
+                .split([',', ':'])
+                .filter(|t| t.trim_start().starts_with("mem="))
+                .all(|t| self.compare(&t.trim().replacen('=', ">=", 1))),
+            _ => true,
+        })
+    }
+    fn compare(&self, text: &str) -> bool {
+        let text = text.trim().trim_matches(['(', ')', ' ']);
+        let Some((op, at)) =
+            ["<=", ">=", "==", "!=", "<", ">", "="].into_iter().find_map(|op| Some((op, text.find(op)?)))
+        else {
+            return true;
+        };
+        let (name, want) = (text[..at].trim(), text[at + op.len()..].trim());
+        let (Some(value), Ok(want)) =
+            (self.get(name), want.trim_end_matches("MB").trim_end_matches('M').parse::<f64>())
+        else {
+            return true;
+        };
+        match op {
+            "<=" => value <= want,
+            ">=" => value >= want,
+            "<" => value < want,
+            ">" => value > want,
+            "!=" => value != want,
+            _ => value == want,
+        }
+    }
+}
+
+/// `name[body]` parts of a resource requirement; text outside has no name.
+fn sections(text: &str) -> Vec<(String, String)> {
+    let mut found = Vec::new();
+    let mut rest = text.trim().trim_matches('"');
+    while let Some((before, after)) = rest.split_once('[') {
+        let (body, tail) = after.split_once(']').unwrap_or((after, ""));
+        found.push((before.trim().to_string(), body.to_string()));
+        rest = tail;
+    }
+    if !rest.trim().is_empty() {
+        found.push((String::new(), rest.trim().to_string()));
+    }
+    found
+}
+
+/// `1500/4000`, `1500`, `/4000`: for starting, and for standing still.
+pub(crate) fn thresholds(text: &str) -> Option<(Option<f64>, Option<f64>)> {
+    let (first, second) = text.split_once('/').unwrap_or((text, ""));
+    let number = |t: &str| if t.trim().is_empty() { Some(None) } else { t.trim().parse().ok().map(Some) };
+    Some((number(first)?, number(second)?))
+}
+
+/// The load between two samples.
+pub fn measure(first: &HostSample, last: &HostSample) -> Load {
+    let seconds = ((last.at_ns - first.at_ns) as f64 / 1e9).max(0.001);
+    let rate = |a: Option<u64>, b: Option<u64>| Some(b?.saturating_sub(a?) as f64 / seconds);
+    let busy = || {
+        let total = last.cpu_total_us?.saturating_sub(first.cpu_total_us?) as f64;
+        let idle = last.cpu_idle_us?.saturating_sub(first.cpu_idle_us?) as f64;
+        (total > 0.0).then(|| 100.0 * (1.0 - idle / total))
+    };
+    let all = [
+        ("r1m", last.r1m),
+        ("ut", busy()),
+        ("pg", rate(first.swap_pages, last.swap_pages)),
+        ("mem", last.mem_available.map(|b| b as f64 / f64::from(1 << 20))),
+        ("io", rate(first.io_some_us, last.io_some_us).map(|us| us / 1e4)),
+        ("bio", rate(first.disk_blocks, last.disk_blocks)),
+        ("rpc", rate(first.nfsd_calls, last.nfsd_calls)),
+    ];
+    Load(all.into_iter().filter_map(|(n, v)| Some((n.to_string(), v?))).collect())
+}
+
+/// The newest load of this machine, never older than a few seconds.
+pub struct Watch {
+    sample: HostSample,
+    taken: Instant,
+    load: Load,
+}
+
+/// Begins to watch; takes a first look over a tenth of a second.
+pub fn watch() -> Watch {
+    let first = homing_probe::sample();
+    std::thread::sleep(Duration::from_millis(100));
+    let sample = homing_probe::sample();
+    Watch { load: measure(&first, &sample), sample, taken: Instant::now() }
+}
+
+impl Watch {
+    /// The load now.
+    pub fn now(&mut self) -> &Load {
+        if self.taken.elapsed() >= BETWEEN {
+            let sample = homing_probe::sample();
+            self.load = measure(&self.sample, &sample);
+            (self.sample, self.taken) = (sample, Instant::now());
+        }
+        &self.load
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn requirements() {
+        let load = Load::of(&[("mem", 1000.0), ("bio", 10.0)]);
+        for (text, want) in [
+            ("select[mem>=500] rusage[mem=500]", true),
+            ("select[mem>=5000]", false),
+            ("rusage[mem=5000]", false),
+            ("rusage[mem=500:duration=10,bio=3]", true),
+            ("span[hosts=1]", true),
+            ("mem>500 && bio<5", false),
+            ("mem>5000 || bio<50", true),
+            ("type==any", true),
+        ] {
+            assert_eq!(load.holds(text), want, "{text}");
+        }
+    }
+
+    #[test]
+    fn both_thresholds_in_both_directions() {
+        assert_eq!(thresholds("1500/4000"), Some((Some(1500.0), Some(4000.0))));
+        assert_eq!(thresholds("/4"), Some((None, Some(4.0))));
+        assert_eq!(thresholds("x"), None);
+        let load = BTreeMap::from([("mem".to_string(), "100/50".to_string())]);
+        let queue = Queue { load, ..Queue::default() };
+        assert_eq!(Load::of(&[("mem", 75.0)]).above_first(&queue).as_deref(), Some("mem"));
+        assert_eq!(Load::of(&[("mem", 75.0)]).above_second(&queue), None);
+        assert_eq!(Load::of(&[("mem", 40.0)]).above_second(&queue).as_deref(), Some("mem"));
+    }
+}

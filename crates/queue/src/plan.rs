@@ -1,0 +1,299 @@
+//! Which job starts next, and why another does not. Pure: every runner comes
+//! to the same answer from the same spool, so nobody has to be in charge.
+
+use crate::depend::Verdict;
+use crate::load::Load;
+use crate::state::State;
+use serde::{Deserialize, Serialize};
+use std::collections::BTreeMap;
+
+/// A queue, as `[queue.NAME]` of the cluster file describes it.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct Queue {
+    /// Queues of higher priority are served first. LSF's default is 1.
+    pub priority: i32,
+    /// Shown by `bqueues -l`.
+    pub description: String,
+    /// The queue that is used when none is named.
+    pub default: bool,
+    /// Takes no jobs (`false`: it does).
+    pub closed: bool,
+    /// Hosts that it may use, as a node set; all when empty.
+    pub hosts: String,
+    /// Slots that its jobs may have (QJOB_LIMIT).
+    pub slots: Option<u32>,
+    /// ... of one user (UJOB_LIMIT).
+    pub per_user: Option<u32>,
+    /// ... on one host (HJOB_LIMIT).
+    pub per_host: Option<u32>,
+    /// Minutes that a job may run (RUNLIMIT).
+    pub run_limit: Option<u64>,
+    /// Load thresholds, `bio = "1500/4000"`: nothing starts above the first, jobs stand still above the second.
+    pub load: BTreeMap<String, String>,
+}
+
+/// What the queue goes by.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Config {
+    /// Slots of this machine.
+    pub slots: u32,
+    /// Slots of other hosts that jobs may be sent to; `slots` where none are said.
+    pub host_slots: BTreeMap<String, u32>,
+    /// Queues by name; never empty.
+    pub queues: BTreeMap<String, Queue>,
+}
+
+impl Config {
+    /// The queue for jobs that name none.
+    pub fn default_queue(&self) -> &str {
+        let marked = self.queues.iter().find(|(_, q)| q.default).map(|(name, _)| name.as_str());
+        marked
+            .or_else(|| self.queues.keys().find(|n| *n == "normal").map(String::as_str))
+            .unwrap_or_else(|| self.queues.keys().next().map_or("normal", String::as_str))
+    }
+    /// Slots of a host.
+    pub fn slots_of(&self, host: &Option<String>) -> u32 {
+        host.as_ref().and_then(|h| self.host_slots.get(h)).copied().unwrap_or(self.slots)
+    }
+}
+
+/// A job, or an element of an array, as the decision sees it.
+#[derive(Clone, Debug)]
+pub struct View {
+    /// Job id.
+    pub id: u64,
+    /// Index, 0 without an array.
+    pub index: u32,
+    /// Whose it is.
+    pub uid: u32,
+    /// Its queue.
+    pub queue: String,
+    /// Slots that it takes.
+    pub slots: u32,
+    /// Elements of its array at once.
+    pub limit: Option<u32>,
+    /// What it is doing.
+    pub state: State,
+    /// Its dependency.
+    pub after: Verdict,
+    /// The host that it must run on, when that is not this machine.
+    pub host: Option<String>,
+    /// Load expressions that must hold.
+    pub require: Vec<String>,
+    /// When it started, ns since the epoch.
+    pub start_ns: i64,
+}
+
+/// Why a job that waits does so.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Block {
+    /// A user said so.
+    Stopped,
+    /// Its dependency.
+    After,
+    /// Its dependency cannot come true any more.
+    Never,
+    /// The queue takes no jobs, or is not known (any more).
+    Closed,
+    /// The queue's slots are in use.
+    QueueLimit,
+    /// The user's share of the queue is in use.
+    UserLimit,
+    /// The queue's slots on the host are in use.
+    HostLimit,
+    /// As many elements of the array run as may.
+    ArrayLimit,
+    /// This load index is beyond the queue's threshold, or not known.
+    Load(String),
+    /// This requirement does not hold.
+    Require(String),
+    /// More slots than there are.
+    TooLarge,
+    /// Not enough slots are free.
+    Slots,
+    /// What the engine said, in its own words.
+    Other(String),
+}
+
+/// A job that may start, as soon as it is its turn and there are slots?
+pub fn blocked(config: &Config, all: &[View], it: &View, load: &Load) -> Option<Block> {
+    if it.state == State::Psusp {
+        return Some(Block::Stopped);
+    }
+    match it.after {
+        Verdict::Waits => return Some(Block::After),
+        Verdict::Never => return Some(Block::Never),
+        Verdict::Holds => {}
+    }
+    let Some(queue) = config.queues.get(&it.queue).filter(|q| !q.closed) else { return Some(Block::Closed) };
+    if it.slots > config.slots_of(&it.host) {
+        return Some(Block::TooLarge);
+    }
+    let used = |fits: &dyn Fn(&View) -> bool| -> u32 {
+        all.iter().filter(|v| v.state.is_running() && v.queue == it.queue && fits(v)).map(|v| v.slots).sum()
+    };
+    let full = |limit: Option<u32>, used: u32| limit.is_some_and(|limit| used + it.slots > limit);
+    let siblings = || all.iter().filter(|v| v.id == it.id && v.state.is_running()).count() as u32;
+    if full(queue.slots, used(&|_| true)) {
+        return Some(Block::QueueLimit);
+    }
+    if full(queue.per_user, used(&|v| v.uid == it.uid)) {
+        return Some(Block::UserLimit);
+    }
+    if full(queue.per_host, used(&|v| v.host == it.host)) {
+        return Some(Block::HostLimit);
+    }
+    if it.limit.is_some_and(|limit| siblings() >= limit) {
+        return Some(Block::ArrayLimit);
+    }
+    // Load is this machine's; that of another host is its own affair.
+    if it.host.is_none() {
+        if let Some(index) = load.above_first(queue) {
+            return Some(Block::Load(index));
+        }
+        if let Some(expr) = it.require.iter().find(|e| !load.holds(e)) {
+            return Some(Block::Require(expr.clone()));
+        }
+    }
+    None
+}
+
+/// The job that gets the next slots of `host`, of all users in `present`: the
+/// user with the fewest slots, among equals the one who waits longest since
+/// the last start; of that user the queue of highest priority, then the oldest.
+///
+/// It may need more slots than are free. Then it waits for them, and nobody
+/// overtakes it: a wide job would else never start.
+pub fn next<'a>(
+    config: &Config,
+    all: &'a [View],
+    host: &Option<String>,
+    present: &dyn Fn(u32) -> bool,
+    load: &Load,
+) -> Option<&'a View> {
+    let priority = |v: &View| config.queues.get(&v.queue).map_or(0, |q| q.priority);
+    let waits = |v: &&View| {
+        v.host == *host
+            && matches!(v.state, State::Pend | State::Psusp)
+            && present(v.uid)
+            && blocked(config, all, v, load).is_none()
+    };
+    let share = |uid: u32| {
+        let own = all.iter().filter(|v| v.uid == uid && v.host == *host);
+        let used: u32 = own.clone().filter(|v| v.state.is_running()).map(|v| v.slots).sum();
+        (used, own.map(|v| v.start_ns).max().unwrap_or(0))
+    };
+    all.iter().filter(waits).min_by_key(|v| {
+        let (used, last) = share(v.uid);
+        (used, last, v.uid, -priority(v), v.id, v.index)
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn config() -> Config {
+        Config { slots: 2, host_slots: BTreeMap::new(), queues: BTreeMap::from([("q".into(), Queue::default())]) }
+    }
+    fn view(id: u64, uid: u32) -> View {
+        View {
+            id,
+            index: 0,
+            uid,
+            queue: "q".into(),
+            slots: 1,
+            limit: None,
+            state: State::Pend,
+            after: Verdict::Holds,
+            host: None,
+            require: vec![],
+            start_ns: 0,
+        }
+    }
+
+    /// Runs all jobs, each for one round, on `slots` slots; returns the order of starts.
+    fn simulate(config: &Config, mut all: Vec<View>) -> Vec<u64> {
+        let (mut order, mut clock) = (Vec::new(), 1);
+        while all.iter().any(|v| v.state == State::Pend) {
+            loop {
+                let used: u32 = all.iter().filter(|v| v.state == State::Run).map(|v| v.slots).sum();
+                assert!(used <= config.slots, "slots exceeded");
+                let Some(found) = next(config, &all, &None, &|_| true, &Load::default()) else { break };
+                if found.slots > config.slots - used {
+                    break;
+                }
+                let key = (found.id, found.index);
+                order.push(found.id);
+                let chosen = all.iter_mut().find(|v| (v.id, v.index) == key).unwrap();
+                (chosen.state, chosen.start_ns) = (State::Run, clock);
+                clock += 1;
+            }
+            // The longest running ends.
+            all.iter_mut().filter(|v| v.state == State::Run).min_by_key(|v| v.start_ns).unwrap().state = State::Done;
+        }
+        order
+    }
+
+    #[test]
+    fn users_take_turns_as_openlavas_did() {
+        let all = vec![view(1, 10), view(2, 10), view(3, 10), view(4, 10), view(5, 11), view(6, 11)];
+        assert_eq!(simulate(&config(), all), [1, 5, 2, 6, 3, 4]);
+    }
+
+    #[test]
+    fn a_wide_job_is_not_overtaken_and_a_too_wide_one_blocks_nobody() {
+        let mut all = vec![view(1, 10), view(2, 10), view(3, 10)];
+        all[1].slots = 2;
+        assert_eq!(simulate(&config(), all), [1, 2, 3]);
+        let mut wide = view(1, 10);
+        wide.slots = 3;
+        let all = [wide, view(2, 10)];
+        assert_eq!(next(&config(), &all, &None, &|_| true, &Load::default()).unwrap().id, 2);
+        assert_eq!(blocked(&config(), &all, &all[0], &Load::default()), Some(Block::TooLarge));
+    }
+
+    #[test]
+    fn limits_hold() {
+        let mut config = config();
+        config.slots = 10;
+        let mut all: Vec<View> = (1..=6).map(|id| view(id, 10 + (id % 2) as u32)).collect();
+        all[0].state = State::Run;
+        for (queue, block) in [
+            (Queue { slots: Some(1), ..Queue::default() }, Block::QueueLimit),
+            (Queue { per_host: Some(1), ..Queue::default() }, Block::HostLimit),
+            (Queue { closed: true, ..Queue::default() }, Block::Closed),
+        ] {
+            config.queues.insert("q".into(), queue);
+            assert_eq!(blocked(&config, &all, &all[1], &Load::default()), Some(block));
+        }
+        config.queues.insert("q".into(), Queue { per_user: Some(1), ..Queue::default() });
+        assert_eq!(blocked(&config, &all, &all[2], &Load::default()), Some(Block::UserLimit));
+        assert_eq!(next(&config, &all, &None, &|_| true, &Load::default()).unwrap().id, 2);
+        // An array's own limit.
+        config.queues.insert("q".into(), Queue::default());
+        let mut elements: Vec<View> = (1..=3).map(|i| View { index: i, limit: Some(1), ..view(7, 10) }).collect();
+        elements[0].state = State::Run;
+        assert_eq!(blocked(&config, &elements, &elements[1], &Load::default()), Some(Block::ArrayLimit));
+    }
+
+    #[test]
+    fn thresholds_hold_dispatch() {
+        let mut config = config();
+        let load = BTreeMap::from([("bio".to_string(), "1500/4000".to_string())]);
+        config.queues.insert("q".into(), Queue { load, ..Queue::default() });
+        let all = [view(1, 10)];
+        let at = |bio: f64| blocked(&config, &all, &all[0], &Load::of(&[("bio", bio)]));
+        assert_eq!(at(1500.0), None);
+        assert_eq!(at(1501.0), Some(Block::Load("bio".into())));
+        // What is not known is not beyond anything: a kernel without the counter must not stop the queue.
+        assert_eq!(blocked(&config, &all, &all[0], &Load::default()), None);
+    }
+
+    #[test]
+    fn a_user_without_a_runner_is_passed_over() {
+        let all = [view(1, 10), view(2, 11)];
+        assert_eq!(next(&config(), &all, &None, &|uid| uid == 11, &Load::default()).unwrap().id, 2);
+    }
+}
