@@ -1,0 +1,338 @@
+//! What `bsub` is asked for: its options, those of a script's `#BSUB` lines,
+//! and both together.
+
+use crate::options::{Grammar, Parsed, parse, text};
+use crate::resreq::Requirement;
+use crate::select::amount;
+use crate::{env::EnvRule, line, time};
+use homing_model::RawText;
+
+const GRAMMAR: Grammar = Grammar {
+    flags: &[
+        "B", "H", "I", "Ip", "Is", "IS", "ISp", "ISs", "IX", "K", "N", "r", "rn", "x", "h", "V", "ti", "XF", "Zs",
+        "Ne", "Nd",
+    ],
+    valued: &[
+        "a", "app", "b", "C", "c", "cwd", "D", "data", "E", "Ep", "e", "eo", "env", "ext", "F", "f", "G", "g", "i",
+        "is", "J", "Jd", "jsdl", "k", "L", "Lp", "M", "m", "mig", "n", "o", "oo", "outdir", "P", "p", "pack", "q", "Q",
+        "R", "S", "s", "sla", "sp", "T", "t", "tn", "U", "UF", "u", "ul", "v", "W", "We", "w", "wa", "wt",
+    ],
+    mixed: false,
+};
+
+/// Options whose meaning would be lost if they were ignored.
+const REFUSED: [(&str, &str); 9] = [
+    ("b", "a begin time"),
+    ("f", "copying of files"),
+    ("k", "checkpoints"),
+    ("pack", "packs of jobs"),
+    ("t", "a termination deadline"),
+    ("U", "advance reservations"),
+    ("IX", "X forwarding"),
+    ("jsdl", "JSDL files"),
+    ("s", "a signal for a queue's window"),
+];
+
+/// Whether the terminal stays joined to the job.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Interactive {
+    /// `-I`: its output and input.
+    Plain,
+    /// `-Ip`, `-Is`: as on a terminal of its own.
+    Terminal,
+}
+
+/// One submission.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Request {
+    /// The shell line, or nothing when the script is the job.
+    pub command: Option<RawText>,
+    /// The words that it came from, for finding the files that they name.
+    pub words: Vec<RawText>,
+    /// `-J`, with its array.
+    pub name: Option<String>,
+    /// `-q`; several are tried in order.
+    pub queues: Vec<String>,
+    /// `-o` or `-oo`.
+    pub output: Option<RawText>,
+    /// `-e` or `-eo`.
+    pub error: Option<RawText>,
+    /// `-i` or `-is`.
+    pub input: Option<RawText>,
+    /// `-oo`: the output file is emptied first.
+    pub overwrite: bool,
+    /// `-eo`.
+    pub overwrite_error: bool,
+    /// `-n`, the smaller number.
+    pub slots: Option<u32>,
+    /// `-x`: the whole host.
+    pub exclusive: bool,
+    /// All `-R`.
+    pub require: Requirement,
+    /// `-W`, seconds.
+    pub limit_s: Option<u64>,
+    /// `-M`, MiB.
+    pub memory_mib: Option<f64>,
+    /// `-m`, names in order of preference.
+    pub hosts: Vec<String>,
+    /// `-w`.
+    pub after: Option<String>,
+    /// `-H`.
+    pub hold: bool,
+    /// `-K`.
+    pub wait: bool,
+    /// `-I` and its relatives.
+    pub interactive: Option<Interactive>,
+    /// `-cwd`.
+    pub cwd: Option<RawText>,
+    /// `-P`.
+    pub project: Option<String>,
+    /// `-E`: run first; the job does not start when it fails.
+    pub before: Option<RawText>,
+    /// `-Ep`: run afterwards.
+    pub then: Option<RawText>,
+    /// `-env`.
+    pub env: EnvRule,
+    /// `-L`: the shell whose login files are read.
+    pub login_shell: Option<RawText>,
+}
+
+/// What a command line of bsub says.
+#[derive(Debug, PartialEq)]
+pub enum Call {
+    /// `-h`.
+    Help,
+    /// `-V`.
+    Version,
+    /// A job. Without a command it is a script on standard input.
+    Submit(Box<Request>),
+}
+
+/// Reads bsub's arguments; the error is what bsub says before it exits with 255.
+pub fn call(words: &[RawText]) -> Result<Call, String> {
+    let parsed = parse(&GRAMMAR, words)?;
+    if parsed.has("h") {
+        return Ok(Call::Help);
+    }
+    if parsed.has("V") {
+        return Ok(Call::Version);
+    }
+    Ok(Call::Submit(Box::new(request(&parsed)?)))
+}
+
+/// The options of a script's `#BSUB` lines, for those that the command line does not say itself.
+pub fn with_script(own: Request, script: &[u8]) -> Result<Request, String> {
+    let mut words: Vec<RawText> = Vec::new();
+    for line in script.split(|b| *b == b'\n') {
+        let line = String::from_utf8_lossy(line);
+        let Some(options) = line.trim_start().strip_prefix("#BSUB").filter(|o| o.starts_with([' ', '\t'])) else {
+            continue;
+        };
+        let split =
+            shlex::split(without_comment(options)).ok_or_else(|| format!("#BSUB{options}: a quote is not closed"))?;
+        words.extend(split.into_iter().map(RawText::from));
+    }
+    let parsed = parse(&Grammar { mixed: true, ..GRAMMAR }, &words)?;
+    Ok(merge(own, request(&parsed)?))
+}
+
+/// `#BSUB -q night # not by day`.
+fn without_comment(options: &str) -> &str {
+    options.find(" #").map_or(options, |at| &options[..at])
+}
+
+fn merge(own: Request, script: Request) -> Request {
+    let list = |own: Vec<String>, other: Vec<String>| if own.is_empty() { other } else { own };
+    Request {
+        name: own.name.or(script.name),
+        queues: list(own.queues, script.queues),
+        overwrite: if own.output.is_some() { own.overwrite } else { script.overwrite },
+        overwrite_error: if own.error.is_some() { own.overwrite_error } else { script.overwrite_error },
+        output: own.output.or(script.output),
+        error: own.error.or(script.error),
+        input: own.input.or(script.input),
+        slots: own.slots.or(script.slots),
+        exclusive: own.exclusive || script.exclusive,
+        require: if own.require.text.is_empty() { script.require } else { own.require },
+        limit_s: own.limit_s.or(script.limit_s),
+        memory_mib: own.memory_mib.or(script.memory_mib),
+        hosts: list(own.hosts, script.hosts),
+        after: own.after.or(script.after),
+        hold: own.hold || script.hold,
+        wait: own.wait || script.wait,
+        interactive: own.interactive.or(script.interactive),
+        cwd: own.cwd.or(script.cwd),
+        project: own.project.or(script.project),
+        before: own.before.or(script.before),
+        then: own.then.or(script.then),
+        env: if own.env == EnvRule::default() { script.env } else { own.env },
+        login_shell: own.login_shell.or(script.login_shell),
+        ..own
+    }
+}
+
+fn request(parsed: &Parsed) -> Result<Request, String> {
+    if let Some((option, what)) = REFUSED.iter().find(|(o, _)| parsed.has(o)) {
+        return Err(format!("-{option}: {what} is not there in homing"));
+    }
+    let mut require = Requirement::default();
+    for (_, value) in parsed.options.iter().filter(|(n, _)| *n == "R") {
+        require.add(&text(value)).map_err(|why| format!("Bad resource requirement syntax: {why}"))?;
+    }
+    let either = |a: &str, b: &str| parsed.last(a).or(parsed.last(b)).cloned();
+    Ok(Request {
+        command: (!parsed.operands.is_empty()).then(|| line::command_line(&parsed.operands)),
+        words: parsed.operands.clone(),
+        name: parsed.text("J"),
+        queues: words(parsed, "q"),
+        output: either("oo", "o"),
+        error: either("eo", "e"),
+        input: either("is", "i"),
+        overwrite: parsed.has("oo"),
+        overwrite_error: parsed.has("eo"),
+        slots: parsed.text("n").map(|n| slots(&n)).transpose()?,
+        exclusive: parsed.has("x"),
+        require,
+        limit_s: parsed.text("W").map(|w| time::run_limit(&w)).transpose()?,
+        memory_mib: parsed.text("M").map(|m| memory(&m)).transpose()?,
+        hosts: hosts(parsed),
+        after: parsed.text("w"),
+        hold: parsed.has("H"),
+        wait: parsed.has("K"),
+        interactive: interactive(parsed),
+        cwd: parsed.last("cwd").cloned(),
+        project: parsed.text("P"),
+        before: parsed.last("E").cloned(),
+        then: parsed.last("Ep").cloned(),
+        env: parsed.text("env").map(|e| EnvRule::parse(&e)).transpose()?.unwrap_or_default(),
+        login_shell: parsed.last("L").cloned(),
+    })
+}
+
+fn words(parsed: &Parsed, option: &str) -> Vec<String> {
+    parsed.text(option).map(|t| t.split_whitespace().map(String::from).collect()).unwrap_or_default()
+}
+
+/// `"h1+2 h2! others"`: `+N` is a preference, which the order keeps; `!` marks the first host.
+fn hosts(parsed: &Parsed) -> Vec<String> {
+    let mut found: Vec<(i64, String)> = Vec::new();
+    for word in words(parsed, "m") {
+        let (name, more) = word.split_once('+').unwrap_or((&word, "0"));
+        let preference = if more.is_empty() { 1 } else { more.parse().unwrap_or(0) };
+        found.push((-preference, name.trim_end_matches('!').to_string()));
+    }
+    found.sort_by_key(|(preference, _)| *preference);
+    found.into_iter().map(|(_, name)| name).collect()
+}
+
+fn slots(text: &str) -> Result<u32, String> {
+    let least = text.split(',').next().unwrap_or_default().trim();
+    least.parse().ok().filter(|n| *n > 0).ok_or_else(|| format!("{text}: Bad argument for option -n"))
+}
+
+fn memory(text: &str) -> Result<f64, String> {
+    amount(text.trim_end_matches('!')).filter(|m| *m > 0.0).ok_or_else(|| format!("{text}: Bad MEMLIMIT specification"))
+}
+
+fn interactive(parsed: &Parsed) -> Option<Interactive> {
+    let any = |names: &[&str]| names.iter().any(|n| parsed.has(n));
+    if any(&["Is", "Ip", "ISs", "ISp"]) {
+        return Some(Interactive::Terminal);
+    }
+    any(&["I", "IS"]).then_some(Interactive::Plain)
+}
+
+/// The name that a job has when `-J` gives it none: its command, a script's lines in one.
+pub fn default_name(line: &[u8]) -> String {
+    let text = String::from_utf8_lossy(line);
+    text.lines().map(str::trim).filter(|l| !l.is_empty()).collect::<Vec<_>>().join(";")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn of(words: &[&str]) -> Result<Request, String> {
+        match call(&words.iter().map(|w| RawText::from(*w)).collect::<Vec<_>>())? {
+            Call::Submit(request) => Ok(*request),
+            other => panic!("{other:?}"),
+        }
+    }
+
+    #[test]
+    fn the_options_in_real_use() {
+        let r = of(&[
+            "-J",
+            "a[1-3]%2",
+            "-q",
+            "storage",
+            "-n4",
+            "-W01:30",
+            "-M",
+            "2GB",
+            "-R",
+            "select[mem>=5]",
+            "-R",
+            "span[hosts=1]",
+            "-m",
+            "h1 h2+3",
+            "-w",
+            "done(1)",
+            "-oo",
+            "o.%J",
+            "-e",
+            "e",
+            "-cwd",
+            "/x",
+            "-env",
+            "all",
+            "-K",
+            "-H",
+            "sleep",
+            "10",
+            "-x",
+        ])
+        .unwrap();
+        assert_eq!(r.name.as_deref(), Some("a[1-3]%2"));
+        assert_eq!(r.queues, ["storage"]);
+        assert_eq!((r.slots, r.limit_s, r.memory_mib), (Some(4), Some(5400), Some(2048.0)));
+        assert_eq!(r.require.text.len(), 2);
+        assert_eq!(r.hosts, ["h2", "h1"]);
+        assert_eq!((r.after.as_deref(), r.output, r.overwrite), (Some("done(1)"), Some("o.%J".into()), true));
+        assert!(r.wait && r.hold && !r.exclusive);
+        assert_eq!(r.command, Some("sleep 10 -x".into()));
+        assert_eq!(of(&["-Is", "bash"]).unwrap().interactive, Some(Interactive::Terminal));
+    }
+
+    #[test]
+    fn what_nextflow_pipes() {
+        let script = b"#!/bin/bash\n#BSUB -o /w/.command.log\n#BSUB -q long\n#BSUB -n 4\n#BSUB -R \"span[hosts=1]\"\n\
+            #BSUB -W 01:00\n#BSUB -M 1024\n#BSUB -R \"select[mem>=1024] rusage[mem=1024]\"\n#BSUB -J nf-one_(1)\n\
+            # NEXTFLOW TASK: one\n#BSUBnot -x\necho '#BSUB -q other' >/dev/null\n";
+        let r = with_script(Request::default(), script).unwrap();
+        assert_eq!((r.name.as_deref(), r.slots, r.limit_s), (Some("nf-one_(1)"), Some(4), Some(3600)));
+        assert_eq!(r.require.text.len(), 2);
+        assert_eq!(r.output, Some("/w/.command.log".into()));
+        assert_eq!(r.queues, ["long"]);
+        assert!(!r.exclusive);
+    }
+
+    #[test]
+    fn the_command_line_wins_over_the_script() {
+        let own = of(&["-q", "a", "-o", "mine"]).unwrap();
+        let r = with_script(own, b"#BSUB -q b -oo theirs -n 2 # two of them\n").unwrap();
+        assert_eq!(
+            (r.queues, r.output, r.overwrite, r.slots),
+            (vec!["a".to_string()], Some("mine".into()), false, Some(2))
+        );
+    }
+
+    #[test]
+    fn mistakes_are_said_as_lsf_says_them() {
+        assert!(of(&["-W", "x", "y"]).unwrap_err().contains("Bad RUNLIMIT"));
+        assert!(of(&["-R", "select[mem", "y"]).unwrap_err().contains("Bad resource requirement syntax"));
+        assert!(of(&["-n", "0", "y"]).is_err());
+        assert!(of(&["-b", "12:00", "y"]).unwrap_err().contains("not there"));
+        assert_eq!(call(&["-h".into()]), Ok(Call::Help));
+    }
+}

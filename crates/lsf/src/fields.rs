@@ -1,0 +1,221 @@
+//! `bjobs -o`: columns that the user names.
+
+use crate::jobs::{Job, cut_left};
+use crate::time;
+use jiff::tz::TimeZone;
+
+/// The columns of one `-o`.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Columns {
+    columns: Vec<Column>,
+    delimiter: Option<String>,
+}
+
+#[derive(Clone, Debug, PartialEq)]
+struct Column {
+    field: &'static Field,
+    width: usize,
+    right: bool,
+}
+
+/// A field that can be asked for.
+#[derive(Debug, PartialEq)]
+struct Field {
+    names: &'static [&'static str],
+    width: usize,
+}
+
+const fn field(names: &'static [&'static str], width: usize) -> Field {
+    Field { names, width }
+}
+
+/// Names, the first being the head, and default widths, of LSF 10.
+static FIELDS: [Field; 32] = [
+    field(&["jobid", "id"], 7),
+    field(&["jobindex"], 8),
+    field(&["stat"], 5),
+    field(&["user"], 7),
+    field(&["queue"], 10),
+    field(&["job_name", "name"], 10),
+    field(&["from_host"], 11),
+    field(&["exec_host"], 11),
+    field(&["submit_time"], 15),
+    field(&["start_time"], 15),
+    field(&["finish_time"], 16),
+    field(&["exit_code"], 10),
+    field(&["exit_reason"], 50),
+    field(&["command", "cmd"], 15),
+    field(&["proj_name", "proj", "project"], 11),
+    field(&["slots", "nslots"], 5),
+    field(&["nalloc_slot", "nalloc"], 10),
+    field(&["min_req_proc"], 12),
+    field(&["nexec_host"], 10),
+    field(&["run_time"], 15),
+    field(&["pend_time"], 12),
+    field(&["cpu_used"], 10),
+    field(&["max_mem"], 10),
+    field(&["mem"], 10),
+    field(&["sub_cwd"], 10),
+    field(&["exec_cwd"], 10),
+    field(&["output_file"], 10),
+    field(&["error_file"], 10),
+    field(&["input_file"], 10),
+    field(&["dependency"], 15),
+    field(&["pend_reason"], 11),
+    field(&["effective_resreq", "combined_resreq"], 17),
+];
+
+impl Columns {
+    /// Reads `jobid stat:10 job_name:-20 delimiter=','`.
+    pub fn parse(text: &str) -> Result<Columns, String> {
+        let (text, delimiter) = delimiter(text);
+        let mut columns = Vec::new();
+        for word in text.split_whitespace() {
+            let (name, width) = word.split_once(':').unwrap_or((word, ""));
+            let lower = name.to_lowercase();
+            let field = FIELDS.iter().find(|f| f.names.contains(&lower.as_str()));
+            let field = field.ok_or_else(|| format!("{name}: Field name is not supported."))?;
+            let bad = |_| format!("{word}: Output width is not valid.");
+            let asked = if width.is_empty() { None } else { Some(width.parse::<i32>().map_err(bad)?) };
+            let width = asked.map_or(field.width, |w| w.unsigned_abs() as usize);
+            columns.push(Column { field, width, right: asked.is_some_and(|w| w < 0) });
+        }
+        if columns.is_empty() { Err("no field is named".into()) } else { Ok(Columns { columns, delimiter }) }
+    }
+
+    /// The table.
+    pub fn table(&self, jobs: &[Job], zone: &TimeZone, now_ns: i64, head: bool) -> String {
+        let names = self.columns.iter().map(|c| c.field.names[0].to_uppercase()).collect();
+        let rows = jobs.iter().map(|job| self.row(job, zone, now_ns));
+        let all = head.then_some(names).into_iter().chain(rows);
+        all.map(|row| self.line(&row)).collect()
+    }
+
+    /// What is asked for of one job, by upper-case names: `-json`.
+    pub fn record(&self, job: &Job, zone: &TimeZone, now_ns: i64) -> Vec<(String, String)> {
+        let names = self.columns.iter().map(|c| c.field.names[0].to_uppercase());
+        let plain = |text: String| if text == "-" { String::new() } else { text };
+        names.zip(self.row(job, zone, now_ns).into_iter().map(plain)).collect()
+    }
+
+    fn row(&self, job: &Job, zone: &TimeZone, now_ns: i64) -> Vec<String> {
+        let value = |c: &Column| value(c.field.names[0], job, zone, now_ns);
+        self.columns.iter().map(value).map(|v| v.filter(|t| !t.is_empty()).unwrap_or_else(|| "-".into())).collect()
+    }
+
+    fn line(&self, row: &[String]) -> String {
+        if let Some(between) = &self.delimiter {
+            return row.join(between) + "\n";
+        }
+        let cell = |(text, c): (&String, &Column)| {
+            // A job id that is cut would be another job's.
+            let name = c.field.names[0];
+            let text = match name {
+                "jobid" => text.clone(),
+                "job_name" => cut_left(text, c.width),
+                _ => text.chars().take(c.width).collect(),
+            };
+            if c.right {
+                format!("{text:>width$} ", width = c.width)
+            } else {
+                format!("{text:<width$} ", width = c.width)
+            }
+        };
+        row.iter().zip(&self.columns).map(cell).collect::<String>() + "\n"
+    }
+}
+
+/// Cuts `delimiter='x'` out.
+fn delimiter(text: &str) -> (String, Option<String>) {
+    let Some((before, after)) = text.split_once("delimiter=") else { return (text.into(), None) };
+    let quote = after.chars().next().filter(|c| matches!(c, '\'' | '"'));
+    let (value, rest) = match quote {
+        Some(q) => after[1..].split_once(q).unwrap_or((&after[1..], "")),
+        None => after.split_once(' ').unwrap_or((after, "")),
+    };
+    (format!("{before} {rest}"), Some(value.into()))
+}
+
+fn value(field: &str, job: &Job, zone: &TimeZone, now_ns: i64) -> Option<String> {
+    let seconds = |ns: i64| (ns.max(0) / 1_000_000_000).to_string();
+    let mib = |kib: u64| format!("{} Mbytes", kib.div_ceil(1024));
+    Some(match field {
+        "jobid" => job.id.to_string(),
+        "jobindex" => job.index.unwrap_or(0).to_string(),
+        "stat" => job.stat.into(),
+        "user" => job.user.clone(),
+        "queue" => job.queue.clone(),
+        "job_name" => job.shown_name(),
+        "from_host" => job.from_host.clone(),
+        "exec_host" => exec_hosts(&job.exec_hosts),
+        "submit_time" => time::short(job.submit_ns, zone),
+        "start_time" => time::short(job.start_ns?, zone),
+        "finish_time" => time::short(job.end_ns?, zone),
+        "exit_code" => job.exit.filter(|code| *code != 0)?.to_string(),
+        "exit_reason" => job.reasons.first().filter(|_| job.is_over())?.clone(),
+        "pend_reason" => job.reasons.first().filter(|_| job.is_waiting())?.clone(),
+        "command" => job.command.replace('\n', ";"),
+        "proj_name" => job.project.clone(),
+        "slots" | "min_req_proc" => job.slots.to_string(),
+        "nalloc_slot" => job.start_ns.map(|_| job.slots.to_string())?,
+        "nexec_host" => {
+            let mut hosts = job.exec_hosts.clone();
+            hosts.dedup();
+            hosts.len().to_string()
+        }
+        "run_time" => format!("{} second(s)", seconds(job.end_ns.unwrap_or(now_ns) - job.start_ns?)),
+        "pend_time" => seconds(job.start_ns.or(job.end_ns).unwrap_or(now_ns) - job.submit_ns),
+        "cpu_used" => format!("{:.1} second(s)", job.cpu_ms? as f64 / 1000.0),
+        "max_mem" | "mem" => mib(job.max_rss_kib?),
+        "sub_cwd" | "exec_cwd" => job.cwd.clone(),
+        "output_file" => job.output.clone()?,
+        "error_file" => job.error.clone()?,
+        "input_file" => job.input.clone()?,
+        "dependency" => job.after.clone()?,
+        "effective_resreq" => job.require.clone(),
+        _ => return None,
+    })
+}
+
+/// `2*h1:h2`.
+fn exec_hosts(hosts: &[String]) -> String {
+    let groups: Vec<String> = hosts
+        .chunk_by(|a, b| a == b)
+        .map(|own| if own.len() > 1 { format!("{}*{}", own.len(), own[0]) } else { own[0].clone() })
+        .collect();
+    groups.join(":")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn job() -> Job {
+        Job {
+            id: 12345678,
+            stat: "RUN",
+            name: "a long name of a job".into(),
+            start_ns: Some(1_000_000_000),
+            slots: 2,
+            exec_hosts: vec!["h".into(), "h".into()],
+            ..Job::default()
+        }
+    }
+    fn table(text: &str, head: bool) -> String {
+        Columns::parse(text).unwrap().table(&[job()], &TimeZone::UTC, 8_000_000_000, head)
+    }
+
+    #[test]
+    fn columns_as_snakemake_and_others_ask_for_them() {
+        assert_eq!(table("jobid stat", false), "12345678 RUN   \n");
+        assert_eq!(table("stat", true), "STAT  \nRUN   \n");
+        assert_eq!(table("JOBID:-10 job_name:8 exit_code", false), "  12345678 *f a job -          \n");
+        assert_eq!(
+            table("jobid job_name run_time exec_host delimiter=','", false),
+            "12345678,a long name of a job,7 second(s),2*h\n"
+        );
+        assert_eq!(table("jobid queue delimiter=\"^\" stat", true), "JOBID^QUEUE^STAT\n12345678^-^RUN\n");
+        assert!(Columns::parse("colour").unwrap_err().contains("colour"));
+        assert!(Columns::parse("jobid:x").is_err());
+    }
+}

@@ -1,0 +1,401 @@
+//! `bjobs`: its tables, its long form and its own columns (`-o`).
+
+use crate::time;
+use jiff::tz::TimeZone;
+use std::fmt::Write;
+
+/// A job, or an element of an array, as any engine tells of it.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Job {
+    /// Its number.
+    pub id: u64,
+    /// Index in its array.
+    pub index: Option<u32>,
+    /// `[1-50]%8` of an array, for `bjobs -A`.
+    pub array: Option<String>,
+    /// Login name.
+    pub user: String,
+    /// LSF's word for its state: PEND, RUN, ...
+    pub stat: &'static str,
+    /// Queue.
+    pub queue: String,
+    /// Where it was submitted.
+    pub from_host: String,
+    /// Where it runs or ran, one name a slot.
+    pub exec_hosts: Vec<String>,
+    /// Its name, without index.
+    pub name: String,
+    /// Its command or script.
+    pub command: String,
+    /// Times, ns since the epoch.
+    pub submit_ns: i64,
+    /// See `submit_ns`.
+    pub start_ns: Option<i64>,
+    /// See `submit_ns`.
+    pub end_ns: Option<i64>,
+    /// Exit status.
+    pub exit: Option<i32>,
+    /// Why it ended, when not by itself, or why it does not run.
+    pub reasons: Vec<String>,
+    /// Working directory at submission.
+    pub cwd: String,
+    /// Files, as asked for.
+    pub output: Option<String>,
+    /// See `output`.
+    pub error: Option<String>,
+    /// See `output`.
+    pub input: Option<String>,
+    /// Project; `default` where none was said.
+    pub project: String,
+    /// Slots.
+    pub slots: u32,
+    /// Processor time, ms, once it is known.
+    pub cpu_ms: Option<u64>,
+    /// Largest resident set, KiB, once it is known.
+    pub max_rss_kib: Option<u64>,
+    /// `-R`, all of them.
+    pub require: String,
+    /// `-w`.
+    pub after: Option<String>,
+    /// Run limit, seconds.
+    pub limit_s: Option<u64>,
+}
+
+impl Job {
+    /// `12` or `12[3]`.
+    pub fn shown_id(&self) -> String {
+        self.index.map_or(self.id.to_string(), |i| format!("{}[{i}]", self.id))
+    }
+    /// `name` or `name[3]`.
+    pub fn shown_name(&self) -> String {
+        self.index.map_or(self.name.clone(), |i| format!("{}[{i}]", self.name))
+    }
+    /// DONE or EXIT.
+    pub fn is_over(&self) -> bool {
+        matches!(self.stat, "DONE" | "EXIT")
+    }
+    /// PEND or PSUSP.
+    pub fn is_waiting(&self) -> bool {
+        matches!(self.stat, "PEND" | "PSUSP")
+    }
+    fn hosts(&self) -> String {
+        self.exec_hosts.join(":")
+    }
+}
+
+/// Makes text fit by leaving out its beginning, which `*` stands for.
+pub fn cut_left(text: &str, width: usize) -> String {
+    let count = text.chars().count();
+    match count > width {
+        true => format!("*{}", text.chars().skip(count - width + 1).collect::<String>()),
+        false => text.to_string(),
+    }
+}
+
+const HEAD: [&str; 8] = ["JOBID", "USER", "STAT", "QUEUE", "FROM_HOST", "EXEC_HOST", "JOB_NAME", "SUBMIT_TIME"];
+
+fn cells(job: &Job, zone: &TimeZone) -> [String; 8] {
+    [
+        job.id.to_string(),
+        job.user.clone(),
+        job.stat.to_string(),
+        job.queue.clone(),
+        job.from_host.clone(),
+        job.hosts(),
+        job.shown_name(),
+        time::short(job.submit_ns, zone),
+    ]
+}
+
+/// The table of eighty columns; `reasons` adds the lines of `bjobs -p` and `-s`.
+pub fn table(jobs: &[Job], zone: &TimeZone, reasons: bool, head: bool) -> String {
+    let line = |c: &[String; 8]| {
+        let cut: Vec<String> = c
+            .iter()
+            .zip([0, 7, 5, 10, 11, 11, 10, 0])
+            .map(|(t, w)| if w > 0 { cut_left(t, w) } else { t.clone() })
+            .collect();
+        format!(
+            "{:<7} {:<7} {:<5} {:<10} {:<11} {:<11} {:<10} {}\n",
+            cut[0], cut[1], cut[2], cut[3], cut[4], cut[5], cut[6], cut[7]
+        )
+    };
+    let mut out = if head { line(&HEAD.map(String::from)) } else { String::new() };
+    for job in jobs {
+        let mut row = cells(job, zone);
+        // Several hosts stand one to a line.
+        row[5] = job.exec_hosts.first().cloned().unwrap_or_default();
+        out += &line(&row);
+        for host in job.exec_hosts.iter().skip(1) {
+            out += &format!("{:45}{}\n", "", cut_left(host, 11));
+        }
+        if reasons {
+            job.reasons.iter().for_each(|reason| out += &format!(" {reason};\n"));
+        }
+    }
+    out
+}
+
+/// `bjobs -w`: nothing is cut, what is empty is `-`.
+pub fn wide(jobs: &[Job], zone: &TimeZone, reasons: bool, head: bool) -> String {
+    let line = |c: &[String; 8]| {
+        let c: Vec<&str> = c.iter().map(|t| if t.is_empty() { "-" } else { t.as_str() }).collect();
+        format!("{:<7} {:<7} {:<5} {:<10} {:<11} {:<11} {:<10} {}\n", c[0], c[1], c[2], c[3], c[4], c[5], c[6], c[7])
+    };
+    let mut out = if head { line(&HEAD.map(String::from)) } else { String::new() };
+    for job in jobs {
+        out += &line(&cells(job, zone));
+        if reasons {
+            job.reasons.iter().for_each(|reason| out += &format!(" {reason};\n"));
+        }
+    }
+    out
+}
+
+/// `bjobs -A`: a row an array.
+pub fn arrays(jobs: &[Job]) -> String {
+    let mut out = format!(
+        "{:<7} {:<13} {:<7} {:>6} {:>6} {:>6} {:>6} {:>6} {:>6} {:>6} {:>6}\n",
+        "JOBID", "ARRAY_SPEC", "OWNER", "NJOBS", "PEND", "DONE", "RUN", "EXIT", "SSUSP", "USUSP", "PSUSP"
+    );
+    let mut at = 0;
+    while let Some(first) = jobs.get(at) {
+        let count = jobs[at..].iter().take_while(|j| j.id == first.id).count();
+        let own = &jobs[at..at + count];
+        at += count;
+        let Some(array) = &first.array else { continue };
+        let of = |stat: &str| own.iter().filter(|j| j.stat == stat).count();
+        let spec = cut_left(&format!("{}{array}", first.name), 13);
+        let _ = write!(out, "{:<7} {spec:<13} {:<7} {count:>6}", first.id, cut_left(&first.user, 7));
+        ["PEND", "DONE", "RUN", "EXIT", "SSUSP", "USUSP", "PSUSP"]
+            .iter()
+            .for_each(|s| out += &format!(" {:>6}", of(s)));
+        out.push('\n');
+    }
+    out
+}
+
+/// `bjobs -l`.
+pub fn long(job: &Job, zone: &TimeZone) -> String {
+    let mut first = format!("Job <{}>, ", job.shown_id());
+    if job.name != job.command {
+        first += &format!("Job Name <{}>, ", job.shown_name());
+    }
+    first += &format!(
+        "User <{}>, Project <{}>, Status <{}>, Queue <{}>, Command <{}>",
+        job.user, job.project, job.stat, job.queue, job.command
+    );
+    let mut submitted =
+        format!("{}: Submitted from host <{}>, CWD <{}>", time::long(job.submit_ns, zone), job.from_host, job.cwd);
+    for (what, file) in [("Input", &job.input), ("Output", &job.output), ("Error", &job.error)] {
+        submitted += &file.as_ref().map_or(String::new(), |f| format!(", {what} File <{f}>"));
+    }
+    if job.slots > 1 {
+        submitted += &format!(", {} Processors Requested", job.slots);
+    }
+    if !job.require.is_empty() {
+        submitted += &format!(", Requested Resources <{}>", job.require);
+    }
+    submitted += &job.after.as_ref().map_or(String::new(), |a| format!(", Dependency Condition <{a}>"));
+    let mut out = format!("\n{}{}", fold(&first), fold(&(submitted + ";")));
+    if let Some(seconds) = job.limit_s {
+        out += &format!(
+            "\n RUNLIMIT\n {:.1} min of {}\n",
+            seconds as f64 / 60.0,
+            job.exec_hosts.first().unwrap_or(&job.from_host)
+        );
+    }
+    if let Some(at) = job.start_ns {
+        let hosts = if job.exec_hosts.len() > 1 {
+            format!("{} Hosts/Processors <{}>", job.exec_hosts.len(), job.exec_hosts.join("> <"))
+        } else {
+            format!("<{}>", job.hosts())
+        };
+        out += &fold(&format!("{}: Started on {hosts}, Execution CWD <{}>;", time::long(at, zone), job.cwd));
+    }
+    if let Some(at) = job.end_ns {
+        let cpu = job.cpu_ms.unwrap_or(0) as f64 / 1000.0;
+        let how = match job.exit {
+            Some(0) => "Done successfully".to_string(),
+            Some(code) => format!("Exited with exit code {code}"),
+            None => "Exited".into(),
+        };
+        let reasons: String = job.reasons.iter().map(|r| format!(" {r};")).collect();
+        out += &fold(&format!("{}: {how}. The CPU time used is {cpu:.1} seconds.{reasons}", time::long(at, zone)));
+    } else if job.is_waiting() && !job.reasons.is_empty() {
+        out += " PENDING REASONS:\n";
+        job.reasons.iter().for_each(|r| out += &format!(" {r};\n"));
+    } else if !job.reasons.is_empty() {
+        out += " SUSPENDING REASONS:\n";
+        job.reasons.iter().for_each(|r| out += &format!(" {r};\n"));
+    }
+    out
+}
+
+/// Long lines go on 21 columns in, after 79, as LSF's do.
+fn fold(text: &str) -> String {
+    let mut out = String::new();
+    let mut column = 0;
+    for c in text.chars().map(|c| if c == '\n' { ';' } else { c }) {
+        if column == 79 {
+            out += &format!("\n{:21}", "");
+            column = 21;
+        }
+        out.push(c);
+        column += 1;
+    }
+    out + "\n"
+}
+
+/// Job ids as bkill, bjobs and the others take them.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Wanted {
+    /// The job; 0 is every job of the user.
+    pub id: u64,
+    /// Elements of it; all when empty.
+    pub indices: Vec<u32>,
+}
+
+/// Reads `12`, `12[3]`, `12[1-4,7]`, `"12[2]"`, `0`.
+pub fn wanted(text: &str) -> Result<Wanted, String> {
+    let bad = || format!("{text}: Illegal job ID.");
+    let (id, rest) = text.split_once('[').map_or((text, None), |(id, rest)| (id, Some(rest)));
+    let id = id.trim().parse().map_err(|_| bad())?;
+    let mut indices = Vec::new();
+    for item in rest.map(|r| r.strip_suffix(']').ok_or_else(bad)).transpose()?.into_iter().flat_map(|r| r.split(',')) {
+        let (first, last) = item.split_once('-').unwrap_or((item, item));
+        let number = |t: &str| t.trim().parse::<u32>().map_err(|_| bad());
+        let (first, last) = (number(first)?, number(last)?);
+        if last < first || last - first > 100_000 {
+            return Err(bad());
+        }
+        indices.extend(first..=last);
+    }
+    Ok(Wanted { id, indices })
+}
+
+/// `-J`: a job's name with `*`, and which elements: `name`, `na*`, `name[3]`, `name[*]`.
+pub fn name_fits(pattern: &str, job: &Job) -> bool {
+    if glob(pattern, &job.name) || glob(pattern, &job.shown_name()) {
+        return true;
+    }
+    let Some((name, rest)) = pattern.rsplit_once('[') else { return false };
+    let index = rest.strip_suffix(']').unwrap_or(rest);
+    glob(name, &job.name) && (index == "*" || job.index.is_some_and(|i| index == i.to_string()))
+}
+
+/// `*` is any text; everything else is itself. Backtracks to the last star only, so it is never slow.
+fn glob(pattern: &str, text: &str) -> bool {
+    let (p, t): (Vec<char>, Vec<char>) = (pattern.chars().collect(), text.chars().collect());
+    let (mut i, mut j, mut star) = (0, 0, None);
+    while j < t.len() {
+        if p.get(i) == Some(&'*') {
+            star = Some((i, j));
+            i += 1;
+        } else if p.get(i) == Some(&t[j]) {
+            (i, j) = (i + 1, j + 1);
+        } else if let Some((at, from)) = star {
+            (i, j, star) = (at + 1, from + 1, Some((at, from + 1)));
+        } else {
+            return false;
+        }
+    }
+    p[i..].iter().all(|c| *c == '*')
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn job() -> Job {
+        Job {
+            id: 3734,
+            user: "jcuff".into(),
+            stat: "DONE",
+            queue: "storage".into(),
+            from_host: "iliadaccess03".into(),
+            exec_hosts: vec!["rcss1".into()],
+            name: "uname -a".into(),
+            command: "uname -a".into(),
+            submit_ns: 1_332_932_101_000_000_000,
+            project: "default".into(),
+            cwd: "/n/rcss1".into(),
+            slots: 1,
+            ..Job::default()
+        }
+    }
+
+    #[test]
+    fn the_row_of_the_blog() {
+        let text = table(&[job()], &TimeZone::UTC, false, true);
+        let want = "JOBID   USER    STAT  QUEUE      FROM_HOST   EXEC_HOST   JOB_NAME   SUBMIT_TIME\n\
+                    3734    jcuff   DONE  storage    *adaccess03 rcss1       uname -a   Mar 28 10:55\n";
+        assert_eq!(text, want);
+        assert!(!table(&[job()], &TimeZone::UTC, false, false).contains("JOBID"));
+    }
+
+    #[test]
+    fn the_wide_form_cuts_nothing_and_leaves_nothing_empty() {
+        let reasons = vec!["Job slot limit reached: 1 host".to_string()];
+        let pend = Job { exec_hosts: vec![], stat: "PEND", reasons, ..job() };
+        let many = Job { exec_hosts: vec!["h1".into(), "h1".into(), "h2".into()], index: Some(2), ..job() };
+        let want = "3734    jcuff   PEND  storage    iliadaccess03 -           uname -a   Mar 28 10:55\n \
+                    Job slot limit reached: 1 host;\n\
+                    3734    jcuff   DONE  storage    iliadaccess03 h1:h1:h2    uname -a[2] Mar 28 10:55\n";
+        assert_eq!(wide(&[pend, many], &TimeZone::UTC, true, false), want);
+    }
+
+    #[test]
+    fn the_long_form_folds() {
+        let job = Job {
+            exit: Some(3),
+            end_ns: Some(1_332_932_110_000_000_000),
+            start_ns: Some(1_332_932_102_000_000_000),
+            stat: "EXIT",
+            command: "x".repeat(100),
+            name: "n".into(),
+            ..job()
+        };
+        let text = long(&job, &TimeZone::UTC);
+        assert!(
+            text.starts_with("\nJob <3734>, Job Name <n>, User <jcuff>, Project <default>, Status <EXIT>, Queue"),
+            "{text}"
+        );
+        assert!(text.lines().all(|l| l.chars().count() <= 79), "{text}");
+        assert!(text.contains("Exited with exit code 3. The CPU time"), "{text}");
+    }
+
+    #[test]
+    fn ids_and_names() {
+        assert_eq!(wanted("12[1-3,7]"), Ok(Wanted { id: 12, indices: vec![1, 2, 3, 7] }));
+        assert_eq!(wanted("0"), Ok(Wanted { id: 0, indices: vec![] }));
+        for bad in ["x", "12[", "12[3-1]", "12[x]", ""] {
+            assert!(wanted(bad).is_err(), "{bad}");
+        }
+        let element = Job { name: "arr".into(), index: Some(3), ..job() };
+        for (pattern, fits) in [
+            ("arr", true),
+            ("a*", true),
+            ("*r[3]", true),
+            ("arr[2]", false),
+            ("arr[*]", true),
+            ("b*", false),
+            ("*a*r*", true),
+        ] {
+            assert_eq!(name_fits(pattern, &element), fits, "{pattern}");
+        }
+        assert!(!glob(&"*a".repeat(200), &"a".repeat(150)));
+    }
+
+    #[test]
+    fn arrays_are_counted() {
+        let element =
+            |index, stat| Job { index: Some(index), stat, array: Some("[1-3]%2".into()), name: "arr".into(), ..job() };
+        let text = arrays(&[element(1, "DONE"), element(2, "RUN"), element(3, "PEND"), Job { id: 3735, ..job() }]);
+        assert_eq!(text.lines().count(), 2);
+        assert!(
+            text.contains("3734    arr[1-3]%2    jcuff        3      1      1      1      0      0      0      0"),
+            "{text}"
+        );
+    }
+}

@@ -1,0 +1,15 @@
+//! The words of LSF and OpenLava: what their commands are asked, and how they
+//! answer. Columns, messages and widths are those of OpenLava 2.2, which
+//! scripts have parsed for years; `-o`, `-cwd`, `-env` and the like come from
+//! the LSF of today, which workflow managers expect. Everything here is pure.
+
+pub mod bsub;
+pub mod env;
+pub mod fields;
+pub mod jobs;
+pub mod line;
+pub mod options;
+pub mod resreq;
+pub mod select;
+pub mod tables;
+pub mod time;

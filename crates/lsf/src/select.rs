@@ -1,0 +1,264 @@
+//! The expressions of `select[...]`: `mem>500 && (bio<1500 || type==any)`.
+
+/// Resources that an expression may name: load indices and host attributes.
+const NAMES: [&str; 27] = [
+    "r15s", "r1m", "r15m", "ut", "pg", "io", "ls", "it", "tmp", "swp", "mem", "bio", "rpc", "status", "type", "model",
+    "hname", "cpuf", "ncpus", "ncores", "nprocs", "nthreads", "ndisks", "maxmem", "maxswp", "maxtmp", "server",
+];
+/// Deeper nesting is nobody's requirement.
+const DEEPEST: u32 = 100;
+
+/// What a host is asked for.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Value {
+    /// An index or a count.
+    Number(f64),
+    /// A name.
+    Text(String),
+}
+
+/// A parsed expression.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Expr {
+    /// A number, in MB where it had a unit.
+    Number(f64),
+    /// A resource of the host.
+    Name(String),
+    /// A word that is compared with.
+    Word(String),
+    /// `!x` or `-x`.
+    Unary(char, Box<Expr>),
+    /// `a OP b`.
+    Binary(&'static str, Box<Expr>, Box<Expr>),
+}
+
+/// Operators, by how loosely they bind; longer ones before their beginnings.
+const LEVELS: [&[&str]; 5] = [&["||"], &["&&"], &["<=", ">=", "==", "!=", "<", ">", "="], &["+", "-"], &["*", "/"]];
+
+/// Parses an expression; the error says what is wrong.
+pub fn parse(text: &str) -> Result<Expr, String> {
+    let mut parser = Parser { rest: text, depth: 0 };
+    let expr = parser.level(0)?;
+    match parser.rest.trim() {
+        "" => Ok(expr),
+        left => Err(format!("{left:?} is left over")),
+    }
+}
+
+impl Expr {
+    /// True when a host has it. What is not known of a host does not speak
+    /// against it: a kernel without a counter must not stop a queue.
+    pub fn holds(&self, host: &dyn Fn(&str) -> Option<Value>) -> bool {
+        self.truth(host).unwrap_or(true)
+    }
+
+    fn truth(&self, host: &dyn Fn(&str) -> Option<Value>) -> Option<bool> {
+        match self {
+            Expr::Binary("||", a, b) => match (a.truth(host), b.truth(host)) {
+                (Some(true), _) | (_, Some(true)) => Some(true),
+                (Some(false), Some(false)) => Some(false),
+                _ => None,
+            },
+            Expr::Binary("&&", a, b) => match (a.truth(host), b.truth(host)) {
+                (Some(false), _) | (_, Some(false)) => Some(false),
+                (Some(true), Some(true)) => Some(true),
+                _ => None,
+            },
+            Expr::Unary('!', a) => a.truth(host).map(|t| !t),
+            other => match other.value(host)? {
+                Value::Number(n) => Some(n != 0.0),
+                Value::Text(text) => Some(!text.is_empty()),
+            },
+        }
+    }
+
+    fn value(&self, host: &dyn Fn(&str) -> Option<Value>) -> Option<Value> {
+        let flag = |truth: bool| Some(Value::Number(f64::from(u8::from(truth))));
+        match self {
+            Expr::Number(n) => Some(Value::Number(*n)),
+            Expr::Word(word) => Some(Value::Text(word.clone())),
+            Expr::Name(name) => host(name),
+            Expr::Unary('-', a) => match a.value(host)? {
+                Value::Number(n) => Some(Value::Number(-n)),
+                Value::Text(_) => None,
+            },
+            Expr::Unary(..) | Expr::Binary("||" | "&&", ..) => flag(self.truth(host)?),
+            Expr::Binary(op, a, b) => match (a.value(host)?, b.value(host)?) {
+                (Value::Number(a), Value::Number(b)) => number(op, a, b),
+                (Value::Text(a), Value::Text(b)) => flag(compare_words(op, &a, &b)?),
+                // `type==any` and the like: a word that means every host.
+                _ => None,
+            },
+        }
+    }
+}
+
+fn number(op: &str, a: f64, b: f64) -> Option<Value> {
+    let flag = |truth: bool| f64::from(u8::from(truth));
+    Some(Value::Number(match op {
+        "+" => a + b,
+        "-" => a - b,
+        "*" => a * b,
+        "/" => a / b,
+        "<" => flag(a < b),
+        "<=" => flag(a <= b),
+        ">" => flag(a > b),
+        ">=" => flag(a >= b),
+        "!=" => flag(a != b),
+        "==" | "=" => flag(a == b),
+        _ => return None,
+    }))
+}
+
+/// `any` and `local` are every type: here all hosts are of one.
+fn compare_words(op: &str, a: &str, b: &str) -> Option<bool> {
+    let same = a == b || matches!(b, "any" | "local");
+    match op {
+        "==" | "=" => Some(same),
+        "!=" => Some(!same),
+        _ => None,
+    }
+}
+
+struct Parser<'a> {
+    rest: &'a str,
+    depth: u32,
+}
+
+impl Parser<'_> {
+    fn eat(&mut self, token: &str) -> bool {
+        let found = self.rest.trim_start().strip_prefix(token);
+        self.rest = found.unwrap_or(self.rest);
+        found.is_some()
+    }
+
+    fn level(&mut self, level: usize) -> Result<Expr, String> {
+        let Some(operators) = LEVELS.get(level) else { return self.unary() };
+        let mut left = self.level(level + 1)?;
+        while let Some(op) = operators.iter().copied().find(|op| self.eat(op)) {
+            left = Expr::Binary(op, Box::new(left), Box::new(self.level(level + 1)?));
+        }
+        Ok(left)
+    }
+
+    fn unary(&mut self) -> Result<Expr, String> {
+        self.depth += 1;
+        if self.depth > DEEPEST {
+            return Err("too deep".into());
+        }
+        let expr = if self.eat("!") {
+            Expr::Unary('!', Box::new(self.unary()?))
+        } else if self.eat("-") {
+            Expr::Unary('-', Box::new(self.unary()?))
+        } else if self.eat("(") {
+            let inner = self.level(0)?;
+            if !self.eat(")") {
+                return Err(format!(") is missing before {:?}", self.rest));
+            }
+            inner
+        } else {
+            self.atom()?
+        };
+        self.depth -= 1;
+        Ok(expr)
+    }
+
+    fn atom(&mut self) -> Result<Expr, String> {
+        let text = self.rest.trim_start();
+        let inside = |c: char| c.is_alphanumeric() || "_.".contains(c);
+        let end = text.find(|c| !inside(c)).unwrap_or(text.len());
+        let (word, rest) = text.split_at(end);
+        self.rest = rest;
+        if word.is_empty() {
+            return Err(format!("a resource or a number is missing before {text:?}"));
+        }
+        if word == "defined" && self.eat("(") {
+            let inner = self.atom()?;
+            // What is not known counts as there; see `holds`.
+            return if self.eat(")") {
+                Ok(Expr::Binary("==", inner.clone().into(), inner.into()))
+            } else {
+                Err(") is missing".into())
+            };
+        }
+        if word.starts_with(|c: char| c.is_ascii_digit() || c == '.') {
+            return amount(word).map(Expr::Number).ok_or_else(|| format!("{word:?} is no number"));
+        }
+        Ok(if NAMES.contains(&word) { Expr::Name(word.into()) } else { Expr::Word(word.into()) })
+    }
+}
+
+/// `500`, `1.5G`, `2TB`: in MB where a unit is given, as memory, swap and disk are counted.
+pub fn amount(text: &str) -> Option<f64> {
+    let split = text.find(|c: char| c.is_ascii_alphabetic()).unwrap_or(text.len());
+    let (number, unit) = text.split_at(split);
+    let factor = match unit.trim_end_matches(['b', 'B']) {
+        "" | "M" | "m" => 1.0,
+        "K" | "k" => 1.0 / 1024.0,
+        "G" | "g" => 1024.0,
+        "T" | "t" => 1024.0 * 1024.0,
+        _ => return None,
+    };
+    number.parse::<f64>().ok().filter(|n| n.is_finite()).map(|n| n * factor)
+}
+
+/// Words that stand where only a resource can: the left side of a comparison, or alone.
+pub(crate) fn unknown_name(expr: &Expr) -> Option<&str> {
+    match expr {
+        Expr::Word(word) => Some(word),
+        Expr::Unary(_, a) => unknown_name(a),
+        Expr::Binary("==" | "=" | "!=", a, b) if matches!(**b, Expr::Word(_)) => unknown_name(a),
+        Expr::Binary(_, a, b) => unknown_name(a).or_else(|| unknown_name(b)),
+        _ => None,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn host(name: &str) -> Option<Value> {
+        Some(match name {
+            "mem" => Value::Number(1000.0),
+            "bio" => Value::Number(10.0),
+            "ncpus" => Value::Number(8.0),
+            "type" => Value::Text("X86_64".into()),
+            "hname" => Value::Text("rcss1".into()),
+            _ => return None,
+        })
+    }
+
+    #[test]
+    fn expressions_hold_or_do_not() {
+        for (text, want) in [
+            ("mem>=500", true),
+            ("mem > 500 && bio < 5", false),
+            ("mem>5000 || bio<50", true),
+            ("!(mem>5000) && type==any", true),
+            ("type==X86_64", true),
+            ("type!=X86_64", false),
+            ("hname==rcss2", false),
+            ("mem/ncpus >= 125", true),
+            ("mem > 2G", false),
+            ("mem > 0.5GB", true),
+            ("mem - 2*400 > 100 + 99", true),
+            ("rpc > 5", true),
+            ("defined(bio)", true),
+            ("-1 < bio", true),
+            // Binds as in C: the && first.
+            ("bio>50 || mem>1 && bio<5", false),
+        ] {
+            assert_eq!(parse(text).unwrap().holds(&host), want, "{text}");
+        }
+    }
+
+    #[test]
+    fn mistakes_are_found() {
+        for bad in ["", "mem>", "(mem", "mem>5)", "5x", "mem >> 5", "1e999"] {
+            assert!(parse(bad).is_err(), "{bad}");
+        }
+        assert!(parse(&"(".repeat(100_000)).is_err());
+        assert_eq!(unknown_name(&parse("nonsense>5 && mem>1").unwrap()), Some("nonsense"));
+        assert_eq!(unknown_name(&parse("type==any && mem>1").unwrap()), None);
+    }
+}

@@ -1,0 +1,371 @@
+//! `bqueues`, `bhosts`, `lsload`, `lshosts`: one line a queue or a host.
+
+use std::collections::BTreeMap;
+use std::fmt::Write;
+
+/// A queue and what is in it.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Queue {
+    /// Its name.
+    pub name: String,
+    /// What it is for.
+    pub description: String,
+    /// Higher ones come first.
+    pub priority: i32,
+    /// Takes jobs.
+    pub open: bool,
+    /// Starts jobs.
+    pub active: bool,
+    /// The one for jobs that name none.
+    pub default: bool,
+    /// QJOB_LIMIT, UJOB_LIMIT, PJOB_LIMIT, HJOB_LIMIT.
+    pub limits: [Option<u32>; 4],
+    /// Slots of all its jobs, of pending, running and suspended ones.
+    pub slots: [u32; 4],
+    /// Run limit, minutes.
+    pub run_limit: Option<u64>,
+    /// Hosts; all when empty.
+    pub hosts: Vec<String>,
+    /// Load thresholds by index: loadSched and loadStop.
+    pub thresholds: BTreeMap<String, (Option<f64>, Option<f64>)>,
+}
+
+impl Queue {
+    fn status(&self) -> String {
+        let word = |is: bool, yes: &'static str, no: &'static str| if is { yes } else { no };
+        format!("{}:{}", word(self.open, "Open", "Closed"), word(self.active, "Active", "Inact"))
+    }
+}
+
+fn limit(of: Option<u32>) -> String {
+    of.map_or("-".into(), |n| n.to_string())
+}
+
+/// `bqueues`; `wide` cuts no names.
+pub fn queues(all: &[Queue], wide: bool) -> String {
+    let mut out = String::from("QUEUE_NAME      PRIO STATUS          MAX JL/U JL/P JL/H NJOBS  PEND   RUN  SUSP \n");
+    for q in all {
+        let name = if wide { q.name.clone() } else { q.name.chars().take(15).collect() };
+        let _ = write!(out, "{name:<15} {:>3}   {:<14}", q.priority, q.status());
+        let [max, user, processor, host] = q.limits.map(limit);
+        let [jobs, pend, run, susp] = q.slots;
+        let _ = writeln!(out, "{max:>4}{user:>5}{processor:>5}{host:>5}{jobs:>6}{pend:>6}{run:>6}{susp:>6}");
+    }
+    out
+}
+
+/// The columns of loadSched and loadStop.
+const SCHEDULING: [(&str, usize); 13] = [
+    ("r15s", 5),
+    ("r1m", 6),
+    ("r15m", 6),
+    ("ut", 8),
+    ("pg", 6),
+    ("io", 6),
+    ("ls", 5),
+    ("it", 6),
+    ("tmp", 7),
+    ("swp", 7),
+    ("mem", 7),
+    ("bio", 7),
+    ("rpc", 7),
+];
+
+fn thresholds(of: &BTreeMap<String, (Option<f64>, Option<f64>)>) -> String {
+    let show = |v: Option<f64>| {
+        v.map_or("-".to_string(), |v| if v.fract() == 0.0 { format!("{v:.0}") } else { format!("{v:.1}") })
+    };
+    let line = |head: &str, value: &dyn Fn(&str) -> String| {
+        let cells: String = SCHEDULING.iter().map(|(name, w)| format!("{:>w$}", value(name))).collect();
+        format!("{head:<11}{cells}\n")
+    };
+    let of = |name: &str| of.get(name).copied().unwrap_or((None, None));
+    line("", &|name| name.to_string())
+        + &line(" loadSched", &|name| show(of(name).0))
+        + &line(" loadStop", &|name| show(of(name).1))
+}
+
+/// `bqueues -l`.
+pub fn queue_long(q: &Queue) -> String {
+    let mut out = format!(
+        "\nQUEUE: {}\n  -- {}",
+        q.name,
+        if q.description.is_empty() { "No description provided." } else { &q.description }
+    );
+    out += if q.default { "  This is the default queue.\n\n" } else { "\n\n" };
+    out += "PARAMETERS/STATISTICS\nPRIO NICE STATUS          MAX JL/U JL/P JL/H NJOBS  PEND   RUN SSUSP USUSP  RSV \n";
+    let [max, user, processor, host] = q.limits.map(limit);
+    let [jobs, pend, run, susp] = q.slots;
+    let _ = writeln!(
+        out,
+        "{:>3}{:>5}  {:<14}{max:>4}{user:>5}{processor:>5}{host:>5}{jobs:>6}{pend:>6}{run:>6}{susp:>6}{:>6}{:>5}",
+        q.priority,
+        0,
+        q.status(),
+        0,
+        0
+    );
+    if let Some(minutes) = q.run_limit {
+        let _ = write!(out, "\nRUNLIMIT\n {minutes:.1} min\n", minutes = minutes as f64);
+    }
+    out += "\nSCHEDULING PARAMETERS\n";
+    out += &thresholds(&q.thresholds);
+    out += "\nSCHEDULING POLICIES:  ROUND_ROBIN\n";
+    let _ = writeln!(
+        out,
+        "\nUSERS:  all users\nHOSTS:  {}",
+        if q.hosts.is_empty() { "all".into() } else { q.hosts.join(" ") }
+    );
+    out
+}
+
+/// A host as the batch system sees it.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Host {
+    /// Its name.
+    pub name: String,
+    /// `ok`, `closed`, `unavail`, `unreach`.
+    pub status: String,
+    /// Slots; JL/U and MAX.
+    pub per_user: Option<u32>,
+    /// See `per_user`.
+    pub max: Option<u32>,
+    /// Slots taken by running jobs, those stopped by load, those stopped by users.
+    pub slots: [u32; 3],
+    /// Its load, for `bhosts -l` and `lsload`.
+    pub load: BTreeMap<String, f64>,
+    /// Processors and memory (MiB), for `lshosts`.
+    pub cpus: Option<u32>,
+    /// See `cpus`.
+    pub max_mem: Option<f64>,
+    /// See `cpus`.
+    pub max_swp: Option<f64>,
+    /// `uname -m`, upper case.
+    pub kind: String,
+}
+
+/// `bhosts`.
+pub fn hosts(all: &[Host], wide: bool) -> String {
+    let mut out = String::from("HOST_NAME          STATUS       JL/U    MAX  NJOBS    RUN  SSUSP  USUSP    RSV \n");
+    for h in all {
+        let name = if wide { h.name.clone() } else { h.name.chars().take(18).collect() };
+        let [run, ssusp, ususp] = h.slots;
+        let _ = write!(out, "{name:<18} {:<12}{:>5}{:>7}", h.status, limit(h.per_user), limit(h.max));
+        let _ = writeln!(out, "{:>7}{run:>7}{ssusp:>7}{ususp:>7}{:>7}", run + ssusp + ususp, 0);
+    }
+    out
+}
+
+/// `bhosts -l`.
+pub fn host_long(h: &Host) -> String {
+    let [run, ssusp, ususp] = h.slots;
+    let mut out = format!(
+        "HOST  {}\nSTATUS           CPUF  JL/U    MAX  NJOBS    RUN  SSUSP  USUSP    RSV DISPATCH_WINDOW\n",
+        h.name
+    );
+    let _ = writeln!(
+        out,
+        "{:<15}{:>6}{:>6}{:>7}{:>7}{run:>7}{ssusp:>7}{ususp:>7}{:>7}      -\n\n CURRENT LOAD USED FOR SCHEDULING:",
+        h.status,
+        "1.00",
+        limit(h.per_user),
+        limit(h.max),
+        run + ssusp + ususp,
+        0
+    );
+    let line = |head: &str, value: &dyn Fn(&str) -> String| {
+        let cells: String = SCHEDULING.iter().map(|(name, w)| format!("{:>w$}", value(name))).collect();
+        format!("{head:<11}{cells}\n")
+    };
+    out + &line("", &|name| name.to_string()) + &line(" Total", &|name| index(name, h.load.get(name)))
+}
+
+/// The columns of lsload, with their widths; the last are those of homing's own elim.
+const LOAD: [(&str, usize); 13] = [
+    ("r15s", 6),
+    ("r1m", 6),
+    ("r15m", 6),
+    ("ut", 5),
+    ("pg", 6),
+    ("io", 6),
+    ("ls", 4),
+    ("it", 6),
+    ("tmp", 6),
+    ("swp", 6),
+    ("mem", 6),
+    ("bio", 7),
+    ("rpc", 7),
+];
+
+/// One value as lsload writes it; `-` where it is not known.
+fn index(name: &str, value: Option<&f64>) -> String {
+    let Some(value) = value else { return "-".into() };
+    match name {
+        "ut" => format!("{value:.0}%"),
+        "tmp" | "swp" | "mem" => mebibytes(*value),
+        "ls" => format!("{value:.0}"),
+        "io" | "it" if *value < 10_000.0 => format!("{value:.0}"),
+        "it" => format!("{value:.0e}").replace('e', "e+0"),
+        _ => format!("{value:.1}"),
+    }
+}
+
+fn mebibytes(mib: f64) -> String {
+    match mib {
+        m if m >= 10.0 * 1024.0 * 1024.0 => format!("{:.0}T", m / 1024.0 / 1024.0),
+        m if m >= 10.0 * 1024.0 => format!("{:.0}G", m / 1024.0),
+        m => format!("{m:.0}M"),
+    }
+}
+
+/// What lsload shows.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Show {
+    /// The built-in indices without io.
+    Short,
+    /// `-l`: all.
+    Long,
+    /// `-I r1m:mem`.
+    Only(Vec<String>),
+}
+
+impl Show {
+    /// Reads the list of `-I`.
+    pub fn only(text: &str) -> Result<Show, String> {
+        let names: Vec<String> = text.split([':', ',', ' ']).filter(|n| !n.is_empty()).map(String::from).collect();
+        match names.iter().find(|n| !LOAD.iter().any(|(known, _)| known == n)) {
+            Some(name) => Err(format!("{name}: unknown load index")),
+            None => Ok(Show::Only(names)),
+        }
+    }
+}
+
+/// `lsload`.
+pub fn load(all: &[Host], show: &Show, wide: bool) -> String {
+    let columns: Vec<(&str, usize)> = match show {
+        Show::Short => LOAD.iter().filter(|(n, _)| !matches!(*n, "io" | "bio" | "rpc")).copied().collect(),
+        Show::Long => LOAD.to_vec(),
+        Show::Only(names) => names.iter().filter_map(|n| LOAD.iter().find(|(known, _)| known == n)).copied().collect(),
+    };
+    let room = if matches!(show, Show::Long) { 23 } else { 15 };
+    let room = if wide { all.iter().map(|h| h.name.len()).max().unwrap_or(0).max(room) } else { room };
+    let mut out = format!("{:<room$} {:>6}", "HOST_NAME", "status");
+    columns.iter().for_each(|(name, w)| out += &format!("{name:>w$}"));
+    out.push('\n');
+    for h in all {
+        let name: String = h.name.chars().take(room).collect();
+        let status = if h.status == "closed" { "ok" } else { &h.status };
+        let _ = write!(out, "{name:<room$} {status:>6}");
+        if status == "ok" {
+            columns.iter().for_each(|(name, w)| out += &format!("{:>w$}", index(name, h.load.get(*name))));
+        }
+        out.push('\n');
+    }
+    out
+}
+
+/// `lshosts`.
+pub fn lshosts(all: &[Host], wide: bool) -> String {
+    let mut out = String::from("HOST_NAME      type    model  cpuf ncpus maxmem maxswp server RESOURCES\n");
+    for h in all {
+        let name = if wide { h.name.clone() } else { h.name.chars().take(11).collect() };
+        let some = |v: Option<f64>| v.map_or("-".into(), mebibytes);
+        let cpus = limit(h.cpus);
+        let kind: String = h.kind.chars().take(7).collect();
+        let (mem, swp) = (some(h.max_mem), some(h.max_swp));
+        let _ =
+            writeln!(out, "{name:<11} {kind:>7} {:>8} {:>5} {cpus:>5} {mem:>6} {swp:>6} {:>6} ()", "-", "1.0", "Yes");
+    }
+    out
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn rcss1() -> Host {
+        let load = [
+            ("r15s", 8.2),
+            ("r1m", 6.3),
+            ("r15m", 3.1),
+            ("ut", 99.0),
+            ("pg", 0.0),
+            ("io", 0.0),
+            ("ls", 0.0),
+            ("it", 2e8),
+            ("tmp", 74.0 * 1024.0),
+            ("swp", 0.0),
+            ("mem", 19.0 * 1024.0),
+            ("bio", 0.5),
+            ("rpc", 0.1),
+        ];
+        Host {
+            name: "rcss1".into(),
+            status: "closed".into(),
+            max: Some(2),
+            slots: [2, 0, 0],
+            load: load.into_iter().map(|(n, v)| (n.to_string(), v)).collect(),
+            ..Host::default()
+        }
+    }
+
+    #[test]
+    fn the_documented_rows() {
+        let storage = Queue {
+            name: "storage".into(),
+            priority: 30,
+            open: true,
+            active: true,
+            limits: [None, Some(4), None, Some(2)],
+            slots: [3, 1, 2, 0],
+            ..Queue::default()
+        };
+        assert_eq!(
+            queues(&[storage], false),
+            "QUEUE_NAME      PRIO STATUS          MAX JL/U JL/P JL/H NJOBS  PEND   RUN  SUSP \n\
+             storage          30   Open:Active      -    4    -    2     3     1     2     0\n"
+        );
+        assert_eq!(
+            hosts(&[rcss1()], false),
+            "HOST_NAME          STATUS       JL/U    MAX  NJOBS    RUN  SSUSP  USUSP    RSV \n\
+             rcss1              closed          -      2      2      2      0      0      0\n"
+        );
+        assert_eq!(
+            load(&[rcss1()], &Show::Long, false),
+            "HOST_NAME               status  r15s   r1m  r15m   ut    pg    io  ls    it   tmp   swp   mem    bio    rpc\n\
+             rcss1                       ok   8.2   6.3   3.1  99%   0.0     0   0 2e+08   74G    0M   19G    0.5    0.1\n"
+        );
+    }
+
+    #[test]
+    fn the_awk_of_the_blog_finds_its_columns() {
+        let text = load(&[rcss1()], &Show::Long, false);
+        let columns = |line: &str| [6, 14, 15].map(|n| line.split_whitespace().nth(n - 1).unwrap().to_string());
+        assert_eq!(columns(text.lines().next().unwrap()), ["ut", "bio", "rpc"]);
+        assert_eq!(columns(text.lines().nth(1).unwrap()), ["99%", "0.5", "0.1"]);
+    }
+
+    #[test]
+    fn what_is_unknown_is_a_dash_and_what_is_down_has_no_values() {
+        let mut host = rcss1();
+        host.load.remove("r15s");
+        let down = Host { name: "rcss2".into(), status: "unavail".into(), ..Host::default() };
+        let text = load(&[host, down], &Show::only("r15s:bio").unwrap(), false);
+        assert_eq!(
+            text,
+            "HOST_NAME       status  r15s    bio\nrcss1               ok     -    0.5\nrcss2           unavail\n"
+        );
+        assert!(Show::only("colour").is_err());
+    }
+
+    #[test]
+    fn long_forms_show_thresholds() {
+        let thresholds = BTreeMap::from([("bio".to_string(), (Some(1500.0), Some(4000.0)))]);
+        let text =
+            queue_long(&Queue { name: "storage".into(), thresholds, open: true, active: true, ..Queue::default() });
+        let line = |head: &str| text.lines().find(|l| l.trim_start().starts_with(head)).unwrap().to_string();
+        let at = |l: String, what: &str| l.find(what).map(|p| p + what.len());
+        assert_eq!(at(line("r15s"), "bio"), at(line("loadSched"), "1500"));
+        assert_eq!(at(line("r15s"), "bio"), at(line("loadStop"), "4000"));
+    }
+}
