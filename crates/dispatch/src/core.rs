@@ -221,9 +221,31 @@ impl Core {
 
     /// Nothing runs and nothing more will.
     pub fn is_over(&self) -> bool {
-        let nothing_to_start =
-            self.stage > Stage::Going || (self.source_ended && self.waiting.is_empty()) || !self.hosts.any_up();
-        self.running.is_empty() && nothing_to_start
+        self.running.is_empty() && self.nothing_to_start()
+    }
+
+    /// Nothing runs since no host is left to run it.
+    pub fn is_stranded(&self) -> bool {
+        self.running.is_empty() && !self.hosts.any_up()
+    }
+
+    /// Nobody will be sent a task that is known now: all are handed out, or the run is being ended.
+    pub fn nothing_to_start(&self) -> bool {
+        self.stage > Stage::Going || (self.source_ended && self.waiting.is_empty())
+    }
+
+    /// Nothing runs there.
+    pub fn is_idle(&self, host: HostIx) -> bool {
+        !self.running.values().any(|r| r.host == host)
+    }
+
+    /// A host is given back; the run goes on without it.
+    pub fn host_released(&mut self, host: HostIx) {
+        if self.hosts.down(host) {
+            self.placer.host_lost(host);
+            let text = format!("{} is released: nothing is left for it", self.hosts.name(host));
+            self.actions.push(Action::Journal(What::Note { text }));
+        }
     }
 
     /// What to do since the last call.
@@ -459,6 +481,12 @@ impl Core {
 
     /// A worker, its host or the link to it is gone.
     pub fn host_lost(&mut self, host: HostIx, reason: &str, now_ns: i64) {
+        self.host_ended(host, reason, false, now_ns);
+    }
+
+    /// As [`Core::host_lost`]. When the loss `counts`, tasks may be to blame for
+    /// it, and what ran is tried again only as often as failing tasks are.
+    pub fn host_ended(&mut self, host: HostIx, reason: &str, counts: bool, now_ns: i64) {
         if !self.hosts.down(host) {
             return;
         }
@@ -472,7 +500,11 @@ impl Core {
             let mut running = self.running.remove(&ticket).expect("listed above");
             running.waiting.losses += 1;
             let outcome = if running.killed { Outcome::Killed } else { Outcome::Lost(reason.into()) };
-            let again = !running.killed && running.waiting.losses < MAX_LOSSES && self.stage == Stage::Going;
+            let tries_left = match counts {
+                true => running.waiting.attempt < self.policy.tries,
+                false => running.waiting.losses < MAX_LOSSES,
+            };
+            let again = !running.killed && tries_left && self.stage == Stage::Going;
             self.close(ticket, running, outcome, None, again, now_ns);
         }
     }

@@ -5,6 +5,7 @@
 //! them, so that a coordinator that dies can be resumed.
 
 mod core;
+mod granted;
 mod hosts;
 mod output;
 mod run;

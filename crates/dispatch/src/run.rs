@@ -5,7 +5,7 @@ use crate::core::{Action, Core, Offer, Policy, Record};
 use crate::output::{OutputOptions, Printer};
 use crate::wires::{Arrival, connect, feed};
 use homing_journal::{Journal, JournalError};
-use homing_launch::{Keeper, Via};
+use homing_launch::{Fate, Keeper, LaunchError, Via};
 use homing_model::event::What;
 use homing_model::{Event, Mount, RawText, Task, TaskId};
 use homing_place::HostIx;
@@ -14,7 +14,7 @@ use std::collections::HashMap;
 use std::io;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
-use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel, sync_channel};
+use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, SyncSender, channel, sync_channel};
 use std::time::{Duration, Instant, SystemTime};
 
 /// Tasks held in memory to choose from; the rest stays compact in the source.
@@ -146,31 +146,48 @@ pub enum DispatchError {
     Output(io::Error),
 }
 
-struct Link {
-    ix: Option<HostIx>,
-    to: Option<Sender<Vec<u8>>>,
+pub(crate) struct Link {
+    pub(crate) ix: Option<HostIx>,
+    pub(crate) to: Option<Sender<Vec<u8>>>,
     keeper: Option<Keeper>,
     heard: Instant,
-    out: Vec<u8>,
+    pub(crate) out: Vec<u8>,
     refused: bool,
+    /// It was told to finish before the run's end.
+    pub(crate) released: bool,
 }
 
-struct Shell<'a, L: Listener> {
-    core: Core,
+impl Link {
+    pub(crate) fn new() -> Link {
+        let heard = Instant::now();
+        Link { ix: None, to: None, keeper: None, heard, out: Vec::new(), refused: false, released: false }
+    }
+
+    /// It may still come up.
+    pub(crate) fn is_pending(&self) -> bool {
+        self.ix.is_none() && !self.refused
+    }
+}
+
+pub(crate) struct Shell<'a, L: Listener> {
+    pub(crate) core: Core,
     journal: Journal,
     printer: Printer<io::BufWriter<io::Stdout>, io::Stderr>,
-    links: Vec<Link>,
+    pub(crate) links: Vec<Link>,
     plan_of: Vec<usize>,
     args: HashMap<u64, Vec<RawText>>,
     refused: Vec<String>,
     window: Sender<()>,
     owed: usize,
     begin: ToWorker,
-    settings_hosts: Vec<HostPlan>,
+    pub(crate) settings_hosts: Vec<HostPlan>,
+    pub(crate) queue: SyncSender<Arrival>,
+    pub(crate) launch: homing_launch::Options,
+    pub(crate) patience_told: bool,
     slots: Box<dyn Fn(u32) -> u32>,
     results: Option<ResultFiles>,
     total: Option<u64>,
-    listener: &'a mut L,
+    pub(crate) listener: &'a mut L,
 }
 
 fn now_ns() -> i64 {
@@ -188,21 +205,13 @@ pub fn run<L: Listener>(settings: Settings, listener: &mut L) -> Result<i32, Dis
     for (at, plan) in settings.hosts.iter().enumerate() {
         connect(at, plan.clone(), settings.launch.clone(), queue.clone());
     }
-    feed(settings.source, queue, tickets, stop.clone());
-    let new_link = |_: &HostPlan| Link {
-        ix: None,
-        to: None,
-        keeper: None,
-        heard: Instant::now(),
-        out: Vec::new(),
-        refused: false,
-    };
+    feed(settings.source, queue.clone(), tickets, stop.clone());
     let stdout = io::BufWriter::with_capacity(64 << 10, io::stdout());
     let mut shell = Shell {
         core: Core::new(settings.policy, settings.total),
         journal: settings.journal,
         printer: Printer::new(settings.output.clone(), stdout, io::stderr()),
-        links: settings.hosts.iter().map(new_link).collect(),
+        links: settings.hosts.iter().map(|_| Link::new()).collect(),
         plan_of: Vec::new(),
         args: HashMap::new(),
         refused: Vec::new(),
@@ -217,6 +226,9 @@ pub fn run<L: Listener>(settings: Settings, listener: &mut L) -> Result<i32, Dis
             eager_output: settings.output.line_buffer,
         },
         settings_hosts: settings.hosts,
+        queue,
+        launch: settings.launch,
+        patience_told: false,
         slots: settings.slots,
         results: settings.results,
         total: settings.total,
@@ -251,6 +263,7 @@ impl<L: Listener> Shell<'_, L> {
             if ticked.elapsed() >= TICK {
                 self.core.tick(now);
                 self.silent_hosts(now, ticked.elapsed());
+                self.tend_slurm(started.elapsed());
                 self.listener.progress(&self.progress(started.elapsed()));
                 ticked = Instant::now();
             }
@@ -266,7 +279,8 @@ impl<L: Listener> Shell<'_, L> {
             if nobody && self.plan_of.is_empty() {
                 return Err(DispatchError::NoHosts(self.refused.join(", ")));
             }
-            if self.core.is_over() && !self.still_connecting() {
+            let stranded = self.core.is_stranded() && !self.still_connecting();
+            if self.core.is_over() || stranded {
                 self.printer.close().map_err(DispatchError::Output)?;
                 self.name_the_silent(started.elapsed());
                 return Ok(());
@@ -281,8 +295,7 @@ impl<L: Listener> Shell<'_, L> {
 
     /// Hosts of which the user would otherwise hear nothing.
     fn name_the_silent(&mut self, elapsed: Duration) {
-        let silent = |link: &Link| link.ix.is_none() && !link.refused;
-        let names = self.links.iter().zip(&self.settings_hosts).filter(|(link, _)| silent(link));
+        let names = self.links.iter().zip(&self.settings_hosts).filter(|(link, _)| link.is_pending());
         let names: Vec<&str> = names.map(|(_, plan)| plan.name.as_str()).collect();
         if !names.is_empty() {
             let text =
@@ -293,7 +306,7 @@ impl<L: Listener> Shell<'_, L> {
 
     /// True while no host is up yet but one may still answer.
     fn still_connecting(&self) -> bool {
-        self.plan_of.is_empty() && self.refused.len() < self.links.len()
+        self.links.iter().any(Link::is_pending)
     }
 
     fn signals(&mut self, interrupts: &AtomicU32, seen: u32) -> u32 {
@@ -335,10 +348,12 @@ impl<L: Listener> Shell<'_, L> {
             }
             Arrival::Refused { at, error } => {
                 self.links[at].refused = true;
-                self.listener.note(&format!("{}: {error}", self.settings_hosts[at].name));
+                if !matches!(error, LaunchError::NotNeeded { .. }) {
+                    self.listener.note(&format!("{}: {error}", self.settings_hosts[at].name));
+                }
                 self.refused.push(self.settings_hosts[at].name.clone());
             }
-            Arrival::Gone { at, reason } => self.gone(at, &reason),
+            Arrival::Gone { at, reason, fate } => self.gone(at, &reason, fate),
             Arrival::From { at, messages } => {
                 for message in messages {
                     self.worker_said(at, message)?;
@@ -350,14 +365,22 @@ impl<L: Listener> Shell<'_, L> {
         Ok(())
     }
 
-    fn gone(&mut self, at: usize, reason: &str) {
+    fn gone(&mut self, at: usize, reason: &str, fate: Option<Fate>) {
         let link = &mut self.links[at];
         link.to = None;
         let Some(ix) = link.ix else { return };
         let tail = link.keeper.take().map(|k| (k.stderr_tail(), k.end(Duration::from_secs(1)))).map(|(tail, _)| tail);
         let said = tail.as_deref().and_then(|t| t.trim().lines().last()).unwrap_or("");
         let reason = if said.is_empty() { reason.to_string() } else { format!("{reason} ({said})") };
-        self.core.host_lost(ix, &reason, now_ns());
+        match fate {
+            Some(fate) => {
+                self.core.host_ended(ix, &fate.text, fate.counts, now_ns());
+                if fate.ask_again {
+                    self.ask_again(at);
+                }
+            }
+            None => self.core.host_lost(ix, &reason, now_ns()),
+        }
     }
 
     fn silent_hosts(&mut self, now: i64, gap: Duration) {
@@ -418,6 +441,7 @@ impl<L: Listener> Shell<'_, L> {
             FromWorker::Unfit { ticket, missing } => self.core.unfit(ix, ticket, &missing, now_ns()),
             FromWorker::Sample(sample) => self.core.sample(ix, sample),
             FromWorker::Note(text) => self.listener.note(&format!("{}: {text}", self.settings_hosts[at].name)),
+            FromWorker::Bye if link.released => link.to = None,
             FromWorker::Seen { .. } | FromWorker::Pong | FromWorker::Bye => {}
         }
         Ok(())
@@ -509,17 +533,20 @@ impl<L: Listener> Shell<'_, L> {
     fn part(&mut self, arrivals: &Receiver<Arrival>) {
         let mut finish = Vec::new();
         homing_wire::encode(&ToWorker::Finish, &mut finish);
-        let mut open = 0usize;
+        let mut open = self.withdraw();
         for link in &mut self.links {
-            if let Some(to) = &link.to {
-                open += usize::from(to.send(finish.clone()).is_ok());
+            if let Some(to) = link.to.as_ref() {
+                open += usize::from(link.released || to.send(finish.clone()).is_ok());
             }
         }
         let deadline = Instant::now() + GOODBYE;
         while open > 0 {
             match arrivals.recv_timeout(deadline.saturating_duration_since(Instant::now())) {
-                Ok(Arrival::Gone { .. }) => open -= 1,
-                Ok(Arrival::From { at, messages }) => open -= self.last_words(at, messages),
+                // One that a request of ours was granted to in the last moment ends as its input closes.
+                Ok(Arrival::Gone { .. } | Arrival::Refused { .. } | Arrival::Up { .. }) => {
+                    open = open.saturating_sub(1)
+                }
+                Ok(Arrival::From { at, messages }) => open = open.saturating_sub(self.last_words(at, messages)),
                 Ok(_) => {}
                 Err(_) => break,
             }

@@ -2,7 +2,7 @@
 //! them only move messages into the coordinator's queue, or out of it.
 
 use crate::run::{HostPlan, Incoming};
-use homing_launch::{Channel, Keeper, LaunchError, Options};
+use homing_launch::{Channel, Fate, Keeper, LaunchError, Obituary, Options};
 use homing_model::HostFacts;
 use homing_wire::{FromWorker, HEARTBEAT_S, ToWorker};
 use std::io::{BufRead, Write};
@@ -17,7 +17,7 @@ pub(crate) enum Arrival {
     Up { at: usize, facts: Box<HostFacts>, to: Sender<Vec<u8>>, keeper: Keeper },
     Refused { at: usize, error: LaunchError },
     From { at: usize, messages: Vec<FromWorker> },
-    Gone { at: usize, reason: String },
+    Gone { at: usize, reason: String, fate: Option<Fate> },
     Task(Box<Incoming>),
     SourceEnded,
 }
@@ -29,21 +29,23 @@ pub(crate) fn connect(at: usize, plan: HostPlan, options: Options, queue: SyncSe
             Ok(channel) => channel,
             Err(error) => return drop(queue.send(Arrival::Refused { at, error })),
         };
-        let Channel { facts, to, from, keeper } = channel;
+        let Channel { facts, to, from, keeper, obituary } = channel;
         let (frames, outbox) = channel_of_frames(to);
         thread::spawn(outbox);
         let facts = Box::new(facts);
         if queue.send(Arrival::Up { at, facts, to: frames, keeper }).is_ok() {
-            read(at, from, &queue);
+            read(at, from, obituary, &queue);
         }
     });
 }
 
-fn read(at: usize, mut from: Box<dyn BufRead + Send>, queue: &SyncSender<Arrival>) {
+fn read(at: usize, mut from: Box<dyn BufRead + Send>, obituary: Option<Obituary>, queue: &SyncSender<Arrival>) {
+    let mut parted = false;
     let reason = loop {
         match homing_wire::receive_some(&mut from) {
             Ok(messages) if messages.is_empty() => break "its worker ended".to_string(),
             Ok(messages) => {
+                parted |= messages.contains(&FromWorker::Bye);
                 if queue.send(Arrival::From { at, messages }).is_err() {
                     return;
                 }
@@ -51,7 +53,9 @@ fn read(at: usize, mut from: Box<dyn BufRead + Send>, queue: &SyncSender<Arrival
             Err(error) => break error.to_string(),
         }
     };
-    let _ = queue.send(Arrival::Gone { at, reason });
+    // Here and not in the coordinator: Slurm may take seconds to answer.
+    let fate = obituary.filter(|_| !parted).and_then(|o| o.read());
+    let _ = queue.send(Arrival::Gone { at, reason, fate });
 }
 
 /// The writer side: frames in, and a heartbeat when there is nothing to say.

@@ -58,8 +58,13 @@ const SCRIPT: &[&str] = &[
 
 /// The command for the far login shell.
 pub fn remote_command(payload: &Payload) -> String {
+    format!("exec /bin/sh -c '{}'", script(payload))
+}
+
+/// The script itself, for a shell of ours.
+pub fn script(payload: &Payload) -> String {
     let script: Vec<&str> = SCRIPT.iter().map(|line| line.trim()).collect();
-    format!("exec /bin/sh -c 'h={}; n={}; {}'", payload.sha256, payload.bytes.len(), script.join(" "))
+    format!("h={}; n={}; {}", payload.sha256, payload.bytes.len(), script.join(" "))
 }
 
 #[cfg(test)]

@@ -151,6 +151,20 @@ pub enum LaunchError {
         /// The words of ssh, or of the far system.
         said: String,
     },
+    /// Slurm gave no worker.
+    #[error("host {host}: Slurm gives no worker there: {said}")]
+    Slurm {
+        /// The host.
+        host: String,
+        /// The words of srun.
+        said: String,
+    },
+    /// The run ended before Slurm granted it.
+    #[error("host {host}: the run ended before Slurm granted a worker")]
+    NotNeeded {
+        /// The host.
+        host: String,
+    },
     /// It spoke, but not as we do.
     #[error("host {host}: {source}")]
     Hello {
@@ -244,7 +258,7 @@ pub fn ssh_verdict(host: &str, words: &str) -> Option<LaunchError> {
     None
 }
 
-fn last_line(words: &str) -> Option<&str> {
+pub(crate) fn last_line(words: &str) -> Option<&str> {
     words.lines().map(str::trim).rfind(|line| !line.is_empty())
 }
 

@@ -35,6 +35,8 @@ impl Ends {
 pub enum Progress {
     /// Bytes moved.
     Alive,
+    /// Slurm has granted it: the number of the job.
+    Job(String),
     /// The worker is there.
     Hello { facts: Box<HostFacts>, ends: Ends },
     /// There will be no hello.
@@ -81,6 +83,9 @@ fn converse(ends: &mut Ends, payload: Option<&Payload>, progress: &Sender<Progre
         let Some((_, said)) = text.trim_end().split_once(MARK) else { continue };
         match (said.split_once(' '), payload) {
             (Some(("need", arch)), Some(payload)) => send_program(arch, payload, ends, progress)?,
+            (Some(("job", id)), _) if !id.is_empty() && id.bytes().all(|b| b.is_ascii_digit()) => {
+                let _ = progress.send(Progress::Job(id.into()));
+            }
             (Some(("fail", why)), _) => {
                 let (kind, detail) = why.split_once(' ').unwrap_or((why, ""));
                 return Err(Failure::Boot { kind: kind.into(), detail: detail.into() });

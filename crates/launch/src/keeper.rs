@@ -1,7 +1,7 @@
 //! Holds the child that carries a channel: its last words and its end.
 
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
-use rustix::process::{Pid, PidfdFlags, Signal, kill_process_group, pidfd_open};
+use rustix::process::{Pid, PidfdFlags, Signal, kill_process, kill_process_group, pidfd_open};
 use std::collections::VecDeque;
 use std::io::Read;
 use std::process::{Child, ChildStderr, ExitStatus};
@@ -10,12 +10,15 @@ use std::time::Duration;
 
 /// Bytes of error output that are kept for messages.
 const TAIL: usize = 4 << 10;
+/// Time for srun to give its job back, which slurmctld may be slow to take.
+const FAREWELL: Duration = Duration::from_secs(8);
 
 /// The child process behind a channel. Dropping it kills the child at once.
 pub struct Keeper {
     child: Child,
     tail: Arc<Tail>,
     reaped: bool,
+    polite: bool,
 }
 
 impl Keeper {
@@ -29,7 +32,19 @@ impl Keeper {
         } else {
             tail.lock().ended = true;
         }
-        Keeper { child, tail, reaped: false }
+        Keeper { child, tail, reaped: false, polite: false }
+    }
+
+    /// As [`Keeper::new`], for a child that has something to give back when it is ended.
+    pub(crate) fn polite(child: Child) -> Keeper {
+        let mut keeper = Keeper::new(child);
+        keeper.polite = true;
+        keeper
+    }
+
+    /// The end of what the child wrote to its error output, for one who outlives the keeper.
+    pub(crate) fn tail(&self) -> Arc<Tail> {
+        self.tail.clone()
     }
 
     /// The end of what the child wrote to its error output, at most 4 KiB.
@@ -60,7 +75,7 @@ impl Keeper {
         if self.reaped {
             return None;
         }
-        if !self.ends_within(grace) {
+        if !self.ends_within(grace) && !(self.polite && self.ends_when_told()) {
             if let Some(pid) = self.group() {
                 let _ = kill_process_group(pid, Signal::KILL);
             }
@@ -68,6 +83,12 @@ impl Keeper {
         }
         self.reaped = true;
         self.child.wait().ok()
+    }
+
+    /// SIGTERM, and time to act on it.
+    fn ends_when_told(&mut self) -> bool {
+        let told = self.group().is_some_and(|pid| kill_process(pid, Signal::TERM).is_ok());
+        told && self.ends_within(FAREWELL)
     }
 
     fn ends_within(&mut self, grace: Duration) -> bool {
@@ -93,7 +114,7 @@ impl Drop for Keeper {
 }
 
 #[derive(Default)]
-struct Tail {
+pub(crate) struct Tail {
     state: Mutex<TailState>,
     changed: Condvar,
 }
@@ -121,12 +142,12 @@ impl Tail {
         self.changed.notify_all();
     }
 
-    fn wait_for_end(&self, at_most: Duration) {
+    pub(crate) fn wait_for_end(&self, at_most: Duration) {
         let state = self.lock();
         let _ = self.changed.wait_timeout_while(state, at_most, |state| !state.ended);
     }
 
-    fn text(&self) -> String {
+    pub(crate) fn text(&self) -> String {
         let bytes: Vec<u8> = self.lock().bytes.iter().copied().collect();
         String::from_utf8_lossy(&bytes).trim().to_string()
     }

@@ -1,7 +1,7 @@
 //! Gets a worker onto a host and yields a byte channel to it.
 //!
 //! A channel is a child process with piped standard input and output: the
-//! worker itself on this machine, or `ssh` with the worker behind it. Nothing
+//! worker itself on this machine, or `ssh` or `srun` with the worker behind it. Nothing
 //! here knows what travels over the channel but for its first line, the hello.
 
 mod bootstrap;
@@ -9,9 +9,12 @@ mod error;
 mod handshake;
 mod keeper;
 mod payload;
+mod slurm;
 
 pub use error::{LaunchError, ssh_verdict};
+pub use homing_slurm::Fate;
 pub use keeper::Keeper;
+pub use slurm::{Obituary, SlurmSeat, Stop};
 
 use error::verdict;
 use handshake::{Ends, Progress};
@@ -36,6 +39,8 @@ pub enum Via {
         /// What `ssh` is given: a host, an alias of its configuration, or `user@host`.
         target: String,
     },
+    /// A Slurm job or step of its own, through `srun`.
+    Slurm(Box<SlurmSeat>),
 }
 
 /// What all channels of a run share.
@@ -93,6 +98,8 @@ pub struct Channel {
     pub from: Box<dyn BufRead + Send>,
     /// The child process that carries the channel.
     pub keeper: Keeper,
+    /// Tells how Slurm ended it, where Slurm carries it.
+    pub obituary: Option<Obituary>,
 }
 
 /// Starts a worker on `host`, copying it there first when it is missing, and
@@ -106,6 +113,7 @@ pub fn open(host: &str, via: &Via, options: &Options) -> Result<Channel, LaunchE
                 .map_err(|source| LaunchError::Executable { path: options.exe.clone(), source })?;
             (ssh_command(host, target, options, &payload)?, Some(payload))
         }
+        Via::Slurm(seat) => return slurm::open(host, seat, options),
     };
     command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
     // Ctrl-C at the terminal is the coordinator's to interpret: it must not reach the channel.
@@ -132,9 +140,15 @@ fn greet(
     let patience = Duration::from_secs(u64::from(options.connect_timeout_s) + 20);
     let failure = loop {
         match reports.recv_timeout(patience) {
-            Ok(Progress::Alive) => {}
+            Ok(Progress::Alive | Progress::Job(_)) => {}
             Ok(Progress::Hello { facts, ends }) => {
-                return Ok(Channel { facts: *facts, to: Box::new(ends.to), from: Box::new(ends.from), keeper });
+                return Ok(Channel {
+                    facts: *facts,
+                    to: Box::new(ends.to),
+                    from: Box::new(ends.from),
+                    keeper,
+                    obituary: None,
+                });
             }
             Ok(Progress::Failed(failure)) => break failure,
             Err(RecvTimeoutError::Timeout) => break handshake::Failure::Silent(patience),

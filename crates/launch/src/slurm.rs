@@ -1,0 +1,218 @@
+//! A worker behind `srun`, whose standard input and output are the channel.
+//!
+//! srun dies with us (its parent-death signal is SIGTERM, on which it gives its
+//! job back), is ended by SIGTERM and not by SIGKILL for the same reason, and
+//! if it was killed all the same, the job is cancelled by its number.
+
+use crate::error::{LaunchError, last_line, verdict};
+use crate::handshake::{self, Ends, Failure, Progress};
+use crate::keeper::{Keeper, Tail};
+use crate::payload::{self, Payload};
+use crate::{Channel, Options, bootstrap};
+use homing_slurm::{Fate, Request};
+use std::os::unix::process::CommandExt;
+use std::process::{Command, Stdio};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::mpsc::{self, RecvTimeoutError};
+use std::time::{Duration, Instant};
+
+const LOOK: Duration = Duration::from_millis(100);
+/// slurmctld may be away for that long, for a restart or an upgrade.
+const CONTROLLER_AWAY: Duration = Duration::from_secs(300);
+/// Longest pause between two requests.
+const LONGEST_PAUSE: Duration = Duration::from_secs(30);
+
+/// Takes back requests that Slurm has not granted yet.
+#[derive(Clone, Debug, Default)]
+pub struct Stop(Arc<AtomicBool>);
+
+impl PartialEq for Stop {
+    fn eq(&self, other: &Stop) -> bool {
+        Arc::ptr_eq(&self.0, &other.0)
+    }
+}
+
+impl Eq for Stop {}
+
+impl Stop {
+    /// No more workers are wanted.
+    pub fn stop(&self) {
+        self.0.store(true, Ordering::SeqCst);
+    }
+
+    fn is_set(&self) -> bool {
+        self.0.load(Ordering::SeqCst)
+    }
+
+    fn sleep(&self, pause: Duration) {
+        let until = Instant::now() + pause;
+        while !self.is_set() && Instant::now() < until {
+            std::thread::sleep(LOOK.min(pause));
+        }
+    }
+}
+
+/// A worker to be asked of Slurm.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct SlurmSeat {
+    /// Slurm's name of the node.
+    pub node: String,
+    /// What it is asked for with.
+    pub request: Request,
+    /// How often it has been asked for and lost before; each time it waits longer.
+    pub round: u32,
+    /// Set at the end of the run.
+    pub stop: Stop,
+}
+
+/// What is needed to tell how a Slurm job ended.
+pub struct Obituary {
+    tail: Arc<Tail>,
+    job: Option<String>,
+    own: bool,
+}
+
+impl Obituary {
+    /// Asks srun's last words, then slurmctld, how the worker ended, and sees
+    /// to it that nothing of a job of ours stays. Blocks for seconds at most.
+    pub fn read(&self) -> Option<Fate> {
+        self.tail.wait_for_end(Duration::from_secs(2));
+        let said = self.tail.text();
+        let job = self.job.as_deref();
+        let heard = homing_slurm::fate(job, None, &said);
+        let fate = heard.or_else(|| {
+            // A step of somebody else's job says nothing by that job's state.
+            let state = job.filter(|_| self.own).and_then(settled);
+            homing_slurm::fate(job, state.as_ref(), "")
+        });
+        if let Some(job) = job.filter(|_| self.own) {
+            homing_slurm::ask::cancel(job);
+        }
+        fate
+    }
+}
+
+/// The state of a job once it has one that tells how it ended.
+fn settled(job: &str) -> Option<homing_slurm::JobState> {
+    let until = Instant::now() + Duration::from_secs(2);
+    loop {
+        let state = homing_slurm::ask::job(job)?;
+        if state.is_over() || state.reason != "None" || Instant::now() > until {
+            return Some(state);
+        }
+        std::thread::sleep(LOOK);
+    }
+}
+
+/// Asks for a worker and blocks until it has said hello, however long Slurm takes to grant it.
+pub(crate) fn open(host: &str, seat: &SlurmSeat, options: &Options) -> Result<Channel, LaunchError> {
+    let payload =
+        payload::load(&options.exe).map_err(|source| LaunchError::Executable { path: options.exe.clone(), source })?;
+    let mut pause = Duration::from_millis(500);
+    if seat.round > 0 {
+        seat.stop.sleep((pause * 2u32.pow(seat.round.min(6))).min(LONGEST_PAUSE));
+    }
+    let until = Instant::now() + CONTROLLER_AWAY;
+    loop {
+        if seat.stop.is_set() {
+            return Err(LaunchError::NotNeeded { host: host.into() });
+        }
+        match attempt(host, seat, &payload, options) {
+            Err(LaunchError::Slurm { said, .. }) if homing_slurm::is_passing(&said) && Instant::now() < until => {
+                seat.stop.sleep(pause);
+                pause = (pause * 2).min(LONGEST_PAUSE);
+            }
+            other => return other,
+        }
+    }
+}
+
+fn attempt(host: &str, seat: &SlurmSeat, payload: &Arc<Payload>, options: &Options) -> Result<Channel, LaunchError> {
+    let mut command = srun(seat, payload);
+    let mut child =
+        command.spawn().map_err(|source| LaunchError::Start { host: host.into(), program: "srun".into(), source })?;
+    let ends = Ends::take_from(&mut child);
+    let keeper = Keeper::polite(child);
+    let (progress, reports) = mpsc::channel();
+    let sent = payload.clone();
+    std::thread::spawn(move || handshake::run(ends, Some(&sent), &progress));
+    let patience = Duration::from_secs(u64::from(options.connect_timeout_s) + 20);
+    let (mut job, mut heard) = (None, None);
+    let failure = loop {
+        match reports.recv_timeout(LOOK) {
+            Ok(Progress::Alive) => heard = heard.map(|_| Instant::now()),
+            // From here on it runs: silence is a fault, no longer a queue.
+            Ok(Progress::Job(id)) => (job, heard) = (Some(id), Some(Instant::now())),
+            Ok(Progress::Hello { facts, ends }) => {
+                let own = seat.request.within.is_none();
+                let obituary = Some(Obituary { tail: keeper.tail(), job, own });
+                return Ok(Channel {
+                    facts: *facts,
+                    to: Box::new(ends.to),
+                    from: Box::new(ends.from),
+                    keeper,
+                    obituary,
+                });
+            }
+            Ok(Progress::Failed(failure)) => break Some(failure),
+            Err(RecvTimeoutError::Timeout) if seat.stop.is_set() => break None,
+            Err(RecvTimeoutError::Timeout) if heard.is_some_and(|at: Instant| at.elapsed() > patience) => {
+                break Some(Failure::Silent(patience));
+            }
+            Err(RecvTimeoutError::Timeout) => {}
+            Err(RecvTimeoutError::Disconnected) => break Some(Failure::Ended),
+        }
+    };
+    Err(failed(host, seat, failure, keeper, job))
+}
+
+/// Why there is no worker; its job, if it has one, is given back.
+fn failed(host: &str, seat: &SlurmSeat, failure: Option<Failure>, keeper: Keeper, job: Option<String>) -> LaunchError {
+    let job = job.or_else(|| homing_slurm::queued_job(&keeper.stderr_tail()));
+    let error = match failure {
+        None => {
+            drop(keeper);
+            LaunchError::NotNeeded { host: host.into() }
+        }
+        Some(Failure::Ended) => {
+            let (_, words) = keeper.last_words(Duration::from_secs(10));
+            let fate = homing_slurm::fate(job.as_deref(), None, &words);
+            let said = fate.map(|f| f.text).or_else(|| complaint(&words)).unwrap_or("srun ended without a word".into());
+            LaunchError::Slurm { host: host.into(), said }
+        }
+        Some(other) => verdict(host, other, keeper),
+    };
+    if let Some(job) = job.filter(|_| seat.request.within.is_none()) {
+        homing_slurm::ask::cancel(&job);
+    }
+    error
+}
+
+/// The line of srun's that tells most: the last that is an error.
+fn complaint(words: &str) -> Option<String> {
+    let errors = words.lines().filter(|l| l.contains("error:")).next_back();
+    errors.or_else(|| last_line(words)).map(|l| l.trim().trim_start_matches("srun: error: ").to_string())
+}
+
+fn srun(seat: &SlurmSeat, payload: &Payload) -> Command {
+    let mut command = Command::new("srun");
+    command.args(seat.request.arguments(&seat.node, &bootstrap::script(payload)));
+    let foreign = std::env::vars_os().filter(|(name, _)| !Request::keeps(&name.to_string_lossy()));
+    foreign.for_each(|(name, _)| {
+        command.env_remove(name);
+    });
+    command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
+    command.process_group(0);
+    let parent = std::process::id();
+    // SAFETY: prctl and getppid are async-signal-safe and touch no memory of the parent.
+    unsafe {
+        command.pre_exec(move || {
+            rustix::process::set_parent_process_death_signal(Some(rustix::process::Signal::TERM))?;
+            // The parent may have died before the signal was set.
+            let orphan = rustix::process::getppid().is_none_or(|p| p.as_raw_nonzero().get() as u32 != parent);
+            if orphan { Err(std::io::ErrorKind::Interrupted.into()) } else { Ok(()) }
+        });
+    }
+    command
+}

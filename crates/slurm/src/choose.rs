@@ -1,0 +1,129 @@
+//! Which nodes are asked for, and with how many slots each.
+
+use crate::nodes::Node;
+
+/// What the run wants of the nodes.
+#[derive(Clone, Debug, Default)]
+pub struct Wish {
+    /// Hosts that hold the data, as the file system names them.
+    pub holders: Vec<String>,
+    /// Only these nodes, when the user named some.
+    pub only: Option<Vec<String>>,
+    /// Number of nodes, when the user said it.
+    pub nodes: Option<usize>,
+    /// Tasks at once on each node, when the user said it.
+    pub jobs: Option<u32>,
+    /// Processors of a task.
+    pub cpus_per_task: u32,
+    /// Memory of a task, MiB.
+    pub memory_mb: Option<u64>,
+    /// Number of tasks, when it is known.
+    pub tasks: Option<u64>,
+    /// The job is to run in a reservation.
+    pub in_reservation: bool,
+}
+
+/// A node to ask for.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Seat {
+    /// Slurm's name for it.
+    pub node: String,
+    /// Tasks at once there.
+    pub slots: u32,
+}
+
+/// Without data that lies anywhere, a run asks for as many nodes as its tasks
+/// can fill, but no more than this unless `--nodes` says so: a hundred nodes
+/// are not taken in passing.
+const UNASKED: usize = 16;
+
+/// Those that hold data first, then the emptiest. Nodes that are down or
+/// drained are left out, and so are others than the holders while holders can
+/// be had, unless the user asks for more nodes than those are.
+pub fn choose(nodes: &[Node], wish: &Wish) -> Vec<Seat> {
+    let named = |n: &Node| wish.only.as_ref().is_none_or(|only| only.iter().any(|name| n.is_called(name)));
+    let holds = |n: &Node| wish.holders.iter().any(|host| n.is_called(host));
+    let mut able: Vec<&Node> =
+        nodes.iter().filter(|n| named(n) && n.is_usable(wish.in_reservation) && slots(n, wish) > 0).collect();
+    able.sort_by_key(|n| (!holds(n), std::cmp::Reverse(n.idle_cpus)));
+    let holders = able.iter().filter(|n| holds(n)).count();
+    let enough = match (wish.nodes, &wish.only) {
+        (Some(nodes), _) => nodes,
+        (None, Some(_)) => usize::MAX,
+        (None, None) if holders > 0 => holders,
+        (None, None) => enough_for(&able, wish),
+    };
+    able.truncate(enough);
+    able.into_iter().map(|n| Seat { node: n.name.clone(), slots: slots(n, wish) }).collect()
+}
+
+fn enough_for(able: &[&Node], wish: &Wish) -> usize {
+    let Some(tasks) = wish.tasks else { return UNASKED };
+    let mut seats = 0;
+    let full = able.iter().position(|n| {
+        seats += u64::from(slots(n, wish));
+        seats >= tasks
+    });
+    full.map_or(UNASKED, |at| (at + 1).min(UNASKED))
+}
+
+/// Tasks at once on a node: as said; else what its idle processors and its
+/// memory have room for, so that it is granted at once; else, when it is
+/// full, what it has room for when it will be empty.
+fn slots(node: &Node, wish: &Wish) -> u32 {
+    let cpus = if node.idle_cpus > 0 { node.idle_cpus } else { node.cpus };
+    let each = wish.cpus_per_task.max(1);
+    let by_cpus = cpus / each;
+    // A node whose idle processors are too few for one task has to become emptier first.
+    let by_cpus = if by_cpus == 0 { node.cpus / each } else { by_cpus };
+    let by_memory = wish.memory_mb.map_or(u64::MAX, |mb| node.memory_mb / mb.max(1)).min(u64::from(u32::MAX)) as u32;
+    let room = wish.jobs.map_or(by_cpus, |jobs| jobs.min(node.cpus / each)).min(by_memory);
+    wish.tasks.map_or(room, |tasks| room.min(tasks.clamp(1, u64::from(u32::MAX)) as u32))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn node(name: &str, state: &str, idle: u32) -> Node {
+        let (aliases, reason) = (vec![], String::new());
+        Node { name: name.into(), aliases, state: state.into(), idle_cpus: idle, cpus: 8, memory_mb: 8000, reason }
+    }
+
+    fn nodes() -> Vec<Node> {
+        vec![node("a", "idle", 8), node("b", "mixed", 3), node("c", "drained", 0), node("d", "allocated", 0)]
+    }
+
+    fn seats(wish: &Wish) -> Vec<(String, u32)> {
+        choose(&nodes(), wish).into_iter().map(|s| (s.node, s.slots)).collect()
+    }
+
+    fn wish(holders: &[&str]) -> Wish {
+        Wish { holders: holders.iter().map(|h| h.to_string()).collect(), cpus_per_task: 1, ..Wish::default() }
+    }
+
+    #[test]
+    fn holders_first_and_only_while_there_are_any() {
+        assert_eq!(seats(&wish(&["b", "d"])), [("b".into(), 3), ("d".into(), 8)]);
+        let more = Wish { nodes: Some(3), ..wish(&["d"]) };
+        assert_eq!(seats(&more), [("d".into(), 8), ("a".into(), 8), ("b".into(), 3)]);
+        assert_eq!(seats(&wish(&["c"])).len(), 3, "the holder is drained: all others may read it from afar");
+    }
+
+    #[test]
+    fn no_more_than_the_tasks_can_fill() {
+        assert_eq!(seats(&Wish { tasks: Some(2), ..wish(&[]) }), [("a".into(), 2)]);
+        assert_eq!(seats(&Wish { tasks: Some(9), ..wish(&[]) }), [("a".into(), 8), ("b".into(), 3)]);
+        assert_eq!(seats(&Wish { tasks: Some(0), ..wish(&[]) }), [("a".into(), 1)]);
+    }
+
+    #[test]
+    fn cpus_memory_and_jobs_make_slots() {
+        let a = |w: Wish| seats(&Wish { only: Some(vec!["a".into()]), ..w })[0].1;
+        assert_eq!(a(Wish { cpus_per_task: 3, ..Wish::default() }), 2);
+        assert_eq!(a(Wish { memory_mb: Some(3000), ..wish(&[]) }), 2);
+        assert_eq!(a(Wish { jobs: Some(5), ..wish(&[]) }), 5);
+        assert!(seats(&Wish { memory_mb: Some(9000), ..wish(&[]) }).is_empty());
+        assert!(seats(&Wish { cpus_per_task: 9, ..wish(&[]) }).is_empty());
+    }
+}

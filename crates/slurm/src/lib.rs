@@ -1,0 +1,19 @@
+//! Slurm's words: which nodes there are, what a worker is asked for with, the
+//! allocation that this process stands in, and how a job of ours ended.
+//!
+//! The commands' text formats are read, with columns of our own choosing: they
+//! have kept their meaning since Slurm 14, while the JSON changes its shape
+//! with every release. Everything but [`ask`] is pure.
+
+mod allocation;
+pub mod ask;
+mod choose;
+mod fate;
+mod nodes;
+mod request;
+
+pub use allocation::Allocation;
+pub use choose::{Seat, Wish, choose};
+pub use fate::{Fate, JobState, fate, is_passing, job_state, queued_job};
+pub use nodes::{Node, SINFO_FORMAT, parse_nodes};
+pub use request::Request;

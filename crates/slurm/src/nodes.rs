@@ -1,0 +1,122 @@
+//! The nodes that `sinfo` lists.
+
+/// Columns asked for, for `sinfo --noheader --Node --format`; the reason last, since it is free text.
+pub const SINFO_FORMAT: &str = "%N|%P|%T|%C|%m|%o|%n|%E";
+
+/// A node of a partition.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Node {
+    /// Slurm's name for it.
+    pub name: String,
+    /// Its address and host name, by which a file system may know it.
+    pub aliases: Vec<String>,
+    /// State as `sinfo` prints it, e.g. `mixed`, `down*`.
+    pub state: String,
+    /// Processors that no job has.
+    pub idle_cpus: u32,
+    /// All processors.
+    pub cpus: u32,
+    /// Memory, MiB.
+    pub memory_mb: u64,
+    /// Why it is down or drained; empty when it is not.
+    pub reason: String,
+}
+
+impl Node {
+    /// Whether a job may come to run there without an administrator's help.
+    /// A reservation's nodes count when the job is to run in it.
+    pub fn is_usable(&self, in_reservation: bool) -> bool {
+        let flags = ['*', '~', '#', '!', '%', '$', '@', '^', '-', '+'];
+        let base = self.state.trim_end_matches(flags);
+        let marks = &self.state[base.len()..];
+        // Not responding, maintenance, powering down, reboot; `~` and `#` wake up, `-` is planned for somebody.
+        let barred = marks.contains(['*', '!', '%', '@', '^']) || (marks.contains('$') && !in_reservation);
+        let fits = ["idle", "mixed", "allocated", "completing", "planned", "powered_down", "powering_up"];
+        let reserved = in_reservation && ["maint", "reserved"].contains(&base);
+        !barred && (fits.contains(&base) || reserved)
+    }
+
+    /// Does a file system mean this node by `host`?
+    pub fn is_called(&self, host: &str) -> bool {
+        let same = |known: &str| known.eq_ignore_ascii_case(host) || short(known).eq_ignore_ascii_case(short(host));
+        std::iter::once(&self.name).chain(&self.aliases).any(|known| same(known))
+    }
+}
+
+fn short(name: &str) -> &str {
+    // An address must not be cut at its first dot.
+    if name.bytes().all(|b| b.is_ascii_digit() || b == b'.') { name } else { name.split('.').next().unwrap_or(name) }
+}
+
+/// Reads the lines of `sinfo`; those of `partition`, else of the default
+/// partition (marked `*`), else of all. Lines of another form are skipped.
+pub fn parse_nodes(text: &str, partition: Option<&str>) -> Vec<Node> {
+    let rows: Vec<(&str, Node)> = text.lines().filter_map(row).collect();
+    let has_default = rows.iter().any(|(p, _)| p.ends_with('*'));
+    let wanted = |p: &str| match partition {
+        Some(names) => names.split(',').any(|name| p.trim_end_matches('*') == name),
+        None => !has_default || p.ends_with('*'),
+    };
+    let mut nodes: Vec<Node> = Vec::new();
+    for (partition, node) in rows {
+        if wanted(partition) && !nodes.iter().any(|known| known.name == node.name) {
+            nodes.push(node);
+        }
+    }
+    nodes
+}
+
+fn row(line: &str) -> Option<(&str, Node)> {
+    let mut words = line.trim().splitn(8, '|');
+    let (name, partition, state, cpus) = (words.next()?, words.next()?, words.next()?, words.next()?);
+    let (memory, address, hostname, reason) = (words.next()?, words.next()?, words.next()?, words.next()?);
+    let counts: Vec<u32> = cpus.split('/').filter_map(|n| n.parse().ok()).collect();
+    let [_, idle_cpus, _, cpus] = counts[..] else { return None };
+    // `4000+` stands for nodes that differ.
+    let memory_mb = memory.trim_end_matches('+').parse().unwrap_or(0);
+    let aliases = [address, hostname].into_iter().filter(|a| *a != name).map(String::from).collect();
+    let reason = if reason == "none" { "" } else { reason };
+    Some((
+        partition,
+        Node { name: name.into(), aliases, state: state.into(), idle_cpus, cpus, memory_mb, reason: reason.into() },
+    ))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Recorded from Slurm 22.05; n3 was drained, slurmd of n4 killed.
+    const SINFO: &str = "n1|lab*|idle|0/2/0/2|6026|n1|n1|none\nn1|urgent|idle|0/2/0/2|6026|n1|n1|none\n\
+                         n2|lab*|mixed|1/1/0/2|6026|10.77.1.2|n2|none\nn3|lab*|drained|0/0/2/2|6026|n3|n3|disk | swap\n\
+                         n4|lab*|down*|0/0/2/2|6026|n4|n4|Not responding\nm1|big|idle|0/64/0/64|500000+|m1|m1|none\n";
+
+    #[test]
+    fn the_default_partition_unless_another_is_named() {
+        let names = |p| parse_nodes(SINFO, p).into_iter().map(|n| n.name).collect::<Vec<_>>();
+        assert_eq!(names(None), ["n1", "n2", "n3", "n4"]);
+        assert_eq!(names(Some("big,urgent")), ["n1", "m1"]);
+        assert!(names(Some("nope")).is_empty());
+        assert_eq!(parse_nodes("x|lab*|idle\n\nslurm_load error\n", None), []);
+    }
+
+    #[test]
+    fn who_can_be_asked_for() {
+        let nodes = parse_nodes(SINFO, None);
+        let usable: Vec<bool> = nodes.iter().map(|n| n.is_usable(false)).collect();
+        assert_eq!(usable, [true, true, false, false]);
+        assert_eq!((nodes[1].idle_cpus, nodes[1].cpus), (1, 2));
+        assert_eq!(nodes[2].reason, "disk | swap");
+        let state = |s: &str| Node { state: s.into(), ..nodes[0].clone() };
+        assert!(state("idle~").is_usable(false) && state("mixed-").is_usable(false));
+        assert!(!state("idle*").is_usable(false) && !state("maint").is_usable(false));
+        assert!(state("idle$").is_usable(true) && state("maint").is_usable(true));
+    }
+
+    #[test]
+    fn storage_names_mean_nodes() {
+        let nodes = parse_nodes(SINFO, None);
+        assert!(nodes[1].is_called("10.77.1.2") && nodes[1].is_called("N2.example.org"));
+        assert!(!nodes[1].is_called("10.77.1.3") && !nodes[0].is_called("n11"));
+    }
+}

@@ -1,0 +1,132 @@
+//! The `srun` that puts a worker onto a node and is its channel.
+
+use std::ffi::OsString;
+
+/// What a worker is asked for with.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Request {
+    /// `--partition`.
+    pub partition: Option<String>,
+    /// `--account`.
+    pub account: Option<String>,
+    /// `--qos`.
+    pub qos: Option<String>,
+    /// `--time`, in Slurm's own notation.
+    pub time: Option<String>,
+    /// `--reservation`.
+    pub reservation: Option<String>,
+    /// Processors of the worker: its slots times those of a task.
+    pub cpus: u32,
+    /// Memory of the worker, MiB; the site's default when `None`.
+    pub memory_mb: Option<u64>,
+    /// Further arguments, as given; they stand last, so that they win.
+    pub extra: Vec<String>,
+    /// The job in which it becomes a step; a job of its own when `None`.
+    pub within: Option<String>,
+    /// Of the run, for `squeue`.
+    pub run: String,
+}
+
+/// Variables that srun takes its defaults from and that speak of whom and
+/// where. All others are left out: `SLURM_NTASKS_PER_NODE`, `SLURM_MEM_PER_CPU`
+/// and their like are of the job around us, and contradict what a worker needs.
+const KEPT: &[&str] = &[
+    "SLURM_CONF",
+    "SLURM_CLUSTERS",
+    "SLURM_JWT",
+    "SLURM_PARTITION",
+    "SLURM_ACCOUNT",
+    "SLURM_QOS",
+    "SLURM_TIMELIMIT",
+    "SLURM_RESERVATION",
+    "SLURM_CONSTRAINT",
+    "SLURM_WCKEY",
+];
+
+impl Request {
+    /// Whether a variable of our environment may reach srun.
+    pub fn keeps(name: &str) -> bool {
+        !name.starts_with("SLURM_") || KEPT.contains(&name)
+    }
+
+    /// Arguments of `srun`, for a worker on `node` that `script` starts.
+    pub fn arguments(&self, node: &str, script: &str) -> Vec<OsString> {
+        let mut args: Vec<String> = match &self.within {
+            // Beside the user's own steps, with all memory that the job has there.
+            Some(job) => vec![format!("--jobid={job}"), "--overlap".into(), "--mem=0".into()],
+            None => self.job_arguments(),
+        };
+        args.extend(["--nodes=1".into(), "--ntasks=1".into(), format!("--nodelist={node}")]);
+        args.push(format!("--cpus-per-task={}", self.cpus.max(1)));
+        // The channel is bytes in both directions, at once. No MPI, no binding: tasks see all that the worker has.
+        args.extend(["--unbuffered", "--mpi=none", "--cpu-bind=none", "--chdir=/"].map(String::from));
+        args.extend(self.extra.iter().cloned());
+        let own = if self.within.is_none() { "own" } else { "step" };
+        args.extend(["/bin/sh", "-c", WRAP, "homing", script, own].map(String::from));
+        args.into_iter().map(OsString::from).collect()
+    }
+
+    fn job_arguments(&self) -> Vec<String> {
+        let mut args = vec!["--job-name=homing".to_string(), format!("--comment=homing run {}", self.run)];
+        let given = [
+            ("partition", &self.partition),
+            ("account", &self.account),
+            ("qos", &self.qos),
+            ("time", &self.time),
+            ("reservation", &self.reservation),
+        ];
+        args.extend(given.iter().filter_map(|(name, value)| value.as_ref().map(|v| format!("--{name}={v}"))));
+        args.extend(self.memory_mb.map(|mb| format!("--mem={mb}M")));
+        args
+    }
+}
+
+/// Says the job's number, runs the bootstrap, and gives a job of our own back
+/// when the worker ended without having been let go: the srun that would do so
+/// may have been killed, and Slurm then keeps the allocation until its time limit.
+const WRAP: &str = "echo \"homing-boot job $SLURM_JOB_ID\"; /bin/sh -c \"$1\"; s=$?; \
+                    [ $s = 0 ] || [ \"$2\" != own ] || scancel \"$SLURM_JOB_ID\" >/dev/null 2>&1; exit $s";
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn line(request: &Request) -> String {
+        let words: Vec<String> =
+            request.arguments("n3", "SCRIPT").into_iter().map(|w| w.into_string().expect("text")).collect();
+        words.join(" ")
+    }
+
+    #[test]
+    fn a_job_of_its_own_takes_what_the_user_says() {
+        let request = Request {
+            partition: Some("lab".into()),
+            time: Some("1:00".into()),
+            cpus: 4,
+            memory_mb: Some(2000),
+            extra: vec!["--constraint=ib".into()],
+            run: "r1".into(),
+            ..Request::default()
+        };
+        let text = line(&request);
+        for part in ["--partition=lab", "--time=1:00", "--mem=2000M", "--nodelist=n3", "--cpus-per-task=4"] {
+            assert!(text.contains(part), "{part}: {text}");
+        }
+        assert!(!text.contains("--overlap") && !text.contains("--qos"), "{text}");
+        assert!(text.find("--constraint=ib") < text.find("/bin/sh") && text.ends_with("homing SCRIPT own"), "{text}");
+    }
+
+    #[test]
+    fn a_step_names_its_job_and_nothing_that_only_jobs_take() {
+        let request = Request { within: Some("17".into()), partition: Some("lab".into()), ..Request::default() };
+        let text = line(&request);
+        assert!(text.starts_with("--jobid=17 --overlap --mem=0 ") && !text.contains("--partition"), "{text}");
+        assert!(text.contains("--cpus-per-task=1 ") && text.ends_with(" step"), "{text}");
+    }
+
+    #[test]
+    fn the_environment_of_a_job_around_us_stays_out() {
+        assert!(!Request::keeps("SLURM_NTASKS_PER_NODE") && !Request::keeps("SLURM_MEM_PER_CPU"));
+        assert!(Request::keeps("SLURM_PARTITION") && Request::keeps("PATH"));
+    }
+}
