@@ -11,7 +11,8 @@ use crate::payload::Payload;
 /// Begins every line that the script says to the launcher.
 pub const MARK: &str = "homing-boot ";
 
-/// `$h` is the hash, `$n` the size; both are set by [`remote_command`].
+/// `$h` is the hash, `$n` the size; both are set by [`script`]. `$1` is the path
+/// of the program on this side, for hosts that see the same files; empty over ssh.
 ///
 /// The temporary name holds host name and pid, since a home directory may be
 /// shared by hosts that are all being filled at this moment. `[ -x ]` is also
@@ -38,6 +39,8 @@ const SCRIPT: &[&str] = &[
     "  return 1;",
     "};",
     "same() { s=$(sha256sum < \"$1\" 2>/dev/null); [ \"${s%% *}\" = $h ]; };",
+    // Where it is, when a shared file system shows it there too.
+    "[ -f \"$1\" ] && [ -x \"$1\" ] && same \"$1\" && exec \"$1\" worker;",
     "for d in \"$c\" \"$p\"; do",
     "  f=$d/worker-$h;",
     "  safe \"$d\" && [ -f \"$f\" ] && [ -x \"$f\" ] && same \"$f\" && exec \"$f\" worker;",

@@ -75,7 +75,8 @@ impl Keeper {
         if self.reaped {
             return None;
         }
-        if !self.ends_within(grace) && !(self.polite && self.ends_when_told()) {
+        let ended = self.ends_within(grace) || (self.polite && self.ends_when_told());
+        if !ended {
             if let Some(pid) = self.group() {
                 let _ = kill_process_group(pid, Signal::KILL);
             }

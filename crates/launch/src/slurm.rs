@@ -11,6 +11,7 @@ use crate::payload::{self, Payload};
 use crate::{Channel, Options, bootstrap};
 use homing_slurm::{Fate, Request};
 use std::os::unix::process::CommandExt;
+use std::path::Path;
 use std::process::{Command, Stdio};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -129,7 +130,7 @@ pub(crate) fn open(host: &str, seat: &SlurmSeat, options: &Options) -> Result<Ch
 }
 
 fn attempt(host: &str, seat: &SlurmSeat, payload: &Arc<Payload>, options: &Options) -> Result<Channel, LaunchError> {
-    let mut command = srun(seat, payload);
+    let mut command = srun(seat, payload, &options.exe);
     let mut child =
         command.spawn().map_err(|source| LaunchError::Start { host: host.into(), program: "srun".into(), source })?;
     let ends = Ends::take_from(&mut child);
@@ -191,13 +192,13 @@ fn failed(host: &str, seat: &SlurmSeat, failure: Option<Failure>, keeper: Keeper
 
 /// The line of srun's that tells most: the last that is an error.
 fn complaint(words: &str) -> Option<String> {
-    let errors = words.lines().filter(|l| l.contains("error:")).next_back();
+    let errors = words.lines().rfind(|l| l.contains("error:"));
     errors.or_else(|| last_line(words)).map(|l| l.trim().trim_start_matches("srun: error: ").to_string())
 }
 
-fn srun(seat: &SlurmSeat, payload: &Payload) -> Command {
+fn srun(seat: &SlurmSeat, payload: &Payload, exe: &Path) -> Command {
     let mut command = Command::new("srun");
-    command.args(seat.request.arguments(&seat.node, &bootstrap::script(payload)));
+    command.args(seat.request.arguments(&seat.node, &bootstrap::script(payload), exe));
     let foreign = std::env::vars_os().filter(|(name, _)| !Request::keeps(&name.to_string_lossy()));
     foreign.for_each(|(name, _)| {
         command.env_remove(name);

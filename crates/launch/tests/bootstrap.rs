@@ -75,7 +75,7 @@ fn program(path: &Path, text: &str) {
 }
 
 fn echoes(channel: Channel) {
-    let Channel { mut to, mut from, keeper, facts } = channel;
+    let Channel { mut to, mut from, keeper, facts, .. } = channel;
     assert_eq!(facts.hostname, "far");
     to.write_all(b"\0frame\n").unwrap();
     to.flush().unwrap();

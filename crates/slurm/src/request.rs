@@ -1,6 +1,7 @@
 //! The `srun` that puts a worker onto a node and is its channel.
 
 use std::ffi::OsString;
+use std::path::Path;
 
 /// What a worker is asked for with.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -49,8 +50,8 @@ impl Request {
         !name.starts_with("SLURM_") || KEPT.contains(&name)
     }
 
-    /// Arguments of `srun`, for a worker on `node` that `script` starts.
-    pub fn arguments(&self, node: &str, script: &str) -> Vec<OsString> {
+    /// Arguments of `srun`, for a worker on `node` that `script` starts; `program` is where it is here.
+    pub fn arguments(&self, node: &str, script: &str, program: &Path) -> Vec<OsString> {
         let mut args: Vec<String> = match &self.within {
             // Beside the user's own steps, with all memory that the job has there.
             Some(job) => vec![format!("--jobid={job}"), "--overlap".into(), "--mem=0".into()],
@@ -63,7 +64,7 @@ impl Request {
         args.extend(self.extra.iter().cloned());
         let own = if self.within.is_none() { "own" } else { "step" };
         args.extend(["/bin/sh", "-c", WRAP, "homing", script, own].map(String::from));
-        args.into_iter().map(OsString::from).collect()
+        args.into_iter().map(OsString::from).chain([program.into()]).collect()
     }
 
     fn job_arguments(&self) -> Vec<String> {
@@ -84,7 +85,7 @@ impl Request {
 /// Says the job's number, runs the bootstrap, and gives a job of our own back
 /// when the worker ended without having been let go: the srun that would do so
 /// may have been killed, and Slurm then keeps the allocation until its time limit.
-const WRAP: &str = "echo \"homing-boot job $SLURM_JOB_ID\"; /bin/sh -c \"$1\"; s=$?; \
+const WRAP: &str = "echo \"homing-boot job $SLURM_JOB_ID\"; /bin/sh -c \"$1\" homing \"$3\"; s=$?; \
                     [ $s = 0 ] || [ \"$2\" != own ] || scancel \"$SLURM_JOB_ID\" >/dev/null 2>&1; exit $s";
 
 #[cfg(test)]
@@ -92,8 +93,11 @@ mod tests {
     use super::*;
 
     fn line(request: &Request) -> String {
-        let words: Vec<String> =
-            request.arguments("n3", "SCRIPT").into_iter().map(|w| w.into_string().expect("text")).collect();
+        let words: Vec<String> = request
+            .arguments("n3", "SCRIPT", Path::new("/bin/homing"))
+            .into_iter()
+            .map(|w| w.into_string().expect("text"))
+            .collect();
         words.join(" ")
     }
 
@@ -113,7 +117,10 @@ mod tests {
             assert!(text.contains(part), "{part}: {text}");
         }
         assert!(!text.contains("--overlap") && !text.contains("--qos"), "{text}");
-        assert!(text.find("--constraint=ib") < text.find("/bin/sh") && text.ends_with("homing SCRIPT own"), "{text}");
+        assert!(
+            text.find("--constraint=ib") < text.find("/bin/sh") && text.ends_with("homing SCRIPT own /bin/homing"),
+            "{text}"
+        );
     }
 
     #[test]
@@ -121,7 +128,7 @@ mod tests {
         let request = Request { within: Some("17".into()), partition: Some("lab".into()), ..Request::default() };
         let text = line(&request);
         assert!(text.starts_with("--jobid=17 --overlap --mem=0 ") && !text.contains("--partition"), "{text}");
-        assert!(text.contains("--cpus-per-task=1 ") && text.ends_with(" step"), "{text}");
+        assert!(text.contains("--cpus-per-task=1 ") && text.ends_with(" step /bin/homing"), "{text}");
     }
 
     #[test]

@@ -75,7 +75,7 @@ fn ask(name: &str, own: &str) -> Answer {
         return Ok((homing_probe::facts(), first, homing_probe::sample()));
     }
     let via = Via::Ssh { target: name.into() };
-    let Channel { facts, mut to, mut from, keeper } =
+    let Channel { facts, mut to, mut from, keeper, .. } =
         homing_launch::open(name, &via, &Options::default()).map_err(|e| e.to_string())?;
     let begin = ToWorker::Begin {
         run: "hosts".into(),

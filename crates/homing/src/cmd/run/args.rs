@@ -7,7 +7,8 @@ use std::path::PathBuf;
 #[derive(clap::Args, Clone, Debug)]
 pub struct Args {
     /// Where tasks run: `local` (this machine), `ssh` (the hosts of --hosts or cluster.toml, or
-    /// those that hold the data), `auto` (ssh when hosts are given, else local)
+    /// those that hold the data), `slurm` (workers that Slurm grants, next to the data first),
+    /// `auto` (ssh when hosts are given, else slurm when it answers, else local)
     #[arg(long, value_name = "ENGINE", default_value = "auto")]
     pub on: On,
     /// Hosts, as a node set: n[1-4], @group, ...
@@ -19,6 +20,9 @@ pub struct Args {
     /// Tasks at once per host: N, +N, -N, N% of its cores; 0: as many as there are
     #[arg(short, long, value_name = "N", allow_hyphen_values = true)]
     pub jobs: Option<String>,
+
+    #[command(flatten)]
+    pub slurm: super::slurm::SlurmArgs,
 
     /// Tasks as JSON lines: command or argv, cwd, env, inputs, outputs, cpus, memory, timeout (`-`: standard input)
     #[arg(long, value_name = "FILE")]
@@ -132,4 +136,6 @@ pub enum On {
     Local,
     /// OpenSSH
     Ssh,
+    /// Slurm
+    Slurm,
 }

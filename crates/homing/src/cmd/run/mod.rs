@@ -5,6 +5,7 @@ mod args;
 mod environment;
 mod listen;
 mod plan;
+mod slurm;
 mod source;
 mod targets;
 
@@ -72,9 +73,9 @@ pub fn start(args: Args, again: Option<Again>) -> Result<i32, Failure> {
     let stdin = input(saved_stdin.as_deref(), &journal.dir().join("stdin"), &args)?;
     let batch = batch(&args, &cwd, &name, stdin)?;
     done.extend(joblog_done(&args)?);
-    let targets = targets::targets(&args, &cwd, &locator)?;
-    let spread = targets.len() > 1;
     let total = batch.total();
+    let targets = targets::targets(&args, &cwd, &locator, &name, total)?;
+    let spread = targets.len() > 1;
     let opening = if resumed {
         What::RunResumed { host: hostname(), pid: std::process::id() }
     } else {

@@ -12,12 +12,21 @@ use std::path::Path;
 const SAMPLE: usize = 64;
 
 /// The hosts of the run.
-pub fn targets(args: &Args, cwd: &Path, locator: &Locator) -> Result<Vec<HostPlan>, Failure> {
+pub fn targets(
+    args: &Args,
+    cwd: &Path,
+    locator: &Locator,
+    run: &str,
+    tasks: Option<u64>,
+) -> Result<Vec<HostPlan>, Failure> {
     let given = args.hosts.is_some() || crate::hostlist::is_configured(args.cluster.as_deref());
+    if super::slurm::is_chosen(args, given) {
+        return super::slurm::targets(args, run, tasks, holders(args, cwd, locator));
+    }
     let local = match args.on {
         On::Local => true,
         On::Auto => !given,
-        On::Ssh => false,
+        On::Ssh | On::Slurm => false,
     };
     if local {
         if args.hosts.is_some() {

@@ -1,0 +1,202 @@
+//! `--on slurm`: which nodes are asked for, and with what.
+
+use super::args::{Args, On};
+use crate::failure::Failure;
+use homing_dispatch::HostPlan;
+use homing_launch::{SlurmSeat, Stop, Via};
+use homing_slurm::{Allocation, Node, Request, Seat, Wish, ask, choose};
+use std::net::ToSocketAddrs;
+
+/// What is passed on to Slurm.
+#[derive(clap::Args, Clone, Debug, Default)]
+#[command(next_help_heading = "Slurm")]
+pub struct SlurmArgs {
+    /// Partition of the workers' jobs
+    #[arg(long, value_name = "NAME")]
+    pub partition: Option<String>,
+    /// Account that they are charged to
+    #[arg(long, value_name = "NAME")]
+    pub account: Option<String>,
+    /// Their quality of service
+    #[arg(long, value_name = "NAME")]
+    pub qos: Option<String>,
+    /// Time limit of each worker's job, in Slurm's notation: MINUTES, H:MM:SS, D-H; when it is over, another is asked for
+    #[arg(long, value_name = "TIME")]
+    pub time: Option<String>,
+    /// Reservation that they run in
+    #[arg(long, value_name = "NAME")]
+    pub reservation: Option<String>,
+    /// Processors of each task
+    #[arg(long, value_name = "N", default_value_t = 1)]
+    pub cpus_per_task: u32,
+    /// Memory of each task: 500M, 2G
+    #[arg(long, value_name = "SIZE")]
+    pub mem_per_task: Option<String>,
+    /// Number of nodes (default: those that hold the data, else as many as the tasks fill)
+    #[arg(long, value_name = "N")]
+    pub nodes: Option<usize>,
+    /// Further argument of srun, such as --slurm-arg=--constraint=ib; may be repeated
+    #[arg(long, value_name = "ARG", allow_hyphen_values = true)]
+    pub slurm_arg: Vec<String>,
+}
+
+impl SlurmArgs {
+    /// Whether the user said anything that only Slurm understands.
+    fn is_given(&self) -> bool {
+        let words = [&self.partition, &self.account, &self.qos, &self.time, &self.reservation, &self.mem_per_task];
+        words.iter().any(|w| w.is_some())
+            || self.cpus_per_task > 1
+            || self.nodes.is_some()
+            || !self.slurm_arg.is_empty()
+    }
+}
+
+/// Whether the run goes to Slurm. By itself (`auto`) when an option of Slurm's
+/// was given, or when `sinfo` answers and no hosts were given.
+pub fn is_chosen(args: &Args, hosts_given: bool) -> bool {
+    let answers = || ask::is_configured() && ask::nodes(None).is_ok_and(|nodes| !nodes.is_empty());
+    match args.on {
+        On::Slurm => true,
+        On::Auto => args.slurm.is_given() || (!hosts_given && answers()),
+        On::Local | On::Ssh => false,
+    }
+}
+
+/// The hosts of the run; `holders` are those that hold its inputs.
+pub fn targets(args: &Args, run: &str, tasks: Option<u64>, holders: Vec<String>) -> Result<Vec<HostPlan>, Failure> {
+    let request = request(args, run)?;
+    let wish = wish(args, tasks, holders)?;
+    let seats = match Allocation::from_env(|name| std::env::var(name).ok()) {
+        Some(allocation) => return within(&allocation, &wish, &request),
+        None => seats(args, &wish)?,
+    };
+    let stop = Stop::default();
+    Ok(seats.into_iter().map(|seat| plan(seat, &wish, &request, &stop)).collect())
+}
+
+fn request(args: &Args, run: &str) -> Result<Request, Failure> {
+    let given = args.slurm.clone();
+    Ok(Request {
+        partition: given.partition,
+        account: given.account,
+        qos: given.qos,
+        time: given.time,
+        reservation: given.reservation,
+        extra: given.slurm_arg,
+        run: run.into(),
+        ..Request::default()
+    })
+}
+
+fn wish(args: &Args, tasks: Option<u64>, holders: Vec<String>) -> Result<Wish, Failure> {
+    let memory = args.slurm.mem_per_task.as_deref().map(|t| homing_batch::parse_size("--mem-per-task", t));
+    let memory = memory.transpose().map_err(Failure::usage)?;
+    let jobs = match args.jobs.as_deref() {
+        None | Some("0" | "100%") => None,
+        Some(text) => {
+            let count = text.parse().ok().filter(|n: &u32| *n > 0);
+            Some(count.ok_or_else(|| {
+                Failure::usage(format!("-j {text}: on Slurm the cores of a worker follow from its tasks")).hint("-j 8")
+            })?)
+        }
+    };
+    let only = args.hosts.as_ref().map(|hosts| crate::hostlist::hosts_from(Some(hosts), args.cluster.as_deref()));
+    Ok(Wish {
+        holders,
+        only: only.transpose()?,
+        nodes: args.slurm.nodes,
+        jobs,
+        cpus_per_task: args.slurm.cpus_per_task.max(1),
+        memory_mb: memory.map(|bytes| bytes.div_ceil(1 << 20).max(1)),
+        tasks,
+        in_reservation: args.slurm.reservation.is_some(),
+    })
+}
+
+fn seats(args: &Args, wish: &Wish) -> Result<Vec<Seat>, Failure> {
+    let partition = args.slurm.partition.clone().or_else(|| std::env::var("SLURM_PARTITION").ok());
+    let mut nodes =
+        ask::nodes(partition.as_deref()).map_err(|e| Failure::system(e).hint("sinfo; or run here with --on local"))?;
+    if nodes.is_empty() {
+        let text = partition.map_or("Slurm has no nodes".into(), |p| format!("Slurm has no partition {p} with nodes"));
+        return Err(Failure::usage(text).hint("sinfo lists the partitions"));
+    }
+    add_addresses(&mut nodes, &wish.holders);
+    let seats = choose(&nodes, wish);
+    if seats.is_empty() {
+        return Err(none_fits(&nodes, wish));
+    }
+    for node in nodes.iter().filter(|n| !n.is_usable(wish.in_reservation) && holds(n, wish)) {
+        eprintln!("homing: {} holds data and is {}: {}", node.name, node.state, because(&node.reason));
+    }
+    Ok(seats)
+}
+
+fn holds(node: &Node, wish: &Wish) -> bool {
+    wish.holders.iter().any(|host| node.is_called(host))
+}
+
+fn because(reason: &str) -> &str {
+    if reason.is_empty() { "its tasks go to other hosts" } else { reason }
+}
+
+fn none_fits(nodes: &[Node], wish: &Wish) -> Failure {
+    let states: Vec<String> = nodes.iter().take(8).map(|n| format!("{} {}", n.name, n.state)).collect();
+    let text = match nodes.iter().any(|n| n.is_usable(wish.in_reservation)) {
+        true => "no node of the partition has room for one such task, or none is among --hosts".to_string(),
+        false => format!("no node of the partition can be used: {}", states.join(", ")),
+    };
+    Failure::usage(text).hint("sinfo -N -l; --partition NAME takes another")
+}
+
+/// A file system may know its servers by address only.
+fn add_addresses(nodes: &mut [Node], holders: &[String]) {
+    if !holders.iter().any(|h| h.parse::<std::net::IpAddr>().is_ok()) {
+        return;
+    }
+    for node in nodes {
+        let found = (node.name.as_str(), 0).to_socket_addrs().map(|all| all.map(|a| a.ip().to_string()).collect());
+        node.aliases.extend(found.unwrap_or_else(|_| Vec::new()));
+    }
+}
+
+/// Steps of the job around us: nothing to choose, its nodes are ours already.
+fn within(allocation: &Allocation, wish: &Wish, request: &Request) -> Result<Vec<HostPlan>, Failure> {
+    let node = |(name, cpus): &(String, u32)| Node {
+        name: name.clone(),
+        aliases: vec![],
+        state: "idle".into(),
+        idle_cpus: *cpus,
+        cpus: *cpus,
+        // Its limit is the job's own.
+        memory_mb: u64::MAX >> 1,
+        reason: String::new(),
+    };
+    let nodes: Vec<Node> = allocation.nodes.iter().map(node).collect();
+    let all = Wish { nodes: wish.nodes.or(Some(nodes.len())), ..wish.clone() };
+    let seats = choose(&nodes, &all);
+    if seats.is_empty() {
+        let names: Vec<&str> = nodes.iter().map(|n| n.name.as_str()).collect();
+        let text = format!("job {} has no node with room for such a task; it has {}", allocation.job, names.join(","));
+        return Err(Failure::usage(text));
+    }
+    let request = Request { within: Some(allocation.job.clone()), ..request.clone() };
+    let stop = Stop::default();
+    let plans = seats.into_iter().map(|seat| {
+        let here = allocation.here.as_ref() == Some(&seat.node);
+        let plan = plan(seat, wish, &request, &stop);
+        // A child of ours stands in the same job, and needs no step.
+        if here { HostPlan { via: Via::Local, ..plan } } else { plan }
+    });
+    Ok(plans.collect())
+}
+
+fn plan(seat: Seat, wish: &Wish, request: &Request, stop: &Stop) -> HostPlan {
+    let request = Request {
+        cpus: seat.slots.saturating_mul(wish.cpus_per_task),
+        memory_mb: wish.memory_mb.map(|mb| mb.saturating_mul(u64::from(seat.slots))),
+        ..request.clone()
+    };
+    let via = SlurmSeat { node: seat.node.clone(), request, round: 0, stop: stop.clone() };
+    HostPlan { name: seat.node, via: Via::Slurm(Box::new(via)), slots: Some(seat.slots) }
+}
