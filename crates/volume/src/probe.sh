@@ -4,7 +4,7 @@ name=$1 point=$2; shift 2
 T=$(printf '\t')
 PATH=$PATH:/usr/sbin:/sbin
 say() { printf '%s' "$1"; shift; for w; do printf '\t%s' "$w"; done; echo; }
-for p in glusterd gluster mount.glusterfs mfsmaster mfschunkserver mfsmount exportfs mount.nfs lfs fio; do
+for p in glusterd gluster mount.glusterfs mfsmaster mfschunkserver mfsmount mfscli exportfs mount.nfs lfs fio; do
   command -v "$p" >/dev/null 2>&1 && say program "$p"
 done
 for u in glusterd moosefs-master moosefs-chunkserver nfs-server; do
@@ -38,6 +38,12 @@ if systemctl is-active --quiet glusterd 2>/dev/null; then
     echo "begin $what"; timeout 30 gluster --mode=script $what --xml 2>/dev/null; echo; echo "end $what"
   done
 fi
+if systemctl is-active --quiet moosefs-master 2>/dev/null; then
+  echo "begin chunks"
+  for m in 0 1; do timeout 30 mfscli -H 127.0.0.1 -SIC -m$m 2>/dev/null; done; timeout 30 mfscli -H 127.0.0.1 -SHD 2>/dev/null
+  echo; echo "end chunks"
+fi
+echo "begin addresses"; hostname -I 2>/dev/null; echo; echo "end addresses"
 for f in mfsmaster.cfg mfsexports.cfg mfschunkserver.cfg mfshdd.cfg; do
   [ -f "/etc/mfs/$f" ] && { echo "begin $f"; cat "/etc/mfs/$f"; echo; echo "end $f"; }
 done

@@ -1,5 +1,6 @@
 //! How far a long movement of bytes has come.
 
+use crate::moosefs::chunks::{self, Chunks};
 use crate::spec::{Kind, Spec};
 use crate::step::{Watch, script};
 use roxmltree::Document;
@@ -30,45 +31,48 @@ pub enum Left {
     Entries(u64),
 }
 
-/// The command that tells, for a server of the volume.
+/// The command that tells, for a host of [`askers`].
 pub fn question(spec: &Spec, watch: &Watch) -> Vec<String> {
     match spec.kind {
-        Kind::Moosefs => crate::moosefs::question(spec, watch),
+        Kind::Moosefs => script(chunks::QUESTION, &[spec.master()]),
         Kind::Gluster | Kind::Nfs => gluster_question(&spec.name, watch),
     }
+}
+
+/// Hosts that can tell, the likeliest first.
+pub fn askers(spec: &Spec) -> Vec<String> {
+    let mut hosts = spec.hosts();
+    if spec.kind == Kind::Moosefs {
+        hosts.sort_by_key(|h| h != spec.master());
+    }
+    hosts
 }
 
 /// Reads its answer. `None` when it cannot be read.
 pub fn answer(text: &str, spec: &Spec, watch: &Watch) -> Option<Progress> {
     match spec.kind {
-        Kind::Moosefs => moosefs_answer(text, watch),
+        Kind::Moosefs => chunks::read(text).map(|c| of_chunks(&c, watch)),
         Kind::Gluster | Kind::Nfs => gluster_answer(text, watch),
     }
 }
 
-/// Lines of `mfscli -SIC` and of `-SHD` for the host that is being drained.
-fn moosefs_answer(text: &str, watch: &Watch) -> Option<Progress> {
-    let class = |name: &str| -> Option<u64> {
-        let line = text.lines().find(|l| l.contains(&format!("chunkclass {name}:")))?;
-        line.rsplit('\t').next()?.trim().parse().ok()
-    };
-    let behind = class("undergoal")? + class("endangered")?;
-    let missing = class("missing")?;
-    let mut progress = Progress { left: Some(Left::Entries(behind)), ..Progress::default() };
-    progress.finished = behind == 0;
-    if missing > 0 {
-        progress.failed = Some(format!("{missing} chunks have no copy on any host that is up"));
+fn of_chunks(chunks: &Chunks, watch: &Watch) -> Progress {
+    let behind = chunks.behind();
+    let mut progress = Progress { left: Some(Left::Bytes(behind * chunks.average())), ..Progress::default() };
+    if let Watch::Drain(ips) = watch {
+        progress.finished = chunks.can_go(ips);
+        return progress;
     }
-    if matches!(watch, Watch::Drain(_)) {
-        let disks: Vec<&str> = text.lines().filter(|l| l.starts_with("disks:")).collect();
-        progress.finished = !disks.is_empty() && disks.iter().all(|d| d.contains("for removal (ready)"));
-        // The last two columns are used and total bytes.
-        let used = disks.iter().filter_map(|d| d.split('\t').rev().nth(1)?.trim().parse::<u64>().ok());
-        let chunks = disks.iter().filter_map(|d| d.split('\t').nth(2)?.trim().parse::<u64>().ok()).sum::<u64>();
-        (progress.moved, progress.files) = (used.sum(), chunks);
-        progress.left = Some(Left::Entries(if progress.finished { 0 } else { behind.max(1) }));
+    let hosts: std::collections::BTreeSet<&str> =
+        chunks.disks.iter().filter(|d| !d.leaves).map(|d| d.ip.as_str()).collect();
+    let goal = chunks.largest_goal();
+    if chunks.missing > 0 {
+        progress.failed = Some(format!("{} chunks have no copy on any host that is up", chunks.missing));
+    } else if behind > 0 && goal > hosts.len() as u64 {
+        progress.failed = Some(format!("files with a goal of {goal} need as many hosts; {} are up", hosts.len()));
     }
-    Some(progress)
+    progress.finished = behind == 0 || progress.failed.is_some();
+    progress
 }
 
 /// The command that tells, on a host of the GlusterFS volume.

@@ -44,7 +44,7 @@ pub enum Then {
 pub enum Watch {
     /// Files are spread again.
     Rebalance,
-    /// These stores are being emptied.
+    /// These are being emptied: bricks (GlusterFS), or the host with these addresses (MooseFS).
     Drain(Vec<String>),
     /// Copies are brought up to date.
     Heal,

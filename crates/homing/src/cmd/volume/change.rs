@@ -84,7 +84,7 @@ pub fn drain_host(way: &Way, args: DrainHost) -> Result<i32, Failure> {
     let what = format!("drain-host {host}");
     drive.reach(&mut record, &what, false, &|spec, seen| match spec.kind {
         Kind::Gluster => gluster::drain_host(spec, seen, &host, &allowed),
-        Kind::Moosefs => moosefs::drain_host(spec, seen, &host, &allowed),
+        Kind::Moosefs => moosefs::drain_host(spec, seen, &host),
         Kind::Nfs => Err(vec![Refusal::never("NFS serves a volume from one host, in one copy")]),
     })?;
     if !way.dry_run {

@@ -153,7 +153,7 @@ impl Drive<'_> {
             quiet = if progress.finished { quiet + 1 } else { 0 };
             // An empty list of what is behind may only mean that the search has not begun.
             if quiet > usize::from(*watch == Watch::Heal) {
-                self.say(&line(&progress, most, begun.elapsed()));
+                self.say(&format!("{}: {}", doing(watch), line(&progress, most, begun.elapsed())));
                 return match progress.failed {
                     Some(why) => Err(Failure::system(format!("{}: {why}", doing(watch)))
                         .hint(format!("homing volume status {}", spec.name))),
@@ -173,7 +173,7 @@ impl Drive<'_> {
     fn look(&self, spec: &Spec, watch: &Watch) -> Result<Progress, Failure> {
         let question = progress::question(spec, watch);
         let mut why = String::from("no server");
-        for host in spec.hosts() {
+        for host in progress::askers(spec) {
             match self.hands.run(&[(host.clone(), question.clone())]).remove(0) {
                 Ok(text) => match progress::answer(&text, spec, watch) {
                     Some(progress) => return Ok(progress),
@@ -200,20 +200,17 @@ fn doing(watch: &Watch) -> &'static str {
 }
 
 fn line(p: &Progress, most: u64, took: Duration) -> String {
-    let mut text = String::new();
-    match p.left {
-        Some(Left::Entries(left)) => {
-            text += &format!("{left} of {most} entries left");
-            if left > 0 && left < most {
-                let rate = (most - left) as f64 / took.as_secs_f64().max(0.1);
-                text += &format!(", about {:.0} s", left as f64 / rate);
-            }
-        }
-        Some(Left::Bytes(left)) => text += &format!("{} left", bytes(left)),
-        None => text += &format!("{} in {} files moved", bytes(p.moved), p.files),
-    }
-    if let Some(seconds) = p.seconds_left.filter(|s| *s > 0 && !p.finished) {
-        text += &format!(", about {seconds} s left");
+    let (mut text, left) = match p.left {
+        Some(Left::Entries(left)) => (format!("{left} of {most} entries left"), left),
+        Some(Left::Bytes(left)) => (format!("{} of {} left", bytes(left), bytes(most)), left),
+        None => (format!("{} in {} files moved", bytes(p.moved), p.files), 0),
+    };
+    let seconds = p.seconds_left.filter(|s| *s > 0).or_else(|| {
+        let rate = most.saturating_sub(left) as f64 / took.as_secs_f64().max(0.1);
+        (left > 0 && left < most).then(|| (left as f64 / rate).ceil() as u64)
+    });
+    if let Some(seconds) = seconds.filter(|_| !p.finished) {
+        text += &format!(", about {seconds} s to go");
     }
     text + &format!(" ({:.0} s)", took.as_secs_f64())
 }

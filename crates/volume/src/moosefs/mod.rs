@@ -1,10 +1,17 @@
 //! MooseFS 3: one master, a chunkserver a host, a goal per file.
 
+mod change;
+pub(crate) mod chunks;
+#[cfg(test)]
+mod tests;
+
+pub use change::{drain_host, heal, set_copies};
+
 use crate::mount::{self, Line};
-use crate::observe::{Content, HostFacts, MountPoint, Observed};
+use crate::observe::{Content, HostFacts, Observed};
 use crate::refuse::{Danger, Refusal, lifted};
 use crate::spec::{Place, Spec};
-use crate::step::{Plan, Step, Then, Watch, script, words};
+use crate::step::{Plan, Step, script, words};
 
 const MASTER: &str = "moosefs-master";
 const CHUNKSERVER: &str = "moosefs-chunkserver";
@@ -105,7 +112,8 @@ fn missing(spec: &Spec, seen: &Observed) -> Vec<Refusal> {
     for (host, facts) in seen.hosts.iter().filter_map(|(h, f)| Some((h, f.as_ref().ok()?))) {
         let serves = spec.places.iter().any(|p| p.host == *host);
         let needs = [
-            (spec.master() == host, "mfsmaster", "mfsmaster.cfg", "moosefs-master and moosefs-cli"),
+            (spec.master() == host, "mfsmaster", "mfsmaster.cfg", "moosefs-master"),
+            (spec.master() == host, "mfscli", "", "moosefs-cli"),
             (serves, "mfschunkserver", "mfschunkserver.cfg", "moosefs-chunkserver"),
             (spec.clients.contains(host), "mfsmount", "", "moosefs-client"),
         ];
@@ -195,95 +203,6 @@ fn start_stores(plan: &mut Plan, spec: &Spec, seen: &Observed) -> usize {
     count
 }
 
-/// Marks a host's disk, waits until every chunk has its copies elsewhere, then stops its chunkserver.
-pub fn drain_host(spec: &Spec, seen: &Observed, host: &str, allowed: &[Danger]) -> Result<Plan, Vec<Refusal>> {
-    let mut plan = Plan::default();
-    let Some(place) = spec.places.iter().find(|p| p.host == host) else { return Ok(plan) };
-    let Some(facts) = seen.host(host) else {
-        return Err(vec![Refusal::never(format!(
-            "{host} does not answer; the others heal without it when its time is over"
-        ))]);
-    };
-    if !marked(facts, "mfschunkserver.cfg", &spec.name) {
-        return Ok(plan);
-    }
-    let left = spec.servers().len() - 1;
-    let mut refusals = Vec::new();
-    if left == 0 {
-        refusals.push(Refusal::never(format!("{host} is the only host; its files have nowhere to go")));
-    } else if left < spec.copies as usize {
-        let why = format!("without {host} {left} hosts are left for {} copies; set-copies first", spec.copies);
-        refusals.push(Refusal::danger(Danger::LastCopy, why));
-    }
-    lifted(refusals, allowed)?;
-    let store = spec.store(place);
-    let going = facts.texts.get("mfshdd.cfg").is_some_and(|t| t.lines().any(|l| l.starts_with('*')));
-    if !going {
-        let mark = r#"sed -i 's|^/|*/|' /etc/mfs/mfshdd.cfg && systemctl reload moosefs-chunkserver"#;
-        let unmark = r#"sed -i 's|^\*/|/|' /etc/mfs/mfshdd.cfg && systemctl reload moosefs-chunkserver"#;
-        let step = Step::new(host, script(mark, &[]), format!("mark {store} for removal"));
-        plan.phase("mark it for removal", vec![step.undo(script(unmark, &[]))]);
-        plan.then = Then::Wait(Watch::Drain(vec![format!("{host}:{store}")]));
-        return Ok(plan);
-    }
-    // Asked once more before the last step, by the host's own mark and the master's word.
-    let sure = r#"ip=$(getent ahostsv4 "$2" | awk 'NR==1 {print $1}')
-        mfscli -H "$1" -SHD | grep -F ":	$ip:" | grep -v 'for removal (ready)' | grep -q . || exit 0
-        echo "chunks of $2 have not all got copies elsewhere" >&2; exit 1"#;
-    plan.phase(
-        "make sure",
-        vec![Step::new(spec.master(), script(sure, &[spec.master(), host]), "all chunks are elsewhere")],
-    );
-    let stop = script(UNMAKE_STORE, &[&spec.name, &store]);
-    plan.phase("stop its chunkserver", vec![Step::new(host, stop, format!("stop the chunkserver and remove {store}"))]);
-    let forget = r#"ip=$(getent ahostsv4 "$2" | awk 'NR==1 {print $1}'); sleep 1; mfscli -H "$1" -CRC/"$ip"/9422 >/dev/null 2>&1; true"#;
-    plan.phase(
-        "forget it",
-        vec![Step::new(spec.master(), script(forget, &[spec.master(), host]), format!("forget {host}"))],
-    );
-    Ok(plan)
-}
-
-/// Sets the goal of all that lies below a path, and waits for the copies.
-pub fn set_copies(
-    spec: &Spec,
-    seen: &Observed,
-    path: &str,
-    copies: u32,
-    allowed: &[Danger],
-) -> Result<Plan, Vec<Refusal>> {
-    let mut plan = Plan::default();
-    let mut refusals = Vec::new();
-    if copies == 0 || copies > 9 {
-        refusals.push(Refusal::never("MooseFS knows goals from 1 to 9"));
-    }
-    if copies as usize > spec.servers().len() {
-        let why = format!("a goal of {copies} needs as many hosts; there are {}", spec.servers().len());
-        refusals.push(Refusal::danger(Danger::LastCopy, why));
-    }
-    lifted(refusals, allowed)?;
-    let client = spec.clients.iter().find(|c| seen.host(c).is_some_and(|f| f.point == MountPoint::Ours));
-    let Some(client) = client else { return Err(vec![Refusal::never("no host that answers has it mounted")]) };
-    let argv = words(&["mfssetgoal", "-r", &copies.to_string(), path]);
-    plan.phase("set the goal", vec![Step::new(client, argv, format!("set the goal of {path} to {copies}"))]);
-    plan.then = Then::Wait(Watch::Heal);
-    Ok(plan)
-}
-
-/// MooseFS heals and balances by itself; what can be done is to start what is down, and to watch.
-pub fn heal(spec: &Spec, seen: &Observed) -> Result<Plan, Vec<Refusal>> {
-    let mut plan = Plan::default();
-    let start = |host: &str, unit: &str| {
-        (!seen.runs(host, unit)).then(|| Step::new(host, words(&["systemctl", "start", unit]), format!("start {unit}")))
-    };
-    plan.phase("start the master", start(spec.master(), MASTER).into_iter().collect());
-    let down = spec.servers().into_iter().filter_map(|h| start(&h, CHUNKSERVER));
-    plan.phase_each("start the chunkservers", down.collect());
-    plan.notes.push("MooseFS copies and balances by itself; this watches it".into());
-    plan.then = Then::Wait(Watch::Heal);
-    Ok(plan)
-}
-
 /// Takes everything away.
 pub fn delete(spec: &Spec, seen: &Observed, allowed: &[Danger]) -> Result<Plan, Vec<Refusal>> {
     let mut refusals: Vec<Refusal> =
@@ -311,17 +230,4 @@ pub fn delete(spec: &Spec, seen: &Observed, allowed: &[Danger]) -> Result<Plan, 
         plan.phase("remove the master", vec![step]);
     }
     Ok(plan)
-}
-
-/// What [`crate::progress`] asks the master.
-pub(crate) fn question(spec: &Spec, watch: &Watch) -> Vec<String> {
-    match watch {
-        Watch::Drain(stores) => {
-            let host = stores.first().and_then(|s| s.split_once(':')).map_or("", |(h, _)| h);
-            let text = r#"ip=$(getent ahostsv4 "$2" | awk 'NR==1 {print $1}')
-                mfscli -H "$1" -SHD | grep -F ":	$ip:"; mfscli -H "$1" -SIC"#;
-            script(text, &[spec.master(), host])
-        }
-        _ => script(r#"mfscli -H "$1" -SIC; mfscli -H "$1" -SCS"#, &[spec.master()]),
-    }
 }

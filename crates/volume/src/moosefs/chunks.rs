@@ -1,0 +1,113 @@
+//! What the master says of its chunks, as `mfscli` prints it (MooseFS 3.0.117).
+
+/// Chunks of one goal that have so many valid copies.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct Cell {
+    goal: u64,
+    copies: u64,
+    chunks: u64,
+}
+
+/// A disk of a chunkserver.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Disk {
+    /// Address of its host, as the master sees it.
+    pub(crate) ip: String,
+    /// Chunks on it.
+    pub(crate) chunks: u64,
+    /// It is marked for removal.
+    pub(crate) leaves: bool,
+    /// The master calls it empty of what is needed. Right after the mark this is
+    /// what it was before: seen to say "ready" with every only copy still on it.
+    pub(crate) ready: bool,
+    /// Bytes.
+    pub(crate) used: u64,
+}
+
+/// Chunks and disks.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Chunks {
+    /// Copies on all disks.
+    all: Vec<Cell>,
+    /// Copies on disks that are not marked for removal.
+    regular: Vec<Cell>,
+    pub(crate) disks: Vec<Disk>,
+    /// Chunks without any copy on a host that is up.
+    pub(crate) missing: u64,
+}
+
+/// What prints it, for a host that reaches the master by the name `$1`.
+pub(crate) const QUESTION: &str = r#"for m in 0 1; do mfscli -H "$1" -SIC -m$m || exit; done; mfscli -H "$1" -SHD"#;
+
+/// Reads it; `None` when the tables of chunks are not there.
+pub(crate) fn read(text: &str) -> Option<Chunks> {
+    let mut chunks = Chunks::default();
+    let mut counted = 0;
+    for line in text.lines() {
+        let fields: Vec<&str> = line.split('\t').map(str::trim).collect();
+        let number = |i: usize| fields.get(i).and_then(|f| f.parse().ok());
+        match fields[..] {
+            [table, "goal/copies/chunks:", ..] => {
+                let (Some(goal), Some(copies), Some(n)) = (number(2), number(3), number(4)) else { continue };
+                // Goal 0: no file needs them any more.
+                let cell = Cell { goal, copies, chunks: if goal == 0 { 0 } else { n } };
+                if table.starts_with("all") { chunks.all.push(cell) } else { chunks.regular.push(cell) }
+            }
+            ["all chunks matrix:", "chunkclass missing:", n] => {
+                chunks.missing = n.parse().ok()?;
+                counted += 1;
+            }
+            ["regular chunks matrix:", "chunkclass missing:", _] => counted += 1,
+            ["disks:", place, n, _, state, ..] => chunks.disks.push(Disk {
+                ip: place.split(':').next()?.into(),
+                chunks: n.parse().ok()?,
+                leaves: state.contains("for removal"),
+                ready: state.contains("(ready)"),
+                used: number(fields.len() - 2).unwrap_or(0),
+            }),
+            _ => {}
+        }
+    }
+    (counted == 2).then_some(chunks)
+}
+
+fn copies(cells: &[Cell]) -> u64 {
+    cells.iter().map(|c| c.copies * c.chunks).sum()
+}
+
+impl Chunks {
+    /// Copies that have still to be made on disks that stay.
+    pub(crate) fn behind(&self) -> u64 {
+        self.regular.iter().map(|c| c.goal.saturating_sub(c.copies) * c.chunks).sum()
+    }
+
+    /// Bytes of an average chunk, by what the disks hold.
+    pub(crate) fn average(&self) -> u64 {
+        let used: u64 = self.disks.iter().map(|d| d.used).sum();
+        used / self.disks.iter().map(|d| d.chunks).sum::<u64>().max(1)
+    }
+
+    /// The largest goal that a file has.
+    pub(crate) fn largest_goal(&self) -> u64 {
+        self.all.iter().filter(|c| c.chunks > 0).map(|c| c.goal).max().unwrap_or(0)
+    }
+
+    /// Every chunk has all its copies without the disks of the host with these addresses.
+    /// The master's own "ready" comes after two or three more loops over all chunks, and
+    /// for a moment before the first; the counts of copies do not lie in between.
+    pub(crate) fn can_go(&self, ips: &[String]) -> bool {
+        let its = |d: &&Disk| ips.contains(&d.ip);
+        let there: u64 = self.disks.iter().filter(its).map(|d| d.chunks).sum();
+        if self.behind() > 0 || self.missing > 0 {
+            return false;
+        }
+        if there == 0 {
+            return true;
+        }
+        let marked = copies(&self.all).saturating_sub(copies(&self.regular));
+        let others_leave = self.disks.iter().any(|d| d.leaves && !ips.contains(&d.ip));
+        let leaves = self.disks.iter().filter(its).all(|d| d.leaves);
+        let ready = self.disks.iter().filter(its).all(|d| d.ready);
+        leaves && marked > 0 && ((marked >= there && !others_leave) || ready)
+    }
+}

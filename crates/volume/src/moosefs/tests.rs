@@ -1,0 +1,88 @@
+//! Plans from answers that were recorded from MooseFS 3.0.117.
+
+use super::*;
+use crate::observe::{self, Observed};
+use crate::spec::tests::spec;
+use crate::spec::{Kind, Spec};
+use crate::step::{Then, Watch};
+
+fn mfs() -> Spec {
+    Spec { kind: Kind::Moosefs, ..spec(&["n1", "n2", "n3"], 2) }
+}
+
+fn table(which: &str, cells: &[(u64, u64, u64)], missing: u64) -> String {
+    let mut text = String::new();
+    for (goal, copies, n) in cells {
+        text += &format!("{which} chunks matrix:\tgoal/copies/chunks:\t{goal}\t{copies}\t{n}\n");
+    }
+    text + &format!("{which} chunks matrix:\tchunkclass missing:\t{missing}\n")
+}
+
+fn disk(host: &str, chunks: u64, state: &str) -> String {
+    let place = format!("10.0.0.{}:9422:/brick/data/", &host[1..]);
+    format!("disks:\t{place}\t{chunks}\tno errors\t{state}\t-\t-\t-\t-\t-\t-\t-\t-\t188858368\t1003925504\n")
+}
+
+/// What hosts say while n3 is as `state`, with these copies on disks that stay.
+fn seen(spec: &Spec, regular: &[(u64, u64, u64)], state: &str, dead: Option<&str>) -> Observed {
+    let mut chunks = table("all", &[(2, 2, 40)], 0) + &table("regular", regular, 0);
+    for host in ["n1", "n2", "n3"].iter().filter(|h| Some(**h) != dead) {
+        chunks += &disk(host, if *host == "n3" { 20 } else { 30 }, if *host == "n3" { state } else { "ok" });
+    }
+    let mark = if state == "ok" { "" } else { "*" };
+    let facts = |host: &String| {
+        if Some(host.as_str()) == dead {
+            return (host.clone(), Err("no route".to_string()));
+        }
+        let text = format!(
+            "begin chunks\n{chunks}\nend chunks\nbegin addresses\n10.0.0.{}\nend addresses\n\
+             begin mfschunkserver.cfg\n# homing volume data\nend mfschunkserver.cfg\n\
+             begin mfshdd.cfg\n{mark}/brick/data -64MiB\nend mfshdd.cfg\ndone\n",
+            &host[1..]
+        );
+        (host.clone(), Ok(observe::read(&text, spec).unwrap()))
+    };
+    Observed { hosts: spec.hosts().iter().map(facts).collect() }
+}
+
+const LEAVING: &str = "marked for removal (not ready)";
+
+#[test]
+fn a_host_goes_when_every_chunk_has_its_copies_elsewhere() {
+    let s = mfs();
+    let drain = |regular: &[(u64, u64, u64)], state| drain_host(&s, &seen(&s, regular, state, None), "n3").unwrap();
+    let begun = drain(&[(2, 2, 40)], "ok");
+    assert_eq!(begun.phases.len(), 1);
+    assert_eq!(begun.then, Then::Wait(Watch::Drain(vec!["10.0.0.3".into()])));
+    // The mark is on the disk, but not yet on its chunks: the master still says "ready".
+    let stale = drain(&[(2, 2, 40)], "marked for removal (ready)");
+    assert!(stale.phases.is_empty() && stale.then != Then::Done);
+    let halfway = drain(&[(2, 1, 15), (2, 2, 25)], LEAVING);
+    assert!(halfway.phases.is_empty() && halfway.then != Then::Done);
+    let mut over = seen(&s, &[(2, 2, 40)], LEAVING, None);
+    for facts in over.hosts.values_mut().flatten() {
+        let text = facts.texts.get_mut("chunks").unwrap();
+        *text = text.replace(
+            "all chunks matrix:\tgoal/copies/chunks:\t2\t2\t40",
+            "all chunks matrix:\tgoal/copies/chunks:\t2\t2\t20\nall chunks matrix:\tgoal/copies/chunks:\t2\t3\t20",
+        );
+    }
+    let done = drain_host(&s, &over, "n3").unwrap();
+    assert_eq!(done.phases.len(), 2, "{done:?}");
+}
+
+#[test]
+fn a_goal_that_too_few_hosts_can_keep_is_no_drain() {
+    let s = Spec { places: mfs().places[1..].to_vec(), master: Some("n1".into()), ..mfs() };
+    let refused = drain_host(&s, &seen(&s, &[(2, 2, 40)], "ok", None), "n3").unwrap_err();
+    assert!(refused[0].danger.is_none() && refused[0].why.contains("set-copies data /data 1"), "{refused:?}");
+}
+
+#[test]
+fn a_dead_host_is_let_go_when_its_copies_are_made_anew() {
+    let s = mfs();
+    let behind = drain_host(&s, &seen(&s, &[(2, 1, 3), (2, 2, 37)], "ok", Some("n3")), "n3").unwrap();
+    assert_eq!(behind.then, Then::Wait(Watch::Heal));
+    let healed = drain_host(&s, &seen(&s, &[(2, 2, 40)], "ok", Some("n3")), "n3").unwrap();
+    assert_eq!((healed.phases.len(), healed.then), (1, Then::Done));
+}
