@@ -1,6 +1,7 @@
 //! The coordinator's state: what waits, what runs where, what ends the run.
 //! Events go in, actions come out; no socket, no clock, no file.
 
+use crate::admission::{Admission, Io, storage_of};
 use crate::hosts::{Hosts, VolumeIx};
 use homing_batch::{Decision, Halt, HaltState};
 use homing_model::event::{PlannedBytes, What};
@@ -37,6 +38,10 @@ pub struct Policy {
     pub locality: bool,
     /// False when commands use their slot number, which is known only when a slot is free.
     pub prefetch: bool,
+    /// How many tasks may use one storage host at once.
+    pub io: Io,
+    /// Limits with which earlier runs of this command ended, by host name.
+    pub learnt: HashMap<String, u32>,
 }
 
 /// A task with what its inputs say about places.
@@ -123,6 +128,7 @@ pub struct Core {
     halt: HaltState,
     placer: Placer,
     hosts: Hosts,
+    admission: Admission,
     waiting: HashMap<TaskId, Waiting>,
     running: HashMap<u64, Running>,
     next_ticket: u64,
@@ -142,6 +148,7 @@ impl Core {
         Core {
             halt: HaltState::new(policy.halt),
             placer: Placer::new(Params { locality: policy.locality, ..Params::default() }),
+            admission: Admission::new(policy.io),
             policy,
             hosts: Hosts::default(),
             waiting: HashMap::new(),
@@ -172,7 +179,10 @@ impl Core {
     pub fn host_up(&mut self, name: &str, slots: u32, facts: HostFacts) -> HostIx {
         let ix = self.placer.host_up(slots, facts.nic_bytes_per_s);
         self.actions.push(Action::Journal(What::HostUp { host: name.into(), slots, facts: facts.clone() }));
+        let cores = facts.cores;
         self.hosts.up(ix, name, slots, facts);
+        self.admission.host_up(slots, cores, self.hosts.slots(), self.policy.learnt.get(name).copied());
+        self.placer.set_full(ix, self.admission.is_full(ix));
         // What waits may lie on this host.
         let mut known: Vec<TaskId> = self.waiting.keys().copied().collect();
         known.sort_unstable();
@@ -331,6 +341,9 @@ impl Core {
         let requires = waiting.offer.requires.clone();
         let weigh = placed.need.total > 0;
         self.actions.push(Action::Send(host, ToWorker::Run { ticket, slot, task, requires, weigh }));
+        let storage = storage_of(host, &placed);
+        self.admission.started(storage);
+        self.placer.set_full(storage, self.admission.is_full(storage));
         self.running.insert(ticket, Running { waiting, host, placed, start_ns: now_ns, killed: false });
     }
 
@@ -353,6 +366,7 @@ impl Core {
         let running = self.running.remove(&ended.ticket).expect("looked up above");
         self.release(host, ended.ticket, &running);
         self.hosts.learn(host, ended.wall_us);
+        self.leave_storage(&running, ended.wall_us);
         let placed = &running.placed;
         // A failed attempt is no measure of how long its kind takes.
         let lesson_us = if ended.outcome.is_success() { ended.wall_us } else { 0 };
@@ -377,6 +391,12 @@ impl Core {
     fn release(&mut self, host: HostIx, ticket: u64, running: &Running) {
         self.hosts.release(host, ticket, running.placed.need.cpus);
         self.hosts.claim(host, running.waiting.offer.task.memory.unwrap_or(0), false);
+    }
+
+    fn leave_storage(&mut self, running: &Running, wall_us: u64) {
+        let storage = storage_of(running.host, &running.placed);
+        self.admission.ended(storage, wall_us);
+        self.placer.set_full(storage, self.admission.is_full(storage));
     }
 
     fn close(&mut self, ticket: u64, run: Running, outcome: Outcome, ended: Option<Ended>, again: bool, now_ns: i64) {
@@ -443,6 +463,7 @@ impl Core {
     pub fn unfit(&mut self, host: HostIx, ticket: u64, missing: &RawText, now_ns: i64) {
         let Some(running) = self.running.remove(&ticket) else { return };
         self.release(host, ticket, &running);
+        self.leave_storage(&running, 0);
         self.placer.exclude(running.waiting.offer.task.id, host);
         let reason = format!("{} is not there", missing.display());
         if self.hosts.up_count() == 1 {
@@ -498,6 +519,7 @@ impl Core {
         gone.sort_unstable();
         for ticket in gone {
             let mut running = self.running.remove(&ticket).expect("listed above");
+            self.leave_storage(&running, 0);
             running.waiting.losses += 1;
             let outcome = if running.killed { Outcome::Killed } else { Outcome::Lost(reason.into()) };
             let tries_left = match counts {
@@ -552,6 +574,22 @@ impl Core {
         self.hosts.sampled(host, &sample);
         let host = self.hosts.name(host).into();
         self.actions.push(Action::Journal(What::Sample { host, sample }));
+    }
+
+    /// A quick look at a host's storage: its limit may change.
+    pub fn pulse(&mut self, host: HostIx, pulse: &homing_model::Pulse) {
+        let waiting = self.placer.waiting();
+        let Some(change) = self.admission.pulse(host, pulse, waiting) else { return };
+        self.placer.set_full(host, self.admission.is_full(host));
+        let storage = self.hosts.name(host).to_string();
+        self.actions.push(Action::Journal(What::Limit { storage, limit: change.limit, why: change.why }));
+    }
+
+    /// Limits that were found under pressure, by host name: for the next run.
+    pub fn lessons(&self) -> Vec<(String, u32)> {
+        let all =
+            (0..self.hosts.len()).filter_map(|h| Some((self.hosts.name(h).to_string(), self.admission.lesson(h)?)));
+        all.collect()
     }
 
     /// Exit status of the run as GNU parallel gives it, and the last record.

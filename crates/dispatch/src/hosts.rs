@@ -65,6 +65,10 @@ impl Hosts {
         &self.hosts[ix].name
     }
 
+    pub(crate) fn len(&self) -> usize {
+        self.hosts.len()
+    }
+
     pub(crate) fn any_up(&self) -> bool {
         self.up_count() > 0
     }

@@ -4,6 +4,7 @@
 //! `output` prints. Events are appended to the journal before anyone acts on
 //! them, so that a coordinator that dies can be resumed.
 
+mod admission;
 mod core;
 mod granted;
 mod hosts;
@@ -11,6 +12,7 @@ mod output;
 mod run;
 mod wires;
 
+pub use admission::Io;
 pub use core::{Action, Core, Offer, Policy, Record};
 pub use hosts::{Hosts, VolumeIx};
 pub use output::{OutputOptions, Printer};

@@ -1,6 +1,7 @@
 //! The shell around the core: one loop that owns the state, fed by threads
 //! that only read and write. What happened is journalled, then acted on.
 
+use crate::admission::Io;
 use crate::core::{Action, Core, Offer, Policy, Record};
 use crate::output::{OutputOptions, Printer};
 use crate::wires::{Arrival, connect, feed};
@@ -207,6 +208,7 @@ pub fn run<L: Listener>(settings: Settings, listener: &mut L) -> Result<i32, Dis
     }
     feed(settings.source, queue.clone(), tickets, stop.clone());
     let stdout = io::BufWriter::with_capacity(64 << 10, io::stdout());
+    let pulse = settings.policy.io == Io::Auto;
     let mut shell = Shell {
         core: Core::new(settings.policy, settings.total),
         journal: settings.journal,
@@ -223,6 +225,7 @@ pub fn run<L: Listener>(settings: Settings, listener: &mut L) -> Result<i32, Dis
             env: settings.env,
             slots: 1,
             sample_ms: 1000,
+            pulse,
             eager_output: settings.output.line_buffer,
         },
         settings_hosts: settings.hosts,
@@ -440,6 +443,7 @@ impl<L: Listener> Shell<'_, L> {
             }
             FromWorker::Unfit { ticket, missing } => self.core.unfit(ix, ticket, &missing, now_ns()),
             FromWorker::Sample(sample) => self.core.sample(ix, sample),
+            FromWorker::Pulse(pulse) => self.core.pulse(ix, &pulse),
             FromWorker::Note(text) => self.listener.note(&format!("{}: {text}", self.settings_hosts[at].name)),
             FromWorker::Bye if link.released => link.to = None,
             FromWorker::Seen { .. } | FromWorker::Pong | FromWorker::Bye => {}

@@ -129,6 +129,15 @@ pub enum What {
         /// True when this is the task's last word: no further attempt follows.
         last: bool,
     },
+    /// Another number of tasks may use a storage host at once.
+    Limit {
+        /// The storage host.
+        storage: String,
+        /// Tasks at once; null: its storage does not limit.
+        limit: Option<u32>,
+        /// What was measured, one clause for people.
+        why: String,
+    },
     /// A task was not run: up to date, or done in an earlier part of the run.
     TaskSkipped {
         /// The task.

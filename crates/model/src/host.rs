@@ -66,3 +66,20 @@ pub struct HostSample {
     /// Received and sent bytes per interface, loopback left out.
     pub net: BTreeMap<String, (u64, u64)>,
 }
+
+/// A quick look at a host's storage, many times a second while tasks run, for
+/// admission. Counters are totals since the worker started or since boot.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Pulse {
+    /// When it was taken, microseconds on a clock of that host that does not go back.
+    pub at_us: u64,
+    /// PSI io "some": total stall in microseconds.
+    pub io_some_us: Option<u64>,
+    /// PSI cpu "some": total stall in microseconds.
+    pub cpu_some_us: Option<u64>,
+    /// Bytes moved, in each interval those of the busiest disk or interface: a
+    /// disk below a disk, or a network in front of one, moves the same bytes twice.
+    pub moved: Option<u64>,
+    /// Bytes of file pages that were read again soon after they had been evicted.
+    pub reread: Option<u64>,
+}

@@ -10,7 +10,7 @@ pub mod task;
 pub mod text;
 
 pub use event::Event;
-pub use host::{HostFacts, HostSample, Mount};
+pub use host::{HostFacts, HostSample, Mount, Pulse};
 pub use layout::{Extent, FileLayout, Replica};
 pub use nodeset::NodeSet;
 pub use task::{Command, IoCounters, IoWait, Outcome, Task, TaskId, WAIT_ASKED_FROM_US};

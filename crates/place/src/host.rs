@@ -55,6 +55,8 @@ pub struct Host {
     /// Rate of its link, bytes per second.
     pub link: f64,
     pub up: bool,
+    /// As many tasks use its storage as it serves well.
+    pub full: bool,
     /// Wall time of tasks that fetched nothing, microseconds.
     pub local_us: Mean,
     /// What those that fetched together got together, bytes per second.
@@ -70,6 +72,7 @@ impl Host {
             slots: slots.max(1),
             link,
             up: true,
+            full: false,
             local_us: Mean::default(),
             fetched: Mean::default(),
             running: Vec::new(),

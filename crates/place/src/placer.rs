@@ -92,6 +92,12 @@ impl Placer {
         self.regroup(host);
     }
 
+    /// Whether the storage of `host` takes no more tasks for now: none that reads
+    /// there is picked, on whichever host it would run.
+    pub fn set_full(&mut self, host: HostIx, full: bool) {
+        self.hosts[host].full = full;
+    }
+
     /// A task that may run from now on: a new one, or one that came back.
     pub fn add(&mut self, task: TaskId, mut need: Need) {
         need.cpus = need.cpus.max(1);
@@ -276,7 +282,8 @@ impl Placer {
     /// Groups from which this host takes without a second thought.
     fn at_home(&self, host: HostIx, free: u32) -> impl Iterator<Item = (&Key, &Class)> {
         let here = move |key: &Key| key.holders.is_empty() || key.holders.contains(&host);
-        self.classes.iter().filter(move |(key, _)| key.cpus <= free && here(key) && self.fits(key, host))
+        let may = !self.hosts[host].full;
+        self.classes.iter().filter(move |(key, _)| may && key.cpus <= free && here(key) && self.fits(key, host))
     }
 
     fn overdue(&self, host: HostIx, free: u32) -> Option<Choice> {
@@ -310,10 +317,12 @@ impl Placer {
     fn fetch(&mut self, host: HostIx, free: u32, now_us: u64) -> Option<Choice> {
         let (mut best, mut cheapest): (Option<(f64, Choice)>, _) = (None, f64::INFINITY);
         for (key, class) in &self.classes {
-            if key.holders.is_empty() || key.cpus > free || !self.fits(key, host) {
+            let elsewhere = !key.holders.is_empty() && !key.holders.contains(&host);
+            if !elsewhere || key.cpus > free || !self.fits(key, host) {
                 continue;
             }
-            let waits = key.holders.iter().map(|&h| (h, self.wait_us(h, now_us)));
+            let open = key.holders.iter().filter(|&&holder| !self.hosts[holder].full);
+            let waits = open.map(|&h| (h, self.wait_us(h, now_us)));
             let Some((from, wait)) = waits.min_by(|a, b| a.1.total_cmp(&b.1)) else { continue };
             if best.as_ref().is_some_and(|(longest, _)| *longest >= wait) {
                 continue;

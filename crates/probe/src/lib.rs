@@ -3,8 +3,10 @@
 
 mod facts;
 mod parse;
+mod pulse;
 
 pub use facts::facts;
+pub use pulse::Pulser;
 
 use homing_model::HostSample;
 use std::fs::read_to_string;

@@ -20,6 +20,8 @@ pub(crate) struct HostTally {
     pub up_us: u64,
     up_since: Option<i64>,
     pub lost: bool,
+    /// Tasks that may use its storage at once, last known, and why.
+    pub limit: Option<(Option<u32>, String)>,
     pub load: Sums,
 }
 
@@ -127,6 +129,9 @@ impl Tally {
                 self.short += u64::from(io_wait.is_none() && *wall_us <= WAIT_ASKED_FROM_US);
             }
             What::RunEnded { exit, .. } => self.exit = Some(*exit),
+            What::Limit { storage, limit, why } => {
+                self.host(storage).limit = Some((*limit, why.clone()));
+            }
             What::TaskSkipped { .. } | What::HostUnfit { .. } | What::TaskAdded { .. } | What::Note { .. } => {}
         }
     }

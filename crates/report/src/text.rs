@@ -39,6 +39,7 @@ impl Tally {
         if hosts > 1 {
             self.busy(&mut lines);
         }
+        self.limits(&mut lines);
         lines.text
     }
 
@@ -118,6 +119,18 @@ impl Tally {
         }
         let (sum, source) = (span(self.waits.sum_us), self.waits.source());
         lines.add("I/O wait", &format!("{sum} in all, median about {} a task ({source}{of})", span(median)));
+    }
+
+    /// Hosts whose storage limited the run, and why the limit ended where it did.
+    fn limits(&self, lines: &mut Lines) {
+        for (name, host) in &self.hosts {
+            if let Some((Some(limit), why)) = &host.limit {
+                lines.add(
+                    "admission",
+                    &format!("{name}: {} at once at the end, since {why}", count(u64::from(*limit), "task")),
+                );
+            }
+        }
     }
 
     fn busy(&self, lines: &mut Lines) {

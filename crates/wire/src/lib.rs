@@ -5,7 +5,7 @@
 //! precedes that line (a talkative `.bashrc`) is skipped. Then, both ways,
 //! frames: length as u32 little endian, then that many bytes of postcard.
 
-use homing_model::{HostFacts, HostSample, IoCounters, IoWait, Outcome, RawText, Task};
+use homing_model::{HostFacts, HostSample, IoCounters, IoWait, Outcome, Pulse, RawText, Task};
 use serde::{Deserialize, Serialize, de::DeserializeOwned};
 use std::io::{self, BufRead, Read, Write};
 
@@ -55,6 +55,8 @@ pub enum ToWorker {
         slots: u32,
         /// Interval of load samples in milliseconds; 0 for none.
         sample_ms: u32,
+        /// Send pulses while tasks run.
+        pulse: bool,
         /// Send output as it comes (`--line-buffer`) instead of at the end of the task when it is small.
         eager_output: bool,
     },
@@ -131,6 +133,8 @@ pub enum FromWorker {
     Pong,
     /// Last message.
     Bye,
+    /// What admission looks at.
+    Pulse(Pulse),
 }
 
 /// The end of an attempt.
@@ -346,7 +350,7 @@ mod tests {
         }
         let env = vec![("A".into(), "b".into())];
         let (run, cwd) = ("r".to_string(), "/".into());
-        round_trip(ToWorker::Begin { run, cwd, env, slots: 2, sample_ms: 1000, eager_output: true });
+        round_trip(ToWorker::Begin { run, cwd, env, slots: 2, sample_ms: 1000, pulse: true, eager_output: true });
     }
 
     #[test]

@@ -11,6 +11,7 @@ mod attempt;
 mod environment;
 mod gauge;
 mod outputs;
+mod pulse;
 mod session;
 mod spawn;
 mod sweep;

@@ -47,7 +47,7 @@ struct Orders {
 }
 
 /// State that the reader and the slots share.
-struct Shared {
+pub(crate) struct Shared {
     orders: Mutex<Orders>,
     changed: Condvar,
     running: Mutex<HashMap<u64, Arc<Handle>>>,
@@ -73,7 +73,12 @@ fn lock<T>(mutex: &Mutex<T>) -> std::sync::MutexGuard<'_, T> {
 }
 
 impl Shared {
-    fn send(&self, message: FromWorker) {
+    /// Whether a task runs or is queued here.
+    pub(crate) fn is_busy(&self) -> bool {
+        !lock(&self.running).is_empty()
+    }
+
+    pub(crate) fn send(&self, message: FromWorker) {
         let mut out = lock(&self.out);
         homing_wire::encode(&message, &mut out.frames);
         self.push(out);
@@ -190,7 +195,7 @@ fn read(input: impl Read, heard: &Sender<Heard>) {
 }
 
 fn converse(inbox: &Receiver<Heard>, shared: &Arc<Shared>, host: String) -> i32 {
-    let mut session = Session { shared: shared.clone(), host, run: None, slots: 1, finishing: false };
+    let mut session = Session { shared: shared.clone(), host, run: None, slots: 1, pulse: false, finishing: false };
     let mut last_heard = Instant::now();
     loop {
         match inbox.recv_timeout(Duration::from_millis(200)) {
@@ -219,6 +224,8 @@ struct Session {
     host: String,
     run: Option<Arc<Run>>,
     slots: usize,
+    /// Pulses are wanted and not yet sent.
+    pulse: bool,
     finishing: bool,
 }
 
@@ -226,7 +233,7 @@ impl Session {
     /// An error ends the worker.
     fn obey(&mut self, message: ToWorker) -> std::io::Result<()> {
         match message {
-            ToWorker::Begin { run: name, cwd, env, slots, sample_ms, eager_output } => {
+            ToWorker::Begin { run: name, cwd, env, slots, sample_ms, pulse, eager_output } => {
                 self.slots = slots.max(1) as usize;
                 self.run = Some(Arc::new(Run {
                     name,
@@ -237,9 +244,13 @@ impl Session {
                     found: Found::default(),
                     ground: Ground::new()?,
                 }));
+                self.pulse = pulse;
                 sample(sample_ms, self.shared.clone());
             }
             ToWorker::Run { ticket, slot, task, requires, weigh } => {
+                if std::mem::take(&mut self.pulse) {
+                    crate::pulse::send_from_now(self.shared.clone());
+                }
                 if let Some(run) = &self.run {
                     take(&self.shared, run, self.slots, Order { ticket, slot, task, requires, weigh });
                 }

@@ -16,6 +16,8 @@ fn policy() -> Policy {
         timeout_of_median: None,
         locality: true,
         prefetch: false,
+        io: Io::Off,
+        learnt: HashMap::new(),
     }
 }
 

@@ -83,6 +83,7 @@ fn ask(name: &str, own: &str) -> Answer {
         env: Vec::new(),
         slots: 1,
         sample_ms: BETWEEN.as_millis() as u32,
+        pulse: false,
         eager_output: false,
     };
     let mut talk = || -> Result<(HostSample, HostSample), homing_wire::WireError> {

@@ -137,7 +137,7 @@ impl<'a> Story<'a> {
                 What::HostLost { host, reason } => story.notes.push((at, format!("{host} lost: {reason}"))),
                 What::HostUnfit { host, reason } => story.notes.push((at, format!("{host} not used: {reason}"))),
                 What::Note { text } => story.notes.push((at, text.clone())),
-                What::TaskSkipped { .. } | What::TaskAdded { .. } | What::RunEnded { .. } => {}
+                What::TaskSkipped { .. } | What::TaskAdded { .. } | What::Limit { .. } | What::RunEnded { .. } => {}
             }
         }
         story.length = story.length.max(1);

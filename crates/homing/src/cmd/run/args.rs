@@ -52,6 +52,9 @@ pub struct Args {
     /// Do not look for inputs among the words of commands
     #[arg(long)]
     pub no_detect: bool,
+    /// Tasks that may use one storage host at once: found while they run, or a number, or no limit
+    #[arg(long, value_name = "auto|N|off", default_value = "auto")]
+    pub io: String,
     /// Ignore where the data lies; hosts are taken in turn
     #[arg(long)]
     pub no_locality: bool,

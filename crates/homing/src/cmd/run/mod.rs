@@ -14,7 +14,7 @@ pub use plan::plan;
 
 use crate::failure::Failure;
 use homing_batch::{Batch, InputOptions, Timeout};
-use homing_dispatch::{DispatchError, OutputOptions, Policy, Settings};
+use homing_dispatch::{DispatchError, Io, OutputOptions, Policy, Settings};
 use homing_journal::Journal;
 use homing_locate::Locator;
 use homing_model::event::What;
@@ -226,8 +226,19 @@ fn policy(args: &Args) -> Result<Policy, Failure> {
         timeout_ms,
         timeout_of_median,
         locality: !args.no_locality,
+        io: io_limit(&args.io)?,
+        learnt: Default::default(),
         prefetch: !args.words.iter().any(|w| w.to_string_lossy().contains("{%}")) && args.delay.is_none(),
     })
+}
+
+fn io_limit(text: &str) -> Result<Io, Failure> {
+    match (text, text.parse()) {
+        ("auto", _) => Ok(Io::Auto),
+        ("off", _) => Ok(Io::Off),
+        (_, Ok(limit)) if limit > 0 => Ok(Io::Fixed(limit)),
+        _ => Err(Failure::usage(format!("--io takes auto, off or a number from 1, not {text:?}"))),
+    }
 }
 
 fn slots(args: &Args) -> Result<Box<dyn Fn(u32) -> u32>, Failure> {

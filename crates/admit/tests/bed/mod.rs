@@ -1,0 +1,195 @@
+//! A test bed for the controller: tasks that read and compute on a simulated
+//! device, in steps of a millisecond, with noise from a seeded generator.
+
+use homing_admit::{Controller, Seen, Settings};
+
+/// Bytes a task reads before it computes on them: what read-ahead brings at most.
+const CHUNK: f64 = 131_072.0 * 8.0;
+const STEP_S: f64 = 0.001;
+/// The worker looks so often: first, and after so many looks.
+const QUICK_MS: u64 = 5;
+const USUAL_MS: u64 = 40;
+const QUICK_LOOKS: u64 = 50;
+
+/// xorshift: seeded, so that a failure repeats.
+pub struct Dice(pub u64);
+
+impl Dice {
+    /// From 0 to 1.
+    pub fn roll(&mut self) -> f64 {
+        self.0 ^= self.0 << 13;
+        self.0 ^= self.0 >> 7;
+        self.0 ^= self.0 << 17;
+        (self.0 >> 11) as f64 / (1u64 << 53) as f64
+    }
+}
+
+/// What a device does for some readers at once.
+pub struct Served {
+    /// Bytes that it moves per second.
+    pub moved: f64,
+    /// Bytes of these, per second, that the page cache had before and dropped.
+    pub again: f64,
+    /// Bytes per second that tasks get, at most; more than `moved` when a cache helps.
+    pub useful: f64,
+}
+
+/// What `readers` of `tasks` get at a time in seconds.
+pub type Device = fn(readers: u32, tasks: u32, at_s: f64) -> Served;
+
+/// A batch.
+#[derive(Clone, Copy)]
+pub struct Batch {
+    pub tasks: u32,
+    pub slots: u32,
+    pub cores: u32,
+    /// Each task reads so much.
+    pub bytes: f64,
+    /// Each task computes so long on a processor of its own.
+    pub cpu_s: f64,
+}
+
+/// How many may run at once.
+pub enum Limit {
+    Fixed(u32),
+    Auto(Option<u32>),
+}
+
+/// What came of it.
+pub struct Outcome {
+    pub took_s: f64,
+    /// When the limit changed, and to what.
+    pub limits: Vec<(f64, Option<u32>)>,
+    pub lesson: Option<u32>,
+}
+
+struct Task {
+    began_us: u64,
+    bytes: f64,
+    cpu_s: f64,
+    reads: f64,
+    computes: f64,
+}
+
+struct Bed {
+    device: Device,
+    batch: Batch,
+    dice: Dice,
+    running: Vec<Task>,
+    waiting: u32,
+    seen: Seen,
+    stall_us: (f64, f64),
+    moved: f64,
+    again: f64,
+    task_us: f64,
+    mood: f64,
+}
+
+/// Runs a batch to its end.
+pub fn run(device: Device, batch: Batch, limit: &Limit, seed: u64) -> Outcome {
+    let mut bed = Bed {
+        device,
+        batch,
+        dice: Dice(seed | 1),
+        running: Vec::new(),
+        waiting: batch.tasks,
+        seen: Seen::default(),
+        stall_us: (0.0, 0.0),
+        moved: 0.0,
+        again: 0.0,
+        task_us: 0.0,
+        mood: 1.0,
+    };
+    let learnt = if let Limit::Auto(learnt) = limit { *learnt } else { None };
+    let mut controller =
+        Controller::new(Settings { most: batch.slots, open_at: batch.slots, cores: batch.cores, learnt });
+    let (mut limits, mut looks, mut next_look) = (vec![(0.0, controller.limit())], 0, 0);
+    for ms in 0.. {
+        assert!(ms < 3_600_000, "the batch does not end");
+        let may = if let Limit::Fixed(n) = limit { Some(*n) } else { controller.limit() };
+        bed.start(may.unwrap_or(u32::MAX), ms * 1000);
+        if bed.running.is_empty() {
+            let took_s = ms as f64 * STEP_S;
+            return Outcome { took_s, limits, lesson: controller.lesson() };
+        }
+        if ms >= next_look {
+            looks += 1;
+            next_look = ms + if looks < QUICK_LOOKS { QUICK_MS } else { USUAL_MS };
+            if let Some(change) = controller.observe(&bed.look(ms * 1000)) {
+                limits.push((ms as f64 * STEP_S, change.limit));
+            }
+        }
+        bed.step(ms);
+    }
+    unreachable!("the loop returns")
+}
+
+impl Bed {
+    fn start(&mut self, may: u32, now_us: u64) {
+        while self.waiting > 0 && (self.running.len() as u32) < may.min(self.batch.slots) {
+            self.waiting -= 1;
+            let spread = 0.8 + 0.4 * self.dice.roll();
+            let (bytes, cpu_s) = (self.batch.bytes * spread, self.batch.cpu_s * spread);
+            self.running.push(Task { began_us: now_us, bytes, cpu_s, reads: 0.0, computes: 0.0 });
+        }
+    }
+
+    fn look(&mut self, now_us: u64) -> Seen {
+        Seen {
+            at_us: now_us,
+            io_stall_us: Some(self.stall_us.0 as u64),
+            cpu_stall_us: Some(self.stall_us.1 as u64),
+            moved: Some(self.moved as u64),
+            reread: Some(self.again as u64),
+            in_flight: self.running.len() as u32,
+            waiting: self.waiting as usize,
+            task_us: self.task_us as u64,
+            ..self.seen
+        }
+    }
+
+    fn step(&mut self, ms: u64) {
+        for task in self.running.iter_mut().filter(|t| t.reads <= 0.0 && t.computes <= 0.0) {
+            let chunk = CHUNK.min(task.bytes).max(0.0);
+            task.reads = chunk;
+            task.computes = if task.bytes > 0.0 { task.cpu_s * chunk / task.bytes } else { task.cpu_s };
+            task.bytes -= chunk;
+            task.cpu_s -= task.computes;
+        }
+        let readers = self.running.iter().filter(|t| t.reads > 0.0).count() as u32;
+        let computing = self.running.len() as u32 - readers;
+        let served = (self.device)(readers, self.running.len() as u32, ms as f64 * STEP_S);
+        // Two kinds of noise: from moment to moment, and moods of about a tenth of a second.
+        self.mood = 0.97 * self.mood + 0.03 * (0.7 + 0.6 * self.dice.roll());
+        let noise = self.mood * (0.8 + 0.4 * self.dice.roll());
+        if readers > 0 {
+            self.moved += served.moved * noise * STEP_S;
+            self.again += served.again * noise * STEP_S;
+            self.stall_us.0 += STEP_S * 1e6;
+        }
+        if computing > self.batch.cores {
+            self.stall_us.1 += STEP_S * 1e6;
+        }
+        let each = served.useful * noise * STEP_S / f64::from(readers.max(1));
+        let share = (f64::from(self.batch.cores) / f64::from(computing.max(1))).min(1.0) * STEP_S;
+        for task in &mut self.running {
+            if task.reads > 0.0 {
+                task.reads -= each;
+            } else {
+                task.computes -= share;
+            }
+        }
+        self.end(ms);
+    }
+
+    fn end(&mut self, ms: u64) {
+        let now_us = (ms + 1) * 1000;
+        let over = |t: &Task| t.reads <= 0.0 && t.computes <= 0.0 && t.bytes <= 0.0 && t.cpu_s <= 1e-9;
+        for task in self.running.iter().filter(|t| over(t)) {
+            self.seen.ended += 1;
+            let wall = (now_us - task.began_us) as f64;
+            self.task_us += if self.task_us == 0.0 { wall } else { 0.2 * (wall - self.task_us) };
+        }
+        self.running.retain(|t| !over(t));
+    }
+}

@@ -1,0 +1,77 @@
+//! The controller against simulated devices, beside every fixed limit.
+
+mod bed;
+
+use bed::{Batch, Device, Limit, Outcome, Served, run};
+
+const FIXED: [u32; 7] = [1, 2, 4, 8, 16, 32, 50];
+const SEEDS: [u64; 3] = [7, 77, 777];
+
+fn plain(rate: f64) -> Served {
+    Served { moved: rate, again: 0.0, useful: rate }
+}
+
+/// One head: alone a reader streams, others cost seeks (facts measured on the lab's disk).
+fn one_head(readers: u32, _: u32, _: f64) -> Served {
+    plain(if readers < 2 { 120e6 } else { 28e6 * (f64::from(readers) / 2.0).powf(-0.06) })
+}
+
+/// Serves eight requests at once as fast as one.
+fn ssd(readers: u32, _: u32, _: f64) -> Served {
+    plain(300e6 * f64::from(readers.min(8)))
+}
+
+/// Eight disks with a head each; files lie anywhere.
+fn raid(readers: u32, _: u32, _: f64) -> Served {
+    let busy = 8.0 * (1.0 - (7.0f64 / 8.0).powi(readers as i32));
+    let queue = f64::from(readers) / busy.max(1.0);
+    plain(busy * 120e6 / (1.0 + 1.2 * (queue - 1.0).max(0.0)))
+}
+
+/// 1 Gbit/s; a window that fills half of it.
+fn link(readers: u32, _: u32, _: f64) -> Served {
+    plain((60e6 * f64::from(readers)).min(118e6))
+}
+
+const READERS: Batch = Batch { tasks: 50, slots: 50, cores: 2, bytes: 8e6, cpu_s: 0.02 };
+
+fn took(device: Device, batch: Batch, limit: &Limit) -> f64 {
+    SEEDS.iter().map(|&seed| run(device, batch, limit, seed).took_s).sum::<f64>() / SEEDS.len() as f64
+}
+
+fn best(device: Device, batch: Batch) -> (f64, u32) {
+    let all = FIXED.iter().map(|&n| (took(device, batch, &Limit::Fixed(n)), n));
+    all.min_by(|a, b| a.0.total_cmp(&b.0)).expect("there are limits")
+}
+
+/// Time with the limit found, as a share of the best fixed one's.
+fn ratio(name: &str, device: Device, batch: Batch) -> f64 {
+    let (least, at) = best(device, batch);
+    let auto = took(device, batch, &Limit::Auto(None));
+    let Outcome { limits, .. } = run(device, batch, &Limit::Auto(None), SEEDS[0]);
+    println!("{name}: {auto:.2} s, best {least:.2} s with {at}, ratio {:.3}; {limits:?}", auto / least);
+    auto / least
+}
+
+#[test]
+fn one_head_gets_one_reader() {
+    assert!(ratio("one head", one_head, READERS) < 1.10);
+    let auto = took(one_head, READERS, &Limit::Auto(None));
+    assert!(auto < 0.45 * took(one_head, READERS, &Limit::Fixed(50)));
+    assert_eq!(run(one_head, READERS, &Limit::Auto(None), 5).lesson, Some(1));
+}
+
+#[test]
+fn a_raid_gets_some() {
+    assert!(ratio("raid", raid, Batch { bytes: 80e6, ..READERS }) < 1.10);
+}
+
+#[test]
+fn a_link_is_filled() {
+    assert!(ratio("link", link, READERS) < 1.10);
+}
+
+#[test]
+fn computing_is_not_held_back() {
+    assert!(ratio("computing", ssd, Batch { bytes: 1e3, cpu_s: 0.2, ..READERS }) < 1.05);
+}
