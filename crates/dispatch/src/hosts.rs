@@ -206,7 +206,8 @@ fn short(name: &str) -> &str {
 }
 
 /// The same volume at the same place. GlusterFS clients may name different
-/// servers of one volume, so there the part after the colon decides.
+/// servers of one volume, and MooseFS clients one master differently, so there
+/// the part after the colon decides.
 fn same_volume(a: &Mount, b: &Mount) -> bool {
     if a.point != b.point || a.fstype != b.fstype {
         return false;
@@ -215,7 +216,8 @@ fn same_volume(a: &Mount, b: &Mount) -> bool {
         let text = String::from_utf8_lossy(&m.source.0).into_owned();
         text.rsplit_once(':').map_or(text.clone(), |(_, v)| v.trim_start_matches('/').to_string())
     };
-    a.source == b.source || (a.fstype.contains("gluster") && volume(a) == volume(b))
+    let many_names = a.fstype.contains("gluster") || [a, b].iter().all(|m| m.source.0.starts_with(b"mfs#"));
+    a.source == b.source || (many_names && volume(a) == volume(b))
 }
 
 #[cfg(test)]
@@ -232,6 +234,8 @@ mod tests {
         assert!(same_volume(&a, &mount("/data", "fuse.glusterfs", "n2:data")));
         assert!(!same_volume(&a, &mount("/data", "fuse.glusterfs", "n1:/other")));
         assert!(!same_volume(&a, &mount("/mnt", "fuse.glusterfs", "n1:/data")));
+        assert!(same_volume(&mount("/d", "fuse", "mfs#n1:9421"), &mount("/d", "fuse", "mfs#10.0.0.1:9421")));
+        assert!(!same_volume(&mount("/d", "fuse", "mfs#n1:9421"), &mount("/d", "fuse", "mfs#n1:9421/sub")));
         assert!(!same_volume(&mount("/d", "nfs4", "a:/x"), &mount("/d", "nfs4", "b:/x")));
     }
 

@@ -5,10 +5,10 @@ mod disperse;
 mod names;
 mod pathinfo;
 
-use crate::FileSystem;
 use crate::mounts::MountLine;
 use crate::volfile::{self, Definition, Sharing};
-use homing_model::{Extent, FileLayout, Replica};
+use crate::{Asked, FileSystem};
+use homing_model::{Extent, Replica};
 use names::Names;
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
@@ -103,7 +103,7 @@ fn explain(error: rustix::io::Errno) -> String {
 }
 
 impl FileSystem for Gluster {
-    fn fill(&self, path: &Path, layout: &mut FileLayout) {
+    fn fill(&self, Asked { path, layout, .. }: &mut Asked) {
         if layout.size == 0 {
             return;
         }
@@ -113,7 +113,7 @@ impl FileSystem for Gluster {
         };
         let length = definition.shard.unwrap_or(u64::MAX).min(layout.size);
         let mut value = vec![0; PATHINFO_MOST];
-        let asked = rustix::fs::getxattr(path, c"glusterfs.pathinfo", &mut value[..]);
+        let asked = rustix::fs::getxattr(&*path, c"glusterfs.pathinfo", &mut value[..]);
         let placed = match asked {
             Ok(n) => self.place(definition, path, &value[..n], length),
             // Since GlusterFS 9 dispersed volumes answer so, to everybody.

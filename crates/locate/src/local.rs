@@ -1,8 +1,7 @@
 //! Disks and memory of this host, and file systems that tell nothing.
 
-use crate::FileSystem;
-use homing_model::{Extent, FileLayout, Replica};
-use std::path::Path;
+use crate::{Asked, FileSystem};
+use homing_model::{Extent, Replica};
 
 /// All bytes lie here.
 pub(crate) struct Local {
@@ -16,7 +15,7 @@ impl Local {
 }
 
 impl FileSystem for Local {
-    fn fill(&self, _path: &Path, layout: &mut FileLayout) {
+    fn fill(&self, Asked { layout, .. }: &mut Asked) {
         if layout.size > 0 {
             let replicas = vec![Replica { host: self.host.clone(), share: 1.0 }];
             layout.extents.push(Extent { offset: 0, length: layout.size, replicas });
@@ -28,7 +27,7 @@ impl FileSystem for Local {
 pub(crate) struct Unknown(pub String);
 
 impl FileSystem for Unknown {
-    fn fill(&self, _path: &Path, layout: &mut FileLayout) {
+    fn fill(&self, Asked { layout, .. }: &mut Asked) {
         if layout.size > 0 {
             layout.reason = Some(format!("homing does not know how to ask {} where bytes lie", self.0));
         }

@@ -4,9 +4,9 @@
 //! server's pseudo-root, so it is what the server calls it only when no
 //! `fsid=0` export moves the root; whoever runs there must verify it first.
 
-use crate::FileSystem;
 use crate::mounts::MountLine;
-use homing_model::{Extent, FileLayout, RawText, Replica};
+use crate::{Asked, FileSystem};
+use homing_model::{Extent, RawText, Replica};
 use std::ffi::OsStr;
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
@@ -53,7 +53,7 @@ fn split(source: &[u8]) -> (&[u8], &[u8]) {
 }
 
 impl FileSystem for Nfs {
-    fn fill(&self, path: &Path, layout: &mut FileLayout) {
+    fn fill(&self, Asked { path, layout, .. }: &mut Asked) {
         layout.server_path = self.on_server(path).map(|p| RawText::from(p.as_path()));
         if layout.size > 0 {
             let replicas = vec![Replica { host: self.server.clone(), share: 1.0 }];

@@ -5,7 +5,8 @@ set -eu
 base=$HOMING_TEST_GLUSTER
 chmod 755 "$base"
 mkdir -p "$base/state" "$base/log" "$base/run" "$base/mnt" /var/lib/glusterd /var/log/glusterfs /run/gluster
-mount --make-rprivate /
+# Slave, not private: a copy of the mounts of others must not outlive theirs.
+mount --make-rslave /
 mount --bind "$base/state" /var/lib/glusterd
 mount --bind "$base/log" /var/log/glusterfs
 mount --bind "$base/run" /run/gluster

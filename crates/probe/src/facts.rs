@@ -73,12 +73,15 @@ pub(crate) fn is_whole_disk(name: &str) -> bool {
 /// Lines of mountinfo whose file system lies on other hosts.
 fn network_mounts(mountinfo: &[u8]) -> Vec<Mount> {
     let lines = mountinfo.split(|b| *b == b'\n');
-    lines.filter_map(mount).filter(|m| is_network(&m.fstype)).collect()
+    lines.filter_map(mount).filter(is_network).collect()
 }
 
-fn is_network(fstype: &str) -> bool {
+fn is_network(mount: &Mount) -> bool {
+    let fstype = mount.fstype.as_str();
     let kinds = ["nfs", "nfs4", "lustre", "ceph", "beegfs", "glusterfs", "cifs", "smb3", "9p", "afs"];
     kinds.contains(&fstype)
+        // MooseFS gives its kind in the source column only.
+        || (fstype == "fuse" && mount.source.0.starts_with(b"mfs#"))
         || ["fuse.gluster", "fuse.mfs", "fuse.moosefs", "fuse.ceph", "fuse.sshfs"]
             .iter()
             .any(|kind| fstype.starts_with(kind))
@@ -118,9 +121,11 @@ mod tests {
 
     #[test]
     fn only_network_mounts_travel_and_escapes_are_undone() {
-        let text = b"36 35 0:40 / /my\\040data rw - fuse.glusterfs n1:/data rw\n1 0 8:1 / / rw - ext4 /dev/sda1 rw\n";
+        let text = b"36 35 0:40 / /my\\040data rw - fuse.glusterfs n1:/data rw\n\
+            37 35 0:41 / /m rw - fuse mfs\\043n1:9421 rw\n38 35 0:42 / /x rw - fuse portal rw\n1 0 8:1 / / rw - ext4 /dev/sda1 rw\n";
         let mounts = network_mounts(text);
-        assert_eq!(mounts.len(), 1);
+        assert_eq!(mounts.len(), 2);
+        assert_eq!(mounts[1].source, "mfs#n1:9421".into());
         assert_eq!(mounts[0].point, "/my data".into());
         assert_eq!(mounts[0].source, "n1:/data".into());
     }

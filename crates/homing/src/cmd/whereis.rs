@@ -1,16 +1,12 @@
 //! `homing where`: which hosts hold the bytes of files.
 
 use crate::failure::{Failure, exit};
-use homing_locate::Locator;
+use homing_locate::{HostNames, Locator};
 use homing_model::{FileLayout, RawText};
 use serde_json::json;
 use std::collections::BTreeMap;
 use std::io::{self, BufRead, Write};
 use std::path::PathBuf;
-use std::sync::atomic::{AtomicUsize, Ordering};
-
-/// More threads gain nothing: a GlusterFS client is bound by its own process.
-const THREADS: usize = 8;
 
 /// Arguments of `homing where`.
 #[derive(clap::Args)]
@@ -42,7 +38,8 @@ pub fn run(args: Args) -> Result<i32, Failure> {
     if let Some(file) = &args.files_from {
         paths.extend(listed(file, args.null)?);
     }
-    let files = locate_all(&locator, &paths, args.limit);
+    let mut files = locate_all(&locator, &paths, args.limit);
+    name_hosts(&mut files);
     let printed = if args.json { as_json(&files) } else { as_text(&files, args.extents) };
     match printed {
         Err(e) if e.kind() != io::ErrorKind::BrokenPipe => return Err(Failure::system(e)),
@@ -70,30 +67,31 @@ fn listed(file: &PathBuf, null: bool) -> Result<Vec<PathBuf>, Failure> {
     Ok(names.map(|n| RawText(n.to_vec()).to_path()).collect())
 }
 
+/// Files and directories in the order of the arguments.
 fn locate_all(locator: &Locator, paths: &[PathBuf], limit: usize) -> Vec<FileLayout> {
-    let next = AtomicUsize::new(0);
-    let work = || {
-        let mut found = Vec::new();
-        loop {
-            let at = next.fetch_add(1, Ordering::Relaxed);
-            let Some(path) = paths.get(at) else { return found };
-            if !path.is_dir() {
-                found.push((at, vec![locator.locate(path)]));
-                continue;
-            }
-            let tree = locator.locate_tree(path, limit);
-            if tree.truncated {
-                eprintln!("homing: {}: only the first {limit} files were looked at (--limit)", path.display());
-            }
-            found.push((at, tree.files));
+    let (mut found, mut pending) = (Vec::new(), Vec::new());
+    for path in paths {
+        if !path.is_dir() {
+            pending.push(path.clone());
+            continue;
         }
-    };
-    let mut parts: Vec<(usize, Vec<FileLayout>)> = std::thread::scope(|scope| {
-        let threads: Vec<_> = (0..THREADS.min(paths.len())).map(|_| scope.spawn(work)).collect();
-        threads.into_iter().flat_map(|t| t.join().unwrap_or_default()).collect()
-    });
-    parts.sort_by_key(|(at, _)| *at);
-    parts.into_iter().flat_map(|(_, files)| files).collect()
+        found.extend(locator.locate_all(&std::mem::take(&mut pending)));
+        let tree = locator.locate_tree(path, limit);
+        if tree.truncated {
+            eprintln!("homing: {}: only the first {limit} files were looked at (--limit)", path.display());
+        }
+        found.extend(tree.files);
+    }
+    found.extend(locator.locate_all(&pending));
+    found
+}
+
+/// Addresses become the names by which people know their hosts.
+fn name_hosts(files: &mut [FileLayout]) {
+    let names = HostNames::default();
+    for replica in files.iter_mut().flat_map(|f| &mut f.extents).flat_map(|e| &mut e.replicas) {
+        replica.host = names.of(&replica.host);
+    }
 }
 
 fn sums(files: &[FileLayout]) -> BTreeMap<String, (u64, u64)> {

@@ -1,8 +1,8 @@
 //! Which host of a volume's definition a brick server's own name means.
 
+use crate::hostname::addresses;
 use std::collections::HashMap;
 use std::net::IpAddr;
-use std::process::{Command, Stdio};
 use std::sync::{Arc, Mutex, PoisonError};
 
 type Resolve = fn(&str) -> Vec<String>;
@@ -14,7 +14,7 @@ pub(super) struct Names {
 }
 
 impl Names {
-    /// By `getent`, which follows the host's own rules (files, DNS, LDAP).
+    /// By the host's own rules.
     pub fn system() -> Names {
         Names::by(addresses)
     }
@@ -50,21 +50,6 @@ fn same_short(a: &str, b: &str) -> bool {
     !is_address(a) && !is_address(b) && (!a.contains('.') || !b.contains('.')) && short(a) == short(b)
 }
 
-fn addresses(name: &str) -> Vec<String> {
-    // A name from the network never becomes an option.
-    if name.starts_with('-') {
-        return Vec::new();
-    }
-    let asked = Command::new("getent").args(["ahosts", name]).stdin(Stdio::null()).stderr(Stdio::null()).output();
-    let text = asked.map(|o| String::from_utf8_lossy(&o.stdout).into_owned()).unwrap_or_default();
-    let mut found: Vec<String> =
-        text.lines().filter_map(|l| l.split_ascii_whitespace().next()).map(String::from).collect();
-    // Every host has these.
-    found.retain(|a| !a.starts_with("127.") && a != "::1");
-    found.dedup();
-    found
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -88,10 +73,5 @@ mod tests {
         assert_eq!(names.pick("n1", &["n1.here", "n1.there"]), None);
         assert_eq!(names.pick("both", &["a", "b"]), None);
         assert_eq!(names.pick("10", &["10.0.0.9"]), None);
-    }
-
-    #[test]
-    fn a_name_is_no_option() {
-        assert!(addresses("--help").is_empty());
     }
 }

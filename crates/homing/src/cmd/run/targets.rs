@@ -4,7 +4,7 @@ use super::args::{Args, On};
 use crate::failure::Failure;
 use homing_dispatch::HostPlan;
 use homing_launch::Via;
-use homing_locate::Locator;
+use homing_locate::{HostNames, Locator};
 use std::collections::BTreeSet;
 use std::path::Path;
 
@@ -66,5 +66,7 @@ fn holders(args: &Args, cwd: &Path, locator: &Locator) -> Vec<String> {
     if hosts.is_empty() {
         hosts.extend(holding(cwd));
     }
-    hosts.into_iter().collect()
+    let names = HostNames::default();
+    let named: BTreeSet<String> = hosts.iter().map(|host| names.of(host)).collect();
+    named.into_iter().collect()
 }

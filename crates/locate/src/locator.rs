@@ -1,0 +1,214 @@
+//! Finds the file system of a path, and asks it: one file, many, or a folder.
+
+use crate::mounts::{self, MountLine};
+use crate::walk::{Found, walk};
+use crate::{Asked, FileSystem, LocateError, Tree, Volume, file_system, volume};
+use homing_model::{FileLayout, RawText};
+use std::collections::HashMap;
+use std::fs::Metadata;
+use std::os::unix::fs::MetadataExt;
+use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
+
+/// Files that one thread asks for at once: MooseFS answers many questions in one
+/// go. Not so many that the kernel has forgotten them meanwhile.
+const PIECE: usize = 32;
+
+/// Threads that ask for one folder's files. More gain nothing: a FUSE client
+/// is bound by its own process.
+const THREADS: usize = 8;
+
+/// A file system by its device number: where it is mounted here, and who tells its places.
+#[derive(Clone)]
+struct Known {
+    volumes: Arc<[Volume]>,
+    fs: Arc<dyn FileSystem>,
+}
+
+/// Finds the volume of a path and asks it. May be shared between threads.
+pub struct Locator {
+    mounts: Mutex<Vec<MountLine>>,
+    known: Mutex<HashMap<u64, Known>>,
+}
+
+impl Locator {
+    /// Reads the mount table. Other definitions are read when a path needs them.
+    pub fn new() -> Result<Locator, LocateError> {
+        Ok(Locator { mounts: Mutex::new(mounts::read()?), known: Mutex::default() })
+    }
+
+    /// The volume that holds an existing path.
+    pub fn volume_of(&self, path: &Path) -> Result<Volume, LocateError> {
+        self.resolve(path).map(|(volume, _, _)| volume)
+    }
+
+    fn resolve(&self, path: &Path) -> Result<(Volume, Arc<dyn FileSystem>, Metadata), LocateError> {
+        let shown = || RawText::from(path).display();
+        let meta = path.metadata().map_err(|error| LocateError::Path { path: shown(), error })?;
+        let mut known = self.known.lock().unwrap_or_else(PoisonError::into_inner);
+        let here = match known.get(&meta.dev()) {
+            Some(here) => here.clone(),
+            None => {
+                let lines = self.lines(path, meta.dev())?;
+                let first = lines.first().ok_or_else(|| LocateError::NoMount(shown()))?;
+                let volumes = lines.iter().map(volume).collect();
+                let here = Known { volumes, fs: file_system(first, &lines) };
+                known.insert(meta.dev(), here.clone());
+                here
+            }
+        };
+        drop(known);
+        Ok((shows(&here.volumes, path).clone(), here.fs, meta))
+    }
+
+    /// The lines of one file system. The device number decides, for the
+    /// longest path may be mounted over; a file system with several numbers
+    /// (btrfs) falls back to the path.
+    fn lines(&self, path: &Path, dev: u64) -> Result<Vec<MountLine>, LocateError> {
+        let mut lines = self.mounts.lock().unwrap_or_else(PoisonError::into_inner);
+        let same = |lines: &[MountLine]| -> Vec<MountLine> { lines.iter().filter(|l| l.dev == dev).cloned().collect() };
+        let found = same(&lines);
+        if !found.is_empty() {
+            return Ok(found);
+        }
+        *lines = mounts::read()?;
+        let found = same(&lines);
+        if !found.is_empty() {
+            return Ok(found);
+        }
+        let real = path.canonicalize().unwrap_or_else(|_| path.to_path_buf());
+        let fits = lines.iter().filter(|l| real.starts_with(l.mount.point.as_path()));
+        Ok(fits.max_by_key(|l| l.mount.point.0.len()).cloned().into_iter().collect())
+    }
+
+    /// Where one file lies. Never fails: `reason` says what could not be told.
+    pub fn locate(&self, path: &Path) -> FileLayout {
+        match self.ask(path) {
+            Err(layout) => *layout,
+            Ok((fs, mut asked)) => {
+                fs.fill(&mut asked);
+                asked.layout
+            }
+        }
+    }
+
+    /// Where many files lie, in their order.
+    pub fn locate_all(&self, paths: &[PathBuf]) -> Vec<FileLayout> {
+        self.many(paths, true)
+    }
+
+    /// All threads stay close together: what a listing left in the kernel's
+    /// cache lasts a second.
+    fn many(&self, paths: &[PathBuf], network: bool) -> Vec<FileLayout> {
+        let threads = if network { paths.len().div_ceil(PIECE).min(THREADS) } else { 1 };
+        if threads <= 1 {
+            return paths.chunks(PIECE).flat_map(|piece| self.piece(piece)).collect();
+        }
+        let next = AtomicUsize::new(0);
+        let work = || {
+            let mine = std::iter::from_fn(|| {
+                let at = next.fetch_add(1, Ordering::Relaxed);
+                paths.chunks(PIECE).nth(at).map(|piece| (at, self.piece(piece)))
+            });
+            mine.collect::<Vec<_>>()
+        };
+        let mut told: Vec<(usize, Vec<FileLayout>)> = std::thread::scope(|scope| {
+            let running: Vec<_> = (0..threads).map(|_| scope.spawn(work)).collect();
+            let ended = running.into_iter().map(|thread| thread.join());
+            ended.flat_map(|mine| mine.unwrap_or_else(|panic| std::panic::resume_unwind(panic))).collect()
+        });
+        told.sort_unstable_by_key(|(at, _)| *at);
+        told.into_iter().flat_map(|(_, layouts)| layouts).collect()
+    }
+
+    /// Neighbours in one file system are asked for together.
+    fn piece(&self, paths: &[PathBuf]) -> Vec<FileLayout> {
+        let mut done: Vec<FileLayout> = Vec::with_capacity(paths.len());
+        let mut open: Option<(Arc<dyn FileSystem>, Vec<Asked>)> = None;
+        let close = |open: Option<(Arc<dyn FileSystem>, Vec<Asked>)>, done: &mut Vec<FileLayout>| {
+            let Some((fs, mut files)) = open else { return };
+            fs.fill_all(&mut files);
+            done.extend(files.into_iter().map(|file| file.layout));
+        };
+        for path in paths {
+            match (self.ask(path), &mut open) {
+                (Ok((fs, asked)), Some((same, files))) if Arc::ptr_eq(&fs, same) => files.push(asked),
+                (Ok((fs, asked)), _) => {
+                    close(open.take(), &mut done);
+                    open = Some((fs, vec![asked]));
+                }
+                (Err(layout), _) => {
+                    close(open.take(), &mut done);
+                    done.push(*layout);
+                }
+            }
+        }
+        close(open, &mut done);
+        done
+    }
+
+    /// Who is to be asked about a path, and what is known before; a layout with
+    /// its reason when nobody can be.
+    fn ask(&self, path: &Path) -> Result<(Arc<dyn FileSystem>, Asked), Box<FileLayout>> {
+        let refuse = |volume, reason| Box::new(FileLayout { volume, reason: Some(reason), ..blank(path) });
+        let (volume, fs, meta) = self.resolve(path).map_err(|error| refuse(String::new(), error.to_string()))?;
+        if !meta.is_file() {
+            return Err(refuse(volume.name, "it is no regular file".into()));
+        }
+        let layout = FileLayout { volume: volume.name, size: meta.len(), ..blank(path) };
+        Ok((fs, Asked { path: path.to_path_buf(), meta, layout }))
+    }
+
+    /// A directory with what lies under it, at most `limit` files, in the
+    /// order of the walk. Symbolic links below it are not followed.
+    ///
+    /// Several threads ask a network file system, folder by folder: right
+    /// after its listing the kernel still knows each entry, so that a file
+    /// costs one question to the servers and not two.
+    pub fn locate_tree(&self, path: &Path, limit: usize) -> Tree {
+        let network = self.volume_of(path).is_ok_and(|v| v.kind.is_network());
+        let mut files = Vec::new();
+        let truncated = walk(path, limit, &mut |folder| {
+            let mut pending = Vec::new();
+            for found in folder {
+                match found {
+                    Found::File(path) => pending.push(path),
+                    Found::Unreadable(path, error) => {
+                        files.append(&mut self.many(&std::mem::take(&mut pending), network));
+                        files.push(self.unreadable(&path, &error));
+                    }
+                }
+            }
+            files.append(&mut self.many(&pending, network));
+        });
+        Tree { files, truncated }
+    }
+
+    /// The layout of a directory that cannot be listed: its reason.
+    pub fn unreadable(&self, dir: &Path, error: &std::io::Error) -> FileLayout {
+        let volume = self.volume_of(dir).map(|v| v.name).unwrap_or_default();
+        FileLayout { volume, reason: Some(format!("cannot list this directory: {error}")), ..blank(dir) }
+    }
+}
+
+fn blank(path: &Path) -> FileLayout {
+    FileLayout {
+        path: path.into(),
+        size: 0,
+        volume: String::new(),
+        extents: Vec::new(),
+        reason: None,
+        server_path: None,
+    }
+}
+
+/// Of several mounts of one file system, the one through which a path goes.
+fn shows<'v>(volumes: &'v [Volume], path: &Path) -> &'v Volume {
+    if let [only] = volumes {
+        return only;
+    }
+    let real = path.canonicalize().unwrap_or_else(|_| path.to_path_buf());
+    let fits = volumes.iter().filter(|v| real.starts_with(v.mount.point.as_path()));
+    fits.max_by_key(|v| v.mount.point.0.len()).unwrap_or(&volumes[0])
+}

@@ -1,0 +1,153 @@
+//! MooseFS: the master knows the chunkservers of each chunk, and every mount
+//! passes questions on to it; `mfsfileinfo` where that way does not work.
+
+mod fileinfo;
+mod master;
+
+use crate::mounts::MountLine;
+use crate::{Asked, FileSystem};
+use homing_model::{Extent, FileLayout, Replica};
+use master::{Chunk, Connection, CopyState, Door};
+use std::net::Ipv4Addr;
+use std::os::unix::fs::MetadataExt;
+use std::path::PathBuf;
+use std::sync::{Mutex, PoisonError};
+
+/// How the mount table's source column of a MooseFS begins.
+pub(crate) const SOURCE: &[u8] = b"mfs#";
+
+/// Length of a chunk, bytes (MFSCHUNKSIZE; the same in every MooseFS).
+const CHUNK: u64 = 64 << 20;
+
+pub(crate) struct Moose {
+    points: Vec<PathBuf>,
+    /// Connections that nobody uses at the moment.
+    idle: Mutex<Vec<Connection>>,
+}
+
+impl Moose {
+    /// `lines` are all places where this mount is seen here.
+    pub fn new(lines: &[MountLine]) -> Moose {
+        let points = lines.iter().map(|line| line.mount.point.to_path()).collect();
+        Moose { points, idle: Mutex::default() }
+    }
+
+    fn door(&self) -> Result<Door, String> {
+        let mut why = String::from("the volume is not in the mount table");
+        for point in &self.points {
+            match Door::at(point) {
+                Ok(door) => return Ok(door),
+                Err(error) => why = error,
+            }
+        }
+        Err(why)
+    }
+
+    /// Asks the master, once more by a new connection when a kept one broke.
+    fn chunks(&self, asks: &[(u32, u32)]) -> Result<Vec<Chunk>, String> {
+        let kept = self.idle.lock().unwrap_or_else(PoisonError::into_inner).pop();
+        if let Some(connection) = kept
+            && let Ok(chunks) = self.chunks_by(connection, asks)
+        {
+            return Ok(chunks);
+        }
+        let door = self.door()?;
+        let told = door.open().and_then(|connection| self.chunks_by(connection, asks));
+        told.map_err(|e| format!("the MooseFS mount did not pass the question on to its master ({e})"))
+    }
+
+    fn chunks_by(&self, mut connection: Connection, asks: &[(u32, u32)]) -> std::io::Result<Vec<Chunk>> {
+        let chunks = connection.check(asks)?;
+        self.idle.lock().unwrap_or_else(PoisonError::into_inner).push(connection);
+        Ok(chunks)
+    }
+}
+
+impl FileSystem for Moose {
+    fn fill(&self, file: &mut Asked) {
+        self.fill_all(std::slice::from_mut(file));
+    }
+
+    fn fill_all(&self, files: &mut [Asked]) {
+        let count = |file: &Asked| file.layout.size.div_ceil(CHUNK) as u32;
+        // An inode of MooseFS has 32 bits.
+        let asks: Vec<(u32, u32)> =
+            files.iter().flat_map(|f| (0..count(f)).map(|index| (f.meta.ino() as u32, index))).collect();
+        match self.chunks(&asks) {
+            Ok(chunks) => {
+                let mut chunks = chunks.into_iter();
+                for file in files {
+                    let own: Vec<Chunk> = chunks.by_ref().take(count(file) as usize).collect();
+                    place(&own, &mut file.layout);
+                }
+            }
+            Err(why) => {
+                for file in files.iter_mut().filter(|f| f.layout.size > 0) {
+                    match fileinfo::chunks(&file.path) {
+                        Ok(chunks) => place(&chunks, &mut file.layout),
+                        Err(other) => file.layout.reason = Some(format!("{why}; {other}")),
+                    }
+                }
+            }
+        }
+    }
+}
+
+/// Chunks, in order, as extents; neighbours on the same hosts are one extent.
+fn place(chunks: &[Chunk], layout: &mut FileLayout) {
+    let (mut holes, mut lost) = (0, Vec::new());
+    for (index, offset) in (0..layout.size).step_by(CHUNK as usize).enumerate() {
+        let length = CHUNK.min(layout.size - offset);
+        match chunks.get(index) {
+            Some(Chunk::Empty) => holes += length,
+            Some(Chunk::Copies(copies)) => match hosts(copies) {
+                hosts if hosts.is_empty() => lost.push(index),
+                hosts => extend(layout, Extent { offset, length, replicas: hosts }),
+            },
+            Some(Chunk::Refused(why)) => return layout.reason = Some(format!("the MooseFS master answered: {why}")),
+            None => return layout.reason = Some("MooseFS told of fewer chunks than the file's size needs".into()),
+        }
+    }
+    layout.reason = match (&lost[..], holes) {
+        ([], 0) => None,
+        ([], holes) => Some(format!("{holes} bytes of it are a hole and lie nowhere")),
+        (lost, _) => {
+            let list: Vec<String> = lost.iter().take(8).map(usize::to_string).collect();
+            Some(format!(
+                "no chunkserver that is up holds a valid copy of {} of its chunks ({}{}); mfsfileinfo shows them",
+                lost.len(),
+                list.join(", "),
+                if lost.len() > list.len() { ", ..." } else { "" }
+            ))
+        }
+    };
+}
+
+/// Hosts of valid copies. A copy that is marked for removal is read like any
+/// other, but counts only when there is none besides: it will be gone soon.
+fn hosts(copies: &[(Ipv4Addr, CopyState)]) -> Vec<Replica> {
+    let of = |state: CopyState| {
+        let mut hosts: Vec<Ipv4Addr> = copies.iter().filter(|(_, s)| *s == state).map(|(ip, _)| *ip).collect();
+        hosts.sort_unstable();
+        // Several chunkservers may run on one host.
+        hosts.dedup();
+        hosts
+    };
+    let mut found = of(CopyState::Valid);
+    if found.is_empty() {
+        found = of(CopyState::Leaving);
+    }
+    found.into_iter().map(|ip| Replica { host: ip.to_string(), share: 1.0 }).collect()
+}
+
+fn extend(layout: &mut FileLayout, next: Extent) {
+    match layout.extents.last_mut() {
+        Some(last) if last.offset + last.length == next.offset && last.replicas == next.replicas => {
+            last.length += next.length
+        }
+        _ => layout.extents.push(next),
+    }
+}
+
+#[cfg(test)]
+mod tests;
