@@ -123,11 +123,17 @@ pub fn slots_of(name: &str, cluster: Option<&Path>) -> Option<u32> {
     cluster_file(cluster).ok()?.host.get(name)?.slots
 }
 
-/// Queues and slots: what `homing sub` and the LSF front end go by.
+/// The administrator's cluster file.
+const MACHINE: &str = "/etc/homing/cluster.toml";
+
+/// Queues and slots: what `homing sub` and the LSF front end go by. All users
+/// share the slots, so the machine's own file is heeded before any user's.
 pub fn queue_config(cluster: Option<&Path>) -> Result<homing_queue::plan::Config, Failure> {
     let file = cluster_file(cluster)?;
     let own = homing_queue::host_name();
-    let slots = |name: &str| file.host.get(name).and_then(|h| h.slots);
+    let machine = Some(Path::new(MACHINE)).filter(|p| p.exists()).map(|p| cluster_file(Some(p))).transpose()?;
+    let told = |file: &ClusterFile, name: &str| file.host.get(name).and_then(|h| h.slots);
+    let slots = |name: &str| machine.as_ref().and_then(|m| told(m, name)).or_else(|| told(&file, name));
     let cores = || std::thread::available_parallelism().map_or(1, |n| n.get() as u32);
     let mut queues = file.queue.clone();
     if queues.is_empty() {

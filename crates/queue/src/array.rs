@@ -13,7 +13,7 @@ pub struct Array {
 }
 
 /// No array is longer; LSF's own default limit is 1000, Slurm's 1001.
-const LONGEST: usize = 100_000;
+pub(crate) const LONGEST: usize = 100_000;
 
 /// Splits a job name into its plain name and its array.
 pub fn parse(name: &str) -> Result<(String, Option<Array>), String> {

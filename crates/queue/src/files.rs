@@ -5,8 +5,9 @@ use serde::Serialize;
 use serde::de::DeserializeOwned;
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, Read, Write};
-use std::os::unix::fs::{MetadataExt, OpenOptionsExt};
+use std::os::unix::fs::{MetadataExt, OpenOptionsExt, PermissionsExt};
 use std::path::Path;
+use std::sync::OnceLock;
 use std::time::SystemTime;
 
 /// No record of ours is longer; a longer one is somebody's mischief.
@@ -79,16 +80,54 @@ pub(crate) fn write_json<T: Serialize>(path: &Path, value: &T, mode: u32) -> io:
     text.push(b'\n');
     let name = path.file_name().unwrap_or_default().to_string_lossy();
     let part = path.with_file_name(format!(".{name}.{}", std::process::id()));
-    let mut file = OpenOptions::new().write(true).create(true).truncate(true).mode(mode).open(&part)?;
+    // Left by a process of the same number that was killed; never written through, it may be a link.
+    let _ = fs::remove_file(&part);
+    let mut file = OpenOptions::new().write(true).create_new(true).mode(mode).open(&part)?;
+    file.set_permissions(fs::Permissions::from_mode(mode))?;
     file.write_all(&text)?;
     file.sync_data()?;
     step("record-written");
     fs::rename(&part, path)
 }
 
-/// A point at which the tests kill the process (`HOMING_QUEUE_DIE=name`), as `kill -9` would.
+/// While it lives, root's files are made as the user's own, with no more
+/// rights than that user has: whatever lies in the user's folder, a link too,
+/// leads no further than the user could go. Nothing happens for other users.
+pub(crate) struct ActAs(bool);
+
+/// See [`ActAs`].
+pub(crate) fn act_as(uid: u32) -> ActAs {
+    let change = self::uid() == 0 && uid != 0;
+    if change {
+        // SAFETY: plain numbers; the call concerns this thread only.
+        unsafe { libc::setfsuid(uid) };
+    }
+    ActAs(change)
+}
+
+impl Drop for ActAs {
+    fn drop(&mut self) {
+        if self.0 {
+            // SAFETY: plain numbers; the real user is root, who may.
+            unsafe { libc::setfsuid(0) };
+        }
+    }
+}
+
+static ROLE: OnceLock<&str> = OnceLock::new();
+
+/// Says which process this is, for [`step`].
+pub(crate) fn play(role: &'static str) {
+    let _ = ROLE.set(role);
+}
+
+/// A point at which the tests kill the process (`HOMING_QUEUE_DIE=submitter:job-written`), as `kill -9` would.
 pub(crate) fn step(name: &str) {
-    if cfg!(debug_assertions) && std::env::var("HOMING_QUEUE_DIE").is_ok_and(|at| at == name) {
+    if !cfg!(debug_assertions) {
+        return;
+    }
+    let Ok(at) = std::env::var("HOMING_QUEUE_DIE") else { return };
+    if at.split_once(':') == Some((ROLE.get().unwrap_or(&"submitter"), name)) {
         let _ = rustix::process::kill_process(rustix::process::getpid(), rustix::process::Signal::KILL);
         std::thread::park();
     }

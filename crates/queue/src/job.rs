@@ -1,6 +1,7 @@
 //! The records of a job. Each is written once, by one process.
 
 use crate::array::Array;
+use crate::process::Process;
 use homing_model::{Command, RawText};
 use serde::{Deserialize, Serialize};
 
@@ -15,7 +16,8 @@ pub enum Style {
     Lsf,
 }
 
-/// `job.json`: what was asked for. Everybody may read it.
+/// `spec.json`: what was asked for, for the owner. `job.json` is the same for
+/// all users, without the command, its folder and its files.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct JobSpec {
     /// Format, 1.
@@ -79,7 +81,7 @@ pub struct Private {
     /// A script to be fed to the interpreter that its first line names.
     #[serde(default)]
     pub script: Option<RawText>,
-    /// The program that starts the job instead of running it here (a job for another host).
+    /// The mask for the files that it makes.
     #[serde(default)]
     pub umask: u32,
 }
@@ -91,10 +93,9 @@ pub struct Start {
     pub at_ns: i64,
     /// Where.
     pub host: String,
-    /// In which boot of it.
-    pub boot_id: String,
-    /// The keeper's process.
-    pub pid: u32,
+    /// The keeper.
+    #[serde(flatten)]
+    pub process: Process,
 }
 
 /// `end.INDEX.json`.

@@ -4,6 +4,7 @@
 use crate::files::{self, read_json, step, write_json};
 use crate::job::{End, JobSpec, Kill, Private, Start, Style};
 use crate::lock::Held;
+use crate::process::Process;
 use crate::{QueueError, report, tree};
 use homing_model::{Command as Words, RawText};
 use std::fs::{self, File, OpenOptions};
@@ -20,21 +21,21 @@ const LOOK: Duration = Duration::from_millis(100);
 /// Between asking a job to end and ending it; LSF's JOB_TERMINATE_INTERVAL is 10 s.
 const GRACE: Duration = Duration::from_secs(5);
 
-/// Keeps one job, from its start to its end. `fds` are the locks: the job's own, then its slots.
-pub fn keep(dir: &Path, index: u32, fds: &[RawFd]) -> Result<(), QueueError> {
+/// Keeps one job, from its start, decided at `at_ns`, to its end. `fds` are the locks: the job's own, then its slots.
+pub fn keep(dir: &Path, index: u32, at_ns: i64, fds: &[RawFd]) -> Result<(), QueueError> {
+    files::play("keeper");
     let locks: io::Result<Vec<Held>> = fds.iter().map(|fd| Held::inherit(*fd)).collect();
     let _locks = locks.map_err(QueueError::io("take over the locks of", dir))?;
     let _ = rustix::process::setsid();
     tree::become_subreaper();
     let mine = fs::symlink_metadata(dir).is_ok_and(|m| m.is_dir() && m.uid() == files::uid());
-    let read = || Some((read_json::<JobSpec>(&dir.join("job.json"))?.0, read_json(&dir.join("private.json"))?.0));
+    let read = || Some((read_json::<JobSpec>(&dir.join("spec.json"))?.0, read_json(&dir.join("private.json"))?.0));
     let Some((spec, private)) = read().filter(|_| mine) else {
         return Err(QueueError::Spool { path: dir.into(), what: "no job of this user".into() });
     };
     let id = dir.file_name().and_then(|n| n.to_str()?.parse().ok()).unwrap_or(0);
     let keeper = Keeper { dir, id, index, spec, private };
-    let start =
-        Start { at_ns: files::now_ns(), host: keeper.host(), boot_id: files::boot_id(), pid: std::process::id() };
+    let start = Start { at_ns, host: keeper.host(), process: Process::own() };
     let write = |name: &str| dir.join(format!("{name}.{index}.json"));
     write_json(&write("start"), &start, 0o644).map_err(QueueError::io("write", dir))?;
     step("started");

@@ -134,7 +134,7 @@ pub fn blocked(config: &Config, all: &[View], it: &View, load: &Load) -> Option<
         all.iter().filter(|v| v.state.is_running() && v.queue == it.queue && fits(v)).map(|v| v.slots).sum()
     };
     let full = |limit: Option<u32>, used: u32| limit.is_some_and(|limit| used + it.slots > limit);
-    let siblings = || all.iter().filter(|v| v.id == it.id && v.state.is_running()).count() as u32;
+    let siblings = || all.iter().filter(|v| v.id == it.id && v.uid == it.uid && v.state.is_running()).count() as u32;
     if full(queue.slots, used(&|_| true)) {
         return Some(Block::QueueLimit);
     }

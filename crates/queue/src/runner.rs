@@ -1,15 +1,17 @@
 //! A user's runner: starts that user's jobs when it is their turn, and goes
-//! when nothing is left to do. Killing it harms no job; the next command of
-//! its user starts another.
+//! when nothing is left to do. Killing it harms no job; the end of the next
+//! job, or the next command of its user, starts another.
 
-use crate::files::{self, step};
+use crate::files::{self, step, write_json};
 use crate::load::{self, Load};
-use crate::lock::Held;
-use crate::plan::{self, Block, Config};
-use crate::spool::{Job, Spool};
+use crate::lock::{For, Held};
+use crate::plan::{self, Block, Config, View};
+use crate::process::Process;
 use crate::state::State;
-use crate::{QueueError, Style, slots};
+use crate::{Job, QueueError, Spool, Style, slots};
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use std::collections::BTreeSet;
+use std::os::fd::OwnedFd;
 use std::path::PathBuf;
 use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
@@ -19,54 +21,42 @@ const QUICK: Duration = Duration::from_millis(10);
 const SLOW: Duration = Duration::from_millis(250);
 /// A user whose runner does not take its turn for this long is passed over.
 const PATIENCE: Duration = Duration::from_secs(2);
+/// Whoever holds the lock of turns for longer holds it up: the slots' own locks must do then.
+const STUCK: Duration = Duration::from_secs(5);
 
 /// Runs until nothing of this user is left. `config` is asked each round, so
 /// that a changed cluster file is noticed; `keeper` are the words that start a keeper.
 pub fn run(spool: &Spool, config: &mut dyn FnMut() -> Config, keeper: &[PathBuf]) -> Result<(), QueueError> {
+    files::play("runner");
     // A terminal that ends takes its own session with it; this is another.
     let _ = rustix::process::setsid();
-    let lock = spool.runner_lock(files::uid());
+    let own = spool.places.own()?;
+    let lock = own.join("runner.lock");
     loop {
-        let Some(held) = Held::try_take(&lock).map_err(QueueError::io("lock", &lock))? else { return Ok(()) };
-        serve(spool, config, keeper)?;
+        let held = Held::try_take(&lock, For::Owner).map_err(QueueError::io("lock", &lock))?;
+        if held.is_none() {
+            return Ok(());
+        }
+        let record = own.join("runner.json");
+        write_json(&record, &Process::own(), 0o644).map_err(QueueError::io("write", &record))?;
+        step("present");
+        let mut runner = Runner { spool, keeper, keepers: Vec::new(), turn: Turn::default() };
+        runner.serve(config)?;
         drop(held);
         // A job that came between the last look and the unlocking found a runner, so it is ours.
         let jobs = spool.jobs()?;
-        if !has_work(spool, &jobs, &config(), &Load::default()) {
+        if !has_work(&spool.views(&jobs), &config(), &Load::default()) {
             return Ok(());
         }
-    }
-}
-
-fn serve(spool: &Spool, config: &mut dyn FnMut() -> Config, keeper: &[PathBuf]) -> Result<(), QueueError> {
-    spool.tidy(&spool.jobs()?);
-    let mut watch = load::watch();
-    let mut turn = Turn::default();
-    let mut pause = QUICK;
-    loop {
-        reap();
-        let config = config();
-        let load = watch.now().clone();
-        let jobs = spool.jobs()?;
-        heed_load(&jobs, &config, &load);
-        end_hopeless(spool, &jobs)?;
-        let started = dispatch(spool, &jobs, &config, &load, keeper, &mut turn)?;
-        if !has_work(spool, &jobs, &config, &load) {
-            return Ok(());
-        }
-        pause = if started > 0 { QUICK } else { (pause * 2).min(SLOW) };
-        // The end of a job is what usually frees a slot.
-        wait_for_child(pause);
     }
 }
 
 /// Something of this user runs, or may come to run without anybody's doing.
-fn has_work(spool: &Spool, jobs: &[Job], config: &Config, load: &Load) -> bool {
-    let views = spool.views(jobs);
+fn has_work(views: &[View], config: &Config, load: &Load) -> bool {
     let mine = views.iter().filter(|v| v.uid == files::uid());
     mine.filter(|v| !v.state.is_over()).any(|v| {
         v.state.is_running()
-            || !matches!(plan::blocked(config, &views, v, load), Some(Block::Stopped | Block::Never | Block::TooLarge))
+            || !matches!(plan::blocked(config, views, v, load), Some(Block::Stopped | Block::Never | Block::TooLarge))
     })
 }
 
@@ -76,6 +66,8 @@ struct Turn {
     of: Option<(u32, u64)>,
     since: Option<Instant>,
     passed_over: BTreeSet<u32>,
+    /// Since when the lock has been another's.
+    locked_out: Option<Instant>,
 }
 
 impl Turn {
@@ -83,80 +75,160 @@ impl Turn {
         if self.of != Some((uid, id)) {
             (self.of, self.since) = (Some((uid, id)), Some(Instant::now()));
         }
-        if uid != files::uid() && self.since.is_some_and(|s| s.elapsed() > PATIENCE) {
+        if self.since.is_some_and(|s| s.elapsed() > PATIENCE) {
             self.passed_over.insert(uid);
         }
     }
+
+    /// The lock; `Err(())` while another has it and is not stuck with it.
+    fn take(&mut self, spool: &Spool) -> Result<Result<Option<Held>, ()>, QueueError> {
+        let path = spool.places.shared().join("turn.lock");
+        let held = Held::try_take(&path, For::All).map_err(QueueError::io("lock", &path))?;
+        if held.is_some() {
+            self.locked_out = None;
+            return Ok(Ok(held));
+        }
+        let since = *self.locked_out.get_or_insert_with(Instant::now);
+        Ok(if since.elapsed() > STUCK { Ok(None) } else { Err(()) })
+    }
 }
 
-/// Starts all that may start now; returns how many.
-fn dispatch(
-    spool: &Spool,
-    jobs: &[Job],
-    config: &Config,
-    load: &Load,
-    keeper: &[PathBuf],
-    turn: &mut Turn,
-) -> Result<usize, QueueError> {
-    let waits = |j: &&Job| j.uid == files::uid() && j.parts.iter().any(|p| p.state == State::Pend);
-    let hosts: BTreeSet<Option<String>> = jobs.iter().filter(waits).map(|j| j.spec.host.clone()).collect();
-    let mut started = 0;
-    for host in hosts {
-        while start_one(spool, &host, config, load, keeper, turn)? {
-            started += 1;
+struct Runner<'a> {
+    spool: &'a Spool,
+    keeper: &'a [PathBuf],
+    /// Of the keepers that live.
+    keepers: Vec<OwnedFd>,
+    turn: Turn,
+}
+
+impl Runner<'_> {
+    fn serve(&mut self, config: &mut dyn FnMut() -> Config) -> Result<(), QueueError> {
+        self.spool.tidy(&self.spool.jobs()?)?;
+        let mut watch = None;
+        let mut pause = QUICK;
+        loop {
+            let config = config();
+            let jobs = self.spool.jobs()?;
+            // A first look takes a while, and most queues have no thresholds.
+            let wanted = config.queues.values().any(|q| !q.load.is_empty())
+                || jobs.iter().any(|j| !j.spec.require.is_empty() && j.parts.iter().any(|p| p.state == State::Pend));
+            let load = match wanted {
+                true => watch.get_or_insert_with(load::watch).now().clone(),
+                false => Load::default(),
+            };
+            heed_load(&jobs, &config, &load);
+            self.end_hopeless(&jobs)?;
+            let views = self.spool.views(&jobs);
+            if !has_work(&views, &config, &load) {
+                return Ok(());
+            }
+            let waits = views.iter().any(|v| v.uid == files::uid() && v.state == State::Pend);
+            let started = if waits { self.dispatch(&config, &load)? } else { 0 };
+            pause = if started > 0 { QUICK } else { (pause * 2).min(SLOW) };
+            self.wait(pause);
         }
     }
-    Ok(started)
-}
 
-fn start_one(
-    spool: &Spool,
-    host: &Option<String>,
-    config: &Config,
-    load: &Load,
-    keeper: &[PathBuf],
-    turn: &mut Turn,
-) -> Result<bool, QueueError> {
-    let lock = spool.dir().join("turn.lock");
-    let Some(_turn) = Held::try_take(&lock).map_err(QueueError::io("lock", &lock))? else { return Ok(false) };
-    // The lock's owner decides on what is true now, not on what was before it waited.
-    let jobs = spool.jobs()?;
-    let views = spool.views(&jobs);
-    let present =
-        |uid: u32| uid == files::uid() || (!turn.passed_over.contains(&uid) && Held::is_held(&spool.runner_lock(uid)));
-    let Some(next) = plan::next(config, &views, host, &present, load) else { return Ok(false) };
-    let name = host.clone().unwrap_or_else(files::host_name);
-    let mut free = slots::take_free(spool.dir(), &name, config.slots_of(host))?;
-    if (free.len() as u32) < next.slots {
-        return Ok(false);
+    /// Starts all that may start now; returns how many.
+    fn dispatch(&mut self, config: &Config, load: &Load) -> Result<usize, QueueError> {
+        let Ok(_turn) = self.turn.take(self.spool)? else { return Ok(0) };
+        // The lock's owner decides on what is true now, not on what was before it had the lock.
+        let jobs = self.spool.jobs()?;
+        let mut views = self.spool.views(&jobs);
+        let waits = |v: &&View| v.uid == files::uid() && v.state == State::Pend;
+        let hosts: BTreeSet<Option<String>> = views.iter().filter(waits).map(|v| v.host.clone()).collect();
+        let mut started = 0;
+        for host in hosts {
+            let name = host.clone().unwrap_or_else(files::host_name);
+            let mut free = slots::take_free(&self.spool.places.shared(), &name, config.slots_of(&host))?;
+            while let Some(at) = self.next(config, &views, &host, load, free.len() as u32) {
+                let slots = free.split_off(free.len() - views[at].slots as usize);
+                let view = &mut views[at];
+                let job = jobs.iter().find(|j| j.id == view.id && j.uid == view.uid);
+                if !job.map_or(Ok(false), |job| self.start(job, view.index, &slots))? {
+                    break;
+                }
+                (view.state, view.start_ns) = (State::Run, files::now_ns());
+                started += 1;
+            }
+        }
+        Ok(started)
     }
-    if next.uid != files::uid() {
-        turn.note(next.uid, next.id);
-        return Ok(false);
-    }
-    turn.passed_over.clear();
-    free.truncate(next.slots as usize);
-    let Some(job) = jobs.iter().find(|j| j.id == next.id) else { return Ok(false) };
-    start(job, next.index, &free, keeper)
-}
 
-/// Hands the job's lock and its slots to a keeper.
-fn start(job: &Job, index: u32, slots: &[Held], keeper: &[PathBuf]) -> Result<bool, QueueError> {
-    let path = job.dir.join(format!("lock.{index}"));
-    let Some(lock) = Held::try_take(&path).map_err(QueueError::io("lock", &path))? else { return Ok(false) };
-    // Killed, or started by an earlier runner, since the spool was read.
-    if ["start", "end"].iter().any(|n| job.dir.join(format!("{n}.{index}.json")).exists()) {
-        return Ok(true);
+    /// The element of this user that starts now, if it is this user's turn.
+    fn next(
+        &mut self,
+        config: &Config,
+        views: &[View],
+        host: &Option<String>,
+        load: &Load,
+        free: u32,
+    ) -> Option<usize> {
+        let (spool, turn) = (self.spool, &mut self.turn);
+        let present = |uid: u32| uid == files::uid() || (!turn.passed_over.contains(&uid) && spool.has_runner(uid));
+        let next = plan::next(config, views, host, &present, load)?;
+        if free < next.slots {
+            return None;
+        }
+        if next.uid != files::uid() {
+            turn.note(next.uid, next.id);
+            return None;
+        }
+        turn.passed_over.clear();
+        views.iter().position(|v| std::ptr::eq(v, next))
     }
-    step("dispatching");
-    let fds = std::iter::once(&lock).chain(slots).map(|l| l.pass_on().map(|fd| fd.to_string()));
-    let fds = fds.collect::<Result<Vec<_>, _>>().map_err(QueueError::io("pass on the lock", &path))?;
-    let mut command = Command::new(&keeper[0]);
-    command.args(&keeper[1..]).arg(&job.dir).arg(index.to_string()).arg(fds.join(","));
-    command.stdin(Stdio::null()).stdout(Stdio::null()).current_dir("/");
-    command.spawn().map_err(QueueError::io("start the keeper", &keeper[0]))?;
-    step("dispatched");
-    Ok(true)
+
+    /// Hands the job's lock and its slots to a keeper.
+    fn start(&mut self, job: &Job, index: u32, slots: &[Held]) -> Result<bool, QueueError> {
+        let path = job.dir.join(format!("lock.{index}"));
+        let held = Held::try_take(&path, For::Owner).map_err(QueueError::io("lock", &path))?;
+        let Some(lock) = held else { return Ok(false) };
+        // Killed, or started by an earlier runner, since the spool was read.
+        if ["start", "end"].iter().any(|n| job.dir.join(format!("{n}.{index}.json")).exists()) {
+            return Ok(true);
+        }
+        step("dispatching");
+        let fds = std::iter::once(&lock).chain(slots).map(|l| l.pass_on().map(|fd| fd.to_string()));
+        let fds = fds.collect::<Result<Vec<_>, _>>().map_err(QueueError::io("pass on the lock", &path))?;
+        let mut command = Command::new(&self.keeper[0]);
+        command.args(&self.keeper[1..]).arg(&job.dir).arg(index.to_string());
+        // The moment of the decision: keepers of one moment may come to write it down in any order.
+        command.arg(files::now_ns().to_string()).arg(fds.join(","));
+        command.stdin(Stdio::null()).stdout(Stdio::null()).current_dir("/");
+        let child = command.spawn().map_err(QueueError::io("start the keeper", &self.keeper[0]))?;
+        let pid = rustix::process::Pid::from_child(&child);
+        self.keepers.extend(rustix::process::pidfd_open(pid, rustix::process::PidfdFlags::empty()));
+        step("dispatched");
+        Ok(true)
+    }
+
+    /// `homing sub --after` ends what can never start; LSF leaves it pending.
+    fn end_hopeless(&self, jobs: &[Job]) -> Result<(), QueueError> {
+        let mine = |j: &&Job| j.uid == files::uid() && j.spec.style == Style::Homing && j.spec.after.is_some();
+        if !jobs.iter().any(|j| mine(&j) && j.parts.iter().any(|p| p.state == State::Pend)) {
+            return Ok(());
+        }
+        let views = self.spool.views(jobs);
+        for view in views.iter().filter(|v| v.state == State::Pend && v.after == crate::depend::Verdict::Never) {
+            if let Some(job) = jobs.iter().filter(mine).find(|j| j.id == view.id) {
+                let after = job.spec.after.clone().unwrap_or_default();
+                let reason = format!("it waited for {after}, which cannot come true any more");
+                self.spool.end_unstarted(job, view.index, &reason)?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Sleeps, but not past the end of a keeper, which is what usually frees a slot.
+    fn wait(&mut self, pause: Duration) {
+        let timeout = Timespec { tv_sec: 0, tv_nsec: pause.as_nanos() as i64 };
+        let mut fds: Vec<PollFd> = self.keepers.iter().map(|fd| PollFd::new(fd, PollFlags::IN)).collect();
+        let _ = poll(&mut fds, Some(&timeout));
+        let ended: Vec<bool> = fds.iter().map(|fd| !fd.revents().is_empty()).collect();
+        let mut ended = ended.into_iter();
+        self.keepers.retain(|_| !ended.next().unwrap_or(false));
+        while let Ok(Some(_)) = rustix::process::wait(rustix::process::WaitOptions::NOHANG) {}
+    }
 }
 
 /// Stops what runs in a queue whose second threshold is crossed, and lets it go on below the first.
@@ -167,7 +239,7 @@ fn heed_load(jobs: &[Job], config: &Config, load: &Load) {
             let path = job.dir.join(format!("load.{}.json", part.index));
             match (part.stopped_by.is_some(), load.above_second(queue)) {
                 (false, Some(by)) => {
-                    let _ = files::write_json(&path, &crate::job::Stop { by }, 0o644);
+                    let _ = write_json(&path, &crate::job::Stop { by }, 0o644);
                 }
                 (true, None) if load.above_first(queue).is_none() => {
                     let _ = std::fs::remove_file(&path);
@@ -175,37 +247,5 @@ fn heed_load(jobs: &[Job], config: &Config, load: &Load) {
                 _ => {}
             }
         }
-    }
-}
-
-/// `homing sub --after` ends what can never start; LSF leaves it pending.
-fn end_hopeless(spool: &Spool, jobs: &[Job]) -> Result<(), QueueError> {
-    let mine = |j: &&Job| j.uid == files::uid() && j.spec.style == Style::Homing && j.spec.after.is_some();
-    if !jobs.iter().any(|j| mine(&j) && j.parts.iter().any(|p| p.state == State::Pend)) {
-        return Ok(());
-    }
-    let views = spool.views(jobs);
-    for view in views.iter().filter(|v| v.state == State::Pend && v.after == crate::depend::Verdict::Never) {
-        if let Some(job) = jobs.iter().filter(mine).find(|j| j.id == view.id) {
-            let after = job.spec.after.clone().unwrap_or_default();
-            spool.end_unstarted(job, view.index, &format!("it waited for {after}, which cannot come true any more"))?;
-        }
-    }
-    Ok(())
-}
-
-/// Takes note of keepers that ended.
-fn reap() {
-    while let Ok(Some(_)) = rustix::process::wait(rustix::process::WaitOptions::NOHANG) {}
-}
-
-/// Sleeps, but not past the end of a keeper.
-fn wait_for_child(pause: Duration) {
-    let end = Instant::now() + pause;
-    while Instant::now() < end {
-        if let Ok(Some(_)) = rustix::process::wait(rustix::process::WaitOptions::NOHANG) {
-            return;
-        }
-        std::thread::sleep(QUICK.min(end.saturating_duration_since(Instant::now())));
     }
 }

@@ -21,8 +21,8 @@ pub struct KillArgs {
 pub fn kill(args: KillArgs) -> Result<i32, Failure> {
     let engine = super::engine()?;
     for text in &args.ids {
-        let (job, index) = super::find(engine.as_ref(), text)?;
-        if super::parts(&job, index).all(|p| p.state.is_over()) {
+        let (job, index) = super::find_own(engine.as_ref(), text)?;
+        if super::parts(&job, index).all(|p| p.state.is_over() && p.state != State::Lost) {
             eprintln!("homing: job {text} has ended already");
             continue;
         }
@@ -46,7 +46,7 @@ pub struct PeekArgs {
 pub fn peek(args: PeekArgs) -> Result<i32, Failure> {
     let engine = super::engine()?;
     engine.tend().map_err(super::failed)?;
-    let (job, index) = super::find(engine.as_ref(), &args.id)?;
+    let (job, index) = super::find_own(engine.as_ref(), &args.id)?;
     let part = super::parts(&job, index).next().ok_or_else(|| Failure::usage("it has no such element"))?;
     let out = Followed::new(&job.output(part, "out"));
     let err = Followed::new(&job.output(part, "err"));
@@ -78,10 +78,17 @@ impl Followed {
     }
     /// Copies what is new to standard output.
     pub fn copy(&mut self) -> Result<(), Failure> {
-        let Ok(mut file) = File::open(&self.path) else { return Ok(()) };
         let mut text = Vec::new();
-        let read = file.seek(SeekFrom::Start(self.at)).and_then(|_| file.read_to_end(&mut text));
-        read.map_err(|e| Failure::system(format!("cannot read {}: {e}", self.path.display())))?;
+        let read = File::open(&self.path).and_then(|mut file| {
+            file.seek(SeekFrom::Start(self.at))?;
+            file.read_to_end(&mut text)
+        });
+        match read {
+            // Not made yet.
+            Err(e) if e.kind() == std::io::ErrorKind::NotFound => return Ok(()),
+            Err(e) => return Err(Failure::system(format!("cannot read {}: {e}", self.path.display()))),
+            Ok(_) => {}
+        }
         self.at += text.len() as u64;
         let mut out = std::io::stdout().lock();
         out.write_all(&text).and_then(|()| out.flush()).map_err(Failure::system)

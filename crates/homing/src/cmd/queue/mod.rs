@@ -13,6 +13,8 @@ use std::path::PathBuf;
 pub struct KeeperArgs {
     dir: PathBuf,
     index: u32,
+    /// When its runner chose it, ns since the epoch
+    at_ns: i64,
     /// Descriptors of the locks that it takes over
     fds: String,
 }
@@ -59,8 +61,13 @@ pub fn runner() -> Result<i32, Failure> {
 pub fn keeper(args: KeeperArgs) -> Result<i32, Failure> {
     let fds: Option<Vec<i32>> = args.fds.split(',').map(|n| n.parse().ok()).collect();
     let fds = fds.ok_or_else(|| Failure::usage("descriptors are numbers"))?;
-    homing_queue::keep(&args.dir, args.index, &fds).map_err(failed)?;
-    Ok(0)
+    let runner = std::os::unix::process::parent_id();
+    let kept = homing_queue::keep(&args.dir, args.index, args.at_ns, &fds).map_err(failed);
+    // The runner was killed meanwhile: what else waits must not wait for the next command.
+    if std::os::unix::process::parent_id() != runner {
+        engine()?.tend().map_err(failed)?;
+    }
+    kept.map(|()| 0)
 }
 
 /// A job of an id as users write it, `12` or `12[3]`, and the index if one was said.
@@ -72,6 +79,16 @@ pub fn find(engine: &dyn Engine, text: &str) -> Result<(Job, Option<u32>), Failu
         && !job.parts.iter().any(|p| p.index == index)
     {
         return Err(Failure::usage(format!("job {id} has no element {index}")));
+    }
+    Ok((job, index))
+}
+
+/// The same, if it is this user's or this user is root.
+pub fn find_own(engine: &dyn Engine, text: &str) -> Result<(Job, Option<u32>), Failure> {
+    let (job, index) = find(engine, text)?;
+    let own = homing_queue::uid();
+    if job.uid != own && own != 0 {
+        return Err(Failure::usage(format!("job {text} is {}'s", job.spec.user)));
     }
     Ok((job, index))
 }

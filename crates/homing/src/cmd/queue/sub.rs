@@ -80,7 +80,7 @@ pub fn run(args: Args) -> Result<i32, Failure> {
 
 fn again(engine: &dyn homing_queue::Engine, ids: &[String]) -> Result<i32, Failure> {
     for text in ids {
-        let (job, index) = super::find(engine, text)?;
+        let (job, index) = super::find_own(engine, text)?;
         let count = engine.again(&job, index).map_err(super::failed)?;
         if count == 0 {
             return Err(Failure::usage(format!("job {text} was not interrupted")));

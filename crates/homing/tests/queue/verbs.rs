@@ -1,50 +1,6 @@
-//! `homing sub` and its sisters as users type them, with real processes.
+//! The verbs, one after another.
 
-use std::path::Path;
-use std::process::{Command, Output, Stdio};
-use std::time::{Duration, Instant};
-
-struct World {
-    dir: tempfile::TempDir,
-}
-
-impl World {
-    fn new(slots: u32) -> World {
-        let world = World { dir: tempfile::tempdir().unwrap() };
-        let host = rustix::system::uname().nodename().to_string_lossy().into_owned();
-        std::fs::write(world.path().join("cluster.toml"), format!("[host.\"{host}\"]\nslots = {slots}\n")).unwrap();
-        world
-    }
-    fn path(&self) -> &Path {
-        self.dir.path()
-    }
-    fn command(&self, args: &[&str]) -> Command {
-        let mut command = Command::new(env!("CARGO_BIN_EXE_homing"));
-        command.args(args).current_dir(self.path()).env("HOMING_RUNS", self.path().join("runs"));
-        command.env("HOMING_QUEUE", self.path().join("queue")).env_remove("HOMING_CLUSTER").env_remove("SLURM_CONF");
-        command.env("SHELL", "/bin/sh").env("HOMING_ENGINE", "local").stdin(Stdio::null());
-        command
-    }
-    fn homing(&self, args: &[&str]) -> Output {
-        self.command(args).output().unwrap()
-    }
-    fn out(&self, args: &[&str]) -> String {
-        let output = self.homing(args);
-        assert!(output.status.success(), "{args:?}: {}", String::from_utf8_lossy(&output.stderr));
-        String::from_utf8(output.stdout).unwrap()
-    }
-    fn state(&self, id: &str) -> serde_json::Value {
-        serde_json::from_str::<serde_json::Value>(&self.out(&["jobs", "--json", id])).unwrap()[0].clone()
-    }
-}
-
-fn until(what: &str, mut done: impl FnMut() -> bool) {
-    let deadline = Instant::now() + Duration::from_secs(60);
-    while !done() {
-        assert!(Instant::now() < deadline, "never: {what}");
-        std::thread::sleep(Duration::from_millis(20));
-    }
-}
+use crate::world::{World, until};
 
 #[test]
 fn a_job_runs_and_its_output_is_kept() {

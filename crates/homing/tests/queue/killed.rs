@@ -1,0 +1,108 @@
+//! `kill -9` at every step of a submission, of the runner and of a keeper.
+//! The program itself stops at a named step, in builds for tests only.
+
+use crate::world::{World, until};
+
+const SUBMITTER: [&str; 8] = [
+    "folder-made",
+    "record-written",
+    "job-written",
+    "submit-locked",
+    "number-claimed",
+    "job-numbered",
+    "runner-missing",
+    "runner-started",
+];
+
+fn dies_at(world: &World, step: &str, args: &[&str]) {
+    let status = world.command(args).env("HOMING_QUEUE_DIE", step).status().unwrap();
+    use std::os::unix::process::ExitStatusExt;
+    assert_eq!(status.signal(), Some(9), "{step} is never reached");
+}
+
+#[test]
+fn a_killed_submitter_leaves_a_whole_job_or_none() {
+    for step in SUBMITTER {
+        let w = World::new(2);
+        let others =
+            |from: usize| (from..from + 3).for_each(|i| drop(w.out(&["sub", "-q", &format!("echo {i} >> ran")])));
+        // Where a runner is at work already, the last two steps are not reached: this one comes first.
+        dies_at(&w, &format!("submitter:{step}"), &["sub", "-q", "echo killed >> ran"]);
+        others(0);
+        w.out(&["wait"]);
+        let mut ran = w.lines("ran");
+        ran.sort_unstable();
+        let numbered = ["job-numbered", "runner-missing", "runner-started"].contains(&step);
+        let expected = if numbered { vec!["0", "1", "2", "killed"] } else { vec!["0", "1", "2"] };
+        assert_eq!(ran, expected, "{step}");
+        // And what is left behind is swept by the next runner.
+        w.out(&["sub", "-q", "-K", "true"]);
+        until("swept", || !w.own_folder().iter().any(|name| name.starts_with(".new.")));
+    }
+}
+
+#[test]
+fn a_killed_runner_is_followed_by_another_and_no_job_runs_twice() {
+    for step in ["present", "record-written", "dispatching", "dispatched"] {
+        let w = World::new(2);
+        let sub = |text: &str| {
+            let mut command = w.command(&["sub", "-q", text]);
+            command.env("HOMING_QUEUE_DIE", format!("runner:{step}"));
+            assert!(command.status().unwrap().success());
+        };
+        (0..4).for_each(|i| sub(&format!("echo {i} >> ran; sleep 0.1")));
+        w.out(&["wait"]);
+        let mut ran = w.lines("ran");
+        ran.sort_unstable();
+        assert_eq!(ran, ["0", "1", "2", "3"], "{step}");
+    }
+}
+
+#[test]
+fn what_a_killed_keeper_kept_is_ended_shown_and_run_again() {
+    for (step, lost) in [("started", true), ("spawned", true), ("ended", true)] {
+        let w = World::new(1);
+        let mut command = w.command(&["sub", "-q", "echo $$ >> ran; [ -e second ] || exec sleep 200"]);
+        if step == "ended" {
+            command = w.command(&["sub", "-q", "echo $$ >> ran"]);
+        }
+        command.env("HOMING_QUEUE_DIE", format!("keeper:{step}"));
+        assert!(command.status().unwrap().success());
+        until("it is lost", || w.state("1")["state"] == "LOST" || !lost);
+        // Its process did not outlive it.
+        let pid = w.lines("ran").first().cloned();
+        until("its process is gone", || {
+            pid.as_ref().is_none_or(|p| !std::path::Path::new(&format!("/proc/{p}")).exists())
+        });
+        let said = String::from_utf8(w.homing(&["jobs"]).stderr).unwrap();
+        assert!(said.contains("homing sub --again 1"), "{said}");
+        std::fs::write(w.path().join("second"), "").unwrap();
+        until("the runner that had the order to die is gone", || !w.has_runner());
+        w.out(&["sub", "--again", "1"]);
+        w.out(&["wait", "1"]);
+        assert_eq!(w.state("1")["state"], "DONE", "{step}");
+    }
+}
+
+#[test]
+fn a_restart_of_the_machine_interrupts_what_ran_and_goes_on_with_what_waited() {
+    let w = World::new(1);
+    w.out(&["sub", "-q", "echo 1 >> ran; [ -e second ] || sleep 200"]);
+    w.out(&["sub", "-q", "echo 2 >> ran"]);
+    until("the first runs", || w.lines("ran") == ["1"]);
+    // As a power cut would: nobody has a chance to say anything.
+    w.kill_all();
+    std::fs::write(w.path().join("second"), "").unwrap();
+    let after = |args: &[&str]| {
+        let output = w.command(args).env("HOMING_QUEUE_BOOT", "the next").output().unwrap();
+        (String::from_utf8(output.stdout).unwrap(), String::from_utf8(output.stderr).unwrap())
+    };
+    let (list, said) = after(&["jobs"]);
+    assert!(list.contains("LOST"), "{list}");
+    assert!(said.contains("homing sub --again 1"), "{said}");
+    after(&["wait", "2"]);
+    assert_eq!(w.lines("ran"), ["1", "2"]);
+    after(&["sub", "--again", "1"]);
+    after(&["wait", "1"]);
+    assert_eq!(w.lines("ran"), ["1", "2", "1"]);
+}

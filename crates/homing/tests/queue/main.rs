@@ -1,0 +1,7 @@
+//! `homing sub` and its sisters as users type them, with real processes.
+
+mod crowd;
+mod killed;
+mod users;
+mod verbs;
+mod world;

@@ -1,0 +1,111 @@
+//! Where everything lies.
+//!
+//! Each user's jobs lie in a folder of that user's own, beside the others',
+//! in a folder that belongs to root and has the sticky bit (/var/tmp): nobody
+//! else can remove, rename or replace it. What all must share (the locks of
+//! slots and turns, the numbers) is in one more, which decides nothing but
+//! order: whoever breaks it cannot touch a job.
+
+use crate::{QueueError, files};
+use std::fs;
+use std::io;
+use std::os::unix::fs::{MetadataExt, PermissionsExt};
+use std::path::{Path, PathBuf};
+
+const NAME: &str = "homing-queue";
+
+/// The paths of one queue.
+#[derive(Clone, Debug)]
+pub(crate) struct Places {
+    base: PathBuf,
+}
+
+impl Places {
+    /// `$HOMING_QUEUE`, else /var/tmp, which unlike /tmp outlives a restart.
+    pub fn usual() -> Result<Places, QueueError> {
+        match std::env::var_os("HOMING_QUEUE") {
+            None => Places::at("/var/tmp".into()),
+            Some(named) => {
+                make_shared(Path::new(&named))?;
+                Places::at(named.into())
+            }
+        }
+    }
+
+    /// In a folder; makes what is missing.
+    pub fn at(base: PathBuf) -> Result<Places, QueueError> {
+        let places = Places { base };
+        for dir in [places.shared(), places.numbers(), places.shared().join("slots")] {
+            make_shared(&dir)?;
+            let meta = fs::symlink_metadata(&dir).map_err(QueueError::io("look at", &dir))?;
+            if !meta.is_dir() || meta.mode() & 0o1000 == 0 {
+                let what = "it must be a folder with the sticky bit (chmod 1777); remove it, and it is made anew";
+                return Err(QueueError::Spool { path: dir, what: what.into() });
+            }
+        }
+        Ok(places)
+    }
+
+    pub fn base(&self) -> &Path {
+        &self.base
+    }
+    pub fn shared(&self) -> PathBuf {
+        self.base.join(NAME)
+    }
+    pub fn numbers(&self) -> PathBuf {
+        self.shared().join("numbers")
+    }
+    pub fn of(&self, uid: u32) -> PathBuf {
+        self.base.join(format!("{NAME}-{uid}"))
+    }
+    pub fn job(&self, uid: u32, id: u64) -> PathBuf {
+        self.of(uid).join(id.to_string())
+    }
+
+    /// This user's own folder, made when it is not there.
+    pub fn own(&self) -> Result<PathBuf, QueueError> {
+        let dir = self.of(files::uid());
+        match fs::create_dir(&dir) {
+            Ok(()) => fs::set_permissions(&dir, fs::Permissions::from_mode(0o755)),
+            Err(e) if e.kind() == io::ErrorKind::AlreadyExists => Ok(()),
+            Err(e) => Err(e),
+        }
+        .map_err(QueueError::io("make", &dir))?;
+        match is_owned(&dir, files::uid()) {
+            true => Ok(dir),
+            false => {
+                let what = "it is not a folder of this user's alone: somebody else has made it; root must remove it";
+                Err(QueueError::Spool { path: dir, what: what.into() })
+            }
+        }
+    }
+
+    /// The users who have folders, those without trickery.
+    pub fn users(&self) -> Vec<u32> {
+        let entries = fs::read_dir(&self.base).into_iter().flatten().flatten();
+        let names = entries.filter_map(|e| {
+            let uid: u32 = e.file_name().to_str()?.strip_prefix(NAME)?.strip_prefix('-')?.parse().ok()?;
+            is_owned(&self.of(uid), uid).then_some(uid)
+        });
+        let mut users: Vec<u32> = names.collect();
+        users.sort_unstable();
+        users
+    }
+}
+
+/// A folder that only its owner, that user, can change.
+fn is_owned(dir: &Path, uid: u32) -> bool {
+    fs::symlink_metadata(dir).is_ok_and(|m| m.is_dir() && m.uid() == uid && m.mode() & 0o022 == 0)
+}
+
+/// A folder in which every user may make files and only remove their own.
+pub(crate) fn make_shared(dir: &Path) -> Result<(), QueueError> {
+    match fs::create_dir(dir) {
+        Ok(()) => {
+            let open = fs::Permissions::from_mode(0o1777);
+            fs::set_permissions(dir, open).map_err(QueueError::io("open to all users", dir))
+        }
+        Err(e) if e.kind() == io::ErrorKind::AlreadyExists => Ok(()),
+        Err(e) => Err(QueueError::io("make", dir)(e)),
+    }
+}

@@ -1,0 +1,67 @@
+//! Processes named so that a number given anew is not taken for the old one.
+
+use crate::files;
+use serde::{Deserialize, Serialize};
+use std::fs;
+
+/// One process of one boot.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Process {
+    /// Its number.
+    pub pid: u32,
+    /// When it began, clock ticks since the boot (field 22 of /proc/PID/stat).
+    pub ticks: u64,
+    /// The boot.
+    pub boot_id: String,
+}
+
+impl Process {
+    /// This one.
+    pub fn own() -> Process {
+        let pid = std::process::id();
+        Process { pid, ticks: ticks(pid).unwrap_or(0), boot_id: files::boot_id() }
+    }
+
+    /// Whether it lives, as far as this user can see. With `hidepid` the
+    /// processes of others are not in /proc; then their numbers must do.
+    pub fn is_alive(&self, boot_id: &str) -> bool {
+        if self.boot_id != boot_id || self.pid == 0 {
+            return false;
+        }
+        match ticks(self.pid) {
+            Some(now) => now == self.ticks,
+            // SAFETY: signal 0 only asks.
+            None => {
+                let code = unsafe { libc::kill(self.pid as libc::pid_t, 0) };
+                code != 0 && std::io::Error::last_os_error().raw_os_error() == Some(libc::EPERM)
+            }
+        }
+    }
+}
+
+fn ticks(pid: u32) -> Option<u64> {
+    let stat = fs::read_to_string(format!("/proc/{pid}/stat")).ok()?;
+    // The name may hold blanks and brackets.
+    let rest = stat.rsplit_once(')')?.1.trim_start();
+    if rest.starts_with(['Z', 'X']) {
+        return None;
+    }
+    rest.split(' ').nth(19)?.parse().ok()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_the_same_process_lives() {
+        let own = Process::own();
+        assert!(own.is_alive(&files::boot_id()));
+        assert!(!own.is_alive("another boot"));
+        assert!(!Process { ticks: own.ticks + 1, ..own.clone() }.is_alive(&files::boot_id()));
+        let mut child = std::process::Command::new("true").spawn().unwrap();
+        let gone = Process { pid: child.id(), ticks: ticks(child.id()).unwrap_or(0), ..own };
+        child.wait().unwrap();
+        assert!(!gone.is_alive(&files::boot_id()));
+    }
+}

@@ -1,0 +1,240 @@
+//! Jobs as the spool tells of them.
+
+use crate::depend::{self, Verdict};
+use crate::files::{self, read_json};
+use crate::job::{End, JobSpec, Start, Stop};
+use crate::lock::Held;
+use crate::plan::View;
+use crate::state::{Facts, State, state};
+use crate::{QueueError, Spool, array};
+use std::collections::{HashMap, HashSet};
+use std::fs;
+use std::os::unix::fs::MetadataExt;
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex};
+
+/// One job, or one element of an array.
+#[derive(Clone, Debug)]
+pub struct Part {
+    /// Index, 0 without an array.
+    pub index: u32,
+    /// What it is doing.
+    pub state: State,
+    /// Its start, once there is one.
+    pub start: Option<Start>,
+    /// Its end.
+    pub end: Option<End>,
+    /// Which load index stopped it.
+    pub stopped_by: Option<String>,
+    /// Its output file, where the engine has named one itself.
+    pub out: Option<PathBuf>,
+    /// Its error file, likewise; the same as `out` where both go to one.
+    pub err: Option<PathBuf>,
+}
+
+impl Part {
+    /// One of which nothing is known yet.
+    pub fn new(index: u32) -> Part {
+        Part { index, state: State::Pend, start: None, end: None, stopped_by: None, out: None, err: None }
+    }
+}
+
+/// One job.
+#[derive(Clone, Debug)]
+pub struct Job {
+    /// Its number.
+    pub id: u64,
+    /// Whose it is: the owner of its folder.
+    pub uid: u32,
+    /// What was asked for. Of another user's job the command, its folder and its files are not told.
+    pub spec: Arc<JobSpec>,
+    /// Its elements; one of index 0 without an array.
+    pub parts: Vec<Part>,
+    /// Its folder, in the embedded queue.
+    pub dir: PathBuf,
+}
+
+impl Job {
+    /// `12` or `12[3]`.
+    pub fn name_of(&self, part: &Part) -> String {
+        if part.index == 0 { self.id.to_string() } else { format!("{}[{}]", self.id, part.index) }
+    }
+    /// The file that holds what an element wrote: `out` or `err`.
+    pub fn output(&self, part: &Part, stream: &str) -> PathBuf {
+        if let Some(path) = if stream == "out" { &part.out } else { &part.err } {
+            return path.clone();
+        }
+        let asked = if stream == "out" { &self.spec.stdout } else { &self.spec.stderr };
+        match asked {
+            Some(name) => {
+                let text = crate::keeper::substitute(name, self.id, part.index);
+                self.spec.cwd.as_path().join(text.as_path())
+            }
+            None => self.dir.join(format!("{stream}.{}", part.index)),
+        }
+    }
+}
+
+/// What does not change any more, so that it is read once.
+#[derive(Default)]
+pub(crate) struct Cache {
+    over: Mutex<HashMap<(u32, u64), Job>>,
+    specs: Mutex<HashMap<(u32, u64), Arc<JobSpec>>>,
+}
+
+impl Spool {
+    /// All jobs as they are now, by number.
+    pub fn jobs(&self) -> Result<Vec<Job>, QueueError> {
+        let boot = files::boot_id();
+        let mut jobs: Vec<Job> = Vec::new();
+        for uid in self.places.users() {
+            let entries = fs::read_dir(self.places.of(uid)).into_iter().flatten().flatten();
+            let ids = entries.filter_map(|e| e.file_name().to_str()?.parse::<u64>().ok());
+            jobs.extend(ids.filter_map(|id| self.read(uid, id, &boot)));
+        }
+        jobs.sort_by_key(|j| (j.id, j.uid));
+        Ok(jobs)
+    }
+
+    /// One job: this user's own of that number before anybody else's.
+    pub fn job(&self, id: u64) -> Result<Job, QueueError> {
+        let boot = files::boot_id();
+        let claimed = fs::symlink_metadata(self.places.numbers().join(id.to_string())).ok().map(|m| m.uid());
+        let users = std::iter::once(files::uid()).chain(claimed).chain(self.places.users());
+        let mut found = users.filter_map(|uid| self.read(uid, id, &boot));
+        found.next().ok_or_else(|| QueueError::NotFound(id.to_string()))
+    }
+
+    fn read(&self, uid: u32, id: u64, boot: &str) -> Option<Job> {
+        if let Some(job) = self.cache.over.lock().ok()?.get(&(uid, id)) {
+            return Some(job.clone());
+        }
+        let dir = self.places.job(uid, id);
+        // No link is followed to another user's folder.
+        fs::symlink_metadata(&dir).ok().filter(|m| m.is_dir() && m.uid() == uid)?;
+        let spec = self.spec(uid, id, &dir)?;
+        let names: HashSet<String> =
+            fs::read_dir(&dir).ok()?.flatten().filter_map(|e| e.file_name().into_string().ok()).collect();
+        let reader = Reader { dir: &dir, names, boot };
+        let indices = spec.array.as_ref().map_or_else(|| vec![0], |a| a.indices.clone());
+        let parts: Vec<Part> = indices.into_iter().map(|index| reader.part(index)).collect();
+        let job = Job { id, uid, spec, parts, dir };
+        // One that was lost may be run again.
+        if job.parts.iter().all(|p| matches!(p.state, State::Done | State::Exit)) {
+            self.cache.over.lock().ok()?.insert((uid, id), job.clone());
+        }
+        Some(job)
+    }
+
+    fn spec(&self, uid: u32, id: u64, dir: &Path) -> Option<Arc<JobSpec>> {
+        if let Some(known) = self.cache.specs.lock().ok()?.get(&(uid, id)) {
+            return Some(known.clone());
+        }
+        let own = |name: &str| read_json::<JobSpec>(&dir.join(name)).filter(|(_, owner)| *owner == uid);
+        let (spec, _) = own("spec.json").or_else(|| own("job.json"))?;
+        if spec.array.as_ref().is_some_and(|a| a.indices.is_empty() || a.indices.len() > array::LONGEST) {
+            return None;
+        }
+        let spec = Arc::new(spec);
+        self.cache.specs.lock().ok()?.insert((uid, id), spec.clone());
+        Some(spec)
+    }
+
+    /// What the decision needs of all jobs.
+    pub fn views(&self, jobs: &[Job]) -> Vec<View> {
+        let mut views = Vec::new();
+        for job in jobs {
+            let after = match &job.spec.after {
+                Some(text) if job.parts.iter().any(|p| !p.state.is_over()) => {
+                    depend::judge(text, &Seen { jobs, uid: job.uid })
+                }
+                _ => Verdict::Holds,
+            };
+            views.extend(job.parts.iter().map(|part| View {
+                id: job.id,
+                index: part.index,
+                uid: job.uid,
+                queue: job.spec.queue.clone(),
+                slots: job.spec.slots,
+                limit: job.spec.array.as_ref().and_then(|a| a.limit),
+                state: part.state,
+                after,
+                host: job.spec.host.clone(),
+                require: job.spec.require.clone(),
+                start_ns: part.start.as_ref().map_or(0, |s| s.at_ns),
+            }));
+        }
+        views
+    }
+}
+
+/// Reads one job's elements from its folder, which was listed once.
+struct Reader<'a> {
+    dir: &'a Path,
+    names: HashSet<String>,
+    boot: &'a str,
+}
+
+impl Reader<'_> {
+    fn has(&self, name: &str, index: u32) -> bool {
+        self.names.contains(&format!("{name}.{index}.json"))
+    }
+    fn record<T: serde::de::DeserializeOwned>(&self, name: &str, index: u32) -> Option<T> {
+        read_json::<T>(&self.dir.join(format!("{name}.{index}.json"))).map(|(record, _)| record)
+    }
+
+    /// In an order in which a change meanwhile can only make it look older:
+    /// the end is read last, after the lock.
+    fn part(&self, index: u32) -> Part {
+        let mut part = Part::new(index);
+        part.end = self.has("end", index).then(|| self.record::<End>("end", index)).flatten();
+        part.start = self.has("start", index).then(|| self.record::<Start>("start", index)).flatten();
+        let mut facts = Facts {
+            started: part.start.is_some(),
+            this_boot: part.start.as_ref().is_some_and(|s| s.process.boot_id == self.boot),
+            exit: part.end.as_ref().map(|e| e.exit),
+            ..Facts::default()
+        };
+        if facts.exit.is_none() {
+            facts.kept = self.names.contains(&format!("lock.{index}")) && self.is_kept(&part);
+            facts.stopped = self.names.contains("stop.json") || self.has("stop", index);
+            part.stopped_by =
+                self.has("load", index).then(|| self.record::<Stop>("load", index)).flatten().map(|stop| stop.by);
+            facts.loaded = part.stopped_by.is_some();
+            if facts.started && !facts.kept {
+                // It may have ended between the first look and the lock.
+                part.end = self.record::<End>("end", index);
+                facts.exit = part.end.as_ref().map(|e| e.exit);
+            }
+        }
+        part.state = state(&facts);
+        part
+    }
+
+    /// The lock tells its owner; the others look for the process.
+    fn is_kept(&self, part: &Part) -> bool {
+        Held::is_held(&self.dir.join(format!("lock.{}", part.index)))
+            .unwrap_or_else(|| part.start.as_ref().is_some_and(|s| s.process.is_alive(self.boot)))
+    }
+}
+
+/// What one user's conditions may refer to: every job by its number, the user's own by name.
+struct Seen<'a> {
+    jobs: &'a [Job],
+    uid: u32,
+}
+
+impl depend::Known for Seen<'_> {
+    fn parts(&self, text: &str) -> Vec<(State, Option<i32>)> {
+        let by_id = array::job_id(text);
+        let fits = |j: &&Job| match by_id {
+            Some((id, _)) => j.id == id,
+            None => j.uid == self.uid && !text.is_empty() && j.spec.name == text,
+        };
+        // Of several jobs of one name the newest is meant, as LSF has it; of one number the user's own.
+        let job = self.jobs.iter().filter(fits).max_by_key(|j| (j.id, j.uid == self.uid));
+        let index = by_id.and_then(|(_, index)| index);
+        let parts = job.iter().flat_map(|j| &j.parts).filter(|p| index.is_none_or(|i| i == p.index));
+        parts.map(|p| (p.state, p.end.as_ref().map(|e| e.exit))).collect()
+    }
+}

@@ -1,0 +1,97 @@
+//! What users ask of jobs that are there: to end, to stand still, to be run again.
+
+use crate::files::{self, write_json};
+use crate::job::{End, Kill, Stop};
+use crate::lock::{For, Held};
+use crate::state::State;
+use crate::{Job, QueueError, Spool};
+use std::fs;
+use std::io;
+use std::path::Path;
+
+impl Spool {
+    /// Asks for the end of a job or one element. What has not started ends now;
+    /// the keeper of what runs sees the request.
+    pub fn kill(&self, job: &Job, index: Option<u32>, signal: Option<i32>) -> Result<(), QueueError> {
+        let by = files::user_name(files::uid());
+        let _owner = files::act_as(job.uid);
+        let name = index.map_or("kill.json".to_string(), |i| format!("kill.{i}.json"));
+        let request = Kill { by: by.clone(), signal, at_ns: files::now_ns() };
+        write_json(&job.dir.join(name), &request, 0o644)
+            .map_err(QueueError::io("ask for the end of the job in", &job.dir))?;
+        for part in job.parts.iter().filter(|p| index.is_none_or(|i| i == p.index)) {
+            match part.state {
+                State::Lost => end_unkept(job, part.index, "interrupted, and given up")?,
+                State::Pend | State::Psusp => {
+                    self.end_unstarted(job, part.index, &format!("killed by {by} before it started"))?
+                }
+                _ => {}
+            }
+        }
+        Ok(())
+    }
+
+    /// Ends what has no keeper and never had one.
+    pub(crate) fn end_unstarted(&self, job: &Job, index: u32, reason: &str) -> Result<(), QueueError> {
+        let started = || job.dir.join(format!("start.{index}.json")).exists();
+        if started() { Ok(()) } else { end_unkept(job, index, reason) }
+    }
+
+    /// Stops a job or one element, or holds it back; `false` lets it go on.
+    pub fn stop(&self, job: &Job, index: Option<u32>, stop: bool) -> Result<(), QueueError> {
+        let by = files::user_name(files::uid());
+        let _owner = files::act_as(job.uid);
+        let path = job.dir.join(index.map_or("stop.json".to_string(), |i| format!("stop.{i}.json")));
+        if stop {
+            return write_json(&path, &Stop { by }, 0o644).map_err(QueueError::io("write", &path));
+        }
+        if let (Some(index), true) = (index, job.dir.join("stop.json").exists()) {
+            // All were stopped and one is to go on: the others stay.
+            for part in job.parts.iter().filter(|p| p.index != index && !p.state.is_over()) {
+                let path = job.dir.join(format!("stop.{}.json", part.index));
+                write_json(&path, &Stop { by: by.clone() }, 0o644).map_err(QueueError::io("write", &path))?;
+            }
+        }
+        let each = job.parts.iter().filter(|p| index.is_none_or(|i| i == p.index));
+        let mut names: Vec<String> = each.map(|p| format!("stop.{}.json", p.index)).collect();
+        names.push("stop.json".into());
+        names.iter().try_for_each(|name| remove(&job.dir.join(name)))
+    }
+
+    /// Puts what was lost back into the queue, under its own number.
+    pub fn again(&self, job: &Job, index: Option<u32>) -> Result<usize, QueueError> {
+        let _owner = files::act_as(job.uid);
+        let mut count = 0;
+        for part in job.parts.iter().filter(|p| p.state == State::Lost && index.is_none_or(|i| i == p.index)) {
+            let lock = job.dir.join(format!("lock.{}", part.index));
+            let held = Held::try_take(&lock, For::Owner).map_err(QueueError::io("lock", &lock))?;
+            if held.is_none() {
+                continue;
+            }
+            for name in ["kill", "load", "start"] {
+                remove(&job.dir.join(format!("{name}.{}.json", part.index)))?;
+            }
+            count += 1;
+        }
+        Ok(count)
+    }
+}
+
+/// Writes the end of what nobody keeps; its lock holds a runner off meanwhile.
+fn end_unkept(job: &Job, index: u32, reason: &str) -> Result<(), QueueError> {
+    let lock = job.dir.join(format!("lock.{index}"));
+    let held = Held::try_take(&lock, For::Owner).map_err(QueueError::io("lock", &lock))?;
+    let path = job.dir.join(format!("end.{index}.json"));
+    if held.is_none() || path.exists() {
+        return Ok(());
+    }
+    let end = End { at_ns: files::now_ns(), exit: 130, reason: Some(reason.into()), cpu_ms: 0, max_rss_kib: 0 };
+    write_json(&path, &end, 0o644).map_err(QueueError::io("write", &path))
+}
+
+fn remove(path: &Path) -> Result<(), QueueError> {
+    match fs::remove_file(path) {
+        Err(e) if e.kind() != io::ErrorKind::NotFound => Err(QueueError::io("remove", path)(e)),
+        _ => Ok(()),
+    }
+}
