@@ -1,15 +1,22 @@
 //! GlusterFS: the `glusterfs.pathinfo` attribute, which ordinary users may
-//! read, joined with the volume's own definition.
+//! read, joined with the volume's own definition. Where that tells too little,
+//! of shards and of dispersed files, the bricks are asked.
 
+mod api;
+mod bricks;
 mod disperse;
+mod hash;
 mod names;
 mod pathinfo;
+mod shards;
 
 use crate::mounts::MountLine;
-use crate::volfile::{self, Definition, Sharing};
+use crate::volfile::{self, Brick, Definition, Group, Sharing};
 use crate::{Asked, FileSystem};
-use homing_model::{Extent, Replica};
+use bricks::{Bricks, Held};
+use homing_model::{Extent, FileLayout, Replica};
 use names::Names;
+use rustix::io::Errno;
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 
@@ -18,30 +25,94 @@ const PATHINFO_MOST: usize = 64 << 10;
 
 pub(crate) struct Gluster {
     lines: Vec<MountLine>,
-    definition: Result<Definition, String>,
+    volume: Result<(Definition, Bricks), String>,
     names: Names,
 }
 
 impl Gluster {
     /// `lines` are all places where this volume is mounted here.
     pub fn read(lines: &[MountLine]) -> Gluster {
-        Gluster { lines: lines.to_vec(), definition: definition(lines), names: Names::system() }
+        let volume = definition(lines).map(|(definition, mount)| {
+            let bricks = Bricks::new(&definition, mount);
+            (definition, bricks)
+        });
+        Gluster { lines: lines.to_vec(), volume, names: Names::system() }
     }
 
-    fn place(&self, definition: &Definition, path: &Path, value: &[u8], length: u64) -> Result<Extent, String> {
+    /// A file that is not cut.
+    fn whole(&self, definition: &Definition, bricks: &Bricks, path: &Path) -> Result<Vec<Replica>, String> {
+        let mut value = vec![0; PATHINFO_MOST];
+        match rustix::fs::getxattr(path, c"glusterfs.pathinfo", &mut value[..]) {
+            Ok(n) => {
+                let (replicas, all) = self.told(definition, path, &value[..n])?;
+                let better = if all { None } else { asked(definition, bricks, path).ok() };
+                Ok(better.unwrap_or(replicas))
+            }
+            // Since GlusterFS 9 dispersed volumes answer so, to everybody.
+            Err(Errno::NOMEM) => match disperse::any(definition) {
+                Some(group) => Ok(replicas(group, group.bricks.iter())),
+                None => asked(definition, bricks, path),
+            },
+            Err(error) => Err(explain(error)),
+        }
+    }
+
+    /// The hosts that a `glusterfs.pathinfo` tells, and whether these are all.
+    fn told(&self, definition: &Definition, path: &Path, value: &[u8]) -> Result<(Vec<Replica>, bool), String> {
         let below = || below(&self.lines, path);
         let pick = |told: &str, defined: &[&str]| self.names.pick(told, defined);
         let found = pathinfo::holders(definition, value, &below, &pick)?;
-        if let Some(group) = found.group.filter(|g| matches!(g.sharing, Sharing::Disperse { .. })) {
-            return Ok(disperse::extent(group, length));
-        }
-        let holding = found.bricks.iter().filter(|b| !b.arbiter);
-        let replicas: Vec<Replica> = holding.map(|b| Replica { host: b.host.clone(), share: 1.0 }).collect();
-        if replicas.is_empty() {
+        let holding: Vec<&Brick> = match found.group.filter(|g| matches!(g.sharing, Sharing::Disperse { .. })) {
+            Some(group) => return Ok((replicas(group, group.bricks.iter()), true)),
+            None => found.bricks.iter().copied().filter(|b| !b.arbiter).collect(),
+        };
+        if holding.is_empty() {
             return Err("only an arbiter answered, and an arbiter holds no data; the other bricks are down".into());
         }
-        Ok(Extent { offset: 0, length, replicas: once_each(replicas) })
+        let replicas = holding.iter().map(|b| Replica { host: b.host.clone(), share: 1.0 });
+        Ok((once_each(replicas.collect()), found.all))
     }
+}
+
+/// A file in blocks, of a volume that cuts files.
+fn cut(definition: &Definition, bricks: &Bricks, path: &Path, layout: &mut FileLayout) -> Result<(), String> {
+    let id = bricks::id_of(path).map_err(explain)?;
+    let base = bricks.file(definition, &id);
+    if let Held::Unknown(why) = base {
+        return Err(why);
+    }
+    // The volume's option counts for new files only; each file keeps its own.
+    let block = bricks.attribute(definition, &id, c"trusted.glusterfs.shard.block-size");
+    let block = match block.as_deref().map(<[u8; 8]>::try_from) {
+        Some(Ok(bytes)) => u64::from_be_bytes(bytes).max(shards::SMALLEST),
+        Some(Err(_)) => return Err("its own shard size is not to be read".into()),
+        None => layout.size,
+    };
+    let held = |number| if number == 0 { base.clone() } else { bricks.shard(definition, &id, number) };
+    (layout.extents, layout.reason) = shards::place(definition, &shards::Cut { size: layout.size, block }, &held);
+    Ok(())
+}
+
+/// A file that is not cut, by the bricks that have it.
+fn asked(definition: &Definition, bricks: &Bricks, path: &Path) -> Result<Vec<Replica>, String> {
+    let id = bricks::id_of(path).map_err(explain)?;
+    match bricks.file(definition, &id) {
+        Held::At(group, holding) => {
+            let group = &definition.groups[group];
+            Ok(replicas(group, holding.iter().map(|brick| &group.bricks[*brick])))
+        }
+        Held::Nowhere => Err("no brick has it any more".into()),
+        Held::Unknown(why) => Err(format!("a mount does not tell which bricks hold it, and {why}")),
+    }
+}
+
+/// Bricks of one subvolume, each with what it can serve by itself.
+fn replicas<'b>(group: &Group, holding: impl Iterator<Item = &'b Brick>) -> Vec<Replica> {
+    let share = match group.sharing {
+        Sharing::Disperse { redundancy } => 1.0 / group.bricks.len().saturating_sub(redundancy).max(1) as f64,
+        _ => 1.0,
+    };
+    once_each(holding.map(|brick| Replica { host: brick.host.clone(), share }).collect())
 }
 
 /// A host with two bricks of one file is still one host.
@@ -56,7 +127,8 @@ fn once_each(replicas: Vec<Replica>) -> Vec<Replica> {
     out
 }
 
-fn definition(lines: &[MountLine]) -> Result<Definition, String> {
+/// The definition, with the mount that showed it.
+fn definition(lines: &[MountLine]) -> Result<(Definition, &Path), String> {
     // A bind mount of a folder shows no `.meta`; the volume's root does.
     let mut points: Vec<&MountLine> = lines.iter().collect();
     points.sort_by_key(|line| line.root.0 != b"/");
@@ -65,7 +137,7 @@ fn definition(lines: &[MountLine]) -> Result<Definition, String> {
         let file = line.mount.point.as_path().join(".meta/graphs/active/volfile");
         match std::fs::read_to_string(&file) {
             Ok(text) => match volfile::parse(&text) {
-                Some(definition) => return Ok(definition),
+                Some(definition) => return Ok((definition, line.mount.point.as_path())),
                 None => why = format!("{} names no bricks", file.display()),
             },
             Err(e) => why = format!("cannot read the volume's definition {}: {e}", file.display()),
@@ -94,10 +166,10 @@ fn folder_of(source: &[u8]) -> &[u8] {
     volume.iter().position(|b| *b == b'/').map_or(b"/", |at| &volume[at..])
 }
 
-fn explain(error: rustix::io::Errno) -> String {
+fn explain(error: Errno) -> String {
     match error {
-        rustix::io::Errno::ACCESS => "no permission to read it, which GlusterFS wants for telling its place".into(),
-        rustix::io::Errno::NOTCONN => "the bricks that hold it are down (gluster volume status)".into(),
+        Errno::ACCESS => "no permission to read it, which GlusterFS wants for telling its place".into(),
+        Errno::NOTCONN => "the bricks that hold it are down (gluster volume status)".into(),
         other => format!("GlusterFS did not tell its place: {}", std::io::Error::from(other)),
     }
 }
@@ -107,27 +179,22 @@ impl FileSystem for Gluster {
         if layout.size == 0 {
             return;
         }
-        let definition = match &self.definition {
-            Ok(definition) => definition,
+        let (definition, bricks) = match &self.volume {
+            Ok(volume) => volume,
             Err(reason) => return layout.reason = Some(reason.clone()),
         };
-        let length = definition.shard.unwrap_or(u64::MAX).min(layout.size);
-        let mut value = vec![0; PATHINFO_MOST];
-        let asked = rustix::fs::getxattr(&*path, c"glusterfs.pathinfo", &mut value[..]);
-        let placed = match asked {
-            Ok(n) => self.place(definition, path, &value[..n], length),
-            // Since GlusterFS 9 dispersed volumes answer so, to everybody.
-            Err(rustix::io::Errno::NOMEM) => disperse::place(definition, length),
-            Err(error) => Err(explain(error)),
-        };
-        match placed {
-            Ok(extent) => layout.extents.push(extent),
-            Err(reason) => return layout.reason = Some(reason),
+        let mut length = layout.size;
+        if let Some(block) = definition.shard
+            && layout.size > shards::SMALLEST
+        {
+            let Err(why) = cut(definition, bricks, path, layout) else { return };
+            length = block.min(layout.size);
+            layout.reason =
+                Some(format!("a mount tells the place of its first shard only, and the bricks tell nothing: {why}"));
         }
-        if length < layout.size {
-            layout.reason = Some(format!(
-                "it is cut into shards of {length} bytes, and a mount tells the place of the first one only"
-            ));
+        match self.whole(definition, bricks, path) {
+            Ok(replicas) => layout.extents.push(Extent { offset: 0, length, replicas }),
+            Err(reason) => layout.reason = Some(reason),
         }
     }
 }

@@ -15,6 +15,10 @@ pub(crate) struct Brick {
     pub dir: String,
     /// Holds names only.
     pub arbiter: bool,
+    /// Its client's name in the graph, e.g. `data-client-0`.
+    pub client: String,
+    /// Its client alone, as a volfile: what it takes to speak to this brick only.
+    pub volfile: String,
 }
 
 /// How the bricks of a subvolume share a file.
@@ -47,6 +51,7 @@ pub(crate) struct Definition {
 
 #[derive(Default)]
 struct Node<'a> {
+    name: &'a str,
     kind: &'a str,
     options: HashMap<&'a str, &'a str>,
     children: Vec<&'a str>,
@@ -93,7 +98,7 @@ fn nodes(text: &str) -> (Vec<&str>, HashMap<&str, Node<'_>>) {
             "volume" => {
                 current = rest.trim();
                 order.push(current);
-                nodes.insert(current, Node::default());
+                nodes.insert(current, Node { name: current, ..Node::default() });
             }
             "end-volume" => current = "",
             _ => {
@@ -117,7 +122,16 @@ fn brick(node: &Node, arbiter: bool) -> Option<Brick> {
     let dir = node.options.get("remote-subvolume")?.to_string();
     // The snapshot daemon and the like are clients too, but serve no directory.
     dir.starts_with('/').then_some(())?;
-    Some(Brick { host: node.options.get("remote-host")?.to_string(), dir, arbiter })
+    let host = node.options.get("remote-host")?.to_string();
+    Some(Brick { host, dir, arbiter, client: node.name.into(), volfile: alone(node) })
+}
+
+fn alone(node: &Node) -> String {
+    // A brick's server knows a client by this, and would mix the mount up with us.
+    let mut options: Vec<_> = node.options.iter().filter(|(key, _)| **key != "process-uuid").collect();
+    options.sort_unstable();
+    let options: String = options.iter().map(|(key, value)| format!("    option {key} {value}\n")).collect();
+    format!("volume {}\n    type {}\n{options}end-volume\n", node.name, node.kind)
 }
 
 fn number(node: &Node, option: &str) -> Option<u64> {
@@ -128,6 +142,7 @@ fn number(node: &Node, option: &str) -> Option<u64> {
         "KB" | "K" => 1 << 10,
         "MB" | "M" => 1 << 20,
         "GB" | "G" => 1 << 30,
+        "TB" | "T" => 1 << 40,
         _ => return None,
     };
     digits.parse::<u64>().ok().map(|n| n * unit)

@@ -46,26 +46,35 @@ fn inside(base: &Path) {
     let at = |volume: &str| base.join("mnt").join(volume);
     let locator = Locator::new().unwrap();
     let allowed: BTreeSet<String> = (1..=6).map(host).collect();
-    for volume in ["rep", "arb", "dis", "di2", "sh"] {
+    for volume in ["rep", "arb", "dis", "di2", "sh", "shrep", "shdis"] {
         let dir = at(volume).join("contract");
         std::fs::create_dir(&dir).unwrap();
         let found = locator.volume_of(&dir).unwrap();
         assert_eq!((found.kind, found.name), (Kind::Gluster, format!("gluster:{}:/{volume}", host(1))));
         contract::check(&locator, &dir, &allowed);
     }
-    assert_eq!(network_mounts().unwrap().iter().filter(|m| m.fstype == "fuse.glusterfs").count(), 7);
+    assert_eq!(network_mounts().unwrap().iter().filter(|m| m.fstype == "fuse.glusterfs").count(), 10);
     for volume in ["rep", "arb", "alone"] {
         placed_where_it_is(&locator, base, volume);
     }
+    placed_where_it_is(&locator, base, "di2");
     dispersed(&locator, &at("dis"), &at("di2"));
-    sharded(&locator, &at("sh"));
+    for volume in ["sh", "shrep", "shdis"] {
+        sharded(&locator, base, volume);
+    }
+    shards_moved(base);
     odd_names(&locator, base);
+    linked_and_bound(&locator, base);
+    renamed(&locator, base);
     // A mount of a folder, seen through a symbolic link.
     std::os::unix::fs::symlink(at("sub"), base.join("link")).unwrap();
     std::fs::write(base.join("link/f"), "hello").unwrap();
     assert_placed(&locator.locate(&base.join("link/f")), &holding(base, "rep", Path::new("folder/f")));
     unreadable(&at("rep"));
     brick_down(&locator, base, &at("alone"));
+    one_of_several_down(base, "shrep", "big");
+    one_of_several_down(base, "di2", "f");
+    one_of_several_down(base, "arb", "f");
 }
 
 /// The truth: hosts of the bricks on which the file's bytes are.
@@ -113,18 +122,122 @@ fn dispersed(locator: &Locator, one: &Path, two: &Path) {
     let layout = locator.locate(&one.join("f"));
     assert_placed(&layout, &(1..=3).map(host).collect());
     assert!(layout.extents[0].replicas.iter().all(|r| r.share == 0.5), "{layout:?}");
-    std::fs::write(two.join("f"), vec![7; 100_000]).unwrap();
     let layout = locator.locate(&two.join("f"));
-    assert!(layout.extents.is_empty() && layout.reason.is_some(), "{layout:?}");
+    assert!(layout.extents[0].replicas.len() == 3 && layout.extents[0].replicas[0].share == 0.5, "{layout:?}");
 }
 
-fn sharded(locator: &Locator, dir: &Path) {
+/// For each byte of a file in 4 MiB blocks, the hosts that are told against the bricks' own folders.
+fn assert_blocks(locator: &Locator, base: &Path, volume: &str, name: &str) {
+    let file = base.join("mnt").join(volume).join(name);
+    let layout = locator.locate(&file);
+    assert_eq!(layout.reason, None, "{layout:?}");
+    let mut text = [0; 64];
+    let length = rustix::fs::getxattr(&file, c"glusterfs.gfid.string", &mut text[..]).unwrap();
+    let id = std::str::from_utf8(&text[..length]).unwrap().trim_end_matches('\0');
+    for block in 0..layout.size.div_ceil(4 << 20) {
+        let below = match block {
+            0 => PathBuf::from(name),
+            n => PathBuf::from(format!(".shard/{id}.{n}")),
+        };
+        let at = |e: &&homing_model::Extent| (e.offset..e.offset + e.length).contains(&(block * (4 << 20)));
+        let extent = layout.extents.iter().find(at);
+        let told: BTreeSet<String> = extent.iter().flat_map(|e| &e.replicas).map(|r| r.host.clone()).collect();
+        assert_eq!(told, holding(base, volume, &below), "block {block} of {name} on {volume}: {layout:?}");
+    }
+}
+
+fn sharded(locator: &Locator, base: &Path, volume: &str) {
+    let dir = base.join("mnt").join(volume);
     std::fs::write(dir.join("small"), vec![7; 4 << 20]).unwrap();
-    assert_eq!(locator.locate(&dir.join("small")).reason, None);
-    std::fs::write(dir.join("big"), vec![7; 10 << 20]).unwrap();
+    assert_blocks(locator, base, volume, "small");
+    std::fs::write(dir.join("big"), vec![7; (70 << 20) + 5]).unwrap();
     let layout = locator.locate(&dir.join("big"));
-    assert_eq!(layout.extents[0].length, 4 << 20, "{layout:?}");
-    assert!(layout.reason.as_deref().is_some_and(|r| r.contains("shards")), "{layout:?}");
+    assert_eq!(layout.extents.iter().map(|e| e.length).sum::<u64>(), (70 << 20) + 5, "{layout:?}");
+    assert_eq!(
+        layout.bytes_per_host().len(),
+        (1..=6).filter(|n| base.join(format!("bricks/{n}/{volume}")).exists()).count()
+    );
+    assert_blocks(locator, base, volume, "big");
+    // Blocks 1 and 2 are a hole, and lie nowhere.
+    use std::os::unix::fs::FileExt;
+    let sparse = std::fs::File::create(dir.join("sparse")).unwrap();
+    sparse.write_all_at(&[7; 4096], 0).unwrap();
+    sparse.write_all_at(&[7; 4096], 13 << 20).unwrap();
+    drop(sparse);
+    assert_blocks(locator, base, volume, "sparse");
+    assert!(
+        locator
+            .locate(&dir.join("sparse"))
+            .extents
+            .iter()
+            .all(|e| e.offset + e.length <= 4 << 20 || e.offset >= 12 << 20)
+    );
+}
+
+/// The hash says one brick, a rebalance another: the shard is where it is.
+/// And each file keeps the shard size that it was born with.
+fn shards_moved(base: &Path) {
+    let gluster = |words: &str| {
+        let args = words.split_ascii_whitespace();
+        let done = Command::new("gluster").args(["--mode=script", "--log-file=/dev/null"]).args(args).output().unwrap();
+        assert!(done.status.success(), "gluster {words}: {done:?}");
+        String::from_utf8_lossy(&done.stdout).into_owned()
+    };
+    gluster("volume set sh features.shard-block-size 8MB");
+    gluster(&format!("volume add-brick sh g3.cluster:{}/bricks/3/sh force", base.display()));
+    gluster("volume rebalance sh start force");
+    let ended = (0..300).any(|_| {
+        std::thread::sleep(std::time::Duration::from_millis(100));
+        gluster("volume rebalance sh status").contains("completed")
+    });
+    assert!(ended, "rebalancing has not ended");
+    let fresh = Locator::new().unwrap();
+    for name in ["big", "sparse", "small"] {
+        assert_blocks(&fresh, base, "sh", name);
+    }
+}
+
+fn linked_and_bound(locator: &Locator, base: &Path) {
+    let dir = base.join("mnt/rep");
+    let truth = |name: &str| holding(base, "rep", Path::new(name));
+    std::fs::write(dir.join("one name"), "linked").unwrap();
+    std::fs::hard_link(dir.join("one name"), dir.join("other name")).unwrap();
+    std::os::unix::fs::symlink("other name", dir.join("by symlink")).unwrap();
+    for name in ["one name", "other name", "by symlink"] {
+        assert_placed(&locator.locate(&dir.join(name)), &truth("one name"));
+    }
+    std::os::unix::fs::symlink("nothing", dir.join("dangling")).unwrap();
+    let dangling = locator.locate(&dir.join("dangling"));
+    assert!(dangling.extents.is_empty() && dangling.reason.is_some(), "{dangling:?}");
+    // A folder of the volume, bound to another place.
+    std::fs::write(dir.join("folder/bound file"), "hello").unwrap();
+    assert_placed(&locator.locate(&base.join("bound/bound file")), &truth("folder/bound file"));
+}
+
+/// What is being renamed is placed truly, or has a reason. After it, DHT's
+/// pointers are no copies: the file stays where it was.
+fn renamed(locator: &Locator, base: &Path) {
+    for volume in ["di2", "sh"] {
+        let dir = base.join("mnt").join(volume);
+        let name = |n: usize| dir.join(format!("renamed {n}"));
+        std::fs::write(name(0), vec![7; 50_000]).unwrap();
+        let truth = holding(base, volume, Path::new("renamed 0"));
+        let done = std::sync::atomic::AtomicBool::new(false);
+        std::thread::scope(|scope| {
+            scope.spawn(|| {
+                (0..60).for_each(|n| std::fs::rename(name(n), name(n + 1)).unwrap());
+                done.store(true, std::sync::atomic::Ordering::Relaxed);
+            });
+            while !done.load(std::sync::atomic::Ordering::Relaxed) {
+                for layout in (0..60).map(|n| locator.locate(&name(n))) {
+                    if layout.reason.is_none() {
+                        assert_placed(&layout, &truth);
+                    }
+                }
+            }
+        });
+        assert_placed(&locator.locate(&name(60)), &truth);
+    }
 }
 
 /// As an ordinary user, in a process of its own: a file that he may read is
@@ -149,6 +262,10 @@ fn as_an_ordinary_user() {
     let locator = Locator::new().unwrap();
     let layout = locator.locate(&dir.join("f"));
     assert!(layout.reason.is_none() && layout.extents[0].replicas.len() == 2, "{layout:?}");
+    for volume in ["shrep/big", "di2/f"] {
+        let layout = locator.locate(&dir.with_file_name(volume));
+        assert!(layout.reason.is_none() && !layout.extents.is_empty(), "{layout:?}");
+    }
     let secret = locator.locate(&dir.join("secret"));
     assert!(
         secret.extents.is_empty() && secret.reason.as_deref().is_some_and(|r| r.contains("permission")),
@@ -168,4 +285,28 @@ fn brick_down(locator: &Locator, base: &Path, dir: &Path) {
     });
     let layout = locator.locate(&dir.join("f"));
     assert!(gone && layout.extents.is_empty(), "{layout:?}");
+}
+
+/// A brick goes that holds some of a file: what the others hold stays true,
+/// and nothing is told of the one that is down.
+fn one_of_several_down(base: &Path, volume: &str, name: &str) {
+    let before = Locator::new().unwrap().locate(&base.join("mnt").join(volume).join(name));
+    let gone = before.bytes_per_host().into_keys().next().unwrap();
+    let n = (1..=6).find(|n| host(*n) == gone).unwrap();
+    let brick = format!("{}/bricks/{n}/{volume}", base.display());
+    let status = Command::new("gluster").args(["--mode=script", "volume", "status", volume, "--xml"]).output().unwrap();
+    let text = String::from_utf8_lossy(&status.stdout).into_owned();
+    let pid = text.split("<node>").find(|n| n.contains(&format!("<path>{brick}</path>"))).unwrap();
+    let pid: i32 = pid.split("<pid>").nth(1).unwrap().split('<').next().unwrap().parse().unwrap();
+    rustix::process::kill_process(rustix::process::Pid::from_raw(pid).unwrap(), rustix::process::Signal::KILL).unwrap();
+    let mut layout = before.clone();
+    let learnt = (0..200).any(|_| {
+        std::thread::sleep(std::time::Duration::from_millis(50));
+        layout = Locator::new().unwrap().locate(&base.join("mnt").join(volume).join(name));
+        !layout.bytes_per_host().contains_key(&gone)
+    });
+    assert!(learnt, "{before:?} {layout:?}");
+    assert_eq!(layout.reason, None, "{layout:?}");
+    let total = |layout: &FileLayout| layout.extents.iter().map(|e| e.length).sum::<u64>();
+    assert_eq!(total(&layout), total(&before), "{layout:?}");
 }

@@ -50,14 +50,20 @@ make arb "replica 2 arbiter 1" 1 2 3
 make dis "disperse 3 redundancy 1" 1 2 3
 make di2 "disperse 3 redundancy 1" 1 2 3 4 5 6
 make sh "" 1 2
+make shrep "replica 2" 1 2 3 4
+make shdis "disperse 3 redundancy 1" 1 2 3 4 5 6
 make alone "" 1
-gluster volume set sh features.shard on >/dev/null
-gluster volume set sh features.shard-block-size 4MB >/dev/null
-for volume in rep arb dis di2 sh alone; do
+for volume in sh shrep shdis; do
+    gluster volume set $volume features.shard on >/dev/null
+    gluster volume set $volume features.shard-block-size 4MB >/dev/null
+done
+for volume in rep arb dis di2 sh shrep shdis alone; do
     gluster volume start $volume >/dev/null
     join $volume $volume ""
 done
 gluster volume status alone --xml | sed -n 's:.*<pid>\([0-9]*\)</pid>.*:\1:p' | head -n 1 >"$base/alone.pid"
 mkdir "$base/mnt/rep/folder"
 join sub rep --subdir-mount=/folder
+mkdir "$base/bound"
+mount --bind "$base/mnt/rep/folder" "$base/bound"
 exec "$1" --exact real_volumes --nocapture

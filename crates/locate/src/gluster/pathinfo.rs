@@ -24,6 +24,8 @@ pub(super) struct Holders<'d> {
     /// `None` when the volume only distributes.
     pub group: Option<&'d Group>,
     pub bricks: Vec<&'d Brick>,
+    /// False when only the first brick is certain, as for a file with several names.
+    pub all: bool,
 }
 
 /// Joins a value with the definition. `below` gives the file's path from the
@@ -44,7 +46,7 @@ pub(super) fn holders<'d>(
         return Err("its subvolume is not in the volume's definition".into());
     }
     let most = if group.is_some() { pool.len() } else { 1 };
-    let told = entries(value, &pool, most, below)?;
+    let (told, all) = entries(value, &pool, most, below)?;
     let bricks = join(&told, &pool, pick);
     if bricks.is_empty() {
         let hosts: Vec<String> = told.iter().map(|t| t.host.escape_debug().to_string()).collect();
@@ -53,7 +55,7 @@ pub(super) fn holders<'d>(
             hosts.join(", ")
         ));
     }
-    Ok(Holders { group, bricks })
+    Ok(Holders { group, bricks, all })
 }
 
 fn join<'d>(told: &[Told], pool: &[&'d Brick], pick: &dyn Fn(&str, &[&str]) -> Option<usize>) -> Vec<&'d Brick> {
@@ -90,7 +92,7 @@ fn entries<'d>(
     pool: &[&'d Brick],
     most: usize,
     below: &dyn Fn() -> Option<Vec<u8>>,
-) -> Result<Vec<Told<'d>>, String> {
+) -> Result<(Vec<Told<'d>>, bool), String> {
     let rest = &value[head(value).len()..];
     let (first, path) = first(rest, pool).ok_or("GlusterFS names a brick that is not in the volume's definition")?;
     let ways: Vec<(&[u8], Vec<Told>)> = (0..path.len())
@@ -101,13 +103,13 @@ fn entries<'d>(
     if let [(_, told), more @ ..] = &ways[..]
         && more.iter().all(|(_, other)| other == told)
     {
-        return Ok(told.clone());
+        return Ok((told.clone(), true));
     }
     // A hard link may be told by another of its names. The first entry stands
     // before any name, so it is certain.
     let real = below();
     let way = ways.into_iter().find(|(path, _)| real.as_deref() == Some(*path));
-    Ok(way.map_or_else(|| vec![first], |(_, told)| told))
+    Ok(way.map_or_else(|| (vec![first], false), |(_, told)| (told, true)))
 }
 
 /// The first entry, and what follows its brick directory.

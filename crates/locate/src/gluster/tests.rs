@@ -5,19 +5,20 @@ const DISPERSED: &str = include_str!("../../tests/fixtures/di2.vol");
 const ARBITER: &str = include_str!("../../tests/fixtures/arb.vol");
 
 fn gluster(text: &str) -> Gluster {
-    let definition = volfile::parse(text).ok_or_else(String::new);
-    Gluster { lines: Vec::new(), definition, names: Names::by(|_| Vec::new()) }
+    let definition = volfile::parse(text).unwrap();
+    let bricks = Bricks::new(&definition, Path::new("/nowhere"));
+    Gluster { lines: Vec::new(), volume: Ok((definition, bricks)), names: Names::by(|_| Vec::new()) }
 }
 
 #[test]
 fn only_an_arbiter_is_no_place() {
     let gluster = gluster(ARBITER);
-    let definition = gluster.definition.as_ref().unwrap();
-    let place = |value: &[u8]| gluster.place(definition, Path::new("/f"), value, 10);
+    let (definition, _) = gluster.volume.as_ref().unwrap();
+    let place = |value: &[u8]| gluster.told(definition, Path::new("/f"), value);
     let reason = place(b"(<REPLICATE:arb-replicate-0> <POSIX(/bricks/3/arb):gxhost:/bricks/3/arb/f>)\0").unwrap_err();
     assert!(reason.contains("arbiter"), "{reason}");
-    let one = place(b"(<REPLICATE:arb-replicate-0> <POSIX(/bricks/2/arb):gxhost:/bricks/2/arb/f>)\0").unwrap();
-    assert_eq!(one.replicas, [Replica { host: "gx.cluster".into(), share: 1.0 }]);
+    let (one, _) = place(b"(<REPLICATE:arb-replicate-0> <POSIX(/bricks/2/arb):gxhost:/bricks/2/arb/f>)\0").unwrap();
+    assert_eq!(one, [Replica { host: "gx.cluster".into(), share: 1.0 }]);
 }
 
 #[test]
@@ -30,13 +31,14 @@ fn a_dispersed_file_is_shared_out_when_its_subvolume_is_certain() {
             let before = before.rsplit_once("remote-host gx.cluster").unwrap();
             text = format!("{}remote-host {host}{}{brick}{after}", before.0, before.1);
         }
-        disperse::place(&volfile::parse(&text).unwrap(), 100)
+        let definition = volfile::parse(&text).unwrap();
+        disperse::any(&definition).map(|group| replicas(group, group.bricks.iter()))
     };
-    let extent = spread(["n1", "n2", "n3", "n3", "n1", "n2"]).unwrap();
-    let hosts: Vec<&str> = extent.replicas.iter().map(|r| r.host.as_str()).collect();
+    let replicas = spread(["n1", "n2", "n3", "n3", "n1", "n2"]).unwrap();
+    let hosts: Vec<&str> = replicas.iter().map(|r| r.host.as_str()).collect();
     assert_eq!(hosts, ["n1", "n2", "n3"]);
-    assert!(extent.replicas.iter().all(|r| r.share == 0.5));
-    assert!(spread(["n1", "n2", "n3", "n4", "n5", "n6"]).is_err(), "which of the two is not told");
+    assert!(replicas.iter().all(|r| r.share == 0.5));
+    assert!(spread(["n1", "n2", "n3", "n4", "n5", "n6"]).is_none(), "which of the two is not told");
 }
 
 #[test]
