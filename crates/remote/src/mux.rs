@@ -110,15 +110,18 @@ impl Mux {
         let _ = self.receive(Instant::now() + Duration::from_millis(200));
     }
 
-    /// Reads what there is, without waiting when the socket was seen ready.
+    /// Reads what there is, without waiting when the socket was seen ready. The
+    /// status of a short command may have come with the answer that opened its
+    /// session: what is in the buffer counts before the end of the socket does.
     pub(crate) fn told(&mut self) -> Told {
         let mut chunk = [0; 4096];
-        match self.socket.read(&mut chunk) {
-            Ok(0) => return Told::Over,
-            Ok(n) => self.buffer.extend(&chunk[..n]),
-            Err(e) if matches!(e.kind(), io::ErrorKind::Interrupted | io::ErrorKind::WouldBlock) => {}
-            Err(_) => return Told::Over,
-        }
+        let over = match self.socket.read(&mut chunk) {
+            Ok(n) => {
+                self.buffer.extend(&chunk[..n]);
+                n == 0
+            }
+            Err(e) => !matches!(e.kind(), io::ErrorKind::Interrupted | io::ErrorKind::WouldBlock),
+        };
         while let Some(packet) = self.whole() {
             let mut fields = Fields(&packet);
             if fields.number() == Some(S_EXIT_MESSAGE) {
@@ -126,7 +129,7 @@ impl Mux {
                 return fields.number().map_or(Told::Over, |status| Told::Exit(status as i32));
             }
         }
-        if self.buffer.len() > MOST { Told::Over } else { Told::Nothing }
+        if over || self.buffer.len() > MOST { Told::Over } else { Told::Nothing }
     }
 
     fn send(&mut self, packet: &[u8]) -> io::Result<()> {
@@ -230,6 +233,17 @@ mod tests {
         assert_eq!(mux.told(), Told::Exit(255));
         drop(master);
         assert_eq!(mux.told(), Told::Over);
+    }
+
+    #[test]
+    fn a_status_may_come_with_the_answer_before_it() {
+        let (mut mux, mut master) = pair();
+        let opened = packet(S_SESSION_OPENED, |p| p.extend([0; 8]));
+        let status = packet(S_EXIT_MESSAGE, |p| p.extend([0, 0, 0, 9, 0, 0, 0, 3]));
+        master.write_all(&[opened, status].concat()).unwrap();
+        drop(master);
+        assert!(mux.receive(Instant::now() + Duration::from_secs(1)).is_ok());
+        assert_eq!((mux.told(), mux.told()), (Told::Exit(3), Told::Over));
     }
 
     #[test]
