@@ -33,10 +33,11 @@ impl World {
              PasswordAuthentication no\nKbdInteractiveAuthentication no\n"
         );
         fs::write(world.path("sshd_config"), server).unwrap();
-        // "dead" is a port where nobody listens.
+        // "dead" is a port where nobody listens. SHLVL keeps bash from reading the user's
+        // start-up files, whose words would stand among the command's.
         let client = format!(
             "Match originalhost dead\n  Hostname 127.0.0.1\n  Port 1\n\
-             Match originalhost n*\n  ProxyCommand {SSHD} -i -f {at}/sshd_config -o SetEnv=WHO=%n\n\
+             Match originalhost n*\n  ProxyCommand {SSHD} -i -f {at}/sshd_config -o 'SetEnv=WHO=%n SHLVL=1'\n\
              Match all\n  IdentityFile {at}/user\n  IdentitiesOnly yes\n  IdentityAgent none\n  \
              StrictHostKeyChecking yes\n  GlobalKnownHostsFile /dev/null\n  UserKnownHostsFile {at}/known\n"
         );
@@ -54,8 +55,8 @@ impl World {
 
     fn homing(&self, verb: &str, args: &[&str]) -> Command {
         let mut command = Command::new(env!("CARGO_BIN_EXE_homing"));
-        // Long enough for a test, short enough to leave nothing behind.
-        command.args([verb, "--persist", "5", "-o", &self.ssh_options()]).args(args);
+        // Kept long enough for a test, short enough to leave nothing behind; a slow machine is no dead host.
+        command.args([verb, "--persist", "5", "-t", "120", "-o", &self.ssh_options()]).args(args);
         command.env("XDG_RUNTIME_DIR", self.0.path()).env("SHELL", "/bin/sh").env_remove("HOMING_SSH");
         command.stdin(Stdio::null()).current_dir(self.0.path());
         command

@@ -37,7 +37,7 @@ impl Server {
         let config = format!(
             "HostKey {at}/host\nAuthorizedKeysFile {at}/authorized\nStrictModes no\nUsePAM no\nPidFile none\n\
              PasswordAuthentication no\nKbdInteractiveAuthentication no\nPermitRootLogin prohibit-password\n\
-             SetEnv XDG_CACHE_HOME={at}/cache\n"
+             SetEnv XDG_CACHE_HOME={at}/cache SHLVL=1\n"
         );
         fs::write(server.path("sshd_config"), config).unwrap();
         fs::write(

@@ -35,7 +35,8 @@ impl Server {
         fs::write(server.path("known"), format!("h* {public}")).unwrap();
         let config = format!(
             "HostKey {at}/host\nAuthorizedKeysFile {at}/authorized\nStrictModes no\nUsePAM no\nPidFile none\n\
-             PasswordAuthentication no\nKbdInteractiveAuthentication no\nPermitRootLogin prohibit-password\n"
+             PasswordAuthentication no\nKbdInteractiveAuthentication no\nPermitRootLogin prohibit-password\n\
+             SetEnv SHLVL=1\n"
         );
         fs::write(server.path("sshd_config"), config).unwrap();
         Some(server)
