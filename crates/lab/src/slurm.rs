@@ -60,10 +60,13 @@ fn size(plan: &Plan) -> Size {
 
 /// `slurm.conf`. Two partitions over the same hosts: `lab`, and `urgent`, whose
 /// jobs cancel those of `lab`. `linuxproc` finds processes by their parents, so
-/// that `scancel` also reaches what a job has put into groups of its own.
+/// that `scancel` also reaches what a job has put into groups of its own. Each
+/// node has its name as a feature, so that jobs can prefer it.
 fn conf_text(plan: &Plan, size: &Size) -> String {
     let first = plan.hosts().first().map_or_else(|| "n1".into(), HostPlan::name);
     let (cpus, memory) = (size.cpus, size.memory_mb);
+    let line = |name: &str| format!("NodeName={name} CPUs={cpus} RealMemory={memory} Feature={name} State=UNKNOWN\n");
+    let nodes: String = plan.hosts().iter().map(|host| line(&host.name())).collect();
     format!(
         "ClusterName={name}\nSlurmctldHost={first}\nSlurmUser=slurm\nAuthType=auth/munge\n\
          StateSaveLocation=/var/spool/slurmctld\nSlurmdSpoolDir=/var/spool/slurmd\n\
@@ -73,12 +76,11 @@ fn conf_text(plan: &Plan, size: &Size) -> String {
          SelectType=select/cons_tres\nSelectTypeParameters=CR_CPU_Memory\nDefMemPerCPU={per_cpu}\n\
          SchedulerParameters=sched_min_interval=0\nPreemptType=preempt/partition_prio\nPreemptMode=CANCEL\n\
          ReturnToService=2\nSlurmdTimeout=15\nSlurmctldTimeout=30\nKillWait=3\n\
-         NodeName={names} CPUs={cpus} RealMemory={memory} State=UNKNOWN\n\
+         {nodes}\
          PartitionName=lab Nodes=ALL Default=YES PriorityTier=1 State=UP\n\
          PartitionName=urgent Nodes=ALL PriorityTier=10 State=UP\n",
         name = plan.spec.name.to_ascii_lowercase(),
         per_cpu = memory / cpus as u64,
-        names = plan.names(),
     )
 }
 
@@ -132,7 +134,7 @@ mod tests {
     fn every_host_is_a_node_of_both_partitions() {
         let plan = Plan { spec: LabSpec { name: "T".into(), hosts: 4, ..LabSpec::default() }, number: 1 };
         let text = conf_text(&plan, &Size { cpus: 2, memory_mb: 6000 });
-        assert!(text.contains("\nNodeName=n[1-4] CPUs=2 RealMemory=6000 "), "{text}");
+        assert!(text.contains("\nNodeName=n4 CPUs=2 RealMemory=6000 Feature=n4 "), "{text}");
         assert!(text.contains("SlurmctldHost=n1\n") && text.contains("DefMemPerCPU=3000\n"), "{text}");
         assert_eq!(text.matches("PartitionName=").count(), 2);
     }

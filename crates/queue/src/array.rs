@@ -27,7 +27,7 @@ pub fn parse(name: &str) -> Result<(String, Option<Array>), String> {
     };
     let mut indices = Vec::new();
     for item in list.split(',') {
-        indices.extend(range(item).ok_or_else(|| bad("an index is N, N-M or N-M:STEP, from 1"))?);
+        indices.extend(range(item, 1).ok_or_else(|| bad("an index is N, N-M or N-M:STEP, from 1"))?);
         if indices.len() > LONGEST {
             return Err(bad("too many elements"));
         }
@@ -37,12 +37,33 @@ pub fn parse(name: &str) -> Result<(String, Option<Array>), String> {
     Ok((plain.into(), Some(Array { indices, limit })))
 }
 
-fn range(item: &str) -> Option<Vec<u32>> {
+/// The indices of `0-3,7`: those of Slurm begin at 0.
+pub(crate) fn indices(list: &str) -> Option<Vec<u32>> {
+    let ranges: Option<Vec<Vec<u32>>> = list.split(',').map(|item| range(item, 0)).collect();
+    Some(ranges?.concat())
+}
+
+impl Array {
+    /// The indices as `1-3,7`.
+    pub fn folded(&self) -> String {
+        let mut runs: Vec<(u32, u32)> = Vec::new();
+        for index in &self.indices {
+            match runs.last_mut() {
+                Some((_, last)) if *last + 1 == *index => *last = *index,
+                _ => runs.push((*index, *index)),
+            }
+        }
+        let text = runs.iter().map(|(a, b)| if a == b { a.to_string() } else { format!("{a}-{b}") });
+        text.collect::<Vec<_>>().join(",")
+    }
+}
+
+fn range(item: &str, least: u32) -> Option<Vec<u32>> {
     let (span, step) = item.split_once(':').map_or((item, "1"), |(s, t)| (s, t));
     let (first, last) = span.split_once('-').unwrap_or((span, span));
-    let number = |text: &str| text.trim().parse::<u32>().ok().filter(|n| *n > 0);
+    let number = |text: &str| text.trim().parse::<u32>().ok().filter(|n| *n >= least);
     let (first, last, step) = (number(first)?, number(last)?, number(step)?);
-    let count = last.checked_sub(first)? / step;
+    let count = last.checked_sub(first)?.checked_div(step)?;
     (count as usize <= LONGEST).then(|| (first..=last).step_by(step as usize).collect())
 }
 

@@ -20,8 +20,9 @@ pub enum Verdict {
     Never,
 }
 
+/// A condition, taken apart.
 #[derive(Clone, Debug, PartialEq)]
-enum Expr {
+pub(crate) enum Expr {
     And(Box<Expr>, Box<Expr>),
     Or(Box<Expr>, Box<Expr>),
     Not(Box<Expr>),
@@ -117,7 +118,7 @@ struct Parser<'a> {
     depth: u32,
 }
 
-fn parse(text: &str) -> Result<Expr, String> {
+pub(crate) fn parse(text: &str) -> Result<Expr, String> {
     let mut parser = Parser { rest: text, depth: 0 };
     let expr = parser.or()?;
     match parser.rest.trim() {

@@ -30,6 +30,13 @@ pub trait Engine {
     /// The machines that it has.
     fn machines(&self) -> Result<Vec<Machine>, QueueError>;
 
+    /// Fits the hosts near which a job should run to what the engine can
+    /// express; returns what the user should know about it.
+    fn fit(&self, spec: &mut JobSpec) -> Result<Option<String>, QueueError> {
+        spec.near.clear();
+        Ok(None)
+    }
+
     /// Submits; returns the job's number. The job is kept from then on, whatever happens to the caller.
     fn submit(&self, spec: &JobSpec, private: &Private) -> Result<u64, QueueError>;
 

@@ -62,6 +62,18 @@ pub struct JobSpec {
     /// The host that it must run on; this machine when `None`.
     #[serde(default)]
     pub host: Option<String>,
+    /// Hosts near which it should run, for an engine that has several.
+    #[serde(default)]
+    pub near: Vec<String>,
+    /// It must run on one of these.
+    #[serde(default)]
+    pub near_only: bool,
+    /// Hosts on which it must not run.
+    #[serde(default)]
+    pub not_on: Vec<String>,
+    /// Its slots may lie on several hosts.
+    #[serde(default)]
+    pub spread: bool,
     /// Load expressions (`-R`), all of which must hold at the start.
     #[serde(default)]
     pub require: Vec<String>,

@@ -132,11 +132,7 @@ impl Keeper<'_> {
         }
         Ok(match &self.spec.command {
             Words::Argv(words) => words.clone(),
-            Words::Shell(line) => {
-                let own = self.private.env.iter().find(|(n, _)| n.0 == b"SHELL").map(|(_, v)| v.clone());
-                let shell = own.filter(|_| self.spec.style == Style::Homing).unwrap_or_else(|| "/bin/sh".into());
-                vec![shell, "-c".into(), line.clone()]
-            }
+            Words::Shell(line) => vec![shell(&self.spec, &self.private), "-c".into(), line.clone()],
         })
     }
 
@@ -295,8 +291,14 @@ impl Orders {
     }
 }
 
+/// The shell for a command line: the submitter's own; LSF's is /bin/sh.
+pub(crate) fn shell(spec: &JobSpec, private: &Private) -> RawText {
+    let own = private.env.iter().find(|(n, _)| n.0 == b"SHELL").map(|(_, v)| v.clone());
+    own.filter(|_| spec.style == Style::Homing).unwrap_or_else(|| "/bin/sh".into())
+}
+
 /// The interpreter of a script: what `#!` says, else /bin/sh.
-fn interpreter(script: &[u8]) -> Vec<RawText> {
+pub(crate) fn interpreter(script: &[u8]) -> Vec<RawText> {
     let first = script.split(|b| *b == b'\n').next().unwrap_or_default();
     let line = first.strip_prefix(b"#!").map(|l| l.trim_ascii()).filter(|l| !l.is_empty());
     let Some(line) = line else { return vec!["/bin/sh".into()] };

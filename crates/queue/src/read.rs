@@ -57,7 +57,7 @@ pub struct Job {
 impl Job {
     /// `12` or `12[3]`.
     pub fn name_of(&self, part: &Part) -> String {
-        if part.index == 0 { self.id.to_string() } else { format!("{}[{}]", self.id, part.index) }
+        if self.spec.array.is_none() { self.id.to_string() } else { format!("{}[{}]", self.id, part.index) }
     }
     /// The file that holds what an element wrote: `out` or `err`.
     pub fn output(&self, part: &Part, stream: &str) -> PathBuf {

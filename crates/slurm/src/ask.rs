@@ -2,7 +2,8 @@
 
 use crate::fate::{JobState, job_state};
 use crate::nodes::{Node, SINFO_FORMAT, parse_nodes};
-use std::io::Read;
+use homing_model::RawText;
+use std::io::{Read, Write};
 use std::path::Path;
 use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
@@ -43,15 +44,27 @@ pub fn cancel(id: &str) {
 }
 
 fn ask(doing: &'static str, words: &[&str]) -> Result<String, AskError> {
-    let command = words.join(" ");
-    let failed = |what: String| AskError { doing, command: command.clone(), what };
-    let mut child = Command::new(words[0])
-        .args(&words[1..])
-        .stdin(Stdio::null())
-        .stdout(Stdio::piped())
-        .stderr(Stdio::piped())
-        .spawn()
-        .map_err(|e| failed(format!("did not start: {e}")))?;
+    command(doing, words, &[], None)
+}
+
+/// Runs a command of Slurm's with this standard input; with `env` as all its environment when there is one.
+pub fn command(
+    doing: &'static str,
+    words: &[&str],
+    input: &[u8],
+    env: Option<&[(RawText, RawText)]>,
+) -> Result<String, AskError> {
+    let shown = words.join(" ");
+    let failed = |what: String| AskError { doing, command: shown.clone(), what };
+    let mut command = Command::new(words[0]);
+    command.args(&words[1..]).stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
+    if let Some(env) = env {
+        command.env_clear().envs(env.iter().map(|(name, value)| (name.as_os(), value.as_os())));
+    }
+    let mut child = command.spawn().map_err(|e| failed(format!("did not start: {e}")))?;
+    let (mut pipe, input) = (child.stdin.take(), input.to_vec());
+    // A thread, because a long input may have to wait for answers to be read.
+    let writer = std::thread::spawn(move || pipe.as_mut().map(|p| p.write_all(&input)));
     let (out, err) = (reader(child.stdout.take()), reader(child.stderr.take()));
     let until = Instant::now() + PATIENCE;
     let status = loop {
@@ -66,6 +79,7 @@ fn ask(doing: &'static str, words: &[&str]) -> Result<String, AskError> {
         std::thread::sleep(Duration::from_millis(5));
     };
     let text = out.join().unwrap_or_default();
+    let _ = writer.join();
     if status.success() {
         return Ok(text);
     }

@@ -15,11 +15,13 @@ pub struct KillArgs {
     /// Jobs: 12, or 12[3] of an array
     #[arg(required = true, value_name = "ID")]
     ids: Vec<String>,
+    #[command(flatten)]
+    engine: super::EngineArgs,
 }
 
 /// Ends jobs.
 pub fn kill(args: KillArgs) -> Result<i32, Failure> {
-    let engine = super::engine()?;
+    let engine = args.engine.open()?;
     for text in &args.ids {
         let (job, index) = super::find_own(engine.as_ref(), text)?;
         if super::parts(&job, index).all(|p| p.state.is_over() && p.state != State::Lost) {
@@ -40,18 +42,22 @@ pub struct PeekArgs {
     /// The job: 12, or 12[3] of an array
     #[arg(value_name = "ID")]
     id: String,
+    #[command(flatten)]
+    engine: super::EngineArgs,
 }
 
 /// Shows output.
 pub fn peek(args: PeekArgs) -> Result<i32, Failure> {
-    let engine = super::engine()?;
+    let engine = args.engine.open()?;
     engine.tend().map_err(super::failed)?;
     let (job, index) = super::find_own(engine.as_ref(), &args.id)?;
     let part = super::parts(&job, index).next().ok_or_else(|| Failure::usage("it has no such element"))?;
     let out = Followed::new(&job.output(part, "out"));
     let err = Followed::new(&job.output(part, "err"));
     // Without -e both are one file.
-    let mut streams = if job.spec.stderr.is_none() && job.spec.stdout.is_some() { vec![out] } else { vec![out, err] };
+    let one =
+        job.output(part, "out") == job.output(part, "err") || (job.spec.stderr.is_none() && job.spec.stdout.is_some());
+    let mut streams = if one { vec![out] } else { vec![out, err] };
     loop {
         let job = engine.job(job.id).map_err(super::failed)?;
         let over = super::parts(&job, Some(part.index)).all(|p| p.state.is_over());
@@ -101,11 +107,13 @@ pub struct WaitArgs {
     /// Jobs: 12, or 12[3] of an array; all of yours when none is named
     #[arg(value_name = "ID")]
     ids: Vec<String>,
+    #[command(flatten)]
+    engine: super::EngineArgs,
 }
 
 /// Waits; the exit status is that of the first job that failed.
 pub fn wait(args: WaitArgs) -> Result<i32, Failure> {
-    let engine = super::engine()?;
+    let engine = args.engine.open()?;
     let mut ids = args.ids;
     if ids.is_empty() {
         let own = homing_queue::uid();

@@ -19,18 +19,18 @@ pub struct Args {
     /// These only, ended or not
     #[arg(value_name = "ID")]
     ids: Vec<String>,
+    #[command(flatten)]
+    engine: super::EngineArgs,
 }
 
 /// Lists jobs.
 pub fn run(args: Args) -> Result<i32, Failure> {
-    let engine = super::engine()?;
-    let jobs = engine.jobs().map_err(super::failed)?;
+    let engine = args.engine.open()?;
     let mut rows: Vec<(&Job, &Part)> = Vec::new();
-    for text in &args.ids {
-        let (found, index) = super::find(engine.as_ref(), text)?;
-        let job = jobs.iter().find(|j| j.id == found.id);
-        rows.extend(job.into_iter().flat_map(|j| super::parts(j, index).map(move |p| (j, p))));
-    }
+    let named: Result<Vec<_>, Failure> = args.ids.iter().map(|text| super::find(engine.as_ref(), text)).collect();
+    let named = named?;
+    rows.extend(named.iter().flat_map(|(job, index)| super::parts(job, *index).map(move |p| (job, p))));
+    let jobs = if named.is_empty() { engine.jobs().map_err(super::failed)? } else { Vec::new() };
     if args.ids.is_empty() {
         let own = homing_queue::uid();
         let mine = jobs.iter().filter(|j| args.users || j.uid == own);

@@ -2,6 +2,7 @@
 
 pub mod act;
 pub mod jobs;
+mod near;
 pub mod sub;
 
 use crate::failure::Failure;
@@ -27,8 +28,42 @@ pub fn failed(error: QueueError) -> Failure {
     }
 }
 
-/// The engine that jobs are kept by.
-pub fn engine() -> Result<Box<dyn Engine>, Failure> {
+/// Which engine keeps the jobs.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
+pub enum EngineName {
+    /// This machine, without a server
+    Local,
+    /// Slurm
+    Slurm,
+}
+
+/// The option that all verbs have.
+#[derive(clap::Args)]
+pub struct EngineArgs {
+    /// Who keeps the jobs (default: Slurm where it is configured, else this machine)
+    #[arg(long, env = "HOMING_ENGINE", value_name = "ENGINE", hide_env_values = true)]
+    pub engine: Option<EngineName>,
+}
+
+impl EngineArgs {
+    /// The engine that was chosen, by the user or by what there is.
+    pub fn open(&self) -> Result<Box<dyn Engine>, Failure> {
+        match self.engine.unwrap_or_else(usual) {
+            EngineName::Local => local(),
+            EngineName::Slurm => Ok(Box::new(homing_queue::Slurm)),
+        }
+    }
+}
+
+/// Slurm where it is configured: a controller that does not answer must not make jobs go elsewhere.
+fn usual() -> EngineName {
+    let path = std::env::var_os("PATH").unwrap_or_default();
+    let found = || std::env::split_paths(&path).any(|dir| dir.join("sbatch").exists());
+    if homing_slurm::ask::is_configured() && found() { EngineName::Slurm } else { EngineName::Local }
+}
+
+/// The embedded queue.
+fn local() -> Result<Box<dyn Engine>, Failure> {
     let exe = std::env::current_exe().map_err(|e| Failure::system(format!("cannot find homing itself: {e}")))?;
     let config = crate::hostlist::queue_config(None)?;
     // The runner lives in /: a cluster file of the working directory would be lost to it.
@@ -65,7 +100,7 @@ pub fn keeper(args: KeeperArgs) -> Result<i32, Failure> {
     let kept = homing_queue::keep(&args.dir, args.index, args.at_ns, &fds).map_err(failed);
     // The runner was killed meanwhile: what else waits must not wait for the next command.
     if std::os::unix::process::parent_id() != runner {
-        engine()?.tend().map_err(failed)?;
+        local()?.tend().map_err(failed)?;
     }
     kept.map(|()| 0)
 }

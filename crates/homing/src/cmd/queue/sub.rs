@@ -30,7 +30,13 @@ pub struct Args {
     error: Option<OsString>,
     /// Standard input
     #[arg(short = 'i', long, value_name = "FILE")]
-    input: Option<OsString>,
+    stdin: Option<OsString>,
+    /// A file that it reads, beside those that its words name; may be repeated
+    #[arg(long, value_name = "FILE")]
+    input: Vec<PathBuf>,
+    /// On Slurm: whether to run next to its files: prefer their hosts, run there only, or anywhere
+    #[arg(long, value_name = "HOW", default_value = "prefer")]
+    near: super::near::How,
     /// End it after this long: 30, 5m, 1h
     #[arg(long, value_name = "TIME")]
     timeout: Option<String>,
@@ -49,6 +55,8 @@ pub struct Args {
     /// Print the job id alone
     #[arg(short, long)]
     quiet: bool,
+    #[command(flatten)]
+    engine: super::EngineArgs,
     /// Cluster file
     #[arg(long, value_name = "FILE")]
     cluster: Option<PathBuf>,
@@ -65,11 +73,18 @@ pub fn run(args: Args) -> Result<i32, Failure> {
         // SAFETY: this program has no other thread here.
         unsafe { std::env::set_var("HOMING_CLUSTER", file) };
     }
-    let engine = super::engine()?;
+    let engine = args.engine.open()?;
     if !args.again.is_empty() {
         return again(engine.as_ref(), &args.again);
     }
-    let spec = spec(&args, &engine.config().map_err(super::failed)?)?;
+    let slurm = engine.name() == "slurm";
+    let mut spec = spec(&args, &engine.config().map_err(super::failed)?, slurm)?;
+    if slurm {
+        super::near::wish(&mut spec, &args.input, args.near)?;
+    }
+    if let Some(note) = engine.fit(&mut spec).map_err(super::failed)? {
+        eprintln!("homing: {note}");
+    }
     let id = engine.submit(&spec, &private()).map_err(super::failed)?;
     match args.quiet {
         true => println!("{id}"),
@@ -98,7 +113,7 @@ pub fn private() -> Private {
     Private { env, script: None, umask: umask.bits() }
 }
 
-fn spec(args: &Args, config: &Config) -> Result<JobSpec, Failure> {
+fn spec(args: &Args, config: &Config, slurm: bool) -> Result<JobSpec, Failure> {
     let queue = args.queue.clone().unwrap_or_else(|| config.default_queue().to_string());
     if !config.queues.contains_key(&queue) {
         let known: Vec<&str> = config.queues.keys().map(String::as_str).collect();
@@ -112,11 +127,14 @@ fn spec(args: &Args, config: &Config) -> Result<JobSpec, Failure> {
     if let Some(host) = args.host.as_deref().filter(|h| h.starts_with(['-', '.']) || h.contains('/')) {
         return Err(Failure::usage(format!("{host:?} cannot be a host name")));
     }
-    // A batch that runs here has as many tasks at once as it has slots, by default all.
-    let slots =
-        args.slots.unwrap_or(if !args.batch.is_empty() && !goes_away(&args.batch) { config.slots } else { 1 }).max(1);
-    if args.host.is_none() && slots > config.slots {
-        return Err(Failure::usage(format!("{slots} slots are more than the {} of this machine", config.slots)));
+    // A batch on this machine has as many tasks at once as it has slots, by default all. On Slurm it is a
+    // coordinator and its workers in an allocation, on however many nodes that lies.
+    let stays = !slurm && !args.batch.is_empty() && !goes_away(&args.batch);
+    let spread = slurm && !args.batch.is_empty();
+    let slots = args.slots.unwrap_or(if stays { config.slots } else { 1 }).max(1);
+    if args.host.is_none() && !spread && slots > config.slots {
+        let whose = if slurm { "a node" } else { "this machine" };
+        return Err(Failure::usage(format!("{slots} slots are more than the {} of {whose}", config.slots)));
     }
     let timeout = args.timeout.as_deref().map(seconds).transpose()?;
     let limit = config.queues.get(&queue).and_then(|q| q.run_limit).map(|minutes| minutes * 60);
@@ -127,18 +145,22 @@ fn spec(args: &Args, config: &Config) -> Result<JobSpec, Failure> {
         submit_ns: homing_queue::now_ns(),
         from: homing_queue::host_name(),
         cwd: RawText::from(working_directory()?.as_path()),
-        command: command(args, slots)?,
+        command: command(args, stays.then_some(slots))?,
         name,
         queue,
         slots,
         array,
         after,
-        stdin: path(&args.input),
+        stdin: path(&args.stdin),
         stdout: path(&args.output),
         stderr: path(&args.error),
         overwrite: false,
         limit_s: timeout.or(limit),
         host: args.host.clone(),
+        near: Vec::new(),
+        near_only: false,
+        not_on: Vec::new(),
+        spread,
         require: Vec::new(),
         project: None,
         style: homing_queue::Style::Homing,
@@ -154,14 +176,12 @@ fn goes_away(words: &[OsString]) -> bool {
     })
 }
 
-fn command(args: &Args, slots: u32) -> Result<Command, Failure> {
+fn command(args: &Args, slots: Option<u32>) -> Result<Command, Failure> {
     let raw = |words: &[OsString]| words.iter().map(|w| RawText::from(w.clone())).collect::<Vec<_>>();
     if !args.batch.is_empty() {
         let exe = std::env::current_exe().map_err(|e| Failure::system(format!("cannot find homing itself: {e}")))?;
         let mut all = vec![RawText::from(exe.as_path()), "run".into()];
-        if !goes_away(&args.batch) {
-            all.push(format!("-j{slots}").into());
-        }
+        all.extend(slots.map(|slots| format!("-j{slots}").into()));
         all.extend(raw(&args.batch));
         return Ok(Command::Argv(all));
     }

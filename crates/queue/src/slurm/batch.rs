@@ -1,0 +1,258 @@
+//! What `sbatch` is told: options and script. Pure.
+
+use crate::job::Style;
+use crate::{JobSpec, Private};
+use homing_model::{Command, RawText};
+use homing_slurm::Node;
+use std::collections::BTreeMap;
+
+/// By this a job's comment is known to hold its command.
+pub(super) const COMMENT: &str = "homing: ";
+
+/// Fits the hosts that a job should be near to what this Slurm can express;
+/// returns what the user should know. `features` are those of each node.
+///
+/// Slurm's only soft wish for nodes is `--prefer`, by features. It serves where
+/// each node has its own name among its features. The hard wish needs none:
+/// all other nodes are excluded (`--nodelist` would ask for all of them at once).
+pub(super) fn fit(
+    spec: &mut JobSpec,
+    nodes: &[Node],
+    features: &BTreeMap<String, Vec<String>>,
+) -> Result<Option<String>, String> {
+    let wanted = std::mem::take(&mut spec.near);
+    let fits = |n: &&Node| wanted.iter().any(|host| n.is_called(host));
+    let known: Vec<&Node> = nodes.iter().filter(fits).collect();
+    let usable: Vec<String> = known.iter().filter(|n| n.is_usable(false)).map(|n| n.name.clone()).collect();
+    if usable.is_empty() {
+        let what = if known.is_empty() { "is a node of this partition" } else { "can be used now" };
+        let text = format!("none of the hosts that hold its data ({}) {what}", wanted.join(", "));
+        return if spec.near_only { Err(text) } else { Ok(Some(text + "; it runs anywhere")) };
+    }
+    if spec.near_only {
+        spec.not_on = nodes.iter().map(|n| n.name.clone()).filter(|n| !usable.contains(n)).collect();
+        spec.near = usable;
+        return Ok(None);
+    }
+    let named = |node: &String| features.get(node).is_some_and(|f| f.contains(node));
+    let (good, bad): (Vec<String>, Vec<String>) = usable.into_iter().partition(named);
+    spec.near = good;
+    Ok((!bad.is_empty()).then(|| {
+        format!(
+            "Slurm cannot prefer {0}, which holds its data: a node must have a feature of its own name for that \
+             (scontrol update NodeName=... AvailableFeatures=...); --near only demands it",
+            bad.join(", ")
+        )
+    }))
+}
+
+/// `sbatch` and its options.
+pub(super) fn words(spec: &JobSpec, dependency: Option<&str>) -> Vec<String> {
+    let mut all: Vec<String> = vec!["sbatch".into(), "--parsable".into()];
+    let mut add = |name: &str, value: String| all.push(format!("--{name}={value}"));
+    let command = spec.command.display();
+    let first = command.split_ascii_whitespace().next().unwrap_or("job");
+    add(
+        "job-name",
+        if spec.name.is_empty() { plain(first.rsplit('/').next().unwrap_or(first)) } else { plain(&spec.name) },
+    );
+    add("comment", format!("{COMMENT}{}", plain(&command)));
+    add("chdir", text(&spec.cwd));
+    if !spec.queue.is_empty() {
+        add("partition", spec.queue.clone());
+    }
+    match spec.spread {
+        true => add("ntasks", spec.slots.to_string()),
+        false => {
+            add("ntasks", "1".into());
+            add("cpus-per-task", spec.slots.to_string());
+        }
+    }
+    if let Some(array) = &spec.array {
+        let limit = array.limit.map_or(String::new(), |n| format!("%{n}"));
+        add("array", format!("{}{limit}", array.folded()));
+    }
+    if let Some(text) = dependency {
+        add("dependency", text.into());
+        // LSF leaves pending what can never start; homing ends it.
+        add("kill-on-invalid-dep", if spec.style == Style::Homing { "yes" } else { "no" }.into());
+    }
+    if let Some(seconds) = spec.limit_s {
+        add("time", format!("{}:{:02}", seconds / 60, seconds % 60));
+    }
+    if let Some(megabytes) = spec.require.iter().find_map(|r| memory(r)) {
+        add("mem", format!("{megabytes}M"));
+    }
+    for (name, file) in [("input", &spec.stdin), ("output", &spec.stdout), ("error", &spec.stderr)] {
+        if let Some(file) = file {
+            add(name, pattern(&text(file), spec.array.is_some()));
+        }
+    }
+    add("open-mode", if spec.overwrite { "truncate" } else { "append" }.into());
+    match &spec.host {
+        Some(host) => add("nodelist", host.clone()),
+        None if spec.near_only && !spec.not_on.is_empty() => add("exclude", spec.not_on.join(",")),
+        None if !spec.near_only && !spec.near.is_empty() => add("prefer", spec.near.join("|")),
+        None => {}
+    }
+    all
+}
+
+fn text(raw: &RawText) -> String {
+    String::from_utf8_lossy(&raw.0).into_owned()
+}
+
+/// For names and comments: slurmctld's lists have one line a job.
+fn plain(text: &str) -> String {
+    text.chars().map(|c| if c.is_control() { ' ' } else { c }).take(1000).collect()
+}
+
+/// `%J` and `%I` in Slurm's letters; every other `%` is itself.
+fn pattern(name: &str, array: bool) -> String {
+    let (job, index) = if array { ("%A", "%a") } else { ("%j", "0") };
+    let mut out = String::new();
+    let mut rest = name;
+    while let Some((before, after)) = rest.split_once('%') {
+        out += before;
+        let (said, left) = match after.chars().next() {
+            Some('J') => (job, &after[1..]),
+            Some('I') => (index, &after[1..]),
+            _ => ("%%", after),
+        };
+        out += said;
+        rest = left;
+    }
+    out + rest
+}
+
+/// MiB of `rusage[mem=M]`.
+fn memory(require: &str) -> Option<u64> {
+    let body = require.split_once("rusage[")?.1.split_once(']')?.0;
+    let value = body.split([',', ':']).find_map(|part| part.trim().strip_prefix("mem="))?;
+    value.trim_end_matches("MB").trim_end_matches('M').parse::<f64>().ok().map(|m| m.ceil() as u64)
+}
+
+/// The batch script. Its variables are those of the embedded queue.
+pub(super) fn script(spec: &JobSpec, private: &Private) -> Vec<u8> {
+    let mut out = b"#!/bin/sh\n".to_vec();
+    out.extend_from_slice(VARIABLES.as_bytes());
+    for (name, value) in [("LSB_JOBNAME", &spec.name), ("LSB_SUB_HOST", &spec.from), ("LS_SUBCWD", &text(&spec.cwd))] {
+        out.extend(
+            format!("{name}=").bytes().chain(quoted(value.as_bytes())).chain(format!("; export {name}\n").bytes()),
+        );
+    }
+    if let Some(script) = &private.script {
+        let words =
+            crate::keeper::interpreter(&script.0).into_iter().flat_map(|w| [quoted(&w.0), b" ".to_vec()].concat());
+        // Kept in a file that has no name any more: standard input stays the job's own.
+        out.extend_from_slice(b"homing_script=$(mktemp) || exit 255\nprintf %s ");
+        out.extend(quoted(&script.0));
+        out.extend_from_slice(b" > \"$homing_script\"\nexec 9< \"$homing_script\"; rm -f \"$homing_script\"\nexec ");
+        out.extend(words);
+        out.extend_from_slice(b"/dev/fd/9\n");
+        return out;
+    }
+    out.extend_from_slice(b"exec");
+    let words = match &spec.command {
+        Command::Argv(words) => words.clone(),
+        Command::Shell(line) => vec![crate::keeper::shell(spec, private), "-c".into(), line.clone()],
+    };
+    words.iter().for_each(|w| out.extend([b" ".to_vec(), quoted(&w.0)].concat()));
+    out.push(b'\n');
+    out
+}
+
+const VARIABLES: &str = "\
+HOMING_JOB=${SLURM_ARRAY_JOB_ID:-$SLURM_JOB_ID} HOMING_JOB_INDEX=${SLURM_ARRAY_TASK_ID:-0}\n\
+LSB_JOBID=$HOMING_JOB LSB_JOBINDEX=$HOMING_JOB_INDEX LSB_QUEUE=$SLURM_JOB_PARTITION LSB_HOSTS=$SLURMD_NODENAME\n\
+LSB_MCPU_HOSTS=\"$SLURMD_NODENAME ${SLURM_CPUS_PER_TASK:-1} \" LSB_DJOB_NUMPROC=${SLURM_CPUS_PER_TASK:-1} LS_JOBPID=$$\n\
+export HOMING_JOB HOMING_JOB_INDEX LSB_JOBID LSB_JOBINDEX LSB_QUEUE LSB_HOSTS LSB_MCPU_HOSTS LSB_DJOB_NUMPROC LS_JOBPID\n";
+
+fn quoted(word: &[u8]) -> Vec<u8> {
+    let mut out = vec![b'\''];
+    for byte in word {
+        match byte {
+            b'\'' => out.extend_from_slice(b"'\\''"),
+            other => out.push(*other),
+        }
+    }
+    out.push(b'\'');
+    out
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use homing_slurm::parse_nodes;
+
+    fn spec() -> JobSpec {
+        let text = r#"{"v":1,"user":"u","submit_ns":0,"from":"h","cwd":"/w","command":{"shell":"sort 'a b' > c"},
+                       "name":"","queue":"","slots":2}"#;
+        serde_json::from_str(text).unwrap()
+    }
+
+    #[test]
+    fn options() {
+        let mut s = spec();
+        let of = |s: &JobSpec| words(s, Some("afterok:1")).join(" ");
+        assert_eq!(
+            of(&s),
+            "sbatch --parsable --job-name=sort --comment=homing: sort 'a b' > c --chdir=/w --ntasks=1 --cpus-per-task=2 \
+             --dependency=afterok:1 --kill-on-invalid-dep=yes --open-mode=append"
+        );
+        s.array = crate::array::parse("a[1-3,7]%2").unwrap().1;
+        s.stdout = Some("o.%J.%I.%d".into());
+        s.limit_s = Some(90);
+        s.require = vec!["select[mem>5] rusage[mem=500]".into()];
+        let text = of(&s);
+        for part in ["--array=1-3,7%2", "--output=o.%A.%a.%%d", "--time=1:30", "--mem=500M"] {
+            assert!(text.contains(part), "{part}: {text}");
+        }
+    }
+
+    #[test]
+    fn the_wish_for_nodes() {
+        let sinfo = "n1|lab*|idle|0/2/0/2|100|n1|n1|none\nn2|lab*|idle|0/2/0/2|100|10.0.0.2|n2|none\n\
+                     n3|lab*|down*|0/2/0/2|100|n3|n3|none\n";
+        let nodes = parse_nodes(sinfo, None);
+        let own = BTreeMap::from([("n2".to_string(), vec!["n2".to_string()])]);
+        let mut s = JobSpec { near: vec!["10.0.0.2".into(), "n3".into()], ..spec() };
+        assert_eq!(fit(&mut s, &nodes, &own), Ok(None));
+        assert!(words(&s, None).contains(&"--prefer=n2".to_string()));
+        // Without features there is no soft wish, and the user is told.
+        s.near = vec!["n1".into()];
+        assert!(fit(&mut s, &nodes, &own).unwrap().unwrap().contains("cannot prefer n1"));
+        assert!(s.near.is_empty());
+        // The hard wish takes any of the hosts.
+        let mut s = JobSpec { near: vec!["n1".into(), "n2".into()], near_only: true, ..spec() };
+        assert_eq!(fit(&mut s, &nodes, &BTreeMap::new()), Ok(None));
+        assert!(words(&s, None).contains(&"--exclude=n3".to_string()));
+        s.near = vec!["n3".into()];
+        assert!(fit(&mut s, &nodes, &own).unwrap_err().contains("can be used now"));
+        s.near_only = false;
+        s.near = vec!["nas".into()];
+        assert!(fit(&mut s, &nodes, &own).unwrap().unwrap().contains("runs anywhere"));
+    }
+
+    #[test]
+    fn scripts_keep_every_byte() {
+        let run = |s: &JobSpec, p: &Private| {
+            use std::io::Write;
+            let mut child = std::process::Command::new("sh")
+                .envs([("SLURM_JOB_ID", "5"), ("SLURM_JOB_PARTITION", "lab")])
+                .stdin(std::process::Stdio::piped())
+                .stdout(std::process::Stdio::piped())
+                .spawn()
+                .unwrap();
+            child.stdin.take().unwrap().write_all(&script(s, p)).unwrap();
+            String::from_utf8(child.wait_with_output().unwrap().stdout).unwrap()
+        };
+        let mut s = spec();
+        s.command = Command::Argv(["printf", "%s|", "a b", "c'd\n", "$x"].map(RawText::from).to_vec());
+        assert_eq!(run(&s, &Private::default()), "a b|c'd\n|$x|");
+        s.command = Command::Shell("echo $HOMING_JOB $LSB_JOBINDEX \"it's\"".into());
+        assert_eq!(run(&s, &Private::default()), "5 0 it's\n");
+        let script = Some(RawText::from("#!/bin/bash -u\necho \"$LSB_JOBID ${BASH_VERSION:+bash}\" 'x'\n"));
+        assert_eq!(run(&s, &Private { script, ..Private::default() }), "5 bash x\n");
+    }
+}

@@ -1,0 +1,151 @@
+//! Slurm as an engine: a job is a Slurm job, with Slurm's id. Nothing is kept
+//! beside what slurmctld knows, so jobs that others have submitted are seen too.
+
+mod after;
+mod batch;
+mod show;
+
+use crate::engine::{Engine, Machine};
+use crate::plan::{Block, Config, Queue};
+use crate::state::State;
+use crate::{Job, JobSpec, Part, Private, QueueError};
+use homing_slurm::{Node, ask};
+use std::collections::BTreeMap;
+use std::time::Duration;
+
+/// Slurm of this machine.
+#[derive(Default)]
+pub struct Slurm;
+
+fn failed(error: ask::AskError) -> QueueError {
+    QueueError::Program(error.to_string())
+}
+
+fn order(doing: &'static str, words: &[&str]) -> Result<String, QueueError> {
+    ask::command(doing, words, &[], None).map_err(failed)
+}
+
+/// `12` or `12_3`, as Slurm writes it.
+fn name(job: &Job, index: Option<u32>) -> String {
+    match index.filter(|i| *i > 0 || job.spec.array.is_some()) {
+        Some(index) => format!("{}_{index}", job.id),
+        None => job.id.to_string(),
+    }
+}
+
+fn meant(job: &Job, index: Option<u32>) -> impl Iterator<Item = &Part> {
+    job.parts.iter().filter(move |p| index.is_none_or(|i| i == p.index))
+}
+
+impl Engine for Slurm {
+    fn name(&self) -> &'static str {
+        "slurm"
+    }
+
+    fn config(&self) -> Result<Config, QueueError> {
+        let words = ["sinfo", "--noheader", "--summarize", "--format", "%P|%a|%l|%C|%p"];
+        let text = order("asking Slurm for its partitions", &words)?;
+        let queues: BTreeMap<String, Queue> = text.lines().filter_map(show::partition).collect();
+        let nodes = ask::nodes(None).map_err(failed)?;
+        Ok(Config {
+            slots: nodes.iter().map(|n| n.cpus).max().unwrap_or(1),
+            host_slots: nodes.into_iter().map(|n| (n.name, n.cpus)).collect(),
+            queues,
+        })
+    }
+
+    fn machines(&self) -> Result<Vec<Machine>, QueueError> {
+        let nodes = ask::nodes(None).map_err(failed)?;
+        let machine = |n: Node| Machine { open: n.is_usable(false), name: n.name, slots: n.cpus, state: n.state };
+        Ok(nodes.into_iter().map(machine).collect())
+    }
+
+    fn fit(&self, spec: &mut JobSpec) -> Result<Option<String>, QueueError> {
+        if spec.near.is_empty() {
+            return Ok(None);
+        }
+        let partition = Some(spec.queue.as_str()).filter(|q| !q.is_empty());
+        let nodes = ask::nodes(partition).map_err(failed)?;
+        let text =
+            order("asking Slurm for its nodes' features", &["sinfo", "--noheader", "--Node", "--format", "%N|%f"])?;
+        batch::fit(spec, &nodes, &show::features(&text)).map_err(QueueError::Request)
+    }
+
+    fn submit(&self, spec: &JobSpec, private: &Private) -> Result<u64, QueueError> {
+        let mut jobs = None;
+        let dependency = spec.after.as_ref().map(|text| {
+            after::dependency(text, &mut |name| {
+                let all = jobs.get_or_insert_with(|| self.jobs().unwrap_or_default());
+                all.iter().rev().find(|j| j.spec.user == spec.user && j.spec.name == name).map(|j| j.id)
+            })
+        });
+        let dependency = dependency.transpose().map_err(QueueError::Request)?;
+        let words = batch::words(spec, dependency.as_deref());
+        let words: Vec<&str> = words.iter().map(String::as_str).collect();
+        let script = batch::script(spec, private);
+        let said = ask::command("submitting the job", &words, &script, Some(&private.env)).map_err(failed)?;
+        // `12` or `12;cluster`.
+        let id = said.trim().lines().last().and_then(|l| l.split(';').next()?.parse().ok());
+        id.ok_or_else(|| QueueError::Program(format!("sbatch gave no job id but {said:?}")))
+    }
+
+    fn jobs(&self) -> Result<Vec<Job>, QueueError> {
+        let text = order("asking Slurm for its jobs", &["scontrol", "show", "job", "--oneliner"])?;
+        Ok(show::jobs(&text))
+    }
+
+    fn job(&self, id: u64) -> Result<Job, QueueError> {
+        let text = match order("asking Slurm for a job", &["scontrol", "show", "job", "--oneliner", &id.to_string()]) {
+            Err(QueueError::Program(said)) if said.contains("Invalid job id") => {
+                return Err(QueueError::NotFound(id.to_string()));
+            }
+            other => other?,
+        };
+        show::jobs(&text).into_iter().find(|j| j.id == id).ok_or_else(|| QueueError::NotFound(id.to_string()))
+    }
+
+    fn kill(&self, job: &Job, index: Option<u32>, signal: Option<i32>) -> Result<(), QueueError> {
+        let id = name(job, index);
+        match signal {
+            // Batch script and steps alike.
+            Some(signal) => order("signalling the job", &["scancel", &format!("--signal={signal}"), "--full", &id]),
+            None => order("cancelling the job", &["scancel", &id]),
+        }
+        .map(drop)
+    }
+
+    /// Slurm's own suspension is for its operators; any user may stop the processes of a job of theirs.
+    fn stop(&self, job: &Job, index: Option<u32>, stop: bool) -> Result<(), QueueError> {
+        let waits = meant(job, index).any(|p| matches!(p.state, State::Pend | State::Psusp));
+        let runs = meant(job, index).any(|p| p.state.is_running());
+        let id = name(job, index);
+        if waits {
+            order("holding the job", &["scontrol", if stop { "hold" } else { "release" }, &id])?;
+        }
+        if runs {
+            let signal = if stop { "--signal=STOP" } else { "--signal=CONT" };
+            order("stopping the job", &["scancel", signal, "--full", "--state=running", &id])?;
+        }
+        Ok(())
+    }
+
+    fn again(&self, job: &Job, index: Option<u32>) -> Result<usize, QueueError> {
+        let lost: Vec<u32> = meant(job, index).filter(|p| p.state == State::Lost).map(|p| p.index).collect();
+        for index in &lost {
+            order("requeueing the job", &["scontrol", "requeue", &name(job, Some(*index))])?;
+        }
+        Ok(lost.len())
+    }
+
+    fn why(&self, job: &Job, part: &Part) -> Result<Option<Block>, QueueError> {
+        if part.state.is_over() || part.state.is_running() {
+            return Ok(None);
+        }
+        let text = order("asking Slurm for a job", &["scontrol", "show", "job", "--oneliner", &job.id.to_string()])?;
+        Ok(show::reason(&text, part.index).map(Block::Other))
+    }
+
+    fn pace(&self) -> Duration {
+        Duration::from_secs(1)
+    }
+}

@@ -1,0 +1,270 @@
+//! What `scontrol show job` and `sinfo` print. Pure.
+
+use super::batch::COMMENT;
+use crate::array::{self, Array};
+use crate::job::{End, Start, Style};
+use crate::plan::Queue;
+use crate::process::Process;
+use crate::state::State;
+use crate::{Job, JobSpec, Part};
+use homing_model::{Command, RawText};
+use std::collections::BTreeMap;
+use std::path::PathBuf;
+use std::sync::Arc;
+
+/// Fields of `scontrol show job --oneliner` in its order. Values of the marked
+/// ones may hold blanks, and end where the next of these names begins.
+const FIELDS: [(&str, bool); 25] = [
+    ("JobId", false),
+    ("ArrayJobId", false),
+    ("ArrayTaskId", false),
+    ("JobName", true),
+    ("UserId", false),
+    ("JobState", false),
+    ("Reason", false),
+    ("Dependency", false),
+    ("ExitCode", false),
+    ("SubmitTime", false),
+    ("StartTime", false),
+    ("EndTime", false),
+    ("Partition", false),
+    ("AllocNode:Sid", false),
+    ("NodeList", false),
+    ("BatchHost", false),
+    ("NumCPUs", false),
+    ("CPUs/Task", false),
+    ("Command", true),
+    ("WorkDir", true),
+    ("Comment", true),
+    ("StdErr", true),
+    ("StdIn", true),
+    ("StdOut", true),
+    ("Power", false),
+];
+
+fn fields(line: &str) -> BTreeMap<&'static str, &str> {
+    let mut found: Vec<(&'static str, bool, usize, usize)> = Vec::new();
+    let mut cursor = 0;
+    for (name, blanks) in FIELDS {
+        let at = match line[cursor..].strip_prefix(&format!("{name}=")) {
+            Some(_) => Some(cursor),
+            None => line[cursor..].find(&format!(" {name}=")).map(|at| cursor + at + 1),
+        };
+        if let Some(at) = at {
+            cursor = at + name.len() + 1;
+            found.push((name, blanks, at, cursor));
+        }
+    }
+    let ends: Vec<usize> = found.iter().skip(1).map(|f| f.2).chain([line.len()]).collect();
+    let value = |(name, blanks, _, from): &(&'static str, bool, usize, usize), end: usize| {
+        let text = line[*from..end].trim();
+        let text = if *blanks { text } else { text.split(' ').next().unwrap_or_default() };
+        (*name, if text == "(null)" { "" } else { text })
+    };
+    found.iter().zip(ends).map(|(f, end)| value(f, end)).collect()
+}
+
+/// Local time, as Slurm prints it, to ns since the epoch.
+fn time(text: &str) -> Option<i64> {
+    let time: jiff::civil::DateTime = text.parse().ok()?;
+    let zoned = time.to_zoned(jiff::tz::TimeZone::system()).ok()?;
+    i64::try_from(zoned.timestamp().as_nanosecond()).ok()
+}
+
+fn state(state: &str, reason: &str) -> State {
+    match state {
+        "PENDING" | "REQUEUED" | "SPECIAL_EXIT" if reason.starts_with("JobHeld") => State::Psusp,
+        "REQUEUE_HOLD" => State::Psusp,
+        "PENDING" | "REQUEUED" | "SPECIAL_EXIT" | "REQUEUE_FED" => State::Pend,
+        "SUSPENDED" | "STOPPED" => State::Ususp,
+        "COMPLETED" => State::Done,
+        "NODE_FAIL" | "BOOT_FAIL" | "PREEMPTED" | "REVOKED" => State::Lost,
+        "FAILED" | "CANCELLED" | "TIMEOUT" | "OUT_OF_MEMORY" | "DEADLINE" => State::Exit,
+        _ => State::Run,
+    }
+}
+
+/// `7:0` is exit status 7, `0:15` the end by signal 15.
+fn exit(code: &str, state: &str, started: bool) -> (i32, Option<String>) {
+    let (status, signal) = code.split_once(':').unwrap_or((code, "0"));
+    let number = |text: &str| text.parse::<i32>().unwrap_or(0);
+    let exit = if number(signal) > 0 { 128 + number(signal) } else { number(status) };
+    let at_least = |least: i32| if exit == 0 { least } else { exit };
+    match state {
+        "TIMEOUT" | "DEADLINE" => (at_least(143), Some("time limit".into())),
+        "OUT_OF_MEMORY" => (at_least(137), Some("out of memory".into())),
+        "CANCELLED" if started => (at_least(143), Some("killed".into())),
+        "CANCELLED" => (at_least(130), Some("killed before it started".into())),
+        "FAILED" => (at_least(1), None),
+        _ => (exit, None),
+    }
+}
+
+/// Jobs by number; the records of one array are one job.
+pub(super) fn jobs(text: &str) -> Vec<Job> {
+    let mut jobs: BTreeMap<u64, (JobSpec, u32, Vec<Part>)> = BTreeMap::new();
+    for line in text.lines() {
+        let fields = fields(line);
+        let Some((id, uid, spec, parts)) = record(&fields) else { continue };
+        jobs.entry(id).or_insert_with(|| (spec, uid, Vec::new())).2.extend(parts);
+    }
+    let job = |(id, (mut spec, uid, mut parts)): (u64, (JobSpec, u32, Vec<Part>))| {
+        parts.sort_by_key(|p| p.index);
+        if let Some(array) = &mut spec.array {
+            array.indices = parts.iter().map(|p| p.index).collect();
+        }
+        Job { id, uid, spec: Arc::new(spec), parts, dir: PathBuf::new() }
+    };
+    jobs.into_iter().map(job).collect()
+}
+
+fn record(fields: &BTreeMap<&str, &str>) -> Option<(u64, u32, JobSpec, Vec<Part>)> {
+    let get = |name: &str| fields.get(name).copied().unwrap_or_default();
+    let id = if get("ArrayJobId").is_empty() { get("JobId") } else { get("ArrayJobId") };
+    let (user, uid) = get("UserId").trim_end_matches(')').rsplit_once('(')?;
+    let (indices, limit) = elements(get("ArrayTaskId"));
+    let command = get("Comment").strip_prefix(COMMENT).unwrap_or_else(|| get("Command"));
+    let spec = JobSpec {
+        v: 1,
+        user: user.into(),
+        submit_ns: time(get("SubmitTime")).unwrap_or(0),
+        from: get("AllocNode:Sid").split(':').next().unwrap_or_default().into(),
+        cwd: RawText::from(get("WorkDir")),
+        command: Command::Shell(command.into()),
+        name: get("JobName").into(),
+        queue: get("Partition").into(),
+        slots: get("NumCPUs").split('-').next().and_then(|n| n.parse().ok()).unwrap_or(1),
+        array: (!get("ArrayTaskId").is_empty()).then_some(Array { indices: Vec::new(), limit }),
+        after: Some(get("Dependency").to_string()).filter(|d| !d.is_empty()),
+        stdin: None,
+        stdout: None,
+        stderr: None,
+        overwrite: false,
+        limit_s: None,
+        host: None,
+        near: Vec::new(),
+        near_only: false,
+        not_on: Vec::new(),
+        spread: false,
+        require: Vec::new(),
+        project: None,
+        style: Style::Homing,
+    };
+    let one = part(fields);
+    let parts = indices.into_iter().map(|index| Part { index, ..one.clone() }).collect();
+    Some((id.parse().ok()?, uid.parse().ok()?, spec, parts))
+}
+
+fn part(fields: &BTreeMap<&str, &str>) -> Part {
+    let get = |name: &str| fields.get(name).copied().unwrap_or_default();
+    let mut part = Part::new(0);
+    part.state = state(get("JobState"), get("Reason"));
+    let host = if get("BatchHost").is_empty() { get("NodeList") } else { get("BatchHost") };
+    // What waits may have a start that is only planned, and a host never.
+    let started = time(get("StartTime")).filter(|_| !host.is_empty() && part.state != State::Pend);
+    part.start = started.map(|at_ns| Start { at_ns, host: host.into(), process: Process::default() });
+    if part.state.is_over() {
+        let (exit, reason) = exit(get("ExitCode"), get("JobState"), part.start.is_some());
+        let reason = if part.state == State::Lost { Some(get("JobState").to_string()) } else { reason };
+        let at_ns = time(get("EndTime")).unwrap_or(0);
+        part.end = Some(End { at_ns, exit, reason, cpu_ms: 0, max_rss_kib: 0 });
+    }
+    let file = |name: &str| Some(get(name)).filter(|f| !f.is_empty()).map(PathBuf::from);
+    (part.out, part.err) = (file("StdOut"), file("StdErr"));
+    part
+}
+
+/// `3`, or of what waits `1-3,7%2`; 0 for no array.
+fn elements(text: &str) -> (Vec<u32>, Option<u32>) {
+    if text.is_empty() {
+        return (vec![0], None);
+    }
+    let (list, limit) = text.split_once('%').unwrap_or((text, ""));
+    let indices = array::indices(list).unwrap_or_default();
+    (indices, limit.parse().ok())
+}
+
+/// Why one element waits.
+pub(super) fn reason(text: &str, index: u32) -> Option<String> {
+    let records = text.lines().map(fields);
+    let mut fitting =
+        records.filter(|f| elements(f.get("ArrayTaskId").copied().unwrap_or_default()).0.contains(&index));
+    fitting.next()?.get("Reason").map(|r| r.to_string()).filter(|r| r != "None" && !r.is_empty())
+}
+
+/// A line of `sinfo --summarize --format '%P|%a|%l|%C|%p'`.
+pub(super) fn partition(line: &str) -> Option<(String, Queue)> {
+    let mut words = line.split('|');
+    let (name, available, limit, cpus) = (words.next()?, words.next()?, words.next()?, words.next()?);
+    let queue = Queue {
+        default: name.ends_with('*'),
+        closed: available != "up",
+        run_limit: minutes(limit),
+        slots: cpus.rsplit('/').next().and_then(|n| n.parse().ok()),
+        priority: words.next().and_then(|n| n.trim().parse().ok()).unwrap_or(0),
+        ..Queue::default()
+    };
+    Some((name.trim_end_matches('*').into(), queue))
+}
+
+/// `D-HH:MM:SS`, `HH:MM:SS`, `MM:SS`; `infinite` is none.
+fn minutes(text: &str) -> Option<u64> {
+    let (days, rest) = text.split_once('-').unwrap_or(("0", text));
+    let parts: Vec<u64> = rest.split(':').map(|n| n.parse().ok()).collect::<Option<_>>()?;
+    let seconds = parts.iter().fold(0, |sum, n| sum * 60 + n);
+    Some(days.parse::<u64>().ok()? * 1440 + seconds / 60)
+}
+
+/// Lines of `sinfo --Node --format '%N|%f'`.
+pub(super) fn features(text: &str) -> BTreeMap<String, Vec<String>> {
+    let pairs = text.lines().filter_map(|line| line.trim().split_once('|'));
+    pairs.map(|(node, list)| (node.to_string(), list.split(',').map(String::from).collect())).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Recorded from Slurm 22.05, shortened in the middle.
+    const SHOWN: &str = "\
+JobId=1 JobName=a b StdOut=x UserId=root(0) GroupId=root(0) MCS_label=N/A Priority=1 Nice=0 JobState=FAILED Reason=NonZeroExitCode Dependency=(null) Requeue=1 ExitCode=7:0 RunTime=00:00:01 TimeLimit=UNLIMITED SubmitTime=2026-11-21T08:27:57 EligibleTime=2026-11-21T08:27:57 StartTime=2026-11-21T08:27:59 EndTime=2026-11-21T08:28:00 Deadline=N/A Partition=lab AllocNode:Sid=n1:0 ReqNodeList=(null) ExcNodeList=(null) NodeList=n1 BatchHost=n1 NumNodes=1 NumCPUs=1 NumTasks=1 CPUs/Task=1 Features=(null) Command=(null) WorkDir=/data Comment=homing: echo \"hi there\" | sort  StdErr=/data/slurm-1.out StdIn=/dev/null StdOut=/data/slurm-1.out Power= \n\
+JobId=2 ArrayJobId=2 ArrayTaskId=3,7%2 ArrayTaskThrottle=2 JobName=wrap UserId=al(1000) GroupId=root(0) JobState=PENDING Reason=JobArrayTaskLimit Dependency=(null) ExitCode=0:0 SubmitTime=2026-11-21T08:27:57 StartTime=Unknown EndTime=Unknown Partition=lab AllocNode:Sid=n1:0 NodeList= NumNodes=1 NumCPUs=1 NumTasks=1 CPUs/Task=1 Command=(null) WorkDir=/data StdErr=/data/slurm-2_4294967294.out StdIn=/dev/null StdOut=/data/slurm-2_4294967294.out Power= \n\
+JobId=5 ArrayJobId=2 ArrayTaskId=2 ArrayTaskThrottle=2 JobName=wrap UserId=al(1000) GroupId=root(0) JobState=RUNNING Reason=None Dependency=(null) ExitCode=0:0 SubmitTime=2026-11-21T08:27:57 StartTime=2026-11-21T08:27:59 EndTime=Unknown Partition=lab AllocNode:Sid=n1:0 NodeList=n2 BatchHost=n2 NumNodes=1 NumCPUs=1 NumTasks=1 CPUs/Task=1 Command=(null) WorkDir=/data StdErr=/data/slurm-2_2.out StdIn=/dev/null StdOut=/data/slurm-2_2.out Power= \n";
+
+    #[test]
+    fn jobs_and_arrays() {
+        let all = jobs(SHOWN);
+        assert_eq!(all.len(), 2);
+        let first = &all[0];
+        assert_eq!((first.id, first.uid, first.spec.name.as_str()), (1, 0, "a b StdOut=x"));
+        assert_eq!(first.spec.command.display(), "echo \"hi there\" | sort");
+        let part = &first.parts[0];
+        assert_eq!((part.state, part.end.as_ref().unwrap().exit), (State::Exit, 7));
+        assert_eq!(part.end.as_ref().unwrap().at_ns - part.start.as_ref().unwrap().at_ns, 1_000_000_000);
+        assert_eq!(first.output(part, "out"), PathBuf::from("/data/slurm-1.out"));
+        let parts: Vec<(u32, State)> = all[1].parts.iter().map(|p| (p.index, p.state)).collect();
+        assert_eq!(parts, [(2, State::Run), (3, State::Pend), (7, State::Pend)]);
+        assert_eq!(all[1].parts[0].start.as_ref().unwrap().host, "n2");
+        assert_eq!((all[1].uid, all[1].spec.array.as_ref().unwrap().limit), (1000, Some(2)));
+        assert_eq!(reason(SHOWN, 7).as_deref(), Some("JobArrayTaskLimit"));
+    }
+
+    #[test]
+    fn ends_and_states() {
+        assert_eq!(exit("0:15", "CANCELLED", true), (143, Some("killed".into())));
+        assert_eq!(exit("0:0", "CANCELLED", false).0, 130);
+        assert_eq!(exit("0:15", "TIMEOUT", true).1.as_deref(), Some("time limit"));
+        assert_eq!(exit("3:0", "FAILED", true), (3, None));
+        assert_eq!(state("PENDING", "JobHeldUser"), State::Psusp);
+        assert_eq!(state("COMPLETING", "None"), State::Run);
+        assert_eq!(state("NODE_FAIL", "NodeDown"), State::Lost);
+    }
+
+    #[test]
+    fn partitions() {
+        let (name, queue) = partition("lab*|up|1-02:00:00|0/6/0/6|1").unwrap();
+        assert_eq!((name.as_str(), queue.default, queue.closed), ("lab", true, false));
+        assert_eq!((queue.run_limit, queue.slots, queue.priority), (Some(1560), Some(6), 1));
+        assert_eq!(partition("big|down|infinite|0/0/4/4|10").unwrap().1.run_limit, None);
+    }
+}
