@@ -1,6 +1,7 @@
 //! `homing bench volume`: what a shared folder gives, measured from its clients.
 
 mod fio;
+mod limit;
 mod show;
 mod tune;
 mod visible;
@@ -10,10 +11,11 @@ use crate::hostlist;
 use clap::Subcommand;
 use fio::{Case, Op};
 use homing_remote::{Options, Remote};
-use homing_volume::{Hands, Overssh};
+use homing_volume::{Hands, Overssh, Spec};
 use serde::{Deserialize, Serialize};
+use std::io::IsTerminal;
 use std::path::PathBuf;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 /// Arguments.
 #[derive(clap::Args)]
@@ -37,6 +39,9 @@ pub struct VolumeArgs {
     /// Hosts that take part
     #[arg(short = 'w', long, value_name = "NODESET")]
     hosts: Option<String>,
+    /// Hosts whose caches are dropped before reads (default: those of -w); add servers that are others
+    #[arg(long, value_name = "NODESET")]
+    drop_on: Option<String>,
     /// Cluster file
     #[arg(long, value_name = "FILE")]
     cluster: Option<PathBuf>,
@@ -49,6 +54,9 @@ pub struct VolumeArgs {
     /// Bytes that each host writes and reads
     #[arg(long, default_value = "256M", value_parser = homing_lab::parse_size)]
     size: u64,
+    /// Files that these bytes are cut into, one after another; 1 to see what pieces (--stripe) do
+    #[arg(long, value_name = "N", default_value_t = 16)]
+    in_files: u32,
     /// Bytes of random reads and writes of each host
     #[arg(long, default_value = "16M", value_parser = homing_lab::parse_size)]
     random_size: u64,
@@ -107,6 +115,9 @@ pub struct Results {
     pub hosts: Vec<String>,
     /// What was done about caches.
     pub caches: String,
+    /// Size of the pieces that files are cut into, bytes, where that is known.
+    #[serde(default)]
+    pub stripe: Option<u64>,
     /// Bytes a host wrote and read.
     pub size: u64,
     /// A row a case.
@@ -142,8 +153,14 @@ pub fn run(args: Args) -> Result<i32, Failure> {
     }
     let path = args.path.clone().unwrap_or_default();
     homing_volume::check_path(&path).map_err(Failure::usage)?;
+    let drop_on = match &args.drop_on {
+        Some(text) => hostlist::hosts_from(Some(text), args.cluster.as_deref())?,
+        None => hosts.clone(),
+    };
+    let volume = limit::volume_of(&path);
     let options = Options { command_timeout: Some(Duration::from_secs(600)), ..Options::default() };
-    let bench = Bench { hands: Overssh { remote: Remote::new(options), sudo: args.sudo }, args, hosts, path };
+    let bench =
+        Bench { hands: Overssh { remote: Remote::new(options), sudo: args.sudo }, args, hosts, drop_on, path, volume };
     if bench.args.tune.is_some() {
         return tune::run(&bench);
     }
@@ -169,7 +186,10 @@ pub struct Bench {
     hands: Overssh,
     args: VolumeArgs,
     hosts: Vec<String>,
+    drop_on: Vec<String>,
     path: String,
+    /// What homing knows of the volume, if it is one of its own.
+    volume: Option<Spec>,
 }
 
 impl Bench {
@@ -207,16 +227,18 @@ impl Bench {
             hosts: self.hosts.clone(),
             caches: self.drop_caches(),
             size: self.args.size,
+            stripe: self.volume.as_ref().and_then(|v| v.stripe),
             ..Results::default()
         };
         let goals: Vec<Option<u32>> =
             if self.args.copies.is_empty() { vec![None] } else { self.args.copies.iter().copied().map(Some).collect() };
+        let all = goals.len() * self.cases(None).len();
+        let begun = Instant::now();
         for goal in goals {
             let place = self.folder_of(folder, goal)?;
-            for case in self.cases(goal) {
-                if !self.args.json {
-                    eprintln!("{case}");
-                }
+            let copies = goal.or(self.volume.as_ref().map(|v| v.copies));
+            for case in self.cases(copies) {
+                self.say(&case, results.rows.len(), all, begun.elapsed());
                 results.rows.push(self.one(&case, &place)?);
             }
         }
@@ -224,6 +246,16 @@ impl Bench {
             results.visible = visible::measure(self, folder)?;
         }
         Ok(results)
+    }
+
+    /// On a terminal: what is measured now, and about how long the rest takes.
+    fn say(&self, case: &Case, done: usize, all: usize, took: Duration) {
+        if !std::io::stderr().is_terminal() {
+            return;
+        }
+        let left = (done > 0).then(|| took.mul_f64((all - done) as f64 / done as f64).as_secs());
+        let left = left.map_or(String::new(), |s| format!(", about {s} s to go"));
+        eprintln!("[{}/{all}] {case}{left}", done + 1);
     }
 
     /// A folder whose files have this goal.
@@ -259,33 +291,44 @@ impl Bench {
     /// Caches of all hosts; a kernel that many hosts share drops them for all.
     fn drop_caches(&self) -> String {
         let argv = sh("sync; echo 3 > /proc/sys/vm/drop_caches", &[]);
-        let commands: Vec<_> = self.hosts.iter().map(|h| (h.clone(), argv.clone())).collect();
-        match self.hands.run(&commands).iter().all(Result::is_ok) {
-            true => "written data is synced before the clock stops; before reads all hosts drop their caches, and read what another host wrote".into(),
-            false => "written data is synced before the clock stops; caches could not be dropped (not root): reads may come from servers' memory".into(),
-        }
+        let commands: Vec<_> = self.drop_on.iter().map(|h| (h.clone(), argv.clone())).collect();
+        let reads = match self.hands.run(&commands).iter().all(Result::is_ok) {
+            true => "before reads caches are dropped, on all hosts of --drop-on or -w",
+            false => "caches could not be dropped (not root?), so that reads may come from the memory of servers",
+        };
+        format!(
+            "written data is synced before the clock stops; hosts read what another one wrote; {reads}; \
+             what --drop-on leaves out, and disks' own caches, may still help"
+        )
     }
 
     fn one(&self, case: &Case, folder: &str) -> Result<Row, Failure> {
         let hosts = &self.hosts[..case.clients];
         for op in case.op.before() {
             let before = Case { op: *op, bs: "1M".into(), ..case.clone() };
-            self.all(hosts, |i, _| fio::argv(&before, folder, self, i), &before.to_string())?;
+            // What is read was written by the neighbour, so that no reader finds it in its own memory.
+            let turn = usize::from(case.op.reads());
+            let writers: Vec<String> =
+                (0..case.clients).map(|i| self.hosts[(i + turn) % self.hosts.len()].clone()).collect();
+            self.all(&writers, |i, _| fio::argv(&before, folder, self, i), &before.to_string())?;
         }
         if case.op.reads() {
             self.drop_caches();
         }
-        // A reader takes the file of its neighbour.
-        let whose = |i: usize| if case.op.reads() { (i + 1) % case.clients } else { i };
-        let texts = self.all(hosts, |i, _| fio::argv(case, folder, self, whose(i)), &case.to_string())?;
-        let sweep = case.op.sweeps().then(|| sh(r#"rm -rf --one-file-system -- "$1"/f.*"#, &[folder]));
-        if let Some(argv) = sweep {
-            self.all(&self.hosts[..1], |_, _| argv.clone(), "cleaning up")?;
-        }
+        let texts = self.all(hosts, |i, _| fio::argv(case, folder, self, i), &case.to_string())?;
+        let sweep = sh(r#"rm -rf --one-file-system -- "$1"/f.*"#, &[folder]);
+        self.all(&self.hosts[..1], |_, _| sweep.clone(), "cleaning up")?;
         let mut row =
             fio::row(case, &texts).ok_or_else(|| Failure::system(format!("{case}: fio's answer is not understood")))?;
-        row.share = self.args.link.and_then(|mbit| case.share(row.mb_per_s, mbit * 1e6 / 8e6));
+        row.share = self.limit(case).map(|most| row.mb_per_s / most);
         Ok(row)
+    }
+
+    /// Megabytes a second that the links allow, when their rate and the volume are known.
+    fn limit(&self, case: &Case) -> Option<f64> {
+        let mut ways = limit::Ways::of(self.volume.as_ref()?, &self.hosts);
+        ways.copies = case.copies.unwrap_or(ways.copies);
+        ways.limit(case.op, case.clients, self.args.link? / 8.0)
     }
 }
 

@@ -1,5 +1,6 @@
 //! Results as a table, beside others, and as a page.
 
+use super::fio::Case;
 use super::{Results, Row};
 use crate::failure::Failure;
 use std::fmt::Write;
@@ -26,14 +27,14 @@ pub fn table(results: &Results) {
     for row in &results.rows {
         let (rate, unit) = value(row);
         let share = row.share.map_or("-".into(), |s| format!("{:.0}%", s * 100.0));
+        let p99 = if row.p99_ms > 0.0 { format!("{:.1}", row.p99_ms) } else { "-".into() };
         println!(
-            "{:<10} {:>6} {:>7} {:>6} {rate:>10.1} {unit:<8} {:>9.0} {:>9.1} {share:>8}",
+            "{:<10} {:>6} {:>7} {:>6} {rate:>10.1} {unit:<8} {:>9.0} {p99:>9} {share:>8}",
             op(row),
             row.case.bs,
             row.case.clients,
             copies(row),
             row.per_s,
-            row.p99_ms,
         );
     }
     for delay in &results.visible {
@@ -58,8 +59,15 @@ pub fn compare(old: &Path, new: &Path) -> Result<i32, Failure> {
         "{:<10} {:>6} {:>7} {:>6} {:>10} {:>10} {:>7}  UNIT",
         "OP", "BLOCK", "CLIENTS", "COPIES", "OLD", "NEW", "RATIO"
     );
+    // Volumes with different copies may be compared; several numbers of copies in one result may not be mixed.
+    let several = |r: &Results| r.rows.iter().any(|a| a.case.copies != r.rows[0].case.copies);
+    let exact = several(&old) || several(&new);
+    let same = |a: &Row, b: &Row| {
+        let copies = if exact { a.case.copies } else { b.case.copies };
+        Case { copies, ..a.case.clone() } == b.case
+    };
     for row in &new.rows {
-        let Some(before) = old.rows.iter().find(|r| r.case == row.case) else { continue };
+        let Some(before) = old.rows.iter().find(|r| same(r, row)) else { continue };
         let ((a, unit), (b, _)) = (value(before), value(row));
         println!(
             "{:<10} {:>6} {:>7} {:>6} {a:>10.1} {b:>10.1} {:>7.2}  {unit}",

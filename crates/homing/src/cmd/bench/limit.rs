@@ -1,0 +1,83 @@
+//! What the links of hosts allow at most, so that a rate has something beside it.
+
+use super::fio::Op;
+use homing_volume::{Kind, Record, Spec};
+
+/// How bytes of a volume travel.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Ways {
+    /// Who sends the copies.
+    pub kind: Kind,
+    /// Copies of a file.
+    pub copies: u32,
+    /// Hosts that serve.
+    pub servers: usize,
+    /// Clients are servers too, and keep a share of the bytes at home.
+    pub at_home: bool,
+}
+
+/// The volume of which homing has a record that `path` lies on.
+pub fn volume_of(path: &str) -> Option<Spec> {
+    let folder = homing_volume::folder();
+    let records = Record::names(&folder).into_iter().filter_map(|n| Record::load(&folder, &n).ok().flatten());
+    records.map(|r| r.spec).find(|s| path == s.mount || path.starts_with(&format!("{}/", s.mount)))
+}
+
+impl Ways {
+    /// As the record of a volume has it.
+    pub fn of(spec: &Spec, hosts: &[String]) -> Ways {
+        let servers = spec.servers();
+        Ways {
+            kind: spec.kind,
+            copies: spec.copies,
+            servers: servers.len(),
+            at_home: hosts.iter().all(|h| servers.contains(h)),
+        }
+    }
+
+    /// Most bytes a second that `clients` hosts can move together over links of
+    /// `link` bytes a second each way. Files are taken to lie evenly on all
+    /// servers. `None` where no byte has to cross a link, or latency rules.
+    pub fn limit(&self, op: Op, clients: usize, link: f64) -> Option<f64> {
+        let (servers, clients) = (self.servers.max(1) as f64, clients as f64);
+        let copies = f64::from(self.copies.max(1)).min(servers);
+        let away = if self.at_home { 1.0 - 1.0 / servers } else { 1.0 };
+        match op {
+            // Every byte crosses a link for each copy that is not at home, and comes in at a server.
+            // GlusterFS's clients send all copies; MooseFS's send one, which is handed on from server to server.
+            Op::Write => {
+                let sent = if self.kind == Kind::Moosefs { away } else { copies * away };
+                let out = clients * link / sent;
+                let taken = servers * link / (copies * away);
+                Some(out.min(taken)).filter(|l| l.is_finite())
+            }
+            Op::Read => {
+                let away = if self.at_home { 1.0 - copies / servers } else { 1.0 };
+                Some(clients.min(servers) * link / away).filter(|l| l.is_finite())
+            }
+            _ => None,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn links_bound_the_rate() {
+        let gluster = Ways { kind: Kind::Gluster, copies: 2, servers: 4, at_home: true };
+        let near = |a: Option<f64>, b: f64| assert!((a.unwrap() - b).abs() < 1e-9, "{a:?} {b}");
+        // 1.5 of two copies leave a client.
+        near(gluster.limit(Op::Write, 1, 150.0), 100.0);
+        near(gluster.limit(Op::Write, 4, 150.0), 400.0);
+        near(Ways { at_home: false, ..gluster }.limit(Op::Write, 8, 100.0), 200.0);
+        let moosefs = Ways { kind: Kind::Moosefs, ..gluster };
+        near(moosefs.limit(Op::Write, 1, 150.0), 200.0);
+        near(moosefs.limit(Op::Write, 4, 150.0), 400.0);
+        near(gluster.limit(Op::Read, 1, 100.0), 200.0);
+        // Everything is at home.
+        assert_eq!(Ways { copies: 4, ..gluster }.limit(Op::Read, 1, 100.0), None);
+        assert_eq!(gluster.limit(Op::Stat, 1, 100.0), None);
+    }
+}
