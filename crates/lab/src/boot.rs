@@ -2,8 +2,9 @@
 
 use crate::disk::{detach, reap_in_background};
 use crate::error::{Doing, LabError, Result};
+use crate::kernel::Kernel;
 use crate::plan::{HostPlan, Plan};
-use crate::{cgroup, net, process, program};
+use crate::{cgroup, guest, net, process, program};
 use std::fs::{self, File};
 use std::io::{Read, Write};
 use std::net::{SocketAddr, TcpStream};
@@ -13,6 +14,8 @@ use std::time::{Duration, Instant};
 
 /// Hosts answer in two to three seconds; a busy machine needs more.
 const PATIENCE: Duration = Duration::from_secs(90);
+/// Guests are emulated: fifteen seconds on an idle machine.
+const GUEST_PATIENCE: Duration = Duration::from_secs(240);
 const PAUSE: Duration = Duration::from_millis(25);
 
 /// Boots a host whose root and disk are made; returns when ssh answers and the link is shaped.
@@ -37,6 +40,19 @@ const ALONE: &str = r#"while read -r _ _ _ _ point _; do
   case $point in "$0"/*) ;; "${0%/*}"/*) umount -l "$point" 2>/dev/null ;; esac
 done </proc/self/mountinfo
 exec systemd-nspawn "$@""#;
+
+/// Boots a guest; returns when ssh answers.
+pub(crate) fn boot_guest(plan: &Plan, host: &HostPlan, kernel: &Kernel) -> Result<()> {
+    let mut qemu = guest::start(plan, host, kernel)?;
+    let until = Instant::now() + GUEST_PATIENCE;
+    let answers = wait(host, &mut qemu, until, "its sshd does not answer", || ssh_answers(host).then_some(()));
+    answers.map_err(|e| guest::complaint(host).unwrap_or(e))?;
+    if let Some(rate) = plan.spec.link_bits_per_s {
+        net::shape_guest(host, rate)?;
+    }
+    reap_in_background(qemu);
+    Ok(())
+}
 
 fn start(plan: &Plan, host: &HostPlan) -> Result<Child> {
     let console = host.console();
@@ -72,10 +88,12 @@ fn wait<T>(
         if let Some(found) = look() {
             return Ok(found);
         }
-        let ended = nspawn.try_wait().doing("waiting for systemd-nspawn on", host.root())?;
+        let ended = nspawn.try_wait().doing("waiting for the machine of", host.root())?;
         let why = match ended {
-            Some(status) => format!("systemd-nspawn ended with {status}"),
-            None if Instant::now() > until => format!("{missing} after {} s", PATIENCE.as_secs()),
+            Some(status) => {
+                format!("{} ended with {status}", if host.is_guest() { guest::PROGRAM } else { "systemd-nspawn" })
+            }
+            None if Instant::now() > until => format!("{missing} in time"),
             None => {
                 std::thread::sleep(PAUSE);
                 continue;

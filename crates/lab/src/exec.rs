@@ -23,6 +23,9 @@ pub fn exec(lab: &str, host: &str) -> Result<Command> {
 /// As [`exec`]; `None` when the host does not run.
 pub(crate) fn inside(host: &HostPlan) -> Option<Command> {
     let leader = process::leader_of(host)?;
+    if host.is_guest() {
+        return Some(over_ssh(host));
+    }
     let mut c = program::command("nsenter");
     c.args(["--mount", "--uts", "--ipc", "--net", "--pid", "--cgroup", "--wdns=/root"]);
     c.args(["--target", &leader.to_string(), "--"]);
@@ -42,6 +45,21 @@ pub(crate) fn inside(host: &HostPlan) -> Option<Command> {
     }
     Some(c)
 }
+
+/// A guest's processes are not the machine's to enter. ssh joins words with
+/// blanks, so a shell quotes what the caller adds.
+fn over_ssh(host: &HostPlan) -> Command {
+    let mut c = program::command("sh");
+    c.args(["-c", QUOTED, "ssh"]).arg(host.ssh_config()).arg(host.name());
+    c.args(["env", &format!("PATH={PATH}")]).stdin(Stdio::inherit());
+    c
+}
+
+const QUOTED: &str = r#"config=$1 host=$2; shift 2; line=
+for word; do
+  word=$(printf '%sx' "$word" | sed "s/'/'\\\\''/g"); line="$line '${word%x}'"
+done
+exec ssh -F "$config" "$host" "$line""#;
 
 /// Runs a program in a host to its end and returns its standard output.
 pub(crate) fn output(plan: &Plan, host: &HostPlan, doing: &str, args: &[&str]) -> Result<String> {

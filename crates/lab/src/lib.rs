@@ -1,7 +1,8 @@
 //! A cluster on one machine: hosts that boot a real systemd and sshd in
 //! systemd-nspawn over the machine's own root, with addresses, shaped links,
 //! limited processors and disks of their own. Used by `homing lab`, by tests
-//! and by benchmarks. Needs root.
+//! and by benchmarks; with NFS, guests of QEMU with kernels of their own. Needs
+//! root.
 //!
 //! State lies in `/var/lib/homing/labs/NAME`. What is alive is never recorded,
 //! always looked up: so `down` works after any crash.
@@ -13,9 +14,12 @@ mod down;
 mod error;
 mod exec;
 mod gluster;
+mod guest;
+mod kernel;
 mod moosefs;
 mod mounts;
 mod net;
+mod nfs;
 pub mod plan;
 mod process;
 mod program;
@@ -30,6 +34,6 @@ pub use error::{LabError, Result};
 pub use exec::exec;
 pub use net::counters;
 pub use plan::Plan;
-pub use spec::{DiskModel, GlusterSpec, LabSpec, MooseSpec, parse_rate, parse_size};
+pub use spec::{DiskModel, GlusterSpec, LabSpec, MooseSpec, NfsSpec, parse_rate, parse_size};
 pub use status::{HostState, HostStatus, LabStatus, status};
 pub use up::{is_up, load, names, up};

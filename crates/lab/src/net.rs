@@ -21,6 +21,19 @@ pub(crate) fn make_bridge(plan: &Plan) -> Result<()> {
     Ok(())
 }
 
+/// Makes the machine's end of a guest's link.
+pub(crate) fn make_tap(plan: &Plan, host: &HostPlan) -> Result<()> {
+    let (tap, doing) = (host.veth(), format!("making the link of {}", host.name()));
+    run(&doing, "ip", &["tuntap", "add", "dev", &tap, "mode", "tap"])?;
+    run(&doing, "ip", &["link", "set", &tap, "master", &plan.bridge(), "up"]).map(drop)
+}
+
+/// Shapes what a guest receives; what it sends is held back by the others' ends.
+pub(crate) fn shape_guest(host: &HostPlan, bits_per_s: u64) -> Result<()> {
+    let doing = format!("shaping the link of {}", host.name());
+    finish(&doing, &mut tbf(crate::program::command("tc"), &host.veth(), bits_per_s)).map(drop)
+}
+
 /// Shapes both ends of a host's link: each end's queue holds back what leaves it.
 pub(crate) fn shape(host: &HostPlan, leader: i32, bits_per_s: u64) -> Result<()> {
     let doing = format!("shaping the link of {}", host.name());

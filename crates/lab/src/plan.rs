@@ -143,6 +143,21 @@ impl HostPlan {
         self.dir().join("console.log")
     }
 
+    /// Whether it is a guest with a kernel of its own.
+    pub fn is_guest(&self) -> bool {
+        self.lab.spec.nfs.is_some()
+    }
+
+    /// Last three bytes of a guest's link address.
+    pub fn mac_end(&self) -> String {
+        format!("4d:{:02x}:{:02x}", self.lab.number, self.index)
+    }
+
+    /// `ssh -F` file of its lab.
+    pub fn ssh_config(&self) -> PathBuf {
+        self.lab.ssh_config()
+    }
+
     /// The argument by which the host's nspawn is found again in `/proc`.
     pub fn root_argument(&self) -> String {
         format!("--directory={}", self.root().display())

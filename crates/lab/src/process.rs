@@ -1,6 +1,7 @@
 //! Finding a lab's processes in `/proc`. Nothing is remembered: a pid file
 //! would be wrong after a crash, the process table never is.
 
+use crate::guest::PROGRAM;
 use crate::plan::HostPlan;
 use rustix::process::{Pid, Signal, kill_process};
 use std::collections::BTreeSet;
@@ -33,8 +34,20 @@ pub(crate) fn nspawn_of(host: &HostPlan) -> Option<i32> {
     })
 }
 
+/// The process that a guest is.
+fn guest_of(host: &HostPlan) -> Option<i32> {
+    let dir = host.dir();
+    pids().into_iter().find(|&pid| {
+        let args = arguments(pid);
+        program_is(&args, PROGRAM) && args.iter().any(|a| mentions(a, &dir))
+    })
+}
+
 /// The first process inside the host: the one that is number 1 in its own namespace.
 pub fn leader_of(host: &HostPlan) -> Option<i32> {
+    if host.is_guest() {
+        return guest_of(host);
+    }
     let nspawn = nspawn_of(host)?;
     let children = fs::read_to_string(format!("/proc/{nspawn}/task/{nspawn}/children")).ok()?;
     children.split_whitespace().filter_map(|c| c.parse().ok()).find(|&pid| is_first_in_its_namespace(pid))
@@ -65,8 +78,11 @@ pub(crate) fn all_of(dir: &Path, kind: Kind, in_groups: impl IntoIterator<Item =
     let mut found: BTreeSet<i32> = in_groups.into_iter().collect();
     for pid in pids() {
         let args = arguments(pid);
-        let programs: &[&str] =
-            if kind == Kind::All { &["systemd-nspawn", "nbdfuse", "nbdkit"] } else { &["systemd-nspawn"] };
+        let programs: &[&str] = if kind == Kind::All {
+            &["systemd-nspawn", PROGRAM, "nbdfuse", "nbdkit"]
+        } else {
+            &["systemd-nspawn", PROGRAM]
+        };
         let served = programs.iter().any(|p| program_is(&args, p)) && args.iter().any(|a| mentions(a, dir));
         if served || lives_in(pid, dir, own.as_deref()) {
             found.insert(pid);

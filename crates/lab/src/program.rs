@@ -38,6 +38,15 @@ pub(crate) const FOR_MOOSEFS: &[(&str, &str)] = &[
     ("mfscli", "moosefs-cli"),
 ];
 
+/// Needed for guests that serve and mount NFS.
+pub(crate) const FOR_NFS: &[(&str, &str)] = &[
+    ("qemu-system-x86_64", "qemu-system-x86"),
+    ("busybox", "busybox-static"),
+    ("depmod", "kmod"),
+    ("exportfs", "nfs-kernel-server"),
+    ("mount.nfs", "nfs-common"),
+];
+
 /// System folders are looked through even when the caller's PATH lacks them.
 const SBIN: &str = "/usr/local/sbin:/usr/sbin:/sbin:/usr/local/bin:/usr/bin:/bin";
 

@@ -67,6 +67,25 @@ impl FromStr for MooseSpec {
     }
 }
 
+/// NFS from n1 to the other hosts.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct NfsSpec {
+    /// Version by which clients mount: 3 or 4 (4.2).
+    pub version: u8,
+}
+
+impl FromStr for NfsSpec {
+    type Err = String;
+    /// Reads `vers=3`, `vers=4.2`, `3` or `4`.
+    fn from_str(s: &str) -> std::result::Result<Self, String> {
+        match s.strip_prefix("vers=").unwrap_or(s) {
+            "3" => Ok(NfsSpec { version: 3 }),
+            "4" | "4.2" => Ok(NfsSpec { version: 4 }),
+            _ => Err(format!("cannot read the NFS version {s:?}; write vers=3 or vers=4.2")),
+        }
+    }
+}
+
 /// A lab as asked for.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct LabSpec {
@@ -87,6 +106,9 @@ pub struct LabSpec {
     /// MooseFS over the hosts.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub moosefs: Option<MooseSpec>,
+    /// NFS between the hosts, which are guests with kernels of their own then.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub nfs: Option<NfsSpec>,
     /// Slurm over the hosts: slurmctld on the first, slurmd on all.
     #[serde(default)]
     pub slurm: bool,
@@ -103,6 +125,7 @@ impl Default for LabSpec {
             disk_model: DiskModel::Plain,
             gluster: None,
             moosefs: None,
+            nfs: None,
             slurm: false,
         }
     }
@@ -124,6 +147,12 @@ impl LabSpec {
         }
         if self.cpus.is_some_and(|c| !(0.01..=4096.0).contains(&c)) {
             return refuse(format!("cannot give a host {} processors", self.cpus.unwrap_or_default()));
+        }
+        if self.nfs.is_some() && (self.gluster.is_some() || self.moosefs.is_some() || self.slurm) {
+            return refuse("hosts of a lab with NFS are guests without systemd; they run nothing else".into());
+        }
+        if self.nfs.is_some() && (self.hosts < 2 || self.disk_model == DiskModel::Hdd) {
+            return refuse("a lab with NFS has a server, at least one client, and plain disks".into());
         }
         if self.gluster.is_some() && self.moosefs.is_some() {
             return refuse("GlusterFS and MooseFS are both to be mounted at /data; ask for one of them".into());

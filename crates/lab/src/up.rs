@@ -1,9 +1,10 @@
 //! `lab up`: everything from the state folder to hosts that answer.
 
 use crate::error::{Doing, LabError, Result};
+use crate::kernel::Kernel;
 use crate::plan::{LABS, Plan};
 use crate::spec::{DiskModel, LabSpec};
-use crate::{boot, disk, down, gluster, moosefs, net, process, program, root, slurm};
+use crate::{boot, disk, down, gluster, guest, moosefs, net, nfs, process, program, root, slurm};
 use rustix::fs::FlockOperation;
 use std::fs::{self, File};
 use std::path::Path;
@@ -34,6 +35,9 @@ pub fn up(spec: &LabSpec) -> Result<Plan> {
     if spec.moosefs.is_some() {
         program::require(program::FOR_MOOSEFS)?;
     }
+    if spec.nfs.is_some() {
+        program::require(program::FOR_NFS)?;
+    }
     let plan = claim(spec)?;
     let made = raise(&plan);
     if let Err(e) = made {
@@ -48,8 +52,13 @@ fn raise(plan: &Plan) -> Result<()> {
     net::make_bridge(plan)?;
     let keys = root::make_keys(plan)?;
     let munge_key = slurm::new_key()?;
+    let kernel = plan.spec.nfs.map(|_| Kernel::find()).transpose()?;
     on_each(plan, |host| {
         root::make(plan, host, &keys)?;
+        if let Some(kernel) = &kernel {
+            guest::make_disk(host, plan.spec.disk_bytes)?;
+            return boot::boot_guest(plan, host, kernel);
+        }
         disk::make(host, &plan.spec)?;
         if plan.spec.slurm {
             slurm::configure(plan, host, &munge_key)?;
@@ -61,6 +70,9 @@ fn raise(plan: &Plan) -> Result<()> {
     }
     if let Some(shape) = plan.spec.moosefs {
         moosefs::make(plan, shape)?;
+    }
+    if let Some(shape) = plan.spec.nfs {
+        nfs::make(plan, shape)?;
     }
     if plan.spec.slurm {
         slurm::start(plan)?;

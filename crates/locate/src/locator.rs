@@ -48,9 +48,10 @@ impl Locator {
         let meta = path.metadata().map_err(|error| LocateError::Path { path: shown(), error })?;
         let mut known = self.known.lock().unwrap_or_else(PoisonError::into_inner);
         let here = match known.get(&meta.dev()) {
-            Some(here) => here.clone(),
-            None => {
-                let lines = self.lines(path, meta.dev())?;
+            Some(here) if here.volumes.iter().any(|v| goes_through(v, path)) => here.clone(),
+            // Not met before, or mounted at one more place meanwhile, as automount does.
+            stale => {
+                let lines = self.lines(path, meta.dev(), stale.is_some())?;
                 let first = lines.first().ok_or_else(|| LocateError::NoMount(shown()))?;
                 let volumes = lines.iter().map(volume).collect();
                 let here = Known { volumes, fs: file_system(first, &lines) };
@@ -65,11 +66,11 @@ impl Locator {
     /// The lines of one file system. The device number decides, for the
     /// longest path may be mounted over; a file system with several numbers
     /// (btrfs) falls back to the path.
-    fn lines(&self, path: &Path, dev: u64) -> Result<Vec<MountLine>, LocateError> {
+    fn lines(&self, path: &Path, dev: u64, stale: bool) -> Result<Vec<MountLine>, LocateError> {
         let mut lines = self.mounts.lock().unwrap_or_else(PoisonError::into_inner);
         let same = |lines: &[MountLine]| -> Vec<MountLine> { lines.iter().filter(|l| l.dev == dev).cloned().collect() };
         let found = same(&lines);
-        if !found.is_empty() {
+        if !found.is_empty() && !stale {
             return Ok(found);
         }
         *lines = mounts::read()?;
@@ -201,6 +202,14 @@ fn blank(path: &Path) -> FileLayout {
         reason: None,
         server_path: None,
     }
+}
+
+/// Whether a path lies below a volume's mount point; cheap for paths without symbolic links.
+fn goes_through(volume: &Volume, path: &Path) -> bool {
+    let point = volume.mount.point.as_path();
+    path.starts_with(point)
+        || std::path::absolute(path).is_ok_and(|absolute| absolute.starts_with(point))
+        || path.canonicalize().is_ok_and(|real| real.starts_with(point))
 }
 
 /// Of several mounts of one file system, the one through which a path goes.

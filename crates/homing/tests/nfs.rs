@@ -1,0 +1,108 @@
+//! Real kernel NFS between guests of a lab: where files lie, by whatever way
+//! they are mounted. Left out by default, since guests are emulated and their
+//! kernel has to be fetched once:
+//!
+//!     tests/packages nfs && cargo test -p homing --test nfs -- --ignored
+
+use homing_locate::{Kind, Locator, contract};
+use std::collections::BTreeSet;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Output};
+use std::sync::LazyLock;
+
+/// Set in the process that runs inside a guest.
+const INSIDE: &str = "HOMING_TEST_NFS";
+
+/// Two checkouts may be tested at once.
+static LAB: LazyLock<String> = LazyLock::new(|| format!("nfs{}", std::process::id()));
+
+fn homing(args: &[&str]) -> Output {
+    Command::new(env!("CARGO_BIN_EXE_homing")).args(args).output().unwrap()
+}
+
+/// Takes the lab down however the test ends.
+struct Lab;
+
+impl Drop for Lab {
+    fn drop(&mut self) {
+        homing(&["lab", "down", "--name", &LAB]);
+    }
+}
+
+fn on(host: &str, script: &str) -> Output {
+    homing(&["lab", "exec", "--name", &LAB, host, "--", "sh", "-c", script])
+}
+
+fn ok(host: &str, script: &str) -> String {
+    let output = on(host, script);
+    let err = String::from_utf8_lossy(&output.stderr).into_owned();
+    assert!(output.status.success(), "{host}: {script}: {}{err}", String::from_utf8_lossy(&output.stdout));
+    String::from_utf8(output.stdout).unwrap()
+}
+
+#[test]
+#[ignore = "boots emulated guests: cargo test -p homing --test nfs -- --ignored"]
+fn between_guests() {
+    if !rustix::process::geteuid().is_root() || !Path::new("/usr/bin/qemu-system-x86_64").exists() {
+        eprintln!("SKIPPED: guests need root, QEMU, busybox-static and nfs-kernel-server (tests/packages nfs)");
+        return;
+    }
+    let lab = Lab;
+    let up = homing(&["lab", "up", "--name", &LAB, "--hosts", "3", "--disk", "512M", "--nfs"]);
+    assert!(up.status.success(), "{}", String::from_utf8_lossy(&up.stderr));
+    // A file system of its own within the export, which clients see as a sub-mount.
+    ok(
+        "n1",
+        "cd /scratch; truncate -s 16M inner.img; mkfs.ext4 -q inner.img; mkdir export/inner; modprobe loop; \
+         mount -o loop inner.img export/inner; chmod 1777 export/inner",
+    );
+    ok(
+        "n2",
+        "mkdir -p /v3 /bound /folder /auto /data/sub; modprobe autofs4; \
+         mount -t nfs -o vers=3,nolock n1:/scratch/export /v3; \
+         mount --bind /data/sub /bound; mount -t nfs -o vers=4.2 $(getent hosts n1 | cut -d' ' -f1):/sub /folder; \
+         echo '/auto /etc/auto.lab' >/etc/auto.master; echo 'data -fstype=nfs4 n1:/' >/etc/auto.lab; automount; \
+         until grep -q ' autofs ' /proc/self/mountinfo; do sleep 0.1; done",
+    );
+    let me = std::env::current_exe().unwrap();
+    ok("n2", &format!("{INSIDE}=1 {} --exact inside_a_guest --nocapture", me.display()));
+    drop(lab);
+}
+
+/// The locator on each kind of mount.
+#[test]
+fn inside_a_guest() {
+    if std::env::var_os(INSIDE).is_none() {
+        return;
+    }
+    let locator = Locator::new().unwrap();
+    let n1 = BTreeSet::from(["n1".to_string()]);
+    for mount in ["/data", "/v3", "/auto/data"] {
+        let dir = PathBuf::from(mount).join(format!("contract{}", mount.len()));
+        std::fs::create_dir(&dir).unwrap();
+        assert_eq!(locator.volume_of(&dir).unwrap().kind, Kind::Nfs);
+        contract::check(&locator, &dir, &n1);
+    }
+    std::fs::write("/data/sub/f", "seen").unwrap();
+    // On version 4 the server's path begins at its pseudo-root, which is /scratch/export here.
+    on_server(&locator, "/data/sub/f", "n1:/", "/sub/f");
+    on_server(&locator, "/v3/sub/f", "n1:/scratch/export", "/scratch/export/sub/f");
+    on_server(&locator, "/auto/data/sub/f", "n1:/", "/sub/f");
+    on_server(&locator, "/bound/f", "n1:/sub", "/sub/f");
+    on_server(&locator, "/data/inner", "n1:/inner", "/inner");
+    std::fs::write("/data/inner/g", "deeper").unwrap();
+    on_server(&locator, "/data/inner/g", "n1:/inner", "/inner/g");
+    let by_address = locator.locate(Path::new("/folder/f"));
+    assert!(by_address.volume.starts_with("nfs:") && by_address.reason.is_none(), "{by_address:?}");
+}
+
+fn on_server(locator: &Locator, path: &str, source: &str, there: &str) {
+    let path = Path::new(path);
+    let volume = locator.volume_of(path).unwrap();
+    assert_eq!(volume.mount.source, source.into(), "{}", path.display());
+    if path.is_file() {
+        let layout = locator.locate(path);
+        assert_eq!(layout.reason, None, "{layout:?}");
+        assert_eq!(layout.server_path, Some(there.into()), "{layout:?}");
+    }
+}

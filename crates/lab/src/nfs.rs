@@ -1,0 +1,48 @@
+//! NFS between the guests of a lab: n1 serves `/scratch/export`, the others
+//! mount it at `/data`.
+
+use crate::error::Result;
+use crate::exec::output;
+use crate::plan::{HostPlan, Plan};
+use crate::spec::NfsSpec;
+use crate::up::on_each;
+
+/// The export is the root of version 4's name space: the guest's own root, an
+/// overlay, cannot be looked through by clients.
+const SERVE: &str = "\
+set -e
+modprobe nfsd
+mkdir -p /scratch/export /var/lib/nfs
+mount -t tmpfs tmpfs /var/lib/nfs
+mkdir -p /var/lib/nfs/rpc_pipefs /var/lib/nfs/v4recovery /var/lib/nfs/sm /var/lib/nfs/sm.bak
+touch /var/lib/nfs/etab /var/lib/nfs/rmtab /var/lib/nfs/state
+mount -t nfsd nfsd /proc/fs/nfsd
+chmod 1777 /scratch/export
+echo '/scratch/export *(rw,async,no_root_squash,no_subtree_check,crossmnt,fsid=0)' > /etc/exports
+rpcbind
+exportfs -ra
+rpc.nfsd -G 10 8
+rpc.mountd
+";
+
+/// Starts the server and mounts its export on the others.
+pub(crate) fn make(plan: &Plan, shape: NfsSpec) -> Result<()> {
+    let hosts = plan.hosts();
+    let Some(server) = hosts.first() else { return Ok(()) };
+    output(plan, server, "starting the NFS server", &["sh", "-c", SERVE])?;
+    let is_server = |host: &HostPlan| host.name() == server.name();
+    let mount = mount(&server.name(), shape);
+    on_each(plan, |host| match is_server(host) {
+        true => Ok(()),
+        false => output(plan, host, "mounting the export", &["sh", "-c", &mount]).map(drop),
+    })
+}
+
+fn mount(server: &str, shape: NfsSpec) -> String {
+    // Version 3 wants rpc.statd for locks; nothing here locks.
+    let (words, path) = match shape.version {
+        3 => ("vers=3,nolock", "/scratch/export"),
+        _ => ("vers=4.2", "/"),
+    };
+    format!("modprobe nfs; mkdir -p /data && mount -t nfs -o {words} {server}:{path} /data")
+}
