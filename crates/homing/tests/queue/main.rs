@@ -2,6 +2,7 @@
 
 mod crowd;
 mod killed;
+mod slurm;
 mod users;
 mod verbs;
 mod world;

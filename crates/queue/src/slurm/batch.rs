@@ -51,11 +51,7 @@ pub(super) fn words(spec: &JobSpec, dependency: Option<&str>) -> Vec<String> {
     let mut all: Vec<String> = vec!["sbatch".into(), "--parsable".into()];
     let mut add = |name: &str, value: String| all.push(format!("--{name}={value}"));
     let command = spec.command.display();
-    let first = command.split_ascii_whitespace().next().unwrap_or("job");
-    add(
-        "job-name",
-        if spec.name.is_empty() { plain(first.rsplit('/').next().unwrap_or(first)) } else { plain(&spec.name) },
-    );
+    add("job-name", if spec.name.is_empty() { default_name(&command) } else { plain(&spec.name) });
     add("comment", format!("{COMMENT}{}", plain(&command)));
     add("chdir", text(&spec.cwd));
     if !spec.queue.is_empty() {
@@ -100,6 +96,12 @@ pub(super) fn words(spec: &JobSpec, dependency: Option<&str>) -> Vec<String> {
 
 fn text(raw: &RawText) -> String {
     String::from_utf8_lossy(&raw.0).into_owned()
+}
+
+/// What a job without a name is called: its program.
+pub(super) fn default_name(command: &str) -> String {
+    let first = command.split_ascii_whitespace().next().unwrap_or("job");
+    plain(first.rsplit('/').next().unwrap_or(first))
 }
 
 /// For names and comments: slurmctld's lists have one line a job.

@@ -1,6 +1,6 @@
 //! What `scontrol show job` and `sinfo` print. Pure.
 
-use super::batch::COMMENT;
+use super::batch::{COMMENT, default_name};
 use crate::array::{self, Array};
 use crate::job::{End, Start, Style};
 use crate::plan::Queue;
@@ -57,8 +57,8 @@ fn fields(line: &str) -> BTreeMap<&'static str, &str> {
     }
     let ends: Vec<usize> = found.iter().skip(1).map(|f| f.2).chain([line.len()]).collect();
     let value = |(name, blanks, _, from): &(&'static str, bool, usize, usize), end: usize| {
-        let text = line[*from..end].trim();
-        let text = if *blanks { text } else { text.split(' ').next().unwrap_or_default() };
+        let text = &line[*from..end];
+        let text = if *blanks { text.trim() } else { text.split(' ').next().unwrap_or_default() };
         (*name, if text == "(null)" { "" } else { text })
     };
     found.iter().zip(ends).map(|(f, end)| value(f, end)).collect()
@@ -85,7 +85,7 @@ fn state(state: &str, reason: &str) -> State {
 }
 
 /// `7:0` is exit status 7, `0:15` the end by signal 15.
-fn exit(code: &str, state: &str, started: bool) -> (i32, Option<String>) {
+fn exit(code: &str, state: &str, reason: &str, started: bool) -> (i32, Option<String>) {
     let (status, signal) = code.split_once(':').unwrap_or((code, "0"));
     let number = |text: &str| text.parse::<i32>().unwrap_or(0);
     let exit = if number(signal) > 0 { 128 + number(signal) } else { number(status) };
@@ -94,7 +94,10 @@ fn exit(code: &str, state: &str, started: bool) -> (i32, Option<String>) {
         "TIMEOUT" | "DEADLINE" => (at_least(143), Some("time limit".into())),
         "OUT_OF_MEMORY" => (at_least(137), Some("out of memory".into())),
         "CANCELLED" if started => (at_least(143), Some("killed".into())),
-        "CANCELLED" => (at_least(130), Some("killed before it started".into())),
+        "CANCELLED" if reason == "DependencyNeverSatisfied" => {
+            (130, Some("it waited for what cannot come true any more".into()))
+        }
+        "CANCELLED" => (130, Some("killed before it started".into())),
         "FAILED" => (at_least(1), None),
         _ => (exit, None),
     }
@@ -123,7 +126,8 @@ fn record(fields: &BTreeMap<&str, &str>) -> Option<(u64, u32, JobSpec, Vec<Part>
     let id = if get("ArrayJobId").is_empty() { get("JobId") } else { get("ArrayJobId") };
     let (user, uid) = get("UserId").trim_end_matches(')').rsplit_once('(')?;
     let (indices, limit) = elements(get("ArrayTaskId"));
-    let command = get("Comment").strip_prefix(COMMENT).unwrap_or_else(|| get("Command"));
+    let ours = get("Comment").strip_prefix(COMMENT);
+    let command = ours.unwrap_or_else(|| get("Command"));
     let spec = JobSpec {
         v: 1,
         user: user.into(),
@@ -131,7 +135,8 @@ fn record(fields: &BTreeMap<&str, &str>) -> Option<(u64, u32, JobSpec, Vec<Part>
         from: get("AllocNode:Sid").split(':').next().unwrap_or_default().into(),
         cwd: RawText::from(get("WorkDir")),
         command: Command::Shell(command.into()),
-        name: get("JobName").into(),
+        // The name that homing gives says nothing beside the command.
+        name: if ours.is_some() && default_name(command) == get("JobName") { "" } else { get("JobName") }.into(),
         queue: get("Partition").into(),
         slots: get("NumCPUs").split('-').next().and_then(|n| n.parse().ok()).unwrap_or(1),
         array: (!get("ArrayTaskId").is_empty()).then_some(Array { indices: Vec::new(), limit }),
@@ -164,7 +169,7 @@ fn part(fields: &BTreeMap<&str, &str>) -> Part {
     let started = time(get("StartTime")).filter(|_| !host.is_empty() && part.state != State::Pend);
     part.start = started.map(|at_ns| Start { at_ns, host: host.into(), process: Process::default() });
     if part.state.is_over() {
-        let (exit, reason) = exit(get("ExitCode"), get("JobState"), part.start.is_some());
+        let (exit, reason) = exit(get("ExitCode"), get("JobState"), get("Reason"), part.start.is_some());
         let reason = if part.state == State::Lost { Some(get("JobState").to_string()) } else { reason };
         let at_ns = time(get("EndTime")).unwrap_or(0);
         part.end = Some(End { at_ns, exit, reason, cpu_ms: 0, max_rss_kib: 0 });
@@ -229,12 +234,16 @@ mod tests {
     const SHOWN: &str = "\
 JobId=1 JobName=a b StdOut=x UserId=root(0) GroupId=root(0) MCS_label=N/A Priority=1 Nice=0 JobState=FAILED Reason=NonZeroExitCode Dependency=(null) Requeue=1 ExitCode=7:0 RunTime=00:00:01 TimeLimit=UNLIMITED SubmitTime=2026-11-21T08:27:57 EligibleTime=2026-11-21T08:27:57 StartTime=2026-11-21T08:27:59 EndTime=2026-11-21T08:28:00 Deadline=N/A Partition=lab AllocNode:Sid=n1:0 ReqNodeList=(null) ExcNodeList=(null) NodeList=n1 BatchHost=n1 NumNodes=1 NumCPUs=1 NumTasks=1 CPUs/Task=1 Features=(null) Command=(null) WorkDir=/data Comment=homing: echo \"hi there\" | sort  StdErr=/data/slurm-1.out StdIn=/dev/null StdOut=/data/slurm-1.out Power= \n\
 JobId=2 ArrayJobId=2 ArrayTaskId=3,7%2 ArrayTaskThrottle=2 JobName=wrap UserId=al(1000) GroupId=root(0) JobState=PENDING Reason=JobArrayTaskLimit Dependency=(null) ExitCode=0:0 SubmitTime=2026-11-21T08:27:57 StartTime=Unknown EndTime=Unknown Partition=lab AllocNode:Sid=n1:0 NodeList= NumNodes=1 NumCPUs=1 NumTasks=1 CPUs/Task=1 Command=(null) WorkDir=/data StdErr=/data/slurm-2_4294967294.out StdIn=/dev/null StdOut=/data/slurm-2_4294967294.out Power= \n\
-JobId=5 ArrayJobId=2 ArrayTaskId=2 ArrayTaskThrottle=2 JobName=wrap UserId=al(1000) GroupId=root(0) JobState=RUNNING Reason=None Dependency=(null) ExitCode=0:0 SubmitTime=2026-11-21T08:27:57 StartTime=2026-11-21T08:27:59 EndTime=Unknown Partition=lab AllocNode:Sid=n1:0 NodeList=n2 BatchHost=n2 NumNodes=1 NumCPUs=1 NumTasks=1 CPUs/Task=1 Command=(null) WorkDir=/data StdErr=/data/slurm-2_2.out StdIn=/dev/null StdOut=/data/slurm-2_2.out Power= \n";
+JobId=5 ArrayJobId=2 ArrayTaskId=2 ArrayTaskThrottle=2 JobName=wrap UserId=al(1000) GroupId=root(0) JobState=RUNNING Reason=None Dependency=(null) ExitCode=0:0 SubmitTime=2026-11-21T08:27:57 StartTime=2026-11-21T08:27:59 EndTime=Unknown Partition=lab AllocNode:Sid=n1:0 NodeList=n2 BatchHost=n2 NumNodes=1 NumCPUs=1 NumTasks=1 CPUs/Task=1 Command=(null) WorkDir=/data StdErr=/data/slurm-2_2.out StdIn=/dev/null StdOut=/data/slurm-2_2.out Power= \n\
+JobId=19 JobName=echo UserId=root(0) GroupId=root(0) JobState=CANCELLED Reason=DependencyNeverSatisfied Dependency=afterok:18(failed) ExitCode=0:15 SubmitTime=2026-11-21T08:36:49 StartTime=2026-11-21T08:36:52 EndTime=2026-11-21T08:36:52 Partition=lab AllocNode:Sid=n1:0 ReqNodeList=(null) ExcNodeList=(null) NodeList= NumNodes=1 NumCPUs=1 NumTasks=1 CPUs/Task=1 Command=(null) WorkDir=/data Comment=homing: echo never  StdErr=/data/slurm-19.out StdIn=/dev/null StdOut=/data/slurm-19.out Power= KillOInInvalidDependent=Yes \n";
 
     #[test]
     fn jobs_and_arrays() {
         let all = jobs(SHOWN);
-        assert_eq!(all.len(), 2);
+        assert_eq!(all.len(), 3);
+        let never = &all[2];
+        assert_eq!((never.spec.name.as_str(), never.parts[0].start.is_none()), ("", true));
+        assert_eq!(never.parts[0].end.as_ref().unwrap().exit, 130);
         let first = &all[0];
         assert_eq!((first.id, first.uid, first.spec.name.as_str()), (1, 0, "a b StdOut=x"));
         assert_eq!(first.spec.command.display(), "echo \"hi there\" | sort");
@@ -251,10 +260,10 @@ JobId=5 ArrayJobId=2 ArrayTaskId=2 ArrayTaskThrottle=2 JobName=wrap UserId=al(10
 
     #[test]
     fn ends_and_states() {
-        assert_eq!(exit("0:15", "CANCELLED", true), (143, Some("killed".into())));
-        assert_eq!(exit("0:0", "CANCELLED", false).0, 130);
-        assert_eq!(exit("0:15", "TIMEOUT", true).1.as_deref(), Some("time limit"));
-        assert_eq!(exit("3:0", "FAILED", true), (3, None));
+        assert_eq!(exit("0:15", "CANCELLED", "None", true), (143, Some("killed".into())));
+        assert_eq!(exit("0:0", "CANCELLED", "None", false).0, 130);
+        assert_eq!(exit("0:15", "TIMEOUT", "TimeLimit", true).1.as_deref(), Some("time limit"));
+        assert_eq!(exit("3:0", "FAILED", "NonZeroExitCode", true), (3, None));
         assert_eq!(state("PENDING", "JobHeldUser"), State::Psusp);
         assert_eq!(state("COMPLETING", "None"), State::Run);
         assert_eq!(state("NODE_FAIL", "NodeDown"), State::Lost);

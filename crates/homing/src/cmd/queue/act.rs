@@ -9,8 +9,8 @@ use std::path::Path;
 /// Arguments of `homing kill`.
 #[derive(clap::Args)]
 pub struct KillArgs {
-    /// Send this signal (a number) instead of ending the job
-    #[arg(short, long, value_name = "N")]
+    /// Send this signal, a number or a name such as USR1, instead of ending the job
+    #[arg(short, long, value_name = "SIGNAL", value_parser = signal)]
     signal: Option<i32>,
     /// Jobs: 12, or 12[3] of an array
     #[arg(required = true, value_name = "ID")]
@@ -18,6 +18,26 @@ pub struct KillArgs {
     #[command(flatten)]
     engine: super::EngineArgs,
 }
+
+/// A signal by number or name.
+fn signal(text: &str) -> Result<i32, String> {
+    let name = text.trim_start_matches("SIG");
+    let known = SIGNALS.iter().find(|(known, _)| *known == name).map(|(_, number)| *number);
+    let number = text.parse().ok().filter(|n| (1..65).contains(n));
+    known.or(number).ok_or_else(|| "1 to 64, or one of HUP INT QUIT KILL USR1 USR2 TERM CONT STOP".into())
+}
+
+const SIGNALS: [(&str, i32); 9] = [
+    ("HUP", 1),
+    ("INT", 2),
+    ("QUIT", 3),
+    ("KILL", 9),
+    ("USR1", 10),
+    ("USR2", 12),
+    ("TERM", 15),
+    ("CONT", 18),
+    ("STOP", 19),
+];
 
 /// Ends jobs.
 pub fn kill(args: KillArgs) -> Result<i32, Failure> {

@@ -37,7 +37,7 @@ pub struct Args {
     /// On Slurm: whether to run next to its files: prefer their hosts, run there only, or anywhere
     #[arg(long, value_name = "HOW", default_value = "prefer")]
     near: super::near::How,
-    /// End it after this long: 30, 5m, 1h
+    /// End it after this long: 30, 5m, 1h (Slurm counts whole minutes)
     #[arg(long, value_name = "TIME")]
     timeout: Option<String>,
     /// Run there, by ssh (default: on this machine)
