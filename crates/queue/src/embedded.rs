@@ -82,7 +82,9 @@ impl Engine for Embedded {
     fn why(&self, job: &Job, part: &Part) -> Result<Option<Block>, QueueError> {
         let views = self.spool.views(&self.spool.jobs()?);
         let Some(view) = views.iter().find(|v| v.id == job.id && v.index == part.index) else { return Ok(None) };
-        let load = load::watch().now().clone();
+        // A first look takes a while, and most queues have no thresholds.
+        let asked = !view.require.is_empty() || self.config.queues.get(&view.queue).is_some_and(|q| !q.load.is_empty());
+        let load = if asked { load::watch().now().clone() } else { load::Load::default() };
         Ok(plan::blocked(&self.config, &views, view, &load).or_else(|| {
             // Nothing but the slots is missing.
             (!view.state.is_over() && !view.state.is_running()).then_some(Block::Slots)

@@ -93,6 +93,9 @@ pub struct Private {
     /// A script to be fed to the interpreter that its first line names.
     #[serde(default)]
     pub script: Option<RawText>,
+    /// Its standard input, when that came through a pipe.
+    #[serde(default)]
+    pub input: Option<RawText>,
     /// The mask for the files that it makes.
     #[serde(default)]
     pub umask: u32,

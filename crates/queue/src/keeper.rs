@@ -8,7 +8,7 @@ use crate::process::Process;
 use crate::{QueueError, report, tree};
 use homing_model::{Command as Words, RawText};
 use std::fs::{self, File, OpenOptions};
-use std::io::{self, Write};
+use std::io::{self, Seek, Write};
 use std::os::fd::RawFd;
 use std::os::unix::fs::{MetadataExt, OpenOptionsExt};
 use std::os::unix::process::{CommandExt, ExitStatusExt};
@@ -101,10 +101,24 @@ impl Keeper<'_> {
     }
 
     fn input(&self) -> Result<Stdio, String> {
+        if let Some(input) = &self.private.input {
+            return self.kept(input).map(Stdio::from).map_err(|e| format!("cannot keep its input: {e}"));
+        }
         let Some(name) = &self.spec.stdin else { return Ok(Stdio::null()) };
         let path = self.spec.cwd.as_path().join(substitute(name, self.id, self.index).as_path());
         let file = File::open(&path).map_err(|e| format!("cannot read {}: {e}", path.display()))?;
         Ok(Stdio::from(file))
+    }
+
+    /// A file without a name that holds this.
+    fn kept(&self, text: &RawText) -> io::Result<File> {
+        let path = self.dir.join(format!(".input.{}", self.index));
+        let mut options = OpenOptions::new();
+        let mut file = options.read(true).write(true).create(true).truncate(true).mode(0o600).open(&path)?;
+        fs::remove_file(&path)?;
+        file.write_all(&text.0)?;
+        file.rewind()?;
+        Ok(file)
     }
 
     fn output(&self, stream: &str, asked: &Option<RawText>) -> Result<File, String> {
@@ -193,6 +207,7 @@ impl Keeper<'_> {
         let mut all = vec![
             ("HOMING_JOB".to_string(), self.id.to_string()),
             ("HOMING_JOB_INDEX".into(), self.index.to_string()),
+            (tree::MARK.into(), tree::mark(self.dir, self.index)),
             ("LSB_JOBID".into(), self.id.to_string()),
             ("LSB_JOBINDEX".into(), self.index.to_string()),
             ("LSB_JOBNAME".into(), self.spec.name.clone()),

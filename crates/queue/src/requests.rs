@@ -68,6 +68,7 @@ impl Spool {
             if held.is_none() {
                 continue;
             }
+            crate::tree::bury(&job.dir, part.index);
             for name in ["kill", "load", "start"] {
                 remove(&job.dir.join(format!("{name}.{}.json", part.index)))?;
             }

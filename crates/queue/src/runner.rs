@@ -40,7 +40,7 @@ pub fn run(spool: &Spool, config: &mut dyn FnMut() -> Config, keeper: &[PathBuf]
         let record = own.join("runner.json");
         write_json(&record, &Process::own(), 0o644).map_err(QueueError::io("write", &record))?;
         step("present");
-        let mut runner = Runner { spool, keeper, keepers: Vec::new(), turn: Turn::default() };
+        let mut runner = Runner { spool, keeper, keepers: Vec::new(), turn: Turn::default(), buried: BTreeSet::new() };
         runner.serve(config)?;
         drop(held);
         // A job that came between the last look and the unlocking found a runner, so it is ours.
@@ -99,6 +99,8 @@ struct Runner<'a> {
     /// Of the keepers that live.
     keepers: Vec<OwnedFd>,
     turn: Turn,
+    /// Starts whose leftovers were looked for.
+    buried: BTreeSet<(u64, u32, i64)>,
 }
 
 impl Runner<'_> {
@@ -116,6 +118,7 @@ impl Runner<'_> {
                 true => watch.get_or_insert_with(load::watch).now().clone(),
                 false => Load::default(),
             };
+            self.bury(&jobs);
             heed_load(&jobs, &config, &load);
             self.end_hopeless(&jobs)?;
             let views = self.spool.views(&jobs);
@@ -200,6 +203,19 @@ impl Runner<'_> {
         self.keepers.extend(rustix::process::pidfd_open(pid, rustix::process::PidfdFlags::empty()));
         step("dispatched");
         Ok(true)
+    }
+
+    /// Before slots are given away: the processes of jobs whose keepers were killed.
+    fn bury(&mut self, jobs: &[Job]) {
+        let boot = files::boot_id();
+        for job in jobs.iter().filter(|j| j.uid == files::uid()) {
+            for part in job.parts.iter().filter(|p| p.state == State::Lost) {
+                let Some(start) = part.start.as_ref().filter(|s| s.process.boot_id == boot) else { continue };
+                if self.buried.insert((job.id, part.index, start.at_ns)) {
+                    crate::tree::bury(&job.dir, part.index);
+                }
+            }
+        }
     }
 
     /// `homing sub --after` ends what can never start; LSF leaves it pending.

@@ -99,6 +99,8 @@ impl Spool {
         let log = fs::OpenOptions::new().append(true).create(true).mode(0o600).custom_flags(libc::O_NOFOLLOW).open(log);
         let mut command = std::process::Command::new(program);
         command.args(words).current_dir("/").env("HOMING_QUEUE", self.places.base());
+        // A job may be what submits; its runner is none of the job's processes.
+        command.env_remove(crate::tree::MARK);
         // A terminal that ends takes its groups of processes with it.
         command.process_group(0).stdin(Stdio::null()).stdout(Stdio::null());
         command.stderr(log.map_or_else(|_| Stdio::null(), Stdio::from));

@@ -62,17 +62,17 @@ fn a_killed_runner_is_followed_by_another_and_no_job_runs_twice() {
 fn what_a_killed_keeper_kept_is_ended_shown_and_run_again() {
     for (step, lost) in [("started", true), ("spawned", true), ("ended", true)] {
         let w = World::new(1);
-        let mut command = w.command(&["sub", "-q", "echo $$ >> ran; [ -e second ] || exec sleep 200"]);
-        if step == "ended" {
-            command = w.command(&["sub", "-q", "echo $$ >> ran"]);
-        }
+        // The second process is not the keeper's child, and in a session of its own.
+        let job = "echo $$ >> ran; [ -e second ] || setsid sh -c 'echo $$ >> ran; sleep 200; true'";
+        let mut command = w.command(&["sub", "-q", if step == "ended" { "echo $$ >> ran" } else { job }]);
         command.env("HOMING_QUEUE_DIE", format!("keeper:{step}"));
         assert!(command.status().unwrap().success());
         until("it is lost", || w.state("1")["state"] == "LOST" || !lost);
-        // Its process did not outlive it.
-        let pid = w.lines("ran").first().cloned();
-        until("its process is gone", || {
-            pid.as_ref().is_none_or(|p| !std::path::Path::new(&format!("/proc/{p}")).exists())
+        // Its processes did not outlive it.
+        until("its processes are gone", || {
+            w.out(&["jobs"]);
+            let alive = |p: &String| std::path::Path::new(&format!("/proc/{p}")).exists();
+            !w.lines("ran").iter().any(alive)
         });
         let said = String::from_utf8(w.homing(&["jobs"]).stderr).unwrap();
         assert!(said.contains("homing sub --again 1"), "{said}");

@@ -64,7 +64,7 @@ fn a_job_is_a_slurm_job() {
 
 fn next_to_its_data() {
     let soft = ok("for i in 1 2; do homing sub -q \"wc -l < f$i\"; done");
-    let hard = ok("for i in 3 4; do homing sub -q --near only \"wc -l < f$i\"; done; homing wait");
+    let hard = ok("for i in 3 4; do homing sub -q --place only \"wc -l < f$i\"; done; homing wait");
     for (at, id) in soft.split_whitespace().chain(hard.split_whitespace()).enumerate() {
         let job = &jobs(id)[0];
         assert_eq!((&job["state"], &job["host"]), (&"DONE".into(), &holder(&format!("f{}", at + 1)).into()), "{job}");
@@ -99,7 +99,7 @@ fn a_soft_wish_gives_way_and_a_hard_one_waits() {
     let ids = ok(&format!(
         "n=$(sinfo -h -N -n {full} -o %c | head -1); filler=$(homing sub -q --host {full} -n $n 'sleep 300'); \
          until homing jobs $filler | grep -q RUN; do sleep 0.2; done; \
-         soft=$(homing sub -q 'cat f1'); hard=$(homing sub -q --near only 'cat f1'); homing wait $soft; echo $filler $soft $hard"
+         soft=$(homing sub -q 'cat f1'); hard=$(homing sub -q --place only 'cat f1'); homing wait $soft; echo $filler $soft $hard"
     ));
     let ids: Vec<&str> = ids.split_whitespace().collect();
     assert_ne!(jobs(ids[1])[0]["host"], full.as_str());

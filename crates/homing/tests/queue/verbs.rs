@@ -1,6 +1,8 @@
 //! The verbs, one after another.
 
 use crate::world::{World, until};
+use std::io::Write;
+use std::process::Stdio;
 
 #[test]
 fn a_job_runs_and_its_output_is_kept() {
@@ -43,4 +45,17 @@ fn what_waits_and_what_runs_can_be_killed() {
     assert_eq!(w.state("2")["exit"], 130);
     assert!(!w.path().join("ran").exists());
     assert_eq!(w.homing(&["kill", "99"]).status.code(), Some(255));
+}
+
+#[test]
+fn a_batch_is_checked_at_once_and_may_come_through_a_pipe() {
+    let w = World::new(2);
+    let refused = w.homing(&["sub", "--batch", "--no-such-option", "echo"]);
+    assert_eq!(refused.status.code(), Some(255));
+    assert!(String::from_utf8_lossy(&refused.stderr).contains("--no-such-option"), "{refused:?}");
+    let mut child = w.command(&["sub", "-q", "--batch", "-k", "echo got {}"]).stdin(Stdio::piped()).spawn().unwrap();
+    child.stdin.take().unwrap().write_all(b"one\ntwo's\n").unwrap();
+    assert!(child.wait().unwrap().success());
+    w.out(&["wait"]);
+    assert!(w.out(&["peek", "1"]).starts_with("got one\ngot two's\n"));
 }

@@ -40,7 +40,7 @@ pub(super) fn fit(
     Ok((!bad.is_empty()).then(|| {
         format!(
             "Slurm cannot prefer {0}, which holds its data: a node must have a feature of its own name for that \
-             (scontrol update NodeName=... AvailableFeatures=...); --near only demands it",
+             (scontrol update NodeName=... AvailableFeatures=...); --place only demands it",
             bad.join(", ")
         )
     }))
@@ -143,10 +143,16 @@ pub(super) fn script(spec: &JobSpec, private: &Private) -> Vec<u8> {
             format!("{name}=").bytes().chain(quoted(value.as_bytes())).chain(format!("; export {name}\n").bytes()),
         );
     }
+    if let Some(input) = &private.input {
+        // Kept in a file that has no name any more.
+        out.extend_from_slice(b"homing_input=$(mktemp) || exit 255\nprintf %s ");
+        out.extend(quoted(&input.0));
+        out.extend_from_slice(b" > \"$homing_input\"\nexec < \"$homing_input\"; rm -f \"$homing_input\"\n");
+    }
     if let Some(script) = &private.script {
         let words =
             crate::keeper::interpreter(&script.0).into_iter().flat_map(|w| [quoted(&w.0), b" ".to_vec()].concat());
-        // Kept in a file that has no name any more: standard input stays the job's own.
+        // Likewise; standard input stays the job's own.
         out.extend_from_slice(b"homing_script=$(mktemp) || exit 255\nprintf %s ");
         out.extend(quoted(&script.0));
         out.extend_from_slice(b" > \"$homing_script\"\nexec 9< \"$homing_script\"; rm -f \"$homing_script\"\nexec ");
@@ -252,6 +258,9 @@ mod tests {
         let mut s = spec();
         s.command = Command::Argv(["printf", "%s|", "a b", "c'd\n", "$x"].map(RawText::from).to_vec());
         assert_eq!(run(&s, &Private::default()), "a b|c'd\n|$x|");
+        s.command = Command::Argv(vec!["cat".into()]);
+        let input = Some(RawText::from("a'b\n%s\n"));
+        assert_eq!(run(&s, &Private { input, ..Private::default() }), "a'b\n%s\n");
         s.command = Command::Shell("echo $HOMING_JOB $LSB_JOBINDEX \"it's\"".into());
         assert_eq!(run(&s, &Private::default()), "5 0 it's\n");
         let script = Some(RawText::from("#!/bin/bash -u\necho \"$LSB_JOBID ${BASH_VERSION:+bash}\" 'x'\n"));

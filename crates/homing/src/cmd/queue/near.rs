@@ -18,13 +18,13 @@ pub enum How {
     /// Run there or wait
     Only,
     /// Run anywhere
-    Off,
+    Any,
 }
 
 /// Writes into `spec` which hosts hold what the job reads: declared `inputs`,
 /// and the words of its command that are files.
 pub fn wish(spec: &mut JobSpec, inputs: &[PathBuf], how: How) -> Result<(), Failure> {
-    if how == How::Off || spec.host.is_some() {
+    if how == How::Any || spec.host.is_some() {
         return Ok(());
     }
     let locator = Locator::new().map_err(Failure::system)?;
@@ -34,8 +34,8 @@ pub fn wish(spec: &mut JobSpec, inputs: &[PathBuf], how: How) -> Result<(), Fail
     spec.near = bytes.into_iter().filter(|(_, b)| *b > 0 && *b * 2 >= most).map(|(host, _)| host).collect();
     spec.near_only = how == How::Only;
     if spec.near_only && spec.near.is_empty() {
-        return Err(Failure::usage("--near only: no host is known to hold what the job reads")
-            .hint("homing where FILE; name files by --input FILE"));
+        return Err(Failure::usage("--place only: no host is known to hold what the job reads")
+            .hint("homing where FILE; name files by --near PATH"));
     }
     Ok(())
 }

@@ -1,5 +1,6 @@
 //! `homing sub`: a command that runs detached.
 
+use crate::cmd::run;
 use crate::failure::Failure;
 use homing_model::{Command, RawText};
 use homing_queue::plan::Config;
@@ -32,11 +33,11 @@ pub struct Args {
     #[arg(short = 'i', long, value_name = "FILE")]
     stdin: Option<OsString>,
     /// A file that it reads, beside those that its words name; may be repeated
-    #[arg(long, value_name = "FILE")]
-    input: Vec<PathBuf>,
-    /// On Slurm: whether to run next to its files: prefer their hosts, run there only, or anywhere
+    #[arg(long, value_name = "PATH")]
+    near: Vec<PathBuf>,
+    /// On Slurm: prefer the hosts that hold its files, run on them only, or anywhere
     #[arg(long, value_name = "HOW", default_value = "prefer")]
-    near: super::near::How,
+    place: super::near::How,
     /// End it after this long: 30, 5m, 1h (Slurm counts whole minutes)
     #[arg(long, value_name = "TIME")]
     timeout: Option<String>,
@@ -78,14 +79,16 @@ pub fn run(args: Args) -> Result<i32, Failure> {
         return again(engine.as_ref(), &args.again);
     }
     let slurm = engine.name() == "slurm";
-    let mut spec = spec(&args, &engine.config().map_err(super::failed)?, slurm)?;
+    let batch = (!args.batch.is_empty()).then(|| crate::cli::run_args(&args.batch)).transpose()?;
+    let mut spec = spec(&args, batch.as_ref(), &engine.config().map_err(super::failed)?, slurm)?;
     if slurm {
-        super::near::wish(&mut spec, &args.input, args.near)?;
+        super::near::wish(&mut spec, &args.near, args.place)?;
     }
     if let Some(note) = engine.fit(&mut spec).map_err(super::failed)? {
         eprintln!("homing: {note}");
     }
-    let id = engine.submit(&spec, &private()).map_err(super::failed)?;
+    let input = if args.stdin.is_none() && batch.as_ref().is_some_and(reads_input) { piped()? } else { None };
+    let id = engine.submit(&spec, &Private { input, ..private() }).map_err(super::failed)?;
     match args.quiet {
         true => println!("{id}"),
         false => println!("job {id} is in queue {}", spec.queue),
@@ -110,10 +113,10 @@ pub fn private() -> Private {
     let env = std::env::vars_os().map(|(n, v)| (RawText::from(n), RawText::from(v))).collect();
     let umask = rustix::process::umask(rustix::fs::Mode::empty());
     rustix::process::umask(umask);
-    Private { env, script: None, umask: umask.bits() }
+    Private { env, script: None, input: None, umask: umask.bits() }
 }
 
-fn spec(args: &Args, config: &Config, slurm: bool) -> Result<JobSpec, Failure> {
+fn spec(args: &Args, batch: Option<&run::Args>, config: &Config, slurm: bool) -> Result<JobSpec, Failure> {
     let queue = args.queue.clone().unwrap_or_else(|| config.default_queue().to_string());
     if !config.queues.contains_key(&queue) {
         let known: Vec<&str> = config.queues.keys().map(String::as_str).collect();
@@ -129,8 +132,8 @@ fn spec(args: &Args, config: &Config, slurm: bool) -> Result<JobSpec, Failure> {
     }
     // A batch on this machine has as many tasks at once as it has slots, by default all. On Slurm it is a
     // coordinator and its workers in an allocation, on however many nodes that lies.
-    let stays = !slurm && !args.batch.is_empty() && !goes_away(&args.batch);
-    let spread = slurm && !args.batch.is_empty();
+    let stays = !slurm && batch.is_some_and(|b| !goes_away(b));
+    let spread = slurm && batch.is_some();
     let slots = args.slots.unwrap_or(if stays { config.slots } else { 1 }).max(1);
     if args.host.is_none() && !spread && slots > config.slots {
         let whose = if slurm { "a node" } else { "this machine" };
@@ -168,13 +171,42 @@ fn spec(args: &Args, config: &Config, slurm: bool) -> Result<JobSpec, Failure> {
 }
 
 /// True when the tasks of a batch run on other hosts, so that they take no slots here.
-fn goes_away(words: &[OsString]) -> bool {
-    let options = words.iter().take_while(|w| *w != ":::" && *w != "::::");
-    options.into_iter().any(|w| {
-        let w = w.to_string_lossy();
-        w == "-w" || w.starts_with("--hosts") || w.starts_with("--on=ssh") || w.starts_with("--on=slurm") || w == "ssh"
-    })
+fn goes_away(batch: &run::Args) -> bool {
+    let auto = || batch.hosts.is_some() || crate::hostlist::is_configured(batch.cluster.as_deref());
+    match batch.on {
+        run::On::Local => false,
+        run::On::Auto => auto(),
+        _ => true,
+    }
 }
+
+/// True when a batch takes its input lines from standard input.
+fn reads_input(batch: &run::Args) -> bool {
+    let is_source = |w: &OsString| matches!(w.to_str(), Some(":::" | "::::" | ":::+" | "::::+"));
+    let named = batch.words.iter().any(is_source) || !batch.arg_file.is_empty() || batch.tasks.is_some();
+    let dash = |p: &PathBuf| p.as_os_str() == "-";
+    !named || batch.arg_file.iter().chain(&batch.tasks).any(dash)
+}
+
+/// What is piped into the submission, for the job that runs when the pipe is gone.
+fn piped() -> Result<Option<RawText>, Failure> {
+    use std::io::{IsTerminal, Read};
+    let stdin = std::io::stdin();
+    if stdin.is_terminal() {
+        return Err(Failure::usage("the batch has no input sources").hint("::: FILE..., -a LISTFILE, or a pipe"));
+    }
+    let mut text = Vec::new();
+    let read = stdin.lock().take(LONGEST_INPUT + 1).read_to_end(&mut text);
+    read.map_err(|e| Failure::system(format!("cannot read standard input: {e}")))?;
+    if text.len() as u64 > LONGEST_INPUT {
+        let bound = LONGEST_INPUT >> 20;
+        return Err(Failure::usage(format!("more than {bound} MiB come from standard input")).hint("-a LISTFILE"));
+    }
+    Ok(Some(RawText(text)))
+}
+
+/// Input that is kept with a job, bytes.
+const LONGEST_INPUT: u64 = 4 << 20;
 
 fn command(args: &Args, slots: Option<u32>) -> Result<Command, Failure> {
     let raw = |words: &[OsString]| words.iter().map(|w| RawText::from(w.clone())).collect::<Vec<_>>();

@@ -9,7 +9,7 @@ mod slurm;
 mod source;
 mod targets;
 
-pub use args::Args;
+pub use args::{Args, On};
 pub use plan::plan;
 
 use crate::failure::Failure;
