@@ -1,0 +1,115 @@
+//! Fences: what one host wrote becomes visible on another, with all caches on.
+//!
+//! The writing side [`watch`]es what a command changes, syncs it and describes
+//! it as a list of [`Change`]s, which travels beside the file system. The
+//! reading side [`settle`]s: it makes its kernel look again at exactly these
+//! names, in the way that was measured to work on each file system, and waits
+//! within a bound until it sees what the writer saw.
+
+mod gluster;
+mod moosefs;
+mod nfs;
+mod settle;
+mod stamp;
+mod watch;
+
+pub use settle::{Late, Settled, settle};
+pub use stamp::stamp;
+pub use watch::Watch;
+
+use homing_model::Change;
+use std::path::Path;
+use std::time::Duration;
+
+/// A kind of file system, by how its clients cache.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Kind {
+    /// FUSE client of GlusterFS.
+    Gluster,
+    /// Kernel NFS, any version.
+    Nfs,
+    /// FUSE client of MooseFS.
+    MooseFs,
+    /// One host's own, or one that keeps its clients coherent.
+    Coherent,
+}
+
+/// One step that makes this host's caches look again.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Step {
+    /// `statx` with AT_STATX_FORCE_SYNC on each ancestor from the mount down.
+    SyncAncestors,
+    /// The same on the file.
+    SyncFile,
+    /// Read the folder that holds it.
+    ListParent,
+    /// GlusterFS's `inode-invalidate` on the file.
+    Invalidate,
+    /// Drop cached pages of the file.
+    DropPages,
+}
+
+impl Kind {
+    /// The kind by the type that the mount table gives.
+    pub fn of_type(fstype: &str) -> Kind {
+        match fstype {
+            "fuse.glusterfs" => Kind::Gluster,
+            "fuse.mfs" | "fuse.moosefs" => Kind::MooseFs,
+            _ if fstype.starts_with("nfs") => Kind::Nfs,
+            _ => Kind::Coherent,
+        }
+    }
+
+    /// The kind of the file system that holds `path`, and where it is mounted.
+    pub fn of(path: &Path) -> (Kind, std::path::PathBuf) {
+        let table = std::fs::read_to_string("/proc/self/mounts").unwrap_or_default();
+        let rows = table.lines().filter_map(|line| {
+            let mut fields = line.split(' ').skip(1);
+            Some((fields.next()?.replace("\\040", " "), fields.next()?))
+        });
+        // Of equal points the last one is on top.
+        let fits = rows.filter(|(point, _)| path.starts_with(point)).max_by_key(|(point, _)| point.len());
+        fits.map_or((Kind::Coherent, "/".into()), |(point, fstype)| (Kind::of_type(fstype), point.into()))
+    }
+
+    /// Is there anything to do before this change is seen elsewhere? A name
+    /// that nobody can have in a cache needs no fence where clients do not
+    /// remember what is missing.
+    pub fn concerns(self, change: &Change) -> bool {
+        match self {
+            Kind::Gluster => gluster::concerns(change),
+            Kind::Nfs => true,
+            Kind::MooseFs => moosefs::concerns(change),
+            Kind::Coherent => false,
+        }
+    }
+
+    pub(crate) fn first(self) -> &'static [Step] {
+        match self {
+            Kind::Gluster => gluster::FIRST,
+            Kind::Nfs => nfs::FIRST,
+            Kind::MooseFs => moosefs::FIRST,
+            Kind::Coherent => &[],
+        }
+    }
+
+    /// When the first steps did not do.
+    pub(crate) fn again(self) -> &'static [Step] {
+        match self {
+            Kind::Gluster => gluster::AGAIN,
+            Kind::Nfs => nfs::AGAIN,
+            Kind::MooseFs => moosefs::FIRST,
+            Kind::Coherent => &[],
+        }
+    }
+
+    /// The longest that a file may stay behind.
+    pub fn bound(self) -> Duration {
+        match self {
+            Kind::Gluster => gluster::BOUND,
+            Kind::Nfs => nfs::BOUND,
+            Kind::MooseFs => moosefs::BOUND,
+            Kind::Coherent => Duration::from_millis(200),
+        }
+    }
+}

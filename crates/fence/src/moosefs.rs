@@ -1,0 +1,16 @@
+//! MooseFS: its master tells clients of changes; measured, only the time of a
+//! rewrite in place lags, for at most the second of `mfsattrcacheto`. Times
+//! have a resolution of one second.
+
+use crate::Step;
+use homing_model::Change;
+use std::time::Duration;
+
+pub(crate) const FIRST: &[Step] = &[Step::SyncFile];
+/// Twice `mfsattrcacheto`, and some reserve.
+pub(crate) const BOUND: Duration = Duration::from_millis(2500);
+
+/// New and removed names are seen at once.
+pub(crate) fn concerns(change: &Change) -> bool {
+    !change.fresh && change.now.is_some()
+}

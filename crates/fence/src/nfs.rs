@@ -1,0 +1,13 @@
+//! NFS 3 and 4: what is missing is remembered as long as the folder seems
+//! unchanged, for up to 60 s. Measured: only AT_STATX_FORCE_SYNC on every
+//! ancestor from the mount down and then on the file was right in all cases.
+//! Where a change fell into the clock tick of an earlier look (NFS 3), only a
+//! listing of the folder helps.
+
+use crate::Step;
+use std::time::Duration;
+
+pub(crate) const FIRST: &[Step] = &[Step::SyncAncestors, Step::SyncFile];
+pub(crate) const AGAIN: &[Step] = &[Step::SyncAncestors, Step::ListParent, Step::SyncFile];
+/// `acdirmax`, 60 s by default, and some reserve.
+pub(crate) const BOUND: Duration = Duration::from_secs(65);

@@ -1,0 +1,51 @@
+//! One look at a file, past the caches where the kernel allows that.
+
+use homing_model::Stamp;
+use rustix::fs::{AtFlags, CWD, FileType, StatxFlags, statx};
+use std::path::Path;
+
+/// Looks at `path` with AT_STATX_FORCE_SYNC; `None` when it is not there.
+pub fn stamp(path: &Path) -> Option<Stamp> {
+    look(path, true)
+}
+
+pub(crate) fn look(path: &Path, force: bool) -> Option<Stamp> {
+    let sync = if force { AtFlags::STATX_FORCE_SYNC } else { AtFlags::empty() };
+    let flags = AtFlags::SYMLINK_NOFOLLOW | AtFlags::NO_AUTOMOUNT | sync;
+    let found = statx(CWD, path, flags, StatxFlags::BASIC_STATS).ok()?;
+    let dir = FileType::from_raw_mode(found.stx_mode.into()) == FileType::Directory;
+    Some(Stamp {
+        size: if dir { 0 } else { found.stx_size },
+        ino: found.stx_ino,
+        mtime_ns: found.stx_mtime.tv_sec * 1_000_000_000 + i64::from(found.stx_mtime.tv_nsec),
+        dir,
+    })
+}
+
+/// Does a reader that sees `seen` see what the writer meant, or something newer?
+pub(crate) fn agrees(want: Option<Stamp>, seen: Option<Stamp>) -> bool {
+    match (want, seen) {
+        (None, None) => true,
+        (Some(want), Some(seen)) if want.dir => seen.dir,
+        // Newer: another command has changed it since, and its own change follows.
+        (Some(want), Some(seen)) => seen.mtime_ns > want.mtime_ns || seen == want,
+        _ => false,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn older_is_wrong_and_newer_is_right() {
+        let at = |mtime_ns, size| Some(Stamp { size, ino: 1, mtime_ns, dir: false });
+        assert!(agrees(at(5, 1), at(5, 1)));
+        assert!(agrees(at(5, 1), at(6, 9)));
+        assert!(!agrees(at(5, 1), at(4, 1)));
+        assert!(!agrees(at(5, 1), at(5, 2)));
+        assert!(!agrees(at(5, 1), None));
+        assert!(!agrees(None, at(5, 1)));
+        assert!(agrees(None, None));
+    }
+}

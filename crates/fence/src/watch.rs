@@ -1,0 +1,211 @@
+//! The writing side: which files were changed on this host, found by inotify.
+//!
+//! The kernel reports changes made through this host's own mount, also on FUSE
+//! and NFS, to any user, at no cost to the commands. The other ways: fanotify
+//! on a mount needs root; ptrace and seccomp slow each system call; a
+//! comparison of directory listings costs round trips to the servers for each
+//! command and misses a rewrite within one tick of the clock.
+
+use crate::stamp::stamp;
+use homing_model::Change;
+use rustix::fs::inotify::{self, CreateFlags, ReadFlags, WatchFlags};
+use std::collections::{BTreeMap, HashMap, HashSet};
+use std::io;
+use std::mem::MaybeUninit;
+use std::os::fd::OwnedFd;
+use std::os::unix::ffi::OsStrExt;
+use std::path::{Path, PathBuf};
+
+/// Folders below a root that are watched; more is another kind of place than a source tree.
+const MOST_FOLDERS: usize = 50_000;
+
+/// What happened to a name since it was last reported.
+#[derive(Clone, Copy, Debug, Default)]
+struct Seen {
+    /// The first event was its creation.
+    created: bool,
+    /// A writer has closed it, or it came to be in one step.
+    whole: bool,
+}
+
+/// Watches folders of shared file systems.
+pub struct Watch {
+    fd: OwnedFd,
+    folders: HashMap<i32, PathBuf>,
+    known: HashSet<PathBuf>,
+    open: BTreeMap<PathBuf, Seen>,
+    /// Names that were reported before, or were there when their folder was first seen.
+    old: HashSet<PathBuf>,
+    /// The kernel's queue ran over: something may have been missed.
+    pub overflowed: bool,
+}
+
+impl Watch {
+    /// Watches nothing yet.
+    pub fn new() -> io::Result<Watch> {
+        let fd = inotify::init(CreateFlags::NONBLOCK | CreateFlags::CLOEXEC)?;
+        let (folders, known, open, old) = Default::default();
+        Ok(Watch { fd, folders, known, open, old, overflowed: false })
+    }
+
+    /// Watches `root` and all folders below it, unless that is done already.
+    pub fn add(&mut self, root: &Path) {
+        if !self.known.contains(root) {
+            self.walk(root, false);
+        }
+    }
+
+    /// True when the last event left nothing to wait for.
+    fn walk(&mut self, root: &Path, changed: bool) {
+        let mut todo = vec![root.to_path_buf()];
+        while let Some(folder) = todo.pop() {
+            if self.folders.len() >= MOST_FOLDERS || self.known.contains(&folder) || !self.watch_one(&folder) {
+                continue;
+            }
+            // Watched first, then read: what is made in between is seen twice, not never.
+            for entry in std::fs::read_dir(&folder).into_iter().flatten().flatten() {
+                let is_dir = entry.file_type().is_ok_and(|t| t.is_dir());
+                if changed {
+                    self.open.entry(entry.path()).or_insert(Seen { created: true, whole: true });
+                }
+                if is_dir && entry.file_name() != ".git" {
+                    todo.push(entry.path());
+                }
+            }
+        }
+    }
+
+    fn watch_one(&mut self, folder: &Path) -> bool {
+        let what = WatchFlags::CREATE
+            | WatchFlags::CLOSE_WRITE
+            | WatchFlags::MOVED_TO
+            | WatchFlags::MOVED_FROM
+            | WatchFlags::DELETE
+            | WatchFlags::ATTRIB
+            | WatchFlags::ONLYDIR;
+        let Ok(number) = inotify::add_watch(&self.fd, folder, what) else { return false };
+        self.folders.insert(number, folder.to_path_buf());
+        self.known.insert(folder.to_path_buf())
+    }
+
+    fn drain(&mut self) {
+        let mut buffer = [MaybeUninit::uninit(); 16 << 10];
+        let mut events = Vec::new();
+        let mut reader = inotify::Reader::new(&self.fd, &mut buffer);
+        while let Ok(event) = reader.next() {
+            let name = event.file_name().map(|n| n.to_bytes().to_vec());
+            events.push((event.wd(), event.events(), name));
+        }
+        for (wd, flags, name) in events {
+            self.event(wd, flags, name);
+        }
+    }
+
+    fn event(&mut self, wd: i32, flags: ReadFlags, name: Option<Vec<u8>>) {
+        if flags.contains(ReadFlags::QUEUE_OVERFLOW) {
+            self.overflowed = true;
+        }
+        if flags.contains(ReadFlags::IGNORED) {
+            if let Some(gone) = self.folders.remove(&wd) {
+                self.known.remove(&gone);
+            }
+        }
+        let (Some(folder), Some(name)) = (self.folders.get(&wd), name) else { return };
+        let path = folder.join(std::ffi::OsStr::from_bytes(&name));
+        let dir = flags.contains(ReadFlags::ISDIR);
+        let made = flags.intersects(ReadFlags::CREATE | ReadFlags::MOVED_TO);
+        let first = !self.open.contains_key(&path);
+        let seen = self.open.entry(path.clone()).or_default();
+        seen.created = if first { flags.contains(ReadFlags::CREATE) } else { seen.created };
+        // A file that was just created is whole when its writer closes it.
+        seen.whole = dir || !flags.contains(ReadFlags::CREATE);
+        if dir && made {
+            self.walk(&path, true);
+        }
+    }
+
+    /// What changed since the last report, synced to its servers. Files that
+    /// may still be open for writing wait for the next report, unless `all`.
+    pub fn report(&mut self, all: bool) -> Vec<Change> {
+        self.drain();
+        let mut changes = Vec::new();
+        for (path, seen) in std::mem::take(&mut self.open) {
+            if !all && !seen.whole && !is_link(&path) {
+                self.open.insert(path, seen);
+                continue;
+            }
+            sync(&path);
+            let now = stamp(&path);
+            let fresh = seen.created && !self.old.contains(&path);
+            if now.is_none() && fresh {
+                // Made and removed between two reports: nobody else has seen it.
+                continue;
+            }
+            self.old.insert(path.clone());
+            changes.push(Change { path: path.as_path().into(), now, fresh });
+        }
+        changes
+    }
+}
+
+fn is_link(path: &Path) -> bool {
+    use std::os::unix::fs::MetadataExt;
+    path.symlink_metadata().is_ok_and(|m| m.is_symlink() || m.nlink() > 1)
+}
+
+/// Data and size reach the servers: `close` alone leaves them behind where the
+/// client flushes in the background.
+fn sync(path: &Path) {
+    use rustix::fs::{Mode, OFlags};
+    let flags = OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::CLOEXEC;
+    let Ok(file) = rustix::fs::open(path, flags, Mode::empty()) else { return };
+    if rustix::fs::fstat(&file).is_ok_and(|s| rustix::fs::FileType::from_raw_mode(s.st_mode).is_file()) {
+        let _ = rustix::fs::fdatasync(&file);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn names(changes: &[Change], root: &Path) -> Vec<(String, bool, bool)> {
+        let short = |c: &Change| c.path.as_path().strip_prefix(root).unwrap().display().to_string();
+        changes.iter().map(|c| (short(c), c.now.is_some(), c.fresh)).collect()
+    }
+
+    #[test]
+    fn each_kind_of_change_is_reported_once() {
+        let dir = tempfile::tempdir().unwrap();
+        let root = dir.path();
+        std::fs::write(root.join("old"), "1").unwrap();
+        std::fs::write(root.join("gone"), "1").unwrap();
+        let mut watch = Watch::new().unwrap();
+        watch.add(root);
+        assert!(watch.report(true).is_empty());
+        std::fs::write(root.join("new"), "1").unwrap();
+        std::fs::write(root.join("old"), "2").unwrap();
+        std::fs::remove_file(root.join("gone")).unwrap();
+        std::fs::create_dir_all(root.join("a/b")).unwrap();
+        std::fs::write(root.join("a/b/deep"), "1").unwrap();
+        std::fs::write(root.join("tmp"), "1").unwrap();
+        std::fs::remove_file(root.join("tmp")).unwrap();
+        let told = names(&watch.report(false), root);
+        let want = [("a", true, true), ("a/b", true, true), ("a/b/deep", true, true), ("gone", false, false)];
+        let want = want.into_iter().chain([("new", true, true), ("old", true, false)]);
+        assert_eq!(told, want.map(|(n, t, f)| (n.to_string(), t, f)).collect::<Vec<_>>());
+        assert!(watch.report(true).is_empty());
+        std::fs::write(root.join("a/b/deep"), "2").unwrap();
+        assert_eq!(names(&watch.report(false), root), [("a/b/deep".to_string(), true, false)]);
+    }
+
+    #[test]
+    fn a_file_that_is_being_written_waits() {
+        let dir = tempfile::tempdir().unwrap();
+        let mut watch = Watch::new().unwrap();
+        watch.add(dir.path());
+        let file = std::fs::File::create(dir.path().join("half")).unwrap();
+        assert!(watch.report(false).is_empty());
+        drop(file);
+        assert_eq!(watch.report(false).len(), 1);
+    }
+}
