@@ -2,6 +2,7 @@
 //! events of a run. No I/O and no clock: a time is always handed in, as
 //! nanoseconds since the Unix epoch (`i64`) or as a duration in microseconds.
 
+pub mod change;
 pub mod event;
 pub mod host;
 pub mod layout;
@@ -9,6 +10,7 @@ pub mod nodeset;
 pub mod task;
 pub mod text;
 
+pub use change::{Change, Stamp};
 pub use event::Event;
 pub use host::{HostFacts, HostSample, Mount, Pulse};
 pub use layout::{Extent, FileLayout, Replica};

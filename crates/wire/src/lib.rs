@@ -5,7 +5,7 @@
 //! precedes that line (a talkative `.bashrc`) is skipped. Then, both ways,
 //! frames: length as u32 little endian, then that many bytes of postcard.
 
-use homing_model::{HostFacts, HostSample, IoCounters, IoWait, Outcome, Pulse, RawText, Task};
+use homing_model::{Change, HostFacts, HostSample, IoCounters, IoWait, Outcome, Pulse, RawText, Task};
 use serde::{Deserialize, Serialize, de::DeserializeOwned};
 use std::io::{self, BufRead, Read, Write};
 
@@ -93,6 +93,22 @@ pub enum ToWorker {
     Ping,
     /// No more tasks: finish what runs, send `Bye`, exit.
     Finish,
+    /// The tasks are recipes of a build: tell what they change below these folders.
+    Watch {
+        /// Top folders of the build.
+        roots: Vec<RawText>,
+        /// File mode creation mask of the build.
+        umask: u32,
+    },
+    /// Run a recipe: as `Run`, behind a fence and with a report of what it changed.
+    Recipe {
+        /// Names the attempt.
+        ticket: u64,
+        /// What to run.
+        task: Task,
+        /// What other hosts wrote and this one must see before it starts.
+        fence: Vec<Change>,
+    },
 }
 
 /// Worker to coordinator.
@@ -135,6 +151,26 @@ pub enum FromWorker {
     Bye,
     /// What admission looks at.
     Pulse(Pulse),
+    /// What a recipe changed, synced; always before its `Ended`.
+    Changed {
+        /// The attempt.
+        ticket: u64,
+        /// Files made, changed or removed.
+        changes: Vec<Change>,
+        /// Time spent to see others' files before it and to sync its own after it, microseconds.
+        fence_us: u64,
+        /// The kernel could not keep up: there may be more changes than these.
+        overflowed: bool,
+    },
+    /// A recipe did not start: this host does not see a file as it was written elsewhere.
+    Late {
+        /// The attempt.
+        ticket: u64,
+        /// The file.
+        change: Change,
+        /// For people.
+        why: String,
+    },
 }
 
 /// The end of an attempt.
@@ -348,6 +384,14 @@ mod tests {
                 round_trip(FromWorker::Sample(HostSample { r1m: full.then_some(0.5), net, ..HostSample::default() }));
             }
         }
+        let path = || RawText(b"/d/\xff".to_vec());
+        let stamp = homing_model::Stamp { size: 1, ino: 2, mtime_ns: -3, dir: true };
+        for change in [None, Some(stamp)].map(|now| Change { path: path(), now, fresh: now.is_none() }) {
+            let changes = vec![change.clone()];
+            round_trip(FromWorker::Changed { ticket: 1, changes, fence_us: 5, overflowed: true });
+            round_trip(FromWorker::Late { ticket: 1, change, why: "x".into() });
+        }
+        round_trip(ToWorker::Watch { roots: vec![path()], umask: 0o22 });
         let env = vec![("A".into(), "b".into())];
         let (run, cwd) = ("r".to_string(), "/".into());
         round_trip(ToWorker::Begin { run, cwd, env, slots: 2, sample_ms: 1000, pulse: true, eager_output: true });

@@ -60,6 +60,8 @@ pub(crate) struct Job<'a> {
     pub ground: &'a Ground,
     /// Count its bytes however short it is.
     pub weigh: bool,
+    /// Wait for processes that outlive the leader: they may still write.
+    pub patient: bool,
     /// `None` when the task brings a PATH or a directory of its own.
     pub found: Option<&'a Found>,
     pub cwd: &'a Path,
@@ -168,6 +170,9 @@ fn watch(job: &Job, started: Started, began: Instant, buffer: &mut [u8]) -> Ende
     drop(started.writers);
     let (rchar, wchar) = gauge.char_counts();
     let delay_us = gauge.delay_us();
+    if job.patient {
+        await_orphans(pid, job.handle);
+    }
     // What a task leaves behind ends with it. The leader is still a zombie, so
     // that its number cannot have become another group's.
     // SAFETY: a negative number means the process group.
@@ -207,6 +212,30 @@ fn until_ended(job: &Job, pid: libc::pid_t, pipes: &mut [Pipe; 2], gauge: &mut G
             next_signal = Some((Instant::now() + TERM_GRACE, libc::SIGKILL));
         }
     }
+}
+
+/// A recipe's leader has ended: waits for what it left running in its
+/// session. What orphans are left is a child of this subreaper.
+fn await_orphans(leader: libc::pid_t, handle: &Handle) {
+    let began = Instant::now();
+    let own = std::process::id();
+    let mut pause = Duration::from_millis(1);
+    loop {
+        let children = std::fs::read_to_string(format!("/proc/{own}/task/{own}/children")).unwrap_or_default();
+        let left = children.split_ascii_whitespace().any(|child| lives_in_session(child, leader));
+        if !left || handle.fate() != Fate::Free || began.elapsed() > ORPHANS_PATIENCE {
+            return;
+        }
+        std::thread::sleep(pause);
+        pause = (pause * 2).min(Duration::from_millis(20));
+    }
+}
+
+fn lives_in_session(pid: &str, leader: libc::pid_t) -> bool {
+    let Ok(stat) = std::fs::read_to_string(format!("/proc/{pid}/stat")) else { return false };
+    let mut fields = stat.rsplit_once(')').map_or("", |(_, rest)| rest).split_ascii_whitespace();
+    let (state, session) = (fields.next(), fields.nth(2));
+    state.is_some_and(|s| s != "Z") && session == Some(&leader.to_string())
 }
 
 struct Ready {

@@ -12,6 +12,7 @@ mod environment;
 mod gauge;
 mod outputs;
 mod pulse;
+mod recipe;
 mod session;
 mod spawn;
 mod sweep;

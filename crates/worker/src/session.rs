@@ -2,8 +2,9 @@
 
 use crate::attempt::{self, Fate, Handle, Job};
 use crate::environment::{Environment, TaskEnvironment};
+use crate::recipe::Recipes;
 use crate::spawn::{Found, Ground};
-use homing_model::{Outcome, RawText, Task};
+use homing_model::{Change, Outcome, RawText, Task};
 use homing_wire::{FromWorker, HEARTBEAT_S, ToWorker, WORKER_LEASE_S};
 use std::collections::{HashMap, VecDeque};
 use std::io::{BufReader, Read, Write};
@@ -11,7 +12,7 @@ use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::Ordering;
 use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
-use std::sync::{Arc, Condvar, Mutex, PoisonError};
+use std::sync::{Arc, Condvar, Mutex, OnceLock, PoisonError};
 use std::thread;
 use std::time::{Duration, Instant};
 
@@ -35,6 +36,8 @@ struct Order {
     task: Task,
     requires: Vec<RawText>,
     weigh: bool,
+    /// The fence of a recipe of a build.
+    fence: Option<Vec<Change>>,
 }
 
 #[derive(Default)]
@@ -53,6 +56,7 @@ pub(crate) struct Shared {
     running: Mutex<HashMap<u64, Arc<Handle>>>,
     out: Mutex<Outbox>,
     held: Condvar,
+    recipes: OnceLock<Recipes>,
 }
 
 /// Frames on their way out.
@@ -167,6 +171,7 @@ pub fn serve(input: impl Read + Send + 'static, output: impl Write + Send + 'sta
         running: Mutex::default(),
         out: Mutex::new(Outbox { to: output, frames: Vec::new() }),
         held: Condvar::new(),
+        recipes: OnceLock::new(),
     });
     let holder = shared.clone();
     thread::spawn(move || holder.release_held());
@@ -252,7 +257,17 @@ impl Session {
                     crate::pulse::send_from_now(self.shared.clone());
                 }
                 if let Some(run) = &self.run {
-                    take(&self.shared, run, self.slots, Order { ticket, slot, task, requires, weigh });
+                    take(&self.shared, run, self.slots, Order { ticket, slot, task, requires, weigh, fence: None });
+                }
+            }
+            ToWorker::Watch { roots, umask } => {
+                rustix::process::umask(rustix::fs::Mode::from_raw_mode(umask));
+                drop(self.shared.recipes.set(Recipes::new(&roots)?));
+            }
+            ToWorker::Recipe { ticket, task, fence } => {
+                if let Some(run) = &self.run {
+                    let order = Order { ticket, slot: 1, task, requires: vec![], weigh: false, fence: Some(fence) };
+                    take(&self.shared, run, self.slots, order);
                 }
             }
             ToWorker::Kill { ticket, grace_ms, timed_out } => kill(&self.shared, ticket, grace_ms, timed_out),
@@ -327,7 +342,10 @@ fn slot(shared: &Shared, run: &Run) {
         };
         drop(orders);
         let ticket = order.ticket;
-        let answer = perform(shared, run, order, &mut buffer);
+        let answer = match (&order.fence, shared.recipes.get()) {
+            (Some(_), Some(recipes)) => recipe(shared, run, recipes, order, &mut buffer),
+            _ => perform(shared, run, order, &mut buffer),
+        };
         lock(&shared.running).remove(&ticket);
         let more = !lock(&shared.orders).queue.is_empty();
         if more {
@@ -343,8 +361,22 @@ fn slot(shared: &Shared, run: &Run) {
     }
 }
 
+/// A task between two fences.
+fn recipe(shared: &Shared, run: &Run, recipes: &Recipes, mut order: Order, buffer: &mut [u8]) -> FromWorker {
+    let ticket = order.ticket;
+    let fence = order.fence.replace(Vec::new()).unwrap_or_default();
+    let cwd = order.task.cwd.as_ref().map(RawText::to_path);
+    let fence_us = match recipes.before(ticket, cwd.as_deref(), &fence) {
+        Ok(us) => us,
+        Err(late) => return late,
+    };
+    let answer = perform(shared, run, order, buffer);
+    recipes.after(ticket, fence_us, |message| shared.send(message));
+    answer
+}
+
 fn perform(shared: &Shared, run: &Run, order: Order, buffer: &mut [u8]) -> FromWorker {
-    let Order { ticket, slot, task, requires, weigh } = order;
+    let Order { ticket, slot, task, requires, weigh, fence } = order;
     let handle = lock(&shared.running).get(&ticket).cloned().unwrap_or_default();
     let cwd = task.cwd.as_ref().map_or_else(|| run.cwd.clone(), |c| run.cwd.join(c.as_path()));
     let missing = requires.into_iter().find(|p| !cwd.join(p.as_path()).exists());
@@ -371,6 +403,7 @@ fn perform(shared: &Shared, run: &Run, order: Order, buffer: &mut [u8]) -> FromW
         env,
         ground,
         weigh,
+        patient: fence.is_some(),
         found,
         cwd: &cwd,
         eager: run.eager,
