@@ -81,7 +81,7 @@ fn take(steps: &[Step], path: &Path, mount: &Path) {
     for step in steps {
         match step {
             Step::SyncAncestors => sync_ancestors(path, mount),
-            Step::SyncFile => drop(look(path, true)),
+            Step::SyncFile => _ = look(path, true),
             Step::ListParent => list(path.parent().unwrap_or(mount)),
             // Not permitted on another user's file: then the listing and the bound remain.
             Step::Invalidate => drop(rustix::fs::lsetxattr(path, "inode-invalidate", b"1", XattrFlags::empty())),
@@ -93,7 +93,9 @@ fn take(steps: &[Step], path: &Path, mount: &Path) {
 fn sync_ancestors(path: &Path, mount: &Path) {
     let mut folders: Vec<&Path> = path.ancestors().skip(1).take_while(|p| p.starts_with(mount)).collect();
     folders.reverse();
-    folders.iter().for_each(|folder| drop(look(folder, true)));
+    for folder in folders {
+        let _ = look(folder, true);
+    }
 }
 
 fn list(folder: &Path) {

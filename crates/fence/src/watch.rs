@@ -7,7 +7,7 @@
 //! command and misses a rewrite within one tick of the clock.
 
 use crate::stamp::stamp;
-use homing_model::Change;
+use homing_model::{Change, Stamp};
 use rustix::fs::inotify::{self, CreateFlags, ReadFlags, WatchFlags};
 use std::collections::{BTreeMap, HashMap, HashSet};
 use std::io;
@@ -51,12 +51,20 @@ impl Watch {
     /// Watches `root` and all folders below it, unless that is done already.
     pub fn add(&mut self, root: &Path) {
         if !self.known.contains(root) {
-            self.walk(root, false);
+            self.walk(root, None);
         }
     }
 
-    /// True when the last event left nothing to wait for.
-    fn walk(&mut self, root: &Path, changed: bool) {
+    /// As `add`, for a folder that was made elsewhere or found late: what is
+    /// in it counts as changed here, since it may be.
+    pub fn learn(&mut self, root: &Path) {
+        if !self.known.contains(root) {
+            self.walk(root, Some(Seen { created: false, whole: true }));
+        }
+    }
+
+    /// Watches all folders; what they hold is `seen`, unless it was there before.
+    fn walk(&mut self, root: &Path, seen: Option<Seen>) {
         let mut todo = vec![root.to_path_buf()];
         while let Some(folder) = todo.pop() {
             if self.folders.len() >= MOST_FOLDERS || self.known.contains(&folder) || !self.watch_one(&folder) {
@@ -65,8 +73,8 @@ impl Watch {
             // Watched first, then read: what is made in between is seen twice, not never.
             for entry in std::fs::read_dir(&folder).into_iter().flatten().flatten() {
                 let is_dir = entry.file_type().is_ok_and(|t| t.is_dir());
-                if changed {
-                    self.open.entry(entry.path()).or_insert(Seen { created: true, whole: true });
+                if let Some(seen) = seen {
+                    self.open.entry(entry.path()).or_insert(seen);
                 }
                 if is_dir && entry.file_name() != ".git" {
                     todo.push(entry.path());
@@ -105,10 +113,10 @@ impl Watch {
         if flags.contains(ReadFlags::QUEUE_OVERFLOW) {
             self.overflowed = true;
         }
-        if flags.contains(ReadFlags::IGNORED) {
-            if let Some(gone) = self.folders.remove(&wd) {
-                self.known.remove(&gone);
-            }
+        if flags.contains(ReadFlags::IGNORED)
+            && let Some(gone) = self.folders.remove(&wd)
+        {
+            self.known.remove(&gone);
         }
         let (Some(folder), Some(name)) = (self.folders.get(&wd), name) else { return };
         let path = folder.join(std::ffi::OsStr::from_bytes(&name));
@@ -120,13 +128,18 @@ impl Watch {
         // A file that was just created is whole when its writer closes it.
         seen.whole = dir || !flags.contains(ReadFlags::CREATE);
         if dir && made {
-            self.walk(&path, true);
+            self.walk(&path, Some(Seen { created: true, whole: true }));
         }
     }
 
     /// What changed since the last report, synced to its servers. Files that
     /// may still be open for writing wait for the next report, unless `all`.
     pub fn report(&mut self, all: bool) -> Vec<Change> {
+        self.report_unless(all, |_, _| false)
+    }
+
+    /// As `report`, without what is `known` already to be in this state.
+    pub fn report_unless(&mut self, all: bool, known: impl Fn(&Path, Option<Stamp>) -> bool) -> Vec<Change> {
         self.drain();
         let mut changes = Vec::new();
         for (path, seen) in std::mem::take(&mut self.open) {
@@ -134,8 +147,14 @@ impl Watch {
                 self.open.insert(path, seen);
                 continue;
             }
+            let before = stamp(&path);
+            if known(&path, before) {
+                self.old.insert(path);
+                continue;
+            }
             sync(&path);
-            let now = stamp(&path);
+            // A sync may give the file its final time.
+            let now = if before.is_some_and(|s| !s.dir) { stamp(&path) } else { before };
             let fresh = seen.created && !self.old.contains(&path);
             if now.is_none() && fresh {
                 // Made and removed between two reports: nobody else has seen it.

@@ -53,6 +53,11 @@ enum Sub {
     Pull(cmd::copy::Args),
     /// A cluster on one machine, for trying and testing
     Lab(cmd::lab::Args),
+    /// Run make, its recipes on the hosts of the cluster
+    Make(cmd::make::Args),
+    /// Stands in for a recipe of `homing make`
+    #[command(hide = true)]
+    Recipe(cmd::make::RecipeArgs),
     /// Fold, expand and combine node sets
     Nodeset(cmd::nodeset::Args),
     /// Print completions for a shell
@@ -86,7 +91,12 @@ pub fn run_args(words: &[OsString]) -> Result<cmd::run::Args, Failure> {
 
 /// Parses, runs, prints a failure as one line; returns the exit status.
 pub fn main() -> i32 {
-    let cli = match Cli::try_parse() {
+    let mut words: Vec<std::ffi::OsString> = std::env::args_os().collect();
+    if words.get(1).is_some_and(|w| w == "make") {
+        let rest = cmd::make::own_first(words.split_off(2));
+        words.extend(rest);
+    }
+    let cli = match Cli::try_parse_from(words) {
         Ok(cli) => cli,
         Err(e) => {
             let _ = e.print();
@@ -114,6 +124,8 @@ pub fn main() -> i32 {
         Sub::Push(args) => cmd::copy::push(args),
         Sub::Pull(args) => cmd::copy::pull(args),
         Sub::Lab(args) => cmd::lab::run(args),
+        Sub::Make(args) => cmd::make::run(args),
+        Sub::Recipe(args) => cmd::make::recipe(args),
         Sub::Nodeset(args) => cmd::nodeset::run(args),
         Sub::Completions(args) => cmd::generate::completions(args),
         Sub::Man(args) => cmd::generate::man(args),

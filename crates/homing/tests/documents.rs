@@ -32,6 +32,7 @@ fn reference_is_the_help() {
         "exec",
         "push",
         "pull",
+        "make",
         "nodeset",
         "lab",
         "lab up",

@@ -5,6 +5,8 @@
 //! precedes that line (a talkative `.bashrc`) is skipped. Then, both ways,
 //! frames: length as u32 little endian, then that many bytes of postcard.
 
+pub mod stub;
+
 use homing_model::{Change, HostFacts, HostSample, IoCounters, IoWait, Outcome, Pulse, RawText, Task};
 use serde::{Deserialize, Serialize, de::DeserializeOwned};
 use std::io::{self, BufRead, Read, Write};
@@ -108,6 +110,8 @@ pub enum ToWorker {
         task: Task,
         /// What other hosts wrote and this one must see before it starts.
         fence: Vec<Change>,
+        /// Folders in which it may write, besides its own.
+        folders: Vec<RawText>,
     },
 }
 

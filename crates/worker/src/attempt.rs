@@ -13,6 +13,8 @@ use std::path::Path;
 use std::sync::atomic::{AtomicU8, Ordering};
 use std::time::{Duration, Instant};
 
+/// A recipe's processes that outlive its leader are waited for this long, then ended.
+const ORPHANS_PATIENCE: Duration = Duration::from_secs(10);
 /// Time between SIGTERM and SIGKILL at a time limit.
 const TERM_GRACE: Duration = Duration::from_millis(1000);
 
@@ -214,15 +216,15 @@ fn until_ended(job: &Job, pid: libc::pid_t, pipes: &mut [Pipe; 2], gauge: &mut G
     }
 }
 
-/// A recipe's leader has ended: waits for what it left running in its
-/// session. What orphans are left is a child of this subreaper.
+/// A recipe's leader has ended: waits for what it left running in its group.
+/// Orphans are children of this subreaper.
 fn await_orphans(leader: libc::pid_t, handle: &Handle) {
     let began = Instant::now();
     let own = std::process::id();
     let mut pause = Duration::from_millis(1);
     loop {
         let children = std::fs::read_to_string(format!("/proc/{own}/task/{own}/children")).unwrap_or_default();
-        let left = children.split_ascii_whitespace().any(|child| lives_in_session(child, leader));
+        let left = children.split_ascii_whitespace().any(|child| lives_in_group(child, leader));
         if !left || handle.fate() != Fate::Free || began.elapsed() > ORPHANS_PATIENCE {
             return;
         }
@@ -231,11 +233,11 @@ fn await_orphans(leader: libc::pid_t, handle: &Handle) {
     }
 }
 
-fn lives_in_session(pid: &str, leader: libc::pid_t) -> bool {
+fn lives_in_group(pid: &str, leader: libc::pid_t) -> bool {
     let Ok(stat) = std::fs::read_to_string(format!("/proc/{pid}/stat")) else { return false };
     let mut fields = stat.rsplit_once(')').map_or("", |(_, rest)| rest).split_ascii_whitespace();
-    let (state, session) = (fields.next(), fields.nth(2));
-    state.is_some_and(|s| s != "Z") && session == Some(&leader.to_string())
+    let (state, group) = (fields.next(), fields.nth(1));
+    state.is_some_and(|s| s != "Z") && pid != leader.to_string() && group == Some(&leader.to_string())
 }
 
 struct Ready {

@@ -12,43 +12,57 @@ use std::time::Instant;
 /// The watched folders of a build, and how many recipes run in them here.
 pub(crate) struct Recipes {
     watch: Mutex<Watch>,
+    /// What others wrote and this host has not seen yet.
+    pending: Mutex<Vec<Change>>,
     running: AtomicUsize,
+}
+
+fn lock<T>(mutex: &Mutex<T>) -> std::sync::MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 impl Recipes {
     pub fn new(roots: &[RawText]) -> std::io::Result<Recipes> {
         let mut watch = Watch::new()?;
         roots.iter().for_each(|root| watch.add(root.as_path()));
-        Ok(Recipes { watch: Mutex::new(watch), running: AtomicUsize::new(0) })
+        Ok(Recipes { watch: Mutex::new(watch), pending: Mutex::default(), running: AtomicUsize::new(0) })
+    }
+
+    /// Called in the order of the messages. The coordinator tells a change
+    /// once; whichever recipe starts first then waits for all of them.
+    pub fn expect(&self, changes: Vec<Change>) {
+        let mut pending = lock(&self.pending);
+        pending.retain(|old| !changes.iter().any(|new| new.path == old.path));
+        pending.extend(changes);
     }
 
     /// The fence of a recipe that is about to start in `cwd`: the answer to
     /// give when it may not, else the microseconds that it took.
-    pub fn before(&self, ticket: u64, cwd: Option<&Path>, changes: &[Change]) -> Result<u64, FromWorker> {
+    pub fn before(&self, ticket: u64, cwd: Option<&Path>, folders: &[RawText]) -> Result<u64, Box<FromWorker>> {
         let began = Instant::now();
-        if let Err(late) = homing_fence::settle(changes) {
-            return Err(FromWorker::Late { ticket, why: late.to_string(), change: late.change });
+        let mut pending = lock(&self.pending);
+        if let Err(late) = homing_fence::settle(&pending) {
+            return Err(Box::new(FromWorker::Late { ticket, why: late.to_string(), change: late.change }));
         }
-        if let Some(cwd) = cwd {
-            self.lock().add(cwd);
+        let mut watch = lock(&self.watch);
+        for folder in pending.drain(..).filter(|c| c.now.is_some_and(|now| now.dir)) {
+            watch.learn(folder.path.as_path());
         }
+        cwd.into_iter().chain(folders.iter().map(RawText::as_path)).for_each(|folder| watch.add(folder));
         self.running.fetch_add(1, Ordering::SeqCst);
         Ok(began.elapsed().as_micros() as u64)
     }
 
-    /// What changed here. The caller sends it while `send` is called, so that
-    /// no recipe ends before the report that holds its files.
-    pub fn after(&self, ticket: u64, fence_us: u64, send: impl FnOnce(FromWorker)) {
+    /// What changed here. `send` is called while no other report can be made,
+    /// so that no recipe ends before the report that holds its files.
+    pub fn after(&self, ticket: u64, fence_us: u64, folders: &[RawText], send: impl FnOnce(FromWorker)) {
         let began = Instant::now();
-        let mut watch = self.lock();
+        let mut watch = lock(&self.watch);
         let alone = self.running.fetch_sub(1, Ordering::SeqCst) == 1;
+        folders.iter().for_each(|folder| watch.learn(folder.as_path()));
         let changes = watch.report(alone);
         let overflowed = std::mem::take(&mut watch.overflowed);
         let fence_us = fence_us + began.elapsed().as_micros() as u64;
         send(FromWorker::Changed { ticket, changes, fence_us, overflowed });
-    }
-
-    fn lock(&self) -> std::sync::MutexGuard<'_, Watch> {
-        self.watch.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }

@@ -4,7 +4,7 @@ use crate::attempt::{self, Fate, Handle, Job};
 use crate::environment::{Environment, TaskEnvironment};
 use crate::recipe::Recipes;
 use crate::spawn::{Found, Ground};
-use homing_model::{Change, Outcome, RawText, Task};
+use homing_model::{Outcome, RawText, Task};
 use homing_wire::{FromWorker, HEARTBEAT_S, ToWorker, WORKER_LEASE_S};
 use std::collections::{HashMap, VecDeque};
 use std::io::{BufReader, Read, Write};
@@ -36,8 +36,8 @@ struct Order {
     task: Task,
     requires: Vec<RawText>,
     weigh: bool,
-    /// The fence of a recipe of a build.
-    fence: Option<Vec<Change>>,
+    /// Folders in which a recipe of a build may write; `None` for other tasks.
+    recipe: Option<Vec<RawText>>,
 }
 
 #[derive(Default)]
@@ -257,16 +257,19 @@ impl Session {
                     crate::pulse::send_from_now(self.shared.clone());
                 }
                 if let Some(run) = &self.run {
-                    take(&self.shared, run, self.slots, Order { ticket, slot, task, requires, weigh, fence: None });
+                    take(&self.shared, run, self.slots, Order { ticket, slot, task, requires, weigh, recipe: None });
                 }
             }
             ToWorker::Watch { roots, umask } => {
                 rustix::process::umask(rustix::fs::Mode::from_raw_mode(umask));
                 drop(self.shared.recipes.set(Recipes::new(&roots)?));
             }
-            ToWorker::Recipe { ticket, task, fence } => {
+            ToWorker::Recipe { ticket, task, fence, folders } => {
                 if let Some(run) = &self.run {
-                    let order = Order { ticket, slot: 1, task, requires: vec![], weigh: false, fence: Some(fence) };
+                    if let Some(recipes) = self.shared.recipes.get() {
+                        recipes.expect(fence);
+                    }
+                    let order = Order { ticket, slot: 1, task, requires: vec![], weigh: false, recipe: Some(folders) };
                     take(&self.shared, run, self.slots, order);
                 }
             }
@@ -342,7 +345,7 @@ fn slot(shared: &Shared, run: &Run) {
         };
         drop(orders);
         let ticket = order.ticket;
-        let answer = match (&order.fence, shared.recipes.get()) {
+        let answer = match (&order.recipe, shared.recipes.get()) {
             (Some(_), Some(recipes)) => recipe(shared, run, recipes, order, &mut buffer),
             _ => perform(shared, run, order, &mut buffer),
         };
@@ -362,21 +365,22 @@ fn slot(shared: &Shared, run: &Run) {
 }
 
 /// A task between two fences.
-fn recipe(shared: &Shared, run: &Run, recipes: &Recipes, mut order: Order, buffer: &mut [u8]) -> FromWorker {
+fn recipe(shared: &Shared, run: &Run, recipes: &Recipes, order: Order, buffer: &mut [u8]) -> FromWorker {
     let ticket = order.ticket;
-    let fence = order.fence.replace(Vec::new()).unwrap_or_default();
+    let folders = order.recipe.clone().unwrap_or_default();
     let cwd = order.task.cwd.as_ref().map(RawText::to_path);
-    let fence_us = match recipes.before(ticket, cwd.as_deref(), &fence) {
+    let fence_us = match recipes.before(ticket, cwd.as_deref(), &folders) {
         Ok(us) => us,
-        Err(late) => return late,
+        Err(late) => return *late,
     };
     let answer = perform(shared, run, order, buffer);
-    recipes.after(ticket, fence_us, |message| shared.send(message));
+    recipes.after(ticket, fence_us, &folders, |message| shared.send(message));
     answer
 }
 
 fn perform(shared: &Shared, run: &Run, order: Order, buffer: &mut [u8]) -> FromWorker {
-    let Order { ticket, slot, task, requires, weigh, fence } = order;
+    let Order { ticket, slot, task, requires, weigh, recipe } = order;
+    let is_recipe = recipe.is_some();
     let handle = lock(&shared.running).get(&ticket).cloned().unwrap_or_default();
     let cwd = task.cwd.as_ref().map_or_else(|| run.cwd.clone(), |c| run.cwd.join(c.as_path()));
     let missing = requires.into_iter().find(|p| !cwd.join(p.as_path()).exists());
@@ -387,7 +391,7 @@ fn perform(shared: &Shared, run: &Run, order: Order, buffer: &mut [u8]) -> FromW
     if handle.fate() != Fate::Free {
         return FromWorker::Ended(attempt::ended(ticket, Outcome::Killed, Duration::ZERO));
     }
-    let env = match task_environment(run, &task, slot, &cwd) {
+    let env = match task_environment(run, &task, slot, &cwd, is_recipe) {
         Ok(env) => env,
         Err(e) => {
             return FromWorker::Ended(attempt::ended(ticket, Outcome::CannotStart(e.to_string()), Duration::ZERO));
@@ -403,7 +407,7 @@ fn perform(shared: &Shared, run: &Run, order: Order, buffer: &mut [u8]) -> FromW
         env,
         ground,
         weigh,
-        patient: fence.is_some(),
+        patient: is_recipe,
         found,
         cwd: &cwd,
         eager: run.eager,
@@ -413,7 +417,17 @@ fn perform(shared: &Shared, run: &Run, order: Order, buffer: &mut [u8]) -> FromW
     FromWorker::Ended(attempt::run(&job, buffer))
 }
 
-fn task_environment<'a>(run: &'a Run, task: &Task, slot: u32, cwd: &Path) -> std::io::Result<TaskEnvironment<'a>> {
+fn task_environment<'a>(
+    run: &'a Run,
+    task: &Task,
+    slot: u32,
+    cwd: &Path,
+    is_recipe: bool,
+) -> std::io::Result<TaskEnvironment<'a>> {
+    if is_recipe {
+        // What it prints of its environment has to be what it would print at home.
+        return run.env.with(&task.env);
+    }
     let own = [
         ("PWD", RawText::from(cwd)),
         ("PARALLEL_SEQ", task.id.to_string().into()),

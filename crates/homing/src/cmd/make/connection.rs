@@ -1,0 +1,106 @@
+//! One stand-in's conversation: its recipe is announced to the coordinator,
+//! and its end is told when this host sees what the recipe wrote.
+
+use super::asked::{Asked, News, ToConnection};
+use super::near::Near;
+use homing_make::{Step, folders_named, missing_files};
+use homing_model::{Change, Outcome, RawText};
+use homing_wire::Stream;
+use homing_wire::stub::{FromStub, ToStub};
+use std::io::{BufReader, Write};
+use std::os::unix::net::UnixStream;
+use std::path::Path;
+use std::sync::Arc;
+use std::sync::mpsc::{Sender, channel};
+
+/// Error output that is searched for missing files, bytes.
+const SEARCHED: usize = 64 << 10;
+
+/// Serves one stand-in to its end.
+pub fn serve(id: u64, stream: UnixStream, near: &Arc<Near>, news: &Sender<News>) {
+    let Ok(reading) = stream.try_clone() else { return };
+    let mut from = BufReader::new(reading);
+    let Ok(Some(FromStub::Recipe { words, cwd, env })) = homing_wire::receive(&mut from) else { return };
+    let (signals, end) = (news.clone(), id);
+    std::thread::spawn(move || {
+        while let Ok(Some(FromStub::Signal(_))) = homing_wire::receive(&mut from) {
+            let _ = signals.send(News::Stop { id: end });
+        }
+        let _ = signals.send(News::Stop { id: end });
+    });
+    let asked = Asked::new(id, words, cwd, env);
+    let answer = converse(asked, &stream, near, news);
+    let mut to = &stream;
+    let _ = homing_wire::send(&mut to, &answer);
+    let _ = to.flush();
+    let _ = stream.shutdown(std::net::Shutdown::Both);
+}
+
+/// The last message to the stand-in.
+fn converse(mut asked: Asked, stream: &UnixStream, near: &Near, news: &Sender<News>) -> ToStub {
+    let cwd = asked.cwd.to_path();
+    let step = Step::of(&asked.text);
+    near.notice(&cwd);
+    asked.mount = near.shared_mount(&cwd);
+    asked.step = step;
+    asked.inputs = near.inputs(&asked.text, &cwd, step);
+    asked.folders = folders_named(&asked.text, &cwd).iter().map(|f| RawText::from(f.as_path())).collect();
+    loop {
+        let (outcome, errors) = match attempt(&mut asked, stream, near, news) {
+            Ok(ended) => ended,
+            Err(last) => return last,
+        };
+        let found = if asked.again || outcome.is_success() { Vec::new() } else { reappeared(&errors, &cwd) };
+        let Some(first) = found.first() else { return ToStub::Done(outcome) };
+        let note = format!(
+            "homing make: {} was missing where the recipe ran and is there at a fresh look: running it once more\n",
+            first.path.display()
+        );
+        let mut to = stream;
+        let _ = homing_wire::send(&mut to, &ToStub::Output { stream: Stream::Err, bytes: note.into_bytes() });
+        asked.again = true;
+        asked.extra = found;
+    }
+}
+
+/// One attempt: how it ended and what it said, or what the stand-in is told at once.
+fn attempt(
+    asked: &mut Asked,
+    stream: &UnixStream,
+    near: &Near,
+    news: &Sender<News>,
+) -> Result<(Outcome, Vec<u8>), ToStub> {
+    let (reply, answers) = channel();
+    asked.reply = reply;
+    let gone = || ToStub::Failed("the coordinator of this build ended".into());
+    news.send(News::Asked(Box::new(asked.clone()))).map_err(|_| gone())?;
+    let mut errors = Vec::new();
+    let mut to = stream;
+    // Ours would keep the channel open when the coordinator drops the other one.
+    asked.reply = channel().0;
+    loop {
+        match answers.recv().map_err(|_| gone())? {
+            ToConnection::Output(stream, bytes) => {
+                if stream == Stream::Err && errors.len() < SEARCHED {
+                    errors.extend_from_slice(&bytes);
+                }
+                let _ = homing_wire::send(&mut to, &ToStub::Output { stream, bytes });
+            }
+            ToConnection::Here => return Err(ToStub::Here),
+            ToConnection::Failed(why) => return Err(ToStub::Failed(why)),
+            ToConnection::Ended { outcome, ticket } => {
+                let took = near.catch_up().map_err(ToStub::Failed)?;
+                let _ = news.send(News::Seen { ticket, took });
+                return Ok((outcome, errors));
+            }
+        }
+    }
+}
+
+/// Files named in error output that a fresh look finds.
+fn reappeared(errors: &[u8], cwd: &Path) -> Vec<Change> {
+    let named = missing_files(&String::from_utf8_lossy(errors)).into_iter().map(|p| cwd.join(p));
+    let seen = named
+        .filter_map(|p| Some(Change { now: Some(homing_fence::stamp(&p)?), path: p.as_path().into(), fresh: false }));
+    seen.collect()
+}

@@ -1,0 +1,337 @@
+//! The coordinator of a build: one loop that knows the hosts, the recipes
+//! that wait and those that run. Threads bring it news and carry its answers.
+
+use super::asked::{Asked, News, ToConnection};
+use super::host::Host;
+use super::hosts::Plan;
+use super::near::{HERE, Near, lock};
+use homing_launch::Keeper;
+use homing_make::{Candidate, Choice, Evidence, Ran, choose};
+use homing_model::{Change, Command, HostFacts, Outcome, RawText, Task};
+use homing_wire::{Ended, FromWorker, HOST_LOST_S, Stream, ToWorker};
+use std::collections::{HashMap, VecDeque};
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender};
+use std::time::{Duration, Instant};
+
+/// A recipe whose host is lost is given to this many.
+const MOST_ATTEMPTS: u32 = 3;
+/// Time between SIGTERM and SIGKILL for an interrupted recipe.
+const GRACE_MS: u32 = 2000;
+/// What a recipe is thought to take before any has ended, microseconds.
+const FIRST_GUESS_US: f64 = 500_000.0;
+
+struct Running {
+    asked: Asked,
+    host: usize,
+    slot: usize,
+    sent: Instant,
+    choice: Choice,
+    fence_us: u64,
+}
+
+/// How a build is run.
+pub struct Settings {
+    /// Top folder, watched on all hosts.
+    pub root: PathBuf,
+    /// The hosts.
+    pub plans: Vec<Plan>,
+    /// The folders are the same everywhere, although the mount tables do not say so.
+    pub assume_shared: bool,
+    /// File mode creation mask.
+    pub umask: u32,
+    /// Recipes at once on a host for its cores.
+    pub slots: fn(u32) -> u32,
+}
+
+/// The state of the loop.
+pub struct Core {
+    settings: Settings,
+    near: Arc<Near>,
+    hosts: Vec<Host>,
+    waiting: VecDeque<Asked>,
+    running: HashMap<u64, Running>,
+    next: u64,
+    last_of: HashMap<RawText, usize>,
+    typical_us: f64,
+    began: Instant,
+    evidence: Evidence,
+    tickets: HashMap<u64, usize>,
+}
+
+impl Core {
+    /// Hosts are not connected yet.
+    pub fn new(settings: Settings, near: Arc<Near>) -> Core {
+        Core {
+            hosts: settings.plans.iter().map(Host::new).collect(),
+            settings,
+            near,
+            waiting: VecDeque::new(),
+            running: HashMap::new(),
+            next: 1,
+            last_of: HashMap::new(),
+            typical_us: FIRST_GUESS_US,
+            began: Instant::now(),
+            evidence: Evidence::default(),
+            tickets: HashMap::new(),
+        }
+    }
+
+    /// Runs until make is over; the evidence of the build.
+    pub fn serve(mut self, news: &Receiver<News>) -> Evidence {
+        loop {
+            match news.recv_timeout(Duration::from_secs(1)) {
+                Ok(News::Over) | Err(RecvTimeoutError::Disconnected) => break,
+                Ok(first) => self.take(first),
+                Err(RecvTimeoutError::Timeout) => {}
+            }
+            self.silent_hosts();
+            self.dispatch();
+        }
+        self.part();
+        self.evidence
+    }
+
+    /// Workers end themselves and all that they started when their input ends.
+    fn part(&mut self) {
+        self.hosts.iter_mut().for_each(|host| host.to = None);
+        for keeper in self.hosts.iter_mut().filter_map(|host| host.keeper.take()) {
+            keeper.end(Duration::from_secs(2));
+        }
+    }
+
+    fn take(&mut self, news: News) {
+        match news {
+            News::Up { at, facts, to, keeper } => self.up(at, *facts, to, keeper),
+            News::Refused { at, why } => {
+                self.hosts[at].refused = true;
+                note(&format!("{}: {why}", self.hosts[at].plan.name));
+            }
+            News::Gone { at, why } => self.lost(at, &why),
+            News::From { at, messages } => {
+                self.hosts[at].heard = Instant::now();
+                messages.into_iter().for_each(|message| self.worker_said(at, message));
+            }
+            News::Asked(asked) => self.waiting.push_back(*asked),
+            News::Stop { id } => self.stop(id),
+            News::Seen { ticket, took } => {
+                if let Some(ran) = self.tickets.remove(&ticket).and_then(|at| self.evidence.ran.get_mut(at)) {
+                    ran.fence_us += took.as_micros() as u64;
+                    ran.ended_us = self.began.elapsed().as_micros() as u64;
+                }
+            }
+            News::Over => {}
+        }
+    }
+
+    fn up(&mut self, at: usize, facts: HostFacts, to: Sender<Vec<u8>>, keeper: Keeper) {
+        let slots = self.hosts[at].plan.slots.unwrap_or_else(|| (self.settings.slots)(facts.cores)).max(1);
+        let host = &mut self.hosts[at];
+        (host.facts, host.to, host.keeper, host.slots) = (facts, Some(to), Some(keeper), slots);
+        (host.used, host.heard) = (vec![false; slots as usize], Instant::now());
+        let cwd = RawText::from(self.settings.root.as_path());
+        let (run, env) = ("make".into(), Vec::new());
+        host.send(&ToWorker::Begin {
+            run,
+            cwd: "/".into(),
+            env,
+            slots,
+            sample_ms: 1000,
+            pulse: false,
+            eager_output: true,
+        });
+        host.send(&ToWorker::Watch { roots: vec![cwd], umask: self.settings.umask });
+    }
+
+    fn worker_said(&mut self, at: usize, message: FromWorker) {
+        match message {
+            FromWorker::Output { ticket, stream, bytes } => {
+                if let Some(running) = self.running.get(&ticket) {
+                    let _ = running.asked.reply.send(ToConnection::Output(stream, bytes));
+                }
+            }
+            FromWorker::Changed { ticket, changes, fence_us, overflowed } => {
+                self.evidence.changes += changes.len() as u64;
+                let observer = self.hosts[at].observer(at);
+                lock(&self.near.log).add(observer, changes);
+                if let Some(running) = self.running.get_mut(&ticket) {
+                    running.fence_us += fence_us;
+                }
+                if overflowed {
+                    note(&format!("{}: more changes at once than its kernel told of", self.hosts[at].plan.name));
+                }
+            }
+            FromWorker::Ended(ended) => self.ended(ended),
+            FromWorker::Late { ticket, change, why } => self.late(ticket, &change, why),
+            FromWorker::Unfit { ticket, missing } => {
+                if let Some(mut running) = self.give_back(ticket) {
+                    note(&format!("{} has no {}", self.hosts[at].plan.name, missing.display()));
+                    running.asked.unfit.push(at);
+                    self.waiting.push_front(running.asked);
+                }
+            }
+            FromWorker::Sample(sample) => self.hosts[at].take_sample(sample),
+            FromWorker::Note(text) => note(&format!("{}: {text}", self.hosts[at].plan.name)),
+            FromWorker::Seen { .. } | FromWorker::Pulse(_) | FromWorker::Pong | FromWorker::Bye => {}
+        }
+    }
+
+    fn give_back(&mut self, ticket: u64) -> Option<Running> {
+        let running = self.running.remove(&ticket)?;
+        if let Some(used) = self.hosts[running.host].used.get_mut(running.slot) {
+            *used = false;
+        }
+        Some(running)
+    }
+
+    fn ended(&mut self, ended: Ended) {
+        let Some(running) = self.give_back(ended.ticket) else { return };
+        let us = |at: Instant| at.duration_since(self.began).as_micros() as u64;
+        self.typical_us += 0.1 * (ended.wall_us as f64 - self.typical_us);
+        self.tickets.insert(ended.ticket, self.evidence.ran.len());
+        self.evidence.ran.push(Ran {
+            label: running.asked.label(),
+            host: self.hosts[running.host].plan.name.clone(),
+            slot: running.slot as u32 + 1,
+            why: running.choice.why,
+            asked_us: us(running.asked.at),
+            sent_us: us(running.sent),
+            ended_us: us(Instant::now()),
+            wall_us: ended.wall_us,
+            cpu_us: ended.io.user_us + ended.io.sys_us,
+            fence_us: running.fence_us,
+            failed: !ended.outcome.is_success(),
+            again: running.asked.again,
+        });
+        let reply = &running.asked.reply;
+        for (stream, bytes) in [(Stream::Out, ended.stdout), (Stream::Err, ended.stderr)] {
+            if !bytes.is_empty() {
+                let _ = reply.send(ToConnection::Output(stream, bytes));
+            }
+        }
+        let _ = reply.send(ToConnection::Ended { ticket: ended.ticket, outcome: ended.outcome });
+    }
+
+    /// A host does not see a file as another one wrote it. When that file has
+    /// changed since, the host was told of a state that is no more.
+    fn late(&mut self, ticket: u64, change: &Change, why: String) {
+        let Some(running) = self.give_back(ticket) else { return };
+        let outdated = lock(&self.near.log).state(&change.path).is_some_and(|state| state != change.now);
+        if outdated && running.asked.attempts < MOST_ATTEMPTS {
+            return self.waiting.push_front(running.asked);
+        }
+        let why = format!("{}: {why}", self.hosts[running.host].plan.name);
+        let _ = running.asked.reply.send(ToConnection::Failed(why));
+    }
+
+    fn stop(&mut self, id: u64) {
+        if let Some(at) = self.waiting.iter().position(|a| a.id == id)
+            && let Some(asked) = self.waiting.remove(at)
+        {
+            let _ = asked.reply.send(ToConnection::Ended { ticket: 0, outcome: Outcome::Killed });
+        }
+        for (ticket, running) in self.running.iter().filter(|(_, r)| r.asked.id == id) {
+            let kill = ToWorker::Kill { ticket: *ticket, grace_ms: GRACE_MS, timed_out: false };
+            self.hosts[running.host].send(&kill);
+        }
+    }
+
+    fn lost(&mut self, at: usize, why: &str) {
+        let host = &mut self.hosts[at];
+        if host.to.take().is_none() {
+            return;
+        }
+        host.refused = true;
+        let said = host.keeper.take().map(|k| k.stderr_tail()).unwrap_or_default();
+        note(&format!("{} is lost: {why} {}", host.plan.name, said.trim().lines().last().unwrap_or("")));
+        let tickets: Vec<u64> = self.running.iter().filter(|(_, r)| r.host == at).map(|(t, _)| *t).collect();
+        let given: Vec<Running> = tickets.into_iter().filter_map(|t| self.give_back(t)).collect();
+        for mut running in given {
+            running.asked.unfit.push(at);
+            if running.asked.attempts < MOST_ATTEMPTS {
+                self.waiting.push_front(running.asked);
+            } else {
+                let why = format!("lost with {MOST_ATTEMPTS} hosts: {}", running.asked.label());
+                let _ = running.asked.reply.send(ToConnection::Failed(why));
+            }
+        }
+    }
+
+    fn silent_hosts(&mut self) {
+        let silent = |host: &Host| host.to.is_some() && host.heard.elapsed() > Duration::from_secs(HOST_LOST_S);
+        let lost: Vec<usize> = (0..self.hosts.len()).filter(|at| silent(&self.hosts[*at])).collect();
+        lost.into_iter().for_each(|at| self.lost(at, "nothing heard from it"));
+    }
+
+    fn dispatch(&mut self) {
+        let mut left = VecDeque::new();
+        while let Some(asked) = self.waiting.pop_front() {
+            let fits = |at: &usize| self.hosts[*at].sees(&asked, self.settings.assume_shared);
+            let open = |at: &usize| !self.hosts[*at].refused && !asked.unfit.contains(at);
+            let could: Vec<usize> = (0..self.hosts.len()).filter(open).collect();
+            if !could.iter().any(fits) {
+                self.here(asked);
+                continue;
+            }
+            let ready = could.into_iter().filter(|at| self.hosts[*at].to.is_some()).filter(fits);
+            let room: Vec<usize> = ready.filter(|at| self.hosts[*at].running() < self.hosts[*at].slots).collect();
+            let candidates: Vec<Candidate> = room.iter().map(|at| self.candidate(*at, &asked)).collect();
+            match choose(asked.step, self.typical_us, &candidates) {
+                Some(choice) => self.send(asked, choice),
+                None => left.push_back(asked),
+            }
+        }
+        self.waiting = left;
+    }
+
+    fn here(&mut self, asked: Asked) {
+        let reason = match &asked.mount {
+            None => format!("{} is on no shared file system", asked.cwd.display()),
+            Some(mount) => format!("no other host has {}", mount.display()),
+        };
+        *self.evidence.here.entry(reason).or_default() += 1;
+        let _ = asked.reply.send(ToConnection::Here);
+    }
+
+    fn candidate(&self, at: usize, asked: &Asked) -> Candidate {
+        let host = &self.hosts[at];
+        let fences = lock(&self.near.log).untold(host.observer(at), &asked.cwd);
+        host.candidate(at, asked, fences, self.last_of.get(&asked.cwd) == Some(&at))
+    }
+
+    fn send(&mut self, mut asked: Asked, choice: Choice) {
+        asked.attempts += 1;
+        let ticket = self.next;
+        self.next += 1;
+        let at = choice.host;
+        self.last_of.insert(asked.cwd.clone(), at);
+        let host = &mut self.hosts[at];
+        let slot = host.used.iter().position(|used| !used).unwrap_or(0);
+        host.used[slot] = true;
+        let mut fence = match host.observer(at) {
+            // What make's own host sees was waited for when each recipe ended.
+            HERE => Vec::new(),
+            observer => lock(&self.near.log).tell(observer),
+        };
+        fence.extend(asked.extra.iter().cloned());
+        let task = Task {
+            id: ticket,
+            command: Command::Argv(asked.words.clone()),
+            cwd: Some(asked.cwd.clone()),
+            env: asked.env.clone(),
+            args: Vec::new(),
+            inputs: Vec::new(),
+            outputs: Vec::new(),
+            cpus: 1,
+            memory: None,
+            timeout_ms: None,
+        };
+        self.hosts[at].send(&ToWorker::Recipe { ticket, task, fence, folders: asked.folders.clone() });
+        self.running.insert(ticket, Running { asked, host: at, slot, sent: Instant::now(), choice, fence_us: 0 });
+    }
+}
+
+fn note(text: &str) {
+    eprintln!("homing make: {text}");
+}

@@ -1,0 +1,102 @@
+//! One host of a build.
+
+use super::asked::Asked;
+use super::hosts::Plan;
+use super::near::HERE;
+use homing_launch::{Keeper, Via};
+use homing_make::Candidate;
+use homing_model::{HostFacts, HostSample};
+use homing_wire::ToWorker;
+use std::path::Path;
+use std::sync::mpsc::Sender;
+use std::time::Instant;
+
+/// A host of the build, as the coordinator knows it.
+pub struct Host {
+    pub plan: Plan,
+    pub facts: HostFacts,
+    pub to: Option<Sender<Vec<u8>>>,
+    pub keeper: Option<Keeper>,
+    pub refused: bool,
+    pub slots: u32,
+    pub used: Vec<bool>,
+    pub heard: Instant,
+    pub sample: Option<HostSample>,
+    pub busy: f64,
+}
+
+impl Host {
+    /// Not connected yet.
+    pub fn new(plan: &Plan) -> Host {
+        Host {
+            plan: plan.clone(),
+            facts: HostFacts::default(),
+            to: None,
+            keeper: None,
+            refused: false,
+            slots: 0,
+            used: Vec::new(),
+            heard: Instant::now(),
+            sample: None,
+            busy: 0.0,
+        }
+    }
+
+    /// As placement sees it. `fences`: files of the folder that it has to look at again.
+    pub fn candidate(&self, at: usize, asked: &Asked, fences: usize, same_folder: bool) -> Candidate {
+        let names = [&self.plan.name, &self.facts.hostname].into_iter().chain(&self.facts.aliases);
+        let local = names.filter_map(|name| asked.inputs.on.get(name)).max().copied().unwrap_or(0);
+        let known: u64 = asked.inputs.on.values().sum();
+        let sample = self.sample.as_ref();
+        Candidate {
+            host: at,
+            cores: f64::from(self.facts.cores.max(1)),
+            running: self.running(),
+            busy: self.busy,
+            memory: sample.and_then(|s| s.mem_available),
+            io_pressure: sample.and_then(|s| s.io_some_avg10).unwrap_or(0.0) / 100.0,
+            remote_bytes: if known == 0 { 0 } else { asked.inputs.bytes.saturating_sub(local) },
+            fences,
+            same_folder,
+        }
+    }
+
+    /// Recipes that run there.
+    pub fn running(&self) -> u32 {
+        self.used.iter().filter(|u| **u).count() as u32
+    }
+
+    /// Queues a message for it.
+    pub fn send(&self, message: &ToWorker) {
+        let mut frame = Vec::new();
+        homing_wire::encode(message, &mut frame);
+        if let Some(to) = &self.to {
+            let _ = to.send(frame);
+        }
+    }
+
+    /// The log's number of the kernel through which it sees the files.
+    pub fn observer(&self, at: usize) -> usize {
+        if self.plan.via == Via::Local { HERE } else { at + 1 }
+    }
+
+    /// Does it have the recipe's folder, or may it turn out to have it?
+    pub fn sees(&self, asked: &Asked, assumed: bool) -> bool {
+        let unknown = self.to.is_none();
+        let shows = |mount: &Path| unknown || self.facts.mounts.iter().any(|m| m.point.as_path() == mount);
+        self.plan.via == Via::Local || assumed || asked.mount.as_deref().is_some_and(shows)
+    }
+
+    /// What others keep busy follows from two samples.
+    pub fn take_sample(&mut self, sample: HostSample) {
+        let busy = |last: &HostSample| {
+            let wall = (sample.at_ns - last.at_ns) as f64 / 1e3;
+            let total = sample.cpu_total_us?.checked_sub(last.cpu_total_us?)? as f64;
+            let idle = sample.cpu_idle_us?.checked_sub(last.cpu_idle_us?)? as f64;
+            (wall > 0.0).then(|| (total - idle).max(0.0) / wall)
+        };
+        let others = self.sample.as_ref().and_then(busy).map(|b| (b - f64::from(self.running())).max(0.0));
+        self.busy = others.unwrap_or(self.busy).min(f64::from(self.facts.cores.max(1)));
+        self.sample = Some(sample);
+    }
+}

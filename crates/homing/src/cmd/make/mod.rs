@@ -1,0 +1,186 @@
+//! `homing make`: GNU make decides, the hosts of the cluster do the work.
+//!
+//! Make is told, by a variable that makefiles hardly ever set, to let its
+//! shell start a stand-in for each recipe, which hands it over to this
+//! process by a socket. `.SHELLFLAGS` and not `SHELL`, so that a makefile's own
+//! shell stays in force; the variable is expanded for each recipe, so that
+//! the function $(shell) outside of recipes is left alone.
+
+mod asked;
+mod connection;
+mod core;
+mod host;
+mod hosts;
+mod near;
+pub mod stub;
+mod words;
+
+use self::core::{Core, Settings};
+use crate::failure::Failure;
+use asked::News;
+use homing_make::Evidence;
+use near::Near;
+use std::ffi::OsString;
+use std::os::unix::net::UnixListener;
+use std::os::unix::process::ExitStatusExt;
+use std::path::{Path, PathBuf};
+use std::process::{Command, ExitStatus};
+use std::sync::Arc;
+use std::sync::mpsc::Sender;
+use std::time::{Duration, Instant};
+pub use words::own_first;
+
+/// What make's shell is started with for a recipe: the stand-in where there
+/// is a coordinator, which is not so for a make inside of a recipe elsewhere.
+const SHELLFLAGS: &str = ".SHELLFLAGS = $(if $@,-c 'test -S \"$$HOMING_MAKE\" || exec $(SHELL) -c \"$$0\"; \
+                          exec \"$$HOMING_SELF\" recipe $(SHELL) -c \"$$0\"',-c)";
+
+/// Arguments of `homing make`.
+#[derive(clap::Args)]
+pub struct Args {
+    /// Hosts, as a node set (default: those of cluster.toml, else those that hold the folder's files)
+    #[arg(long, value_name = "NODESET")]
+    hosts: Option<String>,
+    /// Cluster file
+    #[arg(long, value_name = "FILE")]
+    cluster: Option<PathBuf>,
+    /// Write where and when each recipe ran, for chrome://tracing and Perfetto
+    #[arg(long, value_name = "FILE")]
+    trace: Option<PathBuf>,
+    /// Run it all on this member of the cluster, in the same folder there
+    #[arg(long, value_name = "HOST")]
+    gateway: Option<String>,
+    /// The folders are the same on all hosts, although no network file system says so
+    #[arg(long)]
+    assume_shared: bool,
+    /// The make to run
+    #[arg(long, value_name = "PROGRAM", default_value = "make")]
+    program: OsString,
+    /// Say nothing at the end
+    #[arg(long)]
+    no_evidence: bool,
+    /// Arguments for make
+    #[arg(trailing_var_arg = true, allow_hyphen_values = true, value_name = "MAKE_ARGUMENTS")]
+    make: Vec<OsString>,
+}
+
+/// Arguments of `homing recipe`.
+#[derive(clap::Args)]
+pub struct RecipeArgs {
+    #[arg(trailing_var_arg = true, allow_hyphen_values = true)]
+    words: Vec<OsString>,
+}
+
+/// The stand-in.
+pub fn recipe(args: RecipeArgs) -> Result<i32, Failure> {
+    Ok(stub::recipe(args.words))
+}
+
+/// Runs make; its exit status.
+pub fn run(args: Args) -> Result<i32, Failure> {
+    let began = Instant::now();
+    let cwd = std::env::current_dir().map_err(|e| Failure::system(format!("the current folder is not there: {e}")))?;
+    let root = root_of(&words::folder(&args.make, &cwd));
+    let plans = hosts::plans(host_names(&args, &root)?, args.cluster.as_deref());
+    let folder = private_folder()?;
+    let socket = folder.path().join("make");
+    let near =
+        Arc::new(Near::new(&root).map_err(|e| Failure::system(format!("cannot watch {}: {e}", root.display())))?);
+    let (news, inbox) = hosts::news();
+    listen(&socket, &near, &news)?;
+    for (at, plan) in plans.iter().enumerate() {
+        hosts::connect(at, plan.clone(), news.clone());
+    }
+    let umask = umask();
+    let settings = Settings { root, plans, assume_shared: args.assume_shared, umask, slots: |cores| cores };
+    let core = Core::new(settings, near);
+    let loop_thread = std::thread::spawn(move || core.serve(&inbox));
+    let status = run_make(&args, &socket);
+    let _ = news.send(News::Over);
+    let evidence = loop_thread.join().unwrap_or_default();
+    tell(&args, &evidence, began.elapsed())?;
+    leave_as(status?)
+}
+
+/// Where the folder lies decides nothing when hosts are named.
+fn host_names(args: &Args, root: &Path) -> Result<Vec<String>, Failure> {
+    if args.hosts.is_some() || crate::hostlist::is_configured(args.cluster.as_deref()) {
+        return crate::hostlist::hosts_from(args.hosts.as_deref(), args.cluster.as_deref());
+    }
+    let locator = homing_locate::Locator::new().map_err(Failure::system)?;
+    let files = locator.locate_tree(root, 64).files;
+    let network = files.into_iter().filter(|f| !f.volume.starts_with("local:"));
+    let hosts: std::collections::BTreeSet<String> = network.flat_map(|f| f.bytes_per_host().into_keys()).collect();
+    Ok(hosts.into_iter().collect())
+}
+
+/// The folder that is watched: the whole checkout, since recipes write beside their own folder.
+fn root_of(cwd: &Path) -> PathBuf {
+    cwd.ancestors().find(|p| p.join(".git").exists()).unwrap_or(cwd).to_path_buf()
+}
+
+fn private_folder() -> Result<tempfile::TempDir, Failure> {
+    use std::os::unix::fs::PermissionsExt;
+    let runtime = std::env::var_os("XDG_RUNTIME_DIR").map(PathBuf::from).filter(|p| p.is_dir());
+    let parent = runtime.unwrap_or_else(std::env::temp_dir);
+    let private = std::fs::Permissions::from_mode(0o700);
+    tempfile::Builder::new()
+        .prefix("homing-make")
+        .permissions(private)
+        .tempdir_in(&parent)
+        .map_err(|e| Failure::system(format!("cannot make a private folder in {}: {e}", parent.display())))
+}
+
+fn umask() -> u32 {
+    let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
+    let line = status.lines().find_map(|l| l.strip_prefix("Umask:"));
+    line.and_then(|mask| u32::from_str_radix(mask.trim(), 8).ok()).unwrap_or(0o22)
+}
+
+fn listen(socket: &Path, near: &Arc<Near>, news: &Sender<News>) -> Result<(), Failure> {
+    let listener = UnixListener::bind(socket)
+        .map_err(|e| Failure::system(format!("cannot make the socket {}: {e}", socket.display())))?;
+    let (near, news) = (near.clone(), news.clone());
+    std::thread::spawn(move || {
+        for (id, stream) in listener.incoming().flatten().enumerate() {
+            let (near, news) = (near.clone(), news.clone());
+            std::thread::spawn(move || connection::serve(id as u64, stream, &near, &news));
+        }
+    });
+    Ok(())
+}
+
+/// Make gets the terminal's signals itself; ours is to stay until it has ended.
+fn run_make(args: &Args, socket: &Path) -> Result<ExitStatus, Failure> {
+    let terminate = Arc::new(std::sync::atomic::AtomicBool::new(false));
+    for signal in [signal_hook::consts::SIGINT, signal_hook::consts::SIGTERM, signal_hook::consts::SIGHUP] {
+        let _ = signal_hook::flag::register(signal, terminate.clone());
+    }
+    let own = std::env::current_exe().map_err(|e| Failure::system(format!("own program: {e}")))?;
+    let program = args.program.to_string_lossy();
+    let mut command = Command::new(&args.program);
+    command.arg(format!("--eval={SHELLFLAGS}")).args(&args.make);
+    command.env(stub::SOCKET, socket).env(stub::SELF, own).env(stub::PROGRAM, &*program);
+    let failed = |e| Failure::usage(format!("cannot run {program}: {e}")).hint("apt install make, or --program");
+    let mut child = command.spawn().map_err(failed)?;
+    child.wait().map_err(|e| Failure::system(format!("waiting for {program}: {e}")))
+}
+
+fn tell(args: &Args, evidence: &Evidence, took: Duration) -> Result<(), Failure> {
+    if let Some(path) = &args.trace {
+        let json = homing_make::trace(evidence).to_string();
+        std::fs::write(path, json).map_err(|e| Failure::system(format!("cannot write {}: {e}", path.display())))?;
+    }
+    let ran = !evidence.ran.is_empty() || !evidence.here.is_empty();
+    if ran && !args.no_evidence {
+        eprint!("{}", evidence.text(took.as_micros() as u64));
+    }
+    Ok(())
+}
+
+fn leave_as(status: ExitStatus) -> Result<i32, Failure> {
+    if let Some(signal) = status.signal() {
+        let _ = signal_hook::low_level::emulate_default_handler(signal);
+    }
+    Ok(status.code().unwrap_or(128))
+}

@@ -1,0 +1,145 @@
+//! A recipe's stand-in: what make starts in place of the recipe. It hands the
+//! recipe to the coordinator of the build and behaves as the recipe would:
+//! the same output, the same exit status, the same death by a signal.
+
+use homing_model::{Outcome, RawText};
+use homing_wire::Stream;
+use homing_wire::stub::{FromStub, ToStub};
+use signal_hook::consts::{SIGHUP, SIGINT, SIGPIPE, SIGTERM};
+use std::ffi::OsString;
+use std::io::{BufReader, Write};
+use std::os::unix::net::UnixStream;
+use std::os::unix::process::CommandExt;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicI32, Ordering};
+
+/// Environment variable that names the coordinator's socket.
+pub const SOCKET: &str = "HOMING_MAKE";
+/// Environment variable that names this program, for make's shell.
+pub const SELF: &str = "HOMING_SELF";
+/// Environment variable with the name by which make was started.
+pub const PROGRAM: &str = "HOMING_MAKE_PROGRAM";
+/// Variables that belong to one host or to one build.
+const NOT_SENT: [&str; 7] = ["HOSTNAME", "XDG_RUNTIME_DIR", "TMPDIR", "SSH_AUTH_SOCK", SOCKET, SELF, PROGRAM];
+
+/// The recipe of a makefile: the words are a shell, `-c` and its text.
+pub fn recipe(words: Vec<OsString>) -> i32 {
+    let text = words.last().map(|t| t.to_string_lossy().into_owned()).unwrap_or_default();
+    let make = std::env::var(PROGRAM).unwrap_or_else(|_| "make".into());
+    // What make's function $(shell) starts has none of make's variables.
+    let of_function = std::env::var_os("MAKEFLAGS").is_none() && std::env::var_os("MAKELEVEL").is_none();
+    if of_function || homing_make::runs_make(&text, &make) || holds_job_server() {
+        return here(&words);
+    }
+    match std::env::var_os(SOCKET).map(UnixStream::connect) {
+        Some(Ok(stream)) => hand_over(stream, words),
+        _ => here(&words),
+    }
+}
+
+/// Make leaves its job server's pipe open for recipes that are marked with `+`.
+fn holds_job_server() -> bool {
+    let flags = std::env::var("MAKEFLAGS").unwrap_or_default();
+    let words = flags.split(' ');
+    let auth =
+        words.filter_map(|w| w.strip_prefix("--jobserver-auth=").or(w.strip_prefix("--jobserver-fds="))).next_back();
+    let Some((read, write)) = auth.and_then(|a| a.split_once(',')) else { return false };
+    let is_pipe = |fd: &str| {
+        let link = std::fs::read_link(format!("/proc/self/fd/{fd}"));
+        link.is_ok_and(|to| to.to_string_lossy().starts_with("pipe:"))
+    };
+    is_pipe(read) && is_pipe(write)
+}
+
+/// Becomes the recipe.
+pub fn here(words: &[OsString]) -> i32 {
+    let Some((program, arguments)) = words.split_first() else { return 0 };
+    let error = std::process::Command::new(program).args(arguments).exec();
+    eprintln!("homing: cannot run {}: {error}", program.to_string_lossy());
+    if error.kind() == std::io::ErrorKind::NotFound { 127 } else { 126 }
+}
+
+/// The coordinator runs it.
+pub fn hand_over(stream: UnixStream, words: Vec<OsString>) -> i32 {
+    match converse(&stream, &words) {
+        Ok(Some(status)) => status,
+        Ok(None) => here(&words),
+        Err(error) => {
+            eprintln!("homing: the coordinator of this build is gone: {error}");
+            crate::failure::exit::SYSTEM
+        }
+    }
+}
+
+/// `None` when the recipe has to run here.
+fn converse(stream: &UnixStream, words: &[OsString]) -> Result<Option<i32>, homing_wire::WireError> {
+    let signalled = forward_signals(stream)?;
+    let env = std::env::vars_os().filter(|(name, _)| !NOT_SENT.iter().any(|n| name == n));
+    let recipe = FromStub::Recipe {
+        words: words.iter().map(|w| RawText::from(w.as_os_str())).collect(),
+        cwd: std::env::current_dir()?.as_path().into(),
+        env: env.map(|(name, value)| (name.into(), value.into())).collect(),
+    };
+    let mut to = stream;
+    homing_wire::send(&mut to, &recipe)?;
+    let mut from = BufReader::new(stream);
+    loop {
+        match homing_wire::receive(&mut from)? {
+            Some(ToStub::Output { stream, bytes }) => print(stream, &bytes),
+            Some(ToStub::Done(outcome)) => return Ok(Some(status(outcome, &signalled))),
+            Some(ToStub::Here) => return Ok(None),
+            Some(ToStub::Failed(why)) => {
+                eprintln!("homing: {why}");
+                return Ok(Some(crate::failure::exit::SYSTEM));
+            }
+            None => return Err(std::io::Error::from(std::io::ErrorKind::UnexpectedEof).into()),
+        }
+    }
+}
+
+fn print(stream: Stream, bytes: &[u8]) {
+    let done = match stream {
+        Stream::Out => std::io::stdout().write_all(bytes).and_then(|()| std::io::stdout().flush()),
+        Stream::Err => std::io::stderr().write_all(bytes),
+    };
+    if done.is_err() {
+        // Nobody reads on: the recipe itself would have died of it.
+        let _ = signal_hook::low_level::emulate_default_handler(SIGPIPE);
+    }
+}
+
+/// Make removes what an interrupted recipe was making as soon as its stand-in
+/// is gone. So that lives until the recipe has ended, and then dies of the signal.
+fn forward_signals(stream: &UnixStream) -> std::io::Result<Arc<AtomicI32>> {
+    let mut signals = signal_hook::iterator::Signals::new([SIGINT, SIGTERM, SIGHUP])?;
+    let signalled = Arc::new(AtomicI32::new(0));
+    let (last, mut to) = (signalled.clone(), stream.try_clone()?);
+    std::thread::spawn(move || {
+        for signal in signals.forever() {
+            last.store(signal, Ordering::SeqCst);
+            let _ = homing_wire::send(&mut to, &FromStub::Signal(signal));
+        }
+    });
+    Ok(signalled)
+}
+
+fn status(outcome: Outcome, signalled: &AtomicI32) -> i32 {
+    let signal = match outcome {
+        Outcome::Exit(status) => return status,
+        Outcome::Signal(signal) => signal,
+        Outcome::CannotStart(why) => {
+            eprintln!("homing: {why}");
+            return 127;
+        }
+        Outcome::Lost(why) => {
+            eprintln!("homing: {why}");
+            return crate::failure::exit::SYSTEM;
+        }
+        Outcome::Killed | Outcome::TimedOut => match signalled.load(Ordering::SeqCst) {
+            0 => SIGTERM,
+            signal => signal,
+        },
+    };
+    let _ = signal_hook::low_level::emulate_default_handler(signal);
+    128 + signal
+}

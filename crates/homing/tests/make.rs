@@ -1,0 +1,98 @@
+//! `homing make` with real make and real workers on this host.
+
+use std::path::Path;
+use std::process::{Command, Output, Stdio};
+
+fn folder(makefile: &str) -> tempfile::TempDir {
+    let dir = tempfile::tempdir().unwrap();
+    std::fs::write(dir.path().join("Makefile"), makefile).unwrap();
+    dir
+}
+
+fn command(dir: &Path, args: &[&str]) -> Command {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_homing"));
+    command.args(["make", "--assume-shared", "--hosts", "localhost"]).args(args).current_dir(dir).stdin(Stdio::null());
+    for name in ["MAKEFLAGS", "MAKELEVEL", "MFLAGS"] {
+        command.env_remove(name);
+    }
+    command
+}
+
+fn make(dir: &Path, args: &[&str]) -> (i32, String, String) {
+    let Output { status, stdout, stderr } = command(dir, args).output().unwrap();
+    let text = |bytes| String::from_utf8(bytes).unwrap();
+    (status.code().unwrap_or(-1), text(stdout), text(stderr))
+}
+
+#[test]
+fn recipes_run_on_workers_with_makes_own_words_and_statuses() {
+    let dir = folder(
+        "SHELL = /bin/bash\nexport V = it's \"v\"\nA := $(shell echo parsed)\n\
+         all: a b\na:\n\t@[[ x == x ]] && echo \"$$V $(A) $$HOMING_TEST\"\n\
+         b: a\n\t@echo one; \\\n\techo two > b\n\t@pwd\n\
+         bad:\n\t@echo told >&2; exit 7\nworse:\n\t@kill -9 $$$$\nother:\n\t@echo other\n",
+    );
+    let at = dir.path().canonicalize().unwrap();
+    let output = command(&at, &["-j4"]).env("HOMING_TEST", "x y").output().unwrap();
+    let (out, err) = (String::from_utf8_lossy(&output.stdout), String::from_utf8_lossy(&output.stderr));
+    assert_eq!(out, format!("it's \"v\" parsed x y\none\n{}\n", at.display()), "{err}");
+    assert_eq!(std::fs::read_to_string(at.join("b")).unwrap(), "two\n");
+    assert!(err.contains("localhost") && err.contains("3 recipes"), "{err}");
+
+    let (status, out, err) = make(&at, &["--no-evidence", "-k", "bad", "worse", "other"]);
+    assert_eq!((status, out.as_str()), (2, "other\n"), "{err}");
+    assert!(err.contains("told\n") && err.contains("[Makefile:12: bad] Error 7"), "{err}");
+    assert!(err.contains("worse] Killed"), "{err}");
+}
+
+#[test]
+fn make_inside_of_make_shares_one_job_server() {
+    let dir = folder("all: x y\nx y:\n\t@$(MAKE) --no-print-directory -f sub.mk $@.out\n");
+    std::fs::write(dir.path().join("sub.mk"), "%.out:\n\t@echo \"$@ $$MAKELEVEL\"\n").unwrap();
+    let (status, out, err) = make(dir.path(), &["-j2", "-O"]);
+    let mut lines: Vec<&str> = out.lines().collect();
+    lines.sort_unstable();
+    assert_eq!((status, lines), (0, vec!["x.out 2", "y.out 2"]), "{err}");
+    assert!(err.contains("2 recipes") && !err.contains("jobserver"), "{err}");
+}
+
+#[test]
+fn dry_runs_and_questions_run_nothing() {
+    let dir = folder("a:\n\techo made > a\n");
+    let (status, out, _) = make(dir.path(), &["-n"]);
+    assert_eq!((status, out.as_str()), (0, "echo made > a\n"));
+    assert_eq!(make(dir.path(), &["-q"]).0, 1);
+    assert!(!dir.path().join("a").exists());
+}
+
+#[test]
+fn an_interrupt_ends_the_recipe_and_make_removes_what_it_was_making() {
+    let dir = folder("a:\n\techo half > a; echo started > begun; sleep 60\n");
+    let mut child = command(dir.path(), &[]).stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap();
+    while !dir.path().join("begun").exists() {
+        std::thread::sleep(std::time::Duration::from_millis(10));
+    }
+    // As the terminal does it: to make and to its children, by their ids.
+    let tree = |pid: u32| -> Vec<u32> {
+        let children = std::fs::read_to_string(format!("/proc/{pid}/task/{pid}/children")).unwrap_or_default();
+        children.split_ascii_whitespace().map(|p| p.parse().unwrap()).collect()
+    };
+    let is_make = |pid: &u32| std::fs::read_to_string(format!("/proc/{pid}/comm")).is_ok_and(|c| c == "make\n");
+    let make = tree(child.id()).into_iter().find(is_make).expect("make is a child");
+    for pid in [tree(make), vec![make, child.id()]].concat() {
+        let pid = rustix::process::Pid::from_raw(pid as i32).unwrap();
+        let _ = rustix::process::kill_process(pid, rustix::process::Signal::INT);
+    }
+    assert!(!child.wait().unwrap().success());
+    assert!(!dir.path().join("a").exists(), "make removed the target");
+}
+
+#[test]
+fn a_folder_that_other_hosts_do_not_have_is_built_here() {
+    let dir = folder("a:\n\t@echo built > a\n");
+    let mut command = Command::new(env!("CARGO_BIN_EXE_homing"));
+    let output = command.args(["make", "--hosts", "host.invalid"]).current_dir(dir.path()).output().unwrap();
+    let err = String::from_utf8_lossy(&output.stderr);
+    assert!(output.status.success() && dir.path().join("a").exists(), "{err}");
+    assert!(err.contains("on no shared file system"), "{err}");
+}

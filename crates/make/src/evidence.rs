@@ -1,0 +1,118 @@
+//! What is told at the end of a build.
+
+use crate::place::Why;
+use std::collections::BTreeMap;
+use std::fmt::Write;
+
+/// One recipe that ran.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Ran {
+    /// Its first words.
+    pub label: String,
+    /// Name of the host.
+    pub host: String,
+    /// Number of the slot there, for the trace.
+    pub slot: u32,
+    /// Why there.
+    pub why: Why,
+    /// Asked for, microseconds since the build began.
+    pub asked_us: u64,
+    /// Sent to the host, likewise.
+    pub sent_us: u64,
+    /// Its end was known here, likewise.
+    pub ended_us: u64,
+    /// The command itself, microseconds.
+    pub wall_us: u64,
+    /// Processor time of it, microseconds.
+    pub cpu_us: u64,
+    /// In fences on its host and on this one, microseconds.
+    pub fence_us: u64,
+    /// It did not exit with 0.
+    pub failed: bool,
+    /// The second attempt, since a file was missing that a fresh look found.
+    pub again: bool,
+}
+
+/// All recipes of a build.
+#[derive(Clone, Debug, Default)]
+pub struct Evidence {
+    /// In the order in which they ended.
+    pub ran: Vec<Ran>,
+    /// Recipes that ran on this host without a worker, by reason.
+    pub here: BTreeMap<String, u64>,
+    /// Files that recipes changed.
+    pub changes: u64,
+}
+
+impl Evidence {
+    /// The lines for the end of a build.
+    pub fn text(&self, wall_us: u64) -> String {
+        let mut out = String::new();
+        let seconds = |us: u64| us as f64 / 1e6;
+        let total: u64 = self.ran.iter().map(|r| r.wall_us).sum();
+        let fence: u64 = self.ran.iter().map(|r| r.fence_us).sum();
+        let _ = writeln!(
+            out,
+            "homing make: {} recipes in {:.1} s, {:.1} s of commands; {:.1} ms in fences for each, {} files changed",
+            self.ran.len(),
+            seconds(wall_us),
+            seconds(total),
+            fence as f64 / 1e3 / self.ran.len().max(1) as f64,
+            self.changes,
+        );
+        for (host, ran) in self.by_host() {
+            let busy: u64 = ran.iter().map(|r| r.wall_us).sum();
+            let mut whys: BTreeMap<Why, usize> = BTreeMap::new();
+            ran.iter().for_each(|r| *whys.entry(r.why).or_default() += 1);
+            let whys: Vec<String> = whys.iter().map(|(why, n)| format!("{why} {n}")).collect();
+            let _ =
+                writeln!(out, "  {host:<12} {:>6} recipes {:>8.1} s  ({})", ran.len(), seconds(busy), whys.join(", "));
+        }
+        for (reason, n) in &self.here {
+            let _ = writeln!(out, "  here, without a worker: {n} ({reason})");
+        }
+        let mut slow: Vec<&Ran> = self.ran.iter().collect();
+        slow.sort_by_key(|r| std::cmp::Reverse(r.wall_us));
+        for r in slow.iter().take(3).filter(|r| r.wall_us > 500_000) {
+            let _ = writeln!(out, "  slowest: {:.1} s on {}: {}", seconds(r.wall_us), r.host, r.label);
+        }
+        out
+    }
+
+    fn by_host(&self) -> BTreeMap<&str, Vec<&Ran>> {
+        let mut hosts: BTreeMap<&str, Vec<&Ran>> = BTreeMap::new();
+        self.ran.iter().for_each(|r| hosts.entry(&r.host).or_default().push(r));
+        hosts
+    }
+}
+
+#[cfg(test)]
+pub(crate) mod tests {
+    use super::*;
+
+    pub fn ran(host: &str, wall_us: u64) -> Ran {
+        Ran {
+            label: "cc -c a.c".into(),
+            host: host.into(),
+            slot: 1,
+            why: Why::Load,
+            asked_us: 10,
+            sent_us: 20,
+            ended_us: 30 + wall_us,
+            wall_us,
+            cpu_us: wall_us,
+            fence_us: 1000,
+            failed: false,
+            again: false,
+        }
+    }
+
+    #[test]
+    fn hosts_reasons_fences_and_the_slowest_are_told() {
+        let evidence = Evidence { ran: vec![ran("n1", 900_000), ran("n2", 100_000)], ..Evidence::default() };
+        let text = evidence.text(1_000_000);
+        assert!(text.contains("2 recipes in 1.0 s, 1.0 s of commands; 1.0 ms in fences"), "{text}");
+        assert!(text.contains("n1                1 recipes      0.9 s  (least loaded 1)"), "{text}");
+        assert!(text.contains("slowest: 0.9 s on n1: cc -c a.c"), "{text}");
+    }
+}

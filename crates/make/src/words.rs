@@ -1,0 +1,112 @@
+//! What can be read off a recipe's text: only hints for placement and for
+//! the watch. A wrong guess costs time, never a wrong result.
+
+use std::path::{Path, PathBuf};
+
+/// What a recipe is likely to do.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Step {
+    /// It reads many files to make one: link or archive.
+    Gather,
+    /// Anything else.
+    Other,
+}
+
+/// A recipe as placement sees it.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Recipe {
+    /// Its folder.
+    pub folder: PathBuf,
+    /// What it is likely to do.
+    pub step: Step,
+}
+
+/// Words as a shell would see them, near enough for hints.
+fn words(text: &str) -> impl Iterator<Item = &str> {
+    text.split(|c: char| c.is_whitespace() || ";&|()<>\"'`=".contains(c)).filter(|w| !w.is_empty())
+}
+
+fn base(word: &str) -> &str {
+    word.rsplit('/').next().unwrap_or(word)
+}
+
+/// Does the recipe run make again? Such a one has to keep make's job server,
+/// which is a pipe of this host; its own recipes are sent out one by one.
+pub fn runs_make(text: &str, make: &str) -> bool {
+    let program = |word: &str| ["make", "gmake", base(make)].contains(&base(word));
+    words(text).any(program)
+}
+
+impl Step {
+    /// By the program's name and its options.
+    pub fn of(text: &str) -> Step {
+        let mut first = true;
+        let mut compiler = false;
+        let (mut objects, mut compiles) = (0, false);
+        for word in words(text) {
+            let name = base(word);
+            if first && (name == "ar" || name == "ld" || name.ends_with("-ar") || name.ends_with("-ld")) {
+                return Step::Gather;
+            }
+            first = false;
+            let is_driver = ["gcc", "g++", "cc", "c++", "clang", "clang++"].iter().any(|c| {
+                name == *c
+                    || name.strip_prefix(c).is_some_and(|v| v.starts_with('-'))
+                    || name.ends_with(&format!("-{c}"))
+            });
+            compiler |= is_driver;
+            compiles |= word == "-c" || word == "-E" || word == "-S";
+            objects += usize::from([".o", ".a", ".lo", ".la", ".so"].iter().any(|e| word.ends_with(e)));
+        }
+        if compiler && !compiles && objects > 0 { Step::Gather } else { Step::Other }
+    }
+}
+
+/// Words that may name files it reads, relative to its folder.
+pub fn file_words(text: &str) -> Vec<PathBuf> {
+    let named = words(text).filter(|w| !w.starts_with('-') && w.contains('.') && w.len() < 4096);
+    named.map(PathBuf::from).collect()
+}
+
+/// Folders in which the recipe may write, other than its own.
+pub fn folders_named(text: &str, folder: &Path) -> Vec<PathBuf> {
+    let mut found: Vec<PathBuf> = Vec::new();
+    for word in words(text).filter(|w| w.contains('/') && w.len() < 4096) {
+        let word = word.strip_prefix("-o").unwrap_or(word);
+        if word.starts_with('-') {
+            continue;
+        }
+        if let Some(parent) = folder.join(word).parent().filter(|p| !found.iter().any(|f| f == p)) {
+            found.push(parent.to_path_buf());
+        }
+    }
+    found
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn make_in_a_recipe_is_found() {
+        assert!(runs_make("cd sub && make all", "make"));
+        assert!(runs_make("/opt/bin/mymake -C x", "/opt/bin/mymake"));
+        assert!(runs_make("for d in a b; do (cd $d; gmake); done", "make"));
+        assert!(!runs_make("cc -c make.c -o make.o; cmake-ish", "make"));
+    }
+
+    #[test]
+    fn links_and_archives_are_told_from_compilations() {
+        assert_eq!(Step::of("ar rcu liblua.a lapi.o lcode.o"), Step::Gather);
+        assert_eq!(Step::of("gcc -o lua lua.o liblua.a -lm"), Step::Gather);
+        assert_eq!(Step::of("x86_64-linux-gnu-gcc-12 -shared -o z.so a.lo"), Step::Gather);
+        assert_eq!(Step::of("gcc -O2 -c -o lapi.o lapi.c"), Step::Other);
+        assert_eq!(Step::of("echo a.o"), Step::Other);
+    }
+
+    #[test]
+    fn folders_are_those_of_the_words() {
+        let found = folders_named("cc -I../inc -o ../out/x.o -c x.c && mv t /abs/d/t", Path::new("/p/src"));
+        assert_eq!(found, [PathBuf::from("/p/src/../out"), PathBuf::from("/abs/d")]);
+    }
+}
