@@ -7,7 +7,7 @@ use homing_batch::{Decision, Halt, HaltState};
 use homing_model::event::{PlannedBytes, What};
 use homing_model::{HostFacts, IoCounters, Outcome, RawText, Task, TaskId};
 use homing_place::{HostIx, Params, Placed, Placer};
-use homing_wire::{Ended, ToWorker};
+use homing_wire::{Ended, Stream, ToWorker};
 use std::collections::{BTreeMap, HashMap};
 
 /// An attempt that keeps losing its host is given up after so many losses:
@@ -96,6 +96,8 @@ pub struct Record {
     pub wall_us: u64,
     /// What the worker told.
     pub ended: Option<Ended>,
+    /// Bytes of standard output.
+    pub stdout_bytes: u64,
     /// No further attempt follows.
     pub last: bool,
 }
@@ -112,6 +114,8 @@ struct Running {
     placed: Placed,
     start_ns: i64,
     killed: bool,
+    /// Bytes that it printed so far, on each stream.
+    printed: [u64; 2],
 }
 
 /// How far the run is allowed to go on.
@@ -344,7 +348,8 @@ impl Core {
         let storage = storage_of(host, &placed);
         self.admission.started(storage);
         self.placer.set_full(storage, self.admission.is_full(storage));
-        self.running.insert(ticket, Running { waiting, host, placed, start_ns: now_ns, killed: false });
+        self.running
+            .insert(ticket, Running { waiting, host, placed, start_ns: now_ns, killed: false, printed: [0; 2] });
     }
 
     fn planned(&self, placed: &Placed) -> PlannedBytes {
@@ -388,6 +393,13 @@ impl Core {
         true
     }
 
+    /// A running attempt printed something.
+    pub fn printed(&mut self, ticket: u64, stream: Stream, bytes: u64) {
+        if let Some(running) = self.running.get_mut(&ticket) {
+            running.printed[usize::from(stream == Stream::Err)] += bytes;
+        }
+    }
+
     fn release(&mut self, host: HostIx, ticket: u64, running: &Running) {
         self.hosts.release(host, ticket, running.placed.need.cpus);
         self.hosts.claim(host, running.waiting.offer.task.memory.unwrap_or(0), false);
@@ -403,6 +415,8 @@ impl Core {
         let wall_us = ended.as_ref().map_or(((now_ns - run.start_ns) / 1000) as u64, |e| e.wall_us);
         let start_ns = now_ns - wall_us as i64 * 1000;
         let host = self.hosts.name(run.host).to_string();
+        let rest = ended.as_ref().map_or([0; 2], |e| [e.stdout.len() as u64, e.stderr.len() as u64]);
+        let [stdout_bytes, stderr_bytes] = [run.printed[0] + rest[0], run.printed[1] + rest[1]];
         self.actions.push(Action::Journal(What::TaskEnded {
             task: run.waiting.offer.task.id,
             attempt: run.waiting.attempt,
@@ -412,8 +426,8 @@ impl Core {
             wall_us,
             io: ended.as_ref().map_or_else(IoCounters::default, |e| e.io.clone()),
             io_wait: ended.as_ref().and_then(|e| e.io_wait.clone()),
-            stdout_bytes: ended.as_ref().map_or(0, |e| e.stdout.len() as u64),
-            stderr_bytes: ended.as_ref().map_or(0, |e| e.stderr.len() as u64),
+            stdout_bytes,
+            stderr_bytes,
             last: !again,
         }));
         self.actions.push(Action::Ended {
@@ -426,6 +440,7 @@ impl Core {
                 start_ns,
                 wall_us,
                 ended,
+                stdout_bytes,
                 last: !again,
             }),
         });
@@ -493,6 +508,7 @@ impl Core {
                 start_ns: 0,
                 wall_us: 0,
                 ended: None,
+                stdout_bytes: 0,
                 last: true,
             };
             self.count(&record.outcome.clone());

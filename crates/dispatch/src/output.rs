@@ -111,7 +111,7 @@ impl<O: Write, E: Write> Printer<O, E> {
         Printer { options, out, err, open: HashMap::new(), held: BTreeMap::new(), next: 1, budget: IN_MEMORY_ALL }
     }
 
-    /// Sends what a task prints to files too (`--results`).
+    /// Sends what a task prints to files instead (`--results`), as GNU parallel does.
     pub fn results(&mut self, ticket: u64, out: File, err: File) {
         self.open.entry(ticket).or_default().results = Some((out, err));
     }
@@ -120,7 +120,7 @@ impl<O: Write, E: Write> Printer<O, E> {
     pub fn chunk(&mut self, ticket: u64, args: &[RawText], stream: Stream, bytes: &[u8]) -> io::Result<()> {
         let pair = self.open.entry(ticket).or_default();
         if let Some((out, err)) = &mut pair.results {
-            if stream == Stream::Out { out } else { err }.write_all(bytes)?;
+            return if stream == Stream::Out { out } else { err }.write_all(bytes);
         }
         let spool = if stream == Stream::Out { &mut pair.out } else { &mut pair.err };
         spool.push(bytes, &self.options.spill, &mut self.budget)?;
@@ -149,7 +149,7 @@ impl<O: Write, E: Write> Printer<O, E> {
     }
 
     fn tag(&self, args: &[RawText]) -> Option<Vec<u8>> {
-        self.options.tag.then(|| args.iter().map(|a| a.0.as_slice()).collect::<Vec<_>>().join(&b'\t'))
+        self.options.tag.then(|| args.iter().map(|a| a.0.as_slice()).collect::<Vec<_>>().join(&b' '))
     }
 
     /// An attempt ended. Output of an attempt that is tried again is dropped, as GNU parallel does.
@@ -245,7 +245,18 @@ mod tests {
             set_aside: vec![],
         };
         let (host, outcome) = ("n1".into(), Outcome::Exit(0));
-        Record { ticket: id, task, attempt: 1, host, outcome, start_ns: 0, wall_us: 1, ended: Some(ended), last: true }
+        Record {
+            ticket: id,
+            task,
+            attempt: 1,
+            host,
+            outcome,
+            start_ns: 0,
+            wall_us: 1,
+            ended: Some(ended),
+            stdout_bytes: 0,
+            last: true,
+        }
     }
 
     fn printer(options: OutputOptions) -> Printer<Vec<u8>, Vec<u8>> {

@@ -435,6 +435,7 @@ impl<L: Listener> Shell<'_, L> {
         match message {
             FromWorker::Output { ticket, stream, bytes } => {
                 let args = self.args.get(&ticket).map(Vec::as_slice).unwrap_or_default();
+                self.core.printed(ticket, stream, bytes.len() as u64);
                 let printed = self.printer.chunk(ticket, args, stream, &bytes);
                 self.printed(printed)?;
             }

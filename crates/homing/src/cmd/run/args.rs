@@ -18,7 +18,7 @@ pub struct Args {
     #[arg(long, value_name = "FILE")]
     pub cluster: Option<PathBuf>,
     /// Tasks at once per host: N, +N, -N, N% of its cores; 0: as many as there are
-    #[arg(short, long, value_name = "N", allow_hyphen_values = true)]
+    #[arg(short, long, value_name = "N", allow_hyphen_values = true, short_alias = 'P', alias = "max-procs")]
     pub jobs: Option<String>,
 
     #[command(flatten)]
@@ -33,9 +33,18 @@ pub struct Args {
     /// Input items end with NUL, not with a newline
     #[arg(short = '0', long)]
     pub null: bool,
-    /// Use at most N arguments per command
-    #[arg(short = 'n', long, value_name = "N")]
+    /// Input items end with this: one character, \n, \t, \0 or \xHH
+    #[arg(short = 'd', long, value_name = "DELIM")]
+    pub delimiter: Option<OsString>,
+    /// Use at most N arguments per command (`-N` too; `-N0`: one, and do not put it into the command)
+    #[arg(short = 'n', long, value_name = "N", short_alias = 'N', alias = "max-replace-args")]
     pub max_args: Option<usize>,
+    /// Take blanks off arguments: n (neither end), l, r, lr
+    #[arg(long, value_name = "ENDS")]
+    pub trim: Option<Ends>,
+    /// Keep each word of the command one word, whatever the shell would make of it
+    #[arg(long)]
+    pub quote: bool,
     /// Split input lines into columns at this string: {1}, {2}, ...
     #[arg(short = 'C', long, value_name = "STRING")]
     pub colsep: Option<String>,
@@ -74,10 +83,10 @@ pub struct Args {
     /// Begin each line with the task's arguments and a tab
     #[arg(long)]
     pub tag: bool,
-    /// Save output below DIR, as GNU parallel lays it out
+    /// Save output below DIR, as GNU parallel lays it out, instead of printing it
     #[arg(long, value_name = "DIR")]
     pub results: Option<PathBuf>,
-    /// Write GNU parallel's job log
+    /// Write GNU parallel's job log (`+FILE`: add to it)
     #[arg(long, value_name = "FILE")]
     pub joblog: Option<PathBuf>,
     /// Skip what the job log lists
@@ -91,7 +100,7 @@ pub struct Args {
     #[arg(long, value_name = "N", default_value_t = 1)]
     pub retries: u32,
     /// When to give up: never, soon,fail=N, now,fail=N%, now,success=1, ...
-    #[arg(long, value_name = "WHEN", default_value = "never")]
+    #[arg(long, value_name = "WHEN", default_value = "never", allow_hyphen_values = true, alias = "halt-on-error")]
     pub halt: String,
     /// End a task after this long: 30, 5m, 1h, or 200% of the median
     #[arg(long, value_name = "TIME")]
@@ -102,7 +111,7 @@ pub struct Args {
     /// Start only where this much memory is available: 500M, 2G
     #[arg(long, value_name = "SIZE")]
     pub memfree: Option<String>,
-    /// Environment variables that travel (default: all that are exported); may be repeated
+    /// Environment variables and Bash functions that travel (default: variables that are exported); may be repeated
     #[arg(long, value_name = "NAME,...")]
     pub env: Vec<String>,
 
@@ -141,4 +150,29 @@ pub enum On {
     Ssh,
     /// Slurm
     Slurm,
+}
+
+/// Ends of an argument that lose their blanks.
+#[derive(clap::ValueEnum, Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Ends {
+    /// Neither
+    N,
+    /// The left one
+    L,
+    /// The right one
+    R,
+    /// Both
+    #[value(alias = "rl")]
+    Lr,
+}
+
+impl From<Ends> for homing_batch::Trim {
+    fn from(ends: Ends) -> Self {
+        match ends {
+            Ends::N => Self::No,
+            Ends::L => Self::Left,
+            Ends::R => Self::Right,
+            Ends::Lr => Self::Both,
+        }
+    }
 }

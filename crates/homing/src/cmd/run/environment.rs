@@ -32,23 +32,47 @@ const HOST_BOUND: [&str; 16] = [
 ];
 
 /// The environment that travels with tasks: all that is exported, or what `--env` names.
-pub fn exported(names: &[String]) -> Result<Vec<(RawText, RawText)>, Failure> {
+///
+/// `here`: the tasks run on this machine, where exported functions mean the
+/// same and `PARALLEL_PID` can be signalled.
+pub fn exported(names: &[String], here: bool) -> Result<Vec<(RawText, RawText)>, Failure> {
     let names: Vec<&str> = names.iter().flat_map(|n| n.split(',')).filter(|n| !n.is_empty()).collect();
-    let missing = names.iter().find(|n| **n != "_" && std::env::var_os(n).is_none());
+    let missing =
+        names.iter().find(|n| **n != "_" && std::env::var_os(n).is_none() && std::env::var_os(variable(n)).is_none());
     if let Some(name) = missing {
         return Err(Failure::usage(format!("--env {name}: that variable is not exported here")));
     }
     let all = names.is_empty() || names.contains(&"_");
     let travels = |name: &str| {
-        let bound = HOST_BOUND.contains(&name) || name.starts_with("SSH_") || name.starts_with("BASH_FUNC_");
-        names.contains(&name) || name == "PATH" || name == "HOME" || (all && !bound)
+        let function = function(name);
+        let bound = HOST_BOUND.contains(&name) || name.starts_with("SSH_") || (function.is_some() && !here);
+        names.contains(&function.unwrap_or(name)) || name == "PATH" || name == "HOME" || (all && !bound)
     };
     let mut env: Vec<(RawText, RawText)> = std::env::vars_os()
         .filter(|(name, _)| travels(&name.to_string_lossy()))
         .map(|(name, value)| (name.into(), value.into()))
         .collect();
     env.push(("HOMING_SHELL".into(), shell()));
+    if here {
+        env.push(("PARALLEL_PID".into(), std::process::id().to_string().into()));
+    }
     Ok(env)
+}
+
+/// Bash's variable for an exported function.
+fn variable(function: &str) -> String {
+    format!("BASH_FUNC_{function}%%")
+}
+
+/// The function that such a variable holds.
+fn function(variable: &str) -> Option<&str> {
+    variable.strip_prefix("BASH_FUNC_")?.strip_suffix("%%")
+}
+
+/// Functions that Bash has exported to us.
+pub fn functions() -> Vec<RawText> {
+    let names = std::env::vars_os().map(|(name, _)| name.to_string_lossy().into_owned());
+    names.filter_map(|name| function(&name).map(RawText::from)).collect()
 }
 
 /// The shell for command lines: $HOMING_SHELL, $PARALLEL_SHELL or $SHELL when

@@ -22,13 +22,15 @@ pub struct Screen {
     drawn: bool,
     last: Duration,
     joblog: Option<File>,
+    here: bool,
 }
 
 impl Screen {
-    /// `tally`: the evidence of earlier parts; `bar`: draw from the first moment; `explain`: a line for each start.
-    pub fn new(tally: Tally, bar: bool, explain: bool, joblog: Option<File>) -> Screen {
+    /// `tally`: the evidence of earlier parts; `bar`: draw from the first moment; `explain`: a line for each start;
+    /// `here`: tasks run on this machine, which the job log calls `:`.
+    pub fn new(tally: Tally, bar: bool, explain: bool, joblog: Option<File>, here: bool) -> Screen {
         let terminal = io::stderr().is_terminal();
-        Screen { tally, bar, explain, terminal, drawn: false, last: Duration::ZERO, joblog }
+        Screen { tally, bar, explain, terminal, drawn: false, last: Duration::ZERO, joblog, here }
     }
 
     /// Takes the progress line away.
@@ -55,15 +57,16 @@ impl Listener for Screen {
                 eprintln!("homing: {text}");
             }
         }
-        let Some(file) = self.joblog.as_mut().filter(|_| record.last) else { return };
-        let printed = record.ended.as_ref().map_or(0, |e| e.stdout.len() + e.stderr.len());
+        // As in GNU parallel, what was killed with the run is not listed: it is to run again.
+        let listed = record.last && record.outcome != Outcome::Killed;
+        let Some(file) = self.joblog.as_mut().filter(|_| listed) else { return };
         let entry = JoblogEntry {
             seq: record.task.id,
-            host: if record.host.is_empty() { ":".into() } else { record.host.clone() },
+            host: if record.host.is_empty() || self.here { ":".into() } else { record.host.clone() },
             start_ns: record.start_ns,
             wall_us: record.wall_us,
             sent: 0,
-            received: printed as u64,
+            received: record.stdout_bytes,
             exit: 0,
             signal: 0,
             command: homing_batch::command_line(&record.task.command),

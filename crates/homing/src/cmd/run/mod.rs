@@ -13,7 +13,7 @@ pub use args::{Args, On};
 pub use plan::plan;
 
 use crate::failure::Failure;
-use homing_batch::{Batch, InputOptions, Timeout};
+use homing_batch::{Batch, Halt, InputOptions, Timeout};
 use homing_dispatch::{DispatchError, Io, OutputOptions, Policy, Settings};
 use homing_journal::Journal;
 use homing_locate::Locator;
@@ -23,8 +23,10 @@ use homing_report::Tally;
 use listen::Screen;
 use source::{Source, Sourcing};
 use std::collections::HashSet;
+use std::ffi::OsStr;
 use std::fs::File;
 use std::io::{self, BufRead, BufReader, IsTerminal, Seek, Write};
+use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 use std::time::SystemTime;
 
@@ -76,6 +78,7 @@ pub fn start(args: Args, again: Option<Again>) -> Result<i32, Failure> {
     let total = batch.total();
     let targets = targets::targets(&args, &cwd, &locator, &name, total)?;
     let spread = targets.len() > 1;
+    let here = targets.iter().all(|t| t.via == homing_launch::Via::Local);
     let opening = if resumed {
         What::RunResumed { host: hostname(), pid: std::process::id() }
     } else {
@@ -91,7 +94,7 @@ pub fn start(args: Args, again: Option<Again>) -> Result<i32, Failure> {
     };
     let sourcing = Sourcing { cwd: cwd.clone(), detect: !args.no_detect, skip_newer: args.skip_newer, done, spread };
     let joblog = args.joblog.as_deref().map(|p| open_joblog(p, &args)).transpose()?;
-    let mut screen = Screen::new(tally, args.bar || args.eta, args.explain, joblog);
+    let mut screen = Screen::new(tally, args.bar || args.eta, args.explain, joblog, here);
     let settings = Settings {
         name: name.clone(),
         opening,
@@ -100,7 +103,7 @@ pub fn start(args: Args, again: Option<Again>) -> Result<i32, Failure> {
         slots: slots(&args)?,
         launch: homing_launch::Options::default(),
         cwd: cwd.as_path().into(),
-        env: environment::exported(&args.env)?,
+        env: environment::exported(&args.env, here)?,
         source: Box::new(Source::new(batch, sourcing, locator)),
         total,
         output: OutputOptions {
@@ -148,7 +151,12 @@ fn dry_run(args: &Args) -> Result<i32, Failure> {
     for task in batch(args, &cwd, "dry", stdin)? {
         let mut task = task.map_err(Failure::usage)?;
         homing_batch::fill_slot(&mut task.command, 1);
-        let mut line = homing_batch::command_line(&task.command);
+        let mut line = Vec::new();
+        if args.tag {
+            line = task.args.iter().map(|a| a.0.as_slice()).collect::<Vec<_>>().join(&b' ');
+            line.push(b'\t');
+        }
+        line.extend(homing_batch::command_line(&task.command));
         line.push(b'\n');
         io::stdout().write_all(&line).map_err(Failure::system)?;
     }
@@ -163,6 +171,10 @@ pub(crate) fn batch(args: &Args, cwd: &Path, run: &str, stdin: Box<dyn BufRead +
         // The same order when the run is resumed: the seed is the run's name.
         shuf: args.shuf.then(|| run.bytes().fold(5381, |h: u64, b| h.wrapping_mul(33) ^ u64::from(b))),
         null: args.null,
+        delimiter: args.delimiter.clone().map(RawText::from),
+        quote: args.quote,
+        trim: args.trim.map(Into::into),
+        functions: environment::functions(),
         colsep: args.colsep.clone().map(RawText::from),
         max_args: args.max_args,
         no_run_if_empty: args.no_run_if_empty,
@@ -170,7 +182,6 @@ pub(crate) fn batch(args: &Args, cwd: &Path, run: &str, stdin: Box<dyn BufRead +
         outputs: raw(&args.output),
         inputs_extra: raw(&args.near),
         shell: environment::shell(),
-        ..InputOptions::default()
     };
     let Some(file) = &args.tasks else {
         if args.words.is_empty() && io::stdin().is_terminal() && args.arg_file.is_empty() {
@@ -210,6 +221,7 @@ fn may_read_stdin(args: &Args) -> bool {
 }
 
 fn policy(args: &Args) -> Result<Policy, Failure> {
+    let halt: Halt = args.halt.parse().map_err(Failure::usage)?;
     let delay = args.delay.as_deref().map(|t| homing_batch::parse_duration("--delay", t)).transpose();
     let memfree = args.memfree.as_deref().map(|t| homing_batch::parse_size("--memfree", t)).transpose();
     let timeout = args.timeout.as_deref().map(Timeout::parse).transpose().map_err(Failure::usage)?;
@@ -220,7 +232,6 @@ fn policy(args: &Args) -> Result<Policy, Failure> {
     };
     Ok(Policy {
         tries: args.retries.max(1),
-        halt: args.halt.parse().map_err(Failure::usage)?,
         delay_us: delay.map_err(Failure::usage)?.map_or(0, |d| d.as_micros() as u64),
         memfree: memfree.map_err(Failure::usage)?.unwrap_or(0),
         timeout_ms,
@@ -228,7 +239,11 @@ fn policy(args: &Args) -> Result<Policy, Failure> {
         locality: !args.no_locality,
         io: io_limit(&args.io)?,
         learnt: Default::default(),
-        prefetch: !args.words.iter().any(|w| w.to_string_lossy().contains("{%}")) && args.delay.is_none(),
+        // What was sent ahead would still run after the end that --halt makes.
+        prefetch: !args.words.iter().any(|w| w.to_string_lossy().contains("{%}"))
+            && args.delay.is_none()
+            && halt == Halt::Never,
+        halt,
     })
 }
 
@@ -248,19 +263,29 @@ fn slots(args: &Args) -> Result<Box<dyn Fn(u32) -> u32>, Failure> {
 }
 
 fn joblog_done(args: &Args) -> Result<HashSet<TaskId>, Failure> {
-    let Some(path) = args.joblog.as_ref().filter(|p| (args.resume || args.resume_failed) && p.exists()) else {
+    let joblog = args.joblog.as_deref().map(|p| joblog_path(p).0);
+    let Some(path) = joblog.filter(|p| (args.resume || args.resume_failed) && p.exists()) else {
         return Ok(HashSet::new());
     };
-    let file = File::open(path).map_err(|e| Failure::usage(format!("cannot read {}: {e}", path.display())))?;
+    let file = File::open(&path).map_err(|e| Failure::usage(format!("cannot read {}: {e}", path.display())))?;
     let log = homing_batch::read_joblog(BufReader::new(file)).map_err(Failure::usage)?;
     Ok(if args.resume_failed { log.succeeded } else { log.ended })
 }
 
+/// `+FILE` adds to a job log.
+fn joblog_path(path: &Path) -> (PathBuf, bool) {
+    match path.as_os_str().as_bytes().strip_prefix(b"+") {
+        Some(rest) if !rest.is_empty() => (OsStr::from_bytes(rest).into(), true),
+        _ => (path.into(), false),
+    }
+}
+
 fn open_joblog(path: &Path, args: &Args) -> Result<File, Failure> {
-    let going_on = (args.resume || args.resume_failed) && path.metadata().is_ok_and(|m| m.len() > 0);
+    let (path, adds) = joblog_path(path);
+    let going_on = (adds || args.resume || args.resume_failed) && path.metadata().is_ok_and(|m| m.len() > 0);
     let mut options = File::options();
     options.create(true).read(going_on).write(true).truncate(!going_on);
-    let opened = options.open(path).and_then(|mut file| {
+    let opened = options.open(&path).and_then(|mut file| {
         if going_on {
             // A line that a crash cut off would make the next one unreadable.
             let seen = homing_batch::read_joblog(BufReader::new(&file)).map_err(io::Error::other)?;
@@ -275,6 +300,10 @@ fn open_joblog(path: &Path, args: &Args) -> Result<File, Failure> {
 }
 
 fn results_files(dir: &Path) -> Result<homing_dispatch::ResultFiles, Failure> {
+    if let Some(kind @ ("csv" | "tsv" | "json")) = dir.extension().and_then(OsStr::to_str) {
+        let text = format!("--results writes a folder, or a file for each task; not a .{kind} of all");
+        return Err(Failure::usage(text).hint("--joblog lists the tasks; `homing report RUN --json` sums them up"));
+    }
     let results = homing_batch::Results::parse(&dir.into()).map_err(Failure::usage)?;
     Ok(Box::new(move |task| {
         let paths = results.paths(task);
