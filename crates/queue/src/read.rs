@@ -115,6 +115,10 @@ impl Spool {
         let spec = self.spec(uid, id, &dir)?;
         let names: HashSet<String> =
             fs::read_dir(&dir).ok()?.flatten().filter_map(|e| e.file_name().into_string().ok()).collect();
+        // Removed meanwhile, whatever is remembered of it.
+        if !names.contains("job.json") {
+            return None;
+        }
         let reader = Reader { dir: &dir, names, boot };
         let indices = spec.array.as_ref().map_or_else(|| vec![0], |a| a.indices.clone());
         let parts: Vec<Part> = indices.into_iter().map(|index| reader.part(index)).collect();

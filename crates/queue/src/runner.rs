@@ -10,7 +10,7 @@ use crate::process::Process;
 use crate::state::State;
 use crate::{Job, QueueError, Spool, Style, slots};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::os::fd::OwnedFd;
 use std::path::PathBuf;
 use std::process::{Command, Stdio};
@@ -24,10 +24,16 @@ const PATIENCE: Duration = Duration::from_secs(2);
 /// Whoever holds the lock of turns for longer holds it up: the slots' own locks must do then.
 const STUCK: Duration = Duration::from_secs(5);
 
+/// Between two attempts at a job whose keeper cannot start it, at first.
+const FIRST_PAUSE: Duration = Duration::from_millis(250);
+/// So many, over about a minute.
+const ATTEMPTS: u32 = 8;
+
 /// Runs until nothing of this user is left. `config` is asked each round, so
 /// that a changed cluster file is noticed; `keeper` are the words that start a keeper.
 pub fn run(spool: &Spool, config: &mut dyn FnMut() -> Config, keeper: &[PathBuf]) -> Result<(), QueueError> {
     files::play("runner");
+    close_inherited();
     // A terminal that ends takes its own session with it; this is another.
     let _ = rustix::process::setsid();
     let own = spool.places.own()?;
@@ -40,7 +46,14 @@ pub fn run(spool: &Spool, config: &mut dyn FnMut() -> Config, keeper: &[PathBuf]
         let record = own.join("runner.json");
         write_json(&record, &Process::own(), 0o644).map_err(QueueError::io("write", &record))?;
         step("present");
-        let mut runner = Runner { spool, keeper, keepers: Vec::new(), turn: Turn::default(), buried: BTreeSet::new() };
+        let mut runner = Runner {
+            spool,
+            keeper,
+            keepers: Vec::new(),
+            turn: Turn::default(),
+            buried: BTreeSet::new(),
+            failed: Failed::default(),
+        };
         runner.serve(config)?;
         drop(held);
         // A job that came between the last look and the unlocking found a runner, so it is ours.
@@ -49,6 +62,13 @@ pub fn run(spool: &Spool, config: &mut dyn FnMut() -> Config, keeper: &[PathBuf]
             return Ok(());
         }
     }
+}
+
+/// Closes what the submitter's shell had open: whoever waits for the end of
+/// one of its pipes would wait as long as there are jobs.
+fn close_inherited() {
+    // SAFETY: nothing of this process is open yet but its standard streams. The call is not in every C library.
+    unsafe { libc::syscall(libc::SYS_close_range, 3, u32::MAX, 0) };
 }
 
 /// Something of this user runs, or may come to run without anybody's doing.
@@ -101,6 +121,35 @@ struct Runner<'a> {
     turn: Turn,
     /// Starts whose leftovers were looked for.
     buried: BTreeSet<(u64, u32, i64)>,
+    failed: Failed,
+}
+
+/// Keepers that ended before they had written down a start: a full disk, a
+/// limit on processes. They are tried again after a growing pause.
+#[derive(Default)]
+struct Failed(BTreeMap<(u64, u32), (u32, Instant)>);
+
+impl Failed {
+    /// Counts a start; the pause is over when the next may follow.
+    fn note(&mut self, id: u64, index: u32) {
+        let entry = self.0.entry((id, index)).or_insert((0, Instant::now()));
+        // The first restart is for a keeper that was killed.
+        let pause = if entry.0 == 0 { Duration::ZERO } else { FIRST_PAUSE * 2u32.pow(entry.0.min(10)) };
+        *entry = (entry.0 + 1, Instant::now() + pause);
+    }
+    fn forget_all_but<'a>(&mut self, waiting: impl Iterator<Item = &'a View>) {
+        if self.0.is_empty() {
+            return;
+        }
+        let waiting: BTreeSet<(u64, u32)> = waiting.map(|v| (v.id, v.index)).collect();
+        self.0.retain(|part, _| waiting.contains(part));
+    }
+    fn must_wait(&self, id: u64, index: u32) -> bool {
+        self.0.get(&(id, index)).is_some_and(|(_, until)| Instant::now() < *until)
+    }
+    fn is_hopeless(&self, id: u64, index: u32) -> bool {
+        self.0.get(&(id, index)).is_some_and(|(count, _)| *count >= ATTEMPTS)
+    }
 }
 
 impl Runner<'_> {
@@ -138,6 +187,9 @@ impl Runner<'_> {
         // The lock's owner decides on what is true now, not on what was before it had the lock.
         let jobs = self.spool.jobs()?;
         let mut views = self.spool.views(&jobs);
+        let mine = |v: &View| v.uid == files::uid();
+        self.failed.forget_all_but(views.iter().filter(|v| mine(v) && v.state == State::Pend));
+        views.retain(|v| !(mine(v) && v.state == State::Pend && self.failed.must_wait(v.id, v.index)));
         let waits = |v: &&View| v.uid == files::uid() && v.state == State::Pend;
         let hosts: BTreeSet<Option<String>> = views.iter().filter(waits).map(|v| v.host.clone()).collect();
         let mut started = 0;
@@ -190,6 +242,12 @@ impl Runner<'_> {
         if ["start", "end"].iter().any(|n| job.dir.join(format!("{n}.{index}.json")).exists()) {
             return Ok(true);
         }
+        if self.failed.is_hopeless(job.id, index) {
+            drop(lock);
+            self.spool.end_unstarted(job, index, "it could not be started; see runner.log in the queue's folder")?;
+            return Ok(true);
+        }
+        self.failed.note(job.id, index);
         step("dispatching");
         let fds = std::iter::once(&lock).chain(slots).map(|l| l.pass_on().map(|fd| fd.to_string()));
         let fds = fds.collect::<Result<Vec<_>, _>>().map_err(QueueError::io("pass on the lock", &path))?;
@@ -263,5 +321,24 @@ fn heed_load(jobs: &[Job], config: &Config, load: &Load) {
                 _ => {}
             }
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_keeper_that_cannot_start_is_tried_again_with_growing_pauses_and_not_for_ever() {
+        let mut failed = Failed::default();
+        assert!(!failed.must_wait(1, 0));
+        failed.note(1, 0);
+        assert!(!failed.must_wait(1, 0), "it may only have been killed");
+        failed.note(1, 0);
+        assert!(failed.must_wait(1, 0) && !failed.must_wait(1, 1));
+        (2..ATTEMPTS).for_each(|_| failed.note(1, 0));
+        assert!(failed.is_hopeless(1, 0) && !failed.is_hopeless(2, 0));
+        failed.forget_all_but(std::iter::empty());
+        assert!(!failed.is_hopeless(1, 0));
     }
 }

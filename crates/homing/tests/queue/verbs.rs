@@ -59,3 +59,31 @@ fn a_batch_is_checked_at_once_and_may_come_through_a_pipe() {
     w.out(&["wait"]);
     assert!(w.out(&["peek", "1"]).starts_with("got one\ngot two's\n"));
 }
+
+#[test]
+fn nothing_of_the_submitters_shell_stays_open() {
+    let w = World::new(1);
+    let homing = env!("CARGO_BIN_EXE_homing");
+    let mut shell = std::process::Command::new("sh");
+    // The reader of the pipe must come to its end while the job runs.
+    w.set_up(&mut shell).args(["-c", &format!("({homing} sub -q 'sleep 60' 5>&1) | cat")]);
+    let begun = std::time::Instant::now();
+    assert!(shell.status().unwrap().success());
+    assert!(begun.elapsed() < std::time::Duration::from_secs(50));
+    until("it runs", || w.state("1")["state"] == "RUN");
+}
+
+#[test]
+fn a_job_that_cannot_be_started_holds_nobody_up() {
+    let w = World::new(1);
+    w.out(&["sub", "-q", "until [ -e go ]; do sleep 0.05; done"]);
+    w.out(&["sub", "-q", "true"]);
+    w.out(&["sub", "-q", "true"]);
+    let folder = w.path().join(format!("queue/homing-queue-{}/2", rustix::process::geteuid().as_raw()));
+    std::fs::write(folder.join("private.json"), "half a reco").unwrap();
+    std::fs::write(w.path().join("go"), "").unwrap();
+    w.out(&["wait", "3"]);
+    assert_eq!(w.state("2")["state"], "PEND");
+    w.out(&["kill", "2"]);
+    assert_eq!(w.state("2")["state"], "EXIT");
+}
