@@ -6,7 +6,7 @@ use serde::de::DeserializeOwned;
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, Read, Write};
 use std::os::unix::fs::{MetadataExt, OpenOptionsExt, PermissionsExt};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::OnceLock;
 use std::time::SystemTime;
 
@@ -74,8 +74,25 @@ pub(crate) fn read_json<T: DeserializeOwned>(path: &Path) -> Option<(T, u32)> {
 }
 
 /// Writes a record under another name, then gives it its own: a reader sees
-/// all of it or nothing.
+/// all of it or nothing, also after a power cut.
 pub(crate) fn write_json<T: Serialize>(path: &Path, value: &T, mode: u32) -> io::Result<()> {
+    let (part, file) = write_part(path, value, mode)?;
+    file.sync_data()?;
+    step("record-written");
+    fs::rename(part, path)
+}
+
+/// The same for what comes often: whole for every reader, and on the disk when
+/// the kernel comes to it, or when the file is synced. What a power cut leaves
+/// of it is no record at all.
+pub(crate) fn write_json_soon<T: Serialize>(path: &Path, value: &T, mode: u32) -> io::Result<File> {
+    let (part, file) = write_part(path, value, mode)?;
+    step("record-written");
+    fs::rename(part, path)?;
+    Ok(file)
+}
+
+fn write_part<T: Serialize>(path: &Path, value: &T, mode: u32) -> io::Result<(PathBuf, File)> {
     let mut text = serde_json::to_vec(value)?;
     text.push(b'\n');
     let name = path.file_name().unwrap_or_default().to_string_lossy();
@@ -85,9 +102,15 @@ pub(crate) fn write_json<T: Serialize>(path: &Path, value: &T, mode: u32) -> io:
     let mut file = OpenOptions::new().write(true).create_new(true).mode(mode).open(&part)?;
     file.set_permissions(fs::Permissions::from_mode(mode))?;
     file.write_all(&text)?;
-    file.sync_data()?;
-    step("record-written");
-    fs::rename(&part, path)
+    Ok((part, file))
+}
+
+/// Waits until all of these are on the disk, at the cost of about one.
+pub(crate) fn sync_all(files: &[File]) -> io::Result<()> {
+    std::thread::scope(|scope| {
+        let threads: Vec<_> = files.iter().map(|file| scope.spawn(|| file.sync_data())).collect();
+        threads.into_iter().try_for_each(|t| t.join().unwrap_or_else(|_| Err(io::Error::other("a thread died"))))
+    })
 }
 
 /// While it lives, root's files are made as the user's own, with no more

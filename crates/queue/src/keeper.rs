@@ -1,7 +1,7 @@
 //! The keeper of one running job: holds its slots, starts it, carries out
 //! requests, and writes down its end. The job ends with its keeper.
 
-use crate::files::{self, read_json, step, write_json};
+use crate::files::{self, read_json, step, write_json, write_json_soon};
 use crate::job::{End, JobSpec, Kill, Private, Start, Style};
 use crate::lock::Held;
 use crate::process::Process;
@@ -37,12 +37,13 @@ pub fn keep(dir: &Path, index: u32, at_ns: i64, fds: &[RawFd]) -> Result<(), Que
     let keeper = Keeper { dir, id, index, spec, private };
     let start = Start { at_ns, host: keeper.host(), process: Process::own() };
     let write = |name: &str| dir.join(format!("{name}.{index}.json"));
-    write_json(&write("start"), &start, 0o644).map_err(QueueError::io("write", dir))?;
+    let record = write_json_soon(&write("start"), &start, 0o644).map_err(QueueError::io("write", dir))?;
     step("started");
-    let end = keeper.run().unwrap_or_else(|reason| End { exit: 255, reason: Some(reason), ..ended() });
+    let end = keeper.run(&record).unwrap_or_else(|reason| End { exit: 255, reason: Some(reason), ..ended() });
     step("ended");
     keeper.append_report(&start, &end);
-    write_json(&write("end"), &end, 0o644).map_err(QueueError::io("write", dir))
+    // Not synced: where a power cut takes it, the job's own output may be gone as well, and it counts as interrupted.
+    write_json_soon(&write("end"), &end, 0o644).map(drop).map_err(QueueError::io("write", dir))
 }
 
 fn ended() -> End {
@@ -81,7 +82,7 @@ impl Keeper<'_> {
         self.spec.host.clone().unwrap_or_else(files::host_name)
     }
 
-    fn run(&self) -> Result<End, String> {
+    fn run(&self, record: &File) -> Result<End, String> {
         let mut command = self.command()?;
         let out = self.output("out", &self.spec.stdout)?;
         let err = match (&self.spec.stderr, &self.spec.stdout) {
@@ -92,7 +93,7 @@ impl Keeper<'_> {
         command.stdout(out).stderr(err).stdin(self.input()?);
         let child = command.spawn().map_err(|e| format!("cannot start {:?}: {e}", command.get_program()))?;
         step("spawned");
-        let (status, reason) = self.wait(child);
+        let (status, reason) = self.wait(child, record);
         // What it left in the background would run without slots.
         tree::signal(libc::SIGKILL);
         let (cpu_ms, max_rss_kib) = usage();
@@ -225,8 +226,10 @@ impl Keeper<'_> {
         all
     }
 
-    fn wait(&self, mut child: std::process::Child) -> (ExitStatus, Option<String>) {
+    /// A job that lasts has its start on the disk before long; for a short one that would cost more than the job.
+    fn wait(&self, mut child: std::process::Child, record: &File) -> (ExitStatus, Option<String>) {
         let begun = Instant::now();
+        let mut synced = false;
         let mut orders = Orders { seen: 0, stopped: false, kill_at: None, reason: None };
         let pid = rustix::process::Pid::from_child(&child);
         let ended = rustix::process::pidfd_open(pid, rustix::process::PidfdFlags::empty()).ok();
@@ -235,6 +238,9 @@ impl Keeper<'_> {
                 return (status, orders.reason);
             }
             self.carry_out(&mut orders, begun);
+            if begun.elapsed() >= LOOK && !std::mem::replace(&mut synced, true) {
+                let _ = record.sync_data();
+            }
             match &ended {
                 Some(fd) => {
                     let mut fds = [rustix::event::PollFd::new(fd, rustix::event::PollFlags::IN)];

@@ -1,6 +1,6 @@
 //! The spool: every job of every user of this machine.
 
-use crate::files::{self, step, write_json};
+use crate::files::{self, step, write_json_soon};
 use crate::job::{JobSpec, Private};
 use crate::lock::Held;
 use crate::places::Places;
@@ -43,11 +43,14 @@ impl Spool {
         fs::DirBuilder::new().mode(0o755).create(&fresh).map_err(QueueError::io("make", &fresh))?;
         fs::set_permissions(&fresh, fs::Permissions::from_mode(0o755)).map_err(QueueError::io("open", &fresh))?;
         step("folder-made");
-        let write = QueueError::io("write", &fresh);
-        write_json(&fresh.join("job.json"), &seen_by_all(spec), 0o644)
-            .and_then(|()| write_json(&fresh.join("spec.json"), spec, 0o600))
-            .and_then(|()| write_json(&fresh.join("private.json"), private, 0o600))
-            .map_err(write)?;
+        let records = || -> std::io::Result<()> {
+            files::sync_all(&[
+                write_json_soon(&fresh.join("job.json"), &seen_by_all(spec), 0o644)?,
+                write_json_soon(&fresh.join("spec.json"), spec, 0o600)?,
+                write_json_soon(&fresh.join("private.json"), private, 0o600)?,
+            ])
+        };
+        records().map_err(QueueError::io("write", &fresh))?;
         step("job-written");
         let lock = own.join("submit.lock");
         let _one_at_a_time = Held::take(&lock).map_err(QueueError::io("lock", &lock))?;
