@@ -4,13 +4,16 @@
 const GAIN: f64 = 1.06;
 /// Fewer at once that serve this share of the best serve as well.
 const AS_GOOD: f64 = 0.96;
-/// Below this share of the best, a trial was plainly wrong.
-const PLAINLY_WORSE: f64 = 0.7;
-/// Pause between two trials: the first, and the longest, microseconds. A failed
-/// trial costs about a task's time, so that pauses are also counted in tasks.
-const FIRST_PAUSE_US: u64 = 3_000_000;
-const LONGEST_PAUSE_US: u64 = 120_000_000;
-const PAUSE_TASKS: u64 = 30;
+/// Trials may cost this share of the time since the search began. Each one
+/// that fails costs its length times what it served less.
+const PRICE: f64 = 0.03;
+/// After a search, time until the next.
+const REST_US: u64 = 1_000_000;
+/// Known rates within this factor of a new one are of the same time.
+const SAME: std::ops::Range<f64> = 0.6..1.6;
+/// So many measurements in a row, over so long, that differ: it is another time.
+const STRANGE: u32 = 4;
+const STRANGE_US: u64 = 1_000_000;
 /// Longer steps while nothing is known, shorter ones around a known optimum.
 const FINE: f64 = 0.25;
 
@@ -20,21 +23,46 @@ enum Aim {
     Down,
 }
 
+impl Aim {
+    fn other(self) -> Aim {
+        if self == Aim::Up { Aim::Down } else { Aim::Up }
+    }
+}
+
+/// One measurement.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Measured {
+    /// Tasks at once.
+    pub n: u32,
+    /// Useful bytes per second.
+    pub rate: f64,
+    /// When it ended, and how long it took, microseconds.
+    pub at_us: u64,
+    pub took_us: u64,
+    /// Tasks that wait.
+    pub waiting: usize,
+}
+
 /// Where the search stands.
 #[derive(Clone, Debug)]
 pub(crate) struct Climb {
     /// The number known to serve best, and what it moved, bytes per second.
     pub best: u32,
     pub best_rate: Option<f64>,
-    most: u32,
+    /// No number above this one is tried.
+    pub most: u32,
     aim: Aim,
     /// Directions that have failed since the last success.
     failed: u32,
     coarse: bool,
-    pause_us: u64,
-    resume_at_us: Option<u64>,
-    /// Measurements in a row at `best` that differ from what was known.
+    began_us: Option<u64>,
+    trial_us: u64,
+    /// What trials that failed have cost, and the last of them, microseconds.
+    spent_us: f64,
+    last_cost_us: f64,
+    rest_until_us: Option<u64>,
     strange: u32,
+    strange_since_us: u64,
 }
 
 /// What to do after a measurement.
@@ -51,99 +79,122 @@ impl Climb {
         Climb {
             best: start,
             best_rate: None,
-            most,
+            most: most.max(1),
             aim: if up { Aim::Up } else { Aim::Down },
             failed: 0,
             coarse: true,
-            pause_us: FIRST_PAUSE_US,
-            resume_at_us: None,
+            began_us: None,
+            trial_us: 0,
+            spent_us: 0.0,
+            last_cost_us: 0.0,
+            rest_until_us: None,
             strange: 0,
+            strange_since_us: 0,
         }
     }
 
-    /// `rate` was measured with `n` at once until `now_us`.
-    pub fn measured(&mut self, n: u32, rate: f64, now_us: u64, task_us: u64) -> Step {
+    /// Begins at a number that is believed to be right: it is compared with its neighbours only.
+    pub fn learnt(start: u32, most: u32) -> Climb {
+        Climb { coarse: false, ..Climb::new(start, most, true) }
+    }
+
+    /// Goes on after a time without pressure; the number now may be another.
+    pub fn taken_up(self, now_us: u64) -> Climb {
+        Climb { trial_us: now_us, ..self }
+    }
+
+    /// What `n` at once serves.
+    pub fn measured(&mut self, m: Measured) -> Step {
+        self.began_us.get_or_insert(m.at_us.saturating_sub(m.took_us));
         let Some(best_rate) = self.best_rate else {
-            self.best_rate = Some(rate);
-            self.best = n;
-            return self.propose(now_us, task_us);
+            (self.best_rate, self.best) = (Some(m.rate), m.n);
+            if !self.coarse {
+                self.rest(m.at_us);
+            }
+            return self.propose(m);
         };
-        if n == self.best {
-            return self.at_best(rate, best_rate, now_us, task_us);
-        }
-        let wins = if n > self.best { rate >= best_rate * GAIN } else { rate >= best_rate * AS_GOOD };
-        let told = format!("{n} at once moved {}, {} moved {}", mb(rate), self.best, mb(best_rate));
+        if m.n == self.best { self.at_best(m, best_rate) } else { self.trial(m, best_rate) }
+    }
+
+    fn trial(&mut self, m: Measured, best_rate: f64) -> Step {
+        let wins = m.rate >= best_rate * if m.n > self.best { GAIN } else { AS_GOOD };
+        let told = format!("{} at once moved {}, {} moved {}", m.n, mb(m.rate), self.best, mb(best_rate));
         if wins {
             // Several steps down that are each as good must not add up to a loss.
-            self.best_rate = Some(if n < self.best { rate.max(best_rate) } else { rate });
-            self.best = n;
+            self.best_rate = Some(if m.n < self.best { m.rate.max(best_rate) } else { m.rate });
+            self.best = m.n;
             self.failed = 0;
-            return match self.propose(now_us, task_us) {
-                Step::Stay => Step::Go(n, told),
+            return match self.propose(m) {
+                Step::Stay => Step::Go(m.n, told),
                 Step::Go(next, _) => Step::Go(next, told),
             };
         }
+        self.last_cost_us = m.at_us.saturating_sub(self.trial_us) as f64 * (1.0 - m.rate / best_rate).max(0.0);
+        self.spent_us += self.last_cost_us;
         self.failed += 1;
-        if rate < best_rate * PLAINLY_WORSE {
-            self.pause_us = (self.pause_us * 3).min(LONGEST_PAUSE_US);
-        }
-        self.aim = if self.aim == Aim::Up { Aim::Down } else { Aim::Up };
+        self.aim = self.aim.other();
         if self.failed >= 2 || self.next(self.aim) == self.best {
-            self.rest(now_us, task_us);
+            self.rest(m.at_us);
         }
         Step::Go(self.best, told)
     }
 
-    fn at_best(&mut self, rate: f64, known: f64, now_us: u64, task_us: u64) -> Step {
+    fn at_best(&mut self, m: Measured, known: f64) -> Step {
+        if SAME.contains(&(m.rate / known.max(1.0))) {
+            self.strange = 0;
+            self.best_rate = Some(0.8 * known + 0.2 * m.rate);
+            return self.propose(m);
+        }
+        if self.strange == 0 {
+            self.strange_since_us = m.at_us - m.took_us.min(m.at_us);
+        }
+        self.strange += 1;
         // Other users came or went: what was known is of another time.
-        let differs = !(0.6..1.5).contains(&(rate / known.max(1.0)));
-        self.strange = if differs { self.strange + 1 } else { 0 };
-        if self.strange >= 4 {
-            self.best_rate = Some(rate);
+        if self.strange >= STRANGE && m.at_us - self.strange_since_us >= STRANGE_US {
+            self.best_rate = Some(m.rate);
             (self.strange, self.failed, self.coarse) = (0, 0, true);
-            self.pause_us = FIRST_PAUSE_US;
-            self.resume_at_us = self.resume_at_us.map(|at| at.min(now_us + FIRST_PAUSE_US));
-            self.aim = if rate < known { Aim::Down } else { Aim::Up };
-            return self.propose(now_us, task_us);
+            self.rest_until_us = self.rest_until_us.map(|_| m.at_us);
+            self.aim = if m.rate < known { Aim::Down } else { Aim::Up };
         }
-        if !differs {
-            self.best_rate = Some(0.8 * known + 0.2 * rate);
-        }
-        self.propose(now_us, task_us)
+        self.propose(m)
     }
 
     fn next(&self, aim: Aim) -> u32 {
         let n = self.best;
-        let step = if self.coarse { n } else { ((f64::from(n) * FINE) as u32).max(1) };
+        let step = ((f64::from(n) * FINE) as u32).max(1);
         match aim {
-            Aim::Up => (n + step).min(self.most),
-            Aim::Down => n.saturating_sub(if self.coarse { n / 2 } else { step }).max(1),
+            Aim::Up => (n + if self.coarse { n } else { step }).min(self.most).max(n),
+            Aim::Down => (n - if self.coarse { n / 2 } else { step.min(n - 1) }).max(1),
         }
     }
 
-    fn propose(&mut self, now_us: u64, task_us: u64) -> Step {
-        if self.resume_at_us.is_some_and(|at| now_us < at) {
-            return Step::Stay;
-        }
-        if self.resume_at_us.take().is_some() {
-            self.failed = 0;
+    /// Whether what a failed trial would cost is small beside the run so far and what waits.
+    fn affordable(&self, m: Measured) -> bool {
+        let elapsed = m.at_us.saturating_sub(self.began_us.unwrap_or(m.at_us)) as f64;
+        self.spent_us + self.last_cost_us <= elapsed * PRICE && m.waiting > m.n as usize
+    }
+
+    fn propose(&mut self, m: Measured) -> Step {
+        if let Some(until) = self.rest_until_us {
+            if m.at_us < until || !self.affordable(m) {
+                return Step::Stay;
+            }
+            self.rest_until_us = None;
         }
         for _ in 0..2 {
             let next = self.next(self.aim);
             if next != self.best {
+                self.trial_us = m.at_us;
                 return Step::Go(next, format!("trying {next} after {} at once", self.best));
             }
-            self.aim = if self.aim == Aim::Up { Aim::Down } else { Aim::Up };
-            self.failed += 1;
+            self.aim = self.aim.other();
         }
-        self.rest(now_us, task_us);
+        self.rest(m.at_us);
         Step::Stay
     }
 
-    fn rest(&mut self, now_us: u64, task_us: u64) {
-        let pause = self.pause_us.max(task_us.saturating_mul(PAUSE_TASKS)).min(LONGEST_PAUSE_US.max(task_us * 8));
-        self.resume_at_us = Some(now_us + pause);
-        self.pause_us = (self.pause_us * 2).min(LONGEST_PAUSE_US);
+    fn rest(&mut self, now_us: u64) {
+        self.rest_until_us = Some(now_us + REST_US);
         self.coarse = false;
         self.failed = 0;
     }

@@ -12,6 +12,7 @@
 
 mod climb;
 mod controller;
+mod memory;
 mod seen;
 
 pub use controller::{Change, Controller, Settings};

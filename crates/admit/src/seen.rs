@@ -9,6 +9,10 @@ pub struct Seen {
     pub io_stall_us: Option<u64>,
     /// Time in which at least one process waited for a processor (PSI cpu some).
     pub cpu_stall_us: Option<u64>,
+    /// How often one of the run's own tasks was looked at there.
+    pub looked: u64,
+    /// How often it then stood still for I/O.
+    pub stood: u64,
     /// Bytes that its busiest disk or its network moved.
     pub moved: Option<u64>,
     /// Bytes read again because the page cache had to drop them.
@@ -32,28 +36,53 @@ const TASK_BYTES: f64 = 256.0 * 1024.0;
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) struct Span {
     pub us: u64,
-    /// 0 to 1; `None` where the kernel does not tell.
-    pub io: Option<f64>,
-    /// 0 to 1.
+    /// Share of the time in which somebody on the host waited for I/O, 0 to 1; `None` where the kernel does not tell.
+    io: Option<f64>,
+    /// Share of our tasks that stood still for I/O, 0 to 1.
+    stood: Option<f64>,
+    /// Share of the time in which somebody waited for a processor, 0 to 1.
     pub cpu: Option<f64>,
     /// Useful bytes per second.
     pub rate: f64,
+    /// Bytes per second that were read again, and as a share of what moved.
+    pub again: f64,
+    pub again_share: f64,
+}
+
+impl Span {
+    /// Whether our tasks wait for storage, 0 to 1. Other people's tasks wait
+    /// too, which must not hold back ours that only compute: so the lesser of
+    /// what the host and what our tasks say. Where neither is known, bytes that
+    /// move are all there is.
+    pub(crate) fn pressure(&self) -> f64 {
+        match (self.io, self.stood) {
+            (Some(host), Some(own)) => host.min(own),
+            (Some(one), None) | (None, Some(one)) => one,
+            (None, None) => f64::from(self.rate > 1e6),
+        }
+    }
 }
 
 impl Seen {
     /// What grew since `before`.
     pub(crate) fn since(&self, before: &Seen) -> Span {
         let us = self.at_us.saturating_sub(before.at_us).max(1);
+        let per_s = 1e6 / us as f64;
         let grown = |now: Option<u64>, then: Option<u64>| Some(now?.saturating_sub(then?) as f64);
         let share = |now, then| grown(now, then).map(|stalled| (stalled / us as f64).min(1.0));
         let moved = grown(self.moved, before.moved).unwrap_or(0.0);
-        let again = grown(self.reread, before.reread).unwrap_or(0.0);
+        let again = grown(self.reread, before.reread).unwrap_or(0.0).min(moved);
         let ended = self.ended.saturating_sub(before.ended) as f64;
+        let looked = self.looked.saturating_sub(before.looked);
+        let stood = self.stood.saturating_sub(before.stood) as f64 / looked.max(1) as f64;
         Span {
             us,
             io: share(self.io_stall_us, before.io_stall_us),
+            stood: (looked > 0).then_some(stood),
             cpu: share(self.cpu_stall_us, before.cpu_stall_us),
-            rate: ((moved - again).max(0.0) + ended * TASK_BYTES) * 1e6 / us as f64,
+            rate: (moved - again + ended * TASK_BYTES) * per_s,
+            again: again * per_s,
+            again_share: again / moved.max(1.0),
         }
     }
 }

@@ -33,6 +33,21 @@ fn link(readers: u32, _: u32, _: f64) -> Served {
     plain((60e6 * f64::from(readers)).min(118e6))
 }
 
+/// Tasks read their 25 MB eight times; 200 MB of page cache hold eight of them.
+fn thrash(readers: u32, tasks: u32, _: f64) -> Served {
+    let fits = (8.0 / f64::from(tasks.max(1))).min(1.0);
+    // The first of eight passes comes from the disk, of the others what was dropped.
+    let missed = 1.0 / 8.0 + 7.0 / 8.0 * (1.0 - fits);
+    let disk = 100e6 * f64::from(readers.min(4));
+    Served { moved: disk, again: disk * (missed - 1.0 / 8.0) / missed, useful: disk / missed }
+}
+
+/// Another user's job takes most of the SSD for a while.
+fn shared_ssd(readers: u32, tasks: u32, at_s: f64) -> Served {
+    let mine = ssd(readers, tasks, at_s);
+    if (2.0..4.0).contains(&at_s) { plain(mine.useful * 0.3) } else { mine }
+}
+
 const READERS: Batch = Batch { tasks: 50, slots: 50, cores: 2, bytes: 8e6, cpu_s: 0.02 };
 
 fn took(device: Device, batch: Batch, limit: &Limit) -> f64 {
@@ -62,6 +77,11 @@ fn one_head_gets_one_reader() {
 }
 
 #[test]
+fn an_ssd_gets_many() {
+    assert!(ratio("ssd", ssd, Batch { bytes: 80e6, ..READERS }) < 1.10);
+}
+
+#[test]
 fn a_raid_gets_some() {
     assert!(ratio("raid", raid, Batch { bytes: 80e6, ..READERS }) < 1.10);
 }
@@ -72,6 +92,45 @@ fn a_link_is_filled() {
 }
 
 #[test]
+fn a_page_cache_is_not_overrun() {
+    assert!(ratio("page cache", thrash, Batch { bytes: 200e6, cpu_s: 0.05, ..READERS }) < 1.10);
+}
+
+#[test]
 fn computing_is_not_held_back() {
     assert!(ratio("computing", ssd, Batch { bytes: 1e3, cpu_s: 0.2, ..READERS }) < 1.05);
+}
+
+#[test]
+fn a_short_batch_does_not_pay_for_learning() {
+    let short = Batch { tasks: 20, ..READERS };
+    let mut slow = Vec::new();
+    let cases: [(&str, Device, f64); 5] = [
+        ("one head", one_head, 1.0),
+        ("ssd", ssd, 10.0),
+        ("raid", raid, 10.0),
+        ("link", link, 1.0),
+        ("page cache", thrash, 25.0),
+    ];
+    for (name, device, times) in cases {
+        let ratio = ratio(name, device, Batch { bytes: short.bytes * times, ..short });
+        if ratio > 1.05 {
+            slow.push((name, ratio));
+        }
+    }
+    assert!(slow.is_empty(), "{slow:?}");
+}
+
+#[test]
+fn what_was_learnt_is_begun_with() {
+    for (device, batch) in [(one_head as Device, READERS), (raid, Batch { bytes: 80e6, ..READERS })] {
+        let lesson = run(device, batch, &Limit::Auto(None), 3).lesson;
+        let again = took(device, batch, &Limit::Auto(lesson));
+        assert!(again < 1.06 * best(device, batch).0, "{lesson:?}: {again}");
+    }
+}
+
+#[test]
+fn other_users_come_and_go() {
+    assert!(ratio("shared ssd", shared_ssd, Batch { tasks: 200, bytes: 80e6, ..READERS }) < 1.10);
 }

@@ -44,6 +44,12 @@ impl Admission {
         Admission { io, gates: Vec::new() }
     }
 
+    /// Another limit from now on.
+    #[cfg(test)]
+    pub fn set(&mut self, io: Io) {
+        self.io = io;
+    }
+
     /// A further host with `slots` of its own; `most` are those of all hosts.
     pub fn host_up(&mut self, slots: u32, cores: u32, most: u32, learnt: Option<u32>) {
         let settings = Settings { most, open_at: slots, cores, learnt };
@@ -70,8 +76,19 @@ impl Admission {
         self.limit(storage).is_some_and(|limit| self.gates[storage].in_flight >= limit)
     }
 
+    /// How many more than the limit allows are under way there.
+    pub fn excess(&self, storage: HostIx) -> u32 {
+        self.limit(storage).map_or(0, |limit| self.gates[storage].in_flight.saturating_sub(limit))
+    }
+
+    /// A task starts, or goes on after it stood still.
     pub fn started(&mut self, storage: HostIx) {
         self.gates[storage].in_flight += 1;
+    }
+
+    /// A task stands still from now on.
+    pub fn stands(&mut self, storage: HostIx) {
+        self.ended(storage, 0);
     }
 
     /// An attempt is over; `wall_us` 0 when it is no measure.
@@ -92,6 +109,8 @@ impl Admission {
             at_us: pulse.at_us,
             io_stall_us: pulse.io_some_us,
             cpu_stall_us: pulse.cpu_some_us,
+            looked: pulse.looked,
+            stood: pulse.stood,
             moved: pulse.moved,
             reread: pulse.reread,
             ended: gate.ended,

@@ -116,6 +116,14 @@ struct Running {
     killed: bool,
     /// Bytes that it printed so far, on each stream.
     printed: [u64; 2],
+    stillness: Stillness,
+}
+
+/// A task whose storage serves too many at once stands still for a while.
+#[derive(Clone, Copy, Debug, Default)]
+struct Stillness {
+    since_ns: Option<i64>,
+    sum_ns: i64,
 }
 
 /// How far the run is allowed to go on.
@@ -348,8 +356,9 @@ impl Core {
         let storage = storage_of(host, &placed);
         self.admission.started(storage);
         self.placer.set_full(storage, self.admission.is_full(storage));
-        self.running
-            .insert(ticket, Running { waiting, host, placed, start_ns: now_ns, killed: false, printed: [0; 2] });
+        let stillness = Stillness::default();
+        let running = Running { waiting, host, placed, start_ns: now_ns, killed: false, printed: [0; 2], stillness };
+        self.running.insert(ticket, running);
     }
 
     fn planned(&self, placed: &Placed) -> PlannedBytes {
@@ -371,7 +380,7 @@ impl Core {
         let running = self.running.remove(&ended.ticket).expect("looked up above");
         self.release(host, ended.ticket, &running);
         self.hosts.learn(host, ended.wall_us);
-        self.leave_storage(&running, ended.wall_us);
+        self.leave_storage(&running, ended.wall_us, now_ns);
         let placed = &running.placed;
         // A failed attempt is no measure of how long its kind takes.
         let lesson_us = if ended.outcome.is_success() { ended.wall_us } else { 0 };
@@ -403,12 +412,6 @@ impl Core {
     fn release(&mut self, host: HostIx, ticket: u64, running: &Running) {
         self.hosts.release(host, ticket, running.placed.need.cpus);
         self.hosts.claim(host, running.waiting.offer.task.memory.unwrap_or(0), false);
-    }
-
-    fn leave_storage(&mut self, running: &Running, wall_us: u64) {
-        let storage = storage_of(running.host, &running.placed);
-        self.admission.ended(storage, wall_us);
-        self.placer.set_full(storage, self.admission.is_full(storage));
     }
 
     fn close(&mut self, ticket: u64, run: Running, outcome: Outcome, ended: Option<Ended>, again: bool, now_ns: i64) {
@@ -478,7 +481,7 @@ impl Core {
     pub fn unfit(&mut self, host: HostIx, ticket: u64, missing: &RawText, now_ns: i64) {
         let Some(running) = self.running.remove(&ticket) else { return };
         self.release(host, ticket, &running);
-        self.leave_storage(&running, 0);
+        self.leave_storage(&running, 0, now_ns);
         self.placer.exclude(running.waiting.offer.task.id, host);
         let reason = format!("{} is not there", missing.display());
         if self.hosts.up_count() == 1 {
@@ -535,7 +538,7 @@ impl Core {
         gone.sort_unstable();
         for ticket in gone {
             let mut running = self.running.remove(&ticket).expect("listed above");
-            self.leave_storage(&running, 0);
+            self.leave_storage(&running, 0, now_ns);
             running.waiting.losses += 1;
             let outcome = if running.killed { Outcome::Killed } else { Outcome::Lost(reason.into()) };
             let tries_left = match counts {
@@ -571,6 +574,7 @@ impl Core {
 
     /// Time passes: `--timeout` in per cent of the median.
     pub fn tick(&mut self, now_ns: i64) {
+        self.end_stillness(now_ns);
         let Some(share) = self.policy.timeout_of_median else { return };
         if self.walls.len() < 3 {
             return;
@@ -590,15 +594,6 @@ impl Core {
         self.hosts.sampled(host, &sample);
         let host = self.hosts.name(host).into();
         self.actions.push(Action::Journal(What::Sample { host, sample }));
-    }
-
-    /// A quick look at a host's storage: its limit may change.
-    pub fn pulse(&mut self, host: HostIx, pulse: &homing_model::Pulse) {
-        let waiting = self.placer.waiting();
-        let Some(change) = self.admission.pulse(host, pulse, waiting) else { return };
-        self.placer.set_full(host, self.admission.is_full(host));
-        let storage = self.hosts.name(host).to_string();
-        self.actions.push(Action::Journal(What::Limit { storage, limit: change.limit, why: change.why }));
     }
 
     /// Limits that were found under pressure, by host name: for the next run.
@@ -623,6 +618,7 @@ impl Core {
     }
 }
 
+mod storage;
 #[cfg(test)]
 mod tests;
 

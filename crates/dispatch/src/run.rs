@@ -444,7 +444,7 @@ impl<L: Listener> Shell<'_, L> {
             }
             FromWorker::Unfit { ticket, missing } => self.core.unfit(ix, ticket, &missing, now_ns()),
             FromWorker::Sample(sample) => self.core.sample(ix, sample),
-            FromWorker::Pulse(pulse) => self.core.pulse(ix, &pulse),
+            FromWorker::Pulse(pulse) => self.core.pulse(ix, &pulse, now_ns()),
             FromWorker::Note(text) => self.listener.note(&format!("{}: {text}", self.settings_hosts[at].name)),
             FromWorker::Bye if link.released => link.to = None,
             FromWorker::Seen { .. }

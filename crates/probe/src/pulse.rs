@@ -6,42 +6,114 @@ use std::collections::HashMap;
 use std::fs::read_to_string;
 use std::time::Instant;
 
+/// Tasks, and processes of a task, that one pulse looks at: it must stay cheap.
+const MOST_TASKS: usize = 64;
+const MOST_PROCESSES: usize = 16;
+/// What remains of a disk's busy time from one pulse to the next: a memory of some tenths of a second.
+const FADE: f64 = 0.9;
+
 /// Takes pulses; remembers the counters of the one before.
 #[derive(Debug)]
 pub struct Pulser {
     began: Instant,
-    before: Option<HashMap<String, u64>>,
+    before: Option<HashMap<String, Counter>>,
+    busy: HashMap<String, f64>,
     moved: u64,
+    looked: u64,
+    stood: u64,
+}
+
+/// What a disk or one direction of an interface has done since boot.
+#[derive(Clone, Copy, Debug, PartialEq)]
+struct Counter {
+    bytes: u64,
+    /// Time with a request under way, milliseconds; 0 for interfaces.
+    busy_ms: u64,
 }
 
 impl Default for Pulser {
     fn default() -> Self {
-        Pulser { began: Instant::now(), before: None, moved: 0 }
+        Pulser { began: Instant::now(), before: None, busy: HashMap::new(), moved: 0, looked: 0, stood: 0 }
     }
 }
 
 impl Pulser {
-    /// The pulse now.
-    pub fn take(&mut self) -> Pulse {
+    /// The pulse now, with a look at the tasks that these processes lead.
+    pub fn take(&mut self, leaders: &[i32]) -> Pulse {
         let read = |path: &str| read_to_string(path).ok();
         let stall = |path: &str| read(path).and_then(|t| parse::pressure(&t).some_us);
         let counters = counters(&read("/proc/diskstats"), &read("/proc/net/dev"));
         let known = counters.is_some();
         if let Some(now) = counters {
-            if let Some(before) = &self.before {
-                let grown = now.iter().filter_map(|(name, bytes)| Some(bytes.saturating_sub(*before.get(name)?)));
-                self.moved += grown.max().unwrap_or(0);
-            }
+            self.moved += self.before.as_ref().map_or(0, |before| grown(before, &now, &mut self.busy));
             self.before = Some(now);
+        }
+        for leader in leaders.iter().take(MOST_TASKS) {
+            self.looked += 1;
+            self.stood += u64::from(stands(*leader, &mut MOST_PROCESSES.clone()));
         }
         Pulse {
             at_us: self.began.elapsed().as_micros() as u64,
             io_some_us: stall("/proc/pressure/io"),
             cpu_some_us: stall("/proc/pressure/cpu"),
+            looked: self.looked,
+            stood: self.stood,
             moved: known.then_some(self.moved),
             reread: read("/proc/vmstat").and_then(|t| refaults(&t)).map(|pages| pages * page_bytes()),
         }
     }
+}
+
+/// Bytes that the bottleneck moved between two looks: the disk that was busy most
+/// of late. Where no disk is busy, whatever moved most: a network, or a disk
+/// whose kernel keeps no such time. A disk below a disk moves the same bytes, so
+/// the sum would count them twice.
+fn grown(before: &HashMap<String, Counter>, now: &HashMap<String, Counter>, busy: &mut HashMap<String, f64>) -> u64 {
+    let (mut most, mut busiest) = (0, (0.0, 0));
+    for (name, counter) in now {
+        let Some(was) = before.get(name) else { continue };
+        let bytes = counter.bytes.saturating_sub(was.bytes);
+        most = bytes.max(most);
+        let ms = counter.busy_ms.saturating_sub(was.busy_ms) as f64;
+        let score = busy.entry(name.clone()).or_default();
+        *score = *score * FADE + ms;
+        // A loop device and the disk below it are busy alike: then the one that moves more.
+        if (*score, bytes) > busiest {
+            busiest = (*score, bytes);
+        }
+    }
+    if busiest.0 > 1.0 { busiest.1 } else { most }
+}
+
+/// Whether a process, or one below it, stands still for I/O: state D.
+fn stands(pid: i32, left: &mut usize) -> bool {
+    if *left == 0 {
+        return false;
+    }
+    *left -= 1;
+    let Ok(stat) = read_to_string(format!("/proc/{pid}/stat")) else { return false };
+    let Some((_, rest)) = stat.rsplit_once(')') else { return false };
+    let mut fields = rest.split_ascii_whitespace();
+    // Field 3 is the state, field 20 the number of threads.
+    match (fields.next(), fields.nth(16)) {
+        (Some("D"), _) => return true,
+        (_, Some(threads)) if threads != "1" && a_thread_stands(pid, left) => return true,
+        _ => {}
+    }
+    let children = read_to_string(format!("/proc/{pid}/task/{pid}/children")).unwrap_or_default();
+    children.split_ascii_whitespace().filter_map(|c| c.parse().ok()).any(|child| stands(child, left))
+}
+
+fn a_thread_stands(pid: i32, left: &mut usize) -> bool {
+    let threads = std::fs::read_dir(format!("/proc/{pid}/task")).into_iter().flatten().flatten();
+    for thread in threads.take(*left) {
+        *left -= 1;
+        let stat = read_to_string(thread.path().join("stat")).unwrap_or_default();
+        if stat.rsplit_once(')').is_some_and(|(_, rest)| rest.trim_start().starts_with('D')) {
+            return true;
+        }
+    }
+    false
 }
 
 fn page_bytes() -> u64 {
@@ -54,19 +126,20 @@ fn refaults(vmstat: &str) -> Option<u64> {
     Some(file + parse::row(vmstat, "pswpin").unwrap_or(0))
 }
 
-/// Bytes by device and direction of interface.
-fn counters(disks: &Option<String>, net: &Option<String>) -> Option<HashMap<String, u64>> {
+/// Counters by device and direction of interface.
+fn counters(disks: &Option<String>, net: &Option<String>) -> Option<HashMap<String, Counter>> {
     let mut all = HashMap::new();
     for line in disks.as_deref().unwrap_or("").lines() {
         let words: Vec<&str> = line.split_ascii_whitespace().collect();
         let number = |at: usize| words.get(at).and_then(|w| w.parse::<u64>().ok());
         if let (Some(name), Some(read), Some(written)) = (words.get(2), number(5), number(9)) {
-            all.insert((*name).to_string(), (read + written) * 512);
+            let counter = Counter { bytes: (read + written) * 512, busy_ms: number(12).unwrap_or(0) };
+            all.insert((*name).to_string(), counter);
         }
     }
     for (name, (received, sent)) in net.as_deref().map(parse::net_dev).unwrap_or_default() {
-        all.insert(format!("{name} in"), received);
-        all.insert(format!("{name} out"), sent);
+        all.insert(format!("{name} in"), Counter { bytes: received, busy_ms: 0 });
+        all.insert(format!("{name} out"), Counter { bytes: sent, busy_ms: 0 });
     }
     (!all.is_empty()).then_some(all)
 }
@@ -75,22 +148,37 @@ fn counters(disks: &Option<String>, net: &Option<String>) -> Option<HashMap<Stri
 mod tests {
     use super::*;
 
+    fn disks(of: &[(&str, u64, u64)]) -> HashMap<String, Counter> {
+        let line = |(name, sectors, ms): &(&str, u64, u64)| format!(" 7 0 {name} 9 0 {sectors} 0 9 0 0 0 0 {ms} 0\n");
+        counters(&Some(of.iter().map(line).collect()), &None).unwrap()
+    }
+
     #[test]
-    fn a_disk_below_a_disk_is_counted_once() {
-        let disks =
-            |n: u64| Some(format!(" 254 0 vda 9 0 {n} 0 9 0 0 0 0 0 0\n 7 0 loop0 9 0 {} 0 9 0 0 0 0 0 0\n", n + 10));
-        let (a, b) = (counters(&disks(100), &None).unwrap(), counters(&disks(150), &None).unwrap());
-        let most = b.iter().map(|(name, bytes)| bytes - a[name]).max();
-        assert_eq!(most, Some(50 * 512));
+    fn the_disk_that_is_busy_counts_and_not_the_one_that_is_fast() {
+        let before = disks(&[("vda", 100, 0), ("loop0", 100, 0)]);
+        let now = disks(&[("vda", 900, 4), ("loop0", 150, 20)]);
+        let mut busy = HashMap::new();
+        assert_eq!(grown(&before, &now, &mut busy), 50 * 512);
+        // Between two files of ours it is still the disk that matters.
+        let later = disks(&[("vda", 2000, 6), ("loop0", 150, 20)]);
+        assert_eq!(grown(&now, &later, &mut busy), 0);
         assert_eq!(counters(&None, &None), None);
+    }
+
+    #[test]
+    fn without_a_busy_disk_what_moves_most_counts() {
+        let net = |n: u64| counters(&None, &Some(format!("h\nh\n eth0: {n} 0 0 0 0 0 0 0 7 0 0 0 0 0 0 0\n"))).unwrap();
+        assert_eq!(grown(&net(5), &net(1005), &mut HashMap::new()), 1000);
     }
 
     #[test]
     fn bytes_that_are_read_show_in_the_next_pulse() {
         let mut pulser = Pulser::default();
-        let first = pulser.take();
-        let later = pulser.take();
+        let own = std::process::id() as i32;
+        let first = pulser.take(&[own]);
+        let later = pulser.take(&[own, i32::MAX]);
         assert!(later.at_us >= first.at_us && later.moved >= first.moved);
+        assert_eq!((first.looked, later.looked), (1, 3));
         assert_eq!(refaults("workingset_refault_file 7\npswpin 1\n"), Some(8));
     }
 }

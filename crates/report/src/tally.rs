@@ -129,7 +129,7 @@ impl Tally {
                 self.short += u64::from(io_wait.is_none() && *wall_us <= WAIT_ASKED_FROM_US);
             }
             What::RunEnded { exit, .. } => self.exit = Some(*exit),
-            What::Limit { storage, limit, why } => {
+            What::Limit { storage, limit, why, .. } => {
                 self.host(storage).limit = Some((*limit, why.clone()));
             }
             What::TaskSkipped { .. } | What::HostUnfit { .. } | What::TaskAdded { .. } | What::Note { .. } => {}

@@ -84,6 +84,13 @@ pub enum ToWorker {
         /// Report `TimedOut` instead of `Killed`.
         timed_out: bool,
     },
+    /// Let an attempt stand still (SIGSTOP), or go on (SIGCONT).
+    Hold {
+        /// The attempt.
+        ticket: u64,
+        /// Stand still.
+        still: bool,
+    },
     /// Does this host see these files? Answered by `Seen`.
     Look {
         /// Names the question.

@@ -18,7 +18,7 @@ pub(crate) fn send_from_now(shared: Arc<Shared>) {
     thread::spawn(move || {
         let mut pulser = Pulser::default();
         for nth in 0u32.. {
-            shared.send(FromWorker::Pulse(pulser.take()));
+            shared.send(FromWorker::Pulse(pulser.take(&shared.leaders())));
             loop {
                 thread::sleep(if nth < FIRST { QUICK } else { USUAL });
                 if shared.is_busy() {

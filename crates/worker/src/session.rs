@@ -82,6 +82,12 @@ impl Shared {
         !lock(&self.running).is_empty()
     }
 
+    /// Leaders of the tasks that run and do not stand still by order.
+    pub(crate) fn leaders(&self) -> Vec<libc::pid_t> {
+        let running = lock(&self.running);
+        running.values().filter(|h| !h.is_held()).map(|h| h.pid.load(Ordering::SeqCst)).filter(|p| *p > 0).collect()
+    }
+
     pub(crate) fn send(&self, message: FromWorker) {
         let mut out = lock(&self.out);
         homing_wire::encode(&message, &mut out.frames);
@@ -274,6 +280,11 @@ impl Session {
                 }
             }
             ToWorker::Kill { ticket, grace_ms, timed_out } => kill(&self.shared, ticket, grace_ms, timed_out),
+            ToWorker::Hold { ticket, still } => {
+                if let Some(handle) = lock(&self.shared.running).get(&ticket) {
+                    handle.hold(still);
+                }
+            }
             ToWorker::Look { ask, paths } => {
                 let see = |p: &RawText| p.as_path().metadata().ok().map(|m| (m.size(), m.ino()));
                 let found = paths.iter().map(see).collect();

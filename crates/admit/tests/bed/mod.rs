@@ -76,6 +76,8 @@ struct Bed {
     batch: Batch,
     dice: Dice,
     running: Vec<Task>,
+    /// Started and standing still, the oldest last.
+    held: Vec<Task>,
     waiting: u32,
     seen: Seen,
     stall_us: (f64, f64),
@@ -92,6 +94,7 @@ pub fn run(device: Device, batch: Batch, limit: &Limit, seed: u64) -> Outcome {
         batch,
         dice: Dice(seed | 1),
         running: Vec::new(),
+        held: Vec::new(),
         waiting: batch.tasks,
         seen: Seen::default(),
         stall_us: (0.0, 0.0),
@@ -117,6 +120,9 @@ pub fn run(device: Device, batch: Batch, limit: &Limit, seed: u64) -> Outcome {
             next_look = ms + if looks < QUICK_LOOKS { QUICK_MS } else { USUAL_MS };
             if let Some(change) = controller.observe(&bed.look(ms * 1000)) {
                 limits.push((ms as f64 * STEP_S, change.limit));
+                if change.hold {
+                    bed.hold(change.limit.unwrap_or(u32::MAX));
+                }
             }
         }
         bed.step(ms);
@@ -125,7 +131,17 @@ pub fn run(device: Device, batch: Batch, limit: &Limit, seed: u64) -> Outcome {
 }
 
 impl Bed {
+    fn hold(&mut self, may: u32) {
+        while self.running.len() as u32 > may {
+            // Tasks are in the order of their start.
+            self.held.extend(self.running.pop());
+        }
+    }
+
     fn start(&mut self, may: u32, now_us: u64) {
+        while !self.held.is_empty() && (self.running.len() as u32) < may {
+            self.running.extend(self.held.pop());
+        }
         while self.waiting > 0 && (self.running.len() as u32) < may.min(self.batch.slots) {
             self.waiting -= 1;
             let spread = 0.8 + 0.4 * self.dice.roll();
@@ -135,6 +151,8 @@ impl Bed {
     }
 
     fn look(&mut self, now_us: u64) -> Seen {
+        self.seen.looked += self.running.len() as u64;
+        self.seen.stood += self.running.iter().filter(|t| t.reads > 0.0).count() as u64;
         Seen {
             at_us: now_us,
             io_stall_us: Some(self.stall_us.0 as u64),

@@ -277,3 +277,71 @@ fn a_run_whose_hosts_are_all_gone_ends_and_says_so() {
     assert_eq!(exit, 254);
     assert!(matches!(ending, What::RunEnded { counts, .. } if counts["unfinished"] == 1));
 }
+
+fn io(io: Io) -> Policy {
+    Policy { io, ..policy() }
+}
+
+#[test]
+fn a_limit_of_storage_holds_and_is_refilled() {
+    let mut core = core(io(Io::Fixed(2)), &[("n1", 8)]);
+    (1..=5).for_each(|id| core.offer(offer(id, &["n1"])));
+    let first = assign(&mut core, 0);
+    assert_eq!(first.len(), 2);
+    assert!(assign(&mut core, S).is_empty());
+    core.ended(0, ended(first[0].2, Outcome::Exit(0)), S);
+    assert_eq!(assign(&mut core, S).len(), 1);
+}
+
+/// Starts on n2, which holds nothing, while n1 has one task under way and a long queue.
+fn stolen(limit: Io) -> usize {
+    let mut core = core(io(limit), &[("n1", 1), ("n2", 1)]);
+    core.offer(offer(1, &["n1"]));
+    let first = assign(&mut core, 0);
+    core.ended(0, ended(first[0].2, Outcome::Exit(0)), 60 * S);
+    (2..=50).for_each(|id| core.offer(offer(id, &["n1"])));
+    let starts: Vec<_> = (60..70).flat_map(|at| assign(&mut core, at * S)).collect();
+    starts.iter().filter(|(_, host, _)| *host == 1).count()
+}
+
+#[test]
+fn no_steal_lands_on_storage_at_its_limit() {
+    assert!(stolen(Io::Off) > 0, "fetching is cheap here: it must happen when nothing forbids it");
+    assert_eq!(stolen(Io::Fixed(1)), 0);
+}
+
+#[test]
+fn tasks_beyond_a_limit_stand_still_and_go_on_before_others_start() {
+    let mut core = core(io(Io::Fixed(4)), &[("n1", 8)]);
+    (1..=6).for_each(|id| core.offer(offer(id, &["n1"])));
+    let first = assign(&mut core, 0);
+    assert_eq!(first.len(), 4);
+    core.admission.set(Io::Fixed(2));
+    assert_eq!(core.hold(0, S), 2);
+    let still = |core: &mut Core| -> Vec<(u64, bool)> {
+        let of = |action: &Action| match action {
+            Action::Send(_, ToWorker::Hold { ticket, still }) => Some((*ticket, *still)),
+            _ => None,
+        };
+        core.take_actions().iter().filter_map(of).collect()
+    };
+    let (third, fourth) = (first[2].2, first[3].2);
+    assert_eq!(still(&mut core), [(fourth, true), (third, true)], "the youngest first");
+    core.ended(0, ended(first[0].2, Outcome::Exit(0)), 2 * S);
+    assert_eq!(still(&mut core), [(third, false)]);
+    assert!(assign(&mut core, 2 * S).is_empty(), "a place is taken by one that stood still");
+    core.tick(32 * S);
+    assert_eq!(still(&mut core), [(fourth, false)], "nobody stands still for long");
+}
+
+#[test]
+fn a_host_that_is_lost_takes_its_load_off_the_storage() {
+    let mut core = core(io(Io::Fixed(1)), &[("n1", 1), ("n2", 1)]);
+    core.offer(offer(1, &["n2"]));
+    core.offer(offer(2, &[]));
+    assert_eq!(assign(&mut core, 0).len(), 2);
+    core.host_lost(1, "cut", S);
+    core.ended(0, ended(2, Outcome::Exit(0)), S);
+    core.ended(0, ended(1, Outcome::Exit(0)), S);
+    assert_eq!(assign(&mut core, S).len(), 1, "what it ran goes on elsewhere");
+}

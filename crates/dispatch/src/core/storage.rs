@@ -1,0 +1,95 @@
+//! The core's dealings with storage: limits change, and tasks beyond them stand
+//! still until there is room again.
+
+use super::{Action, Core, Running, Stillness};
+use crate::admission::storage_of;
+use homing_model::Pulse;
+use homing_model::event::What;
+use homing_place::HostIx;
+use homing_wire::ToWorker;
+
+/// Only a task that has just begun is made to stand still: it has the least to lose.
+const YOUNG_NS: i64 = 10_000_000_000;
+/// No task stands still longer: its peers on a network might give it up.
+const STILL_MOST_NS: i64 = 30_000_000_000;
+
+impl Core {
+    /// A quick look at a host's storage: its limit may change.
+    pub fn pulse(&mut self, host: HostIx, pulse: &Pulse, now_ns: i64) {
+        let waiting = self.placer.waiting();
+        let Some(change) = self.admission.pulse(host, pulse, waiting) else { return };
+        let held = if change.hold { self.hold(host, now_ns) } else { 0 };
+        self.wake(host, now_ns);
+        let storage = self.hosts.name(host).to_string();
+        self.actions.push(Action::Journal(What::Limit { storage, limit: change.limit, why: change.why, held }));
+    }
+
+    /// An attempt has ended or is lost; `wall_us` 0 when it is no measure of its kind.
+    pub(super) fn leave_storage(&mut self, running: &Running, wall_us: u64, now_ns: i64) {
+        let storage = storage_of(running.host, &running.placed);
+        let stood_us = (running.stillness.at(now_ns) / 1000) as u64;
+        if running.stillness.since_ns.is_none() {
+            self.admission.ended(storage, wall_us.saturating_sub(stood_us));
+        }
+        self.wake(storage, now_ns);
+    }
+
+    /// Lets the youngest tasks beyond the limit of `storage` stand still; returns their number.
+    pub(super) fn hold(&mut self, storage: HostIx, now_ns: i64) -> u32 {
+        let young = |r: &Running| !r.killed && r.stillness.since_ns.is_none() && now_ns - r.start_ns < YOUNG_NS;
+        let mut tickets = self.on_storage(storage, young);
+        tickets.sort_unstable_by(|a, b| b.cmp(a));
+        tickets.truncate(self.admission.excess(storage) as usize);
+        for ticket in &tickets {
+            let running = self.running.get_mut(ticket).expect("listed above");
+            running.stillness.since_ns = Some(now_ns);
+            self.admission.stands(storage);
+            self.actions.push(Action::Send(running.host, ToWorker::Hold { ticket: *ticket, still: true }));
+        }
+        tickets.len() as u32
+    }
+
+    /// Those that stand still go on as long as there is room, before others start.
+    pub(super) fn wake(&mut self, storage: HostIx, now_ns: i64) {
+        if !self.admission.is_full(storage) {
+            let mut tickets = self.on_storage(storage, |r| r.stillness.since_ns.is_some());
+            tickets.sort_unstable();
+            for ticket in tickets {
+                if self.admission.is_full(storage) {
+                    break;
+                }
+                self.go_on(ticket, now_ns);
+            }
+        }
+        self.placer.set_full(storage, self.admission.is_full(storage));
+    }
+
+    fn go_on(&mut self, ticket: u64, now_ns: i64) {
+        let Some(running) = self.running.get_mut(&ticket) else { return };
+        let sum_ns = running.stillness.at(now_ns);
+        running.stillness = Stillness { since_ns: None, sum_ns };
+        self.admission.started(storage_of(running.host, &running.placed));
+        self.actions.push(Action::Send(running.host, ToWorker::Hold { ticket, still: false }));
+    }
+
+    /// Nobody stands still for too long, whatever the limit.
+    pub(super) fn end_stillness(&mut self, now_ns: i64) {
+        let too_long = |r: &Running| r.stillness.since_ns.is_some_and(|since| now_ns - since > STILL_MOST_NS);
+        let tickets: Vec<u64> = self.running.iter().filter(|(_, r)| too_long(r)).map(|(t, _)| *t).collect();
+        for ticket in tickets {
+            self.go_on(ticket, now_ns);
+        }
+    }
+
+    fn on_storage(&self, storage: HostIx, which: impl Fn(&Running) -> bool) -> Vec<u64> {
+        let there = |r: &Running| storage_of(r.host, &r.placed) == storage && which(r);
+        self.running.iter().filter(|(_, r)| there(r)).map(|(ticket, _)| *ticket).collect()
+    }
+}
+
+impl Stillness {
+    /// Time stood still until `now_ns`.
+    fn at(self, now_ns: i64) -> i64 {
+        self.sum_ns + self.since_ns.map_or(0, |since| now_ns - since)
+    }
+}
