@@ -75,12 +75,12 @@ pub struct Pulse {
     pub at_us: u64,
     /// PSI io "some": total stall in microseconds.
     pub io_some_us: Option<u64>,
+    /// PSI cpu "some": total stall in microseconds.
+    pub cpu_some_us: Option<u64>,
     /// How often one of the worker's tasks was looked at, and how often it then stood still for I/O.
     pub looked: u64,
     /// See `looked`.
     pub stood: u64,
-    /// PSI cpu "some": total stall in microseconds.
-    pub cpu_some_us: Option<u64>,
     /// Bytes moved, in each interval those of the busiest disk or interface: a
     /// disk below a disk, or a network in front of one, moves the same bytes twice.
     pub moved: Option<u64>,
