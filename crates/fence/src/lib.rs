@@ -9,10 +9,12 @@
 mod gluster;
 mod moosefs;
 mod nfs;
+mod recent;
 mod settle;
 mod stamp;
 mod watch;
 
+pub use recent::recent;
 pub use settle::{Late, Settled, settle};
 pub use stamp::stamp;
 pub use watch::Watch;

@@ -55,6 +55,8 @@ enum Sub {
     Lab(cmd::lab::Args),
     /// Run make, its recipes on the hosts of the cluster
     Make(cmd::make::Args),
+    /// Run one command on the host where it ends first: CC="homing on gcc"
+    On(cmd::make::on::Args),
     /// Stands in for a recipe of `homing make`
     #[command(hide = true)]
     Recipe(cmd::make::RecipeArgs),
@@ -125,6 +127,7 @@ pub fn main() -> i32 {
         Sub::Pull(args) => cmd::copy::pull(args),
         Sub::Lab(args) => cmd::lab::run(args),
         Sub::Make(args) => cmd::make::run(args),
+        Sub::On(args) => cmd::make::on::run(args),
         Sub::Recipe(args) => cmd::make::recipe(args),
         Sub::Nodeset(args) => cmd::nodeset::run(args),
         Sub::Completions(args) => cmd::generate::completions(args),

@@ -33,6 +33,7 @@ fn reference_is_the_help() {
         "push",
         "pull",
         "make",
+        "on",
         "nodeset",
         "lab",
         "lab up",

@@ -96,3 +96,27 @@ fn a_folder_that_other_hosts_do_not_have_is_built_here() {
     assert!(output.status.success() && dir.path().join("a").exists(), "{err}");
     assert!(err.contains("on no shared file system"), "{err}");
 }
+
+#[test]
+fn on_starts_a_coordinator_once_and_hands_on_words_output_and_status() {
+    let dir = tempfile::tempdir().unwrap();
+    let on = |words: &[&str]| {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_homing"));
+        command.args(["on", "--assume-shared", "--hosts", "localhost", "--persist", "1"]).args(words);
+        command.current_dir(dir.path()).env("XDG_RUNTIME_DIR", dir.path()).env_remove("HOMING_MAKE");
+        command.output().unwrap()
+    };
+    let first = on(&["sh", "-c", "echo \"$0\" >&2; echo $PPID; exit 5", "a b"]);
+    assert_eq!((first.status.code(), first.stderr.as_slice()), (Some(5), &b"a b\n"[..]));
+    let second = on(&["sh", "-c", "echo $PPID"]);
+    assert_eq!(second.stdout, first.stdout, "the same worker ran it");
+    let socket = || {
+        let folders = std::fs::read_dir(dir.path()).unwrap().flatten();
+        let files = folders.flat_map(|f| std::fs::read_dir(f.path()).unwrap().flatten());
+        files.filter(|f| f.path().extension().is_none()).count()
+    };
+    // Without commands it ends by itself.
+    while socket() > 0 {
+        std::thread::sleep(std::time::Duration::from_millis(50));
+    }
+}

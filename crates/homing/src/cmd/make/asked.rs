@@ -47,7 +47,7 @@ pub struct Asked {
 impl Asked {
     /// Nothing but the recipe is known of it.
     pub fn new(id: u64, words: Vec<RawText>, cwd: RawText, env: Vec<(RawText, RawText)>) -> Asked {
-        let shell = words.len() >= 3 && words[words.len() - 2].0 == b"-c";
+        let shell = words.len() >= 3 && words[words.len() - 2].0 == b"-c" && words[0].0.ends_with(b"sh");
         let all = || words.iter().map(RawText::display).collect::<Vec<_>>().join(" ");
         let text = if shell { words[words.len() - 1].display() } else { all() };
         let (inputs, folders, extra, unfit) = Default::default();

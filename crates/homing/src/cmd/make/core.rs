@@ -4,7 +4,7 @@
 use super::asked::{Asked, News, ToConnection};
 use super::host::Host;
 use super::hosts::Plan;
-use super::near::{HERE, Near, lock};
+use super::near::{Near, lock};
 use homing_launch::Keeper;
 use homing_make::{Candidate, Choice, Evidence, Ran, choose};
 use homing_model::{Change, Command, HostFacts, Outcome, RawText, Task};
@@ -309,11 +309,7 @@ impl Core {
         let host = &mut self.hosts[at];
         let slot = host.used.iter().position(|used| !used).unwrap_or(0);
         host.used[slot] = true;
-        let mut fence = match host.observer(at) {
-            // What make's own host sees was waited for when each recipe ended.
-            HERE => Vec::new(),
-            observer => lock(&self.near.log).tell(observer),
-        };
+        let mut fence = self.near.fence_of(host.observer(at));
         fence.extend(asked.extra.iter().cloned());
         let task = Task {
             id: ticket,

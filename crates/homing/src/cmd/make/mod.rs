@@ -9,24 +9,23 @@
 mod asked;
 mod connection;
 mod core;
+mod gateway;
 mod host;
 mod hosts;
 mod near;
+pub mod on;
+mod session;
 pub mod stub;
 mod words;
 
-use self::core::{Core, Settings};
 use crate::failure::Failure;
-use asked::News;
 use homing_make::Evidence;
-use near::Near;
+use session::Session;
 use std::ffi::OsString;
-use std::os::unix::net::UnixListener;
 use std::os::unix::process::ExitStatusExt;
 use std::path::{Path, PathBuf};
 use std::process::{Command, ExitStatus};
 use std::sync::Arc;
-use std::sync::mpsc::Sender;
 use std::time::{Duration, Instant};
 pub use words::own_first;
 
@@ -59,6 +58,9 @@ pub struct Args {
     /// Say nothing at the end
     #[arg(long)]
     no_evidence: bool,
+    /// Let hosts see what their caches hold: for measuring what fences are for
+    #[arg(long, hide = true)]
+    no_fence: bool,
     /// Arguments for make
     #[arg(trailing_var_arg = true, allow_hyphen_values = true, value_name = "MAKE_ARGUMENTS")]
     make: Vec<OsString>,
@@ -78,34 +80,27 @@ pub fn recipe(args: RecipeArgs) -> Result<i32, Failure> {
 
 /// Runs make; its exit status.
 pub fn run(args: Args) -> Result<i32, Failure> {
+    if let Some(host) = &args.gateway {
+        return gateway::run(host);
+    }
     let began = Instant::now();
     let cwd = std::env::current_dir().map_err(|e| Failure::system(format!("the current folder is not there: {e}")))?;
     let root = root_of(&words::folder(&args.make, &cwd));
-    let plans = hosts::plans(host_names(&args, &root)?, args.cluster.as_deref());
+    let plans =
+        hosts::plans(host_names(args.hosts.as_deref(), args.cluster.as_deref(), &root)?, args.cluster.as_deref());
     let folder = private_folder()?;
     let socket = folder.path().join("make");
-    let near =
-        Arc::new(Near::new(&root).map_err(|e| Failure::system(format!("cannot watch {}: {e}", root.display())))?);
-    let (news, inbox) = hosts::news();
-    listen(&socket, &near, &news)?;
-    for (at, plan) in plans.iter().enumerate() {
-        hosts::connect(at, plan.clone(), news.clone());
-    }
-    let umask = umask();
-    let settings = Settings { root, plans, assume_shared: args.assume_shared, umask, slots: |cores| cores };
-    let core = Core::new(settings, near);
-    let loop_thread = std::thread::spawn(move || core.serve(&inbox));
+    let session = Session::start(&socket, root, plans, args.assume_shared, !args.no_fence)?;
     let status = run_make(&args, &socket);
-    let _ = news.send(News::Over);
-    let evidence = loop_thread.join().unwrap_or_default();
+    let evidence = session.end();
     tell(&args, &evidence, began.elapsed())?;
     leave_as(status?)
 }
 
 /// Where the folder lies decides nothing when hosts are named.
-fn host_names(args: &Args, root: &Path) -> Result<Vec<String>, Failure> {
-    if args.hosts.is_some() || crate::hostlist::is_configured(args.cluster.as_deref()) {
-        return crate::hostlist::hosts_from(args.hosts.as_deref(), args.cluster.as_deref());
+fn host_names(hosts: Option<&str>, cluster: Option<&Path>, root: &Path) -> Result<Vec<String>, Failure> {
+    if hosts.is_some() || crate::hostlist::is_configured(cluster) {
+        return crate::hostlist::hosts_from(hosts, cluster);
     }
     let locator = homing_locate::Locator::new().map_err(Failure::system)?;
     let files = locator.locate_tree(root, 64).files;
@@ -129,25 +124,6 @@ fn private_folder() -> Result<tempfile::TempDir, Failure> {
         .permissions(private)
         .tempdir_in(&parent)
         .map_err(|e| Failure::system(format!("cannot make a private folder in {}: {e}", parent.display())))
-}
-
-fn umask() -> u32 {
-    let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
-    let line = status.lines().find_map(|l| l.strip_prefix("Umask:"));
-    line.and_then(|mask| u32::from_str_radix(mask.trim(), 8).ok()).unwrap_or(0o22)
-}
-
-fn listen(socket: &Path, near: &Arc<Near>, news: &Sender<News>) -> Result<(), Failure> {
-    let listener = UnixListener::bind(socket)
-        .map_err(|e| Failure::system(format!("cannot make the socket {}: {e}", socket.display())))?;
-    let (near, news) = (near.clone(), news.clone());
-    std::thread::spawn(move || {
-        for (id, stream) in listener.incoming().flatten().enumerate() {
-            let (near, news) = (near.clone(), news.clone());
-            std::thread::spawn(move || connection::serve(id as u64, stream, &near, &news));
-        }
-    });
-    Ok(())
 }
 
 /// Make gets the terminal's signals itself; ours is to stay until it has ended.

@@ -1,7 +1,7 @@
 //! This host's part in a build: make and its other children look at files
 //! here and write some themselves.
 
-use homing_fence::{Kind, Watch, settle};
+use homing_fence::{Kind, Watch, recent, settle};
 use homing_locate::Locator;
 use homing_make::{ChangeLog, Step, file_words};
 use homing_model::Change;
@@ -22,6 +22,7 @@ type Located = (u64, BTreeMap<String, u64>);
 
 /// Shared by all connections.
 pub struct Near {
+    fenced: bool,
     watch: Mutex<Watch>,
     /// What was written where.
     pub log: Mutex<ChangeLog>,
@@ -46,13 +47,19 @@ pub fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
 }
 
 impl Near {
-    /// Watches `root` from now on.
-    pub fn new(root: &Path) -> std::io::Result<Near> {
+    /// Watches `root` from now on. Without `fenced` nothing is waited for,
+    /// which serves to show what happens then.
+    pub fn new(root: &Path, fenced: bool) -> std::io::Result<Near> {
         let mut watch = Watch::new()?;
         watch.add(root);
+        let mut log = ChangeLog::default();
+        if fenced {
+            log.add(HERE, recent(root));
+        }
         Ok(Near {
+            fenced,
             watch: Mutex::new(watch),
-            log: Mutex::default(),
+            log: Mutex::new(log),
             pending: Mutex::default(),
             mounts: Mutex::default(),
             located: Mutex::default(),
@@ -77,6 +84,9 @@ impl Near {
     /// what another one is just waiting for.
     pub fn catch_up(&self) -> Result<Duration, String> {
         let began = Instant::now();
+        if !self.fenced {
+            return Ok(Duration::ZERO);
+        }
         let mut pending = lock(&self.pending);
         let news = lock(&self.log).tell(HERE);
         pending.retain(|old| !news.iter().any(|new| new.path == old.path));
@@ -88,6 +98,16 @@ impl Near {
             folders.iter().for_each(|folder| watch.learn(folder.path.as_path()));
         }
         Ok(began.elapsed())
+    }
+
+    /// What a worker has to see before its next recipe.
+    pub fn fence_of(&self, observer: usize) -> Vec<Change> {
+        match observer {
+            // What make's own host sees was waited for when each recipe ended.
+            HERE => Vec::new(),
+            _ if !self.fenced => Vec::new(),
+            observer => lock(&self.log).tell(observer),
+        }
     }
 
     /// Where the file system of a folder is mounted; `None` for this host's own disks.

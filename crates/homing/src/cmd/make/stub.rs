@@ -59,7 +59,7 @@ pub fn here(words: &[OsString]) -> i32 {
     if error.kind() == std::io::ErrorKind::NotFound { 127 } else { 126 }
 }
 
-/// The coordinator runs it.
+/// The coordinator of the build runs it.
 pub fn hand_over(stream: UnixStream, words: Vec<OsString>) -> i32 {
     match converse(&stream, &words) {
         Ok(Some(status)) => status,

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 
 /// Options of `homing make` that take a value, and those that do not.
 const WITH_VALUE: [&str; 5] = ["--hosts", "--cluster", "--trace", "--gateway", "--program"];
-const ALONE: [&str; 4] = ["--assume-shared", "--no-evidence", "--help", "-h"];
+const ALONE: [&str; 5] = ["--assume-shared", "--no-evidence", "--no-fence", "--help", "-h"];
 
 /// Ours first, wherever they stand among make's: `homing make -j8 --hosts n[1-4]`.
 pub fn own_first(words: Vec<OsString>) -> Vec<OsString> {
@@ -23,6 +23,20 @@ pub fn own_first(words: Vec<OsString>) -> Vec<OsString> {
     own.push("--".into());
     own.extend(others);
     own
+}
+
+/// The same words, but for the gateway.
+pub fn without_gateway(words: Vec<OsString>) -> Vec<OsString> {
+    let mut kept = Vec::new();
+    let mut words = words.into_iter();
+    while let Some(word) = words.next() {
+        match word.to_string_lossy() {
+            text if text == "--gateway" => drop(words.next()),
+            text if text.starts_with("--gateway=") => {}
+            _ => kept.push(word),
+        }
+    }
+    kept
 }
 
 /// The folder in which make will work, after its `-C` options.
@@ -51,6 +65,12 @@ mod tests {
     fn own_options_are_found_among_makes() {
         let sorted = own_first(os(&["-j8", "--hosts", "n[1-4]", "-k", "--trace=t", "all", "V=1"]));
         assert_eq!(sorted, os(&["--hosts", "n[1-4]", "--trace=t", "--", "-j8", "-k", "all", "V=1"]));
+    }
+
+    #[test]
+    fn the_gateway_is_asked_once() {
+        let kept = without_gateway(os(&["-j8", "--gateway", "n1", "all", "--gateway=n2"]));
+        assert_eq!(kept, os(&["-j8", "all"]));
     }
 
     #[test]

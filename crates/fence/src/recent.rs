@@ -1,0 +1,38 @@
+//! What was changed shortly before anybody watched: other hosts may still
+//! remember an older state of it.
+
+use crate::Kind;
+use crate::stamp::stamp;
+use homing_model::Change;
+use std::os::unix::fs::MetadataExt;
+use std::path::Path;
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
+
+/// Clocks of hosts and servers may differ by this much.
+const CLOCKS: Duration = Duration::from_secs(2);
+
+/// Files and folders below `root` that changed within the time for which its
+/// file system's clients may stay behind; none where they do not.
+pub fn recent(root: &Path) -> Vec<Change> {
+    let (kind, _) = Kind::of(root);
+    if kind == Kind::Coherent {
+        return Vec::new();
+    }
+    let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
+    let since = now.saturating_sub(kind.bound() + CLOCKS).as_secs() as i64;
+    let mut found = Vec::new();
+    let mut todo = vec![root.to_path_buf()];
+    while let Some(folder) = todo.pop() {
+        for entry in std::fs::read_dir(&folder).into_iter().flatten().flatten() {
+            let path = entry.path();
+            let Ok(meta) = path.symlink_metadata() else { continue };
+            if meta.mtime().max(meta.ctime()) >= since {
+                found.push(Change { path: path.as_path().into(), now: stamp(&path), fresh: false });
+            }
+            if meta.is_dir() && entry.file_name() != ".git" {
+                todo.push(path);
+            }
+        }
+    }
+    found
+}

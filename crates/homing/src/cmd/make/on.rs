@@ -1,0 +1,136 @@
+//! `homing on`: one command on the host where it is expected to end first, for
+//! builds that are not make: `CC="homing on gcc"`, a launcher of CMake, ninja.
+//!
+//! Below `homing make` its coordinator is asked. Elsewhere the first command
+//! starts one, as OpenSSH's ControlPersist does: it keeps the connections for
+//! the commands that follow, and ends when none came for a while.
+
+use super::session::Session;
+use super::{hosts, stub};
+use crate::failure::Failure;
+use sha2::{Digest, Sha256};
+use std::ffi::OsString;
+use std::os::unix::fs::{DirBuilderExt, MetadataExt};
+use std::os::unix::net::UnixStream;
+use std::os::unix::process::CommandExt;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+use std::sync::atomic::Ordering;
+use std::time::{Duration, Instant};
+
+/// A coordinator that was just started answers within this.
+const STARTS_WITHIN: Duration = Duration::from_secs(10);
+
+/// Arguments of `homing on`.
+#[derive(clap::Args)]
+pub struct Args {
+    /// Hosts, as a node set (default: $HOMING_HOSTS, those of cluster.toml, those that hold the folder's files)
+    #[arg(long, value_name = "NODESET", env = "HOMING_HOSTS")]
+    hosts: Option<String>,
+    /// Cluster file
+    #[arg(long, value_name = "FILE")]
+    cluster: Option<PathBuf>,
+    /// Seconds that connections are kept when no command comes
+    #[arg(long, value_name = "SECONDS", default_value_t = 60)]
+    persist: u64,
+    /// The folders are the same on all hosts, although no network file system says so
+    #[arg(long)]
+    assume_shared: bool,
+    /// Be the coordinator behind this socket
+    #[arg(long, hide = true, value_name = "SOCKET")]
+    keep: Option<PathBuf>,
+    /// The command
+    #[arg(trailing_var_arg = true, allow_hyphen_values = true, required_unless_present = "keep")]
+    command: Vec<OsString>,
+}
+
+/// Runs the command; the exit status is its own.
+pub fn run(args: Args) -> Result<i32, Failure> {
+    let cwd = std::env::current_dir().map_err(|e| Failure::system(format!("the current folder is not there: {e}")))?;
+    let root = super::root_of(&cwd);
+    if let Some(socket) = &args.keep {
+        return keep(&args, socket, root);
+    }
+    let of_make = std::env::var_os(stub::SOCKET).and_then(|socket| UnixStream::connect(socket).ok());
+    let stream = match of_make {
+        Some(stream) => stream,
+        None => kept(&args, &root)?,
+    };
+    Ok(stub::hand_over(stream, args.command))
+}
+
+/// The running coordinator for these hosts and this checkout, started when there is none.
+fn kept(args: &Args, root: &Path) -> Result<UnixStream, Failure> {
+    let folder = folder()?;
+    let what = format!("{:?} {:?} {}", args.hosts, args.cluster, root.display());
+    let hash: String = Sha256::digest(what.as_bytes()).iter().take(8).map(|b| format!("{b:02x}")).collect();
+    let socket = folder.join(&hash);
+    if let Ok(stream) = UnixStream::connect(&socket) {
+        return Ok(stream);
+    }
+    // One of the commands that come at once starts it; the others wait for the lock.
+    let lock = std::fs::File::create(folder.join(format!("{hash}.lock")))
+        .map_err(|e| Failure::system(format!("cannot write into {}: {e}", folder.display())))?;
+    let _ = lock.lock();
+    if let Ok(stream) = UnixStream::connect(&socket) {
+        return Ok(stream);
+    }
+    let _ = std::fs::remove_file(&socket);
+    start(args, &socket, root)?;
+    let began = Instant::now();
+    while began.elapsed() < STARTS_WITHIN {
+        if let Ok(stream) = UnixStream::connect(&socket) {
+            return Ok(stream);
+        }
+        std::thread::sleep(Duration::from_millis(5));
+    }
+    Err(Failure::system(format!("no coordinator answers at {}", socket.display()))
+        .hint("homing on --hosts n[1-4] true"))
+}
+
+fn start(args: &Args, socket: &Path, root: &Path) -> Result<(), Failure> {
+    let own = std::env::current_exe().map_err(|e| Failure::system(format!("own program: {e}")))?;
+    let mut command = Command::new(own);
+    command.arg("on").arg("--keep").arg(socket).arg("--persist").arg(args.persist.to_string());
+    if let Some(hosts) = &args.hosts {
+        command.arg("--hosts").arg(hosts);
+    }
+    if let Some(cluster) = &args.cluster {
+        command.arg("--cluster").arg(cluster);
+    }
+    if args.assume_shared {
+        command.arg("--assume-shared");
+    }
+    command.current_dir(root).env_remove(stub::SOCKET).process_group(0);
+    // Its caller waits for the end of these streams; it lives longer than that.
+    command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
+    command.spawn().map(drop).map_err(|e| Failure::system(format!("cannot start the coordinator: {e}")))
+}
+
+/// A folder that is the user's own and open to nobody else.
+fn folder() -> Result<PathBuf, Failure> {
+    let uid = rustix::process::getuid().as_raw();
+    let runtime = std::env::var_os("XDG_RUNTIME_DIR").map(PathBuf::from).filter(|p| p.is_dir());
+    let folder = runtime.unwrap_or_else(std::env::temp_dir).join(format!("homing-on-{uid}"));
+    let _ = std::fs::DirBuilder::new().mode(0o700).create(&folder);
+    let own = folder.symlink_metadata().is_ok_and(|m| m.is_dir() && m.uid() == uid && m.mode() & 0o077 == 0);
+    let refused = || Failure::system(format!("{} is not a folder of your own with mode 0700", folder.display()));
+    own.then(|| folder.clone()).ok_or_else(refused)
+}
+
+fn keep(args: &Args, socket: &Path, root: PathBuf) -> Result<i32, Failure> {
+    let names = super::host_names(args.hosts.as_deref(), args.cluster.as_deref(), &root)?;
+    let plans = hosts::plans(names, args.cluster.as_deref());
+    let session = Session::start(socket, root, plans, args.assume_shared, true)?;
+    let (mut served, mut since) = (0, Instant::now());
+    while since.elapsed() < Duration::from_secs(args.persist) {
+        std::thread::sleep(Duration::from_millis(200));
+        let ever = session.traffic.ever.load(Ordering::SeqCst);
+        if ever != served || session.traffic.now.load(Ordering::SeqCst) > 0 {
+            (served, since) = (ever, Instant::now());
+        }
+    }
+    let _ = std::fs::remove_file(socket);
+    session.end();
+    Ok(0)
+}

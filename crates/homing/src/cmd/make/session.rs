@@ -1,0 +1,82 @@
+//! The threads of one build: those that listen to stand-ins, and the coordinator.
+
+use super::asked::News;
+use super::connection;
+use super::core::{Core, Settings};
+use super::hosts::{self, Plan};
+use super::near::Near;
+use crate::failure::Failure;
+use homing_make::Evidence;
+use std::os::unix::net::UnixListener;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
+use std::sync::mpsc::Sender;
+use std::thread::JoinHandle;
+
+/// Stand-ins that are being served, and how many ever were.
+#[derive(Default)]
+pub struct Traffic {
+    pub now: AtomicUsize,
+    pub ever: AtomicU64,
+}
+
+/// A coordinator at work.
+pub struct Session {
+    news: Sender<News>,
+    core: JoinHandle<Evidence>,
+    pub traffic: Arc<Traffic>,
+}
+
+impl Session {
+    /// Listens at `socket`; the hosts connect meanwhile.
+    pub fn start(
+        socket: &Path,
+        root: PathBuf,
+        plans: Vec<Plan>,
+        assume_shared: bool,
+        fenced: bool,
+    ) -> Result<Session, Failure> {
+        let unwatched = |e| Failure::system(format!("cannot watch {}: {e}", root.display()));
+        let near = Arc::new(Near::new(&root, fenced).map_err(unwatched)?);
+        let (news, inbox) = hosts::news();
+        for (at, plan) in plans.iter().enumerate() {
+            hosts::connect(at, plan.clone(), news.clone());
+        }
+        let traffic = listen(socket, &near, &news)?;
+        let settings = Settings { root, plans, assume_shared, umask: umask(), slots: |cores| cores };
+        let core = Core::new(settings, near);
+        Ok(Session { news, core: std::thread::spawn(move || core.serve(&inbox)), traffic })
+    }
+
+    /// Ends the workers.
+    pub fn end(self) -> Evidence {
+        let _ = self.news.send(News::Over);
+        self.core.join().unwrap_or_default()
+    }
+}
+
+fn listen(socket: &Path, near: &Arc<Near>, news: &Sender<News>) -> Result<Arc<Traffic>, Failure> {
+    let listener = UnixListener::bind(socket)
+        .map_err(|e| Failure::system(format!("cannot make the socket {}: {e}", socket.display())))?;
+    let traffic = Arc::new(Traffic::default());
+    let (near, news, counts) = (near.clone(), news.clone(), traffic.clone());
+    std::thread::spawn(move || {
+        for stream in listener.incoming().flatten() {
+            let (near, news, counts) = (near.clone(), news.clone(), counts.clone());
+            counts.now.fetch_add(1, Ordering::SeqCst);
+            std::thread::spawn(move || {
+                let id = counts.ever.fetch_add(1, Ordering::SeqCst);
+                connection::serve(id, stream, &near, &news);
+                counts.now.fetch_sub(1, Ordering::SeqCst);
+            });
+        }
+    });
+    Ok(traffic)
+}
+
+fn umask() -> u32 {
+    let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
+    let line = status.lines().find_map(|l| l.strip_prefix("Umask:"));
+    line.and_then(|mask| u32::from_str_radix(mask.trim(), 8).ok()).unwrap_or(0o22)
+}
