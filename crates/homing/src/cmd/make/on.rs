@@ -71,7 +71,7 @@ fn kept(args: &Args, root: &Path) -> Result<UnixStream, Failure> {
     // One of the commands that come at once starts it; the others wait for the lock.
     let lock = std::fs::File::create(folder.join(format!("{hash}.lock")))
         .map_err(|e| Failure::system(format!("cannot write into {}: {e}", folder.display())))?;
-    let _ = lock.lock();
+    let _ = rustix::fs::flock(&lock, rustix::fs::FlockOperation::LockExclusive);
     if let Ok(stream) = UnixStream::connect(&socket) {
         return Ok(stream);
     }
