@@ -116,6 +116,26 @@ pub enum Block {
     Other(String),
 }
 
+impl std::fmt::Display for Block {
+    fn fmt(&self, f: &mut std::fmt::Formatter) -> std::fmt::Result {
+        match self {
+            Block::Stopped => write!(f, "held back by its user"),
+            Block::After => write!(f, "what it waits for has not happened"),
+            Block::Never => write!(f, "what it waits for cannot happen any more"),
+            Block::Closed => write!(f, "its queue is closed"),
+            Block::QueueLimit => write!(f, "the queue's slots are in use"),
+            Block::UserLimit => write!(f, "the user's slots of the queue are in use"),
+            Block::HostLimit => write!(f, "the queue's slots on the host are in use"),
+            Block::ArrayLimit => write!(f, "as many elements of the array run as may"),
+            Block::Load(index) => write!(f, "{index} is above the queue's threshold"),
+            Block::Require(what) => write!(f, "{what} does not hold"),
+            Block::TooLarge => write!(f, "it takes more slots than there are"),
+            Block::Slots => write!(f, "no free slots"),
+            Block::Other(reason) => write!(f, "{reason}"),
+        }
+    }
+}
+
 /// A job that may start, as soon as it is its turn and there are slots?
 pub fn blocked(config: &Config, all: &[View], it: &View, load: &Load) -> Option<Block> {
     if it.state == State::Psusp {

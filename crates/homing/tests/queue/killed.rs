@@ -3,7 +3,8 @@
 
 use crate::world::{World, until};
 
-const SUBMITTER: [&str; 8] = [
+/// The steps of a submission, in their order.
+pub const SUBMITTER: [&str; 8] = [
     "folder-made",
     "record-written",
     "job-written",

@@ -39,6 +39,9 @@ fn what_waits_and_what_runs_can_be_killed() {
     w.out(&["sub", "-q", "echo > runs; sleep 100"]);
     w.out(&["sub", "-q", "echo no > ran"]);
     until("the first runs", || w.path().join("runs").exists());
+    w.out(&["sub", "-q", "--after", "1", "true"]);
+    let list = w.out(&["jobs", "--why"]);
+    assert!(list.contains("PEND: no free slots") && list.contains("PEND: what it waits for has not"), "{list}");
     w.out(&["kill", "2"]);
     w.out(&["kill", "1"]);
     assert_eq!(w.homing(&["wait", "1", "2"]).status.code(), Some(143));

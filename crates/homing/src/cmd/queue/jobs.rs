@@ -13,6 +13,9 @@ pub struct Args {
     /// Those of all users
     #[arg(short = 'u', long)]
     users: bool,
+    /// Also why each waits
+    #[arg(short, long)]
+    why: bool,
     /// A JSON array
     #[arg(long)]
     json: bool,
@@ -37,12 +40,16 @@ pub fn run(args: Args) -> Result<i32, Failure> {
         let shown = |p: &Part| args.all || !p.state.is_over() || p.state == State::Lost;
         rows.extend(mine.flat_map(|j| j.parts.iter().filter(|p| shown(p)).map(move |p| (j, p))));
     }
+    let reason = |(job, part): &(&Job, &Part)| engine.why(job, part).map(|why| why.map(|w| w.to_string()));
+    let why: Result<Vec<Option<String>>, _> =
+        rows.iter().map(|row| if args.why { reason(row) } else { Ok(None) }).collect();
+    let why = why.map_err(super::failed)?;
     if args.json {
-        let rows: Vec<Value> = rows.iter().map(|(j, p)| as_json(j, p)).collect();
+        let rows: Vec<Value> = rows.iter().zip(why).map(|((j, p), why)| as_json(j, p, why)).collect();
         let text = serde_json::to_string_pretty(&rows).map_err(Failure::system)? + "\n";
         return crate::cmd::runs::to_stdout(&text);
     }
-    let code = crate::cmd::runs::to_stdout(&table(&rows))?;
+    let code = crate::cmd::runs::to_stdout(&table(&rows, &why))?;
     let lost: Vec<String> = rows.iter().filter(|(_, p)| p.state == State::Lost).map(|(j, p)| j.name_of(p)).collect();
     if !lost.is_empty() {
         eprintln!(
@@ -53,12 +60,12 @@ pub fn run(args: Args) -> Result<i32, Failure> {
     Ok(code)
 }
 
-fn table(rows: &[(&Job, &Part)]) -> String {
+fn table(rows: &[(&Job, &Part)], why: &[Option<String>]) -> String {
     let mut cells = vec![["ID", "USER", "STATE", "QUEUE", "SLOTS", "SUBMITTED", "COMMAND"].map(String::from)];
-    for (job, part) in rows {
+    for ((job, part), why) in rows.iter().zip(why) {
         let state = match (&part.end, part.state) {
             (Some(end), State::Exit) => format!("EXIT {}", end.exit),
-            (_, state) => state.word().to_string(),
+            (_, state) => why.as_ref().map_or(state.word().into(), |why| format!("{}: {why}", state.word())),
         };
         let s = &job.spec;
         let command = match s.name.is_empty() {
@@ -84,13 +91,13 @@ fn table(rows: &[(&Job, &Part)]) -> String {
     cells.iter().map(line).collect()
 }
 
-fn as_json(job: &Job, part: &Part) -> Value {
+fn as_json(job: &Job, part: &Part, why: Option<String>) -> Value {
     let s = &job.spec;
     json!({
         "id": job.id, "index": part.index, "user": s.user, "state": part.state, "queue": s.queue, "slots": s.slots,
         "name": s.name, "command": s.command, "cwd": s.cwd, "after": s.after, "submit_ns": s.submit_ns,
         "host": part.start.as_ref().map(|p| &p.host), "start_ns": part.start.as_ref().map(|p| p.at_ns),
         "end_ns": part.end.as_ref().map(|e| e.at_ns), "exit": part.end.as_ref().map(|e| e.exit),
-        "reason": part.end.as_ref().and_then(|e| e.reason.as_ref()),
+        "why": why, "reason": part.end.as_ref().and_then(|e| e.reason.as_ref()),
     })
 }
