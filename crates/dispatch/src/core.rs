@@ -149,6 +149,7 @@ pub struct Core {
     total: Option<u64>,
     stage: Stage,
     next_start_us: u64,
+    expecting: bool,
     walls: Vec<u64>,
     counts: BTreeMap<String, u64>,
     actions: Vec<Action>,
@@ -171,6 +172,7 @@ impl Core {
             total,
             stage: Stage::Going,
             next_start_us: 0,
+            expecting: false,
             walls: Vec::new(),
             counts: BTreeMap::new(),
             actions: Vec::new(),
@@ -254,20 +256,6 @@ impl Core {
     /// Nobody will be sent a task that is known now: all are handed out, or the run is being ended.
     pub fn nothing_to_start(&self) -> bool {
         self.stage > Stage::Going || (self.source_ended && self.waiting.is_empty())
-    }
-
-    /// Nothing runs there.
-    pub fn is_idle(&self, host: HostIx) -> bool {
-        !self.running.values().any(|r| r.host == host)
-    }
-
-    /// A host is given back; the run goes on without it.
-    pub fn host_released(&mut self, host: HostIx) {
-        if self.hosts.down(host) {
-            self.placer.host_lost(host);
-            let text = format!("{} is released: nothing is left for it", self.hosts.name(host));
-            self.actions.push(Action::Journal(What::Note { text }));
-        }
     }
 
     /// What to do since the last call.
@@ -494,7 +482,7 @@ impl Core {
     }
 
     fn give_up_on_homeless(&mut self) {
-        if !self.hosts.any_up() || !self.running.is_empty() {
+        if self.expecting || !self.hosts.any_up() || !self.running.is_empty() {
             return;
         }
         for id in self.placer.runnable_nowhere() {
@@ -516,37 +504,6 @@ impl Core {
             };
             self.count(&record.outcome.clone());
             self.actions.push(Action::Ended { record: Box::new(record) });
-        }
-    }
-
-    /// A worker, its host or the link to it is gone.
-    pub fn host_lost(&mut self, host: HostIx, reason: &str, now_ns: i64) {
-        self.host_ended(host, reason, false, now_ns);
-    }
-
-    /// As [`Core::host_lost`]. When the loss `counts`, tasks may be to blame for
-    /// it, and what ran is tried again only as often as failing tasks are.
-    pub fn host_ended(&mut self, host: HostIx, reason: &str, counts: bool, now_ns: i64) {
-        if !self.hosts.down(host) {
-            return;
-        }
-        self.placer.host_lost(host);
-        let name = self.hosts.name(host).to_string();
-        self.actions.push(Action::Note(format!("{name} is lost: {reason}")));
-        self.actions.push(Action::Journal(What::HostLost { host: name, reason: reason.into() }));
-        let mut gone: Vec<u64> = self.running.iter().filter(|(_, r)| r.host == host).map(|(t, _)| *t).collect();
-        gone.sort_unstable();
-        for ticket in gone {
-            let mut running = self.running.remove(&ticket).expect("listed above");
-            self.leave_storage(&running, 0, now_ns);
-            running.waiting.losses += 1;
-            let outcome = if running.killed { Outcome::Killed } else { Outcome::Lost(reason.into()) };
-            let tries_left = match counts {
-                true => running.waiting.attempt < self.policy.tries,
-                false => running.waiting.losses < MAX_LOSSES,
-            };
-            let again = !running.killed && tries_left && self.stage == Stage::Going;
-            self.close(ticket, running, outcome, None, again, now_ns);
         }
     }
 
@@ -618,6 +575,7 @@ impl Core {
     }
 }
 
+mod leaving;
 mod storage;
 #[cfg(test)]
 mod tests;

@@ -1,16 +1,19 @@
 //! Hosts that a scheduler grants and takes away: asking again after a loss,
-//! giving back what is idle, taking back what was not granted.
+//! asking for others, giving back what is idle, taking back what was not granted.
 
 use crate::run::{HostPlan, Link, Listener, Shell};
 use crate::wires::connect;
-use homing_launch::Via;
+use homing_launch::{Stop, Via};
 use homing_wire::ToWorker;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 /// A job may be killed that often on one node before it is asked for no more.
 const ROUNDS: u32 = 20;
 /// A queue that is longer than this is worth a word.
 const QUEUE_IS_NEWS: Duration = Duration::from_secs(5);
+/// With no host at all for so long, one that does not hold the data serves
+/// better than none; the queue of a batch system seldom moves faster.
+const BUSY_FOR_LONG: Duration = Duration::from_secs(30);
 
 impl<L: Listener> Shell<'_, L> {
     /// Asks Slurm for another worker where one was lost.
@@ -21,28 +24,89 @@ impl<L: Listener> Shell<'_, L> {
         }
         let mut seat = seat.clone();
         seat.round += 1;
+        seat.stop = Stop::default();
         let plan = HostPlan { name: name.clone(), via: Via::Slurm(seat), slots: *slots };
+        self.links[at].replaced = true;
+        self.ask(plan);
+    }
+
+    fn ask(&mut self, plan: HostPlan) {
         let new = self.links.len();
         self.settings_hosts.push(plan.clone());
         self.links.push(Link::new());
+        self.asked = Instant::now();
         connect(new, plan, self.launch.clone(), self.queue.clone());
     }
 
-    /// Gives idle workers back when nothing is left to start, and says once what is waited for.
+    /// Gives back what is idle, asks for others when nothing is granted, and says once what is waited for.
     pub(crate) fn tend_slurm(&mut self, elapsed: Duration) {
-        if self.core.nothing_to_start() && self.core.running() > 0 {
-            for at in 0..self.links.len() {
+        let over = self.core.nothing_to_start();
+        for at in 0..self.links.len() {
+            let closed = self.links[at].ix.is_some_and(|ix| self.core.is_closed(ix));
+            if closed || (over && self.core.running() > 0) {
                 self.release_if_idle(at);
             }
         }
+        if over {
+            self.withdraw();
+        } else if self.core.is_stranded() && self.asked.elapsed() > BUSY_FOR_LONG {
+            self.ask_for_a_spare("nothing was granted for long");
+        }
         if !self.patience_told && elapsed > QUEUE_IS_NEWS {
             self.patience_told = true;
-            let waits = self.links.iter().zip(&self.settings_hosts);
-            let waits = waits.filter(|(link, plan)| link.is_pending() && matches!(plan.via, Via::Slurm(_)));
-            let names: Vec<&str> = waits.map(|(_, plan)| plan.name.as_str()).collect();
-            if !names.is_empty() {
-                let text = format!("waiting for Slurm to grant {}; `squeue --me` says why", names.join(", "));
-                self.listener.note(&text);
+            self.tell_what_is_waited_for();
+        }
+    }
+
+    fn tell_what_is_waited_for(&mut self) {
+        let waits = self.links.iter().zip(&self.settings_hosts);
+        let waits = waits.filter(|(link, plan)| link.is_pending() && matches!(plan.via, Via::Slurm(_)));
+        let names: Vec<&str> = waits.map(|(_, plan)| plan.name.as_str()).collect();
+        if !names.is_empty() {
+            let text = format!("waiting for Slurm to grant {}; `squeue --me` says why", names.join(", "));
+            self.listener.note(&text);
+        }
+    }
+
+    fn ask_for_a_spare(&mut self, why: &str) -> bool {
+        let Some(plan) = self.spares.pop_front() else { return false };
+        self.listener.note(&format!("{why}: {} is asked for, too; it reads over the network", plan.name));
+        self.ask(plan);
+        true
+    }
+
+    /// Tasks wait, and no host is there or asked for: asks for one that was given
+    /// back, else for a spare. False when there is none to ask for.
+    pub(crate) fn revive(&mut self) -> bool {
+        if self.core.is_over() {
+            return false;
+        }
+        let before = self.links.len();
+        let given_back: Vec<usize> = (0..before).filter(|at| self.may_be_asked_again(*at)).collect();
+        given_back.into_iter().for_each(|at| self.ask_again(at));
+        self.links.len() > before || self.ask_for_a_spare("no host is left")
+    }
+
+    fn may_be_asked_again(&self, at: usize) -> bool {
+        let link = &self.links[at];
+        link.released && !link.drained && !link.replaced
+    }
+
+    /// Nodes that are to be empty get nothing new, and are given back when what they run has ended.
+    pub(crate) fn leave_alone(&mut self, nodes: &[(String, String)]) {
+        for (name, why) in nodes {
+            self.spares.retain(|spare| spare.name != *name);
+            for at in 0..self.links.len() {
+                if self.settings_hosts[at].name != *name {
+                    continue;
+                }
+                self.links[at].drained = true;
+                match (self.links[at].ix, &self.settings_hosts[at].via) {
+                    (Some(ix), _) => self.core.host_draining(ix, why),
+                    // It would wait for the end of the maintenance.
+                    (None, Via::Slurm(seat)) => seat.stop.stop(),
+                    (None, _) => {}
+                }
             }
         }
     }
@@ -50,7 +114,8 @@ impl<L: Listener> Shell<'_, L> {
     fn release_if_idle(&mut self, at: usize) {
         let slurm = matches!(self.settings_hosts[at].via, Via::Slurm(_));
         let link = &mut self.links[at];
-        let (Some(ix), Some(to)) = (link.ix, link.to.as_ref().filter(|_| slurm)) else { return };
+        let wanted = slurm && !link.released;
+        let (Some(ix), Some(to)) = (link.ix, link.to.as_ref().filter(|_| wanted)) else { return };
         if !self.core.is_idle(ix) {
             return;
         }

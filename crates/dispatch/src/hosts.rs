@@ -20,7 +20,10 @@ struct Host {
     mem_available: Option<u64>,
     /// Memory that running tasks declared, bytes.
     claimed: u64,
+    /// It is sent tasks.
     up: bool,
+    /// Its worker is there.
+    present: bool,
 }
 
 /// All hosts that ever were up in this run, by index.
@@ -38,7 +41,11 @@ impl Hosts {
         assert_eq!(ix, self.hosts.len(), "hosts are numbered in order of arrival");
         for alias in facts.aliases.iter().chain([&facts.hostname, &name.to_string()]) {
             for known in [alias.as_str(), short(alias)] {
-                self.alias.entry(known.to_ascii_lowercase()).or_insert(ix);
+                let holder = self.alias.entry(known.to_ascii_lowercase()).or_insert(ix);
+                // A host that was lost and came back is the one that is meant.
+                if self.hosts.get(*holder).is_some_and(|old| !old.up) {
+                    *holder = ix;
+                }
             }
         }
         self.hosts.push(Host {
@@ -51,13 +58,24 @@ impl Hosts {
             mem_available: None,
             claimed: 0,
             up: true,
+            present: true,
             facts,
         });
     }
 
-    /// False when it was down already.
+    /// It is sent no more tasks. False when it was not before.
     pub(crate) fn down(&mut self, ix: HostIx) -> bool {
         std::mem::replace(&mut self.hosts[ix].up, false)
+    }
+
+    /// Its worker is gone. False when it was gone already.
+    pub(crate) fn leave(&mut self, ix: HostIx) -> bool {
+        self.down(ix);
+        std::mem::replace(&mut self.hosts[ix].present, false)
+    }
+
+    pub(crate) fn is_up(&self, ix: HostIx) -> bool {
+        self.hosts[ix].up
     }
 
     /// The name by which the user knows it.

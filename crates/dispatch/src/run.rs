@@ -4,14 +4,14 @@
 use crate::admission::Io;
 use crate::core::{Action, Core, Offer, Policy, Record};
 use crate::output::{OutputOptions, Printer};
-use crate::wires::{Arrival, connect, feed};
+use crate::wires::{Arrival, connect, feed, watch_nodes};
 use homing_journal::{Journal, JournalError};
 use homing_launch::{Fate, Keeper, LaunchError, Via};
 use homing_model::event::What;
 use homing_model::{Event, Mount, RawText, Task, TaskId};
 use homing_place::HostIx;
 use homing_wire::{FromWorker, HOST_LOST_S, ToWorker};
-use std::collections::HashMap;
+use std::collections::{HashMap, VecDeque};
 use std::io;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
@@ -110,6 +110,8 @@ pub struct Settings {
     pub policy: Policy,
     /// Hosts; the run starts with the first that answers.
     pub hosts: Vec<HostPlan>,
+    /// Hosts to use when none of those is granted for long, or none is left.
+    pub spares: Vec<HostPlan>,
     /// Slots from cores, where the plan does not say.
     pub slots: Box<dyn Fn(u32) -> u32>,
     /// How to launch workers.
@@ -156,12 +158,25 @@ pub(crate) struct Link {
     refused: bool,
     /// It was told to finish before the run's end.
     pub(crate) released: bool,
+    /// Its administrator wants it empty.
+    pub(crate) drained: bool,
+    /// Another was asked for in its place.
+    pub(crate) replaced: bool,
 }
 
 impl Link {
     pub(crate) fn new() -> Link {
-        let heard = Instant::now();
-        Link { ix: None, to: None, keeper: None, heard, out: Vec::new(), refused: false, released: false }
+        Link {
+            ix: None,
+            to: None,
+            keeper: None,
+            heard: Instant::now(),
+            out: Vec::new(),
+            refused: false,
+            released: false,
+            drained: false,
+            replaced: false,
+        }
     }
 
     /// It may still come up.
@@ -184,7 +199,10 @@ pub(crate) struct Shell<'a, L: Listener> {
     pub(crate) settings_hosts: Vec<HostPlan>,
     pub(crate) queue: SyncSender<Arrival>,
     pub(crate) launch: homing_launch::Options,
+    pub(crate) spares: VecDeque<HostPlan>,
     pub(crate) patience_told: bool,
+    /// When a host was last asked for or lost.
+    pub(crate) asked: Instant,
     slots: Box<dyn Fn(u32) -> u32>,
     results: Option<ResultFiles>,
     total: Option<u64>,
@@ -207,6 +225,11 @@ pub fn run<L: Listener>(settings: Settings, listener: &mut L) -> Result<i32, Dis
         connect(at, plan.clone(), settings.launch.clone(), queue.clone());
     }
     feed(settings.source, queue.clone(), tickets, stop.clone());
+    let all = settings.hosts.iter().chain(&settings.spares);
+    let nodes: Vec<String> = all.filter(|h| matches!(h.via, Via::Slurm(_))).map(|h| h.name.clone()).collect();
+    if !nodes.is_empty() {
+        watch_nodes(nodes, queue.clone());
+    }
     let stdout = io::BufWriter::with_capacity(64 << 10, io::stdout());
     let pulse = settings.policy.io == Io::Auto;
     let mut shell = Shell {
@@ -231,7 +254,9 @@ pub fn run<L: Listener>(settings: Settings, listener: &mut L) -> Result<i32, Dis
         settings_hosts: settings.hosts,
         queue,
         launch: settings.launch,
+        spares: settings.spares.into(),
         patience_told: false,
+        asked: Instant::now(),
         slots: settings.slots,
         results: settings.results,
         total: settings.total,
@@ -266,6 +291,7 @@ impl<L: Listener> Shell<'_, L> {
             if ticked.elapsed() >= TICK {
                 self.core.tick(now);
                 self.silent_hosts(now, ticked.elapsed());
+                self.core.expect_hosts(self.still_connecting());
                 self.tend_slurm(started.elapsed());
                 self.listener.progress(&self.progress(started.elapsed()));
                 ticked = Instant::now();
@@ -282,7 +308,7 @@ impl<L: Listener> Shell<'_, L> {
             if nobody && self.plan_of.is_empty() {
                 return Err(DispatchError::NoHosts(self.refused.join(", ")));
             }
-            let stranded = self.core.is_stranded() && !self.still_connecting();
+            let stranded = self.core.is_stranded() && !self.still_connecting() && !self.revive();
             if self.core.is_over() || stranded {
                 self.printer.close().map_err(DispatchError::Output)?;
                 self.name_the_silent(started.elapsed());
@@ -364,6 +390,7 @@ impl<L: Listener> Shell<'_, L> {
             }
             Arrival::Task(incoming) => self.incoming(*incoming)?,
             Arrival::SourceEnded => self.core.source_ended(),
+            Arrival::WantedEmpty(nodes) => self.leave_alone(&nodes),
         }
         Ok(())
     }
@@ -372,7 +399,12 @@ impl<L: Listener> Shell<'_, L> {
         let link = &mut self.links[at];
         link.to = None;
         let Some(ix) = link.ix else { return };
-        let tail = link.keeper.take().map(|k| (k.stderr_tail(), k.end(Duration::from_secs(1)))).map(|(tail, _)| tail);
+        self.asked = Instant::now();
+        let tail = link.keeper.take().map(|keeper| {
+            let tail = keeper.stderr_tail();
+            end_apart(keeper, Duration::from_secs(1));
+            tail
+        });
         let said = tail.as_deref().and_then(|t| t.trim().lines().last()).unwrap_or("");
         let reason = if said.is_empty() { reason.to_string() } else { format!("{reason} ({said})") };
         match fate {
@@ -397,7 +429,7 @@ impl<L: Listener> Shell<'_, L> {
             if link.to.is_some() && link.heard.elapsed() > Duration::from_secs(HOST_LOST_S) {
                 link.to = None;
                 if let Some(keeper) = link.keeper.take() {
-                    keeper.end(Duration::ZERO);
+                    end_apart(keeper, Duration::ZERO);
                 }
                 if let Some(ix) = link.ix {
                     self.core.host_lost(ix, &format!("nothing heard from it for {HOST_LOST_S} s"), now);
@@ -568,10 +600,17 @@ impl<L: Listener> Shell<'_, L> {
         for link in &mut self.links {
             link.to = None;
         }
-        for link in &mut self.links {
-            if let Some(keeper) = link.keeper.take() {
-                keeper.end(GOODBYE);
-            }
+        let keepers = self.links.iter_mut().filter_map(|link| link.keeper.take());
+        let ends: Vec<_> = keepers.map(|keeper| end_apart(keeper, GOODBYE)).collect();
+        for end in ends {
+            let _ = end.join();
         }
     }
+}
+
+/// In a thread of its own: srun may take seconds to give its job back.
+fn end_apart(keeper: Keeper, grace: Duration) -> std::thread::JoinHandle<()> {
+    std::thread::spawn(move || {
+        keeper.end(grace);
+    })
 }

@@ -12,14 +12,34 @@ use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, SyncSender, channel};
 use std::thread;
 use std::time::Duration;
 
+/// Often enough to be out of the way soon, and seldom enough for a busy slurmctld.
+const LOOK_AT_NODES: Duration = Duration::from_secs(10);
+
 /// What arrives at the coordinator. `at` is the index of the host in the plan.
 pub(crate) enum Arrival {
-    Up { at: usize, facts: Box<HostFacts>, to: Sender<Vec<u8>>, keeper: Keeper },
-    Refused { at: usize, error: LaunchError },
-    From { at: usize, messages: Vec<FromWorker> },
-    Gone { at: usize, reason: String, fate: Option<Fate> },
+    Up {
+        at: usize,
+        facts: Box<HostFacts>,
+        to: Sender<Vec<u8>>,
+        keeper: Keeper,
+    },
+    Refused {
+        at: usize,
+        error: LaunchError,
+    },
+    From {
+        at: usize,
+        messages: Vec<FromWorker>,
+    },
+    Gone {
+        at: usize,
+        reason: String,
+        fate: Option<Fate>,
+    },
     Task(Box<Incoming>),
     SourceEnded,
+    /// Nodes that their administrators want empty, and why.
+    WantedEmpty(Vec<(String, String)>),
 }
 
 /// Opens a channel to a host in a thread of its own and keeps reading from it.
@@ -79,6 +99,19 @@ fn channel_of_frames(mut to: Box<dyn Write + Send>) -> (Sender<Vec<u8>>, impl Fn
         }
     };
     (sender, outbox)
+}
+
+/// Looks now and then whether Slurm's nodes are drained while the run is on them.
+pub(crate) fn watch_nodes(names: Vec<String>, queue: SyncSender<Arrival>) {
+    thread::spawn(move || {
+        loop {
+            thread::sleep(LOOK_AT_NODES);
+            let found = homing_launch::wanted_empty(&names);
+            if !found.is_empty() && queue.send(Arrival::WantedEmpty(found)).is_err() {
+                return;
+            }
+        }
+    });
 }
 
 /// Pulls tasks from their source, ahead of need by the queue's bound.

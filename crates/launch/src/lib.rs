@@ -6,15 +6,17 @@
 
 mod bootstrap;
 mod error;
+mod guard;
 mod handshake;
 mod keeper;
 mod payload;
 mod slurm;
 
 pub use error::{LaunchError, ssh_verdict};
+pub use guard::Guard;
 pub use homing_slurm::Fate;
 pub use keeper::Keeper;
-pub use slurm::{Obituary, SlurmSeat, Stop};
+pub use slurm::{Obituary, SlurmSeat, Stop, wanted_empty};
 
 use error::verdict;
 use handshake::{Ends, Progress};

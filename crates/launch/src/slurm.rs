@@ -67,6 +67,13 @@ pub struct SlurmSeat {
     pub stop: Stop,
 }
 
+/// Of the named nodes those that their administrators want empty, with the
+/// reason. Blocks until slurmctld has answered; empty when it did not.
+pub fn wanted_empty(names: &[String]) -> Vec<(String, String)> {
+    let known = homing_slurm::ask::nodes_named(names).unwrap_or_default();
+    known.into_iter().filter_map(|node| Some((node.is_wanted_empty()?, node.name))).map(|(why, n)| (n, why)).collect()
+}
+
 /// What is needed to tell how a Slurm job ended.
 pub struct Obituary {
     tail: Arc<Tail>,
@@ -184,16 +191,22 @@ fn failed(host: &str, seat: &SlurmSeat, failure: Option<Failure>, keeper: Keeper
         }
         Some(other) => verdict(host, other, keeper),
     };
-    if let Some(job) = job.filter(|_| seat.request.within.is_none()) {
-        homing_slurm::ask::cancel(&job);
+    match job {
+        _ if seat.request.within.is_some() => {}
+        Some(job) => homing_slurm::ask::cancel(&job),
+        // It may have been granted in the moment in which srun was told to end.
+        None => homing_slurm::ask::cancel_on(&seat.node, &seat.request.run),
     }
     error
 }
 
-/// The line of srun's that tells most: the last that is an error.
+/// The line of srun's that tells most: the last that is an error, else the first that is no news of the queue.
 fn complaint(words: &str) -> Option<String> {
-    let errors = words.lines().rfind(|l| l.contains("error:"));
-    errors.or_else(|| last_line(words)).map(|l| l.trim().trim_start_matches("srun: error: ").to_string())
+    let news = ["queued and waiting", "has been allocated", "Granted job"];
+    let plain = |l: &&str| l.starts_with("srun: ") && !news.iter().any(|n| l.contains(n));
+    let told = words.lines().rfind(|l| l.contains("error:")).or_else(|| words.lines().find(plain));
+    let told = told.or_else(|| last_line(words))?.trim();
+    Some(told.trim_start_matches("srun: ").trim_start_matches("error: ").to_string())
 }
 
 fn srun(seat: &SlurmSeat, payload: &Payload, exe: &Path) -> Command {
@@ -216,4 +229,20 @@ fn srun(seat: &SlurmSeat, payload: &Payload, exe: &Path) -> Command {
         });
     }
     command
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_srun_complained_of() {
+        let option = "srun: unrecognized option '--nope'\nTry \"srun --help\" for more information";
+        assert_eq!(complaint(option).as_deref(), Some("unrecognized option '--nope'"));
+        let account = "srun: job 3 queued and waiting for resources\n\
+                       srun: error: Unable to allocate resources: Invalid account or account/partition combination specified";
+        assert!(complaint(account).is_some_and(|c| c.starts_with("Unable to allocate resources: Invalid account")));
+        assert_eq!(complaint("srun: job 3 has been allocated resources\nbye").as_deref(), Some("bye"));
+        assert_eq!(complaint(""), None);
+    }
 }

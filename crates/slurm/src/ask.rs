@@ -1,7 +1,8 @@
 //! Running Slurm's commands, with a deadline: slurmctld may be away.
 
 use crate::fate::{JobState, job_state};
-use crate::nodes::{Node, SINFO_FORMAT, parse_nodes};
+use crate::nodes::{Node, SINFO_FORMAT, parse_nodes, rows};
+use crate::request::job_name;
 use homing_model::RawText;
 use std::io::{Read, Write};
 use std::path::Path;
@@ -33,6 +34,14 @@ pub fn nodes(partition: Option<&str>) -> Result<Vec<Node>, AskError> {
     Ok(parse_nodes(&text, partition))
 }
 
+/// Of all partitions, the nodes of these names that there are.
+pub fn nodes_named(names: &[String]) -> Result<Vec<Node>, AskError> {
+    let list = format!("--nodes={}", names.join(","));
+    let words = ["sinfo", "--noheader", "--Node", "--all", &list, "--format", SINFO_FORMAT];
+    let text = ask("asking Slurm for the state of nodes", &words)?;
+    Ok(rows(&text).map(|(_, node)| node).collect())
+}
+
 /// What slurmctld knows of a job; `None` when it knows nothing or does not answer.
 pub fn job(id: &str) -> Option<JobState> {
     job_state(ask("asking Slurm for a job", &["scontrol", "show", "job", "--oneliner", id]).ok()?.lines().next()?)
@@ -41,6 +50,12 @@ pub fn job(id: &str) -> Option<JobState> {
 /// Gives a job back, if there is still something of it.
 pub fn cancel(id: &str) {
     let _ = ask("cancelling a job", &["scancel", "--quiet", id]);
+}
+
+/// Gives the jobs of a run on one node back, of which no number is known.
+pub fn cancel_on(node: &str, run: &str) {
+    let words = ["scancel", "--quiet", &format!("--name={}", job_name(run)), &format!("--nodelist={node}")];
+    let _ = ask("cancelling a run's jobs", &words);
 }
 
 fn ask(doing: &'static str, words: &[&str]) -> Result<String, AskError> {

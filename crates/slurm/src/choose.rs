@@ -37,10 +37,19 @@ pub struct Seat {
 /// are not taken in passing.
 const UNASKED: usize = 16;
 
+/// Nodes to ask for now, and those to ask for when these fail or are not granted for long.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Choice {
+    /// At once.
+    pub seats: Vec<Seat>,
+    /// In this order; none when the user said which nodes, or how many.
+    pub spares: Vec<Seat>,
+}
+
 /// Those that hold data first, then the emptiest. Nodes that are down or
 /// drained are left out, and so are others than the holders while holders can
 /// be had, unless the user asks for more nodes than those are.
-pub fn choose(nodes: &[Node], wish: &Wish) -> Vec<Seat> {
+pub fn choose(nodes: &[Node], wish: &Wish) -> Choice {
     let named = |n: &Node| wish.only.as_ref().is_none_or(|only| only.iter().any(|name| n.is_called(name)));
     let holds = |n: &Node| wish.holders.iter().any(|host| n.is_called(host));
     let mut able: Vec<&Node> =
@@ -53,8 +62,12 @@ pub fn choose(nodes: &[Node], wish: &Wish) -> Vec<Seat> {
         (None, None) if holders > 0 => holders,
         (None, None) => enough_for(&able, wish),
     };
-    able.truncate(enough);
-    able.into_iter().map(|n| Seat { node: n.name.clone(), slots: slots(n, wish) }).collect()
+    let mut seats: Vec<Seat> = able.into_iter().map(|n| Seat { node: n.name.clone(), slots: slots(n, wish) }).collect();
+    let mut spares = seats.split_off(enough.min(seats.len()));
+    if wish.nodes.is_some() || wish.only.is_some() {
+        spares.clear();
+    }
+    Choice { seats, spares }
 }
 
 fn enough_for(able: &[&Node], wish: &Wish) -> usize {
@@ -95,7 +108,7 @@ mod tests {
     }
 
     fn seats(wish: &Wish) -> Vec<(String, u32)> {
-        choose(&nodes(), wish).into_iter().map(|s| (s.node, s.slots)).collect()
+        choose(&nodes(), wish).seats.into_iter().map(|s| (s.node, s.slots)).collect()
     }
 
     fn wish(holders: &[&str]) -> Wish {
@@ -108,6 +121,13 @@ mod tests {
         let more = Wish { nodes: Some(3), ..wish(&["d"]) };
         assert_eq!(seats(&more), [("d".into(), 8), ("a".into(), 8), ("b".into(), 3)]);
         assert_eq!(seats(&wish(&["c"])).len(), 3, "the holder is drained: all others may read it from afar");
+    }
+
+    #[test]
+    fn spares_where_the_user_left_the_choice_to_us() {
+        let spares = |w: &Wish| choose(&nodes(), w).spares.into_iter().map(|s| s.node).collect::<Vec<_>>();
+        assert_eq!(spares(&wish(&["d"])), ["a", "b"]);
+        assert!(spares(&Wish { nodes: Some(1), ..wish(&["d"]) }).is_empty());
     }
 
     #[test]

@@ -13,7 +13,7 @@ mod nodes;
 mod request;
 
 pub use allocation::Allocation;
-pub use choose::{Seat, Wish, choose};
+pub use choose::{Choice, Seat, Wish, choose};
 pub use fate::{Fate, JobState, fate, is_passing, job_state, queued_job};
 pub use nodes::{Node, SINFO_FORMAT, parse_nodes};
-pub use request::Request;
+pub use request::{Request, job_name};

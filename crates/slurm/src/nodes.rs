@@ -36,6 +36,13 @@ impl Node {
         !barred && (fits.contains(&base) || reserved)
     }
 
+    /// Why no new work should be sent to a worker that runs there; `None` when it may be.
+    pub fn is_wanted_empty(&self) -> Option<String> {
+        let leaves = ["drain", "fail", "power_down", "powering_down"].iter().any(|s| self.state.starts_with(s));
+        let why = if self.reason.is_empty() { String::new() } else { format!(" ({})", self.reason) };
+        leaves.then(|| format!("Slurm has it {}{why}", self.state))
+    }
+
     /// Does a file system mean this node by `host`?
     pub fn is_called(&self, host: &str) -> bool {
         let same = |known: &str| known.eq_ignore_ascii_case(host) || short(known).eq_ignore_ascii_case(short(host));
@@ -51,7 +58,7 @@ fn short(name: &str) -> &str {
 /// Reads the lines of `sinfo`; those of `partition`, else of the default
 /// partition (marked `*`), else of all. Lines of another form are skipped.
 pub fn parse_nodes(text: &str, partition: Option<&str>) -> Vec<Node> {
-    let rows: Vec<(&str, Node)> = text.lines().filter_map(row).collect();
+    let rows: Vec<(&str, Node)> = rows(text).collect();
     let has_default = rows.iter().any(|(p, _)| p.ends_with('*'));
     let wanted = |p: &str| match partition {
         Some(names) => names.split(',').any(|name| p.trim_end_matches('*') == name),
@@ -64,6 +71,11 @@ pub fn parse_nodes(text: &str, partition: Option<&str>) -> Vec<Node> {
         }
     }
     nodes
+}
+
+/// Each line's partition and node; a node stands there once for each partition.
+pub(crate) fn rows(text: &str) -> impl Iterator<Item = (&str, Node)> {
+    text.lines().filter_map(row)
 }
 
 fn row(line: &str) -> Option<(&str, Node)> {
@@ -107,6 +119,8 @@ mod tests {
         assert_eq!(usable, [true, true, false, false]);
         assert_eq!((nodes[1].idle_cpus, nodes[1].cpus), (1, 2));
         assert_eq!(nodes[2].reason, "disk | swap");
+        assert_eq!(nodes[2].is_wanted_empty().as_deref(), Some("Slurm has it drained (disk | swap)"));
+        assert_eq!(nodes[1].is_wanted_empty(), None);
         let state = |s: &str| Node { state: s.into(), ..nodes[0].clone() };
         assert!(state("idle~").is_usable(false) && state("mixed-").is_usable(false));
         assert!(!state("idle*").is_usable(false) && !state("maint").is_usable(false));

@@ -24,7 +24,7 @@ pub struct Request {
     pub extra: Vec<String>,
     /// The job in which it becomes a step; a job of its own when `None`.
     pub within: Option<String>,
-    /// Of the run, for `squeue`.
+    /// Name of the run, which its jobs bear.
     pub run: String,
 }
 
@@ -68,7 +68,7 @@ impl Request {
     }
 
     fn job_arguments(&self) -> Vec<String> {
-        let mut args = vec!["--job-name=homing".to_string(), format!("--comment=homing run {}", self.run)];
+        let mut args = vec![format!("--job-name={}", job_name(&self.run))];
         let given = [
             ("partition", &self.partition),
             ("account", &self.account),
@@ -80,6 +80,11 @@ impl Request {
         args.extend(self.memory_mb.map(|mb| format!("--mem={mb}M")));
         args
     }
+}
+
+/// Name of the jobs of a run. Each run has its own, so that what is left of one can be found.
+pub fn job_name(run: &str) -> String {
+    format!("homing-{run}")
 }
 
 /// Says the job's number, runs the bootstrap, and gives a job of our own back

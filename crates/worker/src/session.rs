@@ -5,12 +5,12 @@ use crate::environment::{Environment, TaskEnvironment};
 use crate::recipe::Recipes;
 use crate::spawn::{Found, Ground};
 use homing_model::{Outcome, RawText, Task};
-use homing_wire::{FromWorker, HEARTBEAT_S, ToWorker, WORKER_LEASE_S};
+use homing_wire::{Ended, FromWorker, HEARTBEAT_S, ToWorker, WORKER_LEASE_S};
 use std::collections::{HashMap, VecDeque};
 use std::io::{BufReader, Read, Write};
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
-use std::sync::atomic::Ordering;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
 use std::sync::{Arc, Condvar, Mutex, OnceLock, PoisonError};
 use std::thread;
@@ -57,6 +57,8 @@ pub(crate) struct Shared {
     out: Mutex<Outbox>,
     held: Condvar,
     recipes: OnceLock<Recipes>,
+    /// We are ending, and tasks with us: how they end now says nothing of them.
+    leaving: AtomicBool,
 }
 
 /// Frames on their way out.
@@ -70,6 +72,9 @@ struct Outbox {
 /// coordinator sends twice as much time's worth of tasks ahead, so no slot runs
 /// dry. Of the limit's rate 3 ms reached 0.83, 6 ms 0.85, 10 ms and 15 ms 0.88.
 const HOLD: Duration = Duration::from_millis(10);
+
+/// Longest time between the first and the last process of a job that is signalled.
+const SIGNALS_SPREAD: Duration = Duration::from_secs(1);
 
 fn lock<T>(mutex: &Mutex<T>) -> std::sync::MutexGuard<'_, T> {
     // A slot that panicked has not left a half-written frame: frames are written in one call.
@@ -155,7 +160,7 @@ pub(crate) fn ignore_terminal_signals() {
     }
 }
 
-static LEAVE: std::sync::atomic::AtomicBool = std::sync::atomic::AtomicBool::new(false);
+static LEAVE: AtomicBool = AtomicBool::new(false);
 
 enum Heard {
     Messages(Vec<ToWorker>),
@@ -178,12 +183,14 @@ pub fn serve(input: impl Read + Send + 'static, output: impl Write + Send + 'sta
         out: Mutex::new(Outbox { to: output, frames: Vec::new() }),
         held: Condvar::new(),
         recipes: OnceLock::new(),
+        leaving: AtomicBool::new(false),
     });
     let holder = shared.clone();
     thread::spawn(move || holder.release_held());
     let (heard, inbox) = channel();
     thread::spawn(move || read(input, &heard));
     let status = converse(&inbox, &shared, host);
+    shared.leaving.store(true, Ordering::SeqCst);
     for handle in lock(&shared.running).values() {
         handle.end(Fate::Killed, libc::SIGTERM);
     }
@@ -362,10 +369,11 @@ fn slot(shared: &Shared, run: &Run) {
         };
         lock(&shared.running).remove(&ticket);
         let more = !lock(&shared.orders).queue.is_empty();
-        if more {
-            shared.send_soon(answer)
-        } else {
-            shared.send(answer)
+        match answer {
+            // The coordinator runs it again where it can, as after any loss.
+            answer if is_our_end(shared, &answer) => {}
+            answer if more => shared.send_soon(answer),
+            answer => shared.send(answer),
         }
         let mut orders = lock(&shared.orders);
         orders.open -= 1;
@@ -387,6 +395,29 @@ fn recipe(shared: &Shared, run: &Run, recipes: &Recipes, order: Order, buffer: &
     let answer = perform(shared, run, order, buffer);
     recipes.after(ticket, fence_us, &folders, |message| shared.send(message));
     answer
+}
+
+/// A batch system that ends a job signals its processes one after another: a
+/// task may be gone a moment before the worker. A failure is held back until
+/// it is clear that it is the task's own.
+fn is_our_end(shared: &Shared, answer: &FromWorker) -> bool {
+    let FromWorker::Ended(Ended { outcome, .. }) = answer else { return false };
+    let leaving = || shared.leaving.load(Ordering::SeqCst) || LEAVE.load(Ordering::SeqCst);
+    let patience = match outcome {
+        Outcome::Exit(0) => return false,
+        Outcome::Signal(_) if in_a_job() => SIGNALS_SPREAD,
+        Outcome::Exit(_) if in_a_job() => SIGNALS_SPREAD / 5,
+        _ => Duration::ZERO,
+    };
+    let until = Instant::now() + patience;
+    while !leaving() && Instant::now() < until {
+        thread::sleep(Duration::from_millis(5));
+    }
+    leaving()
+}
+
+fn in_a_job() -> bool {
+    std::env::var_os("SLURM_JOB_ID").is_some()
 }
 
 fn perform(shared: &Shared, run: &Run, order: Order, buffer: &mut [u8]) -> FromWorker {

@@ -345,3 +345,58 @@ fn a_host_that_is_lost_takes_its_load_off_the_storage() {
     core.ended(0, ended(1, Outcome::Exit(0)), S);
     assert_eq!(assign(&mut core, S).len(), 1, "what it ran goes on elsewhere");
 }
+
+#[test]
+fn a_host_that_drains_ends_what_it_runs_and_gets_nothing_new() {
+    let mut core = core(policy(), &[("n1", 1), ("n2", 1)]);
+    (1..=3).for_each(|id| core.offer(offer(id, &["n1"])));
+    let begun = assign(&mut core, 0);
+    let on_n1 = begun.iter().find(|(_, host, _)| *host == 0).expect("its own data").2;
+    core.host_draining(0, "drained by its administrator");
+    core.host_draining(0, "told once");
+    let notes = core.take_actions().iter().filter(|a| matches!(a, Action::Note(_))).count();
+    assert!(notes == 1 && core.is_closed(0) && !core.is_idle(0));
+    core.ended(0, ended(on_n1, Outcome::Exit(0)), S);
+    assert!(assign(&mut core, S).iter().all(|(_, host, _)| *host == 1) && core.is_idle(0));
+    // It may also be lost while it drains: what it runs is not forgotten.
+    let mut core = self::core(policy(), &[("n1", 1), ("n2", 1)]);
+    core.offer(offer(1, &["n1"]));
+    assign(&mut core, 0);
+    core.host_draining(0, "maintenance");
+    core.host_lost(0, "power", S);
+    assert_eq!(assign(&mut core, 2 * S).len(), 1, "again, on the other");
+}
+
+#[test]
+fn a_host_that_comes_back_is_where_its_data_lies() {
+    let mut core = core(policy(), &[("n1", 1), ("n2", 1)]);
+    core.host_ended(0, "time limit", true, 0);
+    let facts = HostFacts { hostname: "n1".into(), memory_bytes: 8 << 30, ..HostFacts::default() };
+    let back = core.host_up("n1", 1, facts);
+    core.offer(offer(1, &["n1"]));
+    assert_eq!(assign(&mut core, S)[0].1, back);
+}
+
+#[test]
+fn tasks_wait_for_hosts_that_may_still_come() {
+    let mut core = core(Policy { tries: 3, ..policy() }, &[("n1", 1), ("n2", 1)]);
+    core.host_released(1);
+    core.offer(Offer { task: Task { cpus: 4, ..task(1) }, ..offer(1, &[]) });
+    core.expect_hosts(true);
+    core.assign(0);
+    assert!(core.take_actions().iter().all(|a| !matches!(a, Action::Ended { .. })));
+    core.expect_hosts(false);
+    core.assign(0);
+    assert!(matches!(&verdicts(core.take_actions())[..], [(1, Outcome::CannotStart(_))]));
+}
+
+#[test]
+fn a_loss_that_may_be_the_tasks_own_fault_counts_as_a_try() {
+    for (counts, again) in [(true, 0), (false, 1)] {
+        let mut core = core(policy(), &[("n1", 1), ("n2", 1)]);
+        core.offer(offer(1, &[]));
+        let begun = assign(&mut core, 0);
+        core.host_ended(begun[0].1, "Slurm killed job 7: TIMEOUT", counts, S);
+        assert_eq!(assign(&mut core, S).len(), again);
+    }
+}

@@ -16,6 +16,7 @@ use crate::failure::Failure;
 use homing_batch::{Batch, Halt, InputOptions, Timeout};
 use homing_dispatch::{DispatchError, Io, OutputOptions, Policy, Settings};
 use homing_journal::Journal;
+use homing_launch::Via;
 use homing_locate::Locator;
 use homing_model::event::What;
 use homing_model::{RawText, TaskId};
@@ -77,8 +78,10 @@ pub fn start(args: Args, again: Option<Again>) -> Result<i32, Failure> {
     done.extend(joblog_done(&args)?);
     let total = batch.total();
     let targets = targets::targets(&args, &cwd, &locator, &name, total)?;
-    let spread = targets.len() > 1;
-    let here = targets.iter().all(|t| t.via == homing_launch::Via::Local);
+    let spread = targets.hosts.len() > 1;
+    let slurm = targets.hosts.iter().any(|h| matches!(h.via, Via::Slurm(_)));
+    let _guard = slurm.then(|| homing_launch::Guard::over(&homing_slurm::job_name(&name)));
+    let here = targets.hosts.iter().all(|t| t.via == Via::Local);
     let opening = if resumed {
         What::RunResumed { host: hostname(), pid: std::process::id() }
     } else {
@@ -99,7 +102,8 @@ pub fn start(args: Args, again: Option<Again>) -> Result<i32, Failure> {
         name: name.clone(),
         opening,
         policy,
-        hosts: targets,
+        hosts: targets.hosts,
+        spares: targets.spares,
         slots: slots(&args)?,
         launch: homing_launch::Options::default(),
         cwd: cwd.as_path().into(),
@@ -118,7 +122,7 @@ pub fn start(args: Args, again: Option<Again>) -> Result<i32, Failure> {
     };
     let result = homing_dispatch::run(settings, &mut screen);
     screen.clear();
-    let exit = result.map_err(|e| explain(e, &name))?;
+    let exit = result.map_err(|e| explain(e, &name, slurm))?;
     evidence(&args, &screen, &name, spread);
     Ok(exit)
 }
@@ -136,9 +140,10 @@ fn evidence(args: &Args, screen: &Screen, name: &str, spread: bool) {
     }
 }
 
-fn explain(error: DispatchError, name: &str) -> Failure {
+fn explain(error: DispatchError, name: &str, slurm: bool) -> Failure {
     let failure = Failure::system(&error);
     match error {
+        DispatchError::NoHosts(_) if slurm => failure.hint("sinfo -N -l; or `srun -w NODE hostname` by hand"),
         DispatchError::NoHosts(_) => failure.hint("ssh to one of these hosts by hand, then `homing hosts`"),
         _ => failure.hint(format!("homing resume {name}, once there is room")),
     }

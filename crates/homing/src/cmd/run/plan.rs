@@ -14,7 +14,7 @@ use std::io::{self, BufReader};
 pub fn plan(args: Args) -> Result<i32, Failure> {
     let cwd = std::env::current_dir().map_err(Failure::system)?;
     let locator = Locator::new().map_err(Failure::system)?;
-    let targets = super::targets::targets(&args, &cwd, &locator, "plan", None)?;
+    let targets = super::targets::targets(&args, &cwd, &locator, "plan", None)?.hosts;
     let batch = super::batch(&args, &cwd, "plan", Box::new(BufReader::new(io::stdin())))?;
     let slots = super::slots(&args)?;
     let spread = targets.len() > 1;
@@ -23,8 +23,12 @@ pub fn plan(args: Args) -> Result<i32, Failure> {
     for (ix, target) in targets.iter().enumerate() {
         let facts = match &target.via {
             homing_launch::Via::Local => homing_probe::facts(),
-            // A plan takes nothing from the cluster: Slurm's node is known by its name alone.
-            homing_launch::Via::Slurm(_) => HostFacts { hostname: target.name.clone(), ..HostFacts::default() },
+            // A plan takes nothing from the cluster: of Slurm's node the name is known, and the volumes are taken to be ours.
+            homing_launch::Via::Slurm(_) => HostFacts {
+                hostname: target.name.clone(),
+                mounts: homing_probe::facts().mounts,
+                ..HostFacts::default()
+            },
             via => {
                 let opened = homing_launch::open(&target.name, via, &homing_launch::Options::default());
                 opened.map_err(|e| Failure::system(format!("{}: {e}", target.name)))?.facts

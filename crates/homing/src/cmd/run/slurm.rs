@@ -1,10 +1,11 @@
 //! `--on slurm`: which nodes are asked for, and with what.
 
 use super::args::{Args, On};
+use super::targets::Targets;
 use crate::failure::Failure;
 use homing_dispatch::HostPlan;
 use homing_launch::{SlurmSeat, Stop, Via};
-use homing_slurm::{Allocation, Node, Request, Seat, Wish, ask, choose};
+use homing_slurm::{Allocation, Choice, Node, Request, Seat, Wish, ask, choose};
 use std::net::ToSocketAddrs;
 
 /// What is passed on to Slurm.
@@ -63,15 +64,15 @@ pub fn is_chosen(args: &Args, hosts_given: bool) -> bool {
 }
 
 /// The hosts of the run; `holders` are those that hold its inputs.
-pub fn targets(args: &Args, run: &str, tasks: Option<u64>, holders: Vec<String>) -> Result<Vec<HostPlan>, Failure> {
+pub fn targets(args: &Args, run: &str, tasks: Option<u64>, holders: Vec<String>) -> Result<Targets, Failure> {
     let request = request(args, run)?;
     let wish = wish(args, tasks, holders)?;
-    let seats = match Allocation::from_env(|name| std::env::var(name).ok()) {
-        Some(allocation) => return within(&allocation, &wish, &request),
-        None => seats(args, &wish)?,
-    };
-    let stop = Stop::default();
-    Ok(seats.into_iter().map(|seat| plan(seat, &wish, &request, &stop)).collect())
+    if let Some(allocation) = Allocation::from_env(|name| std::env::var(name).ok()) {
+        return Ok(Targets { hosts: within(&allocation, &wish, &request)?, spares: vec![] });
+    }
+    let choice = choice(args, &wish)?;
+    let plans = |seats: Vec<Seat>| seats.into_iter().map(|seat| plan(seat, &wish, &request)).collect();
+    Ok(Targets { hosts: plans(choice.seats), spares: plans(choice.spares) })
 }
 
 fn request(args: &Args, run: &str) -> Result<Request, Failure> {
@@ -113,7 +114,7 @@ fn wish(args: &Args, tasks: Option<u64>, holders: Vec<String>) -> Result<Wish, F
     })
 }
 
-fn seats(args: &Args, wish: &Wish) -> Result<Vec<Seat>, Failure> {
+fn choice(args: &Args, wish: &Wish) -> Result<Choice, Failure> {
     let partition = args.slurm.partition.clone().or_else(|| std::env::var("SLURM_PARTITION").ok());
     let mut nodes =
         ask::nodes(partition.as_deref()).map_err(|e| Failure::system(e).hint("sinfo; or run here with --on local"))?;
@@ -122,14 +123,14 @@ fn seats(args: &Args, wish: &Wish) -> Result<Vec<Seat>, Failure> {
         return Err(Failure::usage(text).hint("sinfo lists the partitions"));
     }
     add_addresses(&mut nodes, &wish.holders);
-    let seats = choose(&nodes, wish);
-    if seats.is_empty() {
+    let choice = choose(&nodes, wish);
+    if choice.seats.is_empty() {
         return Err(none_fits(&nodes, wish));
     }
     for node in nodes.iter().filter(|n| !n.is_usable(wish.in_reservation) && holds(n, wish)) {
         eprintln!("homing: {} holds data and is {}: {}", node.name, node.state, because(&node.reason));
     }
-    Ok(seats)
+    Ok(choice)
 }
 
 fn holds(node: &Node, wish: &Wish) -> bool {
@@ -174,29 +175,28 @@ fn within(allocation: &Allocation, wish: &Wish, request: &Request) -> Result<Vec
     };
     let nodes: Vec<Node> = allocation.nodes.iter().map(node).collect();
     let all = Wish { nodes: wish.nodes.or(Some(nodes.len())), ..wish.clone() };
-    let seats = choose(&nodes, &all);
+    let seats = choose(&nodes, &all).seats;
     if seats.is_empty() {
         let names: Vec<&str> = nodes.iter().map(|n| n.name.as_str()).collect();
         let text = format!("job {} has no node with room for such a task; it has {}", allocation.job, names.join(","));
         return Err(Failure::usage(text));
     }
     let request = Request { within: Some(allocation.job.clone()), ..request.clone() };
-    let stop = Stop::default();
     let plans = seats.into_iter().map(|seat| {
         let here = allocation.here.as_ref() == Some(&seat.node);
-        let plan = plan(seat, wish, &request, &stop);
+        let plan = plan(seat, wish, &request);
         // A child of ours stands in the same job, and needs no step.
         if here { HostPlan { via: Via::Local, ..plan } } else { plan }
     });
     Ok(plans.collect())
 }
 
-fn plan(seat: Seat, wish: &Wish, request: &Request, stop: &Stop) -> HostPlan {
+fn plan(seat: Seat, wish: &Wish, request: &Request) -> HostPlan {
     let request = Request {
         cpus: seat.slots.saturating_mul(wish.cpus_per_task),
         memory_mb: wish.memory_mb.map(|mb| mb.saturating_mul(u64::from(seat.slots))),
         ..request.clone()
     };
-    let via = SlurmSeat { node: seat.node.clone(), request, round: 0, stop: stop.clone() };
+    let via = SlurmSeat { node: seat.node.clone(), request, round: 0, stop: Stop::default() };
     HostPlan { name: seat.node, via: Via::Slurm(Box::new(via)), slots: Some(seat.slots) }
 }

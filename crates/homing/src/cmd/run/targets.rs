@@ -11,14 +11,22 @@ use std::path::Path;
 /// Files looked at to learn which hosts hold a volume.
 const SAMPLE: usize = 64;
 
+/// The hosts of a run.
+pub struct Targets {
+    /// Used from the start.
+    pub hosts: Vec<HostPlan>,
+    /// Used when those fail.
+    pub spares: Vec<HostPlan>,
+}
+
+impl From<Vec<HostPlan>> for Targets {
+    fn from(hosts: Vec<HostPlan>) -> Targets {
+        Targets { hosts, spares: vec![] }
+    }
+}
+
 /// The hosts of the run.
-pub fn targets(
-    args: &Args,
-    cwd: &Path,
-    locator: &Locator,
-    run: &str,
-    tasks: Option<u64>,
-) -> Result<Vec<HostPlan>, Failure> {
+pub fn targets(args: &Args, cwd: &Path, locator: &Locator, run: &str, tasks: Option<u64>) -> Result<Targets, Failure> {
     let given = args.hosts.is_some() || crate::hostlist::is_configured(args.cluster.as_deref());
     if super::slurm::is_chosen(args, given) {
         return super::slurm::targets(args, run, tasks, holders(args, cwd, locator));
@@ -32,7 +40,7 @@ pub fn targets(
         if args.hosts.is_some() {
             return Err(Failure::usage("--hosts goes with --on ssh; --on local is this machine alone"));
         }
-        return Ok(vec![HostPlan { name: super::hostname(), via: Via::Local, slots: None }]);
+        return Ok(vec![HostPlan { name: super::hostname(), via: Via::Local, slots: None }].into());
     }
     let names = if given {
         crate::hostlist::hosts_from(args.hosts.as_deref(), args.cluster.as_deref())?
@@ -43,7 +51,7 @@ pub fn targets(
         return Err(Failure::usage("--on ssh needs hosts, and no input lies on a volume that names any")
             .hint("--hosts n[1-4], or a cluster.toml with hosts = \"n[1-4]\""));
     }
-    Ok(names.into_iter().map(|name| plan(name, args.cluster.as_deref())).collect())
+    Ok(names.into_iter().map(|name| plan(name, args.cluster.as_deref())).collect::<Vec<_>>().into())
 }
 
 fn plan(name: String, cluster: Option<&Path>) -> HostPlan {
