@@ -19,6 +19,9 @@ const MAX_LOSSES: u32 = 3;
 const PREFETCH_US: f64 = 20_000.0;
 const PREFETCH_MOST: f64 = 48.0;
 
+/// What a shell says of a program that SIGPIPE ended.
+const SIGPIPE_STATUS: i32 = 141;
+
 /// What the user decided about this run.
 #[derive(Clone, Debug)]
 pub struct Policy {
@@ -146,6 +149,7 @@ pub struct Core {
     next_ticket: u64,
     source_ended: bool,
     broken: bool,
+    unread: bool,
     total: Option<u64>,
     stage: Stage,
     next_start_us: u64,
@@ -169,6 +173,7 @@ impl Core {
             next_ticket: 1,
             source_ended: false,
             broken: false,
+            unread: false,
             total,
             stage: Stage::Going,
             next_start_us: 0,
@@ -529,6 +534,12 @@ impl Core {
         }
     }
 
+    /// What tasks print goes nowhere (`| head`): nobody wants the rest.
+    pub fn nobody_reads(&mut self) {
+        self.unread = true;
+        self.kill_all();
+    }
+
     /// Time passes: `--timeout` in per cent of the median.
     pub fn tick(&mut self, now_ns: i64) {
         self.end_stillness(now_ns);
@@ -568,6 +579,7 @@ impl Core {
         }
         let exit = match () {
             () if self.broken => 255,
+            () if self.unread => SIGPIPE_STATUS,
             () if !self.hosts.any_up() && left > 0 => 254,
             () => self.halt.exit_status(),
         };

@@ -267,10 +267,12 @@ pub fn run<L: Listener>(settings: Settings, listener: &mut L) -> Result<i32, Dis
     let result = shell.serve(&arrivals, &settings.interrupts);
     stop.store(true, Ordering::Relaxed);
     shell.part(&arrivals);
+    // Without a last record the run counts as interrupted, and can be resumed.
+    result?;
     let (exit, ending) = shell.core.finish();
     shell.record(ending)?;
     shell.journal.sync()?;
-    result.map(|()| exit)
+    Ok(exit)
 }
 
 impl<L: Listener> Shell<'_, L> {
@@ -310,7 +312,8 @@ impl<L: Listener> Shell<'_, L> {
             }
             let stranded = self.core.is_stranded() && !self.still_connecting() && !self.revive();
             if self.core.is_over() || stranded {
-                self.printer.close().map_err(DispatchError::Output)?;
+                let closed = self.printer.close();
+                self.printed(closed)?;
                 self.name_the_silent(started.elapsed());
                 return Ok(());
             }
@@ -492,7 +495,7 @@ impl<L: Listener> Shell<'_, L> {
     fn printed(&mut self, result: io::Result<()>) -> Result<(), DispatchError> {
         match result {
             Err(e) if e.kind() == io::ErrorKind::BrokenPipe => {
-                self.core.kill_all();
+                self.core.nobody_reads();
                 Ok(())
             }
             other => other.map_err(DispatchError::Output),

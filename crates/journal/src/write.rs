@@ -41,11 +41,20 @@ impl Journal {
             }
             other => other.map_err(JournalError::io("make the folder", &dir))?,
         }
-        let lock = Lock::take(&dir)?;
+        let begun = Journal::begin(&dir);
+        if begun.is_err() {
+            // A folder without a journal would be listed as no run and never go.
+            let _ = std::fs::remove_dir_all(&dir);
+        }
+        begun
+    }
+
+    fn begin(dir: &Path) -> Result<Journal, JournalError> {
+        let lock = Lock::take(dir)?;
         let path = dir.join(FILE);
         let file = OpenOptions::new().append(true).create_new(true).mode(0o600).open(&path);
         let file = file.map_err(JournalError::io("create", &path))?;
-        Ok(Journal { dir, path, file, buffer: Vec::new(), _lock: lock })
+        Ok(Journal { dir: dir.to_path_buf(), path, file, buffer: Vec::new(), _lock: lock })
     }
 
     /// Opens the journal of an earlier run to go on with it. Refuses while

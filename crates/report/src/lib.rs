@@ -7,6 +7,8 @@ mod load;
 mod tally;
 mod text;
 mod units;
+mod words;
 
 pub use html::html;
 pub use tally::Tally;
+pub use words::command_line;

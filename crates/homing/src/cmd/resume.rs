@@ -49,7 +49,9 @@ pub fn run(args: Args) -> Result<i32, Failure> {
             _ => {}
         }
     }
-    let (argv, cwd) = opening.ok_or_else(|| Failure::usage(format!("{}: no beginning", dir.display())))?;
+    let (argv, cwd) = opening.ok_or_else(|| {
+        Failure::usage(format!("{}: its journal has no beginning, nothing of it was started", dir.display()))
+    })?;
     std::env::set_current_dir(cwd.as_path())
         .map_err(|e| Failure::system(format!("cannot go to {}, where the run began: {e}", cwd.display())))?;
     // The first word is the program, the second `run`.

@@ -2,7 +2,6 @@
 
 use crate::failure::Failure;
 use homing_journal::{RunInfo, RunState};
-use homing_model::RawText;
 use std::io::Write;
 
 /// Arguments.
@@ -33,7 +32,7 @@ fn table(runs: &[RunInfo]) -> String {
     for run in runs {
         let count = |key: &str| run.counts.get(key).map_or("-".into(), u64::to_string);
         let started = run.started_ns.map_or("unknown".into(), local_time);
-        let command = clip(&command_line(&run.argv), 72);
+        let command = clip(&homing_report::command_line(&run.argv), 72);
         rows.push([run.name.clone(), started, state(&run.state), count("done"), count("failed"), command]);
     }
     let width = |c: usize| rows.iter().map(|r| r[c].chars().count()).max().unwrap_or(0);
@@ -61,16 +60,6 @@ fn state(state: &RunState) -> String {
 pub(super) fn local_time(ns: i64) -> String {
     let Ok(time) = jiff::Timestamp::from_nanosecond(i128::from(ns)) else { return "unknown".into() };
     time.to_zoned(jiff::tz::TimeZone::system()).strftime("%Y-%m-%d %H:%M:%S").to_string()
-}
-
-/// The words of a command line, quoted where a reader could not tell them apart.
-fn command_line(argv: &[RawText]) -> String {
-    let quoted = argv.iter().map(|word| {
-        let word = word.display();
-        let plain = !word.is_empty() && !word.contains([' ', '\'', '"', '$', '|', ';', '&', '<', '>', '*', '\\']);
-        if plain { word } else { format!("'{}'", word.replace('\'', r"'\''")) }
-    });
-    quoted.collect::<Vec<_>>().join(" ")
 }
 
 pub(super) fn clip(text: &str, width: usize) -> String {

@@ -42,7 +42,9 @@ pub fn run(args: Args) -> Result<i32, Failure> {
     name_hosts(&mut files);
     let printed = if args.json { as_json(&files) } else { as_text(&files, args.extents) };
     match printed {
-        Err(e) if e.kind() != io::ErrorKind::BrokenPipe => return Err(Failure::system(e)),
+        Err(e) if e.kind() != io::ErrorKind::BrokenPipe => {
+            return Err(Failure::system(format!("cannot write to standard output: {e}")));
+        }
         _ => {}
     }
     let homeless: Vec<&FileLayout> = files.iter().filter(|f| f.reason.is_some()).collect();

@@ -6,6 +6,8 @@ use crate::Tally;
 use crate::units::bytes;
 
 const BINS: usize = 160;
+/// Fewer attempts have no rate worth a picture.
+const FEW: usize = 8;
 const TALL: f64 = 110.0;
 
 /// Completions and bytes per second.
@@ -13,16 +15,18 @@ pub(crate) fn throughput(page: &mut String, story: &Story) {
     if story.attempts.is_empty() {
         return;
     }
-    // Few tasks in many bins would be a comb.
+    // The rate of a handful of tasks says nothing; few in many bins would be a comb.
     let bins = (story.attempts.len() / 2).clamp(12, BINS);
     let second = story.length as f64 / 1e6 / bins as f64;
     let mut done = vec![0.0; bins];
     for a in story.attempts.iter().filter(|a| a.class() == "ok") {
         done[bin(a.to, story.length, bins)] += 1.0 / second;
     }
-    curve(page, story, "Tasks completed per second", "", &[("tasks", &done)], |v| {
-        if v < 10.0 && v.fract() > 0.0 { format!("{v:.1}") } else { format!("{v:.0}") }
-    });
+    if story.attempts.len() >= FEW {
+        curve(page, story, "Tasks completed per second", "", &[("tasks", &done)], |v| {
+            if v < 10.0 && v.fract() > 0.0 { format!("{v:.1}") } else { format!("{v:.0}") }
+        });
+    }
     let received = rate(story, |g| g.received);
     let disk = rate(story, |g| g.disk);
     let about = "Sum over hosts, from their counters: <i class=\"key net\"></i>received from the network \

@@ -81,7 +81,7 @@ impl<'a> Story<'a> {
             match &event.what {
                 What::RunStarted { run, argv, cwd, host, .. } => {
                     story.run = run;
-                    story.argv = argv.iter().map(|w| w.display()).collect::<Vec<_>>().join(" ");
+                    story.argv = crate::command_line(argv);
                     story.from = format!("{}:{}", host, cwd.display());
                 }
                 What::RunResumed { host, .. } => {

@@ -68,7 +68,7 @@ pub fn start(args: Args, again: Option<Again>) -> Result<i32, Failure> {
         Some(again) => (again.journal, again.done, again.stdin, again.tally),
         None => {
             let name = homing_journal::new_run_name(now_ns, std::process::id());
-            let journal = Journal::create(&homing_journal::root(), &name).map_err(Failure::system)?;
+            let journal = Journal::create(&homing_journal::root(), &name).map_err(unrecorded)?;
             (journal, HashSet::new(), None, Tally::new())
         }
     };
@@ -96,7 +96,7 @@ pub fn start(args: Args, again: Option<Again>) -> Result<i32, Failure> {
         }
     };
     let sourcing = Sourcing { cwd: cwd.clone(), detect: !args.no_detect, skip_newer: args.skip_newer, done, spread };
-    let joblog = args.joblog.as_deref().map(|p| open_joblog(p, &args)).transpose()?;
+    let joblog = args.joblog.as_deref().map(|p| open_joblog(p, &args, resumed)).transpose()?;
     let mut screen = Screen::new(tally, args.bar || args.eta, args.explain, joblog, here);
     let settings = Settings {
         name: name.clone(),
@@ -125,6 +125,10 @@ pub fn start(args: Args, again: Option<Again>) -> Result<i32, Failure> {
     let exit = result.map_err(|e| explain(e, &name, slurm))?;
     evidence(&args, &screen, &name, spread);
     Ok(exit)
+}
+
+fn unrecorded(error: homing_journal::JournalError) -> Failure {
+    Failure::system(error).hint("HOMING_RUNS=FOLDER names another place for the record of runs")
 }
 
 fn evidence(args: &Args, screen: &Screen, name: &str, spread: bool) {
@@ -285,9 +289,9 @@ fn joblog_path(path: &Path) -> (PathBuf, bool) {
     }
 }
 
-fn open_joblog(path: &Path, args: &Args) -> Result<File, Failure> {
+fn open_joblog(path: &Path, args: &Args, resumed: bool) -> Result<File, Failure> {
     let (path, adds) = joblog_path(path);
-    let going_on = (adds || args.resume || args.resume_failed) && path.metadata().is_ok_and(|m| m.len() > 0);
+    let going_on = (adds || resumed || args.resume || args.resume_failed) && path.metadata().is_ok_and(|m| m.len() > 0);
     let mut options = File::options();
     options.create(true).read(going_on).write(true).truncate(!going_on);
     let opened = options.open(&path).and_then(|mut file| {

@@ -1,0 +1,211 @@
+//! `homing run` as someone would try to break it: file names, floods of output,
+//! processes left behind, readers that go, disks that fill, a journal cut anywhere.
+
+use std::ffi::OsStr;
+use std::io::{Read, Write};
+use std::os::unix::ffi::OsStrExt;
+use std::path::Path;
+use std::process::{Command, Output, Stdio};
+use std::time::{Duration, Instant};
+
+fn homing(dir: &Path, args: &[&str]) -> Command {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_homing"));
+    command.args(args).current_dir(dir).env("HOMING_RUNS", dir.join("runs")).env("SHELL", "/bin/sh");
+    command.env_remove("HOMING_CLUSTER").stdin(Stdio::null());
+    command
+}
+
+fn said(output: &Output) -> String {
+    String::from_utf8_lossy(&output.stderr).into_owned()
+}
+
+/// Names that break shells, option parsers and lists.
+const NAMES: [&[u8]; 16] = [
+    b"new\nline",
+    b"qu'o\"te",
+    b"-rf",
+    b"--help",
+    b">gt",
+    b"$(touch pwned)",
+    b"`touch pwned`",
+    b" lead",
+    b"*",
+    b"\xff\xfe",
+    b"~",
+    b"#x",
+    b"&",
+    b";",
+    b"{}",
+    b":::",
+];
+
+#[test]
+fn any_file_name_is_one_argument() {
+    let dir = tempfile::tempdir().unwrap();
+    for name in NAMES {
+        std::fs::write(dir.path().join(OsStr::from_bytes(name)), name).unwrap();
+    }
+    let mut list = NAMES.join(&0);
+    list.push(0);
+    for shell in [false, true] {
+        let command: &[&str] = if shell { &["cat -- {} | cat; echo .{}"] } else { &["cat", "--", "{}"] };
+        let mut child = homing(dir.path(), &[&["run", "-q", "-k", "-0"], command].concat());
+        let mut child = child.stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().unwrap();
+        child.stdin.take().unwrap().write_all(&list).unwrap();
+        let output = child.wait_with_output().unwrap();
+        let told = |n: &&[u8]| if shell { [n, b".".as_slice(), n, b"\n"].concat() } else { n.to_vec() };
+        assert_eq!(output.stdout, NAMES.iter().map(told).collect::<Vec<_>>().concat());
+        assert!(output.status.success());
+    }
+    assert!(!dir.path().join("pwned").exists());
+}
+
+/// Most memory that a process and those that it started had at once so far, KiB.
+fn peak_kib(pid: u32) -> u64 {
+    let children = std::fs::read_to_string(format!("/proc/{pid}/task/{pid}/children")).unwrap_or_default();
+    let all = children.split_whitespace().filter_map(|p| p.parse().ok()).chain([pid]);
+    let peak = |pid: u32| {
+        let status = std::fs::read_to_string(format!("/proc/{pid}/status")).unwrap_or_default();
+        let line = status.lines().find_map(|l| l.strip_prefix("VmHWM:")).unwrap_or("0").to_string();
+        line.split_whitespace().next().and_then(|n| n.parse().ok()).unwrap_or(0)
+    };
+    all.map(peak).max().unwrap_or(0)
+}
+
+#[test]
+fn a_flood_of_binary_output_is_whole_and_takes_little_memory() {
+    let dir = tempfile::tempdir().unwrap();
+    // 200 MB of two tasks at once, with every byte value in it.
+    let flood = "head -c 100000000 /dev/zero | tr '\\0' '\\377'; printf '\\0\\n{}'";
+    let args = ["run", "-q", "-k", "-j2", flood, ":::", "a", "b"];
+    let mut child = homing(dir.path(), &args).stdout(Stdio::piped()).spawn().unwrap();
+    let mut out = child.stdout.take().unwrap();
+    let (mut buffer, mut total, mut peak, mut tail) = (vec![0; 1 << 20], 0, 0, Vec::<u8>::new());
+    loop {
+        let n = out.read(&mut buffer).unwrap();
+        if n == 0 {
+            break;
+        }
+        total += n;
+        tail.extend_from_slice(&buffer[n.saturating_sub(3)..n]);
+        tail.drain(..tail.len().saturating_sub(3));
+        peak = peak.max(peak_kib(child.id()));
+    }
+    assert!(child.wait().unwrap().success());
+    assert_eq!((total, tail), (200_000_006, b"\0\nb".to_vec()));
+    assert!(peak > 1000 && peak < 150_000, "{peak} KiB");
+    let journal = std::fs::read_dir(dir.path().join("runs")).unwrap().next().unwrap().unwrap().path();
+    let text = std::fs::read_to_string(journal.join("journal.jsonl")).unwrap();
+    assert_eq!(text.matches("\"stdout_bytes\":100000003").count(), 2, "{text}");
+    assert_eq!(std::fs::read_dir(&journal).unwrap().count(), 1, "nothing is left of what was kept on disk");
+}
+
+fn runs_anywhere(mark: &str) -> bool {
+    let list = std::fs::read_dir("/proc").unwrap().flatten();
+    list.filter_map(|e| std::fs::read(e.path().join("cmdline")).ok()).any(|l| l == mark.as_bytes())
+}
+
+#[test]
+fn what_a_task_leaves_in_the_background_ends_with_it() {
+    let dir = tempfile::tempdir().unwrap();
+    let begun = Instant::now();
+    for (command, mark) in [
+        ("sleep 86391 & echo {}", "sleep\x0086391\0"),
+        ("setsid sleep 86392 >/dev/null 2>&1 & echo {}", "sleep\x0086392\0"),
+    ] {
+        let output = homing(dir.path(), &["run", "-q", command, ":::", "a"]).output().unwrap();
+        assert_eq!(output.stdout, b"a\n");
+        assert!(!runs_anywhere(mark), "{command}");
+    }
+    assert!(begun.elapsed() < Duration::from_secs(60), "nobody waited for them");
+}
+
+#[test]
+fn a_reader_that_goes_ends_the_run() {
+    let dir = tempfile::tempdir().unwrap();
+    for keep in ["-k", "--line-buffer"] {
+        let args = ["run", "-q", keep, "-j2", ": {}; seq 20000; sleep 86393", ":::", "1", "2"];
+        let args: Vec<&str> =
+            if keep == "-k" { vec!["run", "-q", "-k", ": {}; seq 20000", ":::", "1", "2", "3"] } else { args.to_vec() };
+        let mut child = homing(dir.path(), &args).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+        let mut first = [0; 2];
+        child.stdout.take().unwrap().read_exact(&mut first).unwrap();
+        let output = child.wait_with_output().unwrap();
+        assert_eq!((output.status.code(), said(&output).as_str()), (Some(141), ""), "{keep}");
+        assert!(!runs_anywhere("sleep\x0086393\0"));
+    }
+}
+
+#[test]
+fn a_full_disk_is_one_line_and_the_run_can_be_resumed() {
+    let dir = tempfile::tempdir().unwrap();
+    let full = std::fs::File::options().write(true).open("/dev/full").unwrap();
+    let output = homing(dir.path(), &["run", "-q", "echo", ":::", "a"]).stdout(full).output().unwrap();
+    assert_eq!(output.status.code(), Some(254));
+    assert!(said(&output).starts_with("homing: cannot write the output of tasks: No space left"), "{}", said(&output));
+    let runs = homing(dir.path(), &["runs"]).output().unwrap();
+    assert!(String::from_utf8_lossy(&runs.stdout).contains("interrupted"), "{runs:?}");
+    std::fs::write(dir.path().join("file"), "").unwrap();
+    let mut nowhere = homing(dir.path(), &["run", "echo", ":::", "a"]);
+    let output = nowhere.env("HOMING_RUNS", dir.path().join("file/x")).output().unwrap();
+    assert_eq!((output.status.code(), said(&output).lines().count()), (Some(254), 2), "{}", said(&output));
+    if !rustix::process::geteuid().is_root() {
+        eprintln!("SKIPPED: a full file system needs root");
+        return;
+    }
+    // In a mount namespace of its own: a disk of 256 KiB for the journal.
+    let script = "mount -t tmpfs -o size=256k x runs && \"$0\" run -q echo ::: $(seq 2000) >out; echo $?; \
+        \"$0\" runs | grep -c interrupted; mount -o remount,size=64m runs && \"$0\" resume last >>out; echo $?";
+    std::fs::create_dir_all(dir.path().join("runs")).unwrap();
+    let mut command = Command::new("unshare");
+    command.args(["-m", "sh", "-c", script, env!("CARGO_BIN_EXE_homing")]).current_dir(dir.path());
+    let output = command.env("HOMING_RUNS", dir.path().join("runs")).stdin(Stdio::null()).output().unwrap();
+    assert_eq!(String::from_utf8_lossy(&output.stdout), "254\n1\n0\n", "{}", said(&output));
+    let out = std::fs::read_to_string(dir.path().join("out")).unwrap();
+    let mut seen: Vec<u32> = out.lines().map(|l| l.parse().unwrap()).collect();
+    seen.sort_unstable();
+    seen.dedup();
+    let lost = 2000 - seen.len();
+    assert!(lost <= 100, "only what was being printed when the disk was full may be lost: {lost}");
+}
+
+/// The journal of six tasks, cut at every byte around the ends of its records
+/// and at every 17th in between: what is left says which tasks still run.
+#[test]
+fn a_journal_cut_at_any_byte_is_resumed() {
+    let dir = tempfile::tempdir().unwrap();
+    let ran =
+        homing(dir.path(), &["run", "-q", "-j1", "echo {}", ":::", "1", "2", "3", "4", "5", "6"]).output().unwrap();
+    assert!(ran.status.success());
+    let run = std::fs::read_dir(dir.path().join("runs")).unwrap().next().unwrap().unwrap().file_name();
+    let whole = std::fs::read(dir.path().join("runs").join(&run).join("journal.jsonl")).unwrap();
+    let near = |at: usize| (at.saturating_sub(2)..at + 2).any(|i| whole.get(i) == Some(&b'\n'));
+    let first = whole.iter().position(|b| *b == b'\n').unwrap();
+    let cuts: Vec<usize> = (0..=whole.len()).filter(|at| at % 17 == 0 || near(*at)).collect();
+    let next = std::sync::atomic::AtomicUsize::new(0);
+    let work = || {
+        while let Some(at) = cuts.get(next.fetch_add(1, std::sync::atomic::Ordering::Relaxed)) {
+            let copy = tempfile::tempdir().unwrap();
+            let folder = copy.path().join("runs").join(&run);
+            std::fs::create_dir_all(&folder).unwrap();
+            std::fs::write(folder.join("journal.jsonl"), &whole[..*at]).unwrap();
+            let output = homing(copy.path(), &["resume", "last"]).output().unwrap();
+            if *at <= first {
+                assert_ne!(output.status.code(), Some(0), "cut at {at}: there is no run");
+                continue;
+            }
+            assert!(output.status.success(), "cut at {at}: {}", said(&output));
+            let kept = String::from_utf8_lossy(&whole[..*at]).into_owned();
+            let kept = &kept[..kept.rfind('\n').map_or(0, |end| end + 1)];
+            let settled = |task: u32| {
+                kept.lines().any(|l| l.contains("\"task_ended\"") && l.contains(&format!("\"task\":{task},")))
+            };
+            let mut due: Vec<String> = (1..=6).filter(|t| !settled(*t)).map(|t| t.to_string()).collect();
+            let mut printed: Vec<String> = String::from_utf8_lossy(&output.stdout).lines().map(String::from).collect();
+            due.sort();
+            printed.sort();
+            assert_eq!(printed, due, "cut at {at}");
+        }
+    };
+    std::thread::scope(|scope| (0..4).for_each(|_| drop(scope.spawn(work))));
+}

@@ -1,0 +1,33 @@
+//! A command line as a person would type it again.
+
+use homing_model::RawText;
+use std::path::Path;
+
+/// The words of a run's command line, quoted where a shell would take them
+/// apart; the program without its folder.
+pub fn command_line(argv: &[RawText]) -> String {
+    let word = |(at, word): (usize, &RawText)| {
+        let name = Path::new(word.as_os()).file_name().filter(|_| at == 0);
+        quoted(&name.map_or_else(|| word.display(), |n| n.to_string_lossy().into_owned()))
+    };
+    argv.iter().enumerate().map(word).collect::<Vec<_>>().join(" ")
+}
+
+fn quoted(word: &str) -> String {
+    let plain = |c: char| c.is_alphanumeric() || "-_./:,=+@%{}".contains(c);
+    if !word.is_empty() && word.chars().all(plain) {
+        return word.into();
+    }
+    format!("'{}'", word.replace('\'', r"'\''"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn words_that_a_shell_would_take_apart_are_quoted() {
+        let argv = ["/opt/bin/homing", "run", "wc -l <{}", ":::", "it's", "", "a/b.c", "$(x)"].map(RawText::from);
+        assert_eq!(command_line(&argv), r"homing run 'wc -l <{}' ::: 'it'\''s' '' a/b.c '$(x)'");
+    }
+}
