@@ -49,17 +49,19 @@ impl Step {
                 return Step::Gather;
             }
             first = false;
-            let is_driver = ["gcc", "g++", "cc", "c++", "clang", "clang++"].iter().any(|c| {
-                name == *c
-                    || name.strip_prefix(c).is_some_and(|v| v.starts_with('-'))
-                    || name.ends_with(&format!("-{c}"))
-            });
-            compiler |= is_driver;
+            compiler |= is_compiler(name);
             compiles |= word == "-c" || word == "-E" || word == "-S";
             objects += usize::from([".o", ".a", ".lo", ".la", ".so"].iter().any(|e| word.ends_with(e)));
         }
         if compiler && !compiles && objects > 0 { Step::Gather } else { Step::Other }
     }
+}
+
+/// `gcc`, `clang++-15`, `x86_64-linux-gnu-gcc-12`.
+fn is_compiler(name: &str) -> bool {
+    let plain = name.trim_end_matches(|c: char| c.is_ascii_digit() || c == '.').trim_end_matches('-');
+    let last = plain.rsplit('-').next().unwrap_or(plain);
+    ["gcc", "g++", "cc", "c++", "clang", "clang++"].contains(&last)
 }
 
 /// Words that may name files it reads, relative to its folder.
