@@ -9,13 +9,14 @@ use std::io::{BufRead, BufReader};
 use std::path::{Path, PathBuf};
 
 /// Every kind of event that this homing knows, as `event` names it.
-pub(crate) const KINDS: [&str; 12] = [
+pub(crate) const KINDS: [&str; 13] = [
     "run_started",
     "run_resumed",
     "host_up",
     "host_lost",
     "host_unfit",
     "sample",
+    "limit",
     "task_started",
     "task_ended",
     "task_skipped",

@@ -191,7 +191,7 @@ fn runs_are_listed_oldest_first_and_found_by_prefix() {
     assert_eq!(list[0].state, RunState::Interrupted);
     let counts = BTreeMap::from([("failed".to_string(), 1), ("skipped".to_string(), 1), ("unfinished".to_string(), 1)]);
     assert_eq!(list[0].counts, counts);
-    assert_eq!(list[1].state, RunState::Ended { exit: 1, ended_ns: 1_061 });
+    assert_eq!(list[1].state, RunState::Ended { exit: 1, ended_ns: 1_062 });
     assert_eq!(list[1].argv.len(), 3);
     assert!(find(root.path(), "last").unwrap().ends_with("b-late"));
     assert!(find(root.path(), "b-e").unwrap().ends_with("b-early"));
