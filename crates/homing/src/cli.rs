@@ -37,6 +37,8 @@ enum Sub {
     Peek(cmd::queue::act::PeekArgs),
     /// Wait for submitted jobs
     Wait(cmd::queue::act::WaitArgs),
+    /// LSF's commands: bsub, bjobs, lsload and the others
+    Lsf(cmd::lsf::Args),
     /// Tell which hosts hold the bytes of files
     Where(cmd::whereis::Args),
     /// Show hosts and their load now
@@ -72,6 +74,9 @@ enum Sub {
     /// Starts the jobs of this user, as long as there are any
     #[command(hide = true)]
     QueueRunner,
+    /// Takes a terminal over from `bsub -I`
+    #[command(hide = true)]
+    LsfAttach(cmd::lsf::AttachArgs),
     /// Holds one running job
     #[command(hide = true)]
     QueueKeeper(cmd::queue::KeeperArgs),
@@ -94,6 +99,9 @@ pub fn run_args(words: &[OsString]) -> Result<cmd::run::Args, Failure> {
 /// Parses, runs, prints a failure as one line; returns the exit status.
 pub fn main() -> i32 {
     let mut words: Vec<std::ffi::OsString> = std::env::args_os().collect();
+    if let Some(status) = cmd::lsf::by_name(&words) {
+        return status;
+    }
     if words.get(1).is_some_and(|w| w == "make") {
         let rest = cmd::make::own_first(words.split_off(2));
         words.extend(rest);
@@ -118,6 +126,8 @@ pub fn main() -> i32 {
         Sub::Wait(args) => cmd::queue::act::wait(args),
         Sub::QueueRunner => cmd::queue::runner(),
         Sub::QueueKeeper(args) => cmd::queue::keeper(args),
+        Sub::Lsf(args) => cmd::lsf::run(args),
+        Sub::LsfAttach(args) => cmd::lsf::attach(args),
         Sub::Where(args) => cmd::whereis::run(args),
         Sub::Hosts(args) => cmd::hosts::run(args),
         Sub::Exec(args) => cmd::exec::run(args),

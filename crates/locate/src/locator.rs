@@ -2,7 +2,7 @@
 
 use crate::mounts::{self, MountLine};
 use crate::walk::{Found, walk};
-use crate::{Asked, FileSystem, LocateError, Tree, Volume, file_system, volume};
+use crate::{Asked, FileSystem, Kind, LocateError, Tree, Volume, file_system, volume};
 use homing_model::{FileLayout, RawText};
 use std::collections::HashMap;
 use std::fs::Metadata;
@@ -41,6 +41,14 @@ impl Locator {
     /// The volume that holds an existing path.
     pub fn volume_of(&self, path: &Path) -> Result<Volume, LocateError> {
         self.resolve(path).map(|(volume, _, _)| volume)
+    }
+
+    /// The server of a path on NFS, which may be a directory, and what the
+    /// server is likely to call it; see the note on version 4 in `nfs`.
+    pub fn server_of(&self, path: &Path) -> Option<(String, std::path::PathBuf)> {
+        let lines = self.lines(path, path.metadata().ok()?.dev(), true).ok()?;
+        let nfs = lines.first().is_some_and(|line| Kind::of(&line.mount) == Kind::Nfs);
+        nfs.then(|| crate::nfs::Nfs::new(&lines).server_of(path)).flatten()
     }
 
     fn resolve(&self, path: &Path) -> Result<(Volume, Arc<dyn FileSystem>, Metadata), LocateError> {

@@ -23,6 +23,11 @@ impl Nfs {
         Nfs { server: String::from_utf8_lossy(&server.unwrap_or_default()).into_owned(), lines: lines.to_vec() }
     }
 
+    /// The server, and what it is likely to call this path.
+    pub fn server_of(&self, path: &Path) -> Option<(String, PathBuf)> {
+        Some((self.server.clone(), self.on_server(path)?))
+    }
+
     fn on_server(&self, path: &Path) -> Option<PathBuf> {
         on_server(&self.lines, &path.canonicalize().ok()?)
     }

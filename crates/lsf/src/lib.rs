@@ -9,6 +9,7 @@ pub mod fields;
 pub mod jobs;
 pub mod line;
 pub mod options;
+pub mod place;
 pub mod resreq;
 pub mod select;
 pub mod tables;

@@ -76,7 +76,7 @@ fn thresholds(of: &BTreeMap<String, (Option<f64>, Option<f64>)>) -> String {
         v.map_or("-".to_string(), |v| if v.fract() == 0.0 { format!("{v:.0}") } else { format!("{v:.1}") })
     };
     let line = |head: &str, value: &dyn Fn(&str) -> String| {
-        let cells: String = SCHEDULING.iter().map(|(name, w)| format!("{:>w$}", value(name))).collect();
+        let cells: String = SCHEDULING.iter().map(|(name, w)| format!(" {:>w$}", value(name), w = w - 1)).collect();
         format!("{head:<11}{cells}\n")
     };
     let of = |name: &str| of.get(name).copied().unwrap_or((None, None));
@@ -174,7 +174,7 @@ pub fn host_long(h: &Host) -> String {
         0
     );
     let line = |head: &str, value: &dyn Fn(&str) -> String| {
-        let cells: String = SCHEDULING.iter().map(|(name, w)| format!("{:>w$}", value(name))).collect();
+        let cells: String = SCHEDULING.iter().map(|(name, w)| format!(" {:>w$}", value(name), w = w - 1)).collect();
         format!("{head:<11}{cells}\n")
     };
     out + &line("", &|name| name.to_string()) + &line(" Total", &|name| index(name, h.load.get(name)))
@@ -206,6 +206,7 @@ fn index(name: &str, value: Option<&f64>) -> String {
         "ls" => format!("{value:.0}"),
         "io" | "it" if *value < 10_000.0 => format!("{value:.0}"),
         "it" => format!("{value:.0e}").replace('e', "e+0"),
+        _ if *value >= 10_000.0 => format!("{value:.0}"),
         _ => format!("{value:.1}"),
     }
 }
@@ -257,7 +258,7 @@ pub fn load(all: &[Host], show: &Show, wide: bool) -> String {
         let status = if h.status == "closed" { "ok" } else { &h.status };
         let _ = write!(out, "{name:<room$} {status:>6}");
         if status == "ok" {
-            columns.iter().for_each(|(name, w)| out += &format!("{:>w$}", index(name, h.load.get(*name))));
+            columns.iter().for_each(|(name, w)| out += &format!(" {:>w$}", index(name, h.load.get(*name)), w = w - 1));
         }
         out.push('\n');
     }

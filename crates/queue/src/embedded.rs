@@ -3,6 +3,7 @@
 use crate::engine::{Engine, Machine};
 use crate::plan::{self, Block, Config};
 use crate::{Job, JobSpec, Part, Private, QueueError, Spool, files, load};
+use std::collections::HashMap;
 use std::path::PathBuf;
 use std::time::Duration;
 
@@ -80,15 +81,19 @@ impl Engine for Embedded {
     }
 
     fn why(&self, job: &Job, part: &Part) -> Result<Option<Block>, QueueError> {
-        let views = self.spool.views(&self.spool.jobs()?);
-        let Some(view) = views.iter().find(|v| v.id == job.id && v.index == part.index) else { return Ok(None) };
+        Ok(self.reasons(&self.spool.jobs()?)?.remove(&(job.id, part.index)))
+    }
+
+    fn reasons(&self, jobs: &[Job]) -> Result<HashMap<(u64, u32), Block>, QueueError> {
+        let views = self.spool.views(jobs);
+        let waiting = || views.iter().filter(|v| !v.state.is_over() && !v.state.is_running());
         // A first look takes a while, and most queues have no thresholds.
-        let asked = !view.require.is_empty() || self.config.queues.get(&view.queue).is_some_and(|q| !q.load.is_empty());
+        let heeds = |queue: &str| self.config.queues.get(queue).is_some_and(|q| !q.load.is_empty());
+        let asked = waiting().any(|v| !v.require.is_empty() || heeds(&v.queue));
         let load = if asked { load::watch().now().clone() } else { load::Load::default() };
-        Ok(plan::blocked(&self.config, &views, view, &load).or_else(|| {
-            // Nothing but the slots is missing.
-            (!view.state.is_over() && !view.state.is_running()).then_some(Block::Slots)
-        }))
+        // Where nothing is in the way, only the slots are missing.
+        let reason = |v| plan::blocked(&self.config, &views, v, &load).unwrap_or(Block::Slots);
+        Ok(waiting().map(|v| ((v.id, v.index), reason(v))).collect())
     }
 
     fn pace(&self) -> Duration {

@@ -2,7 +2,8 @@
 //! queue of one machine, or Slurm.
 
 use crate::plan::{Block, Config};
-use crate::{Job, JobSpec, Part, Private, QueueError};
+use crate::{Job, JobSpec, Part, Private, QueueError, State};
+use std::collections::HashMap;
 use std::time::Duration;
 
 /// A machine of the queue.
@@ -59,6 +60,17 @@ pub trait Engine {
 
     /// Why an element that waits does so, as far as the engine knows.
     fn why(&self, job: &Job, part: &Part) -> Result<Option<Block>, QueueError>;
+
+    /// [`Engine::why`] for all elements that wait, by job and index.
+    fn reasons(&self, jobs: &[Job]) -> Result<HashMap<(u64, u32), Block>, QueueError> {
+        let mut found = HashMap::new();
+        for job in jobs {
+            for part in job.parts.iter().filter(|p| matches!(p.state, State::Pend | State::Psusp)) {
+                found.extend(self.why(job, part)?.map(|block| ((job.id, part.index), block)));
+            }
+        }
+        Ok(found)
+    }
 
     /// How often it makes sense to look while waiting.
     fn pace(&self) -> Duration;

@@ -80,6 +80,9 @@ pub struct JobSpec {
     /// Project, kept for the asking.
     #[serde(default)]
     pub project: Option<String>,
+    /// It waits until somebody lets it go (`bsub -H`).
+    #[serde(default)]
+    pub held: bool,
     /// Manners.
     #[serde(default)]
     pub style: Style,

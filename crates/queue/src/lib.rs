@@ -39,7 +39,7 @@ pub use error::QueueError;
 pub use files::{boot_id, host_name, now_ns, uid, user_name};
 pub use job::{End, JobSpec, Private, Start, Style};
 pub use keeper::keep;
-pub use load::{Load, measure, watch};
+pub use load::{Load, measure, thresholds, watch};
 pub use process::Process;
 pub use read::{Job, Part};
 pub use runner::run as run_queue;

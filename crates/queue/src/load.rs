@@ -98,7 +98,7 @@ fn sections(text: &str) -> Vec<(String, String)> {
 }
 
 /// `1500/4000`, `1500`, `/4000`: for starting, and for standing still.
-pub(crate) fn thresholds(text: &str) -> Option<(Option<f64>, Option<f64>)> {
+pub fn thresholds(text: &str) -> Option<(Option<f64>, Option<f64>)> {
     let (first, second) = text.split_once('/').unwrap_or((text, ""));
     let number = |t: &str| if t.trim().is_empty() { Some(None) } else { t.trim().parse().ok().map(Some) };
     Some((number(first)?, number(second)?))

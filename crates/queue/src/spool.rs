@@ -1,7 +1,7 @@
 //! The spool: every job of every user of this machine.
 
 use crate::files::{self, step, write_json_soon};
-use crate::job::{JobSpec, Private};
+use crate::job::{JobSpec, Private, Stop};
 use crate::lock::Held;
 use crate::places::Places;
 use crate::process::Process;
@@ -44,6 +44,10 @@ impl Spool {
         fs::set_permissions(&fresh, fs::Permissions::from_mode(0o755)).map_err(QueueError::io("open", &fresh))?;
         step("folder-made");
         let records = || -> std::io::Result<()> {
+            // Before anybody can see it: a runner might be quicker than whoever holds it back.
+            if spec.held {
+                write_json_soon(&fresh.join("stop.json"), &Stop { by: spec.user.clone() }, 0o644)?;
+            }
             files::sync_all(&[
                 write_json_soon(&fresh.join("job.json"), &seen_by_all(spec), 0o644)?,
                 write_json_soon(&fresh.join("spec.json"), spec, 0o600)?,

@@ -31,7 +31,7 @@ pub struct Args {
 }
 
 /// What is known of a host: its facts and two samples, or why not.
-type Answer = Result<(HostFacts, HostSample, HostSample), String>;
+pub type Answer = Result<(HostFacts, HostSample, HostSample), String>;
 
 /// Prints a row a host.
 pub fn run(args: Args) -> Result<i32, Failure> {
@@ -56,7 +56,8 @@ pub fn run(args: Args) -> Result<i32, Failure> {
     }
 }
 
-fn ask_all(names: &[String], own: &str) -> Vec<Answer> {
+/// Asks hosts for facts and two samples, many at once.
+pub fn ask_all(names: &[String], own: &str) -> Vec<Answer> {
     let mut answers = Vec::with_capacity(names.len());
     for window in names.chunks(FAN_OUT) {
         std::thread::scope(|scope| {

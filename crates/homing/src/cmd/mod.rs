@@ -5,6 +5,7 @@ pub mod exec;
 pub mod generate;
 pub mod hosts;
 pub mod lab;
+pub mod lsf;
 pub mod make;
 pub mod nodeset;
 pub mod queue;

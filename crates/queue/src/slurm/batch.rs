@@ -84,6 +84,10 @@ pub(super) fn words(spec: &JobSpec, dependency: Option<&str>) -> Vec<String> {
             add(name, pattern(&text(file), spec.array.is_some()));
         }
     }
+    if spec.held {
+        // sbatch knows no value for it: priority 0 is what --hold sets.
+        add("priority", "0".into());
+    }
     add("open-mode", if spec.overwrite { "truncate" } else { "append" }.into());
     match &spec.host {
         Some(host) => add("nodelist", host.clone()),

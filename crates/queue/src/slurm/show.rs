@@ -153,6 +153,7 @@ fn record(fields: &BTreeMap<&str, &str>) -> Option<(u64, u32, JobSpec, Vec<Part>
         spread: false,
         require: Vec::new(),
         project: None,
+        held: false,
         style: Style::Homing,
     };
     let one = part(fields);

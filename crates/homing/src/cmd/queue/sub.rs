@@ -166,6 +166,7 @@ fn spec(args: &Args, batch: Option<&run::Args>, config: &Config, slurm: bool) ->
         spread,
         require: Vec::new(),
         project: None,
+        held: false,
         style: homing_queue::Style::Homing,
     })
 }

@@ -1,0 +1,166 @@
+//! `bkill`, `bstop`, `bresume`.
+
+use super::{Refusal, options, own_name, rows, said};
+use homing_lsf::jobs::{self, Job as Row, Wanted};
+use homing_lsf::options::{Grammar, Parsed, text};
+use homing_model::RawText;
+use homing_queue::{Engine, Job};
+
+const GRAMMAR: Grammar = Grammar {
+    flags: &["l", "r", "b", "a", "d", "h", "V"],
+    valued: &["J", "m", "q", "u", "s", "R", "g", "app", "C", "P", "stat"],
+    mixed: true,
+};
+
+/// What is done to a job.
+enum Deed {
+    Kill(Option<i32>),
+    Stop,
+    Resume,
+}
+
+/// Ends jobs, or sends them a signal.
+pub fn bkill(words: &[RawText]) -> Result<i32, Refusal> {
+    run("bkill", words)
+}
+
+/// Makes jobs stand still.
+pub fn bstop(words: &[RawText]) -> Result<i32, Refusal> {
+    run("bstop", words)
+}
+
+/// Lets them go on.
+pub fn bresume(words: &[RawText]) -> Result<i32, Refusal> {
+    run("bresume", words)
+}
+
+/// `"12 13"` is two ids: scripts pass what bjobs printed.
+pub fn id_words(word: &RawText) -> Vec<String> {
+    text(word).split_whitespace().map(String::from).collect()
+}
+
+fn run(name: &str, words: &[RawText]) -> Result<i32, Refusal> {
+    let Some(parsed) = options(name, &GRAMMAR, words)? else { return Ok(0) };
+    let deed = match name {
+        "bstop" => Deed::Stop,
+        "bresume" => Deed::Resume,
+        _ => match parsed.text("s") {
+            Some(signal) => by_signal(&signal)?,
+            None => Deed::Kill(None),
+        },
+    };
+    let ids = parsed.operands.iter().flat_map(id_words);
+    let wanted = ids.map(|t| jobs::wanted(&t)).collect::<Result<Vec<_>, _>>().map_err(said)?;
+    let filtered = ["J", "q", "u", "m", "g", "P"].iter().any(|o| parsed.has(o));
+    if wanted.is_empty() && !filtered {
+        return Err(said(format!("{name}: Job ID must be specified")));
+    }
+    let engine = super::engine()?;
+    let jobs = engine.jobs()?;
+    let mut status = 0;
+    let all = Wanted { id: 0, indices: vec![] };
+    let list = if wanted.is_empty() { std::slice::from_ref(&all) } else { &wanted };
+    for wanted in list {
+        let found = found(&jobs, wanted, &parsed);
+        if found.is_empty() {
+            match wanted.id {
+                0 => eprintln!("No matching job found"),
+                id => eprintln!("Job <{id}>: No matching job found"),
+            }
+            status = 255;
+        }
+        for (job, index) in found {
+            status = one(engine.as_ref(), job, index, &deed)?.max(status);
+        }
+    }
+    Ok(status)
+}
+
+/// Names of LSF's commands: `-s STOP` is bstop.
+fn by_signal(signal: &str) -> Result<Deed, Refusal> {
+    let name = signal.trim_start_matches("SIG").to_uppercase();
+    Ok(match name.as_str() {
+        "STOP" | "TSTP" => Deed::Stop,
+        "CONT" => Deed::Resume,
+        _ => Deed::Kill(Some(number(&name).ok_or_else(|| said(format!("{signal}: Illegal signal value")))?)),
+    })
+}
+
+fn number(name: &str) -> Option<i32> {
+    const NAMES: [(&str, i32); 11] = [
+        ("HUP", 1),
+        ("INT", 2),
+        ("QUIT", 3),
+        ("ABRT", 6),
+        ("KILL", 9),
+        ("USR1", 10),
+        ("USR2", 12),
+        ("ALRM", 14),
+        ("TERM", 15),
+        ("XCPU", 24),
+        ("WINCH", 28),
+    ];
+    let by_name = NAMES.iter().find(|(n, _)| *n == name).map(|(_, number)| *number);
+    by_name.or_else(|| name.parse().ok().filter(|n| (1..=64).contains(n)))
+}
+
+/// The jobs that an id, or 0 with the filters, means: whole jobs where all of them is meant.
+fn found<'a>(jobs: &'a [Job], wanted: &Wanted, parsed: &Parsed) -> Vec<(&'a Job, Option<u32>)> {
+    let own = own_name();
+    if wanted.id != 0 {
+        let job = jobs.iter().find(|j| j.id == wanted.id);
+        let Some(job) = job else { return Vec::new() };
+        if wanted.indices.is_empty() {
+            return vec![(job, None)];
+        }
+        let known = job.parts.iter().filter(|p| wanted.indices.contains(&p.index));
+        return known.map(|p| (job, Some(p.index))).collect();
+    }
+    let user = parsed.text("u").unwrap_or(own);
+    let fits = |row: &Row| {
+        let is = |option: &str, fits: &dyn Fn(&str) -> bool| parsed.text(option).is_none_or(|v| fits(&v));
+        !row.is_over()
+            && (user == "all" || row.user == user)
+            && is("J", &|name| jobs::name_fits(name, row))
+            && is("q", &|queue| row.queue == queue)
+            && is("m", &|host| row.exec_hosts.iter().any(|h| h == host))
+            && is("P", &|project| row.project == project)
+    };
+    let mut all = Vec::new();
+    for job in jobs {
+        let chosen: Vec<u32> = job.parts.iter().filter(|p| fits(&rows::row(job, p))).map(|p| p.index).collect();
+        match (job.spec.array.is_some(), chosen.len() == job.parts.len()) {
+            (_, true) | (false, false) if !chosen.is_empty() => all.push((job, None)),
+            _ => all.extend(chosen.into_iter().map(|i| (job, Some(i)))),
+        }
+    }
+    all
+}
+
+fn one(engine: &dyn Engine, job: &Job, index: Option<u32>, deed: &Deed) -> Result<i32, Refusal> {
+    let shown = index.map_or(job.id.to_string(), |i| format!("{}[{i}]", job.id));
+    let own = homing_queue::uid();
+    if job.uid != own && own != 0 {
+        eprintln!("Job <{shown}>: User permission denied");
+        return Ok(255);
+    }
+    if crate::cmd::queue::parts(job, index).all(|p| p.state.is_over()) {
+        eprintln!("Job <{shown}>: Job has already finished");
+        return Ok(255);
+    }
+    let words = match deed {
+        Deed::Kill(signal) => {
+            engine.kill(job, index, *signal)?;
+            if signal.is_some() { "signaled" } else { "terminated" }
+        }
+        Deed::Stop => {
+            engine.stop(job, index, true)?;
+            "stopped"
+        }
+        Deed::Resume => {
+            engine.stop(job, index, false)?;
+            "resumed"
+        }
+    };
+    super::print(&format!("Job <{shown}> is being {words}\n"))
+}

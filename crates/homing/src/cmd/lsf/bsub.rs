@@ -1,0 +1,240 @@
+//! `bsub`: from LSF's request to a job of the engine.
+
+use super::{Refusal, attach, said};
+use homing_lsf::bsub::{Call, Interactive, Request, call, default_name, with_script};
+use homing_lsf::line::quoted;
+use homing_model::{Command, RawText};
+use homing_queue::plan::Config;
+use homing_queue::{Engine, JobSpec, Private, Style, array, depend};
+use std::io::{IsTerminal, Read};
+use std::path::Path;
+
+/// A script is not longer; LSF's limit is smaller.
+const LONGEST_SCRIPT: u64 = 4 << 20;
+
+/// Submits.
+pub fn run(words: &[RawText]) -> Result<i32, Refusal> {
+    match read(words)? {
+        Some(ready) => submit(ready),
+        None => Ok(0),
+    }
+}
+
+/// A request with all that was read for it.
+pub struct Ready {
+    /// What is asked for, script lines included.
+    pub request: Request,
+    /// The script from standard input.
+    pub script: Option<RawText>,
+    /// Where it runs, when that is decided already.
+    pub host: Option<String>,
+    /// The directory that it runs in there, when it is called otherwise than here.
+    pub cwd: Option<RawText>,
+}
+
+/// Reads arguments, and the script where there is no command.
+pub fn read(words: &[RawText]) -> Result<Option<Ready>, Refusal> {
+    let bad = |why: String| said(format!("{why}. Job not submitted."));
+    let request = match call(words).map_err(bad)? {
+        Call::Help => {
+            eprintln!("Usage: bsub [options] command [arguments], or bsub [options] < script with #BSUB lines");
+            return Ok(None);
+        }
+        Call::Version => {
+            eprintln!("{}", super::version());
+            return Ok(None);
+        }
+        Call::Submit(request) => *request,
+    };
+    if request.command.is_some() {
+        return Ok(Some(Ready { request, script: None, host: None, cwd: None }));
+    }
+    if std::io::stdin().is_terminal() {
+        eprint!("bsub> ");
+    }
+    let mut script = Vec::new();
+    let read = std::io::stdin().take(LONGEST_SCRIPT + 1).read_to_end(&mut script);
+    read.map_err(|e| said(format!("cannot read the script from standard input: {e}. Job not submitted.")))?;
+    if script.len() as u64 > LONGEST_SCRIPT {
+        return Err(said("the script is longer than 4 MiB. Job not submitted."));
+    }
+    if script.trim_ascii().is_empty() {
+        return Err(said("No command is specified. Job not submitted."));
+    }
+    let request = with_script(request, &script).map_err(bad)?;
+    Ok(Some(Ready { request, script: Some(RawText(script)), host: None, cwd: None }))
+}
+
+/// Submits what was read, and with -K or -I stays.
+pub fn submit(ready: Ready) -> Result<i32, Refusal> {
+    let engine = super::engine()?;
+    let config = engine.config()?;
+    let (queue, by_default) = queue(&ready.request, &config)?;
+    let (mut spec, mut private) = spec(&ready, engine.as_ref(), &config, &queue)?;
+    let stays = ready.request.wait || ready.request.interactive.is_some();
+    let line = match ready.request.interactive {
+        Some(_) if spec.host.is_none() && engine.name() == "homing" => Some(attach::Line::open()?),
+        _ => None,
+    };
+    if let Some(line) = &line {
+        line.join(&mut spec, &mut private)?;
+    }
+    if let Some(note) = engine.fit(&mut spec)? {
+        eprintln!("bsub: {note}");
+    }
+    let id = engine.submit(&spec, &private)?;
+    let default = if by_default { "default " } else { "" };
+    let text = format!("Job <{id}> is submitted to {default}queue <{queue}>.");
+    if !stays {
+        return super::print(&(text + "\n"));
+    }
+    eprintln!("{text}\n<<Waiting for dispatch ...>>");
+    match (ready.request.interactive, line) {
+        (Some(_), Some(line)) => line.serve(engine.as_ref(), id),
+        (Some(_), None) => attach::follow(engine.as_ref(), id),
+        (None, _) => wait(engine.as_ref(), id),
+    }
+}
+
+fn wait(engine: &dyn Engine, id: u64) -> Result<i32, Refusal> {
+    let status = crate::cmd::queue::act::wait_for(engine, &[id.to_string()], true)?;
+    eprintln!("<<Job is finished>>");
+    Ok(status)
+}
+
+/// The queue, and whether it was not asked for.
+fn queue(request: &Request, config: &Config) -> Result<(String, bool), Refusal> {
+    let told = std::env::var("LSB_DEFAULTQUEUE").ok().filter(|q| config.queues.contains_key(q));
+    let default = || (told.unwrap_or_else(|| config.default_queue().to_string()), true);
+    let (name, by_default) = match request.queues.iter().find(|q| config.queues.contains_key(*q)) {
+        Some(name) => (name.clone(), false),
+        None if request.queues.is_empty() => default(),
+        None => return Err(said(format!("{}: No such queue. Job not submitted.", request.queues[0]))),
+    };
+    match config.queues.get(&name).is_some_and(|q| q.closed) {
+        true => Err(said(format!("{name}: Queue has been closed. Job not submitted."))),
+        false => Ok((name, by_default)),
+    }
+}
+
+fn spec(ready: &Ready, engine: &dyn Engine, config: &Config, queue: &str) -> Result<(JobSpec, Private), Refusal> {
+    let request = &ready.request;
+    let here = match &request.cwd {
+        Some(cwd) => RawText::from(crate::cmd::queue::sub::working_directory()?.join(cwd.as_path()).as_path()),
+        None => RawText::from(crate::cmd::queue::sub::working_directory()?.as_path()),
+    };
+    // Files of the job are the submitter's, whatever the directory is called where it runs.
+    let file = |name: &Option<RawText>| {
+        let path = name.as_ref().map(|n| here.as_path().join(n.as_path()));
+        let into = |p: &Path| if p.is_dir() { p.join("%J.out") } else { p.to_path_buf() };
+        match ready.cwd {
+            Some(_) => path.map(|p| RawText::from(into(&p).as_path())),
+            None => name.clone().map(|n| {
+                if here.as_path().join(n.as_path()).is_dir() { RawText::from(into(n.as_path()).as_path()) } else { n }
+            }),
+        }
+    };
+    let (name, array) = named(request)?;
+    let (command, private) = what(ready);
+    let host = match &ready.host {
+        Some(host) => Some(host.clone()),
+        None => super::server::choose(request, engine, config, queue)?,
+    };
+    let host = host.filter(|h| engine.name() != "homing" || *h != homing_queue::host_name());
+    let most = config.slots_of(&host);
+    let slots = if request.exclusive { most } else { request.slots.unwrap_or(1) };
+    let limit = config.queues.get(queue).and_then(|q| q.run_limit).map(|minutes| minutes * 60);
+    let spec = JobSpec {
+        v: 1,
+        user: super::own_name(),
+        submit_ns: homing_queue::now_ns(),
+        from: homing_queue::host_name(),
+        cwd: ready.cwd.clone().unwrap_or_else(|| here.clone()),
+        command,
+        name,
+        queue: queue.into(),
+        slots,
+        array,
+        after: condition(request, engine)?,
+        stdin: file(&request.input),
+        stdout: file(&request.output),
+        stderr: file(&request.error),
+        overwrite: request.overwrite,
+        limit_s: request.limit_s.map_or(limit, |own| Some(limit.map_or(own, |l| l.min(own)))),
+        host,
+        near: Vec::new(),
+        near_only: false,
+        not_on: Vec::new(),
+        spread: false,
+        require: request.require.text.clone(),
+        project: request.project.clone(),
+        held: request.hold,
+        style: Style::Lsf,
+    };
+    Ok((spec, private))
+}
+
+/// Name and array; what LSF cannot read as an array is a plain name. Without
+/// -J there is none: bjobs shows the command then, to those who may see it.
+fn named(request: &Request) -> Result<(String, Option<array::Array>), Refusal> {
+    let Some(name) = &request.name else { return Ok((String::new(), None)) };
+    // Snakemake's names hold brackets nowhere, but other people's do: only `name[1-5]` is an array.
+    let looks = name.rfind('[').is_some_and(|at| {
+        let rest = name[at + 1..].trim_end_matches(|c: char| c.is_ascii_digit()).trim_end_matches('%');
+        rest.strip_suffix(']').is_some_and(|r| r.chars().all(|c| c.is_ascii_digit() || "-,: ".contains(c)))
+    });
+    match looks {
+        true => array::parse(name).map_err(|why| said(format!("{why}. Job not submitted."))),
+        false => Ok((name.clone(), None)),
+    }
+}
+
+/// The command or script, with what comes before and after it.
+fn what(ready: &Ready) -> (Command, Private) {
+    let request = &ready.request;
+    let mut private = crate::cmd::queue::sub::private();
+    private.env = request.env.apply(std::mem::take(&mut private.env));
+    let mut around = Vec::new();
+    if let Some(before) = &request.before {
+        around.extend([b"( ".as_slice(), &before.0, b"\n) </dev/null >/dev/null 2>&1 || exit 125\n"].concat());
+    }
+    if let Some(then) = &request.then {
+        around.extend([b"trap ".as_slice(), &quoted(&then.0), b" EXIT\n"].concat());
+    }
+    if let Some(script) = &ready.script {
+        let (first, rest) = match script.0.starts_with(b"#!") {
+            true => script.0.split_at(script.0.iter().position(|b| *b == b'\n').map_or(script.0.len(), |at| at + 1)),
+            false => (&b""[..], &script.0[..]),
+        };
+        private.script = Some(RawText([first, &around, rest].concat()));
+        return (Command::Shell(default_name(&script.0).into()), private);
+    }
+    let line = request.command.clone().unwrap_or_default();
+    let mut line = RawText([around.as_slice(), &line.0].concat());
+    if request.interactive == Some(Interactive::Terminal) {
+        // script(1) makes the terminal and passes the exit status on.
+        line = RawText([b"exec script -qefc ".as_slice(), &quoted(&line.0), b" /dev/null"].concat());
+    }
+    match &request.login_shell {
+        Some(shell) => (Command::Argv(vec![shell.clone(), "-l".into(), "-c".into(), line]), private),
+        None => (Command::Shell(line), private),
+    }
+}
+
+/// `-w`, whose jobs must be there.
+fn condition(request: &Request, engine: &dyn Engine) -> Result<Option<String>, Refusal> {
+    let Some(text) = &request.after else { return Ok(None) };
+    depend::check(text)
+        .map_err(|why| said(format!("{text}: Dependency condition syntax error ({why}). Job not submitted.")))?;
+    let jobs = engine.jobs()?;
+    for named in depend::jobs(text) {
+        let known = match array::job_id(&named) {
+            Some((id, _)) => jobs.iter().any(|j| j.id == id),
+            None => jobs.iter().any(|j| j.spec.name == named),
+        };
+        if !known {
+            return Err(said(format!("{named}: No matching job found. Job not submitted.")));
+        }
+    }
+    Ok(Some(text.clone()))
+}

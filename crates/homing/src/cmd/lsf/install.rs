@@ -1,0 +1,97 @@
+//! `homing lsf install DIR`.
+
+use crate::failure::Failure;
+use clap::Subcommand;
+use std::os::unix::fs::symlink;
+use std::path::{Path, PathBuf};
+
+/// Arguments of `homing lsf`.
+#[derive(clap::Args)]
+pub struct Args {
+    #[command(subcommand)]
+    what: What,
+}
+
+#[derive(Subcommand)]
+enum What {
+    /// Put links named bsub, bjobs, lsload and so on into DIR; they call this program
+    Install {
+        /// Made when it is not there. Put it at the front of PATH
+        dir: PathBuf,
+    },
+    /// Remove them again
+    Remove {
+        /// Where they were put
+        dir: PathBuf,
+    },
+}
+
+/// Does it.
+pub fn run(args: Args) -> Result<i32, Failure> {
+    match args.what {
+        What::Install { dir } => install(&dir),
+        What::Remove { dir } => remove(&dir),
+    }
+}
+
+fn install(dir: &Path) -> Result<i32, Failure> {
+    let exe = std::env::current_exe().map_err(|e| Failure::system(format!("cannot find homing itself: {e}")))?;
+    let failed = |what: &Path, e: std::io::Error| Failure::system(format!("cannot make {}: {e}", what.display()));
+    std::fs::create_dir_all(dir).map_err(|e| failed(dir, e))?;
+    let dir = &std::path::absolute(dir).map_err(|e| failed(dir, e))?;
+    for (name, _) in super::VERBS {
+        let link = dir.join(name);
+        if link.symlink_metadata().is_ok() {
+            if !ours(&link, &exe) {
+                let message = format!("{} is there and is not homing's", link.display());
+                return Err(Failure::usage(message).hint("another directory, or move it away"));
+            }
+            std::fs::remove_file(&link).map_err(|e| failed(&link, e))?;
+        }
+        symlink(&exe, &link).map_err(|e| failed(&link, e))?;
+    }
+    let conf = dir.join("lsf/conf");
+    let queue = crate::hostlist::queue_config(None)?.default_queue().to_string();
+    let params = conf.join(format!("lsbatch/{}/configdir", super::CLUSTER));
+    std::fs::create_dir_all(&params).map_err(|e| failed(&params, e))?;
+    // Snakemake and Nextflow read these two. They change nothing in homing.
+    let files = [
+        (params.join("lsb.params"), format!("Begin Parameters\nDEFAULT_QUEUE = {queue}\nEnd Parameters\n")),
+        (conf.join("lsf.conf"), "LSF_UNIT_FOR_LIMITS=MB\nLSB_JOB_MEMLIMIT=N\n".to_string()),
+    ];
+    for (file, text) in files {
+        std::fs::write(&file, text).map_err(|e| failed(&file, e))?;
+    }
+    println!("{} commands are in {}; put it first: PATH={}:$PATH", super::VERBS.len(), dir.display(), dir.display());
+    Ok(0)
+}
+
+/// True for a link to this program, or to one of its name that has gone.
+fn ours(link: &Path, exe: &Path) -> bool {
+    std::fs::read_link(link).is_ok_and(|to| to == exe || to.file_name() == exe.file_name())
+}
+
+fn remove(dir: &Path) -> Result<i32, Failure> {
+    let exe = std::env::current_exe().map_err(|e| Failure::system(format!("cannot find homing itself: {e}")))?;
+    for (name, _) in super::VERBS {
+        let link = dir.join(name);
+        if ours(&link, &exe) {
+            std::fs::remove_file(&link)
+                .map_err(|e| Failure::system(format!("cannot remove {}: {e}", link.display())))?;
+        }
+    }
+    let _ = std::fs::remove_dir_all(dir.join("lsf/conf"));
+    let _ = std::fs::remove_dir(dir.join("lsf"));
+    let _ = std::fs::remove_dir(dir);
+    Ok(0)
+}
+
+/// The directory of the link that this program was called by.
+pub fn folder() -> Option<PathBuf> {
+    let called = PathBuf::from(std::env::args_os().next()?);
+    let link = match called.components().count() {
+        1 => std::env::split_paths(&std::env::var_os("PATH")?).map(|d| d.join(&called)).find(|p| p.exists())?,
+        _ => called,
+    };
+    std::path::absolute(link).ok()?.parent().map(Path::to_path_buf)
+}

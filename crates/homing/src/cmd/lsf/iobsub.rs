@@ -1,0 +1,171 @@
+//! `iobsub`: bsub, on the host whose disks hold the working directory or the
+//! files that the command names, in that host's own path.
+
+use super::{Refusal, bsub};
+use homing_locate::{Kind, Locator};
+use homing_lsf::line::words_of;
+use homing_lsf::options::text;
+use homing_lsf::place::{Known, Why, choose, host_of};
+use homing_model::RawText;
+use std::collections::BTreeMap;
+use std::net::ToSocketAddrs;
+use std::os::unix::fs::MetadataExt;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+/// Files of a working directory that are looked at to find where most of it lies.
+const LOOKED_AT: usize = 1000;
+
+/// Submits next to the data.
+pub fn run(words: &[RawText]) -> Result<i32, Refusal> {
+    let Some(mut ready) = bsub::read(words)? else { return Ok(0) };
+    if !ready.request.hosts.is_empty() {
+        eprintln!("iobsub: -m {} is ignored: the data says where", ready.request.hosts.join(" "));
+        ready.request.hosts.clear();
+    }
+    let own = homing_queue::host_name();
+    let known = known(&own)?;
+    let directory = match &ready.request.cwd {
+        Some(cwd) => crate::cmd::queue::sub::working_directory()?.join(cwd.as_path()),
+        None => crate::cmd::queue::sub::working_directory()?,
+    };
+    let Ok(locator) = Locator::new() else { return nowhere("the mount table cannot be read") };
+    let home = home(&locator, &directory, &known, &own);
+    let inputs = inputs(&locator, &ready, &directory, &known, &own);
+    let Some((host, why)) = choose(home.as_ref().ok().map(|h| h.host.as_str()), &inputs) else {
+        return nowhere(&home.err().unwrap_or_default());
+    };
+    match path_on(&host, &own, &directory, home.as_ref().ok()) {
+        Ok(path) => {
+            super::print(&format!("Submitting job to run on fileserver {host}\n"))?;
+            if let Why::Inputs(bytes, all) = why {
+                eprintln!("iobsub: {host} holds {bytes} of the {all} bytes that the command names");
+            }
+            ready.host = Some(host);
+            ready.cwd = Some(path);
+        }
+        Err(reason) => eprintln!("iobsub: fileserver {host} cannot run it: {reason}; submitting it to run anywhere"),
+    }
+    bsub::submit(ready)
+}
+
+fn nowhere(reason: &str) -> Result<i32, Refusal> {
+    let more = if reason.is_empty() { String::new() } else { format!("\n  {reason}") };
+    Err(Refusal::Said(format!("Cannot find fileserver for current working directory.{more}"), 1))
+}
+
+/// The cluster's hosts under all their names.
+fn known(own: &str) -> Result<Vec<Known>, Refusal> {
+    let machines = super::engine()?.machines()?;
+    let addresses = |name: &str| {
+        let found = (name, 0).to_socket_addrs().into_iter().flatten().map(|a| a.ip());
+        // 127.0.1.1 is every Debian machine's name for itself.
+        found.filter(|ip| !ip.is_loopback()).map(|ip| ip.to_string()).collect::<Vec<_>>()
+    };
+    let aliases = |name: &str| {
+        if name == own {
+            [homing_probe::facts().aliases, vec!["localhost".into(), "127.0.0.1".into(), "::1".into()]].concat()
+        } else {
+            addresses(name)
+        }
+    };
+    Ok(machines.into_iter().filter(|m| m.open).map(|m| Known { aliases: aliases(&m.name), name: m.name }).collect())
+}
+
+/// Where the working directory lies.
+struct Home {
+    host: String,
+    /// What that host calls it, when that is another name.
+    path: Option<PathBuf>,
+}
+
+fn home(locator: &Locator, directory: &Path, known: &[Known], own: &str) -> Result<Home, String> {
+    let volume = locator.volume_of(directory).map_err(|e| e.to_string())?;
+    match volume.kind {
+        Kind::Local => Ok(Home { host: own.into(), path: None }),
+        Kind::Nfs => {
+            let (server, path) = locator.server_of(directory).ok_or("the mount table does not name its server")?;
+            let host = host_of(&server, known)
+                .ok_or_else(|| format!("{server} is not a host of the cluster that takes jobs"))?;
+            Ok(Home { host: host.into(), path: Some(path) })
+        }
+        _ => {
+            // Spread over hosts: the one that holds most of what is in it.
+            let files = locator.locate_tree(directory, LOOKED_AT).files;
+            let bytes = bytes(files.iter(), known);
+            let best = bytes.into_iter().max_by_key(|(_, bytes)| *bytes);
+            let (host, _) =
+                best.ok_or_else(|| format!("no host of the cluster is known to hold files of {}", volume.name))?;
+            Ok(Home { host, path: None })
+        }
+    }
+}
+
+fn bytes<'a>(files: impl Iterator<Item = &'a homing_model::FileLayout>, known: &[Known]) -> BTreeMap<String, u64> {
+    let mut sums = BTreeMap::new();
+    for extent in files.flat_map(|f| &f.extents) {
+        for replica in &extent.replicas {
+            if let Some(host) = host_of(&replica.host, known) {
+                *sums.entry(host.to_string()).or_default() += (extent.length as f64 * replica.share) as u64;
+            }
+        }
+    }
+    sums
+}
+
+/// Bytes by host of the files that the command names.
+fn inputs(
+    locator: &Locator,
+    ready: &bsub::Ready,
+    directory: &Path,
+    known: &[Known],
+    own: &str,
+) -> BTreeMap<String, u64> {
+    let line = ready.request.command.as_ref().map(text).unwrap_or_default();
+    let mut files: Vec<PathBuf> = words_of(&line).iter().map(|w| directory.join(w)).collect();
+    files.extend(ready.request.input.iter().map(|i| directory.join(i.as_path())));
+    files.sort();
+    files.dedup();
+    let layouts: Vec<_> = files.iter().filter(|f| f.is_file()).map(|f| locator.locate(f)).collect();
+    let shared = |f: &&homing_model::FileLayout| !f.volume.starts_with("local:");
+    let mut sums = bytes(layouts.iter().filter(shared), known);
+    // Programs of this machine are everywhere: they say nothing about where to run.
+    let local = layouts.iter().filter(|f| !shared(f) && f.path.as_path().starts_with(directory));
+    let here: u64 = local.map(|f| f.size).sum();
+    if here > 0 {
+        *sums.entry(own.to_string()).or_default() += here;
+    }
+    sums
+}
+
+/// What the host calls the directory: looked at there, because an export may
+/// lie elsewhere than the mount table makes believe.
+fn path_on(host: &str, own: &str, directory: &Path, home: Option<&Home>) -> Result<RawText, String> {
+    let here = directory.metadata().map_err(|e| format!("cannot look at {}: {e}", directory.display()))?;
+    let told = home.filter(|h| h.host == host).and_then(|h| h.path.clone());
+    let names: Vec<PathBuf> = told.into_iter().chain([directory.to_path_buf()]).collect();
+    for name in &names {
+        if inode(host, own, name)? == Some(here.ino()) {
+            return Ok(RawText::from(name.as_path()));
+        }
+    }
+    let tried: Vec<String> = names.iter().map(|n| n.display().to_string()).collect();
+    Err(format!("the directory is not there as {}", tried.join(" or ")))
+}
+
+/// The inode that a host finds under a name; an error when the host does not answer.
+fn inode(host: &str, own: &str, name: &Path) -> Result<Option<u64>, String> {
+    if host == own {
+        return Ok(name.metadata().ok().map(|m| m.ino()));
+    }
+    let name = name.to_str().ok_or("its name is not UTF-8")?;
+    let options = homing_remote::Options { command_timeout: Some(Duration::from_secs(10)), ..Default::default() };
+    let command = homing_remote::Command::argv(["stat", "-Lc", "%i", "--", name]);
+    let mut results = homing_remote::Remote::new(options).run(&[host], &command);
+    let result = results.next().ok_or("no answer")?;
+    match result.outcome {
+        homing_remote::Outcome::Exited(0) => Ok(String::from_utf8_lossy(&result.stdout).trim().parse().ok()),
+        homing_remote::Outcome::Exited(_) => Ok(None),
+        other => Err(other.to_string()),
+    }
+}

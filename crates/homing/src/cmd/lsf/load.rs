@@ -1,0 +1,268 @@
+//! `bqueues`, `bhosts`, `busers`, `lsload`, `lshosts`.
+
+use super::{Refusal, options, print, said};
+use homing_lsf::options::{Grammar, text};
+use homing_lsf::resreq::Requirement;
+use homing_lsf::select::Value;
+use homing_lsf::tables::{self, Host, Queue, Show};
+use homing_model::RawText;
+use homing_queue::plan::Config;
+use homing_queue::{Engine, Job, State};
+use std::collections::BTreeMap;
+
+const BQUEUES: Grammar = Grammar { flags: &["l", "w", "r", "alloc", "h", "V"], valued: &["m", "u"], mixed: true };
+const BHOSTS: Grammar = Grammar { flags: &["l", "w", "e", "x", "X", "h", "V"], valued: &["R", "s"], mixed: true };
+const LSLOAD: Grammar = Grammar { flags: &["l", "N", "E", "w", "h", "V"], valued: &["I", "n", "R", "s"], mixed: true };
+
+/// Slots of jobs: all, waiting, running, stopped.
+fn counted<'a>(jobs: impl Iterator<Item = &'a Job>) -> [u32; 4] {
+    let mut sums = [0; 4];
+    for job in jobs {
+        for part in &job.parts {
+            let at = match part.state {
+                State::Pend | State::Psusp => 1,
+                State::Run => 2,
+                State::Ususp | State::Ssusp => 3,
+                _ => continue,
+            };
+            sums[0] += job.spec.slots;
+            sums[at] += job.spec.slots;
+        }
+    }
+    sums
+}
+
+/// Lists queues.
+pub fn bqueues(words: &[RawText]) -> Result<i32, Refusal> {
+    let Some(parsed) = options("bqueues", &BQUEUES, words)? else { return Ok(0) };
+    let engine = super::engine()?;
+    let config = engine.config()?;
+    let jobs = engine.jobs()?;
+    let asked: Vec<String> = parsed.operands.iter().map(text).collect();
+    if let Some(odd) = asked.iter().find(|a| !config.queues.contains_key(*a)) {
+        return Err(said(format!("{odd}: No such queue")));
+    }
+    let mut found: Vec<Queue> = config
+        .queues
+        .keys()
+        .filter(|n| asked.is_empty() || asked.contains(n))
+        .map(|n| queue(&config, n, &jobs))
+        .collect();
+    found.sort_by_key(|q| std::cmp::Reverse(q.priority));
+    match parsed.has("l") {
+        true => print(&found.iter().map(tables::queue_long).collect::<Vec<_>>().join(&format!("{}\n", "-".repeat(78)))),
+        false => print(&tables::queues(&found, parsed.has("w"))),
+    }
+}
+
+fn queue(config: &Config, name: &str, jobs: &[Job]) -> Queue {
+    let of = &config.queues[name];
+    let threshold = |t: &String| homing_queue::thresholds(t).unwrap_or_default();
+    Queue {
+        name: name.into(),
+        description: of.description.clone(),
+        priority: of.priority,
+        open: !of.closed,
+        active: true,
+        default: config.default_queue() == name,
+        limits: [of.slots, of.per_user, None, of.per_host],
+        slots: counted(jobs.iter().filter(|j| j.spec.queue == name)),
+        run_limit: of.run_limit,
+        hosts: of.hosts.split_whitespace().map(String::from).collect(),
+        thresholds: of.load.iter().map(|(index, t)| (index.clone(), threshold(t))).collect(),
+    }
+}
+
+/// Slots of users.
+pub fn busers(words: &[RawText]) -> Result<i32, Refusal> {
+    let Some(parsed) = options("busers", &Grammar { flags: &["w", "h", "V"], valued: &[], mixed: true }, words)? else {
+        return Ok(0);
+    };
+    let asked: Vec<String> = parsed.operands.iter().map(text).collect();
+    let jobs = super::engine()?.jobs()?;
+    let mut users: Vec<String> = match asked.as_slice() {
+        [] => vec![super::own_name()],
+        [all] if all == "all" => jobs.iter().map(|j| j.spec.user.clone()).collect(),
+        named => named.to_vec(),
+    };
+    users.sort();
+    users.dedup();
+    let mut out = String::from("USER/GROUP          JL/P    MAX  NJOBS   PEND    RUN  SSUSP  USUSP    RSV \n");
+    for user in users {
+        let own = || jobs.iter().filter(|j| j.spec.user == user);
+        let [all, pend, run, _] = counted(own());
+        let of = |state: State| {
+            own().map(|j| j.spec.slots * j.parts.iter().filter(|p| p.state == state).count() as u32).sum::<u32>()
+        };
+        out += &format!(
+            "{user:<18} {:>5}{:>7}{all:>7}{pend:>7}{run:>7}{:>7}{:>7}{:>7}\n",
+            "-",
+            "-",
+            of(State::Ssusp),
+            of(State::Ususp),
+            0
+        );
+    }
+    print(&out)
+}
+
+/// Hosts of the engine with their slots; of those named, if any.
+fn hosts(engine: &dyn Engine, asked: &[String]) -> Result<Vec<Host>, Refusal> {
+    let machines = engine.machines()?;
+    if let Some(odd) = asked.iter().find(|a| !machines.iter().any(|m| m.name == **a)) {
+        return Err(said(format!("{odd}: Bad host name, host group name or cluster name")));
+    }
+    let jobs = engine.jobs()?;
+    let own = homing_queue::host_name();
+    let chosen = machines.iter().filter(|m| asked.is_empty() || asked.contains(&m.name));
+    Ok(chosen
+        .map(|m| {
+            let of = |state: State| {
+                let here = |j: &&Job| j.parts.iter().any(|p| p.state == state);
+                let slots = |j: &Job| {
+                    let on = |p: &&homing_queue::Part| {
+                        p.state == state && p.start.as_ref().map_or(&own, |s| &s.host) == &m.name
+                    };
+                    j.spec.slots * j.parts.iter().filter(on).count() as u32
+                };
+                jobs.iter().filter(here).map(slots).sum::<u32>()
+            };
+            let slots = [of(State::Run), of(State::Ssusp), of(State::Ususp)];
+            let full = slots.iter().sum::<u32>() >= m.slots;
+            let status = if !m.open {
+                "unavail"
+            } else if full {
+                "closed"
+            } else {
+                "ok"
+            };
+            Host { name: m.name.clone(), status: status.into(), max: Some(m.slots), slots, ..Host::default() }
+        })
+        .collect())
+}
+
+/// Lists hosts with their slots.
+pub fn bhosts(words: &[RawText]) -> Result<i32, Refusal> {
+    let Some(parsed) = options("bhosts", &BHOSTS, words)? else { return Ok(0) };
+    let engine = super::engine()?;
+    let asked: Vec<String> = parsed.operands.iter().map(text).collect();
+    let mut found = hosts(engine.as_ref(), &asked)?;
+    let requirement = requirement(&parsed)?;
+    if parsed.has("l") || requirement.is_some() {
+        add_load(&mut found);
+        found.retain(|h| requirement.as_ref().is_none_or(|r| fits(r, h)));
+    }
+    match parsed.has("l") {
+        true => print(&found.iter().map(tables::host_long).collect::<Vec<_>>().join("\n")),
+        false => print(&tables::hosts(&found, parsed.has("w"))),
+    }
+}
+
+fn requirement(parsed: &homing_lsf::options::Parsed) -> Result<Option<Requirement>, Refusal> {
+    let Some(text) = parsed.text("R") else { return Ok(None) };
+    let read = Requirement::all(&[text]).map_err(|why| said(format!("Bad resource requirement syntax: {why}")))?;
+    Ok(Some(read))
+}
+
+fn fits(requirement: &Requirement, host: &Host) -> bool {
+    requirement.lacks(&|name| value(host, name)).is_none()
+}
+
+/// What a requirement may ask of a host.
+fn value(host: &Host, name: &str) -> Option<Value> {
+    Some(match name {
+        "type" => Value::Text(host.kind.clone()),
+        "hname" => Value::Text(host.name.clone()),
+        "status" => Value::Text(if host.status == "closed" { "ok".into() } else { host.status.clone() }),
+        "server" => Value::Number(1.0),
+        "ncpus" | "nprocs" | "ncores" | "nthreads" => Value::Number(f64::from(host.cpus?)),
+        "maxmem" => Value::Number(host.max_mem?),
+        "maxswp" => Value::Number(host.max_swp?),
+        index => Value::Number(*host.load.get(index)?),
+    })
+}
+
+/// Asks the hosts; those that do not answer are `unavail`.
+pub fn add_load(found: &mut [Host]) {
+    let names: Vec<String> = found.iter().map(|h| h.name.clone()).collect();
+    let own = homing_queue::host_name();
+    for (host, answer) in found.iter_mut().zip(crate::cmd::hosts::ask_all(&names, &own)) {
+        let Ok((facts, first, last)) = answer else {
+            host.status = "unavail".into();
+            continue;
+        };
+        let load = homing_queue::measure(&first, &last);
+        let indices = ["r1m", "ut", "pg", "io", "mem", "bio", "rpc"];
+        host.load = indices.iter().filter_map(|i| Some((i.to_string(), load.get(i)?))).collect();
+        host.cpus = Some(facts.cores);
+        host.max_mem = Some(facts.memory_bytes as f64 / f64::from(1 << 20));
+        host.kind = facts.arch.to_uppercase();
+        if host.name == own {
+            host.load.extend(here());
+        }
+    }
+}
+
+/// Indices that only this machine can be asked for without more ado.
+fn here() -> BTreeMap<String, f64> {
+    let mut found = BTreeMap::new();
+    let average = std::fs::read_to_string("/proc/loadavg").unwrap_or_default();
+    let mib = |bytes: u64| bytes as f64 / f64::from(1 << 20);
+    if let Some(long) = average.split(' ').nth(2).and_then(|t| t.parse().ok()) {
+        found.insert("r15m".to_string(), long);
+    }
+    if let Ok(tmp) = rustix::fs::statvfs("/tmp") {
+        found.insert("tmp".into(), mib(tmp.f_bavail * tmp.f_frsize));
+    }
+    let memory = rustix::system::sysinfo();
+    found.insert("swp".into(), mib(memory.freeswap as u64 * u64::from(memory.mem_unit.max(1))));
+    found
+}
+
+/// Hosts with their load, of those named or all, that fulfil a requirement.
+pub fn loaded(asked: &[String], requirement: Option<&Requirement>) -> Result<Vec<Host>, Refusal> {
+    let mut found = hosts(super::engine()?.as_ref(), asked)?;
+    add_load(&mut found);
+    found.retain(|h| requirement.is_none_or(|r| fits(r, h)));
+    Ok(found)
+}
+
+/// Shows load.
+pub fn lsload(words: &[RawText]) -> Result<i32, Refusal> {
+    let Some(parsed) = options("lsload", &LSLOAD, words)? else { return Ok(0) };
+    let show = match (parsed.text("I"), parsed.has("l")) {
+        (Some(names), _) => Show::only(&names).map_err(said)?,
+        (None, true) => Show::Long,
+        (None, false) => Show::Short,
+    };
+    let asked: Vec<String> = parsed.operands.iter().map(text).collect();
+    let mut found = loaded(&asked, requirement(&parsed)?.as_ref())?;
+    // The least loaded comes first, as in LSF; what does not answer last.
+    let r1m = |h: &Host| h.load.get("r1m").copied().unwrap_or(f64::MAX) / f64::from(h.cpus.unwrap_or(1).max(1));
+    found.sort_by(|a, b| (a.status == "unavail").cmp(&(b.status == "unavail")).then(r1m(a).total_cmp(&r1m(b))));
+    let count = parsed.text("n").and_then(|n| n.parse().ok()).unwrap_or(usize::MAX);
+    found.truncate(count);
+    if found.is_empty() {
+        return Err(said("No host satisfies the resource requirement"));
+    }
+    print(&tables::load(&found, &show, parsed.has("w")))
+}
+
+/// Shows what hosts are.
+pub fn lshosts(words: &[RawText]) -> Result<i32, Refusal> {
+    let Some(parsed) = options("lshosts", &BHOSTS, words)? else { return Ok(0) };
+    let asked: Vec<String> = parsed.operands.iter().map(text).collect();
+    let mut found = loaded(&asked, requirement(&parsed)?.as_ref())?;
+    let own = homing_queue::host_name();
+    let memory = rustix::system::sysinfo();
+    for host in found.iter_mut().filter(|h| h.name == own) {
+        host.max_swp = Some((memory.totalswap as u64 * u64::from(memory.mem_unit.max(1))) as f64 / f64::from(1 << 20));
+    }
+    print(&tables::lshosts(&found, parsed.has("w")))
+}
+
+/// Refuses a host that the engine does not have.
+pub fn known(host: &str) -> Result<(), Refusal> {
+    let has = super::engine()?.machines()?.iter().any(|m| m.name == host);
+    if has { Ok(()) } else { Err(said(format!("{host}: Bad host name, host group name or cluster name"))) }
+}

@@ -1,0 +1,61 @@
+//! `lsrun`: one command, now, on the host named or on the least loaded one.
+//! Its exit status is the command's, which LSF's was not.
+
+use super::{Refusal, load, options, said};
+use homing_lsf::line::quoted;
+use homing_lsf::options::{Grammar, text};
+use homing_lsf::resreq::Requirement;
+use homing_model::RawText;
+use std::os::unix::process::CommandExt;
+use std::process::Command;
+
+const GRAMMAR: Grammar = Grammar { flags: &["P", "p", "v", "h", "V", "L", "S"], valued: &["R", "m"], mixed: false };
+
+/// Runs it.
+pub fn run(words: &[RawText]) -> Result<i32, Refusal> {
+    let Some(parsed) = options("lsrun", &GRAMMAR, words)? else { return Ok(0) };
+    if parsed.operands.is_empty() {
+        return Err(said("lsrun: no command is given"));
+    }
+    let requirement = parsed.text("R").map(|r| Requirement::all(&[r])).transpose();
+    let requirement = requirement.map_err(|why| said(format!("Bad resource requirement syntax: {why}")))?;
+    let asked: Vec<String> =
+        parsed.text("m").map(|m| m.split_whitespace().map(String::from).collect()).unwrap_or_default();
+    let host = place(&asked, requirement.as_ref())?;
+    if parsed.has("v") {
+        eprintln!("<<Execute {} on remote host {host}>>", text(&parsed.operands[0]));
+    }
+    let failed = command(&host, &parsed.operands)?.exec();
+    Err(said(format!("lsrun: cannot start {}: {failed}", text(&parsed.operands[0]))))
+}
+
+/// A host that was named alone is taken unseen.
+fn place(asked: &[String], requirement: Option<&Requirement>) -> Result<String, Refusal> {
+    if let ([host], None) = (asked, requirement) {
+        load::known(host)?;
+        return Ok(host.clone());
+    }
+    let found = load::loaded(asked, requirement)?;
+    let load = |h: &homing_lsf::tables::Host| {
+        h.load.get("r1m").copied().unwrap_or(f64::MAX) / f64::from(h.cpus.unwrap_or(1).max(1))
+    };
+    let up = found.iter().filter(|h| h.status != "unavail");
+    let best = up.min_by(|a, b| load(a).total_cmp(&load(b)));
+    best.map(|h| h.name.clone()).ok_or_else(|| said("lsrun: no host satisfies the resource requirement"))
+}
+
+/// Here as it is; elsewhere by way of `homing exec`, in the same directory.
+fn command(host: &str, words: &[RawText]) -> Result<Command, Refusal> {
+    if host == homing_queue::host_name() {
+        let mut command = Command::new(words[0].as_os());
+        command.args(words[1..].iter().map(RawText::as_os));
+        return Ok(command);
+    }
+    let cwd = crate::cmd::queue::sub::working_directory()?;
+    let mut line = [b"cd ".as_slice(), &quoted(RawText::from(cwd.as_path()).0.as_slice()), b" && exec"].concat();
+    words.iter().for_each(|w| line.extend([b" ".as_slice(), &quoted(&w.0)].concat()));
+    let exe = std::env::current_exe().map_err(|e| said(format!("lsrun: cannot find homing itself: {e}")))?;
+    let mut command = Command::new(exe);
+    command.args(["exec", "-S", "-N", "-q", "-w", host, "--"]).arg(RawText(line).as_os());
+    Ok(command)
+}

@@ -1,0 +1,142 @@
+//! The LSF front end: `homing lsf install DIR` puts links named bsub, bjobs
+//! and so on there; under those names the program speaks LSF's language, over
+//! whichever engine keeps the jobs.
+//!
+//! Messages that programs parse are LSF's own; what LSF has no words for is
+//! said as homing says it.
+
+mod act;
+mod attach;
+mod bsub;
+mod config;
+mod install;
+mod iobsub;
+mod listing;
+mod load;
+mod lsrun;
+mod peek;
+mod rows;
+mod server;
+
+use crate::failure::Failure;
+use homing_lsf::options::{Grammar, Parsed, parse};
+use homing_model::RawText;
+use homing_queue::Engine;
+use std::ffi::OsStr;
+use std::path::Path;
+
+pub use attach::{AttachArgs, attach};
+pub use install::{Args, run};
+
+/// What a verb does with its words; the exit status.
+type Verb = fn(&[RawText]) -> Result<i32, Refusal>;
+
+/// Every name that the program answers to.
+const VERBS: [(&str, Verb); 18] = [
+    ("bsub", bsub::run),
+    ("iobsub", iobsub::run),
+    ("bjobs", listing::bjobs),
+    ("bhist", listing::bhist),
+    ("bkill", act::bkill),
+    ("bstop", act::bstop),
+    ("bresume", act::bresume),
+    ("bpeek", peek::run),
+    ("bqueues", load::bqueues),
+    ("bhosts", load::bhosts),
+    ("lsload", load::lsload),
+    ("lshosts", load::lshosts),
+    ("lsrun", lsrun::run),
+    ("lsid", config::lsid),
+    ("lsclusters", config::lsclusters),
+    ("badmin", config::badmin),
+    ("bparams", config::bparams),
+    ("busers", load::busers),
+];
+
+/// The cluster's name, for those who ask.
+const CLUSTER: &str = "homing";
+
+/// Why a verb did not do its work.
+enum Refusal {
+    /// In LSF's words: printed as they are.
+    Said(String, i32),
+    /// In homing's.
+    Failed(Failure),
+}
+
+impl From<Failure> for Refusal {
+    fn from(failure: Failure) -> Self {
+        Refusal::Failed(failure)
+    }
+}
+
+impl From<homing_queue::QueueError> for Refusal {
+    fn from(error: homing_queue::QueueError) -> Self {
+        Refusal::Failed(crate::cmd::queue::failed(error))
+    }
+}
+
+/// LSF exits with -1 when it refuses.
+fn said(text: impl Into<String>) -> Refusal {
+    Refusal::Said(text.into(), 255)
+}
+
+/// Runs the verb that the program was called by, if it is one.
+pub fn by_name(words: &[std::ffi::OsString]) -> Option<i32> {
+    let name = Path::new(words.first()?).file_name()?;
+    let (name, verb) = VERBS.iter().find(|(verb, _)| OsStr::new(verb) == name)?;
+    let words: Vec<RawText> = words[1..].iter().map(|w| RawText::from(w.as_os_str())).collect();
+    Some(match verb(&words) {
+        Ok(status) => status,
+        Err(Refusal::Said(text, status)) => {
+            eprintln!("{text}");
+            status
+        }
+        Err(Refusal::Failed(failure)) => {
+            eprintln!("{name}: {}", failure.to_string().trim_start_matches("homing: "));
+            failure.status
+        }
+    })
+}
+
+/// Options of a verb; `-h` and `-V` are answered here.
+fn options(name: &str, grammar: &Grammar, words: &[RawText]) -> Result<Option<Parsed>, Refusal> {
+    let parsed = parse(grammar, words).map_err(|why| said(format!("{name}: {why}\n{}", usage(name, grammar))))?;
+    if parsed.has("h") {
+        eprintln!("{}", usage(name, grammar));
+        return Ok(None);
+    }
+    if parsed.has("V") {
+        eprintln!("{}", version());
+        return Ok(None);
+    }
+    Ok(Some(parsed))
+}
+
+fn usage(name: &str, grammar: &Grammar) -> String {
+    let flags: Vec<String> = grammar.flags.iter().map(|f| format!("[-{f}]")).collect();
+    let valued: Vec<String> = grammar.valued.iter().map(|f| format!("[-{f} value]")).collect();
+    format!("Usage: {name} {} {}", flags.join(" "), valued.join(" "))
+}
+
+fn version() -> String {
+    format!("homing {}, answering as LSF", env!("CARGO_PKG_VERSION"))
+}
+
+fn engine() -> Result<Box<dyn Engine>, Refusal> {
+    let named = std::env::var("HOMING_ENGINE").ok().map(|name| {
+        use clap::ValueEnum;
+        let bad = |_| Failure::usage(format!("HOMING_ENGINE={name}: no such engine")).hint("local or slurm");
+        crate::cmd::queue::EngineName::from_str(&name, true).map_err(bad)
+    });
+    Ok(crate::cmd::queue::EngineArgs { engine: named.transpose()? }.open()?)
+}
+
+/// Prints, and takes a reader that has gone (`| head`) for what it is.
+fn print(text: &str) -> Result<i32, Refusal> {
+    Ok(crate::cmd::runs::to_stdout(text)?)
+}
+
+fn own_name() -> String {
+    homing_queue::user_name(homing_queue::uid())
+}

@@ -1,0 +1,69 @@
+//! `bpeek`: what a job has written so far.
+
+use super::{Refusal, options, own_name, rows, said};
+use crate::cmd::queue::act::Followed;
+use homing_lsf::jobs::{name_fits, wanted};
+use homing_lsf::options::Grammar;
+use homing_model::RawText;
+use homing_queue::{Job, Part};
+
+const GRAMMAR: Grammar = Grammar { flags: &["f", "h", "V"], valued: &["J", "q", "m"], mixed: true };
+
+/// Shows it; with `-f` until the job ends.
+pub fn run(words: &[RawText]) -> Result<i32, Refusal> {
+    let Some(parsed) = options("bpeek", &GRAMMAR, words)? else { return Ok(0) };
+    let engine = super::engine()?;
+    let jobs = engine.jobs()?;
+    let own = own_name();
+    let id = parsed.operands.first().map(|w| wanted(&homing_lsf::options::text(w))).transpose().map_err(said)?;
+    let is = |job: &&Job, part: &&Part| match &id {
+        Some(w) => w.id == job.id && (w.indices.is_empty() || w.indices.contains(&part.index)),
+        None => {
+            let row = rows::row(job, part);
+            let fits = |o: &str, fits: &dyn Fn(&str) -> bool| parsed.text(o).is_none_or(|v| fits(&v));
+            row.user == own && fits("J", &|n| name_fits(n, &row)) && fits("q", &|q| q == row.queue)
+        }
+    };
+    // Without an id the one that was submitted last.
+    let all = jobs.iter().flat_map(|j| j.parts.iter().map(move |p| (j, p)));
+    let found =
+        all.filter(|(j, p)| is(j, p)).max_by_key(|(j, p)| (j.id, p.start.is_some(), std::cmp::Reverse(p.index)));
+    let Some((job, part)) = found else {
+        return Err(said(match id {
+            Some(w) => format!("Job <{}> is not found", w.id),
+            None => "No unfinished job found".into(),
+        }));
+    };
+    if part.start.is_none() {
+        return Err(said(format!("Job <{}> : Not yet started.", job.name_of(part))));
+    }
+    show(engine.as_ref(), job, part, parsed.has("f"))
+}
+
+fn show(engine: &dyn homing_queue::Engine, job: &Job, part: &Part, follow: bool) -> Result<i32, Refusal> {
+    // Without -e both go to one file.
+    let one = job.spec.stderr.is_none() && job.spec.stdout.is_some();
+    let mut out = Followed::new(&job.output(part, "out"));
+    let mut err = Followed::new(&job.output(part, "err"));
+    super::print("<< output from stdout >>\n")?;
+    out.copy()?;
+    if !one {
+        super::print("\n<< output from stderr >>\n")?;
+        err.copy()?;
+    }
+    if !follow {
+        return Ok(0);
+    }
+    loop {
+        let job = engine.job(job.id)?;
+        let over = crate::cmd::queue::parts(&job, Some(part.index)).all(|p| p.state.is_over());
+        out.copy()?;
+        if !one {
+            err.copy()?;
+        }
+        if over {
+            return Ok(0);
+        }
+        std::thread::sleep(engine.pace());
+    }
+}

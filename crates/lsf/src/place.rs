@@ -1,0 +1,92 @@
+//! `iobsub`: which host a job goes to, by where its data lies.
+
+use std::collections::BTreeMap;
+
+/// A host of the cluster.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Known {
+    /// Its name there.
+    pub name: String,
+    /// Other names and addresses of it.
+    pub aliases: Vec<String>,
+}
+
+/// The host that a mount table means by a server's name. A full name and a
+/// short one are the same host only where one of them is short.
+pub fn host_of<'a>(server: &str, known: &'a [Known]) -> Option<&'a str> {
+    let bare = server.trim_start_matches('[').trim_end_matches(']').trim_end_matches('.');
+    let is = |name: &str| {
+        let short = |full: &str, short: &str| {
+            full.split_once('.').is_some_and(|(first, _)| first == short && !is_address(full))
+        };
+        name.eq_ignore_ascii_case(bare) || short(bare, name) || short(name, bare)
+    };
+    let by_name = known.iter().find(|k| is(&k.name));
+    let host = by_name.or_else(|| known.iter().find(|k| k.aliases.iter().any(|a| is(a))));
+    host.map(|k| k.name.as_str())
+}
+
+fn is_address(text: &str) -> bool {
+    text.parse::<std::net::IpAddr>().is_ok()
+}
+
+/// What decided.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Why {
+    /// The working directory lies there.
+    Directory,
+    /// Most bytes of the files that the command names lie there: so many of so many.
+    Inputs(u64, u64),
+}
+
+/// The host to run on: the one with most bytes of the named files; where none
+/// is named, or none has more than the working directory's own server, that one.
+pub fn choose(directory: Option<&str>, inputs: &BTreeMap<String, u64>) -> Option<(String, Why)> {
+    let all = inputs.values().sum();
+    let at_home = directory.and_then(|d| inputs.get(d)).copied().unwrap_or(0);
+    let best = inputs.iter().max_by_key(|(name, bytes)| (**bytes, std::cmp::Reverse(*name)));
+    match (best, directory) {
+        (Some((name, bytes)), Some(home)) if *bytes > at_home && name != home => {
+            Some((name.clone(), Why::Inputs(*bytes, all)))
+        }
+        (_, Some(home)) => Some((home.into(), Why::Directory)),
+        (Some((name, bytes)), None) if *bytes > 0 => Some((name.clone(), Why::Inputs(*bytes, all))),
+        _ => None,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_server_is_known_by_all_its_names() {
+        let known = |name: &str, aliases: &[&str]| Known {
+            name: name.into(),
+            aliases: aliases.iter().map(|a| a.to_string()).collect(),
+        };
+        let all = [known("storage-1", &["10.0.0.5", "fe80::5"]), known("rcss1", &[]), known("rcss10", &[])];
+        for (server, host) in [
+            ("storage-1", Some("storage-1")),
+            ("storage-1.lab.example", Some("storage-1")),
+            ("Storage-1.lab.example.", Some("storage-1")),
+            ("[fe80::5]", Some("storage-1")),
+            ("10.0.0.5", Some("storage-1")),
+            ("rcss10", Some("rcss10")),
+            ("rcss", None),
+            ("10", None),
+        ] {
+            assert_eq!(host_of(server, &all), host, "{server}");
+        }
+    }
+
+    #[test]
+    fn the_named_files_count_more_than_the_directory() {
+        let bytes = |list: &[(&str, u64)]| list.iter().map(|(n, b)| (n.to_string(), *b)).collect::<BTreeMap<_, _>>();
+        assert_eq!(choose(Some("a"), &bytes(&[])), Some(("a".into(), Why::Directory)));
+        assert_eq!(choose(Some("a"), &bytes(&[("a", 5), ("b", 9)])), Some(("b".into(), Why::Inputs(9, 14))));
+        assert_eq!(choose(Some("a"), &bytes(&[("a", 9), ("b", 9)])), Some(("a".into(), Why::Directory)));
+        assert_eq!(choose(None, &bytes(&[("b", 1)])), Some(("b".into(), Why::Inputs(1, 1))));
+        assert_eq!(choose(None, &bytes(&[])), None);
+    }
+}
