@@ -8,6 +8,7 @@ mod gluster;
 mod hostname;
 mod local;
 mod locator;
+mod lustre;
 mod moosefs;
 mod mounts;
 mod nfs;
@@ -18,6 +19,7 @@ use homing_model::{FileLayout, Mount};
 pub use hostname::HostNames;
 pub use locator::Locator;
 use mounts::MountLine;
+pub use nfs::source as nfs_source;
 use std::fs::Metadata;
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -48,6 +50,8 @@ pub enum Kind {
     Gluster,
     /// MooseFS, mounted by FUSE.
     Moose,
+    /// Lustre.
+    Lustre,
     /// NFS of any version.
     Nfs,
     /// Disks and memory of this host.
@@ -63,8 +67,9 @@ impl Kind {
             "fuse" if mount.source.0.starts_with(moosefs::SOURCE) => Kind::Moose,
             "fuse.mfs" | "fuse.moosefs" | "moosefs" => Kind::Moose,
             "nfs" | "nfs4" => Kind::Nfs,
-            "lustre" | "ceph" | "beegfs" | "gpfs" | "orangefs" | "panfs" | "cifs" | "smb3" | "9p" | "virtiofs"
-            | "afs" | "autofs" | "ocfs2" | "gfs2" => Kind::Other(mount.fstype.clone()),
+            "lustre" => Kind::Lustre,
+            "ceph" | "beegfs" | "gpfs" | "orangefs" | "panfs" | "cifs" | "smb3" | "9p" | "virtiofs" | "afs"
+            | "autofs" | "ocfs2" | "gfs2" => Kind::Other(mount.fstype.clone()),
             // These FUSE file systems sit on local disks.
             "fuseblk" | "fuse.fuse-overlayfs" | "fuse.lxcfs" => Kind::Local,
             fuse if fuse.starts_with("fuse") => Kind::Other(fuse.into()),
@@ -136,6 +141,7 @@ fn file_system(first: &MountLine, lines: &[MountLine]) -> Arc<dyn FileSystem> {
     match Kind::of(&first.mount) {
         Kind::Gluster => Arc::new(gluster::Gluster::read(lines)),
         Kind::Moose => Arc::new(moosefs::Moose::new(lines)),
+        Kind::Lustre => Arc::new(lustre::Lustre::read(first)),
         Kind::Nfs => Arc::new(nfs::Nfs::new(lines)),
         Kind::Local => Arc::new(local::Local::new()),
         Kind::Other(fstype) => Arc::new(local::Unknown(fstype)),
@@ -147,6 +153,7 @@ fn volume(line: &MountLine) -> Volume {
     let prefix = match &kind {
         Kind::Gluster => "gluster",
         Kind::Moose => "moosefs",
+        Kind::Lustre => "lustre",
         Kind::Nfs => "nfs",
         Kind::Local => "local",
         Kind::Other(fstype) => fstype,

@@ -6,7 +6,7 @@
 
 use crate::mounts::MountLine;
 use crate::{Asked, FileSystem};
-use homing_model::{Extent, RawText, Replica};
+use homing_model::{Extent, Mount, RawText, Replica};
 use std::ffi::OsStr;
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
@@ -44,6 +44,12 @@ fn on_server(lines: &[MountLine], real: &Path) -> Option<PathBuf> {
     let below = real.strip_prefix(line.mount.point.as_path()).ok()?;
     let export = Path::new(OsStr::from_bytes(split(&line.mount.source.0).1));
     Some(if below.as_os_str().is_empty() { export.to_path_buf() } else { export.join(below) })
+}
+
+/// Server and path of an NFS mount's source.
+pub fn source(mount: &Mount) -> (String, RawText) {
+    let (server, path) = split(&mount.source.0);
+    (String::from_utf8_lossy(server).into_owned(), RawText(path.to_vec()))
 }
 
 /// `server:/export`, where an IPv6 address stands in brackets.
