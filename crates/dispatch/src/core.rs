@@ -3,6 +3,7 @@
 
 use crate::admission::{Admission, Io, storage_of};
 use crate::hosts::{Hosts, VolumeIx};
+use crate::stands::{Answer, Served, Stands};
 use homing_batch::{Decision, Halt, HaltState};
 use homing_model::event::{PlannedBytes, What};
 use homing_model::{HostFacts, IoCounters, Outcome, RawText, Task, TaskId};
@@ -143,6 +144,7 @@ pub struct Core {
     halt: HaltState,
     placer: Placer,
     hosts: Hosts,
+    stands: Stands,
     admission: Admission,
     waiting: HashMap<TaskId, Waiting>,
     running: HashMap<u64, Running>,
@@ -168,6 +170,7 @@ impl Core {
             admission: Admission::new(policy.io),
             policy,
             hosts: Hosts::default(),
+            stands: Stands::default(),
             waiting: HashMap::new(),
             running: HashMap::new(),
             next_ticket: 1,
@@ -202,6 +205,9 @@ impl Core {
         self.hosts.up(ix, name, slots, facts);
         self.admission.host_up(slots, cores, self.hosts.slots(), self.policy.learnt.get(name).copied());
         self.placer.set_full(ix, self.admission.is_full(ix));
+        for volume in self.stands.volumes() {
+            self.ask_blind(volume);
+        }
         // What waits may lie on this host.
         let mut known: Vec<TaskId> = self.waiting.keys().copied().collect();
         known.sort_unstable();
@@ -210,6 +216,42 @@ impl Core {
             self.place_again(id);
         }
         ix
+    }
+
+    /// A volume whose files hosts may have without its mount; told before the tasks that use it.
+    pub fn served(&mut self, served: Served) {
+        let volume = self.hosts.volume(served.mount.clone());
+        self.stands.add(volume, served);
+        self.ask_blind(volume);
+    }
+
+    fn ask_blind(&mut self, volume: VolumeIx) {
+        let up = self.hosts.all_up();
+        for (host, _) in self.hosts.blind(&[volume]).into_iter().filter(|(host, _)| up.contains(host)) {
+            if let Some(question) = self.stands.ask(host, volume) {
+                self.actions.push(Action::Send(host, question));
+            }
+        }
+    }
+
+    /// A host answered whether it has a volume's files.
+    pub fn stands(&mut self, host: HostIx, volume: VolumeIx, accepted: bool, text: String) {
+        let answer = if accepted { Answer::Yes } else { Answer::No(text.clone()) };
+        if !self.stands.answered(host, volume, answer) {
+            return;
+        }
+        if accepted {
+            self.actions.push(Action::Note(format!("{}: {text}", self.hosts.name(host))));
+        }
+        let uses = |w: &Waiting| w.offer.volumes.contains(&volume);
+        let mut users: Vec<TaskId> = self.waiting.iter().filter(|(_, w)| uses(w)).map(|(id, _)| *id).collect();
+        users.sort_unstable();
+        for id in users {
+            // It was excluded for nothing else: no task of this volume can have failed there.
+            self.placer.allow(id, host);
+            self.placer.remove(id);
+            self.place_again(id);
+        }
     }
 
     /// A task is ready to be placed.
@@ -291,8 +333,16 @@ impl Core {
         }
         let volumes = self.waiting[&id].offer.volumes.clone();
         for (host, volume) in self.hosts.blind(&volumes) {
+            let answer = self.stands.of(host, volume).cloned();
+            if answer == Some(Answer::Yes) {
+                continue;
+            }
             self.placer.exclude(id, host);
-            if let Some(reason) = self.hosts.unfit_once(host, volume) {
+            if answer == Some(Answer::Awaited) {
+                continue;
+            }
+            if let Some(unfit) = self.hosts.unfit_once(host, volume) {
+                let reason = if let Some(Answer::No(why)) = answer { why } else { unfit };
                 let name = self.hosts.name(host).to_string();
                 self.actions.push(Action::Note(format!("{name} is not used for tasks on that volume: {reason}")));
                 self.actions.push(Action::Journal(What::HostUnfit { host: name, reason }));
@@ -487,7 +537,7 @@ impl Core {
     }
 
     fn give_up_on_homeless(&mut self) {
-        if self.expecting || !self.hosts.any_up() || !self.running.is_empty() {
+        if self.expecting || !self.hosts.any_up() || !self.running.is_empty() || self.stands.pending() {
             return;
         }
         for id in self.placer.runnable_nowhere() {

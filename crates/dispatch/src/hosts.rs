@@ -130,6 +130,11 @@ impl Hosts {
         })
     }
 
+    /// Hosts that are up.
+    pub(crate) fn all_up(&self) -> Vec<HostIx> {
+        (0..self.hosts.len()).filter(|ix| self.hosts[*ix].up).collect()
+    }
+
     /// Pairs of host and volume where the host does not have the volume mounted.
     pub(crate) fn blind(&self, volumes: &[VolumeIx]) -> Vec<(HostIx, VolumeIx)> {
         let sees = |host: &Host, volume: &Mount| host.facts.mounts.iter().any(|m| same_volume(m, volume));

@@ -10,6 +10,7 @@ mod granted;
 mod hosts;
 mod output;
 mod run;
+mod stands;
 mod wires;
 
 pub use admission::Io;
@@ -17,3 +18,4 @@ pub use core::{Action, Core, Offer, Policy, Record};
 pub use hosts::{Hosts, VolumeIx};
 pub use output::{OutputOptions, Printer};
 pub use run::{DispatchError, HostPlan, Incoming, Listener, Progress, ResultFiles, Settings, run};
+pub use stands::Served;

@@ -4,6 +4,7 @@
 use crate::admission::Io;
 use crate::core::{Action, Core, Offer, Policy, Record};
 use crate::output::{OutputOptions, Printer};
+use crate::stands::Served;
 use crate::wires::{Arrival, connect, feed, watch_nodes};
 use homing_journal::{Journal, JournalError};
 use homing_launch::{Fate, Keeper, LaunchError, Via};
@@ -56,6 +57,8 @@ pub enum Incoming {
         /// Network volumes that it uses.
         mounts: Vec<Mount>,
     },
+    /// A volume that hosts may have under another name; comes before its tasks.
+    Served(Box<Served>),
     /// Need not run.
     Skip {
         /// The task.
@@ -447,6 +450,7 @@ impl<L: Listener> Shell<'_, L> {
                 offer.volumes.extend(mounts.into_iter().map(|m| self.core.volume(m)));
                 self.core.offer(*offer);
             }
+            Incoming::Served(served) => self.core.served(*served),
             Incoming::Skip { task, reason } => {
                 if let Some(reason) = reason {
                     self.core.skipped(task, reason);
@@ -477,6 +481,7 @@ impl<L: Listener> Shell<'_, L> {
             FromWorker::Ended(ended) => {
                 self.core.ended(ix, ended, now_ns());
             }
+            FromWorker::Stands { ask, accepted, text } => self.core.stands(ix, ask as usize, accepted, text),
             FromWorker::Unfit { ticket, missing } => self.core.unfit(ix, ticket, &missing, now_ns()),
             FromWorker::Sample(sample) => self.core.sample(ix, sample),
             FromWorker::Pulse(pulse) => self.core.pulse(ix, &pulse, now_ns()),

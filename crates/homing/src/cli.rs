@@ -99,6 +99,10 @@ pub fn run_args(words: &[OsString]) -> Result<cmd::run::Args, Failure> {
 /// Parses, runs, prints a failure as one line; returns the exit status.
 pub fn main() -> i32 {
     let mut words: Vec<std::ffi::OsString> = std::env::args_os().collect();
+    // A task of a worker, on its way to its program: nothing of it is for us to parse.
+    if words.get(1).is_some_and(|word| word == "in-view") {
+        return homing_worker::enter_view(&words[2..]);
+    }
     if let Some(status) = cmd::lsf::by_name(&words) {
         return status;
     }

@@ -1,8 +1,8 @@
 //! Real kernel NFS between guests of a lab: where files lie, by whatever way
-//! they are mounted. Left out by default, since guests are emulated and their
+//! they are mounted, and the server as a host that takes tasks. Left out by default, since guests are emulated and their
 //! kernel has to be fetched once:
 //!
-//!     tests/packages nfs && cargo test -p homing --test nfs -- --ignored
+//!     tests/packages nfs && cargo test --release -p homing --test nfs -- --ignored
 
 use homing_locate::{Kind, Locator, contract};
 use std::collections::BTreeSet;
@@ -41,7 +41,7 @@ fn ok(host: &str, script: &str) -> String {
 }
 
 #[test]
-#[ignore = "boots emulated guests: cargo test -p homing --test nfs -- --ignored"]
+#[ignore = "boots emulated guests: cargo test --release -p homing --test nfs -- --ignored"]
 fn between_guests() {
     if !rustix::process::geteuid().is_root() || !Path::new("/usr/bin/qemu-system-x86_64").exists() {
         eprintln!("SKIPPED: guests need root, QEMU, busybox-static and nfs-kernel-server (tests/packages nfs)");
@@ -66,7 +66,49 @@ fn between_guests() {
     );
     let me = std::env::current_exe().unwrap();
     ok("n2", &format!("{INSIDE}=1 {} --exact inside_a_guest --nocapture", me.display()));
+    the_server_takes_part();
     drop(lab);
+}
+
+/// Tasks run on the server too, which has no /data: next to their bytes, under the usual names.
+fn the_server_takes_part() {
+    // Somebody with the same number and key everywhere.
+    for host in ["n1", "n2", "n3"] {
+        ok(
+            host,
+            "useradd -m -u 4711 tester && cp -r /root/.ssh /home/tester/ && \
+             sed -i 's/User root/User tester/; s#/root/#/home/tester/#' /home/tester/.ssh/config && \
+             chown -R tester: /home/tester",
+        );
+    }
+    ok(
+        "n2",
+        "mkdir -m 1777 /data/in && cd /data/in && \
+         for i in 1 2 3 4 5 6 7 8 9; do head -c 300000 /dev/urandom >\"f $i\"; done",
+    );
+    batch_at_the_server("env", "tasks see it under the usual name", "/data/in");
+    let user = "setpriv --reuid=4711 --regid=4711 --clear-groups env HOME=/home/tester USER=tester";
+    batch_at_the_server(user, "tasks see it under the usual name", "/data/in");
+    ok("n1", "sysctl -q user.max_user_namespaces=0");
+    batch_at_the_server(user, "tasks get its path in their words", "/scratch/export/in");
+    ok("n1", "test ! -e /data && ! ls -A /scratch/export /scratch/export/in | grep nonce");
+}
+
+/// One batch from n2 over all hosts; n1 shows its working directory as `there`.
+fn batch_at_the_server(user: &str, told: &str, there: &str) {
+    let exe = env!("CARGO_BIN_EXE_homing");
+    // A first run carries the program to the hosts.
+    ok("n2", &format!("cd /data/in && {user} {exe} hosts --hosts 'n[1-3]'"));
+    // Long enough that an emulated host joins in before all is done.
+    let task = "echo $HOMING_HOST $PWD {}; sum {} >/data/in/{#}.sum; cat /data/in/{#}.sum >/dev/null; sleep 6";
+    let run = format!("cd /data/in && {user} {exe} run -k --on ssh --hosts 'n[1-3]' -j1 '{task}' ::: /data/in/f*");
+    let output = on("n2", &run);
+    let (out, err) = (String::from_utf8_lossy(&output.stdout), String::from_utf8_lossy(&output.stderr));
+    assert!(output.status.success(), "{out}{err}");
+    assert!(err.contains("n1: it serves /data from its own /scratch/export;") && err.contains(told), "{err}");
+    let at_home = out.lines().filter(|l| l.starts_with(&format!("n1 {there} {there}/f "))).count();
+    assert!(out.lines().count() == 9 && at_home >= 1, "at the server, in {there}: {out}{err}");
+    assert_eq!(ok("n2", "cat /data/in/*.sum | wc -l; rm /data/in/*.sum").trim(), "9");
 }
 
 /// The locator on each kind of mount.

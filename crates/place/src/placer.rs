@@ -131,6 +131,17 @@ impl Placer {
         }
     }
 
+    /// Undoes `exclude`.
+    pub fn allow(&mut self, task: TaskId, host: HostIx) {
+        let need = self.remove(task);
+        if let Some(excluded) = self.excluded.get_mut(&task) {
+            excluded.retain(|h| *h != host);
+        }
+        if let Some(need) = need {
+            self.add(task, need);
+        }
+    }
+
     /// Takes a waiting task out; what it needs, when it waited.
     pub fn remove(&mut self, task: TaskId) -> Option<Need> {
         // Nothing smaller is known of most tasks, so the common new one must be cheap.

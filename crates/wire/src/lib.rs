@@ -98,6 +98,19 @@ pub enum ToWorker {
         /// The paths.
         paths: Vec<RawText>,
     },
+    /// Does this host have the files of a volume that is not mounted here? Answered by `Stands`.
+    Stand {
+        /// Names the question.
+        ask: u64,
+        /// Where the others mount it.
+        point: RawText,
+        /// What the mount's source calls that directory on the server.
+        path: RawText,
+        /// A file that was just made, by its path below that directory.
+        nonce: RawText,
+        /// What it holds.
+        secret: RawText,
+    },
     /// Heartbeat.
     Ping,
     /// No more tasks: finish what runs, send `Bye`, exit.
@@ -151,6 +164,15 @@ pub enum FromWorker {
         ask: u64,
         /// In the order of the paths asked for.
         found: Vec<Option<(u64, u64)>>,
+    },
+    /// Answer to `Stand`.
+    Stands {
+        /// The question.
+        ask: u64,
+        /// Tasks see the volume's files here from now on.
+        accepted: bool,
+        /// How, or why not; for people.
+        text: String,
     },
     /// A load sample.
     Sample(HostSample),

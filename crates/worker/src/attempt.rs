@@ -4,6 +4,7 @@ use crate::environment::TaskEnvironment;
 use crate::gauge::Gauge;
 use crate::outputs::Outputs;
 use crate::spawn::{self, Found, Ground, Started};
+use crate::view::View;
 use homing_model::{IoCounters, Outcome, Task};
 use homing_wire::{CHUNK, Ended, FromWorker, Stream};
 use std::fs::File;
@@ -113,6 +114,8 @@ pub(crate) struct Job<'a> {
     /// `None` when the task brings a PATH or a directory of its own.
     pub found: Option<&'a Found>,
     pub cwd: &'a Path,
+    /// Where files are that other hosts know by another name.
+    pub view: &'a View,
     pub eager: bool,
     pub handle: &'a Handle,
     pub send: &'a dyn Fn(FromWorker),
@@ -121,12 +124,13 @@ pub(crate) struct Job<'a> {
 /// Runs it to its end. `buffer` is for reading: its slot's, so that it is made once.
 pub(crate) fn run(job: &Job, buffer: &mut [u8]) -> Ended {
     let began = Instant::now();
-    let outputs = Outputs::begin(&job.task.outputs, job.cwd);
+    let outputs = Outputs::begin(&job.task.outputs, job.cwd, job.view);
     let words = spawn::words(&job.task.command, &job.env);
     let started = match words.first() {
         None => Err("the command is empty".to_string()),
         Some(word) => program(job, word).and_then(|program| {
-            job.ground.spawn(&program, &words, &job.env, job.cwd).map_err(|e| format!("{}: {e}", program.display()))
+            let (cwd, file, words) = job.view.wrap(&program, &words, job.cwd);
+            job.ground.spawn(&file, &words, &job.env, &cwd).map_err(|e| format!("{}: {e}", program.display()))
         }),
     };
     let started = match started {
@@ -147,8 +151,8 @@ pub(crate) fn run(job: &Job, buffer: &mut [u8]) -> Ended {
 
 fn program(job: &Job, word: &homing_model::RawText) -> Result<std::path::PathBuf, String> {
     match job.found {
-        Some(found) if !word.0.contains(&b'/') => found.program(word, &job.env, job.cwd),
-        _ => spawn::program(word, &job.env, job.cwd),
+        Some(found) if !word.0.contains(&b'/') => found.program(word, &job.env, job.cwd, job.view),
+        _ => spawn::program(word, &job.env, job.cwd, job.view),
     }
 }
 

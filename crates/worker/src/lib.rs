@@ -16,9 +16,11 @@ mod recipe;
 mod session;
 mod spawn;
 mod sweep;
+mod view;
 
 pub use outputs::marker_path;
 pub use session::serve;
+pub use view::enter_view;
 
 /// Serves the wire protocol on standard input and output; returns the exit status.
 pub fn main_stdio() -> i32 {

@@ -4,6 +4,7 @@
 //! removed on success. When the attempt fails, what it wrote is renamed. The
 //! marker alone survives a machine that stops dead: `--skip-newer` sees it.
 
+use crate::view::View;
 use homing_model::RawText;
 use std::ffi::OsString;
 use std::fs;
@@ -38,10 +39,10 @@ pub(crate) struct Outputs {
 
 impl Outputs {
     /// Sets the markers. A marker that cannot be made (no such directory yet) is left out.
-    pub fn begin(outputs: &[RawText], cwd: &Path) -> Outputs {
+    pub fn begin(outputs: &[RawText], cwd: &Path, view: &View) -> Outputs {
         let files: Vec<(PathBuf, Stamp)> = outputs
             .iter()
-            .map(|o| cwd.join(o.as_path()))
+            .map(|o| view.real(&cwd.join(o.as_path())))
             .map(|path| {
                 let before = stamp(&path);
                 let _ = fs::write(marker_path(&path), b"");

@@ -4,6 +4,7 @@ use crate::attempt::{self, Fate, Handle, Job};
 use crate::environment::{Environment, TaskEnvironment};
 use crate::recipe::Recipes;
 use crate::spawn::{Found, Ground};
+use crate::view::{Question, View, stand};
 use homing_model::{Outcome, RawText, Task};
 use homing_wire::{Ended, FromWorker, HEARTBEAT_S, ToWorker, WORKER_LEASE_S};
 use std::collections::{HashMap, VecDeque};
@@ -59,6 +60,8 @@ pub(crate) struct Shared {
     recipes: OnceLock<Recipes>,
     /// We are ending, and tasks with us: how they end now says nothing of them.
     leaving: AtomicBool,
+    /// What this host has under another name than the others.
+    view: Mutex<Arc<View>>,
 }
 
 /// Frames on their way out.
@@ -184,6 +187,7 @@ pub fn serve(input: impl Read + Send + 'static, output: impl Write + Send + 'sta
         held: Condvar::new(),
         recipes: OnceLock::new(),
         leaving: AtomicBool::new(false),
+        view: Mutex::default(),
     });
     let holder = shared.clone();
     thread::spawn(move || holder.release_held());
@@ -296,6 +300,11 @@ impl Session {
                 let see = |p: &RawText| p.as_path().metadata().ok().map(|m| (m.size(), m.ino()));
                 let found = paths.iter().map(see).collect();
                 self.shared.send(FromWorker::Seen { ask, found });
+            }
+            ToWorker::Stand { ask, point, path, nonce, secret } => {
+                let shared = self.shared.clone();
+                // In a thread of its own: looking may wait for automount.
+                thread::spawn(move || answer(&shared, ask, &Question { point, path, nonce, secret }));
             }
             ToWorker::Ping => self.shared.send(FromWorker::Pong),
             ToWorker::Finish => self.finish(),
@@ -425,15 +434,16 @@ fn perform(shared: &Shared, run: &Run, order: Order, buffer: &mut [u8]) -> FromW
     let is_recipe = recipe.is_some();
     let handle = lock(&shared.running).get(&ticket).cloned().unwrap_or_default();
     let cwd = task.cwd.as_ref().map_or_else(|| run.cwd.clone(), |c| run.cwd.join(c.as_path()));
-    let missing = requires.into_iter().find(|p| !cwd.join(p.as_path()).exists());
-    let missing = missing.or_else(|| (!cwd.is_dir()).then(|| RawText::from(cwd.as_path())));
+    let view = lock(&shared.view).clone();
+    let missing = requires.into_iter().find(|p| !view.real(&cwd.join(p.as_path())).exists());
+    let missing = missing.or_else(|| (!view.real(&cwd).is_dir()).then(|| RawText::from(cwd.as_path())));
     if let Some(missing) = missing {
         return FromWorker::Unfit { ticket, missing };
     }
     if handle.fate() != Fate::Free {
         return FromWorker::Ended(attempt::ended(ticket, Outcome::Killed, Duration::ZERO));
     }
-    let env = match task_environment(run, &task, slot, &cwd, is_recipe) {
+    let env = match task_environment(run, &task, slot, &view.shown(&cwd), is_recipe) {
         Ok(env) => env,
         Err(e) => {
             return FromWorker::Ended(attempt::ended(ticket, Outcome::CannotStart(e.to_string()), Duration::ZERO));
@@ -452,11 +462,27 @@ fn perform(shared: &Shared, run: &Run, order: Order, buffer: &mut [u8]) -> FromW
         patient: is_recipe,
         found,
         cwd: &cwd,
+        view: &view,
         eager: run.eager,
         handle: &handle,
         send: &send,
     };
     FromWorker::Ended(attempt::run(&job, buffer))
+}
+
+/// Answers whether this host has the files of a volume.
+fn answer(shared: &Shared, ask: u64, question: &Question) {
+    // Held while it is found out: a second answer builds on the first.
+    let mut view = lock(&shared.view);
+    let (accepted, text) = match stand(question, &view) {
+        Ok((with, how)) => {
+            *view = Arc::new(with);
+            (true, how)
+        }
+        Err(why) => (false, why),
+    };
+    drop(view);
+    shared.send(FromWorker::Stands { ask, accepted, text });
 }
 
 fn task_environment<'a>(

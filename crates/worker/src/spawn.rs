@@ -3,6 +3,7 @@
 //! each task; no hook runs in the child, which would make that impossible.
 
 use crate::environment::{TaskEnvironment, c_string};
+use crate::view::View;
 use homing_model::{Command, RawText};
 use std::ffi::CString;
 use std::io;
@@ -37,27 +38,28 @@ pub(crate) struct Found(std::sync::Mutex<std::collections::HashMap<Vec<u8>, Path
 
 impl Found {
     /// As `program`, remembered as a shell does: a program that went away is looked for again.
-    pub fn program(&self, word: &RawText, env: &TaskEnvironment, cwd: &Path) -> Result<PathBuf, String> {
+    pub fn program(&self, word: &RawText, env: &TaskEnvironment, cwd: &Path, view: &View) -> Result<PathBuf, String> {
         let mut known = self.0.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
-        if let Some(path) = known.get(&word.0).filter(|p| p.exists()) {
+        if let Some(path) = known.get(&word.0).filter(|p| view.real(p).exists()) {
             return Ok(path.clone());
         }
-        let path = program(word, env, cwd)?;
+        let path = program(word, env, cwd, view)?;
         known.insert(word.0.clone(), path.clone());
         Ok(path)
     }
 }
 
-/// Finds the program as execvp would, but in the task's own PATH.
-pub(crate) fn program(word: &RawText, env: &TaskEnvironment, cwd: &Path) -> Result<PathBuf, String> {
+/// Finds the program as execvp would, but in the task's own PATH and view.
+pub(crate) fn program(word: &RawText, env: &TaskEnvironment, cwd: &Path, view: &View) -> Result<PathBuf, String> {
     let is_program = |path: &Path| {
+        let path = &view.real(path);
         path.metadata().is_ok_and(|m| m.is_file()) && rustix::fs::access(path, rustix::fs::Access::EXEC_OK).is_ok()
     };
     if word.0.contains(&b'/') {
         let path = cwd.join(word.as_path());
         return match () {
             () if is_program(&path) => Ok(path),
-            () if path.exists() => Err(format!("{} is not executable", word.display())),
+            () if view.real(&path).exists() => Err(format!("{} is not executable", word.display())),
             () => Err(format!("{}: no such program", word.display())),
         };
     }

@@ -18,6 +18,7 @@ impl Core {
             return;
         }
         self.placer.host_lost(host);
+        self.stands.lost(host);
         let name = self.hosts.name(host).to_string();
         self.actions.push(Action::Note(format!("{name} is lost: {reason}")));
         self.actions.push(Action::Journal(What::HostLost { host: name, reason: reason.into() }));
@@ -41,6 +42,7 @@ impl Core {
     pub fn host_draining(&mut self, host: HostIx, reason: &str) {
         if self.hosts.down(host) {
             self.placer.host_lost(host);
+            self.stands.lost(host);
             let text = format!("{} gets no new tasks: {reason}", self.hosts.name(host));
             self.actions.push(Action::Note(text));
         }
@@ -50,6 +52,7 @@ impl Core {
     pub fn host_released(&mut self, host: HostIx) {
         if self.hosts.leave(host) {
             self.placer.host_lost(host);
+            self.stands.lost(host);
             let text = format!("{} is released: nothing is left for it", self.hosts.name(host));
             self.actions.push(Action::Journal(What::Note { text }));
         }

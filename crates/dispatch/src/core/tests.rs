@@ -400,3 +400,46 @@ fn a_loss_that_may_be_the_tasks_own_fault_counts_as_a_try() {
         assert_eq!(assign(&mut core, S).len(), again);
     }
 }
+
+/// A core with client n2, which mounts /data from n1, and n1, which does not.
+fn nfs_core() -> (Core, VolumeIx) {
+    let mount = Mount { point: "/data".into(), fstype: "nfs4".into(), source: "n1:/".into() };
+    let mut core = core(policy(), &[("n1", 1)]);
+    let facts = HostFacts { hostname: "n2".into(), mounts: vec![mount.clone()], ..HostFacts::default() };
+    core.host_up("n2", 1, facts);
+    let served = Served { mount: mount.clone(), path: "/".into(), nonce: "n".into(), secret: "s".into() };
+    core.served(served);
+    let volume = core.volume(mount);
+    let question = |action: &Action| match action {
+        Action::Send(host, ToWorker::Stand { .. }) => Some(*host),
+        _ => None,
+    };
+    let asked: Vec<HostIx> = core.take_actions().iter().filter_map(question).collect();
+    assert_eq!(asked, [0], "who has the mount is not asked");
+    (core, volume)
+}
+
+#[test]
+fn a_server_that_proved_to_have_the_files_gets_their_tasks() {
+    let (mut core, volume) = nfs_core();
+    for id in [1, 2] {
+        core.offer(Offer { volumes: vec![volume], ..offer(id, &["n1"]) });
+    }
+    assert_eq!(assign(&mut core, S).iter().map(|s| s.1).collect::<Vec<_>>(), [1], "not before its answer");
+    core.stands(0, volume, true, "it serves /data".into());
+    assert_eq!(assign(&mut core, 2 * S).iter().map(|s| s.1).collect::<Vec<_>>(), [0]);
+}
+
+#[test]
+fn a_server_that_could_not_prove_it_is_told_and_not_used() {
+    let (mut core, volume) = nfs_core();
+    core.host_lost(1, "gone", S);
+    core.offer(Offer { volumes: vec![volume], ..offer(1, &["n1"]) });
+    core.source_ended();
+    assert!(assign(&mut core, S).is_empty() && core.waiting() == 1, "it may still answer");
+    core.stands(0, volume, false, "no such directory".into());
+    core.assign(2 * S);
+    let actions = core.take_actions();
+    let told = |a: &Action| matches!(a, Action::Note(text) if text.contains("no such directory"));
+    assert!(actions.iter().any(told) && core.is_over(), "{actions:?}");
+}

@@ -173,7 +173,11 @@ impl Core {
             }
             FromWorker::Sample(sample) => self.hosts[at].take_sample(sample),
             FromWorker::Note(text) => note(&format!("{}: {text}", self.hosts[at].plan.name)),
-            FromWorker::Seen { .. } | FromWorker::Pulse(_) | FromWorker::Pong | FromWorker::Bye => {}
+            FromWorker::Seen { .. }
+            | FromWorker::Stands { .. }
+            | FromWorker::Pulse(_)
+            | FromWorker::Pong
+            | FromWorker::Bye => {}
         }
     }
 

@@ -4,6 +4,7 @@
 mod args;
 mod environment;
 mod listen;
+mod nonce;
 mod plan;
 mod slurm;
 mod source;
@@ -22,6 +23,7 @@ use homing_model::event::What;
 use homing_model::{RawText, TaskId};
 use homing_report::Tally;
 use listen::Screen;
+use nonce::Nonces;
 use source::{Source, Sourcing};
 use std::collections::HashSet;
 use std::ffi::OsStr;
@@ -95,7 +97,17 @@ pub fn start(args: Args, again: Option<Again>) -> Result<i32, Failure> {
             tasks: total,
         }
     };
-    let sourcing = Sourcing { cwd: cwd.clone(), detect: !args.no_detect, skip_newer: args.skip_newer, done, spread };
+    let away = targets.hosts.iter().chain(&targets.spares).any(|t| !matches!(t.via, homing_launch::Via::Local));
+    // Kept to the end of the run: a host that joins late is asked too.
+    let nonces = away.then(Nonces::default);
+    let sourcing = Sourcing {
+        cwd: cwd.clone(),
+        detect: !args.no_detect,
+        skip_newer: args.skip_newer,
+        done,
+        spread,
+        nonces: nonces.clone(),
+    };
     let joblog = args.joblog.as_deref().map(|p| open_joblog(p, &args, resumed)).transpose()?;
     let mut screen = Screen::new(tally, args.bar || args.eta, args.explain, joblog, here);
     let settings = Settings {
@@ -121,6 +133,7 @@ pub fn start(args: Args, again: Option<Again>) -> Result<i32, Failure> {
         journal,
     };
     let result = homing_dispatch::run(settings, &mut screen);
+    drop(nonces);
     screen.clear();
     let exit = result.map_err(|e| explain(e, &name, slurm))?;
     evidence(&args, &screen, &name, spread);

@@ -38,7 +38,14 @@ pub fn plan(args: Args) -> Result<i32, Failure> {
         shapes.push(HostModel { slots: count, nic_bytes_per_s: facts.nic_bytes_per_s });
         hosts.up(ix, &target.name, count, facts);
     }
-    let sourcing = Sourcing { cwd, detect: !args.no_detect, skip_newer: args.skip_newer, done: HashSet::new(), spread };
+    let sourcing = Sourcing {
+        cwd,
+        detect: !args.no_detect,
+        skip_newer: args.skip_newer,
+        done: HashSet::new(),
+        spread,
+        nonces: None,
+    };
     let mut needs = Vec::new();
     let mut commands = BTreeMap::new();
     for incoming in Source::new(batch, sourcing, locator) {
@@ -47,6 +54,7 @@ pub fn plan(args: Args) -> Result<i32, Failure> {
                 needs.push((offer.task.id, hosts.need(&offer)));
                 commands.insert(offer.task.id, offer.task.command.display());
             }
+            Incoming::Served(_) => {}
             Incoming::Skip { task, reason } => println!("{task}\t-\tskipped: {}", reason.unwrap_or_default()),
             Incoming::Broken(text) => return Err(Failure::usage(text)),
             Incoming::Note(text) => eprintln!("homing: {text}"),

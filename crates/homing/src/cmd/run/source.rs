@@ -1,10 +1,11 @@
 //! From tasks to offers: what each task reads, where that lies, and whether
 //! it has to run at all. Works in the source's own thread, ahead of need.
 
+use super::nonce::Nonces;
 use homing_batch::{Batch, Freshness, candidate_words};
 use homing_dispatch::{Incoming, Offer};
-use homing_locate::{Kind, Locator};
-use homing_model::{FileLayout, Mount, RawText, Task, TaskId};
+use homing_locate::{Kind, Locator, Volume};
+use homing_model::{FileLayout, RawText, Task, TaskId};
 use std::collections::{BTreeMap, HashSet, VecDeque};
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
@@ -24,6 +25,8 @@ pub struct Sourcing {
     pub done: HashSet<TaskId>,
     /// Several hosts: then files that only one machine sees must be there before a task starts.
     pub spread: bool,
+    /// For asking hosts whether they serve a volume; `None`: nobody is asked.
+    pub nonces: Option<Nonces>,
 }
 
 /// The stream of offers.
@@ -61,8 +64,9 @@ impl Source {
         if let Ok(volume) = self.locator.volume_of(&base)
             && volume.kind.is_network()
         {
-            found.mount(volume.mount);
+            found.mount(volume);
         }
+        self.ask_servers(&found.volumes, &base, &inputs);
         Incoming::Task {
             offer: Box::new(Offer {
                 task,
@@ -72,8 +76,16 @@ impl Source {
                 requires: if self.how.spread { found.local } else { Vec::new() },
                 located: found.located,
             }),
-            mounts: found.mounts,
+            mounts: found.volumes.into_iter().map(|v| v.mount).collect(),
         }
+    }
+
+    /// Once for each NFS volume, ahead of its first task.
+    fn ask_servers(&mut self, volumes: &[Volume], base: &Path, inputs: &[PathBuf]) {
+        let Some(nonces) = &self.how.nonces else { return };
+        let near: Vec<&Path> = [base].into_iter().chain(inputs.iter().filter_map(|i| i.parent())).collect();
+        let served = volumes.iter().filter_map(|volume| nonces.served(volume, &near, &self.locator));
+        self.pending.extend(served.map(|served| Incoming::Served(Box::new(served))));
     }
 
     /// Existing files and directories among what the task names.
@@ -95,7 +107,7 @@ impl Source {
             return;
         }
         if volume.kind.is_network() {
-            found.mount(volume.mount.clone());
+            found.mount(volume);
         } else if matches!(volume.kind, Kind::Local) {
             found.local.push(path.into());
         }
@@ -142,19 +154,19 @@ impl Iterator for Source {
 struct Found {
     total: u64,
     per_host: BTreeMap<String, u64>,
-    mounts: Vec<Mount>,
+    volumes: Vec<Volume>,
     local: Vec<RawText>,
     located: bool,
 }
 
 impl Found {
     fn nothing(&self) -> bool {
-        self.total == 0 && self.mounts.is_empty()
+        self.total == 0 && self.volumes.is_empty()
     }
 
-    fn mount(&mut self, mount: Mount) {
-        if !self.mounts.contains(&mount) {
-            self.mounts.push(mount);
+    fn mount(&mut self, volume: Volume) {
+        if !self.volumes.contains(&volume) {
+            self.volumes.push(volume);
         }
     }
 

@@ -1,0 +1,158 @@
+//! Files under the names that they have on the other hosts of a run.
+//!
+//! The server of an NFS export has its files under a path of its own. A task
+//! that runs there sees them where the clients mount them: each in a private
+//! mount namespace, or where that is not permitted with its words rewritten.
+
+mod enter;
+mod stand;
+
+pub use enter::enter_view;
+pub(crate) use stand::{Question, stand};
+
+use homing_model::RawText;
+use std::os::unix::ffi::{OsStrExt, OsStringExt};
+use std::path::{Path, PathBuf};
+
+/// The program that runs a task in a view is this one, under this name.
+const SELF: &str = "/proc/self/exe";
+
+/// Characters of a path that a shell takes as they are, quoted or not.
+const PLAIN: &[u8] = b"/._-+,@%";
+
+/// One mount point of other hosts, and the directory here that it is.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Place {
+    pub point: PathBuf,
+    pub local: PathBuf,
+}
+
+/// All of them, as they stand now.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(crate) struct View {
+    /// Outer mount points before those within them.
+    places: Vec<Place>,
+    /// Whether tasks get a mount namespace; else their words are rewritten.
+    private: bool,
+}
+
+impl View {
+    /// With one more place.
+    pub fn with(&self, place: Place, private: bool) -> View {
+        let mut places = self.places.clone();
+        places.retain(|known| known.point != place.point);
+        places.push(place);
+        places.sort_by_key(|p| p.point.components().count());
+        View { private: private && (self.private || self.places.is_empty()), places }
+    }
+
+    fn place_of(&self, path: &Path) -> Option<&Place> {
+        self.places.iter().rev().find(|place| path.starts_with(&place.point))
+    }
+
+    /// Where a file of the view is on this host.
+    pub fn real(&self, path: &Path) -> PathBuf {
+        let mapped = self.place_of(path).and_then(|p| Some(p.local.join(path.strip_prefix(&p.point).ok()?)));
+        mapped.unwrap_or_else(|| path.to_path_buf())
+    }
+
+    /// The directory to start in, the program, and the words that show a task
+    /// its view. `program` is a path of the view.
+    pub fn wrap(&self, program: &Path, words: &[RawText], cwd: &Path) -> (PathBuf, PathBuf, Vec<RawText>) {
+        if self.places.is_empty() {
+            return (cwd.to_path_buf(), program.to_path_buf(), words.to_vec());
+        }
+        if !self.private {
+            let words = words.iter().map(|word| self.rewrite(word)).collect();
+            return (self.real(cwd), self.real(program), words);
+        }
+        let mut all: Vec<RawText> = vec!["homing".into(), "in-view".into()];
+        all.extend(enter::arguments(&self.places, cwd, program));
+        all.extend(words.iter().cloned());
+        ("/".into(), SELF.into(), all)
+    }
+
+    /// What a task's `PWD` says.
+    pub fn shown(&self, path: &Path) -> PathBuf {
+        if self.private { path.to_path_buf() } else { self.real(path) }
+    }
+
+    fn rewrite(&self, text: &RawText) -> RawText {
+        // Inner places first: their names begin with the outer ones'.
+        self.places.iter().rev().fold(text.clone(), |text, place| {
+            let (point, local) = (place.point.as_os_str().as_bytes(), place.local.as_os_str().as_bytes());
+            RawText(replace(&text.0, point, local))
+        })
+    }
+}
+
+/// Whether a directory's name can stand in a command line for another's.
+fn is_plain(path: &Path) -> bool {
+    path.as_os_str().as_bytes().iter().all(|b| b.is_ascii_alphanumeric() || PLAIN.contains(b))
+}
+
+/// Replaces a path where it stands as a whole word, or begins one.
+fn replace(text: &[u8], from: &[u8], to: &[u8]) -> Vec<u8> {
+    let mut out = Vec::with_capacity(text.len());
+    let mut at = 0;
+    while at < text.len() {
+        let begins = at == 0 || b" \t\n'\"=:;|&<>(`".contains(&text[at - 1]);
+        let after = text.get(at + from.len());
+        let ends = after.is_none_or(|b| b"/ \t\n'\":;|&<>)`".contains(b));
+        if begins && ends && text[at..].starts_with(from) {
+            out.extend_from_slice(to);
+            at += from.len();
+        } else {
+            out.push(text[at]);
+            at += 1;
+        }
+    }
+    out
+}
+
+/// The words of a command as they would run in a view, for a test that a namespace is permitted.
+fn probe_command(view: &View, file: &Path) -> (PathBuf, Vec<RawText>) {
+    let words = [RawText::from("/bin/sh"), "-c".into(), "test -f \"$0\"".into(), RawText::from(file)];
+    let (_, program, words) = view.wrap(Path::new("/bin/sh"), &words, Path::new("/"));
+    (program, words)
+}
+
+fn os(text: &RawText) -> std::ffi::OsString {
+    std::ffi::OsString::from_vec(text.0.clone())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn view(private: bool) -> View {
+        let place = |point: &str, local: &str| Place { point: point.into(), local: local.into() };
+        View::default().with(place("/data/in", "/srv/in"), private).with(place("/data", "/export"), private)
+    }
+
+    #[test]
+    fn the_innermost_place_has_a_file() {
+        let real = |path: &str| view(true).real(Path::new(path));
+        assert_eq!(real("/data/a/b"), Path::new("/export/a/b"));
+        assert_eq!(real("/data/in/b"), Path::new("/srv/in/b"));
+        assert_eq!(real("/data"), Path::new("/export"));
+        assert_eq!(real("/database"), Path::new("/database"));
+    }
+
+    #[test]
+    fn words_are_rewritten_where_a_path_stands() {
+        let shown = |text: &str| view(false).rewrite(&text.into()).display();
+        assert_eq!(shown("cat /data/f >'/data/in/a b'; ls /data"), "cat /export/f >'/srv/in/a b'; ls /export");
+        assert_eq!(shown("--out=/data/f /database /x/data/f a/data"), "--out=/export/f /database /x/data/f a/data");
+        assert_eq!(shown("PATH=/data/bin:/data"), "PATH=/export/bin:/export");
+        let (cwd, program, _) = view(false).wrap(Path::new("/data/bin/x"), &[], Path::new("/data"));
+        assert_eq!((cwd, program), ("/export".into(), "/export/bin/x".into()));
+    }
+
+    #[test]
+    fn without_a_place_nothing_changes() {
+        let words = vec![RawText::from("a")];
+        let plain = View::default().wrap(Path::new("/bin/a"), &words, Path::new("/w"));
+        assert_eq!(plain, ("/w".into(), "/bin/a".into(), words));
+    }
+}

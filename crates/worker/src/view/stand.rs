@@ -1,0 +1,128 @@
+//! Does this host have the files of a volume, and where? Believed only when a
+//! file with an unguessable name, just made by the coordinator, is found.
+
+use super::{Place, View, is_plain, os, probe_command};
+use homing_model::RawText;
+use std::os::unix::ffi::OsStrExt;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+
+/// The question: see `ToWorker::Stand`.
+pub(crate) struct Question {
+    pub point: RawText,
+    pub path: RawText,
+    pub nonce: RawText,
+    pub secret: RawText,
+}
+
+/// The view with the volume, and what to tell people; or why not.
+pub(crate) fn stand(question: &Question, view: &View) -> Result<(View, String), String> {
+    let point = question.point.to_path();
+    let proves = |dir: &Path| {
+        let file = dir.join(question.nonce.as_path());
+        std::fs::read(file).is_ok_and(|content| content == question.secret.0)
+    };
+    // Looking at it makes automount mount it.
+    if proves(&point) {
+        return Ok((view.clone(), format!("{} is mounted there by now", point.display())));
+    }
+    let exports = std::fs::read_to_string("/var/lib/nfs/etab").unwrap_or_default();
+    let found = candidates(&question.path, &exports).into_iter().find(|dir| proves(dir));
+    let local =
+        found.ok_or_else(|| format!("{} is not mounted there, and no directory there is it", point.display()))?;
+    let place = Place { point: point.clone(), local: local.clone() };
+    let private = view.with(place.clone(), true);
+    let told = |how: &str| format!("it serves {} from its own {}; tasks {how}", point.display(), local.display());
+    match permitted(&private, &point.join(question.nonce.as_path())) {
+        Ok(()) => Ok((private, told("see it under the usual name"))),
+        Err(why) if is_plain(&local) => Ok((
+            view.with(place, false),
+            told(&format!("get its path in their words, since no private mount is permitted ({why})")),
+        )),
+        Err(why) => Err(format!(
+            "no private mount is permitted there ({why}), and {} cannot stand in a command",
+            local.display()
+        )),
+    }
+}
+
+/// Where the server may have what a client calls `path`: under that name, or
+/// below an export that is the root of version 4's name space.
+fn candidates(path: &RawText, etab: &str) -> Vec<PathBuf> {
+    let mut found = vec![path.to_path()];
+    for line in etab.lines() {
+        let Some((dir, options)) = line.split_once(|c: char| c.is_whitespace()) else { continue };
+        if options.split([',', '(', ')']).any(|o| o == "fsid=0" || o == "fsid=root") {
+            let below = path.as_path().strip_prefix("/").unwrap_or(path.as_path());
+            // Collected, since joining nothing would leave a slash at the end.
+            let dir: PathBuf =
+                Path::new(std::ffi::OsStr::from_bytes(&unescape(dir))).join(below).components().collect();
+            if !found.contains(&dir) {
+                found.push(dir);
+            }
+        }
+    }
+    found
+}
+
+/// exportfs writes blanks and the like as `\ooo`.
+fn unescape(text: &str) -> Vec<u8> {
+    let (mut out, mut rest) = (Vec::new(), text.as_bytes());
+    while let Some((first, after)) = rest.split_first() {
+        let octal = after.get(..3).and_then(|d| u8::from_str_radix(std::str::from_utf8(d).ok()?, 8).ok());
+        match octal.filter(|_| *first == b'\\') {
+            Some(byte) => {
+                out.push(byte);
+                rest = &after[3..];
+            }
+            None => {
+                out.push(*first);
+                rest = after;
+            }
+        }
+    }
+    out
+}
+
+/// Runs a command in the view that looks for the file.
+fn permitted(view: &View, file: &Path) -> Result<(), String> {
+    let (program, words) = probe_command(view, file);
+    let output = Command::new(program).args(words.iter().skip(1).map(os)).stdin(Stdio::null()).output();
+    let output = output.map_err(|e| e.to_string())?;
+    if output.status.success() {
+        return Ok(());
+    }
+    let said = String::from_utf8_lossy(&output.stderr).trim().to_string();
+    Err(if said.is_empty() { "the file is not to be seen in it".into() } else { said })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_root_of_version_4_may_be_anywhere() {
+        let etab = "/srv/my\\040root\t*(rw,fsid=0,sec=sys)\n/srv/other\t10.0.0.0/8(rw,fsid=1)\n";
+        let told = candidates(&"/sub/x".into(), etab);
+        assert_eq!(told, [PathBuf::from("/sub/x"), "/srv/my root/sub/x".into()]);
+        assert_eq!(candidates(&"/".into(), etab)[1], Path::new("/srv/my root"));
+    }
+
+    #[test]
+    fn only_the_nonce_with_its_secret_is_believed() {
+        let dir = tempfile::tempdir().unwrap();
+        std::fs::write(dir.path().join("n"), "right").unwrap();
+        let ask = |point: &Path, secret: &str| {
+            let question = Question {
+                point: point.into(),
+                path: "/nowhere-at-all".into(),
+                nonce: "n".into(),
+                secret: secret.into(),
+            };
+            stand(&question, &View::default())
+        };
+        assert!(ask(dir.path(), "right").is_ok_and(|(view, _)| view == View::default()));
+        assert!(ask(dir.path(), "wrong").is_err());
+        assert!(ask(Path::new("/data-of-others"), "right").is_err());
+    }
+}
