@@ -5,6 +5,7 @@ use crate::files::{self, read_json, step, write_json, write_json_soon};
 use crate::job::{End, JobSpec, Kill, Private, Start, Style};
 use crate::lock::Held;
 use crate::process::Process;
+use crate::words::{interpreter, shell, substitute};
 use crate::{QueueError, report, tree};
 use homing_model::{Command as Words, RawText};
 use std::fs::{self, File, OpenOptions};
@@ -48,25 +49,6 @@ pub fn keep(dir: &Path, index: u32, at_ns: i64, fds: &[RawFd]) -> Result<(), Que
 
 fn ended() -> End {
     End { at_ns: files::now_ns(), exit: 0, reason: None, cpu_ms: 0, max_rss_kib: 0 }
-}
-
-/// `%J`, `%I` in the name of a file.
-pub(crate) fn substitute(name: &RawText, id: u64, index: u32) -> RawText {
-    let mut out = Vec::with_capacity(name.0.len());
-    let mut rest = &name.0[..];
-    while let Some((first, after)) = rest.split_first() {
-        match (first, after.first()) {
-            (b'%', Some(b'J')) => out.extend(id.to_string().bytes()),
-            (b'%', Some(b'I')) => out.extend(index.to_string().bytes()),
-            _ => {
-                out.push(*first);
-                rest = after;
-                continue;
-            }
-        }
-        rest = &after[1..];
-    }
-    RawText(out)
 }
 
 struct Keeper<'a> {
@@ -312,22 +294,6 @@ impl Orders {
     }
 }
 
-/// The shell for a command line: the submitter's own; LSF's is /bin/sh.
-pub(crate) fn shell(spec: &JobSpec, private: &Private) -> RawText {
-    let own = private.env.iter().find(|(n, _)| n.0 == b"SHELL").map(|(_, v)| v.clone());
-    own.filter(|_| spec.style == Style::Homing).unwrap_or_else(|| "/bin/sh".into())
-}
-
-/// The interpreter of a script: what `#!` says, else /bin/sh.
-pub(crate) fn interpreter(script: &[u8]) -> Vec<RawText> {
-    let first = script.split(|b| *b == b'\n').next().unwrap_or_default();
-    let line = first.strip_prefix(b"#!").map(|l| l.trim_ascii()).filter(|l| !l.is_empty());
-    let Some(line) = line else { return vec!["/bin/sh".into()] };
-    // As the kernel splits it: the program, and all the rest as one argument.
-    let mut words = line.splitn(2, |b| b.is_ascii_whitespace());
-    words.by_ref().map(|w| RawText(w.trim_ascii().to_vec())).filter(|w| !w.0.is_empty()).collect()
-}
-
 /// Processor time (ms) and largest resident set (KiB) of the children that were waited for.
 fn usage() -> (u64, u64) {
     // SAFETY: plain data that the call fills in.
@@ -336,17 +302,4 @@ fn usage() -> (u64, u64) {
     unsafe { libc::getrusage(libc::RUSAGE_CHILDREN, &mut all) };
     let ms = |t: libc::timeval| t.tv_sec as u64 * 1000 + t.tv_usec as u64 / 1000;
     (ms(all.ru_utime) + ms(all.ru_stime), all.ru_maxrss as u64)
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn names_and_interpreters() {
-        assert_eq!(substitute(&"o.%J.%I%%x%".into(), 7, 2), "o.7.2%%x%".into());
-        assert_eq!(interpreter(b"#!/bin/bash -ue\ntrue"), [RawText::from("/bin/bash"), "-ue".into()]);
-        assert_eq!(interpreter(b"#!/usr/bin/env python3\n"), [RawText::from("/usr/bin/env"), "python3".into()]);
-        assert_eq!(interpreter(b"#BSUB -q x\n"), [RawText::from("/bin/sh")]);
-    }
 }

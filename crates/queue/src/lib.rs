@@ -26,12 +26,15 @@ mod process;
 mod read;
 pub mod report;
 mod requests;
+mod retry;
 mod runner;
 mod slots;
 mod slurm;
 mod spool;
 pub mod state;
 mod tree;
+mod turn;
+mod words;
 
 pub use embedded::Embedded;
 pub use engine::{Engine, Machine};

@@ -67,7 +67,7 @@ impl Job {
         let asked = if stream == "out" { &self.spec.stdout } else { &self.spec.stderr };
         match asked {
             Some(name) => {
-                let text = crate::keeper::substitute(name, self.id, part.index);
+                let text = crate::words::substitute(name, self.id, part.index);
                 self.spec.cwd.as_path().join(text.as_path())
             }
             None => self.dir.join(format!("{stream}.{}", part.index)),

@@ -7,28 +7,20 @@ use crate::load::{self, Load};
 use crate::lock::{For, Held};
 use crate::plan::{self, Block, Config, View};
 use crate::process::Process;
+use crate::retry::Failed;
 use crate::state::State;
+use crate::turn::Turn;
 use crate::{Job, QueueError, Spool, Style, slots};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeSet;
 use std::os::fd::OwnedFd;
 use std::path::PathBuf;
 use std::process::{Command, Stdio};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 /// A pause between two looks: short after something happened, longer when nothing does.
 const QUICK: Duration = Duration::from_millis(10);
 const SLOW: Duration = Duration::from_millis(250);
-/// A user whose runner does not take its turn for this long is passed over.
-const PATIENCE: Duration = Duration::from_secs(2);
-/// Whoever holds the lock of turns for longer holds it up: the slots' own locks must do then.
-const STUCK: Duration = Duration::from_secs(5);
-
-/// Between two attempts at a job whose keeper cannot start it, at first.
-const FIRST_PAUSE: Duration = Duration::from_millis(250);
-/// So many, over about a minute.
-const ATTEMPTS: u32 = 8;
-
 /// Runs until nothing of this user is left. `config` is asked each round, so
 /// that a changed cluster file is noticed; `keeper` are the words that start a keeper.
 pub fn run(spool: &Spool, config: &mut dyn FnMut() -> Config, keeper: &[PathBuf]) -> Result<(), QueueError> {
@@ -80,39 +72,6 @@ fn has_work(views: &[View], config: &Config, load: &Load) -> bool {
     })
 }
 
-/// Whose turn it has been, and since when.
-#[derive(Default)]
-struct Turn {
-    of: Option<(u32, u64)>,
-    since: Option<Instant>,
-    passed_over: BTreeSet<u32>,
-    /// Since when the lock has been another's.
-    locked_out: Option<Instant>,
-}
-
-impl Turn {
-    fn note(&mut self, uid: u32, id: u64) {
-        if self.of != Some((uid, id)) {
-            (self.of, self.since) = (Some((uid, id)), Some(Instant::now()));
-        }
-        if self.since.is_some_and(|s| s.elapsed() > PATIENCE) {
-            self.passed_over.insert(uid);
-        }
-    }
-
-    /// The lock; `Err(())` while another has it and is not stuck with it.
-    fn take(&mut self, spool: &Spool) -> Result<Result<Option<Held>, ()>, QueueError> {
-        let path = spool.places.shared().join("turn.lock");
-        let held = Held::try_take(&path, For::All).map_err(QueueError::io("lock", &path))?;
-        if held.is_some() {
-            self.locked_out = None;
-            return Ok(Ok(held));
-        }
-        let since = *self.locked_out.get_or_insert_with(Instant::now);
-        Ok(if since.elapsed() > STUCK { Ok(None) } else { Err(()) })
-    }
-}
-
 struct Runner<'a> {
     spool: &'a Spool,
     keeper: &'a [PathBuf],
@@ -122,34 +81,6 @@ struct Runner<'a> {
     /// Starts whose leftovers were looked for.
     buried: BTreeSet<(u64, u32, i64)>,
     failed: Failed,
-}
-
-/// Keepers that ended before they had written down a start: a full disk, a
-/// limit on processes. They are tried again after a growing pause.
-#[derive(Default)]
-struct Failed(BTreeMap<(u64, u32), (u32, Instant)>);
-
-impl Failed {
-    /// Counts a start; the pause is over when the next may follow.
-    fn note(&mut self, id: u64, index: u32) {
-        let entry = self.0.entry((id, index)).or_insert((0, Instant::now()));
-        // The first restart is for a keeper that was killed.
-        let pause = if entry.0 == 0 { Duration::ZERO } else { FIRST_PAUSE * 2u32.pow(entry.0.min(10)) };
-        *entry = (entry.0 + 1, Instant::now() + pause);
-    }
-    fn forget_all_but<'a>(&mut self, waiting: impl Iterator<Item = &'a View>) {
-        if self.0.is_empty() {
-            return;
-        }
-        let waiting: BTreeSet<(u64, u32)> = waiting.map(|v| (v.id, v.index)).collect();
-        self.0.retain(|part, _| waiting.contains(part));
-    }
-    fn must_wait(&self, id: u64, index: u32) -> bool {
-        self.0.get(&(id, index)).is_some_and(|(_, until)| Instant::now() < *until)
-    }
-    fn is_hopeless(&self, id: u64, index: u32) -> bool {
-        self.0.get(&(id, index)).is_some_and(|(count, _)| *count >= ATTEMPTS)
-    }
 }
 
 impl Runner<'_> {
@@ -321,24 +252,5 @@ fn heed_load(jobs: &[Job], config: &Config, load: &Load) {
                 _ => {}
             }
         }
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_keeper_that_cannot_start_is_tried_again_with_growing_pauses_and_not_for_ever() {
-        let mut failed = Failed::default();
-        assert!(!failed.must_wait(1, 0));
-        failed.note(1, 0);
-        assert!(!failed.must_wait(1, 0), "it may only have been killed");
-        failed.note(1, 0);
-        assert!(failed.must_wait(1, 0) && !failed.must_wait(1, 1));
-        (2..ATTEMPTS).for_each(|_| failed.note(1, 0));
-        assert!(failed.is_hopeless(1, 0) && !failed.is_hopeless(2, 0));
-        failed.forget_all_but(std::iter::empty());
-        assert!(!failed.is_hopeless(1, 0));
     }
 }

@@ -155,7 +155,7 @@ pub(super) fn script(spec: &JobSpec, private: &Private) -> Vec<u8> {
     }
     if let Some(script) = &private.script {
         let words =
-            crate::keeper::interpreter(&script.0).into_iter().flat_map(|w| [quoted(&w.0), b" ".to_vec()].concat());
+            crate::words::interpreter(&script.0).into_iter().flat_map(|w| [quoted(&w.0), b" ".to_vec()].concat());
         // Likewise; standard input stays the job's own.
         out.extend_from_slice(b"homing_script=$(mktemp) || exit 255\nprintf %s ");
         out.extend(quoted(&script.0));
@@ -167,7 +167,7 @@ pub(super) fn script(spec: &JobSpec, private: &Private) -> Vec<u8> {
     out.extend_from_slice(b"exec");
     let words = match &spec.command {
         Command::Argv(words) => words.clone(),
-        Command::Shell(line) => vec![crate::keeper::shell(spec, private), "-c".into(), line.clone()],
+        Command::Shell(line) => vec![crate::words::shell(spec, private), "-c".into(), line.clone()],
     };
     words.iter().for_each(|w| out.extend([b" ".to_vec(), quoted(&w.0)].concat()));
     out.push(b'\n');

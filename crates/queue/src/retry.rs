@@ -1,0 +1,57 @@
+//! Jobs whose keepers could not start them.
+
+use crate::plan::View;
+use std::collections::{BTreeMap, BTreeSet};
+use std::time::{Duration, Instant};
+
+/// Between two attempts at a job whose keeper cannot start it, at first.
+const FIRST_PAUSE: Duration = Duration::from_millis(250);
+/// So many, over about a minute.
+const ATTEMPTS: u32 = 8;
+
+/// Keepers that ended before they had written down a start: a full disk, a
+/// limit on processes. They are tried again after a growing pause.
+#[derive(Default)]
+pub(crate) struct Failed(BTreeMap<(u64, u32), (u32, Instant)>);
+
+impl Failed {
+    /// Counts a start; the pause is over when the next may follow.
+    pub fn note(&mut self, id: u64, index: u32) {
+        let entry = self.0.entry((id, index)).or_insert((0, Instant::now()));
+        // The first restart is for a keeper that was killed.
+        let pause = if entry.0 == 0 { Duration::ZERO } else { FIRST_PAUSE * 2u32.pow(entry.0.min(10)) };
+        *entry = (entry.0 + 1, Instant::now() + pause);
+    }
+    pub fn forget_all_but<'a>(&mut self, waiting: impl Iterator<Item = &'a View>) {
+        if self.0.is_empty() {
+            return;
+        }
+        let waiting: BTreeSet<(u64, u32)> = waiting.map(|v| (v.id, v.index)).collect();
+        self.0.retain(|part, _| waiting.contains(part));
+    }
+    pub fn must_wait(&self, id: u64, index: u32) -> bool {
+        self.0.get(&(id, index)).is_some_and(|(_, until)| Instant::now() < *until)
+    }
+    pub fn is_hopeless(&self, id: u64, index: u32) -> bool {
+        self.0.get(&(id, index)).is_some_and(|(count, _)| *count >= ATTEMPTS)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_keeper_that_cannot_start_is_tried_again_with_growing_pauses_and_not_for_ever() {
+        let mut failed = Failed::default();
+        assert!(!failed.must_wait(1, 0));
+        failed.note(1, 0);
+        assert!(!failed.must_wait(1, 0), "it may only have been killed");
+        failed.note(1, 0);
+        assert!(failed.must_wait(1, 0) && !failed.must_wait(1, 1));
+        (2..ATTEMPTS).for_each(|_| failed.note(1, 0));
+        assert!(failed.is_hopeless(1, 0) && !failed.is_hopeless(2, 0));
+        failed.forget_all_but(std::iter::empty());
+        assert!(!failed.is_hopeless(1, 0));
+    }
+}
