@@ -245,6 +245,10 @@ impl Keeper<'_> {
         if over && orders.kill_at.is_none() {
             orders.end("time limit");
         }
+        // Nobody could ask for its end any more.
+        if orders.kill_at.is_none() && !self.dir.exists() {
+            orders.end("its folder was removed");
+        }
         for name in ["kill.json".to_string(), format!("kill.{}.json", self.index)] {
             let Some((kill, owner)) = read_json::<Kill>(&self.dir.join(name)) else { continue };
             // The folder is the user's own; only they and root can write here.
