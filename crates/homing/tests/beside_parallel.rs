@@ -59,7 +59,8 @@ fn run(program: &str, case: &str) -> Output {
 
 /// Of these cases, those for which both programs do not do the same, and what they did.
 fn differing(cases: &[(String, String)]) -> Vec<(usize, String)> {
-    let homing = format!("'{}' run -q", env!("CARGO_BIN_EXE_homing"));
+    // What others do to this machine's disks must not decide how many tasks run at once.
+    let homing = format!("'{}' run -q --io off", env!("CARGO_BIN_EXE_homing"));
     let next = AtomicUsize::new(0);
     let work = || {
         let mut found = Vec::new();
@@ -97,7 +98,7 @@ fn the_same_output_status_and_job_log() {
         return;
     }
     let cases = cases(AGREE);
-    assert!(cases.len() > 150, "the table was read: {}", cases.len());
+    assert!(cases.len() > 100, "the table was read: {}", cases.len());
     let found: Vec<String> = differing(&cases).into_iter().map(|(_, text)| text).collect();
     assert!(found.is_empty(), "{} of {} differ:\n{}", found.len(), cases.len(), found.join("\n"));
 }
