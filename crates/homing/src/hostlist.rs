@@ -139,9 +139,12 @@ pub fn queue_config(cluster: Option<&Path>) -> Result<homing_queue::plan::Config
     if queues.is_empty() {
         queues.insert("normal".into(), homing_queue::plan::Queue::default());
     }
+    let all = slots(&own).unwrap_or_else(cores).max(1);
+    let named = file.host.keys().cloned().chain(hosts_from(None, cluster)?);
     Ok(homing_queue::plan::Config {
-        slots: slots(&own).unwrap_or_else(cores).max(1),
-        host_slots: file.host.keys().filter_map(|n| Some((n.clone(), slots(n)?))).collect(),
+        slots: all,
+        // A host of the cluster whose slots nobody has said has as many as this one.
+        host_slots: named.map(|name| (name.clone(), slots(&name).unwrap_or(all))).collect(),
         queues,
     })
 }

@@ -22,7 +22,7 @@ impl World {
     }
     fn write(&self, more: &str) {
         let text = format!(
-            "[host.\"{}\"]\nslots = 2\n[host.elsewhere]\nslots = 1\n[queue.normal]\ndefault = true\npriority = 20\n\
+            "hosts = \"{0},other[1-2]\"\n[host.\"{0}\"]\nslots = 2\n[host.elsewhere]\nslots = 1\n[queue.normal]\ndefault = true\npriority = 20\n\
              [queue.shut]\nclosed = true\n[queue.far]\nhosts = \"elsewhere\"\n{more}",
             self.host
         );
@@ -210,6 +210,8 @@ fn what_monitors_read() {
     let hosts = w.out("bhosts");
     let row = hosts.lines().find(|l| l.starts_with(&w.host)).unwrap();
     assert_eq!(row.split_whitespace().collect::<Vec<_>>()[1..], ["closed", "-", "2", "2", "2", "0", "0", "0"]);
+    let names: Vec<&str> = hosts.lines().skip(1).map(|l| l.split_whitespace().next().unwrap()).collect();
+    assert_eq!(names, [&w.host, "elsewhere", "other1", "other2"]);
     let load = w.out(&format!("lsload -l {}", w.host));
     let heads: Vec<&str> = load.lines().next().unwrap().split_whitespace().collect();
     assert_eq!((heads[5], heads[13], heads[14]), ("ut", "bio", "rpc"));

@@ -169,3 +169,30 @@ fn inode(host: &str, own: &str, name: &Path) -> Result<Option<u64>, String> {
         other => Err(other.to_string()),
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_servers_own_name_is_taken_when_it_is_the_same_directory() {
+        let world = tempfile::tempdir().unwrap();
+        let (here, other) = (world.path().join("mnt"), world.path().join("other"));
+        std::fs::create_dir(&here).unwrap();
+        std::fs::create_dir(&other).unwrap();
+        let export = world.path().join("export");
+        std::os::unix::fs::symlink(&here, &export).unwrap();
+        let home = |path: &Path| Home { host: "own".into(), path: Some(path.to_path_buf()) };
+        let on = |home: &Home| path_on("own", "own", &here, Some(home)).map(|p| p.display());
+        assert_eq!(on(&home(&export)), Ok(export.display().to_string()));
+        // A name that means another directory there (fsid=0 moves the root) is not believed.
+        assert_eq!(on(&home(&other)), Ok(here.display().to_string()));
+    }
+
+    #[test]
+    fn a_server_that_does_not_answer_is_a_reason_and_not_the_end() {
+        let world = tempfile::tempdir().unwrap();
+        let reason = path_on("no-such-host.invalid", "own", world.path(), None).unwrap_err();
+        assert!(!reason.is_empty() && !reason.contains('\n'), "{reason}");
+    }
+}
