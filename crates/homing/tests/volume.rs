@@ -1,17 +1,23 @@
 //! Volumes on real hosts with real daemons. Needs root; says so and does nothing without it.
 
 use std::path::{Path, PathBuf};
-use std::process::{Command, Output};
+use std::process::{Child, Command, Output, Stdio};
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
+/// Two labs at once are slow on a small machine.
+static TURN: Mutex<()> = Mutex::new(());
 
 struct Lab {
     name: String,
     state: tempfile::TempDir,
+    _turn: MutexGuard<'static, ()>,
 }
 
 impl Lab {
     fn up(hosts: &str) -> Lab {
+        let turn = TURN.lock().unwrap_or_else(PoisonError::into_inner);
         let name = format!("vol{}", std::process::id());
-        let lab = Lab { name, state: tempfile::tempdir().unwrap() };
+        let lab = Lab { name, state: tempfile::tempdir().unwrap(), _turn: turn };
         let up = homing(&lab, &["lab", "up", "--name", &lab.name, "--hosts", hosts, "--disk", "1G"]);
         assert!(up.status.success(), "{}", err(&up));
         lab
@@ -41,15 +47,19 @@ impl Drop for Lab {
     }
 }
 
-fn homing(lab: &Lab, args: &[&str]) -> Output {
+fn command(lab: &Lab, args: &[&str]) -> Command {
     let config = PathBuf::from("/var/lib/homing/labs").join(&lab.name).join("ssh_config");
-    Command::new(env!("CARGO_BIN_EXE_homing"))
+    let mut command = Command::new(env!("CARGO_BIN_EXE_homing"));
+    command
         .args(args)
-        .env("HOMING_SSH", format!("ssh -F {}", config.display()))
+        .env("HOMING_SSH", format!("ssh -F {} -o ConnectTimeout=5", config.display()))
         .env("HOMING_VOLUMES", lab.state.path())
-        .env("XDG_RUNTIME_DIR", lab.state.path())
-        .output()
-        .unwrap()
+        .env("XDG_RUNTIME_DIR", lab.state.path());
+    command
+}
+
+fn homing(lab: &Lab, args: &[&str]) -> Output {
+    command(lab, args).output().unwrap()
 }
 
 fn err(output: &Output) -> String {
@@ -127,4 +137,90 @@ fn interrupted(lab: &Lab, create: &str) {
     lab.on("n2", "chattr -i /data 2>/dev/null; rm /data");
     lab.ok("undo data");
     lab.on("n1", "! systemctl is-active --quiet glusterd; ! test -e /scratch/data; ! grep -q homing /etc/fstab");
+}
+
+#[test]
+fn a_batch_on_gluster_ends_right_whatever_is_killed_under_it() {
+    if !missing(&["systemd-nspawn", "glusterd", "mount.glusterfs"]) {
+        survive("gluster", "pkill -9 glusterfsd", "true");
+    }
+}
+
+#[test]
+fn a_batch_on_moosefs_ends_right_whatever_is_killed_under_it() {
+    if !missing(&["systemd-nspawn", "mfsmaster", "mfschunkserver", "mfsmount"]) {
+        survive("moosefs", "pkill -9 mfschunkserver", "systemctl restart moosefs-master");
+    }
+}
+
+/// 200 files in two copies. While a run over them goes on, n2 loses its daemon,
+/// n1 starts the master again, and n4 is gone as a whole.
+fn survive(kind: &str, daemon: &str, master: &str) {
+    let lab = Lab::up("4");
+    lab.ok(&format!("create data --kind {kind} --hosts n[1-4]:/scratch --copies 2"));
+    let files = "cd /data; for i in $(seq -w 200); do head -c 20000 /dev/urandom > f$i; done; sha256sum f* | LC_ALL=C sort > /root/sums";
+    lab.on("n1", files);
+    let run = begin_run(&lab);
+    lab.on("n2", daemon);
+    lab.on("n1", master);
+    kill_host(&lab, "n4");
+    for host in ["n1", "n2", "n3"] {
+        lab.on(host, "touch /root/go");
+    }
+    let output = run.wait_with_output().unwrap();
+    assert!(output.status.success(), "{}", err(&output));
+    let mut said: Vec<&str> = std::str::from_utf8(&output.stdout).unwrap().lines().collect();
+    said.sort_unstable();
+    assert_eq!(said.join("\n"), lab.on("n1", "cat /root/sums").trim_end());
+
+    // A dead host is news, and no reason to tell nothing of the others.
+    let status = lab.volume("status data --json");
+    let status: serde_json::Value = serde_json::from_slice(&status.stdout).unwrap();
+    let daemon = |host: &str| {
+        let rows = status["on_hosts"].as_array().unwrap();
+        rows.iter().find(|r| r["host"] == host).unwrap()["daemon"].clone()
+    };
+    assert_eq!((daemon("n1"), daemon("n4")), ("ok".into(), "unavail".into()), "{status}");
+    // What was killed is started again; the copies on the dead host are made anew on others.
+    lab.volume("heal data");
+    lab.ok("drain-host data n4");
+    let sums = lab.on("n1", "cat /root/sums");
+    lab.on("n3", &format!("cd /data && sha256sum -c --quiet <<'E'\n{sums}E"));
+    let list: serde_json::Value = serde_json::from_str(&lab.ok("list --json")).unwrap();
+    assert_eq!(list["volumes"][0]["hosts"].to_string(), r#"["n1","n2","n3"]"#);
+}
+
+/// Tasks after the 60th wait until the hosts that are left have a file `go`.
+fn begin_run(lab: &Lab) -> Child {
+    let exe = env!("CARGO_BIN_EXE_homing");
+    let task = "touch /root/begun; until [ {#} -lt 60 ] || [ -e /root/go ]; do sleep 0.1; done; sha256sum {}";
+    let script = format!(
+        "cd /data; {exe} hosts --hosts 'n[1-4]' >/dev/null; {exe} run -q -j2 --on ssh --hosts 'n[1-4]' '{task}' ::: f*"
+    );
+    let args = ["lab", "exec", "--name", &lab.name, "n1", "--", "sh", "-c", &script];
+    let child = command(lab, &args).stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+    for host in ["n1", "n2", "n3", "n4"] {
+        lab.on(
+            host,
+            "i=0; until [ -e /root/begun ] || [ $i -gt 600 ]; do sleep 0.1; i=$((i+1)); done; [ -e /root/begun ]",
+        );
+    }
+    child
+}
+
+/// The power is cut: its first process is killed, and nothing says goodbye.
+fn kill_host(lab: &Lab, host: &str) {
+    let root = format!("/var/lib/homing/labs/{}/{host}/", lab.name);
+    let pids = || std::fs::read_dir("/proc").unwrap().filter_map(|e| e.ok()?.file_name().to_str()?.parse::<i32>().ok());
+    let nspawn = pids().find(|pid| {
+        let line = std::fs::read(format!("/proc/{pid}/cmdline")).unwrap_or_default();
+        let line = String::from_utf8_lossy(&line).into_owned();
+        line.contains("systemd-nspawn") && line.contains(&root)
+    });
+    let nspawn = nspawn.expect("no host to kill");
+    let children = std::fs::read_to_string(format!("/proc/{nspawn}/task/{nspawn}/children")).unwrap();
+    for child in children.split_whitespace() {
+        let pid = rustix::process::Pid::from_raw(child.parse().unwrap()).unwrap();
+        let _ = rustix::process::kill_process(pid, rustix::process::Signal::KILL);
+    }
 }

@@ -135,7 +135,8 @@ fn heal(document: &Document) -> Option<Progress> {
         why.push(format!("{torn} files are in split brain: gluster volume heal VOLUME split-brain ... chooses"));
     }
     Some(Progress {
-        finished: (pending == 0 || pending == torn) && !bricks.is_empty(),
+        // What a brick that is down has missed stays behind until it is back.
+        finished: (pending == 0 || pending == torn || down > 0) && !bricks.is_empty(),
         failed: (!why.is_empty()).then(|| why.join("; ")),
         left: Some(Left::Entries(pending)),
         ..Progress::default()

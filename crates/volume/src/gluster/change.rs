@@ -40,16 +40,16 @@ fn no_volume(spec: &Spec, seen: &Observed) -> Vec<Refusal> {
 }
 
 /// Free bytes of the volume's hosts, less what has been promised.
-struct Room(BTreeMap<String, u64>);
+pub(super) struct Room(BTreeMap<String, u64>);
 
 impl Room {
-    fn of(seen: &Observed) -> Room {
+    pub(super) fn of(seen: &Observed) -> Room {
         let free = |f: &crate::HostFacts| f.stores.iter().map(|s| s.free).max().unwrap_or(0);
         Room(seen.hosts.iter().filter_map(|(h, f)| Some((h.clone(), free(f.as_ref().ok()?)))).collect())
     }
 
     /// The host with the most room that is not in `without`.
-    fn widest(&mut self, hosts: &[String], without: &[String]) -> Option<String> {
+    pub(super) fn widest(&mut self, hosts: &[String], without: &[String]) -> Option<String> {
         let fits = hosts.iter().filter(|h| !without.contains(h));
         let best = fits.max_by_key(|h| self.0.get(*h).copied().unwrap_or(0))?.clone();
         // The next set goes elsewhere when it can.
@@ -60,7 +60,7 @@ impl Room {
     }
 }
 
-fn brick(spec: &Spec, there: &Volume, taken: &[Brick], host: &str, arbiter: bool) -> Brick {
+pub(super) fn brick(spec: &Spec, there: &Volume, taken: &[Brick], host: &str, arbiter: bool) -> Brick {
     let base = layout::base_of(spec, there, host).unwrap_or_else(|| "/brick".into());
     let all: Vec<Brick> = there.bricks.iter().chain(taken).cloned().collect();
     Brick { host: host.into(), path: layout::free_path(spec, &base, host, &all), arbiter }
@@ -112,7 +112,10 @@ pub fn add_host(spec: &Spec, seen: &Observed, allowed: &[Danger]) -> Answer {
     Ok(plan)
 }
 
-fn speaker_of<'a>(spec: &'a Spec, seen: &'a Observed) -> Result<(String, &'a super::xml::Cluster), Vec<Refusal>> {
+pub(super) fn speaker_of<'a>(
+    spec: &'a Spec,
+    seen: &'a Observed,
+) -> Result<(String, &'a super::xml::Cluster), Vec<Refusal>> {
     let knows = |(h, f): (&String, &'a Result<crate::HostFacts, String>)| {
         let cluster = f.as_ref().ok()?.gluster.as_ref()?;
         cluster.volume(&spec.name).map(|_| (h.clone(), cluster))
@@ -170,6 +173,9 @@ pub fn drain_host(spec: &Spec, seen: &Observed, host: &str, allowed: &[Danger]) 
     let mut plan = Plan::default();
     if leaving.is_empty() {
         return Ok(plan);
+    }
+    if seen.host(host).is_none() {
+        return super::dead::let_go(spec, seen, host, &sets);
     }
     match task(spec, seen, "Remove brick").map(|t| t.status.as_str()) {
         Some("in progress") => plan.then = Then::Wait(Watch::Drain(leaving.iter().map(Brick::word).collect())),

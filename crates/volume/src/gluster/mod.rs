@@ -2,6 +2,7 @@
 
 mod change;
 mod create;
+mod dead;
 pub(crate) mod layout;
 mod remove;
 #[cfg(test)]

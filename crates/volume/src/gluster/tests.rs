@@ -206,6 +206,22 @@ fn the_last_copy_is_never_drained() {
 }
 
 #[test]
+fn a_dead_host_is_replaced_by_one_of_another_set() {
+    let spec = four();
+    let mut observed = running(&spec, "");
+    observed.hosts.insert("n4".into(), Err("no route".into()));
+    let plan = drain_host(&spec, &observed, "n4", &[]).unwrap();
+    let replace = lines(&plan).into_iter().find(|l| l.contains("replace-brick")).unwrap();
+    assert!(replace.contains("n4:/brick/data n1:/brick/data.2") || replace.contains("n4:/brick/data n2:/brick/data.2"));
+    assert_eq!(plan.then, Then::Wait(Watch::Heal));
+    // Both hosts of the only set, one dead: nobody is left to take its copies.
+    let two = Spec { places: four().places[2..].to_vec(), clients: vec![], ..four() };
+    let mut observed = seen(&two, |_| format!("active\tglusterd\n{}", info(&["n3:/brick/data", "n4:/brick/data"], 2)));
+    observed.hosts.insert("n4".into(), Err("no route".into()));
+    assert!(drain_host(&two, &observed, "n4", &[]).unwrap_err()[0].why.contains("add-host"));
+}
+
+#[test]
 fn files_are_deleted_only_when_told() {
     let spec = four();
     let seen = running(&spec, "");

@@ -15,6 +15,9 @@ use std::time::{Duration, Instant};
 /// Rounds of observing and planning before it is said that they lead nowhere.
 const ROUNDS: usize = 12;
 
+/// Time for daemons to find each other before what is missing counts as lost.
+const SETTLE: Duration = Duration::from_secs(15);
+
 /// One call.
 pub struct Drive<'a> {
     pub way: &'a Way,
@@ -150,7 +153,9 @@ impl Drive<'_> {
             if let Some(Left::Entries(n) | Left::Bytes(n)) = progress.left {
                 most = most.max(n);
             }
-            quiet = if progress.finished { quiet + 1 } else { 0 };
+            // Daemons that were started a moment ago are not yet connected.
+            let early = progress.failed.is_some() && begun.elapsed() < SETTLE;
+            quiet = if progress.finished && !early { quiet + 1 } else { 0 };
             // An empty list of what is behind may only mean that the search has not begun.
             if quiet > usize::from(*watch == Watch::Heal) {
                 self.say(&format!("{}: {}", doing(watch), line(&progress, most, begun.elapsed())));

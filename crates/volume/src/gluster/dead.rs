@@ -1,0 +1,58 @@
+//! A host that is gone for good: its bricks are made anew on others, from the copies that are left.
+
+use super::change::{Room, brick, speaker_of};
+use super::create::make_folders;
+use super::volume;
+use super::xml::Brick;
+use crate::observe::Observed;
+use crate::refuse::Refusal;
+use crate::spec::Spec;
+use crate::step::{Plan, Step, Then, Watch, script};
+
+const REPLACE: &str = r#"
+    gluster --mode=script volume info "$1" | grep -qF ": $3" && exit 0
+    gluster --mode=script volume replace-brick "$1" "$2" "$3" commit force
+"#;
+/// It stays a peer as long as another volume has a brick there.
+const FORGET: &str = r#"
+    gluster --mode=script peer detach "$1" force >/dev/null 2>&1; true
+"#;
+
+/// Replaces the bricks of a host that does not answer, and waits until they are full.
+pub(super) fn let_go(spec: &Spec, seen: &Observed, host: &str, sets: &[&[Brick]]) -> Result<Plan, Vec<Refusal>> {
+    let never = |why: String| vec![Refusal::never(why)];
+    let there = volume(spec, seen).ok_or_else(|| never(format!("no host knows a volume {}", spec.name)))?;
+    let (speaker, _) = speaker_of(spec, seen)?;
+    let awake: Vec<String> = spec.servers().into_iter().filter(|h| seen.host(h).is_some()).collect();
+    let (mut room, mut pairs): (_, Vec<(Brick, Brick)>) = (Room::of(seen), Vec::new());
+    for set in sets {
+        if set.len() == 1 {
+            return Err(never(format!("{} holds the only copy of its files: bring {host} back", set[0].word())));
+        }
+        let mut hosts: Vec<String> = set.iter().map(|b| b.host.clone()).collect();
+        for old in set.iter().filter(|b| b.host == host) {
+            let taken: Vec<Brick> = pairs.iter().map(|(_, new)| new.clone()).collect();
+            let Some(at) = room.widest(&awake, &hosts) else {
+                return Err(never(format!(
+                    "no other host can take the copies of {}; first: homing volume add-host {} HOST:/PATH",
+                    old.word(),
+                    spec.name
+                )));
+            };
+            pairs.push((old.clone(), brick(spec, there, &taken, &at, old.arbiter)));
+            hosts.push(at);
+        }
+    }
+    let mut plan = Plan::default();
+    let new: Vec<Brick> = pairs.iter().map(|(_, new)| new.clone()).collect();
+    make_folders(&mut plan, seen, &new);
+    for (old, new) in &pairs {
+        let argv = script(REPLACE, &[&spec.name, &old.word(), &new.word()]);
+        let step = Step::new(&speaker, argv, format!("replace {} by {}", old.word(), new.word()));
+        plan.phase("replace the lost bricks", vec![step]);
+    }
+    plan.phase("forget the host", vec![Step::new(&speaker, script(FORGET, &[host]), format!("forget {host}"))]);
+    plan.notes.push(format!("{host} does not answer: its folders are still there"));
+    plan.then = Then::Wait(Watch::Heal);
+    Ok(plan)
+}
