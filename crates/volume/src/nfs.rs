@@ -12,9 +12,11 @@ const EXPORT: &str = r#"
     mkdir -p -- "$store" /etc/exports.d || exit
     { printf '%s' "$store"; for c; do printf ' %s(rw,no_subtree_check,sec=sys)' "$c"; done; echo; } > "/etc/exports.d/$name.exports.new" &&
     mv -f "/etc/exports.d/$name.exports.new" "/etc/exports.d/$name.exports" || exit
+    if ! [ "$(cat /proc/fs/nfsd/threads 2>/dev/null || echo 0)" -gt 0 ]; then
     systemctl start nfs-server || exit
     systemctl is-enabled --quiet nfs-server || systemctl add-wants --quiet multi-user.target nfs-server || true
-    exportfs -ra
+    fi
+    PATH=$PATH:/usr/sbin:/sbin exportfs -ra
 "#;
 const UNEXPORT: &str = r#"
     rm -f "/etc/exports.d/$1.exports"; exportfs -ra 2>/dev/null || true

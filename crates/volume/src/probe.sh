@@ -10,6 +10,8 @@ done
 for u in glusterd moosefs-master moosefs-chunkserver nfs-server; do
   systemctl is-active --quiet "$u" 2>/dev/null && say active "$u"
 done
+# A server that was started by other means than its unit.
+[ "$(cat /proc/fs/nfsd/threads 2>/dev/null || echo 0)" -gt 0 ] && say active nfs-server
 [ -d "/var/lib/glusterd/vols/$name" ] && say glusterd-knows
 device() { q=$1; while [ ! -e "$q" ]; do q=$(dirname -- "$q"); done; stat -L -c %d -- "$q"; }
 for store; do

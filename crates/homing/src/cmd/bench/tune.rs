@@ -59,9 +59,10 @@ const MOUNT: &str = r#"
 umount "$3" 2>/dev/null; mkdir -p -- "$3" && mount -t nfs4 -o "nosharecache,$2" -- "$1" "$3" || exit
 findmnt -n -o OPTIONS --target "$3" | tr , '\n' | grep -E '^(rsize|wsize|nconnect)=' | tr '\n' ' '
 "#;
-/// The size is read when the threads start.
+/// The size is read when the first thread starts; rpc.nfsd works with and without systemd.
 const SERVER_BLOCK: &str = r#"
-systemctl stop nfs-server || exit; echo "$1" > /proc/fs/nfsd/max_block_size; s=$?; systemctl start nfs-server || exit
+PATH=$PATH:/usr/sbin:/sbin; n=$(cat /proc/fs/nfsd/threads) || exit
+rpc.nfsd 0 || exit; echo "$1" > /proc/fs/nfsd/max_block_size; s=$?; rpc.nfsd "$n" || exit
 [ $s = 0 ] && [ "$(cat /proc/fs/nfsd/max_block_size)" = "$1" ]
 "#;
 
@@ -145,7 +146,7 @@ fn tell(bench: &Bench, tries: &[Try], server: &str) -> Result<i32, Failure> {
     }
     println!("best: {} ({gain:.2} times the default)", best.options());
     if let Some(block) = best.block {
-        println!("on {server}: stop nfs-server, echo {block} > /proc/fs/nfsd/max_block_size, start it (at each boot)");
+        println!("on {server}, at each boot: rpc.nfsd 0; echo {block} > /proc/fs/nfsd/max_block_size; rpc.nfsd 8");
     }
     if !bench.args.apply {
         println!(
