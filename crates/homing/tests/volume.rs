@@ -182,7 +182,7 @@ fn survive(kind: &str, daemon: &str, master: &str) {
     };
     assert_eq!((daemon("n1"), daemon("n4")), ("ok".into(), "unavail".into()), "{status}");
     // What was killed is started again; the copies on the dead host are made anew on others.
-    lab.volume("heal data");
+    eprintln!("heal: {}", err(&lab.volume("heal data")));
     lab.ok("drain-host data n4");
     let sums = lab.on("n1", "cat /root/sums");
     lab.on("n3", &format!("cd /data && sha256sum -c --quiet <<'E'\n{sums}E"));

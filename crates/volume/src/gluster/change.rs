@@ -23,6 +23,11 @@ const START_REMOVAL: &str = r#"
     gluster --mode=script volume remove-brick "$v" "$@" status >/dev/null 2>&1 && exit 0
     gluster --mode=script volume remove-brick "$v" "$@" start
 "#;
+/// With a dead peer the daemons do what was asked, and call it a failure.
+const IN_SPITE: &str = r#"
+    deaf=$1; shift
+    gluster --mode=script volume "$@" || [ -n "$deaf" ]
+"#;
 /// Never takes away the only copy that is up to date.
 const FEWER: &str = r#"
     v=$1 r=$2; shift 2
@@ -342,11 +347,15 @@ pub fn heal(spec: &Spec, seen: &Observed, full: bool) -> Answer {
     }
     // A brick that was killed is started again first: nothing heals onto a dead one.
     let (host, _) = speaker_of(spec, seen)?;
-    let start = Step::new(&host, gluster(&["volume", "start", &spec.name, "force"]), "start bricks that are down");
-    plan.phase("start bricks that are down", vec![start]);
-    let mut argv = gluster(&["volume", "heal", &spec.name]);
-    argv.extend(full.then(|| "full".to_string()));
-    plan.phase("heal", vec![Step::new(&host, argv, "copy what was missed")]);
+    let silent = seen.silent();
+    plan.notes.extend(silent.iter().map(|(h, why)| format!("{h} does not answer, its copies stay behind: {why}")));
+    let deaf = if silent.is_empty() { "" } else { "yes" };
+    let start = script(IN_SPITE, &[deaf, "start", &spec.name, "force"]);
+    plan.phase("start bricks that are down", vec![Step::new(&host, start, "start bricks that are down")]);
+    let mut words = vec![deaf, "heal", spec.name.as_str()];
+    words.extend(full.then_some("full"));
+    let heal = script(IN_SPITE, &words);
+    plan.phase("heal", vec![Step::new(&host, heal, "copy what was missed")]);
     plan.then = Then::Wait(Watch::Heal);
     Ok(plan)
 }

@@ -93,10 +93,13 @@ impl Drive<'_> {
             record.take_up(what, &plan).map_err(Failure::system)?;
             self.carry(record, &plan)?;
             self.notes(&plan);
-            self.wait(&record.spec, &plan.then)?;
+            let waited = self.wait(&record.spec, &plan.then);
+            // All commands were given: what a movement came to is told, but interrupted it was not.
             if plan.then == Then::Done || (once && matches!(plan.then, Then::Wait(_))) {
-                return record.finish().map_err(Failure::system);
+                record.finish().map_err(Failure::system)?;
+                return waited;
             }
+            waited?;
         }
         Err(Failure::system(format!("{what}: after {ROUNDS} rounds the hosts are still not as wanted"))
             .hint(format!("homing volume status {}", record.spec.name)))
