@@ -2,6 +2,9 @@
 
 /// More at once must bring this much, or it is not worth the risk.
 const GAIN: f64 = 1.06;
+/// While nothing is known a short look must do: more that serve no worse are not yet too many.
+pub(crate) const NOT_WORSE: f64 = 1.0;
+pub(crate) const START_US: u64 = 100_000;
 /// Fewer at once that serve this share of the best serve as well.
 const AS_GOOD: f64 = 0.96;
 /// Trials may cost this share of the time since the search began. Each one
@@ -117,11 +120,15 @@ impl Climb {
     }
 
     fn trial(&mut self, m: Measured, best_rate: f64) -> Step {
-        let wins = m.rate >= best_rate * if m.n > self.best { GAIN } else { AS_GOOD };
+        let wins = match m.n > self.best {
+            true if self.is_start() && m.took_us < START_US => m.rate >= best_rate * NOT_WORSE,
+            true => m.rate >= best_rate * GAIN,
+            false => m.rate >= best_rate * AS_GOOD,
+        };
         let told = format!("{} at once moved {}, {} moved {}", m.n, mb(m.rate), self.best, mb(best_rate));
         if wins {
             // Several steps down that are each as good must not add up to a loss.
-            self.best_rate = Some(if m.n < self.best { m.rate.max(best_rate) } else { m.rate });
+            self.best_rate = Some(if m.n < self.best || self.is_start() { m.rate.max(best_rate) } else { m.rate });
             self.best = m.n;
             self.failed = 0;
             return match self.propose(m) {
@@ -157,6 +164,11 @@ impl Climb {
             self.aim = if m.rate < known { Aim::Down } else { Aim::Up };
         }
         self.propose(m)
+    }
+
+    /// Nothing has failed yet and the numbers still double.
+    pub fn is_start(&self) -> bool {
+        self.coarse && self.failed == 0 && self.aim == Aim::Up && self.rest_until_us.is_none()
     }
 
     fn next(&self, aim: Aim) -> u32 {

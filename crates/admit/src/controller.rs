@@ -1,6 +1,6 @@
 //! From looks at a storage host to its limit.
 
-use crate::climb::{Climb, Measured, Step};
+use crate::climb::{Climb, Measured, NOT_WORSE, START_US, Step};
 use crate::memory::{Memory, Verdict};
 use crate::seen::{Seen, Span};
 
@@ -28,6 +28,7 @@ const PLAINLY_BETTER: f64 = 1.4;
 const QUIET_US: u64 = 150_000;
 /// The page cache gets so long to show whether fewer tasks fit.
 const CACHE_US: u64 = 200_000;
+const CACHE_MOST_US: u64 = 1_000_000;
 /// A number that overran the page cache is tried again after this time.
 const FORGIVE_US: u64 = 60_000_000;
 
@@ -79,6 +80,9 @@ pub struct Controller {
     hold: bool,
     /// There was pressure before: steps without it are slow enough to see what they do.
     wary: bool,
+    /// Now, and when the number changed last.
+    seen_us: u64,
+    changed_us: u64,
     /// The search that was under way before it became quiet.
     interrupted: Option<Climb>,
 }
@@ -101,6 +105,8 @@ impl Controller {
             forgiven_us: 0,
             hold: false,
             wary: learnt_any,
+            seen_us: 0,
+            changed_us: 0,
             interrupted: None,
         }
     }
@@ -127,7 +133,7 @@ impl Controller {
     /// Takes a look; returns the limit when it changes.
     pub fn observe(&mut self, seen: &Seen) -> Option<Change> {
         let before = self.limit();
-        self.hold = false;
+        (self.hold, self.seen_us) = (false, seen.at_us);
         let why = self.step(seen);
         let limit = self.limit();
         (limit != before).then(|| Change { limit, why: why.unwrap_or_default(), hold: self.hold })
@@ -164,6 +170,7 @@ impl Controller {
 
     fn go(&mut self, n: u32) {
         if n != self.n {
+            self.changed_us = self.seen_us;
             (self.from, self.settled) = (None, false);
         }
         self.n = n.clamp(1, self.most());
@@ -175,7 +182,11 @@ impl Controller {
             self.memory.forgive();
         }
         // The rate of a page cache that is being filled is not that of one that is full.
-        if span.us < MEASURE_US || (!matches!(self.phase, Phase::Open) && span.us < CACHE_US && span.again > 0.0) {
+        // After a change it takes part of a task until the cache holds what those that run want.
+        let patience = (seen.task_us / 2).clamp(CACHE_US, CACHE_MOST_US);
+        if span.us < MEASURE_US
+            || (!matches!(self.phase, Phase::Open) && span.again > 0.0 && seen.at_us < self.changed_us + patience)
+        {
             return None;
         }
         let share = span.again_share * 100.0;
@@ -290,6 +301,9 @@ impl Controller {
             _ if !full => MEASURE_US,
             None => MEASURE_US / 2,
             Some(best) if self.n != climb.best => {
+                if self.n > climb.best && climb.is_start() && span.us < START_US && span.rate >= best * NOT_WORSE {
+                    return EARLY_US;
+                }
                 let worse = if self.n < climb.best { FEWER_WORSE } else { PLAINLY_WORSE };
                 let plain = !(best * worse..best * PLAINLY_BETTER).contains(&span.rate);
                 if plain { EARLY_US } else { enough }

@@ -15,6 +15,8 @@ pub struct Seen {
     pub stood: u64,
     /// Bytes that its busiest disk or its network moved.
     pub moved: Option<u64>,
+    /// Bytes that the run's own tasks read there and that came from no disk: the page cache served them.
+    pub cached: u64,
     /// Bytes read again because the page cache had to drop them.
     pub reread: Option<u64>,
     /// Tasks that ended, of those that use it.
@@ -72,6 +74,7 @@ impl Seen {
         let share = |now, then| grown(now, then).map(|stalled| (stalled / us as f64).min(1.0));
         let moved = grown(self.moved, before.moved).unwrap_or(0.0);
         let again = grown(self.reread, before.reread).unwrap_or(0.0).min(moved);
+        let cached = self.cached.saturating_sub(before.cached) as f64;
         let ended = self.ended.saturating_sub(before.ended) as f64;
         let looked = self.looked.saturating_sub(before.looked);
         let stood = self.stood.saturating_sub(before.stood) as f64 / looked.max(1) as f64;
@@ -80,7 +83,7 @@ impl Seen {
             io: share(self.io_stall_us, before.io_stall_us),
             stood: (looked > 0).then_some(stood),
             cpu: share(self.cpu_stall_us, before.cpu_stall_us),
-            rate: (moved - again + ended * TASK_BYTES) * per_s,
+            rate: (moved - again + cached + ended * TASK_BYTES) * per_s,
             again: again * per_s,
             again_share: again / moved.max(1.0),
         }

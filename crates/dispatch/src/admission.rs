@@ -112,6 +112,7 @@ impl Admission {
             looked: pulse.looked,
             stood: pulse.stood,
             moved: pulse.moved,
+            cached: pulse.cached,
             reread: pulse.reread,
             ended: gate.ended,
             in_flight: gate.in_flight,

@@ -99,6 +99,8 @@ pub trait Listener {
     fn progress(&mut self, progress: &Progress);
     /// For people, at once.
     fn note(&mut self, text: &str);
+    /// At the end: the limits that were found for storage hosts, by name.
+    fn learnt(&mut self, _limits: &[(String, u32)]) {}
 }
 
 /// Everything that a run needs.
@@ -270,6 +272,8 @@ pub fn run<L: Listener>(settings: Settings, listener: &mut L) -> Result<i32, Dis
     let result = shell.serve(&arrivals, &settings.interrupts);
     stop.store(true, Ordering::Relaxed);
     shell.part(&arrivals);
+    let lessons = shell.core.lessons();
+    shell.listener.learnt(&lessons);
     // Without a last record the run counts as interrupted, and can be resumed.
     result?;
     let (exit, ending) = shell.core.finish();

@@ -84,6 +84,8 @@ pub struct Pulse {
     /// Bytes moved, in each interval those of the busiest disk or interface: a
     /// disk below a disk, or a network in front of one, moves the same bytes twice.
     pub moved: Option<u64>,
+    /// Bytes that the worker's tasks read and that came from no disk.
+    pub cached: u64,
     /// Bytes of file pages that were read again soon after they had been evicted.
     pub reread: Option<u64>,
 }

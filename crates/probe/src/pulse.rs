@@ -21,6 +21,7 @@ pub struct Pulser {
     moved: u64,
     looked: u64,
     stood: u64,
+    cached: u64,
 }
 
 /// What a disk or one direction of an interface has done since boot.
@@ -33,7 +34,7 @@ struct Counter {
 
 impl Default for Pulser {
     fn default() -> Self {
-        Pulser { began: Instant::now(), before: None, busy: HashMap::new(), moved: 0, looked: 0, stood: 0 }
+        Pulser { began: Instant::now(), before: None, busy: HashMap::new(), moved: 0, looked: 0, stood: 0, cached: 0 }
     }
 }
 
@@ -48,10 +49,17 @@ impl Pulser {
             self.moved += self.before.as_ref().map_or(0, |before| grown(before, &now, &mut self.busy));
             self.before = Some(now);
         }
+        // What has ended is counted with its parent, in the end with this process.
+        let mut cached = cached_by("self");
         for leader in leaders.iter().take(MOST_TASKS) {
             self.looked += 1;
-            self.stood += u64::from(stands(*leader, &mut MOST_PROCESSES.clone()));
+            let mut look = Look { left: MOST_PROCESSES, stands: false, cached: 0 };
+            look.at(*leader);
+            self.stood += u64::from(look.stands);
+            cached += look.cached;
         }
+        // Read-ahead is counted before it is read, and a zombie not at all: neither takes back what was seen.
+        self.cached = self.cached.max(cached.max(0) as u64);
         Pulse {
             at_us: self.began.elapsed().as_micros() as u64,
             io_some_us: stall("/proc/pressure/io"),
@@ -59,6 +67,7 @@ impl Pulser {
             looked: self.looked,
             stood: self.stood,
             moved: known.then_some(self.moved),
+            cached: self.cached,
             reread: read("/proc/vmstat").and_then(|t| refaults(&t)).map(|pages| pages * page_bytes()),
         }
     }
@@ -85,23 +94,36 @@ fn grown(before: &HashMap<String, Counter>, now: &HashMap<String, Counter>, busy
     if busiest.0 > 1.0 { busiest.1 } else { most }
 }
 
-/// Whether a process, or one below it, stands still for I/O: state D.
-fn stands(pid: i32, left: &mut usize) -> bool {
-    if *left == 0 {
-        return false;
+/// A look at a process and those below it.
+struct Look {
+    left: usize,
+    stands: bool,
+    cached: i64,
+}
+
+impl Look {
+    fn at(&mut self, pid: i32) {
+        if self.left == 0 {
+            return;
+        }
+        self.left -= 1;
+        let Ok(stat) = read_to_string(format!("/proc/{pid}/stat")) else { return };
+        let Some((_, rest)) = stat.rsplit_once(')') else { return };
+        let mut fields = rest.split_ascii_whitespace();
+        // Field 3 is the state, where D stands still for I/O; field 20 the number of threads.
+        let (state, threads) = (fields.next(), fields.nth(16));
+        self.stands |= state == Some("D") || (threads != Some("1") && a_thread_stands(pid, &mut self.left));
+        self.cached += cached_by(&pid.to_string());
+        let children = read_to_string(format!("/proc/{pid}/task/{pid}/children")).unwrap_or_default();
+        children.split_ascii_whitespace().filter_map(|c| c.parse().ok()).for_each(|child| self.at(child));
     }
-    *left -= 1;
-    let Ok(stat) = read_to_string(format!("/proc/{pid}/stat")) else { return false };
-    let Some((_, rest)) = stat.rsplit_once(')') else { return false };
-    let mut fields = rest.split_ascii_whitespace();
-    // Field 3 is the state, field 20 the number of threads.
-    match (fields.next(), fields.nth(16)) {
-        (Some("D"), _) => return true,
-        (_, Some(threads)) if threads != "1" && a_thread_stands(pid, left) => return true,
-        _ => {}
-    }
-    let children = read_to_string(format!("/proc/{pid}/task/{pid}/children")).unwrap_or_default();
-    children.split_ascii_whitespace().filter_map(|c| c.parse().ok()).any(|child| stands(child, left))
+}
+
+/// Bytes that a process and its children that ended read, less those that came from disks.
+fn cached_by(pid: &str) -> i64 {
+    let io = read_to_string(format!("/proc/{pid}/io")).unwrap_or_default();
+    let field = |name: &str| io.lines().find_map(|l| l.strip_prefix(name)?.trim().parse::<i64>().ok()).unwrap_or(0);
+    field("rchar:") - field("read_bytes:")
 }
 
 fn a_thread_stands(pid: i32, left: &mut usize) -> bool {

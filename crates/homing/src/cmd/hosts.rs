@@ -1,10 +1,13 @@
 //! `homing hosts`: who is there, with how many slots, and how loaded each is now.
 
 use crate::failure::{Failure, exit};
+use homing_journal::RunState;
 use homing_launch::{Channel, Options, Via};
+use homing_model::event::What;
 use homing_model::{HostFacts, HostSample};
 use homing_wire::{FromWorker, ToWorker};
 use serde_json::{Value, json};
+use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::time::Duration;
 
@@ -42,11 +45,16 @@ pub fn run(args: Args) -> Result<i32, Failure> {
     }
     loop {
         let answers = ask_all(&names, &own);
+        let limits = limits_in_force();
         if args.json {
-            let rows: Vec<Value> = names.iter().zip(&answers).map(|(n, a)| as_json(n, a, &args)).collect();
+            let with = |n: &String, mut row: Value| {
+                row["io_limit"] = json!(limits.get(n));
+                row
+            };
+            let rows: Vec<Value> = names.iter().zip(&answers).map(|(n, a)| with(n, as_json(n, a, &args))).collect();
             println!("{}", json!({ "hosts": rows }));
         } else {
-            print_table(&names, &answers);
+            print_table(&names, &answers, &limits);
         }
         let Some(pause) = args.watch else {
             let failed = answers.iter().any(Result::is_err);
@@ -54,6 +62,26 @@ pub fn run(args: Args) -> Result<i32, Failure> {
         };
         std::thread::sleep(Duration::from_secs(pause.max(1)));
     }
+}
+
+/// How many tasks the runs of this user that are under way on this machine give each host's storage, added up.
+fn limits_in_force() -> BTreeMap<String, u32> {
+    let root = homing_journal::root();
+    let live = homing_journal::runs(&root).into_iter().filter(|r| matches!(r.state, RunState::Running { .. }));
+    let mut sums = BTreeMap::new();
+    for run in live {
+        let Ok(replay) = homing_journal::replay(&root.join(&run.name)) else { continue };
+        let mut last = BTreeMap::new();
+        for event in replay.flatten() {
+            if let What::Limit { storage, limit, .. } = event.what {
+                last.insert(storage, limit);
+            }
+        }
+        for (storage, limit) in last.into_iter().filter_map(|(s, l)| Some((s, l?))) {
+            *sums.entry(storage).or_default() += limit;
+        }
+    }
+    sums
 }
 
 /// Asks hosts for facts and two samples, many at once.
@@ -155,10 +183,21 @@ fn as_json(name: &str, answer: &Answer, args: &Args) -> Value {
     }
 }
 
-fn print_table(names: &[String], answers: &[Answer]) {
+fn print_table(names: &[String], answers: &[Answer], limits: &BTreeMap<String, u32>) {
     println!(
-        "{:<18} {:>8} {:>5} {:>5} {:>5} {:>6} {:>7} {:>5} {:>8} {:>7} {:>7}",
-        "HOST_NAME", "status", "cores", "r1m", "ut", "pg", "mem", "io", "bio", "rpc", "net"
+        "{:<18} {:>8} {:>5} {:>5} {:>5} {:>6} {:>7} {:>5} {:>8} {:>7} {:>7}{}",
+        "HOST_NAME",
+        "status",
+        "cores",
+        "r1m",
+        "ut",
+        "pg",
+        "mem",
+        "io",
+        "bio",
+        "rpc",
+        "net",
+        if limits.is_empty() { "" } else { "   limit" }
     );
     let show = |value: Option<f64>, unit: &str| value.map_or("-".to_string(), |v| format!("{v:.1}{unit}"));
     let whole = |value: Option<f64>, unit: &str| value.map_or("-".to_string(), |v| format!("{v:.0}{unit}"));
@@ -170,7 +209,7 @@ fn print_table(names: &[String], answers: &[Answer]) {
         };
         let r = row(first, last);
         println!(
-            "{:<18} {:>8} {:>5} {:>5} {:>5} {:>6} {:>7} {:>5} {:>8} {:>7} {:>7}",
+            "{:<18} {:>8} {:>5} {:>5} {:>5} {:>6} {:>7} {:>5} {:>8} {:>7} {:>7}{}",
             name,
             "ok",
             facts.cores,
@@ -182,6 +221,7 @@ fn print_table(names: &[String], answers: &[Answer]) {
             show(r.bio, ""),
             show(r.rpc, ""),
             show(r.net, "M"),
+            limits.get(name).map_or(String::new(), |limit| format!("{limit:>8}")),
         );
     }
 }

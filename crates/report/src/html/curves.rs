@@ -124,6 +124,27 @@ pub(crate) fn moved(page: &mut String, tally: &Tally) {
     svg::close(page);
 }
 
+/// Hosts whose limit is drawn.
+const LIMITED: usize = 6;
+
+/// How many tasks might use each host's storage at once.
+pub(crate) fn limits(page: &mut String, story: &Story) {
+    let mut hosts: Vec<usize> = story.limits.iter().map(|(_, host, ..)| *host).collect();
+    hosts.sort_unstable();
+    hosts.dedup();
+    for host in hosts.into_iter().take(LIMITED) {
+        let (mut values, mut why) = (vec![1.0; BINS], "");
+        for (at, _, limit, because) in story.limits.iter().filter(|(_, of, ..)| *of == host) {
+            let value = f64::from(limit.unwrap_or(story.slots[host]));
+            values[bin(*at, story.length, BINS)..].fill(value);
+            why = because;
+        }
+        let title = format!("Tasks at once on the storage of {}", escape(story.hosts[host]));
+        let about = format!("Where storage did not limit, all slots; at last because {}", escape(why));
+        curve(page, story, &title, &about, &[("tasks", &values)], |v| format!("{v:.0}"));
+    }
+}
+
 /// Strips: the part of the time in which tasks of a host stood still for I/O.
 pub(crate) fn pressure(page: &mut String, story: &Story) {
     if !story.growth.iter().any(|g| g.stalled_us.is_some()) {

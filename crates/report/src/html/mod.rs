@@ -34,6 +34,7 @@ pub fn html(events: &[Event]) -> String {
     timeline::draw(&mut page, &story);
     curves::throughput(&mut page, &story);
     curves::moved(&mut page, &tally);
+    curves::limits(&mut page, &story);
     curves::pressure(&mut page, &story);
     tables::failed(&mut page, &story);
     tables::slowest(&mut page, &story);

@@ -64,6 +64,8 @@ pub(crate) struct Story<'a> {
     pub attempts: Vec<Attempt<'a>>,
     pub growth: Vec<Growth>,
     pub notes: Vec<(u64, String)>,
+    /// When the limit of a host's storage changed, to what, and why.
+    pub limits: Vec<(u64, usize, Option<u32>, &'a str)>,
 }
 
 impl<'a> Story<'a> {
@@ -137,7 +139,12 @@ impl<'a> Story<'a> {
                 What::HostLost { host, reason } => story.notes.push((at, format!("{host} lost: {reason}"))),
                 What::HostUnfit { host, reason } => story.notes.push((at, format!("{host} not used: {reason}"))),
                 What::Note { text } => story.notes.push((at, text.clone())),
-                What::TaskSkipped { .. } | What::TaskAdded { .. } | What::Limit { .. } | What::RunEnded { .. } => {}
+                What::Limit { storage, limit, why, .. } => {
+                    if let Some(host) = numbers.get(storage.as_str()) {
+                        story.limits.push((at, *host, *limit, why));
+                    }
+                }
+                What::TaskSkipped { .. } | What::TaskAdded { .. } | What::RunEnded { .. } => {}
             }
         }
         story.length = story.length.max(1);

@@ -23,6 +23,8 @@ pub struct Screen {
     last: Duration,
     joblog: Option<File>,
     here: bool,
+    /// Limits that were found, by storage host; known at the end.
+    pub learnt: Vec<(String, u32)>,
 }
 
 impl Screen {
@@ -30,7 +32,7 @@ impl Screen {
     /// `here`: tasks run on this machine, which the job log calls `:`.
     pub fn new(tally: Tally, bar: bool, explain: bool, joblog: Option<File>, here: bool) -> Screen {
         let terminal = io::stderr().is_terminal();
-        Screen { tally, bar, explain, terminal, drawn: false, last: Duration::ZERO, joblog, here }
+        Screen { tally, bar, explain, terminal, drawn: false, last: Duration::ZERO, joblog, here, learnt: Vec::new() }
     }
 
     /// Takes the progress line away.
@@ -42,6 +44,10 @@ impl Screen {
 }
 
 impl Listener for Screen {
+    fn learnt(&mut self, limits: &[(String, u32)]) {
+        self.learnt = limits.to_vec();
+    }
+
     fn event(&mut self, event: &Event) {
         self.tally.add(event);
         if let (true, What::TaskStarted { task, host, why, .. }) = (self.explain, &event.what) {

@@ -3,6 +3,7 @@
 
 mod args;
 mod environment;
+mod lessons;
 mod listen;
 mod nonce;
 mod plan;
@@ -61,9 +62,11 @@ pub fn run(args: Args) -> Result<i32, Failure> {
 /// Runs, from the beginning or from where an earlier coordinator stopped.
 pub fn start(args: Args, again: Option<Again>) -> Result<i32, Failure> {
     let now_ns = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).map_or(0, |d| d.as_nanos() as i64);
-    let policy = policy(&args)?;
+    let mut policy = policy(&args)?;
     let cwd =
         std::env::current_dir().map_err(|e| Failure::system(format!("cannot tell the working directory: {e}")))?;
+    let lesson = lessons::key(&args, &cwd);
+    policy.learnt = lessons::known(lesson.as_deref());
     let locator = Locator::new().map_err(Failure::system)?;
     let resumed = again.is_some();
     let (journal, mut done, saved_stdin, tally) = match again {
@@ -135,6 +138,7 @@ pub fn start(args: Args, again: Option<Again>) -> Result<i32, Failure> {
     let result = homing_dispatch::run(settings, &mut screen);
     drop(nonces);
     screen.clear();
+    lessons::keep(lesson.as_deref(), &screen.learnt, now_ns);
     let exit = result.map_err(|e| explain(e, &name, slurm))?;
     evidence(&args, &screen, &name, spread);
     Ok(exit)
