@@ -62,7 +62,7 @@ pub struct Args {
     #[arg(long)]
     pub no_detect: bool,
     /// Tasks that may use one storage host at once: found while they run, or a number, or no limit
-    #[arg(long, value_name = "auto|N|off", default_value = "auto")]
+    #[arg(long, value_name = "auto|N|off", default_value = "off")]
     pub io: String,
     /// Ignore where the data lies; hosts are taken in turn
     #[arg(long)]
