@@ -88,12 +88,14 @@ fn commands_run_where_their_bytes_lie() {
 }
 
 /// A host dies in mid-run: its tasks run on the host of the other copy, once each.
-/// The first task there does not end by itself, however slow the machine is.
+/// However slow the machine is: no task ends before that host has begun one,
+/// and its first task does not end by itself.
 fn a_lost_host_is_news(exe: &str) {
     let script = format!(
         "cd /data; {exe} run -k --on ssh --hosts 'n[1-4]' -j1 \
-         'test $(hostname) != n4 || ! mkdir /tmp/begun || sleep 600; basename {{}}' ::: /data/f* 2>/tmp/err & \
-         run=$!; until ssh n4 test -e /tmp/begun; do sleep 0.05; kill -0 $run || break; done; \
+         'if test $(hostname) = n4 && mkdir /data/begun; then sleep 600; fi; \
+         until test -d /data/begun; do sleep 0.1; done; basename {{}}' ::: /data/f* 2>/tmp/err & \
+         run=$!; until test -d /data/begun; do sleep 0.1; kill -0 $run || break; done; \
          ssh n4 pkill -9 -f worker; wait $run; \
          s=$?; cat /tmp/err >&2; exit $s"
     );
