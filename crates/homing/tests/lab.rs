@@ -73,8 +73,8 @@ fn commands_run_where_their_bytes_lie() {
     let sums = ok("n1", &run);
     assert_eq!(sums.lines().count(), 16);
     let near = received() - before;
-    // One file of the sixteen may go to an idle host when its own are busy.
-    assert!(near < size / 8, "{near} bytes crossed links");
+    // A few files of the sixteen may go to an idle host when their own are busy.
+    assert!(near < size / 4, "{near} bytes crossed links");
     // All hosts share one kernel, so its caches can be dropped from here.
     std::fs::write("/proc/sys/vm/drop_caches", "3").unwrap();
     let before = received();

@@ -23,10 +23,14 @@ pub fn down(name: &str) -> Result<bool> {
     let found = dir.exists() || !process::all_of(&dir, Kind::All, []).is_empty();
 
     let locks = plan.as_ref().map(nspawn_locks).unwrap_or_default();
-    kill(name, || process::all_of(&dir, Kind::Hosts, cgroup::members(&groups)))?;
-    // The hosts' namespaces let go of their mounts a moment after their last process.
+    let hosts = || process::all_of(&dir, Kind::Hosts, cgroup::members(&groups));
+    kill(name, hosts)?;
     mounts::unmount_below_except(&dir, "hdd")?;
+    // The hosts' namespaces let go of their mounts a moment after their last process.
+    // A host that a killed `up` had just forked enters its group, or mounts, only now.
     settle(name, "loop device", || {
+        let _ = kill(name, hosts);
+        let _ = mounts::unmount_below_except(&dir, "hdd");
         let _ = mounts::detach_loops_below(&dir);
         mounts::loops_below(&dir)
     })?;
