@@ -153,10 +153,7 @@ fn sharded(locator: &Locator, base: &Path, volume: &str) {
     std::fs::write(dir.join("big"), vec![7; (70 << 20) + 5]).unwrap();
     let layout = locator.locate(&dir.join("big"));
     assert_eq!(layout.extents.iter().map(|e| e.length).sum::<u64>(), (70 << 20) + 5, "{layout:?}");
-    assert_eq!(
-        layout.bytes_per_host().len(),
-        (1..=6).filter(|n| base.join(format!("bricks/{n}/{volume}")).exists()).count()
-    );
+    // Block by block, since which bricks the hashes of the shards' names meet is luck.
     assert_blocks(locator, base, volume, "big");
     // Blocks 1 and 2 are a hole, and lie nowhere.
     use std::os::unix::fs::FileExt;

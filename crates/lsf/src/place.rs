@@ -17,7 +17,7 @@ pub fn host_of<'a>(server: &str, known: &'a [Known]) -> Option<&'a str> {
     let bare = server.trim_start_matches('[').trim_end_matches(']').trim_end_matches('.');
     let is = |name: &str| {
         let short = |full: &str, short: &str| {
-            full.split_once('.').is_some_and(|(first, _)| first == short && !is_address(full))
+            full.split_once('.').is_some_and(|(first, _)| first.eq_ignore_ascii_case(short) && !is_address(full))
         };
         name.eq_ignore_ascii_case(bare) || short(bare, name) || short(name, bare)
     };
