@@ -34,7 +34,8 @@ pub fn run(words: &[RawText]) -> Result<i32, Refusal> {
             None => "No unfinished job found".into(),
         }));
     };
-    if part.start.is_none() {
+    // One that its keeper holds runs already, a moment before its start is written down.
+    if part.start.is_none() && !part.state.is_running() {
         return Err(said(format!("Job <{}> : Not yet started.", job.name_of(part))));
     }
     show(engine.as_ref(), job, part, parsed.has("f"))
