@@ -1,61 +1,30 @@
 //! A run over a MooseFS volume, on real hosts of a lab. Needs root and MooseFS;
 //! says so and does nothing without them.
 
+mod support;
+
 use serde_json::Value;
 use std::collections::BTreeSet;
-use std::path::Path;
-use std::process::{Command, Output};
-use std::sync::LazyLock;
-
-/// Two checkouts may be tested at once.
-static LAB: LazyLock<String> = LazyLock::new(|| format!("moose{}", std::process::id()));
-
-fn homing(args: &[&str]) -> Output {
-    Command::new(env!("CARGO_BIN_EXE_homing")).args(args).output().unwrap()
-}
-
-/// Takes the lab down however the test ends.
-struct Lab;
-
-impl Drop for Lab {
-    fn drop(&mut self) {
-        homing(&["lab", "down", "--name", &LAB]);
-    }
-}
-
-fn on(host: &str, script: &str) -> Output {
-    homing(&["lab", "exec", "--name", &LAB, host, "--", "sh", "-c", script])
-}
-
-fn ok(host: &str, script: &str) -> String {
-    let output = on(host, script);
-    let err = String::from_utf8_lossy(&output.stderr).into_owned();
-    assert!(output.status.success(), "{host}: {script}: {err}");
-    String::from_utf8(output.stdout).unwrap()
-}
+use support::{EXE, Lab, err, missing};
 
 #[test]
 fn commands_run_where_their_chunks_lie() {
-    if !rustix::process::geteuid().is_root() || !Path::new("/usr/sbin/mfsmaster").exists() {
-        eprintln!("SKIPPED: the lab needs root and MooseFS");
+    if missing(&["mfsmaster", "mfschunkserver", "mfsmount"]) {
         return;
     }
-    let lab = Lab;
-    let up = homing(&["lab", "up", "--name", &LAB, "--hosts", "4", "--disk", "700M", "--moosefs", "goal=2"]);
-    assert!(up.status.success(), "{}", String::from_utf8_lossy(&up.stderr));
-    let exe = env!("CARGO_BIN_EXE_homing");
-    ok("n1", "for i in $(seq 24); do head -c 2000000 /dev/urandom > \"/data/f $i\"; done");
-    let text = ok("n1", &format!("setpriv --reuid 65534 --clear-groups {exe} where --json /data"));
+    let lab = Lab::up("moose", &["--hosts", "4", "--disk", "700M", "--moosefs", "goal=2"]);
+    lab.ok("n1", "for i in $(seq 24); do head -c 2000000 /dev/urandom > \"/data/f $i\"; done");
+    let text = lab.ok("n1", &format!("setpriv --reuid 65534 --clear-groups {EXE} where --json /data"));
     let layout: Value = serde_json::from_str(&text).unwrap();
     let hosts: BTreeSet<&str> = layout["hosts"].as_object().unwrap().keys().map(String::as_str).collect();
     assert!(hosts.is_subset(&BTreeSet::from(["n1", "n2", "n3", "n4"])), "names, not addresses: {hosts:?}");
 
     // A first run carries the program to the hosts: `homing hosts` waits until all have it.
-    ok("n1", &format!("{exe} hosts --hosts 'n[1-4]'"));
+    lab.ok("n1", &format!("{EXE} hosts --hosts 'n[1-4]'"));
     let task = "echo $HOMING_HOST {}; cksum {} >/dev/null; sleep 0.2";
     let output =
-        on("n1", &format!("cd /data && {exe} run -k --json --on ssh --hosts 'n[1-4]' -j1 '{task}' ::: /data/f*"));
-    let err = String::from_utf8_lossy(&output.stderr).into_owned();
+        lab.on("n1", &format!("cd /data && {EXE} run -k --json --on ssh --hosts 'n[1-4]' -j1 '{task}' ::: /data/f*"));
+    let err = err(&output);
     assert!(output.status.success(), "{err}");
 
     // Where tasks ran beside where the master says that their files lie. One
@@ -72,5 +41,4 @@ fn commands_run_where_their_chunks_lie() {
     let planned = &evidence["planned"];
     assert_eq!(planned["attempts_without_layout"], 0, "{evidence}");
     assert!(planned["local_bytes"].as_u64().unwrap() >= 22 * 2_000_000, "{evidence}");
-    drop(lab);
 }

@@ -4,59 +4,30 @@
 //!
 //!     tests/packages nfs && cargo test --release -p homing --test nfs -- --ignored
 
+mod support;
+
 use homing_locate::{Kind, Locator, contract};
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
-use std::process::{Command, Output};
-use std::sync::LazyLock;
+use support::{EXE, Lab, err, missing};
 
 /// Set in the process that runs inside a guest.
 const INSIDE: &str = "HOMING_TEST_NFS";
 
-/// Two checkouts may be tested at once.
-static LAB: LazyLock<String> = LazyLock::new(|| format!("nfs{}", std::process::id()));
-
-fn homing(args: &[&str]) -> Output {
-    Command::new(env!("CARGO_BIN_EXE_homing")).args(args).output().unwrap()
-}
-
-/// Takes the lab down however the test ends.
-struct Lab;
-
-impl Drop for Lab {
-    fn drop(&mut self) {
-        homing(&["lab", "down", "--name", &LAB]);
-    }
-}
-
-fn on(host: &str, script: &str) -> Output {
-    homing(&["lab", "exec", "--name", &LAB, host, "--", "sh", "-c", script])
-}
-
-fn ok(host: &str, script: &str) -> String {
-    let output = on(host, script);
-    let err = String::from_utf8_lossy(&output.stderr).into_owned();
-    assert!(output.status.success(), "{host}: {script}: {}{err}", String::from_utf8_lossy(&output.stdout));
-    String::from_utf8(output.stdout).unwrap()
-}
-
 #[test]
 #[ignore = "boots emulated guests: cargo test --release -p homing --test nfs -- --ignored"]
 fn between_guests() {
-    if !rustix::process::geteuid().is_root() || !Path::new("/usr/bin/qemu-system-x86_64").exists() {
-        eprintln!("SKIPPED: guests need root, QEMU, busybox-static and nfs-kernel-server (tests/packages nfs)");
+    if missing(&["qemu-system-x86_64", "exportfs"]) {
         return;
     }
-    let lab = Lab;
-    let up = homing(&["lab", "up", "--name", &LAB, "--hosts", "3", "--disk", "512M", "--nfs"]);
-    assert!(up.status.success(), "{}", String::from_utf8_lossy(&up.stderr));
+    let lab = Lab::up("nfs", &["--hosts", "3", "--disk", "512M", "--nfs"]);
     // A file system of its own within the export, which clients see as a sub-mount.
-    ok(
+    lab.ok(
         "n1",
         "cd /scratch; truncate -s 16M inner.img; mkfs.ext4 -q inner.img; mkdir export/inner; modprobe loop; \
          mount -o loop inner.img export/inner; chmod 1777 export/inner",
     );
-    ok(
+    lab.ok(
         "n2",
         "mkdir -p /v3 /bound /folder /auto /data/sub; modprobe autofs4; \
          mount -t nfs -o vers=3,nolock n1:/scratch/export /v3; \
@@ -65,50 +36,48 @@ fn between_guests() {
          until grep -q ' autofs ' /proc/self/mountinfo; do sleep 0.1; done",
     );
     let me = std::env::current_exe().unwrap();
-    ok("n2", &format!("{INSIDE}=1 {} --exact inside_a_guest --nocapture", me.display()));
-    the_server_takes_part();
-    drop(lab);
+    lab.ok("n2", &format!("{INSIDE}=1 {} --exact inside_a_guest --nocapture", me.display()));
+    the_server_takes_part(&lab);
 }
 
 /// Tasks run on the server too, which has no /data: next to their bytes, under the usual names.
-fn the_server_takes_part() {
+fn the_server_takes_part(lab: &Lab) {
     // Somebody with the same number and key everywhere.
     for host in ["n1", "n2", "n3"] {
-        ok(
+        lab.ok(
             host,
             "useradd -m -u 4711 tester && cp -r /root/.ssh /home/tester/ && \
              sed -i 's/User root/User tester/; s#/root/#/home/tester/#' /home/tester/.ssh/config && \
              chown -R tester: /home/tester",
         );
     }
-    ok(
+    lab.ok(
         "n2",
         "mkdir -m 1777 /data/in && cd /data/in && \
          for i in 1 2 3 4 5 6 7 8 9; do head -c 300000 /dev/urandom >\"f $i\"; done",
     );
-    batch_at_the_server("env", "tasks see it under the usual name", "/data/in");
+    batch_at_the_server(lab, "env", "tasks see it under the usual name", "/data/in");
     let user = "setpriv --reuid=4711 --regid=4711 --clear-groups env HOME=/home/tester USER=tester";
-    batch_at_the_server(user, "tasks see it under the usual name", "/data/in");
-    ok("n1", "sysctl -q user.max_user_namespaces=0");
-    batch_at_the_server(user, "tasks get its path in their words", "/scratch/export/in");
-    ok("n1", "test ! -e /data && ! ls -A /scratch/export /scratch/export/in | grep nonce");
+    batch_at_the_server(lab, user, "tasks see it under the usual name", "/data/in");
+    lab.ok("n1", "sysctl -q user.max_user_namespaces=0");
+    batch_at_the_server(lab, user, "tasks get its path in their words", "/scratch/export/in");
+    lab.ok("n1", "test ! -e /data && ! ls -A /scratch/export /scratch/export/in | grep nonce");
 }
 
 /// One batch from n2 over all hosts; n1 shows its working directory as `there`.
-fn batch_at_the_server(user: &str, told: &str, there: &str) {
-    let exe = env!("CARGO_BIN_EXE_homing");
+fn batch_at_the_server(lab: &Lab, user: &str, told: &str, there: &str) {
     // A first run carries the program to the hosts.
-    ok("n2", &format!("cd /data/in && {user} {exe} hosts --hosts 'n[1-3]'"));
+    lab.ok("n2", &format!("cd /data/in && {user} {EXE} hosts --hosts 'n[1-3]'"));
     // Long enough that an emulated host joins in before all is done.
     let task = "echo $HOMING_HOST $PWD {}; sum {} >/data/in/{#}.sum; cat /data/in/{#}.sum >/dev/null; sleep 6";
-    let run = format!("cd /data/in && {user} {exe} run -k --on ssh --hosts 'n[1-3]' -j1 '{task}' ::: /data/in/f*");
-    let output = on("n2", &run);
-    let (out, err) = (String::from_utf8_lossy(&output.stdout), String::from_utf8_lossy(&output.stderr));
+    let run = format!("cd /data/in && {user} {EXE} run -k --on ssh --hosts 'n[1-3]' -j1 '{task}' ::: /data/in/f*");
+    let output = lab.on("n2", &run);
+    let (out, err) = (String::from_utf8_lossy(&output.stdout), err(&output));
     assert!(output.status.success(), "{out}{err}");
     assert!(err.contains("n1: it serves /data from its own /scratch/export;") && err.contains(told), "{err}");
     let at_home = out.lines().filter(|l| l.starts_with(&format!("n1 {there} {there}/f "))).count();
     assert!(out.lines().count() == 9 && at_home >= 1, "at the server, in {there}: {out}{err}");
-    assert_eq!(ok("n2", "cat /data/in/*.sum | wc -l; rm /data/in/*.sum").trim(), "9");
+    assert_eq!(lab.ok("n2", "cat /data/in/*.sum | wc -l; rm /data/in/*.sum").trim(), "9");
 }
 
 /// The locator on each kind of mount.

@@ -1,14 +1,17 @@
 //! Volumes on real hosts with real daemons. Needs root; says so and does nothing without it.
 
-use std::path::{Path, PathBuf};
+mod support;
+
+use std::path::PathBuf;
 use std::process::{Child, Command, Output, Stdio};
 use std::sync::{Mutex, MutexGuard, PoisonError};
+use support::{EXE, err, missing};
 
 /// Two labs at once are slow on a small machine.
 static TURN: Mutex<()> = Mutex::new(());
 
 struct Lab {
-    name: String,
+    hosts: support::Lab,
     state: tempfile::TempDir,
     _turn: MutexGuard<'static, ()>,
 }
@@ -16,17 +19,12 @@ struct Lab {
 impl Lab {
     fn up(hosts: &str) -> Lab {
         let turn = TURN.lock().unwrap_or_else(PoisonError::into_inner);
-        let name = format!("vol{}", std::process::id());
-        let lab = Lab { name, state: tempfile::tempdir().unwrap(), _turn: turn };
-        let up = homing(&lab, &["lab", "up", "--name", &lab.name, "--hosts", hosts, "--disk", "1G"]);
-        assert!(up.status.success(), "{}", err(&up));
-        lab
+        let hosts = support::Lab::up("vol", &["--hosts", hosts, "--disk", "1G"]);
+        Lab { hosts, state: tempfile::tempdir().unwrap(), _turn: turn }
     }
 
     fn on(&self, host: &str, script: &str) -> String {
-        let output = homing(self, &["lab", "exec", "--name", &self.name, host, "--", "sh", "-c", script]);
-        assert!(output.status.success(), "{host}: {script}: {}", err(&output));
-        String::from_utf8(output.stdout).unwrap()
+        self.hosts.ok(host, script)
     }
 
     fn volume(&self, words: &str) -> Output {
@@ -41,15 +39,9 @@ impl Lab {
     }
 }
 
-impl Drop for Lab {
-    fn drop(&mut self) {
-        homing(self, &["lab", "down", "--name", &self.name]);
-    }
-}
-
 fn command(lab: &Lab, args: &[&str]) -> Command {
-    let config = PathBuf::from("/var/lib/homing/labs").join(&lab.name).join("ssh_config");
-    let mut command = Command::new(env!("CARGO_BIN_EXE_homing"));
+    let config = PathBuf::from("/var/lib/homing/labs").join(&lab.hosts.name).join("ssh_config");
+    let mut command = Command::new(EXE);
     command
         .args(args)
         .env("HOMING_SSH", format!("ssh -F {} -o ConnectTimeout=5", config.display()))
@@ -60,19 +52,6 @@ fn command(lab: &Lab, args: &[&str]) -> Command {
 
 fn homing(lab: &Lab, args: &[&str]) -> Output {
     command(lab, args).output().unwrap()
-}
-
-fn err(output: &Output) -> String {
-    String::from_utf8_lossy(&output.stderr).into_owned()
-}
-
-fn missing(programs: &[&str]) -> bool {
-    let there = |p: &&str| ["/usr/sbin", "/usr/bin", "/sbin"].iter().any(|d| Path::new(d).join(p).exists());
-    let left_out = !rustix::process::geteuid().is_root() || !programs.iter().all(there);
-    if left_out {
-        eprintln!("SKIPPED: volumes need root and {}", programs.join(", "));
-    }
-    left_out
 }
 
 #[test]
@@ -192,12 +171,11 @@ fn survive(kind: &str, daemon: &str, master: &str) {
 
 /// Tasks after the 60th wait until the hosts that are left have a file `go`.
 fn begin_run(lab: &Lab) -> Child {
-    let exe = env!("CARGO_BIN_EXE_homing");
     let task = "touch /root/begun; until [ {#} -lt 60 ] || [ -e /root/go ]; do sleep 0.1; done; sha256sum {}";
     let script = format!(
-        "cd /data; {exe} hosts --hosts 'n[1-4]' >/dev/null; {exe} run -q -j2 --on ssh --hosts 'n[1-4]' '{task}' ::: f*"
+        "cd /data; {EXE} hosts --hosts 'n[1-4]' >/dev/null; {EXE} run -q -j2 --on ssh --hosts 'n[1-4]' '{task}' ::: f*"
     );
-    let args = ["lab", "exec", "--name", &lab.name, "n1", "--", "sh", "-c", &script];
+    let args = ["lab", "exec", "--name", &lab.hosts.name, "n1", "--", "sh", "-c", &script];
     let child = command(lab, &args).stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
     for host in ["n1", "n2", "n3", "n4"] {
         lab.on(
@@ -210,7 +188,7 @@ fn begin_run(lab: &Lab) -> Child {
 
 /// The power is cut: its first process is killed, and nothing says goodbye.
 fn kill_host(lab: &Lab, host: &str) {
-    let root = format!("/var/lib/homing/labs/{}/{host}/", lab.name);
+    let root = format!("/var/lib/homing/labs/{}/{host}/", lab.hosts.name);
     let pids = || std::fs::read_dir("/proc").unwrap().filter_map(|e| e.ok()?.file_name().to_str()?.parse::<i32>().ok());
     let nspawn = pids().find(|pid| {
         let line = std::fs::read(format!("/proc/{pid}/cmdline")).unwrap_or_default();

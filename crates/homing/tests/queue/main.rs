@@ -3,6 +3,8 @@
 mod crowd;
 mod killed;
 mod slurm;
+#[path = "../support/mod.rs"]
+mod support;
 mod users;
 mod verbs;
 mod world;
