@@ -2,7 +2,7 @@
 
 use homing_admit::{Change, Controller, Seen, Settings};
 use homing_model::Pulse;
-use homing_place::{HostIx, Placed, Reason};
+use homing_place::{HostIx, Placed, Reason, Storage};
 
 /// How the limit of a storage host comes about.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -18,6 +18,7 @@ pub enum Io {
 
 #[derive(Debug)]
 struct Gate {
+    slots: u32,
     controller: Option<Controller>,
     in_flight: u32,
     ended: u64,
@@ -54,7 +55,7 @@ impl Admission {
     pub fn host_up(&mut self, slots: u32, cores: u32, most: u32, learnt: Option<u32>) {
         let settings = Settings { most, open_at: slots, cores, learnt };
         let controller = (self.io == Io::Auto).then(|| Controller::new(settings));
-        self.gates.push(Gate { controller, in_flight: 0, ended: 0, task_us: 0.0 });
+        self.gates.push(Gate { slots, controller, in_flight: 0, ended: 0, task_us: 0.0 });
         self.gates.iter_mut().filter_map(|g| g.controller.as_mut()).for_each(|c| c.set_most(most));
     }
 
@@ -74,6 +75,15 @@ impl Admission {
 
     pub fn is_full(&self, storage: HostIx) -> bool {
         self.limit(storage).is_some_and(|limit| self.gates[storage].in_flight >= limit)
+    }
+
+    /// How many more it takes.
+    pub fn room(&self, storage: HostIx) -> Storage {
+        match self.limit(storage) {
+            Some(_) if self.is_full(storage) => Storage::Full,
+            Some(limit) if limit < self.gates[storage].slots => Storage::Scarce,
+            _ => Storage::Open,
+        }
     }
 
     /// How many more than the limit allows are under way there.

@@ -63,6 +63,8 @@ pub struct Offer {
     pub requires: Vec<RawText>,
     /// False when nothing is known of its inputs.
     pub located: bool,
+    /// Nothing named a file: what lies in the working directory stands for its inputs.
+    pub guessed: bool,
 }
 
 /// What the shell around the core has to do, in order.
@@ -204,7 +206,7 @@ impl Core {
         let cores = facts.cores;
         self.hosts.up(ix, name, slots, facts);
         self.admission.host_up(slots, cores, self.hosts.slots(), self.policy.learnt.get(name).copied());
-        self.placer.set_full(ix, self.admission.is_full(ix));
+        self.tell_placer(ix);
         for volume in self.stands.volumes() {
             self.ask_blind(volume);
         }
@@ -397,8 +399,10 @@ impl Core {
         let weigh = placed.need.total > 0;
         self.actions.push(Action::Send(host, ToWorker::Run { ticket, slot, task, requires, weigh }));
         let storage = storage_of(host, &placed);
-        self.admission.started(storage);
-        self.placer.set_full(storage, self.admission.is_full(storage));
+        if placed.need.reads() {
+            self.admission.started(storage);
+            self.tell_placer(storage);
+        }
         let stillness = Stillness::default();
         let running = Running { waiting, host, placed, start_ns: now_ns, killed: false, printed: [0; 2], stillness };
         self.running.insert(ticket, running);
@@ -426,7 +430,8 @@ impl Core {
         self.leave_storage(&running, ended.wall_us, now_ns);
         let placed = &running.placed;
         // A failed attempt is no measure of how long its kind takes.
-        let lesson_us = if ended.outcome.is_success() { ended.wall_us } else { 0 };
+        let stood_us = (running.stillness.at(now_ns) / 1000) as u64;
+        let lesson_us = if ended.outcome.is_success() { ended.wall_us.saturating_sub(stood_us) } else { 0 };
         self.placer.finished(host, placed.local, placed.remote, lesson_us, (now_ns / 1000) as u64);
         if ended.outcome.is_success() && self.policy.timeout_of_median.is_some() {
             let at = self.walls.partition_point(|w| *w < ended.wall_us);

@@ -108,7 +108,8 @@ impl Hosts {
 
     /// What an offer needs, in terms of this run's hosts.
     pub fn need(&self, offer: &Offer) -> Need {
-        Need { total: offer.total, per_host: self.join(&offer.per_host), cpus: offer.task.cpus.max(1) }
+        let per_host = self.join(&offer.per_host);
+        Need { total: offer.total, per_host, cpus: offer.task.cpus.max(1), guessed: offer.guessed }
     }
 
     fn join(&self, per_host: &[(String, u64)]) -> Vec<(HostIx, u64)> {

@@ -14,6 +14,8 @@ pub struct Key {
     pub excluded: Vec<HostIx>,
     /// Slots.
     pub cpus: u32,
+    /// See [`crate::Need::reads`].
+    pub reads: bool,
 }
 
 /// The waiting tasks of one group, by number.

@@ -48,6 +48,18 @@ impl Running {
     }
 }
 
+/// How many tasks the storage of a host takes.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Storage {
+    /// Slots are the only limit.
+    #[default]
+    Open,
+    /// Fewer than the host has slots, and there is room.
+    Scarce,
+    /// No more for now: none that reads there is picked, on whichever host it would run.
+    Full,
+}
+
 /// One host.
 #[derive(Clone, Debug)]
 pub struct Host {
@@ -55,8 +67,8 @@ pub struct Host {
     /// Rate of its link, bytes per second.
     pub link: f64,
     pub up: bool,
-    /// As many tasks use its storage as it serves well.
-    pub full: bool,
+    /// How many more may read there.
+    pub storage: Storage,
     /// Wall time of tasks that fetched nothing, microseconds.
     pub local_us: Mean,
     /// What those that fetched together got together, bytes per second.
@@ -72,7 +84,7 @@ impl Host {
             slots: slots.max(1),
             link,
             up: true,
-            full: false,
+            storage: Storage::Open,
             local_us: Mean::default(),
             fetched: Mean::default(),
             running: Vec::new(),
@@ -84,6 +96,13 @@ impl Host {
     /// at hand there: then the time since a pick is not the time of running.
     fn prefetches(&self) -> bool {
         self.running.len() > self.slots as usize
+    }
+
+    /// Whether a slot is free here because of the storage's limit, so that what
+    /// may read there is its own to take.
+    pub fn keeps_its_own(&self) -> bool {
+        let busy: u32 = self.running.iter().map(|r| r.cpus).sum();
+        self.up && self.storage == Storage::Scarce && busy < self.slots
     }
 
     /// Expected wall time of a task here without fetching, given the mean or

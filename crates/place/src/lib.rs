@@ -14,6 +14,7 @@ mod placer;
 mod reason;
 mod simulate;
 
+pub use host::Storage;
 pub use lint::{Complaint, lint};
 pub use placer::Placer;
 pub use reason::Reason;
@@ -33,12 +34,14 @@ pub struct Need {
     pub per_host: Vec<(HostIx, u64)>,
     /// Slots that it occupies, at least 1.
     pub cpus: u32,
+    /// `total` and `per_host` are a guess about where it is at home; it may read nothing there.
+    pub guessed: bool,
 }
 
 impl Default for Need {
     /// No input, one slot.
     fn default() -> Self {
-        Need { total: 0, per_host: Vec::new(), cpus: 1 }
+        Need { total: 0, per_host: Vec::new(), cpus: 1, guessed: false }
     }
 }
 
@@ -47,6 +50,11 @@ impl Need {
     pub fn local(&self, host: HostIx) -> u64 {
         let bytes = self.per_host.iter().filter(|(at, _)| *at == host).map(|(_, bytes)| bytes).sum::<u64>();
         bytes.min(self.total)
+    }
+
+    /// Whether it presses the storage that holds its inputs: only such tasks wait for a limit.
+    pub fn reads(&self) -> bool {
+        self.total > 0 && !self.guessed
     }
 
     /// Bytes that `host` would have to fetch.

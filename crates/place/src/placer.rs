@@ -1,7 +1,7 @@
 //! The queue of waiting tasks and the answer to "a slot is free here".
 
 use crate::class::{Class, Key};
-use crate::host::{Host, Mean, Running};
+use crate::host::{Host, Mean, Running, Storage};
 use crate::{HostIx, Need, Params, Placed, Reason};
 use homing_model::TaskId;
 use std::collections::{BTreeMap, HashMap};
@@ -92,10 +92,9 @@ impl Placer {
         self.regroup(host);
     }
 
-    /// Whether the storage of `host` takes no more tasks for now: none that reads
-    /// there is picked, on whichever host it would run.
-    pub fn set_full(&mut self, host: HostIx, full: bool) {
-        self.hosts[host].full = full;
+    /// How many more tasks the storage of `host` takes. Those that read nothing are not asked.
+    pub fn set_storage(&mut self, host: HostIx, storage: Storage) {
+        self.hosts[host].storage = storage;
     }
 
     /// A task that may run from now on: a new one, or one that came back.
@@ -236,7 +235,7 @@ impl Placer {
             let enough = (most as f64 * AS_GOOD) as u64;
             holders = hosts.into_iter().filter(|&host| most > 0 && need.local(host) >= enough).collect();
         }
-        Key { holders, excluded, cpus: need.cpus }
+        Key { holders, excluded, cpus: need.cpus, reads: need.reads() }
     }
 
     fn take(&mut self, key: &Key, task: TaskId) -> Option<Need> {
@@ -293,8 +292,9 @@ impl Placer {
     /// Groups from which this host takes without a second thought.
     fn at_home(&self, host: HostIx, free: u32) -> impl Iterator<Item = (&Key, &Class)> {
         let here = move |key: &Key| key.holders.is_empty() || key.holders.contains(&host);
-        let may = !self.hosts[host].full;
-        self.classes.iter().filter(move |(key, _)| may && key.cpus <= free && here(key) && self.fits(key, host))
+        let full = self.hosts[host].storage == Storage::Full;
+        let may = move |key: &Key| !(full && key.reads) && key.cpus <= free && here(key);
+        self.classes.iter().filter(move |(key, _)| may(key) && self.fits(key, host))
     }
 
     fn overdue(&self, host: HostIx, free: u32) -> Option<Choice> {
@@ -324,15 +324,22 @@ impl Placer {
     }
 
     /// A task whose bytes lie elsewhere, if it is done sooner here: from the
-    /// longest queue, its last first, since its first start there soon.
+    /// longest queue, its last first, since its first start there soon. A queue
+    /// that waits for storage and not for slots gets no shorter by reading the
+    /// same bytes from another host, so neither gives such a queue nor takes a
+    /// host whose own one waits: its slot is idle on purpose.
     fn fetch(&mut self, host: HostIx, free: u32, now_us: u64) -> Option<Choice> {
+        if self.waits_for_own_storage(host) {
+            return None;
+        }
         let (mut best, mut cheapest): (Option<(f64, Choice)>, _) = (None, f64::INFINITY);
         for (key, class) in &self.classes {
             let elsewhere = !key.holders.is_empty() && !key.holders.contains(&host);
             if !elsewhere || key.cpus > free || !self.fits(key, host) {
                 continue;
             }
-            let open = key.holders.iter().filter(|&&holder| !self.hosts[holder].full);
+            let gives = |h: &Host| !key.reads || !(h.storage == Storage::Full || h.keeps_its_own());
+            let open = key.holders.iter().filter(|&&holder| gives(&self.hosts[holder]));
             let waits = open.map(|&h| (h, self.wait_us(h, now_us)));
             let Some((from, wait)) = waits.min_by(|a, b| a.1.total_cmp(&b.1)) else { continue };
             if best.as_ref().is_some_and(|(longest, _)| *longest >= wait) {
@@ -356,6 +363,11 @@ impl Placer {
             self.ask_again_us = Some(self.ask_again_us.filter(|&at| at > now_us).map_or(next, |at| at.min(next)));
         }
         best.map(|(_, choice)| choice)
+    }
+
+    fn waits_for_own_storage(&self, host: HostIx) -> bool {
+        let own = |key: &Key| key.reads && key.holders.contains(&host) && self.fits(key, host);
+        self.hosts[host].storage == Storage::Full && self.classes.keys().any(own)
     }
 
     fn pass_over(&mut self, host: HostIx, chosen: &Key) {

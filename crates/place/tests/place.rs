@@ -10,7 +10,7 @@ fn hosts(n: usize, slots: u32, rate: u64) -> Vec<HostModel> {
 }
 
 fn held(total: u64, at: &[HostIx]) -> Need {
-    Need { total, per_host: at.iter().map(|&host| (host, total)).collect(), cpus: 1 }
+    Need { total, per_host: at.iter().map(|&host| (host, total)).collect(), ..Need::default() }
 }
 
 /// xorshift: seeded, so that a failure repeats.

@@ -28,6 +28,9 @@ impl Core {
     pub(super) fn leave_storage(&mut self, running: &Running, wall_us: u64, now_ns: i64) {
         let storage = storage_of(running.host, &running.placed);
         let stood_us = (running.stillness.at(now_ns) / 1000) as u64;
+        if !running.placed.need.reads() {
+            return;
+        }
         if running.stillness.since_ns.is_none() {
             self.admission.ended(storage, wall_us.saturating_sub(stood_us));
         }
@@ -49,6 +52,11 @@ impl Core {
         tickets.len() as u32
     }
 
+    /// Tells placement how many more tasks `storage` takes.
+    pub(super) fn tell_placer(&mut self, storage: HostIx) {
+        self.placer.set_storage(storage, self.admission.room(storage));
+    }
+
     /// Those that stand still go on as long as there is room, before others start.
     pub(super) fn wake(&mut self, storage: HostIx, now_ns: i64) {
         if !self.admission.is_full(storage) {
@@ -61,7 +69,7 @@ impl Core {
                 self.go_on(ticket, now_ns);
             }
         }
-        self.placer.set_full(storage, self.admission.is_full(storage));
+        self.tell_placer(storage);
     }
 
     fn go_on(&mut self, ticket: u64, now_ns: i64) {
@@ -82,14 +90,14 @@ impl Core {
     }
 
     fn on_storage(&self, storage: HostIx, which: impl Fn(&Running) -> bool) -> Vec<u64> {
-        let there = |r: &Running| storage_of(r.host, &r.placed) == storage && which(r);
+        let there = |r: &Running| r.placed.need.reads() && storage_of(r.host, &r.placed) == storage && which(r);
         self.running.iter().filter(|(_, r)| there(r)).map(|(ticket, _)| *ticket).collect()
     }
 }
 
 impl Stillness {
     /// Time stood still until `now_ns`.
-    fn at(self, now_ns: i64) -> i64 {
+    pub(super) fn at(self, now_ns: i64) -> i64 {
         self.sum_ns + self.since_ns.map_or(0, |since| now_ns - since)
     }
 }

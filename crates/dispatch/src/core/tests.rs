@@ -54,6 +54,7 @@ fn offer(id: TaskId, holders: &[&str]) -> Offer {
         volumes: vec![],
         requires: vec![],
         located: !holders.is_empty(),
+        guessed: false,
     }
 }
 
@@ -308,6 +309,43 @@ fn stolen(limit: Io) -> usize {
 fn no_steal_lands_on_storage_at_its_limit() {
     assert!(stolen(Io::Off) > 0, "fetching is cheap here: it must happen when nothing forbids it");
     assert_eq!(stolen(Io::Fixed(1)), 0);
+}
+
+#[test]
+fn what_reads_nothing_does_not_wait_for_storage() {
+    let mut core = core(io(Io::Fixed(1)), &[("n1", 8)]);
+    core.offer(offer(1, &["n1"]));
+    core.offer(Offer { guessed: true, ..offer(2, &["n1"]) });
+    (3..=5).for_each(|id| core.offer(offer(id, &[])));
+    core.offer(offer(6, &["n1"]));
+    let mut begun: Vec<TaskId> = assign(&mut core, 0).iter().map(|s| s.0).collect();
+    begun.sort_unstable();
+    assert_eq!(begun, [1, 2, 3, 4, 5], "the sixth waits for the first, the others for nobody");
+}
+
+#[test]
+fn a_limit_makes_nobody_fetch() {
+    // Two slots each, one reader each: that a slot is idle is no reason to read elsewhere what the disk serves one at a time.
+    let mut core = core(io(Io::Fixed(1)), &[("n1", 2), ("n2", 2), ("n3", 2)]);
+    let begin = |core: &mut Core, id: TaskId, on: &str, at: i64| {
+        core.offer(offer(id, &[on]));
+        let begun = assign(core, at);
+        begun.iter().for_each(|(_, host, ticket)| assert!(core.ended(*host, ended(*ticket, Outcome::Exit(0)), at + S)));
+    };
+    begin(&mut core, 1, "n1", 0);
+    begin(&mut core, 2, "n2", S);
+    (3..=30).for_each(|id| core.offer(offer(id, &[if id % 2 == 0 { "n1" } else { "n2" }])));
+    let mut running: Vec<(HostIx, u64)> = Vec::new();
+    for second in 2..12 {
+        for (host, ticket) in running.drain(..) {
+            core.ended(host, ended(ticket, Outcome::Exit(0)), second * S);
+        }
+        for (task, host, ticket) in assign(&mut core, second * S) {
+            assert_eq!(host as u64, task % 2, "task {task}");
+            running.push((host, ticket));
+        }
+        assert_eq!(running.len(), 2);
+    }
 }
 
 #[test]

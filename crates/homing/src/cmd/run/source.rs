@@ -75,6 +75,7 @@ impl Source {
                 volumes: Vec::new(),
                 requires: if self.how.spread { found.local } else { Vec::new() },
                 located: found.located,
+                guessed: found.guessed,
             }),
             mounts: found.volumes.into_iter().map(|v| v.mount).collect(),
         }
@@ -128,6 +129,7 @@ impl Source {
         if !self.how.spread || !self.locator.volume_of(base).is_ok_and(|v| v.kind.is_network()) {
             return;
         }
+        found.guessed = true;
         let tree = self.locator.locate_tree(base, 64);
         tree.files.iter().for_each(|layout| found.add(layout));
     }
@@ -157,6 +159,7 @@ struct Found {
     volumes: Vec<Volume>,
     local: Vec<RawText>,
     located: bool,
+    guessed: bool,
 }
 
 impl Found {
