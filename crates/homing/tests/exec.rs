@@ -1,40 +1,22 @@
-//! `homing exec` over real OpenSSH, beside `clush` where it is installed. sshd
-//! runs in inetd mode as the proxy command: no port, no root, one machine with many names.
+//! `homing exec` over real OpenSSH, beside `clush` where it is installed: no
+//! port, no root, one machine with many names.
 
+#[path = "../../../tests/sshd.rs"]
+mod sshd;
+
+use sshd::{SSHD, Sshd};
 use std::fs;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::process::{Command, Output, Stdio};
-use tempfile::TempDir;
+use std::time::{Duration, Instant};
 
-const SSHD: &str = "/usr/sbin/sshd";
-
-struct World(TempDir);
+struct World(Sshd);
 
 impl World {
     fn new() -> Option<World> {
-        // sshd insists on its empty folder, which the service would have made.
-        let _ = fs::create_dir("/run/sshd");
-        if !Path::new(SSHD).exists() || !Path::new("/run/sshd").exists() {
-            eprintln!("SKIPPED: {SSHD} or /run/sshd is missing; install openssh-server");
-            return None;
-        }
-        let world = World(tempfile::tempdir().unwrap());
-        for name in ["host", "user"] {
-            let key =
-                Command::new("ssh-keygen").args(["-q", "-t", "ed25519", "-N", "", "-f"]).arg(world.path(name)).status();
-            assert!(key.unwrap().success());
-        }
-        let at = world.0.path().display();
-        fs::copy(world.path("user.pub"), world.path("authorized")).unwrap();
-        let public = fs::read_to_string(world.path("host.pub")).unwrap();
-        fs::write(world.path("known"), format!("n* {public}")).unwrap();
-        let server = format!(
-            "HostKey {at}/host\nAuthorizedKeysFile {at}/authorized\nStrictModes no\nUsePAM no\nPidFile none\n\
-             PasswordAuthentication no\nKbdInteractiveAuthentication no\n"
-        );
-        fs::write(world.path("sshd_config"), server).unwrap();
-        // "dead" is a port where nobody listens. SHLVL keeps bash from reading the user's
-        // start-up files, whose words would stand among the command's.
+        let world = World(Sshd::new()?);
+        let at = world.0.0.path().display();
+        // "dead" is a port where nobody listens. These words for the environment replace the server's own.
         let client = format!(
             "Match originalhost dead\n  Hostname 127.0.0.1\n  Port 1\n\
              Match originalhost n*\n  ProxyCommand {SSHD} -i -f {at}/sshd_config -o 'SetEnv=WHO=%n SHLVL=1'\n\
@@ -46,7 +28,7 @@ impl World {
     }
 
     fn path(&self, name: &str) -> PathBuf {
-        self.0.path().join(name)
+        self.0.path(name)
     }
 
     fn ssh_options(&self) -> String {
@@ -57,8 +39,8 @@ impl World {
         let mut command = Command::new(env!("CARGO_BIN_EXE_homing"));
         // Kept long enough for a test, short enough to leave nothing behind; a slow machine is no dead host.
         command.args([verb, "--persist", "5", "-t", "120", "-o", &self.ssh_options()]).args(args);
-        command.env("XDG_RUNTIME_DIR", self.0.path()).env("SHELL", "/bin/sh").env_remove("HOMING_SSH");
-        command.stdin(Stdio::null()).current_dir(self.0.path());
+        command.env("XDG_RUNTIME_DIR", self.0.0.path()).env("SHELL", "/bin/sh").env_remove("HOMING_SSH");
+        command.stdin(Stdio::null()).current_dir(self.0.0.path());
         command
     }
 
@@ -150,15 +132,23 @@ fn sixty_four_hosts_one_input_and_json() {
 #[test]
 fn an_interrupt_ends_it_and_says_who_is_missing() {
     let Some(world) = World::new() else { return };
-    let mut command = world.homing("exec", &["-w", "n1,localhost", "echo begun; sleep 30"]);
+    // All hosts are one machine: they begin in the same folder.
+    fs::create_dir(world.path("begun")).unwrap();
+    let line = format!("mktemp -p {}; sleep 300", world.path("begun").display());
+    let mut command = world.homing("exec", &["-w", "n1,localhost", &line]);
     let child = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
-    std::thread::sleep(std::time::Duration::from_secs(2));
-    let begun = std::time::Instant::now();
+    let begun = || fs::read_dir(world.path("begun")).unwrap().count();
+    let deadline = Instant::now() + Duration::from_secs(60);
+    while begun() < 2 {
+        assert!(Instant::now() < deadline, "{} of 2 hosts began", begun());
+        std::thread::sleep(Duration::from_millis(20));
+    }
+    let sent = Instant::now();
     let pid = rustix::process::Pid::from_raw(child.id() as i32).unwrap();
     rustix::process::kill_process(pid, rustix::process::Signal::INT).unwrap();
     let output = child.wait_with_output().unwrap();
     assert_eq!(output.status.code(), Some(130));
-    assert!(begun.elapsed().as_secs() < 10);
+    assert!(sent.elapsed() < Duration::from_secs(200), "it waited for the commands");
     assert!(text(&output.stderr).contains("localhost,n1 (2) had not finished"), "{}", text(&output.stderr));
 }
 

@@ -1,45 +1,22 @@
-//! OpenSSH on both ends, without a port: sshd in inetd mode as the client's
-//! proxy command, with keys that the test makes.
+//! Workers over OpenSSH on both ends, without a port.
+
+#[path = "../../../tests/sshd.rs"]
+mod sshd;
 
 use homing_launch::{LaunchError, Options, Via, open};
+use sshd::{SSHD, Sshd};
 use std::ffi::OsString;
 use std::fs;
 use std::io::{Read, Write};
 use std::os::unix::fs::PermissionsExt;
-use std::path::Path;
-use std::process::Command;
+use std::path::PathBuf;
 use std::time::Duration;
-use tempfile::TempDir;
 
-const SSHD: &str = "/usr/sbin/sshd";
-
-struct Server {
-    dir: TempDir,
-}
+struct Server(Sshd);
 
 impl Server {
-    /// `None`, with a word to the reader, where there is no sshd to test against.
     fn new() -> Option<Server> {
-        // sshd insists on its empty folder, which the service would have made.
-        let _ = fs::create_dir("/run/sshd");
-        if !Path::new(SSHD).exists() || !Path::new("/run/sshd").exists() {
-            eprintln!("skipped: {SSHD} or /run/sshd is missing; install openssh-server");
-            return None;
-        }
-        let server = Server { dir: tempfile::tempdir().unwrap() };
-        for name in ["host", "user", "stranger"] {
-            server.key(name);
-        }
-        let at = server.dir.path().display();
-        fs::copy(server.path("user.pub"), server.path("authorized")).unwrap();
-        let public = fs::read_to_string(server.path("host.pub")).unwrap();
-        fs::write(server.path("known"), format!("far {public}")).unwrap();
-        let config = format!(
-            "HostKey {at}/host\nAuthorizedKeysFile {at}/authorized\nStrictModes no\nUsePAM no\nPidFile none\n\
-             PasswordAuthentication no\nKbdInteractiveAuthentication no\nPermitRootLogin prohibit-password\n\
-             SetEnv XDG_CACHE_HOME={at}/cache SHLVL=1\n"
-        );
-        fs::write(server.path("sshd_config"), config).unwrap();
+        let server = Server(Sshd::new()?);
         fs::write(
             server.path("worker"),
             "#!/bin/sh\necho 'homing-wire 1 {\"hostname\":\"far\",\"aliases\":[],\"cores\":1,\"memory_bytes\":1,\
@@ -50,19 +27,13 @@ impl Server {
         Some(server)
     }
 
-    fn path(&self, name: &str) -> std::path::PathBuf {
-        self.dir.path().join(name)
-    }
-
-    fn key(&self, name: &str) {
-        let made =
-            Command::new("ssh-keygen").args(["-q", "-t", "ed25519", "-N", "", "-f"]).arg(self.path(name)).output();
-        assert!(made.unwrap().status.success());
+    fn path(&self, name: &str) -> PathBuf {
+        self.0.path(name)
     }
 
     /// The test's keys and nothing of the user's own configuration.
     fn options(&self, identity: &str) -> Options {
-        let at = self.dir.path().display();
+        let at = self.0.0.path().display();
         let words = [
             "ssh".to_string(),
             "-F".into(),

@@ -1,0 +1,51 @@
+//! A real OpenSSH server for tests, without a port: sshd in inetd mode as the
+//! client's proxy command, with keys of its own. Crates take it in by its path.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+/// The server, which is also the client's proxy command: `SSHD -i -f sshd_config`.
+pub const SSHD: &str = "/usr/sbin/sshd";
+
+/// Its folder: `sshd_config`, `known` for the client's known hosts, and the
+/// private keys `host`, `user` (who may log in) and `stranger` (who may not).
+pub struct Sshd(pub tempfile::TempDir);
+
+impl Sshd {
+    /// `None`, with a word to the reader, where there is no sshd to test against.
+    pub fn new() -> Option<Sshd> {
+        // sshd insists on its empty folder, which the service would have made.
+        let _ = fs::create_dir("/run/sshd");
+        if !Path::new(SSHD).exists() || !Path::new("/run/sshd").exists() {
+            eprintln!("SKIPPED: {SSHD} or /run/sshd is missing; install openssh-server");
+            return None;
+        }
+        let server = Sshd(tempfile::tempdir().unwrap());
+        ["host", "user", "stranger"].iter().for_each(|name| server.key(name));
+        let at = server.0.path().display();
+        fs::copy(server.path("user.pub"), server.path("authorized")).unwrap();
+        let public = fs::read_to_string(server.path("host.pub")).unwrap();
+        fs::write(server.path("known"), format!("* {public}")).unwrap();
+        // SHLVL keeps bash from reading the user's start-up files, whose words
+        // would stand among the command's.
+        let config = format!(
+            "HostKey {at}/host\nAuthorizedKeysFile {at}/authorized\nStrictModes no\nUsePAM no\nPidFile none\n\
+             PasswordAuthentication no\nKbdInteractiveAuthentication no\nPermitRootLogin prohibit-password\n\
+             SetEnv XDG_CACHE_HOME={at}/cache SHLVL=1\n"
+        );
+        fs::write(server.path("sshd_config"), config).unwrap();
+        Some(server)
+    }
+
+    /// A file in its folder.
+    pub fn path(&self, name: &str) -> PathBuf {
+        self.0.path().join(name)
+    }
+
+    fn key(&self, name: &str) {
+        let mut keygen = Command::new("ssh-keygen");
+        let made = keygen.args(["-q", "-t", "ed25519", "-N", "", "-f"]).arg(self.path(name)).output();
+        assert!(made.unwrap().status.success());
+    }
+}
