@@ -11,8 +11,9 @@ use homing_place::{HostIx, Params, Placed, Placer};
 use homing_wire::{Ended, Stream, ToWorker};
 use std::collections::{BTreeMap, HashMap};
 
-/// An attempt that keeps losing its host is given up after so many losses:
-/// a command that takes its machine down must not take all of them down.
+/// Where the user did not say how often to try, a task that keeps losing its
+/// host is given up after so many losses: a command that takes its machine down
+/// must not take all of them down.
 const MAX_LOSSES: u32 = 3;
 
 /// Work handed out in advance, per slot: enough to bridge one round trip,
@@ -26,8 +27,9 @@ const SIGPIPE_STATUS: i32 = 141;
 /// What the user decided about this run.
 #[derive(Clone, Debug)]
 pub struct Policy {
-    /// Attempts at a failing task, at least 1.
-    pub tries: u32,
+    /// Attempts at a task, however they ended, at least 1. When the user did not
+    /// say: one at a failing task, three at one that lost its host.
+    pub tries: Option<u32>,
     /// When failures end the run.
     pub halt: Halt,
     /// Least time between two starts, microseconds.
@@ -154,6 +156,7 @@ pub struct Core {
     source_ended: bool,
     broken: bool,
     unread: bool,
+    signal: Option<i32>,
     total: Option<u64>,
     stage: Stage,
     next_start_us: u64,
@@ -179,6 +182,7 @@ impl Core {
             source_ended: false,
             broken: false,
             unread: false,
+            signal: None,
             total,
             stage: Stage::Going,
             next_start_us: 0,
@@ -444,7 +448,7 @@ impl Core {
         let outcome = ended.outcome.clone();
         let again = match &outcome {
             Outcome::Exit(0) | Outcome::Killed => false,
-            _ => running.waiting.attempt < self.policy.tries && self.stage == Stage::Going,
+            _ => running.waiting.attempt < self.policy.tries.unwrap_or(1) && self.stage == Stage::Going,
         };
         self.close(ended.ticket, running, outcome, Some(ended), again, now_ns);
         true
@@ -567,8 +571,9 @@ impl Core {
         }
     }
 
-    /// Ctrl-C: the first drains, the second kills.
-    pub fn interrupt(&mut self) {
+    /// Ctrl-C: the first drains, the second kills. `signal` is the number that the exit status tells.
+    pub fn interrupt(&mut self, signal: i32) {
+        self.signal.get_or_insert(signal);
         if self.stage == Stage::Going && !self.running.is_empty() {
             self.stage = Stage::Draining;
             let text = format!("no new tasks; waiting for {} that run (Ctrl-C again to kill them)", self.running.len());
@@ -636,9 +641,17 @@ impl Core {
             () if self.broken => 255,
             () if self.unread => SIGPIPE_STATUS,
             () if !self.hosts.any_up() && left > 0 => 254,
-            () => self.halt.exit_status(),
+            () => self.cut_short().unwrap_or(self.halt.exit_status()),
         };
         (exit, What::RunEnded { exit, counts: self.counts.clone() })
+    }
+}
+
+impl Core {
+    /// What a shell says of a program that a signal ended, when tasks were left undone because of one.
+    fn cut_short(&self) -> Option<i32> {
+        let undone = !self.source_ended || self.counts.get("unfinished").is_some_and(|n| *n > 0);
+        self.signal.filter(|_| undone).map(|signal| 128 + signal)
     }
 }
 

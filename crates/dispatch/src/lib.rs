@@ -6,6 +6,7 @@
 
 mod admission;
 mod core;
+mod edges;
 mod granted;
 mod hosts;
 mod output;
@@ -15,6 +16,7 @@ mod wires;
 
 pub use admission::Io;
 pub use core::{Action, Core, Offer, Policy, Record};
+pub use edges::Interrupts;
 pub use hosts::{Hosts, VolumeIx};
 pub use output::{OutputOptions, Printer};
 pub use run::{DispatchError, HostPlan, Incoming, Listener, Progress, ResultFiles, Settings, run};

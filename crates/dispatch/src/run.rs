@@ -3,6 +3,7 @@
 
 use crate::admission::Io;
 use crate::core::{Action, Core, Offer, Policy, Record};
+use crate::edges::{Interrupts, Stdout};
 use crate::output::{OutputOptions, Printer};
 use crate::stands::Served;
 use crate::wires::{Arrival, connect, feed, watch_nodes};
@@ -15,7 +16,7 @@ use homing_wire::{FromWorker, HOST_LOST_S, ToWorker};
 use std::collections::{HashMap, VecDeque};
 use std::io;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, SyncSender, channel, sync_channel};
 use std::time::{Duration, Instant, SystemTime};
 
@@ -133,8 +134,8 @@ pub struct Settings {
     pub output: OutputOptions,
     /// Files for a task's output (`--results`).
     pub results: Option<ResultFiles>,
-    /// Counts SIGINT and SIGTERM; whoever sets the handlers counts it up.
-    pub interrupts: Arc<AtomicU32>,
+    /// SIGINT, SIGTERM and SIGHUP.
+    pub interrupts: Arc<Interrupts>,
 }
 
 /// Makes the files for one task's standard output and error output.
@@ -193,7 +194,7 @@ impl Link {
 pub(crate) struct Shell<'a, L: Listener> {
     pub(crate) core: Core,
     journal: Journal,
-    printer: Printer<io::BufWriter<io::Stdout>, io::Stderr>,
+    printer: Printer<io::BufWriter<Stdout>, io::Stderr>,
     pub(crate) links: Vec<Link>,
     plan_of: Vec<usize>,
     args: HashMap<u64, Vec<RawText>>,
@@ -235,7 +236,7 @@ pub fn run<L: Listener>(settings: Settings, listener: &mut L) -> Result<i32, Dis
     if !nodes.is_empty() {
         watch_nodes(nodes, queue.clone());
     }
-    let stdout = io::BufWriter::with_capacity(64 << 10, io::stdout());
+    let stdout = io::BufWriter::with_capacity(64 << 10, Stdout);
     let pulse = settings.policy.io == Io::Auto;
     let mut shell = Shell {
         core: Core::new(settings.policy, settings.total),
@@ -283,7 +284,7 @@ pub fn run<L: Listener>(settings: Settings, listener: &mut L) -> Result<i32, Dis
 }
 
 impl<L: Listener> Shell<'_, L> {
-    fn serve(&mut self, arrivals: &Receiver<Arrival>, interrupts: &AtomicU32) -> Result<(), DispatchError> {
+    fn serve(&mut self, arrivals: &Receiver<Arrival>, interrupts: &Interrupts) -> Result<(), DispatchError> {
         let started = Instant::now();
         let (mut seen, mut synced, mut ticked) = (0, Instant::now(), Instant::now());
         loop {
@@ -348,14 +349,14 @@ impl<L: Listener> Shell<'_, L> {
         self.links.iter().any(Link::is_pending)
     }
 
-    fn signals(&mut self, interrupts: &AtomicU32, seen: u32) -> u32 {
-        let count = interrupts.load(Ordering::Relaxed);
+    fn signals(&mut self, interrupts: &Interrupts, seen: u32) -> u32 {
+        let (count, signal) = interrupts.so_far();
         for nth in seen..count {
             if nth + 1 >= IMPATIENT {
                 // Workers end themselves and their tasks when their input ends.
-                std::process::exit(130);
+                std::process::exit(128 + signal);
             }
-            self.core.interrupt();
+            self.core.interrupt(signal);
         }
         count
     }

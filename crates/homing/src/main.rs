@@ -6,9 +6,11 @@ mod cmd;
 mod failure;
 mod groups;
 mod hostlist;
+mod stdio;
 
 use std::process::ExitCode;
 
 fn main() -> ExitCode {
+    stdio::keep_closed();
     ExitCode::from(cli::main().clamp(0, 255) as u8)
 }

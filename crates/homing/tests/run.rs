@@ -163,7 +163,37 @@ fn ctrl_c_drains_then_kills() {
     rustix::process::kill_process(pid, rustix::process::Signal::INT).unwrap();
     until("nothing is left", || alive(&mark) == 0);
     let mut child = child;
-    child.wait().unwrap();
+    assert_eq!(child.wait().unwrap().code(), Some(130));
+}
+
+#[test]
+fn sigterm_ends_all_and_shows_in_the_exit_status() {
+    let w = World::new();
+    let mark = format!("33.{}", std::process::id());
+    let mut child = w.command(&["run", "-j1", "-q", &format!("sleep {mark} #"), ":::", "a", "b"]).spawn().unwrap();
+    until("a task sleeps", || alive(&mark) > 0);
+    rustix::process::kill_process(rustix::process::Pid::from_child(&child), rustix::process::Signal::TERM).unwrap();
+    assert_eq!(child.wait().unwrap().code(), Some(143));
+    until("nothing is left", || alive(&mark) == 0);
+}
+
+#[test]
+fn output_that_cannot_be_written_is_a_failure() {
+    let w = World::new();
+    let run = |redirection: &str, command: &str| {
+        let line = format!("exec \"$0\" run '{command}' ::: a {redirection}");
+        let mut shell = Command::new("sh");
+        shell.args(["-c", &line, env!("CARGO_BIN_EXE_homing")]).env("HOMING_RUNS", w.path().join("runs"));
+        let output = shell.current_dir(w.path()).stdin(Stdio::null()).output().unwrap();
+        (output.status.code(), String::from_utf8_lossy(&output.stderr).into_owned())
+    };
+    for redirection in [">&-", ">/dev/full"] {
+        let (status, said) = run(redirection, "echo");
+        assert!(status == Some(254) && said.contains("cannot write the output of tasks"), "{redirection}: {said}");
+    }
+    // Nothing to write, and somebody who wants it written nowhere.
+    assert_eq!(run(">&-", "true").0, Some(0));
+    assert_eq!(run("1<>/dev/null", "echo").0, Some(0));
 }
 
 #[test]

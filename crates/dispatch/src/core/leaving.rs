@@ -12,7 +12,8 @@ impl Core {
     }
 
     /// As [`Core::host_lost`]. When the loss `counts`, tasks may be to blame for
-    /// it, and what ran is tried again only as often as failing tasks are.
+    /// it, and what ran is tried again only as often as failing tasks are. How
+    /// often the user said (`--retries`) holds for every kind of loss.
     pub fn host_ended(&mut self, host: HostIx, reason: &str, counts: bool, now_ns: i64) {
         if !self.hosts.leave(host) {
             return;
@@ -29,9 +30,10 @@ impl Core {
             self.leave_storage(&running, 0, now_ns);
             running.waiting.losses += 1;
             let outcome = if running.killed { Outcome::Killed } else { Outcome::Lost(reason.into()) };
-            let tries_left = match counts {
-                true => running.waiting.attempt < self.policy.tries,
-                false => running.waiting.losses < MAX_LOSSES,
+            let tries_left = match (self.policy.tries, counts) {
+                (Some(tries), _) => running.waiting.attempt < tries,
+                (None, true) => false,
+                (None, false) => running.waiting.losses < MAX_LOSSES,
             };
             let again = !running.killed && tries_left && self.stage == Stage::Going;
             self.close(ticket, running, outcome, None, again, now_ns);

@@ -8,7 +8,7 @@ const S: i64 = 1_000_000_000;
 
 fn policy() -> Policy {
     Policy {
-        tries: 1,
+        tries: None,
         halt: Halt::Never,
         delay_us: 0,
         memfree: 0,
@@ -141,7 +141,7 @@ fn a_task_that_takes_its_hosts_down_is_given_up_before_it_has_taken_all() {
 
 #[test]
 fn a_failed_task_is_tried_again_elsewhere_as_often_as_retries_say() {
-    let mut core = core(Policy { tries: 2, ..policy() }, &[("n1", 1), ("n2", 1)]);
+    let mut core = core(Policy { tries: Some(2), ..policy() }, &[("n1", 1), ("n2", 1)]);
     core.offer(offer(1, &["n1"]));
     let (_, host, ticket) = assign(&mut core, 0)[0];
     assert_eq!(host, 0);
@@ -160,17 +160,33 @@ fn the_first_interrupt_drains_and_the_second_kills() {
     core.offer(offer(1, &[]));
     core.offer(offer(2, &[]));
     let (_, host, ticket) = assign(&mut core, 0)[0];
-    core.interrupt();
+    core.interrupt(2);
     assert!(!core.is_over(), "it waits for what runs");
     let kills = |core: &mut Core| {
         core.take_actions().iter().filter(|a| matches!(a, Action::Send(_, ToWorker::Kill { .. }))).count()
     };
     assert_eq!(kills(&mut core), 0);
-    core.interrupt();
-    core.interrupt();
+    core.interrupt(2);
+    core.interrupt(2);
     assert_eq!(kills(&mut core), 1, "each once");
     core.ended(host, ended(ticket, Outcome::Killed), S);
     assert!(assign(&mut core, S).is_empty() && core.is_over());
+    core.source_ended();
+    assert_eq!(core.finish().0, 130);
+}
+
+#[test]
+fn a_signal_shows_in_the_exit_status_only_where_it_left_something_undone() {
+    for (waits, status) in [(true, 143), (false, 0)] {
+        let mut core = core(policy(), &[("n1", 1)]);
+        (1..=1 + TaskId::from(waits)).for_each(|id| core.offer(offer(id, &[])));
+        core.source_ended();
+        let (_, host, ticket) = assign(&mut core, 0)[0];
+        core.interrupt(15);
+        core.ended(host, ended(ticket, Outcome::Exit(0)), S);
+        assert!(core.is_over());
+        assert_eq!(core.finish().0, status, "another waits: {waits}");
+    }
 }
 
 #[test]
@@ -417,7 +433,7 @@ fn a_host_that_comes_back_is_where_its_data_lies() {
 
 #[test]
 fn tasks_wait_for_hosts_that_may_still_come() {
-    let mut core = core(Policy { tries: 3, ..policy() }, &[("n1", 1), ("n2", 1)]);
+    let mut core = core(Policy { tries: Some(3), ..policy() }, &[("n1", 1), ("n2", 1)]);
     core.host_released(1);
     core.offer(Offer { task: Task { cpus: 4, ..task(1) }, ..offer(1, &[]) });
     core.expect_hosts(true);
@@ -437,6 +453,26 @@ fn a_loss_that_may_be_the_tasks_own_fault_counts_as_a_try() {
         core.host_ended(begun[0].1, "Slurm killed job 7: TIMEOUT", counts, S);
         assert_eq!(assign(&mut core, S).len(), again);
     }
+}
+
+#[test]
+fn retries_decide_for_every_kind_of_loss() {
+    // In vain at each try, whether the task may be to blame or not.
+    let attempts = |tries: Option<u32>, counts: bool| {
+        let mut core = core(Policy { tries, ..policy() }, &[("n1", 1)]);
+        core.offer(offer(1, &[]));
+        let mut attempts = 0;
+        while let [(_, host, _)] = assign(&mut core, S)[..] {
+            attempts += 1;
+            core.host_ended(host, "Slurm killed job 7: PREEMPTED", counts, S);
+            core.host_up("n1", 1, HostFacts::default());
+        }
+        attempts
+    };
+    for counts in [true, false] {
+        assert_eq!([1, 2, 5].map(|tries| attempts(Some(tries), counts)), [1, 2, 5]);
+    }
+    assert_eq!((attempts(None, true), attempts(None, false)), (1, MAX_LOSSES));
 }
 
 /// A core with client n2, which mounts /data from n1, and n1, which does not.

@@ -96,9 +96,10 @@ pub struct Args {
     #[arg(long, requires = "joblog")]
     pub resume_failed: bool,
 
-    /// Try a failing task N times, on another host where there is one
-    #[arg(long, value_name = "N", default_value_t = 1)]
-    pub retries: u32,
+    /// Try a task N times that fails or loses its host, on another host where there is one
+    /// (default: once, and three times when it was its host that was lost)
+    #[arg(long, value_name = "N")]
+    pub retries: Option<u32>,
     /// When to give up: never, soon,fail=N, now,fail=N%, now,success=1, ...
     #[arg(long, value_name = "WHEN", default_value = "never", allow_hyphen_values = true, alias = "halt-on-error")]
     pub halt: String,

@@ -2,12 +2,12 @@
 //! signals, and standard input kept for `resume`.
 
 use crate::failure::Failure;
+use homing_dispatch::Interrupts;
 use homing_model::RawText;
 use std::fs::File;
 use std::io::{self, BufRead, BufReader, Read, Write};
 use std::path::Path;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::mpsc::{Receiver, channel};
 use std::thread;
 
@@ -88,8 +88,8 @@ pub fn shell() -> RawText {
 }
 
 /// From now on SIGINT, SIGTERM and SIGHUP are counted instead of ending us.
-pub fn count_interrupts() -> Arc<AtomicU32> {
-    let count = Arc::new(AtomicU32::new(0));
+pub fn count_interrupts() -> Arc<Interrupts> {
+    let count = Arc::new(Interrupts::default());
     let counted = count.clone();
     let mut signals = match signal_hook::iterator::Signals::new([libc_signal::INT, libc_signal::TERM, libc_signal::HUP])
     {
@@ -99,8 +99,8 @@ pub fn count_interrupts() -> Arc<AtomicU32> {
     thread::spawn(move || {
         for signal in signals.forever() {
             // Whoever sends TERM or HUP does not wait for tasks to end by themselves.
-            let step = if signal == libc_signal::INT { 1 } else { 2 };
-            counted.fetch_add(step, Ordering::Relaxed);
+            let steps = if signal == libc_signal::INT { 1 } else { 2 };
+            counted.came(signal, steps);
         }
     });
     count

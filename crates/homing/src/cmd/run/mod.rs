@@ -166,6 +166,9 @@ fn explain(error: DispatchError, name: &str, slurm: bool) -> Failure {
     match error {
         DispatchError::NoHosts(_) if slurm => failure.hint("sinfo -N -l; or `srun -w NODE hostname` by hand"),
         DispatchError::NoHosts(_) => failure.hint("ssh to one of these hosts by hand, then `homing hosts`"),
+        DispatchError::Output(e) if e.raw_os_error() == Some(rustix::io::Errno::BADF.raw_os_error()) => {
+            failure.hint(format!("homing resume {name}, with standard output open"))
+        }
         _ => failure.hint(format!("homing resume {name}, once there is room")),
     }
 }
@@ -257,7 +260,7 @@ fn policy(args: &Args) -> Result<Policy, Failure> {
         None => (None, None),
     };
     Ok(Policy {
-        tries: args.retries.max(1),
+        tries: args.retries.map(|n| n.max(1)),
         delay_us: delay.map_err(Failure::usage)?.map_or(0, |d| d.as_micros() as u64),
         memfree: memfree.map_err(Failure::usage)?.unwrap_or(0),
         timeout_ms,
