@@ -6,9 +6,8 @@ use crate::kernel::Kernel;
 use crate::plan::{HostPlan, Plan};
 use crate::{cgroup, guest, net, process, program};
 use std::fs::{self, File};
-use std::io::{Read, Write};
+use std::io::Read;
 use std::net::{SocketAddr, TcpStream};
-use std::os::unix::process::CommandExt;
 use std::process::Child;
 use std::time::{Duration, Instant};
 
@@ -58,22 +57,14 @@ fn start(plan: &Plan, host: &HostPlan) -> Result<Child> {
     let console = host.console();
     let out = File::create(&console).doing("making", &console)?;
     let err = out.try_clone().doing("opening", &console)?;
-    let mut doors = cgroup::make(&host.cgroup(), plan.spec.cpus)?;
+    let doors = cgroup::make(&host.cgroup(), plan.spec.cpus)?;
     let mut c = program::command("unshare");
     c.args(["--mount", "--propagation=slave", "sh", "-c", ALONE]).arg(plan.dir());
     c.args(host.nspawn_arguments()).stdout(out).stderr(err);
     // The machine's /tmp is to be seen in the host, as the rest of its root is.
     c.env("SYSTEMD_NSPAWN_TMPFS_TMP", "0");
     detach(&mut c);
-    // SAFETY: writing to descriptors opened before the fork is async-signal-safe.
-    unsafe {
-        c.pre_exec(move || {
-            for door in &mut doors {
-                door.write_all(b"0")?;
-            }
-            Ok(())
-        });
-    }
+    cgroup::enter(&mut c, doors);
     c.spawn().doing("starting systemd-nspawn on", host.root())
 }
 

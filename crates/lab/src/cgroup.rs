@@ -3,7 +3,10 @@
 
 use crate::error::{Doing, Result};
 use std::fs::{self, File, OpenOptions};
+use std::io::Write;
+use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
+use std::process::Command;
 
 const BASE: &str = "/sys/fs/cgroup";
 const PERIOD_US: f64 = 100_000.0;
@@ -55,6 +58,19 @@ fn limit(hierarchy: &Path, group: &Path, cpus: f64) -> Result<()> {
 fn door(group: &Path) -> Result<File> {
     let procs = group.join("cgroup.procs");
     OpenOptions::new().write(true).open(&procs).doing("opening", &procs)
+}
+
+/// Has a command enter the groups of these doors before it runs.
+pub(crate) fn enter(command: &mut Command, mut doors: Vec<File>) {
+    // SAFETY: writing to descriptors opened before the fork is async-signal-safe.
+    unsafe {
+        command.pre_exec(move || {
+            for door in &mut doors {
+                door.write_all(b"0")?;
+            }
+            Ok(())
+        });
+    }
 }
 
 /// The group that carries the limit, open for a process to enter; `None` when the machine has none.

@@ -11,8 +11,6 @@ use crate::program::{command, run};
 use crate::root::write;
 use crate::{cgroup, net};
 use std::fs::File;
-use std::io::Write;
-use std::os::unix::process::CommandExt;
 use std::process::Child;
 
 /// The program, as the process table shows it.
@@ -37,22 +35,14 @@ pub(crate) fn start(plan: &Plan, host: &HostPlan, kernel: &Kernel) -> Result<Chi
     let initrd = host.dir().join("initrd");
     std::fs::write(&initrd, initramfs(plan, host, kernel)?).doing("writing", &initrd)?;
     net::make_tap(plan, host)?;
-    let mut doors = cgroup::make(&host.cgroup(), plan.spec.cpus)?;
+    let doors = cgroup::make(&host.cgroup(), plan.spec.cpus)?;
     let log = host.dir().join("qemu.log");
     let out = File::create(&log).doing("making", &log)?;
     let err = out.try_clone().doing("opening", &log)?;
     let mut c = command(PROGRAM);
     c.args(arguments(host, kernel)).stdout(out).stderr(err);
     detach(&mut c);
-    // SAFETY: writing to descriptors opened before the fork is async-signal-safe.
-    unsafe {
-        c.pre_exec(move || {
-            for door in &mut doors {
-                door.write_all(b"0")?;
-            }
-            Ok(())
-        });
-    }
+    cgroup::enter(&mut c, doors);
     c.spawn().doing("starting QEMU on", host.root())
 }
 

@@ -1,6 +1,7 @@
 //! From the words after bsub's options to the line that the job's shell gets.
 
 use homing_model::RawText;
+use homing_model::text::quoted;
 
 /// Joins the words as LSF does: with blanks. The first is taken as it is, so
 /// that `bsub 'a; b'` is two commands; a later word that holds blanks, quotes
@@ -15,19 +16,6 @@ pub fn command_line(words: &[RawText]) -> RawText {
         if at > 0 && apart { line.extend(quoted(&word.0)) } else { line.extend(&word.0) }
     }
     RawText(line)
-}
-
-/// One word for a POSIX shell.
-pub fn quoted(word: &[u8]) -> Vec<u8> {
-    let mut out = vec![b'\''];
-    for byte in word {
-        match byte {
-            b'\'' => out.extend(b"'\\''"),
-            other => out.push(*other),
-        }
-    }
-    out.push(b'\'');
-    out
 }
 
 /// The words of a shell line that may be file names, for finding its data.

@@ -41,6 +41,19 @@ impl RawText {
     }
 }
 
+/// One word for any POSIX shell: between single quotes, whatever is in it.
+pub fn quoted(word: &[u8]) -> Vec<u8> {
+    let mut out = vec![b'\''];
+    for byte in word {
+        match byte {
+            b'\'' => out.extend(b"'\\''"),
+            other => out.push(*other),
+        }
+    }
+    out.push(b'\'');
+    out
+}
+
 impl fmt::Debug for RawText {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{:?}", String::from_utf8_lossy(&self.0))

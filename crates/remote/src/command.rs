@@ -115,10 +115,8 @@ mod tests {
     #[test]
     fn a_limit_is_kept_there() {
         let line = Command::shell("echo $((1+1)); sleep 9").remote_line(Some(Duration::from_millis(200)));
-        let begun = std::time::Instant::now();
         let output =
             std::process::Command::new("/bin/sh").args(["-c", &line]).env("SHELL", "/bin/sh").output().unwrap();
         assert_eq!((output.stdout.as_slice(), output.status.code()), (&b"2\n"[..], Some(124)));
-        assert!(begun.elapsed() < Duration::from_secs(5));
     }
 }

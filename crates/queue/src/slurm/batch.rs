@@ -2,6 +2,7 @@
 
 use crate::job::Style;
 use crate::{JobSpec, Private};
+use homing_model::text::quoted;
 use homing_model::{Command, RawText};
 use homing_slurm::Node;
 use std::collections::BTreeMap;
@@ -179,18 +180,6 @@ HOMING_JOB=${SLURM_ARRAY_JOB_ID:-$SLURM_JOB_ID} HOMING_JOB_INDEX=${SLURM_ARRAY_T
 LSB_JOBID=$HOMING_JOB LSB_JOBINDEX=$HOMING_JOB_INDEX LSB_QUEUE=$SLURM_JOB_PARTITION LSB_HOSTS=$SLURMD_NODENAME\n\
 LSB_MCPU_HOSTS=\"$SLURMD_NODENAME ${SLURM_CPUS_PER_TASK:-1} \" LSB_DJOB_NUMPROC=${SLURM_CPUS_PER_TASK:-1} LS_JOBPID=$$\n\
 export HOMING_JOB HOMING_JOB_INDEX LSB_JOBID LSB_JOBINDEX LSB_QUEUE LSB_HOSTS LSB_MCPU_HOSTS LSB_DJOB_NUMPROC LS_JOBPID\n";
-
-fn quoted(word: &[u8]) -> Vec<u8> {
-    let mut out = vec![b'\''];
-    for byte in word {
-        match byte {
-            b'\'' => out.extend_from_slice(b"'\\''"),
-            other => out.push(*other),
-        }
-    }
-    out.push(b'\'');
-    out
-}
 
 #[cfg(test)]
 mod tests {

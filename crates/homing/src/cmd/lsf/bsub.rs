@@ -2,7 +2,7 @@
 
 use super::{Refusal, attach, said};
 use homing_lsf::bsub::{Call, Interactive, Request, call, default_name, with_script};
-use homing_lsf::line::quoted;
+use homing_model::text::quoted;
 use homing_model::{Command, RawText};
 use homing_queue::plan::Config;
 use homing_queue::{Engine, JobSpec, Private, Style, array, depend};

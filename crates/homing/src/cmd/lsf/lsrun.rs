@@ -2,10 +2,10 @@
 //! Its exit status is the command's, which LSF's was not.
 
 use super::{Refusal, load, options, said};
-use homing_lsf::line::quoted;
 use homing_lsf::options::{Grammar, text};
 use homing_lsf::resreq::Requirement;
 use homing_model::RawText;
+use homing_model::text::quoted;
 use std::os::unix::process::CommandExt;
 use std::process::Command;
 
