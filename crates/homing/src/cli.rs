@@ -45,16 +45,12 @@ enum Sub {
     Hosts(cmd::hosts::Args),
     /// Run one command on many hosts and gather what it says
     Exec(cmd::exec::Args),
-    /// Measure shared folders from their clients
-    Bench(cmd::bench::Args),
-    /// Make, grow, shrink and delete volumes of GlusterFS, MooseFS and NFS
-    Volume(cmd::volume::Args),
     /// Copy files and folders to many hosts
     Push(cmd::copy::Args),
     /// Fetch files and folders from many hosts, each under its host's name
     Pull(cmd::copy::Args),
-    /// A cluster on one machine, for trying and testing
-    Lab(cmd::lab::Args),
+    /// Fold, expand and combine node sets
+    Nodeset(cmd::nodeset::Args),
     /// Run make, its recipes on the hosts of the cluster
     Make(cmd::make::Args),
     /// Run one command on the host where it ends first: CC="homing on gcc"
@@ -62,8 +58,12 @@ enum Sub {
     /// Stands in for a recipe of `homing make`
     #[command(hide = true)]
     Recipe(cmd::make::RecipeArgs),
-    /// Fold, expand and combine node sets
-    Nodeset(cmd::nodeset::Args),
+    /// Make, grow, shrink and delete volumes of GlusterFS, MooseFS and NFS
+    Volume(cmd::volume::Args),
+    /// Measure shared folders from their clients
+    Bench(cmd::bench::Args),
+    /// A cluster on one machine, for trying and testing
+    Lab(cmd::lab::Args),
     /// Print completions for a shell
     Completions(cmd::generate::Completions),
     /// Write man pages

@@ -3,6 +3,11 @@
 use std::ffi::OsString;
 use std::path::PathBuf;
 
+const INPUT: &str = "Input";
+const DATA: &str = "Data";
+const OUTPUT: &str = "Output";
+const LIMITS: &str = "Failures and limits";
+
 /// Options of `homing run` and `homing plan`.
 #[derive(clap::Args, Clone, Debug)]
 pub struct Args {
@@ -21,99 +26,96 @@ pub struct Args {
     #[arg(short, long, value_name = "N", allow_hyphen_values = true, short_alias = 'P', alias = "max-procs")]
     pub jobs: Option<String>,
 
-    #[command(flatten)]
-    pub slurm: super::slurm::SlurmArgs,
-
     /// Tasks as JSON lines: command or argv, cwd, env, inputs, outputs, cpus, memory, timeout (`-`: standard input)
-    #[arg(long, value_name = "FILE")]
+    #[arg(help_heading = INPUT, long, value_name = "FILE")]
     pub tasks: Option<PathBuf>,
     /// Read input lines from FILE instead of standard input; may be repeated
-    #[arg(short = 'a', long = "arg-file", value_name = "FILE")]
+    #[arg(help_heading = INPUT, short = 'a', long = "arg-file", value_name = "FILE")]
     pub arg_file: Vec<PathBuf>,
     /// Input items end with NUL, not with a newline
-    #[arg(short = '0', long)]
+    #[arg(help_heading = INPUT, short = '0', long)]
     pub null: bool,
     /// Input items end with this: one character, \n, \t, \0 or \xHH
-    #[arg(short = 'd', long, value_name = "DELIM")]
+    #[arg(help_heading = INPUT, short = 'd', long, value_name = "DELIM")]
     pub delimiter: Option<OsString>,
     /// Use at most N arguments per command (`-N` too; `-N0`: one, and do not put it into the command)
-    #[arg(short = 'n', long, value_name = "N", short_alias = 'N', alias = "max-replace-args")]
+    #[arg(help_heading = INPUT, short = 'n', long, value_name = "N", short_alias = 'N', alias = "max-replace-args")]
     pub max_args: Option<usize>,
     /// Take blanks off arguments: n (neither end), l, r, lr
-    #[arg(long, value_name = "ENDS")]
+    #[arg(help_heading = INPUT, long, value_name = "ENDS")]
     pub trim: Option<Ends>,
     /// Keep each word of the command one word, whatever the shell would make of it
-    #[arg(long)]
+    #[arg(help_heading = INPUT, long)]
     pub quote: bool,
     /// Split input lines into columns at this string: {1}, {2}, ...
-    #[arg(short = 'C', long, value_name = "STRING")]
+    #[arg(help_heading = INPUT, short = 'C', long, value_name = "STRING")]
     pub colsep: Option<String>,
     /// Run tasks in random order
-    #[arg(long)]
+    #[arg(help_heading = INPUT, long)]
     pub shuf: bool,
     /// Do not run a command for empty input lines
-    #[arg(short = 'r', long)]
+    #[arg(help_heading = INPUT, short = 'r', long)]
     pub no_run_if_empty: bool,
 
     /// Files that count as inputs of each task (may hold {}, {.}, ...); may be repeated
-    #[arg(long, value_name = "PATH")]
+    #[arg(help_heading = DATA, long, value_name = "PATH")]
     pub near: Vec<OsString>,
     /// Do not look for inputs among the words of commands
-    #[arg(long)]
+    #[arg(help_heading = DATA, long)]
     pub no_detect: bool,
     /// Tasks that may use one storage host at once: found while they run, or a number, or no limit
-    #[arg(long, value_name = "auto|N|off", default_value = "off")]
+    #[arg(help_heading = DATA, long, value_name = "auto|N|off", default_value = "off")]
     pub io: String,
     /// Ignore where the data lies; hosts are taken in turn
-    #[arg(long)]
+    #[arg(help_heading = DATA, long)]
     pub no_locality: bool,
     /// Files that each task writes (may hold {}, {.}, ...): those of a failed task are moved aside
-    #[arg(long = "output", value_name = "PATH")]
+    #[arg(help_heading = DATA, long = "output", value_name = "PATH")]
     pub output: Vec<OsString>,
     /// Skip a task whose outputs are all newer than its inputs
-    #[arg(long)]
+    #[arg(help_heading = DATA, long)]
     pub skip_newer: bool,
 
     /// Print output in the order of the tasks
-    #[arg(short, long)]
+    #[arg(help_heading = OUTPUT, short, long)]
     pub keep_order: bool,
     /// Print whole lines as they come instead of grouping by task
-    #[arg(long, visible_alias = "lb")]
+    #[arg(help_heading = OUTPUT, long, visible_alias = "lb")]
     pub line_buffer: bool,
     /// Begin each line with the task's arguments and a tab
-    #[arg(long)]
+    #[arg(help_heading = OUTPUT, long)]
     pub tag: bool,
     /// Save output below DIR, as GNU parallel lays it out, instead of printing it
-    #[arg(long, value_name = "DIR")]
+    #[arg(help_heading = OUTPUT, long, value_name = "DIR")]
     pub results: Option<PathBuf>,
     /// Write GNU parallel's job log (`+FILE`: add to it)
-    #[arg(long, value_name = "FILE")]
+    #[arg(help_heading = OUTPUT, long, value_name = "FILE")]
     pub joblog: Option<PathBuf>,
     /// Skip what the job log lists
-    #[arg(long, requires = "joblog")]
+    #[arg(help_heading = OUTPUT, long, requires = "joblog")]
     pub resume: bool,
     /// Skip what the job log lists as successful
-    #[arg(long, requires = "joblog")]
+    #[arg(help_heading = OUTPUT, long, requires = "joblog")]
     pub resume_failed: bool,
 
     /// Try a task N times that fails or loses its host, on another host where there is one
     /// (default: once, and three times when it was its host that was lost)
-    #[arg(long, value_name = "N")]
+    #[arg(help_heading = LIMITS, long, value_name = "N")]
     pub retries: Option<u32>,
     /// When to give up: never, soon,fail=N, now,fail=N%, now,success=1, ...
-    #[arg(long, value_name = "WHEN", default_value = "never", allow_hyphen_values = true, alias = "halt-on-error")]
+    #[arg(help_heading = LIMITS, long, value_name = "WHEN", default_value = "never", allow_hyphen_values = true, alias = "halt-on-error")]
     pub halt: String,
     /// End a task after this long: 30, 5m, 1h, or 200% of the median
-    #[arg(long, value_name = "TIME")]
+    #[arg(help_heading = LIMITS, long, value_name = "TIME")]
     pub timeout: Option<String>,
     /// Wait this long between two starts
-    #[arg(long, value_name = "TIME")]
+    #[arg(help_heading = LIMITS, long, value_name = "TIME")]
     pub delay: Option<String>,
     /// Start only where this much memory is available: 500M, 2G
-    #[arg(long, value_name = "SIZE")]
+    #[arg(help_heading = LIMITS, long, value_name = "SIZE")]
     pub memfree: Option<String>,
     /// Environment variables and Bash functions that travel (default: variables that are exported); may be repeated
-    #[arg(long, value_name = "NAME,...")]
+    #[arg(help_heading = LIMITS, long, value_name = "NAME,...")]
     pub env: Vec<String>,
 
     /// Print the commands and run nothing
@@ -134,6 +136,10 @@ pub struct Args {
     /// Print the evidence as JSON on standard error
     #[arg(long)]
     pub json: bool,
+
+    // Last: its heading would hold for all that follows.
+    #[command(flatten)]
+    pub slurm: super::slurm::SlurmArgs,
 
     /// Command and input sources: 'md5sum {}' ::: FILE..., :::: LISTFILE, :::+, ::::+
     #[arg(trailing_var_arg = true, value_name = "COMMAND")]
