@@ -216,4 +216,6 @@ fn tasks_come_from_programs_too() {
     assert_eq!(w.fed(&["run", "-k", "--tasks", "-"], lines), "a b|$X|v\n");
     let bad = w.command(&["run", "--tasks", "/nonexistent"]).output().unwrap();
     assert_eq!(bad.status.code(), Some(255));
+    let runs: Vec<serde_json::Value> = serde_json::from_str(&w.out(&["runs", "--json"])).unwrap();
+    assert_eq!(runs.len(), 1, "what could not begin is no run");
 }

@@ -10,6 +10,7 @@ mod plan;
 mod slurm;
 mod source;
 mod targets;
+mod unbegun;
 
 pub use args::{Args, On};
 pub use plan::plan;
@@ -33,6 +34,7 @@ use std::io::{self, BufRead, BufReader, IsTerminal, Seek, Write};
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 use std::time::SystemTime;
+use unbegun::Unbegun;
 
 /// Format of the journal.
 const JOURNAL_VERSION: u32 = 1;
@@ -78,6 +80,7 @@ pub fn start(args: Args, again: Option<Again>) -> Result<i32, Failure> {
         }
     };
     let name = journal.dir().file_name().map_or_else(String::new, |n| n.to_string_lossy().into_owned());
+    let unbegun = Unbegun::new(journal.dir(), resumed);
     let stdin = input(saved_stdin.as_deref(), &journal.dir().join("stdin"), &args)?;
     let batch = batch(&args, &cwd, &name, stdin)?;
     done.extend(joblog_done(&args)?);
@@ -135,6 +138,7 @@ pub fn start(args: Args, again: Option<Again>) -> Result<i32, Failure> {
         interrupts: environment::count_interrupts(),
         journal,
     };
+    unbegun.begins();
     let result = homing_dispatch::run(settings, &mut screen);
     drop(nonces);
     screen.clear();
