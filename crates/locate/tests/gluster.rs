@@ -1,14 +1,13 @@
 //! The contract suite and the odd cases on a real GlusterFS: a glusterd, its
 //! bricks and mounts in namespaces of their own, which end with this test.
 
+mod common;
+
 use homing_locate::{Kind, Locator, contract, network_mounts};
 use homing_model::FileLayout;
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 use std::process::Command;
-
-/// Set in the process that runs inside the namespaces: its folder.
-const INSIDE: &str = "HOMING_TEST_GLUSTER";
 
 /// Host of brick `n` in the volumes' definitions; the brick servers all call themselves otherwise.
 fn host(n: usize) -> String {
@@ -17,29 +16,7 @@ fn host(n: usize) -> String {
 
 #[test]
 fn real_volumes() {
-    if let Some(base) = std::env::var_os(INSIDE) {
-        return inside(Path::new(&base));
-    }
-    if !rustix::process::geteuid().is_root() || which("glusterd").is_none() || which("glusterfs").is_none() {
-        eprintln!("SKIPPED: a real GlusterFS needs root, glusterd and glusterfs");
-        return;
-    }
-    let base = tempfile::Builder::new().prefix("homing-gluster").tempdir().unwrap();
-    // The process namespace takes glusterd, bricks and mounts with it.
-    let status = Command::new("timeout")
-        .args(["--kill-after=5", "120", "unshare", "-n", "-m", "-u", "-i", "-p", "--fork", "--kill-child"])
-        .args(["--mount-proc", "sh"])
-        .arg(Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/gluster.sh"))
-        .arg(std::env::current_exe().unwrap())
-        .env(INSIDE, base.path())
-        .status()
-        .unwrap();
-    assert!(status.success(), "inside the namespaces: {status}");
-}
-
-fn which(program: &str) -> Option<PathBuf> {
-    let path = std::env::var_os("PATH").unwrap_or_default();
-    std::env::split_paths(&path).map(|dir| dir.join(program)).find(|file| file.is_file())
+    common::with_daemons("real_volumes", "gluster.sh", &["glusterd", "glusterfs", "gluster"], inside);
 }
 
 fn inside(base: &Path) {
@@ -171,19 +148,28 @@ fn sharded(locator: &Locator, base: &Path, volume: &str) {
     );
 }
 
+/// A command of glusterd, which refuses one while another is under way.
+fn gluster(words: &str) -> String {
+    let mut last = None;
+    for _ in 0..120 {
+        let args = words.split_ascii_whitespace();
+        let done = Command::new("gluster").args(["--mode=script", "--log-file=/dev/null"]).args(args).output().unwrap();
+        if done.status.success() {
+            return String::from_utf8_lossy(&done.stdout).into_owned();
+        }
+        last = Some(done);
+        std::thread::sleep(std::time::Duration::from_millis(500));
+    }
+    panic!("gluster {words}: {last:?}");
+}
+
 /// The hash says one brick, a rebalance another: the shard is where it is.
 /// And each file keeps the shard size that it was born with.
 fn shards_moved(base: &Path) {
-    let gluster = |words: &str| {
-        let args = words.split_ascii_whitespace();
-        let done = Command::new("gluster").args(["--mode=script", "--log-file=/dev/null"]).args(args).output().unwrap();
-        assert!(done.status.success(), "gluster {words}: {done:?}");
-        String::from_utf8_lossy(&done.stdout).into_owned()
-    };
     gluster("volume set sh features.shard-block-size 8MB");
     gluster(&format!("volume add-brick sh g3.cluster:{}/bricks/3/sh force", base.display()));
     gluster("volume rebalance sh start force");
-    let ended = (0..300).any(|_| {
+    let ended = (0..600).any(|_| {
         std::thread::sleep(std::time::Duration::from_millis(100));
         gluster("volume rebalance sh status").contains("completed")
     });
@@ -243,19 +229,12 @@ fn unreadable(dir: &Path) {
     use std::os::unix::fs::PermissionsExt;
     std::fs::write(dir.join("secret"), "s").unwrap();
     std::fs::set_permissions(dir.join("secret"), std::fs::Permissions::from_mode(0o600)).unwrap();
-    let status = Command::new("setpriv")
-        .args(["--reuid=65534", "--regid=65534", "--clear-groups"])
-        .arg(std::env::current_exe().unwrap())
-        .args(["--exact", "as_an_ordinary_user", "--nocapture"])
-        .env("HOMING_TEST_USER", dir)
-        .status()
-        .unwrap();
-    assert!(status.success(), "as an ordinary user: {status}");
+    common::as_nobody(dir);
 }
 
 #[test]
 fn as_an_ordinary_user() {
-    let Some(dir) = std::env::var_os("HOMING_TEST_USER").map(PathBuf::from) else { return };
+    let Some(dir) = common::about() else { return };
     let locator = Locator::new().unwrap();
     let layout = locator.locate(&dir.join("f"));
     assert!(layout.reason.is_none() && layout.extents[0].replicas.len() == 2, "{layout:?}");
@@ -276,7 +255,7 @@ fn brick_down(locator: &Locator, base: &Path, dir: &Path) {
     let pid = rustix::process::Pid::from_raw(pid.trim().parse().unwrap()).unwrap();
     rustix::process::kill_process(pid, rustix::process::Signal::KILL).unwrap();
     // The client learns it with the broken connection, some moments later.
-    let gone = (0..200).any(|_| {
+    let gone = (0..1200).any(|_| {
         std::thread::sleep(std::time::Duration::from_millis(50));
         locator.locate(&dir.join("f")).reason.is_some()
     });
@@ -291,13 +270,12 @@ fn one_of_several_down(base: &Path, volume: &str, name: &str) {
     let gone = before.bytes_per_host().into_keys().next().unwrap();
     let n = (1..=6).find(|n| host(*n) == gone).unwrap();
     let brick = format!("{}/bricks/{n}/{volume}", base.display());
-    let status = Command::new("gluster").args(["--mode=script", "volume", "status", volume, "--xml"]).output().unwrap();
-    let text = String::from_utf8_lossy(&status.stdout).into_owned();
+    let text = gluster(&format!("volume status {volume} --xml"));
     let pid = text.split("<node>").find(|n| n.contains(&format!("<path>{brick}</path>"))).unwrap();
     let pid: i32 = pid.split("<pid>").nth(1).unwrap().split('<').next().unwrap().parse().unwrap();
     rustix::process::kill_process(rustix::process::Pid::from_raw(pid).unwrap(), rustix::process::Signal::KILL).unwrap();
     let mut layout = before.clone();
-    let learnt = (0..200).any(|_| {
+    let learnt = (0..1200).any(|_| {
         std::thread::sleep(std::time::Duration::from_millis(50));
         layout = Locator::new().unwrap().locate(&base.join("mnt").join(volume).join(name));
         !layout.bytes_per_host().contains_key(&gone)

@@ -2,7 +2,7 @@
 # Raises glusterd, volumes and mounts for tests/gluster.rs, then runs the test
 # again inside. Everything ends with the process namespace that this runs in.
 set -eu
-base=$HOMING_TEST_GLUSTER
+base=$HOMING_TEST_BASE
 chmod 755 "$base"
 mkdir -p "$base/state" "$base/log" "$base/run" "$base/mnt" /var/lib/glusterd /var/log/glusterfs /run/gluster
 # Slave, not private: a copy of the mounts of others must not outlive theirs.
@@ -25,7 +25,7 @@ gluster() { command gluster --mode=script --log-file=/dev/null "$@"; }
 tries=0
 until gluster volume list >/dev/null 2>&1; do
     tries=$((tries + 1))
-    [ "$tries" -lt 150 ] || { cat "$base/glusterd.log"; exit 1; }
+    [ "$tries" -lt 300 ] || { cat "$base/glusterd.log"; exit 1; }
     sleep 0.2
 done
 
@@ -66,4 +66,4 @@ mkdir "$base/mnt/rep/folder"
 join sub rep --subdir-mount=/folder
 mkdir "$base/bound"
 mount --bind "$base/mnt/rep/folder" "$base/bound"
-exec "$1" --exact real_volumes --nocapture
+exec "$1" --exact "$2" --nocapture

@@ -1,15 +1,15 @@
 //! The contract suite and the odd cases on a real MooseFS: master, chunkservers
 //! and mounts in namespaces of their own, which end with this test.
 
+mod common;
+
 use homing_locate::{Kind, Locator, contract, network_mounts};
 use homing_model::FileLayout;
 use std::collections::BTreeSet;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::process::Command;
 use std::time::Duration;
 
-/// Set in the process that runs inside the namespaces: its folder.
-const INSIDE: &str = "HOMING_TEST_MOOSEFS";
 const CHUNK: u64 = 64 << 20;
 
 fn host(n: usize) -> String {
@@ -18,26 +18,8 @@ fn host(n: usize) -> String {
 
 #[test]
 fn real_volume() {
-    if let Some(base) = std::env::var_os(INSIDE) {
-        return inside(Path::new(&base));
-    }
-    let there = |p: &str| ["/usr/sbin", "/usr/bin"].iter().any(|dir| Path::new(dir).join(p).is_file());
     let programs = ["mfsmaster", "mfschunkserver", "mfsmount", "mfscli", "mfsfileinfo"];
-    if !rustix::process::geteuid().is_root() || !programs.into_iter().all(there) {
-        eprintln!("SKIPPED: a real MooseFS needs root and {}", programs.join(", "));
-        return;
-    }
-    let base = tempfile::Builder::new().prefix("homing-moosefs").tempdir().unwrap();
-    // The process namespace takes master, chunkservers and mounts with it.
-    let status = Command::new("timeout")
-        .args(["--kill-after=5", "120", "unshare", "-n", "-m", "-u", "-i", "-p", "--fork", "--kill-child"])
-        .args(["--mount-proc", "sh"])
-        .arg(Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/moosefs.sh"))
-        .arg(std::env::current_exe().unwrap())
-        .env(INSIDE, base.path())
-        .status()
-        .unwrap();
-    assert!(status.success(), "inside the namespaces: {status}");
+    common::with_daemons("real_volume", "moosefs.sh", &programs, inside);
 }
 
 fn inside(base: &Path) {
@@ -54,7 +36,7 @@ fn inside(base: &Path) {
     chunks_and_holes(&locator, base);
     other_mounts(&locator, base);
     many_at_once(&locator, &at("goal1"));
-    as_nobody(&at("contract"));
+    common::as_nobody(&at("contract"));
     disk_marked_for_removal(&locator, base);
     chunkserver_down(&locator, base);
 }
@@ -141,26 +123,15 @@ fn many_at_once(locator: &Locator, dir: &Path) {
     }
 }
 
-fn as_nobody(dir: &Path) {
-    let status = Command::new("setpriv")
-        .args(["--reuid=65534", "--regid=65534", "--clear-groups"])
-        .arg(std::env::current_exe().unwrap())
-        .args(["--exact", "as_an_ordinary_user", "--nocapture"])
-        .env("HOMING_TEST_USER", dir)
-        .status()
-        .unwrap();
-    assert!(status.success(), "as an ordinary user: {status}");
-}
-
 #[test]
 fn as_an_ordinary_user() {
-    let Some(dir) = std::env::var_os("HOMING_TEST_USER").map(PathBuf::from) else { return };
+    let Some(dir) = common::about() else { return };
     let layout = Locator::new().unwrap().locate(&dir.join("plain"));
     assert!(layout.reason.is_none() && hosts(&layout).len() == 2, "{layout:?}");
 }
 
 fn until(what: &str, mut done: impl FnMut() -> bool) {
-    let there = (0..600).any(|_| {
+    let there = (0..1200).any(|_| {
         let now = done();
         if !now {
             std::thread::sleep(Duration::from_millis(50));

@@ -3,7 +3,7 @@
 # then runs the test again inside. Everything ends with the process namespace
 # that this runs in.
 set -eu
-base=$HOMING_TEST_MOOSEFS
+base=$HOMING_TEST_BASE
 chmod 755 "$base"
 mount --make-rslave /
 ip link set lo up
@@ -43,7 +43,7 @@ done
 tries=0
 until [ "$(mfscli -H 10.98.0.9 -p -s '|' -SCS 2>/dev/null | awk -F'|' '/^chunk servers/ && $11 > 0' | wc -l)" = 4 ]; do
     tries=$((tries + 1))
-    [ "$tries" -lt 150 ] || { cat "$base/log"; mfscli -H 10.98.0.9 -SCS; exit 1; }
+    [ "$tries" -lt 300 ] || { cat "$base/log"; mfscli -H 10.98.0.9 -SCS; exit 1; }
     sleep 0.1
 done
 join() { # mount point, further words
@@ -66,4 +66,4 @@ mkdir "$base/shut"
 mount --bind "$base/mnt" "$base/shut"
 join closed ""
 mount --bind /dev/null "$base/closed/.masterinfo"
-exec "$1" --exact real_volume --nocapture
+exec "$1" --exact "$2" --nocapture
