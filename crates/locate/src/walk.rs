@@ -1,5 +1,6 @@
 //! The regular files below a directory, within a bound.
 
+use std::fs::ReadDir;
 use std::io;
 use std::path::{Path, PathBuf};
 
@@ -13,22 +14,23 @@ pub enum Found {
 }
 
 /// Walks below `dir` until `limit` things are found, and gives `visit` each
-/// folder's as it is listed, in order of names. True when there was more than
-/// the limit. Symbolic links are not followed; sockets, devices and the like
-/// are passed over.
+/// folder's as it is listed, in order of names, while that folder is still
+/// open. True when there was more than the limit. Symbolic links are not
+/// followed; sockets, devices and the like are passed over.
 pub fn walk(dir: &Path, limit: usize, visit: &mut dyn FnMut(Vec<Found>)) -> bool {
     let mut left = limit;
     let mut open = vec![dir.to_path_buf()];
     while let Some(dir) = open.pop() {
-        let (files, mut below, error) = list(&dir);
-        below.reverse();
-        open.append(&mut below);
-        let met = files.into_iter().map(Found::File).chain(error.map(|e| Found::Unreadable(dir, e)));
+        let mut listing = list(&dir);
+        listing.below.reverse();
+        open.append(&mut listing.below);
+        let met = listing.files.into_iter().map(Found::File).chain(listing.error.map(|e| Found::Unreadable(dir, e)));
         let mut met: Vec<Found> = met.collect();
         let more = met.len() > left;
         met.truncate(left);
         left -= met.len();
         visit(met);
+        drop(listing.open);
         if more {
             return true;
         }
@@ -36,23 +38,33 @@ pub fn walk(dir: &Path, limit: usize, visit: &mut dyn FnMut(Vec<Found>)) -> bool
     false
 }
 
-/// Files and directories in one directory, and why the list is not whole.
-fn list(dir: &Path) -> (Vec<PathBuf>, Vec<PathBuf>, Option<io::Error>) {
-    let (mut files, mut below, mut error) = (Vec::new(), Vec::new(), None);
+/// One directory: its files and directories, and why the list is not whole.
+#[derive(Default)]
+struct Listing {
+    files: Vec<PathBuf>,
+    below: Vec<PathBuf>,
+    error: Option<io::Error>,
+    /// The directory, read to its end.
+    open: Option<ReadDir>,
+}
+
+fn list(dir: &Path) -> Listing {
+    let mut listing = Listing::default();
     match std::fs::read_dir(dir) {
-        Err(e) => error = Some(e),
-        Ok(entries) => {
-            for entry in entries {
+        Err(e) => listing.error = Some(e),
+        Ok(mut entries) => {
+            for entry in entries.by_ref() {
                 match entry.and_then(|e| e.file_type().map(|kind| (e.path(), kind))) {
-                    Ok((path, kind)) if kind.is_dir() => below.push(path),
-                    Ok((path, kind)) if kind.is_file() => files.push(path),
+                    Ok((path, kind)) if kind.is_dir() => listing.below.push(path),
+                    Ok((path, kind)) if kind.is_file() => listing.files.push(path),
                     Ok(_) => {}
-                    Err(e) => error = Some(e),
+                    Err(e) => listing.error = Some(e),
                 }
             }
+            listing.open = Some(entries);
         }
     }
-    files.sort_unstable();
-    below.sort_unstable();
-    (files, below, error)
+    listing.files.sort_unstable();
+    listing.below.sort_unstable();
+    listing
 }

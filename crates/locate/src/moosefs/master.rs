@@ -8,8 +8,10 @@
 use std::io::{self, BufReader, Read, Write};
 use std::net::{Ipv4Addr, SocketAddr, SocketAddrV4, TcpStream};
 use std::path::Path;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
+/// ANTOAN_NOP: a mount says that it still waits for its master.
+const WAIT: u32 = 0;
 const REGISTER: u32 = 400;
 const REGISTERED: u32 = 401;
 const CHECK: u32 = 440;
@@ -138,6 +140,16 @@ impl Connection {
     }
 
     fn receive(&mut self) -> io::Result<(u32, Vec<u8>)> {
+        let until = Instant::now() + PATIENCE;
+        loop {
+            match self.message()? {
+                (WAIT, _) if Instant::now() < until => {}
+                message => return Ok(message),
+            }
+        }
+    }
+
+    fn message(&mut self) -> io::Result<(u32, Vec<u8>)> {
         let (mut kind, mut length) = ([0; 4], [0; 4]);
         self.from.read_exact(&mut kind)?;
         self.from.read_exact(&mut length)?;
