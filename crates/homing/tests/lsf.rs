@@ -263,6 +263,36 @@ fn load_thresholds_hold_dispatch() {
     until("the threshold is no longer crossed", || w.stat("1") == "DONE");
 }
 
+/// Whether the process that a job named in `file` stands still, or goes on.
+fn stands(w: &World, file: &str) -> bool {
+    let status = std::fs::read_to_string(format!("/proc/{}/status", w.file(file).trim())).unwrap();
+    status.lines().any(|l| l.starts_with("State:\tT"))
+}
+
+#[test]
+fn a_job_stands_still_above_the_second_threshold_and_goes_on_below_the_first() {
+    let w = World::new();
+    // Less memory is worse: nothing is below 1 MB, everything below the other.
+    let thresholds = |first: u32, second: u32| {
+        w.write(&format!("[queue.storage]\nload = {{ mem = \"{first}/{second}\" }}\n"));
+    };
+    thresholds(1, 1);
+    w.out("bsub -q storage 'echo $$ > pid.new; mv pid.new pid; until [ -e go ]; do sleep 0.1; done'");
+    until("it runs", || w.path().join("pid").exists());
+    thresholds(1, 900_000_000);
+    until("it stands still", || w.stat("1") == "SSUSP" && stands(&w, "pid"));
+    assert!(w.out("bjobs -s 1").contains("Host load exceeded threshold:  mem"), "{}", w.out("bjobs -s 1"));
+    // Above the first it does not go on, however often the runner looks: another queue's jobs pass by.
+    thresholds(900_000_000, 1);
+    (0..2).for_each(|_| drop(w.out("bsub -K true")));
+    assert_eq!(w.stat("1"), "SSUSP");
+    assert!(stands(&w, "pid"));
+    thresholds(1, 1);
+    until("it goes on", || w.stat("1") == "RUN" && !stands(&w, "pid"));
+    std::fs::write(w.path().join("go"), "").unwrap();
+    until("it ends", || w.stat("1") == "DONE");
+}
+
 #[test]
 fn installing_spares_what_is_not_ours() {
     let w = World::new();

@@ -2,10 +2,9 @@
 //! and both together.
 
 use crate::options::{Grammar, Parsed, parse, text};
-use crate::resreq::Requirement;
-use crate::select::amount;
 use crate::{env::EnvRule, line, time};
 use homing_model::RawText;
+use homing_require::{Requirement, amount};
 
 const GRAMMAR: Grammar = Grammar {
     flags: &[

@@ -10,7 +10,5 @@ pub mod jobs;
 pub mod line;
 pub mod options;
 pub mod place;
-pub mod resreq;
-pub mod select;
 pub mod tables;
 pub mod time;

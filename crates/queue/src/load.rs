@@ -2,6 +2,7 @@
 
 use crate::plan::Queue;
 use homing_model::HostSample;
+use homing_require::{Requirement, Value};
 use std::collections::BTreeMap;
 use std::time::{Duration, Instant};
 
@@ -45,56 +46,12 @@ impl Load {
         });
         found.map(|(index, _)| index.clone())
     }
-    /// Evaluates `select[mem>500 && bio<=100]` or the bare expression;
-    /// `rusage[mem=500]` means that much must be there. Other sections
-    /// (`span`, `order`) say nothing about one machine.
+    /// Whether a resource requirement (`select[mem>500] rusage[mem=500]`) holds
+    /// here. What cannot be read was refused when the job was submitted.
     pub fn holds(&self, text: &str) -> bool {
-        sections(text).iter().all(|(name, body)| match name.as_str() {
-            "" | "select" => body.split("||").any(|any| any.split("&&").all(|one| self.compare(one))),
-            "rusage" => body
-                .split([',', ':'])
-                .filter(|t| t.trim_start().starts_with("mem="))
-                .all(|t| self.compare(&t.trim().replacen('=', ">=", 1))),
-            _ => true,
-        })
+        let here = |name: &str| self.get(name).map(Value::Number);
+        Requirement::all(&[text]).is_ok_and(|r| r.lacks(&here).is_none())
     }
-    fn compare(&self, text: &str) -> bool {
-        let text = text.trim().trim_matches(['(', ')', ' ']);
-        let Some((op, at)) =
-            ["<=", ">=", "==", "!=", "<", ">", "="].into_iter().find_map(|op| Some((op, text.find(op)?)))
-        else {
-            return true;
-        };
-        let (name, want) = (text[..at].trim(), text[at + op.len()..].trim());
-        let (Some(value), Ok(want)) =
-            (self.get(name), want.trim_end_matches("MB").trim_end_matches('M').parse::<f64>())
-        else {
-            return true;
-        };
-        match op {
-            "<=" => value <= want,
-            ">=" => value >= want,
-            "<" => value < want,
-            ">" => value > want,
-            "!=" => value != want,
-            _ => value == want,
-        }
-    }
-}
-
-/// `name[body]` parts of a resource requirement; text outside has no name.
-fn sections(text: &str) -> Vec<(String, String)> {
-    let mut found = Vec::new();
-    let mut rest = text.trim().trim_matches('"');
-    while let Some((before, after)) = rest.split_once('[') {
-        let (body, tail) = after.split_once(']').unwrap_or((after, ""));
-        found.push((before.trim().to_string(), body.to_string()));
-        rest = tail;
-    }
-    if !rest.trim().is_empty() {
-        found.push((String::new(), rest.trim().to_string()));
-    }
-    found
 }
 
 /// `1500/4000`, `1500`, `/4000`: for starting, and for standing still.

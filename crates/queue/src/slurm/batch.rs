@@ -1,14 +1,31 @@
 //! What `sbatch` is told: options and script. Pure.
 
+use super::ending;
 use crate::job::Style;
 use crate::{JobSpec, Private};
 use homing_model::text::quoted;
 use homing_model::{Command, RawText};
+use homing_require::Requirement;
 use homing_slurm::Node;
 use std::collections::BTreeMap;
 
-/// By this a job's comment is known to hold its command.
-pub(super) const COMMENT: &str = "homing: ";
+/// By this a job's comment is known to hold its command, after the project if it has one.
+const COMMENT: &str = "homing";
+
+/// The comment of a job.
+fn comment(spec: &JobSpec) -> String {
+    let project = spec.project.as_ref().map_or_else(String::new, |p| format!(" -P {}", plain(p).replace(':', "_")));
+    format!("{COMMENT}{project}: {}", plain(&spec.command.display()))
+}
+
+/// Project and command of a comment that is ours.
+pub(super) fn told(comment: &str) -> Option<(Option<&str>, &str)> {
+    let (head, command) = comment.strip_prefix(COMMENT)?.split_once(": ")?;
+    match head {
+        "" => Some((None, command)),
+        _ => Some((Some(head.strip_prefix(" -P ")?), command)),
+    }
+}
 
 /// Fits the hosts that a job should be near to what this Slurm can express;
 /// returns what the user should know. `features` are those of each node.
@@ -49,11 +66,15 @@ pub(super) fn fit(
 
 /// `sbatch` and its options.
 pub(super) fn words(spec: &JobSpec, dependency: Option<&str>) -> Vec<String> {
-    let mut all: Vec<String> = vec!["sbatch".into(), "--parsable".into()];
+    // A script with #BSUB lines has been read already; sbatch would read them again, in its own way.
+    let mut all: Vec<String> = vec!["sbatch".into(), "--parsable".into(), "--ignore-pbs".into()];
+    if spec.held {
+        all.push("--hold".into());
+    }
     let mut add = |name: &str, value: String| all.push(format!("--{name}={value}"));
     let command = spec.command.display();
     add("job-name", if spec.name.is_empty() { default_name(&command) } else { plain(&spec.name) });
-    add("comment", format!("{COMMENT}{}", plain(&command)));
+    add("comment", comment(spec));
     add("chdir", text(&spec.cwd));
     if !spec.queue.is_empty() {
         add("partition", spec.queue.clone());
@@ -77,17 +98,13 @@ pub(super) fn words(spec: &JobSpec, dependency: Option<&str>) -> Vec<String> {
     if let Some(seconds) = spec.limit_s {
         add("time", format!("{}:{:02}", seconds / 60, seconds % 60));
     }
-    if let Some(megabytes) = spec.require.iter().find_map(|r| memory(r)) {
+    if let Some(megabytes) = memory(spec) {
         add("mem", format!("{megabytes}M"));
     }
     for (name, file) in [("input", &spec.stdin), ("output", &spec.stdout), ("error", &spec.stderr)] {
         if let Some(file) = file {
             add(name, pattern(&text(file), spec.array.is_some()));
         }
-    }
-    if spec.held {
-        // sbatch knows no value for it: priority 0 is what --hold sets.
-        add("priority", "0".into());
     }
     add("open-mode", if spec.overwrite { "truncate" } else { "append" }.into());
     match &spec.host {
@@ -133,10 +150,9 @@ fn pattern(name: &str, array: bool) -> String {
 }
 
 /// MiB of `rusage[mem=M]`.
-fn memory(require: &str) -> Option<u64> {
-    let body = require.split_once("rusage[")?.1.split_once(']')?.0;
-    let value = body.split([',', ':']).find_map(|part| part.trim().strip_prefix("mem="))?;
-    value.trim_end_matches("MB").trim_end_matches('M').parse::<f64>().ok().map(|m| m.ceil() as u64)
+fn memory(spec: &JobSpec) -> Option<u64> {
+    let asked = Requirement::all(&spec.require).ok()?.rusage.get("mem").copied()?;
+    Some(asked.ceil() as u64)
 }
 
 /// The batch script. Its variables are those of the embedded queue.
@@ -154,24 +170,23 @@ pub(super) fn script(spec: &JobSpec, private: &Private) -> Vec<u8> {
         out.extend(quoted(&input.0));
         out.extend_from_slice(b" > \"$homing_input\"\nexec < \"$homing_input\"; rm -f \"$homing_input\"\n");
     }
-    if let Some(script) = &private.script {
-        let words =
-            crate::words::interpreter(&script.0).into_iter().flat_map(|w| [quoted(&w.0), b" ".to_vec()].concat());
-        // Likewise; standard input stays the job's own.
-        out.extend_from_slice(b"homing_script=$(mktemp) || exit 255\nprintf %s ");
-        out.extend(quoted(&script.0));
-        out.extend_from_slice(b" > \"$homing_script\"\nexec 9< \"$homing_script\"; rm -f \"$homing_script\"\nexec ");
-        out.extend(words);
-        out.extend_from_slice(b"/dev/fd/9\n");
-        return out;
-    }
-    out.extend_from_slice(b"exec");
-    let words = match &spec.command {
+    let mut words = match &spec.command {
         Command::Argv(words) => words.clone(),
         Command::Shell(line) => vec![crate::words::shell(spec, private), "-c".into(), line.clone()],
     };
-    words.iter().for_each(|w| out.extend([b" ".to_vec(), quoted(&w.0)].concat()));
-    out.push(b'\n');
+    if let Some(script) = &private.script {
+        // Likewise; standard input stays the job's own.
+        out.extend_from_slice(b"homing_script=$(mktemp) || exit 255\nprintf %s ");
+        out.extend(quoted(&script.0));
+        out.extend_from_slice(b" > \"$homing_script\"\nexec 9< \"$homing_script\"; rm -f \"$homing_script\"\n");
+        words = crate::words::interpreter(&script.0);
+        words.push("/dev/fd/9".into());
+    }
+    let line: Vec<u8> = words.iter().flat_map(|w| [b" ".to_vec(), quoted(&w.0)].concat()).collect();
+    match spec.style == Style::Lsf && spec.stdout.is_some() {
+        true => out.extend(ending::reported(&line, spec, private)),
+        false => out.extend([b"exec", &line[..], b"\n"].concat()),
+    }
     out
 }
 
@@ -198,15 +213,18 @@ mod tests {
         let of = |s: &JobSpec| words(s, Some("afterok:1")).join(" ");
         assert_eq!(
             of(&s),
-            "sbatch --parsable --job-name=sort --comment=homing: sort 'a b' > c --chdir=/w --ntasks=1 --cpus-per-task=2 \
+            "sbatch --parsable --ignore-pbs --job-name=sort --comment=homing: sort 'a b' > c --chdir=/w --ntasks=1 --cpus-per-task=2 \
              --dependency=afterok:1 --kill-on-invalid-dep=yes --open-mode=append"
         );
         s.array = crate::array::parse("a[1-3,7]%2").unwrap().1;
         s.stdout = Some("o.%J.%I.%d".into());
         s.limit_s = Some(90);
         s.require = vec!["select[mem>5] rusage[mem=500]".into()];
+        (s.held, s.project) = (true, Some("p: x".into()));
         let text = of(&s);
-        for part in ["--array=1-3,7%2", "--output=o.%A.%a.%%d", "--time=1:30", "--mem=500M"] {
+        assert_eq!(told(&comment(&s)), Some((Some("p_ x"), "sort 'a b' > c")));
+        assert_eq!((told("homing: a: b"), told("mine: x")), (Some((None, "a: b")), None));
+        for part in ["--hold", "--array=1-3,7%2", "--output=o.%A.%a.%%d", "--time=1:30", "--mem=500M"] {
             assert!(text.contains(part), "{part}: {text}");
         }
     }

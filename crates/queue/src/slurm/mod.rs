@@ -3,6 +3,7 @@
 
 mod after;
 mod batch;
+mod ending;
 mod show;
 
 use crate::engine::{Engine, Machine};
@@ -142,7 +143,7 @@ impl Engine for Slurm {
             return Ok(None);
         }
         let text = order("asking Slurm for a job", &["scontrol", "show", "job", "--oneliner", &job.id.to_string()])?;
-        Ok(show::reason(&text, part.index).map(Block::Other))
+        Ok(show::block(&text, part.index))
     }
 
     fn pace(&self) -> Duration {

@@ -1,9 +1,9 @@
 //! What `scontrol show job` and `sinfo` print. Pure.
 
-use super::batch::{COMMENT, default_name};
+use super::batch::{default_name, told};
 use crate::array::{self, Array};
 use crate::job::{End, Start, Style};
-use crate::plan::Queue;
+use crate::plan::{Block, Queue};
 use crate::process::Process;
 use crate::state::State;
 use crate::{Job, JobSpec, Part};
@@ -14,10 +14,11 @@ use std::sync::Arc;
 
 /// Fields of `scontrol show job --oneliner` in its order. Values of the marked
 /// ones may hold blanks, and end where the next of these names begins.
-const FIELDS: [(&str, bool); 25] = [
+const FIELDS: [(&str, bool); 26] = [
     ("JobId", false),
     ("ArrayJobId", false),
     ("ArrayTaskId", false),
+    ("ArrayTaskThrottle", false),
     ("JobName", true),
     ("UserId", false),
     ("JobState", false),
@@ -126,8 +127,9 @@ fn record(fields: &BTreeMap<&str, &str>) -> Option<(u64, u32, JobSpec, Vec<Part>
     let id = if get("ArrayJobId").is_empty() { get("JobId") } else { get("ArrayJobId") };
     let (user, uid) = get("UserId").trim_end_matches(')').rsplit_once('(')?;
     let (indices, limit) = elements(get("ArrayTaskId"));
-    let ours = get("Comment").strip_prefix(COMMENT);
-    let command = ours.unwrap_or_else(|| get("Command"));
+    let ours = told(get("Comment"));
+    let command = ours.map_or_else(|| get("Command"), |(_, command)| command);
+    let limit = limit.or_else(|| get("ArrayTaskThrottle").parse().ok());
     let spec = JobSpec {
         v: 1,
         user: user.into(),
@@ -152,7 +154,7 @@ fn record(fields: &BTreeMap<&str, &str>) -> Option<(u64, u32, JobSpec, Vec<Part>
         not_on: Vec::new(),
         spread: false,
         require: Vec::new(),
-        project: None,
+        project: ours.and_then(|(project, _)| project).map(String::from),
         held: false,
         style: Style::Homing,
     };
@@ -190,8 +192,19 @@ fn elements(text: &str) -> (Vec<u32>, Option<u32>) {
     (indices, limit.parse().ok())
 }
 
-/// Why one element waits.
-pub(super) fn reason(text: &str, index: u32) -> Option<String> {
+/// Why one element waits: where the embedded queue has the same reason, that one.
+pub(super) fn block(text: &str, index: u32) -> Option<Block> {
+    Some(match reason(text, index)?.as_str() {
+        "Dependency" => Block::After,
+        "DependencyNeverSatisfied" => Block::Never,
+        "JobHeldUser" | "JobHeldAdmin" => Block::Stopped,
+        "JobArrayTaskLimit" => Block::ArrayLimit,
+        "PartitionDown" | "PartitionInactive" => Block::Closed,
+        other => Block::Other(other.into()),
+    })
+}
+
+fn reason(text: &str, index: u32) -> Option<String> {
     let records = text.lines().map(fields);
     let mut fitting =
         records.filter(|f| elements(f.get("ArrayTaskId").copied().unwrap_or_default()).0.contains(&index));
@@ -256,7 +269,7 @@ JobId=19 JobName=echo UserId=root(0) GroupId=root(0) JobState=CANCELLED Reason=D
         assert_eq!(parts, [(2, State::Run), (3, State::Pend), (7, State::Pend)]);
         assert_eq!(all[1].parts[0].start.as_ref().unwrap().host, "n2");
         assert_eq!((all[1].uid, all[1].spec.array.as_ref().unwrap().limit), (1000, Some(2)));
-        assert_eq!(reason(SHOWN, 7).as_deref(), Some("JobArrayTaskLimit"));
+        assert_eq!(block(SHOWN, 7), Some(Block::ArrayLimit));
     }
 
     #[test]

@@ -164,7 +164,7 @@ pub fn follow(engine: &dyn Engine, id: u64) -> Result<i32, Refusal> {
             streams = Some(["out", "err"].map(|s| crate::cmd::queue::act::Followed::new(&job.output(part, s))));
         }
         if let Some(streams) = &mut streams {
-            let both = job.spec.stdout.is_none() || job.spec.stderr.is_some();
+            let both = streams[0] != streams[1] && (job.spec.stdout.is_none() || job.spec.stderr.is_some());
             streams[0].copy()?;
             if both {
                 streams[1].copy()?;

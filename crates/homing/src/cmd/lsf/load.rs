@@ -2,12 +2,11 @@
 
 use super::{Refusal, options, print, said};
 use homing_lsf::options::{Grammar, text};
-use homing_lsf::resreq::Requirement;
-use homing_lsf::select::Value;
 use homing_lsf::tables::{self, Host, Queue, Show};
 use homing_model::RawText;
 use homing_queue::plan::Config;
 use homing_queue::{Engine, Job, State};
+use homing_require::{Requirement, Value};
 use std::collections::BTreeMap;
 
 const BQUEUES: Grammar = Grammar { flags: &["l", "w", "r", "alloc", "h", "V"], valued: &["m", "u"], mixed: true };

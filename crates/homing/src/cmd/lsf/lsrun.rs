@@ -3,9 +3,9 @@
 
 use super::{Refusal, load, options, said};
 use homing_lsf::options::{Grammar, text};
-use homing_lsf::resreq::Requirement;
 use homing_model::RawText;
 use homing_model::text::quoted;
+use homing_require::Requirement;
 use std::os::unix::process::CommandExt;
 use std::process::Command;
 

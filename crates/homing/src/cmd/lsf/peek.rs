@@ -43,7 +43,8 @@ pub fn run(words: &[RawText]) -> Result<i32, Refusal> {
 
 fn show(engine: &dyn homing_queue::Engine, job: &Job, part: &Part, follow: bool) -> Result<i32, Refusal> {
     // Without -e both go to one file.
-    let one = job.spec.stderr.is_none() && job.spec.stdout.is_some();
+    let one =
+        job.output(part, "out") == job.output(part, "err") || (job.spec.stderr.is_none() && job.spec.stdout.is_some());
     let mut out = Followed::new(&job.output(part, "out"));
     let mut err = Followed::new(&job.output(part, "err"));
     super::print("<< output from stdout >>\n")?;

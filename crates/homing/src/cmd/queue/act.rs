@@ -92,6 +92,7 @@ pub fn peek(args: PeekArgs) -> Result<i32, Failure> {
 }
 
 /// A file that grows, as far as it was copied.
+#[derive(PartialEq)]
 pub struct Followed {
     path: std::path::PathBuf,
     at: u64,

@@ -1,6 +1,12 @@
-//! Resource requirements, `-R`: `select[mem>500] rusage[mem=500] span[hosts=1]`.
+//! What a job asks of its host, in LSF's words (`-R`):
+//! `select[mem>500] rusage[mem=500] span[hosts=1]`. Pure: hosts are functions
+//! from the name of a resource to its value. The queue decides by it, and the
+//! front end checks and shows it.
 
-use crate::select::{self, Expr, Value, amount};
+mod select;
+
+pub use select::{Expr, Value, amount};
+
 use std::collections::BTreeMap;
 
 /// All that a job asks of its hosts. Several `-R` are one: all must hold.
