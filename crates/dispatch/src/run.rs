@@ -492,11 +492,7 @@ impl<L: Listener> Shell<'_, L> {
             FromWorker::Pulse(pulse) => self.core.pulse(ix, &pulse, now_ns()),
             FromWorker::Note(text) => self.listener.note(&format!("{}: {text}", self.settings_hosts[at].name)),
             FromWorker::Bye if link.released => link.to = None,
-            FromWorker::Seen { .. }
-            | FromWorker::Pong
-            | FromWorker::Bye
-            | FromWorker::Changed { .. }
-            | FromWorker::Late { .. } => {}
+            FromWorker::Pong | FromWorker::Bye | FromWorker::Changed { .. } | FromWorker::Late { .. } => {}
         }
         Ok(())
     }

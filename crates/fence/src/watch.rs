@@ -14,7 +14,9 @@ use std::io;
 use std::mem::MaybeUninit;
 use std::os::fd::OwnedFd;
 use std::os::unix::ffi::OsStrExt;
+use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
+use std::time::{SystemTime, UNIX_EPOCH};
 
 /// Folders below a root that are watched; more is another kind of place than a source tree.
 const MOST_FOLDERS: usize = 50_000;
@@ -37,7 +39,16 @@ pub struct Watch {
     /// Names that were reported before, or were there when their folder was first seen.
     old: HashSet<PathBuf>,
     /// The kernel's queue ran over: something may have been missed.
-    pub overflowed: bool,
+    overflowed: bool,
+    /// Seconds since 1970 at the last report, on this host's clock.
+    last: i64,
+}
+
+/// Its time may have been given by a server's clock, and in whole seconds.
+const CLOCKS_S: i64 = 3;
+
+fn now() -> i64 {
+    SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default().as_secs() as i64
 }
 
 impl Watch {
@@ -45,7 +56,7 @@ impl Watch {
     pub fn new() -> io::Result<Watch> {
         let fd = inotify::init(CreateFlags::NONBLOCK | CreateFlags::CLOEXEC)?;
         let (folders, known, open, old) = Default::default();
-        Ok(Watch { fd, folders, known, open, old, overflowed: false })
+        Ok(Watch { fd, folders, known, open, old, overflowed: false, last: now() })
     }
 
     /// Watches `root` and all folders below it, unless that is done already.
@@ -73,8 +84,9 @@ impl Watch {
             // Watched first, then read: what is made in between is seen twice, not never.
             for entry in std::fs::read_dir(&folder).into_iter().flatten().flatten() {
                 let is_dir = entry.file_type().is_ok_and(|t| t.is_dir());
-                if let Some(seen) = seen {
-                    self.open.entry(entry.path()).or_insert(seen);
+                match seen {
+                    Some(seen) => _ = self.open.entry(entry.path()).or_insert(seen),
+                    None => _ = self.old.insert(entry.path()),
                 }
                 if is_dir && entry.file_name() != ".git" {
                     todo.push(entry.path());
@@ -132,6 +144,32 @@ impl Watch {
         }
     }
 
+    /// After the kernel has dropped events: what is gone, what is new, and what
+    /// bears a time since the last report. What is still being written is told
+    /// now and, when it is closed, again.
+    fn rescan(&mut self) {
+        let since = self.last - CLOCKS_S;
+        let seen = Seen { created: false, whole: true };
+        let gone = self.old.iter().filter(|path| path.symlink_metadata().is_err());
+        self.open.extend(gone.map(|path| (path.clone(), seen)));
+        let mut folders = Vec::new();
+        for folder in std::mem::take(&mut self.known) {
+            // Again, since another folder may have taken its place.
+            if !self.watch_one(&folder) {
+                continue;
+            }
+            for entry in std::fs::read_dir(&folder).into_iter().flatten().flatten() {
+                let path = entry.path();
+                let Ok(meta) = entry.metadata() else { continue };
+                if !self.old.contains(&path) || meta.mtime().max(meta.ctime()) >= since {
+                    self.open.insert(path.clone(), seen);
+                }
+                folders.extend((meta.is_dir() && entry.file_name() != ".git").then_some(path));
+            }
+        }
+        folders.iter().for_each(|folder| self.walk(folder, Some(seen)));
+    }
+
     /// What changed since the last report, synced to its servers. Files that
     /// may still be open for writing wait for the next report, unless `all`.
     pub fn report(&mut self, all: bool) -> Vec<Change> {
@@ -140,7 +178,12 @@ impl Watch {
 
     /// As `report`, without what is `known` already to be in this state.
     pub fn report_unless(&mut self, all: bool, known: impl Fn(&Path, Option<Stamp>) -> bool) -> Vec<Change> {
+        let began = now();
         self.drain();
+        if std::mem::take(&mut self.overflowed) {
+            self.rescan();
+        }
+        self.last = began;
         let mut changes = Vec::new();
         for (path, seen) in std::mem::take(&mut self.open) {
             if !all && !seen.whole && !is_link(&path) {
@@ -168,7 +211,6 @@ impl Watch {
 }
 
 fn is_link(path: &Path) -> bool {
-    use std::os::unix::fs::MetadataExt;
     path.symlink_metadata().is_ok_and(|m| m.is_symlink() || m.nlink() > 1)
 }
 
@@ -226,5 +268,39 @@ mod tests {
         assert!(watch.report(false).is_empty());
         drop(file);
         assert_eq!(watch.report(false).len(), 1);
+    }
+
+    #[test]
+    fn what_the_kernel_had_no_room_to_tell_is_found_by_a_look() {
+        let limit = std::fs::read_to_string("/proc/sys/fs/inotify/max_queued_events").unwrap();
+        let limit: usize = limit.trim().parse().unwrap();
+        if limit > 100_000 {
+            eprintln!("SKIPPED: this kernel queues {limit} events");
+            return;
+        }
+        let dir = tempfile::tempdir().unwrap();
+        let root = dir.path().join("r");
+        std::fs::create_dir_all(root.join("sub")).unwrap();
+        for name in ["gone", "still", "sub/old"] {
+            std::fs::write(root.join(name), "1").unwrap();
+        }
+        let mut watch = Watch::new().unwrap();
+        watch.add(&root);
+        let mode = std::fs::metadata(root.join("sub/old")).unwrap().permissions();
+        for _ in 0..=limit {
+            // Equal events that follow each other are one: the two files alternate.
+            std::fs::set_permissions(root.join("sub/old"), mode.clone()).unwrap();
+            std::fs::set_permissions(root.join("still"), mode.clone()).unwrap();
+        }
+        std::fs::remove_file(root.join("gone")).unwrap();
+        std::fs::write(root.join("sub/old"), "2").unwrap();
+        std::fs::create_dir_all(root.join("late/deep")).unwrap();
+        std::fs::write(root.join("late/deep/file"), "1").unwrap();
+        let told = names(&watch.report(true), &root);
+        let has = |name: &str, there| told.iter().any(|(n, t, _)| n == name && *t == there);
+        assert!(has("gone", false) && has("sub/old", true) && has("late/deep/file", true), "{told:?}");
+        // The folder that was made unseen is watched from now on.
+        std::fs::write(root.join("late/deep/file"), "3").unwrap();
+        assert!(names(&watch.report(true), &root).iter().any(|(n, ..)| n == "late/deep/file"));
     }
 }

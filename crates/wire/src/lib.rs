@@ -91,13 +91,6 @@ pub enum ToWorker {
         /// Stand still.
         still: bool,
     },
-    /// Does this host see these files? Answered by `Seen`.
-    Look {
-        /// Names the question.
-        ask: u64,
-        /// The paths.
-        paths: Vec<RawText>,
-    },
     /// Does this host have the files of a volume that is not mounted here? Answered by `Stands`.
     Stand {
         /// Names the question.
@@ -158,13 +151,6 @@ pub enum FromWorker {
         /// The path that is missing here.
         missing: RawText,
     },
-    /// Answer to `Look`: size and inode per path, `None` where it does not exist.
-    Seen {
-        /// The question.
-        ask: u64,
-        /// In the order of the paths asked for.
-        found: Vec<Option<(u64, u64)>>,
-    },
     /// Answer to `Stand`.
     Stands {
         /// The question.
@@ -192,8 +178,6 @@ pub enum FromWorker {
         changes: Vec<Change>,
         /// Time spent to see others' files before it and to sync its own after it, microseconds.
         fence_us: u64,
-        /// The kernel could not keep up: there may be more changes than these.
-        overflowed: bool,
     },
     /// A recipe did not start: this host does not see a file as it was written elsewhere.
     Late {
@@ -421,7 +405,7 @@ mod tests {
         let stamp = homing_model::Stamp { size: 1, ino: 2, mtime_ns: -3, dir: true };
         for change in [None, Some(stamp)].map(|now| Change { path: path(), now, fresh: now.is_none() }) {
             let changes = vec![change.clone()];
-            round_trip(FromWorker::Changed { ticket: 1, changes, fence_us: 5, overflowed: true });
+            round_trip(FromWorker::Changed { ticket: 1, changes, fence_us: 5 });
             round_trip(FromWorker::Late { ticket: 1, change, why: "x".into() });
         }
         round_trip(ToWorker::Watch { roots: vec![path()], umask: 0o22 });

@@ -61,8 +61,7 @@ impl Recipes {
         let alone = self.running.fetch_sub(1, Ordering::SeqCst) == 1;
         folders.iter().for_each(|folder| watch.learn(folder.as_path()));
         let changes = watch.report(alone);
-        let overflowed = std::mem::take(&mut watch.overflowed);
         let fence_us = fence_us + began.elapsed().as_micros() as u64;
-        send(FromWorker::Changed { ticket, changes, fence_us, overflowed });
+        send(FromWorker::Changed { ticket, changes, fence_us });
     }
 }

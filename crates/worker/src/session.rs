@@ -9,7 +9,6 @@ use homing_model::{Outcome, RawText, Task};
 use homing_wire::{Ended, FromWorker, HEARTBEAT_S, ToWorker, WORKER_LEASE_S};
 use std::collections::{HashMap, VecDeque};
 use std::io::{BufReader, Read, Write};
-use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
@@ -295,11 +294,6 @@ impl Session {
                 if let Some(handle) = lock(&self.shared.running).get(&ticket) {
                     handle.hold(still);
                 }
-            }
-            ToWorker::Look { ask, paths } => {
-                let see = |p: &RawText| p.as_path().metadata().ok().map(|m| (m.size(), m.ino()));
-                let found = paths.iter().map(see).collect();
-                self.shared.send(FromWorker::Seen { ask, found });
             }
             ToWorker::Stand { ask, point, path, nonce, secret } => {
                 let shared = self.shared.clone();

@@ -151,15 +151,12 @@ impl Core {
                     let _ = running.asked.reply.send(ToConnection::Output(stream, bytes));
                 }
             }
-            FromWorker::Changed { ticket, changes, fence_us, overflowed } => {
+            FromWorker::Changed { ticket, changes, fence_us } => {
                 self.evidence.changes += changes.len() as u64;
                 let observer = self.hosts[at].observer(at);
                 lock(&self.near.log).add(observer, changes);
                 if let Some(running) = self.running.get_mut(&ticket) {
                     running.fence_us += fence_us;
-                }
-                if overflowed {
-                    note(&format!("{}: more changes at once than its kernel told of", self.hosts[at].plan.name));
                 }
             }
             FromWorker::Ended(ended) => self.ended(ended),
@@ -173,11 +170,7 @@ impl Core {
             }
             FromWorker::Sample(sample) => self.hosts[at].take_sample(sample),
             FromWorker::Note(text) => note(&format!("{}: {text}", self.hosts[at].plan.name)),
-            FromWorker::Seen { .. }
-            | FromWorker::Stands { .. }
-            | FromWorker::Pulse(_)
-            | FromWorker::Pong
-            | FromWorker::Bye => {}
+            FromWorker::Stands { .. } | FromWorker::Pulse(_) | FromWorker::Pong | FromWorker::Bye => {}
         }
     }
 
