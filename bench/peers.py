@@ -55,6 +55,7 @@ def interleaved(contenders, rounds):
     for _ in range(rounds):
         for name, measure in contenders.items():
             results[name].append(measure())
+            print(f"{name}: {results[name][-1]}", file=sys.stderr, flush=True)
     return results
 
 
