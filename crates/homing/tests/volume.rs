@@ -5,6 +5,7 @@ mod support;
 use std::path::PathBuf;
 use std::process::{Child, Command, Output, Stdio};
 use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
 use support::{EXE, err, missing};
 
 /// Two labs at once are slow on a small machine.
@@ -64,6 +65,7 @@ fn a_gluster_volume_from_nothing_to_drained_and_gone() {
     refusals(&lab, create);
     interrupted(&lab, create);
 
+    killed(&lab, create);
     lab.ok(create);
     let list: serde_json::Value = serde_json::from_str(&lab.ok("list --json")).unwrap();
     let row = &list["volumes"][0];
@@ -81,14 +83,18 @@ fn a_gluster_volume_from_nothing_to_drained_and_gone() {
     let refused = lab.volume("drain-host data n2");
     assert!(refused.status.code() == Some(255) && err(&refused).contains("--allow-losing-copies"), "{}", err(&refused));
 
+    in_use(&lab, "n3");
+
+    let load = Load::begin(&lab, "n3", "/data");
     lab.ok("add-host data n3:/scratch");
     lab.on("n3", "cd /data && sha256sum -c --quiet /tmp/sums");
     // From the hosts alone: the record is lost.
     std::fs::remove_file(lab.state.path().join("data.json")).unwrap();
     lab.ok("drain-host data n1 -w n[1-3]");
+    load.end("n2");
     lab.on("n1", "! ls -d /scratch/data* 2>/dev/null");
     lab.on("n3", "cd /data && sha256sum -c --quiet /tmp/sums");
-    lab.on("n2", "cd /data && test $(ls | wc -l) = 40");
+    lab.on("n2", "cd /data && test $(ls f* | wc -l) = 40");
     let status = lab.volume("status data --json");
     let status: serde_json::Value = serde_json::from_slice(&status.stdout).unwrap();
     assert_eq!(status["hosts"].to_string(), r#"["n2","n3"]"#, "{status}");
@@ -103,7 +109,7 @@ fn refusals(lab: &Lab, create: &str) {
     let refused = lab.volume(&create.replace(":/scratch", ":/srv"));
     assert!(refused.status.code() == Some(255) && err(&refused).contains("--allow-system-disk"), "{}", err(&refused));
     let dry = lab.ok(&format!("{create} --dry-run"));
-    assert!(dry.contains("n1: gluster '--mode=script' volume create data replica 2 n1:/scratch/data n2:/scratch/data"));
+    assert!(dry.contains("n1: gluster --mode=script volume create data replica 2 n1:/scratch/data n2:/scratch/data"));
     lab.on("n1", "! systemctl is-active --quiet glusterd; ! test -e /scratch/data");
 }
 
@@ -116,6 +122,83 @@ fn interrupted(lab: &Lab, create: &str) {
     lab.on("n2", "chattr -i /data 2>/dev/null; rm /data");
     lab.ok("undo data");
     lab.on("n1", "! systemctl is-active --quiet glusterd; ! test -e /scratch/data; ! grep -q homing /etc/fstab");
+}
+
+/// The program is killed while the hosts are at work: the next call completes the volume.
+fn killed(lab: &Lab, create: &str) {
+    let words: Vec<&str> = ["volume"].into_iter().chain(create.split(' ')).collect();
+    let mut child = command(lab, &words).stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap();
+    let done = || {
+        let text = std::fs::read(lab.state.path().join("data.json")).ok()?;
+        serde_json::from_slice::<serde_json::Value>(&text).ok()?["pending"]["done"].as_u64()
+    };
+    while done().is_none_or(|phases| phases < 2) && child.try_wait().unwrap().is_none() {
+        std::thread::sleep(Duration::from_millis(5));
+    }
+    child.kill().unwrap();
+    child.wait().unwrap();
+    // On a busy machine it may have come to its end before the signal.
+    if done().is_some() {
+        let refused = lab.volume("heal data");
+        assert!(err(&refused).contains("create was interrupted"), "{}", err(&refused));
+    }
+}
+
+/// A mount that somebody works on stays as it is, and nothing else has to wait for it.
+fn in_use(lab: &Lab, host: &str) {
+    lab.on(host, "cd /data; setsid sh -c 'echo $$ > /tmp/user; exec sleep 1000' </dev/null >/dev/null 2>&1 & until [ -s /tmp/user ]; do sleep 0.1; done");
+    let said = lab.volume(&format!("unmount data --on {host}"));
+    assert!(said.status.code() == Some(254) && err(&said).contains("in use by process"), "{}", err(&said));
+    assert!(err(&said).contains("nothing was changed"), "{}", err(&said));
+    lab.on(host, "kill $(cat /tmp/user); grep -q homing /etc/fstab; mountpoint -q /data");
+}
+
+/// Somebody who writes new files and reads all while hosts come and go.
+struct Load<'a> {
+    lab: &'a Lab,
+    host: &'static str,
+    mount: &'static str,
+}
+
+impl Load<'_> {
+    fn begin<'a>(lab: &'a Lab, host: &'static str, mount: &'static str) -> Load<'a> {
+        // Few new files, since each one has to be moved; many reads.
+        let work = "mkdir -p $1/load; cd $1/load; : > /tmp/load; i=0; until [ -e /tmp/stop ]; do i=$((i+1)); \
+             [ $i -gt 12 ] || { head -c 20000 /dev/urandom | tee $i | sha256sum | sed s/-/$i/ >> /tmp/load; } || echo write $i >> /tmp/bad; \
+             sha256sum -c --quiet /tmp/load >> /tmp/bad 2>&1; (cd $1 && sha256sum -c --quiet /tmp/sums) >> /tmp/bad 2>&1; sleep 0.3; done; touch /tmp/stopped";
+        lab.on(host, &format!("rm -f /tmp/stop*; cat > /tmp/work <<'E'\n{work}\nE\nsetsid sh /tmp/work {mount} </dev/null >/dev/null 2>&1 &"));
+        Load { lab, host, mount }
+    }
+
+    /// No read or write failed, and another host reads what was written.
+    fn end(self, other: &str) {
+        self.lab.on(self.host, "touch /tmp/stop; until [ -e /tmp/stopped ]; do sleep 0.1; done; cat /tmp/bad >&2; test ! -s /tmp/bad; test -s /tmp/load");
+        let sums = self.lab.on(self.host, "cat /tmp/load");
+        self.lab.on(other, &format!("cd {}/load && sha256sum -c --quiet <<'E'\n{sums}E", self.mount));
+    }
+}
+
+#[test]
+fn a_moosefs_volume_grows_and_shrinks_under_load() {
+    if missing(&["systemd-nspawn", "mfsmaster", "mfschunkserver", "mfsmount"]) {
+        return;
+    }
+    let lab = Lab::up("3");
+    lab.ok("create data --kind moosefs --hosts n[1-2]:/scratch --copies 2 --clients n[1-3]");
+    lab.on("n3", "cd /data; for i in $(seq 8); do head -c 100000 /dev/urandom > f$i; done; sha256sum * > /tmp/sums");
+    let load = Load::begin(&lab, "n3", "/data");
+    let refused = lab.volume("drain-host data n2");
+    let first = "first: homing volume set-copies data /data 1";
+    assert!(refused.status.code() == Some(255) && err(&refused).contains(first), "{}", err(&refused));
+    lab.ok("add-host data n3:/scratch");
+    lab.ok("drain-host data n2");
+    load.end("n1");
+    lab.on("n2", "test ! -e /scratch/data; ! systemctl is-active --quiet moosefs-chunkserver");
+    lab.on("n1", "cd /data; mfscheckfile f* | grep -q 'chunks with 2 copies'; ! mfscheckfile f* | grep -E 'chunks with [013] copies:'");
+    let elsewhere = lab.volume("set-copies data /etc 1");
+    assert!(elsewhere.status.code() == Some(255) && err(&elsewhere).contains("is not on volume data"));
+    let refused = lab.volume("delete data");
+    assert!(refused.status.code() == Some(255) && err(&refused).contains("--delete-files"), "{}", err(&refused));
 }
 
 #[test]

@@ -102,6 +102,8 @@ pub enum News<'a> {
 pub struct Stopped {
     /// What was being done, on which hosts, and what they answered.
     pub why: String,
+    /// It was the first thing to be done, and no host did it.
+    pub at_the_start: bool,
 }
 
 /// Carries out the phases that `record` does not count as done. Returns steps
@@ -115,7 +117,7 @@ pub fn carry_out(
     let mut failures = Vec::new();
     for (i, phase) in plan.phases.iter().enumerate().skip(record.done()) {
         news(News::Phase(phase));
-        record.begin(i).map_err(|why| Stopped { why })?;
+        record.begin(i).map_err(|why| Stopped { why, at_the_start: false })?;
         let commands: Vec<_> = phase.steps.iter().map(|s| (s.host.clone(), s.argv.clone())).collect();
         let mut failed = Vec::new();
         for (step, said) in phase.steps.iter().zip(hands.run(&commands)) {
@@ -128,27 +130,33 @@ pub fn carry_out(
             }
         }
         if !failed.is_empty() && !phase.each_for_itself {
-            let each = failed.iter().map(|(s, why)| format!("{}: {}: {why}", s.host, shorter(&s.argv)));
-            return Err(Stopped { why: format!("{}: {}", phase.why, each.collect::<Vec<_>>().join("\n  ")) });
+            let each = failed.iter().map(|(s, why)| format!("{}: {}{why}", s.host, shorter(&s.argv)));
+            return Err(Stopped {
+                why: format!("{}: {}", phase.why, each.collect::<Vec<_>>().join("\n  ")),
+                at_the_start: record.is_first(i) && failed.len() == phase.steps.len(),
+            });
         }
         failures.extend(failed);
-        record.end(i).map_err(|why| Stopped { why })?;
+        record.end(i).map_err(|why| Stopped { why, at_the_start: false })?;
     }
     Ok(failures)
 }
 
-/// A command for an error line: a script by its first line.
+/// A command for an error line; a script is too long for one.
 fn shorter(argv: &[String]) -> String {
-    if argv.first().is_some_and(|a| a == "sh") { "script".into() } else { shown(argv) }
+    if argv.first().is_some_and(|a| a == "sh") { String::new() } else { shown(argv) + ": " }
 }
 
 /// Takes back what was begun, last first. Returns what could not be.
 pub fn undo(hands: &dyn Hands, record: &Record, news: &mut dyn FnMut(News)) -> Vec<String> {
     let mut left = Vec::new();
     for phase in record.begun().iter().rev() {
-        news(News::Phase(phase));
         let steps: Vec<Step> =
             phase.steps.iter().filter_map(|s| Some(Step { argv: s.undo.clone()?, undo: None, ..s.clone() })).collect();
+        if steps.is_empty() {
+            continue;
+        }
+        news(News::Phase(phase));
         let commands: Vec<_> = steps.iter().map(|s| (s.host.clone(), s.argv.clone())).collect();
         for (step, said) in steps.iter().zip(hands.run(&commands)) {
             match said {

@@ -15,13 +15,18 @@ const MOUNT: &str = r#"
     mountpoint -q -- "$1" || timeout 60 mount -- "$1"
 "#;
 
+/// The mount goes first: one that is in use keeps its line. Then it is told who uses it.
 /// The point's folder goes only when it is empty.
 const UNMOUNT: &str = r#"
+    if mountpoint -q -- "$1" && ! umount -- "$1"; then
+    find /proc/[0-9]*/cwd /proc/[0-9]*/fd '(' -lname "$1" -o -lname "$1/*" ')' 2>/dev/null | cut -d/ -f3 | sort -un |
+    head -n 3 | while read -r p; do echo "in use by process $p ($(cat "/proc/$p/comm"))" >&2; done
+    exit 1
+    fi
     if grep -qF "x-homing.$2," /etc/fstab 2>/dev/null; then
     grep -vF "x-homing.$2," /etc/fstab > /etc/fstab.homing; chmod 644 /etc/fstab.homing
     mv -f /etc/fstab.homing /etc/fstab || exit
     fi
-    if mountpoint -q -- "$1"; then umount -- "$1" || exit; fi
     rmdir -- "$1" 2>/dev/null || true
 "#;
 
@@ -35,17 +40,27 @@ pub(crate) struct Line {
 /// Mounts on all clients that lack it.
 pub(crate) fn mount(plan: &mut Plan, spec: &Spec, seen: &Observed, line: impl Fn(&str) -> Line) {
     let steps = spec.clients.iter().filter(|host| !seen.is_mounted(host)).map(|host| {
-        let Line { source, fstype, options } = line(host);
-        let argv = script(MOUNT, &[&spec.mount, &spec.name, &source, fstype, &options]);
-        Step::new(host, argv, format!("mount {source} at {}", spec.mount)).undo(unmount_argv(spec))
+        let line = line(host);
+        let why = format!("mount {} at {}", line.source, spec.mount);
+        Step::new(host, mount_argv(spec, &line), why).undo(unmount_argv(spec))
     });
     plan.phase_each(format!("mount at {}", spec.mount), steps.collect());
 }
 
-/// Takes the mounts away from `hosts`.
-pub(crate) fn unmount(plan: &mut Plan, spec: &Spec, hosts: &[String]) {
-    let steps = hosts.iter().map(|h| Step::new(h, unmount_argv(spec), format!("unmount {}", spec.mount)));
-    plan.phase(format!("unmount {}", spec.mount), steps.collect());
+/// Takes the mounts away from `hosts`. `back`: the fstab line that undoing it writes again.
+pub(crate) fn unmount(plan: &mut Plan, spec: &Spec, hosts: &[String], back: impl Fn(&str) -> Option<Line>) {
+    let step = |host: &String| {
+        let step = Step::new(host, unmount_argv(spec), format!("unmount {}", spec.mount));
+        match back(host) {
+            Some(line) => step.undo(mount_argv(spec, &line)),
+            None => step,
+        }
+    };
+    plan.phase(format!("unmount {}", spec.mount), hosts.iter().map(step).collect());
+}
+
+fn mount_argv(spec: &Spec, line: &Line) -> Vec<String> {
+    script(MOUNT, &[&spec.mount, &spec.name, &line.source, line.fstype, &line.options])
 }
 
 fn unmount_argv(spec: &Spec) -> Vec<String> {

@@ -23,12 +23,23 @@ pub fn mount(spec: &Spec, seen: &Observed, allowed: &[Danger]) -> Result<Plan, V
     Ok(plan)
 }
 
-/// Unmounts where it is mounted.
+/// Unmounts where it is mounted; undone, it is mounted there again.
 pub fn unmount(spec: &Spec, seen: &Observed, hosts: &[String]) -> Plan {
+    let mut plan = Plan::default();
+    mount::unmount(&mut plan, spec, &mounted(seen, hosts), |host| Some(line(spec, host)));
+    plan
+}
+
+/// Unmounts before the volume itself goes: there is no way back.
+pub(crate) fn unmount_for_good(spec: &Spec, seen: &Observed) -> Plan {
+    let mut plan = Plan::default();
+    let all: Vec<String> = seen.hosts.keys().cloned().collect();
+    mount::unmount(&mut plan, spec, &mounted(seen, &all), |_| None);
+    plan
+}
+
+fn mounted(seen: &Observed, hosts: &[String]) -> Vec<String> {
     use crate::observe::MountPoint::Ours;
     let mounted = |h: &&String| seen.host(h).is_some_and(|f| f.fstab.is_some() || f.point == Ours);
-    let hosts: Vec<String> = hosts.iter().filter(mounted).cloned().collect();
-    let mut plan = Plan::default();
-    mount::unmount(&mut plan, spec, &hosts);
-    plan
+    hosts.iter().filter(mounted).cloned().collect()
 }

@@ -91,6 +91,11 @@ impl Record {
         self.pending.as_ref().map_or(0, |p| p.done)
     }
 
+    /// No phase of the change under way came before this one.
+    pub(crate) fn is_first(&self, phase: usize) -> bool {
+        phase == 0 && self.pending.as_ref().is_some_and(|p| p.before.is_empty())
+    }
+
     /// Phases of the change under way that have begun, in order.
     pub(crate) fn begun(&self) -> Vec<Phase> {
         let Some(p) = &self.pending else { return Vec::new() };

@@ -158,7 +158,8 @@ impl Spec {
         let (copies, places) = (self.copies as usize, self.places.len());
         if copies == 0 || places % copies != 0 {
             return no(format!(
-                "{copies} copies need a multiple of {copies} places, not {places}: files are spread over sets of {copies}"
+                "{copies} copies need a multiple of {copies} places, not {places}: files are spread over sets of {copies}; \
+                 give each host more folders (--hosts NODESET:/brick/a --hosts NODESET:/brick/b), or take other hosts"
             ));
         }
         if self.arbiter && (copies != 2 || self.servers().len() < 3) {

@@ -104,7 +104,28 @@ pub(crate) fn script(text: &str, args: &[&str]) -> Vec<String> {
     argv
 }
 
-/// A command as a line that a shell reads back.
+/// A command as a line that a shell reads back. Single quotes alone: shlex's
+/// change of quotes within a word makes a script of several lines unreadable.
 pub fn shown(argv: &[String]) -> String {
-    shlex::try_join(argv.iter().map(String::as_str)).unwrap_or_else(|_| format!("{argv:?}"))
+    argv.iter().map(|word| quoted(word)).collect::<Vec<_>>().join(" ")
+}
+
+fn quoted(word: &str) -> String {
+    let plain = |b: u8| b.is_ascii_alphanumeric() || b"-_./:@%+=,".contains(&b);
+    if !word.is_empty() && word.bytes().all(plain) {
+        return word.into();
+    }
+    format!("'{}'", word.replace('\'', r"'\''"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_shown_command_is_read_back_by_a_shell() {
+        let argv = words(&["printf", "%s|", "a b", "", "it's $HOME", "--mode=script", "*", "a\nb"]);
+        let said = std::process::Command::new("sh").args(["-c", &shown(&argv)]).output().unwrap();
+        assert_eq!(String::from_utf8(said.stdout).unwrap(), "a b||it's $HOME|--mode=script|*|a\nb|");
+    }
 }

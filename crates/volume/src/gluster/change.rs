@@ -260,7 +260,11 @@ fn drop_copies(plan: &mut Plan, spec: &Spec, speaker: &str, left: usize, leaving
     let left = left.to_string();
     let mut args = vec![spec.name.as_str(), &left];
     args.extend(words.iter().map(String::as_str));
-    let step = Step::new(speaker, script(FEWER, &args), format!("keep {left} copies; give up {}", words.join(" ")));
+    let step = Step::new(
+        speaker,
+        script(FEWER, &args),
+        format!("keep {left} of each file's copies; give up {}", words.join(" ")),
+    );
     plan.phase("keep fewer copies", vec![step]);
     remove_bricks(plan, leaving);
     plan.then = Then::Again;
@@ -295,10 +299,13 @@ pub fn set_copies(spec: &Spec, seen: &Observed, copies: usize, allowed: &[Danger
     if now == copies {
         return Ok(plan);
     }
-    if there.arbiters > 0 || copies == 0 {
+    if copies == 0 {
         return Err(vec![Refusal::never(
-            "a volume with an arbiter keeps its two copies, and zero copies keep nothing",
+            "zero copies keep nothing; to take the volume away there is homing volume delete",
         )]);
+    }
+    if there.arbiters > 0 {
+        return Err(vec![Refusal::never("a volume with an arbiter keeps its two copies")]);
     }
     let (speaker, _) = speaker_of(spec, seen)?;
     if copies < now {

@@ -2,7 +2,6 @@
 
 use super::xml::Brick;
 use super::{gluster, speaker, volume};
-use crate::mount;
 use crate::observe::{Content, Observed};
 use crate::refuse::{Danger, Refusal, lifted};
 use crate::spec::Spec;
@@ -36,12 +35,7 @@ pub fn delete(spec: &Spec, seen: &Observed, allowed: &[Danger]) -> Result<Plan, 
         seen.silent().iter().map(|(h, why)| Refusal::never(format!("{h} does not answer: {why}"))).collect();
     refusals.extend(with_files(seen, &bricks));
     lifted(refusals, allowed)?;
-    let mut plan = Plan::default();
-    let mounted = seen
-        .hosts
-        .keys()
-        .filter(|h| seen.host(h).is_some_and(|f| f.fstab.is_some() || f.point == crate::observe::MountPoint::Ours));
-    mount::unmount(&mut plan, spec, &mounted.cloned().collect::<Vec<_>>());
+    let mut plan = crate::mounts::unmount_for_good(spec, seen);
     if let (Some(there), Some((host, _))) = (there, speaker(spec, seen)) {
         if there.started {
             let stop = gluster(&["volume", "stop", &spec.name, "force"]);

@@ -99,7 +99,7 @@ fn from_nothing_in_order() {
             "mount at /data"
         ]
     );
-    let wanted = "n1: gluster '--mode=script' volume create data replica 2 \
+    let wanted = "n1: gluster --mode=script volume create data replica 2 \
                   n1:/brick/data n2:/brick/data n3:/brick/data n4:/brick/data";
     assert!(has(&plan, wanted), "{:#?}", lines(&plan));
     assert!(!has(&plan, "force"));

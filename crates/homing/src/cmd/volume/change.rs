@@ -109,6 +109,12 @@ pub fn set_copies(way: &Way, args: SetCopies) -> Result<i32, Failure> {
         ))
         .hint("a volume of kind moosefs has one per file"));
     }
+    if !under(&record.spec.mount, &path) {
+        return Err(Failure::usage(format!(
+            "{path} is not on volume {}, which is at {}",
+            record.spec.name, record.spec.mount
+        )));
+    }
     let once = record.spec.kind == Kind::Moosefs;
     drive.reach(&mut record, &what, once, &|spec, seen| match spec.kind {
         Kind::Gluster => gluster::set_copies(spec, seen, copies, &allowed),
@@ -120,6 +126,10 @@ pub fn set_copies(way: &Way, args: SetCopies) -> Result<i32, Failure> {
         record.save().map_err(Failure::system)?;
     }
     Ok(0)
+}
+
+fn under(mount: &str, path: &str) -> bool {
+    path.strip_prefix(mount).is_some_and(|rest| rest.is_empty() || rest.starts_with('/'))
 }
 
 /// Changes how new files are cut.
@@ -238,7 +248,7 @@ pub fn undo(way: &Way, args: One) -> Result<i32, Failure> {
     let Some(pending) = record.pending.clone() else {
         return Err(Failure::usage(format!("volume {}: nothing was interrupted", args.name)));
     };
-    let left = execute::undo(&drive.hands, &record, &mut |news| drive.tell(news));
+    let left = execute::undo(&drive.hands, &record, &mut |news| drive.tell_back(news));
     if !left.is_empty() {
         return Err(Failure::system(format!("{} is not taken back whole:\n  {}", pending.what, left.join("\n  "))));
     }

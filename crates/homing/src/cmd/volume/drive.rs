@@ -5,7 +5,7 @@ use crate::failure::Failure;
 use crate::hostlist;
 use homing_model::NodeSet;
 use homing_remote::{Options, Remote};
-use homing_volume::execute::{self, News};
+use homing_volume::execute::{self, News, Stopped};
 use homing_volume::progress::{self, Left, Progress};
 use homing_volume::{Hands, Observed, Overssh, Phase, Plan, Record, Refusal, Spec, Then, Watch, adopt, gluster, shown};
 use std::fs::File;
@@ -75,7 +75,7 @@ impl Drive<'_> {
     ) -> Result<(), Failure> {
         check_pending(record, what)?;
         // A plan whose second half cannot be seen from the hosts is finished as it was.
-        if !self.way.dry_run && !what.starts_with("create") && record.pending.is_some() {
+        if !self.way.dry_run && what != "create" && record.pending.as_ref().is_some_and(|p| p.what == what) {
             let then = self.carry_on(record)?;
             self.wait(&record.spec, &then)?;
         }
@@ -116,10 +116,10 @@ impl Drive<'_> {
     fn carry(&self, record: &mut Record, plan: &Plan) -> Result<(), Failure> {
         let (name, what) = (record.spec.name.clone(), record.pending.as_ref().map_or("", |p| &p.what).to_string());
         let failed = execute::carry_out(&self.hands, plan, record, &mut |news| self.tell(news));
-        let failed = failed.map_err(|stopped| {
-            let failure = Failure::system(format!("{what} stopped: {}", stopped.why));
-            failure.hint(format!("homing volume resume {name} finishes it, homing volume undo {name} takes it back"))
-        })?;
+        let failed = match failed {
+            Err(stopped) => return Err(self.stopped(record, &what, &stopped)),
+            Ok(failed) => failed,
+        };
         if failed.is_empty() {
             return Ok(());
         }
@@ -128,11 +128,27 @@ impl Drive<'_> {
             .hint(format!("homing volume resume {name}, when they are well again")))
     }
 
+    /// A change of which nothing was done is no reason to hold up others.
+    fn stopped(&self, record: &mut Record, what: &str, stopped: &Stopped) -> Failure {
+        let failure = Failure::system(format!("{what} stopped: {}", stopped.why));
+        if stopped.at_the_start && what != "create" && execute::undo(&self.hands, record, &mut |_| {}).is_empty() {
+            return record.finish().map_or_else(Failure::system, |()| failure.hint("nothing was changed"));
+        }
+        let name = &record.spec.name;
+        failure.hint(format!("homing volume resume {name} finishes it, homing volume undo {name} takes it back"))
+    }
+
     pub fn tell(&self, news: News) {
         match news {
             News::Phase(phase) => self.say(&one_line(phase)),
-            News::Failed(step, why) => eprintln!("homing: {}: {}: {why}", step.host, step.why),
-            News::Done(_) => {}
+            // What failed is told at the end, once and with what to do next.
+            News::Failed(..) | News::Done(_) => {}
+        }
+    }
+
+    pub fn tell_back(&self, news: News) {
+        if let News::Phase(phase) = news {
+            self.say(&format!("taking back: {}", one_line(phase)));
         }
     }
 

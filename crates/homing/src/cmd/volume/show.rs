@@ -77,12 +77,15 @@ pub fn status(way: &Way, args: One) -> Result<i32, Failure> {
         println!("{all}");
         return Ok(if well { 0 } else { exit::SYSTEM });
     }
-    println!("{} ({}): {} copies on {}, at {}", spec.name, spec.kind, spec.copies, set(&spec.servers()), spec.mount);
+    let copies = if spec.copies == 1 { "1 copy".into() } else { format!("{} copies", spec.copies) };
+    println!("{} ({}): {copies} on {}, at {}", spec.name, spec.kind, set(&spec.servers()), spec.mount);
+    println!("{:<16} {:<10} {:<12}", "HOST", "DAEMON", "MOUNT");
     for r in rows {
         let text = |k: &str| r[k].as_str().unwrap_or("-").to_string();
-        println!("{:<16} {:<10} {:<12} {}", text("host"), text("daemon"), text("mount"), text("why"));
+        let why = r["why"].as_str().unwrap_or("");
+        println!("{:<16} {:<10} {:<12} {why}", text("host"), text("daemon"), text("mount"));
     }
-    tasks.iter().for_each(|t| println!("under way: {t}"));
+    tasks.iter().for_each(|t| println!("last movement of files: {t}"));
     if let Some(what) = pending {
         println!("{what} was interrupted: homing volume resume {0}, or homing volume undo {0}", spec.name);
     }
