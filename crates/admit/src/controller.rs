@@ -1,6 +1,6 @@
 //! From looks at a storage host to its limit.
 
-use crate::climb::{Climb, Measured, NOT_WORSE, START_US, Step};
+use crate::climb::{Climb, Measured, NOT_WORSE, START_US, Step, mb};
 use crate::memory::{Memory, Verdict};
 use crate::seen::{Seen, Span};
 
@@ -13,7 +13,29 @@ const PRESSED: f64 = 0.40;
 const STEP_US: u64 = 4_000;
 /// The same while tasks wait for processors: more at once gains nothing soon.
 const BUSY_STEP_US: u64 = 100_000;
-const CPU_BUSY: f64 = 0.5;
+const CPU_BUSY: f64 = 0.85;
+/// Under pressure a start goes on when the tasks have got so many bytes since
+/// the last step: on a disk that stands it, some milliseconds.
+const STEP_BYTES: f64 = 1e6;
+/// Less than this since the last look: they do not read their data yet.
+const FIRST_BYTES: f64 = 65_536.0;
+/// ... or after this time: those that read from other hosts are not seen here.
+const PATIENT_US: u64 = 100_000;
+/// A head on its way for this share of the time, over so long, is the evidence
+/// without which nothing is limited: then fewer may serve more.
+const SLOW: f64 = 0.4;
+const SEEK_US: u64 = 15_000;
+const LESS: f64 = 0.95;
+/// Without it: after so long under pressure fewer are tried, first after this
+/// time, then ever more rarely; for as long as a task takes, within these bounds.
+const PROBE_AFTER_US: u64 = 5_000_000;
+const PROBE_LEAST: u32 = 4;
+const PROBE_US: u64 = 250_000;
+const PROBE_MOST_US: u64 = 1_000_000;
+/// Fewer must serve so much more.
+const PROBE_GAIN: f64 = 1.15;
+/// Tasks too old to stand still: the trial is given up after this time.
+const PROBE_WAIT_US: u64 = 1_000_000;
 /// Shortest time over which a throughput is measured, and the tasks' own pace:
 /// whichever is longer, up to the last.
 const MEASURE_US: u64 = 120_000;
@@ -62,6 +84,8 @@ enum Phase {
     Rising,
     /// Storage does not limit.
     Open,
+    /// It may: half as many for a moment. With all it served `rate` bytes per second.
+    Probing { rate: f64 },
     /// Pressure: search.
     Climbing(Climb),
 }
@@ -85,6 +109,11 @@ pub struct Controller {
     changed_us: u64,
     /// The search that was under way before it became quiet.
     interrupted: Option<Climb>,
+    /// The number before the last step of the start, and what tasks got with it, bytes per microsecond.
+    known: Option<(u32, f64)>,
+    /// Time under pressure without a limit, and after how much of it fewer are tried.
+    pressed_us: u64,
+    probe_after_us: u64,
 }
 
 impl Controller {
@@ -108,6 +137,9 @@ impl Controller {
             seen_us: 0,
             changed_us: 0,
             interrupted: None,
+            known: None,
+            pressed_us: 0,
+            probe_after_us: PROBE_AFTER_US,
         }
     }
 
@@ -144,6 +176,9 @@ impl Controller {
         // tasks than the limit there is nothing to learn and nothing to limit.
         let full = seen.in_flight >= self.n;
         let over = seen.in_flight > self.n && !matches!(self.phase, Phase::Open);
+        if over && matches!(self.phase, Phase::Probing { .. }) && seen.at_us > self.changed_us + PROBE_WAIT_US {
+            return self.end_probe();
+        }
         if seen.in_flight == 0 || over || (!full && seen.waiting > 0 && !self.settled) {
             (self.from, self.settled) = (None, false);
             return None;
@@ -160,6 +195,7 @@ impl Controller {
         match &self.phase {
             Phase::Rising => self.rise(seen, &span, full),
             Phase::Open => self.watch(seen, &span),
+            &Phase::Probing { rate } => self.probe(seen, &span, rate),
             Phase::Climbing(_) => self.climb(seen, &span, full),
         }
     }
@@ -204,8 +240,12 @@ impl Controller {
         Some(why)
     }
 
+    /// Doubles until the host's slots are the limit, unless that is seen to do harm.
     fn rise(&mut self, seen: &Seen, span: &Span, full: bool) -> Option<String> {
-        let busy = span.cpu.is_some_and(|c| c > CPU_BUSY) && self.n >= 2 * self.settings.cores;
+        if span.pressure() > QUIET {
+            return self.rise_pressed(seen, span, full);
+        }
+        let busy = self.is_busy(span);
         let step = match (self.wary, busy) {
             (true, _) => MEASURE_US,
             (_, true) => BUSY_STEP_US,
@@ -214,48 +254,122 @@ impl Controller {
         if span.us < step {
             return None;
         }
-        if span.pressure() > QUIET {
+        self.known = None;
+        self.grow(seen, full).then(|| "no task waited for storage".into())
+    }
+
+    fn rise_pressed(&mut self, seen: &Seen, span: &Span, full: bool) -> Option<String> {
+        let now_us = seen.at_us;
+        if let Some(climb) = self.interrupted.take() {
             self.from = Some(*seen);
-            let new = Climb::new(self.n, self.most(), true);
-            self.phase = Phase::Climbing(self.interrupted.take().map_or(new, |known| known.taken_up(seen.at_us)));
+            self.phase = Phase::Climbing(climb.taken_up(now_us));
             return None;
         }
-        if self.n >= self.settings.open_at.min(self.most()) {
+        if let Some(why) = self.retreat(seen, span) {
+            return Some(why);
+        }
+        let patient = now_us < self.changed_us + PATIENT_US;
+        if span.got < FIRST_BYTES && patient {
+            // Programs are being read, not their data: the disk of the data is not known yet.
             self.from = Some(*seen);
-            if self.n < self.settings.open_at {
-                return None;
+            return None;
+        }
+        if span.got < STEP_BYTES && patient {
+            return None;
+        }
+        if self.is_busy(span) {
+            // Long enough for the guard of the page cache.
+            self.from = if span.us < 2 * MEASURE_US { self.from } else { Some(*seen) };
+            return None;
+        }
+        self.known = Some((self.n, span.got / span.us as f64));
+        self.grow(seen, full).then(|| format!("the storage served {} at once", self.n / 2))
+    }
+
+    /// Twice as many made a head seek, and less came: so many it was before.
+    fn retreat(&mut self, seen: &Seen, span: &Span) -> Option<String> {
+        let (fewer, rate) = self.known?;
+        if span.us < SEEK_US || span.slow < SLOW || span.got / span.us as f64 >= rate * LESS {
+            return None;
+        }
+        let now = span.got / span.us as f64 * 1e6;
+        let why = format!("{} at once make the disk seek: {} instead of {}", self.n, mb(now), mb(rate * 1e6));
+        self.from = Some(*seen);
+        self.phase = Phase::Climbing(Climb::learnt(fewer, self.most()));
+        self.hold = true;
+        self.go(fewer);
+        Some(why)
+    }
+
+    /// Processors are the bottleneck: more at once gains nothing.
+    fn is_busy(&self, span: &Span) -> bool {
+        span.cpu.is_some_and(|c| c > CPU_BUSY) && self.n >= 2 * self.settings.cores
+    }
+
+    fn grow(&mut self, seen: &Seen, full: bool) -> bool {
+        self.from = Some(*seen);
+        if self.n < self.settings.open_at.min(self.most()) {
+            if !full && seen.waiting > 0 {
+                return false;
             }
-            self.phase = Phase::Open;
-            return Some("no task waited for storage".into());
+            self.go(self.n * 2);
         }
-        if !full {
-            self.from = Some(*seen);
-            return None;
+        if self.n >= self.settings.open_at || !full {
+            (self.phase, self.pressed_us) = (Phase::Open, 0);
         }
-        self.go(self.n * 2);
-        if self.n >= self.settings.open_at {
-            self.phase = Phase::Open;
-        }
-        Some("no task waited for storage".into())
+        true
     }
 
     fn watch(&mut self, seen: &Seen, span: &Span) -> Option<String> {
-        if span.us < MEASURE_US {
+        let enough = seen.task_us.clamp(PROBE_US, PROBE_MOST_US);
+        let pressed = span.pressure() >= PRESSED && seen.in_flight > 1;
+        let seeks = pressed && span.slow >= SLOW;
+        if span.us < if seeks { MEASURE_US } else { enough } {
             return None;
         }
         self.from = Some(*seen);
-        let pressure = span.pressure();
-        if pressure < PRESSED || seen.in_flight < 2 {
+        if seeks {
+            self.phase = Phase::Climbing(Climb::new(1, self.most(), true));
+            self.hold = true;
+            self.go(self.settings.learnt.unwrap_or(1));
+            return Some(format!("{} at once make the disk seek", seen.in_flight));
+        }
+        self.pressed_us = if pressed { self.pressed_us + span.us } else { 0 };
+        let now = seen.in_flight.min(self.settings.most);
+        if self.pressed_us < self.probe_after_us || now < PROBE_LEAST || seen.waiting < now as usize {
             return None;
         }
-        // So many at once may be many too many: what was learnt, or else fewer, is tried first.
-        let now = seen.in_flight.min(self.settings.most);
-        let mut climb = Climb::new(now, self.most(), false);
-        let step = climb.measured(measured(seen, span, now));
+        self.phase = Phase::Probing { rate: span.rate };
+        self.hold = true;
+        self.go(now / 2);
+        Some(format!("storage was waited for {:.0} % of the time with {now} at once", span.pressure() * 100.0))
+    }
+
+    /// Fewer at once, to see whether that serves more: the limit stays only when it plainly does.
+    fn probe(&mut self, seen: &Seen, span: &Span, rate: f64) -> Option<String> {
+        let enough = seen.task_us.clamp(PROBE_US, PROBE_MOST_US);
+        let worse = span.us >= EARLY_US && span.rate < rate * PLAINLY_WORSE;
+        if span.us < enough && !worse {
+            return None;
+        }
+        if span.rate < rate * PROBE_GAIN {
+            return self.end_probe();
+        }
+        let mut climb = Climb::new(self.n, self.most(), false);
+        let step = climb.measured(measured(seen, span, self.n));
         self.phase = Phase::Climbing(climb);
-        let Step::Go(next, _) = step else { return None };
-        self.go(self.settings.learnt.map_or(next, |learnt| learnt.min(next)));
-        Some(format!("storage was waited for {:.0} % of the time with {} at once", pressure * 100.0, seen.in_flight))
+        let why = format!("{} at once moved {}, more moved {}", self.n, mb(span.rate), mb(rate));
+        if let Step::Go(next, _) = step {
+            self.hold = true;
+            self.go(next);
+        }
+        Some(why)
+    }
+
+    fn end_probe(&mut self) -> Option<String> {
+        (self.phase, self.from, self.pressed_us) = (Phase::Open, None, 0);
+        self.probe_after_us = self.probe_after_us.saturating_mul(2);
+        Some("fewer at once did not serve more".into())
     }
 
     fn climb(&mut self, seen: &Seen, span: &Span, full: bool) -> Option<String> {

@@ -7,10 +7,10 @@ use crate::seen::Span;
 const OVERRUN: f64 = 0.3;
 /// Less than this, bytes per second, is nothing.
 const SLIGHT: f64 = 4e6;
-/// Fewer at once must bring the share below this part of what it was, or memory is not the reason.
+/// One task alone must bring the share below this part of what it was, or memory is not the reason.
 const HELPED: f64 = 0.8;
-/// Fewer at once that did not help, until the guard gives up.
-const VAIN: u32 = 2;
+/// At least so many times fewer are tried, and at most.
+const STEP: (u32, u32) = (2, 8);
 
 /// What the guard says.
 #[derive(Debug, PartialEq)]
@@ -26,10 +26,9 @@ pub(crate) enum Verdict {
 pub(crate) struct Memory {
     /// The least number that overran the cache.
     too_many: Option<u32>,
-    /// Share and number at the last step down.
+    /// Share and number before the first step down.
     before: Option<(f64, u32)>,
-    vain: u32,
-    began_at: u32,
+    gave_up: bool,
 }
 
 impl Memory {
@@ -40,28 +39,30 @@ impl Memory {
 
     /// A trial of `n` at once served less than `best`. When that was the cache's doing, `best` is the most for now.
     pub fn failed(&mut self, span: &Span, n: u32, best: u32) {
-        if self.vain < VAIN && span.again >= SLIGHT && span.again_share >= OVERRUN && n > best {
+        if !self.gave_up && span.again >= SLIGHT && span.again_share >= OVERRUN && n > best {
             self.too_many = Some(best + 1);
         }
     }
 
     pub fn judge(&mut self, span: &Span, n: u32) -> Verdict {
-        if self.vain >= VAIN || span.again < SLIGHT || span.again_share < OVERRUN || n < 2 {
+        if self.gave_up || span.again < SLIGHT || span.again_share < OVERRUN {
             self.before = None;
             return Verdict::Calm;
         }
-        match self.before {
-            Some((share, _)) if span.again_share > share * HELPED => self.vain += 1,
-            Some(_) => self.vain = 0,
-            None => (self.vain, self.began_at) = (0, n),
+        // All of a cache is lost or none of it: halfway down nothing has become better yet.
+        let (share, began_at) = *self.before.get_or_insert((span.again_share, n));
+        if n > 1 {
+            self.too_many = Some(n);
+            // Each step costs the time in which a cache is filled. Of pages that are read
+            // anew and anew in any order, the share that is found is the share that fits.
+            let fit = (f64::from(n) * (1.0 - span.again_share)).round() as u32;
+            return Verdict::Fewer(fit.clamp(n / STEP.1, n / STEP.0).max(1));
         }
-        if self.vain >= VAIN {
-            self.too_many = None;
-            return Verdict::Vain(self.began_at);
+        if span.again_share <= share * HELPED || began_at < 2 {
+            return Verdict::Calm;
         }
-        self.before = Some((span.again_share, n));
-        self.too_many = Some(n);
-        Verdict::Fewer((n / 2).max(1))
+        (self.gave_up, self.too_many) = (true, None);
+        Verdict::Vain(began_at)
     }
 
     /// Time has passed: more may fit now.

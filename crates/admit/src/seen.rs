@@ -15,6 +15,10 @@ pub struct Seen {
     pub stood: u64,
     /// Bytes that its busiest disk or its network moved.
     pub moved: Option<u64>,
+    /// Time that disks spent on requests that took long for their bytes: heads that seek.
+    pub slow_us: Option<u64>,
+    /// Bytes that the run's own tasks there asked for.
+    pub read: u64,
     /// Bytes that the run's own tasks read there and that came from no disk: the page cache served them.
     pub cached: u64,
     /// Bytes read again because the page cache had to drop them.
@@ -46,6 +50,10 @@ pub(crate) struct Span {
     pub cpu: Option<f64>,
     /// Useful bytes per second.
     pub rate: f64,
+    /// Share of the time in which a disk's head was on its way, 0 to 1.
+    pub slow: f64,
+    /// Bytes that our tasks got, and for each that ended.
+    pub got: f64,
     /// Bytes per second that were read again, and as a share of what moved.
     pub again: f64,
     pub again_share: f64,
@@ -84,6 +92,8 @@ impl Seen {
             stood: (looked > 0).then_some(stood),
             cpu: share(self.cpu_stall_us, before.cpu_stall_us),
             rate: (moved - again + cached + ended * TASK_BYTES) * per_s,
+            slow: share(self.slow_us, before.slow_us).unwrap_or(0.0),
+            got: self.read.saturating_sub(before.read) as f64 + ended * TASK_BYTES,
             again: again * per_s,
             again_share: again / moved.max(1.0),
         }

@@ -122,6 +122,8 @@ impl Admission {
             looked: pulse.looked,
             stood: pulse.stood,
             moved: pulse.moved,
+            slow_us: pulse.slow_us,
+            read: pulse.read,
             cached: pulse.cached,
             reread: pulse.reread,
             ended: gate.ended,

@@ -84,7 +84,12 @@ pub struct Pulse {
     /// Bytes moved, in each interval those of the busiest disk or interface: a
     /// disk below a disk, or a network in front of one, moves the same bytes twice.
     pub moved: Option<u64>,
-    /// Bytes that the worker's tasks read and that came from no disk.
+    /// Time in which a disk took long for each request beyond what the bytes
+    /// of it take, microseconds of all disks: heads that seek.
+    pub slow_us: Option<u64>,
+    /// Bytes that the worker's tasks asked for by read calls.
+    pub read: u64,
+    /// Of these, bytes that came from no disk.
     pub cached: u64,
     /// Bytes of file pages that were read again soon after they had been evicted.
     pub reread: Option<u64>,

@@ -6,11 +6,20 @@ use std::collections::HashMap;
 use std::fs::read_to_string;
 use std::time::Instant;
 
-/// Tasks, and processes of a task, that one pulse looks at: it must stay cheap.
-const MOST_TASKS: usize = 64;
+/// Tasks, and processes of a task, that one pulse looks at, all tasks in turn:
+/// to open `/proc/PID/io` takes as long as a twelfth of the shortest task.
+const MOST_TASKS: usize = 4;
 const MOST_PROCESSES: usize = 16;
 /// What remains of a disk's busy time from one pulse to the next: a memory of some tenths of a second.
 const FADE: f64 = 0.9;
+/// A disk's requests are judged together, so many or so long.
+const JUDGED: u64 = 6;
+const JUDGED_MS: u64 = 16;
+/// A request that takes longer than its bytes do by this much was a seek: a
+/// head that turns 7,200 times a minute needs 8 ms on average, a flash disk 0.1.
+const SEEK_MS: f64 = 3.0;
+/// What a head reads while it stays where it is, bytes per millisecond.
+const STREAM: f64 = 150_000.0;
 
 /// Takes pulses; remembers the counters of the one before.
 #[derive(Debug)]
@@ -18,23 +27,56 @@ pub struct Pulser {
     began: Instant,
     before: Option<HashMap<String, Counter>>,
     busy: HashMap<String, f64>,
+    judged: HashMap<String, Counter>,
+    slow_ms: u64,
+    /// The leader looked at last, and what each was seen to have read, all and from no disk.
+    turn: i32,
+    tasks: HashMap<i32, Read>,
     moved: u64,
     looked: u64,
     stood: u64,
-    cached: u64,
+    read: Read,
+}
+
+/// Bytes that a task has read, and those that came from no disk.
+#[derive(Clone, Copy, Debug, Default)]
+struct Read {
+    all: i64,
+    cached: i64,
+}
+
+impl std::ops::AddAssign for Read {
+    fn add_assign(&mut self, more: Read) {
+        self.all += more.all;
+        self.cached += more.cached;
+    }
 }
 
 /// What a disk or one direction of an interface has done since boot.
-#[derive(Clone, Copy, Debug, PartialEq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
 struct Counter {
     bytes: u64,
+    /// Requests that ended.
+    requests: u64,
     /// Time with a request under way, milliseconds; 0 for interfaces.
     busy_ms: u64,
 }
 
 impl Default for Pulser {
     fn default() -> Self {
-        Pulser { began: Instant::now(), before: None, busy: HashMap::new(), moved: 0, looked: 0, stood: 0, cached: 0 }
+        Pulser {
+            began: Instant::now(),
+            before: None,
+            busy: HashMap::new(),
+            judged: HashMap::new(),
+            slow_ms: 0,
+            turn: 0,
+            tasks: HashMap::new(),
+            moved: 0,
+            looked: 0,
+            stood: 0,
+            read: Read::default(),
+        }
     }
 }
 
@@ -46,20 +88,18 @@ impl Pulser {
         let counters = counters(&read("/proc/diskstats"), &read("/proc/net/dev"));
         let known = counters.is_some();
         if let Some(now) = counters {
-            self.moved += self.before.as_ref().map_or(0, |before| grown(before, &now, &mut self.busy));
+            if let Some(before) = &self.before {
+                self.moved += grown(before, &now, &mut self.busy);
+                self.slow_ms += slow(before, &now, &mut self.judged);
+            }
             self.before = Some(now);
         }
         // What has ended is counted with its parent, in the end with this process.
-        let mut cached = cached_by("self");
-        for leader in leaders.iter().take(MOST_TASKS) {
-            self.looked += 1;
-            let mut look = Look { left: MOST_PROCESSES, stands: false, cached: 0 };
-            look.at(*leader);
-            self.stood += u64::from(look.stands);
-            cached += look.cached;
-        }
+        self.look_at_some(leaders);
+        let mut sum = read_by("self");
+        self.tasks.values().for_each(|task| sum += *task);
         // Read-ahead is counted before it is read, and a zombie not at all: neither takes back what was seen.
-        self.cached = self.cached.max(cached.max(0) as u64);
+        self.read = Read { all: self.read.all.max(sum.all), cached: self.read.cached.max(sum.cached) };
         Pulse {
             at_us: self.began.elapsed().as_micros() as u64,
             io_some_us: stall("/proc/pressure/io"),
@@ -67,10 +107,51 @@ impl Pulser {
             looked: self.looked,
             stood: self.stood,
             moved: known.then_some(self.moved),
-            cached: self.cached,
+            slow_us: known.then_some(self.slow_ms * 1000),
+            read: self.read.all as u64,
+            cached: self.read.cached as u64,
             reread: read("/proc/vmstat").and_then(|t| refaults(&t)).map(|pages| pages * page_bytes()),
         }
     }
+}
+
+impl Pulser {
+    /// Looks at the next few tasks; what the others read is as they were seen last.
+    fn look_at_some(&mut self, leaders: &[i32]) {
+        self.tasks.retain(|leader, _| leaders.contains(leader));
+        let mut leaders = leaders.to_vec();
+        leaders.sort_unstable();
+        let first = leaders.iter().position(|&l| l > self.turn).unwrap_or(0);
+        for &leader in leaders.iter().cycle().skip(first).take(MOST_TASKS.min(leaders.len())) {
+            self.turn = leader;
+            self.looked += 1;
+            let mut look = Look { left: MOST_PROCESSES, stands: false, read: Read::default() };
+            look.at(leader);
+            self.stood += u64::from(look.stands);
+            self.tasks.insert(leader, look.read);
+        }
+    }
+}
+
+/// Milliseconds that disks spent on requests that were seeks, as far as they can be judged.
+fn slow(before: &HashMap<String, Counter>, now: &HashMap<String, Counter>, open: &mut HashMap<String, Counter>) -> u64 {
+    let mut slow_ms = 0;
+    for (name, counter) in now {
+        let Some(was) = before.get(name) else { continue };
+        let sum = open.entry(name.clone()).or_default();
+        sum.bytes += counter.bytes.saturating_sub(was.bytes);
+        sum.requests += counter.requests.saturating_sub(was.requests);
+        sum.busy_ms += counter.busy_ms.saturating_sub(was.busy_ms);
+        if sum.requests < JUDGED && sum.busy_ms < JUDGED_MS {
+            continue;
+        }
+        let beyond = sum.busy_ms as f64 - sum.bytes as f64 / STREAM;
+        if beyond > SEEK_MS * sum.requests.max(1) as f64 {
+            slow_ms += sum.busy_ms;
+        }
+        *sum = Counter::default();
+    }
+    slow_ms
 }
 
 /// Bytes that the bottleneck moved between two looks: the disk that was busy most
@@ -98,7 +179,7 @@ fn grown(before: &HashMap<String, Counter>, now: &HashMap<String, Counter>, busy
 struct Look {
     left: usize,
     stands: bool,
-    cached: i64,
+    read: Read,
 }
 
 impl Look {
@@ -113,17 +194,18 @@ impl Look {
         // Field 3 is the state, where D stands still for I/O; field 20 the number of threads.
         let (state, threads) = (fields.next(), fields.nth(16));
         self.stands |= state == Some("D") || (threads != Some("1") && a_thread_stands(pid, &mut self.left));
-        self.cached += cached_by(&pid.to_string());
+        self.read += read_by(&pid.to_string());
         let children = read_to_string(format!("/proc/{pid}/task/{pid}/children")).unwrap_or_default();
         children.split_ascii_whitespace().filter_map(|c| c.parse().ok()).for_each(|child| self.at(child));
     }
 }
 
-/// Bytes that a process and its children that ended read, less those that came from disks.
-fn cached_by(pid: &str) -> i64 {
+/// What a process and its children that ended have read.
+fn read_by(pid: &str) -> Read {
     let io = read_to_string(format!("/proc/{pid}/io")).unwrap_or_default();
     let field = |name: &str| io.lines().find_map(|l| l.strip_prefix(name)?.trim().parse::<i64>().ok()).unwrap_or(0);
-    field("rchar:") - field("read_bytes:")
+    let all = field("rchar:");
+    Read { all, cached: all - field("read_bytes:") }
 }
 
 fn a_thread_stands(pid: i32, left: &mut usize) -> bool {
@@ -155,13 +237,14 @@ fn counters(disks: &Option<String>, net: &Option<String>) -> Option<HashMap<Stri
         let words: Vec<&str> = line.split_ascii_whitespace().collect();
         let number = |at: usize| words.get(at).and_then(|w| w.parse::<u64>().ok());
         if let (Some(name), Some(read), Some(written)) = (words.get(2), number(5), number(9)) {
-            let counter = Counter { bytes: (read + written) * 512, busy_ms: number(12).unwrap_or(0) };
+            let requests = number(3).unwrap_or(0) + number(7).unwrap_or(0);
+            let counter = Counter { bytes: (read + written) * 512, requests, busy_ms: number(12).unwrap_or(0) };
             all.insert((*name).to_string(), counter);
         }
     }
     for (name, (received, sent)) in net.as_deref().map(parse::net_dev).unwrap_or_default() {
-        all.insert(format!("{name} in"), Counter { bytes: received, busy_ms: 0 });
-        all.insert(format!("{name} out"), Counter { bytes: sent, busy_ms: 0 });
+        all.insert(format!("{name} in"), Counter { bytes: received, ..Counter::default() });
+        all.insert(format!("{name} out"), Counter { bytes: sent, ..Counter::default() });
     }
     (!all.is_empty()).then_some(all)
 }
@@ -185,6 +268,28 @@ mod tests {
         let later = disks(&[("vda", 2000, 6), ("loop0", 150, 20)]);
         assert_eq!(grown(&now, &later, &mut busy), 0);
         assert_eq!(counters(&None, &None), None);
+    }
+
+    #[test]
+    fn a_head_that_seeks_is_slow_and_one_that_streams_is_not() {
+        let at = |requests: u64, kib: u64, ms: u64| {
+            let line = format!(" 7 0 sda {requests} 0 {} 9 0 0 0 0 0 {ms} 0\n", kib * 2);
+            counters(&Some(line), &None).unwrap()
+        };
+        let judge = |steps: &[(u64, u64, u64)]| {
+            let (mut open, mut before, mut sum) = (HashMap::new(), at(0, 0, 0), 0);
+            for &(requests, kib, ms) in steps {
+                let now = at(requests, kib, ms);
+                sum += slow(&before, &now, &mut open);
+                before = now;
+            }
+            sum
+        };
+        assert_eq!(judge(&[(1, 128, 9), (2, 256, 18)]), 18, "8 ms to seek, 1 ms to read");
+        assert_eq!(judge(&[(6, 768, 6), (12, 1536, 11)]), 0);
+        assert_eq!(judge(&[(10, 10 << 10, 70)]), 0, "a mebibyte each takes its time");
+        assert_eq!(judge(&[(0, 0, 20)]), 20, "a request that does not end");
+        assert_eq!(judge(&[(1, 128, 9)]), 0, "one is no evidence");
     }
 
     #[test]

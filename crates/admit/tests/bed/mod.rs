@@ -32,6 +32,8 @@ pub struct Served {
     pub again: f64,
     /// Bytes per second that tasks get, at most; more than `moved` when a cache helps.
     pub useful: f64,
+    /// Its heads are on their way most of the time.
+    pub seeks: bool,
 }
 
 /// What `readers` of `tasks` get at a time in seconds.
@@ -83,6 +85,8 @@ struct Bed {
     stall_us: (f64, f64),
     moved: f64,
     again: f64,
+    slow_us: f64,
+    read: f64,
     task_us: f64,
     mood: f64,
 }
@@ -100,6 +104,8 @@ pub fn run(device: Device, batch: Batch, limit: &Limit, seed: u64) -> Outcome {
         stall_us: (0.0, 0.0),
         moved: 0.0,
         again: 0.0,
+        slow_us: 0.0,
+        read: 0.0,
         task_us: 0.0,
         mood: 1.0,
     };
@@ -159,6 +165,8 @@ impl Bed {
             cpu_stall_us: Some(self.stall_us.1 as u64),
             moved: Some(self.moved as u64),
             reread: Some(self.again as u64),
+            slow_us: Some(self.slow_us as u64),
+            read: self.read as u64,
             in_flight: self.running.len() as u32,
             waiting: self.waiting as usize,
             task_us: self.task_us as u64,
@@ -184,6 +192,8 @@ impl Bed {
             self.moved += served.moved * noise * STEP_S;
             self.again += served.again * noise * STEP_S;
             self.stall_us.0 += STEP_S * 1e6;
+            self.read += served.useful * noise * STEP_S;
+            self.slow_us += if served.seeks { STEP_S * 1e6 } else { 0.0 };
         }
         if computing > self.batch.cores {
             self.stall_us.1 += STEP_S * 1e6;
