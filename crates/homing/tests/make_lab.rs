@@ -2,32 +2,20 @@
 //! files of a local build, bit for bit. Needs root and GlusterFS; says so and
 //! does nothing without them.
 
+mod support;
+
 use std::collections::BTreeSet;
 use std::fmt::Write;
 use std::path::Path;
-use std::process::{Command, Output};
-use std::sync::LazyLock;
+use std::process::Command;
+use support::{EXE, Lab, err, missing};
 
-static LAB: LazyLock<String> = LazyLock::new(|| format!("make{}", std::process::id()));
 const UNITS: usize = 12;
 
-fn homing(args: &[&str]) -> Output {
-    Command::new(env!("CARGO_BIN_EXE_homing")).args(args).output().unwrap()
-}
-
-/// Takes the lab down however the test ends.
-struct Lab;
-
-impl Drop for Lab {
-    fn drop(&mut self) {
-        homing(&["lab", "down", "--name", &LAB]);
-    }
-}
-
-fn ok(host: &str, script: &str) -> (String, String) {
-    let output = homing(&["lab", "exec", "--name", &LAB, host, "--", "sh", "-c", script]);
-    let text = |bytes| String::from_utf8_lossy(bytes).into_owned();
-    let (out, err) = (text(&output.stdout), text(&output.stderr));
+/// Standard output and error output of a script that must succeed.
+fn ok(lab: &Lab, host: &str, script: &str) -> (String, String) {
+    let output = lab.on(host, script);
+    let (out, err) = (String::from_utf8_lossy(&output.stdout).into_owned(), err(&output));
     assert!(output.status.success(), "{host}: {script}\n{out}\n{err}");
     (out, err)
 }
@@ -107,33 +95,29 @@ fn hosts_of(trace: &str, word: &str) -> BTreeSet<String> {
 
 #[test]
 fn objects_are_those_of_a_local_build_bit_for_bit() {
-    if !rustix::process::geteuid().is_root() || !Path::new("/usr/sbin/glusterd").exists() {
-        eprintln!("SKIPPED: the lab needs root and GlusterFS");
+    if missing(&["glusterd", "glusterfs"]) {
         return;
     }
     let folder = tempfile::tempdir().unwrap();
     let here = folder.path().join("p");
     project(&here);
-    let lab = Lab;
-    let up = homing(&["lab", "up", "--name", &LAB, "--hosts", "3", "--gluster", "replica=3"]);
-    assert!(up.status.success(), "{}", String::from_utf8_lossy(&up.stderr));
-    let exe = env!("CARGO_BIN_EXE_homing");
-    ok("n1", &format!("cp -r {} /data/p", here.display()));
+    let lab = Lab::up("make", &["--hosts", "3", "--gluster", "replica=3"]);
+    ok(&lab, "n1", &format!("cp -r {} /data/p", here.display()));
     let slots = "hosts = \"n[1-3]\"\n[host.n2]\nslots = 1\n[host.n3]\nslots = 1\n";
     let cluster = folder.path().join("cluster.toml");
     std::fs::write(&cluster, slots).unwrap();
     // Carries the program to the hosts.
-    ok("n1", &format!("{exe} hosts --hosts 'n[1-3]'"));
+    ok(&lab, "n1", &format!("{EXE} hosts --hosts 'n[1-3]'"));
 
     let rounds = [10, 11];
     let want = made_here(&here, &rounds);
-    let make = format!("{exe} make --cluster {}", cluster.display());
+    let make = format!("{EXE} make --cluster {}", cluster.display());
     for (round, want) in rounds.iter().zip(&want) {
         let script = format!(
             "cd /data/p && rm -f met.* && echo round {round} > round.txt && \
              {make} --hosts 'n[2-3]' --trace /tmp/trace -j4 >&2 && {DIGESTS} && echo =$(cat /tmp/trace)"
         );
-        let (out, err) = ok("n1", &script);
+        let (out, err) = ok(&lab, "n1", &script);
         let (made, trace) = out.split_once('=').unwrap();
         assert_eq!(made, want, "round {round}: {err}");
         let both = BTreeSet::from(["n2".to_string(), "n3".to_string()]);
@@ -142,9 +126,8 @@ fn objects_are_those_of_a_local_build_bit_for_bit() {
 
     // A machine that only reaches a member: make's output and status are that one's.
     let script = format!("cd /data/p && echo round 12 > round.txt && {make} --gateway n1 --hosts 'n[1-3]' -j2 program");
-    let (_, err) = ok("n2", &format!("{script} && ./program | grep -c 'round 12'"));
+    let (_, err) = ok(&lab, "n2", &format!("{script} && ./program | grep -c 'round 12'"));
     assert!(err.contains("recipes"), "{err}");
-    let (out, _) = ok("n2", &format!("cd /data/p && {make} --gateway n1 --hosts 'n[1-3]' nothing; echo $?"));
+    let (out, _) = ok(&lab, "n2", &format!("cd /data/p && {make} --gateway n1 --hosts 'n[1-3]' nothing; echo $?"));
     assert!(out.ends_with("2\n"), "{out}");
-    drop(lab);
 }
