@@ -37,7 +37,27 @@ fn between_guests() {
     );
     let me = std::env::current_exe().unwrap();
     lab.ok("n2", &format!("{INSIDE}=1 {} --exact inside_a_guest --nocapture", me.display()));
+    iobsub_runs_at_the_server(&lab);
     the_server_takes_part(&lab);
+}
+
+/// In a mounted directory `iobsub` finds its server, says so, and runs there, in
+/// the server's own path: below the root of version 4's name space, and by version 3.
+fn iobsub_runs_at_the_server(lab: &Lab) {
+    lab.ok("n2", &format!("{EXE} lsf install /root/lsf; echo 'hosts = \"n[1-3]\"' >/root/cluster.toml"));
+    for mount in ["/data", "/v3"] {
+        let script = format!(
+            "export PATH=/root/lsf:$PATH HOMING_CLUSTER=/root/cluster.toml SHELL=/bin/sh; \
+             mkdir -p {mount}/jobs && cd {mount}/jobs && rm -f * && iobsub -K -o out 'hostname; pwd; echo made >here' && cat here out"
+        );
+        let said = lab.ok("n2", &script);
+        let lines: Vec<&str> = said.lines().take(4).collect();
+        assert_eq!(
+            lines,
+            ["Submitting job to run on fileserver n1", "made", "n1", "/scratch/export/jobs"],
+            "{mount}: {said}"
+        );
+    }
 }
 
 /// Tasks run on the server too, which has no /data: next to their bytes, under the usual names.

@@ -2,6 +2,8 @@
 //! hosts with GlusterFS, and what goes wrong there in mid-run. Needs root; says
 //! so and does nothing without it.
 
+#[path = "slurm/lsf.rs"]
+mod lsf;
 mod support;
 
 use support::{EXE, Lab, err, missing};
@@ -61,6 +63,13 @@ fn a_batch_on_slurm_whatever_happens_to_it() {
     inside_an_allocation(&lab);
     what_the_cluster_does(&lab);
     what_slurm_kills(&lab);
+    // Slurm looks at time limits every half minute only.
+    std::thread::scope(|scope| {
+        scope.spawn(|| a_time_limit_ends_a_try(&lab, "n3", "", 1));
+        scope.spawn(|| a_time_limit_ends_a_try(&lab, "n4", "--retries 2", 0));
+        lsf::the_words_of_lsf(&lab);
+    });
+    only_the_nodes_of_a_reservation(&lab);
     nothing_stays_when_homing_is_killed(&lab);
 }
 
@@ -124,6 +133,33 @@ fn what_slurm_kills(lab: &Lab) {
     assert_eq!(status, Some(1), "{out}\n{err}");
     assert!(err.contains("OUT_OF_MEMORY") && err.contains("15 done, 1 failed"), "{err}");
     nothing_is_left(lab);
+}
+
+/// A task that would end at its second try, whose first one the time limit ends.
+fn a_time_limit_ends_a_try(lab: &Lab, node: &str, options: &str, status: i32) {
+    let script = format!(
+        "cd /data; {EXE} run -j1 --hosts {node} --time 5 {options} \
+         'echo >> tries.{node}; [ $(wc -l < tries.{node}) = 2 ] || sleep 300; echo {{}}' ::: ended 2>/tmp/{node}.err & run=$!; \
+         until [ -e tries.{node} ]; do sleep 0.1; kill -0 $run || break; done; \
+         scontrol update jobid=$(squeue -h -w {node} -o '%i %j' | grep -m1 homing- | cut -d' ' -f1) endtime=now+1; \
+         wait $run; s=$?; cat /tmp/{node}.err >&2; exit $s"
+    );
+    let (code, out, err) = on_n1(lab, &script);
+    assert_eq!(code, Some(status), "{out}\n{err}");
+    assert!(err.contains(&format!("{node} is lost: Slurm killed job")) && err.contains("TIMEOUT"), "{err}");
+    assert_eq!(out, if status == 0 { "ended\n" } else { "" });
+    assert_eq!(err.contains("was lost with its host: Slurm killed job"), status == 1, "{err}");
+}
+
+fn only_the_nodes_of_a_reservation(lab: &Lab) {
+    nothing_is_left(lab);
+    lab.ok("n1", "scontrol create reservation reservationname=mine starttime=now duration=60 users=root nodes=n2");
+    let out = lab.ok("n1", &format!("cd /data; {EXE} run -q --reservation mine 'hostname #' ::: f*"));
+    assert_eq!(out, "n2\n".repeat(FILES));
+    let (status, _, err) = on_n1(lab, &format!("{EXE} run -q --reservation nobodys true ::: 1"));
+    assert!(status == Some(255) && err.contains("nobodys"), "{err}");
+    nothing_is_left(lab);
+    lab.ok("n1", "scontrol delete reservationname=mine");
 }
 
 fn nothing_stays_when_homing_is_killed(lab: &Lab) {

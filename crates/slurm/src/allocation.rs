@@ -29,6 +29,11 @@ impl Allocation {
     }
 }
 
+/// The nodes of a reservation, from a line of `scontrol show reservation --oneliner`.
+pub(crate) fn reserved(line: &str) -> Option<Vec<String>> {
+    expand(line.split(' ').find_map(|word| word.strip_prefix("Nodes="))?)
+}
+
 /// The names in Slurm's own order, which that of the counts follows.
 fn expand(list: &str) -> Option<Vec<String>> {
     let mut depth = 0;
@@ -72,6 +77,15 @@ mod tests {
         ]);
         let nodes = [("z2", 2), ("z9", 2), ("z10", 8), ("a1", 1)].map(|(n, c)| (n.to_string(), c)).to_vec();
         assert_eq!(found, Some(Allocation { job: "17".into(), nodes, here: Some("z9".into()) }));
+    }
+
+    #[test]
+    fn nodes_of_a_reservation() {
+        // Recorded from Slurm 22.05.
+        let line = "ReservationName=res1 StartTime=2026-11-21T11:56:20 EndTime=2026-11-21T12:56:20 Duration=01:00:00 \
+                    Nodes=n[1,4] NodeCnt=2 CoreCnt=4 Features=(null) PartitionName=lab Flags=SPEC_NODES";
+        assert_eq!(reserved(line), Some(vec!["n1".into(), "n4".into()]));
+        assert_eq!(reserved("No reservations in the system"), None);
     }
 
     #[test]

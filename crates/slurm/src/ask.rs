@@ -1,5 +1,6 @@
 //! Running Slurm's commands, with a deadline: slurmctld may be away.
 
+use crate::allocation::reserved;
 use crate::fate::{JobState, job_state};
 use crate::nodes::{Node, SINFO_FORMAT, parse_nodes, rows};
 use crate::request::job_name;
@@ -40,6 +41,13 @@ pub fn nodes_named(names: &[String]) -> Result<Vec<Node>, AskError> {
     let words = ["sinfo", "--noheader", "--Node", "--all", &list, "--format", SINFO_FORMAT];
     let text = ask("asking Slurm for the state of nodes", &words)?;
     Ok(rows(&text).map(|(_, node)| node).collect())
+}
+
+/// The nodes of a reservation; an error when there is none of that name.
+pub fn reservation(name: &str) -> Result<Vec<String>, AskError> {
+    let words = ["scontrol", "show", "reservation", "--oneliner", name];
+    let text = ask("asking Slurm for a reservation", &words)?;
+    Ok(reserved(text.trim()).unwrap_or_default())
 }
 
 /// What slurmctld knows of a job; `None` when it knows nothing or does not answer.

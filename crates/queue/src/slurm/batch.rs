@@ -159,6 +159,9 @@ fn memory(spec: &JobSpec) -> Option<u64> {
 pub(super) fn script(spec: &JobSpec, private: &Private) -> Vec<u8> {
     let mut out = b"#!/bin/sh\n".to_vec();
     out.extend_from_slice(VARIABLES.as_bytes());
+    // Once for each slot.
+    let slots = if spec.spread { 1 } else { spec.slots.clamp(1, 4096) as usize };
+    out.extend(format!("LSB_HOSTS=\"{}\"; export LSB_HOSTS\n", vec!["$SLURMD_NODENAME"; slots].join(" ")).bytes());
     for (name, value) in [("LSB_JOBNAME", &spec.name), ("LSB_SUB_HOST", &spec.from), ("LS_SUBCWD", &text(&spec.cwd))] {
         out.extend(
             format!("{name}=").bytes().chain(quoted(value.as_bytes())).chain(format!("; export {name}\n").bytes()),
@@ -192,9 +195,9 @@ pub(super) fn script(spec: &JobSpec, private: &Private) -> Vec<u8> {
 
 const VARIABLES: &str = "\
 HOMING_JOB=${SLURM_ARRAY_JOB_ID:-$SLURM_JOB_ID} HOMING_JOB_INDEX=${SLURM_ARRAY_TASK_ID:-0}\n\
-LSB_JOBID=$HOMING_JOB LSB_JOBINDEX=$HOMING_JOB_INDEX LSB_QUEUE=$SLURM_JOB_PARTITION LSB_HOSTS=$SLURMD_NODENAME\n\
+LSB_JOBID=$HOMING_JOB LSB_JOBINDEX=$HOMING_JOB_INDEX LSB_QUEUE=$SLURM_JOB_PARTITION\n\
 LSB_MCPU_HOSTS=\"$SLURMD_NODENAME ${SLURM_CPUS_PER_TASK:-1} \" LSB_DJOB_NUMPROC=${SLURM_CPUS_PER_TASK:-1} LS_JOBPID=$$\n\
-export HOMING_JOB HOMING_JOB_INDEX LSB_JOBID LSB_JOBINDEX LSB_QUEUE LSB_HOSTS LSB_MCPU_HOSTS LSB_DJOB_NUMPROC LS_JOBPID\n";
+export HOMING_JOB HOMING_JOB_INDEX LSB_JOBID LSB_JOBINDEX LSB_QUEUE LSB_MCPU_HOSTS LSB_DJOB_NUMPROC LS_JOBPID\n";
 
 #[cfg(test)]
 mod tests {

@@ -26,8 +26,8 @@ pub(crate) fn stand(question: &Question, view: &View) -> Result<(View, String), 
     if proves(&point) {
         return Ok((view.clone(), format!("{} is mounted there by now", point.display())));
     }
-    let exports = std::fs::read_to_string("/var/lib/nfs/etab").unwrap_or_default();
-    let found = candidates(&question.path, &exports).into_iter().find(|dir| proves(dir));
+    let exports = std::fs::read_to_string(EXPORTS).unwrap_or_default();
+    let found = server_paths(&question.path, &exports).into_iter().find(|dir| proves(dir));
     let local =
         found.ok_or_else(|| format!("{} is not mounted there, and no directory there is it", point.display()))?;
     let place = Place { point: point.clone(), local: local.clone() };
@@ -46,9 +46,13 @@ pub(crate) fn stand(question: &Question, view: &View) -> Result<(View, String), 
     }
 }
 
-/// Where the server may have what a client calls `path`: under that name, or
-/// below an export that is the root of version 4's name space.
-fn candidates(path: &RawText, etab: &str) -> Vec<PathBuf> {
+/// What an NFS server exports now, with options; anybody may read it.
+pub const EXPORTS: &str = "/var/lib/nfs/etab";
+
+/// Where an NFS server may have what a client calls `path`: under that name, or
+/// below an export that is the root of version 4's name space. `etab` is the
+/// content of the server's [`EXPORTS`].
+pub fn server_paths(path: &RawText, etab: &str) -> Vec<PathBuf> {
     let mut found = vec![path.to_path()];
     for line in etab.lines() {
         let Some((dir, options)) = line.split_once(|c: char| c.is_whitespace()) else { continue };
@@ -103,9 +107,9 @@ mod tests {
     #[test]
     fn the_root_of_version_4_may_be_anywhere() {
         let etab = "/srv/my\\040root\t*(rw,fsid=0,sec=sys)\n/srv/other\t10.0.0.0/8(rw,fsid=1)\n";
-        let told = candidates(&"/sub/x".into(), etab);
+        let told = server_paths(&"/sub/x".into(), etab);
         assert_eq!(told, [PathBuf::from("/sub/x"), "/srv/my root/sub/x".into()]);
-        assert_eq!(candidates(&"/".into(), etab)[1], Path::new("/srv/my root"));
+        assert_eq!(server_paths(&"/".into(), etab)[1], Path::new("/srv/my root"));
     }
 
     #[test]

@@ -16,6 +16,9 @@ use std::time::Duration;
 /// Files of a working directory that are looked at to find where most of it lies.
 const LOOKED_AT: usize = 1000;
 
+/// Longest wait for a host's answer: it may be slow, and a dead one is found out sooner by its connection.
+const PATIENCE: Duration = Duration::from_secs(30);
+
 /// Submits next to the data.
 pub fn run(words: &[RawText]) -> Result<i32, Refusal> {
     let Some(mut ready) = bsub::read(words)? else { return Ok(0) };
@@ -139,11 +142,16 @@ fn inputs(
 }
 
 /// What the host calls the directory: looked at there, because an export may
-/// lie elsewhere than the mount table makes believe.
+/// lie elsewhere than the mount table makes believe. Version 4's paths begin
+/// at a root that only the server's own list of exports tells.
 fn path_on(host: &str, own: &str, directory: &Path, home: Option<&Home>) -> Result<RawText, String> {
     let here = directory.metadata().map_err(|e| format!("cannot look at {}: {e}", directory.display()))?;
-    let told = home.filter(|h| h.host == host).and_then(|h| h.path.clone());
-    let names: Vec<PathBuf> = told.into_iter().chain([directory.to_path_buf()]).collect();
+    let told = home.filter(|h| h.host == host).and_then(|h| h.path.as_deref());
+    let mut names = match told {
+        Some(path) => homing_worker::server_paths(&RawText::from(path), &exports(host, own)?),
+        None => Vec::new(),
+    };
+    names.push(directory.to_path_buf());
     for name in &names {
         if inode(host, own, name)? == Some(here.ino()) {
             return Ok(RawText::from(name.as_path()));
@@ -153,18 +161,31 @@ fn path_on(host: &str, own: &str, directory: &Path, home: Option<&Home>) -> Resu
     Err(format!("the directory is not there as {}", tried.join(" or ")))
 }
 
+/// The list of what a host exports; empty where it has none.
+fn exports(host: &str, own: &str) -> Result<String, String> {
+    if host == own {
+        return Ok(std::fs::read_to_string(homing_worker::EXPORTS).unwrap_or_default());
+    }
+    Ok(asked(host, &["cat", homing_worker::EXPORTS])?.unwrap_or_default())
+}
+
 /// The inode that a host finds under a name; an error when the host does not answer.
 fn inode(host: &str, own: &str, name: &Path) -> Result<Option<u64>, String> {
     if host == own {
         return Ok(name.metadata().ok().map(|m| m.ino()));
     }
     let name = name.to_str().ok_or("its name is not UTF-8")?;
-    let options = homing_remote::Options { command_timeout: Some(Duration::from_secs(10)), ..Default::default() };
-    let command = homing_remote::Command::argv(["stat", "-Lc", "%i", "--", name]);
+    Ok(asked(host, &["stat", "-Lc", "%i", "--", name])?.and_then(|text| text.trim().parse().ok()))
+}
+
+/// What a command says on a host; nothing where it fails.
+fn asked(host: &str, words: &[&str]) -> Result<Option<String>, String> {
+    let options = homing_remote::Options { command_timeout: Some(PATIENCE), ..Default::default() };
+    let command = homing_remote::Command::argv(words.iter().copied());
     let mut results = homing_remote::Remote::new(options).run(&[host], &command);
     let result = results.next().ok_or("no answer")?;
     match result.outcome {
-        homing_remote::Outcome::Exited(0) => Ok(String::from_utf8_lossy(&result.stdout).trim().parse().ok()),
+        homing_remote::Outcome::Exited(0) => Ok(Some(String::from_utf8_lossy(&result.stdout).into_owned())),
         homing_remote::Outcome::Exited(_) => Ok(None),
         other => Err(other.to_string()),
     }

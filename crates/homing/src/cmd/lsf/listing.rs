@@ -90,7 +90,11 @@ fn selected(engine: &dyn Engine, selection: &Selection) -> Result<(Vec<Job>, Vec
     let jobs = engine.jobs()?;
     let own = own_name();
     let all = jobs.iter().flat_map(|job| job.parts.iter().map(|part| rows::row(job, part)));
-    let rows: Vec<Row> = all.filter(|row| selection.has(row, &own)).collect();
+    let mut rows: Vec<Row> = all.collect();
+    // An array's line counts all of its elements, those that have ended too.
+    let whole = |row: &&Row| selection.parsed.has("A") && selection.has(row, &own);
+    let arrays: Vec<u64> = rows.iter().filter(whole).map(|row| row.id).collect();
+    rows.retain(|row| selection.has(row, &own) || arrays.contains(&row.id));
     Ok((jobs, rows))
 }
 

@@ -122,6 +122,10 @@ fn choice(args: &Args, wish: &Wish) -> Result<Choice, Failure> {
         let text = partition.map_or("Slurm has no nodes".into(), |p| format!("Slurm has no partition {p} with nodes"));
         return Err(Failure::usage(text).hint("sinfo lists the partitions"));
     }
+    if let Some(name) = &args.slurm.reservation {
+        let reserved = ask::reservation(name).map_err(|e| Failure::usage(e).hint("scontrol show reservation"))?;
+        nodes.retain(|n| reserved.contains(&n.name));
+    }
     add_addresses(&mut nodes, &wish.holders);
     let choice = choose(&nodes, wish);
     if choice.seats.is_empty() {

@@ -1,0 +1,86 @@
+//! LSF's words on the same Slurm.
+
+use crate::support::{EXE, Lab};
+
+/// A script on n1 with LSF's words in its PATH: its standard output.
+fn said(lab: &Lab, script: &str) -> String {
+    lab.ok("n1", &format!("export PATH=/data/lsf:$PATH SHELL=/bin/sh; cd /data; {script}"))
+}
+
+pub fn the_words_of_lsf(lab: &Lab) {
+    said(lab, &format!("{EXE} lsf install lsf"));
+    a_script_and_its_report(lab);
+    interactive_and_waiting(lab);
+    arrays_and_conditions(lab);
+    holding_stopping_killing(lab);
+    what_monitors_read(lab);
+}
+
+/// `sbatch` reads #BSUB lines too, in a way of its own.
+fn a_script_and_its_report(lab: &Lab) {
+    let script = "printf '%s\n' '#!/bin/bash' '#BSUB -J one' '#BSUB -o log.%J' '#BSUB -n 2' '#BSUB -R \"span[hosts=1]\"' \
+         '#BSUB -W 00:10' '#BSUB -P lab' '#BSUB -R \"select[mem>=1] rusage[mem=10]\"' \
+         'echo \"$LSB_JOBNAME $LSB_QUEUE $LSB_JOBINDEX\"; set -- $LSB_HOSTS; [[ $# == 2 ]] && exit 9' > script; \
+         bsub -K < script 2>/dev/null; [ $? = 9 ] || exit 1; id=$(bjobs -a -noheader -o jobid -J one); \
+         bjobs -a -noheader -o 'stat exit_code proj_name slots' $id; cat log.*";
+    let out = said(lab, script);
+    let lines: Vec<&str> = out.lines().collect();
+    assert_eq!(lines[0].split_whitespace().collect::<Vec<_>>(), ["EXIT", "9", "lab", "2"]);
+    assert_eq!(lines[1], "one lab 0");
+    let at = lines.iter().position(|l| *l == "Resource usage summary:").expect("a report");
+    assert_eq!(lines[at - 2], "Exited with exit code 9.", "{out}");
+    assert!(out.contains("\n# LSBATCH: User input\n#!/bin/bash\n#BSUB -J one\n"), "{out}");
+    said(lab, "bsub -K -o ok true 2>/dev/null; grep -x -A2 'Successfully completed.' ok | grep -q 'Resource usage'");
+}
+
+fn interactive_and_waiting(lab: &Lab) {
+    let out = said(lab, "bsub -I 'echo got; echo bad >&2; exit 5' 2>err; echo $?; grep -c 'Starting on' err");
+    let mut lines: Vec<&str> = out.lines().collect();
+    lines.sort_unstable();
+    assert_eq!(lines, ["1", "5", "bad", "got"], "each once: {out}");
+    assert_eq!(said(lab, "lsrun -m n2 sh -c 'hostname; exit 7'; echo $?"), "n2\n7\n");
+}
+
+fn arrays_and_conditions(lab: &Lab) {
+    let script = "bsub -J 'a[1-3]%2' -o out.%I 'test $LSB_JOBINDEX != 2'; bsub -K -w 'ended(\"a\")' true 2>/dev/null; \
+         bjobs -a -A -J a | tail -1 | tr -s ' '; bsub -w 'done(a)' -J never true; \
+         until bjobs -p -J never | grep 'never satisfied'; do sleep 0.2; done; bkill -J never 0; \
+         grep -l 'exit code 1' out.*";
+    let out = said(lab, script);
+    let lines: Vec<&str> = out.lines().collect();
+    assert!(lines[0].ends_with("is submitted to default queue <lab>."), "{out}");
+    assert!(lines[1].contains(" a[1-3]%2 root 3 0 2 0 1 "), "{out}");
+    assert!(lines[4].ends_with("is being terminated") && lines[5] == "out.2", "{out}");
+}
+
+fn holding_stopping_killing(lab: &Lab) {
+    let script = "stat() { bjobs -a -noheader -o stat -J $1 | tr -d ' '; }; \
+         until_is() { until [ \"$(stat $1)\" = $2 ]; do sleep 0.2; done; }; \
+         bsub -H -J held true >/dev/null; until_is held PSUSP; bresume -J held 0 >/dev/null; until_is held DONE; \
+         bsub -J long -o long.out 'echo begun; sleep 1000' >/dev/null; until_is long RUN; \
+         until bpeek -J long | grep begun; do sleep 0.2; done; bstop -J long 0; until_is long USUSP; stat long; \
+         bresume -J long 0; until_is long RUN; bkill -J long 0; until_is long EXIT; \
+         until grep -A1 TERM_OWNER long.out; do sleep 0.2; done";
+    let out = said(lab, script);
+    let lines: Vec<&str> = out.lines().collect();
+    assert_eq!(lines[0], "begun");
+    assert!(lines[1].ends_with("being stopped") && lines[4].ends_with("being terminated"), "{out}");
+    assert_eq!(
+        (lines[2], lines[5..].to_vec()),
+        ("USUSP", vec!["TERM_OWNER: job killed by owner.", "Exited with exit code 143."])
+    );
+}
+
+fn what_monitors_read(lab: &Lab) {
+    let queues = said(lab, "bqueues lab urgent");
+    assert!(queues.lines().any(|l| l.starts_with("lab ") && l.contains("Open:Active")), "{queues}");
+    let tables =
+        [("bhosts", "HOST_NAME          STATUS"), ("lsload", "HOST_NAME       status"), ("lshosts", "HOST_NAME ")];
+    for (command, head) in tables {
+        let out = said(lab, command);
+        assert!(out.starts_with(head), "{out}");
+        let mut hosts: Vec<&str> = out.lines().skip(1).filter_map(|l| l.split_whitespace().next()).collect();
+        hosts.sort_unstable();
+        assert_eq!(hosts, ["n1", "n2", "n3", "n4"], "{command}");
+    }
+}
