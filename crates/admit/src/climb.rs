@@ -197,7 +197,7 @@ impl Climb {
             let next = self.next(self.aim);
             if next != self.best {
                 self.trial_us = m.at_us;
-                return Step::Go(next, format!("trying {next} after {} at once", self.best));
+                return Step::Go(next, format!("a trial was under way: {} at once had served best", self.best));
             }
             self.aim = self.aim.other();
         }

@@ -283,7 +283,8 @@ impl Controller {
             return None;
         }
         self.known = Some((self.n, span.got / span.us as f64));
-        self.grow(seen, full).then(|| format!("the storage served {} at once", self.n / 2))
+        let n = self.n;
+        self.grow(seen, full).then(|| format!("the start was not over: {n} at once were served"))
     }
 
     /// Twice as many made a head seek, and less came: so many it was before.

@@ -36,6 +36,7 @@ pub struct Pulser {
     looked: u64,
     stood: u64,
     read: Read,
+    cache: Cache,
 }
 
 /// Bytes that a task has read, and those that came from no disk.
@@ -76,6 +77,7 @@ impl Default for Pulser {
             looked: 0,
             stood: 0,
             read: Read::default(),
+            cache: Cache::default(),
         }
     }
 }
@@ -110,7 +112,7 @@ impl Pulser {
             slow_us: known.then_some(self.slow_ms * 1000),
             read: self.read.all as u64,
             cached: self.read.cached as u64,
-            reread: read("/proc/vmstat").and_then(|t| refaults(&t)).map(|pages| pages * page_bytes()),
+            reread: read("/proc/vmstat").and_then(|t| self.cache.read_again(&t)).map(|pages| pages * page_bytes()),
         }
     }
 }
@@ -224,10 +226,31 @@ fn page_bytes() -> u64 {
     rustix::param::page_size() as u64
 }
 
-/// File pages that came back soon after they were evicted, and pages swapped in.
-fn refaults(vmstat: &str) -> Option<u64> {
-    let file = parse::row(vmstat, "workingset_refault_file").or_else(|| parse::row(vmstat, "workingset_refault"))?;
-    Some(file + parse::row(vmstat, "pswpin").unwrap_or(0))
+/// Pages that come back while others go: the page cache is too small. Files
+/// that come back on a host with free memory were only evicted long ago.
+#[derive(Debug, Default)]
+struct Cache {
+    /// Pages that came back and that went, since boot, when looked at last.
+    before: Option<(u64, u64)>,
+    /// Pages that went of late.
+    gone: f64,
+    again: u64,
+}
+
+impl Cache {
+    /// Pages read again since the first look; `None` where the kernel does not count them.
+    fn read_again(&mut self, vmstat: &str) -> Option<u64> {
+        let row = |name: &str| parse::row(vmstat, name);
+        let back = row("workingset_refault_file").or_else(|| row("workingset_refault"))? + row("pswpin").unwrap_or(0);
+        let gone = row("pgsteal_file").or_else(|| Some(row("pgsteal_kswapd")? + row("pgsteal_direct")?))?;
+        let (was_back, was_gone) = self.before.replace((back, gone)).unwrap_or((back, gone));
+        // The kernel evicts in batches, so that a pulse may see only one of the two.
+        self.gone += gone.saturating_sub(was_gone) as f64;
+        let again = (back.saturating_sub(was_back)).min(self.gone as u64);
+        self.gone = (self.gone - again as f64) * FADE;
+        self.again += again;
+        Some(self.again)
+    }
 }
 
 /// Counters by device and direction of interface.
@@ -306,6 +329,18 @@ mod tests {
         let later = pulser.take(&[own, i32::MAX]);
         assert!(later.at_us >= first.at_us && later.moved >= first.moved);
         assert_eq!((first.looked, later.looked), (1, 3));
-        assert_eq!(refaults("workingset_refault_file 7\npswpin 1\n"), Some(8));
+    }
+
+    #[test]
+    fn pages_that_come_back_count_only_while_others_go() {
+        let mut cache = Cache::default();
+        let mut look = |back: u64, gone: u64| {
+            cache.read_again(&format!("workingset_refault_file {back}\npswpin 1\npgsteal_file {gone}\n"))
+        };
+        assert_eq!(look(700, 900), Some(0));
+        assert_eq!(look(800, 900), Some(0), "memory is free: read again after days");
+        assert_eq!(look(800, 1000), Some(0));
+        assert_eq!(look(880, 1000), Some(80), "what went a moment ago");
+        assert_eq!(Cache::default().read_again("pswpin 1\n"), None);
     }
 }

@@ -133,14 +133,18 @@ pub(crate) fn limits(page: &mut String, story: &Story) {
     hosts.sort_unstable();
     hosts.dedup();
     for host in hosts.into_iter().take(LIMITED) {
-        let (mut values, mut why) = (vec![1.0; BINS], "");
+        let (mut values, mut last) = (vec![1.0; BINS], (None, ""));
         for (at, _, limit, because) in story.limits.iter().filter(|(_, of, ..)| *of == host) {
             let value = f64::from(limit.unwrap_or(story.slots[host]));
             values[bin(*at, story.length, BINS)..].fill(value);
-            why = because;
+            last = (*limit, because);
         }
         let title = format!("Tasks at once on the storage of {}", escape(story.hosts[host]));
-        let about = format!("Where storage did not limit, all slots; at last because {}", escape(why));
+        let end = last.0.map_or("no limit".into(), |n| format!("{n} at once"));
+        let about = format!(
+            "The most that homing let use it; all slots while there was no limit. At the end: {end}, since {}",
+            escape(last.1)
+        );
         curve(page, story, &title, &about, &[("tasks", &values)], |v| format!("{v:.0}"));
     }
 }
