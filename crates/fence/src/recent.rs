@@ -27,7 +27,7 @@ pub fn recent(root: &Path) -> Vec<Change> {
             let path = entry.path();
             let Ok(meta) = path.symlink_metadata() else { continue };
             if meta.mtime().max(meta.ctime()) >= since {
-                found.push(Change { path: path.as_path().into(), now: stamp(&path), fresh: false });
+                found.push(Change { path: path.as_path().into(), now: stamp(&path), fresh: false, was: None });
             }
             if meta.is_dir() && entry.file_name() != ".git" {
                 todo.push(path);

@@ -4,9 +4,14 @@ use crate::stamp::{agrees, look};
 use crate::{Kind, Step};
 use homing_model::{Change, Stamp};
 use rustix::fs::{Advice, Mode, OFlags, XattrFlags};
+use std::collections::{HashMap, HashSet};
 use std::path::{Path, PathBuf};
 use std::thread;
 use std::time::{Duration, Instant};
+
+/// Before a file counts as late it is looked at this often: on a host that is
+/// out of breath a single look may take as long as the bound.
+const LEAST_LOOKS: usize = 10;
 
 /// What a fence cost.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -30,62 +35,97 @@ pub struct Late {
 }
 
 fn told(change: &Change, seen: Option<Stamp>) -> String {
-    let one = |stamp: Option<Stamp>| stamp.map_or("no such file".into(), |s| format!("{} bytes", s.size));
+    let same_size = change.now.zip(seen).is_some_and(|(a, b)| a.size == b.size);
+    let one = |stamp: Option<Stamp>| match stamp {
+        None => "no such file".into(),
+        Some(s) if same_size => format!("{} bytes at {}, inode {}", s.size, seconds(s.mtime_ns), s.ino),
+        Some(s) => format!("{} bytes", s.size),
+    };
     format!("written: {}, seen: {}", one(change.now), one(seen))
+}
+
+/// Seconds since 1970.
+fn seconds(ns: i64) -> String {
+    format!("{}.{:09}", ns.div_euclid(1_000_000_000), ns.rem_euclid(1_000_000_000))
+}
+
+/// A change that this host has to look at.
+struct Item<'a> {
+    change: &'a Change,
+    path: PathBuf,
+    kind: Kind,
+    mount: PathBuf,
 }
 
 /// Returns when this host sees all of `changes`, or names the first that it does not.
 pub fn settle(changes: &[Change]) -> Result<Settled, Box<Late>> {
-    let mut done = Settled::default();
-    let mut mounts: Vec<(PathBuf, Kind, PathBuf)> = Vec::new();
-    for change in changes {
-        let path = change.path.to_path();
-        let parent = path.parent().unwrap_or(Path::new("/")).to_path_buf();
-        let known = mounts.iter().find(|(folder, ..)| *folder == parent).cloned();
-        let (_, kind, mount) = known.unwrap_or_else(|| {
-            let (kind, mount) = Kind::of(&path);
-            mounts.push((parent.clone(), kind, mount.clone()));
-            (parent, kind, mount)
-        });
-        if kind.concerns(change) {
-            done.looked += 1;
-            done.again += settle_one(change, &path, kind, &mount)?;
-        }
+    let items = concerned(changes);
+    // Step by step for all of them: a folder is looked at once and not for each of its files.
+    let kinds: HashSet<Kind> = items.iter().map(|item| item.kind).collect();
+    for kind in kinds {
+        let of_kind: Vec<&Item> = items.iter().filter(|item| item.kind == kind).collect();
+        kind.first().iter().for_each(|step| take(*step, &of_kind));
+    }
+    let mut done = Settled { looked: items.len(), again: 0 };
+    for item in &items {
+        done.again += wait_for(item)?;
     }
     Ok(done)
 }
 
-fn settle_one(change: &Change, path: &Path, kind: Kind, mount: &Path) -> Result<usize, Box<Late>> {
+fn concerned(changes: &[Change]) -> Vec<Item<'_>> {
+    let mut mounts: HashMap<PathBuf, (Kind, PathBuf)> = HashMap::new();
+    let mut items = Vec::new();
+    for change in changes {
+        let path = change.path.to_path();
+        let parent = path.parent().unwrap_or(Path::new("/")).to_path_buf();
+        let (kind, mount) = mounts.entry(parent).or_insert_with(|| Kind::of(&path)).clone();
+        if kind.concerns(change) {
+            items.push(Item { change, path, kind, mount });
+        }
+    }
+    items
+}
+
+/// Looks until this host sees the change; how often again.
+fn wait_for(item: &Item) -> Result<usize, Box<Late>> {
+    let Item { change, path, kind, .. } = item;
     let began = Instant::now();
     let mut again = 0;
     let mut pause = Duration::from_millis(2);
-    take(kind.first(), path, mount);
     loop {
         let seen = look(path, true);
-        if agrees(change.now, seen) {
+        if agrees(change, seen) {
             return Ok(again);
         }
-        if began.elapsed() > kind.bound() {
-            return Err(Box::new(Late { change: change.clone(), seen, waited: began.elapsed() }));
+        if began.elapsed() > kind.bound() && again >= LEAST_LOOKS {
+            // Looked at for longer than any cache lasts: removed, and made again.
+            if change.now.is_none() {
+                return Ok(again);
+            }
+            return Err(Box::new(Late { change: (*change).clone(), seen, waited: began.elapsed() }));
         }
         if again > 0 {
             thread::sleep(pause);
             pause = (pause * 2).min(Duration::from_millis(100));
         }
         again += 1;
-        take(kind.again(), path, mount);
+        kind.again().iter().for_each(|step| take(*step, &[item]));
     }
 }
 
-fn take(steps: &[Step], path: &Path, mount: &Path) {
-    for step in steps {
+fn take(step: Step, items: &[&Item]) {
+    let mut folders: HashSet<&Path> = HashSet::new();
+    for item in items {
+        let folder = item.path.parent().unwrap_or(&item.mount);
         match step {
-            Step::SyncAncestors => sync_ancestors(path, mount),
-            Step::SyncFile => _ = look(path, true),
-            Step::ListParent => list(path.parent().unwrap_or(mount)),
+            Step::SyncAncestors if folders.insert(folder) => sync_ancestors(&item.path, &item.mount),
+            Step::ListParent if folders.insert(folder) => list(folder),
+            Step::SyncAncestors | Step::ListParent => {}
+            Step::SyncFile => _ = look(&item.path, true),
             // Not permitted on another user's file: then the listing and the bound remain.
-            Step::Invalidate => drop(rustix::fs::lsetxattr(path, "inode-invalidate", b"1", XattrFlags::empty())),
-            Step::DropPages => drop_pages(path),
+            Step::Invalidate => drop(rustix::fs::lsetxattr(&item.path, "inode-invalidate", b"1", XattrFlags::empty())),
+            Step::DropPages => drop_pages(&item.path),
         }
     }
 }

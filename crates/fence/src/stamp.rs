@@ -1,6 +1,6 @@
 //! One look at a file, past the caches where the kernel allows that.
 
-use homing_model::Stamp;
+use homing_model::{Change, Stamp};
 use rustix::fs::{AtFlags, CWD, FileType, StatxFlags, statx};
 use std::path::Path;
 
@@ -23,9 +23,11 @@ pub(crate) fn look(path: &Path, force: bool) -> Option<Stamp> {
 }
 
 /// Does a reader that sees `seen` see what the writer meant, or something newer?
-pub(crate) fn agrees(want: Option<Stamp>, seen: Option<Stamp>) -> bool {
-    match (want, seen) {
+pub(crate) fn agrees(change: &Change, seen: Option<Stamp>) -> bool {
+    match (change.now, seen) {
         (None, None) => true,
+        // Compilers remove what they are about to write.
+        (None, Some(seen)) => change.was.is_some_and(|was| was != seen.ino),
         (Some(want), Some(seen)) if want.dir => seen.dir,
         // Newer: another command has changed it since, and its own change follows.
         (Some(want), Some(seen)) => seen.mtime_ns > want.mtime_ns || seen == want,
@@ -40,12 +42,16 @@ mod tests {
     #[test]
     fn older_is_wrong_and_newer_is_right() {
         let at = |mtime_ns, size| Some(Stamp { size, ino: 1, mtime_ns, dir: false });
-        assert!(agrees(at(5, 1), at(5, 1)));
-        assert!(agrees(at(5, 1), at(6, 9)));
-        assert!(!agrees(at(5, 1), at(4, 1)));
-        assert!(!agrees(at(5, 1), at(5, 2)));
-        assert!(!agrees(at(5, 1), None));
-        assert!(!agrees(None, at(5, 1)));
-        assert!(agrees(None, None));
+        let change = |now, was| Change { path: "/f".into(), now, fresh: false, was };
+        let told = |now, seen| agrees(&change(now, None), seen);
+        assert!(told(at(5, 1), at(5, 1)));
+        assert!(told(at(5, 1), at(6, 9)));
+        assert!(!told(at(5, 1), at(4, 1)));
+        assert!(!told(at(5, 1), at(5, 2)));
+        assert!(!told(at(5, 1), None));
+        assert!(!told(None, at(5, 1)));
+        assert!(told(None, None));
+        assert!(!agrees(&change(None, Some(1)), at(5, 1)), "the file that was removed");
+        assert!(agrees(&change(None, Some(2)), at(5, 1)), "another one in its place");
     }
 }

@@ -14,7 +14,7 @@ use std::io;
 use std::mem::MaybeUninit;
 use std::os::fd::OwnedFd;
 use std::os::unix::ffi::OsStrExt;
-use std::os::unix::fs::MetadataExt;
+use std::os::unix::fs::{DirEntryExt, MetadataExt};
 use std::path::{Path, PathBuf};
 use std::time::{SystemTime, UNIX_EPOCH};
 
@@ -36,8 +36,8 @@ pub struct Watch {
     folders: HashMap<i32, PathBuf>,
     known: HashSet<PathBuf>,
     open: BTreeMap<PathBuf, Seen>,
-    /// Names that were reported before, or were there when their folder was first seen.
-    old: HashSet<PathBuf>,
+    /// Names that were reported before, or were there when their folder was first seen, and their inode numbers.
+    old: HashMap<PathBuf, u64>,
     /// The kernel's queue ran over: something may have been missed.
     overflowed: bool,
     /// Seconds since 1970 at the last report, on this host's clock.
@@ -86,7 +86,7 @@ impl Watch {
                 let is_dir = entry.file_type().is_ok_and(|t| t.is_dir());
                 match seen {
                     Some(seen) => _ = self.open.entry(entry.path()).or_insert(seen),
-                    None => _ = self.old.insert(entry.path()),
+                    None => _ = self.old.insert(entry.path(), entry.ino()),
                 }
                 if is_dir && entry.file_name() != ".git" {
                     todo.push(entry.path());
@@ -150,7 +150,7 @@ impl Watch {
     fn rescan(&mut self) {
         let since = self.last - CLOCKS_S;
         let seen = Seen { created: false, whole: true };
-        let gone = self.old.iter().filter(|path| path.symlink_metadata().is_err());
+        let gone = self.old.keys().filter(|path| path.symlink_metadata().is_err());
         self.open.extend(gone.map(|path| (path.clone(), seen)));
         let mut folders = Vec::new();
         for folder in std::mem::take(&mut self.known) {
@@ -161,13 +161,21 @@ impl Watch {
             for entry in std::fs::read_dir(&folder).into_iter().flatten().flatten() {
                 let path = entry.path();
                 let Ok(meta) = entry.metadata() else { continue };
-                if !self.old.contains(&path) || meta.mtime().max(meta.ctime()) >= since {
+                if !self.old.contains_key(&path) || meta.mtime().max(meta.ctime()) >= since {
                     self.open.insert(path.clone(), seen);
                 }
                 folders.extend((meta.is_dir() && entry.file_name() != ".git").then_some(path));
             }
         }
         folders.iter().for_each(|folder| self.walk(folder, Some(seen)));
+    }
+
+    /// The inode number before. What is gone keeps its last one.
+    fn remember(&mut self, path: PathBuf, now: Option<Stamp>) -> Option<u64> {
+        match now {
+            Some(now) => self.old.insert(path, now.ino),
+            None => self.old.get(&path).copied().or_else(|| self.old.insert(path, 0)).filter(|ino| *ino != 0),
+        }
     }
 
     /// What changed since the last report, synced to its servers. Files that
@@ -192,19 +200,19 @@ impl Watch {
             }
             let before = stamp(&path);
             if known(&path, before) {
-                self.old.insert(path);
+                self.remember(path, before);
                 continue;
             }
             sync(&path);
             // A sync may give the file its final time.
             let now = if before.is_some_and(|s| !s.dir) { stamp(&path) } else { before };
-            let fresh = seen.created && !self.old.contains(&path);
+            let fresh = seen.created && !self.old.contains_key(&path);
             if now.is_none() && fresh {
                 // Made and removed between two reports: nobody else has seen it.
                 continue;
             }
-            self.old.insert(path.clone());
-            changes.push(Change { path: path.as_path().into(), now, fresh });
+            let was = self.remember(path.clone(), now).filter(|_| now.is_none());
+            changes.push(Change { path: path.as_path().into(), now, fresh, was });
         }
         changes
     }
@@ -257,6 +265,9 @@ mod tests {
         assert!(watch.report(true).is_empty());
         std::fs::write(root.join("a/b/deep"), "2").unwrap();
         assert_eq!(names(&watch.report(false), root), [("a/b/deep".to_string(), true, false)]);
+        let was = root.join("a/b/deep").metadata().unwrap().ino();
+        std::fs::remove_file(root.join("a/b/deep")).unwrap();
+        assert_eq!(watch.report(false)[0].was, Some(was));
     }
 
     #[test]

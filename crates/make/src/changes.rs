@@ -66,7 +66,7 @@ mod tests {
 
     fn change(path: &str, mtime_ns: i64, fresh: bool) -> Change {
         let now = (mtime_ns > 0).then_some(Stamp { size: 1, ino: 1, mtime_ns, dir: false });
-        Change { path: path.into(), now, fresh }
+        Change { path: path.into(), now, fresh, was: None }
     }
 
     #[test]

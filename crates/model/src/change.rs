@@ -13,6 +13,9 @@ pub struct Change {
     /// It was made here and nothing of that name had been seen before, so that
     /// no other host can remember an older one.
     pub fresh: bool,
+    /// Inode number of what is gone, where its writer knew it: another file of
+    /// that name has been made since.
+    pub was: Option<u64>,
 }
 
 /// By what two hosts tell whether they see the same state of a file.

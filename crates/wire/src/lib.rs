@@ -403,7 +403,7 @@ mod tests {
         }
         let path = || RawText(b"/d/\xff".to_vec());
         let stamp = homing_model::Stamp { size: 1, ino: 2, mtime_ns: -3, dir: true };
-        for change in [None, Some(stamp)].map(|now| Change { path: path(), now, fresh: now.is_none() }) {
+        for change in [None, Some(stamp)].map(|now| Change { path: path(), now, fresh: now.is_none(), was: Some(7) }) {
             let changes = vec![change.clone()];
             round_trip(FromWorker::Changed { ticket: 1, changes, fence_us: 5 });
             round_trip(FromWorker::Late { ticket: 1, change, why: "x".into() });

@@ -100,7 +100,8 @@ fn attempt(
 /// Files named in error output that a fresh look finds.
 fn reappeared(errors: &[u8], cwd: &Path) -> Vec<Change> {
     let named = missing_files(&String::from_utf8_lossy(errors)).into_iter().map(|p| cwd.join(p));
-    let seen = named
-        .filter_map(|p| Some(Change { now: Some(homing_fence::stamp(&p)?), path: p.as_path().into(), fresh: false }));
+    let seen = named.filter_map(|p| {
+        Some(Change { now: Some(homing_fence::stamp(&p)?), path: p.as_path().into(), fresh: false, was: None })
+    });
     seen.collect()
 }

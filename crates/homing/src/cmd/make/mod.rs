@@ -66,18 +66,6 @@ pub struct Args {
     make: Vec<OsString>,
 }
 
-/// Arguments of `homing recipe`.
-#[derive(clap::Args)]
-pub struct RecipeArgs {
-    #[arg(trailing_var_arg = true, allow_hyphen_values = true)]
-    words: Vec<OsString>,
-}
-
-/// The stand-in.
-pub fn recipe(args: RecipeArgs) -> Result<i32, Failure> {
-    Ok(stub::recipe(args.words))
-}
-
 /// Runs make; its exit status.
 pub fn run(args: Args) -> Result<i32, Failure> {
     if let Some(host) = &args.gateway {

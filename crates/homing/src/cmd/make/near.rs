@@ -88,10 +88,17 @@ impl Near {
             return Ok(Duration::ZERO);
         }
         let mut pending = lock(&self.pending);
-        let news = lock(&self.log).tell(HERE);
-        pending.retain(|old| !news.iter().any(|new| new.path == old.path));
-        pending.extend(news);
-        settle(&pending).map_err(|late| late.to_string())?;
+        loop {
+            let news = lock(&self.log).tell(HERE);
+            pending.retain(|old| !news.iter().any(|new| new.path == old.path));
+            pending.extend(news);
+            let Err(late) = settle(&pending) else { break };
+            // It may have been waited for a state that is no more.
+            if lock(&self.log).state(&late.change.path).is_none_or(|state| state == late.change.now) {
+                return Err(late.to_string());
+            }
+            pending.retain(|change| change.path != late.change.path);
+        }
         let folders: Vec<Change> = pending.drain(..).filter(|c| c.now.is_some_and(|n| n.dir)).collect();
         if !folders.is_empty() {
             let mut watch = lock(&self.watch);
