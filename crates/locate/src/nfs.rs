@@ -97,4 +97,44 @@ mod tests {
         assert_eq!(at("/srv/bound"), Path::new("/export/sub\ndir"));
         assert_eq!(on_server(&lines, Path::new("/elsewhere")), None);
     }
+
+    /// A client's table as its kernel writes it: version 3, version 4 below a
+    /// pseudo-root with a file system within it, a bind mount, a mounted folder,
+    /// and what automount has mounted over its trigger.
+    const TABLE: &[u8] = b"\
+        60 25 0:48 / /v3 rw,relatime - nfs n1:/scratch/export rw,vers=3,nolock,proto=tcp,addr=10.77.1.1\n\
+        61 25 0:50 / /data rw,relatime - nfs4 n1:/ rw,vers=4.2,clientaddr=10.77.1.2,addr=10.77.1.1\n\
+        62 61 0:52 / /data/inner rw,relatime - nfs4 n1:/inner rw,vers=4.2,addr=10.77.1.1\n\
+        63 25 0:50 /sub /bound rw,relatime - nfs4 n1:/sub rw,vers=4.2,addr=10.77.1.1\n\
+        64 25 0:50 /sub /folder rw,relatime - nfs4 10.77.1.1:/sub rw,vers=4.2,addr=10.77.1.1\n\
+        65 25 0:54 / /auto rw,relatime - autofs /etc/auto.lab rw,fd=6,pgrp=411,indirect\n\
+        66 65 0:50 / /auto/data rw,relatime - nfs4 n1:/ rw,vers=4.2,addr=10.77.1.1\n";
+
+    /// The lines of one device, as the locator picks them.
+    fn of_device(minor: u32) -> Vec<MountLine> {
+        mounts::parse(TABLE).into_iter().filter(|l| l.dev == rustix::fs::makedev(0, minor)).collect()
+    }
+
+    #[test]
+    fn each_way_to_mount_leads_to_the_servers_path() {
+        for (minor, seen, there) in [
+            (48, "/v3/sub/f", "/scratch/export/sub/f"),
+            (50, "/data/sub/f", "/sub/f"),
+            (52, "/data/inner/g", "/inner/g"),
+            (50, "/bound/f", "/sub/f"),
+            (50, "/folder/f", "/sub/f"),
+            (50, "/auto/data/sub/f", "/sub/f"),
+        ] {
+            let told = Nfs::new(&of_device(minor));
+            assert_eq!(on_server(&told.lines, Path::new(seen)).as_deref(), Some(Path::new(there)), "{seen}");
+            assert_eq!(told.server, "n1", "{seen}");
+        }
+    }
+
+    #[test]
+    fn what_automount_has_not_mounted_yet_is_no_nfs() {
+        let kinds: Vec<crate::Kind> = mounts::parse(TABLE).iter().map(|l| crate::Kind::of(&l.mount)).collect();
+        let (trigger, rest): (Vec<_>, Vec<_>) = kinds.into_iter().partition(|kind| *kind != crate::Kind::Nfs);
+        assert_eq!((trigger, rest.len()), (vec![crate::Kind::Other("autofs".into())], 6));
+    }
 }
