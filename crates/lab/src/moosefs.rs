@@ -26,12 +26,26 @@ pub(crate) fn make(plan: &Plan, shape: MooseSpec) -> Result<()> {
     wait_for_chunkservers(plan, first)?;
     on_each(plan, |h| {
         output(plan, h, "making /data", &["mkdir", "-p", "/data"])?;
-        let words = ["mfsmount", "/data", "-H", &first.name()];
+        let master = first.name();
+        let mut words = vec!["mfsmount", "/data", "-H", master.as_str()];
+        let prefer = label(h).map(|label| format!("mfspreflabels={label}"));
+        if let Some(prefer) = &prefer {
+            words.extend(["-o", prefer.as_str()]);
+        }
         output(plan, h, "mounting MooseFS", &words).map(drop)
     })?;
     let goal = shape.goal.to_string();
     output(plan, first, "setting the goal of /data", &["mfssetgoal", "-r", &goal, "/data"])?;
     output(plan, first, "opening /data to all users", &["chmod", "1777", "/data"]).map(drop)
+}
+
+/// A host's own label, by which its mount prefers its own chunkserver. Without
+/// one a copy at hand is only a tie-break between chunkservers that are equally
+/// busy: a fifth of what could be read at home came over the network. MooseFS
+/// has 26 labels; hosts of a larger lab go without.
+fn label(host: &HostPlan) -> Option<char> {
+    let nth = u8::try_from(host.index).ok()?.checked_sub(1)?;
+    (nth < 26).then(|| char::from(b'A' + nth))
 }
 
 /// Writes the daemons' files. The machine's own, if it has any, stay unseen.
@@ -40,10 +54,11 @@ fn configure(host: &HostPlan) -> Result<()> {
     let master = format!("DATA_PATH = {METADATA}\nREPLICATIONS_DELAY_INIT = 5\n");
     let chunks = "DATA_PATH = /scratch/moosefs/state\nMASTER_HOST = n1\nMASTER_RECONNECTION_DELAY = 1\n\
                   HDD_LEAVE_SPACE_DEFAULT = 64MiB\n";
+    let label = label(host).map(|label| format!("LABELS = {label}\n")).unwrap_or_default();
     write(&etc.join("mfsmaster.cfg"), &master, 0o644)?;
     write(&etc.join("mfsexports.cfg"), "* / rw,alldirs,admin,maproot=0:0\n* . rw\n", 0o644)?;
     write(&etc.join("mfstopology.cfg"), "", 0o644)?;
-    write(&etc.join("mfschunkserver.cfg"), chunks, 0o644)?;
+    write(&etc.join("mfschunkserver.cfg"), &format!("{chunks}{label}"), 0o644)?;
     write(&etc.join("mfshdd.cfg"), "/scratch/moosefs/chunks\n", 0o644)?;
     for part in ["state", "chunks"] {
         let dir = host.scratch().join("moosefs").join(part);

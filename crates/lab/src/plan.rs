@@ -94,7 +94,7 @@ impl Plan {
 #[derive(Clone, Debug)]
 pub struct HostPlan {
     lab: Plan,
-    index: u32,
+    pub(crate) index: u32,
 }
 
 impl HostPlan {
