@@ -110,6 +110,11 @@ fn what_the_cluster_does(lab: &Lab) {
     let err = in_mid_run(lab, "", "sleep 1", "scancel $(squeue -h -w n3 -o %i)");
     assert!(err.contains("n3 is lost: Slurm ended job") && err.contains("CANCELLED"), "{err}");
     all_idle_again(lab);
+    let err = in_mid_run(lab, "--retries 2", "sleep 1", "scontrol update nodename=n3 state=down reason=gone");
+    assert!(err.contains("n3 is lost: Slurm ended job") && err.contains("NODE_FAIL"), "{err}");
+    // Its slurmd may have brought it back by itself, and there is nothing to resume.
+    lab.ok("n1", "scontrol update nodename=n3 state=resume 2>/dev/null || true");
+    all_idle_again(lab);
     let err = in_mid_run(lab, "", "sleep 4", "scontrol update nodename=n3 state=drain reason=disk");
     assert!(err.contains("n3 gets no new tasks: Slurm has it drain") && err.contains("disk"), "{err}");
     // Now it is drained from the start.

@@ -2,9 +2,12 @@
 
 use crate::support::{EXE, Lab};
 
+/// What the scripts wait for comes, or they are ended.
+const DEADLINE: &str = "(exec >/dev/null 2>&1 </dev/null; sleep 120; kill $$) & watch=$!; trap 'kill $watch' EXIT";
+
 /// A script on n1 with LSF's words in its PATH: its standard output.
 fn said(lab: &Lab, script: &str) -> String {
-    lab.ok("n1", &format!("export PATH=/data/lsf:$PATH SHELL=/bin/sh; cd /data; {script}"))
+    lab.ok("n1", &format!("{DEADLINE}; export PATH=/data/lsf:$PATH SHELL=/bin/sh; cd /data; {script}"))
 }
 
 pub fn the_words_of_lsf(lab: &Lab) {
