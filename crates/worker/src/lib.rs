@@ -14,6 +14,8 @@ mod outputs;
 mod pulse;
 mod recipe;
 mod session;
+mod shared;
+mod slots;
 mod spawn;
 mod sweep;
 mod view;

@@ -1,6 +1,6 @@
 //! Tells admission what this host's storage does while tasks run.
 
-use crate::session::Shared;
+use crate::shared::Shared;
 use homing_probe::Pulser;
 use homing_wire::FromWorker;
 use std::sync::Arc;

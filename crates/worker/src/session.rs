@@ -1,143 +1,23 @@
-//! The conversation with the coordinator, and the slots.
+//! The conversation with the coordinator.
 
-use crate::attempt::{self, Fate, Handle, Job};
-use crate::environment::{Environment, TaskEnvironment};
+use crate::attempt::Fate;
+use crate::environment::Environment;
 use crate::recipe::Recipes;
+use crate::shared::{Order, Run, Shared, lock};
+use crate::slots::{kill, linger, take};
 use crate::spawn::{Found, Ground};
-use crate::view::{Question, View, stand};
-use homing_model::{Outcome, RawText, Task};
-use homing_wire::{Ended, FromWorker, HEARTBEAT_S, ToWorker, WORKER_LEASE_S};
-use std::collections::{HashMap, VecDeque};
+use crate::view::{Question, stand};
+use homing_model::RawText;
+use homing_wire::{FromWorker, HEARTBEAT_S, ToWorker, WORKER_LEASE_S};
 use std::io::{BufReader, Read, Write};
-use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
-use std::sync::{Arc, Condvar, Mutex, OnceLock, PoisonError};
+use std::sync::{Arc, PoisonError};
 use std::thread;
 use std::time::{Duration, Instant};
 
 /// Variables of the worker's own login that tasks keep: another host's would be wrong here.
 const HOST_BOUND: [&str; 4] = ["HOSTNAME", "XDG_RUNTIME_DIR", "TMPDIR", "SSH_AUTH_SOCK"];
-
-/// What all tasks of a run share.
-struct Run {
-    name: String,
-    cwd: PathBuf,
-    env: Environment,
-    eager: bool,
-    host: String,
-    found: Found,
-    ground: Ground,
-}
-
-struct Order {
-    ticket: u64,
-    slot: u32,
-    task: Task,
-    requires: Vec<RawText>,
-    weigh: bool,
-    /// Folders in which a recipe of a build may write; `None` for other tasks.
-    recipe: Option<Vec<RawText>>,
-}
-
-#[derive(Default)]
-struct Orders {
-    queue: VecDeque<Order>,
-    idle: usize,
-    threads: usize,
-    open: usize,
-    closed: bool,
-}
-
-/// State that the reader and the slots share.
-pub(crate) struct Shared {
-    orders: Mutex<Orders>,
-    changed: Condvar,
-    running: Mutex<HashMap<u64, Arc<Handle>>>,
-    out: Mutex<Outbox>,
-    held: Condvar,
-    recipes: OnceLock<Recipes>,
-    /// We are ending, and tasks with us: how they end now says nothing of them.
-    leaving: AtomicBool,
-    /// What this host has under another name than the others.
-    view: Mutex<Arc<View>>,
-}
-
-/// Frames on their way out.
-struct Outbox {
-    to: Box<dyn Write + Send>,
-    frames: Vec<u8>,
-}
-
-/// The ends of tasks are held this long while more tasks are queued here: one
-/// message then carries several, and the coordinator wakes once for them. The
-/// coordinator sends twice as much time's worth of tasks ahead, so no slot runs
-/// dry. Of the limit's rate 3 ms reached 0.83, 6 ms 0.85, 10 ms and 15 ms 0.88.
-const HOLD: Duration = Duration::from_millis(10);
-
-/// Longest time between the first and the last process of a job that is signalled.
-const SIGNALS_SPREAD: Duration = Duration::from_secs(1);
-
-fn lock<T>(mutex: &Mutex<T>) -> std::sync::MutexGuard<'_, T> {
-    // A slot that panicked has not left a half-written frame: frames are written in one call.
-    mutex.lock().unwrap_or_else(PoisonError::into_inner)
-}
-
-impl Shared {
-    /// Whether a task runs or is queued here.
-    pub(crate) fn is_busy(&self) -> bool {
-        !lock(&self.running).is_empty()
-    }
-
-    /// Leaders of the tasks that run and do not stand still by order.
-    pub(crate) fn leaders(&self) -> Vec<libc::pid_t> {
-        let running = lock(&self.running);
-        running.values().filter(|h| !h.is_held()).map(|h| h.pid.load(Ordering::SeqCst)).filter(|p| *p > 0).collect()
-    }
-
-    pub(crate) fn send(&self, message: FromWorker) {
-        let mut out = lock(&self.out);
-        homing_wire::encode(&message, &mut out.frames);
-        self.push(out);
-    }
-
-    /// Sends with the next message, or after a moment.
-    fn send_soon(&self, message: FromWorker) {
-        let mut out = lock(&self.out);
-        let first = out.frames.is_empty();
-        homing_wire::encode(&message, &mut out.frames);
-        if out.frames.len() > homing_wire::CHUNK {
-            return self.push(out);
-        }
-        drop(out);
-        if first {
-            self.held.notify_one();
-        }
-    }
-
-    /// Sends what `send_soon` held back.
-    fn release_held(&self) {
-        loop {
-            let mut out = lock(&self.out);
-            while out.frames.is_empty() {
-                out = self.held.wait(out).unwrap_or_else(PoisonError::into_inner);
-            }
-            drop(out);
-            thread::sleep(HOLD);
-            self.push(lock(&self.out));
-        }
-    }
-
-    fn push(&self, mut out: std::sync::MutexGuard<'_, Outbox>) {
-        let frames = std::mem::take(&mut out.frames);
-        if out.to.write_all(&frames).and_then(|()| out.to.flush()).is_err() {
-            // Nobody listens: the same as the end of our input.
-            drop(out);
-            crate::sweep::sweep();
-            std::process::exit(1);
-        }
-    }
-}
 
 /// SIGINT from the terminal is the coordinator's to answer; a broken pipe is
 /// an error of `write`; SIGTERM and SIGHUP end everything that we started.
@@ -162,7 +42,8 @@ pub(crate) fn ignore_terminal_signals() {
     }
 }
 
-static LEAVE: AtomicBool = AtomicBool::new(false);
+/// A signal told us to end.
+pub(crate) static LEAVE: AtomicBool = AtomicBool::new(false);
 
 enum Heard {
     Messages(Vec<ToWorker>),
@@ -178,16 +59,7 @@ pub fn serve(input: impl Read + Send + 'static, output: impl Write + Send + 'sta
     if homing_wire::send_hello(&mut output, &facts).is_err() {
         return 1;
     }
-    let shared = Arc::new(Shared {
-        orders: Mutex::default(),
-        changed: Condvar::new(),
-        running: Mutex::default(),
-        out: Mutex::new(Outbox { to: output, frames: Vec::new() }),
-        held: Condvar::new(),
-        recipes: OnceLock::new(),
-        leaving: AtomicBool::new(false),
-        view: Mutex::default(),
-    });
+    let shared = Arc::new(Shared::new(output));
     let holder = shared.clone();
     thread::spawn(move || holder.release_held());
     let (heard, inbox) = channel();
@@ -335,135 +207,6 @@ fn environment(mut env: Vec<(RawText, RawText)>) -> Vec<(RawText, RawText)> {
     env
 }
 
-fn take(shared: &Arc<Shared>, run: &Arc<Run>, slots: usize, order: Order) {
-    lock(&shared.running).insert(order.ticket, Arc::new(Handle::default()));
-    let mut orders = lock(&shared.orders);
-    orders.open += 1;
-    orders.queue.push_back(order);
-    if orders.idle < orders.queue.len() && orders.threads < slots {
-        orders.threads += 1;
-        let (shared, run) = (shared.clone(), run.clone());
-        thread::spawn(move || slot(&shared, &run));
-    } else {
-        shared.changed.notify_one();
-    }
-}
-
-fn slot(shared: &Shared, run: &Run) {
-    let mut buffer = vec![0; homing_wire::CHUNK];
-    loop {
-        let mut orders = lock(&shared.orders);
-        let order = loop {
-            if let Some(order) = orders.queue.pop_front() {
-                break order;
-            }
-            if orders.closed {
-                return;
-            }
-            orders.idle += 1;
-            orders = shared.changed.wait(orders).unwrap_or_else(PoisonError::into_inner);
-            orders.idle -= 1;
-        };
-        drop(orders);
-        let ticket = order.ticket;
-        let answer = match (&order.recipe, shared.recipes.get()) {
-            (Some(_), Some(recipes)) => recipe(shared, run, recipes, order, &mut buffer),
-            _ => perform(shared, run, order, &mut buffer),
-        };
-        lock(&shared.running).remove(&ticket);
-        let more = !lock(&shared.orders).queue.is_empty();
-        match answer {
-            // The coordinator runs it again where it can, as after any loss.
-            answer if is_our_end(shared, &answer) => {}
-            answer if more => shared.send_soon(answer),
-            answer => shared.send(answer),
-        }
-        let mut orders = lock(&shared.orders);
-        orders.open -= 1;
-        if orders.closed && orders.open == 0 {
-            shared.changed.notify_all();
-        }
-    }
-}
-
-/// A task between two fences.
-fn recipe(shared: &Shared, run: &Run, recipes: &Recipes, order: Order, buffer: &mut [u8]) -> FromWorker {
-    let ticket = order.ticket;
-    let folders = order.recipe.clone().unwrap_or_default();
-    let cwd = order.task.cwd.as_ref().map(RawText::to_path);
-    let fence_us = match recipes.before(ticket, cwd.as_deref(), &folders) {
-        Ok(us) => us,
-        Err(late) => return *late,
-    };
-    let answer = perform(shared, run, order, buffer);
-    recipes.after(ticket, fence_us, &folders, |message| shared.send(message));
-    answer
-}
-
-/// A batch system that ends a job signals its processes one after another: a
-/// task may be gone a moment before the worker. A failure is held back until
-/// it is clear that it is the task's own.
-fn is_our_end(shared: &Shared, answer: &FromWorker) -> bool {
-    let FromWorker::Ended(Ended { outcome, .. }) = answer else { return false };
-    let leaving = || shared.leaving.load(Ordering::SeqCst) || LEAVE.load(Ordering::SeqCst);
-    let patience = match outcome {
-        Outcome::Exit(0) => return false,
-        Outcome::Signal(_) if in_a_job() => SIGNALS_SPREAD,
-        Outcome::Exit(_) if in_a_job() => SIGNALS_SPREAD / 5,
-        _ => Duration::ZERO,
-    };
-    let until = Instant::now() + patience;
-    while !leaving() && Instant::now() < until {
-        thread::sleep(Duration::from_millis(5));
-    }
-    leaving()
-}
-
-fn in_a_job() -> bool {
-    std::env::var_os("SLURM_JOB_ID").is_some()
-}
-
-fn perform(shared: &Shared, run: &Run, order: Order, buffer: &mut [u8]) -> FromWorker {
-    let Order { ticket, slot, task, requires, weigh, recipe } = order;
-    let is_recipe = recipe.is_some();
-    let handle = lock(&shared.running).get(&ticket).cloned().unwrap_or_default();
-    let cwd = task.cwd.as_ref().map_or_else(|| run.cwd.clone(), |c| run.cwd.join(c.as_path()));
-    let view = lock(&shared.view).clone();
-    let missing = requires.into_iter().find(|p| !view.real(&cwd.join(p.as_path())).exists());
-    let missing = missing.or_else(|| (!view.real(&cwd).is_dir()).then(|| RawText::from(cwd.as_path())));
-    if let Some(missing) = missing {
-        return FromWorker::Unfit { ticket, missing };
-    }
-    if handle.fate() != Fate::Free {
-        return FromWorker::Ended(attempt::ended(ticket, Outcome::Killed, Duration::ZERO));
-    }
-    let env = match task_environment(run, &task, slot, &view.shown(&cwd), is_recipe) {
-        Ok(env) => env,
-        Err(e) => {
-            return FromWorker::Ended(attempt::ended(ticket, Outcome::CannotStart(e.to_string()), Duration::ZERO));
-        }
-    };
-    let send = |message| shared.send(message);
-    let own_path = task.cwd.is_some() || task.env.iter().any(|(name, _)| name.0 == b"PATH");
-    let found = (!own_path).then_some(&run.found);
-    let ground = &run.ground;
-    let job = Job {
-        ticket,
-        task: &task,
-        env,
-        ground,
-        weigh,
-        patient: is_recipe,
-        found,
-        cwd: &cwd,
-        view: &view,
-        eager: run.eager,
-        handle: &handle,
-        send: &send,
-    };
-    FromWorker::Ended(attempt::run(&job, buffer))
-}
-
 /// Answers whether this host has the files of a volume.
 fn answer(shared: &Shared, ask: u64, question: &Question) {
     // Held while it is found out: a second answer builds on the first.
@@ -477,40 +220,6 @@ fn answer(shared: &Shared, ask: u64, question: &Question) {
     };
     drop(view);
     shared.send(FromWorker::Stands { ask, accepted, text });
-}
-
-fn task_environment<'a>(
-    run: &'a Run,
-    task: &Task,
-    slot: u32,
-    cwd: &Path,
-    is_recipe: bool,
-) -> std::io::Result<TaskEnvironment<'a>> {
-    if is_recipe {
-        // What it prints of its environment has to be what it would print at home.
-        return run.env.with(&task.env);
-    }
-    let own = [
-        ("PWD", RawText::from(cwd)),
-        ("PARALLEL_SEQ", task.id.to_string().into()),
-        ("PARALLEL_JOBSLOT", slot.to_string().into()),
-        ("HOMING_RUN", run.name.as_str().into()),
-        ("HOMING_TASK", task.id.to_string().into()),
-        ("HOMING_HOST", run.host.as_str().into()),
-    ];
-    let mut own: Vec<(RawText, RawText)> = own.into_iter().map(|(n, v)| (RawText::from(n), v)).collect();
-    own.extend(task.env.iter().cloned());
-    run.env.with(&own)
-}
-
-fn kill(shared: &Arc<Shared>, ticket: u64, grace_ms: u32, timed_out: bool) {
-    let Some(handle) = lock(&shared.running).get(&ticket).cloned() else { return };
-    let fate = if timed_out { Fate::TimedOut } else { Fate::Killed };
-    handle.end(fate, libc::SIGTERM);
-    thread::spawn(move || {
-        thread::sleep(Duration::from_millis(grace_ms.into()));
-        handle.end(fate, libc::SIGKILL);
-    });
 }
 
 /// Samples every `sample_ms`, and a word at least every heartbeat.
@@ -529,21 +238,4 @@ fn sample(sample_ms: u32, shared: Arc<Shared>) {
             thread::sleep(pause);
         }
     });
-}
-
-/// The input ended: gives tasks that were asked to end the time to put their outputs aside.
-fn linger(shared: &Shared) {
-    let started = Instant::now();
-    lock(&shared.orders).queue.clear();
-    while started.elapsed() < Duration::from_secs(2) {
-        let left: Vec<Arc<Handle>> = lock(&shared.running).values().cloned().collect();
-        let alive = left.iter().filter(|h| h.pid.load(Ordering::SeqCst) > 0);
-        if alive.count() == 0 {
-            return;
-        }
-        if started.elapsed() > Duration::from_millis(500) {
-            left.iter().for_each(|handle| handle.end(Fate::Killed, libc::SIGKILL));
-        }
-        thread::sleep(Duration::from_millis(5));
-    }
 }

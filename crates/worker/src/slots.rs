@@ -1,0 +1,199 @@
+//! The slots: threads that take orders, run them and say how they ended.
+
+use crate::attempt::{self, Fate, Handle, Job};
+use crate::environment::TaskEnvironment;
+use crate::recipe::Recipes;
+use crate::session::LEAVE;
+use crate::shared::{Order, Run, Shared, lock};
+use homing_model::{Outcome, RawText, Task};
+use homing_wire::{Ended, FromWorker};
+use std::path::Path;
+use std::sync::atomic::Ordering;
+use std::sync::{Arc, PoisonError};
+use std::thread;
+use std::time::{Duration, Instant};
+
+/// Longest time between the first and the last process of a job that is signalled.
+const SIGNALS_SPREAD: Duration = Duration::from_secs(1);
+
+/// Queues an order, with one slot more when all are busy and there may be more.
+pub(crate) fn take(shared: &Arc<Shared>, run: &Arc<Run>, slots: usize, order: Order) {
+    lock(&shared.running).insert(order.ticket, Arc::new(Handle::default()));
+    let mut orders = lock(&shared.orders);
+    orders.open += 1;
+    orders.queue.push_back(order);
+    if orders.idle < orders.queue.len() && orders.threads < slots {
+        orders.threads += 1;
+        let (shared, run) = (shared.clone(), run.clone());
+        thread::spawn(move || slot(&shared, &run));
+    } else {
+        shared.changed.notify_one();
+    }
+}
+
+fn slot(shared: &Shared, run: &Run) {
+    let mut buffer = vec![0; homing_wire::CHUNK];
+    loop {
+        let mut orders = lock(&shared.orders);
+        let order = loop {
+            if let Some(order) = orders.queue.pop_front() {
+                break order;
+            }
+            if orders.closed {
+                return;
+            }
+            orders.idle += 1;
+            orders = shared.changed.wait(orders).unwrap_or_else(PoisonError::into_inner);
+            orders.idle -= 1;
+        };
+        drop(orders);
+        let ticket = order.ticket;
+        let answer = match (&order.recipe, shared.recipes.get()) {
+            (Some(_), Some(recipes)) => recipe(shared, run, recipes, order, &mut buffer),
+            _ => perform(shared, run, order, &mut buffer),
+        };
+        lock(&shared.running).remove(&ticket);
+        let more = !lock(&shared.orders).queue.is_empty();
+        match answer {
+            // The coordinator runs it again where it can, as after any loss.
+            answer if is_our_end(shared, &answer) => {}
+            answer if more => shared.send_soon(answer),
+            answer => shared.send(answer),
+        }
+        let mut orders = lock(&shared.orders);
+        orders.open -= 1;
+        if orders.closed && orders.open == 0 {
+            shared.changed.notify_all();
+        }
+    }
+}
+
+/// A task between two fences.
+fn recipe(shared: &Shared, run: &Run, recipes: &Recipes, order: Order, buffer: &mut [u8]) -> FromWorker {
+    let ticket = order.ticket;
+    let folders = order.recipe.clone().unwrap_or_default();
+    let cwd = order.task.cwd.as_ref().map(RawText::to_path);
+    let fence_us = match recipes.before(ticket, cwd.as_deref(), &folders) {
+        Ok(us) => us,
+        Err(late) => return *late,
+    };
+    let answer = perform(shared, run, order, buffer);
+    recipes.after(ticket, fence_us, &folders, |message| shared.send(message));
+    answer
+}
+
+/// A batch system that ends a job signals its processes one after another: a
+/// task may be gone a moment before the worker. A failure is held back until
+/// it is clear that it is the task's own.
+fn is_our_end(shared: &Shared, answer: &FromWorker) -> bool {
+    let FromWorker::Ended(Ended { outcome, .. }) = answer else { return false };
+    let leaving = || shared.leaving.load(Ordering::SeqCst) || LEAVE.load(Ordering::SeqCst);
+    let patience = match outcome {
+        Outcome::Exit(0) => return false,
+        Outcome::Signal(_) if in_a_job() => SIGNALS_SPREAD,
+        Outcome::Exit(_) if in_a_job() => SIGNALS_SPREAD / 5,
+        _ => Duration::ZERO,
+    };
+    let until = Instant::now() + patience;
+    while !leaving() && Instant::now() < until {
+        thread::sleep(Duration::from_millis(5));
+    }
+    leaving()
+}
+
+fn in_a_job() -> bool {
+    std::env::var_os("SLURM_JOB_ID").is_some()
+}
+
+fn perform(shared: &Shared, run: &Run, order: Order, buffer: &mut [u8]) -> FromWorker {
+    let Order { ticket, slot, task, requires, weigh, recipe } = order;
+    let is_recipe = recipe.is_some();
+    let handle = lock(&shared.running).get(&ticket).cloned().unwrap_or_default();
+    let cwd = task.cwd.as_ref().map_or_else(|| run.cwd.clone(), |c| run.cwd.join(c.as_path()));
+    let view = lock(&shared.view).clone();
+    let missing = requires.into_iter().find(|p| !view.real(&cwd.join(p.as_path())).exists());
+    let missing = missing.or_else(|| (!view.real(&cwd).is_dir()).then(|| RawText::from(cwd.as_path())));
+    if let Some(missing) = missing {
+        return FromWorker::Unfit { ticket, missing };
+    }
+    if handle.fate() != Fate::Free {
+        return FromWorker::Ended(attempt::ended(ticket, Outcome::Killed, Duration::ZERO));
+    }
+    let env = match task_environment(run, &task, slot, &view.shown(&cwd), is_recipe) {
+        Ok(env) => env,
+        Err(e) => {
+            return FromWorker::Ended(attempt::ended(ticket, Outcome::CannotStart(e.to_string()), Duration::ZERO));
+        }
+    };
+    let send = |message| shared.send(message);
+    let own_path = task.cwd.is_some() || task.env.iter().any(|(name, _)| name.0 == b"PATH");
+    let found = (!own_path).then_some(&run.found);
+    let ground = &run.ground;
+    let job = Job {
+        ticket,
+        task: &task,
+        env,
+        ground,
+        weigh,
+        patient: is_recipe,
+        found,
+        cwd: &cwd,
+        view: &view,
+        eager: run.eager,
+        handle: &handle,
+        send: &send,
+    };
+    FromWorker::Ended(attempt::run(&job, buffer))
+}
+
+fn task_environment<'a>(
+    run: &'a Run,
+    task: &Task,
+    slot: u32,
+    cwd: &Path,
+    is_recipe: bool,
+) -> std::io::Result<TaskEnvironment<'a>> {
+    if is_recipe {
+        // What it prints of its environment has to be what it would print at home.
+        return run.env.with(&task.env);
+    }
+    let own = [
+        ("PWD", RawText::from(cwd)),
+        ("PARALLEL_SEQ", task.id.to_string().into()),
+        ("PARALLEL_JOBSLOT", slot.to_string().into()),
+        ("HOMING_RUN", run.name.as_str().into()),
+        ("HOMING_TASK", task.id.to_string().into()),
+        ("HOMING_HOST", run.host.as_str().into()),
+    ];
+    let mut own: Vec<(RawText, RawText)> = own.into_iter().map(|(n, v)| (RawText::from(n), v)).collect();
+    own.extend(task.env.iter().cloned());
+    run.env.with(&own)
+}
+
+/// Asks a task to end, and after the grace makes it.
+pub(crate) fn kill(shared: &Arc<Shared>, ticket: u64, grace_ms: u32, timed_out: bool) {
+    let Some(handle) = lock(&shared.running).get(&ticket).cloned() else { return };
+    let fate = if timed_out { Fate::TimedOut } else { Fate::Killed };
+    handle.end(fate, libc::SIGTERM);
+    thread::spawn(move || {
+        thread::sleep(Duration::from_millis(grace_ms.into()));
+        handle.end(fate, libc::SIGKILL);
+    });
+}
+
+/// The input ended: gives tasks that were asked to end the time to put their outputs aside.
+pub(crate) fn linger(shared: &Shared) {
+    let started = Instant::now();
+    lock(&shared.orders).queue.clear();
+    while started.elapsed() < Duration::from_secs(2) {
+        let left: Vec<Arc<Handle>> = lock(&shared.running).values().cloned().collect();
+        let alive = left.iter().filter(|h| h.pid.load(Ordering::SeqCst) > 0);
+        if alive.count() == 0 {
+            return;
+        }
+        if started.elapsed() > Duration::from_millis(500) {
+            left.iter().for_each(|handle| handle.end(Fate::Killed, libc::SIGKILL));
+        }
+        thread::sleep(Duration::from_millis(5));
+    }
+}
