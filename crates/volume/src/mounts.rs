@@ -7,11 +7,11 @@ use crate::spec::{Kind, Spec};
 use crate::step::Plan;
 
 /// The fstab line of a host.
-pub(crate) fn line(spec: &Spec, host: &str) -> Line {
+pub(crate) fn line(spec: &Spec, seen: &Observed, host: &str) -> Line {
     match spec.kind {
         Kind::Gluster => crate::gluster::mount_line(spec, host),
         Kind::Moosefs => crate::moosefs::mount_line(spec, host),
-        Kind::Nfs => crate::nfs::mount_line(spec, host),
+        Kind::Nfs => crate::nfs::mount_line(spec, seen, host),
     }
 }
 
@@ -19,14 +19,14 @@ pub(crate) fn line(spec: &Spec, host: &str) -> Line {
 pub fn mount(spec: &Spec, seen: &Observed, allowed: &[Danger]) -> Result<Plan, Vec<Refusal>> {
     lifted(mount::refusals(spec, seen), allowed)?;
     let mut plan = Plan::default();
-    mount::mount(&mut plan, spec, seen, |h| line(spec, h));
+    mount::mount(&mut plan, spec, seen, |h| line(spec, seen, h));
     Ok(plan)
 }
 
 /// Unmounts where it is mounted; undone, it is mounted there again.
 pub fn unmount(spec: &Spec, seen: &Observed, hosts: &[String]) -> Plan {
     let mut plan = Plan::default();
-    mount::unmount(&mut plan, spec, &mounted(seen, hosts), |host| Some(line(spec, host)));
+    mount::unmount(&mut plan, spec, &mounted(seen, hosts), |host| Some(line(spec, seen, host)));
     plan
 }
 

@@ -32,8 +32,15 @@ const NOTES: &[&str] = &[
     "rsize and wsize are left to client and server: homing bench volume --tune nfs measures whether another size is better",
 ];
 
+/// A folder as clients of version 4 name it; `None` when they cannot see it.
+fn seen_by_clients(store: &str, pseudo_root: Option<&str>) -> Option<String> {
+    let Some(root) = pseudo_root.map(|r| r.trim_end_matches('/')) else { return Some(store.into()) };
+    let rest = store.strip_prefix(root).filter(|rest| rest.is_empty() || rest.starts_with('/'))?;
+    Some(if rest.is_empty() { "/".into() } else { rest.into() })
+}
+
 /// The fstab line of a host; the server binds its own folder.
-pub(crate) fn mount_line(spec: &Spec, host: &str) -> Line {
+pub(crate) fn mount_line(spec: &Spec, seen: &Observed, host: &str) -> Line {
     let Some(place) = spec.places.first() else {
         return Line { source: String::new(), fstype: "nfs4", options: String::new() };
     };
@@ -42,7 +49,9 @@ pub(crate) fn mount_line(spec: &Spec, host: &str) -> Line {
         return Line { source: store, fstype: "none", options: "bind,nofail".into() };
     }
     let options = "hard,vers=4.2,_netdev,nofail".into();
-    Line { source: format!("{}:{store}", place.host), fstype: "nfs4", options }
+    let root = seen.host(&place.host).and_then(|f| f.pseudo_root.as_deref());
+    let path = seen_by_clients(&store, root).unwrap_or(store);
+    Line { source: format!("{}:{path}", place.host), fstype: "nfs4", options }
 }
 
 /// Steps until the export is mounted on all clients.
@@ -61,6 +70,14 @@ pub fn create(spec: &Spec, seen: &Observed, allowed: &[Danger]) -> Result<Plan, 
             refusals.push(Refusal::danger(Danger::StoreInUse, why));
         }
     }
+    let root = seen.host(&place.host).and_then(|f| f.pseudo_root.as_deref());
+    if let (None, Some(root)) = (seen_by_clients(&store, root), root) {
+        refusals.push(Refusal::never(format!(
+            "{0} exports {root} with fsid=0, and NFS 4 shows clients nothing but what lies below it: \
+             give the volume a folder there (--hosts {0}:{root}), or take fsid=0 out of /etc/exports",
+            place.host
+        )));
+    }
     refusals.extend(mount::refusals(spec, seen));
     lifted(refusals, allowed)?;
     let mut plan = Plan::default();
@@ -76,7 +93,7 @@ pub fn create(spec: &Spec, seen: &Observed, allowed: &[Danger]) -> Result<Plan, 
         plan.phase("export", vec![step]);
         plan.notes = NOTES.iter().map(|n| n.to_string()).collect();
     }
-    mount::mount(&mut plan, spec, seen, |h| mount_line(spec, h));
+    mount::mount(&mut plan, spec, seen, |h| mount_line(spec, seen, h));
     Ok(plan)
 }
 
@@ -112,4 +129,59 @@ pub fn delete(spec: &Spec, seen: &Observed, allowed: &[Danger]) -> Result<Plan, 
     let remove = script(REMOVE, &[&store]);
     plan.phase("remove the files", vec![Step::new(&place.host, remove, format!("remove {store}"))]);
     Ok(plan)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::observe::{HostFacts, Store};
+    use crate::{Kind, Place};
+
+    fn spec(path: &str) -> Spec {
+        let places = vec![Place { host: "n1".into(), path: path.into() }];
+        let clients = vec!["n1".into(), "n2".into()];
+        let (name, mount) = ("home".into(), "/home".into());
+        Spec { name, kind: Kind::Nfs, places, copies: 1, arbiter: false, stripe: None, mount, clients, master: None }
+    }
+
+    fn seen(change: impl Fn(&mut HostFacts)) -> Observed {
+        let mut server = HostFacts { programs: ["exportfs".into()].into(), ..HostFacts::default() };
+        change(&mut server);
+        let client = HostFacts { programs: ["mount.nfs".into()].into(), ..HostFacts::default() };
+        Observed { hosts: [("n1".into(), Ok(server)), ("n2".into(), Ok(client))].into() }
+    }
+
+    fn why(answer: Result<Plan, Vec<Refusal>>) -> (String, Option<Danger>) {
+        let refusal = answer.expect_err("it is not refused").remove(0);
+        (refusal.why, refusal.danger)
+    }
+
+    #[test]
+    fn the_small_partition_of_the_system_is_refused() {
+        let store =
+            |path: &str, content| Store { path: path.into(), on_system_disk: true, content, ..Store::default() };
+        let small = seen(|f| f.stores = vec![store("/srv/home", Content::Absent)]);
+        let (text, danger) = why(create(&spec("/srv"), &small, &[]));
+        assert_eq!(text, "n1:/srv/home lies on the disk of the system, which a full volume would stop");
+        assert_eq!(danger, Some(Danger::SystemDisk));
+        assert!(create(&spec("/srv"), &small, &[Danger::SystemDisk]).is_ok());
+        let used = seen(|f| f.stores = vec![store("/srv/home", Content::Files)]);
+        assert!(why(create(&spec("/srv"), &used, &[Danger::SystemDisk])).0.contains("holds something"));
+        let (text, danger) = why(delete(&spec("/srv"), &used, &[]));
+        assert_eq!(text, "there are files on n1:/srv/home, and they would be gone");
+        assert_eq!(danger, Some(Danger::DeleteFiles));
+    }
+
+    #[test]
+    fn a_pseudo_root_shortens_the_path_or_hides_it() {
+        let rooted = seen(|f| f.pseudo_root = Some("/export".into()));
+        let plan = create(&spec("/export"), &rooted, &[]).unwrap();
+        let lines: Vec<&str> = plan.phases.iter().flat_map(|p| &p.steps).map(|s| s.why.as_str()).collect();
+        assert!(lines.contains(&"mount n1:/home at /home"), "{lines:?}");
+        let (text, danger) = why(create(&spec("/data"), &rooted, &[]));
+        assert!(text.contains("n1 exports /export with fsid=0") && danger.is_none(), "{text}");
+        assert_eq!(seen_by_clients("/exports/a", Some("/export")), None);
+        assert_eq!(seen_by_clients("/export", Some("/export")), Some("/".into()));
+        assert_eq!(seen_by_clients("/a/b", Some("/")), Some("/a/b".into()));
+    }
 }

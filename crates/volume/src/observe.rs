@@ -76,6 +76,8 @@ pub struct HostFacts {
     pub point: MountPoint,
     /// The volume's line in fstab: source, point, type, options.
     pub fstab: Option<[String; 4]>,
+    /// The folder that this NFS server shows to clients of version 4 as `/`, when one is set (`fsid=0`).
+    pub pseudo_root: Option<String>,
     /// GlusterFS as this host sees it, when its daemon runs.
     pub gluster: Option<Cluster>,
     /// Texts of configuration files by name.
@@ -139,6 +141,7 @@ pub fn read(text: &str, spec: &Spec) -> Option<HostFacts> {
         match fields[..] {
             ["program", p] => drop(facts.programs.insert(p.into())),
             ["active", unit] => drop(facts.active.insert(unit.into())),
+            ["pseudo-root", path] => facts.pseudo_root = Some(path.into()),
             ["glusterd-knows"] => facts.glusterd_knows = true,
             ["store", path, system, content, size, free] => facts.stores.push(Store {
                 path: path.into(),
@@ -186,7 +189,9 @@ fn is_ours(fstype: &str, source: &str, facts: &HostFacts, spec: &Spec) -> bool {
         Kind::Moosefs => fstype.starts_with("fuse") && source.to_lowercase().starts_with("mfs"),
         Kind::Nfs => {
             let exported = spec.places.first().map(|p| spec.store(p)).unwrap_or_default();
-            let remote = fstype.starts_with("nfs") && source.ends_with(&format!(":{exported}"));
+            // Below a pseudo-root the server's path is shorter than the folder's own.
+            let line = facts.fstab.as_ref().is_some_and(|l| l[0] == source);
+            let remote = fstype.starts_with("nfs") && (line || source.ends_with(&format!(":{exported}")));
             remote || (!fstype.starts_with("nfs") && facts.fstab.as_ref().is_some_and(|l| l[3].contains("bind")))
         }
     }

@@ -12,6 +12,8 @@ for u in glusterd moosefs-master moosefs-chunkserver nfs-server; do
 done
 # A server that was started by other means than its unit.
 [ "$(cat /proc/fs/nfsd/threads 2>/dev/null || echo 0)" -gt 0 ] && say active nfs-server
+# With fsid=0 version 4 shows its clients that folder as /.
+exportfs -s 2>/dev/null | awk '/[(,]fsid=(0|root)[,)]/ {print $1; exit}' | while read -r root; do say pseudo-root "$root"; done
 [ -d "/var/lib/glusterd/vols/$name" ] && say glusterd-knows
 device() { q=$1; while [ ! -e "$q" ]; do q=$(dirname -- "$q"); done; stat -L -c %d -- "$q"; }
 for store; do
