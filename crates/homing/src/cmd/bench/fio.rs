@@ -73,8 +73,13 @@ pub struct Case {
 
 impl fmt::Display for Case {
     fn fmt(&self, f: &mut fmt::Formatter) -> fmt::Result {
-        write!(f, "{} {} by {}", self.op.name(), self.bs, self.clients)?;
-        self.copies.map_or(Ok(()), |c| write!(f, ", {c} copies"))
+        let clients = if self.clients == 1 { "client" } else { "clients" };
+        write!(f, "{} {} by {} {clients}", self.op.name(), self.bs, self.clients)?;
+        match self.copies {
+            Some(1) => f.write_str(", 1 copy"),
+            Some(c) => write!(f, ", {c} copies"),
+            None => Ok(()),
+        }
     }
 }
 

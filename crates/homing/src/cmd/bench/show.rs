@@ -119,24 +119,65 @@ pub fn html(results: &Results) -> String {
     page
 }
 
+/// A bar a case, the operations apart; behind it what the links allow, where that is known.
 fn bars(title: &str, rows: &[&Row]) -> String {
     if rows.is_empty() {
         return String::new();
     }
-    let most = rows.iter().map(|r| value(r).0).fold(1e-9, f64::max);
-    let height = rows.len() * 20 + 10;
-    let mut svg = format!("<h2>{title}</h2><svg width=800 height={height} role=img>");
+    let limit = |row: &Row| row.share.filter(|s| *s > 0.0).map(|s| value(row).0 / s);
+    let most = rows.iter().map(|r| limit(r).unwrap_or(0.0).max(value(r).0)).fold(1e-9, f64::max);
+    let (mut svg, mut y) = (String::new(), 4);
     for (i, row) in rows.iter().enumerate() {
-        let (rate, y) = (value(row).0, i * 20 + 4);
-        let width = 420.0 * rate / most;
+        if i > 0 && rows[i - 1].case.op != row.case.op {
+            y += 12;
+        }
+        let wide = |rate: f64| 400.0 * rate / most;
+        let rate = value(row).0;
+        let mut end = wide(rate);
+        let mut text = format!("{rate:.1}");
+        if let (Some(limit), Some(share)) = (limit(row), row.share) {
+            end = end.max(wide(limit));
+            text += &format!(" ({:.0} % of {limit:.1})", share * 100.0);
+            let _ = write!(svg, r##"<rect x="250" y="{y}" width="{:.1}" height="16" fill="#dddddd"/>"##, wide(limit));
+        }
         let _ = write!(
             svg,
-            "<text x=0 y={}>{}</text><rect x=240 y={y} width={width:.1} height=15 fill=#4477aa /><text x={:.0} y={}>{rate:.1}</text>",
+            r##"<text x="240" y="{0}" text-anchor="end">{1}</text><rect x="250" y="{y}" width="{2:.1}" height="16" fill="#4477aa"/><text x="{3:.0}" y="{0}">{text}</text>"##,
             y + 12,
             escaped(&row.case.to_string()),
-            246.0 + width,
-            y + 12
+            wide(rate),
+            258.0 + end,
         );
+        y += 20;
     }
-    svg + "</svg>"
+    let note = if rows.iter().any(|r| r.share.is_some()) { ", and in grey what the links allow" } else { "" };
+    format!(r#"<h2>{title}{note}</h2><svg width="820" height="{}" role="img">{svg}</svg>"#, y + 4)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::fio::Op;
+    use super::*;
+
+    #[test]
+    fn the_page_shows_rates_and_limits() {
+        let row = |op, clients, mb_per_s, share| Row {
+            case: Case { op, bs: "1M".into(), clients, copies: Some(2) },
+            mb_per_s,
+            per_s: 812.0,
+            p99_ms: 1.0,
+            share,
+        };
+        let rows = vec![
+            row(Op::Write, 1, 15.0, Some(0.9)),
+            row(Op::Write, 4, 30.9, Some(0.46)),
+            row(Op::Read, 1, 44.0, None),
+            row(Op::Create, 1, 0.0, None),
+        ];
+        let results = Results { path: "/a<b".into(), rows, ..Results::default() };
+        let page = html(&results);
+        assert!(page.contains("a&lt;b") && !page.contains("a<b"), "{page}");
+        assert!(page.contains("write 1M by 4 clients, 2 copies") && page.contains("30.9 (46 % of 67.2)"), "{page}");
+        assert!(page.contains(">44.0<") && page.contains("<h2>files/s</h2>") && page.contains(">812.0<"), "{page}");
+    }
 }

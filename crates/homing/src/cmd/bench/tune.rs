@@ -26,12 +26,22 @@ const CONNECTIONS: [u32; 3] = [1, 4, 8];
 /// A setting must be this much better than the default to be worth a change; less is noise.
 const WORTH: f64 = 1.05;
 
-/// One setting and what it gave.
-#[derive(Clone, Debug)]
-struct Try {
+/// What is set.
+#[derive(Clone, Copy, Debug, PartialEq)]
+struct Setting {
     block: Option<u64>,
     size: u64,
     connections: u32,
+}
+
+impl Setting {
+    const DEFAULT: Setting = Setting { block: None, size: 0, connections: 1 };
+}
+
+/// One setting and what it gave.
+#[derive(Clone, Debug)]
+struct Try {
+    setting: Setting,
     write: f64,
     read: f64,
     /// What client and server settled on, from the mount table.
@@ -40,9 +50,9 @@ struct Try {
 
 impl Try {
     fn options(&self) -> String {
-        let mut options = format!("hard,vers=4.2,nconnect={}", self.connections);
-        if self.size > 0 {
-            options += &format!(",rsize={0},wsize={0}", self.size);
+        let mut options = format!("hard,vers=4.2,nconnect={}", self.setting.connections);
+        if self.setting.size > 0 {
+            options += &format!(",rsize={0},wsize={0}", self.setting.size);
         }
         options
     }
@@ -74,30 +84,56 @@ pub fn run(bench: &Bench) -> Result<i32, Failure> {
     let server = source.split(':').next().unwrap_or("").to_string();
     let mut blocks: Vec<Option<u64>> = bench.args.server_block.iter().copied().map(Some).collect();
     blocks.insert(0, None);
-    let mut tries = Vec::new();
+    let mut tries: Vec<Try> = Vec::new();
+    // What comes first pays for programs that are read for the first time, and is thrown away.
+    one(bench, &source, Setting::DEFAULT, &[])?;
     for block in blocks {
-        if let Some(block) = block {
-            bench.all(
-                std::slice::from_ref(&server),
-                |_, _| sh(SERVER_BLOCK, &[&block.to_string()]),
-                "setting max_block_size",
-            )?;
-        }
+        set_block(bench, &server, block)?;
         for size in SIZES {
-            tries.push(one(bench, &source, block, size, 1)?);
+            let next = Setting { block, size, connections: 1 };
+            tries.extend(one(bench, &source, next, &tries)?);
         }
     }
-    let best_size = best(&tries).map_or((None, 0), |t| (t.block, t.size));
+    let best_size = best(&tries).map_or((None, 0), |t| (t.setting.block, t.setting.size));
     for connections in &CONNECTIONS[1..] {
-        tries.push(one(bench, &source, best_size.0, best_size.1, *connections)?);
+        let next = Setting { block: best_size.0, size: best_size.1, connections: *connections };
+        tries.extend(one(bench, &source, next, &tries)?);
     }
+    again(bench, &source, &mut tries, &server)?;
     let done = sh("umount \"$1\"; rmdir \"$1\"", &["/run/homing-tune"]);
     bench.all(client, |_, _| done.clone(), "taking the trial mount away")?;
     tell(bench, &tries, &server)
 }
 
-fn one(bench: &Bench, source: &str, block: Option<u64>, size: u64, connections: u32) -> Result<Try, Failure> {
-    let mut t = Try { block, size, connections, write: 0.0, read: 0.0, settled: String::new() };
+fn set_block(bench: &Bench, server: &str, block: Option<u64>) -> Result<(), Failure> {
+    let Some(block) = block else { return Ok(()) };
+    let script = sh(SERVER_BLOCK, &[&block.to_string()]);
+    bench.all(&[server.to_string()], |_, _| script.clone(), "setting max_block_size").map(drop)
+}
+
+/// One measurement of one setting is no evidence: the default and the best are measured
+/// a second time, one after the other, and each counts with its mean.
+fn again(bench: &Bench, source: &str, tries: &mut [Try], server: &str) -> Result<(), Failure> {
+    let Some(best) = (0..tries.len()).max_by(|a, b| tries[*a].score().total_cmp(&tries[*b].score())) else {
+        return Ok(());
+    };
+    // The server keeps a size that was set: the default is then no longer to be had.
+    let with = tries[best].setting.block;
+    for i in [0, best] {
+        if best == 0 || (i == 0 && with.is_some()) {
+            continue;
+        }
+        set_block(bench, server, tries[i].setting.block)?;
+        let Some(second) = one(bench, source, tries[i].setting, &[])? else { continue };
+        tries[i].write = (tries[i].write + second.write) / 2.0;
+        tries[i].read = (tries[i].read + second.read) / 2.0;
+    }
+    Ok(())
+}
+
+/// Measures a setting; `None` when both sides settle on what was measured already.
+fn one(bench: &Bench, source: &str, setting: Setting, before: &[Try]) -> Result<Option<Try>, Failure> {
+    let mut t = Try { setting, write: 0.0, read: 0.0, settled: String::new() };
     let client = &bench.hosts[..1];
     let point = "/run/homing-tune";
     let options = t.options();
@@ -106,6 +142,9 @@ fn one(bench: &Bench, source: &str, block: Option<u64>, size: u64, connections: 
         .remove(0)
         .trim()
         .into();
+    if before.iter().any(|b| b.settled == t.settled && b.setting.block == setting.block) {
+        return Ok(None);
+    }
     let folder = format!("{point}/.homing-tune");
     bench.all(client, |_, _| sh("mkdir -p -- \"$1\"", &[&folder]), "preparing")?;
     for op in [Op::Write, Op::Read] {
@@ -121,7 +160,7 @@ fn one(bench: &Bench, source: &str, block: Option<u64>, size: u64, connections: 
     }
     bench.all(client, |_, _| sh("rm -rf --one-file-system -- \"$1\"", &[&folder]), "cleaning up")?;
     eprintln!("{options}: write {:.1} MB/s, read {:.1} MB/s ({})", t.write, t.read, t.settled);
-    Ok(t)
+    Ok(Some(t))
 }
 
 fn best(tries: &[Try]) -> Option<&Try> {
@@ -133,9 +172,9 @@ fn tell(bench: &Bench, tries: &[Try], server: &str) -> Result<i32, Failure> {
     println!("{:>10} {:>8} {:>8} {:>9} {:>9}  SETTLED ON", "SERVER", "SIZE", "NCONNECT", "WRITE", "READ");
     for t in tries {
         let bar = |v: f64| "#".repeat((20.0 * v / most).round() as usize);
-        let block = t.block.map_or("as it is".into(), |b| b.to_string());
-        let size = if t.size == 0 { "default".into() } else { t.size.to_string() };
-        println!("{block:>10} {size:>8} {:>8} {:>9.1} {:>9.1}  {}", t.connections, t.write, t.read, t.settled);
+        let block = t.setting.block.map_or("as it is".into(), |b| b.to_string());
+        let size = if t.setting.size == 0 { "default".into() } else { t.setting.size.to_string() };
+        println!("{block:>10} {size:>8} {:>8} {:>9.1} {:>9.1}  {}", t.setting.connections, t.write, t.read, t.settled);
         println!("{:>28} w {:<20} r {:<20}", "", bar(t.write), bar(t.read));
     }
     let (Some(default), Some(best)) = (tries.first(), best(tries)) else { return Ok(0) };
@@ -145,7 +184,7 @@ fn tell(bench: &Bench, tries: &[Try], server: &str) -> Result<i32, Failure> {
         return Ok(0);
     }
     println!("best: {} ({gain:.2} times the default)", best.options());
-    if let Some(block) = best.block {
+    if let Some(block) = best.setting.block {
         println!("on {server}, at each boot: rpc.nfsd 0; echo {block} > /proc/fs/nfsd/max_block_size; rpc.nfsd 8");
     }
     if !bench.args.apply {

@@ -79,11 +79,12 @@ pub fn status(way: &Way, args: One) -> Result<i32, Failure> {
     }
     let copies = if spec.copies == 1 { "1 copy".into() } else { format!("{} copies", spec.copies) };
     println!("{} ({}): {copies} on {}, at {}", spec.name, spec.kind, set(&spec.servers()), spec.mount);
-    println!("{:<16} {:<10} {:<12}", "HOST", "DAEMON", "MOUNT");
+    println!("{:<16} {:<10} MOUNT", "HOST", "DAEMON");
     for r in rows {
         let text = |k: &str| r[k].as_str().unwrap_or("-").to_string();
         let why = r["why"].as_str().unwrap_or("");
-        println!("{:<16} {:<10} {:<12} {why}", text("host"), text("daemon"), text("mount"));
+        let line = format!("{:<16} {:<10} {:<12} {why}", text("host"), text("daemon"), text("mount"));
+        println!("{}", line.trim_end());
     }
     tasks.iter().for_each(|t| println!("last movement of files: {t}"));
     if let Some(what) = pending {
