@@ -157,6 +157,21 @@ mod tests {
         NodeSet::parse(text).unwrap().iter().map(String::from).collect()
     }
 
+    /// What ClusterShell 1.9 answers where widths are mixed.
+    #[test]
+    fn padding_goes_on_over_a_gap_after_a_single_number() {
+        for (asked, folded) in [
+            ("m[00,0-100]", "m[0-9,00,10-99,100]"),
+            ("m[00-01,10-100]", "m[00-01,10-100]"),
+            ("m[00,03,10-100,110]", "m[00,03,10-99,100,110]"),
+            ("m[001,05,10-101,98-99]", "m[05,10-99,001,100-101]"),
+            ("m[00,10-12,20-100]", "m[00,10-12,20-100]"),
+            ("m[00,10,20,30-100]", "m[00,10,20,30-99,100]"),
+        ] {
+            assert_eq!(NodeSet::parse(asked).unwrap().to_string(), folded);
+        }
+    }
+
     #[test]
     fn clustershells_examples() {
         assert_eq!(expand("n[1-3]"), ["n1", "n2", "n3"]);

@@ -160,27 +160,45 @@ fn as_text(numbers: &[String]) -> Vec<u32> {
     ranks
 }
 
-/// `1`, or `[1-3,7]`. A run goes on while the padding stays what it was.
-fn span<'a>(numbers: impl Iterator<Item = &'a str>) -> String {
-    let mut runs: Vec<(&str, &str)> = Vec::new();
-    for number in numbers {
-        match runs.last_mut() {
-            Some((first, last)) if follows(first, last, number) => *last = number,
-            _ => runs.push((number, number)),
-        }
+/// A run of numbers within brackets.
+struct Run<'a> {
+    first: &'a str,
+    last: &'a str,
+    /// The width that numbers must have to belong to it, when it is padded.
+    width: Option<usize>,
+}
+
+impl Run<'_> {
+    fn pads_as(&self, number: &str) -> bool {
+        self.width.map_or(!padded(number), |width| number.len() == width)
     }
-    let text = |(from, to): &(&str, &str)| if from == to { from.to_string() } else { format!("{from}-{to}") };
+}
+
+/// `1`, or `[1-3,7]`. A run goes on while the padding stays what it was. As
+/// ClusterShell has it, a run after a gap takes the padding over from a single
+/// number before it: `[00,10-99,100]`, but `[00-01,10-100]`.
+fn span<'a>(numbers: impl Iterator<Item = &'a str>) -> String {
+    let mut runs: Vec<Run> = Vec::new();
+    for number in numbers {
+        let own = padded(number).then_some(number.len());
+        let width = match runs.last_mut() {
+            Some(run) if run.pads_as(number) && successor(run.last) == number => {
+                run.last = number;
+                continue;
+            }
+            Some(run) if run.pads_as(number) && run.first == run.last => run.width,
+            _ => own,
+        };
+        runs.push(Run { first: number, last: number, width });
+    }
+    let single = |run: &Run| run.first == run.last;
+    let text = |run: &Run| if single(run) { run.first.to_string() } else { format!("{}-{}", run.first, run.last) };
     let folded = runs.iter().map(text).collect::<Vec<_>>().join(",");
-    if matches!(&runs[..], [(from, to)] if from == to) { folded } else { format!("[{folded}]") }
+    if matches!(&runs[..], [run] if single(run)) { folded } else { format!("[{folded}]") }
 }
 
 fn padded(number: &str) -> bool {
     number.len() > 1 && number.starts_with('0')
-}
-
-fn follows(first: &str, last: &str, next: &str) -> bool {
-    let same_padding = if padded(first) { next.len() == first.len() } else { !padded(next) };
-    same_padding && successor(last) == next
 }
 
 /// One more, without a bound on the number of digits; wider only when all are nines.
