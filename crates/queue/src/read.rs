@@ -73,6 +73,13 @@ impl Job {
             None => self.dir.join(format!("{stream}.{}", part.index)),
         }
     }
+    /// The files that an element writes: its output and its errors, or one
+    /// where both go to it, as with `-o` and no `-e`.
+    pub fn outputs(&self, part: &Part) -> Vec<PathBuf> {
+        let (out, err) = (self.output(part, "out"), self.output(part, "err"));
+        let one = out == err || (self.spec.stderr.is_none() && self.spec.stdout.is_some());
+        if one { vec![out] } else { vec![out, err] }
+    }
 }
 
 /// What does not change any more, so that it is read once.

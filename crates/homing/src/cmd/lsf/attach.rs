@@ -6,6 +6,7 @@
 //! done for a job on another host.
 
 use super::{Refusal, said};
+use crate::cmd::queue::act::Followed;
 use crate::failure::Failure;
 use homing_model::{Command, RawText};
 use homing_queue::{Engine, JobSpec, Private};
@@ -154,21 +155,18 @@ fn ended(job: &homing_queue::Job) -> Option<i32> {
 
 /// For a job that is elsewhere: its output as it comes, without input.
 pub fn follow(engine: &dyn Engine, id: u64) -> Result<i32, Refusal> {
-    let mut streams: Option<[crate::cmd::queue::act::Followed; 2]> = None;
+    let mut streams: Vec<Followed> = Vec::new();
     loop {
         let job = engine.job(id)?;
-        if let (None, Some(part)) = (&streams, job.parts.first())
+        if streams.is_empty()
+            && let Some(part) = job.parts.first()
             && let Some(start) = &part.start
         {
             eprintln!("<<Starting on {}>>", start.host);
-            streams = Some(["out", "err"].map(|s| crate::cmd::queue::act::Followed::new(&job.output(part, s))));
+            streams = job.outputs(part).iter().map(|path| Followed::new(path)).collect();
         }
-        if let Some(streams) = &mut streams {
-            let both = streams[0] != streams[1] && (job.spec.stdout.is_none() || job.spec.stderr.is_some());
-            streams[0].copy()?;
-            if both {
-                streams[1].copy()?;
-            }
+        for stream in &mut streams {
+            stream.copy()?;
         }
         if let Some(status) = ended(&job) {
             return Ok(status);

@@ -42,16 +42,11 @@ pub fn run(words: &[RawText]) -> Result<i32, Refusal> {
 }
 
 fn show(engine: &dyn homing_queue::Engine, job: &Job, part: &Part, follow: bool) -> Result<i32, Refusal> {
-    // Without -e both go to one file.
-    let one =
-        job.output(part, "out") == job.output(part, "err") || (job.spec.stderr.is_none() && job.spec.stdout.is_some());
-    let mut out = Followed::new(&job.output(part, "out"));
-    let mut err = Followed::new(&job.output(part, "err"));
-    super::print("<< output from stdout >>\n")?;
-    out.copy()?;
-    if !one {
-        super::print("\n<< output from stderr >>\n")?;
-        err.copy()?;
+    let mut streams: Vec<Followed> = job.outputs(part).iter().map(|path| Followed::new(path)).collect();
+    let titles = ["<< output from stdout >>\n", "\n<< output from stderr >>\n"];
+    for (title, stream) in titles.iter().zip(&mut streams) {
+        super::print(title)?;
+        stream.copy()?;
     }
     if !follow {
         return Ok(0);
@@ -59,9 +54,8 @@ fn show(engine: &dyn homing_queue::Engine, job: &Job, part: &Part, follow: bool)
     loop {
         let job = engine.job(job.id)?;
         let over = crate::cmd::queue::parts(&job, Some(part.index)).all(|p| p.state.is_over());
-        out.copy()?;
-        if !one {
-            err.copy()?;
+        for stream in &mut streams {
+            stream.copy()?;
         }
         if over {
             return Ok(0);

@@ -72,12 +72,7 @@ pub fn peek(args: PeekArgs) -> Result<i32, Failure> {
     engine.tend().map_err(super::failed)?;
     let (job, index) = super::find_own(engine.as_ref(), &args.id)?;
     let part = super::parts(&job, index).next().ok_or_else(|| Failure::usage("it has no such element"))?;
-    let out = Followed::new(&job.output(part, "out"));
-    let err = Followed::new(&job.output(part, "err"));
-    // Without -e both are one file.
-    let one =
-        job.output(part, "out") == job.output(part, "err") || (job.spec.stderr.is_none() && job.spec.stdout.is_some());
-    let mut streams = if one { vec![out] } else { vec![out, err] };
+    let mut streams: Vec<Followed> = job.outputs(part).iter().map(|path| Followed::new(path)).collect();
     loop {
         let job = engine.job(job.id).map_err(super::failed)?;
         let over = super::parts(&job, Some(part.index)).all(|p| p.state.is_over());
@@ -92,7 +87,6 @@ pub fn peek(args: PeekArgs) -> Result<i32, Failure> {
 }
 
 /// A file that grows, as far as it was copied.
-#[derive(PartialEq)]
 pub struct Followed {
     path: std::path::PathBuf,
     at: u64,
