@@ -54,6 +54,15 @@ pub fn quoted(word: &[u8]) -> Vec<u8> {
     out
 }
 
+/// A word as people write it: as it is where it has only `plain` characters,
+/// else between single quotes. Which are plain depends on whose shell reads it.
+pub fn quoted_unless(word: &str, plain: impl Fn(char) -> bool) -> String {
+    if !word.is_empty() && word.chars().all(plain) {
+        return word.into();
+    }
+    format!("'{}'", word.replace('\'', r"'\''"))
+}
+
 impl fmt::Debug for RawText {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{:?}", String::from_utf8_lossy(&self.0))

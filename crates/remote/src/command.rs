@@ -1,6 +1,7 @@
 //! What is to be run, and what it reads.
 
 use crate::input::Spool;
+use homing_model::text::quoted_unless;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -87,17 +88,9 @@ fn quoted(words: &[String]) -> String {
     words.iter().map(|w| quote(w)).collect::<Vec<_>>().join(" ")
 }
 
-/// Bytes that no shell takes for anything else.
-fn plain(b: u8) -> bool {
-    b.is_ascii_alphanumeric() || b"-_./:@%+,".contains(&b)
-}
-
-/// Single quotes, which all shells read alike.
+/// The login shell there may be any: `=` is not plain, since zsh looks for a program after it.
 fn quote(word: &str) -> String {
-    if !word.is_empty() && word.bytes().all(plain) {
-        return word.to_string();
-    }
-    format!("'{}'", word.replace('\'', r"'\''"))
+    quoted_unless(word, |c| c.is_ascii_alphanumeric() || "-_./:@%+,".contains(c))
 }
 
 #[cfg(test)]

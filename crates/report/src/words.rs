@@ -1,6 +1,7 @@
 //! A command line as a person would type it again.
 
 use homing_model::RawText;
+use homing_model::text::quoted_unless;
 use std::path::Path;
 
 /// The words of a run's command line, quoted where a shell would take them
@@ -14,11 +15,7 @@ pub fn command_line(argv: &[RawText]) -> String {
 }
 
 fn quoted(word: &str) -> String {
-    let plain = |c: char| c.is_alphanumeric() || "-_./:,=+@%{}".contains(c);
-    if !word.is_empty() && word.chars().all(plain) {
-        return word.into();
-    }
-    format!("'{}'", word.replace('\'', r"'\''"))
+    quoted_unless(word, |c| c.is_alphanumeric() || "-_./:,=+@%{}".contains(c))
 }
 
 #[cfg(test)]

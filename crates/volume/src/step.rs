@@ -1,6 +1,7 @@
 //! A plan: commands per host in phases, with reasons and ways back. A value
 //! that can be printed, compared and carried out.
 
+use homing_model::text::quoted_unless;
 use serde::{Deserialize, Serialize};
 
 /// One command on one host.
@@ -111,11 +112,7 @@ pub fn shown(argv: &[String]) -> String {
 }
 
 fn quoted(word: &str) -> String {
-    let plain = |b: u8| b.is_ascii_alphanumeric() || b"-_./:@%+=,".contains(&b);
-    if !word.is_empty() && word.bytes().all(plain) {
-        return word.into();
-    }
-    format!("'{}'", word.replace('\'', r"'\''"))
+    quoted_unless(word, |c| c.is_ascii_alphanumeric() || "-_./:@%+=,".contains(c))
 }
 
 #[cfg(test)]

@@ -5,9 +5,11 @@
 use super::words;
 use crate::failure::Failure;
 use homing_launch::{Options, Via};
+use homing_model::text::quoted;
 use sha2::{Digest, Sha256};
 use std::ffi::OsString;
 use std::io::IsTerminal;
+use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use std::process::Command;
 use std::time::Duration;
 
@@ -23,15 +25,20 @@ pub fn run(host: &str) -> Result<i32, Failure> {
     let program = std::fs::read(&options.exe).map_err(|e| Failure::system(format!("own program: {e}")))?;
     let hash: String = Sha256::digest(&program).iter().map(|b| format!("{b:02x}")).collect();
     let rest = words::without_gateway(std::env::args_os().skip(2).collect());
-    let quoted = rest.iter().map(|w| quote(&w.to_string_lossy())).collect::<Vec<_>>().join(" ");
-    let script = format!(
-        "cd {} && for d in \"${{XDG_CACHE_HOME:-$HOME/.cache}}/homing\" \"${{TMPDIR:-/tmp}}/homing-$(id -u)\"; do \
-         f=$d/worker-{hash}; [ -x \"$f\" ] && exec \"$f\" make {quoted}; done; exit 254",
-        quote(&cwd.to_string_lossy())
-    );
+    let arguments: Vec<Vec<u8>> = rest.iter().map(|word| quoted(word.as_bytes())).collect();
+    let script = [
+        &b"cd "[..],
+        &quoted(cwd.as_os_str().as_bytes()),
+        br#" && for d in "${XDG_CACHE_HOME:-$HOME/.cache}/homing" "${TMPDIR:-/tmp}/homing-$(id -u)"; do f=$d/worker-"#,
+        hash.as_bytes(),
+        br#"; [ -x "$f" ] && exec "$f" make "#,
+        &arguments.join(&b' '),
+        b"; done; exit 254",
+    ]
+    .concat();
     let mut command = ssh(&options.ssh);
     command.arg(if std::io::stdin().is_terminal() { "-t" } else { "-T" }).args(["--", host]);
-    command.arg(format!("exec /bin/sh -c {}", quote(&script)));
+    command.arg(OsString::from_vec([b"exec /bin/sh -c ".to_vec(), quoted(&script)].concat()));
     let status = command.status().map_err(|e| Failure::system(format!("cannot start ssh: {e}")))?;
     Ok(status.code().unwrap_or(254))
 }
@@ -40,9 +47,4 @@ fn ssh(words: &[OsString]) -> Command {
     let mut command = Command::new(words.first().cloned().unwrap_or_else(|| "ssh".into()));
     command.args(words.iter().skip(1));
     command
-}
-
-/// For any POSIX shell.
-fn quote(word: &str) -> String {
-    format!("'{}'", word.replace('\'', "'\\''"))
 }
