@@ -3,12 +3,15 @@
 
 #[path = "../../../tests/sshd.rs"]
 mod sshd;
+#[path = "../../../tests/until.rs"]
+mod until;
 
 use sshd::{SSHD, Sshd};
 use std::fs;
 use std::path::PathBuf;
 use std::process::{Command, Output, Stdio};
 use std::time::{Duration, Instant};
+use until::until;
 
 struct World(Sshd);
 
@@ -138,11 +141,7 @@ fn an_interrupt_ends_it_and_says_who_is_missing() {
     let mut command = world.homing("exec", &["-w", "n1,localhost", &line]);
     let child = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
     let begun = || fs::read_dir(world.path("begun")).unwrap().count();
-    let deadline = Instant::now() + Duration::from_secs(60);
-    while begun() < 2 {
-        assert!(Instant::now() < deadline, "{} of 2 hosts began", begun());
-        std::thread::sleep(Duration::from_millis(20));
-    }
+    until("both hosts begin", || begun() == 2);
     let sent = Instant::now();
     let pid = rustix::process::Pid::from_raw(child.id() as i32).unwrap();
     rustix::process::kill_process(pid, rustix::process::Signal::INT).unwrap();

@@ -1,9 +1,12 @@
 //! The LSF front end as scripts and workflow managers drive it, with real processes.
 
+#[path = "../../../tests/until.rs"]
+mod until;
+
 use std::io::Write;
 use std::path::Path;
 use std::process::{Command, Output, Stdio};
-use std::time::{Duration, Instant};
+use until::until;
 
 struct World {
     dir: tempfile::TempDir,
@@ -67,14 +70,6 @@ impl World {
     }
     fn stat(&self, id: &str) -> String {
         self.out(&format!("bjobs -noheader -o stat {id}")).trim().to_string()
-    }
-}
-
-fn until(what: &str, mut done: impl FnMut() -> bool) {
-    let deadline = Instant::now() + Duration::from_secs(60);
-    while !done() {
-        assert!(Instant::now() < deadline, "never: {what}");
-        std::thread::sleep(Duration::from_millis(50));
     }
 }
 

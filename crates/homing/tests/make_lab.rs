@@ -8,17 +8,9 @@ use std::collections::BTreeSet;
 use std::fmt::Write;
 use std::path::Path;
 use std::process::Command;
-use support::{EXE, Lab, err, missing};
+use support::{EXE, Lab, missing};
 
 const UNITS: usize = 12;
-
-/// Standard output and error output of a script that must succeed.
-fn ok(lab: &Lab, host: &str, script: &str) -> (String, String) {
-    let output = lab.on(host, script);
-    let (out, err) = (String::from_utf8_lossy(&output.stdout).into_owned(), err(&output));
-    assert!(output.status.success(), "{host}: {script}\n{out}\n{err}");
-    (out, err)
-}
 
 /// A C project of the usual kind: units with headers, one of which is made
 /// first, dependency files that no rule names, an archive, a folder of its own
@@ -102,12 +94,12 @@ fn objects_are_those_of_a_local_build_bit_for_bit() {
     let here = folder.path().join("p");
     project(&here);
     let lab = Lab::up("make", &["--hosts", "3", "--gluster", "replica=3"]);
-    ok(&lab, "n1", &format!("cp -r {} /data/p", here.display()));
+    lab.ok("n1", &format!("cp -r {} /data/p", here.display()));
     let slots = "hosts = \"n[1-3]\"\n[host.n2]\nslots = 1\n[host.n3]\nslots = 1\n";
     let cluster = folder.path().join("cluster.toml");
     std::fs::write(&cluster, slots).unwrap();
     // Carries the program to the hosts.
-    ok(&lab, "n1", &format!("{EXE} hosts --hosts 'n[1-3]'"));
+    lab.ok("n1", &format!("{EXE} hosts --hosts 'n[1-3]'"));
 
     let rounds = [10, 11];
     let want = made_here(&here, &rounds);
@@ -117,7 +109,8 @@ fn objects_are_those_of_a_local_build_bit_for_bit() {
             "cd /data/p && rm -f met.* && echo round {round} > round.txt && \
              {make} --hosts 'n[2-3]' --trace /tmp/trace -j4 >&2 && {DIGESTS} && echo =$(cat /tmp/trace)"
         );
-        let (out, err) = ok(&lab, "n1", &script);
+        let (status, out, err) = lab.told("n1", &script);
+        assert_eq!(status, Some(0), "{out}\n{err}");
         let (made, trace) = out.split_once('=').unwrap();
         assert_eq!(made, want, "round {round}: {err}");
         let both = BTreeSet::from(["n2".to_string(), "n3".to_string()]);
@@ -126,8 +119,8 @@ fn objects_are_those_of_a_local_build_bit_for_bit() {
 
     // A machine that only reaches a member: make's output and status are that one's.
     let script = format!("cd /data/p && echo round 12 > round.txt && {make} --gateway n1 --hosts 'n[1-3]' -j2 program");
-    let (_, err) = ok(&lab, "n2", &format!("{script} && ./program | grep -c 'round 12'"));
-    assert!(err.contains("recipes"), "{err}");
-    let (out, _) = ok(&lab, "n2", &format!("cd /data/p && {make} --gateway n1 --hosts 'n[1-3]' nothing; echo $?"));
+    let (status, _, err) = lab.told("n2", &format!("{script} && ./program | grep -c 'round 12'"));
+    assert!(status == Some(0) && err.contains("recipes"), "{err}");
+    let out = lab.ok("n2", &format!("cd /data/p && {make} --gateway n1 --hosts 'n[1-3]' nothing; echo $?"));
     assert!(out.ends_with("2\n"), "{out}");
 }

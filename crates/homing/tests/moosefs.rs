@@ -2,11 +2,13 @@
 //! says so and does nothing without them.
 
 mod support;
+#[path = "../../../tests/until.rs"]
+mod until;
 
 use serde_json::Value;
 use std::collections::{BTreeMap, BTreeSet};
-use std::time::Duration;
 use support::{EXE, Lab, err, missing};
+use until::until;
 
 #[test]
 fn commands_run_where_their_chunks_lie() {
@@ -93,15 +95,4 @@ fn sole_copy_on(lab: &Lab, host: &str) -> String {
         }
     }
     panic!("of 100 files none lies on {host}");
-}
-
-fn until(what: &str, mut done: impl FnMut() -> bool) {
-    let there = (0..120).any(|_| {
-        let now = done();
-        if !now {
-            std::thread::sleep(Duration::from_millis(500));
-        }
-        now
-    });
-    assert!(there, "waited in vain: {what}");
 }

@@ -6,15 +6,9 @@
 mod lsf;
 mod support;
 
-use support::{EXE, Lab, err, missing};
+use support::{EXE, Lab, missing};
 
 const FILES: usize = 16;
-
-/// Exit status, standard output, error output of a script on n1.
-fn on_n1(lab: &Lab, script: &str) -> (Option<i32>, String, String) {
-    let output = lab.on("n1", script);
-    (output.status.code(), String::from_utf8_lossy(&output.stdout).into_owned(), err(&output))
-}
 
 /// A run over the files, one task a second on each host, to which `fault`
 /// happens as soon as n3 has begun. It must end well all the same: each task's
@@ -26,7 +20,7 @@ fn in_mid_run(lab: &Lab, options: &str, command: &str, fault: &str) -> String {
          run=$!; until [ -e began.n3 ]; do sleep 0.1; kill -0 $run || break; done; \
          {fault}; wait $run; s=$?; cat /tmp/err >&2; exit $s"
     );
-    let (status, out, err) = on_n1(lab, &script);
+    let (status, out, err) = lab.told("n1", &script);
     assert_eq!(status, Some(0), "{fault}\n{out}\n{err}");
     let mut names: Vec<&str> = out.lines().collect();
     names.sort_unstable();
@@ -75,7 +69,7 @@ fn a_batch_on_slurm_whatever_happens_to_it() {
 
 fn next_to_the_data(lab: &Lab) {
     // Nothing says Slurm but that it answers.
-    let (status, out, err) = on_n1(lab, &format!("cd /data; {EXE} run 'cksum {{}}; hostname' ::: f*"));
+    let (status, out, err) = lab.told("n1", &format!("cd /data; {EXE} run 'cksum {{}}; hostname' ::: f*"));
     assert_eq!(status, Some(0), "{err}");
     assert_eq!(out.lines().filter(|l| !l.starts_with('n')).count(), FILES);
     assert!(err.contains("from the task's own host"), "{err}");
@@ -86,10 +80,10 @@ fn next_to_the_data(lab: &Lab) {
     assert_eq!(plan.lines().count(), FILES, "{plan}");
     assert!(["n1", "n2", "n3", "n4"].iter().filter(|n| plan.contains(**n)).count() >= 2, "{plan}");
     // What cannot be is said in one line.
-    let (status, _, err) = on_n1(lab, &format!("{EXE} run --partition nope true ::: 1"));
+    let (status, _, err) = lab.told("n1", &format!("{EXE} run --partition nope true ::: 1"));
     assert_eq!(status, Some(255), "{err}");
     assert!(err.contains("no partition nope"), "{err}");
-    let (status, _, err) = on_n1(lab, &format!("{EXE} run --qos x --account y --slurm-arg=--nope true ::: 1"));
+    let (status, _, err) = lab.told("n1", &format!("{EXE} run --qos x --account y --slurm-arg=--nope true ::: 1"));
     assert!(status == Some(254) && err.contains("nope"), "{err}");
     nothing_is_left(lab);
 }
@@ -128,8 +122,8 @@ fn what_slurm_kills(lab: &Lab) {
     let err = in_mid_run(lab, "", "sleep 1", "srun -Q -p urgent -w n3 -c2 true");
     assert!(err.contains("PREEMPTED"), "{err}");
     // The task is at fault, and is not tried again without --retries; all others are done.
-    let (status, out, err) = on_n1(
-        lab,
+    let (status, out, err) = lab.told(
+        "n1",
         &format!(
             "cd /data; {EXE} run -j1 --mem-per-task 100M \
          'case {{}} in f3) head -c 600M /dev/zero | tail;; *) sleep 0.2;; esac; echo {{}}' ::: f*"
@@ -149,7 +143,7 @@ fn a_time_limit_ends_a_try(lab: &Lab, node: &str, options: &str, status: i32) {
          scontrol update jobid=$(squeue -h -w {node} -o '%i %j' | grep -m1 homing- | cut -d' ' -f1) endtime=now+1; \
          wait $run; s=$?; cat /tmp/{node}.err >&2; exit $s"
     );
-    let (code, out, err) = on_n1(lab, &script);
+    let (code, out, err) = lab.told("n1", &script);
     assert_eq!(code, Some(status), "{out}\n{err}");
     assert!(err.contains(&format!("{node} is lost: Slurm killed job")) && err.contains("TIMEOUT"), "{err}");
     assert_eq!(out, if status == 0 { "ended\n" } else { "" });
@@ -161,7 +155,7 @@ fn only_the_nodes_of_a_reservation(lab: &Lab) {
     lab.ok("n1", "scontrol create reservation reservationname=mine starttime=now duration=60 users=root nodes=n2");
     let out = lab.ok("n1", &format!("cd /data; {EXE} run -q --reservation mine 'hostname #' ::: f*"));
     assert_eq!(out, "n2\n".repeat(FILES));
-    let (status, _, err) = on_n1(lab, &format!("{EXE} run -q --reservation nobodys true ::: 1"));
+    let (status, _, err) = lab.told("n1", &format!("{EXE} run -q --reservation nobodys true ::: 1"));
     assert!(status == Some(255) && err.contains("nobodys"), "{err}");
     nothing_is_left(lab);
     lab.ok("n1", "scontrol delete reservationname=mine");

@@ -2,13 +2,15 @@
 //! and mounts in namespaces of their own, which end with this test.
 
 mod common;
+#[path = "../../../tests/until.rs"]
+mod until;
 
 use homing_locate::{Kind, Locator, contract, network_mounts};
 use homing_model::FileLayout;
 use std::collections::BTreeSet;
 use std::path::Path;
 use std::process::Command;
-use std::time::Duration;
+use until::until;
 
 const CHUNK: u64 = 64 << 20;
 
@@ -128,17 +130,6 @@ fn as_an_ordinary_user() {
     let Some(dir) = common::about() else { return };
     let layout = Locator::new().unwrap().locate(&dir.join("plain"));
     assert!(layout.reason.is_none() && hosts(&layout).len() == 2, "{layout:?}");
-}
-
-fn until(what: &str, mut done: impl FnMut() -> bool) {
-    let there = (0..1200).any(|_| {
-        let now = done();
-        if !now {
-            std::thread::sleep(Duration::from_millis(50));
-        }
-        now
-    });
-    assert!(there, "{what}");
 }
 
 /// A chunkserver whose disk is being emptied is named only where it holds the sole copy.

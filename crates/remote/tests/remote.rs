@@ -2,6 +2,8 @@
 
 #[path = "../../../tests/sshd.rs"]
 mod sshd;
+#[path = "../../../tests/until.rs"]
+mod until;
 
 use homing_remote::{Command, HostResult, Input, Options, Outcome, Remote, Spool};
 use sshd::{SSHD, Sshd};
@@ -9,6 +11,7 @@ use std::ffi::OsString;
 use std::fs;
 use std::path::PathBuf;
 use std::time::{Duration, Instant};
+use until::until;
 
 struct Server(Sshd);
 
@@ -73,11 +76,7 @@ fn one_connection_serves_many_commands() {
     assert_eq!(sockets(), 2);
     drop(remote);
     // A master answers that it will end before it removes its socket.
-    let deadline = Instant::now() + Duration::from_secs(60);
-    while sockets() != 0 {
-        assert!(Instant::now() < deadline, "{} sockets stayed", sockets());
-        std::thread::sleep(Duration::from_millis(20));
-    }
+    until("the sockets are gone", || sockets() == 0);
 }
 
 fn is_socket(entry: &fs::DirEntry) -> bool {
@@ -101,7 +100,9 @@ fn statuses_are_told_apart() {
         assert!(matches!(status(host, "true"), Outcome::Unreachable(_)), "{host}");
     }
     // Not after the ten minutes for which it is mute.
+    let asked = Instant::now();
     assert!(matches!(status("mute", "true"), Outcome::Unreachable(_)));
+    assert!(asked.elapsed() < Duration::from_secs(300), "it waited for a host that says nothing");
     // The far end of the connection dies under a command.
     let lost = status("h1", "kill -9 $PPID; sleep 5");
     assert!(matches!(lost, Outcome::Lost(_)), "{lost:?}");

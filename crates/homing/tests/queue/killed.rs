@@ -1,7 +1,8 @@
 //! `kill -9` at every step of a submission, of the runner and of a keeper.
 //! The program itself stops at a named step, in builds for tests only.
 
-use crate::world::{World, until};
+use crate::until::until;
+use crate::world::World;
 
 /// The steps of a submission, in their order.
 pub const SUBMITTER: [&str; 8] = [

@@ -5,6 +5,8 @@ mod killed;
 mod slurm;
 #[path = "../support/mod.rs"]
 mod support;
+#[path = "../../../../tests/until.rs"]
+mod until;
 mod users;
 mod verbs;
 mod world;

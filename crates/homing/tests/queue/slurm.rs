@@ -1,20 +1,21 @@
 //! The same verbs on a real Slurm, in a lab.
 
-use crate::support::{EXE, Lab, err, missing};
+use crate::support::{EXE, Lab, missing};
 use std::path::Path;
 use std::process::Output;
 
-/// A script on n1, in the volume, with `homing` at hand.
-fn on(lab: &Lab, script: &str) -> Output {
+/// In the volume, with `homing` at hand.
+fn there(script: &str) -> String {
     let bin = Path::new(EXE).parent().unwrap();
-    let script = format!("export PATH={}:$PATH SHELL=/bin/sh; cd /data; {script}", bin.display());
-    lab.on("n1", &script)
+    format!("export PATH={}:$PATH SHELL=/bin/sh; cd /data; {script}", bin.display())
+}
+
+fn on(lab: &Lab, script: &str) -> Output {
+    lab.on("n1", &there(script))
 }
 
 fn ok(lab: &Lab, script: &str) -> String {
-    let output = on(lab, script);
-    assert!(output.status.success(), "{script}: {}", err(&output));
-    String::from_utf8(output.stdout).unwrap()
+    lab.ok("n1", &there(script))
 }
 
 fn jobs(lab: &Lab, ids: &str) -> Vec<serde_json::Value> {

@@ -1,6 +1,7 @@
 //! One queue, several users. Only root can play several users.
 
-use crate::world::{World, until};
+use crate::until::until;
+use crate::world::World;
 use std::os::unix::fs::MetadataExt;
 use std::os::unix::process::CommandExt;
 use std::process::{Command, Output};

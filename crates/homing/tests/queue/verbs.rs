@@ -1,6 +1,7 @@
 //! The verbs, one after another.
 
-use crate::world::{World, until};
+use crate::until::until;
+use crate::world::World;
 use std::io::Write;
 use std::process::Stdio;
 

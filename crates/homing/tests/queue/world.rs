@@ -1,9 +1,9 @@
 //! A queue for one test.
 
+use crate::until::until;
 use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
 use std::process::{Command, Output, Stdio};
-use std::time::{Duration, Instant};
 
 /// A folder with a queue of its own.
 pub struct World {
@@ -104,13 +104,5 @@ impl Drop for World {
         if !std::thread::panicking() {
             self.kill_all();
         }
-    }
-}
-
-pub fn until(what: &str, mut done: impl FnMut() -> bool) {
-    let deadline = Instant::now() + Duration::from_secs(300);
-    while !done() {
-        assert!(Instant::now() < deadline, "never: {what}");
-        std::thread::sleep(Duration::from_millis(20));
     }
 }

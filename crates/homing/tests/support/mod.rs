@@ -1,6 +1,4 @@
 //! A lab of real hosts for one test, taken down however the test ends.
-// Each test target compiles this file for itself and uses a part of it.
-#![allow(dead_code)]
 
 use std::path::Path;
 use std::process::{Command, Output};
@@ -49,12 +47,17 @@ impl Lab {
         homing(&["lab", "exec", "--name", &self.name, host, "--", "bash", "-c", script])
     }
 
+    /// Exit status, standard output, error output of a script.
+    pub fn told(&self, host: &str, script: &str) -> (Option<i32>, String, String) {
+        let output = self.on(host, script);
+        (output.status.code(), String::from_utf8_lossy(&output.stdout).into_owned(), err(&output))
+    }
+
     /// Standard output of a script that must succeed.
     pub fn ok(&self, host: &str, script: &str) -> String {
-        let output = self.on(host, script);
-        let said = || String::from_utf8_lossy(&output.stdout).into_owned() + &err(&output);
-        assert!(output.status.success(), "{host}: {script}: {}", said());
-        String::from_utf8(output.stdout).unwrap()
+        let (status, out, err) = self.told(host, script);
+        assert_eq!(status, Some(0), "{host}: {script}\n{out}\n{err}");
+        out
     }
 
     fn down(&self) {
