@@ -254,8 +254,8 @@ impl Core {
         users.sort_unstable();
         for id in users {
             // It was excluded for nothing else: no task of this volume can have failed there.
-            self.placer.allow(id, host);
             self.placer.remove(id);
+            self.placer.allow(id, host);
             self.place_again(id);
         }
     }
@@ -434,8 +434,7 @@ impl Core {
         self.leave_storage(&running, ended.wall_us, now_ns);
         let placed = &running.placed;
         // A failed attempt is no measure of how long its kind takes.
-        let stood_us = (running.stillness.at(now_ns) / 1000) as u64;
-        let lesson_us = if ended.outcome.is_success() { ended.wall_us.saturating_sub(stood_us) } else { 0 };
+        let lesson_us = if ended.outcome.is_success() { running.moved_us(ended.wall_us, now_ns) } else { 0 };
         self.placer.finished(host, placed.local, placed.remote, lesson_us, (now_ns / 1000) as u64);
         if ended.outcome.is_success() && self.policy.timeout_of_median.is_some() {
             let at = self.walls.partition_point(|w| *w < ended.wall_us);
@@ -645,9 +644,7 @@ impl Core {
         };
         (exit, What::RunEnded { exit, counts: self.counts.clone() })
     }
-}
 
-impl Core {
     /// What a shell says of a program that a signal ended, when tasks were left undone because of one.
     fn cut_short(&self) -> Option<i32> {
         let undone = !self.source_ended || self.counts.get("unfinished").is_some_and(|n| *n > 0);

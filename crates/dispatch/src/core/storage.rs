@@ -27,12 +27,11 @@ impl Core {
     /// An attempt has ended or is lost; `wall_us` 0 when it is no measure of its kind.
     pub(super) fn leave_storage(&mut self, running: &Running, wall_us: u64, now_ns: i64) {
         let storage = storage_of(running.host, &running.placed);
-        let stood_us = (running.stillness.at(now_ns) / 1000) as u64;
         if !running.placed.need.reads() {
             return;
         }
         if running.stillness.since_ns.is_none() {
-            self.admission.ended(storage, wall_us.saturating_sub(stood_us));
+            self.admission.ended(storage, running.moved_us(wall_us, now_ns));
         }
         self.wake(storage, now_ns);
     }
@@ -92,6 +91,13 @@ impl Core {
     fn on_storage(&self, storage: HostIx, which: impl Fn(&Running) -> bool) -> Vec<u64> {
         let there = |r: &Running| r.placed.need.reads() && storage_of(r.host, &r.placed) == storage && which(r);
         self.running.iter().filter(|(_, r)| there(r)).map(|(ticket, _)| *ticket).collect()
+    }
+}
+
+impl Running {
+    /// Of its wall time that in which it did not stand still.
+    pub(super) fn moved_us(&self, wall_us: u64, now_ns: i64) -> u64 {
+        wall_us.saturating_sub((self.stillness.at(now_ns) / 1000) as u64)
     }
 }
 
