@@ -4,9 +4,10 @@
 use crate::admission::{Admission, Io, storage_of};
 use crate::hosts::{Hosts, VolumeIx};
 use crate::stands::{Answer, Served, Stands};
+use crate::written::Written;
 use homing_batch::{Decision, Halt, HaltState};
 use homing_model::event::{PlannedBytes, What};
-use homing_model::{HostFacts, IoCounters, Outcome, RawText, Task, TaskId};
+use homing_model::{Change, HostFacts, IoCounters, Outcome, RawText, Task, TaskId};
 use homing_place::{HostIx, Params, Placed, Placer};
 use homing_wire::{Ended, Stream, ToWorker};
 use std::collections::{BTreeMap, HashMap};
@@ -67,6 +68,10 @@ pub struct Offer {
     pub located: bool,
     /// Nothing named a file: what lies in the working directory stands for its inputs.
     pub guessed: bool,
+    /// Names on shared file systems that it may read, absolute; not all need exist.
+    pub reads: Vec<RawText>,
+    /// Of these, what changed so shortly before that hosts may remember an older state.
+    pub recent: Vec<Change>,
 }
 
 /// What the shell around the core has to do, in order.
@@ -150,6 +155,7 @@ pub struct Core {
     hosts: Hosts,
     stands: Stands,
     admission: Admission,
+    written: Written,
     waiting: HashMap<TaskId, Waiting>,
     running: HashMap<u64, Running>,
     next_ticket: u64,
@@ -176,6 +182,7 @@ impl Core {
             policy,
             hosts: Hosts::default(),
             stands: Stands::default(),
+            written: Written::default(),
             waiting: HashMap::new(),
             running: HashMap::new(),
             next_ticket: 1,
@@ -401,7 +408,8 @@ impl Core {
         }));
         let requires = waiting.offer.requires.clone();
         let weigh = placed.need.total > 0;
-        self.actions.push(Action::Send(host, ToWorker::Run { ticket, slot, task, requires, weigh }));
+        let fence = self.written.fence(host, &waiting.offer.reads, &waiting.offer.recent);
+        self.actions.push(Action::Send(host, ToWorker::Run { ticket, slot, task, requires, weigh, fence }));
         let storage = storage_of(host, &placed);
         if placed.need.reads() {
             self.admission.started(storage);
@@ -424,12 +432,13 @@ impl Core {
 
     /// A worker says that an attempt ended. Returns false for a ticket that is
     /// not known: a message after its host was given up, which changes nothing.
-    pub fn ended(&mut self, host: HostIx, ended: Ended, now_ns: i64) -> bool {
+    pub fn ended(&mut self, host: HostIx, mut ended: Ended, now_ns: i64) -> bool {
         if self.running.get(&ended.ticket).is_none_or(|r| r.host != host) {
             return false;
         }
         let running = self.running.remove(&ended.ticket).expect("looked up above");
         self.release(host, ended.ticket, &running);
+        self.written.add(host, std::mem::take(&mut ended.wrote), now_ns);
         self.hosts.learn(host, ended.wall_us);
         self.leave_storage(&running, ended.wall_us, now_ns);
         let placed = &running.placed;
@@ -652,6 +661,7 @@ impl Core {
     }
 }
 
+mod late;
 mod leaving;
 mod storage;
 #[cfg(test)]

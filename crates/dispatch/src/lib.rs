@@ -13,6 +13,7 @@ mod output;
 mod run;
 mod stands;
 mod wires;
+mod written;
 
 pub use admission::Io;
 pub use core::{Action, Core, Offer, Policy, Record};

@@ -243,6 +243,7 @@ mod tests {
             stdout: stdout.to_vec(),
             stderr: vec![],
             set_aside: vec![],
+            wrote: vec![],
         };
         let (host, outcome) = ("n1".into(), Outcome::Exit(0));
         Record {

@@ -488,11 +488,16 @@ impl<L: Listener> Shell<'_, L> {
             }
             FromWorker::Stands { ask, accepted, text } => self.core.stands(ix, ask as usize, accepted, text),
             FromWorker::Unfit { ticket, missing } => self.core.unfit(ix, ticket, &missing, now_ns()),
+            FromWorker::Late { ticket, change, why } => {
+                // Its bound is past, and with it whatever this host had in its own caches.
+                let since = homing_fence::stamp(change.path.as_path()) != change.now;
+                self.core.late(ix, ticket, &change, &why, since, now_ns());
+            }
             FromWorker::Sample(sample) => self.core.sample(ix, sample),
             FromWorker::Pulse(pulse) => self.core.pulse(ix, &pulse, now_ns()),
             FromWorker::Note(text) => self.listener.note(&format!("{}: {text}", self.settings_hosts[at].name)),
             FromWorker::Bye if link.released => link.to = None,
-            FromWorker::Pong | FromWorker::Bye | FromWorker::Changed { .. } | FromWorker::Late { .. } => {}
+            FromWorker::Pong | FromWorker::Bye | FromWorker::Changed { .. } => {}
         }
         Ok(())
     }

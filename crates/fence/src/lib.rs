@@ -13,15 +13,20 @@ mod recent;
 mod settle;
 mod stamp;
 mod watch;
+mod written;
 
 pub use recent::recent;
 pub use settle::{Late, Settled, settle};
 pub use stamp::stamp;
 pub use watch::Watch;
+pub use written::{Looks, written};
 
 use homing_model::Change;
 use std::path::Path;
 use std::time::Duration;
+
+/// Clocks of hosts and servers may differ by this much.
+const CLOCKS: Duration = Duration::from_secs(2);
 
 /// A kind of file system, by how its clients cache.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -92,6 +97,15 @@ impl Kind {
             Kind::Nfs => nfs::FIRST,
             Kind::MooseFs => moosefs::FIRST,
             Kind::Coherent => &[],
+        }
+    }
+
+    /// What makes a host see the names in a folder and, where that is cheap, their states.
+    pub(crate) fn look_into(self, path: &Path, mount: &Path) {
+        match self {
+            Kind::Gluster => settle::list(path.parent().unwrap_or(mount)),
+            Kind::Nfs => settle::sync_ancestors(path, mount),
+            Kind::MooseFs | Kind::Coherent => {}
         }
     }
 

@@ -1,15 +1,12 @@
 //! What was changed shortly before anybody watched: other hosts may still
 //! remember an older state of it.
 
-use crate::Kind;
 use crate::stamp::stamp;
+use crate::{CLOCKS, Kind};
 use homing_model::Change;
 use std::os::unix::fs::MetadataExt;
 use std::path::Path;
-use std::time::{Duration, SystemTime, UNIX_EPOCH};
-
-/// Clocks of hosts and servers may differ by this much.
-const CLOCKS: Duration = Duration::from_secs(2);
+use std::time::{SystemTime, UNIX_EPOCH};
 
 /// Files and folders below `root` that changed within the time for which its
 /// file system's clients may stay behind; none where they do not.

@@ -130,7 +130,7 @@ fn take(step: Step, items: &[&Item]) {
     }
 }
 
-fn sync_ancestors(path: &Path, mount: &Path) {
+pub(crate) fn sync_ancestors(path: &Path, mount: &Path) {
     let mut folders: Vec<&Path> = path.ancestors().skip(1).take_while(|p| p.starts_with(mount)).collect();
     folders.reverse();
     for folder in folders {
@@ -138,7 +138,7 @@ fn sync_ancestors(path: &Path, mount: &Path) {
     }
 }
 
-fn list(folder: &Path) {
+pub(crate) fn list(folder: &Path) {
     for entry in std::fs::read_dir(folder).into_iter().flatten() {
         drop(entry);
     }

@@ -224,7 +224,7 @@ fn is_link(path: &Path) -> bool {
 
 /// Data and size reach the servers: `close` alone leaves them behind where the
 /// client flushes in the background.
-fn sync(path: &Path) {
+pub(crate) fn sync(path: &Path) {
     use rustix::fs::{Mode, OFlags};
     let flags = OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::CLOEXEC;
     let Ok(file) = rustix::fs::open(path, flags, Mode::empty()) else { return };

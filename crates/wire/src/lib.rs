@@ -74,6 +74,8 @@ pub enum ToWorker {
         requires: Vec<RawText>,
         /// Count the bytes that it reads, however short it is: it has inputs.
         weigh: bool,
+        /// What other hosts wrote and this one must see before it starts.
+        fence: Vec<Change>,
     },
     /// End an attempt: SIGTERM, then SIGKILL after `grace_ms`.
     Kill {
@@ -179,7 +181,7 @@ pub enum FromWorker {
         /// Time spent to see others' files before it and to sync its own after it, microseconds.
         fence_us: u64,
     },
-    /// A recipe did not start: this host does not see a file as it was written elsewhere.
+    /// An attempt did not start: this host does not see a file as it was written elsewhere.
     Late {
         /// The attempt.
         ticket: u64,
@@ -211,6 +213,8 @@ pub struct Ended {
     pub stderr: Vec<u8>,
     /// Declared outputs that were moved aside since the attempt failed, as `(from, to)`.
     pub set_aside: Vec<(RawText, RawText)>,
+    /// Declared outputs on shared file systems as it left them, synced.
+    pub wrote: Vec<Change>,
 }
 
 /// What can go wrong on a channel.
@@ -386,7 +390,14 @@ mod tests {
                     memory: full.then_some(5),
                     timeout_ms: None,
                 };
-                round_trip(ToWorker::Run { ticket: 1, slot: 1, task, requires: vec![text()], weigh: true });
+                round_trip(ToWorker::Run {
+                    ticket: 1,
+                    slot: 1,
+                    task,
+                    requires: vec![text()],
+                    weigh: true,
+                    fence: vec![],
+                });
                 round_trip(FromWorker::Ended(Ended {
                     ticket: 9,
                     outcome: if full { Outcome::Lost("x".into()) } else { Outcome::Exit(3) },
@@ -396,6 +407,7 @@ mod tests {
                     stdout: vec![1],
                     stderr: vec![],
                     set_aside: vec![(text(), text())],
+                    wrote: vec![],
                 }));
                 let net = [("eth0".to_string(), (1, 2))].into();
                 round_trip(FromWorker::Sample(HostSample { r1m: full.then_some(0.5), net, ..HostSample::default() }));

@@ -142,9 +142,9 @@ pub(crate) fn run(job: &Job, buffer: &mut [u8]) -> Ended {
     };
     let mut result = watch(job, started, began, buffer);
     if result.outcome.is_success() {
-        outputs.keep()
+        result.wrote = outputs.keep();
     } else {
-        result.set_aside = outputs.set_aside()
+        result.set_aside = outputs.set_aside();
     }
     result
 }
@@ -167,6 +167,7 @@ pub(crate) fn ended(ticket: u64, outcome: Outcome, wall: Duration) -> Ended {
         stdout: Vec::new(),
         stderr: Vec::new(),
         set_aside: Vec::new(),
+        wrote: Vec::new(),
     }
 }
 

@@ -5,7 +5,7 @@
 //! marker alone survives a machine that stops dead: `--skip-newer` sees it.
 
 use crate::view::View;
-use homing_model::RawText;
+use homing_model::{Change, RawText};
 use std::ffi::OsString;
 use std::fs;
 use std::os::unix::fs::MetadataExt;
@@ -34,35 +34,43 @@ fn stamp(path: &Path) -> Stamp {
 
 /// The declared outputs of one attempt.
 pub(crate) struct Outputs {
-    files: Vec<(PathBuf, Stamp)>,
+    files: Vec<Output>,
+}
+
+struct Output {
+    /// Its name on the other hosts.
+    shown: PathBuf,
+    path: PathBuf,
+    before: Stamp,
 }
 
 impl Outputs {
     /// Sets the markers. A marker that cannot be made (no such directory yet) is left out.
     pub fn begin(outputs: &[RawText], cwd: &Path, view: &View) -> Outputs {
-        let files: Vec<(PathBuf, Stamp)> = outputs
-            .iter()
-            .map(|o| view.real(&cwd.join(o.as_path())))
-            .map(|path| {
-                let before = stamp(&path);
-                let _ = fs::write(marker_path(&path), b"");
-                (path, before)
-            })
-            .collect();
-        Outputs { files }
+        let output = |name: &RawText| {
+            let shown = cwd.join(name.as_path());
+            let path = view.real(&shown);
+            let before = stamp(&path);
+            let _ = fs::write(marker_path(&path), b"");
+            Output { shown, path, before }
+        };
+        Outputs { files: outputs.iter().map(output).collect() }
     }
 
-    /// The attempt succeeded.
-    pub fn keep(self) {
-        for (path, _) in self.files {
+    /// The attempt succeeded: what other hosts have to look at before they read it.
+    pub fn keep(self) -> Vec<Change> {
+        let mut wrote = Vec::new();
+        for Output { shown, path, .. } in self.files {
+            wrote.append(&mut homing_fence::written(&path, &shown));
             let _ = fs::remove_file(marker_path(&path));
         }
+        wrote
     }
 
     /// The attempt did not succeed: what it changed gets another name.
     pub fn set_aside(self) -> Vec<(RawText, RawText)> {
         let mut moved = Vec::new();
-        for (path, before) in self.files {
+        for Output { path, before, .. } in self.files {
             let changed = stamp(&path).is_some_and(|now| before != Some(now));
             let to = partial_path(&path);
             if changed && fs::rename(&path, &to).is_ok() {

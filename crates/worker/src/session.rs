@@ -140,12 +140,13 @@ impl Session {
                 self.pulse = pulse;
                 sample(sample_ms, self.shared.clone());
             }
-            ToWorker::Run { ticket, slot, task, requires, weigh } => {
+            ToWorker::Run { ticket, slot, task, requires, weigh, fence } => {
                 if std::mem::take(&mut self.pulse) {
                     crate::pulse::send_from_now(self.shared.clone());
                 }
                 if let Some(run) = &self.run {
-                    take(&self.shared, run, self.slots, Order { ticket, slot, task, requires, weigh, recipe: None });
+                    let order = Order { ticket, slot, task, requires, weigh, fence, recipe: None };
+                    take(&self.shared, run, self.slots, order);
                 }
             }
             ToWorker::Watch { roots, umask } => {
@@ -157,7 +158,8 @@ impl Session {
                     if let Some(recipes) = self.shared.recipes.get() {
                         recipes.expect(fence);
                     }
-                    let order = Order { ticket, slot: 1, task, requires: vec![], weigh: false, recipe: Some(folders) };
+                    let (requires, weigh, slot, recipe) = (vec![], false, 1, Some(folders));
+                    let order = Order { ticket, slot, task, requires, weigh, fence: vec![], recipe };
                     take(&self.shared, run, self.slots, order);
                 }
             }

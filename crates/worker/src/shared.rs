@@ -6,7 +6,7 @@ use crate::environment::Environment;
 use crate::recipe::Recipes;
 use crate::spawn::{Found, Ground};
 use crate::view::View;
-use homing_model::{RawText, Task};
+use homing_model::{Change, RawText, Task};
 use homing_wire::FromWorker;
 use std::collections::{HashMap, VecDeque};
 use std::io::Write;
@@ -34,6 +34,8 @@ pub(crate) struct Order {
     pub(crate) task: Task,
     pub(crate) requires: Vec<RawText>,
     pub(crate) weigh: bool,
+    /// What must be seen here before a task that is no recipe starts.
+    pub(crate) fence: Vec<Change>,
     /// Folders in which a recipe of a build may write; `None` for other tasks.
     pub(crate) recipe: Option<Vec<RawText>>,
 }

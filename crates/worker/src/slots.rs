@@ -5,7 +5,9 @@ use crate::environment::TaskEnvironment;
 use crate::recipe::Recipes;
 use crate::session::LEAVE;
 use crate::shared::{Order, Run, Shared, lock};
-use homing_model::{Outcome, RawText, Task};
+use crate::view::View;
+use homing_fence::Late;
+use homing_model::{Change, Outcome, RawText, Task};
 use homing_wire::{Ended, FromWorker};
 use std::path::Path;
 use std::sync::atomic::Ordering;
@@ -106,11 +108,14 @@ fn in_a_job() -> bool {
 }
 
 fn perform(shared: &Shared, run: &Run, order: Order, buffer: &mut [u8]) -> FromWorker {
-    let Order { ticket, slot, task, requires, weigh, recipe } = order;
+    let Order { ticket, slot, task, requires, weigh, fence, recipe } = order;
     let is_recipe = recipe.is_some();
     let handle = lock(&shared.running).get(&ticket).cloned().unwrap_or_default();
     let cwd = task.cwd.as_ref().map_or_else(|| run.cwd.clone(), |c| run.cwd.join(c.as_path()));
     let view = lock(&shared.view).clone();
+    if let Err(late) = see(fence, &view) {
+        return FromWorker::Late { ticket, why: late.to_string(), change: late.change };
+    }
     let missing = requires.into_iter().find(|p| !view.real(&cwd.join(p.as_path())).exists());
     let missing = missing.or_else(|| (!view.real(&cwd).is_dir()).then(|| RawText::from(cwd.as_path())));
     if let Some(missing) = missing {
@@ -144,6 +149,15 @@ fn perform(shared: &Shared, run: &Run, order: Order, buffer: &mut [u8]) -> FromW
         send: &send,
     };
     FromWorker::Ended(attempt::run(&job, buffer))
+}
+
+/// Looks again at what other hosts wrote, under the names that it has here.
+fn see(mut fence: Vec<Change>, view: &View) -> Result<(), Box<Late>> {
+    if fence.is_empty() {
+        return Ok(());
+    }
+    fence.iter_mut().for_each(|change| change.path = view.real(change.path.as_path()).as_path().into());
+    homing_fence::settle(&fence).map(drop)
 }
 
 fn task_environment<'a>(

@@ -55,6 +55,8 @@ fn offer(id: TaskId, holders: &[&str]) -> Offer {
         requires: vec![],
         located: !holders.is_empty(),
         guessed: false,
+        reads: vec![],
+        recent: vec![],
     }
 }
 
@@ -82,6 +84,7 @@ fn ended(ticket: u64, outcome: Outcome) -> Ended {
         stdout: vec![],
         stderr: vec![],
         set_aside: vec![],
+        wrote: vec![],
     }
 }
 
@@ -516,4 +519,42 @@ fn a_server_that_could_not_prove_it_is_told_and_not_used() {
     let actions = core.take_actions();
     let told = |a: &Action| matches!(a, Action::Note(text) if text.contains("no such directory"));
     assert!(actions.iter().any(told) && core.is_over(), "{actions:?}");
+}
+
+/// The fence with which the only task that starts now is sent, and its ticket.
+fn fence(core: &mut Core) -> (u64, Vec<Change>) {
+    core.assign(S);
+    let run = |action: Action| match action {
+        Action::Send(_, ToWorker::Run { ticket, fence, .. }) => Some((ticket, fence)),
+        _ => None,
+    };
+    core.take_actions().into_iter().find_map(run).unwrap()
+}
+
+fn change(path: &str, mtime_ns: i64) -> Change {
+    let now = Some(homing_model::Stamp { size: 1, ino: 1, mtime_ns, dir: false });
+    Change { path: path.into(), now, fresh: false, was: None }
+}
+
+#[test]
+fn what_a_task_wrote_is_looked_at_by_other_hosts_that_read_it() {
+    let mut core = core(policy(), &[("n1", 1), ("n2", 1)]);
+    core.offer(offer(1, &["n1"]));
+    core.offer(offer(2, &["n2"]));
+    assert_eq!(assign(&mut core, 0), [(1, 0, 1), (2, 1, 2)]);
+    core.ended(0, Ended { wrote: vec![change("/d/a", 5)], ..ended(1, Outcome::Exit(0)) }, S);
+    let reads = |id, holder| Offer { reads: vec!["/d/a".into()], ..offer(id, &[holder]) };
+    core.offer(reads(3, "n1"));
+    assert_eq!(fence(&mut core).1, [], "its writer knows");
+    core.ended(1, ended(2, Outcome::Exit(0)), S);
+    core.offer(Offer { recent: vec![change("/d/b", 1)], ..reads(4, "n2") });
+    let (ticket, told) = fence(&mut core);
+    assert_eq!(told, [change("/d/b", 1), change("/d/a", 5)]);
+    // What a program outside of the run changed since is not waited for again.
+    core.late(1, ticket, &change("/d/b", 1), "old", true, S);
+    let (ticket, told) = fence(&mut core);
+    assert_eq!(told, [change("/d/a", 5)]);
+    core.late(1, ticket, &change("/d/a", 5), "/d/a is not visible", false, S);
+    let said = "n2: /d/a is not visible".to_string();
+    assert_eq!(verdicts(core.take_actions()), [(4, Outcome::CannotStart(said))]);
 }

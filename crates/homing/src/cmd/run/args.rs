@@ -63,6 +63,9 @@ pub struct Args {
     /// Do not look for inputs among the words of commands
     #[arg(help_heading = DATA, long)]
     pub no_detect: bool,
+    /// Let hosts see what their caches hold: for measuring what fences are for
+    #[arg(long, hide = true)]
+    pub no_fence: bool,
     /// Tasks that may use one storage host at once: found while they run, or a number, or no limit
     #[arg(help_heading = DATA, long, value_name = "auto|N|off", default_value = "off")]
     pub io: String,

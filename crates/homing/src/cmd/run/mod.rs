@@ -112,6 +112,7 @@ pub fn start(args: Args, again: Option<Again>) -> Result<i32, Failure> {
         skip_newer: args.skip_newer,
         done,
         spread,
+        fenced: away && !args.no_fence,
         nonces: nonces.clone(),
     };
     let joblog = args.joblog.as_deref().map(|p| open_joblog(p, &args, resumed)).transpose()?;

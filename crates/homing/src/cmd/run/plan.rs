@@ -44,6 +44,7 @@ pub fn plan(args: Args) -> Result<i32, Failure> {
         skip_newer: args.skip_newer,
         done: HashSet::new(),
         spread,
+        fenced: false,
         nonces: None,
     };
     let mut needs = Vec::new();

@@ -4,6 +4,7 @@
 use super::nonce::Nonces;
 use homing_batch::{Batch, Freshness, candidate_words};
 use homing_dispatch::{Incoming, Offer};
+use homing_fence::Looks;
 use homing_locate::{Kind, Locator, Volume};
 use homing_model::{FileLayout, RawText, Task, TaskId};
 use std::collections::{BTreeMap, HashSet, VecDeque};
@@ -25,6 +26,8 @@ pub struct Sourcing {
     pub done: HashSet<TaskId>,
     /// Several hosts: then files that only one machine sees must be there before a task starts.
     pub spread: bool,
+    /// Other hosts run tasks: these look again at what was written just before.
+    pub fenced: bool,
     /// For asking hosts whether they serve a volume; `None`: nobody is asked.
     pub nonces: Option<Nonces>,
 }
@@ -34,6 +37,7 @@ pub struct Source {
     batch: Batch,
     how: Sourcing,
     locator: Locator,
+    looks: Looks,
     told_bound: bool,
     pending: VecDeque<Incoming>,
 }
@@ -41,7 +45,7 @@ pub struct Source {
 impl Source {
     /// Reads from `batch` as it is asked.
     pub fn new(batch: Batch, how: Sourcing, locator: Locator) -> Source {
-        Source { batch, how, locator, told_bound: false, pending: VecDeque::new() }
+        Source { batch, how, locator, looks: Looks::default(), told_bound: false, pending: VecDeque::new() }
     }
 
     fn offer(&mut self, task: Task) -> Incoming {
@@ -49,7 +53,8 @@ impl Source {
             return Incoming::Skip { task: task.id, reason: None };
         }
         let base = task.cwd.as_ref().map_or_else(|| self.how.cwd.clone(), |c| self.how.cwd.join(c.as_path()));
-        let inputs = self.inputs(&task, &base);
+        let mut reads = self.named(&task, &base);
+        let inputs: Vec<PathBuf> = reads.iter().filter(|p| p.symlink_metadata().is_ok()).cloned().collect();
         if self.how.skip_newer && freshness(&task, &inputs, &base) == Freshness::Fresh {
             let reason = "its outputs are newer than its inputs".to_string();
             return Incoming::Skip { task: task.id, reason: Some(reason) };
@@ -67,6 +72,8 @@ impl Source {
             found.mount(volume);
         }
         self.ask_servers(&found.volumes, &base, &inputs);
+        reads.retain(|path| self.how.fenced && self.looks.anew(path));
+        let recent = reads.iter().filter_map(|path| self.looks.changed(path)).collect();
         Incoming::Task {
             offer: Box::new(Offer {
                 task,
@@ -76,6 +83,8 @@ impl Source {
                 requires: if self.how.spread { found.local } else { Vec::new() },
                 located: found.located,
                 guessed: found.guessed,
+                reads: reads.iter().map(|p| p.as_path().into()).collect(),
+                recent,
             }),
             mounts: found.volumes.into_iter().map(|v| v.mount).collect(),
         }
@@ -89,8 +98,9 @@ impl Source {
         self.pending.extend(served.map(|served| Incoming::Served(Box::new(served))));
     }
 
-    /// Existing files and directories among what the task names.
-    fn inputs(&self, task: &Task, base: &Path) -> Vec<PathBuf> {
+    /// What the task names and may read: files and directories, which this host
+    /// is made to see as they are, and words that are none.
+    fn named(&mut self, task: &Task, base: &Path) -> Vec<PathBuf> {
         let mut names = task.inputs.clone();
         if self.how.detect {
             names.extend(candidate_words(task));
@@ -98,7 +108,11 @@ impl Source {
         let outputs: HashSet<PathBuf> = task.outputs.iter().map(|o| base.join(o.as_path())).collect();
         let mut seen = HashSet::new();
         let paths = names.iter().filter(|n| !n.0.is_empty()).map(|n| base.join(n.as_path()));
-        paths.filter(|p| !outputs.contains(p) && seen.insert(p.clone()) && p.symlink_metadata().is_ok()).collect()
+        let names: Vec<PathBuf> = paths.filter(|p| !outputs.contains(p) && seen.insert(p.clone())).collect();
+        if self.how.fenced {
+            names.iter().for_each(|path| _ = self.looks.anew(path));
+        }
+        names
     }
 
     fn weigh(&mut self, path: &Path, found: &mut Found) {

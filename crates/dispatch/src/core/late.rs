@@ -1,0 +1,27 @@
+//! A host that does not see a file as another one wrote it.
+
+use super::{Core, Stage};
+use homing_model::{Change, Outcome};
+use homing_place::HostIx;
+
+impl Core {
+    /// The attempt did not start, since its host did not see `change` within
+    /// the bound. `since`: another program has changed that file in the meantime,
+    /// so that the host was told of a state that is no more.
+    pub fn late(&mut self, host: HostIx, ticket: u64, change: &Change, why: &str, since: bool, now_ns: i64) {
+        let Some(mut running) = self.running.remove(&ticket) else { return };
+        self.release(host, ticket, &running);
+        self.leave_storage(&running, 0, now_ns);
+        let known = self.written.stands(change);
+        if since || !known {
+            if known {
+                self.written.forget(&change.path);
+            }
+            running.waiting.offer.recent.retain(|told| told.path != change.path);
+            return self.enqueue(running.waiting);
+        }
+        let again = running.waiting.attempt < self.policy.tries.unwrap_or(1) && self.stage == Stage::Going;
+        let why = format!("{}: {why}", self.hosts.name(host));
+        self.close(ticket, running, Outcome::CannotStart(why), None, again, now_ns);
+    }
+}

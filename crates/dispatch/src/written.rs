@@ -1,0 +1,112 @@
+//! What tasks of this run wrote, for tasks on other hosts that read it: these
+//! hosts may hold an older state in their caches and look again first.
+
+use homing_model::{Change, RawText};
+use homing_place::HostIx;
+use std::collections::{BTreeMap, VecDeque};
+
+/// No cache of a shared file system is older: NFS keeps what is missing for 60 s.
+const REMEMBERED_NS: i64 = 75_000_000_000;
+
+/// The newest known states, while a host may still hold an older one.
+#[derive(Debug, Default)]
+pub(crate) struct Written {
+    latest: BTreeMap<RawText, Entry>,
+    order: VecDeque<(i64, RawText)>,
+}
+
+#[derive(Debug)]
+struct Entry {
+    change: Change,
+    by: HostIx,
+    at_ns: i64,
+}
+
+impl Written {
+    /// A task on `by` ended and left this.
+    pub fn add(&mut self, by: HostIx, changes: Vec<Change>, now_ns: i64) {
+        for change in changes {
+            self.order.push_back((now_ns, change.path.clone()));
+            self.latest.insert(change.path.clone(), Entry { change, by, at_ns: now_ns });
+        }
+        while self.order.front().is_some_and(|(at, _)| now_ns - at > REMEMBERED_NS) {
+            let Some((at, path)) = self.order.pop_front() else { break };
+            if self.latest.get(&path).is_some_and(|entry| entry.at_ns == at) {
+                self.latest.remove(&path);
+            }
+        }
+    }
+
+    /// What `host` has to look at before a task that reads `reads`. `recent`
+    /// changed before the run knew of it; what is known here is newer.
+    pub fn fence(&self, host: HostIx, reads: &[RawText], recent: &[Change]) -> Vec<Change> {
+        if self.latest.is_empty() {
+            return recent.to_vec();
+        }
+        let entries = reads.iter().flat_map(|path| self.below(path));
+        let others = entries.filter(|entry| entry.by != host).map(|entry| entry.change.clone());
+        let unknown = recent.iter().filter(|change| !self.latest.contains_key(&change.path));
+        unknown.cloned().chain(others).collect()
+    }
+
+    /// A name and, if it is a directory's, all below it.
+    fn below(&self, path: &RawText) -> impl Iterator<Item = &Entry> {
+        let inner = RawText([&path.0[..], b"/"].concat());
+        let within = self.latest.range(inner.clone()..).take_while(move |(name, _)| name.0.starts_with(&inner.0));
+        self.latest.get(path).into_iter().chain(within.map(|(_, entry)| entry))
+    }
+
+    /// Another program has changed it since.
+    pub fn forget(&mut self, path: &RawText) {
+        self.latest.remove(path);
+    }
+
+    /// Whether this is what is known of the name, or nothing newer is.
+    pub fn stands(&self, change: &Change) -> bool {
+        self.latest.get(&change.path).is_none_or(|entry| entry.change == *change)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use homing_model::Stamp;
+
+    fn change(path: &str, mtime_ns: i64) -> Change {
+        let now = Some(Stamp { size: 1, ino: 1, mtime_ns, dir: false });
+        Change { path: path.into(), now, fresh: false, was: None }
+    }
+
+    #[test]
+    fn others_look_at_the_newest_state_and_its_writer_does_not() {
+        let mut written = Written::default();
+        assert_eq!(written.fence(0, &["/d/a".into()], &[change("/d/b", 1)]), [change("/d/b", 1)]);
+        written.add(0, vec![change("/d/a", 1)], 0);
+        written.add(1, vec![change("/d/a", 2)], 1);
+        assert_eq!(written.fence(0, &["/d/a".into()], &[change("/d/a", 1)]), [change("/d/a", 2)]);
+        assert!(written.fence(1, &["/d/a".into(), "/d/c".into()], &[]).is_empty());
+        assert!(written.stands(&change("/d/a", 2)) && !written.stands(&change("/d/a", 1)));
+        written.forget(&"/d/a".into());
+        assert!(written.fence(0, &["/d/a".into()], &[]).is_empty());
+    }
+
+    #[test]
+    fn who_reads_a_directory_looks_at_what_was_written_below_it() {
+        let mut written = Written::default();
+        written.add(0, vec![change("/d/x", 1), change("/d/x/f", 1), change("/d/xy", 1), change("/d/x/g/h", 1)], 0);
+        let told = written.fence(1, &["/d/x".into()], &[]);
+        assert_eq!(told, [change("/d/x", 1), change("/d/x/f", 1), change("/d/x/g/h", 1)]);
+    }
+
+    #[test]
+    fn what_no_cache_can_remember_is_forgotten() {
+        let mut written = Written::default();
+        written.add(0, vec![change("/d/a", 1), change("/d/b", 1)], 0);
+        written.add(0, vec![change("/d/a", 2)], REMEMBERED_NS);
+        written.add(0, vec![], REMEMBERED_NS + 1);
+        let reads = ["/d/a".into(), "/d/b".into()];
+        assert_eq!(written.fence(1, &reads, &[]), [change("/d/a", 2)]);
+        written.add(0, vec![], 2 * REMEMBERED_NS + 1);
+        assert!(written.latest.is_empty() && written.order.is_empty());
+    }
+}

@@ -1,0 +1,90 @@
+//! Tasks of `homing run` on a real GlusterFS volume with all its caches on read
+//! what tasks on other hosts have just written. Needs root and GlusterFS; says
+//! so and does nothing without them.
+
+mod support;
+
+use std::io::{BufRead, BufReader, Lines, Write};
+use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
+use support::{EXE, Lab, missing};
+
+/// Waits for the other task of the round, so that the two run on different hosts
+/// of one slot each, and looks at both files, so that both hosts know their old states.
+const MEET: &str = "touch meet.$ROUND.$ME; until [ -e meet.$ROUND.1 ] && [ -e meet.$ROUND.2 ]; do sleep 0.02; done; cat f.1 f.2 >/dev/null";
+
+/// A batch whose tasks are given one after another, as a program does that makes work.
+struct Batch {
+    child: Child,
+    tasks: Option<ChildStdin>,
+    said: Lines<BufReader<ChildStdout>>,
+}
+
+impl Batch {
+    fn start(lab: &Lab) -> Batch {
+        let run = format!("cd /data && exec {EXE} run --on ssh --hosts 'n[2-3]' -j1 --quiet --tasks -");
+        let mut child = Command::new(EXE)
+            .args(["lab", "exec", "--name", &lab.name, "n1", "--", "sh", "-c", &run])
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped())
+            .spawn()
+            .unwrap();
+        let said = BufReader::new(child.stdout.take().unwrap()).lines();
+        Batch { tasks: child.stdin.take(), said, child }
+    }
+
+    /// Two tasks at once; the lines that they print, sorted.
+    fn both(&mut self, round: &str, command: &str, io: impl Fn(u32) -> [Vec<String>; 2]) -> Vec<String> {
+        for me in [1, 2] {
+            let [inputs, outputs] = io(me);
+            let task = serde_json::json!({
+                "command": format!("{MEET}; {command}"),
+                "env": {"ROUND": round, "ME": me.to_string()},
+                "inputs": inputs,
+                "outputs": outputs,
+            });
+            writeln!(self.tasks.as_mut().unwrap(), "{task}").unwrap();
+        }
+        let mut lines: Vec<String> = (0..2).map(|_| self.said.next().unwrap().unwrap()).collect();
+        lines.sort();
+        lines
+    }
+}
+
+#[test]
+fn a_task_reads_what_a_task_on_another_host_has_just_written() {
+    if missing(&["glusterd", "glusterfs"]) {
+        return;
+    }
+    let lab = Lab::up("fence", &["--hosts", "3", "--gluster", "replica=3"]);
+    lab.ok("n1", &format!("{EXE} hosts --hosts 'n[1-3]'; cd /data; echo old0 >f.1; echo old0 >f.2"));
+    declared(&lab);
+    undeclared(&lab);
+}
+
+/// Files are written over in place with as many bytes: without a fence a host goes on to
+/// read the old ones for a second.
+fn declared(lab: &Lab) {
+    let mut batch = Batch::start(lab);
+    let both = || vec!["f.1".to_string(), "f.2".to_string()];
+    for round in ["a", "b", "c", "d"] {
+        let write = format!("echo new{round} >f.$ME; hostname");
+        let hosts = batch.both(round, &write, |me| [vec![], vec![format!("f.{me}")]]);
+        assert_eq!(hosts, ["n2", "n3"]);
+        // Its looks come after those of the fence.
+        let read = batch.both(&format!("{round}2"), "echo $(cat f.1 f.2)", |_| [both(), vec![]]);
+        assert_eq!(read, [format!("new{round} new{round}"), format!("new{round} new{round}")]);
+    }
+    drop(batch.tasks.take());
+    assert!(batch.child.wait().unwrap().success());
+}
+
+/// Another run has written it, of which this one knows nothing but the file's time.
+fn undeclared(lab: &Lab) {
+    let run = |host: &str, command: &str| format!("{EXE} run --on ssh --hosts {host} --quiet \"{command}\" ::: f.1");
+    for round in ["e", "f"] {
+        let write = run("n2", &format!("echo new{round} >{{}}"));
+        let read = run("n3", "cat {}");
+        let said = lab.ok("n1", &format!("cd /data && {read} && {write} && {read}"));
+        assert_eq!(said.lines().last().unwrap(), format!("new{round}"), "{said}");
+    }
+}
