@@ -122,11 +122,12 @@ fn sixty_four_hosts_one_input_and_json() {
     let output = command.stdin(fs::File::open(world.path("input")).unwrap()).output().unwrap();
     let expected = "---------------\nn[1-6,9-64] (62)\n---------------\ngiven to all\n";
     assert_eq!(text(&output.stdout), expected, "{}", text(&output.stderr));
-    let output = world.exec(&["--json", "-w", "n[1-2],dead", "echo out; echo err >&2"]);
+    let output = world.exec(&["--json", "-w", "n[1-2],dead", "echo out; printf '\\377' >&2"]);
     let told: serde_json::Value = serde_json::from_slice(&output.stdout).unwrap();
     let rows = told["hosts"].as_array().unwrap();
     let of = |host: &str| rows.iter().find(|r| r["host"] == host).unwrap();
-    assert_eq!((&of("n1")["stdout"], &of("n2")["stderr"]), (&"out\n".into(), &"err\n".into()));
+    let no_text = serde_json::json!({ "b64": "/w==" });
+    assert_eq!((&of("n1")["stdout"], &of("n2")["stderr"]), (&"out\n".into(), &no_text));
     assert_eq!((&of("dead")["outcome"], &told["exit"]), (&"unreachable".into(), &253.into()));
     let output = world.exec(&["--dry-run", "-w", "n[1-3]", "rm -rf", "/"]);
     assert_eq!(text(&output.stdout), "n[1-3] (3): rm -rf /\n");

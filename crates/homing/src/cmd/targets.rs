@@ -79,7 +79,7 @@ impl Targets {
         };
         let set = union(&wanted)?.difference(&union(&unwanted)?);
         if set.is_empty() {
-            return Err(Failure::usage(format!("{} leaves no host", wanted.join(","))));
+            return Err(Failure::usage(format!("{:?} leaves no host", wanted.join(","))));
         }
         Ok(set.iter().map(String::from).collect())
     }

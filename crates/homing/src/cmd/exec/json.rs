@@ -2,6 +2,7 @@
 
 use super::verdict;
 use crate::failure::Failure;
+use homing_model::RawText;
 use homing_remote::{Command, HostResult, Outcome, Remote};
 use serde_json::{Value, json};
 use std::io::Write;
@@ -34,8 +35,8 @@ fn row(result: &HostResult) -> Value {
         "exit": exit,
         "reason": why,
         "seconds": (result.elapsed.as_secs_f64() * 1e6).round() / 1e6,
-        "stdout": String::from_utf8_lossy(&result.stdout),
-        "stderr": String::from_utf8_lossy(&result.stderr),
+        "stdout": RawText(result.stdout.clone()),
+        "stderr": RawText(result.stderr.clone()),
         "dropped_bytes": result.dropped,
     })
 }
