@@ -49,7 +49,7 @@ mod tests {
         let events = made["traceEvents"].as_array().unwrap();
         assert_eq!(events.len(), 4);
         assert_eq!(events[2]["ph"], "X");
-        assert_eq!(events[2]["dur"], 15);
+        assert_eq!(events[2]["dur"], 4005);
         assert_ne!(events[2]["pid"], events[3]["pid"]);
     }
 }
