@@ -1,9 +1,12 @@
 //! Names for hosts that a file system knows by address only.
 
-use std::collections::HashMap;
+use std::collections::{BTreeSet, HashMap};
 use std::net::IpAddr;
 use std::process::{Command, Stdio};
 use std::sync::{Mutex, PoisonError};
+
+/// Names that are asked for at the same time.
+const AT_ONCE: usize = 16;
 
 /// Turns addresses into names, each asked for once.
 #[derive(Default)]
@@ -12,6 +15,21 @@ pub struct HostNames {
 }
 
 impl HostNames {
+    /// Asks for the names of all these at the same time, to have them for [`Self::of`].
+    pub fn learn(&self, hosts: &BTreeSet<String>) {
+        let hosts: Vec<&String> = hosts.iter().filter(|h| h.parse::<IpAddr>().is_ok()).collect();
+        for some in hosts.chunks(AT_ONCE) {
+            let asked: Vec<Option<String>> = std::thread::scope(|scope| {
+                let running: Vec<_> = some.iter().map(|host| scope.spawn(|| name(host))).collect();
+                running.into_iter().map(|thread| thread.join().unwrap_or(None)).collect()
+            });
+            let mut known = self.known.lock().unwrap_or_else(PoisonError::into_inner);
+            for (host, name) in some.iter().zip(asked) {
+                known.entry(host.to_string()).or_insert_with(|| name.unwrap_or_else(|| host.to_string()));
+            }
+        }
+    }
+
     /// The name of a storage host that a person knows it by. An address is
     /// replaced by its first name only when that name means this address; all
     /// else is returned as it is.

@@ -19,7 +19,7 @@ use homing_model::{FileLayout, Mount};
 pub use hostname::HostNames;
 pub use locator::Locator;
 use mounts::MountLine;
-pub use nfs::source as nfs_source;
+pub use nfs::source_path as nfs_source_path;
 use std::fs::Metadata;
 use std::path::PathBuf;
 use std::sync::Arc;

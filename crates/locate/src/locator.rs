@@ -8,7 +8,8 @@ use std::collections::HashMap;
 use std::fs::Metadata;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, PoisonError, mpsc};
+use std::thread::ScopedJoinHandle;
 
 /// Files that one thread asks for at once: MooseFS answers many questions in one
 /// go. Not so many that the kernel has forgotten them meanwhile.
@@ -17,6 +18,10 @@ const PIECE: usize = 32;
 /// Threads that ask for one folder's files. More gain nothing: a FUSE client
 /// is bound by its own process.
 const THREADS: usize = 8;
+
+/// Threads that ask a MooseFS master while another walks, and files that they ask for at once.
+const ASKERS: usize = 2;
+const BEHIND: usize = 128;
 
 /// Who is to be asked about a path, and what is known before; a layout with
 /// its reason when nobody can be.
@@ -107,7 +112,7 @@ impl Locator {
 
     /// Where many files lie, in their order.
     pub fn locate_all(&self, paths: &[PathBuf]) -> Vec<FileLayout> {
-        many(paths.iter(), true, |path| self.ask(path))
+        many(paths.iter().collect(), true, |path: &PathBuf| self.ask(path))
     }
 
     fn ask(&self, path: &Path) -> Question {
@@ -127,36 +132,52 @@ impl Locator {
     /// after its listing the kernel still knows each entry, so that a file
     /// costs one question to the servers and not two.
     pub fn locate_tree(&self, path: &Path, limit: usize) -> Tree {
-        let kind = self.volume_of(path).map(|v| v.kind);
+        let kind = self.volume_of(path).map(|v| v.kind).ok();
+        if kind == Some(Kind::Moose) {
+            return self.tree_behind_the_walk(path, limit);
+        }
+        let network = kind.is_some_and(|k| k.is_network());
         let mut files = Vec::new();
         let truncated = walk(path, limit, &mut |folder| {
-            let mut pending = Vec::new();
-            for found in folder {
-                match found {
-                    Found::File(path) => pending.push(path),
-                    Found::Unreadable(path, error) => {
-                        files.append(&mut self.listed(std::mem::take(&mut pending), kind.as_ref().ok()));
-                        files.push(self.unreadable(&path, &error));
-                    }
-                }
-            }
-            files.append(&mut self.listed(pending, kind.as_ref().ok()));
+            files.append(&mut many(folder, network, |found| self.found(found)));
         });
         Tree { files, truncated }
     }
 
-    /// The files of a folder that this thread has just listed and holds open.
+    /// As [`Self::locate_tree`], for MooseFS: this thread lists and looks at each file, others ask the master
+    /// for its chunks meanwhile.
     ///
-    /// A MooseFS mount answers a `stat` from that listing, eight times as fast
+    /// A MooseFS mount answers a `stat` from the folder's listing, eight times as fast
     /// as by its master, but only until the folder is closed and only to the
     /// thread that listed it.
-    fn listed(&self, paths: Vec<PathBuf>, kind: Option<&Kind>) -> Vec<FileLayout> {
-        let network = kind.is_some_and(Kind::is_network);
-        if kind != Some(&Kind::Moose) {
-            return many(paths.iter(), network, |path| self.ask(path));
+    fn tree_behind_the_walk(&self, path: &Path, limit: usize) -> Tree {
+        let (send, receive) = mpsc::channel::<Vec<Question>>();
+        let receive = Mutex::new((0, receive));
+        let next = || {
+            let mut turn = receive.lock().unwrap_or_else(PoisonError::into_inner);
+            turn.0 += 1;
+            Some((turn.0, turn.1.recv().ok()?))
+        };
+        let work = || std::iter::from_fn(next).map(|(at, some)| (at, piece(some.into_iter()))).collect::<Vec<_>>();
+        std::thread::scope(|scope| {
+            let running: Vec<_> = (0..ASKERS).map(|_| scope.spawn(work)).collect();
+            let truncated = walk(path, limit, &mut |folder| {
+                let mut folder = folder.into_iter().map(|found| self.found(found)).peekable();
+                while folder.peek().is_some() {
+                    // Fails only when the others panicked, which joining them tells.
+                    let _ = send.send(folder.by_ref().take(BEHIND).collect());
+                }
+            });
+            drop(send);
+            Tree { files: joined(running), truncated }
+        })
+    }
+
+    fn found(&self, found: Found) -> Question {
+        match found {
+            Found::File(path) => self.ask(&path),
+            Found::Unreadable(path, error) => Err(Box::new(self.unreadable(&path, &error))),
         }
-        let asked: Vec<Question> = paths.iter().map(|path| self.ask(path)).collect();
-        many(asked.into_iter(), network, |question| question)
     }
 
     /// The layout of a directory that cannot be listed: its reason.
@@ -170,13 +191,9 @@ impl Locator {
 ///
 /// They stay close together: what a listing left in the kernel's cache lasts a
 /// second.
-fn many<T>(
-    things: impl ExactSizeIterator<Item = T> + Send,
-    network: bool,
-    ask: impl Fn(T) -> Question + Sync,
-) -> Vec<FileLayout> {
+fn many<T: Send>(things: Vec<T>, network: bool, ask: impl Fn(T) -> Question + Sync) -> Vec<FileLayout> {
     let threads = if network { things.len().div_ceil(PIECE).min(THREADS) } else { 1 };
-    let rest = Mutex::new((0, things));
+    let rest = Mutex::new((0, things.into_iter()));
     let next = || {
         let mut rest = rest.lock().unwrap_or_else(PoisonError::into_inner);
         rest.0 += 1;
@@ -185,17 +202,23 @@ fn many<T>(
     };
     let work =
         || std::iter::from_fn(next).map(|(at, some)| (at, piece(some.into_iter().map(&ask)))).collect::<Vec<_>>();
-    let mut told: Vec<(usize, Vec<FileLayout>)> = if threads <= 1 {
-        work()
-    } else {
-        std::thread::scope(|scope| {
-            let running: Vec<_> = (0..threads).map(|_| scope.spawn(work)).collect();
-            let ended = running.into_iter().map(|thread| thread.join());
-            ended.flat_map(|mine| mine.unwrap_or_else(|panic| std::panic::resume_unwind(panic))).collect()
-        })
-    };
-    told.sort_unstable_by_key(|(at, _)| *at);
-    told.into_iter().flat_map(|(_, layouts)| layouts).collect()
+    if threads <= 1 {
+        return in_order(work());
+    }
+    std::thread::scope(|scope| joined((0..threads).map(|_| scope.spawn(work)).collect()))
+}
+
+/// Pieces with their places in the order.
+type Pieces = Vec<(usize, Vec<FileLayout>)>;
+
+fn joined(running: Vec<ScopedJoinHandle<Pieces>>) -> Vec<FileLayout> {
+    let ended = running.into_iter().map(|thread| thread.join());
+    in_order(ended.flat_map(|mine| mine.unwrap_or_else(|panic| std::panic::resume_unwind(panic))).collect())
+}
+
+fn in_order(mut pieces: Pieces) -> Vec<FileLayout> {
+    pieces.sort_unstable_by_key(|(at, _)| *at);
+    pieces.into_iter().flat_map(|(_, layouts)| layouts).collect()
 }
 
 /// Neighbours in one file system are asked for together.

@@ -46,10 +46,9 @@ fn on_server(lines: &[MountLine], real: &Path) -> Option<PathBuf> {
     Some(if below.as_os_str().is_empty() { export.to_path_buf() } else { export.join(below) })
 }
 
-/// Server and path of an NFS mount's source.
-pub fn source(mount: &Mount) -> (String, RawText) {
-    let (server, path) = split(&mount.source.0);
-    (String::from_utf8_lossy(server).into_owned(), RawText(path.to_vec()))
+/// The path that an NFS mount asks its server for.
+pub fn source_path(mount: &Mount) -> RawText {
+    RawText(split(&mount.source.0).1.to_vec())
 }
 
 /// `server:/export`, where an IPv6 address stands in brackets.

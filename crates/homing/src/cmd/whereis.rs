@@ -3,6 +3,7 @@
 use crate::failure::{Failure, exit};
 use homing_locate::{HostNames, Locator};
 use homing_model::{FileLayout, RawText};
+use serde::Serialize;
 use serde_json::json;
 use std::collections::BTreeMap;
 use std::io::{self, BufRead, Write};
@@ -91,6 +92,8 @@ fn locate_all(locator: &Locator, paths: &[PathBuf], limit: usize) -> Vec<FileLay
 /// Addresses become the names by which people know their hosts.
 fn name_hosts(files: &mut [FileLayout]) {
     let names = HostNames::default();
+    let replicas = files.iter().flat_map(|f| &f.extents).flat_map(|e| &e.replicas);
+    names.learn(&replicas.map(|r| r.host.clone()).collect());
     for replica in files.iter_mut().flat_map(|f| &mut f.extents).flat_map(|e| &mut e.replicas) {
         replica.host = names.of(&replica.host);
     }
@@ -107,12 +110,20 @@ fn sums(files: &[FileLayout]) -> BTreeMap<String, (u64, u64)> {
     sum
 }
 
+/// Files with their extents, and the sum of each host.
+#[derive(Serialize)]
+struct Told<'a> {
+    files: &'a [FileLayout],
+    hosts: BTreeMap<String, serde_json::Value>,
+}
+
 fn as_json(files: &[FileLayout]) -> io::Result<()> {
-    let hosts: BTreeMap<String, serde_json::Value> =
-        sums(files).into_iter().map(|(h, (n, b))| (h, json!({"files": n, "bytes": b}))).collect();
-    let mut out = io::stdout().lock();
-    serde_json::to_writer(&mut out, &json!({"files": files, "hosts": hosts}))?;
-    out.write_all(b"\n")
+    let hosts = sums(files).into_iter().map(|(h, (n, b))| (h, json!({"files": n, "bytes": b}))).collect();
+    // One call of the system a line or a kilobyte, as standard output is buffered, would take longer than the files.
+    let mut out = io::BufWriter::with_capacity(1 << 16, io::stdout().lock());
+    serde_json::to_writer(&mut out, &Told { files, hosts })?;
+    out.write_all(b"\n")?;
+    out.flush()
 }
 
 fn as_text(files: &[FileLayout], extents: bool) -> io::Result<()> {
