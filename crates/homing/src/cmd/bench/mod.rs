@@ -2,6 +2,7 @@
 
 mod fio;
 mod limit;
+mod plot;
 mod show;
 mod tune;
 mod visible;
@@ -96,6 +97,12 @@ pub struct VolumeArgs {
     /// The server's max_block_size values that --tune tries too; its NFS service is restarted for each
     #[arg(long, value_delimiter = ',', value_parser = homing_lab::parse_size)]
     server_block: Vec<u64>,
+    /// The rsize and wsize values that --tune tries, the default besides
+    #[arg(long, value_name = "SIZES", value_delimiter = ',', value_parser = homing_lab::parse_size, default_value = "4K,16K,64K,128K,256K,1M")]
+    tune_sizes: Vec<u64>,
+    /// The numbers of connections (nconnect) that --tune tries with the best size
+    #[arg(long, value_name = "NUMBERS", value_delimiter = ',', default_value = "4,8")]
+    tune_connections: Vec<u32>,
     /// Mount with the best options that --tune found, and write them into fstab
     #[arg(long)]
     apply: bool,
@@ -145,7 +152,7 @@ pub struct Row {
 pub fn run(args: Args) -> Result<i32, Failure> {
     let Verb::Volume(args) = args.verb;
     if let Some(files) = &args.compare {
-        return show::compare(&files[0], &files[1]);
+        return show::compare(&files[0], &files[1], args.html.as_deref());
     }
     let hosts = hostlist::hosts_from(args.hosts.as_deref(), args.cluster.as_deref())?;
     if hosts.is_empty() {
@@ -170,8 +177,7 @@ pub fn run(args: Args) -> Result<i32, Failure> {
         std::fs::write(file, text).map_err(|e| Failure::system(format!("writing {}: {e}", file.display())))?;
     }
     if let Some(file) = &bench.args.html {
-        std::fs::write(file, show::html(&results))
-            .map_err(|e| Failure::system(format!("writing {}: {e}", file.display())))?;
+        show::write(file, &show::html(&results))?;
     }
     if bench.args.json {
         println!("{}", serde_json::to_string(&results).map_err(Failure::system)?);

@@ -1,9 +1,10 @@
 //! Results as a table, beside others, and as a page.
 
 use super::fio::Case;
+use super::plot::{self, Bar, escaped};
 use super::{Results, Row};
 use crate::failure::Failure;
-use std::fmt::Write;
+use std::fmt::Write as _;
 use std::path::Path;
 
 fn value(row: &Row) -> (f64, &'static str) {
@@ -46,6 +47,11 @@ pub fn table(results: &Results) {
     println!("caches: {}", results.caches);
 }
 
+/// Writes a page.
+pub fn write(file: &Path, page: &str) -> Result<(), Failure> {
+    std::fs::write(file, page).map_err(|e| Failure::system(format!("writing {}: {e}", file.display())))
+}
+
 fn load(file: &Path) -> Result<Results, Failure> {
     let wrong = |e: String| Failure::usage(format!("{} holds no results: {e}", file.display()));
     let text = std::fs::read(file).map_err(|e| wrong(e.to_string()))?;
@@ -53,7 +59,7 @@ fn load(file: &Path) -> Result<Results, Failure> {
 }
 
 /// Two results, case by case.
-pub fn compare(old: &Path, new: &Path) -> Result<i32, Failure> {
+pub fn compare(old: &Path, new: &Path, page: Option<&Path>) -> Result<i32, Failure> {
     let (old, new) = (load(old)?, load(new)?);
     println!(
         "{:<10} {:>6} {:>7} {:>6} {:>10} {:>10} {:>7}  UNIT",
@@ -66,8 +72,9 @@ pub fn compare(old: &Path, new: &Path) -> Result<i32, Failure> {
         let copies = if exact { a.case.copies } else { b.case.copies };
         Case { copies, ..a.case.clone() } == b.case
     };
-    for row in &new.rows {
-        let Some(before) = old.rows.iter().find(|r| same(r, row)) else { continue };
+    let pairs: Vec<(&Row, &Row)> =
+        new.rows.iter().filter_map(|row| Some((old.rows.iter().find(|r| same(r, row))?, row))).collect();
+    for (before, row) in &pairs {
         let ((a, unit), (b, _)) = (value(before), value(row));
         println!(
             "{:<10} {:>6} {:>7} {:>6} {a:>10.1} {b:>10.1} {:>7.2}  {unit}",
@@ -86,72 +93,90 @@ pub fn compare(old: &Path, new: &Path) -> Result<i32, Failure> {
     if old.caches != new.caches {
         println!("the caches were not treated alike:\n  old: {}\n  new: {}", old.caches, new.caches);
     }
+    if let Some(file) = page {
+        write(file, &compared(&old, &new, &pairs))?;
+    }
     Ok(0)
 }
 
-fn escaped(text: &str) -> String {
-    text.replace('&', "&amp;").replace('<', "&lt;").replace('>', "&gt;").replace('"', "&quot;")
+fn about(results: &Results) -> Vec<String> {
+    vec![
+        format!("{}: {} MB each, {}", results.hosts.join(", "), results.size / 1_000_000, results.path),
+        results.caches.clone(),
+    ]
 }
 
-/// One page with a bar a case; needs nothing from elsewhere.
+fn name(results: &Results) -> &str {
+    if results.label.is_empty() { &results.path } else { &results.label }
+}
+
+/// Rates, then files, each on its own scale.
+const SCALES: [(&str, bool); 2] = [("MB/s", false), ("files/s", true)];
+
+/// One page with a bar a case, and behind it what the links allow, where that is known.
 pub fn html(results: &Results) -> String {
-    let mut page = format!(
-        "<!doctype html><meta charset=utf-8><title>{t}</title><style>body{{font:14px sans-serif;margin:2em;max-width:60em}}\
-         text{{font:12px sans-serif}}</style><h1>{t}</h1><p>{}; {} MB a host; {}</p>",
-        escaped(&results.hosts.join(", ")),
-        results.size / 1_000_000,
-        escaped(&results.caches),
-        t = escaped(if results.label.is_empty() { &results.path } else { &results.label }),
-    );
-    for (title, small) in [("MB/s", false), ("files/s", true)] {
+    let mut body = String::new();
+    for (unit, small) in SCALES {
         let rows: Vec<&Row> = results.rows.iter().filter(|r| r.case.op.is_small_files() == small).collect();
-        page += &bars(title, &rows);
+        let note = if rows.iter().any(|r| r.share.is_some()) { ", and in grey what the links allow" } else { "" };
+        let bars: Vec<Bar> =
+            rows.iter().enumerate().map(|(i, row)| bar(row, i > 0 && another(rows[i - 1], row))).collect();
+        body += &plot::bars(&format!("{unit}{note}"), &bars);
     }
     for delay in &results.visible {
         let _ = write!(
-            page,
+            body,
             "<p>{}: seen by another host after {:.1} ms (median), {:.1} ms at most</p>",
             escaped(&delay.change),
             delay.median_ms,
             delay.max_ms
         );
     }
-    page
+    plot::page(name(results), &about(results), &body)
 }
 
-/// A bar a case, the operations apart; behind it what the links allow, where that is known.
-fn bars(title: &str, rows: &[&Row]) -> String {
-    if rows.is_empty() {
-        return String::new();
-    }
-    let limit = |row: &Row| row.share.filter(|s| *s > 0.0).map(|s| value(row).0 / s);
-    let most = rows.iter().map(|r| limit(r).unwrap_or(0.0).max(value(r).0)).fold(1e-9, f64::max);
-    let (mut svg, mut y) = (String::new(), 4);
-    for (i, row) in rows.iter().enumerate() {
-        if i > 0 && rows[i - 1].case.op != row.case.op {
-            y += 12;
+fn another(before: &Row, row: &Row) -> bool {
+    before.case.op != row.case.op
+}
+
+fn bar(row: &Row, apart: bool) -> Bar {
+    let (rate, _) = value(row);
+    let limit = row.share.filter(|s| *s > 0.0).map(|s| rate / s);
+    let text = match (limit, row.share) {
+        (Some(limit), Some(share)) => format!("{rate:.1} ({:.0} % of {limit:.1})", share * 100.0),
+        _ => format!("{rate:.1}"),
+    };
+    Bar { name: row.case.to_string(), value: rate, text, limit, colour: plot::DARK, apart }
+}
+
+/// One page with two bars a case.
+fn compared(old: &Results, new: &Results, pairs: &[(&Row, &Row)]) -> String {
+    let mut body = plot::legend(&[(plot::LIGHT, name(old)), (plot::DARK, name(new))]);
+    for (unit, small) in SCALES {
+        let rows: Vec<&(&Row, &Row)> = pairs.iter().filter(|(_, now)| now.case.op.is_small_files() == small).collect();
+        let mut bars = Vec::new();
+        for (i, (before, now)) in rows.iter().enumerate() {
+            let apart = i > 0 && another(rows[i - 1].1, now);
+            let (a, b) = (value(before).0, value(now).0);
+            let one = |value, text, colour, apart| Bar {
+                name: now.case.to_string(),
+                value,
+                text,
+                limit: None,
+                colour,
+                apart,
+            };
+            bars.push(one(a, format!("{a:.1}"), plot::LIGHT, apart));
+            bars.push(one(b, format!("{b:.1} ({:.2} times)", b / a), plot::DARK, false));
         }
-        let wide = |rate: f64| 400.0 * rate / most;
-        let rate = value(row).0;
-        let mut end = wide(rate);
-        let mut text = format!("{rate:.1}");
-        if let (Some(limit), Some(share)) = (limit(row), row.share) {
-            end = end.max(wide(limit));
-            text += &format!(" ({:.0} % of {limit:.1})", share * 100.0);
-            let _ = write!(svg, r##"<rect x="250" y="{y}" width="{:.1}" height="16" fill="#dddddd"/>"##, wide(limit));
-        }
-        let _ = write!(
-            svg,
-            r##"<text x="240" y="{0}" text-anchor="end">{1}</text><rect x="250" y="{y}" width="{2:.1}" height="16" fill="#4477aa"/><text x="{3:.0}" y="{0}">{text}</text>"##,
-            y + 12,
-            escaped(&row.case.to_string()),
-            wide(rate),
-            258.0 + end,
-        );
-        y += 20;
+        body += &plot::bars(unit, &bars);
     }
-    let note = if rows.iter().any(|r| r.share.is_some()) { ", and in grey what the links allow" } else { "" };
-    format!(r#"<h2>{title}{note}</h2><svg width="820" height="{}" role="img">{svg}</svg>"#, y + 4)
+    let (mut lines, title) = (Vec::new(), format!("{} and {}", name(old), name(new)));
+    for results in [old, new] {
+        lines.push(format!("{}: {}", name(results), about(results)[0]));
+    }
+    lines.extend((old.caches == new.caches).then(|| new.caches.clone()));
+    plot::page(&title, &lines, &body)
 }
 
 #[cfg(test)]

@@ -2,6 +2,7 @@
 //! measures each from empty caches, and tells the best.
 
 use super::fio::{Case, Op};
+use super::plot::{self, Series};
 use super::{Bench, sh};
 use crate::failure::Failure;
 use std::str::FromStr;
@@ -20,17 +21,17 @@ impl FromStr for Kind {
     }
 }
 
-/// Bytes of a read or write on the wire. The first is the default: what both sides agree on.
-const SIZES: [u64; 7] = [0, 4 << 10, 16 << 10, 64 << 10, 128 << 10, 256 << 10, 1 << 20];
-const CONNECTIONS: [u32; 3] = [1, 4, 8];
 /// A setting must be this much better than the default to be worth a change; less is noise.
 const WORTH: f64 = 1.05;
 
 /// What is set.
 #[derive(Clone, Copy, Debug, PartialEq)]
 struct Setting {
+    /// The server's max_block_size, when it was set.
     block: Option<u64>,
+    /// Bytes of a read or write on the wire; 0: left to both sides.
     size: u64,
+    /// TCP connections.
     connections: u32,
 }
 
@@ -89,13 +90,14 @@ pub fn run(bench: &Bench) -> Result<i32, Failure> {
     one(bench, &source, Setting::DEFAULT, &[])?;
     for block in blocks {
         set_block(bench, &server, block)?;
-        for size in SIZES {
+        // 0 is the default: what both sides agree on.
+        for size in std::iter::once(0).chain(bench.args.tune_sizes.iter().copied()) {
             let next = Setting { block, size, connections: 1 };
             tries.extend(one(bench, &source, next, &tries)?);
         }
     }
     let best_size = best(&tries).map_or((None, 0), |t| (t.setting.block, t.setting.size));
-    for connections in &CONNECTIONS[1..] {
+    for connections in &bench.args.tune_connections {
         let next = Setting { block: best_size.0, size: best_size.1, connections: *connections };
         tries.extend(one(bench, &source, next, &tries)?);
     }
@@ -177,6 +179,9 @@ fn tell(bench: &Bench, tries: &[Try], server: &str) -> Result<i32, Failure> {
         println!("{block:>10} {size:>8} {:>8} {:>9.1} {:>9.1}  {}", t.setting.connections, t.write, t.read, t.settled);
         println!("{:>28} w {:<20} r {:<20}", "", bar(t.write), bar(t.read));
     }
+    if let Some(file) = &bench.args.html {
+        super::show::write(file, &page(bench, tries))?;
+    }
     let (Some(default), Some(best)) = (tries.first(), best(tries)) else { return Ok(0) };
     let gain = best.score() / default.score();
     if gain < WORTH {
@@ -195,6 +200,57 @@ fn tell(bench: &Bench, tries: &[Try], server: &str) -> Result<i32, Failure> {
         return Ok(0);
     }
     apply(bench, &best.options())
+}
+
+/// The curves: sizes for each size of the server's, then connections.
+fn page(bench: &Bench, tries: &[Try]) -> String {
+    let mut body = String::new();
+    let mut blocks: Vec<Option<u64>> = tries.iter().map(|t| t.setting.block).collect();
+    blocks.dedup();
+    for block in blocks {
+        let sizes: Vec<&Try> =
+            tries.iter().filter(|t| t.setting.block == block && t.setting.connections == 1).collect();
+        let title = match block {
+            Some(block) => format!("one connection, max_block_size of the server {}", bytes(block)),
+            None => "one connection".into(),
+        };
+        let places: Vec<String> = sizes.iter().map(|t| bytes(t.setting.size)).collect();
+        body += &curve(&title, "rsize and wsize", &places, &sizes);
+    }
+    let several = tries.iter().find(|t| t.setting.connections > 1).map(|t| (t.setting.block, t.setting.size));
+    if let Some(size) = several {
+        let of_size: Vec<&Try> = tries.iter().filter(|t| (t.setting.block, t.setting.size) == size).collect();
+        let places: Vec<String> = of_size.iter().map(|t| t.setting.connections.to_string()).collect();
+        body += &curve(&format!("rsize and wsize {}", bytes(size.1)), "nconnect", &places, &of_size);
+    }
+    let about = [
+        format!(
+            "{}: {} MB written and read in blocks of 1 MiB, from empty caches",
+            bench.hosts[0],
+            bench.args.size / 1_000_000
+        ),
+        "the default and the best are means of two measurements".into(),
+    ];
+    plot::page(&format!("NFS at {}", bench.path), &about, &body)
+}
+
+fn curve(title: &str, below: &str, places: &[String], tries: &[&Try]) -> String {
+    let series = |name, colour, value: fn(&Try) -> f64| Series {
+        name,
+        colour,
+        values: tries.iter().map(|t| value(t)).collect(),
+    };
+    let both = [series("write", plot::DARK, |t| t.write), series("read", plot::LIGHT, |t| t.read)];
+    plot::lines(title, below, places, &both, "MB/s")
+}
+
+/// A size of the sweep for a person.
+fn bytes(size: u64) -> String {
+    match size {
+        0 => "default".into(),
+        s if s >= 1 << 20 => format!("{} MiB", s >> 20),
+        s => format!("{} KiB", s >> 10),
+    }
 }
 
 /// The line of this mount point is changed, all others stay.
