@@ -10,6 +10,7 @@
 pub mod adopt;
 pub mod execute;
 pub mod gluster;
+pub mod health;
 pub mod lustre;
 pub mod moosefs;
 mod mount;

@@ -1,6 +1,7 @@
 //! The record of a volume on the admin's machine: what was asked for, and what
 //! is under way. One JSON file a volume, replaced whole.
 
+use crate::refuse::Danger;
 use crate::spec::Spec;
 use crate::step::{Phase, Plan};
 use serde::{Deserialize, Serialize};
@@ -21,6 +22,9 @@ pub struct Pending {
     /// Phases of earlier plans of the same change, for the way back.
     #[serde(default)]
     pub before: Vec<Phase>,
+    /// Dangers that were taken on, so that the change can be finished without saying so again.
+    #[serde(default)]
+    pub allowed: Vec<Danger>,
 }
 
 /// What is kept of a volume.
@@ -72,11 +76,18 @@ impl Record {
         names
     }
 
-    /// Takes up a new plan.
-    pub fn take_up(&mut self, what: &str, plan: &Plan) -> Result<(), String> {
+    /// Takes up a new plan, whose dangers `allowed` were taken on.
+    pub fn take_up(&mut self, what: &str, plan: &Plan, allowed: &[Danger]) -> Result<(), String> {
         let same = self.pending.as_ref().is_some_and(|p| p.what == what);
         let before = if same { self.begun() } else { Vec::new() };
-        self.pending = Some(Pending { what: what.into(), plan: plan.clone(), done: 0, begun: 0, before });
+        self.pending = Some(Pending {
+            what: what.into(),
+            plan: plan.clone(),
+            done: 0,
+            begun: 0,
+            before,
+            allowed: allowed.to_vec(),
+        });
         self.save()
     }
 

@@ -1,9 +1,9 @@
 //! What loses data, or could, and the words by which a user takes it on.
 
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
 /// Things that are done only when told in so many words.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Danger {
     /// Data on the partition of the system: a full volume stops the host.

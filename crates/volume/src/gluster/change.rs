@@ -309,6 +309,8 @@ pub fn set_copies(spec: &Spec, seen: &Observed, copies: usize, allowed: &[Danger
     }
     let (speaker, _) = speaker_of(spec, seen)?;
     if copies < now {
+        let why = format!("{copies} of {now} copies of every file in {} would remain", spec.mount);
+        lifted(vec![Refusal::danger(Danger::LastCopy, why)], allowed)?;
         let leaving: Vec<Brick> = there.sets().filter_map(|set| set.last().cloned()).collect();
         drop_copies(&mut plan, spec, &speaker, now - 1, &leaving);
         return Ok(plan);

@@ -206,6 +206,16 @@ fn the_last_copy_is_never_drained() {
 }
 
 #[test]
+fn copies_are_given_up_only_when_told() {
+    let spec = four();
+    let seen = running(&spec, "");
+    let refusals = set_copies(&spec, &seen, 1, &[]).unwrap_err();
+    assert_eq!((refusals.len(), refusals[0].danger), (1, Some(Danger::LastCopy)));
+    let plan = set_copies(&spec, &seen, 1, &[Danger::LastCopy]).unwrap();
+    assert!(has(&plan, "n2:/brick/data n4:/brick/data"), "{:#?}", lines(&plan));
+}
+
+#[test]
 fn a_dead_host_is_replaced_by_one_of_another_set() {
     let spec = four();
     let mut observed = running(&spec, "");
@@ -254,13 +264,13 @@ fn what_was_begun_is_taken_back_last_first() {
     let plan = create(&spec, &seen(&spec, |_| store("absent", "no")), &[]).unwrap();
     let folder = std::env::temp_dir().join(format!("homing-volume-record-{}", std::process::id()));
     let mut record = Record::new(&folder, spec);
-    record.take_up("create", &plan).unwrap();
+    record.take_up("create", &plan, &[Danger::SystemDisk]).unwrap();
     let hands = Failing { at: Mutex::new(5), said: Mutex::default() };
     assert!(execute::carry_out(&hands, &plan, &mut record, &mut |_| {}).is_err());
     // As another process finds it.
     let mut record = Record::load(&folder, "data").unwrap().unwrap();
     let pending = record.pending.clone().unwrap();
-    assert_eq!((pending.done, pending.begun), (4, 5));
+    assert_eq!((pending.done, pending.begun, pending.allowed), (4, 5, vec![Danger::SystemDisk]));
     let hands = Failing { at: Mutex::new(0), said: Mutex::default() };
     assert!(execute::undo(&hands, &record, &mut |_| {}).is_empty());
     let said = hands.said.into_inner().unwrap();

@@ -88,6 +88,18 @@ pub struct Allow {
 }
 
 impl Allow {
+    /// All of these.
+    pub fn of(dangers: &[Danger]) -> Allow {
+        let has = |danger| dangers.contains(&danger);
+        Allow {
+            allow_system_disk: has(Danger::SystemDisk),
+            allow_copies_on_one_host: has(Danger::CopiesOnOneHost),
+            allow_losing_copies: has(Danger::LastCopy),
+            mount_over_files: has(Danger::MountOverFiles),
+            use_store_with_content: has(Danger::StoreInUse),
+        }
+    }
+
     pub fn list(&self) -> Vec<Danger> {
         let all = [
             (self.allow_system_disk, Danger::SystemDisk),
@@ -231,4 +243,38 @@ pub struct Delete {
     /// Delete the files in it too
     #[arg(long)]
     pub delete_files: bool,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use clap::Parser;
+
+    #[derive(Parser)]
+    struct Whole {
+        #[command(flatten)]
+        args: Args,
+    }
+
+    fn parsed(words: &str, danger: Danger) -> Verb {
+        Whole::try_parse_from(words.split(' ').chain([danger.flag()])).unwrap_or_else(|e| panic!("{e}")).args.verb
+    }
+
+    /// What a refusal tells to say is what the command understands.
+    #[test]
+    fn the_words_of_a_refusal_lift_it() {
+        use Danger::{CopiesOnOneHost, DeleteFiles, LastCopy, MountOverFiles, StoreInUse, SystemDisk};
+        for danger in [SystemDisk, CopiesOnOneHost, LastCopy, MountOverFiles, StoreInUse] {
+            let Verb::Create(create) = parsed("volume create data --kind nfs --hosts n1:/x", danger) else { panic!() };
+            assert_eq!(create.allow.list(), [danger]);
+            assert_eq!(Allow::of(&[danger]).list(), [danger]);
+            let Verb::AddHost(add) = parsed("volume add-host data n1:/x", danger) else { panic!() };
+            assert_eq!(add.allow.list(), [danger]);
+        }
+        let Verb::DrainHost(drain) = parsed("volume drain-host data n1", LastCopy) else { panic!() };
+        let Verb::SetCopies(set) = parsed("volume set-copies data /data 1", LastCopy) else { panic!() };
+        assert_eq!((drain.allow.list(), set.allow.list()), (vec![LastCopy], vec![LastCopy]));
+        let Verb::Delete(delete) = parsed("volume delete data", DeleteFiles) else { panic!() };
+        assert!(delete.delete_files);
+    }
 }

@@ -1,12 +1,13 @@
 //! The verbs that change a volume.
 
-use super::args::{AddHost, Delete, DrainHost, Heal, On, One, SetCopies, SetStripe, Way};
+use super::args::{AddHost, Allow, Delete, DrainHost, Heal, On, One, SetCopies, SetStripe, Way};
 use super::create;
 use super::drive::Drive;
 use crate::failure::Failure;
 use crate::hostlist;
 use homing_model::NodeSet;
-use homing_volume::{Danger, Kind, Observed, Record, Refusal, Spec, execute, gluster, lustre, moosefs, mounts, nfs};
+use homing_volume::{Danger, Kind, Record, Refusal, Spec, execute, gluster, lustre, moosefs, mounts, nfs};
+use std::path::Path;
 
 fn not_for(spec: &Spec, verb: &str) -> Failure {
     Failure::usage(format!("volume {} is {}, which has no {verb}", spec.name, spec.kind))
@@ -14,15 +15,14 @@ fn not_for(spec: &Spec, verb: &str) -> Failure {
 
 /// Mounts on more hosts.
 pub fn mount(way: &Way, args: On) -> Result<i32, Failure> {
-    let drive = Drive::new(way, Some(&args.one.name))?;
+    let drive = Drive::new(way, Some(&args.one.name))?.allowing(args.allow.list());
     let mut record = drive.find(&args.one)?;
     for host in hosts(way, &args, &record)? {
         if !record.spec.clients.contains(&host) {
             record.spec.clients.push(host);
         }
     }
-    let allowed = args.allow.list();
-    drive.reach(&mut record, "mount", true, &|spec, seen| mounts::mount(spec, seen, &allowed))?;
+    drive.reach(&mut record, "mount", true, &mounts::mount)?;
     Ok(0)
 }
 
@@ -31,7 +31,7 @@ pub fn unmount(way: &Way, args: On) -> Result<i32, Failure> {
     let drive = Drive::new(way, Some(&args.one.name))?;
     let mut record = drive.find(&args.one)?;
     let gone = hosts(way, &args, &record)?;
-    drive.reach(&mut record, "unmount", true, &|spec, seen| Ok(mounts::unmount(spec, seen, &gone)))?;
+    drive.reach(&mut record, "unmount", true, &|spec, seen, _| Ok(mounts::unmount(spec, seen, &gone)))?;
     if !way.dry_run {
         record.spec.clients.retain(|c| !gone.contains(c));
         record.save().map_err(Failure::system)?;
@@ -48,7 +48,7 @@ fn hosts(way: &Way, args: &On, record: &Record) -> Result<Vec<String>, Failure> 
 
 /// Takes in more space.
 pub fn add_host(way: &Way, args: AddHost) -> Result<i32, Failure> {
-    let drive = Drive::new(way, Some(&args.one.name))?;
+    let drive = Drive::new(way, Some(&args.one.name))?.allowing(args.allow.list());
     let mut record = drive.find(&args.one)?;
     let places = create::places(&args.places, way)?;
     let set: NodeSet = places.iter().map(|p| p.host.clone()).collect();
@@ -60,11 +60,10 @@ pub fn add_host(way: &Way, args: AddHost) -> Result<i32, Failure> {
             record.spec.places.push(place);
         }
     }
-    let allowed = args.allow.list();
     let what = format!("add-host {set}");
-    drive.reach(&mut record, &what, true, &|spec, seen| match spec.kind {
-        Kind::Gluster => gluster::add_host(spec, seen, &allowed),
-        Kind::Moosefs => moosefs::create(spec, seen, &allowed),
+    drive.reach(&mut record, &what, true, &|spec, seen, allowed| match spec.kind {
+        Kind::Gluster => gluster::add_host(spec, seen, allowed),
+        Kind::Moosefs => moosefs::create(spec, seen, allowed),
         Kind::Nfs => Err(vec![Refusal::never("NFS serves a volume from one host, in one copy")]),
     })?;
     tell(way, &format!("volume {} has space on {set} too", record.spec.name));
@@ -73,17 +72,17 @@ pub fn add_host(way: &Way, args: AddHost) -> Result<i32, Failure> {
 
 /// Moves all bytes off a host.
 pub fn drain_host(way: &Way, args: DrainHost) -> Result<i32, Failure> {
-    let drive = Drive::new(way, Some(&args.one.name))?;
+    let drive = Drive::new(way, Some(&args.one.name))?.allowing(args.allow.list());
     let mut record = drive.find(&args.one)?;
     if !record.spec.places.iter().any(|p| p.host == args.host) {
         let name = &record.spec.name;
         return Err(Failure::usage(format!("{} gives no space to volume {name}", args.host))
             .hint(format!("homing volume status {name}")));
     }
-    let (host, allowed) = (args.host.clone(), args.allow.list());
+    let host = args.host.clone();
     let what = format!("drain-host {host}");
-    drive.reach(&mut record, &what, false, &|spec, seen| match spec.kind {
-        Kind::Gluster => gluster::drain_host(spec, seen, &host, &allowed),
+    drive.reach(&mut record, &what, false, &|spec, seen, allowed| match spec.kind {
+        Kind::Gluster => gluster::drain_host(spec, seen, &host, allowed),
         Kind::Moosefs => moosefs::drain_host(spec, seen, &host),
         Kind::Nfs => Err(vec![Refusal::never("NFS serves a volume from one host, in one copy")]),
     })?;
@@ -97,10 +96,9 @@ pub fn drain_host(way: &Way, args: DrainHost) -> Result<i32, Failure> {
 
 /// Changes the number of copies.
 pub fn set_copies(way: &Way, args: SetCopies) -> Result<i32, Failure> {
-    let drive = Drive::new(way, Some(&args.one.name))?;
+    let drive = Drive::new(way, Some(&args.one.name))?.allowing(args.allow.list());
     let mut record = drive.find(&args.one)?;
     let (path, copies) = (args.path.trim_end_matches('/').to_string(), args.copies as usize);
-    let allowed = args.allow.list();
     let what = format!("set-copies {path} {copies}");
     if record.spec.kind == Kind::Gluster && path != record.spec.mount {
         let mount = &record.spec.mount;
@@ -109,16 +107,16 @@ pub fn set_copies(way: &Way, args: SetCopies) -> Result<i32, Failure> {
         ))
         .hint("a volume of kind moosefs has one per file"));
     }
-    if !under(&record.spec.mount, &path) {
+    if !Path::new(&path).starts_with(&record.spec.mount) {
         return Err(Failure::usage(format!(
             "{path} is not on volume {}, which is at {}",
             record.spec.name, record.spec.mount
         )));
     }
     let once = record.spec.kind == Kind::Moosefs;
-    drive.reach(&mut record, &what, once, &|spec, seen| match spec.kind {
-        Kind::Gluster => gluster::set_copies(spec, seen, copies, &allowed),
-        Kind::Moosefs => moosefs::set_copies(spec, seen, &path, args.copies, &allowed),
+    drive.reach(&mut record, &what, once, &|spec, seen, allowed| match spec.kind {
+        Kind::Gluster => gluster::set_copies(spec, seen, copies, allowed),
+        Kind::Moosefs => moosefs::set_copies(spec, seen, &path, args.copies, allowed),
         Kind::Nfs => Err(vec![Refusal::never("NFS serves a volume from one host, in one copy")]),
     })?;
     if !way.dry_run && path == record.spec.mount {
@@ -128,17 +126,13 @@ pub fn set_copies(way: &Way, args: SetCopies) -> Result<i32, Failure> {
     Ok(0)
 }
 
-fn under(mount: &str, path: &str) -> bool {
-    path.strip_prefix(mount).is_some_and(|rest| rest.is_empty() || rest.starts_with('/'))
-}
-
 /// Changes how new files are cut.
 pub fn set_stripe(way: &Way, args: SetStripe) -> Result<i32, Failure> {
     let drive = Drive::new(way, Some(&args.one.name))?;
     if let Some(host) = &args.lustre_client {
         let plan = lustre::set_stripe(host, &args.path, args.count, args.size);
         let mut record = Record::new(&homing_volume::folder(), homing_volume::adopt::unknown(&args.one.name, &[]));
-        drive.reach(&mut record, "set-stripe", true, &|_, _| Ok(plan.clone()))?;
+        drive.reach(&mut record, "set-stripe", true, &|_, _, _| Ok(plan.clone()))?;
         return record.remove().map(|()| 0).map_err(Failure::system);
     }
     let mut record = drive.find(&args.one)?;
@@ -149,7 +143,7 @@ pub fn set_stripe(way: &Way, args: SetStripe) -> Result<i32, Failure> {
     if args.path.trim_end_matches('/') != record.spec.mount {
         return Err(Failure::usage(format!("GlusterFS cuts files of the whole volume alike: {}", record.spec.mount)));
     }
-    drive.reach(&mut record, "set-stripe", true, &|spec, seen| gluster::set_stripe(spec, seen, size))?;
+    drive.reach(&mut record, "set-stripe", true, &|spec, seen, _| gluster::set_stripe(spec, seen, size))?;
     if !way.dry_run {
         record.spec.stripe = Some(size);
         record.save().map_err(Failure::system)?;
@@ -161,7 +155,7 @@ pub fn set_stripe(way: &Way, args: SetStripe) -> Result<i32, Failure> {
 pub fn heal(way: &Way, args: Heal) -> Result<i32, Failure> {
     let drive = Drive::new(way, Some(&args.one.name))?;
     let mut record = drive.find(&args.one)?;
-    drive.reach(&mut record, "heal", true, &|spec, seen| match spec.kind {
+    drive.reach(&mut record, "heal", true, &|spec, seen, _| match spec.kind {
         Kind::Gluster => gluster::heal(spec, seen, args.full),
         Kind::Moosefs => moosefs::heal(spec, seen),
         Kind::Nfs => Err(vec![Refusal::never("NFS serves a volume from one host, in one copy")]),
@@ -173,7 +167,7 @@ pub fn heal(way: &Way, args: Heal) -> Result<i32, Failure> {
 pub fn rebalance(way: &Way, args: One) -> Result<i32, Failure> {
     let drive = Drive::new(way, Some(&args.name))?;
     let mut record = drive.find(&args)?;
-    drive.reach(&mut record, "rebalance", true, &|spec, seen| match spec.kind {
+    drive.reach(&mut record, "rebalance", true, &|spec, seen, _| match spec.kind {
         Kind::Gluster => gluster::rebalance(spec, seen),
         Kind::Moosefs => moosefs::heal(spec, seen),
         Kind::Nfs => Err(vec![Refusal::never("NFS serves a volume from one host, in one copy")]),
@@ -183,13 +177,13 @@ pub fn rebalance(way: &Way, args: One) -> Result<i32, Failure> {
 
 /// Takes the volume away.
 pub fn delete(way: &Way, args: Delete) -> Result<i32, Failure> {
-    let drive = Drive::new(way, Some(&args.one.name))?;
+    let told = args.delete_files.then_some(Danger::DeleteFiles).into_iter().collect();
+    let drive = Drive::new(way, Some(&args.one.name))?.allowing(told);
     let mut record = drive.find(&args.one)?;
-    let allowed: Vec<Danger> = args.delete_files.then_some(Danger::DeleteFiles).into_iter().collect();
-    drive.reach(&mut record, "delete", true, &|spec: &Spec, seen: &Observed| match spec.kind {
-        Kind::Gluster => gluster::delete(spec, seen, &allowed),
-        Kind::Moosefs => moosefs::delete(spec, seen, &allowed),
-        Kind::Nfs => nfs::delete(spec, seen, &allowed),
+    drive.reach(&mut record, "delete", true, &|spec, seen, allowed| match spec.kind {
+        Kind::Gluster => gluster::delete(spec, seen, allowed),
+        Kind::Moosefs => moosefs::delete(spec, seen, allowed),
+        Kind::Nfs => nfs::delete(spec, seen, allowed),
     })?;
     if !way.dry_run {
         record.remove().map_err(Failure::system)?;
@@ -206,20 +200,20 @@ pub fn resume(way: &Way, args: One) -> Result<i32, Failure> {
         tell(way, &format!("volume {}: nothing was interrupted", args.name));
         return Ok(0);
     };
-    let words: Vec<String> = pending.what.split(' ').map(String::from).collect();
+    let (words, allowed) = (pending.what.split(' ').map(String::from).collect::<Vec<_>>(), pending.allowed.clone());
     drop(drive);
-    again(way, &record, &words)
+    again(way, &record, &words, &allowed)
 }
 
-fn again(way: &Way, record: &Record, words: &[String]) -> Result<i32, Failure> {
+fn again(way: &Way, record: &Record, words: &[String], allowed: &[Danger]) -> Result<i32, Failure> {
     let one = || One { name: record.spec.name.clone(), hosts: None, json: false };
     let word = |i: usize| words.get(i).cloned().unwrap_or_default();
-    let allow = super::args::Allow::default;
+    let allow = || Allow::of(allowed);
     match word(0).as_str() {
         "create" => {
-            let drive = Drive::new(way, Some(&record.spec.name))?;
+            let drive = Drive::new(way, Some(&record.spec.name))?.allowing(allowed.to_vec());
             let mut record = record.clone();
-            drive.reach(&mut record, "create", true, &|spec, seen| create::plan(spec, seen, &[]))?;
+            drive.reach(&mut record, "create", true, &create::plan)?;
             Ok(0)
         }
         "drain-host" => drain_host(way, DrainHost { one: one(), host: word(1), allow: allow() }),
@@ -233,7 +227,7 @@ fn again(way: &Way, record: &Record, words: &[String]) -> Result<i32, Failure> {
             let copies = word(2).parse().unwrap_or(record.spec.copies);
             set_copies(way, SetCopies { one: one(), path: word(1), copies, allow: allow() })
         }
-        "delete" => delete(way, Delete { one: one(), delete_files: false }),
+        "delete" => delete(way, Delete { one: one(), delete_files: allowed.contains(&Danger::DeleteFiles) }),
         "rebalance" => rebalance(way, one()),
         "heal" => heal(way, Heal { one: one(), full: false }),
         "mount" => mount(way, On { one: one(), on: None, allow: allow() }),

@@ -49,7 +49,7 @@ fn spec(way: &Way, args: &Create) -> Result<Spec, Failure> {
 pub fn run(way: &Way, args: Create) -> Result<i32, Failure> {
     let begun = Instant::now();
     let spec = spec(way, &args)?;
-    let drive = Drive::new(way, Some(&spec.name))?;
+    let drive = Drive::new(way, Some(&spec.name))?.allowing(args.allow.list());
     let folder = homing_volume::folder();
     let old = Record::load(&folder, &spec.name).map_err(|e| Failure::system(format!("reading the record: {e}")))?;
     let mut record = match old {
@@ -64,8 +64,7 @@ pub fn run(way: &Way, args: Create) -> Result<i32, Failure> {
         Some(old) => old,
         None => Record::new(&folder, spec.clone()),
     };
-    let allowed = args.allow.list();
-    drive.reach(&mut record, "create", true, &|spec: &Spec, seen: &Observed| plan(spec, seen, &allowed))?;
+    drive.reach(&mut record, "create", true, &plan)?;
     if !way.dry_run {
         let clients: NodeSet = spec.clients.iter().cloned().collect();
         let took = begun.elapsed().as_secs_f64();

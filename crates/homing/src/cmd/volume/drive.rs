@@ -7,7 +7,9 @@ use homing_model::NodeSet;
 use homing_remote::{Options, Remote};
 use homing_volume::execute::{self, News, Stopped};
 use homing_volume::progress::{self, Left, Progress};
-use homing_volume::{Hands, Observed, Overssh, Phase, Plan, Record, Refusal, Spec, Then, Watch, adopt, gluster, shown};
+use homing_volume::{
+    Danger, Hands, Observed, Overssh, Phase, Plan, Record, Refusal, Spec, Then, Watch, adopt, gluster, shown,
+};
 use std::fs::File;
 use std::io::IsTerminal;
 use std::time::{Duration, Instant};
@@ -22,6 +24,8 @@ const SETTLE: Duration = Duration::from_secs(15);
 pub struct Drive<'a> {
     pub way: &'a Way,
     pub hands: Overssh,
+    /// What the user takes on.
+    allowed: Vec<Danger>,
     /// Held while the call lasts: two changes at once would undo each other.
     _lock: Option<File>,
 }
@@ -33,7 +37,17 @@ impl Drive<'_> {
     pub fn new<'a>(way: &'a Way, lock: Option<&str>) -> Result<Drive<'a>, Failure> {
         let options = Options { command_timeout: Some(Duration::from_secs(way.timeout.max(1))), ..Options::default() };
         let lock = lock.filter(|_| !way.dry_run).map(take_lock).transpose()?;
-        Ok(Drive { way, hands: Overssh { remote: Remote::new(options), sudo: way.sudo }, _lock: lock })
+        Ok(Drive {
+            way,
+            hands: Overssh { remote: Remote::new(options), sudo: way.sudo },
+            allowed: Vec::new(),
+            _lock: lock,
+        })
+    }
+
+    /// Takes these dangers on.
+    pub fn allowing(self, allowed: Vec<Danger>) -> Self {
+        Drive { allowed, ..self }
     }
 
     /// Asks all hosts of a volume, and once more for bricks that the first answers named.
@@ -71,7 +85,7 @@ impl Drive<'_> {
         record: &mut Record,
         what: &str,
         once: bool,
-        planner: &dyn Fn(&Spec, &Observed) -> Answer,
+        planner: &dyn Fn(&Spec, &Observed, &[Danger]) -> Answer,
     ) -> Result<(), Failure> {
         check_pending(record, what)?;
         // A plan whose second half cannot be seen from the hosts is finished as it was.
@@ -81,7 +95,7 @@ impl Drive<'_> {
         }
         for _ in 0..ROUNDS {
             let seen = self.observe(&record.spec, &record.spec.hosts());
-            let plan = planner(&record.spec, &seen).map_err(|r| refused(what, &r))?;
+            let plan = planner(&record.spec, &seen, &self.allowed).map_err(|r| refused(what, &r))?;
             if self.way.dry_run {
                 print_plan(&plan);
                 return Ok(());
@@ -90,7 +104,7 @@ impl Drive<'_> {
                 self.notes(&plan);
                 return record.finish().map_err(Failure::system);
             }
-            record.take_up(what, &plan).map_err(Failure::system)?;
+            record.take_up(what, &plan, &self.allowed).map_err(Failure::system)?;
             self.carry(record, &plan)?;
             self.notes(&plan);
             let waited = self.wait(&record.spec, &plan.then);

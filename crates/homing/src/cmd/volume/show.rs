@@ -5,8 +5,9 @@ use super::drive::{Drive, bytes};
 use crate::failure::{Failure, exit};
 use crate::hostlist;
 use homing_model::NodeSet;
+use homing_volume::health::{self, Finding};
 use homing_volume::observe::MountPoint;
-use homing_volume::{Observed, Record, Spec, adopt, execute, gluster};
+use homing_volume::{Hands, Observed, Record, Spec, adopt, execute, gluster};
 use serde_json::{Value, json};
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -68,11 +69,13 @@ pub fn status(way: &Way, args: One) -> Result<i32, Failure> {
     let rows: Vec<Value> = spec.hosts().iter().map(|h| host_row(spec, &seen, h)).collect();
     let tasks: Vec<String> = tasks(spec, &seen);
     let pending = record.pending.as_ref().map(|p| p.what.clone());
-    let well = rows.iter().all(|r| r["well"] == true);
+    let findings = findings(&drive, spec, &seen);
+    let well = rows.iter().all(|r| r["well"] == true) && !findings.iter().any(|f| f.ill);
     if args.json {
         let mut all = row(spec);
         all["on_hosts"] = rows.into();
         all["tasks"] = tasks.into();
+        all["findings"] = json!(findings);
         all["interrupted"] = pending.into();
         println!("{all}");
         return Ok(if well { 0 } else { exit::SYSTEM });
@@ -86,11 +89,17 @@ pub fn status(way: &Way, args: One) -> Result<i32, Failure> {
         let line = format!("{:<16} {:<10} {:<12} {why}", text("host"), text("daemon"), text("mount"));
         println!("{}", line.trim_end());
     }
+    findings.iter().for_each(|f| println!("{}: {}", f.what, f.remedy));
     tasks.iter().for_each(|t| println!("last movement of files: {t}"));
     if let Some(what) = pending {
         println!("{what} was interrupted: homing volume resume {0}, or homing volume undo {0}", spec.name);
     }
     Ok(if well { 0 } else { exit::SYSTEM })
+}
+
+fn findings(drive: &Drive, spec: &Spec, seen: &Observed) -> Vec<Finding> {
+    let answer = health::question(spec, seen).and_then(|question| drive.hands.run(&[question]).pop()?.ok());
+    health::findings(spec, seen, answer.as_deref())
 }
 
 fn tasks(spec: &Spec, seen: &Observed) -> Vec<String> {

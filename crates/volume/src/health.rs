@@ -1,0 +1,120 @@
+//! What is not well with a volume, and what may be better: for `status`.
+
+use crate::gluster::{self, gluster};
+use crate::moosefs::chunks;
+use crate::observe::Observed;
+use crate::spec::{Kind, Spec};
+use roxmltree::Document;
+use serde::Serialize;
+use std::collections::BTreeSet;
+
+/// Something that a person should know, and what to do about it.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct Finding {
+    /// One line.
+    pub what: String,
+    /// A command.
+    pub remedy: String,
+    /// Files cannot be read, or have fewer copies than they should; else it is advice.
+    pub ill: bool,
+}
+
+/// What to ask besides, and which host: GlusterFS's daemons know of each other's bricks.
+pub fn question(spec: &Spec, seen: &Observed) -> Option<(String, Vec<String>)> {
+    let there = gluster::volume(spec, seen)?;
+    let (host, _) = gluster::speaker(spec, seen)?;
+    there.started.then(|| (host, gluster(&["volume", "status", &spec.name, "--xml"])))
+}
+
+/// All findings; `answer` is what was said to [`question`].
+pub fn findings(spec: &Spec, seen: &Observed, answer: Option<&str>) -> Vec<Finding> {
+    match spec.kind {
+        Kind::Gluster => of_gluster(spec, seen, answer),
+        Kind::Moosefs => of_moosefs(spec, seen),
+        Kind::Nfs => Vec::new(),
+    }
+}
+
+fn of_gluster(spec: &Spec, seen: &Observed, answer: Option<&str>) -> Vec<Finding> {
+    let Some(there) = gluster::volume(spec, seen) else { return Vec::new() };
+    let name = &spec.name;
+    let mut findings = Vec::new();
+    if let Some(up) = answer.and_then(bricks_that_run) {
+        let down = there.bricks.iter().map(|b| b.word()).filter(|b| !up.contains(b));
+        findings.extend(down.map(|b| Finding {
+            what: format!("brick {b} is down"),
+            remedy: format!("homing volume heal {name}"),
+            ill: true,
+        }));
+    }
+    if !there.started {
+        findings.push(Finding {
+            what: "the volume is stopped".into(),
+            remedy: format!("gluster volume start {name}"),
+            ill: true,
+        });
+    }
+    // On by default since GlusterFS 4.1. One set of bricks has nothing to look up twice.
+    if there.sets().count() > 1 && there.options.get("cluster.lookup-optimize").is_none_or(|v| v != "off") {
+        findings.push(Finding {
+            what: "cluster.lookup-optimize is on: other hosts can miss files for a second after a host is drained"
+                .into(),
+            remedy: format!("gluster volume set {name} cluster.lookup-optimize off"),
+            ill: false,
+        });
+    }
+    findings
+}
+
+/// `HOST:PATH` of each brick with a process, from `gluster volume status NAME --xml`.
+fn bricks_that_run(text: &str) -> Option<BTreeSet<String>> {
+    let document = Document::parse(text.trim()).ok()?;
+    let nodes = document.descendants().filter(|n| n.has_tag_name("node"));
+    let read = |node: roxmltree::Node| {
+        let text = |name: &str| {
+            node.children().find(|c| c.has_tag_name(name)).and_then(|c| c.text()).unwrap_or("").trim().to_string()
+        };
+        (text("status") == "1").then(|| format!("{}:{}", text("hostname"), text("path")))
+    };
+    // With an error the answer holds no list of volumes: then nothing is known.
+    document.descendants().any(|n| n.has_tag_name("volumes")).then(|| nodes.filter_map(read).collect())
+}
+
+fn of_moosefs(spec: &Spec, seen: &Observed) -> Vec<Finding> {
+    let text = seen.host(spec.master()).and_then(|f| f.texts.get("chunks"));
+    let Some(chunks) = text.and_then(|t| chunks::read(t)) else { return Vec::new() };
+    let remedy = format!("homing volume heal {}", spec.name);
+    let mut findings = Vec::new();
+    if chunks.missing > 0 {
+        let what = format!("{} chunks have no copy on any host that is up", chunks.missing);
+        findings.push(Finding { what, remedy: remedy.clone(), ill: true });
+    }
+    if chunks.behind() > 0 {
+        let bytes = chunks.behind() * chunks.average();
+        let what = format!("{} copies of chunks are still to be made, about {} MB", chunks.behind(), bytes / 1_000_000);
+        findings.push(Finding { what, remedy, ill: true });
+    }
+    findings
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_brick_without_a_process_does_not_run() {
+        let node = |host: &str, path: &str, status: u8| {
+            format!("<node><hostname>{host}</hostname><path>{path}</path><status>{status}</status></node>")
+        };
+        let text = format!(
+            "<?xml version=\"1.0\"?><cliOutput><volStatus><volumes><volume>{}{}{}</volume></volumes></volStatus></cliOutput>\n",
+            node("n1", "/brick/data", 1),
+            node("n2", "/brick/data", 0),
+            node("Self-heal Daemon", "localhost", 1),
+        );
+        let up = bricks_that_run(&text).unwrap();
+        assert!(up.contains("n1:/brick/data") && !up.contains("n2:/brick/data"), "{up:?}");
+        let busy = "<cliOutput><opRet>-1</opRet><opErrstr>Another transaction is in progress</opErrstr></cliOutput>";
+        assert_eq!(bricks_that_run(busy), None);
+    }
+}
