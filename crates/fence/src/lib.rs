@@ -41,13 +41,12 @@ pub enum Kind {
     Coherent,
 }
 
-/// One step that makes this host's caches look again.
+/// One step that makes this host's caches look again, ahead of the `statx` with
+/// AT_STATX_FORCE_SYNC on the file itself.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Step {
     /// `statx` with AT_STATX_FORCE_SYNC on each ancestor from the mount down.
     SyncAncestors,
-    /// The same on the file.
-    SyncFile,
     /// Read the folder that holds it.
     ListParent,
     /// GlusterFS's `inode-invalidate` on the file.

@@ -6,7 +6,8 @@ use crate::Step;
 use homing_model::Change;
 use std::time::Duration;
 
-pub(crate) const FIRST: &[Step] = &[Step::SyncFile];
+/// The look with AT_STATX_FORCE_SYNC is all that can be done.
+pub(crate) const FIRST: &[Step] = &[];
 /// Twice `mfsattrcacheto`, and some reserve.
 pub(crate) const BOUND: Duration = Duration::from_millis(2500);
 

@@ -7,7 +7,7 @@
 use crate::Step;
 use std::time::Duration;
 
-pub(crate) const FIRST: &[Step] = &[Step::SyncAncestors, Step::SyncFile];
-pub(crate) const AGAIN: &[Step] = &[Step::SyncAncestors, Step::ListParent, Step::SyncFile];
+pub(crate) const FIRST: &[Step] = &[Step::SyncAncestors];
+pub(crate) const AGAIN: &[Step] = &[Step::SyncAncestors, Step::ListParent];
 /// `acdirmax`, 60 s by default, and some reserve.
 pub(crate) const BOUND: Duration = Duration::from_secs(65);

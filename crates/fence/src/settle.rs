@@ -60,17 +60,25 @@ struct Item<'a> {
 /// Returns when this host sees all of `changes`, or names the first that it does not.
 pub fn settle(changes: &[Change]) -> Result<Settled, Box<Late>> {
     let items = concerned(changes);
-    // Step by step for all of them: a folder is looked at once and not for each of its files.
-    let kinds: HashSet<Kind> = items.iter().map(|item| item.kind).collect();
-    for kind in kinds {
-        let of_kind: Vec<&Item> = items.iter().filter(|item| item.kind == kind).collect();
-        kind.first().iter().for_each(|step| take(*step, &of_kind));
-    }
-    let mut done = Settled { looked: items.len(), again: 0 };
-    for item in &items {
+    let all: Vec<&Item> = items.iter().collect();
+    let behind = steps(&all, Kind::first);
+    let left = steps(&behind, Kind::again);
+    let mut done = Settled { looked: items.len(), again: behind.len() };
+    for item in left {
         done.again += wait_for(item)?;
     }
     Ok(done)
+}
+
+/// Step by step for all of them: a folder is looked at once and not for each of
+/// its files. What is not seen after that.
+fn steps<'a>(items: &[&'a Item<'a>], steps: fn(Kind) -> &'static [Step]) -> Vec<&'a Item<'a>> {
+    let kinds: HashSet<Kind> = items.iter().map(|item| item.kind).collect();
+    for kind in kinds {
+        let of_kind: Vec<&Item> = items.iter().copied().filter(|item| item.kind == kind).collect();
+        steps(kind).iter().for_each(|step| take(*step, &of_kind));
+    }
+    items.iter().copied().filter(|item| !agrees(item.change, look(&item.path, true))).collect()
 }
 
 fn concerned(changes: &[Change]) -> Vec<Item<'_>> {
@@ -122,7 +130,6 @@ fn take(step: Step, items: &[&Item]) {
             Step::SyncAncestors if folders.insert(folder) => sync_ancestors(&item.path, &item.mount),
             Step::ListParent if folders.insert(folder) => list(folder),
             Step::SyncAncestors | Step::ListParent => {}
-            Step::SyncFile => _ = look(&item.path, true),
             // Not permitted on another user's file: then the listing and the bound remain.
             Step::Invalidate => drop(rustix::fs::lsetxattr(&item.path, "inode-invalidate", b"1", XattrFlags::empty())),
             Step::DropPages => drop_pages(&item.path),

@@ -64,9 +64,13 @@ fn is_compiler(name: &str) -> bool {
     ["gcc", "g++", "cc", "c++", "clang", "clang++"].contains(&last)
 }
 
-/// Words that may name files it reads, relative to its folder.
+/// Words that may name files it reads, relative to its folder. What it only
+/// writes would be asked for at the servers for nothing.
 pub fn file_words(text: &str) -> Vec<PathBuf> {
-    let named = words(text).filter(|w| !w.starts_with('-') && w.contains('.') && w.len() < 4096);
+    let text = text.replace('>', " -o ");
+    let mut before = "";
+    let reads = words(&text).filter(|word| std::mem::replace(&mut before, word) != "-o");
+    let named = reads.filter(|w| !w.starts_with('-') && w.contains('.') && w.len() < 4096);
     named.map(PathBuf::from).collect()
 }
 
@@ -104,6 +108,13 @@ mod tests {
         assert_eq!(Step::of("x86_64-linux-gnu-gcc-12 -shared -o z.so a.lo"), Step::Gather);
         assert_eq!(Step::of("gcc -O2 -c -o lapi.o lapi.c"), Step::Other);
         assert_eq!(Step::of("echo a.o"), Step::Other);
+    }
+
+    #[test]
+    fn what_is_written_is_not_read() {
+        let read = |text: &str| file_words(text).iter().map(|p| p.display().to_string()).collect::<Vec<_>>();
+        assert_eq!(read("cc -c -o out/x.o x.c -I. 2>&1"), ["x.c"]);
+        assert_eq!(read("sed s/a/b/ <in.txt >out.txt && cat a.1 >> all.2"), ["in.txt", "a.1"]);
     }
 
     #[test]
