@@ -1,14 +1,13 @@
-//! One reader and one writer thread a worker; the signals; the source. All of
-//! them only move messages into the coordinator's queue, or out of it.
+//! What stands at the ends of the coordinator's queue: workers, Slurm's nodes,
+//! the source. All of them only move messages into it.
 
 use crate::run::{HostPlan, Incoming};
-use homing_launch::{Channel, Fate, Keeper, LaunchError, Obituary, Options};
+use homing_launch::{Fate, Heard, Keeper, LaunchError, Options};
 use homing_model::HostFacts;
-use homing_wire::{FromWorker, HEARTBEAT_S, ToWorker};
-use std::io::{BufRead, Write};
+use homing_wire::FromWorker;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, SyncSender, channel};
+use std::sync::mpsc::{Receiver, Sender, SyncSender};
 use std::thread;
 use std::time::Duration;
 
@@ -42,63 +41,17 @@ pub(crate) enum Arrival {
     WantedEmpty(Vec<(String, String)>),
 }
 
-/// Opens a channel to a host in a thread of its own and keeps reading from it.
+/// Opens a channel to a host and keeps reading from it.
 pub(crate) fn connect(at: usize, plan: HostPlan, options: Options, queue: SyncSender<Arrival>) {
-    thread::spawn(move || {
-        let channel = match homing_launch::open(&plan.name, &plan.via, &options) {
-            Ok(channel) => channel,
-            Err(error) => return drop(queue.send(Arrival::Refused { at, error })),
+    homing_launch::attend(plan.name, plan.via, options, move |heard| {
+        let arrival = match heard {
+            Heard::Up { facts, to, keeper } => Arrival::Up { at, facts, to, keeper },
+            Heard::Refused(error) => Arrival::Refused { at, error },
+            Heard::From(messages) => Arrival::From { at, messages },
+            Heard::Gone { reason, fate } => Arrival::Gone { at, reason, fate },
         };
-        let Channel { facts, to, from, keeper, obituary } = channel;
-        let (frames, outbox) = channel_of_frames(to);
-        thread::spawn(outbox);
-        let facts = Box::new(facts);
-        if queue.send(Arrival::Up { at, facts, to: frames, keeper }).is_ok() {
-            read(at, from, obituary, &queue);
-        }
+        queue.send(arrival).is_ok()
     });
-}
-
-fn read(at: usize, mut from: Box<dyn BufRead + Send>, obituary: Option<Obituary>, queue: &SyncSender<Arrival>) {
-    let mut parted = false;
-    let reason = loop {
-        match homing_wire::receive_some(&mut from) {
-            Ok(messages) if messages.is_empty() => break "its worker ended".to_string(),
-            Ok(messages) => {
-                parted |= messages.contains(&FromWorker::Bye);
-                if queue.send(Arrival::From { at, messages }).is_err() {
-                    return;
-                }
-            }
-            Err(error) => break error.to_string(),
-        }
-    };
-    // Here and not in the coordinator: Slurm may take seconds to answer.
-    let fate = obituary.filter(|_| !parted).and_then(|o| o.read());
-    let _ = queue.send(Arrival::Gone { at, reason, fate });
-}
-
-/// The writer side: frames in, and a heartbeat when there is nothing to say.
-/// It runs apart from the coordinator, so that a coordinator that is held up
-/// by a slow reader of its output does not look dead to its workers.
-fn channel_of_frames(mut to: Box<dyn Write + Send>) -> (Sender<Vec<u8>>, impl FnOnce() + Send) {
-    let (sender, receiver): (Sender<Vec<u8>>, Receiver<Vec<u8>>) = channel();
-    let outbox = move || {
-        let mut ping = Vec::new();
-        homing_wire::encode(&ToWorker::Ping, &mut ping);
-        loop {
-            let frames = match receiver.recv_timeout(Duration::from_secs(HEARTBEAT_S)) {
-                Ok(frames) => frames,
-                Err(RecvTimeoutError::Timeout) => ping.clone(),
-                Err(RecvTimeoutError::Disconnected) => return,
-            };
-            // A broken pipe shows on the reading side, where it is reported.
-            if to.write_all(&frames).and_then(|()| to.flush()).is_err() {
-                return;
-            }
-        }
-    };
-    (sender, outbox)
 }
 
 /// Looks now and then whether Slurm's nodes are drained while the run is on them.

@@ -1,9 +1,10 @@
 //! Gets a worker onto a host and yields a byte channel to it.
 //!
 //! A channel is a child process with piped standard input and output: the
-//! worker itself on this machine, or `ssh` or `srun` with the worker behind it. Nothing
-//! here knows what travels over the channel but for its first line, the hello.
+//! worker itself on this machine, or `ssh` or `srun` with the worker behind it. Messages
+//! are moved between it and its owner; only the first line, the hello, is understood here.
 
+mod attend;
 mod bootstrap;
 mod error;
 mod guard;
@@ -12,6 +13,7 @@ mod keeper;
 mod payload;
 mod slurm;
 
+pub use attend::{Heard, attend};
 pub use error::{LaunchError, ssh_verdict};
 pub use guard::Guard;
 pub use homing_slurm::Fate;

@@ -68,6 +68,9 @@ impl Evidence {
             seconds(total),
             self.changes,
         );
+        if self.ran.is_empty() {
+            return out + &self.here_text();
+        }
         let _ = writeln!(
             out,
             "  {:.1} ms beyond the command for each recipe, {:.1} % of its time; {:.1} ms of that in fences",
@@ -83,15 +86,18 @@ impl Evidence {
             let _ =
                 writeln!(out, "  {host:<12} {:>6} recipes {:>8.1} s  ({})", ran.len(), seconds(busy), whys.join(", "));
         }
-        for (reason, n) in &self.here {
-            let _ = writeln!(out, "  here, without a worker: {n} ({reason})");
-        }
+        out += &self.here_text();
         let mut slow: Vec<&Ran> = self.ran.iter().collect();
         slow.sort_by_key(|r| std::cmp::Reverse(r.wall_us));
         for r in slow.iter().take(3).filter(|r| r.wall_us > 500_000) {
             let _ = writeln!(out, "  slowest: {:.1} s on {}: {}", seconds(r.wall_us), r.host, r.label);
         }
         out
+    }
+
+    fn here_text(&self) -> String {
+        let line = |(reason, n): (&String, &u64)| format!("  here, without a worker: {n} ({reason})\n");
+        self.here.iter().map(line).collect()
     }
 
     fn by_host(&self) -> BTreeMap<&str, Vec<&Ran>> {

@@ -284,10 +284,19 @@ impl Core {
 
     fn here(&mut self, asked: Asked) {
         let reason = match &asked.mount {
-            None => format!("{} is on no shared file system", asked.cwd.display()),
-            Some(mount) => format!("no other host has {}", mount.display()),
+            None if !self.settings.assume_shared => format!("{} is on no shared file system", asked.cwd.display()),
+            Some(mount) if self.hosts.iter().any(|host| !host.refused) => {
+                format!("no other host has {}", mount.display())
+            }
+            _ => "none of the hosts can be used".to_string(),
         };
-        *self.evidence.here.entry(reason).or_default() += 1;
+        let times = self.evidence.here.entry(reason.clone()).or_default();
+        *times += 1;
+        if *times == 1 {
+            // Below `homing on` nobody else would hear of it.
+            let text = format!("homing: not sent to another host: {reason}\n");
+            let _ = asked.reply.send(ToConnection::Output(Stream::Err, text.into_bytes()));
+        }
         let _ = asked.reply.send(ToConnection::Here);
     }
 

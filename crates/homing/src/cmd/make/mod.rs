@@ -22,6 +22,8 @@ use crate::failure::Failure;
 use homing_make::Evidence;
 use session::Session;
 use std::ffi::OsString;
+use std::fs::File;
+use std::io::Write;
 use std::os::unix::process::ExitStatusExt;
 use std::path::{Path, PathBuf};
 use std::process::{Command, ExitStatus};
@@ -36,6 +38,9 @@ const SHELLFLAGS: &str = ".SHELLFLAGS = $(if $@,-c 'test -S \"$$HOMING_MAKE\" ||
 
 /// Arguments of `homing make`.
 #[derive(clap::Args)]
+#[command(after_help = "Make's -j says how many recipes run at once, on all hosts together; without it one does.\n\
+                        homing make --hosts n[1-4] -j8\n\
+                        homing make -j16 -k -C src check --trace build.json")]
 pub struct Args {
     /// Hosts, as a node set (default: those of cluster.toml, else those that hold the folder's files)
     #[arg(long, value_name = "NODESET")]
@@ -76,12 +81,13 @@ pub fn run(args: Args) -> Result<i32, Failure> {
     let root = root_of(&words::folder(&args.make, &cwd));
     let plans =
         hosts::plans(host_names(args.hosts.as_deref(), args.cluster.as_deref(), &root)?, args.cluster.as_deref());
+    let trace = args.trace.as_deref().map(trace_file).transpose()?;
     let folder = private_folder()?;
     let socket = folder.path().join("make");
     let session = Session::start(&socket, root, plans, args.assume_shared, !args.no_fence)?;
     let status = run_make(&args, &socket);
     let evidence = session.end();
-    tell(&args, &evidence, began.elapsed())?;
+    tell(&args, &evidence, began.elapsed(), trace)?;
     leave_as(status?)
 }
 
@@ -130,10 +136,15 @@ fn run_make(args: &Args, socket: &Path) -> Result<ExitStatus, Failure> {
     child.wait().map_err(|e| Failure::system(format!("waiting for {program}: {e}")))
 }
 
-fn tell(args: &Args, evidence: &Evidence, took: Duration) -> Result<(), Failure> {
-    if let Some(path) = &args.trace {
+/// Opened before make starts: a build is not to be lost for a misspelt folder.
+fn trace_file(path: &Path) -> Result<File, Failure> {
+    File::create(path).map_err(|e| Failure::usage(format!("cannot write {}: {e}", path.display())))
+}
+
+fn tell(args: &Args, evidence: &Evidence, took: Duration, trace: Option<File>) -> Result<(), Failure> {
+    if let Some(mut file) = trace {
         let json = homing_make::trace(evidence).to_string();
-        std::fs::write(path, json).map_err(|e| Failure::system(format!("cannot write {}: {e}", path.display())))?;
+        file.write_all(json.as_bytes()).map_err(|e| Failure::system(format!("cannot write the trace: {e}")))?;
     }
     let ran = !evidence.ran.is_empty() || !evidence.here.is_empty();
     if ran && !args.no_evidence {

@@ -44,7 +44,8 @@ impl Session {
             hosts::connect(at, plan.clone(), news.clone());
         }
         let traffic = listen(socket, &near, &news)?;
-        let settings = Settings { root, plans, assume_shared, umask: umask(), slots: |cores| cores };
+        // One more than can compute: it does so while another's files are synced and its end is told.
+        let settings = Settings { root, plans, assume_shared, umask: umask(), slots: |cores| cores + 1 };
         let core = Core::new(settings, near);
         Ok(Session { news, core: std::thread::spawn(move || core.serve(&inbox)), traffic })
     }
