@@ -70,6 +70,15 @@ pub fn settle(changes: &[Change]) -> Result<Settled, Box<Late>> {
     Ok(done)
 }
 
+/// The state of a name as this host sees it after all that makes it look again, without waiting.
+pub fn look_anew(path: &Path) -> Option<Stamp> {
+    let change = Change { path: path.into(), now: None, fresh: false, was: None };
+    let (kind, mount) = Kind::of(path);
+    let item = Item { change: &change, path: path.to_path_buf(), kind, mount };
+    kind.again().iter().for_each(|step| take(*step, &[&item]));
+    look(path, true)
+}
+
 /// Step by step for all of them: a folder is looked at once and not for each of
 /// its files. What is not seen after that.
 fn steps<'a>(items: &[&'a Item<'a>], steps: fn(Kind) -> &'static [Step]) -> Vec<&'a Item<'a>> {

@@ -181,11 +181,15 @@ impl Watch {
     /// What changed since the last report, synced to its servers. Files that
     /// may still be open for writing wait for the next report, unless `all`.
     pub fn report(&mut self, all: bool) -> Vec<Change> {
-        self.report_unless(all, |_, _| false)
+        self.tell(all, None)
     }
 
     /// As `report`, without what is `known` already to be in this state.
     pub fn report_unless(&mut self, all: bool, known: impl Fn(&Path, Option<Stamp>) -> bool) -> Vec<Change> {
+        self.tell(all, Some(&known))
+    }
+
+    fn tell(&mut self, all: bool, known: Option<&dyn Fn(&Path, Option<Stamp>) -> bool>) -> Vec<Change> {
         let began = now();
         self.drain();
         if std::mem::take(&mut self.overflowed) {
@@ -198,14 +202,16 @@ impl Watch {
                 self.open.insert(path, seen);
                 continue;
             }
-            let before = stamp(&path);
-            if known(&path, before) {
-                self.remember(path, before);
-                continue;
+            if let Some(known) = known {
+                let seen = stamp(&path);
+                if known(&path, seen) {
+                    self.remember(path, seen);
+                    continue;
+                }
             }
             sync(&path);
-            // A sync may give the file its final time.
-            let now = if before.is_some_and(|s| !s.dir) { stamp(&path) } else { before };
+            // After the sync, which may give the file its final time.
+            let now = stamp(&path);
             let fresh = seen.created && !self.old.contains_key(&path);
             if now.is_none() && fresh {
                 // Made and removed between two reports: nobody else has seen it.

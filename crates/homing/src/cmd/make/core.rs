@@ -213,9 +213,10 @@ impl Core {
     /// A host does not see a file as another one wrote it. When that file has
     /// changed since, the host was told of a state that is no more.
     fn late(&mut self, ticket: u64, change: &Change, why: String) {
-        let Some(running) = self.give_back(ticket) else { return };
-        let outdated = lock(&self.near.log).state(&change.path).is_some_and(|state| state != change.now);
-        if outdated && running.asked.attempts < MOST_ATTEMPTS {
+        let Some(mut running) = self.give_back(ticket) else { return };
+        if self.near.is_outdated(change) {
+            // It has not begun: no host is to blame.
+            running.asked.attempts -= 1;
             return self.waiting.push_front(running.asked);
         }
         let why = format!("{}: {why}", self.hosts[running.host].plan.name);

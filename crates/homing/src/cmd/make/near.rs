@@ -107,6 +107,29 @@ impl Near {
         Ok(began.elapsed())
     }
 
+    /// Another host did not see `change` within the bound. True when it was told
+    /// of a state that is no more: a recipe that still runs may have removed what
+    /// it found (zlib's makefile moves each object), and this host sees that.
+    pub fn is_outdated(&self, change: &Change) -> bool {
+        let known = || lock(&self.log).state(&change.path).is_none_or(|state| state == change.now);
+        if !known() {
+            return true;
+        }
+        // What is awaited here too is not known better; while it is waited for, the host tries again.
+        match self.pending.try_lock() {
+            Ok(pending) if pending.iter().any(|awaited| awaited.path == change.path) => return false,
+            Ok(_) => {}
+            Err(_) => return true,
+        }
+        let now = homing_fence::look_anew(change.path.as_path());
+        if now == change.now || !known() {
+            return now != change.now;
+        }
+        let was = change.now.filter(|_| now.is_none()).map(|old| old.ino);
+        lock(&self.log).add(HERE, vec![Change { path: change.path.clone(), now, fresh: false, was }]);
+        true
+    }
+
     /// What a worker has to see before its next recipe.
     pub fn fence_of(&self, observer: usize) -> Vec<Change> {
         match observer {
