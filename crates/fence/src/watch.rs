@@ -51,6 +51,9 @@ fn now() -> i64 {
     SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default().as_secs() as i64
 }
 
+/// Tells whether a name is known to be in a state.
+type Known<'a> = &'a dyn Fn(&Path, Option<Stamp>) -> bool;
+
 impl Watch {
     /// Watches nothing yet.
     pub fn new() -> io::Result<Watch> {
@@ -189,7 +192,7 @@ impl Watch {
         self.tell(all, Some(&known))
     }
 
-    fn tell(&mut self, all: bool, known: Option<&dyn Fn(&Path, Option<Stamp>) -> bool>) -> Vec<Change> {
+    fn tell(&mut self, all: bool, known: Option<Known<'_>>) -> Vec<Change> {
         let began = now();
         self.drain();
         if std::mem::take(&mut self.overflowed) {
