@@ -179,3 +179,26 @@ impl Near {
         on
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_has_moved_on_here_is_told_as_the_newer_state() {
+        let dir = tempfile::tempdir().unwrap();
+        let near = Near::new(dir.path(), true).unwrap();
+        let path = dir.path().join("x.o");
+        std::fs::write(&path, "1").unwrap();
+        let now = homing_fence::stamp(&path);
+        let change = Change { path: path.as_path().into(), now, fresh: true, was: None };
+        lock(&near.log).add(1, vec![change.clone()]);
+        assert!(!near.is_outdated(&change), "it is there: that host is late");
+        std::fs::rename(&path, dir.path().join("x.lo")).unwrap();
+        assert!(near.is_outdated(&change));
+        let told = near.fence_of(2);
+        assert_eq!(told.iter().map(|c| (c.now, c.was)).collect::<Vec<_>>(), [(None, now.map(|s| s.ino))]);
+        // Its own report comes later.
+        assert!(near.is_outdated(&change));
+    }
+}
