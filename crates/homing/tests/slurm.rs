@@ -2,6 +2,8 @@
 //! hosts with GlusterFS, and what goes wrong there in mid-run. Needs root; says
 //! so and does nothing without it.
 
+#[path = "slurm/accounting.rs"]
+mod accounting;
 #[path = "slurm/lsf.rs"]
 mod lsf;
 mod support;

@@ -187,7 +187,7 @@ fn failed(host: &str, seat: &SlurmSeat, failure: Option<Failure>, keeper: Keeper
             let (_, words) = keeper.last_words(Duration::from_secs(10));
             let fate = homing_slurm::fate(job.as_deref(), None, &words);
             let said = fate.map(|f| f.text).or_else(|| complaint(&words)).unwrap_or("srun ended without a word".into());
-            LaunchError::Slurm { host: host.into(), said }
+            LaunchError::Slurm { host: host.into(), said: seat.request.refusal(&said) }
         }
         Some(other) => verdict(host, other, keeper),
     };

@@ -80,6 +80,9 @@ pub struct JobSpec {
     /// Project, kept for the asking.
     #[serde(default)]
     pub project: Option<String>,
+    /// Further arguments of the engine below, as given: sbatch's.
+    #[serde(default)]
+    pub extra: Vec<String>,
     /// It waits until somebody lets it go (`bsub -H`).
     #[serde(default)]
     pub held: bool,

@@ -54,7 +54,11 @@ impl Spool {
                 write_json_soon(&fresh.join("private.json"), private, 0o600)?,
             ])
         };
-        records().map_err(QueueError::io("write", &fresh))?;
+        if let Err(failure) = records() {
+            // A full disk: what is half there must not take its last room.
+            let _ = fs::remove_dir_all(&fresh);
+            return Err(QueueError::io("write", &fresh)(failure));
+        }
         step("job-written");
         let lock = own.join("submit.lock");
         let _one_at_a_time = Held::take(&lock).map_err(QueueError::io("lock", &lock))?;
@@ -167,6 +171,7 @@ fn seen_by_all(spec: &JobSpec) -> JobSpec {
         stdout: None,
         stderr: None,
         project: None,
+        extra: Vec::new(),
         ..spec.clone()
     }
 }

@@ -69,6 +69,13 @@ impl Request {
 
     fn job_arguments(&self) -> Vec<String> {
         let mut args = vec![format!("--job-name={}", job_name(&self.run))];
+        args.extend(self.given());
+        args.extend(self.memory_mb.map(|mb| format!("--mem={mb}M")));
+        args
+    }
+
+    /// What the user has said of whom and where, as srun takes it.
+    fn given(&self) -> impl Iterator<Item = String> {
         let given = [
             ("partition", &self.partition),
             ("account", &self.account),
@@ -76,10 +83,31 @@ impl Request {
             ("time", &self.time),
             ("reservation", &self.reservation),
         ];
-        args.extend(given.iter().filter_map(|(name, value)| value.as_ref().map(|v| format!("--{name}={v}"))));
-        args.extend(self.memory_mb.map(|mb| format!("--mem={mb}M")));
-        args
+        given.into_iter().filter_map(|(name, value)| value.as_ref().map(|v| format!("--{name}={v}")))
     }
+
+    /// A refusal of Slurm's with what it was asked for, and what helps, where that is known.
+    pub fn refusal(&self, said: &str) -> String {
+        let Some(advice) = advice(said) else { return said.into() };
+        let asked: Vec<String> = self.given().chain(self.extra.iter().cloned()).collect();
+        match asked.is_empty() {
+            true => format!("{said}; neither --account nor --qos was given: {advice}"),
+            false => format!("{said}; it was asked for with {}: {advice}", asked.join(" ")),
+        }
+    }
+}
+
+/// What to do about a refusal of Slurm's that has to do with its accounting.
+pub fn advice(said: &str) -> Option<&'static str> {
+    // The words are those of slurm_strerror().
+    let said = said.to_ascii_lowercase();
+    if said.contains("invalid account") || said.contains("invalid qos") {
+        return Some("`sacctmgr show associations user=$USER format=account,partition,qos` lists what you may use");
+    }
+    let limits = ["violates accounting", "time limit is invalid", "qos limit", "association limit"];
+    limits.iter().any(|l| said.contains(l)).then_some(
+        "`sacctmgr show qos`, `sacctmgr show associations user=$USER` and `scontrol show partition` show the limits",
+    )
 }
 
 /// Name of the jobs of a run. Each run has its own, so that what is left of one can be found.
@@ -134,6 +162,17 @@ mod tests {
         let text = line(&request);
         assert!(text.starts_with("--jobid=17 --overlap --mem=0 ") && !text.contains("--partition"), "{text}");
         assert!(text.contains("--cpus-per-task=1 ") && text.ends_with(" step /bin/homing"), "{text}");
+    }
+
+    #[test]
+    fn a_refusal_says_what_was_asked_and_what_helps() {
+        let request =
+            Request { account: Some("chem".into()), extra: vec!["--constraint=ib".into()], ..Request::default() };
+        let text = request.refusal("Invalid account or account/partition combination specified");
+        assert!(text.contains("asked for with --account=chem --constraint=ib: `sacctmgr show"), "{text}");
+        let text = Request::default().refusal("Job violates accounting/QOS policy (job submit limit)");
+        assert!(text.contains("neither --account nor --qos") && text.contains("sacctmgr show qos"), "{text}");
+        assert_eq!(request.refusal("Zero Bytes were transmitted"), "Zero Bytes were transmitted");
     }
 
     #[test]

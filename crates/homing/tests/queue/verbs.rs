@@ -35,6 +35,22 @@ fn arrays_dependencies_and_batches() {
 }
 
 #[test]
+fn what_can_never_start_is_refused() {
+    let w = World::new(2);
+    for words in
+        [&["sub", "--after", "99", "true"][..], &["sub", "--after", "done(nobody)", "true"], &["sub", "-n0", "true"]]
+    {
+        let output = w.homing(words);
+        assert_eq!(output.status.code(), Some(255), "{words:?}");
+    }
+    // Nor does what only Slurm understands go unheard.
+    let output = w.homing(&["sub", "--account", "physics", "true"]);
+    let said = String::from_utf8(output.stderr).unwrap();
+    assert!(output.status.code() == Some(255) && said.contains("--account=physics is for Slurm"), "{said}");
+    assert_eq!(w.out(&["jobs", "-a", "--json"]).trim(), "[]");
+}
+
+#[test]
 fn what_waits_and_what_runs_can_be_killed() {
     let w = World::new(1);
     w.out(&["sub", "-q", "echo > runs; sleep 100"]);

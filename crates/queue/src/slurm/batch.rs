@@ -113,6 +113,7 @@ pub(super) fn words(spec: &JobSpec, dependency: Option<&str>) -> Vec<String> {
         None if !spec.near_only && !spec.near.is_empty() => add("prefer", spec.near.join("|")),
         None => {}
     }
+    all.extend(spec.extra.iter().cloned());
     all
 }
 
@@ -224,9 +225,11 @@ mod tests {
         s.limit_s = Some(90);
         s.require = vec!["select[mem>5] rusage[mem=500]".into()];
         (s.held, s.project) = (true, Some("p: x".into()));
+        s.extra = vec!["--account=physics".into()];
         let text = of(&s);
         assert_eq!(told(&comment(&s)), Some((Some("p_ x"), "sort 'a b' > c")));
         assert_eq!((told("homing: a: b"), told("mine: x")), (Some((None, "a: b")), None));
+        assert!(text.ends_with(" --account=physics"), "the user's own words win: {text}");
         for part in ["--hold", "--array=1-3,7%2", "--output=o.%A.%a.%%d", "--time=1:30", "--mem=500M"] {
             assert!(text.contains(part), "{part}: {text}");
         }

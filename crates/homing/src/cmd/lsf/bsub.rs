@@ -168,6 +168,7 @@ fn spec(ready: &Ready, engine: &dyn Engine, config: &Config, queue: &str) -> Res
         spread: false,
         require: request.require.text.clone(),
         project: request.project.clone(),
+        extra: Vec::new(),
         held: request.hold,
         style: Style::Lsf,
     };

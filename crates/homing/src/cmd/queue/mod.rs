@@ -24,6 +24,10 @@ pub struct KeeperArgs {
 pub fn failed(error: QueueError) -> Failure {
     match error {
         QueueError::NotFound(_) | QueueError::Request(_) => Failure::usage(error),
+        QueueError::Program(said) => match homing_slurm::advice(&said) {
+            Some(advice) => Failure::system(said).hint(advice),
+            None => Failure::system(said),
+        },
         other => Failure::system(other),
     }
 }

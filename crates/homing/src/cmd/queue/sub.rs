@@ -18,7 +18,7 @@ pub struct Args {
     #[arg(long, value_name = "QUEUE")]
     queue: Option<String>,
     /// Slots that it takes
-    #[arg(short = 'n', long, value_name = "N")]
+    #[arg(short = 'n', long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
     slots: Option<u32>,
     /// Start when these jobs have succeeded: ID, or a condition as LSF writes it, done(1) && ended(2)
     #[arg(long, value_name = "ID|CONDITION")]
@@ -57,6 +57,8 @@ pub struct Args {
     #[arg(short, long)]
     quiet: bool,
     #[command(flatten)]
+    slurm: SlurmWords,
+    #[command(flatten)]
     engine: super::EngineArgs,
     /// Cluster file
     #[arg(long, value_name = "FILE")]
@@ -64,6 +66,38 @@ pub struct Args {
     /// One word is a command line for the shell; more are a program and its arguments
     #[arg(trailing_var_arg = true, value_name = "COMMAND")]
     words: Vec<OsString>,
+}
+
+/// What is passed on to sbatch.
+#[derive(clap::Args)]
+struct SlurmWords {
+    /// On Slurm: the account that it is charged to
+    #[arg(long, value_name = "NAME")]
+    account: Option<String>,
+    /// On Slurm: its quality of service
+    #[arg(long, value_name = "NAME")]
+    qos: Option<String>,
+    /// On Slurm: further argument of sbatch, such as --slurm-arg=--mem=2G; may be repeated
+    #[arg(long, value_name = "ARG", allow_hyphen_values = true)]
+    slurm_arg: Vec<String>,
+}
+
+impl SlurmWords {
+    /// As sbatch takes them, the user's own last, so that they win.
+    fn words(&self, slurm: bool) -> Result<Vec<String>, Failure> {
+        let named = [("account", &self.account), ("qos", &self.qos)];
+        let named = named.into_iter().filter_map(|(name, value)| value.as_ref().map(|v| format!("--{name}={v}")));
+        let words: Vec<String> = named.chain(self.slurm_arg.iter().cloned()).collect();
+        if !slurm && !words.is_empty() {
+            let text = format!("{} is for Slurm, which does not keep this machine's jobs", words.join(" "));
+            return Err(Failure::usage(text).hint("--engine slurm; or leave it out"));
+        }
+        if let Some(word) = words.iter().find(|w| !w.starts_with('-')) {
+            return Err(Failure::usage(format!("--slurm-arg {word}: it is no option of sbatch's"))
+                .hint(format!("--slurm-arg=--{word}")));
+        }
+        Ok(words)
+    }
 }
 
 /// Submits.
@@ -81,6 +115,10 @@ pub fn run(args: Args) -> Result<i32, Failure> {
     let slurm = engine.name() == "slurm";
     let batch = (!args.batch.is_empty()).then(|| crate::cli::run_args(&args.batch)).transpose()?;
     let mut spec = spec(&args, batch.as_ref(), &engine.config().map_err(super::failed)?, slurm)?;
+    // Slurm forgets ended jobs within minutes, and says itself what it does not know.
+    if let Some(text) = spec.after.as_ref().filter(|_| !slurm) {
+        known(engine.as_ref(), text)?;
+    }
     if slurm {
         super::near::wish(&mut spec, &args.near, args.place)?;
     }
@@ -94,6 +132,21 @@ pub fn run(args: Args) -> Result<i32, Failure> {
         false => println!("job {id} is in queue {}", spec.queue),
     }
     if args.wait { super::act::wait_for(engine.as_ref(), &[id.to_string()], true) } else { Ok(0) }
+}
+
+/// Refuses a condition on jobs that are not there: it would wait for ever.
+fn known(engine: &dyn homing_queue::Engine, condition: &str) -> Result<(), Failure> {
+    let jobs = engine.jobs().map_err(super::failed)?;
+    let is_there = |named: &String| match array::job_id(named) {
+        Some((id, _)) => jobs.iter().any(|j| j.id == id),
+        None => jobs.iter().any(|j| j.spec.name == *named),
+    };
+    match depend::jobs(condition).iter().find(|named| !is_there(named)) {
+        Some(named) => {
+            Err(Failure::usage(format!("--after {condition}: there is no job {named}")).hint("homing jobs -a"))
+        }
+        None => Ok(()),
+    }
 }
 
 fn again(engine: &dyn homing_queue::Engine, ids: &[String]) -> Result<i32, Failure> {
@@ -166,6 +219,7 @@ fn spec(args: &Args, batch: Option<&run::Args>, config: &Config, slurm: bool) ->
         spread,
         require: Vec::new(),
         project: None,
+        extra: args.slurm.words(slurm)?,
         held: false,
         style: homing_queue::Style::Homing,
     })

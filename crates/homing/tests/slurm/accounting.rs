@@ -1,0 +1,91 @@
+//! Accounts and qualities of service, by a Slurm that keeps books (slurmdbd on
+//! MariaDB) and refuses whoever is not in them.
+
+use crate::support::{EXE, Lab, err, missing};
+
+/// A database and slurmdbd on n1, with one account and one quality of service
+/// of which root is a member; from then on slurmctld asks for both.
+const BOOKS: &str = r#"
+set -eu
+timeout 30 mariadb-install-db --no-defaults --user=root --datadir=/scratch/books \
+  --auth-root-authentication-method=socket --skip-test-db >/dev/null 2>&1
+mkdir -p /run/mysqld
+systemd-run -q --unit=books mariadbd --no-defaults --user=root --datadir=/scratch/books \
+  --socket=/run/mysqld/mysqld.sock --skip-networking --innodb-buffer-pool-size=32M
+patiently() { for i in $(seq 300); do timeout 10 "$@" >/dev/null 2>&1 && return; sleep 0.2; done; echo "never: $*" >&2; exit 1; }
+patiently mariadb --no-defaults -S /run/mysqld/mysqld.sock -e \
+  'create user if not exists slurm@localhost; grant all on *.* to slurm@localhost'
+printf '%s\n' AuthType=auth/munge DbdHost=n1 SlurmUser=slurm LogFile=/var/log/slurm/slurmdbd.log \
+  StorageType=accounting_storage/mysql StorageHost=localhost StorageUser=slurm StorageLoc=books > /etc/slurm/slurmdbd.conf
+chown slurm /etc/slurm/slurmdbd.conf; chmod 600 /etc/slurm/slurmdbd.conf
+systemctl start slurmdbd
+printf '%s\n' AccountingStorageType=accounting_storage/slurmdbd AccountingStorageHost=n1 \
+  AccountingStorageEnforce=associations,limits,qos >> /etc/slurm/slurm.conf
+patiently sacctmgr -n show cluster
+sacctmgr -i add cluster "$(sed -n s/^ClusterName=//p /etc/slurm/slurm.conf)" >/dev/null
+sacctmgr -i add qos long >/dev/null
+sacctmgr -i add account physics >/dev/null
+sacctmgr -i add user root account=physics >/dev/null
+sacctmgr -i modify user root set qos=normal,long defaultqos=normal >/dev/null
+systemctl restart slurmctld slurmd
+idle() { sinfo -h -o %T | grep -qx idle; }
+for i in $(seq 300); do idle && break; sleep 0.2; done; idle
+"#;
+
+/// What slurmctld says of the job that a task stands in.
+const SELF: &str = "scontrol show job --oneliner $SLURM_JOB_ID #";
+
+#[test]
+fn accounts_and_qualities_of_service_are_passed_on_and_refusals_are_told() {
+    if missing(&["slurmctld", "munged", "slurmdbd", "mariadbd"]) {
+        return;
+    }
+    let lab = Lab::up("books", &["--hosts", "1", "--slurm"]);
+    lab.ok("n1", BOOKS);
+    what_is_passed_on(&lab);
+    what_is_refused(&lab);
+}
+
+fn what_is_passed_on(lab: &Lab) {
+    lab.ok("n1", "scontrol create reservation reservationname=mine starttime=now duration=60 users=root nodes=ALL");
+    let said = lab.ok(
+        "n1",
+        &format!(
+            "{EXE} run -q -j1 --partition urgent --account physics --qos long --time 7 --reservation mine \
+             --mem-per-task 30M --slurm-arg=--comment=by-hand '{SELF}' ::: 1"
+        ),
+    );
+    let words = [
+        "Partition=urgent",
+        "Account=physics",
+        "QOS=long",
+        "TimeLimit=00:07:00",
+        "Reservation=mine",
+        "MinMemoryNode=30M",
+        "CPUs/Task=1",
+        "Comment=by-hand",
+    ];
+    words.iter().for_each(|word| assert!(said.contains(word), "{word}: {said}"));
+    lab.ok("n1", "scontrol delete reservationname=mine");
+    let sub =
+        format!("{EXE} sub -K -o sub.out --account physics --qos long --slurm-arg=--nice=3 '{SELF}'; cat sub.out");
+    let said = lab.ok("n1", &sub);
+    ["Account=physics", "QOS=long", "Nice=3"].iter().for_each(|word| assert!(said.contains(word), "{word}: {said}"));
+}
+
+/// What was asked, what Slurm answered, and what to do; and nothing is left behind.
+fn what_is_refused(lab: &Lab) {
+    for (verb, asked, answer) in [
+        ("run -q", "--account=chemistry", "Invalid account"),
+        ("run -q", "--qos=fast", "Invalid qos"),
+        ("sub", "--account=chemistry", "Invalid account"),
+        ("sub", "--qos=fast", "Invalid qos"),
+    ] {
+        let words = if verb == "sub" { "true" } else { "true ::: 1" };
+        let output = lab.on("n1", &format!("{EXE} {verb} {asked} {words}"));
+        let said = err(&output);
+        assert_eq!(output.status.code(), Some(254), "{said}");
+        [asked, answer, "sacctmgr show associations"].iter().for_each(|part| assert!(said.contains(part), "{said}"));
+    }
+    assert_eq!(lab.ok("n1", "squeue -h"), "");
+}
