@@ -7,6 +7,7 @@ use crate::lock::Held;
 use crate::plan::View;
 use crate::state::{Facts, State, state};
 use crate::{QueueError, Spool, array};
+use homing_model::RawText;
 use std::collections::{HashMap, HashSet};
 use std::fs;
 use std::os::unix::fs::MetadataExt;
@@ -89,6 +90,26 @@ pub(crate) struct Cache {
     specs: Mutex<HashMap<(u32, u64), Arc<JobSpec>>>,
 }
 
+/// What a record may say to other users: it is written by its owner, who could
+/// otherwise make rows of their tables up, or speak to their terminals.
+fn plain(mut spec: JobSpec, uid: u32) -> JobSpec {
+    if uid != files::uid() {
+        spec.user = files::user_name(uid);
+    }
+    for text in [&mut spec.user, &mut spec.name, &mut spec.queue, &mut spec.from] {
+        *text = one_line(text);
+    }
+    for text in [&mut spec.host, &mut spec.after, &mut spec.project].into_iter().flatten() {
+        *text = one_line(text);
+    }
+    spec.require.iter_mut().for_each(|text| *text = one_line(text));
+    spec
+}
+
+fn one_line(text: &str) -> String {
+    if text.contains(char::is_control) { RawText::from(text).display() } else { text.into() }
+}
+
 impl Spool {
     /// All jobs as they are now, by number.
     pub fn jobs(&self) -> Result<Vec<Job>, QueueError> {
@@ -146,7 +167,7 @@ impl Spool {
         if spec.array.as_ref().is_some_and(|a| a.indices.is_empty() || a.indices.len() > array::LONGEST) {
             return None;
         }
-        let spec = Arc::new(spec);
+        let spec = Arc::new(plain(spec, uid));
         self.cache.specs.lock().ok()?.insert((uid, id), spec.clone());
         Some(spec)
     }
@@ -219,6 +240,13 @@ impl Reader<'_> {
             }
         }
         part.state = state(&facts);
+        if let Some(start) = &mut part.start {
+            start.host = one_line(&start.host);
+        }
+        if let Some(reason) = part.end.as_mut().and_then(|e| e.reason.as_mut()) {
+            *reason = one_line(reason);
+        }
+        part.stopped_by = part.stopped_by.as_deref().map(one_line);
         part
     }
 

@@ -47,6 +47,17 @@ fn users_take_turns_and_jobs_run_as_who_submitted_them() {
 }
 
 #[test]
+fn a_name_cannot_make_up_rows_or_speak_to_terminals() {
+    let Some(w) = shared(1) else { return };
+    let name = "x\n9  root  DONE\u{1b}c";
+    let output = as_user(&w, ALICE, &["sub", "-q", "-K", "-J", name, "true"]);
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    let list = String::from_utf8(as_user(&w, BOB, &["jobs", "-a", "-u"]).stdout).unwrap();
+    assert_eq!(list.lines().count(), 2, "{list}");
+    assert!(!list.contains('\u{1b}') && list.contains(r"x\n9  root"), "{list}");
+}
+
+#[test]
 fn nobody_reads_or_changes_anothers_job() {
     let Some(w) = shared(2) else { return };
     let id = sub(&w, ALICE, "echo secret; touch started; sleep 300 # hidden");
