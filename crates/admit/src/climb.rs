@@ -10,6 +10,8 @@ const AS_GOOD: f64 = 0.96;
 /// Trials may cost this share of the time since the search began. Each one
 /// that fails costs its length times what it served less.
 const PRICE: f64 = 0.03;
+/// What a trial takes at least: two looks.
+const TRIAL_US: f64 = 80_000.0;
 /// After a search, time until the next.
 const REST_US: u64 = 1_000_000;
 /// Known rates within this factor of a new one are of the same time.
@@ -101,6 +103,18 @@ impl Climb {
         Climb { coarse: false, ..Climb::new(start, most, true) }
     }
 
+    /// The same, after twice as many served only this share of it: to try that again will cost as much.
+    pub fn left(start: u32, most: u32, share: f64) -> Climb {
+        let cost_us = TRIAL_US * (1.0 - share).max(0.0);
+        Climb { spent_us: cost_us, last_cost_us: cost_us, ..Climb::learnt(start, most) }
+    }
+
+    /// What `m` says is known and believed to be too many: fewer are under trial.
+    pub fn doubtful(m: Measured, most: u32) -> Climb {
+        let began_us = Some(m.at_us.saturating_sub(m.took_us));
+        Climb { best_rate: Some(m.rate), trial_us: m.at_us, began_us, ..Climb::new(m.n, most, false) }
+    }
+
     /// Goes on after a time without pressure; the number now may be another.
     pub fn taken_up(self, now_us: u64) -> Climb {
         Climb { trial_us: now_us, ..self }
@@ -131,6 +145,12 @@ impl Climb {
             self.best_rate = Some(if m.n < self.best || self.is_start() { m.rate.max(best_rate) } else { m.rate });
             self.best = m.n;
             self.failed = 0;
+            if self.aim == Aim::Down && m.n == 1 {
+                // What is above was left a moment ago, and to try it again costs as much.
+                self.last_cost_us = TRIAL_US * (1.0 - best_rate / m.rate.max(1.0)).max(0.0);
+                self.spent_us += self.last_cost_us;
+                self.rest(m.at_us);
+            }
             return match self.propose(m) {
                 Step::Stay => Step::Go(m.n, told),
                 Step::Go(next, _) => Step::Go(next, told),

@@ -26,6 +26,10 @@ const PATIENT_US: u64 = 100_000;
 const SLOW: f64 = 0.4;
 const SEEK_US: u64 = 15_000;
 const LESS: f64 = 0.95;
+/// A start with this number: one processor reads while another computes.
+const FIRST: u32 = 2;
+/// Seeks that turned out to do no harm are believed again after this time, then ever more rarely.
+const BELIEVE_AFTER_US: u64 = 2_000_000;
 /// Without it: after so long under pressure fewer are tried, first after this
 /// time, then ever more rarely; for as long as a task takes, within these bounds.
 const PROBE_AFTER_US: u64 = 5_000_000;
@@ -48,9 +52,9 @@ const FEWER_WORSE: f64 = 0.75;
 const PLAINLY_BETTER: f64 = 1.4;
 /// Quiet for so long: not a pause between two files.
 const QUIET_US: u64 = 150_000;
-/// The page cache gets so long to show whether fewer tasks fit.
+/// The page cache gets so long to show whether fewer tasks fit, the longer where no task has ended yet.
 const CACHE_US: u64 = 200_000;
-const CACHE_MOST_US: u64 = 1_000_000;
+const CACHE_MOST_US: u64 = 1_500_000;
 /// A number that overran the page cache is tried again after this time.
 const FORGIVE_US: u64 = 60_000_000;
 
@@ -111,16 +115,20 @@ pub struct Controller {
     interrupted: Option<Climb>,
     /// The number before the last step of the start, and what tasks got with it, bytes per microsecond.
     known: Option<(u32, f64)>,
+    /// What all served together when their seeks began a search: it must find more than that.
+    all: Option<f64>,
+    /// From when on, and after what pause, seeks are evidence again.
+    believe_us: (u64, u64),
     /// Time under pressure without a limit, and after how much of it fewer are tried.
     pressed_us: u64,
     probe_after_us: u64,
 }
 
 impl Controller {
-    /// Begins with one task, or with what was learnt.
+    /// Begins with two tasks, one where there is one processor, or with what was learnt.
     pub fn new(settings: Settings) -> Controller {
         let most = settings.most.max(1);
-        let n = settings.learnt.unwrap_or(1).clamp(1, most);
+        let n = settings.learnt.unwrap_or(FIRST.min(settings.cores)).clamp(1, most);
         let learnt_any = settings.learnt.is_some();
         let phase = settings.learnt.map_or(Phase::Rising, |_| Phase::Climbing(Climb::learnt(n, most)));
         Controller {
@@ -138,6 +146,8 @@ impl Controller {
             changed_us: 0,
             interrupted: None,
             known: None,
+            all: None,
+            believe_us: (0, BELIEVE_AFTER_US),
             pressed_us: 0,
             probe_after_us: PROBE_AFTER_US,
         }
@@ -219,10 +229,11 @@ impl Controller {
         }
         // The rate of a page cache that is being filled is not that of one that is full.
         // After a change it takes part of a task until the cache holds what those that run want.
-        let patience = (seen.task_us / 2).clamp(CACHE_US, CACHE_MOST_US);
-        if span.us < MEASURE_US
-            || (!matches!(self.phase, Phase::Open) && span.again > 0.0 && seen.at_us < self.changed_us + patience)
-        {
+        let patience = if seen.task_us == 0 { CACHE_MOST_US } else { seen.task_us / 2 };
+        let until_us = self.changed_us + patience.clamp(CACHE_US, CACHE_MOST_US);
+        let fills =
+            !matches!(self.phase, Phase::Open) && span.again > 0.0 && seen.at_us.saturating_sub(span.us) < until_us;
+        if span.us < MEASURE_US || fills {
             return None;
         }
         let share = span.again_share * 100.0;
@@ -234,6 +245,7 @@ impl Controller {
             Verdict::Vain(n) => (n, "fewer at once had to read as much again".into()),
         };
         self.hold = n < seen.in_flight;
+        self.all = None;
         self.phase = Phase::Climbing(Climb::learnt(n, self.most()));
         self.forgiven_us = seen.at_us;
         self.go(n);
@@ -254,7 +266,8 @@ impl Controller {
         if span.us < step {
             return None;
         }
-        self.known = None;
+        // Not all that storage could do, but more at once must not do less.
+        self.known = (span.got >= FIRST_BYTES).then(|| (self.n, span.got / span.us as f64));
         self.grow(seen, full).then(|| "no task waited for storage".into())
     }
 
@@ -289,17 +302,58 @@ impl Controller {
 
     /// Twice as many made a head seek, and less came: so many it was before.
     fn retreat(&mut self, seen: &Seen, span: &Span) -> Option<String> {
-        let (fewer, rate) = self.known?;
-        if span.us < SEEK_US || span.slow < SLOW || span.got / span.us as f64 >= rate * LESS {
+        if span.us < SEEK_US || span.slow < SLOW || self.n < 2 {
+            return None;
+        }
+        let Some((fewer, rate)) = self.known else { return Some(self.doubt(seen, span)) };
+        if span.got / span.us as f64 >= rate * LESS {
             return None;
         }
         let now = span.got / span.us as f64 * 1e6;
         let why = format!("{} at once make the disk seek: {} instead of {}", self.n, mb(now), mb(rate * 1e6));
         self.from = Some(*seen);
-        self.phase = Phase::Climbing(Climb::learnt(fewer, self.most()));
+        self.phase = Phase::Climbing(Climb::left(fewer, self.most(), now / (rate * 1e6)));
         self.hold = true;
         self.go(fewer);
         Some(why)
+    }
+
+    /// So many make a head seek, and what fewer do is not known yet.
+    fn doubt(&mut self, seen: &Seen, span: &Span) -> String {
+        let n = self.n;
+        self.from = Some(*seen);
+        self.hold = true;
+        if n == 2 {
+            self.phase = Phase::Climbing(Climb::doubtful(measured(seen, span, n), self.most()));
+            self.go(1);
+        } else {
+            self.search(span.rate);
+        }
+        format!("{n} at once make the disk seek")
+    }
+
+    /// From one up, or from what was learnt; all together served `rate`.
+    fn search(&mut self, rate: f64) {
+        self.all = Some(rate);
+        self.phase = Phase::Climbing(Climb::new(1, self.most(), true));
+        self.hold = true;
+        self.go(self.settings.learnt.unwrap_or(1));
+    }
+
+    /// A search that seeks began and that found nothing better than all at once is given up.
+    fn give_up(&mut self, now_us: u64) -> Option<String> {
+        let Phase::Climbing(climb) = &self.phase else { return None };
+        let (rate, found) = self.all.zip(climb.best_rate)?;
+        if climb.is_start() {
+            return None;
+        }
+        self.all = None;
+        if found >= rate * PROBE_GAIN {
+            return None;
+        }
+        self.believe_us = (now_us + self.believe_us.1, self.believe_us.1.saturating_mul(2));
+        (self.phase, self.from, self.pressed_us) = (Phase::Open, None, 0);
+        Some("the disk's seeks did no harm".into())
     }
 
     /// Processors are the bottleneck: more at once gains nothing.
@@ -324,15 +378,13 @@ impl Controller {
     fn watch(&mut self, seen: &Seen, span: &Span) -> Option<String> {
         let enough = seen.task_us.clamp(PROBE_US, PROBE_MOST_US);
         let pressed = span.pressure() >= PRESSED && seen.in_flight > 1;
-        let seeks = pressed && span.slow >= SLOW;
+        let seeks = pressed && span.slow >= SLOW && seen.at_us >= self.believe_us.0;
         if span.us < if seeks { MEASURE_US } else { enough } {
             return None;
         }
         self.from = Some(*seen);
         if seeks {
-            self.phase = Phase::Climbing(Climb::new(1, self.most(), true));
-            self.hold = true;
-            self.go(self.settings.learnt.unwrap_or(1));
+            self.search(span.rate);
             return Some(format!("{} at once make the disk seek", seen.in_flight));
         }
         self.pressed_us = if pressed { self.pressed_us + span.us } else { 0 };
@@ -394,7 +446,11 @@ impl Controller {
         let Phase::Climbing(climb) = &mut self.phase else { return None };
         climb.most = most;
         let best = climb.best;
-        match climb.measured(measured(seen, span, n)) {
+        let step = climb.measured(measured(seen, span, n));
+        if let Some(why) = self.give_up(seen.at_us) {
+            return Some(why);
+        }
+        match step {
             Step::Go(next, why) => {
                 // Back from a trial: those that came with it wait until there is room.
                 self.hold = next < n && next <= best;

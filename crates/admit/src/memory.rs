@@ -55,7 +55,7 @@ impl Memory {
             self.too_many = Some(n);
             // Each step costs the time in which a cache is filled. Of pages that are read
             // anew and anew in any order, the share that is found is the share that fits.
-            let fit = (f64::from(n) * (1.0 - span.again_share)).round() as u32;
+            let fit = (f64::from(n) * (1.0 - span.missed)).round() as u32;
             return Verdict::Fewer(fit.clamp(n / STEP.1, n / STEP.0).max(1));
         }
         if span.again_share <= share * HELPED || began_at < 2 {

@@ -54,9 +54,10 @@ pub(crate) struct Span {
     pub slow: f64,
     /// Bytes that our tasks got, and for each that ended.
     pub got: f64,
-    /// Bytes per second that were read again, and as a share of what moved.
+    /// Bytes per second that were read again, as a share of what moved, and of what moved again or was still there.
     pub again: f64,
     pub again_share: f64,
+    pub missed: f64,
 }
 
 impl Span {
@@ -86,6 +87,7 @@ impl Seen {
         let ended = self.ended.saturating_sub(before.ended) as f64;
         let looked = self.looked.saturating_sub(before.looked);
         let stood = self.stood.saturating_sub(before.stood) as f64 / looked.max(1) as f64;
+        let got = self.read.saturating_sub(before.read) as f64 + ended * TASK_BYTES;
         Span {
             us,
             io: share(self.io_stall_us, before.io_stall_us),
@@ -93,9 +95,10 @@ impl Seen {
             cpu: share(self.cpu_stall_us, before.cpu_stall_us),
             rate: (moved - again + cached + ended * TASK_BYTES) * per_s,
             slow: share(self.slow_us, before.slow_us).unwrap_or(0.0),
-            got: self.read.saturating_sub(before.read) as f64 + ended * TASK_BYTES,
+            got,
             again: again * per_s,
             again_share: again / moved.max(1.0),
+            missed: again / (again + cached).max(1.0),
         }
     }
 }

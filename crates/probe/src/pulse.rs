@@ -3,12 +3,17 @@
 use crate::parse;
 use homing_model::Pulse;
 use std::collections::HashMap;
-use std::fs::read_to_string;
+use std::fs::{File, read_to_string};
+use std::io::{Read as _, Seek};
 use std::time::Instant;
 
 /// Tasks, and processes of a task, that one pulse looks at, all tasks in turn:
-/// to open `/proc/PID/io` takes as long as a twelfth of the shortest task.
+/// to open `/proc/PID/io` takes as long as a twelfth of the shortest task. As
+/// long as nobody waits for I/O there is nothing that they could say but what they read.
 const MOST_TASKS: usize = 4;
+const FEW_TASKS: usize = 1;
+/// What takes the kernel long to tell, interfaces and the page cache, is asked for so often, microseconds.
+const SELDOM_US: u64 = 35_000;
 const MOST_PROCESSES: usize = 16;
 /// What remains of a disk's busy time from one pulse to the next: a memory of some tenths of a second.
 const FADE: f64 = 0.9;
@@ -18,13 +23,23 @@ const JUDGED_MS: u64 = 16;
 /// A request that takes longer than its bytes do by this much was a seek: a
 /// head that turns 7,200 times a minute needs 8 ms on average, a flash disk 0.1.
 const SEEK_MS: f64 = 3.0;
-/// What a head reads while it stays where it is, bytes per millisecond.
-const STREAM: f64 = 150_000.0;
+/// What it may read in the meantime, bytes per millisecond: slower than a head
+/// streams, for a disk that is only slow, as those of clouds are when their
+/// credit is spent, must not be taken for one that seeks.
+const STREAM: f64 = 50_000.0;
 
 /// Takes pulses; remembers the counters of the one before.
 #[derive(Debug)]
 pub struct Pulser {
     began: Instant,
+    disks: Kept,
+    net: Kept,
+    io_stall: Kept,
+    cpu_stall: Kept,
+    vmstat: Kept,
+    /// What is asked for seldom: when, what interfaces have moved, bytes that were read again.
+    seldom: Option<(u64, Option<String>, Option<u64>)>,
+    io_some_us: Option<u64>,
     before: Option<HashMap<String, Counter>>,
     busy: HashMap<String, f64>,
     judged: HashMap<String, Counter>,
@@ -67,6 +82,13 @@ impl Default for Pulser {
     fn default() -> Self {
         Pulser {
             began: Instant::now(),
+            disks: Kept::new("/proc/diskstats"),
+            net: Kept::new("/proc/net/dev"),
+            io_stall: Kept::new("/proc/pressure/io"),
+            cpu_stall: Kept::new("/proc/pressure/cpu"),
+            vmstat: Kept::new("/proc/vmstat"),
+            seldom: None,
+            io_some_us: None,
             before: None,
             busy: HashMap::new(),
             judged: HashMap::new(),
@@ -85,9 +107,9 @@ impl Default for Pulser {
 impl Pulser {
     /// The pulse now, with a look at the tasks that these processes lead.
     pub fn take(&mut self, leaders: &[i32]) -> Pulse {
-        let read = |path: &str| read_to_string(path).ok();
-        let stall = |path: &str| read(path).and_then(|t| parse::pressure(&t).some_us);
-        let counters = counters(&read("/proc/diskstats"), &read("/proc/net/dev"));
+        let at_us = self.began.elapsed().as_micros() as u64;
+        let (net, reread) = self.seldom(at_us);
+        let counters = counters(self.disks.text(), net.as_deref());
         let known = counters.is_some();
         if let Some(now) = counters {
             if let Some(before) = &self.before {
@@ -96,35 +118,50 @@ impl Pulser {
             }
             self.before = Some(now);
         }
+        let some = |text: &str| parse::pressure(text).some_us;
+        let io_some_us = self.io_stall.text().and_then(some);
+        let stalls = io_some_us.is_none() || io_some_us > self.io_some_us;
+        self.io_some_us = io_some_us;
         // What has ended is counted with its parent, in the end with this process.
-        self.look_at_some(leaders);
+        self.look_at_some(leaders, if stalls { MOST_TASKS } else { FEW_TASKS });
         let mut sum = read_by("self");
         self.tasks.values().for_each(|task| sum += *task);
         // Read-ahead is counted before it is read, and a zombie not at all: neither takes back what was seen.
         self.read = Read { all: self.read.all.max(sum.all), cached: self.read.cached.max(sum.cached) };
         Pulse {
-            at_us: self.began.elapsed().as_micros() as u64,
-            io_some_us: stall("/proc/pressure/io"),
-            cpu_some_us: stall("/proc/pressure/cpu"),
+            at_us,
+            io_some_us,
+            cpu_some_us: self.cpu_stall.text().and_then(some),
             looked: self.looked,
             stood: self.stood,
             moved: known.then_some(self.moved),
             slow_us: known.then_some(self.slow_ms * 1000),
             read: self.read.all as u64,
             cached: self.read.cached as u64,
-            reread: read("/proc/vmstat").and_then(|t| self.cache.read_again(&t)).map(|pages| pages * page_bytes()),
+            reread,
         }
     }
-}
 
-impl Pulser {
+    /// What `/proc/net/dev` says, and the bytes that were read again; as they were asked last.
+    fn seldom(&mut self, at_us: u64) -> (Option<String>, Option<u64>) {
+        if let Some((asked_us, net, reread)) = &self.seldom
+            && at_us < asked_us + SELDOM_US
+        {
+            return (net.clone(), *reread);
+        }
+        let net = self.net.text().map(str::to_string);
+        let reread = self.vmstat.text().and_then(|t| self.cache.read_again(t)).map(|pages| pages * page_bytes());
+        self.seldom = Some((at_us, net.clone(), reread));
+        (net, reread)
+    }
+
     /// Looks at the next few tasks; what the others read is as they were seen last.
-    fn look_at_some(&mut self, leaders: &[i32]) {
+    fn look_at_some(&mut self, leaders: &[i32], most: usize) {
         self.tasks.retain(|leader, _| leaders.contains(leader));
         let mut leaders = leaders.to_vec();
         leaders.sort_unstable();
         let first = leaders.iter().position(|&l| l > self.turn).unwrap_or(0);
-        for &leader in leaders.iter().cycle().skip(first).take(MOST_TASKS.min(leaders.len())) {
+        for &leader in leaders.iter().cycle().skip(first).take(most.min(leaders.len())) {
             self.turn = leader;
             self.looked += 1;
             let mut look = Look { left: MOST_PROCESSES, stands: false, read: Read::default() };
@@ -132,6 +169,28 @@ impl Pulser {
             self.stood += u64::from(look.stands);
             self.tasks.insert(leader, look.read);
         }
+    }
+}
+
+/// A file of `/proc` that stays open: to open it takes longer than to read it.
+#[derive(Debug)]
+struct Kept {
+    file: Option<File>,
+    text: String,
+}
+
+impl Kept {
+    fn new(path: &str) -> Kept {
+        // Longer than most are, so that one call reads all.
+        Kept { file: File::open(path).ok(), text: String::with_capacity(16 << 10) }
+    }
+
+    /// What it says now; `None` where the kernel has no such file.
+    fn text(&mut self) -> Option<&str> {
+        let file = self.file.as_mut()?;
+        self.text.clear();
+        file.rewind().and_then(|()| file.read_to_string(&mut self.text)).ok()?;
+        Some(&self.text)
     }
 }
 
@@ -207,7 +266,8 @@ fn read_by(pid: &str) -> Read {
     let io = read_to_string(format!("/proc/{pid}/io")).unwrap_or_default();
     let field = |name: &str| io.lines().find_map(|l| l.strip_prefix(name)?.trim().parse::<i64>().ok()).unwrap_or(0);
     let all = field("rchar:");
-    Read { all, cached: all - field("read_bytes:") }
+    // What one process of a task writes into a pipe the next one reads, from no disk either.
+    Read { all, cached: all - field("wchar:") - field("read_bytes:") }
 }
 
 fn a_thread_stands(pid: i32, left: &mut usize) -> bool {
@@ -254,18 +314,22 @@ impl Cache {
 }
 
 /// Counters by device and direction of interface.
-fn counters(disks: &Option<String>, net: &Option<String>) -> Option<HashMap<String, Counter>> {
+fn counters(disks: Option<&str>, net: Option<&str>) -> Option<HashMap<String, Counter>> {
     let mut all = HashMap::new();
-    for line in disks.as_deref().unwrap_or("").lines() {
+    for line in disks.unwrap_or("").lines() {
         let words: Vec<&str> = line.split_ascii_whitespace().collect();
         let number = |at: usize| words.get(at).and_then(|w| w.parse::<u64>().ok());
         if let (Some(name), Some(read), Some(written)) = (words.get(2), number(5), number(9)) {
             let requests = number(3).unwrap_or(0) + number(7).unwrap_or(0);
+            // Most machines have dozens of devices that nobody ever used.
+            if requests == 0 {
+                continue;
+            }
             let counter = Counter { bytes: (read + written) * 512, requests, busy_ms: number(12).unwrap_or(0) };
             all.insert((*name).to_string(), counter);
         }
     }
-    for (name, (received, sent)) in net.as_deref().map(parse::net_dev).unwrap_or_default() {
+    for (name, (received, sent)) in net.map(parse::net_dev).unwrap_or_default() {
         all.insert(format!("{name} in"), Counter { bytes: received, ..Counter::default() });
         all.insert(format!("{name} out"), Counter { bytes: sent, ..Counter::default() });
     }
@@ -278,7 +342,7 @@ mod tests {
 
     fn disks(of: &[(&str, u64, u64)]) -> HashMap<String, Counter> {
         let line = |(name, sectors, ms): &(&str, u64, u64)| format!(" 7 0 {name} 9 0 {sectors} 0 9 0 0 0 0 {ms} 0\n");
-        counters(&Some(of.iter().map(line).collect()), &None).unwrap()
+        counters(Some(&of.iter().map(line).collect::<String>()), None).unwrap()
     }
 
     #[test]
@@ -290,14 +354,14 @@ mod tests {
         // Between two files of ours it is still the disk that matters.
         let later = disks(&[("vda", 2000, 6), ("loop0", 150, 20)]);
         assert_eq!(grown(&now, &later, &mut busy), 0);
-        assert_eq!(counters(&None, &None), None);
+        assert_eq!(counters(None, None), None);
     }
 
     #[test]
     fn a_head_that_seeks_is_slow_and_one_that_streams_is_not() {
         let at = |requests: u64, kib: u64, ms: u64| {
             let line = format!(" 7 0 sda {requests} 0 {} 9 0 0 0 0 0 {ms} 0\n", kib * 2);
-            counters(&Some(line), &None).unwrap()
+            counters(Some(&line), None).unwrap()
         };
         let judge = |steps: &[(u64, u64, u64)]| {
             let (mut open, mut before, mut sum) = (HashMap::new(), at(0, 0, 0), 0);
@@ -313,11 +377,12 @@ mod tests {
         assert_eq!(judge(&[(10, 10 << 10, 70)]), 0, "a mebibyte each takes its time");
         assert_eq!(judge(&[(0, 0, 20)]), 20, "a request that does not end");
         assert_eq!(judge(&[(1, 128, 9)]), 0, "one is no evidence");
+        assert_eq!(judge(&[(10, 10 << 10, 150)]), 0, "70 MB/s in large requests is only slow");
     }
 
     #[test]
     fn without_a_busy_disk_what_moves_most_counts() {
-        let net = |n: u64| counters(&None, &Some(format!("h\nh\n eth0: {n} 0 0 0 0 0 0 0 7 0 0 0 0 0 0 0\n"))).unwrap();
+        let net = |n: u64| counters(None, Some(&format!("h\nh\n eth0: {n} 0 0 0 0 0 0 0 7 0 0 0 0 0 0 0\n"))).unwrap();
         assert_eq!(grown(&net(5), &net(1005), &mut HashMap::new()), 1000);
     }
 

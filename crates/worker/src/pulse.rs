@@ -12,19 +12,50 @@ use std::time::Duration;
 const FIRST: u32 = 50;
 const QUICK: Duration = Duration::from_millis(5);
 const USUAL: Duration = Duration::from_millis(40);
+/// Pulses take at most one part in so many of a processor's time, first and later.
+const QUICK_SHARE: u32 = 12;
+const USUAL_SHARE: u32 = 60;
 
 /// Sends pulses until the worker ends, none while it has nothing to do.
 pub(crate) fn send_from_now(shared: Arc<Shared>) {
     thread::spawn(move || {
         let mut pulser = Pulser::default();
+        let mut ran = processor_time();
         for nth in 0u32.. {
             shared.send(FromWorker::Pulse(pulser.take(&shared.leaders())));
+            let now = processor_time();
+            let pause = pause(nth, now.saturating_sub(ran));
+            ran = now;
             loop {
-                thread::sleep(if nth < FIRST { QUICK } else { USUAL });
+                thread::sleep(pause);
                 if shared.is_busy() {
                     break;
                 }
             }
         }
     });
+}
+
+/// How long to wait after the pulse with this number, that took so long.
+fn pause(nth: u32, cost: Duration) -> Duration {
+    if nth < FIRST { QUICK.max(cost * QUICK_SHARE) } else { USUAL.max(cost * USUAL_SHARE) }
+}
+
+/// What this thread has had of a processor; nothing where the kernel does not tell.
+fn processor_time() -> Duration {
+    let told = std::fs::read_to_string("/proc/thread-self/schedstat").unwrap_or_default();
+    Duration::from_nanos(told.split(' ').next().and_then(|ns| ns.parse().ok()).unwrap_or(0))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn pulses_that_cost_much_are_rare() {
+        assert_eq!(pause(0, Duration::from_micros(100)), QUICK);
+        assert_eq!(pause(0, Duration::from_millis(1)), Duration::from_millis(12));
+        assert_eq!(pause(FIRST, Duration::from_micros(100)), USUAL);
+        assert_eq!(pause(FIRST, Duration::from_millis(2)), Duration::from_millis(120));
+    }
 }

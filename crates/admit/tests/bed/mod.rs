@@ -87,6 +87,7 @@ struct Bed {
     again: f64,
     slow_us: f64,
     read: f64,
+    cached: f64,
     task_us: f64,
     mood: f64,
 }
@@ -106,6 +107,7 @@ pub fn run(device: Device, batch: Batch, limit: &Limit, seed: u64) -> Outcome {
         again: 0.0,
         slow_us: 0.0,
         read: 0.0,
+        cached: 0.0,
         task_us: 0.0,
         mood: 1.0,
     };
@@ -167,6 +169,7 @@ impl Bed {
             reread: Some(self.again as u64),
             slow_us: Some(self.slow_us as u64),
             read: self.read as u64,
+            cached: self.cached as u64,
             in_flight: self.running.len() as u32,
             waiting: self.waiting as usize,
             task_us: self.task_us as u64,
@@ -193,6 +196,7 @@ impl Bed {
             self.again += served.again * noise * STEP_S;
             self.stall_us.0 += STEP_S * 1e6;
             self.read += served.useful * noise * STEP_S;
+            self.cached += (served.useful - served.moved).max(0.0) * noise * STEP_S;
             self.slow_us += if served.seeks { STEP_S * 1e6 } else { 0.0 };
         }
         if computing > self.batch.cores {
