@@ -216,7 +216,13 @@ impl Core {
         self.actions.push(Action::Journal(What::HostUp { host: name.into(), slots, facts: facts.clone() }));
         let cores = facts.cores;
         self.hosts.up(ix, name, slots, facts);
-        self.admission.host_up(slots, cores, self.hosts.slots(), self.policy.learnt.get(name).copied());
+        let learnt = self.policy.learnt.get(name).copied();
+        self.admission.host_up(slots, cores, self.hosts.slots(), learnt);
+        if self.policy.io == Io::Auto && learnt.is_some() {
+            let why = "an earlier run of this command ended with it".to_string();
+            let limit = self.admission.limit(ix);
+            self.actions.push(Action::Journal(What::Limit { storage: name.into(), limit, why, held: 0 }));
+        }
         self.tell_placer(ix);
         for volume in self.stands.volumes() {
             self.ask_blind(volume);

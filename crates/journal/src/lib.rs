@@ -16,7 +16,7 @@ mod write;
 
 pub use counts::Counts;
 pub use error::JournalError;
-pub use list::{RunInfo, RunState, find, runs};
+pub use list::{RunInfo, RunState, find, live, runs};
 pub use lock::Holder;
 pub use name::{new_run_name, root};
 pub use read::{Replay, replay};

@@ -61,6 +61,11 @@ pub fn runs(root: &Path) -> Vec<RunInfo> {
     all
 }
 
+/// Folders of the runs below `root` that a writer holds, without a look into their journals.
+pub fn live(root: &Path) -> Vec<PathBuf> {
+    folders(root).map(|(_, dir)| dir).filter(|dir| lock::holder(dir).is_some_and(|by| by.may_live())).collect()
+}
+
 /// The folder of a run, by name, by the beginning of its name when only one
 /// begins so, by path, or `last` for the one that began last.
 pub fn find(root: &Path, name: &str) -> Result<PathBuf, JournalError> {

@@ -360,7 +360,8 @@ mod tests {
     #[test]
     fn a_head_that_seeks_is_slow_and_one_that_streams_is_not() {
         let at = |requests: u64, kib: u64, ms: u64| {
-            let line = format!(" 7 0 sda {requests} 0 {} 9 0 0 0 0 0 {ms} 0\n", kib * 2);
+            // Every disk has been read before the first look: one that never was is left out.
+            let line = format!(" 7 0 sda {} 0 {} 9 0 0 0 0 0 {ms} 0\n", requests + 1, kib * 2);
             counters(Some(&line), None).unwrap()
         };
         let judge = |steps: &[(u64, u64, u64)]| {
@@ -393,7 +394,8 @@ mod tests {
         let first = pulser.take(&[own]);
         let later = pulser.take(&[own, i32::MAX]);
         assert!(later.at_us >= first.at_us && later.moved >= first.moved);
-        assert_eq!((first.looked, later.looked), (1, 3));
+        // Both tasks only if somebody waited for I/O meanwhile.
+        assert!(first.looked == 1 && (2..=3).contains(&later.looked), "{later:?}");
     }
 
     #[test]

@@ -1,7 +1,6 @@
 //! `homing hosts`: who is there, with how many slots, and how loaded each is now.
 
 use crate::failure::{Failure, exit};
-use homing_journal::RunState;
 use homing_launch::{Channel, Options, Via};
 use homing_model::event::What;
 use homing_model::{HostFacts, HostSample};
@@ -66,11 +65,9 @@ pub fn run(args: Args) -> Result<i32, Failure> {
 
 /// How many tasks the runs of this user that are under way on this machine give each host's storage, added up.
 fn limits_in_force() -> BTreeMap<String, u32> {
-    let root = homing_journal::root();
-    let live = homing_journal::runs(&root).into_iter().filter(|r| matches!(r.state, RunState::Running { .. }));
     let mut sums = BTreeMap::new();
-    for run in live {
-        let Ok(replay) = homing_journal::replay(&root.join(&run.name)) else { continue };
+    for dir in homing_journal::live(&homing_journal::root()) {
+        let Ok(replay) = homing_journal::replay(&dir) else { continue };
         let mut last = BTreeMap::new();
         for event in replay.flatten() {
             if let What::Limit { storage, limit, .. } = event.what {

@@ -67,7 +67,7 @@ pub fn start(args: Args, again: Option<Again>) -> Result<i32, Failure> {
     let mut policy = policy(&args)?;
     let cwd =
         std::env::current_dir().map_err(|e| Failure::system(format!("cannot tell the working directory: {e}")))?;
-    let lesson = lessons::key(&args, &cwd);
+    let lesson = if policy.io == Io::Auto { lessons::key(&args, &cwd) } else { None };
     policy.learnt = lessons::known(lesson.as_deref());
     let locator = Locator::new().map_err(Failure::system)?;
     let resumed = again.is_some();
