@@ -40,13 +40,13 @@ pub(crate) fn start(plan: &Plan, host: &HostPlan, kernel: &Kernel) -> Result<Chi
     let out = File::create(&log).doing("making", &log)?;
     let err = out.try_clone().doing("opening", &log)?;
     let mut c = command(PROGRAM);
-    c.args(arguments(host, kernel)).stdout(out).stderr(err);
+    c.args(arguments(plan, host, kernel)).stdout(out).stderr(err);
     detach(&mut c);
     cgroup::enter(&mut c, doors);
     c.spawn().doing("starting QEMU on", host.root())
 }
 
-fn arguments(host: &HostPlan, kernel: &Kernel) -> Vec<String> {
+fn arguments(plan: &Plan, host: &HostPlan, kernel: &Kernel) -> Vec<String> {
     let dir = host.dir().display().to_string();
     let words = [
         format!("-name {}", host.machine()),
@@ -62,11 +62,17 @@ fn arguments(host: &HostPlan, kernel: &Kernel) -> Vec<String> {
         ),
         format!("-drive file={dir}/disk.img,if=virtio,format=raw,cache=unsafe"),
         format!("-netdev tap,id=net,ifname={},script=no,downscript=no", host.veth()),
-        format!("-device virtio-net-pci,netdev=net,mac=52:54:00:{}", host.mac_end()),
+        format!("-device virtio-net-pci,netdev=net,mac=52:54:00:{}{}", host.mac_end(), rate(plan)),
     ];
     let mut words: Vec<String> = words.iter().flat_map(|w| w.split(' ')).map(String::from).collect();
     words.extend(["-append".into(), "console=ttyS0 quiet panic=-1 random.trust_cpu=on mitigations=off".into()]);
     words
+}
+
+/// The guest's interface tells the rate of its link, Mbit/s, as a real one does: who decides what to fetch asks for it.
+fn rate(plan: &Plan) -> String {
+    let mbit = plan.spec.link_bits_per_s.map(|bits| (bits / 1_000_000).max(1));
+    mbit.map_or(String::new(), |mbit| format!(",speed={mbit},duplex=full"))
 }
 
 /// First process of the guest, on its real root.
