@@ -1,6 +1,6 @@
 //! The journal as its readers see it: formats, cuts, damage, names.
 
-use homing_journal::{FILE, Journal, JournalError, RunState, find, replay, runs};
+use homing_journal::{FILE, Journal, JournalError, RunState, find, live, replay, runs};
 use homing_model::event::{PlannedBytes, What};
 use homing_model::{Command, Event, HostFacts, HostSample, IoCounters, IoWait, Mount, Outcome, RawText, Task};
 use proptest::prelude::*;
@@ -175,6 +175,9 @@ fn a_second_writer_is_refused_and_told_who_writes() {
     assert!(said.contains(&format!("process {} on ", std::process::id())), "{said}");
     assert!(matches!(Journal::create(root.path(), "r"), Err(JournalError::Exists { .. })));
     assert!(matches!(runs(root.path())[0].state, RunState::Running { .. }));
+    assert_eq!(live(root.path()), [first.dir().to_path_buf()]);
+    drop(first);
+    assert!(live(root.path()).is_empty());
 }
 
 #[test]
