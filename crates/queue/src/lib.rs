@@ -46,6 +46,6 @@ pub use load::{Load, measure, thresholds, watch};
 pub use process::Process;
 pub use read::{Job, Part};
 pub use runner::run as run_queue;
-pub use slurm::Slurm;
+pub use slurm::{Joined, Slurm};
 pub use spool::Spool;
 pub use state::State;

@@ -42,6 +42,38 @@ fn interactive_and_waiting(lab: &Lab) {
     lines.sort_unstable();
     assert_eq!(lines, ["1", "5", "bad", "got"], "each once: {out}");
     assert_eq!(said(lab, "lsrun -m n2 sh -c 'hostname; exit 7'; echo $?"), "n2\n7\n");
+    // Standard input is the submitter's, to its end and byte by byte; the job's number and state are Slurm's.
+    let script = "head -c 300000 /dev/urandom > sent; bsub -I -J eats -n 2 'cat; echo $LSB_JOBNAME $LSB_HOSTS | wc -w >&2; exit 3' \
+         < sent 2>err > got; echo $?; cmp sent got && sed '1d; /^srun: error: .*Exited with/d; s/[0-9]*>>$/>>/' err; \
+         bjobs -a -noheader -o 'stat exit_code slots' -J eats; \
+         echo line | bsub -I 'read x; echo got $x' 2>&1 >/dev/null | grep -c '^Job <[0-9]*> is submitted to default queue <lab>.$'; \
+         printf '%s\\n' '#!/bin/bash' '#BSUB -I' 'read a; [[ $a = fed ]]; echo \"script $?\"' > i.sh; \
+         bsub -I bash i.sh 2>/dev/null <<< fed; bsub -I -e split 'echo out; echo err >&2' 2>/dev/null; cat split; \
+         echo line | lsrun -m n2 cat; squeue -h -t R -n eats";
+    let out = said(lab, script);
+    let lines: Vec<String> = out.lines().map(|l| l.split_whitespace().collect::<Vec<_>>().join(" ")).collect();
+    assert_eq!(
+        lines,
+        [
+            "3",
+            "<<Waiting for dispatch ...>>",
+            "<<Starting on n>>",
+            "3",
+            "EXIT 3 2",
+            "1",
+            "script 0",
+            "out",
+            "err",
+            "line"
+        ],
+        "{out}"
+    );
+    // Whoever ends bsub, however, ends the job.
+    said(
+        lab,
+        "bsub -I -J orphan 'echo begun; sleep 1000' </dev/null > begun 2>&1 & sub=$!; until grep -qx begun begun; do sleep 0.1; done; \
+         kill -9 $sub; until [ -z \"$(squeue -h -n orphan)\" ]; do sleep 0.2; done",
+    );
 }
 
 fn arrays_and_conditions(lab: &Lab) {

@@ -4,7 +4,10 @@
 mod after;
 mod batch;
 mod ending;
+mod interactive;
 mod show;
+
+pub use interactive::Joined;
 
 use crate::engine::{Engine, Machine};
 use crate::plan::{Block, Config, Queue};
@@ -36,6 +39,26 @@ fn name(job: &Job, index: Option<u32>) -> String {
 
 fn meant(job: &Job, index: Option<u32>) -> impl Iterator<Item = &Part> {
     job.parts.iter().filter(move |p| index.is_none_or(|i| i == p.index))
+}
+
+impl Slurm {
+    /// What a job waits for, in Slurm's words.
+    fn dependency(&self, spec: &JobSpec) -> Result<Option<String>, QueueError> {
+        let mut jobs = None;
+        let dependency = spec.after.as_ref().map(|text| {
+            after::dependency(text, &mut |name| {
+                let all = jobs.get_or_insert_with(|| self.jobs().unwrap_or_default());
+                all.iter().rev().find(|j| j.spec.user == spec.user && j.spec.name == name).map(|j| j.id)
+            })
+        });
+        dependency.transpose().map_err(QueueError::Request)
+    }
+
+    /// Asks for an allocation in which the job runs with this process's standard
+    /// input, output and error; with `terminal` on a terminal of its own.
+    pub fn join(&self, spec: &JobSpec, private: &Private, terminal: bool) -> Result<Joined, QueueError> {
+        Joined::start(spec, private, self.dependency(spec)?.as_deref(), terminal)
+    }
 }
 
 impl Engine for Slurm {
@@ -73,14 +96,7 @@ impl Engine for Slurm {
     }
 
     fn submit(&self, spec: &JobSpec, private: &Private) -> Result<u64, QueueError> {
-        let mut jobs = None;
-        let dependency = spec.after.as_ref().map(|text| {
-            after::dependency(text, &mut |name| {
-                let all = jobs.get_or_insert_with(|| self.jobs().unwrap_or_default());
-                all.iter().rev().find(|j| j.spec.user == spec.user && j.spec.name == name).map(|j| j.id)
-            })
-        });
-        let dependency = dependency.transpose().map_err(QueueError::Request)?;
+        let dependency = self.dependency(spec)?;
         let words = batch::words(spec, dependency.as_deref());
         let words: Vec<&str> = words.iter().map(String::as_str).collect();
         let script = batch::script(spec, private);

@@ -79,6 +79,11 @@ pub fn submit(ready: Ready) -> Result<i32, Refusal> {
     if let Some(line) = &line {
         line.join(&mut spec, &mut private)?;
     }
+    if ready.request.interactive.is_some() && engine.name() == "slurm" {
+        let terminal = on_own_terminal(&ready.request, engine.as_ref());
+        let joined = homing_queue::Slurm.join(&spec, &private, terminal)?;
+        return super::joined::wait(joined, &queue, by_default);
+    }
     if let Some(note) = engine.fit(&mut spec)? {
         eprintln!("bsub: {note}");
     }
@@ -135,7 +140,7 @@ fn spec(ready: &Ready, engine: &dyn Engine, config: &Config, queue: &str) -> Res
         }
     };
     let (name, array) = named(request)?;
-    let (command, private) = what(ready);
+    let (command, private) = what(ready, on_own_terminal(request, engine));
     let host = match &ready.host {
         Some(host) => Some(host.clone()),
         None => super::server::choose(request, engine, config, queue)?,
@@ -190,8 +195,13 @@ fn named(request: &Request) -> Result<(String, Option<array::Array>), Refusal> {
     }
 }
 
+/// Whether the engine makes the terminal that the job is to have: Slurm does, of one that is there.
+fn on_own_terminal(request: &Request, engine: &dyn Engine) -> bool {
+    request.interactive == Some(Interactive::Terminal) && engine.name() == "slurm" && std::io::stdin().is_terminal()
+}
+
 /// The command or script, with what comes before and after it.
-fn what(ready: &Ready) -> (Command, Private) {
+fn what(ready: &Ready, on_own_terminal: bool) -> (Command, Private) {
     let request = &ready.request;
     let mut private = crate::cmd::queue::sub::private();
     private.env = request.env.apply(std::mem::take(&mut private.env));
@@ -212,7 +222,7 @@ fn what(ready: &Ready) -> (Command, Private) {
     }
     let line = request.command.clone().unwrap_or_default();
     let mut line = RawText([around.as_slice(), &line.0].concat());
-    if request.interactive == Some(Interactive::Terminal) {
+    if request.interactive == Some(Interactive::Terminal) && !on_own_terminal {
         // script(1) makes the terminal and passes the exit status on.
         line = RawText([b"exec script -qefc ".as_slice(), &quoted(&line.0), b" /dev/null"].concat());
     }

@@ -11,6 +11,7 @@ mod bsub;
 mod config;
 mod install;
 mod iobsub;
+mod joined;
 mod listing;
 mod load;
 mod lsrun;

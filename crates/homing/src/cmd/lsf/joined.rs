@@ -1,0 +1,25 @@
+//! `bsub -I` over Slurm: srun carries input, output and signals.
+
+use super::Refusal;
+use homing_queue::Joined;
+use rustix::process::{Pid, Signal, kill_process};
+use signal_hook::consts::{SIGHUP, SIGINT, SIGQUIT, SIGTERM};
+
+/// Stays until the job has ended; its exit status.
+pub fn wait(joined: Joined, queue: &str, by_default: bool) -> Result<i32, Refusal> {
+    let default = if by_default { "default " } else { "" };
+    let salloc = Pid::from_raw(joined.process() as i32);
+    if let Ok(mut signals) = signal_hook::iterator::Signals::new([SIGINT, SIGQUIT, SIGTERM, SIGHUP]) {
+        std::thread::spawn(move || {
+            for signal in signals.forever() {
+                // What the terminal sends has reached salloc and srun too.
+                if let (SIGTERM | SIGHUP, Some(salloc)) = (signal, salloc) {
+                    let _ = kill_process(salloc, Signal::TERM);
+                }
+            }
+        });
+    }
+    let submitted =
+        |id| eprintln!("Job <{id}> is submitted to {default}queue <{queue}>.\n<<Waiting for dispatch ...>>");
+    Ok(joined.wait(submitted)?)
+}

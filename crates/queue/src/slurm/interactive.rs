@@ -1,0 +1,183 @@
+//! A job whose standard input, output and error are its submitter's: `salloc`,
+//! and in its allocation `srun`, which carries all three and the signals.
+//!
+//! Following the output files of a batch job, as it was done first, has no
+//! input. salloc speaks on standard error too, so that one is handed to srun
+//! beside it.
+
+use super::batch;
+use crate::{JobSpec, Private, QueueError};
+use std::io::{BufRead, BufReader, PipeWriter, Write};
+use std::os::fd::{AsRawFd, OwnedFd};
+use std::os::unix::process::{CommandExt, ExitStatusExt};
+use std::process::{Child, Command, Stdio};
+
+/// The shell hands its script to srun as one argument, which the kernel bounds at 128 KiB.
+const LONGEST_SCRIPT: usize = 120 << 10;
+
+/// What stands in the allocation: waits for our word, says where it is, and becomes srun.
+/// Descriptors 8 and 9 are our word and the submitter's standard error.
+const INSIDE: &str =
+    "read -r go <&8; exec 8<&-; echo \"<<Starting on $SLURM_JOB_NODELIST>>\" >&9; exec \"$@\" 2>&9 9>&-";
+
+/// A job that is joined to this process.
+pub struct Joined {
+    salloc: Child,
+    go: Option<PipeWriter>,
+    said: BufReader<std::process::ChildStderr>,
+}
+
+/// What salloc says.
+#[derive(Debug, PartialEq)]
+enum News {
+    Job(u64, bool),
+    Bad(String),
+    Nothing,
+}
+
+fn news(line: &str) -> News {
+    let Some(said) = line.trim_end().strip_prefix("salloc: ") else { return News::Bad(line.trim_end().into()) };
+    let number = |head: &str| said.strip_prefix(head)?.trim().parse().ok();
+    if let Some(id) = number("Granted job allocation ") {
+        return News::Job(id, true);
+    }
+    if let Some(id) = number("Pending job allocation ") {
+        return News::Job(id, false);
+    }
+    match said.contains("error:") || said.contains("revoked") || said.contains("unrecognized") {
+        true => News::Bad(said.trim_start_matches("error: ").into()),
+        false => News::Nothing,
+    }
+}
+
+impl Joined {
+    pub(super) fn start(
+        spec: &JobSpec,
+        private: &Private,
+        dependency: Option<&str>,
+        terminal: bool,
+    ) -> Result<Joined, QueueError> {
+        let failed = |e: std::io::Error| QueueError::Program(format!("asking Slurm for an allocation: salloc: {e}"));
+        let script =
+            String::from_utf8(batch::script(spec, private)).ok().filter(|s| s.len() < LONGEST_SCRIPT).ok_or_else(
+                || QueueError::Request("an interactive job's script is UTF-8 and shorter than 120 KiB".into()),
+            )?;
+        let (before, srun) = words(spec, dependency, terminal);
+        let mut command = Command::new(&before[0]);
+        command
+            .args(&before[1..])
+            .args(["/bin/sh", "-c", INSIDE, "homing"])
+            .args(srun)
+            .args(["/bin/sh", "-c", &script]);
+        command.env_clear().envs(private.env.iter().map(|(name, value)| (name.as_os(), value.as_os())));
+        let (ours, go) = std::io::pipe().map_err(failed)?;
+        let error = rustix::io::dup(std::io::stderr()).map_err(|e| failed(e.into()))?;
+        pass(&mut command, ours.into(), error);
+        let mut salloc = command.stderr(Stdio::piped()).spawn().map_err(failed)?;
+        let said =
+            BufReader::new(salloc.stderr.take().ok_or_else(|| QueueError::Program("salloc says nothing".into()))?);
+        Ok(Joined { salloc, go: Some(go), said })
+    }
+
+    /// The number of its process, for signals: SIGTERM gives the allocation back.
+    pub fn process(&self) -> u32 {
+        self.salloc.id()
+    }
+
+    /// Blocks until the job has ended; its exit status, 128 + N after signal N.
+    /// `submitted` is called as soon as it has a number, before it starts.
+    /// An error is Slurm's refusal.
+    pub fn wait(mut self, submitted: impl Fn(u64)) -> Result<i32, QueueError> {
+        let (mut id, mut line, mut complaint) = (None, Vec::new(), None);
+        while self.said.read_until(b'\n', &mut line).is_ok_and(|n| n > 0) {
+            match news(&String::from_utf8_lossy(&line)) {
+                News::Job(number, granted) => {
+                    if id.is_none() {
+                        submitted(number);
+                    }
+                    id = Some(number);
+                    if let Some(mut go) = self.go.take_if(|_| granted) {
+                        let _ = go.write_all(b"\n");
+                    }
+                }
+                News::Bad(said) => complaint = Some(said),
+                News::Nothing => {}
+            }
+            line.clear();
+        }
+        let ended = self.salloc.wait().map_err(|e| QueueError::Program(format!("waiting for salloc: {e}")))?;
+        match (id, complaint) {
+            (None, said) => {
+                let said = said.unwrap_or_else(|| format!("salloc ended with {ended}"));
+                Err(QueueError::Program(format!("Slurm gives no allocation: {said}")))
+            }
+            (Some(id), said) => {
+                let status = ended.code().or(ended.signal().map(|s| 128 + s)).unwrap_or(255);
+                // Of a job that ended well salloc may say that it was revoked.
+                said.filter(|_| status != 0).into_iter().for_each(|said| eprintln!("Job <{id}>: {said}"));
+                Ok(status)
+            }
+        }
+    }
+}
+
+/// Arguments of salloc, and of the srun in it.
+fn words(spec: &JobSpec, dependency: Option<&str>, terminal: bool) -> (Vec<String>, Vec<String>) {
+    let of_the_step = ["--input=", "--output=", "--error=", "--open-mode="];
+    let of_sbatch = ["sbatch", "--parsable", "--ignore-pbs", "--kill-on-invalid-dep="];
+    let is = |word: &String, list: &[&str]| list.iter().any(|head| word.starts_with(head));
+    let (step, job): (Vec<String>, Vec<String>) =
+        batch::words(spec, dependency).into_iter().partition(|w| is(w, &of_the_step));
+    let job = job.into_iter().filter(|w| !is(w, &of_sbatch));
+    let mut srun: Vec<String> =
+        ["srun", "--quiet", "--nodes=1", "--ntasks=1", "--unbuffered", "--mpi=none"].map(String::from).into();
+    // A step does not take the job's number of processors by itself.
+    srun.push(format!("--cpus-per-task={}", spec.slots.max(1)));
+    srun.push("--quit-on-interrupt".into());
+    srun.extend(terminal.then(|| "--pty".to_string()));
+    srun.extend(step);
+    (std::iter::once("salloc".to_string()).chain(job).chain(["--no-bell".into(), "--nodes=1".into()]).collect(), srun)
+}
+
+/// Passes both as descriptors 8 and 9, and ends salloc politely when this process is gone.
+fn pass(command: &mut Command, word: OwnedFd, error: OwnedFd) {
+    let parent = std::process::id();
+    // SAFETY: dup2, prctl and getppid are async-signal-safe and touch no memory of the parent.
+    unsafe {
+        command.pre_exec(move || {
+            for (from, to) in [(&word, 8), (&error, 9)] {
+                if libc::dup2(from.as_raw_fd(), to) < 0 {
+                    return Err(std::io::Error::last_os_error());
+                }
+            }
+            rustix::process::set_parent_process_death_signal(Some(rustix::process::Signal::TERM))?;
+            let orphan = rustix::process::getppid().is_none_or(|p| p.as_raw_nonzero().get() as u32 != parent);
+            if orphan { Err(std::io::ErrorKind::Interrupted.into()) } else { Ok(()) }
+        });
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_salloc_says() {
+        assert_eq!(news("salloc: Pending job allocation 12\n"), News::Job(12, false));
+        assert_eq!(news("salloc: Granted job allocation 12\n"), News::Job(12, true));
+        assert_eq!(news("salloc: job 12 queued and waiting for resources\n"), News::Nothing);
+        let refusal = "salloc: error: Job submit/allocate failed: Invalid qos specification\n";
+        assert_eq!(news(refusal), News::Bad("Job submit/allocate failed: Invalid qos specification".into()));
+    }
+
+    #[test]
+    fn files_are_the_steps_and_the_rest_the_jobs() {
+        let text = r#"{"v":1,"user":"u","submit_ns":0,"from":"h","cwd":"/w","command":{"shell":"x"},
+                       "name":"","queue":"lab","slots":2,"stderr":"e.%J"}"#;
+        let (job, step) = words(&serde_json::from_str(text).unwrap(), Some("afterok:1"), true);
+        let (job, step) = (job.join(" "), step.join(" "));
+        assert!(job.starts_with("salloc --job-name=x ") && job.contains("--dependency=afterok:1"), "{job}");
+        assert!(!job.contains("--error") && !job.contains("kill-on"), "{job}");
+        assert!(step.contains("--pty --error=e.%j --open-mode=append") && step.contains("--cpus-per-task=2"), "{step}");
+    }
+}
