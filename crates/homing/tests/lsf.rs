@@ -1,5 +1,8 @@
 //! The LSF front end as scripts and workflow managers drive it, with real processes.
 
+#[path = "lsf/iobsub.rs"]
+mod iobsub;
+
 #[path = "../../../tests/until.rs"]
 mod until;
 
@@ -219,29 +222,6 @@ fn what_monitors_read() {
     assert!(w.out("lsid").contains("My cluster name is homing\n"));
     assert!(w.out("badmin showconf mbd").contains("LSF_UNIT_FOR_LIMITS = MB\n"));
     w.out("bkill 0");
-}
-
-/// The seven faults of the original that are worth a test; the two of the
-/// mount table are in `locate`, those of names and of choosing in `lsf`.
-#[test]
-fn iobsub_does_not_repeat_the_faults_of_the_original() {
-    let w = World::new();
-    let real = w.path().canonicalize().unwrap();
-    // A line of the shell stays one, and nothing of ours is in the job's output.
-    let (code, out, _) = w.sh("iobsub -K -o io.out 'echo a; pwd; printf \"%s|\" \"b c\"'");
-    assert_eq!((code, out.as_str()), (0, format!("Submitting job to run on fileserver {}\n", w.host).as_str()));
-    assert!(w.file("io.out").starts_with(&format!("a\n{}\nb c|\n", real.display())), "{}", w.file("io.out"));
-    // -m goes, in both its forms, and nothing else.
-    for line in ["iobsub -m other -J named true", "iobsub -mother -J named true"] {
-        let (code, out, err) = w.sh(line);
-        assert!(
-            code == 0 && out.contains(&format!("fileserver {}\n", w.host)) && err.contains("-m other is ignored"),
-            "{err}"
-        );
-    }
-    assert_eq!(w.out("bjobs -a -noheader -o job_name -J named").lines().count(), 2);
-    // The status is the job's.
-    assert_eq!(w.sh("iobsub -K 'exit 6'").0, 6);
 }
 
 #[test]

@@ -37,7 +37,10 @@ fn a_script_and_its_report(lab: &Lab) {
 }
 
 fn interactive_and_waiting(lab: &Lab) {
-    let out = said(lab, "bsub -I 'echo got; echo bad >&2; exit 5' 2>err; echo $?; grep -c 'Starting on' err");
+    let out = said(
+        lab,
+        "bsub -I 'echo got; echo bad >&2; exit 5' 2>err; echo $?; grep -c 'Starting on' err; grep -x bad err",
+    );
     let mut lines: Vec<&str> = out.lines().collect();
     lines.sort_unstable();
     assert_eq!(lines, ["1", "5", "bad", "got"], "each once: {out}");

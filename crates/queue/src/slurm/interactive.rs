@@ -100,6 +100,8 @@ impl Joined {
                         let _ = go.write_all(b"\n");
                     }
                 }
+                // Of an allocation that ended by itself salloc may say that it was revoked.
+                News::Bad(_) if self.go.is_none() => {}
                 News::Bad(said) => complaint = Some(said),
                 News::Nothing => {}
             }
@@ -113,8 +115,7 @@ impl Joined {
             }
             (Some(id), said) => {
                 let status = ended.code().or(ended.signal().map(|s| 128 + s)).unwrap_or(255);
-                // Of a job that ended well salloc may say that it was revoked.
-                said.filter(|_| status != 0).into_iter().for_each(|said| eprintln!("Job <{id}>: {said}"));
+                said.into_iter().for_each(|said| eprintln!("Job <{id}>: {said}"));
                 Ok(status)
             }
         }
