@@ -1,7 +1,8 @@
 //! Hosts that a scheduler grants and takes away: asking again after a loss,
 //! asking for others, giving back what is idle, taking back what was not granted.
 
-use crate::run::{HostPlan, Link, Listener, Shell};
+use crate::run::{Link, Shell};
+use crate::settings::{HostPlan, Listener};
 use crate::wires::connect;
 use homing_launch::{Stop, Via};
 use homing_wire::ToWorker;

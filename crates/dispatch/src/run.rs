@@ -1,18 +1,21 @@
 //! The shell around the core: one loop that owns the state, fed by threads
 //! that only read and write. What happened is journalled, then acted on.
 
+mod arrivals;
+mod parting;
+
 use crate::admission::Io;
-use crate::core::{Action, Core, Offer, Policy, Record};
+use crate::core::{Action, Core};
 use crate::edges::{Interrupts, Stdout};
-use crate::output::{OutputOptions, Printer};
-use crate::stands::Served;
+use crate::output::Printer;
+use crate::settings::{DispatchError, HostPlan, Listener, Progress, ResultFiles, Settings};
 use crate::wires::{Arrival, connect, feed, watch_nodes};
-use homing_journal::{Journal, JournalError};
-use homing_launch::{Fate, Keeper, LaunchError, Via};
+use homing_journal::Journal;
+use homing_launch::{Keeper, Via};
 use homing_model::event::What;
-use homing_model::{Event, Mount, RawText, Task, TaskId};
+use homing_model::{Event, RawText};
 use homing_place::HostIx;
-use homing_wire::{FromWorker, HOST_LOST_S, ToWorker};
+use homing_wire::ToWorker;
 use std::collections::{HashMap, VecDeque};
 use std::io;
 use std::sync::Arc;
@@ -34,126 +37,8 @@ const SYNC_EVERY: Duration = Duration::from_secs(1);
 /// the tasks of a host that is only a second behind; bounded, so that a dead
 /// host does not hold the rest for the time of its connection.
 const ASSEMBLE: Duration = Duration::from_secs(3);
-const GOODBYE: Duration = Duration::from_secs(5);
 /// Three interrupts within a run mean: now, whatever is left behind.
 const IMPATIENT: u32 = 3;
-
-/// A host to use.
-#[derive(Clone, Debug)]
-pub struct HostPlan {
-    /// As the user names it.
-    pub name: String,
-    /// How to reach it.
-    pub via: Via,
-    /// Slots, when they do not follow from its cores.
-    pub slots: Option<u32>,
-}
-
-/// What the source of tasks yields.
-pub enum Incoming {
-    /// A task and what is known of its inputs; volumes as mounted on the coordinator.
-    Task {
-        /// All but the volumes.
-        offer: Box<Offer>,
-        /// Network volumes that it uses.
-        mounts: Vec<Mount>,
-    },
-    /// A volume that hosts may have under another name; comes before its tasks.
-    Served(Box<Served>),
-    /// Need not run.
-    Skip {
-        /// The task.
-        task: TaskId,
-        /// Why; `None` when an earlier part of the run already said so.
-        reason: Option<String>,
-    },
-    /// The source is broken; what was read before is still run.
-    Broken(String),
-    /// Something to tell once.
-    Note(String),
-}
-
-/// For screens.
-#[derive(Clone, Debug, Default)]
-pub struct Progress {
-    /// Tasks whose last word is known.
-    pub over: u64,
-    /// Of these, failed.
-    pub failed: u64,
-    /// Attempts under way.
-    pub running: usize,
-    /// All tasks, when known.
-    pub total: Option<u64>,
-    /// Slots of the hosts that are up.
-    pub slots: u32,
-    /// Since the run started.
-    pub elapsed: Duration,
-}
-
-/// Readers of a run: screen, job log, evidence.
-pub trait Listener {
-    /// Each journal record, after it was appended.
-    fn event(&mut self, event: &Event);
-    /// Each end of an attempt.
-    fn record(&mut self, record: &Record);
-    /// About ten times a second.
-    fn progress(&mut self, progress: &Progress);
-    /// For people, at once.
-    fn note(&mut self, text: &str);
-    /// At the end: the limits that were found for storage hosts, by name.
-    fn learnt(&mut self, _limits: &[(String, u32)]) {}
-}
-
-/// Everything that a run needs.
-pub struct Settings {
-    /// Name of the run.
-    pub name: String,
-    /// Where it is recorded.
-    pub journal: Journal,
-    /// The first record.
-    pub opening: What,
-    /// The user's decisions.
-    pub policy: Policy,
-    /// Hosts; the run starts with the first that answers.
-    pub hosts: Vec<HostPlan>,
-    /// Hosts to use when none of those is granted for long, or none is left.
-    pub spares: Vec<HostPlan>,
-    /// Slots from cores, where the plan does not say.
-    pub slots: Box<dyn Fn(u32) -> u32>,
-    /// How to launch workers.
-    pub launch: homing_launch::Options,
-    /// Working directory of tasks.
-    pub cwd: RawText,
-    /// Environment of tasks.
-    pub env: Vec<(RawText, RawText)>,
-    /// The tasks.
-    pub source: Box<dyn Iterator<Item = Incoming> + Send>,
-    /// Their number, when known.
-    pub total: Option<u64>,
-    /// What to do with what they print.
-    pub output: OutputOptions,
-    /// Files for a task's output (`--results`).
-    pub results: Option<ResultFiles>,
-    /// SIGINT, SIGTERM and SIGHUP.
-    pub interrupts: Arc<Interrupts>,
-}
-
-/// Makes the files for one task's standard output and error output.
-pub type ResultFiles = Box<dyn Fn(&Task) -> io::Result<(std::fs::File, std::fs::File)>>;
-
-/// Why a run could not go on.
-#[derive(Debug, thiserror::Error)]
-pub enum DispatchError {
-    /// The record of the run cannot be written: going on would lose what happened.
-    #[error(transparent)]
-    Journal(#[from] JournalError),
-    /// No worker answered; why was told as it happened.
-    #[error("no host is left to run on: {0} cannot be used")]
-    NoHosts(String),
-    /// The user's output or a results file cannot be written.
-    #[error("cannot write the output of tasks: {0}")]
-    Output(io::Error),
-}
 
 pub(crate) struct Link {
     pub(crate) ix: Option<HostIx>,
@@ -373,135 +258,6 @@ impl<L: Listener> Shell<'_, L> {
         }
     }
 
-    fn take(&mut self, arrival: Arrival) -> Result<(), DispatchError> {
-        match arrival {
-            Arrival::Up { at, facts, to, keeper } => {
-                let plan = &self.settings_hosts[at];
-                let slots = plan.slots.unwrap_or_else(|| (self.slots)(facts.cores)).max(1);
-                let ToWorker::Begin { slots: begin_slots, .. } = &mut self.begin else { unreachable!("made so") };
-                *begin_slots = slots;
-                let ix = self.core.host_up(&plan.name, slots, *facts);
-                self.plan_of.push(at);
-                let link = &mut self.links[at];
-                (link.ix, link.to, link.keeper, link.heard) = (Some(ix), Some(to), Some(keeper), Instant::now());
-                homing_wire::encode(&self.begin, &mut link.out);
-            }
-            Arrival::Refused { at, error } => {
-                self.links[at].refused = true;
-                if !matches!(error, LaunchError::NotNeeded { .. }) {
-                    self.listener.note(&format!("{}: {error}", self.settings_hosts[at].name));
-                }
-                self.refused.push(self.settings_hosts[at].name.clone());
-            }
-            Arrival::Gone { at, reason, fate } => self.gone(at, &reason, fate),
-            Arrival::From { at, messages } => {
-                for message in messages {
-                    self.worker_said(at, message)?;
-                }
-            }
-            Arrival::Task(incoming) => self.incoming(*incoming)?,
-            Arrival::SourceEnded => self.core.source_ended(),
-            Arrival::WantedEmpty(nodes) => self.leave_alone(&nodes),
-        }
-        Ok(())
-    }
-
-    fn gone(&mut self, at: usize, reason: &str, fate: Option<Fate>) {
-        let link = &mut self.links[at];
-        link.to = None;
-        let Some(ix) = link.ix else { return };
-        self.asked = Instant::now();
-        let tail = link.keeper.take().map(|keeper| {
-            let tail = keeper.stderr_tail();
-            end_apart(keeper, Duration::from_secs(1));
-            tail
-        });
-        let said = tail.as_deref().and_then(|t| t.trim().lines().last()).unwrap_or("");
-        let reason = if said.is_empty() { reason.to_string() } else { format!("{reason} ({said})") };
-        match fate {
-            Some(fate) => {
-                self.core.host_ended(ix, &fate.text, fate.counts, now_ns());
-                if fate.ask_again {
-                    self.ask_again(at);
-                }
-            }
-            None => self.core.host_lost(ix, &reason, now_ns()),
-        }
-    }
-
-    fn silent_hosts(&mut self, now: i64, gap: Duration) {
-        // After a pause of our own, silence proves nothing about the others.
-        let paused = gap > Duration::from_secs(5);
-        for at in 0..self.links.len() {
-            let link = &mut self.links[at];
-            if paused {
-                link.heard = Instant::now();
-            }
-            if link.to.is_some() && link.heard.elapsed() > Duration::from_secs(HOST_LOST_S) {
-                link.to = None;
-                if let Some(keeper) = link.keeper.take() {
-                    end_apart(keeper, Duration::ZERO);
-                }
-                if let Some(ix) = link.ix {
-                    self.core.host_lost(ix, &format!("nothing heard from it for {HOST_LOST_S} s"), now);
-                }
-            }
-        }
-    }
-
-    fn incoming(&mut self, incoming: Incoming) -> Result<(), DispatchError> {
-        match incoming {
-            Incoming::Task { mut offer, mounts } => {
-                offer.volumes.extend(mounts.into_iter().map(|m| self.core.volume(m)));
-                self.core.offer(*offer);
-            }
-            Incoming::Served(served) => self.core.served(*served),
-            Incoming::Skip { task, reason } => {
-                if let Some(reason) = reason {
-                    self.core.skipped(task, reason);
-                }
-                self.printer.skipped(task).map_err(DispatchError::Output)?;
-            }
-            Incoming::Broken(text) => {
-                self.listener.note(&text);
-                self.core.source_broken();
-            }
-            Incoming::Note(text) => self.listener.note(&text),
-        }
-        Ok(())
-    }
-
-    fn worker_said(&mut self, at: usize, message: FromWorker) -> Result<(), DispatchError> {
-        let link = &mut self.links[at];
-        link.heard = Instant::now();
-        // A host that was given up may still talk; its tasks already run elsewhere.
-        let Some(ix) = link.ix.filter(|_| link.to.is_some()) else { return Ok(()) };
-        match message {
-            FromWorker::Output { ticket, stream, bytes } => {
-                let args = self.args.get(&ticket).map(Vec::as_slice).unwrap_or_default();
-                self.core.printed(ticket, stream, bytes.len() as u64);
-                let printed = self.printer.chunk(ticket, args, stream, &bytes);
-                self.printed(printed)?;
-            }
-            FromWorker::Ended(ended) => {
-                self.core.ended(ix, ended, now_ns());
-            }
-            FromWorker::Stands { ask, accepted, text } => self.core.stands(ix, ask as usize, accepted, text),
-            FromWorker::Unfit { ticket, missing } => self.core.unfit(ix, ticket, &missing, now_ns()),
-            FromWorker::Late { ticket, change, why } => {
-                // Its bound is past, and with it whatever this host had in its own caches.
-                let since = homing_fence::stamp(change.path.as_path()) != change.now;
-                self.core.late(ix, ticket, &change, &why, since, now_ns());
-            }
-            FromWorker::Sample(sample) => self.core.sample(ix, sample),
-            FromWorker::Pulse(pulse) => self.core.pulse(ix, &pulse, now_ns()),
-            FromWorker::Note(text) => self.listener.note(&format!("{}: {text}", self.settings_hosts[at].name)),
-            FromWorker::Bye if link.released => link.to = None,
-            FromWorker::Pong | FromWorker::Bye | FromWorker::Changed { .. } => {}
-        }
-        Ok(())
-    }
-
     /// Nobody reads our output any more (`| head`): then nobody wants the rest.
     fn printed(&mut self, result: io::Result<()>) -> Result<(), DispatchError> {
         match result {
@@ -570,61 +326,4 @@ impl<L: Listener> Shell<'_, L> {
         }
         homing_wire::encode(message, &mut self.links[self.plan_of[host]].out);
     }
-
-    /// Takes the last sample; counts the good-byes.
-    fn last_words(&mut self, at: usize, messages: Vec<FromWorker>) -> usize {
-        let mut byes = 0;
-        for message in messages {
-            match (message, self.links[at].ix) {
-                (FromWorker::Bye, _) => byes += 1,
-                (FromWorker::Sample(sample), Some(ix)) => self.core.sample(ix, sample),
-                _ => {}
-            }
-        }
-        byes
-    }
-
-    /// Lets the workers go: `Finish`, their last words, then the end of their input.
-    fn part(&mut self, arrivals: &Receiver<Arrival>) {
-        let mut finish = Vec::new();
-        homing_wire::encode(&ToWorker::Finish, &mut finish);
-        let mut open = self.withdraw();
-        for link in &mut self.links {
-            if let Some(to) = link.to.as_ref() {
-                open += usize::from(link.released || to.send(finish.clone()).is_ok());
-            }
-        }
-        let deadline = Instant::now() + GOODBYE;
-        while open > 0 {
-            match arrivals.recv_timeout(deadline.saturating_duration_since(Instant::now())) {
-                // One that a request of ours was granted to in the last moment ends as its input closes.
-                Ok(Arrival::Gone { .. } | Arrival::Refused { .. } | Arrival::Up { .. }) => {
-                    open = open.saturating_sub(1)
-                }
-                Ok(Arrival::From { at, messages }) => open = open.saturating_sub(self.last_words(at, messages)),
-                Ok(_) => {}
-                Err(_) => break,
-            }
-        }
-        for action in self.core.take_actions() {
-            if let Action::Journal(what) = action {
-                let _ = self.record(what);
-            }
-        }
-        for link in &mut self.links {
-            link.to = None;
-        }
-        let keepers = self.links.iter_mut().filter_map(|link| link.keeper.take());
-        let ends: Vec<_> = keepers.map(|keeper| end_apart(keeper, GOODBYE)).collect();
-        for end in ends {
-            let _ = end.join();
-        }
-    }
-}
-
-/// In a thread of its own: srun may take seconds to give its job back.
-fn end_apart(keeper: Keeper, grace: Duration) -> std::thread::JoinHandle<()> {
-    std::thread::spawn(move || {
-        keeper.end(grace);
-    })
 }

@@ -1,7 +1,7 @@
 //! What stands at the ends of the coordinator's queue: workers, Slurm's nodes,
 //! the source. All of them only move messages into it.
 
-use crate::run::{HostPlan, Incoming};
+use crate::settings::{HostPlan, Incoming};
 use homing_launch::{Fate, Heard, Keeper, LaunchError, Options};
 use homing_model::HostFacts;
 use homing_wire::FromWorker;

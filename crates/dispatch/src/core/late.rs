@@ -1,6 +1,7 @@
 //! A host that does not see a file as another one wrote it.
 
-use super::{Core, Stage};
+use super::Core;
+use super::terms::Stage;
 use homing_model::{Change, Outcome};
 use homing_place::HostIx;
 

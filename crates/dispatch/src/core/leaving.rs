@@ -1,9 +1,15 @@
 //! How hosts leave a run: lost with what ran there, drained, given back.
 
-use super::{Action, Core, MAX_LOSSES, Stage};
+use super::terms::Stage;
+use super::{Action, Core};
 use homing_model::Outcome;
 use homing_model::event::What;
 use homing_place::HostIx;
+
+/// Where the user did not say how often to try, a task that keeps losing its
+/// host is given up after so many losses: a command that takes its machine down
+/// must not take all of them down.
+pub(super) const MAX_LOSSES: u32 = 3;
 
 impl Core {
     /// A worker, its host or the link to it is gone.

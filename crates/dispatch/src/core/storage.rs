@@ -1,7 +1,8 @@
 //! The core's dealings with storage: limits change, and tasks beyond them stand
 //! still until there is room again.
 
-use super::{Action, Core, Running, Stillness};
+use super::terms::{Running, Stillness};
+use super::{Action, Core};
 use crate::admission::storage_of;
 use homing_model::Pulse;
 use homing_model::event::What;

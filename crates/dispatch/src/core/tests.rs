@@ -1,8 +1,10 @@
 //! The coordinator's decisions without a socket, a clock or a process.
 
+use super::leaving::MAX_LOSSES;
 use super::*;
-use homing_model::{Command, Mount};
-use homing_wire::Ended;
+use homing_batch::Halt;
+use homing_model::{Change, Command, IoCounters, Mount, Outcome, Task};
+use homing_wire::{Ended, ToWorker};
 
 const S: i64 = 1_000_000_000;
 

@@ -1,0 +1,167 @@
+//! An attempt at a task: how it starts, what it says, how it ends.
+
+use super::terms::{Running, Stage, Stillness};
+use super::{Action, Core, Record};
+use crate::admission::storage_of;
+use homing_model::event::{PlannedBytes, What};
+use homing_model::{IoCounters, Outcome, RawText};
+use homing_place::{HostIx, Placed};
+use homing_wire::{Ended, Stream, ToWorker};
+
+impl Core {
+    pub(super) fn start(&mut self, host: HostIx, placed: Placed, now_ns: i64) {
+        let Some(waiting) = self.waiting.remove(&placed.task) else { return };
+        let ticket = self.next_ticket;
+        self.next_ticket += 1;
+        let slot = self.hosts.take_slot(host, ticket, placed.need.cpus);
+        self.hosts.claim(host, waiting.offer.task.memory.unwrap_or(0), true);
+        let mut task = waiting.offer.task.clone();
+        homing_batch::fill_slot(&mut task.command, slot);
+        task.timeout_ms = task.timeout_ms.or(self.policy.timeout_ms);
+        self.actions.push(Action::Journal(What::TaskStarted {
+            task: task.id,
+            attempt: waiting.attempt,
+            host: self.hosts.name(host).into(),
+            slot,
+            command: task.command.display(),
+            planned: waiting.offer.located.then(|| self.planned(&placed)),
+            why: (placed.need.total > 0).then(|| placed.why.text(|host| self.hosts.name(host))),
+        }));
+        let requires = waiting.offer.requires.clone();
+        let weigh = placed.need.total > 0;
+        let fence = self.written.fence(host, &waiting.offer.reads, &waiting.offer.recent);
+        self.actions.push(Action::Send(host, ToWorker::Run { ticket, slot, task, requires, weigh, fence }));
+        let storage = storage_of(host, &placed);
+        if placed.need.reads() {
+            self.admission.started(storage);
+            self.tell_placer(storage);
+        }
+        let stillness = Stillness::default();
+        let running = Running { waiting, host, placed, start_ns: now_ns, killed: false, printed: [0; 2], stillness };
+        self.running.insert(ticket, running);
+    }
+
+    fn planned(&self, placed: &Placed) -> PlannedBytes {
+        let hosts = self.hosts.up_count().max(1) as u64;
+        let held: u64 = placed.need.per_host.iter().map(|(_, bytes)| bytes).sum();
+        PlannedBytes {
+            local: placed.local,
+            remote: placed.remote,
+            remote_if_in_turn: placed.need.total.saturating_sub(held / hosts),
+        }
+    }
+
+    /// A worker says that an attempt ended. Returns false for a ticket that is
+    /// not known: a message after its host was given up, which changes nothing.
+    pub fn ended(&mut self, host: HostIx, mut ended: Ended, now_ns: i64) -> bool {
+        if self.running.get(&ended.ticket).is_none_or(|r| r.host != host) {
+            return false;
+        }
+        let running = self.running.remove(&ended.ticket).expect("looked up above");
+        self.release(host, ended.ticket, &running);
+        self.written.add(host, std::mem::take(&mut ended.wrote), now_ns);
+        self.hosts.learn(host, ended.wall_us);
+        self.leave_storage(&running, ended.wall_us, now_ns);
+        let placed = &running.placed;
+        // A failed attempt is no measure of how long its kind takes.
+        let lesson_us = if ended.outcome.is_success() { running.moved_us(ended.wall_us, now_ns) } else { 0 };
+        self.placer.finished(host, placed.local, placed.remote, lesson_us, (now_ns / 1000) as u64);
+        if ended.outcome.is_success() && self.policy.timeout_of_median.is_some() {
+            let at = self.walls.partition_point(|w| *w < ended.wall_us);
+            self.walls.insert(at, ended.wall_us);
+        }
+        for (from, to) in &ended.set_aside {
+            let text = format!("{} is unfinished and is now {}", from.display(), to.display());
+            self.actions.push(Action::Note(text));
+        }
+        let outcome = ended.outcome.clone();
+        let again = match &outcome {
+            Outcome::Exit(0) | Outcome::Killed => false,
+            _ => running.waiting.attempt < self.policy.tries.unwrap_or(1) && self.stage == Stage::Going,
+        };
+        self.close(ended.ticket, running, outcome, Some(ended), again, now_ns);
+        true
+    }
+
+    /// A running attempt printed something.
+    pub fn printed(&mut self, ticket: u64, stream: Stream, bytes: u64) {
+        if let Some(running) = self.running.get_mut(&ticket) {
+            running.printed[usize::from(stream == Stream::Err)] += bytes;
+        }
+    }
+
+    pub(super) fn release(&mut self, host: HostIx, ticket: u64, running: &Running) {
+        self.hosts.release(host, ticket, running.placed.need.cpus);
+        self.hosts.claim(host, running.waiting.offer.task.memory.unwrap_or(0), false);
+    }
+
+    pub(super) fn close(
+        &mut self,
+        ticket: u64,
+        run: Running,
+        outcome: Outcome,
+        ended: Option<Ended>,
+        again: bool,
+        now_ns: i64,
+    ) {
+        let wall_us = ended.as_ref().map_or(((now_ns - run.start_ns) / 1000) as u64, |e| e.wall_us);
+        let start_ns = now_ns - wall_us as i64 * 1000;
+        let host = self.hosts.name(run.host).to_string();
+        let rest = ended.as_ref().map_or([0; 2], |e| [e.stdout.len() as u64, e.stderr.len() as u64]);
+        let [stdout_bytes, stderr_bytes] = [run.printed[0] + rest[0], run.printed[1] + rest[1]];
+        self.actions.push(Action::Journal(What::TaskEnded {
+            task: run.waiting.offer.task.id,
+            attempt: run.waiting.attempt,
+            host: host.clone(),
+            outcome: outcome.clone(),
+            start_ns,
+            wall_us,
+            io: ended.as_ref().map_or_else(IoCounters::default, |e| e.io.clone()),
+            io_wait: ended.as_ref().and_then(|e| e.io_wait.clone()),
+            stdout_bytes,
+            stderr_bytes,
+            last: !again,
+        }));
+        self.actions.push(Action::Ended {
+            record: Box::new(Record {
+                ticket,
+                task: run.waiting.offer.task.clone(),
+                attempt: run.waiting.attempt,
+                host,
+                outcome: outcome.clone(),
+                start_ns,
+                wall_us,
+                ended,
+                stdout_bytes,
+                last: !again,
+            }),
+        });
+        if again {
+            let id = run.waiting.offer.task.id;
+            let mut waiting = run.waiting;
+            waiting.attempt += 1;
+            if self.hosts.up_count() > 1 && !matches!(outcome, Outcome::Lost(_)) {
+                self.placer.exclude(id, run.host);
+            }
+            self.enqueue(waiting);
+        } else {
+            self.count(&outcome);
+        }
+    }
+
+    /// The attempt did not start: its host does not see `missing`.
+    pub fn unfit(&mut self, host: HostIx, ticket: u64, missing: &RawText, now_ns: i64) {
+        let Some(running) = self.running.remove(&ticket) else { return };
+        self.release(host, ticket, &running);
+        self.leave_storage(&running, 0, now_ns);
+        self.placer.exclude(running.waiting.offer.task.id, host);
+        let reason = format!("{} is not there", missing.display());
+        if self.hosts.up_count() == 1 {
+            self.close(ticket, running, Outcome::CannotStart(reason), None, false, now_ns);
+            return;
+        }
+        let name = self.hosts.name(host).to_string();
+        self.actions.push(Action::Journal(What::HostUnfit { host: name, reason }));
+        self.enqueue(running.waiting);
+    }
+}

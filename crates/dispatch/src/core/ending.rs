@@ -1,0 +1,123 @@
+//! How a run ends: on its own, by `--halt`, by a signal, for want of hosts.
+
+use super::terms::Stage;
+use super::{Action, Core, Record};
+use homing_batch::Decision;
+use homing_model::Outcome;
+use homing_model::event::What;
+use homing_wire::ToWorker;
+
+/// What a shell says of a program that SIGPIPE ended.
+const SIGPIPE_STATUS: i32 = 141;
+
+impl Core {
+    pub(super) fn count(&mut self, outcome: &Outcome) {
+        let key = match outcome {
+            Outcome::Exit(0) => "done",
+            Outcome::Killed => "unfinished",
+            _ => "failed",
+        };
+        *self.counts.entry(key.into()).or_default() += 1;
+        if key == "unfinished" {
+            return;
+        }
+        match self.halt.ended_as(outcome, self.total) {
+            Decision::Go => {}
+            Decision::DrainThenStop => self.stage = self.stage.max(Stage::Draining),
+            Decision::KillNow => self.kill_all(),
+        }
+    }
+
+    pub(super) fn give_up_on_homeless(&mut self) {
+        if self.expecting || !self.hosts.any_up() || !self.running.is_empty() || self.stands.pending() {
+            return;
+        }
+        for id in self.placer.runnable_nowhere() {
+            self.placer.remove(id);
+            let Some(waiting) = self.waiting.remove(&id) else { continue };
+            let text = "no host of this run can run it: none sees its files and has its memory, or it failed on each"
+                .to_string();
+            let record = Record {
+                ticket: 0,
+                task: waiting.offer.task,
+                attempt: waiting.attempt,
+                host: String::new(),
+                outcome: Outcome::CannotStart(text),
+                start_ns: 0,
+                wall_us: 0,
+                ended: None,
+                stdout_bytes: 0,
+                last: true,
+            };
+            self.count(&record.outcome.clone());
+            self.actions.push(Action::Ended { record: Box::new(record) });
+        }
+    }
+
+    /// Ctrl-C: the first drains, the second kills. `signal` is the number that the exit status tells.
+    pub fn interrupt(&mut self, signal: i32) {
+        self.signal.get_or_insert(signal);
+        if self.stage == Stage::Going && !self.running.is_empty() {
+            self.stage = Stage::Draining;
+            let text = format!("no new tasks; waiting for {} that run (Ctrl-C again to kill them)", self.running.len());
+            self.actions.push(Action::Note(text));
+        } else {
+            self.kill_all();
+        }
+    }
+
+    /// Ends everything at once: SIGTERM from outside, or output that nobody reads.
+    pub fn kill_all(&mut self) {
+        self.stage = Stage::Killing;
+        for (ticket, running) in &mut self.running {
+            if !std::mem::replace(&mut running.killed, true) {
+                let kill = ToWorker::Kill { ticket: *ticket, grace_ms: 500, timed_out: false };
+                self.actions.push(Action::Send(running.host, kill));
+            }
+        }
+    }
+
+    /// What tasks print goes nowhere (`| head`): nobody wants the rest.
+    pub fn nobody_reads(&mut self) {
+        self.unread = true;
+        self.kill_all();
+    }
+
+    /// Time passes: `--timeout` in per cent of the median.
+    pub fn tick(&mut self, now_ns: i64) {
+        self.end_stillness(now_ns);
+        let Some(share) = self.policy.timeout_of_median else { return };
+        if self.walls.len() < 3 {
+            return;
+        }
+        let limit_us = self.walls[self.walls.len() / 2] as f64 * share;
+        for (ticket, running) in &mut self.running {
+            let elapsed_us = ((now_ns - running.start_ns) / 1000) as f64;
+            if elapsed_us > limit_us && !std::mem::replace(&mut running.killed, true) {
+                let kill = ToWorker::Kill { ticket: *ticket, grace_ms: 500, timed_out: true };
+                self.actions.push(Action::Send(running.host, kill));
+            }
+        }
+    }
+
+    /// Exit status of the run as GNU parallel gives it, and the last record.
+    pub fn finish(&mut self) -> (i32, What) {
+        let left = self.waiting.len() as u64 + u64::from(!self.source_ended);
+        if left > 0 {
+            *self.counts.entry("unfinished".into()).or_default() += self.waiting.len() as u64;
+        }
+        let exit = match () {
+            () if self.broken => 255,
+            () if self.unread => SIGPIPE_STATUS,
+            () if !self.hosts.any_up() && left > 0 => 254,
+            () => self.cut_short().unwrap_or(self.halt.exit_status()),
+        };
+        (exit, What::RunEnded { exit, counts: self.counts.clone() })
+    }
+
+    /// What a shell says of a program that a signal ended, when tasks were left undone because of one.
+    fn cut_short(&self) -> Option<i32> {
+        let undone = !self.source_ended || self.counts.get("unfinished").is_some_and(|n| *n > 0);
+        self.signal.filter(|_| undone).map(|signal| 128 + signal)
+    }
+}

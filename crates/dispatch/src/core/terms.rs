@@ -1,0 +1,133 @@
+//! The words of the core: what the user decided, what is offered, what is to
+//! be done, and what is kept of a task that waits or runs.
+
+use crate::admission::Io;
+use crate::hosts::VolumeIx;
+use homing_batch::Halt;
+use homing_model::event::What;
+use homing_model::{Change, Outcome, RawText, Task};
+use homing_place::{HostIx, Placed};
+use homing_wire::{Ended, ToWorker};
+use std::collections::HashMap;
+
+/// What the user decided about this run.
+#[derive(Clone, Debug)]
+pub struct Policy {
+    /// Attempts at a task, however they ended, at least 1. When the user did not
+    /// say: one at a failing task, three at one that lost its host.
+    pub tries: Option<u32>,
+    /// When failures end the run.
+    pub halt: Halt,
+    /// Least time between two starts, microseconds.
+    pub delay_us: u64,
+    /// Memory that must be available on a host before a start, bytes.
+    pub memfree: u64,
+    /// Wall-clock limit of tasks that bring none of their own, milliseconds.
+    pub timeout_ms: Option<u64>,
+    /// Kill tasks that run longer than this share of the median, e.g. 2.0.
+    pub timeout_of_median: Option<f64>,
+    /// False sends tasks to hosts in turn.
+    pub locality: bool,
+    /// False when commands use their slot number, which is known only when a slot is free.
+    pub prefetch: bool,
+    /// How many tasks may use one storage host at once.
+    pub io: Io,
+    /// Limits with which earlier runs of this command ended, by host name.
+    pub learnt: HashMap<String, u32>,
+}
+
+/// A task with what its inputs say about places.
+#[derive(Clone, Debug)]
+pub struct Offer {
+    /// The task.
+    pub task: Task,
+    /// Bytes of its inputs.
+    pub total: u64,
+    /// Bytes by storage host name.
+    pub per_host: Vec<(String, u64)>,
+    /// Network volumes that its host must have mounted.
+    pub volumes: Vec<VolumeIx>,
+    /// Local files that must exist on its host.
+    pub requires: Vec<RawText>,
+    /// False when nothing is known of its inputs.
+    pub located: bool,
+    /// Nothing named a file: what lies in the working directory stands for its inputs.
+    pub guessed: bool,
+    /// Names on shared file systems that it may read, absolute; not all need exist.
+    pub reads: Vec<RawText>,
+    /// Of these, what changed so shortly before that hosts may remember an older state.
+    pub recent: Vec<Change>,
+}
+
+/// What the shell around the core has to do, in order.
+#[derive(Debug)]
+pub enum Action {
+    /// Append to the journal, before anything that follows.
+    Journal(What),
+    /// Send to a worker.
+    Send(HostIx, ToWorker),
+    /// An attempt ended; `last` says whether its output is the task's.
+    Ended {
+        /// What is known.
+        record: Box<Record>,
+    },
+    /// For the user.
+    Note(String),
+}
+
+/// The end of an attempt, for printers and job logs.
+#[derive(Debug)]
+pub struct Record {
+    /// The attempt's ticket on its channel.
+    pub ticket: u64,
+    /// The task.
+    pub task: Task,
+    /// Counted from 1.
+    pub attempt: u32,
+    /// Host name as the user knows it.
+    pub host: String,
+    /// How.
+    pub outcome: Outcome,
+    /// On the coordinator's clock, ns.
+    pub start_ns: i64,
+    /// Wall time.
+    pub wall_us: u64,
+    /// What the worker told.
+    pub ended: Option<Ended>,
+    /// Bytes of standard output.
+    pub stdout_bytes: u64,
+    /// No further attempt follows.
+    pub last: bool,
+}
+
+pub(super) struct Waiting {
+    pub(super) offer: Offer,
+    pub(super) attempt: u32,
+    pub(super) losses: u32,
+}
+
+pub(super) struct Running {
+    pub(super) waiting: Waiting,
+    pub(super) host: HostIx,
+    pub(super) placed: Placed,
+    pub(super) start_ns: i64,
+    pub(super) killed: bool,
+    /// Bytes that it printed so far, on each stream.
+    pub(super) printed: [u64; 2],
+    pub(super) stillness: Stillness,
+}
+
+/// A task whose storage serves too many at once stands still for a while.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Stillness {
+    pub(super) since_ns: Option<i64>,
+    pub(super) sum_ns: i64,
+}
+
+/// How far the run is allowed to go on.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) enum Stage {
+    Going,
+    Draining,
+    Killing,
+}

@@ -1,0 +1,141 @@
+//! What arrives from workers, from the source of tasks, and from those who
+//! launch: told to the core.
+
+use super::parting::end_apart;
+use super::{Shell, now_ns};
+use crate::settings::{DispatchError, Incoming, Listener};
+use crate::wires::Arrival;
+use homing_launch::{Fate, LaunchError};
+use homing_wire::{FromWorker, HOST_LOST_S, ToWorker};
+use std::time::{Duration, Instant};
+
+impl<L: Listener> Shell<'_, L> {
+    pub(super) fn take(&mut self, arrival: Arrival) -> Result<(), DispatchError> {
+        match arrival {
+            Arrival::Up { at, facts, to, keeper } => {
+                let plan = &self.settings_hosts[at];
+                let slots = plan.slots.unwrap_or_else(|| (self.slots)(facts.cores)).max(1);
+                let ToWorker::Begin { slots: begin_slots, .. } = &mut self.begin else { unreachable!("made so") };
+                *begin_slots = slots;
+                let ix = self.core.host_up(&plan.name, slots, *facts);
+                self.plan_of.push(at);
+                let link = &mut self.links[at];
+                (link.ix, link.to, link.keeper, link.heard) = (Some(ix), Some(to), Some(keeper), Instant::now());
+                homing_wire::encode(&self.begin, &mut link.out);
+            }
+            Arrival::Refused { at, error } => {
+                self.links[at].refused = true;
+                if !matches!(error, LaunchError::NotNeeded { .. }) {
+                    self.listener.note(&format!("{}: {error}", self.settings_hosts[at].name));
+                }
+                self.refused.push(self.settings_hosts[at].name.clone());
+            }
+            Arrival::Gone { at, reason, fate } => self.gone(at, &reason, fate),
+            Arrival::From { at, messages } => {
+                for message in messages {
+                    self.worker_said(at, message)?;
+                }
+            }
+            Arrival::Task(incoming) => self.incoming(*incoming)?,
+            Arrival::SourceEnded => self.core.source_ended(),
+            Arrival::WantedEmpty(nodes) => self.leave_alone(&nodes),
+        }
+        Ok(())
+    }
+
+    fn gone(&mut self, at: usize, reason: &str, fate: Option<Fate>) {
+        let link = &mut self.links[at];
+        link.to = None;
+        let Some(ix) = link.ix else { return };
+        self.asked = Instant::now();
+        let tail = link.keeper.take().map(|keeper| {
+            let tail = keeper.stderr_tail();
+            end_apart(keeper, Duration::from_secs(1));
+            tail
+        });
+        let said = tail.as_deref().and_then(|t| t.trim().lines().last()).unwrap_or("");
+        let reason = if said.is_empty() { reason.to_string() } else { format!("{reason} ({said})") };
+        match fate {
+            Some(fate) => {
+                self.core.host_ended(ix, &fate.text, fate.counts, now_ns());
+                if fate.ask_again {
+                    self.ask_again(at);
+                }
+            }
+            None => self.core.host_lost(ix, &reason, now_ns()),
+        }
+    }
+
+    pub(super) fn silent_hosts(&mut self, now: i64, gap: Duration) {
+        // After a pause of our own, silence proves nothing about the others.
+        let paused = gap > Duration::from_secs(5);
+        for at in 0..self.links.len() {
+            let link = &mut self.links[at];
+            if paused {
+                link.heard = Instant::now();
+            }
+            if link.to.is_some() && link.heard.elapsed() > Duration::from_secs(HOST_LOST_S) {
+                link.to = None;
+                if let Some(keeper) = link.keeper.take() {
+                    end_apart(keeper, Duration::ZERO);
+                }
+                if let Some(ix) = link.ix {
+                    self.core.host_lost(ix, &format!("nothing heard from it for {HOST_LOST_S} s"), now);
+                }
+            }
+        }
+    }
+
+    fn incoming(&mut self, incoming: Incoming) -> Result<(), DispatchError> {
+        match incoming {
+            Incoming::Task { mut offer, mounts } => {
+                offer.volumes.extend(mounts.into_iter().map(|m| self.core.volume(m)));
+                self.core.offer(*offer);
+            }
+            Incoming::Served(served) => self.core.served(*served),
+            Incoming::Skip { task, reason } => {
+                if let Some(reason) = reason {
+                    self.core.skipped(task, reason);
+                }
+                self.printer.skipped(task).map_err(DispatchError::Output)?;
+            }
+            Incoming::Broken(text) => {
+                self.listener.note(&text);
+                self.core.source_broken();
+            }
+            Incoming::Note(text) => self.listener.note(&text),
+        }
+        Ok(())
+    }
+
+    fn worker_said(&mut self, at: usize, message: FromWorker) -> Result<(), DispatchError> {
+        let link = &mut self.links[at];
+        link.heard = Instant::now();
+        // A host that was given up may still talk; its tasks already run elsewhere.
+        let Some(ix) = link.ix.filter(|_| link.to.is_some()) else { return Ok(()) };
+        match message {
+            FromWorker::Output { ticket, stream, bytes } => {
+                let args = self.args.get(&ticket).map(Vec::as_slice).unwrap_or_default();
+                self.core.printed(ticket, stream, bytes.len() as u64);
+                let printed = self.printer.chunk(ticket, args, stream, &bytes);
+                self.printed(printed)?;
+            }
+            FromWorker::Ended(ended) => {
+                self.core.ended(ix, ended, now_ns());
+            }
+            FromWorker::Stands { ask, accepted, text } => self.core.stands(ix, ask as usize, accepted, text),
+            FromWorker::Unfit { ticket, missing } => self.core.unfit(ix, ticket, &missing, now_ns()),
+            FromWorker::Late { ticket, change, why } => {
+                // Its bound is past, and with it whatever this host had in its own caches.
+                let since = homing_fence::stamp(change.path.as_path()) != change.now;
+                self.core.late(ix, ticket, &change, &why, since, now_ns());
+            }
+            FromWorker::Sample(sample) => self.core.sample(ix, sample),
+            FromWorker::Pulse(pulse) => self.core.pulse(ix, &pulse, now_ns()),
+            FromWorker::Note(text) => self.listener.note(&format!("{}: {text}", self.settings_hosts[at].name)),
+            FromWorker::Bye if link.released => link.to = None,
+            FromWorker::Pong | FromWorker::Bye | FromWorker::Changed { .. } => {}
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,130 @@
+//! What a run is given, and what it tells while it goes on.
+
+use crate::core::{Offer, Policy, Record};
+use crate::edges::Interrupts;
+use crate::output::OutputOptions;
+use crate::stands::Served;
+use homing_journal::{Journal, JournalError};
+use homing_launch::Via;
+use homing_model::event::What;
+use homing_model::{Event, Mount, RawText, Task, TaskId};
+use std::io;
+use std::sync::Arc;
+use std::time::Duration;
+
+/// A host to use.
+#[derive(Clone, Debug)]
+pub struct HostPlan {
+    /// As the user names it.
+    pub name: String,
+    /// How to reach it.
+    pub via: Via,
+    /// Slots, when they do not follow from its cores.
+    pub slots: Option<u32>,
+}
+
+/// What the source of tasks yields.
+pub enum Incoming {
+    /// A task and what is known of its inputs; volumes as mounted on the coordinator.
+    Task {
+        /// All but the volumes.
+        offer: Box<Offer>,
+        /// Network volumes that it uses.
+        mounts: Vec<Mount>,
+    },
+    /// A volume that hosts may have under another name; comes before its tasks.
+    Served(Box<Served>),
+    /// Need not run.
+    Skip {
+        /// The task.
+        task: TaskId,
+        /// Why; `None` when an earlier part of the run already said so.
+        reason: Option<String>,
+    },
+    /// The source is broken; what was read before is still run.
+    Broken(String),
+    /// Something to tell once.
+    Note(String),
+}
+
+/// For screens.
+#[derive(Clone, Debug, Default)]
+pub struct Progress {
+    /// Tasks whose last word is known.
+    pub over: u64,
+    /// Of these, failed.
+    pub failed: u64,
+    /// Attempts under way.
+    pub running: usize,
+    /// All tasks, when known.
+    pub total: Option<u64>,
+    /// Slots of the hosts that are up.
+    pub slots: u32,
+    /// Since the run started.
+    pub elapsed: Duration,
+}
+
+/// Readers of a run: screen, job log, evidence.
+pub trait Listener {
+    /// Each journal record, after it was appended.
+    fn event(&mut self, event: &Event);
+    /// Each end of an attempt.
+    fn record(&mut self, record: &Record);
+    /// About ten times a second.
+    fn progress(&mut self, progress: &Progress);
+    /// For people, at once.
+    fn note(&mut self, text: &str);
+    /// At the end: the limits that were found for storage hosts, by name.
+    fn learnt(&mut self, _limits: &[(String, u32)]) {}
+}
+
+/// Everything that a run needs.
+pub struct Settings {
+    /// Name of the run.
+    pub name: String,
+    /// Where it is recorded.
+    pub journal: Journal,
+    /// The first record.
+    pub opening: What,
+    /// The user's decisions.
+    pub policy: Policy,
+    /// Hosts; the run starts with the first that answers.
+    pub hosts: Vec<HostPlan>,
+    /// Hosts to use when none of those is granted for long, or none is left.
+    pub spares: Vec<HostPlan>,
+    /// Slots from cores, where the plan does not say.
+    pub slots: Box<dyn Fn(u32) -> u32>,
+    /// How to launch workers.
+    pub launch: homing_launch::Options,
+    /// Working directory of tasks.
+    pub cwd: RawText,
+    /// Environment of tasks.
+    pub env: Vec<(RawText, RawText)>,
+    /// The tasks.
+    pub source: Box<dyn Iterator<Item = Incoming> + Send>,
+    /// Their number, when known.
+    pub total: Option<u64>,
+    /// What to do with what they print.
+    pub output: OutputOptions,
+    /// Files for a task's output (`--results`).
+    pub results: Option<ResultFiles>,
+    /// SIGINT, SIGTERM and SIGHUP.
+    pub interrupts: Arc<Interrupts>,
+}
+
+/// Makes the files for one task's standard output and error output.
+pub type ResultFiles = Box<dyn Fn(&Task) -> io::Result<(std::fs::File, std::fs::File)>>;
+
+/// Why a run could not go on.
+#[derive(Debug, thiserror::Error)]
+pub enum DispatchError {
+    /// The record of the run cannot be written: going on would lose what happened.
+    #[error(transparent)]
+    Journal(#[from] JournalError),
+    /// No worker answered; why was told as it happened.
+    #[error("no host is left to run on: {0} cannot be used")]
+    NoHosts(String),
+    /// The user's output or a results file cannot be written.
+    #[error("cannot write the output of tasks: {0}")]
+    Output(io::Error),
+}
