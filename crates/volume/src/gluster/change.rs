@@ -28,6 +28,14 @@ const IN_SPITE: &str = r#"
     deaf=$1; shift
     gluster --mode=script volume "$@" || [ -n "$deaf" ]
 "#;
+/// The self-heal daemon connects to a brick that was just started only after some seconds, and fails until then.
+const HEAL: &str = r#"
+    deaf=$1; shift; i=0
+    until said=$(gluster --mode=script volume heal "$@" 2>&1); do
+    [ -z "$deaf" ] || exit 0
+    i=$((i+1)); [ $i -lt 30 ] || { echo "$said" >&2; exit 1; }; sleep 1
+    done
+"#;
 /// Never takes away the only copy that is up to date.
 const FEWER: &str = r#"
     v=$1 r=$2; shift 2
@@ -361,9 +369,9 @@ pub fn heal(spec: &Spec, seen: &Observed, full: bool) -> Answer {
     let deaf = if silent.is_empty() { "" } else { "yes" };
     let start = script(IN_SPITE, &[deaf, "start", &spec.name, "force"]);
     plan.phase("start bricks that are down", vec![Step::new(&host, start, "start bricks that are down")]);
-    let mut words = vec![deaf, "heal", spec.name.as_str()];
+    let mut words = vec![deaf, spec.name.as_str()];
     words.extend(full.then_some("full"));
-    let heal = script(IN_SPITE, &words);
+    let heal = script(HEAL, &words);
     plan.phase("heal", vec![Step::new(&host, heal, "copy what was missed")]);
     plan.then = Then::Wait(Watch::Heal);
     Ok(plan)
