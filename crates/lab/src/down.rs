@@ -28,12 +28,17 @@ pub fn down(name: &str) -> Result<bool> {
     mounts::unmount_below_except(&dir, "hdd")?;
     // The hosts' namespaces let go of their mounts a moment after their last process.
     // A host that a killed `up` had just forked enters its group, or mounts, only now.
-    settle(name, "loop device", || {
+    let free = settle(name, "loop device", || {
         let _ = kill(name, hosts);
         let _ = mounts::unmount_below_except(&dir, "hdd");
-        let _ = mounts::detach_loops_below(&dir);
+        mounts::detach_loops_below(&dir);
         mounts::loops_below(&dir)
-    })?;
+    });
+    // A mount namespace that another program made meanwhile may hold a copy of the mount for as long
+    // as it lives: the device goes with it, and the rest of the lab need not wait.
+    if free.is_err() && !mounts::loops_free_themselves(&dir) {
+        return free.map(|()| found);
+    }
     mounts::unmount_below(&dir)?;
     kill(name, || process::all_of(&dir, Kind::All, []))?;
     settle(name, "control group", || {

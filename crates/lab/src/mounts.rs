@@ -54,12 +54,22 @@ pub(crate) fn loops_below(dir: &Path) -> Vec<PathBuf> {
         .collect()
 }
 
-/// Detaches those loop devices.
-pub(crate) fn detach_loops_below(dir: &Path) -> Result<()> {
+/// Detaches those loop devices; one that is in use is freed by the kernel with its last user.
+pub(crate) fn detach_loops_below(dir: &Path) {
     for device in loops_below(dir) {
-        program::run("detaching the disk of a host", "losetup", &["-d".as_ref(), device.as_os_str()])?;
+        // What is left of them is asked of /sys.
+        let _ = program::run("detaching the disk of a host", "losetup", &["-d".as_ref(), device.as_os_str()]);
     }
-    Ok(())
+}
+
+/// Whether the kernel frees all those loop devices by itself when nobody uses them any more.
+pub(crate) fn loops_free_themselves(dir: &Path) -> bool {
+    let itself = |device: &PathBuf| {
+        let flag = Path::new("/sys/block").join(device.file_name().unwrap_or_default()).join("loop/autoclear");
+        // It may have gone between the two questions.
+        fs::read_to_string(flag).map_or(true, |f| f.trim() == "1")
+    };
+    loops_below(dir).iter().all(itself)
 }
 
 #[cfg(test)]
