@@ -67,7 +67,7 @@ pub struct Args {
     #[arg(long, hide = true)]
     pub no_fence: bool,
     /// Tasks that may use one storage host at once: found while they run, or a number, or no limit
-    #[arg(help_heading = DATA, long, value_name = "auto|N|off", default_value = "off")]
+    #[arg(help_heading = DATA, long, value_name = "auto|N|off", default_value = "auto")]
     pub io: String,
     /// Ignore where the data lies; hosts are taken in turn
     #[arg(help_heading = DATA, long)]
