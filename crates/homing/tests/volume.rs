@@ -5,7 +5,7 @@ mod support;
 use std::path::PathBuf;
 use std::process::{Child, Command, Output, Stdio};
 use std::sync::{Mutex, MutexGuard, PoisonError};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 use support::{EXE, err, missing};
 
 /// Two labs at once are slow on a small machine.
@@ -70,7 +70,7 @@ fn a_gluster_volume_from_nothing_to_drained_and_gone() {
     refusals(&lab, create);
     interrupted(&lab, create);
 
-    killed(&lab, create);
+    killed(&lab, create, "create", 2);
     lab.ok(create);
     let list: serde_json::Value = serde_json::from_str(&lab.ok("list --json")).unwrap();
     let row = &list["volumes"][0];
@@ -90,11 +90,18 @@ fn a_gluster_volume_from_nothing_to_drained_and_gone() {
 
     in_use(&lab, "n3");
 
+    let refused = lab.volume("set-copies data /data 1");
+    assert!(refused.status.code() == Some(255) && err(&refused).contains("--allow-losing-copies"), "{}", err(&refused));
+    assert!(lab.ok("set-copies data /data 1 --allow-losing-copies --dry-run").contains("remove-brick"));
+    a_brick_that_is_down_is_told(&lab);
+
     let load = Load::begin(&lab, "n3", "/data");
+    killed(&lab, "add-host data n3:/scratch", "add-host n3", 2);
     lab.ok("add-host data n3:/scratch");
     lab.on("n3", "cd /data && sha256sum -c --quiet /tmp/sums");
     // From the hosts alone: the record is lost.
     std::fs::remove_file(lab.state.path().join("data.json")).unwrap();
+    killed(&lab, "drain-host data n1 -w n[1-3]", "drain-host n1", 1);
     lab.ok("drain-host data n1 -w n[1-3]");
     load.end("n2");
     lab.on("n1", "! ls -d /scratch/data* 2>/dev/null");
@@ -111,8 +118,14 @@ fn a_gluster_volume_from_nothing_to_drained_and_gone() {
 }
 
 fn refusals(lab: &Lab, create: &str) {
-    let refused = lab.volume(&create.replace(":/scratch", ":/srv"));
-    assert!(refused.status.code() == Some(255) && err(&refused).contains("--allow-system-disk"), "{}", err(&refused));
+    let one_host = create.replace("n[1-2]:/scratch", "n1:/scratch/a --hosts n1:/scratch/b");
+    for (words, lifts) in
+        [(create.replace(":/scratch", ":/srv"), "--allow-system-disk"), (one_host, "--allow-copies-on-one-host")]
+    {
+        let refused = lab.volume(&words);
+        assert!(refused.status.code() == Some(255) && err(&refused).contains(lifts), "{}", err(&refused));
+        assert!(lab.ok(&format!("{words} {lifts} --dry-run")).contains("gluster --mode=script volume create data"));
+    }
     let dry = lab.ok(&format!("{create} --dry-run"));
     assert!(dry.contains("n1: gluster --mode=script volume create data replica 2 n1:/scratch/data n2:/scratch/data"));
     lab.on("n1", "! systemctl is-active --quiet glusterd; ! test -e /scratch/data");
@@ -129,15 +142,32 @@ fn interrupted(lab: &Lab, create: &str) {
     lab.on("n1", "! systemctl is-active --quiet glusterd; ! test -e /scratch/data; ! grep -q homing /etc/fstab");
 }
 
-/// The program is killed while the hosts are at work: the next call completes the volume.
-fn killed(lab: &Lab, create: &str) {
-    let words: Vec<&str> = ["volume"].into_iter().chain(create.split(' ')).collect();
+/// A brick is killed: `status` says which, and what to do, and that mends it.
+fn a_brick_that_is_down_is_told(lab: &Lab) {
+    let status =
+        |lab: &Lab| -> serde_json::Value { serde_json::from_slice(&lab.volume("status data --json").stdout).unwrap() };
+    assert_eq!(status(lab)["findings"].to_string(), "[]");
+    lab.on("n2", "pkill -9 glusterfsd; while pgrep glusterfsd; do sleep 0.1; done");
+    let deadline = Instant::now() + Duration::from_secs(60);
+    // glusterd hears of its death by a closed socket.
+    while status(lab)["findings"][0]["what"] != "brick n2:/scratch/data is down" {
+        assert!(Instant::now() < deadline, "{}", status(lab));
+        std::thread::sleep(Duration::from_millis(200));
+    }
+    assert_eq!(status(lab)["findings"][0]["remedy"], "homing volume heal data");
+    lab.ok("heal data");
+    assert_eq!(status(lab)["findings"].to_string(), "[]");
+}
+
+/// The program is killed while the hosts are at work, when so many phases have ended: the next call finishes it.
+fn killed(lab: &Lab, words: &str, what: &str, phases: u64) {
+    let words: Vec<&str> = ["volume"].into_iter().chain(words.split(' ')).collect();
     let mut child = command(lab, &words).stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap();
     let done = || {
         let text = std::fs::read(lab.state.path().join("data.json")).ok()?;
         serde_json::from_slice::<serde_json::Value>(&text).ok()?["pending"]["done"].as_u64()
     };
-    while done().is_none_or(|phases| phases < 2) && child.try_wait().unwrap().is_none() {
+    while done().is_none_or(|ended| ended < phases) && child.try_wait().unwrap().is_none() {
         std::thread::sleep(Duration::from_millis(5));
     }
     child.kill().unwrap();
@@ -145,7 +175,7 @@ fn killed(lab: &Lab, create: &str) {
     // On a busy machine it may have come to its end before the signal.
     if done().is_some() {
         let refused = lab.volume("heal data");
-        assert!(err(&refused).contains("create was interrupted"), "{}", err(&refused));
+        assert!(err(&refused).contains(&format!("{what} was interrupted")), "{}", err(&refused));
     }
 }
 
