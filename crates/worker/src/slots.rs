@@ -17,6 +17,9 @@ use std::time::{Duration, Instant};
 
 /// Longest time between the first and the last process of a job that is signalled.
 const SIGNALS_SPREAD: Duration = Duration::from_secs(1);
+const LOOK_AGAIN: Duration = Duration::from_millis(5);
+/// A success waits for at most this share of the task's own time, so that no batch is slower by more.
+const SUCCESS_SHARE: u32 = 50;
 
 /// Queues an order, with one slot more when all are busy and there may be more.
 pub(crate) fn take(shared: &Arc<Shared>, run: &Arc<Run>, slots: usize, order: Order) {
@@ -86,19 +89,26 @@ fn recipe(shared: &Shared, run: &Run, recipes: &Recipes, order: Order, buffer: &
 
 /// A batch system that ends a job signals its processes one after another: a
 /// task may be gone a moment before the worker. A failure is held back until
-/// it is clear that it is the task's own.
+/// it is clear that it is the task's own. So is a success, for a share of the
+/// task's own time: a shell whose command was signalled goes on to the next one,
+/// and to a status of 0.
 fn is_our_end(shared: &Shared, answer: &FromWorker) -> bool {
-    let FromWorker::Ended(Ended { outcome, .. }) = answer else { return false };
-    let leaving = || shared.leaving.load(Ordering::SeqCst) || LEAVE.load(Ordering::SeqCst);
+    let FromWorker::Ended(Ended { outcome, wall_us, .. }) = answer else { return false };
+    let success = outcome.is_success();
+    let leaving = || LEAVE.load(Ordering::SeqCst) || (shared.leaving.load(Ordering::SeqCst) && !success);
     let patience = match outcome {
+        Outcome::Exit(0) if in_a_job() => (Duration::from_micros(*wall_us) / SUCCESS_SHARE).min(SIGNALS_SPREAD / 5),
         Outcome::Exit(0) => return false,
         Outcome::Signal(_) if in_a_job() => SIGNALS_SPREAD,
         Outcome::Exit(_) if in_a_job() => SIGNALS_SPREAD / 5,
         _ => Duration::ZERO,
     };
+    if success && patience < LOOK_AGAIN {
+        return false;
+    }
     let until = Instant::now() + patience;
     while !leaving() && Instant::now() < until {
-        thread::sleep(Duration::from_millis(5));
+        thread::sleep(LOOK_AGAIN);
     }
     leaving()
 }
