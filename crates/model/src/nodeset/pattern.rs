@@ -190,7 +190,8 @@ fn one_range(range: &str, position: usize) -> Result<Vec<String>, NodeSetError> 
     };
     let (from, to, step) = (number(first)?, number(last)?, number(step)?);
     let padded = |digits: &str| digits.len() > 1 && digits.starts_with('0');
-    if (padded(first) || padded(last)) && first.len() != last.len() {
+    // ClusterShell takes an end of zeros for 0, however it is written.
+    if (padded(first) || (padded(last) && to > 0)) && first.len() != last.len() {
         return Err(wrong(position, format!("{range:?}: padded numbers of different lengths")));
     }
     if !span.contains('-') && step != 1 {
