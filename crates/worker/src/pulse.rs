@@ -5,7 +5,7 @@ use homing_probe::Pulser;
 use homing_wire::FromWorker;
 use std::sync::Arc;
 use std::thread;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 /// Many pulses while a batch starts, so that a short one does not pay for
 /// learning; then few enough to cost nothing.
@@ -16,22 +16,28 @@ const USUAL: Duration = Duration::from_millis(40);
 const QUICK_SHARE: u32 = 12;
 const USUAL_SHARE: u32 = 60;
 
-/// Sends pulses until the worker ends, none while it has nothing to do.
-pub(crate) fn send_from_now(shared: Arc<Shared>) {
+/// Longest pause while no task runs here. Tasks on other hosts may read from this
+/// one: without a pulse their number, and with it the tasks here, would stay at what
+/// the start allows for as long as they run.
+const IDLE: Duration = Duration::from_millis(250);
+
+/// Sends pulses until the worker ends.
+pub(crate) fn send(shared: Arc<Shared>) {
     thread::spawn(move || {
         let mut pulser = Pulser::default();
         let mut ran = processor_time();
-        for nth in 0u32.. {
+        let mut nth = 0u32;
+        loop {
             shared.send(FromWorker::Pulse(pulser.take(&shared.leaders())));
             let now = processor_time();
             let pause = pause(nth, now.saturating_sub(ran));
             ran = now;
-            loop {
+            let slept = Instant::now();
+            thread::sleep(pause);
+            while !shared.is_busy() && slept.elapsed() < IDLE {
                 thread::sleep(pause);
-                if shared.is_busy() {
-                    break;
-                }
             }
+            nth = nth.saturating_add(shared.is_busy().into());
         }
     });
 }

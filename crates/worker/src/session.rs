@@ -88,7 +88,7 @@ fn read(input: impl Read, heard: &Sender<Heard>) {
 }
 
 fn converse(inbox: &Receiver<Heard>, shared: &Arc<Shared>, host: String) -> i32 {
-    let mut session = Session { shared: shared.clone(), host, run: None, slots: 1, pulse: false, finishing: false };
+    let mut session = Session { shared: shared.clone(), host, run: None, slots: 1, finishing: false };
     let mut last_heard = Instant::now();
     loop {
         match inbox.recv_timeout(Duration::from_millis(200)) {
@@ -117,8 +117,6 @@ struct Session {
     host: String,
     run: Option<Arc<Run>>,
     slots: usize,
-    /// Pulses are wanted and not yet sent.
-    pulse: bool,
     finishing: bool,
 }
 
@@ -137,13 +135,12 @@ impl Session {
                     found: Found::default(),
                     ground: Ground::new()?,
                 }));
-                self.pulse = pulse;
+                if pulse {
+                    crate::pulse::send(self.shared.clone());
+                }
                 sample(sample_ms, self.shared.clone());
             }
             ToWorker::Run { ticket, slot, task, requires, weigh, fence } => {
-                if std::mem::take(&mut self.pulse) {
-                    crate::pulse::send_from_now(self.shared.clone());
-                }
                 if let Some(run) = &self.run {
                     let order = Order { ticket, slot, task, requires, weigh, fence, recipe: None };
                     take(&self.shared, run, self.slots, order);
