@@ -79,6 +79,15 @@ pub fn look_anew(path: &Path) -> Option<Stamp> {
     look(path, true)
 }
 
+/// Makes this host look again at what changed a moment ago below `root`, for one
+/// that nobody tells what was written.
+pub fn refresh(root: &Path) {
+    let changes = crate::recent(root);
+    let items = concerned(&changes);
+    let all: Vec<&Item> = items.iter().collect();
+    steps(&all, Kind::again);
+}
+
 /// Step by step for all of them: a folder is looked at once and not for each of
 /// its files. What is not seen after that.
 fn steps<'a>(items: &[&'a Item<'a>], steps: fn(Kind) -> &'static [Step]) -> Vec<&'a Item<'a>> {

@@ -40,6 +40,8 @@ pub fn run(host: &str) -> Result<i32, Failure> {
     command.arg(if std::io::stdin().is_terminal() { "-t" } else { "-T" }).args(["--", host]);
     command.arg(OsString::from_vec([b"exec /bin/sh -c ".to_vec(), quoted(&script)].concat()));
     let status = command.status().map_err(|e| Failure::system(format!("cannot start ssh: {e}")))?;
+    // The member and its hosts see what was built; this machine's caches know nothing of it.
+    homing_fence::refresh(&cwd);
     Ok(status.code().unwrap_or(254))
 }
 
