@@ -53,8 +53,11 @@ impl Source {
             return Incoming::Skip { task: task.id, reason: None };
         }
         let base = task.cwd.as_ref().map_or_else(|| self.how.cwd.clone(), |c| self.how.cwd.join(c.as_path()));
-        let mut reads = self.named(&task, &base);
-        let inputs: Vec<PathBuf> = reads.iter().filter(|p| p.symlink_metadata().is_ok()).cloned().collect();
+        let names = self.named(&task, &base);
+        // Before anything is asked of them: this host is made to see them as they are.
+        let reads: Vec<PathBuf> =
+            names.iter().filter(|path| self.how.fenced && self.looks.anew(path)).cloned().collect();
+        let inputs: Vec<PathBuf> = names.into_iter().filter(|p| p.symlink_metadata().is_ok()).collect();
         if self.how.skip_newer && freshness(&task, &inputs, &base) == Freshness::Fresh {
             let reason = "its outputs are newer than its inputs".to_string();
             return Incoming::Skip { task: task.id, reason: Some(reason) };
@@ -72,7 +75,6 @@ impl Source {
             found.mount(volume);
         }
         self.ask_servers(&found.volumes, &base, &inputs);
-        reads.retain(|path| self.how.fenced && self.looks.anew(path));
         let recent = reads.iter().filter_map(|path| self.looks.changed(path)).collect();
         Incoming::Task {
             offer: Box::new(Offer {
@@ -98,9 +100,8 @@ impl Source {
         self.pending.extend(served.map(|served| Incoming::Served(Box::new(served))));
     }
 
-    /// What the task names and may read: files and directories, which this host
-    /// is made to see as they are, and words that are none.
-    fn named(&mut self, task: &Task, base: &Path) -> Vec<PathBuf> {
+    /// What the task names and may read: files and directories, and words that are none.
+    fn named(&self, task: &Task, base: &Path) -> Vec<PathBuf> {
         let mut names = task.inputs.clone();
         if self.how.detect {
             names.extend(candidate_words(task));
@@ -108,11 +109,7 @@ impl Source {
         let outputs: HashSet<PathBuf> = task.outputs.iter().map(|o| base.join(o.as_path())).collect();
         let mut seen = HashSet::new();
         let paths = names.iter().filter(|n| !n.0.is_empty()).map(|n| base.join(n.as_path()));
-        let names: Vec<PathBuf> = paths.filter(|p| !outputs.contains(p) && seen.insert(p.clone())).collect();
-        if self.how.fenced {
-            names.iter().for_each(|path| _ = self.looks.anew(path));
-        }
-        names
+        paths.filter(|p| !outputs.contains(p) && seen.insert(p.clone())).collect()
     }
 
     fn weigh(&mut self, path: &Path, found: &mut Found) {
