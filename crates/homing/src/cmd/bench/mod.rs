@@ -174,10 +174,10 @@ pub fn run(args: Args) -> Result<i32, Failure> {
     let results = bench.measure()?;
     if let Some(file) = &bench.args.save {
         let text = serde_json::to_vec_pretty(&results).map_err(Failure::system)?;
-        std::fs::write(file, text).map_err(|e| Failure::system(format!("writing {}: {e}", file.display())))?;
+        show::write(file, text)?;
     }
     if let Some(file) = &bench.args.html {
-        show::write(file, &show::html(&results))?;
+        show::write(file, show::html(&results))?;
     }
     if bench.args.json {
         println!("{}", serde_json::to_string(&results).map_err(Failure::system)?);

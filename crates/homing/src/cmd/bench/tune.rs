@@ -96,7 +96,7 @@ pub fn run(bench: &Bench) -> Result<i32, Failure> {
             tries.extend(one(bench, &source, next, &tries)?);
         }
     }
-    let best_size = best(&tries).map_or((None, 0), |t| (t.setting.block, t.setting.size));
+    let best_size = best(&tries).map_or((None, 0), |i| (tries[i].setting.block, tries[i].setting.size));
     for connections in &bench.args.tune_connections {
         let next = Setting { block: best_size.0, size: best_size.1, connections: *connections };
         tries.extend(one(bench, &source, next, &tries)?);
@@ -116,9 +116,7 @@ fn set_block(bench: &Bench, server: &str, block: Option<u64>) -> Result<(), Fail
 /// One measurement of one setting is no evidence: the default and the best are measured
 /// a second time, one after the other, and each counts with its mean.
 fn again(bench: &Bench, source: &str, tries: &mut [Try], server: &str) -> Result<(), Failure> {
-    let Some(best) = (0..tries.len()).max_by(|a, b| tries[*a].score().total_cmp(&tries[*b].score())) else {
-        return Ok(());
-    };
+    let Some(best) = best(tries) else { return Ok(()) };
     // The server keeps a size that was set: the default is then no longer to be had.
     let with = tries[best].setting.block;
     for i in [0, best] {
@@ -165,8 +163,9 @@ fn one(bench: &Bench, source: &str, setting: Setting, before: &[Try]) -> Result<
     Ok(Some(t))
 }
 
-fn best(tries: &[Try]) -> Option<&Try> {
-    tries.iter().max_by(|a, b| a.score().total_cmp(&b.score()))
+/// The place of the best.
+fn best(tries: &[Try]) -> Option<usize> {
+    (0..tries.len()).max_by(|a, b| tries[*a].score().total_cmp(&tries[*b].score()))
 }
 
 fn tell(bench: &Bench, tries: &[Try], server: &str) -> Result<i32, Failure> {
@@ -180,9 +179,9 @@ fn tell(bench: &Bench, tries: &[Try], server: &str) -> Result<i32, Failure> {
         println!("{:>28} w {:<20} r {:<20}", "", bar(t.write), bar(t.read));
     }
     if let Some(file) = &bench.args.html {
-        super::show::write(file, &page(bench, tries))?;
+        super::show::write(file, page(bench, tries))?;
     }
-    let (Some(default), Some(best)) = (tries.first(), best(tries)) else { return Ok(0) };
+    let (Some(default), Some(best)) = (tries.first(), best(tries).map(|i| &tries[i])) else { return Ok(0) };
     let gain = best.score() / default.score();
     if gain < WORTH {
         println!("the default is best: nothing that was tried is more than {:.0} % ahead of it", (WORTH - 1.0) * 100.0);
