@@ -9,6 +9,6 @@ mod text;
 mod units;
 mod words;
 
-pub use html::html;
+pub use html::{escape, html};
 pub use tally::Tally;
 pub use words::command_line;

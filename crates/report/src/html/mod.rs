@@ -12,7 +12,7 @@ use crate::Tally;
 use crate::units::{bytes, count, percent, span};
 use homing_model::Event;
 use story::Story;
-use svg::escape;
+pub use svg::escape;
 
 const STYLE: &str = include_str!("style.css");
 

@@ -11,7 +11,7 @@ pub(crate) const LEFT: f64 = 88.0;
 pub(crate) const SPAN: f64 = WIDTH - LEFT - 4.0;
 
 /// Makes text safe inside elements and quoted attributes.
-pub(crate) fn escape(text: &str) -> String {
+pub fn escape(text: &str) -> String {
     let mut out = String::with_capacity(text.len() + 8);
     for c in text.chars() {
         match c {

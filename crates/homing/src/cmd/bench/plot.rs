@@ -1,5 +1,6 @@
 //! Pages that need nothing from elsewhere: bars of one result or of two side by side, and the curve of a sweep.
 
+use homing_report::escape;
 use std::fmt::Write;
 
 /// Colours that differ in brightness too, for paper and for eyes that see few colours.
@@ -11,18 +12,14 @@ const LIMIT: &str = "#dddddd";
 const LEFT: f64 = 260.0;
 const WIDE: f64 = 380.0;
 
-pub fn escaped(text: &str) -> String {
-    text.replace('&', "&amp;").replace('<', "&lt;").replace('>', "&gt;").replace('"', "&quot;")
-}
-
 /// A page with a title and lines about how it was measured.
 pub fn page(title: &str, about: &[String], body: &str) -> String {
-    let about: String = about.iter().map(|line| format!("<p>{}</p>", escaped(line))).collect();
+    let about: String = about.iter().map(|line| format!("<p>{}</p>", escape(line))).collect();
     format!(
         "<!doctype html><html lang=en><meta charset=utf-8><title>{t}</title><style>\
          body{{font:14px sans-serif;margin:2em;max-width:62em;color:#222}}text{{font:12px sans-serif;fill:#222}}\
          h2{{font-size:16px;margin:1.5em 0 .5em}}p{{margin:.3em 0}}</style><h1>{t}</h1>{about}{body}</html>\n",
-        t = escaped(title)
+        t = escape(title)
     )
 }
 
@@ -58,7 +55,7 @@ pub fn bars(title: &str, all: &[Bar]) -> String {
                 r#"<text x="{}" y="{}" text-anchor="end">{}</text>"#,
                 LEFT - 10.0,
                 y + 12,
-                escaped(&bar.name)
+                escape(&bar.name)
             );
         }
         if let Some(limit) = bar.limit {
@@ -72,11 +69,11 @@ pub fn bars(title: &str, all: &[Bar]) -> String {
             bar.colour,
             LEFT + end + 8.0,
             y + 12,
-            escaped(&bar.text),
+            escape(&bar.text),
         );
         y += 18;
     }
-    format!(r#"<h2>{}</h2><svg width="880" height="{}" role="img">{svg}</svg>"#, escaped(title), y + 4)
+    format!(r#"<h2>{}</h2><svg width="880" height="{}" role="img">{svg}</svg>"#, escape(title), y + 4)
 }
 
 /// Coloured squares with what they stand for.
@@ -84,7 +81,7 @@ pub fn legend(what: &[(&str, &str)]) -> String {
     let each = what.iter().map(|(colour, text)| {
         format!(
             r#"<span style="display:inline-block;width:12px;height:12px;background:{colour};margin:0 6px -1px 0"></span>{}&emsp;"#,
-            escaped(text)
+            escape(text)
         )
     });
     format!("<p>{}</p>", each.collect::<String>())
@@ -122,14 +119,14 @@ pub fn lines(title: &str, below: &str, places: &[String], all: &[Series], unit: 
         20.0 + TALL / 2.0
     );
     for (i, place) in places.iter().enumerate() {
-        let _ = write!(svg, r#"<text x="{}" y="{}" text-anchor="middle">{}</text>"#, x(i), TALL + 40.0, escaped(place));
+        let _ = write!(svg, r#"<text x="{}" y="{}" text-anchor="middle">{}</text>"#, x(i), TALL + 40.0, escape(place));
     }
     let _ = write!(
         svg,
         r#"<text x="{}" y="{}" text-anchor="middle">{}</text>"#,
         (80.0 + right) / 2.0,
         TALL + 62.0,
-        escaped(below)
+        escape(below)
     );
     for series in all {
         let points: Vec<String> =
@@ -156,7 +153,7 @@ pub fn lines(title: &str, below: &str, places: &[String], all: &[Series], unit: 
     let names: Vec<(&str, &str)> = all.iter().map(|s| (s.colour, s.name)).collect();
     format!(
         r#"<h2>{}</h2>{}<svg width="{:.0}" height="{:.0}" role="img">{svg}</svg>"#,
-        escaped(title),
+        escape(title),
         legend(&names),
         right + 20.0,
         TALL + 72.0

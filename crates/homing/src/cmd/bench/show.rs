@@ -1,9 +1,10 @@
 //! Results as a table, beside others, and as a page.
 
 use super::fio::Case;
-use super::plot::{self, Bar, escaped};
+use super::plot::{self, Bar};
 use super::{Results, Row};
 use crate::failure::Failure;
+use homing_report::escape;
 use std::fmt::Write as _;
 use std::path::Path;
 
@@ -47,9 +48,9 @@ pub fn table(results: &Results) {
     println!("caches: {}", results.caches);
 }
 
-/// Writes a page.
-pub fn write(file: &Path, page: &str) -> Result<(), Failure> {
-    std::fs::write(file, page).map_err(|e| Failure::system(format!("writing {}: {e}", file.display())))
+/// Writes results or a page.
+pub fn write(file: &Path, text: impl AsRef<[u8]>) -> Result<(), Failure> {
+    std::fs::write(file, text).map_err(|e| Failure::system(format!("writing {}: {e}", file.display())))
 }
 
 fn load(file: &Path) -> Result<Results, Failure> {
@@ -94,7 +95,7 @@ pub fn compare(old: &Path, new: &Path, page: Option<&Path>) -> Result<i32, Failu
         println!("the caches were not treated alike:\n  old: {}\n  new: {}", old.caches, new.caches);
     }
     if let Some(file) = page {
-        write(file, &compared(&old, &new, &pairs))?;
+        write(file, compared(&old, &new, &pairs))?;
     }
     Ok(0)
 }
@@ -127,7 +128,7 @@ pub fn html(results: &Results) -> String {
         let _ = write!(
             body,
             "<p>{}: seen by another host after {:.1} ms (median), {:.1} ms at most</p>",
-            escaped(&delay.change),
+            escape(&delay.change),
             delay.median_ms,
             delay.max_ms
         );
