@@ -82,23 +82,30 @@ pub fn submit(ready: Ready) -> Result<i32, Refusal> {
     if ready.request.interactive.is_some() && engine.name() == "slurm" {
         let terminal = on_own_terminal(&ready.request, engine.as_ref());
         let joined = homing_queue::Slurm.join(&spec, &private, terminal)?;
-        return super::joined::wait(joined, &queue, by_default);
+        return super::joined::wait(joined, |id| eprintln!("{}\n{WAITING}", submitted(id, &queue, by_default)));
     }
     if let Some(note) = engine.fit(&mut spec)? {
         eprintln!("bsub: {note}");
     }
     let id = engine.submit(&spec, &private)?;
-    let default = if by_default { "default " } else { "" };
-    let text = format!("Job <{id}> is submitted to {default}queue <{queue}>.");
+    let text = submitted(id, &queue, by_default);
     if !stays {
         return super::print(&(text + "\n"));
     }
-    eprintln!("{text}\n<<Waiting for dispatch ...>>");
+    eprintln!("{text}\n{WAITING}");
     match (ready.request.interactive, line) {
         (Some(_), Some(line)) => line.serve(engine.as_ref(), id),
         (Some(_), None) => attach::follow(engine.as_ref(), id),
         (None, _) => wait(engine.as_ref(), id),
     }
+}
+
+/// What is said of a job that stays with its submitter, next.
+const WAITING: &str = "<<Waiting for dispatch ...>>";
+
+fn submitted(id: u64, queue: &str, by_default: bool) -> String {
+    let default = if by_default { "default " } else { "" };
+    format!("Job <{id}> is submitted to {default}queue <{queue}>.")
 }
 
 fn wait(engine: &dyn Engine, id: u64) -> Result<i32, Refusal> {

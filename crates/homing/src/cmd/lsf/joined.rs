@@ -5,9 +5,8 @@ use homing_queue::Joined;
 use rustix::process::{Pid, Signal, kill_process};
 use signal_hook::consts::{SIGHUP, SIGINT, SIGQUIT, SIGTERM};
 
-/// Stays until the job has ended; its exit status.
-pub fn wait(joined: Joined, queue: &str, by_default: bool) -> Result<i32, Refusal> {
-    let default = if by_default { "default " } else { "" };
+/// Stays until the job has ended; its exit status. `submitted` is called as soon as it has a number.
+pub fn wait(joined: Joined, submitted: impl Fn(u64)) -> Result<i32, Refusal> {
     let salloc = Pid::from_raw(joined.process() as i32);
     if let Ok(mut signals) = signal_hook::iterator::Signals::new([SIGINT, SIGQUIT, SIGTERM, SIGHUP]) {
         std::thread::spawn(move || {
@@ -19,7 +18,5 @@ pub fn wait(joined: Joined, queue: &str, by_default: bool) -> Result<i32, Refusa
             }
         });
     }
-    let submitted =
-        |id| eprintln!("Job <{id}> is submitted to {default}queue <{queue}>.\n<<Waiting for dispatch ...>>");
     Ok(joined.wait(submitted)?)
 }
