@@ -107,7 +107,7 @@ fn plain(mut spec: JobSpec, uid: u32) -> JobSpec {
 }
 
 fn one_line(text: &str) -> String {
-    if text.contains(char::is_control) { RawText::from(text).display() } else { text.into() }
+    RawText::from(text).display()
 }
 
 impl Spool {
