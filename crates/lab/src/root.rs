@@ -69,6 +69,7 @@ fn forget_the_machine(root: &Path) -> Result<()> {
             }
         }
     }
+    forget_shell_start(&root.join("root"))?;
     let gluster = root.join("var/lib/glusterd");
     let info = gluster.join("glusterd.info");
     if info.exists() {
@@ -76,6 +77,17 @@ fn forget_the_machine(root: &Path) -> Result<()> {
     }
     for part in ["peers", "vols"] {
         empty(&gluster.join(part))?;
+    }
+    Ok(())
+}
+
+/// What the machine's root loads whenever a shell starts, say a version manager
+/// of some language, is its own affair: an emulated guest would spend seconds on it at every ssh.
+fn forget_shell_start(home: &Path) -> Result<()> {
+    for file in [".bashrc", ".bash_profile", ".bash_login", ".profile"].map(|name| home.join(name)) {
+        if file.symlink_metadata().is_ok() {
+            fs::remove_file(&file).doing("removing", &file)?;
+        }
     }
     Ok(())
 }
@@ -146,4 +158,19 @@ fn empty(dir: &Path) -> Result<()> {
         done.doing("removing", &path)?;
     }
     Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_host_starts_shells_without_the_machines_own_start_up() {
+        let home = tempfile::tempdir().unwrap();
+        symlink("/nowhere", home.path().join(".bashrc")).unwrap();
+        fs::write(home.path().join(".profile"), "sleep 5").unwrap();
+        fs::write(home.path().join("kept"), "").unwrap();
+        forget_shell_start(home.path()).unwrap();
+        assert_eq!(list(home.path()), [home.path().join("kept")]);
+    }
 }
