@@ -82,7 +82,7 @@ pub struct VolumeArgs {
     /// Print JSON
     #[arg(long)]
     json: bool,
-    /// Write JSON there
+    /// Write JSON there; a sweep (--tune) that this file holds in part goes on where it was
     #[arg(long, value_name = "FILE")]
     save: Option<PathBuf>,
     /// Draw it there, on one page that needs nothing else

@@ -1,0 +1,120 @@
+//! What a sweep has measured: written down after each setting, so that an
+//! interrupted one goes on where it was.
+
+use super::trial::{Setting, Try};
+use crate::cmd::bench::Bench;
+use crate::failure::Failure;
+use serde::{Deserialize, Serialize};
+use std::path::{Path, PathBuf};
+
+/// A sweep, whole or not.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct Sweep {
+    /// The export, as the client's mount table has it.
+    pub source: String,
+    /// The client.
+    pub host: String,
+    /// Bytes written and read for each measurement.
+    pub size: u64,
+    /// Each setting that was measured, the default first.
+    pub tries: Vec<Try>,
+    /// Settings with which both sides settle on what was measured with another.
+    pub same: Vec<Setting>,
+    /// Where it is written down.
+    #[serde(skip)]
+    file: Option<PathBuf>,
+}
+
+impl Sweep {
+    /// What `--save` holds of this sweep already, else an empty one.
+    pub fn open(bench: &Bench, source: &str) -> Result<Sweep, Failure> {
+        let file = bench.args.save.clone();
+        let new = Sweep {
+            source: source.into(),
+            host: bench.hosts[0].clone(),
+            size: bench.args.size,
+            file: file.clone(),
+            ..Sweep::default()
+        };
+        let Some(file) = file.filter(|f| f.exists()) else { return Ok(new) };
+        let old = Sweep { file: new.file.clone(), ..load(&file)? };
+        if (&old.source, &old.host, old.size) != (&new.source, &new.host, new.size) {
+            let what = format!("{} of {} with {} bytes", old.source, old.host, old.size);
+            return Err(Failure::usage(format!("{} holds another sweep: {what}", file.display()))
+                .hint("give --save another file, or remove this one"));
+        }
+        if !old.tries.is_empty() {
+            eprintln!("{}: {} settings were measured before, the rest follows", file.display(), old.tries.len());
+        }
+        Ok(old)
+    }
+
+    /// The export's server.
+    pub fn server(&self) -> &str {
+        self.source.split(':').next().unwrap_or("")
+    }
+
+    /// Whether nothing more is to be measured for a setting to be compared.
+    pub fn knows(&self, setting: Setting) -> bool {
+        self.same.contains(&setting) || self.tries.iter().any(|t| t.setting == setting)
+    }
+
+    pub fn best(&self) -> Option<&Try> {
+        self.best_at().map(|at| &self.tries[at])
+    }
+
+    /// Its place among the tries.
+    pub fn best_at(&self) -> Option<usize> {
+        let score = |at: &usize| self.tries[*at].score();
+        (0..self.tries.len()).max_by(|a, b| score(a).total_cmp(&score(b)))
+    }
+
+    /// How many times as good as the default the best is.
+    pub fn gain(&self) -> Option<f64> {
+        Some(self.best()?.score() / self.tries.first()?.score())
+    }
+
+    /// Whole or not at all: what is there is worth a night of measuring.
+    pub fn keep(&self) -> Result<(), Failure> {
+        let Some(file) = &self.file else { return Ok(()) };
+        let failed = |e: std::io::Error| Failure::system(format!("writing {}: {e}", file.display()));
+        let text = serde_json::to_vec_pretty(self).map_err(Failure::system)?;
+        let new = file.with_extension("new");
+        std::fs::write(&new, text).and_then(|()| std::fs::rename(&new, file)).map_err(failed)
+    }
+}
+
+fn load(file: &Path) -> Result<Sweep, Failure> {
+    let wrong = |e: String| Failure::usage(format!("{} holds no sweep: {e}", file.display()));
+    let text = std::fs::read(file).map_err(|e| wrong(e.to_string()))?;
+    serde_json::from_slice(&text).map_err(|e| wrong(e.to_string()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_sweep_goes_on_where_it_was() {
+        let dir = tempfile::tempdir().unwrap();
+        let file = dir.path().join("sweep.json");
+        let tried = |size, write: &[f64]| Try {
+            write: write.into(),
+            read: write.into(),
+            ..Try::of(Setting { size, ..Setting::DEFAULT })
+        };
+        let mut sweep = Sweep { source: "n1:/".into(), file: Some(file.clone()), ..Sweep::default() };
+        sweep.tries = vec![tried(0, &[10.0, 14.0]), tried(65536, &[15.0])];
+        sweep.same.push(Setting { size: 131072, ..Setting::DEFAULT });
+        sweep.keep().unwrap();
+        let again = load(&file).unwrap();
+        assert_eq!((again.server(), &again.tries, again.gain()), ("n1", &sweep.tries, Some(1.25)));
+        let known = |size, connections| again.knows(Setting { block: None, size, connections });
+        assert_eq!(
+            [known(0, 1), known(65536, 1), known(131072, 1), known(4096, 1), known(0, 4)],
+            [true, true, true, false, false]
+        );
+        std::fs::write(&file, "{").unwrap();
+        assert!(load(&file).is_err());
+    }
+}

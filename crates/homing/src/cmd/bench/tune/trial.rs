@@ -1,0 +1,123 @@
+//! One setting: mounted, written and read through.
+
+use crate::cmd::bench::fio::{self, Case, Op};
+use crate::cmd::bench::{Bench, sh};
+use crate::failure::Failure;
+use serde::{Deserialize, Serialize};
+
+/// Where trials are mounted.
+const POINT: &str = "/run/homing-tune";
+/// Prints what client and server settled on.
+const MOUNT: &str = r#"
+umount "$3" 2>/dev/null; mkdir -p -- "$3" && mount -t nfs4 -o "nosharecache,$2" -- "$1" "$3" || exit
+mkdir -p -- "$3/.homing-tune" || exit
+findmnt -n -o OPTIONS --target "$3" | tr , '\n' | grep -E '^(rsize|wsize|nconnect)=' | tr '\n' ' '
+"#;
+const UNMOUNT: &str = r#"
+mountpoint -q "$1" || exit 0
+rm -rf --one-file-system -- "$1/.homing-tune"; umount "$1" && rmdir "$1"
+"#;
+/// The size is read when the first thread starts; rpc.nfsd works with and without systemd.
+const SERVER_BLOCK: &str = r#"
+PATH=$PATH:/usr/sbin:/sbin; n=$(cat /proc/fs/nfsd/threads) || exit
+rpc.nfsd 0 || exit; echo "$1" > /proc/fs/nfsd/max_block_size; s=$?; rpc.nfsd "$n" || exit
+[ $s = 0 ] && [ "$(cat /proc/fs/nfsd/max_block_size)" = "$1" ]
+"#;
+
+/// What is set.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Setting {
+    /// The server's max_block_size in bytes, when it was set.
+    pub block: Option<u64>,
+    /// Bytes of a read or write on the wire; 0: left to both sides.
+    pub size: u64,
+    /// TCP connections.
+    pub connections: u32,
+}
+
+impl Setting {
+    pub const DEFAULT: Setting = Setting { block: None, size: 0, connections: 1 };
+
+    /// As mount takes it.
+    pub fn options(self) -> String {
+        let mut options = format!("hard,vers=4.2,nconnect={}", self.connections);
+        if self.size > 0 {
+            options += &format!(",rsize={0},wsize={0}", self.size);
+        }
+        options
+    }
+}
+
+/// One setting and what it gave.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Try {
+    pub setting: Setting,
+    /// MB/s of each measurement.
+    pub write: Vec<f64>,
+    /// Likewise.
+    pub read: Vec<f64>,
+    /// What client and server settled on, from the mount table.
+    pub settled: String,
+}
+
+impl Try {
+    pub fn of(setting: Setting) -> Try {
+        Try { setting, write: Vec::new(), read: Vec::new(), settled: String::new() }
+    }
+
+    pub fn mean_write(&self) -> f64 {
+        mean(&self.write)
+    }
+
+    pub fn mean_read(&self) -> f64 {
+        mean(&self.read)
+    }
+
+    /// Geometric mean: neither direction may pay for the other.
+    pub fn score(&self) -> f64 {
+        (self.mean_write() * self.mean_read()).sqrt()
+    }
+}
+
+fn mean(values: &[f64]) -> f64 {
+    values.iter().sum::<f64>() / values.len().max(1) as f64
+}
+
+/// Mounts for a trial; what both sides settled on.
+pub fn mount(bench: &Bench, source: &str, setting: Setting) -> Result<String, Failure> {
+    let script = sh(MOUNT, &[source, &setting.options(), POINT]);
+    let said = bench.all(&bench.hosts[..1], |_, _| script.clone(), "mounting for a trial")?.remove(0);
+    Ok(said.trim().into())
+}
+
+/// Takes the trial mount away, where there is one.
+pub fn unmount(bench: &Bench) -> Result<(), Failure> {
+    bench.all(&bench.hosts[..1], |_, _| sh(UNMOUNT, &[POINT]), "taking the trial mount away").map(drop)
+}
+
+/// One further measurement of the setting that is mounted.
+pub fn measure(bench: &Bench, source: &str, t: &mut Try) -> Result<(), Failure> {
+    let write = rate(bench, Op::Write)?;
+    // A new mount knows nothing of the file that was written through the old one.
+    mount(bench, source, t.setting)?;
+    bench.drop_caches();
+    let read = rate(bench, Op::Read)?;
+    eprintln!("{}: write {write:.1} MB/s, read {read:.1} MB/s ({})", t.setting.options(), t.settled);
+    t.write.push(write);
+    t.read.push(read);
+    Ok(())
+}
+
+fn rate(bench: &Bench, op: Op) -> Result<f64, Failure> {
+    let case = Case { op, bs: "1M".into(), clients: 1, copies: None };
+    let folder = format!("{POINT}/.homing-tune");
+    let texts = bench.all(&bench.hosts[..1], |_, _| fio::argv(&case, &folder, bench, 0), "measuring")?;
+    let row = fio::row(&case, &texts).ok_or_else(|| Failure::system("fio's answer is not understood"))?;
+    Ok(row.mb_per_s)
+}
+
+/// Restarts the server's service with another largest size.
+pub fn set_block(bench: &Bench, server: &str, block: u64) -> Result<(), Failure> {
+    let script = sh(SERVER_BLOCK, &[&block.to_string()]);
+    bench.all(&[server.to_string()], |_, _| script.clone(), "setting max_block_size").map(drop)
+}
