@@ -4,7 +4,15 @@
 mod support;
 
 use std::path::Path;
+use std::process::Command;
+use std::sync::{Mutex, MutexGuard, PoisonError};
 use support::{EXE, Lab, err, homing, missing};
+
+/// One lab at a time: two would share the machine's processors, and each expects placement to be undisturbed.
+fn alone() -> MutexGuard<'static, ()> {
+    static LAB: Mutex<()> = Mutex::new(());
+    LAB.lock().unwrap_or_else(PoisonError::into_inner)
+}
 
 /// Bytes that all hosts received over their links, by the interface counters.
 fn received(lab: &Lab) -> u64 {
@@ -18,6 +26,7 @@ fn commands_run_where_their_bytes_lie() {
     if missing(&["glusterd", "glusterfs"]) {
         return;
     }
+    let _alone = alone();
     let lab = Lab::up("mainjob", &["--hosts", "4", "--link", "200mbit", "--gluster", "2x2"]);
     lab.ok(
         "n1",
@@ -76,4 +85,29 @@ fn a_lost_host_is_news(lab: &Lab) {
     assert!(output.status.success(), "{err}");
     assert_eq!(String::from_utf8_lossy(&output.stdout).lines().count(), 16, "each task once: {err}");
     assert!(err.contains("n4 is lost"), "{err}");
+}
+
+#[test]
+fn the_demonstration_compares_and_its_runs_can_be_reported() {
+    if missing(&["glusterd", "glusterfs"]) {
+        return;
+    }
+    let _alone = alone();
+    let lab = Lab { name: format!("demo{}", std::process::id()) };
+    let runs = tempfile::tempdir().unwrap();
+    let homing = |args: &[&str]| Command::new(EXE).args(args).env("HOMING_RUNS", runs.path()).output().unwrap();
+
+    let shown = homing(&["lab", "demo", "--name", &lab.name, "--files", "4", "--size", "1M", "--down"]);
+    assert!(shown.status.success(), "{}", err(&shown));
+    let said = String::from_utf8(shown.stdout.clone()).unwrap();
+    assert!(said.contains("over links; next to the data"), "{said}");
+
+    // The lab is gone; what its runs did is not.
+    let told = err(&shown);
+    let named: Vec<&str> = told.lines().filter_map(|l| l.rsplit_once(": homing report ")).map(|(_, id)| id).collect();
+    assert_eq!(named.len(), 2, "{told}");
+    for run in named {
+        let report = homing(&["report", run]);
+        assert!(report.status.success() && report.stdout.starts_with(b"tasks      4 done, 0 failed"), "{report:?}");
+    }
 }

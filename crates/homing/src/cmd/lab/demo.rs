@@ -4,8 +4,9 @@
 use super::failure;
 use crate::failure::Failure;
 use homing_lab::{GlusterSpec, LabSpec, Plan};
+use std::os::unix::fs::DirBuilderExt;
 use std::path::PathBuf;
-use std::process::Stdio;
+use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
 /// Arguments of `lab demo`.
@@ -29,6 +30,10 @@ pub struct DemoArgs {
     #[arg(long)]
     down: bool,
 }
+
+/// Where the runs' journals lie on n1: not below root's home, where a host of a lab sees
+/// the machine's own runs too.
+const RUNS: &str = "/var/lib/homing-demo";
 
 /// What one run of the batch took.
 struct Measured {
@@ -137,12 +142,39 @@ fn batch(args: &DemoArgs, plan: &Plan, files: &[String], options: &[&str]) -> Re
     let before = link_bytes(plan);
     let start = Instant::now();
     let mut c = homing_lab::exec(&plan.spec.name, "n1").map_err(failure)?;
-    c.arg(program).args(["run", "--on", "ssh", "--hosts"]).arg(plan.names());
+    c.arg("env")
+        .arg(format!("HOMING_RUNS={RUNS}"))
+        .arg(program)
+        .args(["run", "--on", "ssh", "--hosts"])
+        .arg(plan.names());
     c.arg("-j").arg(args.jobs.to_string()).args(options).arg("md5sum {}").arg(":::").args(files);
     let status = c.stdin(Stdio::null()).stdout(Stdio::null()).status();
     let status = status.map_err(|e| Failure::system(format!("starting homing run on n1: {e}")))?;
     let measured = Measured { took: start.elapsed(), link_bytes: link_bytes(plan).saturating_sub(before) };
+    keep_journals(plan)?;
     Ok((status.code().unwrap_or(crate::failure::exit::SYSTEM), measured))
+}
+
+/// Brings the journals of n1's runs among the caller's own, where `homing report` looks for
+/// the run that was just named: what n1 writes in its home is gone with the lab.
+fn keep_journals(plan: &Plan) -> Result<(), Failure> {
+    let own = homing_journal::root();
+    let doing = |e: std::io::Error| Failure::system(format!("bringing the journal from n1 to {}: {e}", own.display()));
+    std::fs::DirBuilder::new().recursive(true).mode(0o700).create(&own).map_err(doing)?;
+    let mut there = homing_lab::exec(&plan.spec.name, "n1").map_err(failure)?;
+    there.args(["tar", "--create", "--directory", RUNS, "."]);
+    let mut there = there.stdin(Stdio::null()).stdout(Stdio::piped()).spawn().map_err(doing)?;
+    let mut here = Command::new("tar");
+    here.args(["--extract", "--directory"]).arg(&own);
+    let unpacked = here.stdin(there.stdout.take().map_or(Stdio::null(), Stdio::from)).status().map_err(doing)?;
+    let packed = there.wait().map_err(doing)?;
+    if packed.success() && unpacked.success() {
+        return Ok(());
+    }
+    Err(Failure::system(format!(
+        "bringing the journal from n1 to {}: tar ended with {packed} there, {unpacked} here",
+        own.display()
+    )))
 }
 
 /// The hosts see the machine's files, so the program is there at its own path.
