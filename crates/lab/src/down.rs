@@ -32,11 +32,13 @@ pub fn down(name: &str) -> Result<bool> {
         let _ = kill(name, hosts);
         let _ = mounts::unmount_below_except(&dir, "hdd");
         mounts::detach_loops_below(&dir);
-        mounts::loops_below(&dir)
+        // A mount namespace that another program made meanwhile holds a copy of the mount. It goes with the
+        // folder below, or, when somebody stands in it, with them: the rest of the lab need not wait.
+        let others = |device: &PathBuf| mounts::frees_itself(device) && mounts::held_elsewhere(device);
+        mounts::loops_below(&dir).into_iter().filter(|device| !others(device)).collect()
     });
-    // A mount namespace that another program made meanwhile may hold a copy of the mount for as long
-    // as it lives: the device goes with it, and the rest of the lab need not wait.
-    if free.is_err() && !mounts::loops_free_themselves(&dir) {
+    // It may be held in ways that no table shows: what the kernel frees by itself is no reason to stop.
+    if free.is_err() && !mounts::loops_below(&dir).iter().all(|device| mounts::frees_itself(device)) {
         return free.map(|()| found);
     }
     mounts::unmount_below(&dir)?;

@@ -1,7 +1,7 @@
 //! The machine's mount table and loop devices, as far as a lab's folder is concerned.
 
 use crate::error::{Doing, Result};
-use crate::program;
+use crate::{process, program};
 use rustix::mount::{UnmountFlags, unmount};
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -62,14 +62,28 @@ pub(crate) fn detach_loops_below(dir: &Path) {
     }
 }
 
-/// Whether the kernel frees all those loop devices by itself when nobody uses them any more.
-pub(crate) fn loops_free_themselves(dir: &Path) -> bool {
-    let itself = |device: &PathBuf| {
-        let flag = Path::new("/sys/block").join(device.file_name().unwrap_or_default()).join("loop/autoclear");
-        // It may have gone between the two questions.
-        fs::read_to_string(flag).map_or(true, |f| f.trim() == "1")
+/// Whether the kernel frees a loop device by itself when nobody uses it any more.
+pub(crate) fn frees_itself(device: &Path) -> bool {
+    let flag = Path::new("/sys/block").join(device.file_name().unwrap_or_default()).join("loop/autoclear");
+    // It may have gone between the two questions.
+    fs::read_to_string(flag).map_or(true, |f| f.trim() == "1")
+}
+
+/// Whether a process in another mount namespace has the device mounted, where it cannot be unmounted from here.
+pub(crate) fn held_elsewhere(device: &Path) -> bool {
+    let namespace = |pid: &str| fs::read_link(format!("/proc/{pid}/ns/mnt")).ok();
+    let own = namespace("self");
+    let holds = |pid: i32| {
+        let other = namespace(&pid.to_string()).is_some_and(|n| Some(n) != own);
+        other && fs::read_to_string(format!("/proc/{pid}/mountinfo")).is_ok_and(|table| shows(&table, device))
     };
-    loops_below(dir).iter().all(itself)
+    process::pids().into_iter().any(holds)
+}
+
+/// Whether the device is the source of a mount of a mountinfo text.
+fn shows(table: &str, device: &Path) -> bool {
+    let source = |line: &str| Some(line.split_once(" - ")?.1.split(' ').nth(1)?.to_string());
+    table.lines().filter_map(source).any(|s| Path::new(&s) == device)
 }
 
 #[cfg(test)]
@@ -80,5 +94,12 @@ mod tests {
     fn mount_points_are_the_fifth_column() {
         let table = "22 27 0:21 / /proc rw,relatime - proc proc rw\n40 27 0:9 /x /var/lib/a rw - overlay overlay rw\n";
         assert_eq!(points(table), [PathBuf::from("/proc"), PathBuf::from("/var/lib/a")]);
+    }
+
+    #[test]
+    fn a_device_is_the_source_of_a_mount() {
+        let table = "50 27 7:1 / /mnt/loop10 rw shared:1 - ext4 /dev/loop1 rw\n";
+        assert!(shows(table, Path::new("/dev/loop1")));
+        assert!(!shows(table, Path::new("/dev/loop10")) && !shows(table, Path::new("/mnt/loop10")));
     }
 }

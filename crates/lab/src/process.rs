@@ -10,7 +10,8 @@ use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
 use std::time::{Duration, Instant};
 
-fn pids() -> Vec<i32> {
+/// All processes of the machine.
+pub(crate) fn pids() -> Vec<i32> {
     let Ok(proc) = fs::read_dir("/proc") else { return Vec::new() };
     proc.flatten().filter_map(|e| e.file_name().to_str()?.parse().ok()).collect()
 }

@@ -1,8 +1,10 @@
 //! The lab itself, with real hosts. Needs root and the programs that the lab needs.
 
 use homing_lab::{HostState, LabSpec};
+use std::io::Read;
 use std::path::PathBuf;
 use std::process::{Command, Output, Stdio};
+use std::time::{Duration, Instant};
 
 /// A lab that goes down when the test ends, however it ends.
 struct Lab(String);
@@ -172,6 +174,37 @@ fn down_clears_what_a_killed_up_had_made() {
         let number = number_of(&lab);
         assert!(homing_lab::down(&lab.0).expect("down"));
         assert_eq!(lab.traces(number), Vec::<String>::new(), "killed when {moment} was there");
+    }
+}
+
+/// A namespace that another program made while the lab was up holds a copy of the disk's mount, and
+/// somebody stands in it: without them the kernel takes that copy away with the folder it is mounted on.
+#[test]
+fn down_goes_on_without_a_disk_that_another_namespace_holds() {
+    let Some(lab) = Lab::up("held", 1, |_| {}) else { return };
+    let number = number_of(&lab);
+    let device = lab.traces(number).into_iter().find(|t| t.starts_with("losetup")).expect("a loop device");
+    let mut holder = Command::new("unshare")
+        .args(["--mount", "--propagation", "private", "sh", "-c", "cd \"$1\" && echo there && exec sleep 1000", "sh"])
+        .arg(lab.dir().join("n1/scratch"))
+        .stdout(Stdio::piped())
+        .spawn()
+        .expect("unshare");
+    let mut said = [0; 6];
+    holder.stdout.take().expect("pipe").read_exact(&mut said).expect("the namespace is there");
+
+    assert!(homing_lab::down(&lab.0).expect("down"));
+    let left = lab.traces(number);
+    let name = device.split_whitespace().nth(1).expect("its name");
+    assert!(left.len() == 1 && left[0].contains(name), "only the device that is held: {left:?}");
+    assert!(holder.try_wait().expect("holder").is_none(), "who holds it is no process of the lab, and lives");
+
+    holder.kill().expect("kill");
+    holder.wait().expect("wait");
+    let until = Instant::now() + Duration::from_secs(60);
+    while !lab.traces(number).is_empty() {
+        assert!(Instant::now() < until, "the kernel frees it: {:?}", lab.traces(number));
+        std::thread::sleep(Duration::from_millis(50));
     }
 }
 
