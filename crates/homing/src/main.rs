@@ -12,5 +12,6 @@ use std::process::ExitCode;
 
 fn main() -> ExitCode {
     stdio::keep_closed();
+    stdio::end_when_unwritten();
     ExitCode::from(cli::main().clamp(0, 255) as u8)
 }

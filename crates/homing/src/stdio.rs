@@ -1,4 +1,5 @@
-//! A standard output that was closed when we were started (`>&-`).
+//! A standard output that does not take what is written: closed when we were
+//! started (`>&-`), full, or with a reader that has seen enough (`| head`).
 
 use rustix::fs::{Mode, OFlags};
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -28,4 +29,20 @@ pub fn keep_closed() {
     if let Ok(null) = rustix::fs::open("/dev/null", OFlags::RDONLY, Mode::empty()) {
         let _ = rustix::stdio::dup2_stdout(&null);
     }
+}
+
+/// `println!` panics when standard output fails. Here it ends the program instead: in silence, with
+/// what a shell says of SIGPIPE, when the reader is gone, and else with a line that says why.
+/// Commands whose work goes on without a reader write with `writeln!` and decide themselves.
+pub fn end_when_unwritten() {
+    let others = std::panic::take_hook();
+    std::panic::set_hook(Box::new(move |info| {
+        let said = info.payload().downcast_ref::<String>().map_or("", String::as_str);
+        let Some(why) = said.strip_prefix("failed printing to stdout: ") else { return others(info) };
+        if why.starts_with("Broken pipe") {
+            std::process::exit(141);
+        }
+        eprintln!("homing: writing to standard output: {why}");
+        std::process::exit(crate::failure::exit::SYSTEM);
+    }));
 }

@@ -209,3 +209,21 @@ fn a_journal_cut_at_any_byte_is_resumed() {
     };
     std::thread::scope(|scope| (0..4).for_each(|_| drop(scope.spawn(work))));
 }
+
+/// `homing volume list | head`, `> /dev/full`, `>&-`: no panic, and a status that tells.
+#[test]
+fn a_list_that_nobody_takes_ends_with_a_status_and_one_line_at_most() {
+    let dir = tempfile::tempdir().unwrap();
+    let list = |to: Stdio| {
+        let mut command = homing(dir.path(), &["volume", "list"]);
+        let output = command.env("HOMING_VOLUMES", dir.path()).stdout(to).stderr(Stdio::piped()).output().unwrap();
+        (output.status.code(), said(&output))
+    };
+    let (reader, writer) = std::io::pipe().unwrap();
+    drop(reader);
+    assert_eq!(list(writer.into()), (Some(141), String::new()));
+    let full = std::fs::File::options().write(true).open("/dev/full").unwrap();
+    let (status, told) = list(full.into());
+    assert_eq!((status, told.lines().count()), (Some(254), 1), "{told}");
+    assert!(told.starts_with("homing: writing to standard output: No space left on device"), "{told}");
+}
