@@ -68,7 +68,7 @@ fn a_gluster_volume_from_nothing_to_drained_and_gone() {
     let lab = Lab::up("3");
     let create = "create data --kind gluster --hosts n[1-2]:/scratch --copies 2 --clients n[1-3]";
     refusals(&lab, create);
-    interrupted(&lab, create);
+    interrupted(&lab, create, "glusterd");
 
     killed(&lab, create, "create", 2);
     lab.ok(create);
@@ -113,7 +113,7 @@ fn a_gluster_volume_from_nothing_to_drained_and_gone() {
     lab.ok("heal data");
     lab.ok("delete data --delete-files");
     for host in ["n1", "n2", "n3"] {
-        lab.on(host, "! ls -d /scratch/data* 2>/dev/null; ! grep -q homing /etc/fstab; ! mountpoint -q /data");
+        lab.on(host, "! ls -d /scratch/data* 2>/dev/null && ! grep -q homing /etc/fstab && ! mountpoint -q /data");
     }
 }
 
@@ -128,18 +128,22 @@ fn refusals(lab: &Lab, create: &str) {
     }
     let dry = lab.ok(&format!("{create} --dry-run"));
     assert!(dry.contains("n1: gluster --mode=script volume create data replica 2 n1:/scratch/data n2:/scratch/data"));
-    lab.on("n1", "! systemctl is-active --quiet glusterd; ! test -e /scratch/data");
+    lab.on("n1", "! systemctl is-active --quiet glusterd && ! test -e /scratch/data");
 }
 
 /// The second host cannot mount: what is under way is told, taken back, and leaves nothing.
-fn interrupted(lab: &Lab, create: &str) {
+fn interrupted(lab: &Lab, create: &str, units: &str) {
     lab.on("n2", "touch /data; chattr +i /data 2>/dev/null || true");
     let stopped = lab.volume(create);
     assert_eq!(stopped.status.code(), Some(254), "{}", err(&stopped));
     assert!(err(&stopped).contains("homing volume resume data"), "{}", err(&stopped));
     lab.on("n2", "chattr -i /data 2>/dev/null; rm /data");
     lab.ok("undo data");
-    lab.on("n1", "! systemctl is-active --quiet glusterd; ! test -e /scratch/data; ! grep -q homing /etc/fstab");
+    lab.on(
+        "n1",
+        &format!("for u in {units}; do systemctl is-active --quiet $u && exit 1; done; ! test -e /scratch/data"),
+    );
+    lab.on("n1", "! grep -q homing /etc/fstab && ! mountpoint -q /data");
 }
 
 /// A brick is killed: `status` says which, and what to do, and that mends it.
@@ -220,7 +224,19 @@ fn a_moosefs_volume_grows_and_shrinks_under_load() {
     }
     // MooseFS looks at all chunks once in a minute, and moves them then.
     let lab = Lab::beside("grow", "3");
-    lab.ok("create data --kind moosefs --hosts n[1-2]:/scratch --copies 2 --clients n[1-3]");
+    let create = "create data --kind moosefs --hosts n[1-2]:/scratch --copies 2 --clients n[1-3]";
+    for (words, lifts) in [
+        (create.replace(":/scratch", ":/srv"), "--allow-system-disk"),
+        (create.replace("--copies 2", "--copies 3"), "--allow-losing-copies"),
+    ] {
+        let refused = lab.volume(&words);
+        assert!(refused.status.code() == Some(255) && err(&refused).contains(lifts), "{}", err(&refused));
+        assert!(lab.ok(&format!("{words} {lifts} --dry-run")).contains("n1: mfssetgoal"));
+    }
+    interrupted(&lab, create, "moosefs-master moosefs-chunkserver");
+    killed(&lab, create, "create", 2);
+    lab.ok(create);
+    assert_eq!(lab.on("n3", "mfsgetgoal /data").trim(), "/data: 2");
     lab.on("n3", "cd /data; for i in $(seq 8); do head -c 100000 /dev/urandom > f$i; done; sha256sum * > /tmp/sums");
     let load = Load::begin(&lab, "n3", "/data");
     let refused = lab.volume("drain-host data n2");
@@ -229,8 +245,12 @@ fn a_moosefs_volume_grows_and_shrinks_under_load() {
     lab.ok("add-host data n3:/scratch");
     lab.ok("drain-host data n2");
     load.end("n1");
-    lab.on("n2", "test ! -e /scratch/data; ! systemctl is-active --quiet moosefs-chunkserver");
-    lab.on("n1", "cd /data; mfscheckfile f* | grep -q 'chunks with 2 copies'; ! mfscheckfile f* | grep -E 'chunks with [013] copies:'");
+    lab.on("n2", "test ! -e /scratch/data && ! systemctl is-active --quiet moosefs-chunkserver");
+    lab.on("n1", "cd /data; mfscheckfile f* | grep -q 'chunks with 2 copies' && ! mfscheckfile f* | grep -E 'chunks with [013] copies:'");
+    // As on GlusterFS: the words, or no copy is given up.
+    let refused = lab.volume("set-copies data /data 1");
+    assert!(refused.status.code() == Some(255) && err(&refused).contains("--allow-losing-copies"), "{}", err(&refused));
+    assert!(lab.ok("set-copies data /data 1 --allow-losing-copies --dry-run").contains("mfssetgoal -r 1 /data"));
     let elsewhere = lab.volume("set-copies data /etc 1");
     assert!(elsewhere.status.code() == Some(255) && err(&elsewhere).contains("is not on volume data"));
     let refused = lab.volume("delete data");

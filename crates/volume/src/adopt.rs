@@ -45,6 +45,8 @@ pub fn spec(name: &str, hosts: &[String], seen: &Observed) -> Option<Spec> {
 fn moosefs(mut spec: Spec, seen: &Observed, source: &str) -> Spec {
     spec.kind = Kind::Moosefs;
     spec.master = source.split(':').next().map(String::from);
+    let goal = seen.hosts.values().flatten().find_map(crate::moosefs::goals::of_root);
+    spec.copies = goal.unwrap_or(spec.copies);
     for (host, facts) in seen.hosts.iter().filter_map(|(h, f)| Some((h, f.as_ref().ok()?))) {
         let ours = facts
             .texts

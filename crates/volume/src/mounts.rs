@@ -15,10 +15,15 @@ pub(crate) fn line(spec: &Spec, seen: &Observed, host: &str) -> Line {
     }
 }
 
-/// Mounts on all clients that lack it.
+/// Mounts on all clients that lack it; a server that names its clients is told of new ones first.
 pub fn mount(spec: &Spec, seen: &Observed, allowed: &[Danger]) -> Result<Plan, Vec<Refusal>> {
     lifted(mount::refusals(spec, seen), allowed)?;
     let mut plan = Plan::default();
+    match spec.kind {
+        Kind::Gluster => {}
+        Kind::Moosefs => crate::moosefs::let_in(&mut plan, spec, seen),
+        Kind::Nfs => crate::nfs::let_in(&mut plan, spec, seen),
+    }
     mount::mount(&mut plan, spec, seen, |h| line(spec, seen, h));
     Ok(plan)
 }

@@ -81,6 +81,15 @@ pub fn create(spec: &Spec, seen: &Observed, allowed: &[Danger]) -> Result<Plan, 
     refusals.extend(mount::refusals(spec, seen));
     lifted(refusals, allowed)?;
     let mut plan = Plan::default();
+    let_in(&mut plan, spec, seen);
+    mount::mount(&mut plan, spec, seen, |h| mount_line(spec, seen, h));
+    Ok(plan)
+}
+
+/// Exports to all clients, when the export does not name them all or the server does not run.
+pub(crate) fn let_in(plan: &mut Plan, spec: &Spec, seen: &Observed) {
+    let Some(place) = spec.places.first() else { return };
+    let (store, text) = (spec.store(place), seen.host(&place.host).and_then(|f| f.texts.get("exports")));
     let clients: Vec<&str> = spec.clients.iter().map(String::as_str).filter(|c| *c != place.host).collect();
     let told = |c: &&str| text.is_some_and(|t| t.contains(&format!(" {c}(")));
     if !clients.iter().all(told) || !seen.runs(&place.host, "nfs-server") || text.is_none() {
@@ -93,8 +102,6 @@ pub fn create(spec: &Spec, seen: &Observed, allowed: &[Danger]) -> Result<Plan, 
         plan.phase("export", vec![step]);
         plan.notes = NOTES.iter().map(|n| n.to_string()).collect();
     }
-    mount::mount(&mut plan, spec, seen, |h| mount_line(spec, seen, h));
-    Ok(plan)
 }
 
 fn missing(spec: &Spec, seen: &Observed) -> Vec<Refusal> {
@@ -154,6 +161,21 @@ mod tests {
     fn why(answer: Result<Plan, Vec<Refusal>>) -> (String, Option<Danger>) {
         let refusal = answer.expect_err("it is not refused").remove(0);
         (refusal.why, refusal.danger)
+    }
+
+    #[test]
+    fn a_client_that_is_new_is_in_the_export_before_it_mounts() {
+        let known = seen(|f| {
+            f.texts.insert("exports".into(), "/srv/home n2(rw,no_subtree_check,sec=sys)".into());
+            f.active.insert("nfs-server".into());
+        });
+        let whys = |s: &Spec| -> Vec<String> {
+            crate::mounts::mount(s, &known, &[]).unwrap().phases.iter().map(|p| p.why.clone()).collect()
+        };
+        assert_eq!(whys(&spec("/srv")), ["mount at /home"]);
+        let mut more = spec("/srv");
+        more.clients.push("n3".into());
+        assert_eq!(whys(&more), ["export", "mount at /home"]);
     }
 
     #[test]

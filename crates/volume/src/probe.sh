@@ -35,6 +35,10 @@ line=$(awk -v p="$point" '$5 == p {l = $0} END {print l}' /proc/self/mountinfo)
 if [ -n "$line" ]; then say mounted "$(printf '%s\n' "$line" | sed 's/.* - //' | awk '{print $1 "\t" $2}')"
 elif [ -d "$point" ] && [ -n "$(ls -A -- "$point" 2>/dev/null)" ]; then say point files
 fi
+case $line in *" - fuse"*" mfs"*)
+  # It asks the master, and waits for one that is down.
+  echo "begin goal"; timeout -s KILL 5 mfsgetgoal "$point" 2>/dev/null; echo; echo "end goal";;
+esac
 grep -F "x-homing.$name," /etc/fstab 2>/dev/null | head -1 | while read -r a b c d e; do say fstab "$a" "$b" "$c" "$d"; done
 if systemctl is-active --quiet glusterd 2>/dev/null; then
   for what in "volume info" "peer status" "volume status all tasks"; do

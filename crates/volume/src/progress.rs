@@ -16,19 +16,12 @@ pub struct Progress {
     pub moved: u64,
     /// Files that were moved.
     pub files: u64,
-    /// Bytes, or files when bytes are not known, that are left; `None`: not known.
-    pub left: Option<Left>,
+    /// Bytes that are left; `None`: the file system does not tell (GlusterFS; its bricks do).
+    pub left_bytes: Option<u64>,
+    /// Entries, files and folders, that are left.
+    pub left_entries: Option<u64>,
     /// The file system's own estimate, seconds.
     pub seconds_left: Option<u64>,
-}
-
-/// What is left to do.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Left {
-    /// Bytes.
-    Bytes(u64),
-    /// Entries: files and folders, of unknown size.
-    Entries(u64),
 }
 
 /// The command that tells, for a host of [`askers`].
@@ -58,7 +51,7 @@ pub fn answer(text: &str, spec: &Spec, watch: &Watch) -> Option<Progress> {
 
 fn of_chunks(chunks: &Chunks, watch: &Watch) -> Progress {
     let behind = chunks.behind();
-    let mut progress = Progress { left: Some(Left::Bytes(behind * chunks.average())), ..Progress::default() };
+    let mut progress = Progress { left_bytes: Some(behind * chunks.average()), ..Progress::default() };
     if let Watch::Drain(ips) = watch {
         progress.finished = chunks.can_go(ips);
         return progress;
@@ -113,8 +106,8 @@ fn movement(document: &Document) -> Option<Progress> {
         failed,
         moved: number(all, "size"),
         files: number(all, "files"),
-        left: None,
         seconds_left: left.max(),
+        ..Progress::default()
     })
 }
 
@@ -138,7 +131,7 @@ fn heal(document: &Document) -> Option<Progress> {
         // What a brick that is down has missed stays behind until it is back.
         finished: (pending == 0 || pending == torn || down > 0) && !bricks.is_empty(),
         failed: (!why.is_empty()).then(|| why.join("; ")),
-        left: Some(Left::Entries(pending)),
+        left_entries: Some(pending),
         ..Progress::default()
     })
 }

@@ -55,6 +55,11 @@ impl Record {
         Record { spec, pending: None, file: Some(file) }
     }
 
+    /// A record that is never written, for what is no volume of homing's own.
+    pub fn unwritten(spec: Spec) -> Record {
+        Record { spec, pending: None, file: None }
+    }
+
     /// The record of a volume; `None` when there is none.
     pub fn load(folder: &Path, name: &str) -> io::Result<Option<Record>> {
         let file = folder.join(format!("{name}.json"));

@@ -5,6 +5,7 @@ mod create;
 mod dead;
 pub(crate) mod layout;
 mod remove;
+pub mod sizes;
 #[cfg(test)]
 mod tests;
 pub mod xml;

@@ -1,8 +1,9 @@
 //! Draining, copying and mending a MooseFS volume that is in use.
 
 use super::chunks::{self, Chunks};
+use super::goals::{self, Goals};
 use super::{CHUNKSERVER, MASTER, UNMAKE_STORE, marked};
-use crate::observe::{HostFacts, MountPoint, Observed};
+use crate::observe::{HostFacts, Observed};
 use crate::refuse::{Danger, Refusal, lifted};
 use crate::spec::Spec;
 use crate::step::{Plan, Step, Then, Watch, script, words};
@@ -37,8 +38,10 @@ pub fn drain_host(spec: &Spec, seen: &Observed, host: &str) -> Result<Plan, Vec<
     if left < goal {
         let why = format!(
             "without {host} {left} hosts are left, and there are files with a goal of {goal}; \
-             first: homing volume set-copies {} {} {left}",
-            spec.name, spec.mount
+             first: homing volume set-copies {} {} {left} {}",
+            spec.name,
+            spec.mount,
+            Danger::LastCopy.flag()
         );
         return Err(vec![Refusal::never(why)]);
     }
@@ -106,12 +109,12 @@ fn addresses(facts: &HostFacts, is_master: bool) -> Vec<String> {
     ips
 }
 
-/// Sets the goal of all that lies below a path, and waits for the copies.
+/// Sets the goal of all that lies below a path, which has `goals` now, and waits for the copies.
 pub fn set_copies(
     spec: &Spec,
     seen: &Observed,
-    path: &str,
-    copies: u32,
+    (path, copies): (&str, u32),
+    goals: &Goals,
     allowed: &[Danger],
 ) -> Result<Plan, Vec<Refusal>> {
     let mut plan = Plan::default();
@@ -123,13 +126,22 @@ pub fn set_copies(
         let why = format!("a goal of {copies} needs as many hosts; there are {}", spec.servers().len());
         refusals.push(Refusal::danger(Danger::LastCopy, why));
     }
+    if let Some(more) = goals.given_up(copies) {
+        let kept = if copies == 1 { "1 copy".into() } else { format!("{copies} copies") };
+        let why = format!("{kept} of each file below {path} would remain; now there are {more}");
+        refusals.push(Refusal::danger(Danger::LastCopy, why));
+    }
     lifted(refusals, allowed)?;
-    let client = spec.clients.iter().find(|c| seen.host(c).is_some_and(|f| f.point == MountPoint::Ours));
-    let Some(client) = client else { return Err(vec![Refusal::never("no host that answers has it mounted")]) };
+    let Some(client) = goals::client(spec, seen) else { return Err(nowhere_mounted()) };
     let argv = words(&["mfssetgoal", "-r", &copies.to_string(), path]);
-    plan.phase("set the goal", vec![Step::new(client, argv, format!("set the goal of {path} to {copies}"))]);
+    plan.phase("set the goal", vec![Step::new(&client, argv, format!("set the goal of {path} to {copies}"))]);
     plan.then = Then::Wait(Watch::Heal);
     Ok(plan)
+}
+
+/// Why the goals of files cannot be asked for.
+pub fn nowhere_mounted() -> Vec<Refusal> {
+    vec![Refusal::never("no host that answers has it mounted")]
 }
 
 /// MooseFS heals and balances by itself; what can be done is to start what is down, and to watch.

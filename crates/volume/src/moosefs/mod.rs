@@ -2,10 +2,11 @@
 
 mod change;
 pub(crate) mod chunks;
+pub mod goals;
 #[cfg(test)]
 mod tests;
 
-pub use change::{drain_host, heal, set_copies};
+pub use change::{drain_host, heal, nowhere_mounted, set_copies};
 
 use crate::mount::{self, Line};
 use crate::observe::{Content, HostFacts, Observed};
@@ -20,12 +21,15 @@ const CHUNKSERVER: &str = "moosefs-chunkserver";
 const START: &str = r#"systemctl start "$unit" || exit
     systemctl is-enabled --quiet "$unit" || systemctl add-wants --quiet multi-user.target "$unit" || true"#;
 
-/// mfsexports.cfg takes addresses, not names.
-const EXPORTS: &str = r#"
-    { for c; do
+/// mfsexports.cfg takes addresses, not names: names stand above them. Who was let in stays so.
+const EXPORTS: &str = r##"
+    { [ -n "$fresh" ] || cat /etc/mfs/mfsexports.cfg 2>/dev/null
+    [ -z "$fresh" ] || echo '127.0.0.1 / rw,alldirs,admin,maproot=0:0'
+    for c; do
+    [ -n "$fresh" ] || ! grep -qsxF "# $c" /etc/mfs/mfsexports.cfg || continue
     ip=$(getent ahostsv4 "$c" | awk 'NR==1 {print $1}'); [ -n "$ip" ] || { echo "no address of $c" >&2; exit 1; }
-    echo "$ip / rw,alldirs,admin,maproot=0:0"; done; echo '127.0.0.1 / rw,alldirs,admin,maproot=0:0'
-    } > /etc/mfs/mfsexports.cfg.new && mv -f /etc/mfs/mfsexports.cfg.new /etc/mfs/mfsexports.cfg || exit"#;
+    echo "# $c"; echo "$ip / rw,alldirs,admin,maproot=0:0"; done
+    } > /etc/mfs/mfsexports.cfg.new && mv -f /etc/mfs/mfsexports.cfg.new /etc/mfs/mfsexports.cfg || exit"##;
 
 const UNMAKE_MASTER: &str = r##"
     grep -qsxF "# homing volume $1" /etc/mfs/mfsmaster.cfg || exit 0
@@ -73,8 +77,28 @@ fn foreign(facts: &HostFacts, file: &str, name: &str) -> bool {
     facts.texts.contains_key(file) && !marked(facts, file, name)
 }
 
-/// Steps until the volume is mounted on all clients. Also takes in hosts that were added.
+/// Steps until the volume is mounted on all clients, with its goal.
 pub fn create(spec: &Spec, seen: &Observed, allowed: &[Danger]) -> Result<Plan, Vec<Refusal>> {
+    let mut plan = add_host(spec, seen, allowed)?;
+    let mounted = spec.clients.iter().filter(|c| seen.is_mounted(c)).filter_map(|c| seen.host(c));
+    let told: Vec<&str> = mounted.filter_map(|f| f.texts.get("goal")).map(|t| t.trim()).collect();
+    // An earlier call may have ended between the mount and the goal. A storage class is somebody's own choice.
+    let as_wanted = told.iter().any(|t| !t.is_empty() && t.rsplit_once(": ").is_some_and(|(_, g)| is_fine(g, spec)));
+    if let (false, Some(client)) = (as_wanted, spec.clients.first()) {
+        let goal = spec.copies.to_string();
+        let step = Step::new(client, words(&["mfssetgoal", &goal, &spec.mount]), format!("set the goal {goal}"));
+        plan.phase("set the goal", vec![step]);
+        plan.notes = NOTES.iter().map(|n| n.to_string()).collect();
+    }
+    Ok(plan)
+}
+
+fn is_fine(goal: &str, spec: &Spec) -> bool {
+    goal.parse().map_or(true, |goal: u32| goal == spec.copies)
+}
+
+/// Takes in hosts that were added; goals stay as they are.
+pub fn add_host(spec: &Spec, seen: &Observed, allowed: &[Danger]) -> Result<Plan, Vec<Refusal>> {
     let mut refusals = missing(spec, seen);
     refusals.extend(spec.places.iter().flat_map(|p| store_refusals(spec, seen, p)));
     refusals.extend(mount::refusals(spec, seen));
@@ -95,14 +119,7 @@ pub fn create(spec: &Spec, seen: &Observed, allowed: &[Danger]) -> Result<Plan, 
             Step::new(spec.master(), script(wait, &[spec.master(), &count]), "wait until all chunkservers are known");
         plan.phase("wait for the chunkservers", vec![step]);
     }
-    let mounted = spec.clients.iter().any(|c| seen.is_mounted(c));
     mount::mount(&mut plan, spec, seen, |h| mount_line(spec, h));
-    if let (false, Some(client)) = (mounted, spec.clients.first()) {
-        let goal = spec.copies.to_string();
-        let step = Step::new(client, words(&["mfssetgoal", &goal, &spec.mount]), format!("set the goal {goal}"));
-        plan.phase("set the goal", vec![step]);
-        plan.notes = NOTES.iter().map(|n| n.to_string()).collect();
-    }
     Ok(plan)
 }
 
@@ -148,15 +165,12 @@ fn store_refusals(spec: &Spec, seen: &Observed, place: &Place) -> Vec<Refusal> {
 fn start_master(plan: &mut Plan, spec: &Spec, seen: &Observed) {
     let master = spec.master();
     let facts = seen.host(master);
-    let exports =
-        facts.and_then(|f| f.texts.get("mfsexports.cfg")).map_or(0, |t| t.lines().filter(|l| l.contains("rw")).count());
-    let clients: Vec<&str> = spec.clients.iter().map(String::as_str).collect();
     let ours = facts.is_some_and(|f| marked(f, "mfsmaster.cfg", &spec.name));
-    if ours && seen.runs(master, MASTER) && exports > clients.len() {
-        return;
+    if ours && seen.runs(master, MASTER) {
+        return let_in(plan, spec, seen);
     }
     let text = format!(
-        r##"name=$1; shift; unit={MASTER}; mkdir -p /etc/mfs
+        r##"name=$1 fresh=$2; shift 2; unit={MASTER}; mkdir -p /etc/mfs
         printf '# homing volume %s\nCHUNKS_LOOP_MIN_TIME = 60\nREPLICATIONS_DELAY_INIT = 10\n' "$name" > /etc/mfs/mfsmaster.cfg
         {EXPORTS}
         cd /var/lib/mfs || exit
@@ -164,13 +178,26 @@ fn start_master(plan: &mut Plan, spec: &Spec, seen: &Observed) {
         {START}
         systemctl reload "$unit" 2>/dev/null || true"##
     );
-    let mut args = vec![spec.name.as_str()];
-    args.extend(clients);
+    let mut args = vec![spec.name.as_str(), if ours { "" } else { "fresh" }];
+    args.extend(spec.clients.iter().map(String::as_str));
     let mut step = Step::new(master, script(&text, &args), "start the master");
     if !ours {
         step = step.undo(script(UNMAKE_MASTER, &[&spec.name]));
     }
     plan.phase("start the master", vec![step]);
+}
+
+/// The master lets in the clients that are new to it.
+pub(crate) fn let_in(plan: &mut Plan, spec: &Spec, seen: &Observed) {
+    let exports = seen.host(spec.master()).and_then(|f| f.texts.get("mfsexports.cfg"));
+    let known = |c: &&str| exports.is_some_and(|t| t.lines().any(|l| l == format!("# {c}")));
+    let new: Vec<&str> = spec.clients.iter().map(String::as_str).filter(|c| !known(c)).collect();
+    if new.is_empty() {
+        return;
+    }
+    let text = format!("fresh=\n{EXPORTS}\nsystemctl reload {MASTER}");
+    let step = Step::new(spec.master(), script(&text, &new), format!("let in {}", new.join(", ")));
+    plan.phase("let the clients in", vec![step]);
 }
 
 /// Returns how many chunkservers are started.

@@ -86,3 +86,69 @@ fn a_dead_host_is_let_go_when_its_copies_are_made_anew() {
     let healed = drain_host(&s, &seen(&s, &[(2, 2, 40)], "ok", Some("n3")), "n3").unwrap();
     assert_eq!((healed.phases.len(), healed.then), (1, Then::Done));
 }
+
+fn goal_told(seen: &mut Observed, text: &str, mounted: bool) {
+    for facts in seen.hosts.values_mut().flatten() {
+        facts.programs = ["mfsmaster", "mfscli", "mfschunkserver", "mfsmount"].map(String::from).into();
+        facts.active = [MASTER, CHUNKSERVER].map(String::from).into();
+        facts.texts.insert("mfsmaster.cfg".into(), "# homing volume data".into());
+        facts.texts.insert("mfsexports.cfg".into(), "# n1\n10.0.0.1 / rw\n# n2\n# n3\n".into());
+        facts.texts.insert("goal".into(), text.into());
+        if mounted {
+            facts.point = crate::observe::MountPoint::Ours;
+            facts.fstab = Some(["n1:", "/data", "moosefs", "defaults"].map(String::from));
+        }
+    }
+}
+
+/// An earlier call may have been killed between the mount and the goal.
+#[test]
+fn a_second_create_sets_the_goal_that_the_first_did_not() {
+    let s = mfs();
+    let last = |text: &str, mounted| {
+        let mut seen = seen(&s, &[(2, 2, 40)], "ok", None);
+        goal_told(&mut seen, text, mounted);
+        create(&s, &seen, &[]).unwrap().phases.last().map(|p| p.why.clone())
+    };
+    assert_eq!(last("/data: 1", true).as_deref(), Some("set the goal"));
+    assert_eq!(last("", false).as_deref(), Some("set the goal"));
+    assert_eq!(last("/data: 2", true), None);
+    assert_eq!(last("/data: 'fast'", true), None, "a storage class is somebody's own choice");
+    let mut seen = seen(&s, &[(2, 2, 40)], "ok", None);
+    goal_told(&mut seen, "/data: 3", true);
+    assert!(add_host(&s, &seen, &[]).unwrap().is_empty(), "add-host changes no goal");
+}
+
+#[test]
+fn giving_up_copies_takes_the_words_as_on_gluster() {
+    let s = mfs();
+    let mut seen = seen(&s, &[(2, 2, 40)], "ok", None);
+    goal_told(&mut seen, "/data: 2", true);
+    let set = |copies, text: &str, allowed: &[Danger]| {
+        set_copies(&s, &seen, ("/data/a", copies), &goals::read(text).unwrap(), allowed)
+    };
+    let two = "/data/a:\n files with goal 2 : 7\n";
+    let refused = set(1, two, &[]).unwrap_err();
+    assert_eq!(refused[0].danger, Some(Danger::LastCopy));
+    assert_eq!(refused[0].why, "1 copy of each file below /data/a would remain; now there are 7 with 2 copies");
+    assert_eq!(set(1, two, &[Danger::LastCopy]).unwrap().phases.len(), 1);
+    assert_eq!(set(2, two, &[]).unwrap().phases.len(), 1);
+    assert_eq!(set(3, two, &[]).unwrap().then, Then::Wait(Watch::Heal));
+}
+
+#[test]
+fn a_client_that_is_new_to_the_master_is_let_in_before_it_mounts() {
+    let mut s = mfs();
+    s.clients.push("n9".into());
+    let mut seen = seen(&s, &[(2, 2, 40)], "ok", None);
+    goal_told(&mut seen, "/data: 2", true);
+    let client = observe::read("begin addresses\n10.0.0.9\nend addresses\ndone\n", &s).unwrap();
+    seen.hosts.insert("n9".into(), Ok(client));
+    // A server that is down is no reason to keep a client out.
+    seen.hosts.insert("n3".into(), Err("no route".into()));
+    let plan = crate::mounts::mount(&s, &seen, &[]).unwrap();
+    let whys: Vec<(&str, &str)> = plan.phases.iter().map(|p| (p.steps[0].host.as_str(), p.why.as_str())).collect();
+    assert_eq!(whys[0], ("n1", "let the clients in"), "{whys:?}");
+    assert_eq!(plan.phases[0].steps[0].argv.last().unwrap(), "n9", "only the new one");
+    assert!(plan.phases[1].steps.iter().any(|step| step.host == "n9"));
+}

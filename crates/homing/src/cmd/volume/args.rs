@@ -40,9 +40,9 @@ pub enum Verb {
     /// Volumes: name, kind, mount, hosts, copies
     List(List),
     /// Daemons, mounts and what is under way
-    Status(One),
+    Status(Shown),
     /// How full each host is
-    BalanceReport(One),
+    BalanceReport(Shown),
     /// Mount on more hosts
     Mount(On),
     /// Unmount on hosts
@@ -161,6 +161,12 @@ pub struct One {
     /// Hosts to ask when this machine has no record of the volume
     #[arg(short = 'w', long, value_name = "NODESET")]
     pub hosts: Option<String>,
+}
+
+#[derive(clap::Args)]
+pub struct Shown {
+    #[command(flatten)]
+    pub one: One,
     /// As JSON
     #[arg(long)]
     pub json: bool,

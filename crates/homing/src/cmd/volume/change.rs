@@ -6,7 +6,10 @@ use super::drive::Drive;
 use crate::failure::Failure;
 use crate::hostlist;
 use homing_model::NodeSet;
-use homing_volume::{Danger, Kind, Record, Refusal, Spec, execute, gluster, lustre, moosefs, mounts, nfs};
+use homing_volume::moosefs::goals::{self, Goals};
+use homing_volume::{
+    Danger, Hands, Kind, Observed, Record, Refusal, Spec, execute, gluster, lustre, moosefs, mounts, nfs,
+};
 use std::path::Path;
 
 fn not_for(spec: &Spec, verb: &str) -> Failure {
@@ -31,7 +34,9 @@ pub fn unmount(way: &Way, args: On) -> Result<i32, Failure> {
     let drive = Drive::new(way, Some(&args.one.name))?;
     let mut record = drive.find(&args.one)?;
     let gone = hosts(way, &args, &record)?;
-    drive.reach(&mut record, "unmount", true, &|spec, seen, _| Ok(mounts::unmount(spec, seen, &gone)))?;
+    let set: NodeSet = gone.iter().cloned().collect();
+    drive
+        .reach(&mut record, &format!("unmount {set}"), true, &|spec, seen, _| Ok(mounts::unmount(spec, seen, &gone)))?;
     if !way.dry_run {
         record.spec.clients.retain(|c| !gone.contains(c));
         record.save().map_err(Failure::system)?;
@@ -63,7 +68,7 @@ pub fn add_host(way: &Way, args: AddHost) -> Result<i32, Failure> {
     let what = format!("add-host {set}");
     drive.reach(&mut record, &what, true, &|spec, seen, allowed| match spec.kind {
         Kind::Gluster => gluster::add_host(spec, seen, allowed),
-        Kind::Moosefs => moosefs::create(spec, seen, allowed),
+        Kind::Moosefs => moosefs::add_host(spec, seen, allowed),
         Kind::Nfs => Err(vec![Refusal::never("NFS serves a volume from one host, in one copy")]),
     })?;
     tell(way, &format!("volume {} has space on {set} too", record.spec.name));
@@ -116,7 +121,10 @@ pub fn set_copies(way: &Way, args: SetCopies) -> Result<i32, Failure> {
     let once = record.spec.kind == Kind::Moosefs;
     drive.reach(&mut record, &what, once, &|spec, seen, allowed| match spec.kind {
         Kind::Gluster => gluster::set_copies(spec, seen, copies, allowed),
-        Kind::Moosefs => moosefs::set_copies(spec, seen, &path, args.copies, allowed),
+        Kind::Moosefs => {
+            let goals = goals_below(&drive, spec, seen, &path)?;
+            moosefs::set_copies(spec, seen, (&path, args.copies), &goals, allowed)
+        }
         Kind::Nfs => Err(vec![Refusal::never("NFS serves a volume from one host, in one copy")]),
     })?;
     if !way.dry_run && path == record.spec.mount {
@@ -126,14 +134,21 @@ pub fn set_copies(way: &Way, args: SetCopies) -> Result<i32, Failure> {
     Ok(0)
 }
 
+/// What files below the path are promised now, by a host that has it mounted.
+fn goals_below(drive: &Drive, spec: &Spec, seen: &Observed, path: &str) -> Result<Goals, Vec<Refusal>> {
+    let client = goals::client(spec, seen).ok_or_else(moosefs::nowhere_mounted)?;
+    let said = drive.hands.run(&[(client.clone(), goals::question(path))]).remove(0);
+    let never = |why: String| vec![Refusal::never(format!("{client}: the goals below {path} are not told: {why}"))];
+    goals::read(&said.map_err(never)?).ok_or_else(|| never("mfsgetgoal counted nothing".into()))
+}
+
 /// Changes how new files are cut.
 pub fn set_stripe(way: &Way, args: SetStripe) -> Result<i32, Failure> {
     let drive = Drive::new(way, Some(&args.one.name))?;
     if let Some(host) = &args.lustre_client {
         let plan = lustre::set_stripe(host, &args.path, args.count, args.size);
-        let mut record = Record::new(&homing_volume::folder(), homing_volume::adopt::unknown(&args.one.name, &[]));
-        drive.reach(&mut record, "set-stripe", true, &|_, _, _| Ok(plan.clone()))?;
-        return record.remove().map(|()| 0).map_err(Failure::system);
+        let mut record = Record::unwritten(homing_volume::adopt::unknown(&args.one.name, &[]));
+        return drive.reach(&mut record, "set-stripe", true, &|_, _, _| Ok(plan.clone())).map(|()| 0);
     }
     let mut record = drive.find(&args.one)?;
     let size = args.size.ok_or_else(|| Failure::usage("--size is needed: the size of the pieces"))?;
@@ -143,7 +158,8 @@ pub fn set_stripe(way: &Way, args: SetStripe) -> Result<i32, Failure> {
     if args.path.trim_end_matches('/') != record.spec.mount {
         return Err(Failure::usage(format!("GlusterFS cuts files of the whole volume alike: {}", record.spec.mount)));
     }
-    drive.reach(&mut record, "set-stripe", true, &|spec, seen, _| gluster::set_stripe(spec, seen, size))?;
+    let what = format!("set-stripe {} {size}", args.path);
+    drive.reach(&mut record, &what, true, &|spec, seen, _| gluster::set_stripe(spec, seen, size))?;
     if !way.dry_run {
         record.spec.stripe = Some(size);
         record.save().map_err(Failure::system)?;
@@ -206,7 +222,7 @@ pub fn resume(way: &Way, args: One) -> Result<i32, Failure> {
 }
 
 fn again(way: &Way, record: &Record, words: &[String], allowed: &[Danger]) -> Result<i32, Failure> {
-    let one = || One { name: record.spec.name.clone(), hosts: None, json: false };
+    let one = || One { name: record.spec.name.clone(), hosts: None };
     let word = |i: usize| words.get(i).cloned().unwrap_or_default();
     let allow = || Allow::of(allowed);
     match word(0).as_str() {
@@ -231,6 +247,11 @@ fn again(way: &Way, record: &Record, words: &[String], allowed: &[Danger]) -> Re
         "rebalance" => rebalance(way, one()),
         "heal" => heal(way, Heal { one: one(), full: false }),
         "mount" => mount(way, On { one: one(), on: None, allow: allow() }),
+        "unmount" => unmount(way, On { one: one(), on: Some(word(1)), allow: allow() }),
+        "set-stripe" => {
+            let (path, size) = (word(1), word(2).parse().ok());
+            set_stripe(way, SetStripe { one: one(), path, size, count: None, lustre_client: None })
+        }
         other => Err(Failure::usage(format!("{other} is to be said again with its arguments"))),
     }
 }

@@ -1,24 +1,18 @@
 //! Observe, plan, carry out, and again until nothing is left: what all verbs share.
 
 use super::args::{One, Way};
+use super::watch::doing;
 use crate::failure::Failure;
 use crate::hostlist;
 use homing_model::NodeSet;
 use homing_remote::{Options, Remote};
 use homing_volume::execute::{self, News, Stopped};
-use homing_volume::progress::{self, Left, Progress};
-use homing_volume::{
-    Danger, Hands, Observed, Overssh, Phase, Plan, Record, Refusal, Spec, Then, Watch, adopt, gluster, shown,
-};
+use homing_volume::{Danger, Observed, Overssh, Phase, Plan, Record, Refusal, Spec, Then, adopt, gluster, shown};
 use std::fs::File;
-use std::io::IsTerminal;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 /// Rounds of observing and planning before it is said that they lead nowhere.
 const ROUNDS: usize = 12;
-
-/// Time for daemons to find each other before what is missing counts as lost.
-const SETTLE: Duration = Duration::from_secs(15);
 
 /// One call.
 pub struct Drive<'a> {
@@ -174,93 +168,6 @@ impl Drive<'_> {
 
     fn notes(&self, plan: &Plan) {
         plan.notes.iter().for_each(|note| self.say(&format!("note: {note}")));
-    }
-
-    /// Watches a movement to its end, with bytes and an estimate.
-    pub fn wait(&self, spec: &Spec, then: &Then) -> Result<(), Failure> {
-        let Then::Wait(watch) = then else { return Ok(()) };
-        let begun = Instant::now();
-        let (mut most, mut quiet, mut last_said) = (0, 0, Instant::now());
-        loop {
-            let progress = self.look(spec, watch)?;
-            if let Some(Left::Entries(n) | Left::Bytes(n)) = progress.left {
-                most = most.max(n);
-            }
-            // Daemons that were started a moment ago are not yet connected.
-            let early = progress.failed.is_some() && begun.elapsed() < SETTLE;
-            quiet = if progress.finished && !early { quiet + 1 } else { 0 };
-            // An empty list of what is behind may only mean that the search has not begun.
-            if quiet > usize::from(*watch == Watch::Heal) {
-                self.say(&format!("{}: {}", doing(watch), line(&progress, most, begun.elapsed())));
-                return match progress.failed {
-                    Some(why) => Err(Failure::system(format!("{}: {why}", doing(watch)))
-                        .hint(format!("homing volume status {}", spec.name))),
-                    None => Ok(()),
-                };
-            }
-            let pause = if std::io::stderr().is_terminal() { 1 } else { 10 };
-            if last_said.elapsed() >= Duration::from_secs(pause) {
-                last_said = Instant::now();
-                self.say(&format!("{}: {}", doing(watch), line(&progress, most, begun.elapsed())));
-            }
-            std::thread::sleep(Duration::from_millis(500));
-        }
-    }
-
-    /// One look, by the first host that answers.
-    fn look(&self, spec: &Spec, watch: &Watch) -> Result<Progress, Failure> {
-        let question = progress::question(spec, watch);
-        let mut why = String::from("no server");
-        for host in progress::askers(spec) {
-            match self.hands.run(&[(host.clone(), question.clone())]).remove(0) {
-                Ok(text) => match progress::answer(&text, spec, watch) {
-                    Some(progress) => return Ok(progress),
-                    None => {
-                        why = format!(
-                            "{host}: its answer is not understood: {}",
-                            text.trim().chars().take(200).collect::<String>()
-                        )
-                    }
-                },
-                Err(said) => why = format!("{host}: {said}"),
-            }
-        }
-        Err(Failure::system(format!("{}: {why}", doing(watch))))
-    }
-}
-
-fn doing(watch: &Watch) -> &'static str {
-    match watch {
-        Watch::Rebalance => "rebalance",
-        Watch::Drain(_) => "drain",
-        Watch::Heal => "heal",
-    }
-}
-
-fn line(p: &Progress, most: u64, took: Duration) -> String {
-    let (mut text, left) = match p.left {
-        Some(Left::Entries(left)) => (format!("{left} of {most} entries left"), left),
-        Some(Left::Bytes(left)) => (format!("{} of {} left", bytes(left), bytes(most)), left),
-        None => (format!("{} in {} files moved", bytes(p.moved), p.files), 0),
-    };
-    let seconds = p.seconds_left.filter(|s| *s > 0).or_else(|| {
-        let rate = most.saturating_sub(left) as f64 / took.as_secs_f64().max(0.1);
-        (left > 0 && left < most).then(|| (left as f64 / rate).ceil() as u64)
-    });
-    if let Some(seconds) = seconds.filter(|_| !p.finished) {
-        text += &format!(", about {seconds} s to go");
-    }
-    text + &format!(" ({:.0} s)", took.as_secs_f64())
-}
-
-/// A size for people.
-pub fn bytes(n: u64) -> String {
-    const UNITS: [&str; 5] = ["B", "kB", "MB", "GB", "TB"];
-    let power = (0..4).find(|p| n < 1000u64.pow(p + 1)).unwrap_or(4);
-    if power == 0 {
-        format!("{n} B")
-    } else {
-        format!("{:.1} {}", n as f64 / 1000f64.powi(power as i32), UNITS[power as usize])
     }
 }
 

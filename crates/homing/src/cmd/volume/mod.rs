@@ -5,6 +5,7 @@ mod change;
 mod create;
 mod drive;
 mod show;
+mod watch;
 
 use crate::failure::Failure;
 pub use args::Args;

@@ -1,7 +1,8 @@
 //! `list`, `status` and `balance-report`: what the hosts say, and no more.
 
-use super::args::{List, One, Way};
-use super::drive::{Drive, bytes};
+use super::args::{List, Shown, Way};
+use super::drive::Drive;
+use super::watch::bytes;
 use crate::failure::{Failure, exit};
 use crate::hostlist;
 use homing_model::NodeSet;
@@ -61,9 +62,9 @@ fn names_on(drive: &Drive, hosts: &[String]) -> BTreeSet<String> {
 }
 
 /// Daemons, mounts, what is under way.
-pub fn status(way: &Way, args: One) -> Result<i32, Failure> {
+pub fn status(way: &Way, args: Shown) -> Result<i32, Failure> {
     let drive = Drive::new(way, None)?;
-    let record = drive.find(&args)?;
+    let record = drive.find(&args.one)?;
     let spec = &record.spec;
     let seen = drive.observe(spec, &spec.hosts());
     let rows: Vec<Value> = spec.hosts().iter().map(|h| host_row(spec, &seen, h)).collect();
@@ -130,9 +131,9 @@ fn host_row(spec: &Spec, seen: &Observed, host: &str) -> Value {
 }
 
 /// How full each store is.
-pub fn balance(way: &Way, args: One) -> Result<i32, Failure> {
+pub fn balance(way: &Way, args: Shown) -> Result<i32, Failure> {
     let drive = Drive::new(way, None)?;
-    let record = drive.find(&args)?;
+    let record = drive.find(&args.one)?;
     let spec = &record.spec;
     let seen = drive.observe(spec, &spec.hosts());
     let own = gluster::volume(spec, &seen).map(|v| v.bricks.clone()).unwrap_or_default();

@@ -1,0 +1,86 @@
+//! How many copies files are to have, as `mfsgetgoal` prints it (MooseFS 3.0.117).
+
+use crate::observe::{HostFacts, MountPoint, Observed};
+use crate::spec::Spec;
+use crate::step::words;
+
+/// What the files below a path are promised now.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Goals {
+    /// Number of files by goal.
+    by_goal: Vec<(u64, u64)>,
+    /// Names of storage classes that are no plain goal.
+    classes: Vec<String>,
+}
+
+/// The command that tells, for [`client`].
+pub fn question(path: &str) -> Vec<String> {
+    words(&["mfsgetgoal", "-r", path])
+}
+
+/// A host that answers and has the volume mounted.
+pub fn client(spec: &Spec, seen: &Observed) -> Option<String> {
+    spec.clients.iter().find(|c| seen.host(c).is_some_and(|f| f.point == MountPoint::Ours)).cloned()
+}
+
+/// Reads the answer to [`question`]; `None` when it holds no counts.
+pub fn read(text: &str) -> Option<Goals> {
+    let (mut goals, mut counted) = (Goals::default(), false);
+    for line in text.lines() {
+        let Some((what, count)) = line.rsplit_once(':') else { continue };
+        let Ok(count) = count.trim().parse() else { continue };
+        counted = true;
+        let what = what.trim();
+        if let Some(goal) = what.strip_prefix("files with goal").and_then(|g| g.trim().parse().ok()) {
+            goals.by_goal.push((goal, count));
+        } else if let Some(class) = what.strip_prefix("files with storage class") {
+            goals.classes.push(class.trim().trim_matches('\'').to_string());
+        }
+    }
+    // Of a folder without files only the folders are counted.
+    counted.then_some(goals)
+}
+
+impl Goals {
+    /// What `copies` for all of them would give up, for a person; `None`: nothing.
+    pub(crate) fn given_up(&self, copies: u32) -> Option<String> {
+        let more: Vec<String> = (self.by_goal.iter().filter(|(goal, files)| *goal > u64::from(copies) && *files > 0))
+            .map(|(goal, files)| format!("{files} with {goal} copies"))
+            .chain(self.classes.iter().map(|class| format!("some of the storage class {class}")))
+            .collect();
+        (!more.is_empty()).then(|| more.join(", "))
+    }
+}
+
+/// The goal of the volume's root as a host sees it; `None` when it is not mounted there, or its
+/// master does not answer, or it has a storage class that is no plain goal.
+pub(crate) fn of_root(facts: &HostFacts) -> Option<u32> {
+    facts.texts.get("goal")?.trim().rsplit_once(": ")?.1.parse().ok()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn goals_are_read_and_compared() {
+        let text = "/data:\n files with goal                2 :          2\n files with goal                3 :          3\n \
+            files with storage class       'my class' :          1\n directories with goal          9 :          2\n";
+        let goals = read(text).unwrap();
+        assert_eq!(goals.given_up(2).unwrap(), "3 with 3 copies, some of the storage class my class");
+        assert_eq!(goals.given_up(1).unwrap(), "2 with 2 copies, 3 with 3 copies, some of the storage class my class");
+        let empty = read("/data/new:\n directories with goal          3 :          1\n").unwrap();
+        assert_eq!(empty.given_up(1), None);
+        assert_eq!(read("/data/new: no such file"), None);
+        assert_eq!(read(""), None);
+    }
+
+    #[test]
+    fn a_name_with_colons_does_not_hide_the_goal() {
+        let facts =
+            |text: &str| HostFacts { texts: [("goal".to_string(), text.to_string())].into(), ..HostFacts::default() };
+        assert_eq!(of_root(&facts("/data: 2\n")), Some(2));
+        assert_eq!(of_root(&facts("/data: 'fast'\n")), None);
+        assert_eq!(of_root(&facts("")), None);
+    }
+}
