@@ -2,6 +2,7 @@
 
 mod fio;
 mod limit;
+mod page;
 mod plot;
 mod show;
 mod tune;
@@ -127,6 +128,9 @@ pub struct Results {
     pub stripe: Option<u64>,
     /// Bytes a host wrote and read.
     pub size: u64,
+    /// Files that these were cut into, one after another; 0: not known.
+    #[serde(default)]
+    pub in_files: u32,
     /// A row a case.
     pub rows: Vec<Row>,
     /// How soon other hosts see a change.
@@ -177,7 +181,7 @@ pub fn run(args: Args) -> Result<i32, Failure> {
         show::write(file, text)?;
     }
     if let Some(file) = &bench.args.html {
-        show::write(file, show::html(&results))?;
+        show::write(file, page::html(&results))?;
     }
     if bench.args.json {
         println!("{}", serde_json::to_string(&results).map_err(Failure::system)?);
@@ -233,6 +237,7 @@ impl Bench {
             hosts: self.hosts.clone(),
             caches: self.drop_caches(),
             size: self.args.size,
+            in_files: self.args.in_files.max(1),
             stripe: self.volume.as_ref().and_then(|v| v.stripe),
             ..Results::default()
         };

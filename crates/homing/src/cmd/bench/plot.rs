@@ -18,7 +18,9 @@ pub fn page(title: &str, about: &[String], body: &str) -> String {
     format!(
         "<!doctype html><html lang=en><meta charset=utf-8><title>{t}</title><style>\
          body{{font:14px sans-serif;margin:2em;max-width:62em;color:#222}}text{{font:12px sans-serif;fill:#222}}\
-         h2{{font-size:16px;margin:1.5em 0 .5em}}p{{margin:.3em 0}}</style><h1>{t}</h1>{about}{body}</html>\n",
+         h2{{font-size:16px;margin:1.5em 0 .5em}}p,li{{margin:.3em 0}}\
+         table{{border-collapse:collapse}}td,th{{padding:.2em .8em;text-align:right;border-bottom:1px solid #ddd}}\
+         td:first-child,th:first-child{{text-align:left;padding-left:0}}</style><h1>{t}</h1>{about}{body}</html>\n",
         t = escape(title)
     )
 }
@@ -74,6 +76,21 @@ pub fn bars(title: &str, all: &[Bar]) -> String {
         y += 18;
     }
     format!(r#"<h2>{}</h2><svg width="880" height="{}" role="img">{svg}</svg>"#, escape(title), y + 4)
+}
+
+/// Lines under a title.
+pub fn list(title: &str, lines: &[String]) -> String {
+    let each = lines.iter().map(|line| format!("<li>{}</li>", escape(line)));
+    format!("<h2>{}</h2><ul>{}</ul>", escape(title), each.collect::<String>())
+}
+
+/// Rows of cells, the first column words and the others numbers.
+pub fn table(title: &str, head: &[&str], rows: &[Vec<String>]) -> String {
+    let cells = |tag: &str, cells: &mut dyn Iterator<Item = &str>| {
+        format!("<tr>{}</tr>", cells.map(|c| format!("<{tag}>{}</{tag}>", escape(c))).collect::<String>())
+    };
+    let body: String = rows.iter().map(|row| cells("td", &mut row.iter().map(String::as_str))).collect();
+    format!("<h2>{}</h2><table>{}{body}</table>", escape(title), cells("th", &mut head.iter().copied()))
 }
 
 /// Coloured squares with what they stand for.

@@ -1,23 +1,45 @@
-//! Results as a table, beside others, and as a page.
+//! Results as a table, and beside others.
 
 use super::fio::Case;
-use super::plot::{self, Bar};
+use super::page;
 use super::{Results, Row};
 use crate::failure::Failure;
-use homing_report::escape;
-use std::fmt::Write as _;
 use std::path::Path;
 
-fn value(row: &Row) -> (f64, &'static str) {
+pub fn value(row: &Row) -> (f64, &'static str) {
     if row.case.op.is_small_files() { (row.per_s, "files/s") } else { (row.mb_per_s, "MB/s") }
 }
 
-fn copies(row: &Row) -> String {
+pub fn copies(row: &Row) -> String {
     row.case.copies.map_or("-".into(), |c| c.to_string())
 }
 
-fn op(row: &Row) -> String {
+pub fn op(row: &Row) -> String {
     format!("{:?}", row.case.op).to_lowercase()
+}
+
+/// 99th percentile of the latency, milliseconds.
+pub fn p99(row: &Row) -> String {
+    if row.p99_ms > 0.0 { format!("{:.1}", row.p99_ms) } else { "-".into() }
+}
+
+/// Share of the theoretical limit.
+pub fn share(row: &Row) -> String {
+    row.share.map_or("-".into(), |s| format!("{:.0}%", s * 100.0))
+}
+
+/// How the bytes of a host were laid out.
+pub fn files(results: &Results) -> String {
+    let megabytes = results.size / 1_000_000;
+    let cut = match results.stripe {
+        Some(bytes) => format!(", cut by the volume into pieces of {} MiB", bytes >> 20),
+        None => String::new(),
+    };
+    match results.in_files {
+        0 => format!("{megabytes} MB of each host{cut}"),
+        1 => format!("{megabytes} MB of each host in 1 file{cut}"),
+        n => format!("{megabytes} MB of each host in {n} files{cut}"),
+    }
 }
 
 /// Prints them.
@@ -28,23 +50,19 @@ pub fn table(results: &Results) {
     );
     for row in &results.rows {
         let (rate, unit) = value(row);
-        let share = row.share.map_or("-".into(), |s| format!("{:.0}%", s * 100.0));
-        let p99 = if row.p99_ms > 0.0 { format!("{:.1}", row.p99_ms) } else { "-".into() };
         println!(
-            "{:<10} {:>6} {:>7} {:>6} {rate:>10.1} {unit:<8} {:>9.0} {p99:>9} {share:>8}",
+            "{:<10} {:>6} {:>7} {:>6} {rate:>10.1} {unit:<8} {:>9.0} {:>9} {:>8}",
             op(row),
             row.case.bs,
             row.case.clients,
             copies(row),
             row.per_s,
+            p99(row),
+            share(row),
         );
     }
-    for delay in &results.visible {
-        println!(
-            "{} is seen by another host after {:.1} ms (median; longest {:.1} ms; {} lost)",
-            delay.change, delay.median_ms, delay.max_ms, delay.lost
-        );
-    }
+    results.visible.iter().for_each(|delay| println!("{}", delay.sentence()));
+    println!("files: {}", files(results));
     println!("caches: {}", results.caches);
 }
 
@@ -86,124 +104,19 @@ pub fn compare(old: &Path, new: &Path, page: Option<&Path>) -> Result<i32, Failu
             b / a
         );
     }
-    for now in &new.visible {
-        if let Some(before) = old.visible.iter().find(|d| d.change == now.change) {
-            println!("{} seen after {:.1} ms, then {:.1} ms", now.change, before.median_ms, now.median_ms);
-        }
+    let alone = old.rows.len() + new.rows.len() - 2 * pairs.len();
+    if alone > 0 {
+        println!("{alone} measurements stand in one of the two only");
+    }
+    for (name, results) in [("old", &old), ("new", &new)] {
+        println!("{name}: {}", files(results));
+        results.visible.iter().for_each(|delay| println!("{name}: {}", delay.sentence()));
     }
     if old.caches != new.caches {
         println!("the caches were not treated alike:\n  old: {}\n  new: {}", old.caches, new.caches);
     }
     if let Some(file) = page {
-        write(file, compared(&old, &new, &pairs))?;
+        write(file, page::compared(&old, &new, &pairs))?;
     }
     Ok(0)
-}
-
-fn about(results: &Results) -> Vec<String> {
-    vec![
-        format!("{}: {} MB each, {}", results.hosts.join(", "), results.size / 1_000_000, results.path),
-        results.caches.clone(),
-    ]
-}
-
-fn name(results: &Results) -> &str {
-    if results.label.is_empty() { &results.path } else { &results.label }
-}
-
-/// Rates, then files, each on its own scale.
-const SCALES: [(&str, bool); 2] = [("MB/s", false), ("files/s", true)];
-
-/// One page with a bar a case, and behind it what the links allow, where that is known.
-pub fn html(results: &Results) -> String {
-    let mut body = String::new();
-    for (unit, small) in SCALES {
-        let rows: Vec<&Row> = results.rows.iter().filter(|r| r.case.op.is_small_files() == small).collect();
-        let note = if rows.iter().any(|r| r.share.is_some()) { ", and in grey what the links allow" } else { "" };
-        let bars: Vec<Bar> =
-            rows.iter().enumerate().map(|(i, row)| bar(row, i > 0 && another(rows[i - 1], row))).collect();
-        body += &plot::bars(&format!("{unit}{note}"), &bars);
-    }
-    for delay in &results.visible {
-        let _ = write!(
-            body,
-            "<p>{}: seen by another host after {:.1} ms (median), {:.1} ms at most</p>",
-            escape(&delay.change),
-            delay.median_ms,
-            delay.max_ms
-        );
-    }
-    plot::page(name(results), &about(results), &body)
-}
-
-fn another(before: &Row, row: &Row) -> bool {
-    before.case.op != row.case.op
-}
-
-fn bar(row: &Row, apart: bool) -> Bar {
-    let (rate, _) = value(row);
-    let limit = row.share.filter(|s| *s > 0.0).map(|s| rate / s);
-    let text = match (limit, row.share) {
-        (Some(limit), Some(share)) => format!("{rate:.1} ({:.0} % of {limit:.1})", share * 100.0),
-        _ => format!("{rate:.1}"),
-    };
-    Bar { name: row.case.to_string(), value: rate, text, limit, colour: plot::DARK, apart }
-}
-
-/// One page with two bars a case.
-fn compared(old: &Results, new: &Results, pairs: &[(&Row, &Row)]) -> String {
-    let mut body = plot::legend(&[(plot::LIGHT, name(old)), (plot::DARK, name(new))]);
-    for (unit, small) in SCALES {
-        let rows: Vec<&(&Row, &Row)> = pairs.iter().filter(|(_, now)| now.case.op.is_small_files() == small).collect();
-        let mut bars = Vec::new();
-        for (i, (before, now)) in rows.iter().enumerate() {
-            let apart = i > 0 && another(rows[i - 1].1, now);
-            let (a, b) = (value(before).0, value(now).0);
-            let one = |value, text, colour, apart| Bar {
-                name: now.case.to_string(),
-                value,
-                text,
-                limit: None,
-                colour,
-                apart,
-            };
-            bars.push(one(a, format!("{a:.1}"), plot::LIGHT, apart));
-            bars.push(one(b, format!("{b:.1} ({:.2} times)", b / a), plot::DARK, false));
-        }
-        body += &plot::bars(unit, &bars);
-    }
-    let (mut lines, title) = (Vec::new(), format!("{} and {}", name(old), name(new)));
-    for results in [old, new] {
-        lines.push(format!("{}: {}", name(results), about(results)[0]));
-    }
-    lines.extend((old.caches == new.caches).then(|| new.caches.clone()));
-    plot::page(&title, &lines, &body)
-}
-
-#[cfg(test)]
-mod tests {
-    use super::super::fio::Op;
-    use super::*;
-
-    #[test]
-    fn the_page_shows_rates_and_limits() {
-        let row = |op, clients, mb_per_s, share| Row {
-            case: Case { op, bs: "1M".into(), clients, copies: Some(2) },
-            mb_per_s,
-            per_s: 812.0,
-            p99_ms: 1.0,
-            share,
-        };
-        let rows = vec![
-            row(Op::Write, 1, 15.0, Some(0.9)),
-            row(Op::Write, 4, 30.9, Some(0.46)),
-            row(Op::Read, 1, 44.0, None),
-            row(Op::Create, 1, 0.0, None),
-        ];
-        let results = Results { path: "/a<b".into(), rows, ..Results::default() };
-        let page = html(&results);
-        assert!(page.contains("a&lt;b") && !page.contains("a<b"), "{page}");
-        assert!(page.contains("write 1M by 4 clients, 2 copies") && page.contains("30.9 (46 % of 67.2)"), "{page}");
-        assert!(page.contains(">44.0<") && page.contains("<h2>files/s</h2>") && page.contains(">812.0<"), "{page}");
-    }
 }

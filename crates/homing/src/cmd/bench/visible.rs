@@ -11,12 +11,28 @@ use serde::{Deserialize, Serialize};
 pub struct Delay {
     /// `new file` or `new content`.
     pub change: String,
-    /// Half the time of a round, milliseconds: the median.
-    pub median_ms: f64,
+    /// Half the time of a round, milliseconds: the median; `None` when no round came to its end.
+    pub median_ms: Option<f64>,
     /// The longest.
-    pub max_ms: f64,
-    /// Rounds that were not seen within 90 s.
+    pub max_ms: Option<f64>,
+    /// Rounds that had come to no end when the change had not been seen for 90 s.
     pub lost: u32,
+}
+
+impl Delay {
+    /// For a person.
+    pub fn sentence(&self) -> String {
+        let lost = if self.lost == 0 { String::new() } else { format!("; {} trials unseen after 90 s", self.lost) };
+        match (self.median_ms, self.max_ms) {
+            (Some(median), Some(max)) => {
+                format!(
+                    "{} is seen by another host after {median:.1} ms (median; longest {max:.1} ms{lost})",
+                    self.change
+                )
+            }
+            _ => format!("{} was not seen by another host within 90 s", self.change),
+        }
+    }
 }
 
 /// The waiting side asks for the name all the time, so that a remembered "no such file" counts.
@@ -27,9 +43,9 @@ for i in $(seq "$3"); do
 echo "$i" > "$2.ping.$i"
 t0=$(date +%s%N)
 if [ "$2" = content ]; then echo "$i" > content.ping
-  while read -r x < content.pong; [ "$x" != "$i" ]; do n=$((n+1)); [ $((n % 2000)) = 0 ] && [ "$(date +%s)" -gt $end ] && exit 3; done
+  while read -r x < content.pong; [ "$x" != "$i" ]; do n=$((n+1)); [ $((n % 2000)) = 0 ] && [ "$(date +%s)" -gt $end ] && exit 0; done
 else : > "new.a.$i"
-  while [ ! -e "new.b.$i" ]; do n=$((n+1)); [ $((n % 2000)) = 0 ] && [ "$(date +%s)" -gt $end ] && exit 3; done
+  while [ ! -e "new.b.$i" ]; do n=$((n+1)); [ $((n % 2000)) = 0 ] && [ "$(date +%s)" -gt $end ] && exit 0; done
 fi
 echo $(( $(date +%s%N) - t0 ))
 done
@@ -38,10 +54,10 @@ const RETURN: &str = r#"
 cd -- "$1" || exit; end=$(( $(date +%s) + 90 )); n=0
 for i in $(seq "$3"); do
 if [ "$2" = content ]; then
-  while read -r x < content.ping; [ "$x" != "$i" ]; do n=$((n+1)); [ $((n % 2000)) = 0 ] && [ "$(date +%s)" -gt $end ] && exit 3; done
+  while read -r x < content.ping; [ "$x" != "$i" ]; do n=$((n+1)); [ $((n % 2000)) = 0 ] && [ "$(date +%s)" -gt $end ] && exit 0; done
   echo "$i" > content.pong
 else
-  while [ ! -e "new.a.$i" ]; do n=$((n+1)); [ $((n % 2000)) = 0 ] && [ "$(date +%s)" -gt $end ] && exit 3; done
+  while [ ! -e "new.a.$i" ]; do n=$((n+1)); [ $((n % 2000)) = 0 ] && [ "$(date +%s)" -gt $end ] && exit 0; done
   : > "new.b.$i"
 fi
 done
@@ -56,20 +72,41 @@ pub fn measure(bench: &Bench, folder: &str) -> Result<Vec<Delay>, Failure> {
     bench.all(&bench.hosts[1..2], |_, _| sh(see, &[&place]), "waiting for the trials' folder")?;
     let trials = bench.args.trials.to_string();
     let mut delays = Vec::new();
-    for change in ["new", "content"] {
-        let side = |text: &str| sh(text, &[&place, change, &trials]);
+    for (word, change) in [("new", "new file"), ("content", "new content")] {
+        let side = |text: &str| sh(text, &[&place, word, &trials]);
         let commands = [(bench.hosts[1].clone(), side(RETURN)), (bench.hosts[0].clone(), side(SERVE))];
         let said = bench.hands.run(&commands);
-        // What was printed before it gave up is lost with it: then all rounds count as lost.
+        if let Some(why) = said.iter().find_map(|s| s.as_ref().err()) {
+            eprintln!("homing: how soon other hosts see a {change} could not be measured: {why}");
+        }
+        // Who gives up ends well, so that the rounds before count.
         let text = said[1].as_deref().unwrap_or("");
         let mut halves: Vec<f64> = text.lines().filter_map(|l| Some(l.trim().parse::<f64>().ok()? / 2e6)).collect();
         halves.sort_by(f64::total_cmp);
         delays.push(Delay {
-            change: if change == "new" { "new file".into() } else { "new content".into() },
-            median_ms: halves.get(halves.len() / 2).copied().unwrap_or(f64::NAN),
-            max_ms: halves.last().copied().unwrap_or(f64::NAN),
+            change: change.into(),
+            median_ms: halves.get(halves.len() / 2).copied(),
+            max_ms: halves.last().copied(),
             lost: bench.args.trials - halves.len() as u32,
         });
     }
     Ok(delays)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_was_never_seen_is_kept_and_read_back() {
+        let delay = |median_ms, lost| Delay { change: "new file".into(), median_ms, max_ms: median_ms, lost };
+        assert_eq!(
+            delay(Some(2.0), 1).sentence(),
+            "new file is seen by another host after 2.0 ms (median; longest 2.0 ms; 1 trials unseen after 90 s)"
+        );
+        let never = delay(None, 5);
+        assert_eq!(never.sentence(), "new file was not seen by another host within 90 s");
+        let text = serde_json::to_string(&never).unwrap();
+        assert_eq!(serde_json::from_str::<Delay>(&text).unwrap(), never);
+    }
 }
