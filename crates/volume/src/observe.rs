@@ -66,6 +66,8 @@ pub enum MountPoint {
 pub struct HostFacts {
     /// Programs that are there.
     pub programs: BTreeSet<String>,
+    /// Version of GlusterFS, as `10.3`, where its client is there.
+    pub gluster_version: Option<String>,
     /// Units that run.
     pub active: BTreeSet<String>,
     /// glusterd's records name the volume (it need not run).
@@ -140,6 +142,7 @@ pub fn read(text: &str, spec: &Spec) -> Option<HostFacts> {
         let fields: Vec<&str> = line.split('\t').collect();
         match fields[..] {
             ["program", p] => drop(facts.programs.insert(p.into())),
+            ["gluster-version", version] => facts.gluster_version = Some(version.into()),
             ["active", unit] => drop(facts.active.insert(unit.into())),
             ["pseudo-root", path] => facts.pseudo_root = Some(path.into()),
             ["glusterd-knows"] => facts.glusterd_knows = true,

@@ -7,6 +7,7 @@ say() { printf '%s' "$1"; shift; for w; do printf '\t%s' "$w"; done; echo; }
 for p in glusterd gluster mount.glusterfs mfsmaster mfschunkserver mfsmount mfscli exportfs mount.nfs lfs fio; do
   command -v "$p" >/dev/null 2>&1 && say program "$p"
 done
+command -v glusterfs >/dev/null 2>&1 && say gluster-version "$(glusterfs --version | awk 'NR == 1 {print $2}')"
 for u in glusterd moosefs-master moosefs-chunkserver nfs-server; do
   systemctl is-active --quiet "$u" 2>/dev/null && say active "$u"
 done

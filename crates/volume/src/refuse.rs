@@ -18,6 +18,8 @@ pub enum Danger {
     MountOverFiles,
     /// A store that already holds something.
     StoreInUse,
+    /// Writes of a known defect of the file system may never end.
+    HangingWrites,
 }
 
 impl Danger {
@@ -30,6 +32,7 @@ impl Danger {
             Danger::DeleteFiles => "--delete-files",
             Danger::MountOverFiles => "--mount-over-files",
             Danger::StoreInUse => "--use-store-with-content",
+            Danger::HangingWrites => "--allow-hanging-writes",
         }
     }
 }

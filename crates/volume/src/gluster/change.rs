@@ -44,9 +44,9 @@ const FEWER: &str = r#"
     gluster --mode=script volume remove-brick "$v" replica "$r" "$@" force
 "#;
 
-type Answer = Result<Plan, Vec<Refusal>>;
+pub(super) type Answer = Result<Plan, Vec<Refusal>>;
 
-fn no_volume(spec: &Spec, seen: &Observed) -> Vec<Refusal> {
+pub(super) fn no_volume(spec: &Spec, seen: &Observed) -> Vec<Refusal> {
     let mut refusals = missing(spec, seen);
     refusals.push(Refusal::never(format!("no host knows a GlusterFS volume {}", spec.name)));
     refusals
@@ -318,7 +318,11 @@ pub fn set_copies(spec: &Spec, seen: &Observed, copies: usize, allowed: &[Danger
     let (speaker, _) = speaker_of(spec, seen)?;
     if copies < now {
         let why = format!("{copies} of {now} copies of every file in {} would remain", spec.mount);
-        lifted(vec![Refusal::danger(Danger::LastCopy, why)], allowed)?;
+        let mut refusals = vec![Refusal::danger(Danger::LastCopy, why)];
+        if there.options.get("features.shard").is_some_and(|v| v == "on") {
+            refusals.extend(super::stripe::refusals(spec, seen, copies));
+        }
+        lifted(refusals, allowed)?;
         let leaving: Vec<Brick> = there.sets().filter_map(|set| set.last().cloned()).collect();
         drop_copies(&mut plan, spec, &speaker, now - 1, &leaving);
         return Ok(plan);
@@ -337,20 +341,6 @@ pub fn set_copies(spec: &Spec, seen: &Observed, copies: usize, allowed: &[Danger
     make_folders(&mut plan, seen, &bricks);
     add_bricks(&mut plan, spec, &speaker, now + 1, &bricks);
     plan.then = Then::Wait(Watch::Heal);
-    Ok(plan)
-}
-
-/// Cuts new files into pieces of `size` bytes; files that exist stay whole.
-pub fn set_stripe(spec: &Spec, seen: &Observed, size: u64) -> Answer {
-    volume(spec, seen).ok_or_else(|| no_volume(spec, seen))?;
-    let size = size.to_string();
-    let argv = gluster(&["volume", "set", &spec.name, "features.shard", "on", "features.shard-block-size", &size]);
-    let mut plan = Plan::default();
-    let step = Step::new(&speaker_of(spec, seen)?.0, argv, format!("cut new files into pieces of {size} bytes"));
-    plan.phase("set the size of pieces", vec![step]);
-    plan.notes.push(
-        "files that exist stay whole; sharding is never turned off again, or sharded files would be cut short".into(),
-    );
     Ok(plan)
 }
 

@@ -58,6 +58,9 @@ pub fn create(spec: &Spec, seen: &Observed, allowed: &[Danger]) -> Result<Plan, 
     let mut refusals = missing(spec, seen);
     refusals.extend(brick_refusals(spec, seen, &bricks));
     refusals.extend(mount::refusals(spec, seen));
+    if spec.stripe.is_some() {
+        refusals.extend(super::stripe::refusals(spec, seen, spec.copies as usize));
+    }
     lifted(refusals, allowed)?;
     let mut plan = Plan::default();
     let known = start_daemons(&mut plan, spec, seen);

@@ -6,13 +6,15 @@ mod dead;
 pub(crate) mod layout;
 mod remove;
 pub mod sizes;
+mod stripe;
 #[cfg(test)]
 mod tests;
 pub mod xml;
 
-pub use change::{add_host, drain_host, heal, rebalance, set_copies, set_stripe};
+pub use change::{add_host, drain_host, heal, rebalance, set_copies};
 pub use create::create;
 pub use remove::delete;
+pub use stripe::set_stripe;
 
 use crate::mount::Line;
 use crate::observe::Observed;

@@ -85,6 +85,9 @@ pub struct Allow {
     /// Use folders that hold something already
     #[arg(long)]
     use_store_with_content: bool,
+    /// Cut files into pieces where writes are known to hang (GlusterFS before 11, one copy)
+    #[arg(long)]
+    allow_hanging_writes: bool,
 }
 
 impl Allow {
@@ -97,6 +100,7 @@ impl Allow {
             allow_losing_copies: has(Danger::LastCopy),
             mount_over_files: has(Danger::MountOverFiles),
             use_store_with_content: has(Danger::StoreInUse),
+            allow_hanging_writes: has(Danger::HangingWrites),
         }
     }
 
@@ -107,6 +111,7 @@ impl Allow {
             (self.allow_losing_copies, Danger::LastCopy),
             (self.mount_over_files, Danger::MountOverFiles),
             (self.use_store_with_content, Danger::StoreInUse),
+            (self.allow_hanging_writes, Danger::HangingWrites),
         ];
         all.into_iter().filter_map(|(on, danger)| on.then_some(danger)).collect()
     }
@@ -231,6 +236,8 @@ pub struct SetStripe {
     /// The path is on Lustre; run lfs on this host
     #[arg(long, value_name = "HOST")]
     pub lustre_client: Option<String>,
+    #[command(flatten)]
+    pub allow: Allow,
 }
 
 #[derive(clap::Args)]
@@ -269,8 +276,8 @@ mod tests {
     /// What a refusal tells to say is what the command understands.
     #[test]
     fn the_words_of_a_refusal_lift_it() {
-        use Danger::{CopiesOnOneHost, DeleteFiles, LastCopy, MountOverFiles, StoreInUse, SystemDisk};
-        for danger in [SystemDisk, CopiesOnOneHost, LastCopy, MountOverFiles, StoreInUse] {
+        use Danger::{CopiesOnOneHost, DeleteFiles, HangingWrites, LastCopy, MountOverFiles, StoreInUse, SystemDisk};
+        for danger in [SystemDisk, CopiesOnOneHost, LastCopy, MountOverFiles, StoreInUse, HangingWrites] {
             let Verb::Create(create) = parsed("volume create data --kind nfs --hosts n1:/x", danger) else { panic!() };
             assert_eq!(create.allow.list(), [danger]);
             assert_eq!(Allow::of(&[danger]).list(), [danger]);

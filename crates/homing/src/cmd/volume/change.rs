@@ -144,7 +144,7 @@ fn goals_below(drive: &Drive, spec: &Spec, seen: &Observed, path: &str) -> Resul
 
 /// Changes how new files are cut.
 pub fn set_stripe(way: &Way, args: SetStripe) -> Result<i32, Failure> {
-    let drive = Drive::new(way, Some(&args.one.name))?;
+    let drive = Drive::new(way, Some(&args.one.name))?.allowing(args.allow.list());
     if let Some(host) = &args.lustre_client {
         let plan = lustre::set_stripe(host, &args.path, args.count, args.size);
         let mut record = Record::unwritten(homing_volume::adopt::unknown(&args.one.name, &[]));
@@ -159,7 +159,7 @@ pub fn set_stripe(way: &Way, args: SetStripe) -> Result<i32, Failure> {
         return Err(Failure::usage(format!("GlusterFS cuts files of the whole volume alike: {}", record.spec.mount)));
     }
     let what = format!("set-stripe {} {size}", args.path);
-    drive.reach(&mut record, &what, true, &|spec, seen, _| gluster::set_stripe(spec, seen, size))?;
+    drive.reach(&mut record, &what, true, &|spec, seen, allowed| gluster::set_stripe(spec, seen, size, allowed))?;
     if !way.dry_run {
         record.spec.stripe = Some(size);
         record.save().map_err(Failure::system)?;
@@ -250,7 +250,7 @@ fn again(way: &Way, record: &Record, words: &[String], allowed: &[Danger]) -> Re
         "unmount" => unmount(way, On { one: one(), on: Some(word(1)), allow: allow() }),
         "set-stripe" => {
             let (path, size) = (word(1), word(2).parse().ok());
-            set_stripe(way, SetStripe { one: one(), path, size, count: None, lustre_client: None })
+            set_stripe(way, SetStripe { one: one(), path, size, count: None, lustre_client: None, allow: allow() })
         }
         other => Err(Failure::usage(format!("{other} is to be said again with its arguments"))),
     }
