@@ -16,6 +16,18 @@ done
 # With fsid=0 version 4 shows its clients that folder as /.
 exportfs -s 2>/dev/null | awk '/[(,]fsid=(0|root)[,)]/ {print $1; exit}' | while read -r root; do say pseudo-root "$root"; done
 [ -d "/var/lib/glusterd/vols/$name" ] && say glusterd-knows
+# Daemons that are asked on all hosts at the same time lock each other out.
+ask() {
+  i=0
+  while :; do
+    # shellcheck disable=SC2086
+    out=$(timeout 30 gluster --mode=script $1 --xml 2>/dev/null)
+    case $out in *"Another transaction"* | *"Locking failed"*) ;; *) break;; esac
+    i=$((i + 1)); [ $i -ge 10 ] && break
+    sleep "0.$(((i * 3 + $$) % 9 + 1))"
+  done
+  printf '%s\n' "$out"
+}
 device() { q=$1; while [ ! -e "$q" ]; do q=$(dirname -- "$q"); done; stat -L -c %d -- "$q"; }
 for store; do
   q=$store; while [ ! -e "$q" ]; do q=$(dirname -- "$q"); done
@@ -43,8 +55,7 @@ esac
 grep -F "x-homing.$name," /etc/fstab 2>/dev/null | head -1 | while read -r a b c d e; do say fstab "$a" "$b" "$c" "$d"; done
 if systemctl is-active --quiet glusterd 2>/dev/null; then
   for what in "volume info" "peer status" "volume status all tasks"; do
-    # shellcheck disable=SC2086
-    echo "begin $what"; timeout 30 gluster --mode=script $what --xml 2>/dev/null; echo; echo "end $what"
+    echo "begin $what"; ask "$what"; echo; echo "end $what"
   done
 fi
 if systemctl is-active --quiet moosefs-master 2>/dev/null; then

@@ -137,12 +137,15 @@ pub(super) fn speaker_of<'a>(
 }
 
 fn running(spec: &Spec, seen: &Observed, what: &str) -> bool {
-    task(spec, seen, what).is_some_and(|t| t.status == "in progress")
+    task(spec, seen, what).flatten().is_some_and(|t| t.status == "in progress")
 }
 
-fn task<'a>(spec: &'a Spec, seen: &'a Observed, what: &str) -> Option<&'a super::xml::Task> {
-    let (_, cluster) = speaker_of(spec, seen).ok()?;
-    cluster.tasks.iter().find(|t| t.volume == spec.name && t.what == what)
+/// The volume's action of this kind, by any daemon that tells; `None` when none does.
+fn task<'a>(spec: &'a Spec, seen: &'a Observed, what: &str) -> Option<Option<&'a super::xml::Task>> {
+    let views = seen.hosts.values().flatten().filter_map(|f| f.gluster.as_ref());
+    let told: Vec<_> = views.filter_map(|c| c.tasks.as_ref()).collect();
+    let found = told.iter().flat_map(|tasks| tasks.iter()).find(|t| t.volume == spec.name && t.what == what);
+    (!told.is_empty()).then_some(found)
 }
 
 fn add_bricks(plan: &mut Plan, spec: &Spec, host: &str, copies: usize, bricks: &[Brick]) {
@@ -190,7 +193,12 @@ pub fn drain_host(spec: &Spec, seen: &Observed, host: &str, allowed: &[Danger]) 
     if seen.host(host).is_none() {
         return super::dead::let_go(spec, seen, host, &sets);
     }
-    match task(spec, seen, "Remove brick").map(|t| t.status.as_str()) {
+    // Begun once more, it would take new bricks on the others once more.
+    let Some(going) = task(spec, seen, "Remove brick") else {
+        let why = "no daemon tells whether files are being moved already (they are busy): say it again in a moment";
+        return Err(vec![Refusal::never(why)]);
+    };
+    match going.map(|t| t.status.as_str()) {
         Some("in progress") => plan.then = Then::Wait(Watch::Drain(leaving.iter().map(Brick::word).collect())),
         Some("completed") => commit(&mut plan, spec, seen, &speaker, &leaving)?,
         _ => leave(&mut plan, spec, seen, host, &sets, allowed)?,

@@ -19,7 +19,8 @@ fn info(bricks: &[&str], replica: usize) -> String {
     format!(
         "begin volume info\n<cliOutput><volInfo><volumes><volume><name>data</name><status>1</status>\
          <replicaCount>{replica}</replicaCount><arbiterCount>0</arbiterCount><bricks>{each}</bricks><options/>\
-         </volume></volumes></volInfo></cliOutput>\n\nend volume info\n"
+         </volume></volumes></volInfo></cliOutput>\n\nend volume info\n\
+         begin volume status all tasks\n<cliOutput><volStatus><volumes/></volStatus></cliOutput>\nend volume status all tasks\n"
     )
 }
 
@@ -190,6 +191,21 @@ fn a_drained_host_keeps_all_copies_on_the_way() {
         facts.stores[0].content = crate::observe::Content::Brick;
     }
     assert!(has(&drain_host(&spec, &empty, "n4", &[]).unwrap(), "commit"));
+}
+
+/// Seen on a busy machine: an unanswered question was taken for "nothing is going on", and the drain began anew.
+#[test]
+fn a_drain_is_not_begun_while_it_is_unknown_whether_one_goes_on() {
+    let spec = four();
+    let busy = "begin volume status all tasks\n<cliOutput><opRet>-1</opRet><opErrstr>Locking failed on n2.\
+        </opErrstr></cliOutput>\nend volume status all tasks\n";
+    let refused = drain_host(&spec, &running(&spec, busy), "n4", &[]).unwrap_err();
+    assert!(refused[0].danger.is_none() && refused[0].why.contains("say it again"), "{refused:?}");
+    // One daemon that tells is enough.
+    let mut one = running(&spec, busy);
+    one.hosts.insert("n3".into(), running(&spec, &removal("in progress")).hosts.remove("n3").unwrap());
+    let going = drain_host(&spec, &one, "n4", &[]).unwrap();
+    assert!(going.phases.is_empty() && matches!(going.then, Then::Wait(_)));
 }
 
 #[test]

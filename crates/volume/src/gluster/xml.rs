@@ -71,8 +71,8 @@ pub struct Cluster {
     pub volumes: Vec<Volume>,
     /// Peers by the names they were given, the asked host left out; true when connected.
     pub peers: Vec<(Vec<String>, bool)>,
-    /// Long actions.
-    pub tasks: Vec<Task>,
+    /// Long actions; `None`: the daemon was too busy to tell.
+    pub tasks: Option<Vec<Task>>,
 }
 
 impl Cluster {
@@ -143,7 +143,10 @@ pub(crate) fn read(texts: &BTreeMap<String, String>) -> Option<Cluster> {
         cluster.peers = peers.descendants().filter(|n| n.has_tag_name("peer")).map(peer).collect();
     }
     if let Some(Ok(status)) = texts.get("volume status all tasks").map(|t| Document::parse(t.trim())) {
-        cluster.tasks = status.descendants().filter(|n| n.has_tag_name("volume")).flat_map(tasks).collect();
+        // An error has no list of volumes in it.
+        let told = status.descendants().any(|n| n.has_tag_name("volumes"));
+        let all = status.descendants().filter(|n| n.has_tag_name("volume")).flat_map(tasks);
+        cluster.tasks = told.then(|| all.collect());
     }
     Some(cluster)
 }

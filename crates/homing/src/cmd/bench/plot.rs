@@ -17,9 +17,9 @@ pub fn page(title: &str, about: &[String], body: &str) -> String {
     let about: String = about.iter().map(|line| format!("<p>{}</p>", escape(line))).collect();
     format!(
         "<!doctype html><html lang=en><meta charset=utf-8><title>{t}</title><style>\
-         body{{font:14px sans-serif;margin:2em;max-width:62em;color:#222}}text{{font:12px sans-serif;fill:#222}}\
-         h2{{font-size:16px;margin:1.5em 0 .5em}}p,li{{margin:.3em 0}}\
-         table{{border-collapse:collapse}}td,th{{padding:.2em .8em;text-align:right;border-bottom:1px solid #ddd}}\
+         body{{font:14px sans-serif;margin:2em;color:#222}}text{{font:12px sans-serif;fill:#222;paint-order:stroke;stroke:#fff;stroke-width:3px}}\
+         h2{{font-size:16px;margin:1.5em 0 .5em}}p,li{{margin:.3em 0;max-width:62em}}\
+         table{{border-collapse:collapse}}td,th{{padding:.2em .8em;text-align:right;white-space:nowrap;border-bottom:1px solid #ddd}}\
          td:first-child,th:first-child{{text-align:left;padding-left:0}}</style><h1>{t}</h1>{about}{body}</html>\n",
         t = escape(title)
     )
@@ -117,9 +117,9 @@ pub fn lines(title: &str, below: &str, places: &[String], all: &[Series], unit: 
     let most = all.iter().flat_map(|s| &s.values).fold(1e-9_f64, |a, b| a.max(*b));
     let step = tick(most);
     let top = (most / step).ceil() * step;
-    let x = |i: usize| 110.0 + 90.0 * i as f64;
+    let x = |i: usize| 130.0 + 115.0 * i as f64;
     let y = |v: f64| 20.0 + TALL * (1.0 - v / top);
-    let right = x(places.len().max(1) - 1) + 30.0;
+    let right = x(places.len().max(1) - 1) + 50.0;
     let mut svg = String::new();
     for i in 0..=(top / step).round() as usize {
         let v = step * i as f64;

@@ -2,6 +2,7 @@
 //! measures each from empty caches, and tells the best.
 
 mod kept;
+mod page;
 mod told;
 mod trial;
 

@@ -105,7 +105,7 @@ fn findings(drive: &Drive, spec: &Spec, seen: &Observed) -> Vec<Finding> {
 
 fn tasks(spec: &Spec, seen: &Observed) -> Vec<String> {
     let views = seen.hosts.values().flatten().filter_map(|f| f.gluster.as_ref());
-    let tasks = views.flat_map(|c| &c.tasks).filter(|t| t.volume == spec.name);
+    let tasks = views.flat_map(|c| c.tasks.iter().flatten()).filter(|t| t.volume == spec.name);
     let lines: BTreeSet<String> = tasks.map(|t| format!("{} ({})", t.what.to_lowercase(), t.status)).collect();
     lines.into_iter().collect()
 }

@@ -1,8 +1,8 @@
-//! What a sweep says in the end: a table, the curves, and what to change.
+//! What a sweep says in the end: a table, and what to change.
 
 use super::kept::Sweep;
+use super::page;
 use super::trial::Try;
-use crate::cmd::bench::plot::{self, Series};
 use crate::cmd::bench::{Bench, sh, show};
 use crate::failure::Failure;
 
@@ -12,13 +12,13 @@ const WORTH: f64 = 1.05;
 /// Prints table and advice, draws the page, and applies the best where that is wanted.
 pub fn tell(bench: &Bench, sweep: &Sweep) -> Result<i32, Failure> {
     if let Some(file) = &bench.args.html {
-        show::write(file, page(bench, &sweep.tries))?;
+        show::write(file, page::page(&bench.path, &bench.drop_on, sweep))?;
     }
     if bench.args.json {
         println!("{}", serde_json::to_string(sweep).map_err(Failure::system)?);
     } else {
         table(&sweep.tries);
-        advice(bench, sweep);
+        tell_advice(bench, sweep);
     }
     let Some(best) = sweep.best().filter(|_| bench.args.apply && sweep.gain() >= Some(WORTH)) else { return Ok(0) };
     apply(bench, &best.setting.options())
@@ -42,73 +42,28 @@ fn table(tries: &[Try]) {
     }
 }
 
-fn advice(bench: &Bench, sweep: &Sweep) {
-    let (Some(best), Some(gain)) = (sweep.best(), sweep.gain()) else { return };
+/// What the sweep came to, and what to change.
+pub fn advice(sweep: &Sweep) -> Vec<String> {
+    let (Some(best), Some(gain)) = (sweep.best(), sweep.gain()) else { return Vec::new() };
     if gain < WORTH {
-        println!("the default is best: nothing that was tried is more than {:.0} % ahead of it", (WORTH - 1.0) * 100.0);
-        return;
+        let percent = (WORTH - 1.0) * 100.0;
+        return vec![format!("the default is best: nothing that was tried is more than {percent:.0} % ahead of it")];
     }
-    println!("best: {} ({gain:.2} times the default)", best.setting.options());
-    if let Some(block) = best.setting.block {
+    let mut lines = vec![format!("best: {} ({gain:.2} times the default)", best.setting.options())];
+    lines.extend(best.setting.block.map(|block| {
         let server = sweep.server();
-        println!("on {server}, at each boot: rpc.nfsd 0; echo {block} > /proc/fs/nfsd/max_block_size; rpc.nfsd 8");
-    }
-    if !bench.args.apply {
+        format!("on {server}, at each boot: rpc.nfsd 0; echo {block} > /proc/fs/nfsd/max_block_size; rpc.nfsd 8")
+    }));
+    lines
+}
+
+fn tell_advice(bench: &Bench, sweep: &Sweep) {
+    advice(sweep).iter().for_each(|line| println!("{line}"));
+    if !bench.args.apply && sweep.gain() >= Some(WORTH) {
         println!(
             "to use it, put these options into the line of {} in /etc/fstab, unmount and mount; or say --apply",
             bench.path
         );
-    }
-}
-
-/// The curves: sizes for each size of the server's, then connections.
-fn page(bench: &Bench, tries: &[Try]) -> String {
-    let mut body = String::new();
-    let mut blocks: Vec<Option<u64>> = tries.iter().map(|t| t.setting.block).collect();
-    blocks.dedup();
-    for block in blocks {
-        let sizes: Vec<&Try> =
-            tries.iter().filter(|t| t.setting.block == block && t.setting.connections == 1).collect();
-        let title = match block {
-            Some(block) => format!("one connection, max_block_size of the server {}", bytes(block)),
-            None => "one connection".into(),
-        };
-        let places: Vec<String> = sizes.iter().map(|t| bytes(t.setting.size)).collect();
-        body += &curve(&title, "rsize and wsize", &places, &sizes);
-    }
-    let several = tries.iter().find(|t| t.setting.connections > 1).map(|t| (t.setting.block, t.setting.size));
-    if let Some(size) = several {
-        let of_size: Vec<&Try> = tries.iter().filter(|t| (t.setting.block, t.setting.size) == size).collect();
-        let places: Vec<String> = of_size.iter().map(|t| t.setting.connections.to_string()).collect();
-        body += &curve(&format!("rsize and wsize {}", bytes(size.1)), "nconnect", &places, &of_size);
-    }
-    let about = [
-        format!(
-            "{}: {} MB written and read in blocks of 1 MiB, from empty caches",
-            bench.hosts[0],
-            bench.args.size / 1_000_000
-        ),
-        "the default and the best are means of two measurements".into(),
-    ];
-    plot::page(&format!("NFS at {}", bench.path), &about, &body)
-}
-
-fn curve(title: &str, below: &str, places: &[String], tries: &[&Try]) -> String {
-    let series = |name, colour, value: fn(&Try) -> f64| Series {
-        name,
-        colour,
-        values: tries.iter().map(|t| value(t)).collect(),
-    };
-    let both = [series("write", plot::DARK, |t| t.mean_write()), series("read", plot::LIGHT, |t| t.mean_read())];
-    plot::lines(title, below, places, &both, "MB/s")
-}
-
-/// A size of the sweep for a person.
-fn bytes(size: u64) -> String {
-    match size {
-        0 => "default".into(),
-        s if s >= 1 << 20 => format!("{} MiB", s >> 20),
-        s => format!("{} KiB", s >> 10),
     }
 }
 
