@@ -22,7 +22,7 @@ pub use watch::Watch;
 pub use written::{Looks, written};
 
 use homing_model::Change;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 /// Clocks of hosts and servers may differ by this much.
@@ -55,6 +55,28 @@ pub(crate) enum Step {
     DropPages,
 }
 
+/// The mount table, read once for many paths.
+pub(crate) struct Mounts(Vec<(PathBuf, Kind)>);
+
+impl Mounts {
+    pub(crate) fn read() -> Mounts {
+        let table = std::fs::read_to_string("/proc/self/mounts").unwrap_or_default();
+        let rows = table.lines().filter_map(|line| {
+            let mut fields = line.split(' ').skip(1);
+            Some((fields.next()?.replace("\\040", " ").into(), Kind::of_type(fields.next()?)))
+        });
+        Mounts(rows.collect())
+    }
+
+    /// The kind of the file system that holds `path`, and where it is mounted.
+    pub(crate) fn kind_of(&self, path: &Path) -> (Kind, PathBuf) {
+        // Of equal points the last one is on top.
+        let fits = self.0.iter().filter(|(point, _)| path.starts_with(point));
+        let last = fits.max_by_key(|(point, _)| point.as_os_str().len());
+        last.map_or((Kind::Coherent, "/".into()), |(point, kind)| (*kind, point.clone()))
+    }
+}
+
 impl Kind {
     /// The kind by the type that the mount table gives.
     pub fn of_type(fstype: &str) -> Kind {
@@ -67,15 +89,13 @@ impl Kind {
     }
 
     /// The kind of the file system that holds `path`, and where it is mounted.
-    pub fn of(path: &Path) -> (Kind, std::path::PathBuf) {
-        let table = std::fs::read_to_string("/proc/self/mounts").unwrap_or_default();
-        let rows = table.lines().filter_map(|line| {
-            let mut fields = line.split(' ').skip(1);
-            Some((fields.next()?.replace("\\040", " "), fields.next()?))
-        });
-        // Of equal points the last one is on top.
-        let fits = rows.filter(|(point, _)| path.starts_with(point)).max_by_key(|(point, _)| point.len());
-        fits.map_or((Kind::Coherent, "/".into()), |(point, fstype)| (Kind::of_type(fstype), point.into()))
+    pub fn of(path: &Path) -> (Kind, PathBuf) {
+        Mounts::read().kind_of(path)
+    }
+
+    /// Does this host's look at a file wait until what was written here is at its servers?
+    pub(crate) fn asking_syncs(self) -> bool {
+        self == gluster::ASKING_SYNCS
     }
 
     /// Is there anything to do before this change is seen elsewhere? A name

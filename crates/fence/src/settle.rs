@@ -1,7 +1,7 @@
 //! The reading side.
 
 use crate::stamp::{agrees, look};
-use crate::{Kind, Step};
+use crate::{Kind, Mounts, Step};
 use homing_model::{Change, Stamp};
 use rustix::fs::{Advice, Mode, OFlags, XattrFlags};
 use std::collections::{HashMap, HashSet};
@@ -100,12 +100,16 @@ fn steps<'a>(items: &[&'a Item<'a>], steps: fn(Kind) -> &'static [Step]) -> Vec<
 }
 
 fn concerned(changes: &[Change]) -> Vec<Item<'_>> {
+    if changes.is_empty() {
+        return Vec::new();
+    }
+    let table = Mounts::read();
     let mut mounts: HashMap<PathBuf, (Kind, PathBuf)> = HashMap::new();
     let mut items = Vec::new();
     for change in changes {
         let path = change.path.to_path();
         let parent = path.parent().unwrap_or(Path::new("/")).to_path_buf();
-        let (kind, mount) = mounts.entry(parent).or_insert_with(|| Kind::of(&path)).clone();
+        let (kind, mount) = mounts.entry(parent).or_insert_with(|| table.kind_of(&path)).clone();
         if kind.concerns(change) {
             items.push(Item { change, path, kind, mount });
         }

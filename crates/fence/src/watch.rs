@@ -7,9 +7,10 @@
 //! command and misses a rewrite within one tick of the clock.
 
 use crate::stamp::stamp;
+use crate::{Kind, Mounts};
 use homing_model::{Change, Stamp};
 use rustix::fs::inotify::{self, CreateFlags, ReadFlags, WatchFlags};
-use std::collections::{BTreeMap, HashMap, HashSet};
+use std::collections::{BTreeMap, HashMap};
 use std::io;
 use std::mem::MaybeUninit;
 use std::os::fd::OwnedFd;
@@ -34,7 +35,7 @@ struct Seen {
 pub struct Watch {
     fd: OwnedFd,
     folders: HashMap<i32, PathBuf>,
-    known: HashSet<PathBuf>,
+    known: HashMap<PathBuf, Kind>,
     open: BTreeMap<PathBuf, Seen>,
     /// Names that were reported before, or were there when their folder was first seen, and their inode numbers.
     old: HashMap<PathBuf, u64>,
@@ -64,7 +65,7 @@ impl Watch {
 
     /// Watches `root` and all folders below it, unless that is done already.
     pub fn add(&mut self, root: &Path) {
-        if !self.known.contains(root) {
+        if !self.known.contains_key(root) {
             self.walk(root, None);
         }
     }
@@ -72,16 +73,18 @@ impl Watch {
     /// As `add`, for a folder that was made elsewhere or found late: what is
     /// in it counts as changed here, since it may be.
     pub fn learn(&mut self, root: &Path) {
-        if !self.known.contains(root) {
+        if !self.known.contains_key(root) {
             self.walk(root, Some(Seen { created: false, whole: true }));
         }
     }
 
     /// Watches all folders; what they hold is `seen`, unless it was there before.
     fn walk(&mut self, root: &Path, seen: Option<Seen>) {
+        let mounts = Mounts::read();
         let mut todo = vec![root.to_path_buf()];
         while let Some(folder) = todo.pop() {
-            if self.folders.len() >= MOST_FOLDERS || self.known.contains(&folder) || !self.watch_one(&folder) {
+            let skip = self.folders.len() >= MOST_FOLDERS || self.known.contains_key(&folder);
+            if skip || !self.watch_one(&folder, mounts.kind_of(&folder).0) {
                 continue;
             }
             // Watched first, then read: what is made in between is seen twice, not never.
@@ -98,7 +101,8 @@ impl Watch {
         }
     }
 
-    fn watch_one(&mut self, folder: &Path) -> bool {
+    /// False where it is watched already, or cannot be.
+    fn watch_one(&mut self, folder: &Path, kind: Kind) -> bool {
         let what = WatchFlags::CREATE
             | WatchFlags::CLOSE_WRITE
             | WatchFlags::MOVED_TO
@@ -108,7 +112,7 @@ impl Watch {
             | WatchFlags::ONLYDIR;
         let Ok(number) = inotify::add_watch(&self.fd, folder, what) else { return false };
         self.folders.insert(number, folder.to_path_buf());
-        self.known.insert(folder.to_path_buf())
+        self.known.insert(folder.to_path_buf(), kind).is_none()
     }
 
     fn drain(&mut self) {
@@ -156,9 +160,9 @@ impl Watch {
         let gone = self.old.keys().filter(|path| path.symlink_metadata().is_err());
         self.open.extend(gone.map(|path| (path.clone(), seen)));
         let mut folders = Vec::new();
-        for folder in std::mem::take(&mut self.known) {
+        for (folder, kind) in std::mem::take(&mut self.known) {
             // Again, since another folder may have taken its place.
-            if !self.watch_one(&folder) {
+            if !self.watch_one(&folder, kind) {
                 continue;
             }
             for entry in std::fs::read_dir(&folder).into_iter().flatten().flatten() {
@@ -179,6 +183,16 @@ impl Watch {
             Some(now) => self.old.insert(path, now.ino),
             None => self.old.get(&path).copied().or_else(|| self.old.insert(path, 0)).filter(|ino| *ino != 0),
         }
+    }
+
+    /// The state of a file that is now at its servers.
+    fn synced(&self, path: &Path) -> Option<Stamp> {
+        let kind = path.parent().and_then(|folder| self.known.get(folder));
+        if !kind.is_some_and(|kind| kind.asking_syncs()) {
+            sync(path);
+        }
+        // After the sync, which may give the file its final time.
+        stamp(path)
     }
 
     /// What changed since the last report, synced to its servers. Files that
@@ -212,9 +226,7 @@ impl Watch {
                     continue;
                 }
             }
-            sync(&path);
-            // After the sync, which may give the file its final time.
-            let now = stamp(&path);
+            let now = self.synced(&path);
             let fresh = seen.created && !self.old.contains_key(&path);
             if now.is_none() && fresh {
                 // Made and removed between two reports: nobody else has seen it.

@@ -64,12 +64,15 @@ fn is_compiler(name: &str) -> bool {
     ["gcc", "g++", "cc", "c++", "clang", "clang++"].contains(&last)
 }
 
+/// Options whose value is a file that is made, or is to be made, by the recipe.
+const WRITES: [&str; 4] = ["-o", "-MF", "-MT", "-MQ"];
+
 /// Words that may name files it reads, relative to its folder. What it only
 /// writes would be asked for at the servers for nothing.
 pub fn file_words(text: &str) -> Vec<PathBuf> {
     let text = text.replace('>', " -o ");
     let mut before = "";
-    let reads = words(&text).filter(|word| std::mem::replace(&mut before, word) != "-o");
+    let reads = words(&text).filter(|word| !WRITES.contains(&std::mem::replace(&mut before, word)));
     let named = reads.filter(|w| !w.starts_with('-') && w.contains('.') && w.len() < 4096);
     named.map(PathBuf::from).collect()
 }
@@ -114,6 +117,7 @@ mod tests {
     fn what_is_written_is_not_read() {
         let read = |text: &str| file_words(text).iter().map(|p| p.display().to_string()).collect::<Vec<_>>();
         assert_eq!(read("cc -c -o out/x.o x.c -I. 2>&1"), ["x.c"]);
+        assert_eq!(read("cc -c -MD -MF d/x.d -MQ x.o -o x.o x.c"), ["x.c"]);
         assert_eq!(read("sed s/a/b/ <in.txt >out.txt && cat a.1 >> all.2"), ["in.txt", "a.1"]);
     }
 

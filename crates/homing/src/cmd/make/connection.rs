@@ -3,8 +3,8 @@
 
 use super::asked::{Asked, News, ToConnection};
 use super::near::Near;
-use homing_make::{Step, folders_named, missing_files};
-use homing_model::{Change, Outcome, RawText};
+use homing_make::{Step, missing_files};
+use homing_model::{Change, Outcome};
 use homing_wire::Stream;
 use homing_wire::stub::{FromStub, ToStub};
 use std::io::{BufReader, Write};
@@ -44,7 +44,7 @@ fn converse(mut asked: Asked, stream: &UnixStream, near: &Near, news: &Sender<Ne
     asked.mount = near.shared_mount(&cwd);
     asked.step = step;
     asked.inputs = near.inputs(&asked.text, &cwd, step);
-    asked.folders = folders_named(&asked.text, &cwd).iter().map(|f| RawText::from(f.as_path())).collect();
+    asked.folders = near.folders(&asked.text, &cwd);
     loop {
         let (outcome, errors) = match attempt(&mut asked, stream, near, news) {
             Ok(ended) => ended,

@@ -3,8 +3,8 @@
 
 use homing_fence::{Kind, Watch, recent, settle};
 use homing_locate::Locator;
-use homing_make::{ChangeLog, Step, file_words};
-use homing_model::Change;
+use homing_make::{ChangeLog, Step, file_words, folders_named};
+use homing_model::{Change, RawText};
 use std::collections::{BTreeMap, HashMap};
 use std::path::{Path, PathBuf};
 use std::sync::{Mutex, MutexGuard, PoisonError};
@@ -27,7 +27,7 @@ pub struct Near {
     /// What was written where.
     pub log: Mutex<ChangeLog>,
     pending: Mutex<Vec<Change>>,
-    mounts: Mutex<HashMap<PathBuf, PathBuf>>,
+    mounts: Mutex<HashMap<PathBuf, (Kind, PathBuf)>>,
     located: Mutex<HashMap<PathBuf, Located>>,
     locator: Option<Locator>,
 }
@@ -142,11 +142,24 @@ impl Near {
 
     /// Where the file system of a folder is mounted; `None` for this host's own disks.
     pub fn shared_mount(&self, folder: &Path) -> Option<PathBuf> {
-        let mut mounts = lock(&self.mounts);
-        let mount = mounts.entry(folder.to_path_buf()).or_insert_with(|| Kind::of(folder).1).clone();
-        drop(mounts);
+        let (_, mount) = self.kind_of(folder);
         let network = self.locator.as_ref().and_then(|l| l.volume_of(folder).ok()).is_some_and(|v| v.kind.is_network());
         network.then_some(mount)
+    }
+
+    fn kind_of(&self, folder: &Path) -> (Kind, PathBuf) {
+        lock(&self.mounts).entry(folder.to_path_buf()).or_insert_with(|| Kind::of(folder)).clone()
+    }
+
+    /// Folders named in a recipe that others may see: those on `cwd`'s file system or on
+    /// another that hosts share, and not `/bin` because a variable names a shell.
+    pub fn folders(&self, text: &str, cwd: &Path) -> Vec<RawText> {
+        let (_, own) = self.kind_of(cwd);
+        let shared = |folder: &PathBuf| {
+            let (kind, mount) = self.kind_of(folder);
+            mount == own || kind != Kind::Coherent
+        };
+        folders_named(text, cwd).into_iter().filter(shared).map(|f| RawText::from(f.as_path())).collect()
     }
 
     /// What a recipe reads, and where that lies.
