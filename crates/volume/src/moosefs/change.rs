@@ -144,7 +144,19 @@ pub fn nowhere_mounted() -> Vec<Refusal> {
     vec![Refusal::never("no host that answers has it mounted")]
 }
 
-/// MooseFS heals and balances by itself; what can be done is to start what is down, and to watch.
+/// MooseFS moves chunks by itself: how far it is can be told, and no more.
+pub fn rebalance(spec: &Spec, seen: &Observed) -> Result<Plan, Vec<Refusal>> {
+    let mut plan = Plan::default();
+    let (least, most, above) = chunks_of(spec, seen)?.spread().unwrap_or_default();
+    plan.notes.push(format!(
+        "MooseFS moves chunks by itself until its disks are alike full: now they are {least:.0} % \
+         to {most:.0} % full, {} MB above the mean",
+        above / 1_000_000
+    ));
+    Ok(plan)
+}
+
+/// MooseFS heals by itself; what can be done is to start what is down, and to watch.
 pub fn heal(spec: &Spec, seen: &Observed) -> Result<Plan, Vec<Refusal>> {
     let mut plan = Plan::default();
     let start = |host: &str, unit: &str| {
@@ -154,7 +166,7 @@ pub fn heal(spec: &Spec, seen: &Observed) -> Result<Plan, Vec<Refusal>> {
     let awake = spec.servers().into_iter().filter(|h| seen.host(h).is_some());
     let down = awake.filter_map(|h| start(&h, CHUNKSERVER));
     plan.phase_each("start the chunkservers", down.collect());
-    plan.notes.push("MooseFS copies and balances by itself; this watches it".into());
+    plan.notes.push("MooseFS copies by itself; this watches it".into());
     plan.notes.extend(seen.silent().iter().map(|(h, why)| format!("{h} does not answer: {why}")));
     plan.then = Then::Wait(Watch::Heal);
     Ok(plan)

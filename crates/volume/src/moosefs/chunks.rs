@@ -22,6 +22,8 @@ pub(crate) struct Disk {
     pub(crate) ready: bool,
     /// Bytes.
     pub(crate) used: u64,
+    /// Likewise.
+    pub(crate) size: u64,
 }
 
 /// Chunks and disks.
@@ -64,6 +66,7 @@ pub(crate) fn read(text: &str) -> Option<Chunks> {
                 leaves: state.contains("for removal"),
                 ready: state.contains("(ready)"),
                 used: number(fields.len() - 2).unwrap_or(0),
+                size: number(fields.len() - 1).unwrap_or(0),
             }),
             _ => {}
         }
@@ -85,6 +88,18 @@ impl Chunks {
     pub(crate) fn average(&self) -> u64 {
         let used: u64 = self.disks.iter().map(|d| d.used).sum();
         used / self.disks.iter().map(|d| d.chunks).sum::<u64>().max(1)
+    }
+
+    /// How full the emptiest and the fullest disk are, percent, and the bytes that disks hold above
+    /// the mean. `None` without disks.
+    pub(crate) fn spread(&self) -> Option<(f64, f64, u64)> {
+        let disks: Vec<&Disk> = self.disks.iter().filter(|d| d.size > 0 && !d.leaves).collect();
+        let full = |d: &&Disk| d.used as f64 / d.size as f64;
+        let mean = disks.iter().map(|d| d.used).sum::<u64>() as f64 / disks.iter().map(|d| d.size).sum::<u64>() as f64;
+        let above = disks.iter().map(|d| (d.used as f64 - mean * d.size as f64).max(0.0)).sum::<f64>();
+        let least = disks.iter().map(full).min_by(f64::total_cmp)?;
+        let most = disks.iter().map(full).max_by(f64::total_cmp)?;
+        Some((100.0 * least, 100.0 * most, above as u64))
     }
 
     /// The largest goal that a file has.

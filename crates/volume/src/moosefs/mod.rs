@@ -6,7 +6,7 @@ pub mod goals;
 #[cfg(test)]
 mod tests;
 
-pub use change::{drain_host, heal, nowhere_mounted, set_copies};
+pub use change::{drain_host, heal, nowhere_mounted, rebalance, set_copies};
 
 use crate::mount::{self, Line};
 use crate::observe::{Content, HostFacts, Observed};

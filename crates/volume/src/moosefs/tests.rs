@@ -152,3 +152,17 @@ fn a_client_that_is_new_to_the_master_is_let_in_before_it_mounts() {
     assert_eq!(plan.phases[0].steps[0].argv.last().unwrap(), "n9", "only the new one");
     assert!(plan.phases[1].steps.iter().any(|step| step.host == "n9"));
 }
+
+#[test]
+fn how_far_the_balance_is_can_be_told_and_no_more() {
+    let s = mfs();
+    let mut seen = seen(&s, &[(2, 2, 40)], "ok", None);
+    for facts in seen.hosts.values_mut().flatten() {
+        let text = facts.texts.get_mut("chunks").unwrap();
+        // 188858368 of 1003925504 bytes on each disk; on one 100 MB more.
+        *text = text.replacen("188858368", "288858368", 1);
+    }
+    let plan = rebalance(&s, &seen).unwrap();
+    assert!(plan.is_empty());
+    assert!(plan.notes[0].ends_with("now they are 19 % to 29 % full, 66 MB above the mean"), "{:?}", plan.notes);
+}

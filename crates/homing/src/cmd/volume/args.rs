@@ -128,7 +128,7 @@ pub struct Create {
     #[arg(long, value_name = "NODESET:/PATH", required = true)]
     pub hosts: Vec<String>,
     /// Copies of each file (GlusterFS: replica, MooseFS: goal)
-    #[arg(long, default_value_t = 1)]
+    #[arg(long, visible_alias = "goal", default_value_t = 1)]
     pub copies: u32,
     /// Names, but no bytes, on a third host, so that two copies cannot disagree (GlusterFS)
     #[arg(long)]

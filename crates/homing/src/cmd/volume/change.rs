@@ -185,7 +185,7 @@ pub fn rebalance(way: &Way, args: One) -> Result<i32, Failure> {
     let mut record = drive.find(&args)?;
     drive.reach(&mut record, "rebalance", true, &|spec, seen, _| match spec.kind {
         Kind::Gluster => gluster::rebalance(spec, seen),
-        Kind::Moosefs => moosefs::heal(spec, seen),
+        Kind::Moosefs => moosefs::rebalance(spec, seen),
         Kind::Nfs => Err(vec![Refusal::never("NFS serves a volume from one host, in one copy")]),
     })?;
     Ok(0)
