@@ -139,7 +139,7 @@ impl Climb {
             true => m.rate >= best_rate * GAIN,
             false => m.rate >= best_rate * AS_GOOD,
         };
-        let told = format!("{} at once moved {}, {} moved {}", m.n, mb(m.rate), self.best, mb(best_rate));
+        let told = format!("{} at once moved {} and {} moved {}", m.n, mb(m.rate), self.best, mb(best_rate));
         if wins {
             // Several steps down that are each as good must not add up to a loss.
             self.best_rate = Some(if m.n < self.best || self.is_start() { m.rate.max(best_rate) } else { m.rate });
@@ -153,7 +153,7 @@ impl Climb {
             }
             return match self.propose(m) {
                 Step::Stay => Step::Go(m.n, told),
-                Step::Go(next, _) => Step::Go(next, told),
+                Step::Go(next, _) => Step::Go(next, format!("{told}: {next} were being tried")),
             };
         }
         self.last_cost_us = m.at_us.saturating_sub(self.trial_us) as f64 * (1.0 - m.rate / best_rate).max(0.0);
@@ -217,7 +217,7 @@ impl Climb {
             let next = self.next(self.aim);
             if next != self.best {
                 self.trial_us = m.at_us;
-                return Step::Go(next, format!("a trial was under way: {} at once had served best", self.best));
+                return Step::Go(next, format!("{next} were being tried: {} at once had served best", self.best));
             }
             self.aim = self.aim.other();
         }

@@ -41,6 +41,7 @@ fn reference_is_the_help() {
         "lab",
         "lab up",
         "lab exec",
+        "lab list",
         "lab status",
         "lab down",
         "lab demo",

@@ -33,6 +33,10 @@ fn commands_run_where_their_bytes_lie() {
         "for i in $(seq 16); do head -c 4000000 /dev/urandom > \"/data/f $i\"; done; printf x > '/data/a>\nb'",
     );
 
+    let labs: serde_json::Value = serde_json::from_slice(&homing(&["lab", "list", "--json"]).stdout).unwrap();
+    let own = labs.as_array().unwrap().iter().find(|l| l["name"] == lab.name.as_str());
+    assert_eq!(own, Some(&serde_json::json!({"name": lab.name, "up": true, "hosts": "n[1-4]"})));
+
     // The layout, also for an ordinary user, whatever the file is called.
     let text = lab.ok("n1", &format!("setpriv --reuid 65534 --clear-groups {EXE} where --json /data"));
     let layout: serde_json::Value = serde_json::from_str(&text).unwrap();
@@ -102,6 +106,8 @@ fn the_demonstration_compares_and_its_runs_can_be_reported() {
     let said = String::from_utf8(shown.stdout.clone()).unwrap();
     assert!(said.contains("over links; next to the data"), "{said}");
 
+    let labs: serde_json::Value = serde_json::from_slice(&homing(&["lab", "list", "--json"]).stdout).unwrap();
+    assert!(labs.as_array().unwrap().iter().all(|l| l["name"] != lab.name.as_str()), "{labs}");
     // The lab is gone; what its runs did is not.
     let told = err(&shown);
     let named: Vec<&str> = told.lines().filter_map(|l| l.rsplit_once(": homing report ")).map(|(_, id)| id).collect();

@@ -38,6 +38,12 @@ enum Verb {
         #[arg(long)]
         json: bool,
     },
+    /// List the labs of this machine
+    List {
+        /// Print JSON
+        #[arg(long)]
+        json: bool,
+    },
     /// Take a lab down, whatever is left of it
     Down {
         #[command(flatten)]
@@ -94,6 +100,7 @@ pub fn run(args: Args) -> Result<i32, Failure> {
         Verb::Up(args) => up(args),
         Verb::Exec { lab, host, command } => exec(&lab.name, &host, command),
         Verb::Status { lab, json } => show::status(&lab.name, json),
+        Verb::List { json } => show::list(json),
         Verb::Down { lab } => down(&lab.name),
         Verb::Demo(args) => demo::run(args),
     }

@@ -1,8 +1,39 @@
-//! `lab status`, for people and as JSON.
+//! `lab list` and `lab status`, for people and as JSON.
 
 use super::failure;
 use crate::failure::Failure;
 use homing_lab::{HostState, LabStatus};
+use serde::Serialize;
+
+/// A lab that has a state folder.
+#[derive(Serialize)]
+struct Listed {
+    name: String,
+    /// Made to the end, and all hosts live.
+    up: bool,
+    /// As a node set; none where the lab's record cannot be read.
+    hosts: Option<String>,
+}
+
+/// Prints the labs of this machine, whole or not.
+pub fn list(json: bool) -> Result<i32, Failure> {
+    let listed = homing_lab::names().into_iter().map(|name| Listed {
+        up: homing_lab::is_up(&name),
+        hosts: homing_lab::load(&name).ok().map(|plan| plan.names()),
+        name,
+    });
+    let labs: Vec<Listed> = listed.collect();
+    if json {
+        println!("{}", serde_json::to_string_pretty(&labs).map_err(Failure::system)?);
+        return Ok(0);
+    }
+    println!("{:<16} {:<10} HOSTS", "NAME", "STATE");
+    for lab in labs {
+        let state = if lab.up { "up" } else { "not whole" };
+        println!("{:<16} {state:<10} {}", lab.name, lab.hosts.as_deref().unwrap_or("-"));
+    }
+    Ok(0)
+}
 
 /// Prints the state of a lab; 0 when all of it is up, 1 otherwise.
 pub fn status(name: &str, json: bool) -> Result<i32, Failure> {
