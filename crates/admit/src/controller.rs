@@ -25,6 +25,8 @@ const PATIENT_US: u64 = 100_000;
 /// without which nothing is limited: then fewer may serve more.
 const SLOW: f64 = 0.4;
 const SEEK_US: u64 = 15_000;
+/// The same where all have run for as long: a disk of a cloud or one that others use looks like it for moments.
+const LATE_SEEK_US: u64 = 400_000;
 const LESS: f64 = 0.95;
 /// A start with this number: one processor reads while another computes.
 const FIRST: u32 = 2;
@@ -237,7 +239,7 @@ impl Controller {
             return None;
         }
         let share = span.again_share * 100.0;
-        let (n, why) = match self.memory.judge(span, seen.in_flight) {
+        let (n, why) = match self.memory.judge(span, seen.in_flight, seen.fit()) {
             Verdict::Calm => return None,
             Verdict::Fewer(n) => {
                 (n, format!("with {} at once {share:.0} % of the bytes had to be read again", seen.in_flight))
@@ -268,7 +270,7 @@ impl Controller {
         }
         // Not all that storage could do, but more at once must not do less.
         self.known = (span.got >= FIRST_BYTES).then(|| (self.n, span.got / span.us as f64));
-        self.grow(seen, full).then(|| "no task waited for storage".into())
+        self.grow(seen, span, full).then(|| "no task waited for storage".into())
     }
 
     fn rise_pressed(&mut self, seen: &Seen, span: &Span, full: bool) -> Option<String> {
@@ -291,13 +293,12 @@ impl Controller {
             return None;
         }
         if self.is_busy(span) {
-            // Long enough for the guard of the page cache.
-            self.from = if span.us < 2 * MEASURE_US { self.from } else { Some(*seen) };
+            self.linger(seen);
             return None;
         }
         self.known = Some((self.n, span.got / span.us as f64));
         let n = self.n;
-        self.grow(seen, full).then(|| format!("the start was not over: {n} at once were served"))
+        self.grow(seen, span, full).then(|| format!("the start was not over: {n} at once were served"))
     }
 
     /// Twice as many made a head seek, and less came: so many it was before.
@@ -361,13 +362,23 @@ impl Controller {
         span.cpu.is_some_and(|c| c > CPU_BUSY) && self.n >= 2 * self.settings.cores
     }
 
-    fn grow(&mut self, seen: &Seen, full: bool) -> bool {
-        self.from = Some(*seen);
+    fn grow(&mut self, seen: &Seen, span: &Span, full: bool) -> bool {
         if self.n < self.settings.open_at.min(self.most()) {
             if !full && seen.waiting > 0 {
+                self.from = Some(*seen);
                 return false;
             }
-            self.go(self.n * 2);
+            let cap = self.memory.cap(seen, self.n, span.pressure() > QUIET);
+            // Beyond what the page cache holds, the last step has to show what it does.
+            let beyond = seen.again == Some(true) && seen.fit().is_some_and(|fit| self.n >= fit);
+            let shown_us = self.changed_us + seen.task_us.clamp(MEASURE_US, MEASURE_MOST_US);
+            if cap <= self.n || (beyond && (self.is_busy(span) || seen.at_us < shown_us)) {
+                self.linger(seen);
+                return false;
+            }
+            self.go((self.n * 2).min(cap));
+        } else {
+            self.from = Some(*seen);
         }
         if self.n >= self.settings.open_at || !full {
             (self.phase, self.pressed_us) = (Phase::Open, 0);
@@ -375,11 +386,18 @@ impl Controller {
         true
     }
 
+    /// Goes on measuring, long enough for the guard of the page cache.
+    fn linger(&mut self, seen: &Seen) {
+        self.from = self.from.filter(|from| seen.at_us < from.at_us + 2 * MEASURE_US).or(Some(*seen));
+    }
+
     fn watch(&mut self, seen: &Seen, span: &Span) -> Option<String> {
         let enough = seen.task_us.clamp(PROBE_US, PROBE_MOST_US);
         let pressed = span.pressure() >= PRESSED && seen.in_flight > 1;
         let seeks = pressed && span.slow >= SLOW && seen.at_us >= self.believe_us.0;
-        if span.us < if seeks { MEASURE_US } else { enough } {
+        let late = seen.at_us > self.changed_us + LATE_SEEK_US;
+        let evident = if late { LATE_SEEK_US } else { MEASURE_US };
+        if span.us < if seeks { evident } else { enough } {
             return None;
         }
         self.from = Some(*seen);
@@ -471,13 +489,17 @@ impl Controller {
         match climb.best_rate {
             _ if !full => MEASURE_US,
             None => MEASURE_US / 2,
+            // First its file from the disk, then from memory: half of a task tells nothing.
+            Some(_) if self.n != climb.best && seen.again == Some(true) => enough,
             Some(best) if self.n != climb.best => {
                 if self.n > climb.best && climb.is_start() && span.us < START_US && span.rate >= best * NOT_WORSE {
                     return EARLY_US;
                 }
                 let worse = if self.n < climb.best { FEWER_WORSE } else { PLAINLY_WORSE };
+                // A search among all that run already: there is time to see harm for more than a moment.
+                let early = if self.all.is_some() && span.rate < best { MEASURE_US } else { EARLY_US };
                 let plain = !(best * worse..best * PLAINLY_BETTER).contains(&span.rate);
-                if plain { EARLY_US } else { enough }
+                if plain { early } else { enough }
             }
             // A disk's quiet moments are between files.
             Some(_) if span.pressure() <= QUIET => MEASURE_US,

@@ -1,7 +1,7 @@
 //! The guard of the page cache: when tasks read again what others drove out,
 //! fewer at once are better whatever the disk's rate says.
 
-use crate::seen::Span;
+use crate::seen::{Seen, Span};
 
 /// Bytes that were read again, as a share of all that moved: above this the cache is overrun.
 const OVERRUN: f64 = 0.3;
@@ -11,6 +11,12 @@ const SLIGHT: f64 = 4e6;
 const HELPED: f64 = 0.8;
 /// At least so many times fewer are tried, and at most.
 const STEP: (u32, u32) = (2, 8);
+
+/// A start waits so long to learn whether tasks read their data again, and so long when they do.
+const UNKNOWN_US: u64 = 10_000_000;
+const KNOWN_US: u64 = 60_000_000;
+/// What is tried beyond what fits: a part of it.
+const MORE: u32 = 4;
 
 /// What the guard says.
 #[derive(Debug, PartialEq)]
@@ -29,6 +35,8 @@ pub(crate) struct Memory {
     /// Share and number before the first step down.
     before: Option<(f64, u32)>,
     gave_up: bool,
+    /// From when on a start was held at the number that fits, microseconds.
+    capped_us: Option<u64>,
 }
 
 impl Memory {
@@ -44,7 +52,26 @@ impl Memory {
         }
     }
 
-    pub fn judge(&mut self, span: &Span, n: u32) -> Verdict {
+    /// The greatest number that a start may go to from `n`. Whoever reads its data more than
+    /// once needs it to stay in the page cache, which shows only when the cache is full and
+    /// nothing of it is of use any more. So as long as storage is waited for, where more at
+    /// once gain least, no more run than fit, until it is known whether data is read again.
+    pub fn cap(&mut self, seen: &Seen, n: u32, pressed: bool) -> u32 {
+        let Some(fit) = seen.fit().filter(|_| !self.gave_up) else { return u32::MAX };
+        if seen.again == Some(false) || 2 * n <= fit {
+            return u32::MAX;
+        }
+        let held_us = seen.at_us.saturating_sub(*self.capped_us.get_or_insert(seen.at_us));
+        match seen.again {
+            Some(_) if pressed && held_us < KNOWN_US => fit,
+            // The fit is a guess, so that idle processors may have more, bit by bit.
+            Some(_) => fit.max(n + (n / MORE).max(1)),
+            None if pressed && held_us < UNKNOWN_US => fit,
+            None => u32::MAX,
+        }
+    }
+
+    pub fn judge(&mut self, span: &Span, n: u32, fit: Option<u32>) -> Verdict {
         if self.gave_up || span.again < SLIGHT || span.again_share < OVERRUN {
             self.before = None;
             return Verdict::Calm;
@@ -53,6 +80,9 @@ impl Memory {
         let (share, began_at) = *self.before.get_or_insert((span.again_share, n));
         if n > 1 {
             self.too_many = Some(n);
+            if let Some(fit) = fit.filter(|fit| *fit < n) {
+                return Verdict::Fewer(fit.max(n / STEP.1));
+            }
             // Each step costs the time in which a cache is filled. Of pages that are read
             // anew and anew in any order, the share that is found is the share that fits.
             let fit = (f64::from(n) * (1.0 - span.missed)).round() as u32;

@@ -16,11 +16,28 @@ pub enum Io {
     Off,
 }
 
+/// A task's inputs, as far as they matter to storage.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Reads {
+    /// Their bytes.
+    pub bytes: u64,
+    /// They are read through a network file system, by whose client the kernel counts no disk.
+    pub network: bool,
+}
+
+/// A task that asked for its inputs' bytes so many times and a little has read
+/// them more than once; the little are the files of its program.
+const MORE_THAN_ONCE: f64 = 1.75;
+const A_LITTLE: u64 = 4 << 20;
+
 #[derive(Debug)]
 struct Gate {
     slots: u32,
     controller: Option<Controller>,
     in_flight: u32,
+    /// Inputs of those in flight, and how many of them read over a network file system.
+    bytes: u64,
+    network: u32,
     ended: u64,
     task_us: f64,
 }
@@ -30,6 +47,10 @@ struct Gate {
 pub(crate) struct Admission {
     io: Io,
     gates: Vec<Gate>,
+    /// Bytes of the inputs of the task that has most of them.
+    largest: u64,
+    /// Whether tasks of this run read their data more than once, when it has been seen.
+    again: Option<bool>,
 }
 
 /// The host whose storage a placed task reads.
@@ -42,7 +63,7 @@ pub(crate) fn storage_of(host: HostIx, placed: &Placed) -> HostIx {
 
 impl Admission {
     pub fn new(io: Io) -> Admission {
-        Admission { io, gates: Vec::new() }
+        Admission { io, gates: Vec::new(), largest: 0, again: None }
     }
 
     /// Another limit from now on.
@@ -55,7 +76,7 @@ impl Admission {
     pub fn host_up(&mut self, slots: u32, cores: u32, most: u32, learnt: Option<u32>) {
         let settings = Settings { most, open_at: slots, cores, learnt };
         let controller = (self.io == Io::Auto).then(|| Controller::new(settings));
-        self.gates.push(Gate { slots, controller, in_flight: 0, ended: 0, task_us: 0.0 });
+        self.gates.push(Gate { slots, controller, in_flight: 0, bytes: 0, network: 0, ended: 0, task_us: 0.0 });
         self.gates.iter_mut().filter_map(|g| g.controller.as_mut()).for_each(|c| c.set_most(most));
     }
 
@@ -92,19 +113,32 @@ impl Admission {
     }
 
     /// A task starts, or goes on after it stood still.
-    pub fn started(&mut self, storage: HostIx) {
-        self.gates[storage].in_flight += 1;
+    pub fn started(&mut self, storage: HostIx, reads: Reads) {
+        let gate = &mut self.gates[storage];
+        gate.in_flight += 1;
+        gate.bytes += reads.bytes;
+        gate.network += u32::from(reads.network);
+        self.largest = self.largest.max(reads.bytes);
     }
 
     /// A task stands still from now on.
-    pub fn stands(&mut self, storage: HostIx) {
-        self.ended(storage, 0);
+    pub fn stands(&mut self, storage: HostIx, reads: Reads) {
+        self.ended(storage, reads, 0);
+    }
+
+    /// A task has ended that asked for so many bytes, not counting what it wrote itself.
+    pub fn asked(&mut self, reads: Reads, asked: u64) {
+        if reads.bytes > 0 {
+            self.again = Some(self.again == Some(true) || is_again(asked, reads.bytes));
+        }
     }
 
     /// An attempt is over; `wall_us` 0 when it is no measure.
-    pub fn ended(&mut self, storage: HostIx, wall_us: u64) {
+    pub fn ended(&mut self, storage: HostIx, reads: Reads, wall_us: u64) {
         let gate = &mut self.gates[storage];
         gate.in_flight = gate.in_flight.saturating_sub(1);
+        gate.bytes = gate.bytes.saturating_sub(reads.bytes);
+        gate.network = gate.network.saturating_sub(u32::from(reads.network));
         if wall_us > 0 {
             gate.ended += 1;
             let weight = if gate.task_us == 0.0 { 1.0 } else { 0.2 };
@@ -114,6 +148,9 @@ impl Admission {
 
     /// A pulse of the storage host came; its limit, when it changes.
     pub fn pulse(&mut self, storage: HostIx, pulse: &Pulse, waiting: usize) -> Option<Change> {
+        if self.largest > 0 && is_again(pulse.longest, self.largest) {
+            self.again = Some(true);
+        }
         let gate = &mut self.gates[storage];
         let seen = Seen {
             at_us: pulse.at_us,
@@ -124,13 +161,70 @@ impl Admission {
             moved: pulse.moved,
             slow_us: pulse.slow_us,
             read: pulse.read,
-            cached: pulse.cached,
+            // Elsewhere than on this host's disks, all would seem to come from its memory.
+            cached: if gate.network > 0 { 0 } else { pulse.cached },
             reread: pulse.reread,
+            inputs: gate.bytes,
+            room: pulse.room,
+            again: self.again,
             ended: gate.ended,
             in_flight: gate.in_flight,
             waiting,
             task_us: gate.task_us as u64,
         };
         gate.controller.as_mut()?.observe(&seen)
+    }
+}
+
+fn is_again(asked: u64, inputs: u64) -> bool {
+    asked > (inputs as f64 * MORE_THAN_ONCE) as u64 + A_LITTLE
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn admission() -> Admission {
+        let mut admission = Admission::new(Io::Auto);
+        admission.host_up(8, 2, 8, None);
+        admission
+    }
+
+    #[test]
+    fn a_task_that_ends_tells_whether_data_is_read_again() {
+        let reads = Reads { bytes: 100 << 20, network: false };
+        let mut admission = admission();
+        assert_eq!(admission.again, None);
+        admission.asked(reads, 104 << 20);
+        assert_eq!(admission.again, Some(false));
+        admission.asked(reads, 200 << 20);
+        admission.asked(reads, 100 << 20);
+        assert_eq!(admission.again, Some(true), "one that does is enough");
+        admission.asked(Reads { bytes: 0, ..reads }, 1 << 40);
+    }
+
+    #[test]
+    fn one_that_runs_tells_it_too() {
+        let mut admission = admission();
+        let pulse = |longest| Pulse { longest, ..Pulse::default() };
+        admission.pulse(0, &pulse(1 << 40), 1);
+        assert_eq!(admission.again, None, "no task has inputs");
+        admission.started(0, Reads { bytes: 100 << 20, network: false });
+        admission.pulse(0, &pulse(170 << 20), 1);
+        assert_eq!(admission.again, None, "a file, and what its program reads");
+        admission.pulse(0, &pulse(190 << 20), 1);
+        assert_eq!(admission.again, Some(true));
+    }
+
+    #[test]
+    fn what_stands_still_needs_no_room() {
+        let reads = Reads { bytes: 100, network: true };
+        let mut admission = admission();
+        admission.started(0, reads);
+        admission.started(0, reads);
+        admission.stands(0, reads);
+        assert_eq!((admission.gates[0].bytes, admission.gates[0].network), (100, 1));
+        admission.ended(0, reads, 5);
+        assert_eq!((admission.gates[0].bytes, admission.gates[0].network), (0, 0));
     }
 }

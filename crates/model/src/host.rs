@@ -93,4 +93,10 @@ pub struct Pulse {
     pub cached: u64,
     /// Bytes of file pages that were read again soon after they had been evicted.
     pub reread: Option<u64>,
+    /// Bytes that the task which has read most has asked for, less what it wrote.
+    #[serde(default)]
+    pub longest: u64,
+    /// Bytes that the page cache could hold for tasks there; see `homing_probe`.
+    #[serde(default)]
+    pub room: Option<u64>,
 }

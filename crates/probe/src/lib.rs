@@ -4,6 +4,7 @@
 mod facts;
 mod parse;
 mod pulse;
+mod room;
 
 pub use facts::facts;
 pub use pulse::Pulser;

@@ -14,6 +14,8 @@ const MOST_TASKS: usize = 4;
 const FEW_TASKS: usize = 1;
 /// What takes the kernel long to tell, interfaces and the page cache, is asked for so often, microseconds.
 const SELDOM_US: u64 = 35_000;
+/// And the room of the page cache, which changes slowly.
+const ROOM_US: u64 = 500_000;
 const MOST_PROCESSES: usize = 16;
 /// What remains of a disk's busy time from one pulse to the next: a memory of some tenths of a second.
 const FADE: f64 = 0.9;
@@ -39,6 +41,8 @@ pub struct Pulser {
     vmstat: Kept,
     /// What is asked for seldom: when, what interfaces have moved, bytes that were read again.
     seldom: Option<(u64, Option<String>, Option<u64>)>,
+    /// When the page cache's room was asked for, and what it was.
+    room: Option<(u64, Option<u64>)>,
     io_some_us: Option<u64>,
     before: Option<HashMap<String, Counter>>,
     busy: HashMap<String, f64>,
@@ -51,20 +55,24 @@ pub struct Pulser {
     looked: u64,
     stood: u64,
     read: Read,
+    longest: i64,
     cache: Cache,
 }
 
-/// Bytes that a task has read, and those that came from no disk.
+/// Bytes that a task has read, those that came from no disk, and those that no
+/// other process of it had written.
 #[derive(Clone, Copy, Debug, Default)]
 struct Read {
     all: i64,
     cached: i64,
+    asked: i64,
 }
 
 impl std::ops::AddAssign for Read {
     fn add_assign(&mut self, more: Read) {
         self.all += more.all;
         self.cached += more.cached;
+        self.asked += more.asked;
     }
 }
 
@@ -88,6 +96,7 @@ impl Default for Pulser {
             cpu_stall: Kept::new("/proc/pressure/cpu"),
             vmstat: Kept::new("/proc/vmstat"),
             seldom: None,
+            room: None,
             io_some_us: None,
             before: None,
             busy: HashMap::new(),
@@ -99,6 +108,7 @@ impl Default for Pulser {
             looked: 0,
             stood: 0,
             read: Read::default(),
+            longest: 0,
             cache: Cache::default(),
         }
     }
@@ -126,8 +136,10 @@ impl Pulser {
         self.look_at_some(leaders, if stalls { MOST_TASKS } else { FEW_TASKS });
         let mut sum = read_by("self");
         self.tasks.values().for_each(|task| sum += *task);
+        self.longest = self.tasks.values().map(|task| task.asked).fold(self.longest, i64::max);
         // Read-ahead is counted before it is read, and a zombie not at all: neither takes back what was seen.
-        self.read = Read { all: self.read.all.max(sum.all), cached: self.read.cached.max(sum.cached) };
+        self.read.all = self.read.all.max(sum.all);
+        self.read.cached = self.read.cached.max(sum.cached);
         Pulse {
             at_us,
             io_some_us,
@@ -139,7 +151,15 @@ impl Pulser {
             read: self.read.all as u64,
             cached: self.read.cached as u64,
             reread,
+            longest: self.longest as u64,
+            room: self.room(at_us),
         }
+    }
+
+    fn room(&mut self, at_us: u64) -> Option<u64> {
+        let asked = self.room.filter(|(asked_us, _)| at_us < asked_us + ROOM_US);
+        let (_, room) = *self.room.insert(asked.unwrap_or_else(|| (at_us, crate::room::room())));
+        room
     }
 
     /// What `/proc/net/dev` says, and the bytes that were read again; as they were asked last.
@@ -267,7 +287,8 @@ fn read_by(pid: &str) -> Read {
     let field = |name: &str| io.lines().find_map(|l| l.strip_prefix(name)?.trim().parse::<i64>().ok()).unwrap_or(0);
     let all = field("rchar:");
     // What one process of a task writes into a pipe the next one reads, from no disk either.
-    Read { all, cached: all - field("wchar:") - field("read_bytes:") }
+    let asked = all - field("wchar:");
+    Read { all, cached: asked - field("read_bytes:"), asked }
 }
 
 fn a_thread_stands(pid: i32, left: &mut usize) -> bool {

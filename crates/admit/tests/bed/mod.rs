@@ -1,6 +1,9 @@
 //! A test bed for the controller: tasks that read and compute on a simulated
 //! device, in steps of a millisecond, with noise from a seeded generator.
 
+mod cache;
+
+use cache::{Cache, Found};
 use homing_admit::{Controller, Seen, Settings};
 
 /// Bytes a task reads before it computes on them: what read-ahead brings at most.
@@ -49,6 +52,10 @@ pub struct Batch {
     pub bytes: f64,
     /// Each task computes so long on a processor of its own.
     pub cpu_s: f64,
+    /// So many times it reads the same file.
+    pub passes: u32,
+    /// Bytes of a page cache that drops what was used longest ago; `None`: the device says all.
+    pub room: Option<f64>,
 }
 
 /// How many may run at once.
@@ -66,7 +73,11 @@ pub struct Outcome {
 }
 
 struct Task {
+    id: u32,
     began_us: u64,
+    /// Of its file, bytes; what it has asked for; and what is left to ask for.
+    file: f64,
+    asked: f64,
     bytes: f64,
     cpu_s: f64,
     reads: f64,
@@ -81,6 +92,8 @@ struct Bed {
     /// Started and standing still, the oldest last.
     held: Vec<Task>,
     waiting: u32,
+    cache: Option<Cache>,
+    again_seen: Option<bool>,
     seen: Seen,
     stall_us: (f64, f64),
     moved: f64,
@@ -101,6 +114,8 @@ pub fn run(device: Device, batch: Batch, limit: &Limit, seed: u64) -> Outcome {
         running: Vec::new(),
         held: Vec::new(),
         waiting: batch.tasks,
+        cache: batch.room.map(|bytes| Cache::new((bytes / CHUNK) as usize)),
+        again_seen: None,
         seen: Seen::default(),
         stall_us: (0.0, 0.0),
         moved: 0.0,
@@ -154,13 +169,18 @@ impl Bed {
             self.waiting -= 1;
             let spread = 0.8 + 0.4 * self.dice.roll();
             let (bytes, cpu_s) = (self.batch.bytes * spread, self.batch.cpu_s * spread);
-            self.running.push(Task { began_us: now_us, bytes, cpu_s, reads: 0.0, computes: 0.0 });
+            let file = bytes / f64::from(self.batch.passes);
+            let id = self.waiting;
+            self.running.push(Task { id, began_us: now_us, file, asked: 0.0, bytes, cpu_s, reads: 0.0, computes: 0.0 });
         }
     }
 
     fn look(&mut self, now_us: u64) -> Seen {
         self.seen.looked += self.running.len() as u64;
         self.seen.stood += self.running.iter().filter(|t| t.reads > 0.0).count() as u64;
+        if self.running.iter().any(|t| t.asked > 1.75 * t.file) {
+            self.again_seen = Some(true);
+        }
         Seen {
             at_us: now_us,
             io_stall_us: Some(self.stall_us.0 as u64),
@@ -173,6 +193,9 @@ impl Bed {
             in_flight: self.running.len() as u32,
             waiting: self.waiting as usize,
             task_us: self.task_us as u64,
+            inputs: self.running.iter().map(|t| t.file as u64).sum(),
+            room: self.batch.room.map(|bytes| bytes as u64),
+            again: self.again_seen,
             ..self.seen
         }
     }
@@ -181,6 +204,18 @@ impl Bed {
         for task in self.running.iter_mut().filter(|t| t.reads <= 0.0 && t.computes <= 0.0) {
             let chunk = CHUNK.min(task.bytes).max(0.0);
             task.reads = chunk;
+            if let Some(cache) = &mut self.cache {
+                match cache.ask((task.id, (task.asked % task.file / CHUNK) as u32)) {
+                    Found::New => {}
+                    Found::Again => self.again += chunk,
+                    Found::Here => {
+                        self.cached += chunk;
+                        self.read += chunk;
+                        task.reads = 0.0;
+                    }
+                }
+            }
+            task.asked += chunk;
             task.computes = if task.bytes > 0.0 { task.cpu_s * chunk / task.bytes } else { task.cpu_s };
             task.bytes -= chunk;
             task.cpu_s -= task.computes;
@@ -219,6 +254,7 @@ impl Bed {
         let over = |t: &Task| t.reads <= 0.0 && t.computes <= 0.0 && t.bytes <= 0.0 && t.cpu_s <= 1e-9;
         for task in self.running.iter().filter(|t| over(t)) {
             self.seen.ended += 1;
+            self.again_seen = Some(self.again_seen == Some(true) || task.asked > 1.75 * task.file);
             let wall = (now_us - task.began_us) as f64;
             self.task_us += if self.task_us == 0.0 { wall } else { 0.2 * (wall - self.task_us) };
         }

@@ -32,12 +32,12 @@ impl Core {
         let fence = self.written.fence(host, &waiting.offer.reads, &waiting.offer.recent);
         self.actions.push(Action::Send(host, ToWorker::Run { ticket, slot, task, requires, weigh, fence }));
         let storage = storage_of(host, &placed);
-        if placed.need.reads() {
-            self.admission.started(storage);
-            self.tell_placer(storage);
-        }
         let stillness = Stillness::default();
         let running = Running { waiting, host, placed, start_ns: now_ns, killed: false, printed: [0; 2], stillness };
+        if running.placed.need.reads() {
+            self.admission.started(storage, running.reads());
+            self.tell_placer(storage);
+        }
         self.running.insert(ticket, running);
     }
 
@@ -62,6 +62,10 @@ impl Core {
         self.written.add(host, std::mem::take(&mut ended.wrote), now_ns);
         self.hosts.learn(host, ended.wall_us);
         self.leave_storage(&running, ended.wall_us, now_ns);
+        let tells = ended.outcome.is_success() && running.placed.need.reads();
+        if let (true, Some(read), Some(written)) = (tells, ended.io.rchar, ended.io.wchar) {
+            self.admission.asked(running.reads(), read.saturating_sub(written));
+        }
         let placed = &running.placed;
         // A failed attempt is no measure of how long its kind takes.
         let lesson_us = if ended.outcome.is_success() { running.moved_us(ended.wall_us, now_ns) } else { 0 };

@@ -3,7 +3,7 @@
 
 use super::terms::{Running, Stillness};
 use super::{Action, Core};
-use crate::admission::storage_of;
+use crate::admission::{Reads, storage_of};
 use homing_model::Pulse;
 use homing_model::event::What;
 use homing_place::HostIx;
@@ -32,7 +32,7 @@ impl Core {
             return;
         }
         if running.stillness.since_ns.is_none() {
-            self.admission.ended(storage, running.moved_us(wall_us, now_ns));
+            self.admission.ended(storage, running.reads(), running.moved_us(wall_us, now_ns));
         }
         self.wake(storage, now_ns);
     }
@@ -46,7 +46,7 @@ impl Core {
         for ticket in &tickets {
             let running = self.running.get_mut(ticket).expect("listed above");
             running.stillness.since_ns = Some(now_ns);
-            self.admission.stands(storage);
+            self.admission.stands(storage, running.reads());
             self.actions.push(Action::Send(running.host, ToWorker::Hold { ticket: *ticket, still: true }));
         }
         tickets.len() as u32
@@ -76,7 +76,8 @@ impl Core {
         let Some(running) = self.running.get_mut(&ticket) else { return };
         let sum_ns = running.stillness.at(now_ns);
         running.stillness = Stillness { since_ns: None, sum_ns };
-        self.admission.started(storage_of(running.host, &running.placed));
+        let (storage, reads) = (storage_of(running.host, &running.placed), running.reads());
+        self.admission.started(storage, reads);
         self.actions.push(Action::Send(running.host, ToWorker::Hold { ticket, still: false }));
     }
 
@@ -96,6 +97,10 @@ impl Core {
 }
 
 impl Running {
+    pub(super) fn reads(&self) -> Reads {
+        Reads { bytes: self.placed.need.total, network: !self.waiting.offer.volumes.is_empty() }
+    }
+
     /// Of its wall time that in which it did not stand still.
     pub(super) fn moved_us(&self, wall_us: u64, now_ns: i64) -> u64 {
         wall_us.saturating_sub((self.stillness.at(now_ns) / 1000) as u64)

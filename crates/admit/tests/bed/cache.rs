@@ -1,0 +1,47 @@
+//! A page cache that drops what was used longest ago, in chunks.
+
+use std::collections::{BTreeMap, HashMap};
+
+/// Which task's file, and which chunk of it.
+pub type Chunk = (u32, u32);
+
+pub enum Found {
+    Here,
+    /// Never read before.
+    New,
+    /// It was dropped.
+    Again,
+}
+
+pub struct Cache {
+    room: usize,
+    /// When each chunk was used last, by chunk; `None` once it was dropped.
+    used: HashMap<Chunk, Option<u64>>,
+    order: BTreeMap<u64, Chunk>,
+    now: u64,
+}
+
+impl Cache {
+    pub fn new(room: usize) -> Cache {
+        Cache { room, used: HashMap::new(), order: BTreeMap::new(), now: 0 }
+    }
+
+    /// A task asks for a chunk, which is there afterwards.
+    pub fn ask(&mut self, chunk: Chunk) -> Found {
+        self.now += 1;
+        let before = self.used.insert(chunk, Some(self.now));
+        if let Some(Some(at)) = before {
+            self.order.remove(&at);
+        }
+        self.order.insert(self.now, chunk);
+        if self.order.len() > self.room {
+            let (_, dropped) = self.order.pop_first().expect("there is one more than fits");
+            self.used.insert(dropped, None);
+        }
+        match before {
+            None => Found::New,
+            Some(None) => Found::Again,
+            Some(Some(_)) => Found::Here,
+        }
+    }
+}
