@@ -1,10 +1,10 @@
 //! This host's part in a build: make and its other children look at files
 //! here and write some themselves.
 
-use homing_fence::{Kind, Watch, recent, settle};
+use homing_fence::{Kind, Late, Watch, recent, settle};
 use homing_locate::Locator;
 use homing_make::{ChangeLog, Step, file_words, folders_named};
-use homing_model::{Change, RawText};
+use homing_model::{Change, RawText, Stamp};
 use std::collections::{BTreeMap, HashMap};
 use std::path::{Path, PathBuf};
 use std::sync::{Mutex, MutexGuard, PoisonError};
@@ -16,6 +16,10 @@ pub const HERE: usize = 0;
 const WORTH_ASKING: u64 = 256 << 10;
 /// Files of one recipe that are asked for, the largest first.
 const MOST_ASKED: usize = 16;
+
+/// A name that is gone here although its writer reported it is waited for so long: a recipe
+/// that still runs there may have moved it on, and tells that when it ends.
+const MOVED_WITHIN: Duration = Duration::from_secs(60);
 
 /// Size of a file, and bytes of it by host.
 type Located = (u64, BTreeMap<String, u64>);
@@ -88,16 +92,18 @@ impl Near {
             return Ok(Duration::ZERO);
         }
         let mut pending = lock(&self.pending);
+        let alone = Instant::now();
         loop {
             let news = lock(&self.log).tell(HERE);
             pending.retain(|old| !news.iter().any(|new| new.path == old.path));
             pending.extend(news);
             let Err(late) = settle(&pending) else { break };
-            // It may have been waited for a state that is no more.
-            if lock(&self.log).state(&late.change.path).is_none_or(|state| state == late.change.now) {
-                return Err(late.to_string());
+            let state = lock(&self.log).state(&late.change.path);
+            match verdict(&late, state, alone.elapsed()) {
+                Verdict::Outdated => pending.retain(|change| change.path != late.change.path),
+                Verdict::Wait => {}
+                Verdict::Stop => return Err(late.to_string()),
             }
-            pending.retain(|change| change.path != late.change.path);
         }
         let folders: Vec<Change> = pending.drain(..).filter(|c| c.now.is_some_and(|n| n.dir)).collect();
         if !folders.is_empty() {
@@ -193,9 +199,40 @@ impl Near {
     }
 }
 
+/// What to do about a file that this host does not see as it was written.
+#[derive(Debug, PartialEq, Eq)]
+enum Verdict {
+    /// It was waited for a state that is no more.
+    Outdated,
+    Wait,
+    Stop,
+}
+
+/// `state` is the newest known one.
+fn verdict(late: &Late, state: Option<Option<Stamp>>, waited: Duration) -> Verdict {
+    match state {
+        Some(newer) if newer != late.change.now => Verdict::Outdated,
+        _ if late.seen.is_none() && waited < MOVED_WITHIN => Verdict::Wait,
+        _ => Verdict::Stop,
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn what_is_gone_may_have_been_moved_and_what_is_old_is_late() {
+        let dir = tempfile::tempdir().unwrap();
+        let now = homing_fence::stamp(dir.path());
+        let change = Change { path: dir.path().into(), now, fresh: true, was: None };
+        let late = |seen| Late { change: change.clone(), seen, waited: Duration::from_secs(3) };
+        let (short, long) = (Duration::from_secs(3), Duration::from_secs(90));
+        assert_eq!(verdict(&late(None), Some(now), short), Verdict::Wait);
+        assert_eq!(verdict(&late(None), Some(None), short), Verdict::Outdated);
+        assert_eq!(verdict(&late(None), Some(now), long), Verdict::Stop);
+        assert_eq!(verdict(&late(now), Some(now), short), Verdict::Stop);
+    }
 
     #[test]
     fn what_has_moved_on_here_is_told_as_the_newer_state() {
