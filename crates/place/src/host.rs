@@ -34,6 +34,9 @@ pub struct Running {
     /// Where most of its remote bytes come from.
     pub source: Option<HostIx>,
     pub since_us: u64,
+    /// Since when it has been made to stand still, and for how long it was before, microseconds.
+    pub still_since_us: Option<u64>,
+    pub still_us: u64,
     pub cpus: u32,
     /// Expected time to fetch, microseconds.
     pub fetch_us: f64,
@@ -42,9 +45,23 @@ pub struct Running {
 }
 
 impl Running {
+    /// For how long it has run, without the time that it was made to stand still.
+    pub fn ran_us(&self, now_us: u64) -> u64 {
+        self.still_since_us.unwrap_or(now_us).saturating_sub(self.since_us + self.still_us)
+    }
+
+    /// It stands still from now on, or goes on.
+    pub fn stand(&mut self, still: bool, now_us: u64) {
+        if still {
+            self.still_since_us.get_or_insert(now_us);
+        } else if let Some(since) = self.still_since_us.take() {
+            self.still_us += now_us.saturating_sub(since);
+        }
+    }
+
     /// Whether it is expected to be fetching from `source` at `now_us`.
     pub fn fetches(&self, source: HostIx, now_us: u64) -> bool {
-        self.source == Some(source) && (now_us.saturating_sub(self.since_us) as f64) < self.fetch_us
+        self.source == Some(source) && (self.ran_us(now_us) as f64) < self.fetch_us
     }
 }
 
@@ -112,7 +129,7 @@ impl Host {
         if self.prefetches() || self.running.is_empty() {
             return usual_us;
         }
-        let elapsed: u64 = self.running.iter().map(|r| now_us.saturating_sub(r.since_us)).sum();
+        let elapsed: u64 = self.running.iter().map(|r| r.ran_us(now_us)).sum();
         usual_us.max(elapsed as f64 / self.running.len() as f64)
     }
 
@@ -136,7 +153,7 @@ impl Host {
         if self.prefetches() {
             return expected / 2.0;
         }
-        let elapsed = now_us.saturating_sub(task.since_us) as f64;
+        let elapsed = task.ran_us(now_us) as f64;
         match expected - elapsed {
             rest if !known => rest.max(elapsed),
             rest if rest > 0.0 => rest,
@@ -174,6 +191,19 @@ pub fn pour(tasks: f64, holders: &[HostIx], hosts: &mut [Host], pace: &[f64]) {
 mod tests {
     use super::*;
 
+    const RUNNING: Running = Running {
+        task: 1,
+        local: 1,
+        remote: 0,
+        source: None,
+        since_us: 0,
+        still_since_us: None,
+        still_us: 0,
+        cpus: 1,
+        fetch_us: 0.0,
+        sharing: 0,
+    };
+
     #[test]
     fn water_finds_its_level() {
         let mut hosts = vec![Host::new(1, 1.0); 3];
@@ -191,20 +221,23 @@ mod tests {
     }
 
     #[test]
+    fn a_task_that_stands_still_is_not_slow() {
+        let mut host = Host::new(1, 1.0);
+        let mut task = Running { since_us: 100, ..RUNNING };
+        task.stand(true, 110);
+        task.stand(true, 150);
+        host.running.push(task);
+        assert_eq!(host.duration_us(5.0, 500), 10.0);
+        host.running[0].stand(false, 600);
+        assert_eq!(host.duration_us(5.0, 620), 30.0);
+    }
+
+    #[test]
     fn the_wait_is_that_of_a_queue() {
         let mut host = Host::new(2, 1.0);
         host.backlog = 5.0;
         assert_eq!(host.wait_us(10.0, true, 0), 20.0);
-        host.running.push(Running {
-            task: 1,
-            local: 1,
-            remote: 0,
-            source: None,
-            since_us: 0,
-            cpus: 1,
-            fetch_us: 0.0,
-            sharing: 0,
-        });
+        host.running.push(RUNNING);
         // Slots free at 0 and 4; the fifth task starts with the third round of the first.
         assert_eq!(host.wait_us(10.0, true, 6), 20.0);
         host.backlog = 4.0;

@@ -202,6 +202,11 @@ impl Placer {
         }
     }
 
+    /// A picked task is made to stand still, or goes on: that time says nothing of how long its kind takes.
+    pub fn stand(&mut self, host: HostIx, task: TaskId, still: bool, now_us: u64) {
+        self.hosts[host].running.iter_mut().filter(|r| r.task == task).for_each(|r| r.stand(still, now_us));
+    }
+
     /// Tasks that were added and not picked.
     pub fn waiting(&self) -> usize {
         self.waiting
@@ -392,8 +397,18 @@ impl Placer {
         let source = choice.source;
         let fetch_us = source.map_or(0.0, |from| self.fetch_us(host, from, remote, now_us));
         let sharing = source.map_or(1, |from| self.share(from, now_us));
-        let running =
-            Running { task: choice.task, local, remote, source, since_us: now_us, cpus: need.cpus, fetch_us, sharing };
+        let running = Running {
+            task: choice.task,
+            local,
+            remote,
+            source,
+            since_us: now_us,
+            still_since_us: None,
+            still_us: 0,
+            cpus: need.cpus,
+            fetch_us,
+            sharing,
+        };
         self.hosts[host].running.push(running);
         Placed { task: choice.task, need, local, remote, why }
     }

@@ -46,7 +46,7 @@ pub struct Pulser {
     io_some_us: Option<u64>,
     before: Option<HashMap<String, Counter>>,
     busy: HashMap<String, f64>,
-    judged: HashMap<String, Counter>,
+    judged: HashMap<String, Judged>,
     slow_ms: u64,
     /// The leader looked at last, and what each was seen to have read, all and from no disk.
     turn: i32,
@@ -84,6 +84,30 @@ struct Counter {
     requests: u64,
     /// Time with a request under way, milliseconds; 0 for interfaces.
     busy_ms: u64,
+}
+
+/// What a disk has done since its requests were judged last.
+#[derive(Debug, Default)]
+struct Judged {
+    done: Counter,
+    /// Of its busy time, that in which it may only have waited for another disk, milliseconds.
+    below_ms: u64,
+}
+
+impl Counter {
+    fn since(&self, before: &Counter) -> Counter {
+        Counter {
+            bytes: self.bytes.saturating_sub(before.bytes),
+            requests: self.requests.saturating_sub(before.requests),
+            busy_ms: self.busy_ms.saturating_sub(before.busy_ms),
+        }
+    }
+
+    fn add(&mut self, more: &Counter) {
+        self.bytes += more.bytes;
+        self.requests += more.requests;
+        self.busy_ms += more.busy_ms;
+    }
 }
 
 impl Default for Pulser {
@@ -215,22 +239,25 @@ impl Kept {
 }
 
 /// Milliseconds that disks spent on requests that were seeks, as far as they can be judged.
-fn slow(before: &HashMap<String, Counter>, now: &HashMap<String, Counter>, open: &mut HashMap<String, Counter>) -> u64 {
+fn slow(before: &HashMap<String, Counter>, now: &HashMap<String, Counter>, open: &mut HashMap<String, Judged>) -> u64 {
+    let did = |(name, counter): (&String, &Counter)| Some((name.clone(), counter.since(before.get(name)?)));
+    let grown: Vec<(String, Counter)> = now.iter().filter_map(did).filter(|(_, c)| *c != Counter::default()).collect();
     let mut slow_ms = 0;
-    for (name, counter) in now {
-        let Some(was) = before.get(name) else { continue };
+    for (name, more) in &grown {
+        // A loop device, or a volume of several, waits for the disk below it, which serves others too.
+        let hides = |c: &Counter| c.busy_ms * 5 >= more.busy_ms * 4 && c.bytes >= more.bytes.max(1) * 2;
+        let below = grown.iter().any(|(other, c)| other != name && c.busy_ms > 0 && hides(c));
         let sum = open.entry(name.clone()).or_default();
-        sum.bytes += counter.bytes.saturating_sub(was.bytes);
-        sum.requests += counter.requests.saturating_sub(was.requests);
-        sum.busy_ms += counter.busy_ms.saturating_sub(was.busy_ms);
-        if sum.requests < JUDGED && sum.busy_ms < JUDGED_MS {
+        sum.done.add(more);
+        sum.below_ms += if below { more.busy_ms } else { 0 };
+        if sum.done.requests < JUDGED && sum.done.busy_ms < JUDGED_MS {
             continue;
         }
-        let beyond = sum.busy_ms as f64 - sum.bytes as f64 / STREAM;
-        if beyond > SEEK_MS * sum.requests.max(1) as f64 {
-            slow_ms += sum.busy_ms;
+        let beyond = sum.done.busy_ms as f64 - sum.done.bytes as f64 / STREAM;
+        if beyond > SEEK_MS * sum.done.requests.max(1) as f64 {
+            slow_ms += sum.done.busy_ms - sum.below_ms;
         }
-        *sum = Counter::default();
+        *sum = Judged::default();
     }
     slow_ms
 }
@@ -400,6 +427,20 @@ mod tests {
         assert_eq!(judge(&[(0, 0, 20)]), 20, "a request that does not end");
         assert_eq!(judge(&[(1, 128, 9)]), 0, "one is no evidence");
         assert_eq!(judge(&[(10, 10 << 10, 150)]), 0, "70 MB/s in large requests is only slow");
+    }
+
+    #[test]
+    fn a_disk_that_waits_for_the_one_below_it_does_not_seek() {
+        let at = |loops: (u64, u64), below: (u64, u64)| {
+            let line = |name: &str, (requests, ms): (u64, u64), kib: u64| {
+                format!(" 7 0 {name} {} 0 {} 9 0 0 0 0 0 {ms} 0\n", requests + 1, requests * kib * 2)
+            };
+            counters(Some(&(line("loop0", loops, 128) + &line("vda", below, 512))), None).unwrap()
+        };
+        let judge = |loops, below| slow(&at((0, 0), (0, 0)), &at(loops, below), &mut HashMap::new());
+        assert_eq!(judge((2, 18), (6, 19)), 0, "the disk below serves others at 160 MB/s");
+        assert_eq!(judge((2, 18), (6, 5)), 18, "it has time left");
+        assert_eq!(judge((2, 18), (0, 0)), 18);
     }
 
     #[test]

@@ -46,6 +46,7 @@ impl Core {
         for ticket in &tickets {
             let running = self.running.get_mut(ticket).expect("listed above");
             running.stillness.since_ns = Some(now_ns);
+            self.placer.stand(running.host, running.waiting.offer.task.id, true, (now_ns / 1000) as u64);
             self.admission.stands(storage, running.reads());
             self.actions.push(Action::Send(running.host, ToWorker::Hold { ticket: *ticket, still: true }));
         }
@@ -76,6 +77,7 @@ impl Core {
         let Some(running) = self.running.get_mut(&ticket) else { return };
         let sum_ns = running.stillness.at(now_ns);
         running.stillness = Stillness { since_ns: None, sum_ns };
+        self.placer.stand(running.host, running.waiting.offer.task.id, false, (now_ns / 1000) as u64);
         let (storage, reads) = (storage_of(running.host, &running.placed), running.reads());
         self.admission.started(storage, reads);
         self.actions.push(Action::Send(running.host, ToWorker::Hold { ticket, still: false }));
