@@ -1,5 +1,6 @@
 //! Results as a page that needs nothing from elsewhere: bars, and the numbers below them.
 
+use super::fio::Op;
 use super::plot::{self, Bar};
 use super::show::{copies, files, op, p99, share, value};
 use super::{Results, Row};
@@ -12,22 +13,28 @@ fn name(results: &Results) -> &str {
     if results.label.is_empty() { &results.path } else { &results.label }
 }
 
-/// Rates, then files, each on its own scale.
-const SCALES: [(&str, bool); 2] = [("MB/s", false), ("files/s", true)];
+/// Each with a scale of its own: beside attributes from a cache the creation of files would be no bar at all.
+const SCALES: [(&str, &[Op]); 5] = [
+    ("Sequential, MB/s", &[Op::Write, Op::Read]),
+    ("Random, MB/s", &[Op::Randwrite, Op::Randread]),
+    ("Small files created, files/s", &[Op::Create]),
+    ("Small files listed with their attributes, files/s", &[Op::Stat]),
+    ("Small files removed, files/s", &[Op::Unlink]),
+];
 
-fn title(unit: &str, rows: &[&Row]) -> String {
+fn title(what: &str, rows: &[&Row]) -> String {
     let note = if rows.iter().any(|r| r.share.is_some()) { ", and in grey what the links allow" } else { "" };
-    format!("{unit}, all hosts together{note}")
+    format!("{what} of all hosts together{note}")
 }
 
 /// One page with a bar a case, and behind it what the links allow, where that is known.
 pub fn html(results: &Results) -> String {
     let mut body = String::new();
-    for (unit, small) in SCALES {
-        let rows: Vec<&Row> = results.rows.iter().filter(|r| r.case.op.is_small_files() == small).collect();
+    for (what, ops) in SCALES {
+        let rows: Vec<&Row> = results.rows.iter().filter(|r| ops.contains(&r.case.op)).collect();
         let bars: Vec<Bar> =
             rows.iter().enumerate().map(|(i, row)| bar(row, i > 0 && another(rows[i - 1], row))).collect();
-        body += &plot::bars(&title(unit, &rows), &bars);
+        body += &plot::bars(&title(what, &rows), &bars);
     }
     body += &delays(&[("", results)]);
     body += &numbers(results);
@@ -77,8 +84,8 @@ pub fn compared(old: &Results, new: &Results, pairs: &[(&Row, &Row)]) -> String 
     let called = |which: &str, r| if alike { format!("{which} {}", name(r)) } else { name(r).into() };
     let (older, newer) = (called("old", old), called("new", new));
     let mut body = plot::legend(&[(plot::LIGHT, &older), (plot::DARK, &newer)]);
-    for (unit, small) in SCALES {
-        let rows: Vec<&(&Row, &Row)> = pairs.iter().filter(|(_, now)| now.case.op.is_small_files() == small).collect();
+    for (what, ops) in SCALES {
+        let rows: Vec<&(&Row, &Row)> = pairs.iter().filter(|(_, now)| ops.contains(&now.case.op)).collect();
         let mut bars = Vec::new();
         for (i, (before, now)) in rows.iter().enumerate() {
             let apart = i > 0 && another(rows[i - 1].1, now);
@@ -98,7 +105,7 @@ pub fn compared(old: &Results, new: &Results, pairs: &[(&Row, &Row)]) -> String 
             bars.push(one(now, format!("{b:.1} ({:.2} times)", b / a), plot::DARK, false));
         }
         let all: Vec<&Row> = rows.iter().flat_map(|(before, now)| [*before, *now]).collect();
-        body += &plot::bars(&title(unit, &all), &bars);
+        body += &plot::bars(&title(what, &all), &bars);
     }
     body += &delays(&[(&format!("{older}: "), old), (&format!("{newer}: "), new)]);
     let mut lines = Vec::new();
@@ -113,7 +120,7 @@ pub fn compared(old: &Results, new: &Results, pairs: &[(&Row, &Row)]) -> String 
 
 #[cfg(test)]
 mod tests {
-    use super::super::fio::{Case, Op};
+    use super::super::fio::Case;
     use super::super::visible::Delay;
     use super::*;
 
@@ -141,11 +148,15 @@ mod tests {
         let page = html(&results("/a<b"));
         assert!(page.contains("a&lt;b") && !page.contains("a<b"), "{page}");
         assert!(page.contains("write 1M by 4 clients, 2 copies") && page.contains("30.9 (46 % of 67.2)"), "{page}");
-        assert!(page.contains("MB/s, all hosts together, and in grey what the links allow"), "{page}");
-        assert!(page.contains(">44.0<") && page.contains("<h2>files/s, all hosts together</h2>"), "{page}");
+        assert!(page.contains("Sequential, MB/s of all hosts together, and in grey what the links allow"), "{page}");
+        assert!(
+            page.contains(">44.0<") && page.contains("<h2>Small files created, files/s of all hosts together</h2>"),
+            "{page}"
+        );
         assert!(page.contains("<td>create</td>") && page.contains("<td>812.0</td><td>files/s</td>"), "{page}");
         assert!(page.contains("new file is seen by another host after 1.5 ms (median; longest 3.0 ms)"), "{page}");
         assert!(page.contains("128 MB of each host in 1 file, cut by the volume into pieces of 16 MiB"), "{page}");
+        assert!(!page.contains("<h2>Random"), "what was not measured has no title: {page}");
         assert!(page.contains("n1, n2") && page.contains("<p>caches are dropped</p>"), "{page}");
     }
 

@@ -22,7 +22,8 @@ pub struct Delay {
 impl Delay {
     /// For a person.
     pub fn sentence(&self) -> String {
-        let lost = if self.lost == 0 { String::new() } else { format!("; {} trials unseen after 90 s", self.lost) };
+        let lost =
+            if self.lost == 0 { String::new() } else { format!("; {} of the trials unseen after 90 s", self.lost) };
         match (self.median_ms, self.max_ms) {
             (Some(median), Some(max)) => {
                 format!(
@@ -102,7 +103,7 @@ mod tests {
         let delay = |median_ms, lost| Delay { change: "new file".into(), median_ms, max_ms: median_ms, lost };
         assert_eq!(
             delay(Some(2.0), 1).sentence(),
-            "new file is seen by another host after 2.0 ms (median; longest 2.0 ms; 1 trials unseen after 90 s)"
+            "new file is seen by another host after 2.0 ms (median; longest 2.0 ms; 1 of the trials unseen after 90 s)"
         );
         let never = delay(None, 5);
         assert_eq!(never.sentence(), "new file was not seen by another host within 90 s");
