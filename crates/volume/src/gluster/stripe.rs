@@ -9,7 +9,7 @@ use crate::step::{Plan, Step};
 
 /// Where pieces are written without copies, a client before GlusterFS 11 looks for a piece that is
 /// just being made over and over and never ends (gluster/glusterfs issues 3688 and 3803; seen with
-/// 10.3 in one of eight writes of 128 MB). With copies the replication layer answers in its place.
+/// 10.3 in one of five writes of 128 MB). With copies the replication layer answers in its place.
 pub(super) fn refusals(spec: &Spec, seen: &Observed, copies: usize) -> Vec<Refusal> {
     let before_11 = |version: &str| version.split('.').next().and_then(|n| n.parse().ok()).is_some_and(|n: u32| n < 11);
     let clients = spec.clients.iter().filter_map(|h| Some((h, seen.host(h)?.gluster_version.as_deref()?)));

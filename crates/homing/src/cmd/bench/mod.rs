@@ -304,12 +304,14 @@ impl Bench {
         let argv = sh("sync; echo 3 > /proc/sys/vm/drop_caches", &[]);
         let commands: Vec<_> = self.drop_on.iter().map(|h| (h.clone(), argv.clone())).collect();
         let reads = match self.hands.run(&commands).iter().all(Result::is_ok) {
-            true => "before reads caches are dropped, on all hosts of --drop-on or -w",
-            false => "caches could not be dropped (not root?), so that reads may come from the memory of servers",
+            true => format!("before reads the caches of {} are dropped", self.drop_on.join(", ")),
+            false => {
+                "caches could not be dropped (not root?), so that reads may come from the memory of servers".into()
+            }
         };
         format!(
             "written data is synced before the clock stops; hosts read what another one wrote; {reads}; \
-             what --drop-on leaves out, and disks' own caches, may still help"
+             those of other hosts, and disks' own caches, may still help"
         )
     }
 

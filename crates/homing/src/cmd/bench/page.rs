@@ -23,7 +23,11 @@ const SCALES: [(&str, &[Op]); 5] = [
 ];
 
 fn title(what: &str, rows: &[&Row]) -> String {
-    let note = if rows.iter().any(|r| r.share.is_some()) { ", and in grey what the links allow" } else { "" };
+    let note = if rows.iter().any(|r| r.share.is_some()) {
+        ", and in grey what the links allow when files lie evenly"
+    } else {
+        ""
+    };
     format!("{what} of all hosts together{note}")
 }
 
@@ -148,7 +152,12 @@ mod tests {
         let page = html(&results("/a<b"));
         assert!(page.contains("a&lt;b") && !page.contains("a<b"), "{page}");
         assert!(page.contains("write 1M by 4 clients, 2 copies") && page.contains("30.9 (46 % of 67.2)"), "{page}");
-        assert!(page.contains("Sequential, MB/s of all hosts together, and in grey what the links allow"), "{page}");
+        assert!(
+            page.contains(
+                "Sequential, MB/s of all hosts together, and in grey what the links allow when files lie evenly"
+            ),
+            "{page}"
+        );
         assert!(
             page.contains(">44.0<") && page.contains("<h2>Small files created, files/s of all hosts together</h2>"),
             "{page}"

@@ -63,6 +63,11 @@ pub fn table(results: &Results) {
     }
     results.visible.iter().for_each(|delay| println!("{}", delay.sentence()));
     println!("files: {}", files(results));
+    if results.rows.iter().any(|r| r.share.is_some()) {
+        println!(
+            "limit: what the links allow when files lie evenly on all hosts; where they do not, a single client may pass it"
+        );
+    }
     println!("caches: {}", results.caches);
 }
 
@@ -100,7 +105,11 @@ pub fn compare(old: &Path, new: &Path, page: Option<&Path>) -> Result<i32, Failu
             op(row),
             row.case.bs,
             row.case.clients,
-            copies(row),
+            if before.case.copies == row.case.copies {
+                copies(row)
+            } else {
+                format!("{}, {}", copies(before), copies(row))
+            },
             b / a
         );
     }
