@@ -93,11 +93,21 @@ pub fn submit(ready: Ready) -> Result<i32, Refusal> {
         return super::print(&(text + "\n"));
     }
     eprintln!("{text}\n{WAITING}");
-    match (ready.request.interactive, line) {
+    let ended = match (ready.request.interactive, line) {
         (Some(_), Some(line)) => line.serve(engine.as_ref(), id),
         (Some(_), None) => attach::follow(engine.as_ref(), id),
         (None, _) => wait(engine.as_ref(), id),
-    }
+    };
+    see_anew(&ready.request);
+    ended
+}
+
+/// Who stayed goes on with what the job wrote, and on NFS this host may have been
+/// told a moment before that the output file does not exist.
+fn see_anew(request: &Request) {
+    let Ok(here) = crate::cmd::queue::sub::working_directory() else { return };
+    let files = [&request.output, &request.error].into_iter().flatten().map(|file| here.join(file.as_path()));
+    files.chain([here.clone()]).for_each(|path| drop(homing_fence::look_anew(&path)));
 }
 
 /// What is said of a job that stays with its submitter, next.
