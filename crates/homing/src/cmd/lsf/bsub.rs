@@ -107,7 +107,9 @@ pub fn submit(ready: Ready) -> Result<i32, Refusal> {
 fn see_anew(request: &Request) {
     let Ok(here) = crate::cmd::queue::sub::working_directory() else { return };
     let files = [&request.output, &request.error].into_iter().flatten().map(|file| here.join(file.as_path()));
-    files.chain([here.clone()]).for_each(|path| drop(homing_fence::look_anew(&path)));
+    for path in files.chain([here.clone()]) {
+        let _ = homing_fence::look_anew(&path);
+    }
 }
 
 /// What is said of a job that stays with its submitter, next.
