@@ -6,7 +6,7 @@
 //! comparison of directory listings costs round trips to the servers for each
 //! command and misses a rewrite within one tick of the clock.
 
-use crate::stamp::stamp;
+use crate::stamp::{look, stamp};
 use crate::{Kind, Mounts};
 use homing_model::{Change, Stamp};
 use rustix::fs::inotify::{self, CreateFlags, ReadFlags, WatchFlags};
@@ -29,6 +29,8 @@ struct Seen {
     created: bool,
     /// A writer has closed it, or it came to be in one step.
     whole: bool,
+    /// Something beside its attributes may have changed. A fence changes these, as far as the kernel tells.
+    written: bool,
 }
 
 /// Watches folders of shared file systems.
@@ -74,7 +76,7 @@ impl Watch {
     /// in it counts as changed here, since it may be.
     pub fn learn(&mut self, root: &Path) {
         if !self.known.contains_key(root) {
-            self.walk(root, Some(Seen { created: false, whole: true }));
+            self.walk(root, Some(Seen { created: false, whole: true, written: true }));
         }
     }
 
@@ -144,10 +146,11 @@ impl Watch {
         let first = !self.open.contains_key(&path);
         let seen = self.open.entry(path.clone()).or_default();
         seen.created = if first { flags.contains(ReadFlags::CREATE) } else { seen.created };
+        seen.written |= flags.bits() != ReadFlags::ATTRIB.bits();
         // A file that was just created is whole when its writer closes it.
         seen.whole = dir || !flags.contains(ReadFlags::CREATE);
         if dir && made {
-            self.walk(&path, Some(Seen { created: true, whole: true }));
+            self.walk(&path, Some(Seen { created: true, whole: true, written: true }));
         }
     }
 
@@ -156,7 +159,7 @@ impl Watch {
     /// now and, when it is closed, again.
     fn rescan(&mut self) {
         let since = self.last - CLOCKS_S;
-        let seen = Seen { created: false, whole: true };
+        let seen = Seen { created: false, whole: true, written: true };
         let gone = self.old.keys().filter(|path| path.symlink_metadata().is_err());
         self.open.extend(gone.map(|path| (path.clone(), seen)));
         let mut folders = Vec::new();
@@ -220,9 +223,10 @@ impl Watch {
                 continue;
             }
             if let Some(known) = known {
-                let seen = stamp(&path);
-                if known(&path, seen) {
-                    self.remember(path, seen);
+                // This host's kernel knows the attributes that were set here.
+                let state = look(&path, seen.written);
+                if known(&path, state) {
+                    self.remember(path, state);
                     continue;
                 }
             }

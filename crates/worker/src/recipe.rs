@@ -2,9 +2,10 @@
 //! is made visible here; after it, what it wrote is synced and told.
 
 use homing_fence::Watch;
-use homing_model::{Change, RawText};
+use homing_model::{Change, RawText, Stamp};
 use homing_wire::FromWorker;
-use std::path::Path;
+use std::collections::HashMap;
+use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Mutex, PoisonError};
 use std::time::Instant;
@@ -14,6 +15,8 @@ pub(crate) struct Recipes {
     watch: Mutex<Watch>,
     /// What others wrote and this host has not seen yet.
     pending: Mutex<Vec<Change>>,
+    /// What it saw of what others wrote. To look anew at a file counts as a change of its attributes.
+    seen: Mutex<HashMap<PathBuf, Option<Stamp>>>,
     running: AtomicUsize,
 }
 
@@ -25,7 +28,8 @@ impl Recipes {
     pub fn new(roots: &[RawText]) -> std::io::Result<Recipes> {
         let mut watch = Watch::new()?;
         roots.iter().for_each(|root| watch.add(root.as_path()));
-        Ok(Recipes { watch: Mutex::new(watch), pending: Mutex::default(), running: AtomicUsize::new(0) })
+        let (pending, seen, running) = Default::default();
+        Ok(Recipes { watch: Mutex::new(watch), pending, seen, running })
     }
 
     /// Called in the order of the messages. The coordinator tells a change
@@ -45,9 +49,14 @@ impl Recipes {
             return Err(Box::new(FromWorker::Late { ticket, why: late.to_string(), change: late.change }));
         }
         let mut watch = lock(&self.watch);
-        for folder in pending.drain(..).filter(|c| c.now.is_some_and(|now| now.dir)) {
-            watch.learn(folder.path.as_path());
+        let mut seen = lock(&self.seen);
+        for change in pending.drain(..) {
+            if change.now.is_some_and(|now| now.dir) {
+                watch.learn(change.path.as_path());
+            }
+            seen.insert(change.path.to_path(), change.now);
         }
+        drop(seen);
         cwd.into_iter().chain(folders.iter().map(RawText::as_path)).for_each(|folder| watch.add(folder));
         self.running.fetch_add(1, Ordering::SeqCst);
         Ok(began.elapsed().as_micros() as u64)
@@ -60,7 +69,11 @@ impl Recipes {
         let mut watch = lock(&self.watch);
         let alone = self.running.fetch_sub(1, Ordering::SeqCst) == 1;
         folders.iter().for_each(|folder| watch.learn(folder.as_path()));
-        let changes = watch.report(alone);
+        let mut seen = lock(&self.seen);
+        let changes = watch.report_unless(alone, |path, now| seen.get(path) == Some(&now));
+        // What stands there now is this host's own.
+        changes.iter().for_each(|change| _ = seen.remove(change.path.as_path()));
+        drop(seen);
         let fence_us = fence_us + began.elapsed().as_micros() as u64;
         send(FromWorker::Changed { ticket, changes, fence_us });
     }
