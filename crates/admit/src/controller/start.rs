@@ -1,0 +1,137 @@
+//! The start: twice as many as long as storage is not waited for, or stands it.
+
+use super::{Controller, MEASURE_MOST_US, MEASURE_US, Phase, QUIET, SLOW, measured};
+use crate::climb::{Climb, mb};
+use crate::seen::{Seen, Span};
+
+/// Shortest time between two steps of a start without pressure. A disk's first
+/// seek takes 8 ms and shows in the pressure while it lasts.
+const STEP_US: u64 = 4_000;
+/// The same while tasks wait for processors: more at once gains nothing soon.
+const BUSY_STEP_US: u64 = 100_000;
+const CPU_BUSY: f64 = 0.85;
+/// Under pressure a start goes on when the tasks have got so many bytes since
+/// the last step: on a disk that stands it, some milliseconds.
+const STEP_BYTES: f64 = 1e6;
+/// Less than this since the last look: they do not read their data yet.
+const FIRST_BYTES: f64 = 65_536.0;
+/// ... or after this time: those that read from other hosts are not seen here.
+const PATIENT_US: u64 = 100_000;
+/// Heads seek for so long, and tasks together get less than this share of what they got before.
+const SEEK_US: u64 = 15_000;
+const LESS: f64 = 0.95;
+
+impl Controller {
+    /// Doubles until the host's slots are the limit, unless that is seen to do harm.
+    pub(super) fn rise(&mut self, seen: &Seen, span: &Span, full: bool) -> Option<String> {
+        if span.pressure() > QUIET {
+            return self.rise_pressed(seen, span, full);
+        }
+        let busy = self.is_busy(span);
+        let step = match (self.wary, busy) {
+            (true, _) => MEASURE_US,
+            (_, true) => BUSY_STEP_US,
+            _ => STEP_US,
+        };
+        if span.us < step {
+            return None;
+        }
+        // Not all that storage could do, but more at once must not do less.
+        self.known = (span.got >= FIRST_BYTES).then(|| (self.n, span.got / span.us as f64));
+        self.grow(seen, span, full).then(|| "no task waited for storage".into())
+    }
+
+    fn rise_pressed(&mut self, seen: &Seen, span: &Span, full: bool) -> Option<String> {
+        let now_us = seen.at_us;
+        if let Some(climb) = self.interrupted.take() {
+            self.from = Some(*seen);
+            self.phase = Phase::Climbing(climb.taken_up(now_us));
+            return None;
+        }
+        if let Some(why) = self.retreat(seen, span) {
+            return Some(why);
+        }
+        let patient = now_us < self.changed_us + PATIENT_US;
+        if span.got < FIRST_BYTES && patient {
+            // Programs are being read, not their data: the disk of the data is not known yet.
+            self.from = Some(*seen);
+            return None;
+        }
+        if span.got < STEP_BYTES && patient {
+            return None;
+        }
+        if self.is_busy(span) {
+            self.linger(seen);
+            return None;
+        }
+        self.known = Some((self.n, span.got / span.us as f64));
+        let n = self.n;
+        self.grow(seen, span, full).then(|| format!("the start was not over: {n} at once were served"))
+    }
+
+    /// Twice as many made a head seek, and less came: so many it was before.
+    fn retreat(&mut self, seen: &Seen, span: &Span) -> Option<String> {
+        if span.us < SEEK_US || span.slow < SLOW || self.n < 2 {
+            return None;
+        }
+        let Some((fewer, rate)) = self.known else { return Some(self.doubt(seen, span)) };
+        if span.got / span.us as f64 >= rate * LESS {
+            return None;
+        }
+        let now = span.got / span.us as f64 * 1e6;
+        let why = format!("{} at once make the disk seek: {} instead of {}", self.n, mb(now), mb(rate * 1e6));
+        self.from = Some(*seen);
+        self.phase = Phase::Climbing(Climb::left(fewer, self.most(), now / (rate * 1e6)));
+        self.hold = true;
+        self.go(fewer);
+        Some(why)
+    }
+
+    /// So many make a head seek, and what fewer do is not known yet.
+    fn doubt(&mut self, seen: &Seen, span: &Span) -> String {
+        let n = self.n;
+        self.from = Some(*seen);
+        self.hold = true;
+        if n == 2 {
+            self.phase = Phase::Climbing(Climb::doubtful(measured(seen, span, n), self.most()));
+            self.go(1);
+        } else {
+            self.search(span.rate);
+        }
+        format!("{n} at once make the disk seek")
+    }
+
+    fn grow(&mut self, seen: &Seen, span: &Span, full: bool) -> bool {
+        if self.n < self.settings.open_at.min(self.most()) {
+            if !full && seen.waiting > 0 {
+                self.from = Some(*seen);
+                return false;
+            }
+            let cap = self.memory.cap(seen, self.n, span.pressure() > QUIET);
+            // Beyond what the page cache holds, the last step has to show what it does.
+            let beyond = seen.again == Some(true) && seen.fit().is_some_and(|fit| self.n >= fit);
+            let shown_us = self.changed_us + seen.task_us.clamp(MEASURE_US, MEASURE_MOST_US);
+            if cap <= self.n || (beyond && (self.is_busy(span) || seen.at_us < shown_us)) {
+                self.linger(seen);
+                return false;
+            }
+            self.go((self.n * 2).min(cap));
+        } else {
+            self.from = Some(*seen);
+        }
+        if self.n >= self.settings.open_at || !full {
+            (self.phase, self.pressed_us) = (Phase::Open, 0);
+        }
+        true
+    }
+
+    /// Processors are the bottleneck: more at once gains nothing.
+    fn is_busy(&self, span: &Span) -> bool {
+        span.cpu.is_some_and(|c| c > CPU_BUSY) && self.n >= 2 * self.settings.cores
+    }
+
+    /// Goes on measuring, long enough for the guard of the page cache.
+    fn linger(&mut self, seen: &Seen) {
+        self.from = self.from.filter(|from| seen.at_us < from.at_us + 2 * MEASURE_US).or(Some(*seen));
+    }
+}
