@@ -5,6 +5,7 @@ use crate::{Kind, Mounts, Step};
 use homing_model::{Change, Stamp};
 use rustix::fs::{Advice, Mode, OFlags, XattrFlags};
 use std::collections::{HashMap, HashSet};
+use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use std::thread;
 use std::time::{Duration, Instant};
@@ -152,8 +153,7 @@ fn take(step: Step, items: &[&Item]) {
             Step::SyncAncestors if folders.insert(folder) => sync_ancestors(&item.path, &item.mount),
             Step::ListParent if folders.insert(folder) => list(folder),
             Step::SyncAncestors | Step::ListParent => {}
-            // Not permitted on another user's file: then the listing and the bound remain.
-            Step::Invalidate => drop(rustix::fs::lsetxattr(&item.path, "inode-invalidate", b"1", XattrFlags::empty())),
+            Step::Invalidate => invalidate(&item.path),
             Step::DropPages => drop_pages(&item.path),
         }
     }
@@ -170,6 +170,16 @@ pub(crate) fn sync_ancestors(path: &Path, mount: &Path) {
 pub(crate) fn list(folder: &Path) {
     for entry in std::fs::read_dir(folder).into_iter().flatten() {
         drop(entry);
+    }
+}
+
+/// Not permitted on another user's file: then the listing and the bound remain. GlusterFS's
+/// client (10.3) ends itself, and the mount with it, when this is asked of the mount's root,
+/// whatever that is called: a bind mount, `.`; FUSE numbers the root 1.
+fn invalidate(path: &Path) {
+    let is_root = std::fs::symlink_metadata(path).is_ok_and(|found| found.ino() == 1);
+    if !is_root {
+        let _ = rustix::fs::lsetxattr(path, "inode-invalidate", b"1", XattrFlags::empty());
     }
 }
 

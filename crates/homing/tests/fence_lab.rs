@@ -59,6 +59,7 @@ fn a_task_reads_what_a_task_on_another_host_has_just_written() {
     lab.ok("n1", &format!("{EXE} hosts --hosts 'n[1-3]'; cd /data; echo old0 >f.1; echo old0 >f.2"));
     declared(&lab);
     undeclared(&lab);
+    root(&lab);
 }
 
 /// Files are written over in place with as many bytes: without a fence a host goes on to
@@ -87,4 +88,10 @@ fn undeclared(lab: &Lab) {
         let said = lab.ok("n1", &format!("cd /data && {read} && {write} && {read}"));
         assert_eq!(said.lines().last().unwrap(), format!("new{round}"), "{said}");
     }
+}
+
+/// GlusterFS's client ends itself when it is asked to look again at its own root, as
+/// one who waited for a job there wants to.
+fn root(lab: &Lab) {
+    lab.ok("n1", &format!("{EXE} lsf install /tmp/lsf; cd /data && /tmp/lsf/bsub -K -o said true; touch after"));
 }
