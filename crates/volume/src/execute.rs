@@ -7,6 +7,7 @@ use crate::spec::Spec;
 use crate::step::{Phase, Plan, Step, shown};
 use homing_remote::{Command, Outcome, Remote};
 use std::collections::BTreeMap;
+use std::time::{Duration, Instant};
 
 /// What a command on a host came to: its standard output, or why it failed.
 pub type Said = Result<String, String>;
@@ -95,6 +96,37 @@ pub enum News<'a> {
     Done(&'a Step),
     /// A step failed, and why.
     Failed(&'a Step, &'a str),
+    /// The host's daemon does something else and the step is asked for again until it may be done.
+    Waits(&'a Step, &'a str),
+}
+
+/// What GlusterFS's daemon says when it has not begun a command, since one of the cluster
+/// is at another: that of an administrator, or of a call of homing that was killed.
+const BUSY: [&str; 2] = ["Another transaction is in progress", "Locking failed"];
+/// Its locks are given up after 180 s (`mgmt-v3-lock-timeout`), whoever held them.
+const BUSY_FOR: Duration = Duration::from_secs(200);
+const BUSY_PAUSE: Duration = Duration::from_secs(1);
+
+/// Carries steps out at the same time; one that its daemon was too busy to begin is asked for again.
+fn run(hands: &dyn Hands, steps: &[Step], news: &mut dyn FnMut(News)) -> Vec<Said> {
+    let command = |s: &Step| (s.host.clone(), s.argv.clone());
+    let mut said = hands.run(&steps.iter().map(command).collect::<Vec<_>>());
+    let began = Instant::now();
+    let mut told = false;
+    loop {
+        let is_busy = |s: &Said| s.as_ref().is_err_and(|why| BUSY.iter().any(|busy| why.contains(busy)));
+        let busy: Vec<usize> = (0..steps.len()).filter(|&i| is_busy(&said[i])).collect();
+        if busy.is_empty() || began.elapsed() > BUSY_FOR {
+            return said;
+        }
+        for &i in busy.iter().filter(|_| !told) {
+            news(News::Waits(&steps[i], said[i].as_ref().err().map_or("", String::as_str)));
+        }
+        told = true;
+        std::thread::sleep(BUSY_PAUSE);
+        let again = hands.run(&busy.iter().map(|&i| command(&steps[i])).collect::<Vec<_>>());
+        busy.into_iter().zip(again).for_each(|(i, answer)| said[i] = answer);
+    }
 }
 
 /// Why a plan stopped.
@@ -118,9 +150,8 @@ pub fn carry_out(
     for (i, phase) in plan.phases.iter().enumerate().skip(record.done()) {
         news(News::Phase(phase));
         record.begin(i).map_err(|why| Stopped { why, at_the_start: false })?;
-        let commands: Vec<_> = phase.steps.iter().map(|s| (s.host.clone(), s.argv.clone())).collect();
         let mut failed = Vec::new();
-        for (step, said) in phase.steps.iter().zip(hands.run(&commands)) {
+        for (step, said) in phase.steps.iter().zip(run(hands, &phase.steps, news)) {
             match said {
                 Ok(_) => news(News::Done(step)),
                 Err(why) => {
@@ -157,8 +188,7 @@ pub fn undo(hands: &dyn Hands, record: &Record, news: &mut dyn FnMut(News)) -> V
             continue;
         }
         news(News::Phase(phase));
-        let commands: Vec<_> = steps.iter().map(|s| (s.host.clone(), s.argv.clone())).collect();
-        for (step, said) in steps.iter().zip(hands.run(&commands)) {
+        for (step, said) in steps.iter().zip(run(hands, &steps, news)) {
             match said {
                 Ok(_) => news(News::Done(step)),
                 Err(why) => {

@@ -1,7 +1,7 @@
 //! Plans from recorded answers: no host, no socket.
 
 use super::*;
-use crate::execute::{self, Hands, Said};
+use crate::execute::{self, Hands, News, Said};
 use crate::refuse::Danger;
 use crate::spec::Place;
 use crate::spec::tests::spec;
@@ -261,6 +261,13 @@ fn files_are_deleted_only_when_told() {
 struct Failing {
     at: Mutex<usize>,
     said: Mutex<Vec<String>>,
+    why: &'static str,
+}
+
+impl Failing {
+    fn new(at: usize) -> Failing {
+        Failing { at: Mutex::new(at), said: Mutex::default(), why: "no" }
+    }
 }
 
 impl Hands for Failing {
@@ -270,7 +277,7 @@ impl Hands for Failing {
         let fails = *at == 0;
         let mut said = self.said.lock().unwrap();
         said.extend(commands.iter().map(|(h, argv)| format!("{h}: {}", crate::shown(argv))));
-        commands.iter().map(|_| if fails { Err("no".into()) } else { Ok(String::new()) }).collect()
+        commands.iter().map(|_| if fails { Err(self.why.into()) } else { Ok(String::new()) }).collect()
     }
 }
 
@@ -281,20 +288,43 @@ fn what_was_begun_is_taken_back_last_first() {
     let folder = std::env::temp_dir().join(format!("homing-volume-record-{}", std::process::id()));
     let mut record = Record::new(&folder, spec);
     record.take_up("create", &plan, &[Danger::SystemDisk]).unwrap();
-    let hands = Failing { at: Mutex::new(5), said: Mutex::default() };
+    let hands = Failing::new(5);
     assert!(execute::carry_out(&hands, &plan, &mut record, &mut |_| {}).is_err());
     // As another process finds it.
     let mut record = Record::load(&folder, "data").unwrap().unwrap();
     let pending = record.pending.clone().unwrap();
     assert_eq!((pending.done, pending.begun, pending.allowed), (4, 5, vec![Danger::SystemDisk]));
-    let hands = Failing { at: Mutex::new(0), said: Mutex::default() };
+    let hands = Failing::new(0);
     assert!(execute::undo(&hands, &record, &mut |_| {}).is_empty());
     let said = hands.said.into_inner().unwrap();
     assert!(said[0].contains("volume delete") && said.last().unwrap().contains("disable --now --quiet glusterd"));
     // Or finished: only what had not ended is done again.
-    let hands = Failing { at: Mutex::new(0), said: Mutex::default() };
+    let hands = Failing::new(0);
     execute::carry_out(&hands, &plan, &mut record, &mut |_| {}).unwrap();
     assert!(hands.said.into_inner().unwrap()[0].contains("volume create data"));
+    std::fs::remove_dir_all(&folder).unwrap();
+}
+
+/// A call that was killed, or an administrator, may hold the daemons' lock for a moment.
+#[test]
+fn a_daemon_that_is_busy_is_asked_again() {
+    let spec = four();
+    let plan = create(&spec, &seen(&spec, |_| store("absent", "no")), &[]).unwrap();
+    let folder = std::env::temp_dir().join(format!("homing-volume-busy-{}", std::process::id()));
+    let mut record = Record::new(&folder, spec);
+    record.take_up("create", &plan, &[Danger::SystemDisk]).unwrap();
+    let why = "volume create: data: failed: Another transaction is in progress. Please try again after some time.";
+    let hands = Failing { why, ..Failing::new(5) };
+    let mut waits = Vec::new();
+    let mut news = |news: News| {
+        if let News::Waits(step, why) = news {
+            waits.push((crate::shown(&step.argv), why.to_string()));
+        }
+    };
+    assert!(execute::carry_out(&hands, &plan, &mut record, &mut news).unwrap().is_empty());
+    assert!(waits.len() == 1 && waits[0].0.contains("volume create data") && waits[0].1 == why, "{waits:?}");
+    let said = hands.said.into_inner().unwrap();
+    assert_eq!(said.iter().filter(|s| s.contains("volume create data")).count(), 2);
     std::fs::remove_dir_all(&folder).unwrap();
 }
 

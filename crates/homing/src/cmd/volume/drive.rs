@@ -149,6 +149,7 @@ impl Drive<'_> {
     pub fn tell(&self, news: News) {
         match news {
             News::Phase(phase) => self.say(&one_line(phase)),
+            News::Waits(step, why) => self.say(&format!("{}: waits: {why}", step.host)),
             // What failed is told at the end, once and with what to do next.
             News::Failed(..) | News::Done(_) => {}
         }
