@@ -60,12 +60,14 @@ impl Hands<'_> {
             for size in std::iter::once(0).chain(args.tune_sizes.iter().copied()) {
                 self.once(sweep, Setting { block, size, connections: 1 })?;
             }
+            self.again(sweep, block)?;
         }
         let best = sweep.best().map_or(Setting::DEFAULT, |t| t.setting);
-        for connections in &args.tune_connections {
+        let lost = best.block.is_none() && self.block.is_some();
+        for connections in args.tune_connections.iter().filter(|_| !lost) {
             self.once(sweep, Setting { connections: *connections, ..best })?;
         }
-        self.again(sweep)
+        self.again(sweep, best.block)
     }
 
     /// Measures a setting, unless that was done, or both sides settle on what was measured already.
@@ -87,28 +89,38 @@ impl Hands<'_> {
         sweep.keep()
     }
 
-    /// One measurement of one setting is no evidence: the default and the best are measured
-    /// a second time, one after the other, and each counts with its mean.
-    fn again(&mut self, sweep: &mut Sweep) -> Result<(), Failure> {
-        let Some(best) = sweep.best_at() else { return Ok(()) };
-        // The server keeps a size that was set: the default is then no longer to be had.
-        let with = sweep.tries[best].setting.block;
-        for i in [0, best] {
-            if best == 0 || (i == 0 && with.is_some()) || sweep.tries[i].write.len() > 1 {
-                continue;
-            }
-            let mut again = sweep.tries[i].clone();
-            self.set_block(sweep, again.setting.block)?;
-            self.warm_up(sweep, again.setting)?;
-            trial::mount(self.bench, &sweep.source, again.setting)?;
-            trial::measure(self.bench, &sweep.source, &mut again)?;
-            sweep.tries[i] = again;
-            sweep.keep()?;
+    /// One measurement of one setting is no evidence, and of many single ones the best had luck:
+    /// so the default and what is best with this size of the server are measured a second time,
+    /// until the best is one that was. Each counts with its mean. With each size before the next:
+    /// the server keeps one that was set, so that its own is then no longer to be had.
+    fn again(&mut self, sweep: &mut Sweep, block: Option<u64>) -> Result<(), Failure> {
+        if block.is_none() && self.block.is_some() {
+            return Ok(());
+        }
+        if block.is_none() && sweep.best_with(None).is_some_and(|best| best != 0) {
+            self.twice(sweep, 0)?;
+        }
+        while let Some(best) = sweep.best_with(block).filter(|&at| at != 0 && sweep.tries[at].write.len() < 2) {
+            self.twice(sweep, best)?;
         }
         Ok(())
     }
 
-    /// What comes first pays for programs that are read for the first time, and is thrown away.
+    fn twice(&mut self, sweep: &mut Sweep, at: usize) -> Result<(), Failure> {
+        let mut again = sweep.tries[at].clone();
+        if again.write.len() > 1 {
+            return Ok(());
+        }
+        self.set_block(sweep, again.setting.block)?;
+        self.warm_up(sweep, again.setting)?;
+        trial::mount(self.bench, &sweep.source, again.setting)?;
+        trial::measure(self.bench, &sweep.source, &mut again)?;
+        sweep.tries[at] = again;
+        sweep.keep()
+    }
+
+    /// What comes first pays for programs that are read for the first time, or for the time of
+    /// grace in which a server that was restarted lets nobody write, and is thrown away.
     fn warm_up(&mut self, sweep: &Sweep, setting: Setting) -> Result<(), Failure> {
         if std::mem::replace(&mut self.warm, true) {
             return Ok(());
@@ -121,7 +133,7 @@ impl Hands<'_> {
         if block.is_none() || block == self.block {
             return Ok(());
         }
-        self.block = block;
+        (self.block, self.warm) = (block, false);
         trial::set_block(self.bench, sweep.server(), block.unwrap_or(0))
     }
 }

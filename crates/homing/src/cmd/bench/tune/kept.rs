@@ -60,13 +60,13 @@ impl Sweep {
     }
 
     pub fn best(&self) -> Option<&Try> {
-        self.best_at().map(|at| &self.tries[at])
+        self.tries.iter().max_by(|a, b| a.score().total_cmp(&b.score()))
     }
 
-    /// Its place among the tries.
-    pub fn best_at(&self) -> Option<usize> {
-        let score = |at: &usize| self.tries[*at].score();
-        (0..self.tries.len()).max_by(|a, b| score(a).total_cmp(&score(b)))
+    /// The place of the best with this size of the server.
+    pub fn best_with(&self, block: Option<u64>) -> Option<usize> {
+        let with = self.tries.iter().enumerate().filter(|(_, t)| t.setting.block == block);
+        with.max_by(|(_, a), (_, b)| a.score().total_cmp(&b.score())).map(|(at, _)| at)
     }
 
     /// How many times as good as the default the best is.
@@ -108,6 +108,7 @@ mod tests {
         sweep.same.push(Setting { size: 131072, ..Setting::DEFAULT });
         sweep.keep().unwrap();
         let again = load(&file).unwrap();
+        assert_eq!((again.best_with(None), again.best_with(Some(65536))), (Some(1), None));
         assert_eq!((again.server(), &again.tries, again.gain()), ("n1", &sweep.tries, Some(1.25)));
         let known = |size, connections| again.knows(Setting { block: None, size, connections });
         assert_eq!(
