@@ -44,9 +44,9 @@ impl Session {
             hosts::connect(at, plan.clone(), news.clone());
         }
         let traffic = listen(socket, &near, &news)?;
-        // Two more than can compute, as ninja has it: they do so while others wait for headers from the file
-        // system. Measured with one more, on GlusterFS: a quarter of the processor time was left.
-        let settings = Settings { root, plans, assume_shared, umask: umask(), slots: |cores| cores + 2 };
+        // One more than can compute: it does so while another waits for headers from the file system. Two more,
+        // as ninja has it, were no gain (bench/results/make.md).
+        let settings = Settings { root, plans, assume_shared, umask: umask(), slots: |cores| cores + 1 };
         let core = Core::new(settings, near);
         Ok(Session { news, core: std::thread::spawn(move || core.serve(&inbox)), traffic })
     }
