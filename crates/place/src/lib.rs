@@ -14,7 +14,7 @@ mod placer;
 mod reason;
 mod simulate;
 
-pub use host::Storage;
+pub use host::{Stillness, Storage};
 pub use lint::{Complaint, lint};
 pub use placer::Placer;
 pub use reason::Reason;

@@ -1,7 +1,7 @@
 //! The queue of waiting tasks and the answer to "a slot is free here".
 
 use crate::class::{Class, Key};
-use crate::host::{Host, Mean, Running, Storage};
+use crate::host::{Host, Mean, Running, Stillness, Storage};
 use crate::{HostIx, Need, Params, Placed, Reason};
 use homing_model::TaskId;
 use std::collections::{BTreeMap, HashMap};
@@ -204,7 +204,7 @@ impl Placer {
 
     /// A picked task is made to stand still, or goes on: that time says nothing of how long its kind takes.
     pub fn stand(&mut self, host: HostIx, task: TaskId, still: bool, now_us: u64) {
-        self.hosts[host].running.iter_mut().filter(|r| r.task == task).for_each(|r| r.stand(still, now_us));
+        self.hosts[host].running.iter_mut().filter(|r| r.task == task).for_each(|r| r.stillness.set(still, now_us));
     }
 
     /// Tasks that were added and not picked.
@@ -403,8 +403,7 @@ impl Placer {
             remote,
             source,
             since_us: now_us,
-            still_since_us: None,
-            still_us: 0,
+            stillness: Stillness::default(),
             cpus: need.cpus,
             fetch_us,
             sharing,

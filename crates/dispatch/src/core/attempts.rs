@@ -1,6 +1,6 @@
 //! An attempt at a task: how it starts, what it says, how it ends.
 
-use super::terms::{Running, Stage, Stillness};
+use super::terms::{Running, Stage};
 use super::{Action, Core, Record};
 use crate::admission::storage_of;
 use homing_model::event::{PlannedBytes, What};
@@ -32,7 +32,7 @@ impl Core {
         let fence = self.written.fence(host, &waiting.offer.reads, &waiting.offer.recent);
         self.actions.push(Action::Send(host, ToWorker::Run { ticket, slot, task, requires, weigh, fence }));
         let storage = storage_of(host, &placed);
-        let stillness = Stillness::default();
+        let stillness = Default::default();
         let running = Running { waiting, host, placed, start_ns: now_ns, killed: false, printed: [0; 2], stillness };
         if running.placed.need.reads() {
             self.admission.started(storage, running.reads());

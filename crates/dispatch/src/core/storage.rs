@@ -1,7 +1,7 @@
 //! The core's dealings with storage: limits change, and tasks beyond them stand
 //! still until there is room again.
 
-use super::terms::{Running, Stillness};
+use super::terms::Running;
 use super::{Action, Core};
 use crate::admission::{Reads, storage_of};
 use homing_model::Pulse;
@@ -12,7 +12,7 @@ use homing_wire::ToWorker;
 /// Only a task that has just begun is made to stand still: it has the least to lose.
 const YOUNG_NS: i64 = 10_000_000_000;
 /// No task stands still longer: its peers on a network might give it up.
-const STILL_MOST_NS: i64 = 30_000_000_000;
+const STILL_MOST_US: u64 = 30_000_000;
 
 impl Core {
     /// A quick look at a host's storage: its limit may change.
@@ -31,7 +31,7 @@ impl Core {
         if !running.placed.need.reads() {
             return;
         }
-        if running.stillness.since_ns.is_none() {
+        if running.stillness.since_us().is_none() {
             self.admission.ended(storage, running.reads(), running.moved_us(wall_us, now_ns));
         }
         self.wake(storage, now_ns);
@@ -39,14 +39,14 @@ impl Core {
 
     /// Lets the youngest tasks beyond the limit of `storage` stand still; returns their number.
     pub(super) fn hold(&mut self, storage: HostIx, now_ns: i64) -> u32 {
-        let young = |r: &Running| !r.killed && r.stillness.since_ns.is_none() && now_ns - r.start_ns < YOUNG_NS;
+        let young = |r: &Running| !r.killed && r.stillness.since_us().is_none() && now_ns - r.start_ns < YOUNG_NS;
         let mut tickets = self.on_storage(storage, young);
         tickets.sort_unstable_by(|a, b| b.cmp(a));
         tickets.truncate(self.admission.excess(storage) as usize);
         for ticket in &tickets {
             let running = self.running.get_mut(ticket).expect("listed above");
-            running.stillness.since_ns = Some(now_ns);
-            self.placer.stand(running.host, running.waiting.offer.task.id, true, (now_ns / 1000) as u64);
+            running.stillness.set(true, us(now_ns));
+            self.placer.stand(running.host, running.waiting.offer.task.id, true, us(now_ns));
             self.admission.stands(storage, running.reads());
             self.actions.push(Action::Send(running.host, ToWorker::Hold { ticket: *ticket, still: true }));
         }
@@ -61,7 +61,7 @@ impl Core {
     /// Those that stand still go on as long as there is room, before others start.
     pub(super) fn wake(&mut self, storage: HostIx, now_ns: i64) {
         if !self.admission.is_full(storage) {
-            let mut tickets = self.on_storage(storage, |r| r.stillness.since_ns.is_some());
+            let mut tickets = self.on_storage(storage, |r| r.stillness.since_us().is_some());
             tickets.sort_unstable();
             for ticket in tickets {
                 if self.admission.is_full(storage) {
@@ -75,9 +75,8 @@ impl Core {
 
     fn go_on(&mut self, ticket: u64, now_ns: i64) {
         let Some(running) = self.running.get_mut(&ticket) else { return };
-        let sum_ns = running.stillness.at(now_ns);
-        running.stillness = Stillness { since_ns: None, sum_ns };
-        self.placer.stand(running.host, running.waiting.offer.task.id, false, (now_ns / 1000) as u64);
+        running.stillness.set(false, us(now_ns));
+        self.placer.stand(running.host, running.waiting.offer.task.id, false, us(now_ns));
         let (storage, reads) = (storage_of(running.host, &running.placed), running.reads());
         self.admission.started(storage, reads);
         self.actions.push(Action::Send(running.host, ToWorker::Hold { ticket, still: false }));
@@ -85,7 +84,7 @@ impl Core {
 
     /// Nobody stands still for too long, whatever the limit.
     pub(super) fn end_stillness(&mut self, now_ns: i64) {
-        let too_long = |r: &Running| r.stillness.since_ns.is_some_and(|since| now_ns - since > STILL_MOST_NS);
+        let too_long = |r: &Running| r.stillness.since_us().is_some_and(|since| us(now_ns) - since > STILL_MOST_US);
         let tickets: Vec<u64> = self.running.iter().filter(|(_, r)| too_long(r)).map(|(t, _)| *t).collect();
         for ticket in tickets {
             self.go_on(ticket, now_ns);
@@ -105,13 +104,11 @@ impl Running {
 
     /// Of its wall time that in which it did not stand still.
     pub(super) fn moved_us(&self, wall_us: u64, now_ns: i64) -> u64 {
-        wall_us.saturating_sub((self.stillness.at(now_ns) / 1000) as u64)
+        wall_us.saturating_sub(self.stillness.sum_us(us(now_ns)))
     }
 }
 
-impl Stillness {
-    /// Time stood still until `now_ns`.
-    pub(super) fn at(self, now_ns: i64) -> i64 {
-        self.sum_ns + self.since_ns.map_or(0, |since| now_ns - since)
-    }
+/// As placement counts time.
+fn us(now_ns: i64) -> u64 {
+    (now_ns / 1000) as u64
 }

@@ -6,7 +6,7 @@ use crate::hosts::VolumeIx;
 use homing_batch::Halt;
 use homing_model::event::What;
 use homing_model::{Change, Outcome, RawText, Task};
-use homing_place::{HostIx, Placed};
+use homing_place::{HostIx, Placed, Stillness};
 use homing_wire::{Ended, ToWorker};
 use std::collections::HashMap;
 
@@ -115,13 +115,6 @@ pub(super) struct Running {
     /// Bytes that it printed so far, on each stream.
     pub(super) printed: [u64; 2],
     pub(super) stillness: Stillness,
-}
-
-/// A task whose storage serves too many at once stands still for a while.
-#[derive(Clone, Copy, Debug, Default)]
-pub(super) struct Stillness {
-    pub(super) since_ns: Option<i64>,
-    pub(super) sum_ns: i64,
 }
 
 /// How far the run is allowed to go on.
