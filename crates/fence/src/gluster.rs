@@ -4,7 +4,7 @@
 //! NFS-like fence helps; `inode-invalidate`, a listing of the folder and
 //! `inode-invalidate` again left 0 of 40 stale.
 
-use crate::{Kind, Step};
+use crate::Step;
 use homing_model::Change;
 use std::time::Duration;
 
@@ -20,9 +20,3 @@ pub(crate) const BOUND: Duration = Duration::from_millis(2500);
 pub(crate) fn concerns(change: &Change) -> bool {
     !change.fresh
 }
-
-/// The one kind whose `write-behind` lets a look at a file wait for the writes
-/// before it: measured, 0.6 ms, and then both bricks have them. An `fdatasync`
-/// waits for the bricks' disks as well, which no other client asks for: 4 to
-/// 10 ms, at times 200.
-pub(crate) const ASKING_SYNCS: Kind = Kind::Gluster;

@@ -94,8 +94,11 @@ impl Kind {
     }
 
     /// Does this host's look at a file wait until what was written here is at its servers?
+    /// GlusterFS's `write-behind` has it wait for the writes before it: measured, 0.6 ms, and
+    /// then both bricks have them. An `fdatasync` waits for the bricks' disks as well, which no
+    /// other client asks for: 4 to 10 ms, at times 200.
     pub(crate) fn asking_syncs(self) -> bool {
-        self == gluster::ASKING_SYNCS
+        self == Kind::Gluster
     }
 
     /// Is there anything to do before this change is seen elsewhere? A name
