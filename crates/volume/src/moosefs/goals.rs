@@ -52,10 +52,15 @@ impl Goals {
     }
 }
 
-/// The goal of the volume's root as a host sees it; `None` when it is not mounted there, or its
-/// master does not answer, or it has a storage class that is no plain goal.
+/// What is told of the volume's root as a host sees it, a goal or the name of a storage class;
+/// `None` when it is not mounted there, or its master does not answer.
+pub(crate) fn told_of_root(facts: &HostFacts) -> Option<&str> {
+    facts.texts.get("goal")?.trim().rsplit_once(": ").map(|(_, told)| told)
+}
+
+/// The goal of the volume's root; `None` also for a storage class that is no plain goal.
 pub(crate) fn of_root(facts: &HostFacts) -> Option<u32> {
-    facts.texts.get("goal")?.trim().rsplit_once(": ")?.1.parse().ok()
+    told_of_root(facts)?.parse().ok()
 }
 
 #[cfg(test)]

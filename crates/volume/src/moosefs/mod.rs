@@ -81,9 +81,8 @@ fn foreign(facts: &HostFacts, file: &str, name: &str) -> bool {
 pub fn create(spec: &Spec, seen: &Observed, allowed: &[Danger]) -> Result<Plan, Vec<Refusal>> {
     let mut plan = add_host(spec, seen, allowed)?;
     let mounted = spec.clients.iter().filter(|c| seen.is_mounted(c)).filter_map(|c| seen.host(c));
-    let told: Vec<&str> = mounted.filter_map(|f| f.texts.get("goal")).map(|t| t.trim()).collect();
     // An earlier call may have ended between the mount and the goal. A storage class is somebody's own choice.
-    let as_wanted = told.iter().any(|t| !t.is_empty() && t.rsplit_once(": ").is_some_and(|(_, g)| is_fine(g, spec)));
+    let as_wanted = mounted.filter_map(goals::told_of_root).any(|goal| is_fine(goal, spec));
     if let (false, Some(client)) = (as_wanted, spec.clients.first()) {
         let goal = spec.copies.to_string();
         let step = Step::new(client, words(&["mfssetgoal", &goal, &spec.mount]), format!("set the goal {goal}"));
