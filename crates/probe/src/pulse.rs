@@ -240,14 +240,14 @@ impl Kept {
 
 /// Milliseconds that disks spent on requests that were seeks, as far as they can be judged.
 fn slow(before: &HashMap<String, Counter>, now: &HashMap<String, Counter>, open: &mut HashMap<String, Judged>) -> u64 {
-    let did = |(name, counter): (&String, &Counter)| Some((name.clone(), counter.since(before.get(name)?)));
-    let grown: Vec<(String, Counter)> = now.iter().filter_map(did).filter(|(_, c)| *c != Counter::default()).collect();
+    let did = now.iter().filter_map(|(name, counter)| Some((name, counter.since(before.get(name)?))));
+    let grown: Vec<(&String, Counter)> = did.filter(|(_, c)| *c != Counter::default()).collect();
     let mut slow_ms = 0;
     for (name, more) in &grown {
         // A loop device, or a volume of several, waits for the disk below it, which serves others too.
         let hides = |c: &Counter| c.busy_ms * 5 >= more.busy_ms * 4 && c.bytes >= more.bytes.max(1) * 2;
         let below = grown.iter().any(|(other, c)| other != name && c.busy_ms > 0 && hides(c));
-        let sum = open.entry(name.clone()).or_default();
+        let sum = open.entry(name.to_string()).or_default();
         sum.done.add(more);
         sum.below_ms += if below { more.busy_ms } else { 0 };
         if sum.done.requests < JUDGED && sum.done.busy_ms < JUDGED_MS {
