@@ -75,10 +75,8 @@ impl Hands<'_> {
         if sweep.knows(setting) {
             return Ok(());
         }
-        self.set_block(sweep, setting.block)?;
-        self.warm_up(sweep, setting)?;
-        let mut new = Try::of(setting);
-        new.settled = trial::mount(self.bench, &sweep.source, setting)?;
+        let settled = self.ready(sweep, setting)?;
+        let mut new = Try { settled, ..Try::of(setting) };
         match sweep.tries.iter().any(|t| t.settled == new.settled && t.setting.block == setting.block) {
             true => sweep.same.push(setting),
             false => {
@@ -111,12 +109,17 @@ impl Hands<'_> {
         if again.write.len() > 1 {
             return Ok(());
         }
-        self.set_block(sweep, again.setting.block)?;
-        self.warm_up(sweep, again.setting)?;
-        trial::mount(self.bench, &sweep.source, again.setting)?;
+        self.ready(sweep, again.setting)?;
         trial::measure(self.bench, &sweep.source, &mut again)?;
         sweep.tries[at] = again;
         sweep.keep()
+    }
+
+    /// Mounts for a measurement; what both sides settled on.
+    fn ready(&mut self, sweep: &Sweep, setting: Setting) -> Result<String, Failure> {
+        self.set_block(sweep, setting.block)?;
+        self.warm_up(sweep, setting)?;
+        trial::mount(self.bench, &sweep.source, setting)
     }
 
     /// What comes first pays for programs that are read for the first time, or for the time of
