@@ -11,4 +11,5 @@ mod words;
 
 pub use html::{escape, html};
 pub use tally::Tally;
+pub use units::count;
 pub use words::command_line;

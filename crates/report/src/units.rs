@@ -47,7 +47,7 @@ pub(crate) fn percent(part: u64, whole: u64) -> String {
 }
 
 /// `1 task`, `2 tasks`.
-pub(crate) fn count(n: u64, noun: &str) -> String {
+pub fn count(n: u64, noun: &str) -> String {
     if n == 1 { format!("1 {noun}") } else { format!("{n} {noun}s") }
 }
 

@@ -4,6 +4,7 @@ use super::fio::Case;
 use super::page;
 use super::{Results, Row};
 use crate::failure::Failure;
+use homing_report::count;
 use std::path::Path;
 
 pub fn value(row: &Row) -> (f64, &'static str) {
@@ -37,8 +38,7 @@ pub fn files(results: &Results) -> String {
     };
     match results.in_files {
         0 => format!("{megabytes} MB of each host{cut}"),
-        1 => format!("{megabytes} MB of each host in 1 file{cut}"),
-        n => format!("{megabytes} MB of each host in {n} files{cut}"),
+        n => format!("{megabytes} MB of each host in {}{cut}", count(u64::from(n), "file")),
     }
 }
 

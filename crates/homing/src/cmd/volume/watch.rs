@@ -2,6 +2,7 @@
 
 use super::drive::Drive;
 use crate::failure::Failure;
+use homing_report::count;
 use homing_volume::gluster::sizes::{self, Sizes};
 use homing_volume::progress::{self, Progress};
 use homing_volume::{Hands, Kind, Spec, Then, Watch, gluster};
@@ -139,7 +140,7 @@ fn line(p: &Progress, course: &Course, took: Duration) -> String {
 }
 
 fn moved(p: &Progress, course: &Course) -> String {
-    let files = if p.files == 1 { "1 file".into() } else { format!("{} files", p.files) };
+    let files = count(p.files, "file");
     match course.total.filter(|_| !p.finished) {
         Some(total) => {
             let about = if course.about { "about " } else { "" };
