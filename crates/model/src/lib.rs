@@ -9,6 +9,7 @@ pub mod layout;
 pub mod nodeset;
 pub mod task;
 pub mod text;
+pub mod units;
 
 pub use change::{Change, Stamp};
 pub use event::Event;

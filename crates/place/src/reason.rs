@@ -1,6 +1,7 @@
 //! Why a task runs where it runs: the same value for table, journal and page.
 
 use crate::HostIx;
+use homing_model::units::bytes;
 use std::fmt::{self, Display};
 
 /// Why a host was given a task.
@@ -65,17 +66,6 @@ impl Display for Reason {
 fn seconds(us: u64) -> String {
     let s = us as f64 / 1e6;
     if s < 0.1 { format!("{:.1} ms", s * 1e3) } else { format!("{s:.1} s") }
-}
-
-fn bytes(n: u64) -> String {
-    let units = ["B", "kB", "MB", "GB", "TB", "PB", "EB"];
-    let mut value = n as f64;
-    let mut unit = 0;
-    while value >= 1000.0 && unit + 1 < units.len() {
-        value /= 1000.0;
-        unit += 1;
-    }
-    if unit == 0 { format!("{n} B") } else { format!("{value:.1} {}", units[unit]) }
 }
 
 #[cfg(test)]

@@ -6,10 +6,8 @@ mod html;
 mod load;
 mod tally;
 mod text;
-mod units;
 mod words;
 
 pub use html::{escape, html};
 pub use tally::Tally;
-pub use units::count;
 pub use words::command_line;

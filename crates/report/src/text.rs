@@ -1,7 +1,7 @@
 //! The evidence as a few aligned lines, printed at the end of a run.
 
 use crate::tally::Tally;
-use crate::units::{bytes, count, percent, span};
+use homing_model::units::{bytes, count, percent, span};
 use homing_model::{Outcome, WAIT_ASKED_FROM_US};
 
 struct Lines {

@@ -3,7 +3,7 @@
 use super::story::Story;
 use super::svg::{self, LEFT, SPAN, clip, escape};
 use crate::Tally;
-use crate::units::bytes;
+use homing_model::units::bytes;
 
 const BINS: usize = 160;
 /// Fewer attempts have no rate worth a picture.

@@ -9,8 +9,8 @@ mod tables;
 mod timeline;
 
 use crate::Tally;
-use crate::units::{bytes, count, percent, span};
 use homing_model::Event;
+use homing_model::units::{bytes, count, percent, span};
 use story::Story;
 pub use svg::escape;
 

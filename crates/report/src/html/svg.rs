@@ -1,7 +1,7 @@
 //! The few shapes that the page needs, as text: axes, bars, areas, cells.
 //! Every drawing is `WIDTH` units wide and scales with the page.
 
-use crate::units::span;
+use homing_model::units::span;
 
 /// Width of a drawing, in its own units.
 pub(crate) const WIDTH: f64 = 1000.0;

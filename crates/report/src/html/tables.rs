@@ -4,7 +4,7 @@ use super::story::{Attempt, Story};
 use super::svg::{clip, escape};
 use crate::Tally;
 use crate::text::how;
-use crate::units::{bytes, span};
+use homing_model::units::{bytes, span};
 
 /// Rows of a table of tasks.
 const ROWS: usize = 15;

@@ -4,7 +4,7 @@
 use super::story::{Attempt, Story};
 use super::svg::{self, LEFT, SPAN, clip, escape, x};
 use crate::text::how;
-use crate::units::{bytes, span};
+use homing_model::units::{bytes, span};
 
 /// Attempts beyond which single ones are neither visible nor worth their bytes.
 const SINGLE: usize = 2500;

@@ -4,7 +4,7 @@ use super::fio::Case;
 use super::page;
 use super::{Results, Row};
 use crate::failure::Failure;
-use homing_report::count;
+use homing_model::units::count;
 use std::path::Path;
 
 pub fn value(row: &Row) -> (f64, &'static str) {

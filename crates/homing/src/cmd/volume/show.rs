@@ -2,10 +2,10 @@
 
 use super::args::{List, Shown, Way};
 use super::drive::Drive;
-use super::watch::bytes;
 use crate::failure::{Failure, exit};
 use crate::hostlist;
 use homing_model::NodeSet;
+use homing_model::units::bytes;
 use homing_volume::health::{self, Finding};
 use homing_volume::observe::MountPoint;
 use homing_volume::{Hands, Observed, Record, Spec, adopt, execute, gluster};

@@ -2,7 +2,7 @@
 
 use super::drive::Drive;
 use crate::failure::Failure;
-use homing_report::count;
+use homing_model::units::{bytes, count};
 use homing_volume::gluster::sizes::{self, Sizes};
 use homing_volume::progress::{self, Progress};
 use homing_volume::{Hands, Kind, Spec, Then, Watch, gluster};
@@ -161,17 +161,6 @@ fn estimate(p: &Progress, course: &Course, took: Duration) -> Option<u64> {
     (done > 0 && left > 0).then(|| (left as f64 * took.as_secs_f64() / done as f64).ceil() as u64)
 }
 
-/// A size for people.
-pub fn bytes(n: u64) -> String {
-    const UNITS: [&str; 5] = ["B", "kB", "MB", "GB", "TB"];
-    let power = (0..4).find(|p| n < 1000u64.pow(p + 1)).unwrap_or(4);
-    if power == 0 {
-        format!("{n} B")
-    } else {
-        format!("{:.1} {}", n as f64 / 1000f64.powi(power as i32), UNITS[power as usize])
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -182,12 +171,9 @@ mod tests {
     fn a_movement_tells_its_bytes_and_how_long_it_takes() {
         let draining = Progress { moved: 40_000_000, files: 1, ..Progress::default() };
         let course = Course { total: Some(100_000_000), ..Course::default() };
-        assert_eq!(line(&draining, &course, TEN), "40.0 MB of 100.0 MB moved, 1 file, about 15 s to go (10 s)");
+        assert_eq!(line(&draining, &course, TEN), "40.0 MB of 100 MB moved, 1 file, about 15 s to go (10 s)");
         let spreading = Course { about: true, ..course };
-        assert_eq!(
-            line(&draining, &spreading, TEN),
-            "40.0 MB of about 100.0 MB moved, 1 file, about 15 s to go (10 s)"
-        );
+        assert_eq!(line(&draining, &spreading, TEN), "40.0 MB of about 100 MB moved, 1 file, about 15 s to go (10 s)");
         // GlusterFS's own estimate, and no more than was moved at the end.
         let told = Progress { seconds_left: Some(7), ..draining.clone() };
         assert!(line(&told, &spreading, TEN).contains("about 7 s to go"));

@@ -1,7 +1,8 @@
-//! Numbers as people read them. Bytes are decimal, as disks and links are sold.
+//! Numbers as people read them, worded alike wherever they are shown. Bytes are
+//! decimal, as disks and links are sold.
 
 /// `1.9 GB`, `640 B`.
-pub(crate) fn bytes(n: u64) -> String {
+pub fn bytes(n: u64) -> String {
     const UNITS: [&str; 6] = ["kB", "MB", "GB", "TB", "PB", "EB"];
     if n < 1000 {
         return format!("{n} B");
@@ -17,7 +18,7 @@ pub(crate) fn bytes(n: u64) -> String {
 }
 
 /// `850 µs`, `12 ms`, `3.4 s`, `5 min 12 s`, `2 h 05 min`.
-pub(crate) fn span(us: u64) -> String {
+pub fn span(us: u64) -> String {
     match us {
         0..1_000 => format!("{us} µs"),
         1_000..999_500 => format!("{} ms", (us + 500) / 1_000),
@@ -34,7 +35,7 @@ pub(crate) fn span(us: u64) -> String {
 }
 
 /// `95 %`, never rounded to a whole that it is not.
-pub(crate) fn percent(part: u64, whole: u64) -> String {
+pub fn percent(part: u64, whole: u64) -> String {
     if whole == 0 {
         return "0 %".into();
     }
