@@ -82,7 +82,10 @@ pub fn submit(ready: Ready) -> Result<i32, Refusal> {
     if ready.request.interactive.is_some() && engine.name() == "slurm" {
         let terminal = on_own_terminal(&ready.request, engine.as_ref());
         let joined = homing_queue::Slurm.join(&spec, &private, terminal)?;
-        return super::joined::wait(joined, |id| eprintln!("{}\n{WAITING}", submitted(id, &queue, by_default)));
+        let said = |id| eprintln!("{}\n{WAITING}", submitted(id, &queue, by_default));
+        let ended = super::joined::wait(joined, said);
+        see_anew(&ready.request);
+        return ended;
     }
     if let Some(note) = engine.fit(&mut spec)? {
         eprintln!("bsub: {note}");
