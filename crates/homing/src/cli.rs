@@ -2,9 +2,7 @@
 //! text and the command reference.
 
 use crate::cmd;
-use crate::failure::Failure;
 use clap::{Parser, Subcommand};
-use std::ffi::OsString;
 
 /// Run each command on the host that holds its data.
 #[derive(Parser)]
@@ -77,20 +75,6 @@ enum Sub {
     /// Holds one running job
     #[command(hide = true)]
     QueueKeeper(cmd::queue::KeeperArgs),
-}
-
-/// The arguments of a `homing run` with these words.
-pub fn run_args(words: &[OsString]) -> Result<cmd::run::Args, Failure> {
-    let all = ["homing", "run"].map(OsString::from).into_iter().chain(words.iter().cloned());
-    match Cli::try_parse_from(all).map(|cli| cli.command) {
-        Ok(Sub::Run(args)) => Ok(args),
-        Ok(_) => Err(Failure::usage("these are not the words of homing run")),
-        Err(e) => {
-            let text = e.to_string();
-            let first = text.lines().next().unwrap_or_default().trim_start_matches("error: ");
-            Err(Failure::usage(format!("homing run would say: {first}")).hint("homing run --help"))
-        }
-    }
 }
 
 /// Parses, runs, prints a failure as one line; returns the exit status.

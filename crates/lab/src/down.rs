@@ -4,7 +4,7 @@
 use crate::error::{Doing, LabError, Result};
 use crate::plan::Plan;
 use crate::process::{self, Kind};
-use crate::{cgroup, mounts, net, up};
+use crate::{cgroup, folder, mounts, net, program};
 use std::collections::BTreeSet;
 use std::fs;
 use std::os::unix::fs::MetadataExt;
@@ -15,10 +15,10 @@ const PATIENCE: Duration = Duration::from_secs(30);
 
 /// Takes a lab down. Returns whether there was one.
 pub fn down(name: &str) -> Result<bool> {
-    up::need_root()?;
+    program::need_root()?;
     crate::spec::check_name(name)?;
     let dir = Plan::dir_of(name);
-    let plan = up::load(name).ok();
+    let plan = folder::load(name).ok();
     let groups = format!("homing-lab/{name}");
     let found = dir.exists() || !process::all_of(&dir, Kind::All, []).is_empty();
 

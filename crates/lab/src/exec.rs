@@ -1,8 +1,8 @@
-//! Running a command inside a host.
+//! Running a command inside a host, and something for every host.
 
 use crate::error::{LabError, Result};
 use crate::plan::{HostPlan, Plan};
-use crate::{cgroup, process, program, up};
+use crate::{cgroup, folder, process, program};
 use std::io::Write;
 use std::os::unix::process::CommandExt;
 use std::process::{Command, Stdio};
@@ -13,8 +13,8 @@ const PATH: &str = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin
 /// share of processor time; the caller adds program and arguments. Standard
 /// streams are the caller's, and the exit status is the program's.
 pub fn exec(lab: &str, host: &str) -> Result<Command> {
-    up::need_root()?;
-    let plan = up::load(lab)?;
+    program::need_root()?;
+    let plan = folder::load(lab)?;
     let no_host = || LabError::NoHost { lab: lab.into(), host: host.into(), known: plan.names() };
     let planned = plan.host(host).ok_or_else(no_host)?;
     inside(&planned).ok_or_else(no_host)
@@ -70,4 +70,15 @@ pub(crate) fn output(plan: &Plan, host: &HostPlan, doing: &str, args: &[&str]) -
     })?;
     c.args(args).stdin(Stdio::null());
     program::finish(&format!("{doing} on {}", host.name()), &mut c)
+}
+
+/// Does something for every host at once; the first failure, in the hosts' order, is returned.
+pub(crate) fn on_each(plan: &Plan, act: impl Fn(&HostPlan) -> Result<()> + Sync) -> Result<()> {
+    let hosts = plan.hosts();
+    std::thread::scope(|scope| {
+        let threads: Vec<_> = hosts.iter().map(|h| scope.spawn(|| act(h))).collect();
+        let results: Vec<Result<()>> =
+            threads.into_iter().map(|t| t.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic))).collect();
+        results.into_iter().collect()
+    })
 }

@@ -2,10 +2,9 @@
 //! `/scratch`, mounted at `/data` everywhere.
 
 use crate::error::{LabError, Result};
-use crate::exec::output;
+use crate::exec::{on_each, output};
 use crate::plan::Plan;
 use crate::spec::GlusterSpec;
-use crate::up::on_each;
 use std::time::{Duration, Instant};
 
 const PATIENCE: Duration = Duration::from_secs(60);

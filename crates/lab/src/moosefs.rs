@@ -2,11 +2,10 @@
 //! host's `/scratch`, mounted at `/data` everywhere.
 
 use crate::error::{Doing, LabError, Result};
-use crate::exec::output;
+use crate::exec::{on_each, output};
 use crate::plan::{HostPlan, Plan};
 use crate::root::write;
 use crate::spec::MooseSpec;
-use crate::up::on_each;
 use std::fs;
 use std::time::{Duration, Instant};
 

@@ -2,10 +2,9 @@
 //! mount it at `/data`.
 
 use crate::error::Result;
-use crate::exec::output;
+use crate::exec::{on_each, output};
 use crate::plan::{HostPlan, Plan};
 use crate::spec::NfsSpec;
-use crate::up::on_each;
 
 /// The export is the root of version 4's name space: the guest's own root, an
 /// overlay, cannot be looked through by clients.

@@ -50,6 +50,11 @@ pub(crate) const FOR_NFS: &[(&str, &str)] = &[
 /// System folders are looked through even when the caller's PATH lacks them.
 const SBIN: &str = "/usr/local/sbin:/usr/sbin:/sbin:/usr/local/bin:/usr/bin:/bin";
 
+/// Refuses unless the caller is root.
+pub(crate) fn need_root() -> Result<()> {
+    if rustix::process::geteuid().is_root() { Ok(()) } else { Err(LabError::NotRoot) }
+}
+
 /// Refuses when a program is missing.
 pub(crate) fn require(more: &'static [(&'static str, &'static str)]) -> Result<()> {
     for &(program, package) in NEEDED.iter().chain(more) {

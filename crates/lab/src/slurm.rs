@@ -2,11 +2,10 @@
 //! No database: `scontrol show job` remembers ended jobs long enough for a lab.
 
 use crate::error::{Doing, LabError, Result};
-use crate::exec::output;
+use crate::exec::{on_each, output};
 use crate::plan::{HostPlan, Plan};
 use crate::program::run;
 use crate::root::write;
-use crate::up::on_each;
 use std::fs;
 use std::io::Read;
 use std::path::Path;

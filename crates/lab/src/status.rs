@@ -2,7 +2,7 @@
 
 use crate::error::Result;
 use crate::plan::Plan;
-use crate::{boot, net, process, up};
+use crate::{boot, folder, net, process, program};
 use serde::Serialize;
 use std::net::Ipv4Addr;
 use std::path::PathBuf;
@@ -53,8 +53,8 @@ pub struct LabStatus {
 
 /// Looks at a lab. Fails when there is none of this name.
 pub fn status(name: &str) -> Result<LabStatus> {
-    up::need_root()?;
-    let plan: Plan = up::load(name)?;
+    program::need_root()?;
+    let plan: Plan = folder::load(name)?;
     let hosts: Vec<HostStatus> = plan
         .hosts()
         .iter()
@@ -77,7 +77,7 @@ pub fn status(name: &str) -> Result<LabStatus> {
         })
         .collect();
     Ok(LabStatus {
-        up: up::is_up(name),
+        up: folder::is_up(name),
         name: plan.spec.name.clone(),
         ssh_config: plan.ssh_config(),
         spec: plan.spec,

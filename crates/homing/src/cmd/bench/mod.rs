@@ -7,6 +7,7 @@ mod plot;
 mod show;
 mod tune;
 mod visible;
+mod words;
 
 use crate::failure::Failure;
 use crate::hostlist;

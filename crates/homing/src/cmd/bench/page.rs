@@ -2,7 +2,7 @@
 
 use super::fio::Op;
 use super::plot::{self, Bar};
-use super::show::{copies, files, op, p99, share, value};
+use super::words::{copies, files, op, p99, share, value};
 use super::{Results, Row};
 
 fn about(results: &Results) -> Vec<String> {

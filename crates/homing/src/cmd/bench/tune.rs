@@ -1,6 +1,7 @@
 //! `--tune nfs`: mounts the export with one set of options after another,
 //! measures each from empty caches, and tells the best.
 
+mod advice;
 mod kept;
 mod page;
 mod told;

@@ -113,7 +113,7 @@ pub fn run(args: Args) -> Result<i32, Failure> {
         return again(engine.as_ref(), &args.again);
     }
     let slurm = engine.name() == "slurm";
-    let batch = (!args.batch.is_empty()).then(|| crate::cli::run_args(&args.batch)).transpose()?;
+    let batch = (!args.batch.is_empty()).then(|| crate::cmd::run::args_of(&args.batch)).transpose()?;
     let mut spec = spec(&args, batch.as_ref(), &engine.config().map_err(super::failed)?, slurm)?;
     // Slurm forgets ended jobs within minutes, and says itself what it does not know.
     if let Some(text) = spec.after.as_ref().filter(|_| !slurm) {

@@ -1,5 +1,7 @@
 //! The options of `homing run`: GNU parallel's names and meaning where it has them.
 
+use crate::failure::Failure;
+use clap::{Args as _, FromArgMatches};
 use std::ffi::OsString;
 use std::path::PathBuf;
 
@@ -147,6 +149,16 @@ pub struct Args {
     /// Command and input sources: 'md5sum {}' ::: FILE..., :::: LISTFILE, :::+, ::::+
     #[arg(trailing_var_arg = true, value_name = "COMMAND")]
     pub words: Vec<OsString>,
+}
+
+/// The arguments of a `homing run` with these words.
+pub fn args_of(words: &[OsString]) -> Result<Args, Failure> {
+    let grammar = Args::augment_args(clap::Command::new("homing run")).no_binary_name(true);
+    grammar.try_get_matches_from(words).and_then(|found| Args::from_arg_matches(&found)).map_err(|e| {
+        let text = e.to_string();
+        let first = text.lines().next().unwrap_or_default().trim_start_matches("error: ");
+        Failure::usage(format!("homing run would say: {first}")).hint("homing run --help")
+    })
 }
 
 /// Engines.

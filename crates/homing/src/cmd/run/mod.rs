@@ -12,7 +12,7 @@ mod source;
 mod targets;
 mod unbegun;
 
-pub use args::{Args, On};
+pub use args::{Args, On, args_of};
 pub use plan::plan;
 
 use crate::failure::Failure;

@@ -1,14 +1,14 @@
 //! A sweep as a page: what it came to, the curves, and every setting in numbers.
 
+use super::advice::advice;
 use super::kept::Sweep;
-use super::told;
 use super::trial::{Setting, Try};
 use crate::cmd::bench::plot::{self, Series};
 
 /// Draws it; `dropped` are the hosts whose caches were dropped before reads.
 pub fn page(path: &str, dropped: &[String], sweep: &Sweep) -> String {
     let tries = &sweep.tries;
-    let mut body = plot::list("What to use", &told::advice(sweep));
+    let mut body = plot::list("What to use", &advice(sweep));
     let mut blocks: Vec<Option<u64>> = tries.iter().map(|t| t.setting.block).collect();
     blocks.dedup();
     for block in blocks {

@@ -1,13 +1,11 @@
 //! What a sweep says in the end: a table, and what to change.
 
+use super::advice::{WORTH, advice};
 use super::kept::Sweep;
 use super::page;
 use super::trial::Try;
 use crate::cmd::bench::{Bench, sh, show};
 use crate::failure::Failure;
-
-/// A setting must be this much better than the default to be worth a change; less is noise.
-const WORTH: f64 = 1.05;
 
 /// Prints table and advice, draws the page, and applies the best where that is wanted.
 pub fn tell(bench: &Bench, sweep: &Sweep) -> Result<i32, Failure> {
@@ -40,21 +38,6 @@ fn table(tries: &[Try]) {
         );
         println!("{:>28} w {:<20} r {:<20}", "", bar(t.mean_write()), bar(t.mean_read()));
     }
-}
-
-/// What the sweep came to, and what to change.
-pub fn advice(sweep: &Sweep) -> Vec<String> {
-    let (Some(best), Some(gain)) = (sweep.best(), sweep.gain()) else { return Vec::new() };
-    if gain < WORTH {
-        let percent = (WORTH - 1.0) * 100.0;
-        return vec![format!("the default is best: nothing that was tried is more than {percent:.0} % ahead of it")];
-    }
-    let mut lines = vec![format!("best: {} ({gain:.2} times the default)", best.setting.options())];
-    lines.extend(best.setting.block.map(|block| {
-        let server = sweep.server();
-        format!("on {server}, at each boot: rpc.nfsd 0; echo {block} > /proc/fs/nfsd/max_block_size; rpc.nfsd 8")
-    }));
-    lines
 }
 
 fn tell_advice(bench: &Bench, sweep: &Sweep) {

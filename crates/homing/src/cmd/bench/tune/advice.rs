@@ -1,0 +1,21 @@
+//! What a sweep advises.
+
+use super::kept::Sweep;
+
+/// A setting must be this much better than the default to be worth a change; less is noise.
+pub const WORTH: f64 = 1.05;
+
+/// What the sweep came to, and what to change.
+pub fn advice(sweep: &Sweep) -> Vec<String> {
+    let (Some(best), Some(gain)) = (sweep.best(), sweep.gain()) else { return Vec::new() };
+    if gain < WORTH {
+        let percent = (WORTH - 1.0) * 100.0;
+        return vec![format!("the default is best: nothing that was tried is more than {percent:.0} % ahead of it")];
+    }
+    let mut lines = vec![format!("best: {} ({gain:.2} times the default)", best.setting.options())];
+    lines.extend(best.setting.block.map(|block| {
+        let server = sweep.server();
+        format!("on {server}, at each boot: rpc.nfsd 0; echo {block} > /proc/fs/nfsd/max_block_size; rpc.nfsd 8")
+    }));
+    lines
+}

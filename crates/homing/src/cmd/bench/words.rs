@@ -1,0 +1,40 @@
+//! What a table and a page say of a measurement, worded once.
+
+use super::{Results, Row};
+use homing_model::units::count;
+
+/// What was measured, with its unit.
+pub fn value(row: &Row) -> (f64, &'static str) {
+    if row.case.op.is_small_files() { (row.per_s, "files/s") } else { (row.mb_per_s, "MB/s") }
+}
+
+pub fn copies(row: &Row) -> String {
+    row.case.copies.map_or("-".into(), |c| c.to_string())
+}
+
+pub fn op(row: &Row) -> String {
+    format!("{:?}", row.case.op).to_lowercase()
+}
+
+/// 99th percentile of the latency, milliseconds.
+pub fn p99(row: &Row) -> String {
+    if row.p99_ms > 0.0 { format!("{:.1}", row.p99_ms) } else { "-".into() }
+}
+
+/// Share of the theoretical limit.
+pub fn share(row: &Row) -> String {
+    row.share.map_or("-".into(), |s| format!("{:.0}%", s * 100.0))
+}
+
+/// How the bytes of a host were laid out.
+pub fn files(results: &Results) -> String {
+    let megabytes = results.size / 1_000_000;
+    let cut = match results.stripe {
+        Some(bytes) => format!(", cut by the volume into pieces of {} MiB", bytes >> 20),
+        None => String::new(),
+    };
+    match results.in_files {
+        0 => format!("{megabytes} MB of each host{cut}"),
+        n => format!("{megabytes} MB of each host in {}{cut}", count(u64::from(n), "file")),
+    }
+}
