@@ -67,6 +67,51 @@ pub struct HostSample {
     pub net: BTreeMap<String, (u64, u64)>,
 }
 
+/// Load indices of a host between two samples, as LSF's users know them. `None` is unknown.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct Indices {
+    /// One-minute run queue length.
+    pub r1m: Option<f64>,
+    /// Processors busy, percent of all.
+    pub ut: Option<f64>,
+    /// Pages swapped, 1/s.
+    pub pg: Option<f64>,
+    /// Memory available, MiB.
+    pub mem: Option<f64>,
+    /// Time in which some task waited for disks, percent.
+    pub io: Option<f64>,
+    /// 512-byte blocks read and written by whole disks, 1/s.
+    pub bio: Option<f64>,
+    /// NFS server calls, 1/s.
+    pub rpc: Option<f64>,
+    /// Received and sent by all interfaces, MB/s.
+    pub net: Option<f64>,
+}
+
+impl HostSample {
+    /// The load since an earlier sample of the same host.
+    pub fn since(&self, first: &HostSample) -> Indices {
+        let seconds = ((self.at_ns - first.at_ns) as f64 / 1e9).max(0.001);
+        let rate = |a: Option<u64>, b: Option<u64>| Some(b?.saturating_sub(a?) as f64 / seconds);
+        let busy = || {
+            let total = self.cpu_total_us?.saturating_sub(first.cpu_total_us?) as f64;
+            let idle = self.cpu_idle_us?.saturating_sub(first.cpu_idle_us?) as f64;
+            (total > 0.0).then(|| 100.0 * (1.0 - idle / total))
+        };
+        let sum = |s: &HostSample| (!s.net.is_empty()).then(|| s.net.values().map(|(rx, tx)| rx + tx).sum::<u64>());
+        Indices {
+            r1m: self.r1m,
+            ut: busy(),
+            pg: rate(first.swap_pages, self.swap_pages),
+            mem: self.mem_available.map(|b| b as f64 / f64::from(1 << 20)),
+            io: rate(first.io_some_us, self.io_some_us).map(|us| us / 1e4),
+            bio: rate(first.disk_blocks, self.disk_blocks),
+            rpc: rate(first.nfsd_calls, self.nfsd_calls),
+            net: rate(sum(first), sum(self)).map(|b| b / 1e6),
+        }
+    }
+}
+
 /// A quick look at a host's storage, many times a second while tasks run, for
 /// admission. Counters are totals since the worker started or since boot.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -99,4 +144,31 @@ pub struct Pulse {
     /// Bytes that the page cache could hold for tasks there; see `homing_probe`.
     #[serde(default)]
     pub room: Option<u64>,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn indices_are_rates_between_samples_and_unknown_stays_unknown() {
+        let first =
+            HostSample { cpu_total_us: Some(0), cpu_idle_us: Some(0), nfsd_calls: Some(5), ..Default::default() };
+        let last = HostSample {
+            at_ns: 2_000_000_000,
+            cpu_total_us: Some(400),
+            cpu_idle_us: Some(100),
+            mem_available: Some(3 << 20),
+            nfsd_calls: Some(25),
+            net: BTreeMap::from([("eth0".into(), (1_500_000, 500_000))]),
+            ..Default::default()
+        };
+        let want = Indices { ut: Some(75.0), mem: Some(3.0), rpc: Some(10.0), ..Default::default() };
+        // An interface that was not there at first has no rate.
+        assert_eq!(last.since(&first), want);
+        let idle = HostSample { net: BTreeMap::from([("eth0".into(), (0, 0))]), ..first };
+        assert_eq!(last.since(&idle).net, Some(1.0));
+        // A host that was restarted in between counts from nothing.
+        assert_eq!(idle.since(&last).rpc, Some(0.0));
+    }
 }

@@ -63,22 +63,9 @@ pub fn thresholds(text: &str) -> Option<(Option<f64>, Option<f64>)> {
 
 /// The load between two samples.
 pub fn measure(first: &HostSample, last: &HostSample) -> Load {
-    let seconds = ((last.at_ns - first.at_ns) as f64 / 1e9).max(0.001);
-    let rate = |a: Option<u64>, b: Option<u64>| Some(b?.saturating_sub(a?) as f64 / seconds);
-    let busy = || {
-        let total = last.cpu_total_us?.saturating_sub(first.cpu_total_us?) as f64;
-        let idle = last.cpu_idle_us?.saturating_sub(first.cpu_idle_us?) as f64;
-        (total > 0.0).then(|| 100.0 * (1.0 - idle / total))
-    };
-    let all = [
-        ("r1m", last.r1m),
-        ("ut", busy()),
-        ("pg", rate(first.swap_pages, last.swap_pages)),
-        ("mem", last.mem_available.map(|b| b as f64 / f64::from(1 << 20))),
-        ("io", rate(first.io_some_us, last.io_some_us).map(|us| us / 1e4)),
-        ("bio", rate(first.disk_blocks, last.disk_blocks)),
-        ("rpc", rate(first.nfsd_calls, last.nfsd_calls)),
-    ];
+    let i = last.since(first);
+    let all =
+        [("r1m", i.r1m), ("ut", i.ut), ("pg", i.pg), ("mem", i.mem), ("io", i.io), ("bio", i.bio), ("rpc", i.rpc)];
     Load(all.into_iter().filter_map(|(n, v)| Some((n.to_string(), v?))).collect())
 }
 

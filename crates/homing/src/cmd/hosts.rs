@@ -132,44 +132,11 @@ fn ask(name: &str, own: &str) -> Answer {
     result.map(|(first, last)| (facts, first, last)).map_err(|e| e.to_string())
 }
 
-/// Values of one host; `None` is unknown.
-struct Row {
-    r1m: Option<f64>,
-    ut: Option<f64>,
-    pg: Option<f64>,
-    mem: Option<f64>,
-    io: Option<f64>,
-    bio: Option<f64>,
-    rpc: Option<f64>,
-    net: Option<f64>,
-}
-
-fn row(first: &HostSample, last: &HostSample) -> Row {
-    let seconds = ((last.at_ns - first.at_ns) as f64 / 1e9).max(0.001);
-    let rate = |a: Option<u64>, b: Option<u64>| Some(b?.saturating_sub(a?) as f64 / seconds);
-    let busy = || {
-        let total = last.cpu_total_us?.saturating_sub(first.cpu_total_us?) as f64;
-        let idle = last.cpu_idle_us?.saturating_sub(first.cpu_idle_us?) as f64;
-        (total > 0.0).then(|| 100.0 * (1.0 - idle / total))
-    };
-    let sum = |s: &HostSample| (!s.net.is_empty()).then(|| s.net.values().map(|(rx, tx)| rx + tx).sum::<u64>());
-    Row {
-        r1m: last.r1m,
-        ut: busy(),
-        pg: rate(first.swap_pages, last.swap_pages),
-        mem: last.mem_available.map(|b| b as f64 / f64::from(1 << 20)),
-        io: rate(first.io_some_us, last.io_some_us).map(|us| us / 1e4),
-        bio: rate(first.disk_blocks, last.disk_blocks),
-        rpc: rate(first.nfsd_calls, last.nfsd_calls),
-        net: rate(sum(first), sum(last)).map(|b| b / 1e6),
-    }
-}
-
 fn as_json(name: &str, answer: &Answer, args: &Args) -> Value {
     match answer {
         Err(reason) => json!({"host": name, "status": "unavail", "reason": reason}),
         Ok((facts, first, last)) => {
-            let r = row(first, last);
+            let r = last.since(first);
             json!({
                 "host": name, "status": "ok", "at_ns": last.at_ns, "cores": facts.cores,
                 "slots": crate::hostlist::slots_of(name, args.cluster.as_deref()).unwrap_or(facts.cores),
@@ -204,7 +171,7 @@ fn print_table(names: &[String], answers: &[Answer], limits: &BTreeMap<String, u
             eprintln!("homing: {name}: {}", answer.as_ref().err().map_or("", String::as_str));
             continue;
         };
-        let r = row(first, last);
+        let r = last.since(first);
         println!(
             "{:<18} {:>8} {:>5} {:>5} {:>5} {:>6} {:>7} {:>5} {:>8} {:>7} {:>7}{}",
             name,
