@@ -38,11 +38,12 @@ impl Session {
         fenced: bool,
     ) -> Result<Session, Failure> {
         let unwatched = |e| Failure::system(format!("cannot watch {}: {e}", root.display()));
-        let near = Arc::new(Near::new(&root, fenced).map_err(unwatched)?);
         let (news, inbox) = hosts::news();
+        // Ahead of the walk through the folder, which takes its time on a large one.
         for (at, plan) in plans.iter().enumerate() {
             hosts::connect(at, plan.clone(), news.clone());
         }
+        let near = Arc::new(Near::new(&root, fenced).map_err(unwatched)?);
         let traffic = listen(socket, &near, &news)?;
         // One more than can compute: it does so while another waits for headers from the file system. Two more,
         // as ninja has it, were no gain (bench/results/make.md).
