@@ -154,6 +154,14 @@ impl Remote {
         };
         pool::start(self.shared.clone(), hosts, Box::new(job))
     }
+
+    /// The words that start an `ssh` over the kept connection to `host`, which is made when there
+    /// is none. `None` where that fails: an `ssh` without it tells why.
+    pub fn way_to(&self, host: &str) -> Option<Vec<OsString>> {
+        // The writing end stays open: nobody cancels this.
+        let (never, _open) = rustix::pipe::pipe_with(rustix::pipe::PipeFlags::CLOEXEC).ok()?;
+        self.shared.ssh_through(host, &wait::Cancel(never)).ok()
+    }
 }
 
 /// True for the name that stands for this machine, reached without ssh.

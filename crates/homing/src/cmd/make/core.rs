@@ -5,8 +5,8 @@ use super::asked::{Asked, News, ToConnection};
 use super::host::Host;
 use super::hosts::Plan;
 use super::near::{Near, lock};
-use homing_launch::Keeper;
-use homing_make::{Candidate, Choice, Evidence, Ran, choose};
+use homing_launch::{Keeper, Via};
+use homing_make::{Candidate, Choice, Evidence, Ran, choose, order};
 use homing_model::{Change, Command, HostFacts, Outcome, RawText, Task};
 use homing_wire::{Ended, FromWorker, HOST_LOST_S, Stream, ToWorker};
 use std::collections::{HashMap, VecDeque};
@@ -41,8 +41,8 @@ pub struct Settings {
     pub assume_shared: bool,
     /// File mode creation mask.
     pub umask: u32,
-    /// Recipes at once on a host for its cores.
-    pub slots: fn(u32) -> u32,
+    /// Recipes at once on a host for its cores; is it the one where make runs?
+    pub slots: fn(u32, bool) -> u32,
 }
 
 /// The state of the loop.
@@ -126,7 +126,9 @@ impl Core {
     }
 
     fn up(&mut self, at: usize, facts: HostFacts, to: Sender<Vec<u8>>, keeper: Keeper) {
-        let slots = self.hosts[at].plan.slots.unwrap_or_else(|| (self.settings.slots)(facts.cores)).max(1);
+        let plan = &self.hosts[at].plan;
+        let usual = || (self.settings.slots)(facts.cores, plan.via == Via::Local);
+        let slots = plan.slots.unwrap_or_else(usual).max(1);
         let host = &mut self.hosts[at];
         (host.facts, host.to, host.keeper, host.slots) = (facts, Some(to), Some(keeper), slots);
         (host.used, host.heard) = (vec![false; slots as usize], Instant::now());
@@ -264,6 +266,7 @@ impl Core {
 
     fn dispatch(&mut self) {
         let mut left = VecDeque::new();
+        self.largest_first();
         while let Some(asked) = self.waiting.pop_front() {
             let fits = |at: &usize| self.hosts[*at].sees(&asked, self.settings.assume_shared);
             let open = |at: &usize| !self.hosts[*at].refused && !asked.unfit.contains(at);
@@ -281,6 +284,13 @@ impl Core {
             }
         }
         self.waiting = left;
+    }
+
+    fn largest_first(&mut self) {
+        let waited = |asked: &Asked| asked.at.elapsed().as_micros() as u64;
+        let facts: Vec<(u64, u64)> = self.waiting.iter().map(|asked| (asked.inputs.bytes, waited(asked))).collect();
+        let mut waiting: Vec<Option<Asked>> = self.waiting.drain(..).map(Some).collect();
+        self.waiting = order(&facts, self.typical_us).into_iter().filter_map(|at| waiting[at].take()).collect();
     }
 
     fn here(&mut self, asked: Asked) {

@@ -2,6 +2,7 @@
 
 use super::asked::News;
 use homing_launch::{Heard, Options, Via};
+use homing_remote::Remote;
 use std::sync::mpsc::{Receiver, Sender, channel};
 
 /// A host of the build.
@@ -26,9 +27,21 @@ pub fn plans(names: Vec<String>, cluster: Option<&std::path::Path>) -> Vec<Plan>
     names.into_iter().map(plan).collect()
 }
 
-/// Opens a channel and keeps reading from it.
+/// Opens a channel and keeps reading from it. It goes over the connection that `homing exec` keeps too, so
+/// that the second build of an afternoon does not exchange keys with each host again.
 pub fn connect(at: usize, plan: Plan, news: Sender<News>) {
-    homing_launch::attend(plan.name, plan.via, Options::default(), move |heard| {
+    std::thread::spawn(move || {
+        let kept = match &plan.via {
+            Via::Ssh { target } => Remote::new(homing_remote::Options::default()).way_to(target),
+            _ => None,
+        };
+        let usual = Options::default();
+        attend(at, plan, Options { ssh: kept.unwrap_or(usual.ssh), ..usual }, news);
+    });
+}
+
+fn attend(at: usize, plan: Plan, options: Options, news: Sender<News>) {
+    homing_launch::attend(plan.name, plan.via, options, move |heard| {
         let told = match heard {
             Heard::Up { facts, to, keeper } => News::Up { at, facts, to, keeper },
             Heard::Refused(error) => News::Refused { at, why: error.to_string() },

@@ -176,7 +176,7 @@ impl Near {
         let mut files: Vec<(u64, PathBuf)> = sized.collect();
         let mut inputs = Inputs { bytes: files.iter().map(|(size, _)| size).sum(), on: BTreeMap::new() };
         if inputs.bytes < WORTH_ASKING {
-            return Inputs::default();
+            return inputs;
         }
         files.sort_unstable_by(|a, b| b.cmp(a));
         for (size, path) in files.into_iter().take(MOST_ASKED) {

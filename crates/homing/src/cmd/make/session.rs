@@ -45,9 +45,8 @@ impl Session {
         }
         let near = Arc::new(Near::new(&root, fenced).map_err(unwatched)?);
         let traffic = listen(socket, &near, &news)?;
-        // One more than can compute: it does so while another waits for headers from the file system. Two more,
-        // as ninja has it, were no gain (bench/results/make.md).
-        let settings = Settings { root, plans, assume_shared, umask: umask(), slots: |cores| cores + 1 };
+        let slots = if plans.len() == 1 { |cores, _| cores + 1 } else { slots };
+        let settings = Settings { root, plans, assume_shared, umask: umask(), slots };
         let core = Core::new(settings, near);
         Ok(Session { news, core: std::thread::spawn(move || core.serve(&inbox)), traffic })
     }
@@ -57,6 +56,13 @@ impl Session {
         let _ = self.news.send(News::Over);
         self.core.join().unwrap_or_default()
     }
+}
+
+/// More than can compute, which do so while others wait for headers from the file system; but make and
+/// this process need a share of their own host, without which all others stand still (measured:
+/// bench/results/make.md).
+fn slots(cores: u32, own: bool) -> u32 {
+    if own { cores } else { cores + 2 }
 }
 
 fn listen(socket: &Path, near: &Arc<Near>, news: &Sender<News>) -> Result<Arc<Traffic>, Failure> {
