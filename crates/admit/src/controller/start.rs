@@ -19,6 +19,9 @@ const FIRST_BYTES: f64 = 65_536.0;
 const PATIENT_US: u64 = 100_000;
 /// Heads seek for so long, and tasks together get less than this share of what they got before.
 const SEEK_US: u64 = 15_000;
+/// A shorter time will do where tasks get less than so many bytes per microsecond: two readers of one head get 20 to 30.
+const SOON_US: u64 = 10_000;
+const CRAWL: f64 = 40.0;
 const LESS: f64 = 0.95;
 
 impl Controller {
@@ -71,7 +74,8 @@ impl Controller {
 
     /// Twice as many made a head seek, and less came: so many it was before.
     fn retreat(&mut self, seen: &Seen, span: &Span) -> Option<String> {
-        if span.us < SEEK_US || span.slow < SLOW || self.n < 2 {
+        let enough = if span.got < CRAWL * span.us as f64 { SOON_US } else { SEEK_US };
+        if span.us < enough || span.slow < SLOW || self.n < 2 {
             return None;
         }
         let Some((fewer, rate)) = self.known else { return Some(self.doubt(seen, span)) };
