@@ -21,7 +21,7 @@ const SCRIPT: &[&str] = &[
     "umask 077;",
     "t=; tidy() { [ -z \"$t\" ] || rm -f \"$t\"; };",
     "fail() { tidy; echo \"homing-boot fail $*\"; exit 9; };",
-    "for w in sha256sum head mkdir chmod mv rm ls id uname; do",
+    "for w in sha256sum head mkdir chmod mv rm ls id uname sync; do",
     "  command -v $w >/dev/null 2>&1 || fail tool $w;",
     "done;",
     "u=$(id -u);",
@@ -30,12 +30,19 @@ const SCRIPT: &[&str] = &[
     // Ours, no link, and nobody else may write there (in the folder for all: nor look).
     "safe() {",
     "  [ -L \"$1\" ] && return 1; [ -d \"$1\" ] || return 1;",
-    "  o=$(ls -ldn \"$1\" 2>/dev/null | { read -r m l v r; echo \"$m $v\"; });",
-    "  if [ \"$1\" = \"$p\" ]; then",
-    "    case \"$o\" in \"drwx------\"*\" $u\") return 0;; esac;",
+    "  o=$1; set -f; set -- $(ls -ldn \"$1\" 2>/dev/null); set +f;",
+    "  if [ \"$o\" = \"$p\" ]; then",
+    "    case \"$1 $3\" in \"drwx------\"*\" $u\") return 0;; esac;",
     "  else",
-    "    case \"$o\" in d????-??-*\" $u\") return 0;; esac;",
+    "    case \"$1 $3\" in d????-??-*\" $u\") return 0;; esac;",
     "  fi;",
+    "  return 1;",
+    "};",
+    // What lies under its name was whole, right and on disk before it got that name.
+    "kept() {",
+    "  [ -L \"$1\" ] && return 1; [ -f \"$1\" ] && [ -x \"$1\" ] || return 1;",
+    "  set -f; set -- $(ls -ldn \"$1\" 2>/dev/null); set +f;",
+    "  case \"$1 $3 $5\" in -????-??-*\" $u $n\") return 0;; esac;",
     "  return 1;",
     "};",
     "same() { s=$(sha256sum < \"$1\" 2>/dev/null); [ \"${s%% *}\" = $h ]; };",
@@ -43,7 +50,7 @@ const SCRIPT: &[&str] = &[
     "[ -f \"$1\" ] && [ -x \"$1\" ] && same \"$1\" && exec \"$1\" worker;",
     "for d in \"$c\" \"$p\"; do",
     "  f=$d/worker-$h;",
-    "  safe \"$d\" && [ -f \"$f\" ] && [ -x \"$f\" ] && same \"$f\" && exec \"$f\" worker;",
+    "  safe \"$d\" && kept \"$f\" && exec \"$f\" worker;",
     "done;",
     "trap tidy EXIT; trap \"exit 9\" HUP INT TERM;",
     "for d in \"$c\" \"$p\"; do",
@@ -53,6 +60,7 @@ const SCRIPT: &[&str] = &[
     "  echo \"homing-boot need $(uname -m)\";",
     "  e=$(head -c $n 2>&1 > \"$t\") || fail write \"$e\";",
     "  same \"$t\" || fail copy \"$d\";",
+    "  sync \"$t\" 2>/dev/null;",
     "  mv -f \"$t\" \"$d/worker-$h\" || fail write \"$d\";",
     "  t=; exec \"$d/worker-$h\" worker;",
     "done;",
@@ -67,7 +75,7 @@ pub fn remote_command(payload: &Payload) -> String {
 /// The script itself, for a shell of ours.
 pub fn script(payload: &Payload) -> String {
     let script: Vec<&str> = SCRIPT.iter().map(|line| line.trim()).collect();
-    format!("h={}; n={}; {}", payload.sha256, payload.bytes.len(), script.join(" "))
+    format!("h={}; n={}; {}", payload.sha256, payload.size, script.join(" "))
 }
 
 #[cfg(test)]

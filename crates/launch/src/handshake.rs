@@ -100,7 +100,8 @@ fn send_program(arch: &str, payload: &Payload, ends: &mut Ends, progress: &Sende
     if arch != rustix::system::uname().machine().to_string_lossy() {
         return Err(Failure::Architecture(arch.into()));
     }
-    match send_bytes(&payload.bytes, &mut ends.to, progress) {
+    let bytes = payload.bytes().map_err(|e| Failure::Wire(e.into()))?;
+    match send_bytes(&bytes, &mut ends.to, progress) {
         // Closed on the far side: its last words, read next, tell why.
         Err(e) if e.kind() == io::ErrorKind::BrokenPipe => Ok(()),
         sent => sent.map_err(|e| Failure::Wire(e.into())),
