@@ -2,6 +2,7 @@
 //! Events go in, actions come out; no socket, no clock, no file.
 
 mod attempts;
+mod coming;
 mod ending;
 mod late;
 mod leaving;
@@ -10,6 +11,7 @@ mod terms;
 #[cfg(test)]
 mod tests;
 
+pub use coming::Patience;
 pub use terms::{Action, Offer, Policy, Record};
 
 use crate::admission::{Admission, Io};
@@ -19,7 +21,7 @@ use crate::written::Written;
 use homing_batch::HaltState;
 use homing_model::event::What;
 use homing_model::{HostFacts, TaskId};
-use homing_place::{HostIx, Params, Placer};
+use homing_place::{HostIx, Params, Placed, Placer};
 use std::collections::{BTreeMap, HashMap};
 use terms::{Running, Stage, Waiting};
 
@@ -37,6 +39,7 @@ pub struct Core {
     stands: Stands,
     admission: Admission,
     written: Written,
+    coming: coming::Coming,
     waiting: HashMap<TaskId, Waiting>,
     running: HashMap<u64, Running>,
     next_ticket: u64,
@@ -64,6 +67,7 @@ impl Core {
             hosts: Hosts::default(),
             stands: Stands::default(),
             written: Written::default(),
+            coming: Default::default(),
             waiting: HashMap::new(),
             running: HashMap::new(),
             next_ticket: 1,
@@ -217,6 +221,10 @@ impl Core {
     }
 
     fn place_again(&mut self, id: TaskId) {
+        if self.waits_for_home(id) {
+            self.placer.remove(id);
+            return;
+        }
         let need = self.hosts.need(&self.waiting[&id].offer);
         self.exclude_blind_hosts(id);
         self.placer.add(id, need);
@@ -252,6 +260,18 @@ impl Core {
 
     /// Hands out work to free slots.
     pub fn assign(&mut self, now_ns: i64) {
+        self.hand_out(now_ns, Placer::pick);
+        if self.stage == Stage::Going {
+            self.give_up_on_homeless();
+        }
+    }
+
+    /// As [`Core::assign`], to hosts that hold what their tasks read: hosts that join later change nothing of that.
+    pub fn assign_at_home(&mut self, now_ns: i64) {
+        self.hand_out(now_ns, Placer::pick_at_home);
+    }
+
+    fn hand_out(&mut self, now_ns: i64, pick: fn(&mut Placer, HostIx, u32, u64) -> Option<Placed>) {
         let now_us = (now_ns / 1000) as u64;
         if self.stage > Stage::Going {
             return;
@@ -259,7 +279,9 @@ impl Core {
         for host in self.hosts.by_free_share() {
             while now_us >= self.next_start_us && self.hosts.may_start(host, self.policy.memfree) {
                 let free = self.hosts.credit(host, self.policy.prefetch);
-                let Some(placed) = (free > 0).then(|| self.placer.pick(host, free, now_us)).flatten() else { break };
+                let Some(placed) = (free > 0).then(|| pick(&mut self.placer, host, free, now_us)).flatten() else {
+                    break;
+                };
                 if !self.hosts.fits(host, self.memory_of(placed.task)) {
                     // The next sample, or the end of a task there, may make room.
                     self.place_again(placed.task);
@@ -272,7 +294,6 @@ impl Core {
                 }
             }
         }
-        self.give_up_on_homeless();
     }
 
     /// A load sample arrived.

@@ -131,6 +131,11 @@ impl Hosts {
         })
     }
 
+    /// Rate of the slowest link that a host knows of itself, bytes per second.
+    pub(crate) fn slowest_link(&self) -> Option<u64> {
+        self.hosts.iter().filter(|h| h.up).filter_map(|h| h.facts.nic_bytes_per_s).min()
+    }
+
     /// Hosts that are up.
     pub(crate) fn all_up(&self) -> Vec<HostIx> {
         (0..self.hosts.len()).filter(|ix| self.hosts[*ix].up).collect()
@@ -224,7 +229,7 @@ impl Hosts {
     }
 }
 
-fn short(name: &str) -> &str {
+pub(crate) fn short(name: &str) -> &str {
     // An address must not be cut at its first dot.
     if name.bytes().all(|b| b.is_ascii_digit() || b == b'.') { name } else { name.split('.').next().unwrap_or(name) }
 }

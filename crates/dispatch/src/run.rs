@@ -5,7 +5,7 @@ mod arrivals;
 mod parting;
 
 use crate::admission::Io;
-use crate::core::{Action, Core};
+use crate::core::{Action, Core, Patience};
 use crate::edges::{Interrupts, Stdout};
 use crate::output::Printer;
 use crate::settings::{DispatchError, HostPlan, Listener, Progress, ResultFiles, Settings};
@@ -37,6 +37,9 @@ const SYNC_EVERY: Duration = Duration::from_secs(1);
 /// the tasks of a host that is only a second behind; bounded, so that a dead
 /// host does not hold the rest for the time of its connection.
 const ASSEMBLE: Duration = Duration::from_secs(3);
+/// A host that holds what tasks read is waited for longer, if fetching all that would take longer: at most
+/// as long as ssh tries to connect to a host that is dead.
+const HOMES: Patience = Patience { least_us: ASSEMBLE.as_micros() as u64, most_us: 10_000_000 };
 /// Three interrupts within a run mean: now, whatever is left behind.
 const IMPATIENT: u32 = 3;
 
@@ -172,6 +175,7 @@ impl<L: Listener> Shell<'_, L> {
     fn serve(&mut self, arrivals: &Receiver<Arrival>, interrupts: &Interrupts) -> Result<(), DispatchError> {
         let started = Instant::now();
         let (mut seen, mut synced, mut ticked) = (0, Instant::now(), Instant::now());
+        self.name_the_connecting(Duration::ZERO);
         loop {
             match arrivals.recv_timeout(TICK) {
                 Ok(first) => self.take(first)?,
@@ -187,12 +191,15 @@ impl<L: Listener> Shell<'_, L> {
                 self.core.tick(now);
                 self.silent_hosts(now, ticked.elapsed());
                 self.core.expect_hosts(self.still_connecting());
+                self.name_the_connecting(started.elapsed());
                 self.tend_slurm(started.elapsed());
                 self.listener.progress(&self.progress(started.elapsed()));
                 ticked = Instant::now();
             }
             if self.assembled(started.elapsed()) {
                 self.core.assign(now);
+            } else {
+                self.core.assign_at_home(now);
             }
             self.act()?;
             if synced.elapsed() > SYNC_EVERY {
@@ -216,6 +223,13 @@ impl<L: Listener> Shell<'_, L> {
     fn assembled(&self, elapsed: Duration) -> bool {
         let answered = self.plan_of.len() + self.refused.len();
         !self.plan_of.is_empty() && (answered == self.links.len() || elapsed > ASSEMBLE)
+    }
+
+    fn name_the_connecting(&mut self, elapsed: Duration) {
+        let hosts = self.links.iter().zip(&self.settings_hosts);
+        // What Slurm queues may come in an hour.
+        let names = hosts.filter(|(link, plan)| link.is_pending() && matches!(plan.via, Via::Ssh { .. }));
+        self.core.connecting(names.map(|(_, plan)| plan.name.as_str()), elapsed.as_micros() as u64, HOMES);
     }
 
     /// Hosts of which the user would otherwise hear nothing.

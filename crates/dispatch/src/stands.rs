@@ -71,6 +71,11 @@ impl Stands {
         self.answers.get(&(host, volume))
     }
 
+    /// Whether a host has still to answer for one of these volumes.
+    pub fn awaited(&self, host: HostIx, volumes: &[VolumeIx]) -> bool {
+        volumes.iter().any(|volume| self.of(host, *volume) == Some(&Answer::Awaited))
+    }
+
     /// A host that is lost answers no more.
     pub fn lost(&mut self, host: HostIx) {
         self.answers.retain(|(h, _), _| *h != host);

@@ -153,11 +153,7 @@ impl Placer {
     /// none for it, or when waiting for another host is cheaper. `now_us` is
     /// any clock that does not go back.
     pub fn pick(&mut self, host: HostIx, free: u32, now_us: u64) -> Option<Placed> {
-        if self.waiting == 0 || free == 0 || !self.hosts.get(host)?.up {
-            return None;
-        }
-        self.balance(now_us);
-        if self.must_collect(host, free) {
+        if !self.may_pick(host, free, now_us) {
             return None;
         }
         let choice = self.overdue(host, free).or_else(|| self.own(host, free, now_us));
@@ -168,6 +164,25 @@ impl Placer {
         };
         self.pass_over(host, &choice.key);
         Some(self.start(host, choice, now_us))
+    }
+
+    /// As `pick`, of the tasks only whose bytes lie on the host: a better place than any
+    /// that may still join.
+    pub fn pick_at_home(&mut self, host: HostIx, free: u32, now_us: u64) -> Option<Placed> {
+        if !self.may_pick(host, free, now_us) {
+            return None;
+        }
+        let choice = self.own(host, free, now_us)?;
+        self.pass_over(host, &choice.key);
+        Some(self.start(host, choice, now_us))
+    }
+
+    fn may_pick(&mut self, host: HostIx, free: u32, now_us: u64) -> bool {
+        if self.waiting == 0 || free == 0 || !self.hosts.get(host).is_some_and(|h| h.up) {
+            return false;
+        }
+        self.balance(now_us);
+        !self.must_collect(host, free)
     }
 
     /// When an idle host that got nothing should ask again although nothing

@@ -560,3 +560,65 @@ fn what_a_task_wrote_is_looked_at_by_other_hosts_that_read_it() {
     let said = "n2: /d/a is not visible".to_string();
     assert_eq!(verdicts(core.take_actions()), [(4, Outcome::CannotStart(said))]);
 }
+
+const PATIENCE: Patience = Patience { least_us: 3_000_000, most_us: 10_000_000 };
+
+#[test]
+fn a_task_waits_for_its_home_while_that_costs_less_than_fetching() {
+    let mut core = core(policy(), &[("n2", 1)]);
+    core.connecting(["n1.lab"].into_iter(), 0, PATIENCE);
+    // 10 GB take more than a minute to fetch; what lies nowhere, or with who is there, starts at once.
+    core.offer(Offer { total: 10 << 30, per_host: vec![("N1".into(), 10 << 30)], ..offer(1, &["n1"]) });
+    core.offer(offer(2, &["n3"]));
+    assert_eq!(assign(&mut core, S), [(2, 0, 1)]);
+    core.ended(0, ended(1, Outcome::Exit(0)), S);
+    core.take_actions();
+    core.connecting(["n1.lab"].into_iter(), 9_000_000, PATIENCE);
+    core.connecting(["n1.lab"].into_iter(), 9_100_000, PATIENCE);
+    let actions = core.take_actions();
+    assert!(matches!(&actions[..], [Action::Note(text)] if text.contains("connecting to n1;")), "{actions:?}");
+    assert_eq!(assign(&mut core, 9 * S), []);
+    assert!(core.waiting() == 1 && !core.is_over());
+    let facts = HostFacts { hostname: "n1".into(), memory_bytes: 8 << 30, ..HostFacts::default() };
+    core.host_up("n1", 1, facts);
+    assert_eq!(assign(&mut core, 9 * S), [(1, 1, 2)]);
+}
+
+#[test]
+fn a_home_that_does_not_come_is_not_waited_for() {
+    // 100 MB: a second over a link of 1 Gbit/s, beside the least.
+    for (over_us, refused) in [(2_000_000, true), (4_000_000, false), (10_000_000, false)] {
+        let mut core = core(policy(), &[("n2", 1)]);
+        core.connecting(["n1"].into_iter(), 0, PATIENCE);
+        core.offer(offer(1, &["n1"]));
+        core.connecting(["n1"].into_iter(), 2_000_000, PATIENCE);
+        assert_eq!(assign(&mut core, 2 * S), []);
+        core.connecting(["n1"].into_iter().filter(|_| !refused), over_us, PATIENCE);
+        assert_eq!(assign(&mut core, 10 * S), [(1, 0, 1)]);
+    }
+}
+
+#[test]
+fn a_server_is_waited_for_until_it_has_answered() {
+    let (mut core, volume) = nfs_core();
+    core.connecting([].into_iter(), 0, PATIENCE);
+    core.offer(Offer { volumes: vec![volume], ..offer(1, &["n1"]) });
+    assert_eq!(assign(&mut core, S), []);
+    core.stands(0, volume, true, "it serves /data".into());
+    assert_eq!(assign(&mut core, S), [(1, 0, 1)]);
+    let (mut core, volume) = nfs_core();
+    core.connecting([].into_iter(), 0, PATIENCE);
+    core.offer(Offer { volumes: vec![volume], ..offer(1, &["n1"]) });
+    core.stands(0, volume, false, "no such directory".into());
+    assert_eq!(assign(&mut core, S), [(1, 1, 1)]);
+}
+
+#[test]
+fn before_all_hosts_are_there_each_does_what_it_holds() {
+    let mut core = core(policy(), &[("n1", 3), ("n2", 1)]);
+    core.offer(offer(1, &["n1"]));
+    core.offer(offer(2, &[]));
+    core.assign_at_home(0);
+    assert_eq!(starts(&mut core), [(1, 0, 1)]);
+    assert_eq!(assign(&mut core, 0).iter().map(|s| s.0).collect::<Vec<_>>(), [2]);
+}

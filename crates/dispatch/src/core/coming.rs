@@ -1,0 +1,115 @@
+//! Tasks whose home is not there yet: a host of the run that is still being
+//! connected to, or that has not proved yet that it has their files. They wait
+//! for it as long as that costs less than fetching what they read would.
+
+use super::{Action, Core};
+use homing_model::TaskId;
+use std::collections::BTreeSet;
+
+/// Rate of a link as long as nothing is known of it: 1 Gbit/s less its framing, bytes per second.
+const USUAL_LINK: u64 = 117_000_000;
+
+/// Who may still come, and who waits for it.
+#[derive(Debug, Default)]
+pub(super) struct Coming {
+    /// Hosts that are being connected to, short and in lower case.
+    names: BTreeSet<String>,
+    /// Tasks that wait, in no queue until then.
+    held: BTreeSet<TaskId>,
+    /// Waiting is worth it. Not in a core that is told of no host to come.
+    worth_it: bool,
+    told: bool,
+}
+
+/// Bounds of the time for which a home is waited for, microseconds from the run's start.
+#[derive(Clone, Copy, Debug)]
+pub struct Patience {
+    /// However little there is to fetch.
+    pub least_us: u64,
+    /// However much.
+    pub most_us: u64,
+}
+
+impl Core {
+    /// Hosts `names` are still being connected to, `elapsed_us` after the run's start.
+    pub fn connecting<'a>(&mut self, names: impl Iterator<Item = &'a str>, elapsed_us: u64, patience: Patience) {
+        let names: BTreeSet<String> = names.map(short).collect();
+        let worth_it = elapsed_us < self.patience_us(patience);
+        if names != self.coming.names || worth_it != self.coming.worth_it {
+            (self.coming.names, self.coming.worth_it) = (names, worth_it);
+            self.look_again();
+        }
+        if elapsed_us >= patience.least_us {
+            self.tell_who_waits();
+        }
+    }
+
+    /// Once, to somebody who wonders why idle hosts get nothing.
+    fn tell_who_waits(&mut self) {
+        let waits =
+            |w: &&super::Waiting| w.offer.per_host.iter().any(|(name, _)| self.coming.names.contains(&short(name)));
+        let held = self.coming.held.iter().filter_map(|id| self.waiting.get(id)).filter(waits).count();
+        if held > 0 && !self.coming.told {
+            self.coming.told = true;
+            let names: Vec<&str> = self.coming.names.iter().map(String::as_str).collect();
+            let text = format!("still connecting to {}; tasks whose inputs lie there wait for it", names.join(", "));
+            self.actions.push(Action::Note(text));
+        }
+    }
+
+    /// Whether the home of a task may still come, and is worth waiting for.
+    pub(super) fn waits_for_home(&mut self, id: TaskId) -> bool {
+        let waits = self.home_is_coming(id);
+        if waits {
+            self.coming.held.insert(id);
+        } else {
+            self.coming.held.remove(&id);
+        }
+        waits
+    }
+
+    fn home_is_coming(&self, id: TaskId) -> bool {
+        let Some(waiting) = self.waiting.get(&id).filter(|w| w.attempt == 1 && w.losses == 0) else { return false };
+        let offer = &waiting.offer;
+        if !self.coming.worth_it || !self.policy.locality || offer.guessed {
+            return false;
+        }
+        let mut coming = false;
+        for (name, _) in offer.per_host.iter().filter(|(_, bytes)| *bytes > 0) {
+            match self.hosts.find(name).filter(|host| self.hosts.is_up(*host)) {
+                Some(host) if self.stands.awaited(host, &offer.volumes) => coming = true,
+                Some(host) if self.is_blind(host, &offer.volumes) => {}
+                Some(_) => return false,
+                None => coming |= self.coming.names.contains(&short(name)),
+            }
+        }
+        coming
+    }
+
+    fn is_blind(&self, host: usize, volumes: &[usize]) -> bool {
+        let yes = |volume| self.stands.of(host, volume) == Some(&crate::stands::Answer::Yes);
+        self.hosts.blind(volumes).into_iter().any(|(h, volume)| h == host && !yes(volume))
+    }
+
+    /// What those that wait would have to fetch, over the slowest link that is known.
+    fn patience_us(&self, patience: Patience) -> u64 {
+        let bytes: u64 = self.coming.held.iter().filter_map(|id| self.waiting.get(id)).map(|w| w.offer.total).sum();
+        let link = self.hosts.slowest_link().unwrap_or(USUAL_LINK).max(1);
+        let fetching_us = u128::from(bytes) * 1_000_000 / u128::from(link);
+        let us = patience.least_us.saturating_add(u64::try_from(fetching_us).unwrap_or(u64::MAX));
+        us.min(patience.most_us)
+    }
+
+    fn look_again(&mut self) {
+        for id in std::mem::take(&mut self.coming.held) {
+            if self.waiting.contains_key(&id) {
+                self.place_again(id);
+            }
+        }
+    }
+}
+
+/// As hosts are compared with the names that storage gives them.
+fn short(name: &str) -> String {
+    crate::hosts::short(name).to_ascii_lowercase()
+}
