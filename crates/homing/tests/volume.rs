@@ -110,6 +110,7 @@ fn a_gluster_volume_from_nothing_to_drained_and_gone() {
     let status = lab.volume("status data --json");
     let status: serde_json::Value = serde_json::from_slice(&status.stdout).unwrap();
     assert_eq!(status["hosts"].to_string(), r#"["n2","n3"]"#, "{status}");
+    files_move_before_ones_eyes(&lab);
     lab.ok("heal data");
     lab.ok("delete data --delete-files");
     for host in ["n1", "n2", "n3"] {
@@ -181,6 +182,27 @@ fn killed(lab: &Lab, words: &str, what: &str, phases: u64) {
         let refused = lab.volume("heal data");
         assert!(err(&refused).contains(&format!("{what} was interrupted")), "{}", err(&refused));
     }
+}
+
+/// On a terminal one sees how far it is while bytes move, over links so slow that they move for a while.
+fn files_move_before_ones_eyes(lab: &Lab) {
+    let link = |words: &str| {
+        for host in ["n1", "n2", "n3"] {
+            lab.on(host, &format!("tc qdisc {words}"));
+        }
+    };
+    link("add dev host0 root tbf rate 2mbit burst 32k latency 400ms");
+    let words = format!("{EXE} volume add-host data n1:/scratch");
+    let usual = command(lab, &[]);
+    let mut terminal = Command::new("script");
+    terminal.args(["-qefc", &words, "/dev/null"]).stdin(Stdio::null());
+    terminal.envs(usual.get_envs().filter_map(|(name, value)| Some((name, value?))));
+    let output = terminal.output().unwrap();
+    link("del dev host0 root");
+    let said = String::from_utf8_lossy(&output.stdout);
+    assert!(output.status.success(), "{said}");
+    let how_far = |line: &str| line.starts_with("rebalance: ") && line.contains("B of ") && line.contains(" moved, ");
+    assert!(said.lines().any(how_far), "{said}");
 }
 
 /// A mount that somebody works on stays as it is, and nothing else has to wait for it.

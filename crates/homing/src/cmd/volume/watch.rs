@@ -141,7 +141,8 @@ fn line(p: &Progress, course: &Course, took: Duration) -> String {
 
 fn moved(p: &Progress, course: &Course) -> String {
     let files = count(p.files, "file");
-    match course.total.filter(|_| !p.finished) {
+    // A total that is known only about may be passed.
+    match course.total.filter(|total| !p.finished && p.moved <= *total) {
         Some(total) => {
             let about = if course.about { "about " } else { "" };
             format!("{} of {about}{} moved, {files}", bytes(p.moved), bytes(total))
@@ -177,6 +178,8 @@ mod tests {
         // GlusterFS's own estimate, and no more than was moved at the end.
         let told = Progress { seconds_left: Some(7), ..draining.clone() };
         assert!(line(&told, &spreading, TEN).contains("about 7 s to go"));
+        let more = Progress { moved: 110_000_000, ..draining.clone() };
+        assert_eq!(line(&more, &spreading, TEN), "110 MB moved, 1 file (10 s)");
         let over = Progress { finished: true, files: 3, ..draining };
         assert_eq!(line(&over, &spreading, TEN), "40.0 MB moved, 3 files (10 s)");
     }
