@@ -47,6 +47,18 @@ impl Placer {
         self.hosts.iter().flat_map(|h| &h.running).filter(|r| r.fetches(from, now_us)).count() as u32
     }
 
+    /// How many tasks elsewhere may read from `source`.
+    pub(crate) fn reading(&self, source: HostIx) -> u32 {
+        let others = self.hosts.iter().enumerate().filter(|(host, _)| *host != source);
+        others.flat_map(|(_, h)| &h.running).filter(|r| r.reads_from(source)).count() as u32
+    }
+
+    /// Tells the tasks that run on `source` how many read from it now.
+    pub(crate) fn see_overlap(&mut self, source: HostIx) {
+        let reading = self.reading(source);
+        self.hosts[source].running.iter_mut().for_each(|r| r.overlap.see(reading));
+    }
+
     /// How many fetch from `source` now, one more included, as they all shall know.
     pub(crate) fn share(&mut self, source: HostIx, now_us: u64) -> u32 {
         let sharing = self.fetching(source, now_us) + 1;

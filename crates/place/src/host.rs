@@ -1,6 +1,7 @@
 //! What was learnt of a host, and what it costs to wait for it.
 
 use crate::HostIx;
+use crate::burden::{Burden, Overlap};
 use homing_model::TaskId;
 
 /// Weight of the newest sample: the last ten or so count.
@@ -21,7 +22,12 @@ impl Mean {
     }
 
     pub fn get(&self) -> Option<f64> {
-        (self.samples > 0).then_some(self.value)
+        self.enough(1)
+    }
+
+    /// Once so many samples were taken.
+    pub fn enough(&self, samples: u32) -> Option<f64> {
+        (self.samples >= samples).then_some(self.value)
     }
 }
 
@@ -69,6 +75,10 @@ pub struct Running {
     pub fetch_us: f64,
     /// Most tasks that fetched from the same source at the same time.
     pub sharing: u32,
+    /// Hosts that were known when it was picked: it may read from one that came later.
+    pub known: usize,
+    /// How many read from its host while it ran.
+    pub overlap: Overlap,
 }
 
 impl Running {
@@ -80,6 +90,11 @@ impl Running {
     /// Whether it is expected to be fetching from `source` at `now_us`.
     pub fn fetches(&self, source: HostIx, now_us: u64) -> bool {
         self.source == Some(source) && (self.ran_us(now_us) as f64) < self.fetch_us
+    }
+
+    /// Whether it may read from `source`, also when that came after it.
+    pub fn reads_from(&self, source: HostIx) -> bool {
+        self.remote > 0 && (self.source == Some(source) || self.known <= source)
     }
 }
 
@@ -108,6 +123,8 @@ pub struct Host {
     pub local_us: Mean,
     /// What those that fetched together got together, bytes per second.
     pub fetched: Mean,
+    /// What it costs its own tasks that others fetch from it.
+    pub burden: Burden,
     pub running: Vec<Running>,
     /// Waiting tasks that are expected to run here, replicas balanced.
     pub backlog: f64,
@@ -122,6 +139,7 @@ impl Host {
             storage: Storage::Open,
             local_us: Mean::default(),
             fetched: Mean::default(),
+            burden: Burden::default(),
             running: Vec::new(),
             backlog: 0.0,
         }
@@ -219,6 +237,8 @@ mod tests {
         cpus: 1,
         fetch_us: 0.0,
         sharing: 0,
+        known: 1,
+        overlap: Overlap { fewest: 0, most: 0 },
     };
 
     #[test]

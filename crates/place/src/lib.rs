@@ -6,6 +6,7 @@
 //! a fixed waiting time (Spark's `locality.wait`, SPARK-18886) piles short
 //! tasks on one host, a comparison of costs does not.
 
+mod burden;
 mod class;
 mod cost;
 mod host;

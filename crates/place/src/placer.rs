@@ -1,5 +1,6 @@
 //! The queue of waiting tasks and the answer to "a slot is free here".
 
+use crate::burden::{Overlap, Verdict};
 use crate::class::{Class, Key};
 use crate::host::{Host, Mean, Running, Stillness, Storage};
 use crate::{HostIx, Need, Params, Placed, Reason};
@@ -195,13 +196,22 @@ impl Placer {
     /// A picked task ended. `wall_us` 0 teaches nothing: use it for an attempt
     /// that failed, was killed or never started.
     pub fn finished(&mut self, host: HostIx, bytes_local: u64, bytes_remote: u64, wall_us: u64, _now_us: u64) {
+        self.see_overlap(host);
         let running = &mut self.hosts[host].running;
         let at = running.iter().position(|r| (r.local, r.remote) == (bytes_local, bytes_remote));
-        let sharing = at.map_or(1, |at| running.remove(at).sharing.max(1));
+        let ended = at.map(|at| running.remove(at));
+        let sharing = ended.map_or(1, |r| r.sharing.max(1));
+        let source = ended.and_then(|r| r.source);
+        source.into_iter().for_each(|source| self.see_overlap(source));
         if wall_us == 0 || bytes_local + bytes_remote == 0 {
             return;
         }
         let wall = wall_us as f64;
+        match (source, ended) {
+            (Some(source), _) => self.hosts[source].burden.fetch_ended(wall),
+            (None, Some(own)) if bytes_remote == 0 => self.hosts[host].burden.own_ended(wall, own.overlap),
+            _ => {}
+        }
         if bytes_remote == 0 {
             self.hosts[host].local_us.learn(wall);
             self.local_us.learn(wall);
@@ -353,6 +363,7 @@ impl Placer {
             return None;
         }
         let (mut best, mut cheapest): (Option<(f64, Choice)>, _) = (None, f64::INFINITY);
+        let mut left_alone = None;
         for (key, class) in &self.classes {
             let elsewhere = !key.holders.is_empty() && !key.holders.contains(&host);
             if !elsewhere || key.cpus > free || !self.fits(key, host) {
@@ -370,7 +381,10 @@ impl Placer {
                 let fetch = self.fetch_us(host, from, need.remote(host), now_us);
                 let there =
                     wait + self.duration_us(from, now_us) + self.fetch_us(from, host, need.remote(from), now_us);
-                if fetch + self.duration_us(host, now_us) < there {
+                let takes = fetch + self.duration_us(host, now_us);
+                let verdict = if takes < there { self.may_fetch(from, takes, now_us) } else { Verdict::No };
+                left_alone = left_alone.or((verdict == Verdict::Wait).then_some(from));
+                if verdict == Verdict::Yes {
                     let why = Reason::Fetches { from, wait_us: wait as u64, fetch_us: fetch as u64 };
                     best = Some((wait, Choice { key: key.clone(), task, why: Some(why), source: Some(from) }));
                     break;
@@ -378,11 +392,18 @@ impl Placer {
                 cheapest = fetch.min(cheapest);
             }
         }
+        left_alone.into_iter().for_each(|from| self.hosts[from].burden.hold(now_us));
         if best.is_none() && cheapest.is_finite() {
             let next = now_us + (cheapest / 4.0).clamp(SOONEST_US, LATEST_US) as u64;
             self.ask_again_us = Some(self.ask_again_us.filter(|&at| at > now_us).map_or(next, |at| at.min(next)));
         }
         best.map(|(_, choice)| choice)
+    }
+
+    /// Whether one more task that would take `takes_us` elsewhere may read from `from`.
+    fn may_fetch(&self, from: HostIx, takes_us: f64, now_us: u64) -> Verdict {
+        let Host { burden, slots, backlog, .. } = &self.hosts[from];
+        burden.verdict(f64::from(*slots), *backlog, self.reading(from), takes_us, now_us)
     }
 
     fn waits_for_own_storage(&self, host: HostIx) -> bool {
@@ -422,8 +443,14 @@ impl Placer {
             cpus: need.cpus,
             fetch_us,
             sharing,
+            known: self.hosts.len(),
+            overlap: Overlap::new(self.reading(host)),
         };
         self.hosts[host].running.push(running);
+        if let Some(source) = source {
+            self.hosts[source].burden.fetch_begins(now_us);
+            self.see_overlap(source);
+        }
         Placed { task: choice.task, need, local, remote, why }
     }
 }

@@ -11,6 +11,8 @@ pub struct HostModel {
     pub slots: u32,
     /// Rate of its link, bytes per second; the default of the parameters when unknown.
     pub nic_bytes_per_s: Option<u64>,
+    /// How much longer its own tasks take for each that fetches from it, as a share; 0 when unknown.
+    pub serving: f64,
 }
 
 /// One task of the plan.
@@ -72,7 +74,7 @@ pub fn simulate(
         }
         let wake = if free.iter().any(|&slots| slots > 0) { placer.ask_again_us() } else { None };
         let at_most = wake.map(|at| at as f64 - now).filter(|&us| us > 0.0).unwrap_or(f64::INFINITY);
-        now += advance(&mut jobs, &links, at_most);
+        now += advance(&mut jobs, &links, hosts, at_most);
         let (ended, rest) = jobs.into_iter().partition(|job| job.fetch_bytes <= 0.0 && job.work_us <= 0.0);
         jobs = rest;
         let ended: Vec<Job> = ended;
@@ -127,7 +129,7 @@ fn fill(
 }
 
 /// Moves time to the next change, or to the next question; how far, in microseconds.
-fn advance(jobs: &mut [Job], links: &[f64], at_most_us: f64) -> f64 {
+fn advance(jobs: &mut [Job], links: &[f64], hosts: &[HostModel], at_most_us: f64) -> f64 {
     let (mut arriving, mut leaving) = (vec![0u32; links.len()], vec![0u32; links.len()]);
     for job in jobs.iter().filter(|job| job.fetch_bytes > 0.0) {
         arriving[job.planned.host] += 1;
@@ -142,7 +144,8 @@ fn advance(jobs: &mut [Job], links: &[f64], at_most_us: f64) -> f64 {
         let outgoing = job.source.map_or(f64::INFINITY, |source| links[source] / f64::from(leaving[source]));
         incoming.min(outgoing) / 1e6
     };
-    let until = |job: &Job| if job.fetch_bytes > 0.0 { job.fetch_bytes / rate(job) } else { job.work_us };
+    let slowed = |job: &Job| 1.0 + hosts[job.planned.host].serving * f64::from(leaving[job.planned.host]);
+    let until = |job: &Job| if job.fetch_bytes > 0.0 { job.fetch_bytes / rate(job) } else { job.work_us * slowed(job) };
     let step = jobs.iter().map(until).fold(at_most_us, f64::min);
     for job in jobs {
         // What ends within this step ends exactly: rounding must not leave crumbs.
@@ -150,7 +153,7 @@ fn advance(jobs: &mut [Job], links: &[f64], at_most_us: f64) -> f64 {
         if job.fetch_bytes > 0.0 {
             job.fetch_bytes = if ends { 0.0 } else { job.fetch_bytes - rate(job) * step };
         } else {
-            job.work_us = if ends { 0.0 } else { job.work_us - step };
+            job.work_us = if ends { 0.0 } else { job.work_us - step / slowed(job) };
         }
     }
     step

@@ -1,0 +1,169 @@
+//! What it costs a host's own tasks that others fetch from it, and whether
+//! fetching from it is still worth it. A link tells how fast bytes arrive, not
+//! what they cost who sends them: a server that is also a compute host may lose
+//! more tasks of its own than others gain.
+
+use crate::host::Mean;
+
+/// Samples of each kind before anything is concluded.
+const ENOUGH: u32 = 2;
+/// Finding out may cost this share of the remaining time.
+const WORTH_KNOWING: f64 = 0.06;
+/// Only a task that takes so many times as long elsewhere can press hard enough on where it reads.
+const FAR: f64 = 2.0;
+/// One fetch after so many times its length shows whether it still costs as much.
+const LOOK_AGAIN: f64 = 20.0;
+
+/// Learnt of one host that others fetch from.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Burden {
+    /// Wall time of its own tasks while nobody fetched from it, microseconds.
+    alone_us: Mean,
+    /// The same while somebody did all the time.
+    beside_us: Mean,
+    /// How many did.
+    fetching: Mean,
+    /// Wall time of tasks that fetched from it, microseconds.
+    fetched_us: Mean,
+    /// When it began to be left alone, to find out.
+    held_since_us: Option<u64>,
+    /// When a task that fetches from it was last picked.
+    last_us: u64,
+}
+
+/// How many tasks elsewhere read from a host while one of its own ran.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Overlap {
+    pub fewest: u32,
+    pub most: u32,
+}
+
+impl Overlap {
+    pub fn new(now: u32) -> Overlap {
+        Overlap { fewest: now, most: now }
+    }
+
+    pub fn see(&mut self, now: u32) {
+        (self.fewest, self.most) = (self.fewest.min(now), self.most.max(now));
+    }
+}
+
+/// Whether one more task may fetch from a host.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Verdict {
+    Yes,
+    /// Its own tasks lose more by it.
+    No,
+    /// It is left alone for a moment, to find out what fetches cost it.
+    Wait,
+}
+
+impl Burden {
+    /// One of the host's own tasks ended.
+    pub fn own_ended(&mut self, wall_us: f64, overlap: Overlap) {
+        if overlap.most == 0 {
+            self.alone_us.learn(wall_us);
+        } else if overlap.fewest > 0 {
+            self.beside_us.learn(wall_us);
+            self.fetching.learn(f64::from(overlap.fewest + overlap.most) / 2.0);
+        }
+    }
+
+    /// A task that fetched from the host ended.
+    pub fn fetch_ended(&mut self, wall_us: f64) {
+        self.fetched_us.learn(wall_us);
+    }
+
+    /// A task that fetches from the host begins.
+    pub fn fetch_begins(&mut self, now_us: u64) {
+        self.last_us = now_us;
+    }
+
+    /// Whether a task that would take `fetched_us` elsewhere may fetch from
+    /// here, where `backlog` tasks wait for `slots`; `reading` do so now.
+    pub fn verdict(&self, slots: f64, backlog: f64, reading: u32, fetched_us: f64, now_us: u64) -> Verdict {
+        let fetched_us = self.fetched_us.get().unwrap_or(fetched_us).max(1.0);
+        let (Some(beside), Some(fetching)) = (self.beside_us.enough(ENOUGH), self.fetching.get()) else {
+            return Verdict::Yes;
+        };
+        let (own, gained) = (slots / beside, fetching / fetched_us);
+        let Some(alone) = self.alone_us.enough(ENOUGH) else {
+            // Those that fetch now end one after the other; then its own tasks must begin and end.
+            let takes_us = fetched_us / 2.0 + 2.0 * beside;
+            let far = fetched_us > FAR * beside;
+            return if far { self.find_out(own, gained, backlog, (takes_us, now_us)) } else { Verdict::Yes };
+        };
+        let again = reading == 0 && now_us.saturating_sub(self.last_us) as f64 > LOOK_AGAIN * fetched_us;
+        if slots / alone - own > gained && !again { Verdict::No } else { Verdict::Yes }
+    }
+
+    /// Leaving the host alone is worth it when it does most of the work, tasks elsewhere take far
+    /// longer than its own, and enough is left to do.
+    fn find_out(&self, own: f64, gained: f64, backlog: f64, (takes_us, now_us): (f64, u64)) -> Verdict {
+        if let Some(since) = self.held_since_us {
+            let over = now_us.saturating_sub(since) as f64 > 2.0 * takes_us;
+            return if over { Verdict::Yes } else { Verdict::Wait };
+        }
+        let all = own + gained;
+        if own < gained || gained / all * takes_us > WORTH_KNOWING * backlog / all {
+            return Verdict::Yes;
+        }
+        Verdict::Wait
+    }
+
+    /// It is left alone from now on, if it is not already.
+    pub fn hold(&mut self, now_us: u64) {
+        self.held_since_us.get_or_insert(now_us);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn learnt(alone: f64, beside: f64, fetched: f64) -> Burden {
+        let mut burden = Burden::default();
+        for _ in 0..4 {
+            burden.own_ended(beside, Overlap::new(3));
+            burden.fetch_ended(fetched);
+            if alone > 0.0 {
+                burden.own_ended(alone, Overlap::new(0));
+            }
+        }
+        burden
+    }
+
+    #[test]
+    fn a_fetch_that_costs_more_than_it_brings_is_not_made() {
+        // An emulated server of NFS: 2 slots, 0.4 s a task, 0.7 s while three others fetch for 3.5 s each.
+        let mut server = learnt(4e5, 7e5, 3.5e6);
+        assert_eq!(server.verdict(2.0, 80.0, 3, 3.5e6, 1_000), Verdict::No);
+        // One after a long time, to see whether that still holds.
+        assert_eq!(server.verdict(2.0, 80.0, 0, 3.5e6, 71_000_000), Verdict::Yes);
+        server.fetch_begins(71_000_000);
+        assert_eq!(server.verdict(2.0, 80.0, 1, 3.5e6, 71_000_001), Verdict::No);
+        // Slower, but others bring more.
+        assert_eq!(learnt(6e5, 7e5, 3.5e6).verdict(2.0, 80.0, 3, 3.5e6, 1_000), Verdict::Yes);
+        assert_eq!(learnt(4e5, 4e5, 3.5e6).verdict(2.0, 80.0, 3, 3.5e6, 1_000), Verdict::Yes);
+    }
+
+    #[test]
+    fn finding_out_is_worth_a_little_only() {
+        assert_eq!(learnt(0.0, 7e5, 3.5e6).verdict(2.0, 10.0, 3, 3.5e6, 0), Verdict::Yes, "soon over");
+        assert_eq!(learnt(0.0, 6e8, 6.1e8).verdict(2.0, 80.0, 3, 6.1e8, 0), Verdict::Yes, "others do most");
+        let mut server = learnt(0.0, 7e5, 3.5e6);
+        assert_eq!(server.verdict(2.0, 90.0, 3, 3.5e6, 1_000), Verdict::Wait);
+        server.hold(1_000);
+        assert_eq!(server.verdict(2.0, 70.0, 0, 3.5e6, 5_000_000), Verdict::Wait);
+        assert_eq!(server.verdict(2.0, 50.0, 0, 3.5e6, 20_000_000), Verdict::Yes, "not for ever");
+    }
+
+    #[test]
+    fn what_was_neither_alone_nor_beside_teaches_nothing() {
+        let mut burden = learnt(4e5, 7e5, 3.5e6);
+        let mut mixed = Overlap::new(0);
+        mixed.see(2);
+        burden.own_ended(1e9, mixed);
+        assert_eq!(burden.verdict(2.0, 80.0, 3, 3.5e6, 1_000), Verdict::No);
+    }
+}
