@@ -16,7 +16,7 @@ mod watch;
 mod written;
 
 pub use recent::recent;
-pub use settle::{Late, Settled, look_anew, refresh, settle};
+pub use settle::{Late, Settled, look_anew, refresh, settle, settle_for};
 pub use stamp::stamp;
 pub use watch::Watch;
 pub use written::{Looks, written};

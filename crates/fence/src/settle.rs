@@ -60,13 +60,19 @@ struct Item<'a> {
 
 /// Returns when this host sees all of `changes`, or names the first that it does not.
 pub fn settle(changes: &[Change]) -> Result<Settled, Box<Late>> {
+    settle_for(changes, Duration::MAX)
+}
+
+/// As `settle`, but names a file after `patience` where its file system's bound is longer: for one
+/// who may learn meanwhile that it has changed again.
+pub fn settle_for(changes: &[Change], patience: Duration) -> Result<Settled, Box<Late>> {
     let items = concerned(changes);
     let all: Vec<&Item> = items.iter().collect();
     let behind = steps(&all, Kind::first);
     let left = steps(&behind, Kind::again);
     let mut done = Settled { looked: items.len(), again: behind.len() };
     for item in left {
-        done.again += wait_for(item)?;
+        done.again += wait_for(item, patience)?;
     }
     Ok(done)
 }
@@ -119,8 +125,9 @@ fn concerned(changes: &[Change]) -> Vec<Item<'_>> {
 }
 
 /// Looks until this host sees the change; how often again.
-fn wait_for(item: &Item) -> Result<usize, Box<Late>> {
+fn wait_for(item: &Item, patience: Duration) -> Result<usize, Box<Late>> {
     let Item { change, path, kind, .. } = item;
+    let bound = kind.bound();
     let began = Instant::now();
     let mut again = 0;
     let mut pause = Duration::from_millis(2);
@@ -129,9 +136,9 @@ fn wait_for(item: &Item) -> Result<usize, Box<Late>> {
         if agrees(change, seen) {
             return Ok(again);
         }
-        if began.elapsed() > kind.bound() && again >= LEAST_LOOKS {
+        if began.elapsed() > bound.min(patience) && again >= LEAST_LOOKS {
             // Looked at for longer than any cache lasts: removed, and made again.
-            if change.now.is_none() {
+            if change.now.is_none() && bound <= patience {
                 return Ok(again);
             }
             return Err(Box::new(Late { change: (*change).clone(), seen, waited: began.elapsed() }));

@@ -1,7 +1,7 @@
 //! This host's part in a build: make and its other children look at files
 //! here and write some themselves.
 
-use homing_fence::{Kind, Late, Watch, recent, settle};
+use homing_fence::{Kind, Late, Watch, recent, settle_for};
 use homing_locate::Locator;
 use homing_make::{ChangeLog, Step, file_words, folders_named};
 use homing_model::{Change, RawText, Stamp};
@@ -20,6 +20,10 @@ const MOST_ASKED: usize = 16;
 /// A name that is gone here although its writer reported it is waited for so long: a recipe
 /// that still runs there may have moved it on, and tells that when it ends.
 const MOVED_WITHIN: Duration = Duration::from_secs(60);
+
+/// So often a file that is awaited is compared with what became known since: on NFS one may be
+/// behind for a minute, and a temporary file of `ar` is gone after some milliseconds.
+const ASK_AGAIN: Duration = Duration::from_millis(2500);
 
 /// Size of a file, and bytes of it by host.
 type Located = (u64, BTreeMap<String, u64>);
@@ -92,14 +96,17 @@ impl Near {
             return Ok(Duration::ZERO);
         }
         let mut pending = lock(&self.pending);
-        let alone = Instant::now();
+        let mut since: HashMap<RawText, Instant> = HashMap::new();
         loop {
             let news = lock(&self.log).tell(HERE);
             pending.retain(|old| !news.iter().any(|new| new.path == old.path));
             pending.extend(news);
-            let Err(late) = settle(&pending) else { break };
-            let state = lock(&self.log).state(&late.change.path);
-            match verdict(&late, state, alone.elapsed()) {
+            let looked = Instant::now();
+            let Err(late) = settle_for(&pending, ASK_AGAIN) else { break };
+            let path = &late.change.path;
+            let waited = since.entry(path.clone()).or_insert(looked).elapsed();
+            let state = lock(&self.log).state(path);
+            match verdict(&late, state, waited, self.kind_of(path.as_path()).0.bound()) {
                 Verdict::Outdated => pending.retain(|change| change.path != late.change.path),
                 Verdict::Wait => {}
                 Verdict::Stop => return Err(late.to_string()),
@@ -209,9 +216,12 @@ enum Verdict {
 }
 
 /// `state` is the newest known one.
-fn verdict(late: &Late, state: Option<Option<Stamp>>, waited: Duration) -> Verdict {
+fn verdict(late: &Late, state: Option<Option<Stamp>>, waited: Duration, bound: Duration) -> Verdict {
     match state {
         Some(newer) if newer != late.change.now => Verdict::Outdated,
+        _ if waited < bound => Verdict::Wait,
+        // Removed, and made again.
+        _ if late.change.now.is_none() => Verdict::Outdated,
         _ if late.seen.is_none() && waited < MOVED_WITHIN => Verdict::Wait,
         _ => Verdict::Stop,
     }
@@ -228,10 +238,13 @@ mod tests {
         let change = Change { path: dir.path().into(), now, fresh: true, was: None };
         let late = |seen| Late { change: change.clone(), seen, waited: Duration::from_secs(3) };
         let (short, long) = (Duration::from_secs(3), Duration::from_secs(90));
+        let verdict = |late: &Late, state, waited| super::verdict(late, state, waited, Duration::from_millis(2500));
         assert_eq!(verdict(&late(None), Some(now), short), Verdict::Wait);
         assert_eq!(verdict(&late(None), Some(None), short), Verdict::Outdated);
         assert_eq!(verdict(&late(None), Some(now), long), Verdict::Stop);
         assert_eq!(verdict(&late(now), Some(now), short), Verdict::Stop);
+        let behind = super::verdict(&late(now), Some(now), short, Duration::from_secs(65));
+        assert_eq!(behind, Verdict::Wait, "NFS may take longer");
     }
 
     #[test]
