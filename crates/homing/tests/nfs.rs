@@ -67,6 +67,28 @@ fn between_guests() {
     files_for_a_batch(&lab);
     batch_at_the_server(&lab, &format!("{exe} run --hosts n1"), VIEW, "/data/in");
     nothing_is_left(&lab);
+    another_host_is_let_in(&lab);
+}
+
+/// A volume that is there is mounted on a host that is new to it, and leaves it again.
+fn another_host_is_let_in(lab: &Lab) {
+    let state = tempfile::tempdir().unwrap();
+    let volume = |words: &str| {
+        let mut command = Command::new(EXE);
+        command.arg("volume").args(words.split(' '));
+        command.env("HOMING_SSH", format!("ssh -F /var/lib/homing/labs/{}/ssh_config", lab.name));
+        let output = command.env("HOMING_VOLUMES", state.path()).env("XDG_RUNTIME_DIR", state.path()).output().unwrap();
+        assert!(output.status.success(), "volume {words}: {}", err(&output));
+    };
+    volume("create files --kind nfs --hosts n1:/scratch/export/files");
+    lab.ok("n1", "echo seen >/files/a");
+    lab.ok("n2", "test ! -e /files");
+    volume("mount files --on n2");
+    assert_eq!(lab.ok("n2", "cat /files/a; grep -c ' /files nfs' /proc/mounts; echo too >/files/b"), "seen\n1\n");
+    volume("unmount files --on n2");
+    lab.ok("n2", "! grep -q /files /proc/mounts /etc/fstab");
+    lab.ok("n1", "cat /files/b");
+    volume("delete files --delete-files");
 }
 
 /// The same by other users and other ways to submit, which take emulated guests some minutes.

@@ -68,7 +68,7 @@ impl Plan {
         }
         text + &format!(
             "Host *\n  User root\n  IdentityFile {d}/id_ed25519\n  IdentitiesOnly yes\n  UserKnownHostsFile {d}/known_hosts\n  \
-             GlobalKnownHostsFile /dev/null\n  StrictHostKeyChecking yes\n  BatchMode yes\n  LogLevel ERROR\n",
+             GlobalKnownHostsFile /dev/null\n  StrictHostKeyChecking yes\n  BatchMode yes\n  LogLevel ERROR\n  KexAlgorithms ^curve25519-sha256\n",
             d = dir.display()
         )
     }
