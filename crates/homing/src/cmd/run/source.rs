@@ -14,6 +14,9 @@ use std::path::{Path, PathBuf};
 /// Files looked at below a directory that is an input.
 const TREE_LIMIT: usize = 2_000;
 
+/// Names that are remembered as those of no file: what is written into each command is among the first.
+const MOST_ABSENT: usize = 256;
+
 /// How tasks become offers.
 pub struct Sourcing {
     /// The run's working directory.
@@ -38,6 +41,9 @@ pub struct Source {
     how: Sourcing,
     locator: Locator,
     looks: Looks,
+    /// What was no file when a task first named it: made since by the run's own tasks, here and on other
+    /// hosts as they need it (`flock /tmp/lock ...`), so that no host must have it before.
+    absent: HashSet<PathBuf>,
     told_bound: bool,
     pending: VecDeque<Incoming>,
 }
@@ -45,7 +51,15 @@ pub struct Source {
 impl Source {
     /// Reads from `batch` as it is asked.
     pub fn new(batch: Batch, how: Sourcing, locator: Locator) -> Source {
-        Source { batch, how, locator, looks: Looks::default(), told_bound: false, pending: VecDeque::new() }
+        Source {
+            batch,
+            how,
+            locator,
+            looks: Looks::default(),
+            absent: HashSet::new(),
+            told_bound: false,
+            pending: VecDeque::new(),
+        }
     }
 
     fn offer(&mut self, task: Task) -> Incoming {
@@ -57,7 +71,8 @@ impl Source {
         // Before anything is asked of them: this host is made to see them as they are.
         let reads: Vec<PathBuf> =
             names.iter().filter(|path| self.how.fenced && self.looks.anew(path)).cloned().collect();
-        let inputs: Vec<PathBuf> = names.into_iter().filter(|p| p.symlink_metadata().is_ok()).collect();
+        let (inputs, absent): (Vec<_>, Vec<_>) = names.into_iter().partition(|p| p.symlink_metadata().is_ok());
+        self.absent.extend(absent.into_iter().take(MOST_ABSENT.saturating_sub(self.absent.len())));
         if self.how.skip_newer && freshness(&task, &inputs, &base) == Freshness::Fresh {
             let reason = "its outputs are newer than its inputs".to_string();
             return Incoming::Skip { task: task.id, reason: Some(reason) };
@@ -120,6 +135,8 @@ impl Source {
         }
         if volume.kind.is_network() {
             found.mount(volume);
+        } else if self.absent.contains(path) {
+            return;
         } else if matches!(volume.kind, Kind::Local) {
             found.local.push(path.into());
         }
@@ -204,4 +221,37 @@ fn freshness(task: &Task, inputs: &[PathBuf], base: &Path) -> Freshness {
         paths.iter().map(|p| (p.as_path().into(), modified(p))).collect()
     };
     homing_batch::freshness(&times(inputs), &times(&outputs), unfinished)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_the_runs_own_tasks_made_here_need_not_be_on_other_hosts() {
+        let dir = tempfile::tempdir().unwrap();
+        let (there, made) = (dir.path().join("there"), dir.path().join("made"));
+        std::fs::write(&there, "x").unwrap();
+        let line = format!("use {} {} {{}}", there.display(), made.display());
+        let words: Vec<RawText> = [line.as_str(), ":::", "1", "2"].map(RawText::from).into();
+        let batch = homing_batch::compose(&words, Default::default(), Box::new(std::io::empty()), true).unwrap();
+        let how = Sourcing {
+            cwd: dir.path().into(),
+            detect: true,
+            skip_newer: false,
+            done: HashSet::new(),
+            spread: true,
+            fenced: false,
+            nonces: None,
+        };
+        let mut source = Source::new(batch, how, Locator::new().unwrap());
+        let mut next = || match source.next() {
+            Some(Incoming::Task { offer, .. }) => offer.requires,
+            _ => panic!("no task"),
+        };
+        let kept = vec![RawText::from(there.as_path())];
+        assert_eq!(next(), kept);
+        std::fs::write(&made, "by the first task").unwrap();
+        assert_eq!(next(), kept);
+    }
 }
