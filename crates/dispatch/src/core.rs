@@ -235,16 +235,19 @@ impl Core {
         self.waiting.get(&id).and_then(|w| w.offer.task.memory).unwrap_or(0)
     }
 
+    /// Hosts that have one of these volumes neither mounted nor, as they proved, under another name.
+    fn blind(&self, volumes: &[VolumeIx]) -> impl Iterator<Item = (HostIx, VolumeIx)> {
+        let blind = self.hosts.blind(volumes).into_iter();
+        blind.filter(|(host, volume)| self.stands.of(*host, *volume) != Some(&Answer::Yes))
+    }
+
     fn exclude_blind_hosts(&mut self, id: TaskId) {
         for host in self.hosts.too_small(self.memory_of(id)) {
             self.placer.exclude(id, host);
         }
         let volumes = self.waiting[&id].offer.volumes.clone();
-        for (host, volume) in self.hosts.blind(&volumes) {
+        for (host, volume) in self.blind(&volumes).collect::<Vec<_>>() {
             let answer = self.stands.of(host, volume).cloned();
-            if answer == Some(Answer::Yes) {
-                continue;
-            }
             self.placer.exclude(id, host);
             if answer == Some(Answer::Awaited) {
                 continue;

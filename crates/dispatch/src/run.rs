@@ -171,6 +171,11 @@ pub fn run<L: Listener>(settings: Settings, listener: &mut L) -> Result<i32, Dis
     Ok(exit)
 }
 
+/// Hosts of which nothing was heard yet.
+fn pending<'a>(links: &'a [Link], hosts: &'a [HostPlan]) -> impl Iterator<Item = &'a HostPlan> {
+    links.iter().zip(hosts).filter(|(link, _)| link.is_pending()).map(|(_, host)| host)
+}
+
 impl<L: Listener> Shell<'_, L> {
     fn serve(&mut self, arrivals: &Receiver<Arrival>, interrupts: &Interrupts) -> Result<(), DispatchError> {
         let started = Instant::now();
@@ -226,16 +231,14 @@ impl<L: Listener> Shell<'_, L> {
     }
 
     fn name_the_connecting(&mut self, elapsed: Duration) {
-        let hosts = self.links.iter().zip(&self.settings_hosts);
         // What Slurm queues may come in an hour.
-        let names = hosts.filter(|(link, plan)| link.is_pending() && matches!(plan.via, Via::Ssh { .. }));
-        self.core.connecting(names.map(|(_, plan)| plan.name.as_str()), elapsed.as_micros() as u64, HOMES);
+        let hosts = pending(&self.links, &self.settings_hosts).filter(|plan| matches!(plan.via, Via::Ssh { .. }));
+        self.core.connecting(hosts.map(|plan| plan.name.as_str()), elapsed.as_micros() as u64, HOMES);
     }
 
     /// Hosts of which the user would otherwise hear nothing.
     fn name_the_silent(&mut self, elapsed: Duration) {
-        let names = self.links.iter().zip(&self.settings_hosts).filter(|(link, _)| link.is_pending());
-        let names: Vec<&str> = names.map(|(_, plan)| plan.name.as_str()).collect();
+        let names: Vec<&str> = pending(&self.links, &self.settings_hosts).map(|plan| plan.name.as_str()).collect();
         if !names.is_empty() {
             let text =
                 format!("{} had not answered after {:.1} s and did nothing", names.join(", "), elapsed.as_secs_f64());

@@ -4,10 +4,8 @@
 
 use super::{Action, Core};
 use homing_model::TaskId;
+use homing_place::Params;
 use std::collections::BTreeSet;
-
-/// Rate of a link as long as nothing is known of it: 1 Gbit/s less its framing, bytes per second.
-const USUAL_LINK: u64 = 117_000_000;
 
 /// Who may still come, and who waits for it.
 #[derive(Debug, Default)]
@@ -39,7 +37,7 @@ impl Core {
             (self.coming.names, self.coming.worth_it) = (names, worth_it);
             self.look_again();
         }
-        if elapsed_us >= patience.least_us {
+        if elapsed_us >= patience.least_us && !self.coming.told {
             self.tell_who_waits();
         }
     }
@@ -47,9 +45,8 @@ impl Core {
     /// Once, to somebody who wonders why idle hosts get nothing.
     fn tell_who_waits(&mut self) {
         let waits =
-            |w: &&super::Waiting| w.offer.per_host.iter().any(|(name, _)| self.coming.names.contains(&short(name)));
-        let held = self.coming.held.iter().filter_map(|id| self.waiting.get(id)).filter(waits).count();
-        if held > 0 && !self.coming.told {
+            |w: &super::Waiting| w.offer.per_host.iter().any(|(name, _)| self.coming.names.contains(&short(name)));
+        if self.coming.held.iter().filter_map(|id| self.waiting.get(id)).any(waits) {
             self.coming.told = true;
             let names: Vec<&str> = self.coming.names.iter().map(String::as_str).collect();
             let text = format!("still connecting to {}; tasks whose inputs lie there wait for it", names.join(", "));
@@ -78,7 +75,7 @@ impl Core {
         for (name, _) in offer.per_host.iter().filter(|(_, bytes)| *bytes > 0) {
             match self.hosts.find(name).filter(|host| self.hosts.is_up(*host)) {
                 Some(host) if self.stands.awaited(host, &offer.volumes) => coming = true,
-                Some(host) if self.is_blind(host, &offer.volumes) => {}
+                Some(host) if self.blind(&offer.volumes).any(|(blind, _)| blind == host) => {}
                 Some(_) => return false,
                 None => coming |= self.coming.names.contains(&short(name)),
             }
@@ -86,15 +83,10 @@ impl Core {
         coming
     }
 
-    fn is_blind(&self, host: usize, volumes: &[usize]) -> bool {
-        let yes = |volume| self.stands.of(host, volume) == Some(&crate::stands::Answer::Yes);
-        self.hosts.blind(volumes).into_iter().any(|(h, volume)| h == host && !yes(volume))
-    }
-
     /// What those that wait would have to fetch, over the slowest link that is known.
     fn patience_us(&self, patience: Patience) -> u64 {
         let bytes: u64 = self.coming.held.iter().filter_map(|id| self.waiting.get(id)).map(|w| w.offer.total).sum();
-        let link = self.hosts.slowest_link().unwrap_or(USUAL_LINK).max(1);
+        let link = self.hosts.slowest_link().unwrap_or(Params::default().default_bytes_per_s as u64).max(1);
         let fetching_us = u128::from(bytes) * 1_000_000 / u128::from(link);
         let us = patience.least_us.saturating_add(u64::try_from(fetching_us).unwrap_or(u64::MAX));
         us.min(patience.most_us)
