@@ -18,6 +18,7 @@ pub use error::{LaunchError, ssh_verdict};
 pub use guard::Guard;
 pub use homing_slurm::Fate;
 pub use keeper::Keeper;
+pub use payload::program_hash;
 pub use slurm::{Obituary, SlurmSeat, Stop, wanted_empty};
 
 use error::verdict;

@@ -109,6 +109,11 @@ fn cache() -> Option<PathBuf> {
     Some(set("XDG_CACHE_HOME").or_else(|| Some(set("HOME")?.join(".cache")))?.join("homing"))
 }
 
+/// SHA-256 of the program `exe`, by which a host that a channel was opened to keeps it.
+pub fn program_hash(exe: &Path) -> io::Result<String> {
+    Ok(load(exe)?.sha256.clone())
+}
+
 /// The program `exe`, once per process: a run opens one channel per host.
 pub fn load(exe: &Path) -> io::Result<Arc<Payload>> {
     static LOADED: Mutex<Option<HashMap<PathBuf, Arc<Payload>>>> = Mutex::new(None);

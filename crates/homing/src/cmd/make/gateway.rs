@@ -6,7 +6,6 @@ use super::words;
 use crate::failure::Failure;
 use homing_launch::{Options, Via};
 use homing_model::text::quoted;
-use sha2::{Digest, Sha256};
 use std::ffi::OsString;
 use std::io::IsTerminal;
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
@@ -22,8 +21,7 @@ pub fn run(host: &str) -> Result<i32, Failure> {
     drop(channel.to);
     channel.keeper.end(Duration::from_secs(2));
     let cwd = std::env::current_dir().map_err(|e| Failure::system(format!("the current folder is not there: {e}")))?;
-    let program = std::fs::read(&options.exe).map_err(|e| Failure::system(format!("own program: {e}")))?;
-    let hash: String = Sha256::digest(&program).iter().map(|b| format!("{b:02x}")).collect();
+    let hash = homing_launch::program_hash(&options.exe).map_err(|e| Failure::system(format!("own program: {e}")))?;
     let rest = words::without_gateway(std::env::args_os().skip(2).collect());
     let arguments: Vec<Vec<u8>> = rest.iter().map(|word| quoted(word.as_bytes())).collect();
     let script = [
