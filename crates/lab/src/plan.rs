@@ -18,6 +18,10 @@ pub struct Plan {
     pub number: u8,
 }
 
+/// For ssh's configuration: the usual key exchange, sntrup761x25519, takes a second of an emulated
+/// processor at each end.
+pub(crate) const QUICK_KEYS: &str = "  KexAlgorithms ^curve25519-sha256\n";
+
 impl Plan {
     /// State folder of the lab of this name.
     pub fn dir_of(name: &str) -> PathBuf {
@@ -68,7 +72,7 @@ impl Plan {
         }
         text + &format!(
             "Host *\n  User root\n  IdentityFile {d}/id_ed25519\n  IdentitiesOnly yes\n  UserKnownHostsFile {d}/known_hosts\n  \
-             GlobalKnownHostsFile /dev/null\n  StrictHostKeyChecking yes\n  BatchMode yes\n  LogLevel ERROR\n  KexAlgorithms ^curve25519-sha256\n",
+             GlobalKnownHostsFile /dev/null\n  StrictHostKeyChecking yes\n  BatchMode yes\n  LogLevel ERROR\n{QUICK_KEYS}",
             d = dir.display()
         )
     }

@@ -2,7 +2,7 @@
 //! before its first boot.
 
 use crate::error::{Doing, Result};
-use crate::plan::{HostPlan, Plan};
+use crate::plan::{HostPlan, Plan, QUICK_KEYS};
 use crate::program::{finish, run};
 use std::fs;
 use std::os::unix::fs::{PermissionsExt, symlink};
@@ -127,14 +127,13 @@ fn write_ssh(plan: &Plan, root: &Path, keys: &Keys) -> Result<()> {
     write(&home.join("id_ed25519"), &keys.private, 0o600)?;
     write(&home.join("id_ed25519.pub"), &keys.public, 0o644)?;
     write(&home.join("known_hosts"), &plan.known_hosts_text(&keys.host_public), 0o644)?;
-    write(&home.join("config"), SSH_INSIDE, 0o600)
+    write(&home.join("config"), &format!("{SSH_INSIDE}{QUICK_KEYS}"), 0o600)
 }
 
 const SSHD: &str = "HostKey /etc/ssh/ssh_host_ed25519_key\nPermitRootLogin prohibit-password\nUseDNS no\n\
                     MaxStartups 200\nMaxSessions 200\n";
-/// The usual key exchange, sntrup761x25519, takes a second of an emulated processor at each end.
 const SSH_INSIDE: &str = "Host *\n  User root\n  IdentityFile /root/.ssh/id_ed25519\n  StrictHostKeyChecking yes\n  \
-                          BatchMode yes\n  LogLevel ERROR\n  KexAlgorithms ^curve25519-sha256\n";
+                          BatchMode yes\n  LogLevel ERROR\n";
 
 /// Writes a file of its own: a link of the machine's is replaced, not followed.
 pub(crate) fn write(path: &Path, text: &str, mode: u32) -> Result<()> {
