@@ -150,6 +150,15 @@ impl Controller {
         self.n = self.n.min(self.settings.most);
     }
 
+    /// More than the start had come to are under way already, because nobody knew that they would
+    /// use the storage: no limit, until there is evidence. One that was found or learnt holds.
+    pub fn crowd(&mut self) {
+        if matches!(self.phase, Phase::Rising) && self.interrupted.is_none() {
+            (self.phase, self.from, self.pressed_us) = (Phase::Open, None, 0);
+            self.changed_us = self.seen_us;
+        }
+    }
+
     /// Takes a look; returns the limit when it changes.
     pub fn observe(&mut self, seen: &Seen) -> Option<Change> {
         let before = self.limit();

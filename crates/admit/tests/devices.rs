@@ -201,3 +201,25 @@ fn what_was_learnt_is_begun_with() {
 fn other_users_come_and_go() {
     assert!(ratio("shared ssd", shared_ssd, Batch { tasks: 200, bytes: 80e6, ..READERS }) < 1.10);
 }
+
+#[test]
+fn tasks_of_which_nobody_knew_that_they_read_get_a_limit_as_well() {
+    let (all, alone) = (took(one_head, READERS, &Limit::Fixed(50)), took(one_head, READERS, &Limit::Fixed(1)));
+    for after in [5, 20, 100] {
+        let late = run(one_head, READERS, &Limit::Late(after), SEEDS[0]);
+        println!("{after} ms: {:.2} s, one at a time {alone:.2}, all {all:.2}; {:?}", late.took_s, late.limits);
+        assert_eq!(late.lesson, Some(1), "{:?}", late.limits);
+        assert!(took(one_head, READERS, &Limit::Late(after)) < 0.45 * all);
+    }
+}
+
+#[test]
+fn tasks_of_which_nobody_knew_that_they_read_are_not_limited_without_harm() {
+    let cases = [("ssd", ssd as Device, 80e6, 0.02), ("link", link, 8e6, 0.02), ("computing", ssd, 2e6, 0.2)];
+    for (name, device, bytes, cpu_s) in cases {
+        let batch = Batch { bytes, cpu_s, ..READERS };
+        let (late, all) = (took(device, batch, &Limit::Late(20)), took(device, batch, &Limit::Fixed(50)));
+        println!("{name}: {late:.2} s, all {all:.2}");
+        assert!(late < 1.02 * all, "{name}: {late:.2} s, all {all:.2}");
+    }
+}

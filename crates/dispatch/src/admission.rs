@@ -89,6 +89,16 @@ impl Admission {
         }
     }
 
+    /// Limits are found.
+    pub fn is_auto(&self) -> bool {
+        self.io == Io::Auto
+    }
+
+    /// More than the start had come to are under way at `storage`, and it is too late to begin with few.
+    pub fn crowd(&mut self, storage: HostIx) {
+        self.gates[storage].controller.iter_mut().for_each(Controller::crowd);
+    }
+
     /// What the controller of `storage` would have remembered.
     pub fn lesson(&self, storage: HostIx) -> Option<u32> {
         self.gates[storage].controller.as_ref().and_then(Controller::lesson)

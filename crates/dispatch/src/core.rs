@@ -6,6 +6,7 @@ mod coming;
 mod ending;
 mod late;
 mod leaving;
+mod moving;
 mod storage;
 mod terms;
 #[cfg(test)]
@@ -16,6 +17,7 @@ pub use terms::{Action, Offer, Policy, Record};
 
 use crate::admission::{Admission, Io};
 use crate::hosts::{Hosts, VolumeIx};
+use crate::kinds::Kinds;
 use crate::stands::{Answer, Served, Stands};
 use crate::written::Written;
 use homing_batch::HaltState;
@@ -38,6 +40,7 @@ pub struct Core {
     hosts: Hosts,
     stands: Stands,
     admission: Admission,
+    kinds: Kinds,
     written: Written,
     coming: coming::Coming,
     waiting: HashMap<TaskId, Waiting>,
@@ -63,6 +66,7 @@ impl Core {
             halt: HaltState::new(policy.halt),
             placer: Placer::new(Params { locality: policy.locality, ..Params::default() }),
             admission: Admission::new(policy.io),
+            kinds: Kinds::new(&policy.movers, matches!(policy.io, Io::Fixed(_))),
             policy,
             hosts: Hosts::default(),
             stands: Stands::default(),
@@ -225,7 +229,7 @@ impl Core {
             self.placer.remove(id);
             return;
         }
-        let need = self.hosts.need(&self.waiting[&id].offer);
+        let need = self.need(id);
         self.exclude_blind_hosts(id);
         self.placer.add(id, need);
     }

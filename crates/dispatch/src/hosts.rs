@@ -106,10 +106,10 @@ impl Hosts {
         self.alias.get(&name).or_else(|| self.alias.get(short(&name))).copied()
     }
 
-    /// What an offer needs, in terms of this run's hosts.
+    /// What an offer needs, in terms of this run's hosts, but for the kind of its command.
     pub fn need(&self, offer: &Offer) -> Need {
         let per_host = self.join(&offer.per_host);
-        Need { total: offer.total, per_host, cpus: offer.task.cpus.max(1), guessed: offer.guessed }
+        Need { total: offer.total, per_host, cpus: offer.task.cpus.max(1), guessed: offer.guessed, kind: 0 }
     }
 
     fn join(&self, per_host: &[(String, u64)]) -> Vec<(HostIx, u64)> {

@@ -9,6 +9,7 @@ mod core;
 mod edges;
 mod granted;
 mod hosts;
+mod kinds;
 mod output;
 mod run;
 mod settings;

@@ -125,7 +125,7 @@ pub fn run<L: Listener>(settings: Settings, listener: &mut L) -> Result<i32, Dis
         watch_nodes(nodes, queue.clone());
     }
     let stdout = io::BufWriter::with_capacity(64 << 10, Stdout);
-    let pulse = settings.policy.io == Io::Auto;
+    let pulse = settings.policy.io != Io::Off;
     let mut shell = Shell {
         core: Core::new(settings.policy, settings.total),
         journal: settings.journal,
@@ -161,8 +161,8 @@ pub fn run<L: Listener>(settings: Settings, listener: &mut L) -> Result<i32, Dis
     let result = shell.serve(&arrivals, &settings.interrupts);
     stop.store(true, Ordering::Relaxed);
     shell.part(&arrivals);
-    let lessons = shell.core.lessons();
-    shell.listener.learnt(&lessons);
+    let (lessons, movers) = (shell.core.lessons(), shell.core.movers());
+    shell.listener.learnt(&lessons, &movers);
     // Without a last record the run counts as interrupted, and can be resumed.
     result?;
     let (exit, ending) = shell.core.finish();

@@ -74,8 +74,9 @@ pub trait Listener {
     fn progress(&mut self, progress: &Progress);
     /// For people, at once.
     fn note(&mut self, text: &str);
-    /// At the end: the limits that were found for storage hosts, by name.
-    fn learnt(&mut self, _limits: &[(String, u32)]) {}
+    /// At the end: the limits that were found for storage hosts, by name, and the kinds of commands
+    /// that were seen to move bytes without naming any.
+    fn learnt(&mut self, _limits: &[(String, u32)], _movers: &[String]) {}
 }
 
 /// Everything that a run needs.

@@ -144,6 +144,22 @@ pub struct Pulse {
     /// Bytes that the page cache could hold for tasks there; see `homing_probe`.
     #[serde(default)]
     pub room: Option<u64>,
+    /// A task that was looked at and has moved twice as much as when it was told last, 256 KiB at first.
+    #[serde(default)]
+    pub mover: Option<Mover>,
+}
+
+/// What a task that is under way has moved so far, with the children that it waited for.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Mover {
+    /// The attempt.
+    pub ticket: u64,
+    /// Bytes fetched from and sent to block devices.
+    pub disk: u64,
+    /// Bytes asked for by read calls.
+    pub read: u64,
+    /// Bytes handed over by write calls.
+    pub written: u64,
 }
 
 #[cfg(test)]

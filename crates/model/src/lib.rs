@@ -13,7 +13,7 @@ pub mod units;
 
 pub use change::{Change, Stamp};
 pub use event::Event;
-pub use host::{HostFacts, HostSample, Indices, Mount, Pulse};
+pub use host::{HostFacts, HostSample, Indices, Mount, Mover, Pulse};
 pub use layout::{Extent, FileLayout, Replica};
 pub use nodeset::NodeSet;
 pub use task::{Command, IoCounters, IoWait, Outcome, Task, TaskId, WAIT_ASKED_FROM_US};

@@ -16,6 +16,8 @@ pub struct Key {
     pub cpus: u32,
     /// See [`crate::Need::reads`].
     pub reads: bool,
+    /// See [`crate::Need`].
+    pub kind: u8,
 }
 
 /// The waiting tasks of one group, by number.

@@ -37,12 +37,17 @@ pub struct Need {
     pub cpus: u32,
     /// `total` and `per_host` are a guess about where it is at home; it may read nothing there.
     pub guessed: bool,
+    /// Of a task that names no inputs: what kind of command it is, below [`MOST_KINDS`]; else 0.
+    pub kind: u8,
 }
+
+/// Kinds of commands that placement tells apart.
+pub const MOST_KINDS: u8 = 16;
 
 impl Default for Need {
     /// No input, one slot.
     fn default() -> Self {
-        Need { total: 0, per_host: Vec::new(), cpus: 1, guessed: false }
+        Need { total: 0, per_host: Vec::new(), cpus: 1, guessed: false, kind: 0 }
     }
 }
 
@@ -53,7 +58,8 @@ impl Need {
         bytes.min(self.total)
     }
 
-    /// Whether it presses the storage that holds its inputs: only such tasks wait for a limit.
+    /// Whether it is known beforehand to press the storage that holds its inputs. Such tasks wait
+    /// for a limit, and those of kinds that were seen to move bytes: [`Placer::set_moves`].
     pub fn reads(&self) -> bool {
         self.total > 0 && !self.guessed
     }

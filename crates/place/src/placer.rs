@@ -3,7 +3,7 @@
 use crate::burden::{Overlap, Verdict};
 use crate::class::{Class, Key};
 use crate::host::{Host, Mean, Running, Stillness, Storage};
-use crate::{HostIx, Need, Params, Placed, Reason};
+use crate::{HostIx, MOST_KINDS, Need, Params, Placed, Reason};
 use homing_model::TaskId;
 use std::collections::{BTreeMap, HashMap};
 
@@ -43,6 +43,8 @@ pub struct Placer {
     pub(crate) stale: usize,
     /// See [`Placer::ask_again_us`].
     ask_again_us: Option<u64>,
+    /// A bit for each kind of command that is known to move bytes without naming any.
+    moving: u16,
 }
 
 struct Choice {
@@ -67,6 +69,7 @@ impl Placer {
             local_us: Mean::default(),
             stale: usize::MAX,
             ask_again_us: None,
+            moving: 0,
         }
     }
 
@@ -93,9 +96,19 @@ impl Placer {
         self.regroup(host);
     }
 
-    /// How many more tasks the storage of `host` takes. Those that read nothing are not asked.
+    /// How many more tasks the storage of `host` takes. Those that move nothing are not asked.
     pub fn set_storage(&mut self, host: HostIx, storage: Storage) {
         self.hosts[host].storage = storage;
+    }
+
+    /// Tasks of this kind that name no inputs press the storage where they run, or no more.
+    pub fn set_moves(&mut self, kind: u8, moves: bool) {
+        let bit = 1 << (kind % MOST_KINDS);
+        self.moving = if moves { self.moving | bit } else { self.moving & !bit };
+    }
+
+    fn presses(&self, key: &Key) -> bool {
+        key.reads || self.moving & (1 << key.kind) != 0
     }
 
     /// A task that may run from now on: a new one, or one that came back.
@@ -265,7 +278,9 @@ impl Placer {
             let enough = (most as f64 * AS_GOOD) as u64;
             holders = hosts.into_iter().filter(|&host| most > 0 && need.local(host) >= enough).collect();
         }
-        Key { holders, excluded, cpus: need.cpus, reads: need.reads() }
+        let reads = need.reads();
+        let kind = if reads { 0 } else { need.kind % MOST_KINDS };
+        Key { holders, excluded, cpus: need.cpus, reads, kind }
     }
 
     fn take(&mut self, key: &Key, task: TaskId) -> Option<Need> {
@@ -323,7 +338,7 @@ impl Placer {
     fn at_home(&self, host: HostIx, free: u32) -> impl Iterator<Item = (&Key, &Class)> {
         let here = move |key: &Key| key.holders.is_empty() || key.holders.contains(&host);
         let full = self.hosts[host].storage == Storage::Full;
-        let may = move |key: &Key| !(full && key.reads) && key.cpus <= free && here(key);
+        let may = move |key: &Key| !(full && self.presses(key)) && key.cpus <= free && here(key);
         self.classes.iter().filter(move |(key, _)| may(key) && self.fits(key, host))
     }
 
@@ -369,7 +384,7 @@ impl Placer {
             if !elsewhere || key.cpus > free || !self.fits(key, host) {
                 continue;
             }
-            let gives = |h: &Host| !key.reads || !(h.storage == Storage::Full || h.keeps_its_own());
+            let gives = |h: &Host| !self.presses(key) || !(h.storage == Storage::Full || h.keeps_its_own());
             let open = key.holders.iter().filter(|&&holder| gives(&self.hosts[holder]));
             let waits = open.map(|&h| (h, self.wait_us(h, now_us)));
             let Some((from, wait)) = waits.min_by(|a, b| a.1.total_cmp(&b.1)) else { continue };
@@ -407,7 +422,7 @@ impl Placer {
     }
 
     fn waits_for_own_storage(&self, host: HostIx) -> bool {
-        let own = |key: &Key| key.reads && key.holders.contains(&host) && self.fits(key, host);
+        let own = |key: &Key| self.presses(key) && key.holders.contains(&host) && self.fits(key, host);
         self.hosts[host].storage == Storage::Full && self.classes.keys().any(own)
     }
 

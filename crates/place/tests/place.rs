@@ -1,7 +1,7 @@
 //! Whole batches through the simulator: how much stays local, and what it costs.
 
 use homing_model::TaskId;
-use homing_place::{HostIx, HostModel, Need, Params, Placer, Planned, Reason, lint, simulate};
+use homing_place::{HostIx, HostModel, Need, Params, Placer, Planned, Reason, Storage, lint, simulate};
 
 const MB: u64 = 1_000_000;
 
@@ -214,4 +214,24 @@ fn a_million_tasks_without_bytes_in_order() {
         placer.finished(0, 0, 0, 10, task);
     }
     assert!(placer.pick(0, 1, 0).is_none());
+}
+
+#[test]
+fn kinds_that_move_bytes_wait_for_storage_and_others_do_not() {
+    let mut placer = Placer::new(Params::default());
+    let (full, open) = (placer.host_up(8, None), placer.host_up(8, None));
+    let of = |kind: u8| Need { kind, ..Need::default() };
+    (1..=3).for_each(|task| placer.add(task, of(3)));
+    placer.add(4, of(0));
+    placer.add(5, Need { guessed: true, kind: 3, ..held(50 * MB, &[full]) });
+    placer.set_storage(full, Storage::Full);
+    placer.set_moves(3, true);
+    assert_eq!(placer.pick(full, 8, 0).map(|p| p.task), Some(4), "it moves nothing");
+    assert_eq!(placer.pick(full, 8, 0), None, "its slots are idle on purpose");
+    assert_eq!(placer.pick(open, 8, 0).map(|p| p.task), Some(1), "another host's storage takes more");
+    placer.set_storage(full, Storage::Scarce);
+    assert_eq!(placer.pick(full, 8, 0).map(|p| p.task), Some(5));
+    placer.set_storage(full, Storage::Full);
+    placer.set_moves(3, false);
+    assert_eq!(placer.pick(full, 8, 0).map(|p| p.task), Some(2));
 }

@@ -1,7 +1,7 @@
 //! What admission looks at, cheap enough to be read many times a second.
 
 use crate::parse;
-use homing_model::Pulse;
+use homing_model::{Mover, Pulse};
 use std::collections::HashMap;
 use std::fs::{File, read_to_string};
 use std::io::{Read as _, Seek};
@@ -17,6 +17,8 @@ const SELDOM_US: u64 = 35_000;
 /// And the room of the page cache, which changes slowly.
 const ROOM_US: u64 = 500_000;
 const MOST_PROCESSES: usize = 16;
+/// Who has moved less is not worth a word: what a head could have read in the time of a seek or two.
+const WORTH_TELLING: u64 = 256 << 10;
 /// What remains of a disk's busy time from one pulse to the next: a memory of some tenths of a second.
 const FADE: f64 = 0.9;
 /// A disk's requests are judged together, so many or so long.
@@ -51,6 +53,8 @@ pub struct Pulser {
     /// The leader looked at last, and what each was seen to have read, all and from no disk.
     turn: i32,
     tasks: HashMap<i32, Read>,
+    /// What a task, by its leader, had moved when it was told last.
+    told: HashMap<i32, u64>,
     moved: u64,
     looked: u64,
     stood: u64,
@@ -59,13 +63,15 @@ pub struct Pulser {
     cache: Cache,
 }
 
-/// Bytes that a task has read, those that came from no disk, and those that no
-/// other process of it had written.
+/// Bytes that a task has read, those that came from no disk, those that no
+/// other process of it had written, those that it wrote, and those that disks moved for it.
 #[derive(Clone, Copy, Debug, Default)]
 struct Read {
     all: i64,
     cached: i64,
     asked: i64,
+    written: i64,
+    disk: i64,
 }
 
 impl std::ops::AddAssign for Read {
@@ -73,6 +79,8 @@ impl std::ops::AddAssign for Read {
         self.all += more.all;
         self.cached += more.cached;
         self.asked += more.asked;
+        self.written += more.written;
+        self.disk += more.disk;
     }
 }
 
@@ -128,6 +136,7 @@ impl Default for Pulser {
             slow_ms: 0,
             turn: 0,
             tasks: HashMap::new(),
+            told: HashMap::new(),
             moved: 0,
             looked: 0,
             stood: 0,
@@ -139,8 +148,8 @@ impl Default for Pulser {
 }
 
 impl Pulser {
-    /// The pulse now, with a look at the tasks that these processes lead.
-    pub fn take(&mut self, leaders: &[i32]) -> Pulse {
+    /// The pulse now, with a look at some of the tasks: the process that leads each, and its ticket.
+    pub fn take(&mut self, tasks: &[(i32, u64)]) -> Pulse {
         let at_us = self.began.elapsed().as_micros() as u64;
         let (net, reread) = self.seldom(at_us);
         let counters = counters(self.disks.text(), net.as_deref());
@@ -157,7 +166,7 @@ impl Pulser {
         let stalls = io_some_us.is_none() || io_some_us > self.io_some_us;
         self.io_some_us = io_some_us;
         // What has ended is counted with its parent, in the end with this process.
-        self.look_at_some(leaders, if stalls { MOST_TASKS } else { FEW_TASKS });
+        let mover = self.look_at_some(tasks, if stalls { MOST_TASKS } else { FEW_TASKS });
         let mut sum = read_by("self");
         self.tasks.values().for_each(|task| sum += *task);
         self.longest = self.tasks.values().map(|task| task.asked).fold(self.longest, i64::max);
@@ -177,6 +186,7 @@ impl Pulser {
             reread,
             longest: self.longest as u64,
             room: self.room(at_us),
+            mover,
         }
     }
 
@@ -200,19 +210,34 @@ impl Pulser {
     }
 
     /// Looks at the next few tasks; what the others read is as they were seen last.
-    fn look_at_some(&mut self, leaders: &[i32], most: usize) {
-        self.tasks.retain(|leader, _| leaders.contains(leader));
-        let mut leaders = leaders.to_vec();
-        leaders.sort_unstable();
-        let first = leaders.iter().position(|&l| l > self.turn).unwrap_or(0);
-        for &leader in leaders.iter().cycle().skip(first).take(most.min(leaders.len())) {
+    /// Returns one that has moved much more than was told.
+    fn look_at_some(&mut self, tasks: &[(i32, u64)], most: usize) -> Option<Mover> {
+        let mut tasks = tasks.to_vec();
+        tasks.sort_unstable();
+        let runs = |leader: &i32| tasks.binary_search_by_key(leader, |(leader, _)| *leader).is_ok();
+        self.tasks.retain(|leader, _| runs(leader));
+        self.told.retain(|leader, _| runs(leader));
+        let first = tasks.iter().position(|&(leader, _)| leader > self.turn).unwrap_or(0);
+        let mut mover = None;
+        for &(leader, ticket) in tasks.iter().cycle().skip(first).take(most.min(tasks.len())) {
             self.turn = leader;
             self.looked += 1;
             let mut look = Look { left: MOST_PROCESSES, stands: false, read: Read::default() };
             look.at(leader);
             self.stood += u64::from(look.stands);
             self.tasks.insert(leader, look.read);
+            mover = mover.or_else(|| self.tell(leader, ticket, look.read));
         }
+        mover
+    }
+
+    fn tell(&mut self, leader: i32, ticket: u64, has: Read) -> Option<Mover> {
+        let bytes = |n: i64| n.max(0) as u64;
+        let mover = Mover { ticket, disk: bytes(has.disk), read: bytes(has.all), written: bytes(has.written) };
+        let most = mover.disk.max(mover.read).max(mover.written);
+        let news = most >= self.told.get(&leader).map_or(WORTH_TELLING, |told| told.saturating_mul(2));
+        news.then(|| self.told.insert(leader, most));
+        news.then_some(mover)
     }
 }
 
@@ -308,14 +333,15 @@ impl Look {
     }
 }
 
-/// What a process and its children that ended have read.
+/// What a process and its children that ended have read and written.
 fn read_by(pid: &str) -> Read {
     let io = read_to_string(format!("/proc/{pid}/io")).unwrap_or_default();
     let field = |name: &str| io.lines().find_map(|l| l.strip_prefix(name)?.trim().parse::<i64>().ok()).unwrap_or(0);
     let all = field("rchar:");
     // What one process of a task writes into a pipe the next one reads, from no disk either.
-    let asked = all - field("wchar:");
-    Read { all, cached: asked - field("read_bytes:"), asked }
+    let (written, fetched) = (field("wchar:"), field("read_bytes:"));
+    let asked = all - written;
+    Read { all, cached: asked - fetched, asked, written, disk: fetched + field("write_bytes:") }
 }
 
 fn a_thread_stands(pid: i32, left: &mut usize) -> bool {
@@ -453,8 +479,8 @@ mod tests {
     fn bytes_that_are_read_show_in_the_next_pulse() {
         let mut pulser = Pulser::default();
         let own = std::process::id() as i32;
-        let first = pulser.take(&[own]);
-        let later = pulser.take(&[own, i32::MAX]);
+        let first = pulser.take(&[(own, 1)]);
+        let later = pulser.take(&[(own, 1), (i32::MAX, 2)]);
         assert!(later.at_us >= first.at_us && later.moved >= first.moved);
         // Both tasks only if somebody waited for I/O meanwhile.
         assert!(first.looked == 1 && (2..=3).contains(&later.looked), "{later:?}");

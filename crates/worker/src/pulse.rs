@@ -28,7 +28,7 @@ pub(crate) fn send(shared: Arc<Shared>) {
         let mut ran = processor_time();
         let mut nth = 0u32;
         loop {
-            shared.send(FromWorker::Pulse(pulser.take(&shared.leaders())));
+            shared.send(FromWorker::Pulse(pulser.take(&shared.tasks())));
             let now = processor_time();
             let pause = pause(nth, now.saturating_sub(ran));
             ran = now;

@@ -101,10 +101,11 @@ impl Shared {
         !lock(&self.running).is_empty()
     }
 
-    /// Leaders of the tasks that run and do not stand still by order.
-    pub(crate) fn leaders(&self) -> Vec<libc::pid_t> {
+    /// Leaders and tickets of the tasks that run and do not stand still by order.
+    pub(crate) fn tasks(&self) -> Vec<(libc::pid_t, u64)> {
         let running = lock(&self.running);
-        running.values().filter(|h| !h.is_held()).map(|h| h.pid.load(Ordering::SeqCst)).filter(|p| *p > 0).collect()
+        let moving = running.iter().filter(|(_, h)| !h.is_held());
+        moving.map(|(ticket, h)| (h.pid.load(Ordering::SeqCst), *ticket)).filter(|(pid, _)| *pid > 0).collect()
     }
 
     pub(crate) fn send(&self, message: FromWorker) {

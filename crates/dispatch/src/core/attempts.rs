@@ -33,8 +33,11 @@ impl Core {
         self.actions.push(Action::Send(host, ToWorker::Run { ticket, slot, task, requires, weigh, fence }));
         let storage = storage_of(host, &placed);
         let stillness = Default::default();
-        let running = Running { waiting, host, placed, start_ns: now_ns, killed: false, printed: [0; 2], stillness };
-        if running.placed.need.reads() {
+        let counted = self.presses(&placed.need);
+        let (start_ns, printed) = (now_ns, [0; 2]);
+        let running =
+            Running { waiting, host, placed, start_ns, killed: false, printed, stillness, counted, seen: false };
+        if counted {
             self.admission.started(storage, running.reads());
             self.tell_placer(storage);
         }
@@ -62,10 +65,7 @@ impl Core {
         self.written.add(host, std::mem::take(&mut ended.wrote), now_ns);
         self.hosts.learn(host, ended.wall_us);
         self.leave_storage(&running, ended.wall_us, now_ns);
-        let tells = ended.outcome.is_success() && running.placed.need.reads();
-        if let (true, Some(read), Some(written)) = (tells, ended.io.rchar, ended.io.wchar) {
-            self.admission.asked(running.reads(), read.saturating_sub(written));
-        }
+        self.learn_storage(&running, &ended, now_ns);
         let placed = &running.placed;
         // A failed attempt is no measure of how long its kind takes.
         let lesson_us = if ended.outcome.is_success() { running.moved_us(ended.wall_us, now_ns) } else { 0 };
@@ -85,6 +85,17 @@ impl Core {
         };
         self.close(ended.ticket, running, outcome, Some(ended), again, now_ns);
         true
+    }
+
+    /// What it says of how tasks like it use storage.
+    fn learn_storage(&mut self, running: &Running, ended: &Ended, now_ns: i64) {
+        if !running.placed.need.reads() {
+            return self.learn_kind(running, ended, now_ns);
+        }
+        let success = ended.outcome.is_success();
+        if let (true, Some(read), Some(written)) = (success, ended.io.rchar, ended.io.wchar) {
+            self.admission.asked(running.reads(), read.saturating_sub(written));
+        }
     }
 
     /// A running attempt printed something.

@@ -2,6 +2,7 @@
 
 use super::terms::Stage;
 use super::{Action, Core, Record};
+use crate::admission::Io;
 use homing_batch::Decision;
 use homing_model::Outcome;
 use homing_model::event::What;
@@ -86,6 +87,9 @@ impl Core {
     /// Time passes: `--timeout` in per cent of the median.
     pub fn tick(&mut self, now_ns: i64) {
         self.end_stillness(now_ns);
+        if matches!(self.policy.io, Io::Fixed(_)) {
+            self.acquit(now_ns);
+        }
         let Some(share) = self.policy.timeout_of_median else { return };
         if self.walls.len() < 3 {
             return;

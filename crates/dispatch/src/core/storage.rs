@@ -17,6 +17,7 @@ const STILL_MOST_US: u64 = 30_000_000;
 impl Core {
     /// A quick look at a host's storage: its limit may change.
     pub fn pulse(&mut self, host: HostIx, pulse: &Pulse, now_ns: i64) {
+        pulse.mover.into_iter().for_each(|mover| self.seen_moving(host, mover, now_ns));
         let waiting = self.placer.waiting();
         let Some(change) = self.admission.pulse(host, pulse, waiting) else { return };
         let held = if change.hold { self.hold(host, now_ns) } else { 0 };
@@ -28,7 +29,7 @@ impl Core {
     /// An attempt has ended or is lost; `wall_us` 0 when it is no measure of its kind.
     pub(super) fn leave_storage(&mut self, running: &Running, wall_us: u64, now_ns: i64) {
         let storage = storage_of(running.host, &running.placed);
-        if !running.placed.need.reads() {
+        if !running.counted {
             return;
         }
         if running.stillness.since_us().is_none() {
@@ -73,7 +74,7 @@ impl Core {
         self.tell_placer(storage);
     }
 
-    fn go_on(&mut self, ticket: u64, now_ns: i64) {
+    pub(super) fn go_on(&mut self, ticket: u64, now_ns: i64) {
         let Some(running) = self.running.get_mut(&ticket) else { return };
         running.stillness.set(false, us(now_ns));
         self.placer.stand(running.host, running.waiting.offer.task.id, false, us(now_ns));
@@ -92,14 +93,15 @@ impl Core {
     }
 
     fn on_storage(&self, storage: HostIx, which: impl Fn(&Running) -> bool) -> Vec<u64> {
-        let there = |r: &Running| r.placed.need.reads() && storage_of(r.host, &r.placed) == storage && which(r);
+        let there = |r: &Running| r.counted && storage_of(r.host, &r.placed) == storage && which(r);
         self.running.iter().filter(|(_, r)| there(r)).map(|(ticket, _)| *ticket).collect()
     }
 }
 
 impl Running {
     pub(super) fn reads(&self) -> Reads {
-        Reads { bytes: self.placed.need.total, network: !self.waiting.offer.volumes.is_empty() }
+        let bytes = if self.placed.need.reads() { self.placed.need.total } else { 0 };
+        Reads { bytes, network: !self.waiting.offer.volumes.is_empty() }
     }
 
     /// Of its wall time that in which it did not stand still.

@@ -34,6 +34,8 @@ pub struct Policy {
     pub io: Io,
     /// Limits with which earlier runs of this command ended, by host name.
     pub learnt: HashMap<String, u32>,
+    /// Kinds of commands, by their first words, that earlier runs saw moving bytes without naming any.
+    pub movers: Vec<String>,
 }
 
 /// A task with what its inputs say about places.
@@ -115,6 +117,10 @@ pub(super) struct Running {
     /// Bytes that it printed so far, on each stream.
     pub(super) printed: [u64; 2],
     pub(super) stillness: Stillness,
+    /// It counts at its storage.
+    pub(super) counted: bool,
+    /// It names no inputs, and was seen to move bytes.
+    pub(super) seen: bool,
 }
 
 /// How far the run is allowed to go on.

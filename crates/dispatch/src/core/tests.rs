@@ -6,6 +6,8 @@ use homing_batch::Halt;
 use homing_model::{Change, Command, IoCounters, Mount, Outcome, Task};
 use homing_wire::{Ended, ToWorker};
 
+mod moving;
+
 const S: i64 = 1_000_000_000;
 
 fn policy() -> Policy {
@@ -20,6 +22,7 @@ fn policy() -> Policy {
         prefetch: false,
         io: Io::Off,
         learnt: HashMap::new(),
+        movers: vec![],
     }
 }
 
@@ -335,6 +338,9 @@ fn no_steal_lands_on_storage_at_its_limit() {
 #[test]
 fn what_reads_nothing_does_not_wait_for_storage() {
     let mut core = core(io(Io::Fixed(1)), &[("n1", 8)]);
+    core.offer(offer(7, &[]));
+    let first = assign(&mut core, 0);
+    core.ended(0, ended(first[0].2, Outcome::Exit(0)), S);
     core.offer(offer(1, &["n1"]));
     core.offer(Offer { guessed: true, ..offer(2, &["n1"]) });
     (3..=5).for_each(|id| core.offer(offer(id, &[])));

@@ -18,6 +18,9 @@ struct Lesson {
     at_ns: i64,
     /// Limit by storage host.
     limits: BTreeMap<String, u32>,
+    /// Commands, by their first words, whose tasks moved bytes without naming any.
+    #[serde(default)]
+    movers: Vec<String>,
 }
 
 fn file() -> Option<PathBuf> {
@@ -40,19 +43,21 @@ pub(super) fn key(args: &Args, cwd: &Path) -> Option<String> {
     (!command.is_empty()).then(|| format!("{}\t{}", mount.display(), command.join(" ")))
 }
 
-/// Limits with which an earlier run ended, by storage host.
-pub(super) fn known(key: Option<&str>) -> HashMap<String, u32> {
-    let Some((file, key)) = file().zip(key) else { return HashMap::new() };
-    read(&file).0.remove(key).map(|lesson| lesson.limits.into_iter().collect()).unwrap_or_default()
+/// Limits with which an earlier run ended, by storage host, and what moved bytes in it without naming any.
+pub(super) fn known(key: Option<&str>) -> (HashMap<String, u32>, Vec<String>) {
+    let Some((file, key)) = file().zip(key) else { return Default::default() };
+    let lesson = read(&file).0.remove(key);
+    lesson.map(|lesson| (lesson.limits.into_iter().collect(), lesson.movers)).unwrap_or_default()
 }
 
 /// Keeps what a run found out. That it cannot be kept is no harm to the run.
-pub(super) fn keep(key: Option<&str>, limits: &[(String, u32)], at_ns: i64) {
+pub(super) fn keep(key: Option<&str>, limits: &[(String, u32)], movers: &[String], at_ns: i64) {
     let Some((file, key)) = file().zip(key).filter(|_| !limits.is_empty()) else { return };
     let mut lessons = read(&file);
-    let lesson = lessons.0.entry(key.into()).or_insert(Lesson { at_ns, limits: BTreeMap::new() });
+    let lesson = lessons.0.entry(key.into()).or_insert(Lesson { at_ns, limits: BTreeMap::new(), movers: Vec::new() });
     lesson.at_ns = at_ns;
     lesson.limits.extend(limits.iter().cloned());
+    lesson.movers = movers.to_vec();
     while lessons.0.len() > MOST {
         let oldest = lessons.0.iter().min_by_key(|(_, l)| l.at_ns).map(|(key, _)| key.clone());
         oldest.and_then(|key| lessons.0.remove(&key));

@@ -25,6 +25,8 @@ pub struct Screen {
     here: bool,
     /// Limits that were found, by storage host; known at the end.
     pub learnt: Vec<(String, u32)>,
+    /// Kinds of commands that were seen to move bytes without naming any; known at the end.
+    pub movers: Vec<String>,
 }
 
 impl Screen {
@@ -32,7 +34,8 @@ impl Screen {
     /// `here`: tasks run on this machine, which the job log calls `:`.
     pub fn new(tally: Tally, bar: bool, explain: bool, joblog: Option<File>, here: bool) -> Screen {
         let terminal = io::stderr().is_terminal();
-        Screen { tally, bar, explain, terminal, drawn: false, last: Duration::ZERO, joblog, here, learnt: Vec::new() }
+        let (learnt, movers) = (Vec::new(), Vec::new());
+        Screen { tally, bar, explain, terminal, drawn: false, last: Duration::ZERO, joblog, here, learnt, movers }
     }
 
     /// Takes the progress line away.
@@ -44,8 +47,8 @@ impl Screen {
 }
 
 impl Listener for Screen {
-    fn learnt(&mut self, limits: &[(String, u32)]) {
-        self.learnt = limits.to_vec();
+    fn learnt(&mut self, limits: &[(String, u32)], movers: &[String]) {
+        (self.learnt, self.movers) = (limits.to_vec(), movers.to_vec());
     }
 
     fn event(&mut self, event: &Event) {

@@ -68,7 +68,7 @@ pub fn start(args: Args, again: Option<Again>) -> Result<i32, Failure> {
     let cwd =
         std::env::current_dir().map_err(|e| Failure::system(format!("cannot tell the working directory: {e}")))?;
     let lesson = if policy.io == Io::Auto { lessons::key(&args, &cwd) } else { None };
-    policy.learnt = lessons::known(lesson.as_deref());
+    (policy.learnt, policy.movers) = lessons::known(lesson.as_deref());
     let locator = Locator::new().map_err(Failure::system)?;
     let resumed = again.is_some();
     let (journal, mut done, saved_stdin, tally) = match again {
@@ -143,7 +143,7 @@ pub fn start(args: Args, again: Option<Again>) -> Result<i32, Failure> {
     let result = homing_dispatch::run(settings, &mut screen);
     drop(nonces);
     screen.clear();
-    lessons::keep(lesson.as_deref(), &screen.learnt, now_ns);
+    lessons::keep(lesson.as_deref(), &screen.learnt, &screen.movers, now_ns);
     let exit = result.map_err(|e| explain(e, &name, slurm))?;
     evidence(&args, &screen, &name, spread);
     Ok(exit)
@@ -273,6 +273,7 @@ fn policy(args: &Args) -> Result<Policy, Failure> {
         locality: !args.no_locality,
         io: io_limit(&args.io)?,
         learnt: Default::default(),
+        movers: Vec::new(),
         // What was sent ahead would still run after the end that --halt makes.
         prefetch: !args.words.iter().any(|w| w.to_string_lossy().contains("{%}"))
             && args.delay.is_none()

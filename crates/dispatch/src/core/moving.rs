@@ -1,0 +1,125 @@
+//! Tasks that name no inputs and are seen to move bytes: they and all of their
+//! kind count at storage from then on.
+
+use super::terms::{Running, Waiting};
+use super::{Action, Core};
+use crate::admission::storage_of;
+use crate::kinds::Moved;
+use homing_model::event::What;
+use homing_model::{Mover, TaskId};
+use homing_place::{HostIx, Need};
+use homing_wire::Ended;
+use std::collections::BTreeSet;
+
+/// With `--io N` what nobody has seen moving after so long moves nothing.
+const SHOWN_NS: i64 = 1_000_000_000;
+
+impl Core {
+    /// What a waiting task needs, its kind included.
+    pub(super) fn need(&mut self, id: TaskId) -> Need {
+        let Waiting { offer, .. } = &self.waiting[&id];
+        let mut need = self.hosts.need(offer);
+        if !need.reads() {
+            need.kind = self.kinds.of(&offer.task.command);
+            self.placer.set_moves(need.kind, self.kinds.counts(need.kind));
+        }
+        need
+    }
+
+    /// Whether a task with this need counts at its storage from its start.
+    pub(super) fn presses(&self, need: &Need) -> bool {
+        need.reads() || self.kinds.counts(need.kind)
+    }
+
+    /// A worker tells of a task that is under way.
+    pub(super) fn seen_moving(&mut self, host: HostIx, mover: Mover, now_ns: i64) {
+        let Some(running) = self.running.get_mut(&mover.ticket).filter(|r| r.host == host) else { return };
+        let moved = Moved { disk: mover.disk, read: mover.read, written: mover.written };
+        let network = !running.waiting.offer.volumes.is_empty();
+        let suspect = self.admission.is_auto() && moved.is_suspect();
+        let much = suspect || moved.is_much(running.printed.iter().sum(), network);
+        if running.seen || running.placed.need.reads() || !much {
+            return;
+        }
+        running.seen = true;
+        let kind = running.placed.need.kind;
+        self.tell_kind(kind, true, now_ns);
+    }
+
+    /// What a task that has ended says of its kind; one that failed may not have come to it.
+    pub(super) fn learn_kind(&mut self, running: &Running, ended: &Ended, now_ns: i64) {
+        if running.seen {
+            return;
+        }
+        let calls = |count: Option<u64>| count.unwrap_or(0);
+        let disk = ended.io.read_bytes + ended.io.write_bytes;
+        let moved = Moved { disk, read: calls(ended.io.rchar), written: calls(ended.io.wchar) };
+        let printed = running.printed.iter().sum::<u64>() + (ended.stdout.len() + ended.stderr.len()) as u64;
+        let much = moved.is_much(printed, !running.waiting.offer.volumes.is_empty());
+        if much || ended.outcome.is_success() {
+            self.tell_kind(running.placed.need.kind, much, now_ns);
+        }
+    }
+
+    fn tell_kind(&mut self, kind: u8, much: bool, now_ns: i64) {
+        if self.kinds.told(kind, much) {
+            self.recount(kind, now_ns);
+        }
+    }
+
+    /// With `--io N`: kinds that had time to show that they move nothing wait no longer.
+    pub(super) fn acquit(&mut self, now_ns: i64) {
+        let shown = |r: &&Running| r.counted && !r.placed.need.reads() && now_ns - r.start_ns >= SHOWN_NS;
+        let unknown = |r: &&Running| self.kinds.is_unknown(r.placed.need.kind);
+        let kinds: BTreeSet<u8> =
+            self.running.values().filter(shown).filter(unknown).map(|r| r.placed.need.kind).collect();
+        kinds.into_iter().for_each(|kind| self.tell_kind(kind, false, now_ns));
+    }
+
+    /// All of a kind that are under way count from now on, or no more.
+    fn recount(&mut self, kind: u8, now_ns: i64) {
+        let counts = self.kinds.counts(kind);
+        self.placer.set_moves(kind, counts);
+        let of = |r: &Running| !r.placed.need.reads() && r.placed.need.kind == kind && r.counted != counts;
+        let tickets: Vec<u64> = self.running.iter().filter(|(_, r)| of(r)).map(|(ticket, _)| *ticket).collect();
+        let mut storages = BTreeSet::new();
+        for ticket in tickets {
+            let running = self.running.get_mut(&ticket).expect("listed above");
+            let (storage, reads) = (storage_of(running.host, &running.placed), running.reads());
+            running.counted = counts;
+            let still = running.stillness.since_us().is_some();
+            storages.insert(storage);
+            if counts {
+                self.admission.started(storage, reads);
+                continue;
+            }
+            if still {
+                self.go_on(ticket, now_ns);
+            }
+            self.admission.ended(storage, reads, 0);
+        }
+        for storage in storages {
+            if counts {
+                self.crowded(storage, kind, now_ns);
+            }
+            self.wake(storage, now_ns);
+        }
+    }
+
+    /// More than `storage` was known to serve are under way there.
+    fn crowded(&mut self, storage: HostIx, kind: u8, now_ns: i64) {
+        if !self.admission.is_auto() || self.admission.excess(storage) == 0 {
+            return;
+        }
+        self.admission.crowd(storage);
+        let held = self.hold(storage, now_ns);
+        let why = format!("tasks of `{}` that name no inputs were seen to move bytes", self.kinds.name(kind));
+        let (limit, storage) = (self.admission.limit(storage), self.hosts.name(storage).to_string());
+        self.actions.push(Action::Journal(What::Limit { storage, limit, why, held }));
+    }
+
+    /// Kinds that were seen to move bytes: for the next run.
+    pub fn movers(&self) -> Vec<String> {
+        self.kinds.movers()
+    }
+}

@@ -1,0 +1,135 @@
+//! Tasks that name no inputs and move bytes all the same.
+
+use super::*;
+use homing_model::{Mover, Pulse};
+
+fn unnamed(id: TaskId, command: &str) -> Offer {
+    let mut offer = offer(id, &[]);
+    offer.task.command = Command::Shell(command.into());
+    offer
+}
+
+fn offers(core: &mut Core, ids: std::ops::RangeInclusive<TaskId>, command: &str) {
+    ids.for_each(|id| core.offer(unnamed(id, command)));
+}
+
+fn pulse(core: &mut Core, host: HostIx, ticket: u64, disk: u64) {
+    core.pulse(host, &Pulse { mover: Some(Mover { ticket, disk, read: 0, written: 0 }), ..Pulse::default() }, S);
+}
+
+fn limits(core: &mut Core) -> Vec<(Option<u32>, String)> {
+    let of = |action: Action| match action {
+        Action::Journal(What::Limit { limit, why, .. }) => Some((limit, why)),
+        _ => None,
+    };
+    core.take_actions().into_iter().filter_map(of).collect()
+}
+
+fn wrote(ticket: u64, bytes: u64) -> Ended {
+    let io = IoCounters { write_bytes: bytes, ..IoCounters::default() };
+    Ended { io, ..ended(ticket, Outcome::Exit(0)) }
+}
+
+#[test]
+fn those_under_way_count_as_soon_as_one_is_seen_to_move_bytes() {
+    let mut core = core(io(Io::Auto), &[("n1", 16)]);
+    offers(&mut core, 1..=6, "dd of=out");
+    offers(&mut core, 7..=9, "sleep 9");
+    let begun = assign(&mut core, 0);
+    assert_eq!(begun.len(), 9, "nothing is known of them");
+    pulse(&mut core, 0, begun[0].2, 100 << 10);
+    assert!(limits(&mut core).is_empty(), "a little is nothing");
+    pulse(&mut core, 0, begun[0].2, 2 << 20);
+    let (limit, why) = limits(&mut core).remove(0);
+    assert_eq!(limit, None, "a start with few is over");
+    assert_eq!(why, "tasks of `dd` that name no inputs were seen to move bytes");
+    core.admission.set(Io::Fixed(2));
+    assert_eq!(core.admission.excess(0), 4, "what sleeps does not count");
+    assert_eq!(core.hold(0, S), 4);
+    core.wake(0, S);
+    offers(&mut core, 10..=10, "dd of=out");
+    offers(&mut core, 11..=11, "sleep 9");
+    assert_eq!(assign(&mut core, S).iter().map(|s| s.0).collect::<Vec<_>>(), [11]);
+    assert_eq!(core.movers(), ["dd"]);
+}
+
+#[test]
+fn a_task_that_ended_tells_what_its_kind_moves() {
+    let mut core = core(io(Io::Auto), &[("n1", 2)]);
+    offers(&mut core, 1..=2, "dd of=out");
+    let begun = assign(&mut core, 0);
+    core.ended(0, wrote(begun[0].2, 8 << 20), S);
+    core.admission.set(Io::Fixed(1));
+    offers(&mut core, 3..=3, "dd of=out");
+    assert!(assign(&mut core, S).is_empty(), "the second counts");
+    core.ended(0, wrote(begun[1].2, 8 << 20), S);
+    assert_eq!(assign(&mut core, S).len(), 1);
+}
+
+#[test]
+fn a_kind_that_moves_nothing_any_more_waits_no_longer() {
+    let mut core = core(Policy { movers: vec!["dd".into()], ..io(Io::Fixed(1)) }, &[("n1", 8)]);
+    offers(&mut core, 1..=40, "dd of=out");
+    for nth in 0..11 {
+        let begun = assign(&mut core, nth * S);
+        assert_eq!(begun.len(), 1, "an earlier run saw it moving bytes; {nth}");
+        core.ended(0, wrote(begun[0].2, 0), nth * S);
+    }
+    assert_eq!(assign(&mut core, 20 * S).len(), 8);
+}
+
+#[test]
+fn one_that_stands_still_goes_on_when_its_kind_counts_no_more() {
+    let mut core = core(Policy { movers: vec!["dd".into()], ..io(Io::Fixed(16)) }, &[("n1", 16)]);
+    offers(&mut core, 1..=14, "dd of=out");
+    let begun = assign(&mut core, 0);
+    core.admission.set(Io::Fixed(12));
+    assert_eq!(core.hold(0, S), 2);
+    core.take_actions();
+    core.admission.set(Io::Fixed(1));
+    begun.iter().take(11).for_each(|(_, host, ticket)| assert!(core.ended(*host, wrote(*ticket, 0), S)));
+    let goes = |a: &Action| matches!(a, Action::Send(0, ToWorker::Hold { still: false, .. }));
+    assert_eq!(core.take_actions().iter().filter(|a| goes(a)).count(), 2);
+    core.admission.set(Io::Fixed(3));
+    assert!(!core.admission.is_full(0));
+}
+
+#[test]
+fn a_fixed_limit_holds_from_the_start_until_a_task_shows_that_it_moves_nothing() {
+    let mut core = core(io(Io::Fixed(2)), &[("n1", 8)]);
+    offers(&mut core, 1..=8, "sleep 9");
+    let begun = assign(&mut core, 0);
+    assert_eq!(begun.len(), 2);
+    core.tick(S / 2);
+    assert!(assign(&mut core, S / 2).is_empty());
+    core.tick(S);
+    assert_eq!(assign(&mut core, S).len(), 6);
+    offers(&mut core, 9..=12, "dd of=out");
+    begun.iter().for_each(|(_, host, ticket)| assert!(core.ended(*host, wrote(*ticket, 0), S)));
+    let writers = assign(&mut core, 2 * S);
+    assert_eq!(writers.len(), 2);
+    pulse(&mut core, 0, writers[0].2, 8 << 20);
+    core.tick(5 * S);
+    assert!(assign(&mut core, 5 * S).is_empty(), "they have shown that they do");
+}
+
+#[test]
+fn tasks_that_move_bytes_go_where_storage_takes_more() {
+    let movers = vec!["dd".into()];
+    let mut core = core(Policy { movers, ..io(Io::Fixed(1)) }, &[("n1", 4), ("n2", 4)]);
+    offers(&mut core, 1..=4, "dd of=out");
+    let mut hosts: Vec<HostIx> = assign(&mut core, 0).iter().map(|s| s.1).collect();
+    hosts.sort_unstable();
+    assert_eq!(hosts, [0, 1]);
+}
+
+#[test]
+fn named_inputs_count_whatever_the_kind_shows() {
+    let mut core = core(io(Io::Fixed(1)), &[("n1", 8)]);
+    (1..=20).for_each(|id| core.offer(offer(id, &["n1"])));
+    for nth in 0..20 {
+        let begun = assign(&mut core, nth * S);
+        assert_eq!(begun.len(), 1);
+        core.ended(0, wrote(begun[0].2, 0), nth * S);
+    }
+}

@@ -1,0 +1,178 @@
+//! Kinds of commands, and which of them were seen to move bytes: a task that
+//! names no input says nothing of what it reads or writes, but others that were
+//! begun with the same word do.
+
+use homing_model::Command;
+use homing_place::MOST_KINDS;
+
+/// A task that moves less is not worth a limit: a head streams as much in the time of one seek, 8 ms.
+const MUCH: u64 = 1 << 20;
+/// The same while it runs, where more evidence is needed for a limit: each of a crowd crawls.
+const CRAWLED: u64 = MUCH / 4;
+/// What a program reads of itself when it begins, which read calls do not tell from its data.
+const ITSELF: u64 = 4 << 20;
+/// A kind counts from when this share of its tasks moved much, of the last ten or so ...
+const SHARE: f64 = 0.3;
+/// ... and no more below this one: one that writes now and then must not come and go.
+const SELDOM: f64 = 0.1;
+/// Weight of the newest task.
+const NEWEST: f64 = 0.2;
+
+/// What a task has moved, or has moved so far.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Moved {
+    /// Bytes of block devices.
+    pub disk: u64,
+    /// Bytes by read calls and by write calls.
+    pub read: u64,
+    /// See `read`.
+    pub written: u64,
+}
+
+impl Moved {
+    /// Whether that is much for a task that may have just begun, and that only evidence will limit.
+    pub fn is_suspect(self) -> bool {
+        self.disk >= CRAWLED
+    }
+
+    /// Whether that is much, for a task that has printed so many bytes. The client of most network
+    /// file systems has no block device: there the calls are all there is, pipes among them.
+    pub fn is_much(self, printed: u64, network: bool) -> bool {
+        let calls = network && (self.written.saturating_sub(printed) >= MUCH || self.read >= MUCH + ITSELF);
+        self.disk >= MUCH || calls
+    }
+}
+
+#[derive(Debug)]
+struct Kind {
+    name: Vec<u8>,
+    /// Share of its tasks that moved much; `None` before the first is known.
+    share: Option<f64>,
+    counts: bool,
+}
+
+/// The kinds of a run.
+#[derive(Debug)]
+pub(crate) struct Kinds {
+    kinds: Vec<Kind>,
+    last: usize,
+    presumed: bool,
+}
+
+impl Kinds {
+    /// `known` to move bytes from an earlier run; of the others it is `presumed` or not until it is seen.
+    pub fn new(known: &[String], presumed: bool) -> Kinds {
+        let kind = |name: &String| Kind { name: name.clone().into_bytes(), share: Some(1.0), counts: true };
+        // The last of them is for all that come when no more are told apart.
+        let kinds = known.iter().take(usize::from(MOST_KINDS) - 1).map(kind).collect();
+        Kinds { kinds, last: 0, presumed }
+    }
+
+    /// The kind of a command.
+    pub fn of(&mut self, command: &Command) -> u8 {
+        let name = first_word(command);
+        if self.kinds.get(self.last).is_none_or(|kind| kind.name != name) {
+            self.last = self.kinds.iter().position(|kind| kind.name == name).unwrap_or_else(|| self.add(name));
+        }
+        self.last as u8
+    }
+
+    fn add(&mut self, name: &[u8]) -> usize {
+        if self.kinds.len() < usize::from(MOST_KINDS) {
+            self.kinds.push(Kind { name: name.to_vec(), share: None, counts: self.presumed });
+        }
+        self.kinds.len() - 1
+    }
+
+    /// Whether tasks of this kind count where they run.
+    pub fn counts(&self, kind: u8) -> bool {
+        self.kinds[usize::from(kind)].counts
+    }
+
+    /// Nothing is known of it.
+    pub fn is_unknown(&self, kind: u8) -> bool {
+        self.kinds[usize::from(kind)].share.is_none()
+    }
+
+    /// A further task has moved much or did not. True when the kind counts from now on, or no more.
+    pub fn told(&mut self, kind: u8, much: bool) -> bool {
+        let kind = &mut self.kinds[usize::from(kind)];
+        let now = f64::from(u8::from(much));
+        let share = kind.share.map_or(now, |share| share + NEWEST * (now - share));
+        kind.share = Some(share);
+        let counts = if kind.counts { share >= SELDOM } else { share >= SHARE };
+        std::mem::replace(&mut kind.counts, counts) != counts
+    }
+
+    /// As people would say it.
+    pub fn name(&self, kind: u8) -> String {
+        String::from_utf8_lossy(&self.kinds[usize::from(kind)].name).into_owned()
+    }
+
+    /// Those that were seen to move bytes.
+    pub fn movers(&self) -> Vec<String> {
+        let seen = (0..self.kinds.len()).filter(|k| self.kinds[*k].counts && self.kinds[*k].share.is_some());
+        seen.map(|kind| self.name(kind as u8)).collect()
+    }
+}
+
+fn first_word(command: &Command) -> &[u8] {
+    match command {
+        Command::Argv(words) => words.first().map_or(&[], |word| word.0.as_slice()),
+        Command::Shell(line) => {
+            // As far as it is a name: `f=1;` and `f=2;` begin the same command.
+            let named = |b: &u8| b.is_ascii_alphanumeric() || b"_./+-".contains(b) || !b.is_ascii();
+            let line = line.0.trim_ascii_start();
+            &line[..line.iter().position(|b| !named(b)).unwrap_or(line.len())]
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn shell(line: &str) -> Command {
+        Command::Shell(line.into())
+    }
+
+    #[test]
+    fn the_first_word_tells_the_kind_and_the_rest_share_one() {
+        let mut kinds = Kinds::new(&["tar".into()], false);
+        let (tar, dd) = (kinds.of(&shell(" tar xf a")), kinds.of(&shell("dd\tif=a")));
+        assert!((tar, dd) == (0, 1) && kinds.counts(tar) && !kinds.counts(dd));
+        assert_eq!(kinds.of(&Command::Argv(vec!["dd".into(), "if=b".into()])), dd);
+        assert_eq!(kinds.of(&shell("tar")), tar);
+        assert_eq!(kinds.of(&shell("dd;tar")), dd);
+        let others: Vec<u8> = (0..40).map(|n| kinds.of(&shell(&format!("./{n}.sh x")))).collect();
+        assert_eq!((others[0], others[13], others[14], others[39]), (2, 15, 15, 15));
+        assert_eq!(kinds.of(&shell("")), 15);
+    }
+
+    #[test]
+    fn what_was_seen_once_counts_until_most_move_nothing() {
+        let mut kinds = Kinds::new(&[], false);
+        let dd = kinds.of(&shell("dd"));
+        assert!(kinds.is_unknown(dd) && kinds.told(dd, true) && kinds.movers() == ["dd"]);
+        let told: Vec<bool> = (0..12).map(|_| kinds.told(dd, false)).collect();
+        assert_eq!(told.iter().position(|changed| *changed), Some(10), "the eleventh in a row");
+        assert!(!kinds.counts(dd) && !kinds.told(dd, true) && kinds.told(dd, true), "one of many is an exception");
+    }
+
+    #[test]
+    fn what_is_presumed_holds_until_the_first_is_known() {
+        let mut kinds = Kinds::new(&[], true);
+        let sleep = kinds.of(&shell("sleep 1"));
+        assert!(kinds.counts(sleep) && kinds.movers().is_empty());
+        assert!(kinds.told(sleep, false) && !kinds.counts(sleep));
+    }
+
+    #[test]
+    fn calls_are_bytes_only_where_no_device_tells() {
+        let pipes = Moved { disk: 0, read: 1 << 30, written: 1 << 30 };
+        assert!(!pipes.is_much(0, false) && pipes.is_much(0, true));
+        assert!(Moved { disk: MUCH, ..Moved::default() }.is_much(0, false));
+        let prints = Moved { written: 5 << 20, read: MUCH, ..Moved::default() };
+        assert!(!prints.is_much(5 << 20, true) && prints.is_much(4 << 20, true));
+    }
+}
