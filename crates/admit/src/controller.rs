@@ -20,6 +20,8 @@ const BELIEVE_AFTER_US: u64 = 2_000_000;
 const PROBE_AFTER_US: u64 = 5_000_000;
 /// Fewer must serve so much more.
 const PROBE_GAIN: f64 = 1.15;
+/// What a crowd had asked for is served in such a time: 50 requests of a head take half a second.
+const DRAIN_US: u64 = 1_000_000;
 /// Tasks too old to stand still: the trial is given up after this time.
 const PROBE_WAIT_US: u64 = 1_000_000;
 /// Shortest time over which a throughput is measured, and the tasks' own pace:
@@ -176,7 +178,8 @@ impl Controller {
         if over && matches!(self.phase, Phase::Probing { .. }) && seen.at_us > self.changed_us + PROBE_WAIT_US {
             return self.end_probe();
         }
-        if seen.in_flight == 0 || over || (!full && seen.waiting > 0 && !self.settled) {
+        let drains = seen.drains && seen.at_us < self.changed_us + DRAIN_US;
+        if seen.in_flight == 0 || over || drains || (!full && seen.waiting > 0 && !self.settled) {
             (self.from, self.settled) = (None, false);
             return None;
         }

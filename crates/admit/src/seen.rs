@@ -37,6 +37,8 @@ pub struct Seen {
     pub waiting: usize,
     /// Usual wall time of its tasks, microseconds; 0 while unknown.
     pub task_us: u64,
+    /// Storage still serves tasks that stand still by order.
+    pub drains: bool,
 }
 
 /// A task that ended counts as so many bytes: what a disk with one head could

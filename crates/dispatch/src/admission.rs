@@ -181,6 +181,7 @@ impl Admission {
             in_flight: gate.in_flight,
             waiting,
             task_us: gate.task_us as u64,
+            drains: pulse.drains,
         };
         gate.controller.as_mut()?.observe(&seen)
     }

@@ -147,6 +147,9 @@ pub struct Pulse {
     /// A task that was looked at and has moved twice as much as when it was told last, 256 KiB at first.
     #[serde(default)]
     pub mover: Option<Mover>,
+    /// A task that is made to stand still waits for what it had asked for before: storage still serves it.
+    #[serde(default)]
+    pub drains: bool,
 }
 
 /// What a task that is under way has moved so far, with the children that it waited for.

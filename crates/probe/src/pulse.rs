@@ -2,7 +2,7 @@
 
 use crate::parse;
 use homing_model::{Mover, Pulse};
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::fs::{File, read_to_string};
 use std::io::{Read as _, Seek};
 use std::time::Instant;
@@ -55,6 +55,8 @@ pub struct Pulser {
     tasks: HashMap<i32, Read>,
     /// What a task, by its leader, had moved when it was told last.
     told: HashMap<i32, u64>,
+    /// Leaders of those that stand still by order and wait for nothing any more.
+    at_rest: HashSet<i32>,
     moved: u64,
     looked: u64,
     stood: u64,
@@ -137,6 +139,7 @@ impl Default for Pulser {
             turn: 0,
             tasks: HashMap::new(),
             told: HashMap::new(),
+            at_rest: HashSet::new(),
             moved: 0,
             looked: 0,
             stood: 0,
@@ -149,7 +152,8 @@ impl Default for Pulser {
 
 impl Pulser {
     /// The pulse now, with a look at some of the tasks: the process that leads each, and its ticket.
-    pub fn take(&mut self, tasks: &[(i32, u64)]) -> Pulse {
+    /// `held` are those that stand still by order.
+    pub fn take(&mut self, tasks: &[(i32, u64)], held: &[(i32, u64)]) -> Pulse {
         let at_us = self.began.elapsed().as_micros() as u64;
         let (net, reread) = self.seldom(at_us);
         let counters = counters(self.disks.text(), net.as_deref());
@@ -187,7 +191,23 @@ impl Pulser {
             longest: self.longest as u64,
             room: self.room(at_us),
             mover,
+            drains: self.drains(held),
         }
+    }
+
+    /// Whether one that stands still by order waits for what it had asked for. A signal does not stop it before that is there.
+    fn drains(&mut self, held: &[(i32, u64)]) -> bool {
+        self.at_rest.retain(|leader| held.iter().any(|(held, _)| held == leader));
+        let unknown = held.iter().map(|(leader, _)| *leader).filter(|leader| !self.at_rest.contains(leader));
+        for leader in unknown.take(MOST_TASKS).collect::<Vec<_>>() {
+            let mut look = Look { left: MOST_PROCESSES, stands: false, read: Read::default() };
+            look.at(leader);
+            if look.stands {
+                return true;
+            }
+            self.at_rest.insert(leader);
+        }
+        held.len() > self.at_rest.len()
     }
 
     fn room(&mut self, at_us: u64) -> Option<u64> {
@@ -479,8 +499,8 @@ mod tests {
     fn bytes_that_are_read_show_in_the_next_pulse() {
         let mut pulser = Pulser::default();
         let own = std::process::id() as i32;
-        let first = pulser.take(&[(own, 1)]);
-        let later = pulser.take(&[(own, 1), (i32::MAX, 2)]);
+        let first = pulser.take(&[(own, 1)], &[]);
+        let later = pulser.take(&[(own, 1), (i32::MAX, 2)], &[]);
         assert!(later.at_us >= first.at_us && later.moved >= first.moved);
         // Both tasks only if somebody waited for I/O meanwhile.
         assert!(first.looked == 1 && (2..=3).contains(&later.looked), "{later:?}");

@@ -8,11 +8,14 @@ use homing_admit::{Controller, Seen, Settings};
 
 /// Bytes a task reads before it computes on them: what read-ahead brings at most.
 const CHUNK: f64 = 131_072.0 * 8.0;
+/// A task that is made to stand still gets what it had asked the device for.
+const QUEUED: f64 = 131_072.0;
 const STEP_S: f64 = 0.001;
 /// The worker looks so often: first, and after so many looks.
 const QUICK_MS: u64 = 5;
 const USUAL_MS: u64 = 40;
 const QUICK_LOOKS: u64 = 50;
+const AFTER_HOLD: u64 = 20;
 
 /// xorshift: seeded, so that a failure repeats.
 pub struct Dice(pub u64);
@@ -84,6 +87,8 @@ struct Task {
     cpu_s: f64,
     reads: f64,
     computes: f64,
+    /// Of `reads`, what it still gets while it stands still.
+    queued: f64,
 }
 
 struct Bed {
@@ -156,6 +161,7 @@ pub fn run(device: Device, batch: Batch, limit: &Limit, seed: u64) -> Outcome {
             if let Some(change) = controller.observe(&seen) {
                 limits.push((ms as f64 * STEP_S, change.limit));
                 if change.hold {
+                    looks = looks.min(QUICK_LOOKS - AFTER_HOLD);
                     bed.hold(change.limit.unwrap_or(u32::MAX));
                 }
             }
@@ -169,7 +175,8 @@ impl Bed {
     fn hold(&mut self, may: u32) {
         while self.running.len() as u32 > may {
             // Tasks are in the order of their start.
-            self.held.extend(self.running.pop());
+            let last = self.running.pop();
+            self.held.extend(last.map(|task| Task { queued: task.reads.clamp(0.0, QUEUED), ..task }));
         }
     }
 
@@ -183,7 +190,17 @@ impl Bed {
             let (bytes, cpu_s) = (self.batch.bytes * spread, self.batch.cpu_s * spread);
             let file = bytes / f64::from(self.batch.passes);
             let id = self.waiting;
-            self.running.push(Task { id, began_us: now_us, file, asked: 0.0, bytes, cpu_s, reads: 0.0, computes: 0.0 });
+            self.running.push(Task {
+                id,
+                began_us: now_us,
+                file,
+                asked: 0.0,
+                bytes,
+                cpu_s,
+                reads: 0.0,
+                computes: 0.0,
+                queued: 0.0,
+            });
         }
     }
 
@@ -208,6 +225,7 @@ impl Bed {
             inputs: self.running.iter().map(|t| t.file as u64).sum(),
             room: self.batch.room.map(|bytes| bytes as u64),
             again: self.again_seen,
+            drains: self.held.iter().any(|t| t.queued > 0.0),
             ..self.seen
         }
     }
@@ -232,8 +250,9 @@ impl Bed {
             task.bytes -= chunk;
             task.cpu_s -= task.computes;
         }
-        let readers = self.running.iter().filter(|t| t.reads > 0.0).count() as u32;
-        let computing = self.running.len() as u32 - readers;
+        let own = self.running.iter().filter(|t| t.reads > 0.0).count() as u32;
+        let readers = own + self.held.iter().filter(|t| t.queued > 0.0).count() as u32;
+        let computing = self.running.len() as u32 - own;
         let served = (self.device)(readers, self.running.len() as u32, ms as f64 * STEP_S);
         // Two kinds of noise: from moment to moment, and moods of about a tenth of a second.
         self.mood = 0.97 * self.mood + 0.03 * (0.7 + 0.6 * self.dice.roll());
@@ -251,6 +270,10 @@ impl Bed {
         }
         let each = served.useful * noise * STEP_S / f64::from(readers.max(1));
         let share = (f64::from(self.batch.cores) / f64::from(computing.max(1))).min(1.0) * STEP_S;
+        for task in self.held.iter_mut().filter(|t| t.queued > 0.0) {
+            task.queued -= each;
+            task.reads -= each;
+        }
         for task in &mut self.running {
             if task.reads > 0.0 {
                 task.reads -= each;
