@@ -13,7 +13,7 @@ mod words;
 pub use changes::ChangeLog;
 pub use evidence::{Evidence, Ran};
 pub use missing::missing_files;
-pub use order::order;
+pub use order::{order, room};
 pub use place::{Candidate, Choice, Why, choose};
 pub use trace::trace;
 pub use words::{Recipe, Step, file_words, folders_named, runs_make};

@@ -6,7 +6,7 @@ use super::host::Host;
 use super::hosts::Plan;
 use super::near::{Near, lock};
 use homing_launch::{Keeper, Via};
-use homing_make::{Candidate, Choice, Evidence, Ran, choose, order};
+use homing_make::{Candidate, Choice, Evidence, Ran, choose, order, room};
 use homing_model::{Change, Command, HostFacts, Outcome, RawText, Task};
 use homing_wire::{Ended, FromWorker, HOST_LOST_S, Stream, ToWorker};
 use std::collections::{HashMap, VecDeque};
@@ -21,6 +21,8 @@ const MOST_ATTEMPTS: u32 = 3;
 const GRACE_MS: u32 = 2000;
 /// What a recipe is thought to take before any has ended, microseconds.
 const FIRST_GUESS_US: f64 = 500_000.0;
+/// From so many on that have ended it is known; of a few, the short ones have.
+const KNOWN_FROM: usize = 8;
 
 struct Running {
     asked: Asked,
@@ -187,7 +189,8 @@ impl Core {
     fn ended(&mut self, ended: Ended) {
         let Some(running) = self.give_back(ended.ticket) else { return };
         let us = |at: Instant| at.duration_since(self.began).as_micros() as u64;
-        self.typical_us += 0.1 * (ended.wall_us as f64 - self.typical_us);
+        let weight = (1.0 / (self.evidence.ran.len() + 1) as f64).max(0.1);
+        self.typical_us += weight * (ended.wall_us as f64 - self.typical_us);
         self.tickets.insert(ended.ticket, self.evidence.ran.len());
         self.evidence.ran.push(Ran {
             label: running.asked.label(),
@@ -266,6 +269,7 @@ impl Core {
 
     fn dispatch(&mut self) {
         let mut left = VecDeque::new();
+        let rooms = self.rooms();
         self.largest_first();
         while let Some(asked) = self.waiting.pop_front() {
             let fits = |at: &usize| self.hosts[*at].sees(&asked, self.settings.assume_shared);
@@ -276,14 +280,27 @@ impl Core {
                 continue;
             }
             let ready = could.into_iter().filter(|at| self.hosts[*at].to.is_some()).filter(fits);
-            let room: Vec<usize> = ready.filter(|at| self.hosts[*at].running() < self.hosts[*at].slots).collect();
-            let candidates: Vec<Candidate> = room.iter().map(|at| self.candidate(*at, &asked)).collect();
+            let free: Vec<usize> = ready.filter(|at| self.hosts[*at].running() < rooms[*at]).collect();
+            let candidates: Vec<Candidate> = free.iter().map(|at| self.candidate(*at, &asked)).collect();
             match choose(asked.step, self.typical_us, &candidates) {
                 Some(choice) => self.send(asked, choice),
                 None => left.push_back(asked),
             }
         }
         self.waiting = left;
+    }
+
+    /// How many recipes each host takes at once now.
+    fn rooms(&self) -> Vec<u32> {
+        let mut ran_us = vec![Vec::new(); self.hosts.len()];
+        if self.evidence.ran.len() >= KNOWN_FROM {
+            self.running.values().for_each(|r| ran_us[r.host].push(r.sent.elapsed().as_micros() as u64));
+        }
+        let of = |(host, ran_us): (&Host, &Vec<u64>)| match host.plan.slots {
+            Some(_) => host.slots,
+            None => room(host.slots, host.facts.cores, ran_us, self.typical_us),
+        };
+        self.hosts.iter().zip(&ran_us).map(of).collect()
     }
 
     fn largest_first(&mut self) {
