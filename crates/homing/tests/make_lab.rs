@@ -35,7 +35,7 @@ obj:
 \tmkdir $@
 meet: meet.1 meet.2
 meet.1 meet.2: meet.%:
-\t@touch met.$*; n=0; until [ -e met.1 ] && [ -e met.2 ]; do n=$$((n+1)); [ $$n -lt 600 ] || exit 9; sleep 0.1; done
+\t@n=0; until touch met.$* && [ -e met.1 ] && [ -e met.2 ]; do n=$$((n+1)); [ $$n -lt 600 ] || exit 9; sleep 0.1; done
 -include $(wildcard *.d obj/*.d)
 ";
 
