@@ -6,10 +6,13 @@ use homing_model::{Outcome, RawText};
 use homing_wire::Stream;
 use homing_wire::stub::{FromStub, ToStub};
 use signal_hook::consts::{SIGHUP, SIGINT, SIGPIPE, SIGTERM};
-use std::ffi::OsString;
+use std::ffi::{OsStr, OsString};
 use std::io::{BufReader, Write};
+use std::os::unix::ffi::OsStrExt;
+use std::os::unix::fs::MetadataExt;
 use std::os::unix::net::UnixStream;
 use std::os::unix::process::CommandExt;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicI32, Ordering};
 
@@ -77,7 +80,7 @@ fn converse(stream: &UnixStream, words: &[OsString]) -> Result<Option<i32>, homi
     let env = std::env::vars_os().filter(|(name, _)| !NOT_SENT.iter().any(|n| name == n));
     let recipe = FromStub::Recipe {
         words: words.iter().map(|w| RawText::from(w.as_os_str())).collect(),
-        cwd: std::env::current_dir()?.as_path().into(),
+        cwd: working_directory()?.as_path().into(),
         env: env.map(|(name, value)| (name.into(), value.into())).collect(),
     };
     let mut to = stream;
@@ -95,6 +98,20 @@ fn converse(stream: &UnixStream, words: &[OsString]) -> Result<Option<i32>, homi
             None => return Err(std::io::Error::from(std::io::ErrorKind::UnexpectedEof).into()),
         }
     }
+}
+
+/// The kernel does not tell it (ENOENT) at the moment in which the client of a network file system looks for the
+/// folder's name anew: seen on GlusterFS once, in a build that other hosts wrote into.
+fn working_directory() -> std::io::Result<PathBuf> {
+    std::env::current_dir().or_else(|error| found_again(&std::fs::read_link("/proc/self/cwd")?).ok_or(error))
+}
+
+/// The folder by the name that it had, when that is still the one in which this process is.
+fn found_again(link: &Path) -> Option<PathBuf> {
+    let name = link.as_os_str().as_bytes();
+    let path = Path::new(OsStr::from_bytes(name.strip_suffix(b" (deleted)").unwrap_or(name)));
+    let [here, there] = [Path::new("."), path].map(|p| std::fs::metadata(p).ok().map(|m| (m.dev(), m.ino())));
+    (here.is_some() && here == there).then(|| path.to_path_buf())
 }
 
 fn print(stream: Stream, bytes: &[u8]) {
@@ -142,4 +159,19 @@ fn status(outcome: Outcome, signalled: &AtomicI32) -> i32 {
     };
     let _ = signal_hook::low_level::emulate_default_handler(signal);
     128 + signal
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_folder_whose_name_the_kernel_lost_is_found_by_the_name_that_it_had() {
+        let here = std::env::current_dir().unwrap();
+        let lost = |path: &Path| [path.as_os_str().as_bytes(), b" (deleted)"].concat();
+        assert_eq!(found_again(Path::new(OsStr::from_bytes(&lost(&here)))), Some(here.clone()));
+        let other = tempfile::tempdir().unwrap();
+        assert_eq!(found_again(Path::new(OsStr::from_bytes(&lost(other.path())))), None, "another of the same name");
+        assert_eq!(found_again(&other.path().join("none (deleted)")), None);
+    }
 }
