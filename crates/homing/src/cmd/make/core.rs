@@ -268,6 +268,10 @@ impl Core {
     }
 
     fn dispatch(&mut self) {
+        // After each piece of output, too.
+        if self.waiting.is_empty() {
+            return;
+        }
         let mut left = VecDeque::new();
         let rooms = self.rooms();
         self.largest_first();
