@@ -130,13 +130,11 @@ impl Source {
     fn weigh(&mut self, path: &Path, found: &mut Found) {
         let Ok(meta) = path.metadata() else { return };
         let Ok(volume) = self.locator.volume_of(path) else { return };
-        if !volume.kind.is_network() && !meta.is_file() {
+        if !volume.kind.is_network() && (!meta.is_file() || self.absent.contains(path)) {
             return;
         }
         if volume.kind.is_network() {
             found.mount(volume);
-        } else if self.absent.contains(path) {
-            return;
         } else if matches!(volume.kind, Kind::Local) {
             found.local.push(path.into());
         }
