@@ -81,6 +81,8 @@ pub struct Controller {
     phase: Phase,
     n: u32,
     from: Option<Seen>,
+    /// The first look since the number changed.
+    stage: Option<Seen>,
     settled: bool,
     quiet_us: u64,
     memory: Memory,
@@ -116,6 +118,7 @@ impl Controller {
             phase,
             n,
             from: None,
+            stage: None,
             settled: false,
             quiet_us: 0,
             memory: Memory::default(),
@@ -180,14 +183,15 @@ impl Controller {
         }
         let drains = seen.drains && seen.at_us < self.changed_us + DRAIN_US;
         if seen.in_flight == 0 || over || drains || (!full && seen.waiting > 0 && !self.settled) {
-            (self.from, self.settled) = (None, false);
+            (self.from, self.stage, self.settled) = (None, None, false);
             return None;
         }
         self.settled = true;
-        let Some(from) = self.from else {
-            self.from = Some(*seen);
+        self.stage.get_or_insert(*seen);
+        let from = *self.from.get_or_insert(*seen);
+        if from == *seen {
             return None;
-        };
+        }
         let span = seen.since(&from);
         if let Some(why) = self.guard(seen, &span) {
             return Some(why);
@@ -207,7 +211,7 @@ impl Controller {
     fn go(&mut self, n: u32) {
         if n != self.n {
             self.changed_us = self.seen_us;
-            (self.from, self.settled) = (None, false);
+            (self.from, self.stage, self.settled) = (None, None, false);
         }
         self.n = n.clamp(1, self.most());
     }

@@ -21,9 +21,9 @@ const MOST_PROCESSES: usize = 16;
 const WORTH_TELLING: u64 = 256 << 10;
 /// What remains of a disk's busy time from one pulse to the next: a memory of some tenths of a second.
 const FADE: f64 = 0.9;
-/// A disk's requests are judged together, so many or so long.
+/// A disk's requests are judged together, so many or so long: a seek of a head.
 const JUDGED: u64 = 6;
-const JUDGED_MS: u64 = 16;
+const JUDGED_MS: u64 = 8;
 /// A request that takes longer than its bytes do by this much was a seek: a
 /// head that turns 7,200 times a minute needs 8 ms on average, a flash disk 0.1.
 const SEEK_MS: f64 = 3.0;
@@ -471,7 +471,7 @@ mod tests {
         assert_eq!(judge(&[(6, 768, 6), (12, 1536, 11)]), 0);
         assert_eq!(judge(&[(10, 10 << 10, 70)]), 0, "a mebibyte each takes its time");
         assert_eq!(judge(&[(0, 0, 20)]), 20, "a request that does not end");
-        assert_eq!(judge(&[(1, 128, 9)]), 0, "one is no evidence");
+        assert_eq!(judge(&[(1, 128, 7)]), 0, "too short a time to judge");
         assert_eq!(judge(&[(10, 10 << 10, 150)]), 0, "70 MB/s in large requests is only slow");
     }
 

@@ -51,7 +51,9 @@ impl Controller {
             self.phase = Phase::Climbing(climb.taken_up(now_us));
             return None;
         }
-        if let Some(why) = self.retreat(seen, span) {
+        // From the beginning: a head's first bytes come late, and what is begun anew for them would be late as well.
+        let stage = self.stage.map(|stage| seen.since(&stage)).filter(|stage| stage.us < MEASURE_US);
+        if let Some(why) = self.retreat(seen, &stage.unwrap_or(*span)) {
             return Some(why);
         }
         let patient = now_us < self.changed_us + PATIENT_US;
@@ -75,7 +77,7 @@ impl Controller {
     /// Twice as many made a head seek, and less came: so many it was before.
     fn retreat(&mut self, seen: &Seen, span: &Span) -> Option<String> {
         let enough = if span.got < CRAWL * span.us as f64 { SOON_US } else { SEEK_US };
-        if span.us < enough || span.slow < SLOW || self.n < 2 {
+        if span.us < enough || span.got < FIRST_BYTES || span.slow < SLOW || self.n < 2 {
             return None;
         }
         let Some((fewer, rate)) = self.known else { return Some(self.doubt(seen, span)) };
