@@ -10,6 +10,8 @@ use crate::seen::{Seen, Span};
 
 /// Below this share of waiting for I/O, storage is not the bottleneck.
 const QUIET: f64 = 0.10;
+/// Below this share there is little to win with fewer: a door that is open stays open.
+const PRESSED: f64 = 0.40;
 /// A head on its way for this share of the time is evidence of harm: fewer may serve more.
 const SLOW: f64 = 0.4;
 /// A start with this number: one processor reads while another computes.
@@ -83,6 +85,8 @@ pub struct Controller {
     from: Option<Seen>,
     /// The first look since the number changed.
     stage: Option<Seen>,
+    /// The first tasks have been seen to get bytes.
+    reads: bool,
     settled: bool,
     quiet_us: u64,
     memory: Memory,
@@ -119,6 +123,7 @@ impl Controller {
             n,
             from: None,
             stage: None,
+            reads: false,
             settled: false,
             quiet_us: 0,
             memory: Memory::default(),

@@ -85,6 +85,11 @@ impl Span {
             (None, None) => f64::from(self.rate > 1e6),
         }
     }
+
+    /// Most of our tasks stood still for I/O.
+    pub(crate) fn stands(&self) -> bool {
+        self.stood.is_some_and(|share| share > 0.5)
+    }
 }
 
 impl Seen {

@@ -122,7 +122,8 @@ fn files_that_are_read_again_stay_in_a_small_cache() {
     let cases = [
         ("20 MB eight times", batch, 1.10),
         ("little computing", Batch { cpu_s: 0.05, ..batch }, 1.10),
-        ("20 of 10 MB", Batch { tasks: 20, bytes: 80e6, cpu_s: 0.13, ..batch }, 1.05),
+        // Fewer than fit share the disk as well, and the first computes while the others read.
+        ("20 of 10 MB", Batch { tasks: 20, bytes: 80e6, cpu_s: 0.13, ..batch }, 0.95),
     ];
     let slow = cases.map(|(name, batch, most)| (name, ratio(name, slow_disk, batch), most));
     assert!(slow.iter().all(|(_, ratio, most)| ratio <= most), "{slow:?}");

@@ -1,11 +1,9 @@
 //! No limit: watching for evidence that fewer would serve more.
 
-use super::{Controller, EARLY_US, MEASURE_US, PLAINLY_WORSE, PROBE_GAIN, Phase, SLOW, measured};
+use super::{Controller, EARLY_US, MEASURE_US, PLAINLY_WORSE, PRESSED, PROBE_GAIN, Phase, SLOW, measured};
 use crate::climb::{Climb, Step, mb};
 use crate::seen::{Seen, Span};
 
-/// An open door closes at this pressure only: below it there is little to win.
-const PRESSED: f64 = 0.40;
 /// Seeks begin a search when they last so long, where all have run for as long: a disk of a cloud or one that others use looks like it for moments.
 const LATE_SEEK_US: u64 = 400_000;
 /// Fewer are tried where at least so many run, for as long as a task takes, within these bounds.

@@ -1,7 +1,7 @@
 //! The start: twice as many as long as storage is not waited for, or stands it.
 
-use super::{Controller, MEASURE_MOST_US, MEASURE_US, Phase, QUIET, SLOW, measured};
-use crate::climb::{Climb, mb};
+use super::{Controller, FIRST, MEASURE_MOST_US, MEASURE_US, PRESSED, Phase, QUIET, SLOW, measured};
+use crate::climb::{Climb, GAIN, mb};
 use crate::seen::{Seen, Span};
 
 /// Shortest time between two steps of a start without pressure. A disk's first
@@ -15,14 +15,18 @@ const CPU_BUSY: f64 = 0.85;
 const STEP_BYTES: f64 = 1e6;
 /// Less than this since the last look: they do not read their data yet.
 const FIRST_BYTES: f64 = 65_536.0;
+/// A program has been loaded and begins to read after some milliseconds; those that read nothing wait no longer than this.
+const UNREAD_US: u64 = 20_000;
 /// ... or after this time: those that read from other hosts are not seen here.
 const PATIENT_US: u64 = 100_000;
 /// Heads seek for so long, and tasks together get less than this share of what they got before.
-const SEEK_US: u64 = 15_000;
+const SEEK_US: u64 = 20_000;
 /// A shorter time will do where tasks get less than so many bytes per microsecond: two readers of one head get 20 to 30.
 const SOON_US: u64 = 10_000;
 const CRAWL: f64 = 40.0;
 const LESS: f64 = 0.95;
+/// A start waits so long at a number that got no more than half as many did. That is no evidence of harm.
+const VAIN_US: u64 = 1_000_000;
 
 impl Controller {
     /// Doubles until the host's slots are the limit, unless that is seen to do harm.
@@ -37,6 +41,11 @@ impl Controller {
             _ => STEP_US,
         };
         if span.us < step {
+            return None;
+        }
+        // The kernel tells late that somebody waits: all stand still, and none gets anything.
+        let starved = span.stands() && span.got < FIRST_BYTES && seen.at_us < self.changed_us + PATIENT_US;
+        if starved || self.loads(seen, span, UNREAD_US) {
             return None;
         }
         // Not all that storage could do, but more at once must not do less.
@@ -56,6 +65,9 @@ impl Controller {
         if let Some(why) = self.retreat(seen, &stage.unwrap_or(*span)) {
             return Some(why);
         }
+        if self.loads(seen, span, PATIENT_US) {
+            return None;
+        }
         let patient = now_us < self.changed_us + PATIENT_US;
         if span.got < FIRST_BYTES && patient {
             // Programs are being read, not their data: the disk of the data is not known yet.
@@ -69,9 +81,31 @@ impl Controller {
             self.linger(seen);
             return None;
         }
+        if self.is_in_vain(span) && now_us < self.changed_us + VAIN_US {
+            self.linger(seen);
+            return None;
+        }
         self.known = Some((self.n, span.got / span.us as f64));
         let n = self.n;
         self.grow(seen, span, full).then(|| format!("the start was not over: {n} at once were served"))
+    }
+
+    /// The first tasks load their programs until they get bytes, `most_us` at most. What they get from
+    /// then on is what more are compared with.
+    fn loads(&mut self, seen: &Seen, span: &Span, most_us: u64) -> bool {
+        if self.n > FIRST || self.reads || seen.at_us >= self.changed_us + most_us {
+            return false;
+        }
+        self.reads = span.got >= FIRST_BYTES;
+        self.from = Some(*seen);
+        true
+    }
+
+    /// Storage is what all wait for, and twice as many get no more of it: among more still, all would
+    /// read for longer before the first computes. What is read again is for the guard of the page cache.
+    fn is_in_vain(&self, span: &Span) -> bool {
+        let before = self.known.filter(|(fewer, _)| *fewer < self.n && span.again == 0.0);
+        span.pressure() >= PRESSED && before.is_some_and(|(_, rate)| span.got / (span.us as f64) < rate * GAIN)
     }
 
     /// Twice as many made a head seek, and less came: so many it was before.
