@@ -7,9 +7,10 @@
 //! order: whoever breaks it cannot touch a job.
 
 use crate::{QueueError, files};
+use rustix::fs::{CWD, RenameFlags};
 use std::fs;
 use std::io;
-use std::os::unix::fs::{MetadataExt, PermissionsExt};
+use std::os::unix::fs::{DirBuilderExt, MetadataExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 
 const NAME: &str = "homing-queue";
@@ -65,7 +66,8 @@ impl Places {
     /// This user's own folder, made when it is not there.
     pub fn own(&self) -> Result<PathBuf, QueueError> {
         let dir = self.of(files::uid());
-        match fs::create_dir(&dir) {
+        // With its mode at once, and again whatever the umask was: others of this user's look at it meanwhile.
+        match fs::DirBuilder::new().mode(0o755).create(&dir) {
             Ok(()) => fs::set_permissions(&dir, fs::Permissions::from_mode(0o755)),
             Err(e) if e.kind() == io::ErrorKind::AlreadyExists => Ok(()),
             Err(e) => Err(e),
@@ -98,14 +100,50 @@ fn is_owned(dir: &Path, uid: u32) -> bool {
     fs::symlink_metadata(dir).is_ok_and(|m| m.is_dir() && m.uid() == uid && m.mode() & 0o022 == 0)
 }
 
-/// A folder in which every user may make files and only remove their own.
+/// A folder in which every user may make files and only remove their own. It
+/// appears with its mode: two who make it at once would find the other's half
+/// made, and refuse it.
 pub(crate) fn make_shared(dir: &Path) -> Result<(), QueueError> {
-    match fs::create_dir(dir) {
-        Ok(()) => {
-            let open = fs::Permissions::from_mode(0o1777);
-            fs::set_permissions(dir, open).map_err(QueueError::io("open to all users", dir))
+    if dir.is_dir() {
+        return Ok(());
+    }
+    let mut name = dir.file_name().unwrap_or_default().to_os_string();
+    name.push(format!(".new.{}.{}", std::process::id(), files::now_ns()));
+    let fresh = dir.with_file_name(name);
+    fs::create_dir(&fresh).map_err(QueueError::io("make", dir))?;
+    let open = fs::Permissions::from_mode(0o1777);
+    let opened = fs::set_permissions(&fresh, open).map_err(QueueError::io("open to all users", dir));
+    let placed = opened.and_then(|()| match rustix::fs::renameat_with(CWD, &fresh, CWD, dir, RenameFlags::NOREPLACE) {
+        Ok(()) => Ok(true),
+        Err(rustix::io::Errno::EXIST) => Ok(false),
+        Err(e) => Err(QueueError::io("make", dir)(e.into())),
+    });
+    if !matches!(placed, Ok(true)) {
+        let _ = fs::remove_dir(&fresh);
+    }
+    placed.map(drop)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn many_who_come_first_at_once_are_all_let_in() {
+        for _ in 0..50 {
+            let dir = tempfile::tempdir().unwrap();
+            let base = dir.path().join("queue");
+            let come = || {
+                make_shared(&base)?;
+                Places::at(base.clone())?.own()
+            };
+            let refused: Vec<QueueError> = std::thread::scope(|scope| {
+                let all: Vec<_> = (0..8).map(|_| scope.spawn(come)).collect();
+                all.into_iter().filter_map(|one| one.join().unwrap().err()).collect()
+            });
+            assert!(refused.is_empty(), "{refused:?}");
+            let left: Vec<_> = fs::read_dir(dir.path()).unwrap().map(|e| e.unwrap().file_name()).collect();
+            assert_eq!(left, ["queue"], "and nothing is left of those who came second");
         }
-        Err(e) if e.kind() == io::ErrorKind::AlreadyExists => Ok(()),
-        Err(e) => Err(QueueError::io("make", dir)(e)),
     }
 }
