@@ -1,7 +1,7 @@
 //! The search under pressure: try another number, keep it if it served better.
 
 /// More at once must bring this much, or it is not worth the risk.
-pub(crate) const GAIN: f64 = 1.06;
+const GAIN: f64 = 1.06;
 /// While nothing is known a short look must do: more that serve no worse are not yet too many.
 pub(crate) const NOT_WORSE: f64 = 1.0;
 pub(crate) const START_US: u64 = 100_000;

@@ -1,7 +1,7 @@
 //! The start: twice as many as long as storage is not waited for, or stands it.
 
 use super::{Controller, FIRST, MEASURE_MOST_US, MEASURE_US, PRESSED, Phase, QUIET, SLOW, measured};
-use crate::climb::{Climb, GAIN, mb};
+use crate::climb::{Climb, mb};
 use crate::seen::{Seen, Span};
 
 /// Shortest time between two steps of a start without pressure. A disk's first
@@ -25,7 +25,9 @@ const SEEK_US: u64 = 20_000;
 const SOON_US: u64 = 10_000;
 const CRAWL: f64 = 40.0;
 const LESS: f64 = 0.95;
-/// A start waits so long at a number that got no more than half as many did. That is no evidence of harm.
+/// Twice as many get this much more where storage still has something to give: the first ones' rate has their late beginning in it.
+const WORTH: f64 = 1.5;
+/// A start waits so long at a number that got little more than half as many did. That is no evidence of harm.
 const VAIN_US: u64 = 1_000_000;
 
 impl Controller {
@@ -45,11 +47,12 @@ impl Controller {
         }
         // The kernel tells late that somebody waits: all stand still, and none gets anything.
         let starved = span.stands() && span.got < FIRST_BYTES && seen.at_us < self.changed_us + PATIENT_US;
-        if starved || self.loads(seen, span, UNREAD_US) {
+        let loads = !self.reads && self.n <= FIRST;
+        if starved || (span.got < FIRST_BYTES && self.loads(seen, span, UNREAD_US)) {
             return None;
         }
         // Not all that storage could do, but more at once must not do less.
-        self.known = (span.got >= FIRST_BYTES).then(|| (self.n, span.got / span.us as f64));
+        self.known = (span.got >= FIRST_BYTES && !loads).then(|| (self.n, span.got / span.us as f64));
         self.grow(seen, span, full).then(|| "no task waited for storage".into())
     }
 
@@ -82,6 +85,7 @@ impl Controller {
             return None;
         }
         if self.is_in_vain(span) && now_us < self.changed_us + VAIN_US {
+            self.wary = true;
             self.linger(seen);
             return None;
         }
@@ -105,7 +109,7 @@ impl Controller {
     /// read for longer before the first computes. What is read again is for the guard of the page cache.
     fn is_in_vain(&self, span: &Span) -> bool {
         let before = self.known.filter(|(fewer, _)| *fewer < self.n && span.again == 0.0);
-        span.pressure() >= PRESSED && before.is_some_and(|(_, rate)| span.got / (span.us as f64) < rate * GAIN)
+        span.pressure() >= PRESSED && before.is_some_and(|(_, rate)| span.got / (span.us as f64) < rate * WORTH)
     }
 
     /// Twice as many made a head seek, and less came: so many it was before.
