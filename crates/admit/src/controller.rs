@@ -193,10 +193,10 @@ impl Controller {
         }
         self.settled = true;
         self.stage.get_or_insert(*seen);
-        let from = *self.from.get_or_insert(*seen);
-        if from == *seen {
+        let Some(from) = self.from else {
+            self.from = Some(*seen);
             return None;
-        }
+        };
         let span = seen.since(&from);
         if let Some(why) = self.guard(seen, &span) {
             return Some(why);
