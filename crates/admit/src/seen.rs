@@ -86,6 +86,11 @@ impl Span {
         }
     }
 
+    /// Bytes that our tasks got per microsecond.
+    pub(crate) fn pace(&self) -> f64 {
+        self.got / self.us as f64
+    }
+
     /// Most of our tasks stood still for I/O.
     pub(crate) fn stands(&self) -> bool {
         self.stood.is_some_and(|share| share > 0.5)

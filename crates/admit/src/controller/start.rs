@@ -15,10 +15,10 @@ const CPU_BUSY: f64 = 0.85;
 const STEP_BYTES: f64 = 1e6;
 /// Less than this since the last look: they do not read their data yet.
 const FIRST_BYTES: f64 = 65_536.0;
-/// A program has been loaded and begins to read after some milliseconds; those that read nothing wait no longer than this.
-const UNREAD_US: u64 = 20_000;
 /// ... or after this time: those that read from other hosts are not seen here.
 const PATIENT_US: u64 = 100_000;
+/// A program has been loaded and begins to read after some milliseconds; those that read nothing wait no longer than this.
+const UNREAD_US: u64 = 20_000;
 /// Heads seek for so long, and tasks together get less than this share of what they got before.
 const SEEK_US: u64 = 20_000;
 /// A shorter time will do where tasks get less than so many bytes per microsecond: two readers of one head get 20 to 30.
@@ -45,22 +45,24 @@ impl Controller {
         if span.us < step {
             return None;
         }
-        // The kernel tells late that somebody waits: all stand still, and none gets anything.
-        let starved = span.stands() && span.got < FIRST_BYTES && seen.at_us < self.changed_us + PATIENT_US;
-        let loads = !self.reads && self.n <= FIRST;
-        if starved || (span.got < FIRST_BYTES && self.loads(seen, span, UNREAD_US)) {
+        let unread = span.got < FIRST_BYTES;
+        if unread && span.stands() && self.is_young(seen, PATIENT_US) {
+            // The kernel tells late that somebody waits: all stand still, and none gets anything.
+            return None;
+        }
+        if unread && self.loads() && self.is_young(seen, UNREAD_US) {
+            self.from = Some(*seen);
             return None;
         }
         // Not all that storage could do, but more at once must not do less.
-        self.known = (span.got >= FIRST_BYTES && !loads).then(|| (self.n, span.got / span.us as f64));
+        self.known = (!unread && !self.loads()).then(|| (self.n, span.pace()));
         self.grow(seen, span, full).then(|| "no task waited for storage".into())
     }
 
     fn rise_pressed(&mut self, seen: &Seen, span: &Span, full: bool) -> Option<String> {
-        let now_us = seen.at_us;
         if let Some(climb) = self.interrupted.take() {
             self.from = Some(*seen);
-            self.phase = Phase::Climbing(climb.taken_up(now_us));
+            self.phase = Phase::Climbing(climb.taken_up(seen.at_us));
             return None;
         }
         // From the beginning: a head's first bytes come late, and what is begun anew for them would be late as well.
@@ -68,12 +70,12 @@ impl Controller {
         if let Some(why) = self.retreat(seen, &stage.unwrap_or(*span)) {
             return Some(why);
         }
-        if self.loads(seen, span, PATIENT_US) {
-            return None;
-        }
-        let patient = now_us < self.changed_us + PATIENT_US;
-        if span.got < FIRST_BYTES && patient {
-            // Programs are being read, not their data: the disk of the data is not known yet.
+        let patient = self.is_young(seen, PATIENT_US);
+        let unread = span.got < FIRST_BYTES;
+        if patient && (unread || self.loads()) {
+            // Programs are being read, not their data: the disk of the data is not known yet. What
+            // the first tasks get from when they have begun to read is what more are compared with.
+            self.reads |= !unread;
             self.from = Some(*seen);
             return None;
         }
@@ -84,45 +86,44 @@ impl Controller {
             self.linger(seen);
             return None;
         }
-        if self.is_in_vain(span) && now_us < self.changed_us + VAIN_US {
+        if self.is_in_vain(span) && self.is_young(seen, VAIN_US) {
             self.wary = true;
             self.linger(seen);
             return None;
         }
-        self.known = Some((self.n, span.got / span.us as f64));
+        self.known = Some((self.n, span.pace()));
         let n = self.n;
         self.grow(seen, span, full).then(|| format!("the start was not over: {n} at once were served"))
     }
 
-    /// The first tasks load their programs until they get bytes, `most_us` at most. What they get from
-    /// then on is what more are compared with.
-    fn loads(&mut self, seen: &Seen, span: &Span, most_us: u64) -> bool {
-        if self.n > FIRST || self.reads || seen.at_us >= self.changed_us + most_us {
-            return false;
-        }
-        self.reads = span.got >= FIRST_BYTES;
-        self.from = Some(*seen);
-        true
+    /// The first tasks have not been seen to get anything: they load their programs.
+    fn loads(&self) -> bool {
+        !self.reads && self.n <= FIRST
     }
 
-    /// Storage is what all wait for, and twice as many get no more of it: among more still, all would
+    /// The number has not been the same for so long yet.
+    fn is_young(&self, seen: &Seen, us: u64) -> bool {
+        seen.at_us < self.changed_us + us
+    }
+
+    /// Storage is what all wait for, and twice as many get little more of it: among more still, all would
     /// read for longer before the first computes. What is read again is for the guard of the page cache.
     fn is_in_vain(&self, span: &Span) -> bool {
         let before = self.known.filter(|(fewer, _)| *fewer < self.n && span.again == 0.0);
-        span.pressure() >= PRESSED && before.is_some_and(|(_, rate)| span.got / (span.us as f64) < rate * WORTH)
+        span.pressure() >= PRESSED && before.is_some_and(|(_, rate)| span.pace() < rate * WORTH)
     }
 
     /// Twice as many made a head seek, and less came: so many it was before.
     fn retreat(&mut self, seen: &Seen, span: &Span) -> Option<String> {
-        let enough = if span.got < CRAWL * span.us as f64 { SOON_US } else { SEEK_US };
+        let enough = if span.pace() < CRAWL { SOON_US } else { SEEK_US };
         if span.us < enough || span.got < FIRST_BYTES || span.slow < SLOW || self.n < 2 {
             return None;
         }
         let Some((fewer, rate)) = self.known else { return Some(self.doubt(seen, span)) };
-        if span.got / span.us as f64 >= rate * LESS {
+        if span.pace() >= rate * LESS {
             return None;
         }
-        let now = span.got / span.us as f64 * 1e6;
+        let now = span.pace() * 1e6;
         let why = format!("{} at once make the disk seek: {} instead of {}", self.n, mb(now), mb(rate * 1e6));
         self.from = Some(*seen);
         self.phase = Phase::Climbing(Climb::left(fewer, self.most(), now / (rate * 1e6)));
