@@ -3,9 +3,9 @@
 
 use serde::Serialize;
 use serde::de::DeserializeOwned;
-use std::fs::{self, File, OpenOptions};
+use std::fs::{self, DirBuilder, File, OpenOptions};
 use std::io::{self, Read, Write};
-use std::os::unix::fs::{MetadataExt, OpenOptionsExt, PermissionsExt};
+use std::os::unix::fs::{DirBuilderExt, MetadataExt, OpenOptionsExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 use std::sync::OnceLock;
 use std::time::SystemTime;
@@ -103,6 +103,12 @@ fn write_part<T: Serialize>(path: &Path, value: &T, mode: u32) -> io::Result<(Pa
     file.set_permissions(fs::Permissions::from_mode(mode))?;
     file.write_all(&text)?;
     Ok((part, file))
+}
+
+/// A new folder with that mode, whatever the umask is: at no moment with a wider one.
+pub(crate) fn make_dir(path: &Path, mode: u32) -> io::Result<()> {
+    DirBuilder::new().mode(mode).create(path)?;
+    fs::set_permissions(path, fs::Permissions::from_mode(mode))
 }
 
 /// Waits until all of these are on the disk, at the cost of about one.

@@ -8,9 +8,10 @@
 
 use crate::{QueueError, files};
 use rustix::fs::{CWD, RenameFlags};
+use rustix::io::Errno;
 use std::fs;
 use std::io;
-use std::os::unix::fs::{DirBuilderExt, MetadataExt, PermissionsExt};
+use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
 const NAME: &str = "homing-queue";
@@ -66,11 +67,9 @@ impl Places {
     /// This user's own folder, made when it is not there.
     pub fn own(&self) -> Result<PathBuf, QueueError> {
         let dir = self.of(files::uid());
-        // With its mode at once, and again whatever the umask was: others of this user's look at it meanwhile.
-        match fs::DirBuilder::new().mode(0o755).create(&dir) {
-            Ok(()) => fs::set_permissions(&dir, fs::Permissions::from_mode(0o755)),
+        match files::make_dir(&dir, 0o755) {
             Err(e) if e.kind() == io::ErrorKind::AlreadyExists => Ok(()),
-            Err(e) => Err(e),
+            made => made,
         }
         .map_err(QueueError::io("make", &dir))?;
         match is_owned(&dir, files::uid()) {
@@ -104,24 +103,35 @@ fn is_owned(dir: &Path, uid: u32) -> bool {
 /// appears with its mode: two who make it at once would find the other's half
 /// made, and refuse it.
 pub(crate) fn make_shared(dir: &Path) -> Result<(), QueueError> {
-    if dir.is_dir() {
+    // Whatever it is: who comes to it looks whether it will do.
+    if fs::symlink_metadata(dir).is_ok() {
         return Ok(());
     }
     let mut name = dir.file_name().unwrap_or_default().to_os_string();
     name.push(format!(".new.{}.{}", std::process::id(), files::now_ns()));
     let fresh = dir.with_file_name(name);
-    fs::create_dir(&fresh).map_err(QueueError::io("make", dir))?;
-    let open = fs::Permissions::from_mode(0o1777);
-    let opened = fs::set_permissions(&fresh, open).map_err(QueueError::io("open to all users", dir));
-    let placed = opened.and_then(|()| match rustix::fs::renameat_with(CWD, &fresh, CWD, dir, RenameFlags::NOREPLACE) {
-        Ok(()) => Ok(true),
-        Err(rustix::io::Errno::EXIST) => Ok(false),
-        Err(e) => Err(QueueError::io("make", dir)(e.into())),
-    });
+    files::make_dir(&fresh, 0o1777).map_err(QueueError::io("make", dir))?;
+    let placed = place(&fresh, dir);
     if !matches!(placed, Ok(true)) {
         let _ = fs::remove_dir(&fresh);
     }
-    placed.map(drop)
+    placed.map(drop).map_err(QueueError::io("make", dir))
+}
+
+/// Whether the folder got that name; not where something else has it.
+fn place(fresh: &Path, dir: &Path) -> io::Result<bool> {
+    match rustix::fs::renameat_with(CWD, fresh, CWD, dir, RenameFlags::NOREPLACE) {
+        Ok(()) => Ok(true),
+        Err(Errno::EXIST) => Ok(false),
+        // Network file systems and old ZFS have no such rename. A plain one replaces an empty folder,
+        // which is what another has just made, by one that is the same, and refuses all else.
+        Err(Errno::INVAL | Errno::NOSYS | Errno::NOTSUP) => match fs::rename(fresh, dir) {
+            Ok(()) => Ok(true),
+            Err(_) if fs::symlink_metadata(dir).is_ok() => Ok(false),
+            Err(e) => Err(e),
+        },
+        Err(e) => Err(e.into()),
+    }
 }
 
 #[cfg(test)]

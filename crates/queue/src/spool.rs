@@ -9,7 +9,7 @@ use crate::read::Cache;
 use crate::{Job, QueueError};
 use homing_model::{Command, RawText};
 use std::fs;
-use std::os::unix::fs::{DirBuilderExt, MetadataExt, OpenOptionsExt, PermissionsExt};
+use std::os::unix::fs::{MetadataExt, OpenOptionsExt};
 use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
 use std::process::Stdio;
@@ -40,8 +40,7 @@ impl Spool {
     pub fn submit(&self, spec: &JobSpec, private: &Private) -> Result<u64, QueueError> {
         let own = self.places.own()?;
         let fresh = own.join(format!(".new.{}.{}", std::process::id(), files::now_ns()));
-        fs::DirBuilder::new().mode(0o755).create(&fresh).map_err(QueueError::io("make", &fresh))?;
-        fs::set_permissions(&fresh, fs::Permissions::from_mode(0o755)).map_err(QueueError::io("open", &fresh))?;
+        files::make_dir(&fresh, 0o755).map_err(QueueError::io("make", &fresh))?;
         step("folder-made");
         let records = || -> std::io::Result<()> {
             // Before anybody can see it: a runner might be quicker than whoever holds it back.
