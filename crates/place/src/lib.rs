@@ -80,9 +80,11 @@ pub struct Params {
 }
 
 impl Default for Params {
-    /// 1 Gbit/s less its framing; locality on.
+    /// Half of 1 Gbit/s less its framing: an adapter that tells no rate is a virtual one, whose link is
+    /// shared or limited somewhere else. A first fetch that turns out slower than it promised is often
+    /// the end of a batch for which all wait. Locality on.
     fn default() -> Self {
-        Params { default_bytes_per_s: 117e6, locality: true }
+        Params { default_bytes_per_s: 58.5e6, locality: true }
     }
 }
 
