@@ -14,7 +14,7 @@ const QUIET: f64 = 0.10;
 const PRESSED: f64 = 0.40;
 /// A head on its way for this share of the time is evidence of harm: fewer may serve more.
 const SLOW: f64 = 0.4;
-/// A start with this number: one processor reads while another computes.
+/// A start with this number, the second when the first one has begun to read: one processor reads while another computes.
 const FIRST: u32 = 2;
 /// Seeks that turned out to do no harm are believed again after this time, then ever more rarely.
 const BELIEVE_AFTER_US: u64 = 2_000_000;
@@ -85,6 +85,8 @@ pub struct Controller {
     from: Option<Seen>,
     /// The first look since the number changed.
     stage: Option<Seen>,
+    /// The look before this one.
+    last: Option<Seen>,
     /// The first tasks have been seen to get bytes.
     reads: bool,
     settled: bool,
@@ -111,10 +113,10 @@ pub struct Controller {
 }
 
 impl Controller {
-    /// Begins with two tasks, one where there is one processor, or with what was learnt.
+    /// Begins with one task, or with what was learnt.
     pub fn new(settings: Settings) -> Controller {
         let most = settings.most.max(1);
-        let n = settings.learnt.unwrap_or(FIRST.min(settings.cores)).clamp(1, most);
+        let n = settings.learnt.unwrap_or(1).clamp(1, most);
         let learnt_any = settings.learnt.is_some();
         let phase = settings.learnt.map_or(Phase::Rising, |_| Phase::Climbing(Climb::learnt(n, most)));
         Controller {
@@ -123,6 +125,7 @@ impl Controller {
             n,
             from: None,
             stage: None,
+            last: None,
             reads: false,
             settled: false,
             quiet_us: 0,
@@ -174,6 +177,7 @@ impl Controller {
         let before = self.limit();
         (self.hold, self.seen_us) = (false, seen.at_us);
         let why = self.step(seen);
+        self.last = Some(*seen);
         let limit = self.limit();
         (limit != before).then(|| Change { limit, why: why.unwrap_or_default(), hold: self.hold })
     }

@@ -95,6 +95,11 @@ impl Span {
     pub(crate) fn stands(&self) -> bool {
         self.stood.is_some_and(|share| share > 0.5)
     }
+
+    /// Each of our tasks did whenever it was looked at.
+    pub(crate) fn all_stand(&self) -> bool {
+        self.stood.is_some_and(|share| share >= 1.0)
+    }
 }
 
 impl Seen {

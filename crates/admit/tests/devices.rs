@@ -158,8 +158,8 @@ fn a_short_batch_does_not_pay_for_learning() {
     ];
     for (name, device, times) in cases {
         let ratio = ratio(name, device, Batch { bytes: short.bytes * times, ..short });
-        // What the second of two had asked a head for is served before the first goes on alone.
-        if ratio > if name == "one head" { 1.06 } else { 1.05 } {
+        // Whether more than fit are tried before these 20 end is a matter of some milliseconds.
+        if ratio > if name == "page cache" { 1.07 } else { 1.05 } {
             slow.push((name, ratio));
         }
     }

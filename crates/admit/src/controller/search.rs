@@ -1,6 +1,8 @@
 //! The search for the best number, and when it is given up.
 
-use super::{Controller, EARLY_US, MEASURE_MOST_US, MEASURE_US, PLAINLY_WORSE, PROBE_GAIN, Phase, QUIET, measured};
+use super::{
+    Controller, EARLY_US, MEASURE_MOST_US, MEASURE_US, PLAINLY_WORSE, PROBE_GAIN, Phase, QUIET, SLOW, measured,
+};
 use crate::climb::{Climb, NOT_WORSE, START_US, Step};
 use crate::seen::{Seen, Span};
 
@@ -90,8 +92,10 @@ impl Controller {
                     return EARLY_US;
                 }
                 let worse = if self.n < climb.best { FEWER_WORSE } else { PLAINLY_WORSE };
-                // A search among all that run already: there is time to see harm for more than a moment.
-                let early = if self.all.is_some() && span.rate < best { MEASURE_US } else { EARLY_US };
+                // A search among all that run already: there is time to see harm for more than a moment. And
+                // one that has to seek alone looks for its file first.
+                let moment = self.all.is_some() || (self.n == 1 && span.slow >= SLOW);
+                let early = if moment && span.rate < best { MEASURE_US } else { EARLY_US };
                 let plain = !(best * worse..best * PLAINLY_BETTER).contains(&span.rate);
                 if plain { early } else { enough }
             }

@@ -33,6 +33,12 @@ const VAIN_US: u64 = 1_000_000;
 impl Controller {
     /// Doubles until the host's slots are the limit, unless that is seen to do harm.
     pub(super) fn rise(&mut self, seen: &Seen, span: &Span, full: bool) -> Option<String> {
+        if self.n < FIRST && !self.wary && self.interrupted.is_none() {
+            return self.begin(seen, span, full);
+        }
+        if self.is_starved(seen) {
+            return Some(self.doubt(seen, &self.since_stage(seen).unwrap_or(*span)));
+        }
         if span.pressure() > QUIET {
             return self.rise_pressed(seen, span, full);
         }
@@ -66,7 +72,7 @@ impl Controller {
             return None;
         }
         // From the beginning: a head's first bytes come late, and what is begun anew for them would be late as well.
-        let stage = self.stage.map(|stage| seen.since(&stage)).filter(|stage| stage.us < MEASURE_US);
+        let stage = self.since_stage(seen).filter(|stage| stage.us < MEASURE_US);
         if let Some(why) = self.retreat(seen, &stage.unwrap_or(*span)) {
             return Some(why);
         }
@@ -94,6 +100,29 @@ impl Controller {
         self.known = Some((self.n, span.pace()));
         let n = self.n;
         self.grow(seen, span, full).then(|| format!("the start was not over: {n} at once were served"))
+    }
+
+    /// One task alone until it gets bytes: its first seek then tells nothing of what a second one does.
+    fn begin(&mut self, seen: &Seen, span: &Span, full: bool) -> Option<String> {
+        let unread = span.got < FIRST_BYTES;
+        if unread && (span.us < STEP_US || span.stands()) && self.is_young(seen, UNREAD_US) {
+            return None;
+        }
+        self.reads = !unread;
+        self.grow(seen, span, full).then(|| "the first task has begun".into())
+    }
+
+    /// One was read for until the second came, and now both stand still: a head is on its way from
+    /// one to the other. What serves several at once goes on for the first.
+    fn is_starved(&self, seen: &Seen) -> bool {
+        let Some(span) = self.last.filter(|_| self.n == FIRST && self.reads).map(|last| seen.since(&last)) else {
+            return false;
+        };
+        span.us >= STEP_US && span.got < FIRST_BYTES && span.all_stand()
+    }
+
+    fn since_stage(&self, seen: &Seen) -> Option<Span> {
+        self.stage.map(|stage| seen.since(&stage))
     }
 
     /// The first tasks have not been seen to get anything: they load their programs.
