@@ -105,7 +105,8 @@ impl Controller {
     /// One task alone until it gets bytes: its first seek then tells nothing of what a second one does.
     fn begin(&mut self, seen: &Seen, span: &Span, full: bool) -> Option<String> {
         let unread = span.got < FIRST_BYTES;
-        if unread && (span.us < STEP_US || span.stands()) && self.is_young(seen, UNREAD_US) {
+        // Its program is read first, which takes 5 ms, or 30 where that disk is busy.
+        if unread && (span.us < STEP_US || span.stands()) && self.is_young(seen, PATIENT_US) {
             return None;
         }
         self.reads = !unread;
