@@ -41,6 +41,7 @@ pub struct Core {
     stands: Stands,
     admission: Admission,
     kinds: Kinds,
+    begun_ns: Option<i64>,
     written: Written,
     coming: coming::Coming,
     waiting: HashMap<TaskId, Waiting>,
@@ -66,7 +67,8 @@ impl Core {
             halt: HaltState::new(policy.halt),
             placer: Placer::new(Params { locality: policy.locality, ..Params::default() }),
             admission: Admission::new(policy.io),
-            kinds: Kinds::new(&policy.movers, matches!(policy.io, Io::Fixed(_))),
+            kinds: Kinds::new(&policy.movers, policy.io != Io::Off),
+            begun_ns: None,
             policy,
             hosts: Hosts::default(),
             stands: Stands::default(),
@@ -283,6 +285,7 @@ impl Core {
         if self.stage > Stage::Going {
             return;
         }
+        self.end_beginning(now_ns);
         for host in self.hosts.by_free_share() {
             while now_us >= self.next_start_us && self.hosts.may_start(host, self.policy.memfree) {
                 let free = self.hosts.credit(host, self.policy.prefetch);

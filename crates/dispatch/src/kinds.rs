@@ -89,6 +89,22 @@ impl Kinds {
         self.kinds[usize::from(kind)].counts
     }
 
+    /// What nobody has seen yet counts.
+    pub fn presumes(&self) -> bool {
+        self.presumed
+    }
+
+    /// From now on it does not; returns the kinds for which that changes something.
+    pub fn presume_no_more(&mut self) -> Vec<u8> {
+        self.presumed = false;
+        let unseen = (0u8..).zip(&mut self.kinds).filter(|(_, kind)| kind.share.is_none() && kind.counts);
+        let change = |(at, kind): (u8, &mut Kind)| {
+            kind.counts = false;
+            at
+        };
+        unseen.map(change).collect()
+    }
+
     /// Nothing is known of it.
     pub fn is_unknown(&self, kind: u8) -> bool {
         self.kinds[usize::from(kind)].share.is_none()

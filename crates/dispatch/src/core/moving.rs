@@ -13,6 +13,9 @@ use std::collections::BTreeSet;
 
 /// With `--io N` what nobody has seen moving after so long moves nothing.
 const SHOWN_NS: i64 = 1_000_000_000;
+/// With `--io auto` so long after the first start: a reader shows itself within 10 to 150 ms, and
+/// what computes is not held back by pressure meanwhile.
+const BEGINS_NS: i64 = 250_000_000;
 
 impl Core {
     /// What a waiting task needs, its kind included.
@@ -74,6 +77,17 @@ impl Core {
         let kinds: BTreeSet<u8> =
             self.running.values().filter(shown).filter(unknown).map(|r| r.placed.need.kind).collect();
         kinds.into_iter().for_each(|kind| self.tell_kind(kind, false, now_ns));
+    }
+
+    /// With `--io auto`: at the beginning of a run tasks of which nothing is known start a few at a
+    /// time like those that read, so that a disk which cannot stand all of them is not given them at once.
+    pub(super) fn end_beginning(&mut self, now_ns: i64) {
+        if !(self.admission.is_auto() && self.kinds.presumes() && self.placer.waiting() > 0 && self.hosts.any_up()) {
+            return;
+        }
+        if now_ns - *self.begun_ns.get_or_insert(now_ns) >= BEGINS_NS {
+            self.kinds.presume_no_more().into_iter().for_each(|kind| self.recount(kind, now_ns));
+        }
     }
 
     /// All of a kind that are under way count from now on, or no more.

@@ -30,12 +30,37 @@ fn wrote(ticket: u64, bytes: u64) -> Ended {
     Ended { io, ..ended(ticket, Outcome::Exit(0)) }
 }
 
+/// Beyond the beginning of a run, in which little starts at once.
+fn assign_all(core: &mut Core) -> Vec<(TaskId, HostIx, u64)> {
+    [assign(core, 0), assign(core, S / 4)].concat()
+}
+
+#[test]
+fn a_run_begins_with_few_tasks_of_which_nothing_is_known() {
+    let mut core = core(io(Io::Auto), &[("n1", 16)]);
+    offers(&mut core, 1..=6, "sleep 9");
+    assert_eq!(assign(&mut core, 0).len(), 1);
+    assert_eq!(assign(&mut core, S / 5).len(), 0);
+    assert_eq!(assign(&mut core, S / 4).len(), 5, "nobody waits longer for what they show");
+    offers(&mut core, 7..=9, "dd of=out");
+    assert_eq!(assign(&mut core, S).len(), 3, "the beginning is over for all kinds");
+}
+
+#[test]
+fn one_that_has_ended_and_moved_nothing_ends_the_beginning_of_its_kind() {
+    let mut core = core(io(Io::Auto), &[("n1", 16)]);
+    offers(&mut core, 1..=6, "true");
+    let first = assign(&mut core, 0);
+    core.ended(0, wrote(first[0].2, 0), S / 100);
+    assert_eq!((first.len(), assign(&mut core, S / 100).len()), (1, 5));
+}
+
 #[test]
 fn those_under_way_count_as_soon_as_one_is_seen_to_move_bytes() {
     let mut core = core(io(Io::Auto), &[("n1", 16)]);
     offers(&mut core, 1..=6, "dd of=out");
     offers(&mut core, 7..=9, "sleep 9");
-    let begun = assign(&mut core, 0);
+    let begun = assign_all(&mut core);
     assert_eq!(begun.len(), 9, "nothing is known of them");
     pulse(&mut core, 0, begun[0].2, 100 << 10);
     assert!(limits(&mut core).is_empty(), "a little is nothing");
@@ -57,7 +82,7 @@ fn those_under_way_count_as_soon_as_one_is_seen_to_move_bytes() {
 fn a_task_that_ended_tells_what_its_kind_moves() {
     let mut core = core(io(Io::Auto), &[("n1", 2)]);
     offers(&mut core, 1..=2, "dd of=out");
-    let begun = assign(&mut core, 0);
+    let begun = assign_all(&mut core);
     core.ended(0, wrote(begun[0].2, 8 << 20), S);
     core.admission.set(Io::Fixed(1));
     offers(&mut core, 3..=3, "dd of=out");
