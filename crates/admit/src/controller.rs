@@ -85,8 +85,9 @@ pub struct Controller {
     from: Option<Seen>,
     /// The first look since the number changed.
     stage: Option<Seen>,
-    /// The look before this one.
+    /// The look before this one, and the one at which the second task was let in.
     last: Option<Seen>,
+    begun: Option<Seen>,
     /// The first tasks have been seen to get bytes.
     reads: bool,
     settled: bool,
@@ -126,6 +127,7 @@ impl Controller {
             from: None,
             stage: None,
             last: None,
+            begun: None,
             reads: false,
             settled: false,
             quiet_us: 0,

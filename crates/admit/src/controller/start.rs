@@ -110,16 +110,18 @@ impl Controller {
             return None;
         }
         self.reads = !unread;
+        self.begun = Some(*seen);
         self.grow(seen, span, full).then(|| "the first task has begun".into())
     }
 
     /// One was read for until the second came, and now both stand still: a head is on its way from
-    /// one to the other. What serves several at once goes on for the first.
+    /// one to the other. What serves several at once goes on for the first. Those that wait for what
+    /// they wrote had read it from no disk.
     fn is_starved(&self, seen: &Seen) -> bool {
-        let Some(span) = self.last.filter(|_| self.n == FIRST && self.reads).map(|last| seen.since(&last)) else {
-            return false;
-        };
-        span.us >= STEP_US && span.got < FIRST_BYTES && span.all_stand()
+        let Some((last, begun)) = self.last.zip(self.begun).filter(|_| self.n == FIRST) else { return false };
+        let (now, before) = (seen.since(&last), last.since(&begun));
+        let streamed = before.got >= FIRST_BYTES && before.rate >= before.pace() * 1e6 / 2.0;
+        streamed && now.us >= STEP_US && now.got < FIRST_BYTES && now.all_stand()
     }
 
     fn since_stage(&self, seen: &Seen) -> Option<Span> {
