@@ -63,11 +63,17 @@ pub struct Core {
 impl Core {
     /// A run with no hosts yet.
     pub fn new(policy: Policy, total: Option<u64>) -> Core {
+        let presumed = match policy.io {
+            Io::Fixed(_) => true,
+            // An earlier run that found limits has also told who moves bytes.
+            Io::Auto => policy.learnt.is_empty(),
+            Io::Off => false,
+        };
         Core {
             halt: HaltState::new(policy.halt),
             placer: Placer::new(Params { locality: policy.locality, ..Params::default() }),
             admission: Admission::new(policy.io),
-            kinds: Kinds::new(&policy.movers, policy.io != Io::Off),
+            kinds: Kinds::new(&policy.movers, presumed),
             begun_ns: None,
             policy,
             hosts: Hosts::default(),
