@@ -15,6 +15,8 @@ use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
 const NAME: &str = "homing-queue";
+/// Everybody may make files, and only remove their own.
+const SHARED: u32 = 0o1777;
 
 /// The paths of one queue.
 #[derive(Clone, Debug)]
@@ -110,7 +112,7 @@ pub(crate) fn make_shared(dir: &Path) -> Result<(), QueueError> {
     let mut name = dir.file_name().unwrap_or_default().to_os_string();
     name.push(format!(".new.{}.{}", std::process::id(), files::now_ns()));
     let fresh = dir.with_file_name(name);
-    files::make_dir(&fresh, 0o1777).map_err(QueueError::io("make", dir))?;
+    files::make_dir(&fresh, SHARED).map_err(QueueError::io("make", dir))?;
     let placed = place(&fresh, dir);
     if !matches!(placed, Ok(true)) {
         let _ = fs::remove_dir(&fresh);
@@ -123,12 +125,13 @@ fn place(fresh: &Path, dir: &Path) -> io::Result<bool> {
     match rustix::fs::renameat_with(CWD, fresh, CWD, dir, RenameFlags::NOREPLACE) {
         Ok(()) => Ok(true),
         Err(Errno::EXIST) => Ok(false),
-        // Network file systems and old ZFS have no such rename. A plain one replaces an empty folder,
-        // which is what another has just made, by one that is the same, and refuses all else.
-        Err(Errno::INVAL | Errno::NOSYS | Errno::NOTSUP) => match fs::rename(fresh, dir) {
-            Ok(()) => Ok(true),
-            Err(_) if fs::symlink_metadata(dir).is_ok() => Ok(false),
-            Err(e) => Err(e),
+        // Network file systems and old ZFS have no such rename. The bit that all look for is there from
+        // the beginning, and another user may be refused for the moment until all may write. A plain rename
+        // takes the folder away from whoever is about to make a file in it: one in some thousands was told
+        // that there is none.
+        Err(Errno::INVAL | Errno::NOSYS | Errno::NOTSUP) => match files::make_dir(dir, SHARED) {
+            Err(e) if e.kind() != io::ErrorKind::AlreadyExists => Err(e),
+            _ => Ok(false),
         },
         Err(e) => Err(e.into()),
     }
