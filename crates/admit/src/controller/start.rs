@@ -15,7 +15,7 @@ const CPU_BUSY: f64 = 0.85;
 const STEP_BYTES: f64 = 1e6;
 /// Less than this since the last look: they do not read their data yet.
 const FIRST_BYTES: f64 = 65_536.0;
-/// ... or after this time: those that read from other hosts are not seen here.
+/// Both are waited for so long: those that read from other hosts are not seen here.
 const PATIENT_US: u64 = 100_000;
 /// A program has been loaded and begins to read after some milliseconds; those that read nothing wait no longer than this.
 const UNREAD_US: u64 = 20_000;
@@ -33,7 +33,7 @@ const VAIN_US: u64 = 1_000_000;
 impl Controller {
     /// Doubles until the host's slots are the limit, unless that is seen to do harm.
     pub(super) fn rise(&mut self, seen: &Seen, span: &Span, full: bool) -> Option<String> {
-        if self.n < FIRST && !self.wary && self.interrupted.is_none() {
+        if self.n < FIRST && !self.wary {
             return self.begin(seen, span, full);
         }
         if self.is_starved(seen) {
