@@ -2,7 +2,7 @@
 
 use crate::disk::{detach, reap_in_background};
 use crate::error::{Doing, LabError, Result};
-use crate::kernel::Kernel;
+use crate::guest::Booted;
 use crate::plan::{HostPlan, Plan};
 use crate::{cgroup, guest, net, process, program};
 use std::fs::{self, File};
@@ -41,15 +41,15 @@ done </proc/self/mountinfo
 exec systemd-nspawn "$@""#;
 
 /// Boots a guest; returns when ssh answers.
-pub(crate) fn boot_guest(plan: &Plan, host: &HostPlan, kernel: &Kernel) -> Result<()> {
-    let mut qemu = guest::start(plan, host, kernel)?;
+pub(crate) fn boot_guest(plan: &Plan, host: &HostPlan, kernel: &Booted) -> Result<()> {
+    let mut guest = guest::start(plan, host, kernel)?;
     let until = Instant::now() + GUEST_PATIENCE;
-    let answers = wait(host, &mut qemu, until, "its sshd does not answer", || ssh_answers(host).then_some(()));
+    let answers = wait(host, &mut guest, until, "its sshd does not answer", || ssh_answers(host).then_some(()));
     answers.map_err(|e| guest::complaint(host).unwrap_or(e))?;
     if let Some(rate) = plan.spec.link_bits_per_s {
         net::shape_guest(host, rate)?;
     }
-    reap_in_background(qemu);
+    reap_in_background(guest);
     Ok(())
 }
 
@@ -81,9 +81,7 @@ fn wait<T>(
         }
         let ended = nspawn.try_wait().doing("waiting for the machine of", host.root())?;
         let why = match ended {
-            Some(status) => {
-                format!("{} ended with {status}", if host.is_guest() { guest::PROGRAM } else { "systemd-nspawn" })
-            }
+            Some(status) => format!("{} ended with {status}", host.program()),
             None if Instant::now() > until => format!("{missing} in time"),
             None => {
                 std::thread::sleep(PAUSE);

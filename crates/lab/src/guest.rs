@@ -1,27 +1,54 @@
-//! A host with a kernel of its own: a guest of QEMU over the same root. It is
-//! emulated, since a lab must run where there is no hardware virtualisation:
-//! ten times slower than the machine. Only NFS needs it, client and server of
-//! which live in the kernel.
+//! A host with a kernel of its own, over the same root as the others. Only NFS
+//! needs it, client and server of which live in the kernel.
 
 use crate::disk::detach;
 use crate::error::{Doing, LabError, Result};
 use crate::kernel::Kernel;
 use crate::plan::{HostPlan, Plan};
-use crate::program::{command, run};
+use crate::program::{self, run};
 use crate::root::write;
-use crate::{cgroup, net};
+use crate::spec::Guests;
+use crate::{cgroup, net, qemu, uml};
 use std::fs::File;
 use std::process::Child;
 
-/// The program, as the process table shows it.
-pub(crate) const PROGRAM: &str = "qemu-system-x86_64";
+/// The kernel that guests boot.
+pub(crate) enum Booted {
+    Qemu(Kernel),
+    /// Its kernel is the program.
+    Uml,
+}
 
-/// Memory of a guest, MiB. With less than 1 GiB nfsd lets clients write in small pieces only.
-const MEMORY_MIB: u32 = 1024;
+impl Guests {
+    /// The program, as the process table shows it.
+    pub(crate) fn program(self) -> &'static str {
+        match self {
+            Guests::Qemu => qemu::PROGRAM,
+            Guests::Uml => uml::PROGRAM,
+        }
+    }
+
+    /// Refuses when a program is missing.
+    pub(crate) fn require(self) -> Result<()> {
+        program::require(program::FOR_NFS)?;
+        program::require(match self {
+            Guests::Qemu => program::FOR_QEMU,
+            Guests::Uml => program::FOR_UML,
+        })
+    }
+
+    /// Finds the kernel, or fetches it.
+    pub(crate) fn kernel(self) -> Result<Booted> {
+        match self {
+            Guests::Qemu => Kernel::find().map(Booted::Qemu),
+            Guests::Uml => Ok(Booted::Uml),
+        }
+    }
+}
 
 /// Makes the disk that the guest mounts at `/scratch`.
 pub(crate) fn make_disk(host: &HostPlan, bytes: u64) -> Result<()> {
-    let image = host.dir().join("disk.img");
+    let image = host.disk_image();
     let file = File::create(&image).doing("making", &image)?;
     file.set_len(bytes).doing("sizing", &image)?;
     let words = ["-q", "-F", "-m", "0", "-E", "lazy_itable_init=1,lazy_journal_init=1"].map(std::path::Path::new);
@@ -30,50 +57,28 @@ pub(crate) fn make_disk(host: &HostPlan, bytes: u64) -> Result<()> {
 }
 
 /// Starts the guest.
-pub(crate) fn start(plan: &Plan, host: &HostPlan, kernel: &Kernel) -> Result<Child> {
-    write(&host.root().join("etc/homing-lab-init"), INIT, 0o755)?;
-    let initrd = host.dir().join("initrd");
-    std::fs::write(&initrd, initramfs(plan, host, kernel)?).doing("writing", &initrd)?;
+pub(crate) fn start(plan: &Plan, host: &HostPlan, kernel: &Booted) -> Result<Child> {
+    write(&host.root().join(BOOTED.trim_start_matches('/')), INIT, 0o755)?;
     net::make_tap(plan, host)?;
+    let mut c = match kernel {
+        Booted::Qemu(kernel) => qemu::command_of(plan, host, kernel)?,
+        Booted::Uml => uml::command_of(plan, host)?,
+    };
     let doors = cgroup::make(&host.cgroup(), plan.spec.cpus)?;
-    let log = host.dir().join("qemu.log");
+    let log = host.dir().join(LOG);
     let out = File::create(&log).doing("making", &log)?;
     let err = out.try_clone().doing("opening", &log)?;
-    let mut c = command(PROGRAM);
-    c.args(arguments(plan, host, kernel)).stdout(out).stderr(err);
+    c.stdout(out).stderr(err);
     detach(&mut c);
     cgroup::enter(&mut c, doors);
-    c.spawn().doing("starting QEMU on", host.root())
+    c.spawn().doing("starting a guest on", host.root())
 }
 
-fn arguments(plan: &Plan, host: &HostPlan, kernel: &Kernel) -> Vec<String> {
-    let dir = host.dir().display().to_string();
-    let words = [
-        format!("-name {}", host.machine()),
-        "-accel tcg -cpu max -smp 1 -nographic -monitor none -no-reboot -nodefaults".into(),
-        format!("-m {MEMORY_MIB}"),
-        format!("-serial file:{}", host.console().display()),
-        format!("-kernel {}", kernel.image.display()),
-        format!("-initrd {dir}/initrd"),
-        // Without remap, inode numbers of the machine's several mounts collide.
-        format!(
-            "-virtfs local,path={},mount_tag=root,security_model=passthrough,readonly=on,multidevs=remap",
-            host.root().display()
-        ),
-        format!("-drive file={dir}/disk.img,if=virtio,format=raw,cache=unsafe"),
-        format!("-netdev tap,id=net,ifname={},script=no,downscript=no", host.veth()),
-        format!("-device virtio-net-pci,netdev=net,mac=52:54:00:{}{}", host.mac_end(), rate(plan)),
-    ];
-    let mut words: Vec<String> = words.iter().flat_map(|w| w.split(' ')).map(String::from).collect();
-    words.extend(["-append".into(), "console=ttyS0 quiet panic=-1 random.trust_cpu=on mitigations=off".into()]);
-    words
-}
+/// What the guest's program says.
+const LOG: &str = "guest.log";
 
-/// The guest's interface tells the rate of its link, Mbit/s, as a real one does: who decides what to fetch asks for it.
-fn rate(plan: &Plan) -> String {
-    let mbit = plan.spec.link_bits_per_s.map(|bits| (bits / 1_000_000).max(1));
-    mbit.map_or(String::new(), |mbit| format!(",speed={mbit},duplex=full"))
-}
+/// Where [`INIT`] lies in the guest.
+pub(crate) const BOOTED: &str = "/etc/homing-lab-init";
 
 /// First process of the guest, on its real root.
 const INIT: &str = "\
@@ -88,109 +93,9 @@ mount -t tmpfs tmpfs /dev/shm
 while :; do sleep 1000; done
 ";
 
-/// What runs before the root is there.
-fn first_steps(plan: &Plan, host: &HostPlan, kernel: &Kernel) -> String {
-    let modules = kernel.modules.display();
-    format!(
-        "#!/bin/busybox sh\n\
-         b=/bin/busybox\n\
-         $b mount -t proc proc /proc; $b mount -t sysfs sysfs /sys; $b mount -t devtmpfs dev /dev\n\
-         for m in $($b cat /modules); do $b insmod /$m || echo \"cannot load $m\"; done\n\
-         $b mount -t 9p -o trans=virtio,version=9p2000.L,cache=loose,msize=262144,ro root /lower || echo no root\n\
-         $b mount -t tmpfs tmpfs /upper; $b mkdir /upper/u /upper/w\n\
-         $b mount -t overlay -o lowerdir=/lower,upperdir=/upper/u,workdir=/upper/w overlay /new\n\
-         $b mkdir -p /new/scratch /new/lib/modules/{version}\n\
-         $b mount -t ext4 -o noatime /dev/vda /new/scratch\n\
-         $b mount -o bind /new{modules} /new/lib/modules/{version}\n\
-         $b ip link set lo up; $b ip addr add {address}/24 dev eth0; $b ip link set eth0 up\n\
-         $b ip route add default via {gateway}\n\
-         $b hostname {name}\n\
-         for d in proc sys dev; do $b mount -o move /$d /new/$d; done\n\
-         exec $b switch_root /new /etc/homing-lab-init\n",
-        version = kernel.version,
-        address = host.address(),
-        gateway = plan.gateway(),
-        name = host.name(),
-    )
-}
-
-/// An archive that the kernel unpacks: busybox, the modules for root, disk and link, and the first steps.
-fn initramfs(plan: &Plan, host: &HostPlan, kernel: &Kernel) -> Result<Vec<u8>> {
-    let busybox = std::path::Path::new("/bin/busybox");
-    let needed = kernel.needed_for(&[
-        "9pnet_virtio",
-        "9p",
-        "overlay",
-        "virtio_pci",
-        "virtio_net",
-        "virtio_blk",
-        "crc32c_generic",
-        "ext4",
-    ])?;
-    let mut archive = Archive::default();
-    for dir in ["bin", "proc", "sys", "dev", "lower", "upper", "new"] {
-        archive.add(dir, 0o040755, &[]);
-    }
-    archive.add("bin/busybox", 0o100755, &std::fs::read(busybox).doing("reading", busybox)?);
-    let mut list = String::new();
-    for module in needed {
-        let name = module.file_name().map(|n| n.to_string_lossy().into_owned()).unwrap_or_default();
-        archive.add(&name, 0o100644, &std::fs::read(&module).doing("reading", &module)?);
-        list += &format!("{name}\n");
-    }
-    archive.add("modules", 0o100644, list.as_bytes());
-    archive.add("init", 0o100755, first_steps(plan, host, kernel).as_bytes());
-    archive.add("TRAILER!!!", 0, &[]);
-    Ok(archive.bytes)
-}
-
-/// The "newc" form of cpio (kernel: Documentation/driver-api/early-userspace/buffer-format.rst).
-#[derive(Default)]
-struct Archive {
-    bytes: Vec<u8>,
-    entries: u32,
-}
-
-impl Archive {
-    fn add(&mut self, name: &str, mode: u32, content: &[u8]) {
-        self.entries += 1;
-        let links = if mode & 0o040000 != 0 { 2 } else { 1 };
-        let name_size = name.len() as u32 + 1;
-        let fields = [self.entries, mode, 0, 0, links, 0, content.len() as u32, 0, 0, 0, 0, name_size, 0]
-            .map(|n| format!("{n:08x}"));
-        self.bytes.extend(b"070701");
-        self.bytes.extend(fields.concat().bytes());
-        self.bytes.extend(name.bytes().chain([0]));
-        self.pad();
-        self.bytes.extend(content);
-        self.pad();
-    }
-
-    fn pad(&mut self) {
-        self.bytes.resize(self.bytes.len().next_multiple_of(4), 0);
-    }
-}
-
-/// Why a guest ended, as QEMU said it.
+/// Why a guest ended, as its program said it.
 pub(crate) fn complaint(host: &HostPlan) -> Option<LabError> {
-    let said = std::fs::read_to_string(host.dir().join("qemu.log")).ok().filter(|s| !s.trim().is_empty())?;
-    Some(LabError::Boot { host: host.name(), why: "QEMU ended".into(), console: said })
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn an_archive_is_what_cpio_reads() {
-        let mut archive = Archive::default();
-        archive.add("bin", 0o040755, &[]);
-        archive.add("bin/abc", 0o100755, b"hello");
-        archive.add("TRAILER!!!", 0, &[]);
-        assert!(archive.bytes.len() % 4 == 0);
-        let text = String::from_utf8_lossy(&archive.bytes);
-        assert!(text.starts_with("07070100000001000041ed0000000000000000"), "{text}");
-        // Head and name, then content, each padded to four bytes.
-        assert!(text.contains("bin/abc\0\0\0hello\0\0\0"), "{text}");
-    }
+    let said = std::fs::read_to_string(host.dir().join(LOG)).ok().filter(|s| !s.trim().is_empty())?;
+    let why = format!("{} ended{}", host.program(), if host.program() == uml::PROGRAM { uml::hint() } else { "" });
+    Some(LabError::Boot { host: host.name(), why, console: said })
 }

@@ -1,8 +1,7 @@
 //! A cluster on one machine: hosts that boot a real systemd and sshd in
 //! systemd-nspawn over the machine's own root, with addresses, shaped links,
 //! limited processors and disks of their own. Used by `homing lab`, by tests
-//! and by benchmarks; with NFS, guests of QEMU with kernels of their own. Needs
-//! root.
+//! and by benchmarks; with NFS, guests with kernels of their own. Needs root.
 //!
 //! State lies in `/var/lib/homing/labs/NAME`. What is alive is never recorded,
 //! always looked up: so `down` works after any crash.
@@ -24,10 +23,12 @@ mod nfs;
 pub mod plan;
 mod process;
 mod program;
+mod qemu;
 mod root;
 mod slurm;
 pub mod spec;
 mod status;
+mod uml;
 mod up;
 
 pub use down::down;
@@ -36,6 +37,6 @@ pub use exec::exec;
 pub use folder::{is_up, load, names};
 pub use net::counters;
 pub use plan::Plan;
-pub use spec::{DiskModel, GlusterSpec, LabSpec, MooseSpec, NfsSpec, parse_rate, parse_size};
+pub use spec::{DiskModel, GlusterSpec, Guests, LabSpec, MooseSpec, NfsSpec, parse_rate, parse_size};
 pub use status::{HostState, HostStatus, LabStatus, status};
 pub use up::up;

@@ -147,9 +147,19 @@ impl HostPlan {
         self.dir().join("console.log")
     }
 
+    /// The disk of a guest.
+    pub fn disk_image(&self) -> PathBuf {
+        self.dir().join("disk.img")
+    }
+
     /// Whether it is a guest with a kernel of its own.
     pub fn is_guest(&self) -> bool {
         self.lab.spec.nfs.is_some()
+    }
+
+    /// The program that the host runs in.
+    pub(crate) fn program(&self) -> &'static str {
+        if self.is_guest() { self.lab.spec.guests.program() } else { "systemd-nspawn" }
     }
 
     /// Last three bytes of a guest's link address.

@@ -1,8 +1,8 @@
 //! Finding a lab's processes in `/proc`. Nothing is remembered: a pid file
 //! would be wrong after a crash, the process table never is.
 
-use crate::guest::PROGRAM;
 use crate::plan::HostPlan;
+use crate::{qemu, uml};
 use rustix::process::{Pid, Signal, kill_process};
 use std::collections::BTreeSet;
 use std::fs;
@@ -35,12 +35,16 @@ pub(crate) fn nspawn_of(host: &HostPlan) -> Option<i32> {
     })
 }
 
+fn is_guest_program(arguments: &[Vec<u8>]) -> bool {
+    [qemu::PROGRAM, uml::PROGRAM].iter().any(|p| program_is(arguments, p))
+}
+
 /// The process that a guest is.
 fn guest_of(host: &HostPlan) -> Option<i32> {
     let dir = host.dir();
     pids().into_iter().find(|&pid| {
         let args = arguments(pid);
-        program_is(&args, PROGRAM) && args.iter().any(|a| mentions(a, &dir))
+        is_guest_program(&args) && args.iter().any(|a| mentions(a, &dir))
     })
 }
 
@@ -80,9 +84,9 @@ pub(crate) fn all_of(dir: &Path, kind: Kind, in_groups: impl IntoIterator<Item =
     for pid in pids() {
         let args = arguments(pid);
         let programs: &[&str] = if kind == Kind::All {
-            &["systemd-nspawn", PROGRAM, "nbdfuse", "nbdkit"]
+            &["systemd-nspawn", qemu::PROGRAM, uml::PROGRAM, "nbdfuse", "nbdkit"]
         } else {
-            &["systemd-nspawn", PROGRAM]
+            &["systemd-nspawn", qemu::PROGRAM, uml::PROGRAM]
         };
         let served = programs.iter().any(|p| program_is(&args, p)) && args.iter().any(|a| mentions(a, dir));
         if served || lives_in(pid, dir, own.as_deref()) {

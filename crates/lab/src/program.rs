@@ -39,13 +39,14 @@ pub(crate) const FOR_MOOSEFS: &[(&str, &str)] = &[
 ];
 
 /// Needed for guests that serve and mount NFS.
-pub(crate) const FOR_NFS: &[(&str, &str)] = &[
-    ("qemu-system-x86_64", "qemu-system-x86"),
-    ("busybox", "busybox-static"),
-    ("depmod", "kmod"),
-    ("exportfs", "nfs-kernel-server"),
-    ("mount.nfs", "nfs-common"),
-];
+pub(crate) const FOR_NFS: &[(&str, &str)] = &[("exportfs", "nfs-kernel-server"), ("mount.nfs", "nfs-common")];
+
+/// Needed for guests of QEMU.
+pub(crate) const FOR_QEMU: &[(&str, &str)] =
+    &[("qemu-system-x86_64", "qemu-system-x86"), ("busybox", "busybox-static"), ("depmod", "kmod")];
+
+/// Needed for guests of user-mode Linux.
+pub(crate) const FOR_UML: &[(&str, &str)] = &[("linux.uml", "user-mode-linux")];
 
 /// System folders are looked through even when the caller's PATH lacks them.
 const SBIN: &str = "/usr/local/sbin:/usr/sbin:/sbin:/usr/local/bin:/usr/bin:/bin";

@@ -86,6 +86,29 @@ impl FromStr for NfsSpec {
     }
 }
 
+/// What guests run on.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Guests {
+    /// An emulated machine: runs everywhere, ten times slower than the machine.
+    #[default]
+    Qemu,
+    /// User-mode Linux, a kernel that is a program: computes as fast as the machine. Debian's 6.1 does not start on
+    /// processors with AMX.
+    Uml,
+}
+
+impl FromStr for Guests {
+    type Err = String;
+    fn from_str(s: &str) -> std::result::Result<Self, String> {
+        match s {
+            "qemu" => Ok(Guests::Qemu),
+            "uml" => Ok(Guests::Uml),
+            _ => Err(format!("no guests are made by {s:?}; write qemu or uml")),
+        }
+    }
+}
+
 /// A lab as asked for.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct LabSpec {
@@ -109,6 +132,9 @@ pub struct LabSpec {
     /// NFS between the hosts, which are guests with kernels of their own then.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub nfs: Option<NfsSpec>,
+    /// What those guests run on.
+    #[serde(default)]
+    pub guests: Guests,
     /// Slurm over the hosts: slurmctld on the first, slurmd on all.
     #[serde(default)]
     pub slurm: bool,
@@ -126,6 +152,7 @@ impl Default for LabSpec {
             gluster: None,
             moosefs: None,
             nfs: None,
+            guests: Guests::Qemu,
             slurm: false,
         }
     }
@@ -153,6 +180,9 @@ impl LabSpec {
         }
         if self.nfs.is_some() && (self.hosts < 2 || self.disk_model == DiskModel::Hdd) {
             return refuse("a lab with NFS has a server, at least one client, and plain disks".into());
+        }
+        if self.nfs.is_none() && self.guests != Guests::Qemu {
+            return refuse("only a lab with NFS has guests".into());
         }
         if self.gluster.is_some() && self.moosefs.is_some() {
             return refuse("GlusterFS and MooseFS are both to be mounted at /data; ask for one of them".into());

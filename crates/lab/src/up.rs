@@ -2,7 +2,6 @@
 
 use crate::error::Result;
 use crate::exec::on_each;
-use crate::kernel::Kernel;
 use crate::plan::Plan;
 use crate::spec::{DiskModel, LabSpec};
 use crate::{boot, disk, down, folder, gluster, guest, moosefs, net, nfs, program, root, slurm};
@@ -25,7 +24,7 @@ pub fn up(spec: &LabSpec) -> Result<Plan> {
         program::require(program::FOR_MOOSEFS)?;
     }
     if spec.nfs.is_some() {
-        program::require(program::FOR_NFS)?;
+        spec.guests.require()?;
     }
     let plan = folder::claim(spec)?;
     let made = raise(&plan);
@@ -41,7 +40,7 @@ fn raise(plan: &Plan) -> Result<()> {
     net::make_bridge(plan)?;
     let keys = root::make_keys(plan)?;
     let munge_key = slurm::new_key()?;
-    let kernel = plan.spec.nfs.map(|_| Kernel::find()).transpose()?;
+    let kernel = plan.spec.nfs.map(|_| plan.spec.guests.kernel()).transpose()?;
     on_each(plan, |host| {
         root::make(plan, host, &keys)?;
         if let Some(kernel) = &kernel {

@@ -5,7 +5,7 @@ mod show;
 
 use crate::failure::Failure;
 use clap::Subcommand;
-use homing_lab::{DiskModel, GlusterSpec, LabError, LabSpec, MooseSpec, NfsSpec};
+use homing_lab::{DiskModel, GlusterSpec, Guests, LabError, LabSpec, MooseSpec, NfsSpec};
 use std::ffi::OsString;
 use std::os::unix::process::CommandExt;
 
@@ -85,10 +85,13 @@ struct UpArgs {
     /// Make MooseFS, master on n1, at /data, with so many copies
     #[arg(long, value_name = "goal=N", num_args = 0..=1, default_missing_value = "goal=2")]
     moosefs: Option<MooseSpec>,
-    /// Make hosts guests with kernels of their own (emulated, slow): n1 serves NFS, the others
-    /// mount it at /data
+    /// Make hosts guests with kernels of their own: n1 serves NFS, the others mount it at /data
     #[arg(long, value_name = "vers=V", num_args = 0..=1, default_missing_value = "vers=4.2")]
     nfs: Option<NfsSpec>,
+    /// What guests run on: qemu (emulated, slow, runs everywhere) or uml (user-mode Linux, which
+    /// computes at this machine's speed)
+    #[arg(long, value_name = "qemu|uml", default_value = "qemu")]
+    guests: Guests,
     /// Run Slurm: slurmctld on n1, slurmd on all; partitions lab and urgent
     #[arg(long)]
     slurm: bool,
@@ -117,6 +120,7 @@ fn up(args: UpArgs) -> Result<i32, Failure> {
         gluster: args.gluster,
         moosefs: args.moosefs,
         nfs: args.nfs,
+        guests: args.guests,
         slurm: args.slurm,
     };
     let plan = homing_lab::up(&spec).map_err(failure)?;

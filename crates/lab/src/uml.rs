@@ -1,0 +1,76 @@
+//! A guest of user-mode Linux: the kernel is a program of the machine, which
+//! computes at its speed; starting processes and page faults take longer.
+
+use crate::error::Result;
+use crate::guest::BOOTED;
+use crate::plan::{HostPlan, Plan};
+use crate::program::command;
+use crate::root::write;
+use std::process::Command;
+
+/// The program, as the process table shows it.
+pub(crate) const PROGRAM: &str = "linux.uml";
+
+/// Memory of a guest, MiB: what nfsd needs to let clients write in pieces of 256 KiB.
+const MEMORY_MIB: u32 = 1536;
+
+/// Where the first process lies.
+const FIRST: &str = "/etc/homing-uml-init";
+
+/// What to do where it does not start: Linux 6.1 keeps a process's registers in less room than AMX takes.
+pub(crate) fn hint() -> &'static str {
+    let processors = std::fs::read_to_string("/proc/cpuinfo").unwrap_or_default();
+    if processors.contains(" amx_tile") {
+        "; this machine's processors have AMX, on which Debian's 6.1 does not start: take --guests qemu"
+    } else {
+        ""
+    }
+}
+
+/// The command that is the guest.
+pub(crate) fn command_of(plan: &Plan, host: &HostPlan) -> Result<Command> {
+    write(&host.root().join(FIRST.trim_start_matches('/')), &first_steps(plan, host), 0o755)?;
+    let mut c = command(PROGRAM);
+    c.args(arguments(host));
+    Ok(c)
+}
+
+fn arguments(host: &HostPlan) -> Vec<String> {
+    vec![
+        format!("mem={MEMORY_MIB}M"),
+        format!("umid={}", host.machine()),
+        format!("uml_dir={}/", host.dir().display()),
+        format!("ubd0={}", host.disk_image().display()),
+        "rootfstype=hostfs".into(),
+        format!("rootflags={}", host.root().display()),
+        "ro".into(),
+        format!("init={FIRST}"),
+        format!("vec0:transport=tap,ifname={},mac=52:54:00:{}", host.veth(), host.mac_end()),
+        "con=null".into(),
+        "con0=null,fd:1".into(),
+        "quiet".into(),
+    ]
+}
+
+/// What runs before the root is there. What an ordinary user made on hostfs itself would be root's, so it
+/// lies under a layer of memory. The package keeps its modules where no other kernel looks.
+fn first_steps(plan: &Plan, host: &HostPlan) -> String {
+    format!(
+        "#!/bin/sh\n\
+         export PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin\n\
+         mount -t proc proc /proc; mount -t sysfs sysfs /sys; mount -t tmpfs tmpfs /mnt\n\
+         modules=/usr/lib/uml/modules/$(uname -r)\n\
+         insmod $modules/kernel/fs/overlayfs/overlay.ko; mkdir /mnt/u /mnt/w /mnt/new\n\
+         mount -t overlay -o lowerdir=/,upperdir=/mnt/u,workdir=/mnt/w overlay /mnt/new\n\
+         cd /mnt/new && mkdir -p scratch lib/modules && ln -sfn $modules lib/modules/\n\
+         mount -t ext4 -o noatime /dev/ubda /mnt/new/scratch\n\
+         for d in proc sys dev; do mount -n --move /$d /mnt/new/$d; done\n\
+         ip link set lo up; ip link set vec0 name eth0; ip addr add {address}/24 dev eth0; ip link set eth0 up\n\
+         ip route add default via {gateway}\n\
+         hostname {name}\n\
+         mount -n --move . / && exec chroot . {BOOTED}\n",
+        address = host.address(),
+        gateway = plan.gateway(),
+        name = host.name(),
+    )
+}
