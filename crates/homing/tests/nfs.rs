@@ -36,17 +36,23 @@ impl Drop for Program {
     }
 }
 
-/// Two guests, of which n1 serves; `None` where they cannot be had.
-fn guests(name: &str) -> Option<(Program, Lab)> {
-    if missing(&["qemu-system-x86_64", "exportfs", "mount.nfs", "automount", "rpcbind", "busybox", "setpriv"]) {
+/// Two guests on `kind`, of which n1 serves; `None` where they cannot be had.
+fn guests(name: &str, kind: &str) -> Option<(Program, Lab)> {
+    let program = if kind == "uml" { "linux.uml" } else { "qemu-system-x86_64" };
+    if missing(&[program, "exportfs", "mount.nfs", "automount", "rpcbind", "busybox", "setpriv"]) {
         return None;
     }
-    Some((Program::new(), Lab::up(name, &["--hosts", "2", "--disk", "512M", "--nfs"])))
+    Some((Program::new(), Lab::up(name, &["--hosts", "2", "--disk", "512M", "--nfs", "--guests", kind])))
+}
+
+/// Debian's user-mode Linux 6.1 does not start on these.
+fn processors_have_amx() -> bool {
+    std::fs::read_to_string("/proc/cpuinfo").unwrap().contains(" amx_tile")
 }
 
 #[test]
 fn between_guests() {
-    let Some((program, lab)) = guests("nfs") else { return };
+    let Some((program, lab)) = guests("nfs", "qemu") else { return };
     let exe = program.0.to_str().unwrap();
     // A file system of its own within the export, which clients see as a sub-mount.
     lab.ok(
@@ -91,11 +97,11 @@ fn another_host_is_let_in(lab: &Lab) {
     volume("delete files --delete-files");
 }
 
-/// The same by other users and other ways to submit, which take emulated guests some minutes.
+/// The same by other users and other ways to submit, which take emulated guests six minutes.
 #[test]
-#[ignore = "takes about six minutes: cargo test -p homing --test nfs -- --ignored"]
 fn between_guests_at_length() {
-    let Some((program, lab)) = guests("nfslong") else { return };
+    let kind = if processors_have_amx() { "qemu" } else { "uml" };
+    let Some((program, lab)) = guests("nfslong", kind) else { return };
     let exe = program.0.to_str().unwrap();
     lab.ok("n2", "mkdir /v3; mount -t nfs -o vers=3,nolock n1:/scratch/export /v3");
     the_server_takes_part(&lab, exe);
