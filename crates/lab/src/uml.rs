@@ -45,7 +45,8 @@ fn arguments(host: &HostPlan) -> Vec<String> {
         format!("rootflags={}", host.root().display()),
         "ro".into(),
         format!("init={FIRST}"),
-        format!("vec0:transport=tap,ifname={},mac=52:54:00:{}", host.veth(), host.mac_end()),
+        // Without gro it drops what the machine sends in large pieces.
+        format!("vec0:transport=tap,ifname={},mac=52:54:00:{},gro=1", host.veth(), host.mac_end()),
         "con=null".into(),
         "con0=null,fd:1".into(),
         "quiet".into(),
