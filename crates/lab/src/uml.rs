@@ -54,7 +54,8 @@ fn arguments(host: &HostPlan) -> Vec<String> {
 }
 
 /// What runs before the root is there. What an ordinary user made on hostfs itself would be root's, so it
-/// lies under a layer of memory. The package keeps its modules where no other kernel looks.
+/// lies under a layer of memory. The package keeps its modules where no other kernel looks. The disk need
+/// not outlive a power failure: with barriers each commit of NFS waits for the machine's disk.
 fn first_steps(plan: &Plan, host: &HostPlan) -> String {
     format!(
         "#!/bin/sh\n\
@@ -64,7 +65,7 @@ fn first_steps(plan: &Plan, host: &HostPlan) -> String {
          insmod $modules/kernel/fs/overlayfs/overlay.ko; mkdir /mnt/u /mnt/w /mnt/new\n\
          mount -t overlay -o lowerdir=/,upperdir=/mnt/u,workdir=/mnt/w overlay /mnt/new\n\
          cd /mnt/new && mkdir -p scratch lib/modules && ln -sfn $modules lib/modules/\n\
-         mount -t ext4 -o noatime /dev/ubda /mnt/new/scratch\n\
+         mount -t ext4 -o noatime,nobarrier /dev/ubda /mnt/new/scratch\n\
          for d in proc sys dev; do mount -n --move /$d /mnt/new/$d; done\n\
          ip link set lo up; ip link set vec0 name eth0; ip addr add {address}/24 dev eth0; ip link set eth0 up\n\
          ip route add default via {gateway}\n\
