@@ -117,7 +117,12 @@ impl Locator {
 
     fn ask(&self, path: &Path) -> Question {
         let refuse = |volume, reason| Box::new(FileLayout { volume, reason: Some(reason), ..blank(path) });
-        let (volume, fs, meta) = self.resolve(path).map_err(|error| refuse(String::new(), error.to_string()))?;
+        // Whoever tells a reason names the file.
+        let said = |error| match error {
+            LocateError::Path { error, .. } => error.to_string(),
+            other => other.to_string(),
+        };
+        let (volume, fs, meta) = self.resolve(path).map_err(|error| refuse(String::new(), said(error)))?;
         if !meta.is_file() {
             return Err(refuse(volume.name, "it is no regular file".into()));
         }
