@@ -20,8 +20,9 @@ const VIEW: &str = "tasks see it under the usual name";
 struct Program(PathBuf);
 
 impl Program {
-    fn new() -> Program {
-        let path = Path::new(EXE).with_file_name(format!("homing-nfs{}", std::process::id()));
+    /// For the lab of this name, with which it goes.
+    fn new(lab: &str) -> Program {
+        let path = Path::new(EXE).with_file_name(format!("homing-{lab}{}", std::process::id()));
         let stripped = Command::new("strip").arg("-o").args([path.as_path(), Path::new(EXE)]).status();
         if !stripped.is_ok_and(|s| s.success()) {
             std::fs::copy(EXE, &path).unwrap();
@@ -42,7 +43,7 @@ fn guests(name: &str, kind: &str) -> Option<(Program, Lab)> {
     if missing(&[program, "exportfs", "mount.nfs", "automount", "rpcbind", "busybox", "setpriv"]) {
         return None;
     }
-    Some((Program::new(), Lab::up(name, &["--hosts", "2", "--disk", "512M", "--nfs", "--guests", kind])))
+    Some((Program::new(name), Lab::up(name, &["--hosts", "2", "--disk", "512M", "--nfs", "--guests", kind])))
 }
 
 /// Debian's user-mode Linux 6.1 does not start on these.
