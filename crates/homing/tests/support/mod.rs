@@ -60,13 +60,15 @@ impl Lab {
         out
     }
 
-    fn down(&self) {
-        homing(&["lab", "down", "--name", &self.name]);
+    fn down(&self) -> Output {
+        homing(&["lab", "down", "--name", &self.name])
     }
 }
 
 impl Drop for Lab {
     fn drop(&mut self) {
-        self.down();
+        let down = self.down();
+        // A test that has failed says its own reason.
+        assert!(down.status.success() || std::thread::panicking(), "lab {} stays: {}", self.name, err(&down));
     }
 }
