@@ -117,7 +117,7 @@ fn the_same_output_status_and_job_log() {
 #[test]
 fn differences_on_purpose_are_differences_and_in_the_manual() {
     let cases = cases(DIFFER);
-    let manual = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/manual.md");
+    let manual = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/manual/parallel.md");
     let manual = std::fs::read_to_string(manual).unwrap().split_whitespace().collect::<Vec<_>>().join(" ");
     for (reason, _) in &cases {
         let told = reason.replace('`', "");

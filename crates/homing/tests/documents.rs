@@ -79,14 +79,26 @@ fn reference_is_the_help() {
     assert!(told == page, "docs/reference.md is not what --help says: UPDATE=1 cargo test -p homing reference");
 }
 
-#[test]
-fn examples_of_the_manual_run() {
-    let manual = std::fs::read_to_string(root().join("docs/manual.md")).unwrap();
+/// The Markdown files of one folder of the project, by path below its root, with their text.
+fn pages(folder: &str) -> Vec<(String, String)> {
+    let mut pages: Vec<(String, String)> = std::fs::read_dir(root().join(folder))
+        .unwrap()
+        .map(|entry| entry.unwrap())
+        .map(|entry| (format!("{folder}/{}", entry.file_name().display()), entry.path()))
+        .filter(|(name, _)| name.ends_with(".md"))
+        .map(|(name, path)| (name, std::fs::read_to_string(path).unwrap()))
+        .collect();
+    pages.sort();
+    pages
+}
+
+/// Runs the examples of one part in a world of its own, so that each part can be read alone.
+fn run_examples(text: &str) -> usize {
     let world = tempfile::tempdir().unwrap();
     let bin = Path::new(env!("CARGO_BIN_EXE_homing")).parent().unwrap();
     let path = format!("{}:{}", bin.display(), std::env::var("PATH").unwrap());
-    let mut ran = 0;
-    for block in manual.split("```console\n").skip(1) {
+    let blocks: Vec<&str> = text.split("```console\n").skip(1).collect();
+    for block in &blocks {
         let block = block.split("```").next().unwrap();
         let (command, expected) = block.strip_prefix("$ ").unwrap().split_once('\n').unwrap();
         let output = Command::new("sh")
@@ -100,7 +112,45 @@ fn examples_of_the_manual_run() {
             .output()
             .unwrap();
         assert_eq!(String::from_utf8_lossy(&output.stdout), expected, "{command}");
-        ran += 1;
     }
-    assert!(ran >= 3, "the manual has examples");
+    blocks.len()
+}
+
+#[test]
+fn examples_of_the_manual_run() {
+    let ran: usize = pages("docs/manual").iter().map(|(_, text)| run_examples(text)).sum();
+    assert!(ran >= 9, "the manual has examples: {ran}");
+}
+
+#[test]
+fn the_manual_has_a_table_of_contents_and_short_parts() {
+    let contents = std::fs::read_to_string(root().join("docs/manual/README.md")).unwrap();
+    for (name, text) in pages("docs/manual") {
+        assert!(text.lines().count() < 200, "{name} is too long to be one task");
+        let part = name.strip_prefix("docs/manual/").unwrap();
+        assert!(
+            part == "README.md" || contents.contains(&format!("({part})")),
+            "{name} is not in the table of contents"
+        );
+    }
+}
+
+/// What a page links to inside the project, without anchors.
+fn links(text: &str) -> impl Iterator<Item = &str> {
+    text.split("](")
+        .skip(1)
+        .filter_map(|rest| rest.split(')').next())
+        .filter(|target| !target.contains("://"))
+        .map(|target| target.split('#').next().unwrap())
+        .filter(|target| !target.is_empty())
+}
+
+#[test]
+fn links_between_documents_lead_somewhere() {
+    for (name, text) in [".", "docs", "docs/manual", "bench", "bench/results"].into_iter().flat_map(pages) {
+        let folder = root().join(&name);
+        for target in links(&text) {
+            assert!(folder.with_file_name(target).exists(), "{name} links to {target}, which is not there");
+        }
+    }
 }
