@@ -60,7 +60,7 @@ impl Session {
 
 /// More than can compute, which do so while others wait for headers from the file system; but make and
 /// this process need a share of their own host, without which all others stand still (measured:
-/// bench/results/make.md).
+/// bench/results/make-speed.md).
 fn slots(cores: u32, own: bool) -> u32 {
     if own { cores } else { cores + 2 }
 }
