@@ -2,10 +2,10 @@
 //! One file a subcommand, in `cmd/`.
 
 mod cli;
+mod cluster;
 mod cmd;
 mod failure;
 mod groups;
-mod hostlist;
 mod stdio;
 
 use std::process::ExitCode;

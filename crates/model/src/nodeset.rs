@@ -21,6 +21,7 @@ mod pattern;
 pub use groups::{Groups, NoGroups};
 
 use name::Name;
+use std::cell::Cell;
 use std::collections::BTreeSet;
 use std::fmt;
 
@@ -63,7 +64,7 @@ impl NodeSet {
 
     /// As [`NodeSet::parse_with`]; groups that name no source are those of `source`.
     pub fn parse_in(text: &str, source: Option<&str>, groups: &dyn Groups) -> Result<NodeSet, NodeSetError> {
-        pattern::parse(text, pattern::Context { groups, source, depth: 0, masks: true })
+        pattern::parse(text, pattern::Context { groups, source, depth: 0, brought: &Cell::new(0), masks: true })
     }
 
     /// Reads numbers alone, `1-4,7,10-20/5`: ClusterShell's range sets.
@@ -170,6 +171,28 @@ mod tests {
         ] {
             assert_eq!(NodeSet::parse(asked).unwrap().to_string(), folded);
         }
+    }
+
+    /// Each group names the next one eight times; the last one is empty.
+    struct Chain;
+
+    impl Groups for Chain {
+        fn group(&self, _: Option<&str>, name: &str) -> Result<Option<String>, String> {
+            let next = name.parse::<usize>().map_err(|e| e.to_string())? + 1;
+            Ok(Some(if next > 12 { String::new() } else { vec![format!("@{next}"); 8].join(",") }))
+        }
+        fn all(&self, _: Option<&str>) -> Result<Option<String>, String> {
+            Ok(None)
+        }
+        fn list(&self, _: Option<&str>) -> Result<Vec<String>, String> {
+            Ok(Vec::new())
+        }
+    }
+
+    #[test]
+    fn a_chain_of_groups_that_grows_with_each_link_is_refused() {
+        assert!(NodeSet::parse_in("@1", None, &Chain).unwrap_err().to_string().contains("counting repetitions"));
+        assert_eq!(NodeSet::parse_in("@11", None, &Chain).unwrap().len(), 0);
     }
 
     #[test]

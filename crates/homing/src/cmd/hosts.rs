@@ -1,5 +1,6 @@
 //! `homing hosts`: who is there, with how many slots, and how loaded each is now.
 
+use crate::cluster::Cluster;
 use crate::failure::{Failure, exit};
 use homing_launch::{Channel, Options, Via};
 use homing_model::event::What;
@@ -37,7 +38,8 @@ pub type Answer = Result<(HostFacts, HostSample, HostSample), String>;
 
 /// Prints a row a host.
 pub fn run(args: Args) -> Result<i32, Failure> {
-    let mut names = crate::hostlist::hosts_from(args.hosts.as_deref(), args.cluster.as_deref())?;
+    let cluster = Cluster::load(args.cluster.as_deref())?;
+    let mut names = cluster.hosts(args.hosts.as_deref())?;
     let own = rustix::system::uname().nodename().to_string_lossy().into_owned();
     if names.is_empty() {
         names.push(own.clone());
@@ -50,7 +52,7 @@ pub fn run(args: Args) -> Result<i32, Failure> {
                 row["io_limit"] = json!(limits.get(n));
                 row
             };
-            let rows: Vec<Value> = names.iter().zip(&answers).map(|(n, a)| with(n, as_json(n, a, &args))).collect();
+            let rows: Vec<Value> = names.iter().zip(&answers).map(|(n, a)| with(n, as_json(n, a, &cluster))).collect();
             println!("{}", json!({ "hosts": rows }));
         } else {
             print_table(&names, &answers, &limits);
@@ -132,14 +134,14 @@ fn ask(name: &str, own: &str) -> Answer {
     result.map(|(first, last)| (facts, first, last)).map_err(|e| e.to_string())
 }
 
-fn as_json(name: &str, answer: &Answer, args: &Args) -> Value {
+fn as_json(name: &str, answer: &Answer, cluster: &Cluster) -> Value {
     match answer {
         Err(reason) => json!({"host": name, "status": "unavail", "reason": reason}),
         Ok((facts, first, last)) => {
             let r = last.since(first);
             json!({
                 "host": name, "status": "ok", "at_ns": last.at_ns, "cores": facts.cores,
-                "slots": crate::hostlist::slots_of(name, args.cluster.as_deref()).unwrap_or(facts.cores),
+                "slots": cluster.slots_of(name).unwrap_or(facts.cores),
                 "memory_bytes": facts.memory_bytes, "r1m": r.r1m, "ut_percent": r.ut, "pg_per_s": r.pg,
                 "mem_mib": r.mem, "io_percent": r.io, "bio_per_s": r.bio, "rpc_per_s": r.rpc, "net_mb_per_s": r.net,
             })

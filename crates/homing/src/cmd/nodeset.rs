@@ -1,7 +1,7 @@
 //! `homing nodeset`: ClusterShell's `nodeset`, for those who know it.
 
+use crate::cluster::Cluster;
 use crate::failure::Failure;
-use crate::hostlist::Catalogue;
 use homing_model::NodeSet;
 use homing_model::nodeset::Groups;
 use serde_json::json;
@@ -93,17 +93,17 @@ impl Op {
 /// Prints what the sets come to.
 pub fn run(mut args: Args) -> Result<i32, Failure> {
     let operands = operands(&mut args)?;
-    let catalogue = Catalogue::load(args.cluster.as_deref())?;
+    let cluster = Cluster::load(args.cluster.as_deref())?;
     let told = |e: String| Failure::usage(e);
     if args.groupsources {
-        for (nth, source) in catalogue.shell().map_err(told)?.sources().into_iter().enumerate() {
+        for (nth, source) in cluster.shell().map_err(told)?.sources().into_iter().enumerate() {
             println!("{source}{}", if nth == 0 { " (default)" } else { "" });
         }
         return Ok(0);
     }
-    let set = computed(&args, operands, &catalogue)?;
+    let set = computed(&args, operands, &cluster)?;
     if args.list + args.list_all > 0 {
-        return list(&args, &set, &catalogue);
+        return list(&args, &set, &cluster);
     }
     print(&args, &set);
     Ok(0)
@@ -148,23 +148,23 @@ fn operands(args: &mut Args) -> Result<Vec<(Op, String)>, Failure> {
     Ok(found)
 }
 
-fn computed(args: &Args, operands: Vec<(Op, String)>, catalogue: &Catalogue) -> Result<NodeSet, Failure> {
+fn computed(args: &Args, operands: Vec<(Op, String)>, cluster: &Cluster) -> Result<NodeSet, Failure> {
     let source = args.groupsource.as_deref();
     let read = |text: &str| -> Result<NodeSet, Failure> {
         let text = if text == "-" { input()? } else { text.to_string() };
         let mut set = NodeSet::default();
         for line in text.lines() {
-            set = set.union(&one(line, args.rangeset, source, catalogue)?);
+            set = set.union(&one(line, args.rangeset, source, cluster)?);
         }
         Ok(set)
     };
     let mut set = NodeSet::default();
     let given = args.all || !args.group.is_empty() || !operands.is_empty();
     if args.all {
-        set = catalogue.set("@*", source)?;
+        set = cluster.set("@*", source)?;
     }
     for group in &args.group {
-        set = set.union(&catalogue.set(&format!("@{group}"), source)?);
+        set = set.union(&cluster.set(&format!("@{group}"), source)?);
     }
     if !given && args.list + args.list_all == 0 {
         set = read("-")?;
@@ -186,9 +186,9 @@ fn computed(args: &Args, operands: Vec<(Op, String)>, catalogue: &Catalogue) -> 
     }
 }
 
-fn one(text: &str, numbers: bool, source: Option<&str>, catalogue: &Catalogue) -> Result<NodeSet, Failure> {
+fn one(text: &str, numbers: bool, source: Option<&str>, cluster: &Cluster) -> Result<NodeSet, Failure> {
     if !numbers {
-        return catalogue.set(text, source);
+        return cluster.set(text, source);
     }
     let wrong = |e| Failure::usage(format!("{text:?} is no set of numbers: {e}"));
     let mut set = NodeSet::default();
@@ -228,18 +228,18 @@ fn print(args: &Args, set: &NodeSet) {
 }
 
 /// Groups, or those that the hosts of `set` are in, each with its hosts when asked.
-fn list(args: &Args, set: &NodeSet, catalogue: &Catalogue) -> Result<i32, Failure> {
+fn list(args: &Args, set: &NodeSet, cluster: &Cluster) -> Result<i32, Failure> {
     let told = |e: String| Failure::usage(e);
     let sources: Vec<Option<String>> = if args.list_all > 0 {
-        let names = catalogue.shell().map_err(told)?.sources().into_iter();
+        let names = cluster.shell().map_err(told)?.sources().into_iter();
         names.enumerate().map(|(nth, name)| (nth > 0).then(|| name.to_string())).collect()
     } else {
         vec![args.groupsource.clone()]
     };
     let mut rows = Vec::new();
     for source in &sources {
-        for (group, name) in groups_of(source.as_deref(), set, catalogue)? {
-            let nodes = catalogue.set(&name, source.as_deref())?;
+        for (group, name) in groups_of(source.as_deref(), set, cluster)? {
+            let nodes = cluster.set(&name, source.as_deref())?;
             let shown = if set.is_empty() { nodes.clone() } else { nodes.intersection(set) };
             if set.is_empty() || !shown.is_empty() {
                 rows.push((name, group, shown, nodes.len()));
@@ -263,11 +263,11 @@ fn list(args: &Args, set: &NodeSet, catalogue: &Catalogue) -> Result<i32, Failur
 }
 
 /// Names with and without what stands before them; sorted when they are of hosts.
-fn groups_of(source: Option<&str>, set: &NodeSet, catalogue: &Catalogue) -> Result<Vec<(String, String)>, Failure> {
+fn groups_of(source: Option<&str>, set: &NodeSet, cluster: &Cluster) -> Result<Vec<(String, String)>, Failure> {
     let told = |e: String| Failure::usage(e);
-    let mut names = match reverse(source, set, catalogue).map_err(told)? {
+    let mut names = match reverse(source, set, cluster).map_err(told)? {
         Some(names) => names,
-        None => catalogue.list(source).map_err(told)?,
+        None => cluster.list(source).map_err(told)?,
     };
     if !set.is_empty() {
         names.sort();
@@ -279,8 +279,8 @@ fn groups_of(source: Option<&str>, set: &NodeSet, catalogue: &Catalogue) -> Resu
 
 /// What the source itself tells of each host, where it can: a query a host
 /// instead of one for every group.
-fn reverse(source: Option<&str>, set: &NodeSet, catalogue: &Catalogue) -> Result<Option<Vec<String>>, String> {
-    let Some((name, found)) = catalogue.shell()?.source(source)? else { return Ok(None) };
+fn reverse(source: Option<&str>, set: &NodeSet, cluster: &Cluster) -> Result<Option<Vec<String>>, String> {
+    let Some((name, found)) = cluster.shell()?.source(source)? else { return Ok(None) };
     let mut all = Vec::new();
     for node in set.iter() {
         match found.reverse(name, node)? {

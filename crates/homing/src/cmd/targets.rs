@@ -1,8 +1,8 @@
 //! Which hosts, and how they are reached: the options that `exec`, `push` and
 //! `pull` share. Letters and meaning are clush's.
 
+use crate::cluster::Cluster;
 use crate::failure::Failure;
-use crate::hostlist::Catalogue;
 use homing_model::NodeSet;
 use std::ffi::OsString;
 use std::path::PathBuf;
@@ -72,9 +72,9 @@ impl Targets {
         }
         let mut unwanted = self.exclude.clone();
         unwanted.extend(groups(&self.exclude_group));
-        let catalogue = Catalogue::load(self.cluster.as_deref())?;
+        let cluster = Cluster::load(self.cluster.as_deref())?;
         let union = |texts: &[String]| -> Result<NodeSet, Failure> {
-            let sets = texts.iter().map(|text| catalogue.set(text, None));
+            let sets = texts.iter().map(|text| cluster.set(text, None));
             sets.reduce(|a, b| Ok(a?.union(&b?))).unwrap_or_else(|| Ok(NodeSet::default()))
         };
         let set = union(&wanted)?.difference(&union(&unwanted)?);

@@ -1,5 +1,6 @@
 //! `homing sub` and its sisters as users type them, with real processes.
 
+mod cluster;
 mod crowd;
 mod killed;
 mod slurm;

@@ -28,7 +28,8 @@ impl World {
     /// Gives a program this world's folder and variables.
     pub fn set_up<'a>(&self, command: &'a mut Command) -> &'a mut Command {
         command.current_dir(self.path()).env("HOMING_RUNS", self.path().join("runs"));
-        command.env("HOMING_QUEUE", self.path().join("queue")).env_remove("HOMING_CLUSTER").env_remove("SLURM_CONF");
+        command.env("HOMING_QUEUE", self.path().join("queue")).env("HOMING_CLUSTER", self.path().join("cluster.toml"));
+        command.env_remove("SLURM_CONF");
         command.env("SHELL", "/bin/sh").env("HOMING_ENGINE", "local").stdin(Stdio::null())
     }
     pub fn homing(&self, args: &[&str]) -> Output {

@@ -2,9 +2,15 @@
 
 use super::groups::{Groups, matches};
 use super::{MOST, NodeSet, NodeSetError};
+use std::cell::Cell;
 
 /// A group may name groups; deeper than this it names itself.
 const DEEPEST: usize = 16;
+/// Hosts that all groups of a text together may bring in, each counted as often as a group names it. A
+/// chain of seven groups that name the next one eight times would otherwise be looked up two million times.
+const MOST_BROUGHT: usize = 2 * MOST;
+/// As many hosts as the look-up of a group counts for.
+const LOOK_UP: usize = 100;
 /// Longer numbers are no host's.
 const MOST_DIGITS: usize = 18;
 
@@ -19,6 +25,8 @@ pub(super) struct Context<'a> {
     /// The group source that names without one belong to.
     pub(super) source: Option<&'a str>,
     pub(super) depth: usize,
+    /// Hosts that groups have brought in so far.
+    pub(super) brought: &'a Cell<usize>,
     /// Masks are not looked for in what masks are compared with.
     pub(super) masks: bool,
 }
@@ -111,7 +119,7 @@ fn group_set(group: &str, position: usize, context: Context) -> Result<NodeSet, 
     let text = context.groups.group(source, name).map_err(said)?;
     let text = text.ok_or_else(|| wrong(position, format!("no group {group:?}")))?;
     let inner = |e: NodeSetError| wrong(position, format!("in group {group:?}: {}", e.message));
-    parse(&text, Context { source, depth: context.depth + 1, ..context }).map_err(inner)
+    bring(parse(&text, Context { source, depth: context.depth + 1, ..context }).map_err(inner)?, position, context)
 }
 
 fn all_nodes(position: usize, source: Option<&str>, context: Context) -> Result<NodeSet, NodeSetError> {
@@ -121,7 +129,17 @@ fn all_nodes(position: usize, source: Option<&str>, context: Context) -> Result<
     let text = context.groups.all(source).map_err(|e| wrong(position, e))?;
     let text = text.ok_or_else(|| wrong(position, "nothing tells which nodes there are"))?;
     let inner = |e: NodeSetError| wrong(position, format!("in the group of all nodes: {}", e.message));
-    parse(&text, Context { source, depth: context.depth + 1, masks: false, ..context }).map_err(inner)
+    let context = Context { source, depth: context.depth + 1, masks: false, ..context };
+    bring(parse(&text, context).map_err(inner)?, position, context)
+}
+
+/// Counts what a group has brought in, and that it was looked up.
+fn bring(set: NodeSet, position: usize, context: Context) -> Result<NodeSet, NodeSetError> {
+    context.brought.set(context.brought.get() + set.len() + LOOK_UP);
+    match context.brought.get() > MOST_BROUGHT {
+        true => Err(wrong(position, format!("its groups name more than {MOST_BROUGHT} hosts, counting repetitions"))),
+        false => Ok(set),
+    }
 }
 
 /// Names with ranges, spelled out.

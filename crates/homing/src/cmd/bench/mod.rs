@@ -9,8 +9,8 @@ mod tune;
 mod visible;
 mod words;
 
+use crate::cluster::Cluster;
 use crate::failure::Failure;
-use crate::hostlist;
 use clap::Subcommand;
 use fio::{Case, Op};
 use homing_remote::{Options, Remote};
@@ -159,14 +159,15 @@ pub fn run(args: Args) -> Result<i32, Failure> {
     if let Some(files) = &args.compare {
         return show::compare(&files[0], &files[1], args.html.as_deref());
     }
-    let hosts = hostlist::hosts_from(args.hosts.as_deref(), args.cluster.as_deref())?;
+    let cluster = Cluster::load(args.cluster.as_deref())?;
+    let hosts = cluster.hosts(args.hosts.as_deref())?;
     if hosts.is_empty() {
         return Err(Failure::usage("no host to measure from").hint("-w 'n[1-4]'"));
     }
     let path = args.path.clone().unwrap_or_default();
     homing_volume::check_path(&path).map_err(Failure::usage)?;
     let drop_on = match &args.drop_on {
-        Some(text) => hostlist::hosts_from(Some(text), args.cluster.as_deref())?,
+        Some(text) => cluster.hosts(Some(text))?,
         None => hosts.clone(),
     };
     let volume = limit::volume_of(&path);

@@ -51,7 +51,7 @@ fn install(dir: &Path) -> Result<i32, Failure> {
         symlink(&exe, &link).map_err(|e| failed(&link, e))?;
     }
     let conf = dir.join("lsf/conf");
-    let queue = crate::hostlist::queue_config(None)?.default_queue().to_string();
+    let queue = crate::cluster::Cluster::of_queue()?.queue_config()?.default_queue().to_string();
     let params = conf.join(format!("lsbatch/{}/configdir", super::CLUSTER));
     std::fs::create_dir_all(&params).map_err(|e| failed(&params, e))?;
     // Snakemake and Nextflow read these two. They change nothing in homing.

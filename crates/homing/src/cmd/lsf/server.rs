@@ -1,18 +1,20 @@
 //! Which host a job goes to when several would do: `-m`, and the hosts of queues.
 
 use super::{Refusal, said};
+use crate::cluster::Cluster;
 use homing_lsf::bsub::Request;
 use homing_queue::plan::{Config, Queue};
 use homing_queue::{Engine, Machine};
 
 /// The host that the job must run on; `None` when the engine may choose.
 pub fn choose(request: &Request, engine: &dyn Engine, config: &Config, queue: &str) -> Result<Option<String>, Refusal> {
-    let of_queue = config.queues.get(queue).map(hosts_of).transpose()?.unwrap_or_default();
+    let cluster = Cluster::of_queue()?;
+    let of_queue = config.queues.get(queue).map(|q| hosts_of(q, &cluster)).transpose()?.unwrap_or_default();
     if request.hosts.is_empty() && of_queue.is_empty() {
         return Ok(None);
     }
     let machines = engine.machines()?;
-    let asked = asked(request, &machines)?;
+    let asked = asked(request, &machines, &cluster)?;
     let may = |name: &str| of_queue.is_empty() || of_queue.iter().any(|h| h == name);
     let candidates: Vec<&String> =
         if asked.is_empty() { of_queue.iter().collect() } else { asked.iter().filter(|h| may(h)).collect() };
@@ -34,16 +36,12 @@ pub fn choose(request: &Request, engine: &dyn Engine, config: &Config, queue: &s
     Ok(best.map(|(_, name)| name.to_string()))
 }
 
-fn hosts_of(queue: &Queue) -> Result<Vec<String>, Refusal> {
-    if queue.hosts.trim().is_empty() {
-        Ok(Vec::new())
-    } else {
-        Ok(crate::hostlist::hosts_from(Some(&queue.hosts), None)?)
-    }
+fn hosts_of(queue: &Queue, cluster: &Cluster) -> Result<Vec<String>, Refusal> {
+    if queue.hosts.trim().is_empty() { Ok(Vec::new()) } else { Ok(cluster.hosts(Some(&queue.hosts))?) }
 }
 
 /// The hosts of `-m`: names, groups, node sets.
-fn asked(request: &Request, machines: &[Machine]) -> Result<Vec<String>, Refusal> {
+fn asked(request: &Request, machines: &[Machine], cluster: &Cluster) -> Result<Vec<String>, Refusal> {
     let mut found: Vec<String> = Vec::new();
     for word in &request.hosts {
         let known = |name: &str| machines.iter().any(|m| m.name == name);
@@ -54,8 +52,8 @@ fn asked(request: &Request, machines: &[Machine]) -> Result<Vec<String>, Refusal
         } else {
             // A group of the cluster file, with or without its sign.
             let group = format!("@{}", word.trim_start_matches('@'));
-            let set = crate::hostlist::hosts_from(Some(word), None).ok().filter(|s| s.iter().all(|h| known(h)));
-            let set = set.or_else(|| crate::hostlist::hosts_from(Some(&group), None).ok()).filter(|s| !s.is_empty());
+            let set = cluster.hosts(Some(word)).ok().filter(|s| s.iter().all(|h| known(h)));
+            let set = set.or_else(|| cluster.hosts(Some(&group)).ok()).filter(|s| !s.is_empty());
             let set = set.filter(|s| s.iter().all(|h| known(h)));
             found.extend(set.ok_or_else(|| {
                 said(format!("{word}: Bad host name, host group name or cluster name. Job not submitted."))

@@ -1,6 +1,7 @@
 //! Which hosts a build has, and how their workers come to its coordinator.
 
 use super::asked::News;
+use crate::cluster::Cluster;
 use homing_launch::{Heard, Options, Via};
 use homing_remote::Remote;
 use std::sync::mpsc::{Receiver, Sender, channel};
@@ -17,12 +18,12 @@ pub struct Plan {
 }
 
 /// The hosts of the user's set; this machine by its own name is a child, not an ssh.
-pub fn plans(names: Vec<String>, cluster: Option<&std::path::Path>) -> Vec<Plan> {
+pub fn plans(names: Vec<String>, cluster: &Cluster) -> Vec<Plan> {
     let own = rustix::system::uname().nodename().to_string_lossy().into_owned();
     let plan = |name: String| {
         let here = name == own || own.split('.').next() == Some(name.as_str()) || name == "localhost";
         let via = if here { Via::Local } else { Via::Ssh { target: name.clone() } };
-        Plan { slots: crate::hostlist::slots_of(&name, cluster), name, via }
+        Plan { slots: cluster.slots_of(&name), name, via }
     };
     names.into_iter().map(plan).collect()
 }

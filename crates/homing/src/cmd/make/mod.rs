@@ -18,6 +18,7 @@ mod session;
 pub mod stub;
 mod words;
 
+use crate::cluster::Cluster;
 use crate::failure::Failure;
 use homing_make::Evidence;
 use session::Session;
@@ -79,8 +80,8 @@ pub fn run(args: Args) -> Result<i32, Failure> {
     let began = Instant::now();
     let cwd = std::env::current_dir().map_err(|e| Failure::system(format!("the current folder is not there: {e}")))?;
     let root = root_of(&words::folder(&args.make, &cwd));
-    let plans =
-        hosts::plans(host_names(args.hosts.as_deref(), args.cluster.as_deref(), &root)?, args.cluster.as_deref());
+    let cluster = Cluster::load(args.cluster.as_deref())?;
+    let plans = hosts::plans(host_names(args.hosts.as_deref(), &cluster, &root)?, &cluster);
     let trace = args.trace.as_deref().map(trace_file).transpose()?;
     let folder = private_folder()?;
     let socket = folder.path().join("make");
@@ -92,9 +93,9 @@ pub fn run(args: Args) -> Result<i32, Failure> {
 }
 
 /// Where the folder lies decides nothing when hosts are named.
-fn host_names(hosts: Option<&str>, cluster: Option<&Path>, root: &Path) -> Result<Vec<String>, Failure> {
-    if hosts.is_some() || crate::hostlist::is_configured(cluster) {
-        return crate::hostlist::hosts_from(hosts, cluster);
+fn host_names(hosts: Option<&str>, cluster: &Cluster, root: &Path) -> Result<Vec<String>, Failure> {
+    if hosts.is_some() || cluster.has_hosts() {
+        return cluster.hosts(hosts);
     }
     let locator = homing_locate::Locator::new().map_err(Failure::system)?;
     let files = locator.locate_tree(root, 64).files;

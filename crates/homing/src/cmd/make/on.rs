@@ -121,8 +121,8 @@ fn folder() -> Result<PathBuf, Failure> {
 }
 
 fn keep(args: &Args, socket: &Path, root: PathBuf) -> Result<i32, Failure> {
-    let names = super::host_names(args.hosts.as_deref(), args.cluster.as_deref(), &root)?;
-    let plans = hosts::plans(names, args.cluster.as_deref());
+    let cluster = crate::cluster::Cluster::load(args.cluster.as_deref())?;
+    let plans = hosts::plans(super::host_names(args.hosts.as_deref(), &cluster, &root)?, &cluster);
     let session = Session::start(socket, root, plans, args.assume_shared, true)?;
     let (mut served, mut since) = (0, Instant::now());
     while since.elapsed() < Duration::from_secs(args.persist) {

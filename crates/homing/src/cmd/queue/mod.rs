@@ -5,6 +5,7 @@ pub mod jobs;
 mod near;
 pub mod sub;
 
+use crate::cluster::Cluster;
 use crate::failure::Failure;
 use homing_queue::{Embedded, Engine, Job, Part, QueueError, Spool};
 use std::path::PathBuf;
@@ -69,11 +70,9 @@ fn usual() -> EngineName {
 /// The embedded queue.
 fn local() -> Result<Box<dyn Engine>, Failure> {
     let exe = std::env::current_exe().map_err(|e| Failure::system(format!("cannot find homing itself: {e}")))?;
-    let config = crate::hostlist::queue_config(None)?;
-    // The runner lives in /: a cluster file of the working directory would be lost to it.
-    if std::env::var_os("HOMING_CLUSTER").is_none()
-        && let Ok(file) = std::fs::canonicalize("cluster.toml")
-    {
+    let config = Cluster::of_queue()?.queue_config()?;
+    // The runner lives in /.
+    if let Some(file) = crate::cluster::named_file() {
         // SAFETY: this program has no other thread here.
         unsafe { std::env::set_var("HOMING_CLUSTER", file) };
     }
@@ -84,10 +83,11 @@ fn local() -> Result<Box<dyn Engine>, Failure> {
 pub fn runner() -> Result<i32, Failure> {
     let spool = Spool::open().map_err(failed)?;
     let exe = std::env::current_exe().map_err(|e| Failure::system(format!("cannot find homing itself: {e}")))?;
-    let mut last = crate::hostlist::queue_config(None)?;
+    let now = || Cluster::of_queue()?.queue_config();
+    let mut last = now()?;
     // A cluster file that is being edited may not parse for a moment.
     let mut config = || {
-        if let Ok(new) = crate::hostlist::queue_config(None) {
+        if let Ok(new) = now() {
             last = new;
         }
         last.clone()

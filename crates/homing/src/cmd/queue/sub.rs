@@ -1,5 +1,6 @@
 //! `homing sub`: a command that runs detached.
 
+use crate::cluster::Cluster;
 use crate::cmd::run;
 use crate::failure::Failure;
 use homing_model::{Command, RawText};
@@ -185,7 +186,7 @@ fn spec(args: &Args, batch: Option<&run::Args>, config: &Config, slurm: bool) ->
     }
     // A batch on this machine has as many tasks at once as it has slots, by default all. On Slurm it is a
     // coordinator and its workers in an allocation, on however many nodes that lies.
-    let stays = !slurm && batch.is_some_and(|b| !goes_away(b));
+    let stays = !slurm && !batch.map_or(Ok(true), goes_away)?;
     let spread = slurm && batch.is_some();
     let slots = args.slots.unwrap_or(if stays { config.slots } else { 1 }).max(1);
     if args.host.is_none() && !spread && slots > config.slots {
@@ -226,13 +227,12 @@ fn spec(args: &Args, batch: Option<&run::Args>, config: &Config, slurm: bool) ->
 }
 
 /// True when the tasks of a batch run on other hosts, so that they take no slots here.
-fn goes_away(batch: &run::Args) -> bool {
-    let auto = || batch.hosts.is_some() || crate::hostlist::is_configured(batch.cluster.as_deref());
-    match batch.on {
+fn goes_away(batch: &run::Args) -> Result<bool, Failure> {
+    Ok(match batch.on {
         run::On::Local => false,
-        run::On::Auto => auto(),
+        run::On::Auto => batch.hosts.is_some() || Cluster::load(batch.cluster.as_deref())?.has_hosts(),
         _ => true,
-    }
+    })
 }
 
 /// True when a batch takes its input lines from standard input.

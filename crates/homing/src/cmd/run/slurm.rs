@@ -2,6 +2,7 @@
 
 use super::args::{Args, On};
 use super::targets::Targets;
+use crate::cluster::Cluster;
 use crate::failure::Failure;
 use homing_dispatch::HostPlan;
 use homing_launch::{SlurmSeat, Stop, Via};
@@ -64,9 +65,15 @@ pub fn is_chosen(args: &Args, hosts_given: bool) -> bool {
 }
 
 /// The hosts of the run; `holders` are those that hold its inputs.
-pub fn targets(args: &Args, run: &str, tasks: Option<u64>, holders: Vec<String>) -> Result<Targets, Failure> {
+pub fn targets(
+    args: &Args,
+    cluster: &Cluster,
+    run: &str,
+    tasks: Option<u64>,
+    holders: Vec<String>,
+) -> Result<Targets, Failure> {
     let request = request(args, run)?;
-    let wish = wish(args, tasks, holders)?;
+    let wish = wish(args, cluster, tasks, holders)?;
     if let Some(allocation) = Allocation::from_env(|name| std::env::var(name).ok()) {
         return Ok(Targets { hosts: within(&allocation, &wish, &request)?, spares: vec![] });
     }
@@ -89,7 +96,7 @@ fn request(args: &Args, run: &str) -> Result<Request, Failure> {
     })
 }
 
-fn wish(args: &Args, tasks: Option<u64>, holders: Vec<String>) -> Result<Wish, Failure> {
+fn wish(args: &Args, cluster: &Cluster, tasks: Option<u64>, holders: Vec<String>) -> Result<Wish, Failure> {
     let memory = args.slurm.mem_per_task.as_deref().map(|t| homing_batch::parse_size("--mem-per-task", t));
     let memory = memory.transpose().map_err(Failure::usage)?;
     let jobs = match args.jobs.as_deref() {
@@ -101,7 +108,7 @@ fn wish(args: &Args, tasks: Option<u64>, holders: Vec<String>) -> Result<Wish, F
             })?)
         }
     };
-    let only = args.hosts.as_ref().map(|hosts| crate::hostlist::hosts_from(Some(hosts), args.cluster.as_deref()));
+    let only = args.hosts.as_ref().map(|hosts| cluster.hosts(Some(hosts)));
     Ok(Wish {
         holders,
         only: only.transpose()?,

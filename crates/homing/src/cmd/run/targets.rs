@@ -1,6 +1,7 @@
 //! Which hosts a run may use, and how each is reached.
 
 use super::args::{Args, On};
+use crate::cluster::Cluster;
 use crate::failure::Failure;
 use homing_dispatch::HostPlan;
 use homing_launch::Via;
@@ -27,9 +28,10 @@ impl From<Vec<HostPlan>> for Targets {
 
 /// The hosts of the run.
 pub fn targets(args: &Args, cwd: &Path, locator: &Locator, run: &str, tasks: Option<u64>) -> Result<Targets, Failure> {
-    let given = args.hosts.is_some() || crate::hostlist::is_configured(args.cluster.as_deref());
+    let cluster = Cluster::load(args.cluster.as_deref())?;
+    let given = args.hosts.is_some() || cluster.has_hosts();
     if super::slurm::is_chosen(args, given) {
-        return super::slurm::targets(args, run, tasks, holders(args, cwd, locator));
+        return super::slurm::targets(args, &cluster, run, tasks, holders(args, cwd, locator));
     }
     let local = match args.on {
         On::Local => true,
@@ -42,23 +44,19 @@ pub fn targets(args: &Args, cwd: &Path, locator: &Locator, run: &str, tasks: Opt
         }
         return Ok(vec![HostPlan { name: super::hostname(), via: Via::Local, slots: None }].into());
     }
-    let names = if given {
-        crate::hostlist::hosts_from(args.hosts.as_deref(), args.cluster.as_deref())?
-    } else {
-        holders(args, cwd, locator)
-    };
+    let names = if given { cluster.hosts(args.hosts.as_deref())? } else { holders(args, cwd, locator) };
     if names.is_empty() {
         return Err(Failure::usage("--on ssh needs hosts, and no input lies on a volume that names any")
             .hint("--hosts n[1-4], or a cluster.toml with hosts = \"n[1-4]\""));
     }
-    Ok(names.into_iter().map(|name| plan(name, args.cluster.as_deref())).collect::<Vec<_>>().into())
+    Ok(names.into_iter().map(|name| plan(name, &cluster)).collect::<Vec<_>>().into())
 }
 
-fn plan(name: String, cluster: Option<&Path>) -> HostPlan {
+fn plan(name: String, cluster: &Cluster) -> HostPlan {
     let own = super::hostname();
     let here = name == own || own.split('.').next() == Some(name.as_str()) || name == "localhost";
     let via = if here { Via::Local } else { Via::Ssh { target: name.clone() } };
-    HostPlan { slots: crate::hostlist::slots_of(&name, cluster), name, via }
+    HostPlan { slots: cluster.slots_of(&name), name, via }
 }
 
 /// Storage hosts of the inputs that can be read off the command line, or of the working directory.

@@ -3,8 +3,8 @@
 use super::args::{AddHost, Allow, Delete, DrainHost, Heal, On, One, SetCopies, SetStripe, Way};
 use super::create;
 use super::drive::Drive;
+use crate::cluster::Cluster;
 use crate::failure::Failure;
-use crate::hostlist;
 use homing_model::NodeSet;
 use homing_volume::moosefs::goals::{self, Goals};
 use homing_volume::{
@@ -46,7 +46,7 @@ pub fn unmount(way: &Way, args: On) -> Result<i32, Failure> {
 
 fn hosts(way: &Way, args: &On, record: &Record) -> Result<Vec<String>, Failure> {
     match &args.on {
-        Some(text) => hostlist::hosts_from(Some(text), way.cluster.as_deref()),
+        Some(text) => Cluster::load(way.cluster.as_deref())?.hosts(Some(text)),
         None => Ok(record.spec.clients.clone()),
     }
 }
@@ -234,7 +234,7 @@ fn again(way: &Way, record: &Record, words: &[String], allowed: &[Danger]) -> Re
         }
         "drain-host" => drain_host(way, DrainHost { one: one(), host: word(1), allow: allow() }),
         "add-host" => {
-            let hosts = hostlist::hosts_from(Some(&word(1)), way.cluster.as_deref())?;
+            let hosts = Cluster::load(way.cluster.as_deref())?.hosts(Some(&word(1)))?;
             let mine = record.spec.places.iter().filter(|p| hosts.contains(&p.host));
             let places = mine.map(|p| format!("{}:{}", p.host, p.path)).collect();
             add_host(way, AddHost { one: one(), places, allow: allow() })

@@ -2,8 +2,8 @@
 
 use super::args::{Create, Way};
 use super::drive::Drive;
+use crate::cluster::Cluster;
 use crate::failure::Failure;
-use crate::hostlist;
 use homing_model::NodeSet;
 use homing_volume::{Kind, Observed, Place, Record, Spec, gluster, moosefs, nfs};
 use std::time::Instant;
@@ -14,7 +14,7 @@ pub fn places(texts: &[String], way: &Way) -> Result<Vec<Place>, Failure> {
     for text in texts {
         let wrong = || Failure::usage(format!("{text:?} names no folder of hosts")).hint("n[1-4]:/brick");
         let (hosts, path) = text.split_once(":/").ok_or_else(wrong)?;
-        let hosts = hostlist::hosts_from(Some(hosts), way.cluster.as_deref())?;
+        let hosts = Cluster::load(way.cluster.as_deref())?.hosts(Some(hosts))?;
         let path = format!("/{}", path.trim_end_matches('/'));
         places.extend(hosts.into_iter().map(|host| Place { host, path: path.clone() }));
     }
@@ -24,7 +24,7 @@ pub fn places(texts: &[String], way: &Way) -> Result<Vec<Place>, Failure> {
 fn spec(way: &Way, args: &Create) -> Result<Spec, Failure> {
     let places = places(&args.hosts, way)?;
     let clients = match &args.clients {
-        Some(text) => hostlist::hosts_from(Some(text), way.cluster.as_deref())?,
+        Some(text) => Cluster::load(way.cluster.as_deref())?.hosts(Some(text))?,
         None => Vec::new(),
     };
     let mut spec = Spec {

@@ -2,8 +2,8 @@
 
 use super::args::{One, Way};
 use super::watch::doing;
+use crate::cluster::Cluster;
 use crate::failure::Failure;
-use crate::hostlist;
 use homing_model::NodeSet;
 use homing_remote::{Options, Remote};
 use homing_volume::execute::{self, News, Stopped};
@@ -60,7 +60,7 @@ impl Drive<'_> {
         if let Some(record) = read.map_err(|e| Failure::system(format!("reading the record of {}: {e}", one.name)))? {
             return Ok(record);
         }
-        let hosts = hostlist::hosts_from(one.hosts.as_deref(), self.way.cluster.as_deref())?;
+        let hosts = Cluster::load(self.way.cluster.as_deref())?.hosts(one.hosts.as_deref())?;
         let missing = || {
             let failure = Failure::usage(format!("no volume {} is known", one.name));
             failure.hint(format!("homing volume list; or name hosts to ask: -w 'n[1-4]' {}", one.name))

@@ -2,8 +2,8 @@
 
 use super::args::{List, Shown, Way};
 use super::drive::Drive;
+use crate::cluster::Cluster;
 use crate::failure::{Failure, exit};
-use crate::hostlist;
 use homing_model::NodeSet;
 use homing_model::units::bytes;
 use homing_volume::health::{self, Finding};
@@ -24,7 +24,7 @@ pub fn list(way: &Way, args: List) -> Result<i32, Failure> {
         let record = Record::load(&folder, &name).map_err(|e| Failure::system(format!("the record of {name}: {e}")))?;
         specs.extend(record.map(|r| (name, r.spec)));
     }
-    let hosts = hostlist::hosts_from(args.hosts.as_deref(), way.cluster.as_deref())?;
+    let hosts = Cluster::load(way.cluster.as_deref())?.hosts(args.hosts.as_deref())?;
     if !hosts.is_empty() {
         let drive = Drive::new(way, None)?;
         for name in names_on(&drive, &hosts) {

@@ -1,0 +1,209 @@
+//! The text of a cluster file: which files count, and what may stand in them.
+
+use crate::failure::Failure;
+use homing_queue::plan::Queue;
+use rustix::fs::{Mode, OFlags};
+use serde::Deserialize;
+use std::collections::BTreeMap;
+use std::fs::{self, File, Metadata};
+use std::io::Read;
+use std::os::unix::fs::MetadataExt;
+use std::path::{Path, PathBuf};
+use std::sync::Once;
+
+/// The administrator's cluster file.
+const MACHINE: &str = "/etc/homing/cluster.toml";
+/// The one of the current folder.
+const HERE: &str = "cluster.toml";
+/// No cluster file is longer, bytes.
+const LONGEST: u64 = 4 << 20;
+
+/// What a `cluster.toml` says.
+#[derive(Clone, Debug, Default, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct Settings {
+    /// The hosts, as a node set.
+    pub hosts: Option<String>,
+    /// Named node sets, for `@name`.
+    #[serde(default)]
+    pub groups: BTreeMap<String, String>,
+    /// What differs on single hosts.
+    #[serde(default)]
+    pub host: BTreeMap<String, Host>,
+    /// Queues of `homing sub` and of the LSF front end.
+    #[serde(default)]
+    pub queue: BTreeMap<String, Queue>,
+}
+
+/// `[host.NAME]`.
+#[derive(Clone, Debug, Default, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct Host {
+    /// Tasks at once.
+    pub slots: Option<u32>,
+}
+
+/// The administrator's settings; empty without that file.
+pub(super) fn machine() -> Result<Settings, Failure> {
+    let path = Path::new(MACHINE);
+    if fs::symlink_metadata(path).is_ok() { read(path) } else { Ok(Settings::default()) }
+}
+
+/// The user's settings: of the file that is named, by the option or by
+/// `$HOMING_CLUSTER`, else of the first that is found.
+pub(super) fn own(option: Option<&Path>, here: bool) -> Result<Settings, Failure> {
+    if let Some(path) = option.map(PathBuf::from).or_else(named) {
+        return read(&path);
+    }
+    if here && fs::symlink_metadata(HERE).is_ok() {
+        match distrust(Path::new(HERE)) {
+            None => return read(Path::new(HERE)),
+            Some(why) => say_once(&why),
+        }
+    }
+    let config = std::env::var_os("XDG_CONFIG_HOME").map(PathBuf::from);
+    let config = config.or_else(|| std::env::var_os("HOME").map(|home| PathBuf::from(home).join(".config")));
+    let found = config.map(|c| c.join("homing/cluster.toml")).filter(|p| fs::symlink_metadata(p).is_ok());
+    found.map_or_else(|| Ok(Settings::default()), |path| read(&path))
+}
+
+/// The file that `$HOMING_CLUSTER` names.
+pub(super) fn named() -> Option<PathBuf> {
+    std::env::var_os("HOMING_CLUSTER").filter(|name| !name.is_empty()).map(PathBuf::from)
+}
+
+fn say_once(why: &str) {
+    static SAID: Once = Once::new();
+    SAID.call_once(|| {
+        eprintln!("homing: ./{HERE} was not read: {why}; if its hosts are to be used, name it: --cluster ./{HERE}");
+    });
+}
+
+/// Why a file that nobody has named is not obeyed: whoever may write it
+/// decides on which machines the user's commands run.
+fn distrust(path: &Path) -> Option<String> {
+    let look = || {
+        let real = fs::canonicalize(path)?;
+        let folder = fs::metadata(real.parent().unwrap_or(Path::new("/")))?;
+        Ok([("it", fs::metadata(&real)?), ("its folder", folder), ("this folder", fs::metadata(".")?)])
+    };
+    let looked: std::io::Result<[(&str, Metadata); 3]> = look();
+    let all = match looked {
+        Ok(all) => all,
+        Err(error) => return Some(error.to_string()),
+    };
+    if !all[0].1.is_file() {
+        return Some("it is no regular file".into());
+    }
+    let user = rustix::process::geteuid().as_raw();
+    all.iter().find_map(|(what, meta)| writable_by_others(what, meta, user))
+}
+
+/// Who else than the user and root could change a file or a folder. Where a
+/// folder has the sticky bit, others cannot replace what is the user's.
+fn writable_by_others(what: &str, meta: &Metadata, user: u32) -> Option<String> {
+    if meta.uid() != user && meta.uid() != 0 {
+        return Some(format!("{what} belongs to {}", homing_queue::user_name(meta.uid())));
+    }
+    let shared = meta.is_dir() && meta.mode() & 0o1000 != 0;
+    (!shared && meta.mode() & 0o022 != 0).then(|| format!("others may write {what} (chmod go-w)"))
+}
+
+/// Reads a file; whatever is wrong with it names the file, and the line where it has one.
+fn read(path: &Path) -> Result<Settings, Failure> {
+    let cannot = |e: std::io::Error| Failure::usage(format!("cannot read the cluster file {}: {e}", path.display()));
+    let mut text = String::new();
+    open(path).and_then(|file| file.take(LONGEST + 1).read_to_string(&mut text)).map_err(cannot)?;
+    if text.len() as u64 > LONGEST {
+        return Err(Failure::usage(format!("the cluster file {} is longer than {LONGEST} bytes", path.display())));
+    }
+    parse(&text).map_err(|(line, why)| {
+        let hint = "correct that line; --cluster FILE or HOMING_CLUSTER=FILE names another file";
+        Failure::usage(format!("cluster file {}, line {line}: {why}", path.display())).hint(hint)
+    })
+}
+
+/// A pipe without a writer would be waited for, and the opening of a device may do something.
+fn open(path: &Path) -> std::io::Result<File> {
+    let irregular = || std::io::Error::other("it is no regular file");
+    if !fs::metadata(path)?.is_file() {
+        return Err(irregular());
+    }
+    let flags = OFlags::RDONLY | OFlags::NONBLOCK | OFlags::CLOEXEC;
+    let file = File::from(rustix::fs::open(path, flags, Mode::empty())?);
+    if file.metadata()?.is_file() { Ok(file) } else { Err(irregular()) }
+}
+
+/// The settings, or the line, from 1, and what is wrong there.
+fn parse(text: &str) -> Result<Settings, (usize, String)> {
+    let settings: Settings = toml::from_str(text).map_err(|error| {
+        let at = error.span().map_or(0, |span| span.start);
+        (line_of(text, at), error.message().replace("unknown field", "unknown key"))
+    })?;
+    for (name, queue) in &settings.queue {
+        if let Some((index, value)) = queue.load.iter().find(|(_, v)| homing_queue::thresholds(v).is_none()) {
+            let at = text.find(value.as_str()).unwrap_or(0);
+            let why =
+                format!("{index} = {value:?} in [queue.{name}] are no thresholds: \"1500/4000\", \"1500\", \"/4000\"");
+            return Err((line_of(text, at), why));
+        }
+    }
+    Ok(settings)
+}
+
+fn line_of(text: &str, at: usize) -> usize {
+    text.as_bytes().iter().take(at).filter(|b| **b == b'\n').count() + 1
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::os::unix::fs::PermissionsExt;
+
+    #[test]
+    fn a_mistake_names_its_line_its_key_and_the_keys_that_there_are() {
+        for (text, line, words) in [
+            ("hosts = \"n1\"\n[host.n1]\nslotz = 2\n", 3, vec!["unknown key `slotz`", "`slots`"]),
+            ("hosts = \"n1\n", 1, vec!["string"]),
+            ("[queue.a]\nprio = 3\n", 2, vec!["`prio`", "`priority`", "`per_user`"]),
+            ("\n\nqueues = 1\n", 3, vec!["`queues`", "`queue`", "`groups`"]),
+            ("[queue.a]\nload = { bio = \"x\" }\n", 2, vec!["bio", "thresholds"]),
+            ("[queue.a]\nslots = \"four\"\n", 2, vec!["\"four\""]),
+        ] {
+            let (at, why) = parse(text).unwrap_err();
+            assert_eq!(at, line, "{text}: {why}");
+            assert!(words.iter().all(|word| why.contains(word)), "{text}: {why}");
+        }
+    }
+
+    #[test]
+    fn what_is_no_regular_file_is_refused_without_waiting() {
+        let dir = tempfile::tempdir().unwrap();
+        let pipe = dir.path().join("pipe");
+        rustix::fs::mknodat(rustix::fs::CWD, &pipe, rustix::fs::FileType::Fifo, 0o644.into(), 0).unwrap();
+        for path in [pipe.as_path(), dir.path(), Path::new("/dev/zero")] {
+            assert!(read(path).unwrap_err().message.contains("no regular file"), "{}", path.display());
+        }
+    }
+
+    #[test]
+    fn only_the_user_and_root_may_be_able_to_write_it() {
+        let dir = tempfile::tempdir().unwrap();
+        let user = rustix::process::geteuid().as_raw();
+        let said = |path: &Path, user: u32| writable_by_others("it", &fs::metadata(path).unwrap(), user);
+        let chmod = |path: &Path, mode| fs::set_permissions(path, fs::Permissions::from_mode(mode)).unwrap();
+        let file = dir.path().join("f");
+        fs::write(&file, "").unwrap();
+        for (mode, trusted) in [(0o644, true), (0o600, true), (0o664, false), (0o646, false)] {
+            chmod(&file, mode);
+            assert_eq!(said(&file, user).is_none(), trusted, "{mode:o}");
+        }
+        for (mode, trusted) in [(0o755, true), (0o775, false), (0o777, false), (0o1777, true)] {
+            chmod(dir.path(), mode);
+            assert_eq!(said(dir.path(), user).is_none(), trusted, "{mode:o}");
+        }
+        if user != 0 {
+            assert!(said(&file, user + 1).unwrap().contains("belongs to"));
+        }
+    }
+}

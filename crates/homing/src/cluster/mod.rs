@@ -1,0 +1,156 @@
+//! What `cluster.toml` says: hosts, groups, slots and queues. It is read once
+//! a command. The user's own file adds to the administrator's.
+
+mod file;
+
+use crate::failure::Failure;
+use crate::groups::ClusterShell;
+use file::Settings;
+use homing_model::NodeSet;
+use homing_model::nodeset::Groups;
+use homing_queue::plan::{Config, Queue};
+use std::cell::OnceCell;
+use std::path::{Path, PathBuf};
+
+/// All that names hosts: the cluster files first, then ClusterShell's own
+/// configuration, which is read when it is asked for.
+pub struct Cluster {
+    own: Settings,
+    machine: Settings,
+    shell: OnceCell<Result<ClusterShell, String>>,
+}
+
+impl Cluster {
+    /// Reads the administrator's file and the user's: that of the option, of
+    /// `$HOMING_CLUSTER`, `./cluster.toml` when nobody else may write it, or
+    /// `~/.config/homing/cluster.toml`.
+    pub fn load(option: Option<&Path>) -> Result<Cluster, Failure> {
+        Ok(Cluster::of(file::own(option, true)?, file::machine()?))
+    }
+
+    /// The same for the queue, whose jobs are of many folders: that of the
+    /// current one does not count.
+    pub fn of_queue() -> Result<Cluster, Failure> {
+        Ok(Cluster::of(file::own(None, false)?, file::machine()?))
+    }
+
+    fn of(own: Settings, machine: Settings) -> Cluster {
+        Cluster { own, machine, shell: OnceCell::new() }
+    }
+
+    /// ClusterShell's groups.
+    pub fn shell(&self) -> Result<&ClusterShell, String> {
+        let unread = |e: &String| format!("the groups of ClusterShell cannot be read: {e}");
+        self.shell.get_or_init(ClusterShell::load).as_ref().map_err(unread)
+    }
+
+    /// The set that a text means; groups without a source are those of `source`.
+    pub fn set(&self, text: &str, source: Option<&str>) -> Result<NodeSet, Failure> {
+        let set = NodeSet::parse_in(text, source, self)
+            .map_err(|e| Failure::usage(format!("{text:?} is no node set: {e}")).hint("n[1-4,7], @group, a,b"))?;
+        if let Some(odd) = set.iter().find(|n| n.starts_with('-')) {
+            return Err(Failure::usage(format!("{odd:?} cannot be a host name")));
+        }
+        Ok(set)
+    }
+
+    fn all_hosts(&self) -> Option<&String> {
+        self.own.hosts.as_ref().or(self.machine.hosts.as_ref())
+    }
+
+    /// True when a cluster file names hosts.
+    pub fn has_hosts(&self) -> bool {
+        self.all_hosts().is_some()
+    }
+
+    /// The hosts of a node set; without one those of the cluster files.
+    pub fn hosts(&self, named: Option<&str>) -> Result<Vec<String>, Failure> {
+        let text = named.or(self.all_hosts().map(String::as_str)).unwrap_or_default();
+        Ok(self.set(text, None)?.iter().map(String::from).collect())
+    }
+
+    /// Slots that the cluster files give to a host: no more than the administrator's says.
+    pub fn slots_of(&self, name: &str) -> Option<u32> {
+        let said = |settings: &Settings| settings.host.get(name).and_then(|host| host.slots);
+        [said(&self.machine), said(&self.own)].into_iter().flatten().min()
+    }
+
+    /// Queues and slots: what `homing sub` and the LSF front end go by. Where the administrator
+    /// has queues they are all that there are: one of a user's own would have none of their limits.
+    pub fn queue_config(&self) -> Result<Config, Failure> {
+        let cores = || std::thread::available_parallelism().map_or(1, |n| n.get() as u32);
+        let mut queues = [&self.machine.queue, &self.own.queue].into_iter().find(|q| !q.is_empty()).cloned();
+        let queues = queues.get_or_insert_with(|| [("normal".to_string(), Queue::default())].into());
+        let slots = self.slots_of(&homing_queue::host_name()).unwrap_or_else(cores).max(1);
+        let named = self.machine.host.keys().chain(self.own.host.keys()).cloned().chain(self.hosts(None)?);
+        Ok(Config {
+            slots,
+            // A host of the cluster whose slots nobody has said has as many as this one.
+            host_slots: named.map(|name| (name.clone(), self.slots_of(&name).unwrap_or(slots))).collect(),
+            queues: std::mem::take(queues),
+        })
+    }
+}
+
+/// The file that `$HOMING_CLUSTER` names, as it is called from every folder.
+pub fn named_file() -> Option<PathBuf> {
+    file::named().and_then(|path| std::path::absolute(path).ok())
+}
+
+impl Groups for Cluster {
+    fn group(&self, source: Option<&str>, name: &str) -> Result<Option<String>, String> {
+        // The hosts of the administrator's queues are said in the administrator's groups.
+        let told = self.machine.groups.get(name).or_else(|| self.own.groups.get(name));
+        match told.filter(|_| source.is_none()) {
+            Some(nodes) => Ok(Some(nodes.clone())),
+            None => self.shell()?.group(source, name),
+        }
+    }
+
+    fn all(&self, source: Option<&str>) -> Result<Option<String>, String> {
+        match self.all_hosts().filter(|_| source.is_none()) {
+            Some(hosts) => Ok(Some(hosts.clone())),
+            None => self.shell()?.all(source),
+        }
+    }
+
+    fn list(&self, source: Option<&str>) -> Result<Vec<String>, String> {
+        let told = self.machine.groups.keys().chain(self.own.groups.keys()).filter(|_| source.is_none());
+        let shell = self.shell()?;
+        let theirs = if shell.sources().is_empty() { Vec::new() } else { shell.list(source)? };
+        let mut all: Vec<String> = Vec::new();
+        for name in told.cloned().chain(theirs) {
+            if !all.contains(&name) {
+                all.push(name);
+            }
+        }
+        Ok(all)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn settings(text: &str) -> Settings {
+        toml::from_str(text).unwrap()
+    }
+
+    #[test]
+    fn a_users_own_file_adds_to_the_administrators_and_loosens_nothing() {
+        let machine = "hosts = \"n[1-2]\"\n[groups]\nnas = \"n1\"\n[host.n1]\nslots = 4\n[host.n2]\nslots = 4\n\
+                       [queue.normal]\nper_user = 2\nhosts = \"@nas\"\n";
+        let own = "hosts = \"n[1-9]\"\n[groups]\nnas = \"n[1-9]\"\nmine = \"n9\"\n[host.n1]\nslots = 40\n[host.n2]\nslots = 1\n\
+                   [host.n9]\nslots = 3\n[queue.normal]\nper_user = 99\n[queue.wide]\n";
+        let both = Cluster::of(settings(own), settings(machine));
+        assert_eq!(["n1", "n2", "n9"].map(|n| both.slots_of(n)), [Some(4), Some(1), Some(3)]);
+        let config = both.queue_config().unwrap();
+        assert_eq!(config.queues.keys().collect::<Vec<_>>(), ["normal"]);
+        assert_eq!(config.queues["normal"].per_user, Some(2));
+        assert_eq!(both.hosts(Some("@nas")).unwrap(), ["n1"]);
+        assert_eq!(both.hosts(Some("@mine")).unwrap(), ["n9"]);
+        assert_eq!(both.hosts(None).unwrap().len(), 9, "which hosts a user's commands go to is the user's choice");
+        let alone = Cluster::of(settings(own), Settings::default());
+        assert_eq!(alone.queue_config().unwrap().queues.len(), 2);
+    }
+}
