@@ -166,11 +166,6 @@ impl HaltState {
         self.failed
     }
 
-    /// True once the limit was reached.
-    pub fn halted(&self) -> bool {
-        self.verdict.is_some()
-    }
-
     /// Exit status of the run: 0 when none failed, 1 to 100 the number that
     /// failed, 101 more than that. After a halt on failures the status of the
     /// failed task (limit 1), their number, or their percentage; after a halt

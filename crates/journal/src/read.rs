@@ -9,7 +9,7 @@ use std::io::{BufRead, BufReader};
 use std::path::{Path, PathBuf};
 
 /// Every kind of event that this homing knows, as `event` names it.
-pub(crate) const KINDS: [&str; 13] = [
+pub(crate) const KINDS: [&str; 12] = [
     "run_started",
     "run_resumed",
     "host_up",
@@ -20,7 +20,6 @@ pub(crate) const KINDS: [&str; 13] = [
     "task_started",
     "task_ended",
     "task_skipped",
-    "task_added",
     "note",
     "run_ended",
 ];

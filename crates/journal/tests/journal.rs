@@ -2,7 +2,7 @@
 
 use homing_journal::{FILE, Journal, JournalError, RunState, find, live, replay, runs};
 use homing_model::event::{PlannedBytes, What};
-use homing_model::{Command, Event, HostFacts, HostSample, IoCounters, IoWait, Mount, Outcome, RawText, Task};
+use homing_model::{Event, HostFacts, HostSample, IoCounters, IoWait, Mount, Outcome, RawText};
 use proptest::prelude::*;
 use std::collections::BTreeMap;
 use std::fs;
@@ -29,18 +29,6 @@ fn every_kind() -> Vec<Event> {
         net: BTreeMap::from([("eth0".to_string(), (u64::MAX, 2))]),
         ..HostSample::default()
     };
-    let task = Task {
-        id: 3,
-        command: Command::Argv(vec!["cat".into(), RawText(b"\xff\nname".to_vec())]),
-        cwd: Some("/vol".into()),
-        env: vec![("A".into(), "b".into())],
-        args: vec!["x".into()],
-        inputs: vec!["in > put".into()],
-        outputs: vec![],
-        cpus: 2,
-        memory: Some(1),
-        timeout_ms: None,
-    };
     let io = IoCounters { rchar: Some(7), wchar: None, read_bytes: 8, user_us: 9, ..IoCounters::default() };
     let kinds = vec![
         What::RunStarted {
@@ -57,7 +45,6 @@ fn every_kind() -> Vec<Event> {
         What::HostLost { host: host(), reason: "no word for 30 s".into() },
         What::HostUnfit { host: host(), reason: "/vol is not mounted".into() },
         What::Sample { host: host(), sample },
-        What::TaskAdded { task },
         What::TaskStarted {
             task: 1,
             attempt: 1,
@@ -194,7 +181,7 @@ fn runs_are_listed_oldest_first_and_found_by_prefix() {
     assert_eq!(list[0].state, RunState::Interrupted);
     let counts = BTreeMap::from([("failed".to_string(), 1), ("skipped".to_string(), 1), ("unfinished".to_string(), 1)]);
     assert_eq!(list[0].counts, counts);
-    assert_eq!(list[1].state, RunState::Ended { exit: 1, ended_ns: 1_062 });
+    assert_eq!(list[1].state, RunState::Ended { exit: 1, ended_ns: 1_061 });
     assert_eq!(list[1].argv.len(), 3);
     assert!(find(root.path(), "last").unwrap().ends_with("b-late"));
     assert!(find(root.path(), "b-e").unwrap().ends_with("b-early"));
@@ -210,11 +197,10 @@ proptest! {
     fn a_cut_of_any_texts_leaves_a_prefix(texts in prop::collection::vec(any::<Vec<u8>>(), 1..8), at in any::<prop::sample::Index>()) {
         let root = tempfile::tempdir().unwrap();
         let skip = |b: &Vec<u8>| What::TaskSkipped { task: 1, reason: String::from_utf8_lossy(b).into_owned() };
-        let started = |b: &Vec<u8>| Task {
-            id: 1, command: Command::Shell(RawText(b.clone())), cwd: None, env: vec![], args: vec![], inputs: vec![],
-            outputs: vec![], cpus: 1, memory: None, timeout_ms: None,
+        let began = |b: &Vec<u8>| What::RunStarted {
+            v: 1, run: "r".into(), argv: vec![RawText(b.clone())], cwd: "/".into(), host: "n1".into(), pid: 1, tasks: None,
         };
-        let whats = texts.iter().flat_map(|t| [skip(t), What::TaskAdded { task: started(t) }]);
+        let whats = texts.iter().flat_map(|t| [skip(t), began(t)]);
         let events: Vec<Event> = whats.map(|what| Event { at_ns: -1, what }).collect();
         let dir = written(root.path(), "r", &events);
         let bytes = fs::read(dir.join(FILE)).unwrap();

@@ -1,7 +1,7 @@
 //! What happens in a run, in the order in which the coordinator learnt it.
 //! The journal is these, one JSON object a line; every report reads them.
 
-use crate::{HostFacts, HostSample, IoCounters, IoWait, Outcome, RawText, Task, TaskId};
+use crate::{HostFacts, HostSample, IoCounters, IoWait, Outcome, RawText, TaskId};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 
@@ -147,11 +147,6 @@ pub enum What {
         task: TaskId,
         /// Why.
         reason: String,
-    },
-    /// A full task, written when it cannot be made again from the command line.
-    TaskAdded {
-        /// The task.
-        task: Task,
     },
     /// Something a person should know.
     Note {

@@ -90,12 +90,6 @@ impl Placer {
         self.regroup(host);
     }
 
-    /// It may be used again; what was learnt of it is kept.
-    pub fn host_back(&mut self, host: HostIx) {
-        self.hosts[host].up = true;
-        self.regroup(host);
-    }
-
     /// How many more tasks the storage of `host` takes. Those that move nothing are not asked.
     pub fn set_storage(&mut self, host: HostIx, storage: Storage) {
         self.hosts[host].storage = storage;
@@ -128,12 +122,8 @@ impl Placer {
         self.stale = self.stale.saturating_add(1);
     }
 
-    /// `task` never runs on `host`, also when it is added again. If it was
-    /// picked there, it counts as not running any more.
+    /// `task` never runs on `host`, also when it is added again.
     pub fn exclude(&mut self, task: TaskId, host: HostIx) {
-        if let Some(host) = self.hosts.get_mut(host) {
-            host.running.retain(|r| r.task != task);
-        }
         let need = self.remove(task);
         let excluded = self.excluded.entry(task).or_default();
         if let Err(at) = excluded.binary_search(&host) {
@@ -206,26 +196,24 @@ impl Placer {
         self.ask_again_us.filter(|_| self.waiting > 0)
     }
 
-    /// A picked task ended. `wall_us` 0 teaches nothing: use it for an attempt
-    /// that failed, was killed or never started.
-    pub fn finished(&mut self, host: HostIx, bytes_local: u64, bytes_remote: u64, wall_us: u64, _now_us: u64) {
+    /// The attempt at `task` that was picked for `host` is over; nothing happens when it is not known. `wall_us` 0
+    /// teaches nothing: use it for an attempt that failed, was killed or never started.
+    pub fn finished(&mut self, host: HostIx, task: TaskId, wall_us: u64) {
         self.see_overlap(host);
         let running = &mut self.hosts[host].running;
-        let at = running.iter().position(|r| (r.local, r.remote) == (bytes_local, bytes_remote));
-        let ended = at.map(|at| running.remove(at));
-        let sharing = ended.map_or(1, |r| r.sharing.max(1));
-        let source = ended.and_then(|r| r.source);
-        source.into_iter().for_each(|source| self.see_overlap(source));
-        if wall_us == 0 || bytes_local + bytes_remote == 0 {
+        let Some(at) = running.iter().position(|r| r.task == task) else { return };
+        let ended = running.remove(at);
+        ended.source.into_iter().for_each(|source| self.see_overlap(source));
+        if wall_us == 0 || ended.local + ended.remote == 0 {
             return;
         }
         let wall = wall_us as f64;
-        match (source, ended) {
-            (Some(source), _) => self.hosts[source].burden.fetch_ended(wall),
-            (None, Some(own)) if bytes_remote == 0 => self.hosts[host].burden.own_ended(wall, own.overlap),
-            _ => {}
+        match ended.source {
+            Some(source) => self.hosts[source].burden.fetch_ended(wall),
+            None if ended.remote == 0 => self.hosts[host].burden.own_ended(wall, ended.overlap),
+            None => {}
         }
-        if bytes_remote == 0 {
+        if ended.remote == 0 {
             self.hosts[host].local_us.learn(wall);
             self.local_us.learn(wall);
             return;
@@ -233,7 +221,7 @@ impl Placer {
         // Without knowing the work alone, the fetching cannot be told from it.
         let Some(work) = self.hosts[host].local_us.get().or(self.local_us.get()) else { return };
         let clear = wall - work > work / 10.0;
-        let rate = bytes_remote as f64 / (wall - work).max(work / 10.0) * 1e6 * f64::from(sharing);
+        let rate = ended.remote as f64 / (wall - work).max(work / 10.0) * 1e6 * f64::from(ended.sharing.max(1));
         // When fetching drowns in the work, the rate is a lower bound only.
         if clear || self.hosts[host].fetched.get().is_none_or(|known| rate > known) {
             self.hosts[host].fetched.learn(rate);

@@ -80,9 +80,9 @@ pub fn simulate(
         let ended: Vec<Job> = ended;
         for mut job in ended {
             job.planned.end_us = now as u64;
-            let Planned { host, local, remote, start_us, end_us, .. } = job.planned;
+            let Planned { task, host, start_us, end_us, .. } = job.planned;
             free[host] += job.cpus;
-            placer.finished(host, local, remote, end_us - start_us, end_us);
+            placer.finished(host, task, end_us - start_us);
             done.push(job.planned);
         }
     }

@@ -132,7 +132,7 @@ impl Tally {
             What::Limit { storage, limit, why, .. } => {
                 self.host(storage).limit = Some((*limit, why.clone()));
             }
-            What::TaskSkipped { .. } | What::HostUnfit { .. } | What::TaskAdded { .. } | What::Note { .. } => {}
+            What::TaskSkipped { .. } | What::HostUnfit { .. } | What::Note { .. } => {}
         }
     }
 

@@ -61,15 +61,13 @@ impl Core {
             return false;
         }
         let running = self.running.remove(&ended.ticket).expect("looked up above");
-        self.release(host, ended.ticket, &running);
+        // A failed attempt is no measure of how long its kind takes.
+        let lesson_us = if ended.outcome.is_success() { running.moved_us(ended.wall_us, now_ns) } else { 0 };
+        self.release(host, ended.ticket, &running, lesson_us);
         self.written.add(host, std::mem::take(&mut ended.wrote), now_ns);
         self.hosts.learn(host, ended.wall_us);
         self.leave_storage(&running, ended.wall_us, now_ns);
         self.learn_storage(&running, &ended, now_ns);
-        let placed = &running.placed;
-        // A failed attempt is no measure of how long its kind takes.
-        let lesson_us = if ended.outcome.is_success() { running.moved_us(ended.wall_us, now_ns) } else { 0 };
-        self.placer.finished(host, placed.local, placed.remote, lesson_us, (now_ns / 1000) as u64);
         if ended.outcome.is_success() && self.policy.timeout_of_median.is_some() {
             let at = self.walls.partition_point(|w| *w < ended.wall_us);
             self.walls.insert(at, ended.wall_us);
@@ -105,7 +103,9 @@ impl Core {
         }
     }
 
-    pub(super) fn release(&mut self, host: HostIx, ticket: u64, running: &Running) {
+    /// Gives back what an attempt held. `lesson_us`: how long it took, where that is a measure of its kind, else 0.
+    pub(super) fn release(&mut self, host: HostIx, ticket: u64, running: &Running, lesson_us: u64) {
+        self.placer.finished(host, running.waiting.offer.task.id, lesson_us);
         self.hosts.release(host, ticket, running.placed.need.cpus);
         self.hosts.claim(host, running.waiting.offer.task.memory.unwrap_or(0), false);
     }
@@ -167,7 +167,7 @@ impl Core {
     /// The attempt did not start: its host does not see `missing`.
     pub fn unfit(&mut self, host: HostIx, ticket: u64, missing: &RawText, now_ns: i64) {
         let Some(running) = self.running.remove(&ticket) else { return };
-        self.release(host, ticket, &running);
+        self.release(host, ticket, &running, 0);
         self.leave_storage(&running, 0, now_ns);
         self.placer.exclude(running.waiting.offer.task.id, host);
         let reason = format!("{} is not there", missing.display());

@@ -11,7 +11,7 @@ impl Core {
     /// so that the host was told of a state that is no more.
     pub fn late(&mut self, host: HostIx, ticket: u64, change: &Change, why: &str, since: bool, now_ns: i64) {
         let Some(mut running) = self.running.remove(&ticket) else { return };
-        self.release(host, ticket, &running);
+        self.release(host, ticket, &running, 0);
         self.leave_storage(&running, 0, now_ns);
         let known = self.written.stands(change);
         if since || !known {

@@ -628,3 +628,17 @@ fn before_all_hosts_are_there_each_does_what_it_holds() {
     assert_eq!(starts(&mut core), [(1, 0, 1)]);
     assert_eq!(assign(&mut core, 0).iter().map(|s| s.0).collect::<Vec<_>>(), [2]);
 }
+
+#[test]
+fn an_attempt_that_did_not_start_leaves_nothing_behind_in_the_placer() {
+    let mut core = core(policy(), &[("n1", 4), ("n2", 4)]);
+    let wide = |id: TaskId| Offer { task: Task { cpus: 2, ..task(id) }, ..offer(id, &["n1"]) };
+    core.offer(wide(1));
+    let (_, host, ticket) = assign(&mut core, 0)[0];
+    core.late(host, ticket, &change("/vol/a", 1), "it is not seen", true, 0);
+    let (_, host, ticket) = assign(&mut core, 0)[0];
+    core.ended(host, ended(ticket, Outcome::Exit(0)), S);
+    (2..=4).for_each(|id| core.offer(wide(id)));
+    let hosts: Vec<HostIx> = assign(&mut core, 1000 * S).iter().map(|(_, host, _)| *host).collect();
+    assert_eq!(hosts, [0; 2], "the third waits a second for its home rather than four for the network");
+}
