@@ -8,7 +8,7 @@
 //! storage's whole throughput, not this run's, so that two runs that share a
 //! disk have one aim and neither gains by crowding the other out.
 //!
-//! `docs/admission.md` tells what else was tried.
+//! `docs/admission.md` explains the parts.
 
 mod climb;
 mod controller;
