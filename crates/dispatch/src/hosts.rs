@@ -2,6 +2,7 @@
 
 use crate::core::{Offer, prefetch};
 use homing_model::{HostFacts, HostSample, Mount};
+use homing_mounts::same_volume;
 use homing_place::{HostIx, Need};
 use std::collections::{BTreeSet, HashMap, HashSet};
 
@@ -234,39 +235,9 @@ pub(crate) fn short(name: &str) -> &str {
     if name.bytes().all(|b| b.is_ascii_digit() || b == b'.') { name } else { name.split('.').next().unwrap_or(name) }
 }
 
-/// The same volume at the same place. GlusterFS clients may name different
-/// servers of one volume, and MooseFS clients one master differently, so there
-/// the part after the colon decides.
-fn same_volume(a: &Mount, b: &Mount) -> bool {
-    if a.point != b.point || a.fstype != b.fstype {
-        return false;
-    }
-    let volume = |m: &Mount| {
-        let text = String::from_utf8_lossy(&m.source.0).into_owned();
-        text.rsplit_once(':').map_or(text.clone(), |(_, v)| v.trim_start_matches('/').to_string())
-    };
-    let many_names = a.fstype.contains("gluster") || [a, b].iter().all(|m| m.source.0.starts_with(b"mfs#"));
-    a.source == b.source || (many_names && volume(a) == volume(b))
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    fn mount(point: &str, fstype: &str, source: &str) -> Mount {
-        Mount { point: point.into(), fstype: fstype.into(), source: source.into() }
-    }
-
-    #[test]
-    fn one_gluster_volume_has_many_servers() {
-        let a = mount("/data", "fuse.glusterfs", "n1:/data");
-        assert!(same_volume(&a, &mount("/data", "fuse.glusterfs", "n2:data")));
-        assert!(!same_volume(&a, &mount("/data", "fuse.glusterfs", "n1:/other")));
-        assert!(!same_volume(&a, &mount("/mnt", "fuse.glusterfs", "n1:/data")));
-        assert!(same_volume(&mount("/d", "fuse", "mfs#n1:9421"), &mount("/d", "fuse", "mfs#10.0.0.1:9421")));
-        assert!(!same_volume(&mount("/d", "fuse", "mfs#n1:9421"), &mount("/d", "fuse", "mfs#n1:9421/sub")));
-        assert!(!same_volume(&mount("/d", "nfs4", "a:/x"), &mount("/d", "nfs4", "b:/x")));
-    }
 
     #[test]
     fn storage_names_meet_hosts_by_any_alias() {

@@ -4,10 +4,15 @@
 //! Where a change fell into the clock tick of an earlier look (NFS 3), only a
 //! listing of the folder helps.
 
-use crate::Step;
+use crate::{Fence, Step, settle};
 use std::time::Duration;
 
-pub(crate) const FIRST: &[Step] = &[Step::SyncAncestors];
-pub(crate) const AGAIN: &[Step] = &[Step::SyncAncestors, Step::ListParent];
-/// `acdirmax`, 60 s by default, and some reserve.
-pub(crate) const BOUND: Duration = Duration::from_secs(65);
+pub(crate) static FENCE: Fence = Fence {
+    concerns: |_| true,
+    first: &[Step::SyncAncestors],
+    again: &[Step::SyncAncestors, Step::ListParent],
+    // `acdirmax`, 60 s by default, and some reserve.
+    bound: Duration::from_secs(65),
+    asking_syncs: false,
+    look_into: settle::sync_ancestors,
+};

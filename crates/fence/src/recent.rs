@@ -2,7 +2,7 @@
 //! remember an older state of it.
 
 use crate::stamp::stamp;
-use crate::{CLOCKS, Kind};
+use crate::{CLOCKS, Fence};
 use homing_model::Change;
 use std::os::unix::fs::MetadataExt;
 use std::path::Path;
@@ -11,12 +11,9 @@ use std::time::{SystemTime, UNIX_EPOCH};
 /// Files and folders below `root` that changed within the time for which its
 /// file system's clients may stay behind; none where they do not.
 pub fn recent(root: &Path) -> Vec<Change> {
-    let (kind, _) = Kind::of(root);
-    if kind == Kind::Coherent {
-        return Vec::new();
-    }
+    let (Some(fence), _) = Fence::at(root) else { return Vec::new() };
     let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
-    let since = now.saturating_sub(kind.bound() + CLOCKS).as_secs() as i64;
+    let since = now.saturating_sub(fence.bound + CLOCKS).as_secs() as i64;
     let mut found = Vec::new();
     let mut todo = vec![root.to_path_buf()];
     while let Some(folder) = todo.pop() {

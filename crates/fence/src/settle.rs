@@ -1,7 +1,7 @@
 //! The reading side.
 
 use crate::stamp::{agrees, look};
-use crate::{Kind, Mounts, Step};
+use crate::{FENCES, Fence, Step, fence_in};
 use homing_model::{Change, Stamp};
 use rustix::fs::{Advice, Mode, OFlags, XattrFlags};
 use std::collections::{HashMap, HashSet};
@@ -54,7 +54,7 @@ fn seconds(ns: i64) -> String {
 struct Item<'a> {
     change: &'a Change,
     path: PathBuf,
-    kind: Kind,
+    fence: &'static Fence,
     mount: PathBuf,
 }
 
@@ -68,8 +68,8 @@ pub fn settle(changes: &[Change]) -> Result<Settled, Box<Late>> {
 pub fn settle_for(changes: &[Change], patience: Duration) -> Result<Settled, Box<Late>> {
     let items = concerned(changes);
     let all: Vec<&Item> = items.iter().collect();
-    let behind = steps(&all, Kind::first);
-    let left = steps(&behind, Kind::again);
+    let behind = steps(&all, |fence| fence.first);
+    let left = steps(&behind, |fence| fence.again);
     let mut done = Settled { looked: items.len(), again: behind.len() };
     for item in left {
         done.again += wait_for(item, patience)?;
@@ -80,9 +80,10 @@ pub fn settle_for(changes: &[Change], patience: Duration) -> Result<Settled, Box
 /// The state of a name as this host sees it after all that makes it look again, without waiting.
 pub fn look_anew(path: &Path) -> Option<Stamp> {
     let change = Change { path: path.into(), now: None, fresh: false, was: None };
-    let (kind, mount) = Kind::of(path);
-    let item = Item { change: &change, path: path.to_path_buf(), kind, mount };
-    kind.again().iter().for_each(|step| take(*step, &[&item]));
+    if let (Some(fence), mount) = Fence::at(path) {
+        let item = Item { change: &change, path: path.to_path_buf(), fence, mount };
+        fence.again.iter().for_each(|step| take(*step, &[&item]));
+    }
     look(path, true)
 }
 
@@ -92,16 +93,15 @@ pub fn refresh(root: &Path) {
     let changes = crate::recent(root);
     let items = concerned(&changes);
     let all: Vec<&Item> = items.iter().collect();
-    steps(&all, Kind::again);
+    steps(&all, |fence| fence.again);
 }
 
 /// Step by step for all of them: a folder is looked at once and not for each of
 /// its files. What is not seen after that.
-fn steps<'a>(items: &[&'a Item<'a>], steps: fn(Kind) -> &'static [Step]) -> Vec<&'a Item<'a>> {
-    let kinds: HashSet<Kind> = items.iter().map(|item| item.kind).collect();
-    for kind in kinds {
-        let of_kind: Vec<&Item> = items.iter().copied().filter(|item| item.kind == kind).collect();
-        steps(kind).iter().for_each(|step| take(*step, &of_kind));
+fn steps<'a>(items: &[&'a Item<'a>], steps: fn(&Fence) -> &'static [Step]) -> Vec<&'a Item<'a>> {
+    for fence in FENCES {
+        let its: Vec<&Item> = items.iter().copied().filter(|item| std::ptr::eq(item.fence, fence)).collect();
+        steps(fence).iter().for_each(|step| take(*step, &its));
     }
     items.iter().copied().filter(|item| !agrees(item.change, look(&item.path, true))).collect()
 }
@@ -110,15 +110,15 @@ fn concerned(changes: &[Change]) -> Vec<Item<'_>> {
     if changes.is_empty() {
         return Vec::new();
     }
-    let table = Mounts::read();
-    let mut mounts: HashMap<PathBuf, (Kind, PathBuf)> = HashMap::new();
+    let table = homing_mounts::read().unwrap_or_default();
+    let mut mounts = HashMap::new();
     let mut items = Vec::new();
     for change in changes {
         let path = change.path.to_path();
         let parent = path.parent().unwrap_or(Path::new("/")).to_path_buf();
-        let (kind, mount) = mounts.entry(parent).or_insert_with(|| table.kind_of(&path)).clone();
-        if kind.concerns(change) {
-            items.push(Item { change, path, kind, mount });
+        let (fence, mount) = mounts.entry(parent).or_insert_with(|| fence_in(&table, &path)).clone();
+        if let Some(fence) = fence.filter(|fence| (fence.concerns)(change)) {
+            items.push(Item { change, path, fence, mount });
         }
     }
     items
@@ -126,8 +126,8 @@ fn concerned(changes: &[Change]) -> Vec<Item<'_>> {
 
 /// Looks until this host sees the change; how often again.
 fn wait_for(item: &Item, patience: Duration) -> Result<usize, Box<Late>> {
-    let Item { change, path, kind, .. } = item;
-    let bound = kind.bound();
+    let Item { change, path, fence, .. } = item;
+    let bound = fence.bound;
     let began = Instant::now();
     let mut again = 0;
     let mut pause = Duration::from_millis(2);
@@ -148,7 +148,7 @@ fn wait_for(item: &Item, patience: Duration) -> Result<usize, Box<Late>> {
             pause = (pause * 2).min(Duration::from_millis(100));
         }
         again += 1;
-        kind.again().iter().for_each(|step| take(*step, &[item]));
+        fence.again.iter().for_each(|step| take(*step, &[item]));
     }
 }
 

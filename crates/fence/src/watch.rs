@@ -7,7 +7,7 @@
 //! command and misses a rewrite within one tick of the clock.
 
 use crate::stamp::{look, stamp};
-use crate::{Kind, Mounts};
+use crate::{Fence, fence_in};
 use homing_model::{Change, Stamp};
 use rustix::fs::inotify::{self, CreateFlags, ReadFlags, WatchFlags};
 use std::collections::{BTreeMap, HashMap};
@@ -37,7 +37,7 @@ struct Seen {
 pub struct Watch {
     fd: OwnedFd,
     folders: HashMap<i32, PathBuf>,
-    known: HashMap<PathBuf, Kind>,
+    known: HashMap<PathBuf, Option<&'static Fence>>,
     open: BTreeMap<PathBuf, Seen>,
     /// Names that were reported before, or were there when their folder was first seen, and their inode numbers.
     old: HashMap<PathBuf, u64>,
@@ -82,11 +82,11 @@ impl Watch {
 
     /// Watches all folders; what they hold is `seen`, unless it was there before.
     fn walk(&mut self, root: &Path, seen: Option<Seen>) {
-        let mounts = Mounts::read();
+        let mounts = homing_mounts::read().unwrap_or_default();
         let mut todo = vec![root.to_path_buf()];
         while let Some(folder) = todo.pop() {
             let skip = self.folders.len() >= MOST_FOLDERS || self.known.contains_key(&folder);
-            if skip || !self.watch_one(&folder, mounts.kind_of(&folder).0) {
+            if skip || !self.watch_one(&folder, fence_in(&mounts, &folder).0) {
                 continue;
             }
             // Watched first, then read: what is made in between is seen twice, not never.
@@ -104,7 +104,7 @@ impl Watch {
     }
 
     /// False where it is watched already, or cannot be.
-    fn watch_one(&mut self, folder: &Path, kind: Kind) -> bool {
+    fn watch_one(&mut self, folder: &Path, fence: Option<&'static Fence>) -> bool {
         let what = WatchFlags::CREATE
             | WatchFlags::CLOSE_WRITE
             | WatchFlags::MOVED_TO
@@ -114,7 +114,7 @@ impl Watch {
             | WatchFlags::ONLYDIR;
         let Ok(number) = inotify::add_watch(&self.fd, folder, what) else { return false };
         self.folders.insert(number, folder.to_path_buf());
-        self.known.insert(folder.to_path_buf(), kind).is_none()
+        self.known.insert(folder.to_path_buf(), fence).is_none()
     }
 
     fn drain(&mut self) {
@@ -163,9 +163,9 @@ impl Watch {
         let gone = self.old.keys().filter(|path| path.symlink_metadata().is_err());
         self.open.extend(gone.map(|path| (path.clone(), seen)));
         let mut folders = Vec::new();
-        for (folder, kind) in std::mem::take(&mut self.known) {
+        for (folder, fence) in std::mem::take(&mut self.known) {
             // Again, since another folder may have taken its place.
-            if !self.watch_one(&folder, kind) {
+            if !self.watch_one(&folder, fence) {
                 continue;
             }
             for entry in std::fs::read_dir(&folder).into_iter().flatten().flatten() {
@@ -190,8 +190,8 @@ impl Watch {
 
     /// The state of a file that is now at its servers.
     fn synced(&self, path: &Path) -> Option<Stamp> {
-        let kind = path.parent().and_then(|folder| self.known.get(folder));
-        if !kind.is_some_and(|kind| kind.asking_syncs()) {
+        let fence = path.parent().and_then(|folder| *self.known.get(folder)?);
+        if !fence.is_some_and(|fence| fence.asking_syncs) {
             sync(path);
         }
         // After the sync, which may give the file its final time.

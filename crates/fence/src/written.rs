@@ -3,7 +3,7 @@
 
 use crate::stamp::stamp;
 use crate::watch::sync;
-use crate::{CLOCKS, Kind};
+use crate::{CLOCKS, Fence};
 use homing_model::Change;
 use rustix::fs::{AtFlags, CWD, StatxFlags, statx};
 use std::collections::HashMap;
@@ -22,7 +22,7 @@ const ANEW_COSTS: u32 = 20;
 /// host can hold an older state in a cache.
 pub fn written(path: &Path, shown: &Path) -> Vec<Change> {
     // The server of a volume has as its own what others mount under another name.
-    if path == shown && Kind::of(path).0 == Kind::Coherent {
+    if path == shown && Fence::at(path).0.is_none() {
         return Vec::new();
     }
     let mut changes = Vec::new();
@@ -48,7 +48,7 @@ pub struct Looks {
 
 #[derive(Debug)]
 struct Folder {
-    kind: Kind,
+    fence: Option<&'static Fence>,
     mount: PathBuf,
     at: Option<Instant>,
     took: Duration,
@@ -61,14 +61,15 @@ impl Looks {
     pub fn anew(&mut self, path: &Path) -> bool {
         let Some(parent) = path.parent() else { return false };
         if !self.folders.contains_key(parent) {
-            let (kind, mount) = Kind::of(path);
-            self.folders.insert(parent.to_path_buf(), Folder { kind, mount, at: None, took: Duration::ZERO });
+            let (fence, mount) = Fence::at(path);
+            self.folders.insert(parent.to_path_buf(), Folder { fence, mount, at: None, took: Duration::ZERO });
         }
-        let Some(folder) = self.folders.get_mut(parent).filter(|f| f.kind != Kind::Coherent) else { return false };
+        let Some(folder) = self.folders.get_mut(parent) else { return false };
+        let Some(fence) = folder.fence else { return false };
         let rest = ANEW.max(folder.took * ANEW_COSTS);
         if folder.at.is_none_or(|at| at.elapsed() > rest) {
             let began = Instant::now();
-            folder.kind.look_into(path, &folder.mount);
+            (fence.look_into)(path, &folder.mount);
             (folder.at, folder.took) = (Some(Instant::now()), began.elapsed());
         }
         true
@@ -80,11 +81,11 @@ impl Looks {
         if !self.anew(path) {
             return None;
         }
-        let kind = self.folders.get(path.parent()?)?.kind;
+        let fence = self.folders.get(path.parent()?)?.fence?;
         let flags = AtFlags::NO_AUTOMOUNT | AtFlags::STATX_FORCE_SYNC;
         let seen = statx(CWD, path, flags, StatxFlags::BASIC_STATS).ok()?;
         let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
-        let since = now.saturating_sub(kind.bound() + CLOCKS).as_secs() as i64;
+        let since = now.saturating_sub(fence.bound + CLOCKS).as_secs() as i64;
         let recent = seen.stx_mtime.tv_sec.max(seen.stx_ctime.tv_sec) >= since;
         let change = || Change { path: path.into(), now: stamp(path), fresh: false, was: None };
         recent.then(change).filter(|change| change.now.is_some())
@@ -112,7 +113,7 @@ mod tests {
         let dir = tempfile::tempdir().unwrap();
         let file = dir.path().join("f");
         std::fs::write(&file, "12").unwrap();
-        if Kind::of(&file).0 == Kind::Coherent {
+        if Fence::at(&file).0.is_none() {
             assert!(written(&file, &file).is_empty());
             assert!(!Looks::default().anew(&file) && Looks::default().changed(&file).is_none());
         }

@@ -4,7 +4,8 @@
 
 mod support;
 
-use homing_locate::{Kind, Locator, contract};
+use homing_locate::{Locator, contract};
+use homing_mounts::Kind;
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 use std::process::Command;

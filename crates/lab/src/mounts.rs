@@ -8,17 +8,13 @@ use std::path::{Path, PathBuf};
 
 /// Mount points at or below `dir`, deepest first.
 pub(crate) fn below(dir: &Path) -> Result<Vec<PathBuf>> {
-    let table = fs::read_to_string("/proc/self/mountinfo").doing("reading", "/proc/self/mountinfo")?;
-    let mut found: Vec<PathBuf> = points(&table).into_iter().filter(|p| p.starts_with(dir)).collect();
+    let table = homing_mounts::read().doing("reading", "/proc/self/mountinfo")?;
+    let mut found: Vec<PathBuf> =
+        table.iter().map(|line| line.mount.point.to_path()).filter(|p| p.starts_with(dir)).collect();
     // Later lines are mounted over earlier ones; undo in reverse.
     found.reverse();
     found.sort_by_key(|p| std::cmp::Reverse(p.components().count()));
     Ok(found)
-}
-
-/// Mount points of a mountinfo text, in its order. Lab paths hold no characters that the kernel escapes.
-fn points(table: &str) -> Vec<PathBuf> {
-    table.lines().filter_map(|l| l.split(' ').nth(4)).map(PathBuf::from).collect()
 }
 
 /// Unmounts everything at or below `dir`.
@@ -75,31 +71,8 @@ pub(crate) fn held_elsewhere(device: &Path) -> bool {
     let own = namespace("self");
     let holds = |pid: i32| {
         let other = namespace(&pid.to_string()).is_some_and(|n| Some(n) != own);
-        other && fs::read_to_string(format!("/proc/{pid}/mountinfo")).is_ok_and(|table| shows(&table, device))
+        let shows = |line: &homing_mounts::MountLine| line.mount.source.as_path() == device;
+        other && homing_mounts::of_process(pid).is_ok_and(|table| table.iter().any(shows))
     };
     process::pids().into_iter().any(holds)
-}
-
-/// Whether the device is the source of a mount of a mountinfo text.
-fn shows(table: &str, device: &Path) -> bool {
-    let source = |line: &str| Some(line.split_once(" - ")?.1.split(' ').nth(1)?.to_string());
-    table.lines().filter_map(source).any(|s| Path::new(&s) == device)
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn mount_points_are_the_fifth_column() {
-        let table = "22 27 0:21 / /proc rw,relatime - proc proc rw\n40 27 0:9 /x /var/lib/a rw - overlay overlay rw\n";
-        assert_eq!(points(table), [PathBuf::from("/proc"), PathBuf::from("/var/lib/a")]);
-    }
-
-    #[test]
-    fn a_device_is_the_source_of_a_mount() {
-        let table = "50 27 7:1 / /mnt/loop10 rw shared:1 - ext4 /dev/loop1 rw\n";
-        assert!(shows(table, Path::new("/dev/loop1")));
-        assert!(!shows(table, Path::new("/dev/loop10")) && !shows(table, Path::new("/mnt/loop10")));
-    }
 }

@@ -10,11 +10,11 @@ mod names;
 mod pathinfo;
 mod shards;
 
-use crate::mounts::MountLine;
 use crate::volfile::{self, Brick, Definition, Group, Sharing};
 use crate::{Asked, FileSystem};
 use bricks::{Bricks, Held};
 use homing_model::{Extent, FileLayout, Replica};
+use homing_mounts::{MountLine, holding};
 use names::Names;
 use rustix::io::Errno;
 use std::os::unix::ffi::OsStrExt;
@@ -149,8 +149,7 @@ fn definition(lines: &[MountLine]) -> Result<(Definition, &Path), String> {
 /// The file's path from the volume's root, with a leading slash.
 fn below(lines: &[MountLine], path: &Path) -> Option<Vec<u8>> {
     let real = path.canonicalize().ok()?;
-    let fits = lines.iter().filter(|l| real.starts_with(l.mount.point.as_path()));
-    let line = fits.max_by_key(|l| l.mount.point.0.len())?;
+    let line = holding(lines, &real)?;
     let mut whole = PathBuf::from("/");
     for part in [folder_of(&line.mount.source.0), &line.root.0] {
         whole.push(Path::new(std::ffi::OsStr::from_bytes(part)).strip_prefix("/").ok()?);

@@ -10,16 +10,14 @@ mod local;
 mod locator;
 mod lustre;
 mod moosefs;
-mod mounts;
 mod nfs;
 mod volfile;
 mod walk;
 
 use homing_model::{FileLayout, Mount};
+use homing_mounts::{Kind, MountLine, volume_name};
 pub use hostname::HostNames;
 pub use locator::Locator;
-use mounts::MountLine;
-pub use nfs::source_path as nfs_source_path;
 use std::fs::Metadata;
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -41,46 +39,6 @@ pub enum LocateError {
     /// No line of the mount table fits.
     #[error("{0} lies on no file system of the mount table")]
     NoMount(String),
-}
-
-/// The kind of a volume.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Kind {
-    /// GlusterFS, mounted by FUSE.
-    Gluster,
-    /// MooseFS, mounted by FUSE.
-    Moose,
-    /// Lustre.
-    Lustre,
-    /// NFS of any version.
-    Nfs,
-    /// Disks and memory of this host.
-    Local,
-    /// A network file system whose layout homing cannot read; its type.
-    Other(String),
-}
-
-impl Kind {
-    fn of(mount: &Mount) -> Kind {
-        match mount.fstype.as_str() {
-            "fuse.glusterfs" => Kind::Gluster,
-            "fuse" if mount.source.0.starts_with(moosefs::SOURCE) => Kind::Moose,
-            "fuse.mfs" | "fuse.moosefs" | "moosefs" => Kind::Moose,
-            "nfs" | "nfs4" => Kind::Nfs,
-            "lustre" => Kind::Lustre,
-            "ceph" | "beegfs" | "gpfs" | "orangefs" | "panfs" | "cifs" | "smb3" | "9p" | "virtiofs" | "afs"
-            | "autofs" | "ocfs2" | "gfs2" => Kind::Other(mount.fstype.clone()),
-            // These FUSE file systems sit on local disks.
-            "fuseblk" | "fuse.fuse-overlayfs" | "fuse.lxcfs" => Kind::Local,
-            fuse if fuse.starts_with("fuse") => Kind::Other(fuse.into()),
-            _ => Kind::Local,
-        }
-    }
-
-    /// True when other hosts may see the same files.
-    pub fn is_network(&self) -> bool {
-        *self != Kind::Local
-    }
 }
 
 /// A mounted volume.
@@ -130,13 +88,6 @@ pub struct Tree {
     pub truncated: bool,
 }
 
-/// The network file systems of the mount table, for telling other hosts what
-/// is mounted here. What automount will mount is not among them yet.
-pub fn network_mounts() -> Result<Vec<Mount>, LocateError> {
-    let network = |line: &MountLine| line.mount.fstype != "autofs" && Kind::of(&line.mount).is_network();
-    Ok(mounts::read()?.into_iter().filter(network).map(|line| line.mount).collect())
-}
-
 fn file_system(first: &MountLine, lines: &[MountLine]) -> Arc<dyn FileSystem> {
     match Kind::of(&first.mount) {
         Kind::Gluster => Arc::new(gluster::Gluster::read(lines)),
@@ -144,21 +95,10 @@ fn file_system(first: &MountLine, lines: &[MountLine]) -> Arc<dyn FileSystem> {
         Kind::Lustre => Arc::new(lustre::Lustre::read(first)),
         Kind::Nfs => Arc::new(nfs::Nfs::new(lines)),
         Kind::Local => Arc::new(local::Local::new()),
-        Kind::Other(fstype) => Arc::new(local::Unknown(fstype)),
+        Kind::Other => Arc::new(local::Unknown(first.mount.fstype.clone())),
     }
 }
 
 fn volume(line: &MountLine) -> Volume {
-    let kind = Kind::of(&line.mount);
-    let prefix = match &kind {
-        Kind::Gluster => "gluster",
-        Kind::Moose => "moosefs",
-        Kind::Lustre => "lustre",
-        Kind::Nfs => "nfs",
-        Kind::Local => "local",
-        Kind::Other(fstype) => fstype,
-    };
-    let source = line.mount.source.display();
-    let source = source.strip_prefix("mfs#").filter(|_| kind == Kind::Moose).unwrap_or(&source);
-    Volume { name: format!("{prefix}:{source}"), kind, mount: line.mount.clone() }
+    Volume { name: volume_name(&line.mount), kind: Kind::of(&line.mount), mount: line.mount.clone() }
 }

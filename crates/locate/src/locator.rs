@@ -1,9 +1,9 @@
 //! Finds the file system of a path, and asks it: one file, many, or a folder.
 
-use crate::mounts::{self, MountLine};
 use crate::walk::{Found, walk};
-use crate::{Asked, FileSystem, Kind, LocateError, Tree, Volume, file_system, volume};
+use crate::{Asked, FileSystem, LocateError, Tree, Volume, file_system, volume};
 use homing_model::{FileLayout, RawText};
+use homing_mounts::{self as mounts, Kind, MountLine};
 use std::collections::HashMap;
 use std::fs::Metadata;
 use std::os::unix::fs::MetadataExt;
@@ -43,7 +43,7 @@ pub struct Locator {
 impl Locator {
     /// Reads the mount table. Other definitions are read when a path needs them.
     pub fn new() -> Result<Locator, LocateError> {
-        Ok(Locator { mounts: Mutex::new(mounts::read()?), known: Mutex::default() })
+        Ok(Locator { mounts: Mutex::new(mounts::read().map_err(LocateError::Mounts)?), known: Mutex::default() })
     }
 
     /// The volume that holds an existing path.
@@ -89,14 +89,13 @@ impl Locator {
         if !found.is_empty() && !stale {
             return Ok(found);
         }
-        *lines = mounts::read()?;
+        *lines = mounts::read().map_err(LocateError::Mounts)?;
         let found = same(&lines);
         if !found.is_empty() {
             return Ok(found);
         }
         let real = path.canonicalize().unwrap_or_else(|_| path.to_path_buf());
-        let fits = lines.iter().filter(|l| real.starts_with(l.mount.point.as_path()));
-        Ok(fits.max_by_key(|l| l.mount.point.0.len()).cloned().into_iter().collect())
+        Ok(mounts::holding(&lines, &real).cloned().into_iter().collect())
     }
 
     /// Where one file lies. Never fails: `reason` says what could not be told.

@@ -8,8 +8,8 @@ mod getstripe;
 mod lov;
 mod place;
 
-use crate::mounts::MountLine;
 use crate::{Asked, FileSystem};
+use homing_mounts::MountLine;
 use std::collections::HashMap;
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};

@@ -4,17 +4,14 @@
 mod fileinfo;
 mod master;
 
-use crate::mounts::MountLine;
 use crate::{Asked, FileSystem};
 use homing_model::{Extent, FileLayout, Replica};
+use homing_mounts::MountLine;
 use master::{Chunk, Connection, CopyState, Door};
 use std::net::Ipv4Addr;
 use std::os::unix::fs::MetadataExt;
 use std::path::PathBuf;
 use std::sync::{Mutex, PoisonError};
-
-/// How the mount table's source column of a MooseFS begins.
-pub(crate) const SOURCE: &[u8] = b"mfs#";
 
 /// Length of a chunk, bytes (MFSCHUNKSIZE; the same in every MooseFS).
 const CHUNK: u64 = 64 << 20;

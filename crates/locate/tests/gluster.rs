@@ -3,8 +3,9 @@
 
 mod common;
 
-use homing_locate::{Kind, Locator, contract, network_mounts};
+use homing_locate::{Locator, contract};
 use homing_model::FileLayout;
+use homing_mounts::{Kind, network, read};
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -30,7 +31,7 @@ fn inside(base: &Path) {
         assert_eq!((found.kind, found.name), (Kind::Gluster, format!("gluster:{}:/{volume}", host(1))));
         contract::check(&locator, &dir, &allowed);
     }
-    assert_eq!(network_mounts().unwrap().iter().filter(|m| m.fstype == "fuse.glusterfs").count(), 10);
+    assert_eq!(network(read().unwrap()).iter().filter(|m| m.fstype == "fuse.glusterfs").count(), 10);
     for volume in ["rep", "arb", "alone"] {
         placed_where_it_is(&locator, base, volume);
     }

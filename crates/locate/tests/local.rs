@@ -1,6 +1,7 @@
 //! The contract suite on this machine's own disk.
 
-use homing_locate::{Kind, Locator, contract};
+use homing_locate::{Locator, contract};
+use homing_mounts::Kind;
 use std::collections::BTreeSet;
 
 #[test]

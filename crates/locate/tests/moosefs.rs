@@ -5,8 +5,9 @@ mod common;
 #[path = "../../../tests/until.rs"]
 mod until;
 
-use homing_locate::{Kind, Locator, contract, network_mounts};
+use homing_locate::{Locator, contract};
 use homing_model::FileLayout;
+use homing_mounts::{Kind, network, read};
 use std::collections::BTreeSet;
 use std::path::Path;
 use std::process::Command;
@@ -33,7 +34,7 @@ fn inside(base: &Path) {
     assert_eq!((found.kind, found.name.as_str()), (Kind::Moose, "moosefs:10.98.0.9:9421"));
     assert_eq!(locator.volume_of(&base.join("sub")).unwrap().name, "moosefs:10.98.0.9:9421/folder");
     contract::check(&locator, &dir, &allowed);
-    assert!(network_mounts().unwrap().iter().filter(|m| m.source.0.starts_with(b"mfs#")).count() >= 3);
+    assert!(network(read().unwrap()).iter().filter(|m| m.source.0.starts_with(b"mfs#")).count() >= 3);
     placed_where_it_is(&locator, base);
     chunks_and_holes(&locator, base);
     other_mounts(&locator, base);

@@ -1,6 +1,6 @@
 //! What a host is: names, processors, memory, network mounts.
 
-use homing_model::{HostFacts, Mount, RawText};
+use homing_model::HostFacts;
 use std::fs::{self, read_to_string};
 use std::path::Path;
 
@@ -15,7 +15,7 @@ pub fn facts() -> HostFacts {
         memory_bytes: rustix::system::sysinfo().totalram as u64 * u64::from(rustix::system::sysinfo().mem_unit.max(1)),
         arch: uname.machine().to_string_lossy().into_owned(),
         boot_id: read_to_string("/proc/sys/kernel/random/boot_id").unwrap_or_default().trim().into(),
-        mounts: network_mounts(&fs::read("/proc/self/mountinfo").unwrap_or_default()),
+        mounts: homing_mounts::network(homing_mounts::read().unwrap_or_default()),
         nic_bytes_per_s: line_rate(),
         now_ns: crate::now_ns(),
     }
@@ -70,65 +70,9 @@ pub(crate) fn is_whole_disk(name: &str) -> bool {
     !virtual_kind && Path::new("/sys/block").join(name).exists()
 }
 
-/// Lines of mountinfo whose file system lies on other hosts.
-fn network_mounts(mountinfo: &[u8]) -> Vec<Mount> {
-    let lines = mountinfo.split(|b| *b == b'\n');
-    lines.filter_map(mount).filter(is_network).collect()
-}
-
-fn is_network(mount: &Mount) -> bool {
-    let fstype = mount.fstype.as_str();
-    let kinds = ["nfs", "nfs4", "lustre", "ceph", "beegfs", "glusterfs", "cifs", "smb3", "9p", "afs"];
-    kinds.contains(&fstype)
-        // MooseFS gives its kind in the source column only.
-        || (fstype == "fuse" && mount.source.0.starts_with(b"mfs#"))
-        || ["fuse.gluster", "fuse.mfs", "fuse.moosefs", "fuse.ceph", "fuse.sshfs"]
-            .iter()
-            .any(|kind| fstype.starts_with(kind))
-}
-
-fn mount(line: &[u8]) -> Option<Mount> {
-    let words: Vec<&[u8]> = line.split(|b| *b == b' ').collect();
-    let dash = words.iter().position(|w| *w == b"-")?;
-    Some(Mount {
-        point: RawText(unescape(words.get(4)?)),
-        fstype: String::from_utf8_lossy(words.get(dash + 1)?).into_owned(),
-        source: RawText(unescape(words.get(dash + 2)?)),
-    })
-}
-
-/// The kernel writes blanks, tabs, newlines and backslashes as `\ooo`.
-fn unescape(word: &[u8]) -> Vec<u8> {
-    let mut out = Vec::with_capacity(word.len());
-    let mut at = 0;
-    while at < word.len() {
-        let octal =
-            word.get(at + 1..at + 4).filter(|d| word[at] == b'\\' && d.iter().all(|b| (b'0'..b'8').contains(b)));
-        if let Some(digits) = octal {
-            out.push(digits.iter().fold(0u8, |n, d| n.wrapping_mul(8).wrapping_add(d - b'0')));
-            at += 4;
-        } else {
-            out.push(word[at]);
-            at += 1;
-        }
-    }
-    out
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn only_network_mounts_travel_and_escapes_are_undone() {
-        let text = b"36 35 0:40 / /my\\040data rw - fuse.glusterfs n1:/data rw\n\
-            37 35 0:41 / /m rw - fuse mfs\\043n1:9421 rw\n38 35 0:42 / /x rw - fuse portal rw\n1 0 8:1 / / rw - ext4 /dev/sda1 rw\n";
-        let mounts = network_mounts(text);
-        assert_eq!(mounts.len(), 2);
-        assert_eq!(mounts[1].source, "mfs#n1:9421".into());
-        assert_eq!(mounts[0].point, "/my data".into());
-        assert_eq!(mounts[0].source, "n1:/data".into());
-    }
 
     #[test]
     fn this_host_has_a_name_and_a_processor() {

@@ -2,6 +2,7 @@
 
 use crate::gluster::xml::{self, Cluster};
 use crate::spec::Spec;
+use homing_model::Mount;
 use std::collections::{BTreeMap, BTreeSet};
 
 /// The script, for `sh -c`. It changes nothing.
@@ -185,17 +186,20 @@ fn content_of(word: &str) -> Content {
 /// A mount of the same type and volume; a host may name the server as it likes.
 fn is_ours(fstype: &str, source: &str, facts: &HostFacts, spec: &Spec) -> bool {
     use crate::spec::Kind;
+    use homing_mounts::Kind as Mounted;
+    let mount = Mount { point: spec.mount.as_str().into(), fstype: fstype.into(), source: source.into() };
+    let mounted = Mounted::of(&mount);
     match spec.kind {
         Kind::Gluster => {
-            fstype == "fuse.glusterfs" && source.rsplit_once(":/").is_some_and(|(_, volume)| volume == spec.name)
+            mounted == Mounted::Gluster && source.rsplit_once(":/").is_some_and(|(_, volume)| volume == spec.name)
         }
-        Kind::Moosefs => fstype.starts_with("fuse") && source.to_lowercase().starts_with("mfs"),
+        Kind::Moosefs => mounted == Mounted::Moose,
         Kind::Nfs => {
             let exported = spec.places.first().map(|p| spec.store(p)).unwrap_or_default();
             // Below a pseudo-root the server's path is shorter than the folder's own.
             let line = facts.fstab.as_ref().is_some_and(|l| l[0] == source);
-            let remote = fstype.starts_with("nfs") && (line || source.ends_with(&format!(":{exported}")));
-            remote || (!fstype.starts_with("nfs") && facts.fstab.as_ref().is_some_and(|l| l[3].contains("bind")))
+            let remote = mounted == Mounted::Nfs && (line || source.ends_with(&format!(":{exported}")));
+            remote || (mounted != Mounted::Nfs && facts.fstab.as_ref().is_some_and(|l| l[3].contains("bind")))
         }
     }
 }

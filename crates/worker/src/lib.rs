@@ -22,7 +22,7 @@ mod view;
 
 pub use outputs::marker_path;
 pub use session::serve;
-pub use view::{EXPORTS, enter_view, server_paths};
+pub use view::enter_view;
 
 /// Serves the wire protocol on standard input and output; returns the exit status.
 pub fn main_stdio() -> i32 {

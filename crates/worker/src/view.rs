@@ -8,7 +8,6 @@ mod enter;
 mod stand;
 
 pub use enter::enter_view;
-pub use stand::{EXPORTS, server_paths};
 pub(crate) use stand::{Question, stand};
 
 use homing_model::RawText;

@@ -1,5 +1,4 @@
 use super::*;
-use crate::mounts;
 
 const DISPERSED: &str = include_str!("../../tests/fixtures/di2.vol");
 const ARBITER: &str = include_str!("../../tests/fixtures/arb.vol");
@@ -46,7 +45,7 @@ fn the_path_from_the_volumes_root_counts_folders_and_bind_mounts() {
     let dir = std::env::temp_dir().canonicalize().unwrap();
     let table = |source: &str, root: &str| {
         let text = format!("1 0 0:50 {root} {} rw - fuse.glusterfs {source} rw\n", dir.display());
-        below(&mounts::parse(text.as_bytes()), &dir.join(".")).unwrap()
+        below(&homing_mounts::parse(text.as_bytes()), &dir.join(".")).unwrap()
     };
     assert_eq!(table("n1:/v", "/"), b"/");
     assert_eq!(table("n1:v/sub", "/"), b"/sub/");

@@ -3,8 +3,8 @@
 
 use super::{Place, View, is_plain, os, probe_command};
 use homing_model::RawText;
-use std::os::unix::ffi::OsStrExt;
-use std::path::{Path, PathBuf};
+use homing_mounts::nfs::{EXPORTS, server_paths};
+use std::path::Path;
 use std::process::{Command, Stdio};
 
 /// The question: see `ToWorker::Stand`.
@@ -46,48 +46,6 @@ pub(crate) fn stand(question: &Question, view: &View) -> Result<(View, String), 
     }
 }
 
-/// What an NFS server exports now, with options; anybody may read it.
-pub const EXPORTS: &str = "/var/lib/nfs/etab";
-
-/// Where an NFS server may have what a client calls `path`: under that name, or
-/// below an export that is the root of version 4's name space. `etab` is the
-/// content of the server's [`EXPORTS`].
-pub fn server_paths(path: &RawText, etab: &str) -> Vec<PathBuf> {
-    let mut found = vec![path.to_path()];
-    for line in etab.lines() {
-        let Some((dir, options)) = line.split_once(|c: char| c.is_whitespace()) else { continue };
-        if options.split([',', '(', ')']).any(|o| o == "fsid=0" || o == "fsid=root") {
-            let below = path.as_path().strip_prefix("/").unwrap_or(path.as_path());
-            // Collected, since joining nothing would leave a slash at the end.
-            let dir: PathBuf =
-                Path::new(std::ffi::OsStr::from_bytes(&unescape(dir))).join(below).components().collect();
-            if !found.contains(&dir) {
-                found.push(dir);
-            }
-        }
-    }
-    found
-}
-
-/// exportfs writes blanks and the like as `\ooo`.
-fn unescape(text: &str) -> Vec<u8> {
-    let (mut out, mut rest) = (Vec::new(), text.as_bytes());
-    while let Some((first, after)) = rest.split_first() {
-        let octal = after.get(..3).and_then(|d| u8::from_str_radix(std::str::from_utf8(d).ok()?, 8).ok());
-        match octal.filter(|_| *first == b'\\') {
-            Some(byte) => {
-                out.push(byte);
-                rest = &after[3..];
-            }
-            None => {
-                out.push(*first);
-                rest = after;
-            }
-        }
-    }
-    out
-}
-
 /// Runs a command in the view that looks for the file.
 fn permitted(view: &View, file: &Path) -> Result<(), String> {
     let (program, words) = probe_command(view, file);
@@ -103,14 +61,6 @@ fn permitted(view: &View, file: &Path) -> Result<(), String> {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn the_root_of_version_4_may_be_anywhere() {
-        let etab = "/srv/my\\040root\t*(rw,fsid=0,sec=sys)\n/srv/other\t10.0.0.0/8(rw,fsid=1)\n";
-        let told = server_paths(&"/sub/x".into(), etab);
-        assert_eq!(told, [PathBuf::from("/sub/x"), "/srv/my root/sub/x".into()]);
-        assert_eq!(server_paths(&"/".into(), etab)[1], Path::new("/srv/my root"));
-    }
 
     #[test]
     fn only_the_nonce_with_its_secret_is_believed() {

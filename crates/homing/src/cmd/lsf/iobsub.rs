@@ -2,11 +2,12 @@
 //! files that the command names, in that host's own path.
 
 use super::{Refusal, bsub};
-use homing_locate::{Kind, Locator};
+use homing_locate::Locator;
 use homing_lsf::line::words_of;
 use homing_lsf::options::text;
 use homing_lsf::place::{Known, Why, choose, host_of};
 use homing_model::RawText;
+use homing_mounts::Kind;
 use std::collections::BTreeMap;
 use std::net::ToSocketAddrs;
 use std::os::unix::fs::MetadataExt;
@@ -148,7 +149,7 @@ fn path_on(host: &str, own: &str, directory: &Path, home: Option<&Home>) -> Resu
     let here = directory.metadata().map_err(|e| format!("cannot look at {}: {e}", directory.display()))?;
     let told = home.filter(|h| h.host == host).and_then(|h| h.path.as_deref());
     let mut names = match told {
-        Some(path) => homing_worker::server_paths(&RawText::from(path), &exports(host, own)?),
+        Some(path) => homing_mounts::nfs::server_paths(&RawText::from(path), &exports(host, own)?),
         None => Vec::new(),
     };
     names.push(directory.to_path_buf());
@@ -164,9 +165,9 @@ fn path_on(host: &str, own: &str, directory: &Path, home: Option<&Home>) -> Resu
 /// The list of what a host exports; empty where it has none.
 fn exports(host: &str, own: &str) -> Result<String, String> {
     if host == own {
-        return Ok(std::fs::read_to_string(homing_worker::EXPORTS).unwrap_or_default());
+        return Ok(std::fs::read_to_string(homing_mounts::nfs::EXPORTS).unwrap_or_default());
     }
-    Ok(asked(host, &["cat", homing_worker::EXPORTS])?.unwrap_or_default())
+    Ok(asked(host, &["cat", homing_mounts::nfs::EXPORTS])?.unwrap_or_default())
 }
 
 /// The inode that a host finds under a name; an error when the host does not answer.

@@ -1,7 +1,7 @@
 //! This host's part in a build: make and its other children look at files
 //! here and write some themselves.
 
-use homing_fence::{Kind, Late, Watch, recent, settle_for};
+use homing_fence::{Fence, Late, Watch, recent, settle_for};
 use homing_locate::Locator;
 use homing_make::{ChangeLog, Step, file_words, folders_named};
 use homing_model::{Change, RawText, Stamp};
@@ -35,7 +35,7 @@ pub struct Near {
     /// What was written where.
     pub log: Mutex<ChangeLog>,
     pending: Mutex<Vec<Change>>,
-    mounts: Mutex<HashMap<PathBuf, (Kind, PathBuf)>>,
+    mounts: Mutex<HashMap<PathBuf, (Option<&'static Fence>, PathBuf)>>,
     located: Mutex<HashMap<PathBuf, Located>>,
     locator: Option<Locator>,
 }
@@ -106,7 +106,7 @@ impl Near {
             let path = &late.change.path;
             let waited = since.entry(path.clone()).or_insert(looked).elapsed();
             let state = lock(&self.log).state(path);
-            match verdict(&late, state, waited, self.kind_of(path.as_path()).0.bound()) {
+            match verdict(&late, state, waited, self.bound_of(path.as_path())) {
                 Verdict::Outdated => pending.retain(|change| change.path != late.change.path),
                 Verdict::Wait => {}
                 Verdict::Stop => return Err(late.to_string()),
@@ -155,22 +155,27 @@ impl Near {
 
     /// Where the file system of a folder is mounted; `None` for this host's own disks.
     pub fn shared_mount(&self, folder: &Path) -> Option<PathBuf> {
-        let (_, mount) = self.kind_of(folder);
+        let (_, mount) = self.fence_at(folder);
         let network = self.locator.as_ref().and_then(|l| l.volume_of(folder).ok()).is_some_and(|v| v.kind.is_network());
         network.then_some(mount)
     }
 
-    fn kind_of(&self, folder: &Path) -> (Kind, PathBuf) {
-        lock(&self.mounts).entry(folder.to_path_buf()).or_insert_with(|| Kind::of(folder)).clone()
+    fn fence_at(&self, folder: &Path) -> (Option<&'static Fence>, PathBuf) {
+        lock(&self.mounts).entry(folder.to_path_buf()).or_insert_with(|| Fence::at(folder)).clone()
+    }
+
+    /// The longest that a path may be behind here.
+    fn bound_of(&self, path: &Path) -> Duration {
+        self.fence_at(path).0.map_or(Duration::ZERO, |fence| fence.bound)
     }
 
     /// Folders named in a recipe that others may see: those on `cwd`'s file system or on
     /// another that hosts share, and not `/bin` because a variable names a shell.
     pub fn folders(&self, text: &str, cwd: &Path) -> Vec<RawText> {
-        let (_, own) = self.kind_of(cwd);
+        let (_, own) = self.fence_at(cwd);
         let shared = |folder: &PathBuf| {
-            let (kind, mount) = self.kind_of(folder);
-            mount == own || kind != Kind::Coherent
+            let (fence, mount) = self.fence_at(folder);
+            mount == own || fence.is_some()
         };
         folders_named(text, cwd).into_iter().filter(shared).map(|f| RawText::from(f.as_path())).collect()
     }

@@ -2,8 +2,9 @@
 //! its mount, as its server does. Names that nobody can guess; gone when the run is over.
 
 use homing_dispatch::Served;
-use homing_locate::{Kind, Locator, Volume, nfs_source_path};
+use homing_locate::{Locator, Volume};
 use homing_model::{Mount, RawText};
+use homing_mounts::{Kind, nfs};
 use std::fs::{self, OpenOptions};
 use std::io::Write;
 use std::path::{Path, PathBuf};
@@ -43,7 +44,7 @@ impl Nonces {
         }
         state.tried.push(volume.mount.clone());
         let point = volume.mount.point.to_path();
-        let path = nfs_source_path(&volume.mount);
+        let path = nfs::source_path(&volume.mount);
         let same = |dir: &&Path| locator.volume_of(dir).is_ok_and(|v| v.mount == volume.mount);
         let folders = [point.as_path()].into_iter().chain(near.iter().copied()).filter(same);
         let (file, secret) = folders.filter_map(|dir| make(dir).ok()).next()?;

@@ -5,8 +5,9 @@ use super::nonce::Nonces;
 use homing_batch::{Batch, Freshness, candidate_words};
 use homing_dispatch::{Incoming, Offer};
 use homing_fence::Looks;
-use homing_locate::{Kind, Locator, Volume};
+use homing_locate::{Locator, Volume};
 use homing_model::{FileLayout, RawText, Task, TaskId};
+use homing_mounts::Kind;
 use std::collections::{BTreeMap, HashSet, VecDeque};
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
@@ -45,6 +46,7 @@ pub struct Source {
     /// hosts as they need it (`flock /tmp/lock ...`), so that no host must have it before.
     absent: HashSet<PathBuf>,
     told_bound: bool,
+    told_unknown: bool,
     pending: VecDeque<Incoming>,
 }
 
@@ -58,6 +60,7 @@ impl Source {
             looks: Looks::default(),
             absent: HashSet::new(),
             told_bound: false,
+            told_unknown: false,
             pending: VecDeque::new(),
         }
     }
@@ -85,7 +88,7 @@ impl Source {
             self.weigh_cwd(&base, &mut found);
         }
         if let Ok(volume) = self.locator.volume_of(&base)
-            && volume.kind.is_network()
+            && volume.kind.is_comparable()
         {
             found.mount(volume);
         }
@@ -130,12 +133,13 @@ impl Source {
     fn weigh(&mut self, path: &Path, found: &mut Found) {
         let Ok(meta) = path.metadata() else { return };
         let Ok(volume) = self.locator.volume_of(path) else { return };
-        if !volume.kind.is_network() && (!meta.is_file() || self.absent.contains(path)) {
+        if !volume.kind.is_comparable() && (!meta.is_file() || self.absent.contains(path)) {
             return;
         }
-        if volume.kind.is_network() {
+        if volume.kind.is_comparable() {
             found.mount(volume);
-        } else if matches!(volume.kind, Kind::Local) {
+        } else {
+            self.tell_unknown(&volume);
             found.local.push(path.into());
         }
         if !meta.is_dir() {
@@ -149,10 +153,21 @@ impl Source {
         tree.files.iter().for_each(|layout| found.add(layout));
     }
 
+    /// A volume that homing knows nothing of is used wherever its files are found.
+    fn tell_unknown(&mut self, volume: &Volume) {
+        if self.how.spread && volume.kind == Kind::Other && !std::mem::replace(&mut self.told_unknown, true) {
+            self.pending.push_back(Incoming::Note(format!(
+                "{} is of the type {}, which homing cannot ask where bytes lie: tasks run on any host that has their files",
+                volume.mount.point.display(),
+                volume.mount.fstype
+            )));
+        }
+    }
+
     /// Nothing names a file: the working directory stands for the data, as it
     /// did for iobsub. Only its own files count, and only as a preference.
     fn weigh_cwd(&mut self, base: &Path, found: &mut Found) {
-        if !self.how.spread || !self.locator.volume_of(base).is_ok_and(|v| v.kind.is_network()) {
+        if !self.how.spread || !self.locator.volume_of(base).is_ok_and(|v| v.kind.is_comparable()) {
             return;
         }
         found.guessed = true;

@@ -1,0 +1,140 @@
+//! What a mount is: the one table of file-system types.
+
+use homing_model::Mount;
+
+/// How MooseFS's client begins the source column. Debian's `mfsmount` gives no
+/// subtype, so that its type is `fuse` and nothing else tells it.
+const MOOSEFS: &[u8] = b"mfs#";
+
+/// The kind of a file system.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Kind {
+    /// GlusterFS, mounted by FUSE.
+    Gluster,
+    /// MooseFS, mounted by FUSE.
+    Moose,
+    /// Lustre.
+    Lustre,
+    /// NFS of any version.
+    Nfs,
+    /// Disks and memory of this host.
+    Local,
+    /// Any other whose files other hosts may see, as far as homing knows: it
+    /// can ask it neither where bytes lie nor which of two mounts are one volume.
+    Other,
+}
+
+impl Kind {
+    /// By the type and the source that the mount table gives.
+    pub fn of(mount: &Mount) -> Kind {
+        match mount.fstype.as_str() {
+            "fuse.glusterfs" | "glusterfs" => Kind::Gluster,
+            "fuse" if mount.source.0.starts_with(MOOSEFS) => Kind::Moose,
+            "fuse.mfs" | "fuse.moosefs" | "moosefs" => Kind::Moose,
+            "nfs" | "nfs4" => Kind::Nfs,
+            "lustre" => Kind::Lustre,
+            "9p" | "afs" | "beegfs" | "ceph" | "cifs" | "gfs2" | "gpfs" | "ocfs2" | "orangefs" | "panfs" | "pvfs2"
+            | "smb3" | "virtiofs" => Kind::Other,
+            // These are of this host: its own disks, or no files at all.
+            "fuseblk"
+            | "fusectl"
+            | "fuse.fuse-overlayfs"
+            | "fuse.gvfsd-fuse"
+            | "fuse.lxcfs"
+            | "fuse.portal"
+            | "fuse.snapfuse"
+            | "fuse.squashfuse" => Kind::Local,
+            // Whoever writes a file system of his own names it as he likes.
+            fuse if fuse.starts_with("fuse") => Kind::Other,
+            // Also `autofs`: what automount will mount is not there yet, and is a line of its own then.
+            _ => Kind::Local,
+        }
+    }
+
+    /// True when other hosts may see the same files.
+    pub fn is_network(self) -> bool {
+        self != Kind::Local
+    }
+
+    /// True when hosts that see a volume of this kind can be told by their
+    /// mounts. Of others (a bindfs, an sshfs) each has sources of its own.
+    pub fn is_comparable(self) -> bool {
+        !matches!(self, Kind::Local | Kind::Other)
+    }
+}
+
+/// The same volume at the same place. GlusterFS clients may name different
+/// servers of one volume, and MooseFS clients one master differently, so there
+/// the part after the colon decides.
+pub fn same_volume(a: &Mount, b: &Mount) -> bool {
+    if a.point != b.point || a.fstype != b.fstype {
+        return false;
+    }
+    let volume = |m: &Mount| {
+        let text = String::from_utf8_lossy(&m.source.0).into_owned();
+        text.rsplit_once(':').map_or(text.clone(), |(_, v)| v.trim_start_matches('/').to_string())
+    };
+    let many_names = [a, b].iter().all(|m| matches!(Kind::of(m), Kind::Gluster | Kind::Moose));
+    a.source == b.source || (many_names && volume(a) == volume(b))
+}
+
+/// What people call a volume: `gluster:n1:/data`, `nfs:nas:/export`, `local:/dev/sda1`.
+pub fn volume_name(mount: &Mount) -> String {
+    let source = mount.source.display();
+    match Kind::of(mount) {
+        Kind::Gluster => format!("gluster:{source}"),
+        Kind::Moose => format!("moosefs:{}", source.strip_prefix("mfs#").unwrap_or(&source)),
+        Kind::Lustre => format!("lustre:{source}"),
+        Kind::Nfs => format!("nfs:{source}"),
+        Kind::Local => format!("local:{source}"),
+        Kind::Other => format!("{}:{source}", mount.fstype),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn mount(point: &str, fstype: &str, source: &str) -> Mount {
+        Mount { point: point.into(), fstype: fstype.into(), source: source.into() }
+    }
+
+    #[test]
+    fn each_type_has_one_kind() {
+        for (kind, types) in [
+            (Kind::Gluster, "fuse.glusterfs glusterfs"),
+            (Kind::Moose, "fuse.mfs fuse.moosefs moosefs"),
+            (Kind::Lustre, "lustre"),
+            (Kind::Nfs, "nfs nfs4"),
+            (Kind::Other, "fuse fuse.bindfs fuse.sshfs fuse.ceph-fuse fuse.whatever gpfs virtiofs orangefs panfs"),
+            (Kind::Other, "ceph beegfs cifs smb3 9p afs ocfs2 gfs2"),
+            (Kind::Local, "ext4 xfs btrfs tmpfs overlay autofs nfsd fuseblk fusectl fuse.lxcfs fuse.portal"),
+        ] {
+            for fstype in types.split(' ') {
+                assert_eq!(Kind::of(&mount("/d", fstype, "n1:/d")), kind, "{fstype}");
+            }
+        }
+        // As the lab's /proc/mounts has it, with the packaged client.
+        assert_eq!(Kind::of(&mount("/data", "fuse", "mfs#10.77.1.1:9421")), Kind::Moose);
+    }
+
+    #[test]
+    fn one_gluster_volume_has_many_servers() {
+        let a = mount("/data", "fuse.glusterfs", "n1:/data");
+        assert!(same_volume(&a, &mount("/data", "fuse.glusterfs", "n2:data")));
+        assert!(!same_volume(&a, &mount("/data", "fuse.glusterfs", "n1:/other")));
+        assert!(!same_volume(&a, &mount("/mnt", "fuse.glusterfs", "n1:/data")));
+        assert!(same_volume(&mount("/d", "fuse", "mfs#n1:9421"), &mount("/d", "fuse", "mfs#10.0.0.1:9421")));
+        assert!(!same_volume(&mount("/d", "fuse", "mfs#n1:9421"), &mount("/d", "fuse", "mfs#n1:9421/sub")));
+        assert!(!same_volume(&mount("/d", "nfs4", "a:/x"), &mount("/d", "nfs4", "b:/x")));
+    }
+
+    #[test]
+    fn volumes_are_named_by_kind_and_source() {
+        let named = |fstype, source| volume_name(&mount("/d", fstype, source));
+        assert_eq!(named("fuse", "mfs#n1:9421"), "moosefs:n1:9421");
+        assert_eq!(named("nfs4", "nas:/export"), "nfs:nas:/export");
+        assert_eq!(named("fuse.sshfs", "a@b:"), "fuse.sshfs:a@b:");
+        assert_eq!(named("ext4", "/dev/sda1"), "local:/dev/sda1");
+    }
+}

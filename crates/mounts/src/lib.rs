@@ -1,0 +1,9 @@
+//! The mount table of a host, and what each of its mounts is: the one place
+//! that knows the types and sources of file systems.
+
+mod kind;
+pub mod nfs;
+mod table;
+
+pub use kind::{Kind, same_volume, volume_name};
+pub use table::{MountLine, holding, network, of_process, parse, read, unescape};

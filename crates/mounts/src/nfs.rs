@@ -1,0 +1,139 @@
+//! NFS's sources and exports: what a client and its server call the same folder.
+
+use crate::{MountLine, holding, unescape};
+use homing_model::{Mount, RawText};
+use std::ffi::OsStr;
+use std::os::unix::ffi::OsStrExt;
+use std::path::{Path, PathBuf};
+
+/// What an NFS server exports now, with options; anybody may read it.
+pub const EXPORTS: &str = "/var/lib/nfs/etab";
+
+/// The path that an NFS mount asks its server for.
+pub fn source_path(mount: &Mount) -> RawText {
+    RawText(split(&mount.source.0).1.to_vec())
+}
+
+/// The server that an NFS mount names.
+pub fn server(mount: &Mount) -> String {
+    String::from_utf8_lossy(split(&mount.source.0).0).into_owned()
+}
+
+/// What the server is likely to call a path without symbolic links: the source
+/// of the line that shows it, then the path below its mount point.
+///
+/// The kernel makes the source of each line from what is mounted there, so a
+/// bind mount of `sub` says `server:/export/sub` and its ROOT field `/sub`:
+/// adding ROOT would name it twice.
+pub fn on_server(lines: &[MountLine], real: &Path) -> Option<PathBuf> {
+    let mount = &holding(lines, real)?.mount;
+    let below = real.strip_prefix(mount.point.as_path()).ok()?;
+    let export = Path::new(OsStr::from_bytes(split(&mount.source.0).1));
+    // Joining nothing would leave a slash at the end.
+    Some(if below.as_os_str().is_empty() { export.to_path_buf() } else { export.join(below) })
+}
+
+/// Where an NFS server may have what a client calls `path`: under that name, or
+/// below an export that is the root of version 4's name space. `etab` is the
+/// content of the server's [`EXPORTS`].
+pub fn server_paths(path: &RawText, etab: &str) -> Vec<PathBuf> {
+    let mut found = vec![path.to_path()];
+    for line in etab.lines() {
+        let Some((dir, options)) = line.split_once(|c: char| c.is_whitespace()) else { continue };
+        if options.split([',', '(', ')']).any(|o| o == "fsid=0" || o == "fsid=root") {
+            let below = path.as_path().strip_prefix("/").unwrap_or(path.as_path());
+            // Collected, since joining nothing would leave a slash at the end.
+            let dir: PathBuf =
+                Path::new(OsStr::from_bytes(&unescape(dir.as_bytes()))).join(below).components().collect();
+            if !found.contains(&dir) {
+                found.push(dir);
+            }
+        }
+    }
+    found
+}
+
+/// `server:/export`, where an IPv6 address stands in brackets.
+fn split(source: &[u8]) -> (&[u8], &[u8]) {
+    let cut = |at: usize, mark: usize| (&source[..at], &source[at + mark..]);
+    if source.starts_with(b"[")
+        && let Some(at) = source.windows(2).position(|w| w == b"]:")
+    {
+        return (&source[1..at], &source[at + 2..]);
+    }
+    source.iter().position(|b| *b == b':').map_or((source, b"/"), |at| cut(at, 1))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{Kind, parse};
+
+    #[test]
+    fn servers_may_be_addresses() {
+        let both = |source: &'static str| split(source.as_bytes());
+        assert_eq!(both("nas:/export/a:b"), (&b"nas"[..], &b"/export/a:b"[..]));
+        assert_eq!(both("[fe80::1%eth0]:/x"), (&b"fe80::1%eth0"[..], &b"/x"[..]));
+        assert_eq!(both("storage-1.lab.example:/"), (&b"storage-1.lab.example"[..], &b"/"[..]));
+    }
+
+    #[test]
+    fn the_path_on_the_server_follows_the_line_that_shows_the_file() {
+        let table = b"1 0 0:50 / /mnt/my\\040data rw - nfs4 nas:/export rw\n\
+            2 0 0:50 /sub\\012dir /srv/bound rw - nfs4 nas:/export/sub\\012dir rw\n";
+        let lines = parse(table);
+        let at = |path: &str| on_server(&lines, Path::new(path)).unwrap();
+        assert_eq!(at("/mnt/my data/a/b"), Path::new("/export/a/b"));
+        assert_eq!(at("/srv/bound/b"), Path::new("/export/sub\ndir/b"));
+        assert_eq!(at("/srv/bound"), Path::new("/export/sub\ndir"));
+        assert_eq!(on_server(&lines, Path::new("/elsewhere")), None);
+    }
+
+    /// A client's table as its kernel writes it: version 3, version 4 below a
+    /// pseudo-root with a file system within it, a bind mount, a mounted folder,
+    /// and what automount has mounted over its trigger.
+    const TABLE: &[u8] = b"\
+        60 25 0:48 / /v3 rw,relatime - nfs n1:/scratch/export rw,vers=3,nolock,proto=tcp,addr=10.77.1.1\n\
+        61 25 0:50 / /data rw,relatime - nfs4 n1:/ rw,vers=4.2,clientaddr=10.77.1.2,addr=10.77.1.1\n\
+        62 61 0:52 / /data/inner rw,relatime - nfs4 n1:/inner rw,vers=4.2,addr=10.77.1.1\n\
+        63 25 0:50 /sub /bound rw,relatime - nfs4 n1:/sub rw,vers=4.2,addr=10.77.1.1\n\
+        64 25 0:50 /sub /folder rw,relatime - nfs4 10.77.1.1:/sub rw,vers=4.2,addr=10.77.1.1\n\
+        65 25 0:54 / /auto rw,relatime - autofs /etc/auto.lab rw,fd=6,pgrp=411,indirect\n\
+        66 65 0:50 / /auto/data rw,relatime - nfs4 n1:/ rw,vers=4.2,addr=10.77.1.1\n";
+
+    /// The lines of one device, as a locator picks them.
+    fn of_device(minor: u32) -> Vec<MountLine> {
+        parse(TABLE).into_iter().filter(|l| l.dev == rustix::fs::makedev(0, minor)).collect()
+    }
+
+    #[test]
+    fn each_way_to_mount_leads_to_the_servers_path() {
+        for (minor, seen, there) in [
+            (48, "/v3/sub/f", "/scratch/export/sub/f"),
+            (50, "/data/sub/f", "/sub/f"),
+            (52, "/data/inner/g", "/inner/g"),
+            (50, "/bound/f", "/sub/f"),
+            (50, "/folder/f", "/sub/f"),
+            (50, "/auto/data/sub/f", "/sub/f"),
+        ] {
+            let lines = of_device(minor);
+            assert_eq!(on_server(&lines, Path::new(seen)).as_deref(), Some(Path::new(there)), "{seen}");
+            assert_eq!(server(&lines[0].mount), "n1", "{seen}");
+        }
+    }
+
+    #[test]
+    fn what_automount_has_not_mounted_yet_is_no_nfs() {
+        let kinds: Vec<Kind> = parse(TABLE).iter().map(|l| Kind::of(&l.mount)).collect();
+        let (trigger, rest): (Vec<_>, Vec<_>) = kinds.into_iter().partition(|kind| *kind != Kind::Nfs);
+        assert_eq!((trigger, rest.len()), (vec![Kind::Local], 6));
+    }
+
+    #[test]
+    fn the_root_of_version_4_may_be_anywhere() {
+        let etab = "/srv/my\\040root\t*(rw,fsid=0,sec=sys)\n/srv/other\t10.0.0.0/8(rw,fsid=1)\n";
+        let told = server_paths(&"/sub/x".into(), etab);
+        assert_eq!(told, [PathBuf::from("/sub/x"), "/srv/my root/sub/x".into()]);
+        assert_eq!(server_paths(&"/".into(), etab)[1], Path::new("/srv/my root"));
+    }
+}

@@ -1,0 +1,124 @@
+//! `/proc/PID/mountinfo`, as bytes: a mount point need not be UTF-8.
+
+use crate::Kind;
+use homing_model::{Mount, RawText};
+use std::io;
+use std::path::Path;
+
+/// One line of it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct MountLine {
+    /// `st_dev` of files on it.
+    pub dev: u64,
+    /// The directory of the file system that is mounted (bind mounts, NFS sub-mounts).
+    pub root: RawText,
+    /// Its mount point, type and source.
+    pub mount: Mount,
+}
+
+/// The mount table of this process.
+///
+/// # Errors
+/// What the system answers when `/proc` is not there.
+pub fn read() -> io::Result<Vec<MountLine>> {
+    std::fs::read("/proc/self/mountinfo").map(|text| parse(&text))
+}
+
+/// The mount table of another process.
+///
+/// # Errors
+/// What the system answers: the process is gone, or another user's.
+pub fn of_process(pid: i32) -> io::Result<Vec<MountLine>> {
+    std::fs::read(format!("/proc/{pid}/mountinfo")).map(|text| parse(&text))
+}
+
+/// The lines of a mountinfo text, in its order; what is no such line is left out.
+pub fn parse(text: &[u8]) -> Vec<MountLine> {
+    text.split(|b| *b == b'\n').filter_map(line).collect()
+}
+
+/// The line on whose mount a path without symbolic links lies, by its name
+/// alone. Of equal mount points the last one is on top.
+pub fn holding<'l>(lines: &'l [MountLine], path: &Path) -> Option<&'l MountLine> {
+    let fits = lines.iter().filter(|l| path.starts_with(l.mount.point.as_path()));
+    fits.max_by_key(|l| l.mount.point.0.len())
+}
+
+/// The mounts whose files other hosts may see too.
+pub fn network(lines: Vec<MountLine>) -> Vec<Mount> {
+    lines.into_iter().map(|line| line.mount).filter(|mount| Kind::of(mount).is_network()).collect()
+}
+
+fn line(line: &[u8]) -> Option<MountLine> {
+    let words: Vec<&[u8]> = line.split(|b| *b == b' ').collect();
+    let dash = words.iter().position(|w| *w == b"-")?;
+    let (major, minor) = std::str::from_utf8(words.get(2)?).ok()?.split_once(':')?;
+    Some(MountLine {
+        dev: rustix::fs::makedev(major.parse().ok()?, minor.parse().ok()?),
+        root: RawText(unescape(words.get(3)?)),
+        mount: Mount {
+            point: RawText(unescape(words.get(4)?)),
+            fstype: String::from_utf8_lossy(words.get(dash + 1)?).into_owned(),
+            source: RawText(unescape(words.get(dash + 2)?)),
+        },
+    })
+}
+
+/// The kernel, and `exportfs`, write blanks, tabs, newlines and backslashes as `\ooo`.
+pub fn unescape(word: &[u8]) -> Vec<u8> {
+    let mut out = Vec::with_capacity(word.len());
+    let mut rest = word;
+    while let Some((first, after)) = rest.split_first() {
+        let octal = after.get(..3).filter(|d| *first == b'\\' && d.iter().all(|b| (b'0'..=b'7').contains(b)));
+        match octal {
+            Some(digits) => {
+                out.push(digits.iter().fold(0u8, |n, d| n.wrapping_mul(8).wrapping_add(d - b'0')));
+                rest = &after[3..];
+            }
+            None => {
+                out.push(*first);
+                rest = after;
+            }
+        }
+    }
+    out
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn fields_are_found_behind_optional_ones_and_escapes_undone() {
+        let text =
+            b"36 35 0:40 /sub /my\\040data rw,noatime shared:7 master:1 - nfs4 [fe80::1]:/ex\\134port rw,addr=x\n";
+        let lines = parse(text);
+        assert_eq!(lines.len(), 1);
+        assert_eq!(lines[0].root, "/sub".into());
+        assert_eq!(lines[0].mount.point, "/my data".into());
+        assert_eq!(lines[0].mount.fstype, "nfs4");
+        assert_eq!(lines[0].mount.source, "[fe80::1]:/ex\\port".into());
+        assert!(parse(b"garbage\n\n1 2 x / / - a b").is_empty());
+    }
+
+    #[test]
+    fn only_network_mounts_travel() {
+        let text = b"36 35 0:40 / /my\\040data rw - fuse.glusterfs n1:/data rw\n\
+            37 35 0:41 / /m rw - fuse mfs\\043n1:9421 rw\n1 0 8:1 / / rw - ext4 /dev/sda1 rw\n";
+        let points: Vec<String> = network(parse(text)).iter().map(|m| m.point.display()).collect();
+        assert_eq!(points, ["/my data", "/m"]);
+    }
+
+    #[test]
+    fn the_innermost_mount_and_of_equal_ones_the_last_holds_a_path() {
+        let lines = parse(
+            b"1 0 8:1 / / rw - ext4 /dev/sda1 rw\n2 1 0:5 / /d rw - autofs auto rw\n3 2 0:6 / /d rw - nfs4 n1:/ rw\n\
+            4 3 0:7 / /d\\011x rw - nfs4 n1:/x rw\n",
+        );
+        let at = |path: &str| holding(&lines, Path::new(path)).map(|l| l.mount.source.display());
+        assert_eq!(at("/d/f").as_deref(), Some("n1:/"));
+        assert_eq!(at("/d\tx/f").as_deref(), Some("n1:/x"));
+        assert_eq!(at("/data").as_deref(), Some("/dev/sda1"));
+        assert_eq!(at("relative"), None);
+    }
+}
