@@ -57,9 +57,10 @@ fn state(state: &RunState) -> String {
     }
 }
 
+/// A time of this machine (`TZ`, /etc/localtime), with the name of its zone.
 pub(super) fn local_time(ns: i64) -> String {
     let Ok(time) = jiff::Timestamp::from_nanosecond(i128::from(ns)) else { return "unknown".into() };
-    time.to_zoned(jiff::tz::TimeZone::system()).strftime("%Y-%m-%d %H:%M:%S").to_string()
+    time.to_zoned(jiff::tz::TimeZone::system()).strftime("%Y-%m-%d %H:%M:%S %Z").to_string()
 }
 
 pub(super) fn clip(text: &str, width: usize) -> String {
