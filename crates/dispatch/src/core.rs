@@ -21,6 +21,7 @@ use crate::kinds::Kinds;
 use crate::stands::{Answer, Served, Stands};
 use crate::written::Written;
 use homing_batch::HaltState;
+use homing_clock::Mono;
 use homing_model::event::What;
 use homing_model::{HostFacts, TaskId};
 use homing_place::{HostIx, Params, Placed, Placer};
@@ -41,7 +42,7 @@ pub struct Core {
     stands: Stands,
     admission: Admission,
     kinds: Kinds,
-    begun_ns: Option<i64>,
+    begun: Option<Mono>,
     written: Written,
     coming: coming::Coming,
     waiting: HashMap<TaskId, Waiting>,
@@ -53,7 +54,7 @@ pub struct Core {
     signal: Option<i32>,
     total: Option<u64>,
     stage: Stage,
-    next_start_us: u64,
+    next_start: Mono,
     expecting: bool,
     walls: Vec<u64>,
     counts: BTreeMap<String, u64>,
@@ -74,7 +75,7 @@ impl Core {
             placer: Placer::new(Params { locality: policy.locality, ..Params::default() }),
             admission: Admission::new(policy.io),
             kinds: Kinds::new(&policy.movers, presumed),
-            begun_ns: None,
+            begun: None,
             policy,
             hosts: Hosts::default(),
             stands: Stands::default(),
@@ -89,7 +90,7 @@ impl Core {
             signal: None,
             total,
             stage: Stage::Going,
-            next_start_us: 0,
+            next_start: Mono::default(),
             expecting: false,
             walls: Vec::new(),
             counts: BTreeMap::new(),
@@ -274,28 +275,27 @@ impl Core {
     }
 
     /// Hands out work to free slots.
-    pub fn assign(&mut self, now_ns: i64) {
-        self.hand_out(now_ns, Placer::pick);
+    pub fn assign(&mut self, now: Mono) {
+        self.hand_out(now, Placer::pick);
         if self.stage == Stage::Going {
             self.give_up_on_homeless();
         }
     }
 
     /// As [`Core::assign`], to hosts that hold what their tasks read: hosts that join later change nothing of that.
-    pub fn assign_at_home(&mut self, now_ns: i64) {
-        self.hand_out(now_ns, Placer::pick_at_home);
+    pub fn assign_at_home(&mut self, now: Mono) {
+        self.hand_out(now, Placer::pick_at_home);
     }
 
-    fn hand_out(&mut self, now_ns: i64, pick: fn(&mut Placer, HostIx, u32, u64) -> Option<Placed>) {
-        let now_us = (now_ns / 1000) as u64;
+    fn hand_out(&mut self, now: Mono, pick: fn(&mut Placer, HostIx, u32, u64) -> Option<Placed>) {
         if self.stage > Stage::Going {
             return;
         }
-        self.end_beginning(now_ns);
+        self.end_beginning(now);
         for host in self.hosts.by_free_share() {
-            while now_us >= self.next_start_us && self.hosts.may_start(host, self.policy.memfree) {
+            while now >= self.next_start && self.hosts.may_start(host, self.policy.memfree) {
                 let free = self.hosts.credit(host, self.policy.prefetch);
-                let Some(placed) = (free > 0).then(|| pick(&mut self.placer, host, free, now_us)).flatten() else {
+                let Some(placed) = (free > 0).then(|| pick(&mut self.placer, host, free, now.us())).flatten() else {
                     break;
                 };
                 if !self.hosts.fits(host, self.memory_of(placed.task)) {
@@ -303,8 +303,8 @@ impl Core {
                     self.place_again(placed.task);
                     break;
                 }
-                self.start(host, placed, now_ns);
-                self.next_start_us = now_us + self.policy.delay_us;
+                self.start(host, placed, now);
+                self.next_start = now.after_us(self.policy.delay_us);
                 if self.policy.delay_us > 0 {
                     return;
                 }

@@ -10,6 +10,7 @@ use crate::edges::{Interrupts, Stdout};
 use crate::output::Printer;
 use crate::settings::{DispatchError, HostPlan, Listener, Progress, ResultFiles, Settings};
 use crate::wires::{Arrival, connect, feed, watch_nodes};
+use homing_clock::Moment;
 use homing_journal::Journal;
 use homing_launch::{Keeper, Via};
 use homing_model::event::What;
@@ -21,7 +22,7 @@ use std::io;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, SyncSender, channel, sync_channel};
-use std::time::{Duration, Instant, SystemTime};
+use std::time::{Duration, Instant};
 
 /// Tasks held in memory to choose from; the rest stays compact in the source.
 const WINDOW: usize = 20_000;
@@ -101,10 +102,6 @@ pub(crate) struct Shell<'a, L: Listener> {
     results: Option<ResultFiles>,
     total: Option<u64>,
     pub(crate) listener: &'a mut L,
-}
-
-fn now_ns() -> i64 {
-    SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).map_or(0, |d| d.as_nanos() as i64)
 }
 
 /// Runs it all; returns the exit status.
@@ -191,9 +188,9 @@ impl<L: Listener> Shell<'_, L> {
                 self.take(arrival)?;
             }
             seen = self.signals(interrupts, seen);
-            let now = now_ns();
+            let now = Moment::now();
             if ticked.elapsed() >= TICK {
-                self.core.tick(now);
+                self.core.tick(now.mono);
                 self.silent_hosts(now, ticked.elapsed());
                 self.core.expect_hosts(self.still_connecting());
                 self.name_the_connecting(started.elapsed());
@@ -202,9 +199,9 @@ impl<L: Listener> Shell<'_, L> {
                 ticked = Instant::now();
             }
             if self.assembled(started.elapsed()) {
-                self.core.assign(now);
+                self.core.assign(now.mono);
             } else {
-                self.core.assign_at_home(now);
+                self.core.assign_at_home(now.mono);
             }
             self.act()?;
             if synced.elapsed() > SYNC_EVERY {
@@ -287,7 +284,7 @@ impl<L: Listener> Shell<'_, L> {
     }
 
     fn record(&mut self, what: What) -> Result<(), DispatchError> {
-        let event = Event { at_ns: now_ns(), what };
+        let event = Event { at_ns: homing_clock::wall_ns(), what };
         self.journal.append(&event)?;
         self.listener.event(&event);
         Ok(())

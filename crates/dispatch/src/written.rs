@@ -1,37 +1,38 @@
 //! What tasks of this run wrote, for tasks on other hosts that read it: these
 //! hosts may hold an older state in their caches and look again first.
 
+use homing_clock::Mono;
 use homing_model::{Change, RawText};
 use homing_place::HostIx;
 use std::collections::{BTreeMap, VecDeque};
 
 /// No cache of a shared file system is older: NFS keeps what is missing for 60 s.
-const REMEMBERED_NS: i64 = 75_000_000_000;
+const REMEMBERED_US: u64 = 75_000_000;
 
 /// The newest known states, while a host may still hold an older one.
 #[derive(Debug, Default)]
 pub(crate) struct Written {
     latest: BTreeMap<RawText, Entry>,
-    order: VecDeque<(i64, RawText)>,
+    order: VecDeque<(Mono, RawText)>,
 }
 
 #[derive(Debug)]
 struct Entry {
     change: Change,
     by: HostIx,
-    at_ns: i64,
+    at: Mono,
 }
 
 impl Written {
     /// A task on `by` ended and left this.
-    pub fn add(&mut self, by: HostIx, changes: Vec<Change>, now_ns: i64) {
+    pub fn add(&mut self, by: HostIx, changes: Vec<Change>, now: Mono) {
         for change in changes {
-            self.order.push_back((now_ns, change.path.clone()));
-            self.latest.insert(change.path.clone(), Entry { change, by, at_ns: now_ns });
+            self.order.push_back((now, change.path.clone()));
+            self.latest.insert(change.path.clone(), Entry { change, by, at: now });
         }
-        while self.order.front().is_some_and(|(at, _)| now_ns - at > REMEMBERED_NS) {
+        while self.order.front().is_some_and(|(at, _)| now.us_since(*at) > REMEMBERED_US) {
             let Some((at, path)) = self.order.pop_front() else { break };
-            if self.latest.get(&path).is_some_and(|entry| entry.at_ns == at) {
+            if self.latest.get(&path).is_some_and(|entry| entry.at == at) {
                 self.latest.remove(&path);
             }
         }
@@ -81,8 +82,8 @@ mod tests {
     fn others_look_at_the_newest_state_and_its_writer_does_not() {
         let mut written = Written::default();
         assert_eq!(written.fence(0, &["/d/a".into()], &[change("/d/b", 1)]), [change("/d/b", 1)]);
-        written.add(0, vec![change("/d/a", 1)], 0);
-        written.add(1, vec![change("/d/a", 2)], 1);
+        written.add(0, vec![change("/d/a", 1)], Mono::from_us(0));
+        written.add(1, vec![change("/d/a", 2)], Mono::from_us(1));
         assert_eq!(written.fence(0, &["/d/a".into()], &[change("/d/a", 1)]), [change("/d/a", 2)]);
         assert!(written.fence(1, &["/d/a".into(), "/d/c".into()], &[]).is_empty());
         assert!(written.stands(&change("/d/a", 2)) && !written.stands(&change("/d/a", 1)));
@@ -93,7 +94,11 @@ mod tests {
     #[test]
     fn who_reads_a_directory_looks_at_what_was_written_below_it() {
         let mut written = Written::default();
-        written.add(0, vec![change("/d/x", 1), change("/d/x/f", 1), change("/d/xy", 1), change("/d/x/g/h", 1)], 0);
+        written.add(
+            0,
+            vec![change("/d/x", 1), change("/d/x/f", 1), change("/d/xy", 1), change("/d/x/g/h", 1)],
+            Mono::from_us(0),
+        );
         let told = written.fence(1, &["/d/x".into()], &[]);
         assert_eq!(told, [change("/d/x", 1), change("/d/x/f", 1), change("/d/x/g/h", 1)]);
     }
@@ -101,12 +106,12 @@ mod tests {
     #[test]
     fn what_no_cache_can_remember_is_forgotten() {
         let mut written = Written::default();
-        written.add(0, vec![change("/d/a", 1), change("/d/b", 1)], 0);
-        written.add(0, vec![change("/d/a", 2)], REMEMBERED_NS);
-        written.add(0, vec![], REMEMBERED_NS + 1);
+        written.add(0, vec![change("/d/a", 1), change("/d/b", 1)], Mono::from_us(0));
+        written.add(0, vec![change("/d/a", 2)], Mono::from_us(REMEMBERED_US));
+        written.add(0, vec![], Mono::from_us(REMEMBERED_US + 1));
         let reads = ["/d/a".into(), "/d/b".into()];
         assert_eq!(written.fence(1, &reads, &[]), [change("/d/a", 2)]);
-        written.add(0, vec![], 2 * REMEMBERED_NS + 1);
+        written.add(0, vec![], Mono::from_us(2 * REMEMBERED_US + 1));
         assert!(written.latest.is_empty() && written.order.is_empty());
     }
 }

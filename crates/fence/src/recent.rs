@@ -2,18 +2,16 @@
 //! remember an older state of it.
 
 use crate::stamp::stamp;
-use crate::{CLOCKS, Fence};
+use crate::{CLOCKS, Fence, now_s};
 use homing_model::Change;
 use std::os::unix::fs::MetadataExt;
 use std::path::Path;
-use std::time::{SystemTime, UNIX_EPOCH};
 
 /// Files and folders below `root` that changed within the time for which its
 /// file system's clients may stay behind; none where they do not.
 pub fn recent(root: &Path) -> Vec<Change> {
     let (Some(fence), _) = Fence::at(root) else { return Vec::new() };
-    let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
-    let since = now.saturating_sub(fence.bound + CLOCKS).as_secs() as i64;
+    let since = now_s() - (fence.bound + CLOCKS).as_secs() as i64;
     let mut found = Vec::new();
     let mut todo = vec![root.to_path_buf()];
     while let Some(folder) = todo.pop() {

@@ -7,7 +7,7 @@
 //! command and misses a rewrite within one tick of the clock.
 
 use crate::stamp::{look, stamp};
-use crate::{Fence, fence_in};
+use crate::{Fence, fence_in, now_s};
 use homing_model::{Change, Stamp};
 use rustix::fs::inotify::{self, CreateFlags, ReadFlags, WatchFlags};
 use std::collections::{BTreeMap, HashMap};
@@ -17,7 +17,6 @@ use std::os::fd::OwnedFd;
 use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::{DirEntryExt, MetadataExt};
 use std::path::{Path, PathBuf};
-use std::time::{SystemTime, UNIX_EPOCH};
 
 /// Folders below a root that are watched; more is another kind of place than a source tree.
 const MOST_FOLDERS: usize = 50_000;
@@ -50,10 +49,6 @@ pub struct Watch {
 /// Its time may have been given by a server's clock, and in whole seconds.
 const CLOCKS_S: i64 = 3;
 
-fn now() -> i64 {
-    SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default().as_secs() as i64
-}
-
 /// Tells whether a name is known to be in a state.
 type Known<'a> = &'a dyn Fn(&Path, Option<Stamp>) -> bool;
 
@@ -62,7 +57,7 @@ impl Watch {
     pub fn new() -> io::Result<Watch> {
         let fd = inotify::init(CreateFlags::NONBLOCK | CreateFlags::CLOEXEC)?;
         let (folders, known, open, old) = Default::default();
-        Ok(Watch { fd, folders, known, open, old, overflowed: false, last: now() })
+        Ok(Watch { fd, folders, known, open, old, overflowed: false, last: now_s() })
     }
 
     /// Watches `root` and all folders below it, unless that is done already.
@@ -158,7 +153,7 @@ impl Watch {
     /// bears a time since the last report. What is still being written is told
     /// now and, when it is closed, again.
     fn rescan(&mut self) {
-        let since = self.last - CLOCKS_S;
+        let since = self.last.min(now_s()) - CLOCKS_S;
         let seen = Seen { created: false, whole: true, written: true };
         let gone = self.old.keys().filter(|path| path.symlink_metadata().is_err());
         self.open.extend(gone.map(|path| (path.clone(), seen)));
@@ -210,7 +205,7 @@ impl Watch {
     }
 
     fn tell(&mut self, all: bool, known: Option<Known<'_>>) -> Vec<Change> {
-        let began = now();
+        let began = now_s();
         self.drain();
         if std::mem::take(&mut self.overflowed) {
             self.rescan();

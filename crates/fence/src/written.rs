@@ -3,12 +3,12 @@
 
 use crate::stamp::stamp;
 use crate::watch::sync;
-use crate::{CLOCKS, Fence};
+use crate::{CLOCKS, Fence, now_s};
 use homing_model::Change;
 use rustix::fs::{AtFlags, CWD, StatxFlags, statx};
 use std::collections::HashMap;
 use std::path::{Path, PathBuf};
-use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
+use std::time::{Duration, Instant};
 
 /// Names below one directory that are told.
 const MOST: usize = 2_000;
@@ -84,8 +84,7 @@ impl Looks {
         let fence = self.folders.get(path.parent()?)?.fence?;
         let flags = AtFlags::NO_AUTOMOUNT | AtFlags::STATX_FORCE_SYNC;
         let seen = statx(CWD, path, flags, StatxFlags::BASIC_STATS).ok()?;
-        let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
-        let since = now.saturating_sub(fence.bound + CLOCKS).as_secs() as i64;
+        let since = now_s() - (fence.bound + CLOCKS).as_secs() as i64;
         let recent = seen.stx_mtime.tv_sec.max(seen.stx_ctime.tv_sec) >= since;
         let change = || Change { path: path.into(), now: stamp(path), fresh: false, was: None };
         recent.then(change).filter(|change| change.now.is_some())

@@ -1,6 +1,6 @@
 //! The nouns that every room shares: hosts, layouts, tasks, outcomes and the
 //! events of a run. No I/O and no clock: a time is always handed in, as
-//! nanoseconds since the Unix epoch (`i64`) or as a duration in microseconds.
+//! nanoseconds since the Unix epoch (`i64`) for a record, or as a duration in microseconds.
 
 pub mod change;
 pub mod event;

@@ -11,12 +11,6 @@ pub use pulse::Pulser;
 
 use homing_model::HostSample;
 use std::fs::read_to_string;
-use std::time::SystemTime;
-
-/// Nanoseconds since the epoch on this host's clock.
-pub(crate) fn now_ns() -> i64 {
-    SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).map_or(0, |d| d.as_nanos() as i64)
-}
 
 /// PSI io "some" since boot, microseconds. `None` where the kernel does not keep it.
 pub fn io_pressure_us() -> Option<u64> {
@@ -29,7 +23,7 @@ pub fn sample() -> HostSample {
     let cpu = read("/proc/stat").and_then(|t| parse::cpu_us(&t, rustix::param::clock_ticks_per_second()));
     let pressure = read("/proc/pressure/io").map(|t| parse::pressure(&t)).unwrap_or_default();
     HostSample {
-        at_ns: now_ns(),
+        at_ns: homing_clock::wall_ns(),
         r1m: read("/proc/loadavg").and_then(|t| t.split(' ').next()?.parse().ok()),
         cpu_total_us: cpu.map(|(total, _)| total),
         cpu_idle_us: cpu.map(|(_, idle)| idle),

@@ -8,15 +8,9 @@ use std::io::{self, Read, Write};
 use std::os::unix::fs::{DirBuilderExt, MetadataExt, OpenOptionsExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 use std::sync::OnceLock;
-use std::time::SystemTime;
 
 /// No record of ours is longer; a longer one is somebody's mischief.
 const LONGEST: u64 = 16 << 20;
-
-/// Nanoseconds since the epoch.
-pub fn now_ns() -> i64 {
-    SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).map_or(0, |d| d.as_nanos() as i64)
-}
 
 /// This boot of this machine.
 pub fn boot_id() -> String {

@@ -138,7 +138,7 @@ pub struct End {
 }
 
 /// `kill.json` or `kill.INDEX.json`: somebody wants it to end.
-#[derive(Clone, Debug, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Kill {
     /// By whom.
     pub by: String,

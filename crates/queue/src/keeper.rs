@@ -40,15 +40,19 @@ pub fn keep(dir: &Path, index: u32, at_ns: i64, fds: &[RawFd]) -> Result<(), Que
     let write = |name: &str| dir.join(format!("{name}.{index}.json"));
     let record = write_json_soon(&write("start"), &start, 0o644).map_err(QueueError::io("write", dir))?;
     step("started");
-    let end = keeper.run(&record).unwrap_or_else(|reason| End { exit: 255, reason: Some(reason), ..ended() });
+    let begun = homing_clock::since_boot();
+    let mut end = keeper.run(&record).unwrap_or_else(|reason| End { exit: 255, reason: Some(reason), ..ended() });
+    // Not what the clock says now: somebody may have set it since.
+    end.at_ns = at_ns + homing_clock::since_boot().saturating_sub(begun).as_nanos() as i64;
     step("ended");
     keeper.append_report(&start, &end);
     // Not synced: where a power cut takes it, the job's own output may be gone as well, and it counts as interrupted.
     write_json_soon(&write("end"), &end, 0o644).map(drop).map_err(QueueError::io("write", dir))
 }
 
+/// How long it took is not known yet.
 fn ended() -> End {
-    End { at_ns: files::now_ns(), exit: 0, reason: None, cpu_ms: 0, max_rss_kib: 0 }
+    End { at_ns: 0, exit: 0, reason: None, cpu_ms: 0, max_rss_kib: 0 }
 }
 
 struct Keeper<'a> {
@@ -212,7 +216,7 @@ impl Keeper<'_> {
     fn wait(&self, mut child: std::process::Child, record: &File) -> (ExitStatus, Option<String>) {
         let begun = Instant::now();
         let mut synced = false;
-        let mut orders = Orders { seen: 0, stopped: false, kill_at: None, reason: None };
+        let mut orders = Orders { seen: [None, None], stopped: false, kill_at: None, reason: None };
         let pid = rustix::process::Pid::from_child(&child);
         let ended = rustix::process::pidfd_open(pid, rustix::process::PidfdFlags::empty()).ok();
         loop {
@@ -249,13 +253,13 @@ impl Keeper<'_> {
         if orders.kill_at.is_none() && !self.dir.exists() {
             orders.end("its folder was removed");
         }
-        for name in ["kill.json".to_string(), format!("kill.{}.json", self.index)] {
+        for (nth, name) in ["kill.json".to_string(), format!("kill.{}.json", self.index)].iter().enumerate() {
             let Some((kill, owner)) = read_json::<Kill>(&self.dir.join(name)) else { continue };
             // The folder is the user's own; only they and root can write here.
-            if kill.at_ns <= orders.seen || (owner != files::uid() && owner != 0) {
+            if orders.seen[nth].as_ref() == Some(&kill) || (owner != files::uid() && owner != 0) {
                 continue;
             }
-            orders.seen = kill.at_ns;
+            orders.seen[nth] = Some(kill.clone());
             match kill.signal {
                 Some(signal) => tree::signal(signal),
                 None => orders.end(&format!("killed by {}", kill.by)),
@@ -281,7 +285,9 @@ impl Keeper<'_> {
 
 /// What the keeper was told.
 struct Orders {
-    seen: i64,
+    /// The request that was carried out last, of each file. Another one is new whatever time it bears:
+    /// the clock may have been set back in between.
+    seen: [Option<Kill>; 2],
     stopped: bool,
     kill_at: Option<Instant>,
     reason: Option<String>,

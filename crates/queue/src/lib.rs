@@ -39,7 +39,7 @@ mod words;
 pub use embedded::Embedded;
 pub use engine::{Engine, Machine};
 pub use error::QueueError;
-pub use files::{boot_id, host_name, now_ns, uid, user_name};
+pub use files::{boot_id, host_name, uid, user_name};
 pub use job::{End, JobSpec, Private, Start, Style};
 pub use keeper::keep;
 pub use load::{Load, measure, thresholds, watch};

@@ -110,7 +110,7 @@ pub(crate) fn make_shared(dir: &Path) -> Result<(), QueueError> {
         return Ok(());
     }
     let mut name = dir.file_name().unwrap_or_default().to_os_string();
-    name.push(format!(".new.{}.{}", std::process::id(), files::now_ns()));
+    name.push(format!(".new.{}.{}", std::process::id(), homing_clock::system_ns()));
     let fresh = dir.with_file_name(name);
     files::make_dir(&fresh, SHARED).map_err(QueueError::io("make", dir))?;
     let placed = place(&fresh, dir);

@@ -134,7 +134,7 @@ impl Runner<'_> {
                 if !job.map_or(Ok(false), |job| self.start(job, view.index, &slots))? {
                     break;
                 }
-                (view.state, view.start_ns) = (State::Run, files::now_ns());
+                (view.state, view.start_ns) = (State::Run, homing_clock::system_ns());
                 started += 1;
             }
         }
@@ -185,7 +185,7 @@ impl Runner<'_> {
         let mut command = Command::new(&self.keeper[0]);
         command.args(&self.keeper[1..]).arg(&job.dir).arg(index.to_string());
         // The moment of the decision: keepers of one moment may come to write it down in any order.
-        command.arg(files::now_ns().to_string()).arg(fds.join(","));
+        command.arg(homing_clock::system_ns().to_string()).arg(fds.join(","));
         command.stdin(Stdio::null()).stdout(Stdio::null()).current_dir("/");
         let child = command.spawn().map_err(QueueError::io("start the keeper", &self.keeper[0]))?;
         let pid = rustix::process::Pid::from_child(&child);

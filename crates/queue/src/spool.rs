@@ -39,7 +39,7 @@ impl Spool {
     /// user's: there is a whole job or none, and no later number before it.
     pub fn submit(&self, spec: &JobSpec, private: &Private) -> Result<u64, QueueError> {
         let own = self.places.own()?;
-        let fresh = own.join(format!(".new.{}.{}", std::process::id(), files::now_ns()));
+        let fresh = own.join(format!(".new.{}.{}", std::process::id(), homing_clock::system_ns()));
         files::make_dir(&fresh, 0o755).map_err(QueueError::io("make", &fresh))?;
         step("folder-made");
         let records = || -> std::io::Result<()> {
@@ -128,7 +128,7 @@ impl Spool {
     /// Removes this user's jobs that ended long ago, and what killed
     /// submitters left. The newest number stays, so that none is given twice.
     pub(crate) fn tidy(&self, jobs: &[Job]) -> Result<(), QueueError> {
-        let now = files::now_ns();
+        let now = homing_clock::system_ns();
         for job in jobs.iter().filter(|j| j.uid == files::uid()) {
             let ended = job.parts.iter().map(|p| p.end.as_ref().map_or(i64::MAX, |e| e.at_ns)).max();
             if ended.is_some_and(|at| at < now - KEEP_NS) {

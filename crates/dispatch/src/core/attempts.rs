@@ -3,13 +3,14 @@
 use super::terms::{Running, Stage};
 use super::{Action, Core, Record};
 use crate::admission::storage_of;
+use homing_clock::{Moment, Mono};
 use homing_model::event::{PlannedBytes, What};
 use homing_model::{IoCounters, Outcome, RawText};
 use homing_place::{HostIx, Placed};
 use homing_wire::{Ended, Stream, ToWorker};
 
 impl Core {
-    pub(super) fn start(&mut self, host: HostIx, placed: Placed, now_ns: i64) {
+    pub(super) fn start(&mut self, host: HostIx, placed: Placed, now: Mono) {
         let Some(waiting) = self.waiting.remove(&placed.task) else { return };
         let ticket = self.next_ticket;
         self.next_ticket += 1;
@@ -34,9 +35,9 @@ impl Core {
         let storage = storage_of(host, &placed);
         let stillness = Default::default();
         let counted = self.presses(&placed.need);
-        let (start_ns, printed) = (now_ns, [0; 2]);
+        let (started, printed) = (now, [0; 2]);
         let running =
-            Running { waiting, host, placed, start_ns, killed: false, printed, stillness, counted, seen: false };
+            Running { waiting, host, placed, started, killed: false, printed, stillness, counted, seen: false };
         if counted {
             self.admission.started(storage, running.reads());
             self.tell_placer(storage);
@@ -56,18 +57,18 @@ impl Core {
 
     /// A worker says that an attempt ended. Returns false for a ticket that is
     /// not known: a message after its host was given up, which changes nothing.
-    pub fn ended(&mut self, host: HostIx, mut ended: Ended, now_ns: i64) -> bool {
+    pub fn ended(&mut self, host: HostIx, mut ended: Ended, now: Moment) -> bool {
         if self.running.get(&ended.ticket).is_none_or(|r| r.host != host) {
             return false;
         }
         let running = self.running.remove(&ended.ticket).expect("looked up above");
         // A failed attempt is no measure of how long its kind takes.
-        let lesson_us = if ended.outcome.is_success() { running.moved_us(ended.wall_us, now_ns) } else { 0 };
+        let lesson_us = if ended.outcome.is_success() { running.moved_us(ended.wall_us, now.mono) } else { 0 };
         self.release(host, ended.ticket, &running, lesson_us);
-        self.written.add(host, std::mem::take(&mut ended.wrote), now_ns);
+        self.written.add(host, std::mem::take(&mut ended.wrote), now.mono);
         self.hosts.learn(host, ended.wall_us);
-        self.leave_storage(&running, ended.wall_us, now_ns);
-        self.learn_storage(&running, &ended, now_ns);
+        self.leave_storage(&running, ended.wall_us, now.mono);
+        self.learn_storage(&running, &ended, now.mono);
         if ended.outcome.is_success() && self.policy.timeout_of_median.is_some() {
             let at = self.walls.partition_point(|w| *w < ended.wall_us);
             self.walls.insert(at, ended.wall_us);
@@ -81,14 +82,14 @@ impl Core {
             Outcome::Exit(0) | Outcome::Killed => false,
             _ => running.waiting.attempt < self.policy.tries.unwrap_or(1) && self.stage == Stage::Going,
         };
-        self.close(ended.ticket, running, outcome, Some(ended), again, now_ns);
+        self.close(ended.ticket, running, outcome, Some(ended), again, now);
         true
     }
 
     /// What it says of how tasks like it use storage.
-    fn learn_storage(&mut self, running: &Running, ended: &Ended, now_ns: i64) {
+    fn learn_storage(&mut self, running: &Running, ended: &Ended, now: Mono) {
         if !running.placed.need.reads() {
-            return self.learn_kind(running, ended, now_ns);
+            return self.learn_kind(running, ended, now);
         }
         let success = ended.outcome.is_success();
         if let (true, Some(read), Some(written)) = (success, ended.io.rchar, ended.io.wchar) {
@@ -117,10 +118,10 @@ impl Core {
         outcome: Outcome,
         ended: Option<Ended>,
         again: bool,
-        now_ns: i64,
+        now: Moment,
     ) {
-        let wall_us = ended.as_ref().map_or(((now_ns - run.start_ns) / 1000) as u64, |e| e.wall_us);
-        let start_ns = now_ns - wall_us as i64 * 1000;
+        let wall_us = ended.as_ref().map_or(now.mono.us_since(run.started), |e| e.wall_us);
+        let start_ns = now.wall_ns - wall_us as i64 * 1000;
         let host = self.hosts.name(run.host).to_string();
         let rest = ended.as_ref().map_or([0; 2], |e| [e.stdout.len() as u64, e.stderr.len() as u64]);
         let [stdout_bytes, stderr_bytes] = [run.printed[0] + rest[0], run.printed[1] + rest[1]];
@@ -165,14 +166,14 @@ impl Core {
     }
 
     /// The attempt did not start: its host does not see `missing`.
-    pub fn unfit(&mut self, host: HostIx, ticket: u64, missing: &RawText, now_ns: i64) {
+    pub fn unfit(&mut self, host: HostIx, ticket: u64, missing: &RawText, now: Moment) {
         let Some(running) = self.running.remove(&ticket) else { return };
         self.release(host, ticket, &running, 0);
-        self.leave_storage(&running, 0, now_ns);
+        self.leave_storage(&running, 0, now.mono);
         self.placer.exclude(running.waiting.offer.task.id, host);
         let reason = format!("{} is not there", missing.display());
         if self.hosts.up_count() == 1 {
-            self.close(ticket, running, Outcome::CannotStart(reason), None, false, now_ns);
+            self.close(ticket, running, Outcome::CannotStart(reason), None, false, now);
             return;
         }
         let name = self.hosts.name(host).to_string();

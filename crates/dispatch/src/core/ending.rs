@@ -4,6 +4,7 @@ use super::terms::Stage;
 use super::{Action, Core, Record};
 use crate::admission::Io;
 use homing_batch::Decision;
+use homing_clock::Mono;
 use homing_model::Outcome;
 use homing_model::event::What;
 use homing_wire::ToWorker;
@@ -85,10 +86,10 @@ impl Core {
     }
 
     /// Time passes: `--timeout` in per cent of the median.
-    pub fn tick(&mut self, now_ns: i64) {
-        self.end_stillness(now_ns);
+    pub fn tick(&mut self, now: Mono) {
+        self.end_stillness(now);
         if matches!(self.policy.io, Io::Fixed(_)) {
-            self.acquit(now_ns);
+            self.acquit(now);
         }
         let Some(share) = self.policy.timeout_of_median else { return };
         if self.walls.len() < 3 {
@@ -96,7 +97,7 @@ impl Core {
         }
         let limit_us = self.walls[self.walls.len() / 2] as f64 * share;
         for (ticket, running) in &mut self.running {
-            let elapsed_us = ((now_ns - running.start_ns) / 1000) as f64;
+            let elapsed_us = now.us_since(running.started) as f64;
             if elapsed_us > limit_us && !std::mem::replace(&mut running.killed, true) {
                 let kill = ToWorker::Kill { ticket: *ticket, grace_ms: 500, timed_out: true };
                 self.actions.push(Action::Send(running.host, kill));

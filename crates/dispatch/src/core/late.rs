@@ -2,6 +2,7 @@
 
 use super::Core;
 use super::terms::Stage;
+use homing_clock::Moment;
 use homing_model::{Change, Outcome};
 use homing_place::HostIx;
 
@@ -9,10 +10,10 @@ impl Core {
     /// The attempt did not start, since its host did not see `change` within
     /// the bound. `since`: another program has changed that file in the meantime,
     /// so that the host was told of a state that is no more.
-    pub fn late(&mut self, host: HostIx, ticket: u64, change: &Change, why: &str, since: bool, now_ns: i64) {
+    pub fn late(&mut self, host: HostIx, ticket: u64, change: &Change, why: &str, since: bool, now: Moment) {
         let Some(mut running) = self.running.remove(&ticket) else { return };
         self.release(host, ticket, &running, 0);
-        self.leave_storage(&running, 0, now_ns);
+        self.leave_storage(&running, 0, now.mono);
         let known = self.written.stands(change);
         if since || !known {
             if known {
@@ -23,6 +24,6 @@ impl Core {
         }
         let again = running.waiting.attempt < self.policy.tries.unwrap_or(1) && self.stage == Stage::Going;
         let why = format!("{}: {why}", self.hosts.name(host));
-        self.close(ticket, running, Outcome::CannotStart(why), None, again, now_ns);
+        self.close(ticket, running, Outcome::CannotStart(why), None, again, now);
     }
 }

@@ -2,6 +2,7 @@
 
 use super::terms::Stage;
 use super::{Action, Core};
+use homing_clock::Moment;
 use homing_model::Outcome;
 use homing_model::event::What;
 use homing_place::HostIx;
@@ -13,14 +14,14 @@ pub(super) const MAX_LOSSES: u32 = 3;
 
 impl Core {
     /// A worker, its host or the link to it is gone.
-    pub fn host_lost(&mut self, host: HostIx, reason: &str, now_ns: i64) {
-        self.host_ended(host, reason, false, now_ns);
+    pub fn host_lost(&mut self, host: HostIx, reason: &str, now: Moment) {
+        self.host_ended(host, reason, false, now);
     }
 
     /// As [`Core::host_lost`]. When the loss `counts`, tasks may be to blame for
     /// it, and what ran is tried again only as often as failing tasks are. How
     /// often the user said (`--retries`) holds for every kind of loss.
-    pub fn host_ended(&mut self, host: HostIx, reason: &str, counts: bool, now_ns: i64) {
+    pub fn host_ended(&mut self, host: HostIx, reason: &str, counts: bool, now: Moment) {
         if !self.hosts.leave(host) {
             return;
         }
@@ -33,7 +34,7 @@ impl Core {
         gone.sort_unstable();
         for ticket in gone {
             let mut running = self.running.remove(&ticket).expect("listed above");
-            self.leave_storage(&running, 0, now_ns);
+            self.leave_storage(&running, 0, now.mono);
             running.waiting.losses += 1;
             let outcome = if running.killed { Outcome::Killed } else { Outcome::Lost(reason.into()) };
             let tries_left = match (self.policy.tries, counts) {
@@ -42,7 +43,7 @@ impl Core {
                 (None, false) => running.waiting.losses < MAX_LOSSES,
             };
             let again = !running.killed && tries_left && self.stage == Stage::Going;
-            self.close(ticket, running, outcome, None, again, now_ns);
+            self.close(ticket, running, outcome, None, again, now);
         }
     }
 

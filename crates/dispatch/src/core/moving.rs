@@ -5,6 +5,7 @@ use super::terms::{Running, Waiting};
 use super::{Action, Core};
 use crate::admission::storage_of;
 use crate::kinds::Moved;
+use homing_clock::Mono;
 use homing_model::event::What;
 use homing_model::{Mover, TaskId};
 use homing_place::{HostIx, Need};
@@ -12,10 +13,10 @@ use homing_wire::Ended;
 use std::collections::BTreeSet;
 
 /// With `--io N` what nobody has seen moving after so long moves nothing.
-const SHOWN_NS: i64 = 1_000_000_000;
+const SHOWN_US: u64 = 1_000_000;
 /// With `--io auto` so long after the first start: a reader shows itself within 10 to 150 ms, and
 /// what computes is not held back by pressure meanwhile.
-const BEGINS_NS: i64 = 250_000_000;
+const BEGINS_US: u64 = 250_000;
 
 impl Core {
     /// What a waiting task needs, its kind included.
@@ -35,7 +36,7 @@ impl Core {
     }
 
     /// A worker tells of a task that is under way.
-    pub(super) fn seen_moving(&mut self, host: HostIx, mover: Mover, now_ns: i64) {
+    pub(super) fn seen_moving(&mut self, host: HostIx, mover: Mover, now: Mono) {
         let Some(running) = self.running.get_mut(&mover.ticket).filter(|r| r.host == host) else { return };
         let moved = Moved { disk: mover.disk, read: mover.read, written: mover.written };
         let network = !running.waiting.offer.volumes.is_empty();
@@ -46,11 +47,11 @@ impl Core {
         }
         running.seen = true;
         let kind = running.placed.need.kind;
-        self.tell_kind(kind, true, now_ns);
+        self.tell_kind(kind, true, now);
     }
 
     /// What a task that has ended says of its kind; one that failed may not have come to it.
-    pub(super) fn learn_kind(&mut self, running: &Running, ended: &Ended, now_ns: i64) {
+    pub(super) fn learn_kind(&mut self, running: &Running, ended: &Ended, now: Mono) {
         if running.seen {
             return;
         }
@@ -60,38 +61,38 @@ impl Core {
         let printed = running.printed.iter().sum::<u64>() + (ended.stdout.len() + ended.stderr.len()) as u64;
         let much = moved.is_much(printed, !running.waiting.offer.volumes.is_empty());
         if much || ended.outcome.is_success() {
-            self.tell_kind(running.placed.need.kind, much, now_ns);
+            self.tell_kind(running.placed.need.kind, much, now);
         }
     }
 
-    fn tell_kind(&mut self, kind: u8, much: bool, now_ns: i64) {
+    fn tell_kind(&mut self, kind: u8, much: bool, now: Mono) {
         if self.kinds.told(kind, much) {
-            self.recount(kind, now_ns);
+            self.recount(kind, now);
         }
     }
 
     /// With `--io N`: kinds that had time to show that they move nothing wait no longer.
-    pub(super) fn acquit(&mut self, now_ns: i64) {
-        let shown = |r: &&Running| r.counted && !r.placed.need.reads() && now_ns - r.start_ns >= SHOWN_NS;
+    pub(super) fn acquit(&mut self, now: Mono) {
+        let shown = |r: &&Running| r.counted && !r.placed.need.reads() && now.us_since(r.started) >= SHOWN_US;
         let unknown = |r: &&Running| self.kinds.is_unknown(r.placed.need.kind);
         let kinds: BTreeSet<u8> =
             self.running.values().filter(shown).filter(unknown).map(|r| r.placed.need.kind).collect();
-        kinds.into_iter().for_each(|kind| self.tell_kind(kind, false, now_ns));
+        kinds.into_iter().for_each(|kind| self.tell_kind(kind, false, now));
     }
 
     /// With `--io auto`: at the beginning of a run tasks of which nothing is known start a few at a
     /// time like those that read, so that a disk which cannot stand all of them is not given them at once.
-    pub(super) fn end_beginning(&mut self, now_ns: i64) {
+    pub(super) fn end_beginning(&mut self, now: Mono) {
         if !(self.admission.is_auto() && self.kinds.presumes() && self.placer.waiting() > 0 && self.hosts.any_up()) {
             return;
         }
-        if now_ns - *self.begun_ns.get_or_insert(now_ns) >= BEGINS_NS {
-            self.kinds.presume_no_more().into_iter().for_each(|kind| self.recount(kind, now_ns));
+        if now.us_since(*self.begun.get_or_insert(now)) >= BEGINS_US {
+            self.kinds.presume_no_more().into_iter().for_each(|kind| self.recount(kind, now));
         }
     }
 
     /// All of a kind that are under way count from now on, or no more.
-    fn recount(&mut self, kind: u8, now_ns: i64) {
+    fn recount(&mut self, kind: u8, now: Mono) {
         let counts = self.kinds.counts(kind);
         self.placer.set_moves(kind, counts);
         let of = |r: &Running| !r.placed.need.reads() && r.placed.need.kind == kind && r.counted != counts;
@@ -108,25 +109,25 @@ impl Core {
                 continue;
             }
             if still {
-                self.go_on(ticket, now_ns);
+                self.go_on(ticket, now);
             }
             self.admission.ended(storage, reads, 0);
         }
         for storage in storages {
             if counts {
-                self.crowded(storage, kind, now_ns);
+                self.crowded(storage, kind, now);
             }
-            self.wake(storage, now_ns);
+            self.wake(storage, now);
         }
     }
 
     /// More than `storage` was known to serve are under way there.
-    fn crowded(&mut self, storage: HostIx, kind: u8, now_ns: i64) {
+    fn crowded(&mut self, storage: HostIx, kind: u8, now: Mono) {
         if !self.admission.is_auto() || self.admission.excess(storage) == 0 {
             return;
         }
         self.admission.crowd(storage);
-        let held = self.hold(storage, now_ns);
+        let held = self.hold(storage, now);
         let why = format!("tasks of `{}` that name no inputs were seen to move bytes", self.kinds.name(kind));
         let (limit, storage) = (self.admission.limit(storage), self.hosts.name(storage).to_string());
         self.actions.push(Action::Journal(What::Limit { storage, limit, why, held }));

@@ -4,6 +4,7 @@
 use crate::admission::Io;
 use crate::hosts::VolumeIx;
 use homing_batch::Halt;
+use homing_clock::Mono;
 use homing_model::event::What;
 use homing_model::{Change, Outcome, RawText, Task};
 use homing_place::{HostIx, Placed, Stillness};
@@ -112,7 +113,7 @@ pub(super) struct Running {
     pub(super) waiting: Waiting,
     pub(super) host: HostIx,
     pub(super) placed: Placed,
-    pub(super) start_ns: i64,
+    pub(super) started: Mono,
     pub(super) killed: bool,
     /// Bytes that it printed so far, on each stream.
     pub(super) printed: [u64; 2],

@@ -3,12 +3,18 @@
 use super::leaving::MAX_LOSSES;
 use super::*;
 use homing_batch::Halt;
+use homing_clock::{Moment, Mono};
 use homing_model::{Change, Command, IoCounters, Mount, Outcome, Task};
 use homing_wire::{Ended, ToWorker};
 
 mod moving;
 
-const S: i64 = 1_000_000_000;
+/// Microseconds.
+const S: u64 = 1_000_000;
+
+fn at(us: u64) -> Moment {
+    Moment { mono: Mono::from_us(us), wall_ns: us as i64 * 1000 }
+}
 
 fn policy() -> Policy {
     Policy {
@@ -74,8 +80,8 @@ fn starts(core: &mut Core) -> Vec<(TaskId, HostIx, u64)> {
     core.take_actions().iter().filter_map(run).collect()
 }
 
-fn assign(core: &mut Core, at: i64) -> Vec<(TaskId, HostIx, u64)> {
-    core.assign(at);
+fn assign(core: &mut Core, now_us: u64) -> Vec<(TaskId, HostIx, u64)> {
+    core.assign(at(now_us).mono);
     starts(core)
 }
 
@@ -106,7 +112,7 @@ fn verdicts(actions: Vec<Action>) -> Vec<(TaskId, Outcome)> {
 fn what_is_sent_was_journalled_before() {
     let mut core = core(policy(), &[("n1", 1)]);
     core.offer(offer(1, &[]));
-    core.assign(0);
+    core.assign(at(0).mono);
     let actions = core.take_actions();
     let journalled = actions.iter().position(|a| matches!(a, Action::Journal(What::TaskStarted { .. })));
     let sent = actions.iter().position(|a| matches!(a, Action::Send(_, ToWorker::Run { .. })));
@@ -119,14 +125,14 @@ fn tasks_of_a_lost_host_run_on_the_host_of_the_other_copy_and_count_once() {
     core.offer(offer(1, &["n2", "n3"]));
     let (_, first, ticket) = assign(&mut core, 0)[0];
     assert!(first == 1 || first == 2, "a holder");
-    core.host_lost(first, "cut", S);
+    core.host_lost(first, "cut", at(S));
     assert!(verdicts(core.take_actions()).is_empty(), "a lost attempt is no outcome");
     let again = assign(&mut core, S);
     assert_eq!((again.len(), again[0].1), (1, 3 - first), "the other holder");
     // What the host that was given up still says changes nothing.
-    assert!(!core.ended(first, ended(ticket, Outcome::Exit(0)), 2 * S));
-    assert!(core.ended(again[0].1, ended(again[0].2, Outcome::Exit(0)), 2 * S));
-    assert!(!core.ended(again[0].1, ended(again[0].2, Outcome::Exit(0)), 2 * S), "an outcome is told once");
+    assert!(!core.ended(first, ended(ticket, Outcome::Exit(0)), at(2 * S)));
+    assert!(core.ended(again[0].1, ended(again[0].2, Outcome::Exit(0)), at(2 * S)));
+    assert!(!core.ended(again[0].1, ended(again[0].2, Outcome::Exit(0)), at(2 * S)), "an outcome is told once");
     assert_eq!(verdicts(core.take_actions()), [(1, Outcome::Exit(0))]);
     core.source_ended();
     assert!(core.is_over());
@@ -140,7 +146,7 @@ fn a_task_that_takes_its_hosts_down_is_given_up_before_it_has_taken_all() {
     core.offer(offer(1, &[]));
     for loss in 1..=MAX_LOSSES {
         let (_, host, _) = assign(&mut core, S)[0];
-        core.host_lost(host, "down", S);
+        core.host_lost(host, "down", at(S));
         let verdicts = verdicts(core.take_actions());
         assert_eq!(verdicts.len(), usize::from(loss == MAX_LOSSES), "loss {loss}");
     }
@@ -153,11 +159,11 @@ fn a_failed_task_is_tried_again_elsewhere_as_often_as_retries_say() {
     core.offer(offer(1, &["n1"]));
     let (_, host, ticket) = assign(&mut core, 0)[0];
     assert_eq!(host, 0);
-    core.ended(host, ended(ticket, Outcome::Exit(7)), S);
+    core.ended(host, ended(ticket, Outcome::Exit(7)), at(S));
     assert!(verdicts(core.take_actions()).is_empty());
     let (_, host, ticket) = assign(&mut core, S)[0];
     assert_eq!(host, 1, "not where it failed");
-    core.ended(host, ended(ticket, Outcome::Exit(7)), S);
+    core.ended(host, ended(ticket, Outcome::Exit(7)), at(S));
     assert_eq!(verdicts(core.take_actions()), [(1, Outcome::Exit(7))]);
     assert!(assign(&mut core, S).is_empty());
 }
@@ -177,7 +183,7 @@ fn the_first_interrupt_drains_and_the_second_kills() {
     core.interrupt(2);
     core.interrupt(2);
     assert_eq!(kills(&mut core), 1, "each once");
-    core.ended(host, ended(ticket, Outcome::Killed), S);
+    core.ended(host, ended(ticket, Outcome::Killed), at(S));
     assert!(assign(&mut core, S).is_empty() && core.is_over());
     core.source_ended();
     assert_eq!(core.finish().0, 130);
@@ -191,7 +197,7 @@ fn a_signal_shows_in_the_exit_status_only_where_it_left_something_undone() {
         core.source_ended();
         let (_, host, ticket) = assign(&mut core, 0)[0];
         core.interrupt(15);
-        core.ended(host, ended(ticket, Outcome::Exit(0)), S);
+        core.ended(host, ended(ticket, Outcome::Exit(0)), at(S));
         assert!(core.is_over());
         assert_eq!(core.finish().0, status, "another waits: {waits}");
     }
@@ -203,7 +209,7 @@ fn halt_now_kills_and_halt_soon_lets_run() {
         let mut core = core(Policy { halt: halt.parse().unwrap(), ..policy() }, &[("n1", 2)]);
         (1..=3).for_each(|id| core.offer(offer(id, &[])));
         let begun = assign(&mut core, 0);
-        core.ended(0, ended(begun[0].2, Outcome::Exit(1)), S);
+        core.ended(0, ended(begun[0].2, Outcome::Exit(1)), at(S));
         let actions = core.take_actions();
         let kills = actions.iter().filter(|a| matches!(a, Action::Send(_, ToWorker::Kill { .. }))).count();
         assert_eq!(kills, killed, "{halt}");
@@ -221,7 +227,7 @@ fn a_host_without_the_volume_is_not_used_for_it_and_that_is_said_once() {
     for id in 1..=3 {
         core.offer(Offer { volumes: vec![volume], ..offer(id, &["n1"]) });
     }
-    core.assign(0);
+    core.assign(at(0).mono);
     let actions = core.take_actions();
     let notes = actions.iter().filter(|a| matches!(a, Action::Note(text) if text.contains("not mounted"))).count();
     assert_eq!(notes, 1);
@@ -237,12 +243,12 @@ fn a_task_whose_file_a_host_does_not_see_moves_on_and_fails_when_none_does() {
     let mut core = core(policy(), &[("n1", 1), ("n2", 1)]);
     core.offer(offer(1, &[]));
     let (_, first, ticket) = assign(&mut core, 0)[0];
-    core.unfit(first, ticket, &"input".into(), S);
+    core.unfit(first, ticket, &"input".into(), at(S));
     core.take_actions();
     let (_, second, ticket) = assign(&mut core, S)[0];
     assert_ne!(first, second);
-    core.unfit(second, ticket, &"input".into(), S);
-    core.assign(S);
+    core.unfit(second, ticket, &"input".into(), at(S));
+    core.assign(at(S).mono);
     let verdicts = verdicts(core.take_actions());
     assert!(matches!(&verdicts[..], [(1, Outcome::CannotStart(_))]), "{verdicts:?}");
 }
@@ -267,12 +273,12 @@ fn declared_memory_is_not_given_out_twice() {
     let begun = assign(&mut core, 0);
     assert_eq!(begun.len(), 2, "two times 3 GiB fit into 8");
     assert!(assign(&mut core, S).is_empty());
-    core.ended(0, ended(begun[0].2, Outcome::Exit(0)), S);
+    core.ended(0, ended(begun[0].2, Outcome::Exit(0)), at(S));
     assert_eq!(assign(&mut core, S).len(), 1);
     // What fits on no host at all is told, not waited for.
     let mut core = self::core(policy(), &[("n1", 4)]);
     core.offer(heavy(9, 9 << 30));
-    core.assign(0);
+    core.assign(at(0).mono);
     assert!(matches!(&verdicts(core.take_actions())[..], [(9, Outcome::CannotStart(_))]));
 }
 
@@ -282,12 +288,12 @@ fn tasks_far_over_the_median_are_ended() {
     (1..=4).for_each(|id| core.offer(offer(id, &[])));
     let begun = assign(&mut core, 0);
     begun[..3].iter().for_each(|(_, host, ticket)| {
-        core.ended(*host, ended(*ticket, Outcome::Exit(0)), S);
+        core.ended(*host, ended(*ticket, Outcome::Exit(0)), at(S));
     });
     core.take_actions();
-    core.tick(S * 19 / 10);
+    core.tick(at(S * 19 / 10).mono);
     assert!(core.take_actions().is_empty(), "not before twice the median of 1 s");
-    core.tick(S * 21 / 10);
+    core.tick(at(S * 21 / 10).mono);
     let kill = |a: &Action| matches!(a, Action::Send(0, ToWorker::Kill { ticket, timed_out: true, .. }) if *ticket == begun[3].2);
     assert!(core.take_actions().iter().any(kill));
 }
@@ -296,7 +302,7 @@ fn tasks_far_over_the_median_are_ended() {
 fn a_run_whose_hosts_are_all_gone_ends_and_says_so() {
     let mut core = core(policy(), &[("n1", 1)]);
     core.offer(offer(1, &[]));
-    core.host_lost(0, "cut", S);
+    core.host_lost(0, "cut", at(S));
     assert!(core.is_stranded() && !core.is_over(), "a host that is still asked for may take it up");
     let (exit, ending) = core.finish();
     assert_eq!(exit, 254);
@@ -314,7 +320,7 @@ fn a_limit_of_storage_holds_and_is_refilled() {
     let first = assign(&mut core, 0);
     assert_eq!(first.len(), 2);
     assert!(assign(&mut core, S).is_empty());
-    core.ended(0, ended(first[0].2, Outcome::Exit(0)), S);
+    core.ended(0, ended(first[0].2, Outcome::Exit(0)), at(S));
     assert_eq!(assign(&mut core, S).len(), 1);
 }
 
@@ -323,7 +329,7 @@ fn stolen(limit: Io) -> usize {
     let mut core = core(io(limit), &[("n1", 1), ("n2", 1)]);
     core.offer(offer(1, &["n1"]));
     let first = assign(&mut core, 0);
-    core.ended(0, ended(first[0].2, Outcome::Exit(0)), 60 * S);
+    core.ended(0, ended(first[0].2, Outcome::Exit(0)), at(60 * S));
     (2..=50).for_each(|id| core.offer(offer(id, &["n1"])));
     let starts: Vec<_> = (60..70).flat_map(|at| assign(&mut core, at * S)).collect();
     starts.iter().filter(|(_, host, _)| *host == 1).count()
@@ -340,7 +346,7 @@ fn what_reads_nothing_does_not_wait_for_storage() {
     let mut core = core(io(Io::Fixed(1)), &[("n1", 8)]);
     core.offer(offer(7, &[]));
     let first = assign(&mut core, 0);
-    core.ended(0, ended(first[0].2, Outcome::Exit(0)), S);
+    core.ended(0, ended(first[0].2, Outcome::Exit(0)), at(S));
     core.offer(offer(1, &["n1"]));
     core.offer(Offer { guessed: true, ..offer(2, &["n1"]) });
     (3..=5).for_each(|id| core.offer(offer(id, &[])));
@@ -354,10 +360,12 @@ fn what_reads_nothing_does_not_wait_for_storage() {
 fn a_limit_makes_nobody_fetch() {
     // Two slots each, one reader each: that a slot is idle is no reason to read elsewhere what the disk serves one at a time.
     let mut core = core(io(Io::Fixed(1)), &[("n1", 2), ("n2", 2), ("n3", 2)]);
-    let begin = |core: &mut Core, id: TaskId, on: &str, at: i64| {
+    let begin = |core: &mut Core, id: TaskId, on: &str, now_us: u64| {
         core.offer(offer(id, &[on]));
-        let begun = assign(core, at);
-        begun.iter().for_each(|(_, host, ticket)| assert!(core.ended(*host, ended(*ticket, Outcome::Exit(0)), at + S)));
+        let begun = assign(core, now_us);
+        begun
+            .iter()
+            .for_each(|(_, host, ticket)| assert!(core.ended(*host, ended(*ticket, Outcome::Exit(0)), at(now_us + S))));
     };
     begin(&mut core, 1, "n1", 0);
     begin(&mut core, 2, "n2", S);
@@ -365,7 +373,7 @@ fn a_limit_makes_nobody_fetch() {
     let mut running: Vec<(HostIx, u64)> = Vec::new();
     for second in 2..12 {
         for (host, ticket) in running.drain(..) {
-            core.ended(host, ended(ticket, Outcome::Exit(0)), second * S);
+            core.ended(host, ended(ticket, Outcome::Exit(0)), at(second * S));
         }
         for (task, host, ticket) in assign(&mut core, second * S) {
             assert_eq!(host as u64, task % 2, "task {task}");
@@ -382,7 +390,7 @@ fn tasks_beyond_a_limit_stand_still_and_go_on_before_others_start() {
     let first = assign(&mut core, 0);
     assert_eq!(first.len(), 4);
     core.admission.set(Io::Fixed(2));
-    assert_eq!(core.hold(0, S), 2);
+    assert_eq!(core.hold(0, at(S).mono), 2);
     let still = |core: &mut Core| -> Vec<(u64, bool)> {
         let of = |action: &Action| match action {
             Action::Send(_, ToWorker::Hold { ticket, still }) => Some((*ticket, *still)),
@@ -392,10 +400,10 @@ fn tasks_beyond_a_limit_stand_still_and_go_on_before_others_start() {
     };
     let (third, fourth) = (first[2].2, first[3].2);
     assert_eq!(still(&mut core), [(fourth, true), (third, true)], "the youngest first");
-    core.ended(0, ended(first[0].2, Outcome::Exit(0)), 2 * S);
+    core.ended(0, ended(first[0].2, Outcome::Exit(0)), at(2 * S));
     assert_eq!(still(&mut core), [(third, false)]);
     assert!(assign(&mut core, 2 * S).is_empty(), "a place is taken by one that stood still");
-    core.tick(32 * S);
+    core.tick(at(32 * S).mono);
     assert_eq!(still(&mut core), [(fourth, false)], "nobody stands still for long");
 }
 
@@ -405,9 +413,9 @@ fn a_host_that_is_lost_takes_its_load_off_the_storage() {
     core.offer(offer(1, &["n2"]));
     core.offer(offer(2, &[]));
     assert_eq!(assign(&mut core, 0).len(), 2);
-    core.host_lost(1, "cut", S);
-    core.ended(0, ended(2, Outcome::Exit(0)), S);
-    core.ended(0, ended(1, Outcome::Exit(0)), S);
+    core.host_lost(1, "cut", at(S));
+    core.ended(0, ended(2, Outcome::Exit(0)), at(S));
+    core.ended(0, ended(1, Outcome::Exit(0)), at(S));
     assert_eq!(assign(&mut core, S).len(), 1, "what it ran goes on elsewhere");
 }
 
@@ -421,21 +429,21 @@ fn a_host_that_drains_ends_what_it_runs_and_gets_nothing_new() {
     core.host_draining(0, "told once");
     let notes = core.take_actions().iter().filter(|a| matches!(a, Action::Note(_))).count();
     assert!(notes == 1 && core.is_closed(0) && !core.is_idle(0));
-    core.ended(0, ended(on_n1, Outcome::Exit(0)), S);
+    core.ended(0, ended(on_n1, Outcome::Exit(0)), at(S));
     assert!(assign(&mut core, S).iter().all(|(_, host, _)| *host == 1) && core.is_idle(0));
     // It may also be lost while it drains: what it runs is not forgotten.
     let mut core = self::core(policy(), &[("n1", 1), ("n2", 1)]);
     core.offer(offer(1, &["n1"]));
     assign(&mut core, 0);
     core.host_draining(0, "maintenance");
-    core.host_lost(0, "power", S);
+    core.host_lost(0, "power", at(S));
     assert_eq!(assign(&mut core, 2 * S).len(), 1, "again, on the other");
 }
 
 #[test]
 fn a_host_that_comes_back_is_where_its_data_lies() {
     let mut core = core(policy(), &[("n1", 1), ("n2", 1)]);
-    core.host_ended(0, "time limit", true, 0);
+    core.host_ended(0, "time limit", true, at(0));
     let facts = HostFacts { hostname: "n1".into(), memory_bytes: 8 << 30, ..HostFacts::default() };
     let back = core.host_up("n1", 1, facts);
     core.offer(offer(1, &["n1"]));
@@ -448,10 +456,10 @@ fn tasks_wait_for_hosts_that_may_still_come() {
     core.host_released(1);
     core.offer(Offer { task: Task { cpus: 4, ..task(1) }, ..offer(1, &[]) });
     core.expect_hosts(true);
-    core.assign(0);
+    core.assign(at(0).mono);
     assert!(core.take_actions().iter().all(|a| !matches!(a, Action::Ended { .. })));
     core.expect_hosts(false);
-    core.assign(0);
+    core.assign(at(0).mono);
     assert!(matches!(&verdicts(core.take_actions())[..], [(1, Outcome::CannotStart(_))]));
 }
 
@@ -461,7 +469,7 @@ fn a_loss_that_may_be_the_tasks_own_fault_counts_as_a_try() {
         let mut core = core(policy(), &[("n1", 1), ("n2", 1)]);
         core.offer(offer(1, &[]));
         let begun = assign(&mut core, 0);
-        core.host_ended(begun[0].1, "Slurm killed job 7: TIMEOUT", counts, S);
+        core.host_ended(begun[0].1, "Slurm killed job 7: TIMEOUT", counts, at(S));
         assert_eq!(assign(&mut core, S).len(), again);
     }
 }
@@ -475,7 +483,7 @@ fn retries_decide_for_every_kind_of_loss() {
         let mut attempts = 0;
         while let [(_, host, _)] = assign(&mut core, S)[..] {
             attempts += 1;
-            core.host_ended(host, "Slurm killed job 7: PREEMPTED", counts, S);
+            core.host_ended(host, "Slurm killed job 7: PREEMPTED", counts, at(S));
             core.host_up("n1", 1, HostFacts::default());
         }
         attempts
@@ -518,12 +526,12 @@ fn a_server_that_proved_to_have_the_files_gets_their_tasks() {
 #[test]
 fn a_server_that_could_not_prove_it_is_told_and_not_used() {
     let (mut core, volume) = nfs_core();
-    core.host_lost(1, "gone", S);
+    core.host_lost(1, "gone", at(S));
     core.offer(Offer { volumes: vec![volume], ..offer(1, &["n1"]) });
     core.source_ended();
     assert!(assign(&mut core, S).is_empty() && core.waiting() == 1, "it may still answer");
     core.stands(0, volume, false, "no such directory".into());
-    core.assign(2 * S);
+    core.assign(at(2 * S).mono);
     let actions = core.take_actions();
     let told = |a: &Action| matches!(a, Action::Note(text) if text.contains("no such directory"));
     assert!(actions.iter().any(told) && core.is_over(), "{actions:?}");
@@ -531,7 +539,7 @@ fn a_server_that_could_not_prove_it_is_told_and_not_used() {
 
 /// The fence with which the only task that starts now is sent, and its ticket.
 fn fence(core: &mut Core) -> (u64, Vec<Change>) {
-    core.assign(S);
+    core.assign(at(S).mono);
     let run = |action: Action| match action {
         Action::Send(_, ToWorker::Run { ticket, fence, .. }) => Some((ticket, fence)),
         _ => None,
@@ -550,19 +558,19 @@ fn what_a_task_wrote_is_looked_at_by_other_hosts_that_read_it() {
     core.offer(offer(1, &["n1"]));
     core.offer(offer(2, &["n2"]));
     assert_eq!(assign(&mut core, 0), [(1, 0, 1), (2, 1, 2)]);
-    core.ended(0, Ended { wrote: vec![change("/d/a", 5)], ..ended(1, Outcome::Exit(0)) }, S);
+    core.ended(0, Ended { wrote: vec![change("/d/a", 5)], ..ended(1, Outcome::Exit(0)) }, at(S));
     let reads = |id, holder| Offer { reads: vec!["/d/a".into()], ..offer(id, &[holder]) };
     core.offer(reads(3, "n1"));
     assert_eq!(fence(&mut core).1, [], "its writer knows");
-    core.ended(1, ended(2, Outcome::Exit(0)), S);
+    core.ended(1, ended(2, Outcome::Exit(0)), at(S));
     core.offer(Offer { recent: vec![change("/d/b", 1)], ..reads(4, "n2") });
     let (ticket, told) = fence(&mut core);
     assert_eq!(told, [change("/d/b", 1), change("/d/a", 5)]);
     // What a program outside of the run changed since is not waited for again.
-    core.late(1, ticket, &change("/d/b", 1), "old", true, S);
+    core.late(1, ticket, &change("/d/b", 1), "old", true, at(S));
     let (ticket, told) = fence(&mut core);
     assert_eq!(told, [change("/d/a", 5)]);
-    core.late(1, ticket, &change("/d/a", 5), "/d/a is not visible", false, S);
+    core.late(1, ticket, &change("/d/a", 5), "/d/a is not visible", false, at(S));
     let said = "n2: /d/a is not visible".to_string();
     assert_eq!(verdicts(core.take_actions()), [(4, Outcome::CannotStart(said))]);
 }
@@ -577,7 +585,7 @@ fn a_task_waits_for_its_home_while_that_costs_less_than_fetching() {
     core.offer(Offer { total: 10 << 30, per_host: vec![("N1".into(), 10 << 30)], ..offer(1, &["n1"]) });
     core.offer(offer(2, &["n3"]));
     assert_eq!(assign(&mut core, S), [(2, 0, 1)]);
-    core.ended(0, ended(1, Outcome::Exit(0)), S);
+    core.ended(0, ended(1, Outcome::Exit(0)), at(S));
     core.take_actions();
     core.connecting(["n1.lab"].into_iter(), 9_000_000, PATIENCE);
     core.connecting(["n1.lab"].into_iter(), 9_100_000, PATIENCE);
@@ -624,7 +632,7 @@ fn before_all_hosts_are_there_each_does_what_it_holds() {
     let mut core = core(policy(), &[("n1", 3), ("n2", 1)]);
     core.offer(offer(1, &["n1"]));
     core.offer(offer(2, &[]));
-    core.assign_at_home(0);
+    core.assign_at_home(at(0).mono);
     assert_eq!(starts(&mut core), [(1, 0, 1)]);
     assert_eq!(assign(&mut core, 0).iter().map(|s| s.0).collect::<Vec<_>>(), [2]);
 }
@@ -635,9 +643,9 @@ fn an_attempt_that_did_not_start_leaves_nothing_behind_in_the_placer() {
     let wide = |id: TaskId| Offer { task: Task { cpus: 2, ..task(id) }, ..offer(id, &["n1"]) };
     core.offer(wide(1));
     let (_, host, ticket) = assign(&mut core, 0)[0];
-    core.late(host, ticket, &change("/vol/a", 1), "it is not seen", true, 0);
+    core.late(host, ticket, &change("/vol/a", 1), "it is not seen", true, at(0));
     let (_, host, ticket) = assign(&mut core, 0)[0];
-    core.ended(host, ended(ticket, Outcome::Exit(0)), S);
+    core.ended(host, ended(ticket, Outcome::Exit(0)), at(S));
     (2..=4).for_each(|id| core.offer(wide(id)));
     let hosts: Vec<HostIx> = assign(&mut core, 1000 * S).iter().map(|(_, host, _)| *host).collect();
     assert_eq!(hosts, [0; 2], "the third waits a second for its home rather than four for the network");

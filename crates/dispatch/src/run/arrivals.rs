@@ -1,10 +1,11 @@
 //! What arrives from workers, from the source of tasks, and from those who
 //! launch: told to the core.
 
+use super::Shell;
 use super::parting::end_apart;
-use super::{Shell, now_ns};
 use crate::settings::{DispatchError, Incoming, Listener};
 use crate::wires::Arrival;
+use homing_clock::{Moment, Mono};
 use homing_launch::{Fate, LaunchError};
 use homing_wire::{FromWorker, HOST_LOST_S, ToWorker};
 use std::time::{Duration, Instant};
@@ -57,16 +58,16 @@ impl<L: Listener> Shell<'_, L> {
         let reason = if said.is_empty() { reason.to_string() } else { format!("{reason} ({said})") };
         match fate {
             Some(fate) => {
-                self.core.host_ended(ix, &fate.text, fate.counts, now_ns());
+                self.core.host_ended(ix, &fate.text, fate.counts, Moment::now());
                 if fate.ask_again {
                     self.ask_again(at);
                 }
             }
-            None => self.core.host_lost(ix, &reason, now_ns()),
+            None => self.core.host_lost(ix, &reason, Moment::now()),
         }
     }
 
-    pub(super) fn silent_hosts(&mut self, now: i64, gap: Duration) {
+    pub(super) fn silent_hosts(&mut self, now: Moment, gap: Duration) {
         // After a pause of our own, silence proves nothing about the others.
         let paused = gap > Duration::from_secs(5);
         for at in 0..self.links.len() {
@@ -121,17 +122,17 @@ impl<L: Listener> Shell<'_, L> {
                 self.printed(printed)?;
             }
             FromWorker::Ended(ended) => {
-                self.core.ended(ix, ended, now_ns());
+                self.core.ended(ix, ended, Moment::now());
             }
             FromWorker::Stands { ask, accepted, text } => self.core.stands(ix, ask as usize, accepted, text),
-            FromWorker::Unfit { ticket, missing } => self.core.unfit(ix, ticket, &missing, now_ns()),
+            FromWorker::Unfit { ticket, missing } => self.core.unfit(ix, ticket, &missing, Moment::now()),
             FromWorker::Late { ticket, change, why } => {
                 // Its bound is past, and with it whatever this host had in its own caches.
                 let since = homing_fence::stamp(change.path.as_path()) != change.now;
-                self.core.late(ix, ticket, &change, &why, since, now_ns());
+                self.core.late(ix, ticket, &change, &why, since, Moment::now());
             }
             FromWorker::Sample(sample) => self.core.sample(ix, sample),
-            FromWorker::Pulse(pulse) => self.core.pulse(ix, &pulse, now_ns()),
+            FromWorker::Pulse(pulse) => self.core.pulse(ix, &pulse, Mono::now()),
             FromWorker::Note(text) => self.listener.note(&format!("{}: {text}", self.settings_hosts[at].name)),
             FromWorker::Bye if link.released => link.to = None,
             FromWorker::Pong | FromWorker::Bye | FromWorker::Changed { .. } => {}

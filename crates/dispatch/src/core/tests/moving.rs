@@ -14,7 +14,11 @@ fn offers(core: &mut Core, ids: std::ops::RangeInclusive<TaskId>, command: &str)
 }
 
 fn pulse(core: &mut Core, host: HostIx, ticket: u64, disk: u64) {
-    core.pulse(host, &Pulse { mover: Some(Mover { ticket, disk, read: 0, written: 0 }), ..Pulse::default() }, S);
+    core.pulse(
+        host,
+        &Pulse { mover: Some(Mover { ticket, disk, read: 0, written: 0 }), ..Pulse::default() },
+        at(S).mono,
+    );
 }
 
 fn limits(core: &mut Core) -> Vec<(Option<u32>, String)> {
@@ -51,7 +55,7 @@ fn one_that_has_ended_and_moved_nothing_ends_the_beginning_of_its_kind() {
     let mut core = core(io(Io::Auto), &[("n1", 16)]);
     offers(&mut core, 1..=6, "true");
     let first = assign(&mut core, 0);
-    core.ended(0, wrote(first[0].2, 0), S / 100);
+    core.ended(0, wrote(first[0].2, 0), at(S / 100));
     assert_eq!((first.len(), assign(&mut core, S / 100).len()), (1, 5));
 }
 
@@ -70,8 +74,8 @@ fn those_under_way_count_as_soon_as_one_is_seen_to_move_bytes() {
     assert_eq!(why, "tasks of `dd` that name no inputs were seen to move bytes");
     core.admission.set(Io::Fixed(2));
     assert_eq!(core.admission.excess(0), 4, "what sleeps does not count");
-    assert_eq!(core.hold(0, S), 4);
-    core.wake(0, S);
+    assert_eq!(core.hold(0, at(S).mono), 4);
+    core.wake(0, at(S).mono);
     offers(&mut core, 10..=10, "dd of=out");
     offers(&mut core, 11..=11, "sleep 9");
     assert_eq!(assign(&mut core, S).iter().map(|s| s.0).collect::<Vec<_>>(), [11]);
@@ -83,11 +87,11 @@ fn a_task_that_ended_tells_what_its_kind_moves() {
     let mut core = core(io(Io::Auto), &[("n1", 2)]);
     offers(&mut core, 1..=2, "dd of=out");
     let begun = assign_all(&mut core);
-    core.ended(0, wrote(begun[0].2, 8 << 20), S);
+    core.ended(0, wrote(begun[0].2, 8 << 20), at(S));
     core.admission.set(Io::Fixed(1));
     offers(&mut core, 3..=3, "dd of=out");
     assert!(assign(&mut core, S).is_empty(), "the second counts");
-    core.ended(0, wrote(begun[1].2, 8 << 20), S);
+    core.ended(0, wrote(begun[1].2, 8 << 20), at(S));
     assert_eq!(assign(&mut core, S).len(), 1);
 }
 
@@ -98,7 +102,7 @@ fn a_kind_that_moves_nothing_any_more_waits_no_longer() {
     for nth in 0..11 {
         let begun = assign(&mut core, nth * S);
         assert_eq!(begun.len(), 1, "an earlier run saw it moving bytes; {nth}");
-        core.ended(0, wrote(begun[0].2, 0), nth * S);
+        core.ended(0, wrote(begun[0].2, 0), at(nth * S));
     }
     assert_eq!(assign(&mut core, 20 * S).len(), 8);
 }
@@ -109,10 +113,10 @@ fn one_that_stands_still_goes_on_when_its_kind_counts_no_more() {
     offers(&mut core, 1..=14, "dd of=out");
     let begun = assign(&mut core, 0);
     core.admission.set(Io::Fixed(12));
-    assert_eq!(core.hold(0, S), 2);
+    assert_eq!(core.hold(0, at(S).mono), 2);
     core.take_actions();
     core.admission.set(Io::Fixed(1));
-    begun.iter().take(11).for_each(|(_, host, ticket)| assert!(core.ended(*host, wrote(*ticket, 0), S)));
+    begun.iter().take(11).for_each(|(_, host, ticket)| assert!(core.ended(*host, wrote(*ticket, 0), at(S))));
     let goes = |a: &Action| matches!(a, Action::Send(0, ToWorker::Hold { still: false, .. }));
     assert_eq!(core.take_actions().iter().filter(|a| goes(a)).count(), 2);
     core.admission.set(Io::Fixed(3));
@@ -125,16 +129,16 @@ fn a_fixed_limit_holds_from_the_start_until_a_task_shows_that_it_moves_nothing()
     offers(&mut core, 1..=8, "sleep 9");
     let begun = assign(&mut core, 0);
     assert_eq!(begun.len(), 2);
-    core.tick(S / 2);
+    core.tick(at(S / 2).mono);
     assert!(assign(&mut core, S / 2).is_empty());
-    core.tick(S);
+    core.tick(at(S).mono);
     assert_eq!(assign(&mut core, S).len(), 6);
     offers(&mut core, 9..=12, "dd of=out");
-    begun.iter().for_each(|(_, host, ticket)| assert!(core.ended(*host, wrote(*ticket, 0), S)));
+    begun.iter().for_each(|(_, host, ticket)| assert!(core.ended(*host, wrote(*ticket, 0), at(S))));
     let writers = assign(&mut core, 2 * S);
     assert_eq!(writers.len(), 2);
     pulse(&mut core, 0, writers[0].2, 8 << 20);
-    core.tick(5 * S);
+    core.tick(at(5 * S).mono);
     assert!(assign(&mut core, 5 * S).is_empty(), "they have shown that they do");
 }
 
@@ -155,6 +159,6 @@ fn named_inputs_count_whatever_the_kind_shows() {
     for nth in 0..20 {
         let begun = assign(&mut core, nth * S);
         assert_eq!(begun.len(), 1);
-        core.ended(0, wrote(begun[0].2, 0), nth * S);
+        core.ended(0, wrote(begun[0].2, 0), at(nth * S));
     }
 }

@@ -199,7 +199,7 @@ fn spec(args: &Args, batch: Option<&run::Args>, config: &Config, slurm: bool) ->
     Ok(JobSpec {
         v: 1,
         user: homing_queue::user_name(homing_queue::uid()),
-        submit_ns: homing_queue::now_ns(),
+        submit_ns: homing_clock::system_ns(),
         from: homing_queue::host_name(),
         cwd: RawText::from(working_directory()?.as_path()),
         command: command(args, stays.then_some(slots))?,

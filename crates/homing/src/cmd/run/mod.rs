@@ -33,7 +33,6 @@ use std::fs::File;
 use std::io::{self, BufRead, BufReader, IsTerminal, Seek, Write};
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
-use std::time::SystemTime;
 use unbegun::Unbegun;
 
 /// Format of the journal.
@@ -63,7 +62,7 @@ pub fn run(args: Args) -> Result<i32, Failure> {
 
 /// Runs, from the beginning or from where an earlier coordinator stopped.
 pub fn start(args: Args, again: Option<Again>) -> Result<i32, Failure> {
-    let now_ns = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).map_or(0, |d| d.as_nanos() as i64);
+    let now_ns = homing_clock::wall_ns();
     let mut policy = policy(&args)?;
     let cwd =
         std::env::current_dir().map_err(|e| Failure::system(format!("cannot tell the working directory: {e}")))?;
