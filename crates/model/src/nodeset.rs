@@ -196,6 +196,14 @@ mod tests {
     }
 
     #[test]
+    fn a_number_that_brackets_do_not_take_is_not_folded() {
+        let long = "r1234567890123456789,r1234567890123456790";
+        assert_eq!(NodeSet::parse(long).unwrap().to_string(), long);
+        let most = NodeSet::parse("r123456789012345678,r123456789012345679").unwrap().to_string();
+        assert_eq!(most, "r[123456789012345678-123456789012345679]");
+    }
+
+    #[test]
     fn clustershells_examples() {
         assert_eq!(expand("n[1-3]"), ["n1", "n2", "n3"]);
         assert_eq!(expand("n[01-03]"), ["n01", "n02", "n03"]);

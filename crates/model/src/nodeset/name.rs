@@ -2,6 +2,9 @@
 
 use std::cmp::Ordering;
 
+/// A longer number is no index: brackets do not take it, so it stays text.
+pub(super) const MOST_DIGITS: usize = 18;
+
 /// A host's name: `r1n02x` is the pattern `r%sn%sx` with the indexes 1 and 02.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Name {
@@ -16,18 +19,14 @@ pub(crate) struct Name {
 impl Name {
     pub(super) fn new(text: String) -> Name {
         let (mut pattern, mut indexes) = (String::with_capacity(text.len() + 2), Vec::<String>::new());
-        let mut in_number = false;
-        for c in text.chars() {
-            match (c.is_ascii_digit(), in_number) {
-                (true, false) => {
-                    pattern.push_str("%s");
-                    indexes.push(c.to_string());
-                }
-                (true, true) => indexes.last_mut().expect("a number was begun").push(c),
-                (false, _) if c == '%' => pattern.push_str("%%"),
-                (false, _) => pattern.push(c),
+        for part in text.as_bytes().chunk_by(|a, b| a.is_ascii_digit() == b.is_ascii_digit()) {
+            let part = String::from_utf8_lossy(part);
+            if part.starts_with(|c: char| c.is_ascii_digit()) && part.len() <= MOST_DIGITS {
+                pattern.push_str("%s");
+                indexes.push(part.into_owned());
+            } else {
+                pattern.push_str(&part.replace('%', "%%"));
             }
-            in_number = c.is_ascii_digit();
         }
         Name { pattern, indexes, text }
     }

@@ -1,6 +1,7 @@
 //! From text to sets.
 
 use super::groups::{Groups, matches};
+use super::name::MOST_DIGITS;
 use super::{MOST, NodeSet, NodeSetError};
 use std::cell::Cell;
 
@@ -11,8 +12,6 @@ const DEEPEST: usize = 16;
 const MOST_BROUGHT: usize = 2 * MOST;
 /// As many hosts as the look-up of a group counts for.
 const LOOK_UP: usize = 100;
-/// Longer numbers are no host's.
-const MOST_DIGITS: usize = 18;
 
 fn wrong(position: usize, message: impl Into<String>) -> NodeSetError {
     NodeSetError { position, message: message.into() }
