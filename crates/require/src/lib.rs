@@ -103,8 +103,8 @@ fn sections(text: &str) -> Result<Vec<(String, String)>, String> {
     let mut rest = text.trim();
     while let Some((before, after)) = rest.split_once('[') {
         let (body, tail) = after.split_once(']').ok_or("] is missing")?;
-        let start = before.rfind(|c: char| !c.is_ascii_alphanumeric()).map_or(0, |at| at + 1);
-        let (bare, name) = before.split_at(start);
+        let bare = before.trim_end_matches(|c: char| c.is_ascii_alphanumeric());
+        let name = &before[bare.len()..];
         if !bare.trim().is_empty() {
             found.push(("select".into(), bare.trim().to_string()));
         }
@@ -141,6 +141,21 @@ mod tests {
         assert_eq!(all.span.as_deref(), Some("hosts=1"));
         let more = Requirement::all(&["select[mem>=512]", "select[tmp>=200]"]).unwrap();
         assert!(more.lacks(&host).is_some());
+    }
+
+    #[test]
+    fn letters_of_any_language_before_a_section_are_no_end_of_the_program() {
+        assert!(Requirement::all(&["größe[mem>5]"]).is_err());
+        assert!(Requirement::all(&["ß[mem>5]"]).is_err());
+    }
+
+    #[test]
+    fn no_expression_is_too_deep_for_the_stack() {
+        let nested = format!("select[{}mem{}]", "defined(".repeat(100_000), ")".repeat(100_000));
+        assert!(Requirement::all(&[nested]).is_err());
+        let chain = format!("select[mem{}>0]", "+mem".repeat(500_000));
+        assert!(Requirement::all(&[chain]).is_err(), "a tree so deep ends the program where it is walked");
+        assert_eq!(Requirement::all(&["select[defined(mem)]"]).unwrap().lacks(&host), None);
     }
 
     #[test]

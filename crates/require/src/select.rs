@@ -7,6 +7,8 @@ const NAMES: [&str; 27] = [
 ];
 /// Deeper nesting is nobody's requirement.
 const DEEPEST: u32 = 100;
+/// Nor are more operators; a chain of them is a tree as deep, and is walked by recursion.
+const MOST_OPERATORS: u32 = 1000;
 
 /// What a host is asked for.
 #[derive(Clone, Debug, PartialEq)]
@@ -37,7 +39,7 @@ const LEVELS: [&[&str]; 5] = [&["||"], &["&&"], &["<=", ">=", "==", "!=", "<", "
 
 /// Parses an expression; the error says what is wrong.
 pub fn parse(text: &str) -> Result<Expr, String> {
-    let mut parser = Parser { rest: text, depth: 0 };
+    let mut parser = Parser { rest: text, depth: 0, operators: 0 };
     let expr = parser.level(0)?;
     match parser.rest.trim() {
         "" => Ok(expr),
@@ -123,9 +125,10 @@ fn compare_words(op: &str, a: &str, b: &str) -> Option<bool> {
 struct Parser<'a> {
     rest: &'a str,
     depth: u32,
+    operators: u32,
 }
 
-impl Parser<'_> {
+impl<'a> Parser<'a> {
     fn eat(&mut self, token: &str) -> bool {
         let found = self.rest.trim_start().strip_prefix(token);
         self.rest = found.unwrap_or(self.rest);
@@ -136,6 +139,10 @@ impl Parser<'_> {
         let Some(operators) = LEVELS.get(level) else { return self.unary() };
         let mut left = self.level(level + 1)?;
         while let Some(op) = operators.iter().copied().find(|op| self.eat(op)) {
+            self.operators += 1;
+            if self.operators > MOST_OPERATORS {
+                return Err(format!("more than {MOST_OPERATORS} operators"));
+            }
             left = Expr::Binary(op, Box::new(left), Box::new(self.level(level + 1)?));
         }
         Ok(left)
@@ -164,6 +171,21 @@ impl Parser<'_> {
     }
 
     fn atom(&mut self) -> Result<Expr, String> {
+        let word = self.word()?;
+        if word == "defined" && self.eat("(") {
+            // A name and no expression: copied into itself, each level would double.
+            let inner = simple(self.word()?)?;
+            // What is not known counts as there; see `holds`.
+            return if self.eat(")") {
+                Ok(Expr::Binary("==", inner.clone().into(), inner.into()))
+            } else {
+                Err(") is missing".into())
+            };
+        }
+        simple(word)
+    }
+
+    fn word(&mut self) -> Result<&'a str, String> {
         let text = self.rest.trim_start();
         let inside = |c: char| c.is_alphanumeric() || "_.".contains(c);
         let end = text.find(|c| !inside(c)).unwrap_or(text.len());
@@ -172,20 +194,15 @@ impl Parser<'_> {
         if word.is_empty() {
             return Err(format!("a resource or a number is missing before {text:?}"));
         }
-        if word == "defined" && self.eat("(") {
-            let inner = self.atom()?;
-            // What is not known counts as there; see `holds`.
-            return if self.eat(")") {
-                Ok(Expr::Binary("==", inner.clone().into(), inner.into()))
-            } else {
-                Err(") is missing".into())
-            };
-        }
-        if word.starts_with(|c: char| c.is_ascii_digit() || c == '.') {
-            return amount(word).map(Expr::Number).ok_or_else(|| format!("{word:?} is no number"));
-        }
-        Ok(if NAMES.contains(&word) { Expr::Name(word.into()) } else { Expr::Word(word.into()) })
+        Ok(word)
     }
+}
+
+fn simple(word: &str) -> Result<Expr, String> {
+    if word.starts_with(|c: char| c.is_ascii_digit() || c == '.') {
+        return amount(word).map(Expr::Number).ok_or_else(|| format!("{word:?} is no number"));
+    }
+    Ok(if NAMES.contains(&word) { Expr::Name(word.into()) } else { Expr::Word(word.into()) })
 }
 
 /// `500`, `1.5G`, `2TB`: in MB where a unit is given, as memory, swap and disk are counted.
