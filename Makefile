@@ -1,5 +1,5 @@
 # An index of what can be done here.
-.PHONY: build test lab-packages bench
+.PHONY: build test lab-packages bench fuzz
 
 build:
 	cargo build --release
@@ -15,3 +15,12 @@ lab-packages:
 
 bench:
 	bench/run
+
+# libFuzzer over each parser: needs a nightly compiler and `cargo install cargo-fuzz`.
+MINUTES ?= 10
+FUZZED ?= wire journal nodeset template lsf cluster tasks
+fuzz:
+	cd fuzz && for target in $(FUZZED); do \
+	  mkdir -p found/$$target && \
+	  cargo +nightly fuzz run $$target found/$$target corpus/$$target -- -max_total_time=$$(($(MINUTES) * 60)) \
+	    -max_len=4096 -timeout=10 -rss_limit_mb=2048 -dict=words.dict -print_final_stats=1 || exit 1; done
