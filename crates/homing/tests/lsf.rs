@@ -186,6 +186,40 @@ fn arrays_conditions_holding_and_killing() {
     assert_eq!(w.sh("bkill 5").0, 255);
 }
 
+#[test]
+fn groups_and_applications_choose_jobs_and_no_option_is_taken_for_another() {
+    let w = World::new();
+    for (group, app) in [("/grp", "A"), ("/oth", "B"), ("/grp/below", "A")] {
+        w.out(&format!("bsub -H -g {group} -app {app} 'sleep 1000'"));
+    }
+    w.out("bsub -H 'sleep 1000'");
+    let ids =
+        |options: &str| w.out(&format!("bjobs -noheader -o jobid {options}")).split_whitespace().collect::<String>();
+    assert_eq!(
+        (ids("-g /grp"), ids("-app A"), ids("-g /grp -app A"), ids("-g /")),
+        ("1".into(), "13".into(), "1".into(), "4".into())
+    );
+    assert_eq!(w.sh("bkill -app nosuch 0").1, "");
+    assert_eq!(w.out("bkill -g /grp 0"), "Job <1> is being terminated\n");
+    assert_eq!(w.out("bresume -g /oth/ 0"), "Job <2> is being resumed\n");
+    assert_eq!(ids(""), "234", "the others live");
+    for (line, says) in [
+        ("bsub -gpu num=1 touch ran", "-gpu: "),
+        ("bsub -nosuch touch ran", "illegal option -- nosuch"),
+        ("bsub -sp 5 touch ran", "use a queue"),
+        ("bsub -g grp touch ran", "Invalid job group name"),
+        ("LSB_DEFAULTQUEUE=nosuch bsub touch ran", "nosuch (of LSB_DEFAULTQUEUE): No such queue"),
+        ("bjobs -sum", "-sum: "),
+        ("bkill -stat run", "-stat: "),
+    ] {
+        let (code, out, err) = w.sh(line);
+        assert!(code == 255 && out.is_empty() && err.contains(says), "{line}: {err}");
+    }
+    assert!(w.sh("bsub -M 100 -H true").2.contains("-M: memory is not limited"));
+    w.out("bkill 0");
+    assert!(!w.path().join("ran").exists());
+}
+
 fn user() -> String {
     let out = Command::new("id").arg("-un").output().unwrap();
     String::from_utf8(out.stdout).unwrap().trim().to_string()

@@ -1,36 +1,11 @@
 //! What `bsub` is asked for: its options, those of a script's `#BSUB` lines,
 //! and both together.
 
+use crate::grammar::BSUB;
 use crate::options::{Grammar, Parsed, parse, text};
 use crate::{env::EnvRule, line, time};
 use homing_model::RawText;
 use homing_require::{Requirement, amount};
-
-const GRAMMAR: Grammar = Grammar {
-    flags: &[
-        "B", "H", "I", "Ip", "Is", "IS", "ISp", "ISs", "IX", "K", "N", "r", "rn", "x", "h", "V", "ti", "XF", "Zs",
-        "Ne", "Nd",
-    ],
-    valued: &[
-        "a", "app", "b", "C", "c", "cwd", "D", "data", "E", "Ep", "e", "eo", "env", "ext", "F", "f", "G", "g", "i",
-        "is", "J", "Jd", "jsdl", "k", "L", "Lp", "M", "m", "mig", "n", "o", "oo", "outdir", "P", "p", "pack", "q", "Q",
-        "R", "S", "s", "sla", "sp", "T", "t", "tn", "U", "UF", "u", "ul", "v", "W", "We", "w", "wa", "wt",
-    ],
-    mixed: false,
-};
-
-/// Options whose meaning would be lost if they were ignored.
-const REFUSED: [(&str, &str); 9] = [
-    ("b", "a begin time"),
-    ("f", "copying of files"),
-    ("k", "checkpoints"),
-    ("pack", "packs of jobs"),
-    ("t", "a termination deadline"),
-    ("U", "advance reservations"),
-    ("IX", "X forwarding"),
-    ("jsdl", "JSDL files"),
-    ("s", "a signal for a queue's window"),
-];
 
 /// Whether the terminal stays joined to the job.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -86,6 +61,12 @@ pub struct Request {
     pub cwd: Option<RawText>,
     /// `-P`.
     pub project: Option<String>,
+    /// `-g`, a path.
+    pub group: Option<String>,
+    /// `-app`.
+    pub app: Option<String>,
+    /// What the user should know about options that do less than LSF's, a line each.
+    pub notes: Vec<String>,
     /// `-E`: run first; the job does not start when it fails.
     pub before: Option<RawText>,
     /// `-Ep`: run afterwards.
@@ -109,7 +90,7 @@ pub enum Call {
 
 /// Reads bsub's arguments; the error is what bsub says before it exits with 255.
 pub fn call(words: &[RawText]) -> Result<Call, String> {
-    let parsed = parse(&GRAMMAR, words)?;
+    let parsed = parse(&BSUB, words)?;
     if parsed.has("h") {
         return Ok(Call::Help);
     }
@@ -131,7 +112,7 @@ pub fn with_script(own: Request, script: &[u8]) -> Result<Request, String> {
             shlex::split(without_comment(options)).ok_or_else(|| format!("#BSUB{options}: a quote is not closed"))?;
         words.extend(split.into_iter().map(RawText::from));
     }
-    let parsed = parse(&Grammar { mixed: true, ..GRAMMAR }, &words)?;
+    let parsed = parse(&Grammar { mixed: true, ..BSUB }, &words)?;
     Ok(merge(own, request(&parsed)?))
 }
 
@@ -162,6 +143,9 @@ fn merge(own: Request, script: Request) -> Request {
         interactive: own.interactive.or(script.interactive),
         cwd: own.cwd.or(script.cwd),
         project: own.project.or(script.project),
+        group: own.group.or(script.group),
+        app: own.app.or(script.app),
+        notes: [own.notes, script.notes].concat(),
         before: own.before.or(script.before),
         then: own.then.or(script.then),
         env: if own.env == EnvRule::default() { script.env } else { own.env },
@@ -171,9 +155,6 @@ fn merge(own: Request, script: Request) -> Request {
 }
 
 fn request(parsed: &Parsed) -> Result<Request, String> {
-    if let Some((option, what)) = REFUSED.iter().find(|(o, _)| parsed.has(o)) {
-        return Err(format!("-{option}: {what} is not there in homing"));
-    }
     let mut require = Requirement::default();
     for (_, value) in parsed.options.iter().filter(|(n, _)| *n == "R") {
         require.add(&text(value)).map_err(|why| format!("Bad resource requirement syntax: {why}"))?;
@@ -201,6 +182,9 @@ fn request(parsed: &Parsed) -> Result<Request, String> {
         interactive: interactive(parsed),
         cwd: parsed.last("cwd").cloned(),
         project: parsed.text("P"),
+        group: parsed.text("g").map(|g| crate::jobs::group(&g)).transpose()?,
+        app: parsed.text("app"),
+        notes: parsed.notes.clone(),
         before: parsed.last("E").cloned(),
         then: parsed.last("Ep").cloned(),
         env: parsed.text("env").map(|e| EnvRule::parse(&e)).transpose()?.unwrap_or_default(),

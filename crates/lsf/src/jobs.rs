@@ -47,6 +47,10 @@ pub struct Job {
     pub input: Option<String>,
     /// Project; `default` where none was said.
     pub project: String,
+    /// Job group, a path; `/` where none was said.
+    pub group: String,
+    /// Application profile.
+    pub app: Option<String>,
     /// Slots.
     pub slots: u32,
     /// Processor time, ms, once it is known.
@@ -282,6 +286,24 @@ pub fn name_fits(pattern: &str, job: &Job) -> bool {
     let Some((name, rest)) = pattern.rsplit_once('[') else { return false };
     let index = rest.strip_suffix(']').unwrap_or(rest);
     glob(name, &job.name) && (index == "*" || job.index.is_some_and(|i| index == i.to_string()))
+}
+
+/// A job group as it is compared: a path from the root, without a slash at its end.
+pub fn group(text: &str) -> Result<String, String> {
+    let path = text.trim_end_matches('/');
+    let sound = text.starts_with('/') && !path.contains("//") && !path.contains(char::is_whitespace);
+    match (sound, path) {
+        (true, "") => Ok("/".into()),
+        (true, path) => Ok(path.into()),
+        _ => Err(format!("{text}: Invalid job group name: it is a path such as /mine/first")),
+    }
+}
+
+/// Whether a job is of the group and of the application that were asked for. As in LSF, the groups
+/// below one are others.
+pub fn is_of(job: &Job, group: Option<&str>, app: Option<&str>) -> bool {
+    group.is_none_or(|g| self::group(g).is_ok_and(|g| g == job.group))
+        && app.is_none_or(|a| job.app.as_deref() == Some(a))
 }
 
 /// `*` is any text; everything else is itself. Backtracks to the last star only, so it is never slow.

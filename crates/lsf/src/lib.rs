@@ -6,6 +6,7 @@
 pub mod bsub;
 pub mod env;
 pub mod fields;
+pub mod grammar;
 pub mod jobs;
 pub mod line;
 pub mod options;

@@ -10,8 +10,19 @@ pub struct Grammar {
     pub flags: &'static [&'static str],
     /// Options with one.
     pub valued: &'static [&'static str],
+    /// Those among them that do less than LSF's, and what is said of it.
+    pub noted: &'static [(&'static str, &'static str)],
+    /// Options that LSF has and homing has not: what is said, with what to use.
+    pub refused: &'static [(&'static str, &'static str)],
     /// Options may follow operands.
     pub mixed: bool,
+}
+
+impl Grammar {
+    fn knows(&self, name: &[u8]) -> bool {
+        let refused = self.refused.iter().any(|(n, _)| n.as_bytes() == name);
+        refused || named(self.flags, name).or(named(self.valued, name)).is_some()
+    }
 }
 
 /// What was found, in order.
@@ -21,9 +32,16 @@ pub struct Parsed {
     pub options: Vec<(&'static str, RawText)>,
     /// All other words.
     pub operands: Vec<RawText>,
+    /// What the user should know about options that do less than LSF's, a line each.
+    pub notes: Vec<String>,
 }
 
 impl Parsed {
+    fn take(&mut self, grammar: &Grammar, option: &'static str, value: RawText) {
+        let note = grammar.noted.iter().find(|(name, _)| *name == option);
+        self.notes.extend(note.map(|(name, what)| format!("-{name}: {what}")));
+        self.options.push((option, value));
+    }
     /// True when the option is there.
     pub fn has(&self, name: &str) -> bool {
         self.options.iter().any(|(n, _)| *n == name)
@@ -66,62 +84,109 @@ pub fn parse(grammar: &Grammar, words: &[RawText]) -> Result<Parsed, String> {
     Ok(found)
 }
 
+/// One word that begins with a dash, as LSF reads it: a whole name first, then a heap of letters of which the
+/// last may take a value, then a letter with its value joined to it.
 fn option<'a>(
     grammar: &Grammar,
     name: &[u8],
     rest: &mut impl Iterator<Item = &'a RawText>,
     found: &mut Parsed,
 ) -> Result<(), String> {
-    let named = |list: &'static [&'static str], name: &[u8]| list.iter().find(|n| n.as_bytes() == name).copied();
-    let mut next =
-        |option: &str| rest.next().cloned().ok_or_else(|| format!("option requires an argument -- {option}"));
-    if let Some(option) = named(grammar.valued, name) {
-        found.options.push((option, next(option)?));
+    if let Some((option, value)) = joined(grammar, name) {
+        found.take(grammar, option, value);
         return Ok(());
     }
-    if let Some(option) = named(grammar.flags, name) {
-        found.options.push((option, RawText::default()));
-        return Ok(());
-    }
-    for (at, letter) in name.iter().enumerate() {
-        if let Some(option) = named(grammar.flags, &[*letter]) {
-            found.options.push((option, RawText::default()));
-        } else if let Some(option) = named(grammar.valued, &[*letter]) {
-            let joined = &name[at + 1..];
-            let value = if joined.is_empty() { next(option)? } else { RawText(joined.to_vec()) };
-            found.options.push((option, value));
-            return Ok(());
+    let letters: Vec<&[u8]> = if grammar.knows(name) { vec![name] } else { name.chunks(1).collect() };
+    let illegal = || format!("illegal option -- {}", String::from_utf8_lossy(name));
+    for (at, letter) in letters.iter().enumerate() {
+        let last = at + 1 == letters.len();
+        if let Some(flag) = named(grammar.flags, letter) {
+            found.take(grammar, flag, RawText::default());
+        } else if let Some(valued) = named(grammar.valued, letter).filter(|_| last) {
+            let value = rest.next().cloned().ok_or_else(|| format!("option requires an argument -- {valued}"))?;
+            found.take(grammar, valued, value);
+        } else if let Some((refused, why)) = grammar.refused.iter().find(|(n, _)| n.as_bytes() == *letter) {
+            return Err(format!("-{refused}: {why}"));
         } else {
-            return Err(format!("illegal option -- {}", String::from_utf8_lossy(name)));
+            return Err(illegal());
         }
     }
     Ok(())
+}
+
+fn named(list: &'static [&'static str], name: &[u8]) -> Option<&'static str> {
+    list.iter().find(|n| n.as_bytes() == name).copied()
+}
+
+/// `-n4`, `-W01:30`, `-uall`, `-mhost`, `-qqueue`: a number, or a name that has to be known. Any other text after
+/// a letter would make one of LSF's longer names, or a mistyped one, mean something else.
+fn joined(grammar: &Grammar, name: &[u8]) -> Option<(&'static str, RawText)> {
+    let (letter, value) = name.split_at_checked(1)?;
+    let known = match letter {
+        b"m" | b"q" => !value.is_empty(),
+        b"u" => value == b"all",
+        _ => value.first().is_some_and(u8::is_ascii_digit),
+    };
+    let option = named(grammar.valued, letter).filter(|_| known && !grammar.knows(name))?;
+    Some((option, RawText(value.to_vec())))
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
 
-    const GRAMMAR: Grammar =
-        Grammar { flags: &["a", "l", "Is", "noheader"], valued: &["J", "o", "oo", "m", "cwd"], mixed: false };
+    use crate::grammar::{BJOBS, BKILL, BSUB};
 
-    fn of(words: &[&str]) -> Result<Parsed, String> {
-        parse(&GRAMMAR, &words.iter().map(|w| RawText::from(*w)).collect::<Vec<_>>())
+    fn of(grammar: &Grammar, words: &[&str]) -> Result<Parsed, String> {
+        parse(grammar, &words.iter().map(|w| RawText::from(*w)).collect::<Vec<_>>())
+    }
+
+    fn shown(found: &Parsed) -> Vec<String> {
+        found.options.iter().map(|(n, v)| format!("{n}={}", v.display())).collect()
     }
 
     #[test]
-    fn heaps_joined_values_and_long_names() {
-        let found = of(&["-aJ", "*x*", "-mh1", "-oo", "f", "-of", "-noheader", "-Is", "cmd", "-l"]).unwrap();
-        let options: Vec<_> = found.options.iter().map(|(n, v)| format!("{n}={}", v.display())).collect();
-        assert_eq!(options, ["a=", "J=*x*", "m=h1", "oo=f", "o=f", "noheader=", "Is="]);
+    fn whole_names_heaps_and_joined_numbers() {
+        let found = of(&BJOBS, &["-aJ", "*x*", "-mh1", "-noheader", "-uall", "-wl", "7"]).unwrap();
+        assert_eq!(shown(&found), ["a=", "J=*x*", "m=h1", "noheader=", "u=all", "w=", "l="]);
+        assert_eq!(found.operands, [RawText::from("7")]);
+        let found = of(&BSUB, &["-n4", "-W01:30", "-oo", "f", "-Is", "cmd", "-l"]).unwrap();
+        assert_eq!(shown(&found), ["n=4", "W=01:30", "oo=f", "Is="]);
         assert_eq!(found.operands, [RawText::from("cmd"), "-l".into()]);
-        assert_eq!(found.text("m").as_deref(), Some("h1"));
+        assert_eq!(found.text("oo").as_deref(), Some("f"));
     }
 
     #[test]
-    fn mistakes_are_named_and_two_dashes_end_options() {
-        assert_eq!(of(&["-z"]).unwrap_err(), "illegal option -- z");
-        assert_eq!(of(&["-a", "-cwd"]).unwrap_err(), "option requires an argument -- cwd");
-        assert_eq!(of(&["--", "-a"]).unwrap().operands, [RawText::from("-a")]);
+    fn no_option_is_taken_for_another_one() {
+        for (grammar, words, says) in [
+            (&BSUB, &["-gpu", "num=1", "cmd"][..], "-gpu: GPUs are not counted"),
+            (&BSUB, &["-alloc_flags", "x", "cmd"], "-alloc_flags: "),
+            (&BSUB, &["-nosuch", "cmd"], "illegal option -- nosuch"),
+            (&BSUB, &["-sp", "5", "cmd"], "-q"),
+            (&BSUB, &["-ti", "cmd"], "-ti: "),
+            (&BSUB, &["-onight", "cmd"], "illegal option -- onight"),
+            (&BJOBS, &["-sum"], "bqueues"),
+            (&BJOBS, &["-pi"], "use -p"),
+            (&BKILL, &["-stat", "run"], "bjobs"),
+            (&BKILL, &["-grp", "0"], "illegal option -- grp"),
+            (&BKILL, &["-z"], "illegal option -- z"),
+            (&BKILL, &["-J"], "option requires an argument -- J"),
+        ] {
+            let said = of(grammar, words).unwrap_err();
+            assert!(said.contains(says), "{words:?}: {said}");
+        }
+        assert_eq!(of(&BKILL, &["--", "-a"]).unwrap().operands, [RawText::from("-a")]);
+    }
+
+    #[test]
+    fn what_does_less_than_lsfs_is_said() {
+        let found = of(&BSUB, &["-M", "1024", "-N", "true"]).unwrap();
+        assert!(found.notes[0].starts_with("-M: memory is not limited") && found.notes[1].starts_with("-N: no mail"));
+        for grammar in [&BSUB, &BJOBS, &BKILL] {
+            assert!(grammar.noted.iter().all(|(name, _)| grammar.knows(name.as_bytes())));
+            assert!(grammar.refused.iter().all(|(name, _)| {
+                named(grammar.flags, name.as_bytes()).or(named(grammar.valued, name.as_bytes())).is_none()
+            }));
+        }
     }
 }

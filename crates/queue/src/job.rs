@@ -80,6 +80,12 @@ pub struct JobSpec {
     /// Project, kept for the asking.
     #[serde(default)]
     pub project: Option<String>,
+    /// Job group of LSF's (`bsub -g`), a path from the root.
+    #[serde(default)]
+    pub group: Option<String>,
+    /// Application profile of LSF's (`bsub -app`), a name to choose jobs by.
+    #[serde(default)]
+    pub app: Option<String>,
     /// Further arguments of the engine below, as given: sbatch's.
     #[serde(default)]
     pub extra: Vec<String>,

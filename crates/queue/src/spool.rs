@@ -170,6 +170,8 @@ fn seen_by_all(spec: &JobSpec) -> JobSpec {
         stdout: None,
         stderr: None,
         project: None,
+        group: None,
+        app: None,
         extra: Vec::new(),
         ..spec.clone()
     }

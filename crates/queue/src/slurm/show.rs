@@ -155,6 +155,8 @@ fn record(fields: &BTreeMap<&str, &str>) -> Option<(u64, u32, JobSpec, Vec<Part>
         spread: false,
         require: Vec::new(),
         project: ours.and_then(|(project, _)| project).map(String::from),
+        group: None,
+        app: None,
         extra: Vec::new(),
         held: false,
         style: Style::Homing,

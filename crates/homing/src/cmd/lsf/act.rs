@@ -1,16 +1,11 @@
 //! `bkill`, `bstop`, `bresume`.
 
 use super::{Refusal, options, own_name, rows, said};
+use homing_lsf::grammar::BKILL;
 use homing_lsf::jobs::{self, Job as Row, Wanted};
-use homing_lsf::options::{Grammar, Parsed, text};
+use homing_lsf::options::{Parsed, text};
 use homing_model::RawText;
 use homing_queue::{Engine, Job};
-
-const GRAMMAR: Grammar = Grammar {
-    flags: &["l", "r", "b", "a", "d", "h", "V"],
-    valued: &["J", "m", "q", "u", "s", "R", "g", "app", "C", "P", "stat"],
-    mixed: true,
-};
 
 /// What is done to a job.
 enum Deed {
@@ -40,7 +35,7 @@ pub fn id_words(word: &RawText) -> Vec<String> {
 }
 
 fn run(name: &str, words: &[RawText]) -> Result<i32, Refusal> {
-    let Some(parsed) = options(name, &GRAMMAR, words)? else { return Ok(0) };
+    let Some(parsed) = options(name, &BKILL, words)? else { return Ok(0) };
     let deed = match name {
         "bstop" => Deed::Stop,
         "bresume" => Deed::Resume,
@@ -51,10 +46,11 @@ fn run(name: &str, words: &[RawText]) -> Result<i32, Refusal> {
     };
     let ids = parsed.operands.iter().flat_map(id_words);
     let wanted = ids.map(|t| jobs::wanted(&t)).collect::<Result<Vec<_>, _>>().map_err(said)?;
-    let filtered = ["J", "q", "u", "m", "g", "P"].iter().any(|o| parsed.has(o));
+    let filtered = ["J", "q", "u", "m", "g", "P", "app"].iter().any(|o| parsed.has(o));
     if wanted.is_empty() && !filtered {
         return Err(said(format!("{name}: Job ID must be specified")));
     }
+    parsed.text("g").map(|g| jobs::group(&g)).transpose().map_err(said)?;
     let engine = super::engine()?;
     let jobs = engine.jobs()?;
     let mut status = 0;
@@ -125,6 +121,7 @@ fn found<'a>(jobs: &'a [Job], wanted: &Wanted, parsed: &Parsed) -> Vec<(&'a Job,
             && is("q", &|queue| row.queue == queue)
             && is("m", &|host| row.exec_hosts.iter().any(|h| h == host))
             && is("P", &|project| row.project == project)
+            && jobs::is_of(row, parsed.text("g").as_deref(), parsed.text("app").as_deref())
     };
     let mut all = Vec::new();
     for job in jobs {

@@ -47,6 +47,7 @@ pub fn read(words: &[RawText]) -> Result<Option<Ready>, Refusal> {
         Call::Submit(request) => *request,
     };
     if request.command.is_some() {
+        note(&request);
         return Ok(Some(Ready { request, script: None, host: None, cwd: None }));
     }
     if std::io::stdin().is_terminal() {
@@ -62,7 +63,13 @@ pub fn read(words: &[RawText]) -> Result<Option<Ready>, Refusal> {
         return Err(said("No command is specified. Job not submitted."));
     }
     let request = with_script(request, &script).map_err(bad)?;
+    note(&request);
     Ok(Some(Ready { request, script: Some(RawText(script)), host: None, cwd: None }))
+}
+
+/// Says which options do less than LSF's.
+fn note(request: &Request) {
+    request.notes.iter().for_each(|note| eprintln!("bsub: {note}"));
 }
 
 /// Submits what was read, and with -K or -I stays.
@@ -131,7 +138,10 @@ fn wait(engine: &dyn Engine, id: u64) -> Result<i32, Refusal> {
 
 /// The queue, and whether it was not asked for.
 fn queue(request: &Request, config: &Config) -> Result<(String, bool), Refusal> {
-    let told = std::env::var("LSB_DEFAULTQUEUE").ok().filter(|q| config.queues.contains_key(q));
+    let told = std::env::var("LSB_DEFAULTQUEUE").ok().filter(|q| !q.trim().is_empty());
+    if let Some(name) = told.as_ref().filter(|q| request.queues.is_empty() && !config.queues.contains_key(*q)) {
+        return Err(said(format!("{name} (of LSB_DEFAULTQUEUE): No such queue. Job not submitted.")));
+    }
     let default = || (told.unwrap_or_else(|| config.default_queue().to_string()), true);
     let (name, by_default) = match request.queues.iter().find(|q| config.queues.contains_key(*q)) {
         Some(name) => (name.clone(), false),
@@ -161,6 +171,9 @@ fn spec(ready: &Ready, engine: &dyn Engine, config: &Config, queue: &str) -> Res
             }),
         }
     };
+    if engine.name() == "slurm" && (request.group.is_some() || request.app.is_some()) {
+        return Err(said("-g and -app: Slurm keeps no job groups and applications; use -J. Job not submitted."));
+    }
     let (name, array) = named(request)?;
     let (command, private) = what(ready, on_own_terminal(request, engine));
     let host = match &ready.host {
@@ -195,6 +208,8 @@ fn spec(ready: &Ready, engine: &dyn Engine, config: &Config, queue: &str) -> Res
         spread: false,
         require: request.require.text.clone(),
         project: request.project.clone(),
+        group: request.group.clone(),
+        app: request.app.clone(),
         extra: Vec::new(),
         held: request.hold,
         style: Style::Lsf,

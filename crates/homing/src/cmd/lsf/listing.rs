@@ -2,22 +2,12 @@
 
 use super::{Refusal, options, own_name, print, rows, said};
 use homing_lsf::fields::Columns;
+use homing_lsf::grammar::{BHIST, BJOBS};
 use homing_lsf::jobs::{self, Job as Row, Wanted};
-use homing_lsf::options::{Grammar, Parsed};
+use homing_lsf::options::Parsed;
 use homing_model::RawText;
 use homing_queue::{Engine, Job};
 use jiff::tz::TimeZone;
-
-const BJOBS: Grammar = Grammar {
-    flags: &["l", "a", "d", "p", "s", "r", "w", "W", "A", "UF", "noheader", "json", "sum", "X", "h", "V"],
-    valued: &["J", "q", "u", "m", "N", "P", "o", "g", "app", "G", "sla", "Lp"],
-    mixed: true,
-};
-const BHIST: Grammar = Grammar {
-    flags: &["l", "a", "b", "d", "e", "p", "r", "s", "w", "t", "h", "V"],
-    valued: &["J", "q", "u", "m", "n", "N", "P", "C", "S", "D", "f", "T"],
-    mixed: true,
-};
 
 /// Which jobs are meant, and of which kind, by options that bjobs and bhist share.
 struct Selection<'a> {
@@ -29,6 +19,7 @@ impl Selection<'_> {
     fn new(parsed: &Parsed) -> Result<Selection<'_>, Refusal> {
         let ids = parsed.operands.iter().flat_map(super::act::id_words);
         let wanted = ids.map(|t| jobs::wanted(&t)).collect::<Result<Vec<_>, _>>().map_err(said)?;
+        parsed.text("g").map(|g| jobs::group(&g)).transpose().map_err(said)?;
         Ok(Selection { parsed, wanted })
     }
 
@@ -63,6 +54,7 @@ impl Selection<'_> {
             && is("q", &|queue| queue.split_whitespace().any(|q| q == row.queue))
             && is("m", &|host| row.exec_hosts.iter().any(|h| host.split_whitespace().any(|w| w == h)))
             && is("P", &|project| project == row.project)
+            && jobs::is_of(row, self.parsed.text("g").as_deref(), self.parsed.text("app").as_deref())
     }
 
     /// What bjobs says when there is nothing to show.
@@ -132,7 +124,7 @@ fn text(parsed: &Parsed, columns: Option<&Columns>, rows: &[Row]) -> String {
         None if parsed.has("A") => jobs::arrays(rows),
         None => {
             let reasons = parsed.has("p") || parsed.has("s");
-            let wide = parsed.has("w") || parsed.has("W");
+            let wide = parsed.has("w");
             if wide { jobs::wide(rows, &zone, reasons, head) } else { jobs::table(rows, &zone, reasons, head) }
         }
     }

@@ -1,17 +1,14 @@
 //! `bqueues`, `bhosts`, `busers`, `lsload`, `lshosts`.
 
 use super::{Refusal, options, print, said};
-use homing_lsf::options::{Grammar, text};
+use homing_lsf::grammar::{BHOSTS, BQUEUES, BUSERS, LSLOAD};
+use homing_lsf::options::text;
 use homing_lsf::tables::{self, Host, Queue, Show};
 use homing_model::RawText;
 use homing_queue::plan::Config;
 use homing_queue::{Engine, Job, State};
 use homing_require::{Requirement, Value};
 use std::collections::BTreeMap;
-
-const BQUEUES: Grammar = Grammar { flags: &["l", "w", "r", "alloc", "h", "V"], valued: &["m", "u"], mixed: true };
-const BHOSTS: Grammar = Grammar { flags: &["l", "w", "e", "x", "X", "h", "V"], valued: &["R", "s"], mixed: true };
-const LSLOAD: Grammar = Grammar { flags: &["l", "N", "E", "w", "h", "V"], valued: &["I", "n", "R", "s"], mixed: true };
 
 /// Slots of jobs: all, waiting, running, stopped.
 fn counted<'a>(jobs: impl Iterator<Item = &'a Job>) -> [u32; 4] {
@@ -74,7 +71,7 @@ fn queue(config: &Config, name: &str, jobs: &[Job]) -> Queue {
 
 /// Slots of users.
 pub fn busers(words: &[RawText]) -> Result<i32, Refusal> {
-    let Some(parsed) = options("busers", &Grammar { flags: &["w", "h", "V"], valued: &[], mixed: true }, words)? else {
+    let Some(parsed) = options("busers", &BUSERS, words)? else {
         return Ok(0);
     };
     let asked: Vec<String> = parsed.operands.iter().map(text).collect();

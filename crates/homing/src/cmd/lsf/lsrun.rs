@@ -2,18 +2,17 @@
 //! Its exit status is the command's, which LSF's was not.
 
 use super::{Refusal, load, options, said};
-use homing_lsf::options::{Grammar, text};
+use homing_lsf::grammar::LSRUN;
+use homing_lsf::options::text;
 use homing_model::RawText;
 use homing_model::text::quoted;
 use homing_require::Requirement;
 use std::os::unix::process::CommandExt;
 use std::process::Command;
 
-const GRAMMAR: Grammar = Grammar { flags: &["P", "p", "v", "h", "V", "L", "S"], valued: &["R", "m"], mixed: false };
-
 /// Runs it.
 pub fn run(words: &[RawText]) -> Result<i32, Refusal> {
-    let Some(parsed) = options("lsrun", &GRAMMAR, words)? else { return Ok(0) };
+    let Some(parsed) = options("lsrun", &LSRUN, words)? else { return Ok(0) };
     if parsed.operands.is_empty() {
         return Err(said("lsrun: no command is given"));
     }

@@ -111,6 +111,7 @@ fn options(name: &str, grammar: &Grammar, words: &[RawText]) -> Result<Option<Pa
         eprintln!("{}", version());
         return Ok(None);
     }
+    parsed.notes.iter().for_each(|note| eprintln!("{name}: {note}"));
     Ok(Some(parsed))
 }
 

@@ -2,16 +2,15 @@
 
 use super::{Refusal, options, own_name, rows, said};
 use crate::cmd::queue::act::Followed;
+use homing_lsf::grammar::BPEEK;
 use homing_lsf::jobs::{name_fits, wanted};
-use homing_lsf::options::Grammar;
+
 use homing_model::RawText;
 use homing_queue::{Job, Part};
 
-const GRAMMAR: Grammar = Grammar { flags: &["f", "h", "V"], valued: &["J", "q", "m"], mixed: true };
-
 /// Shows it; with `-f` until the job ends.
 pub fn run(words: &[RawText]) -> Result<i32, Refusal> {
-    let Some(parsed) = options("bpeek", &GRAMMAR, words)? else { return Ok(0) };
+    let Some(parsed) = options("bpeek", &BPEEK, words)? else { return Ok(0) };
     let engine = super::engine()?;
     let jobs = engine.jobs()?;
     let own = own_name();

@@ -33,6 +33,8 @@ pub fn row(job: &Job, part: &Part) -> Row {
         error: text(&spec.stderr),
         input: text(&spec.stdin),
         project: spec.project.clone().unwrap_or_else(|| "default".into()),
+        group: spec.group.clone().unwrap_or_else(|| "/".into()),
+        app: spec.app.clone(),
         slots: spec.slots,
         cpu_ms: part.end.as_ref().map(|e| e.cpu_ms),
         max_rss_kib: part.end.as_ref().map(|e| e.max_rss_kib),

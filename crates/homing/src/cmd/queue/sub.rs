@@ -220,6 +220,8 @@ fn spec(args: &Args, batch: Option<&run::Args>, config: &Config, slurm: bool) ->
         spread,
         require: Vec::new(),
         project: None,
+        group: None,
+        app: None,
         extra: args.slurm.words(slurm)?,
         held: false,
         style: homing_queue::Style::Homing,
