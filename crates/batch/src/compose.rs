@@ -1,13 +1,13 @@
 //! Template and sources joined: a batch is an iterator of tasks.
 
 use crate::error::BatchError;
+use crate::inputs::Inputs;
 use crate::options::InputOptions;
 use crate::shell::command_from_line;
 use crate::sources::{Combinations, sources};
 use crate::tasks_file::TaskLines;
 use crate::template::{CommandTemplate, Filling, TextTemplate};
 use homing_model::{RawText, Task};
-use std::io::BufRead;
 
 /// The tasks of a run, made one at a time as they are asked for.
 pub struct Batch {
@@ -25,15 +25,15 @@ enum Origin {
 ///
 /// `words` is everything after homing's own options: the command's words,
 /// then `:::`, `::::`, `:::+`, `::::+` and what follows them. Without any
-/// source the records of `stdin` are the input; without a command each record
-/// is one.
+/// source the records of standard input are the input; without a command each
+/// record is one.
 pub fn compose(
     words: &[RawText],
     options: InputOptions,
-    stdin: Box<dyn BufRead + Send>,
+    inputs: &mut dyn Inputs,
     stdin_is_tty: bool,
 ) -> Result<Batch, BatchError> {
-    let (command, combinations) = sources(words, &options, stdin, stdin_is_tty)?;
+    let (command, combinations) = sources(words, &options, inputs, stdin_is_tty)?;
     let texts = |texts: &[RawText]| texts.iter().map(TextTemplate::parse).collect::<Result<Vec<_>, _>>();
     let composer = Composer {
         template: (!command.is_empty()).then(|| CommandTemplate::parse(command, &options)).transpose()?,
@@ -86,7 +86,7 @@ impl Iterator for Batch {
             Origin::Lines(lines) => lines.next(self.next_id),
         };
         self.next_id += 1;
-        self.ended = matches!(task, Ok(None) | Err(BatchError::Read { .. } | BatchError::TooMany));
+        self.ended = matches!(&task, Ok(None)) || task.as_ref().is_err_and(BatchError::ends_the_input);
         task.transpose()
     }
 }

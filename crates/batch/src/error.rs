@@ -21,6 +21,19 @@ pub enum BatchError {
         /// What the system answered.
         source: io::Error,
     },
+    /// An item without end, or one that no command line can carry.
+    #[error(
+        "{name}: item {item} is longer than {limit} bytes, which no command line of Linux can carry; \
+         is this a list, one item a line (-0 or -d for others)?"
+    )]
+    TooLong {
+        /// The file, or `standard input`.
+        name: String,
+        /// From 1.
+        item: u64,
+        /// Bytes.
+        limit: usize,
+    },
     /// Nothing gives input, and standard input is a terminal.
     #[error(
         "nothing to run: no input after ':::' or '::::', and standard input is a terminal; \
@@ -93,6 +106,11 @@ pub enum BatchError {
 }
 
 impl BatchError {
+    /// Nothing can be read after it.
+    pub(crate) fn ends_the_input(&self) -> bool {
+        matches!(self, BatchError::Read { .. } | BatchError::TooLong { .. } | BatchError::TooMany)
+    }
+
     pub(crate) fn value(option: &'static str, value: &str, reason: impl Into<String>) -> Self {
         BatchError::Value { option, value: value.to_owned(), reason: reason.into() }
     }

@@ -1,7 +1,7 @@
 //! From what the user typed to tasks: GNU parallel's input language, task
 //! files, and the option values whose grammar is GNU parallel's. Text in,
 //! values out: nothing here starts a process, and the only files read are
-//! the input sources that the user named.
+//! the input sources that the user named, through [`Inputs`].
 //!
 //! The way of a batch: `sources` (words, files, standard input) give records,
 //! `template` turns a record into a command, [`Batch`] hands out one task at
@@ -16,6 +16,7 @@ mod candidates;
 mod compose;
 mod error;
 mod halt;
+mod inputs;
 mod joblog;
 mod options;
 mod quote;
@@ -33,6 +34,7 @@ pub use candidates::candidate_words;
 pub use compose::{Batch, compose};
 pub use error::BatchError;
 pub use halt::{Decision, Halt, HaltOn, HaltState, Limit, failed_exit_status};
+pub use inputs::{Files, HELD_FILE, Input, Inputs};
 pub use joblog::{HEADER as JOBLOG_HEADER, JoblogEntry, JoblogSeen, read as read_joblog};
 pub use options::{InputOptions, Trim};
 pub use quote::{command_line, quote};

@@ -4,7 +4,15 @@ use crate::error::BatchError;
 use crate::options::{InputOptions, Trim};
 use homing_model::RawText;
 use regex::bytes::Regex;
-use std::io::{BufRead, Read};
+use std::io::{self, BufRead, Read};
+
+/// Most bytes of an item: Linux takes 32 pages of 4 KiB for one argument with
+/// its zero byte (`MAX_ARG_STRLEN`), and a command line for a shell is one.
+const LONGEST_ITEM: usize = 32 * 4096 - 1;
+
+/// Most bytes of an item that is cut into columns: the most that Linux takes for
+/// all arguments together, whatever the limit on the stack is.
+pub(crate) const LONGEST_LINE: usize = 6 << 20;
 
 /// How bytes are cut into records and records into values.
 #[derive(Clone, Debug)]
@@ -25,6 +33,10 @@ impl Cutting {
         let columns = options.colsep.as_ref().map(column_separator).transpose()?;
         let trim = options.trim.unwrap_or(if columns.is_some() { Trim::Both } else { Trim::No });
         Ok(Cutting { delimiter, columns, trim, skip_blank: options.no_run_if_empty })
+    }
+
+    fn longest(&self) -> usize {
+        if self.columns.is_some() { LONGEST_LINE } else { LONGEST_ITEM }
     }
 
     pub(crate) fn wants(&self, record: &[u8]) -> bool {
@@ -93,11 +105,12 @@ pub(crate) struct Records {
     from: Box<dyn BufRead + Send>,
     name: String,
     cutting: Cutting,
+    read: u64,
 }
 
 impl Records {
     pub(crate) fn new(from: Box<dyn BufRead + Send>, name: String, cutting: Cutting) -> Self {
-        Records { from, name, cutting }
+        Records { from, name, cutting, read: 0 }
     }
 
     /// The next record that is wanted, without its delimiter.
@@ -112,14 +125,19 @@ impl Records {
 
     fn read(&mut self) -> Result<Option<Vec<u8>>, BatchError> {
         let delimiter = &self.cutting.delimiter;
+        let limit = self.cutting.longest();
         let last = *delimiter.last().expect("a delimiter is never empty");
         let mut record = Vec::new();
+        self.read += 1;
         loop {
-            let got = self.from.by_ref().read_until(last, &mut record);
+            let got = read_until(&mut self.from, last, limit + delimiter.len(), &mut record);
             let got = got.map_err(|source| BatchError::Read { name: self.name.clone(), source })?;
             if record.ends_with(delimiter) {
                 record.truncate(record.len() - delimiter.len());
                 return Ok(Some(record));
+            }
+            if record.len() >= limit + delimiter.len() {
+                return Err(BatchError::TooLong { name: self.name.clone(), item: self.read, limit });
             }
             if got == 0 {
                 return Ok((!record.is_empty()).then_some(record));
@@ -134,6 +152,12 @@ impl Records {
         }
         Ok(values)
     }
+}
+
+/// Appends up to and with the next `last`, or until `to` holds `most` bytes.
+/// Returns how many were read.
+pub(crate) fn read_until(from: &mut dyn BufRead, last: u8, most: usize, to: &mut Vec<u8>) -> io::Result<usize> {
+    from.take((most - to.len().min(most)) as u64).read_until(last, to)
 }
 
 /// Many byte strings in two allocations: eight bytes each beside their own.

@@ -2,17 +2,12 @@
 //! each other, or linked by `:::+` and `::::+`. The last varies fastest.
 
 use crate::error::BatchError;
+use crate::inputs::{Input, Inputs};
 use crate::options::InputOptions;
 use crate::records::{Cutting, Records, Values};
 use crate::shuffle::Shuffle;
 use homing_model::RawText;
-use std::fs::File;
-use std::io::{BufRead, BufReader};
 use std::path::Path;
-
-/// Files up to this size are held in memory, so that the number of tasks is
-/// known at the start; larger ones are read as the run goes on.
-const HELD_FILE: u64 = 256 << 20;
 
 enum Source {
     Held(Values),
@@ -200,12 +195,12 @@ fn is_separator(word: &RawText) -> bool {
 pub(crate) fn sources<'a>(
     words: &'a [RawText],
     options: &InputOptions,
-    stdin: Box<dyn BufRead + Send>,
+    inputs: &mut dyn Inputs,
     stdin_is_tty: bool,
 ) -> Result<(&'a [RawText], Combinations), BatchError> {
     let split = words.iter().position(is_separator).unwrap_or(words.len());
     let (template, mut rest) = words.split_at(split);
-    let mut opening = Opening { options, cutting: Cutting::new(options)?, stdin: Some(stdin), axes: Vec::new() };
+    let mut opening = Opening { options, cutting: Cutting::new(options)?, inputs, uses_stdin: false, axes: Vec::new() };
     for path in &options.arg_files {
         opening.add(false, |o| o.file(path.as_path()))?;
     }
@@ -226,7 +221,8 @@ pub(crate) fn sources<'a>(
 struct Opening<'a> {
     options: &'a InputOptions,
     cutting: Cutting,
-    stdin: Option<Box<dyn BufRead + Send>>,
+    inputs: &'a mut dyn Inputs,
+    uses_stdin: bool,
     axes: Vec<Axis>,
 }
 
@@ -266,20 +262,15 @@ impl Opening<'_> {
     }
 
     fn file(&mut self, path: &Path) -> Result<Source, BatchError> {
-        if path == Path::new("-") {
-            let from = self.stdin.take().ok_or(BatchError::StdinTwice)?;
-            return Ok(Source::Stream(Records::new(from, "standard input".into(), self.cutting.clone())));
+        let is_stdin = path == Path::new("-");
+        if is_stdin && std::mem::replace(&mut self.uses_stdin, true) {
+            return Err(BatchError::StdinTwice);
         }
-        let name = RawText::from(path).display();
-        let open_error = |source| BatchError::Open { path: name.clone(), source };
-        let file = File::open(self.options.cwd.join(path)).map_err(open_error)?;
-        let known = file.metadata().map_err(open_error)?;
-        let records = Records::new(Box::new(BufReader::with_capacity(1 << 16, file)), name, self.cutting.clone());
-        if known.is_file() && known.len() <= HELD_FILE {
-            records.hold().map(Source::Held)
-        } else {
-            Ok(Source::Stream(records))
-        }
+        let name = if is_stdin { "standard input".into() } else { RawText::from(path).display() };
+        let opened = self.inputs.open(path);
+        let Input { from, hold } = opened.map_err(|source| BatchError::Open { path: name.clone(), source })?;
+        let records = Records::new(from, name, self.cutting.clone());
+        if hold { records.hold().map(Source::Held) } else { Ok(Source::Stream(records)) }
     }
 
     fn finish(self) -> Result<Combinations, BatchError> {
@@ -290,7 +281,7 @@ impl Opening<'_> {
             at: 0,
             settled: false,
             first_row: None,
-            uses_stdin: self.stdin.is_none(),
+            uses_stdin: self.uses_stdin,
             some_hold: false,
         };
         if combinations.sources().any(Source::has_values) {

@@ -4,6 +4,7 @@ use crate::amount::{parse_duration, parse_size};
 use crate::compose::{Batch, bare_task};
 use crate::error::BatchError;
 use crate::options::InputOptions;
+use crate::records::{LONGEST_LINE, read_until};
 use crate::shell::command_from_line;
 use homing_model::{Command, RawText, Task};
 use serde::Deserialize;
@@ -11,6 +12,9 @@ use std::collections::BTreeMap;
 use std::io::BufRead;
 use std::path::PathBuf;
 use std::time::Duration;
+
+/// Most bytes of a line: all that a command line takes, with each byte escaped in six as JSON does (`\u0001`).
+const LONGEST_TASK: usize = 6 * LONGEST_LINE;
 
 /// Tasks from JSON lines. Fields: `command` (string) or `argv` (list), `cwd`,
 /// `env` (object), `inputs`, `outputs`, `cpus`, `memory` (bytes, or `"2G"`),
@@ -65,11 +69,14 @@ impl TaskLines {
         let mut text = Vec::new();
         loop {
             text.clear();
-            let got = self.reader.read_until(b'\n', &mut text);
+            let got = read_until(&mut self.reader, b'\n', LONGEST_TASK + 1, &mut text);
             if got.map_err(|source| BatchError::Read { name: self.name.clone(), source })? == 0 {
                 return Ok(None);
             }
             self.line += 1;
+            if text.len() > LONGEST_TASK {
+                return Err(BatchError::TooLong { name: self.name.clone(), item: self.line, limit: LONGEST_TASK });
+            }
             if !text.trim_ascii().is_empty() {
                 break;
             }

@@ -1,6 +1,6 @@
 //! Batches as a caller sees them: sources, limits, task files, errors.
 
-use homing_batch::{Batch, BatchError, InputOptions, compose, tasks_file};
+use homing_batch::{Batch, BatchError, Files, InputOptions, compose, tasks_file};
 use homing_model::{Command, RawText, Task};
 use std::io::{BufReader, Cursor, Read};
 
@@ -9,7 +9,8 @@ fn words(words: &[&str]) -> Vec<RawText> {
 }
 
 fn batch(text: &[&str], options: InputOptions, stdin: &'static str) -> Result<Batch, BatchError> {
-    compose(&words(text), options, Box::new(stdin.as_bytes()), false)
+    let mut inputs = Files::new(&options.cwd, Box::new(stdin.as_bytes()));
+    compose(&words(text), options, &mut inputs, false)
 }
 
 fn argv(task: Task) -> Vec<String> {
@@ -45,7 +46,13 @@ impl Read for Yes {
 
 #[test]
 fn standard_input_is_a_stream() {
-    let mut all = compose(&words(&["run"]), InputOptions::default(), Box::new(BufReader::new(Yes)), false).unwrap();
+    let mut all = compose(
+        &words(&["run"]),
+        InputOptions::default(),
+        &mut Files::new(".".as_ref(), Box::new(BufReader::new(Yes))),
+        false,
+    )
+    .unwrap();
     assert!(all.uses_stdin());
     assert_eq!(all.total(), None);
     assert_eq!(argv(all.nth(4).unwrap().unwrap()), ["run", "y"]);
@@ -106,10 +113,91 @@ fn what_cannot_be_is_said() {
     assert!(message(&["x", "::::"], "").contains("no file"));
     assert!(message(&["x"], "a\0b\n").contains("task 1: a value holds a zero byte"));
     assert!(message(&["x", "::::", "/"], "").contains("cannot read /"));
-    let tty = compose(&words(&["x"]), InputOptions::default(), Box::new(std::io::empty()), true);
+    let tty = compose(
+        &words(&["x"]),
+        InputOptions::default(),
+        &mut Files::new(".".as_ref(), Box::new(std::io::empty())),
+        true,
+    );
     assert!(matches!(tty, Err(BatchError::NoInput)));
     let sole = batch(&["x", ":::"], InputOptions::default(), "ignored\n").unwrap();
     assert_eq!((sole.total(), sole.count()), (Some(0), 0));
+}
+
+/// The same byte for ever.
+struct Endless(u8);
+impl Read for Endless {
+    fn read(&mut self, to: &mut [u8]) -> std::io::Result<usize> {
+        to.fill(self.0);
+        Ok(to.len())
+    }
+}
+
+#[test]
+fn an_item_without_end_is_refused_and_named() {
+    let endless = |byte| Box::new(BufReader::new(Endless(byte)));
+    let of = |byte, options| {
+        let mut inputs = Files::new(".".as_ref(), endless(byte));
+        let mut all = compose(&words(&["x"]), options, &mut inputs, false).unwrap();
+        let said = all.next().unwrap().unwrap_err().to_string();
+        assert!(all.next().is_none(), "nothing comes after it");
+        said
+    };
+    assert!(of(0, InputOptions::default()).starts_with("standard input: item 1 is longer than 131071 bytes"));
+    assert!(of(b'x', InputOptions { delimiter: Some("xy".into()), ..Default::default() }).contains("131071"));
+    assert!(of(b'x', InputOptions { colsep: Some(",".into()), ..Default::default() }).contains("6291456"));
+    let mut tasks = tasks_file(endless(b' '), "work.jsonl", InputOptions::default()).unwrap();
+    let said = tasks.next().unwrap().unwrap_err().to_string();
+    assert!(said.starts_with("work.jsonl: item 1 is longer than"), "{said}");
+    assert!(tasks.next().is_none());
+}
+
+#[test]
+fn the_longest_item_is_taken_with_its_delimiter_or_without() {
+    let longest = "x".repeat(32 * 4096 - 1);
+    let text = format!("a\n{longest}\n{longest}");
+    let mut inputs = Files::new(".".as_ref(), Box::new(Cursor::new(text)));
+    let all = compose(&words(&["run"]), InputOptions::default(), &mut inputs, false).unwrap();
+    let lengths: Vec<usize> = all.map(|task| argv(task.unwrap())[1].len()).collect();
+    assert_eq!(lengths, [1, longest.len(), longest.len()]);
+}
+
+/// Input that is cut off in the middle of an item.
+struct Cut(&'static [u8]);
+impl Read for Cut {
+    fn read(&mut self, to: &mut [u8]) -> std::io::Result<usize> {
+        match self.0.read(to) {
+            Ok(0) => Err(std::io::Error::other("cut off")),
+            other => other,
+        }
+    }
+}
+
+#[test]
+fn of_input_that_is_cut_off_the_last_item_is_never_used() {
+    let made = |text: &[&str], options: InputOptions, input: &'static [u8]| {
+        let mut inputs = Files::new(".".as_ref(), Box::new(BufReader::new(Cut(input))));
+        let all: Vec<_> = compose(&words(text), options, &mut inputs, false).unwrap().collect();
+        let (tasks, errors): (Vec<_>, Vec<_>) = all.into_iter().partition(Result::is_ok);
+        assert!(matches!(errors[..], [Err(BatchError::Read { .. })]), "{text:?}");
+        tasks.into_iter().map(|t| argv(t.unwrap())[1..].join(" ")).collect::<Vec<_>>()
+    };
+    let with = |options: InputOptions| made(&["x"], options, b"a\nb\nc");
+    assert_eq!(with(InputOptions::default()), ["a", "b"]);
+    assert_eq!(with(InputOptions { max_args: Some(2), ..Default::default() }), ["a b"]);
+    assert_eq!(with(InputOptions { max_args: Some(3), ..Default::default() }), [""; 0]);
+    assert_eq!(with(InputOptions { no_run_if_empty: true, ..Default::default() }), ["a", "b"]);
+    assert_eq!(with(InputOptions { shuf: Some(1), ..Default::default() }), [""; 0]);
+    assert_eq!(made(&["x"], InputOptions { null: true, ..Default::default() }, b"a\0b\0c"), ["a", "b"]);
+    let commas = || InputOptions { delimiter: Some(",;".into()), ..Default::default() };
+    assert_eq!(made(&["x"], commas(), b"a,;b,;c,"), ["a", "b"]);
+    // The source that varies fastest gives every number its task: none is known before its end.
+    assert_eq!(made(&["x", ":::", "1", "2", "::::", "-"], InputOptions::default(), b"a\nb"), [""; 0]);
+    assert_eq!(made(&["x", "::::", "-", ":::", "1", "2"], InputOptions::default(), b"a\nb"), ["a 1", "a 2"]);
+    assert_eq!(made(&["x", ":::", "1", "2", "::::+", "-"], InputOptions::default(), b"a\nb"), ["1 a"]);
+    let cut = Box::new(BufReader::new(Cut(b"{\"command\": \"true\"}\n{\"command\": \"false\"}")));
+    let tasks: Vec<_> = tasks_file(cut, "-", InputOptions::default()).unwrap().collect();
+    assert!(matches!(tasks[..], [Ok(_), Err(BatchError::Read { .. })]), "{tasks:?}");
 }
 
 fn lines(text: &'static str) -> Vec<Result<Task, BatchError>> {

@@ -2,7 +2,7 @@
 //! order as its `--dry-run`, and each resumes from the other's joblog. Passed
 //! over, and loudly, where it is missing.
 
-use homing_batch::{InputOptions, JOBLOG_HEADER, JoblogEntry, command_line, compose, fill_slot, read_joblog};
+use homing_batch::{Files, InputOptions, JOBLOG_HEADER, JoblogEntry, command_line, compose, fill_slot, read_joblog};
 use homing_model::RawText;
 use std::io::{BufReader, Cursor, Write as _};
 use std::process::{Command, Stdio};
@@ -77,7 +77,8 @@ fn options(flags: &[&str]) -> InputOptions {
 fn ours(case: &Case) -> Vec<String> {
     let words: Vec<RawText> = case.words.iter().map(|w| RawText::from(*w)).collect();
     let stdin = BufReader::new(Cursor::new(case.stdin.as_bytes()));
-    let batch = compose(&words, options(case.flags), Box::new(stdin), false).expect("a batch");
+    let batch =
+        compose(&words, options(case.flags), &mut Files::new(".".as_ref(), Box::new(stdin)), false).expect("a batch");
     batch
         .map(|task| {
             let mut command = task.expect("a task").command;

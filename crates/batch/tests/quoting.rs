@@ -2,7 +2,7 @@
 //! shell when the command needs one, and without one when not. And no words,
 //! however odd, do worse than an error.
 
-use homing_batch::{InputOptions, candidate_words, compose, quote};
+use homing_batch::{Files, InputOptions, candidate_words, compose, quote};
 use homing_model::{Command, RawText};
 use proptest::prelude::*;
 use std::os::unix::ffi::OsStringExt;
@@ -17,7 +17,9 @@ fn through_shell(line: Vec<u8>) -> Vec<u8> {
 
 fn command(template: &str, value: &[u8]) -> Command {
     let words = [template.into(), ":::".into(), RawText(value.to_vec())];
-    let mut batch = compose(&words, InputOptions::default(), Box::new(std::io::empty()), true).expect("a batch");
+    let mut batch =
+        compose(&words, InputOptions::default(), &mut Files::new(".".as_ref(), Box::new(std::io::empty())), true)
+            .expect("a batch");
     batch.next().expect("one").expect("a task").command
 }
 
@@ -51,7 +53,7 @@ proptest! {
     #[test]
     fn any_words_give_tasks_or_an_error(words in proptest::collection::vec(any_word(), 0..8), shuf in any::<Option<u64>>()) {
         let options = InputOptions { shuf, max_args: shuf.map(|s| (s % 4) as usize), ..InputOptions::default() };
-        if let Ok(batch) = compose(&words, options, Box::new(&b"1\n2\n"[..]), false) {
+        if let Ok(batch) = compose(&words, options, &mut Files::new(".".as_ref(), Box::new(&b"1\n2\n"[..])), false) {
             let total = batch.total();
             let tasks: Vec<_> = batch.filter_map(Result::ok).collect();
             prop_assert!(total.is_none_or(|n| n == tasks.len() as u64));

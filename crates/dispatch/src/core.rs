@@ -49,7 +49,7 @@ pub struct Core {
     running: HashMap<u64, Running>,
     next_ticket: u64,
     source_ended: bool,
-    broken: bool,
+    broken: Option<i32>,
     unread: bool,
     signal: Option<i32>,
     total: Option<u64>,
@@ -85,7 +85,7 @@ impl Core {
             running: HashMap::new(),
             next_ticket: 1,
             source_ended: false,
-            broken: false,
+            broken: None,
             unread: false,
             signal: None,
             total,
@@ -187,9 +187,9 @@ impl Core {
         self.source_ended = true;
     }
 
-    /// The source failed: what it gave still runs, and the run does not count as whole.
-    pub fn source_broken(&mut self) {
-        self.broken = true;
+    /// The source failed: what it gave still runs, and the run does not count as whole but ends with `exit`.
+    pub fn source_broken(&mut self, exit: i32) {
+        self.broken = Some(exit);
     }
 
     /// Tasks that wait in memory.

@@ -42,7 +42,12 @@ pub enum Incoming {
         reason: Option<String>,
     },
     /// The source is broken; what was read before is still run.
-    Broken(String),
+    Broken {
+        /// Why.
+        text: String,
+        /// Exit status of the run.
+        exit: i32,
+    },
     /// Something to tell once.
     Note(String),
 }

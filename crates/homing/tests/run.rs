@@ -2,44 +2,13 @@
 
 #[path = "../../../tests/until.rs"]
 mod until;
+#[path = "support/world.rs"]
+mod world;
 
-use std::io::Write;
-use std::path::Path;
-use std::process::{Command, Output, Stdio};
+use std::process::{Command, Stdio};
 use std::time::Duration;
 use until::until;
-
-struct World {
-    dir: tempfile::TempDir,
-}
-
-impl World {
-    fn new() -> World {
-        World { dir: tempfile::tempdir().unwrap() }
-    }
-    fn path(&self) -> &Path {
-        self.dir.path()
-    }
-    fn command(&self, args: &[&str]) -> Command {
-        let mut command = Command::new(env!("CARGO_BIN_EXE_homing"));
-        command.args(args).current_dir(self.path()).env("HOMING_RUNS", self.path().join("runs"));
-        command.env("SHELL", "/bin/sh").env_remove("HOMING_CLUSTER").stdin(Stdio::null());
-        command
-    }
-    fn homing(&self, args: &[&str]) -> Output {
-        self.command(args).output().unwrap()
-    }
-    fn out(&self, args: &[&str]) -> String {
-        let output = self.homing(args);
-        assert!(output.status.success(), "{args:?}: {}", String::from_utf8_lossy(&output.stderr));
-        String::from_utf8(output.stdout).unwrap()
-    }
-    fn fed(&self, args: &[&str], input: &str) -> String {
-        let mut child = self.command(args).stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().unwrap();
-        child.stdin.take().unwrap().write_all(input.as_bytes()).unwrap();
-        String::from_utf8(child.wait_with_output().unwrap().stdout).unwrap()
-    }
-}
+use world::World;
 
 /// Processes whose command line holds `mark`.
 fn alive(mark: &str) -> usize {

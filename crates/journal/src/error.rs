@@ -53,6 +53,13 @@ pub enum JournalError {
         /// What the parser said.
         reason: String,
     },
+    /// The kept input of a run is not what the run had read.
+    #[error("{} is damaged: its length or checksum is not what was noted when the end of that input was read; \
+             a new run must read it again", copy.display())]
+    DamagedInput {
+        /// The copy.
+        copy: PathBuf,
+    },
     /// It was written by a later homing.
     #[error("{} has format {found}, this homing reads up to {}", path.display(), crate::FORMAT)]
     Newer {

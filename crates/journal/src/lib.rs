@@ -8,6 +8,7 @@
 
 mod counts;
 mod error;
+mod kept;
 mod list;
 mod lock;
 mod name;
@@ -16,6 +17,7 @@ mod write;
 
 pub use counts::Counts;
 pub use error::JournalError;
+pub use kept::{Keeping, Kept, kept};
 pub use list::{RunInfo, RunState, find, live, runs};
 pub use lock::Holder;
 pub use name::{new_run_name, root};

@@ -111,11 +111,11 @@ impl Core {
         if left > 0 {
             *self.counts.entry("unfinished".into()).or_default() += self.waiting.len() as u64;
         }
-        let exit = match () {
-            () if self.broken => 255,
-            () if self.unread => SIGPIPE_STATUS,
-            () if !self.hosts.any_up() && left > 0 => 254,
-            () => self.cut_short().unwrap_or(self.halt.exit_status()),
+        let exit = match self.broken {
+            Some(exit) => exit,
+            None if self.unread => SIGPIPE_STATUS,
+            None if !self.hosts.any_up() && left > 0 => 254,
+            None => self.cut_short().unwrap_or(self.halt.exit_status()),
         };
         (exit, What::RunEnded { exit, counts: self.counts.clone() })
     }

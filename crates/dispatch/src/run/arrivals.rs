@@ -100,9 +100,9 @@ impl<L: Listener> Shell<'_, L> {
                 }
                 self.printer.skipped(task).map_err(DispatchError::Output)?;
             }
-            Incoming::Broken(text) => {
+            Incoming::Broken { text, exit } => {
                 self.listener.note(&text);
-                self.core.source_broken();
+                self.core.source_broken(exit);
             }
             Incoming::Note(text) => self.listener.note(&text),
         }

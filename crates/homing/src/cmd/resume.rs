@@ -58,9 +58,8 @@ pub fn run(args: Args) -> Result<i32, Failure> {
     let words = argv.into_iter().enumerate().filter(|(i, _)| *i != 1).map(|(_, w): (usize, RawText)| w.to_path());
     let line = Line::try_parse_from(words.map(|w| w.into_os_string()))
         .map_err(|e| Failure::usage(format!("the run's own command line is not understood: {e}")))?;
-    let stdin = Some(dir.join("stdin")).filter(|p| p.exists());
     let journal = Journal::reopen(&dir).map_err(Failure::system)?;
-    run::start(line.args, Some(Again { journal, done, stdin, tally }))
+    run::start(line.args, Some(Again { journal, done, tally }))
 }
 
 /// Killed and lost tasks are unfinished, not failed.

@@ -1,14 +1,10 @@
-//! What surrounds a run on this side: the environment that travels, the shell,
-//! signals, and standard input kept for `resume`.
+//! What surrounds a run on this side: the environment that travels, the shell, signals.
 
 use crate::failure::Failure;
 use homing_dispatch::Interrupts;
 use homing_model::RawText;
-use std::fs::File;
-use std::io::{self, BufRead, BufReader, Read, Write};
 use std::path::Path;
 use std::sync::Arc;
-use std::sync::mpsc::{Receiver, channel};
 use std::thread;
 
 /// Variables that tell of this terminal, login or host; on another host they would lie.
@@ -110,46 +106,4 @@ mod libc_signal {
     pub const HUP: i32 = 1;
     pub const INT: i32 = 2;
     pub const TERM: i32 = 15;
-}
-
-/// Reads standard input to its end in a thread, writing each piece to `copy`
-/// before it is handed on: a coordinator that dies leaves all that it had read.
-pub fn kept_stdin(copy: &Path) -> io::Result<Box<dyn BufRead + Send>> {
-    let mut copy = File::create(copy)?;
-    let (pieces, receiver) = channel::<io::Result<Vec<u8>>>();
-    thread::spawn(move || {
-        let mut stdin = io::stdin().lock();
-        let mut piece = vec![0; 64 << 10];
-        loop {
-            let read = stdin.read(&mut piece).and_then(|n| copy.write_all(&piece[..n]).map(|()| n));
-            let (message, last) = match read {
-                Ok(0) => return,
-                Ok(n) => (Ok(piece[..n].to_vec()), false),
-                Err(e) => (Err(e), true),
-            };
-            if pieces.send(message).is_err() || last {
-                return;
-            }
-        }
-    });
-    Ok(Box::new(BufReader::new(Pieces { receiver, left: Vec::new(), at: 0 })))
-}
-
-struct Pieces {
-    receiver: Receiver<io::Result<Vec<u8>>>,
-    left: Vec<u8>,
-    at: usize,
-}
-
-impl Read for Pieces {
-    fn read(&mut self, buf: &mut [u8]) -> io::Result<usize> {
-        if self.at == self.left.len() {
-            let Ok(piece) = self.receiver.recv() else { return Ok(0) };
-            (self.left, self.at) = (piece?, 0);
-        }
-        let n = buf.len().min(self.left.len() - self.at);
-        buf[..n].copy_from_slice(&self.left[self.at..self.at + n]);
-        self.at += n;
-        Ok(n)
-    }
 }

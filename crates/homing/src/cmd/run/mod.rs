@@ -3,12 +3,14 @@
 
 mod args;
 mod environment;
+mod inputs;
 mod lessons;
 mod listen;
 mod nonce;
 mod plan;
 mod slurm;
 mod source;
+mod stream;
 mod targets;
 mod unbegun;
 
@@ -16,7 +18,7 @@ pub use args::{Args, On, args_of};
 pub use plan::plan;
 
 use crate::failure::Failure;
-use homing_batch::{Batch, Halt, InputOptions, Timeout};
+use homing_batch::{Batch, Files, Halt, InputOptions, Timeout};
 use homing_dispatch::{DispatchError, Io, OutputOptions, Policy, Settings};
 use homing_journal::Journal;
 use homing_launch::Via;
@@ -24,13 +26,14 @@ use homing_locate::Locator;
 use homing_model::event::What;
 use homing_model::{RawText, TaskId};
 use homing_report::Tally;
+use inputs::Inputs;
 use listen::Screen;
 use nonce::Nonces;
 use source::{Source, Sourcing};
 use std::collections::HashSet;
 use std::ffi::OsStr;
 use std::fs::File;
-use std::io::{self, BufRead, BufReader, IsTerminal, Seek, Write};
+use std::io::{self, BufReader, IsTerminal, Seek, Write};
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 use unbegun::Unbegun;
@@ -46,8 +49,6 @@ pub struct Again {
     pub journal: Journal,
     /// Tasks that need not run again.
     pub done: HashSet<TaskId>,
-    /// The saved standard input of the run, if it read one.
-    pub stdin: Option<PathBuf>,
     /// The evidence of its earlier parts.
     pub tally: Tally,
 }
@@ -70,18 +71,20 @@ pub fn start(args: Args, again: Option<Again>) -> Result<i32, Failure> {
     (policy.learnt, policy.movers) = lessons::known(lesson.as_deref());
     let locator = Locator::new().map_err(Failure::system)?;
     let resumed = again.is_some();
-    let (journal, mut done, saved_stdin, tally) = match again {
-        Some(again) => (again.journal, again.done, again.stdin, again.tally),
+    let (journal, mut done, tally) = match again {
+        Some(again) => (again.journal, again.done, again.tally),
         None => {
             let name = homing_journal::new_run_name(now_ns, std::process::id());
             let journal = Journal::create(&homing_journal::root(), &name).map_err(unrecorded)?;
-            (journal, HashSet::new(), None, Tally::new())
+            (journal, HashSet::new(), Tally::new())
         }
     };
     let name = journal.dir().file_name().map_or_else(String::new, |n| n.to_string_lossy().into_owned());
     let unbegun = Unbegun::new(journal.dir(), resumed);
-    let stdin = input(saved_stdin.as_deref(), &journal.dir().join("stdin"), &args)?;
-    let batch = batch(&args, &cwd, &name, stdin)?;
+    let mut inputs = Inputs::new(&cwd, journal.dir(), resumed);
+    let typed = inputs.stdin_is_typed();
+    let batch = batch(&args, &cwd, &name, &mut inputs, typed)?;
+    inputs.said.iter().for_each(|text| eprintln!("homing: {text}"));
     done.extend(joblog_done(&args)?);
     let total = batch.total();
     let targets = targets::targets(&args, &cwd, &locator, &name, total)?;
@@ -180,8 +183,8 @@ fn explain(error: DispatchError, name: &str, slurm: bool) -> Failure {
 /// Commands as they would be run.
 fn dry_run(args: &Args) -> Result<i32, Failure> {
     let cwd = std::env::current_dir().map_err(Failure::system)?;
-    let stdin = Box::new(BufReader::new(io::stdin()));
-    for task in batch(args, &cwd, "dry", stdin)? {
+    let mut inputs = Files::new(&cwd, Box::new(BufReader::new(io::stdin())));
+    for task in batch(args, &cwd, "dry", &mut inputs, io::stdin().is_terminal())? {
         let mut task = task.map_err(Failure::usage)?;
         homing_batch::fill_slot(&mut task.command, 1);
         let mut line = Vec::new();
@@ -196,8 +199,14 @@ fn dry_run(args: &Args) -> Result<i32, Failure> {
     Ok(0)
 }
 
-/// What the user gave as a batch of tasks.
-pub(crate) fn batch(args: &Args, cwd: &Path, run: &str, stdin: Box<dyn BufRead + Send>) -> Result<Batch, Failure> {
+/// What the user gave as a batch of tasks. `typed`: standard input is a terminal.
+pub(crate) fn batch(
+    args: &Args,
+    cwd: &Path,
+    run: &str,
+    inputs: &mut dyn homing_batch::Inputs,
+    typed: bool,
+) -> Result<Batch, Failure> {
     let raw = |words: &[std::ffi::OsString]| words.iter().map(|w| RawText::from(w.as_os_str())).collect::<Vec<_>>();
     let options = InputOptions {
         cwd: cwd.to_path_buf(),
@@ -217,40 +226,13 @@ pub(crate) fn batch(args: &Args, cwd: &Path, run: &str, stdin: Box<dyn BufRead +
         shell: environment::shell(),
     };
     let Some(file) = &args.tasks else {
-        if args.words.is_empty() && io::stdin().is_terminal() && args.arg_file.is_empty() {
+        if args.words.is_empty() && typed && args.arg_file.is_empty() {
             return Err(Failure::usage("no command and no input").hint("homing run 'gzip -k {}' ::: *.txt"));
         }
-        return homing_batch::compose(&raw(&args.words), options, stdin, io::stdin().is_terminal())
-            .map_err(Failure::usage);
+        return homing_batch::compose(&raw(&args.words), options, inputs, typed).map_err(Failure::usage);
     };
-    let reader: Box<dyn BufRead + Send> = if file.as_os_str() == "-" {
-        stdin
-    } else {
-        let open = File::open(file);
-        Box::new(BufReader::new(open.map_err(|e| Failure::usage(format!("cannot read {}: {e}", file.display())))?))
-    };
-    homing_batch::tasks_file(reader, &file.display().to_string(), options).map_err(Failure::usage)
-}
-
-/// Standard input, kept in the run's folder as it is read, so that `resume` has it.
-fn input(saved: Option<&Path>, copy: &Path, args: &Args) -> Result<Box<dyn BufRead + Send>, Failure> {
-    if let Some(saved) = saved {
-        let open = File::open(saved);
-        let file = open.map_err(|e| Failure::system(format!("cannot read {}: {e}", saved.display())))?;
-        return Ok(Box::new(BufReader::new(file)));
-    }
-    if io::stdin().is_terminal() || !may_read_stdin(args) {
-        return Ok(Box::new(BufReader::new(io::stdin())));
-    }
-    let kept = environment::kept_stdin(copy);
-    kept.map_err(|e| Failure::system(format!("cannot keep standard input in {}: {e}", copy.display())))
-}
-
-fn may_read_stdin(args: &Args) -> bool {
-    let is = |word: &std::ffi::OsString, text: &str| word == text;
-    let from_words = args.words.iter().any(|w| [":::", ":::+", "::::", "::::+"].iter().any(|s| is(w, s)));
-    let dash = args.words.iter().any(|w| is(w, "-")) || args.tasks.as_ref().is_some_and(|t| t.as_os_str() == "-");
-    dash || (!from_words && args.tasks.is_none() && args.arg_file.is_empty())
+    let opened = inputs.open(file).map_err(|e| Failure::usage(format!("cannot read {}: {e}", file.display())))?;
+    homing_batch::tasks_file(opened.from, &file.display().to_string(), options).map_err(Failure::usage)
 }
 
 fn policy(args: &Args) -> Result<Policy, Failure> {

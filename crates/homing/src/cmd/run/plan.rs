@@ -3,19 +3,21 @@
 use super::args::Args;
 use super::source::{Source, Sourcing};
 use crate::failure::Failure;
+use homing_batch::Files;
 use homing_dispatch::{Hosts, Incoming};
 use homing_locate::Locator;
 use homing_model::{HostFacts, TaskId};
 use homing_place::HostModel;
 use std::collections::{BTreeMap, HashSet};
-use std::io::{self, BufReader};
+use std::io::{self, BufReader, IsTerminal};
 
 /// Prints who would run where, and why.
 pub fn plan(args: Args) -> Result<i32, Failure> {
     let cwd = std::env::current_dir().map_err(Failure::system)?;
     let locator = Locator::new().map_err(Failure::system)?;
     let targets = super::targets::targets(&args, &cwd, &locator, "plan", None)?.hosts;
-    let batch = super::batch(&args, &cwd, "plan", Box::new(BufReader::new(io::stdin())))?;
+    let mut inputs = Files::new(&cwd, Box::new(BufReader::new(io::stdin())));
+    let batch = super::batch(&args, &cwd, "plan", &mut inputs, io::stdin().is_terminal())?;
     let slots = super::slots(&args)?;
     let spread = targets.len() > 1;
     let mut hosts = Hosts::default();
@@ -57,7 +59,7 @@ pub fn plan(args: Args) -> Result<i32, Failure> {
             }
             Incoming::Served(_) => {}
             Incoming::Skip { task, reason } => println!("{task}\t-\tskipped: {}", reason.unwrap_or_default()),
-            Incoming::Broken(text) => return Err(Failure::usage(text)),
+            Incoming::Broken { text, .. } => return Err(Failure::usage(text)),
             Incoming::Note(text) => eprintln!("homing: {text}"),
         }
     }

@@ -2,7 +2,9 @@
 //! it has to run at all. Works in the source's own thread, ahead of need.
 
 use super::nonce::Nonces;
-use homing_batch::{Batch, Freshness, candidate_words};
+use super::stream::Cut;
+use crate::failure::exit;
+use homing_batch::{Batch, BatchError, Freshness, candidate_words};
 use homing_dispatch::{Incoming, Offer};
 use homing_fence::Looks;
 use homing_locate::{Locator, Volume};
@@ -47,6 +49,8 @@ pub struct Source {
     absent: HashSet<PathBuf>,
     told_bound: bool,
     told_unknown: bool,
+    /// The last task that was made.
+    last: TaskId,
     pending: VecDeque<Incoming>,
 }
 
@@ -61,11 +65,27 @@ impl Source {
             absent: HashSet::new(),
             told_bound: false,
             told_unknown: false,
+            last: 0,
             pending: VecDeque::new(),
         }
     }
 
+    /// A cut input is no mistake of the user: all that is known of it is run, and the rest can still be given.
+    fn broken(&self, error: &BatchError) -> Incoming {
+        let cut = matches!(error, BatchError::Read { source, .. } if Cut::of(source).is_some());
+        if !cut {
+            return Incoming::Broken { text: error.to_string(), exit: exit::USAGE };
+        }
+        let known = match self.last {
+            0 => "no task is known of it".to_string(),
+            last => format!("tasks 1 to {last} are known and no more"),
+        };
+        let text = format!("{error}; {known}; `homing resume` goes on when it is given the same input again");
+        Incoming::Broken { text, exit: exit::SYSTEM }
+    }
+
     fn offer(&mut self, task: Task) -> Incoming {
+        self.last = task.id;
         if self.how.done.contains(&task.id) {
             return Incoming::Skip { task: task.id, reason: None };
         }
@@ -188,7 +208,7 @@ impl Iterator for Source {
                 self.pending.push_back(offer);
                 self.pending.pop_front()
             }
-            Err(error) => Some(Incoming::Broken(error.to_string())),
+            Err(error) => Some(self.broken(&error)),
         }
     }
 }
@@ -247,7 +267,8 @@ mod tests {
         std::fs::write(&there, "x").unwrap();
         let line = format!("use {} {} {{}}", there.display(), made.display());
         let words: Vec<RawText> = [line.as_str(), ":::", "1", "2"].map(RawText::from).into();
-        let batch = homing_batch::compose(&words, Default::default(), Box::new(std::io::empty()), true).unwrap();
+        let mut inputs = homing_batch::Files::new(dir.path(), Box::new(std::io::empty()));
+        let batch = homing_batch::compose(&words, Default::default(), &mut inputs, true).unwrap();
         let how = Sourcing {
             cwd: dir.path().into(),
             detect: true,

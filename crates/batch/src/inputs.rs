@@ -1,0 +1,50 @@
+//! How input sources are opened. A run keeps what it reads, so that it can be
+//! taken up again; a plan only reads.
+
+use std::fs::File;
+use std::io::{self, BufRead, BufReader};
+use std::path::{Path, PathBuf};
+
+/// Files up to this size, in bytes, are held in memory, so that the number of
+/// tasks is known at the start; larger ones are read as the run goes on.
+pub const HELD_FILE: u64 = 256 << 20;
+
+/// An input source that is open.
+pub struct Input {
+    /// Its bytes.
+    pub from: Box<dyn BufRead + Send>,
+    /// It may be held in memory.
+    pub hold: bool,
+}
+
+/// Opens the input sources that the user named, in the order of the command line.
+pub trait Inputs {
+    /// `-` is standard input; it is asked for once.
+    fn open(&mut self, path: &Path) -> io::Result<Input>;
+}
+
+/// Input sources as they are.
+pub struct Files {
+    cwd: PathBuf,
+    stdin: Option<Box<dyn BufRead + Send>>,
+}
+
+impl Files {
+    /// `cwd`: where relative names begin.
+    pub fn new(cwd: &Path, stdin: Box<dyn BufRead + Send>) -> Files {
+        Files { cwd: cwd.into(), stdin: Some(stdin) }
+    }
+}
+
+impl Inputs for Files {
+    fn open(&mut self, path: &Path) -> io::Result<Input> {
+        if path == Path::new("-") {
+            let from = self.stdin.take().unwrap_or_else(|| Box::new(io::empty()));
+            return Ok(Input { from, hold: false });
+        }
+        let file = File::open(self.cwd.join(path))?;
+        let known = file.metadata()?;
+        let hold = known.is_file() && known.len() <= HELD_FILE;
+        Ok(Input { from: Box::new(BufReader::with_capacity(1 << 16, file)), hold })
+    }
+}

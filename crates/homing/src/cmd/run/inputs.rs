@@ -1,0 +1,153 @@
+//! The input sources of a run, kept in its folder as they are read, and read
+//! from there when it is taken up again.
+
+use super::stream::{Cut, follow, is_same};
+use homing_batch::{HELD_FILE, Input};
+use homing_journal::{Keeping, Kept};
+use std::fs::File;
+use std::io::{self, BufReader, IsTerminal, Read};
+use std::path::{Path, PathBuf};
+
+/// The name under which standard input is kept.
+const STDIN: &str = "stdin";
+
+/// Opens the inputs of one run. Files are kept as `input.1`, `input.2`, ... in
+/// the order of the command line.
+pub struct Inputs {
+    cwd: PathBuf,
+    dir: PathBuf,
+    resumed: bool,
+    files: usize,
+    /// What a person should know of them.
+    pub said: Vec<String>,
+}
+
+impl Inputs {
+    /// `cwd`: where relative names begin; `dir`: the run's folder.
+    pub fn new(cwd: &Path, dir: &Path, resumed: bool) -> Inputs {
+        Inputs { cwd: cwd.into(), dir: dir.into(), resumed, files: 0, said: Vec::new() }
+    }
+
+    /// Whether standard input, where it is read, is typed by hand.
+    pub fn stdin_is_typed(&self) -> bool {
+        io::stdin().is_terminal() && !(self.resumed && self.dir.join(STDIN).exists())
+    }
+
+    fn name(&mut self, path: &Path) -> String {
+        if path == Path::new("-") {
+            return STDIN.into();
+        }
+        self.files += 1;
+        format!("input.{}", self.files)
+    }
+
+    /// The source itself, from its beginning; `None` for one that cannot be had a second time.
+    fn again(&self, path: &Path) -> Option<Box<dyn Read + Send>> {
+        if path == Path::new("-") {
+            return (!io::stdin().is_terminal()).then(|| Box::new(io::stdin()) as _);
+        }
+        let path = self.cwd.join(path);
+        path.metadata().ok().filter(|m| m.is_file())?;
+        Some(Box::new(File::open(path).ok()?))
+    }
+
+    /// An input that this run has never read.
+    fn first(&mut self, path: &Path, name: &str) -> io::Result<Input> {
+        let mut keeping = Keeping::begin(&self.dir, name).map_err(not_kept)?;
+        if path == Path::new("-") {
+            return Ok(stream(follow(Box::new(io::stdin()), keeping, None)?));
+        }
+        let mut file = File::open(self.cwd.join(path))?;
+        let known = file.metadata()?;
+        if self.resumed {
+            self.said.push(format!(
+                "{}: the homing that began this run kept no copy of it; what has changed in it since cannot be seen",
+                path.display()
+            ));
+        }
+        if !known.is_file() || known.len() > HELD_FILE {
+            return Ok(stream(follow(Box::new(file), keeping, None)?));
+        }
+        let copy = keeping.copy().to_path_buf();
+        copy_all(&mut file, &mut keeping)?;
+        keeping.end().map_err(not_kept)?;
+        Ok(Input { from: Box::new(BufReader::new(File::open(copy)?)), hold: true })
+    }
+
+    /// An input whose end was read before.
+    fn whole(&mut self, path: &Path, name: &str, kept: &Kept) -> io::Result<Input> {
+        if let Some(said) = self.difference(path, kept) {
+            let kept = kept.copy.display();
+            self.said
+                .push(format!("{} {said}; the tasks are made of what it was then, kept in {kept}", path.display()));
+        }
+        let hold = name != STDIN && kept.length <= HELD_FILE;
+        Ok(Input { from: Box::new(BufReader::new(File::open(&kept.copy)?)), hold })
+    }
+
+    /// How a file is not what the run has read of it.
+    fn difference(&self, path: &Path, kept: &Kept) -> Option<&'static str> {
+        if path == Path::new("-") {
+            return None;
+        }
+        match self.cwd.join(path).metadata() {
+            Err(e) if e.kind() == io::ErrorKind::NotFound => Some("is gone since the run has read it"),
+            // A pipe has nothing to be compared with.
+            Ok(known) if !known.is_file() => None,
+            _ => {
+                let same = self.again(path).zip(File::open(&kept.copy).ok());
+                let same = same.is_some_and(|(mut now, mut then)| is_same(&mut now, &mut then).unwrap_or(false));
+                (!same).then_some("has changed since the run has read it")
+            }
+        }
+    }
+
+    /// An input of which only the beginning was read before.
+    fn partial(&mut self, path: &Path, kept: Kept) -> io::Result<Input> {
+        let Some(source) = self.again(path) else {
+            let cut = Cut { known: kept.length, why: "nothing gives it again" };
+            let known = File::open(&kept.copy)?;
+            return Ok(stream(known.chain(cut)));
+        };
+        if path == Path::new("-") {
+            let text = "the run was cut off while it read its input; the rest is read from standard input, \
+                        which must give all of it again";
+            self.said.push(text.into());
+        }
+        let keeping = Keeping::go_on(&kept).map_err(not_kept)?;
+        Ok(stream(follow(source, keeping, Some(kept))?))
+    }
+}
+
+impl homing_batch::Inputs for Inputs {
+    fn open(&mut self, path: &Path) -> io::Result<Input> {
+        let name = self.name(path);
+        let kept = if self.resumed { homing_journal::kept(&self.dir, &name) } else { Ok(None) };
+        match kept.map_err(io::Error::other)? {
+            None => self.first(path, &name),
+            Some(kept) if kept.whole => self.whole(path, &name, &kept),
+            Some(kept) => self.partial(path, kept),
+        }
+    }
+}
+
+fn stream(from: impl Read + Send + 'static) -> Input {
+    Input { from: Box::new(BufReader::with_capacity(64 << 10, from)), hold: false }
+}
+
+fn copy_all(from: &mut impl Read, keeping: &mut Keeping) -> io::Result<()> {
+    let mut piece = vec![0; 64 << 10];
+    loop {
+        match from.read(&mut piece) {
+            Ok(0) => return Ok(()),
+            Ok(n) => keeping.add(&piece[..n]).map_err(not_kept)?,
+            Err(e) if e.kind() == io::ErrorKind::Interrupted => {}
+            Err(e) => return Err(e),
+        }
+    }
+}
+
+/// Apart from what is wrong with the source itself.
+pub(super) fn not_kept(error: io::Error) -> io::Error {
+    io::Error::new(error.kind(), format!("it cannot be kept in the run's folder: {error}"))
+}

@@ -1,0 +1,175 @@
+//! `homing resume` after the coordinator was killed: nothing is run that was not
+//! asked for, and what is missing is said.
+
+#[path = "../../../tests/until.rs"]
+mod until;
+#[path = "support/world.rs"]
+mod world;
+
+use std::fs;
+use std::io::Write;
+use std::os::unix::process::CommandExt;
+use std::process::{Command, Output, Stdio};
+use until::until;
+use world::World;
+
+/// Writes the item down; the one that is `2` stays until there is a file `go`.
+const TASK: &str = "printf '%s\\n' {} >> ran; test {} != 2 || until test -e go; do sleep 0.05; done";
+
+fn ran(w: &World) -> String {
+    fs::read_to_string(w.path().join("ran")).unwrap_or_default()
+}
+
+/// The same as a line of a task file.
+fn task_line(item: &str) -> String {
+    let command = TASK.replace("{}", item).replace('\\', "\\\\");
+    format!("{{\"argv\": [\"sh\", \"-c\", \"{command}\"]}}\n")
+}
+
+/// Whether a process works in the folder: a worker ends its tasks a moment after its coordinator.
+fn somebody_works_in(w: &World) -> bool {
+    let list = fs::read_dir("/proc").unwrap().flatten();
+    list.filter_map(|e| fs::read_link(e.path().join("cwd")).ok()).any(|cwd| cwd == w.path())
+}
+
+/// Feeds `input` to the command, keeps its standard input open, and kills it once `last` has started.
+fn killed(w: &World, mut command: Command, input: &str, last: &str) {
+    let quiet = command.stdin(Stdio::piped()).stdout(Stdio::null()).stderr(Stdio::null());
+    // A group of its own: with bash around it, both go.
+    let mut child = quiet.process_group(0).spawn().unwrap();
+    let mut stdin = child.stdin.take().unwrap();
+    stdin.write_all(input.as_bytes()).unwrap();
+    until("the last known task has started", || ran(w).lines().any(|line| line == last));
+    let group = rustix::process::Pid::from_child(&child);
+    rustix::process::kill_process_group(group, rustix::process::Signal::KILL).unwrap();
+    child.wait().unwrap();
+    until("nothing is left", || !somebody_works_in(w));
+    fs::write(w.path().join("go"), "").unwrap();
+}
+
+fn resumed(w: &World, input: Option<&str>) -> (Option<i32>, String) {
+    let mut command = w.command(&["resume", "last"]);
+    let Some(input) = input else { return told(command.output().unwrap()) };
+    let mut child = command.stdin(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+    // Whoever does not want it closes it.
+    let _ = child.stdin.take().unwrap().write_all(input.as_bytes());
+    told(child.wait_with_output().unwrap())
+}
+
+fn told(output: Output) -> (Option<i32>, String) {
+    (output.status.code(), String::from_utf8_lossy(&output.stderr).into_owned())
+}
+
+#[test]
+fn half_an_item_is_never_run_and_the_rest_can_be_given_again() {
+    let cases: [(&[&str], Option<&str>); 5] = [
+        (&["run", "-j1", TASK], Some("\n")),
+        (&["run", "-j1", "-0", TASK], Some("\0")),
+        (&["run", "-j1", "-d", ",;", TASK], Some(",;")),
+        (&["run", "-j1", "-N1", TASK], Some("\n")),
+        (&["run", "-j1", "--tasks", "-"], None),
+    ];
+    for (args, delimiter) in cases {
+        let input = |items: &[&str]| match delimiter {
+            Some(end) => items.iter().map(|item| format!("{item}{end}")).collect::<String>(),
+            None => items.iter().copied().map(task_line).collect(),
+        };
+        let w = World::new();
+        let (whole, beginning) = (input(&["1", "2", "/data/complete"]), input(&["1", "2"]));
+        let half = &whole[..whole.rfind("omplete").unwrap()];
+        assert!(half.starts_with(&beginning));
+        killed(&w, w.command(args), half, "2");
+        let (status, said) = resumed(&w, None);
+        assert_eq!(status, Some(254), "{args:?}: {said}");
+        assert!(said.contains(&format!("only {} bytes", half.len())), "{said}");
+        assert!(said.contains("tasks 1 to 2 are known and no more"), "{said}");
+        assert_eq!(ran(&w), "1\n2\n2\n", "{args:?}");
+        let (status, said) = resumed(&w, Some("1\n3\nother\n"));
+        assert!(status == Some(254) && said.contains("does not begin with them"), "{args:?}: {said}");
+        assert_eq!(ran(&w), "1\n2\n2\n", "{args:?}: what is not the same input is not used");
+        let (status, said) = resumed(&w, Some(&whole));
+        assert_eq!(status, Some(0), "{args:?}: {said}");
+        assert_eq!(ran(&w), "1\n2\n2\n/data/complete\n", "{args:?}");
+        // Now its end is known too.
+        assert_eq!(resumed(&w, None).0, Some(0));
+    }
+}
+
+#[test]
+fn input_that_was_read_to_its_end_needs_no_second_giving() {
+    let w = World::new();
+    let mut command = w.command(&["run", "-j1", TASK]);
+    fs::write(w.path().join("list"), "1\n2\n3").unwrap();
+    command.stdin(fs::File::open(w.path().join("list")).unwrap());
+    let mut child = command.stderr(Stdio::null()).spawn().unwrap();
+    until("the second task has started", || ran(&w).contains('2'));
+    child.kill().unwrap();
+    child.wait().unwrap();
+    until("nothing is left", || !somebody_works_in(&w));
+    fs::write(w.path().join("go"), "").unwrap();
+    let (status, said) = resumed(&w, None);
+    assert_eq!(status, Some(0), "{said}");
+    assert_eq!(ran(&w), "1\n2\n2\n3\n", "its last item has no delimiter, and is whole");
+}
+
+#[test]
+fn a_list_that_changed_or_is_gone_gives_the_tasks_of_the_run() {
+    let list = "1\n2\n3\n";
+    for args in [&["run", "-j1", "-a", "list", TASK][..], &["run", "-j1", TASK, "::::", "list"]] {
+        for (then, word) in [(Some("x\ny\n1\n2\n3\n"), "has changed"), (None, "is gone"), (Some(list), "")] {
+            let w = World::new();
+            fs::write(w.path().join("list"), list).unwrap();
+            killed(&w, w.command(args), "", "2");
+            match then {
+                Some(text) => fs::write(w.path().join("list"), text).unwrap(),
+                None => fs::remove_file(w.path().join("list")).unwrap(),
+            }
+            let (status, said) = resumed(&w, None);
+            assert_eq!(status, Some(0), "{said}");
+            assert_eq!(said.contains("list "), !word.is_empty(), "{said}");
+            assert!(said.contains(word), "{said}");
+            assert_eq!(ran(&w), "1\n2\n2\n3\n");
+        }
+    }
+}
+
+#[test]
+fn task_files_are_kept_too() {
+    let w = World::new();
+    fs::write(w.path().join("work"), ["1", "2", "3"].map(task_line).concat()).unwrap();
+    killed(&w, w.command(&["run", "-j1", "--tasks", "work"]), "", "2");
+    fs::write(w.path().join("work"), task_line("other")).unwrap();
+    let (status, said) = resumed(&w, None);
+    assert!(status == Some(0) && said.contains("work has changed"), "{said}");
+    assert_eq!(ran(&w), "1\n2\n2\n3\n");
+}
+
+#[test]
+fn what_a_process_substitution_gave_is_kept() {
+    let bash = |w: &World, producer: &str| {
+        let mut bash = Command::new("bash");
+        let line = format!("\"$0\" run -q -j1 \"$1\" :::: <({producer})");
+        bash.args(["-c", &line, env!("CARGO_BIN_EXE_homing"), TASK]).current_dir(w.path());
+        bash.env("HOMING_RUNS", w.path().join("runs")).env("SHELL", "/bin/sh").env_remove("HOMING_CLUSTER");
+        bash
+    };
+    let w = World::new();
+    killed(&w, bash(&w, "printf '1\\n2\\n3\\n'"), "", "2");
+    let (status, said) = resumed(&w, None);
+    assert_eq!(status, Some(0), "{said}");
+    assert_eq!(ran(&w), "1\n2\n2\n3\n");
+    let w = World::new();
+    killed(&w, bash(&w, "printf '1\\n2\\n3'; until test -e go; do sleep 0.05; done; echo 4"), "", "2");
+    let (status, said) = resumed(&w, None);
+    assert!(status == Some(254) && said.contains("nothing gives it again"), "{said}");
+    assert_eq!(ran(&w), "1\n2\n2\n");
+}
+
+#[test]
+fn a_list_without_end_is_refused() {
+    let w = World::new();
+    let refused = w.homing(&["run", "echo", "::::", "/dev/zero"]);
+    let said = String::from_utf8_lossy(&refused.stderr).into_owned();
+    assert_eq!(refused.status.code(), Some(255), "{said}");
+    assert!(said.contains("/dev/zero: item 1 is longer than 131071 bytes"), "{said}");
+}
