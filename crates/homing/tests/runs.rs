@@ -55,3 +55,38 @@ fn times_are_those_of_tz_and_name_their_zone() {
     let list = told(world.homing(&["runs"]).env("TZ", "UTC"));
     assert!(list.contains("2026-01-01 12:00:00 UTC"), "{list}");
 }
+
+#[test]
+fn the_newest_runs_stand_first_and_a_screen_of_them() {
+    let world = World::new();
+    for run in 0..23 {
+        world.past_run(&format!("r{run:02}"), 1_767_268_800_000_000_000 + run);
+    }
+    let output = world.homing(&["runs"]).output().unwrap();
+    let list = String::from_utf8(output.stdout).unwrap();
+    let names: Vec<&str> = list.lines().skip(1).map(|l| l.split(' ').next().unwrap()).collect();
+    assert_eq!((names.len(), names[0], names[19]), (20, "r22", "r03"), "{list}");
+    assert_eq!(String::from_utf8_lossy(&output.stderr), "homing: 3 older runs not shown: homing runs --all\n");
+    assert_eq!(world.out(&["runs", "--all"]).lines().count(), 24);
+}
+
+#[test]
+fn old_runs_go_when_that_is_asked_for_and_no_others() {
+    let world = World::new();
+    for (name, days) in [("old", 31), ("recent", 29), ("held", 40)] {
+        world.past_run(name, 1_767_268_800_000_000_000);
+        let written = std::time::SystemTime::now() - std::time::Duration::from_secs(days * 86_400);
+        let journal = std::fs::OpenOptions::new().append(true).open(world.runs().join(name).join("journal.jsonl"));
+        journal.unwrap().set_modified(written).unwrap();
+    }
+    std::fs::write(world.runs().join("held/lock"), r#"{"host":"elsewhere","pid":1,"boot_id":"b","start":1}"#).unwrap();
+    std::fs::create_dir_all(world.runs().join("no-run")).unwrap();
+    assert_eq!(world.out(&["runs", "--prune", "--dry-run"]), "old\n");
+    assert!(world.runs().join("old/journal.jsonl").exists());
+    assert_eq!(world.out(&["runs", "--prune"]), "old\n");
+    let mut left: Vec<_> = std::fs::read_dir(world.runs()).unwrap().map(|e| e.unwrap().file_name()).collect();
+    left.sort();
+    assert_eq!(left, ["held", "no-run", "recent"]);
+    assert_eq!(world.out(&["runs", "--prune", "1d"]), "recent\n");
+    assert_eq!(world.homing(&["runs", "--prune", "soon"]).output().unwrap().status.code(), Some(255));
+}

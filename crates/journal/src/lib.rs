@@ -12,6 +12,7 @@ mod kept;
 mod list;
 mod lock;
 mod name;
+mod prune;
 mod read;
 mod write;
 
@@ -21,6 +22,7 @@ pub use kept::{Keeping, Kept, kept};
 pub use list::{RunInfo, RunState, find, live, runs};
 pub use lock::Holder;
 pub use name::{new_run_name, root};
+pub use prune::{Pruned, prune};
 pub use read::{Replay, replay};
 pub use write::Journal;
 

@@ -53,11 +53,11 @@ pub struct RunInfo {
     pub argv: Vec<RawText>,
 }
 
-/// All runs below `root`, oldest first. A folder that is no run is left out;
+/// All runs below `root`, newest first. A folder that is no run is left out;
 /// a missing root holds no runs.
 pub fn runs(root: &Path) -> Vec<RunInfo> {
     let mut all: Vec<RunInfo> = folders(root).map(|(name, dir)| info(name, dir)).collect();
-    all.sort_by(|a, b| (a.started_ns, &a.name).cmp(&(b.started_ns, &b.name)));
+    all.sort_by(|a, b| (b.started_ns, &b.name).cmp(&(a.started_ns, &a.name)));
     all
 }
 
@@ -90,7 +90,7 @@ pub fn find(root: &Path, name: &str) -> Result<PathBuf, JournalError> {
     }
 }
 
-fn folders(root: &Path) -> impl Iterator<Item = (String, PathBuf)> {
+pub(crate) fn folders(root: &Path) -> impl Iterator<Item = (String, PathBuf)> {
     let entries = fs::read_dir(root).into_iter().flatten().flatten();
     entries.filter_map(|entry| {
         let name = entry.file_name().into_string().ok()?;

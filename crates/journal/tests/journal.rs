@@ -168,7 +168,7 @@ fn a_second_writer_is_refused_and_told_who_writes() {
 }
 
 #[test]
-fn runs_are_listed_oldest_first_and_found_by_prefix() {
+fn runs_are_listed_newest_first_and_found_by_prefix() {
     let root = tempfile::tempdir().unwrap();
     let at = |ns: i64, events: &[Event]| -> Vec<Event> {
         events.iter().map(|e| Event { at_ns: e.at_ns + ns, ..e.clone() }).collect()
@@ -176,8 +176,9 @@ fn runs_are_listed_oldest_first_and_found_by_prefix() {
     written(root.path(), "b-late", &at(50, &every_kind()));
     written(root.path(), "b-early", &at(10, &every_kind()[..10]));
     fs::create_dir(root.path().join("no-run")).unwrap();
-    let list = runs(root.path());
-    assert_eq!(list.iter().map(|r| r.name.as_str()).collect::<Vec<_>>(), ["b-early", "b-late"]);
+    let mut list = runs(root.path());
+    assert_eq!(list.iter().map(|r| r.name.as_str()).collect::<Vec<_>>(), ["b-late", "b-early"]);
+    list.reverse();
     assert_eq!(list[0].state, RunState::Interrupted);
     let counts = BTreeMap::from([("failed".to_string(), 1), ("skipped".to_string(), 1), ("unfinished".to_string(), 1)]);
     assert_eq!(list[0].counts, counts);

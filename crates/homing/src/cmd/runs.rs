@@ -1,20 +1,43 @@
-//! `homing runs`: the runs that have a journal, oldest first.
+//! `homing runs`: the runs that have a journal, newest first; and how old ones go.
 
 use crate::failure::Failure;
 use homing_journal::{RunInfo, RunState};
+use homing_model::units;
 use std::io::Write;
+use std::path::Path;
+use std::time::{Duration, SystemTime};
+
+/// Runs that a list shows unless it is asked for more: a screen's worth.
+const SHOWN: usize = 20;
 
 /// Arguments.
 #[derive(clap::Args)]
 pub struct Args {
-    /// Print a JSON array
+    /// List all runs, not only the last 20
+    #[arg(short, long)]
+    all: bool,
+    /// Print a JSON array of all runs
     #[arg(long)]
     json: bool,
+    /// Remove the runs that were last written to longer ago than this: 12h, 7d [default: 30d]
+    #[arg(long, value_name = "AGE", num_args = 0..=1, default_missing_value = "30d", conflicts_with_all = ["all", "json"],
+          value_parser = age)]
+    prune: Option<Duration>,
+    /// With --prune: tell what would go, and remove nothing
+    #[arg(long, requires = "prune")]
+    dry_run: bool,
+}
+
+fn age(text: &str) -> Result<Duration, String> {
+    homing_batch::parse_duration("--prune", text).map_err(|e| e.to_string())
 }
 
 /// Lists the runs.
 pub fn run(args: Args) -> Result<i32, Failure> {
     let root = homing_journal::root();
+    if let Some(age) = args.prune {
+        return prune(&root, age, args.dry_run);
+    }
     let runs = homing_journal::runs(&root);
     let text = if args.json {
         serde_json::to_string_pretty(&runs).map_err(Failure::system)? + "\n"
@@ -22,9 +45,34 @@ pub fn run(args: Args) -> Result<i32, Failure> {
         eprintln!("homing: no runs in {}", root.display());
         return Ok(0);
     } else {
-        table(&runs)
+        let shown = if args.all { runs.len() } else { SHOWN.min(runs.len()) };
+        if shown < runs.len() {
+            eprintln!(
+                "homing: {} not shown: homing runs --all",
+                units::count((runs.len() - shown) as u64, "older run")
+            );
+        }
+        table(&runs[..shown])
     };
     to_stdout(&text)
+}
+
+/// Removes old runs; each that stays for an error is told.
+fn prune(root: &Path, age: Duration, dry: bool) -> Result<i32, Failure> {
+    let before = SystemTime::now().checked_sub(age).unwrap_or(SystemTime::UNIX_EPOCH);
+    let (mut runs, mut bytes, mut failed) = (0, 0, None);
+    for run in homing_journal::prune(root, before, dry) {
+        match run.freed {
+            Ok(freed) => {
+                (runs, bytes) = (runs + 1, bytes + freed);
+                to_stdout(&format!("{}\n", run.name))?;
+            }
+            Err(e) => failed = Some(Failure::system(format!("run {}: {e}", run.name))),
+        }
+    }
+    let done = if dry { "would be removed" } else { "removed" };
+    eprintln!("homing: {} {done}, {}", units::count(runs, "run"), units::bytes(bytes));
+    failed.map_or(Ok(0), Err)
 }
 
 fn table(runs: &[RunInfo]) -> String {
