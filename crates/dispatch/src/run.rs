@@ -43,6 +43,8 @@ const ASSEMBLE: Duration = Duration::from_secs(3);
 const HOMES: Patience = Patience { least_us: ASSEMBLE.as_micros() as u64, most_us: 10_000_000 };
 /// Three interrupts within a run mean: now, whatever is left behind.
 const IMPATIENT: u32 = 3;
+/// Two of them, or one signal that does not wait for tasks to end: kill what runs.
+const KILLS: u32 = 2;
 
 pub(crate) struct Link {
     pub(crate) ix: Option<HostIx>,
@@ -216,7 +218,9 @@ impl<L: Listener> Shell<'_, L> {
             if self.core.is_over() || stranded {
                 let closed = self.printer.close();
                 self.printed(closed)?;
-                self.name_the_silent(started.elapsed());
+                if seen == 0 {
+                    self.name_the_silent(started.elapsed());
+                }
                 return Ok(());
             }
         }
@@ -250,12 +254,12 @@ impl<L: Listener> Shell<'_, L> {
 
     fn signals(&mut self, interrupts: &Interrupts, seen: u32) -> u32 {
         let (count, signal) = interrupts.so_far();
-        for nth in seen..count {
-            if nth + 1 >= IMPATIENT {
-                // Workers end themselves and their tasks when their input ends.
-                std::process::exit(128 + signal);
-            }
-            self.core.interrupt(signal);
+        if count > seen && count >= IMPATIENT {
+            // Workers end themselves and their tasks when their input ends.
+            std::process::exit(128 + signal);
+        }
+        if count > seen {
+            self.core.interrupt(signal, count >= KILLS);
         }
         count
     }

@@ -43,15 +43,20 @@ pub(crate) enum Arrival {
 
 /// Opens a channel to a host and keeps reading from it.
 pub(crate) fn connect(at: usize, plan: HostPlan, options: Options, queue: SyncSender<Arrival>) {
-    homing_launch::attend(plan.name, plan.via, options, move |heard| {
-        let arrival = match heard {
-            Heard::Up { facts, to, keeper } => Arrival::Up { at, facts, to, keeper },
-            Heard::Refused(error) => Arrival::Refused { at, error },
-            Heard::From(messages) => Arrival::From { at, messages },
-            Heard::Gone { reason, fate } => Arrival::Gone { at, reason, fate },
-        };
-        queue.send(arrival).is_ok()
-    });
+    homing_launch::attend(
+        plan.name,
+        plan.via,
+        || options,
+        move |heard| {
+            let arrival = match heard {
+                Heard::Up { facts, to, keeper } => Arrival::Up { at, facts, to, keeper },
+                Heard::Refused(error) => Arrival::Refused { at, error },
+                Heard::From(messages) => Arrival::From { at, messages },
+                Heard::Gone { reason, fate } => Arrival::Gone { at, reason, fate },
+            };
+            queue.send(arrival).is_ok()
+        },
+    );
 }
 
 /// Looks now and then whether Slurm's nodes are drained while the run is on them.

@@ -1,8 +1,11 @@
 //! One reader and one writer thread a worker: they only move messages.
 
+use crate::keeper::Witness;
+use crate::window::Place;
 use crate::{Channel, Fate, Keeper, LaunchError, Obituary, Options, Via};
 use homing_model::HostFacts;
 use homing_wire::{FromWorker, HEARTBEAT_S, ToWorker};
+use rustix::process::WaitIdStatus;
 use std::io::{BufRead, Write};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender};
 use std::thread;
@@ -34,10 +37,20 @@ pub enum Heard {
 }
 
 /// Opens a channel to a host in a thread of its own and keeps reading from it,
-/// until `tell` says that nobody listens any more.
-pub fn attend(name: String, via: Via, options: Options, tell: impl Fn(Heard) -> bool + Send + 'static) {
+/// until `tell` says that nobody listens any more. Where there are many hosts, some wait until others are
+/// connected to; `options` is called when it is this one's turn.
+pub fn attend(
+    name: String,
+    via: Via,
+    options: impl FnOnce() -> Options + Send + 'static,
+    tell: impl Fn(Heard) -> bool + Send + 'static,
+) {
     thread::spawn(move || {
-        let channel = match crate::open(&name, &via, &options) {
+        // What Slurm grants may come in an hour, and a child of ours needs no network.
+        let place = matches!(via, Via::Ssh { .. }).then(Place::wait_for);
+        let opened = crate::open(&name, &via, &options());
+        drop(place);
+        let channel = match opened {
             Ok(channel) => channel,
             Err(error) => {
                 tell(Heard::Refused(error));
@@ -45,19 +58,26 @@ pub fn attend(name: String, via: Via, options: Options, tell: impl Fn(Heard) -> 
             }
         };
         let Channel { facts, to, from, keeper, obituary } = channel;
+        let witness = Witness::of(&keeper);
         let (frames, outbox) = std::sync::mpsc::channel();
         thread::spawn(move || write(to, &outbox));
         if tell(Heard::Up { facts: Box::new(facts), to: frames, keeper }) {
-            read(from, obituary, tell);
+            read(from, obituary, &via, witness, tell);
         }
     });
 }
 
-fn read(mut from: Box<dyn BufRead + Send>, obituary: Option<Obituary>, tell: impl Fn(Heard) -> bool) {
+fn read(
+    mut from: Box<dyn BufRead + Send>,
+    obituary: Option<Obituary>,
+    via: &Via,
+    witness: Witness,
+    tell: impl Fn(Heard) -> bool,
+) {
     let mut parted = false;
     let reason = loop {
         match homing_wire::receive_some(&mut from) {
-            Ok(messages) if messages.is_empty() => break "its worker ended".to_string(),
+            Ok(messages) if messages.is_empty() => break why_ended(via, witness.status()),
             Ok(messages) => {
                 parted |= messages.contains(&FromWorker::Bye);
                 if !tell(Heard::From(messages)) {
@@ -70,6 +90,19 @@ fn read(mut from: Box<dyn BufRead + Send>, obituary: Option<Obituary>, tell: imp
     // Here and not in the coordinator: Slurm may take seconds to answer.
     let fate = obituary.filter(|_| !parted).and_then(|o| o.read());
     tell(Heard::Gone { reason, fate });
+}
+
+/// What is known of the end of a worker that said nothing of it, from the end of the process that carried it.
+fn why_ended(via: &Via, status: Option<WaitIdStatus>) -> String {
+    let signal = status.as_ref().and_then(WaitIdStatus::terminating_signal);
+    let exit = status.as_ref().and_then(WaitIdStatus::exit_status);
+    match (via, signal, exit) {
+        (Via::Local, Some(signal), _) => format!("its worker was killed by signal {signal}"),
+        (_, Some(signal), _) => format!("the process that carries the link to it was killed by signal {signal}"),
+        (Via::Ssh { .. }, None, Some(255)) => "the link to it was lost, or its worker was killed".into(),
+        (_, None, Some(exit)) => format!("its worker ended with status {exit}"),
+        (_, None, None) => "its worker ended".into(),
+    }
 }
 
 /// Frames, and a heartbeat when there is nothing to say. It runs apart from

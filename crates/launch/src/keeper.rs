@@ -1,15 +1,20 @@
 //! Holds the child that carries a channel: its last words and its end.
 
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
-use rustix::process::{Pid, PidfdFlags, Signal, kill_process, kill_process_group, pidfd_open};
+use rustix::process::{
+    Pid, PidfdFlags, Signal, WaitId, WaitIdOptions, WaitIdStatus, kill_process, kill_process_group, pidfd_open, waitid,
+};
 use std::collections::VecDeque;
 use std::io::Read;
+use std::os::fd::{AsFd, OwnedFd};
 use std::process::{Child, ChildStderr, ExitStatus};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 /// Bytes of error output that are kept for messages.
 const TAIL: usize = 4 << 10;
+/// Time between the end of a child's output and its own.
+const LAST_WORDS: Duration = Duration::from_secs(1);
 /// Time for srun to give its job back, which slurmctld may be slow to take.
 const FAREWELL: Duration = Duration::from_secs(8);
 
@@ -105,6 +110,29 @@ impl Keeper {
 
     fn group(&self) -> Option<Pid> {
         Pid::from_raw(self.child.id() as i32)
+    }
+}
+
+/// Sees how a keeper's child ends, whoever has the keeper by then.
+pub(crate) struct Witness {
+    pidfd: Option<OwnedFd>,
+    tail: Arc<Tail>,
+}
+
+impl Witness {
+    pub fn of(keeper: &Keeper) -> Witness {
+        let pidfd = keeper.group().and_then(|pid| pidfd_open(pid, PidfdFlags::empty()).ok());
+        Witness { pidfd, tail: keeper.tail() }
+    }
+
+    /// How it ended, when it does so soon and nobody has asked before. Its last words have arrived then.
+    pub fn status(&self) -> Option<WaitIdStatus> {
+        let pidfd = self.pidfd.as_ref()?;
+        let mut fds = [PollFd::new(pidfd, PollFlags::IN)];
+        let _ = poll(&mut fds, Timespec::try_from(LAST_WORDS).ok().as_ref());
+        self.tail.wait_for_end(Duration::from_millis(300));
+        let look = WaitIdOptions::EXITED | WaitIdOptions::NOHANG | WaitIdOptions::NOWAIT;
+        waitid(WaitId::PidFd(pidfd.as_fd()), look).ok().flatten()
     }
 }
 

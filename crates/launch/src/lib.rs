@@ -12,6 +12,7 @@ mod handshake;
 mod keeper;
 mod payload;
 mod slurm;
+mod window;
 
 pub use attend::{Heard, attend};
 pub use error::{LaunchError, ssh_verdict};
@@ -20,6 +21,7 @@ pub use homing_slurm::Fate;
 pub use keeper::Keeper;
 pub use payload::program_hash;
 pub use slurm::{Obituary, SlurmSeat, Stop, wanted_empty};
+pub use window::FAN_OUT;
 
 use error::verdict;
 use handshake::{Ends, Progress};
@@ -170,6 +172,11 @@ fn local_command(options: &Options) -> Command {
     command
 }
 
+/// What a user's ssh configuration may say for sessions of theirs, and a worker must not get: a command in its
+/// place, their keys and their screen for every task, ports that only the first of many connections can have.
+const SSH_PLAIN: [&str; 4] =
+    ["-oRemoteCommand=none", "-oForwardAgent=no", "-oForwardX11=no", "-oClearAllForwardings=yes"];
+
 fn ssh_command(host: &str, target: &str, options: &Options, payload: &Payload) -> Result<Command, LaunchError> {
     check_target(host, target)?;
     let (program, extra) = match options.ssh.split_first() {
@@ -177,7 +184,7 @@ fn ssh_command(host: &str, target: &str, options: &Options, payload: &Payload) -
         None => (OsString::from("ssh"), &[][..]),
     };
     let mut command = Command::new(program);
-    command.args(extra).args(["-T", "-o", "BatchMode=yes", "-o"]);
+    command.args(extra).args(["-T", "-o", "BatchMode=yes"]).args(SSH_PLAIN).arg("-o");
     command.arg(format!("ConnectTimeout={}", options.connect_timeout_s.max(1)));
     command.args(["-o", "ServerAliveInterval=5", "-o", "ServerAliveCountMax=4", "--", target]);
     command.arg(bootstrap::remote_command(payload));

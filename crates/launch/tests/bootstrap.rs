@@ -1,7 +1,7 @@
 //! The far side of the bootstrap, run by a fake ssh on this machine: a shell
 //! that gives the remote command to `sh` with a home of its own.
 
-use homing_launch::{Channel, LaunchError, Options, Via, open};
+use homing_launch::{Channel, FAN_OUT, Heard, LaunchError, Options, Via, open};
 use std::ffi::OsString;
 use std::fs;
 use std::io::{Read, Write};
@@ -106,7 +106,7 @@ fn the_first_time_copies_and_the_second_finds() {
     echoes(world.open().unwrap());
     assert_eq!(fs::metadata(&cached[0]).unwrap().modified().unwrap(), before, "copied again");
     let arguments = fs::read_to_string(world.dir.path().join("arguments")).unwrap();
-    assert!(arguments.starts_with("-T -o BatchMode=yes -o ConnectTimeout=5"), "{arguments}");
+    assert!(arguments.starts_with("-T -o BatchMode=yes -oRemoteCommand=none -oForwardAgent=no"), "{arguments}");
     assert!(arguments.contains("-- me@far exec /bin/sh -c"), "{arguments}");
 }
 
@@ -148,10 +148,64 @@ fn a_full_disk_says_so_and_nothing_stays() {
     let world = World::new("PATH=$HOME/bin:$PATH");
     let bin = world.dir.path().join("home/bin");
     fs::create_dir(&bin).unwrap();
-    program(&bin.join("head"), "#!/bin/sh\n/usr/bin/head \"$@\" > /dev/full\n");
+    program(&bin.join("cat"), &full("/.worker-"));
     let said = world.refusal();
     assert!(said.contains("No space left"), "{said}");
     assert!(world.cached().is_empty());
+}
+
+/// A `cat` whose disk is full where the path of what it writes holds this.
+fn full(place: &str) -> String {
+    format!("#!/bin/sh\ncase $(readlink /proc/$$/fd/1) in *{place}*) exec /bin/cat > /dev/full;; esac\nexec /bin/cat\n")
+}
+
+#[test]
+fn a_full_home_leads_to_tmp() {
+    let world = World::new("PATH=$HOME/bin:$PATH");
+    let bin = world.dir.path().join("home/bin");
+    fs::create_dir(&bin).unwrap();
+    program(&bin.join("cat"), &full("/home/"));
+    echoes(world.open().unwrap());
+    assert!(world.cached().is_empty());
+    let copies: Vec<PathBuf> = fs::read_dir(world.fallback()).unwrap().map(|e| e.unwrap().path()).collect();
+    assert_eq!(copies.iter().map(|p| fs::read(p).unwrap()).collect::<Vec<_>>(), [WORKER.as_bytes()]);
+}
+
+#[test]
+fn many_hosts_are_connected_to_in_turns() {
+    let world = World::new("d=${0%/*}; : > $d/in.$$; ls $d | grep -c in. >> $d/counts; sleep 1; rm $d/in.$$; exit 255");
+    let (tell, told) = std::sync::mpsc::channel();
+    for host in 0..100 {
+        let (options, tell) = (world.options.clone(), tell.clone());
+        let via = Via::Ssh { target: format!("n{host}") };
+        homing_launch::attend(format!("n{host}"), via, || options, move |heard| tell.send(heard).is_ok());
+    }
+    drop(tell);
+    assert_eq!(told.iter().filter(|heard| matches!(heard, Heard::Refused(_))).count(), 100);
+    let counts = fs::read_to_string(world.dir.path().join("counts")).unwrap();
+    let most = counts.lines().map(|n| n.parse::<usize>().unwrap()).max().unwrap();
+    assert!((2..=FAN_OUT).contains(&most), "{most} at once");
+}
+
+#[test]
+fn the_end_of_a_worker_is_told_as_far_as_it_is_known() {
+    let world = World::new("");
+    let reason = |via: Via, last: &str| {
+        let (tell, told) = std::sync::mpsc::channel();
+        let exe = world.dir.path().join(last.replace(' ', "-"));
+        program(&exe, &WORKER.replace("exec cat", last));
+        let options = Options { exe, ..world.options.clone() };
+        homing_launch::attend("far".into(), via, || options, move |heard| tell.send(heard).is_ok());
+        let all: Vec<Heard> = told.iter().collect();
+        match all.last() {
+            Some(Heard::Gone { reason, .. }) => reason.clone(),
+            _ => panic!("it is not said that it is gone"),
+        }
+    };
+    assert_eq!(reason(Via::Local, "kill -9 $$"), "its worker was killed by signal 9");
+    let far = || Via::Ssh { target: "far".into() };
+    assert_eq!(reason(far(), "exit 255"), "the link to it was lost, or its worker was killed");
+    assert_eq!(reason(far(), "exit 7"), "its worker ended with status 7");
 }
 
 #[test]

@@ -29,6 +29,10 @@ fn checked(folder: PathBuf) -> io::Result<PathBuf> {
     if folder.as_os_str().as_bytes().len() > LONGEST_FOLDER {
         return Err(told("its path is too long for a socket"));
     }
+    let around = folder.parent().unwrap_or(Path::new("/"));
+    if let Some(stranger) = who_could_swap(around).map_err(|e| told(&e.to_string()))? {
+        return Err(told(&format!("{} is another user's, or others may write there", stranger.display())));
+    }
     match rustix::fs::mkdir(&folder, Mode::RWXU) {
         Ok(()) | Err(rustix::io::Errno::EXIST) => {}
         Err(e) => return Err(told(&io::Error::from(e).to_string())),
@@ -40,6 +44,20 @@ fn checked(folder: PathBuf) -> io::Result<PathBuf> {
         return Err(told("it is not private to this user (owner, mode 700)"));
     }
     Ok(folder)
+}
+
+/// The folder on the way to `path`, links followed, in which somebody else could put another in the place of what
+/// was checked: its owner always can, others where they may write and no sticky bit keeps them off.
+fn who_could_swap(path: &Path) -> io::Result<Option<PathBuf>> {
+    let own = rustix::process::geteuid().as_raw();
+    for folder in path.canonicalize()?.ancestors() {
+        let stat = rustix::fs::lstat(folder)?;
+        let shared = stat.st_mode & 0o022 != 0 && stat.st_mode & 0o1000 == 0;
+        if shared || ![0, own].contains(&stat.st_uid) {
+            return Ok(Some(folder.to_path_buf()));
+        }
+    }
+    Ok(None)
 }
 
 /// The socket's name for a way to a host: the same words find the same connection.
@@ -69,6 +87,23 @@ mod tests {
         symlink(dir.path(), &link).unwrap();
         assert!(private(Some(&link)).is_err());
         assert!(private(Some(&dir.path().join("x".repeat(90)))).unwrap_err().to_string().contains("too long"));
+    }
+
+    #[test]
+    fn a_folder_that_another_could_swap_will_not_do() {
+        let dir = tempfile::tempdir().unwrap();
+        let shared = dir.path().join("shared");
+        std::fs::create_dir(&shared).unwrap();
+        let mode = |mode| std::fs::set_permissions(&shared, std::fs::Permissions::from_mode(mode)).unwrap();
+        mode(0o777);
+        assert!(private(Some(&shared.join("own"))).unwrap_err().to_string().contains("others may write"));
+        mode(0o1777);
+        assert!(private(Some(&shared.join("own"))).is_ok());
+        if rustix::process::geteuid().is_root() {
+            mode(0o700);
+            std::os::unix::fs::chown(&shared, Some(65534), None).unwrap();
+            assert!(private(Some(&shared.join("own"))).unwrap_err().to_string().contains("another user's"));
+        }
     }
 
     #[test]

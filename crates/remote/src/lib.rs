@@ -70,7 +70,7 @@ impl Default for Options {
         Options {
             ssh: homing_launch::ssh_words(),
             user: None,
-            fan_out: 64,
+            fan_out: homing_launch::FAN_OUT,
             connect_timeout: Duration::from_secs(10),
             command_timeout: None,
             persist: Duration::from_secs(600),

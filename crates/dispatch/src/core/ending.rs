@@ -56,16 +56,21 @@ impl Core {
         }
     }
 
-    /// Ctrl-C: the first drains, the second kills. `signal` is the number that the exit status tells.
-    pub fn interrupt(&mut self, signal: i32) {
+    /// A signal asks for the end. Nothing starts any more; what runs ends by itself, unless the signal `kills`.
+    /// `signal` is the number that the exit status tells.
+    pub fn interrupt(&mut self, signal: i32, kills: bool) {
         self.signal.get_or_insert(signal);
-        if self.stage == Stage::Going && !self.running.is_empty() {
-            self.stage = Stage::Draining;
-            let text = format!("no new tasks; waiting for {} that run (Ctrl-C again to kill them)", self.running.len());
+        let running = self.running.len();
+        if !kills && running > 0 {
+            self.stage = self.stage.max(Stage::Draining);
+            let text = format!("no new tasks; waiting for {running} that run (Ctrl-C again to kill them)");
             self.actions.push(Action::Note(text));
-        } else {
-            self.kill_all();
+            return;
         }
+        if running > 0 && self.stage < Stage::Killing {
+            self.actions.push(Action::Note(format!("no new tasks; ending {running} that run")));
+        }
+        self.kill_all();
     }
 
     /// Ends everything at once: SIGTERM from outside, or output that nobody reads.
@@ -111,11 +116,12 @@ impl Core {
         if left > 0 {
             *self.counts.entry("unfinished".into()).or_default() += self.waiting.len() as u64;
         }
-        let exit = match self.broken {
-            Some(exit) => exit,
-            None if self.unread => SIGPIPE_STATUS,
-            None if !self.hosts.any_up() && left > 0 => 254,
-            None => self.cut_short().unwrap_or(self.halt.exit_status()),
+        let exit = match (self.broken, self.cut_short()) {
+            (Some(exit), _) => exit,
+            (None, _) if self.unread => SIGPIPE_STATUS,
+            (None, Some(signalled)) => signalled,
+            (None, None) if !self.hosts.any_up() && left > 0 => 254,
+            (None, None) => self.halt.exit_status(),
         };
         (exit, What::RunEnded { exit, counts: self.counts.clone() })
     }

@@ -174,19 +174,45 @@ fn the_first_interrupt_drains_and_the_second_kills() {
     core.offer(offer(1, &[]));
     core.offer(offer(2, &[]));
     let (_, host, ticket) = assign(&mut core, 0)[0];
-    core.interrupt(2);
+    core.interrupt(2, false);
     assert!(!core.is_over(), "it waits for what runs");
     let kills = |core: &mut Core| {
         core.take_actions().iter().filter(|a| matches!(a, Action::Send(_, ToWorker::Kill { .. }))).count()
     };
     assert_eq!(kills(&mut core), 0);
-    core.interrupt(2);
-    core.interrupt(2);
+    core.interrupt(2, true);
+    core.interrupt(2, true);
     assert_eq!(kills(&mut core), 1, "each once");
     core.ended(host, ended(ticket, Outcome::Killed), at(S));
     assert!(assign(&mut core, S).is_empty() && core.is_over());
     core.source_ended();
     assert_eq!(core.finish().0, 130);
+}
+
+#[test]
+fn a_signal_that_kills_does_not_say_that_it_waits() {
+    let mut core = core(policy(), &[("n1", 1)]);
+    core.offer(offer(1, &[]));
+    assign(&mut core, 0);
+    core.interrupt(15, true);
+    let notes: Vec<String> = core.take_actions().into_iter().filter_map(note).collect();
+    assert_eq!(notes, ["no new tasks; ending 1 that run"]);
+}
+
+fn note(action: Action) -> Option<String> {
+    match action {
+        Action::Note(text) => Some(text),
+        _ => None,
+    }
+}
+
+#[test]
+fn a_signal_before_any_host_is_up_is_why_nothing_was_done() {
+    let mut core = core(policy(), &[]);
+    core.offer(offer(1, &[]));
+    core.interrupt(15, true);
+    assert!(core.is_over());
+    assert_eq!(core.finish().0, 143);
 }
 
 #[test]
@@ -196,7 +222,7 @@ fn a_signal_shows_in_the_exit_status_only_where_it_left_something_undone() {
         (1..=1 + TaskId::from(waits)).for_each(|id| core.offer(offer(id, &[])));
         core.source_ended();
         let (_, host, ticket) = assign(&mut core, 0)[0];
-        core.interrupt(15);
+        core.interrupt(15, false);
         core.ended(host, ended(ticket, Outcome::Exit(0)), at(S));
         assert!(core.is_over());
         assert_eq!(core.finish().0, status, "another waits: {waits}");

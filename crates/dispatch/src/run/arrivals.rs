@@ -81,7 +81,11 @@ impl<L: Listener> Shell<'_, L> {
                     end_apart(keeper, Duration::ZERO);
                 }
                 if let Some(ix) = link.ix {
-                    self.core.host_lost(ix, &format!("nothing heard from it for {HOST_LOST_S} s"), now);
+                    self.core.host_lost(
+                        ix,
+                        &format!("the link to it was lost: nothing was heard for {HOST_LOST_S} s"),
+                        now,
+                    );
                 }
             }
         }

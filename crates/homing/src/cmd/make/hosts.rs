@@ -31,17 +31,15 @@ pub fn plans(names: Vec<String>, cluster: &Cluster) -> Vec<Plan> {
 /// Opens a channel and keeps reading from it. It goes over the connection that `homing exec` keeps too, so
 /// that the second build of an afternoon does not exchange keys with each host again.
 pub fn connect(at: usize, plan: Plan, news: Sender<News>) {
-    std::thread::spawn(move || {
-        let kept = match &plan.via {
-            Via::Ssh { target } => Remote::new(homing_remote::Options::default()).way_to(target),
-            _ => None,
-        };
+    let target = match &plan.via {
+        Via::Ssh { target } => Some(target.clone()),
+        _ => None,
+    };
+    let options = move || {
+        let kept = target.and_then(|target| Remote::new(homing_remote::Options::default()).way_to(&target));
         let usual = Options::default();
-        attend(at, plan, Options { ssh: kept.unwrap_or(usual.ssh), ..usual }, news);
-    });
-}
-
-fn attend(at: usize, plan: Plan, options: Options, news: Sender<News>) {
+        Options { ssh: kept.unwrap_or(usual.ssh), ..usual }
+    };
     homing_launch::attend(plan.name, plan.via, options, move |heard| {
         let told = match heard {
             Heard::Up { facts, to, keeper } => News::Up { at, facts, to, keeper },

@@ -1,0 +1,29 @@
+//! How many hosts are connected to at the same time.
+
+use std::sync::{Condvar, Mutex, PoisonError};
+
+/// Hosts that one process connects to at once, as ClusterShell does: a thousand of ssh at the same moment are
+/// a burden to this machine, and to a jump host (its MaxStartups) more than it takes.
+pub const FAN_OUT: usize = 64;
+
+static BUSY: Mutex<usize> = Mutex::new(0);
+static FREED: Condvar = Condvar::new();
+
+/// One of [`FAN_OUT`] places, held while it lives.
+pub(crate) struct Place;
+
+impl Place {
+    /// Waits for one.
+    pub fn wait_for() -> Place {
+        let busy = BUSY.lock().unwrap_or_else(PoisonError::into_inner);
+        *FREED.wait_while(busy, |busy| *busy >= FAN_OUT).unwrap_or_else(PoisonError::into_inner) += 1;
+        Place
+    }
+}
+
+impl Drop for Place {
+    fn drop(&mut self) {
+        *BUSY.lock().unwrap_or_else(PoisonError::into_inner) -= 1;
+        FREED.notify_one();
+    }
+}
