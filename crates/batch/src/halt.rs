@@ -94,12 +94,27 @@ pub enum Decision {
     KillNow,
 }
 
-/// Counts ends of tasks and decides. Pure: no clock, no processes.
+/// Tasks of the whole run by how they ended, also in its earlier parts.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Ends {
+    /// Tasks that succeeded.
+    pub done: u64,
+    /// Tasks that failed.
+    pub failed: u64,
+    /// All tasks, when that is known; a percentage waits until it is.
+    pub total: Option<u64>,
+}
+
+impl Ends {
+    fn failed_percent(&self, of: u64) -> i32 {
+        (self.failed * 100).div_ceil(of.max(1)).min(100) as i32
+    }
+}
+
+/// Decides when a run stops early. Pure: no clock, no processes, and who counts is the caller.
 #[derive(Clone, Debug, Default)]
 pub struct HaltState {
     halt: Halt,
-    ended: u64,
-    failed: u64,
     /// Set once, when the limit is reached.
     verdict: Option<(Decision, i32)>,
 }
@@ -107,36 +122,24 @@ pub struct HaltState {
 impl HaltState {
     /// Nothing ended yet.
     pub fn new(halt: Halt) -> Self {
-        HaltState { halt, ..HaltState::default() }
+        HaltState { halt, verdict: None }
     }
 
-    /// A task had its last attempt. `total` is the number of tasks when it is
-    /// known; a percentage waits until it is. See [`HaltState::ended_as`] for
-    /// the exit status of the task.
-    pub fn ended(&mut self, success: bool, total: Option<u64>) -> Decision {
-        self.count(i32::from(!success), total)
-    }
-
-    /// As [`HaltState::ended`], and remembers how the task ended, because
-    /// `--halt now,fail=1` makes that the exit status of the run.
-    pub fn ended_as(&mut self, outcome: &Outcome, total: Option<u64>) -> Decision {
-        self.count(failed_exit_status(outcome), total)
-    }
-
-    fn count(&mut self, status: i32, total: Option<u64>) -> Decision {
-        self.ended += 1;
-        self.failed += u64::from(status != 0);
+    /// A task had its last attempt, which `ends` counts already. How it ended
+    /// is remembered: `--halt now,fail=1` makes that the exit status of the run.
+    pub fn ended(&mut self, outcome: &Outcome, ends: Ends) -> Decision {
         if let Some((decision, _)) = self.verdict {
             return decision;
         }
+        let status = failed_exit_status(outcome);
         let Halt::At { now, on, limit } = self.halt else { return Decision::Go };
         let count = match on {
-            HaltOn::Fail if status != 0 => self.failed,
-            HaltOn::Success if status == 0 => self.ended - self.failed,
-            HaltOn::Done => self.ended,
+            HaltOn::Fail if status != 0 => ends.failed,
+            HaltOn::Success if status == 0 => ends.done,
+            HaltOn::Done => ends.done + ends.failed,
             _ => return Decision::Go,
         };
-        let reached = match (limit, total) {
+        let reached = match (limit, ends.total) {
             (Limit::Count(enough), _) => count >= enough,
             (Limit::Percent(percent), Some(total)) => {
                 u128::from(count) * 100 >= u128::from(total) * u128::from(percent)
@@ -150,31 +153,22 @@ impl HaltState {
         let exit = match (on, limit) {
             (HaltOn::Success, _) => 0,
             (_, Limit::Count(1)) => status,
-            (_, Limit::Count(_)) => self.failed.min(101) as i32,
-            (_, Limit::Percent(_)) => self.failed_percent(total.unwrap_or(0)),
+            (_, Limit::Count(_)) => ends.failed.min(101) as i32,
+            (_, Limit::Percent(_)) => ends.failed_percent(ends.total.unwrap_or(0)),
         };
         self.verdict = Some((decision, exit));
         decision
-    }
-
-    fn failed_percent(&self, of: u64) -> i32 {
-        (self.failed * 100).div_ceil(of.max(1)).min(100) as i32
-    }
-
-    /// Tasks that failed so far.
-    pub fn failed(&self) -> u64 {
-        self.failed
     }
 
     /// Exit status of the run: 0 when none failed, 1 to 100 the number that
     /// failed, 101 more than that. After a halt on failures the status of the
     /// failed task (limit 1), their number, or their percentage; after a halt
     /// on successes 0. Errors of homing itself are 255, and the caller's.
-    pub fn exit_status(&self) -> i32 {
+    pub fn exit_status(&self, ends: Ends) -> i32 {
         match (self.verdict, self.halt) {
             (Some((_, exit)), _) => exit,
-            (None, Halt::At { limit: Limit::Percent(_), .. }) => self.failed_percent(self.ended),
-            (None, _) => self.failed.min(101) as i32,
+            (None, Halt::At { limit: Limit::Percent(_), .. }) => ends.failed_percent(ends.done + ends.failed),
+            (None, _) => ends.failed.min(101) as i32,
         }
     }
 }
@@ -196,13 +190,15 @@ mod tests {
 
     fn run(halt: &str, statuses: &[i32]) -> (usize, Decision, i32) {
         let mut state = HaltState::new(halt.parse().unwrap());
+        let mut ends = Ends { total: Some(statuses.len() as u64), ..Ends::default() };
         for (i, status) in statuses.iter().enumerate() {
-            let decision = state.ended_as(&Outcome::Exit(*status), Some(statuses.len() as u64));
+            *if *status == 0 { &mut ends.done } else { &mut ends.failed } += 1;
+            let decision = state.ended(&Outcome::Exit(*status), ends);
             if decision != Decision::Go {
-                return (i + 1, decision, state.exit_status());
+                return (i + 1, decision, state.exit_status(ends));
             }
         }
-        (statuses.len(), Decision::Go, state.exit_status())
+        (statuses.len(), Decision::Go, state.exit_status(ends))
     }
 
     /// The statuses were seen from GNU parallel 20221122 with `-j1 'exit {}'`.
@@ -228,8 +224,9 @@ mod tests {
         assert_eq!(run("never", &[1; 100]).2, 100);
         assert_eq!(run("never", &[1; 102]).2, 101);
         let mut state = HaltState::new("now,fail=1".parse().unwrap());
-        state.ended_as(&Outcome::Signal(9), None);
-        assert_eq!(state.exit_status(), 137);
+        let ends = Ends { failed: 1, ..Ends::default() };
+        state.ended(&Outcome::Signal(9), ends);
+        assert_eq!(state.exit_status(ends), 137);
     }
 
     #[test]
@@ -244,7 +241,8 @@ mod tests {
     #[test]
     fn a_percentage_waits_for_the_total() {
         let mut state = HaltState::new("now,fail=10%".parse().unwrap());
-        assert_eq!(state.ended(false, None), Decision::Go);
-        assert_eq!(state.ended(false, Some(20)), Decision::KillNow);
+        let failed = Outcome::Exit(1);
+        assert_eq!(state.ended(&failed, Ends { failed: 1, ..Ends::default() }), Decision::Go);
+        assert_eq!(state.ended(&failed, Ends { failed: 2, total: Some(20), ..Ends::default() }), Decision::KillNow);
     }
 }

@@ -33,7 +33,7 @@ pub use amount::{Timeout, jobs, parse_duration, parse_size};
 pub use candidates::candidate_words;
 pub use compose::{Batch, compose};
 pub use error::BatchError;
-pub use halt::{Decision, Halt, HaltOn, HaltState, Limit, failed_exit_status};
+pub use halt::{Decision, Ends, Halt, HaltOn, HaltState, Limit, failed_exit_status};
 pub use inputs::{Files, HELD_FILE, Input, Inputs};
 pub use joblog::{HEADER as JOBLOG_HEADER, JoblogEntry, JoblogSeen, read as read_joblog};
 pub use options::{InputOptions, Trim};

@@ -22,10 +22,11 @@ use crate::stands::{Answer, Served, Stands};
 use crate::written::Written;
 use homing_batch::HaltState;
 use homing_clock::Mono;
+use homing_journal::Counts;
 use homing_model::event::What;
 use homing_model::{HostFacts, TaskId};
 use homing_place::{HostIx, Params, Placed, Placer};
-use std::collections::{BTreeMap, HashMap};
+use std::collections::HashMap;
 use terms::{Running, Stage, Waiting};
 
 /// Work handed out in advance, per slot: enough to bridge one round trip,
@@ -52,18 +53,17 @@ pub struct Core {
     broken: Option<i32>,
     unread: bool,
     signal: Option<i32>,
-    total: Option<u64>,
     stage: Stage,
     next_start: Mono,
     expecting: bool,
     walls: Vec<u64>,
-    counts: BTreeMap<String, u64>,
+    counts: Counts,
     actions: Vec<Action>,
 }
 
 impl Core {
-    /// A run with no hosts yet.
-    pub fn new(policy: Policy, total: Option<u64>) -> Core {
+    /// A run with no hosts yet; `counts`: what became of its tasks so far.
+    pub fn new(policy: Policy, counts: Counts) -> Core {
         let presumed = match policy.io {
             Io::Fixed(_) => true,
             // An earlier run that found limits has also told who moves bytes.
@@ -88,12 +88,11 @@ impl Core {
             broken: None,
             unread: false,
             signal: None,
-            total,
             stage: Stage::Going,
             next_start: Mono::default(),
             expecting: false,
             walls: Vec::new(),
-            counts: BTreeMap::new(),
+            counts,
             actions: Vec::new(),
         }
     }
@@ -178,8 +177,7 @@ impl Core {
 
     /// A task that need not run.
     pub fn skipped(&mut self, task: TaskId, reason: String) {
-        *self.counts.entry("skipped".into()).or_default() += 1;
-        self.actions.push(Action::Journal(What::TaskSkipped { task, reason }));
+        self.record(What::TaskSkipped { task, reason });
     }
 
     /// No more tasks will be offered.
@@ -203,8 +201,24 @@ impl Core {
     }
 
     /// Tasks by what became of them.
-    pub fn counts(&self) -> &BTreeMap<String, u64> {
+    pub fn counts(&self) -> &Counts {
         &self.counts
+    }
+
+    /// The first record of this part of the run, which its caller journals.
+    pub fn opens(&mut self, opening: &What) {
+        self.counts.add(opening);
+    }
+
+    /// What becomes of a task is counted by the records that tell it.
+    fn record(&mut self, what: What) {
+        self.counts.add(&what);
+        self.actions.push(Action::Journal(what));
+    }
+
+    /// There was something to run, and the user did not end it: a host that did not answer was missed.
+    pub fn wanted_hosts(&self) -> bool {
+        self.signal.is_none() && (self.next_ticket > 1 || !self.waiting.is_empty())
     }
 
     /// Nothing runs and nothing more will.

@@ -256,6 +256,7 @@ mod tests {
             wall_us: 1,
             ended: Some(ended),
             stdout_bytes: 0,
+            stderr_bytes: 0,
             last: true,
         }
     }

@@ -102,7 +102,6 @@ pub(crate) struct Shell<'a, L: Listener> {
     pub(crate) asked: Instant,
     slots: Box<dyn Fn(u32) -> u32>,
     results: Option<ResultFiles>,
-    total: Option<u64>,
     pub(crate) listener: &'a mut L,
 }
 
@@ -126,7 +125,7 @@ pub fn run<L: Listener>(settings: Settings, listener: &mut L) -> Result<i32, Dis
     let stdout = io::BufWriter::with_capacity(64 << 10, Stdout);
     let pulse = settings.policy.io != Io::Off;
     let mut shell = Shell {
-        core: Core::new(settings.policy, settings.total),
+        core: Core::new(settings.policy, settings.counts),
         journal: settings.journal,
         printer: Printer::new(settings.output.clone(), stdout, io::stderr()),
         links: settings.hosts.iter().map(|_| Link::new()).collect(),
@@ -152,9 +151,9 @@ pub fn run<L: Listener>(settings: Settings, listener: &mut L) -> Result<i32, Dis
         asked: Instant::now(),
         slots: settings.slots,
         results: settings.results,
-        total: settings.total,
         listener,
     };
+    shell.core.opens(&settings.opening);
     shell.record(settings.opening)?;
     shell.journal.sync()?;
     let result = shell.serve(&arrivals, &settings.interrupts);
@@ -218,7 +217,7 @@ impl<L: Listener> Shell<'_, L> {
             if self.core.is_over() || stranded {
                 let closed = self.printer.close();
                 self.printed(closed)?;
-                if seen == 0 {
+                if self.core.wanted_hosts() {
                     self.name_the_silent(started.elapsed());
                 }
                 return Ok(());
@@ -265,12 +264,12 @@ impl<L: Listener> Shell<'_, L> {
     }
 
     fn progress(&self, elapsed: Duration) -> Progress {
-        let count = |key: &str| self.core.counts().get(key).copied().unwrap_or(0);
+        let counts = self.core.counts();
         Progress {
-            over: count("done") + count("failed") + count("skipped") + count("unfinished"),
-            failed: count("failed"),
+            over: counts.over(),
+            failed: counts.failed(),
             running: self.core.running(),
-            total: self.total,
+            total: counts.total,
             slots: self.core.hosts().slots(),
             elapsed,
         }

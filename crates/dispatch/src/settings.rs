@@ -4,7 +4,7 @@ use crate::core::{Offer, Policy, Record};
 use crate::edges::Interrupts;
 use crate::output::OutputOptions;
 use crate::stands::Served;
-use homing_journal::{Journal, JournalError};
+use homing_journal::{Counts, Journal, JournalError};
 use homing_launch::Via;
 use homing_model::event::What;
 use homing_model::{Event, Mount, RawText, Task, TaskId};
@@ -108,8 +108,8 @@ pub struct Settings {
     pub env: Vec<(RawText, RawText)>,
     /// The tasks.
     pub source: Box<dyn Iterator<Item = Incoming> + Send>,
-    /// Their number, when known.
-    pub total: Option<u64>,
+    /// What became of tasks in earlier parts of the run.
+    pub counts: Counts,
     /// What to do with what they print.
     pub output: OutputOptions,
     /// Files for a task's output (`--results`).

@@ -1,12 +1,12 @@
 //! What became of the tasks of a run, over all the parts of a run that was resumed.
 
 use homing_model::event::What;
-use homing_model::{Event, Outcome, TaskId};
+use homing_model::{Outcome, TaskId};
 use std::collections::{BTreeMap, BTreeSet};
 
-/// Tasks by what became of them. Hand it every event, in order. Failed tasks
-/// are kept by number, since a resumed run may run them again and succeed;
-/// memory grows with these alone.
+/// Tasks by what became of them: the one place where they are counted. Hand it
+/// every event, in order. Failed and killed tasks are kept by number, since a
+/// resumed run may run them again and succeed; memory grows with these alone.
 #[derive(Clone, Debug, Default)]
 pub struct Counts {
     /// All tasks, when that was known at the start.
@@ -16,13 +16,14 @@ pub struct Counts {
     /// Tasks that were not run since there was no need.
     pub skipped: u64,
     failed: BTreeSet<TaskId>,
+    killed: BTreeSet<TaskId>,
     left: Option<u64>,
 }
 
 impl Counts {
     /// Takes the next event.
-    pub fn add(&mut self, event: &Event) {
-        match &event.what {
+    pub fn add(&mut self, what: &What) {
+        match what {
             What::RunStarted { tasks, .. } => self.total = *tasks,
             What::RunResumed { .. } => self.left = None,
             What::RunEnded { counts, .. } => self.left = Some(counts.get("unfinished").copied().unwrap_or(0)),
@@ -33,13 +34,12 @@ impl Counts {
     }
 
     fn end(&mut self, task: TaskId, outcome: &Outcome) {
+        self.failed.remove(&task);
+        self.killed.remove(&task);
         match outcome {
             // Ended at someone's wish: it neither succeeded nor failed, and resume runs it again.
-            Outcome::Killed => drop(self.failed.remove(&task)),
-            outcome if outcome.is_success() => {
-                self.failed.remove(&task);
-                self.done += 1;
-            }
+            Outcome::Killed => drop(self.killed.insert(task)),
+            outcome if outcome.is_success() => self.done += 1,
             _ => drop(self.failed.insert(task)),
         }
     }
@@ -49,9 +49,31 @@ impl Counts {
         self.failed.len() as u64
     }
 
+    /// Whether every task has its last word, and each failure is one of those that `settled` names.
+    pub fn is_settled(&self, settled: impl Fn(TaskId) -> bool) -> bool {
+        self.unfinished() == Some(0) && self.failed.iter().all(|task| settled(*task))
+    }
+
+    /// Whether a task's last word is a failure.
+    pub fn has_failed(&self, task: TaskId) -> bool {
+        self.failed.contains(&task)
+    }
+
+    /// Tasks that need no further look: done, failed or skipped.
+    pub fn over(&self) -> u64 {
+        self.done + self.failed() + self.skipped
+    }
+
     /// Tasks that have no last word, when that can be known.
     pub fn unfinished(&self) -> Option<u64> {
-        self.total.map(|t| t.saturating_sub(self.done + self.failed() + self.skipped)).or(self.left)
+        self.total.map(|t| t.saturating_sub(self.over())).or(self.left)
+    }
+
+    /// The counts of a run that ends now, as `run_ended` has them; `waiting`: tasks that were never started.
+    /// Of a source that was `cut` off nobody knows what it would still have given: one task at least is left.
+    pub fn at_the_end(&mut self, waiting: u64, cut: bool) -> BTreeMap<String, u64> {
+        self.left = Some((waiting + self.killed.len() as u64).max(u64::from(cut)));
+        self.named()
     }
 
     /// By name, as `run_ended` has them; what is zero is left out.
@@ -92,7 +114,7 @@ mod tests {
             What::RunResumed { host: "n1".into(), pid: 1 },
             ended(3, Outcome::Exit(0)),
         ] {
-            counts.add(&Event { at_ns: 0, what });
+            counts.add(&what);
         }
         let named = [("done", 2), ("failed", 1), ("unfinished", 1)].map(|(k, n)| (k.to_string(), n));
         assert_eq!(counts.named(), BTreeMap::from(named));

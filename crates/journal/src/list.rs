@@ -108,20 +108,15 @@ fn info(name: String, dir: PathBuf) -> RunInfo {
         argv: Vec::new(),
         dir,
     };
-    let mut total = None;
-    if let Some(Event { at_ns, what: What::RunStarted { argv, tasks, .. } }) = first_event(&info.dir) {
-        (info.started_ns, info.argv, total) = (Some(at_ns), argv, tasks);
+    if let Some(Event { at_ns, what: What::RunStarted { argv, .. } }) = first_event(&info.dir) {
+        (info.started_ns, info.argv) = (Some(at_ns), argv);
     }
     if let Some(Event { at_ns, what: What::RunEnded { exit, counts } }) = last_event(&info.dir) {
         info.state = RunState::Ended { exit, ended_ns: at_ns };
-        // The last record of a resumed run counts its own part only; reading
-        // everything is worth it where the sum shows that, or cannot show it.
-        let whole = total == Some(counts.values().sum());
         info.counts = counts;
-        if whole {
-            return info;
-        }
-    } else if let Some(by) = lock::holder(&info.dir).filter(Holder::may_live) {
+        return info;
+    }
+    if let Some(by) = lock::holder(&info.dir).filter(Holder::may_live) {
         info.state = RunState::Running { by };
     }
     match count(&info.dir) {
@@ -135,7 +130,7 @@ fn info(name: String, dir: PathBuf) -> RunInfo {
 fn count(dir: &Path) -> Result<BTreeMap<String, u64>, JournalError> {
     let mut counts = Counts::default();
     for event in replay(dir)? {
-        counts.add(&event?);
+        counts.add(&event?.what);
     }
     Ok(counts.named())
 }

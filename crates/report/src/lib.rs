@@ -10,4 +10,5 @@ mod words;
 
 pub use html::{escape, html};
 pub use tally::Tally;
+pub use text::task_on;
 pub use words::command_line;

@@ -93,10 +93,20 @@ impl Tally {
         Tally::default()
     }
 
+    /// Exit status of the run, when it has ended.
+    pub fn exit(&self) -> Option<i32> {
+        self.exit
+    }
+
+    /// What became of the tasks so far.
+    pub fn counts(&self) -> &Counts {
+        &self.counts
+    }
+
     /// Takes the next event.
     pub fn add(&mut self, event: &Event) {
         self.pass_time(event);
-        self.counts.add(event);
+        self.counts.add(&event.what);
         match &event.what {
             What::RunStarted { run, .. } => self.run = Some(run.clone()),
             What::RunResumed { .. } => {
@@ -123,7 +133,10 @@ impl Tally {
                 self.plan(planned.as_ref());
             }
             What::TaskEnded { task, host, outcome, wall_us, io, io_wait, last, .. } => {
-                self.host(host).busy_us += wall_us;
+                // A task that no host could run ended on none.
+                if !host.is_empty() {
+                    self.host(host).busy_us += wall_us;
+                }
                 self.end(*task, host, outcome, *last);
                 self.measure(io, io_wait.as_ref());
                 self.short += u64::from(io_wait.is_none() && *wall_us <= WAIT_ASKED_FROM_US);
@@ -174,8 +187,7 @@ impl Tally {
         }
         // It may have failed in an earlier part of the run.
         self.named.retain(|(named, ..)| *named != task);
-        let failed = !outcome.is_success() && *outcome != Outcome::Killed;
-        if failed && self.named.len() < NAMED {
+        if self.counts.has_failed(task) && self.named.len() < NAMED {
             self.named.push((task, host.to_string(), outcome.clone()));
         }
     }

@@ -2,7 +2,7 @@
 
 use crate::tally::Tally;
 use homing_model::units::{bytes, count, percent, span};
-use homing_model::{Outcome, WAIT_ASKED_FROM_US};
+use homing_model::{Outcome, TaskId, WAIT_ASKED_FROM_US};
 
 struct Lines {
     color: bool,
@@ -62,7 +62,7 @@ impl Tally {
         parts.extend(rest.iter().filter(|(n, _)| *n > 0).map(|(n, what)| format!("{n} {what}")));
         lines.add("tasks", &parts.join(", "));
         for (task, host, outcome) in &self.named {
-            lines.add("  failed", &format!("task {task} on {host}: {}", how(outcome)));
+            lines.add("  failed", &format!("{}: {}", task_on(*task, host), how(outcome)));
         }
         if self.counts.failed() > self.named.len() as u64 && !self.named.is_empty() {
             lines.add("", &format!("and {} more", self.counts.failed() - self.named.len() as u64));
@@ -145,6 +145,11 @@ impl Tally {
             lines.add("lost", &lost.join(", "));
         }
     }
+}
+
+/// A task and the host on which it ended, if it came to one.
+pub fn task_on(task: TaskId, host: &str) -> String {
+    if host.is_empty() { format!("task {task}") } else { format!("task {task} on {host}") }
 }
 
 /// An outcome in a few words.

@@ -5,7 +5,7 @@ use super::{Action, Core, Record};
 use crate::admission::storage_of;
 use homing_clock::{Moment, Mono};
 use homing_model::event::{PlannedBytes, What};
-use homing_model::{IoCounters, Outcome, RawText};
+use homing_model::{Outcome, RawText};
 use homing_place::{HostIx, Placed};
 use homing_wire::{Ended, Stream, ToWorker};
 
@@ -125,44 +125,38 @@ impl Core {
         let host = self.hosts.name(run.host).to_string();
         let rest = ended.as_ref().map_or([0; 2], |e| [e.stdout.len() as u64, e.stderr.len() as u64]);
         let [stdout_bytes, stderr_bytes] = [run.printed[0] + rest[0], run.printed[1] + rest[1]];
-        self.actions.push(Action::Journal(What::TaskEnded {
-            task: run.waiting.offer.task.id,
+        let is_lost = matches!(outcome, Outcome::Lost(_));
+        self.conclude(Record {
+            ticket,
+            task: run.waiting.offer.task.clone(),
             attempt: run.waiting.attempt,
-            host: host.clone(),
-            outcome: outcome.clone(),
+            host,
+            outcome,
             start_ns,
             wall_us,
-            io: ended.as_ref().map_or_else(IoCounters::default, |e| e.io.clone()),
-            io_wait: ended.as_ref().and_then(|e| e.io_wait.clone()),
+            ended,
             stdout_bytes,
             stderr_bytes,
             last: !again,
-        }));
-        self.actions.push(Action::Ended {
-            record: Box::new(Record {
-                ticket,
-                task: run.waiting.offer.task.clone(),
-                attempt: run.waiting.attempt,
-                host,
-                outcome: outcome.clone(),
-                start_ns,
-                wall_us,
-                ended,
-                stdout_bytes,
-                last: !again,
-            }),
         });
         if again {
             let id = run.waiting.offer.task.id;
             let mut waiting = run.waiting;
             waiting.attempt += 1;
-            if self.hosts.up_count() > 1 && !matches!(outcome, Outcome::Lost(_)) {
+            if self.hosts.up_count() > 1 && !is_lost {
                 self.placer.exclude(id, run.host);
             }
             self.enqueue(waiting);
-        } else {
-            self.count(&outcome);
         }
+    }
+
+    /// An end is journalled and counted before anybody is told.
+    pub(super) fn conclude(&mut self, record: Record) {
+        self.record(record.event());
+        if record.last {
+            self.consider_halt(&record.outcome);
+        }
+        self.actions.push(Action::Ended { record: Box::new(record) });
     }
 
     /// The attempt did not start: its host does not see `missing`.

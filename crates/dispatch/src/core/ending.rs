@@ -3,7 +3,7 @@
 use super::terms::Stage;
 use super::{Action, Core, Record};
 use crate::admission::Io;
-use homing_batch::Decision;
+use homing_batch::{Decision, Ends};
 use homing_clock::Mono;
 use homing_model::Outcome;
 use homing_model::event::What;
@@ -13,21 +13,19 @@ use homing_wire::ToWorker;
 const SIGPIPE_STATUS: i32 = 141;
 
 impl Core {
-    pub(super) fn count(&mut self, outcome: &Outcome) {
-        let key = match outcome {
-            Outcome::Exit(0) => "done",
-            Outcome::Killed => "unfinished",
-            _ => "failed",
-        };
-        *self.counts.entry(key.into()).or_default() += 1;
-        if key == "unfinished" {
+    pub(super) fn consider_halt(&mut self, outcome: &Outcome) {
+        if *outcome == Outcome::Killed {
             return;
         }
-        match self.halt.ended_as(outcome, self.total) {
+        match self.halt.ended(outcome, self.ends()) {
             Decision::Go => {}
             Decision::DrainThenStop => self.stage = self.stage.max(Stage::Draining),
             Decision::KillNow => self.kill_all(),
         }
+    }
+
+    fn ends(&self) -> Ends {
+        Ends { done: self.counts.done, failed: self.counts.failed(), total: self.counts.total }
     }
 
     pub(super) fn give_up_on_homeless(&mut self) {
@@ -39,7 +37,7 @@ impl Core {
             let Some(waiting) = self.waiting.remove(&id) else { continue };
             let text = "no host of this run can run it: none sees its files and has its memory, or it failed on each"
                 .to_string();
-            let record = Record {
+            self.conclude(Record {
                 ticket: 0,
                 task: waiting.offer.task,
                 attempt: waiting.attempt,
@@ -49,10 +47,9 @@ impl Core {
                 wall_us: 0,
                 ended: None,
                 stdout_bytes: 0,
+                stderr_bytes: 0,
                 last: true,
-            };
-            self.count(&record.outcome.clone());
-            self.actions.push(Action::Ended { record: Box::new(record) });
+            });
         }
     }
 
@@ -112,23 +109,17 @@ impl Core {
 
     /// Exit status of the run as GNU parallel gives it, and the last record.
     pub fn finish(&mut self) -> (i32, What) {
-        let left = self.waiting.len() as u64 + u64::from(!self.source_ended);
-        if left > 0 {
-            *self.counts.entry("unfinished".into()).or_default() += self.waiting.len() as u64;
-        }
-        let exit = match (self.broken, self.cut_short()) {
-            (Some(exit), _) => exit,
-            (None, _) if self.unread => SIGPIPE_STATUS,
-            (None, Some(signalled)) => signalled,
-            (None, None) if !self.hosts.any_up() && left > 0 => 254,
-            (None, None) => self.halt.exit_status(),
+        let cut = !self.source_ended || self.broken.is_some();
+        let counts = self.counts.at_the_end(self.waiting.len() as u64, cut);
+        let undone = cut || counts.contains_key("unfinished");
+        let exit = match self.broken {
+            Some(exit) => exit,
+            None if self.unread => SIGPIPE_STATUS,
+            // What a shell says of a program that a signal ended.
+            None if undone && self.signal.is_some() => 128 + self.signal.unwrap_or_default(),
+            None if !self.hosts.any_up() && undone => 254,
+            None => self.halt.exit_status(self.ends()),
         };
-        (exit, What::RunEnded { exit, counts: self.counts.clone() })
-    }
-
-    /// What a shell says of a program that a signal ended, when tasks were left undone because of one.
-    fn cut_short(&self) -> Option<i32> {
-        let undone = !self.source_ended || self.counts.get("unfinished").is_some_and(|n| *n > 0);
-        self.signal.filter(|_| undone).map(|signal| 128 + signal)
+        (exit, What::RunEnded { exit, counts })
     }
 }

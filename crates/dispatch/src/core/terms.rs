@@ -6,7 +6,7 @@ use crate::hosts::VolumeIx;
 use homing_batch::Halt;
 use homing_clock::Mono;
 use homing_model::event::What;
-use homing_model::{Change, Outcome, RawText, Task};
+use homing_model::{Change, IoCounters, Outcome, RawText, Task};
 use homing_place::{HostIx, Placed, Stillness};
 use homing_wire::{Ended, ToWorker};
 use std::collections::HashMap;
@@ -99,8 +99,29 @@ pub struct Record {
     pub ended: Option<Ended>,
     /// Bytes of standard output.
     pub stdout_bytes: u64,
+    /// Bytes of error output.
+    pub stderr_bytes: u64,
     /// No further attempt follows.
     pub last: bool,
+}
+
+impl Record {
+    /// As the journal has it.
+    pub(super) fn event(&self) -> What {
+        What::TaskEnded {
+            task: self.task.id,
+            attempt: self.attempt,
+            host: self.host.clone(),
+            outcome: self.outcome.clone(),
+            start_ns: self.start_ns,
+            wall_us: self.wall_us,
+            io: self.ended.as_ref().map_or_else(IoCounters::default, |e| e.io.clone()),
+            io_wait: self.ended.as_ref().and_then(|e| e.io_wait.clone()),
+            stdout_bytes: self.stdout_bytes,
+            stderr_bytes: self.stderr_bytes,
+            last: self.last,
+        }
+    }
 }
 
 pub(super) struct Waiting {

@@ -33,7 +33,7 @@ fn policy() -> Policy {
 }
 
 fn core(policy: Policy, hosts: &[(&str, u32)]) -> Core {
-    let mut core = Core::new(policy, None);
+    let mut core = Core::new(policy, Counts::default());
     for (name, slots) in hosts {
         let facts = HostFacts { hostname: (*name).into(), memory_bytes: 8 << 30, ..HostFacts::default() };
         core.host_up(name, *slots, facts);
@@ -675,4 +675,18 @@ fn an_attempt_that_did_not_start_leaves_nothing_behind_in_the_placer() {
     (2..=4).for_each(|id| core.offer(wide(id)));
     let hosts: Vec<HostIx> = assign(&mut core, 1000 * S).iter().map(|(_, host, _)| *host).collect();
     assert_eq!(hosts, [0; 2], "the third waits a second for its home rather than four for the network");
+}
+
+#[test]
+fn a_task_that_no_host_can_run_is_journalled_and_counted_before_it_is_told() {
+    let mut core = core(policy(), &[("n1", 4)]);
+    core.offer(Offer { task: Task { memory: Some(64 << 30), ..task(1) }, ..offer(1, &[]) });
+    core.source_ended();
+    core.assign(at(S).mono);
+    let actions = core.take_actions();
+    let journalled = actions.iter().position(|a| matches!(a, Action::Journal(What::TaskEnded { last: true, .. })));
+    let told = actions.iter().position(|a| matches!(a, Action::Ended { .. }));
+    assert!(journalled.is_some() && journalled < told, "{actions:?}");
+    let (exit, ending) = core.finish();
+    assert!(exit == 1 && matches!(ending, What::RunEnded { counts, .. } if counts["failed"] == 1 && counts.len() == 1));
 }

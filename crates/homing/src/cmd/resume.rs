@@ -49,6 +49,12 @@ pub fn run(args: Args) -> Result<i32, Failure> {
             _ => {}
         }
     }
+    if let Some(exit) = tally.exit()
+        && tally.counts().is_settled(|task| done.contains(&task))
+    {
+        tell_nothing_left(tally.counts().failed(), &args.run);
+        return Ok(exit);
+    }
     let (argv, cwd) = opening.ok_or_else(|| {
         Failure::usage(format!("{}: its journal has no beginning, nothing of it was started", dir.display()))
     })?;
@@ -60,6 +66,13 @@ pub fn run(args: Args) -> Result<i32, Failure> {
         .map_err(|e| Failure::usage(format!("the run's own command line is not understood: {e}")))?;
     let journal = Journal::reopen(&dir).map_err(Failure::system)?;
     run::start(line.args, Some(Again { journal, done, tally }))
+}
+
+fn tell_nothing_left(failed: u64, run: &str) {
+    match failed {
+        0 => eprintln!("homing: nothing is left to do"),
+        n => eprintln!("homing: nothing is left; {n} failed: homing resume --failed {run}"),
+    }
 }
 
 /// Killed and lost tasks are unfinished, not failed.

@@ -106,7 +106,7 @@ impl Listener for Screen {
 /// One line on a task that did not succeed, unless its own output says it all.
 fn complaint(record: &Record) -> Option<String> {
     let command: String = record.task.command.display().chars().take(120).collect();
-    let task = format!("task {} on {} ({command})", record.task.id, record.host);
+    let task = format!("{} ({command})", homing_report::task_on(record.task.id, &record.host));
     match &record.outcome {
         Outcome::Exit(_) | Outcome::Killed => None,
         Outcome::Signal(signal) => Some(format!("{task} was ended by signal {signal}")),

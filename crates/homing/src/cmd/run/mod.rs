@@ -71,7 +71,7 @@ pub fn start(args: Args, again: Option<Again>) -> Result<i32, Failure> {
     (policy.learnt, policy.movers) = lessons::known(lesson.as_deref());
     let locator = Locator::new().map_err(Failure::system)?;
     let resumed = again.is_some();
-    let (journal, mut done, tally) = match again {
+    let (journal, done, tally) = match again {
         Some(again) => (again.journal, again.done, again.tally),
         None => {
             let name = homing_journal::new_run_name(now_ns, std::process::id());
@@ -85,7 +85,9 @@ pub fn start(args: Args, again: Option<Again>) -> Result<i32, Failure> {
     let typed = inputs.stdin_is_typed();
     let batch = batch(&args, &cwd, &name, &mut inputs, typed)?;
     inputs.said.iter().for_each(|text| eprintln!("homing: {text}"));
-    done.extend(joblog_done(&args)?);
+    let mut listed = joblog_done(&args)?;
+    // What the run itself has added to the log and is to try again is not skipped for that.
+    listed.retain(|task| !tally.counts().has_failed(*task));
     let total = batch.total();
     let targets = targets::targets(&args, &cwd, &locator, &name, total)?;
     let spread = targets.hosts.len() > 1;
@@ -113,11 +115,13 @@ pub fn start(args: Args, again: Option<Again>) -> Result<i32, Failure> {
         detect: !args.no_detect,
         skip_newer: args.skip_newer,
         done,
+        listed,
         spread,
         fenced: away && !args.no_fence,
         nonces: nonces.clone(),
     };
     let joblog = args.joblog.as_deref().map(|p| open_joblog(p, &args, resumed)).transpose()?;
+    let counts = tally.counts().clone();
     let mut screen = Screen::new(tally, args.bar || args.eta, args.explain, joblog, here);
     let settings = Settings {
         name: name.clone(),
@@ -130,7 +134,7 @@ pub fn start(args: Args, again: Option<Again>) -> Result<i32, Failure> {
         cwd: cwd.as_path().into(),
         env: environment::exported(&args.env, here)?,
         source: Box::new(Source::new(batch, sourcing, locator)),
-        total,
+        counts,
         output: OutputOptions {
             keep_order: args.keep_order,
             line_buffer: args.line_buffer,

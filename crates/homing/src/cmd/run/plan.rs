@@ -45,6 +45,7 @@ pub fn plan(args: Args) -> Result<i32, Failure> {
         detect: !args.no_detect,
         skip_newer: args.skip_newer,
         done: HashSet::new(),
+        listed: HashSet::new(),
         spread,
         fenced: false,
         nonces: None,

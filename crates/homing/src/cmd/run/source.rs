@@ -28,8 +28,10 @@ pub struct Sourcing {
     pub detect: bool,
     /// Skip what is up to date.
     pub skip_newer: bool,
-    /// Tasks that are not run again: done in an earlier part of the run, or by the job log.
+    /// Tasks that are not run again: an earlier part of the run has recorded what became of them.
     pub done: HashSet<TaskId>,
+    /// Tasks that are not run, since the job log lists them.
+    pub listed: HashSet<TaskId>,
     /// Several hosts: then files that only one machine sees must be there before a task starts.
     pub spread: bool,
     /// Other hosts run tasks: these look again at what was written just before.
@@ -88,6 +90,9 @@ impl Source {
         self.last = task.id;
         if self.how.done.contains(&task.id) {
             return Incoming::Skip { task: task.id, reason: None };
+        }
+        if self.how.listed.contains(&task.id) {
+            return Incoming::Skip { task: task.id, reason: Some("the job log lists it".to_string()) };
         }
         let base = task.cwd.as_ref().map_or_else(|| self.how.cwd.clone(), |c| self.how.cwd.join(c.as_path()));
         let names = self.named(&task, &base);
@@ -274,6 +279,7 @@ mod tests {
             detect: true,
             skip_newer: false,
             done: HashSet::new(),
+            listed: HashSet::new(),
             spread: true,
             fenced: false,
             nonces: None,

@@ -1,0 +1,95 @@
+//! What becomes of tasks, as the exit status, the record and the output tell it, on one machine.
+
+#[path = "../../../tests/until.rs"]
+mod until;
+
+use std::path::{Path, PathBuf};
+use std::process::{Command, Output, Stdio};
+use until::until;
+
+struct World {
+    dir: tempfile::TempDir,
+}
+
+impl World {
+    fn new() -> World {
+        World { dir: tempfile::tempdir().unwrap() }
+    }
+    fn path(&self) -> &Path {
+        self.dir.path()
+    }
+    fn command(&self, args: &[&str]) -> Command {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_homing"));
+        command.args(args).current_dir(self.path()).env("HOMING_RUNS", self.path().join("runs"));
+        command.env("SHELL", "/bin/sh").env_remove("HOMING_CLUSTER").stdin(Stdio::null());
+        command
+    }
+    fn homing(&self, args: &[&str]) -> Output {
+        self.command(args).output().unwrap()
+    }
+    fn read(&self, name: &str) -> String {
+        std::fs::read_to_string(self.path().join(name)).unwrap_or_default()
+    }
+    /// The folder of the one run.
+    fn run_dir(&self) -> PathBuf {
+        std::fs::read_dir(self.path().join("runs")).unwrap().next().unwrap().unwrap().path()
+    }
+    fn journal(&self) -> String {
+        std::fs::read_to_string(self.run_dir().join("journal.jsonl")).unwrap()
+    }
+}
+
+fn status(output: &Output) -> i32 {
+    output.status.code().unwrap()
+}
+
+fn said(output: &Output) -> String {
+    String::from_utf8_lossy(&output.stderr).into_owned()
+}
+
+#[test]
+fn a_resume_with_nothing_left_says_so_and_changes_nothing() {
+    let w = World::new();
+    assert_eq!(status(&w.homing(&["run", "exit {}", ":::", "0", "1", "2"])), 2);
+    let before = w.journal();
+    let resumed = w.homing(&["resume", "last"]);
+    assert_eq!(status(&resumed), 2, "{}", said(&resumed));
+    assert!(said(&resumed).contains("nothing is left; 2 failed: homing resume --failed"), "{}", said(&resumed));
+    assert_eq!(w.journal(), before);
+    assert_eq!(status(&w.homing(&["resume", "--failed", "last"])), 2, "they fail again");
+    let runs = w.homing(&["runs", "--json"]);
+    let runs: serde_json::Value = serde_json::from_slice(&runs.stdout).unwrap();
+    assert_eq!((&runs[0]["exit"], &runs[0]["counts"]["failed"]), (&2.into(), &2.into()), "{runs}");
+}
+
+#[test]
+fn failures_of_earlier_parts_count_in_the_status_of_a_resumed_run() {
+    let w = World::new();
+    let script = "test {} != bad || exit 3; echo {} >> ran; test {} = quick || test -e go || sleep 600";
+    let mut child = w.command(&["run", "-q", "-j1", script, ":::", "bad", "quick", "slow"]).spawn().unwrap();
+    until("the third task has started", || w.read("ran").contains("slow"));
+    child.kill().unwrap();
+    child.wait().unwrap();
+    std::fs::write(w.path().join("go"), "").unwrap();
+    let resumed = w.homing(&["resume", "last"]);
+    assert_eq!(status(&resumed), 1, "{}", said(&resumed));
+    let runs: serde_json::Value = serde_json::from_slice(&w.homing(&["runs", "--json"]).stdout).unwrap();
+    assert_eq!(runs[0]["counts"], serde_json::json!({"done": 2, "failed": 1}), "{runs}");
+    assert_eq!(runs[0]["exit"], 1);
+}
+
+#[test]
+fn no_input_is_no_reason_to_complain_of_hosts() {
+    let w = World::new();
+    let empty = w.homing(&["run", "-q", "echo"]);
+    assert_eq!((status(&empty), said(&empty).as_str()), (0, ""));
+}
+
+#[test]
+fn what_a_job_log_lists_is_skipped_and_not_unfinished() {
+    let w = World::new();
+    let run = |more: &str| w.homing(&["run", "--joblog", "log", more, "test {} != b", ":::", "a", "b", "c"]);
+    assert_eq!(status(&w.homing(&["run", "--joblog", "log", "test {} != b", ":::", "a", "b", "c"])), 1);
+    let again = run("--resume-failed");
+    assert!(said(&again).contains("2 skipped") && !said(&again).contains("unfinished"), "{}", said(&again));
+}
