@@ -4,7 +4,7 @@
 //! One function a parser. `cargo test` runs them over the corpora and what is
 //! near to them; `make fuzz` lets libFuzzer look for more.
 
-use homing_batch::{Batch, InputOptions, command_line, compose, fill_slot, quote, tasks_file};
+use homing_batch::{Batch, Files, InputOptions, command_line, compose, fill_slot, quote, tasks_file};
 use homing_journal::{Counts, Journal, replay};
 use homing_model::nodeset::Groups;
 use homing_model::{Event, NodeSet, RawText};
@@ -113,7 +113,8 @@ pub fn template(bytes: &[u8]) {
         let quoted = String::from_utf8(quote(&value.0)).expect("text stays text when it is quoted");
         assert_eq!(shlex::split(&quoted), Some(vec![text.to_string()]), "{quoted}");
     }
-    if let Ok(batch) = compose(&words, options, Box::new(Cursor::new(stdin.to_vec())), false) {
+    let mut inputs = Files::new("/".as_ref(), Box::new(Cursor::new(stdin.to_vec())));
+    if let Ok(batch) = compose(&words, options, &mut inputs, false) {
         take(batch);
     }
 }
@@ -133,8 +134,8 @@ pub fn lsf(bytes: &[u8]) {
     if let Ok(homing_lsf::bsub::Call::Submit(own)) = homing_lsf::bsub::call(&words) {
         let _ = homing_lsf::bsub::with_script(*own, bytes);
     }
-    let line = homing_lsf::line::command_line(&words).display();
-    let _ = (homing_lsf::line::words_of(&line), homing_lsf::bsub::default_name(bytes));
+    let _ = homing_lsf::line::command_line(&words);
+    let _ = homing_lsf::bsub::default_name(bytes);
     let text = String::from_utf8_lossy(bytes);
     let _ = homing_lsf::fields::Columns::parse(&text);
     let _ = homing_lsf::env::EnvRule::parse(&text).map(|rule| rule.apply(vec![("A".into(), "b".into())]));

@@ -142,16 +142,5 @@ fn joined(values: &[RawText]) -> Vec<u8> {
 
 /// A task with nothing declared.
 pub(crate) fn bare_task(id: u64, command: homing_model::Command, args: Vec<RawText>) -> Task {
-    Task {
-        id,
-        command,
-        cwd: None,
-        env: Vec::new(),
-        args,
-        inputs: Vec::new(),
-        outputs: Vec::new(),
-        cpus: 1,
-        memory: None,
-        timeout_ms: None,
-    }
+    Task { id, args, ..Task::of(command) }
 }

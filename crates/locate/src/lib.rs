@@ -6,6 +6,7 @@
 pub mod contract;
 mod gluster;
 mod hostname;
+mod inputs;
 mod local;
 mod locator;
 mod lustre;
@@ -17,6 +18,7 @@ mod walk;
 use homing_model::{FileLayout, Mount};
 use homing_mounts::{Kind, MountLine, volume_name};
 pub use hostname::HostNames;
+pub use inputs::{Finder, Inputs, Named, TREE_LIMIT};
 pub use locator::Locator;
 use std::fs::Metadata;
 use std::path::PathBuf;

@@ -46,6 +46,13 @@ impl Locator {
         Ok(Locator { mounts: Mutex::new(mounts::read().map_err(LocateError::Mounts)?), known: Mutex::default() })
     }
 
+    /// One file system alone, by its device number.
+    #[cfg(test)]
+    pub(crate) fn with(dev: u64, volume: Volume, fs: Arc<dyn FileSystem>) -> Locator {
+        let known = Known { volumes: [volume].into(), fs };
+        Locator { mounts: Mutex::default(), known: Mutex::new(HashMap::from([(dev, known)])) }
+    }
+
     /// The volume that holds an existing path.
     pub fn volume_of(&self, path: &Path) -> Result<Volume, LocateError> {
         self.resolve(path).map(|(volume, _, _)| volume)
@@ -59,7 +66,7 @@ impl Locator {
         nfs.then(|| crate::nfs::Nfs::new(&lines).server_of(path)).flatten()
     }
 
-    fn resolve(&self, path: &Path) -> Result<(Volume, Arc<dyn FileSystem>, Metadata), LocateError> {
+    pub(crate) fn resolve(&self, path: &Path) -> Result<(Volume, Arc<dyn FileSystem>, Metadata), LocateError> {
         let shown = || RawText::from(path).display();
         let meta = path.metadata().map_err(|error| LocateError::Path { path: shown(), error })?;
         let mut known = self.known.lock().unwrap_or_else(PoisonError::into_inner);

@@ -18,20 +18,6 @@ pub fn command_line(words: &[RawText]) -> RawText {
     RawText(line)
 }
 
-/// The words of a shell line that may be file names, for finding its data.
-pub fn words_of(line: &str) -> Vec<String> {
-    let plain = |w: &String| !w.is_empty() && !w.starts_with('-');
-    let cut = line.replace([';', '|', '&', '<', '>', '(', ')'], " ");
-    let split = shlex::split(&cut).unwrap_or_else(|| cut.split_whitespace().map(String::from).collect());
-    // `--in=FILE` and `if=FILE` name files too.
-    split
-        .iter()
-        .flat_map(|w| [Some(w.clone()), w.split_once('=').map(|(_, v)| v.to_string())])
-        .flatten()
-        .filter(plain)
-        .collect()
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -46,14 +32,5 @@ mod tests {
         assert_eq!(line(&["sh", "-c", "echo a; echo 'b'"]), r"sh -c 'echo a; echo '\''b'\'''");
         assert_eq!(line(&["echo", "$HOME", ">", "x"]), "echo $HOME > x");
         assert_eq!(line(&["printf", "%s", ""]), "printf %s ''");
-    }
-
-    #[test]
-    fn files_are_looked_for_in_all_words() {
-        let found = words_of("gzip -c /n/a.dat >out; dd if=/n/b --in='/n/c d' | x");
-        for word in ["/n/a.dat", "out", "/n/b", "/n/c d"] {
-            assert!(found.contains(&word.to_string()), "{word}");
-        }
-        assert!(!found.contains(&"-c".to_string()));
     }
 }

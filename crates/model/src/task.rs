@@ -60,6 +60,24 @@ pub struct Task {
     pub timeout_ms: Option<u64>,
 }
 
+impl Task {
+    /// Number 1 of a run, with nothing declared.
+    pub fn of(command: Command) -> Task {
+        Task {
+            id: 1,
+            command,
+            cwd: None,
+            env: Vec::new(),
+            args: Vec::new(),
+            inputs: Vec::new(),
+            outputs: Vec::new(),
+            cpus: 1,
+            memory: None,
+            timeout_ms: None,
+        }
+    }
+}
+
 fn one() -> u32 {
     1
 }

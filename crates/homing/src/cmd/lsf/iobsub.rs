@@ -2,11 +2,9 @@
 //! files that the command names, in that host's own path.
 
 use super::{Refusal, bsub};
-use homing_locate::Locator;
-use homing_lsf::line::words_of;
-use homing_lsf::options::text;
+use homing_locate::{Finder, Named};
 use homing_lsf::place::{Known, Why, choose, host_of};
-use homing_model::RawText;
+use homing_model::{Command, RawText, Task};
 use homing_mounts::Kind;
 use std::collections::BTreeMap;
 use std::net::ToSocketAddrs;
@@ -33,9 +31,9 @@ pub fn run(words: &[RawText]) -> Result<i32, Refusal> {
         Some(cwd) => crate::cmd::queue::sub::working_directory()?.join(cwd.as_path()),
         None => crate::cmd::queue::sub::working_directory()?,
     };
-    let Ok(locator) = Locator::new() else { return nowhere("the mount table cannot be read") };
-    let home = home(&locator, &directory, &known, &own);
-    let inputs = inputs(&locator, &ready, &directory, &known, &own);
+    let Ok(finder) = Finder::new() else { return nowhere("the mount table cannot be read") };
+    let home = home(&finder, &directory, &known, &own);
+    let inputs = inputs(&finder, &ready, &directory, &known, &own);
     let Some((host, why)) = choose(home.as_ref().ok().map(|h| h.host.as_str()), &inputs) else {
         return nowhere(&home.err().unwrap_or_default());
     };
@@ -83,7 +81,8 @@ struct Home {
     path: Option<PathBuf>,
 }
 
-fn home(locator: &Locator, directory: &Path, known: &[Known], own: &str) -> Result<Home, String> {
+fn home(finder: &Finder, directory: &Path, known: &[Known], own: &str) -> Result<Home, String> {
+    let locator = finder.locator();
     let volume = locator.volume_of(directory).map_err(|e| e.to_string())?;
     match volume.kind {
         Kind::Local => Ok(Home { host: own.into(), path: None }),
@@ -95,8 +94,7 @@ fn home(locator: &Locator, directory: &Path, known: &[Known], own: &str) -> Resu
         }
         _ => {
             // Spread over hosts: the one that holds most of what is in it.
-            let files = locator.locate_tree(directory, LOOKED_AT).files;
-            let bytes = bytes(files.iter(), known);
+            let bytes = bytes(&finder.folder(directory, LOOKED_AT).shared, known);
             let best = bytes.into_iter().max_by_key(|(_, bytes)| *bytes);
             let (host, _) =
                 best.ok_or_else(|| format!("no host of the cluster is known to hold files of {}", volume.name))?;
@@ -105,37 +103,25 @@ fn home(locator: &Locator, directory: &Path, known: &[Known], own: &str) -> Resu
     }
 }
 
-fn bytes<'a>(files: impl Iterator<Item = &'a homing_model::FileLayout>, known: &[Known]) -> BTreeMap<String, u64> {
+/// Bytes by host of the cluster.
+fn bytes(shared: &BTreeMap<String, u64>, known: &[Known]) -> BTreeMap<String, u64> {
     let mut sums = BTreeMap::new();
-    for extent in files.flat_map(|f| &f.extents) {
-        for replica in &extent.replicas {
-            if let Some(host) = host_of(&replica.host, known) {
-                *sums.entry(host.to_string()).or_default() += (extent.length as f64 * replica.share) as u64;
-            }
+    for (storage, bytes) in shared {
+        if let Some(host) = host_of(storage, known) {
+            *sums.entry(host.to_string()).or_default() += bytes;
         }
     }
     sums
 }
 
-/// Bytes by host of the files that the command names.
-fn inputs(
-    locator: &Locator,
-    ready: &bsub::Ready,
-    directory: &Path,
-    known: &[Known],
-    own: &str,
-) -> BTreeMap<String, u64> {
-    let line = ready.request.command.as_ref().map(text).unwrap_or_default();
-    let mut files: Vec<PathBuf> = words_of(&line).iter().map(|w| directory.join(w)).collect();
-    files.extend(ready.request.input.iter().map(|i| directory.join(i.as_path())));
-    files.sort();
-    files.dedup();
-    let layouts: Vec<_> = files.iter().filter(|f| f.is_file()).map(|f| locator.locate(f)).collect();
-    let shared = |f: &&homing_model::FileLayout| !f.volume.starts_with("local:");
-    let mut sums = bytes(layouts.iter().filter(shared), known);
+/// Bytes by host of what the command names.
+fn inputs(finder: &Finder, ready: &bsub::Ready, directory: &Path, known: &[Known], own: &str) -> BTreeMap<String, u64> {
+    let line = ready.request.command.clone().unwrap_or_default();
+    let task = Task { inputs: ready.request.input.iter().cloned().collect(), ..Task::of(Command::Shell(line)) };
+    let found = finder.inputs(&Named::of(&task, directory, true));
+    let mut sums = bytes(&found.shared, known);
     // Programs of this machine are everywhere: they say nothing about where to run.
-    let local = layouts.iter().filter(|f| !shared(f) && f.path.as_path().starts_with(directory));
-    let here: u64 = local.map(|f| f.size).sum();
+    let here: u64 = found.own.iter().filter(|(path, _)| path.starts_with(directory)).map(|(_, bytes)| bytes).sum();
     if here > 0 {
         *sums.entry(own.to_string()).or_default() += here;
     }

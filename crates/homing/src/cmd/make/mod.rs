@@ -92,16 +92,16 @@ pub fn run(args: Args) -> Result<i32, Failure> {
     leave_as(status?)
 }
 
+/// Files of the folder that are looked at to learn which hosts hold it.
+const SAMPLE: usize = 64;
+
 /// Where the folder lies decides nothing when hosts are named.
 fn host_names(hosts: Option<&str>, cluster: &Cluster, root: &Path) -> Result<Vec<String>, Failure> {
     if hosts.is_some() || cluster.has_hosts() {
         return cluster.hosts(hosts);
     }
-    let locator = homing_locate::Locator::new().map_err(Failure::system)?;
-    let files = locator.locate_tree(root, 64).files;
-    let network = files.into_iter().filter(|f| !f.volume.starts_with("local:"));
-    let hosts: std::collections::BTreeSet<String> = network.flat_map(|f| f.bytes_per_host().into_keys()).collect();
-    Ok(hosts.into_iter().collect())
+    let finder = homing_locate::Finder::new().map_err(Failure::system)?;
+    Ok(finder.folder(root, SAMPLE).shared.into_keys().collect())
 }
 
 /// The folder that is watched: the whole checkout, since recipes write beside their own folder.

@@ -2,7 +2,7 @@
 //! here and write some themselves.
 
 use homing_fence::{Fence, Late, Watch, recent, settle_for};
-use homing_locate::Locator;
+use homing_locate::{Finder, Named};
 use homing_make::{ChangeLog, Step, file_words, folders_named};
 use homing_model::{Change, RawText, Stamp};
 use std::collections::{BTreeMap, HashMap};
@@ -25,9 +25,6 @@ const MOVED_WITHIN: Duration = Duration::from_secs(60);
 /// behind for a minute, and a temporary file of `ar` is gone after some milliseconds.
 const ASK_AGAIN: Duration = Duration::from_millis(2500);
 
-/// Size of a file, and bytes of it by host.
-type Located = (u64, BTreeMap<String, u64>);
-
 /// Shared by all connections.
 pub struct Near {
     fenced: bool,
@@ -36,8 +33,7 @@ pub struct Near {
     pub log: Mutex<ChangeLog>,
     pending: Mutex<Vec<Change>>,
     mounts: Mutex<HashMap<PathBuf, (Option<&'static Fence>, PathBuf)>>,
-    located: Mutex<HashMap<PathBuf, Located>>,
-    locator: Option<Locator>,
+    finder: Option<Finder>,
 }
 
 /// Bytes that a recipe will read, as far as is known.
@@ -70,8 +66,7 @@ impl Near {
             log: Mutex::new(log),
             pending: Mutex::default(),
             mounts: Mutex::default(),
-            located: Mutex::default(),
-            locator: Locator::new().ok(),
+            finder: Finder::new().ok(),
         })
     }
 
@@ -156,7 +151,8 @@ impl Near {
     /// Where the file system of a folder is mounted; `None` for this host's own disks.
     pub fn shared_mount(&self, folder: &Path) -> Option<PathBuf> {
         let (_, mount) = self.fence_at(folder);
-        let network = self.locator.as_ref().and_then(|l| l.volume_of(folder).ok()).is_some_and(|v| v.kind.is_network());
+        let network =
+            self.finder.as_ref().and_then(|f| f.locator().volume_of(folder).ok()).is_some_and(|v| v.kind.is_network());
         network.then_some(mount)
     }
 
@@ -186,28 +182,14 @@ impl Near {
         let words = file_words(text).into_iter().take(most).map(|w| cwd.join(w));
         let sized = words.filter_map(|p| Some((p.metadata().ok().filter(|m| m.is_file())?.len(), p)));
         let mut files: Vec<(u64, PathBuf)> = sized.collect();
-        let mut inputs = Inputs { bytes: files.iter().map(|(size, _)| size).sum(), on: BTreeMap::new() };
+        let inputs = Inputs { bytes: files.iter().map(|(size, _)| size).sum(), on: BTreeMap::new() };
         if inputs.bytes < WORTH_ASKING {
             return inputs;
         }
         files.sort_unstable_by(|a, b| b.cmp(a));
-        for (size, path) in files.into_iter().take(MOST_ASKED) {
-            for (host, bytes) in self.holders(&path, size) {
-                *inputs.on.entry(host).or_default() += bytes;
-            }
-        }
-        inputs
-    }
-
-    fn holders(&self, path: &Path, size: u64) -> BTreeMap<String, u64> {
-        let known = lock(&self.located).get(path).cloned();
-        if let Some((_, on)) = known.filter(|(known, _)| *known == size) {
-            return on;
-        }
-        let Some(locator) = &self.locator else { return BTreeMap::new() };
-        let on = locator.locate(path).bytes_per_host();
-        lock(&self.located).insert(path.to_path_buf(), (size, on.clone()));
-        on
+        let words = files.into_iter().take(MOST_ASKED).map(|(_, path)| path).collect();
+        let found = self.finder.as_ref().map(|f| f.inputs(&Named { words, ..Named::default() }));
+        Inputs { on: found.map(|found| found.shared).unwrap_or_default(), ..inputs }
     }
 }
 

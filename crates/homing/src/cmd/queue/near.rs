@@ -1,14 +1,11 @@
 //! The hosts next to which a job should run: those that hold the files that it reads.
 
 use crate::failure::Failure;
-use homing_locate::{HostNames, Locator};
+use homing_locate::{Finder, HostNames, Named};
 use homing_model::{RawText, Task};
 use homing_queue::JobSpec;
 use std::collections::BTreeMap;
 use std::path::PathBuf;
-
-/// Files looked at below a directory.
-const TREE_LIMIT: usize = 2_000;
 
 /// What a job's place next to its data is worth.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
@@ -27,8 +24,7 @@ pub fn wish(spec: &mut JobSpec, inputs: &[PathBuf], how: How) -> Result<(), Fail
     if how == How::Any || spec.host.is_some() {
         return Ok(());
     }
-    let locator = Locator::new().map_err(Failure::system)?;
-    let bytes = bytes_per_host(&locator, &files(spec, inputs));
+    let bytes = bytes_per_host(spec, inputs)?;
     let most = bytes.values().copied().max().unwrap_or(0);
     // A host with half of what the best has is worth preferring to one that has nothing.
     spec.near = bytes.into_iter().filter(|(_, b)| *b > 0 && *b * 2 >= most).map(|(host, _)| host).collect();
@@ -40,37 +36,18 @@ pub fn wish(spec: &mut JobSpec, inputs: &[PathBuf], how: How) -> Result<(), Fail
     Ok(())
 }
 
-fn files(spec: &JobSpec, inputs: &[PathBuf]) -> Vec<PathBuf> {
-    let task = Task {
-        id: 1,
-        command: spec.command.clone(),
-        cwd: None,
-        env: Vec::new(),
-        args: Vec::new(),
-        inputs: Vec::new(),
-        outputs: spec.stdout.iter().chain(&spec.stderr).cloned().collect(),
-        cpus: 1,
-        memory: None,
-        timeout_ms: None,
-    };
-    let base = spec.cwd.as_path();
-    let words = homing_batch::candidate_words(&task).into_iter().chain(spec.stdin.clone());
-    let words = words.map(|w: RawText| base.join(w.as_path()));
-    words.chain(inputs.iter().map(|i| base.join(i))).filter(|p| p.exists()).collect()
-}
-
 /// Of files on network file systems: what every node sees at the same path.
-fn bytes_per_host(locator: &Locator, paths: &[PathBuf]) -> BTreeMap<String, u64> {
+fn bytes_per_host(spec: &JobSpec, inputs: &[PathBuf]) -> Result<BTreeMap<String, u64>, Failure> {
+    let task = Task {
+        inputs: inputs.iter().map(|i| RawText::from(i.as_path())).chain(spec.stdin.clone()).collect(),
+        outputs: spec.stdout.iter().chain(&spec.stderr).cloned().collect(),
+        ..Task::of(spec.command.clone())
+    };
+    let found = Finder::new().map_err(Failure::system)?.inputs(&Named::of(&task, spec.cwd.as_path(), true));
     let names = HostNames::default();
     let mut sum = BTreeMap::new();
-    for path in paths.iter().filter(|p| locator.volume_of(p).is_ok_and(|v| v.kind.is_network())) {
-        let layouts = match path.is_dir() {
-            true => locator.locate_tree(path, TREE_LIMIT).files,
-            false => locator.locate_all(std::slice::from_ref(path)),
-        };
-        for (host, bytes) in layouts.iter().flat_map(|l| l.bytes_per_host()) {
-            *sum.entry(names.of(&host)).or_insert(0) += bytes;
-        }
+    for (host, bytes) in found.shared {
+        *sum.entry(names.of(&host)).or_insert(0) += bytes;
     }
-    sum
+    Ok(sum)
 }

@@ -22,7 +22,7 @@ use homing_batch::{Batch, Files, Halt, InputOptions, Timeout};
 use homing_dispatch::{DispatchError, Io, OutputOptions, Policy, Settings};
 use homing_journal::Journal;
 use homing_launch::Via;
-use homing_locate::Locator;
+use homing_locate::Finder;
 use homing_model::event::What;
 use homing_model::{RawText, TaskId};
 use homing_report::Tally;
@@ -69,7 +69,7 @@ pub fn start(args: Args, again: Option<Again>) -> Result<i32, Failure> {
         std::env::current_dir().map_err(|e| Failure::system(format!("cannot tell the working directory: {e}")))?;
     let lesson = if policy.io == Io::Auto { lessons::key(&args, &cwd) } else { None };
     (policy.learnt, policy.movers) = lessons::known(lesson.as_deref());
-    let locator = Locator::new().map_err(Failure::system)?;
+    let finder = Finder::new().map_err(Failure::system)?;
     let resumed = again.is_some();
     let (journal, done, tally) = match again {
         Some(again) => (again.journal, again.done, again.tally),
@@ -89,8 +89,8 @@ pub fn start(args: Args, again: Option<Again>) -> Result<i32, Failure> {
     // What the run itself has added to the log and is to try again is not skipped for that.
     listed.retain(|task| !tally.counts().has_failed(*task));
     let total = batch.total();
-    let targets = targets::targets(&args, &cwd, &locator, &name, total)?;
-    let spread = targets.hosts.len() > 1;
+    let targets = targets::targets(&args, &cwd, &finder, &name, total)?;
+    let host_count = targets.hosts.len();
     let slurm = targets.hosts.iter().any(|h| matches!(h.via, Via::Slurm(_)));
     let _guard = slurm.then(|| homing_launch::Guard::over(&homing_slurm::job_name(&name)));
     let here = targets.hosts.iter().all(|t| t.via == Via::Local);
@@ -116,7 +116,7 @@ pub fn start(args: Args, again: Option<Again>) -> Result<i32, Failure> {
         skip_newer: args.skip_newer,
         done,
         listed,
-        spread,
+        hosts: host_count,
         fenced: away && !args.no_fence,
         nonces: nonces.clone(),
     };
@@ -133,7 +133,7 @@ pub fn start(args: Args, again: Option<Again>) -> Result<i32, Failure> {
         launch: homing_launch::Options::default(),
         cwd: cwd.as_path().into(),
         env: environment::exported(&args.env, here)?,
-        source: Box::new(Source::new(batch, sourcing, locator)),
+        source: Box::new(Source::new(batch, sourcing, finder)),
         counts,
         output: OutputOptions {
             keep_order: args.keep_order,
@@ -151,7 +151,7 @@ pub fn start(args: Args, again: Option<Again>) -> Result<i32, Failure> {
     screen.clear();
     lessons::keep(lesson.as_deref(), &screen.learnt, &screen.movers, now_ns);
     let exit = result.map_err(|e| explain(e, &name, slurm))?;
-    evidence(&args, &screen, &name, spread);
+    evidence(&args, &screen, &name, host_count > 1);
     Ok(exit)
 }
 

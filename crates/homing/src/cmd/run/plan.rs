@@ -5,7 +5,7 @@ use super::source::{Source, Sourcing};
 use crate::failure::Failure;
 use homing_batch::Files;
 use homing_dispatch::{Hosts, Incoming};
-use homing_locate::Locator;
+use homing_locate::Finder;
 use homing_model::{HostFacts, TaskId};
 use homing_place::HostModel;
 use std::collections::{BTreeMap, HashSet};
@@ -14,12 +14,11 @@ use std::io::{self, BufReader, IsTerminal};
 /// Prints who would run where, and why.
 pub fn plan(args: Args) -> Result<i32, Failure> {
     let cwd = std::env::current_dir().map_err(Failure::system)?;
-    let locator = Locator::new().map_err(Failure::system)?;
-    let targets = super::targets::targets(&args, &cwd, &locator, "plan", None)?.hosts;
+    let finder = Finder::new().map_err(Failure::system)?;
+    let targets = super::targets::targets(&args, &cwd, &finder, "plan", None)?.hosts;
     let mut inputs = Files::new(&cwd, Box::new(BufReader::new(io::stdin())));
     let batch = super::batch(&args, &cwd, "plan", &mut inputs, io::stdin().is_terminal())?;
     let slots = super::slots(&args)?;
-    let spread = targets.len() > 1;
     let mut hosts = Hosts::default();
     let mut shapes = Vec::new();
     for (ix, target) in targets.iter().enumerate() {
@@ -46,13 +45,13 @@ pub fn plan(args: Args) -> Result<i32, Failure> {
         skip_newer: args.skip_newer,
         done: HashSet::new(),
         listed: HashSet::new(),
-        spread,
+        hosts: targets.len(),
         fenced: false,
         nonces: None,
     };
     let mut needs = Vec::new();
     let mut commands = BTreeMap::new();
-    for incoming in Source::new(batch, sourcing, locator) {
+    for incoming in Source::new(batch, sourcing, finder) {
         match incoming {
             Incoming::Task { offer, .. } => {
                 needs.push((offer.task.id, hosts.need(&offer)));

@@ -4,18 +4,17 @@
 use super::nonce::Nonces;
 use super::stream::Cut;
 use crate::failure::exit;
-use homing_batch::{Batch, BatchError, Freshness, candidate_words};
+use homing_batch::{Batch, BatchError, Freshness};
 use homing_dispatch::{Incoming, Offer};
 use homing_fence::Looks;
-use homing_locate::{Locator, Volume};
-use homing_model::{FileLayout, RawText, Task, TaskId};
-use homing_mounts::Kind;
-use std::collections::{BTreeMap, HashSet, VecDeque};
+use homing_locate::{Finder, Inputs, Named, TREE_LIMIT, Volume};
+use homing_model::{RawText, Task, TaskId};
+use std::collections::{HashSet, VecDeque};
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
-/// Files looked at below a directory that is an input.
-const TREE_LIMIT: usize = 2_000;
+/// Files looked at in a working directory that stands for its task's inputs.
+const CWD_LIMIT: usize = 64;
 
 /// Names that are remembered as those of no file: what is written into each command is among the first.
 const MOST_ABSENT: usize = 256;
@@ -32,8 +31,8 @@ pub struct Sourcing {
     pub done: HashSet<TaskId>,
     /// Tasks that are not run, since the job log lists them.
     pub listed: HashSet<TaskId>,
-    /// Several hosts: then files that only one machine sees must be there before a task starts.
-    pub spread: bool,
+    /// How many hosts: with several, files that only one machine sees must be there before a task starts.
+    pub hosts: usize,
     /// Other hosts run tasks: these look again at what was written just before.
     pub fenced: bool,
     /// For asking hosts whether they serve a volume; `None`: nobody is asked.
@@ -44,7 +43,7 @@ pub struct Sourcing {
 pub struct Source {
     batch: Batch,
     how: Sourcing,
-    locator: Locator,
+    finder: Finder,
     looks: Looks,
     /// What was no file when a task first named it: made since by the run's own tasks, here and on other
     /// hosts as they need it (`flock /tmp/lock ...`), so that no host must have it before.
@@ -58,11 +57,14 @@ pub struct Source {
 
 impl Source {
     /// Reads from `batch` as it is asked.
-    pub fn new(batch: Batch, how: Sourcing, locator: Locator) -> Source {
+    pub fn new(batch: Batch, how: Sourcing, finder: Finder) -> Source {
+        // A reference that fits into half of the memory is fetched once by each host, and read there from then on.
+        let system = rustix::system::sysinfo();
+        let keeps = system.totalram as u64 * u64::from(system.mem_unit.max(1)) / 2;
         Source {
             batch,
+            finder: finder.on_hosts(how.hosts as u32, keeps),
             how,
-            locator,
             looks: Looks::default(),
             absent: HashSet::new(),
             told_bound: false,
@@ -95,39 +97,32 @@ impl Source {
             return Incoming::Skip { task: task.id, reason: Some("the job log lists it".to_string()) };
         }
         let base = task.cwd.as_ref().map_or_else(|| self.how.cwd.clone(), |c| self.how.cwd.join(c.as_path()));
-        let names = self.named(&task, &base);
+        let named = Named::of(&task, &base, self.how.detect);
         // Before anything is asked of them: this host is made to see them as they are.
         let reads: Vec<PathBuf> =
-            names.iter().filter(|path| self.how.fenced && self.looks.anew(path)).cloned().collect();
-        let (inputs, absent): (Vec<_>, Vec<_>) = names.into_iter().partition(|p| p.symlink_metadata().is_ok());
+            named.all().filter(|path| self.how.fenced && self.looks.anew(path)).cloned().collect();
+        let (inputs, absent): (Vec<_>, Vec<_>) = named.all().cloned().partition(|p| p.symlink_metadata().is_ok());
         self.absent.extend(absent.into_iter().take(MOST_ABSENT.saturating_sub(self.absent.len())));
         if self.how.skip_newer && freshness(&task, &inputs, &base) == Freshness::Fresh {
             let reason = "its outputs are newer than its inputs".to_string();
             return Incoming::Skip { task: task.id, reason: Some(reason) };
         }
-        let mut found = Found::default();
-        for input in &inputs {
-            self.weigh(input, &mut found);
-        }
-        if found.nothing() {
-            self.weigh_cwd(&base, &mut found);
-        }
-        if let Ok(volume) = self.locator.volume_of(&base)
-            && volume.kind.is_comparable()
-        {
-            found.mount(volume);
-        }
+        let (found, guessed) = self.found(&named, &base);
         self.ask_servers(&found.volumes, &base, &inputs);
         let recent = reads.iter().filter_map(|path| self.looks.changed(path)).collect();
+        let own: u64 = found.own.iter().map(|(_, bytes)| bytes).sum();
+        let mut per_host: Vec<(String, u64)> = found.shared.into_iter().collect();
+        per_host.extend((own > 0).then(|| (super::hostname(), own)));
+        let requires = found.own.iter().filter(|_| self.how.hosts > 1).map(|(path, _)| path.as_path().into());
         Incoming::Task {
             offer: Box::new(Offer {
                 task,
-                total: found.total,
-                per_host: found.per_host.into_iter().collect(),
+                total: found.bytes + own,
+                per_host,
                 volumes: Vec::new(),
-                requires: if self.how.spread { found.local } else { Vec::new() },
+                requires: requires.collect(),
                 located: found.located,
-                guessed: found.guessed,
+                guessed,
                 reads: reads.iter().map(|p| p.as_path().into()).collect(),
                 recent,
             }),
@@ -135,69 +130,49 @@ impl Source {
         }
     }
 
+    /// What a task reads. When nothing names a file, the working directory
+    /// stands for the data, as it did for iobsub, but only as a preference (`true`).
+    fn found(&mut self, named: &Named, base: &Path) -> (Inputs, bool) {
+        let mut found = self.finder.inputs(named);
+        found.own.retain(|(path, _)| !self.absent.contains(path));
+        let home = self.finder.locator().volume_of(base).ok();
+        let shared = home.as_ref().is_some_and(|v| v.kind.is_comparable());
+        let nothing = found.volumes.is_empty() && found.own.is_empty();
+        found.located &= !nothing;
+        let guessed = self.how.hosts > 1 && shared && nothing;
+        if guessed {
+            found = Inputs { cut: Vec::new(), ..self.finder.folder(base, CWD_LIMIT) };
+        }
+        found.volumes.extend(home.filter(|volume| shared && !found.volumes.contains(volume)));
+        self.tell(&found);
+        (found, guessed)
+    }
+
+    /// What a person should know of these inputs, each once a run.
+    fn tell(&mut self, found: &Inputs) {
+        let mut notes = Vec::new();
+        if let Some(cut) = found.cut.first().filter(|_| !std::mem::replace(&mut self.told_bound, true)) {
+            let path = cut.display();
+            notes.push(format!("{path} holds more than {TREE_LIMIT} files; the first of them stand for it"));
+        }
+        if let Some(volume) = found.unknown.as_ref().filter(|_| self.how.hosts > 1)
+            && !std::mem::replace(&mut self.told_unknown, true)
+        {
+            let (point, fstype) = (volume.mount.point.display(), &volume.mount.fstype);
+            notes.push(format!(
+                "{point} is of the type {fstype}, which homing cannot ask where bytes lie: tasks run on any host that has \
+                 their files"
+            ));
+        }
+        self.pending.extend(notes.into_iter().map(Incoming::Note));
+    }
+
     /// Once for each NFS volume, ahead of its first task.
     fn ask_servers(&mut self, volumes: &[Volume], base: &Path, inputs: &[PathBuf]) {
         let Some(nonces) = &self.how.nonces else { return };
         let near: Vec<&Path> = [base].into_iter().chain(inputs.iter().filter_map(|i| i.parent())).collect();
-        let served = volumes.iter().filter_map(|volume| nonces.served(volume, &near, &self.locator));
+        let served = volumes.iter().filter_map(|volume| nonces.served(volume, &near, self.finder.locator()));
         self.pending.extend(served.map(|served| Incoming::Served(Box::new(served))));
-    }
-
-    /// What the task names and may read: files and directories, and words that are none.
-    fn named(&self, task: &Task, base: &Path) -> Vec<PathBuf> {
-        let mut names = task.inputs.clone();
-        if self.how.detect {
-            names.extend(candidate_words(task));
-        }
-        let outputs: HashSet<PathBuf> = task.outputs.iter().map(|o| base.join(o.as_path())).collect();
-        let mut seen = HashSet::new();
-        let paths = names.iter().filter(|n| !n.0.is_empty()).map(|n| base.join(n.as_path()));
-        paths.filter(|p| !outputs.contains(p) && seen.insert(p.clone())).collect()
-    }
-
-    fn weigh(&mut self, path: &Path, found: &mut Found) {
-        let Ok(meta) = path.metadata() else { return };
-        let Ok(volume) = self.locator.volume_of(path) else { return };
-        if !volume.kind.is_comparable() && (!meta.is_file() || self.absent.contains(path)) {
-            return;
-        }
-        if volume.kind.is_comparable() {
-            found.mount(volume);
-        } else {
-            self.tell_unknown(&volume);
-            found.local.push(path.into());
-        }
-        if !meta.is_dir() {
-            return found.add(&self.locator.locate(path));
-        }
-        let tree = self.locator.locate_tree(path, TREE_LIMIT);
-        if tree.truncated && !std::mem::replace(&mut self.told_bound, true) {
-            let text = format!("{} holds more than {TREE_LIMIT} files; the first of them stand for it", path.display());
-            self.pending.push_back(Incoming::Note(text));
-        }
-        tree.files.iter().for_each(|layout| found.add(layout));
-    }
-
-    /// A volume that homing knows nothing of is used wherever its files are found.
-    fn tell_unknown(&mut self, volume: &Volume) {
-        if self.how.spread && volume.kind == Kind::Other && !std::mem::replace(&mut self.told_unknown, true) {
-            self.pending.push_back(Incoming::Note(format!(
-                "{} is of the type {}, which homing cannot ask where bytes lie: tasks run on any host that has their files",
-                volume.mount.point.display(),
-                volume.mount.fstype
-            )));
-        }
-    }
-
-    /// Nothing names a file: the working directory stands for the data, as it
-    /// did for iobsub. Only its own files count, and only as a preference.
-    fn weigh_cwd(&mut self, base: &Path, found: &mut Found) {
-        if !self.how.spread || !self.locator.volume_of(base).is_ok_and(|v| v.kind.is_comparable()) {
-            return;
-        }
-        found.guessed = true;
-        let tree = self.locator.locate_tree(base, 64);
-        tree.files.iter().for_each(|layout| found.add(layout));
     }
 }
 
@@ -214,39 +189,6 @@ impl Iterator for Source {
                 self.pending.pop_front()
             }
             Err(error) => Some(self.broken(&error)),
-        }
-    }
-}
-
-#[derive(Default)]
-struct Found {
-    total: u64,
-    per_host: BTreeMap<String, u64>,
-    volumes: Vec<Volume>,
-    local: Vec<RawText>,
-    located: bool,
-    guessed: bool,
-}
-
-impl Found {
-    fn nothing(&self) -> bool {
-        self.total == 0 && self.volumes.is_empty()
-    }
-
-    fn mount(&mut self, volume: Volume) {
-        if !self.volumes.contains(&volume) {
-            self.volumes.push(volume);
-        }
-    }
-
-    fn add(&mut self, layout: &FileLayout) {
-        if layout.extents.is_empty() {
-            return;
-        }
-        self.located = true;
-        self.total += layout.extents.iter().map(|e| e.length).sum::<u64>();
-        for (host, bytes) in layout.bytes_per_host() {
-            *self.per_host.entry(host).or_default() += bytes;
         }
     }
 }
@@ -280,11 +222,12 @@ mod tests {
             skip_newer: false,
             done: HashSet::new(),
             listed: HashSet::new(),
-            spread: true,
+
+            hosts: 2,
             fenced: false,
             nonces: None,
         };
-        let mut source = Source::new(batch, how, Locator::new().unwrap());
+        let mut source = Source::new(batch, how, Finder::new().unwrap());
         let mut next = || match source.next() {
             Some(Incoming::Task { offer, .. }) => offer.requires,
             _ => panic!("no task"),

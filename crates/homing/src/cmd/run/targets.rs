@@ -5,7 +5,7 @@ use crate::cluster::Cluster;
 use crate::failure::Failure;
 use homing_dispatch::HostPlan;
 use homing_launch::Via;
-use homing_locate::{HostNames, Locator};
+use homing_locate::{Finder, HostNames, Named};
 use std::collections::BTreeSet;
 use std::path::Path;
 
@@ -27,11 +27,11 @@ impl From<Vec<HostPlan>> for Targets {
 }
 
 /// The hosts of the run.
-pub fn targets(args: &Args, cwd: &Path, locator: &Locator, run: &str, tasks: Option<u64>) -> Result<Targets, Failure> {
+pub fn targets(args: &Args, cwd: &Path, finder: &Finder, run: &str, tasks: Option<u64>) -> Result<Targets, Failure> {
     let cluster = Cluster::load(args.cluster.as_deref())?;
     let given = args.hosts.is_some() || cluster.has_hosts();
     if super::slurm::is_chosen(args, given) {
-        return super::slurm::targets(args, &cluster, run, tasks, holders(args, cwd, locator));
+        return super::slurm::targets(args, &cluster, run, tasks, holders(args, cwd, finder));
     }
     let local = match args.on {
         On::Local => true,
@@ -44,7 +44,7 @@ pub fn targets(args: &Args, cwd: &Path, locator: &Locator, run: &str, tasks: Opt
         }
         return Ok(vec![HostPlan { name: super::hostname(), via: Via::Local, slots: None }].into());
     }
-    let names = if given { cluster.hosts(args.hosts.as_deref())? } else { holders(args, cwd, locator) };
+    let names = if given { cluster.hosts(args.hosts.as_deref())? } else { holders(args, cwd, finder) };
     if names.is_empty() {
         return Err(Failure::usage("--on ssh needs hosts, and no input lies on a volume that names any")
             .hint("--hosts n[1-4], or a cluster.toml with hosts = \"n[1-4]\""));
@@ -60,19 +60,14 @@ fn plan(name: String, cluster: &Cluster) -> HostPlan {
 }
 
 /// Storage hosts of the inputs that can be read off the command line, or of the working directory.
-fn holders(args: &Args, cwd: &Path, locator: &Locator) -> Vec<String> {
-    let words = args.words.iter().chain(&args.near).map(|w| cwd.join(w)).filter(|p| p.exists());
-    let mut hosts: BTreeSet<String> = BTreeSet::new();
-    let holding = |path: &Path| {
-        let files = if path.is_dir() { locator.locate_tree(path, SAMPLE).files } else { vec![locator.locate(path)] };
-        let network = files.into_iter().filter(|f| !f.volume.starts_with("local:"));
-        network.flat_map(|f| f.bytes_per_host().into_keys()).collect::<Vec<_>>()
-    };
-    words.take(SAMPLE).for_each(|p| hosts.extend(holding(&p)));
+fn holders(args: &Args, cwd: &Path, finder: &Finder) -> Vec<String> {
+    let paths = |words: &[std::ffi::OsString]| words.iter().map(|w| cwd.join(w)).take(SAMPLE).collect();
+    let named = Named { declared: paths(&args.near), words: paths(&args.words), patterns: Vec::new() };
+    let mut hosts = finder.inputs(&named).shared;
     if hosts.is_empty() {
-        hosts.extend(holding(cwd));
+        hosts = finder.folder(cwd, SAMPLE).shared;
     }
     let names = HostNames::default();
-    let named: BTreeSet<String> = hosts.iter().map(|host| names.of(host)).collect();
+    let named: BTreeSet<String> = hosts.keys().map(|host| names.of(host)).collect();
     named.into_iter().collect()
 }

@@ -1,0 +1,251 @@
+//! What a command reads: from its words to paths, from these to bytes by host.
+
+use crate::{LocateError, Locator, Volume};
+use homing_batch::candidate_words;
+use homing_model::{FileLayout, Task};
+use homing_mounts::Kind;
+use std::collections::{BTreeMap, HashMap, HashSet};
+use std::fs::Metadata;
+use std::os::unix::fs::MetadataExt;
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+/// Files looked at below a folder that is an input.
+pub const TREE_LIMIT: usize = 2_000;
+
+/// Paths whose places are remembered: what thousands of tasks name again and
+/// again is among the last; an entry takes some 300 bytes.
+const MOST_KNOWN: usize = 10_000;
+
+/// Paths that a command may read, absolute; not all need exist.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Named {
+    /// Said to be inputs: a folder stands for the files in it.
+    pub declared: Vec<PathBuf>,
+    /// Words of the command: a folder stands for its files when no file of a
+    /// shared volume is named beside it. Beside files it is where the output goes.
+    pub words: Vec<PathBuf>,
+    /// Folders in which a shell looks for the words that are patterns: `DIR` of `DIR/*.fq`.
+    pub patterns: Vec<PathBuf>,
+}
+
+impl Named {
+    /// What a task names, declared outputs left out; without its words unless `detect`.
+    pub fn of(task: &Task, cwd: &Path, detect: bool) -> Named {
+        let mut seen: HashSet<PathBuf> = task.outputs.iter().map(|o| cwd.join(o.as_path())).collect();
+        let mut once = |path: PathBuf| seen.insert(path.clone()).then_some(path);
+        let declared = task.inputs.iter().filter(|name| !name.0.is_empty());
+        let declared = declared.filter_map(|name| once(cwd.join(name.as_path()))).collect();
+        let words = if detect { candidate_words(task) } else { Vec::new() };
+        let patterns = words.iter().filter_map(|word| once(cwd.join(searched(word.as_path())?))).collect();
+        let words = words.iter().filter_map(|word| once(cwd.join(word.as_path()))).collect();
+        Named { declared, words, patterns }
+    }
+
+    /// What is named itself.
+    pub fn all(&self) -> impl Iterator<Item = &PathBuf> {
+        self.declared.iter().chain(&self.words)
+    }
+}
+
+/// The folder in which a shell looks for a pattern. One without a slash is as
+/// likely an expression of `grep`.
+fn searched(word: &Path) -> Option<&Path> {
+    let has_glob = |path: &Path| path.as_os_str().as_encoded_bytes().iter().any(|b| b"*?[".contains(b));
+    let folder = word.ancestors().find(|folder| !has_glob(folder))?;
+    (folder != word && !folder.as_os_str().is_empty()).then_some(folder)
+}
+
+/// What a command reads, and where that lies.
+#[derive(Clone, Debug, Default)]
+pub struct Inputs {
+    /// Bytes on shared volumes that could be placed.
+    pub bytes: u64,
+    /// Of these, bytes by storage host.
+    pub shared: BTreeMap<String, u64>,
+    /// Files that other hosts do not share, as far as is known, and the bytes of each on this host's disks.
+    pub own: Vec<(PathBuf, u64)>,
+    /// Volumes that hosts see or do not see.
+    pub volumes: Vec<Volume>,
+    /// One of a kind that tells nothing.
+    pub unknown: Option<Volume>,
+    /// Something has a place.
+    pub located: bool,
+    /// Folders of which the first files stand for all.
+    pub cut: Vec<PathBuf>,
+}
+
+impl Inputs {
+    fn volume(&mut self, volume: &Volume) {
+        if volume.kind.is_comparable() && !self.volumes.contains(volume) {
+            self.volumes.push(volume.clone());
+        }
+        if volume.kind == Kind::Other {
+            self.unknown = Some(volume.clone());
+        }
+    }
+}
+
+/// What one path was found to be.
+#[derive(Debug)]
+struct Known {
+    folder: bool,
+    /// Tells another file, or another state of it, under the same name.
+    mark: (u64, u64, i64, i64),
+    /// Filled in when it is asked for.
+    place: Option<Arc<Place>>,
+    /// Tasks whose words named it.
+    named: u32,
+}
+
+/// Bytes of a file, or of a folder's files.
+#[derive(Debug, Default)]
+struct Place {
+    bytes: u64,
+    per_host: BTreeMap<String, u64>,
+    cut: bool,
+}
+
+impl Place {
+    fn of<'l>(layouts: impl IntoIterator<Item = &'l FileLayout>, cut: bool) -> Place {
+        let mut place = Place { cut, ..Place::default() };
+        for layout in layouts {
+            place.bytes += layout.extents.iter().map(|e| e.length).sum::<u64>();
+            for (host, bytes) in layout.bytes_per_host() {
+                *place.per_host.entry(host).or_default() += bytes;
+            }
+        }
+        place
+    }
+}
+
+/// Looks for inputs; each path is located once as long as it stays as it was,
+/// a folder once for all. May be shared between threads.
+pub struct Finder {
+    locator: Locator,
+    /// How many tasks must fetch what all of them name, and the most bytes that
+    /// a host keeps for the next one: a reference is fetched once by each host.
+    hosts: u32,
+    keeps: u64,
+    known: Mutex<HashMap<PathBuf, Known>>,
+}
+
+impl Finder {
+    /// Knows the mount table, and nothing else yet.
+    ///
+    /// # Errors
+    /// [`LocateError::Mounts`].
+    pub fn new() -> Result<Finder, LocateError> {
+        Locator::new().map(Finder::over)
+    }
+
+    fn over(locator: Locator) -> Finder {
+        Finder { locator, hosts: u32::MAX, keeps: 0, known: Mutex::default() }
+    }
+
+    /// For tasks on so many hosts, which keep what was read within `keeps` bytes of memory.
+    pub fn on_hosts(self, hosts: u32, keeps: u64) -> Finder {
+        self.known().values_mut().for_each(|one| one.named = 0);
+        Finder { hosts: hosts.max(1), keeps, ..self }
+    }
+
+    /// Whom it asks.
+    pub fn locator(&self) -> &Locator {
+        &self.locator
+    }
+
+    /// What a command reads of what it names. What is not there counts for nothing.
+    pub fn inputs(&self, named: &Named) -> Inputs {
+        let mut inputs = Inputs::default();
+        for path in &named.declared {
+            if let Some(found) = self.look(path) {
+                self.add(path, found, false, TREE_LIMIT, &mut inputs);
+            }
+        }
+        let words: Vec<_> =
+            named.words.iter().chain(&named.patterns).filter_map(|path| Some((path, self.look(path)?))).collect();
+        let beside_files = words.iter().any(|(_, (volume, folder))| !folder && volume.kind.is_comparable());
+        for (path, found) in words {
+            match found.1 && beside_files {
+                true => inputs.volume(&found.0),
+                false => self.add(path, found, true, TREE_LIMIT, &mut inputs),
+            }
+        }
+        inputs
+    }
+
+    /// What lies in a folder, of which `limit` files stand for all.
+    pub fn folder(&self, dir: &Path, limit: usize) -> Inputs {
+        let mut inputs = Inputs::default();
+        if let Some(found) = self.look(dir) {
+            self.add(dir, found, false, limit, &mut inputs);
+        }
+        inputs
+    }
+
+    fn known(&self) -> MutexGuard<'_, HashMap<PathBuf, Known>> {
+        self.known.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// The volume of a path, and whether it is a folder; `None` when it is not there.
+    fn look(&self, path: &Path) -> Option<(Volume, bool)> {
+        let (volume, _, meta) = self.locator.resolve(path).ok()?;
+        let (folder, mark) = (meta.is_dir(), mark(&meta));
+        let mut known = self.known();
+        if known.get(path).is_none_or(|old| old.folder != folder || !(folder || old.mark == mark)) {
+            if known.len() >= MOST_KNOWN {
+                known.retain(|_, one| one.folder || one.named > 1);
+            }
+            if known.len() >= MOST_KNOWN {
+                known.clear();
+            }
+            known.insert(path.to_path_buf(), Known { folder, mark, place: None, named: 0 });
+        }
+        Some((volume, folder))
+    }
+
+    fn add(&self, path: &Path, (volume, folder): (Volume, bool), by_word: bool, limit: usize, inputs: &mut Inputs) {
+        inputs.volume(&volume);
+        // What lies in a folder of this host's own disks says nothing of other hosts.
+        if folder && !volume.kind.is_comparable() {
+            return;
+        }
+        let (kept, named) = self.known().get_mut(path).map_or((None, 1), |one| {
+            one.named += u32::from(by_word);
+            (one.place.clone(), one.named)
+        });
+        let place = kept.unwrap_or_else(|| self.place(path, folder, limit));
+        inputs.located |= place.bytes > 0;
+        inputs.cut.extend(place.cut.then(|| path.to_path_buf()));
+        let counts = !by_word || named <= self.hosts || place.bytes > self.keeps;
+        let bytes = if counts { place.bytes } else { 0 };
+        if !volume.kind.is_comparable() {
+            return inputs.own.push((path.to_path_buf(), bytes));
+        }
+        inputs.bytes += bytes;
+        for (host, bytes) in place.per_host.iter().filter(|_| counts) {
+            *inputs.shared.entry(host.clone()).or_default() += bytes;
+        }
+    }
+
+    fn place(&self, path: &Path, folder: bool, limit: usize) -> Arc<Place> {
+        let place = Arc::new(match folder {
+            true => {
+                let tree = self.locator.locate_tree(path, limit);
+                Place::of(&tree.files, tree.truncated)
+            }
+            false => Place::of([&self.locator.locate(path)], false),
+        });
+        if let Some(one) = self.known().get_mut(path) {
+            one.place = Some(place.clone());
+        }
+        place
+    }
+}
+
+fn mark(meta: &Metadata) -> (u64, u64, i64, i64) {
+    (meta.ino(), meta.len(), meta.mtime(), meta.mtime_nsec())
+}
+
+#[cfg(test)]
+mod tests;
