@@ -77,6 +77,14 @@ enum Sub {
     QueueKeeper(cmd::queue::KeeperArgs),
 }
 
+/// Puts the words of `homing make` that are make's own behind those that are ours.
+pub fn make_words_last(words: &mut Vec<std::ffi::OsString>) {
+    if words.get(1).is_some_and(|w| w == "make") {
+        let rest = cmd::make::own_first(words.split_off(2));
+        words.extend(rest);
+    }
+}
+
 /// Parses, runs, prints a failure as one line; returns the exit status.
 pub fn main() -> i32 {
     let mut words: Vec<std::ffi::OsString> = std::env::args_os().collect();
@@ -88,16 +96,19 @@ pub fn main() -> i32 {
     if words.get(1).is_some_and(|word| word == "recipe") {
         return cmd::make::stub::recipe(words.split_off(2));
     }
+    if words.get(1).is_some_and(|word| word == "complete") {
+        return crate::complete::complete(&words[2..]);
+    }
     if let Some(status) = cmd::lsf::by_name(&words) {
         return status;
     }
-    if words.get(1).is_some_and(|w| w == "make") {
-        let rest = cmd::make::own_first(words.split_off(2));
-        words.extend(rest);
-    }
-    let cli = match Cli::try_parse_from(words) {
+    make_words_last(&mut words);
+    let cli = match Cli::try_parse_from(&words) {
         Ok(cli) => cli,
         Err(e) => {
+            let helped = (e.kind() == clap::error::ErrorKind::DisplayHelp)
+                .then(|| crate::help::grammar().try_get_matches_from(&words).err());
+            let e = helped.flatten().unwrap_or(e);
             let _ = e.print();
             return if e.use_stderr() { crate::failure::exit::USAGE } else { 0 };
         }

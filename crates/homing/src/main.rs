@@ -4,8 +4,10 @@
 mod cli;
 mod cluster;
 mod cmd;
+mod complete;
 mod failure;
 mod groups;
+mod help;
 mod stdio;
 
 use std::process::ExitCode;

@@ -19,7 +19,7 @@ mod write;
 pub use counts::Counts;
 pub use error::JournalError;
 pub use kept::{Keeping, Kept, kept};
-pub use list::{RunInfo, RunState, find, live, runs};
+pub use list::{RunInfo, RunState, find, live, names, runs};
 pub use lock::Holder;
 pub use name::{new_run_name, root};
 pub use prune::{Pruned, prune};

@@ -61,6 +61,13 @@ pub fn runs(root: &Path) -> Vec<RunInfo> {
     all
 }
 
+/// Names of the runs below `root`, the newest first as far as names tell, without a look into their journals.
+pub fn names(root: &Path) -> Vec<String> {
+    let mut all: Vec<String> = folders(root).map(|(name, _)| name).collect();
+    all.sort_by(|a, b| b.cmp(a));
+    all
+}
+
 /// Folders of the runs below `root` that a writer holds, without a look into their journals.
 pub fn live(root: &Path) -> Vec<PathBuf> {
     folders(root).map(|(_, dir)| dir).filter(|dir| lock::holder(dir).is_some_and(|by| by.may_live())).collect()

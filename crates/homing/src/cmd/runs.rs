@@ -119,7 +119,7 @@ pub(super) fn clip(text: &str, width: usize) -> String {
 }
 
 /// Writes to standard output; a reader that went away (`| head`) is no failure.
-pub(super) fn to_stdout(text: &str) -> Result<i32, Failure> {
+pub(crate) fn to_stdout(text: &str) -> Result<i32, Failure> {
     match std::io::stdout().write_all(text.as_bytes()).and_then(|()| std::io::stdout().flush()) {
         Err(e) if e.kind() != std::io::ErrorKind::BrokenPipe => {
             Err(Failure::system(format!("cannot write to standard output: {e}")))

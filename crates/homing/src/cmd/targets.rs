@@ -8,47 +8,50 @@ use std::ffi::OsString;
 use std::path::PathBuf;
 use std::time::Duration;
 
+const HOSTS: &str = "Hosts";
+const WAY: &str = "Connections";
+
 /// Hosts and connections.
 #[derive(clap::Args)]
 pub struct Targets {
     /// Hosts
-    #[arg(short = 'w', long, value_name = "NODESET")]
+    #[arg(help_heading = HOSTS, short = 'w', long, value_name = "NODESET")]
     hosts: Vec<String>,
     /// Without these
-    #[arg(short = 'x', long, value_name = "NODESET")]
+    #[arg(help_heading = HOSTS, short = 'x', long, value_name = "NODESET")]
     exclude: Vec<String>,
     /// All hosts that the groups or the cluster file know
-    #[arg(short, long)]
+    #[arg(help_heading = HOSTS, short, long)]
     all: bool,
     /// Hosts of a group
-    #[arg(short, long, value_name = "GROUP")]
+    #[arg(help_heading = HOSTS, short, long, value_name = "GROUP")]
     group: Vec<String>,
     /// Without the hosts of a group
-    #[arg(short = 'X', long, value_name = "GROUP")]
+    #[arg(help_heading = HOSTS, short = 'X', long, value_name = "GROUP")]
     exclude_group: Vec<String>,
     /// Hosts from a file: node sets, one or more a line
-    #[arg(long, alias = "machinefile", value_name = "FILE")]
+    #[arg(help_heading = HOSTS, long, alias = "machinefile", value_name = "FILE")]
     hostfile: Vec<PathBuf>,
     /// Cluster file
-    #[arg(long, value_name = "FILE")]
+    #[arg(help_heading = HOSTS, long, value_name = "FILE")]
     cluster: Option<PathBuf>,
     /// Hosts at work at the same time
-    #[arg(short, long, default_value_t = 64, value_name = "N")]
+    #[arg(help_heading = WAY, short, long, default_value_t = 64, value_name = "N")]
     fanout: usize,
     /// Seconds for a connection to be made
-    #[arg(short = 't', long, alias = "connect_timeout", default_value_t = 10.0, value_name = "SECONDS")]
+    #[arg(help_heading = WAY, short = 't', long, alias = "connect_timeout", default_value_t = 10.0, value_name = "SECONDS")]
     connect_timeout: f64,
     /// Seconds for the command on a host
-    #[arg(short = 'u', long, alias = "command_timeout", value_name = "SECONDS")]
+    #[arg(help_heading = WAY, short = 'u', long, alias = "command_timeout", value_name = "SECONDS")]
     command_timeout: Option<f64>,
     /// The user there
-    #[arg(short = 'l', long, value_name = "USER")]
+    #[arg(help_heading = WAY, short = 'l', long, value_name = "USER")]
     user: Option<String>,
     /// More options for ssh, quoted as in a shell
-    #[arg(short = 'o', long = "options", value_name = "OPTIONS", allow_hyphen_values = true)]
+    #[arg(help_heading = WAY, short = 'o', long = "options", value_name = "OPTIONS", allow_hyphen_values = true)]
     ssh_options: Vec<String>,
     /// Seconds that an unused connection is kept; 0 closes it at the end
-    #[arg(long, default_value_t = 600, value_name = "SECONDS")]
+    #[arg(help_heading = WAY, long, default_value_t = 600, value_name = "SECONDS")]
     persist: u64,
 }
 

@@ -39,9 +39,7 @@ const SHELLFLAGS: &str = ".SHELLFLAGS = $(if $@,-c 'test -S \"$$HOMING_MAKE\" ||
 
 /// Arguments of `homing make`.
 #[derive(clap::Args)]
-#[command(after_help = "Make's -j says how many recipes run at once, on all hosts together; without it one does.\n\
-                        homing make --hosts n[1-4] -j8\n\
-                        homing make -j16 -k -C src check --trace build.json")]
+#[command(after_help = "Make's -j says how many recipes run at once, on all hosts together; without it one does.")]
 pub struct Args {
     /// Hosts, as a node set (default: those of cluster.toml, else those that hold the folder's files)
     #[arg(long, value_name = "NODESET")]

@@ -23,8 +23,6 @@ const STARTS_WITHIN: Duration = Duration::from_secs(10);
 
 /// Arguments of `homing on`.
 #[derive(clap::Args)]
-#[command(after_help = "CC=\"homing on --hosts n[1-4] gcc\" ./build.sh\n\
-                        cmake -DCMAKE_C_COMPILER_LAUNCHER='homing;on' -G Ninja .. && HOMING_HOSTS=n[1-4] ninja -j16")]
 pub struct Args {
     /// Hosts, as a node set (default: $HOMING_HOSTS, those of cluster.toml, those that hold the folder's files)
     #[arg(long, value_name = "NODESET", env = "HOMING_HOSTS")]

@@ -73,13 +73,13 @@ pub struct Args {
 #[derive(clap::Args)]
 struct SlurmWords {
     /// On Slurm: the account that it is charged to
-    #[arg(long, value_name = "NAME")]
+    #[arg(help_heading = "Slurm", long, value_name = "NAME")]
     account: Option<String>,
     /// On Slurm: its quality of service
-    #[arg(long, value_name = "NAME")]
+    #[arg(help_heading = "Slurm", long, value_name = "NAME")]
     qos: Option<String>,
     /// On Slurm: further argument of sbatch, such as --slurm-arg=--mem=2G; may be repeated
-    #[arg(long, value_name = "ARG", allow_hyphen_values = true)]
+    #[arg(help_heading = "Slurm", long, value_name = "ARG", allow_hyphen_values = true)]
     slurm_arg: Vec<String>,
 }
 

@@ -5,9 +5,11 @@ use clap::{Args as _, FromArgMatches};
 use std::ffi::OsString;
 use std::path::PathBuf;
 
+const HOSTS: &str = "Hosts";
 const INPUT: &str = "Input";
 const DATA: &str = "Data";
 const OUTPUT: &str = "Output";
+const SHOWN: &str = "What is shown";
 const LIMITS: &str = "Failures and limits";
 
 /// Options of `homing run` and `homing plan`.
@@ -16,16 +18,16 @@ pub struct Args {
     /// Where tasks run: `local` (this machine), `ssh` (the hosts of --hosts or cluster.toml, or
     /// those that hold the data), `slurm` (workers that Slurm grants, next to the data first),
     /// `auto` (ssh when hosts are given, else slurm when it answers, else local)
-    #[arg(long, value_name = "ENGINE", default_value = "auto")]
+    #[arg(help_heading = HOSTS, long, value_name = "ENGINE", default_value = "auto")]
     pub on: On,
     /// Hosts, as a node set: n[1-4], @group, ...
-    #[arg(short = 'w', long, value_name = "NODESET")]
+    #[arg(help_heading = HOSTS, short = 'w', long, value_name = "NODESET")]
     pub hosts: Option<String>,
     /// Cluster file (default: ./cluster.toml, ~/.config/homing/cluster.toml, /etc/homing/cluster.toml)
-    #[arg(long, value_name = "FILE")]
+    #[arg(help_heading = HOSTS, long, value_name = "FILE")]
     pub cluster: Option<PathBuf>,
     /// Tasks at once per host: N, +N, -N, N% of its cores; 0: as many as there are
-    #[arg(short, long, value_name = "N", allow_hyphen_values = true, short_alias = 'P', alias = "max-procs")]
+    #[arg(help_heading = HOSTS, short, long, value_name = "N", allow_hyphen_values = true, short_alias = 'P', alias = "max-procs")]
     pub jobs: Option<String>,
 
     /// Tasks as JSON lines: command or argv, cwd, env, inputs, outputs, cpus, memory, timeout (`-`: standard input)
@@ -124,22 +126,22 @@ pub struct Args {
     pub env: Vec<String>,
 
     /// Print the commands and run nothing
-    #[arg(long)]
+    #[arg(help_heading = SHOWN, long)]
     pub dry_run: bool,
     /// Say for each task where it runs and why
-    #[arg(long)]
+    #[arg(help_heading = SHOWN, long)]
     pub explain: bool,
     /// Show progress even when it is short
-    #[arg(long)]
+    #[arg(help_heading = SHOWN, long)]
     pub bar: bool,
     /// Show when it will be done
-    #[arg(long)]
+    #[arg(help_heading = SHOWN, long)]
     pub eta: bool,
     /// Print no evidence at the end
-    #[arg(short, long)]
+    #[arg(help_heading = SHOWN, short, long)]
     pub quiet: bool,
     /// Print the evidence as JSON on standard error
-    #[arg(long)]
+    #[arg(help_heading = SHOWN, long)]
     pub json: bool,
 
     // Last: its heading would hold for all that follows.

@@ -4,6 +4,9 @@ use clap::Subcommand;
 use homing_volume::{Danger, Kind};
 use std::path::PathBuf;
 
+const WAY: &str = "How it is done";
+const DANGERS: &str = "Dangers that are taken on";
+
 /// Arguments.
 #[derive(clap::Args)]
 pub struct Args {
@@ -17,19 +20,19 @@ pub struct Args {
 #[derive(clap::Args, Clone, Debug)]
 pub struct Way {
     /// Cluster file
-    #[arg(long, value_name = "FILE", global = true)]
+    #[arg(help_heading = WAY, long, value_name = "FILE", global = true)]
     pub cluster: Option<PathBuf>,
     /// Print the commands for each host, and run none
-    #[arg(long, global = true)]
+    #[arg(help_heading = WAY, long, global = true)]
     pub dry_run: bool,
     /// Begin commands with `sudo -n`
-    #[arg(long, global = true)]
+    #[arg(help_heading = WAY, long, global = true)]
     pub sudo: bool,
     /// Say nothing of the steps
-    #[arg(short, long, global = true)]
+    #[arg(help_heading = WAY, short, long, global = true)]
     pub quiet: bool,
     /// Seconds for one command on one host
-    #[arg(long, value_name = "SECONDS", default_value_t = 180, global = true)]
+    #[arg(help_heading = WAY, long, value_name = "SECONDS", default_value_t = 180, global = true)]
     pub timeout: u64,
 }
 
@@ -71,22 +74,22 @@ pub enum Verb {
 #[derive(clap::Args, Clone, Debug, Default)]
 pub struct Allow {
     /// Keep data on the disk of the system
-    #[arg(long)]
+    #[arg(help_heading = DANGERS, long)]
     allow_system_disk: bool,
     /// Keep two copies of a file on one host
-    #[arg(long)]
+    #[arg(help_heading = DANGERS, long)]
     allow_copies_on_one_host: bool,
     /// Keep fewer copies than the volume has now
-    #[arg(long)]
+    #[arg(help_heading = DANGERS, long)]
     allow_losing_copies: bool,
     /// Hide the files at the mount point
-    #[arg(long)]
+    #[arg(help_heading = DANGERS, long)]
     mount_over_files: bool,
     /// Use folders that hold something already
-    #[arg(long)]
+    #[arg(help_heading = DANGERS, long)]
     use_store_with_content: bool,
     /// Cut files into pieces where writes are known to hang (GlusterFS before 11, one copy)
-    #[arg(long)]
+    #[arg(help_heading = DANGERS, long)]
     allow_hanging_writes: bool,
 }
 

@@ -1,0 +1,216 @@
+//! From the words of a line to what may stand for the last of them. Pure:
+//! names that change from day to day are asked from a function.
+
+use clap::{Arg, Command};
+
+/// Names that are looked up.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Names {
+    Runs,
+    Jobs,
+    Volumes,
+    Hosts,
+    Labs,
+}
+
+/// Candidates for the last word, each of which begins with it. None: a file, or nothing known.
+pub fn candidates(grammar: &Command, words: &[String], known: &dyn Fn(Names) -> Vec<String>) -> Vec<String> {
+    let Some((last, before)) = words.split_last() else { return Vec::new() };
+    // Bash makes a word of its own of the = in --hosts=n1.
+    let last = if last == "=" { "" } else { last };
+    let mut place = Place { command: grammar, path: String::new(), positional: 0, option: None, free: false };
+    before.iter().for_each(|word| place.pass(word));
+    let (done, all) = place.all(last, known);
+    let begun = &last[done..];
+    let fit = all.into_iter().filter(|c| c.starts_with(begun));
+    fit.map(|c| format!("{}{c}", &last[..done])).collect()
+}
+
+/// Where the next word stands.
+struct Place<'g> {
+    command: &'g Command,
+    /// The command's names, below homing.
+    path: String,
+    /// Positional arguments that have passed.
+    positional: usize,
+    /// An option that still waits for its value.
+    option: Option<&'g Arg>,
+    /// The words are those of a command to be run, or its inputs.
+    free: bool,
+}
+
+impl<'g> Place<'g> {
+    fn pass(&mut self, word: &str) {
+        if self.free || word == "=" {
+            return;
+        }
+        if self.option.take().is_some() {
+            return;
+        }
+        match word {
+            "--" => self.free = true,
+            _ if word.starts_with(":::") => self.free = true,
+            _ if word.starts_with("--") => self.option = self.long(&word[2..]),
+            _ if word.starts_with('-') && word.len() > 1 => self.option = self.shorts(&word[1..]),
+            _ => self.operand(word),
+        }
+    }
+
+    fn operand(&mut self, word: &str) {
+        if let Some(below) = self.command.find_subcommand(word) {
+            self.path = format!("{} {}", self.path, below.get_name()).trim().to_string();
+            (self.command, self.positional) = (below, 0);
+            return;
+        }
+        let Some(arg) = self.here() else { return };
+        self.free = arg.is_trailing_var_arg_set();
+        self.positional += usize::from(!many(arg));
+    }
+
+    fn here(&self) -> Option<&'g Arg> {
+        self.command.get_positionals().nth(self.positional)
+    }
+
+    /// The option of this name, if its value is the next word.
+    fn long(&self, name: &str) -> Option<&'g Arg> {
+        let named = |a: &&Arg| a.get_long_and_visible_aliases().is_some_and(|all| all.contains(&name));
+        self.command.get_arguments().find(named).filter(|a| takes_value(a))
+    }
+
+    /// The first option among letters like `-kj` that takes a value, if that is the next word.
+    fn shorts(&self, letters: &str) -> Option<&'g Arg> {
+        let of = |letter| self.command.get_arguments().find(|a| a.get_short() == Some(letter));
+        let (at, arg) = letters.char_indices().find_map(|(at, letter)| {
+            let arg = of(letter).filter(|a| takes_value(a))?;
+            Some((at + letter.len_utf8(), arg))
+        })?;
+        (at == letters.len()).then_some(arg)
+    }
+
+    /// Bytes of the word that stay as they are, and all that may follow them.
+    fn all(&self, last: &str, known: &dyn Fn(Names) -> Vec<String>) -> (usize, Vec<String>) {
+        if self.free {
+            return (0, Vec::new());
+        }
+        if let Some(option) = self.option {
+            return self.values(option, last, known);
+        }
+        if last.starts_with('-') {
+            return match last.split_once('=') {
+                Some((name, value)) => match self.long(name.trim_start_matches('-')) {
+                    Some(option) => {
+                        let (done, all) = self.values(option, value, known);
+                        (name.len() + 1 + done, all)
+                    }
+                    None => (0, Vec::new()),
+                },
+                None => (0, self.options()),
+            };
+        }
+        let below = self.command.get_subcommands().filter(|c| !c.is_hide_set()).map(|c| c.get_name().to_string());
+        let below: Vec<String> = below.collect();
+        match self.here() {
+            Some(arg) if below.is_empty() => self.values(arg, last, known),
+            _ => (0, below),
+        }
+    }
+
+    fn options(&self) -> Vec<String> {
+        let shown = self.command.get_arguments().filter(|a| !a.is_hide_set());
+        let longs = shown.filter_map(Arg::get_long_and_visible_aliases).flatten();
+        longs.map(|name| format!("--{name}")).collect()
+    }
+
+    fn values(&self, arg: &Arg, last: &str, known: &dyn Fn(Names) -> Vec<String>) -> (usize, Vec<String>) {
+        let possible = arg.get_possible_values();
+        if !possible.is_empty() && takes_value(arg) || arg.is_positional() && !possible.is_empty() {
+            return (0, possible.iter().filter(|v| !v.is_hide_set()).map(|v| v.get_name().to_string()).collect());
+        }
+        let Some(names) = self.names(arg) else { return (0, Vec::new()) };
+        // Of a node set the last part is completed.
+        let done = if names == Names::Hosts { last.rfind([',', '!', '&']).map_or(0, |at| at + 1) } else { 0 };
+        (done, known(names))
+    }
+
+    /// What a value is, by the name that help gives it.
+    fn names(&self, arg: &Arg) -> Option<Names> {
+        let named = arg.get_value_names().and_then(<[_]>::first).map(|name| name.as_str());
+        match named.unwrap_or(arg.get_id().as_str()) {
+            "RUN" | "run" => Some(Names::Runs),
+            "ID" | "id" | "ids" => Some(Names::Jobs),
+            "NODESET" | "NODESETS" | "HOST" => Some(Names::Hosts),
+            "NAME" if self.path.starts_with("volume") && self.path != "volume create" => Some(Names::Volumes),
+            "NAME" if self.path.starts_with("lab") && self.path != "lab up" => Some(Names::Labs),
+            _ => None,
+        }
+    }
+}
+
+fn takes_value(arg: &Arg) -> bool {
+    !arg.is_positional() && arg.get_num_args().is_some_and(|n| n.min_values() > 0)
+}
+
+fn many(arg: &Arg) -> bool {
+    arg.get_num_args().is_some_and(|n| n.max_values() > 1)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use clap::CommandFactory;
+
+    fn told(line: &str) -> Vec<String> {
+        let mut grammar = crate::cli::Cli::command();
+        grammar.build();
+        let words: Vec<String> = line.split(' ').map(String::from).collect();
+        let known = |names| match names {
+            Names::Runs => vec!["last".into(), "20261122-101010-abc".into()],
+            Names::Jobs => vec!["12".into(), "13".into()],
+            Names::Volumes => vec!["data".into(), "home".into()],
+            Names::Hosts => vec!["n1".into(), "n2".into(), "m1".into()],
+            Names::Labs => vec!["lab".into()],
+        };
+        candidates(&grammar, &words, &known)
+    }
+
+    #[test]
+    fn names_are_completed_by_what_stands_there() {
+        for (line, expected) in [
+            ("rep", &["report"][..]),
+            ("report l", &["last"]),
+            ("resume 2026", &["20261122-101010-abc"]),
+            ("peek 1", &["12", "13"]),
+            ("kill 12 1", &["12", "13"]),
+            ("volume status d", &["data"]),
+            ("volume drain-host data n", &["n1", "n2"]),
+            ("volume create d", &[]),
+            ("run --hosts n", &["n1", "n2"]),
+            ("run -w m", &["m1"]),
+            ("run --hosts = n", &["n1", "n2"]),
+            ("run --hosts=n", &["--hosts=n1", "--hosts=n2"]),
+            ("exec -w n1,m", &["n1,m1"]),
+            ("run --on s", &["ssh", "slurm"]),
+            ("completions b", &["bash"]),
+            ("lab exec --name l", &["lab"]),
+        ] {
+            assert_eq!(told(line), expected, "{line}");
+        }
+    }
+
+    #[test]
+    fn commands_and_their_inputs_are_left_to_the_shell() {
+        for line in
+            ["run --hosts n1 gzip ::: ", "run ::: -", "run gzip -", "exec -w n1 ls -", "run --results d", "where /d"]
+        {
+            assert_eq!(told(line), [""; 0], "{line}");
+        }
+    }
+
+    #[test]
+    fn options_that_are_hidden_stay_hidden() {
+        assert_eq!(told("run --no-f"), [""; 0]);
+        assert_eq!(told("run --no-d"), ["--no-detect"]);
+        assert_eq!(told("queue-"), [""; 0]);
+        assert!(told("").iter().all(|name| name != "worker"));
+    }
+}

@@ -1,0 +1,43 @@
+//! Completions: `homing complete WORD...` prints what may stand for the last
+//! word, one a line, and the shells' scripts ask it at each TAB. Nothing
+//! printed means a file: shells complete and quote those best themselves.
+//!
+//! clap_complete writes tables of options once; runs, jobs, volumes and hosts
+//! are known only when TAB is pressed.
+
+mod line;
+mod names;
+
+use crate::failure::Failure;
+use clap::CommandFactory;
+use std::ffi::OsString;
+
+/// Shells whose scripts there are.
+#[derive(clap::ValueEnum, Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Shell {
+    /// bash, 4 or later
+    Bash,
+    /// zsh
+    Zsh,
+    /// fish
+    Fish,
+}
+
+/// Prints a shell's script.
+pub fn script(shell: Shell) -> Result<i32, Failure> {
+    crate::cmd::runs::to_stdout(match shell {
+        Shell::Bash => include_str!("homing.bash"),
+        Shell::Zsh => include_str!("homing.zsh"),
+        Shell::Fish => include_str!("homing.fish"),
+    })
+}
+
+/// Prints what may stand for the last of these words; says nothing when something is wrong.
+pub fn complete(words: &[OsString]) -> i32 {
+    let words: Vec<String> = words.iter().map(|w| w.to_string_lossy().into_owned()).collect();
+    let mut grammar = crate::cli::Cli::command();
+    grammar.build();
+    let text: String = line::candidates(&grammar, &words, &names::known).iter().map(|c| format!("{c}\n")).collect();
+    let _ = crate::cmd::runs::to_stdout(&text);
+    0
+}

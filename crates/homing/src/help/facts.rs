@@ -1,0 +1,78 @@
+//! What the commands read and leave beside their arguments, and how they end:
+//! the rows of help and man pages. `docs/formats.md` tells it at length.
+
+/// One row: a name, the commands that it concerns (none: all), what it means.
+pub struct Fact {
+    pub name: &'static str,
+    of: &'static [&'static str],
+    pub meaning: &'static str,
+}
+
+const fn fact(name: &'static str, of: &'static [&'static str], meaning: &'static str) -> Fact {
+    Fact { name, of, meaning }
+}
+
+const RUN: &[&str] = &["run", "plan", "resume"];
+const RUNS: &[&str] = &["run", "resume", "runs", "report"];
+const JOBS: &[&str] = &["sub", "jobs", "kill", "peek", "wait", "lsf"];
+const HOSTS: &[&str] = &["run", "plan", "resume", "hosts", "exec", "push", "pull", "make", "on", "volume", "nodeset"];
+const SSH: &[&str] = &["run", "plan", "resume", "hosts", "make", "on", "volume"];
+
+/// Exit statuses.
+pub const STATUSES: &[Fact] = &[
+    fact("0", &[], "Everything that was asked for was done."),
+    fact("1 to 100", RUN, "So many tasks failed; 101: more than 100."),
+    fact("1", &["exec"], "The command failed on a host (-S: its own status)."),
+    fact("124", &["exec"], "The command did not end in time on a host."),
+    fact("253", &["exec"], "A host could not be reached, or was lost."),
+    fact("130, 143", RUN, "A signal left tasks undone: SIGINT, SIGTERM."),
+    fact("141", RUN, "Nobody reads the output any more (| head)."),
+    fact("make's own", &["make"], "As make ends without homing."),
+    fact("the command's own", &["on", "lab exec"], "As the command ends without homing."),
+    fact("254", &[], "A host, a file system or a program that homing needs did not do its part."),
+    fact("255", &[], "The request is wrong: options, host names, unreadable input."),
+];
+
+/// Environment variables that are read.
+pub const VARIABLES: &[Fact] = &[
+    fact("HOMING_RUNS", RUNS, "Folder of the runs' journals."),
+    fact("HOMING_SHELL", &["run", "plan"], "Shell for command lines, before PARALLEL_SHELL and SHELL."),
+    fact("HOMING_CLUSTER", HOSTS, "Cluster file."),
+    fact("HOMING_SSH", SSH, "ssh with its options, quoted as in a shell."),
+    fact("HOMING_HOSTS", &["on"], "Hosts, as a node set."),
+    fact("HOMING_ENGINE", JOBS, "local or slurm: who keeps the jobs."),
+    fact("HOMING_QUEUE", JOBS, "Folder of the jobs of this machine; /var/tmp otherwise."),
+    fact("HOMING_VOLUMES", &["volume"], "Folder of the records of volumes."),
+    fact("TZ", &["runs", "jobs", "lsf"], "Zone of the times that are shown."),
+    fact("TMPDIR", &["run", "exec"], "Folder for output that does not fit into memory."),
+];
+
+/// Files that are read or written.
+pub const FILES: &[Fact] = &[
+    fact(
+        "./cluster.toml, ~/.config/homing/cluster.toml, /etc/homing/cluster.toml",
+        HOSTS,
+        "Hosts, groups, slots and queues.",
+    ),
+    fact("/etc/clustershell/groups.conf", HOSTS, "ClusterShell's groups, @GROUP."),
+    fact("~/.local/state/homing/runs", RUNS, "A folder for each run, with its journal."),
+    fact("~/.local/state/homing/volumes", &["volume"], "What was made, and changes that were interrupted."),
+    fact("/var/tmp", JOBS, "Jobs of this machine, a folder for each user."),
+    fact("/var/lib/homing/labs", &["lab"], "Labs that are up."),
+    fact("~/.cache/homing", RUN, "On a host of a run: the worker's program."),
+];
+
+/// The rows that concern a command, by its path; the program itself is concerned by all.
+pub fn of(path: &str, facts: &'static [Fact]) -> impl Iterator<Item = &'static Fact> {
+    let path = path.to_string();
+    facts.iter().filter(move |fact| {
+        let first = path.split(' ').next().unwrap_or_default();
+        path == "homing" || fact.of.is_empty() || fact.of.iter().any(|c| *c == path || *c == first)
+    })
+}
+
+/// The variables of a command, as a section of its help.
+pub fn as_help(path: &str) -> Option<String> {
+    let rows: Vec<String> = of(path, VARIABLES).map(|f| format!("  {:14}  {}", f.name, f.meaning)).collect();
+    (!rows.is_empty()).then(|| format!("Environment:\n{}", rows.join("\n")))
+}

@@ -1,0 +1,89 @@
+//! The grammar as people read it: each command's help begins with examples and
+//! ends with the variables that it reads. Man pages are made from the same.
+//!
+//! Only help and man pages pay for this: parsing goes by the bare grammar.
+
+mod facts;
+mod man;
+
+use crate::cli::Cli;
+use clap::{Command, CommandFactory};
+pub use man::write as write_man;
+
+/// Blocks of `== COMMAND`, then sections: a heading at the margin, indented lines.
+const EXAMPLES: &str = include_str!("examples.txt");
+/// As clap's own, but the examples stand between usage and options.
+const TEMPLATE: &str = "{about-with-newline}\n{usage-heading} {usage}\n\n{before-help}{all-args}{after-help}";
+
+/// The grammar with examples and facts.
+pub fn grammar() -> Command {
+    explained(Cli::command(), "homing")
+}
+
+/// The sections of a command, by its path: `homing`, `run`, `volume create`.
+fn sections_of(path: &str) -> Option<&'static str> {
+    let blocks = EXAMPLES.split("== ").skip(1).filter_map(|block| block.split_once('\n'));
+    blocks.into_iter().find(|(name, _)| *name == path).map(|(_, text)| text.trim_end())
+}
+
+fn explained(command: Command, path: &str) -> Command {
+    let names: Vec<String> = visible(&command).map(|c| c.get_name().to_string()).collect();
+    let mut command = names.iter().fold(command, |command, name| {
+        let below = if path == "homing" { name.clone() } else { format!("{path} {name}") };
+        command.mut_subcommand(name, |sub| explained(sub, &below))
+    });
+    if let Some(text) = sections_of(path) {
+        command = command.help_template(TEMPLATE).before_help(text);
+    }
+    let own = command.get_after_help().map(ToString::to_string);
+    let after = own.into_iter().chain(facts::as_help(path)).collect::<Vec<_>>().join("\n\n");
+    if after.is_empty() { command } else { command.after_help(after) }
+}
+
+/// The commands below one that people see.
+fn visible(command: &Command) -> impl Iterator<Item = &Command> {
+    command.get_subcommands().filter(|c| !c.is_hide_set() && c.get_name() != "help")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn paths(command: &Command, path: &str, all: &mut Vec<String>) {
+        for sub in visible(command) {
+            let below = format!("{path} {}", sub.get_name()).trim().to_string();
+            paths(sub, &below, all);
+            all.push(below);
+        }
+    }
+
+    #[test]
+    fn each_command_has_examples_and_each_example_a_command() {
+        let mut all = vec!["homing".to_string()];
+        paths(&Cli::command(), "", &mut all);
+        let without: Vec<_> = all.iter().filter(|path| sections_of(path).is_none()).collect();
+        assert!(without.is_empty(), "no examples: {without:?}");
+        let told = EXAMPLES.split("== ").skip(1).filter_map(|block| block.lines().next());
+        let strange: Vec<_> = told.filter(|name| !all.iter().any(|path| path == name)).collect();
+        assert!(strange.is_empty(), "no such command: {strange:?}");
+    }
+
+    #[test]
+    fn examples_are_understood() {
+        let lines = EXAMPLES.lines().filter_map(|line| line.strip_prefix("    "));
+        let calls =
+            lines.filter_map(|line| Some(&line[line.find("homing ")?..])).filter(|call| !call.starts_with("homing on"));
+        let mut seen = 0;
+        for call in calls {
+            let call = call.split([';', '>', '<']).next().unwrap();
+            let call = if call.contains('\'') && call.matches('\'').count() % 2 == 1 { continue } else { call };
+            let mut words: Vec<std::ffi::OsString> = shlex::split(call).unwrap().into_iter().map(Into::into).collect();
+            crate::cli::make_words_last(&mut words);
+            if let Err(e) = Cli::command().try_get_matches_from(words) {
+                panic!("{call}: {e}");
+            }
+            seen += 1;
+        }
+        assert!(seen > 50, "examples were found: {seen}");
+    }
+}
