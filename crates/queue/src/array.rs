@@ -1,11 +1,12 @@
 //! Job arrays: `name[1-50]%8`, `name[1-9:2,20]`.
 
-use serde::{Deserialize, Serialize};
+use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
 /// The elements of an array.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Array {
-    /// Indices, ascending, from 1.
+    /// Indices, ascending, from 1. In records they are ranges: `1-100000`.
+    #[serde(serialize_with = "as_ranges", deserialize_with = "of_ranges")]
     pub indices: Vec<u32>,
     /// Elements at once.
     #[serde(default)]
@@ -37,6 +38,36 @@ pub fn parse(name: &str) -> Result<(String, Option<Array>), String> {
     Ok((plain.into(), Some(Array { indices, limit })))
 }
 
+fn as_ranges<S: Serializer>(indices: &[u32], to: S) -> Result<S::Ok, S::Error> {
+    to.serialize_str(&folded(indices))
+}
+
+fn of_ranges<'de, D: Deserializer<'de>>(from: D) -> Result<Vec<u32>, D::Error> {
+    let text = String::deserialize(from)?;
+    let bad = || serde::de::Error::custom("the indices of an array are ranges: 1-50,60");
+    let mut all = Vec::new();
+    for item in text.split(',') {
+        all.extend(range(item, 0).ok_or_else(bad)?);
+        // Whoever wrote the record is not to cost its readers more than an array may have.
+        if all.len() > LONGEST {
+            return Err(bad());
+        }
+    }
+    Ok(all)
+}
+
+fn folded(indices: &[u32]) -> String {
+    let mut runs: Vec<(u32, u32)> = Vec::new();
+    for index in indices {
+        match runs.last_mut() {
+            Some((_, last)) if last.checked_add(1) == Some(*index) => *last = *index,
+            _ => runs.push((*index, *index)),
+        }
+    }
+    let text = runs.iter().map(|(a, b)| if a == b { a.to_string() } else { format!("{a}-{b}") });
+    text.collect::<Vec<_>>().join(",")
+}
+
 /// The indices of `0-3,7`: those of Slurm begin at 0.
 pub(crate) fn indices(list: &str) -> Option<Vec<u32>> {
     let ranges: Option<Vec<Vec<u32>>> = list.split(',').map(|item| range(item, 0)).collect();
@@ -46,15 +77,7 @@ pub(crate) fn indices(list: &str) -> Option<Vec<u32>> {
 impl Array {
     /// The indices as `1-3,7`.
     pub fn folded(&self) -> String {
-        let mut runs: Vec<(u32, u32)> = Vec::new();
-        for index in &self.indices {
-            match runs.last_mut() {
-                Some((_, last)) if *last + 1 == *index => *last = *index,
-                _ => runs.push((*index, *index)),
-            }
-        }
-        let text = runs.iter().map(|(a, b)| if a == b { a.to_string() } else { format!("{a}-{b}") });
-        text.collect::<Vec<_>>().join(",")
+        folded(&self.indices)
     }
 }
 
@@ -87,6 +110,17 @@ mod tests {
         assert_eq!(parse("plain").unwrap(), ("plain".into(), None));
         for bad in ["a[", "a[]", "a[0]", "a[3-1]", "a[1]x", "a[1]%0", "a[1-4000000000]", "a[1-2:0]"] {
             assert!(parse(bad).is_err(), "{bad}");
+        }
+    }
+
+    #[test]
+    fn records_hold_ranges_and_no_record_is_more_than_an_array_may_be() {
+        let array = parse("a[1-99999,7]%3").unwrap().1.unwrap();
+        let text = serde_json::to_string(&array).unwrap();
+        assert_eq!(text, r#"{"indices":"1-99999","limit":3}"#);
+        assert_eq!(serde_json::from_str::<Array>(&text).unwrap(), array);
+        for bad in ["1-4000000000", "1-90000,1-90000", "", "x"] {
+            assert!(serde_json::from_str::<Array>(&format!("{{\"indices\":\"{bad}\"}}")).is_err(), "{bad}");
         }
     }
 

@@ -1,8 +1,9 @@
 //! The embedded queue as an engine: the spool, and the runner that is started when there is none.
 
 use crate::engine::{Engine, Machine};
-use crate::plan::{self, Block, Config};
-use crate::{Job, JobSpec, Part, Private, QueueError, Spool, files, load};
+use crate::neighbours::Neighbours;
+use crate::plan::{self, Block, Config, Usage, View};
+use crate::{Job, JobSpec, Private, QueueError, Spool, files, load, slots};
 use std::collections::HashMap;
 use std::path::PathBuf;
 use std::time::Duration;
@@ -20,6 +21,12 @@ impl Embedded {
     pub fn open(config: Config, program: PathBuf, words: &[&str]) -> Result<Embedded, QueueError> {
         let words = words.iter().map(|w| w.to_string()).collect();
         Ok(Embedded { spool: Spool::open()?, config, program, words })
+    }
+
+    /// A restart of the machine, or a kill, may have taken the runner from jobs that wait.
+    fn tend_to(&self, jobs: &[Job]) -> Result<(), QueueError> {
+        let waits = jobs.iter().any(|j| j.uid == files::uid() && j.parts.iter().any(|p| !p.state.is_over()));
+        if waits { self.ensure_runner() } else { Ok(()) }
     }
 
     fn ensure_runner(&self) -> Result<(), QueueError> {
@@ -53,10 +60,13 @@ impl Engine for Embedded {
 
     fn jobs(&self) -> Result<Vec<Job>, QueueError> {
         let jobs = self.spool.jobs()?;
-        // A restart of the machine, or a kill, may have taken the runner from jobs that wait.
-        if jobs.iter().any(|j| j.uid == files::uid() && j.parts.iter().any(|p| !p.state.is_over())) {
-            self.ensure_runner()?;
-        }
+        self.tend_to(&jobs)?;
+        Ok(jobs)
+    }
+
+    fn own_jobs(&self) -> Result<Vec<Job>, QueueError> {
+        let jobs = self.spool.own_jobs()?;
+        self.tend_to(&jobs)?;
         Ok(jobs)
     }
 
@@ -80,19 +90,26 @@ impl Engine for Embedded {
         Ok(count)
     }
 
-    fn why(&self, job: &Job, part: &Part) -> Result<Option<Block>, QueueError> {
-        Ok(self.reasons(&self.spool.jobs()?)?.remove(&(job.id, part.index)))
-    }
-
     fn reasons(&self, jobs: &[Job]) -> Result<HashMap<(u64, u32), Block>, QueueError> {
-        let views = self.spool.views(jobs);
+        let places = &self.spool.places;
+        let (views, users) = (self.spool.views(jobs), places.users());
+        let mut usage = Usage::of(&self.spool.views(&self.spool.own_jobs()?));
+        for (uid, presence) in Neighbours::default().look(places, &users) {
+            for stands in &presence.hosts {
+                stands.used.iter().for_each(|(queue, slots)| usage.add(uid, queue, &stands.host, *slots));
+            }
+        }
         let waiting = || views.iter().filter(|v| !v.state.is_over() && !v.state.is_running());
         // A first look takes a while, and most queues have no thresholds.
         let heeds = |queue: &str| self.config.queues.get(queue).is_some_and(|q| !q.load.is_empty());
         let asked = waiting().any(|v| !v.require.is_empty() || heeds(&v.queue));
         let load = if asked { load::watch().now().clone() } else { load::Load::default() };
         // Where nothing is in the way, only the slots are missing.
-        let reason = |v| plan::blocked(&self.config, &views, v, &load).unwrap_or(Block::Slots);
+        let slots = |v: &View| match slots::odd(places, &users, v.host.as_deref().unwrap_or(&files::host_name())) {
+            odd if odd.is_empty() => Block::Slots,
+            odd => Block::Other(format!("{}; {}", Block::Slots, odd.join("; "))),
+        };
+        let reason = |v| plan::blocked(&self.config, &usage, v, &load).unwrap_or_else(|| slots(v));
         Ok(waiting().map(|v| ((v.id, v.index), reason(v))).collect())
     }
 

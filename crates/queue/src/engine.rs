@@ -2,7 +2,7 @@
 //! queue of one machine, or Slurm.
 
 use crate::plan::{Block, Config};
-use crate::{Job, JobSpec, Part, Private, QueueError, State};
+use crate::{Job, JobSpec, Private, QueueError};
 use std::collections::HashMap;
 use std::time::Duration;
 
@@ -44,6 +44,12 @@ pub trait Engine {
     /// All jobs that are known, of all users, by number. Ended ones are known for a while.
     fn jobs(&self) -> Result<Vec<Job>, QueueError>;
 
+    /// Those of this user alone: nobody pays for what others have.
+    fn own_jobs(&self) -> Result<Vec<Job>, QueueError> {
+        let own = crate::uid();
+        Ok(self.jobs()?.into_iter().filter(|j| j.uid == own).collect())
+    }
+
     /// One job; [`QueueError::NotFound`] when there is none of that number.
     fn job(&self, id: u64) -> Result<Job, QueueError>;
 
@@ -58,19 +64,8 @@ pub trait Engine {
     /// under its own number; returns how many elements.
     fn again(&self, job: &Job, index: Option<u32>) -> Result<usize, QueueError>;
 
-    /// Why an element that waits does so, as far as the engine knows.
-    fn why(&self, job: &Job, part: &Part) -> Result<Option<Block>, QueueError>;
-
-    /// [`Engine::why`] for all elements that wait, by job and index.
-    fn reasons(&self, jobs: &[Job]) -> Result<HashMap<(u64, u32), Block>, QueueError> {
-        let mut found = HashMap::new();
-        for job in jobs {
-            for part in job.parts.iter().filter(|p| matches!(p.state, State::Pend | State::Psusp)) {
-                found.extend(self.why(job, part)?.map(|block| ((job.id, part.index), block)));
-            }
-        }
-        Ok(found)
-    }
+    /// Why each element of these that waits does so, as far as the engine knows, by job and index.
+    fn reasons(&self, jobs: &[Job]) -> Result<HashMap<(u64, u32), Block>, QueueError>;
 
     /// How often it makes sense to look while waiting.
     fn pace(&self) -> Duration;

@@ -10,7 +10,7 @@ use std::path::{Path, PathBuf};
 use std::sync::OnceLock;
 
 /// No record of ours is longer; a longer one is somebody's mischief.
-const LONGEST: u64 = 16 << 20;
+pub(crate) const LONGEST: u64 = 16 << 20;
 
 /// This boot of this machine.
 pub fn boot_id() -> String {
@@ -60,11 +60,24 @@ pub(crate) fn open_plain(path: &Path) -> io::Result<File> {
 
 /// A record and the user who wrote it; `None` when there is none that can be read.
 pub(crate) fn read_json<T: DeserializeOwned>(path: &Path) -> Option<(T, u32)> {
+    read_short(path, LONGEST)
+}
+
+/// The same, of a record of so many bytes at most: another user's is not to cost more than it tells.
+pub(crate) fn read_short<T: DeserializeOwned>(path: &Path, longest: u64) -> Option<(T, u32)> {
     let file = open_plain(path).ok()?;
-    let owner = file.metadata().ok()?.uid();
+    let meta = file.metadata().ok().filter(|m| m.len() <= longest)?;
     let mut text = Vec::new();
-    file.take(LONGEST).read_to_end(&mut text).ok()?;
-    Some((serde_json::from_slice(&text).ok()?, owner))
+    file.take(longest).read_to_end(&mut text).ok()?;
+    Some((serde_json::from_slice(&text).ok()?, meta.uid()))
+}
+
+/// When a folder was changed last, ns since the epoch, and whether that is so long ago that what was read
+/// of it now is what it holds until that time changes: the kernel's time for files moves in steps.
+pub(crate) fn changed(meta: &fs::Metadata) -> (i64, bool) {
+    const STEP_NS: i64 = 50_000_000;
+    let at = meta.mtime() * 1_000_000_000 + meta.mtime_nsec();
+    (at, (STEP_NS..i64::MAX).contains(&(homing_clock::system_ns() - at)))
 }
 
 /// Writes a record under another name, then gives it its own: a reader sees

@@ -11,6 +11,7 @@
 //! daemon. [`plan`], [`state`], [`depend`] and [`array`] are pure.
 
 pub mod array;
+mod bell;
 pub mod depend;
 mod embedded;
 pub mod engine;
@@ -20,6 +21,7 @@ pub mod job;
 mod keeper;
 mod load;
 mod lock;
+mod neighbours;
 mod places;
 pub mod plan;
 mod process;

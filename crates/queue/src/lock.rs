@@ -9,13 +9,6 @@ use std::os::fd::{AsFd, AsRawFd, FromRawFd, RawFd};
 use std::os::unix::fs::{OpenOptionsExt, PermissionsExt};
 use std::path::Path;
 
-/// Who may take a lock: its owner, or every user.
-#[derive(Clone, Copy, PartialEq, Eq)]
-pub(crate) enum For {
-    Owner,
-    All,
-}
-
 /// Held until dropped, and by whoever inherits its descriptor.
 #[derive(Debug)]
 pub(crate) struct Held(File);
@@ -32,8 +25,7 @@ fn existing(path: &Path) -> io::Result<File> {
 
 /// Opened before it is created, because a kernel with `fs.protected_regular`
 /// refuses O_CREAT on another user's file in a sticky folder.
-fn file(path: &Path, whose: For) -> io::Result<File> {
-    let mode = if whose == For::All { 0o666 } else { 0o600 };
+pub(crate) fn file(path: &Path, mode: u32) -> io::Result<File> {
     for _ in 0..100 {
         match existing(path) {
             Err(e) if e.kind() == io::ErrorKind::NotFound => {}
@@ -52,25 +44,55 @@ fn file(path: &Path, whose: For) -> io::Result<File> {
     Err(io::Error::other("it comes and goes"))
 }
 
-/// One call on the lock of the whole file; returns the kind that it leaves or meets.
-fn call(file: &File, command: libc::c_int) -> io::Result<libc::c_int> {
-    // SAFETY: plain data; all zero means the whole file, and OFD locks want l_pid 0.
+/// One call on the lock of some bytes of a file, from the first one to before the second one, `None` being the
+/// end of all files; returns the lock that it leaves or meets.
+fn call(file: &File, command: libc::c_int, bytes: (u32, Option<u32>)) -> io::Result<libc::flock> {
+    // SAFETY: plain data, and OFD locks want l_pid 0.
     let mut lock: libc::flock = unsafe { std::mem::zeroed() };
     lock.l_type = libc::F_WRLCK as libc::c_short;
     lock.l_whence = libc::SEEK_SET as libc::c_short;
+    lock.l_start = i64::from(bytes.0);
+    lock.l_len = bytes.1.map_or(0, |end| i64::from(end - bytes.0));
     // SAFETY: the descriptor is open and the structure outlives the call.
     match unsafe { libc::fcntl(file.as_raw_fd(), command, &mut lock) } {
-        0 => Ok(libc::c_int::from(lock.l_type)),
+        0 => Ok(lock),
         _ => Err(io::Error::last_os_error()),
     }
 }
 
+/// The bytes of a file below `end` that somebody else's open file has locked. To ask, reading is enough.
+pub(crate) fn held_bytes(file: &File, end: u32) -> io::Result<Vec<u32>> {
+    let mut found = Vec::new();
+    // The kernel tells any one lock of a range: what lies before and behind it is asked for again.
+    let mut unknown = vec![(0, end)];
+    while let Some((from, to)) = unknown.pop() {
+        if from >= to {
+            continue;
+        }
+        let lock = call(file, libc::F_OFD_GETLK, (from, Some(to)))?;
+        if lock.l_type == libc::F_UNLCK as libc::c_short {
+            continue;
+        }
+        let within = |at: i64| u32::try_from(at.clamp(i64::from(from), i64::from(to))).unwrap_or(to);
+        let behind = if lock.l_len == 0 { i64::MAX } else { lock.l_start.saturating_add(lock.l_len) };
+        let (first, behind) = (within(lock.l_start), within(behind));
+        found.extend(first..behind);
+        unknown.extend([(from, first), (behind.max(first + 1), to)]);
+    }
+    found.sort_unstable();
+    Ok(found)
+}
+
 impl Held {
     /// Takes it now, or not at all.
-    pub fn try_take(path: &Path, whose: For) -> io::Result<Option<Held>> {
-        let file = file(path, whose)?;
-        match call(&file, libc::F_OFD_SETLK) {
-            Ok(_) => Ok(Some(Held(file))),
+    pub fn try_take(path: &Path) -> io::Result<Option<Held>> {
+        Held::of(file(path, 0o600)?, &[(0, None)])
+    }
+
+    /// Takes these bytes of a file now, or none of them.
+    pub fn of(file: File, ranges: &[(u32, Option<u32>)]) -> io::Result<Option<Held>> {
+        match ranges.iter().try_for_each(|bytes| call(&file, libc::F_OFD_SETLK, *bytes).map(drop)) {
+            Ok(()) => Ok(Some(Held(file))),
             Err(e) if matches!(e.raw_os_error(), Some(libc::EAGAIN | libc::EACCES)) => Ok(None),
             Err(e) => Err(e),
         }
@@ -78,9 +100,9 @@ impl Held {
 
     /// Waits for it.
     pub fn take(path: &Path) -> io::Result<Held> {
-        let file = file(path, For::Owner)?;
+        let file = file(path, 0o600)?;
         loop {
-            match call(&file, libc::F_OFD_SETLKW) {
+            match call(&file, libc::F_OFD_SETLKW, (0, None)) {
                 Err(e) if e.kind() == io::ErrorKind::Interrupted => {}
                 other => return other.map(|_| Held(file)),
             }
@@ -90,7 +112,10 @@ impl Held {
     /// Whether somebody holds it; `None` when this user may not know. A file that is not there is held by nobody.
     pub fn is_held(path: &Path) -> Option<bool> {
         match existing(path) {
-            Ok(file) => Some(call(&file, libc::F_OFD_GETLK).is_ok_and(|kind| kind != libc::F_UNLCK as libc::c_int)),
+            Ok(file) => {
+                let met = call(&file, libc::F_OFD_GETLK, (0, None));
+                Some(met.is_ok_and(|lock| lock.l_type != libc::F_UNLCK as libc::c_short))
+            }
             Err(e) if e.kind() == io::ErrorKind::PermissionDenied => None,
             Err(_) => Some(false),
         }
@@ -120,12 +145,24 @@ mod tests {
         let dir = tempfile::tempdir().unwrap();
         let path = dir.path().join("l");
         assert_eq!(Held::is_held(&path), Some(false));
-        let held = Held::try_take(&path, For::Owner).unwrap().unwrap();
+        let held = Held::try_take(&path).unwrap().unwrap();
         assert_eq!(Held::is_held(&path), Some(true));
-        assert!(Held::try_take(&path, For::Owner).unwrap().is_none());
+        assert!(Held::try_take(&path).unwrap().is_none());
         drop(held);
         assert_eq!(Held::is_held(&path), Some(false));
         std::os::unix::fs::symlink(&path, dir.path().join("s")).unwrap();
-        assert!(Held::try_take(&dir.path().join("s"), For::All).is_err());
+        assert!(Held::try_take(&dir.path().join("s")).is_err());
+    }
+
+    #[test]
+    fn bytes_are_locked_one_by_one_and_a_reader_sees_which() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("l");
+        let _first = Held::of(file(&path, 0o644).unwrap(), &[(1, Some(2)), (4, Some(6))]).unwrap().unwrap();
+        assert!(Held::of(file(&path, 0o644).unwrap(), &[(3, Some(5))]).unwrap().is_none(), "one is not free");
+        let _second = Held::of(file(&path, 0o644).unwrap(), &[(2, Some(3))]).unwrap().unwrap();
+        let read = File::open(&path).unwrap();
+        assert_eq!(held_bytes(&read, 100).unwrap(), [1, 2, 4, 5]);
+        assert_eq!(held_bytes(&read, 5).unwrap(), [1, 2, 4]);
     }
 }

@@ -2,26 +2,35 @@
 //!
 //! Each user's jobs lie in a folder of that user's own, beside the others',
 //! in a folder that belongs to root and has the sticky bit (/var/tmp): nobody
-//! else can remove, rename or replace it. What all must share (the locks of
-//! slots and turns, the numbers) is in one more, which decides nothing but
-//! order: whoever breaks it cannot touch a job.
+//! else can remove, rename or replace it. What all must share (the lock of
+//! turns, the numbers) is in one more, which decides nothing but order:
+//! whoever breaks it cannot touch a job.
 
 use crate::{QueueError, files};
 use rustix::fs::{CWD, RenameFlags};
 use rustix::io::Errno;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::io;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
+use std::sync::Mutex;
 
 const NAME: &str = "homing-queue";
 /// Everybody may make files, and only remove their own.
 const SHARED: u32 = 0o1777;
 
+/// Names of a user's folder beside the usual one: somebody else may have made that.
+const OTHER_NAMES: u32 = 20;
+
 /// The paths of one queue.
-#[derive(Clone, Debug)]
+#[derive(Debug)]
 pub(crate) struct Places {
     base: PathBuf,
+    /// Folders of users that were found to be their own; the sticky bit keeps them where they are.
+    found: Mutex<BTreeMap<u32, PathBuf>>,
+    /// Who has a folder, and when the folder above was changed last before that was read.
+    users: Mutex<Option<(i64, Vec<u32>)>>,
 }
 
 impl Places {
@@ -38,12 +47,13 @@ impl Places {
 
     /// In a folder; makes what is missing.
     pub fn at(base: PathBuf) -> Result<Places, QueueError> {
-        let places = Places { base };
-        for dir in [places.shared(), places.numbers(), places.shared().join("slots")] {
+        let places = Places { base, found: Mutex::default(), users: Mutex::default() };
+        for dir in [places.shared(), places.numbers()] {
             make_shared(&dir)?;
             let meta = fs::symlink_metadata(&dir).map_err(QueueError::io("look at", &dir))?;
             if !meta.is_dir() || meta.mode() & 0o1000 == 0 {
-                let what = "it must be a folder with the sticky bit (chmod 1777); remove it, and it is made anew";
+                let what = "it must be a folder with the sticky bit (chmod 1777): root must remove it; \
+                            a line in tmpfiles.d makes it as root's (see the manual, \"Detached jobs\")";
                 return Err(QueueError::Spool { path: dir, what: what.into() });
             }
         }
@@ -59,8 +69,20 @@ impl Places {
     pub fn numbers(&self) -> PathBuf {
         self.shared().join("numbers")
     }
+    /// A user's folder: the first of its names that is a folder of that user's alone.
     pub fn of(&self, uid: u32) -> PathBuf {
-        self.base.join(format!("{NAME}-{uid}"))
+        if let Some(found) = self.found.lock().ok().and_then(|found| found.get(&uid).cloned()) {
+            return found;
+        }
+        let own = self.names(uid).find(|dir| is_owned(dir, uid));
+        if let (Some(dir), Ok(mut found)) = (&own, self.found.lock()) {
+            found.insert(uid, dir.clone());
+        }
+        own.unwrap_or_else(|| self.base.join(format!("{NAME}-{uid}")))
+    }
+    fn names(&self, uid: u32) -> impl Iterator<Item = PathBuf> {
+        let others = (1..=OTHER_NAMES).map(move |n| format!("{NAME}-{uid}.{n}"));
+        std::iter::once(format!("{NAME}-{uid}")).chain(others).map(|name| self.base.join(name))
     }
     pub fn job(&self, uid: u32, id: u64) -> PathBuf {
         self.of(uid).join(id.to_string())
@@ -68,30 +90,38 @@ impl Places {
 
     /// This user's own folder, made when it is not there.
     pub fn own(&self) -> Result<PathBuf, QueueError> {
-        let dir = self.of(files::uid());
-        match files::make_dir(&dir, 0o755) {
-            Err(e) if e.kind() == io::ErrorKind::AlreadyExists => Ok(()),
-            made => made,
-        }
-        .map_err(QueueError::io("make", &dir))?;
-        match is_owned(&dir, files::uid()) {
-            true => Ok(dir),
-            false => {
-                let what = "it is not a folder of this user's alone: somebody else has made it; root must remove it";
-                Err(QueueError::Spool { path: dir, what: what.into() })
+        let uid = files::uid();
+        for dir in self.names(uid) {
+            match files::make_dir(&dir, 0o755) {
+                Err(e) if e.kind() != io::ErrorKind::AlreadyExists => return Err(QueueError::io("make", &dir)(e)),
+                _ if is_owned(&dir, uid) => return Ok(dir),
+                _ => {}
             }
         }
+        let what = "neither it nor those with .1 to .20 at the end are folders of this user's alone: \
+                    somebody else has made them; root must remove them";
+        Err(QueueError::Spool { path: self.base.join(format!("{NAME}-{uid}")), what: what.into() })
     }
 
     /// The users who have folders, those without trickery.
     pub fn users(&self) -> Vec<u32> {
+        let state = fs::metadata(&self.base).map(|meta| files::changed(&meta)).ok();
+        let mut known = self.users.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
+        if let (Some((at, _)), Some((then, users))) = (state, known.as_ref())
+            && at == *then
+        {
+            return users.clone();
+        }
         let entries = fs::read_dir(&self.base).into_iter().flatten().flatten();
         let names = entries.filter_map(|e| {
-            let uid: u32 = e.file_name().to_str()?.strip_prefix(NAME)?.strip_prefix('-')?.parse().ok()?;
+            let name = e.file_name();
+            let name = name.to_str()?.strip_prefix(NAME)?.strip_prefix('-')?;
+            let uid: u32 = name.split('.').next()?.parse().ok()?;
             is_owned(&self.of(uid), uid).then_some(uid)
         });
-        let mut users: Vec<u32> = names.collect();
-        users.sort_unstable();
+        let users: BTreeSet<u32> = names.collect();
+        let users: Vec<u32> = users.into_iter().collect();
+        *known = state.filter(|(_, settled)| *settled).map(|(at, _)| (at, users.clone()));
         users
     }
 }

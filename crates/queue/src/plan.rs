@@ -1,11 +1,12 @@
-//! Which job starts next, and why another does not. Pure: every runner comes
-//! to the same answer from the same spool, so nobody has to be in charge.
+//! Which job starts next, and why another does not. Pure: each runner decides
+//! about its own user's jobs and knows of the others how they stand, and all
+//! come to the same answer, so nobody has to be in charge.
 
 use crate::depend::Verdict;
 use crate::load::Load;
 use crate::state::State;
 use serde::{Deserialize, Serialize};
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashMap};
 
 /// A queue, as `[queue.NAME]` of the cluster file describes it.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
@@ -136,8 +137,41 @@ impl std::fmt::Display for Block {
     }
 }
 
-/// A job that may start, as soon as it is its turn and there are slots?
-pub fn blocked(config: &Config, all: &[View], it: &View, load: &Load) -> Option<Block> {
+/// Slots in use, as limits count them.
+#[derive(Clone, Debug, Default)]
+pub struct Usage {
+    queue: HashMap<String, u32>,
+    user: HashMap<(u32, String), u32>,
+    host: HashMap<(String, Option<String>), u32>,
+    /// Running elements of each job.
+    elements: HashMap<(u32, u64), u32>,
+}
+
+impl Usage {
+    /// Those of what runs among these.
+    pub fn of<'a>(views: impl IntoIterator<Item = &'a View>) -> Usage {
+        let mut usage = Usage::default();
+        views.into_iter().filter(|v| v.state.is_running()).for_each(|v| usage.start(v));
+        usage
+    }
+    /// One more runs.
+    pub fn start(&mut self, it: &View) {
+        self.add(it.uid, &it.queue, &it.host, it.slots);
+        *self.elements.entry((it.uid, it.id)).or_default() += 1;
+    }
+    /// Slots of a user, as told by that user.
+    pub fn add(&mut self, uid: u32, queue: &str, host: &Option<String>, slots: u32) {
+        let sums = [
+            self.queue.entry(queue.into()).or_default(),
+            self.user.entry((uid, queue.into())).or_default(),
+            self.host.entry((queue.into(), host.clone())).or_default(),
+        ];
+        sums.into_iter().for_each(|sum| *sum = sum.saturating_add(slots));
+    }
+}
+
+/// Why a job may not start, even when it is its turn and there are slots.
+pub fn blocked(config: &Config, usage: &Usage, it: &View, load: &Load) -> Option<Block> {
     if it.state == State::Psusp {
         return Some(Block::Stopped);
     }
@@ -150,21 +184,19 @@ pub fn blocked(config: &Config, all: &[View], it: &View, load: &Load) -> Option<
     if it.slots > config.slots_of(&it.host) {
         return Some(Block::TooLarge);
     }
-    let used = |fits: &dyn Fn(&View) -> bool| -> u32 {
-        all.iter().filter(|v| v.state.is_running() && v.queue == it.queue && fits(v)).map(|v| v.slots).sum()
+    let full = |limit: Option<u32>, used: Option<&u32>| {
+        limit.is_some_and(|limit| used.copied().unwrap_or(0).saturating_add(it.slots) > limit)
     };
-    let full = |limit: Option<u32>, used: u32| limit.is_some_and(|limit| used + it.slots > limit);
-    let siblings = || all.iter().filter(|v| v.id == it.id && v.uid == it.uid && v.state.is_running()).count() as u32;
-    if full(queue.slots, used(&|_| true)) {
+    if full(queue.slots, usage.queue.get(&it.queue)) {
         return Some(Block::QueueLimit);
     }
-    if full(queue.per_user, used(&|v| v.uid == it.uid)) {
+    if queue.per_user.is_some() && full(queue.per_user, usage.user.get(&(it.uid, it.queue.clone()))) {
         return Some(Block::UserLimit);
     }
-    if full(queue.per_host, used(&|v| v.host == it.host)) {
+    if queue.per_host.is_some() && full(queue.per_host, usage.host.get(&(it.queue.clone(), it.host.clone()))) {
         return Some(Block::HostLimit);
     }
-    if it.limit.is_some_and(|limit| siblings() >= limit) {
+    if it.limit.is_some_and(|limit| usage.elements.get(&(it.uid, it.id)).is_some_and(|n| *n >= limit)) {
         return Some(Block::ArrayLimit);
     }
     // Load is this machine's; that of another host is its own affair.
@@ -179,35 +211,61 @@ pub fn blocked(config: &Config, all: &[View], it: &View, load: &Load) -> Option<
     None
 }
 
-/// The job that gets the next slots of `host`, of all users in `present`: the
-/// user with the fewest slots, among equals the one who waits longest since
-/// the last start; of that user the queue of highest priority, then the oldest.
+/// How a user stands on a host: all that the others need to know to decide whose turn it is.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct Standing {
+    /// The host; `None` is this machine.
+    pub host: Option<String>,
+    /// Slots in use, by queue.
+    pub used: BTreeMap<String, u32>,
+    /// The last start, ns since the epoch.
+    pub last_ns: i64,
+    /// The job that would start next.
+    pub wants: Option<Want>,
+}
+
+/// A job that waits for nothing but its turn and slots.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Want {
+    /// Its number.
+    pub id: u64,
+    /// Index, 0 without an array.
+    pub index: u32,
+    /// Slots that it takes.
+    pub slots: u32,
+}
+
+/// How the user who has these elements stands on a host. Of the jobs that may start the one of the queue of
+/// highest priority is first, then the oldest.
 ///
 /// It may need more slots than are free. Then it waits for them, and nobody
 /// overtakes it: a wide job would else never start.
-pub fn next<'a>(
-    config: &Config,
-    all: &'a [View],
-    host: &Option<String>,
-    present: &dyn Fn(u32) -> bool,
-    load: &Load,
-) -> Option<&'a View> {
+pub fn standing(config: &Config, usage: &Usage, own: &[View], host: &Option<String>, load: &Load) -> Standing {
+    let mut stands = Standing { host: host.clone(), ..Standing::default() };
+    let here = own.iter().filter(|v| v.host == *host);
+    for view in here.clone() {
+        stands.last_ns = stands.last_ns.max(view.start_ns);
+        if view.state.is_running() {
+            *stands.used.entry(view.queue.clone()).or_default() += view.slots;
+        }
+    }
     let priority = |v: &View| config.queues.get(&v.queue).map_or(0, |q| q.priority);
-    let waits = |v: &&View| {
-        v.host == *host
-            && matches!(v.state, State::Pend | State::Psusp)
-            && present(v.uid)
-            && blocked(config, all, v, load).is_none()
+    let may = here.filter(|v| matches!(v.state, State::Pend | State::Psusp));
+    let may = may.filter(|v| blocked(config, usage, v, load).is_none());
+    let first = may.min_by_key(|v| (-priority(v), v.id, v.index));
+    stands.wants = first.map(|v| Want { id: v.id, index: v.index, slots: v.slots });
+    stands
+}
+
+/// The user who gets the next slots of a host: of those who want some the one with the fewest, among equals
+/// the one who waits longest since the last start.
+pub fn whose_turn<'a>(all: impl Iterator<Item = (u32, &'a Standing)>) -> Option<(u32, &'a Want)> {
+    let key = |(uid, s): &(u32, &Standing)| {
+        let used = s.used.values().fold(0u32, |sum, n| sum.saturating_add(*n));
+        (used, s.last_ns, *uid)
     };
-    let share = |uid: u32| {
-        let own = all.iter().filter(|v| v.uid == uid && v.host == *host);
-        let used: u32 = own.clone().filter(|v| v.state.is_running()).map(|v| v.slots).sum();
-        (used, own.map(|v| v.start_ns).max().unwrap_or(0))
-    };
-    all.iter().filter(waits).min_by_key(|v| {
-        let (used, last) = share(v.uid);
-        (used, last, v.uid, -priority(v), v.id, v.index)
-    })
+    let first = all.filter(|(_, s)| s.wants.is_some()).min_by_key(key)?;
+    Some((first.0, first.1.wants.as_ref()?))
 }
 
 #[cfg(test)]
@@ -233,6 +291,20 @@ mod tests {
         }
     }
 
+    /// The job that starts next, of all users.
+    fn next<'a>(config: &Config, all: &'a [View], present: impl Fn(u32) -> bool) -> Option<&'a View> {
+        let usage = Usage::of(all);
+        let users: std::collections::BTreeSet<u32> = all.iter().map(|v| v.uid).filter(|uid| present(*uid)).collect();
+        let own = |uid| all.iter().filter(|v| v.uid == uid).cloned().collect::<Vec<_>>();
+        let stands = |uid| standing(config, &usage, &own(uid), &None, &Load::default());
+        let standings: Vec<(u32, Standing)> = users.into_iter().map(|uid| (uid, stands(uid))).collect();
+        let (uid, want) = whose_turn(standings.iter().map(|(uid, s)| (*uid, s)))?;
+        all.iter().find(|v| (v.uid, v.id, v.index) == (uid, want.id, want.index))
+    }
+    fn why(config: &Config, all: &[View], it: &View) -> Option<Block> {
+        blocked(config, &Usage::of(all), it, &Load::default())
+    }
+
     /// Runs all jobs, each for one round, on `slots` slots; returns the order of starts.
     fn simulate(config: &Config, mut all: Vec<View>) -> Vec<u64> {
         let (mut order, mut clock) = (Vec::new(), 1);
@@ -240,7 +312,7 @@ mod tests {
             loop {
                 let used: u32 = all.iter().filter(|v| v.state == State::Run).map(|v| v.slots).sum();
                 assert!(used <= config.slots, "slots exceeded");
-                let Some(found) = next(config, &all, &None, &|_| true, &Load::default()) else { break };
+                let Some(found) = next(config, &all, |_| true) else { break };
                 if found.slots > config.slots - used {
                     break;
                 }
@@ -270,8 +342,8 @@ mod tests {
         let mut wide = view(1, 10);
         wide.slots = 3;
         let all = [wide, view(2, 10)];
-        assert_eq!(next(&config(), &all, &None, &|_| true, &Load::default()).unwrap().id, 2);
-        assert_eq!(blocked(&config(), &all, &all[0], &Load::default()), Some(Block::TooLarge));
+        assert_eq!(next(&config(), &all, |_| true).unwrap().id, 2);
+        assert_eq!(why(&config(), &all, &all[0]), Some(Block::TooLarge));
     }
 
     #[test]
@@ -286,16 +358,16 @@ mod tests {
             (Queue { closed: true, ..Queue::default() }, Block::Closed),
         ] {
             config.queues.insert("q".into(), queue);
-            assert_eq!(blocked(&config, &all, &all[1], &Load::default()), Some(block));
+            assert_eq!(why(&config, &all, &all[1]), Some(block));
         }
         config.queues.insert("q".into(), Queue { per_user: Some(1), ..Queue::default() });
-        assert_eq!(blocked(&config, &all, &all[2], &Load::default()), Some(Block::UserLimit));
-        assert_eq!(next(&config, &all, &None, &|_| true, &Load::default()).unwrap().id, 2);
+        assert_eq!(why(&config, &all, &all[2]), Some(Block::UserLimit));
+        assert_eq!(next(&config, &all, |_| true).unwrap().id, 2);
         // An array's own limit.
         config.queues.insert("q".into(), Queue::default());
         let mut elements: Vec<View> = (1..=3).map(|i| View { index: i, limit: Some(1), ..view(7, 10) }).collect();
         elements[0].state = State::Run;
-        assert_eq!(blocked(&config, &elements, &elements[1], &Load::default()), Some(Block::ArrayLimit));
+        assert_eq!(why(&config, &elements, &elements[1]), Some(Block::ArrayLimit));
     }
 
     #[test]
@@ -304,16 +376,16 @@ mod tests {
         let load = BTreeMap::from([("bio".to_string(), "1500/4000".to_string())]);
         config.queues.insert("q".into(), Queue { load, ..Queue::default() });
         let all = [view(1, 10)];
-        let at = |bio: f64| blocked(&config, &all, &all[0], &Load::of(&[("bio", bio)]));
+        let at = |bio: f64| blocked(&config, &Usage::of(&all), &all[0], &Load::of(&[("bio", bio)]));
         assert_eq!(at(1500.0), None);
         assert_eq!(at(1501.0), Some(Block::Load("bio".into())));
         // What is not known is not beyond anything: a kernel without the counter must not stop the queue.
-        assert_eq!(blocked(&config, &all, &all[0], &Load::default()), None);
+        assert_eq!(why(&config, &all, &all[0]), None);
     }
 
     #[test]
     fn a_user_without_a_runner_is_passed_over() {
         let all = [view(1, 10), view(2, 11)];
-        assert_eq!(next(&config(), &all, &None, &|uid| uid == 11, &Load::default()).unwrap().id, 2);
+        assert_eq!(next(&config(), &all, |uid| uid == 11).unwrap().id, 2);
     }
 }

@@ -1,7 +1,7 @@
 //! Jobs as the spool tells of them.
 
 use crate::depend::{self, Verdict};
-use crate::files::{self, read_json};
+use crate::files::{self, read_json, read_short};
 use crate::job::{End, JobSpec, Start, Stop};
 use crate::lock::Held;
 use crate::plan::View;
@@ -83,11 +83,23 @@ impl Job {
     }
 }
 
-/// What does not change any more, so that it is read once.
+/// Elements of one other user's that are looked at; what is beyond them is not shown.
+const MOST_OF_ANOTHER: usize = 10_000;
+/// A longer record of another user's is not read, bytes: a thousand single indices and the longest names.
+const LONGEST_OF_ANOTHER: u64 = 64 << 10;
+
+/// What has not changed since it was read, so that a look costs what changed.
 #[derive(Default)]
 pub(crate) struct Cache {
-    over: Mutex<HashMap<(u32, u64), Job>>,
+    jobs: Mutex<HashMap<(u32, u64), Kept>>,
     specs: Mutex<HashMap<(u32, u64), Arc<JobSpec>>>,
+}
+
+/// A job as it was read last.
+struct Kept {
+    job: Job,
+    /// When its folder had been changed, where nothing else could make another job of it.
+    settled: Option<i64>,
 }
 
 /// What a record may say to other users: it is written by its owner, who could
@@ -111,17 +123,41 @@ fn one_line(text: &str) -> String {
 }
 
 impl Spool {
-    /// All jobs as they are now, by number.
+    /// All jobs as they are now, by number; of each other user the newest, up to a bound.
     pub fn jobs(&self) -> Result<Vec<Job>, QueueError> {
-        let boot = files::boot_id();
-        let mut jobs: Vec<Job> = Vec::new();
-        for uid in self.places.users() {
-            let entries = fs::read_dir(self.places.of(uid)).into_iter().flatten().flatten();
-            let ids = entries.filter_map(|e| e.file_name().to_str()?.parse::<u64>().ok());
-            jobs.extend(ids.filter_map(|id| self.read(uid, id, &boot)));
-        }
+        let mut jobs: Vec<Job> = self.places.users().into_iter().flat_map(|uid| self.jobs_of(uid)).collect();
         jobs.sort_by_key(|j| (j.id, j.uid));
         Ok(jobs)
+    }
+
+    /// This user's jobs as they are now, by number.
+    pub fn own_jobs(&self) -> Result<Vec<Job>, QueueError> {
+        let mut jobs = self.jobs_of(files::uid());
+        jobs.reverse();
+        Ok(jobs)
+    }
+
+    /// A user's jobs, the newest first.
+    fn jobs_of(&self, uid: u32) -> Vec<Job> {
+        let boot = files::boot_id();
+        let entries = fs::read_dir(self.places.of(uid)).into_iter().flatten().flatten();
+        let mut ids: Vec<u64> = entries.filter_map(|e| e.file_name().to_str()?.parse().ok()).collect();
+        ids.sort_unstable_by_key(|id| std::cmp::Reverse(*id));
+        let mut room = if uid == files::uid() { usize::MAX } else { MOST_OF_ANOTHER };
+        let mut jobs = Vec::new();
+        for id in ids {
+            if room == 0 {
+                break;
+            }
+            let mut job = self.read(uid, id, &boot);
+            if let Some(job) = &mut job {
+                job.parts.truncate(room);
+            }
+            // What is no job has cost a look too.
+            room = room.saturating_sub(job.as_ref().map_or(1, |job| job.parts.len().max(1)));
+            jobs.extend(job);
+        }
+        jobs
     }
 
     /// One job: this user's own of that number before anybody else's.
@@ -134,12 +170,19 @@ impl Spool {
     }
 
     fn read(&self, uid: u32, id: u64, boot: &str) -> Option<Job> {
-        if let Some(job) = self.cache.over.lock().ok()?.get(&(uid, id)) {
-            return Some(job.clone());
-        }
         let dir = self.places.job(uid, id);
         // No link is followed to another user's folder.
-        fs::symlink_metadata(&dir).ok().filter(|m| m.is_dir() && m.uid() == uid)?;
+        let meta = fs::symlink_metadata(&dir).ok().filter(|m| m.is_dir() && m.uid() == uid)?;
+        let (changed, settled) = files::changed(&meta);
+        let mut kept = self.cache.jobs.lock().ok()?;
+        let before = kept.get(&(uid, id));
+        if let Some(same) = before.filter(|kept| kept.settled == Some(changed)) {
+            return Some(same.job.clone());
+        }
+        // An end is final.
+        let ended = before.map(|kept| kept.job.parts.as_slice()).unwrap_or_default();
+        let ended: HashMap<u32, &Part> =
+            ended.iter().filter(|p| matches!(p.state, State::Done | State::Exit)).map(|p| (p.index, p)).collect();
         let spec = self.spec(uid, id, &dir)?;
         let names: HashSet<String> =
             fs::read_dir(&dir).ok()?.flatten().filter_map(|e| e.file_name().into_string().ok()).collect();
@@ -148,13 +191,19 @@ impl Spool {
             return None;
         }
         let reader = Reader { dir: &dir, names, boot };
-        let indices = spec.array.as_ref().map_or_else(|| vec![0], |a| a.indices.clone());
-        let parts: Vec<Part> = indices.into_iter().map(|index| reader.part(index)).collect();
-        let job = Job { id, uid, spec, parts, dir };
-        // One that was lost may be run again.
-        if job.parts.iter().all(|p| matches!(p.state, State::Done | State::Exit)) {
-            self.cache.over.lock().ok()?.insert((uid, id), job.clone());
-        }
+        let indices = spec.array.as_ref().map_or(&[0][..], |a| &a.indices);
+        let most = if uid == files::uid() { usize::MAX } else { MOST_OF_ANOTHER };
+        let part = |index: &u32| ended.get(index).map_or_else(|| reader.part(*index), |part| (*part).clone());
+        let parts: Vec<Part> = indices.iter().take(most).map(part).collect();
+        // The state of what has a lock depends on who holds it, which no folder tells.
+        let told = |p: &Part| match p.state {
+            State::Done | State::Exit => true,
+            State::Pend | State::Psusp => !reader.names.contains(&format!("lock.{}", p.index)),
+            _ => false,
+        };
+        let settled = Some(changed).filter(|_| settled && parts.iter().all(told));
+        let job = Job { id, uid, spec, parts, dir: reader.dir.to_path_buf() };
+        kept.insert((uid, id), Kept { job: job.clone(), settled });
         Some(job)
     }
 
@@ -162,7 +211,8 @@ impl Spool {
         if let Some(known) = self.cache.specs.lock().ok()?.get(&(uid, id)) {
             return Some(known.clone());
         }
-        let own = |name: &str| read_json::<JobSpec>(&dir.join(name)).filter(|(_, owner)| *owner == uid);
+        let longest = if uid == files::uid() { files::LONGEST } else { LONGEST_OF_ANOTHER };
+        let own = |name: &str| read_short::<JobSpec>(&dir.join(name), longest).filter(|(_, owner)| *owner == uid);
         let (spec, _) = own("spec.json").or_else(|| own("job.json"))?;
         if spec.array.as_ref().is_some_and(|a| a.indices.is_empty() || a.indices.len() > array::LONGEST) {
             return None;
@@ -178,7 +228,7 @@ impl Spool {
         for job in jobs {
             let after = match &job.spec.after {
                 Some(text) if job.parts.iter().any(|p| !p.state.is_over()) => {
-                    depend::judge(text, &Seen { jobs, uid: job.uid })
+                    depend::judge(text, &Seen { spool: self, jobs, uid: job.uid })
                 }
                 _ => Verdict::Holds,
             };
@@ -259,6 +309,7 @@ impl Reader<'_> {
 
 /// What one user's conditions may refer to: every job by its number, the user's own by name.
 struct Seen<'a> {
+    spool: &'a Spool,
     jobs: &'a [Job],
     uid: u32,
 }
@@ -271,7 +322,9 @@ impl depend::Known for Seen<'_> {
             None => j.uid == self.uid && !text.is_empty() && j.spec.name == text,
         };
         // Of several jobs of one name the newest is meant, as LSF has it; of one number the user's own.
-        let job = self.jobs.iter().filter(fits).max_by_key(|j| (j.id, j.uid == self.uid));
+        let known = self.jobs.iter().filter(fits).max_by_key(|j| (j.id, j.uid == self.uid));
+        let other = by_id.filter(|_| known.is_none()).and_then(|(id, _)| self.spool.job(id).ok());
+        let job = known.or(other.as_ref());
         let index = by_id.and_then(|(_, index)| index);
         let parts = job.iter().flat_map(|j| &j.parts).filter(|p| index.is_none_or(|i| i == p.index));
         parts.map(|p| (p.state, p.end.as_ref().map(|e| e.exit))).collect()

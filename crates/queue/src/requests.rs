@@ -2,7 +2,7 @@
 
 use crate::files::{self, write_json};
 use crate::job::{End, Kill, Stop};
-use crate::lock::{For, Held};
+use crate::lock::Held;
 use crate::state::State;
 use crate::{Job, QueueError, Spool};
 use std::fs;
@@ -64,7 +64,7 @@ impl Spool {
         let mut count = 0;
         for part in job.parts.iter().filter(|p| p.state == State::Lost && index.is_none_or(|i| i == p.index)) {
             let lock = job.dir.join(format!("lock.{}", part.index));
-            let held = Held::try_take(&lock, For::Owner).map_err(QueueError::io("lock", &lock))?;
+            let held = Held::try_take(&lock).map_err(QueueError::io("lock", &lock))?;
             if held.is_none() {
                 continue;
             }
@@ -81,7 +81,7 @@ impl Spool {
 /// Writes the end of what nobody keeps; its lock holds a runner off meanwhile.
 fn end_unkept(job: &Job, index: u32, reason: &str) -> Result<(), QueueError> {
     let lock = job.dir.join(format!("lock.{index}"));
-    let held = Held::try_take(&lock, For::Owner).map_err(QueueError::io("lock", &lock))?;
+    let held = Held::try_take(&lock).map_err(QueueError::io("lock", &lock))?;
     let path = job.dir.join(format!("end.{index}.json"));
     if held.is_none() || path.exists() {
         return Ok(());

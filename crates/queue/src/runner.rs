@@ -2,11 +2,12 @@
 //! when nothing is left to do. Killing it harms no job; the end of the next
 //! job, or the next command of its user, starts another.
 
+use crate::bell::Bell;
 use crate::files::{self, step, write_json};
 use crate::load::{self, Load};
-use crate::lock::{For, Held};
-use crate::plan::{self, Block, Config, View};
-use crate::process::Process;
+use crate::lock::Held;
+use crate::neighbours::{Neighbours, Presence};
+use crate::plan::{self, Block, Config, Standing, Usage, View, Want};
 use crate::retry::Failed;
 use crate::state::State;
 use crate::turn::Turn;
@@ -21,6 +22,7 @@ use std::time::Duration;
 /// A pause between two looks: short after something happened, longer when nothing does.
 const QUICK: Duration = Duration::from_millis(10);
 const SLOW: Duration = Duration::from_millis(250);
+
 /// Runs until nothing of this user is left. `config` is asked each round, so
 /// that a changed cluster file is noticed; `keeper` are the words that start a keeper.
 pub fn run(spool: &Spool, config: &mut dyn FnMut() -> Config, keeper: &[PathBuf]) -> Result<(), QueueError> {
@@ -31,26 +33,29 @@ pub fn run(spool: &Spool, config: &mut dyn FnMut() -> Config, keeper: &[PathBuf]
     let own = spool.places.own()?;
     let lock = own.join("runner.lock");
     loop {
-        let held = Held::try_take(&lock, For::Owner).map_err(QueueError::io("lock", &lock))?;
+        let held = Held::try_take(&lock).map_err(QueueError::io("lock", &lock))?;
         if held.is_none() {
             return Ok(());
         }
-        let record = own.join("runner.json");
-        write_json(&record, &Process::own(), 0o644).map_err(QueueError::io("write", &record))?;
+        Presence::own(Vec::new()).publish(&own).map_err(QueueError::io("write into", &own))?;
         step("present");
+        slots::folder(&own)?;
         let mut runner = Runner {
             spool,
             keeper,
+            bell: Bell::new(&own),
+            own: own.clone(),
             keepers: Vec::new(),
             turn: Turn::default(),
+            neighbours: Neighbours::default(),
+            told: Vec::new(),
             buried: BTreeSet::new(),
             failed: Failed::default(),
         };
         runner.serve(config)?;
         drop(held);
         // A job that came between the last look and the unlocking found a runner, so it is ours.
-        let jobs = spool.jobs()?;
-        if !has_work(&spool.views(&jobs), &config(), &Load::default()) {
+        if !has_work(&spool.views(&spool.own_jobs()?), &config(), &Load::default()) {
             return Ok(());
         }
     }
@@ -63,21 +68,27 @@ fn close_inherited() {
     unsafe { libc::syscall(libc::SYS_close_range, 3, u32::MAX, 0) };
 }
 
-/// Something of this user runs, or may come to run without anybody's doing.
-fn has_work(views: &[View], config: &Config, load: &Load) -> bool {
-    let mine = views.iter().filter(|v| v.uid == files::uid());
-    mine.filter(|v| !v.state.is_over()).any(|v| {
+/// Something of these runs, or may come to run without anybody's doing.
+fn has_work(own: &[View], config: &Config, load: &Load) -> bool {
+    let usage = Usage::default();
+    own.iter().filter(|v| !v.state.is_over()).any(|v| {
         v.state.is_running()
-            || !matches!(plan::blocked(config, views, v, load), Some(Block::Stopped | Block::Never | Block::TooLarge))
+            || !matches!(plan::blocked(config, &usage, v, load), Some(Block::Stopped | Block::Never | Block::TooLarge))
     })
 }
 
 struct Runner<'a> {
     spool: &'a Spool,
     keeper: &'a [PathBuf],
+    bell: Bell,
+    /// This user's folder.
+    own: PathBuf,
     /// Of the keepers that live.
     keepers: Vec<OwnedFd>,
     turn: Turn,
+    neighbours: Neighbours,
+    /// What the others were told last.
+    told: Vec<Standing>,
     /// Starts whose leftovers were looked for.
     buried: BTreeSet<(u64, u32, i64)>,
     failed: Failed,
@@ -85,12 +96,15 @@ struct Runner<'a> {
 
 impl Runner<'_> {
     fn serve(&mut self, config: &mut dyn FnMut() -> Config) -> Result<(), QueueError> {
-        self.spool.tidy(&self.spool.jobs()?)?;
+        self.spool.tidy(&self.spool.own_jobs()?)?;
         let mut watch = None;
         let mut pause = QUICK;
         loop {
+            // Before the look: what happens after it is not missed.
+            self.bell.watch(&self.spool.places, &self.spool.places.users());
+            self.bell.rang();
             let config = config();
-            let jobs = self.spool.jobs()?;
+            let jobs = self.spool.own_jobs()?;
             // A first look takes a while, and most queues have no thresholds.
             let wanted = config.queues.values().any(|q| !q.load.is_empty())
                 || jobs.iter().any(|j| !j.spec.require.is_empty() && j.parts.iter().any(|p| p.state == State::Pend));
@@ -105,73 +119,115 @@ impl Runner<'_> {
             if !has_work(&views, &config, &load) {
                 return Ok(());
             }
-            let waits = views.iter().any(|v| v.uid == files::uid() && v.state == State::Pend);
-            let started = if waits { self.dispatch(&config, &load)? } else { 0 };
+            let started = self.dispatch(&config, &load, &jobs, views)?;
             pause = if started > 0 { QUICK } else { (pause * 2).min(SLOW) };
             self.wait(pause);
         }
     }
 
     /// Starts all that may start now; returns how many.
-    fn dispatch(&mut self, config: &Config, load: &Load) -> Result<usize, QueueError> {
-        let Ok(_turn) = self.turn.take(self.spool)? else { return Ok(0) };
-        // The lock's owner decides on what is true now, not on what was before it had the lock.
-        let jobs = self.spool.jobs()?;
-        let mut views = self.spool.views(&jobs);
-        let mine = |v: &View| v.uid == files::uid();
-        self.failed.forget_all_but(views.iter().filter(|v| mine(v) && v.state == State::Pend));
-        views.retain(|v| !(mine(v) && v.state == State::Pend && self.failed.must_wait(v.id, v.index)));
-        let waits = |v: &&View| v.uid == files::uid() && v.state == State::Pend;
-        let hosts: BTreeSet<Option<String>> = views.iter().filter(waits).map(|v| v.host.clone()).collect();
+    fn dispatch(
+        &mut self,
+        config: &Config,
+        load: &Load,
+        jobs: &[Job],
+        mut views: Vec<View>,
+    ) -> Result<usize, QueueError> {
+        self.failed.forget_all_but(views.iter().filter(|v| v.state == State::Pend));
+        views.retain(|v| !(v.state == State::Pend && self.failed.must_wait(v.id, v.index)));
+        let unended = views.iter().filter(|v| !v.state.is_over());
+        let hosts: BTreeSet<Option<String>> = unended.map(|v| v.host.clone()).collect();
+        let mut decision = Decision { config, load, jobs, views };
+        self.tell(&hosts, &decision)?;
         let mut started = 0;
         for host in hosts {
-            let name = host.clone().unwrap_or_else(files::host_name);
-            let mut free = slots::take_free(&self.spool.places.shared(), &name, config.slots_of(&host))?;
-            while let Some(at) = self.next(config, &views, &host, load, free.len() as u32) {
-                let slots = free.split_off(free.len() - views[at].slots as usize);
-                let view = &mut views[at];
-                let job = jobs.iter().find(|j| j.id == view.id && j.uid == view.uid);
-                if !job.map_or(Ok(false), |job| self.start(job, view.index, &slots))? {
-                    break;
-                }
-                (view.state, view.start_ns) = (State::Run, homing_clock::system_ns());
+            while self.start_next(&host, &mut decision)? {
                 started += 1;
             }
         }
         Ok(started)
     }
 
-    /// The element of this user that starts now, if it is this user's turn.
-    fn next(
-        &mut self,
-        config: &Config,
-        views: &[View],
-        host: &Option<String>,
-        load: &Load,
-        free: u32,
-    ) -> Option<usize> {
-        let (spool, turn) = (self.spool, &mut self.turn);
-        let present = |uid: u32| uid == files::uid() || (!turn.passed_over.contains(&uid) && spool.has_runner(uid));
-        let next = plan::next(config, views, host, &present, load)?;
-        if free < next.slots {
+    /// Tells the others how this user stands on these hosts, where that has changed.
+    fn tell(&mut self, hosts: &BTreeSet<Option<String>>, decision: &Decision) -> Result<(), QueueError> {
+        let (usage, _) = self.around(&decision.views, &None);
+        let stands = hosts.iter().map(|host| decision.standing(&usage, host)).collect();
+        if self.told != stands {
+            let presence = Presence::own(stands);
+            presence.publish(&self.own).map_err(QueueError::io("write into", &self.own))?;
+            self.told = presence.hosts;
+        }
+        Ok(())
+    }
+
+    /// Slots in use, of this user's elements and as the others tell, and how the others stand on a host.
+    fn around(&mut self, own: &[View], host: &Option<String>) -> (Usage, Vec<(u32, Standing)>) {
+        let mut usage = Usage::of(own);
+        let mut others = Vec::new();
+        for (uid, presence) in self.neighbours.look(&self.spool.places, &self.spool.places.users()) {
+            for stands in &presence.hosts {
+                stands.used.iter().for_each(|(queue, slots)| usage.add(uid, queue, &stands.host, *slots));
+                if stands.host == *host && !self.turn.passed_over.contains(&uid) {
+                    others.push((uid, stands.clone()));
+                }
+            }
+        }
+        (usage, others)
+    }
+
+    /// The element that starts now on this host, if it is this user's turn and its slots are free.
+    fn own_turn(&mut self, host: &Option<String>, decision: &Decision) -> Option<Want> {
+        let (usage, others) = self.around(&decision.views, host);
+        let own = decision.standing(&usage, host);
+        let want = own.wants.clone()?;
+        let name = host.clone().unwrap_or_else(files::host_name);
+        let count = decision.config.slots_of(host);
+        if slots::free(&self.spool.places, &self.spool.places.users(), &name, count) < want.slots {
             return None;
         }
-        if next.uid != files::uid() {
-            turn.note(next.uid, next.id);
-            return None;
+        let all = others.iter().map(|(uid, stands)| (*uid, stands)).chain([(files::uid(), &own)]);
+        match plan::whose_turn(all)? {
+            (uid, _) if uid == files::uid() => Some(want),
+            (uid, theirs) => {
+                self.turn.note(uid, theirs.id);
+                None
+            }
         }
-        turn.passed_over.clear();
-        views.iter().position(|v| std::ptr::eq(v, next))
+    }
+
+    /// Starts the next element of this user on a host, if there is one and it is this user's turn.
+    fn start_next(&mut self, host: &Option<String>, decision: &mut Decision) -> Result<bool, QueueError> {
+        if self.own_turn(host, decision).is_none() {
+            return Ok(false);
+        }
+        let Ok(_turn) = self.turn.take(&self.spool.places)? else { return Ok(false) };
+        // The lock's owner decides on what is true now, not on what was before it had the lock.
+        let Some(want) = self.own_turn(host, decision) else { return Ok(false) };
+        let name = host.clone().unwrap_or_else(files::host_name);
+        let users = self.spool.places.users();
+        let count = decision.config.slots_of(host);
+        let Some(held) = slots::take(&self.spool.places, &users, &name, count, want.slots)? else { return Ok(false) };
+        let job = decision.jobs.iter().find(|j| j.id == want.id);
+        if !job.map_or(Ok(false), |job| self.start(job, want.index, &held))? {
+            return Ok(false);
+        }
+        self.turn.passed_over.clear();
+        decision.started(&want);
+        let hosts = self.told.iter().map(|s| s.host.clone()).chain([host.clone()]).collect();
+        self.tell(&hosts, decision)?;
+        slots::poke(&self.own, &name);
+        Ok(true)
     }
 
     /// Hands the job's lock and its slots to a keeper.
-    fn start(&mut self, job: &Job, index: u32, slots: &[Held]) -> Result<bool, QueueError> {
+    fn start(&mut self, job: &Job, index: u32, slots: &Held) -> Result<bool, QueueError> {
         let path = job.dir.join(format!("lock.{index}"));
-        let held = Held::try_take(&path, For::Owner).map_err(QueueError::io("lock", &path))?;
+        let held = Held::try_take(&path).map_err(QueueError::io("lock", &path))?;
         let Some(lock) = held else { return Ok(false) };
-        // Killed, or started by an earlier runner, since the spool was read.
-        if ["start", "end"].iter().any(|n| job.dir.join(format!("{n}.{index}.json")).exists()) {
-            return Ok(true);
+        // Killed, held back, or started by an earlier runner, since the spool was read.
+        let names = ["start", "end", "stop"].map(|name| format!("{name}.{index}.json"));
+        if names.iter().map(String::as_str).chain(["stop.json"]).any(|name| job.dir.join(name).exists()) {
+            return Ok(false);
         }
         if self.failed.is_hopeless(job.id, index) {
             drop(lock);
@@ -180,7 +236,7 @@ impl Runner<'_> {
         }
         self.failed.note(job.id, index);
         step("dispatching");
-        let fds = std::iter::once(&lock).chain(slots).map(|l| l.pass_on().map(|fd| fd.to_string()));
+        let fds = [&lock, slots].into_iter().map(|l| l.pass_on().map(|fd| fd.to_string()));
         let fds = fds.collect::<Result<Vec<_>, _>>().map_err(QueueError::io("pass on the lock", &path))?;
         let mut command = Command::new(&self.keeper[0]);
         command.args(&self.keeper[1..]).arg(&job.dir).arg(index.to_string());
@@ -224,15 +280,37 @@ impl Runner<'_> {
         Ok(())
     }
 
-    /// Sleeps, but not past the end of a keeper, which is what usually frees a slot.
+    /// Sleeps, but not past the end of a keeper, which is what usually frees a slot, nor past the bell.
     fn wait(&mut self, pause: Duration) {
         let timeout = Timespec { tv_sec: 0, tv_nsec: pause.as_nanos() as i64 };
         let mut fds: Vec<PollFd> = self.keepers.iter().map(|fd| PollFd::new(fd, PollFlags::IN)).collect();
+        let bell = self.bell.fd();
+        fds.extend(bell.as_ref().map(|fd| PollFd::new(fd, PollFlags::IN)));
         let _ = poll(&mut fds, Some(&timeout));
         let ended: Vec<bool> = fds.iter().map(|fd| !fd.revents().is_empty()).collect();
         let mut ended = ended.into_iter();
         self.keepers.retain(|_| !ended.next().unwrap_or(false));
         while let Ok(Some(_)) = rustix::process::wait(rustix::process::WaitOptions::NOHANG) {}
+    }
+}
+
+/// What a runner decides upon: this user's elements, as they were read, and what it has started since.
+struct Decision<'a> {
+    config: &'a Config,
+    load: &'a Load,
+    jobs: &'a [Job],
+    views: Vec<View>,
+}
+
+impl Decision<'_> {
+    fn standing(&self, usage: &Usage, host: &Option<String>) -> Standing {
+        plan::standing(self.config, usage, &self.views, host, self.load)
+    }
+    fn started(&mut self, want: &Want) {
+        let view = self.views.iter_mut().find(|v| (v.id, v.index) == (want.id, want.index));
+        if let Some(view) = view {
+            (view.state, view.start_ns) = (State::Run, homing_clock::system_ns());
+        }
     }
 }
 

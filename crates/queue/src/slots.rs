@@ -1,21 +1,117 @@
-//! Slots of hosts: files that are locked while a job runs. A keeper that is
-//! killed gives its slots back, because the kernel drops its locks.
+//! Slots of hosts. Slot N is byte N of a file for the host in each user's own
+//! folder, locked while a job of that user has it: a keeper that is killed
+//! gives its slots back, because the kernel drops its locks.
+//!
+//! Files that all users lock in a shared folder were another way: whoever
+//! came first could make them such that nobody else was able to.
 
 use crate::QueueError;
-use crate::lock::{For, Held};
-use crate::places::make_shared;
-use std::path::Path;
+use crate::files::{self, open_plain};
+use crate::lock::{self, Held};
+use crate::places::Places;
+use std::collections::BTreeSet;
+use std::fs;
+use std::os::unix::fs::MetadataExt;
+use std::path::{Path, PathBuf};
 
-/// Takes all slots of a host that are free. Call it with the turn's lock held.
-pub(crate) fn take_free(shared: &Path, host: &str, count: u32) -> Result<Vec<Held>, QueueError> {
-    let dir = shared.join("slots").join(host);
-    if !dir.is_dir() {
-        make_shared(&dir)?;
+/// The folder of a user's slot files, made when it is not there.
+pub(crate) fn folder(own: &Path) -> Result<PathBuf, QueueError> {
+    let dir = own.join(FOLDER);
+    match files::make_dir(&dir, 0o755) {
+        Err(e) if e.kind() != std::io::ErrorKind::AlreadyExists => Err(QueueError::io("make", &dir)(e)),
+        _ => Ok(dir),
     }
-    let mut free = Vec::new();
-    for number in 0..count {
-        let path = dir.join(number.to_string());
-        free.extend(Held::try_take(&path, For::All).map_err(QueueError::io("lock the slot", &path))?);
+}
+
+/// Its name.
+pub(crate) const FOLDER: &str = "slots";
+
+/// The slots of a host, of `count`, that users other than this process's own new lock have.
+fn held(places: &Places, users: &[u32], host: &str, count: u32) -> BTreeSet<u32> {
+    let mut all = BTreeSet::new();
+    for uid in users {
+        let path = places.of(*uid).join(FOLDER).join(host);
+        // What its owner has made unreadable, or a pipe of it, hides no one's slots but the owner's.
+        let Ok(file) = open_plain(&path) else { continue };
+        if file.metadata().is_ok_and(|m| m.uid() == *uid) {
+            all.extend(lock::held_bytes(&file, count).unwrap_or_default());
+        }
     }
-    Ok(free)
+    all
+}
+
+/// How many slots of a host are free.
+pub(crate) fn free(places: &Places, users: &[u32], host: &str, count: u32) -> u32 {
+    count - held(places, users, host, count).len() as u32
+}
+
+/// Takes so many slots of a host, or none. Two users who take the same one at the same moment see each
+/// other's lock after they have their own, and both let go.
+pub(crate) fn take(
+    places: &Places,
+    users: &[u32],
+    host: &str,
+    count: u32,
+    wanted: u32,
+) -> Result<Option<Held>, QueueError> {
+    let path = folder(&places.own()?)?.join(host);
+    let taken = held(places, users, host, count);
+    let chosen: Vec<u32> = (0..count).filter(|n| !taken.contains(n)).take(wanted as usize).collect();
+    if chosen.len() < wanted as usize {
+        return Ok(None);
+    }
+    let ranges: Vec<_> = chosen.iter().map(|n| (*n, Some(n + 1))).collect();
+    let locked = lock::file(&path, 0o644).and_then(|file| Held::of(file, &ranges));
+    let locked = locked.map_err(QueueError::io("lock slots of this user in", &path))?;
+    let others: Vec<u32> = users.iter().copied().filter(|uid| *uid != files::uid()).collect();
+    let met = held(places, &others, host, count);
+    Ok(locked.filter(|_| !chosen.iter().any(|n| met.contains(n))))
+}
+
+/// Tells the runners that watch the slots' files that a turn is over.
+pub(crate) fn poke(own: &Path, host: &str) {
+    let now = rustix::fs::Timespec { tv_sec: 0, tv_nsec: rustix::fs::UTIME_NOW };
+    let times = rustix::fs::Timestamps { last_access: now, last_modification: now };
+    let flags = rustix::fs::AtFlags::SYMLINK_NOFOLLOW;
+    let _ = rustix::fs::utimensat(rustix::fs::CWD, own.join(FOLDER).join(host), &times, flags);
+}
+
+/// What is in a user's slot files' place and cannot be one, for the person who asks why jobs wait.
+pub(crate) fn odd(places: &Places, users: &[u32], host: &str) -> Vec<String> {
+    let tell = |uid: &u32| {
+        let path = places.of(*uid).join(FOLDER).join(host);
+        let missing = fs::symlink_metadata(&path).is_err();
+        let why = open_plain(&path).err().filter(|_| !missing)?;
+        Some(format!("{} was left aside: {why}", path.display()))
+    };
+    users.iter().filter_map(tell).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn no_more_slots_are_given_than_there_are_and_odd_files_stop_nobody() {
+        let dir = tempfile::tempdir().unwrap();
+        let base = dir.path().join("q");
+        crate::places::make_shared(&base).unwrap();
+        let places = Places::at(base).unwrap();
+        let users = [files::uid()];
+        let take = |wanted| take(&places, &users, "h", 4, wanted).unwrap();
+        let (first, second) = (take(3).unwrap(), take(1).unwrap());
+        assert!(take(1).is_none());
+        assert_eq!(free(&places, &users, "h", 4), 0);
+        drop(second);
+        assert!(take(2).is_none(), "one is free, and it was not taken");
+        assert_eq!(free(&places, &users, "h", 4), 1);
+        drop(first);
+        assert_eq!(free(&places, &users, "h", 4), 4);
+        // A pipe without a writer is waited for by whoever opens it to read.
+        let file = folder(&places.own().unwrap()).unwrap().join("pipe");
+        rustix::fs::mknodat(rustix::fs::CWD, &file, rustix::fs::FileType::Fifo, 0o644.into(), 0).unwrap();
+        assert_eq!(free(&places, &users, "pipe", 2), 2);
+        assert!(odd(&places, &users, "pipe")[0].contains("no regular file"));
+        assert!(odd(&places, &users, "h").is_empty() && odd(&places, &users, "none").is_empty());
+    }
 }

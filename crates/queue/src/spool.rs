@@ -4,7 +4,6 @@ use crate::files::{self, step, write_json_soon};
 use crate::job::{JobSpec, Private, Stop};
 use crate::lock::Held;
 use crate::places::Places;
-use crate::process::Process;
 use crate::read::Cache;
 use crate::{Job, QueueError};
 use homing_model::{Command, RawText};
@@ -16,6 +15,9 @@ use std::process::Stdio;
 
 /// Ended jobs are forgotten after this long, ns: a week.
 const KEEP_NS: i64 = 7 * 86_400 * 1_000_000_000;
+
+/// No job has this number or a higher one: what stands in the folder of numbers beyond it is somebody's mischief.
+const LAST: u64 = 1 << 40;
 
 /// The spool of this machine.
 pub struct Spool {
@@ -75,7 +77,7 @@ impl Spool {
     /// The first number that no user has. Numbers are not given twice.
     fn claim_number(&self) -> Result<u64, QueueError> {
         let dir = self.places.numbers();
-        let mut id = self.numbers()?.last().copied().unwrap_or(0) + 1;
+        let mut id = self.first_free(&self.numbers()?);
         loop {
             let path = dir.join(id.to_string());
             match fs::OpenOptions::new().write(true).create_new(true).mode(0o644).open(&path) {
@@ -86,6 +88,17 @@ impl Spool {
                 Err(e) => return Err(QueueError::io("claim the number", &path)(e)),
             }
         }
+    }
+
+    /// After the last number; where somebody has left no room after that, after this user's own last one.
+    fn first_free(&self, numbers: &[u64]) -> u64 {
+        let own = |id: &&u64| {
+            let meta = fs::symlink_metadata(self.places.numbers().join(id.to_string()));
+            **id < LAST && meta.is_ok_and(|m| m.uid() == files::uid())
+        };
+        let last = numbers.last().copied().unwrap_or(0);
+        let last = if last < LAST { last } else { numbers.iter().rev().find(own).copied().unwrap_or(0) };
+        last + 1
     }
 
     fn numbers(&self) -> Result<Vec<u64>, QueueError> {
@@ -117,12 +130,6 @@ impl Spool {
         command.spawn().map_err(QueueError::io("start a runner:", program))?;
         step("runner-started");
         Ok(())
-    }
-
-    /// Whether a runner of another user is at work.
-    pub(crate) fn has_runner(&self, uid: u32) -> bool {
-        let record = files::read_json::<Process>(&self.places.of(uid).join("runner.json"));
-        record.is_some_and(|(process, owner)| owner == uid && process.is_alive(&files::boot_id()))
     }
 
     /// Removes this user's jobs that ended long ago, and what killed

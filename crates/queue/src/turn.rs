@@ -1,8 +1,10 @@
 //! The order among users, and what is done about one who does not keep to it.
 
-use crate::lock::{For, Held};
-use crate::{QueueError, Spool};
+use crate::QueueError;
+use crate::places::Places;
+use rustix::fs::{FlockOperation, Mode, OFlags, flock, open};
 use std::collections::BTreeSet;
+use std::os::fd::OwnedFd;
 use std::time::{Duration, Instant};
 
 /// A user whose runner does not take its turn for this long is passed over.
@@ -30,13 +32,15 @@ impl Turn {
         }
     }
 
-    /// The lock; `Err(())` while another has it and is not stuck with it.
-    pub fn take(&mut self, spool: &Spool) -> Result<Result<Option<Held>, ()>, QueueError> {
-        let path = spool.places.shared().join("turn.lock");
-        let held = Held::try_take(&path, For::All).map_err(QueueError::io("lock", &path))?;
-        if held.is_some() {
+    /// The lock, on the shared folder itself, since nobody can put something else in the folder's place that
+    /// cannot be locked; `Err(())` while another has it and is not stuck with it.
+    pub fn take(&mut self, places: &Places) -> Result<Result<Option<OwnedFd>, ()>, QueueError> {
+        let path = places.shared();
+        let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
+        let folder = open(&path, flags, Mode::empty()).map_err(|e| QueueError::io("open", &path)(e.into()))?;
+        if flock(&folder, FlockOperation::NonBlockingLockExclusive).is_ok() {
             self.locked_out = None;
-            return Ok(Ok(held));
+            return Ok(Ok(Some(folder)));
         }
         let since = *self.locked_out.get_or_insert_with(Instant::now);
         Ok(if since.elapsed() > STUCK { Ok(None) } else { Err(()) })

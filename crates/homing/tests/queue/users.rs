@@ -93,25 +93,106 @@ fn nobody_reads_or_changes_anothers_job() {
 }
 
 #[test]
-fn a_folder_that_somebody_else_made_is_refused() {
+fn a_folder_that_somebody_else_made_shuts_nobody_out() {
     let Some(w) = shared(1) else { return };
     sub(&w, ALICE, "true");
     std::fs::create_dir(w.path().join(format!("queue/homing-queue-{BOB}"))).unwrap();
-    let said = as_user(&w, BOB, &["sub", "true"]);
+    let id = sub(&w, BOB, "id -u >> ran");
+    assert_eq!(as_user(&w, BOB, &["wait", &id]).status.code(), Some(0));
+    assert_eq!(w.lines("ran"), [BOB.to_string()]);
+    assert_eq!(std::fs::metadata(w.path().join(format!("queue/homing-queue-{BOB}.1"))).unwrap().uid(), BOB);
+    let list = as_user(&w, ALICE, &["jobs", "-a", "-u"]);
+    assert_eq!(String::from_utf8_lossy(&list.stdout).lines().count(), 3, "{list:?}");
+    // All of them: then the way out is said.
+    (1..=20).for_each(|n| drop(std::fs::create_dir(w.path().join(format!("queue/homing-queue-{}.{n}", BOB + 1)))));
+    std::fs::create_dir(w.path().join(format!("queue/homing-queue-{}", BOB + 1))).unwrap();
+    let said = as_user(&w, BOB + 1, &["sub", "true"]);
     assert_eq!(said.status.code(), Some(254));
-    assert!(String::from_utf8_lossy(&said.stderr).contains("somebody else"), "{said:?}");
+    assert!(String::from_utf8_lossy(&said.stderr).contains("root must remove them"), "{said:?}");
+}
+
+/// What a user leaves in the place of the files that tell of slots holds up nobody, and is named.
+#[test]
+fn a_pipe_a_link_or_a_closed_file_in_the_place_of_slots_stops_nobody() {
+    let Some(w) = shared(1) else { return };
+    let id = sub(&w, ALICE, "true");
+    assert_eq!(as_user(&w, ALICE, &["wait", &id]).status.code(), Some(0));
+    let host = rustix::system::uname().nodename().to_string_lossy().into_owned();
+    let file = w.path().join(format!("queue/homing-queue-{ALICE}/slots")).join(host);
+    for line in ["mkfifo $0", "ln -s /dev/zero $0", "umask 077; echo > $0", "mkdir $0"] {
+        let mut left = Command::new("sh");
+        left.args(["-c", &format!("rm -rf $0; {line}")]).arg(&file).uid(ALICE).gid(ALICE);
+        assert!(left.status().unwrap().success());
+        let id = sub(&w, BOB, "true");
+        assert_eq!(as_user(&w, BOB, &["wait", &id]).status.code(), Some(0), "{line}");
+        sub(&w, BOB, "until [ -e go ]; do sleep 0.05; done");
+        let waits = sub(&w, BOB, "true");
+        let why = as_user(&w, BOB, &["jobs", "--why", &waits]);
+        let why = String::from_utf8_lossy(&why.stdout).into_owned();
+        assert!(why.contains("no free slots") && why.contains("was left aside"), "{line}: {why}");
+        std::fs::write(w.path().join("go"), "").unwrap();
+        assert_eq!(as_user(&w, BOB, &["wait"]).status.code(), Some(0), "{line}");
+        std::fs::remove_file(w.path().join("go")).unwrap();
+    }
+}
+
+/// Jobs of another user that are many and large cost who does not ask for them nothing, and who asks little.
+#[test]
+fn what_another_user_has_put_there_is_not_read_without_need_and_bounded_where_it_is() {
+    let Some(w) = shared(1) else { return };
+    let id = sub(&w, BOB, "true");
+    let folder = w.path().join(format!("queue/homing-queue-{BOB}"));
+    let spec = std::fs::read_to_string(folder.join(&id).join("job.json")).unwrap();
+    assert!(spec.contains("\"array\":null"), "{spec}");
+    let many = spec.replace("\"array\":null", "\"array\":{\"indices\":\"1-100000\",\"limit\":null}");
+    for id in 1000..1060 {
+        let dir = folder.join(id.to_string());
+        std::fs::create_dir(&dir).unwrap();
+        std::fs::write(dir.join("job.json"), &many).unwrap();
+        for path in [&dir, &dir.join("job.json")] {
+            std::os::unix::fs::chown(path, Some(BOB), Some(BOB)).unwrap();
+        }
+    }
+    let line = format!("ulimit -v 200000; exec {} jobs -a \"$@\"", w.program().display());
+    let listed = |args: &[&str]| {
+        let mut command = Command::new("bash");
+        w.set_up(&mut command).args(["-c", &line, "-"]).args(args).uid(ALICE).gid(ALICE).env("HOME", "/nonexistent");
+        let output = command.output().unwrap();
+        assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+        String::from_utf8(output.stdout).unwrap().lines().count()
+    };
+    assert_eq!(listed(&[]), 1);
+    assert_eq!(listed(&["-u"]), 10_001);
+    let own = sub(&w, ALICE, "true");
+    assert_eq!(as_user(&w, ALICE, &["wait", &own]).status.code(), Some(0));
+}
+
+/// A number that leaves no room after it.
+#[test]
+fn a_number_that_somebody_has_made_up_ends_no_numbering() {
+    let Some(w) = shared(1) else { return };
+    assert_eq!(sub(&w, ALICE, "true"), "1");
+    let file = w.path().join(format!("queue/homing-queue/numbers/{}", u64::MAX));
+    let made = Command::new("touch").arg(&file).uid(BOB).gid(BOB).status().unwrap();
+    assert!(made.success());
+    assert_eq!(
+        [sub(&w, ALICE, "true"), sub(&w, ALICE, "true"), sub(&w, BOB, "true")],
+        ["2", "3", "4"].map(String::from)
+    );
 }
 
 #[test]
 fn a_user_who_holds_the_turn_or_stands_still_starves_nobody() {
     let Some(w) = shared(1) else { return };
     sub(&w, BOB, "true");
-    until("the queue is there", || w.path().join("queue/homing-queue/turn.lock").exists());
-    // Bob locks the file of turns, for ever. Python, because flock(1) takes another kind of lock.
-    let line = "import fcntl,struct,time;f=open('queue/homing-queue/turn.lock','r+');\
-                fcntl.fcntl(f,37,struct.pack('hhqqi4x',1,0,0,0,0));open('held','w');time.sleep(60)";
-    let mut holder =
-        Command::new("python3").args(["-c", line]).current_dir(w.path()).uid(BOB).gid(BOB).spawn().unwrap();
+    // Bob locks the folder of turns, for ever.
+    let mut holder = Command::new("flock")
+        .args(["-F", "queue/homing-queue", "sh", "-c", "touch held; exec sleep 60"])
+        .current_dir(w.path())
+        .uid(BOB)
+        .gid(BOB)
+        .spawn()
+        .unwrap();
     until("he holds it", || w.path().join("held").exists());
     sub(&w, ALICE, "touch ran");
     until("hers runs all the same", || w.path().join("ran").exists());

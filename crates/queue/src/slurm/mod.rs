@@ -15,6 +15,7 @@ use crate::state::State;
 use crate::{Job, JobSpec, Part, Private, QueueError};
 use homing_slurm::{Node, ask};
 use std::collections::BTreeMap;
+use std::collections::HashMap;
 use std::time::Duration;
 
 /// Slurm of this machine.
@@ -154,12 +155,18 @@ impl Engine for Slurm {
         Ok(lost.len())
     }
 
-    fn why(&self, job: &Job, part: &Part) -> Result<Option<Block>, QueueError> {
-        if part.state.is_over() || part.state.is_running() {
-            return Ok(None);
+    fn reasons(&self, jobs: &[Job]) -> Result<HashMap<(u64, u32), Block>, QueueError> {
+        let mut found = HashMap::new();
+        for job in jobs {
+            let mut waiting = job.parts.iter().filter(|p| !p.state.is_over() && !p.state.is_running()).peekable();
+            if waiting.peek().is_none() {
+                continue;
+            }
+            let id = job.id.to_string();
+            let text = order("asking Slurm for a job", &["scontrol", "show", "job", "--oneliner", &id])?;
+            found.extend(waiting.filter_map(|p| Some(((job.id, p.index), show::block(&text, p.index)?))));
         }
-        let text = order("asking Slurm for a job", &["scontrol", "show", "job", "--oneliner", &job.id.to_string()])?;
-        Ok(show::block(&text, part.index))
+        Ok(found)
     }
 
     fn pace(&self) -> Duration {

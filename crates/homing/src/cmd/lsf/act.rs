@@ -52,7 +52,8 @@ fn run(name: &str, words: &[RawText]) -> Result<i32, Refusal> {
     }
     parsed.text("g").map(|g| jobs::group(&g)).transpose().map_err(said)?;
     let engine = super::engine()?;
-    let jobs = engine.jobs()?;
+    let others = parsed.has("u") || wanted.iter().any(|w| w.id != 0);
+    let jobs = if others { engine.jobs()? } else { engine.own_jobs()? };
     let mut status = 0;
     let all = Wanted { id: 0, indices: vec![] };
     let list = if wanted.is_empty() { std::slice::from_ref(&all) } else { &wanted };

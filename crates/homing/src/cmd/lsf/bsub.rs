@@ -274,10 +274,10 @@ fn condition(request: &Request, engine: &dyn Engine) -> Result<Option<String>, R
     let Some(text) = &request.after else { return Ok(None) };
     depend::check(text)
         .map_err(|why| said(format!("{text}: Dependency condition syntax error ({why}). Job not submitted.")))?;
-    let jobs = engine.jobs()?;
+    let jobs = engine.own_jobs()?;
     for named in depend::jobs(text) {
         let known = match array::job_id(&named) {
-            Some((id, _)) => jobs.iter().any(|j| j.id == id),
+            Some((id, _)) => engine.job(id).is_ok(),
             None => jobs.iter().any(|j| j.spec.name == named),
         };
         if !known {

@@ -79,7 +79,8 @@ impl Selection<'_> {
 
 /// Rows of all jobs that are meant.
 fn selected(engine: &dyn Engine, selection: &Selection) -> Result<(Vec<Job>, Vec<Row>), Refusal> {
-    let jobs = engine.jobs()?;
+    let others = selection.parsed.has("u") || !selection.wanted.is_empty();
+    let jobs = if others { engine.jobs()? } else { engine.own_jobs()? };
     let own = own_name();
     let all = jobs.iter().flat_map(|job| job.parts.iter().map(|part| rows::row(job, part)));
     let mut rows: Vec<Row> = all.collect();

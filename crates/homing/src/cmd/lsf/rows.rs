@@ -107,14 +107,6 @@ fn reason(block: &Block) -> String {
 
 /// `[1-3,7]%2`.
 fn array(of: &homing_queue::array::Array) -> String {
-    let mut parts: Vec<(u32, u32)> = Vec::new();
-    for index in &of.indices {
-        match parts.last_mut() {
-            Some((_, last)) if *last + 1 == *index => *last = *index,
-            _ => parts.push((*index, *index)),
-        }
-    }
-    let shown = parts.iter().map(|(a, b)| if a == b { a.to_string() } else { format!("{a}-{b}") });
     let limit = of.limit.map_or(String::new(), |l| format!("%{l}"));
-    format!("[{}]{limit}", shown.collect::<Vec<_>>().join(","))
+    format!("[{}]{limit}", of.folded())
 }

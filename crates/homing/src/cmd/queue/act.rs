@@ -131,14 +131,8 @@ pub fn wait(args: WaitArgs) -> Result<i32, Failure> {
     let engine = args.engine.open()?;
     let mut ids = args.ids;
     if ids.is_empty() {
-        let own = homing_queue::uid();
-        let jobs = engine.jobs().map_err(super::failed)?;
-        ids = jobs
-            .iter()
-            .filter(|j| j.uid == own)
-            .filter(|j| !j.parts.iter().all(|p| p.state.is_over()))
-            .map(|j| j.id.to_string())
-            .collect();
+        let jobs = engine.own_jobs().map_err(super::failed)?;
+        ids = jobs.iter().filter(|j| !j.parts.iter().all(|p| p.state.is_over())).map(|j| j.id.to_string()).collect();
     }
     wait_for(engine.as_ref(), &ids, false)
 }

@@ -33,17 +33,23 @@ pub fn run(args: Args) -> Result<i32, Failure> {
     let named: Result<Vec<_>, Failure> = args.ids.iter().map(|text| super::find(engine.as_ref(), text)).collect();
     let named = named?;
     rows.extend(named.iter().flat_map(|(job, index)| super::parts(job, *index).map(move |p| (job, p))));
-    let jobs = if named.is_empty() { engine.jobs().map_err(super::failed)? } else { Vec::new() };
-    if args.ids.is_empty() {
-        let own = homing_queue::uid();
-        let mine = jobs.iter().filter(|j| args.users || j.uid == own);
-        let shown = |p: &Part| args.all || !p.state.is_over() || p.state == State::Lost;
-        rows.extend(mine.flat_map(|j| j.parts.iter().filter(|p| shown(p)).map(move |p| (j, p))));
-    }
-    let reason = |(job, part): &(&Job, &Part)| engine.why(job, part).map(|why| why.map(|w| w.to_string()));
-    let why: Result<Vec<Option<String>>, _> =
-        rows.iter().map(|row| if args.why { reason(row) } else { Ok(None) }).collect();
-    let why = why.map_err(super::failed)?;
+    let jobs = match (args.ids.is_empty(), args.users) {
+        (false, _) => Ok(Vec::new()),
+        (true, true) => engine.jobs(),
+        (true, false) => engine.own_jobs(),
+    };
+    let jobs = jobs.map_err(super::failed)?;
+    let shown = |p: &Part| args.all || !p.state.is_over() || p.state == State::Lost;
+    rows.extend(jobs.iter().flat_map(|j| j.parts.iter().filter(|p| shown(p)).map(move |p| (j, p))));
+    let of_ids = || named.iter().map(|(job, _)| job.clone()).collect();
+    let asked: Vec<Job> = match args.why {
+        false => Vec::new(),
+        true if named.is_empty() => jobs.clone(),
+        true => of_ids(),
+    };
+    let reasons = engine.reasons(&asked).map_err(super::failed)?;
+    let reason = |(job, part): &(&Job, &Part)| reasons.get(&(job.id, part.index)).map(ToString::to_string);
+    let why: Vec<Option<String>> = rows.iter().map(reason).collect();
     if args.json {
         let rows: Vec<Value> = rows.iter().zip(why).map(|((j, p), why)| as_json(j, p, why)).collect();
         let text = serde_json::to_string_pretty(&rows).map_err(Failure::system)? + "\n";

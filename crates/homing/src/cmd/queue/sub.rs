@@ -137,9 +137,9 @@ pub fn run(args: Args) -> Result<i32, Failure> {
 
 /// Refuses a condition on jobs that are not there: it would wait for ever.
 fn known(engine: &dyn homing_queue::Engine, condition: &str) -> Result<(), Failure> {
-    let jobs = engine.jobs().map_err(super::failed)?;
+    let jobs = engine.own_jobs().map_err(super::failed)?;
     let is_there = |named: &String| match array::job_id(named) {
-        Some((id, _)) => jobs.iter().any(|j| j.id == id),
+        Some((id, _)) => engine.job(id).is_ok(),
         None => jobs.iter().any(|j| j.spec.name == *named),
     };
     match depend::jobs(condition).iter().find(|named| !is_there(named)) {

@@ -1,0 +1,70 @@
+//! What the runners of one machine tell each other: each writes one short
+//! record, so that nobody has to read the jobs of others to know whose turn it is.
+
+use crate::files::{self, read_short, write_json_soon};
+use crate::places::Places;
+use crate::plan::Standing;
+use crate::process::Process;
+use serde::{Deserialize, Serialize};
+use std::collections::HashMap;
+use std::fs;
+use std::os::unix::fs::MetadataExt;
+use std::path::Path;
+
+/// A longer record of another user's is not read, bytes: a standing of some hundred hosts.
+const LONGEST: u64 = 64 << 10;
+/// Its name, in the user's own folder.
+const NAME: &str = "runner.json";
+
+/// `runner.json`: which process a user's runner is, and how the user stands.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub(crate) struct Presence {
+    #[serde(flatten)]
+    process: Process,
+    /// On each host.
+    #[serde(default)]
+    pub hosts: Vec<Standing>,
+}
+
+impl Presence {
+    /// This process, which stands so.
+    pub fn own(hosts: Vec<Standing>) -> Presence {
+        Presence { process: Process::own(), hosts }
+    }
+
+    /// Lets the others know.
+    pub fn publish(&self, own: &Path) -> std::io::Result<()> {
+        write_json_soon(&own.join(NAME), self, 0o644).map(drop)
+    }
+}
+
+/// The other users' records as they were read last; a file that has not changed is not read again.
+#[derive(Default)]
+pub(crate) struct Neighbours {
+    known: HashMap<u32, (Stamp, Presence)>,
+}
+
+/// A record is a new file each time.
+type Stamp = (u64, i64, i64);
+
+impl Neighbours {
+    /// Those of `users` whose runner lives, without this user.
+    pub fn look(&mut self, places: &Places, users: &[u32]) -> Vec<(u32, &Presence)> {
+        let boot = files::boot_id();
+        self.known.retain(|uid, _| users.contains(uid));
+        for uid in users.iter().filter(|uid| **uid != files::uid()) {
+            let path = places.of(*uid).join(NAME);
+            let stamp = fs::symlink_metadata(&path).ok().map(|m| (m.ino(), m.mtime(), m.mtime_nsec()));
+            if stamp.is_some() && stamp == self.known.get(uid).map(|(stamp, _)| *stamp) {
+                continue;
+            }
+            let read = read_short::<Presence>(&path, LONGEST).filter(|(_, owner)| owner == uid);
+            match (stamp, read) {
+                (Some(stamp), Some((presence, _))) => drop(self.known.insert(*uid, (stamp, presence))),
+                _ => drop(self.known.remove(uid)),
+            }
+        }
+        let alive = self.known.iter().filter(|(_, (_, p))| p.process.is_alive(&boot));
+        alive.map(|(uid, (_, presence))| (*uid, presence)).collect()
+    }
+}
