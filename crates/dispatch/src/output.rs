@@ -1,14 +1,16 @@
 //! What tasks print: grouped by task, in order when asked for, in a bounded
 //! amount of memory however much they print. What does not fit lies in
-//! unlinked files in the run's own folder.
+//! files in the run's own folder.
 
 use crate::core::Record;
+use crate::kept::{Content, Kept, Unprinted};
 use homing_model::{RawText, TaskId};
 use homing_wire::Stream;
 use std::collections::{BTreeMap, HashMap};
 use std::fs::File;
 use std::io::{self, Read, Seek, SeekFrom, Write};
 use std::path::PathBuf;
+use tempfile::{NamedTempFile, TempPath};
 
 /// Output of one stream kept in memory before it goes to a file, bytes.
 const IN_MEMORY: usize = 64 << 10;
@@ -31,10 +33,38 @@ pub struct OutputOptions {
 #[derive(Default)]
 struct Spool {
     memory: Vec<u8>,
-    file: Option<File>,
+    file: Option<NamedTempFile>,
 }
 
 impl Spool {
+    /// As it is to be kept; a file then outlives this process.
+    fn content(&mut self) -> Content {
+        match &mut self.file {
+            None => Content::Bytes(RawText(self.memory.clone())),
+            Some(file) => {
+                file.disable_cleanup(true);
+                Content::File(file.path().to_path_buf())
+            }
+        }
+    }
+
+    /// What an earlier part of the run kept.
+    fn recovered(content: Content) -> io::Result<Spool> {
+        Ok(match content {
+            Content::Bytes(bytes) => Spool { memory: bytes.0, file: None },
+            Content::File(path) => {
+                let file = File::open(&path)?;
+                let mut path = TempPath::try_from_path(path)?;
+                path.disable_cleanup(true);
+                Spool { memory: Vec::new(), file: Some(NamedTempFile::from_parts(file, path)) }
+            }
+        })
+    }
+
+    fn is_empty(&self) -> bool {
+        self.memory.is_empty() && self.file.is_none()
+    }
+
     fn push(&mut self, bytes: &[u8], spill: &PathBuf, budget: &mut usize) -> io::Result<()> {
         let fits = self.memory.len() + bytes.len() <= IN_MEMORY && *budget >= bytes.len();
         if self.file.is_none() && fits {
@@ -44,22 +74,28 @@ impl Spool {
         }
         let file = match &mut self.file {
             Some(file) => file,
-            empty => empty.insert(tempfile::tempfile_in(spill)?),
+            empty => empty.insert(tempfile::Builder::new().prefix("output-").tempfile_in(spill)?),
         };
         file.write_all(bytes)
     }
 
-    fn copy_to(&mut self, to: &mut impl Write, tag: Option<&[u8]>, budget: &mut usize) -> io::Result<()> {
+    /// Prints it; its file stays until the caller knows that it reached the user, and drops it.
+    fn copy_to(
+        &mut self,
+        to: &mut impl Write,
+        tag: Option<&[u8]>,
+        budget: &mut usize,
+    ) -> io::Result<Option<NamedTempFile>> {
         *budget += self.memory.len();
         let memory = std::mem::take(&mut self.memory);
         let mut tagger = Tagger { to, tag, at_line_start: true };
         tagger.write(&memory)?;
-        let Some(mut file) = self.file.take() else { return Ok(()) };
+        let Some(mut file) = self.file.take() else { return Ok(None) };
         file.seek(SeekFrom::Start(0))?;
         let mut chunk = vec![0; IN_MEMORY];
         loop {
             match file.read(&mut chunk)? {
-                0 => return Ok(()),
+                0 => return Ok(Some(file)),
                 n => tagger.write(&chunk[..n])?,
             }
         }
@@ -103,12 +139,31 @@ pub struct Printer<O: Write, E: Write> {
     held: BTreeMap<TaskId, (Pair, Vec<u8>)>,
     next: TaskId,
     budget: usize,
+    unprinted: Unprinted,
+    /// Output that an earlier part of the run kept and did not print.
+    earlier: BTreeMap<TaskId, Kept>,
+    /// Tasks whose output was written since the last flush, and the files that held it.
+    written: Vec<TaskId>,
+    files: Vec<NamedTempFile>,
 }
 
 impl<O: Write, E: Write> Printer<O, E> {
     /// Writes to `out` and `err`.
-    pub fn new(options: OutputOptions, out: O, err: E) -> Self {
-        Printer { options, out, err, open: HashMap::new(), held: BTreeMap::new(), next: 1, budget: IN_MEMORY_ALL }
+    pub fn new(options: OutputOptions, out: O, err: E) -> io::Result<Self> {
+        let (unprinted, earlier) = Unprinted::open(&options.spill)?;
+        Ok(Printer {
+            options,
+            out,
+            err,
+            open: HashMap::new(),
+            held: BTreeMap::new(),
+            next: 1,
+            budget: IN_MEMORY_ALL,
+            unprinted,
+            earlier,
+            written: Vec::new(),
+            files: Vec::new(),
+        })
     }
 
     /// Sends what a task prints to files instead (`--results`), as GNU parallel does.
@@ -152,66 +207,101 @@ impl<O: Write, E: Write> Printer<O, E> {
         self.options.tag.then(|| args.iter().map(|a| a.0.as_slice()).collect::<Vec<_>>().join(&b' '))
     }
 
-    /// An attempt ended. Output of an attempt that is tried again is dropped, as GNU parallel does.
-    pub fn ended(&mut self, record: &Record) -> io::Result<()> {
-        if let Some(ended) = &record.ended {
-            for (stream, bytes) in [(Stream::Out, &ended.stdout), (Stream::Err, &ended.stderr)] {
-                if !bytes.is_empty() {
-                    self.chunk(record.ticket, &record.task.args, stream, bytes)?;
+    /// Takes the rest of what these attempts printed, and keeps all of it that is to be printed: before their end is
+    /// journalled, after which they do not run again.
+    pub fn keep<'a>(&mut self, records: impl Iterator<Item = &'a Record>) -> io::Result<()> {
+        let mut all = Vec::new();
+        for record in records {
+            if let Some(ended) = &record.ended {
+                for (stream, bytes) in [(Stream::Out, &ended.stdout), (Stream::Err, &ended.stderr)] {
+                    if !bytes.is_empty() {
+                        self.chunk(record.ticket, &record.task.args, stream, bytes)?;
+                    }
                 }
             }
+            all.extend(self.to_keep(record));
         }
+        self.unprinted.keep(all)
+    }
+
+    fn to_keep(&mut self, record: &Record) -> Option<Kept> {
+        let tag = RawText(self.tag(&record.task.args).unwrap_or_default());
+        let pair = self.open.get_mut(&record.ticket).filter(|_| record.last)?;
+        let (out, err) = (pair.out.content(), pair.err.content());
+        (!pair.out.is_empty() || !pair.err.is_empty()).then_some(Kept { task: record.task.id, tag, out, err })
+    }
+
+    /// An attempt ended, whose output was kept. That of one that is tried again is dropped, as GNU parallel does.
+    pub fn ended(&mut self, record: &Record) -> io::Result<()> {
         let mut pair = self.open.remove(&record.ticket).unwrap_or_default();
         if !record.last {
             self.budget += pair.out.memory.len() + pair.err.memory.len();
             return Ok(());
         }
+        self.earlier.remove(&record.task.id);
         let tag = self.tag(&record.task.args).unwrap_or_default();
         if !self.options.keep_order {
-            return self.print(&mut pair, &tag);
+            return self.print(record.task.id, &mut pair, &tag);
         }
         self.held.insert(record.task.id, (pair, tag));
         self.print_due()
     }
 
-    /// A task that does not run must not hold back the order.
+    /// A task that does not run must not hold back the order. What it printed in an earlier part of the run, where
+    /// nobody got it, is printed now.
     pub fn skipped(&mut self, task: TaskId) -> io::Result<()> {
-        if self.options.keep_order {
-            self.held.insert(task, Default::default());
+        let (mut pair, tag) = match self.earlier.remove(&task) {
+            None => Default::default(),
+            Some(Kept { tag, out, err, .. }) => {
+                let pair = Pair { out: Spool::recovered(out)?, err: Spool::recovered(err)?, results: None };
+                self.budget = self.budget.saturating_sub(pair.out.memory.len() + pair.err.memory.len());
+                (pair, tag.0)
+            }
+        };
+        if !self.options.keep_order {
+            return self.print(task, &mut pair, &tag);
         }
+        self.held.insert(task, (pair, tag));
         self.print_due()
     }
 
     fn print_due(&mut self) -> io::Result<()> {
         while let Some((mut pair, tag)) = self.held.remove(&self.next) {
+            self.print(self.next, &mut pair, &tag)?;
             self.next += 1;
-            self.print(&mut pair, &tag)?;
         }
         Ok(())
     }
 
-    fn print(&mut self, pair: &mut Pair, tag: &[u8]) -> io::Result<()> {
+    fn print(&mut self, task: TaskId, pair: &mut Pair, tag: &[u8]) -> io::Result<()> {
         let tag = self.options.tag.then_some(tag);
-        pair.out.copy_to(&mut self.out, tag, &mut self.budget)?;
-        if !pair.err.memory.is_empty() || pair.err.file.is_some() {
+        self.files.extend(pair.out.copy_to(&mut self.out, tag, &mut self.budget)?);
+        if !pair.err.is_empty() {
             self.out.flush()?;
-            pair.err.copy_to(&mut self.err, tag, &mut self.budget)?;
+            self.files.extend(pair.err.copy_to(&mut self.err, tag, &mut self.budget)?);
         }
+        self.written.push(task);
         Ok(())
     }
 
-    /// Flushes what was printed so far.
+    /// Flushes what was printed so far; then it need not be kept any more.
     pub fn flush(&mut self) -> io::Result<()> {
         self.out.flush()?;
-        self.err.flush()
+        self.err.flush()?;
+        self.files.iter_mut().for_each(|file| file.disable_cleanup(false));
+        self.unprinted.printed(&std::mem::take(&mut self.written))?;
+        self.files.clear();
+        Ok(())
     }
 
     /// The run is over: prints what waits for tasks that never came.
     pub fn close(&mut self) -> io::Result<()> {
-        for (_, (mut pair, tag)) in std::mem::take(&mut self.held) {
-            self.print(&mut pair, &tag)?;
+        for (task, (mut pair, tag)) in std::mem::take(&mut self.held) {
+            self.print(task, &mut pair, &tag)?;
         }
-        self.flush()
+        self.flush()?;
+        self.unprinted.close();
+        Ok(())
     }
 }
 
@@ -262,15 +352,39 @@ mod tests {
     }
 
     fn printer(options: OutputOptions) -> Printer<Vec<u8>, Vec<u8>> {
-        Printer::new(OutputOptions { spill: std::env::temp_dir(), ..options }, Vec::new(), Vec::new())
+        let spill = tempfile::tempdir().unwrap().keep();
+        Printer::new(OutputOptions { spill, ..options }, Vec::new(), Vec::new()).unwrap()
+    }
+
+    fn end(p: &mut Printer<Vec<u8>, Vec<u8>>, record: &Record) {
+        p.keep(std::iter::once(record)).unwrap();
+        p.ended(record).unwrap();
+    }
+
+    #[test]
+    fn what_a_dead_coordinator_had_not_printed_comes_in_its_place() {
+        let options = OutputOptions { keep_order: true, tag: true, ..Default::default() };
+        let mut dead = printer(options);
+        end(&mut dead, &record(2, b"two\n"));
+        end(&mut dead, &record(3, &[b'x'; 2 * IN_MEMORY]));
+        let options = dead.options.clone();
+        std::mem::forget(dead);
+        let mut p = Printer::new(options.clone(), Vec::new(), Vec::new()).unwrap();
+        end(&mut p, &record(1, b"one\n"));
+        p.skipped(2).unwrap();
+        p.skipped(3).unwrap();
+        p.close().unwrap();
+        assert!(p.out.starts_with(b"a1\tone\na2\ttwo\na3\txxx"), "{:?}", &p.out[..40]);
+        assert_eq!(p.out.len(), 17 + 2 * IN_MEMORY);
+        assert_eq!(std::fs::read_dir(&options.spill).unwrap().count(), 0, "nothing is left of it");
     }
 
     #[test]
     fn order_is_kept_and_lines_are_tagged() {
         let mut p = printer(OutputOptions { keep_order: true, tag: true, ..Default::default() });
-        p.ended(&record(2, b"two\nlines\n")).unwrap();
+        end(&mut p, &record(2, b"two\nlines\n"));
         assert!(p.out.is_empty());
-        p.ended(&record(1, b"one")).unwrap();
+        end(&mut p, &record(1, b"one"));
         assert_eq!(String::from_utf8_lossy(&p.out), "a1\tonea2\ttwo\na2\tlines\n");
     }
 
@@ -282,7 +396,7 @@ mod tests {
             p.chunk(1, &[], Stream::Out, &chunk).unwrap();
         }
         assert!(p.open[&1].out.memory.len() <= IN_MEMORY && p.open[&1].out.file.is_some());
-        p.ended(&record(1, b"end")).unwrap();
+        end(&mut p, &record(1, b"end"));
         assert_eq!(p.out.len(), 600_003);
         assert_eq!(p.budget, IN_MEMORY_ALL);
     }

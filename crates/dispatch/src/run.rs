@@ -127,7 +127,7 @@ pub fn run<L: Listener>(settings: Settings, listener: &mut L) -> Result<i32, Dis
     let mut shell = Shell {
         core: Core::new(settings.policy, settings.counts),
         journal: settings.journal,
-        printer: Printer::new(settings.output.clone(), stdout, io::stderr()),
+        printer: Printer::new(settings.output.clone(), stdout, io::stderr()).map_err(DispatchError::Output)?,
         links: settings.hosts.iter().map(|_| Link::new()).collect(),
         plan_of: Vec::new(),
         args: HashMap::new(),
@@ -296,7 +296,14 @@ impl<L: Listener> Shell<'_, L> {
     /// Journal first, then tell workers, then print.
     fn act(&mut self) -> Result<(), DispatchError> {
         let mut ended = Vec::new();
-        for action in self.core.take_actions() {
+        let actions = self.core.take_actions();
+        let ends = actions.iter().filter_map(|action| match action {
+            Action::Ended { record } => Some(&**record),
+            _ => None,
+        });
+        let kept = self.printer.keep(ends);
+        self.printed(kept)?;
+        for action in actions {
             match action {
                 Action::Journal(what) => self.record(what)?,
                 Action::Note(text) => {

@@ -34,6 +34,12 @@ impl World {
     fn run_dir(&self) -> PathBuf {
         std::fs::read_dir(self.path().join("runs")).unwrap().next().unwrap().unwrap().path()
     }
+    fn journal_or_empty(&self) -> String {
+        let run = std::fs::read_dir(self.path().join("runs")).ok().and_then(|mut d| d.next());
+        run.map(|run| run.unwrap().path().join("journal.jsonl"))
+            .and_then(|path| std::fs::read_to_string(path).ok())
+            .unwrap_or_default()
+    }
     fn journal(&self) -> String {
         std::fs::read_to_string(self.run_dir().join("journal.jsonl")).unwrap()
     }
@@ -92,4 +98,35 @@ fn what_a_job_log_lists_is_skipped_and_not_unfinished() {
     assert_eq!(status(&w.homing(&["run", "--joblog", "log", "test {} != b", ":::", "a", "b", "c"])), 1);
     let again = run("--resume-failed");
     assert!(said(&again).contains("2 skipped") && !said(&again).contains("unfinished"), "{}", said(&again));
+}
+
+#[test]
+fn output_of_a_done_task_outlives_the_coordinator_that_kept_it_for_its_turn() {
+    let w = World::new();
+    let script = "test {} != 1 || test -e go || sleep 600; echo out {}; echo {} >> ran";
+    let out = std::fs::File::create(w.path().join("out")).unwrap();
+    let mut child = w.command(&["run", "-q", "-k", "-j4", script, ":::", "1", "2", "3"]).stdout(out).spawn().unwrap();
+    until("two are done", || w.journal_or_empty().matches("task_ended").count() == 2);
+    child.kill().unwrap();
+    child.wait().unwrap();
+    assert_eq!(w.read("out"), "");
+    std::fs::write(w.path().join("go"), "").unwrap();
+    let resumed = w.homing(&["resume", "last"]);
+    assert_eq!(status(&resumed), 0, "{}", said(&resumed));
+    assert_eq!(String::from_utf8_lossy(&resumed.stdout), "out 1\nout 2\nout 3\n");
+    assert_eq!(w.read("ran").lines().count(), 3, "nothing is done twice");
+}
+
+#[test]
+fn output_that_a_full_disk_refused_comes_with_the_resume() {
+    let w = World::new();
+    let full = std::fs::OpenOptions::new().write(true).open("/dev/full").unwrap();
+    let args = ["run", "-q", "-j1", "echo out {}; echo {} >> ran", ":::", "1", "2"];
+    assert_eq!(w.command(&args).stdout(full).status().unwrap().code(), Some(254));
+    let resumed = w.homing(&["resume", "last"]);
+    let mut lines: Vec<String> = String::from_utf8_lossy(&resumed.stdout).lines().map(String::from).collect();
+    lines.sort();
+    assert_eq!((status(&resumed), lines.join(",").as_str()), (0, "out 1,out 2"));
+    let runs: Vec<String> = w.read("ran").lines().map(String::from).collect();
+    assert!(runs.contains(&"1".to_string()) && runs.contains(&"2".to_string()), "{runs:?}");
 }

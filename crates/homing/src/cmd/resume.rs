@@ -51,6 +51,7 @@ pub fn run(args: Args) -> Result<i32, Failure> {
     }
     if let Some(exit) = tally.exit()
         && tally.counts().is_settled(|task| done.contains(&task))
+        && !dir.join(homing_dispatch::UNPRINTED).exists()
     {
         tell_nothing_left(tally.counts().failed(), &args.run);
         return Ok(exit);
