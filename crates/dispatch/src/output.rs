@@ -219,12 +219,12 @@ impl<O: Write, E: Write> Printer<O, E> {
                     }
                 }
             }
-            all.extend(self.to_keep(record));
+            all.extend(self.unprinted_of(record));
         }
         self.unprinted.keep(all)
     }
 
-    fn to_keep(&mut self, record: &Record) -> Option<Kept> {
+    fn unprinted_of(&mut self, record: &Record) -> Option<Kept> {
         let tag = RawText(self.tag(&record.task.args).unwrap_or_default());
         let pair = self.open.get_mut(&record.ticket).filter(|_| record.last)?;
         let (out, err) = (pair.out.content(), pair.err.content());
