@@ -30,6 +30,11 @@ pub(crate) enum Arrival {
         at: usize,
         messages: Vec<FromWorker>,
     },
+    /// Nobody knows what became of its tasks.
+    Cut {
+        at: usize,
+        reason: String,
+    },
     Gone {
         at: usize,
         reason: String,
@@ -52,6 +57,7 @@ pub(crate) fn connect(at: usize, plan: HostPlan, options: Options, queue: SyncSe
                 Heard::Up { facts, to, keeper } => Arrival::Up { at, facts, to, keeper },
                 Heard::Refused(error) => Arrival::Refused { at, error },
                 Heard::From(messages) => Arrival::From { at, messages },
+                Heard::Cut { reason } => Arrival::Cut { at, reason },
                 Heard::Gone { reason, fate } => Arrival::Gone { at, reason, fate },
             };
             queue.send(arrival).is_ok()

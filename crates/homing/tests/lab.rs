@@ -72,23 +72,31 @@ fn commands_run_where_their_bytes_lie() {
     assert!(!Path::new("/sys/class/net").join("n1").exists());
 }
 
-/// A host dies in mid-run: its tasks run on the host of the other copy, once each.
-/// However slow the machine is: no task ends before that host has begun one,
-/// and its first task does not end by itself.
+/// A worker is killed in mid-run: its tasks run on the host of the other copy, once each, and not before
+/// all that they were on their own host has ended. However slow the machine is: no task ends before that
+/// host has begun one, and its first task does not end by itself.
 fn a_lost_host_is_news(lab: &Lab) {
+    let beat = "setsid sh -c \"while :; do date +%s%N >> /tmp/beats; done\"";
+    let task = format!(
+        "if test $(hostname) = n4 && mkdir /data/begun; then echo {{}} > /data/first; {beat} & sleep 600; fi; \
+         until test -d /data/begun; do sleep 0.1; done; \
+         if test -s /data/first && test {{}} = \"$(cat /data/first)\"; then date +%s%N > /data/again; fi; basename {{}}"
+    );
     let script = format!(
-        "cd /data; {EXE} run -k --on ssh --hosts 'n[1-4]' -j1 \
-         'if test $(hostname) = n4 && mkdir /data/begun; then sleep 600; fi; \
-         until test -d /data/begun; do sleep 0.1; done; basename {{}}' ::: /data/f* 2>/tmp/err & \
-         run=$!; until test -d /data/begun; do sleep 0.1; kill -0 $run || break; done; \
-         ssh n4 pkill -9 -f worker; wait $run; \
+        "cd /data; {EXE} run -k --on ssh --hosts 'n[1-4]' -j1 '{task}' ::: /data/f* 2>/tmp/err & \
+         run=$!; until ssh n4 test -s /tmp/beats; do sleep 0.1; kill -0 $run || break; done; \
+         ssh n4 'pkill -9 -n -f [w]orker'; wait $run; \
          s=$?; cat /tmp/err >&2; exit $s"
     );
     let output = lab.on("n1", &script);
     let err = err(&output);
     assert!(output.status.success(), "{err}");
     assert_eq!(String::from_utf8_lossy(&output.stdout).lines().count(), 16, "each task once: {err}");
-    assert!(err.contains("n4 is lost"), "{err}");
+    assert!(err.contains("n4 is lost") && err.contains("the worker was killed by signal 9"), "{err}");
+    // All hosts share one clock.
+    let ns = |said: String| said.lines().last().unwrap().parse::<u64>().unwrap();
+    let (last, again) = (ns(lab.ok("n4", "tail -n 1 /tmp/beats")), ns(lab.ok("n1", "cat /data/again")));
+    assert!(last < again, "the task ran twice at once: {last} {again}");
 }
 
 #[test]

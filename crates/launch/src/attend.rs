@@ -4,12 +4,12 @@ use crate::keeper::Witness;
 use crate::window::Place;
 use crate::{Channel, Fate, Keeper, LaunchError, Obituary, Options, Via};
 use homing_model::HostFacts;
-use homing_wire::{FromWorker, HEARTBEAT_S, ToWorker};
+use homing_wire::{ALL_ENDED, FromWorker, HEARTBEAT_S, HOST_LOST_S, ToWorker};
 use rustix::process::WaitIdStatus;
 use std::io::{BufRead, Write};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender};
 use std::thread;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 /// What is to be known of a host and its worker, in this order: up or refused,
 /// messages, gone.
@@ -27,7 +27,13 @@ pub enum Heard {
     Refused(LaunchError),
     /// At least one message.
     From(Vec<FromWorker>),
-    /// Nothing more will come.
+    /// The channel has ended and nobody has said what became of the tasks: they
+    /// may run until `Gone` follows, when the worker's lease is over.
+    Cut {
+        /// For people.
+        reason: String,
+    },
+    /// Nothing more will come, and nothing of the worker's runs any more.
     Gone {
         /// For people.
         reason: String,
@@ -75,34 +81,54 @@ fn read(
     tell: impl Fn(Heard) -> bool,
 ) {
     let mut parted = false;
-    let reason = loop {
+    let mut heard = Instant::now();
+    let broke = loop {
         match homing_wire::receive_some(&mut from) {
-            Ok(messages) if messages.is_empty() => break why_ended(via, witness.status()),
+            Ok(messages) if messages.is_empty() => break None,
             Ok(messages) => {
                 parted |= messages.contains(&FromWorker::Bye);
                 if !tell(Heard::From(messages)) {
                     return;
                 }
+                // What lay unread meanwhile may have been the end.
+                heard = Instant::now();
             }
-            Err(error) => break error.to_string(),
+            Err(error) => break Some(error.to_string()),
         }
+    };
+    let status = witness.status();
+    let broke = broke.unwrap_or_else(|| why_ended(via, status.as_ref()));
+    let reason = match witness.last_line() {
+        Some(said) => format!("{broke} ({said})"),
+        None => broke,
     };
     // Here and not in the coordinator: Slurm may take seconds to answer.
     let fate = obituary.filter(|_| !parted).and_then(|o| o.read());
+    if !parted && fate.is_none() && !is_word_of_guard(status.as_ref()) {
+        if !tell(Heard::Cut { reason: reason.clone() }) {
+            return;
+        }
+        thread::sleep((heard + Duration::from_secs(HOST_LOST_S)).saturating_duration_since(Instant::now()));
+    }
     tell(Heard::Gone { reason, fate });
 }
 
 /// What is known of the end of a worker that said nothing of it, from the end of the process that carried it.
-fn why_ended(via: &Via, status: Option<WaitIdStatus>) -> String {
-    let signal = status.as_ref().and_then(WaitIdStatus::terminating_signal);
-    let exit = status.as_ref().and_then(WaitIdStatus::exit_status);
+fn why_ended(via: &Via, status: Option<&WaitIdStatus>) -> String {
+    let signal = status.and_then(WaitIdStatus::terminating_signal);
+    let exit = status.and_then(WaitIdStatus::exit_status);
     match (via, signal, exit) {
-        (Via::Local, Some(signal), _) => format!("its worker was killed by signal {signal}"),
+        (Via::Local, Some(signal), _) => format!("the guard of its worker was killed by signal {signal}"),
         (_, Some(signal), _) => format!("the process that carries the link to it was killed by signal {signal}"),
         (Via::Ssh { .. }, None, Some(255)) => "the link to it was lost, or its worker was killed".into(),
-        (_, None, Some(exit)) => format!("its worker ended with status {exit}"),
-        (_, None, None) => "its worker ended".into(),
+        (_, None, Some(exit)) if exit != ALL_ENDED => format!("its worker ended with status {exit}"),
+        (_, None, _) => "its worker ended".into(),
     }
+}
+
+/// Whether the channel's process ended with a status by which the worker's guard says that nothing is left.
+fn is_word_of_guard(status: Option<&WaitIdStatus>) -> bool {
+    matches!(status.and_then(WaitIdStatus::exit_status), Some(0 | ALL_ENDED))
 }
 
 /// Frames, and a heartbeat when there is nothing to say. It runs apart from

@@ -15,7 +15,7 @@ use std::time::Duration;
 const TAIL: usize = 4 << 10;
 /// Time between the end of a child's output and its own.
 const LAST_WORDS: Duration = Duration::from_secs(1);
-/// Time for srun to give its job back, which slurmctld may be slow to take.
+/// Time for srun to give its job back, which slurmctld may be slow to take; and for a guard to end its worker.
 const FAREWELL: Duration = Duration::from_secs(8);
 
 /// The child process behind a channel. Dropping it kills the child at once.
@@ -53,7 +53,7 @@ impl Keeper {
     }
 
     /// The end of what the child wrote to its error output, at most 4 KiB.
-    pub fn stderr_tail(&self) -> String {
+    pub(crate) fn stderr_tail(&self) -> String {
         self.tail.text()
     }
 
@@ -133,6 +133,11 @@ impl Witness {
         self.tail.wait_for_end(Duration::from_millis(300));
         let look = WaitIdOptions::EXITED | WaitIdOptions::NOHANG | WaitIdOptions::NOWAIT;
         waitid(WaitId::PidFd(pidfd.as_fd()), look).ok().flatten()
+    }
+
+    /// What it said last.
+    pub fn last_line(&self) -> Option<String> {
+        self.tail.text().lines().last().map(|line| line.trim().to_string())
     }
 }
 

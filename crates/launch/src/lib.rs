@@ -131,7 +131,8 @@ pub fn open(host: &str, via: &Via, options: &Options) -> Result<Channel, LaunchE
         source,
     })?;
     let ends = Ends::take_from(&mut child);
-    let keeper = Keeper::new(child);
+    // Killed, a guard would leave its worker unguarded.
+    let keeper = if *via == Via::Local { Keeper::polite(child) } else { Keeper::new(child) };
     greet(host, ends, payload, keeper, options)
 }
 

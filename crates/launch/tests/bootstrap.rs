@@ -196,16 +196,28 @@ fn the_end_of_a_worker_is_told_as_far_as_it_is_known() {
         program(&exe, &WORKER.replace("exec cat", last));
         let options = Options { exe, ..world.options.clone() };
         homing_launch::attend("far".into(), via, || options, move |heard| tell.send(heard).is_ok());
-        let all: Vec<Heard> = told.iter().collect();
-        match all.last() {
-            Some(Heard::Gone { reason, .. }) => reason.clone(),
-            _ => panic!("it is not said that it is gone"),
-        }
+        // Whoever drops the keeper ends the child.
+        let mut kept = Vec::new();
+        let end = |heard| match heard {
+            Heard::Cut { reason } => Some(("cut", reason)),
+            Heard::Gone { reason, .. } => Some(("gone", reason)),
+            other => {
+                kept.push(other);
+                None
+            }
+        };
+        told.iter().find_map(end).expect("its end is told")
     };
-    assert_eq!(reason(Via::Local, "kill -9 $$"), "its worker was killed by signal 9");
     let far = || Via::Ssh { target: "far".into() };
-    assert_eq!(reason(far(), "exit 255"), "the link to it was lost, or its worker was killed");
-    assert_eq!(reason(far(), "exit 7"), "its worker ended with status 7");
+    let is = |how, reason: &str| (how, reason.to_string());
+    // Nobody has said that its tasks have ended.
+    assert_eq!(reason(Via::Local, "kill -9 $$"), is("cut", "the guard of its worker was killed by signal 9"));
+    assert_eq!(reason(far(), "exit 255"), is("cut", "the link to it was lost, or its worker was killed"));
+    assert_eq!(reason(far(), "exit 7"), is("cut", "its worker ended with status 7"));
+    let all_ended = format!("exit {}", homing_wire::ALL_ENDED);
+    for via in [Via::Local, far()] {
+        assert_eq!(reason(via, &all_ended), is("gone", "its worker ended"));
+    }
 }
 
 #[test]

@@ -28,7 +28,9 @@ pub fn keep(dir: &Path, index: u32, at_ns: i64, fds: &[RawFd]) -> Result<(), Que
     let locks: io::Result<Vec<Held>> = fds.iter().map(|fd| Held::inherit(*fd)).collect();
     let _locks = locks.map_err(QueueError::io("take over the locks of", dir))?;
     let _ = rustix::process::setsid();
-    tree::become_subreaper();
+    // The guard holds the locks as well: no slot is given away before nothing is left.
+    let terms = homing_process::Terms { lease: None, orphaned: None };
+    homing_process::guarded(terms, |_| 0).map_err(QueueError::io("start a guard for the keeper of", dir))?;
     let mine = fs::symlink_metadata(dir).is_ok_and(|m| m.is_dir() && m.uid() == files::uid());
     let read = || Some((read_json::<JobSpec>(&dir.join("spec.json"))?.0, read_json(&dir.join("private.json"))?.0));
     let Some((spec, private)) = read().filter(|_| mine) else {
@@ -81,7 +83,9 @@ impl Keeper<'_> {
         step("spawned");
         let (status, reason) = self.wait(child, record);
         // What it left in the background would run without slots.
-        tree::signal(libc::SIGKILL);
+        if let Err(left) = homing_process::sweep(Duration::ZERO) {
+            eprintln!("homing: job {}: these processes wait for I/O and have not ended yet: {left:?}", self.id);
+        }
         let (cpu_ms, max_rss_kib) = usage();
         let exit = status.code().unwrap_or_else(|| 128 + status.signal().unwrap_or(0));
         Ok(End { exit, reason, cpu_ms, max_rss_kib, ..ended() })
@@ -242,7 +246,7 @@ impl Keeper<'_> {
         let stop = ["stop.json".to_string(), format!("stop.{}.json", self.index), format!("load.{}.json", self.index)];
         let stop = stop.iter().any(|n| self.dir.join(n).exists()) && orders.kill_at.is_none();
         if stop != orders.stopped {
-            tree::signal(if stop { libc::SIGSTOP } else { libc::SIGCONT });
+            homing_process::signal(if stop { libc::SIGSTOP } else { libc::SIGCONT });
             orders.stopped = stop;
         }
         let over = self.spec.limit_s.is_some_and(|s| begun.elapsed() > Duration::from_secs(s));
@@ -261,12 +265,12 @@ impl Keeper<'_> {
             }
             orders.seen[nth] = Some(kill.clone());
             match kill.signal {
-                Some(signal) => tree::signal(signal),
+                Some(signal) => homing_process::signal(signal),
                 None => orders.end(&format!("killed by {}", kill.by)),
             }
         }
         if orders.kill_at.is_some_and(|at| Instant::now() >= at) {
-            tree::signal(libc::SIGKILL);
+            homing_process::signal(libc::SIGKILL);
         }
     }
 
@@ -296,9 +300,9 @@ struct Orders {
 impl Orders {
     fn end(&mut self, reason: &str) {
         self.reason.get_or_insert_with(|| reason.to_string());
-        tree::signal(libc::SIGTERM);
+        homing_process::signal(libc::SIGTERM);
         // What stands still does not hear.
-        tree::signal(libc::SIGCONT);
+        homing_process::signal(libc::SIGCONT);
         self.stopped = false;
         self.kill_at.get_or_insert(Instant::now() + GRACE);
     }

@@ -27,8 +27,14 @@ pub const CHUNK: usize = 64 << 10;
 pub const WORKER_LEASE_S: u64 = 25;
 
 /// Seconds without a word from a worker after which its host counts as lost.
-/// Larger than the lease, so that a task never runs in two places.
+/// Larger than the lease and what a worker then needs to
+/// end its tasks, so that none runs in two places.
 pub const HOST_LOST_S: u64 = 30;
+
+/// Exit status of a worker's guard when the worker ended before it was told
+/// to, and nothing that it started is left. After 0 nothing is left either;
+/// after any other status, ssh's own 255 among them, nobody knows.
+pub const ALL_ENDED: i32 = 86;
 
 /// Seconds between two words when there is nothing else to say.
 pub const HEARTBEAT_S: u64 = 5;

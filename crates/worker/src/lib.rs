@@ -17,8 +17,18 @@ mod session;
 mod shared;
 mod slots;
 mod spawn;
-mod sweep;
 mod view;
+
+use homing_process::{End, Terms};
+use std::time::Duration;
+
+/// A worker that has not even seen that its own lease is over does not see anything any more.
+const HANGS: Duration = Duration::from_secs(homing_wire::WORKER_LEASE_S + 2);
+/// Time between asking and killing at a worker's end.
+const GRACE: Duration = Duration::from_millis(300);
+/// Exit statuses of a worker that could not begin, and of a guard that found processes that do not end.
+const UNGUARDED: i32 = 254;
+const LEFT: i32 = 1;
 
 pub use outputs::marker_path;
 pub use session::serve;
@@ -28,11 +38,37 @@ pub use view::enter_view;
 pub fn main_stdio() -> i32 {
     session::ignore_terminal_signals();
     leave_terminal();
-    sweep::become_subreaper();
-    let output = std::io::stdout();
-    let status = serve(std::io::stdin(), output);
-    sweep::sweep();
+    let terms = Terms { lease: Some(HANGS), orphaned: Some(libc::SIGTERM) };
+    let guarded = match homing_process::guarded(terms, last_words) {
+        Ok(guarded) => guarded,
+        Err(error) => {
+            eprintln!("homing: cannot start a guard for the worker: {error}");
+            return UNGUARDED;
+        }
+    };
+    let status = serve(std::io::stdin(), std::io::stdout(), move || guarded.renew());
+    end_all();
     status
+}
+
+/// Ends all that this worker started.
+pub(crate) fn end_all() {
+    let _ = homing_process::sweep(GRACE);
+}
+
+/// The guard's status, and what it has to say of the worker: only a guard that found nothing left says that all ended.
+fn last_words(end: End) -> i32 {
+    if !end.left.is_empty() {
+        eprintln!("homing: these processes wait for I/O and have not ended yet: {:?}", end.left);
+        return LEFT;
+    }
+    if end.hung {
+        eprintln!("homing: the worker stood still for {} s and was ended with its tasks", HANGS.as_secs());
+    } else if libc::WIFSIGNALED(end.status) {
+        let signal = libc::WTERMSIG(end.status);
+        eprintln!("homing: the worker was killed by signal {signal}; its tasks are ended");
+    }
+    if end.status == 0 { 0 } else { homing_wire::ALL_ENDED }
 }
 
 /// Gives up the controlling terminal, for this process and the tasks that it

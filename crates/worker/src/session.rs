@@ -50,9 +50,10 @@ enum Heard {
     End,
 }
 
-/// Speaks the protocol until the input ends; returns the exit status. What
+/// Speaks the protocol until the input ends; returns the exit status. `heard`
+/// is called for each word of the coordinator's. What
 /// still runs then is the caller's to end (`main_stdio` sweeps).
-pub fn serve(input: impl Read + Send + 'static, output: impl Write + Send + 'static) -> i32 {
+pub fn serve(input: impl Read + Send + 'static, output: impl Write + Send + 'static, heard: impl Fn()) -> i32 {
     let facts = homing_probe::facts();
     let host = facts.hostname.clone();
     let mut output: Box<dyn Write + Send> = Box::new(output);
@@ -62,9 +63,9 @@ pub fn serve(input: impl Read + Send + 'static, output: impl Write + Send + 'sta
     let shared = Arc::new(Shared::new(output));
     let holder = shared.clone();
     thread::spawn(move || holder.release_held());
-    let (heard, inbox) = channel();
-    thread::spawn(move || read(input, &heard));
-    let status = converse(&inbox, &shared, host);
+    let (news, inbox) = channel();
+    thread::spawn(move || read(input, &news));
+    let status = converse(&inbox, &shared, host, heard);
     shared.leaving.store(true, Ordering::SeqCst);
     for handle in lock(&shared.running).values() {
         handle.end(Fate::Killed, libc::SIGTERM);
@@ -73,7 +74,7 @@ pub fn serve(input: impl Read + Send + 'static, output: impl Write + Send + 'sta
     status
 }
 
-fn read(input: impl Read, heard: &Sender<Heard>) {
+fn read(input: impl Read, news: &Sender<Heard>) {
     let mut input = BufReader::new(input);
     loop {
         let message = match homing_wire::receive_some(&mut input) {
@@ -81,19 +82,20 @@ fn read(input: impl Read, heard: &Sender<Heard>) {
             Ok(_) | Err(_) => Heard::End,
         };
         let last = matches!(message, Heard::End);
-        if heard.send(message).is_err() || last {
+        if news.send(message).is_err() || last {
             return;
         }
     }
 }
 
-fn converse(inbox: &Receiver<Heard>, shared: &Arc<Shared>, host: String) -> i32 {
+fn converse(inbox: &Receiver<Heard>, shared: &Arc<Shared>, host: String, heard: impl Fn()) -> i32 {
     let mut session = Session { shared: shared.clone(), host, run: None, slots: 1, finishing: false };
     let mut last_heard = Instant::now();
     loop {
         match inbox.recv_timeout(Duration::from_millis(200)) {
             Ok(Heard::Messages(messages)) => {
                 last_heard = Instant::now();
+                heard();
                 for message in messages {
                     if session.obey(message).is_err() {
                         return 1;
@@ -233,7 +235,7 @@ fn sample(sample_ms: u32, shared: Arc<Shared>) {
             let message = if sample_ms > 0 { FromWorker::Sample(homing_probe::sample()) } else { FromWorker::Pong };
             shared.send(message);
             let is_task = |pid| lock(&shared.running).values().any(|h| h.pid.load(Ordering::SeqCst) == pid);
-            crate::sweep::bury(is_task, &mut seen);
+            homing_process::bury(is_task, &mut seen);
             thread::sleep(pause);
         }
     });

@@ -146,7 +146,7 @@ impl Shared {
         if out.to.write_all(&frames).and_then(|()| out.to.flush()).is_err() {
             // Nobody listens: the same as the end of our input.
             drop(out);
-            crate::sweep::sweep();
+            crate::end_all();
             std::process::exit(1);
         }
     }

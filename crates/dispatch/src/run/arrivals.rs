@@ -7,6 +7,7 @@ use crate::settings::{DispatchError, Incoming, Listener};
 use crate::wires::Arrival;
 use homing_clock::{Moment, Mono};
 use homing_launch::{Fate, LaunchError};
+use homing_place::HostIx;
 use homing_wire::{FromWorker, HOST_LOST_S, ToWorker};
 use std::time::{Duration, Instant};
 
@@ -31,6 +32,7 @@ impl<L: Listener> Shell<'_, L> {
                 }
                 self.refused.push(self.settings_hosts[at].name.clone());
             }
+            Arrival::Cut { at, reason } => self.cut(at, &reason),
             Arrival::Gone { at, reason, fate } => self.gone(at, &reason, fate),
             Arrival::From { at, messages } => {
                 for message in messages {
@@ -45,17 +47,8 @@ impl<L: Listener> Shell<'_, L> {
     }
 
     fn gone(&mut self, at: usize, reason: &str, fate: Option<Fate>) {
-        let link = &mut self.links[at];
-        link.to = None;
-        let Some(ix) = link.ix else { return };
+        let Some(ix) = self.unlink(at) else { return };
         self.asked = Instant::now();
-        let tail = link.keeper.take().map(|keeper| {
-            let tail = keeper.stderr_tail();
-            end_apart(keeper, Duration::from_secs(1));
-            tail
-        });
-        let said = tail.as_deref().and_then(|t| t.trim().lines().last()).unwrap_or("");
-        let reason = if said.is_empty() { reason.to_string() } else { format!("{reason} ({said})") };
         match fate {
             Some(fate) => {
                 self.core.host_ended(ix, &fate.text, fate.counts, Moment::now());
@@ -63,8 +56,26 @@ impl<L: Listener> Shell<'_, L> {
                     self.ask_again(at);
                 }
             }
-            None => self.core.host_lost(ix, &reason, Moment::now()),
+            None => self.core.host_lost(ix, reason, Moment::now()),
         }
+    }
+
+    /// Its tasks may run until its lease is over, and are given to nobody else before.
+    fn cut(&mut self, at: usize, reason: &str) {
+        let Some(ix) = self.unlink(at) else { return };
+        let reason =
+            format!("{reason}; what ran there may run for up to {HOST_LOST_S} s and is not run elsewhere before");
+        self.core.host_draining(ix, &reason);
+    }
+
+    /// Nothing can be said to it any more.
+    fn unlink(&mut self, at: usize) -> Option<HostIx> {
+        let link = &mut self.links[at];
+        link.to = None;
+        if let Some(keeper) = link.keeper.take() {
+            end_apart(keeper, Duration::from_secs(1));
+        }
+        link.ix
     }
 
     pub(super) fn silent_hosts(&mut self, now: Moment, gap: Duration) {

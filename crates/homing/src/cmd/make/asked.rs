@@ -79,6 +79,11 @@ pub enum News {
         at: usize,
         messages: Vec<FromWorker>,
     },
+    /// Its recipes may still run.
+    Cut {
+        at: usize,
+        why: String,
+    },
     Gone {
         at: usize,
         why: String,

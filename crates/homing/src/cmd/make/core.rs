@@ -110,6 +110,7 @@ impl Core {
                 self.hosts[at].refused = true;
                 note(&format!("{}: {why}", self.hosts[at].plan.name));
             }
+            News::Cut { at, why } => self.cut(at, &why),
             News::Gone { at, why } => self.lost(at, &why),
             News::From { at, messages } => {
                 self.hosts[at].heard = Instant::now();
@@ -240,15 +241,29 @@ impl Core {
         }
     }
 
-    fn lost(&mut self, at: usize, why: &str) {
-        let host = &mut self.hosts[at];
-        if host.to.take().is_none() {
-            return;
+    /// Its recipes may run until its lease is over, and are given to nobody else before.
+    fn cut(&mut self, at: usize, why: &str) {
+        if self.unlink(at) {
+            let name = &self.hosts[at].plan.name;
+            note(&format!(
+                "{name} gets no more recipes: {why}; what runs there is not run elsewhere for {HOST_LOST_S} s"
+            ));
         }
-        host.refused = true;
-        let said = host.keeper.take().map(|k| k.stderr_tail()).unwrap_or_default();
-        note(&format!("{} is lost: {why} {}", host.plan.name, said.trim().lines().last().unwrap_or("")));
+    }
+
+    /// Nothing is said to it any more. False when that was so before.
+    fn unlink(&mut self, at: usize) -> bool {
+        let host = &mut self.hosts[at];
+        (host.refused, host.keeper) = (true, None);
+        host.to.take().is_some()
+    }
+
+    fn lost(&mut self, at: usize, why: &str) {
+        let linked = self.unlink(at);
         let tickets: Vec<u64> = self.running.iter().filter(|(_, r)| r.host == at).map(|(t, _)| *t).collect();
+        if linked || !tickets.is_empty() {
+            note(&format!("{} is lost: {why}", self.hosts[at].plan.name));
+        }
         let given: Vec<Running> = tickets.into_iter().filter_map(|t| self.give_back(t)).collect();
         for mut running in given {
             running.asked.unfit.push(at);

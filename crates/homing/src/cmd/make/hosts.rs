@@ -45,6 +45,7 @@ pub fn connect(at: usize, plan: Plan, news: Sender<News>) {
             Heard::Up { facts, to, keeper } => News::Up { at, facts, to, keeper },
             Heard::Refused(error) => News::Refused { at, why: error.to_string() },
             Heard::From(messages) => News::From { at, messages },
+            Heard::Cut { reason } => News::Cut { at, why: reason },
             Heard::Gone { reason, .. } => News::Gone { at, why: reason },
         };
         news.send(told).is_ok()

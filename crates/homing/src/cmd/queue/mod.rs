@@ -100,13 +100,19 @@ pub fn runner() -> Result<i32, Failure> {
 pub fn keeper(args: KeeperArgs) -> Result<i32, Failure> {
     let fds: Option<Vec<i32>> = args.fds.split(',').map(|n| n.parse().ok()).collect();
     let fds = fds.ok_or_else(|| Failure::usage("descriptors are numbers"))?;
-    let runner = std::os::unix::process::parent_id();
+    let runner = rustix::process::getppid();
+    let runner = runner.and_then(|pid| rustix::process::pidfd_open(pid, rustix::process::PidfdFlags::empty()).ok());
     let kept = homing_queue::keep(&args.dir, args.index, args.at_ns, &fds).map_err(failed);
     // The runner was killed meanwhile: what else waits must not wait for the next command.
-    if std::os::unix::process::parent_id() != runner {
+    if runner.is_none_or(|runner| has_ended(&runner)) {
         local()?.tend().map_err(failed)?;
     }
     kept.map(|()| 0)
+}
+
+fn has_ended(pidfd: &std::os::fd::OwnedFd) -> bool {
+    let mut fds = [rustix::event::PollFd::new(pidfd, rustix::event::PollFlags::IN)];
+    rustix::event::poll(&mut fds, Some(&rustix::event::Timespec::default())).is_ok_and(|ready| ready > 0)
 }
 
 /// A job of an id as users write it, `12` or `12[3]`, and the index if one was said.

@@ -1,0 +1,161 @@
+//! No process of a task outlives the worker or the keeper that started it,
+//! whoever is killed, and a chain of forks is ended too.
+
+use std::path::Path;
+use std::process::{Child, Command, Output, Stdio};
+use std::time::{Duration, Instant};
+
+fn homing(dir: &Path, args: &[&str]) -> Command {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_homing"));
+    command.args(args).current_dir(dir).env("HOMING_RUNS", dir.join("runs")).env("SHELL", "/bin/sh");
+    command.env_remove("HOMING_CLUSTER").stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
+    command
+}
+
+/// Waits for what has to come, however slow the machine is.
+fn until<T>(what: &str, mut look: impl FnMut() -> Option<T>) -> T {
+    let began = Instant::now();
+    loop {
+        match look() {
+            Some(found) => return found,
+            None => assert!(began.elapsed() < Duration::from_secs(120), "not within 120 s: {what}"),
+        }
+        std::thread::sleep(Duration::from_millis(5));
+    }
+}
+
+fn kill(pid: u32, signal: rustix::process::Signal) {
+    let pid = rustix::process::Pid::from_raw(pid as i32).unwrap();
+    rustix::process::kill_process(pid, signal).unwrap();
+}
+
+const KILL: rustix::process::Signal = rustix::process::Signal::KILL;
+
+fn child_of(pid: u32) -> Option<u32> {
+    let threads = std::fs::read_dir(format!("/proc/{pid}/task")).ok()?.flatten();
+    let mut lists = threads.filter_map(|t| std::fs::read_to_string(t.path().join("children")).ok());
+    lists.find_map(|list| list.split_whitespace().next()?.parse().ok())
+}
+
+fn lives(pid: u32) -> bool {
+    let stat = std::fs::read_to_string(format!("/proc/{pid}/stat")).unwrap_or_default();
+    stat.rsplit_once(") ").is_some_and(|(_, rest)| !rest.starts_with(['Z', 'X']))
+}
+
+/// The numbers that tasks wrote, one a line.
+fn pids(dir: &Path, wanted: usize) -> Vec<u32> {
+    until("the tasks have begun", || {
+        let text = std::fs::read_to_string(dir.join("pids")).unwrap_or_default();
+        let pids: Vec<u32> = text.lines().filter_map(|l| l.parse().ok()).collect();
+        (pids.len() == wanted && text.ends_with('\n')).then_some(pids)
+    })
+}
+
+/// Two tasks, each with a process in a session of its own, none of which hears SIGTERM or SIGHUP.
+struct Running {
+    dir: tempfile::TempDir,
+    run: Child,
+    guard: u32,
+    worker: u32,
+    pids: Vec<u32>,
+}
+
+fn running() -> Running {
+    let dir = tempfile::tempdir().unwrap();
+    let task = ": {}; trap '' TERM HUP; setsid sh -c 'echo $$ >> pids; while :; do sleep 1; done' & \
+                echo $$ >> pids; while :; do sleep 1; done";
+    let run = homing(dir.path(), &["run", "-j2", task, ":::", "1", "2"]).spawn().unwrap();
+    let pids = pids(dir.path(), 4);
+    let guard = child_of(run.id()).unwrap();
+    let worker = child_of(guard).unwrap();
+    Running { dir, run, guard, worker, pids }
+}
+
+impl Running {
+    fn all_end(self) -> Output {
+        for pid in self.pids {
+            until("a process of a task has ended", || (!lives(pid)).then_some(()));
+        }
+        until("the worker has ended", || (!lives(self.worker)).then_some(()));
+        let output = self.run.wait_with_output().unwrap();
+        drop(self.dir);
+        output
+    }
+}
+
+#[test]
+fn tasks_end_with_a_killed_worker_and_the_user_is_told() {
+    let running = running();
+    kill(running.worker, KILL);
+    let output = running.all_end();
+    let said = String::from_utf8_lossy(&output.stderr).into_owned();
+    assert_eq!(output.status.code(), Some(254), "{said}");
+    assert!(said.contains("the worker was killed by signal 9; its tasks are ended"), "{said}");
+}
+
+#[test]
+fn tasks_end_with_coordinator_and_worker_killed_together() {
+    let mut running = running();
+    running.run.kill().unwrap();
+    kill(running.worker, KILL);
+    running.all_end();
+}
+
+#[test]
+fn a_worker_whose_guard_is_killed_ends_its_tasks_itself() {
+    let running = running();
+    kill(running.guard, KILL);
+    running.all_end();
+}
+
+#[test]
+fn a_worker_that_stands_still_is_ended_with_its_tasks_when_its_lease_is_over() {
+    let running = running();
+    kill(running.worker, rustix::process::Signal::STOP);
+    let output = running.all_end();
+    let said = String::from_utf8_lossy(&output.stderr).into_owned();
+    assert!(said.contains("the worker stood still for 27 s and was ended with its tasks"), "{said}");
+}
+
+/// Each process of the chain starts the next, in a session of its own, and ends. It ends by itself when `stop` is there.
+const CHAIN: &str = "#!/bin/sh\n[ -e stop ] || { : > beat; setsid \"$0\" & }\n";
+
+fn chain(dir: &Path) {
+    use std::os::unix::fs::PermissionsExt;
+    std::fs::write(dir.join("chain"), CHAIN).unwrap();
+    std::fs::set_permissions(dir.join("chain"), std::fs::Permissions::from_mode(0o755)).unwrap();
+}
+
+/// After this no process of the chain may exist: none makes the file again.
+fn is_broken(dir: &Path) -> bool {
+    std::fs::remove_file(dir.join("beat")).expect("the chain has begun");
+    std::thread::sleep(Duration::from_millis(300));
+    let broken = !dir.join("beat").exists();
+    std::fs::write(dir.join("stop"), "").unwrap();
+    broken
+}
+
+#[test]
+fn a_chain_of_forks_ends_with_its_run() {
+    for nth in 0..5 {
+        let dir = tempfile::tempdir().unwrap();
+        chain(dir.path());
+        let task = ": {}; ./chain; until [ -e beat ]; do sleep 0.01; done";
+        assert!(homing(dir.path(), &["run", "-q", task, ":::", "1"]).status().unwrap().success());
+        assert!(is_broken(dir.path()), "the chain lives after run {nth}");
+    }
+}
+
+#[test]
+fn a_chain_of_forks_ends_with_its_job_in_the_queue() {
+    for nth in 0..5 {
+        let dir = tempfile::tempdir().unwrap();
+        chain(dir.path());
+        let task = "./chain; until [ -e beat ]; do sleep 0.01; done";
+        let mut sub = homing(dir.path(), &["sub", "-q", "-K", task]);
+        assert!(
+            sub.env("HOMING_QUEUE", dir.path().join("queue")).env("HOMING_ENGINE", "local").status().unwrap().success()
+        );
+        assert!(is_broken(dir.path()), "the chain lives after job {nth}");
+    }
+}

@@ -1,0 +1,10 @@
+//! Processes as a whole: all that one of them started, ended to the last one,
+//! and a guard that does so when that one cannot do it itself any more.
+
+mod guard;
+mod sweep;
+mod tree;
+
+pub use guard::{End, Guarded, Terms, guarded};
+pub use sweep::{become_subreaper, bury, sweep};
+pub use tree::{children, descendants, signal};

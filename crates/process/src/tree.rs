@@ -1,0 +1,81 @@
+//! Who started whom, from /proc.
+
+use std::collections::HashMap;
+use std::fs;
+
+/// Living descendants of a process, parents before their children; zombies are nobody's harm.
+pub fn descendants(of: libc::pid_t) -> Vec<libc::pid_t> {
+    // Some kernels are built without these lists; the table of all processes takes milliseconds instead.
+    let listed = fs::exists(format!("/proc/self/task/{}/children", std::process::id())).unwrap_or(false);
+    let table = if listed { HashMap::new() } else { by_parent() };
+    let (mut found, mut next) = (vec![of], 0);
+    while let Some(pid) = found.get(next).copied() {
+        found.extend(if listed { children(pid) } else { table.get(&pid).cloned().unwrap_or_default() });
+        next += 1;
+    }
+    found.remove(0);
+    found.retain(|pid| !is_zombie(*pid));
+    found
+}
+
+/// Sends a signal to all living descendants of this process.
+pub fn signal(signal: libc::c_int) {
+    send(&descendants(std::process::id() as libc::pid_t), signal);
+}
+
+pub(crate) fn send(pids: &[libc::pid_t], signal: libc::c_int) {
+    for pid in pids {
+        // SAFETY: kill with plain numbers; a process that is gone already is no error here.
+        unsafe { libc::kill(*pid, signal) };
+    }
+}
+
+/// Children of all threads of a process, zombies among them.
+pub fn children(pid: libc::pid_t) -> Vec<libc::pid_t> {
+    let threads = fs::read_dir(format!("/proc/{pid}/task")).into_iter().flatten().flatten();
+    let lists = threads.filter_map(|t| fs::read_to_string(t.path().join("children")).ok());
+    lists.flat_map(|l| l.split_ascii_whitespace().filter_map(|p| p.parse().ok()).collect::<Vec<_>>()).collect()
+}
+
+fn by_parent() -> HashMap<libc::pid_t, Vec<libc::pid_t>> {
+    let mut children: HashMap<libc::pid_t, Vec<libc::pid_t>> = HashMap::new();
+    let entries = fs::read_dir("/proc").into_iter().flatten().flatten();
+    for pid in entries.filter_map(|e| e.file_name().to_str()?.parse::<libc::pid_t>().ok()) {
+        if let Some(parent) = stat(pid).and_then(|s| s.split_ascii_whitespace().nth(1)?.parse().ok()) {
+            children.entry(parent).or_default().push(pid);
+        }
+    }
+    children
+}
+
+fn is_zombie(pid: libc::pid_t) -> bool {
+    stat(pid).is_none_or(|stat| stat.starts_with(['Z', 'X']))
+}
+
+/// The fields of /proc/PID/stat from the state on: the name before them may hold blanks and brackets.
+fn stat(pid: libc::pid_t) -> Option<String> {
+    let stat = fs::read(format!("/proc/{pid}/stat")).ok()?;
+    let close = stat.iter().rposition(|b| *b == b')')?;
+    Some(String::from_utf8_lossy(&stat[close + 1..]).trim_start().to_string())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::process::Command;
+
+    #[test]
+    fn the_lists_and_the_table_tell_the_same() {
+        let mut child = Command::new("sh").args(["-c", "sleep 600; true"]).spawn().unwrap();
+        let pid = child.id() as libc::pid_t;
+        while children(pid).is_empty() {
+            std::thread::yield_now();
+        }
+        assert_eq!(by_parent().get(&pid), Some(&children(pid)));
+        let below = descendants(std::process::id() as libc::pid_t);
+        assert!(below.contains(&pid) && below.contains(&children(pid)[0]));
+        send(&descendants(pid), libc::SIGKILL);
+        child.wait().unwrap();
+        assert!(descendants(pid).is_empty());
+    }
+}
