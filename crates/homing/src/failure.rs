@@ -7,6 +7,8 @@ use std::fmt;
 pub mod exit {
     /// The request itself is wrong: options, host names, files to read.
     pub const USAGE: i32 = 255;
+    /// A fault of homing itself (`EX_SOFTWARE` of sysexits.h).
+    pub const FAULT: i32 = 70;
     /// A host, a file system or a program that homing needs did not do its part.
     pub const SYSTEM: i32 = 254;
 }

@@ -1,6 +1,10 @@
 //! The `homing` program: arguments, exit codes, and the joining of the rooms.
 //! One file a subcommand, in `cmd/`.
 
+// First: its macros stand in for the standard ones in all others.
+#[macro_use]
+mod stdio;
+
 mod cli;
 mod cluster;
 mod cmd;
@@ -8,12 +12,11 @@ mod complete;
 mod failure;
 mod groups;
 mod help;
-mod stdio;
 
 use std::process::ExitCode;
 
 fn main() -> ExitCode {
     stdio::keep_closed();
-    stdio::end_when_unwritten();
+    stdio::end_on_panic();
     ExitCode::from(cli::main().clamp(0, 255) as u8)
 }

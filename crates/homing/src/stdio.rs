@@ -1,7 +1,9 @@
 //! A standard output that does not take what is written: closed when we were
 //! started (`>&-`), full, or with a reader that has seen enough (`| head`).
 
+use crate::failure::exit;
 use rustix::fs::{Mode, OFlags};
+use std::io::{self, Write};
 use std::sync::atomic::{AtomicBool, Ordering};
 
 static CLOSED: AtomicBool = AtomicBool::new(false);
@@ -31,18 +33,43 @@ pub fn keep_closed() {
     }
 }
 
+/// What the standard macros of these names do, without a panic when standard error cannot be written:
+/// nobody is there to be told, and the work goes on.
+macro_rules! eprint {
+    ($($words:tt)*) => { $crate::stdio::say(format_args!($($words)*), "") };
+}
+macro_rules! eprintln {
+    ($($words:tt)*) => { $crate::stdio::say(format_args!($($words)*), "\n") };
+}
+
+/// Writes to standard error in one call, if it can be written.
+pub fn say(words: std::fmt::Arguments, end: &str) {
+    let _ = io::stderr().write_all(format!("{words}{end}").as_bytes());
+}
+
 /// `println!` panics when standard output fails. Here it ends the program instead: in silence, with
 /// what a shell says of SIGPIPE, when the reader is gone, and else with a line that says why.
 /// Commands whose work goes on without a reader write with `writeln!` and decide themselves.
-pub fn end_when_unwritten() {
-    let others = std::panic::take_hook();
-    std::panic::set_hook(Box::new(move |info| {
-        let said = info.payload().downcast_ref::<String>().map_or("", String::as_str);
-        let Some(why) = said.strip_prefix("failed printing to stdout: ") else { return others(info) };
+/// Every other panic, in whichever thread, is a fault of homing and ends it with a status of its own:
+/// the library's 101 would mean that more than a hundred tasks failed, and a thread that is
+/// missed would leave the others waiting.
+pub fn end_on_panic() {
+    std::panic::set_hook(Box::new(|info| {
+        let said = info.payload_as_str().unwrap_or("unknown");
+        let Some(why) = said.strip_prefix("failed printing to stdout: ") else {
+            end_with_a_fault(said, info.location())
+        };
         if why.starts_with("Broken pipe") {
             std::process::exit(141);
         }
         eprintln!("homing: writing to standard output: {why}");
-        std::process::exit(crate::failure::exit::SYSTEM);
+        std::process::exit(exit::SYSTEM);
     }));
+}
+
+fn end_with_a_fault(said: &str, at: Option<&std::panic::Location>) -> ! {
+    let at = at.map_or(String::new(), |at| format!(" ({}:{})", at.file(), at.line()));
+    eprintln!("homing: cannot go on, by a fault of its own: {said}{at}");
+    eprintln!("  try: `homing resume last` where this was a run: what is done is recorded; please report the fault");
+    std::process::exit(exit::FAULT);
 }

@@ -130,3 +130,27 @@ fn output_that_a_full_disk_refused_comes_with_the_resume() {
     let runs: Vec<String> = w.read("ran").lines().map(String::from).collect();
     assert!(runs.contains(&"1".to_string()) && runs.contains(&"2".to_string()), "{runs:?}");
 }
+
+#[test]
+fn a_fault_of_homing_is_not_taken_for_a_hundred_failures() {
+    let w = World::new();
+    let mut seen = Vec::new();
+    // With too little memory for the stack of one thread or another, starting it fails.
+    for kilobytes in (8_000..200_000).step_by(8_000) {
+        let line = format!("ulimit -v {kilobytes}; exec \"$0\" run -q true ::: 1");
+        let mut shell = Command::new("sh");
+        shell.args(["-c", &line, env!("CARGO_BIN_EXE_homing")]).env("HOMING_RUNS", w.path().join("runs"));
+        let output = shell.current_dir(w.path()).stdin(Stdio::null()).output().unwrap();
+        assert!(!said(&output).contains("panicked"), "{kilobytes} kB: {}", said(&output));
+        seen.push(output.status.code());
+    }
+    assert!(!seen.contains(&Some(101)) && seen.contains(&Some(70)) && seen.contains(&Some(0)), "{seen:?}");
+}
+
+#[test]
+fn a_standard_error_that_cannot_be_written_ends_nothing() {
+    let w = World::new();
+    let full = std::fs::OpenOptions::new().write(true).open("/dev/full").unwrap();
+    let output = w.command(&["run", "echo", ":::", "1"]).stderr(full).stdout(Stdio::piped()).output().unwrap();
+    assert_eq!((status(&output), output.stdout.as_slice()), (0, b"1\n".as_slice()));
+}
