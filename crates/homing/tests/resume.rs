@@ -173,3 +173,90 @@ fn a_list_without_end_is_refused() {
     assert_eq!(refused.status.code(), Some(255), "{said}");
     assert!(said.contains("/dev/zero: item 1 is longer than 131071 bytes"), "{said}");
 }
+
+/// A run whose second task of three was under way when it was killed.
+fn interrupted() -> World {
+    let w = World::new();
+    killed(&w, w.command(&["run", "-j1", TASK, ":::", "1", "2", "3"]), "", "2");
+    w
+}
+
+fn journal(w: &World) -> std::path::PathBuf {
+    fs::read_dir(w.path().join("runs")).unwrap().next().unwrap().unwrap().path().join("journal.jsonl")
+}
+
+#[test]
+fn a_damaged_record_is_named_and_skipped_when_that_is_asked_for() {
+    let w = interrupted();
+    let path = journal(&w);
+    let text = fs::read_to_string(&path).unwrap();
+    let end = text.lines().position(|line| line.contains("task_ended")).unwrap();
+    // It still parses: the end of task 1 becomes one of task 3.
+    let other = text.replacen("\"task_ended\",\"task\":1", "\"task_ended\",\"task\":3", 1);
+    assert_ne!(text, other);
+    fs::write(&path, &other).unwrap();
+    let (status, said) = resumed(&w, None);
+    assert_eq!(status, Some(254), "{said}");
+    assert!(said.contains(&format!("line {} of", end + 1)) && said.contains("--skip-damaged"), "{said}");
+    assert_eq!(ran(&w), "1\n2\n", "nothing was run");
+    let report = w.homing(&["report", "last"]);
+    assert!(report.status.success());
+    assert!(String::from_utf8_lossy(&report.stderr).contains("is damaged"), "the report goes on and says so");
+    let (status, said) = told(w.homing(&["resume", "--skip-damaged", "last"]));
+    assert_eq!(status, Some(0), "{said}");
+    assert_eq!(ran(&w), "1\n2\n1\n2\n3\n", "the task whose end is damaged runs again");
+}
+
+#[test]
+fn lines_that_are_gone_from_the_journal_are_missed() {
+    let w = interrupted();
+    let path = journal(&w);
+    let text = fs::read_to_string(&path).unwrap();
+    let kept: String = text.lines().filter(|l| !l.contains("task_ended")).map(|l| format!("{l}\n")).collect();
+    fs::write(&path, kept).unwrap();
+    let (status, said) = resumed(&w, None);
+    assert!(status == Some(254) && said.contains("missing before it"), "{said}");
+    assert_eq!(ran(&w), "1\n2\n");
+}
+
+/// How a command of homing is started.
+type Way = fn(&World, &[&str]) -> Command;
+
+#[test]
+fn a_run_that_goes_on_is_not_taken_from_another_pid_namespace() {
+    if !rustix::process::geteuid().is_root() {
+        eprintln!("SKIPPED: a pid namespace needs root");
+        return;
+    }
+    let run = ["run", "-q", "-j1", TASK, ":::", "1", "2", "3"];
+    let inside: Way = |w, args| {
+        let mut command = Command::new("unshare");
+        command.args(["--pid", "--fork", "--kill-child", "--mount-proc", env!("CARGO_BIN_EXE_homing")]).args(args);
+        command.current_dir(w.path()).env("HOMING_RUNS", w.path().join("runs")).env("SHELL", "/bin/sh");
+        command.env_remove("HOMING_CLUSTER").stdin(Stdio::null());
+        command
+    };
+    let outside: Way = |w, args| w.command(args);
+    for [first, second] in [[inside, outside], [outside, inside]] {
+        let w = World::new();
+        let mut child = first(&w, &run).spawn().unwrap();
+        until("the second task has started", || ran(&w).contains('2'));
+        let (status, said) = told(second(&w, &["resume", "last"]).output().unwrap());
+        assert!(status == Some(254) && said.contains("still goes on"), "{said}");
+        let listed = String::from_utf8(second(&w, &["runs"]).output().unwrap().stdout).unwrap();
+        assert!(listed.contains("running on"), "{listed}");
+        fs::write(w.path().join("go"), "").unwrap();
+        assert!(child.wait().unwrap().success());
+        assert_eq!(ran(&w), "1\n2\n3\n", "each once");
+    }
+    // A container that is gone keeps nothing.
+    let w = World::new();
+    let mut child = inside(&w, &run).stderr(Stdio::null()).spawn().unwrap();
+    until("the second task has started", || ran(&w).contains('2'));
+    child.kill().unwrap();
+    child.wait().unwrap();
+    until("nothing is left", || !somebody_works_in(&w));
+    fs::write(w.path().join("go"), "").unwrap();
+    let (status, said) = resumed(&w, None);
+    assert_eq!(status, Some(0), "{said}");
+}

@@ -35,11 +35,12 @@ pub enum JournalError {
         root: PathBuf,
     },
     /// Another writer has it.
-    #[error("the run is being written by process {pid} on {host}; \
-             if that is surely gone, remove {}", lock.display(), pid = holder.pid, host = holder.host)]
+    #[error("{}", held(holder, *alive, lock))]
     Held {
         /// Who.
-        holder: Holder,
+        holder: Box<Holder>,
+        /// It is certain that it lives.
+        alive: bool,
         /// The lock file.
         lock: PathBuf,
     },
@@ -90,6 +91,18 @@ pub enum JournalError {
         /// The name.
         name: String,
     },
+}
+
+fn held(holder: &Holder, alive: bool, lock: &Path) -> String {
+    let Holder { host, pid, .. } = holder;
+    if alive {
+        return format!(
+            "the run still goes on: process {pid} on {host} writes it; \
+             `homing report` shows how far it is, `kill -INT {pid}` there ends it"
+        );
+    }
+    let lock = lock.display();
+    format!("the run is being written by process {pid} on {host}; if that is surely gone, remove {lock}")
 }
 
 impl JournalError {

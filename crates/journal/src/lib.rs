@@ -14,6 +14,7 @@ mod lock;
 mod name;
 mod prune;
 mod read;
+mod seal;
 mod write;
 
 pub use counts::Counts;

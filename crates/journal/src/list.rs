@@ -1,6 +1,7 @@
 //! The runs that there are, and finding one of them.
 
 use crate::lock::{self, Holder};
+use crate::read::event_of;
 use crate::{Counts, FILE, JournalError, replay};
 use homing_model::event::What;
 use homing_model::{Event, RawText};
@@ -70,7 +71,7 @@ pub fn names(root: &Path) -> Vec<String> {
 
 /// Folders of the runs below `root` that a writer holds, without a look into their journals.
 pub fn live(root: &Path) -> Vec<PathBuf> {
-    folders(root).map(|(_, dir)| dir).filter(|dir| lock::holder(dir).is_some_and(|by| by.may_live())).collect()
+    folders(root).map(|(_, dir)| dir).filter(|dir| lock::living(dir).is_some()).collect()
 }
 
 /// The folder of a run, by name, by the beginning of its name when only one
@@ -123,7 +124,7 @@ fn info(name: String, dir: PathBuf) -> RunInfo {
         info.counts = counts;
         return info;
     }
-    if let Some(by) = lock::holder(&info.dir).filter(Holder::may_live) {
+    if let Some(by) = lock::living(&info.dir) {
         info.state = RunState::Running { by };
     }
     match count(&info.dir) {
@@ -145,7 +146,7 @@ fn count(dir: &Path) -> Result<BTreeMap<String, u64>, JournalError> {
 fn first_event(dir: &Path) -> Option<Event> {
     let mut line = Vec::new();
     BufReader::new(File::open(dir.join(FILE)).ok()?).read_until(b'\n', &mut line).ok()?;
-    serde_json::from_slice(&line).ok()
+    event_of(line.strip_suffix(b"\n")?)
 }
 
 /// The last complete record, from the file's last 64 KiB.
@@ -157,5 +158,5 @@ fn last_event(dir: &Path) -> Option<Event> {
     file.read_to_end(&mut tail).ok()?;
     let end = tail.iter().rposition(|b| *b == b'\n')?;
     let start = tail[..end].iter().rposition(|b| *b == b'\n').map_or(0, |at| at + 1);
-    serde_json::from_slice(&tail[start..end]).ok()
+    event_of(&tail[start..end])
 }

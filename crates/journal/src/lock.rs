@@ -1,14 +1,21 @@
 //! One writer per journal, told by a file `lock` that names it.
 //!
-//! Not `flock`: on a network file system that depends on a lock daemon which
-//! clusters often lack, and it cannot say who holds it. The boot id tells a
-//! restarted host apart, the process's start time a reused process id.
+//! The file alone can say who holds it, and works on network file systems whose
+//! lock daemon is missing. What it says is proof only in the holder's own pid
+//! namespace: the boot id tells a restarted host apart, the process's start time
+//! a reused process id. Beside it the writer holds an open file description lock
+//! on the journal, where the file system has those: the kernel gives that back
+//! with the process, and sees it across namespaces, and across hosts where the
+//! file system's server keeps it. That lock alone would not do: on a file system
+//! that keeps it on each host by itself, two hosts would both get it.
 
-use crate::JournalError;
+use crate::{FILE, JournalError};
 use serde::{Deserialize, Serialize};
-use std::fs;
+use sha2::{Digest, Sha256};
+use std::fs::{self, File};
 use std::io::{self, Write};
-use std::os::unix::fs::OpenOptionsExt;
+use std::os::fd::AsRawFd;
+use std::os::unix::fs::{MetadataExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 
 /// The writer of a journal, as its lock file names it.
@@ -22,21 +29,86 @@ pub struct Holder {
     pub boot_id: String,
     /// The process's start, clock ticks since that boot; 0 when unknown.
     pub start: u64,
+    /// The machine, apart from others of its name: a digest of its machine id, which is nobody's business itself.
+    #[serde(default)]
+    pub machine: String,
+    /// Inode of the pid namespace in which `pid` means something; 0 when unknown.
+    #[serde(default)]
+    pub pid_ns: u64,
+    /// It holds an open file description lock on the journal too.
+    #[serde(default)]
+    pub locked: bool,
+}
+
+/// What can be told of a holder without its lock on the journal.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Life {
+    Alive,
+    Gone,
+    /// It is on another host, or in another pid namespace.
+    Unknown,
 }
 
 impl Holder {
     fn me() -> Holder {
         let pid = std::process::id();
-        Holder { host: host_name(), pid, boot_id: boot_id(), start: start_of(pid).unwrap_or(0) }
+        Holder {
+            host: host_name(),
+            pid,
+            boot_id: boot_id(),
+            start: start_of(pid).unwrap_or(0),
+            machine: machine(),
+            pid_ns: fs::metadata("/proc/self/ns/pid").map_or(0, |meta| meta.ino()),
+            locked: false,
+        }
     }
 
-    /// False only when it is certain that the process is gone; a process on
-    /// another host counts as alive.
-    pub fn may_live(&self) -> bool {
-        if self.host != host_name() {
-            return true;
+    /// Whether it runs on this kernel: then its lock on the journal is seen here.
+    fn is_on_kernel_of(&self, me: &Holder) -> bool {
+        !self.boot_id.is_empty() && self.boot_id == me.boot_id
+    }
+
+    /// `start_of`: the start of a process of this pid namespace that lives.
+    fn life(&self, me: &Holder, start_of: impl Fn(u32) -> Option<u64>) -> Life {
+        let other = |one: u64, two: u64| one != 0 && two != 0 && one != two;
+        let other_machine = !self.machine.is_empty() && self.machine != me.machine;
+        match self.is_on_kernel_of(me) {
+            true if other(self.pid_ns, me.pid_ns) || (self.pid_ns == 0 && self.host != me.host) => Life::Unknown,
+            true if start_of(self.pid).is_some_and(|start| self.start == 0 || self.start == start) => Life::Alive,
+            true => Life::Gone,
+            // The same host after a restart.
+            false if self.host == me.host && !other_machine => Life::Gone,
+            false => Life::Unknown,
         }
-        self.boot_id == boot_id() && start_of(self.pid).is_some_and(|start| self.start == 0 || self.start == start)
+    }
+}
+
+/// The first 64 bits of the SHA-256 of the machine id, as systemd asks for; empty where there is none.
+fn machine() -> String {
+    let Ok(id) = fs::read_to_string("/etc/machine-id") else { return String::new() };
+    let sum = Sha256::digest(format!("homing {}", id.trim()));
+    sum[..8].iter().map(|b| format!("{b:02x}")).collect()
+}
+
+/// One call on the open file description lock of the whole file; returns the kind that it leaves or meets.
+fn call(file: &File, command: libc::c_int) -> io::Result<libc::c_int> {
+    // SAFETY: plain data; all zero means the whole file, and these locks want l_pid 0.
+    let mut lock: libc::flock = unsafe { std::mem::zeroed() };
+    lock.l_type = libc::F_WRLCK as libc::c_short;
+    lock.l_whence = libc::SEEK_SET as libc::c_short;
+    // SAFETY: the descriptor is open and the structure outlives the call.
+    match unsafe { libc::fcntl(file.as_raw_fd(), command, &mut lock) } {
+        0 => Ok(libc::c_int::from(lock.l_type)),
+        _ => Err(io::Error::last_os_error()),
+    }
+}
+
+/// Takes the lock on the journal. `Ok(false)`: another has it; an error: there are no such locks here.
+fn try_lock(journal: &File) -> io::Result<bool> {
+    match call(journal, libc::F_OFD_SETLK) {
+        Ok(_) => Ok(true),
+        Err(e) if matches!(e.raw_os_error(), Some(libc::EAGAIN | libc::EACCES)) => Ok(false),
+        Err(e) => Err(e),
     }
 }
 
@@ -68,19 +140,24 @@ pub(crate) struct Lock {
 
 impl Lock {
     /// Takes the lock of a run's folder, also from a writer that is surely gone.
-    pub(crate) fn take(dir: &Path) -> Result<Lock, JournalError> {
+    pub(crate) fn take(dir: &Path, journal: &File) -> Result<Lock, JournalError> {
         let path = dir.join("lock");
-        let me = Holder::me();
+        let locked = try_lock(journal);
+        if let Ok(false) = locked {
+            let holder = read(&path).unwrap_or(Holder { host: "an unknown host".into(), pid: 0, ..Holder::me() });
+            return Err(JournalError::Held { holder: holder.into(), alive: true, lock: path });
+        }
+        let me = Holder { locked: locked.is_ok(), ..Holder::me() };
         // The second round is for a lock that vanished or was stale in the first.
         for _ in 0..3 {
             match place(dir, &path, &me) {
                 Ok(()) => return Ok(Lock { path, me }),
-                Err(e) if e.kind() == io::ErrorKind::AlreadyExists => clear_if_stale(&path)?,
+                Err(e) if e.kind() == io::ErrorKind::AlreadyExists => clear_if_stale(&path, &me)?,
                 Err(e) => return Err(JournalError::io("write the lock", &path)(e)),
             }
         }
         let holder = read(&path).unwrap_or(me);
-        Err(JournalError::Held { holder, lock: path })
+        Err(JournalError::Held { holder: holder.into(), alive: false, lock: path })
     }
 }
 
@@ -92,9 +169,20 @@ impl Drop for Lock {
     }
 }
 
-/// The holder of a run's lock, if it has one that can be read.
-pub(crate) fn holder(dir: &Path) -> Option<Holder> {
-    read(&dir.join("lock"))
+/// The holder of a run's lock, unless it is certain that it is gone.
+pub(crate) fn living(dir: &Path) -> Option<Holder> {
+    let holder = read(&dir.join("lock"))?;
+    let me = Holder::me();
+    let gone = match holder.life(&me, start_of) {
+        Life::Alive => false,
+        Life::Gone => true,
+        Life::Unknown if holder.locked && holder.is_on_kernel_of(&me) => {
+            let kind = File::open(dir.join(FILE)).and_then(|journal| call(&journal, libc::F_OFD_GETLK));
+            kind.is_ok_and(|kind| kind == libc::F_UNLCK as libc::c_int)
+        }
+        Life::Unknown => false,
+    };
+    (!gone).then_some(holder)
 }
 
 fn read(path: &Path) -> Option<Holder> {
@@ -120,9 +208,10 @@ fn place(dir: &Path, path: &Path, me: &Holder) -> io::Result<()> {
     placed
 }
 
-/// Moves a dead writer's lock away, or says who is alive. What was moved is
-/// looked at again: between look and move another process may have taken over.
-fn clear_if_stale(path: &Path) -> Result<(), JournalError> {
+/// Moves a dead writer's lock away, or says who is alive. A writer of this
+/// kernel that had locked the journal is dead when `me` got that lock. What was
+/// moved is looked at again: between look and move another process may have taken over.
+fn clear_if_stale(path: &Path, me: &Holder) -> Result<(), JournalError> {
     let Some(seen) = read(path) else {
         return match fs::metadata(path) {
             Err(e) if e.kind() == io::ErrorKind::NotFound => Ok(()),
@@ -132,8 +221,10 @@ fn clear_if_stale(path: &Path) -> Result<(), JournalError> {
             }
         };
     };
-    if seen.may_live() {
-        return Err(JournalError::Held { holder: seen, lock: path.to_path_buf() });
+    let life = seen.life(me, start_of);
+    let gave_back = seen.locked && me.locked && seen.is_on_kernel_of(me);
+    if life != Life::Gone && !gave_back {
+        return Err(JournalError::Held { holder: seen.into(), alive: life == Life::Alive, lock: path.to_path_buf() });
     }
     let aside = path.with_file_name(format!("lock.stale.{}", std::process::id()));
     if let Err(e) = fs::rename(path, &aside) {
@@ -150,38 +241,81 @@ fn clear_if_stale(path: &Path) -> Result<(), JournalError> {
     }
     let _ = fs::hard_link(&aside, path);
     let _ = fs::remove_file(&aside);
-    Err(JournalError::Held { holder: moved.unwrap_or(seen), lock: path.to_path_buf() })
+    Err(JournalError::Held { holder: moved.unwrap_or(seen).into(), alive: false, lock: path.to_path_buf() })
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
 
+    fn journal(dir: &Path) -> File {
+        File::options().append(true).create(true).open(dir.join(FILE)).unwrap()
+    }
+
+    fn hold(dir: &Path, holder: &Holder) {
+        fs::write(dir.join("lock"), serde_json::to_vec(holder).unwrap()).unwrap();
+    }
+
     #[test]
     fn a_living_writer_keeps_it_and_a_dead_one_does_not() {
         let dir = tempfile::tempdir().unwrap();
-        let lock = Lock::take(dir.path()).unwrap();
-        let refused = Lock::take(dir.path()).unwrap_err().to_string();
+        let first = journal(dir.path());
+        let lock = Lock::take(dir.path(), &first).unwrap();
+        let refused = Lock::take(dir.path(), &journal(dir.path())).unwrap_err().to_string();
         assert!(refused.contains(&format!("process {}", std::process::id())), "{refused}");
-        drop(lock);
-        drop(Lock::take(dir.path()).unwrap());
-        assert_eq!(fs::read_dir(dir.path()).unwrap().count(), 0);
+        assert!(refused.contains("still goes on") && !refused.contains("remove"), "{refused}");
+        drop((lock, first));
+        drop(Lock::take(dir.path(), &journal(dir.path())).unwrap());
+        assert_eq!(fs::read_dir(dir.path()).unwrap().count(), 1);
         for stale in [
             Holder { start: 1, ..Holder::me() },
             Holder { boot_id: "another".into(), ..Holder::me() },
             Holder { pid: u32::MAX, ..Holder::me() },
         ] {
-            fs::write(dir.path().join("lock"), serde_json::to_vec(&stale).unwrap()).unwrap();
-            drop(Lock::take(dir.path()).unwrap());
+            hold(dir.path(), &stale);
+            drop(Lock::take(dir.path(), &journal(dir.path())).unwrap());
         }
     }
 
     #[test]
-    fn a_writer_on_another_host_is_believed() {
+    fn a_writer_that_cannot_be_seen_from_here_is_believed() {
         let dir = tempfile::tempdir().unwrap();
-        let far = Holder { host: "elsewhere".into(), pid: 12, boot_id: String::new(), start: 0 };
-        fs::write(dir.path().join("lock"), serde_json::to_vec(&far).unwrap()).unwrap();
-        let refused = Lock::take(dir.path()).unwrap_err().to_string();
-        assert!(refused.contains("process 12 on elsewhere"), "{refused}");
+        let me = Holder::me();
+        let far = Holder { host: "elsewhere".into(), boot_id: "another".into(), pid: 12, ..me.clone() };
+        let namesake = Holder { machine: "another".into(), boot_id: "another".into(), ..me.clone() };
+        let container = Holder { pid_ns: me.pid_ns + 1, pid: u32::MAX, ..me.clone() };
+        for (holder, word) in [(far, "process 12 on elsewhere"), (namesake, "remove"), (container, "remove")] {
+            hold(dir.path(), &holder);
+            let refused = Lock::take(dir.path(), &journal(dir.path())).unwrap_err().to_string();
+            assert!(refused.contains(word), "{refused}");
+            assert!(living(dir.path()).is_some());
+        }
+    }
+
+    #[test]
+    fn the_lock_on_the_journal_tells_of_a_writer_in_another_namespace() {
+        let dir = tempfile::tempdir().unwrap();
+        let container = Holder { pid_ns: Holder::me().pid_ns + 1, locked: true, ..Holder::me() };
+        hold(dir.path(), &container);
+        let its = journal(dir.path());
+        assert!(try_lock(&its).unwrap());
+        let refused = Lock::take(dir.path(), &journal(dir.path())).unwrap_err().to_string();
+        assert!(refused.contains("still goes on"), "{refused}");
+        assert!(living(dir.path()).is_some());
+        drop(its);
+        assert!(living(dir.path()).is_none());
+        drop(Lock::take(dir.path(), &journal(dir.path())).unwrap());
+    }
+
+    #[test]
+    fn a_lock_of_homing_0_1_is_read() {
+        let old = r#"{"host":"n1","pid":12,"boot_id":"b","start":5}"#;
+        let old: Holder = serde_json::from_str(old).unwrap();
+        let me = Holder { host: "n1".into(), boot_id: "b".into(), ..Holder::me() };
+        assert_eq!(old.life(&me, |_| Some(5)), Life::Alive);
+        assert_eq!(old.life(&me, |_| Some(6)), Life::Gone);
+        assert_eq!(old.life(&me, |_| None), Life::Gone);
+        assert_eq!(old.life(&Holder { boot_id: "c".into(), ..me.clone() }, |_| Some(5)), Life::Gone);
+        assert_eq!(old.life(&Holder { host: "n2".into(), ..me }, |_| None), Life::Unknown);
     }
 }

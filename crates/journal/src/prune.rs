@@ -3,7 +3,7 @@
 use crate::list::folders;
 use crate::lock::Lock;
 use crate::{FILE, JournalError};
-use std::fs;
+use std::fs::{self, File};
 use std::path::Path;
 use std::time::SystemTime;
 
@@ -33,7 +33,9 @@ fn is_older(dir: &Path, before: SystemTime) -> bool {
 /// The lock is taken first, so that nobody resumes what is being removed.
 fn remove(dir: &Path, dry: bool) -> Result<u64, JournalError> {
     let bytes = size(dir);
-    let lock = Lock::take(dir)?;
+    let journal = dir.join(FILE);
+    let journal = File::options().append(true).open(&journal).map_err(JournalError::io("open", &journal))?;
+    let lock = Lock::take(dir, &journal)?;
     if !dry {
         fs::remove_dir_all(dir).map_err(JournalError::io("remove", dir))?;
     }

@@ -1,5 +1,6 @@
 //! The reading side: a journal as an iterator of events.
 
+use crate::seal::{self, Seal};
 use crate::{FILE, FORMAT, JournalError};
 use homing_model::Event;
 use homing_model::event::What;
@@ -26,7 +27,8 @@ pub(crate) const KINDS: [&str; 12] = [
 
 /// The events of a journal in order. A torn last line is dropped, also while
 /// the run still goes on; kinds that a later homing added are skipped and
-/// counted. A damaged line is an error that names it; iteration may go on.
+/// counted. A damaged line and a gap between lines are errors that name them;
+/// iteration may go on.
 #[derive(Debug)]
 pub struct Replay {
     path: PathBuf,
@@ -34,6 +36,14 @@ pub struct Replay {
     line: Vec<u8>,
     number: u64,
     skipped: u64,
+    /// Number of the record that comes next.
+    next: u64,
+    /// A record with a seal was read: those after it have one too.
+    sealed: bool,
+    /// Damage was told since the last good record: it stands for the gap that it left.
+    damaged: bool,
+    /// The line in memory was not handed out yet: a gap before it was told first.
+    held: bool,
     over: bool,
 }
 
@@ -42,13 +52,62 @@ pub fn replay(dir: &Path) -> Result<Replay, JournalError> {
     let path = dir.join(FILE);
     let file = File::open(&path).map_err(JournalError::io("read", &path))?;
     let from = BufReader::with_capacity(256 << 10, file);
-    Ok(Replay { path, from, line: Vec::new(), number: 0, skipped: 0, over: false })
+    Ok(Replay {
+        path,
+        from,
+        line: Vec::new(),
+        number: 0,
+        skipped: 0,
+        next: 1,
+        sealed: false,
+        damaged: false,
+        held: false,
+        over: false,
+    })
 }
 
 impl Replay {
     /// Records of unknown kind so far.
     pub fn skipped(&self) -> u64 {
         self.skipped
+    }
+
+    /// A line that is not what was written here, or that does not follow the one before.
+    fn fault(&mut self) -> Option<String> {
+        match seal::of(&self.line) {
+            Seal::Broken => Some("its checksum is another".into()),
+            Seal::None if self.sealed => Some("it has no checksum, and the records before it have".into()),
+            Seal::None => {
+                self.next += 1;
+                None
+            }
+            Seal::Number(n) if n < self.next && (self.sealed || !self.damaged) => {
+                Some(format!("it is record {n}, and {} is to come next", self.next))
+            }
+            Seal::Number(n) if n > self.next && !self.damaged => {
+                self.held = true;
+                let missing = format!("records {} to {} are missing before it", self.next, n - 1);
+                self.next = n;
+                Some(missing)
+            }
+            Seal::Number(n) => {
+                (self.next, self.sealed, self.damaged) = (n.saturating_add(1), true, false);
+                None
+            }
+        }
+    }
+
+    fn damage(&mut self, reason: String) -> JournalError {
+        self.damaged = !self.held;
+        JournalError::Damaged { path: self.path.clone(), line: self.number, reason }
+    }
+
+    /// The line in memory, if it is to be handed out.
+    fn taken(&mut self) -> Option<Result<Event, JournalError>> {
+        match self.fault() {
+            Some(reason) => Some(Err(self.damage(reason))),
+            None => self.parse(),
+        }
     }
 
     fn parse(&mut self) -> Option<Result<Event, JournalError>> {
@@ -62,9 +121,7 @@ impl Replay {
                 self.skipped += 1;
                 None
             }
-            Err(e) => {
-                Some(Err(JournalError::Damaged { path: self.path.clone(), line: self.number, reason: e.to_string() }))
-            }
+            Err(e) => Some(Err(self.damage(e.to_string()))),
         }
     }
 }
@@ -74,6 +131,12 @@ impl Iterator for Replay {
 
     fn next(&mut self) -> Option<Self::Item> {
         while !self.over {
+            if std::mem::take(&mut self.held) {
+                match self.taken() {
+                    None => continue,
+                    item => return item,
+                }
+            }
             self.line.clear();
             if let Err(e) = self.from.read_until(b'\n', &mut self.line) {
                 self.over = true;
@@ -84,12 +147,17 @@ impl Iterator for Replay {
                 return None;
             }
             self.number += 1;
-            if let Some(item) = self.parse() {
+            if let Some(item) = self.taken() {
                 return Some(item);
             }
         }
         None
     }
+}
+
+/// The event of one line by itself, unless it is damaged.
+pub(crate) fn event_of(line: &[u8]) -> Option<Event> {
+    if seal::of(line) == Seal::Broken { None } else { serde_json::from_slice(line).ok() }
 }
 
 fn is_unknown_kind(line: &[u8]) -> bool {

@@ -1,10 +1,11 @@
 //! The writing side: records gather in memory and leave in whole writes.
 
 use crate::lock::Lock;
+use crate::seal;
 use crate::{FILE, JournalError};
 use homing_model::Event;
 use std::fs::{DirBuilder, File, OpenOptions};
-use std::io::{self, Read, Seek, SeekFrom, Write};
+use std::io::{self, BufRead, BufReader, Read, Seek, SeekFrom, Write};
 use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 
@@ -19,6 +20,8 @@ pub struct Journal {
     path: PathBuf,
     file: File,
     buffer: Vec<u8>,
+    /// Number of the next record.
+    next: u64,
     // Dropped after the last write above.
     _lock: Lock,
 }
@@ -50,11 +53,11 @@ impl Journal {
     }
 
     fn begin(dir: &Path) -> Result<Journal, JournalError> {
-        let lock = Lock::take(dir)?;
         let path = dir.join(FILE);
         let file = OpenOptions::new().append(true).create_new(true).mode(0o600).open(&path);
         let file = file.map_err(JournalError::io("create", &path))?;
-        Ok(Journal { dir: dir.to_path_buf(), path, file, buffer: Vec::new(), _lock: lock })
+        let lock = Lock::take(dir, &file)?;
+        Ok(Journal { dir: dir.to_path_buf(), path, file, buffer: Vec::new(), next: 1, _lock: lock })
     }
 
     /// Opens the journal of an earlier run to go on with it. Refuses while
@@ -63,9 +66,10 @@ impl Journal {
         let path = dir.join(FILE);
         let file = OpenOptions::new().read(true).append(true).open(&path);
         let mut file = file.map_err(JournalError::io("open", &path))?;
-        let lock = Lock::take(dir)?;
+        let lock = Lock::take(dir, &file)?;
         cut_torn_line(&mut file).map_err(JournalError::io("repair the end of", &path))?;
-        Ok(Journal { dir: dir.to_path_buf(), path, file, buffer: Vec::new(), _lock: lock })
+        let next = next_number(&mut file).map_err(JournalError::io("read", &path))?;
+        Ok(Journal { dir: dir.to_path_buf(), path, file, buffer: Vec::new(), next, _lock: lock })
     }
 
     /// The folder of the run; output of tasks and other files may lie there.
@@ -80,6 +84,8 @@ impl Journal {
             self.buffer.truncate(before);
             return Err(JournalError::io("write a record to", &self.path)(e.into()));
         }
+        seal::add(&mut self.buffer, before, self.next);
+        self.next = self.next.saturating_add(1);
         self.buffer.push(b'\n');
         if self.buffer.len() >= ENOUGH { self.flush() } else { Ok(()) }
     }
@@ -142,6 +148,18 @@ fn cut_torn_line(file: &mut File) -> io::Result<()> {
         end = from;
     }
     if end < length { file.set_len(end) } else { Ok(()) }
+}
+
+/// The number of the record that follows the last line.
+fn next_number(file: &mut File) -> io::Result<u64> {
+    file.rewind()?;
+    let mut from = BufReader::with_capacity(256 << 10, file);
+    let (mut line, mut next) = (Vec::new(), 1);
+    while from.read_until(b'\n', &mut line)? > 0 {
+        next = seal::after(line.strip_suffix(b"\n").unwrap_or(&line), next);
+        line.clear();
+    }
+    Ok(next)
 }
 
 #[cfg(test)]

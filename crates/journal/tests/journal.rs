@@ -191,6 +191,110 @@ fn runs_are_listed_newest_first_and_found_by_prefix() {
     assert!(runs(&root.path().join("missing")).is_empty());
 }
 
+/// One damage to a file.
+#[derive(Clone, Debug)]
+enum Damage {
+    Bit(u8),
+    Byte(u8),
+    Zeros(usize),
+    Gone(usize),
+    Twice(usize),
+}
+
+impl Damage {
+    fn to(&self, bytes: &mut Vec<u8>, at: usize) {
+        match *self {
+            Damage::Bit(bit) => bytes[at] ^= 1 << (bit % 8),
+            Damage::Byte(byte) => bytes[at] = byte,
+            Damage::Zeros(n) => bytes.iter_mut().skip(at).take(n).for_each(|b| *b = 0),
+            Damage::Gone(n) => drop(bytes.drain(at..(at + n).min(bytes.len()))),
+            Damage::Twice(n) => {
+                let again = bytes[at..(at + n).min(bytes.len())].to_vec();
+                drop(bytes.splice(at..at, again));
+            }
+        }
+    }
+}
+
+fn damage() -> impl Strategy<Value = Damage> {
+    prop_oneof![
+        any::<u8>().prop_map(Damage::Bit),
+        any::<u8>().prop_map(Damage::Byte),
+        Just(Damage::Byte(b'\n')),
+        (1..5000usize).prop_map(Damage::Zeros),
+        (1..5000usize).prop_map(Damage::Gone),
+        (1..5000usize).prop_map(Damage::Twice),
+    ]
+}
+
+/// The events that can be read, and how many errors were told.
+fn salvaged(dir: &Path) -> (Vec<Event>, usize) {
+    let (good, bad): (Vec<_>, Vec<_>) = replay(dir).unwrap().partition(Result::is_ok);
+    (good.into_iter().map(Result::unwrap).collect(), bad.len())
+}
+
+fn note(n: usize) -> Event {
+    Event { at_ns: n as i64, what: What::Note { text: format!("note {n}") } }
+}
+
+#[test]
+fn a_journal_of_homing_0_1_is_read_and_gone_on_with() {
+    let root = tempfile::tempdir().unwrap();
+    let old: Vec<String> = (0..3).map(|n| serde_json::to_string(&note(n)).unwrap() + "\n").collect();
+    fs::write(root.path().join(FILE), old.concat()).unwrap();
+    let mut journal = Journal::reopen(root.path()).unwrap();
+    journal.append(&note(3)).unwrap();
+    drop(journal);
+    assert_eq!(read(root.path()), [note(0), note(1), note(2), note(3)]);
+    let text = fs::read_to_string(root.path().join(FILE)).unwrap();
+    assert!(text.lines().last().unwrap().contains("\"n\":4,"), "{text}");
+}
+
+#[test]
+fn lines_that_are_missing_are_told_once() {
+    let root = tempfile::tempdir().unwrap();
+    let events: Vec<Event> = (0..9).map(note).collect();
+    let dir = written(root.path(), "r", &events);
+    let text = fs::read_to_string(dir.join(FILE)).unwrap();
+    let kept: Vec<&str> = text.lines().enumerate().filter(|(n, _)| !(2..5).contains(n)).map(|(_, l)| l).collect();
+    fs::write(dir.join(FILE), kept.join("\n") + "\n").unwrap();
+    let mut replay = replay(&dir).unwrap();
+    let said = replay.by_ref().find_map(Result::err).unwrap().to_string();
+    assert!(said.contains("line 3") && said.contains("records 3 to 5 are missing"), "{said}");
+    assert_eq!(replay.collect::<Result<Vec<_>, _>>().unwrap(), events[5..]);
+    let mut journal = Journal::reopen(&dir).unwrap();
+    journal.append(&note(9)).unwrap();
+    drop(journal);
+    assert_eq!(salvaged(&dir).1, 1, "what is added later follows");
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { failure_persistence: None, ..ProptestConfig::default() })]
+    /// Wherever one damage is, no record is read that was not written, none is
+    /// missing without a word unless it was the last, and what is added is read.
+    #[test]
+    fn one_damage_anywhere_costs_records_and_is_told(how in damage(), at in any::<prop::sample::Index>()) {
+        let root = tempfile::tempdir().unwrap();
+        let mut events = every_kind();
+        events.extend((0..40).map(note));
+        let dir = written(root.path(), "r", &events);
+        let mut bytes = fs::read(dir.join(FILE)).unwrap();
+        let at = at.index(bytes.len());
+        how.to(&mut bytes, at);
+        fs::write(dir.join(FILE), &bytes).unwrap();
+        let (good, told) = salvaged(&dir);
+        let mut from = events.iter();
+        prop_assert!(good.iter().all(|event| from.any(|written| written == event)), "in order, and as written");
+        prop_assert!(told > 0 || good == events[..good.len()], "missing without a word");
+        let mut journal = Journal::reopen(&dir).unwrap();
+        journal.append(&note(99)).unwrap();
+        drop(journal);
+        let (more, again) = salvaged(&dir);
+        prop_assert_eq!(more.len(), good.len() + 1);
+        prop_assert!(again >= told);
+    }
+}
+
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(48))]
     /// Whatever the texts hold, a cut leaves the records that were whole before it.

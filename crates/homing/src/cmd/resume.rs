@@ -1,9 +1,9 @@
 //! `homing resume RUN`: the same command line, without what is done.
 
 use crate::cmd::run::{self, Again};
-use crate::failure::Failure;
+use crate::failure::{Failure, exit};
 use clap::Parser;
-use homing_journal::Journal;
+use homing_journal::{Journal, JournalError};
 use homing_model::event::What;
 use homing_model::{RawText, TaskId};
 use homing_report::Tally;
@@ -17,6 +17,9 @@ pub struct Args {
     /// Run those that failed again too
     #[arg(long)]
     failed: bool,
+    /// Go on although records of the run are damaged; tasks whose end cannot be read run again
+    #[arg(long)]
+    skip_damaged: bool,
 }
 
 /// The command line of a run, parsed again.
@@ -29,11 +32,21 @@ struct Line {
 /// Takes a run up again, in its own working directory.
 pub fn run(args: Args) -> Result<i32, Failure> {
     let dir = homing_journal::find(&homing_journal::root(), &args.run).map_err(Failure::usage)?;
+    // Before it is read: nobody adds to it from here on.
+    let journal = Journal::reopen(&dir).map_err(Failure::system)?;
     let mut opening = None;
     let mut done: HashSet<TaskId> = HashSet::new();
     let mut tally = Tally::new();
+    let mut damage = Vec::new();
     for event in homing_journal::replay(&dir).map_err(Failure::system)? {
-        let event = event.map_err(Failure::system)?;
+        let event = match event {
+            Ok(event) => event,
+            Err(error @ JournalError::Damaged { .. }) => {
+                damage.push(error.to_string());
+                continue;
+            }
+            Err(error) => return Err(Failure::system(error)),
+        };
         tally.add(&event);
         match event.what {
             What::RunStarted { argv, cwd, .. } => opening = Some((argv, cwd)),
@@ -49,7 +62,12 @@ pub fn run(args: Args) -> Result<i32, Failure> {
             _ => {}
         }
     }
-    if let Some(exit) = tally.exit()
+    if !damage.is_empty() {
+        told(&damage, &args)?;
+    }
+    // With these two the run itself broke off, as at an input that was cut: more may be left than it knew.
+    let broke_off = |status: &i32| [exit::SYSTEM, exit::USAGE].contains(status);
+    if let Some(exit) = tally.exit().filter(|status| !broke_off(status))
         && tally.counts().is_settled(|task| done.contains(&task))
         && !dir.join(homing_dispatch::UNPRINTED).exists()
     {
@@ -57,7 +75,8 @@ pub fn run(args: Args) -> Result<i32, Failure> {
         return Ok(exit);
     }
     let (argv, cwd) = opening.ok_or_else(|| {
-        Failure::usage(format!("{}: its journal has no beginning, nothing of it was started", dir.display()))
+        let text = format!("{}: its journal has no beginning; the command of the run is not known", dir.display());
+        Failure::usage(text)
     })?;
     std::env::set_current_dir(cwd.as_path())
         .map_err(|e| Failure::system(format!("cannot go to {}, where the run began: {e}", cwd.display())))?;
@@ -65,7 +84,6 @@ pub fn run(args: Args) -> Result<i32, Failure> {
     let words = argv.into_iter().enumerate().filter(|(i, _)| *i != 1).map(|(_, w): (usize, RawText)| w.to_path());
     let line = Line::try_parse_from(words.map(|w| w.into_os_string()))
         .map_err(|e| Failure::usage(format!("the run's own command line is not understood: {e}")))?;
-    let journal = Journal::reopen(&dir).map_err(Failure::system)?;
     run::start(line.args, Some(Again { journal, done, tally }))
 }
 
@@ -74,6 +92,21 @@ fn tell_nothing_left(failed: u64, run: &str) {
         0 => eprintln!("homing: nothing is left to do"),
         n => eprintln!("homing: nothing is left; {n} failed: homing resume --failed {run}"),
     }
+}
+
+/// Names the damage of the journal; refuses to go on unless that was asked for.
+fn told(damage: &[String], args: &Args) -> Result<(), Failure> {
+    if args.skip_damaged {
+        damage.iter().for_each(|line| eprintln!("homing: {line}; a task that ended there is run again"));
+        return Ok(());
+    }
+    let more = match damage.len() - 1 {
+        0 => String::new(),
+        n => format!(" (and {n} more)"),
+    };
+    let text = format!("{}{more}; which tasks ended there is not known, nothing was run", damage[0]);
+    let again = format!("homing resume --skip-damaged {}, which runs those again", args.run);
+    Err(Failure::system(text).hint(again))
 }
 
 /// Killed and lost tasks are unfinished, not failed.
