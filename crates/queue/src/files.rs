@@ -35,6 +35,11 @@ pub fn uid() -> u32 {
 
 /// The login name of a user id; the number where it has none.
 pub fn user_name(uid: u32) -> String {
+    account(uid).map_or_else(|| uid.to_string(), |(name, _)| name)
+}
+
+/// Login name and first group of a user id, where it has an account.
+fn account(uid: u32) -> Option<(String, u32)> {
     let mut buffer = vec![0u8; 16384];
     // SAFETY: plain data that the call fills in.
     let mut entry: libc::passwd = unsafe { std::mem::zeroed() };
@@ -42,10 +47,11 @@ pub fn user_name(uid: u32) -> String {
     // SAFETY: buffer and entry outlive the call; their lengths are told truly.
     let code = unsafe { libc::getpwuid_r(uid, &mut entry, buffer.as_mut_ptr().cast(), buffer.len(), &mut found) };
     if code != 0 || found.is_null() {
-        return uid.to_string();
+        return None;
     }
     // SAFETY: the call succeeded, so the name is a NUL-terminated string inside `buffer`.
-    unsafe { std::ffi::CStr::from_ptr(entry.pw_name) }.to_string_lossy().into_owned()
+    let name = unsafe { std::ffi::CStr::from_ptr(entry.pw_name) }.to_string_lossy().into_owned();
+    Some((name, entry.pw_gid))
 }
 
 /// Opens a regular file that another user may have put there: no link is
@@ -127,25 +133,41 @@ pub(crate) fn sync_all(files: &[File]) -> io::Result<()> {
 }
 
 /// While it lives, root's files are made as the user's own, with no more
-/// rights than that user has: whatever lies in the user's folder, a link too,
+/// rights than that user has, not those of root's groups either: whatever lies in the user's folder, a link too,
 /// leads no further than the user could go. Nothing happens for other users.
-pub(crate) struct ActAs(bool);
+pub(crate) struct ActAs {
+    /// Root's groups, to be taken back.
+    groups: Option<Vec<rustix::process::Gid>>,
+}
+
+/// The group of a user without an account: nobody's.
+const NO_GROUP: u32 = 65_534;
 
 /// See [`ActAs`].
 pub(crate) fn act_as(uid: u32) -> ActAs {
-    let change = self::uid() == 0 && uid != 0;
-    if change {
-        // SAFETY: plain numbers; the call concerns this thread only.
-        unsafe { libc::setfsuid(uid) };
+    let groups = (self::uid() == 0 && uid != 0).then(|| rustix::process::getgroups().unwrap_or_default());
+    if groups.is_some() {
+        let group = account(uid).map_or(NO_GROUP, |(_, group)| group);
+        // SAFETY: the list is empty, the numbers are plain. As system calls all three concern this thread only.
+        unsafe {
+            libc::syscall(libc::SYS_setgroups, 0, std::ptr::null::<libc::gid_t>());
+            libc::setfsgid(group);
+            libc::setfsuid(uid);
+        }
     }
-    ActAs(change)
+    ActAs { groups }
 }
 
 impl Drop for ActAs {
     fn drop(&mut self) {
-        if self.0 {
-            // SAFETY: plain numbers; the real user is root, who may.
-            unsafe { libc::setfsuid(0) };
+        if let Some(groups) = &self.groups {
+            let raw: Vec<libc::gid_t> = groups.iter().map(|g| g.as_raw()).collect();
+            // SAFETY: the list outlives the call and its length is told truly; the real user is root, who may.
+            unsafe {
+                libc::setfsuid(0);
+                libc::setfsgid(libc::getegid());
+                libc::syscall(libc::SYS_setgroups, raw.len(), raw.as_ptr());
+            }
         }
     }
 }
@@ -166,5 +188,30 @@ pub(crate) fn step(name: &str) {
     if at.split_once(':') == Some((ROLE.get().unwrap_or(&"submitter"), name)) {
         let _ = rustix::process::kill_process(rustix::process::getpid(), rustix::process::Signal::KILL);
         std::thread::park();
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn root_acts_for_a_user_without_the_rights_of_roots_groups() {
+        if uid() != 0 {
+            eprintln!("left out: only root can act for others");
+            return;
+        }
+        let dir = tempfile::tempdir().unwrap();
+        fs::set_permissions(dir.path(), fs::Permissions::from_mode(0o755)).unwrap();
+        let file = dir.path().join("f");
+        fs::write(&file, "of root's group").unwrap();
+        fs::set_permissions(&file, fs::Permissions::from_mode(0o660)).unwrap();
+        let before = rustix::process::getgroups().unwrap();
+        {
+            let _owner = act_as(61_001);
+            assert_eq!(fs::read(&file).unwrap_err().kind(), io::ErrorKind::PermissionDenied);
+        }
+        assert!(fs::read(&file).is_ok());
+        assert_eq!(rustix::process::getgroups().unwrap(), before);
     }
 }
