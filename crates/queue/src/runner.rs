@@ -4,6 +4,7 @@
 
 use crate::bell::Bell;
 use crate::files::{self, step, write_json};
+use crate::job::Kill;
 use crate::load::{self, Load};
 use crate::lock::Held;
 use crate::neighbours::{Neighbours, Presence};
@@ -227,6 +228,14 @@ impl Runner<'_> {
         // Killed, held back, or started by an earlier runner, since the spool was read.
         let names = ["start", "end", "stop"].map(|name| format!("{name}.{index}.json"));
         if names.iter().map(String::as_str).chain(["stop.json"]).any(|name| job.dir.join(name).exists()) {
+            return Ok(false);
+        }
+        // Its end was asked for while a keeper tried in vain to start it.
+        let asked = ["kill.json".to_string(), format!("kill.{index}.json")];
+        let asked = asked.iter().find_map(|name| files::read_json::<Kill>(&job.dir.join(name)));
+        if let Some((kill, _)) = asked.filter(|(kill, _)| kill.signal.is_none()) {
+            drop(lock);
+            self.spool.end_unstarted(job, index, &format!("killed by {} before it started", kill.by))?;
             return Ok(false);
         }
         if self.failed.is_hopeless(job.id, index) {
