@@ -90,3 +90,24 @@ fn old_runs_go_when_that_is_asked_for_and_no_others() {
     assert_eq!(world.out(&["runs", "--prune", "1d"]), "recent\n");
     assert_eq!(world.homing(&["runs", "--prune", "soon"]).output().unwrap().status.code(), Some(255));
 }
+
+#[test]
+fn without_a_home_that_can_be_written_runs_are_kept_in_a_private_folder() {
+    let world = World::new();
+    let no_home = world.0.path().join("home");
+    std::fs::write(&no_home, "a file is no folder, also for root").unwrap();
+    let homing = |args: &[&str]| {
+        let mut command = world.homing(args);
+        command.env_remove("HOMING_RUNS").env_remove("XDG_STATE_HOME").env("HOME", &no_home);
+        command.env("TMPDIR", world.0.path()).output().unwrap()
+    };
+    let run = homing(&["run", "echo {}", ":::", "a"]);
+    let said = String::from_utf8(run.stderr).unwrap();
+    assert_eq!((run.status.code(), &run.stdout[..]), (Some(0), &b"a\n"[..]), "{said}");
+    assert!(said.contains("cannot be written") && said.contains("set HOMING_RUNS"), "{said}");
+    let list = String::from_utf8(homing(&["runs"]).stdout).unwrap();
+    assert!(list.contains("ended, exit 0"), "{list}");
+    let folders = std::fs::read_dir(world.0.path()).unwrap().map(|e| e.unwrap());
+    let own = folders.into_iter().find(|e| e.file_name().to_string_lossy().starts_with("homing-")).expect("a folder");
+    assert_eq!(std::os::unix::fs::PermissionsExt::mode(&own.metadata().unwrap().permissions()) & 0o777, 0o700);
+}

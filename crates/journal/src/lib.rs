@@ -22,7 +22,7 @@ pub use error::JournalError;
 pub use kept::{Keeping, Kept, kept};
 pub use list::{RunInfo, RunState, find, live, names, runs};
 pub use lock::Holder;
-pub use name::{new_run_name, root};
+pub use name::{new_run_name, root, root_note};
 pub use prune::{Pruned, prune};
 pub use read::{Replay, replay};
 pub use write::Journal;

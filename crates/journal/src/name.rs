@@ -1,21 +1,70 @@
 //! Where runs are kept and what they are called.
 
-use std::path::PathBuf;
+use rustix::fs::{Access, Mode};
+use std::os::unix::fs::MetadataExt;
+use std::path::{Path, PathBuf};
 
 /// The folder that holds one folder per run: `$HOMING_RUNS`, else
-/// `$XDG_STATE_HOME/homing/runs`, else `~/.local/state/homing/runs`.
+/// `$XDG_STATE_HOME/homing/runs`, else `~/.local/state/homing/runs`, where ~ is
+/// `$HOME` or the home that the password file names. Where that cannot be
+/// written (cron, containers), a folder of this user's own in `$TMPDIR`.
 pub fn root() -> PathBuf {
-    root_from(|name| std::env::var_os(name).filter(|v| !v.is_empty()).map(PathBuf::from))
+    chosen().0
 }
 
-fn root_from(var: impl Fn(&str) -> Option<PathBuf>) -> PathBuf {
+/// What to tell a person whose runs are not kept at home.
+pub fn root_note() -> Option<String> {
+    chosen().1
+}
+
+fn chosen() -> (PathBuf, Option<String>) {
+    let wanted = root_from(set, std::env::home_dir());
+    if set("HOMING_RUNS").is_some() {
+        return (wanted, None);
+    }
+    let Err(why) = writable(&wanted) else { return (wanted, None) };
+    let temporary = set("TMPDIR").unwrap_or_else(|| PathBuf::from("/tmp"));
+    // Without a folder of one's own there either, the error is told of the one at home.
+    let Some(own) = private(&temporary) else { return (wanted, None) };
+    let runs = own.join("runs");
+    let note = format!(
+        "{} cannot be written ({why}): runs are kept in {}; set HOMING_RUNS for another place",
+        wanted.display(),
+        runs.display()
+    );
+    (runs, Some(note))
+}
+
+fn set(name: &str) -> Option<PathBuf> {
+    std::env::var_os(name).filter(|v| !v.is_empty()).map(PathBuf::from)
+}
+
+fn root_from(var: impl Fn(&str) -> Option<PathBuf>, home: Option<PathBuf>) -> PathBuf {
     if let Some(runs) = var("HOMING_RUNS") {
         return runs;
     }
     // The XDG rules say that a relative path there is to be ignored.
     let state = var("XDG_STATE_HOME").filter(|p| p.is_absolute());
-    let state = state.unwrap_or_else(|| var("HOME").unwrap_or_else(|| PathBuf::from("/")).join(".local/state"));
+    let state = state.unwrap_or_else(|| home.unwrap_or_else(|| PathBuf::from("/")).join(".local/state"));
     state.join("homing/runs")
+}
+
+/// Whether a folder can be written, or made: asked of the nearest folder that is there.
+fn writable(folder: &Path) -> std::io::Result<()> {
+    let there = folder.ancestors().find(|f| f.exists()).unwrap_or(Path::new("/"));
+    Ok(rustix::fs::access(there.join("."), Access::WRITE_OK | Access::EXEC_OK)?)
+}
+
+/// A folder below one that all can write, which nobody else can reach into.
+fn private(below: &Path) -> Option<PathBuf> {
+    let uid = rustix::process::geteuid().as_raw();
+    let own = below.join(format!("homing-{uid}"));
+    match rustix::fs::mkdir(&own, Mode::RWXU) {
+        Ok(()) | Err(rustix::io::Errno::EXIST) => {}
+        Err(_) => return None,
+    }
+    let found = std::fs::symlink_metadata(&own).ok()?;
+    (found.is_dir() && found.uid() == uid && found.mode() & 0o077 == 0).then_some(own)
 }
 
 /// A short name that sorts by time, e.g. `20261121-033312-4k7`. The time is
@@ -50,10 +99,22 @@ mod tests {
     #[test]
     fn the_root_follows_the_environment_in_order() {
         let with = |set: &[(&str, &str)]| {
-            root_from(|name| set.iter().find(|(k, _)| *k == name).map(|(_, v)| PathBuf::from(v)))
+            let var = |name: &str| set.iter().find(|(k, _)| *k == name).map(|(_, v)| PathBuf::from(v));
+            root_from(var, var("HOME"))
         };
         assert_eq!(with(&[("HOMING_RUNS", "/r"), ("HOME", "/h")]), PathBuf::from("/r"));
         assert_eq!(with(&[("XDG_STATE_HOME", "/s"), ("HOME", "/h")]), PathBuf::from("/s/homing/runs"));
         assert_eq!(with(&[("XDG_STATE_HOME", "s"), ("HOME", "/h")]), PathBuf::from("/h/.local/state/homing/runs"));
+    }
+
+    #[test]
+    fn a_folder_in_a_public_place_is_taken_only_when_it_is_ones_own() {
+        let public = tempfile::tempdir().unwrap();
+        let own = private(public.path()).unwrap();
+        assert_eq!(private(public.path()), Some(own.clone()));
+        std::fs::remove_dir(&own).unwrap();
+        std::os::unix::fs::symlink("/", &own).unwrap();
+        assert_eq!(private(public.path()), None);
+        assert_eq!(private(&public.path().join("missing")), None);
     }
 }

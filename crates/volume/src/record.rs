@@ -44,7 +44,7 @@ pub fn folder() -> PathBuf {
         return folder.into();
     }
     let state = std::env::var_os("XDG_STATE_HOME").map(PathBuf::from);
-    let home = || PathBuf::from(std::env::var_os("HOME").unwrap_or_else(|| "/root".into())).join(".local/state");
+    let home = || std::env::home_dir().unwrap_or_else(|| "/root".into()).join(".local/state");
     state.unwrap_or_else(home).join("homing/volumes")
 }
 

@@ -62,7 +62,7 @@ pub(super) fn own(option: Option<&Path>, here: bool) -> Result<Settings, Failure
         }
     }
     let config = std::env::var_os("XDG_CONFIG_HOME").map(PathBuf::from);
-    let config = config.or_else(|| std::env::var_os("HOME").map(|home| PathBuf::from(home).join(".config")));
+    let config = config.or_else(|| std::env::home_dir().map(|home| home.join(".config")));
     let found = config.map(|c| c.join("homing/cluster.toml")).filter(|p| fs::symlink_metadata(p).is_ok());
     found.map_or_else(|| Ok(Settings::default()), |path| read(&path))
 }

@@ -75,6 +75,9 @@ pub fn start(args: Args, again: Option<Again>) -> Result<i32, Failure> {
         Some(again) => (again.journal, again.done, again.tally),
         None => {
             let name = homing_journal::new_run_name(now_ns, std::process::id());
+            if let Some(note) = homing_journal::root_note().filter(|_| !args.quiet) {
+                eprintln!("homing: {note}");
+            }
             let journal = Journal::create(&homing_journal::root(), &name).map_err(unrecorded)?;
             (journal, HashSet::new(), Tally::new())
         }
