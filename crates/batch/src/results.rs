@@ -39,6 +39,11 @@ impl Results {
         Ok(Results { text: text.clone(), template: Some(template).filter(TextTemplate::has_replacement) })
     }
 
+    /// The folder of all results, when it is one for all tasks.
+    pub fn folder(&self) -> Option<PathBuf> {
+        self.template.is_none().then(|| self.text.to_path())
+    }
+
     /// The files of `task`. Nothing is created.
     pub fn paths(&self, task: &Task) -> ResultPaths {
         let Some(template) = &self.template else {

@@ -168,7 +168,7 @@ impl Hosts {
     }
 
     pub(crate) fn may_start(&self, ix: HostIx, memfree: u64) -> bool {
-        memfree == 0 || self.hosts[ix].mem_available.is_none_or(|available| available >= memfree)
+        memfree == 0 || self.hosts[ix].mem_available.is_some_and(|available| available >= memfree)
     }
 
     /// Hosts on which a task that needs `memory` bytes could never start.

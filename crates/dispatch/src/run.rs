@@ -344,7 +344,9 @@ impl<L: Listener> Shell<'_, L> {
             if let Some(make) = &self.results {
                 match make(task) {
                     Ok((out, err)) => self.printer.results(*ticket, out, err),
-                    Err(e) => self.listener.note(&format!("cannot write the results of task {}: {e}", task.id)),
+                    Err(e) => {
+                        return self.core.unsaved(*ticket, &format!("cannot write its results: {e}"), Moment::now());
+                    }
                 }
             }
         }

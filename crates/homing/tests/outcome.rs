@@ -154,3 +154,27 @@ fn a_standard_error_that_cannot_be_written_ends_nothing() {
     let output = w.command(&["run", "echo", ":::", "1"]).stderr(full).stdout(Stdio::piped()).output().unwrap();
     assert_eq!((status(&output), output.stdout.as_slice()), (0, b"1\n".as_slice()));
 }
+
+#[test]
+fn results_that_cannot_be_written_are_no_success() {
+    let w = World::new();
+    std::fs::write(w.path().join("file"), "").unwrap();
+    let refused = w.homing(&["run", "--results", "file/x", "touch ran", ":::", "a"]);
+    assert_eq!(status(&refused), 254, "{}", said(&refused));
+    assert!(said(&refused).contains("cannot write results to file/x") && !w.path().join("ran").exists());
+    std::fs::create_dir(w.path().join("out")).unwrap();
+    std::fs::write(w.path().join("out/bad"), "").unwrap();
+    let partly = w.homing(&["run", "--results", "out/{}/", "touch ran.{}", ":::", "bad", "good"]);
+    assert_eq!(status(&partly), 1, "{}", said(&partly));
+    assert!(w.path().join("out/good/stdout").exists() && !w.path().join("ran.bad").exists());
+}
+
+#[test]
+fn a_task_that_asks_for_more_memory_than_is_free_does_not_start() {
+    let w = World::new();
+    let mut child = w.command(&["run", "-q", "--memfree", "1000T", "touch ran", ":::", "a"]).spawn().unwrap();
+    until("its host has told its memory", || w.journal_or_empty().matches("\"sample\"").count() > 1);
+    rustix::process::kill_process(rustix::process::Pid::from_child(&child), rustix::process::Signal::TERM).unwrap();
+    assert_eq!(child.wait().unwrap().code(), Some(143));
+    assert!(!w.path().join("ran").exists());
+}

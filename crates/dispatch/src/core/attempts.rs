@@ -25,7 +25,8 @@ impl Core {
             host: self.hosts.name(host).into(),
             slot,
             command: task.command.display(),
-            planned: waiting.offer.located.then(|| self.planned(&placed)),
+            // A guess is a wish for a place: whether the task reads any of it is not known.
+            planned: (waiting.offer.located && !waiting.offer.guessed).then(|| self.planned(&placed)),
             why: (placed.need.total > 0).then(|| placed.why.text(|host| self.hosts.name(host))),
         }));
         let requires = waiting.offer.requires.clone();
@@ -157,6 +158,14 @@ impl Core {
             self.consider_halt(&record.outcome);
         }
         self.actions.push(Action::Ended { record: Box::new(record) });
+    }
+
+    /// The attempt is not sent, since there is nowhere for what it would print.
+    pub fn unsaved(&mut self, ticket: u64, why: &str, now: Moment) {
+        let Some(running) = self.running.remove(&ticket) else { return };
+        self.release(running.host, ticket, &running, 0);
+        self.leave_storage(&running, 0, now.mono);
+        self.close(ticket, running, Outcome::CannotStart(why.into()), None, false, now);
     }
 
     /// The attempt did not start: its host does not see `missing`.
