@@ -8,6 +8,7 @@
 //! from the hosts: a lost record costs nothing but the way back.
 
 pub mod adopt;
+mod change;
 pub mod execute;
 pub mod gluster;
 pub mod health;
@@ -23,6 +24,7 @@ mod refuse;
 mod spec;
 mod step;
 
+pub use change::Change;
 pub use execute::{Hands, Overssh, Said};
 pub use observe::{HostFacts, Observed};
 pub use record::{Record, folder};

@@ -1,6 +1,7 @@
 //! The record of a volume on the admin's machine: what was asked for, and what
 //! is under way. One JSON file a volume, replaced whole.
 
+use crate::change::Change;
 use crate::refuse::Danger;
 use crate::spec::Spec;
 use crate::step::{Phase, Plan};
@@ -11,8 +12,9 @@ use std::path::{Path, PathBuf};
 /// A change that has not come to its end.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Pending {
-    /// The verb and its target, as in `drain-host n4`.
-    pub what: String,
+    /// What is changed.
+    #[serde(deserialize_with = "crate::change::kept")]
+    pub what: Change,
     /// The plan that is being carried out.
     pub plan: Plan,
     /// Phases that have ended.
@@ -82,11 +84,11 @@ impl Record {
     }
 
     /// Takes up a new plan, whose dangers `allowed` were taken on.
-    pub fn take_up(&mut self, what: &str, plan: &Plan, allowed: &[Danger]) -> Result<(), String> {
-        let same = self.pending.as_ref().is_some_and(|p| p.what == what);
+    pub fn take_up(&mut self, what: &Change, plan: &Plan, allowed: &[Danger]) -> Result<(), String> {
+        let same = self.pending.as_ref().is_some_and(|p| p.what == *what);
         let before = if same { self.begun() } else { Vec::new() };
         self.pending = Some(Pending {
-            what: what.into(),
+            what: what.clone(),
             plan: plan.clone(),
             done: 0,
             begun: 0,

@@ -287,7 +287,7 @@ fn what_was_begun_is_taken_back_last_first() {
     let plan = create(&spec, &seen(&spec, |_| store("absent", "no")), &[]).unwrap();
     let folder = std::env::temp_dir().join(format!("homing-volume-record-{}", std::process::id()));
     let mut record = Record::new(&folder, spec);
-    record.take_up("create", &plan, &[Danger::SystemDisk]).unwrap();
+    record.take_up(&crate::Change::Create, &plan, &[Danger::SystemDisk]).unwrap();
     let hands = Failing::new(5);
     assert!(execute::carry_out(&hands, &plan, &mut record, &mut |_| {}).is_err());
     // As another process finds it.
@@ -312,7 +312,7 @@ fn a_daemon_that_is_busy_is_asked_again() {
     let plan = create(&spec, &seen(&spec, |_| store("absent", "no")), &[]).unwrap();
     let folder = std::env::temp_dir().join(format!("homing-volume-busy-{}", std::process::id()));
     let mut record = Record::new(&folder, spec);
-    record.take_up("create", &plan, &[Danger::SystemDisk]).unwrap();
+    record.take_up(&crate::Change::Create, &plan, &[Danger::SystemDisk]).unwrap();
     let why = "volume create: data: failed: Another transaction is in progress. Please try again after some time.";
     let hands = Failing { why, ..Failing::new(5) };
     let mut waits = Vec::new();

@@ -8,7 +8,7 @@ use crate::failure::Failure;
 use homing_model::NodeSet;
 use homing_volume::moosefs::goals::{self, Goals};
 use homing_volume::{
-    Danger, Hands, Kind, Observed, Record, Refusal, Spec, execute, gluster, lustre, moosefs, mounts, nfs,
+    Change, Danger, Hands, Kind, Observed, Record, Refusal, Spec, execute, gluster, lustre, moosefs, mounts, nfs,
 };
 use std::path::Path;
 
@@ -25,7 +25,7 @@ pub fn mount(way: &Way, args: On) -> Result<i32, Failure> {
             record.spec.clients.push(host);
         }
     }
-    drive.reach(&mut record, "mount", true, &mounts::mount)?;
+    drive.reach(&mut record, &Change::Mount, true, &mounts::mount)?;
     Ok(0)
 }
 
@@ -34,9 +34,8 @@ pub fn unmount(way: &Way, args: On) -> Result<i32, Failure> {
     let drive = Drive::new(way, Some(&args.one.name))?;
     let mut record = drive.find(&args.one)?;
     let gone = hosts(way, &args, &record)?;
-    let set: NodeSet = gone.iter().cloned().collect();
-    drive
-        .reach(&mut record, &format!("unmount {set}"), true, &|spec, seen, _| Ok(mounts::unmount(spec, seen, &gone)))?;
+    let what = Change::Unmount { hosts: gone.clone() };
+    drive.reach(&mut record, &what, true, &|spec, seen, _| Ok(mounts::unmount(spec, seen, &gone)))?;
     if !way.dry_run {
         record.spec.clients.retain(|c| !gone.contains(c));
         record.save().map_err(Failure::system)?;
@@ -65,7 +64,7 @@ pub fn add_host(way: &Way, args: AddHost) -> Result<i32, Failure> {
             record.spec.places.push(place);
         }
     }
-    let what = format!("add-host {set}");
+    let what = Change::AddHost { hosts: set.iter().map(String::from).collect() };
     drive.reach(&mut record, &what, true, &|spec, seen, allowed| match spec.kind {
         Kind::Gluster => gluster::add_host(spec, seen, allowed),
         Kind::Moosefs => moosefs::add_host(spec, seen, allowed),
@@ -85,7 +84,7 @@ pub fn drain_host(way: &Way, args: DrainHost) -> Result<i32, Failure> {
             .hint(format!("homing volume status {name}")));
     }
     let host = args.host.clone();
-    let what = format!("drain-host {host}");
+    let what = Change::DrainHost { host: host.clone() };
     drive.reach(&mut record, &what, false, &|spec, seen, allowed| match spec.kind {
         Kind::Gluster => gluster::drain_host(spec, seen, &host, allowed),
         Kind::Moosefs => moosefs::drain_host(spec, seen, &host),
@@ -104,7 +103,7 @@ pub fn set_copies(way: &Way, args: SetCopies) -> Result<i32, Failure> {
     let drive = Drive::new(way, Some(&args.one.name))?.allowing(args.allow.list());
     let mut record = drive.find(&args.one)?;
     let (path, copies) = (args.path.trim_end_matches('/').to_string(), args.copies as usize);
-    let what = format!("set-copies {path} {copies}");
+    let what = Change::SetCopies { path: path.clone(), copies: args.copies };
     if record.spec.kind == Kind::Gluster && path != record.spec.mount {
         let mount = &record.spec.mount;
         return Err(Failure::usage(format!(
@@ -148,7 +147,8 @@ pub fn set_stripe(way: &Way, args: SetStripe) -> Result<i32, Failure> {
     if let Some(host) = &args.lustre_client {
         let plan = lustre::set_stripe(host, &args.path, args.count, args.size);
         let mut record = Record::unwritten(homing_volume::adopt::unknown(&args.one.name, &[]));
-        return drive.reach(&mut record, "set-stripe", true, &|_, _, _| Ok(plan.clone())).map(|()| 0);
+        let what = Change::SetStripe { path: args.path.clone(), size: args.size };
+        return drive.reach(&mut record, &what, true, &|_, _, _| Ok(plan.clone())).map(|()| 0);
     }
     let mut record = drive.find(&args.one)?;
     let size = args.size.ok_or_else(|| Failure::usage("--size is needed: the size of the pieces"))?;
@@ -158,7 +158,7 @@ pub fn set_stripe(way: &Way, args: SetStripe) -> Result<i32, Failure> {
     if args.path.trim_end_matches('/') != record.spec.mount {
         return Err(Failure::usage(format!("GlusterFS cuts files of the whole volume alike: {}", record.spec.mount)));
     }
-    let what = format!("set-stripe {} {size}", args.path);
+    let what = Change::SetStripe { path: args.path.clone(), size: Some(size) };
     drive.reach(&mut record, &what, true, &|spec, seen, allowed| gluster::set_stripe(spec, seen, size, allowed))?;
     if !way.dry_run {
         record.spec.stripe = Some(size);
@@ -171,7 +171,7 @@ pub fn set_stripe(way: &Way, args: SetStripe) -> Result<i32, Failure> {
 pub fn heal(way: &Way, args: Heal) -> Result<i32, Failure> {
     let drive = Drive::new(way, Some(&args.one.name))?;
     let mut record = drive.find(&args.one)?;
-    drive.reach(&mut record, "heal", true, &|spec, seen, _| match spec.kind {
+    drive.reach(&mut record, &Change::Heal, true, &|spec, seen, _| match spec.kind {
         Kind::Gluster => gluster::heal(spec, seen, args.full),
         Kind::Moosefs => moosefs::heal(spec, seen),
         Kind::Nfs => Err(vec![Refusal::never("NFS serves a volume from one host, in one copy")]),
@@ -183,7 +183,7 @@ pub fn heal(way: &Way, args: Heal) -> Result<i32, Failure> {
 pub fn rebalance(way: &Way, args: One) -> Result<i32, Failure> {
     let drive = Drive::new(way, Some(&args.name))?;
     let mut record = drive.find(&args)?;
-    drive.reach(&mut record, "rebalance", true, &|spec, seen, _| match spec.kind {
+    drive.reach(&mut record, &Change::Rebalance, true, &|spec, seen, _| match spec.kind {
         Kind::Gluster => gluster::rebalance(spec, seen),
         Kind::Moosefs => moosefs::rebalance(spec, seen),
         Kind::Nfs => Err(vec![Refusal::never("NFS serves a volume from one host, in one copy")]),
@@ -196,7 +196,7 @@ pub fn delete(way: &Way, args: Delete) -> Result<i32, Failure> {
     let told = args.delete_files.then_some(Danger::DeleteFiles).into_iter().collect();
     let drive = Drive::new(way, Some(&args.one.name))?.allowing(told);
     let mut record = drive.find(&args.one)?;
-    drive.reach(&mut record, "delete", true, &|spec, seen, allowed| match spec.kind {
+    drive.reach(&mut record, &Change::Delete, true, &|spec, seen, allowed| match spec.kind {
         Kind::Gluster => gluster::delete(spec, seen, allowed),
         Kind::Moosefs => moosefs::delete(spec, seen, allowed),
         Kind::Nfs => nfs::delete(spec, seen, allowed),
@@ -216,43 +216,38 @@ pub fn resume(way: &Way, args: One) -> Result<i32, Failure> {
         tell(way, &format!("volume {}: nothing was interrupted", args.name));
         return Ok(0);
     };
-    let (words, allowed) = (pending.what.split(' ').map(String::from).collect::<Vec<_>>(), pending.allowed.clone());
     drop(drive);
-    again(way, &record, &words, &allowed)
+    again(way, &record, pending.what.clone(), &pending.allowed)
 }
 
-fn again(way: &Way, record: &Record, words: &[String], allowed: &[Danger]) -> Result<i32, Failure> {
+fn again(way: &Way, record: &Record, what: Change, allowed: &[Danger]) -> Result<i32, Failure> {
     let one = || One { name: record.spec.name.clone(), hosts: None };
-    let word = |i: usize| words.get(i).cloned().unwrap_or_default();
     let allow = || Allow::of(allowed);
-    match word(0).as_str() {
-        "create" => {
+    match what {
+        Change::Create => {
             let drive = Drive::new(way, Some(&record.spec.name))?.allowing(allowed.to_vec());
             let mut record = record.clone();
-            drive.reach(&mut record, "create", true, &create::plan)?;
+            drive.reach(&mut record, &what, true, &create::plan)?;
             Ok(0)
         }
-        "drain-host" => drain_host(way, DrainHost { one: one(), host: word(1), allow: allow() }),
-        "add-host" => {
-            let hosts = Cluster::load(way.cluster.as_deref())?.hosts(Some(&word(1)))?;
+        Change::DrainHost { host } => drain_host(way, DrainHost { one: one(), host, allow: allow() }),
+        Change::AddHost { hosts } => {
             let mine = record.spec.places.iter().filter(|p| hosts.contains(&p.host));
             let places = mine.map(|p| format!("{}:{}", p.host, p.path)).collect();
             add_host(way, AddHost { one: one(), places, allow: allow() })
         }
-        "set-copies" => {
-            let copies = word(2).parse().unwrap_or(record.spec.copies);
-            set_copies(way, SetCopies { one: one(), path: word(1), copies, allow: allow() })
+        Change::SetCopies { path, copies } => set_copies(way, SetCopies { one: one(), path, copies, allow: allow() }),
+        Change::Delete => delete(way, Delete { one: one(), delete_files: allowed.contains(&Danger::DeleteFiles) }),
+        Change::Rebalance => rebalance(way, one()),
+        Change::Heal => heal(way, Heal { one: one(), full: false }),
+        Change::Mount => mount(way, On { one: one(), on: None, allow: allow() }),
+        Change::Unmount { hosts } => {
+            let set: NodeSet = hosts.into_iter().collect();
+            unmount(way, On { one: one(), on: Some(set.to_string()), allow: allow() })
         }
-        "delete" => delete(way, Delete { one: one(), delete_files: allowed.contains(&Danger::DeleteFiles) }),
-        "rebalance" => rebalance(way, one()),
-        "heal" => heal(way, Heal { one: one(), full: false }),
-        "mount" => mount(way, On { one: one(), on: None, allow: allow() }),
-        "unmount" => unmount(way, On { one: one(), on: Some(word(1)), allow: allow() }),
-        "set-stripe" => {
-            let (path, size) = (word(1), word(2).parse().ok());
+        Change::SetStripe { path, size } => {
             set_stripe(way, SetStripe { one: one(), path, size, count: None, lustre_client: None, allow: allow() })
         }
-        other => Err(Failure::usage(format!("{other} is to be said again with its arguments"))),
     }
 }
 
@@ -267,7 +262,7 @@ pub fn undo(way: &Way, args: One) -> Result<i32, Failure> {
     if !left.is_empty() {
         return Err(Failure::system(format!("{} is not taken back whole:\n  {}", pending.what, left.join("\n  "))));
     }
-    let ended = if pending.what == "create" { record.remove() } else { record.finish() };
+    let ended = if pending.what == Change::Create { record.remove() } else { record.finish() };
     ended.map_err(Failure::system)?;
     tell(way, &format!("{} is taken back", pending.what));
     Ok(0)

@@ -5,13 +5,13 @@ use super::drive::Drive;
 use crate::cluster::Cluster;
 use crate::failure::Failure;
 use homing_model::NodeSet;
-use homing_volume::{Kind, Observed, Place, Record, Spec, gluster, moosefs, nfs};
+use homing_volume::{Change, Kind, Observed, Place, Record, Spec, gluster, moosefs, nfs};
 use std::time::Instant;
 
-/// `n[1-4]:/brick` as hosts and path.
+/// `n[1-4]:/brick` as hosts and path; `n1:/a,n2:/b` as several of these.
 pub fn places(texts: &[String], way: &Way) -> Result<Vec<Place>, Failure> {
     let mut places = Vec::new();
-    for text in texts {
+    for text in texts.iter().flat_map(|text| each(text)) {
         let wrong = || Failure::usage(format!("{text:?} names no folder of hosts")).hint("n[1-4]:/brick");
         let (hosts, path) = text.split_once(":/").ok_or_else(wrong)?;
         let hosts = Cluster::load(way.cluster.as_deref())?.hosts(Some(hosts))?;
@@ -19,6 +19,18 @@ pub fn places(texts: &[String], way: &Way) -> Result<Vec<Place>, Failure> {
         places.extend(hosts.into_iter().map(|host| Place { host, path: path.clone() }));
     }
     Ok(places)
+}
+
+/// A list's parts, each with a path of its own: a comma behind a path ends it.
+fn each(text: &str) -> Vec<String> {
+    let mut parts: Vec<String> = Vec::new();
+    for word in text.split(',') {
+        match parts.last_mut().filter(|last| !last.contains(":/")) {
+            Some(last) => *last = format!("{last},{word}"),
+            None => parts.push(word.into()),
+        }
+    }
+    parts
 }
 
 fn spec(way: &Way, args: &Create) -> Result<Spec, Failure> {
@@ -53,7 +65,7 @@ pub fn run(way: &Way, args: Create) -> Result<i32, Failure> {
     let folder = homing_volume::folder();
     let old = Record::load(&folder, &spec.name).map_err(|e| Failure::system(format!("reading the record: {e}")))?;
     let mut record = match old {
-        Some(mut old) if old.pending.as_ref().is_some_and(|p| p.what == "create") => {
+        Some(mut old) if old.pending.as_ref().is_some_and(|p| p.what == Change::Create) => {
             old.spec = spec.clone();
             old
         }
@@ -64,7 +76,7 @@ pub fn run(way: &Way, args: Create) -> Result<i32, Failure> {
         Some(old) => old,
         None => Record::new(&folder, spec.clone()),
     };
-    drive.reach(&mut record, "create", true, &plan)?;
+    drive.reach(&mut record, &Change::Create, true, &plan)?;
     if !way.dry_run {
         let clients: NodeSet = spec.clients.iter().cloned().collect();
         let took = begun.elapsed().as_secs_f64();
@@ -79,5 +91,22 @@ pub fn plan(spec: &Spec, seen: &Observed, allowed: &[homing_volume::Danger]) -> 
         Kind::Gluster => gluster::create(spec, seen, allowed),
         Kind::Moosefs => moosefs::create(spec, seen, allowed),
         Kind::Nfs => nfs::create(spec, seen, allowed),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn each_host_may_have_a_path_of_its_own() {
+        for (text, parts) in [
+            ("n[1-4]:/brick", vec!["n[1-4]:/brick"]),
+            ("n1:/a,n2:/b", vec!["n1:/a", "n2:/b"]),
+            ("n[1,3],n5:/a,n[2,4]:/b", vec!["n[1,3],n5:/a", "n[2,4]:/b"]),
+            ("n1", vec!["n1"]),
+        ] {
+            assert_eq!(each(text), parts, "{text}");
+        }
     }
 }

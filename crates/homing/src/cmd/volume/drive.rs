@@ -7,7 +7,9 @@ use crate::failure::Failure;
 use homing_model::NodeSet;
 use homing_remote::{Options, Remote};
 use homing_volume::execute::{self, News, Stopped};
-use homing_volume::{Danger, Observed, Overssh, Phase, Plan, Record, Refusal, Spec, Then, adopt, gluster, shown};
+use homing_volume::{
+    Change, Danger, Observed, Overssh, Phase, Plan, Record, Refusal, Spec, Then, adopt, gluster, shown,
+};
 use std::fs::File;
 use std::time::Duration;
 
@@ -77,13 +79,13 @@ impl Drive<'_> {
     pub fn reach(
         &self,
         record: &mut Record,
-        what: &str,
+        what: &Change,
         once: bool,
         planner: &dyn Fn(&Spec, &Observed, &[Danger]) -> Answer,
     ) -> Result<(), Failure> {
         check_pending(record, what)?;
         // A plan whose second half cannot be seen from the hosts is finished as it was.
-        if !self.way.dry_run && what != "create" && record.pending.as_ref().is_some_and(|p| p.what == what) {
+        if !self.way.dry_run && *what != Change::Create && record.pending.as_ref().is_some_and(|p| p.what == *what) {
             let then = self.carry_on(record)?;
             self.wait(&record.spec, &then)?;
         }
@@ -122,24 +124,29 @@ impl Drive<'_> {
     }
 
     fn carry(&self, record: &mut Record, plan: &Plan) -> Result<(), Failure> {
-        let (name, what) = (record.spec.name.clone(), record.pending.as_ref().map_or("", |p| &p.what).to_string());
+        let (name, what) = (record.spec.name.clone(), record.pending.as_ref().map(|p| p.what.clone()));
         let failed = execute::carry_out(&self.hands, plan, record, &mut |news| self.tell(news));
         let failed = match failed {
-            Err(stopped) => return Err(self.stopped(record, &what, &stopped)),
+            Err(stopped) => return Err(self.stopped(record, what.as_ref(), &stopped)),
             Ok(failed) => failed,
         };
         if failed.is_empty() {
             return Ok(());
         }
         let each: Vec<String> = failed.iter().map(|(s, why)| format!("{}: {}: {why}", s.host, s.why)).collect();
+        let what = what.map(|what| what.to_string()).unwrap_or_default();
         Err(Failure::system(format!("{what} is done, but not on all hosts: {}", each.join("\n  ")))
             .hint(format!("homing volume resume {name}, when they are well again")))
     }
 
     /// A change of which nothing was done is no reason to hold up others.
-    fn stopped(&self, record: &mut Record, what: &str, stopped: &Stopped) -> Failure {
-        let failure = Failure::system(format!("{what} stopped: {}", stopped.why));
-        if stopped.at_the_start && what != "create" && execute::undo(&self.hands, record, &mut |_| {}).is_empty() {
+    fn stopped(&self, record: &mut Record, what: Option<&Change>, stopped: &Stopped) -> Failure {
+        let shown = what.map(Change::to_string).unwrap_or_default();
+        let failure = Failure::system(format!("{shown} stopped: {}", stopped.why));
+        if stopped.at_the_start
+            && what != Some(&Change::Create)
+            && execute::undo(&self.hands, record, &mut |_| {}).is_empty()
+        {
             return record.finish().map_or_else(Failure::system, |()| failure.hint("nothing was changed"));
         }
         let name = &record.spec.name;
@@ -173,10 +180,10 @@ impl Drive<'_> {
 }
 
 /// Refuses to begin a change while another one is half done.
-fn check_pending(record: &Record, what: &str) -> Result<(), Failure> {
+fn check_pending(record: &Record, what: &Change) -> Result<(), Failure> {
     let name = &record.spec.name;
     match &record.pending {
-        Some(p) if p.what != what && !what.starts_with("delete") => {
+        Some(p) if p.what != *what && *what != Change::Delete => {
             Err(Failure::usage(format!("volume {name}: {} was interrupted", p.what))
                 .hint(format!("homing volume resume {name} finishes it, homing volume undo {name} takes it back")))
         }
@@ -184,7 +191,7 @@ fn check_pending(record: &Record, what: &str) -> Result<(), Failure> {
     }
 }
 
-fn refused(what: &str, refusals: &[Refusal]) -> Failure {
+fn refused(what: &Change, refusals: &[Refusal]) -> Failure {
     let mut flags: Vec<&str> = refusals.iter().filter_map(|r| Some(r.danger?.flag())).collect();
     flags.dedup();
     let each: Vec<&str> = refusals.iter().map(|r| r.why.as_str()).collect();

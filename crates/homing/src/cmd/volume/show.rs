@@ -69,7 +69,7 @@ pub fn status(way: &Way, args: Shown) -> Result<i32, Failure> {
     let seen = drive.observe(spec, &spec.hosts());
     let rows: Vec<Value> = spec.hosts().iter().map(|h| host_row(spec, &seen, h)).collect();
     let tasks: Vec<String> = tasks(spec, &seen);
-    let pending = record.pending.as_ref().map(|p| p.what.clone());
+    let pending = record.pending.as_ref().map(|p| p.what.to_string());
     let findings = findings(&drive, spec, &seen);
     let well = rows.iter().all(|r| r["well"] == true) && !findings.iter().any(|f| f.ill);
     if args.json {

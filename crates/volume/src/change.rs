@@ -1,0 +1,118 @@
+//! A change of a volume, as its record keeps it until it has come to its end.
+
+use homing_model::NodeSet;
+use serde::{Deserialize, Deserializer, Serialize, de::Error};
+use std::fmt;
+
+/// The verb with what it is about.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+#[allow(missing_docs)]
+pub enum Change {
+    Create,
+    Mount,
+    Heal,
+    Rebalance,
+    Delete,
+    Unmount { hosts: Vec<String> },
+    AddHost { hosts: Vec<String> },
+    DrainHost { host: String },
+    SetCopies { path: String, copies: u32 },
+    SetStripe { path: String, size: Option<u64> },
+}
+
+impl fmt::Display for Change {
+    fn fmt(&self, f: &mut fmt::Formatter) -> fmt::Result {
+        let set = |hosts: &[String]| hosts.iter().cloned().collect::<NodeSet>();
+        match self {
+            Change::Create => f.write_str("create"),
+            Change::Mount => f.write_str("mount"),
+            Change::Heal => f.write_str("heal"),
+            Change::Rebalance => f.write_str("rebalance"),
+            Change::Delete => f.write_str("delete"),
+            Change::Unmount { hosts } => write!(f, "unmount {}", set(hosts)),
+            Change::AddHost { hosts } => write!(f, "add-host {}", set(hosts)),
+            Change::DrainHost { host } => write!(f, "drain-host {host}"),
+            Change::SetCopies { path, copies } => write!(f, "set-copies {path} {copies}"),
+            Change::SetStripe { path, size: Some(size) } => write!(f, "set-stripe {path} {size}"),
+            Change::SetStripe { path, size: None } => write!(f, "set-stripe {path}"),
+        }
+    }
+}
+
+impl Change {
+    /// From the text that records of homing 0.1 hold. Only the last blank cuts
+    /// a number off: a path may have others.
+    fn of_text(text: &str) -> Option<Change> {
+        let (verb, rest) = text.split_once(' ')?;
+        let hosts = || Some(NodeSet::parse(rest).ok()?.iter().map(String::from).collect());
+        Some(match verb {
+            "unmount" => Change::Unmount { hosts: hosts()? },
+            "add-host" => Change::AddHost { hosts: hosts()? },
+            "drain-host" => Change::DrainHost { host: rest.into() },
+            "set-copies" => {
+                let (path, copies) = rest.rsplit_once(' ')?;
+                Change::SetCopies { path: path.into(), copies: copies.parse().ok()? }
+            }
+            "set-stripe" => {
+                let (path, size) = rest.rsplit_once(' ')?;
+                Change::SetStripe { path: path.into(), size: Some(size.parse().ok()?) }
+            }
+            _ => return None,
+        })
+    }
+}
+
+#[derive(Deserialize)]
+#[serde(untagged)]
+enum Kept {
+    Change(Change),
+    Text(String),
+}
+
+/// A change as it is written now, or was by homing 0.1.
+pub(crate) fn kept<'de, D: Deserializer<'de>>(from: D) -> Result<Change, D::Error> {
+    match Kept::deserialize(from)? {
+        Kept::Change(change) => Ok(change),
+        Kept::Text(text) => {
+            Change::of_text(&text).ok_or_else(|| D::Error::custom(format!("{text:?} is no change of a volume")))
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn read(json: &str) -> Option<Change> {
+        kept(&mut serde_json::Deserializer::from_str(json)).ok()
+    }
+
+    #[test]
+    fn a_path_with_blanks_stays_whole() {
+        let change = Change::SetCopies { path: "/data/my dir".into(), copies: 2 };
+        assert_eq!(read(&serde_json::to_string(&change).unwrap()), Some(change.clone()));
+        assert_eq!(read("\"set-copies /data/my dir 2\""), Some(change));
+        assert_eq!(read("\"set-copies /data/my dir\""), None, "no number is made up");
+    }
+
+    #[test]
+    fn each_change_is_read_as_it_is_written_and_as_it_was() {
+        let hosts = || vec!["n1".to_string(), "n2".to_string()];
+        for change in [
+            Change::Create,
+            Change::Mount,
+            Change::Heal,
+            Change::Rebalance,
+            Change::Delete,
+            Change::Unmount { hosts: hosts() },
+            Change::AddHost { hosts: hosts() },
+            Change::DrainHost { host: "n4".into() },
+            Change::SetStripe { path: "/data".into(), size: Some(64 << 20) },
+        ] {
+            assert_eq!(read(&serde_json::to_string(&change).unwrap()).as_ref(), Some(&change));
+            assert_eq!(read(&format!("\"{change}\"")), Some(change));
+        }
+        assert_eq!(read("\"grow\""), None);
+    }
+}
