@@ -50,7 +50,7 @@ fn converse(mut asked: Asked, stream: &UnixStream, near: &Near, news: &Sender<Ne
             Ok(ended) => ended,
             Err(last) => return last,
         };
-        let found = if asked.again || outcome.is_success() { Vec::new() } else { reappeared(&errors, &cwd) };
+        let found = if asked.again || outcome.is_success() { Vec::new() } else { reappeared(near, &errors, &cwd) };
         let Some(first) = found.first() else { return ToStub::Done(outcome) };
         let note = format!(
             "homing make: {} was missing where the recipe ran and is there at a fresh look: running it once more\n",
@@ -97,11 +97,29 @@ fn attempt(
     }
 }
 
-/// Files named in error output that a fresh look finds.
-fn reappeared(errors: &[u8], cwd: &Path) -> Vec<Change> {
+/// Files named in error output that a fresh look finds, where the clients of
+/// their file system may be behind: what lies on a disk of its own was not late.
+fn reappeared(near: &Near, errors: &[u8], cwd: &Path) -> Vec<Change> {
     let named = missing_files(&String::from_utf8_lossy(errors)).into_iter().map(|p| cwd.join(p));
-    let seen = named.filter_map(|p| {
+    let seen = named.filter(|p| near.may_be_late(p)).filter_map(|p| {
         Some(Change { now: Some(homing_fence::stamp(&p)?), path: p.as_path().into(), fresh: false, was: None })
     });
     seen.collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_what_a_fence_explains_makes_a_recipe_run_again() {
+        let dir = tempfile::tempdir().unwrap();
+        std::fs::write(dir.path().join("x.h"), "").unwrap();
+        let near = Near::new(dir.path(), true).unwrap();
+        let errors = b"x.c:1:2: fatal error: x.h: No such file or directory\n/bin/sh: 1: foo: not found\n";
+        let again = reappeared(&near, errors, dir.path());
+        assert_eq!(again.len(), usize::from(near.may_be_late(&dir.path().join("x.h"))));
+        assert!(again.iter().all(|change| change.path.as_path() != Path::new("/bin/sh")));
+        assert!(!near.may_be_late(Path::new("/proc/self/stat")));
+    }
 }

@@ -160,6 +160,11 @@ impl Near {
         lock(&self.mounts).entry(folder.to_path_buf()).or_insert_with(|| Fence::at(folder)).clone()
     }
 
+    /// Whether a host can fail to see a file that is there.
+    pub fn may_be_late(&self, path: &Path) -> bool {
+        self.fence_at(path.parent().unwrap_or(path)).0.is_some()
+    }
+
     /// The longest that a path may be behind here.
     fn bound_of(&self, path: &Path) -> Duration {
         self.fence_at(path).0.map_or(Duration::ZERO, |fence| fence.bound)
