@@ -1,6 +1,7 @@
 //! MooseFS: its master tells clients of changes; measured, only the time of a
-//! rewrite in place lags, for at most the second of `mfsattrcacheto`. Times
-//! have a resolution of one second.
+//! rewrite in place lags, until the next second of the master's clock begins: with
+//! any cache option and a look past the caches alike, since the master does not
+//! know it before. Times have a resolution of one second.
 
 use crate::Fence;
 use homing_model::Change;
@@ -9,10 +10,10 @@ use std::time::Duration;
 pub(crate) static FENCE: Fence = Fence {
     // New and removed names are seen at once.
     concerns: |change: &Change| !change.fresh && change.now.is_some(),
-    // The look with AT_STATX_FORCE_SYNC is all that can be done.
+    // To wait is all that can be done.
     first: &[],
     again: &[],
-    // Twice `mfsattrcacheto`, and some reserve.
+    // Twice that second, and some reserve.
     bound: Duration::from_millis(2500),
     asking_syncs: false,
     look_into: |_, _| {},
