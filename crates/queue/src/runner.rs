@@ -183,16 +183,19 @@ impl Runner<'_> {
         let want = own.wants.clone()?;
         let name = host.clone().unwrap_or_else(files::host_name);
         let count = decision.config.slots_of(host);
-        if slots::free(&self.spool.places, &self.spool.places.users(), &name, count) < want.slots {
+        let free = slots::free(&self.spool.places, &self.spool.places.users(), &name, count);
+        if free < want.slots {
             return None;
         }
         let all = others.iter().map(|(uid, stands)| (*uid, stands)).chain([(files::uid(), &own)]);
         match plan::whose_turn(all)? {
             (uid, _) if uid == files::uid() => Some(want),
-            (uid, theirs) => {
+            // Whoever waits for more slots than are free does not let a turn pass.
+            (uid, theirs) if free >= theirs.slots => {
                 self.turn.note(uid, theirs.id);
                 None
             }
+            _ => None,
         }
     }
 
