@@ -1,6 +1,6 @@
 //! How many tasks use each storage host, and how many may.
 
-use homing_admit::{Change, Controller, Seen, Settings};
+use homing_admit::{Change, Controller, Load, Settings};
 use homing_model::Pulse;
 use homing_place::{HostIx, Placed, Reason, Storage};
 
@@ -38,7 +38,6 @@ struct Gate {
     /// Inputs of those in flight, and how many of them read over a network file system.
     bytes: u64,
     network: u32,
-    ended: u64,
     task_us: f64,
 }
 
@@ -73,10 +72,10 @@ impl Admission {
     }
 
     /// A further host with `slots` of its own; `most` are those of all hosts.
-    pub fn host_up(&mut self, slots: u32, cores: u32, most: u32, learnt: Option<u32>) {
-        let settings = Settings { most, open_at: slots, cores, learnt };
+    pub fn host_up(&mut self, slots: u32, most: u32, learnt: Option<u32>) {
+        let settings = Settings { most, open_at: slots, learnt };
         let controller = (self.io == Io::Auto).then(|| Controller::new(settings));
-        self.gates.push(Gate { slots, controller, in_flight: 0, bytes: 0, network: 0, ended: 0, task_us: 0.0 });
+        self.gates.push(Gate { slots, controller, in_flight: 0, bytes: 0, network: 0, task_us: 0.0 });
         self.gates.iter_mut().filter_map(|g| g.controller.as_mut()).for_each(|c| c.set_most(most));
     }
 
@@ -92,11 +91,6 @@ impl Admission {
     /// Limits are found.
     pub fn is_auto(&self) -> bool {
         self.io == Io::Auto
-    }
-
-    /// More than the start had come to are under way at `storage`, and it is too late to begin with few.
-    pub fn crowd(&mut self, storage: HostIx) {
-        self.gates[storage].controller.iter_mut().for_each(Controller::crowd);
     }
 
     /// What the controller of `storage` would have remembered.
@@ -117,23 +111,13 @@ impl Admission {
         }
     }
 
-    /// How many more than the limit allows are under way there.
-    pub fn excess(&self, storage: HostIx) -> u32 {
-        self.limit(storage).map_or(0, |limit| self.gates[storage].in_flight.saturating_sub(limit))
-    }
-
-    /// A task starts, or goes on after it stood still.
+    /// A task starts.
     pub fn started(&mut self, storage: HostIx, reads: Reads) {
         let gate = &mut self.gates[storage];
         gate.in_flight += 1;
         gate.bytes += reads.bytes;
         gate.network += u32::from(reads.network);
         self.largest = self.largest.max(reads.bytes);
-    }
-
-    /// A task stands still from now on.
-    pub fn stands(&mut self, storage: HostIx, reads: Reads) {
-        self.ended(storage, reads, 0);
     }
 
     /// A task has ended that asked for so many bytes, not counting what it wrote itself.
@@ -150,7 +134,6 @@ impl Admission {
         gate.bytes = gate.bytes.saturating_sub(reads.bytes);
         gate.network = gate.network.saturating_sub(u32::from(reads.network));
         if wall_us > 0 {
-            gate.ended += 1;
             let weight = if gate.task_us == 0.0 { 1.0 } else { 0.2 };
             gate.task_us += weight * (wall_us as f64 - gate.task_us);
         }
@@ -162,28 +145,15 @@ impl Admission {
             self.again = Some(true);
         }
         let gate = &mut self.gates[storage];
-        let seen = Seen {
-            at_us: pulse.at_us,
-            io_stall_us: pulse.io_some_us,
-            cpu_stall_us: pulse.cpu_some_us,
-            looked: pulse.looked,
-            stood: pulse.stood,
-            moved: pulse.moved,
-            slow_us: pulse.slow_us,
-            read: pulse.read,
-            // Elsewhere than on this host's disks, all would seem to come from its memory.
-            cached: if gate.network > 0 { 0 } else { pulse.cached },
-            reread: pulse.reread,
-            inputs: gate.bytes,
-            room: pulse.room,
-            again: self.again,
-            ended: gate.ended,
+        let load = Load {
             in_flight: gate.in_flight,
             waiting,
+            inputs: gate.bytes,
             task_us: gate.task_us as u64,
-            drains: pulse.drains,
+            again: self.again,
+            network: gate.network > 0,
         };
-        gate.controller.as_mut()?.observe(&seen)
+        gate.controller.as_mut()?.observe(pulse, &load)
     }
 }
 
@@ -197,7 +167,7 @@ mod tests {
 
     fn admission() -> Admission {
         let mut admission = Admission::new(Io::Auto);
-        admission.host_up(8, 2, 8, None);
+        admission.host_up(8, 8, None);
         admission
     }
 
@@ -228,12 +198,12 @@ mod tests {
     }
 
     #[test]
-    fn what_stands_still_needs_no_room() {
+    fn what_ended_needs_no_room() {
         let reads = Reads { bytes: 100, network: true };
         let mut admission = admission();
         admission.started(0, reads);
         admission.started(0, reads);
-        admission.stands(0, reads);
+        admission.ended(0, reads, 0);
         assert_eq!((admission.gates[0].bytes, admission.gates[0].network), (100, 1));
         admission.ended(0, reads, 5);
         assert_eq!((admission.gates[0].bytes, admission.gates[0].network), (0, 0));

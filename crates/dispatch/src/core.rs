@@ -111,14 +111,13 @@ impl Core {
     pub fn host_up(&mut self, name: &str, slots: u32, facts: HostFacts) -> HostIx {
         let ix = self.placer.host_up(slots, facts.nic_bytes_per_s);
         self.actions.push(Action::Journal(What::HostUp { host: name.into(), slots, facts: facts.clone() }));
-        let cores = facts.cores;
         self.hosts.up(ix, name, slots, facts);
         let learnt = self.policy.learnt.get(name).copied();
-        self.admission.host_up(slots, cores, self.hosts.slots(), learnt);
+        self.admission.host_up(slots, self.hosts.slots(), learnt);
         if self.policy.io == Io::Auto && learnt.is_some() {
             let why = "an earlier run of this command ended with it".to_string();
             let limit = self.admission.limit(ix);
-            self.actions.push(Action::Journal(What::Limit { storage: name.into(), limit, why, held: 0 }));
+            self.actions.push(Action::Journal(What::Limit { storage: name.into(), limit, why }));
         }
         self.tell_placer(ix);
         for volume in self.stands.volumes() {

@@ -7,16 +7,10 @@ use homing_place::MOST_KINDS;
 
 /// A task that moves less is not worth a limit: a head streams as much in the time of one seek, 8 ms.
 const MUCH: u64 = 1 << 20;
-/// The same while it runs, where more evidence is needed for a limit: each of a crowd crawls.
-const CRAWLED: u64 = MUCH / 4;
 /// What a program reads of itself when it begins, which read calls do not tell from its data.
 const ITSELF: u64 = 4 << 20;
-/// A kind counts from when this share of its tasks moved much, of the last ten or so ...
-const SHARE: f64 = 0.3;
-/// ... and no more below this one: one that writes now and then must not come and go.
-const SELDOM: f64 = 0.1;
-/// Weight of the newest task.
-const NEWEST: f64 = 0.2;
+/// A kind counts no more when so many of its tasks in a row moved little: one that writes now and then must not come and go.
+const IN_A_ROW: u32 = 10;
 
 /// What a task has moved, or has moved so far.
 #[derive(Clone, Copy, Debug, Default)]
@@ -30,11 +24,6 @@ pub(crate) struct Moved {
 }
 
 impl Moved {
-    /// Whether that is much for a task that may have just begun, and that only evidence will limit.
-    pub fn is_suspect(self) -> bool {
-        self.disk >= CRAWLED
-    }
-
     /// Whether that is much, for a task that has printed so many bytes. The client of most network
     /// file systems has no block device: there the calls are all there is, pipes among them.
     pub fn is_much(self, printed: u64, network: bool) -> bool {
@@ -46,8 +35,8 @@ impl Moved {
 #[derive(Debug)]
 struct Kind {
     name: Vec<u8>,
-    /// Share of its tasks that moved much; `None` before the first is known.
-    share: Option<f64>,
+    /// How many of its tasks in a row moved little; `None` before the first is known.
+    idle: Option<u32>,
     counts: bool,
 }
 
@@ -62,7 +51,7 @@ pub(crate) struct Kinds {
 impl Kinds {
     /// `known` to move bytes from an earlier run; of the others it is `presumed` or not until it is seen.
     pub fn new(known: &[String], presumed: bool) -> Kinds {
-        let kind = |name: &String| Kind { name: name.clone().into_bytes(), share: Some(1.0), counts: true };
+        let kind = |name: &String| Kind { name: name.clone().into_bytes(), idle: Some(0), counts: true };
         // The last of them is for all that come when no more are told apart.
         let kinds = known.iter().take(usize::from(MOST_KINDS) - 1).map(kind).collect();
         Kinds { kinds, last: 0, presumed }
@@ -79,7 +68,7 @@ impl Kinds {
 
     fn add(&mut self, name: &[u8]) -> usize {
         if self.kinds.len() < usize::from(MOST_KINDS) {
-            self.kinds.push(Kind { name: name.to_vec(), share: None, counts: self.presumed });
+            self.kinds.push(Kind { name: name.to_vec(), idle: None, counts: self.presumed });
         }
         self.kinds.len() - 1
     }
@@ -97,7 +86,7 @@ impl Kinds {
     /// From now on it does not; returns the kinds for which that changes something.
     pub fn presume_no_more(&mut self) -> Vec<u8> {
         self.presumed = false;
-        let unseen = (0u8..).zip(&mut self.kinds).filter(|(_, kind)| kind.share.is_none() && kind.counts);
+        let unseen = (0u8..).zip(&mut self.kinds).filter(|(_, kind)| kind.idle.is_none() && kind.counts);
         let change = |(at, kind): (u8, &mut Kind)| {
             kind.counts = false;
             at
@@ -107,16 +96,19 @@ impl Kinds {
 
     /// Nothing is known of it.
     pub fn is_unknown(&self, kind: u8) -> bool {
-        self.kinds[usize::from(kind)].share.is_none()
+        self.kinds[usize::from(kind)].idle.is_none()
     }
 
     /// A further task has moved much or did not. True when the kind counts from now on, or no more.
     pub fn told(&mut self, kind: u8, much: bool) -> bool {
         let kind = &mut self.kinds[usize::from(kind)];
-        let now = f64::from(u8::from(much));
-        let share = kind.share.map_or(now, |share| share + NEWEST * (now - share));
-        kind.share = Some(share);
-        let counts = if kind.counts { share >= SELDOM } else { share >= SHARE };
+        let idle = match (much, kind.idle) {
+            (true, _) => 0,
+            (false, None) => IN_A_ROW,
+            (false, Some(idle)) => idle.saturating_add(1),
+        };
+        kind.idle = Some(idle);
+        let counts = idle < IN_A_ROW;
         std::mem::replace(&mut kind.counts, counts) != counts
     }
 
@@ -127,7 +119,7 @@ impl Kinds {
 
     /// Those that were seen to move bytes.
     pub fn movers(&self) -> Vec<String> {
-        let seen = (0..self.kinds.len()).filter(|k| self.kinds[*k].counts && self.kinds[*k].share.is_some());
+        let seen = (0..self.kinds.len()).filter(|k| self.kinds[*k].counts && self.kinds[*k].idle.is_some());
         seen.map(|kind| self.name(kind as u8)).collect()
     }
 }
@@ -166,13 +158,13 @@ mod tests {
     }
 
     #[test]
-    fn what_was_seen_once_counts_until_most_move_nothing() {
+    fn what_was_seen_once_counts_until_ten_in_a_row_move_nothing() {
         let mut kinds = Kinds::new(&[], false);
         let dd = kinds.of(&shell("dd"));
         assert!(kinds.is_unknown(dd) && kinds.told(dd, true) && kinds.movers() == ["dd"]);
         let told: Vec<bool> = (0..12).map(|_| kinds.told(dd, false)).collect();
-        assert_eq!(told.iter().position(|changed| *changed), Some(10), "the eleventh in a row");
-        assert!(!kinds.counts(dd) && !kinds.told(dd, true) && kinds.told(dd, true), "one of many is an exception");
+        assert_eq!(told.iter().position(|changed| *changed), Some(9), "the tenth in a row");
+        assert!(!kinds.counts(dd) && kinds.told(dd, true));
     }
 
     #[test]

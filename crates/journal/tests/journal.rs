@@ -68,7 +68,7 @@ fn every_kind() -> Vec<Event> {
             last: true,
         },
         What::TaskSkipped { task: 2, reason: "its outputs are newer".into() },
-        What::Limit { storage: host(), limit: Some(1), why: "2 at once moved less".into(), held: 1 },
+        What::Limit { storage: host(), limit: Some(1), why: "2 at once moved less".into() },
         What::Note { text: "two\nlines".into() },
         What::RunEnded { exit: 1, counts: BTreeMap::from([("done".into(), 0), ("failed".into(), 1)]) },
     ];

@@ -137,9 +137,6 @@ pub enum What {
         limit: Option<u32>,
         /// What was measured, one clause for people.
         why: String,
-        /// Tasks that were made to stand still (SIGSTOP) until there is room again.
-        #[serde(default)]
-        held: u32,
     },
     /// A task was not run: up to date, or done in an earlier part of the run.
     TaskSkipped {

@@ -120,8 +120,6 @@ pub struct Pulse {
     pub at_us: u64,
     /// PSI io "some": total stall in microseconds.
     pub io_some_us: Option<u64>,
-    /// PSI cpu "some": total stall in microseconds.
-    pub cpu_some_us: Option<u64>,
     /// How often one of the worker's tasks was looked at, and how often it then stood still for I/O.
     pub looked: u64,
     /// See `looked`.
@@ -129,9 +127,6 @@ pub struct Pulse {
     /// Bytes moved, in each interval those of the busiest disk or interface: a
     /// disk below a disk, or a network in front of one, moves the same bytes twice.
     pub moved: Option<u64>,
-    /// Time in which a disk took long for each request beyond what the bytes
-    /// of it take, microseconds of all disks: heads that seek.
-    pub slow_us: Option<u64>,
     /// Bytes that the worker's tasks asked for by read calls.
     pub read: u64,
     /// Of these, bytes that came from no disk.
@@ -147,9 +142,6 @@ pub struct Pulse {
     /// A task that was looked at and has moved twice as much as when it was told last, 256 KiB at first.
     #[serde(default)]
     pub mover: Option<Mover>,
-    /// A task that is made to stand still waits for what it had asked for before: storage still serves it.
-    #[serde(default)]
-    pub drains: bool,
 }
 
 /// What a task that is under way has moved so far, with the children that it waited for.

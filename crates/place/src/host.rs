@@ -31,35 +31,6 @@ impl Mean {
     }
 }
 
-/// A task whose storage serves too many at once is made to stand still for a while: that time
-/// says nothing of how long its kind takes.
-#[derive(Clone, Copy, Debug, Default)]
-pub struct Stillness {
-    since_us: Option<u64>,
-    sum_us: u64,
-}
-
-impl Stillness {
-    /// It stands still from now on, or goes on.
-    pub fn set(&mut self, still: bool, now_us: u64) {
-        if still {
-            self.since_us.get_or_insert(now_us);
-        } else {
-            *self = Stillness { since_us: None, sum_us: self.sum_us(now_us) };
-        }
-    }
-
-    /// Since when it stands still, if it does, microseconds.
-    pub fn since_us(&self) -> Option<u64> {
-        self.since_us
-    }
-
-    /// For how long it stood still until `now_us`, microseconds.
-    pub fn sum_us(&self, now_us: u64) -> u64 {
-        self.sum_us + self.since_us.map_or(0, |since| now_us.saturating_sub(since))
-    }
-}
-
 /// A task that was picked and has not been reported finished.
 #[derive(Clone, Copy, Debug)]
 pub struct Running {
@@ -69,7 +40,6 @@ pub struct Running {
     /// Where most of its remote bytes come from.
     pub source: Option<HostIx>,
     pub since_us: u64,
-    pub stillness: Stillness,
     pub cpus: u32,
     /// Expected time to fetch, microseconds.
     pub fetch_us: f64,
@@ -82,9 +52,9 @@ pub struct Running {
 }
 
 impl Running {
-    /// For how long it has run, without the time that it was made to stand still.
+    /// For how long it has run, microseconds.
     pub fn ran_us(&self, now_us: u64) -> u64 {
-        now_us.saturating_sub(self.since_us + self.stillness.sum_us(now_us))
+        now_us.saturating_sub(self.since_us)
     }
 
     /// Whether it is expected to be fetching from `source` at `now_us`.
@@ -233,7 +203,6 @@ mod tests {
         remote: 0,
         source: None,
         since_us: 0,
-        stillness: Stillness { since_us: None, sum_us: 0 },
         cpus: 1,
         fetch_us: 0.0,
         sharing: 0,
@@ -255,18 +224,6 @@ mod tests {
         // 19 tasks less the 5 of the first host, the third twice as fast.
         assert!((hosts[1].backlog + hosts[2].backlog - 19.0).abs() < 1e-9);
         assert!((hosts[1].backlog * 1.0 - hosts[2].backlog * 0.5).abs() < 1e-9);
-    }
-
-    #[test]
-    fn a_task_that_stands_still_is_not_slow() {
-        let mut host = Host::new(1, 1.0);
-        let mut task = Running { since_us: 100, ..RUNNING };
-        task.stillness.set(true, 110);
-        task.stillness.set(true, 150);
-        host.running.push(task);
-        assert_eq!(host.duration_us(5.0, 500), 10.0);
-        host.running[0].stillness.set(false, 600);
-        assert_eq!(host.duration_us(5.0, 620), 30.0);
     }
 
     #[test]

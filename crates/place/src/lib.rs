@@ -15,7 +15,7 @@ mod placer;
 mod reason;
 mod simulate;
 
-pub use host::{Stillness, Storage};
+pub use host::Storage;
 pub use lint::{Complaint, lint};
 pub use placer::Placer;
 pub use reason::Reason;

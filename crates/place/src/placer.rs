@@ -2,7 +2,7 @@
 
 use crate::burden::{Overlap, Verdict};
 use crate::class::{Class, Key};
-use crate::host::{Host, Mean, Running, Stillness, Storage};
+use crate::host::{Host, Mean, Running, Storage};
 use crate::{HostIx, MOST_KINDS, Need, Params, Placed, Reason};
 use homing_model::TaskId;
 use std::collections::{BTreeMap, HashMap};
@@ -228,11 +228,6 @@ impl Placer {
         }
     }
 
-    /// A picked task is made to stand still, or goes on: that time says nothing of how long its kind takes.
-    pub fn stand(&mut self, host: HostIx, task: TaskId, still: bool, now_us: u64) {
-        self.hosts[host].running.iter_mut().filter(|r| r.task == task).for_each(|r| r.stillness.set(still, now_us));
-    }
-
     /// Tasks that were added and not picked.
     pub fn waiting(&self) -> usize {
         self.waiting
@@ -442,7 +437,6 @@ impl Placer {
             remote,
             source,
             since_us: now_us,
-            stillness: Stillness::default(),
             cpus: need.cpus,
             fetch_us,
             sharing,

@@ -2,7 +2,7 @@
 
 use crate::parse;
 use homing_model::{Mover, Pulse};
-use std::collections::{HashMap, HashSet};
+use std::collections::HashMap;
 use std::fs::{File, read_to_string};
 use std::io::{Read as _, Seek};
 use std::time::Instant;
@@ -21,17 +21,6 @@ const MOST_PROCESSES: usize = 16;
 const WORTH_TELLING: u64 = 256 << 10;
 /// What remains of a disk's busy time from one pulse to the next: a memory of some tenths of a second.
 const FADE: f64 = 0.9;
-/// A disk's requests are judged together, so many or so long: a seek of a head.
-const JUDGED: u64 = 6;
-const JUDGED_MS: u64 = 8;
-/// A request that takes longer than its bytes do by this much was a seek: a
-/// head that turns 7,200 times a minute needs 8 ms on average, a flash disk 0.1.
-const SEEK_MS: f64 = 3.0;
-/// What it may read in the meantime, bytes per millisecond: slower than a head
-/// streams, for a disk that is only slow, as those of clouds are when their
-/// credit is spent, must not be taken for one that seeks.
-const STREAM: f64 = 50_000.0;
-
 /// Takes pulses; remembers the counters of the one before.
 #[derive(Debug)]
 pub struct Pulser {
@@ -39,7 +28,6 @@ pub struct Pulser {
     disks: Kept,
     net: Kept,
     io_stall: Kept,
-    cpu_stall: Kept,
     vmstat: Kept,
     /// What is asked for seldom: when, what interfaces have moved, bytes that were read again.
     seldom: Option<(u64, Option<String>, Option<u64>)>,
@@ -48,15 +36,11 @@ pub struct Pulser {
     io_some_us: Option<u64>,
     before: Option<HashMap<String, Counter>>,
     busy: HashMap<String, f64>,
-    judged: HashMap<String, Judged>,
-    slow_ms: u64,
     /// The leader looked at last, and what each was seen to have read, all and from no disk.
     turn: i32,
     tasks: HashMap<i32, Read>,
     /// What a task, by its leader, had moved when it was told last.
     told: HashMap<i32, u64>,
-    /// Leaders of those that stand still by order and wait for nothing any more.
-    at_rest: HashSet<i32>,
     moved: u64,
     looked: u64,
     stood: u64,
@@ -90,34 +74,8 @@ impl std::ops::AddAssign for Read {
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 struct Counter {
     bytes: u64,
-    /// Requests that ended.
-    requests: u64,
     /// Time with a request under way, milliseconds; 0 for interfaces.
     busy_ms: u64,
-}
-
-/// What a disk has done since its requests were judged last.
-#[derive(Debug, Default)]
-struct Judged {
-    done: Counter,
-    /// Of its busy time, that in which it may only have waited for another disk, milliseconds.
-    below_ms: u64,
-}
-
-impl Counter {
-    fn since(&self, before: &Counter) -> Counter {
-        Counter {
-            bytes: self.bytes.saturating_sub(before.bytes),
-            requests: self.requests.saturating_sub(before.requests),
-            busy_ms: self.busy_ms.saturating_sub(before.busy_ms),
-        }
-    }
-
-    fn add(&mut self, more: &Counter) {
-        self.bytes += more.bytes;
-        self.requests += more.requests;
-        self.busy_ms += more.busy_ms;
-    }
 }
 
 impl Default for Pulser {
@@ -127,19 +85,15 @@ impl Default for Pulser {
             disks: Kept::new("/proc/diskstats"),
             net: Kept::new("/proc/net/dev"),
             io_stall: Kept::new("/proc/pressure/io"),
-            cpu_stall: Kept::new("/proc/pressure/cpu"),
             vmstat: Kept::new("/proc/vmstat"),
             seldom: None,
             room: None,
             io_some_us: None,
             before: None,
             busy: HashMap::new(),
-            judged: HashMap::new(),
-            slow_ms: 0,
             turn: 0,
             tasks: HashMap::new(),
             told: HashMap::new(),
-            at_rest: HashSet::new(),
             moved: 0,
             looked: 0,
             stood: 0,
@@ -152,8 +106,7 @@ impl Default for Pulser {
 
 impl Pulser {
     /// The pulse now, with a look at some of the tasks: the process that leads each, and its ticket.
-    /// `held` are those that stand still by order.
-    pub fn take(&mut self, tasks: &[(i32, u64)], held: &[(i32, u64)]) -> Pulse {
+    pub fn take(&mut self, tasks: &[(i32, u64)]) -> Pulse {
         let at_us = self.began.elapsed().as_micros() as u64;
         let (net, reread) = self.seldom(at_us);
         let counters = counters(self.disks.text(), net.as_deref());
@@ -161,7 +114,6 @@ impl Pulser {
         if let Some(now) = counters {
             if let Some(before) = &self.before {
                 self.moved += grown(before, &now, &mut self.busy);
-                self.slow_ms += slow(before, &now, &mut self.judged);
             }
             self.before = Some(now);
         }
@@ -180,34 +132,16 @@ impl Pulser {
         Pulse {
             at_us,
             io_some_us,
-            cpu_some_us: self.cpu_stall.text().and_then(some),
             looked: self.looked,
             stood: self.stood,
             moved: known.then_some(self.moved),
-            slow_us: known.then_some(self.slow_ms * 1000),
             read: self.read.all as u64,
             cached: self.read.cached as u64,
             reread,
             longest: self.longest as u64,
             room: self.room(at_us),
             mover,
-            drains: self.drains(held),
         }
-    }
-
-    /// Whether one that stands still by order waits for what it had asked for. A signal does not stop it before that is there.
-    fn drains(&mut self, held: &[(i32, u64)]) -> bool {
-        self.at_rest.retain(|leader| held.iter().any(|(held, _)| held == leader));
-        let unknown = held.iter().map(|(leader, _)| *leader).filter(|leader| !self.at_rest.contains(leader));
-        for leader in unknown.take(MOST_TASKS).collect::<Vec<_>>() {
-            let mut look = Look { left: MOST_PROCESSES, stands: false, read: Read::default() };
-            look.at(leader);
-            if look.stands {
-                return true;
-            }
-            self.at_rest.insert(leader);
-        }
-        held.len() > self.at_rest.len()
     }
 
     fn room(&mut self, at_us: u64) -> Option<u64> {
@@ -281,30 +215,6 @@ impl Kept {
         file.rewind().and_then(|()| file.read_to_string(&mut self.text)).ok()?;
         Some(&self.text)
     }
-}
-
-/// Milliseconds that disks spent on requests that were seeks, as far as they can be judged.
-fn slow(before: &HashMap<String, Counter>, now: &HashMap<String, Counter>, open: &mut HashMap<String, Judged>) -> u64 {
-    let did = now.iter().filter_map(|(name, counter)| Some((name, counter.since(before.get(name)?))));
-    let grown: Vec<(&String, Counter)> = did.filter(|(_, c)| *c != Counter::default()).collect();
-    let mut slow_ms = 0;
-    for (name, more) in &grown {
-        // A loop device, or a volume of several, waits for the disk below it, which serves others too.
-        let hides = |c: &Counter| c.busy_ms * 5 >= more.busy_ms * 4 && c.bytes >= more.bytes.max(1) * 2;
-        let below = grown.iter().any(|(other, c)| other != name && c.busy_ms > 0 && hides(c));
-        let sum = open.entry(name.to_string()).or_default();
-        sum.done.add(more);
-        sum.below_ms += if below { more.busy_ms } else { 0 };
-        if sum.done.requests < JUDGED && sum.done.busy_ms < JUDGED_MS {
-            continue;
-        }
-        let beyond = sum.done.busy_ms as f64 - sum.done.bytes as f64 / STREAM;
-        if beyond > SEEK_MS * sum.done.requests.max(1) as f64 {
-            slow_ms += sum.done.busy_ms - sum.below_ms;
-        }
-        *sum = Judged::default();
-    }
-    slow_ms
 }
 
 /// Bytes that the bottleneck moved between two looks: the disk that was busy most
@@ -419,7 +329,7 @@ fn counters(disks: Option<&str>, net: Option<&str>) -> Option<HashMap<String, Co
             if requests == 0 {
                 continue;
             }
-            let counter = Counter { bytes: (read + written) * 512, requests, busy_ms: number(12).unwrap_or(0) };
+            let counter = Counter { bytes: (read + written) * 512, busy_ms: number(12).unwrap_or(0) };
             all.insert((*name).to_string(), counter);
         }
     }
@@ -452,44 +362,6 @@ mod tests {
     }
 
     #[test]
-    fn a_head_that_seeks_is_slow_and_one_that_streams_is_not() {
-        let at = |requests: u64, kib: u64, ms: u64| {
-            // Every disk has been read before the first look: one that never was is left out.
-            let line = format!(" 7 0 sda {} 0 {} 9 0 0 0 0 0 {ms} 0\n", requests + 1, kib * 2);
-            counters(Some(&line), None).unwrap()
-        };
-        let judge = |steps: &[(u64, u64, u64)]| {
-            let (mut open, mut before, mut sum) = (HashMap::new(), at(0, 0, 0), 0);
-            for &(requests, kib, ms) in steps {
-                let now = at(requests, kib, ms);
-                sum += slow(&before, &now, &mut open);
-                before = now;
-            }
-            sum
-        };
-        assert_eq!(judge(&[(1, 128, 9), (2, 256, 18)]), 18, "8 ms to seek, 1 ms to read");
-        assert_eq!(judge(&[(6, 768, 6), (12, 1536, 11)]), 0);
-        assert_eq!(judge(&[(10, 10 << 10, 70)]), 0, "a mebibyte each takes its time");
-        assert_eq!(judge(&[(0, 0, 20)]), 20, "a request that does not end");
-        assert_eq!(judge(&[(1, 128, 7)]), 0, "too short a time to judge");
-        assert_eq!(judge(&[(10, 10 << 10, 150)]), 0, "70 MB/s in large requests is only slow");
-    }
-
-    #[test]
-    fn a_disk_that_waits_for_the_one_below_it_does_not_seek() {
-        let at = |loops: (u64, u64), below: (u64, u64)| {
-            let line = |name: &str, (requests, ms): (u64, u64), kib: u64| {
-                format!(" 7 0 {name} {} 0 {} 9 0 0 0 0 0 {ms} 0\n", requests + 1, requests * kib * 2)
-            };
-            counters(Some(&(line("loop0", loops, 128) + &line("vda", below, 512))), None).unwrap()
-        };
-        let judge = |loops, below| slow(&at((0, 0), (0, 0)), &at(loops, below), &mut HashMap::new());
-        assert_eq!(judge((2, 18), (6, 19)), 0, "the disk below serves others at 160 MB/s");
-        assert_eq!(judge((2, 18), (6, 5)), 18, "it has time left");
-        assert_eq!(judge((2, 18), (0, 0)), 18);
-    }
-
-    #[test]
     fn without_a_busy_disk_what_moves_most_counts() {
         let net = |n: u64| counters(None, Some(&format!("h\nh\n eth0: {n} 0 0 0 0 0 0 0 7 0 0 0 0 0 0 0\n"))).unwrap();
         assert_eq!(grown(&net(5), &net(1005), &mut HashMap::new()), 1000);
@@ -499,8 +371,8 @@ mod tests {
     fn bytes_that_are_read_show_in_the_next_pulse() {
         let mut pulser = Pulser::default();
         let own = std::process::id() as i32;
-        let first = pulser.take(&[(own, 1)], &[]);
-        let later = pulser.take(&[(own, 1), (i32::MAX, 2)], &[]);
+        let first = pulser.take(&[(own, 1)]);
+        let later = pulser.take(&[(own, 1), (i32::MAX, 2)]);
         assert!(later.at_us >= first.at_us && later.moved >= first.moved);
         // Both tasks only if somebody waited for I/O meanwhile.
         assert!(first.looked == 1 && (2..=3).contains(&later.looked), "{later:?}");

@@ -92,13 +92,6 @@ pub enum ToWorker {
         /// Report `TimedOut` instead of `Killed`.
         timed_out: bool,
     },
-    /// Let an attempt stand still (SIGSTOP), or go on (SIGCONT).
-    Hold {
-        /// The attempt.
-        ticket: u64,
-        /// Stand still.
-        still: bool,
-    },
     /// Does this host have the files of a volume that is not mounted here? Answered by `Stands`.
     Stand {
         /// Names the question.

@@ -12,7 +12,6 @@ use std::io::{self, Read};
 use std::os::fd::{AsFd, AsRawFd, OwnedFd};
 use std::path::Path;
 use std::sync::atomic::{AtomicU8, Ordering};
-use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
 /// A recipe's processes that outlive its leader are waited for this long, then ended.
@@ -34,14 +33,6 @@ pub(crate) enum Fate {
 pub(crate) struct Handle {
     pub pid: std::sync::atomic::AtomicI32,
     fate: AtomicU8,
-    stillness: Mutex<Stillness>,
-}
-
-/// Time in which an attempt stood still by order does not count for its time limit.
-#[derive(Debug, Default)]
-struct Stillness {
-    since: Option<Instant>,
-    sum: Duration,
 }
 
 impl Handle {
@@ -53,43 +44,6 @@ impl Handle {
             // SAFETY: a negative number means the process group, which the task leads.
             unsafe { libc::kill(-pid, signal) };
         }
-        // Who stands still does not hear SIGTERM.
-        if self.is_held() {
-            self.hold(false);
-        }
-    }
-
-    /// Lets the attempt stand still, or go on; one that has not begun does so when it begins.
-    pub fn hold(&self, still: bool) {
-        let mut stillness = self.stillness.lock().unwrap_or_else(PoisonError::into_inner);
-        let still = still && self.fate() == Fate::Free;
-        if still == stillness.since.is_some() {
-            return;
-        }
-        match stillness.since.take() {
-            Some(since) => stillness.sum += since.elapsed(),
-            None => stillness.since = Some(Instant::now()),
-        }
-        self.signal_stillness(still);
-    }
-
-    fn signal_stillness(&self, still: bool) {
-        let pid = self.pid.load(Ordering::SeqCst);
-        if pid > 0 {
-            // SAFETY: as in `end`.
-            unsafe { libc::kill(-pid, if still { libc::SIGSTOP } else { libc::SIGCONT }) };
-        }
-    }
-
-    /// Whether it stands still by order.
-    pub fn is_held(&self) -> bool {
-        self.stillness.lock().unwrap_or_else(PoisonError::into_inner).since.is_some()
-    }
-
-    /// How long it has stood still.
-    fn held_for(&self) -> Duration {
-        let stillness = self.stillness.lock().unwrap_or_else(PoisonError::into_inner);
-        stillness.sum + stillness.since.map_or(Duration::ZERO, |since| since.elapsed())
     }
 
     pub fn fate(&self) -> Fate {
@@ -213,9 +167,6 @@ impl Pipe {
 fn watch(job: &Job, started: Started, began: Instant, buffer: &mut [u8]) -> Ended {
     let pid = started.pid;
     job.handle.pid.store(pid, Ordering::SeqCst);
-    if job.handle.is_held() {
-        job.handle.signal_stillness(true);
-    }
     if job.handle.fate() != Fate::Free {
         job.handle.end(Fate::Killed, libc::SIGKILL);
     }
@@ -248,8 +199,7 @@ fn until_ended(job: &Job, pid: libc::pid_t, pipes: &mut [Pipe; 2], gauge: &mut G
     let pidfd = spawn::pidfd(pid).ok();
     let mut next_signal = job.task.timeout_ms.map(|ms| (gauge.began() + Duration::from_millis(ms), libc::SIGTERM));
     loop {
-        let held = job.handle.held_for();
-        let signal_in = next_signal.map(|(at, _)| (at + held).saturating_duration_since(Instant::now()));
+        let signal_in = next_signal.map(|(at, _)| at.saturating_duration_since(Instant::now()));
         let ready = poll(pipes, pidfd.as_ref(), [gauge.next(), signal_in].into_iter().flatten().min());
         let over = ready.ended || (pidfd.is_none() && has_ended(pid));
         for (pipe, _) in pipes.iter_mut().zip(ready.pipes).filter(|(_, filled)| *filled || (over && pidfd.is_none())) {
@@ -264,7 +214,7 @@ fn until_ended(job: &Job, pid: libc::pid_t, pipes: &mut [Pipe; 2], gauge: &mut G
             return;
         }
         gauge.look();
-        if let Some((_, signal)) = next_signal.filter(|(at, _)| Instant::now() >= *at + job.handle.held_for()) {
+        if let Some((_, signal)) = next_signal.filter(|(at, _)| Instant::now() >= *at) {
             job.handle.end(Fate::TimedOut, signal);
             next_signal = Some((Instant::now() + TERM_GRACE, libc::SIGKILL));
         }
@@ -355,41 +305,5 @@ fn outcome(status: libc::c_int, fate: Fate) -> Outcome {
         Fate::Killed => Outcome::Killed,
         Fate::Free if libc::WIFSIGNALED(status) => Outcome::Signal(libc::WTERMSIG(status)),
         Fate::Free => Outcome::Exit(libc::WEXITSTATUS(status)),
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use std::os::unix::process::{CommandExt, ExitStatusExt};
-
-    fn state(pid: u32) -> String {
-        let stat = std::fs::read_to_string(format!("/proc/{pid}/stat")).unwrap();
-        stat.rsplit_once(')').unwrap().1.split_ascii_whitespace().next().unwrap().into()
-    }
-
-    fn until(pid: u32, wanted: impl Fn(&str) -> bool) {
-        let began = Instant::now();
-        while !wanted(&state(pid)) {
-            assert!(began.elapsed() < Duration::from_secs(20), "state {} for 20 s", state(pid));
-            std::thread::sleep(Duration::from_millis(2));
-        }
-    }
-
-    #[test]
-    fn a_task_stands_still_goes_on_and_can_be_ended_while_it_stands() {
-        let mut child = std::process::Command::new("sleep").arg("600").process_group(0).spawn().unwrap();
-        let handle = Handle::default();
-        handle.pid.store(child.id() as i32, Ordering::SeqCst);
-        handle.hold(true);
-        until(child.id(), |s| s == "T");
-        handle.hold(false);
-        until(child.id(), |s| s != "T");
-        assert!(handle.held_for() > Duration::ZERO && !handle.is_held());
-        handle.hold(true);
-        handle.end(Fate::Killed, libc::SIGTERM);
-        assert_eq!(child.wait().unwrap().signal(), Some(libc::SIGTERM));
-        handle.hold(true);
-        assert!(!handle.is_held(), "what is to end does not stand still again");
     }
 }

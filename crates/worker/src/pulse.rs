@@ -11,8 +11,6 @@ use std::time::{Duration, Instant};
 /// learning; then few enough to cost nothing.
 const FIRST: u32 = 50;
 const QUICK: Duration = Duration::from_millis(5);
-/// So many quick ones when tasks are made to stand still: fewer are tried, and that must be short.
-const AFTER_HOLD: u32 = 20;
 const USUAL: Duration = Duration::from_millis(40);
 /// Pulses take at most one part in so many of a processor's time, first and later.
 const QUICK_SHARE: u32 = 12;
@@ -28,13 +26,9 @@ pub(crate) fn send(shared: Arc<Shared>) {
     thread::spawn(move || {
         let mut pulser = Pulser::default();
         let mut ran = processor_time();
-        let (mut nth, mut still) = (0u32, 0);
+        let mut nth = 0u32;
         loop {
-            let held = shared.tasks(true);
-            if held.len() > std::mem::replace(&mut still, held.len()) {
-                nth = nth.min(FIRST - AFTER_HOLD);
-            }
-            shared.send(FromWorker::Pulse(pulser.take(&shared.tasks(false), &held)));
+            shared.send(FromWorker::Pulse(pulser.take(&shared.tasks())));
             let now = processor_time();
             let pause = pause(nth, now.saturating_sub(ran));
             ran = now;

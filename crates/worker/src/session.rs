@@ -163,11 +163,6 @@ impl Session {
                 }
             }
             ToWorker::Kill { ticket, grace_ms, timed_out } => kill(&self.shared, ticket, grace_ms, timed_out),
-            ToWorker::Hold { ticket, still } => {
-                if let Some(handle) = lock(&self.shared.running).get(&ticket) {
-                    handle.hold(still);
-                }
-            }
             ToWorker::Stand { ask, point, path, nonce, secret } => {
                 let shared = self.shared.clone();
                 // In a thread of its own: looking may wait for automount.

@@ -101,11 +101,10 @@ impl Shared {
         !lock(&self.running).is_empty()
     }
 
-    /// Leaders and tickets of the tasks that stand still by order, or of the others.
-    pub(crate) fn tasks(&self, held: bool) -> Vec<(libc::pid_t, u64)> {
+    /// Leaders and tickets of the tasks.
+    pub(crate) fn tasks(&self) -> Vec<(libc::pid_t, u64)> {
         let running = lock(&self.running);
-        let moving = running.iter().filter(|(_, h)| h.is_held() == held);
-        moving.map(|(ticket, h)| (h.pid.load(Ordering::SeqCst), *ticket)).filter(|(pid, _)| *pid > 0).collect()
+        running.iter().map(|(ticket, h)| (h.pid.load(Ordering::SeqCst), *ticket)).filter(|(pid, _)| *pid > 0).collect()
     }
 
     pub(crate) fn send(&self, message: FromWorker) {

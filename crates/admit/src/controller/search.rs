@@ -1,107 +1,109 @@
-//! The search for the best number, and when it is given up.
+//! The search: another number is tried, and kept if it serves more.
 
-use super::{
-    Controller, EARLY_US, MEASURE_MOST_US, MEASURE_US, PLAINLY_WORSE, PROBE_GAIN, Phase, QUIET, SLOW, measured,
-};
-use crate::climb::{Climb, NOT_WORSE, START_US, Step};
-use crate::seen::{Seen, Span};
-
-/// Fewer at once are only kept when they serve as well: below this share they plainly do not.
-const FEWER_WORSE: f64 = 0.75;
-/// A trial is over early above this share of the best.
-const PLAINLY_BETTER: f64 = 1.4;
-/// Quiet for so long: not a pause between two files.
-const QUIET_US: u64 = 150_000;
+use super::{Controller, Direction, Phase, Served, mb, told};
+use crate::span::{Look, Span};
 
 impl Controller {
-    /// From one up, or from what was learnt; all together served `rate`.
-    pub(super) fn search(&mut self, rate: f64) {
-        self.all = Some(rate);
-        self.phase = Phase::Climbing(Climb::new(1, self.most(), true));
-        self.hold = true;
-        self.go(self.settings.learnt.unwrap_or(1));
+    /// With the best number known: measures it, and tries another where that costs little.
+    pub(super) fn settled(&mut self, look: &Look, span: &Span, best: Option<Served>) -> Option<String> {
+        if span.us < self.window_us(look) {
+            return None;
+        }
+        let now = Served { tasks: self.n, rate: span.rate };
+        match span.quiet(self.tuning.quiet) {
+            None => return None,
+            Some(true) => return self.grow(look, best),
+            Some(false) => self.from = Some(*look),
+        }
+        self.phase = Phase::Settled { best: Some(now) };
+        // What was known is of another time: others came, or those that began first had the storage for themselves.
+        let strange = best.is_some_and(|best| now.rate < best.rate * self.tuning.plain);
+        if strange {
+            (self.direction, self.last_cost_us, self.spent_us) = (Direction::Down, 0.0, 0.0);
+        }
+        let elapsed_us = look.pulse.at_us.saturating_sub(self.began_us?) as f64;
+        if look.load.waiting < self.n as usize || self.spent_us + self.last_cost_us > elapsed_us * self.tuning.price {
+            return None;
+        }
+        let mut next = self.next(self.direction, self.n);
+        if next == self.n {
+            self.turn();
+            next = self.next(self.direction, self.n);
+        }
+        if next == self.n {
+            return None;
+        }
+        self.phase = Phase::Trial { best: now, top: now };
+        self.go(next, look);
+        Some(format!("{next} are being tried, {} at once were served {}", now.tasks, mb(now.rate)))
     }
 
-    /// A search that seeks began and that found nothing better than all at once is given up.
-    fn give_up(&mut self, now_us: u64) -> Option<String> {
-        let Phase::Climbing(climb) = &self.phase else { return None };
-        let (rate, found) = self.all.zip(climb.best_rate)?;
-        if climb.is_start() {
-            return None;
+    /// Storage is not waited for: more may run, at no price.
+    fn grow(&mut self, look: &Look, best: Option<Served>) -> Option<String> {
+        self.from = Some(*look);
+        self.direction = Direction::Up;
+        let next = self.next(Direction::Up, self.n).min(self.cap(look)).max(self.n);
+        if let Some(best) = best.filter(|_| next > self.n) {
+            self.phase = Phase::Trial { best, top: best };
         }
-        self.all = None;
-        if found >= rate * PROBE_GAIN {
-            return None;
-        }
-        self.believe_us = (now_us + self.believe_us.1, self.believe_us.1.saturating_mul(2));
-        (self.phase, self.from, self.pressed_us) = (Phase::Open, None, 0);
-        Some("the disk's seeks did no harm".into())
+        self.go(next, look);
+        Some("no task waited for storage".into())
     }
 
-    /// A step of the search, which rests while storage is quiet.
-    pub(super) fn climb(&mut self, seen: &Seen, span: &Span, full: bool) -> Option<String> {
-        if span.us < self.patience(seen, span, full) {
+    /// With another number.
+    pub(super) fn trial(&mut self, look: &Look, span: &Span, best: Served, top: Served) -> Option<String> {
+        if span.us < self.window_us(look) {
             return None;
         }
-        self.from = Some(*seen);
-        self.quiet_us = if span.pressure() <= QUIET { self.quiet_us + span.us } else { 0 };
-        if self.quiet_us >= QUIET_US {
-            self.quiet_us = 0;
-            self.wary = true;
-            if let Phase::Climbing(climb) = std::mem::replace(&mut self.phase, Phase::Rising) {
-                self.interrupted = Some(climb);
-            }
-            return self.rise(seen, span, full);
-        }
-        if !full {
+        if span.quiet(self.tuning.quiet) == Some(true) {
+            self.phase = Phase::Settled { best: None };
             return None;
         }
-        let (n, most) = (self.n, self.most());
-        let Phase::Climbing(climb) = &mut self.phase else { return None };
-        climb.most = most;
-        let best = climb.best;
-        let step = climb.measured(measured(seen, span, n));
-        if let Some(why) = self.give_up(seen.at_us) {
-            return Some(why);
+        let now = Served { tasks: self.n, rate: span.rate };
+        let top = if now.rate > top.rate { now } else { top };
+        let next = self.next(Direction::Down, self.n);
+        let goes_on = self.direction == Direction::Down && now.rate >= best.rate * self.tuning.plain && next < self.n;
+        if goes_on {
+            // Whatever the number, a disk that seeks serves the same until one is left.
+            self.phase = Phase::Trial { best, top };
+            self.go(next, look);
+        } else if top.rate >= best.rate * self.tuning.gain {
+            self.phase = Phase::Settled { best: Some(top) };
+            self.go(top.tasks, look);
+        } else {
+            self.fail(now, best, look);
         }
-        match step {
-            Step::Go(next, why) => {
-                // Back from a trial: those that came with it wait until there is room.
-                self.hold = next < n && next <= best;
-                if self.hold {
-                    self.memory.failed(span, n, best);
-                }
-                self.go(next);
-                Some(why)
-            }
-            Step::Stay => None,
-        }
+        Some(told(now, best))
     }
 
-    /// How long to measure.
-    fn patience(&self, seen: &Seen, span: &Span, full: bool) -> u64 {
-        let Phase::Climbing(climb) = &self.phase else { return MEASURE_US };
-        let enough = seen.task_us.clamp(MEASURE_US, MEASURE_MOST_US);
-        match climb.best_rate {
-            _ if !full => MEASURE_US,
-            None => MEASURE_US / 2,
-            // First its file from the disk, then from memory: half of a task tells nothing.
-            Some(_) if self.n != climb.best && seen.again == Some(true) => enough,
-            Some(best) if self.n != climb.best => {
-                if self.n > climb.best && climb.is_start() && span.us < START_US && span.rate >= best * NOT_WORSE {
-                    return EARLY_US;
-                }
-                let worse = if self.n < climb.best { FEWER_WORSE } else { PLAINLY_WORSE };
-                // A search among all that run already: there is time to see harm for more than a moment. And
-                // one that has to seek alone looks for its file first.
-                let moment = self.all.is_some() || (self.n == 1 && span.slow >= SLOW);
-                let early = if moment && span.rate < best { MEASURE_US } else { EARLY_US };
-                let plain = !(best * worse..best * PLAINLY_BETTER).contains(&span.rate);
-                if plain { early } else { enough }
-            }
-            // A disk's quiet moments are between files.
-            Some(_) if span.pressure() <= QUIET => MEASURE_US,
-            Some(_) => enough,
+    /// Back to the best number known.
+    pub(super) fn fail(&mut self, now: Served, best: Served, look: &Look) {
+        self.failing = Some((self.changed_us, (1.0 - now.rate / best.rate.max(1.0)).max(0.0)));
+        self.turn();
+        self.phase = Phase::Settled { best: Some(best) };
+        self.go(best.tasks, look);
+    }
+
+    /// The trial that failed is over: those that began with it have ended.
+    pub(super) fn charge(&mut self, look: &Look) {
+        let Some((since_us, lost)) = self.failing.take() else { return };
+        self.last_cost_us = look.pulse.at_us.saturating_sub(since_us) as f64 * lost;
+        self.spent_us += self.last_cost_us;
+    }
+
+    fn turn(&mut self) {
+        self.direction = if self.direction == Direction::Up { Direction::Down } else { Direction::Up };
+    }
+
+    /// How long the search measures.
+    fn window_us(&self, look: &Look) -> u64 {
+        look.load.task_us.max(self.tuning.measure_us)
+    }
+
+    fn next(&self, direction: Direction, n: u32) -> u32 {
+        match direction {
+            Direction::Up => (n + n.div_ceil(2)).min(self.settings.most),
+            Direction::Down => (n / 2).max(1),
         }
     }
 }

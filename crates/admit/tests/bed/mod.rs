@@ -1,21 +1,20 @@
 //! A test bed for the controller: tasks that read and compute on a simulated
 //! device, in steps of a millisecond, with noise from a seeded generator.
 
-mod cache;
+pub mod cache;
+pub mod devices;
 
 use cache::{Cache, Found};
-use homing_admit::{Controller, Seen, Settings};
+use homing_admit::{Controller, Load, Settings, Tuning};
+use homing_model::Pulse;
 
 /// Bytes a task reads before it computes on them: what read-ahead brings at most.
 const CHUNK: f64 = 131_072.0 * 8.0;
-/// A task that is made to stand still gets what it had asked the device for.
-const QUEUED: f64 = 131_072.0;
 const STEP_S: f64 = 0.001;
 /// The worker looks so often: first, and after so many looks.
 const QUICK_MS: u64 = 5;
 const USUAL_MS: u64 = 40;
 const QUICK_LOOKS: u64 = 50;
-const AFTER_HOLD: u64 = 20;
 
 /// xorshift: seeded, so that a failure repeats.
 pub struct Dice(pub u64);
@@ -38,8 +37,6 @@ pub struct Served {
     pub again: f64,
     /// Bytes per second that tasks get, at most; more than `moved` when a cache helps.
     pub useful: f64,
-    /// Its heads are on their way most of the time.
-    pub seeks: bool,
 }
 
 /// What `readers` of `tasks` get at a time in seconds.
@@ -55,6 +52,8 @@ pub struct Batch {
     pub bytes: f64,
     /// Each task computes so long on a processor of its own.
     pub cpu_s: f64,
+    /// Before that it waits so long for its program, which comes from another disk.
+    pub load_s: f64,
     /// So many times it reads the same file.
     pub passes: u32,
     /// Bytes of a page cache that drops what was used longest ago; `None`: the device says all.
@@ -72,8 +71,6 @@ pub enum Limit {
 /// What came of it.
 pub struct Outcome {
     pub took_s: f64,
-    /// When the limit changed, and to what.
-    pub limits: Vec<(f64, Option<u32>)>,
     pub lesson: Option<u32>,
 }
 
@@ -85,10 +82,9 @@ struct Task {
     asked: f64,
     bytes: f64,
     cpu_s: f64,
+    loads: f64,
     reads: f64,
     computes: f64,
-    /// Of `reads`, what it still gets while it stands still.
-    queued: f64,
 }
 
 struct Bed {
@@ -96,52 +92,66 @@ struct Bed {
     batch: Batch,
     dice: Dice,
     running: Vec<Task>,
-    /// Started and standing still, the oldest last.
-    held: Vec<Task>,
     waiting: u32,
     cache: Option<Cache>,
     again_seen: Option<bool>,
-    seen: Seen,
-    stall_us: (f64, f64),
+    looked: u64,
+    stood: u64,
+    stall_us: f64,
     moved: f64,
     again: f64,
-    slow_us: f64,
     read: f64,
     cached: f64,
     task_us: f64,
     mood: f64,
 }
 
+/// The fixed limits beside which the controller is judged.
+pub const FIXED: [u32; 7] = [1, 2, 4, 8, 16, 32, 50];
+/// A failure repeats.
+pub const SEEDS: [u64; 3] = [7, 77, 777];
+
+/// Seconds that a batch takes, the mean of the seeds.
+pub fn took(device: Device, batch: Batch, limit: &Limit, tuning: Tuning) -> f64 {
+    SEEDS.iter().map(|&seed| tuned(device, batch, limit, seed, tuning).took_s).sum::<f64>() / SEEDS.len() as f64
+}
+
+/// Seconds with the best fixed limit, and which it is.
+pub fn best(device: Device, batch: Batch) -> (f64, u32) {
+    let all = FIXED.iter().map(|&n| (took(device, batch, &Limit::Fixed(n), Tuning::default()), n));
+    all.min_by(|a, b| a.0.total_cmp(&b.0)).expect("there are limits")
+}
+
 /// Runs a batch to its end.
 pub fn run(device: Device, batch: Batch, limit: &Limit, seed: u64) -> Outcome {
+    tuned(device, batch, limit, seed, Tuning::default())
+}
+
+/// The same with other constants of the controller.
+pub fn tuned(device: Device, batch: Batch, limit: &Limit, seed: u64, tuning: Tuning) -> Outcome {
     let mut bed = Bed {
         device,
         batch,
         dice: Dice(seed | 1),
         running: Vec::new(),
-        held: Vec::new(),
         waiting: batch.tasks,
         cache: batch.room.map(|bytes| Cache::new((bytes / CHUNK) as usize)),
         again_seen: None,
-        seen: Seen::default(),
-        stall_us: (0.0, 0.0),
+        looked: 0,
+        stood: 0,
+        stall_us: 0.0,
         moved: 0.0,
         again: 0.0,
-        slow_us: 0.0,
         read: 0.0,
         cached: 0.0,
         task_us: 0.0,
         mood: 1.0,
     };
     let learnt = if let Limit::Auto(learnt) = limit { *learnt } else { None };
-    let mut controller =
-        Controller::new(Settings { most: batch.slots, open_at: batch.slots, cores: batch.cores, learnt });
-    let (mut limits, mut looks, mut next_look) = (vec![(0.0, controller.limit())], 0, 0);
+    let mut controller = Controller::tuned(Settings { most: batch.slots, open_at: batch.slots, learnt }, tuning);
+    let (mut looks, mut next_look) = (0, 0);
     for ms in 0.. {
         assert!(ms < 3_600_000, "the batch does not end");
-        if matches!(limit, Limit::Late(after) if *after == ms) {
-            controller.crowd();
-        }
         let may = match limit {
             Limit::Fixed(n) => Some(*n),
             Limit::Late(after) if ms < *after => None,
@@ -150,21 +160,16 @@ pub fn run(device: Device, batch: Batch, limit: &Limit, seed: u64) -> Outcome {
         bed.start(may.unwrap_or(u32::MAX), ms * 1000);
         if bed.running.is_empty() {
             let took_s = ms as f64 * STEP_S;
-            return Outcome { took_s, limits, lesson: controller.lesson() };
+            return Outcome { took_s, lesson: controller.lesson() };
         }
         if ms >= next_look {
             looks += 1;
             next_look = ms + if looks < QUICK_LOOKS { QUICK_MS } else { USUAL_MS };
-            let seen = bed.look(ms * 1000);
-            let known = !matches!(limit, Limit::Late(after) if ms < *after);
-            let seen = if known { seen } else { Seen { in_flight: 0, ..seen } };
-            if let Some(change) = controller.observe(&seen) {
-                limits.push((ms as f64 * STEP_S, change.limit));
-                if change.hold {
-                    looks = looks.min(QUICK_LOOKS - AFTER_HOLD);
-                    bed.hold(change.limit.unwrap_or(u32::MAX));
-                }
+            let (pulse, mut load) = bed.look(ms * 1000);
+            if matches!(limit, Limit::Late(after) if ms < *after) {
+                load.in_flight = 0;
             }
+            controller.observe(&pulse, &load);
         }
         bed.step(ms);
     }
@@ -172,18 +177,7 @@ pub fn run(device: Device, batch: Batch, limit: &Limit, seed: u64) -> Outcome {
 }
 
 impl Bed {
-    fn hold(&mut self, may: u32) {
-        while self.running.len() as u32 > may {
-            // Tasks are in the order of their start.
-            let last = self.running.pop();
-            self.held.extend(last.map(|task| Task { queued: task.reads.clamp(0.0, QUEUED), ..task }));
-        }
-    }
-
     fn start(&mut self, may: u32, now_us: u64) {
-        while !self.held.is_empty() && (self.running.len() as u32) < may {
-            self.running.extend(self.held.pop());
-        }
         while self.waiting > 0 && (self.running.len() as u32) < may.min(self.batch.slots) {
             self.waiting -= 1;
             let spread = 0.8 + 0.4 * self.dice.roll();
@@ -197,41 +191,44 @@ impl Bed {
                 asked: 0.0,
                 bytes,
                 cpu_s,
+                loads: self.batch.load_s,
                 reads: 0.0,
                 computes: 0.0,
-                queued: 0.0,
             });
         }
     }
 
-    fn look(&mut self, now_us: u64) -> Seen {
-        self.seen.looked += self.running.len() as u64;
-        self.seen.stood += self.running.iter().filter(|t| t.reads > 0.0).count() as u64;
+    fn look(&mut self, now_us: u64) -> (Pulse, Load) {
+        self.looked += self.running.len() as u64;
+        self.stood += self.running.iter().filter(|t| t.loads > 0.0 || t.reads > 0.0).count() as u64;
         if self.running.iter().any(|t| t.asked > 1.75 * t.file) {
             self.again_seen = Some(true);
         }
-        Seen {
+        let pulse = Pulse {
             at_us: now_us,
-            io_stall_us: Some(self.stall_us.0 as u64),
-            cpu_stall_us: Some(self.stall_us.1 as u64),
+            io_some_us: Some(self.stall_us as u64),
+            looked: self.looked,
+            stood: self.stood,
             moved: Some(self.moved as u64),
             reread: Some(self.again as u64),
-            slow_us: Some(self.slow_us as u64),
             read: self.read as u64,
             cached: self.cached as u64,
+            room: self.batch.room.map(|bytes| bytes as u64),
+            ..Pulse::default()
+        };
+        let load = Load {
             in_flight: self.running.len() as u32,
             waiting: self.waiting as usize,
             task_us: self.task_us as u64,
             inputs: self.running.iter().map(|t| t.file as u64).sum(),
-            room: self.batch.room.map(|bytes| bytes as u64),
             again: self.again_seen,
-            drains: self.held.iter().any(|t| t.queued > 0.0),
-            ..self.seen
-        }
+            network: false,
+        };
+        (pulse, load)
     }
 
     fn step(&mut self, ms: u64) {
-        for task in self.running.iter_mut().filter(|t| t.reads <= 0.0 && t.computes <= 0.0) {
+        for task in self.running.iter_mut().filter(|t| t.loads <= 0.0 && t.reads <= 0.0 && t.computes <= 0.0) {
             let chunk = CHUNK.min(task.bytes).max(0.0);
             task.reads = chunk;
             if let Some(cache) = &mut self.cache {
@@ -250,32 +247,28 @@ impl Bed {
             task.bytes -= chunk;
             task.cpu_s -= task.computes;
         }
-        let own = self.running.iter().filter(|t| t.reads > 0.0).count() as u32;
-        let readers = own + self.held.iter().filter(|t| t.queued > 0.0).count() as u32;
-        let computing = self.running.len() as u32 - own;
+        let readers = self.running.iter().filter(|t| t.reads > 0.0).count() as u32;
+        let loading = self.running.iter().filter(|t| t.loads > 0.0).count() as u32;
+        let computing = self.running.len() as u32 - readers - loading;
         let served = (self.device)(readers, self.running.len() as u32, ms as f64 * STEP_S);
         // Two kinds of noise: from moment to moment, and moods of about a tenth of a second.
         self.mood = 0.97 * self.mood + 0.03 * (0.7 + 0.6 * self.dice.roll());
         let noise = self.mood * (0.8 + 0.4 * self.dice.roll());
+        if readers + loading > 0 {
+            self.stall_us += STEP_S * 1e6;
+        }
         if readers > 0 {
             self.moved += served.moved * noise * STEP_S;
             self.again += served.again * noise * STEP_S;
-            self.stall_us.0 += STEP_S * 1e6;
             self.read += served.useful * noise * STEP_S;
             self.cached += (served.useful - served.moved).max(0.0) * noise * STEP_S;
-            self.slow_us += if served.seeks { STEP_S * 1e6 } else { 0.0 };
-        }
-        if computing > self.batch.cores {
-            self.stall_us.1 += STEP_S * 1e6;
         }
         let each = served.useful * noise * STEP_S / f64::from(readers.max(1));
         let share = (f64::from(self.batch.cores) / f64::from(computing.max(1))).min(1.0) * STEP_S;
-        for task in self.held.iter_mut().filter(|t| t.queued > 0.0) {
-            task.queued -= each;
-            task.reads -= each;
-        }
         for task in &mut self.running {
-            if task.reads > 0.0 {
+            if task.loads > 0.0 {
+                task.loads -= STEP_S;
+            } else if task.reads > 0.0 {
                 task.reads -= each;
             } else {
                 task.computes -= share;
@@ -286,9 +279,9 @@ impl Bed {
 
     fn end(&mut self, ms: u64) {
         let now_us = (ms + 1) * 1000;
-        let over = |t: &Task| t.reads <= 0.0 && t.computes <= 0.0 && t.bytes <= 0.0 && t.cpu_s <= 1e-9;
+        let over =
+            |t: &Task| t.loads <= 0.0 && t.reads <= 0.0 && t.computes <= 0.0 && t.bytes <= 0.0 && t.cpu_s <= 1e-9;
         for task in self.running.iter().filter(|t| over(t)) {
-            self.seen.ended += 1;
             self.again_seen = Some(self.again_seen == Some(true) || task.asked > 1.75 * task.file);
             let wall = (now_us - task.began_us) as f64;
             self.task_us += if self.task_us == 0.0 { wall } else { 0.2 * (wall - self.task_us) };

@@ -34,11 +34,9 @@ impl Core {
         let fence = self.written.fence(host, &waiting.offer.reads, &waiting.offer.recent);
         self.actions.push(Action::Send(host, ToWorker::Run { ticket, slot, task, requires, weigh, fence }));
         let storage = storage_of(host, &placed);
-        let stillness = Default::default();
         let counted = self.presses(&placed.need);
         let (started, printed) = (now, [0; 2]);
-        let running =
-            Running { waiting, host, placed, started, killed: false, printed, stillness, counted, seen: false };
+        let running = Running { waiting, host, placed, started, killed: false, printed, counted, seen: false };
         if counted {
             self.admission.started(storage, running.reads());
             self.tell_placer(storage);
@@ -64,12 +62,12 @@ impl Core {
         }
         let running = self.running.remove(&ended.ticket).expect("looked up above");
         // A failed attempt is no measure of how long its kind takes.
-        let lesson_us = if ended.outcome.is_success() { running.moved_us(ended.wall_us, now.mono) } else { 0 };
+        let lesson_us = if ended.outcome.is_success() { ended.wall_us } else { 0 };
         self.release(host, ended.ticket, &running, lesson_us);
         self.written.add(host, std::mem::take(&mut ended.wrote), now.mono);
         self.hosts.learn(host, ended.wall_us);
-        self.leave_storage(&running, ended.wall_us, now.mono);
-        self.learn_storage(&running, &ended, now.mono);
+        self.leave_storage(&running, ended.wall_us);
+        self.learn_storage(&running, &ended);
         if ended.outcome.is_success() && self.policy.timeout_of_median.is_some() {
             let at = self.walls.partition_point(|w| *w < ended.wall_us);
             self.walls.insert(at, ended.wall_us);
@@ -88,9 +86,9 @@ impl Core {
     }
 
     /// What it says of how tasks like it use storage.
-    fn learn_storage(&mut self, running: &Running, ended: &Ended, now: Mono) {
+    fn learn_storage(&mut self, running: &Running, ended: &Ended) {
         if !running.placed.need.reads() {
-            return self.learn_kind(running, ended, now);
+            return self.learn_kind(running, ended);
         }
         let success = ended.outcome.is_success();
         if let (true, Some(read), Some(written)) = (success, ended.io.rchar, ended.io.wchar) {
@@ -172,7 +170,7 @@ impl Core {
     pub fn unfit(&mut self, host: HostIx, ticket: u64, missing: &RawText, now: Moment) {
         let Some(running) = self.running.remove(&ticket) else { return };
         self.release(host, ticket, &running, 0);
-        self.leave_storage(&running, 0, now.mono);
+        self.leave_storage(&running, 0);
         self.placer.exclude(running.waiting.offer.task.id, host);
         let reason = format!("{} is not there", missing.display());
         if self.hosts.up_count() == 1 {

@@ -89,7 +89,6 @@ impl Core {
 
     /// Time passes: `--timeout` in per cent of the median.
     pub fn tick(&mut self, now: Mono) {
-        self.end_stillness(now);
         if matches!(self.policy.io, Io::Fixed(_)) {
             self.acquit(now);
         }

@@ -13,7 +13,7 @@ impl Core {
     pub fn late(&mut self, host: HostIx, ticket: u64, change: &Change, why: &str, since: bool, now: Moment) {
         let Some(mut running) = self.running.remove(&ticket) else { return };
         self.release(host, ticket, &running, 0);
-        self.leave_storage(&running, 0, now.mono);
+        self.leave_storage(&running, 0);
         let known = self.written.stands(change);
         if since || !known {
             if known {

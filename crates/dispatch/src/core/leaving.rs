@@ -34,7 +34,7 @@ impl Core {
         gone.sort_unstable();
         for ticket in gone {
             let mut running = self.running.remove(&ticket).expect("listed above");
-            self.leave_storage(&running, 0, now.mono);
+            self.leave_storage(&running, 0);
             running.waiting.losses += 1;
             let outcome = if running.killed { Outcome::Killed } else { Outcome::Lost(reason.into()) };
             let tries_left = match (self.policy.tries, counts) {

@@ -1,12 +1,11 @@
 //! Tasks that name no inputs and are seen to move bytes: they and all of their
 //! kind count at storage from then on.
 
+use super::Core;
 use super::terms::{Running, Waiting};
-use super::{Action, Core};
 use crate::admission::storage_of;
 use crate::kinds::Moved;
 use homing_clock::Mono;
-use homing_model::event::What;
 use homing_model::{Mover, TaskId};
 use homing_place::{HostIx, Need};
 use homing_wire::Ended;
@@ -36,22 +35,21 @@ impl Core {
     }
 
     /// A worker tells of a task that is under way.
-    pub(super) fn seen_moving(&mut self, host: HostIx, mover: Mover, now: Mono) {
+    pub(super) fn seen_moving(&mut self, host: HostIx, mover: Mover) {
         let Some(running) = self.running.get_mut(&mover.ticket).filter(|r| r.host == host) else { return };
         let moved = Moved { disk: mover.disk, read: mover.read, written: mover.written };
         let network = !running.waiting.offer.volumes.is_empty();
-        let suspect = self.admission.is_auto() && moved.is_suspect();
-        let much = suspect || moved.is_much(running.printed.iter().sum(), network);
+        let much = moved.is_much(running.printed.iter().sum(), network);
         if running.seen || running.placed.need.reads() || !much {
             return;
         }
         running.seen = true;
         let kind = running.placed.need.kind;
-        self.tell_kind(kind, true, now);
+        self.tell_kind(kind, true);
     }
 
     /// What a task that has ended says of its kind; one that failed may not have come to it.
-    pub(super) fn learn_kind(&mut self, running: &Running, ended: &Ended, now: Mono) {
+    pub(super) fn learn_kind(&mut self, running: &Running, ended: &Ended) {
         if running.seen {
             return;
         }
@@ -61,13 +59,13 @@ impl Core {
         let printed = running.printed.iter().sum::<u64>() + (ended.stdout.len() + ended.stderr.len()) as u64;
         let much = moved.is_much(printed, !running.waiting.offer.volumes.is_empty());
         if much || ended.outcome.is_success() {
-            self.tell_kind(running.placed.need.kind, much, now);
+            self.tell_kind(running.placed.need.kind, much);
         }
     }
 
-    fn tell_kind(&mut self, kind: u8, much: bool, now: Mono) {
+    fn tell_kind(&mut self, kind: u8, much: bool) {
         if self.kinds.told(kind, much) {
-            self.recount(kind, now);
+            self.recount(kind);
         }
     }
 
@@ -77,7 +75,7 @@ impl Core {
         let unknown = |r: &&Running| self.kinds.is_unknown(r.placed.need.kind);
         let kinds: BTreeSet<u8> =
             self.running.values().filter(shown).filter(unknown).map(|r| r.placed.need.kind).collect();
-        kinds.into_iter().for_each(|kind| self.tell_kind(kind, false, now));
+        kinds.into_iter().for_each(|kind| self.tell_kind(kind, false));
     }
 
     /// With `--io auto`: at the beginning of a run tasks of which nothing is known start a few at a
@@ -87,12 +85,12 @@ impl Core {
             return;
         }
         if now.us_since(*self.begun.get_or_insert(now)) >= BEGINS_US {
-            self.kinds.presume_no_more().into_iter().for_each(|kind| self.recount(kind, now));
+            self.kinds.presume_no_more().into_iter().for_each(|kind| self.recount(kind));
         }
     }
 
     /// All of a kind that are under way count from now on, or no more.
-    fn recount(&mut self, kind: u8, now: Mono) {
+    fn recount(&mut self, kind: u8) {
         let counts = self.kinds.counts(kind);
         self.placer.set_moves(kind, counts);
         let of = |r: &Running| !r.placed.need.reads() && r.placed.need.kind == kind && r.counted != counts;
@@ -102,35 +100,14 @@ impl Core {
             let running = self.running.get_mut(&ticket).expect("listed above");
             let (storage, reads) = (storage_of(running.host, &running.placed), running.reads());
             running.counted = counts;
-            let still = running.stillness.since_us().is_some();
             storages.insert(storage);
             if counts {
                 self.admission.started(storage, reads);
-                continue;
+            } else {
+                self.admission.ended(storage, reads, 0);
             }
-            if still {
-                self.go_on(ticket, now);
-            }
-            self.admission.ended(storage, reads, 0);
         }
-        for storage in storages {
-            if counts {
-                self.crowded(storage, kind, now);
-            }
-            self.wake(storage, now);
-        }
-    }
-
-    /// More than `storage` was known to serve are under way there.
-    fn crowded(&mut self, storage: HostIx, kind: u8, now: Mono) {
-        if !self.admission.is_auto() || self.admission.excess(storage) == 0 {
-            return;
-        }
-        self.admission.crowd(storage);
-        let held = self.hold(storage, now);
-        let why = format!("tasks of `{}` that name no inputs were seen to move bytes", self.kinds.name(kind));
-        let (limit, storage) = (self.admission.limit(storage), self.hosts.name(storage).to_string());
-        self.actions.push(Action::Journal(What::Limit { storage, limit, why, held }));
+        storages.into_iter().for_each(|storage| self.tell_placer(storage));
     }
 
     /// Kinds that were seen to move bytes: for the next run.

@@ -7,7 +7,7 @@ use homing_batch::Halt;
 use homing_clock::Mono;
 use homing_model::event::What;
 use homing_model::{Change, IoCounters, Outcome, RawText, Task};
-use homing_place::{HostIx, Placed, Stillness};
+use homing_place::{HostIx, Placed};
 use homing_wire::{Ended, ToWorker};
 use std::collections::HashMap;
 
@@ -138,7 +138,6 @@ pub(super) struct Running {
     pub(super) killed: bool,
     /// Bytes that it printed so far, on each stream.
     pub(super) printed: [u64; 2],
-    pub(super) stillness: Stillness,
     /// It counts at its storage.
     pub(super) counted: bool,
     /// It names no inputs, and was seen to move bytes.

@@ -5,7 +5,7 @@ use super::Shell;
 use super::parting::end_apart;
 use crate::settings::{DispatchError, Incoming, Listener};
 use crate::wires::Arrival;
-use homing_clock::{Moment, Mono};
+use homing_clock::Moment;
 use homing_launch::{Fate, LaunchError};
 use homing_place::HostIx;
 use homing_wire::{FromWorker, HOST_LOST_S, ToWorker};
@@ -147,7 +147,7 @@ impl<L: Listener> Shell<'_, L> {
                 self.core.late(ix, ticket, &change, &why, since, Moment::now());
             }
             FromWorker::Sample(sample) => self.core.sample(ix, sample),
-            FromWorker::Pulse(pulse) => self.core.pulse(ix, &pulse, Mono::now()),
+            FromWorker::Pulse(pulse) => self.core.pulse(ix, &pulse),
             FromWorker::Note(text) => self.listener.note(&format!("{}: {text}", self.settings_hosts[at].name)),
             FromWorker::Bye if link.released => link.to = None,
             FromWorker::Pong | FromWorker::Bye | FromWorker::Changed { .. } => {}

@@ -14,19 +14,7 @@ fn offers(core: &mut Core, ids: std::ops::RangeInclusive<TaskId>, command: &str)
 }
 
 fn pulse(core: &mut Core, host: HostIx, ticket: u64, disk: u64) {
-    core.pulse(
-        host,
-        &Pulse { mover: Some(Mover { ticket, disk, read: 0, written: 0 }), ..Pulse::default() },
-        at(S).mono,
-    );
-}
-
-fn limits(core: &mut Core) -> Vec<(Option<u32>, String)> {
-    let of = |action: Action| match action {
-        Action::Journal(What::Limit { limit, why, .. }) => Some((limit, why)),
-        _ => None,
-    };
-    core.take_actions().into_iter().filter_map(of).collect()
+    core.pulse(host, &Pulse { mover: Some(Mover { ticket, disk, read: 0, written: 0 }), ..Pulse::default() });
 }
 
 fn wrote(ticket: u64, bytes: u64) -> Ended {
@@ -66,16 +54,13 @@ fn those_under_way_count_as_soon_as_one_is_seen_to_move_bytes() {
     offers(&mut core, 7..=9, "sleep 9");
     let begun = assign_all(&mut core);
     assert_eq!(begun.len(), 9, "nothing is known of them");
-    pulse(&mut core, 0, begun[0].2, 100 << 10);
-    assert!(limits(&mut core).is_empty(), "a little is nothing");
-    pulse(&mut core, 0, begun[0].2, 2 << 20);
-    let (limit, why) = limits(&mut core).remove(0);
-    assert_eq!(limit, None, "a start with few is over");
-    assert_eq!(why, "tasks of `dd` that name no inputs were seen to move bytes");
     core.admission.set(Io::Fixed(2));
-    assert_eq!(core.admission.excess(0), 4, "what sleeps does not count");
-    assert_eq!(core.hold(0, at(S).mono), 4);
-    core.wake(0, at(S).mono);
+    pulse(&mut core, 0, begun[0].2, 100 << 10);
+    assert!(!core.admission.is_full(0), "a little is nothing");
+    pulse(&mut core, 0, begun[0].2, 2 << 20);
+    assert!(core.admission.is_full(0));
+    begun[1..5].iter().for_each(|(_, host, ticket)| assert!(core.ended(*host, wrote(*ticket, 8 << 20), at(S))));
+    assert!(core.admission.is_full(0), "two of `dd` are left, and what sleeps does not count");
     offers(&mut core, 10..=10, "dd of=out");
     offers(&mut core, 11..=11, "sleep 9");
     assert_eq!(assign(&mut core, S).iter().map(|s| s.0).collect::<Vec<_>>(), [11]);
@@ -99,28 +84,12 @@ fn a_task_that_ended_tells_what_its_kind_moves() {
 fn a_kind_that_moves_nothing_any_more_waits_no_longer() {
     let mut core = core(Policy { movers: vec!["dd".into()], ..io(Io::Fixed(1)) }, &[("n1", 8)]);
     offers(&mut core, 1..=40, "dd of=out");
-    for nth in 0..11 {
+    for nth in 0..10 {
         let begun = assign(&mut core, nth * S);
         assert_eq!(begun.len(), 1, "an earlier run saw it moving bytes; {nth}");
         core.ended(0, wrote(begun[0].2, 0), at(nth * S));
     }
     assert_eq!(assign(&mut core, 20 * S).len(), 8);
-}
-
-#[test]
-fn one_that_stands_still_goes_on_when_its_kind_counts_no_more() {
-    let mut core = core(Policy { movers: vec!["dd".into()], ..io(Io::Fixed(16)) }, &[("n1", 16)]);
-    offers(&mut core, 1..=14, "dd of=out");
-    let begun = assign(&mut core, 0);
-    core.admission.set(Io::Fixed(12));
-    assert_eq!(core.hold(0, at(S).mono), 2);
-    core.take_actions();
-    core.admission.set(Io::Fixed(1));
-    begun.iter().take(11).for_each(|(_, host, ticket)| assert!(core.ended(*host, wrote(*ticket, 0), at(S))));
-    let goes = |a: &Action| matches!(a, Action::Send(0, ToWorker::Hold { still: false, .. }));
-    assert_eq!(core.take_actions().iter().filter(|a| goes(a)).count(), 2);
-    core.admission.set(Io::Fixed(3));
-    assert!(!core.admission.is_full(0));
 }
 
 #[test]

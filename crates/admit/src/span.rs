@@ -1,0 +1,95 @@
+//! What a storage host and the run say at one time, and what grew between two.
+
+use homing_model::Pulse;
+
+/// What the run has at a storage host.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct Load {
+    /// Tasks that use it now.
+    pub in_flight: u32,
+    /// Tasks that wait; 0: a higher limit would change nothing.
+    pub waiting: usize,
+    /// Bytes of the inputs of the tasks that use it now; 0 while unknown.
+    pub inputs: u64,
+    /// Usual wall time of its tasks, microseconds; 0 while unknown.
+    pub task_us: u64,
+    /// Whether tasks of this run read their data more than once, when it has been seen.
+    pub again: Option<bool>,
+    /// Tasks read through a network file system, by whose client the kernel counts no disk: all of
+    /// their bytes would seem to come from the page cache.
+    pub network: bool,
+}
+
+/// Both at one time.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Look {
+    pub pulse: Pulse,
+    pub load: Load,
+}
+
+/// What happened between two looks.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(crate) struct Span {
+    /// Its length, microseconds.
+    pub us: u64,
+    /// Share of the time in which somebody on the host waited for I/O, 0 to 1; `None` where the kernel does not tell.
+    host: Option<f64>,
+    /// Share of looks at the run's tasks in which these waited for I/O, 0 to 1.
+    own: Option<f64>,
+    /// Looks at the run's tasks.
+    looked: u64,
+    /// Useful bytes per second: those that moved, less those read again, and those from the page cache.
+    pub rate: f64,
+    /// Bytes that the run's tasks got.
+    pub got: u64,
+}
+
+impl Span {
+    /// Whether the run's tasks wait for storage, 0 to 1. Other people's tasks wait too, which must
+    /// not hold back those of the run that only compute: so the lesser of what the host and what the
+    /// tasks say. Where neither is known, bytes that move are all there is.
+    pub fn pressure(&self) -> f64 {
+        match (self.host, self.own) {
+            (Some(host), Some(own)) => host.min(own),
+            (Some(one), None) | (None, Some(one)) => one,
+            (None, None) => f64::from(self.rate > 0.0),
+        }
+    }
+
+    /// Whether the pressure is at most `most`; `None` while there were too few looks to tell so small a share.
+    pub fn quiet(&self, most: f64) -> Option<bool> {
+        let few = self.own.is_some() && self.looked as f64 * most < 1.0;
+        (self.pressure() > most).then_some(false).or((!few).then_some(true))
+    }
+}
+
+impl Look {
+    /// How many tasks, of the size of those that run, fill the share `filled` of the page cache.
+    pub fn fit(&self, filled: f64) -> Option<u32> {
+        if self.load.inputs == 0 || self.load.in_flight == 0 {
+            return None;
+        }
+        let each = self.load.inputs as f64 / f64::from(self.load.in_flight);
+        self.pulse.room.map(|room| ((room as f64 * filled / each) as u32).max(1))
+    }
+
+    /// What grew since `before`.
+    pub fn since(&self, before: &Look) -> Span {
+        let (now, then) = (&self.pulse, &before.pulse);
+        let us = now.at_us.saturating_sub(then.at_us).max(1);
+        let grown = |now: Option<u64>, then: Option<u64>| Some(now?.saturating_sub(then?) as f64);
+        let moved = grown(now.moved, then.moved).unwrap_or(0.0);
+        let again = grown(now.reread, then.reread).unwrap_or(0.0).min(moved);
+        let cached = if self.load.network { 0 } else { now.cached.saturating_sub(then.cached) };
+        let looked = now.looked.saturating_sub(then.looked);
+        let stood = now.stood.saturating_sub(then.stood) as f64;
+        Span {
+            us,
+            host: grown(now.io_some_us, then.io_some_us).map(|stalled| (stalled / us as f64).min(1.0)),
+            own: (looked > 0).then(|| stood / looked as f64),
+            looked,
+            rate: (moved - again + cached as f64) * 1e6 / us as f64,
+            got: now.read.saturating_sub(then.read),
+        }
+    }
+}
