@@ -208,6 +208,20 @@ fn a_damaged_record_is_named_and_skipped_when_that_is_asked_for() {
 }
 
 #[test]
+fn another_environment_is_said_and_no_value_is_kept() {
+    let w = World::new();
+    let mut first = w.command(&["run", "-j1", TASK, ":::", "1", "2", "3"]);
+    first.env("HOMING_TEST_SECRET", "first-value").env("HOMING_TEST_GONE", "x");
+    killed(&w, first, "", "2");
+    let kept = fs::read_to_string(journal(&w).with_file_name("environment")).unwrap();
+    assert!(kept.contains("HOMING_TEST_SECRET") && !kept.contains("first-value"), "{kept}");
+    let mut second = w.command(&["resume", "last"]);
+    let (status, said) = told(second.env("HOMING_TEST_SECRET", "second").output().unwrap());
+    assert_eq!(status, Some(0), "{said}");
+    assert!(said.contains("is not that of the run: HOMING_TEST_GONE, HOMING_TEST_SECRET; tasks"), "{said}");
+}
+
+#[test]
 fn lines_that_are_gone_from_the_journal_are_missed() {
     let w = interrupted();
     let path = journal(&w);

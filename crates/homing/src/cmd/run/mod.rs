@@ -2,6 +2,7 @@
 //! options become a batch, hosts and a policy; dispatch does the rest.
 
 mod args;
+mod env_digest;
 mod environment;
 mod inputs;
 mod lessons;
@@ -135,7 +136,7 @@ pub fn start(args: Args, again: Option<Again>) -> Result<i32, Failure> {
         slots: slots(&args)?,
         launch: homing_launch::Options::default(),
         cwd: cwd.as_path().into(),
-        env: environment::exported(&args.env, here)?,
+        env: environment(&args, here, journal.dir())?,
         source: Box::new(Source::new(batch, sourcing, finder)),
         counts,
         output: OutputOptions {
@@ -156,6 +157,19 @@ pub fn start(args: Args, again: Option<Again>) -> Result<i32, Failure> {
     let exit = result.map_err(|e| explain(e, &name, slurm))?;
     evidence(&args, &screen, &name, host_count > 1);
     Ok(exit)
+}
+
+/// What tasks are given; says what differs in it from an earlier part of the run.
+fn environment(args: &Args, here: bool, dir: &Path) -> Result<Vec<(RawText, RawText)>, Failure> {
+    let env = environment::exported(&args.env, here)?;
+    let differing = env_digest::differing(dir, &env);
+    let differing = differing
+        .map_err(|e| Failure::system(format!("cannot compare the environment with that in {}: {e}", dir.display())))?;
+    if !differing.is_empty() {
+        let names = differing.join(", ");
+        eprintln!("homing: the environment is not that of the run: {names}; tasks that run from here on get this one");
+    }
+    Ok(env)
 }
 
 fn unrecorded(error: homing_journal::JournalError) -> Failure {
