@@ -12,6 +12,7 @@ mod hosts;
 mod kept;
 mod kinds;
 mod output;
+mod room;
 mod run;
 mod settings;
 mod stands;

@@ -8,6 +8,7 @@ use crate::admission::Io;
 use crate::core::{Action, Core, Patience};
 use crate::edges::{Interrupts, Stdout};
 use crate::output::Printer;
+use crate::room::Room;
 use crate::settings::{DispatchError, HostPlan, Listener, Progress, ResultFiles, Settings};
 use crate::wires::{Arrival, connect, feed, watch_nodes};
 use homing_clock::Moment;
@@ -92,6 +93,7 @@ pub(crate) struct Shell<'a, L: Listener> {
     refused: Vec<String>,
     window: Sender<()>,
     owed: usize,
+    room: Room,
     begin: ToWorker,
     pub(crate) settings_hosts: Vec<HostPlan>,
     pub(crate) queue: SyncSender<Arrival>,
@@ -134,6 +136,7 @@ pub fn run<L: Listener>(settings: Settings, listener: &mut L) -> Result<i32, Dis
         refused: Vec::new(),
         window,
         owed: 0,
+        room: Room::beside(&settings.env),
         begin: ToWorker::Begin {
             run: settings.name,
             cwd: settings.cwd,

@@ -159,3 +159,18 @@ fn a_chain_of_forks_ends_with_its_job_in_the_queue() {
         assert!(is_broken(dir.path()), "the chain lives after job {nth}");
     }
 }
+
+#[test]
+fn a_task_that_no_system_can_start_is_refused_and_the_others_run() {
+    let dir = tempfile::tempdir().unwrap();
+    let mut tasks: Vec<serde_json::Value> =
+        (1..=6).map(|n| serde_json::json!({ "argv": ["echo", n.to_string()] })).collect();
+    tasks[2]["argv"] = vec!["x".repeat(1_000_000); 17].into();
+    let lines: Vec<String> = tasks.iter().map(|task| format!("{task}\n")).collect();
+    std::fs::write(dir.path().join("tasks"), lines.concat()).unwrap();
+    let output = homing(dir.path(), &["run", "-k", "--tasks", "tasks"]).output().unwrap();
+    let said = String::from_utf8_lossy(&output.stderr).into_owned();
+    assert_eq!(String::from_utf8_lossy(&output.stdout), "1\n2\n4\n5\n6\n", "{said}");
+    assert!(said.contains("task 3 is 17.0 MB; a command here may have"), "{said}");
+    assert_eq!(output.status.code(), Some(1), "{said}");
+}

@@ -5,8 +5,8 @@ use super::{Action, Core, Record};
 use crate::admission::Io;
 use homing_batch::{Decision, Ends};
 use homing_clock::Mono;
-use homing_model::Outcome;
 use homing_model::event::What;
+use homing_model::{Outcome, Task};
 use homing_wire::ToWorker;
 
 /// What a shell says of a program that SIGPIPE ended.
@@ -37,20 +37,13 @@ impl Core {
             let Some(waiting) = self.waiting.remove(&id) else { continue };
             let text = "no host of this run can run it: none sees its files and has its memory, or it failed on each"
                 .to_string();
-            self.conclude(Record {
-                ticket: 0,
-                task: waiting.offer.task,
-                attempt: waiting.attempt,
-                host: String::new(),
-                outcome: Outcome::CannotStart(text),
-                start_ns: 0,
-                wall_us: 0,
-                ended: None,
-                stdout_bytes: 0,
-                stderr_bytes: 0,
-                last: true,
-            });
+            self.conclude(unstarted(waiting.offer.task, waiting.attempt, text));
         }
+    }
+
+    /// No host can start this task.
+    pub fn refuse(&mut self, task: Task, why: String) {
+        self.conclude(unstarted(task, 1, why));
     }
 
     /// A signal asks for the end. Nothing starts any more; what runs ends by itself, unless the signal `kills`.
@@ -120,5 +113,21 @@ impl Core {
             None => self.halt.exit_status(self.ends()),
         };
         (exit, What::RunEnded { exit, counts })
+    }
+}
+
+fn unstarted(task: Task, attempt: u32, why: String) -> Record {
+    Record {
+        ticket: 0,
+        task,
+        attempt,
+        host: String::new(),
+        outcome: Outcome::CannotStart(why),
+        start_ns: 0,
+        wall_us: 0,
+        ended: None,
+        stdout_bytes: 0,
+        stderr_bytes: 0,
+        last: true,
     }
 }

@@ -105,6 +105,10 @@ impl<L: Listener> Shell<'_, L> {
     fn incoming(&mut self, incoming: Incoming) -> Result<(), DispatchError> {
         match incoming {
             Incoming::Task { mut offer, mounts } => {
+                if let Some(why) = self.room.refusal(&offer.task) {
+                    self.core.refuse(offer.task, why);
+                    return Ok(());
+                }
                 offer.volumes.extend(mounts.into_iter().map(|m| self.core.volume(m)));
                 self.core.offer(*offer);
             }
