@@ -162,7 +162,7 @@ impl Core {
     pub fn unsaved(&mut self, ticket: u64, why: &str, now: Moment) {
         let Some(running) = self.running.remove(&ticket) else { return };
         self.release(running.host, ticket, &running, 0);
-        self.leave_storage(&running, 0, now.mono);
+        self.leave_storage(&running, 0);
         self.close(ticket, running, Outcome::CannotStart(why.into()), None, false, now);
     }
 
