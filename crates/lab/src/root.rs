@@ -51,7 +51,6 @@ pub(crate) fn make(plan: &Plan, host: &HostPlan, keys: &Keys) -> Result<()> {
 
 /// Takes out of the overlay what is the machine's alone: its identity and its services.
 fn forget_the_machine(root: &Path) -> Result<()> {
-    write(&root.join("etc/machine-id"), "", 0o444)?;
     let units = root.join("etc/systemd/system");
     for entry in list(&units) {
         let name = entry.to_string_lossy().into_owned();
@@ -92,7 +91,28 @@ fn forget_shell_start(home: &Path) -> Result<()> {
     Ok(())
 }
 
+/// Names and users are those of the files alone: a module of the machine's
+/// (myhostname, mymachines, sss, ldap) would answer for the machine, or wait for servers that no lab has.
+const NSSWITCH: &str = "passwd: files\ngroup: files\nshadow: files\ngshadow: files\nhosts: files\nnetworks: files\n\
+                        protocols: files\nservices: files\nethers: files\nrpc: files\n";
+
+/// 128 random bits as systemd writes them.
+fn machine_id() -> Result<String> {
+    let text = fs::read_to_string("/proc/sys/kernel/random/uuid").doing("reading", "/proc/sys/kernel/random/uuid")?;
+    Ok(text.replace('-', ""))
+}
+
 fn write_identity(plan: &Plan, host: &HostPlan, root: &Path) -> Result<()> {
+    // systemd takes D-Bus's number where its own is empty: both, or all hosts would have the machine's.
+    let id = machine_id()?;
+    for file in ["etc/machine-id", "var/lib/dbus/machine-id"] {
+        write(&root.join(file), &id, 0o444)?;
+    }
+    write(&root.join("etc/nsswitch.conf"), NSSWITCH, 0o644)?;
+    write(&root.join("etc/timezone"), "Etc/UTC\n", 0o644)?;
+    let local = root.join("etc/localtime");
+    let _ = fs::remove_file(&local);
+    symlink("/usr/share/zoneinfo/Etc/UTC", &local).doing("linking", &local)?;
     write(&root.join("etc/hostname"), &format!("{}\n", host.name()), 0o644)?;
     write(&root.join("etc/hosts"), &plan.etc_hosts_text(), 0o644)?;
     write(&root.join("etc/systemd/network/10-host0.network"), &host.network_text(), 0o644)?;
@@ -172,5 +192,26 @@ mod tests {
         fs::write(home.path().join("kept"), "").unwrap();
         forget_shell_start(home.path()).unwrap();
         assert_eq!(list(home.path()), [home.path().join("kept")]);
+    }
+
+    #[test]
+    fn a_host_is_itself_whatever_the_machine_answers_for() {
+        let plan = Plan { spec: crate::LabSpec { name: "t".into(), hosts: 2, ..Default::default() }, number: 254 };
+        let ids = ["n1", "n2"].map(|name| {
+            let root = tempfile::tempdir().unwrap();
+            let at = |file: &str| root.path().join(file);
+            for (file, text) in
+                [("etc/nsswitch.conf", "hosts: files myhostname"), ("var/lib/dbus/machine-id", "machine's")]
+            {
+                write(&at(file), text, 0o644).unwrap();
+            }
+            write_identity(&plan, &plan.host(name).unwrap(), root.path()).unwrap();
+            assert!(fs::read_to_string(at("etc/nsswitch.conf")).unwrap().contains("hosts: files\n"));
+            let id = fs::read_to_string(at("etc/machine-id")).unwrap();
+            assert_eq!(fs::read_to_string(at("var/lib/dbus/machine-id")).unwrap(), id);
+            assert!(id.len() == 33 && id.trim().bytes().all(|b| b.is_ascii_hexdigit()), "{id:?}");
+            id
+        });
+        assert_ne!(ids[0], ids[1]);
     }
 }
