@@ -1,5 +1,6 @@
 //! What a user reads when a command cannot go on, and the exit status that goes with it.
 
+use homing_model::text::shown_lines;
 use std::fmt;
 
 /// Exit statuses that are homing's own. `homing run` counts failed tasks as
@@ -42,9 +43,10 @@ impl Failure {
 
 impl fmt::Display for Failure {
     fn fmt(&self, f: &mut fmt::Formatter) -> fmt::Result {
-        write!(f, "homing: {}", self.message)?;
+        // Messages quote names of files and hosts, and what other programs answered.
+        write!(f, "homing: {}", shown_lines(&self.message))?;
         match &self.hint {
-            Some(hint) => write!(f, "\n  try: {hint}"),
+            Some(hint) => write!(f, "\n  try: {}", shown_lines(hint)),
             None => Ok(()),
         }
     }

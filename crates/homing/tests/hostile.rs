@@ -227,3 +227,26 @@ fn a_list_that_nobody_takes_ends_with_a_status_and_one_line_at_most() {
     assert_eq!((status, told.lines().count()), (Some(254), 1), "{told}");
     assert!(told.starts_with("homing: writing to standard output: No space left on device"), "{told}");
 }
+
+/// Names of files, and what a journal of somebody else says of hosts, may hold escape sequences.
+#[test]
+fn nothing_unknown_reaches_the_terminal_raw() {
+    let dir = tempfile::tempdir().unwrap();
+    let evil = "no/\u{1b}]0;title\u{7}\u{9b}2J";
+    for args in [["run", "--tasks", evil, "x"], ["run", "--joblog", evil, "true"], ["run", "-a", evil, "true"]] {
+        let output = homing(dir.path(), &args).output().unwrap();
+        assert_eq!(output.status.code(), Some(255), "{args:?}");
+        assert!(said(&output).contains("no/\\u{1b}]0;title"), "{}", said(&output));
+        assert!(!said(&output).contains(['\u{1b}', '\u{7}', '\u{9b}']), "{}", said(&output));
+    }
+    assert_eq!(homing(dir.path(), &["run", "-q", "false", ":::", "a"]).status().unwrap().code(), Some(1));
+    let run = std::fs::read_dir(dir.path().join("runs")).unwrap().flatten().map(|e| e.path().join("journal.jsonl"));
+    let path = run.filter(|p| std::fs::read_to_string(p).is_ok_and(|t| t.contains("task_ended"))).last().unwrap();
+    let record = r#"{"at_ns":1,"event":"task_ended","task":2,"attempt":1,"host":"\u001b[2Jh","outcome":{"cannot_start":"\u001b[31mwhy\u0007"},"#;
+    let rest = r#""start_ns":1,"wall_us":1,"io":{"rchar":0,"wchar":0,"read_bytes":0,"write_bytes":0,"user_us":0,"sys_us":0,"max_rss":0},"stdout_bytes":0,"stderr_bytes":0,"last":true}"#;
+    let text = std::fs::read_to_string(&path).unwrap();
+    std::fs::write(&path, format!("{text}{record}{rest}\n")).unwrap();
+    let report = homing(dir.path(), &["report", &path.parent().unwrap().display().to_string()]).output().unwrap();
+    let told = String::from_utf8_lossy(&report.stdout).into_owned() + &said(&report);
+    assert!(told.contains("\\u{1b}[2Jh") && !told.contains(['\u{1b}', '\u{7}']), "{told}");
+}

@@ -33,12 +33,24 @@ impl RawText {
     }
     /// For people: invalid UTF-8 becomes U+FFFD, control characters are escaped.
     pub fn display(&self) -> String {
-        let mut out = String::new();
-        for c in String::from_utf8_lossy(&self.0).chars() {
-            if c.is_control() { out.extend(c.escape_default()) } else { out.push(c) }
-        }
-        out
+        shown(&String::from_utf8_lossy(&self.0))
     }
+}
+
+/// A text of unknown origin as one line for a terminal: control characters are
+/// escaped, since a name or a reason may otherwise move the cursor, set the
+/// title, or pass for a line of ours.
+pub fn shown(text: &str) -> String {
+    let mut out = String::with_capacity(text.len());
+    for c in text.chars() {
+        if c.is_control() { out.extend(c.escape_default()) } else { out.push(c) }
+    }
+    out
+}
+
+/// As [`shown`], for a text that may have several lines.
+pub fn shown_lines(text: &str) -> String {
+    text.split('\n').map(shown).collect::<Vec<_>>().join("\n")
 }
 
 /// One word for any POSIX shell: between single quotes, whatever is in it.

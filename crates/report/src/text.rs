@@ -1,6 +1,7 @@
 //! The evidence as a few aligned lines, printed at the end of a run.
 
 use crate::tally::Tally;
+use homing_model::text::shown;
 use homing_model::units::{bytes, count, percent, span};
 use homing_model::{Outcome, TaskId, WAIT_ASKED_FROM_US};
 
@@ -10,7 +11,12 @@ struct Lines {
 }
 
 impl Lines {
+    /// Host names and reasons are what a journal says; anybody may have written it.
     fn add(&mut self, label: &str, value: &str) {
+        self.add_as_is(label, &shown(value));
+    }
+
+    fn add_as_is(&mut self, label: &str, value: &str) {
         let label = format!("{label:<11}");
         let label = if self.color { format!("\x1b[2m{label}\x1b[0m") } else { label };
         self.text.push_str(&format!("{label}{value}\n"));
@@ -60,7 +66,7 @@ impl Tally {
             (self.counts.unfinished().unwrap_or(0), "unfinished"),
         ];
         parts.extend(rest.iter().filter(|(n, _)| *n > 0).map(|(n, what)| format!("{n} {what}")));
-        lines.add("tasks", &parts.join(", "));
+        lines.add_as_is("tasks", &parts.join(", "));
         for (task, host, outcome) in &self.named {
             lines.add("  failed", &format!("{}: {}", task_on(*task, host), how(outcome)));
         }

@@ -3,6 +3,7 @@
 use homing_batch::JoblogEntry;
 use homing_dispatch::{Listener, Progress, Record};
 use homing_model::event::What;
+use homing_model::text::{shown, shown_lines};
 use homing_model::{Event, Outcome};
 use homing_report::Tally;
 use std::fs::File;
@@ -55,7 +56,8 @@ impl Listener for Screen {
         self.tally.add(event);
         if let (true, What::TaskStarted { task, host, why, .. }) = (self.explain, &event.what) {
             self.clear();
-            eprintln!("task {task} -> {host}: {}", why.as_deref().unwrap_or("no input on a volume"));
+            let why = why.as_deref().unwrap_or("no input on a volume");
+            eprintln!("{}", shown(&format!("task {task} -> {host}: {why}")));
         }
     }
 
@@ -63,7 +65,7 @@ impl Listener for Screen {
         if record.last && record.outcome != Outcome::Exit(0) {
             self.clear();
             if let Some(text) = complaint(record) {
-                eprintln!("homing: {text}");
+                eprintln!("homing: {}", shown(&text));
             }
         }
         // As in GNU parallel, what was killed with the run is not listed: it is to run again.
@@ -99,7 +101,7 @@ impl Listener for Screen {
 
     fn note(&mut self, text: &str) {
         self.clear();
-        eprintln!("homing: {text}");
+        eprintln!("homing: {}", shown_lines(text));
     }
 }
 
