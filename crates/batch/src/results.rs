@@ -47,7 +47,7 @@ impl Results {
     /// The files of `task`. Nothing is created.
     pub fn paths(&self, task: &Task) -> ResultPaths {
         let Some(template) = &self.template else {
-            return in_directory(self.tree(&task.args));
+            return in_directory(self.tree(task));
         };
         let path = template.fill(Filling { args: &task.args, seq: task.id });
         if path.0.ends_with(b"/") {
@@ -57,10 +57,14 @@ impl Results {
         ResultPaths { stdout: with(b""), stderr: with(b".err"), seq: with(b".seq") }
     }
 
-    /// `DIR/1/VALUE/2/VALUE`: number of the source, then its value.
-    fn tree(&self, args: &[RawText]) -> PathBuf {
+    /// `DIR/1/VALUE/2/VALUE`: number of the source, then its value. The tasks
+    /// of a task file have no values, and lie in `DIR/NUMBER`.
+    fn tree(&self, task: &Task) -> PathBuf {
         let mut path = self.text.to_path();
-        for (i, value) in args.iter().enumerate() {
+        if task.args.is_empty() {
+            path.push(task.id.to_string());
+        }
+        for (i, value) in task.args.iter().enumerate() {
             path.push((i + 1).to_string());
             // An empty value leaves no level, as in GNU parallel.
             path.push(OsString::from_vec(file_name(&value.0)));
@@ -106,6 +110,7 @@ mod tests {
     #[test]
     fn paths_as_gnu_parallel_makes_them() {
         assert_eq!(stdout("R", &["a/b", "3"]), "R/1/a\\_b/2/3/stdout");
+        assert_eq!(stdout("R", &[]), "R/7/stdout");
         assert_eq!(stdout("R", &["tab\tb"]), "R/1/tab\\tb/stdout");
         assert_eq!(stdout("R", &["a\\b"]), "R/1/a\\\\b/stdout");
         assert_eq!(stdout("R", &["", "x"]), "R/1/2/x/stdout");
