@@ -1,5 +1,5 @@
 # An index of what can be done here.
-.PHONY: build test lab-packages bench fuzz
+.PHONY: build test lab-packages bench fuzz campaign
 
 build:
 	cargo build --release
@@ -24,3 +24,11 @@ fuzz:
 	  mkdir -p found/$$target && \
 	  cargo +nightly fuzz run $$target found/$$target corpus/$$target -- -max_total_time=$$(($(MINUTES) * 60)) \
 	    -max_len=4096 -timeout=10 -rss_limit_mb=2048 -dict=words.dict -print_final_stats=1 || exit 1; done
+
+# Faults at random against whole runs; make test does a hundred. With LAB=NAME over ssh, in a lab that is up:
+# target/debug/homing lab up --name NAME --hosts 3 --gluster 1x3
+RUNS ?= 1000
+SEED ?= 1
+campaign:
+	cargo build -p homing -p homing-campaign
+	target/debug/homing-campaign target/debug/homing $(RUNS) $(SEED) $(LAB)

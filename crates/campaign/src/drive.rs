@@ -1,0 +1,188 @@
+//! One seed: a run, what befalls it, and `homing resume` until all is done.
+
+use crate::model::{self, Finding, Part, Seen};
+use crate::nemesis::{self, Nemesis};
+use crate::observe;
+use crate::place::{Kept, Place, Site};
+use crate::processes;
+use crate::random::Random;
+use crate::scenario::{Deed, Input, KILL, Scenario, Stroke};
+use std::fs::{self, File};
+use std::io::{self, Write};
+use std::os::unix::process::{CommandExt, ExitStatusExt};
+use std::process::{Child, ChildStdin, Stdio};
+use std::thread;
+use std::time::{Duration, Instant};
+
+/// Parts that nothing befalls before a run counts as one that never ends.
+const CALM: usize = 5;
+/// No part lasts so long; a host is given up after 30 s, and links are cut for 40.
+const LONGEST: Duration = Duration::from_secs(300);
+/// How long processes may outlive the program that was started: a worker that
+/// hears nothing ends itself after 25 s.
+const LINGER: Duration = Duration::from_secs(60);
+
+/// What `resume` says is to be added where the journal is damaged.
+const SKIP: &str = "--skip-damaged";
+
+/// What became of a seed.
+#[derive(Debug)]
+pub struct Tried {
+    /// The plan.
+    pub scenario: Scenario,
+    /// What was seen.
+    pub seen: Seen,
+    /// What is wrong with it.
+    pub findings: Vec<Finding>,
+}
+
+/// Runs a seed to its end, in a thread of its own: it may get a mount namespace.
+pub fn run_seed(place: &Place, seed: u64) -> io::Result<Tried> {
+    let scenario = Scenario::new(seed, place.terrain());
+    let place = place.clone();
+    let driven = thread::spawn(move || {
+        let site = Site::new(&place, &scenario)?;
+        let mut driver =
+            Driver { site: &site, place: &place, scenario: &scenario, parts: Vec::new(), damaged: Vec::new() };
+        driver.drive()?;
+        let seen = observe::all(&site, &scenario, driver.parts, &driver.damaged)?;
+        let findings = model::check(&scenario, &seen);
+        Ok(Tried { scenario: scenario.clone(), seen, findings })
+    });
+    driven.join().unwrap_or_else(|_| Err(io::Error::other("the campaign itself crashed")))
+}
+
+struct Driver<'a> {
+    site: &'a Site,
+    place: &'a Place,
+    scenario: &'a Scenario,
+    parts: Vec<Part>,
+    damaged: Vec<Vec<u8>>,
+}
+
+impl Driver<'_> {
+    fn drive(&mut self) -> io::Result<()> {
+        let mut strokes = self.scenario.parts.iter();
+        let mut calm = 0;
+        loop {
+            let befalls = strokes.next();
+            calm += usize::from(befalls.is_none());
+            let status = self.part(befalls.map_or(&[], Vec::as_slice))?;
+            if calm > 0 && ((self.settled() && status <= 101) || calm == CALM) {
+                break;
+            }
+            self.spoil()?;
+        }
+        // Once more: there is nothing to do, and the answer is the same.
+        self.part(&[]).map(drop)
+    }
+
+    fn settled(&self) -> bool {
+        model::settled(self.scenario, &observe::journal(self.site, &self.damaged))
+    }
+
+    fn spoil(&mut self) -> io::Result<()> {
+        let (Some(damage), Some(run), 1) = (self.scenario.damage, observe::run_name(self.site), self.parts.len())
+        else {
+            return Ok(());
+        };
+        self.damaged = nemesis::damage(self.site, &run, damage)?;
+        Ok(())
+    }
+
+    /// What is damaged is named first; it is passed over when that is asked for.
+    fn words(&self) -> Vec<String> {
+        let skip = self.parts.iter().any(|part| part.stderr.contains(SKIP));
+        match observe::run_name(self.site) {
+            None => self.site.words(),
+            Some(run) if skip => vec!["resume".into(), SKIP.into(), run],
+            Some(run) => vec!["resume".into(), run],
+        }
+    }
+
+    fn part(&mut self, strokes: &[Stroke]) -> io::Result<i32> {
+        let (number, words) = (self.parts.len(), self.words());
+        let file = |name: &str| self.site.kept(Kept::Output).with_file_name(format!("{name}.{number}"));
+        let mut command = self.site.homing(&words)?;
+        command
+            .stdout(File::create(file("stdout"))?)
+            .stderr(File::create(self.site.base.join(format!("stderr.{number}")))?);
+        // Now and then the input is not there when the run is taken up first.
+        let fed = self.scenario.input == Input::Stdin && (number != 1 || !self.scenario.seed.is_multiple_of(3));
+        command.stdin(if fed { Stdio::piped() } else { Stdio::null() }).process_group(0);
+        let mut child = command.spawn()?;
+        if let Some(to) = child.stdin.take() {
+            let (items, slow) = (self.site.items(), words[0] == "run");
+            thread::spawn(move || feed(to, items.as_bytes(), slow));
+        }
+        let deeds = self.befall(&mut child, strokes)?;
+        let status = wait(&mut child)?;
+        fs::write(self.site.base.join("clock"), "0")?;
+        self.parts.push(Part {
+            status,
+            settled: self.settled(),
+            deeds,
+            stdout: fs::read(file("stdout"))?,
+            stderr: String::from_utf8_lossy(&fs::read(self.site.base.join(format!("stderr.{number}")))?).into_owned(),
+            left: self.left(),
+        });
+        Ok(status)
+    }
+
+    fn befall(&self, child: &mut Child, strokes: &[Stroke]) -> io::Result<Vec<Deed>> {
+        let random = Random::new(self.scenario.seed ^ self.parts.len() as u64);
+        let mut nemesis = Nemesis { site: self.site, lab: self.place.lab.as_deref(), random };
+        let mut done = Vec::new();
+        for Stroke { after_ms, deed } in strokes {
+            let moment = Instant::now() + Duration::from_millis(*after_ms);
+            while Instant::now() < moment && child.try_wait()?.is_none() {
+                thread::sleep(Duration::from_millis(5));
+            }
+            if child.try_wait()?.is_none() && nemesis.act(deed)? {
+                done.push(deed.clone());
+            }
+        }
+        Ok(done)
+    }
+
+    /// Processes of the run that are there long after its end; they are ended.
+    fn left(&self) -> Vec<String> {
+        let deadline = Instant::now() + LINGER;
+        loop {
+            let left = processes::of_run(&self.site.mark, self.place.lab.as_deref());
+            if left.is_empty() {
+                return Vec::new();
+            }
+            if Instant::now() > deadline {
+                left.iter().for_each(|p| {
+                    nemesis::send(p.pid, KILL);
+                });
+                return left.iter().map(processes::Process::shown).collect();
+            }
+            thread::sleep(Duration::from_millis(50));
+        }
+    }
+}
+
+/// Items in pieces that break inside of them; at once when they are read again.
+fn feed(mut to: ChildStdin, items: &[u8], slow: bool) {
+    for piece in items.chunks(if slow { 17 } else { items.len() }) {
+        if to.write_all(piece).is_err() {
+            return;
+        }
+        thread::sleep(Duration::from_millis(if slow { 60 } else { 0 }));
+    }
+}
+
+fn wait(child: &mut Child) -> io::Result<i32> {
+    let deadline = Instant::now() + LONGEST;
+    loop {
+        if let Some(status) = child.try_wait()? {
+            return Ok(status.code().or(status.signal().map(|signal| 128 + signal)).unwrap_or(-1));
+        }
+        if Instant::now() > deadline {
+            child.kill()?;
+        }
+        thread::sleep(Duration::from_millis(10));
+    }
+}

@@ -1,0 +1,85 @@
+//! What a journal says, read as `docs/formats.md` has it and not by the
+//! program's own reader, whose faults are looked for here as well.
+
+use serde_json::Value;
+use std::collections::BTreeMap;
+
+/// How a task stands by the records so far.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum End {
+    /// It has no last word, or one that does not settle it.
+    #[default]
+    Open,
+    /// It succeeded.
+    Done,
+    /// It failed.
+    Failed,
+}
+
+/// A task as its journal tells of it.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Told {
+    /// Starts.
+    pub starts: u64,
+    /// Records of its success.
+    pub done: u64,
+    /// Starts behind the first of these.
+    pub starts_after_done: u64,
+    /// How it stands.
+    pub end: End,
+}
+
+/// A whole journal.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Journal {
+    /// By task.
+    pub tasks: BTreeMap<u64, Told>,
+    /// Lines that are no records, other than those in `damaged`.
+    pub unreadable: u64,
+}
+
+impl Journal {
+    /// Reads it. `damaged` are lines that were spoilt on purpose: what they say does not count.
+    pub fn read(bytes: &[u8], damaged: &[Vec<u8>]) -> Journal {
+        let mut journal = Journal::default();
+        let whole = bytes.iter().rposition(|b| *b == b'\n').map_or(0, |at| at + 1);
+        let lines = bytes[..whole].split(|b| *b == b'\n').filter(|line| !line.is_empty());
+        for line in lines.filter(|line| !damaged.iter().any(|spoilt| spoilt == line)) {
+            match serde_json::from_slice::<Value>(line) {
+                Ok(record) => journal.add(&record),
+                Err(_) => journal.unreadable += 1,
+            }
+        }
+        journal
+    }
+
+    fn add(&mut self, record: &Value) {
+        let Some(number) = record["task"].as_u64() else { return };
+        let task = self.tasks.entry(number).or_default();
+        match record["event"].as_str() {
+            Some("task_started") => {
+                task.starts += 1;
+                task.starts_after_done += u64::from(task.done > 0);
+            }
+            Some("task_ended") if record["last"] == true => {
+                task.end = end(&record["outcome"]);
+                task.done += u64::from(task.end == End::Done);
+            }
+            _ => {}
+        }
+    }
+
+    /// A task; one that never began is open.
+    pub fn task(&self, number: u64) -> Told {
+        self.tasks.get(&number).cloned().unwrap_or_default()
+    }
+}
+
+fn end(outcome: &Value) -> End {
+    match outcome {
+        Value::String(word) if word == "killed" => End::Open,
+        Value::Object(kind) if kind.contains_key("lost") => End::Open,
+        Value::Object(kind) if kind.get("exit") == Some(&Value::from(0)) => End::Done,
+        _ => End::Failed,
+    }
+}

@@ -1,0 +1,34 @@
+//! Many seeds.
+
+use crate::{Place, Summary, run_seed, summary};
+use std::ops::Range;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Mutex, PoisonError};
+use std::thread;
+
+/// Runs at once on one machine: they mostly wait. Those in a lab share its links.
+const AT_ONCE: usize = 3;
+
+/// Runs all these seeds and says at once what is wrong with one; the table,
+/// and how many were wrong.
+pub fn campaign(place: &Place, seeds: Range<u64>) -> (Summary, u64) {
+    let (next, all) = (AtomicU64::new(seeds.start), Mutex::new((Summary::default(), 0)));
+    let work = || {
+        while let Some(seed) = Some(next.fetch_add(1, Ordering::Relaxed)).filter(|seed| *seed < seeds.end) {
+            let tried = run_seed(place, seed);
+            let (table, wrong) = &mut *all.lock().unwrap_or_else(PoisonError::into_inner);
+            let told = match tried {
+                Ok(tried) => {
+                    table.add(&tried);
+                    (!tried.findings.is_empty()).then(|| summary::told(&tried, place.lab.as_deref()))
+                }
+                Err(e) => Some(format!("seed {seed} could not be tried: {e}\n")),
+            };
+            *wrong += u64::from(told.is_some());
+            told.iter().for_each(|text| print!("{text}"));
+        }
+    };
+    let threads = if place.lab.is_some() { 1 } else { AT_ONCE };
+    thread::scope(|scope| (0..threads).for_each(|_| drop(scope.spawn(work))));
+    all.into_inner().unwrap_or_else(PoisonError::into_inner)
+}

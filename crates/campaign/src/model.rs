@@ -1,0 +1,341 @@
+//! What must be true when a run has ended, whatever befell it. Pure.
+
+use crate::journal::{End, Journal};
+use crate::scenario::{Deed, Form, KILL, Scenario, Whom};
+use std::collections::BTreeMap;
+
+/// One call of the program: the run's first, or a `resume`.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Part {
+    /// Its exit status; 128 and the signal's number when a signal ended it, as a shell has it.
+    pub status: i32,
+    /// Whether all tasks had an end that stays when it had ended.
+    pub settled: bool,
+    /// What was done to it, as far as there was somebody to do it to.
+    pub deeds: Vec<Deed>,
+    /// What it printed.
+    pub stdout: Vec<u8>,
+    /// What it said.
+    pub stderr: String,
+    /// Processes of the run that lived on for long after it.
+    pub left: Vec<String>,
+}
+
+/// When one execution of a task ran, by a clock that nobody sets: hundredths of seconds.
+pub type Beats = BTreeMap<String, (u64, u64)>;
+
+/// All that is left to be seen of a run.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Seen {
+    /// Its parts. The last but one has come to the end of the run, the last found nothing to do.
+    pub parts: Vec<Part>,
+    /// Its journal.
+    pub journal: Journal,
+    /// What `report` answered about it, when that failed.
+    pub unreadable: Option<String>,
+    /// By the names of the files: lines of effects.
+    pub effects: BTreeMap<String, Vec<String>>,
+    /// By item: executions.
+    pub beats: BTreeMap<String, Beats>,
+    /// The job log.
+    pub joblog: String,
+    /// By task: what `--results` kept of its output.
+    pub results: BTreeMap<u64, Vec<u8>>,
+    /// A lock that is still held, or a run that is still said to go on.
+    pub locked: Option<String>,
+}
+
+/// What a finding is about: a column of the summary.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Column {
+    /// Effects that are not those of one whole execution of each task that is done.
+    Effects,
+    /// A task twice at once, or again after it was done.
+    Twice,
+    /// Output of a task that is done is not there, or not as it was printed.
+    Output,
+    /// An exit status that does not tell what became of the run.
+    Status,
+    /// Lines of the job log that are missing.
+    JobLog,
+    /// Processes that outlived the run.
+    Processes,
+    /// Locks that did.
+    Locks,
+    /// A journal that the program cannot read, or a crash of its own.
+    Unreadable,
+    /// A run that does not come to its end.
+    Stuck,
+}
+
+/// Something that is wrong.
+pub type Finding = (Column, String);
+
+/// Compares what was seen with what must be.
+pub fn check(scenario: &Scenario, seen: &Seen) -> Vec<Finding> {
+    let mut found = Vec::new();
+    for number in 1..=scenario.tasks {
+        task(scenario, seen, number, &mut found);
+    }
+    strangers(scenario, seen, &mut found);
+    output(scenario, seen, &mut found);
+    statuses(scenario, seen, &mut found);
+    for part in &seen.parts {
+        found.extend(part.left.iter().map(|left| (Column::Processes, left.clone())));
+        if part.stderr.contains("panicked") {
+            found.push((Column::Unreadable, format!("it crashed: {}", part.stderr)));
+        }
+    }
+    if seen.journal.unreadable > 0 {
+        found.push((Column::Unreadable, format!("{} lines of the journal are no records", seen.journal.unreadable)));
+    }
+    found.extend(seen.unreadable.iter().map(|why| (Column::Unreadable, format!("report: {why}"))));
+    found.extend(seen.locked.iter().map(|lock| (Column::Locks, lock.clone())));
+    found
+}
+
+fn task(scenario: &Scenario, seen: &Seen, number: u64, found: &mut Vec<Finding>) {
+    let mut say = |column, text: String| found.push((column, format!("task {number}: {text}")));
+    let (told, item) = (seen.journal.task(number), Scenario::item(number));
+    let lines = seen.effects.get(&item).cloned().unwrap_or_default();
+    let begun = lines.iter().filter(|l| l.starts_with("b ")).count() as u64;
+    let whole = lines.last().and_then(|l| l.strip_prefix("e ")).is_some_and(|me| lines.contains(&format!("b {me}")));
+    if told.end == End::Done && !whole {
+        say(Column::Effects, format!("done, and its effects are {lines:?}"));
+    }
+    if begun > told.starts && scenario.damage.is_none() {
+        say(Column::Effects, format!("it began {begun} times, the journal knows of {}", told.starts));
+    }
+    if told.done > 1 || told.starts_after_done > 0 {
+        say(Column::Twice, format!("run again after it was done: {told:?}"));
+    }
+    for (a, b) in overlaps(seen.beats.get(&item)) {
+        say(Column::Twice, format!("{a} and {b} ran at once"));
+    }
+    match told.end {
+        End::Done if Scenario::fails(number) => say(Column::Effects, "it fails, and is done".into()),
+        End::Failed if !may_fail(scenario, number) => {
+            say(Column::Effects, "it failed, and nothing made it fail".into())
+        }
+        End::Open => say(Column::Stuck, "it has no end".into()),
+        _ => {}
+    }
+    let logged = |fits: fn(&str, &str) -> bool| {
+        let columns = |l: &str| l.split('\t').map(String::from).collect::<Vec<_>>();
+        let lines = seen.joblog.lines().skip(1).map(columns).filter(|c| c.len() >= 8 && c[0] == number.to_string());
+        lines.filter(|c| fits(&c[6], &c[7])).count()
+    };
+    let expected = match told.end {
+        End::Done => logged(|exit, signal| exit == "0" && signal == "0"),
+        End::Failed => logged(|exit, signal| exit != "0" || signal != "0"),
+        End::Open => 1,
+    };
+    // A record that was spoilt is forgotten, and its task runs again.
+    let again = told.end == End::Done && expected > 1 && scenario.damage.is_none();
+    if expected == 0 || again {
+        say(Column::JobLog, format!("{expected} lines for its end ({:?})", told.end));
+    }
+}
+
+fn may_fail(scenario: &Scenario, number: u64) -> bool {
+    let first = Scenario::fails_once(number) && !scenario.retries;
+    Scenario::fails(number) || first || scenario.harms_tasks()
+}
+
+fn overlaps(beats: Option<&Beats>) -> Vec<(&str, &str)> {
+    let all: Vec<_> = beats.into_iter().flatten().collect();
+    let pairs = all.iter().enumerate().flat_map(|(i, a)| all[i + 1..].iter().map(move |b| (a, b)));
+    let both = pairs.filter(|((_, a), (_, b))| a.0 < b.1 && b.0 < a.1);
+    both.map(|(a, b)| (a.0.as_str(), b.0.as_str())).collect()
+}
+
+/// Effects under a name that nobody gave: a command on half of one, say.
+fn strangers(scenario: &Scenario, seen: &Seen, found: &mut Vec<Finding>) {
+    let items: Vec<String> = (1..=scenario.tasks).map(Scenario::item).collect();
+    let names = seen.effects.keys().filter(|name| !items.contains(&name.trim_end_matches(".tried").to_string()));
+    found.extend(names.map(|name| (Column::Effects, format!("a task ran on {name:?}, which nobody asked for"))));
+}
+
+/// Lines as tasks print them: number of the task, number of the line.
+fn printed(stdout: &[u8]) -> (Vec<(u64, u64)>, Vec<String>) {
+    let whole = stdout.iter().rposition(|b| *b == b'\n').map_or(0, |at| at + 1);
+    let (mut lines, mut odd) = (Vec::new(), Vec::new());
+    for line in String::from_utf8_lossy(&stdout[..whole]).lines() {
+        match line.split_once(' ').and_then(|(n, i)| Some((n.parse().ok()?, i.parse().ok()?))) {
+            Some(pair) => lines.push(pair),
+            None => odd.push(line.to_string()),
+        }
+    }
+    (lines, odd)
+}
+
+fn output(scenario: &Scenario, seen: &Seen, found: &mut Vec<Finding>) {
+    let mut blocks: BTreeMap<u64, u64> = BTreeMap::new();
+    let mut lines: BTreeMap<u64, Vec<bool>> = BTreeMap::new();
+    for part in &seen.parts {
+        let (all, odd) = printed(&part.stdout);
+        found.extend(odd.into_iter().map(|line| (Column::Output, format!("{line:?} is no task's"))));
+        for (number, line) in &all {
+            let task = lines.entry(*number).or_insert_with(|| vec![false; Scenario::lines(*number) as usize]);
+            match task.get_mut((*line as usize).wrapping_sub(1)) {
+                Some(there) => *there = true,
+                None => found.push((Column::Output, format!("task {number} has no line {line}"))),
+            }
+        }
+        let groups: Vec<u64> = all.chunk_by(|a, b| a.0 == b.0 && a.1 + 1 == b.1).filter_map(whole_block).collect();
+        if scenario.form == Form::Keep && !groups.is_sorted() {
+            found.push((Column::Output, format!("not in order: {groups:?}")));
+        }
+        groups.into_iter().for_each(|number| *blocks.entry(number).or_default() += 1);
+    }
+    let calm = scenario.damage.is_none() && seen.parts.iter().all(|part| part.deeds.is_empty());
+    for number in (1..=scenario.tasks).filter(|n| seen.journal.task(*n).end == End::Done) {
+        if scenario.results {
+            let kept = seen.results.get(&number);
+            if kept != Some(&block(number)) {
+                let text = format!("task {number} is done, its results have {:?} bytes", kept.map(Vec::len));
+                found.push((Column::Output, text));
+            }
+            continue;
+        }
+        let there = match scenario.form {
+            Form::Lines => u64::from(lines.get(&number).is_some_and(|all| all.iter().all(|there| *there))),
+            Form::Plain | Form::Keep => blocks.get(&number).copied().unwrap_or(0),
+        };
+        if there == 0 || (calm && there > 1) {
+            found.push((Column::Output, format!("task {number} is done, its output is there {there} times")));
+        }
+    }
+}
+
+fn whole_block(lines: &[(u64, u64)]) -> Option<u64> {
+    (lines[0].1 == 1 && lines.len() as u64 == Scenario::lines(lines[0].0)).then_some(lines[0].0)
+}
+
+fn block(number: u64) -> Vec<u8> {
+    (1..=Scenario::lines(number)).flat_map(|line| format!("{number} {line}\n").into_bytes()).collect()
+}
+
+fn statuses(scenario: &Scenario, seen: &Seen, found: &mut Vec<Finding>) {
+    let failed = (1..=scenario.tasks).filter(|n| seen.journal.task(*n).end == End::Failed).count() as i32;
+    for (at, part) in seen.parts.iter().enumerate().skip(seen.parts.len().saturating_sub(2)) {
+        if part.status != failed {
+            let text = format!("part {at} ended with {}, {failed} tasks of the run failed", part.status);
+            found.push((Column::Status, format!("{text}: {}", part.stderr.trim())));
+        }
+    }
+    for (at, part) in seen.parts.iter().enumerate() {
+        if part.status <= 101 && !part.settled {
+            let text = format!("part {at} ended with {}, and not all was done", part.status);
+            found.push((Column::Status, format!("{text}: {}", part.stderr.trim())));
+        }
+        let asked = part.deeds.iter().map(asked_to_end).collect::<Option<Vec<i32>>>().unwrap_or_default();
+        let fine = |status: i32| (0..=failed.max(0)).contains(&status) || asked.iter().any(|s| status == 128 + s);
+        if !asked.is_empty() && !fine(part.status) {
+            let text = format!("part {at} was asked to end by {asked:?} and ended with {}", part.status);
+            found.push((Column::Status, format!("{text}: {}", part.stderr.trim())));
+        }
+    }
+}
+
+/// The signal of a deed that lets the coordinator end in its own way.
+fn asked_to_end(deed: &Deed) -> Option<i32> {
+    match deed {
+        Deed::Signal(Whom::Coordinator, signal @ (1 | 2 | 15)) => Some(*signal),
+        Deed::Interrupts => Some(2),
+        _ => None,
+    }
+}
+
+/// Whether all tasks have an end that stays.
+pub fn settled(scenario: &Scenario, journal: &Journal) -> bool {
+    (1..=scenario.tasks).all(|number| journal.task(number).end != End::Open)
+}
+
+/// How often a process was killed outright.
+pub fn kills(seen: &Seen) -> u64 {
+    let deeds = seen.parts.iter().flat_map(|part| &part.deeds);
+    let kill = |deed: &&Deed| matches!(deed, Deed::Signal(_, KILL) | Deed::Pause(_, _, true));
+    deeds.filter(kill).count() as u64
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::journal::Told;
+    use crate::scenario::{Input, Stroke};
+
+    fn scenario() -> Scenario {
+        Scenario {
+            seed: 1,
+            tasks: 4,
+            jobs: 2,
+            form: Form::Plain,
+            results: false,
+            retries: true,
+            input: Input::Args,
+            neighbours: false,
+            small_disk: [false; 3],
+            parts: vec![vec![Stroke { after_ms: 1, deed: Deed::Signal(Whom::Coordinator, KILL) }]],
+            damage: None,
+        }
+    }
+
+    /// Four tasks of which the last one fails, as it must.
+    fn seen() -> Seen {
+        let mut seen = Seen::default();
+        let mut first = Part { deeds: vec![Deed::Signal(Whom::Coordinator, KILL)], status: 137, ..Part::default() };
+        seen.joblog = "Seq\n".into();
+        for number in 1..=4 {
+            let fails = Scenario::fails(number);
+            let end = if fails { End::Failed } else { End::Done };
+            seen.journal.tasks.insert(number, Told { starts: 1, done: u64::from(!fails), starts_after_done: 0, end });
+            let ends = (!fails).then(|| "e 1-2".to_string());
+            seen.effects.insert(Scenario::item(number), ["b 1-2".to_string()].into_iter().chain(ends).collect());
+            seen.beats.insert(Scenario::item(number), [("1-2".to_string(), (10, 20))].into());
+            let exit = if fails { 3 } else { 0 };
+            seen.joblog += &format!("{number}\tn1\t0\t0\t0\t0\t{exit}\t0\tx\n");
+            first.stdout.extend(if fails { Vec::new() } else { block(number) });
+        }
+        let last = Part { status: 1, settled: true, ..Part::default() };
+        seen.parts = vec![first, last.clone(), last];
+        seen
+    }
+
+    fn columns(seen: &Seen) -> Vec<Column> {
+        let mut columns: Vec<Column> = check(&scenario(), seen).into_iter().map(|(column, _)| column).collect();
+        columns.dedup();
+        columns
+    }
+
+    #[test]
+    fn a_run_without_fault_has_no_finding() {
+        assert_eq!(check(&scenario(), &seen()), []);
+    }
+
+    #[test]
+    fn each_fault_is_found_in_its_column() {
+        type Fault = fn(&mut Seen);
+        let faults: [(Column, Fault); 14] = [
+            (Column::Effects, |s| s.effects.get_mut("t0001").unwrap().truncate(1)),
+            (Column::Effects, |s| s.effects.get_mut("t0002").unwrap().insert(0, "b 7-7".into())),
+            (Column::Effects, |s| s.effects.extend([("t000".to_string(), Vec::new())])),
+            (Column::Twice, |s| s.journal.tasks.get_mut(&1).unwrap().done = 2),
+            (Column::Twice, |s| s.beats.get_mut("t0003").unwrap().extend([("9-9".to_string(), (19, 30))])),
+            (Column::Output, |s| s.parts[0].stdout.truncate(6)),
+            (Column::Output, |s| s.parts[1].stdout.extend(b"half of\n")),
+            (Column::Status, |s| s.parts[1].status = 0),
+            (Column::Status, |s| (s.parts[0].status, s.parts[0].deeds) = (0, Vec::new())),
+            (Column::JobLog, |s| s.joblog = s.joblog.replace("\n3\t", "\n2\t")),
+            (Column::Processes, |s| s.parts[0].left.push("7 sleep".into())),
+            (Column::Locks, |s| s.locked = Some("lock".into())),
+            (Column::Unreadable, |s| s.parts[0].stderr = "thread panicked".into()),
+            (Column::Stuck, |s| s.journal.tasks.get_mut(&4).unwrap().end = End::Open),
+        ];
+        for (column, spoil) in faults {
+            let mut seen = seen();
+            spoil(&mut seen);
+            assert!(columns(&seen).contains(&column), "{column:?}: {:?}", check(&scenario(), &seen));
+        }
+    }
+}

@@ -1,0 +1,137 @@
+//! Does to a run what its scenario says.
+
+use crate::place::{Kept, Site, link};
+use crate::processes::{self, Process};
+use crate::random::Random;
+use crate::scenario::{Damage, Deed, KILL, Whom};
+use rustix::process::{Pid, Signal, kill_process, kill_process_group};
+use std::fs::{self, File};
+use std::io::{self, Write};
+use std::process::Command;
+use std::thread::sleep;
+use std::time::Duration;
+
+const INT: i32 = 2;
+const STOP: i32 = 19;
+const CONT: i32 = 18;
+
+/// Whoever does the deeds of one run.
+pub struct Nemesis<'a> {
+    /// The run.
+    pub site: &'a Site,
+    /// The lab of it.
+    pub lab: Option<&'a str>,
+    /// Chooses among several processes of a kind.
+    pub random: Random,
+}
+
+impl Nemesis<'_> {
+    /// Does it; false when there was nobody to do it to.
+    pub fn act(&mut self, deed: &Deed) -> io::Result<bool> {
+        match deed {
+            Deed::Signal(whom, signal) => Ok(self.signal(*whom, *signal)),
+            Deed::Interrupts => {
+                let first = self.signal(Whom::Coordinator, INT);
+                sleep(Duration::from_millis(100));
+                self.signal(Whom::Coordinator, INT);
+                Ok(first)
+            }
+            Deed::Pause(whom, ms, ends) => Ok(self.pause(*whom, *ms, *ends)),
+            Deed::Clock(text) => fs::write(self.site.base.join("clock"), text).map(|()| true),
+            Deed::FullDisk(ms) => self.fill(*ms).map(|()| true),
+            Deed::Cut(host, ms) => self.cut(*host, *ms).map(|()| true),
+        }
+    }
+
+    fn find(&mut self, whom: Whom) -> Vec<Process> {
+        let found = processes::of_run(&self.site.mark, self.lab);
+        let mut found: Vec<Process> = found.into_iter().filter(|p| p.is(whom)).collect();
+        if !matches!(whom, Whom::All | Whom::Group) && found.len() > 1 {
+            found = vec![self.random.of(&found)];
+        }
+        found
+    }
+
+    fn signal(&mut self, whom: Whom, signal: i32) -> bool {
+        if whom == Whom::Group {
+            let leader = self.find(Whom::Coordinator);
+            return leader.first().is_some_and(|p| kill_process_group(pid(p.pid), number(signal)).is_ok());
+        }
+        let mut some = false;
+        loop {
+            let found = self.find(whom).iter().filter(|p| send(p.pid, signal)).count();
+            some |= found > 0;
+            // What was started meanwhile was not seen; where all are killed nobody is left to end it.
+            if found == 0 || (whom, signal) != (Whom::All, KILL) {
+                return some;
+            }
+        }
+    }
+
+    fn pause(&mut self, whom: Whom, ms: u64, ends: bool) -> bool {
+        let stopped: Vec<Process> = self.find(whom).into_iter().filter(|p| send(p.pid, STOP)).collect();
+        sleep(Duration::from_millis(ms));
+        for process in &stopped {
+            send(process.pid, if ends { KILL } else { CONT });
+        }
+        if ends && whom == Whom::All {
+            self.signal(whom, KILL);
+        }
+        !stopped.is_empty()
+    }
+
+    /// A file takes what room there is on the small disk.
+    fn fill(&self, ms: u64) -> io::Result<()> {
+        let ballast = self.site.base.join("disk/ballast");
+        let mut file = File::create(&ballast)?;
+        for size in [64 << 10, 512, 1] {
+            while file.write_all(&vec![0; size]).is_ok() {}
+        }
+        sleep(Duration::from_millis(ms));
+        fs::remove_file(ballast)
+    }
+
+    fn cut(&self, host: u64, ms: u64) -> io::Result<()> {
+        let Some(lab) = self.lab else { return Ok(()) };
+        let link = link(lab, host)?;
+        let set = |to: &str| Command::new("ip").args(["link", "set", &link, to]).status();
+        set("down")?;
+        sleep(Duration::from_millis(ms));
+        set("up").map(drop)
+    }
+}
+
+fn pid(number: i32) -> Pid {
+    Pid::from_raw(number).expect("a process has a number above 0")
+}
+
+fn number(signal: i32) -> Signal {
+    Signal::from_named_raw(signal).expect("one of those of a scenario")
+}
+
+/// Sends a signal; false when there is nobody to take it.
+pub fn send(process: i32, signal: i32) -> bool {
+    kill_process(pid(process), number(signal)).is_ok()
+}
+
+/// Spoils the journal of the run; the lines that came of it, which say nothing any more.
+pub fn damage(site: &Site, run: &str, damage: Damage) -> io::Result<Vec<Vec<u8>>> {
+    let path = site.kept(Kept::Runs).join(run).join("journal.jsonl");
+    let before = fs::read(&path)?;
+    let mut after = before.clone();
+    match damage {
+        Damage::Torn(bytes) => after.truncate(after.len().saturating_sub(bytes as usize)),
+        Damage::Bit(place, bit) => {
+            // The first record is the run itself; without it there is nothing to take up.
+            let first = before.iter().position(|b| *b == b'\n').map_or(before.len(), |at| at + 1);
+            let at = first + (before.len() - first) * place as usize / 1000;
+            if let Some(byte) = after.get_mut(at) {
+                *byte ^= 1 << bit;
+            }
+        }
+    }
+    fs::write(&path, &after)?;
+    let lines = |bytes: &[u8]| bytes.split(|b| *b == b'\n').map(<[u8]>::to_vec).collect::<Vec<_>>();
+    let old = lines(&before);
+    Ok(lines(&after).into_iter().filter(|line| !line.is_empty() && !old.contains(line)).collect())
+}

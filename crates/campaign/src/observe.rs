@@ -1,0 +1,107 @@
+//! Reads what a run left behind.
+
+use crate::journal::Journal;
+use crate::model::{Beats, Part, Seen};
+use crate::place::{Kept, Site};
+use crate::scenario::Scenario;
+use std::collections::BTreeMap;
+use std::fs;
+use std::io;
+use std::path::Path;
+
+/// The name of the run, once its journal has a record: before that nothing of it
+/// was started, and it is begun anew.
+pub fn run_name(site: &Site) -> Option<String> {
+    let own = |path: &Path| {
+        let journal = path.join("journal.jsonl");
+        journal.is_file() && fs::read(journal).is_ok_and(|bytes| bytes.contains(&b'\n'))
+    };
+    let entries = fs::read_dir(site.kept(Kept::Runs)).ok()?.flatten();
+    entries.filter(|e| own(&e.path())).find_map(|e| e.file_name().into_string().ok())
+}
+
+/// Its journal as it stands.
+pub fn journal(site: &Site, damaged: &[Vec<u8>]) -> Journal {
+    let Some(run) = run_name(site) else { return Journal::default() };
+    let bytes = fs::read(site.kept(Kept::Runs).join(run).join("journal.jsonl"));
+    Journal::read(&bytes.unwrap_or_default(), damaged)
+}
+
+/// All of it, when the run has come to its end.
+pub fn all(site: &Site, scenario: &Scenario, parts: Vec<Part>, damaged: &[Vec<u8>]) -> io::Result<Seen> {
+    site.on_volume("cp -r EFFECTS BASE/")?;
+    let log = site.kept(Kept::Log);
+    let (unreadable, locked) = told(site)?;
+    Ok(Seen {
+        journal: journal(site, damaged),
+        unreadable,
+        effects: effects(&site.base.join("effects"))?,
+        beats: beats(site),
+        joblog: String::from_utf8_lossy(&fs::read(log.with_extension("tsv")).unwrap_or_default()).into_owned(),
+        results: if scenario.results { results(&log.with_extension("results")) } else { BTreeMap::new() },
+        locked,
+        parts,
+    })
+}
+
+/// What `report` and `runs` say: why the journal is unreadable, and who is said to hold it.
+fn told(site: &Site) -> io::Result<(Option<String>, Option<String>)> {
+    let Some(run) = run_name(site) else { return Ok((Some("there is no run".into()), None)) };
+    let report = site.homing(&["report".into(), run.clone()])?.output()?;
+    let unreadable = (!report.status.success()).then(|| String::from_utf8_lossy(&report.stderr).into_owned());
+    let runs = site.homing(&["runs".into(), "--json".into()])?.output()?;
+    let list: serde_json::Value = serde_json::from_slice(&runs.stdout).unwrap_or_default();
+    let own = list.as_array().into_iter().flatten().find(|r| r["name"] == run.as_str());
+    let state = own.map_or("not listed".into(), |r| r["state"].to_string());
+    Ok((unreadable, (state != "\"ended\"").then(|| format!("`homing runs` says {state}"))))
+}
+
+fn effects(folder: &Path) -> io::Result<BTreeMap<String, Vec<String>>> {
+    let mut found = BTreeMap::new();
+    for entry in fs::read_dir(folder)? {
+        let entry = entry?;
+        let text = fs::read_to_string(entry.path()).unwrap_or_default();
+        found.insert(entry.file_name().to_string_lossy().into_owned(), text.lines().map(String::from).collect());
+    }
+    Ok(found)
+}
+
+fn beats(site: &Site) -> BTreeMap<String, Beats> {
+    let mut found: BTreeMap<String, Beats> = BTreeMap::new();
+    for (host, folder) in site.beats().iter().enumerate() {
+        for entry in fs::read_dir(folder).into_iter().flatten().flatten() {
+            let item = entry.file_name().to_string_lossy().into_owned();
+            let text = fs::read_to_string(entry.path()).unwrap_or_default();
+            for (who, at) in text.lines().filter_map(beat) {
+                let beats = found.entry(item.clone()).or_default();
+                let span = beats.entry(format!("{who} on host {}", host + 1)).or_insert((at, at));
+                *span = (span.0.min(at), span.1.max(at));
+            }
+        }
+    }
+    found
+}
+
+/// `PROCESS-START NOW`, seconds since the machine's start with two decimals.
+fn beat(line: &str) -> Option<(&str, u64)> {
+    let (who, at) = line.split_once(' ')?;
+    Some((who, at.replace('.', "").parse().ok()?))
+}
+
+/// `1/ITEM/stdout`, or for a task file `NUMBER/stdout`.
+fn results(folder: &Path) -> BTreeMap<u64, Vec<u8>> {
+    let mut found = BTreeMap::new();
+    let mut folders = vec![folder.to_path_buf()];
+    while let Some(folder) = folders.pop() {
+        for path in fs::read_dir(&folder).into_iter().flatten().flatten().map(|e| e.path()) {
+            if path.is_dir() {
+                folders.push(path.clone());
+            }
+        }
+        let number = fs::read_to_string(folder.join("seq")).ok().and_then(|n| n.trim().parse().ok());
+        if let (Some(number), Ok(stdout)) = (number, fs::read(folder.join("stdout"))) {
+            found.insert(number, stdout);
+        }
+    }
+    found
+}

@@ -1,0 +1,76 @@
+//! The processes of a run, found by a variable in their environment or, on
+//! hosts of a lab, by the host that they run on.
+
+use crate::scenario::Whom;
+use std::fs;
+
+/// The variable that all processes of a run have.
+pub const MARK: &str = "CAMPAIGN";
+
+/// What the process that watches over a worker calls itself.
+const GUARD: &str = "homing-guard";
+
+/// A process of the run.
+#[derive(Clone, Debug)]
+pub struct Process {
+    /// Its number, seen from the machine.
+    pub pid: i32,
+    /// Its own name, as `ps -e` has it.
+    pub name: String,
+    /// Its words.
+    pub words: Vec<String>,
+    /// Its state, as `ps` shows it.
+    pub state: char,
+}
+
+impl Process {
+    /// What it is in the run.
+    pub fn is(&self, whom: Whom) -> bool {
+        let word = |at: usize| self.words.get(at).map_or("", String::as_str);
+        match whom {
+            Whom::Coordinator => matches!(word(1), "run" | "resume"),
+            Whom::Worker => word(1) == "worker" && self.name != GUARD,
+            Whom::Guard => self.name == GUARD,
+            Whom::Task => self.words.iter().any(|w| w.ends_with("task.sh")),
+            Whom::Ssh => word(0) == "ssh" || word(0).ends_with("/ssh"),
+            Whom::Group | Whom::All => true,
+        }
+    }
+
+    /// For people.
+    pub fn shown(&self) -> String {
+        format!("{} {} ({})", self.pid, self.words.join(" "), self.state)
+    }
+}
+
+/// All processes with the mark, and those of homing's workers and guards in the lab.
+pub fn of_run(mark: &str, lab: Option<&str>) -> Vec<Process> {
+    let entry = format!("{MARK}={mark}");
+    let own = |pid: i32| {
+        let environment = fs::read(format!("/proc/{pid}/environ")).unwrap_or_default();
+        let marked = environment.split(|b| *b == 0).any(|variable| variable == entry.as_bytes());
+        marked || lab.is_some_and(|lab| in_lab(pid, lab))
+    };
+    let numbers = fs::read_dir("/proc").into_iter().flatten().flatten();
+    let pids = numbers.filter_map(|e| e.file_name().to_str()?.parse::<i32>().ok());
+    let mine = std::process::id() as i32;
+    let found = pids.filter(|pid| *pid != mine && own(*pid)).filter_map(process);
+    found.filter(|p| p.state != 'Z' && !p.words.is_empty() && !p.words[0].ends_with("nsenter")).collect()
+}
+
+fn process(pid: i32) -> Option<Process> {
+    let words = fs::read(format!("/proc/{pid}/cmdline")).ok()?;
+    let words = words.split(|b| *b == 0).map(|w| String::from_utf8_lossy(w).into_owned());
+    let mut words: Vec<String> = words.collect();
+    words.pop();
+    let stat = fs::read_to_string(format!("/proc/{pid}/stat")).ok()?;
+    let state = stat.rsplit_once(") ")?.1.chars().next()?;
+    let name = fs::read_to_string(format!("/proc/{pid}/comm")).ok()?.trim_end().to_string();
+    Some(Process { pid, name, words, state })
+}
+
+fn in_lab(pid: i32, lab: &str) -> bool {
+    let group = fs::read_to_string(format!("/proc/{pid}/cgroup")).unwrap_or_default();
+    let serves = |p: Process| p.is(Whom::Worker) || p.is(Whom::Guard) || p.is(Whom::Task);
+    group.contains(&format!("homing-lab/{lab}/")) && process(pid).is_some_and(serves)
+}

@@ -1,0 +1,233 @@
+//! A seed becomes a run and what will befall it. Pure.
+
+use crate::random::Random;
+
+/// Where a run is to be tried; not everything can befall it everywhere.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Terrain {
+    /// Tasks run over ssh on the hosts of a lab, whose links can be cut.
+    pub lab: bool,
+    /// Disks of its own can be mounted and filled, and files given to other users.
+    pub root: bool,
+    /// The library that shifts clocks was built.
+    pub clock: bool,
+}
+
+/// How output is printed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Form {
+    /// Grouped, as tasks end.
+    Plain,
+    /// `-k`.
+    Keep,
+    /// `--lb`.
+    Lines,
+}
+
+/// Where the tasks come from.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Input {
+    /// `:::`.
+    Args,
+    /// Standard input, piece by piece, broken inside of lines.
+    Stdin,
+    /// `--tasks FILE`.
+    Tasks,
+}
+
+/// Whom a signal goes to.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Whom {
+    /// The program that was started.
+    Coordinator,
+    /// One that serves a host.
+    Worker,
+    /// The process that watches over a worker.
+    Guard,
+    /// One task.
+    Task,
+    /// The coordinator's process group, as a terminal does it.
+    Group,
+    /// Every process of the run, at one moment.
+    All,
+    /// An ssh client of the coordinator's.
+    Ssh,
+}
+
+/// One thing that befalls a run.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Deed {
+    /// A signal, by number.
+    Signal(Whom, i32),
+    /// Two interrupts, 100 ms apart.
+    Interrupts,
+    /// SIGSTOP, then after so many milliseconds SIGCONT, or SIGKILL.
+    Pause(Whom, u64, bool),
+    /// What the shim of the clock is told from now on.
+    Clock(&'static str),
+    /// The disk is full for so many milliseconds.
+    FullDisk(u64),
+    /// The link of host number N is cut for so many milliseconds.
+    Cut(u64, u64),
+}
+
+impl Deed {
+    /// Its kind, for a table.
+    pub fn kind(&self) -> String {
+        let of = |whom: &Whom| format!("{whom:?}").to_lowercase();
+        match self {
+            Deed::Signal(whom, KILL) => format!("{} killed outright", of(whom)),
+            Deed::Signal(whom, _) => format!("{} asked to end", of(whom)),
+            Deed::Interrupts => "two interrupts".into(),
+            Deed::Pause(whom, _, true) => format!("{} stopped, then killed", of(whom)),
+            Deed::Pause(whom, _, false) => format!("{} stopped for a while", of(whom)),
+            Deed::Clock(_) => "clock set".into(),
+            Deed::FullDisk(_) => "disk full".into(),
+            Deed::Cut(_, ms) if *ms > 30_000 => "link cut for long".into(),
+            Deed::Cut(..) => "link cut".into(),
+        }
+    }
+}
+
+/// A deed and its moment.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Stroke {
+    /// Milliseconds since the part of the run began, or since the stroke before ended.
+    pub after_ms: u64,
+    /// What is done.
+    pub deed: Deed,
+}
+
+/// What is done to a journal that nobody writes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Damage {
+    /// So many bytes of its end are gone.
+    Torn(u64),
+    /// One bit of a record is another: the place in thousandths of the file, the bit.
+    Bit(u64, u8),
+}
+
+/// A run and what befalls it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Scenario {
+    /// What it was made of.
+    pub seed: u64,
+    /// Tasks, numbered from 1.
+    pub tasks: u64,
+    /// Slots a host.
+    pub jobs: u64,
+    /// How output is printed.
+    pub form: Form,
+    /// `--results`.
+    pub results: bool,
+    /// `--retries 3`.
+    pub retries: bool,
+    /// Where the tasks come from.
+    pub input: Input,
+    /// Other users' files lie in its folders.
+    pub neighbours: bool,
+    /// Where a small disk is: the journal, standard output, the job log and the results.
+    pub small_disk: [bool; 3],
+    /// What befalls the first parts of the run; the parts after them are left alone.
+    pub parts: Vec<Vec<Stroke>>,
+    /// What is done to the journal after the first part.
+    pub damage: Option<Damage>,
+}
+
+/// SIGHUP, SIGINT, SIGQUIT, SIGKILL, SIGTERM.
+pub const SIGNALS: [i32; 5] = [1, 2, 3, 9, 15];
+/// SIGKILL.
+pub const KILL: i32 = 9;
+
+impl Scenario {
+    /// The scenario of a seed.
+    pub fn new(seed: u64, terrain: Terrain) -> Scenario {
+        let mut random = Random::new(seed);
+        let r = &mut random;
+        let full = terrain.root && !terrain.lab && r.percent(15);
+        let parts = (0..r.within(1, 4)).map(|_| (0..r.within(1, 3)).map(|_| stroke(r, terrain, full)).collect());
+        let parts = parts.collect();
+        Scenario {
+            seed,
+            tasks: r.within(12, 31),
+            jobs: r.within(2, 6),
+            form: r.of(&[Form::Plain, Form::Plain, Form::Keep, Form::Keep, Form::Lines]),
+            results: r.percent(25),
+            retries: r.percent(40),
+            input: r.of(&[Input::Args, Input::Args, Input::Stdin, Input::Tasks]),
+            neighbours: terrain.root && r.percent(15),
+            small_disk: if full { [r.percent(60), r.percent(60), r.percent(60)] } else { [false; 3] },
+            parts,
+            damage: damage(r),
+        }
+    }
+
+    /// Whether anything that befalls it may be the end of a task's own process.
+    pub fn harms_tasks(&self) -> bool {
+        let harm = |deed: &Deed| match deed {
+            Deed::Signal(whom, _) | Deed::Pause(whom, ..) => *whom != Whom::Coordinator,
+            Deed::FullDisk(_) | Deed::Cut(..) => true,
+            Deed::Interrupts | Deed::Clock(_) => false,
+        };
+        self.parts.iter().flatten().any(|stroke| harm(&stroke.deed))
+    }
+
+    /// What item number N is called.
+    pub fn item(number: u64) -> String {
+        format!("t{number:04}")
+    }
+
+    /// Lines that a task prints when it succeeds.
+    pub fn lines(number: u64) -> u64 {
+        if number % 11 == 5 { 3000 } else { 3 }
+    }
+
+    /// Whether a task fails however often it is tried.
+    pub fn fails(number: u64) -> bool {
+        number % 9 == 4
+    }
+
+    /// Whether a task fails the first time.
+    pub fn fails_once(number: u64) -> bool {
+        number % 7 == 2
+    }
+}
+
+fn stroke(r: &mut Random, terrain: Terrain, full: bool) -> Stroke {
+    let deed = match r.within(0, 100) {
+        0..45 => Deed::Signal(whom(r, terrain), r.of(&SIGNALS)),
+        45..52 => Deed::Interrupts,
+        52..66 => Deed::Pause(whom(r, terrain), pause_ms(r, terrain), r.percent(50)),
+        66..78 if terrain.clock => Deed::Clock(r.of(&["-3600", "3600", "-15", "288", "-288", "288/50", "0"])),
+        66..84 if terrain.lab => Deed::Cut(r.within(1, 4), cut_ms(r)),
+        _ if full => Deed::FullDisk(r.within(200, 1500)),
+        _ => Deed::Signal(Whom::Coordinator, KILL),
+    };
+    let after_ms = if terrain.lab { r.within(500, 3000) } else { r.within(30, 1500) };
+    Stroke { after_ms, deed }
+}
+
+fn whom(r: &mut Random, terrain: Terrain) -> Whom {
+    use Whom::*;
+    let local = [Coordinator, Coordinator, Coordinator, Worker, Worker, Guard, Task, Group, All];
+    let far = [Coordinator, Coordinator, Worker, Worker, Guard, Task, Ssh, All];
+    if terrain.lab { r.of(&far) } else { r.of(&local) }
+}
+
+/// In a lab now and then longer than a worker lives without a word (25 s) and
+/// a coordinator waits for one (30 s).
+fn pause_ms(r: &mut Random, terrain: Terrain) -> u64 {
+    if terrain.lab && r.percent(15) { 36_000 } else { r.within(50, 2000) }
+}
+
+fn cut_ms(r: &mut Random) -> u64 {
+    if r.percent(20) { r.within(33_000, 40_000) } else { r.within(1000, 4000) }
+}
+
+fn damage(r: &mut Random) -> Option<Damage> {
+    match r.within(0, 100) {
+        0..8 => Some(Damage::Torn(r.within(1, 600))),
+        8..16 => Some(Damage::Bit(r.within(0, 1000), r.within(0, 8) as u8)),
+        _ => None,
+    }
+}

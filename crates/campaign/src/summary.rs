@@ -1,0 +1,77 @@
+//! The table of a campaign.
+
+use crate::drive::Tried;
+use crate::model::{Column, kills};
+use crate::scenario::Deed;
+use std::collections::{BTreeMap, BTreeSet};
+use std::fmt;
+
+/// Columns with their heads.
+const COLUMNS: [(Column, &str); 9] = [
+    (Column::Effects, "effects wrong"),
+    (Column::Twice, "twice"),
+    (Column::Output, "output lost"),
+    (Column::Status, "status wrong"),
+    (Column::JobLog, "job log wrong"),
+    (Column::Processes, "processes left"),
+    (Column::Locks, "locks left"),
+    (Column::Unreadable, "unreadable"),
+    (Column::Stuck, "stuck"),
+];
+
+/// Counts over many seeds.
+#[derive(Debug, Default)]
+pub struct Summary {
+    runs: u64,
+    parts: u64,
+    deeds: u64,
+    kills: u64,
+    wrong: BTreeMap<Column, u64>,
+    faults: BTreeMap<String, u64>,
+}
+
+impl Summary {
+    /// Adds a seed.
+    pub fn add(&mut self, tried: &Tried) {
+        self.runs += 1;
+        self.parts += tried.seen.parts.len() as u64;
+        self.deeds += tried.seen.parts.iter().map(|part| part.deeds.len() as u64).sum::<u64>();
+        let kinds = tried.seen.parts.iter().flat_map(|part| &part.deeds).map(Deed::kind);
+        let planned =
+            [(tried.scenario.damage.is_some(), "journal damaged"), (tried.scenario.neighbours, "files of other users")];
+        let planned = planned.iter().filter(|(there, _)| *there).map(|(_, kind)| kind.to_string());
+        kinds.chain(planned).for_each(|kind| *self.faults.entry(kind).or_default() += 1);
+        self.kills += kills(&tried.seen);
+        let columns: BTreeSet<Column> = tried.findings.iter().map(|(column, _)| *column).collect();
+        columns.into_iter().for_each(|column| *self.wrong.entry(column).or_default() += 1);
+    }
+}
+
+impl fmt::Display for Summary {
+    fn fmt(&self, f: &mut fmt::Formatter) -> fmt::Result {
+        let mut heads = vec!["runs".to_string(), "parts".into(), "faults".into(), "kills".into()];
+        let mut cells: Vec<u64> = vec![self.runs, self.parts, self.deeds, self.kills];
+        for (column, head) in COLUMNS {
+            heads.push(head.into());
+            cells.push(self.wrong.get(&column).copied().unwrap_or(0));
+        }
+        writeln!(f, "| {} |", heads.join(" | "))?;
+        writeln!(f, "|{}", "---|".repeat(heads.len()))?;
+        writeln!(f, "| {} |", cells.iter().map(u64::to_string).collect::<Vec<_>>().join(" | "))?;
+        writeln!(f, "\n| fault | times |\n|---|---|")?;
+        self.faults.iter().try_for_each(|(kind, times)| writeln!(f, "| {kind} | {times} |"))
+    }
+}
+
+/// What is wrong with a seed, and how it is tried again.
+pub fn told(tried: &Tried, lab: Option<&str>) -> String {
+    let mut text = format!("seed {}: {:?}\n", tried.scenario.seed, tried.scenario);
+    for (at, part) in tried.seen.parts.iter().enumerate() {
+        text += &format!("  part {at}: {} after {:?}: {}\n", part.status, part.deeds, part.stderr.trim());
+    }
+    for (column, finding) in tried.findings.iter().take(12) {
+        text += &format!("  {column:?}: {finding}\n");
+    }
+    let lab = lab.map_or(String::new(), |lab| format!(" LAB={lab}"));
+    text + &format!("  again: make campaign RUNS=1 SEED={}{lab}\n", tried.scenario.seed)
+}
