@@ -78,7 +78,10 @@ pub fn journal(bytes: &[u8]) {
 /// A node set means the same when it is folded and read again.
 pub fn nodeset(bytes: &[u8]) {
     let text = String::from_utf8_lossy(bytes);
-    if let Ok(set) = NodeSet::parse(&text) {
+    // Larger sets take seconds under a sanitizer, and show nothing that smaller ones do not.
+    if let Ok(set) = NodeSet::parse(&text)
+        && set.len() <= 2000
+    {
         let folded = set.to_string();
         assert_eq!(NodeSet::parse(&folded).expect(&folded), set, "{text:?}");
         assert_eq!(set.split(3).iter().fold(NodeSet::default(), |all, part| all.union(part)), set);
