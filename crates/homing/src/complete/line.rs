@@ -95,17 +95,13 @@ impl<'g> Place<'g> {
         if let Some(option) = self.option {
             return self.values(option, last, known);
         }
+        if let Some((name, value)) = last.split_once('=').filter(|_| last.starts_with("--")) {
+            let Some(option) = self.long(&name[2..]) else { return (0, Vec::new()) };
+            let (done, all) = self.values(option, value, known);
+            return (name.len() + 1 + done, all);
+        }
         if last.starts_with('-') {
-            return match last.split_once('=') {
-                Some((name, value)) => match self.long(name.trim_start_matches('-')) {
-                    Some(option) => {
-                        let (done, all) = self.values(option, value, known);
-                        (name.len() + 1 + done, all)
-                    }
-                    None => (0, Vec::new()),
-                },
-                None => (0, self.options()),
-            };
+            return (0, self.options());
         }
         let below = self.command.get_subcommands().filter(|c| !c.is_hide_set()).map(|c| c.get_name().to_string());
         let below: Vec<String> = below.collect();
@@ -123,7 +119,7 @@ impl<'g> Place<'g> {
 
     fn values(&self, arg: &Arg, last: &str, known: &dyn Fn(Names) -> Vec<String>) -> (usize, Vec<String>) {
         let possible = arg.get_possible_values();
-        if !possible.is_empty() && takes_value(arg) || arg.is_positional() && !possible.is_empty() {
+        if !possible.is_empty() {
             return (0, possible.iter().filter(|v| !v.is_hide_set()).map(|v| v.get_name().to_string()).collect());
         }
         let Some(names) = self.names(arg) else { return (0, Vec::new()) };
