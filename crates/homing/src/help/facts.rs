@@ -25,6 +25,7 @@ pub const STATUSES: &[Fact] = &[
     fact("1", &["exec"], "The command failed on a host (-S: its own status)."),
     fact("124", &["exec"], "The command did not end in time on a host."),
     fact("253", &["exec"], "A host could not be reached, or was lost."),
+    fact("70", &[], "A fault of homing itself; a run can be resumed."),
     fact("130, 143", RUN, "A signal left tasks undone: SIGINT, SIGTERM."),
     fact("141", RUN, "Nobody reads the output any more (| head)."),
     fact("make's own", &["make"], "As make ends without homing."),
