@@ -2,6 +2,7 @@
 //! text and the command reference.
 
 use crate::cmd;
+use crate::failure::Failure;
 use clap::{Parser, Subcommand};
 
 /// Run each command on the host that holds its data.
@@ -63,18 +64,12 @@ enum Sub {
     Completions(cmd::generate::Completions),
     /// Write man pages
     Man(cmd::generate::Man),
-    /// The far side of `homing run`; speaks the wire protocol on standard input and output
-    #[command(hide = true)]
-    Worker,
     /// Starts the jobs of this user, as long as there are any
     #[command(hide = true)]
     QueueRunner,
     /// Takes a terminal over from `bsub -I`
     #[command(hide = true)]
     LsfAttach(cmd::lsf::AttachArgs),
-    /// Holds one running job
-    #[command(hide = true)]
-    QueueKeeper(cmd::queue::KeeperArgs),
 }
 
 /// Puts the words of `homing make` that are make's own behind those that are ours.
@@ -88,16 +83,16 @@ pub fn make_words_last(words: &mut Vec<std::ffi::OsString>) {
 /// Parses, runs, prints a failure as one line; returns the exit status.
 pub fn main() -> i32 {
     let mut words: Vec<std::ffi::OsString> = std::env::args_os().collect();
-    // A task of a worker, on its way to its program: nothing of it is for us to parse.
-    if words.get(1).is_some_and(|word| word == "in-view") {
-        return homing_worker::enter_view(&words[2..]);
-    }
-    // Once for each line of a makefile: it knows its words without the whole grammar.
-    if words.get(1).is_some_and(|word| word == "recipe") {
-        return cmd::make::stub::recipe(words.split_off(2));
-    }
-    if words.get(1).is_some_and(|word| word == "complete") {
-        return crate::complete::complete(&words[2..]);
+    match words.get(1).and_then(|word| word.to_str()) {
+        // A task of a worker, on its way to its program: nothing of it is for us to parse.
+        Some("in-view") => return homing_worker::enter_view(&words[2..]),
+        // Both fork a guard first, which copies what there is in memory: the grammar is most of it.
+        Some("worker") => return homing_worker::main_stdio(),
+        Some("queue-keeper") => return status(cmd::queue::keeper(&words[2..])),
+        // Once for each line of a makefile: it knows its words without the whole grammar.
+        Some("recipe") => return cmd::make::stub::recipe(words.split_off(2)),
+        Some("complete") => return crate::complete::complete(&words[2..]),
+        _ => {}
     }
     if let Some(status) = cmd::lsf::by_name(&words) {
         return status;
@@ -113,7 +108,7 @@ pub fn main() -> i32 {
             return if e.use_stderr() { crate::failure::exit::USAGE } else { 0 };
         }
     };
-    let result = match cli.command {
+    status(match cli.command {
         Sub::Run(args) => cmd::run::run(args),
         Sub::Plan(args) => cmd::run::plan(args),
         Sub::Resume(args) => cmd::resume::run(args),
@@ -125,7 +120,6 @@ pub fn main() -> i32 {
         Sub::Peek(args) => cmd::queue::act::peek(args),
         Sub::Wait(args) => cmd::queue::act::wait(args),
         Sub::QueueRunner => cmd::queue::runner(),
-        Sub::QueueKeeper(args) => cmd::queue::keeper(args),
         Sub::Lsf(args) => cmd::lsf::run(args),
         Sub::LsfAttach(args) => cmd::lsf::attach(args),
         Sub::Where(args) => cmd::whereis::run(args),
@@ -141,8 +135,11 @@ pub fn main() -> i32 {
         Sub::Nodeset(args) => cmd::nodeset::run(args),
         Sub::Completions(args) => cmd::generate::completions(args),
         Sub::Man(args) => cmd::generate::man(args),
-        Sub::Worker => Ok(homing_worker::main_stdio()),
-    };
+    })
+}
+
+/// Prints a failure; returns the exit status.
+fn status(result: Result<i32, Failure>) -> i32 {
     result.unwrap_or_else(|failure| {
         eprintln!("{failure}");
         failure.status

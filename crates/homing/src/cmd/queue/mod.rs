@@ -8,18 +8,8 @@ pub mod sub;
 use crate::cluster::Cluster;
 use crate::failure::Failure;
 use homing_queue::{Embedded, Engine, Job, Part, QueueError, Spool};
-use std::path::PathBuf;
-
-/// Arguments of the hidden `queue-keeper`.
-#[derive(clap::Args)]
-pub struct KeeperArgs {
-    dir: PathBuf,
-    index: u32,
-    /// When its runner chose it, ns since the epoch
-    at_ns: i64,
-    /// Descriptors of the locks that it takes over
-    fds: String,
-}
+use std::ffi::OsString;
+use std::path::Path;
 
 /// What a failure of the queue is to the user.
 pub fn failed(error: QueueError) -> Failure {
@@ -96,13 +86,17 @@ pub fn runner() -> Result<i32, Failure> {
     Ok(0)
 }
 
-/// The hidden `queue-keeper`.
-pub fn keeper(args: KeeperArgs) -> Result<i32, Failure> {
-    let fds: Option<Vec<i32>> = args.fds.split(',').map(|n| n.parse().ok()).collect();
-    let fds = fds.ok_or_else(|| Failure::usage("descriptors are numbers"))?;
+/// `queue-keeper FOLDER INDEX NANOSECONDS DESCRIPTORS`, as a runner starts it: holds one running job.
+pub fn keeper(words: &[OsString]) -> Result<i32, Failure> {
+    let usage = || Failure::usage("the words of a keeper are its runner's to choose");
+    let [dir, index, at_ns, fds] = words else { return Err(usage()) };
+    let fds = fds.to_str().map(|fds| fds.split(',').map(str::parse).collect::<Result<Vec<i32>, _>>());
+    let number = |word: &OsString| word.to_str()?.parse::<i64>().ok();
+    let index = number(index).and_then(|index| u32::try_from(index).ok());
+    let (Some(index), Some(at_ns), Some(Ok(fds))) = (index, number(at_ns), fds) else { return Err(usage()) };
     let runner = rustix::process::getppid();
     let runner = runner.and_then(|pid| rustix::process::pidfd_open(pid, rustix::process::PidfdFlags::empty()).ok());
-    let kept = homing_queue::keep(&args.dir, args.index, args.at_ns, &fds).map_err(failed);
+    let kept = homing_queue::keep(Path::new(dir), index, at_ns, &fds).map_err(failed);
     // The runner was killed meanwhile: what else waits must not wait for the next command.
     if runner.is_none_or(|runner| has_ended(&runner)) {
         local()?.tend().map_err(failed)?;
