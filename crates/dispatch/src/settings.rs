@@ -41,6 +41,13 @@ pub enum Incoming {
         /// Why; `None` when an earlier part of the run already said so.
         reason: Option<String>,
     },
+    /// What it names cannot be looked at: it fails.
+    Unread {
+        /// The task.
+        task: Box<Task>,
+        /// Why.
+        reason: String,
+    },
     /// The source is broken; what was read before is still run.
     Broken {
         /// Why.

@@ -3,7 +3,8 @@
 
 use crate::settings::{HostPlan, Incoming};
 use homing_launch::{Fate, Heard, Keeper, LaunchError, Options};
-use homing_model::HostFacts;
+use homing_model::{Change, HostFacts};
+use homing_place::HostIx;
 use homing_wire::FromWorker;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -42,6 +43,14 @@ pub(crate) enum Arrival {
     },
     Task(Box<Incoming>),
     SourceEnded,
+    /// A host did not see a change in time; `since`: that has changed meanwhile.
+    Late {
+        ix: HostIx,
+        ticket: u64,
+        change: Change,
+        why: String,
+        since: bool,
+    },
     /// Nodes that their administrators want empty, and why.
     WantedEmpty(Vec<(String, String)>),
 }
@@ -63,6 +72,17 @@ pub(crate) fn connect(at: usize, plan: HostPlan, options: Options, queue: SyncSe
             queue.send(arrival).is_ok()
         },
     );
+}
+
+/// Sees whether a file that a host saw too late has changed meanwhile, apart from the coordinator, which must not
+/// wait for a file system. Where that is silent it counts as the same.
+pub(crate) fn look_again(ix: HostIx, ticket: u64, change: Change, why: String, queue: SyncSender<Arrival>) {
+    thread::spawn(move || {
+        let path = change.path.to_path();
+        let now = homing_mounts::within(homing_mounts::FS_TIMEOUT, move || homing_fence::stamp(&path));
+        let since = now.is_some_and(|now| now != change.now);
+        let _ = queue.send(Arrival::Late { ix, ticket, change, why, since });
+    });
 }
 
 /// Looks now and then whether Slurm's nodes are drained while the run is on them.
@@ -87,7 +107,7 @@ pub(crate) fn feed(
 ) {
     thread::spawn(move || {
         for incoming in source {
-            let counts = matches!(incoming, Incoming::Task { .. });
+            let counts = matches!(incoming, Incoming::Task { .. } | Incoming::Unread { .. });
             if stop.load(Ordering::Relaxed) || queue.send(Arrival::Task(Box::new(incoming))).is_err() {
                 return;
             }

@@ -130,6 +130,13 @@ pub struct Finder {
     known: Mutex<HashMap<PathBuf, Known>>,
 }
 
+/// Reads the mount table when it is asked first.
+impl Default for Finder {
+    fn default() -> Finder {
+        Finder::over(Locator::default())
+    }
+}
+
 impl Finder {
     /// Knows the mount table, and nothing else yet.
     ///

@@ -34,7 +34,9 @@ struct Known {
     fs: Arc<dyn FileSystem>,
 }
 
-/// Finds the volume of a path and asks it. May be shared between threads.
+/// Finds the volume of a path and asks it. May be shared between threads. The default one reads the mount table
+/// when it is asked first.
+#[derive(Default)]
 pub struct Locator {
     mounts: Mutex<Vec<MountLine>>,
     known: Mutex<HashMap<u64, Known>>,

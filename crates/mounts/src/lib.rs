@@ -3,7 +3,9 @@
 
 mod kind;
 pub mod nfs;
+mod patience;
 mod table;
 
 pub use kind::{Kind, same_volume, volume_name};
+pub use patience::{Bounded, FS_TIMEOUT, Look, Looking, Silent, silence, within};
 pub use table::{MountLine, holding, network, of_process, parse, read, unescape};

@@ -4,7 +4,7 @@
 use super::Shell;
 use super::parting::end_apart;
 use crate::settings::{DispatchError, Incoming, Listener};
-use crate::wires::Arrival;
+use crate::wires::{Arrival, look_again};
 use homing_clock::Moment;
 use homing_launch::{Fate, LaunchError};
 use homing_place::HostIx;
@@ -38,6 +38,9 @@ impl<L: Listener> Shell<'_, L> {
                 for message in messages {
                     self.worker_said(at, message)?;
                 }
+            }
+            Arrival::Late { ix, ticket, change, why, since } => {
+                self.core.late(ix, ticket, &change, &why, since, Moment::now());
             }
             Arrival::Task(incoming) => self.incoming(*incoming)?,
             Arrival::SourceEnded => self.core.source_ended(),
@@ -119,6 +122,7 @@ impl<L: Listener> Shell<'_, L> {
                 }
                 self.printer.skipped(task).map_err(DispatchError::Output)?;
             }
+            Incoming::Unread { task, reason } => self.core.refuse(*task, reason),
             Incoming::Broken { text, exit } => {
                 self.listener.note(&text);
                 self.core.source_broken(exit);
@@ -147,8 +151,7 @@ impl<L: Listener> Shell<'_, L> {
             FromWorker::Unfit { ticket, missing } => self.core.unfit(ix, ticket, &missing, Moment::now()),
             FromWorker::Late { ticket, change, why } => {
                 // Its bound is past, and with it whatever this host had in its own caches.
-                let since = homing_fence::stamp(change.path.as_path()) != change.now;
-                self.core.late(ix, ticket, &change, &why, since, Moment::now());
+                look_again(ix, ticket, change, why, self.queue.clone());
             }
             FromWorker::Sample(sample) => self.core.sample(ix, sample),
             FromWorker::Pulse(pulse) => self.core.pulse(ix, &pulse),

@@ -3,11 +3,13 @@
 use crate::failure::{Failure, exit};
 use homing_locate::{HostNames, Locator};
 use homing_model::{FileLayout, RawText};
+use homing_mounts::{Bounded, Looking, silence};
 use serde::Serialize;
 use serde_json::json;
 use std::collections::BTreeMap;
 use std::io::{self, BufRead, Write};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
 
 /// Arguments of `homing where`.
 #[derive(clap::Args)]
@@ -27,6 +29,9 @@ pub struct Args {
     /// Files looked at below each directory
     #[arg(long, value_name = "N", default_value_t = 100_000)]
     limit: usize,
+    /// A file whose file system is silent for so long is told as such
+    #[arg(long, value_name = "SECONDS", default_value_t = 5, value_parser = clap::value_parser!(u32).range(1..))]
+    fs_timeout: u32,
     /// Files and directories
     #[arg(required_unless_present = "files_from")]
     paths: Vec<PathBuf>,
@@ -39,7 +44,7 @@ pub fn run(args: Args) -> Result<i32, Failure> {
     if let Some(file) = &args.files_from {
         paths.extend(listed(file, args.null)?);
     }
-    let mut files = locate_all(&locator, &paths, args.limit);
+    let mut files = locate_all(&locator, paths, args.limit, Duration::from_secs(args.fs_timeout.into()));
     name_hosts(&mut files);
     let printed = if args.json { as_json(&files) } else { as_text(&files, args.extents) };
     match printed {
@@ -70,16 +75,46 @@ fn listed(file: &PathBuf, null: bool) -> Result<Vec<PathBuf>, Failure> {
     Ok(names.map(|n| RawText(n.to_vec()).to_path()).collect())
 }
 
+/// Each path, and whether it is a directory; those whose file system is silent by themselves.
+fn answering(paths: Vec<PathBuf>, patience: Duration) -> Bounded<PathBuf, (), (PathBuf, bool)> {
+    Bounded::new(paths.into_iter(), patience, || {
+        Box::new(|path: PathBuf, looking: &Looking<()>| {
+            looking.begins((), &path);
+            let is_dir = path.is_dir();
+            (path, is_dir)
+        })
+    })
+}
+
+fn unanswered(path: &Path, patience: Duration) -> FileLayout {
+    FileLayout {
+        path: path.into(),
+        size: 0,
+        volume: String::new(),
+        extents: Vec::new(),
+        reason: Some(silence(path, patience)),
+        server_path: None,
+    }
+}
+
 /// Files and directories in the order of the arguments.
-fn locate_all(locator: &Locator, paths: &[PathBuf], limit: usize) -> Vec<FileLayout> {
+fn locate_all(locator: &Locator, paths: Vec<PathBuf>, limit: usize, patience: Duration) -> Vec<FileLayout> {
     let (mut found, mut pending) = (Vec::new(), Vec::new());
-    for path in paths {
-        if !path.is_dir() {
-            pending.push(path.clone());
-            continue;
-        }
+    for path in answering(paths, patience) {
+        let path = match path {
+            Ok((path, false)) => {
+                pending.push(path);
+                continue;
+            }
+            Ok((path, true)) => path,
+            Err(silent) => {
+                found.extend(locator.locate_all(&std::mem::take(&mut pending)));
+                found.push(unanswered(&silent.path, patience));
+                continue;
+            }
+        };
         found.extend(locator.locate_all(&std::mem::take(&mut pending)));
-        let tree = locator.locate_tree(path, limit);
+        let tree = locator.locate_tree(&path, limit);
         if tree.truncated {
             eprintln!("homing: {}: only the first {limit} files were looked at (--limit)", path.display());
         }

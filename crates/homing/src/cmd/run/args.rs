@@ -118,6 +118,9 @@ pub struct Args {
     /// Wait this long between two starts
     #[arg(help_heading = LIMITS, long, value_name = "TIME")]
     pub delay: Option<String>,
+    /// A file whose file system is silent for so long cannot be looked at: tasks that name it fail
+    #[arg(help_heading = LIMITS, long, value_name = "SECONDS", default_value_t = 5, value_parser = clap::value_parser!(u32).range(1..))]
+    pub fs_timeout: u32,
     /// Start only where this much memory is available: 500M, 2G
     #[arg(help_heading = LIMITS, long, value_name = "SIZE")]
     pub memfree: Option<String>,

@@ -123,6 +123,7 @@ pub fn start(args: Args, again: Option<Again>) -> Result<i32, Failure> {
         hosts: host_count,
         fenced: away && !args.no_fence,
         nonces: nonces.clone(),
+        fs_timeout: std::time::Duration::from_secs(args.fs_timeout.into()),
     };
     let joblog = args.joblog.as_deref().map(|p| open_joblog(p, &args, resumed)).transpose()?;
     let counts = tally.counts().clone();

@@ -48,6 +48,7 @@ pub fn plan(args: Args) -> Result<i32, Failure> {
         hosts: targets.len(),
         fenced: false,
         nonces: None,
+        fs_timeout: std::time::Duration::from_secs(args.fs_timeout.into()),
     };
     let mut needs = Vec::new();
     let mut commands = BTreeMap::new();
@@ -58,6 +59,7 @@ pub fn plan(args: Args) -> Result<i32, Failure> {
                 commands.insert(offer.task.id, offer.task.command.display());
             }
             Incoming::Served(_) => {}
+            Incoming::Unread { task, reason } => println!("{}\t-\t{reason}", task.id),
             Incoming::Skip { task, reason } => println!("{task}\t-\tskipped: {}", reason.unwrap_or_default()),
             Incoming::Broken { text, .. } => return Err(Failure::usage(text)),
             Incoming::Note(text) => eprintln!("homing: {text}"),

@@ -1,5 +1,6 @@
 //! From tasks to offers: what each task reads, where that lies, and whether
-//! it has to run at all. Works in the source's own thread, ahead of need.
+//! it has to run at all. Works in threads of its own, ahead of need; what a
+//! file system that is silent holds is left behind.
 
 use super::nonce::Nonces;
 use super::stream::Cut;
@@ -9,9 +10,12 @@ use homing_dispatch::{Incoming, Offer};
 use homing_fence::Looks;
 use homing_locate::{Finder, Inputs, Named, TREE_LIMIT, Volume};
 use homing_model::{RawText, Task, TaskId};
+use homing_mounts::{Bounded, Kind, Look, Looking, Silent, holding, silence};
 use std::collections::{HashSet, VecDeque};
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
 
 /// Files looked at in a working directory that stands for its task's inputs.
 const CWD_LIMIT: usize = 64;
@@ -37,14 +41,23 @@ pub struct Sourcing {
     pub fenced: bool,
     /// For asking hosts whether they serve a volume; `None`: nobody is asked.
     pub nonces: Option<Nonces>,
+    /// How long a look at a file may take.
+    pub fs_timeout: Duration,
 }
 
 /// The stream of offers.
 pub struct Source {
-    batch: Batch,
-    how: Sourcing,
-    finder: Finder,
-    looks: Looks,
+    offers: Bounded<Result<Task, BatchError>, Task, Vec<Incoming>>,
+    how: Arc<Sourcing>,
+    shared: Arc<Mutex<Shared>>,
+    pending: VecDeque<Incoming>,
+}
+
+/// What is known of the tasks so far. Nobody looks at a file while it is locked.
+#[derive(Default)]
+struct Shared {
+    /// Mounts that are silent, and what is told of each.
+    silent: Vec<(PathBuf, String)>,
     /// What was no file when a task first named it: made since by the run's own tasks, here and on other
     /// hosts as they need it (`flock /tmp/lock ...`), so that no host must have it before.
     absent: HashSet<PathBuf>,
@@ -52,26 +65,69 @@ pub struct Source {
     told_unknown: bool,
     /// The last task that was made.
     last: TaskId,
-    pending: VecDeque<Incoming>,
+}
+
+impl Shared {
+    fn miss(&mut self, absent: Vec<PathBuf>) {
+        let room = MOST_ABSENT.saturating_sub(self.absent.len());
+        self.absent.extend(absent.into_iter().take(room));
+    }
 }
 
 impl Source {
-    /// Reads from `batch` as it is asked.
+    /// Reads from `batch`, a little ahead.
     pub fn new(batch: Batch, how: Sourcing, finder: Finder) -> Source {
+        let (how, shared) = (Arc::new(how), Arc::<Mutex<Shared>>::default());
+        let (looker_how, looker_shared, first) = (how.clone(), shared.clone(), Mutex::new(Some(finder)));
+        let fresh = move || -> Look<Result<Task, BatchError>, Task, Vec<Incoming>> {
+            let finder = first.lock().unwrap_or_else(PoisonError::into_inner).take().unwrap_or_default();
+            let mut looker = Looker::new(looker_how.clone(), looker_shared.clone(), finder);
+            Box::new(move |task, looking| looker.incoming(task, looking))
+        };
+        Source { offers: Bounded::new(batch, how.fs_timeout, fresh), how, shared, pending: VecDeque::new() }
+    }
+
+    /// The look at what a task names was in vain: it fails, and with it all that name something on the same mount.
+    fn unread(&self, silent: Silent<Task>) -> Incoming {
+        let reason = silence(&silent.path, self.how.fs_timeout);
+        let lines = homing_mounts::read().unwrap_or_default();
+        if let Some(line) = holding(&lines, &silent.path).filter(|line| Kind::of(&line.mount).is_network()) {
+            lock(&self.shared).silent.push((line.mount.point.to_path(), reason.clone()));
+        }
+        Incoming::Unread { task: Box::new(silent.key), reason }
+    }
+}
+
+fn lock(shared: &Mutex<Shared>) -> MutexGuard<'_, Shared> {
+    shared.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// One thread's looks at what tasks name.
+struct Looker {
+    how: Arc<Sourcing>,
+    shared: Arc<Mutex<Shared>>,
+    finder: Finder,
+    looks: Looks,
+    pending: Vec<Incoming>,
+}
+
+impl Looker {
+    fn new(how: Arc<Sourcing>, shared: Arc<Mutex<Shared>>, finder: Finder) -> Looker {
         // A reference that fits into half of the memory is fetched once by each host, and read there from then on.
         let system = rustix::system::sysinfo();
         let keeps = system.totalram as u64 * u64::from(system.mem_unit.max(1)) / 2;
-        Source {
-            batch,
-            finder: finder.on_hosts(how.hosts as u32, keeps),
-            how,
-            looks: Looks::default(),
-            absent: HashSet::new(),
-            told_bound: false,
-            told_unknown: false,
-            last: 0,
-            pending: VecDeque::new(),
-        }
+        let finder = finder.on_hosts(how.hosts as u32, keeps);
+        Looker { how, shared, finder, looks: Looks::default(), pending: Vec::new() }
+    }
+
+    /// All that one task, or the end of the input, brings.
+    fn incoming(&mut self, task: Result<Task, BatchError>, looking: &Looking<Task>) -> Vec<Incoming> {
+        let offer = match task {
+            Ok(task) => self.offer(task, looking),
+            Err(error) => self.broken(&error),
+        };
+        self.pending.push(offer);
+        std::mem::take(&mut self.pending)
     }
 
     /// A cut input is no mistake of the user: all that is known of it is run, and the rest can still be given.
@@ -80,7 +136,7 @@ impl Source {
         if !cut {
             return Incoming::Broken { text: error.to_string(), exit: exit::USAGE };
         }
-        let known = match self.last {
+        let known = match lock(&self.shared).last {
             0 => "no task is known of it".to_string(),
             last => format!("tasks 1 to {last} are known and no more"),
         };
@@ -88,8 +144,8 @@ impl Source {
         Incoming::Broken { text, exit: exit::SYSTEM }
     }
 
-    fn offer(&mut self, task: Task) -> Incoming {
-        self.last = task.id;
+    fn offer(&mut self, task: Task, looking: &Looking<Task>) -> Incoming {
+        lock(&self.shared).last = task.id;
         if self.how.done.contains(&task.id) {
             return Incoming::Skip { task: task.id, reason: None };
         }
@@ -98,11 +154,15 @@ impl Source {
         }
         let base = task.cwd.as_ref().map_or_else(|| self.how.cwd.clone(), |c| self.how.cwd.join(c.as_path()));
         let named = Named::of(&task, &base, self.how.detect);
+        if let Some(reason) = self.silent(&named) {
+            return Incoming::Unread { task: Box::new(task), reason };
+        }
+        looking.begins(task.clone(), &base);
         // Before anything is asked of them: this host is made to see them as they are.
         let reads: Vec<PathBuf> =
-            named.all().filter(|path| self.how.fenced && self.looks.anew(path)).cloned().collect();
-        let (inputs, absent): (Vec<_>, Vec<_>) = named.all().cloned().partition(|p| p.symlink_metadata().is_ok());
-        self.absent.extend(absent.into_iter().take(MOST_ABSENT.saturating_sub(self.absent.len())));
+            named.all().filter(|path| self.how.fenced && self.anew(path, looking)).cloned().collect();
+        let (inputs, absent): (Vec<_>, Vec<_>) = named.all().cloned().partition(|p| is_there(p, looking));
+        lock(&self.shared).miss(absent);
         if self.how.skip_newer && freshness(&task, &inputs, &base) == Freshness::Fresh {
             let reason = "its outputs are newer than its inputs".to_string();
             return Incoming::Skip { task: task.id, reason: Some(reason) };
@@ -134,7 +194,7 @@ impl Source {
     /// stands for the data, as it did for iobsub, but only as a preference (`true`).
     fn found(&mut self, named: &Named, base: &Path) -> (Inputs, bool) {
         let mut found = self.finder.inputs(named);
-        found.own.retain(|(path, _)| !self.absent.contains(path));
+        found.own.retain(|(path, _)| !lock(&self.shared).absent.contains(path));
         let home = self.finder.locator().volume_of(base).ok();
         let shared = home.as_ref().is_some_and(|v| v.kind.is_comparable());
         let nothing = found.volumes.is_empty() && found.own.is_empty();
@@ -150,13 +210,13 @@ impl Source {
 
     /// What a person should know of these inputs, each once a run.
     fn tell(&mut self, found: &Inputs) {
-        let mut notes = Vec::new();
-        if let Some(cut) = found.cut.first().filter(|_| !std::mem::replace(&mut self.told_bound, true)) {
+        let (mut notes, mut shared) = (Vec::new(), lock(&self.shared));
+        if let Some(cut) = found.cut.first().filter(|_| !std::mem::replace(&mut shared.told_bound, true)) {
             let path = cut.display();
             notes.push(format!("{path} holds more than {TREE_LIMIT} files; the first of them stand for it"));
         }
         if let Some(volume) = found.unknown.as_ref().filter(|_| self.how.hosts > 1)
-            && !std::mem::replace(&mut self.told_unknown, true)
+            && !std::mem::replace(&mut shared.told_unknown, true)
         {
             let (point, fstype) = (volume.mount.point.display(), &volume.mount.fstype);
             notes.push(format!(
@@ -165,6 +225,18 @@ impl Source {
             ));
         }
         self.pending.extend(notes.into_iter().map(Incoming::Note));
+    }
+
+    fn anew(&mut self, path: &Path, looking: &Looking<Task>) -> bool {
+        looking.goes_on(path);
+        self.looks.anew(path)
+    }
+
+    /// What is told of a mount that holds one of the names and is known to be silent.
+    fn silent(&self, named: &Named) -> Option<String> {
+        let shared = lock(&self.shared);
+        let on = |point: &PathBuf| named.all().any(|name| name.starts_with(point));
+        shared.silent.iter().find(|(point, _)| on(point)).map(|(_, reason)| reason.clone())
     }
 
     /// Once for each NFS volume, ahead of its first task.
@@ -179,18 +251,19 @@ impl Source {
 impl Iterator for Source {
     type Item = Incoming;
     fn next(&mut self) -> Option<Incoming> {
-        if let Some(pending) = self.pending.pop_front() {
-            return Some(pending);
-        }
-        match self.batch.next()? {
-            Ok(task) => {
-                let offer = self.offer(task);
-                self.pending.push_back(offer);
-                self.pending.pop_front()
+        while self.pending.is_empty() {
+            match self.offers.next()? {
+                Ok(some) => self.pending.extend(some),
+                Err(silent) => return Some(self.unread(silent)),
             }
-            Err(error) => Some(self.broken(&error)),
         }
+        self.pending.pop_front()
     }
+}
+
+fn is_there(path: &Path, looking: &Looking<Task>) -> bool {
+    looking.goes_on(path);
+    path.symlink_metadata().is_ok()
 }
 
 fn freshness(task: &Task, inputs: &[PathBuf], base: &Path) -> Freshness {
@@ -226,6 +299,7 @@ mod tests {
             hosts: 2,
             fenced: false,
             nonces: None,
+            fs_timeout: Duration::from_secs(5),
         };
         let mut source = Source::new(batch, how, Finder::new().unwrap());
         let mut next = || match source.next() {

@@ -1,0 +1,100 @@
+//! A mount whose server stands still: what names its files fails with the
+//! reason, all else goes on. The mount is bindfs, which is stopped.
+
+use std::path::Path;
+use std::process::{Child, Command, Output, Stdio};
+use std::time::Duration;
+
+/// A folder with a mount `frozen` that answers until [`World::freeze`].
+struct World {
+    dir: tempfile::TempDir,
+    daemon: Child,
+}
+
+impl World {
+    /// None where there is no bindfs, or it may not be mounted; says so.
+    fn new() -> Option<World> {
+        let dir = tempfile::tempdir().unwrap();
+        for name in ["real", "frozen", "well"] {
+            std::fs::create_dir(dir.path().join(name)).unwrap();
+        }
+        for n in 1..=10 {
+            std::fs::write(dir.path().join(format!("real/{n}")), "x").unwrap();
+            std::fs::write(dir.path().join(format!("well/{n}")), "x").unwrap();
+        }
+        let (real, frozen) = (dir.path().join("real"), dir.path().join("frozen"));
+        let mut bindfs = Command::new("bindfs");
+        bindfs.args(["-f", "-o", "attr_timeout=0,entry_timeout=0"]).arg(real).arg(&frozen).stdin(Stdio::null());
+        let Ok(daemon) = bindfs.stderr(Stdio::null()).spawn() else {
+            eprintln!("SKIPPED: bindfs is not installed (tests/packages installs it)");
+            return None;
+        };
+        let mut world = World { dir, daemon };
+        while !frozen.join("1").exists() {
+            if world.daemon.try_wait().unwrap().is_some() {
+                eprintln!("SKIPPED: bindfs cannot mount here");
+                return None;
+            }
+            std::thread::sleep(Duration::from_millis(20));
+        }
+        Some(world)
+    }
+
+    fn path(&self) -> &Path {
+        self.dir.path()
+    }
+
+    fn signal(&self, signal: rustix::process::Signal) {
+        let _ = rustix::process::kill_process(rustix::process::Pid::from_child(&self.daemon), signal);
+    }
+
+    fn freeze(&self) {
+        self.signal(rustix::process::Signal::STOP);
+    }
+
+    /// `timeout` ends what hangs: a status of 137 then.
+    fn homing(&self, args: &[&str]) -> Output {
+        let mut command = Command::new("timeout");
+        command.args(["-s", "KILL", "120", env!("CARGO_BIN_EXE_homing")]).args(args).current_dir(self.path());
+        command.env("HOMING_RUNS", self.path().join("runs")).env("SHELL", "/bin/sh").env_remove("HOMING_CLUSTER");
+        command.stdin(Stdio::null()).output().unwrap()
+    }
+}
+
+impl Drop for World {
+    fn drop(&mut self) {
+        self.signal(rustix::process::Signal::CONT);
+        let _ = Command::new("umount").arg("-l").arg(self.path().join("frozen")).status();
+        self.signal(rustix::process::Signal::KILL);
+        let _ = self.daemon.wait();
+    }
+}
+
+#[test]
+fn tasks_that_name_files_of_a_frozen_mount_fail_and_the_others_end() {
+    let Some(w) = World::new() else { return };
+    w.freeze();
+    let files: Vec<String> =
+        (1..=10).map(|n| format!("{}/{n}", if [3, 7].contains(&n) { "frozen" } else { "well" })).collect();
+    let mut words = vec!["run", "-k", "-j2", "--fs-timeout", "1", "--joblog", "log", "cat {} && echo {#}", ":::"];
+    words.extend(files.iter().map(String::as_str));
+    let output = w.homing(&words);
+    let (out, err) = (String::from_utf8(output.stdout).unwrap(), String::from_utf8(output.stderr).unwrap());
+    assert_eq!(out, "x1\nx2\nx4\nx5\nx6\nx8\nx9\nx10\n", "{err}");
+    assert_eq!(output.status.code(), Some(2), "{err}");
+    let told = err.matches("does not answer within 1 s").count();
+    assert!(told >= 2 && err.contains("/frozen, fuse"), "{told}: {err}");
+}
+
+#[test]
+fn where_tells_which_files_are_silent_and_where_the_others_lie() {
+    let Some(w) = World::new() else { return };
+    w.freeze();
+    let output = w.homing(&["where", "--fs-timeout", "1", "--json", "well/1", "frozen/1", "well/2"]);
+    let told: serde_json::Value = serde_json::from_slice(&output.stdout).unwrap();
+    let files = told["files"].as_array().unwrap();
+    let silent: Vec<bool> = files.iter().map(|f| f["reason"].is_string()).collect();
+    assert_eq!(silent, [false, true, false], "{told}");
+    assert!(files[1]["reason"].as_str().unwrap().contains("does not answer within 1 s"), "{told}");
+    assert_eq!(output.status.code(), Some(254));
+}
