@@ -185,7 +185,11 @@ pub(crate) fn living(dir: &Path) -> Option<Holder> {
     (!gone).then_some(holder)
 }
 
+/// A pipe in its place, in a folder of somebody else's, would be waited for.
 fn read(path: &Path) -> Option<Holder> {
+    if !fs::metadata(path).ok()?.is_file() {
+        return None;
+    }
     serde_json::from_slice(&fs::read(path).ok()?).ok()
 }
 
@@ -305,6 +309,15 @@ mod tests {
         drop(its);
         assert!(living(dir.path()).is_none());
         drop(Lock::take(dir.path(), &journal(dir.path())).unwrap());
+    }
+
+    #[test]
+    fn a_pipe_as_a_lock_is_not_waited_for() {
+        use rustix::fs::{CWD, FileType, Mode, mknodat};
+        let dir = tempfile::tempdir().unwrap();
+        mknodat(CWD, dir.path().join("lock"), FileType::Fifo, Mode::from_raw_mode(0o666), 0).unwrap();
+        assert!(living(dir.path()).is_none());
+        assert!(Lock::take(dir.path(), &journal(dir.path())).unwrap_err().to_string().contains("remove it"));
     }
 
     #[test]

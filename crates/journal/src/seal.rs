@@ -39,11 +39,17 @@ pub(crate) fn of(line: &[u8]) -> Seal {
     if !tail.starts_with(SUM) || !tail.ends_with(b"\"}") {
         return Seal::None;
     }
-    let sum = std::str::from_utf8(&tail[SUM.len()..SUM.len() + 8]).ok().and_then(|s| u32::from_str_radix(s, 16).ok());
-    if sum != Some(crc32fast::hash(body)) {
+    if sum(&tail[SUM.len()..SUM.len() + 8]) != Some(crc32fast::hash(body)) {
         return Seal::Broken;
     }
     number(body).map_or(Seal::Broken, Seal::Number)
+}
+
+/// The number that eight digits are, if they are as they are written here: one flipped bit makes `A` of `a`.
+fn sum(digits: &[u8]) -> Option<u32> {
+    let written = digits.iter().all(|d| matches!(d, b'0'..=b'9' | b'a'..=b'f'));
+    let text = std::str::from_utf8(digits).ok().filter(|_| written)?;
+    u32::from_str_radix(text, 16).ok()
 }
 
 fn number(body: &[u8]) -> Option<u64> {
@@ -72,9 +78,7 @@ mod tests {
         for at in 0..line.len() * 8 {
             let mut other = line.clone();
             other[at / 8] ^= 1 << (at % 8);
-            // Uppercase digits of the sum are the same sum.
-            let same = other.eq_ignore_ascii_case(&line) && at / 8 >= line.len() - 10;
-            assert!(same || !matches!(of(&other), Seal::Number(_)), "{}", String::from_utf8_lossy(&other));
+            assert!(!matches!(of(&other), Seal::Number(_)), "{}", String::from_utf8_lossy(&other));
         }
         assert_eq!(of(b"{}"), Seal::None);
         assert_eq!(of(b"{\"at_ns\":1,\"event\":\"note\",\"text\":\"written by homing 0.1\"}"), Seal::None);
