@@ -55,7 +55,8 @@ pub fn say(words: std::fmt::Arguments, end: &str) {
 /// missed would leave the others waiting.
 pub fn end_on_panic() {
     std::panic::set_hook(Box::new(|info| {
-        let said = info.payload_as_str().unwrap_or("unknown");
+        let (words, made) = (info.payload().downcast_ref::<&str>(), info.payload().downcast_ref::<String>());
+        let said = words.copied().or(made.map(String::as_str)).unwrap_or("unknown");
         let Some(why) = said.strip_prefix("failed printing to stdout: ") else {
             end_with_a_fault(said, info.location())
         };

@@ -134,6 +134,17 @@ fn a_list_that_changed_or_is_gone_gives_the_tasks_of_the_run() {
 }
 
 #[test]
+fn a_kept_input_that_is_damaged_is_no_mistake_of_the_user() {
+    let w = World::new();
+    fs::write(w.path().join("list"), "1\n2\n3\n").unwrap();
+    killed(&w, w.command(&["run", "-j1", "-a", "list", TASK]), "", "2");
+    fs::write(journal(&w).with_file_name("input.1"), "1\n2\n4\n").unwrap();
+    let (status, said) = resumed(&w, None);
+    assert!(status == Some(254) && said.contains("input.1 is damaged"), "{said}");
+    assert_eq!(ran(&w), "1\n2\n", "nothing was run");
+}
+
+#[test]
 fn task_files_are_kept_too() {
     let w = World::new();
     fs::write(w.path().join("work"), ["1", "2", "3"].map(task_line).concat()).unwrap();

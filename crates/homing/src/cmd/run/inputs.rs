@@ -2,8 +2,10 @@
 //! from there when it is taken up again.
 
 use super::stream::{Cut, follow, is_same};
-use homing_batch::{HELD_FILE, Input};
-use homing_journal::{Keeping, Kept};
+use crate::failure::exit;
+use homing_batch::{BatchError, HELD_FILE, Input};
+use homing_journal::{JournalError, Keeping, Kept};
+use std::error::Error;
 use std::fs::File;
 use std::io::{self, BufReader, IsTerminal, Read};
 use std::path::{Path, PathBuf};
@@ -148,6 +150,18 @@ fn copy_all(from: &mut impl Read, keeping: &mut Keeping) -> io::Result<()> {
 }
 
 /// Apart from what is wrong with the source itself.
+#[derive(Debug, thiserror::Error)]
+#[error("it cannot be kept in the run's folder: {0}")]
+struct NotKept(io::Error);
+
 pub(super) fn not_kept(error: io::Error) -> io::Error {
-    io::Error::new(error.kind(), format!("it cannot be kept in the run's folder: {error}"))
+    io::Error::new(error.kind(), NotKept(error))
+}
+
+/// The exit status for a batch that cannot be read: what a run has kept of its input may be damaged,
+/// cut or refused by the disk, which is no mistake in the request.
+pub fn status_of(error: &BatchError) -> i32 {
+    let (BatchError::Open { source, .. } | BatchError::Read { source, .. }) = error else { return exit::USAGE };
+    let kept = |e: &(dyn Error + Send + Sync + 'static)| e.is::<Cut>() || e.is::<NotKept>() || e.is::<JournalError>();
+    if source.get_ref().is_some_and(kept) { exit::SYSTEM } else { exit::USAGE }
 }

@@ -19,7 +19,7 @@ pub use args::{Args, On, args_of};
 pub use plan::plan;
 
 use crate::failure::Failure;
-use homing_batch::{Batch, Files, Halt, InputOptions, Timeout};
+use homing_batch::{Batch, BatchError, Files, Halt, InputOptions, Timeout};
 use homing_dispatch::{DispatchError, Io, OutputOptions, Policy, Settings};
 use homing_journal::Journal;
 use homing_launch::Via;
@@ -251,10 +251,15 @@ pub(crate) fn batch(
         if args.words.is_empty() && typed && args.arg_file.is_empty() {
             return Err(Failure::usage("no command and no input").hint("homing run 'gzip -k {}' ::: *.txt"));
         }
-        return homing_batch::compose(&raw(&args.words), options, inputs, typed).map_err(Failure::usage);
+        return homing_batch::compose(&raw(&args.words), options, inputs, typed).map_err(unreadable);
     };
-    let opened = inputs.open(file).map_err(|e| Failure::usage(format!("cannot read {}: {e}", file.display())))?;
-    homing_batch::tasks_file(opened.from, &file.display().to_string(), options).map_err(Failure::usage)
+    let name = file.display().to_string();
+    let opened = inputs.open(file).map_err(|source| unreadable(BatchError::Read { name: name.clone(), source }))?;
+    homing_batch::tasks_file(opened.from, &name, options).map_err(unreadable)
+}
+
+fn unreadable(error: BatchError) -> Failure {
+    Failure { status: inputs::status_of(&error), ..Failure::usage(error) }
 }
 
 fn policy(args: &Args) -> Result<Policy, Failure> {

@@ -2,6 +2,7 @@
 //! it has to run at all. Works in threads of its own, ahead of need; what a
 //! file system that is silent holds is left behind.
 
+use super::inputs::status_of;
 use super::nonce::Nonces;
 use super::stream::Cut;
 use crate::failure::exit;
@@ -134,7 +135,7 @@ impl Looker {
     fn broken(&self, error: &BatchError) -> Incoming {
         let cut = matches!(error, BatchError::Read { source, .. } if Cut::of(source).is_some());
         if !cut {
-            return Incoming::Broken { text: error.to_string(), exit: exit::USAGE };
+            return Incoming::Broken { text: error.to_string(), exit: status_of(error) };
         }
         let known = match lock(&self.shared).last {
             0 => "no task is known of it".to_string(),
