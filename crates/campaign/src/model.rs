@@ -276,7 +276,7 @@ mod tests {
             input: Input::Args,
             neighbours: false,
             small_disk: [false; 3],
-            parts: vec![vec![Stroke { after_ms: 1, deed: Deed::Signal(Whom::Coordinator, KILL) }]],
+            parts: vec![vec![Stroke { records: 0, after_ms: 1, deed: Deed::Signal(Whom::Coordinator, KILL) }]],
             damage: None,
         }
     }

@@ -7,7 +7,7 @@ use crate::scenario::{Damage, Deed, KILL, Whom};
 use rustix::process::{Pid, Signal, kill_process, kill_process_group};
 use std::fs::{self, File};
 use std::io::{self, Write};
-use std::process::Command;
+use std::process::{Command, Stdio};
 use std::thread::sleep;
 use std::time::Duration;
 
@@ -40,6 +40,8 @@ impl Nemesis<'_> {
             Deed::Clock(text) => fs::write(self.site.base.join("clock"), text).map(|()| true),
             Deed::FullDisk(ms) => self.fill(*ms).map(|()| true),
             Deed::Cut(host, ms) => self.cut(*host, *ms).map(|()| true),
+            Deed::PowerLoss(host, ms) => self.power_loss(*host, *ms),
+            Deed::Brick(host, ms) => self.brick(*host, *ms),
         }
     }
 
@@ -98,6 +100,27 @@ impl Nemesis<'_> {
         set("down")?;
         sleep(Duration::from_millis(ms));
         set("up").map(drop)
+    }
+
+    /// The first process of the host, and with it all others, then it is booted again.
+    fn power_loss(&self, host: u64, ms: u64) -> io::Result<bool> {
+        let Some(lab) = self.lab else { return Ok(false) };
+        let name = format!("n{host}");
+        let plan = homing_lab::load(lab).map_err(io::Error::other)?;
+        let first = plan.host(&name).and_then(|host| homing_lab::leader_of(&host));
+        let killed = first.is_some_and(|process| send(process, KILL));
+        sleep(Duration::from_millis(ms));
+        homing_lab::reboot(lab, &name).map_err(io::Error::other)?;
+        Ok(killed)
+    }
+
+    fn brick(&self, host: u64, ms: u64) -> io::Result<bool> {
+        let Some(lab) = self.lab else { return Ok(false) };
+        let killed = processes::bricks(lab, host).iter().filter(|brick| send(**brick, KILL)).count() > 0;
+        sleep(Duration::from_millis(ms));
+        let mut start = homing_lab::exec(lab, &format!("n{host}")).map_err(io::Error::other)?;
+        start.args(["gluster", "--mode=script", "volume", "start", "data", "force"]).stdout(Stdio::null());
+        start.status().map(|_| killed)
     }
 }
 

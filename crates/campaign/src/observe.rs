@@ -22,9 +22,17 @@ pub fn run_name(site: &Site) -> Option<String> {
 
 /// Its journal as it stands.
 pub fn journal(site: &Site, damaged: &[Vec<u8>]) -> Journal {
-    let Some(run) = run_name(site) else { return Journal::default() };
-    let bytes = fs::read(site.kept(Kept::Runs).join(run).join("journal.jsonl"));
-    Journal::read(&bytes.unwrap_or_default(), damaged)
+    Journal::read(&written(site), damaged)
+}
+
+/// How many records it has.
+pub fn records(site: &Site) -> u64 {
+    written(site).iter().filter(|b| **b == b'\n').count() as u64
+}
+
+fn written(site: &Site) -> Vec<u8> {
+    let journal = run_name(site).map(|run| site.kept(Kept::Runs).join(run).join("journal.jsonl"));
+    journal.and_then(|path| fs::read(path).ok()).unwrap_or_default()
 }
 
 /// All of it, when the run has come to its end.

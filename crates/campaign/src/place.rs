@@ -33,6 +33,12 @@ impl Place {
         fs::write(&source, SHIM)?;
         let built = Command::new("cc").args(["-shared", "-fPIC", "-o"]).arg(&library).arg(&source).status();
         let shim = built.is_ok_and(|status| status.success()).then_some(library);
+        if let Some(lab) = lab {
+            // By itself a mount waits 42 s for a brick whose host lost its power.
+            let mut set = homing_lab::exec(lab, "n1").map_err(io::Error::other)?;
+            set.args(["gluster", "--mode=script", "volume", "set", "data", "network.ping-timeout", "3"]);
+            set.stdout(std::process::Stdio::null()).status()?;
+        }
         Ok(Place { homing: homing.into(), lab: lab.map(String::from), shim, _shim: Arc::new(folder) })
     }
 
@@ -88,7 +94,7 @@ impl Site {
         }
         fs::write(site.base.join("tasks"), site.task_lines())?;
         if site.scenario.neighbours {
-            neighbours(&site.base)?;
+            neighbours(&site.base, site.scenario.seed.is_multiple_of(2))?;
         }
         site.on_volume(
             "mkdir -p EFFECTS; cp BASE/task.sh EFFECTS/../task.sh; for h in n2 n3; do ssh $h mkdir -p BASE/beats; done",
@@ -255,17 +261,26 @@ fn small_disk(at: &Path) -> io::Result<()> {
 }
 
 /// Files as another user would leave them: a cluster file that would send tasks
-/// elsewhere, and runs that cannot be read.
-fn neighbours(base: &Path) -> io::Result<()> {
+/// elsewhere, or for which a reader would wait, runs that cannot be read, and one
+/// with a pipe as its lock.
+fn neighbours(base: &Path, piped: bool) -> io::Result<()> {
     use rustix::fs::{CWD, FileType, Mode, mknodat};
     let nobody = Some(65534);
+    let pipe = |at: PathBuf| mknodat(CWD, at, FileType::Fifo, Mode::from_raw_mode(0o666), 0);
     let file = base.join("cwd/cluster.toml");
-    fs::write(&file, "hosts = \"nobody@192.0.2.1\"\n[host.localhost]\nslots = 0\n")?;
+    if piped {
+        pipe(file.clone())?;
+    } else {
+        fs::write(&file, "hosts = \"nobody@192.0.2.1\"\n[host.localhost]\nslots = 0\n")?;
+    }
     std::os::unix::fs::chown(&file, nobody, nobody)?;
-    for name in ["20200101-000000-aaaa", "zzzz"] {
+    for (name, blocks) in [("20200101-000000-aaaa", "journal.jsonl"), ("zzzz", "journal.jsonl"), ("zzzy", "lock")] {
         let run = base.join("runs").join(name);
         fs::create_dir(&run)?;
-        mknodat(CWD, run.join("journal.jsonl"), FileType::Fifo, Mode::from_raw_mode(0o666), 0)?;
+        pipe(run.join(blocks))?;
+        if blocks == "lock" {
+            fs::write(run.join("journal.jsonl"), "{")?;
+        }
         std::os::unix::fs::chown(&run, nobody, nobody)?;
     }
     Ok(())

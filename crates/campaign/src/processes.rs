@@ -51,10 +51,8 @@ pub fn of_run(mark: &str, lab: Option<&str>) -> Vec<Process> {
         let marked = environment.split(|b| *b == 0).any(|variable| variable == entry.as_bytes());
         marked || lab.is_some_and(|lab| in_lab(pid, lab))
     };
-    let numbers = fs::read_dir("/proc").into_iter().flatten().flatten();
-    let pids = numbers.filter_map(|e| e.file_name().to_str()?.parse::<i32>().ok());
     let mine = std::process::id() as i32;
-    let found = pids.filter(|pid| *pid != mine && own(*pid)).filter_map(process);
+    let found = all().filter(|pid| *pid != mine && own(*pid)).filter_map(process);
     found.filter(|p| p.state != 'Z' && !p.words.is_empty() && !p.words[0].ends_with("nsenter")).collect()
 }
 
@@ -70,7 +68,23 @@ fn process(pid: i32) -> Option<Process> {
 }
 
 fn in_lab(pid: i32, lab: &str) -> bool {
-    let group = fs::read_to_string(format!("/proc/{pid}/cgroup")).unwrap_or_default();
     let serves = |p: Process| p.is(Whom::Worker) || p.is(Whom::Guard) || p.is(Whom::Task);
-    group.contains(&format!("homing-lab/{lab}/")) && process(pid).is_some_and(serves)
+    in_group(pid, &format!("homing-lab/{lab}/")) && process(pid).is_some_and(serves)
+}
+
+fn in_group(pid: i32, group: &str) -> bool {
+    fs::read_to_string(format!("/proc/{pid}/cgroup")).is_ok_and(|text| text.contains(group))
+}
+
+/// The processes by which a host of the lab serves its disk to GlusterFS.
+pub fn bricks(lab: &str, host: u64) -> Vec<i32> {
+    let group = format!("homing-lab/{lab}/n{host}");
+    let own = |p: &Process| p.words.first().is_some_and(|w| w.ends_with("glusterfsd")) && in_group(p.pid, &group);
+    all().filter_map(process).filter(own).map(|p| p.pid).collect()
+}
+
+/// The processes of the machine.
+fn all() -> impl Iterator<Item = i32> {
+    let numbers = fs::read_dir("/proc").into_iter().flatten().flatten();
+    numbers.filter_map(|e| e.file_name().to_str()?.parse::<i32>().ok())
 }

@@ -7,7 +7,7 @@ read -r up _ </proc/uptime
 me="$$-$up"
 beat() { read -r up _ </proc/uptime && echo "$me $up" >>"$CAMPAIGN_BEATS/$1"; }
 beat "$1"
-echo "b $me" >>"$CAMPAIGN_EFFECTS/$1"
+echo "b $me" >>"$CAMPAIGN_EFFECTS/$1" || exit 9
 for ((i = 0; i < 1 + n % 4; i++)); do
   sleep "$CAMPAIGN_NAP"
   beat "$1"

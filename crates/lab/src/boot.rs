@@ -4,7 +4,7 @@ use crate::disk::{detach, reap_in_background};
 use crate::error::{Doing, LabError, Result};
 use crate::guest::Booted;
 use crate::plan::{HostPlan, Plan};
-use crate::{cgroup, guest, net, process, program};
+use crate::{cgroup, folder, gluster, guest, net, process, program};
 use std::fs::{self, File};
 use std::io::Read;
 use std::net::{SocketAddr, TcpStream};
@@ -29,6 +29,20 @@ pub(crate) fn boot(plan: &Plan, host: &HostPlan) -> Result<()> {
     }
     reap_in_background(nspawn);
     Ok(())
+}
+
+/// Boots a host again whose first process was killed, as after a loss of power:
+/// its disk and its link are what they were. Returns when its volume is there, too.
+pub fn reboot(lab: &str, host: &str) -> Result<()> {
+    let plan = folder::load(lab)?;
+    let no_host = || LabError::NoHost { lab: lab.into(), host: host.into(), known: plan.names() };
+    let host = plan.host(host).ok_or_else(no_host)?;
+    let until = Instant::now() + PATIENCE;
+    while process::nspawn_of(&host).is_some() && Instant::now() < until {
+        std::thread::sleep(PAUSE);
+    }
+    boot(&plan, &host)?;
+    if plan.spec.gluster.is_some() { gluster::join(&plan, &host) } else { Ok(()) }
 }
 
 /// Unmounts the other labs in the namespace that the host is to have, then becomes

@@ -3,7 +3,7 @@
 
 use crate::error::{LabError, Result};
 use crate::exec::{on_each, output};
-use crate::plan::Plan;
+use crate::plan::{HostPlan, Plan};
 use crate::spec::GlusterSpec;
 use std::time::{Duration, Instant};
 
@@ -11,7 +11,7 @@ const PATIENCE: Duration = Duration::from_secs(60);
 
 /// Starts the daemons, joins the hosts, makes, starts and mounts the volume.
 pub(crate) fn make(plan: &Plan, shape: GlusterSpec) -> Result<()> {
-    on_each(plan, |h| output(plan, h, "starting glusterd", &["systemctl", "start", "glusterd"]).map(drop))?;
+    on_each(plan, |h| serve(plan, h))?;
     let hosts = plan.hosts();
     let Some(first) = hosts.first() else { return Ok(()) };
     for peer in &hosts[1..] {
@@ -28,11 +28,30 @@ pub(crate) fn make(plan: &Plan, shape: GlusterSpec) -> Result<()> {
     create.push("force");
     output(plan, first, "making the gluster volume", &create)?;
     output(plan, first, "starting the gluster volume", &["gluster", "--mode=script", "volume", "start", "data"])?;
-    on_each(plan, |h| {
-        output(plan, h, "making /data", &["mkdir", "-p", "/data"])?;
-        let source = format!("{}:/data", h.name());
-        output(plan, h, "mounting the gluster volume", &["mount", "-t", "glusterfs", &source, "/data"]).map(drop)
-    })
+    on_each(plan, |h| mount(plan, h))
+}
+
+fn serve(plan: &Plan, host: &HostPlan) -> Result<()> {
+    output(plan, host, "starting glusterd", &["systemctl", "start", "glusterd"]).map(drop)
+}
+
+fn mount(plan: &Plan, host: &HostPlan) -> Result<()> {
+    output(plan, host, "making /data", &["mkdir", "-p", "/data"])?;
+    let source = format!("{}:/data", host.name());
+    output(plan, host, "mounting the gluster volume", &["mount", "-t", "glusterfs", &source, "/data"]).map(drop)
+}
+
+/// A host of the volume that was booted again: glusterd starts its brick, and
+/// says a moment later to a mount what the volume is.
+pub(crate) fn join(plan: &Plan, host: &HostPlan) -> Result<()> {
+    serve(plan, host)?;
+    let until = Instant::now() + PATIENCE;
+    loop {
+        match mount(plan, host) {
+            Err(_) if Instant::now() < until => std::thread::sleep(Duration::from_millis(200)),
+            mounted => return mounted,
+        }
+    }
 }
 
 /// A volume can be made once every peer has been befriended, a second or so after the probes.

@@ -31,12 +31,14 @@ mod status;
 mod uml;
 mod up;
 
+pub use boot::reboot;
 pub use down::down;
 pub use error::{LabError, Result};
 pub use exec::exec;
 pub use folder::{is_up, load, names};
 pub use net::counters;
 pub use plan::Plan;
+pub use process::leader_of;
 pub use spec::{DiskModel, GlusterSpec, Guests, LabSpec, MooseSpec, NfsSpec, parse_rate, parse_size};
 pub use status::{HostState, HostStatus, LabStatus, status};
 pub use up::up;
