@@ -46,6 +46,12 @@ impl JoblogEntry {
         self
     }
 
+    /// What tells this line from all others.
+    pub fn line(&self) -> JoblogLine {
+        let JoblogEntry { seq, start_ns, exit, signal, .. } = *self;
+        JoblogLine { seq, start_ms: start_ns.div_euclid(1_000_000), exit, signal }
+    }
+
     /// Writes the line in one call, so that a reader never sees half of it.
     /// A newline in the command becomes a zero byte, as in GNU parallel.
     pub fn write(&self, to: &mut impl Write) -> io::Result<()> {
@@ -60,16 +66,39 @@ impl JoblogEntry {
     }
 }
 
+/// One end of a task, as a joblog tells it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct JoblogLine {
+    /// Number of the task.
+    pub seq: TaskId,
+    /// Start, milliseconds since the epoch; 0 where the line has no number there.
+    pub start_ms: i64,
+    /// As in [`JoblogEntry`].
+    pub exit: i32,
+    /// As in [`JoblogEntry`].
+    pub signal: i32,
+}
+
 /// What an earlier part of a run did.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct JoblogSeen {
-    /// Tasks that ended, however: `--resume` skips these.
-    pub ended: HashSet<TaskId>,
-    /// Tasks that succeeded: `--resume-failed` skips these.
-    pub succeeded: HashSet<TaskId>,
+    /// The ends that it lists.
+    pub lines: HashSet<JoblogLine>,
     /// Length of the whole lines in bytes. A file that goes on must be cut to
     /// this first, or its next line would grow out of one that was torn.
     pub whole_bytes: u64,
+}
+
+impl JoblogSeen {
+    /// Tasks that ended, however: `--resume` skips these.
+    pub fn ended(&self) -> HashSet<TaskId> {
+        self.lines.iter().map(|line| line.seq).collect()
+    }
+
+    /// Tasks that succeeded: `--resume-failed` skips these.
+    pub fn succeeded(&self) -> HashSet<TaskId> {
+        self.lines.iter().filter(|line| (line.exit, line.signal) == (0, 0)).map(|line| line.seq).collect()
+    }
 }
 
 /// Reads a joblog. A last line that was cut off is passed over: its task
@@ -91,22 +120,19 @@ pub fn read(mut from: impl BufRead) -> Result<JoblogSeen, BatchError> {
             continue;
         }
         let text = || String::from_utf8_lossy(&line).chars().take(120).collect();
-        let (seq, success) = entry(&line).ok_or_else(|| BatchError::Joblog { line: number, text: text() })?;
-        seen.ended.insert(seq);
-        if success {
-            seen.succeeded.insert(seq);
-        }
+        seen.lines.insert(parsed(&line).ok_or_else(|| BatchError::Joblog { line: number, text: text() })?);
     }
     Ok(seen)
 }
 
-/// Number and success of the task of one line.
-fn entry(line: &[u8]) -> Option<(TaskId, bool)> {
+/// What one line says of the end of its task.
+fn parsed(line: &[u8]) -> Option<JoblogLine> {
     let fields: Vec<&[u8]> = line.splitn(9, |&b| b == b'\t').collect();
-    let number = |i: usize| std::str::from_utf8(fields.get(i)?).ok()?.trim().parse::<i64>().ok();
-    let (seq, exit, signal) = (number(0)?, number(6)?, number(7)?);
+    let text = |i: usize| Some(std::str::from_utf8(fields.get(i)?).ok()?.trim());
+    let number = |i: usize| text(i)?.parse::<i32>().ok();
     fields.get(8)?;
-    Some((TaskId::try_from(seq).ok()?, exit == 0 && signal == 0))
+    let start_ms = text(2)?.parse().map_or(0, |s: f64| (s * 1000.0).round() as i64);
+    Some(JoblogLine { seq: text(0)?.parse().ok()?, start_ms, exit: number(6)?, signal: number(7)? })
 }
 
 #[cfg(test)]
@@ -145,12 +171,14 @@ mod tests {
         let whole = log.len();
         one(4).write(&mut log).unwrap();
         let seen = read(&log[..log.len() - 1]).unwrap();
-        assert_eq!(seen.ended, HashSet::from([1, 2, 3]));
-        assert_eq!(seen.succeeded, HashSet::from([1]));
+        assert_eq!(seen.ended(), HashSet::from([1, 2, 3]));
+        assert_eq!(seen.succeeded(), HashSet::from([1]));
+        let listed = |outcome| seen.lines.contains(&one(2).with_outcome(&outcome).line());
+        assert!(listed(Outcome::Exit(3)) && !listed(Outcome::Exit(0)));
         assert_eq!(seen.whole_bytes, whole as u64);
         log.truncate(whole);
         one(2).write(&mut log).unwrap();
-        assert_eq!(read(&log[..]).unwrap().succeeded, HashSet::from([1, 2]));
+        assert_eq!(read(&log[..]).unwrap().succeeded(), HashSet::from([1, 2]));
         assert_eq!(read(&b""[..]).unwrap(), JoblogSeen::default());
     }
 

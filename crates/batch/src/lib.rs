@@ -35,7 +35,7 @@ pub use compose::{Batch, compose};
 pub use error::BatchError;
 pub use halt::{Decision, Ends, Halt, HaltOn, HaltState, Limit, failed_exit_status};
 pub use inputs::{Files, HELD_FILE, Input, Inputs};
-pub use joblog::{HEADER as JOBLOG_HEADER, JoblogEntry, JoblogSeen, read as read_joblog};
+pub use joblog::{HEADER as JOBLOG_HEADER, JoblogEntry, JoblogLine, JoblogSeen, read as read_joblog};
 pub use options::{InputOptions, Trim};
 pub use quote::{command_line, quote};
 pub use results::{ResultPaths, Results};

@@ -152,8 +152,8 @@ fn each_resumes_from_the_joblog_of_the_other() {
     let theirs = std::fs::read(&log).expect("a joblog");
     assert!(theirs.starts_with(JOBLOG_HEADER.as_bytes()));
     let seen = read_joblog(&theirs[..]).expect("their joblog");
-    assert_eq!(seen.ended, [1, 2, 3, 4].into());
-    assert_eq!(seen.succeeded, [1, 4].into());
+    assert_eq!(seen.ended(), [1, 2, 3, 4].into());
+    assert_eq!(seen.succeeded(), [1, 4].into());
 
     let mut ours = JOBLOG_HEADER.as_bytes().to_vec();
     for (seq, exit) in [(1, 0), (2, 1), (3, 2)] {

@@ -154,7 +154,7 @@ fn a_full_disk_is_one_line_and_the_run_can_be_resumed() {
         return;
     }
     // In a mount namespace of its own: a disk of 256 KiB for the journal.
-    let script = "mount -t tmpfs -o size=256k x runs && \"$0\" run -q echo ::: $(seq 2000) >out; echo $?; \
+    let script = "mount -t tmpfs -o size=256k x runs && \"$0\" run -q --joblog log echo ::: $(seq 2000) >out; echo $?; \
         \"$0\" runs | grep -c interrupted; mount -o remount,size=64m runs && \"$0\" resume last >>out; echo $?";
     std::fs::create_dir_all(dir.path().join("runs")).unwrap();
     let mut command = Command::new("unshare");
@@ -167,6 +167,10 @@ fn a_full_disk_is_one_line_and_the_run_can_be_resumed() {
     seen.dedup();
     let lost = 2000 - seen.len();
     assert!(lost <= 100, "only what was being printed when the disk was full may be lost: {lost}");
+    let log = std::fs::read_to_string(dir.path().join("log")).unwrap();
+    let mut listed: Vec<u32> = log.lines().skip(1).map(|l| l.split('\t').next().unwrap().parse().unwrap()).collect();
+    listed.sort_unstable();
+    assert!(listed.into_iter().eq(1..=2000), "each task has one line: {log}");
 }
 
 /// The journal of six tasks, cut at every byte around the ends of its records

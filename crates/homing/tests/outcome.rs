@@ -118,6 +118,30 @@ fn output_of_a_done_task_outlives_the_coordinator_that_kept_it_for_its_turn() {
 }
 
 #[test]
+fn a_job_log_that_was_cut_off_is_whole_after_the_resume() {
+    let w = World::new();
+    let script = "test {} != 4 || test -e go || sleep 600; echo 'out {%}'; test {} != 2";
+    let args = ["run", "-q", "-j1", "--joblog", "log", script, ":::", "1", "2", "3", "4"];
+    let mut child = w.command(&args).spawn().unwrap();
+    until("three are listed", || w.read("log").lines().count() == 4);
+    child.kill().unwrap();
+    child.wait().unwrap();
+    let whole = w.read("log");
+    assert!(whole.contains("; echo 'out 1'; test 1 != 2\n"), "{whole}");
+    // As if it had been killed before it came to write two and a half lines.
+    let first = whole.match_indices('\n').nth(1).unwrap().0 + 1;
+    std::fs::write(w.path().join("log"), &whole[..first + 9]).unwrap();
+    std::fs::write(w.path().join("go"), "").unwrap();
+    assert_eq!(status(&w.homing(&["resume", "last"])), 1);
+    let log = w.read("log");
+    assert!(log.starts_with(&whole) && log.lines().count() == 5, "{whole}{log}");
+    std::fs::write(w.path().join("log"), &whole[..first]).unwrap();
+    assert_eq!(status(&w.homing(&["resume", "last"])), 1, "nothing else is left");
+    assert_eq!(w.read("log"), log);
+    assert_eq!(w.read("log").lines().count(), 5);
+}
+
+#[test]
 fn output_that_a_full_disk_refused_comes_with_the_resume() {
     let w = World::new();
     let full = std::fs::OpenOptions::new().write(true).open("/dev/full").unwrap();

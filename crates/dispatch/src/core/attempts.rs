@@ -36,7 +36,7 @@ impl Core {
         let storage = storage_of(host, &placed);
         let counted = self.presses(&placed.need);
         let (started, printed) = (now, [0; 2]);
-        let running = Running { waiting, host, placed, started, killed: false, printed, counted, seen: false };
+        let running = Running { waiting, host, placed, slot, started, killed: false, printed, counted, seen: false };
         if counted {
             self.admission.started(storage, running.reads());
             self.tell_placer(storage);
@@ -125,9 +125,11 @@ impl Core {
         let rest = ended.as_ref().map_or([0; 2], |e| [e.stdout.len() as u64, e.stderr.len() as u64]);
         let [stdout_bytes, stderr_bytes] = [run.printed[0] + rest[0], run.printed[1] + rest[1]];
         let is_lost = matches!(outcome, Outcome::Lost(_));
+        let mut task = run.waiting.offer.task.clone();
+        homing_batch::fill_slot(&mut task.command, run.slot);
         self.conclude(Record {
             ticket,
-            task: run.waiting.offer.task.clone(),
+            task,
             attempt: run.waiting.attempt,
             host,
             outcome,

@@ -134,6 +134,8 @@ pub(super) struct Running {
     pub(super) waiting: Waiting,
     pub(super) host: HostIx,
     pub(super) placed: Placed,
+    /// Its `{%}`.
+    pub(super) slot: u32,
     pub(super) started: Mono,
     pub(super) killed: bool,
     /// Bytes that it printed so far, on each stream.

@@ -1,6 +1,6 @@
 //! `homing resume RUN`: the same command line, without what is done.
 
-use crate::cmd::run::{self, Again};
+use crate::cmd::run::{self, Again, Unlisted};
 use crate::failure::{Failure, exit};
 use clap::Parser;
 use homing_journal::{Journal, JournalError};
@@ -65,26 +65,34 @@ pub fn run(args: Args) -> Result<i32, Failure> {
     if !damage.is_empty() {
         told(&damage, &args)?;
     }
+    let args_of_run = opening
+        .ok_or_else(|| {
+            let text = format!("{}: its journal has no beginning; the command of the run is not known", dir.display());
+            Failure::usage(text)
+        })
+        .and_then(|(argv, cwd)| enter(argv, &cwd));
+    let unlisted = args_of_run.as_ref().map_or(Ok(Unlisted::default()), |args| run::unlisted(args, &dir))?;
     // With these two the run itself broke off, as at an input that was cut: more may be left than it knew.
     let broke_off = |status: &i32| [exit::SYSTEM, exit::USAGE].contains(status);
     if let Some(exit) = tally.exit().filter(|status| !broke_off(status))
         && tally.counts().is_settled(|task| done.contains(&task))
         && !dir.join(homing_dispatch::UNPRINTED).exists()
+        && unlisted.is_empty()
     {
         tell_nothing_left(tally.counts().failed(), &args.run);
         return Ok(exit);
     }
-    let (argv, cwd) = opening.ok_or_else(|| {
-        let text = format!("{}: its journal has no beginning; the command of the run is not known", dir.display());
-        Failure::usage(text)
-    })?;
+    run::start(args_of_run?, Some(Again { journal, done, tally, unlisted }))
+}
+
+/// Goes to where a run began; returns the arguments that it was given.
+fn enter(argv: Vec<RawText>, cwd: &RawText) -> Result<run::Args, Failure> {
     std::env::set_current_dir(cwd.as_path())
         .map_err(|e| Failure::system(format!("cannot go to {}, where the run began: {e}", cwd.display())))?;
     // The first word is the program, the second `run`.
     let words = argv.into_iter().enumerate().filter(|(i, _)| *i != 1).map(|(_, w): (usize, RawText)| w.to_path());
-    let line = Line::try_parse_from(words.map(|w| w.into_os_string()))
-        .map_err(|e| Failure::usage(format!("the run's own command line is not understood: {e}")))?;
-    run::start(line.args, Some(Again { journal, done, tally }))
+    let line = Line::try_parse_from(words.map(|w| w.into_os_string()));
+    line.map(|line| line.args).map_err(|e| Failure::usage(format!("the run's own command line is not understood: {e}")))
 }
 
 fn tell_nothing_left(failed: u64, run: &str) {

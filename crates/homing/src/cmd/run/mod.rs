@@ -5,6 +5,7 @@ mod args;
 mod env_digest;
 mod environment;
 mod inputs;
+mod joblog;
 mod lessons;
 mod listen;
 mod nonce;
@@ -16,6 +17,7 @@ mod targets;
 mod unbegun;
 
 pub use args::{Args, On, args_of};
+pub use joblog::{Unlisted, unlisted};
 pub use plan::plan;
 
 use crate::failure::Failure;
@@ -34,9 +36,8 @@ use source::{Source, Sourcing};
 use std::collections::HashSet;
 use std::ffi::OsStr;
 use std::fs::File;
-use std::io::{self, BufReader, IsTerminal, Seek, Write};
-use std::os::unix::ffi::OsStrExt;
-use std::path::{Path, PathBuf};
+use std::io::{self, BufReader, IsTerminal, Write};
+use std::path::Path;
 use unbegun::Unbegun;
 
 /// Format of the journal.
@@ -52,6 +53,8 @@ pub struct Again {
     pub done: HashSet<TaskId>,
     /// The evidence of its earlier parts.
     pub tally: Tally,
+    /// Of those that need not run again: ends that its job log lacks.
+    pub unlisted: Unlisted,
 }
 
 /// `homing run`.
@@ -72,15 +75,15 @@ pub fn start(args: Args, again: Option<Again>) -> Result<i32, Failure> {
     (policy.learnt, policy.movers) = lessons::known(lesson.as_deref());
     let finder = Finder::new().map_err(Failure::system)?;
     let resumed = again.is_some();
-    let (journal, done, tally) = match again {
-        Some(again) => (again.journal, again.done, again.tally),
+    let (journal, done, tally, unlisted) = match again {
+        Some(again) => (again.journal, again.done, again.tally, again.unlisted),
         None => {
             let name = homing_journal::new_run_name(now_ns, std::process::id());
             if let Some(note) = homing_journal::root_note().filter(|_| !args.quiet) {
                 eprintln!("homing: {note}");
             }
             let journal = Journal::create(&homing_journal::root(), &name).map_err(unrecorded)?;
-            (journal, HashSet::new(), Tally::new())
+            (journal, HashSet::new(), Tally::new(), Unlisted::default())
         }
     };
     let name = journal.dir().file_name().map_or_else(String::new, |n| n.to_string_lossy().into_owned());
@@ -89,7 +92,7 @@ pub fn start(args: Args, again: Option<Again>) -> Result<i32, Failure> {
     let typed = inputs.stdin_is_typed();
     let batch = batch(&args, &cwd, &name, &mut inputs, typed)?;
     inputs.said.iter().for_each(|text| eprintln!("homing: {text}"));
-    let mut listed = joblog_done(&args)?;
+    let mut listed = joblog::done(&args)?;
     // What the run itself has added to the log and is to try again is not skipped for that.
     listed.retain(|task| !tally.counts().has_failed(*task));
     let total = batch.total();
@@ -114,18 +117,20 @@ pub fn start(args: Args, again: Option<Again>) -> Result<i32, Failure> {
     let away = targets.hosts.iter().chain(&targets.spares).any(|t| !matches!(t.via, homing_launch::Via::Local));
     // Kept to the end of the run: a host that joins late is asked too.
     let nonces = away.then(Nonces::default);
+    let joblog = args.joblog.as_deref().map(|p| joblog::open(p, &args, resumed)).transpose()?;
+    let missing = joblog.as_ref().map(|file| joblog::Missing::new(unlisted, file, here)).transpose()?;
     let sourcing = Sourcing {
         cwd: cwd.clone(),
         detect: !args.no_detect,
         skip_newer: args.skip_newer,
         done,
         listed,
+        missing,
         hosts: host_count,
         fenced: away && !args.no_fence,
         nonces: nonces.clone(),
         fs_timeout: std::time::Duration::from_secs(args.fs_timeout.into()),
     };
-    let joblog = args.joblog.as_deref().map(|p| open_joblog(p, &args, resumed)).transpose()?;
     let counts = tally.counts().clone();
     let mut screen = Screen::new(tally, args.bar || args.eta, args.explain, joblog, here);
     let settings = Settings {
@@ -303,43 +308,6 @@ fn slots(args: &Args) -> Result<Box<dyn Fn(u32) -> u32>, Failure> {
     let Some(jobs) = args.jobs.clone() else { return Ok(Box::new(|cores| cores)) };
     homing_batch::jobs(&jobs, 1).map_err(Failure::usage)?;
     Ok(Box::new(move |cores| homing_batch::jobs(&jobs, cores).unwrap_or(cores).min(MOST_SLOTS)))
-}
-
-fn joblog_done(args: &Args) -> Result<HashSet<TaskId>, Failure> {
-    let joblog = args.joblog.as_deref().map(|p| joblog_path(p).0);
-    let Some(path) = joblog.filter(|p| (args.resume || args.resume_failed) && p.exists()) else {
-        return Ok(HashSet::new());
-    };
-    let file = File::open(&path).map_err(|e| Failure::usage(format!("cannot read {}: {e}", path.display())))?;
-    let log = homing_batch::read_joblog(BufReader::new(file)).map_err(Failure::usage)?;
-    Ok(if args.resume_failed { log.succeeded } else { log.ended })
-}
-
-/// `+FILE` adds to a job log.
-fn joblog_path(path: &Path) -> (PathBuf, bool) {
-    match path.as_os_str().as_bytes().strip_prefix(b"+") {
-        Some(rest) if !rest.is_empty() => (OsStr::from_bytes(rest).into(), true),
-        _ => (path.into(), false),
-    }
-}
-
-fn open_joblog(path: &Path, args: &Args, resumed: bool) -> Result<File, Failure> {
-    let (path, adds) = joblog_path(path);
-    let going_on = (adds || resumed || args.resume || args.resume_failed) && path.metadata().is_ok_and(|m| m.len() > 0);
-    let mut options = File::options();
-    options.create(true).read(going_on).write(true).truncate(!going_on);
-    let opened = options.open(&path).and_then(|mut file| {
-        if going_on {
-            // A line that a crash cut off would make the next one unreadable.
-            let seen = homing_batch::read_joblog(BufReader::new(&file)).map_err(io::Error::other)?;
-            file.set_len(seen.whole_bytes)?;
-            file.seek(io::SeekFrom::End(0))?;
-        } else {
-            file.write_all(homing_batch::JOBLOG_HEADER.as_bytes())?;
-        }
-        Ok(file)
-    });
-    opened.map_err(|e| Failure::usage(format!("cannot write the job log {}: {e}", path.display())))
 }
 
 fn results_files(dir: &Path) -> Result<homing_dispatch::ResultFiles, Failure> {

@@ -45,6 +45,7 @@ pub fn plan(args: Args) -> Result<i32, Failure> {
         skip_newer: args.skip_newer,
         done: HashSet::new(),
         listed: HashSet::new(),
+        missing: None,
         hosts: targets.len(),
         fenced: false,
         nonces: None,

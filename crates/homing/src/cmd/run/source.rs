@@ -3,6 +3,7 @@
 //! file system that is silent holds is left behind.
 
 use super::inputs::status_of;
+use super::joblog::Missing;
 use super::nonce::Nonces;
 use super::stream::Cut;
 use crate::failure::exit;
@@ -36,6 +37,8 @@ pub struct Sourcing {
     pub done: HashSet<TaskId>,
     /// Tasks that are not run, since the job log lists them.
     pub listed: HashSet<TaskId>,
+    /// What an earlier part of the run did not come to write into the job log.
+    pub missing: Option<Missing>,
     /// How many hosts: with several, files that only one machine sees must be there before a task starts.
     pub hosts: usize,
     /// Other hosts run tasks: these look again at what was written just before.
@@ -148,6 +151,9 @@ impl Looker {
     fn offer(&mut self, task: Task, looking: &Looking<Task>) -> Incoming {
         lock(&self.shared).last = task.id;
         if self.how.done.contains(&task.id) {
+            if let Some(Err(e)) = self.how.missing.as_ref().map(|missing| missing.write(&task)) {
+                self.pending.push(Incoming::Note(format!("cannot write the job log: {e}")));
+            }
             return Incoming::Skip { task: task.id, reason: None };
         }
         if self.how.listed.contains(&task.id) {
@@ -296,7 +302,7 @@ mod tests {
             skip_newer: false,
             done: HashSet::new(),
             listed: HashSet::new(),
-
+            missing: None,
             hosts: 2,
             fenced: false,
             nonces: None,
