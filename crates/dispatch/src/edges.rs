@@ -1,7 +1,5 @@
-//! Where a run touches its own process: signals that came, and standard output
-//! as it is.
+//! Where a run touches its own process: signals that came.
 
-use std::io::{self, Write};
 use std::sync::atomic::{AtomicI32, AtomicU32, Ordering};
 
 /// Signals that ask the run to end; whoever sets the handlers reports them here.
@@ -23,18 +21,5 @@ impl Interrupts {
     pub(crate) fn so_far(&self) -> (u32, i32) {
         let steps = self.steps.load(Ordering::Acquire);
         (steps, self.signal.load(Ordering::Relaxed))
-    }
-}
-
-/// Standard output without the standard library's kindness of taking a closed
-/// one for a success: what tasks printed would be lost, and the run look fine.
-pub(crate) struct Stdout;
-
-impl Write for Stdout {
-    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
-        Ok(rustix::io::write(rustix::stdio::stdout(), bytes)?)
-    }
-    fn flush(&mut self) -> io::Result<()> {
-        Ok(())
     }
 }

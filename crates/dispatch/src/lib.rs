@@ -16,6 +16,7 @@ mod room;
 mod run;
 mod settings;
 mod stands;
+mod terminal;
 mod wires;
 mod written;
 
@@ -28,3 +29,4 @@ pub use output::{OutputOptions, Printer};
 pub use run::run;
 pub use settings::{DispatchError, HostPlan, Incoming, Listener, Progress, ResultFiles, Settings};
 pub use stands::Served;
+pub use terminal::Terminal;

@@ -6,10 +6,11 @@ mod parting;
 
 use crate::admission::Io;
 use crate::core::{Action, Core, Patience};
-use crate::edges::{Interrupts, Stdout};
+use crate::edges::Interrupts;
 use crate::output::Printer;
 use crate::room::Room;
 use crate::settings::{DispatchError, HostPlan, Listener, Progress, ResultFiles, Settings};
+use crate::terminal::{Stream, Terminal};
 use crate::wires::{Arrival, connect, feed, watch_nodes};
 use homing_clock::Moment;
 use homing_journal::Journal;
@@ -20,6 +21,7 @@ use homing_place::HostIx;
 use homing_wire::ToWorker;
 use std::collections::{HashMap, VecDeque};
 use std::io;
+use std::rc::Rc;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, SyncSender, channel, sync_channel};
@@ -86,7 +88,8 @@ impl Link {
 pub(crate) struct Shell<'a, L: Listener> {
     pub(crate) core: Core,
     journal: Journal,
-    printer: Printer<io::BufWriter<Stdout>, io::Stderr>,
+    printer: Printer<io::BufWriter<Stream>, Stream>,
+    terminal: Rc<Terminal>,
     pub(crate) links: Vec<Link>,
     plan_of: Vec<usize>,
     args: HashMap<u64, Vec<RawText>>,
@@ -124,12 +127,15 @@ pub fn run<L: Listener>(settings: Settings, listener: &mut L) -> Result<i32, Dis
     if !nodes.is_empty() {
         watch_nodes(nodes, queue.clone());
     }
-    let stdout = io::BufWriter::with_capacity(64 << 10, Stdout);
+    let stdout = Stream::new(rustix::stdio::stdout(), &settings.terminal);
+    let stdout = io::BufWriter::with_capacity(64 << 10, stdout);
+    let stderr = Stream::new(rustix::stdio::stderr(), &settings.terminal);
     let pulse = settings.policy.io != Io::Off;
     let mut shell = Shell {
         core: Core::new(settings.policy, settings.counts),
         journal: settings.journal,
-        printer: Printer::new(settings.output.clone(), stdout, io::stderr()).map_err(DispatchError::Output)?,
+        printer: Printer::new(settings.output.clone(), stdout, stderr).map_err(DispatchError::Output)?,
+        terminal: settings.terminal,
         links: settings.hosts.iter().map(|_| Link::new()).collect(),
         plan_of: Vec::new(),
         args: HashMap::new(),
@@ -257,6 +263,7 @@ impl<L: Listener> Shell<'_, L> {
     fn signals(&mut self, interrupts: &Interrupts, seen: u32) -> u32 {
         let (count, signal) = interrupts.so_far();
         if count > seen && count >= IMPATIENT {
+            self.terminal.clear();
             // Workers end themselves and their tasks when their input ends.
             std::process::exit(128 + signal);
         }
@@ -274,6 +281,7 @@ impl<L: Listener> Shell<'_, L> {
             running: self.core.running(),
             total: counts.total,
             slots: self.core.hosts().slots(),
+            hosts: self.core.hosts().up_count(),
             elapsed,
         }
     }

@@ -4,11 +4,13 @@ use crate::core::{Offer, Policy, Record};
 use crate::edges::Interrupts;
 use crate::output::OutputOptions;
 use crate::stands::Served;
+use crate::terminal::Terminal;
 use homing_journal::{Counts, Journal, JournalError};
 use homing_launch::Via;
 use homing_model::event::What;
 use homing_model::{Event, Mount, RawText, Task, TaskId};
 use std::io;
+use std::rc::Rc;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -72,6 +74,8 @@ pub struct Progress {
     pub total: Option<u64>,
     /// Slots of the hosts that are up.
     pub slots: u32,
+    /// Hosts that are up.
+    pub hosts: usize,
     /// Since the run started.
     pub elapsed: Duration,
 }
@@ -119,6 +123,8 @@ pub struct Settings {
     pub counts: Counts,
     /// What to do with what they print.
     pub output: OutputOptions,
+    /// Where they print, if that is a terminal.
+    pub terminal: Rc<Terminal>,
     /// Files for a task's output (`--results`).
     pub results: Option<ResultFiles>,
     /// SIGINT, SIGTERM and SIGHUP.

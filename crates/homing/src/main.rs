@@ -12,6 +12,7 @@ mod complete;
 mod failure;
 mod groups;
 mod help;
+mod progress;
 
 use std::process::ExitCode;
 

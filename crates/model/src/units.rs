@@ -1,6 +1,8 @@
 //! Numbers as people read them, worded alike wherever they are shown. Bytes are
 //! decimal, as disks and links are sold.
 
+use std::time::Duration;
+
 /// `1.9 GB`, `640 B`.
 pub fn bytes(n: u64) -> String {
     const UNITS: [&str; 6] = ["kB", "MB", "GB", "TB", "PB", "EB"];
@@ -34,6 +36,16 @@ pub fn span(us: u64) -> String {
     }
 }
 
+/// A time on a line that has little room: `45 s`, `12:05 min`, `2:10 h`.
+pub fn short_span(time: Duration) -> String {
+    let s = time.as_secs_f64().round() as u64;
+    match s {
+        0..60 => format!("{s} s"),
+        60..3600 => format!("{}:{:02} min", s / 60, s % 60),
+        _ => format!("{}:{:02} h", s / 3600, s % 3600 / 60),
+    }
+}
+
 /// `95 %`, never rounded to a whole that it is not.
 pub fn percent(part: u64, whole: u64) -> String {
     if whole == 0 {
@@ -64,6 +76,8 @@ mod tests {
             [5, 12_400, 3_449_000, 59_960_000, 7_500_000_000].map(span),
             ["5 µs", "12 ms", "3.4 s", "1 min 00 s", "2 h 05 min"]
         );
+        let short = [0, 59, 60, 725, 3599, 7_799, 180_000].map(|s| short_span(Duration::from_secs(s)));
+        assert_eq!(short, ["0 s", "59 s", "1:00 min", "12:05 min", "59:59 min", "2:09 h", "50:00 h"]);
         assert_eq!(
             [percent(1, 1000), percent(999, 1000), percent(1, 2), percent(0, 0)],
             ["<1 %", ">99 %", "50 %", "0 %"]

@@ -103,6 +103,11 @@ impl Tally {
         &self.counts
     }
 
+    /// Bytes that the tasks which ended have read, when it could be measured.
+    pub fn read(&self) -> Option<u64> {
+        self.rchar
+    }
+
     /// Takes the next event.
     pub fn add(&mut self, event: &Event) {
         self.pass_time(event);

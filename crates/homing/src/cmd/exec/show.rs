@@ -5,6 +5,9 @@ use super::gather::{Gathered, Style};
 use super::lines::Lines;
 use super::{Args, verdict};
 use crate::failure::Failure;
+use crate::progress;
+use homing_dispatch::Terminal;
+use homing_model::units::short_span;
 use homing_remote::{Command, Event, Outcome, Remote, Waiting, What};
 use signal_hook::consts::SIGINT;
 use std::collections::HashMap;
@@ -170,25 +173,24 @@ struct Progress {
     begun: Instant,
     all: usize,
     done: usize,
-    drawn: bool,
-    terminal: bool,
+    terminal: Terminal,
 }
 
 impl Progress {
     fn new(all: usize) -> Progress {
-        Progress { begun: Instant::now(), all, done: 0, drawn: false, terminal: io::stderr().is_terminal() }
+        Progress { begun: Instant::now(), all, done: 0, terminal: Terminal::default() }
     }
 
     fn draw(&mut self) {
-        if self.terminal && self.begun.elapsed() > QUIET {
-            eprint!("\r\x1b[Khoming: {}/{} hosts, {} s", self.done, self.all, self.begun.elapsed().as_secs());
-            self.drawn = true;
+        if self.begun.elapsed() > QUIET
+            && let Some(place) = progress::place()
+        {
+            let line = format!("homing: {}/{} hosts, {}", self.done, self.all, short_span(self.begun.elapsed()));
+            self.terminal.draw(&line.chars().take(place.columns).collect::<String>());
         }
     }
 
     fn clear(&mut self) {
-        if std::mem::take(&mut self.drawn) {
-            eprint!("\r\x1b[K");
-        }
+        self.terminal.clear();
     }
 }

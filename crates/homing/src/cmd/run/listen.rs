@@ -1,17 +1,20 @@
 //! Readers of a run: the line of progress, the job log, the evidence.
 
+use crate::progress;
 use homing_batch::JoblogEntry;
-use homing_dispatch::{Listener, Progress, Record};
+use homing_dispatch::{Listener, Progress, Record, Terminal};
 use homing_model::event::What;
 use homing_model::text::{shown, shown_lines};
 use homing_model::{Event, Outcome};
 use homing_report::Tally;
 use std::fs::File;
-use std::io::{self, IsTerminal, Write};
+use std::rc::Rc;
 use std::time::Duration;
 
 /// Progress is shown on what takes longer than this.
 const SHOW_AFTER: Duration = Duration::from_secs(2);
+/// Between two draws.
+const DRAW_EVERY: Duration = Duration::from_millis(200);
 
 /// What the user sees while and after it runs.
 pub struct Screen {
@@ -19,9 +22,11 @@ pub struct Screen {
     pub tally: Tally,
     bar: bool,
     explain: bool,
-    terminal: bool,
-    drawn: bool,
+    /// Where it is shown.
+    pub terminal: Rc<Terminal>,
     last: Duration,
+    /// Bytes that tasks had read in earlier parts.
+    read_before: u64,
     joblog: Option<File>,
     here: bool,
     /// Limits that were found, by storage host; known at the end.
@@ -34,16 +39,15 @@ impl Screen {
     /// `tally`: the evidence of earlier parts; `bar`: draw from the first moment; `explain`: a line for each start;
     /// `here`: tasks run on this machine, which the job log calls `:`.
     pub fn new(tally: Tally, bar: bool, explain: bool, joblog: Option<File>, here: bool) -> Screen {
-        let terminal = io::stderr().is_terminal();
-        let (learnt, movers) = (Vec::new(), Vec::new());
-        Screen { tally, bar, explain, terminal, drawn: false, last: Duration::ZERO, joblog, here, learnt, movers }
+        let (terminal, learnt, movers) = (Rc::default(), Vec::new(), Vec::new());
+        let read_before = tally.read().unwrap_or(0);
+        Screen { tally, bar, explain, terminal, last: Duration::ZERO, read_before, joblog, here, learnt, movers }
     }
 
-    /// Takes the progress line away.
-    pub fn clear(&mut self) {
-        if std::mem::take(&mut self.drawn) {
-            eprint!("\r\x1b[K");
-        }
+    /// Bytes that tasks have read in a second of this part, as far as it was measured.
+    fn read_per_s(&self, elapsed: Duration) -> Option<u64> {
+        let read = self.tally.read()?.saturating_sub(self.read_before);
+        Some((read as f64 / elapsed.as_secs_f64().max(0.001)) as u64)
     }
 }
 
@@ -55,7 +59,7 @@ impl Listener for Screen {
     fn event(&mut self, event: &Event) {
         self.tally.add(event);
         if let (true, What::TaskStarted { task, host, why, .. }) = (self.explain, &event.what) {
-            self.clear();
+            self.terminal.begin_line();
             let why = why.as_deref().unwrap_or("no input on a volume");
             eprintln!("{}", shown(&format!("task {task} -> {host}: {why}")));
         }
@@ -63,7 +67,7 @@ impl Listener for Screen {
 
     fn record(&mut self, record: &Record) {
         if record.last && record.outcome != Outcome::Exit(0) {
-            self.clear();
+            self.terminal.begin_line();
             if let Some(text) = complaint(record) {
                 eprintln!("homing: {}", shown(&text));
             }
@@ -90,17 +94,17 @@ impl Listener for Screen {
 
     fn progress(&mut self, progress: &Progress) {
         let due = self.bar || progress.elapsed > SHOW_AFTER;
-        if !self.terminal || !due || progress.elapsed.saturating_sub(self.last) < Duration::from_millis(200) {
+        if !due || progress.elapsed.saturating_sub(self.last) < DRAW_EVERY {
             return;
         }
         self.last = progress.elapsed;
-        self.drawn = true;
-        eprint!("\r\x1b[K{}", progress_line(progress));
-        let _ = io::stderr().flush();
+        if let Some(place) = progress::place() {
+            self.terminal.draw(&progress::line(progress, self.read_per_s(progress.elapsed), place));
+        }
     }
 
     fn note(&mut self, text: &str) {
-        self.clear();
+        self.terminal.begin_line();
         eprintln!("homing: {}", shown_lines(text));
     }
 }
@@ -116,19 +120,4 @@ fn complaint(record: &Record) -> Option<String> {
         Outcome::CannotStart(why) => Some(format!("{task} cannot start: {why}")),
         Outcome::Lost(why) => Some(format!("{task} was lost with its host: {why}")),
     }
-}
-
-fn progress_line(p: &Progress) -> String {
-    let failed = if p.failed > 0 { format!(", {} failed", p.failed) } else { String::new() };
-    let running = format!("{} running on {} slots{failed}, {} s", p.running, p.slots, p.elapsed.as_secs());
-    let Some(total) = p.total.filter(|t| *t > 0) else { return format!("{} done, {running}", p.over) };
-    let share = p.over as f64 / total as f64;
-    let filled = (share * 24.0) as usize;
-    let bar = format!("{}{}", "━".repeat(filled), "─".repeat(24 - filled));
-    let eta = if p.over == 0 {
-        "?".into()
-    } else {
-        format!("{} s", (p.elapsed.as_secs_f64() * (1.0 - share) / share).ceil())
-    };
-    format!("{bar} {:3.0} %  {}/{total}, {running}, {eta} left", share * 100.0, p.over)
 }

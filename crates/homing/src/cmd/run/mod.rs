@@ -151,6 +151,7 @@ pub fn start(args: Args, again: Option<Again>) -> Result<i32, Failure> {
             tag: args.tag,
             spill: journal.dir().to_path_buf(),
         },
+        terminal: screen.terminal.clone(),
         results: args.results.as_deref().map(results_files).transpose()?,
         interrupts: environment::count_interrupts(),
         journal,
@@ -158,7 +159,7 @@ pub fn start(args: Args, again: Option<Again>) -> Result<i32, Failure> {
     unbegun.begins();
     let result = homing_dispatch::run(settings, &mut screen);
     drop(nonces);
-    screen.clear();
+    screen.terminal.begin_line();
     lessons::keep(lesson.as_deref(), &screen.learnt, &screen.movers, now_ns);
     let exit = result.map_err(|e| explain(e, &name, slurm))?;
     evidence(&args, &screen, &name, host_count > 1);
