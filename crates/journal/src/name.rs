@@ -1,7 +1,6 @@
 //! Where runs are kept and what they are called.
 
-use rustix::fs::{Access, Mode};
-use std::os::unix::fs::MetadataExt;
+use rustix::fs::Access;
 use std::path::{Path, PathBuf};
 
 /// The folder that holds one folder per run: `$HOMING_RUNS`, else
@@ -25,7 +24,8 @@ fn chosen() -> (PathBuf, Option<String>) {
     let Err(why) = writable(&wanted) else { return (wanted, None) };
     let temporary = set("TMPDIR").unwrap_or_else(|| PathBuf::from("/tmp"));
     // Without a folder of one's own there either, the error is told of the one at home.
-    let Some(own) = private(&temporary) else { return (wanted, None) };
+    let name = format!("homing-{}", rustix::process::geteuid().as_raw());
+    let Ok(own) = homing_folder::own(&temporary, &name, 0o700) else { return (wanted, None) };
     let runs = own.join("runs");
     let note = format!(
         "{} cannot be written ({why}): runs are kept in {}; set HOMING_RUNS for another place",
@@ -53,18 +53,6 @@ fn root_from(var: impl Fn(&str) -> Option<PathBuf>, home: Option<PathBuf>) -> Pa
 fn writable(folder: &Path) -> std::io::Result<()> {
     let there = folder.ancestors().find(|f| f.exists()).unwrap_or(Path::new("/"));
     Ok(rustix::fs::access(there.join("."), Access::WRITE_OK | Access::EXEC_OK)?)
-}
-
-/// A folder below one that all can write, which nobody else can reach into.
-fn private(below: &Path) -> Option<PathBuf> {
-    let uid = rustix::process::geteuid().as_raw();
-    let own = below.join(format!("homing-{uid}"));
-    match rustix::fs::mkdir(&own, Mode::RWXU) {
-        Ok(()) | Err(rustix::io::Errno::EXIST) => {}
-        Err(_) => return None,
-    }
-    let found = std::fs::symlink_metadata(&own).ok()?;
-    (found.is_dir() && found.uid() == uid && found.mode() & 0o077 == 0).then_some(own)
 }
 
 /// A short name that sorts by time, e.g. `20261121-033312-4k7`. The time is
@@ -105,16 +93,5 @@ mod tests {
         assert_eq!(with(&[("HOMING_RUNS", "/r"), ("HOME", "/h")]), PathBuf::from("/r"));
         assert_eq!(with(&[("XDG_STATE_HOME", "/s"), ("HOME", "/h")]), PathBuf::from("/s/homing/runs"));
         assert_eq!(with(&[("XDG_STATE_HOME", "s"), ("HOME", "/h")]), PathBuf::from("/h/.local/state/homing/runs"));
-    }
-
-    #[test]
-    fn a_folder_in_a_public_place_is_taken_only_when_it_is_ones_own() {
-        let public = tempfile::tempdir().unwrap();
-        let own = private(public.path()).unwrap();
-        assert_eq!(private(public.path()), Some(own.clone()));
-        std::fs::remove_dir(&own).unwrap();
-        std::os::unix::fs::symlink("/", &own).unwrap();
-        assert_eq!(private(public.path()), None);
-        assert_eq!(private(&public.path().join("missing")), None);
     }
 }

@@ -20,8 +20,8 @@ const NAME: &str = "homing-queue";
 /// Everybody may make files, and only remove their own.
 const SHARED: u32 = 0o1777;
 
-/// Names of a user's folder beside the usual one: somebody else may have made that.
-const OTHER_NAMES: u32 = 20;
+/// Only its owner changes a user's folder; everybody may look.
+const OWN: u32 = 0o755;
 
 /// The paths of one queue.
 #[derive(Debug)]
@@ -74,15 +74,12 @@ impl Places {
         if let Some(found) = self.found.lock().ok().and_then(|found| found.get(&uid).cloned()) {
             return found;
         }
-        let own = self.names(uid).find(|dir| is_owned(dir, uid));
+        let name = usual(uid);
+        let own = homing_folder::names(&self.base, &name).find(|dir| homing_folder::is_own(dir, uid, OWN));
         if let (Some(dir), Ok(mut found)) = (&own, self.found.lock()) {
             found.insert(uid, dir.clone());
         }
-        own.unwrap_or_else(|| self.base.join(format!("{NAME}-{uid}")))
-    }
-    fn names(&self, uid: u32) -> impl Iterator<Item = PathBuf> {
-        let others = (1..=OTHER_NAMES).map(move |n| format!("{NAME}-{uid}.{n}"));
-        std::iter::once(format!("{NAME}-{uid}")).chain(others).map(|name| self.base.join(name))
+        own.unwrap_or_else(|| self.base.join(name))
     }
     pub fn job(&self, uid: u32, id: u64) -> PathBuf {
         self.of(uid).join(id.to_string())
@@ -90,17 +87,8 @@ impl Places {
 
     /// This user's own folder, made when it is not there.
     pub fn own(&self) -> Result<PathBuf, QueueError> {
-        let uid = files::uid();
-        for dir in self.names(uid) {
-            match files::make_dir(&dir, 0o755) {
-                Err(e) if e.kind() != io::ErrorKind::AlreadyExists => return Err(QueueError::io("make", &dir)(e)),
-                _ if is_owned(&dir, uid) => return Ok(dir),
-                _ => {}
-            }
-        }
-        let what = "neither it nor those with .1 to .20 at the end are folders of this user's alone: \
-                    somebody else has made them; root must remove them";
-        Err(QueueError::Spool { path: self.base.join(format!("{NAME}-{uid}")), what: what.into() })
+        let name = usual(files::uid());
+        homing_folder::own(&self.base, &name, OWN).map_err(QueueError::io("make", &self.base.join(&name)))
     }
 
     /// The users who have folders, those without trickery.
@@ -117,7 +105,7 @@ impl Places {
             let name = e.file_name();
             let name = name.to_str()?.strip_prefix(NAME)?.strip_prefix('-')?;
             let uid: u32 = name.split('.').next()?.parse().ok()?;
-            is_owned(&self.of(uid), uid).then_some(uid)
+            homing_folder::is_own(&self.of(uid), uid, OWN).then_some(uid)
         });
         let users: BTreeSet<u32> = names.collect();
         let users: Vec<u32> = users.into_iter().collect();
@@ -126,9 +114,9 @@ impl Places {
     }
 }
 
-/// A folder that only its owner, that user, can change.
-fn is_owned(dir: &Path, uid: u32) -> bool {
-    fs::symlink_metadata(dir).is_ok_and(|m| m.is_dir() && m.uid() == uid && m.mode() & 0o022 == 0)
+/// What a user's folder is called where nobody was in the way.
+fn usual(uid: u32) -> String {
+    format!("{NAME}-{uid}")
 }
 
 /// A folder in which every user may make files and only remove their own. It

@@ -15,12 +15,14 @@ pub(crate) fn private(given: Option<&Path>) -> io::Result<PathBuf> {
     if let Some(folder) = given {
         return checked(folder.to_path_buf());
     }
-    let uid = rustix::process::geteuid().as_raw();
     let runtime = std::env::var_os("XDG_RUNTIME_DIR").map(|d| PathBuf::from(d).join("homing"));
-    let tmp = PathBuf::from(format!("/tmp/homing-{uid}"));
     match runtime.map(checked) {
         Some(Ok(folder)) => Ok(folder),
-        _ => checked(tmp),
+        _ => {
+            let name = format!("homing-{}", rustix::process::geteuid().as_raw());
+            let told = |e| io::Error::other(format!("/tmp/{name}: {e}"));
+            checked(homing_folder::own(Path::new("/tmp"), &name, 0o700).map_err(told)?)
+        }
     }
 }
 

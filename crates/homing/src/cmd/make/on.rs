@@ -10,7 +10,6 @@ use super::{hosts, stub};
 use crate::failure::Failure;
 use sha2::{Digest, Sha256};
 use std::ffi::OsString;
-use std::os::unix::fs::{DirBuilderExt, MetadataExt};
 use std::os::unix::net::UnixStream;
 use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
@@ -111,11 +110,9 @@ fn start(args: &Args, socket: &Path, root: &Path) -> Result<(), Failure> {
 fn folder() -> Result<PathBuf, Failure> {
     let uid = rustix::process::getuid().as_raw();
     let runtime = std::env::var_os("XDG_RUNTIME_DIR").map(PathBuf::from).filter(|p| p.is_dir());
-    let folder = runtime.unwrap_or_else(std::env::temp_dir).join(format!("homing-on-{uid}"));
-    let _ = std::fs::DirBuilder::new().mode(0o700).create(&folder);
-    let own = folder.symlink_metadata().is_ok_and(|m| m.is_dir() && m.uid() == uid && m.mode() & 0o077 == 0);
-    let refused = || Failure::system(format!("{} is not a folder of your own with mode 0700", folder.display()));
-    own.then(|| folder.clone()).ok_or_else(refused)
+    let (place, name) = (runtime.unwrap_or_else(std::env::temp_dir), format!("homing-on-{uid}"));
+    homing_folder::own(&place, &name, 0o700)
+        .map_err(|e| Failure::system(format!("cannot make {}: {e}", place.join(&name).display())))
 }
 
 fn keep(args: &Args, socket: &Path, root: PathBuf) -> Result<i32, Failure> {

@@ -1,0 +1,86 @@
+//! A folder of one user's own, in a place where all users may make folders (/tmp, /var/tmp).
+//!
+//! Whoever comes first has the name, so that a stranger could shut a user out by making that user's folder.
+//! Therefore a folder has several names, and the first that is the user's own is the one.
+
+use std::fs::{self, DirBuilder, Permissions};
+use std::io;
+use std::os::unix::fs::{DirBuilderExt, MetadataExt, PermissionsExt};
+use std::path::{Path, PathBuf};
+
+/// Names beside the usual one.
+const OTHERS: u32 = 20;
+
+/// What such a folder may be called: `NAME`, `NAME.1` to `NAME.20`.
+pub fn names<'a>(place: &'a Path, name: &'a str) -> impl Iterator<Item = PathBuf> + 'a {
+    std::iter::once(place.join(name)).chain((1..=OTHERS).map(move |n| place.join(format!("{name}.{n}"))))
+}
+
+/// Whether it is a folder of that user's which is open to nobody for whom `mode` does not open it.
+pub fn is_own(folder: &Path, uid: u32, mode: u32) -> bool {
+    fs::symlink_metadata(folder).is_ok_and(|m| m.is_dir() && m.uid() == uid && m.mode() & 0o777 & !mode == 0)
+}
+
+/// This user's folder of that name in a place whose folders nobody else can replace (the sticky bit); made with
+/// `mode` where there is none. Fails when the place cannot be written, or all names are somebody else's.
+pub fn own(place: &Path, name: &str, mode: u32) -> io::Result<PathBuf> {
+    let uid = rustix::process::geteuid().as_raw();
+    // One that is there is gone on with, also when a stranger's before it has been removed.
+    if let Some(found) = names(place, name).find(|folder| is_own(folder, uid, mode)) {
+        return Ok(found);
+    }
+    for folder in names(place, name) {
+        match DirBuilder::new().mode(mode).create(&folder) {
+            // Whatever the umask is.
+            Ok(()) => return fs::set_permissions(&folder, Permissions::from_mode(mode)).map(|()| folder),
+            // Another process of this user may have come first.
+            Err(e) if e.kind() == io::ErrorKind::AlreadyExists && is_own(&folder, uid, mode) => return Ok(folder),
+            Err(e) if e.kind() == io::ErrorKind::AlreadyExists => {}
+            Err(e) => return Err(e),
+        }
+    }
+    Err(io::Error::other(format!(
+        "neither it nor those with .1 to .{OTHERS} at the end are folders of this user's alone (mode {mode:o}): \
+         somebody else has made them; root must remove them"
+    )))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::os::unix::fs::symlink;
+
+    #[test]
+    fn what_somebody_else_has_made_is_passed_over_and_ones_own_is_kept() {
+        let dir = tempfile::tempdir().unwrap();
+        let own = || own(dir.path(), "x", 0o700);
+        symlink("/", dir.path().join("x")).unwrap();
+        fs::create_dir(dir.path().join("x.1")).unwrap();
+        fs::set_permissions(dir.path().join("x.1"), Permissions::from_mode(0o755)).unwrap();
+        let second = dir.path().join("x.2");
+        assert_eq!(own().unwrap(), second);
+        assert_eq!(fs::metadata(&second).unwrap().mode() & 0o777, 0o700);
+        fs::remove_file(dir.path().join("x")).unwrap();
+        assert_eq!(own().unwrap(), second, "what lies in it is found again");
+        fs::remove_dir(&second).unwrap();
+        assert_eq!(own().unwrap(), dir.path().join("x"));
+    }
+
+    #[test]
+    fn without_a_name_that_is_left_the_way_out_is_said() {
+        let dir = tempfile::tempdir().unwrap();
+        names(dir.path(), "x").for_each(|name| fs::write(name, "").unwrap());
+        assert!(own(dir.path(), "x", 0o700).unwrap_err().to_string().contains("root must remove them"));
+        assert_eq!(own(&dir.path().join("none"), "x", 0o700).unwrap_err().kind(), io::ErrorKind::NotFound);
+    }
+
+    #[test]
+    fn many_who_come_at_once_get_the_same() {
+        let dir = tempfile::tempdir().unwrap();
+        let come = || own(dir.path(), "x", 0o755).unwrap();
+        std::thread::scope(|scope| {
+            let all: Vec<_> = (0..8).map(|_| scope.spawn(come)).collect();
+            all.into_iter().for_each(|one| assert_eq!(one.join().unwrap(), dir.path().join("x")));
+        });
+    }
+}
