@@ -7,4 +7,4 @@ mod tree;
 
 pub use guard::{End, Guarded, Terms, guarded};
 pub use sweep::{become_subreaper, bury, sweep};
-pub use tree::{children, descendants, signal};
+pub use tree::{children, descendants, resident, signal};

@@ -23,6 +23,16 @@ pub fn signal(signal: libc::c_int) {
     send(&descendants(std::process::id() as libc::pid_t), signal);
 }
 
+/// Memory that the living descendants of this process have, bytes. What several of them share counts in each.
+pub fn resident() -> u64 {
+    let pages = |pid: &libc::pid_t| {
+        let text = fs::read_to_string(format!("/proc/{pid}/statm")).ok()?;
+        text.split(' ').nth(1)?.parse::<u64>().ok()
+    };
+    let all = descendants(std::process::id() as libc::pid_t);
+    all.iter().filter_map(pages).sum::<u64>() * rustix::param::page_size() as u64
+}
+
 pub(crate) fn send(pids: &[libc::pid_t], signal: libc::c_int) {
     for pid in pids {
         // SAFETY: kill with plain numbers; a process that is gone already is no error here.

@@ -98,6 +98,11 @@ pub fn job_id(text: &str) -> Option<(u64, Option<u32>)> {
     }
 }
 
+/// The other way round.
+pub fn name(id: u64, index: Option<u32>) -> String {
+    index.map_or(id.to_string(), |index| format!("{id}[{index}]"))
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -5,7 +5,7 @@ use serde::Serialize;
 use serde::de::DeserializeOwned;
 use std::fs::{self, DirBuilder, File, OpenOptions};
 use std::io::{self, Read, Write};
-use std::os::unix::fs::{DirBuilderExt, MetadataExt, OpenOptionsExt, PermissionsExt};
+use std::os::unix::fs::{DirBuilderExt, FileExt, MetadataExt, OpenOptionsExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 use std::sync::OnceLock;
 
@@ -106,16 +106,53 @@ pub(crate) fn write_json_soon<T: Serialize>(path: &Path, value: &T, mode: u32) -
 }
 
 fn write_part<T: Serialize>(path: &Path, value: &T, mode: u32) -> io::Result<(PathBuf, File)> {
+    let (part, mut file) = new_part(path, mode)?;
+    file.write_all(&line(value)?)?;
+    Ok((part, file))
+}
+
+fn line<T: Serialize>(value: &T) -> io::Result<Vec<u8>> {
     let mut text = serde_json::to_vec(value)?;
     text.push(b'\n');
+    Ok(text)
+}
+
+fn new_part(path: &Path, mode: u32) -> io::Result<(PathBuf, File)> {
     let name = path.file_name().unwrap_or_default().to_string_lossy();
     let part = path.with_file_name(format!(".{name}.{}", std::process::id()));
     // Left by a process of the same number that was killed; never written through, it may be a link.
     let _ = fs::remove_file(&part);
-    let mut file = OpenOptions::new().write(true).create_new(true).mode(mode).open(&part)?;
+    let file = OpenOptions::new().write(true).create_new(true).mode(mode).open(&part)?;
     file.set_permissions(fs::Permissions::from_mode(mode))?;
-    file.write_all(&text)?;
     Ok((part, file))
+}
+
+/// A record whose room on the disk is taken before it is known: a disk that fills meanwhile does not lose it.
+pub(crate) struct Reserved {
+    path: PathBuf,
+    part: PathBuf,
+    file: File,
+}
+
+impl Reserved {
+    /// A block is what file systems give; a short record is in it.
+    const ROOM: usize = 4096;
+
+    pub fn new(path: &Path, mode: u32) -> io::Result<Reserved> {
+        let (part, file) = new_part(path, mode)?;
+        // Not fallocate, which some network file systems lack.
+        file.write_all_at(&[b' '; Reserved::ROOM], 0)?;
+        Ok(Reserved { path: path.to_path_buf(), part, file })
+    }
+
+    /// The record, whole for every reader, and on the disk when the kernel comes to it.
+    pub fn write<T: Serialize>(self, value: &T) -> io::Result<()> {
+        let text = line(value)?;
+        self.file.write_all_at(&text, 0)?;
+        self.file.set_len(text.len() as u64)?;
+        step("record-written");
+        fs::rename(self.part, self.path)
+    }
 }
 
 /// A new folder with that mode, whatever the umask is: at no moment with a wider one.

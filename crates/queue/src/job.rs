@@ -59,6 +59,9 @@ pub struct JobSpec {
     /// Ended after this many seconds.
     #[serde(default)]
     pub limit_s: Option<u64>,
+    /// Ended when its processes have more memory than so many bytes.
+    #[serde(default)]
+    pub memory_bytes: Option<u64>,
     /// The host that it must run on; this machine when `None`.
     #[serde(default)]
     pub host: Option<String>,
@@ -132,7 +135,7 @@ pub struct End {
     pub at_ns: i64,
     /// Exit status; 128 + N after signal N, as shells say it.
     pub exit: i32,
-    /// Why it ended when not by itself: killed, time limit, could not start.
+    /// Why it ended when not by itself (killed, time or memory limit, could not start), or why it failed where that is known.
     #[serde(default)]
     pub reason: Option<String>,
     /// Processor time of it and its children, ms.

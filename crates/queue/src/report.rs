@@ -33,6 +33,7 @@ pub fn text(id: u64, index: u32, spec: &JobSpec, script: Option<&str>, start: &S
     let shown = if index == 0 { id.to_string() } else { format!("{id}[{index}]") };
     let reason = end.reason.as_deref().map(|r| match r {
         "time limit" => "TERM_RUNLIMIT: job killed after reaching LSF run time limit.\n".to_string(),
+        "memory limit" => "TERM_MEMLIMIT: job killed after reaching LSF memory usage limit.\n".into(),
         r if r.starts_with("killed by") => "TERM_OWNER: job killed by owner.\n".into(),
         r => format!("{r}\n"),
     });

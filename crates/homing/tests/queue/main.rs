@@ -2,6 +2,7 @@
 
 mod cluster;
 mod crowd;
+mod full;
 mod killed;
 mod slurm;
 #[path = "../support/mod.rs"]

@@ -98,8 +98,10 @@ pub(super) fn words(spec: &JobSpec, dependency: Option<&str>) -> Vec<String> {
     if let Some(seconds) = spec.limit_s {
         add("time", format!("{}:{:02}", seconds / 60, seconds % 60));
     }
-    if let Some(megabytes) = memory(spec) {
-        add("mem", format!("{megabytes}M"));
+    match (spec.memory_bytes, memory(spec)) {
+        (Some(bytes), _) => add("mem", format!("{}K", bytes.div_ceil(1024))),
+        (None, Some(megabytes)) => add("mem", format!("{megabytes}M")),
+        (None, None) => {}
     }
     for (name, file) in [("input", &spec.stdin), ("output", &spec.stdout), ("error", &spec.stderr)] {
         if let Some(file) = file {

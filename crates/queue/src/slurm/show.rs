@@ -148,6 +148,7 @@ fn record(fields: &BTreeMap<&str, &str>) -> Option<(u64, u32, JobSpec, Vec<Part>
         stderr: None,
         overwrite: false,
         limit_s: None,
+        memory_bytes: None,
         host: None,
         near: Vec::new(),
         near_only: false,

@@ -201,6 +201,7 @@ fn spec(ready: &Ready, engine: &dyn Engine, config: &Config, queue: &str) -> Res
         stderr: file(&request.error),
         overwrite: request.overwrite,
         limit_s: request.limit_s.map_or(limit, |own| Some(limit.map_or(own, |l| l.min(own)))),
+        memory_bytes: None,
         host,
         near: Vec::new(),
         near_only: false,

@@ -213,6 +213,7 @@ fn spec(args: &Args, batch: Option<&run::Args>, config: &Config, slurm: bool) ->
         stderr: path(&args.error),
         overwrite: false,
         limit_s: timeout.or(limit),
+        memory_bytes: None,
         host: args.host.clone(),
         near: Vec::new(),
         near_only: false,

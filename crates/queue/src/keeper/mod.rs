@@ -1,0 +1,153 @@
+//! The keeper of one running job: holds its slots, starts it, carries out
+//! requests, and writes down its end. The job ends with its keeper.
+
+mod command;
+mod orders;
+
+use crate::files::{self, Reserved, read_json, step, write_json_soon};
+use crate::job::{End, JobSpec, Private, Start, Style};
+use crate::lock::Held;
+use crate::process::Process;
+use crate::{QueueError, report};
+use orders::Orders;
+use std::fs::{self, File, OpenOptions};
+use std::io::{self, Write};
+use std::os::fd::RawFd;
+use std::os::unix::fs::MetadataExt;
+use std::os::unix::process::ExitStatusExt;
+use std::path::Path;
+use std::process::ExitStatus;
+use std::time::Duration;
+
+/// Between two looks at the requests.
+const LOOK: Duration = Duration::from_millis(100);
+
+/// Keeps one job, from its start, decided at `at_ns`, to its end. `fds` are the locks: the job's own, then its slots.
+pub fn keep(dir: &Path, index: u32, at_ns: i64, fds: &[RawFd]) -> Result<(), QueueError> {
+    files::play("keeper");
+    let locks: io::Result<Vec<Held>> = fds.iter().map(|fd| Held::inherit(*fd)).collect();
+    let _locks = locks.map_err(QueueError::io("take over the locks of", dir))?;
+    let _ = rustix::process::setsid();
+    // The guard holds the locks as well: no slot is given away before nothing is left.
+    let terms = homing_process::Terms { lease: None, orphaned: None };
+    homing_process::guarded(terms, |_| 0).map_err(QueueError::io("start a guard for the keeper of", dir))?;
+    let mine = fs::symlink_metadata(dir).is_ok_and(|m| m.is_dir() && m.uid() == files::uid());
+    let read = || Some((read_json::<JobSpec>(&dir.join("spec.json"))?.0, read_json(&dir.join("private.json"))?.0));
+    let Some((spec, private)) = read().filter(|_| mine) else {
+        return Err(QueueError::Spool { path: dir.into(), what: "no job of this user".into() });
+    };
+    let id = dir.file_name().and_then(|n| n.to_str()?.parse().ok()).unwrap_or(0);
+    let keeper = Keeper { dir, id, index, spec, private };
+    let start = Start { at_ns, host: keeper.host(), process: Process::own() };
+    let write = |name: &str| dir.join(format!("{name}.{index}.json"));
+    // Before the start: a job that fills the disk is to have an end all the same.
+    let place = Reserved::new(&write("end"), 0o644).map_err(QueueError::io("reserve the record of the end in", dir))?;
+    let record = write_json_soon(&write("start"), &start, 0o644).map_err(QueueError::io("write", dir))?;
+    step("started");
+    let begun = homing_clock::since_boot();
+    let mut end = keeper.run(&record).unwrap_or_else(|reason| End { exit: 255, reason: Some(reason), ..ended() });
+    // Not what the clock says now: somebody may have set it since.
+    end.at_ns = at_ns + homing_clock::since_boot().saturating_sub(begun).as_nanos() as i64;
+    step("ended");
+    keeper.append_report(&start, &end);
+    // Not synced: where a power cut takes it, the job's own output may be gone as well, and it counts as interrupted.
+    place.write(&end).map_err(QueueError::io("write", dir))
+}
+
+/// How long it took is not known yet.
+fn ended() -> End {
+    End { at_ns: 0, exit: 0, reason: None, cpu_ms: 0, max_rss_kib: 0 }
+}
+
+struct Keeper<'a> {
+    dir: &'a Path,
+    id: u64,
+    index: u32,
+    spec: JobSpec,
+    private: Private,
+}
+
+impl Keeper<'_> {
+    fn host(&self) -> String {
+        self.spec.host.clone().unwrap_or_else(files::host_name)
+    }
+
+    fn run(&self, record: &File) -> Result<End, String> {
+        let mut command = self.command()?;
+        let out = self.output("out", &self.spec.stdout)?;
+        let err = match (&self.spec.stderr, &self.spec.stdout) {
+            // bsub -o without -e: both go to one file.
+            (None, Some(_)) => out.try_clone().map_err(|e| e.to_string())?,
+            _ => self.output("err", &self.spec.stderr)?,
+        };
+        let written = out.try_clone().map_err(|e| e.to_string())?;
+        command.stdout(out).stderr(err).stdin(self.input()?);
+        let child = command.spawn().map_err(|e| format!("cannot start {:?}: {e}", command.get_program()))?;
+        step("spawned");
+        let (status, reason) = self.wait(child, record);
+        // What it left in the background would run without slots.
+        if let Err(left) = homing_process::sweep(Duration::ZERO) {
+            eprintln!("homing: job {}: these processes wait for I/O and have not ended yet: {left:?}", self.id);
+        }
+        let (cpu_ms, max_rss_kib) = usage();
+        let exit = status.code().unwrap_or_else(|| 128 + status.signal().unwrap_or(0));
+        let full = || (exit != 0).then(|| self.full(&written)).flatten();
+        Ok(End { exit, reason: reason.or_else(full), cpu_ms, max_rss_kib, ..ended() })
+    }
+
+    /// What is to be said of a job that failed when there is no room left for its output.
+    fn full(&self, output: &File) -> Option<String> {
+        let room = rustix::fs::fstatvfs(output).ok()?;
+        let path = self.path("out", &self.spec.stdout);
+        (room.f_bavail == 0).then(|| format!("no space left in {}", path.parent().unwrap_or(&path).display()))
+    }
+
+    /// A job that lasts has its start on the disk before long; for a short one that would cost more than the job.
+    fn wait(&self, mut child: std::process::Child, record: &File) -> (ExitStatus, Option<String>) {
+        let mut synced = false;
+        let mut orders = Orders::new(self.dir, self.index, &self.spec);
+        let pid = rustix::process::Pid::from_child(&child);
+        let ended = rustix::process::pidfd_open(pid, rustix::process::PidfdFlags::empty()).ok();
+        loop {
+            if let Ok(Some(status)) = child.try_wait() {
+                return (status, orders.reason);
+            }
+            orders.carry_out();
+            if orders.elapsed() >= LOOK && !std::mem::replace(&mut synced, true) {
+                let _ = record.sync_data();
+            }
+            match &ended {
+                Some(fd) => {
+                    let mut fds = [rustix::event::PollFd::new(fd, rustix::event::PollFlags::IN)];
+                    let timeout = rustix::event::Timespec { tv_sec: 0, tv_nsec: LOOK.as_nanos() as i64 };
+                    let _ = rustix::event::poll(&mut fds, Some(&timeout));
+                }
+                None => std::thread::sleep(LOOK),
+            }
+        }
+    }
+
+    /// LSF's report at the end of the output file.
+    fn append_report(&self, start: &Start, end: &End) {
+        if self.spec.stdout.is_none() || self.spec.style != Style::Lsf {
+            return;
+        }
+        let path = self.path("out", &self.spec.stdout);
+        let script = self.private.script.as_ref().map(|s| String::from_utf8_lossy(&s.0).into_owned());
+        let text = report::text(self.id, self.index, &self.spec, script.as_deref(), start, end);
+        let wrote = OpenOptions::new().append(true).open(&path).and_then(|mut f| f.write_all(text.as_bytes()));
+        if let Err(e) = wrote {
+            eprintln!("homing: job {}: cannot append the report to {}: {e}", self.id, path.display());
+        }
+    }
+}
+
+/// Processor time (ms) and largest resident set (KiB) of the children that were waited for.
+fn usage() -> (u64, u64) {
+    // SAFETY: plain data that the call fills in.
+    let mut all: libc::rusage = unsafe { std::mem::zeroed() };
+    // SAFETY: the pointer is to a live structure of the right type.
+    unsafe { libc::getrusage(libc::RUSAGE_CHILDREN, &mut all) };
+    let ms = |t: libc::timeval| t.tv_sec as u64 * 1000 + t.tv_usec as u64 / 1000;
+    (ms(all.ru_utime) + ms(all.ru_stime), all.ru_maxrss as u64)
+}

@@ -1,0 +1,103 @@
+//! What a job is told while it runs, by its user and by its limits.
+
+use crate::files::{self, read_json};
+use crate::job::{JobSpec, Kill};
+use std::path::Path;
+use std::time::{Duration, Instant};
+
+/// Between asking a job to end and ending it; LSF's JOB_TERMINATE_INTERVAL is 10 s.
+const GRACE: Duration = Duration::from_secs(5);
+
+/// What the keeper was told.
+pub(super) struct Orders<'a> {
+    dir: &'a Path,
+    index: u32,
+    limit: Option<Duration>,
+    /// Bytes.
+    memory: Option<u64>,
+    begun: Instant,
+    /// The request that was carried out last, of each file. Another one is new whatever time it bears:
+    /// the clock may have been set back in between.
+    seen: [Option<Kill>; 2],
+    stopped: bool,
+    kill_at: Option<Instant>,
+    /// Why the job was ended.
+    pub reason: Option<String>,
+}
+
+impl Orders<'_> {
+    /// For an element that starts now.
+    pub fn new<'a>(dir: &'a Path, index: u32, spec: &JobSpec) -> Orders<'a> {
+        Orders {
+            dir,
+            index,
+            limit: spec.limit_s.map(Duration::from_secs),
+            memory: spec.memory_bytes,
+            begun: Instant::now(),
+            seen: [None, None],
+            stopped: false,
+            kill_at: None,
+            reason: None,
+        }
+    }
+
+    /// Since the start.
+    pub fn elapsed(&self) -> Duration {
+        self.begun.elapsed()
+    }
+
+    /// Looks at what was asked, and does it.
+    pub fn carry_out(&mut self) {
+        self.stand_still();
+        if self.kill_at.is_none() {
+            self.heed_limits();
+        }
+        for (nth, name) in ["kill.json".to_string(), format!("kill.{}.json", self.index)].iter().enumerate() {
+            let Some((kill, owner)) = read_json::<Kill>(&self.dir.join(name)) else { continue };
+            // The folder is the user's own; only they and root can write here.
+            if self.seen[nth].as_ref() == Some(&kill) || (owner != files::uid() && owner != 0) {
+                continue;
+            }
+            self.seen[nth] = Some(kill.clone());
+            match kill.signal {
+                Some(signal) => homing_process::signal(signal),
+                None => self.end(&format!("killed by {}", kill.by), GRACE),
+            }
+        }
+        if self.kill_at.is_some_and(|at| Instant::now() >= at) {
+            homing_process::signal(libc::SIGKILL);
+        }
+    }
+
+    fn stand_still(&mut self) {
+        let stop = ["stop.json".to_string(), format!("stop.{}.json", self.index), format!("load.{}.json", self.index)];
+        let stop = stop.iter().any(|n| self.dir.join(n).exists()) && self.kill_at.is_none();
+        if stop != self.stopped {
+            homing_process::signal(if stop { libc::SIGSTOP } else { libc::SIGCONT });
+            self.stopped = stop;
+        }
+    }
+
+    fn heed_limits(&mut self) {
+        if self.limit.is_some_and(|limit| self.elapsed() > limit) {
+            self.end("time limit", GRACE);
+        }
+        // Whoever takes more than was said takes it from others: there is no time to ask.
+        if self.memory.is_some_and(|limit| homing_process::resident() > limit) {
+            self.end("memory limit", Duration::ZERO);
+        }
+        // Nobody could ask for its end any more.
+        if !self.dir.exists() {
+            self.end("its folder was removed", GRACE);
+        }
+    }
+
+    fn end(&mut self, reason: &str, grace: Duration) {
+        self.reason.get_or_insert_with(|| reason.to_string());
+        homing_process::signal(libc::SIGTERM);
+        // What stands still does not hear.
+        homing_process::signal(libc::SIGCONT);
+        self.stopped = false;
+        self.kill_at.get_or_insert(Instant::now() + grace);
+    }
+}
