@@ -102,18 +102,24 @@ pub fn call(words: &[RawText]) -> Result<Call, String> {
 
 /// The options of a script's `#BSUB` lines, for those that the command line does not say itself.
 pub fn with_script(own: Request, script: &[u8]) -> Result<Request, String> {
+    let words = directives(script, "#BSUB")?;
+    let parsed = parse(&Grammar { mixed: true, ..BSUB }, &words)?;
+    Ok(merge(own, request(&parsed)?))
+}
+
+/// The words of a script's lines that begin with `mark`, split as a shell splits them.
+pub fn directives(script: &[u8], mark: &str) -> Result<Vec<RawText>, String> {
     let mut words: Vec<RawText> = Vec::new();
     for line in script.split(|b| *b == b'\n') {
         let line = String::from_utf8_lossy(line);
-        let Some(options) = line.trim_start().strip_prefix("#BSUB").filter(|o| o.starts_with([' ', '\t'])) else {
+        let Some(options) = line.trim_start().strip_prefix(mark).filter(|o| o.starts_with([' ', '\t'])) else {
             continue;
         };
         let split =
-            shlex::split(without_comment(options)).ok_or_else(|| format!("#BSUB{options}: a quote is not closed"))?;
+            shlex::split(without_comment(options)).ok_or_else(|| format!("{mark}{options}: a quote is not closed"))?;
         words.extend(split.into_iter().map(RawText::from));
     }
-    let parsed = parse(&Grammar { mixed: true, ..BSUB }, &words)?;
-    Ok(merge(own, request(&parsed)?))
+    Ok(words)
 }
 
 /// `#BSUB -q night # not by day`.

@@ -23,3 +23,13 @@ fn a_job_that_fills_the_disk_ends_and_the_cause_is_said() {
     assert!(err.contains(&cause), "{err}");
     assert!(out.contains("\n3\n") && out.contains("EXIT 3: no space left in"), "{out}");
 }
+
+#[test]
+fn a_job_with_more_memory_than_it_was_to_have_is_ended() {
+    let w = World::new(2);
+    let grow = "x=x; while :; do x=$x$x; sleep 0.01; done";
+    let output = w.homing(&["sub", "-K", "--mem", "40M", "sh", "-c", grow]);
+    let said = String::from_utf8_lossy(&output.stderr);
+    assert!(said.contains("memory limit"), "{said}");
+    assert_eq!(w.homing(&["sub", "-K", "--mem", "1G", "sleep 0.3"]).status.code(), Some(0));
+}

@@ -108,3 +108,76 @@ fn a_job_that_cannot_be_started_holds_nobody_up() {
     w.out(&["kill", "2"]);
     until("its end is written, also when a keeper just tries", || w.state("2")["state"] == "EXIT");
 }
+
+#[test]
+fn jobs_are_ended_by_name_by_user_and_all_at_once() {
+    let w = World::new(1);
+    let sub = |name: &str, job: &str| w.out(&["sub", "-q", "-J", name, job]);
+    sub("first", "echo > runs; sleep 600");
+    until("it runs", || w.path().join("runs").exists());
+    ["pair", "pair", "other"].iter().for_each(|name| drop(sub(name, "echo ran >> ran")));
+    w.out(&["kill", "pair"]);
+    let states = || ["1", "2", "3", "4"].map(|id| w.state(id)["state"].as_str().unwrap().to_string());
+    assert_eq!(states(), ["RUN", "EXIT", "EXIT", "PEND"]);
+    let none = w.homing(&["kill", "pair"]);
+    assert_eq!(none.status.code(), Some(255));
+    assert!(String::from_utf8_lossy(&none.stderr).contains("no job of yours"), "{none:?}");
+    w.out(&["kill", "--all"]);
+    w.homing(&["wait"]);
+    until("all have ended", || states() == ["EXIT"; 4]);
+    assert_eq!(w.lines("ran"), Vec::<String>::new(), "no end lets one start that ends next");
+    sub("last", "sleep 600");
+    w.out(&["kill", "--user", &rustix::process::geteuid().as_raw().to_string()]);
+    until("that too", || w.state("5")["state"] == "EXIT");
+    assert_eq!(w.homing(&["kill"]).status.code(), Some(255));
+}
+
+#[test]
+fn one_job_is_shown_in_full() {
+    let w = World::new(2);
+    w.out(&["sub", "-q", "-K", "-J", "count", "--mem", "1G", "--timeout", "5m", "-o", "o.%J", "echo", "a b"]);
+    let shown = w.out(&["jobs", "1"]);
+    let here = w.path().canonicalize().unwrap();
+    for line in [
+        "job 1",
+        "  state      DONE",
+        "  name       count",
+        "  command    echo a b",
+        "  queue      normal, 1 slot",
+        "  limits     300 s, 1024.0 MiB of memory",
+        &format!("  output     {}/o.1", here.display()),
+    ] {
+        assert!(shown.lines().any(|l| l == line), "{line}: {shown}");
+    }
+    for part in ["submitted  20", "started    20", "ended      20", "used       "] {
+        assert!(shown.contains(part), "{part}: {shown}");
+    }
+    // Of an array there are too many.
+    w.out(&["sub", "-q", "-J", "a[1-2]", "exit $HOMING_JOB_INDEX"]);
+    w.homing(&["wait", "2"]);
+    assert_eq!(w.out(&["jobs", "2"]).lines().count(), 3);
+    assert!(w.out(&["jobs", "2[2]"]).contains("state      EXIT 2"));
+}
+
+#[test]
+fn a_script_on_standard_input_is_a_job_with_options_in_its_lines() {
+    let w = World::new(2);
+    let sub = |words: &[&str], script: &str| {
+        let mut command = w.command(words);
+        command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
+        let mut child = command.spawn().unwrap();
+        child.stdin.take().unwrap().write_all(script.as_bytes()).unwrap();
+        child.wait_with_output().unwrap()
+    };
+    let script = "#!/bin/bash\n#HOMING -J from-script -o out -n 2 # both\n#HOMING -K\n\
+                  echo \"${BASH_VERSION:+bash} $LSB_JOBNAME $LSB_DJOB_NUMPROC\"; exit 4\n";
+    assert_eq!(sub(&["sub"], script).status.code(), Some(4));
+    assert_eq!(w.lines("out"), ["bash from-script 2"]);
+    sub(&["sub", "-J", "said", "-n1", "-K"], script);
+    assert_eq!(w.lines("out")[1], "bash said 1", "the command line wins");
+    for (script, why) in [("", "needs a command"), ("#HOMING -n x\n", "#HOMING"), ("#HOMING true\n", "#HOMING")] {
+        let output = sub(&["sub"], script);
+        assert_eq!(output.status.code(), Some(255), "{script}");
+        assert!(String::from_utf8_lossy(&output.stderr).contains(why), "{output:?}");
+    }
+}

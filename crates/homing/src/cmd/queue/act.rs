@@ -1,7 +1,7 @@
 //! `homing kill`, `homing peek`, `homing wait`.
 
 use crate::failure::Failure;
-use homing_queue::{Engine, State};
+use homing_queue::{Engine, Job, State, array};
 use std::fs::File;
 use std::io::{Read, Seek, SeekFrom, Write};
 use std::path::Path;
@@ -12,8 +12,14 @@ pub struct KillArgs {
     /// Send this signal, a number or a name such as USR1, instead of ending the job
     #[arg(short, long, value_name = "SIGNAL", value_parser = signal)]
     signal: Option<i32>,
-    /// Jobs: 12, or 12[3] of an array
-    #[arg(required = true, value_name = "ID")]
+    /// All of yours that have not ended
+    #[arg(long, conflicts_with_all = ["ids", "user"])]
+    all: bool,
+    /// All of this user's, a name or a number; those of others only root can end
+    #[arg(long, value_name = "USER", conflicts_with = "ids")]
+    user: Option<String>,
+    /// Jobs: 12, 12[3] of an array, or the name that -J gave to some of yours
+    #[arg(required_unless_present_any = ["all", "user"], value_name = "ID|NAME")]
     ids: Vec<String>,
     #[command(flatten)]
     engine: super::EngineArgs,
@@ -42,15 +48,50 @@ const SIGNALS: [(&str, i32); 9] = [
 /// Ends jobs.
 pub fn kill(args: KillArgs) -> Result<i32, Failure> {
     let engine = args.engine.open()?;
-    for text in &args.ids {
-        let (job, index) = super::find_own(engine.as_ref(), text)?;
-        if super::parts(&job, index).all(|p| p.state.is_over() && p.state != State::Lost) {
-            eprintln!("homing: job {text} has ended already");
+    for (job, index) in meant(engine.as_ref(), &args)? {
+        if has_ended(&job, index) {
+            eprintln!("homing: job {} has ended already", array::name(job.id, index));
             continue;
         }
         engine.kill(&job, index, args.signal).map_err(super::failed)?;
     }
     Ok(0)
+}
+
+fn has_ended(job: &Job, index: Option<u32>) -> bool {
+    super::parts(job, index).all(|p| p.state.is_over() && p.state != State::Lost)
+}
+
+/// The jobs that are meant; where they are many, the newest first: no end is to let one start that ends next.
+fn meant(engine: &dyn Engine, args: &KillArgs) -> Result<Vec<(Job, Option<u32>)>, Failure> {
+    let running = |jobs: Vec<Job>| jobs.into_iter().rev().filter(|j| !has_ended(j, None)).map(|j| (j, None));
+    if let Some(user) = &args.user {
+        let uid = homing_queue::uid();
+        let theirs = |uid: u32| uid.to_string() == *user || homing_queue::user_name(uid) == *user;
+        if uid != 0 && !theirs(uid) {
+            return Err(Failure::usage(format!("the jobs of {user}: only {user} and root can end them")));
+        }
+        let jobs = if theirs(uid) { engine.own_jobs() } else { engine.jobs() }.map_err(super::failed)?;
+        return Ok(running(jobs).filter(|(job, _)| theirs(job.uid)).collect());
+    }
+    if args.all {
+        return Ok(running(engine.own_jobs().map_err(super::failed)?).collect());
+    }
+    let mut found = Vec::new();
+    for text in &args.ids {
+        if array::job_id(text).is_some() {
+            found.push(super::find_own(engine, text)?);
+            continue;
+        }
+        let own = engine.own_jobs().map_err(super::failed)?;
+        let before = found.len();
+        found.extend(running(own).filter(|(job, _)| job.spec.name == *text));
+        if found.len() == before {
+            let why = format!("{text}: no job of yours that has not ended is called so");
+            return Err(Failure::usage(why).hint("homing jobs; or an id: 12, or 12[3] of an array"));
+        }
+    }
+    Ok(found)
 }
 
 /// Arguments of `homing peek`.

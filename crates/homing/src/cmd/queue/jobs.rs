@@ -1,6 +1,8 @@
 //! `homing jobs`: what was submitted, and what became of it.
 
+use super::detail;
 use crate::failure::Failure;
+use homing_model::RawText;
 use homing_queue::{Job, Part, State};
 use serde_json::{Value, json};
 
@@ -19,7 +21,7 @@ pub struct Args {
     /// A JSON array
     #[arg(long)]
     json: bool,
-    /// These only, ended or not
+    /// These only, ended or not; of a job or an element all that is known
     #[arg(value_name = "ID")]
     ids: Vec<String>,
     #[command(flatten)]
@@ -42,7 +44,8 @@ pub fn run(args: Args) -> Result<i32, Failure> {
     let shown = |p: &Part| args.all || !p.state.is_over() || p.state == State::Lost;
     rows.extend(jobs.iter().flat_map(|j| j.parts.iter().filter(|p| shown(p)).map(move |p| (j, p))));
     let of_ids = || named.iter().map(|(job, _)| job.clone()).collect();
-    let asked: Vec<Job> = match args.why {
+    let full = !named.is_empty() && named.iter().all(|(job, index)| super::parts(job, *index).count() == 1);
+    let asked: Vec<Job> = match args.why || full {
         false => Vec::new(),
         true if named.is_empty() => jobs.clone(),
         true => of_ids(),
@@ -55,7 +58,11 @@ pub fn run(args: Args) -> Result<i32, Failure> {
         let text = serde_json::to_string_pretty(&rows).map_err(Failure::system)? + "\n";
         return crate::cmd::runs::to_stdout(&text);
     }
-    let code = crate::cmd::runs::to_stdout(&table(&rows, &why))?;
+    let text = match full {
+        true => rows.iter().zip(&why).map(|((j, p), why)| detail::text(j, p, why.as_deref())).collect(),
+        false => table(&rows, &why),
+    };
+    let code = crate::cmd::runs::to_stdout(&text)?;
     let lost: Vec<String> = rows.iter().filter(|(_, p)| p.state == State::Lost).map(|(j, p)| j.name_of(p)).collect();
     if !lost.is_empty() {
         eprintln!(
@@ -104,6 +111,9 @@ fn as_json(job: &Job, part: &Part, why: Option<String>) -> Value {
         "name": s.name, "command": s.command, "cwd": s.cwd, "after": s.after, "submit_ns": s.submit_ns,
         "host": part.start.as_ref().map(|p| &p.host), "start_ns": part.start.as_ref().map(|p| p.at_ns),
         "end_ns": part.end.as_ref().map(|e| e.at_ns), "exit": part.end.as_ref().map(|e| e.exit),
+        "from": s.from, "limit_s": s.limit_s, "memory_bytes": s.memory_bytes,
+        "cpu_ms": part.end.as_ref().map(|e| e.cpu_ms), "max_rss_kib": part.end.as_ref().map(|e| e.max_rss_kib),
+        "outputs": if s.cwd.0.is_empty() { Vec::new() } else { job.outputs(part).iter().map(|p| RawText::from(p.as_path())).collect() },
         "why": why, "reason": part.end.as_ref().and_then(|e| e.reason.as_ref()),
     })
 }

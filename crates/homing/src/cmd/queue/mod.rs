@@ -1,6 +1,7 @@
 //! `homing sub`, `jobs`, `kill`, `peek`, `wait`: detached work.
 
 pub mod act;
+mod detail;
 pub mod jobs;
 mod near;
 pub mod sub;

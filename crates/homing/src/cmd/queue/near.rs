@@ -8,9 +8,10 @@ use std::collections::BTreeMap;
 use std::path::PathBuf;
 
 /// What a job's place next to its data is worth.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, clap::ValueEnum)]
 pub enum How {
     /// Run there if that can be arranged
+    #[default]
     Prefer,
     /// Run there or wait
     Only,

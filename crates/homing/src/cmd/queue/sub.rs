@@ -1,5 +1,9 @@
 //! `homing sub`: a command that runs detached.
 
+mod input;
+mod sbatch;
+mod script;
+
 use crate::cluster::Cluster;
 use crate::cmd::run;
 use crate::failure::Failure;
@@ -42,6 +46,9 @@ pub struct Args {
     /// End it after this long: 30, 5m, 1h (Slurm counts whole minutes)
     #[arg(long, value_name = "TIME")]
     timeout: Option<String>,
+    /// End it when its processes have more memory than SIZE: 500M, 2G (on Slurm: --mem)
+    #[arg(long, value_name = "SIZE", value_parser = memory)]
+    mem: Option<u64>,
     /// Run there, by ssh (default: on this machine)
     #[arg(long, value_name = "HOST")]
     host: Option<String>,
@@ -58,51 +65,21 @@ pub struct Args {
     #[arg(short, long)]
     quiet: bool,
     #[command(flatten)]
-    slurm: SlurmWords,
+    slurm: sbatch::Words,
     #[command(flatten)]
     engine: super::EngineArgs,
     /// Cluster file
     #[arg(long, value_name = "FILE")]
     cluster: Option<PathBuf>,
-    /// One word is a command line for the shell; more are a program and its arguments
+    /// One word is a command line for the shell; more are a program and its arguments; without any, the job is a
+    /// script on standard input, whose lines that begin with #HOMING hold further options
     #[arg(trailing_var_arg = true, value_name = "COMMAND")]
     words: Vec<OsString>,
 }
 
-/// What is passed on to sbatch.
-#[derive(clap::Args)]
-struct SlurmWords {
-    /// On Slurm: the account that it is charged to
-    #[arg(help_heading = "Slurm", long, value_name = "NAME")]
-    account: Option<String>,
-    /// On Slurm: its quality of service
-    #[arg(help_heading = "Slurm", long, value_name = "NAME")]
-    qos: Option<String>,
-    /// On Slurm: further argument of sbatch, such as --slurm-arg=--mem=2G; may be repeated
-    #[arg(help_heading = "Slurm", long, value_name = "ARG", allow_hyphen_values = true)]
-    slurm_arg: Vec<String>,
-}
-
-impl SlurmWords {
-    /// As sbatch takes them, the user's own last, so that they win.
-    fn words(&self, slurm: bool) -> Result<Vec<String>, Failure> {
-        let named = [("account", &self.account), ("qos", &self.qos)];
-        let named = named.into_iter().filter_map(|(name, value)| value.as_ref().map(|v| format!("--{name}={v}")));
-        let words: Vec<String> = named.chain(self.slurm_arg.iter().cloned()).collect();
-        if !slurm && !words.is_empty() {
-            let text = format!("{} is for Slurm, which does not keep this machine's jobs", words.join(" "));
-            return Err(Failure::usage(text).hint("--engine slurm; or leave it out"));
-        }
-        if let Some(word) = words.iter().find(|w| !w.starts_with('-')) {
-            return Err(Failure::usage(format!("--slurm-arg {word}: it is no option of sbatch's"))
-                .hint(format!("--slurm-arg=--{word}")));
-        }
-        Ok(words)
-    }
-}
-
 /// Submits.
 pub fn run(args: Args) -> Result<i32, Failure> {
+    let (args, script) = script::read(args)?;
     if let Some(file) = &args.cluster {
         let file = std::fs::canonicalize(file)
             .map_err(|e| Failure::usage(format!("cannot read the cluster file {}: {e}", file.display())))?;
@@ -115,7 +92,7 @@ pub fn run(args: Args) -> Result<i32, Failure> {
     }
     let slurm = engine.name() == "slurm";
     let batch = (!args.batch.is_empty()).then(|| crate::cmd::run::args_of(&args.batch)).transpose()?;
-    let mut spec = spec(&args, batch.as_ref(), &engine.config().map_err(super::failed)?, slurm)?;
+    let mut spec = spec(&args, script.as_ref(), batch.as_ref(), &engine.config().map_err(super::failed)?, slurm)?;
     // Slurm forgets ended jobs within minutes, and says itself what it does not know.
     if let Some(text) = spec.after.as_ref().filter(|_| !slurm) {
         known(engine.as_ref(), text)?;
@@ -126,8 +103,12 @@ pub fn run(args: Args) -> Result<i32, Failure> {
     if let Some(note) = engine.fit(&mut spec).map_err(super::failed)? {
         eprintln!("homing: {note}");
     }
-    let input = if args.stdin.is_none() && batch.as_ref().is_some_and(reads_input) { piped()? } else { None };
-    let id = engine.submit(&spec, &Private { input, ..private() }).map_err(super::failed)?;
+    let input = if args.stdin.is_none() && batch.as_ref().is_some_and(input::is_read) {
+        Some(input::of_batch()?)
+    } else {
+        None
+    };
+    let id = engine.submit(&spec, &Private { input, script, ..private() }).map_err(super::failed)?;
     match args.quiet {
         true => println!("{id}"),
         false => println!("job {id} is in queue {}", spec.queue),
@@ -170,7 +151,13 @@ pub fn private() -> Private {
     Private { env, script: None, input: None, umask: umask.bits() }
 }
 
-fn spec(args: &Args, batch: Option<&run::Args>, config: &Config, slurm: bool) -> Result<JobSpec, Failure> {
+fn spec(
+    args: &Args,
+    script: Option<&RawText>,
+    batch: Option<&run::Args>,
+    config: &Config,
+    slurm: bool,
+) -> Result<JobSpec, Failure> {
     let queue = args.queue.clone().unwrap_or_else(|| config.default_queue().to_string());
     if !config.queues.contains_key(&queue) {
         let known: Vec<&str> = config.queues.keys().map(String::as_str).collect();
@@ -202,7 +189,10 @@ fn spec(args: &Args, batch: Option<&run::Args>, config: &Config, slurm: bool) ->
         submit_ns: homing_clock::system_ns(),
         from: homing_queue::host_name(),
         cwd: RawText::from(working_directory()?.as_path()),
-        command: command(args, stays.then_some(slots))?,
+        command: match script {
+            Some(script) => Command::Shell(homing_lsf::bsub::default_name(&script.0).into()),
+            None => command(args, stays.then_some(slots))?,
+        },
         name,
         queue,
         slots,
@@ -213,7 +203,7 @@ fn spec(args: &Args, batch: Option<&run::Args>, config: &Config, slurm: bool) ->
         stderr: path(&args.error),
         overwrite: false,
         limit_s: timeout.or(limit),
-        memory_bytes: None,
+        memory_bytes: args.mem,
         host: args.host.clone(),
         near: Vec::new(),
         near_only: false,
@@ -238,34 +228,6 @@ fn goes_away(batch: &run::Args) -> Result<bool, Failure> {
     })
 }
 
-/// True when a batch takes its input lines from standard input.
-fn reads_input(batch: &run::Args) -> bool {
-    let is_source = |w: &OsString| matches!(w.to_str(), Some(":::" | "::::" | ":::+" | "::::+"));
-    let named = batch.words.iter().any(is_source) || !batch.arg_file.is_empty() || batch.tasks.is_some();
-    let dash = |p: &PathBuf| p.as_os_str() == "-";
-    !named || batch.arg_file.iter().chain(&batch.tasks).any(dash)
-}
-
-/// What is piped into the submission, for the job that runs when the pipe is gone.
-fn piped() -> Result<Option<RawText>, Failure> {
-    use std::io::{IsTerminal, Read};
-    let stdin = std::io::stdin();
-    if stdin.is_terminal() {
-        return Err(Failure::usage("the batch has no input sources").hint("::: FILE..., -a LISTFILE, or a pipe"));
-    }
-    let mut text = Vec::new();
-    let read = stdin.lock().take(LONGEST_INPUT + 1).read_to_end(&mut text);
-    read.map_err(|e| Failure::system(format!("cannot read standard input: {e}")))?;
-    if text.len() as u64 > LONGEST_INPUT {
-        let bound = LONGEST_INPUT >> 20;
-        return Err(Failure::usage(format!("more than {bound} MiB come from standard input")).hint("-a LISTFILE"));
-    }
-    Ok(Some(RawText(text)))
-}
-
-/// Input that is kept with a job, bytes.
-const LONGEST_INPUT: u64 = 4 << 20;
-
 fn command(args: &Args, slots: Option<u32>) -> Result<Command, Failure> {
     let raw = |words: &[OsString]| words.iter().map(|w| RawText::from(w.clone())).collect::<Vec<_>>();
     if !args.batch.is_empty() {
@@ -277,7 +239,8 @@ fn command(args: &Args, slots: Option<u32>) -> Result<Command, Failure> {
     }
     let words = raw(&args.words);
     if words.is_empty() {
-        return Err(Failure::usage("a job needs a command").hint("homing sub 'sort big > sorted'"));
+        return Err(Failure::usage("a job needs a command")
+            .hint("homing sub 'sort big > sorted'; or a script: homing sub < job.sh"));
     }
     Ok(match <[RawText; 1]>::try_from(words) {
         Ok([line]) => Command::Shell(line),
@@ -292,6 +255,10 @@ pub fn working_directory() -> Result<PathBuf, Failure> {
     })?;
     let told = std::env::var_os("PWD").map(PathBuf::from).filter(|p| p.is_absolute());
     Ok(told.filter(|p| p.canonicalize().is_ok_and(|c| c == real)).unwrap_or(real))
+}
+
+fn memory(text: &str) -> Result<u64, String> {
+    homing_batch::parse_size("--mem", text).map_err(|e| e.to_string())
 }
 
 fn seconds(text: &str) -> Result<u64, Failure> {

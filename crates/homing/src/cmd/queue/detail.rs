@@ -1,0 +1,69 @@
+//! One job in full.
+
+use crate::cmd::runs::local_time;
+use homing_queue::{Job, Part, State};
+use std::fmt::Write;
+
+/// All that is known of one element, a line each; what is not known is left out.
+pub fn text(job: &Job, part: &Part, why: Option<&str>) -> String {
+    let mut out = format!("job {}\n", job.name_of(part));
+    for (name, value) in lines(job, part, why) {
+        // Names and commands are others' words: one line each.
+        let _ = writeln!(out, "  {name:<10} {value}");
+    }
+    out
+}
+
+fn lines(job: &Job, part: &Part, why: Option<&str>) -> Vec<(&'static str, String)> {
+    let (s, end) = (&job.spec, part.end.as_ref());
+    let known = !s.cwd.0.is_empty();
+    let mut all = vec![("state", state(part, why)), ("user", s.user.clone())];
+    let mut add = |name, value: Option<String>| all.extend(value.map(|value| (name, value)));
+    add("name", Some(s.name.clone()).filter(|n| !n.is_empty()));
+    add("command", known.then(|| s.command.display()));
+    add("folder", known.then(|| s.cwd.display()));
+    add("queue", Some(format!("{}, {}", s.queue, counted(u64::from(s.slots), "slot"))));
+    add("after", s.after.clone());
+    add("submitted", Some(format!("{} on {}", local_time(s.submit_ns), s.from)));
+    add("started", part.start.as_ref().map(|start| format!("{} on {}", local_time(start.at_ns), start.host)));
+    add("ended", end.map(|end| local_time(end.at_ns)));
+    add("limits", limits(job));
+    add(
+        "used",
+        end.filter(|end| end.max_rss_kib > 0).map(|end| {
+            let seconds = end.cpu_ms as f64 / 1000.0;
+            format!("{seconds:.2} s of processors, {} of memory in its largest process", size(end.max_rss_kib << 10))
+        }),
+    );
+    let outputs = if known { job.outputs(part) } else { Vec::new() };
+    for (name, path) in ["output", "errors"].into_iter().zip(outputs) {
+        add(name, Some(homing_model::RawText::from(path.as_path()).display()));
+    }
+    all
+}
+
+fn state(part: &Part, why: Option<&str>) -> String {
+    let word = part.state.word();
+    match (&part.end, part.state) {
+        (Some(end), State::Exit) => {
+            format!("{word} {}{}", end.exit, end.reason.as_ref().map_or(String::new(), |r| format!(": {r}")))
+        }
+        (_, State::Lost) => format!("{word}: interrupted by a restart or a kill"),
+        _ => why.map_or(word.into(), |why| format!("{word}: {why}")),
+    }
+}
+
+fn limits(job: &Job) -> Option<String> {
+    let time = job.spec.limit_s.map(|seconds| format!("{seconds} s"));
+    let memory = job.spec.memory_bytes.map(|bytes| format!("{} of memory", size(bytes)));
+    let all: Vec<String> = time.into_iter().chain(memory).collect();
+    (!all.is_empty()).then(|| all.join(", "))
+}
+
+fn size(bytes: u64) -> String {
+    format!("{:.1} MiB", bytes as f64 / f64::from(1 << 20))
+}
+
+fn counted(count: u64, what: &str) -> String {
+    format!("{count} {what}{}", if count == 1 { "" } else { "s" })
+}

@@ -1,0 +1,35 @@
+//! What is for Slurm alone.
+
+use crate::failure::Failure;
+
+/// What is passed on to sbatch.
+#[derive(clap::Args)]
+pub struct Words {
+    /// On Slurm: the account that it is charged to
+    #[arg(help_heading = "Slurm", long, value_name = "NAME")]
+    pub account: Option<String>,
+    /// On Slurm: its quality of service
+    #[arg(help_heading = "Slurm", long, value_name = "NAME")]
+    pub qos: Option<String>,
+    /// On Slurm: further argument of sbatch, such as --slurm-arg=--mem=2G; may be repeated
+    #[arg(help_heading = "Slurm", long, value_name = "ARG", allow_hyphen_values = true)]
+    pub slurm_arg: Vec<String>,
+}
+
+impl Words {
+    /// As sbatch takes them, the user's own last, so that they win.
+    pub fn words(&self, slurm: bool) -> Result<Vec<String>, Failure> {
+        let named = [("account", &self.account), ("qos", &self.qos)];
+        let named = named.into_iter().filter_map(|(name, value)| value.as_ref().map(|v| format!("--{name}={v}")));
+        let words: Vec<String> = named.chain(self.slurm_arg.iter().cloned()).collect();
+        if !slurm && !words.is_empty() {
+            let text = format!("{} is for Slurm, which does not keep this machine's jobs", words.join(" "));
+            return Err(Failure::usage(text).hint("--engine slurm; or leave it out"));
+        }
+        if let Some(word) = words.iter().find(|w| !w.starts_with('-')) {
+            return Err(Failure::usage(format!("--slurm-arg {word}: it is no option of sbatch's"))
+                .hint(format!("--slurm-arg=--{word}")));
+        }
+        Ok(words)
+    }
+}

@@ -1,0 +1,74 @@
+//! A job that is a script on standard input, with options in its `#HOMING` lines.
+
+use super::input::piped;
+use super::{Args, sbatch};
+use crate::failure::Failure;
+use clap::{Args as _, FromArgMatches};
+use homing_model::RawText;
+use std::ffi::OsString;
+
+/// What a line with options begins with.
+const MARK: &str = "#HOMING";
+
+/// The arguments with those of the script, where there is one: what the command line says itself wins.
+pub fn read(own: Args) -> Result<(Args, Option<RawText>), Failure> {
+    if !own.words.is_empty() || !own.batch.is_empty() || !own.again.is_empty() {
+        return Ok((own, None));
+    }
+    let Some(script) = piped()?.filter(|script| !script.0.trim_ascii().is_empty()) else { return Ok((own, None)) };
+    let all = merge(own, options(&script)?);
+    if let Some(host) = &all.host {
+        let why = format!("--host {host}: a script is kept on this machine, and runs here");
+        return Err(Failure::usage(why).hint("homing sub --host HOST 'sh /path/of/the/script/there'"));
+    }
+    Ok((all, Some(script)))
+}
+
+/// The options of its lines.
+fn options(script: &RawText) -> Result<Args, Failure> {
+    let words = homing_lsf::bsub::directives(&script.0, MARK).map_err(Failure::usage)?;
+    let words: Vec<OsString> = words.into_iter().map(|w| w.as_os().to_os_string()).collect();
+    let grammar = Args::augment_args(clap::Command::new("homing sub")).no_binary_name(true);
+    let found = grammar.try_get_matches_from(words).and_then(|found| Args::from_arg_matches(&found));
+    let told = |e: clap::Error| {
+        let text = e.to_string();
+        let first = text.lines().next().unwrap_or_default().trim_start_matches("error: ");
+        Failure::usage(format!("the {MARK} lines of the script: {first}")).hint("homing sub --help")
+    };
+    let found = found.map_err(told)?;
+    match found.words.is_empty() && found.batch.is_empty() && found.again.is_empty() {
+        true => Ok(found),
+        false => Err(Failure::usage(format!("the {MARK} lines of the script hold more than options of the job"))
+            .hint("the command is the script; --batch and --again belong to the command line")),
+    }
+}
+
+fn merge(own: Args, script: Args) -> Args {
+    let place = if own.place == Default::default() { script.place } else { own.place };
+    let list = |own: Vec<String>, other: Vec<String>| if own.is_empty() { other } else { own };
+    Args {
+        name: own.name.or(script.name),
+        queue: own.queue.or(script.queue),
+        slots: own.slots.or(script.slots),
+        after: list(own.after, script.after),
+        output: own.output.or(script.output),
+        error: own.error.or(script.error),
+        stdin: own.stdin.or(script.stdin),
+        near: if own.near.is_empty() { script.near } else { own.near },
+        place,
+        timeout: own.timeout.or(script.timeout),
+        mem: own.mem.or(script.mem),
+        host: own.host.or(script.host),
+        wait: own.wait || script.wait,
+        quiet: own.quiet || script.quiet,
+        slurm: sbatch::Words {
+            account: own.slurm.account.or(script.slurm.account),
+            qos: own.slurm.qos.or(script.slurm.qos),
+            // sbatch goes by the last of several.
+            slurm_arg: [script.slurm.slurm_arg, own.slurm.slurm_arg].concat(),
+        },
+        engine: super::super::EngineArgs { engine: own.engine.engine.or(script.engine.engine) },
+        cluster: own.cluster.or(script.cluster),
+        ..own
+    }
+}
