@@ -51,7 +51,7 @@ fn frames<T: DeserializeOwned + Serialize + PartialEq + Debug>(bytes: &[u8]) {
     while let Ok(messages) = receive_some::<T>(&mut from) {
         for message in &messages {
             let mut frame = Vec::new();
-            encode(message, &mut frame);
+            encode(message, &mut frame).expect("as small as what arrived");
             let again = receive::<T>(&mut Cursor::new(frame)).expect("our own frame").expect("one frame");
             assert_eq!(again, *message);
         }

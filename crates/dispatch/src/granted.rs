@@ -121,7 +121,7 @@ impl<L: Listener> Shell<'_, L> {
             return;
         }
         let mut finish = std::mem::take(&mut link.out);
-        homing_wire::encode(&ToWorker::Finish, &mut finish);
+        homing_wire::encode(&ToWorker::Finish, &mut finish).expect("a message without a list");
         let _ = to.send(finish);
         // Its input must stay open until it has said good-bye; the reader thread sees the end.
         link.released = true;

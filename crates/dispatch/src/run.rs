@@ -361,6 +361,9 @@ impl<L: Listener> Shell<'_, L> {
                 }
             }
         }
-        homing_wire::encode(message, &mut self.links[self.plan_of[host]].out);
+        let sent = homing_wire::encode(message, &mut self.links[self.plan_of[host]].out);
+        if let (Err(error), ToWorker::Run { ticket, .. }) = (sent, message) {
+            self.core.unsaved(*ticket, &error.to_string(), Moment::now());
+        }
     }
 }

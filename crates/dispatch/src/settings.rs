@@ -146,4 +146,7 @@ pub enum DispatchError {
     /// The user's output or a results file cannot be written.
     #[error("cannot write the output of tasks: {0}")]
     Output(io::Error),
+    /// What all tasks share cannot be told to a worker.
+    #[error("the environment of the run does not reach its workers: {0}")]
+    Begin(#[from] homing_wire::WireError),
 }

@@ -136,7 +136,7 @@ fn is_word_of_guard(status: Option<&WaitIdStatus>) -> bool {
 /// does not look dead to its workers.
 fn write(mut to: Box<dyn Write + Send>, frames: &Receiver<Vec<u8>>) {
     let mut ping = Vec::new();
-    homing_wire::encode(&ToWorker::Ping, &mut ping);
+    homing_wire::encode(&ToWorker::Ping, &mut ping).expect("a message without a list");
     loop {
         let bytes = match frames.recv_timeout(Duration::from_secs(HEARTBEAT_S)) {
             Ok(bytes) => bytes,

@@ -9,15 +9,21 @@ pub mod stub;
 
 use homing_model::{Change, HostFacts, HostSample, IoCounters, IoWait, Outcome, Pulse, RawText, Task};
 use serde::{Deserialize, Serialize, de::DeserializeOwned};
+use std::fmt::{Debug, Write as _};
 use std::io::{self, BufRead, Read, Write};
 
 /// Version of the frames. Coordinator and worker are one binary, so a
 /// mismatch is refused rather than translated.
 pub const VERSION: u32 = 1;
 
-/// A frame longer than this is refused: output travels in chunks of 64 KiB,
-/// so only a damaged or hostile stream announces more.
+/// A frame longer than this is refused on both sides: output travels in chunks
+/// of 64 KiB and lists in [`portions`], so only a damaged or hostile stream announces more.
 pub const MAX_FRAME: usize = 16 << 20;
+
+/// What the changes of one message take at most, bytes: little enough that a heartbeat does not wait long behind it.
+const PORTION: usize = 1 << 20;
+/// A change without its path: five numbers of at most ten bytes, and what tells which of them are there.
+const CHANGE_BESIDES: usize = 64;
 
 /// Largest chunk of task output in one message, bytes.
 pub const CHUNK: usize = 64 << 10;
@@ -122,10 +128,13 @@ pub enum ToWorker {
         ticket: u64,
         /// What to run.
         task: Task,
-        /// What other hosts wrote and this one must see before it starts.
-        fence: Vec<Change>,
         /// Folders in which it may write, besides its own.
         folders: Vec<RawText>,
+    },
+    /// What other hosts wrote, and this one must see before the recipes that follow start. A long list comes in parts.
+    Written {
+        /// Files made, changed or removed.
+        changes: Vec<Change>,
     },
 }
 
@@ -171,13 +180,13 @@ pub enum FromWorker {
     Bye,
     /// What admission looks at.
     Pulse(Pulse),
-    /// What a recipe changed, synced; always before its `Ended`.
+    /// What a recipe changed, synced; always before its `Ended`. A long list comes in parts.
     Changed {
         /// The attempt.
         ticket: u64,
         /// Files made, changed or removed.
         changes: Vec<Change>,
-        /// Time spent to see others' files before it and to sync its own after it, microseconds.
+        /// Time spent to see others' files before it and to sync its own after it, microseconds; 0 in all parts but one.
         fence_us: u64,
     },
     /// An attempt did not start: this host does not see a file as it was written elsewhere.
@@ -225,6 +234,14 @@ pub enum WireError {
     /// Not a frame of ours.
     #[error("the other side sent something that is no frame of homing's: {0}")]
     Garbled(String),
+    /// Nothing was sent.
+    #[error("a message of {bytes} bytes is too large, at most {MAX_FRAME} travel in one: {what}")]
+    TooLarge {
+        /// Its length.
+        bytes: usize,
+        /// How it begins.
+        what: String,
+    },
     /// The other side is another homing.
     #[error("the worker speaks version {theirs} of the protocol, this homing speaks {ours}", ours = VERSION)]
     Version {
@@ -233,20 +250,57 @@ pub enum WireError {
     },
 }
 
-/// Appends one frame to `buf`, so that several can be written in one call.
-pub fn encode<T: Serialize>(message: &T, buf: &mut Vec<u8>) {
+/// Appends one frame to `buf`, so that several can be written in one call. A message that would be longer than
+/// [`MAX_FRAME`] is refused and leaves `buf` as it was: whoever received it would end as after garbage.
+pub fn encode<T: Serialize + Debug>(message: &T, buf: &mut Vec<u8>) -> Result<(), WireError> {
     let at = buf.len();
     buf.extend_from_slice(&[0; 4]);
     let taken = std::mem::take(buf);
     *buf = postcard::to_extend(message, taken).expect("a message always encodes into memory");
-    let length = (buf.len() - at - 4) as u32;
-    buf[at..at + 4].copy_from_slice(&length.to_le_bytes());
+    let length = buf.len() - at - 4;
+    if length > MAX_FRAME {
+        buf.truncate(at);
+        return Err(WireError::TooLarge { bytes: length, what: beginning(message) });
+    }
+    buf[at..at + 4].copy_from_slice(&(length as u32).to_le_bytes());
+    Ok(())
+}
+
+/// The first characters of what a message looks like: its kind, its ticket, and what comes first in it.
+fn beginning(message: &impl Debug) -> String {
+    struct Beginning(String);
+    impl std::fmt::Write for Beginning {
+        fn write_str(&mut self, text: &str) -> std::fmt::Result {
+            let room = BEGINNING.saturating_sub(self.0.len());
+            self.0.extend(text.chars().take(room));
+            // An error ends the formatting: of megabytes nothing more is looked at.
+            if text.len() < room { Ok(()) } else { Err(std::fmt::Error) }
+        }
+    }
+    const BEGINNING: usize = 100;
+    let mut beginning = Beginning(String::new());
+    let _ = write!(beginning, "{message:?}");
+    beginning.0
+}
+
+/// Cuts a list of changes so that each part fits into one message. At least one part, which may be empty.
+pub fn portions(changes: Vec<Change>) -> Vec<Vec<Change>> {
+    let (mut portions, mut bytes) = (vec![Vec::new()], 0);
+    for change in changes {
+        bytes += change.path.0.len() + CHANGE_BESIDES;
+        if bytes > PORTION {
+            bytes = change.path.0.len() + CHANGE_BESIDES;
+            portions.push(Vec::new());
+        }
+        portions.last_mut().expect("there is one from the start").push(change);
+    }
+    portions
 }
 
 /// Encodes and writes one frame, without flushing.
-pub fn send<T: Serialize>(to: &mut impl Write, message: &T) -> Result<(), WireError> {
+pub fn send<T: Serialize + Debug>(to: &mut impl Write, message: &T) -> Result<(), WireError> {
     let mut buf = Vec::with_capacity(256);
-    encode(message, &mut buf);
+    encode(message, &mut buf)?;
     to.write_all(&buf)?;
     Ok(())
 }
@@ -343,7 +397,7 @@ mod tests {
     fn frames_that_arrived_together_are_taken_together_and_cut_ones_are_waited_for() {
         let mut bytes = Vec::new();
         for ticket in 0..5 {
-            encode(&FromWorker::Unfit { ticket, missing: "f".into() }, &mut bytes);
+            encode(&FromWorker::Unfit { ticket, missing: "f".into() }, &mut bytes).unwrap();
         }
         for capacity in [1, 7, 64, 1000] {
             let mut from = io::BufReader::with_capacity(capacity, &bytes[..]);
@@ -366,9 +420,47 @@ mod tests {
         assert!(receive_some::<FromWorker>(&mut cut).is_err(), "an end inside a frame is no clean end");
     }
 
+    #[test]
+    fn a_message_above_the_limit_is_refused_by_name_and_leaves_no_trace() {
+        let mut bytes = Vec::new();
+        encode(&FromWorker::Pong, &mut bytes).unwrap();
+        let before = bytes.clone();
+        let long = FromWorker::Unfit { ticket: 7, missing: RawText(vec![b'x'; MAX_FRAME]) };
+        let error = encode(&long, &mut bytes).unwrap_err().to_string();
+        assert!(error.contains("16777222 bytes") && error.contains("Unfit { ticket: 7, "), "{error}");
+        assert!(error.len() < 300, "{error}");
+        assert_eq!(bytes, before);
+        let mut none: Vec<u8> = Vec::new();
+        assert!(matches!(send(&mut none, &long), Err(WireError::TooLarge { .. })) && none.is_empty());
+    }
+
+    #[test]
+    fn a_build_of_many_changed_files_fits_into_frames() {
+        let stamp = homing_model::Stamp { size: u64::MAX, ino: u64::MAX, mtime_ns: i64::MIN, dir: false };
+        let change = |n: usize| Change {
+            path: RawText(format!("/{}/{n}", "folder/".repeat(20)).into_bytes()),
+            now: Some(stamp),
+            fresh: true,
+            was: Some(u64::MAX),
+        };
+        let changes: Vec<Change> = (0..150_000).map(change).collect();
+        let whole = FromWorker::Changed { ticket: 1, changes: changes.clone(), fence_us: 0 };
+        assert!(encode(&whole, &mut Vec::new()).is_err(), "one message would do, and this test shows nothing");
+        let mut bytes = Vec::new();
+        for changes in portions(changes.clone()) {
+            encode(&ToWorker::Written { changes }, &mut bytes).unwrap();
+        }
+        let (mut from, mut arrived) = (&bytes[..], Vec::new());
+        while let Some(ToWorker::Written { changes }) = receive(&mut from).unwrap() {
+            arrived.extend(changes);
+        }
+        assert_eq!(arrived, changes);
+        assert_eq!(portions(Vec::new()), [Vec::new()]);
+    }
+
     fn round_trip<T: Serialize + DeserializeOwned + PartialEq + std::fmt::Debug>(message: T) {
         let mut bytes = Vec::new();
-        encode(&message, &mut bytes);
+        encode(&message, &mut bytes).unwrap();
         assert_eq!(receive::<T>(&mut &bytes[..]).unwrap().as_ref(), Some(&message));
     }
 
@@ -428,7 +520,7 @@ mod tests {
     #[test]
     fn a_cut_or_hostile_stream_is_an_error() {
         let mut bytes = Vec::new();
-        encode(&FromWorker::Note("x".into()), &mut bytes);
+        encode(&FromWorker::Note("x".into()), &mut bytes).unwrap();
         bytes.pop();
         assert!(receive::<FromWorker>(&mut &bytes[..]).is_err());
         let huge = u32::MAX.to_le_bytes();

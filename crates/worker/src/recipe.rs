@@ -64,7 +64,7 @@ impl Recipes {
 
     /// What changed here. `send` is called while no other report can be made,
     /// so that no recipe ends before the report that holds its files.
-    pub fn after(&self, ticket: u64, fence_us: u64, folders: &[RawText], send: impl FnOnce(FromWorker)) {
+    pub fn after(&self, ticket: u64, fence_us: u64, folders: &[RawText], send: impl Fn(FromWorker)) {
         let began = Instant::now();
         let mut watch = lock(&self.watch);
         let alone = self.running.fetch_sub(1, Ordering::SeqCst) == 1;
@@ -74,7 +74,9 @@ impl Recipes {
         // What stands there now is this host's own.
         changes.iter().for_each(|change| _ = seen.remove(change.path.as_path()));
         drop(seen);
-        let fence_us = fence_us + began.elapsed().as_micros() as u64;
-        send(FromWorker::Changed { ticket, changes, fence_us });
+        let mut fence_us = fence_us + began.elapsed().as_micros() as u64;
+        for changes in homing_wire::portions(changes) {
+            send(FromWorker::Changed { ticket, changes, fence_us: std::mem::take(&mut fence_us) });
+        }
     }
 }

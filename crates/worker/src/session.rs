@@ -152,14 +152,16 @@ impl Session {
                 rustix::process::umask(rustix::fs::Mode::from_raw_mode(umask));
                 drop(self.shared.recipes.set(Recipes::new(&roots)?));
             }
-            ToWorker::Recipe { ticket, task, fence, folders } => {
+            ToWorker::Recipe { ticket, task, folders } => {
                 if let Some(run) = &self.run {
-                    if let Some(recipes) = self.shared.recipes.get() {
-                        recipes.expect(fence);
-                    }
                     let (requires, weigh, slot, recipe) = (vec![], false, 1, Some(folders));
                     let order = Order { ticket, slot, task, requires, weigh, fence: vec![], recipe };
                     take(&self.shared, run, self.slots, order);
+                }
+            }
+            ToWorker::Written { changes } => {
+                if let Some(recipes) = self.shared.recipes.get() {
+                    recipes.expect(changes);
                 }
             }
             ToWorker::Kill { ticket, grace_ms, timed_out } => kill(&self.shared, ticket, grace_ms, timed_out),

@@ -1,12 +1,12 @@
 //! What the reader, the slots and the samplers of a worker share, and the way
 //! out for what they say.
 
-use crate::attempt::Handle;
+use crate::attempt::{Handle, ended};
 use crate::environment::Environment;
 use crate::recipe::Recipes;
 use crate::spawn::{Found, Ground};
 use crate::view::View;
-use homing_model::{Change, RawText, Task};
+use homing_model::{Change, Outcome, RawText, Task};
 use homing_wire::FromWorker;
 use std::collections::{HashMap, VecDeque};
 use std::io::Write;
@@ -109,7 +109,7 @@ impl Shared {
 
     pub(crate) fn send(&self, message: FromWorker) {
         let mut out = lock(&self.out);
-        homing_wire::encode(&message, &mut out.frames);
+        add(&mut out.frames, &message);
         self.push(out);
     }
 
@@ -117,7 +117,7 @@ impl Shared {
     pub(crate) fn send_soon(&self, message: FromWorker) {
         let mut out = lock(&self.out);
         let first = out.frames.is_empty();
-        homing_wire::encode(&message, &mut out.frames);
+        add(&mut out.frames, &message);
         if out.frames.len() > homing_wire::CHUNK {
             return self.push(out);
         }
@@ -149,4 +149,18 @@ impl Shared {
             std::process::exit(1);
         }
     }
+}
+
+/// One frame more. Of a message that is too large the refusal is told in its place: with its lists
+/// the end of a task is lost, as others may then not see what it wrote.
+fn add(frames: &mut Vec<u8>, message: &FromWorker) {
+    let Err(error) = homing_wire::encode(message, frames) else { return };
+    let instead = match message {
+        FromWorker::Ended(end) => {
+            let wall = Duration::from_micros(end.wall_us);
+            FromWorker::Ended(ended(end.ticket, Outcome::Lost(error.to_string()), wall))
+        }
+        _ => FromWorker::Note(error.to_string()),
+    };
+    homing_wire::encode(&instead, frames).expect("an error is one line");
 }

@@ -23,7 +23,7 @@ impl<L: Listener> Shell<'_, L> {
                 self.plan_of.push(at);
                 let link = &mut self.links[at];
                 (link.ix, link.to, link.keeper, link.heard) = (Some(ix), Some(to), Some(keeper), Instant::now());
-                homing_wire::encode(&self.begin, &mut link.out);
+                homing_wire::encode(&self.begin, &mut link.out)?;
             }
             Arrival::Refused { at, error } => {
                 self.links[at].refused = true;

@@ -28,7 +28,7 @@ impl<L: Listener> Shell<'_, L> {
     /// Lets the workers go: `Finish`, their last words, then the end of their input.
     pub(super) fn part(&mut self, arrivals: &Receiver<Arrival>) {
         let mut finish = Vec::new();
-        homing_wire::encode(&ToWorker::Finish, &mut finish);
+        homing_wire::encode(&ToWorker::Finish, &mut finish).expect("a message without a list");
         let mut open = self.withdraw();
         for link in &mut self.links {
             if let Some(to) = link.to.as_ref() {

@@ -137,7 +137,7 @@ impl Core {
         (host.used, host.heard) = (vec![false; slots as usize], Instant::now());
         let cwd = RawText::from(self.settings.root.as_path());
         let (run, env) = ("make".into(), Vec::new());
-        host.send(&ToWorker::Begin {
+        let _ = host.send(&ToWorker::Begin {
             run,
             cwd: "/".into(),
             env,
@@ -146,7 +146,7 @@ impl Core {
             pulse: false,
             eager_output: true,
         });
-        host.send(&ToWorker::Watch { roots: vec![cwd], umask: self.settings.umask });
+        let _ = host.send(&ToWorker::Watch { roots: vec![cwd], umask: self.settings.umask });
     }
 
     fn worker_said(&mut self, at: usize, message: FromWorker) {
@@ -237,7 +237,7 @@ impl Core {
         }
         for (ticket, running) in self.running.iter().filter(|(_, r)| r.asked.id == id) {
             let kill = ToWorker::Kill { ticket: *ticket, grace_ms: GRACE_MS, timed_out: false };
-            self.hosts[running.host].send(&kill);
+            let _ = self.hosts[running.host].send(&kill);
         }
     }
 
@@ -376,8 +376,15 @@ impl Core {
             memory: None,
             timeout_ms: None,
         };
-        self.hosts[at].send(&ToWorker::Recipe { ticket, task, fence, folders: asked.folders.clone() });
+        let recipe = ToWorker::Recipe { ticket, task, folders: asked.folders.clone() };
+        let reply = asked.reply.clone();
         self.running.insert(ticket, Running { asked, host: at, slot, sent: Instant::now(), choice, fence_us: 0 });
+        let ahead = homing_wire::portions(fence).into_iter().filter(|changes| !changes.is_empty());
+        let mut messages = ahead.map(|changes| ToWorker::Written { changes }).chain([recipe]);
+        if let Err(error) = messages.try_for_each(|message| self.hosts[at].send(&message)) {
+            self.give_back(ticket);
+            let _ = reply.send(ToConnection::Failed(error.to_string()));
+        }
     }
 }
 

@@ -6,7 +6,7 @@ use super::near::HERE;
 use homing_launch::{Keeper, Via};
 use homing_make::Candidate;
 use homing_model::{HostFacts, HostSample};
-use homing_wire::ToWorker;
+use homing_wire::{ToWorker, WireError};
 use std::path::Path;
 use std::sync::mpsc::Sender;
 use std::time::Instant;
@@ -66,13 +66,14 @@ impl Host {
         self.used.iter().filter(|u| **u).count() as u32
     }
 
-    /// Queues a message for it.
-    pub fn send(&self, message: &ToWorker) {
+    /// Queues a message for it. An error says that it is too large.
+    pub fn send(&self, message: &ToWorker) -> Result<(), WireError> {
         let mut frame = Vec::new();
-        homing_wire::encode(message, &mut frame);
+        homing_wire::encode(message, &mut frame)?;
         if let Some(to) = &self.to {
             let _ = to.send(frame);
         }
+        Ok(())
     }
 
     /// The log's number of the kernel through which it sees the files.
