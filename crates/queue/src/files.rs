@@ -14,13 +14,11 @@ pub(crate) const LONGEST: u64 = 16 << 20;
 
 /// This boot of this machine.
 pub fn boot_id() -> String {
+    static BOOT: OnceLock<String> = OnceLock::new();
     // The tests restart nothing: they say that they did.
-    if cfg!(debug_assertions)
-        && let Ok(told) = std::env::var("HOMING_QUEUE_BOOT")
-    {
-        return told;
-    }
-    fs::read_to_string("/proc/sys/kernel/random/boot_id").unwrap_or_default().trim().to_string()
+    let told = || std::env::var("HOMING_QUEUE_BOOT").ok().filter(|_| cfg!(debug_assertions));
+    let read = || fs::read_to_string("/proc/sys/kernel/random/boot_id").unwrap_or_default().trim().to_string();
+    BOOT.get_or_init(|| told().unwrap_or_else(read)).clone()
 }
 
 /// This machine's name.

@@ -1,0 +1,52 @@
+//! Why a job waits.
+
+/// Why a job that waits does so.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Block {
+    /// A user said so.
+    Stopped,
+    /// Its dependency.
+    After,
+    /// Its dependency cannot come true any more.
+    Never,
+    /// The queue takes no jobs, or is not known (any more).
+    Closed,
+    /// The queue's slots are in use.
+    QueueLimit,
+    /// The user's share of the queue is in use.
+    UserLimit,
+    /// The queue's slots on the host are in use.
+    HostLimit,
+    /// As many elements of the array run as may.
+    ArrayLimit,
+    /// This load index is beyond the queue's threshold, or not known.
+    Load(String),
+    /// This requirement does not hold.
+    Require(String),
+    /// More slots than there are.
+    TooLarge,
+    /// Not enough slots are free.
+    Slots,
+    /// What the engine said, in its own words.
+    Other(String),
+}
+
+impl std::fmt::Display for Block {
+    fn fmt(&self, f: &mut std::fmt::Formatter) -> std::fmt::Result {
+        match self {
+            Block::Stopped => write!(f, "held back by its user"),
+            Block::After => write!(f, "what it waits for has not happened"),
+            Block::Never => write!(f, "what it waits for cannot happen any more"),
+            Block::Closed => write!(f, "its queue is closed"),
+            Block::QueueLimit => write!(f, "the queue's slots are in use"),
+            Block::UserLimit => write!(f, "the user's slots of the queue are in use"),
+            Block::HostLimit => write!(f, "the queue's slots on the host are in use"),
+            Block::ArrayLimit => write!(f, "as many elements of the array run as may"),
+            Block::Load(index) => write!(f, "{index} is above the queue's threshold"),
+            Block::Require(what) => write!(f, "{what} does not hold"),
+            Block::TooLarge => write!(f, "it takes more slots than there are"),
+            Block::Slots => write!(f, "no free slots"),
+            Block::Other(reason) => write!(f, "{reason}"),
+        }
+    }
+}

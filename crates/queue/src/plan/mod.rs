@@ -1,0 +1,144 @@
+//! Which job starts next, and why another does not. Pure: each runner decides
+//! about its own user's jobs and knows of the others how they stand, and all
+//! come to the same answer, so nobody has to be in charge.
+
+mod block;
+mod config;
+#[cfg(test)]
+mod tests;
+mod usage;
+
+pub use block::Block;
+pub use config::{Config, Queue};
+pub use usage::Usage;
+
+use crate::depend::Verdict;
+use crate::load::Load;
+use crate::state::State;
+use serde::{Deserialize, Serialize};
+use std::collections::BTreeMap;
+
+/// A job, or an element of an array, as the decision sees it.
+#[derive(Clone, Debug)]
+pub struct View {
+    /// Job id.
+    pub id: u64,
+    /// Index, 0 without an array.
+    pub index: u32,
+    /// Whose it is.
+    pub uid: u32,
+    /// Its queue.
+    pub queue: String,
+    /// Slots that it takes.
+    pub slots: u32,
+    /// Elements of its array at once.
+    pub limit: Option<u32>,
+    /// What it is doing.
+    pub state: State,
+    /// Its dependency.
+    pub after: Verdict,
+    /// The host that it must run on, when that is not this machine.
+    pub host: Option<String>,
+    /// Load expressions that must hold.
+    pub require: Vec<String>,
+    /// When it started, ns since the epoch.
+    pub start_ns: i64,
+}
+
+/// Why a job may not start, even when it is its turn and there are slots.
+pub fn blocked(config: &Config, usage: &Usage, it: &View, load: &Load) -> Option<Block> {
+    if it.state == State::Psusp {
+        return Some(Block::Stopped);
+    }
+    match it.after {
+        Verdict::Waits => return Some(Block::After),
+        Verdict::Never => return Some(Block::Never),
+        Verdict::Holds => {}
+    }
+    let Some(queue) = config.queues.get(&it.queue).filter(|q| !q.closed) else { return Some(Block::Closed) };
+    if it.slots > config.slots_of(&it.host) {
+        return Some(Block::TooLarge);
+    }
+    let full = |limit: Option<u32>, used: Option<&u32>| {
+        limit.is_some_and(|limit| used.copied().unwrap_or(0).saturating_add(it.slots) > limit)
+    };
+    if full(queue.slots, usage.queue.get(&it.queue)) {
+        return Some(Block::QueueLimit);
+    }
+    if queue.per_user.is_some() && full(queue.per_user, usage.user.get(&(it.uid, it.queue.clone()))) {
+        return Some(Block::UserLimit);
+    }
+    if queue.per_host.is_some() && full(queue.per_host, usage.host.get(&(it.queue.clone(), it.host.clone()))) {
+        return Some(Block::HostLimit);
+    }
+    if it.limit.is_some_and(|limit| usage.elements.get(&(it.uid, it.id)).is_some_and(|n| *n >= limit)) {
+        return Some(Block::ArrayLimit);
+    }
+    // Load is this machine's; that of another host is its own affair.
+    if it.host.is_none() {
+        if let Some(index) = load.above_first(queue) {
+            return Some(Block::Load(index));
+        }
+        if let Some(expr) = it.require.iter().find(|e| !load.holds(e)) {
+            return Some(Block::Require(expr.clone()));
+        }
+    }
+    None
+}
+
+/// How a user stands on a host: all that the others need to know to decide whose turn it is.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct Standing {
+    /// The host; `None` is this machine.
+    pub host: Option<String>,
+    /// Slots in use, by queue.
+    pub used: BTreeMap<String, u32>,
+    /// The last start, ns since the epoch.
+    pub last_ns: i64,
+    /// The job that would start next.
+    pub wants: Option<Want>,
+}
+
+/// A job that waits for nothing but its turn and slots.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Want {
+    /// Its number.
+    pub id: u64,
+    /// Index, 0 without an array.
+    pub index: u32,
+    /// Slots that it takes.
+    pub slots: u32,
+}
+
+/// How the user who has these elements stands on a host. Of the jobs that may start the one of the queue of
+/// highest priority is first, then the oldest.
+///
+/// It may need more slots than are free. Then it waits for them, and nobody
+/// overtakes it: a wide job would else never start.
+pub fn standing(config: &Config, usage: &Usage, own: &[View], host: &Option<String>, load: &Load) -> Standing {
+    let mut stands = Standing { host: host.clone(), ..Standing::default() };
+    let here = own.iter().filter(|v| v.host == *host);
+    for view in here.clone() {
+        stands.last_ns = stands.last_ns.max(view.start_ns);
+        if view.state.is_running() {
+            *stands.used.entry(view.queue.clone()).or_default() += view.slots;
+        }
+    }
+    let priority = |v: &View| config.queues.get(&v.queue).map_or(0, |q| q.priority);
+    let may = here.filter(|v| matches!(v.state, State::Pend | State::Psusp));
+    let may = may.filter(|v| blocked(config, usage, v, load).is_none());
+    let first = may.min_by_key(|v| (-priority(v), v.id, v.index));
+    stands.wants = first.map(|v| Want { id: v.id, index: v.index, slots: v.slots });
+    stands
+}
+
+/// The user who gets the next slots of a host: of those who want some the one with the fewest, among equals
+/// the one who waits longest since the last start.
+pub fn whose_turn<'a>(all: impl Iterator<Item = (u32, &'a Standing)>) -> Option<(u32, &'a Want)> {
+    let key = |(uid, s): &(u32, &Standing)| {
+        let used = s.used.values().fold(0u32, |sum, n| sum.saturating_add(*n));
+        (used, s.last_ns, *uid)
+    };
+    let first = all.filter(|(_, s)| s.wants.is_some()).min_by_key(key)?;
+    Some((first.0, first.1.wants.as_ref()?))
+}

@@ -1,0 +1,118 @@
+use super::*;
+
+fn config() -> Config {
+    Config { slots: 2, host_slots: BTreeMap::new(), queues: BTreeMap::from([("q".into(), Queue::default())]) }
+}
+fn view(id: u64, uid: u32) -> View {
+    View {
+        id,
+        index: 0,
+        uid,
+        queue: "q".into(),
+        slots: 1,
+        limit: None,
+        state: State::Pend,
+        after: Verdict::Holds,
+        host: None,
+        require: vec![],
+        start_ns: 0,
+    }
+}
+
+/// The job that starts next, of all users.
+fn next<'a>(config: &Config, all: &'a [View], present: impl Fn(u32) -> bool) -> Option<&'a View> {
+    let usage = Usage::of(all);
+    let users: std::collections::BTreeSet<u32> = all.iter().map(|v| v.uid).filter(|uid| present(*uid)).collect();
+    let own = |uid| all.iter().filter(|v| v.uid == uid).cloned().collect::<Vec<_>>();
+    let stands = |uid| standing(config, &usage, &own(uid), &None, &Load::default());
+    let standings: Vec<(u32, Standing)> = users.into_iter().map(|uid| (uid, stands(uid))).collect();
+    let (uid, want) = whose_turn(standings.iter().map(|(uid, s)| (*uid, s)))?;
+    all.iter().find(|v| (v.uid, v.id, v.index) == (uid, want.id, want.index))
+}
+fn why(config: &Config, all: &[View], it: &View) -> Option<Block> {
+    blocked(config, &Usage::of(all), it, &Load::default())
+}
+
+/// Runs all jobs, each for one round, on `slots` slots; returns the order of starts.
+fn simulate(config: &Config, mut all: Vec<View>) -> Vec<u64> {
+    let (mut order, mut clock) = (Vec::new(), 1);
+    while all.iter().any(|v| v.state == State::Pend) {
+        loop {
+            let used: u32 = all.iter().filter(|v| v.state == State::Run).map(|v| v.slots).sum();
+            assert!(used <= config.slots, "slots exceeded");
+            let Some(found) = next(config, &all, |_| true) else { break };
+            if found.slots > config.slots - used {
+                break;
+            }
+            let key = (found.id, found.index);
+            order.push(found.id);
+            let chosen = all.iter_mut().find(|v| (v.id, v.index) == key).unwrap();
+            (chosen.state, chosen.start_ns) = (State::Run, clock);
+            clock += 1;
+        }
+        // The longest running ends.
+        all.iter_mut().filter(|v| v.state == State::Run).min_by_key(|v| v.start_ns).unwrap().state = State::Done;
+    }
+    order
+}
+
+#[test]
+fn users_take_turns_as_openlavas_did() {
+    let all = vec![view(1, 10), view(2, 10), view(3, 10), view(4, 10), view(5, 11), view(6, 11)];
+    assert_eq!(simulate(&config(), all), [1, 5, 2, 6, 3, 4]);
+}
+
+#[test]
+fn a_wide_job_is_not_overtaken_and_a_too_wide_one_blocks_nobody() {
+    let mut all = vec![view(1, 10), view(2, 10), view(3, 10)];
+    all[1].slots = 2;
+    assert_eq!(simulate(&config(), all), [1, 2, 3]);
+    let mut wide = view(1, 10);
+    wide.slots = 3;
+    let all = [wide, view(2, 10)];
+    assert_eq!(next(&config(), &all, |_| true).unwrap().id, 2);
+    assert_eq!(why(&config(), &all, &all[0]), Some(Block::TooLarge));
+}
+
+#[test]
+fn limits_hold() {
+    let mut config = config();
+    config.slots = 10;
+    let mut all: Vec<View> = (1..=6).map(|id| view(id, 10 + (id % 2) as u32)).collect();
+    all[0].state = State::Run;
+    for (queue, block) in [
+        (Queue { slots: Some(1), ..Queue::default() }, Block::QueueLimit),
+        (Queue { per_host: Some(1), ..Queue::default() }, Block::HostLimit),
+        (Queue { closed: true, ..Queue::default() }, Block::Closed),
+    ] {
+        config.queues.insert("q".into(), queue);
+        assert_eq!(why(&config, &all, &all[1]), Some(block));
+    }
+    config.queues.insert("q".into(), Queue { per_user: Some(1), ..Queue::default() });
+    assert_eq!(why(&config, &all, &all[2]), Some(Block::UserLimit));
+    assert_eq!(next(&config, &all, |_| true).unwrap().id, 2);
+    // An array's own limit.
+    config.queues.insert("q".into(), Queue::default());
+    let mut elements: Vec<View> = (1..=3).map(|i| View { index: i, limit: Some(1), ..view(7, 10) }).collect();
+    elements[0].state = State::Run;
+    assert_eq!(why(&config, &elements, &elements[1]), Some(Block::ArrayLimit));
+}
+
+#[test]
+fn thresholds_hold_dispatch() {
+    let mut config = config();
+    let load = BTreeMap::from([("bio".to_string(), "1500/4000".to_string())]);
+    config.queues.insert("q".into(), Queue { load, ..Queue::default() });
+    let all = [view(1, 10)];
+    let at = |bio: f64| blocked(&config, &Usage::of(&all), &all[0], &Load::of(&[("bio", bio)]));
+    assert_eq!(at(1500.0), None);
+    assert_eq!(at(1501.0), Some(Block::Load("bio".into())));
+    // What is not known is not beyond anything: a kernel without the counter must not stop the queue.
+    assert_eq!(why(&config, &all, &all[0]), None);
+}
+
+#[test]
+fn a_user_without_a_runner_is_passed_over() {
+    let all = [view(1, 10), view(2, 11)];
+    assert_eq!(next(&config(), &all, |uid| uid == 11).unwrap().id, 2);
+}

@@ -1,0 +1,75 @@
+//! A job and its elements, as they are shown.
+
+use crate::job::{End, JobSpec, Start};
+use crate::state::State;
+use std::path::PathBuf;
+use std::sync::Arc;
+
+/// One job, or one element of an array.
+#[derive(Clone, Debug)]
+pub struct Part {
+    /// Index, 0 without an array.
+    pub index: u32,
+    /// What it is doing.
+    pub state: State,
+    /// Its start, once there is one.
+    pub start: Option<Start>,
+    /// Its end.
+    pub end: Option<End>,
+    /// Which load index stopped it.
+    pub stopped_by: Option<String>,
+    /// Its output file, where the engine has named one itself.
+    pub out: Option<PathBuf>,
+    /// Its error file, likewise; the same as `out` where both go to one.
+    pub err: Option<PathBuf>,
+}
+
+impl Part {
+    /// One of which nothing is known yet.
+    pub fn new(index: u32) -> Part {
+        Part { index, state: State::Pend, start: None, end: None, stopped_by: None, out: None, err: None }
+    }
+}
+
+/// One job.
+#[derive(Clone, Debug)]
+pub struct Job {
+    /// Its number.
+    pub id: u64,
+    /// Whose it is: the owner of its folder.
+    pub uid: u32,
+    /// What was asked for. Of another user's job the command, its folder and its files are not told.
+    pub spec: Arc<JobSpec>,
+    /// Its elements; one of index 0 without an array.
+    pub parts: Vec<Part>,
+    /// Its folder, in the embedded queue.
+    pub dir: PathBuf,
+}
+
+impl Job {
+    /// `12` or `12[3]`.
+    pub fn name_of(&self, part: &Part) -> String {
+        if self.spec.array.is_none() { self.id.to_string() } else { format!("{}[{}]", self.id, part.index) }
+    }
+    /// The file that holds what an element wrote: `out` or `err`.
+    pub fn output(&self, part: &Part, stream: &str) -> PathBuf {
+        if let Some(path) = if stream == "out" { &part.out } else { &part.err } {
+            return path.clone();
+        }
+        let asked = if stream == "out" { &self.spec.stdout } else { &self.spec.stderr };
+        match asked {
+            Some(name) => {
+                let text = crate::words::substitute(name, self.id, part.index);
+                self.spec.cwd.as_path().join(text.as_path())
+            }
+            None => self.dir.join(format!("{stream}.{}", part.index)),
+        }
+    }
+    /// The files that an element writes: its output and its errors, or one
+    /// where both go to it, as with `-o` and no `-e`.
+    pub fn outputs(&self, part: &Part) -> Vec<PathBuf> {
+        let (out, err) = (self.output(part, "out"), self.output(part, "err"));
+        let one = out == err || (self.spec.stderr.is_none() && self.spec.stdout.is_some());
+        if one { vec![out] } else { vec![out, err] }
+    }
+}

@@ -1,0 +1,196 @@
+//! Jobs as the spool tells of them.
+
+mod entry;
+mod reader;
+mod views;
+
+pub use entry::{Job, Part};
+
+use crate::files::{self, read_short};
+use crate::job::JobSpec;
+use crate::state::State;
+use crate::{QueueError, Spool, array};
+use homing_model::RawText;
+use reader::Reader;
+use std::collections::{HashMap, HashSet};
+use std::fs;
+use std::os::unix::fs::MetadataExt;
+use std::path::Path;
+use std::sync::{Arc, Mutex};
+
+/// Elements of one other user's that are looked at; what is beyond them is not shown.
+const MOST_OF_ANOTHER: usize = 10_000;
+/// A longer record of another user's is not read, bytes: a thousand single indices and the longest names.
+const LONGEST_OF_ANOTHER: u64 = 64 << 10;
+
+/// What has not changed since it was read, so that a look costs what changed.
+#[derive(Default)]
+pub(crate) struct Cache {
+    jobs: Mutex<HashMap<(u32, u64), Kept>>,
+    specs: Mutex<HashMap<(u32, u64), Arc<JobSpec>>>,
+}
+
+/// A job as it was read last.
+struct Kept {
+    job: Job,
+    /// When its folder had been changed, where nothing else could make another job of it.
+    settled: Option<i64>,
+    /// All of it has ended, which is final.
+    over: bool,
+}
+
+/// What a record may say to other users: it is written by its owner, who could
+/// otherwise make rows of their tables up, or speak to their terminals.
+fn plain(mut spec: JobSpec, uid: u32) -> JobSpec {
+    if uid != files::uid() {
+        spec.user = files::user_name(uid);
+    }
+    for text in [&mut spec.user, &mut spec.name, &mut spec.queue, &mut spec.from] {
+        *text = one_line(text);
+    }
+    for text in [&mut spec.host, &mut spec.after, &mut spec.project].into_iter().flatten() {
+        *text = one_line(text);
+    }
+    spec.require.iter_mut().for_each(|text| *text = one_line(text));
+    spec
+}
+
+fn one_line(text: &str) -> String {
+    RawText::from(text).display()
+}
+
+impl Spool {
+    /// All jobs as they are now, by number; of each other user the newest, up to a bound.
+    pub fn jobs(&self) -> Result<Vec<Job>, QueueError> {
+        let mut jobs: Vec<Job> = self.places.users().into_iter().flat_map(|uid| self.jobs_of(uid, true)).collect();
+        jobs.sort_by_key(|j| (j.id, j.uid));
+        Ok(jobs)
+    }
+
+    /// This user's jobs as they are now, by number.
+    pub fn own_jobs(&self) -> Result<Vec<Job>, QueueError> {
+        let mut jobs = self.jobs_of(files::uid(), true);
+        jobs.reverse();
+        Ok(jobs)
+    }
+
+    /// This user's jobs without those that an earlier look at this spool has found ended: they cost nothing then.
+    pub(crate) fn own_unfinished(&self) -> Vec<Job> {
+        let mut jobs = self.jobs_of(files::uid(), false);
+        jobs.reverse();
+        jobs
+    }
+
+    /// A user's jobs, the newest first; `all` of them, or without those that are known to have ended.
+    fn jobs_of(&self, uid: u32, all: bool) -> Vec<Job> {
+        let boot = files::boot_id();
+        let entries = fs::read_dir(self.places.of(uid)).into_iter().flatten().flatten();
+        let mut ids: Vec<u64> = entries.filter_map(|e| e.file_name().to_str()?.parse().ok()).collect();
+        if !all && let Ok(kept) = self.cache.jobs.lock() {
+            ids.retain(|id| !kept.get(&(uid, *id)).is_some_and(|kept| kept.over));
+        }
+        ids.sort_unstable_by_key(|id| std::cmp::Reverse(*id));
+        let mut room = if uid == files::uid() { usize::MAX } else { MOST_OF_ANOTHER };
+        let mut jobs = Vec::new();
+        for id in ids {
+            if room == 0 {
+                break;
+            }
+            let mut job = self.read(uid, id, &boot);
+            if let Some(job) = &mut job {
+                job.parts.truncate(room);
+            }
+            // What is no job has cost a look too.
+            room = room.saturating_sub(job.as_ref().map_or(1, |job| job.parts.len().max(1)));
+            jobs.extend(job);
+        }
+        jobs
+    }
+
+    /// One job: this user's own of that number before anybody else's.
+    pub fn job(&self, id: u64) -> Result<Job, QueueError> {
+        let boot = files::boot_id();
+        let claimed = fs::symlink_metadata(self.places.numbers().join(id.to_string())).ok().map(|m| m.uid());
+        let users = std::iter::once(files::uid()).chain(claimed).chain(self.places.users());
+        let mut found = users.filter_map(|uid| self.read(uid, id, &boot));
+        found.next().ok_or_else(|| QueueError::NotFound(id.to_string()))
+    }
+
+    fn read(&self, uid: u32, id: u64, boot: &str) -> Option<Job> {
+        let dir = self.places.job(uid, id);
+        // No link is followed to another user's folder.
+        let meta = fs::symlink_metadata(&dir).ok().filter(|m| m.is_dir() && m.uid() == uid)?;
+        let (changed, settled) = files::changed(&meta);
+        let mut kept = self.cache.jobs.lock().ok()?;
+        let before = kept.get(&(uid, id));
+        if let Some(same) = before.filter(|kept| kept.settled == Some(changed)) {
+            return Some(same.job.clone());
+        }
+        // An end is final.
+        let ended = before.map(|kept| kept.job.parts.as_slice()).unwrap_or_default();
+        let ended: HashMap<u32, &Part> =
+            ended.iter().filter(|p| matches!(p.state, State::Done | State::Exit)).map(|p| (p.index, p)).collect();
+        let spec = self.spec(uid, id, &dir)?;
+        let names: HashSet<String> =
+            fs::read_dir(&dir).ok()?.flatten().filter_map(|e| e.file_name().into_string().ok()).collect();
+        // Removed meanwhile, whatever is remembered of it.
+        if !names.contains("job.json") {
+            return None;
+        }
+        let reader = Reader { dir: &dir, names, boot };
+        let indices = spec.array.as_ref().map_or(&[0][..], |a| &a.indices);
+        let most = if uid == files::uid() { usize::MAX } else { MOST_OF_ANOTHER };
+        let part = |index: &u32| ended.get(index).map_or_else(|| reader.part(*index), |part| (*part).clone());
+        let parts: Vec<Part> = indices.iter().take(most).map(part).collect();
+        // The state of what has a lock depends on who holds it, which no folder tells.
+        let told = |p: &Part| match p.state {
+            State::Done | State::Exit => true,
+            State::Pend | State::Psusp => !reader.names.contains(&format!("lock.{}", p.index)),
+            _ => false,
+        };
+        let settled = Some(changed).filter(|_| settled && parts.iter().all(told));
+        let over = parts.iter().all(|p| matches!(p.state, State::Done | State::Exit));
+        let job = Job { id, uid, spec, parts, dir: reader.dir.to_path_buf() };
+        kept.insert((uid, id), Kept { job: job.clone(), settled, over });
+        Some(job)
+    }
+
+    fn spec(&self, uid: u32, id: u64, dir: &Path) -> Option<Arc<JobSpec>> {
+        if let Some(known) = self.cache.specs.lock().ok()?.get(&(uid, id)) {
+            return Some(known.clone());
+        }
+        let longest = if uid == files::uid() { files::LONGEST } else { LONGEST_OF_ANOTHER };
+        let own = |name: &str| read_short::<JobSpec>(&dir.join(name), longest).filter(|(_, owner)| *owner == uid);
+        let (spec, _) = own("spec.json").or_else(|| own("job.json"))?;
+        if spec.array.as_ref().is_some_and(|a| a.indices.is_empty() || a.indices.len() > array::LONGEST) {
+            return None;
+        }
+        let spec = Arc::new(plain(spec, uid));
+        self.cache.specs.lock().ok()?.insert((uid, id), spec.clone());
+        Some(spec)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::Private;
+
+    #[test]
+    fn a_job_that_has_ended_is_looked_at_once_by_who_needs_no_ended_ones() {
+        let dir = tempfile::tempdir().unwrap();
+        let base = dir.path().join("q");
+        crate::places::make_shared(&base).unwrap();
+        let spool = Spool::at(base).unwrap();
+        let spec = r#"{"v":1,"user":"u","submit_ns":0,"from":"h","cwd":"/w","command":{"shell":"true"},
+                       "name":"","queue":"q","slots":1}"#;
+        let spec: JobSpec = serde_json::from_str(spec).unwrap();
+        let ids: Vec<u64> = (0..2).map(|_| spool.submit(&spec, &Private::default()).unwrap()).collect();
+        let unfinished = || spool.own_unfinished().iter().map(|j| (j.id, j.parts[0].state)).collect::<Vec<_>>();
+        assert_eq!(unfinished(), [(ids[0], State::Pend), (ids[1], State::Pend)]);
+        spool.end_unstarted(&spool.job(ids[0]).unwrap(), 0, "killed").unwrap();
+        assert_eq!(unfinished(), [(ids[0], State::Exit), (ids[1], State::Pend)], "its end is seen");
+        assert_eq!(unfinished(), [(ids[1], State::Pend)]);
+        assert_eq!(spool.own_jobs().unwrap().len(), 2);
+    }
+}

@@ -1,0 +1,66 @@
+//! One element, from the records and the lock in its job's folder.
+
+use super::{Part, one_line};
+use crate::files::read_json;
+use crate::job::{End, Start, Stop};
+use crate::lock::Held;
+use crate::state::{Facts, state};
+use std::collections::HashSet;
+use std::path::Path;
+
+/// Reads one job's elements from its folder, which was listed once.
+pub(super) struct Reader<'a> {
+    pub dir: &'a Path,
+    pub names: HashSet<String>,
+    pub boot: &'a str,
+}
+
+impl Reader<'_> {
+    fn has(&self, name: &str, index: u32) -> bool {
+        self.names.contains(&format!("{name}.{index}.json"))
+    }
+    fn record<T: serde::de::DeserializeOwned>(&self, name: &str, index: u32) -> Option<T> {
+        read_json::<T>(&self.dir.join(format!("{name}.{index}.json"))).map(|(record, _)| record)
+    }
+
+    /// In an order in which a change meanwhile can only make it look older:
+    /// the end is read last, after the lock.
+    pub fn part(&self, index: u32) -> Part {
+        let mut part = Part::new(index);
+        part.end = self.has("end", index).then(|| self.record::<End>("end", index)).flatten();
+        part.start = self.has("start", index).then(|| self.record::<Start>("start", index)).flatten();
+        let mut facts = Facts {
+            started: part.start.is_some(),
+            this_boot: part.start.as_ref().is_some_and(|s| s.process.boot_id == self.boot),
+            exit: part.end.as_ref().map(|e| e.exit),
+            ..Facts::default()
+        };
+        if facts.exit.is_none() {
+            facts.kept = self.names.contains(&format!("lock.{index}")) && self.is_kept(&part);
+            facts.stopped = self.names.contains("stop.json") || self.has("stop", index);
+            part.stopped_by =
+                self.has("load", index).then(|| self.record::<Stop>("load", index)).flatten().map(|stop| stop.by);
+            facts.loaded = part.stopped_by.is_some();
+            if facts.started && !facts.kept {
+                // It may have ended between the first look and the lock.
+                part.end = self.record::<End>("end", index);
+                facts.exit = part.end.as_ref().map(|e| e.exit);
+            }
+        }
+        part.state = state(&facts);
+        if let Some(start) = &mut part.start {
+            start.host = one_line(&start.host);
+        }
+        if let Some(reason) = part.end.as_mut().and_then(|e| e.reason.as_mut()) {
+            *reason = one_line(reason);
+        }
+        part.stopped_by = part.stopped_by.as_deref().map(one_line);
+        part
+    }
+
+    /// The lock tells its owner; the others look for the process.
+    fn is_kept(&self, part: &Part) -> bool {
+        Held::is_held(&self.dir.join(format!("lock.{}", part.index)))
+            .unwrap_or_else(|| part.start.as_ref().is_some_and(|s| s.process.is_alive(self.boot)))
+    }
+}

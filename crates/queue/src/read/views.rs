@@ -1,0 +1,64 @@
+//! Jobs as the decision sees them, with what they wait for.
+
+use super::Job;
+use crate::depend::{self, Verdict};
+use crate::plan::View;
+use crate::state::State;
+use crate::{Spool, array};
+
+impl Spool {
+    /// What the decision needs of all jobs.
+    pub fn views(&self, jobs: &[Job]) -> Vec<View> {
+        let mut views = Vec::new();
+        for job in jobs {
+            let after = match &job.spec.after {
+                Some(text) if job.parts.iter().any(|p| !p.state.is_over()) => {
+                    depend::judge(text, &Seen { spool: self, jobs, uid: job.uid })
+                }
+                _ => Verdict::Holds,
+            };
+            views.extend(job.parts.iter().map(|part| View {
+                id: job.id,
+                index: part.index,
+                uid: job.uid,
+                queue: job.spec.queue.clone(),
+                slots: job.spec.slots,
+                limit: job.spec.array.as_ref().and_then(|a| a.limit),
+                state: part.state,
+                after,
+                host: job.spec.host.clone(),
+                require: job.spec.require.clone(),
+                start_ns: part.start.as_ref().map_or(0, |s| s.at_ns),
+            }));
+        }
+        views
+    }
+}
+
+/// What one user's conditions may refer to: every job by its number, the user's own by name. `jobs` are at hand
+/// already, which need not be all.
+struct Seen<'a> {
+    spool: &'a Spool,
+    jobs: &'a [Job],
+    uid: u32,
+}
+
+impl depend::Known for Seen<'_> {
+    fn parts(&self, text: &str) -> Vec<(State, Option<i32>)> {
+        let by_id = array::job_id(text);
+        let read = match by_id {
+            // Of several jobs of one number the user's own is meant.
+            Some((id, _)) => {
+                let known = self.jobs.iter().filter(|j| j.id == id).max_by_key(|j| j.uid == self.uid);
+                known.cloned().or_else(|| self.spool.job(id).ok())
+            }
+            // Of several of one name the newest, as LSF has it.
+            None if text.is_empty() => None,
+            None => self.spool.jobs_of(self.uid, true).into_iter().find(|j| j.spec.name == text),
+        };
+        let job = read.as_ref();
+        let index = by_id.and_then(|(_, index)| index);
+        let parts = job.iter().flat_map(|j| &j.parts).filter(|p| index.is_none_or(|i| i == p.index));
+        parts.map(|p| (p.state, p.end.as_ref().map(|e| e.exit))).collect()
+    }
+}

@@ -1,0 +1,178 @@
+//! Whose turn it is, and the start of what may start.
+
+use super::Runner;
+use crate::files::{self, step};
+use crate::job::Kill;
+use crate::load::Load;
+use crate::lock::Held;
+use crate::neighbours::Presence;
+use crate::plan::{self, Config, Standing, Usage, View, Want};
+use crate::state::State;
+use crate::{Job, QueueError, slots};
+use std::collections::{BTreeMap, BTreeSet};
+use std::process::{Command, Stdio};
+
+impl Runner<'_> {
+    /// Starts all that may start now; returns how many.
+    pub(super) fn dispatch(
+        &mut self,
+        config: &Config,
+        load: &Load,
+        jobs: &[Job],
+        mut views: Vec<View>,
+    ) -> Result<usize, QueueError> {
+        self.failed.forget_all_but(views.iter().filter(|v| v.state == State::Pend));
+        views.retain(|v| !(v.state == State::Pend && self.failed.must_wait(v.id, v.index)));
+        let unended = views.iter().filter(|v| !v.state.is_over());
+        let hosts: BTreeSet<Option<String>> = unended.map(|v| v.host.clone()).collect();
+        for view in &views {
+            let last = self.last_ns.entry(view.host.clone()).or_default();
+            *last = view.start_ns.max(*last);
+        }
+        let mut decision = Decision { config, load, jobs, views, last_ns: self.last_ns.clone() };
+        self.tell(&hosts, &decision)?;
+        let mut started = 0;
+        for host in hosts {
+            while self.start_next(&host, &mut decision)? {
+                started += 1;
+            }
+        }
+        Ok(started)
+    }
+
+    /// Tells the others how this user stands on these hosts, where that has changed.
+    fn tell(&mut self, hosts: &BTreeSet<Option<String>>, decision: &Decision) -> Result<(), QueueError> {
+        let (usage, _) = self.around(&decision.views, &None);
+        let stands = hosts.iter().map(|host| decision.standing(&usage, host)).collect();
+        if self.told != stands {
+            let presence = Presence::own(stands);
+            presence.publish(&self.own).map_err(QueueError::io("write into", &self.own))?;
+            self.told = presence.hosts;
+        }
+        Ok(())
+    }
+
+    /// Slots in use, of this user's elements and as the others tell, and how the others stand on a host.
+    fn around(&mut self, own: &[View], host: &Option<String>) -> (Usage, Vec<(u32, Standing)>) {
+        let mut usage = Usage::of(own);
+        let mut others = Vec::new();
+        for (uid, presence) in self.neighbours.look(&self.spool.places, &self.spool.places.users()) {
+            for stands in &presence.hosts {
+                stands.used.iter().for_each(|(queue, slots)| usage.add(uid, queue, &stands.host, *slots));
+                if stands.host == *host && !self.turn.passed_over.contains(&uid) {
+                    others.push((uid, stands.clone()));
+                }
+            }
+        }
+        (usage, others)
+    }
+
+    /// The element that starts now on this host, if it is this user's turn and its slots are free.
+    fn own_turn(&mut self, host: &Option<String>, decision: &Decision) -> Option<Want> {
+        let (usage, others) = self.around(&decision.views, host);
+        let own = decision.standing(&usage, host);
+        let want = own.wants.clone()?;
+        let name = host.clone().unwrap_or_else(files::host_name);
+        let count = decision.config.slots_of(host);
+        let free = slots::free(&self.spool.places, &self.spool.places.users(), &name, count);
+        if free < want.slots {
+            return None;
+        }
+        let all = others.iter().map(|(uid, stands)| (*uid, stands)).chain([(files::uid(), &own)]);
+        match plan::whose_turn(all)? {
+            (uid, _) if uid == files::uid() => Some(want),
+            // Whoever waits for more slots than are free does not let a turn pass.
+            (uid, theirs) if free >= theirs.slots => {
+                self.turn.note(uid, theirs.id);
+                None
+            }
+            _ => None,
+        }
+    }
+
+    /// Starts the next element of this user on a host, if there is one and it is this user's turn.
+    fn start_next(&mut self, host: &Option<String>, decision: &mut Decision) -> Result<bool, QueueError> {
+        if self.own_turn(host, decision).is_none() {
+            return Ok(false);
+        }
+        let Ok(_turn) = self.turn.take(&self.spool.places)? else { return Ok(false) };
+        // The lock's owner decides on what is true now, not on what was before it had the lock.
+        let Some(want) = self.own_turn(host, decision) else { return Ok(false) };
+        let name = host.clone().unwrap_or_else(files::host_name);
+        let users = self.spool.places.users();
+        let count = decision.config.slots_of(host);
+        let Some(held) = slots::take(&self.spool.places, &users, &name, count, want.slots)? else { return Ok(false) };
+        let job = decision.jobs.iter().find(|j| j.id == want.id);
+        if !job.map_or(Ok(false), |job| self.start(job, want.index, &held))? {
+            return Ok(false);
+        }
+        self.turn.passed_over.clear();
+        decision.started(&want);
+        let hosts = self.told.iter().map(|s| s.host.clone()).chain([host.clone()]).collect();
+        self.tell(&hosts, decision)?;
+        slots::poke(&self.own, &name);
+        Ok(true)
+    }
+
+    /// Hands the job's lock and its slots to a keeper.
+    fn start(&mut self, job: &Job, index: u32, slots: &Held) -> Result<bool, QueueError> {
+        let path = job.dir.join(format!("lock.{index}"));
+        let held = Held::try_take(&path).map_err(QueueError::io("lock", &path))?;
+        let Some(lock) = held else { return Ok(false) };
+        // Killed, held back, or started by an earlier runner, since the spool was read.
+        let names = ["start", "end", "stop"].map(|name| format!("{name}.{index}.json"));
+        if names.iter().map(String::as_str).chain(["stop.json"]).any(|name| job.dir.join(name).exists()) {
+            return Ok(false);
+        }
+        // Its end was asked for while a keeper tried in vain to start it.
+        let asked = ["kill.json".to_string(), format!("kill.{index}.json")];
+        let asked = asked.iter().find_map(|name| files::read_json::<Kill>(&job.dir.join(name)));
+        if let Some((kill, _)) = asked.filter(|(kill, _)| kill.signal.is_none()) {
+            drop(lock);
+            self.spool.end_unstarted(job, index, &format!("killed by {} before it started", kill.by))?;
+            return Ok(false);
+        }
+        if self.failed.is_hopeless(job.id, index) {
+            drop(lock);
+            self.spool.end_unstarted(job, index, "it could not be started; see runner.log in the queue's folder")?;
+            return Ok(true);
+        }
+        self.failed.note(job.id, index);
+        step("dispatching");
+        let fds = [&lock, slots].into_iter().map(|l| l.pass_on().map(|fd| fd.to_string()));
+        let fds = fds.collect::<Result<Vec<_>, _>>().map_err(QueueError::io("pass on the lock", &path))?;
+        let mut command = Command::new(&self.keeper[0]);
+        command.args(&self.keeper[1..]).arg(&job.dir).arg(index.to_string());
+        // The moment of the decision: keepers of one moment may come to write it down in any order.
+        command.arg(homing_clock::system_ns().to_string()).arg(fds.join(","));
+        command.stdin(Stdio::null()).stdout(Stdio::null()).current_dir("/");
+        let child = command.spawn().map_err(QueueError::io("start the keeper", &self.keeper[0]))?;
+        let pid = rustix::process::Pid::from_child(&child);
+        self.keepers.extend(rustix::process::pidfd_open(pid, rustix::process::PidfdFlags::empty()));
+        step("dispatched");
+        Ok(true)
+    }
+}
+
+/// What a runner decides upon: this user's elements, as they were read, and what it has started since.
+struct Decision<'a> {
+    config: &'a Config,
+    load: &'a Load,
+    jobs: &'a [Job],
+    views: Vec<View>,
+    last_ns: BTreeMap<Option<String>, i64>,
+}
+
+impl Decision<'_> {
+    fn standing(&self, usage: &Usage, host: &Option<String>) -> Standing {
+        let mut stands = plan::standing(self.config, usage, &self.views, host, self.load);
+        stands.last_ns = stands.last_ns.max(self.last_ns.get(host).copied().unwrap_or(0));
+        stands
+    }
+    fn started(&mut self, want: &Want) {
+        let view = self.views.iter_mut().find(|v| (v.id, v.index) == (want.id, want.index));
+        if let Some(view) = view {
+            (view.state, view.start_ns) = (State::Run, homing_clock::system_ns());
+        }
+    }
+}

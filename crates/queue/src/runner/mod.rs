@@ -1,0 +1,145 @@
+//! A user's runner: starts that user's jobs when it is their turn, and goes
+//! when nothing is left to do. Killing it harms no job; the end of the next
+//! job, or the next command of its user, starts another.
+
+mod dispatch;
+mod upkeep;
+
+use crate::bell::Bell;
+use crate::files::{self, step};
+use crate::load::{self, Load};
+use crate::lock::Held;
+use crate::neighbours::{Neighbours, Presence};
+use crate::plan::{self, Block, Config, Standing, Usage, View};
+use crate::retry::Failed;
+use crate::state::State;
+use crate::turn::Turn;
+use crate::{QueueError, Spool, slots};
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use std::collections::{BTreeMap, BTreeSet};
+use std::os::fd::OwnedFd;
+use std::path::PathBuf;
+use std::time::Duration;
+
+/// A pause between two looks: short after something happened, longer when nothing does.
+const QUICK: Duration = Duration::from_millis(10);
+const SLOW: Duration = Duration::from_millis(250);
+
+/// Runs until nothing of this user is left. `config` is asked each round, so
+/// that a changed cluster file is noticed; `keeper` are the words that start a keeper.
+pub fn run(spool: &Spool, config: &mut dyn FnMut() -> Config, keeper: &[PathBuf]) -> Result<(), QueueError> {
+    files::play("runner");
+    close_inherited();
+    // A terminal that ends takes its own session with it; this is another.
+    let _ = rustix::process::setsid();
+    let own = spool.places.own()?;
+    let lock = own.join("runner.lock");
+    loop {
+        let held = Held::try_take(&lock).map_err(QueueError::io("lock", &lock))?;
+        if held.is_none() {
+            return Ok(());
+        }
+        Presence::own(Vec::new()).publish(&own).map_err(QueueError::io("write into", &own))?;
+        step("present");
+        slots::folder(&own)?;
+        let mut runner = Runner {
+            spool,
+            keeper,
+            bell: Bell::new(&own),
+            own: own.clone(),
+            keepers: Vec::new(),
+            turn: Turn::default(),
+            neighbours: Neighbours::default(),
+            told: Vec::new(),
+            last_ns: BTreeMap::new(),
+            buried: BTreeSet::new(),
+            failed: Failed::default(),
+        };
+        runner.serve(config)?;
+        drop(held);
+        // A job that came between the last look and the unlocking found a runner, so it is ours.
+        if !has_work(&spool.views(&spool.own_jobs()?), &config(), &Load::default()) {
+            return Ok(());
+        }
+    }
+}
+
+/// Closes what the submitter's shell had open: whoever waits for the end of
+/// one of its pipes would wait as long as there are jobs.
+fn close_inherited() {
+    // SAFETY: nothing of this process is open yet but its standard streams. The call is not in every C library.
+    unsafe { libc::syscall(libc::SYS_close_range, 3, u32::MAX, 0) };
+}
+
+/// Something of these runs, or may come to run without anybody's doing.
+fn has_work(own: &[View], config: &Config, load: &Load) -> bool {
+    let usage = Usage::default();
+    own.iter().filter(|v| !v.state.is_over()).any(|v| {
+        v.state.is_running()
+            || !matches!(plan::blocked(config, &usage, v, load), Some(Block::Stopped | Block::Never | Block::TooLarge))
+    })
+}
+
+struct Runner<'a> {
+    spool: &'a Spool,
+    keeper: &'a [PathBuf],
+    bell: Bell,
+    /// This user's folder.
+    own: PathBuf,
+    /// Of the keepers that live.
+    keepers: Vec<OwnedFd>,
+    turn: Turn,
+    neighbours: Neighbours,
+    /// What the others were told last.
+    told: Vec<Standing>,
+    /// The last start on each host, also of what has ended.
+    last_ns: BTreeMap<Option<String>, i64>,
+    /// Starts whose leftovers were looked for.
+    buried: BTreeSet<(u64, u32, i64)>,
+    failed: Failed,
+}
+
+impl Runner<'_> {
+    fn serve(&mut self, config: &mut dyn FnMut() -> Config) -> Result<(), QueueError> {
+        self.spool.tidy(&self.spool.own_jobs()?)?;
+        let mut watch = None;
+        let mut pause = QUICK;
+        loop {
+            // Before the look: what happens after it is not missed.
+            self.bell.watch(&self.spool.places, &self.spool.places.users());
+            self.bell.rang();
+            let config = config();
+            let jobs = self.spool.own_unfinished();
+            // A first look takes a while, and most queues have no thresholds.
+            let wanted = config.queues.values().any(|q| !q.load.is_empty())
+                || jobs.iter().any(|j| !j.spec.require.is_empty() && j.parts.iter().any(|p| p.state == State::Pend));
+            let load = match wanted {
+                true => watch.get_or_insert_with(load::watch).now().clone(),
+                false => Load::default(),
+            };
+            self.bury(&jobs);
+            upkeep::heed_load(&jobs, &config, &load);
+            self.end_hopeless(&jobs)?;
+            let views = self.spool.views(&jobs);
+            if !has_work(&views, &config, &load) {
+                return Ok(());
+            }
+            let started = self.dispatch(&config, &load, &jobs, views)?;
+            pause = if started > 0 { QUICK } else { (pause * 2).min(SLOW) };
+            self.wait(pause);
+        }
+    }
+
+    /// Sleeps, but not past the end of a keeper, which is what usually frees a slot, nor past the bell.
+    fn wait(&mut self, pause: Duration) {
+        let timeout = Timespec { tv_sec: 0, tv_nsec: pause.as_nanos() as i64 };
+        let mut fds: Vec<PollFd> = self.keepers.iter().map(|fd| PollFd::new(fd, PollFlags::IN)).collect();
+        let bell = self.bell.fd();
+        fds.extend(bell.as_ref().map(|fd| PollFd::new(fd, PollFlags::IN)));
+        let _ = poll(&mut fds, Some(&timeout));
+        let ended: Vec<bool> = fds.iter().map(|fd| !fd.revents().is_empty()).collect();
+        let mut ended = ended.into_iter();
+        self.keepers.retain(|_| !ended.next().unwrap_or(false));
+        while let Ok(Some(_)) = rustix::process::wait(rustix::process::WaitOptions::NOHANG) {}
+    }
+}

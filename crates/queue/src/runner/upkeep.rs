@@ -1,0 +1,59 @@
+//! What a runner does about its user's jobs before it starts others.
+
+use super::Runner;
+use crate::files::{self, write_json};
+use crate::load::Load;
+use crate::plan::Config;
+use crate::state::State;
+use crate::{Job, QueueError, Style};
+
+impl Runner<'_> {
+    /// Before slots are given away: the processes of jobs whose keepers were killed.
+    pub(super) fn bury(&mut self, jobs: &[Job]) {
+        let boot = files::boot_id();
+        for job in jobs.iter().filter(|j| j.uid == files::uid()) {
+            for part in job.parts.iter().filter(|p| p.state == State::Lost) {
+                let Some(start) = part.start.as_ref().filter(|s| s.process.boot_id == boot) else { continue };
+                if self.buried.insert((job.id, part.index, start.at_ns)) {
+                    crate::tree::bury(&job.dir, part.index);
+                }
+            }
+        }
+    }
+
+    /// `homing sub --after` ends what can never start; LSF leaves it pending.
+    pub(super) fn end_hopeless(&self, jobs: &[Job]) -> Result<(), QueueError> {
+        let mine = |j: &&Job| j.uid == files::uid() && j.spec.style == Style::Homing && j.spec.after.is_some();
+        if !jobs.iter().any(|j| mine(&j) && j.parts.iter().any(|p| p.state == State::Pend)) {
+            return Ok(());
+        }
+        let views = self.spool.views(jobs);
+        for view in views.iter().filter(|v| v.state == State::Pend && v.after == crate::depend::Verdict::Never) {
+            if let Some(job) = jobs.iter().filter(mine).find(|j| j.id == view.id) {
+                let after = job.spec.after.clone().unwrap_or_default();
+                let reason = format!("it waited for {after}, which cannot come true any more");
+                self.spool.end_unstarted(job, view.index, &reason)?;
+            }
+        }
+        Ok(())
+    }
+}
+
+/// Stops what runs in a queue whose second threshold is crossed, and lets it go on below the first.
+pub(super) fn heed_load(jobs: &[Job], config: &Config, load: &Load) {
+    for job in jobs.iter().filter(|j| j.uid == files::uid() && j.spec.host.is_none()) {
+        let Some(queue) = config.queues.get(&job.spec.queue) else { continue };
+        for part in job.parts.iter().filter(|p| p.state.is_running()) {
+            let path = job.dir.join(format!("load.{}.json", part.index));
+            match (part.stopped_by.is_some(), load.above_second(queue)) {
+                (false, Some(by)) => {
+                    let _ = write_json(&path, &crate::job::Stop { by }, 0o644);
+                }
+                (true, None) if load.above_first(queue).is_none() => {
+                    let _ = std::fs::remove_file(&path);
+                }
+                _ => {}
+            }
+        }
+    }
+}
