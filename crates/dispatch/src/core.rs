@@ -179,6 +179,11 @@ impl Core {
         self.record(What::TaskSkipped { task, reason });
     }
 
+    /// A task that an earlier part of the run counts as over will be offered.
+    pub fn again(&mut self, task: TaskId) {
+        self.record(What::TaskAgain { task });
+    }
+
     /// No more tasks will be offered.
     pub fn source_ended(&mut self) {
         self.source_ended = true;

@@ -348,6 +348,7 @@ mod tests {
             stdout_bytes: 0,
             stderr_bytes: 0,
             last: true,
+            ran: None,
         }
     }
 

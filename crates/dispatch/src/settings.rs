@@ -43,6 +43,8 @@ pub enum Incoming {
         /// Why; `None` when an earlier part of the run already said so.
         reason: Option<String>,
     },
+    /// An earlier part of the run has run something else under this number: the task that follows is not done.
+    Again(TaskId),
     /// What it names cannot be looked at: it fails.
     Unread {
         /// The task.

@@ -133,6 +133,61 @@ fn a_list_that_changed_or_is_gone_gives_the_tasks_of_the_run() {
     }
 }
 
+/// As a homing that kept no input would leave the run, with another list.
+fn lose_the_kept_list(w: &World, list: &str) {
+    for name in ["input.1", "input.1.end"] {
+        fs::remove_file(journal(w).with_file_name(name)).unwrap();
+    }
+    fs::write(w.path().join("list"), list).unwrap();
+}
+
+#[test]
+fn what_is_not_the_task_that_ran_under_its_number_runs() {
+    let w = World::new();
+    fs::write(w.path().join("list"), "1\n5\n6\n7\n8\n9\n2\n3\n").unwrap();
+    killed(&w, w.command(&["run", "-j1", "-a", "list", TASK]), "", "2");
+    lose_the_kept_list(&w, "1\nx\n5\n6\n7\n8\n9\n2\n3\n");
+    let (status, said) = resumed(&w, None);
+    assert_eq!(status, Some(0), "{said}");
+    for id in [2, 3, 4] {
+        assert!(said.contains(&format!("task {id} is not what the run has run")), "{said}");
+    }
+    assert!(!said.contains("task 5 ") && said.contains("2 more tasks are not what"), "{said}");
+    assert_eq!(ran(&w), "1\n5\n6\n7\n8\n9\n2\nx\n5\n6\n7\n8\n9\n2\n3\n");
+    let report = w.homing(&["report", "last", "--json"]);
+    let report: serde_json::Value = serde_json::from_slice(&report.stdout).unwrap();
+    assert_eq!(report["tasks"]["done"], 9, "{report}");
+    let (status, said) = resumed(&w, None);
+    assert!(status == Some(0) && said.contains("nothing is left"), "{said}");
+}
+
+#[test]
+fn a_slot_number_makes_no_other_task() {
+    let w = World::new();
+    let task = format!("test {{%}} = 1; {TASK}");
+    killed(&w, w.command(&["run", "-j1", &task, ":::", "1", "2", "3"]), "", "2");
+    let (status, said) = resumed(&w, None);
+    assert!(status == Some(0) && !said.contains("is not what"), "{said}");
+    assert_eq!(ran(&w), "1\n2\n2\n3\n");
+}
+
+#[test]
+fn a_journal_that_does_not_tell_what_ran_is_believed() {
+    let w = World::new();
+    fs::write(w.path().join("list"), "1\n2\n3\n").unwrap();
+    killed(&w, w.command(&["run", "-j1", "-a", "list", TASK]), "", "2");
+    lose_the_kept_list(&w, "x\n2\n3\n");
+    let text = fs::read_to_string(journal(&w)).unwrap();
+    let old = |line: &str| {
+        let (body, _) = line.rsplit_once(",\"n\":").unwrap();
+        format!("{}}}\n", body.split(",\"ran\":").next().unwrap())
+    };
+    fs::write(journal(&w), text.lines().map(old).collect::<String>()).unwrap();
+    let (status, said) = resumed(&w, None);
+    assert_eq!(status, Some(0), "{said}");
+    assert_eq!(ran(&w), "1\n2\n2\n3\n");
+}
+
 #[test]
 fn a_kept_input_that_is_damaged_is_no_mistake_of_the_user() {
     let w = World::new();

@@ -29,6 +29,8 @@ impl Counts {
             What::RunEnded { counts, .. } => self.left = Some(counts.get("unfinished").copied().unwrap_or(0)),
             What::TaskSkipped { .. } => self.skipped += 1,
             What::TaskEnded { task, outcome, last: true, .. } => self.end(*task, outcome),
+            What::TaskAgain { task } if self.failed.remove(task) => {}
+            What::TaskAgain { .. } => self.done = self.done.saturating_sub(1),
             _ => {}
         }
     }
@@ -104,6 +106,7 @@ mod tests {
             stdout_bytes: 0,
             stderr_bytes: 0,
             last: true,
+            ran: None,
         };
         let mut counts = Counts { total: Some(4), ..Counts::default() };
         for what in [
@@ -116,7 +119,12 @@ mod tests {
         ] {
             counts.add(&what);
         }
-        let named = [("done", 2), ("failed", 1), ("unfinished", 1)].map(|(k, n)| (k.to_string(), n));
-        assert_eq!(counts.named(), BTreeMap::from(named));
+        let named = |numbers: &[(&str, u64)]| numbers.iter().map(|(k, n)| (k.to_string(), *n)).collect();
+        assert_eq!(counts.named(), named(&[("done", 2), ("failed", 1), ("unfinished", 1)]));
+        counts.add(&What::TaskAgain { task: 1 });
+        counts.add(&What::TaskAgain { task: 2 });
+        assert_eq!(counts.named(), named(&[("done", 1), ("unfinished", 3)]));
+        counts.add(&ended(1, Outcome::Exit(0)));
+        assert_eq!(counts.named(), named(&[("done", 2), ("unfinished", 2)]));
     }
 }

@@ -13,6 +13,7 @@ mod list;
 mod lock;
 mod name;
 mod prune;
+mod ran;
 mod read;
 mod seal;
 mod write;
@@ -24,6 +25,7 @@ pub use list::{RunInfo, RunState, find, live, names, runs};
 pub use lock::Holder;
 pub use name::{new_run_name, root, root_note};
 pub use prune::{Pruned, prune};
+pub use ran::ran;
 pub use read::{Replay, replay};
 pub use write::Journal;
 

@@ -10,7 +10,7 @@ use std::io::{BufRead, BufReader};
 use std::path::{Path, PathBuf};
 
 /// Every kind of event that this homing knows, as `event` names it.
-pub(crate) const KINDS: [&str; 12] = [
+pub(crate) const KINDS: [&str; 13] = [
     "run_started",
     "run_resumed",
     "host_up",
@@ -21,6 +21,7 @@ pub(crate) const KINDS: [&str; 12] = [
     "task_started",
     "task_ended",
     "task_skipped",
+    "task_again",
     "note",
     "run_ended",
 ];

@@ -128,6 +128,9 @@ pub enum What {
         stderr_bytes: u64,
         /// True when this is the task's last word: no further attempt follows.
         last: bool,
+        /// With its last word: a hash of what ran, see `homing_journal::ran`.
+        #[serde(default, skip_serializing_if = "Option::is_none", with = "hex")]
+        ran: Option<u64>,
     },
     /// Another number of tasks may use a storage host at once.
     Limit {
@@ -145,6 +148,11 @@ pub enum What {
         /// Why.
         reason: String,
     },
+    /// A task that had its last word runs again: what its number stands for now is not what ran.
+    TaskAgain {
+        /// The task.
+        task: TaskId,
+    },
     /// Something a person should know.
     Note {
         /// One line.
@@ -157,4 +165,22 @@ pub enum What {
         /// Tasks by what became of them: `done`, `failed`, `skipped`, `unfinished`.
         counts: BTreeMap<String, u64>,
     },
+}
+
+/// 64 bits as 16 digits: readers of JSON often have no integers of that size.
+mod hex {
+    use serde::de::{Deserialize, Deserializer, Error};
+    use serde::ser::Serializer;
+
+    pub fn serialize<S: Serializer>(bits: &Option<u64>, to: S) -> Result<S::Ok, S::Error> {
+        match bits {
+            Some(bits) => to.collect_str(&format_args!("{bits:016x}")),
+            None => to.serialize_none(),
+        }
+    }
+
+    pub fn deserialize<'a, D: Deserializer<'a>>(from: D) -> Result<Option<u64>, D::Error> {
+        let digits = Option::<String>::deserialize(from)?;
+        digits.map(|digits| u64::from_str_radix(&digits, 16).map_err(D::Error::custom)).transpose()
+    }
 }

@@ -150,7 +150,7 @@ impl Tally {
             What::Limit { storage, limit, why, .. } => {
                 self.host(storage).limit = Some((*limit, why.clone()));
             }
-            What::TaskSkipped { .. } | What::HostUnfit { .. } | What::Note { .. } => {}
+            What::TaskSkipped { .. } | What::TaskAgain { .. } | What::HostUnfit { .. } | What::Note { .. } => {}
         }
     }
 

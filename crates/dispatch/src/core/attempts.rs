@@ -126,6 +126,7 @@ impl Core {
         let [stdout_bytes, stderr_bytes] = [run.printed[0] + rest[0], run.printed[1] + rest[1]];
         let is_lost = matches!(outcome, Outcome::Lost(_));
         let mut task = run.waiting.offer.task.clone();
+        let ran = (!again).then(|| homing_journal::ran(&task));
         homing_batch::fill_slot(&mut task.command, run.slot);
         self.conclude(Record {
             ticket,
@@ -139,6 +140,7 @@ impl Core {
             stdout_bytes,
             stderr_bytes,
             last: !again,
+            ran,
         });
         if again {
             let id = run.waiting.offer.task.id;

@@ -119,6 +119,7 @@ impl Core {
 fn unstarted(task: Task, attempt: u32, why: String) -> Record {
     Record {
         ticket: 0,
+        ran: Some(homing_journal::ran(&task)),
         task,
         attempt,
         host: String::new(),

@@ -83,7 +83,7 @@ pub enum Action {
 pub struct Record {
     /// The attempt's ticket on its channel.
     pub ticket: u64,
-    /// The task.
+    /// The task, with its slot number.
     pub task: Task,
     /// Counted from 1.
     pub attempt: u32,
@@ -103,6 +103,8 @@ pub struct Record {
     pub stderr_bytes: u64,
     /// No further attempt follows.
     pub last: bool,
+    /// The hash of the task as its source gave it, without a slot number; of a last record.
+    pub ran: Option<u64>,
 }
 
 impl Record {
@@ -120,6 +122,7 @@ impl Record {
             stdout_bytes: self.stdout_bytes,
             stderr_bytes: self.stderr_bytes,
             last: self.last,
+            ran: self.ran,
         }
     }
 }

@@ -116,6 +116,7 @@ impl<L: Listener> Shell<'_, L> {
                 self.core.offer(*offer);
             }
             Incoming::Served(served) => self.core.served(*served),
+            Incoming::Again(task) => self.core.again(task),
             Incoming::Skip { task, reason } => {
                 if let Some(reason) = reason {
                     self.core.skipped(task, reason);

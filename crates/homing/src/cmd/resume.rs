@@ -7,7 +7,7 @@ use homing_journal::{Journal, JournalError};
 use homing_model::event::What;
 use homing_model::{RawText, TaskId};
 use homing_report::Tally;
-use std::collections::HashSet;
+use std::collections::HashMap;
 
 /// Arguments of `homing resume`.
 #[derive(clap::Args)]
@@ -35,7 +35,7 @@ pub fn run(args: Args) -> Result<i32, Failure> {
     // Before it is read: nobody adds to it from here on.
     let journal = Journal::reopen(&dir).map_err(Failure::system)?;
     let mut opening = None;
-    let mut done: HashSet<TaskId> = HashSet::new();
+    let mut done: HashMap<TaskId, Option<u64>> = HashMap::new();
     let mut tally = Tally::new();
     let mut damage = Vec::new();
     for event in homing_journal::replay(&dir).map_err(Failure::system)? {
@@ -50,15 +50,16 @@ pub fn run(args: Args) -> Result<i32, Failure> {
         tally.add(&event);
         match event.what {
             What::RunStarted { argv, cwd, .. } => opening = Some((argv, cwd)),
-            What::TaskEnded { task, last: true, outcome, .. } => {
+            What::TaskEnded { task, last: true, outcome, ran, .. } => {
                 let settled = outcome.is_success() || (!args.failed && counts_as_failed(&outcome));
                 if settled {
-                    done.insert(task)
+                    done.insert(task, ran)
                 } else {
                     done.remove(&task)
                 };
             }
-            What::TaskSkipped { task, .. } => drop(done.insert(task)),
+            What::TaskSkipped { task, .. } => drop(done.insert(task, None)),
+            What::TaskAgain { task } => drop(done.remove(&task)),
             _ => {}
         }
     }
@@ -75,7 +76,7 @@ pub fn run(args: Args) -> Result<i32, Failure> {
     // With these two the run itself broke off, as at an input that was cut: more may be left than it knew.
     let broke_off = |status: &i32| [exit::SYSTEM, exit::USAGE].contains(status);
     if let Some(exit) = tally.exit().filter(|status| !broke_off(status))
-        && tally.counts().is_settled(|task| done.contains(&task))
+        && tally.counts().is_settled(|task| done.contains_key(&task))
         && !dir.join(homing_dispatch::UNPRINTED).exists()
         && unlisted.is_empty()
     {

@@ -144,7 +144,7 @@ impl<'a> Story<'a> {
                         story.limits.push((at, *host, *limit, why));
                     }
                 }
-                What::TaskSkipped { .. } | What::RunEnded { .. } => {}
+                What::TaskSkipped { .. } | What::TaskAgain { .. } | What::RunEnded { .. } => {}
             }
         }
         story.length = story.length.max(1);

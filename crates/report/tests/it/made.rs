@@ -97,6 +97,7 @@ pub fn run(shape: &Shape) -> Vec<Event> {
                 stdout_bytes: 60,
                 stderr_bytes: 0,
                 last: true,
+                ran: None,
             },
         ));
         end = end.max(start + wall);

@@ -33,7 +33,7 @@ use inputs::Inputs;
 use listen::Screen;
 use nonce::Nonces;
 use source::{Source, Sourcing};
-use std::collections::HashSet;
+use std::collections::HashMap;
 use std::ffi::OsStr;
 use std::fs::File;
 use std::io::{self, BufReader, IsTerminal, Write};
@@ -49,8 +49,8 @@ const MOST_SLOTS: u32 = 1024;
 pub struct Again {
     /// Its journal, opened for appending.
     pub journal: Journal,
-    /// Tasks that need not run again.
-    pub done: HashSet<TaskId>,
+    /// Tasks that need not run again, with the hash of what ran where that is known.
+    pub done: HashMap<TaskId, Option<u64>>,
     /// The evidence of its earlier parts.
     pub tally: Tally,
     /// Of those that need not run again: ends that its job log lacks.
@@ -83,7 +83,7 @@ pub fn start(args: Args, again: Option<Again>) -> Result<i32, Failure> {
                 eprintln!("homing: {note}");
             }
             let journal = Journal::create(&homing_journal::root(), &name).map_err(unrecorded)?;
-            (journal, HashSet::new(), Tally::new(), Unlisted::default())
+            (journal, HashMap::new(), Tally::new(), Unlisted::default())
         }
     };
     let name = journal.dir().file_name().map_or_else(String::new, |n| n.to_string_lossy().into_owned());

@@ -8,7 +8,7 @@ use homing_dispatch::{Hosts, Incoming};
 use homing_locate::Finder;
 use homing_model::{HostFacts, TaskId};
 use homing_place::HostModel;
-use std::collections::{BTreeMap, HashSet};
+use std::collections::{BTreeMap, HashMap, HashSet};
 use std::io::{self, BufReader, IsTerminal};
 
 /// Prints who would run where, and why.
@@ -43,7 +43,7 @@ pub fn plan(args: Args) -> Result<i32, Failure> {
         cwd,
         detect: !args.no_detect,
         skip_newer: args.skip_newer,
-        done: HashSet::new(),
+        done: HashMap::new(),
         listed: HashSet::new(),
         missing: None,
         hosts: targets.len(),
@@ -59,7 +59,7 @@ pub fn plan(args: Args) -> Result<i32, Failure> {
                 needs.push((offer.task.id, hosts.need(&offer)));
                 commands.insert(offer.task.id, offer.task.command.display());
             }
-            Incoming::Served(_) => {}
+            Incoming::Served(_) | Incoming::Again(_) => {}
             Incoming::Unread { task, reason } => println!("{}\t-\t{reason}", task.id),
             Incoming::Skip { task, reason } => println!("{task}\t-\tskipped: {}", reason.unwrap_or_default()),
             Incoming::Broken { text, .. } => return Err(Failure::usage(text)),

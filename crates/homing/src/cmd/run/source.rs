@@ -13,7 +13,7 @@ use homing_fence::Looks;
 use homing_locate::{Finder, Inputs, Named, TREE_LIMIT, Volume};
 use homing_model::{RawText, Task, TaskId};
 use homing_mounts::{Bounded, Kind, Look, Looking, Silent, holding, silence};
-use std::collections::{HashSet, VecDeque};
+use std::collections::{HashMap, HashSet, VecDeque};
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -25,6 +25,9 @@ const CWD_LIMIT: usize = 64;
 /// Names that are remembered as those of no file: what is written into each command is among the first.
 const MOST_ABSENT: usize = 256;
 
+/// Tasks that are named because they are not what the run has run: more would hide the rest of what is said.
+const MOST_NAMED: u64 = 3;
+
 /// How tasks become offers.
 pub struct Sourcing {
     /// The run's working directory.
@@ -33,8 +36,9 @@ pub struct Sourcing {
     pub detect: bool,
     /// Skip what is up to date.
     pub skip_newer: bool,
-    /// Tasks that are not run again: an earlier part of the run has recorded what became of them.
-    pub done: HashSet<TaskId>,
+    /// Tasks that are not run again: an earlier part of the run has recorded what became of them, and a hash
+    /// of what ran. homing 0.1 did not: its tasks go by their number alone.
+    pub done: HashMap<TaskId, Option<u64>>,
     /// Tasks that are not run, since the job log lists them.
     pub listed: HashSet<TaskId>,
     /// What an earlier part of the run did not come to write into the job log.
@@ -69,6 +73,8 @@ struct Shared {
     told_unknown: bool,
     /// The last task that was made.
     last: TaskId,
+    /// Tasks that are not what ran under their numbers.
+    others: u64,
 }
 
 impl Shared {
@@ -89,6 +95,12 @@ impl Source {
             Box::new(move |task, looking| looker.incoming(task, looking))
         };
         Source { offers: Bounded::new(batch, how.fs_timeout, fresh), how, shared, pending: VecDeque::new() }
+    }
+
+    /// After the last task: how many were not named that are not what ran.
+    fn others(&self) -> Option<Incoming> {
+        let more = std::mem::take(&mut lock(&self.shared).others).saturating_sub(MOST_NAMED);
+        (more > 0).then(|| Incoming::Note(format!("{more} more tasks are not what the run has run; they run again")))
     }
 
     /// The look at what a task names was in vain: it fails, and with it all that name something on the same mount.
@@ -148,9 +160,25 @@ impl Looker {
         Incoming::Broken { text, exit: exit::SYSTEM }
     }
 
+    /// Whether an earlier part of the run has run this very task.
+    fn is_done(&mut self, task: &Task) -> bool {
+        let Some(ran) = self.how.done.get(&task.id) else { return false };
+        if ran.is_none_or(|ran| ran == homing_journal::ran(task)) {
+            return true;
+        }
+        let (id, mut shared) = (task.id, lock(&self.shared));
+        shared.others += 1;
+        if shared.others <= MOST_NAMED {
+            let text = format!("task {id} is not what the run has run as task {id}; it runs again, as it is now");
+            self.pending.push(Incoming::Note(text));
+        }
+        self.pending.push(Incoming::Again(id));
+        false
+    }
+
     fn offer(&mut self, task: Task, looking: &Looking<Task>) -> Incoming {
         lock(&self.shared).last = task.id;
-        if self.how.done.contains(&task.id) {
+        if self.is_done(&task) {
             if let Some(Err(e)) = self.how.missing.as_ref().map(|missing| missing.write(&task)) {
                 self.pending.push(Incoming::Note(format!("cannot write the job log: {e}")));
             }
@@ -259,7 +287,8 @@ impl Iterator for Source {
     type Item = Incoming;
     fn next(&mut self) -> Option<Incoming> {
         while self.pending.is_empty() {
-            match self.offers.next()? {
+            let Some(next) = self.offers.next() else { return self.others() };
+            match next {
                 Ok(some) => self.pending.extend(some),
                 Err(silent) => return Some(self.unread(silent)),
             }
@@ -300,7 +329,7 @@ mod tests {
             cwd: dir.path().into(),
             detect: true,
             skip_newer: false,
-            done: HashSet::new(),
+            done: HashMap::new(),
             listed: HashSet::new(),
             missing: None,
             hosts: 2,
