@@ -9,6 +9,9 @@ use std::io::{self, BufRead, Write};
 /// First line of a joblog, with its newline.
 pub const HEADER: &str = "Seq\tHost\tStarttime\tJobRuntime\tSend\tReceive\tExitval\tSignal\tCommand\n";
 
+/// What the kernel ends a process with whose file grows beyond its limit, on all but MIPS (signal(7)).
+const SIGXFSZ: i32 = 25;
+
 /// One line of a joblog.
 #[derive(Clone, Debug, PartialEq)]
 pub struct JoblogEntry {
@@ -42,6 +45,7 @@ impl JoblogEntry {
             Outcome::Killed => (0, 15),
             Outcome::CannotStart(_) => (127, 0),
             Outcome::Lost(_) => (255, 0),
+            Outcome::OutputLimit => (0, SIGXFSZ),
         };
         self
     }

@@ -4,6 +4,7 @@
 mod attempts;
 mod coming;
 mod ending;
+mod excess;
 mod late;
 mod leaving;
 mod moving;

@@ -1,5 +1,7 @@
-//! Where a run touches its own process: signals that came.
+//! Where a run touches its own process: signals that came, and
+//! whether anybody reads standard output.
 
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use std::sync::atomic::{AtomicI32, AtomicU32, Ordering};
 
 /// Signals that ask the run to end; whoever sets the handlers reports them here.
@@ -22,4 +24,13 @@ impl Interrupts {
         let steps = self.steps.load(Ordering::Acquire);
         (steps, self.signal.load(Ordering::Relaxed))
     }
+}
+
+/// Whether the reader of standard output is gone: of a pipe or socket whose other end is closed.
+pub(crate) fn stdout_is_unread() -> bool {
+    let stdout = rustix::stdio::stdout();
+    let mut fds = [PollFd::new(&stdout, PollFlags::empty())];
+    // A closed descriptor (NVAL) is told by the first write, with what to do.
+    let gone = PollFlags::ERR | PollFlags::HUP;
+    poll(&mut fds, Some(&Timespec::default())).is_ok() && fds[0].revents().intersects(gone)
 }

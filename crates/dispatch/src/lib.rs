@@ -12,6 +12,7 @@ mod hosts;
 mod kept;
 mod kinds;
 mod output;
+mod reserve;
 mod room;
 mod run;
 mod settings;

@@ -4,6 +4,7 @@
 
 use crate::core::Record;
 use crate::kept::{Content, Kept, Unprinted};
+use crate::reserve::Reserve;
 use homing_model::{RawText, TaskId};
 use homing_wire::Stream;
 use std::collections::{BTreeMap, HashMap};
@@ -26,6 +27,8 @@ pub struct OutputOptions {
     pub line_buffer: bool,
     /// `--tag`: each line begins with the task's arguments and a tab.
     pub tag: bool,
+    /// Bytes of a task's output, on both streams, that are taken.
+    pub limit: Option<u64>,
     /// Where files for large output are made.
     pub spill: PathBuf,
 }
@@ -128,6 +131,19 @@ struct Pair {
     out: Spool,
     err: Spool,
     results: Option<(File, File)>,
+    /// Bytes that were taken.
+    taken: u64,
+    /// No more is.
+    cut: bool,
+}
+
+impl Pair {
+    /// Of the bytes that came, those that are taken.
+    fn take<'a>(&mut self, bytes: &'a [u8], limit: Option<u64>) -> &'a [u8] {
+        let left = if self.cut { 0 } else { limit.map_or(u64::MAX, |limit| limit.saturating_sub(self.taken)) };
+        self.taken += left.min(bytes.len() as u64);
+        &bytes[..left.min(bytes.len() as u64) as usize]
+    }
 }
 
 /// Collects the output of running tasks and writes that of finished ones.
@@ -139,6 +155,8 @@ pub struct Printer<O: Write, E: Write> {
     held: BTreeMap<TaskId, (Pair, Vec<u8>)>,
     next: TaskId,
     budget: usize,
+    reserve: Reserve,
+    short: bool,
     unprinted: Unprinted,
     /// Output that an earlier part of the run kept and did not print.
     earlier: BTreeMap<TaskId, Kept>,
@@ -159,6 +177,8 @@ impl<O: Write, E: Write> Printer<O, E> {
             held: BTreeMap::new(),
             next: 1,
             budget: IN_MEMORY_ALL,
+            reserve: Reserve::default(),
+            short: false,
             unprinted,
             earlier,
             written: Vec::new(),
@@ -174,15 +194,40 @@ impl<O: Write, E: Write> Printer<O, E> {
     /// A chunk of a running task's output.
     pub fn chunk(&mut self, ticket: u64, args: &[RawText], stream: Stream, bytes: &[u8]) -> io::Result<()> {
         let pair = self.open.entry(ticket).or_default();
+        let bytes = pair.take(bytes, self.options.limit);
+        if bytes.is_empty() {
+            return Ok(());
+        }
         if let Some((out, err)) = &mut pair.results {
-            return if stream == Stream::Out { out } else { err }.write_all(bytes);
+            let file = if stream == Stream::Out { out } else { err };
+            self.short |= self.reserve.is_used_up(file, bytes.len());
+            return file.write_all(bytes);
         }
         let spool = if stream == Stream::Out { &mut pair.out } else { &mut pair.err };
         spool.push(bytes, &self.options.spill, &mut self.budget)?;
+        if let Some(file) = &spool.file {
+            self.short |= self.reserve.is_used_up(file.as_file(), bytes.len());
+        }
         if self.options.line_buffer && !self.options.keep_order && bytes.contains(&b'\n') {
             return self.print_lines(ticket, args, stream);
         }
         Ok(())
+    }
+
+    /// Whether there is no room for more output where it is kept; told once each time that this is found.
+    pub fn is_short_of_room(&mut self) -> bool {
+        std::mem::take(&mut self.short)
+    }
+
+    /// Takes no more of what this attempt prints.
+    pub fn cut(&mut self, ticket: u64) {
+        self.open.entry(ticket).or_default().cut = true;
+    }
+
+    /// Whether something waits to be printed.
+    pub fn waits(&self) -> bool {
+        let open = self.open.values().chain(self.held.values().map(|(pair, _)| pair));
+        open.into_iter().any(|pair| !pair.out.is_empty())
     }
 
     fn print_lines(&mut self, ticket: u64, args: &[RawText], stream: Stream) -> io::Result<()> {
@@ -253,7 +298,7 @@ impl<O: Write, E: Write> Printer<O, E> {
         let (mut pair, tag) = match self.earlier.remove(&task) {
             None => Default::default(),
             Some(Kept { tag, out, err, .. }) => {
-                let pair = Pair { out: Spool::recovered(out)?, err: Spool::recovered(err)?, results: None };
+                let pair = Pair { out: Spool::recovered(out)?, err: Spool::recovered(err)?, ..Pair::default() };
                 self.budget = self.budget.saturating_sub(pair.out.memory.len() + pair.err.memory.len());
                 (pair, tag.0)
             }

@@ -6,7 +6,7 @@ mod parting;
 
 use crate::admission::Io;
 use crate::core::{Action, Core, Patience};
-use crate::edges::Interrupts;
+use crate::edges::{Interrupts, stdout_is_unread};
 use crate::output::Printer;
 use crate::room::Room;
 use crate::settings::{DispatchError, HostPlan, Listener, Progress, ResultFiles, Settings};
@@ -205,6 +205,10 @@ impl<L: Listener> Shell<'_, L> {
                 self.core.expect_hosts(self.still_connecting());
                 self.name_the_connecting(started.elapsed());
                 self.tend_slurm(started.elapsed());
+                // A write would tell, but with whole tasks to print there may be none for hours.
+                if self.printer.waits() && stdout_is_unread() {
+                    self.core.nobody_reads();
+                }
                 self.listener.progress(&self.progress(started.elapsed()));
                 ticked = Instant::now();
             }

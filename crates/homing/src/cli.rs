@@ -141,7 +141,9 @@ pub fn main() -> i32 {
 /// Prints a failure; returns the exit status.
 fn status(result: Result<i32, Failure>) -> i32 {
     result.unwrap_or_else(|failure| {
-        eprintln!("{failure}");
+        if !failure.message.is_empty() {
+            eprintln!("{failure}");
+        }
         failure.status
     })
 }

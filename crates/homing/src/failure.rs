@@ -10,6 +10,8 @@ pub mod exit {
     pub const USAGE: i32 = 255;
     /// A fault of homing itself (`EX_SOFTWARE` of sysexits.h).
     pub const FAULT: i32 = 70;
+    /// Nobody reads standard output any more (`| head`): what a shell says of SIGPIPE.
+    pub const UNREAD: i32 = 141;
     /// A host, a file system or a program that homing needs did not do its part.
     pub const SYSTEM: i32 = 254;
 }
@@ -33,6 +35,13 @@ impl Failure {
     /// Something outside of homing failed.
     pub fn system(message: impl fmt::Display) -> Self {
         Failure { message: message.to_string(), hint: None, status: exit::SYSTEM }
+    }
+    /// What was being done with standard output failed; that its reader is gone needs no word.
+    pub fn unwritten(doing: &str, error: &std::io::Error) -> Self {
+        match error.kind() {
+            std::io::ErrorKind::BrokenPipe => Failure { message: String::new(), hint: None, status: exit::UNREAD },
+            _ => Failure::system(format!("{doing}: {error}")),
+        }
     }
     /// Adds the next step.
     pub fn hint(mut self, hint: impl fmt::Display) -> Self {

@@ -61,7 +61,7 @@ pub fn end_on_panic() {
             end_with_a_fault(said, info.location())
         };
         if why.starts_with("Broken pipe") {
-            std::process::exit(141);
+            std::process::exit(exit::UNREAD);
         }
         eprintln!("homing: writing to standard output: {why}");
         std::process::exit(exit::SYSTEM);

@@ -226,6 +226,17 @@ fn a_list_that_nobody_takes_ends_with_a_status_and_one_line_at_most() {
     let (reader, writer) = std::io::pipe().unwrap();
     drop(reader);
     assert_eq!(list(writer.into()), (Some(141), String::new()));
+    for (command, status) in [
+        (&["exec", "-n", "-w", "localhost", "seq 1000000"][..], 141),
+        (&["exec", "-n", "-w", "localhost", "--json", "seq 1000"], 141),
+        (&["run", "--dry-run", "echo", ":::", "a"], 141),
+        (&["completions", "bash"], 0),
+    ] {
+        let (reader, writer) = std::io::pipe().unwrap();
+        drop(reader);
+        let output = homing(dir.path(), command).stdout(writer).stderr(Stdio::piped()).output().unwrap();
+        assert_eq!((output.status.code(), said(&output)), (Some(status), String::new()), "{command:?}");
+    }
     let full = std::fs::File::options().write(true).open("/dev/full").unwrap();
     let (status, told) = list(full.into());
     assert_eq!((status, told.lines().count()), (Some(254), 1), "{told}");

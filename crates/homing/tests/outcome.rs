@@ -142,6 +142,62 @@ fn a_job_log_that_was_cut_off_is_whole_after_the_resume() {
 }
 
 #[test]
+fn a_task_that_prints_too_much_is_ended_and_said_to_be() {
+    let w = World::new();
+    let args =
+        ["run", "-q", "-k", "--retries", "3", "--output-limit", "100k", "--joblog", "log", ":::", "yes", "echo x"];
+    let output = w.homing(&args);
+    assert_eq!(status(&output), 1, "{}", said(&output));
+    let whole = ["y\n".repeat(50_000), "x\n".into()].concat();
+    assert!(output.stdout == whole.as_bytes(), "{} bytes", output.stdout.len());
+    assert!(said(&output).contains("(yes) was ended after it had printed"), "{}", said(&output));
+    assert_eq!(w.journal().matches(r#""outcome":"output_limit""#).count(), 1, "not tried again");
+    let listed = w.read("log").lines().find(|line| line.ends_with("yes")).unwrap().to_string();
+    assert!(listed.contains("\t0\t25\t"), "{listed}");
+}
+
+#[test]
+fn output_leaves_a_part_of_the_disk_free() {
+    if !rustix::process::geteuid().is_root() {
+        eprintln!("SKIPPED: a small file system needs root");
+        return;
+    }
+    for results in ["", "--results runs/kept"] {
+        let w = World::new();
+        std::fs::create_dir(w.path().join("runs")).unwrap();
+        // In a mount namespace of its own: 32 MiB for the run and its output.
+        let script = format!(
+            "mount -t tmpfs -o size=32m x runs && \"$0\" run -q -k -j1 {results} ::: yes 'echo fine' >out; echo $?; \
+             cat runs/*/journal.jsonl >journal; cat runs/kept/*/*/stdout >>out; df -k --output=avail runs | tail -1"
+        );
+        let mut shell = Command::new("unshare");
+        shell.args(["-m", "sh", "-c", &script, env!("CARGO_BIN_EXE_homing")]).current_dir(w.path());
+        let output = shell.env("HOMING_RUNS", w.path().join("runs")).stdin(Stdio::null()).output().unwrap();
+        let told = String::from_utf8_lossy(&output.stdout).into_owned();
+        assert_eq!(told.lines().next(), Some("1"), "{}", said(&output));
+        assert!(said(&output).contains("nearly full, and task 1 has printed"), "{}", said(&output));
+        assert!(w.read("journal").contains(r#""outcome":"output_limit""#));
+        let out = w.read("out");
+        assert!(out.contains("fine") && out.len() > 20 << 20 && out.len() < 28 << 20, "{} bytes", out.len());
+        let free: u64 = told.lines().nth(1).unwrap().trim().parse().unwrap();
+        assert!(results.is_empty() || free > 4 << 10, "{free} KiB are left");
+    }
+}
+
+#[test]
+fn a_reader_that_is_gone_is_noticed_while_a_task_runs() {
+    let w = World::new();
+    let unread = |command: &str| {
+        let (reader, writer) = std::io::pipe().unwrap();
+        drop(reader);
+        w.command(&["run", "-q", command, ":::", "1"]).stdout(writer).status().unwrap().code()
+    };
+    assert_eq!(unread("yes | head -c 300000; echo x >> ran; sleep 600; echo {}"), Some(141));
+    assert_eq!(unread("sleep 1; echo silent >> ran #{}"), Some(0), "who prints nothing needs no reader");
+    assert_eq!(w.read("ran"), "x\nsilent\n");
+}
+
+#[test]
 fn output_that_a_full_disk_refused_comes_with_the_resume() {
     let w = World::new();
     let full = std::fs::OpenOptions::new().write(true).open("/dev/full").unwrap();

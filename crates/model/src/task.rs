@@ -140,6 +140,8 @@ pub enum Outcome {
     CannotStart(String),
     /// Its worker or host was lost; nothing is known of its end.
     Lost(String),
+    /// homing ended it: it printed more than it may, or than there is room for.
+    OutputLimit,
 }
 
 impl Outcome {

@@ -167,5 +167,6 @@ pub(crate) fn how(outcome: &Outcome) -> String {
         Outcome::Killed => "ended by homing".into(),
         Outcome::CannotStart(why) => format!("did not start: {why}"),
         Outcome::Lost(why) => format!("lost: {why}"),
+        Outcome::OutputLimit => "ended since it printed too much".into(),
     }
 }

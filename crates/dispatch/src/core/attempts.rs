@@ -7,7 +7,7 @@ use homing_clock::{Moment, Mono};
 use homing_model::event::{PlannedBytes, What};
 use homing_model::{Outcome, RawText};
 use homing_place::{HostIx, Placed};
-use homing_wire::{Ended, Stream, ToWorker};
+use homing_wire::{Ended, ToWorker};
 
 impl Core {
     pub(super) fn start(&mut self, host: HostIx, placed: Placed, now: Mono) {
@@ -36,7 +36,18 @@ impl Core {
         let storage = storage_of(host, &placed);
         let counted = self.presses(&placed.need);
         let (started, printed) = (now, [0; 2]);
-        let running = Running { waiting, host, placed, slot, started, killed: false, printed, counted, seen: false };
+        let running = Running {
+            waiting,
+            host,
+            placed,
+            slot,
+            started,
+            killed: false,
+            excessive: false,
+            printed,
+            counted,
+            seen: false,
+        };
         if counted {
             self.admission.started(storage, running.reads());
             self.tell_placer(storage);
@@ -61,6 +72,7 @@ impl Core {
             return false;
         }
         let running = self.running.remove(&ended.ticket).expect("looked up above");
+        ended.outcome = self.limited(&running, &ended);
         // A failed attempt is no measure of how long its kind takes.
         let lesson_us = if ended.outcome.is_success() { ended.wall_us } else { 0 };
         self.release(host, ended.ticket, &running, lesson_us);
@@ -78,7 +90,8 @@ impl Core {
         }
         let outcome = ended.outcome.clone();
         let again = match &outcome {
-            Outcome::Exit(0) | Outcome::Killed => false,
+            // It would print as much again.
+            Outcome::Exit(0) | Outcome::Killed | Outcome::OutputLimit => false,
             _ => running.waiting.attempt < self.policy.tries.unwrap_or(1) && self.stage == Stage::Going,
         };
         self.close(ended.ticket, running, outcome, Some(ended), again, now);
@@ -93,13 +106,6 @@ impl Core {
         let success = ended.outcome.is_success();
         if let (true, Some(read), Some(written)) = (success, ended.io.rchar, ended.io.wchar) {
             self.admission.asked(running.reads(), read.saturating_sub(written));
-        }
-    }
-
-    /// A running attempt printed something.
-    pub fn printed(&mut self, ticket: u64, stream: Stream, bytes: u64) {
-        if let Some(running) = self.running.get_mut(&ticket) {
-            running.printed[usize::from(stream == Stream::Err)] += bytes;
         }
     }
 

@@ -7,7 +7,6 @@ use homing_batch::{Decision, Ends};
 use homing_clock::Mono;
 use homing_model::event::What;
 use homing_model::{Outcome, Task};
-use homing_wire::ToWorker;
 
 /// What a shell says of a program that SIGPIPE ended.
 const SIGPIPE_STATUS: i32 = 141;
@@ -67,10 +66,7 @@ impl Core {
     pub fn kill_all(&mut self) {
         self.stage = Stage::Killing;
         for (ticket, running) in &mut self.running {
-            if !std::mem::replace(&mut running.killed, true) {
-                let kill = ToWorker::Kill { ticket: *ticket, grace_ms: 500, timed_out: false };
-                self.actions.push(Action::Send(running.host, kill));
-            }
+            self.actions.extend(running.end(*ticket, false));
         }
     }
 
@@ -92,9 +88,8 @@ impl Core {
         let limit_us = self.walls[self.walls.len() / 2] as f64 * share;
         for (ticket, running) in &mut self.running {
             let elapsed_us = now.us_since(running.started) as f64;
-            if elapsed_us > limit_us && !std::mem::replace(&mut running.killed, true) {
-                let kill = ToWorker::Kill { ticket: *ticket, grace_ms: 500, timed_out: true };
-                self.actions.push(Action::Send(running.host, kill));
+            if elapsed_us > limit_us {
+                self.actions.extend(running.end(*ticket, true));
             }
         }
     }

@@ -36,7 +36,11 @@ impl Core {
             let mut running = self.running.remove(&ticket).expect("listed above");
             self.leave_storage(&running, 0);
             running.waiting.losses += 1;
-            let outcome = if running.killed { Outcome::Killed } else { Outcome::Lost(reason.into()) };
+            let outcome = match running.killed {
+                true if running.excessive => Outcome::OutputLimit,
+                true => Outcome::Killed,
+                false => Outcome::Lost(reason.into()),
+            };
             let tries_left = match (self.policy.tries, counts) {
                 (Some(tries), _) => running.waiting.attempt < tries,
                 (None, true) => false,

@@ -11,6 +11,9 @@ use homing_place::{HostIx, Placed};
 use homing_wire::{Ended, ToWorker};
 use std::collections::HashMap;
 
+/// Between SIGTERM and SIGKILL of a task that is ended, milliseconds.
+const GRACE_MS: u32 = 500;
+
 /// What the user decided about this run.
 #[derive(Clone, Debug)]
 pub struct Policy {
@@ -25,6 +28,8 @@ pub struct Policy {
     pub memfree: u64,
     /// Wall-clock limit of tasks that bring none of their own, milliseconds.
     pub timeout_ms: Option<u64>,
+    /// Bytes that a task may print, on both streams.
+    pub output_limit: Option<u64>,
     /// Kill tasks that run longer than this share of the median, e.g. 2.0.
     pub timeout_of_median: Option<f64>,
     /// False sends tasks to hosts in turn.
@@ -141,12 +146,22 @@ pub(super) struct Running {
     pub(super) slot: u32,
     pub(super) started: Mono,
     pub(super) killed: bool,
+    /// It printed too much, and is ended for that.
+    pub(super) excessive: bool,
     /// Bytes that it printed so far, on each stream.
     pub(super) printed: [u64; 2],
     /// It counts at its storage.
     pub(super) counted: bool,
     /// It names no inputs, and was seen to move bytes.
     pub(super) seen: bool,
+}
+
+impl Running {
+    /// What ends it, unless it is being ended already.
+    pub(super) fn end(&mut self, ticket: u64, timed_out: bool) -> Option<Action> {
+        let kill = ToWorker::Kill { ticket, grace_ms: GRACE_MS, timed_out };
+        (!std::mem::replace(&mut self.killed, true)).then(|| Action::Send(self.host, kill))
+    }
 }
 
 /// How far the run is allowed to go on.

@@ -5,7 +5,7 @@ use super::*;
 use homing_batch::Halt;
 use homing_clock::{Moment, Mono};
 use homing_model::{Change, Command, IoCounters, Mount, Outcome, Task};
-use homing_wire::{Ended, ToWorker};
+use homing_wire::{Ended, Stream, ToWorker};
 
 mod moving;
 
@@ -23,6 +23,7 @@ fn policy() -> Policy {
         delay_us: 0,
         memfree: 0,
         timeout_ms: None,
+        output_limit: None,
         timeout_of_median: None,
         locality: true,
         prefetch: false,
@@ -117,6 +118,35 @@ fn what_is_sent_was_journalled_before() {
     let journalled = actions.iter().position(|a| matches!(a, Action::Journal(What::TaskStarted { .. })));
     let sent = actions.iter().position(|a| matches!(a, Action::Send(_, ToWorker::Run { .. })));
     assert!(journalled.unwrap() < sent.unwrap());
+}
+
+#[test]
+fn who_prints_too_much_is_ended_and_not_tried_again() {
+    let mut core = core(Policy { output_limit: Some(100), tries: Some(3), ..policy() }, &[("n1", 3)]);
+    (1..=3).for_each(|id| core.offer(offer(id, &[])));
+    let tickets: Vec<u64> = assign(&mut core, 0).iter().map(|(_, _, ticket)| *ticket).collect();
+    let ended_now = |core: &mut Core| -> Vec<u64> {
+        let kill = |action: &Action| match action {
+            Action::Send(0, ToWorker::Kill { ticket, timed_out: false, .. }) => Some(*ticket),
+            _ => None,
+        };
+        core.take_actions().iter().filter_map(kill).collect()
+    };
+    core.printed(tickets[0], Stream::Out, 60);
+    core.printed(tickets[1], Stream::Out, 70);
+    assert!(ended_now(&mut core).is_empty());
+    core.printed(tickets[0], Stream::Err, 41);
+    core.printed(tickets[0], Stream::Err, 1);
+    assert_eq!(ended_now(&mut core), [tickets[0]], "above the limit, and once");
+    assert_eq!(core.end_largest_output(), Some(tickets[1]), "the most of those that still run");
+    assert_eq!(ended_now(&mut core), [tickets[1]]);
+    core.ended(0, ended(tickets[0], Outcome::Killed), at(S));
+    // It was through before the signal came; what it printed was cut all the same.
+    core.ended(0, ended(tickets[1], Outcome::Exit(0)), at(S));
+    // Its output came with its end.
+    core.ended(0, Ended { stdout: vec![b'x'; 101], ..ended(tickets[2], Outcome::Exit(0)) }, at(S));
+    let all = (1..=3).map(|id| (id, Outcome::OutputLimit)).collect::<Vec<_>>();
+    assert_eq!(verdicts(core.take_actions()), all);
 }
 
 #[test]

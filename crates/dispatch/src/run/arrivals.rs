@@ -144,6 +144,11 @@ impl<L: Listener> Shell<'_, L> {
                 self.core.printed(ticket, stream, bytes.len() as u64);
                 let printed = self.printer.chunk(ticket, args, stream, &bytes);
                 self.printed(printed)?;
+                if self.printer.is_short_of_room()
+                    && let Some(ticket) = self.core.end_largest_output()
+                {
+                    self.printer.cut(ticket);
+                }
             }
             FromWorker::Ended(ended) => {
                 self.core.ended(ix, ended, Moment::now());

@@ -11,7 +11,7 @@ use std::io::Write;
 pub fn run(remote: &Remote, hosts: &[String], command: &Command, maxrc: bool) -> Result<i32, Failure> {
     let mut out = std::io::stdout().lock();
     let (mut status, mut first) = (0, true);
-    let broken = |e| Failure::system(format!("writing to standard output failed: {e}"));
+    let broken = |e| Failure::unwritten("writing to standard output failed", &e);
     write!(out, "{{\"hosts\":[").map_err(broken)?;
     for result in remote.run(hosts, command) {
         status = status.max(verdict::code(&result.outcome, maxrc));

@@ -63,7 +63,7 @@ impl<'a> Show<'a> {
     /// Runs the command to its end; returns the exit status.
     pub fn run(mut self, remote: &Remote, command: &Command) -> Result<i32, Failure> {
         let interrupted = Arc::new(AtomicBool::new(false));
-        let told = |e: io::Error| Failure::system(format!("writing what hosts said failed: {e}"));
+        let told = |e: io::Error| Failure::unwritten("writing what hosts said failed", &e);
         signal_hook::flag::register(SIGINT, interrupted.clone()).map_err(told)?;
         let mut stream = remote.stream(self.hosts, command);
         while !interrupted.load(Ordering::Relaxed) {

@@ -152,7 +152,7 @@ fn status(outcome: Outcome, signalled: &AtomicI32) -> i32 {
             eprintln!("homing: {why}");
             return crate::failure::exit::SYSTEM;
         }
-        Outcome::Killed | Outcome::TimedOut => match signalled.load(Ordering::SeqCst) {
+        Outcome::Killed | Outcome::TimedOut | Outcome::OutputLimit => match signalled.load(Ordering::SeqCst) {
             0 => SIGTERM,
             signal => signal,
         },

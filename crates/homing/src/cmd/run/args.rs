@@ -115,6 +115,10 @@ pub struct Args {
     /// End a task after this long: 30, 5m, 1h, or 200% of the median
     #[arg(help_heading = LIMITS, long, value_name = "TIME")]
     pub timeout: Option<String>,
+    /// End a task that prints more than this: 10M, 2G (default: no task, but the one that has printed most when of the
+    /// disk that keeps output 15 %, or 4 GB of a large one, are left)
+    #[arg(help_heading = LIMITS, long, value_name = "SIZE")]
+    pub output_limit: Option<String>,
     /// Wait this long between two starts
     #[arg(help_heading = LIMITS, long, value_name = "TIME")]
     pub delay: Option<String>,

@@ -119,5 +119,9 @@ fn complaint(record: &Record) -> Option<String> {
         Outcome::TimedOut => Some(format!("{task} was ended at its time limit")),
         Outcome::CannotStart(why) => Some(format!("{task} cannot start: {why}")),
         Outcome::Lost(why) => Some(format!("{task} was lost with its host: {why}")),
+        Outcome::OutputLimit => {
+            let printed = homing_model::units::bytes(record.stdout_bytes + record.stderr_bytes);
+            Some(format!("{task} was ended after it had printed {printed}"))
+        }
     }
 }

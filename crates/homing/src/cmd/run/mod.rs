@@ -132,6 +132,7 @@ pub fn start(args: Args, again: Option<Again>) -> Result<i32, Failure> {
         fs_timeout: std::time::Duration::from_secs(args.fs_timeout.into()),
     };
     let counts = tally.counts().clone();
+    let limit = policy.output_limit;
     let mut screen = Screen::new(tally, args.bar || args.eta, args.explain, joblog, here);
     let settings = Settings {
         name: name.clone(),
@@ -149,6 +150,7 @@ pub fn start(args: Args, again: Option<Again>) -> Result<i32, Failure> {
             keep_order: args.keep_order,
             line_buffer: args.line_buffer,
             tag: args.tag,
+            limit,
             spill: journal.dir().to_path_buf(),
         },
         terminal: screen.terminal.clone(),
@@ -222,7 +224,7 @@ fn dry_run(args: &Args) -> Result<i32, Failure> {
         }
         line.extend(homing_batch::command_line(&task.command));
         line.push(b'\n');
-        io::stdout().write_all(&line).map_err(Failure::system)?;
+        io::stdout().write_all(&line).map_err(|e| Failure::unwritten("cannot write to standard output", &e))?;
     }
     Ok(0)
 }
@@ -272,6 +274,7 @@ fn policy(args: &Args) -> Result<Policy, Failure> {
     let halt: Halt = args.halt.parse().map_err(Failure::usage)?;
     let delay = args.delay.as_deref().map(|t| homing_batch::parse_duration("--delay", t)).transpose();
     let memfree = args.memfree.as_deref().map(|t| homing_batch::parse_size("--memfree", t)).transpose();
+    let output_limit = args.output_limit.as_deref().map(|t| homing_batch::parse_size("--output-limit", t)).transpose();
     let timeout = args.timeout.as_deref().map(Timeout::parse).transpose().map_err(Failure::usage)?;
     let (timeout_ms, timeout_of_median) = match timeout {
         Some(Timeout::After(limit)) => (Some(limit.as_millis() as u64), None),
@@ -282,6 +285,7 @@ fn policy(args: &Args) -> Result<Policy, Failure> {
         tries: args.retries.map(|n| n.max(1)),
         delay_us: delay.map_err(Failure::usage)?.map_or(0, |d| d.as_micros() as u64),
         memfree: memfree.map_err(Failure::usage)?.unwrap_or(0),
+        output_limit: output_limit.map_err(Failure::usage)?,
         timeout_ms,
         timeout_of_median,
         locality: !args.no_locality,
