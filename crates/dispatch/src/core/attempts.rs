@@ -92,7 +92,9 @@ impl Core {
         let again = match &outcome {
             // It would print as much again.
             Outcome::Exit(0) | Outcome::Killed | Outcome::OutputLimit => false,
-            _ => running.waiting.attempt < self.policy.tries.unwrap_or(1) && self.stage == Stage::Going,
+            // After a signal it waits for `homing resume`.
+            _ if self.stage > Stage::Going && self.signal.is_none() => false,
+            _ => running.waiting.attempt < self.policy.tries.unwrap_or(1),
         };
         self.close(ended.ticket, running, outcome, Some(ended), again, now);
         true

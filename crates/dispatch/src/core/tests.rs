@@ -220,6 +220,19 @@ fn the_first_interrupt_drains_and_the_second_kills() {
 }
 
 #[test]
+fn a_failure_after_an_interrupt_is_not_the_last_word_while_retries_are_left() {
+    let mut core = core(Policy { tries: Some(2), ..policy() }, &[("n1", 1)]);
+    core.offer(offer(1, &[]));
+    core.source_ended();
+    let (_, host, ticket) = assign(&mut core, 0)[0];
+    core.interrupt(2, false);
+    core.ended(host, ended(ticket, Outcome::Exit(7)), at(S));
+    assert_eq!(verdicts(core.take_actions()), [], "`homing resume` tries it again");
+    assert!(assign(&mut core, S).is_empty() && core.is_over());
+    assert_eq!(core.finish().0, 130);
+}
+
+#[test]
 fn a_signal_that_kills_does_not_say_that_it_waits() {
     let mut core = core(policy(), &[("n1", 1)]);
     core.offer(offer(1, &[]));
