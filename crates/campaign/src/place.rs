@@ -207,6 +207,7 @@ impl Site {
     /// In a lab: a script on the first host. `EFFECTS` and `BASE` in it are this run's.
     pub fn on_volume(&self, script: &str) -> io::Result<()> {
         let Some(lab) = &self.place.lab else { return Ok(()) };
+        homing_lab::remount(lab).map_err(io::Error::other)?;
         let script = script.replace("EFFECTS", &self.effects_inside()).replace("BASE", &self.inside(&self.base));
         let mut command = homing_lab::exec(lab, "n1").map_err(io::Error::other)?;
         let status = command.args(["bash", "-c", &script]).status()?;

@@ -2,6 +2,7 @@
 
 use crate::disk::{detach, reap_in_background};
 use crate::error::{Doing, LabError, Result};
+use crate::exec::on_each;
 use crate::guest::Booted;
 use crate::plan::{HostPlan, Plan};
 use crate::{cgroup, folder, gluster, guest, net, process, program};
@@ -43,6 +44,12 @@ pub fn reboot(lab: &str, host: &str) -> Result<()> {
     }
     boot(&plan, &host)?;
     if plan.spec.gluster.is_some() { gluster::join(&plan, &host) } else { Ok(()) }
+}
+
+/// Mounts the gluster volume of a lab again on the hosts where its mount is dead.
+pub fn remount(lab: &str) -> Result<()> {
+    let plan = folder::load(lab)?;
+    on_each(&plan, |host| gluster::join(&plan, host))
 }
 
 /// Unmounts the other labs in the namespace that the host is to have, then becomes

@@ -41,17 +41,23 @@ fn mount(plan: &Plan, host: &HostPlan) -> Result<()> {
     output(plan, host, "mounting the gluster volume", &["mount", "-t", "glusterfs", &source, "/data"]).map(drop)
 }
 
-/// A host of the volume that was booted again: glusterd starts its brick, and
-/// says a moment later to a mount what the volume is.
+/// A host of the volume that was booted again, or whose mount did not live
+/// through what happened to others: a client that hears nothing from its
+/// glusterd in its first moments ends itself and leaves a dead mount.
 pub(crate) fn join(plan: &Plan, host: &HostPlan) -> Result<()> {
     serve(plan, host)?;
     let until = Instant::now() + PATIENCE;
-    loop {
+    let alive = || output(plan, host, "looking at /data", &["sh", "-c", "mountpoint -q /data && ls /data"]);
+    while alive().is_err() {
+        let _ = output(plan, host, "unmounting /data", &["umount", "-l", "/data"]);
         match mount(plan, host) {
             Err(_) if Instant::now() < until => std::thread::sleep(Duration::from_millis(200)),
-            mounted => return mounted,
+            Err(error) => return Err(error),
+            Ok(()) if Instant::now() < until => {}
+            Ok(()) => return alive().map(drop),
         }
     }
+    Ok(())
 }
 
 /// A volume can be made once every peer has been befriended, a second or so after the probes.

@@ -31,7 +31,7 @@ mod status;
 mod uml;
 mod up;
 
-pub use boot::reboot;
+pub use boot::{reboot, remount};
 pub use down::down;
 pub use error::{LabError, Result};
 pub use exec::exec;
