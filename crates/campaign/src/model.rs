@@ -156,12 +156,15 @@ fn strangers(scenario: &Scenario, seen: &Seen, found: &mut Vec<Finding>) {
     found.extend(names.map(|name| (Column::Effects, format!("a task ran on {name:?}, which nobody asked for"))));
 }
 
-/// Lines as tasks print them: number of the task, number of the line.
-fn printed(stdout: &[u8]) -> (Vec<(u64, u64)>, Vec<String>) {
-    let whole = stdout.iter().rposition(|b| *b == b'\n').map_or(0, |at| at + 1);
+/// Lines as tasks print them: number of the task, number of the line. What a
+/// task had printed when it was cut off may end inside of a line.
+fn printed(part: &Part) -> (Vec<(u64, u64)>, Vec<String>) {
+    let whole = part.stdout.iter().rposition(|b| *b == b'\n').map_or(0, |at| at + 1);
     let (mut lines, mut odd) = (Vec::new(), Vec::new());
-    for line in String::from_utf8_lossy(&stdout[..whole]).lines() {
-        match line.split_once(' ').and_then(|(n, i)| Some((n.parse().ok()?, i.parse().ok()?))) {
+    let text = String::from_utf8_lossy(&part.stdout[..whole]);
+    let mut all = text.lines().peekable();
+    while let Some(line) = all.next() {
+        match pair(line).or_else(|| behind_a_piece(line, all.peek()).filter(|_| !part.deeds.is_empty())) {
             Some(pair) => lines.push(pair),
             None => odd.push(line.to_string()),
         }
@@ -169,11 +172,25 @@ fn printed(stdout: &[u8]) -> (Vec<(u64, u64)>, Vec<String>) {
     (lines, odd)
 }
 
+fn pair(line: &str) -> Option<(u64, u64)> {
+    let (task, number) = line.split_once(' ')?;
+    Some((task.parse().ok()?, number.parse().ok()?))
+}
+
+/// The first line of a task that begins in mid-line: of the many numbers that
+/// its digits could be, the one with which the next line goes on, if any.
+fn behind_a_piece(line: &str, next: Option<&&str>) -> Option<(u64, u64)> {
+    let ends = line.char_indices().skip(1).filter_map(|(at, _)| pair(&line[at..]));
+    let firsts: Vec<(u64, u64)> = ends.filter(|(_, number)| *number == 1).collect();
+    let goes_on = |first: &&(u64, u64)| next.is_some_and(|next| **next == format!("{} 2", first.0));
+    firsts.iter().find(goes_on).or(firsts.last()).copied()
+}
+
 fn output(scenario: &Scenario, seen: &Seen, found: &mut Vec<Finding>) {
     let mut blocks: BTreeMap<u64, u64> = BTreeMap::new();
     let mut lines: BTreeMap<u64, Vec<bool>> = BTreeMap::new();
     for part in &seen.parts {
-        let (all, odd) = printed(&part.stdout);
+        let (all, odd) = printed(part);
         found.extend(odd.into_iter().map(|line| (Column::Output, format!("{line:?} is no task's"))));
         for (number, line) in &all {
             let task = lines.entry(*number).or_insert_with(|| vec![false; Scenario::lines(*number) as usize]);
@@ -311,6 +328,15 @@ mod tests {
     #[test]
     fn a_run_without_fault_has_no_finding() {
         assert_eq!(check(&scenario(), &seen()), []);
+    }
+
+    #[test]
+    fn a_task_that_was_cut_off_leaves_the_piece_of_a_line() {
+        let mut seen = seen();
+        seen.parts[0].stdout.splice(0..0, *b"5 70");
+        assert_eq!(check(&scenario(), &seen), []);
+        seen.parts[0].deeds.clear();
+        assert_eq!(columns(&seen), [Column::Output]);
     }
 
     #[test]
