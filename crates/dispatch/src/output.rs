@@ -392,6 +392,7 @@ mod tests {
             ended: Some(ended),
             stdout_bytes: 0,
             stderr_bytes: 0,
+            tail: vec![],
             last: true,
             ran: None,
         }

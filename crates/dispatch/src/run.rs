@@ -16,7 +16,7 @@ use homing_clock::Moment;
 use homing_journal::Journal;
 use homing_launch::{Keeper, Via};
 use homing_model::event::What;
-use homing_model::{Event, RawText};
+use homing_model::{Event, NodeSet, RawText};
 use homing_place::HostIx;
 use homing_wire::ToWorker;
 use std::collections::{HashMap, VecDeque};
@@ -231,7 +231,7 @@ impl<L: Listener> Shell<'_, L> {
                 let closed = self.printer.close();
                 self.printed(closed)?;
                 if self.core.wanted_hosts() {
-                    self.name_the_silent(started.elapsed());
+                    self.name_the_silent(started.elapsed())?;
                 }
                 return Ok(());
             }
@@ -250,13 +250,15 @@ impl<L: Listener> Shell<'_, L> {
     }
 
     /// Hosts of which the user would otherwise hear nothing.
-    fn name_the_silent(&mut self, elapsed: Duration) {
-        let names: Vec<&str> = pending(&self.links, &self.settings_hosts).map(|plan| plan.name.as_str()).collect();
-        if !names.is_empty() {
-            let text =
-                format!("{} had not answered after {:.1} s and did nothing", names.join(", "), elapsed.as_secs_f64());
-            self.listener.note(&text);
+    fn name_the_silent(&mut self, elapsed: Duration) -> Result<(), DispatchError> {
+        let hosts: Vec<String> = pending(&self.links, &self.settings_hosts).map(|plan| plan.name.clone()).collect();
+        if hosts.is_empty() {
+            return Ok(());
         }
+        let reason = format!("had not answered after {:.1} s and did nothing", elapsed.as_secs_f64());
+        let names: NodeSet = hosts.iter().cloned().collect();
+        self.listener.note(&format!("{names} {reason}"));
+        hosts.into_iter().try_for_each(|host| self.record(What::HostUnfit { host, reason: reason.clone() }))
     }
 
     /// True while no host is up yet but one may still answer.

@@ -105,6 +105,7 @@ mod tests {
             io_wait: None,
             stdout_bytes: 0,
             stderr_bytes: 0,
+            said: None,
             last: true,
             ran: None,
         };

@@ -65,6 +65,7 @@ fn every_kind() -> Vec<Event> {
             io_wait: Some(IoWait::Pressure(3)),
             stdout_bytes: 1,
             stderr_bytes: 0,
+            said: None,
             last: true,
             ran: Some(0x0123_4567_89ab_cdef),
         },

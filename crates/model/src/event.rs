@@ -15,6 +15,10 @@ pub struct Event {
     pub what: What,
 }
 
+/// The longest line of a failed task that is recorded, bytes: enough to tell why, and a journal of 100,000
+/// failures stays one that can be read.
+pub const SAID_BYTES: usize = 200;
+
 /// The planned bytes of one attempt, from the layout of its inputs.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct PlannedBytes {
@@ -126,6 +130,9 @@ pub enum What {
         stdout_bytes: u64,
         /// Bytes of error output.
         stderr_bytes: u64,
+        /// The last line of the error output, of a task that failed; printable, at most [`SAID_BYTES`] long.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        said: Option<String>,
         /// True when this is the task's last word: no further attempt follows.
         last: bool,
         /// With its last word: a hash of what ran, see `homing_journal::ran`.

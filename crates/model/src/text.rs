@@ -53,6 +53,15 @@ pub fn shown_lines(text: &str) -> String {
     text.split('\n').map(shown).collect::<Vec<_>>().join("\n")
 }
 
+/// The last line that is not blank, as [`shown`], cut to so many bytes.
+pub fn last_line(bytes: &[u8], longest: usize) -> Option<String> {
+    let line = bytes.rsplit(|b| matches!(b, b'\n' | b'\r')).find(|line| !line.trim_ascii().is_empty())?;
+    let line = &line[..line.len().min(longest)];
+    let mut text = shown(&String::from_utf8_lossy(line));
+    text.truncate(text.floor_char_boundary(longest));
+    Some(text)
+}
+
 /// One word for any POSIX shell: between single quotes, whatever is in it.
 pub fn quoted(word: &[u8]) -> Vec<u8> {
     let mut out = vec![b'\''];
@@ -159,6 +168,15 @@ impl<'de> Deserialize<'de> for RawText {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_last_line_is_printable_and_bounded() {
+        assert_eq!(last_line(b"one\ntwo \x1b[2J\n \n\n", 200).as_deref(), Some("two \\u{1b}[2J"));
+        assert_eq!(last_line(b"10 %\r20 %", 200).as_deref(), Some("20 %"));
+        assert_eq!(last_line(" \n".as_bytes(), 200), None);
+        assert_eq!(last_line("\u{e9}\u{e9}".as_bytes(), 3).as_deref(), Some("\u{e9}"));
+        assert!(last_line(&[0x1b; 200], 200).is_some_and(|line| line.len() <= 200));
+    }
 
     #[test]
     fn json_keeps_every_byte() {

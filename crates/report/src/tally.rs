@@ -4,9 +4,9 @@
 use crate::load::Sums;
 use homing_journal::Counts;
 use homing_model::event::{PlannedBytes, What};
-use homing_model::{Event, IoCounters, IoWait, Outcome, TaskId, WAIT_ASKED_FROM_US};
+use homing_model::{Event, IoCounters, IoWait, NodeSet, Outcome, TaskId, WAIT_ASKED_FROM_US};
 use serde_json::{Value, json};
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashMap};
 
 /// How many failed tasks are named.
 const NAMED: usize = 3;
@@ -25,6 +25,18 @@ pub(crate) struct HostTally {
     pub load: Sums,
 }
 
+/// A task that failed, as the journal tells it.
+#[derive(Clone, Debug)]
+pub(crate) struct Failed {
+    pub task: TaskId,
+    pub host: String,
+    pub outcome: Outcome,
+    pub wall_us: u64,
+    /// Empty for one that never started.
+    pub command: String,
+    pub said: Option<String>,
+}
+
 /// Sums of a run. Hand it every event, in order.
 #[derive(Clone, Debug, Default)]
 pub struct Tally {
@@ -32,7 +44,11 @@ pub struct Tally {
     pub(crate) counts: Counts,
     pub(crate) retried: u64,
     pub(crate) exit: Option<i32>,
-    pub(crate) named: Vec<(TaskId, String, Outcome)>,
+    pub(crate) named: Vec<Failed>,
+    /// Commands of the attempts that run.
+    running: HashMap<TaskId, String>,
+    /// Hosts that could not be used, or not for some tasks, and why.
+    unfit: BTreeMap<String, String>,
     pub(crate) hosts: BTreeMap<String, HostTally>,
     pub(crate) planned: PlannedBytes,
     /// Attempts whose bytes the layout could tell, and those whose it could not.
@@ -133,16 +149,17 @@ impl Tally {
             What::Sample { host, sample } => {
                 self.host(host).load.add(sample);
             }
-            What::TaskStarted { host, planned, .. } => {
+            What::TaskStarted { task, host, command, planned, .. } => {
                 self.host(host).attempts += 1;
+                self.running.insert(*task, command.clone());
                 self.plan(planned.as_ref());
             }
-            What::TaskEnded { task, host, outcome, wall_us, io, io_wait, last, .. } => {
+            What::TaskEnded { host, wall_us, io, io_wait, .. } => {
                 // A task that no host could run ended on none.
                 if !host.is_empty() {
                     self.host(host).busy_us += wall_us;
                 }
-                self.end(*task, host, outcome, *last);
+                self.end(&event.what);
                 self.measure(io, io_wait.as_ref());
                 self.short += u64::from(io_wait.is_none() && *wall_us <= WAIT_ASKED_FROM_US);
             }
@@ -150,7 +167,8 @@ impl Tally {
             What::Limit { storage, limit, why, .. } => {
                 self.host(storage).limit = Some((*limit, why.clone()));
             }
-            What::TaskSkipped { .. } | What::TaskAgain { .. } | What::HostUnfit { .. } | What::Note { .. } => {}
+            What::HostUnfit { host, reason } => drop(self.unfit.insert(host.clone(), reason.clone())),
+            What::TaskSkipped { .. } | What::TaskAgain { .. } | What::Note { .. } => {}
         }
     }
 
@@ -185,15 +203,18 @@ impl Tally {
         }
     }
 
-    fn end(&mut self, task: TaskId, host: &str, outcome: &Outcome, last: bool) {
+    fn end(&mut self, what: &What) {
+        let What::TaskEnded { task, host, outcome, wall_us, said, last, .. } = what else { return };
+        let command = self.running.remove(task).unwrap_or_default();
         if !last {
             self.retried += 1;
             return;
         }
         // It may have failed in an earlier part of the run.
-        self.named.retain(|(named, ..)| *named != task);
-        if self.counts.has_failed(task) && self.named.len() < NAMED {
-            self.named.push((task, host.to_string(), outcome.clone()));
+        self.named.retain(|named| named.task != *task);
+        if self.counts.has_failed(*task) && self.named.len() < NAMED {
+            let (host, outcome, said) = (host.clone(), outcome.clone(), said.clone());
+            self.named.push(Failed { task: *task, host, outcome, wall_us: *wall_us, command, said });
         }
     }
 
@@ -219,6 +240,12 @@ impl Tally {
             self.hosts.values().filter_map(of).fold(None, |sum, n| Some(sum.unwrap_or(0) + n))
         };
         (sum(|h| h.load.total.received), sum(|h| h.load.total.sent))
+    }
+
+    /// Hosts that could not be used at all, folded.
+    pub(crate) fn unused(&self) -> Option<String> {
+        let unused: NodeSet = self.unfit.keys().filter(|host| !self.hosts.contains_key(*host)).cloned().collect();
+        (!unused.is_empty()).then(|| unused.to_string())
     }
 
     /// The host whose slots were used most, with the used part of its slot time (0 to 1).

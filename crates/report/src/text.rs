@@ -1,6 +1,6 @@
 //! The evidence as a few aligned lines, printed at the end of a run.
 
-use crate::tally::Tally;
+use crate::tally::{Failed, Tally};
 use homing_model::text::shown;
 use homing_model::units::{bytes, count, percent, span};
 use homing_model::{Outcome, TaskId, WAIT_ASKED_FROM_US};
@@ -32,12 +32,15 @@ impl Tally {
     /// is said to be unknown, and what has no meaning for the run is left out.
     pub fn text(&self, color: bool) -> String {
         let mut lines = Lines { color, text: String::new() };
-        self.tasks(&mut lines);
+        self.tasks(&mut lines, "");
         let slots: u64 = self.hosts.values().map(|h| u64::from(h.slots)).sum();
         let hosts = self.hosts.len() as u64;
         let on =
             if hosts > 0 { format!(" on {}, {}", count(hosts, "host"), count(slots, "slot")) } else { String::new() };
         lines.add("wall time", &format!("{}{on}", span(self.wall_us())));
+        if let Some(hosts) = self.unused() {
+            lines.add("not used", &hosts);
+        }
         if self.placed.0 > 0 || hosts > 1 {
             self.bytes(&mut lines);
         }
@@ -49,6 +52,15 @@ impl Tally {
         lines.text
     }
 
+    /// The evidence in one line, and what failed: enough for a run on one machine that has nothing to do with
+    /// volumes.
+    pub fn brief(&self, color: bool) -> String {
+        let mut lines = Lines { color, text: String::new() };
+        let report = self.run.as_ref().map_or(String::new(), |run| format!(" (homing report {run})"));
+        self.tasks(&mut lines, &format!(" in {}{report}", span(self.wall_us())));
+        lines.text
+    }
+
     /// What placement on other hosts could have saved, for a run that used only this one.
     pub fn elsewhere(&self) -> Option<String> {
         let all = self.planned.local + self.planned.remote;
@@ -56,7 +68,7 @@ impl Tally {
         (self.planned.remote > 0).then(|| format!("{far} ({part}) of the inputs lie on other hosts"))
     }
 
-    fn tasks(&self, lines: &mut Lines) {
+    fn tasks(&self, lines: &mut Lines, more: &str) {
         let failed = format!("{} failed", self.counts.failed());
         let mut parts = vec![format!("{} done", self.counts.done)];
         parts.push(if self.counts.failed() > 0 { lines.red(failed) } else { failed });
@@ -66,12 +78,13 @@ impl Tally {
             (self.counts.unfinished().unwrap_or(0), "unfinished"),
         ];
         parts.extend(rest.iter().filter(|(n, _)| *n > 0).map(|(n, what)| format!("{n} {what}")));
-        lines.add_as_is("tasks", &parts.join(", "));
-        for (task, host, outcome) in &self.named {
-            lines.add("  failed", &format!("{}: {}", task_on(*task, host), how(outcome)));
-        }
+        lines.add_as_is("tasks", &(parts.join(", ") + more));
+        self.named.iter().for_each(|failed| failed.lines(lines));
         if self.counts.failed() > self.named.len() as u64 && !self.named.is_empty() {
             lines.add("", &format!("and {} more", self.counts.failed() - self.named.len() as u64));
+        }
+        if let Some(run) = self.run.as_ref().filter(|_| self.exit.is_some() && self.counts.failed() > 0) {
+            lines.add("  again", &format!("homing resume --failed {run}"));
         }
     }
 
@@ -149,6 +162,22 @@ impl Tally {
         let lost: Vec<&str> = self.hosts.iter().filter(|(_, h)| h.lost).map(|(n, _)| n.as_str()).collect();
         if !lost.is_empty() {
             lines.add("lost", &lost.join(", "));
+        }
+    }
+}
+
+/// As much of a command as a line shows, characters.
+const COMMAND: usize = 120;
+
+impl Failed {
+    fn lines(&self, lines: &mut Lines) {
+        let at = if self.host.is_empty() { String::new() } else { format!(" on {}", self.host) };
+        let took = if at.is_empty() { String::new() } else { format!(" ({})", span(self.wall_us)) };
+        let command: String = self.command.chars().take(COMMAND).collect();
+        let command = if command.is_empty() { command } else { format!(": {command}") };
+        lines.add("  failed", &format!("task {}: {}{at}{took}{command}", self.task, how(&self.outcome)));
+        if let Some(said) = &self.said {
+            lines.add("", said);
         }
     }
 }

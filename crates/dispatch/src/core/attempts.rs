@@ -35,7 +35,7 @@ impl Core {
         self.actions.push(Action::Send(host, ToWorker::Run { ticket, slot, task, requires, weigh, fence }));
         let storage = storage_of(host, &placed);
         let counted = self.presses(&placed.need);
-        let (started, printed) = (now, [0; 2]);
+        let (started, printed, tail) = (now, [0; 2], Vec::new());
         let running = Running {
             waiting,
             host,
@@ -45,6 +45,7 @@ impl Core {
             killed: false,
             excessive: false,
             printed,
+            tail,
             counted,
             seen: false,
         };
@@ -147,6 +148,7 @@ impl Core {
             ended,
             stdout_bytes,
             stderr_bytes,
+            tail: run.tail,
             last: !again,
             ran,
         });

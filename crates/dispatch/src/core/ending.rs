@@ -124,6 +124,7 @@ fn unstarted(task: Task, attempt: u32, why: String) -> Record {
         ended: None,
         stdout_bytes: 0,
         stderr_bytes: 0,
+        tail: Vec::new(),
         last: true,
     }
 }

@@ -6,11 +6,19 @@ use homing_model::Outcome;
 use homing_model::units::bytes;
 use homing_wire::{Ended, Stream};
 
+/// Kept of the error output of a running task, bytes: a last line of [`homing_model::event::SAID_BYTES`] and blank
+/// lines behind it.
+const TAIL: usize = 1024;
+
 impl Core {
     /// A running attempt printed something.
-    pub fn printed(&mut self, ticket: u64, stream: Stream, bytes: u64) {
+    pub fn printed(&mut self, ticket: u64, stream: Stream, bytes: &[u8]) {
         let Some(running) = self.running.get_mut(&ticket) else { return };
-        running.printed[usize::from(stream == Stream::Err)] += bytes;
+        running.printed[usize::from(stream == Stream::Err)] += bytes.len() as u64;
+        if stream == Stream::Err {
+            running.tail.extend_from_slice(&bytes[bytes.len().saturating_sub(TAIL)..]);
+            running.tail.drain(..running.tail.len().saturating_sub(TAIL));
+        }
         if self.policy.output_limit.is_some_and(|limit| running.printed.iter().sum::<u64>() > limit) {
             running.excessive = true;
             self.actions.extend(running.end(ticket, false));

@@ -5,7 +5,7 @@ use crate::admission::Io;
 use crate::hosts::VolumeIx;
 use homing_batch::Halt;
 use homing_clock::Mono;
-use homing_model::event::What;
+use homing_model::event::{SAID_BYTES, What};
 use homing_model::{Change, IoCounters, Outcome, RawText, Task};
 use homing_place::{HostIx, Placed};
 use homing_wire::{Ended, ToWorker};
@@ -106,6 +106,8 @@ pub struct Record {
     pub stdout_bytes: u64,
     /// Bytes of error output.
     pub stderr_bytes: u64,
+    /// The end of the error output that was sent while it ran.
+    pub tail: Vec<u8>,
     /// No further attempt follows.
     pub last: bool,
     /// The hash of the task as its source gave it, without a slot number; of a last record.
@@ -126,9 +128,17 @@ impl Record {
             io_wait: self.ended.as_ref().and_then(|e| e.io_wait.clone()),
             stdout_bytes: self.stdout_bytes,
             stderr_bytes: self.stderr_bytes,
+            said: self.said(),
             last: self.last,
             ran: self.ran,
         }
+    }
+
+    /// Why a task failed, in its own words.
+    fn said(&self) -> Option<String> {
+        let failed = self.last && !self.outcome.is_success();
+        let sent = failed.then(|| [&self.tail[..], self.ended.as_ref().map_or(&[][..], |e| &e.stderr[..])].concat());
+        sent.and_then(|bytes| homing_model::text::last_line(&bytes, SAID_BYTES))
     }
 }
 
@@ -150,6 +160,8 @@ pub(super) struct Running {
     pub(super) excessive: bool,
     /// Bytes that it printed so far, on each stream.
     pub(super) printed: [u64; 2],
+    /// The end of its error output so far.
+    pub(super) tail: Vec<u8>,
     /// It counts at its storage.
     pub(super) counted: bool,
     /// It names no inputs, and was seen to move bytes.

@@ -132,11 +132,11 @@ fn who_prints_too_much_is_ended_and_not_tried_again() {
         };
         core.take_actions().iter().filter_map(kill).collect()
     };
-    core.printed(tickets[0], Stream::Out, 60);
-    core.printed(tickets[1], Stream::Out, 70);
+    core.printed(tickets[0], Stream::Out, &[0; 60]);
+    core.printed(tickets[1], Stream::Out, &[0; 70]);
     assert!(ended_now(&mut core).is_empty());
-    core.printed(tickets[0], Stream::Err, 41);
-    core.printed(tickets[0], Stream::Err, 1);
+    core.printed(tickets[0], Stream::Err, &[0; 41]);
+    core.printed(tickets[0], Stream::Err, &[0; 1]);
     assert_eq!(ended_now(&mut core), [tickets[0]], "above the limit, and once");
     assert_eq!(core.end_largest_output(), Some(tickets[1]), "the most of those that still run");
     assert_eq!(ended_now(&mut core), [tickets[1]]);

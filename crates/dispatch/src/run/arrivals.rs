@@ -7,6 +7,7 @@ use crate::settings::{DispatchError, Incoming, Listener};
 use crate::wires::{Arrival, look_again};
 use homing_clock::Moment;
 use homing_launch::{Fate, LaunchError};
+use homing_model::event::What;
 use homing_place::HostIx;
 use homing_wire::{FromWorker, HOST_LOST_S, ToWorker};
 use std::time::{Duration, Instant};
@@ -28,7 +29,9 @@ impl<L: Listener> Shell<'_, L> {
             Arrival::Refused { at, error } => {
                 self.links[at].refused = true;
                 if !matches!(error, LaunchError::NotNeeded { .. }) {
-                    self.listener.note(&format!("{}: {error}", self.settings_hosts[at].name));
+                    let host = self.settings_hosts[at].name.clone();
+                    self.listener.note(&format!("{host}: {error}"));
+                    self.record(What::HostUnfit { host, reason: error.to_string() })?;
                 }
                 self.refused.push(self.settings_hosts[at].name.clone());
             }
@@ -141,7 +144,7 @@ impl<L: Listener> Shell<'_, L> {
         match message {
             FromWorker::Output { ticket, stream, bytes } => {
                 let args = self.args.get(&ticket).map(Vec::as_slice).unwrap_or_default();
-                self.core.printed(ticket, stream, bytes.len() as u64);
+                self.core.printed(ticket, stream, &bytes);
                 let printed = self.printer.chunk(ticket, args, stream, &bytes);
                 self.printed(printed)?;
                 if self.printer.is_short_of_room()

@@ -1,5 +1,5 @@
-//! The page of a run: one self-contained file, no script, no outside
-//! resource, readable in light and dark. Everything that came from outside
+//! The page of a run: one self-contained file, no outside resource, readable
+//! in light and dark, and without its few lines of script too. Everything that came from outside
 //! (commands, names, reasons) passes `svg::escape`.
 
 mod curves;
@@ -15,6 +15,7 @@ use story::Story;
 pub use svg::escape;
 
 const STYLE: &str = include_str!("style.css");
+const SCRIPT: &str = include_str!("script.js");
 
 /// Draws a run from its events.
 pub fn html(events: &[Event]) -> String {
@@ -40,7 +41,7 @@ pub fn html(events: &[Event]) -> String {
     tables::slowest(&mut page, &story);
     tables::hosts(&mut page, &story, &tally);
     tables::notes(&mut page, &story);
-    page.push_str("</main>\n</html>\n");
+    page.push_str(&format!("</main>\n<script>\n{SCRIPT}</script>\n</html>\n"));
     page
 }
 

@@ -20,6 +20,12 @@ pub(crate) struct Attempt<'a> {
     pub command: &'a str,
     pub wait_us: Option<u64>,
     pub rchar: Option<u64>,
+    /// Time on processors, microseconds.
+    pub cpu_us: Option<u64>,
+    /// Most memory at once, bytes.
+    pub max_rss: Option<u64>,
+    /// The last line of its error output, where it failed.
+    pub said: Option<&'a str>,
 }
 
 impl Attempt<'_> {
@@ -125,9 +131,12 @@ impl<'a> Story<'a> {
                         command,
                         wait_us: None,
                         rchar: None,
+                        cpu_us: None,
+                        max_rss: None,
+                        said: None,
                     });
                 }
-                What::TaskEnded { task, attempt, outcome, start_ns, wall_us, io, io_wait, last, .. } => {
+                What::TaskEnded { task, attempt, outcome, start_ns, wall_us, io, io_wait, said, last, .. } => {
                     let Some(index) = open.remove(&(*task, *attempt)) else { continue };
                     let from = story.since(*start_ns);
                     let ended = &mut story.attempts[index];
@@ -135,6 +144,10 @@ impl<'a> Story<'a> {
                     (ended.outcome, ended.last) = (Some(outcome), *last);
                     ended.wait_us = io_wait.as_ref().map(|w| w.us());
                     ended.rchar = io.rchar;
+                    let used = io.user_us + io.sys_us;
+                    ended.cpu_us = (used > 0).then_some(used);
+                    ended.max_rss = Some(io.max_rss).filter(|n| *n > 0);
+                    ended.said = said.as_deref();
                 }
                 What::HostLost { host, reason } => story.notes.push((at, format!("{host} lost: {reason}"))),
                 What::HostUnfit { host, reason } => story.notes.push((at, format!("{host} not used: {reason}"))),

@@ -7,7 +7,7 @@ use crate::text::how;
 use homing_model::units::{bytes, span};
 
 /// Rows of a table of tasks.
-const ROWS: usize = 15;
+const ROWS: usize = 200;
 
 fn open(page: &mut String, title: &str, about: &str, columns: &[&str]) {
     page.push_str(&format!("<section><h2>{title}</h2><p class=\"quiet\">{about}</p>\n<div class=\"wide\"><table><tr>"));
@@ -16,8 +16,16 @@ fn open(page: &mut String, title: &str, about: &str, columns: &[&str]) {
 }
 
 fn row(page: &mut String, cells: &[String]) {
+    sorted_row(page, cells.iter().map(|text| (text.as_str(), None)));
+}
+
+/// Cells with the number that they are sorted by, where their text does not begin with it.
+fn sorted_row<'a>(page: &mut String, cells: impl Iterator<Item = (&'a str, Option<u64>)>) {
     page.push_str("<tr>");
-    cells.iter().for_each(|c| page.push_str(&format!("<td>{}</td>", escape(c))));
+    for (text, by) in cells {
+        let by = by.map_or(String::new(), |n| format!(" data-by=\"{n}\""));
+        page.push_str(&format!("<td{by}>{}</td>", escape(text)));
+    }
     page.push_str("</tr>\n");
 }
 
@@ -52,21 +60,23 @@ pub(crate) fn hosts(page: &mut String, story: &Story, tally: &Tally) {
 fn tasks(page: &mut String, story: &Story, title: &str, about: &str, rows: &[&Attempt]) {
     // Without a volume there is no layout, and two columns of "unknown" say nothing.
     let placed = story.attempts.iter().any(|a| a.planned.is_some());
-    let mut columns = vec!["Task", "Host", "Wall", "I/O wait", "Read"];
+    let mut columns = vec!["Task", "Host", "Wall", "CPU", "Peak memory", "I/O wait", "Read"];
     columns.extend(["Local", "Remote"].into_iter().filter(|_| placed));
     columns.extend(["Outcome", "Command"]);
     open(page, title, about, &columns);
     for a in rows {
-        let host = story.hosts[a.host].to_string();
-        let mut cells =
-            vec![a.task.to_string(), host, span(a.to - a.from), known(a.wait_us, span), known(a.rchar, bytes)];
+        let number = |n: Option<u64>, print: fn(u64) -> String| (known(n, print), n);
+        let mut cells = vec![(a.task.to_string(), None), (story.hosts[a.host].to_string(), None)];
+        cells.extend([number(Some(a.to - a.from), span), number(a.cpu_us, span), number(a.max_rss, bytes)]);
+        cells.extend([number(a.wait_us, span), number(a.rchar, bytes)]);
         if placed {
-            cells.push(known(a.planned.map(|p| p.local), bytes));
-            cells.push(known(a.planned.map(|p| p.remote), bytes));
+            cells.push(number(a.planned.map(|p| p.local), bytes));
+            cells.push(number(a.planned.map(|p| p.remote), bytes));
         }
         let outcome = a.outcome.map_or("no end recorded".into(), how);
-        cells.extend([clip(&outcome, 80), clip(a.command, 160)]);
-        row(page, &cells);
+        let outcome = a.said.map_or(outcome.clone(), |said| format!("{outcome}: {said}"));
+        cells.extend([(clip(&outcome, 240), None), (clip(a.command, 160), None)]);
+        sorted_row(page, cells.iter().map(|(text, by)| (text.as_str(), *by)));
     }
     close(page);
 }

@@ -20,7 +20,12 @@ fn a_page_holds_every_section_and_escapes_what_came_from_outside() {
         assert!(page.contains(title), "{title} is missing");
     }
     assert!(page.contains("sample &lt;7&gt; &amp; &quot;co&quot;.fq") && !page.contains("<7>"));
-    for outside in ["<script", "http://", "https://", "NaN", "inf\""] {
+    for column in ["<th>CPU</th>", "<th>Peak memory</th>", "<td data-by=\"90000\">90 ms</td>"] {
+        assert!(page.contains(column), "{column} is missing");
+    }
+    assert!(page.contains("exit 1: md5sum: &lt;no&gt; such file"), "a failed task tells its last words");
+    assert_eq!(page.matches("<script").count(), 1, "the page's own");
+    for outside in ["http://", "https://", "NaN", "inf\""] {
         assert!(!page.contains(outside), "{outside} is in the page");
     }
 }

@@ -96,6 +96,7 @@ pub fn run(shape: &Shape) -> Vec<Event> {
                 io_wait: Some(IoWait::DelayAccounting(wall * if remote { 6 } else { 2 } / 10)),
                 stdout_bytes: 60,
                 stderr_bytes: 0,
+                said: failed.then(|| "md5sum: <no> such file".into()),
                 last: true,
                 ran: None,
             },

@@ -14,7 +14,7 @@ fn a_run_on_a_volume_shows_its_evidence() {
     let tally = tally(&Shape { tasks: 40, hosts: 4, slots: 2, volume: true });
     let text = tally.text(false);
     println!("{text}");
-    assert!(text.lines().count() <= 12 && !text.contains('\x1b'), "{text}");
+    assert!(text.lines().filter(|l| !l.starts_with(' ')).count() <= 9 && !text.contains('\x1b'), "{text}");
     for label in ["tasks", "wall time", "planned", "in turn", "measured", "network", "I/O wait", "busiest"] {
         assert!(text.lines().any(|l| l.starts_with(label)), "{label} is missing in\n{text}");
     }
@@ -29,7 +29,7 @@ fn a_local_run_keeps_to_a_few_lines_and_invents_nothing() {
     let tally = tally(&Shape { tasks: 10, hosts: 1, slots: 2, volume: false });
     let text = tally.text(false);
     println!("{text}");
-    assert!(text.lines().count() <= 4, "{text}");
+    assert!(text.lines().filter(|l| !l.starts_with(' ')).count() <= 4, "{text}");
     let json = tally.json();
     assert!(json["planned"].is_null() && json["measured"]["hosts_received_bytes"].is_null());
     assert!(tally.text(true).contains("\x1b["));
@@ -39,4 +39,27 @@ fn a_local_run_keeps_to_a_few_lines_and_invents_nothing() {
 fn nothing_at_all_is_no_error() {
     assert_eq!(Tally::new().text(false).lines().count(), 2);
     assert!(Tally::new().json()["io_wait"].is_null());
+}
+
+#[test]
+fn a_failure_tells_its_host_time_status_command_last_words_and_the_next_step() {
+    let tally = tally(&Shape { tasks: 40, hosts: 4, slots: 2, volume: true });
+    let text = tally.text(false);
+    let lines: Vec<&str> = text.lines().collect();
+    let at = lines.iter().position(|l| l.starts_with("  failed   task ")).expect(&text);
+    assert!(lines[at].contains(": exit 1 on n") && lines[at].contains("s): md5sum '/vol/reads/sample <"), "{text}");
+    assert_eq!(lines[at + 1], "           md5sum: <no> such file", "{text}");
+    assert!(lines.contains(&"  again    homing resume --failed 20261121-033312-4k7"), "{text}");
+}
+
+#[test]
+fn one_machine_gets_one_line_and_what_failed() {
+    let one = tally(&Shape { tasks: 3, hosts: 1, slots: 2, volume: false });
+    assert_eq!(one.counts().failed(), 0);
+    let brief = one.brief(false);
+    assert_eq!(brief.lines().count(), 1, "{brief}");
+    assert!(brief.starts_with("tasks      3 done, 0 failed in "), "{brief}");
+    assert!(brief.ends_with(" s (homing report 20261121-033312-4k7)\n"), "{brief}");
+    let many = tally(&Shape { tasks: 120, hosts: 1, slots: 2, volume: false });
+    assert!(many.counts().failed() > 0 && many.brief(false).contains("\n  failed   task "));
 }

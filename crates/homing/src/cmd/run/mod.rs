@@ -164,7 +164,7 @@ pub fn start(args: Args, again: Option<Again>) -> Result<i32, Failure> {
     screen.terminal.begin_line();
     lessons::keep(lesson.as_deref(), &screen.learnt, &screen.movers, now_ns);
     let exit = result.map_err(|e| explain(e, &name, slurm))?;
-    evidence(&args, &screen, &name, host_count > 1);
+    evidence(&args, &screen, &name, here, host_count > 1);
     Ok(exit)
 }
 
@@ -185,16 +185,19 @@ fn unrecorded(error: homing_journal::JournalError) -> Failure {
     Failure::system(error).hint("HOMING_RUNS=FOLDER names another place for the record of runs")
 }
 
-fn evidence(args: &Args, screen: &Screen, name: &str, spread: bool) {
+fn evidence(args: &Args, screen: &Screen, name: &str, here: bool, spread: bool) {
     if args.json {
         eprintln!("{}", screen.tally.json());
     } else if !args.quiet {
         let color = io::stderr().is_terminal() && std::env::var_os("NO_COLOR").is_none_or(|v| v.is_empty());
-        eprint!("{}", screen.tally.text(color));
+        let brief = here && !spread;
+        eprint!("{}", if brief { screen.tally.brief(color) } else { screen.tally.text(color) });
         if let Some(elsewhere) = screen.tally.elsewhere().filter(|_| !spread) {
             eprintln!("homing: {elsewhere}; with --on ssh their commands run there");
         }
-        eprintln!("run {name}: homing report {name}");
+        if !brief {
+            eprintln!("run {name}: homing report {name}");
+        }
     }
 }
 
