@@ -98,6 +98,10 @@ pub fn main() -> i32 {
         return status;
     }
     make_words_last(&mut words);
+    let words = match crate::config::with_defaults(words) {
+        Ok(words) => words,
+        Err(failure) => return status(Err(failure)),
+    };
     let cli = match Cli::try_parse_from(&words) {
         Ok(cli) => cli,
         Err(e) => {

@@ -5,10 +5,12 @@
 #[macro_use]
 mod stdio;
 
+mod alike;
 mod cli;
 mod cluster;
 mod cmd;
 mod complete;
+mod config;
 mod failure;
 mod groups;
 mod help;

@@ -184,3 +184,24 @@ fn tasks_come_from_programs_too() {
     let runs: Vec<serde_json::Value> = serde_json::from_str(&w.out(&["runs", "--json"])).unwrap();
     assert_eq!(runs.len(), 1, "what could not begin is no run");
 }
+
+#[test]
+fn the_config_file_gives_defaults_and_what_is_typed_counts_more() {
+    let w = World::new();
+    let config = w.path().join("config.toml");
+    std::fs::write(&config, "[run]\nquiet = true\njobs = 1\ntag = true\n").unwrap();
+    let run = |args: &[&str]| w.command(args).env("HOMING_CONFIG", &config).output().unwrap();
+    let output = run(&["run", "-q", "--jobs", "2", "--tag", "echo {%}", ":::", "a"]);
+    assert_eq!(String::from_utf8_lossy(&output.stdout), "a\t1\n", "{output:?}");
+    assert!(output.status.success() && output.stderr.is_empty(), "{output:?}");
+    let failed = run(&["run", "false {}", ":::", "a"]);
+    assert_eq!(failed.status.code(), Some(1));
+    // The run is what it was, whatever the file says now.
+    std::fs::write(&config, "[run]\njobz = 1\n").unwrap();
+    let again = run(&["resume", "--failed", "last"]);
+    assert!(again.stderr.is_empty() && again.status.code() == Some(1), "it stays quiet: {again:?}");
+    let wrong = run(&["run", "true", ":::", "a"]);
+    let said = String::from_utf8_lossy(&wrong.stderr).into_owned();
+    assert_eq!(wrong.status.code(), Some(255));
+    assert!(said.contains("config.toml, line 2: jobz: ") && said.contains("homing run --help"), "{said}");
+}

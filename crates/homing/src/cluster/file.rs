@@ -61,10 +61,15 @@ pub(super) fn own(option: Option<&Path>, here: bool) -> Result<Settings, Failure
             Some(why) => say_once(&why),
         }
     }
+    let found = config_folder().map(|folder| folder.join("cluster.toml")).filter(|p| fs::symlink_metadata(p).is_ok());
+    found.map_or_else(|| Ok(Settings::default()), |path| read(&path))
+}
+
+/// Where the user's own files for homing are.
+pub fn config_folder() -> Option<PathBuf> {
     let config = std::env::var_os("XDG_CONFIG_HOME").map(PathBuf::from);
     let config = config.or_else(|| std::env::home_dir().map(|home| home.join(".config")));
-    let found = config.map(|c| c.join("homing/cluster.toml")).filter(|p| fs::symlink_metadata(p).is_ok());
-    found.map_or_else(|| Ok(Settings::default()), |path| read(&path))
+    config.map(|config| config.join("homing"))
 }
 
 /// The file that `$HOMING_CLUSTER` names.
@@ -112,15 +117,19 @@ fn writable_by_others(what: &str, meta: &Metadata, user: u32) -> Option<String> 
 /// Reads a file; whatever is wrong with it names the file, and the line where it has one.
 fn read(path: &Path) -> Result<Settings, Failure> {
     let cannot = |e: std::io::Error| Failure::usage(format!("cannot read the cluster file {}: {e}", path.display()));
-    let mut text = String::new();
-    open(path).and_then(|file| file.take(LONGEST + 1).read_to_string(&mut text)).map_err(cannot)?;
-    if text.len() as u64 > LONGEST {
-        return Err(Failure::usage(format!("the cluster file {} is longer than {LONGEST} bytes", path.display())));
-    }
+    let text = text_of(path).map_err(cannot)?;
     parse(&text).map_err(|(line, why)| {
         let hint = "correct that line; --cluster FILE or HOMING_CLUSTER=FILE names another file";
         Failure::usage(format!("cluster file {}, line {line}: {why}", path.display())).hint(hint)
     })
+}
+
+/// The text of a file of settings.
+pub fn text_of(path: &Path) -> std::io::Result<String> {
+    let mut text = String::new();
+    open(path)?.take(LONGEST + 1).read_to_string(&mut text)?;
+    let short = text.len() as u64 <= LONGEST;
+    short.then_some(text).ok_or_else(|| std::io::Error::other(format!("it is longer than {LONGEST} bytes")))
 }
 
 /// A pipe without a writer would be waited for, and the opening of a device may do something.
@@ -151,7 +160,8 @@ fn parse(text: &str) -> Result<Settings, (usize, String)> {
     Ok(settings)
 }
 
-fn line_of(text: &str, at: usize) -> usize {
+/// The line, from 1, in which a byte stands.
+pub fn line_of(text: &str, at: usize) -> usize {
     text.as_bytes().iter().take(at).filter(|b| **b == b'\n').count() + 1
 }
 

@@ -6,6 +6,7 @@ mod file;
 use crate::failure::Failure;
 use crate::groups::ClusterShell;
 use file::Settings;
+pub use file::{config_folder, line_of, text_of};
 use homing_model::NodeSet;
 use homing_model::nodeset::Groups;
 use homing_queue::plan::{Config, Queue};

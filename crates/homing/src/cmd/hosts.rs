@@ -1,5 +1,6 @@
 //! `homing hosts`: who is there, with how many slots, and how loaded each is now.
 
+use crate::alike;
 use crate::cluster::Cluster;
 use crate::failure::{Failure, exit};
 use homing_launch::{Channel, Options, Via};
@@ -170,7 +171,6 @@ fn print_table(names: &[String], answers: &[Answer], limits: &BTreeMap<String, u
     for (name, answer) in names.iter().zip(answers) {
         let Ok((facts, first, last)) = answer else {
             println!("{name:<18} {:>8}", "unavail");
-            eprintln!("homing: {name}: {}", answer.as_ref().err().map_or("", String::as_str));
             continue;
         };
         let r = last.since(first);
@@ -190,4 +190,6 @@ fn print_table(names: &[String], answers: &[Answer], limits: &BTreeMap<String, u
             limits.get(name).map_or(String::new(), |limit| format!("{limit:>8}")),
         );
     }
+    let silent = names.iter().zip(answers).filter_map(|(name, answer)| Some((name.as_str(), answer.as_ref().err()?)));
+    alike::folded(silent.map(|(name, why)| (name, why.as_str()))).iter().for_each(|line| eprintln!("homing: {line}"));
 }

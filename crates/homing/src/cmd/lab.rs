@@ -124,7 +124,12 @@ fn up(args: UpArgs) -> Result<i32, Failure> {
         slurm: args.slurm,
     };
     let plan = homing_lab::up(&spec).map_err(failure)?;
-    println!("lab {} is up: {} (ssh -F {} n1)", plan.spec.name, plan.names(), plan.ssh_config().display());
+    let (names, config) = (plan.names(), plan.ssh_config());
+    println!("lab {} is up: {names} (ssh -F {} n1)", plan.spec.name, config.display());
+    println!(
+        "  try: HOMING_SSH='ssh -F {}' homing run --hosts '{names}' 'hostname; echo {{}}' ::: a b c",
+        config.display()
+    );
     Ok(0)
 }
 

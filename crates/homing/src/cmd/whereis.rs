@@ -2,6 +2,7 @@
 
 use crate::failure::{Failure, exit};
 use homing_locate::{HostNames, Locator};
+use homing_model::units;
 use homing_model::{FileLayout, RawText};
 use homing_mounts::{Bounded, Looking, silence};
 use serde::Serialize;
@@ -173,10 +174,11 @@ fn as_text(files: &[FileLayout], extents: bool) -> io::Result<()> {
         }
     }
     let total: u64 = files.iter().map(|f| f.size).sum();
-    writeln!(out, "\n{} files, {total} bytes", files.len())?;
+    writeln!(out, "\n{}, {}", units::count(files.len() as u64, "file"), units::bytes(total))?;
     for (host, (count, bytes)) in sums(files) {
         let share = if total > 0 { bytes as f64 * 100.0 / total as f64 } else { 0.0 };
-        writeln!(out, "{host:<24} {count:>8} files  {bytes:>14} bytes  {share:5.1} %")?;
+        let (count, bytes) = (units::count(count as u64, "file"), units::bytes(bytes));
+        writeln!(out, "{host:<24} {count:>14}  {bytes:>10}  {share:5.1} %")?;
     }
     out.flush()
 }

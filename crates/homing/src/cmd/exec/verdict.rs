@@ -1,6 +1,6 @@
 //! What came of all hosts: the lines about those that failed, and the exit status.
 
-use homing_model::NodeSet;
+use crate::alike;
 use homing_remote::Outcome;
 use std::collections::BTreeMap;
 
@@ -45,22 +45,21 @@ pub fn lines<'a>(outcomes: impl Iterator<Item = (&'a str, &'a Outcome)>) -> Vec<
             Outcome::Exited(status) => (0, *status),
             Outcome::Killed => (1, 0),
             Outcome::TimedOut => (2, 0),
-            // Each has its own reason, and names its host.
+            // The reason names its host.
             Outcome::Unreachable(why) | Outcome::Lost(why) => {
-                single.push(why.clone());
+                single.push((host, why.as_str()));
                 continue;
             }
         };
         kinds.entry((rank.0, rank.1, outcome.to_string())).or_default().push(host.to_string());
     }
     let folded = kinds.into_iter().map(|((_, _, what), hosts)| format!("{}: {what}", label(hosts)));
-    folded.chain(single).collect()
+    folded.chain(alike::folded(single)).collect()
 }
 
 /// `n[1-3] (3)`, without the count for one.
 pub fn label(hosts: Vec<String>) -> String {
-    let set: NodeSet = hosts.into_iter().collect();
-    if set.len() > 1 { format!("{set} ({})", set.len()) } else { set.to_string() }
+    alike::label(&hosts.into_iter().collect())
 }
 
 #[cfg(test)]
@@ -75,11 +74,15 @@ mod tests {
             ("n3", Outcome::Exited(4)),
             ("n4", Outcome::TimedOut),
             ("n5", Outcome::Unreachable("host n5 cannot be reached".into())),
+            ("n6", Outcome::Unreachable("host n6 cannot be reached".into())),
         ];
         let told = lines(outcomes.iter().map(|(h, o)| (*h, o)));
-        assert_eq!(told, ["n[1,3] (2): exited with exit code 4", "n4: command timeout", "host n5 cannot be reached"]);
+        assert_eq!(
+            told,
+            ["n[1,3] (2): exited with exit code 4", "n4: command timeout", "host n[5-6] cannot be reached"]
+        );
         let codes: Vec<i32> = outcomes.iter().map(|(_, o)| code(o, false)).collect();
-        assert_eq!(codes, [1, 0, 1, 124, 253]);
+        assert_eq!(codes, [1, 0, 1, 124, 253, 253]);
         assert_eq!(code(&Outcome::Exited(7), true), 7);
     }
 }

@@ -12,8 +12,9 @@ use std::time::{Duration, Instant};
 /// Arguments of `lab demo`.
 #[derive(clap::Args)]
 pub struct DemoArgs {
-    #[command(flatten)]
-    lab: super::Name,
+    /// Name of the lab to raise; one that is up is refused
+    #[arg(long, default_value = "demo")]
+    name: String,
     /// Number of input files
     #[arg(long, default_value_t = 16)]
     files: u32,
@@ -43,11 +44,12 @@ struct Measured {
 
 /// Runs the demonstration; the status is that of the batches.
 pub fn run(args: DemoArgs) -> Result<i32, Failure> {
-    let name = args.lab.name.clone();
-    let plan = match homing_lab::is_up(&name) {
-        true => homing_lab::load(&name).map_err(failure)?,
-        false => raise(&args)?,
-    };
+    let name = args.name.clone();
+    if homing_lab::is_up(&name) {
+        let failure = Failure::usage(format!("the lab {name} is up, and may be in use"));
+        return Err(failure.hint(format!("homing lab down --name {name}, or another --name")));
+    }
+    let plan = raise(&args)?;
     let result = compare(&args, &plan);
     if args.down {
         homing_lab::down(&name).map_err(failure)?;
@@ -61,7 +63,7 @@ fn raise(args: &DemoArgs) -> Result<Plan, Failure> {
     // Two copies of everything on four hosts, and room for the file system itself.
     let each = u64::from(args.files).saturating_mul(args.size) + (512 << 20);
     let spec = LabSpec {
-        name: args.lab.name.clone(),
+        name: args.name.clone(),
         hosts: 4,
         link_bits_per_s: Some(args.link),
         disk_bytes: each.max(2 << 30),

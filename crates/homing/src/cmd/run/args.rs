@@ -14,6 +14,8 @@ const LIMITS: &str = "Failures and limits";
 
 /// Options of `homing run` and `homing plan`.
 #[derive(clap::Args, Clone, Debug)]
+// What is typed counts more than what the user's config file says, which comes first.
+#[command(args_override_self = true)]
 pub struct Args {
     /// Where tasks run: `local` (this machine), `ssh` (the hosts of --hosts or cluster.toml, or
     /// those that hold the data), `slurm` (workers that Slurm grants, next to the data first),

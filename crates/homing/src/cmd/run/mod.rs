@@ -107,7 +107,7 @@ pub fn start(args: Args, again: Option<Again>) -> Result<i32, Failure> {
         What::RunStarted {
             v: JOURNAL_VERSION,
             run: name.clone(),
-            argv: std::env::args_os().map(RawText::from).collect(),
+            argv: crate::config::words().into_iter().map(RawText::from).collect(),
             cwd: cwd.as_path().into(),
             host: hostname(),
             pid: std::process::id(),

@@ -2,13 +2,14 @@
 
 use super::args::{One, Way};
 use super::watch::doing;
+use crate::alike;
 use crate::cluster::Cluster;
 use crate::failure::Failure;
 use homing_model::NodeSet;
 use homing_remote::{Options, Remote};
 use homing_volume::execute::{self, News, Stopped};
 use homing_volume::{
-    Change, Danger, Observed, Overssh, Phase, Plan, Record, Refusal, Spec, Then, adopt, gluster, shown,
+    Change, Danger, Hands, Observed, Overssh, Phase, Plan, Record, Refusal, Spec, Then, adopt, gluster, shown,
 };
 use std::fs::File;
 use std::time::Duration;
@@ -72,7 +73,37 @@ impl Drive<'_> {
         }
         let question = adopt::unknown(&one.name, &hosts);
         let seen = execute::observe(&self.hands, &question, &hosts, &[]);
-        adopt::spec(&one.name, &hosts, &seen).map(|spec| Record::new(&folder, spec)).ok_or_else(missing)
+        let found = adopt::spec(&one.name, &hosts, &seen).map(|spec| Record::new(&folder, spec));
+        found.ok_or_else(|| self.why_unknown(&one.name, &hosts, &seen).unwrap_or_else(missing))
+    }
+
+    /// Hosts that could not say whether they have a volume.
+    fn why_unknown(&self, name: &str, hosts: &[String], seen: &Observed) -> Option<Failure> {
+        let silent = seen.hosts.iter().filter_map(|(host, told)| Some((host.as_str(), told.as_ref().err()?.as_str())));
+        let (silent, without) = (alike::folded(silent), self.not_root(hosts));
+        let hint = if without.is_empty() { "homing exec -w HOSTS true" } else { "--sudo, if you may" };
+        let why = [silent, without].concat().join("; ");
+        let text = format!("whether there is a volume {name} cannot be told: {why}");
+        (!why.is_empty()).then(|| Failure::system(text).hint(hint))
+    }
+
+    /// Where the user, or sudo, is not root on the hosts that answer, and what it says there.
+    fn not_root(&self, hosts: &[String]) -> Vec<String> {
+        let questions: Vec<_> = hosts.iter().map(|h| (h.clone(), vec!["id".into(), "-u".into()])).collect();
+        let said = self.hands.run(&questions);
+        let told: Vec<(&str, String)> =
+            hosts.iter().zip(said).filter_map(|(h, s)| Some((h.as_str(), no_root(s, self.way.sudo)?))).collect();
+        alike::folded(told.iter().map(|(host, why)| (*host, why.as_str())))
+    }
+
+    /// A change that fails at its first command leaves something to take back.
+    fn need_root(&self, what: &Change, hosts: &[String]) -> Result<(), Failure> {
+        let without = self.not_root(hosts);
+        if without.is_empty() {
+            return Ok(());
+        }
+        let failure = Failure::usage(format!("{what} needs root on its hosts; {}", without.join("; ")));
+        Err(failure.hint(if self.way.sudo { AS_ROOT.into() } else { format!("--sudo; or {AS_ROOT}") }))
     }
 
     /// Plans and acts until nothing is left. `once`: a movement that has ended is the end.
@@ -84,6 +115,9 @@ impl Drive<'_> {
         planner: &dyn Fn(&Spec, &Observed, &[Danger]) -> Answer,
     ) -> Result<(), Failure> {
         check_pending(record, what)?;
+        if !self.way.dry_run {
+            self.need_root(what, &record.spec.hosts())?;
+        }
         // A plan whose second half cannot be seen from the hosts is finished as it was.
         if !self.way.dry_run && *what != Change::Create && record.pending.as_ref().is_some_and(|p| p.what == *what) {
             let then = self.carry_on(record)?;
@@ -133,7 +167,9 @@ impl Drive<'_> {
         if failed.is_empty() {
             return Ok(());
         }
-        let each: Vec<String> = failed.iter().map(|(s, why)| format!("{}: {}: {why}", s.host, s.why)).collect();
+        let each: Vec<(&str, String)> =
+            failed.iter().map(|(s, why)| (s.host.as_str(), format!("{}: {why}", s.why))).collect();
+        let each = alike::folded(each.iter().map(|(host, text)| (*host, text.as_str())));
         let what = what.map(|what| what.to_string()).unwrap_or_default();
         Err(Failure::system(format!("{what} is done, but not on all hosts: {}", each.join("\n  ")))
             .hint(format!("homing volume resume {name}, when they are well again")))
@@ -179,6 +215,18 @@ impl Drive<'_> {
     }
 }
 
+/// Another way to be root.
+const AS_ROOT: &str = "HOMING_SSH='ssh -l root', where root may log in";
+
+/// Why an answer to `id -u` is not that of root; nothing of a host that did not answer, which is told where it is missed.
+fn no_root(said: Result<String, String>, sudo: bool) -> Option<String> {
+    match said {
+        Ok(user) if user.trim() == "0" => None,
+        Ok(user) => Some(format!("you are user {} there", user.trim())),
+        Err(why) => (sudo && why.contains("sudo")).then(|| format!("sudo does not work there: {why}")),
+    }
+}
+
 /// Refuses to begin a change while another one is half done.
 fn check_pending(record: &Record, what: &Change) -> Result<(), Failure> {
     let name = &record.spec.name;
@@ -208,15 +256,15 @@ fn one_line(phase: &Phase) -> String {
     format!("{set}: {}", if same { first } else { &phase.why })
 }
 
-/// Every command, per host, for a reader or a shell.
+/// Every command, with its hosts, for a reader or a shell.
 fn print_plan(plan: &Plan) {
     if plan.is_empty() {
         println!("# nothing to do");
     }
     for phase in &plan.phases {
         println!("# {}", phase.why);
-        for step in &phase.steps {
-            println!("{}: {}", step.host, shown(&step.argv));
+        for (hosts, command) in alike::gathered(phase.steps.iter().map(|s| (s.host.as_str(), shown(&s.argv)))) {
+            println!("{hosts}: {command}");
         }
     }
     match &plan.then {
@@ -238,5 +286,20 @@ fn take_lock(name: &str) -> Result<File, Failure> {
     match rustix::fs::flock(&file, rustix::fs::FlockOperation::NonBlockingLockExclusive) {
         Ok(()) => Ok(file),
         Err(_) => Err(Failure::usage(format!("another homing is changing the volume {name}"))),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_root_is_root_and_a_silent_host_is_no_other_user() {
+        assert_eq!(no_root(Ok("0\n".into()), false), None);
+        assert_eq!(no_root(Ok("1000\n".into()), true).unwrap(), "you are user 1000 there");
+        assert_eq!(no_root(Err("host n1 cannot be reached".into()), true), None);
+        let missing = "failed to run command 'sudo': No such file or directory";
+        assert!(no_root(Err(missing.into()), true).unwrap().starts_with("sudo does not work there: failed"));
+        assert_eq!(no_root(Err(missing.into()), false), None);
     }
 }

@@ -39,11 +39,23 @@ pub fn list(way: &Way, args: List) -> Result<i32, Failure> {
         println!("{}", json!({ "volumes": rows }));
         return Ok(0);
     }
-    println!("{:<16} {:<8} {:<20} {:>6}  HOSTS", "NAME", "KIND", "MOUNT", "COPIES");
-    for s in specs.values() {
-        println!("{:<16} {:<8} {:<20} {:>6}  {}", s.name, s.kind, s.mount, s.copies, set(&s.servers()));
-    }
+    let head = ["NAME", "KIND", "MOUNT", "COPIES", "HOSTS"].map(String::from);
+    let volumes = specs.values();
+    let rows =
+        volumes.map(|s| [s.name.clone(), s.kind.to_string(), s.mount.clone(), s.copies.to_string(), set(&s.servers())]);
+    print!("{}", aligned(&[vec![head], rows.collect()].concat()));
     Ok(0)
+}
+
+/// Columns as wide as their longest cell.
+fn aligned<const N: usize>(rows: &[[String; N]]) -> String {
+    let wide = |column: usize| rows.iter().map(|row| row[column].chars().count()).max().unwrap_or(0);
+    let widths: Vec<usize> = (0..N).map(wide).collect();
+    let line = |row: &[String; N]| {
+        let cells: Vec<String> = row.iter().zip(&widths).map(|(cell, w)| format!("{cell:<w$}")).collect();
+        cells.join("  ").trim_end().to_string() + "\n"
+    };
+    rows.iter().map(line).collect()
 }
 
 fn row(s: &Spec) -> Value {
@@ -160,4 +172,16 @@ pub fn balance(way: &Way, args: Shown) -> Result<i32, Failure> {
     }
     println!("USED is of the whole disk, whatever else is on it");
     Ok(0)
+}
+
+#[cfg(test)]
+mod tests {
+    #[test]
+    fn a_long_name_moves_its_column_for_all() {
+        let rows = [["NAME", "MOUNT"], ["a-volume-with-a-name", "/a"], ["b", "/b"]].map(|row| row.map(String::from));
+        assert_eq!(
+            super::aligned(&rows),
+            "NAME                  MOUNT\na-volume-with-a-name  /a\nb                     /b\n"
+        );
+    }
 }
