@@ -119,7 +119,7 @@ impl Driver<'_> {
             thread::spawn(move || feed(to, items.as_bytes(), slow));
         }
         let deeds = self.befall(&mut child, strokes)?;
-        let status = wait(&mut child)?;
+        let status = wait(&mut child, self.place.lab.is_some())?;
         fs::write(self.site.base.join("clock"), "0")?;
         self.parts.push(Part {
             status,
@@ -178,7 +178,7 @@ fn feed(mut to: ChildStdin, items: &[u8], slow: bool) {
     }
 }
 
-fn wait(child: &mut Child) -> io::Result<i32> {
+fn wait(child: &mut Child, entered: bool) -> io::Result<i32> {
     let deadline = Instant::now() + LONGEST;
     loop {
         if let Some(status) = child.try_wait()? {
@@ -186,6 +186,10 @@ fn wait(child: &mut Child) -> io::Result<i32> {
         }
         if Instant::now() > deadline {
             child.kill()?;
+        }
+        // nsenter stops itself with the program that it runs, and does not go on with it.
+        if entered {
+            nemesis::send(child.id() as i32, nemesis::CONT);
         }
         thread::sleep(Duration::from_millis(10));
     }

@@ -1,16 +1,15 @@
 //! Many seeds.
 
 use crate::{Place, Summary, run_seed, summary};
+use std::num::NonZero;
 use std::ops::Range;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Mutex, PoisonError};
 use std::thread;
 
-/// Runs at once on one machine: they mostly wait. Those in a lab share its links.
-const AT_ONCE: usize = 3;
-
 /// Runs all these seeds and says at once what is wrong with one; the table,
-/// and how many were wrong.
+/// and how many were wrong. On one machine as many at once as it has
+/// processors; those in a lab share its links.
 pub fn campaign(place: &Place, seeds: Range<u64>) -> (Summary, u64) {
     let (next, all) = (AtomicU64::new(seeds.start), Mutex::new((Summary::default(), 0)));
     let work = || {
@@ -28,7 +27,8 @@ pub fn campaign(place: &Place, seeds: Range<u64>) -> (Summary, u64) {
             told.iter().for_each(|text| print!("{text}"));
         }
     };
-    let threads = if place.lab.is_some() { 1 } else { AT_ONCE };
+    let processors = thread::available_parallelism().map_or(1, NonZero::get);
+    let threads = if place.lab.is_some() { 1 } else { processors };
     thread::scope(|scope| (0..threads).for_each(|_| drop(scope.spawn(work))));
     all.into_inner().unwrap_or_else(PoisonError::into_inner)
 }

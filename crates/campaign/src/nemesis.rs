@@ -13,7 +13,8 @@ use std::time::Duration;
 
 const INT: i32 = 2;
 const STOP: i32 = 19;
-const CONT: i32 = 18;
+/// SIGCONT.
+pub const CONT: i32 = 18;
 
 /// Whoever does the deeds of one run.
 pub struct Nemesis<'a> {

@@ -1,6 +1,5 @@
 //! Runs that are killed, stopped, starved and lied to at random, with fixed
 //! seeds, and are resumed until all is done: nothing is wrong with any of them.
-//! On request until docs/reliability.md has no failed seed any more.
 //! `make campaign` tries other seeds, and says how one is repeated.
 
 mod support;
@@ -10,7 +9,6 @@ use std::path::Path;
 use support::{EXE, Lab, missing};
 
 #[test]
-#[ignore = "a job log may lack a line after a kill: docs/reliability.md"]
 fn a_hundred_runs_survive_what_befalls_them() {
     let place = Place::new(Path::new(EXE), None).unwrap();
     let (summary, wrong) = campaign(&place, 1..101);
@@ -18,7 +16,6 @@ fn a_hundred_runs_survive_what_befalls_them() {
 }
 
 #[test]
-#[ignore = "a job log may lack a line after a kill: docs/reliability.md"]
 fn thirty_runs_over_ssh_survive_what_befalls_them() {
     if missing(&["glusterd", "glusterfs"]) {
         return;
