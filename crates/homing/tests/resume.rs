@@ -40,6 +40,10 @@ fn killed(w: &World, mut command: Command, input: &str, last: &str) {
     let mut stdin = child.stdin.take().unwrap();
     stdin.write_all(input.as_bytes()).unwrap();
     until("the last known task has started", || ran(w).lines().any(|line| line == last));
+    // The worker is handed tasks ahead: it may be further than the coordinator has heard.
+    let before = ran(w).lines().count() - 1;
+    let ends = || fs::read_to_string(journal(w)).unwrap_or_default().matches("\"task_ended\"").count();
+    until("the ends before it are recorded", || ends() >= before);
     let group = rustix::process::Pid::from_child(&child);
     rustix::process::kill_process_group(group, rustix::process::Signal::KILL).unwrap();
     child.wait().unwrap();
@@ -93,6 +97,19 @@ fn half_an_item_is_never_run_and_the_rest_can_be_given_again() {
         // Now its end is known too.
         assert_eq!(resumed(&w, None).0, Some(0));
     }
+}
+
+#[test]
+fn an_input_of_which_nothing_was_read_is_not_taken_for_an_empty_one() {
+    let w = World::new();
+    let mut child = w.command(&["run", "-j1", TASK]).stdin(Stdio::piped()).stderr(Stdio::null()).spawn().unwrap();
+    let begun = || fs::read_dir(w.path().join("runs")).is_ok_and(|mut runs| runs.next().is_some());
+    let begun = || begun() && fs::read_to_string(journal(&w)).is_ok_and(|text| text.contains("host_up"));
+    until("the run has begun", begun);
+    child.kill().unwrap();
+    child.wait().unwrap();
+    let (status, said) = resumed(&w, None);
+    assert!(status == Some(254) && said.contains("nothing gives it again"), "{said}");
 }
 
 #[test]

@@ -67,6 +67,8 @@ pub fn serve(input: impl Read + Send + 'static, output: impl Write + Send + 'sta
     thread::spawn(move || read(input, &news));
     let status = converse(&inbox, &shared, host, heard);
     shared.leaving.store(true, Ordering::SeqCst);
+    // Before the running ones end: their slots would take what was handed ahead.
+    lock(&shared.orders).queue.clear();
     for handle in lock(&shared.running).values() {
         handle.end(Fate::Killed, libc::SIGTERM);
     }

@@ -44,7 +44,7 @@ fn slot(shared: &Shared, run: &Run) {
             if let Some(order) = orders.queue.pop_front() {
                 break order;
             }
-            if orders.closed {
+            if orders.closed || shared.leaving.load(Ordering::SeqCst) {
                 return;
             }
             orders.idle += 1;
@@ -208,7 +208,6 @@ pub(crate) fn kill(shared: &Arc<Shared>, ticket: u64, grace_ms: u32, timed_out: 
 /// The input ended: gives tasks that were asked to end the time to put their outputs aside.
 pub(crate) fn linger(shared: &Shared) {
     let started = Instant::now();
-    lock(&shared.orders).queue.clear();
     while started.elapsed() < Duration::from_secs(2) {
         let left: Vec<Arc<Handle>> = lock(&shared.running).values().cloned().collect();
         let alive = left.iter().filter(|h| h.pid.load(Ordering::SeqCst) > 0);

@@ -46,7 +46,7 @@ impl Inputs {
     /// The source itself, from its beginning; `None` for one that cannot be had a second time.
     fn again(&self, path: &Path) -> Option<Box<dyn Read + Send>> {
         if path == Path::new("-") {
-            return (!io::stdin().is_terminal()).then(|| Box::new(io::stdin()) as _);
+            return (!io::stdin().is_terminal() && !stdin_is_null()).then(|| Box::new(io::stdin()) as _);
         }
         let path = self.cwd.join(path);
         path.metadata().ok().filter(|m| m.is_file())?;
@@ -113,7 +113,7 @@ impl Inputs {
         };
         if path == Path::new("-") {
             let text = "the run was cut off while it read its input; the rest is read from standard input, \
-                        which must give all of it again";
+                        which must give all of it again, to its end (from /dev/null: only what is known is run)";
             self.said.push(text.into());
         }
         let keeping = Keeping::go_on(&kept).map_err(not_kept)?;
@@ -131,6 +131,14 @@ impl homing_batch::Inputs for Inputs {
             Some(kept) => self.partial(path, kept),
         }
     }
+}
+
+/// /dev/null is what programs without an input are given: its end is not that of the input that was cut off.
+fn stdin_is_null() -> bool {
+    let null = rustix::fs::makedev(1, 3);
+    rustix::fs::fstat(io::stdin()).is_ok_and(|s| {
+        rustix::fs::FileType::from_raw_mode(s.st_mode) == rustix::fs::FileType::CharacterDevice && s.st_rdev == null
+    })
 }
 
 fn stream(from: impl Read + Send + 'static) -> Input {
