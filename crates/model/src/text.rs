@@ -58,7 +58,9 @@ pub fn last_line(bytes: &[u8], longest: usize) -> Option<String> {
     let line = bytes.rsplit(|b| matches!(b, b'\n' | b'\r')).find(|line| !line.trim_ascii().is_empty())?;
     let line = &line[..line.len().min(longest)];
     let mut text = shown(&String::from_utf8_lossy(line));
-    text.truncate(text.floor_char_boundary(longest));
+    while text.len() > longest {
+        text.pop();
+    }
     Some(text)
 }
 
