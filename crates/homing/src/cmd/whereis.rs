@@ -177,7 +177,7 @@ fn as_text(files: &[FileLayout], extents: bool) -> io::Result<()> {
     writeln!(out, "\n{}, {}", units::count(files.len() as u64, "file"), units::bytes(total))?;
     for (host, (count, bytes)) in sums(files) {
         let share = if total > 0 { bytes as f64 * 100.0 / total as f64 } else { 0.0 };
-        let (count, bytes) = (units::count(count as u64, "file"), units::bytes(bytes));
+        let (count, bytes) = (units::count(count, "file"), units::bytes(bytes));
         writeln!(out, "{host:<24} {count:>14}  {bytes:>10}  {share:5.1} %")?;
     }
     out.flush()
