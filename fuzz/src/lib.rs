@@ -4,7 +4,7 @@
 //! One function a parser. `cargo test` runs them over the corpora and what is
 //! near to them; `make fuzz` lets libFuzzer look for more.
 
-use homing_batch::{Batch, Files, InputOptions, command_line, compose, fill_slot, quote, tasks_file};
+use homing_batch::{Batch, Files, InputOptions, Packing, command_line, compose, fill_slot, quote, tasks_file};
 use homing_journal::{Counts, Journal, replay};
 use homing_model::nodeset::Groups;
 use homing_model::{Event, NodeSet, RawText};
@@ -104,7 +104,7 @@ pub fn template(bytes: &[u8]) {
         null: odd(1),
         quote: odd(2),
         shuf: odd(4).then_some(7),
-        max_args: odd(8).then_some(2),
+        packing: Packing { records: odd(8).then_some(2), ..Packing::default() },
         no_run_if_empty: odd(16),
         colsep: odd(32).then(|| RawText::from(",")),
         ..InputOptions::default()

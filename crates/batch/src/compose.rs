@@ -3,15 +3,20 @@
 use crate::error::BatchError;
 use crate::inputs::Inputs;
 use crate::options::InputOptions;
+use crate::pack::Packer;
+use crate::quote::command_line;
 use crate::shell::command_from_line;
-use crate::sources::{Combinations, sources};
+use crate::sources::{Combinations, Given, sources};
+use crate::strings::Strings;
 use crate::tasks_file::TaskLines;
-use crate::template::{CommandTemplate, Filling, TextTemplate};
+use crate::template::{CommandTemplate, Filling, TextTemplate, fill_text};
 use homing_model::{RawText, Task};
+use std::path::PathBuf;
 
 /// The tasks of a run, made one at a time as they are asked for.
 pub struct Batch {
     origin: Origin,
+    tag: Option<Tag>,
     next_id: u64,
     ended: bool,
 }
@@ -33,26 +38,70 @@ pub fn compose(
     inputs: &mut dyn Inputs,
     stdin_is_tty: bool,
 ) -> Result<Batch, BatchError> {
-    let (command, combinations) = sources(words, &options, inputs, stdin_is_tty)?;
-    let texts = |texts: &[RawText]| texts.iter().map(TextTemplate::parse).collect::<Result<Vec<_>, _>>();
+    let Given { command, mut combinations, columns } = sources(words, &options, inputs, stdin_is_tty)?;
+    let strings = Strings::new(&options.replacements, columns)?;
+    let text = |text: &RawText| TextTemplate::parse(text, &strings);
+    let texts = |texts: &[RawText]| texts.iter().map(text).collect::<Result<Vec<_>, _>>();
+    let template = (!command.is_empty()).then(|| CommandTemplate::parse(command, &options, &strings)).transpose()?;
+    if options.workdir.as_ref().is_some_and(|dir| dir == &RawText::from("...")) {
+        return Err(BatchError::value(
+            "--workdir",
+            "...",
+            "name a folder; mktemp -d in the command makes one for each",
+        ));
+    }
+    let packer = Packer::new(options.packing);
+    if template.as_ref().is_some_and(CommandTemplate::needs_total) {
+        combinations.hold()?;
+        if packer.commands(0).is_none() {
+            return Err(BatchError::value("--plus", "{##}", "with -X, -m or -s nobody knows the number of commands"));
+        }
+    }
     let composer = Composer {
-        template: (!command.is_empty()).then(|| CommandTemplate::parse(command, &options)).transpose()?,
+        template,
         outputs: texts(&options.outputs)?,
         inputs: texts(&options.inputs_extra)?,
+        workdir: options.workdir.as_ref().map(text).transpose()?,
+        cwd: options.cwd,
         combinations,
         functions: options.functions,
-        max_args: options.max_args,
+        hidden: options.packing.records == Some(0),
+        packer,
     };
-    Ok(Batch::new(Origin::Composed(Box::new(composer))))
+    let tag = options.tag.as_ref().map(text).transpose()?.map(Tag);
+    Ok(Batch { tag, ..Batch::new(Origin::Composed(Box::new(composer))) })
+}
+
+/// What each line of a task's output begins with.
+#[derive(Clone, Debug)]
+pub struct Tag(TextTemplate);
+
+impl Tag {
+    /// `--tag`: the task's arguments.
+    pub fn arguments() -> Tag {
+        Tag(TextTemplate::arguments())
+    }
+
+    /// For one task in this slot.
+    pub fn of(&self, task: &Task, slot: u32) -> RawText {
+        let mut text = self.0.fill(Filling { args: &task.args, seq: task.id, total: None });
+        fill_text(&mut text, &slot.to_string());
+        text
+    }
 }
 
 impl Batch {
     fn new(origin: Origin) -> Self {
-        Batch { origin, next_id: 1, ended: false }
+        Batch { origin, tag: None, next_id: 1, ended: false }
     }
 
-    pub(crate) fn of_lines(lines: TaskLines) -> Self {
-        Batch::new(Origin::Lines(Box::new(lines)))
+    pub(crate) fn of_lines(lines: TaskLines, tagged: bool) -> Self {
+        Batch { tag: tagged.then(Tag::arguments), ..Batch::new(Origin::Lines(Box::new(lines))) }
+    }
+
+    /// What lines of output begin with, if they begin with anything.
+    pub fn tag(&self) -> Option<&Tag> {
+        self.tag.as_ref()
     }
 
     /// Number of tasks of the whole batch, when it is known without reading
@@ -95,44 +144,39 @@ struct Composer {
     template: Option<CommandTemplate>,
     outputs: Vec<TextTemplate>,
     inputs: Vec<TextTemplate>,
+    workdir: Option<TextTemplate>,
+    cwd: PathBuf,
     combinations: Combinations,
     functions: Vec<RawText>,
-    max_args: Option<usize>,
+    packer: Packer,
+    /// `-N0` runs once for each record and shows the command none of it.
+    hidden: bool,
 }
 
 impl Composer {
     fn total(&self) -> Option<u64> {
-        let records = self.combinations.total()?;
-        Some(records.div_ceil(self.max_args.unwrap_or(1).max(1) as u64))
-    }
-
-    /// The values of one command: one record, or `-n` of them.
-    fn values(&mut self) -> Result<Option<Vec<RawText>>, BatchError> {
-        let Some(mut values) = self.combinations.next()? else { return Ok(None) };
-        for _ in 1..self.max_args.unwrap_or(1) {
-            match self.combinations.next()? {
-                Some(more) => values.extend(more),
-                None => break,
-            }
-        }
-        Ok(Some(values))
+        self.packer.commands(self.combinations.total()?)
     }
 
     fn next(&mut self, id: u64) -> Result<Option<Task>, BatchError> {
-        let Some(args) = self.values()? else { return Ok(None) };
+        let total = self.total();
+        let Composer { template, functions, .. } = self;
+        let command = |args: &[RawText]| match &template {
+            Some(template) => template.fill(Filling { args, seq: id, total }),
+            None => command_from_line(&joined(args), functions),
+        };
+        let length = |args: &[RawText]| command_line(&command(args)).len();
+        let Some(args) = self.packer.values(&mut self.combinations, length)? else { return Ok(None) };
         if args.iter().any(|a| a.0.contains(&0)) {
             return Err(BatchError::Nul { task: id });
         }
-        // `-n0` runs once for each record and shows the command none of it.
-        let shown = if self.max_args == Some(0) { &[][..] } else { &args[..] };
-        let with = Filling { args: shown, seq: id };
-        let command = match &self.template {
-            Some(template) => template.fill(with),
-            None => command_from_line(&joined(shown), &self.functions),
-        };
+        let shown = if self.hidden { &[][..] } else { &args[..] };
+        let with = Filling { args: shown, seq: id, total };
+        let command = command(shown);
         let fill = |texts: &[TextTemplate]| texts.iter().map(|t| t.fill(with)).collect();
         let (inputs, outputs) = (fill(&self.inputs), fill(&self.outputs));
-        Ok(Some(Task { inputs, outputs, ..bare_task(id, command, args) }))
+        let cwd = self.workdir.as_ref().map(|dir| RawText::from(self.cwd.join(dir.fill(with).as_path()).as_path()));
+        Ok(Some(Task { inputs, outputs, cwd, ..bare_task(id, command, args) }))
     }
 }
 

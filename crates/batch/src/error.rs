@@ -61,9 +61,18 @@ pub enum BatchError {
     },
     /// Perl in a replacement string.
     #[error(
-        "the replacement string '{0}' is Perl, which homing does not run; use {{}} {{.}} {{/}} {{//}} {{/.}} {{1}}"
+        "the replacement string '{0}' is Perl, which homing does not run; use {{}} {{.}} {{/}} {{//}} {{/.}} {{1}}, \
+         those of --plus, or --rpl '{{x}} s/RE/TEXT/g'"
     )]
     Perl(String),
+    /// One record already fills more than a command line.
+    #[error("a command of {length} bytes is too long already with one argument: the limit is {limit} (--max-chars)")]
+    LongCommand {
+        /// Bytes.
+        length: usize,
+        /// Bytes.
+        limit: usize,
+    },
     /// More combinations than can be counted.
     #[error("the input sources together make more than 2^63 combinations")]
     TooMany,
@@ -108,7 +117,10 @@ pub enum BatchError {
 impl BatchError {
     /// Nothing can be read after it.
     pub(crate) fn ends_the_input(&self) -> bool {
-        matches!(self, BatchError::Read { .. } | BatchError::TooLong { .. } | BatchError::TooMany)
+        matches!(
+            self,
+            BatchError::Read { .. } | BatchError::TooLong { .. } | BatchError::LongCommand { .. } | BatchError::TooMany
+        )
     }
 
     pub(crate) fn value(option: &'static str, value: &str, reason: impl Into<String>) -> Self {

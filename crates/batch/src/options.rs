@@ -1,5 +1,6 @@
 //! How input is cut into values and values are put into commands.
 
+use crate::strings::Replacements;
 use homing_model::RawText;
 use std::path::PathBuf;
 
@@ -16,6 +17,23 @@ pub enum Trim {
     Both,
 }
 
+/// How many records become one command.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Packing {
+    /// `-n`, `-N`, `-L`: at most so many; `Some(0)`: one, and the command is shown none of it.
+    pub records: Option<usize>,
+    /// `-X`, `-m`, `--xargs`: as many as a command line takes.
+    pub full: bool,
+    /// `-s`: a command line is shorter than this, bytes.
+    pub length: Option<usize>,
+    /// `-X`, `-m`: what the last command would hold is shared between so many slots.
+    pub spread: Option<usize>,
+    /// `-X`, `-N`, `-L`: the text around `{}` is repeated with it.
+    pub context: bool,
+    /// `-L`: a line that ends in a blank goes on in the next.
+    pub continued: bool,
+}
+
 /// The options of GNU parallel's input language, under their names there.
 #[derive(Clone, Debug)]
 pub struct InputOptions {
@@ -29,8 +47,22 @@ pub struct InputOptions {
     pub delimiter: Option<RawText>,
     /// `--colsep`: a regular expression that cuts a record into columns.
     pub colsep: Option<RawText>,
-    /// `-n`/`-N`: this many records for one command.
-    pub max_args: Option<usize>,
+    /// How many records become one command.
+    pub packing: Packing,
+    /// `--header`: the first record of each source names its columns.
+    pub header: bool,
+    /// `--link`: all sources go in step, the shorter ones again from their beginning.
+    pub link: bool,
+    /// `--arg-sep`: stands for `:::`.
+    pub arg_sep: RawText,
+    /// `--arg-file-sep`: stands for `::::`.
+    pub arg_file_sep: RawText,
+    /// Replacement strings besides GNU parallel's own.
+    pub replacements: Replacements,
+    /// `--tag`, `--tagstring`: what each line of output begins with.
+    pub tag: Option<RawText>,
+    /// `--workdir`: where each task runs.
+    pub workdir: Option<RawText>,
     /// `-r`: records that are empty or blank are passed over.
     pub no_run_if_empty: bool,
     /// `-a`: files that are input sources, before those on the command line.
@@ -58,7 +90,14 @@ impl Default for InputOptions {
             null: false,
             delimiter: None,
             colsep: None,
-            max_args: None,
+            packing: Packing::default(),
+            header: false,
+            link: false,
+            arg_sep: ":::".into(),
+            arg_file_sep: "::::".into(),
+            replacements: Replacements::default(),
+            tag: None,
+            workdir: None,
             no_run_if_empty: false,
             arg_files: Vec::new(),
             outputs: Vec::new(),

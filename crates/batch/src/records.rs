@@ -1,5 +1,6 @@
 //! Records of a file or of standard input, and values held compactly.
 
+use crate::edit::regex;
 use crate::error::BatchError;
 use crate::options::{InputOptions, Trim};
 use homing_model::RawText;
@@ -8,7 +9,7 @@ use std::io::{self, BufRead, Read};
 
 /// Most bytes of an item: Linux takes 32 pages of 4 KiB for one argument with
 /// its zero byte (`MAX_ARG_STRLEN`), and a command line for a shell is one.
-const LONGEST_ITEM: usize = 32 * 4096 - 1;
+pub(crate) const LONGEST_ITEM: usize = 32 * 4096 - 1;
 
 /// Most bytes of an item that is cut into columns: the most that Linux takes for
 /// all arguments together, whatever the limit on the stack is.
@@ -21,6 +22,7 @@ pub(crate) struct Cutting {
     columns: Option<Regex>,
     trim: Trim,
     skip_blank: bool,
+    continued: bool,
 }
 
 impl Cutting {
@@ -30,9 +32,16 @@ impl Cutting {
             Some(text) => delimiter_bytes(&text.0)?,
             None => vec![b'\n'],
         };
-        let columns = options.colsep.as_ref().map(column_separator).transpose()?;
-        let trim = options.trim.unwrap_or(if columns.is_some() { Trim::Both } else { Trim::No });
-        Ok(Cutting { delimiter, columns, trim, skip_blank: options.no_run_if_empty })
+        let tab = options.header.then(|| RawText::from("\t"));
+        let columns = options.colsep.as_ref().or(tab.as_ref()).map(column_separator).transpose()?;
+        let trim = options.trim.unwrap_or(if options.colsep.is_some() { Trim::Both } else { Trim::No });
+        let continued = options.packing.continued;
+        Ok(Cutting { delimiter, columns, trim, skip_blank: options.no_run_if_empty, continued })
+    }
+
+    /// True if the record goes on in the next.
+    pub(crate) fn goes_on(&self, record: &[u8]) -> bool {
+        self.continued && record.last().is_some_and(u8::is_ascii_whitespace)
     }
 
     fn longest(&self) -> usize {
@@ -65,8 +74,7 @@ impl Cutting {
 fn column_separator(text: &RawText) -> Result<Regex, BatchError> {
     let bad = |reason: String| BatchError::Separator { option: "--colsep", value: text.display(), reason };
     let pattern = std::str::from_utf8(&text.0).map_err(|e| bad(e.to_string()))?;
-    let regex = Regex::new(&format!("(?-u:{pattern})")).or_else(|_| Regex::new(pattern));
-    regex.map_err(|e| bad(format!("not a regular expression: {e}")))
+    regex(pattern).map_err(bad)
 }
 
 /// `\n`, `\t`, `\0`, `\xHH` and `\\` as C has them; all else stands for itself.
@@ -116,7 +124,13 @@ impl Records {
     /// The next record that is wanted, without its delimiter.
     pub(crate) fn next(&mut self) -> Result<Option<Vec<u8>>, BatchError> {
         loop {
-            let Some(record) = self.read()? else { return Ok(None) };
+            let Some(mut record) = self.read()? else { return Ok(None) };
+            while self.cutting.goes_on(&record) {
+                match self.read()? {
+                    Some(more) => record.extend(more),
+                    None => break,
+                }
+            }
             if self.cutting.wants(&record) {
                 return Ok(Some(record));
             }
@@ -171,6 +185,13 @@ impl Values {
     /// A single value of no bytes.
     pub(crate) fn one_empty() -> Self {
         Values { bytes: Vec::new(), ends: vec![0] }
+    }
+    /// The first one, taken away.
+    pub(crate) fn take_first(&mut self) -> Option<Vec<u8>> {
+        let first = *self.ends.first()?;
+        self.ends.remove(0);
+        self.ends.iter_mut().for_each(|end| *end -= first);
+        Some(self.bytes.drain(..first).collect())
     }
     pub(crate) fn push(&mut self, value: &[u8]) {
         self.bytes.extend_from_slice(value);

@@ -1,6 +1,7 @@
 //! Where `--results` puts the output of each task, as GNU parallel does.
 
 use crate::error::BatchError;
+use crate::strings::Strings;
 use crate::template::{Filling, TextTemplate};
 use homing_model::{RawText, Task};
 use std::ffi::OsString;
@@ -35,7 +36,7 @@ impl Results {
         if text.0.is_empty() {
             return Err(BatchError::value("--results", "", "name a directory, or a file like out/{1}"));
         }
-        let template = TextTemplate::parse(text)?;
+        let template = TextTemplate::parse(text, &Strings::default())?;
         Ok(Results { text: text.clone(), template: Some(template).filter(TextTemplate::has_replacement) })
     }
 
@@ -49,7 +50,7 @@ impl Results {
         let Some(template) = &self.template else {
             return in_directory(self.tree(task));
         };
-        let path = template.fill(Filling { args: &task.args, seq: task.id });
+        let path = template.fill(Filling { args: &task.args, seq: task.id, total: None });
         if path.0.ends_with(b"/") {
             return in_directory(path.to_path());
         }

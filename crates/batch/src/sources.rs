@@ -24,16 +24,19 @@ impl Source {
 struct Axis {
     sources: Vec<Source>,
     next: usize,
+    /// The longest decides how many rows there are; the others begin again.
+    recycled: bool,
 }
 
 impl Axis {
-    /// Number of rows, once all sources are held: the shortest decides.
+    /// Number of rows, once all sources are held: the shortest decides, or with `--link` the longest.
     fn len(&self) -> Option<usize> {
         let lengths = self.sources.iter().map(|s| match s {
             Source::Held(values) => Some(values.len()),
             Source::Stream(_) => None,
         });
-        lengths.collect::<Option<Vec<_>>>()?.into_iter().min()
+        let lengths = lengths.collect::<Option<Vec<_>>>()?.into_iter();
+        if self.recycled { lengths.max() } else { lengths.min() }
     }
 
     fn hold(&mut self) -> Result<(), BatchError> {
@@ -52,7 +55,7 @@ impl Axis {
     fn row(&self, index: usize, cutting: &Cutting, to: &mut Vec<RawText>) {
         for source in &self.sources {
             if let Source::Held(values) = source {
-                cutting.values(values.get(index), to);
+                cutting.values(values.get(index % values.len()), to);
             }
         }
     }
@@ -61,6 +64,14 @@ impl Axis {
     /// before its first record counts as one empty value.
     fn next_row(&mut self, cutting: &Cutting, pad: bool) -> Result<Option<Vec<RawText>>, BatchError> {
         let mut row = Vec::new();
+        if self.recycled {
+            if self.next >= self.len().unwrap_or(0) {
+                return Ok(None);
+            }
+            self.row(self.next, cutting, &mut row);
+            self.next += 1;
+            return Ok(Some(row));
+        }
         for source in &mut self.sources {
             match source {
                 Source::Held(values) if self.next < values.len() => cutting.values(values.get(self.next), &mut row),
@@ -85,6 +96,8 @@ pub(crate) struct Combinations {
     axes: Vec<Axis>,
     cutting: Cutting,
     shuf: Option<u64>,
+    /// All sources are read before the first row.
+    whole: bool,
     at: u64,
     settled: bool,
     first_row: Option<Vec<RawText>>,
@@ -113,6 +126,12 @@ impl Combinations {
         self.axes.iter().try_fold(1u64, |n, axis| n.checked_mul(axis.len()? as u64))
     }
 
+    /// Reads all sources, so that [`Combinations::total`] is known.
+    pub(crate) fn hold(&mut self) -> Result<(), BatchError> {
+        self.whole = true;
+        self.settle()
+    }
+
     pub(crate) fn uses_stdin(&self) -> bool {
         self.uses_stdin
     }
@@ -129,7 +148,7 @@ impl Combinations {
     /// and that one too when the order is random.
     fn settle(&mut self) -> Result<(), BatchError> {
         self.settled = true;
-        let streamed = usize::from(self.shuf.is_none());
+        let streamed = usize::from(self.shuf.is_none() && !self.whole);
         self.axes.iter_mut().skip(streamed).try_for_each(Axis::hold)?;
         let some_hold = self.sources().any(Source::has_values);
         self.some_hold = some_hold;
@@ -187,8 +206,32 @@ impl Combinations {
     }
 }
 
-fn is_separator(word: &RawText) -> bool {
-    matches!(word.0.as_slice(), b":::" | b"::::" | b":::+" | b"::::+")
+/// What stands before the words of a source.
+struct Separator {
+    files: bool,
+    linked: bool,
+}
+
+impl Separator {
+    fn of(word: &RawText, options: &InputOptions) -> Option<Separator> {
+        let is = |name: &RawText, linked: bool| match linked {
+            true => word.0.strip_suffix(b"+").is_some_and(|word| word == name.0),
+            false => word == name,
+        };
+        let all = [(false, false), (false, true), (true, false), (true, true)];
+        let found = all
+            .into_iter()
+            .find(|(files, linked)| is(if *files { &options.arg_file_sep } else { &options.arg_sep }, *linked));
+        found.map(|(files, linked)| Separator { files, linked })
+    }
+}
+
+/// What the words of the command line give.
+pub(crate) struct Given<'a> {
+    pub(crate) command: &'a [RawText],
+    pub(crate) combinations: Combinations,
+    /// `--header`: the names of the columns.
+    pub(crate) columns: Vec<Vec<u8>>,
 }
 
 /// Splits the words into the command template and the sources, and opens these.
@@ -197,15 +240,15 @@ pub(crate) fn sources<'a>(
     options: &InputOptions,
     inputs: &mut dyn Inputs,
     stdin_is_tty: bool,
-) -> Result<(&'a [RawText], Combinations), BatchError> {
-    let split = words.iter().position(is_separator).unwrap_or(words.len());
-    let (template, mut rest) = words.split_at(split);
+) -> Result<Given<'a>, BatchError> {
+    let starts = |words: &[RawText]| words.iter().position(|word| Separator::of(word, options).is_some());
+    let (command, mut rest) = words.split_at(starts(words).unwrap_or(words.len()));
     let mut opening = Opening { options, cutting: Cutting::new(options)?, inputs, uses_stdin: false, axes: Vec::new() };
     for path in &options.arg_files {
         opening.add(false, |o| o.file(path.as_path()))?;
     }
     while let Some((separator, after)) = rest.split_first() {
-        let end = after.iter().position(is_separator).unwrap_or(after.len());
+        let end = starts(after).unwrap_or(after.len());
         opening.group(separator, &after[..end])?;
         rest = &after[end..];
     }
@@ -215,7 +258,8 @@ pub(crate) fn sources<'a>(
         }
         opening.add(false, |o| o.file(Path::new("-")))?;
     }
-    Ok((template, opening.finish()?))
+    let columns = if options.header { opening.columns()? } else { Vec::new() };
+    Ok(Given { command, combinations: opening.finish()?, columns })
 }
 
 struct Opening<'a> {
@@ -229,11 +273,11 @@ struct Opening<'a> {
 impl Opening<'_> {
     /// One separator and the words after it.
     fn group(&mut self, separator: &RawText, words: &[RawText]) -> Result<(), BatchError> {
-        let linked = separator.0.ends_with(b"+");
+        let Some(Separator { files, linked }) = Separator::of(separator, self.options) else { return Ok(()) };
         if linked && self.axes.is_empty() {
             return Err(BatchError::LinkFirst(separator.display()));
         }
-        if !separator.0.starts_with(b"::::") {
+        if !files {
             return self.add(linked, |o| Ok(Source::Held(o.values(words))));
         }
         if words.is_empty() {
@@ -248,16 +292,42 @@ impl Opening<'_> {
         open: impl FnOnce(&mut Self) -> Result<Source, BatchError>,
     ) -> Result<(), BatchError> {
         let source = open(self)?;
-        match self.axes.last_mut().filter(|_| linked) {
+        let recycled = self.options.link;
+        match self.axes.last_mut().filter(|_| linked || recycled) {
             Some(axis) => axis.sources.push(source),
-            None => self.axes.push(Axis { sources: vec![source], next: 0 }),
+            None => self.axes.push(Axis { sources: vec![source], next: 0, recycled }),
         }
         Ok(())
     }
 
+    /// The first record of each source, cut at the separator of columns.
+    fn columns(&mut self) -> Result<Vec<Vec<u8>>, BatchError> {
+        let mut names = Vec::new();
+        for source in self.axes.iter_mut().flat_map(|axis| &mut axis.sources) {
+            let first = match source {
+                Source::Held(values) => values.take_first(),
+                Source::Stream(records) => records.next()?,
+            };
+            self.cutting.values(&first.unwrap_or_default(), &mut names);
+        }
+        Ok(names.into_iter().map(|name| name.0).collect())
+    }
+
     fn values(&self, words: &[RawText]) -> Values {
         let mut values = Values::default();
-        words.iter().filter(|w| self.cutting.wants(&w.0)).for_each(|w| values.push(&w.0));
+        let mut words = words.iter();
+        while let Some(word) = words.next() {
+            let mut record = std::borrow::Cow::Borrowed(word.0.as_slice());
+            while self.cutting.goes_on(&record) {
+                match words.next() {
+                    Some(more) => record.to_mut().extend_from_slice(&more.0),
+                    None => break,
+                }
+            }
+            if self.cutting.wants(&record) {
+                values.push(&record);
+            }
+        }
         values
     }
 
@@ -278,6 +348,7 @@ impl Opening<'_> {
             axes: self.axes,
             cutting: self.cutting,
             shuf: self.options.shuf,
+            whole: self.options.link,
             at: 0,
             settled: false,
             first_row: None,

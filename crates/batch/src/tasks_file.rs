@@ -23,8 +23,8 @@ const LONGEST_TASK: usize = 6 * LONGEST_LINE;
 pub fn tasks_file(reader: Box<dyn BufRead + Send>, name: &str, options: InputOptions) -> Result<Batch, BatchError> {
     let uses_stdin = name == "-";
     let name = if uses_stdin { "standard input".to_owned() } else { name.to_owned() };
-    let InputOptions { cwd, functions, .. } = options;
-    Ok(Batch::of_lines(TaskLines { reader, name, uses_stdin, line: 0, cwd, functions }))
+    let InputOptions { cwd, functions, tag, .. } = options;
+    Ok(Batch::of_lines(TaskLines { reader, name, uses_stdin, line: 0, cwd, functions }, tag.is_some()))
 }
 
 pub(crate) struct TaskLines {

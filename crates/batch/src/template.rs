@@ -4,6 +4,7 @@ use crate::error::BatchError;
 use crate::options::InputOptions;
 use crate::quote::{Dialect, quote_for};
 use crate::shell::{has_shell_meaning, is_blank, is_shell_word};
+use crate::strings::{Op, Part, Strings};
 use homing_model::{Command, RawText};
 
 /// Stands in a command for `{%}`, the slot number, which is known only when
@@ -20,7 +21,7 @@ pub fn fill_slot(command: &mut Command, slot: u32) {
     }
 }
 
-fn fill_text(text: &mut RawText, digits: &str) {
+pub(crate) fn fill_text(text: &mut RawText, digits: &str) {
     let token = SLOT_TOKEN.as_bytes();
     let mut from = 0;
     // The common command has no such byte at all.
@@ -34,134 +35,24 @@ fn fill_text(text: &mut RawText, digits: &str) {
     }
 }
 
-/// What is taken of a value.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Op {
-    Whole,
-    NoExtension,
-    Base,
-    Directory,
-    BaseNoExtension,
-}
-
-#[derive(Clone, Debug, PartialEq, Eq)]
-enum Part {
-    Literal(Vec<u8>),
-    /// All values, each as a word of its own.
-    All(Op),
-    /// One value; negative counts from the last.
-    One(i64, Op),
-    Seq,
-    Slot,
-}
-
-fn base(value: &[u8]) -> &[u8] {
-    value.rsplit(|&b| b == b'/').next().unwrap_or_default()
-}
-
-/// Without the last extension: the last dot of the file name and what follows.
-fn no_extension(value: &[u8]) -> &[u8] {
-    let start = value.len() - base(value).len();
-    match value[start..].iter().rposition(|&b| b == b'.') {
-        Some(dot) => &value[..start + dot],
-        None => value,
-    }
-}
-
-/// As `dirname`: no trailing slashes, `.` for a bare name, `/` for the root.
-fn directory(value: &[u8]) -> &[u8] {
-    let strip = |v: &[u8]| v.len() - v.iter().rev().take_while(|&&b| b == b'/').count();
-    let body = &value[..strip(value)];
-    if body.is_empty() {
-        return if value.is_empty() { b"." } else { b"/" };
-    }
-    let Some(slash) = body.iter().rposition(|&b| b == b'/') else { return b"." };
-    match strip(&body[..slash]) {
-        0 => b"/",
-        end => &body[..end],
-    }
-}
-
-impl Op {
-    fn parse(text: &[u8]) -> Option<Op> {
-        Some(match text {
-            b"" => Op::Whole,
-            b"." => Op::NoExtension,
-            b"/" => Op::Base,
-            b"//" => Op::Directory,
-            b"/." => Op::BaseNoExtension,
-            _ => return None,
-        })
-    }
-    fn apply(self, value: &[u8]) -> &[u8] {
-        match self {
-            Op::Whole => value,
-            Op::NoExtension => no_extension(value),
-            Op::Base => base(value),
-            Op::Directory => directory(value),
-            Op::BaseNoExtension => no_extension(base(value)),
-        }
-    }
-}
-
-/// The replacement string between two braces, `None` if it is none.
-fn replacement(inner: &[u8]) -> Option<Part> {
-    match inner {
-        b"#" => return Some(Part::Seq),
-        b"%" => return Some(Part::Slot),
-        _ => {}
-    }
-    let sign = usize::from(inner.first() == Some(&b'-'));
-    let digits = inner[sign..].iter().take_while(|b| b.is_ascii_digit()).count();
-    if digits == 0 {
-        return if sign == 0 { Op::parse(inner).map(Part::All) } else { None };
-    }
-    let (number, rest) = inner.split_at(sign + digits);
-    let position: i64 = std::str::from_utf8(number).ok()?.parse().ok()?;
-    let op = Op::parse(rest)?;
-    (position != 0).then_some(Part::One(position, op))
-}
-
-fn parse_parts(text: &[u8]) -> Result<Vec<Part>, BatchError> {
-    let mut parts = Vec::new();
-    let mut literal = Vec::new();
-    let mut at = 0;
-    while at < text.len() {
-        let rest = &text[at..];
-        if rest.starts_with(b"{=")
-            && let Some(end) = rest.windows(2).position(|w| w == b"=}")
-        {
-            return Err(BatchError::Perl(String::from_utf8_lossy(&rest[..end + 2]).into_owned()));
-        }
-        let close = if rest[0] == b'{' { rest.iter().position(|&b| b == b'}') } else { None };
-        if let Some((part, close)) = close.and_then(|c| replacement(&rest[1..c]).map(|p| (p, c))) {
-            if !literal.is_empty() {
-                parts.push(Part::Literal(std::mem::take(&mut literal)));
-            }
-            parts.push(part);
-            at += close + 1;
-        } else {
-            literal.push(rest[0]);
-            at += 1;
-        }
-    }
-    if !literal.is_empty() {
-        parts.push(Part::Literal(literal));
-    }
-    Ok(parts)
-}
-
 /// What a template is filled with.
 #[derive(Clone, Copy)]
 pub(crate) struct Filling<'a> {
     pub(crate) args: &'a [RawText],
     pub(crate) seq: u64,
+    /// Number of tasks, when it is known.
+    pub(crate) total: Option<u64>,
 }
 
 impl Filling<'_> {
     fn one(&self, position: i64) -> Option<&[u8]> {
         let index = if position > 0 { position - 1 } else { self.args.len() as i64 + position };
         self.args.get(usize::try_from(index).ok()?).map(|a| a.0.as_slice())
+    }
+
+    fn padded(&self) -> String {
+        let digits = self.total.unwrap_or(1).to_string().len();
+        format!("{:0digits$}", self.seq)
     }
 }
 
@@ -170,27 +61,51 @@ impl Filling<'_> {
 pub(crate) struct TextTemplate(Vec<Part>);
 
 impl TextTemplate {
-    pub(crate) fn parse(text: &RawText) -> Result<Self, BatchError> {
-        Ok(TextTemplate(parse_parts(&text.0)?))
+    pub(crate) fn parse(text: &RawText, strings: &Strings) -> Result<Self, BatchError> {
+        Ok(TextTemplate(strings.parts(&text.0)?))
+    }
+    pub(crate) fn arguments() -> Self {
+        TextTemplate(vec![Part::All(Op::Whole)])
     }
     pub(crate) fn has_replacement(&self) -> bool {
         self.0.iter().any(|p| !matches!(p, Part::Literal(_)))
     }
     pub(crate) fn fill(&self, with: Filling) -> RawText {
-        RawText(render(&self.0, with, |value, out| out.extend_from_slice(value)))
+        RawText(render(&self.0, with, &|value, out| out.extend_from_slice(value)))
     }
 }
 
-fn render(parts: &[Part], with: Filling, put: impl Fn(&[u8], &mut Vec<u8>)) -> Vec<u8> {
+/// How a value becomes text.
+type Put<'p> = &'p dyn Fn(&[u8], &mut Vec<u8>);
+
+/// A group for value number `at`.
+fn around(parts: &[Part], at: usize, with: Filling, put: Put) -> Vec<u8> {
+    let mut out = Vec::new();
+    for part in parts {
+        match part {
+            Part::All(op) => {
+                if let Some(value) = with.args.get(at) {
+                    put(&op.apply(&value.0), &mut out);
+                }
+            }
+            other => out.extend(render(std::slice::from_ref(other), with, put)),
+        }
+    }
+    out
+}
+
+fn render(parts: &[Part], with: Filling, put: Put) -> Vec<u8> {
     let mut out = Vec::new();
     for part in parts {
         match part {
             Part::Literal(bytes) => out.extend_from_slice(bytes),
             Part::Seq => out.extend_from_slice(with.seq.to_string().as_bytes()),
+            Part::PaddedSeq => out.extend_from_slice(with.padded().as_bytes()),
+            Part::Total => out.extend_from_slice(with.total.unwrap_or(0).to_string().as_bytes()),
             Part::Slot => out.extend_from_slice(SLOT_TOKEN.as_bytes()),
             Part::One(position, op) => {
                 if let Some(value) = with.one(*position) {
-                    put(op.apply(value), &mut out);
+                    put(&op.apply(value), &mut out);
                 }
             }
             Part::All(op) => {
@@ -198,7 +113,15 @@ fn render(parts: &[Part], with: Filling, put: impl Fn(&[u8], &mut Vec<u8>)) -> V
                     if i > 0 {
                         out.push(b' ');
                     }
-                    put(op.apply(&value.0), &mut out);
+                    put(&op.apply(&value.0), &mut out);
+                }
+            }
+            Part::Group(parts) => {
+                for i in 0..with.args.len().max(1) {
+                    if i > 0 {
+                        out.push(b' ');
+                    }
+                    out.extend(around(parts, i, with, put));
                 }
             }
         }
@@ -215,6 +138,43 @@ enum Form {
     Words(Vec<Vec<Part>>),
 }
 
+impl Form {
+    /// Each text between blanks that holds `{}` is repeated for each value.
+    fn grouped(self) -> Form {
+        match self {
+            Form::Line(line) => Form::Line(group(line, is_blank)),
+            Form::Words(words) => Form::Words(words.into_iter().map(|word| group(word, |_| false)).collect()),
+        }
+    }
+}
+
+fn group(parts: Vec<Part>, ends: impl Fn(u8) -> bool) -> Vec<Part> {
+    let (mut out, mut open) = (Vec::new(), Vec::new());
+    let close = |open: &mut Vec<Part>, out: &mut Vec<Part>| {
+        let parts = std::mem::take(open);
+        match parts.iter().any(|part| matches!(part, Part::All(_))) {
+            true => out.push(Part::Group(parts)),
+            false => out.extend(parts),
+        }
+    };
+    for part in parts {
+        let Part::Literal(text) = part else {
+            open.push(part);
+            continue;
+        };
+        for piece in text.chunk_by(|a, b| ends(*a) == ends(*b)) {
+            if ends(piece[0]) {
+                close(&mut open, &mut out);
+                out.push(Part::Literal(piece.to_vec()));
+            } else {
+                open.push(Part::Literal(piece.to_vec()));
+            }
+        }
+    }
+    close(&mut open, &mut out);
+    out
+}
+
 /// A command template, ready to be filled.
 #[derive(Clone, Debug)]
 pub(crate) struct CommandTemplate {
@@ -225,20 +185,38 @@ pub(crate) struct CommandTemplate {
 
 impl CommandTemplate {
     /// `words` as the user's shell handed them over; at least one.
-    pub(crate) fn parse(words: &[RawText], options: &InputOptions) -> Result<Self, BatchError> {
-        let mut words: Vec<Vec<Part>> = words.iter().map(|w| parse_parts(&w.0)).collect::<Result<_, _>>()?;
+    pub(crate) fn parse(words: &[RawText], options: &InputOptions, strings: &Strings) -> Result<Self, BatchError> {
+        let mut words: Vec<Vec<Part>> = words.iter().map(|w| strings.parts(&w.0)).collect::<Result<_, _>>()?;
         if words.iter().flatten().all(|p| matches!(p, Part::Literal(_))) {
             words.push(vec![Part::All(Op::Whole)]);
         }
-        let form = if options.quote { Form::Words(words) } else { line_or_words(words, options) };
+        let mut form = if options.quote { Form::Words(words) } else { line_or_words(words, options) };
+        if options.packing.context {
+            form = form.grouped();
+        }
         Ok(CommandTemplate { form, dialect: Dialect::of(&options.shell), functions: options.functions.clone() })
+    }
+
+    /// Whether it says how many tasks there are.
+    pub(crate) fn needs_total(&self) -> bool {
+        fn has(parts: &[Part]) -> bool {
+            parts.iter().any(|part| match part {
+                Part::Total | Part::PaddedSeq => true,
+                Part::Group(parts) => has(parts),
+                _ => false,
+            })
+        }
+        match &self.form {
+            Form::Line(parts) => has(parts),
+            Form::Words(words) => words.iter().any(|word| has(word)),
+        }
     }
 
     pub(crate) fn fill(&self, with: Filling) -> Command {
         let quoted = |value: &[u8]| quote_for(self.dialect, value);
         match &self.form {
             Form::Line(parts) => {
-                Command::Shell(RawText(render(parts, with, |value, out| out.extend_from_slice(&quoted(value)))))
+                Command::Shell(RawText(render(parts, with, &|value, out| out.extend_from_slice(&quoted(value)))))
             }
             Form::Words(words) => {
                 let mut argv = Vec::with_capacity(words.len());
@@ -300,6 +278,7 @@ fn split_words(line: &[Part]) -> Vec<Vec<Part>> {
 /// several values, none when it stands for nothing, as a shell would see it.
 fn fill_word(word: &[Part], with: Filling, argv: &mut Vec<RawText>) {
     let mut current: Option<Vec<u8>> = if word.is_empty() { Some(Vec::new()) } else { None };
+    let as_it_is: Put = &|value, out| out.extend_from_slice(value);
     for part in word {
         match part {
             Part::All(op) => {
@@ -307,17 +286,23 @@ fn fill_word(word: &[Part], with: Filling, argv: &mut Vec<RawText>) {
                     if i > 0 {
                         argv.extend(current.take().map(RawText));
                     }
-                    current.get_or_insert_default().extend_from_slice(op.apply(&value.0));
+                    current.get_or_insert_default().extend_from_slice(&op.apply(&value.0));
+                }
+            }
+            Part::Group(parts) => {
+                for i in 0..with.args.len() {
+                    if i > 0 {
+                        argv.extend(current.take().map(RawText));
+                    }
+                    current.get_or_insert_default().extend(around(parts, i, with, as_it_is));
                 }
             }
             Part::One(position, op) => {
                 if let Some(value) = with.one(*position) {
-                    current.get_or_insert_default().extend_from_slice(op.apply(value));
+                    current.get_or_insert_default().extend_from_slice(&op.apply(value));
                 }
             }
-            Part::Literal(text) => current.get_or_insert_default().extend_from_slice(text),
-            Part::Seq => current.get_or_insert_default().extend_from_slice(with.seq.to_string().as_bytes()),
-            Part::Slot => current.get_or_insert_default().extend_from_slice(SLOT_TOKEN.as_bytes()),
+            other => current.get_or_insert_default().extend(render(std::slice::from_ref(other), with, as_it_is)),
         }
     }
     argv.extend(current.map(RawText));
@@ -327,39 +312,17 @@ fn fill_word(word: &[Part], with: Filling, argv: &mut Vec<RawText>) {
 mod tests {
     use super::*;
 
-    #[test]
-    fn parts_of_paths() {
-        for (value, dot, base, dir, base_dot) in [
-            ("a/b.c/d.tar.gz", "a/b.c/d.tar", "d.tar.gz", "a/b.c", "d.tar"),
-            ("x", "x", "x", ".", "x"),
-            ("/y", "/y", "y", "/", "y"),
-            (".bashrc", "", ".bashrc", ".", ""),
-            ("a/.b", "a/", ".b", "a", ""),
-            ("a.", "a", "a.", ".", "a"),
-            ("a/b/", "a/b/", "", "a", ""),
-        ] {
-            for (op, want) in
-                [(Op::NoExtension, dot), (Op::Base, base), (Op::Directory, dir), (Op::BaseNoExtension, base_dot)]
-            {
-                assert_eq!(op.apply(value.as_bytes()), want.as_bytes(), "{op:?} of {value}");
-            }
-        }
+    fn filled(words: &[&str], seq: u64, slot: u32) -> Command {
+        let words: Vec<RawText> = words.iter().map(|w| RawText::from(*w)).collect();
+        let template = CommandTemplate::parse(&words, &InputOptions::default(), &Strings::default()).unwrap();
+        let mut command = template.fill(Filling { args: &["a".into()], seq, total: None });
+        fill_slot(&mut command, slot);
+        command
     }
 
     #[test]
     fn the_slot_is_filled_late() {
-        let template = CommandTemplate::parse(&["run".into(), "--gpu={%}".into()], &InputOptions::default()).unwrap();
-        let mut command = template.fill(Filling { args: &["a".into()], seq: 1 });
-        fill_slot(&mut command, 12);
-        assert_eq!(command, Command::Shell("run --gpu=12".into()));
-        let template = CommandTemplate::parse(&["run {%} {#}".into()], &InputOptions::default()).unwrap();
-        let mut command = template.fill(Filling { args: &["a".into()], seq: 7 });
-        fill_slot(&mut command, 3);
-        assert_eq!(command, Command::Argv(vec!["run".into(), "3".into(), "7".into()]));
-    }
-
-    #[test]
-    fn perl_is_refused_by_name() {
-        assert!(matches!(parse_parts(b"echo {= $_++ =}"), Err(BatchError::Perl(p)) if p == "{= $_++ =}"));
+        assert_eq!(filled(&["run", "--gpu={%}"], 1, 12), Command::Shell("run --gpu=12".into()));
+        assert_eq!(filled(&["run {%} {#}"], 7, 3), Command::Argv(vec!["run".into(), "3".into(), "7".into()]));
     }
 }

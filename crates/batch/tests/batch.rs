@@ -1,6 +1,6 @@
 //! Batches as a caller sees them: sources, limits, task files, errors.
 
-use homing_batch::{Batch, BatchError, Files, InputOptions, compose, tasks_file};
+use homing_batch::{Batch, BatchError, Files, InputOptions, Packing, compose, tasks_file};
 use homing_model::{Command, RawText, Task};
 use std::io::{BufReader, Cursor, Read};
 
@@ -184,8 +184,14 @@ fn of_input_that_is_cut_off_the_last_item_is_never_used() {
     };
     let with = |options: InputOptions| made(&["x"], options, b"a\nb\nc");
     assert_eq!(with(InputOptions::default()), ["a", "b"]);
-    assert_eq!(with(InputOptions { max_args: Some(2), ..Default::default() }), ["a b"]);
-    assert_eq!(with(InputOptions { max_args: Some(3), ..Default::default() }), [""; 0]);
+    assert_eq!(
+        with(InputOptions { packing: Packing { records: Some(2), ..Default::default() }, ..Default::default() }),
+        ["a b"]
+    );
+    assert_eq!(
+        with(InputOptions { packing: Packing { records: Some(3), ..Default::default() }, ..Default::default() }),
+        [""; 0]
+    );
     assert_eq!(with(InputOptions { no_run_if_empty: true, ..Default::default() }), ["a", "b"]);
     assert_eq!(with(InputOptions { shuf: Some(1), ..Default::default() }), [""; 0]);
     assert_eq!(made(&["x"], InputOptions { null: true, ..Default::default() }, b"a\0b\0c"), ["a", "b"]);

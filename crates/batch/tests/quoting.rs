@@ -2,7 +2,7 @@
 //! shell when the command needs one, and without one when not. And no words,
 //! however odd, do worse than an error.
 
-use homing_batch::{Files, InputOptions, candidate_words, compose, quote};
+use homing_batch::{Files, InputOptions, Packing, candidate_words, compose, quote};
 use homing_model::{Command, RawText};
 use proptest::prelude::*;
 use std::os::unix::ffi::OsStringExt;
@@ -52,7 +52,8 @@ proptest! {
 
     #[test]
     fn any_words_give_tasks_or_an_error(words in proptest::collection::vec(any_word(), 0..8), shuf in any::<Option<u64>>()) {
-        let options = InputOptions { shuf, max_args: shuf.map(|s| (s % 4) as usize), ..InputOptions::default() };
+        let packing = Packing { records: shuf.map(|s| (s % 4) as usize), ..Packing::default() };
+        let options = InputOptions { shuf, packing, ..InputOptions::default() };
         if let Ok(batch) = compose(&words, options, &mut Files::new(".".as_ref(), Box::new(&b"1\n2\n"[..])), false) {
             let total = batch.total();
             let tasks: Vec<_> = batch.filter_map(Result::ok).collect();

@@ -5,7 +5,8 @@
 use crate::core::Record;
 use crate::kept::{Content, Kept, Unprinted};
 use crate::reserve::Reserve;
-use homing_model::{RawText, TaskId};
+use homing_batch::{Tag, command_line, fill_slot};
+use homing_model::{RawText, Task, TaskId};
 use homing_wire::Stream;
 use std::collections::{BTreeMap, HashMap};
 use std::fs::File;
@@ -25,10 +26,12 @@ pub struct OutputOptions {
     pub keep_order: bool,
     /// `--line-buffer`: whole lines as they come.
     pub line_buffer: bool,
-    /// `--tag`: each line begins with the task's arguments and a tab.
-    pub tag: bool,
     /// Bytes of a task's output, on both streams, that are taken.
     pub limit: Option<u64>,
+    /// `--tag`, `--tagstring`: each line begins with this and a tab.
+    pub tag: Option<Tag>,
+    /// `-v`, `-t`: what a task runs is printed before its output, on this stream.
+    pub commands: Option<Stream>,
     /// Where files for large output are made.
     pub spill: PathBuf,
 }
@@ -131,6 +134,7 @@ struct Pair {
     out: Spool,
     err: Spool,
     results: Option<(File, File)>,
+    tag: Option<RawText>,
     /// Bytes that were taken.
     taken: u64,
     /// No more is.
@@ -152,7 +156,7 @@ pub struct Printer<O: Write, E: Write> {
     out: O,
     err: E,
     open: HashMap<u64, Pair>,
-    held: BTreeMap<TaskId, (Pair, Vec<u8>)>,
+    held: BTreeMap<TaskId, Pair>,
     next: TaskId,
     budget: usize,
     reserve: Reserve,
@@ -191,8 +195,21 @@ impl<O: Write, E: Write> Printer<O, E> {
         self.open.entry(ticket).or_default().results = Some((out, err));
     }
 
+    /// A task is sent: what its lines begin with, and its command where that is to be seen.
+    pub fn begins(&mut self, ticket: u64, task: &Task, slot: u32) -> io::Result<()> {
+        if let Some(tag) = &self.options.tag {
+            self.open.entry(ticket).or_default().tag = Some(tag.of(task, slot));
+        }
+        let Some(stream) = self.options.commands else { return Ok(()) };
+        let mut command = task.command.clone();
+        fill_slot(&mut command, slot);
+        let mut line = command_line(&command);
+        line.push(b'\n');
+        self.chunk(ticket, stream, &line)
+    }
+
     /// A chunk of a running task's output.
-    pub fn chunk(&mut self, ticket: u64, args: &[RawText], stream: Stream, bytes: &[u8]) -> io::Result<()> {
+    pub fn chunk(&mut self, ticket: u64, stream: Stream, bytes: &[u8]) -> io::Result<()> {
         let pair = self.open.entry(ticket).or_default();
         let bytes = pair.take(bytes, self.options.limit);
         if bytes.is_empty() {
@@ -209,7 +226,7 @@ impl<O: Write, E: Write> Printer<O, E> {
             self.short |= self.reserve.is_used_up(file.as_file(), bytes.len());
         }
         if self.options.line_buffer && !self.options.keep_order && bytes.contains(&b'\n') {
-            return self.print_lines(ticket, args, stream);
+            return self.print_lines(ticket, stream);
         }
         Ok(())
     }
@@ -226,12 +243,11 @@ impl<O: Write, E: Write> Printer<O, E> {
 
     /// Whether something waits to be printed.
     pub fn waits(&self) -> bool {
-        let open = self.open.values().chain(self.held.values().map(|(pair, _)| pair));
+        let open = self.open.values().chain(self.held.values());
         open.into_iter().any(|pair| !pair.out.is_empty())
     }
 
-    fn print_lines(&mut self, ticket: u64, args: &[RawText], stream: Stream) -> io::Result<()> {
-        let tag = self.tag(args);
+    fn print_lines(&mut self, ticket: u64, stream: Stream) -> io::Result<()> {
         let Some(pair) = self.open.get_mut(&ticket) else { return Ok(()) };
         let spool = if stream == Stream::Out { &mut pair.out } else { &mut pair.err };
         // A line longer than the memory waits in its file for the end of the task.
@@ -239,17 +255,14 @@ impl<O: Write, E: Write> Printer<O, E> {
             return Ok(());
         };
         let rest = spool.memory.split_off(end + 1);
+        let tag = pair.tag.as_ref().map(|tag| tag.0.as_slice());
         if stream == Stream::Out {
-            spool.copy_to(&mut self.out, tag.as_deref(), &mut self.budget)?;
+            spool.copy_to(&mut self.out, tag, &mut self.budget)?;
         } else {
-            spool.copy_to(&mut self.err, tag.as_deref(), &mut self.budget)?;
+            spool.copy_to(&mut self.err, tag, &mut self.budget)?;
         }
         spool.memory = rest;
         Ok(())
-    }
-
-    fn tag(&self, args: &[RawText]) -> Option<Vec<u8>> {
-        self.options.tag.then(|| args.iter().map(|a| a.0.as_slice()).collect::<Vec<_>>().join(&b' '))
     }
 
     /// Takes the rest of what these attempts printed, and keeps all of it that is to be printed: before their end is
@@ -260,7 +273,7 @@ impl<O: Write, E: Write> Printer<O, E> {
             if let Some(ended) = &record.ended {
                 for (stream, bytes) in [(Stream::Out, &ended.stdout), (Stream::Err, &ended.stderr)] {
                     if !bytes.is_empty() {
-                        self.chunk(record.ticket, &record.task.args, stream, bytes)?;
+                        self.chunk(record.ticket, stream, bytes)?;
                     }
                 }
             }
@@ -270,10 +283,12 @@ impl<O: Write, E: Write> Printer<O, E> {
     }
 
     fn unprinted_of(&mut self, record: &Record) -> Option<Kept> {
-        let tag = RawText(self.tag(&record.task.args).unwrap_or_default());
         let pair = self.open.get_mut(&record.ticket).filter(|_| record.last)?;
         let (out, err) = (pair.out.content(), pair.err.content());
-        (!pair.out.is_empty() || !pair.err.is_empty()).then_some(Kept { task: record.task.id, tag, out, err })
+        (!pair.out.is_empty() || !pair.err.is_empty()).then(|| {
+            let tag = pair.tag.clone().unwrap_or_default();
+            Kept { task: record.task.id, tag, out, err }
+        })
     }
 
     /// An attempt ended, whose output was kept. That of one that is tried again is dropped, as GNU parallel does.
@@ -284,42 +299,42 @@ impl<O: Write, E: Write> Printer<O, E> {
             return Ok(());
         }
         self.earlier.remove(&record.task.id);
-        let tag = self.tag(&record.task.args).unwrap_or_default();
         if !self.options.keep_order {
-            return self.print(record.task.id, &mut pair, &tag);
+            return self.print(record.task.id, &mut pair);
         }
-        self.held.insert(record.task.id, (pair, tag));
+        self.held.insert(record.task.id, pair);
         self.print_due()
     }
 
     /// A task that does not run must not hold back the order. What it printed in an earlier part of the run, where
     /// nobody got it, is printed now.
     pub fn skipped(&mut self, task: TaskId) -> io::Result<()> {
-        let (mut pair, tag) = match self.earlier.remove(&task) {
+        let mut pair = match self.earlier.remove(&task) {
             None => Default::default(),
             Some(Kept { tag, out, err, .. }) => {
-                let pair = Pair { out: Spool::recovered(out)?, err: Spool::recovered(err)?, ..Pair::default() };
+                let tag = self.options.tag.is_some().then_some(tag);
+                let pair = Pair { out: Spool::recovered(out)?, err: Spool::recovered(err)?, tag, ..Pair::default() };
                 self.budget = self.budget.saturating_sub(pair.out.memory.len() + pair.err.memory.len());
-                (pair, tag.0)
+                pair
             }
         };
         if !self.options.keep_order {
-            return self.print(task, &mut pair, &tag);
+            return self.print(task, &mut pair);
         }
-        self.held.insert(task, (pair, tag));
+        self.held.insert(task, pair);
         self.print_due()
     }
 
     fn print_due(&mut self) -> io::Result<()> {
-        while let Some((mut pair, tag)) = self.held.remove(&self.next) {
-            self.print(self.next, &mut pair, &tag)?;
+        while let Some(mut pair) = self.held.remove(&self.next) {
+            self.print(self.next, &mut pair)?;
             self.next += 1;
         }
         Ok(())
     }
 
-    fn print(&mut self, task: TaskId, pair: &mut Pair, tag: &[u8]) -> io::Result<()> {
-        let tag = self.options.tag.then_some(tag);
+    fn print(&mut self, task: TaskId, pair: &mut Pair) -> io::Result<()> {
+        let tag = pair.tag.as_ref().map(|tag| tag.0.as_slice());
         self.files.extend(pair.out.copy_to(&mut self.out, tag, &mut self.budget)?);
         if !pair.err.is_empty() {
             self.out.flush()?;
@@ -341,8 +356,8 @@ impl<O: Write, E: Write> Printer<O, E> {
 
     /// The run is over: prints what waits for tasks that never came.
     pub fn close(&mut self) -> io::Result<()> {
-        for (task, (mut pair, tag)) in std::mem::take(&mut self.held) {
-            self.print(task, &mut pair, &tag)?;
+        for (task, mut pair) in std::mem::take(&mut self.held) {
+            self.print(task, &mut pair)?;
         }
         self.flush()?;
         self.unprinted.close();
@@ -404,13 +419,14 @@ mod tests {
     }
 
     fn end(p: &mut Printer<Vec<u8>, Vec<u8>>, record: &Record) {
+        p.begins(record.ticket, &record.task, 1).unwrap();
         p.keep(std::iter::once(record)).unwrap();
         p.ended(record).unwrap();
     }
 
     #[test]
     fn what_a_dead_coordinator_had_not_printed_comes_in_its_place() {
-        let options = OutputOptions { keep_order: true, tag: true, ..Default::default() };
+        let options = OutputOptions { keep_order: true, tag: Some(Tag::arguments()), ..Default::default() };
         let mut dead = printer(options);
         end(&mut dead, &record(2, b"two\n"));
         end(&mut dead, &record(3, &[b'x'; 2 * IN_MEMORY]));
@@ -428,7 +444,7 @@ mod tests {
 
     #[test]
     fn order_is_kept_and_lines_are_tagged() {
-        let mut p = printer(OutputOptions { keep_order: true, tag: true, ..Default::default() });
+        let mut p = printer(OutputOptions { keep_order: true, tag: Some(Tag::arguments()), ..Default::default() });
         end(&mut p, &record(2, b"two\nlines\n"));
         assert!(p.out.is_empty());
         end(&mut p, &record(1, b"one"));
@@ -440,7 +456,7 @@ mod tests {
         let mut p = printer(OutputOptions::default());
         let chunk = vec![b'x'; 60_000];
         for _ in 0..10 {
-            p.chunk(1, &[], Stream::Out, &chunk).unwrap();
+            p.chunk(1, Stream::Out, &chunk).unwrap();
         }
         assert!(p.open[&1].out.memory.len() <= IN_MEMORY && p.open[&1].out.file.is_some());
         end(&mut p, &record(1, b"end"));
@@ -451,10 +467,10 @@ mod tests {
     #[test]
     fn line_buffer_never_splits_a_line() {
         let mut p = printer(OutputOptions { line_buffer: true, ..Default::default() });
-        p.chunk(1, &[], Stream::Out, b"half").unwrap();
-        p.chunk(2, &[], Stream::Out, b"whole\nrest").unwrap();
+        p.chunk(1, Stream::Out, b"half").unwrap();
+        p.chunk(2, Stream::Out, b"whole\nrest").unwrap();
         assert_eq!(p.out, b"whole\n");
-        p.chunk(1, &[], Stream::Out, b" line\n").unwrap();
+        p.chunk(1, Stream::Out, b" line\n").unwrap();
         assert_eq!(p.out, b"whole\nhalf line\n");
     }
 }

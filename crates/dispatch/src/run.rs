@@ -16,10 +16,10 @@ use homing_clock::Moment;
 use homing_journal::Journal;
 use homing_launch::{Keeper, Via};
 use homing_model::event::What;
-use homing_model::{Event, NodeSet, RawText};
+use homing_model::{Event, NodeSet};
 use homing_place::HostIx;
 use homing_wire::ToWorker;
-use std::collections::{HashMap, VecDeque};
+use std::collections::VecDeque;
 use std::io;
 use std::rc::Rc;
 use std::sync::Arc;
@@ -92,7 +92,6 @@ pub(crate) struct Shell<'a, L: Listener> {
     terminal: Rc<Terminal>,
     pub(crate) links: Vec<Link>,
     plan_of: Vec<usize>,
-    args: HashMap<u64, Vec<RawText>>,
     refused: Vec<String>,
     window: Sender<()>,
     owed: usize,
@@ -138,7 +137,6 @@ pub fn run<L: Listener>(settings: Settings, listener: &mut L) -> Result<i32, Dis
         terminal: settings.terminal,
         links: settings.hosts.iter().map(|_| Link::new()).collect(),
         plan_of: Vec::new(),
-        args: HashMap::new(),
         refused: Vec::new(),
         window,
         owed: 0,
@@ -327,7 +325,7 @@ impl<L: Listener> Shell<'_, L> {
                     self.listener.note(&text);
                     self.record(What::Note { text })?;
                 }
-                Action::Send(host, message) => self.post(host, &message),
+                Action::Send(host, message) => self.post(host, &message)?,
                 Action::Ended { record } => ended.push(record),
             }
         }
@@ -338,7 +336,6 @@ impl<L: Listener> Shell<'_, L> {
             }
         }
         for record in ended {
-            self.args.remove(&record.ticket);
             self.owed += usize::from(record.last);
             let printed = self.printer.ended(&record);
             self.printed(printed)?;
@@ -353,16 +350,16 @@ impl<L: Listener> Shell<'_, L> {
         self.printed(flushed)
     }
 
-    fn post(&mut self, host: HostIx, message: &ToWorker) {
-        if let ToWorker::Run { ticket, task, .. } = message {
-            if !task.args.is_empty() {
-                self.args.insert(*ticket, task.args.clone());
-            }
+    fn post(&mut self, host: HostIx, message: &ToWorker) -> Result<(), DispatchError> {
+        if let ToWorker::Run { ticket, slot, task, .. } = message {
+            let begun = self.printer.begins(*ticket, task, *slot);
+            self.printed(begun)?;
             if let Some(make) = &self.results {
                 match make(task) {
                     Ok((out, err)) => self.printer.results(*ticket, out, err),
                     Err(e) => {
-                        return self.core.unsaved(*ticket, &format!("cannot write its results: {e}"), Moment::now());
+                        self.core.unsaved(*ticket, &format!("cannot write its results: {e}"), Moment::now());
+                        return Ok(());
                     }
                 }
             }
@@ -371,5 +368,6 @@ impl<L: Listener> Shell<'_, L> {
         if let (Err(error), ToWorker::Run { ticket, .. }) = (sent, message) {
             self.core.unsaved(*ticket, &error.to_string(), Moment::now());
         }
+        Ok(())
     }
 }

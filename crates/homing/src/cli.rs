@@ -105,6 +105,11 @@ pub fn main() -> i32 {
     let cli = match Cli::try_parse_from(&words) {
         Ok(cli) => cli,
         Err(e) => {
+            let asked = words.get(1).is_some_and(|word| word == "run" || word == "plan");
+            if let Some(failure) = asked.then(|| cmd::run::unknown(&e)).flatten() {
+                eprintln!("{failure}");
+                return failure.status;
+            }
             let helped = (e.kind() == clap::error::ErrorKind::DisplayHelp)
                 .then(|| crate::help::grammar().try_get_matches_from(&words).err());
             let e = helped.flatten().unwrap_or(e);

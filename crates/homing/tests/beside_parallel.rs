@@ -7,6 +7,7 @@ use std::process::{Command, Output, Stdio};
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 const AGREE: &str = include_str!("beside_parallel/agree.cases");
+const MANUAL: &str = include_str!("beside_parallel/manual.cases");
 const DIFFER: &str = include_str!("beside_parallel/differ.cases");
 
 /// Lines at once: most of them wait.
@@ -105,12 +106,21 @@ fn has_parallel() -> bool {
 
 #[test]
 fn the_same_output_status_and_job_log() {
+    agree(&cases(AGREE), 100);
+}
+
+#[test]
+fn the_lines_of_its_manual_do_the_same() {
+    agree(&cases(MANUAL), 150);
+}
+
+/// `least`: so many cases the table has, or it was not read.
+fn agree(cases: &[(String, String)], least: usize) {
     if !has_parallel() {
         return;
     }
-    let cases = cases(AGREE);
-    assert!(cases.len() > 100, "the table was read: {}", cases.len());
-    let found: Vec<String> = differing(&cases).into_iter().map(|(_, text)| text).collect();
+    assert!(cases.len() >= least, "the table was read: {}", cases.len());
+    let found: Vec<String> = differing(cases).into_iter().map(|(_, text)| text).collect();
     assert!(found.is_empty(), "{} of {} differ:\n{}", found.len(), cases.len(), found.join("\n"));
 }
 

@@ -143,9 +143,8 @@ impl<L: Listener> Shell<'_, L> {
         let Some(ix) = link.ix.filter(|_| link.to.is_some()) else { return Ok(()) };
         match message {
             FromWorker::Output { ticket, stream, bytes } => {
-                let args = self.args.get(&ticket).map(Vec::as_slice).unwrap_or_default();
                 self.core.printed(ticket, stream, &bytes);
-                let printed = self.printer.chunk(ticket, args, stream, &bytes);
+                let printed = self.printer.chunk(ticket, stream, &bytes);
                 self.printed(printed)?;
                 if self.printer.is_short_of_room()
                     && let Some(ticket) = self.core.end_largest_output()

@@ -15,7 +15,7 @@ const LIMITS: &str = "Failures and limits";
 /// Options of `homing run` and `homing plan`.
 #[derive(clap::Args, Clone, Debug)]
 // What is typed counts more than what the user's config file says, which comes first.
-#[command(args_override_self = true)]
+#[command(infer_long_args = true, args_override_self = true)]
 pub struct Args {
     /// Where tasks run: `local` (this machine), `ssh` (the hosts of --hosts or cluster.toml, or
     /// those that hold the data), `slurm` (workers that Slurm grants, next to the data first),
@@ -44,8 +44,8 @@ pub struct Args {
     /// Input items end with this: one character, \n, \t, \0 or \xHH
     #[arg(help_heading = INPUT, short = 'd', long, value_name = "DELIM")]
     pub delimiter: Option<OsString>,
-    /// Use at most N arguments per command (`-N` too; `-N0`: one, and do not put it into the command)
-    #[arg(help_heading = INPUT, short = 'n', long, value_name = "N", short_alias = 'N', alias = "max-replace-args")]
+    /// Use at most N arguments per command
+    #[arg(help_heading = INPUT, short = 'n', long, value_name = "N")]
     pub max_args: Option<usize>,
     /// Take blanks off arguments: n (neither end), l, r, lr
     #[arg(help_heading = INPUT, long, value_name = "ENDS")]
@@ -89,7 +89,7 @@ pub struct Args {
     #[arg(help_heading = OUTPUT, short, long)]
     pub keep_order: bool,
     /// Print whole lines as they come instead of grouping by task
-    #[arg(help_heading = OUTPUT, long, visible_alias = "lb")]
+    #[arg(help_heading = OUTPUT, long, visible_alias = "lb", alias = "linebuffer")]
     pub line_buffer: bool,
     /// Begin each line with the task's arguments and a tab
     #[arg(help_heading = OUTPUT, long)]
@@ -135,13 +135,13 @@ pub struct Args {
     pub env: Vec<String>,
 
     /// Print the commands and run nothing
-    #[arg(help_heading = SHOWN, long)]
+    #[arg(help_heading = SHOWN, long, alias = "dryrun")]
     pub dry_run: bool,
     /// Say for each task where it runs and why
     #[arg(help_heading = SHOWN, long)]
     pub explain: bool,
     /// Show progress even when it is short
-    #[arg(help_heading = SHOWN, long)]
+    #[arg(help_heading = SHOWN, long, alias = "progress")]
     pub bar: bool,
     /// Show when it will be done
     #[arg(help_heading = SHOWN, long)]
@@ -153,9 +153,11 @@ pub struct Args {
     #[arg(help_heading = SHOWN, long)]
     pub json: bool,
 
-    // Last: its heading would hold for all that follows.
+    // Last: their headings would hold for all that follows.
     #[command(flatten)]
     pub slurm: super::slurm::SlurmArgs,
+    #[command(flatten)]
+    pub parallel: super::parallel::ParallelArgs,
 
     /// Command and input sources: 'md5sum {}' ::: FILE..., :::: LISTFILE, :::+, ::::+
     #[arg(trailing_var_arg = true, value_name = "COMMAND")]
@@ -166,6 +168,9 @@ pub struct Args {
 pub fn args_of(words: &[OsString]) -> Result<Args, Failure> {
     let grammar = Args::augment_args(clap::Command::new("homing run")).no_binary_name(true);
     grammar.try_get_matches_from(words).and_then(|found| Args::from_arg_matches(&found)).map_err(|e| {
+        if let Some(failure) = super::parallel::unknown(&e) {
+            return failure;
+        }
         let text = e.to_string();
         let first = text.lines().next().unwrap_or_default().trim_start_matches("error: ");
         Failure::usage(format!("homing run would say: {first}")).hint("homing run --help")

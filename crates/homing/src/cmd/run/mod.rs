@@ -9,6 +9,7 @@ mod joblog;
 mod lessons;
 mod listen;
 mod nonce;
+mod parallel;
 mod plan;
 mod slurm;
 mod source;
@@ -18,6 +19,7 @@ mod unbegun;
 
 pub use args::{Args, On, args_of};
 pub use joblog::{Unlisted, unlisted};
+pub use parallel::unknown;
 pub use plan::plan;
 
 use crate::failure::Failure;
@@ -29,6 +31,7 @@ use homing_locate::Finder;
 use homing_model::event::What;
 use homing_model::{RawText, TaskId};
 use homing_report::Tally;
+use homing_wire::Stream;
 use inputs::Inputs;
 use listen::Screen;
 use nonce::Nonces;
@@ -69,6 +72,7 @@ pub fn run(args: Args) -> Result<i32, Failure> {
 pub fn start(args: Args, again: Option<Again>) -> Result<i32, Failure> {
     let now_ns = homing_clock::wall_ns();
     let mut policy = policy(&args)?;
+    parallel::lower_priority(&args)?;
     let cwd =
         std::env::current_dir().map_err(|e| Failure::system(format!("cannot tell the working directory: {e}")))?;
     let lesson = if policy.io == Io::Auto { lessons::key(&args, &cwd) } else { None };
@@ -96,6 +100,7 @@ pub fn start(args: Args, again: Option<Again>) -> Result<i32, Failure> {
     // What the run itself has added to the log and is to try again is not skipped for that.
     listed.retain(|task| !tally.counts().has_failed(*task));
     let total = batch.total();
+    let tag = batch.tag().cloned();
     let targets = targets::targets(&args, &cwd, &finder, &name, total)?;
     let host_count = targets.hosts.len();
     let slurm = targets.hosts.iter().any(|h| matches!(h.via, Via::Slurm(_)));
@@ -123,6 +128,7 @@ pub fn start(args: Args, again: Option<Again>) -> Result<i32, Failure> {
         cwd: cwd.clone(),
         detect: !args.no_detect,
         skip_newer: args.skip_newer,
+        makes_workdir: args.parallel.workdir.is_some(),
         done,
         listed,
         missing,
@@ -148,8 +154,13 @@ pub fn start(args: Args, again: Option<Again>) -> Result<i32, Failure> {
         counts,
         output: OutputOptions {
             keep_order: args.keep_order,
-            line_buffer: args.line_buffer,
-            tag: args.tag,
+            line_buffer: args.line_buffer || args.parallel.ungroup,
+            tag,
+            commands: if args.parallel.verbose {
+                Some(Stream::Out)
+            } else {
+                args.parallel.trace.then_some(Stream::Err)
+            },
             limit,
             spill: journal.dir().to_path_buf(),
         },
@@ -217,12 +228,14 @@ fn explain(error: DispatchError, name: &str, slurm: bool) -> Failure {
 fn dry_run(args: &Args) -> Result<i32, Failure> {
     let cwd = std::env::current_dir().map_err(Failure::system)?;
     let mut inputs = Files::new(&cwd, Box::new(BufReader::new(io::stdin())));
-    for task in batch(args, &cwd, "dry", &mut inputs, io::stdin().is_terminal())? {
+    let batch = batch(args, &cwd, "dry", &mut inputs, io::stdin().is_terminal())?;
+    let tag = batch.tag().cloned();
+    for task in batch {
         let mut task = task.map_err(Failure::usage)?;
         homing_batch::fill_slot(&mut task.command, 1);
         let mut line = Vec::new();
-        if args.tag {
-            line = task.args.iter().map(|a| a.0.as_slice()).collect::<Vec<_>>().join(&b' ');
+        if let Some(tag) = &tag {
+            line = tag.of(&task, 1).0;
             line.push(b'\t');
         }
         line.extend(homing_batch::command_line(&task.command));
@@ -251,7 +264,14 @@ pub(crate) fn batch(
         trim: args.trim.map(Into::into),
         functions: environment::functions(),
         colsep: args.colsep.clone().map(RawText::from),
-        max_args: args.max_args,
+        packing: args.parallel.packing(args.max_args, slots_here(args)?),
+        header: args.parallel.has_header()?,
+        link: args.parallel.link,
+        arg_sep: args.parallel.arg_sep.clone().map_or_else(|| ":::".into(), RawText::from),
+        arg_file_sep: args.parallel.arg_file_sep.clone().map_or_else(|| "::::".into(), RawText::from),
+        replacements: args.parallel.replacements(),
+        tag: args.parallel.tagstring.clone().map(RawText::from).or(args.tag.then(|| "{}".into())),
+        workdir: args.parallel.workdir.clone().map(RawText::from),
         no_run_if_empty: args.no_run_if_empty,
         arg_files: args.arg_file.clone(),
         outputs: raw(&args.output),
@@ -310,6 +330,12 @@ fn io_limit(text: &str) -> Result<Io, Failure> {
         (_, Ok(limit)) if limit > 0 => Ok(Io::Fixed(limit)),
         _ => Err(Failure::usage(format!("--io takes auto, off or a number from 1, not {text:?}"))),
     }
+}
+
+/// Slots that this machine gives a run.
+fn slots_here(args: &Args) -> Result<usize, Failure> {
+    let cores = std::thread::available_parallelism().map_or(1, |n| n.get() as u32);
+    Ok(slots(args)?(cores).max(1) as usize)
 }
 
 fn slots(args: &Args) -> Result<Box<dyn Fn(u32) -> u32>, Failure> {

@@ -43,6 +43,7 @@ pub fn plan(args: Args) -> Result<i32, Failure> {
         cwd,
         detect: !args.no_detect,
         skip_newer: args.skip_newer,
+        makes_workdir: false,
         done: HashMap::new(),
         listed: HashSet::new(),
         missing: None,

@@ -36,6 +36,8 @@ pub struct Sourcing {
     pub detect: bool,
     /// Skip what is up to date.
     pub skip_newer: bool,
+    /// Where a task runs is made if it is not there.
+    pub makes_workdir: bool,
     /// Tasks that are not run again: an earlier part of the run has recorded what became of them, and a hash
     /// of what ran. homing 0.1 did not: its tasks go by their number alone.
     pub done: HashMap<TaskId, Option<u64>>,
@@ -188,6 +190,11 @@ impl Looker {
             return Incoming::Skip { task: task.id, reason: Some("the job log lists it".to_string()) };
         }
         let base = task.cwd.as_ref().map_or_else(|| self.how.cwd.clone(), |c| self.how.cwd.join(c.as_path()));
+        if self.how.makes_workdir
+            && let Err(e) = std::fs::create_dir_all(&base)
+        {
+            return Incoming::Broken { text: format!("cannot make {}: {e}", base.display()), exit: exit::SYSTEM };
+        }
         let named = Named::of(&task, &base, self.how.detect);
         if let Some(reason) = self.silent(&named) {
             return Incoming::Unread { task: Box::new(task), reason };
@@ -329,6 +336,7 @@ mod tests {
             cwd: dir.path().into(),
             detect: true,
             skip_newer: false,
+            makes_workdir: false,
             done: HashMap::new(),
             listed: HashSet::new(),
             missing: None,

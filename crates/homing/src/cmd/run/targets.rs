@@ -1,6 +1,7 @@
 //! Which hosts a run may use, and how each is reached.
 
 use super::args::{Args, On};
+use super::parallel::Login;
 use crate::cluster::Cluster;
 use crate::failure::Failure;
 use homing_dispatch::HostPlan;
@@ -29,6 +30,13 @@ impl From<Vec<HostPlan>> for Targets {
 /// The hosts of the run.
 pub fn targets(args: &Args, cwd: &Path, finder: &Finder, run: &str, tasks: Option<u64>) -> Result<Targets, Failure> {
     let cluster = Cluster::load(args.cluster.as_deref())?;
+    let logins = super::parallel::logins(&args.parallel)?;
+    if !logins.is_empty() {
+        if args.hosts.is_some() {
+            return Err(Failure::usage("--sshlogin and --hosts say the same; give one of them"));
+        }
+        return Ok(logins.into_iter().map(|login| host_of(login, &cluster)).collect::<Vec<_>>().into());
+    }
     let given = args.hosts.is_some() || cluster.has_hosts();
     if super::slurm::is_chosen(args, given) {
         return super::slurm::targets(args, &cluster, run, tasks, holders(args, cwd, finder));
@@ -50,6 +58,17 @@ pub fn targets(args: &Args, cwd: &Path, finder: &Finder, run: &str, tasks: Optio
             .hint("--hosts n[1-4], or a cluster.toml with hosts = \"n[1-4]\""));
     }
     Ok(names.into_iter().map(|name| plan(name, &cluster)).collect::<Vec<_>>().into())
+}
+
+/// A host as GNU parallel writes it.
+fn host_of(login: Login, cluster: &Cluster) -> HostPlan {
+    let name = match login.target.as_str() {
+        ":" => return HostPlan { slots: login.slots, name: super::hostname(), via: Via::Local },
+        target => target.rsplit('@').next().unwrap_or(target).to_string(),
+    };
+    let found = plan(name, cluster);
+    let via = if login.target.contains('@') { Via::Ssh { target: login.target } } else { found.via };
+    HostPlan { slots: login.slots.or(found.slots), name: found.name, via }
 }
 
 fn plan(name: String, cluster: &Cluster) -> HostPlan {

@@ -1,0 +1,298 @@
+//! Replacement strings: what stands for a value in a command, under which
+//! name, and what is taken of the value.
+
+use crate::edit::Edit;
+use crate::error::BatchError;
+use homing_model::RawText;
+use std::borrow::Cow;
+use std::sync::Arc;
+
+/// The replacement strings that a user adds to GNU parallel's own, or takes from them.
+#[derive(Clone, Debug, Default)]
+pub struct Replacements {
+    /// `--plus`: those of file names and of Bash too.
+    pub plus: bool,
+    /// Another name for one of GNU parallel's own: `-I` for `{}`, `--er` for `{.}`, ...
+    pub renamed: Vec<(RawText, &'static str)>,
+    /// `--rpl`: a name, a blank, and the substitutions that it stands for.
+    pub defined: Vec<RawText>,
+}
+
+/// What is taken of a value.
+#[derive(Clone, Debug)]
+pub(crate) enum Op {
+    Whole,
+    NoExtension,
+    Base,
+    Directory,
+    BaseNoExtension,
+    Edit(Arc<Edit>),
+}
+
+#[derive(Clone, Debug)]
+pub(crate) enum Part {
+    Literal(Vec<u8>),
+    /// All values, each as a word of its own.
+    All(Op),
+    /// One value; negative counts from the last.
+    One(i64, Op),
+    /// Once for each value, with the text around it: `a{}b` as `a1b a2b`.
+    Group(Vec<Part>),
+    Seq,
+    /// With as many leading zeros as the number of tasks needs.
+    PaddedSeq,
+    /// The number of tasks.
+    Total,
+    Slot,
+}
+
+/// GNU parallel's own definitions of `--plus`, between the braces.
+const PLUS: &[(&str, &str)] = &[
+    ("+/", "s:/[^/]*$:: || s:.*$::"),
+    ("+.", "s:.*\\.:: || s:.*$::"),
+    ("+..", "s:.*\\.([^/.]*\\.[^/.]*)$:$1: || s:.*$::"),
+    ("+...", "s:.*\\.([^/.]*\\.[^/.]*\\.[^/.]*)$:$1: || s:.*$::"),
+    ("..", "s:\\.[^/.]*\\.[^/.]*$::"),
+    ("...", "s:\\.[^/.]*\\.[^/.]*\\.[^/.]*$::"),
+    ("/..", "s:.*/::; s:\\.[^/.]*\\.[^/.]*$::"),
+    ("/...", "s:.*/::; s:\\.[^/.]*\\.[^/.]*\\.[^/.]*$::"),
+];
+
+/// Strings of `--plus` that stand for what is not known where commands are made, or that pass tasks over.
+const NOT_PLUS: &[&str] = &["{uniq}", "{choose_k}", "{host}", "{sshlogin}", "{hgrp}", "{agrp}", "{0%}"];
+
+/// Definitions of GNU parallel's own strings that are no substitutions.
+const OWN: &[(&str, &[u8])] =
+    &[("", b"{}"), ("$_=$job->seq()", b"{#}"), ("$_=$job->slot()", b"{%}"), ("$_=dirname($_)", b"{//}")];
+
+fn base(value: &[u8]) -> &[u8] {
+    value.rsplit(|&b| b == b'/').next().unwrap_or_default()
+}
+
+/// Without the last extension: the last dot of the file name and what follows.
+fn no_extension(value: &[u8]) -> &[u8] {
+    let start = value.len() - base(value).len();
+    match value[start..].iter().rposition(|&b| b == b'.') {
+        Some(dot) => &value[..start + dot],
+        None => value,
+    }
+}
+
+/// As `dirname`: no trailing slashes, `.` for a bare name, `/` for the root.
+fn directory(value: &[u8]) -> &[u8] {
+    let strip = |v: &[u8]| v.len() - v.iter().rev().take_while(|&&b| b == b'/').count();
+    let body = &value[..strip(value)];
+    if body.is_empty() {
+        return if value.is_empty() { b"." } else { b"/" };
+    }
+    let Some(slash) = body.iter().rposition(|&b| b == b'/') else { return b"." };
+    match strip(&body[..slash]) {
+        0 => b"/",
+        end => &body[..end],
+    }
+}
+
+impl Op {
+    fn own(text: &[u8]) -> Option<Op> {
+        Some(match text {
+            b"" => Op::Whole,
+            b"." => Op::NoExtension,
+            b"/" => Op::Base,
+            b"//" => Op::Directory,
+            b"/." => Op::BaseNoExtension,
+            _ => return None,
+        })
+    }
+
+    fn plus(text: &[u8]) -> Option<Op> {
+        let text = std::str::from_utf8(text).ok()?;
+        let known = PLUS.iter().find(|(name, _)| *name == text);
+        let edit = known.map_or_else(|| Edit::bash(text), |(_, perl)| Edit::perl(perl).ok())?;
+        Some(Op::Edit(Arc::new(edit)))
+    }
+
+    pub(crate) fn apply<'v>(&self, value: &'v [u8]) -> Cow<'v, [u8]> {
+        Cow::Borrowed(match self {
+            Op::Whole => value,
+            Op::NoExtension => no_extension(value),
+            Op::Base => base(value),
+            Op::Directory => directory(value),
+            Op::BaseNoExtension => no_extension(base(value)),
+            Op::Edit(edit) => return edit.apply(value),
+        })
+    }
+}
+
+/// The replacement strings of a run.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Strings {
+    plus: bool,
+    /// By their whole name, the longest first.
+    named: Vec<(Vec<u8>, Part)>,
+    /// Of GNU parallel's own, those that have another name now.
+    gone: Vec<&'static [u8]>,
+    /// `--header`: `{name}` is the column of that name.
+    columns: Vec<Vec<u8>>,
+}
+
+impl Strings {
+    pub(crate) fn new(given: &Replacements, columns: Vec<Vec<u8>>) -> Result<Strings, BatchError> {
+        let mut strings = Strings { plus: given.plus, columns, ..Strings::default() };
+        for (name, own) in &given.renamed {
+            let part = strings.braced(own.as_bytes());
+            strings.named.extend(part.map(|part| (name.0.clone(), part)));
+            strings.gone.push(own.as_bytes());
+        }
+        strings.gone.retain(|own| strings.named.iter().all(|(name, _)| name != own));
+        for text in &given.defined {
+            let defined = defined(text)?;
+            strings.named.retain(|(name, _)| *name != defined.0);
+            strings.named.push(defined);
+        }
+        strings.named.sort_by_key(|(name, _)| std::cmp::Reverse(name.len()));
+        Ok(strings)
+    }
+
+    fn braced(&self, name: &[u8]) -> Option<Part> {
+        self.replacement(name.strip_prefix(b"{")?.strip_suffix(b"}")?)
+    }
+
+    /// What a name after a position, or none, takes of a value.
+    fn op(&self, text: &[u8]) -> Option<Op> {
+        let whole = [b"{", text, b"}"].concat();
+        match self.named.iter().find(|(name, _)| *name == whole) {
+            Some((_, Part::All(op))) => return Some(op.clone()),
+            Some(_) => return None,
+            None if self.gone.contains(&whole.as_slice()) => return None,
+            None => {}
+        }
+        Op::own(text).or_else(|| self.plus.then(|| Op::plus(text)).flatten())
+    }
+
+    fn column(&self, inner: &[u8]) -> Option<Part> {
+        let (at, rest) = self.columns.iter().enumerate().find_map(|(at, name)| {
+            let rest = inner.strip_prefix(name.as_slice()).filter(|_| !name.is_empty())?;
+            [&b""[..], b"/", b"//", b".", b"/."].contains(&rest).then_some((at, rest))
+        })?;
+        self.op(rest).map(|op| Part::One(at as i64 + 1, op))
+    }
+
+    /// The replacement string between two braces, `None` if it is none.
+    fn replacement(&self, inner: &[u8]) -> Option<Part> {
+        if let Some(part) = self.column(inner) {
+            return Some(part);
+        }
+        match inner {
+            b"#" | b"%" if self.gone.iter().any(|own| &own[1..2] == inner) => return None,
+            b"#" => return Some(Part::Seq),
+            b"%" => return Some(Part::Slot),
+            b"##" if self.plus => return Some(Part::Total),
+            b"0#" if self.plus => return Some(Part::PaddedSeq),
+            b"slot" if self.plus => return Some(Part::Slot),
+            _ => {}
+        }
+        let sign = usize::from(inner.first() == Some(&b'-'));
+        let digits = inner[sign..].iter().take_while(|b| b.is_ascii_digit()).count();
+        if digits == 0 {
+            return if sign == 0 { self.op(inner).map(Part::All) } else { None };
+        }
+        let (number, rest) = inner.split_at(sign + digits);
+        let position: i64 = std::str::from_utf8(number).ok()?.parse().ok()?;
+        let op = self.op(rest)?;
+        (position != 0).then_some(Part::One(position, op))
+    }
+
+    /// The replacement string at the beginning of `rest`, and its length.
+    fn at(&self, rest: &[u8]) -> Option<(Part, usize)> {
+        if let Some((name, part)) = self.named.iter().find(|(name, _)| rest.starts_with(name)) {
+            return Some((part.clone(), name.len()));
+        }
+        let close = rest.iter().position(|&b| b == b'}').filter(|_| rest[0] == b'{')?;
+        self.replacement(&rest[1..close]).map(|part| (part, close + 1))
+    }
+
+    /// A text cut into what stands for values and what stands for itself.
+    pub(crate) fn parts(&self, text: &[u8]) -> Result<Vec<Part>, BatchError> {
+        let mut parts = Vec::new();
+        let mut literal = Vec::new();
+        let mut at = 0;
+        while at < text.len() {
+            let rest = &text[at..];
+            if rest.starts_with(b"{=")
+                && let Some(end) = rest.windows(2).position(|w| w == b"=}")
+            {
+                return Err(BatchError::Perl(String::from_utf8_lossy(&rest[..end + 2]).into_owned()));
+            }
+            if let Some(name) = NOT_PLUS.iter().find(|name| self.plus && rest.starts_with(name.as_bytes())) {
+                return Err(BatchError::value("--plus", name, "this replacement string is not there"));
+            }
+            if let Some((part, length)) = self.at(rest) {
+                if !literal.is_empty() {
+                    parts.push(Part::Literal(std::mem::take(&mut literal)));
+                }
+                parts.push(part);
+                at += length;
+            } else {
+                literal.push(rest[0]);
+                at += 1;
+            }
+        }
+        if !literal.is_empty() {
+            parts.push(Part::Literal(literal));
+        }
+        Ok(parts)
+    }
+}
+
+/// `--rpl 'NAME SUBSTITUTIONS'`.
+fn defined(text: &RawText) -> Result<(Vec<u8>, Part), BatchError> {
+    let bad = |reason: &str| BatchError::value("--rpl", &text.display(), reason);
+    let (name, perl) = text.0.split_at(text.0.iter().position(u8::is_ascii_whitespace).unwrap_or(text.0.len()));
+    let perl = std::str::from_utf8(perl).map_err(|_| bad("it is not UTF-8"))?.trim();
+    if name.is_empty() {
+        return Err(bad("it begins with the name of the replacement string"));
+    }
+    if name.contains(&b'(') {
+        return Err(bad("a name with a pattern in it is not there; --plus has those of Bash"));
+    }
+    // GNU parallel marks with it what is the same for all values.
+    let once = perl.strip_prefix("1 ").unwrap_or(perl).trim_end_matches(';');
+    let own = OWN.iter().find(|(known, _)| *known == once).and_then(|(_, own)| Strings::default().braced(own));
+    let part = match own {
+        Some(part) => part,
+        None => Part::All(Op::Edit(Arc::new(Edit::perl(perl)?))),
+    };
+    Ok((name.to_vec(), part))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn parts_of_paths() {
+        for (value, dot, base, dir, base_dot) in [
+            ("a/b.c/d.tar.gz", "a/b.c/d.tar", "d.tar.gz", "a/b.c", "d.tar"),
+            ("x", "x", "x", ".", "x"),
+            ("/y", "/y", "y", "/", "y"),
+            (".bashrc", "", ".bashrc", ".", ""),
+            ("a/.b", "a/", ".b", "a", ""),
+            ("a.", "a", "a.", ".", "a"),
+            ("a/b/", "a/b/", "", "a", ""),
+        ] {
+            for (op, want) in
+                [(Op::NoExtension, dot), (Op::Base, base), (Op::Directory, dir), (Op::BaseNoExtension, base_dot)]
+            {
+                assert_eq!(op.apply(value.as_bytes()), want.as_bytes(), "{op:?} of {value}");
+            }
+        }
+    }
+
+    #[test]
+    fn perl_is_refused_by_name() {
+        let found = Strings::default().parts(b"echo {= $_++ =}");
+        assert!(matches!(found, Err(BatchError::Perl(p)) if p == "{= $_++ =}"));
+        let patterns = Replacements { defined: vec!["{:(\\d+)} s/$$1//".into()], ..Default::default() };
+        assert!(Strings::new(&patterns, Vec::new()).is_err());
+    }
+}
