@@ -1,12 +1,13 @@
 //! Template and sources joined: a batch is an iterator of tasks.
 
+use crate::blocks::{Block, Blocking, Blocks};
 use crate::error::BatchError;
 use crate::inputs::Inputs;
-use crate::options::InputOptions;
+use crate::options::{InputOptions, Packing};
 use crate::pack::Packer;
-use crate::quote::command_line;
+use crate::quote::{Dialect, command_line};
 use crate::shell::command_from_line;
-use crate::sources::{Combinations, Given, sources};
+use crate::sources::{Combinations, Given, is_separator, sources};
 use crate::strings::Strings;
 use crate::tasks_file::TaskLines;
 use crate::template::{CommandTemplate, Filling, TextTemplate, fill_text};
@@ -24,6 +25,7 @@ pub struct Batch {
 enum Origin {
     Composed(Box<Composer>),
     Lines(Box<TaskLines>),
+    Blocks(Box<Blocks>),
 }
 
 /// Makes a batch of a command and its input sources.
@@ -38,6 +40,9 @@ pub fn compose(
     inputs: &mut dyn Inputs,
     stdin_is_tty: bool,
 ) -> Result<Batch, BatchError> {
+    if let Some(how) = options.blocks.clone() {
+        return pipepart(words, &options, &how);
+    }
     let Given { command, mut combinations, columns } = sources(words, &options, inputs, stdin_is_tty)?;
     let strings = Strings::new(&options.replacements, columns)?;
     let text = |text: &RawText| TextTemplate::parse(text, &strings);
@@ -72,6 +77,26 @@ pub fn compose(
     Ok(Batch { tag, ..Batch::new(Origin::Composed(Box::new(composer))) })
 }
 
+/// Blocks of files for commands that read their standard input.
+fn pipepart(words: &[RawText], options: &InputOptions, how: &Blocking) -> Result<Batch, BatchError> {
+    let refuse = |reason: &str| BatchError::value("--pipepart", "", reason);
+    if Dialect::of(&options.shell) == Dialect::Csh {
+        return Err(refuse("its lines are for a POSIX shell; set SHELL=/bin/sh"));
+    }
+    if options.packing != Packing::default() {
+        return Err(refuse("--block bounds what a command gets, not -n, -N, -L, -X, -m or -s"));
+    }
+    if words.is_empty() || words.iter().any(|word| is_separator(word, options)) {
+        return Err(refuse("it takes a command that reads its standard input, files with -a, and no ':::'"));
+    }
+    let strings = Strings::new(&options.replacements, Vec::new())?;
+    let template = CommandTemplate::parse(words, options, &strings)?;
+    let files = options.arg_files.iter().map(|file| options.cwd.join(file)).collect();
+    let tag = options.tag.as_ref().map(|text| TextTemplate::parse(text, &strings)).transpose()?.map(Tag);
+    let blocks = Blocks::new(files, how, options.header, template)?;
+    Ok(Batch { tag, ..Batch::new(Origin::Blocks(Box::new(blocks))) })
+}
+
 /// What each line of a task's output begins with.
 #[derive(Clone, Debug)]
 pub struct Tag(TextTemplate);
@@ -99,6 +124,14 @@ impl Batch {
         Batch { tag: tagged.then(Tag::arguments), ..Batch::new(Origin::Lines(Box::new(lines))) }
     }
 
+    /// The block that the last task reads as its standard input.
+    pub fn block(&self) -> Option<&Block> {
+        match &self.origin {
+            Origin::Blocks(blocks) => blocks.last.as_ref(),
+            Origin::Composed(_) | Origin::Lines(_) => None,
+        }
+    }
+
     /// What lines of output begin with, if they begin with anything.
     pub fn tag(&self) -> Option<&Tag> {
         self.tag.as_ref()
@@ -109,7 +142,7 @@ impl Batch {
     pub fn total(&self) -> Option<u64> {
         match &self.origin {
             Origin::Composed(composer) => composer.total(),
-            Origin::Lines(_) => None,
+            Origin::Lines(_) | Origin::Blocks(_) => None,
         }
     }
 
@@ -118,6 +151,7 @@ impl Batch {
         match &self.origin {
             Origin::Composed(composer) => composer.combinations.uses_stdin(),
             Origin::Lines(lines) => lines.uses_stdin(),
+            Origin::Blocks(_) => false,
         }
     }
 }
@@ -133,6 +167,10 @@ impl Iterator for Batch {
         let task = match &mut self.origin {
             Origin::Composed(composer) => composer.next(self.next_id),
             Origin::Lines(lines) => lines.next(self.next_id),
+            Origin::Blocks(blocks) => {
+                let id = self.next_id;
+                blocks.next(id).map(|command| command.map(|command| bare_task(id, command, Vec::new())))
+            }
         };
         self.next_id += 1;
         self.ended = matches!(&task, Ok(None)) || task.as_ref().is_err_and(BatchError::ends_the_input);

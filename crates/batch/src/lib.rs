@@ -12,6 +12,7 @@
 //! out of a `--results` tree.
 
 mod amount;
+mod blocks;
 mod candidates;
 mod compose;
 mod edit;
@@ -33,6 +34,7 @@ mod tasks_file;
 mod template;
 
 pub use amount::{Timeout, jobs, parse_duration, parse_size};
+pub use blocks::{Block, BlockSize, Blocking};
 pub use candidates::candidate_words;
 pub use compose::{Batch, Tag, compose};
 pub use error::BatchError;

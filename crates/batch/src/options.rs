@@ -1,5 +1,6 @@
 //! How input is cut into values and values are put into commands.
 
+use crate::blocks::Blocking;
 use crate::strings::Replacements;
 use homing_model::RawText;
 use std::path::PathBuf;
@@ -49,6 +50,8 @@ pub struct InputOptions {
     pub colsep: Option<RawText>,
     /// How many records become one command.
     pub packing: Packing,
+    /// `--pipepart`: the files of `-a` are cut, and each block is the standard input of a command.
+    pub blocks: Option<Blocking>,
     /// `--header`: the first record of each source names its columns.
     pub header: bool,
     /// `--link`: all sources go in step, the shorter ones again from their beginning.
@@ -91,6 +94,7 @@ impl Default for InputOptions {
             delimiter: None,
             colsep: None,
             packing: Packing::default(),
+            blocks: None,
             header: false,
             link: false,
             arg_sep: ":::".into(),

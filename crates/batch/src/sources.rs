@@ -226,6 +226,11 @@ impl Separator {
     }
 }
 
+/// True for `:::` and its kin.
+pub(crate) fn is_separator(word: &RawText, options: &InputOptions) -> bool {
+    Separator::of(word, options).is_some()
+}
+
 /// What the words of the command line give.
 pub(crate) struct Given<'a> {
     pub(crate) command: &'a [RawText],
@@ -241,7 +246,7 @@ pub(crate) fn sources<'a>(
     inputs: &mut dyn Inputs,
     stdin_is_tty: bool,
 ) -> Result<Given<'a>, BatchError> {
-    let starts = |words: &[RawText]| words.iter().position(|word| Separator::of(word, options).is_some());
+    let starts = |words: &[RawText]| words.iter().position(|word| is_separator(word, options));
     let (command, mut rest) = words.split_at(starts(words).unwrap_or(words.len()));
     let mut opening = Opening { options, cutting: Cutting::new(options)?, inputs, uses_stdin: false, axes: Vec::new() };
     for path in &options.arg_files {

@@ -187,7 +187,7 @@ impl CommandTemplate {
     /// `words` as the user's shell handed them over; at least one.
     pub(crate) fn parse(words: &[RawText], options: &InputOptions, strings: &Strings) -> Result<Self, BatchError> {
         let mut words: Vec<Vec<Part>> = words.iter().map(|w| strings.parts(&w.0)).collect::<Result<_, _>>()?;
-        if words.iter().flatten().all(|p| matches!(p, Part::Literal(_))) {
+        if options.blocks.is_none() && words.iter().flatten().all(|p| matches!(p, Part::Literal(_))) {
             words.push(vec![Part::All(Op::Whole)]);
         }
         let mut form = if options.quote { Form::Words(words) } else { line_or_words(words, options) };

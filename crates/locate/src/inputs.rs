@@ -1,8 +1,8 @@
 //! What a command reads: from its words to paths, from these to bytes by host.
 
 use crate::{LocateError, Locator, Volume};
-use homing_batch::candidate_words;
-use homing_model::{FileLayout, Task};
+use homing_batch::{Block, candidate_words};
+use homing_model::{Extent, FileLayout, Task};
 use homing_mounts::Kind;
 use std::collections::{BTreeMap, HashMap, HashSet};
 use std::fs::Metadata;
@@ -27,6 +27,8 @@ pub struct Named {
     pub words: Vec<PathBuf>,
     /// Folders in which a shell looks for the words that are patterns: `DIR` of `DIR/*.fq`.
     pub patterns: Vec<PathBuf>,
+    /// Of a declared file, the only bytes that are read.
+    pub block: Option<Block>,
 }
 
 impl Named {
@@ -39,7 +41,16 @@ impl Named {
         let words = if detect { candidate_words(task) } else { Vec::new() };
         let patterns = words.iter().filter_map(|word| once(cwd.join(searched(word.as_path())?))).collect();
         let words = words.iter().filter_map(|word| once(cwd.join(word.as_path()))).collect();
-        Named { declared, words, patterns }
+        Named { declared, words, patterns, block: None }
+    }
+
+    /// Of the file of `block`, which a word names too, the task reads that block.
+    pub fn reading(mut self, block: Block) -> Named {
+        self.words.retain(|path| *path != block.path);
+        if !self.declared.contains(&block.path) {
+            self.declared.push(block.path.clone());
+        }
+        Named { block: Some(block), ..self }
     }
 
     /// What is named itself.
@@ -128,6 +139,8 @@ pub struct Finder {
     hosts: u32,
     keeps: u64,
     known: Mutex<HashMap<PathBuf, Known>>,
+    /// Of the file that is being cut into blocks.
+    cut: Mutex<Option<Arc<FileLayout>>>,
 }
 
 /// Reads the mount table when it is asked first.
@@ -147,7 +160,7 @@ impl Finder {
     }
 
     fn over(locator: Locator) -> Finder {
-        Finder { locator, hosts: u32::MAX, keeps: 0, known: Mutex::default() }
+        Finder { locator, hosts: u32::MAX, keeps: 0, known: Mutex::default(), cut: Mutex::default() }
     }
 
     /// For tasks on so many hosts, which keep what was read within `keeps` bytes of memory.
@@ -165,8 +178,10 @@ impl Finder {
     pub fn inputs(&self, named: &Named) -> Inputs {
         let mut inputs = Inputs::default();
         for path in &named.declared {
-            if let Some(found) = self.look(path) {
-                self.add(path, found, false, TREE_LIMIT, &mut inputs);
+            let Some(found) = self.look(path) else { continue };
+            match named.block.as_ref().filter(|block| block.path == *path) {
+                Some(block) => self.add_block(block, &found.0, &mut inputs),
+                None => self.add(path, found, false, TREE_LIMIT, &mut inputs),
             }
         }
         let words: Vec<_> =
@@ -235,6 +250,28 @@ impl Finder {
         }
     }
 
+    fn add_block(&self, block: &Block, volume: &Volume, inputs: &mut Inputs) {
+        inputs.volume(volume);
+        if !volume.kind.is_comparable() {
+            return inputs.own.push((block.path.clone(), block.length));
+        }
+        let place = Place::of([&within(&self.layout(&block.path), block)], false);
+        inputs.located |= place.bytes > 0;
+        inputs.bytes += place.bytes;
+        for (host, bytes) in place.per_host {
+            *inputs.shared.entry(host).or_default() += bytes;
+        }
+    }
+
+    /// The layout of the file whose blocks come one after the other: asked for once.
+    fn layout(&self, path: &Path) -> Arc<FileLayout> {
+        let mut last = self.cut.lock().unwrap_or_else(PoisonError::into_inner);
+        match last.as_ref().filter(|layout| layout.path.as_path() == path) {
+            Some(layout) => layout.clone(),
+            None => last.insert(Arc::new(self.locator.locate(path))).clone(),
+        }
+    }
+
     fn place(&self, path: &Path, folder: bool, limit: usize) -> Arc<Place> {
         let place = Arc::new(match folder {
             true => {
@@ -247,6 +284,24 @@ impl Finder {
             one.place = Some(place.clone());
         }
         place
+    }
+}
+
+/// The part of a layout that holds a block.
+fn within(layout: &FileLayout, block: &Block) -> FileLayout {
+    let end = block.offset + block.length;
+    let from = layout.extents.partition_point(|e| e.offset + e.length <= block.offset);
+    let held = layout.extents[from..].iter().take_while(|e| e.offset < end).map(|e| {
+        let start = e.offset.max(block.offset);
+        Extent { offset: start, length: end.min(e.offset + e.length) - start, replicas: e.replicas.clone() }
+    });
+    FileLayout {
+        path: layout.path.clone(),
+        size: block.length,
+        volume: layout.volume.clone(),
+        extents: held.collect(),
+        reason: None,
+        server_path: None,
     }
 }
 

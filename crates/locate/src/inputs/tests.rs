@@ -9,7 +9,16 @@ struct Shared(Arc<AtomicUsize>);
 impl FileSystem for Shared {
     fn fill(&self, Asked { path, layout, .. }: &mut Asked) {
         self.0.fetch_add(1, Ordering::Relaxed);
-        let host = path.file_name().unwrap().to_string_lossy()[..2].to_string();
+        let name = path.file_name().unwrap().to_string_lossy().into_owned();
+        if name == "striped" {
+            let part = |n: u64| Extent {
+                offset: 100 * n,
+                length: 100,
+                replicas: vec![Replica { host: format!("n{}", n % 3 + 1), share: 1.0 }],
+            };
+            return layout.extents.extend((0..layout.size / 100).map(part));
+        }
+        let host = name[..2].to_string();
         let replicas = vec![Replica { host, share: 1.0 }];
         layout.extents.push(Extent { offset: 0, length: layout.size, replicas });
     }
@@ -139,4 +148,22 @@ fn declared_inputs_words_and_patterns_are_kept_apart() {
     assert_eq!((copy.declared, copy.words), (paths(&["/w/ref", "/w/in/a"]), paths(&["/d/out/"])));
     assert_eq!(named("for f in /d/*/x.fq; do cat $f; done", &[]).patterns, paths(&["/d"]));
     assert_eq!(named("grep a.*b f", &[]).patterns, paths(&[]));
+}
+
+#[test]
+fn a_block_of_a_file_counts_where_its_own_bytes_lie() {
+    let world = World::new(&[("striped", 900), ("n2ref", 5)]);
+    let path = world.dir.path().join("striped");
+    let line = format!("dd if={} | (tool n2ref)", path.display());
+    let at_block = |offset, length| {
+        let named = Named::of(&world.task(&line), world.dir.path(), true);
+        let found = world.finder.inputs(&named.reading(Block { path: path.clone(), offset, length }));
+        assert_eq!(found.bytes, length + 5);
+        found.shared.into_iter().collect::<Vec<_>>()
+    };
+    let host = |name: &str, bytes| (name.to_string(), bytes);
+    assert_eq!(at_block(0, 100), [host("n1", 100), host("n2", 5)]);
+    assert_eq!(at_block(250, 100), [host("n1", 50), host("n2", 5), host("n3", 50)]);
+    assert_eq!(at_block(890, 10), [host("n2", 5), host("n3", 10)]);
+    assert_eq!(world.asked(), 2, "the cut file once, and the file beside it");
 }

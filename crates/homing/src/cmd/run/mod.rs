@@ -265,6 +265,7 @@ pub(crate) fn batch(
         functions: environment::functions(),
         colsep: args.colsep.clone().map(RawText::from),
         packing: args.parallel.packing(args.max_args, slots_here(args)?),
+        blocks: args.parallel.blocks(slots_here(args)?)?,
         header: args.parallel.has_header()?,
         link: args.parallel.link,
         arg_sep: args.parallel.arg_sep.clone().map_or_else(|| ":::".into(), RawText::from),
@@ -316,9 +317,7 @@ fn policy(args: &Args) -> Result<Policy, Failure> {
         learnt: Default::default(),
         movers: Vec::new(),
         // What was sent ahead would still run after the end that --halt makes.
-        prefetch: !args.words.iter().any(|w| w.to_string_lossy().contains("{%}"))
-            && args.delay.is_none()
-            && halt == Halt::Never,
+        prefetch: !args.parallel.names_the_slot(&args.words) && args.delay.is_none() && halt == Halt::Never,
         halt,
     })
 }

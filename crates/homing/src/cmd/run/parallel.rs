@@ -2,7 +2,7 @@
 
 use crate::failure::Failure;
 use clap::error::{ContextKind, ContextValue, ErrorKind};
-use homing_batch::{Packing, Replacements};
+use homing_batch::{BlockSize, Blocking, Packing, Replacements};
 use homing_model::RawText;
 use std::ffi::OsString;
 use std::path::PathBuf;
@@ -69,6 +69,29 @@ pub struct ParallelArgs {
     #[arg(long, value_name = "STRING", hide = true)]
     pub slotreplace: Option<OsString>,
 
+    /// Cut the files of -a into blocks, each of them the standard input of one command, run where the block lies
+    #[arg(long, alias = "pipe-part", requires = "arg_file", conflicts_with = "tasks")]
+    pub pipepart: bool,
+    /// Bytes of a block, before the rest of its last record; -N: N blocks for each slot of this machine (default: -10)
+    #[arg(
+        long,
+        alias = "block-size",
+        alias = "blocksize",
+        value_name = "SIZE",
+        allow_hyphen_values = true,
+        requires = "pipepart"
+    )]
+    pub block: Option<String>,
+    /// Not there; without it the word would be taken for the beginning of --pipepart
+    #[arg(long, alias = "spreadstdin", hide = true)]
+    pub pipe: bool,
+    /// What a record begins with (default: nothing)
+    #[arg(long, value_name = "TEXT", requires = "pipepart")]
+    pub recstart: Option<String>,
+    /// What a record ends with (default: a newline; nothing with --recstart)
+    #[arg(long, value_name = "TEXT", requires = "pipepart")]
+    pub recend: Option<String>,
+
     /// Begin each line with this text, which may hold replacement strings, and a tab
     #[arg(long, value_name = "TEXT")]
     pub tagstring: Option<OsString>,
@@ -117,6 +140,14 @@ impl ParallelArgs {
         }
     }
 
+    /// Whether commands or tags say which slot they are in.
+    pub fn names_the_slot(&self, words: &[OsString]) -> bool {
+        let names = |word: &OsString| ["{%}", "{slot}"].iter().any(|name| word.to_string_lossy().contains(name));
+        self.slotreplace.is_some()
+            || words.iter().chain(&self.tagstring).any(names)
+            || self.rpl.iter().any(|word| word.to_string_lossy().contains("slot()"))
+    }
+
     /// The replacement strings besides GNU parallel's own.
     pub fn replacements(&self) -> Replacements {
         let renamed = [
@@ -134,6 +165,28 @@ impl ParallelArgs {
             renamed: renamed.collect(),
             defined: self.rpl.iter().cloned().map(RawText::from).collect(),
         }
+    }
+
+    /// `--pipepart`; `slots` is how many run at once.
+    pub fn blocks(&self, slots: usize) -> Result<Option<Blocking>, Failure> {
+        if self.pipe {
+            return Err(absent("--pipe", PIPE));
+        }
+        if !self.pipepart {
+            return Ok(None);
+        }
+        let size = self.block.as_deref().unwrap_or("-10");
+        let size = match size.strip_prefix('-').map(str::parse::<u64>) {
+            Some(Ok(number)) => BlockSize::Number(number * slots as u64),
+            _ => BlockSize::Bytes(homing_batch::parse_size("--block", size).map_err(Failure::usage)?),
+        };
+        let unsaid = if self.recstart.is_some() { "" } else { "\n" };
+        let text = |text: &str| RawText::from(text.replace("\\n", "\n").replace("\\t", "\t").as_str());
+        Ok(Some(Blocking {
+            size,
+            recstart: text(self.recstart.as_deref().unwrap_or_default()),
+            recend: text(self.recend.as_deref().unwrap_or(unsaid)),
+        }))
     }
 
     /// `--header :`, and no pattern.
@@ -198,18 +251,15 @@ pub fn lower_priority(args: &super::Args) -> Result<(), Failure> {
     rustix::process::nice(by).map(drop).map_err(|e| Failure::system(format!("cannot set the priority: {e}")))
 }
 
+/// What does the work of `--pipe`.
+const PIPE: &str = "put the data into a file that all hosts see, and --pipepart -a FILE";
+
 /// GNU parallel's options that are not there, and what does their work.
 const ABSENT: &[(&str, &str)] = &[
-    ("--pipe", "write the data to a file that all hosts see and give each task its file"),
-    ("--spreadstdin", "write the data to a file that all hosts see and give each task its file"),
-    ("--pipepart", "cut the file with split(1) and give each task its piece"),
-    ("--round-robin", "give each task its own file"),
+    ("--round-robin", "--pipepart -a FILE gives each task its own block"),
     ("--tee", "give each task the file"),
     ("--cat", "give each task its file"),
     ("--fifo", "give each task its file"),
-    ("--block", "cut the file with split(1)"),
-    ("--recstart", "cut the file with csplit(1)"),
-    ("--recend", "cut the file with csplit(1)"),
     ("--regexp", "cut the file with csplit(1)"),
     ("--groupby", "sort the file and cut it with csplit(1)"),
     ("--load", "--io N or -j N bounds what runs at once, --memfree waits for memory"),
@@ -267,7 +317,6 @@ const ABSENT: &[(&str, &str)] = &[
     ("--number-of-cpus", "nproc, or `homing hosts`"),
     ("--number-of-cores", "nproc, or `homing hosts`"),
     ("--number-of-threads", "nproc, or `homing hosts`"),
-    ("--pipe-part", "cut the file with split(1) and give each task its piece"),
     ("--process-slot-var", "{%} or $PARALLEL_JOBSLOT"),
     ("--delay-auto", "--delay TIME"),
     ("--shellquote", "--dry-run shows words as the shell wants them"),
@@ -278,6 +327,11 @@ const ABSENT: &[(&str, &str)] = &[
     ("--fg", "homing run waits"),
 ];
 
+fn absent(name: &str, instead: &str) -> Failure {
+    let text = format!("GNU parallel's {name} is not there; instead: {instead}");
+    Failure::usage(text).hint("docs/manual/parallel.md has all of its options")
+}
+
 /// An option that `homing run` does not have, with what does its work: clap would offer the
 /// option whose name is most alike, which is about something else.
 pub fn unknown(error: &clap::Error) -> Option<Failure> {
@@ -286,16 +340,13 @@ pub fn unknown(error: &clap::Error) -> Option<Failure> {
         return None;
     }
     let name = given.split('=').next().unwrap_or_default();
-    let known = ABSENT.iter().find(|(absent, _)| *absent == name);
+    let known = ABSENT.iter().find(|(known, _)| *known == name);
     let begun = || {
-        let mut found = ABSENT.iter().filter(|(absent, _)| name.len() > 3 && absent.starts_with(name));
+        let mut found = ABSENT.iter().filter(|(known, _)| name.len() > 3 && known.starts_with(name));
         found.next().filter(|_| found.next().is_none())
     };
     Some(match known.or_else(begun) {
-        Some((absent, instead)) => {
-            let text = format!("GNU parallel's {absent} is not there; instead: {instead}");
-            Failure::usage(text).hint("docs/manual/parallel.md has all of its options")
-        }
+        Some((name, instead)) => absent(name, instead),
         None => Failure::usage(format!("homing run has no option {name}")).hint(
             "homing run --help; what belongs to the command goes into its quotes: homing run 'CMD -x {}' ::: FILES",
         ),

@@ -7,7 +7,7 @@ use super::joblog::Missing;
 use super::nonce::Nonces;
 use super::stream::Cut;
 use crate::failure::exit;
-use homing_batch::{Batch, BatchError, Freshness};
+use homing_batch::{Batch, BatchError, Block, Freshness};
 use homing_dispatch::{Incoming, Offer};
 use homing_fence::Looks;
 use homing_locate::{Finder, Inputs, Named, TREE_LIMIT, Volume};
@@ -73,6 +73,8 @@ struct Shared {
     absent: HashSet<PathBuf>,
     told_bound: bool,
     told_unknown: bool,
+    /// What tasks that are not looked at yet read as their standard input.
+    blocks: HashMap<TaskId, Block>,
     /// The last task that was made.
     last: TaskId,
     /// Tasks that are not what ran under their numbers.
@@ -96,7 +98,15 @@ impl Source {
             let mut looker = Looker::new(looker_how.clone(), looker_shared.clone(), finder);
             Box::new(move |task, looking| looker.incoming(task, looking))
         };
-        Source { offers: Bounded::new(batch, how.fs_timeout, fresh), how, shared, pending: VecDeque::new() }
+        let (mut batch, blocks) = (batch, shared.clone());
+        let tasks = std::iter::from_fn(move || {
+            let task = batch.next()?;
+            if let (Ok(task), Some(block)) = (&task, batch.block()) {
+                lock(&blocks).blocks.insert(task.id, block.clone());
+            }
+            Some(task)
+        });
+        Source { offers: Bounded::new(tasks, how.fs_timeout, fresh), how, shared, pending: VecDeque::new() }
     }
 
     /// After the last task: how many were not named that are not what ran.
@@ -179,7 +189,11 @@ impl Looker {
     }
 
     fn offer(&mut self, task: Task, looking: &Looking<Task>) -> Incoming {
-        lock(&self.shared).last = task.id;
+        let block = {
+            let mut shared = lock(&self.shared);
+            shared.last = task.id;
+            shared.blocks.remove(&task.id)
+        };
         if self.is_done(&task) {
             if let Some(Err(e)) = self.how.missing.as_ref().map(|missing| missing.write(&task)) {
                 self.pending.push(Incoming::Note(format!("cannot write the job log: {e}")));
@@ -196,6 +210,10 @@ impl Looker {
             return Incoming::Broken { text: format!("cannot make {}: {e}", base.display()), exit: exit::SYSTEM };
         }
         let named = Named::of(&task, &base, self.how.detect);
+        let named = match block {
+            Some(block) => named.reading(block),
+            None => named,
+        };
         if let Some(reason) = self.silent(&named) {
             return Incoming::Unread { task: Box::new(task), reason };
         }

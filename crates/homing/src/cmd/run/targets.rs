@@ -81,7 +81,7 @@ fn plan(name: String, cluster: &Cluster) -> HostPlan {
 /// Storage hosts of the inputs that can be read off the command line, or of the working directory.
 fn holders(args: &Args, cwd: &Path, finder: &Finder) -> Vec<String> {
     let paths = |words: &[std::ffi::OsString]| words.iter().map(|w| cwd.join(w)).take(SAMPLE).collect();
-    let named = Named { declared: paths(&args.near), words: paths(&args.words), patterns: Vec::new() };
+    let named = Named { declared: paths(&args.near), words: paths(&args.words), patterns: Vec::new(), block: None };
     let mut hosts = finder.inputs(&named).shared;
     if hosts.is_empty() {
         hosts = finder.folder(cwd, SAMPLE).shared;

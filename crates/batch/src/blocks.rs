@@ -1,0 +1,208 @@
+//! `--pipepart`: files cut into blocks of whole records, each of them the
+//! standard input of one command. Only the bytes around the cuts are read here.
+
+use crate::error::BatchError;
+use crate::quote::{command_line, quote};
+use crate::template::{CommandTemplate, Filling};
+use homing_model::{Command, RawText};
+use std::collections::VecDeque;
+use std::fs::File;
+use std::io;
+use std::os::unix::ffi::OsStrExt;
+use std::os::unix::fs::FileExt;
+use std::path::{Path, PathBuf};
+
+/// Bytes read at once where a record is to end.
+const PIECE: usize = 128 << 10;
+
+/// How files are cut.
+#[derive(Clone, Debug)]
+pub struct Blocking {
+    /// Bytes of a block, before the rest of its last record.
+    pub size: BlockSize,
+    /// What a record begins with; not cut off.
+    pub recstart: RawText,
+    /// What a record ends with; not cut off.
+    pub recend: RawText,
+}
+
+/// Size of blocks.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum BlockSize {
+    /// Bytes.
+    Bytes(u64),
+    /// As large as makes so many of all the files together.
+    Number(u64),
+}
+
+/// A run of bytes of a file.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Block {
+    /// The file.
+    pub path: PathBuf,
+    /// Of its first byte.
+    pub offset: u64,
+    /// Bytes.
+    pub length: u64,
+}
+
+/// The blocks of the files, one after the other.
+pub(crate) struct Blocks {
+    files: VecDeque<PathBuf>,
+    open: Option<Open>,
+    size: u64,
+    /// Between two records, and how much of it belongs to the first.
+    between: Vec<u8>,
+    end: usize,
+    header: bool,
+    template: CommandTemplate,
+    pub(crate) last: Option<Block>,
+}
+
+struct Open {
+    path: PathBuf,
+    file: File,
+    size: u64,
+    at: u64,
+    header: u64,
+}
+
+fn unread(path: &Path) -> impl Fn(io::Error) -> BatchError {
+    move |source| BatchError::Read { name: path.display().to_string(), source }
+}
+
+impl Blocks {
+    /// `files` are absolute; `header`: the first line of each goes before each of its blocks.
+    pub(crate) fn new(
+        files: Vec<PathBuf>,
+        how: &Blocking,
+        header: bool,
+        template: CommandTemplate,
+    ) -> Result<Blocks, BatchError> {
+        if files.is_empty() {
+            return Err(BatchError::value("--pipepart", "", "name the file to be cut with -a FILE"));
+        }
+        let mut all = 0;
+        for path in &files {
+            let known = path.metadata();
+            let known = known.map_err(|source| BatchError::Open { path: path.display().to_string(), source })?;
+            if !known.is_file() {
+                return Err(BatchError::value("--pipepart", &path.display().to_string(), "it is not a regular file"));
+            }
+            all += known.len();
+        }
+        let size = match how.size {
+            BlockSize::Bytes(bytes) => bytes.max(1),
+            BlockSize::Number(number) => 1 + all / number.max(1),
+        };
+        let between = [how.recend.0.as_slice(), &how.recstart.0].concat();
+        let (files, end) = (files.into(), how.recend.0.len());
+        Ok(Blocks { files, open: None, size, between, end, header, template, last: None })
+    }
+
+    /// The next command, its block in `last`.
+    pub(crate) fn next(&mut self, seq: u64) -> Result<Option<Command>, BatchError> {
+        let Some(mut open) = self.opened()? else { return Ok(None) };
+        let end = self.cut(&open, open.at.saturating_add(self.size)).map_err(unread(&open.path))?;
+        let block = Block { path: open.path.clone(), offset: open.at, length: end - open.at };
+        let command = self.template.fill(Filling { args: &[], seq, total: None });
+        let line = line(&block, open.header, &command_line(&command));
+        open.at = end;
+        self.open = Some(open);
+        self.last = Some(block);
+        Ok(Some(Command::Shell(RawText(line))))
+    }
+
+    /// A file of which something is left.
+    fn opened(&mut self) -> Result<Option<Open>, BatchError> {
+        loop {
+            if let Some(open) = self.open.take().filter(|open| open.at < open.size) {
+                return Ok(Some(open));
+            }
+            let Some(path) = self.files.pop_front() else { return Ok(None) };
+            let file = File::open(&path).map_err(unread(&path))?;
+            let size = file.metadata().map_err(unread(&path))?.len();
+            let header = if self.header { after(&file, b"\n", 0, size).map_err(unread(&path))? } else { 0 };
+            self.open = Some(Open { path, file, size, at: header, header });
+        }
+    }
+
+    /// The end of the record that holds byte `from`.
+    fn cut(&self, open: &Open, from: u64) -> io::Result<u64> {
+        if from >= open.size || self.between.is_empty() {
+            return Ok(from.min(open.size));
+        }
+        let found = after(&open.file, &self.between, from, open.size)?;
+        Ok(if found >= open.size { open.size } else { found - (self.between.len() - self.end) as u64 })
+    }
+}
+
+/// The place behind the first `text` from `from` on, or the end of the file.
+fn after(file: &File, text: &[u8], from: u64, size: u64) -> io::Result<u64> {
+    let (mut held, mut start) = (Vec::new(), from);
+    loop {
+        let filled = held.len();
+        held.resize(filled + PIECE, 0);
+        let got = file.read_at(&mut held[filled..], start + filled as u64)?;
+        held.truncate(filled + got);
+        if let Some(at) = held.windows(text.len()).position(|window| window == text) {
+            return Ok(start + (at + text.len()) as u64);
+        }
+        if got == 0 {
+            return Ok(size);
+        }
+        let gone = held.len().saturating_sub(text.len() - 1);
+        held.drain(..gone);
+        start += gone as u64;
+    }
+}
+
+/// A shell's line that gives the command its block. Where the file cannot be read the task must not
+/// succeed with half of its input: 141 is the reader's end when the command wants no more.
+fn line(block: &Block, header: u64, command: &[u8]) -> Vec<u8> {
+    let file = String::from_utf8_lossy(&quote(block.path.as_os_str().as_bytes())).into_owned();
+    let part = |offset: u64, length: u64| {
+        let flags = "bs=1M iflag=skip_bytes,count_bytes,fullblock status=none";
+        format!("dd if={file} {flags} skip={offset} count={length}")
+    };
+    let body = part(block.offset, block.length);
+    let reader = if header > 0 { format!("{} && {body}", part(0, header)) } else { body };
+    let mut line = format!("{{ {reader} || test $? -eq 141 || kill -TERM $$; }} | (").into_bytes();
+    line.extend_from_slice(command);
+    line.push(b')');
+    line
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::options::InputOptions;
+    use crate::strings::Strings;
+
+    fn blocks(content: &str, size: u64, recstart: &str, recend: &str) -> Vec<String> {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("data");
+        std::fs::write(&path, content).unwrap();
+        let how = Blocking { size: BlockSize::Bytes(size), recstart: recstart.into(), recend: recend.into() };
+        let template = CommandTemplate::parse(&["cat".into()], &InputOptions::default(), &Strings::default()).unwrap();
+        let mut blocks = Blocks::new(vec![path], &how, false, template).unwrap();
+        let mut found = Vec::new();
+        while blocks.next(1).unwrap().is_some() {
+            let Block { offset, length, .. } = blocks.last.clone().unwrap();
+            found.push(content[offset as usize..(offset + length) as usize].to_string());
+        }
+        found
+    }
+
+    #[test]
+    fn records_stay_whole_and_nothing_is_lost() {
+        assert_eq!(blocks("a\nbb\nc\nd", 2, "", "\n"), ["a\nbb\n", "c\nd"]);
+        assert_eq!(blocks("a\nb\n", 100, "", "\n"), ["a\nb\n"]);
+        assert_eq!(blocks(">a\nx\n>b\ny\n>c", 3, ">", ""), [">a\nx\n", ">b\ny\n", ">c"]);
+        assert_eq!(blocks("abcdef", 4, "", ""), ["abcd", "ef"]);
+        assert!(blocks("", 4, "", "\n").is_empty());
+        let long = format!("{}END{}END", "x".repeat(PIECE - 1), "y".repeat(3 * PIECE));
+        let cut = blocks(&long, 1, "", "END");
+        assert_eq!(cut.iter().map(String::len).collect::<Vec<_>>(), [PIECE + 2, 3 * PIECE + 3]);
+    }
+}
