@@ -86,7 +86,7 @@ fn missing() -> bool {
 const RUN: &str = "homing run --bar -q -j2 'test {} != gate || until test -e gate; do sleep 0.1; done; \
                    echo out {}; echo err {} >&2; test {} != 3' ::: gate 1 2 3 4 5 6 7 8";
 
-fn is_bar(line: &String) -> bool {
+fn is_bar(line: &str) -> bool {
     line.contains("8/9")
 }
 
@@ -97,7 +97,7 @@ fn output_and_the_line_of_progress_never_share_a_line() {
     }
     for (columns, more) in [(40, "1 failed"), (200, "1 failed, 1 of 2 slots, 1 host")] {
         let terminal = Terminal::new(columns, &[], RUN);
-        let lines = terminal.when("the line of progress", |lines| lines.iter().any(is_bar));
+        let lines = terminal.when("the line of progress", |lines| lines.iter().any(|line| is_bar(line)));
         let (last, printed) = lines.split_last().unwrap();
         assert!(is_bar(last) && last.contains(more) && last.contains('━'), "{columns}: {lines:#?}");
         assert!(last.chars().count() < columns, "{columns}: {last}");
@@ -136,7 +136,7 @@ fn plain_terminals_get_plain_characters_and_dumb_ones_no_line() {
         return;
     }
     let plain = Terminal::new(80, &["LC_ALL=C"], RUN);
-    let lines = plain.when("the line of progress", |lines| lines.iter().any(is_bar));
+    let lines = plain.when("the line of progress", |lines| lines.iter().any(|line| is_bar(line)));
     let last = lines.last().unwrap();
     assert!(last.starts_with('#') && last.is_ascii(), "{lines:#?}");
     let dumb = Terminal::new(80, &["TERM=dumb"], RUN);

@@ -172,7 +172,7 @@ impl Running {
     /// What ends it, unless it is being ended already.
     pub(super) fn end(&mut self, ticket: u64, timed_out: bool) -> Option<Action> {
         let kill = ToWorker::Kill { ticket, grace_ms: GRACE_MS, timed_out };
-        (!std::mem::replace(&mut self.killed, true)).then(|| Action::Send(self.host, kill))
+        (!std::mem::replace(&mut self.killed, true)).then_some(Action::Send(self.host, kill))
     }
 }
 
