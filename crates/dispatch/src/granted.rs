@@ -4,7 +4,7 @@
 use crate::run::{Link, Shell};
 use crate::settings::{HostPlan, Listener};
 use crate::wires::connect;
-use homing_launch::{Stop, Via};
+use homing_launch::{LaunchError, Stop, Via};
 use homing_wire::ToWorker;
 use std::time::{Duration, Instant};
 
@@ -36,7 +36,11 @@ impl<L: Listener> Shell<'_, L> {
         self.settings_hosts.push(plan.clone());
         self.links.push(Link::new());
         self.asked = Instant::now();
-        connect(new, plan, self.launch.clone(), self.queue.clone());
+        let host = plan.name.clone();
+        if let Err(source) = connect(new, plan, self.launch.clone(), self.queue.clone()) {
+            // A journal that cannot be written shows with its next record.
+            let _ = self.refused(new, &LaunchError::Thread { host, source });
+        }
     }
 
     /// Gives back what is idle, asks for others when nothing is granted, and says once what is waited for.

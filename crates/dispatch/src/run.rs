@@ -118,9 +118,9 @@ pub fn run<L: Listener>(settings: Settings, listener: &mut L) -> Result<i32, Dis
     }
     let stop = Arc::new(AtomicBool::new(false));
     for (at, plan) in settings.hosts.iter().enumerate() {
-        connect(at, plan.clone(), settings.launch.clone(), queue.clone());
+        connect(at, plan.clone(), settings.launch.clone(), queue.clone()).map_err(DispatchError::Thread)?;
     }
-    feed(settings.source, queue.clone(), tickets, stop.clone());
+    feed(settings.source, queue.clone(), tickets, stop.clone()).map_err(DispatchError::Thread)?;
     let all = settings.hosts.iter().chain(&settings.spares);
     let nodes: Vec<String> = all.filter(|h| matches!(h.via, Via::Slurm(_))).map(|h| h.name.clone()).collect();
     if !nodes.is_empty() {

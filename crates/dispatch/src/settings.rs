@@ -148,6 +148,9 @@ pub enum DispatchError {
     /// The user's output or a results file cannot be written.
     #[error("cannot write the output of tasks: {0}")]
     Output(io::Error),
+    /// This machine, or its user, has too many.
+    #[error("cannot start a thread: {0}; `ulimit -u` and pids.max of the control group limit them")]
+    Thread(io::Error),
     /// What all tasks share cannot be told to a worker.
     #[error("the environment of the run does not reach its workers: {0}")]
     Begin(#[from] homing_wire::WireError),

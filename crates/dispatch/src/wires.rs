@@ -6,6 +6,7 @@ use homing_launch::{Fate, Heard, Keeper, LaunchError, Options};
 use homing_model::{Change, HostFacts};
 use homing_place::HostIx;
 use homing_wire::FromWorker;
+use std::io;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{Receiver, Sender, SyncSender};
@@ -56,7 +57,7 @@ pub(crate) enum Arrival {
 }
 
 /// Opens a channel to a host and keeps reading from it.
-pub(crate) fn connect(at: usize, plan: HostPlan, options: Options, queue: SyncSender<Arrival>) {
+pub(crate) fn connect(at: usize, plan: HostPlan, options: Options, queue: SyncSender<Arrival>) -> io::Result<()> {
     homing_launch::attend(
         plan.name,
         plan.via,
@@ -71,7 +72,7 @@ pub(crate) fn connect(at: usize, plan: HostPlan, options: Options, queue: SyncSe
             };
             queue.send(arrival).is_ok()
         },
-    );
+    )
 }
 
 /// Sees whether a file that a host saw too late has changed meanwhile, apart from the coordinator, which must not
@@ -104,8 +105,8 @@ pub(crate) fn feed(
     queue: SyncSender<Arrival>,
     tickets: Receiver<()>,
     stop: Arc<AtomicBool>,
-) {
-    thread::spawn(move || {
+) -> io::Result<()> {
+    let fed = move || {
         for incoming in source {
             let counts = matches!(incoming, Incoming::Task { .. } | Incoming::Unread { .. });
             if stop.load(Ordering::Relaxed) || queue.send(Arrival::Task(Box::new(incoming))).is_err() {
@@ -116,5 +117,6 @@ pub(crate) fn feed(
             }
         }
         let _ = queue.send(Arrival::SourceEnded);
-    });
+    };
+    thread::Builder::new().spawn(fed).map(drop)
 }

@@ -263,7 +263,8 @@ fn nothing_unknown_reaches_the_terminal_raw() {
     let rest = r#""start_ns":1,"wall_us":1,"io":{"rchar":0,"wchar":0,"read_bytes":0,"write_bytes":0,"user_us":0,"sys_us":0,"max_rss":0},"stdout_bytes":0,"stderr_bytes":0,"last":true}"#;
     // As release 0.1 wrote it: without numbers and checksums.
     let text = std::fs::read_to_string(&path).unwrap();
-    let unsealed = text.lines().map(|line| line.rsplit_once(",\"n\":").map_or(line.into(), |(own, _)| format!("{own}}}")));
+    let unsealed =
+        text.lines().map(|line| line.rsplit_once(",\"n\":").map_or(line.into(), |(own, _)| format!("{own}}}")));
     let unsealed = unsealed.collect::<Vec<String>>().join("\n");
     std::fs::write(&path, format!("{unsealed}\n{record}{rest}\n")).unwrap();
     let report = homing(dir.path(), &["report", &path.parent().unwrap().display().to_string()]).output().unwrap();

@@ -174,3 +174,54 @@ fn a_task_that_no_system_can_start_is_refused_and_the_others_run() {
     assert!(said.contains("task 3 is 17.0 MB; a command here may have"), "{said}");
     assert_eq!(output.status.code(), Some(1), "{said}");
 }
+
+/// `homing` below a shell of limits.
+fn limited(dir: &Path, limits: &str, args: &[&str]) -> Output {
+    let mut command = homing(dir, &[]);
+    let envs: Vec<_> = command.get_envs().filter_map(|(n, v)| Some((n.to_owned(), v?.to_owned()))).collect();
+    command = Command::new("bash");
+    command.args(["-c", &format!("{limits}; exec \"$0\" \"$@\""), env!("CARGO_BIN_EXE_homing")]).args(args);
+    command.envs(envs).env_remove("HOMING_CLUSTER").current_dir(dir).stdin(Stdio::null()).output().unwrap()
+}
+
+fn numbers(most: u32) -> Vec<String> {
+    (1..=most).map(|n| n.to_string()).collect()
+}
+
+/// The arguments of a run of so many tasks.
+fn run_of<'a>(jobs: &'a str, task: &'a str, tasks: &'a [String]) -> Vec<&'a str> {
+    ["run", "-k", jobs, task, ":::"].into_iter().chain(tasks.iter().map(String::as_str)).collect()
+}
+
+#[test]
+fn more_tasks_run_at_once_than_the_soft_limit_on_descriptors_allows_and_have_that_limit() {
+    let dir = tempfile::tempdir().unwrap();
+    // Each waits for all the others.
+    let task = ": {}; echo >> began; until [ $(wc -l < began) -ge 60 ]; do sleep 0.1; done; ulimit -Sn";
+    let output = limited(dir.path(), "ulimit -Sn 100", &run_of("-j60", task, &numbers(60)));
+    assert_eq!(String::from_utf8_lossy(&output.stdout), "100\n".repeat(60), "{output:?}");
+    assert_eq!(output.status.code(), Some(0), "{output:?}");
+}
+
+#[test]
+fn no_more_tasks_run_at_once_than_the_hard_limit_on_descriptors_allows() {
+    let dir = tempfile::tempdir().unwrap();
+    let output = limited(dir.path(), "ulimit -n 128", &run_of("-j60", "echo", &numbers(60)));
+    let said = String::from_utf8_lossy(&output.stderr);
+    assert_eq!(String::from_utf8_lossy(&output.stdout).lines().count(), 60, "{said}");
+    assert_eq!(said.matches("10 tasks at once, not 60").count(), 1, "{said}");
+    assert_eq!(output.status.code(), Some(0), "{said}");
+}
+
+/// Many are open already when the worker begins, which its count does not know.
+const TAKEN: &str = "ulimit -n 128; for ((i = 20; i < 100; i++)); do eval \"exec $i</dev/null\"; done";
+
+#[test]
+fn a_task_for_which_there_are_too_few_descriptors_waits_until_another_one_has_ended() {
+    let dir = tempfile::tempdir().unwrap();
+    let output = limited(dir.path(), TAKEN, &run_of("-j12", "sleep 0.3; echo {}", &numbers(30)));
+    let said = String::from_utf8_lossy(&output.stderr);
+    assert_eq!(String::from_utf8_lossy(&output.stdout), numbers(30).join("\n") + "\n", "{said}");
+    assert_eq!(said.matches("too few descriptors (ulimit -n) for all tasks at once").count(), 1, "{said}");
+    assert_eq!(output.status.code(), Some(0), "{said}");
+}

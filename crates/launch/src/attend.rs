@@ -6,7 +6,7 @@ use crate::{Channel, Fate, Keeper, LaunchError, Obituary, Options, Via};
 use homing_model::HostFacts;
 use homing_wire::{ALL_ENDED, FromWorker, HEARTBEAT_S, HOST_LOST_S, ToWorker};
 use rustix::process::WaitIdStatus;
-use std::io::{BufRead, Write};
+use std::io::{self, BufRead, Write};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender};
 use std::thread;
 use std::time::{Duration, Instant};
@@ -44,14 +44,14 @@ pub enum Heard {
 
 /// Opens a channel to a host in a thread of its own and keeps reading from it,
 /// until `tell` says that nobody listens any more. Where there are many hosts, some wait until others are
-/// connected to; `options` is called when it is this one's turn.
+/// connected to; `options` is called when it is this one's turn. An error says that there is no thread for it.
 pub fn attend(
     name: String,
     via: Via,
     options: impl FnOnce() -> Options + Send + 'static,
     tell: impl Fn(Heard) -> bool + Send + 'static,
-) {
-    thread::spawn(move || {
+) -> io::Result<()> {
+    let attended = move || {
         // What Slurm grants may come in an hour, and a child of ours needs no network.
         let place = matches!(via, Via::Ssh { .. }).then(Place::wait_for);
         let opened = crate::open(&name, &via, &options());
@@ -66,11 +66,15 @@ pub fn attend(
         let Channel { facts, to, from, keeper, obituary } = channel;
         let witness = Witness::of(&keeper);
         let (frames, outbox) = std::sync::mpsc::channel();
-        thread::spawn(move || write(to, &outbox));
+        if let Err(source) = thread::Builder::new().spawn(move || write(to, &outbox)) {
+            tell(Heard::Refused(LaunchError::Thread { host: name, source }));
+            return;
+        }
         if tell(Heard::Up { facts: Box::new(facts), to: frames, keeper }) {
             read(from, obituary, &via, witness, tell);
         }
-    });
+    };
+    thread::Builder::new().spawn(attended).map(drop)
 }
 
 fn read(

@@ -27,6 +27,16 @@ pub enum LaunchError {
         /// What the system answered.
         source: io::Error,
     },
+    /// There is no thread for what it says.
+    #[error(
+        "host {host}: cannot start a thread for its link: {source}; `ulimit -u` and pids.max of the control group limit them"
+    )]
+    Thread {
+        /// The host.
+        host: String,
+        /// What the system answered.
+        source: io::Error,
+    },
     /// The child did not start.
     #[error("host {host}: starting {program:?} failed: {source}; is it installed and in PATH?")]
     Start {

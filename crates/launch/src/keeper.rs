@@ -31,12 +31,11 @@ impl Keeper {
     /// a connection-sharing ssh master inherits the pipe and may hold it for hours.
     pub(crate) fn new(mut child: Child) -> Keeper {
         let tail = Arc::new(Tail::default());
-        if let Some(stderr) = child.stderr.take() {
+        let drained = child.stderr.take().is_some_and(|stderr| {
             let tail = tail.clone();
-            std::thread::spawn(move || tail.drain(stderr));
-        } else {
-            tail.lock().ended = true;
-        }
+            std::thread::Builder::new().spawn(move || tail.drain(stderr)).is_ok()
+        });
+        tail.lock().ended |= !drained;
         Keeper { child, tail, reaped: false, polite: false }
     }
 

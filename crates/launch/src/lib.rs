@@ -125,6 +125,7 @@ pub fn open(host: &str, via: &Via, options: &Options) -> Result<Channel, LaunchE
     command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
     // Ctrl-C at the terminal is the coordinator's to interpret: it must not reach the channel.
     command.process_group(0);
+    homing_process::give_back_files(&mut command);
     let mut child = command.spawn().map_err(|source| LaunchError::Start {
         host: host.into(),
         program: command.get_program().to_string_lossy().into_owned(),
@@ -144,7 +145,8 @@ fn greet(
     options: &Options,
 ) -> Result<Channel, LaunchError> {
     let (progress, reports) = mpsc::channel();
-    std::thread::spawn(move || handshake::run(ends, payload.as_deref(), &progress));
+    let greeted = move || handshake::run(ends, payload.as_deref(), &progress);
+    std::thread::Builder::new().spawn(greeted).map_err(|source| LaunchError::Thread { host: host.into(), source })?;
     let patience = Duration::from_secs(u64::from(options.connect_timeout_s) + 20);
     let failure = loop {
         match reports.recv_timeout(patience) {

@@ -144,7 +144,8 @@ fn attempt(host: &str, seat: &SlurmSeat, payload: &Arc<Payload>, options: &Optio
     let keeper = Keeper::polite(child);
     let (progress, reports) = mpsc::channel();
     let sent = payload.clone();
-    std::thread::spawn(move || handshake::run(ends, Some(&sent), &progress));
+    let greeted = move || handshake::run(ends, Some(&sent), &progress);
+    std::thread::Builder::new().spawn(greeted).map_err(|source| LaunchError::Thread { host: host.into(), source })?;
     let patience = Duration::from_secs(u64::from(options.connect_timeout_s) + 20);
     let (mut job, mut heard) = (None, None);
     let failure = loop {
@@ -218,6 +219,8 @@ fn srun(seat: &SlurmSeat, payload: &Payload, exe: &Path) -> Command {
     });
     command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
     command.process_group(0);
+    // srun has its limits set on the nodes as well.
+    homing_process::give_back_files(&mut command);
     let parent = std::process::id();
     // SAFETY: prctl and getppid are async-signal-safe and touch no memory of the parent.
     unsafe {

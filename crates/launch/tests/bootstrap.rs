@@ -178,7 +178,7 @@ fn many_hosts_are_connected_to_in_turns() {
     for host in 0..100 {
         let (options, tell) = (world.options.clone(), tell.clone());
         let via = Via::Ssh { target: format!("n{host}") };
-        homing_launch::attend(format!("n{host}"), via, || options, move |heard| tell.send(heard).is_ok());
+        homing_launch::attend(format!("n{host}"), via, || options, move |heard| tell.send(heard).is_ok()).unwrap();
     }
     drop(tell);
     assert_eq!(told.iter().filter(|heard| matches!(heard, Heard::Refused(_))).count(), 100);
@@ -195,7 +195,7 @@ fn the_end_of_a_worker_is_told_as_far_as_it_is_known() {
         let exe = world.dir.path().join(last.replace(' ', "-"));
         program(&exe, &WORKER.replace("exec cat", last));
         let options = Options { exe, ..world.options.clone() };
-        homing_launch::attend("far".into(), via, || options, move |heard| tell.send(heard).is_ok());
+        homing_launch::attend("far".into(), via, || options, move |heard| tell.send(heard).is_ok()).unwrap();
         // Whoever drops the keeper ends the child.
         let mut kept = Vec::new();
         let end = |heard| match heard {

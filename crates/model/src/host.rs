@@ -36,6 +36,9 @@ pub struct HostFacts {
     pub nic_bytes_per_s: Option<u64>,
     /// Wall clock there, ns since the epoch.
     pub now_ns: i64,
+    /// Tasks at once for which the hard limit on descriptors is enough.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub most_tasks: Option<u32>,
 }
 
 /// One sample of a host's load. Counters are totals since boot.

@@ -5,7 +5,7 @@ use crate::gauge::Gauge;
 use crate::outputs::Outputs;
 use crate::spawn::{self, Found, Ground, Started};
 use crate::view::View;
-use homing_model::{IoCounters, Outcome, Task};
+use homing_model::{IoCounters, Outcome, RawText, Task};
 use homing_wire::{CHUNK, Ended, FromWorker, Stream};
 use std::fs::File;
 use std::io::{self, Read};
@@ -55,6 +55,15 @@ impl Handle {
     }
 }
 
+/// Beside what a start was attempted that failed for want of something.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Attempted {
+    /// Tasks that ran, or were about to.
+    Among,
+    /// Nothing: what it wanted will not be free later.
+    Alone,
+}
+
 /// What an attempt needs besides its task.
 pub(crate) struct Job<'a> {
     pub ticket: u64,
@@ -72,26 +81,26 @@ pub(crate) struct Job<'a> {
     pub view: &'a View,
     pub eager: bool,
     pub handle: &'a Handle,
+    /// Waits for the room that a program needs which could not be started.
+    pub room: &'a dyn Fn(&'static str, Attempted) -> Option<Attempted>,
     pub send: &'a dyn Fn(FromWorker),
 }
 
 /// Runs it to its end. `buffer` is for reading: its slot's, so that it is made once.
 pub(crate) fn run(job: &Job, buffer: &mut [u8]) -> Ended {
-    let began = Instant::now();
+    let mut began = Instant::now();
     let outputs = Outputs::begin(&job.task.outputs, job.cwd, job.view);
     let words = spawn::words(&job.task.command, &job.env);
     let started = match words.first() {
         None => Err("the command is empty".to_string()),
-        Some(word) => program(job, word).and_then(|program| {
-            let (cwd, file, words) = job.view.wrap(&program, &words, job.cwd);
-            job.ground.spawn(&file, &words, &job.env, &cwd).map_err(|e| format!("{}: {e}", program.display()))
-        }),
+        Some(word) => program(job, word).and_then(|program| start(job, &program, &words, &mut began)),
     };
     let started = match started {
         Ok(started) => started,
         Err(why) => {
             outputs.set_aside();
-            return ended(job.ticket, Outcome::CannotStart(why), began.elapsed());
+            let outcome = if job.handle.fate() == Fate::Free { Outcome::CannotStart(why) } else { Outcome::Killed };
+            return ended(job.ticket, outcome, began.elapsed());
         }
     };
     let mut result = watch(job, started, began, buffer);
@@ -103,10 +112,26 @@ pub(crate) fn run(job: &Job, buffer: &mut [u8]) -> Ended {
     result
 }
 
-fn program(job: &Job, word: &homing_model::RawText) -> Result<std::path::PathBuf, String> {
+fn program(job: &Job, word: &RawText) -> Result<std::path::PathBuf, String> {
     match job.found {
         Some(found) if !word.0.contains(&b'/') => found.program(word, &job.env, job.cwd, job.view),
         _ => spawn::program(word, &job.env, job.cwd, job.view),
+    }
+}
+
+/// Starts the program, as soon as there is what it takes: the time until then is not its own.
+fn start(job: &Job, program: &Path, words: &[RawText], began: &mut Instant) -> Result<Started, String> {
+    let (cwd, file, words) = job.view.wrap(program, words, job.cwd);
+    let mut attempted = Attempted::Among;
+    loop {
+        let error = match job.ground.spawn(&file, &words, &job.env, &cwd) {
+            Ok(started) => return Ok(started),
+            Err(error) => error,
+        };
+        let Some(what) = spawn::scarce(&error) else { return Err(format!("{}: {error}", program.display())) };
+        let next = (job.room)(what, attempted);
+        attempted = next.ok_or_else(|| format!("{}: {error}: too few {what}", program.display()))?;
+        *began = Instant::now();
     }
 }
 

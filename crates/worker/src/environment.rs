@@ -63,10 +63,10 @@ impl TaskEnvironment<'_> {
     }
 
     /// For `envp`; valid as long as `self`.
-    pub fn pointers(&self) -> Vec<*mut libc::c_char> {
+    pub fn pointers(&self) -> Vec<*const libc::c_char> {
         let hidden = |v: &&Variable| !self.own.iter().any(|own| own.name == v.name);
         let all = self.shared.0.iter().filter(hidden).chain(&self.own);
-        all.map(|v| v.entry.as_ptr().cast_mut()).chain([std::ptr::null_mut()]).collect()
+        all.map(|v| v.entry.as_ptr()).chain([std::ptr::null()]).collect()
     }
 }
 

@@ -36,6 +36,7 @@ pub use view::enter_view;
 
 /// Serves the wire protocol on standard input and output; returns the exit status.
 pub fn main_stdio() -> i32 {
+    homing_process::raise_files();
     session::ignore_terminal_signals();
     leave_terminal();
     let terms = Terms { lease: Some(HANGS), orphaned: Some(libc::SIGTERM) };

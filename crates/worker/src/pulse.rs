@@ -1,6 +1,6 @@
 //! Tells admission what this host's storage does while tasks run.
 
-use crate::shared::Shared;
+use crate::shared::{Shared, apart};
 use homing_probe::Pulser;
 use homing_wire::FromWorker;
 use std::sync::Arc;
@@ -22,8 +22,9 @@ const USUAL_SHARE: u32 = 60;
 const IDLE: Duration = Duration::from_millis(250);
 
 /// Sends pulses until the worker ends.
-pub(crate) fn send(shared: Arc<Shared>) {
-    thread::spawn(move || {
+/// An error says that there is no thread for it.
+pub(crate) fn send(shared: Arc<Shared>) -> std::io::Result<()> {
+    apart(move || {
         let mut pulser = Pulser::default();
         let mut ran = processor_time();
         let mut nth = 0u32;
@@ -39,7 +40,7 @@ pub(crate) fn send(shared: Arc<Shared>) {
             }
             nth = nth.saturating_add(shared.is_busy().into());
         }
-    });
+    })
 }
 
 /// How long to wait after the pulse with this number, that took so long.

@@ -3,7 +3,7 @@
 use crate::attempt::Fate;
 use crate::environment::Environment;
 use crate::recipe::Recipes;
-use crate::shared::{Order, Run, Shared, lock};
+use crate::shared::{Order, Run, Shared, apart, lock};
 use crate::slots::{kill, linger, take};
 use crate::spawn::{Found, Ground};
 use crate::view::{Question, stand};
@@ -42,6 +42,16 @@ pub(crate) fn ignore_terminal_signals() {
     }
 }
 
+/// Descriptors of a task while it runs: two pipes with both their ends, its pidfd, and its counts of bytes.
+const FILES_OF_A_TASK: u64 = 6;
+/// Descriptors that the worker has besides, and opens for a moment.
+const FILES_BESIDES: u64 = 64;
+
+/// Tasks at once that a hard limit on descriptors allows, at least one.
+fn most_tasks(limit: u64) -> u32 {
+    u32::try_from(limit.saturating_sub(FILES_BESIDES) / FILES_OF_A_TASK).unwrap_or(u32::MAX).max(1)
+}
+
 /// A signal told us to end.
 pub(crate) static LEAVE: AtomicBool = AtomicBool::new(false);
 
@@ -54,7 +64,8 @@ enum Heard {
 /// is called for each word of the coordinator's. What
 /// still runs then is the caller's to end (`main_stdio` sweeps).
 pub fn serve(input: impl Read + Send + 'static, output: impl Write + Send + 'static, heard: impl Fn()) -> i32 {
-    let facts = homing_probe::facts();
+    let mut facts = homing_probe::facts();
+    facts.most_tasks = Some(most_tasks(homing_process::users_files().rlim_max));
     let host = facts.hostname.clone();
     let mut output: Box<dyn Write + Send> = Box::new(output);
     if homing_wire::send_hello(&mut output, &facts).is_err() {
@@ -62,9 +73,11 @@ pub fn serve(input: impl Read + Send + 'static, output: impl Write + Send + 'sta
     }
     let shared = Arc::new(Shared::new(output));
     let holder = shared.clone();
-    thread::spawn(move || holder.release_held());
     let (news, inbox) = channel();
-    thread::spawn(move || read(input, &news));
+    if let Err(error) = apart(move || holder.release_held()).and_then(|()| apart(move || read(input, &news))) {
+        eprintln!("homing: the worker cannot begin: {error}");
+        return 1;
+    }
     let status = converse(&inbox, &shared, host, heard);
     shared.leaving.store(true, Ordering::SeqCst);
     // Before the running ones end: their slots would take what was handed ahead.
@@ -99,7 +112,8 @@ fn converse(inbox: &Receiver<Heard>, shared: &Arc<Shared>, host: String, heard: 
                 last_heard = Instant::now();
                 heard();
                 for message in messages {
-                    if session.obey(message).is_err() {
+                    if let Err(error) = session.obey(message) {
+                        eprintln!("homing: the worker cannot go on: {error}");
                         return 1;
                     }
                 }
@@ -140,9 +154,9 @@ impl Session {
                     ground: Ground::new()?,
                 }));
                 if pulse {
-                    crate::pulse::send(self.shared.clone());
+                    crate::pulse::send(self.shared.clone())?;
                 }
-                sample(sample_ms, self.shared.clone());
+                sample(sample_ms, self.shared.clone())?;
             }
             ToWorker::Run { ticket, slot, task, requires, weigh, fence } => {
                 if let Some(run) = &self.run {
@@ -170,21 +184,24 @@ impl Session {
             ToWorker::Stand { ask, point, path, nonce, secret } => {
                 let shared = self.shared.clone();
                 // In a thread of its own: looking may wait for automount.
-                thread::spawn(move || answer(&shared, ask, &Question { point, path, nonce, secret }));
+                let looked = apart(move || answer(&shared, ask, &Question { point, path, nonce, secret }));
+                if let Err(error) = looked {
+                    self.shared.send(FromWorker::Stands { ask, accepted: false, text: error.to_string() });
+                }
             }
             ToWorker::Ping => self.shared.send(FromWorker::Pong),
-            ToWorker::Finish => self.finish(),
+            ToWorker::Finish => self.finish()?,
         }
         Ok(())
     }
 
     /// Says good-bye when the last task has ended.
-    fn finish(&mut self) {
+    fn finish(&mut self) -> std::io::Result<()> {
         self.finishing = true;
         lock(&self.shared.orders).closed = true;
         self.shared.changed.notify_all();
         let shared = self.shared.clone();
-        thread::spawn(move || {
+        apart(move || {
             let mut orders = lock(&shared.orders);
             while orders.open > 0 {
                 orders = shared.changed.wait(orders).unwrap_or_else(PoisonError::into_inner);
@@ -192,7 +209,7 @@ impl Session {
             drop(orders);
             shared.send(FromWorker::Sample(homing_probe::sample()));
             shared.send(FromWorker::Bye);
-        });
+        })
     }
 }
 
@@ -223,8 +240,8 @@ fn answer(shared: &Shared, ask: u64, question: &Question) {
 }
 
 /// Samples every `sample_ms`, and a word at least every heartbeat.
-fn sample(sample_ms: u32, shared: Arc<Shared>) {
-    thread::spawn(move || {
+fn sample(sample_ms: u32, shared: Arc<Shared>) -> std::io::Result<()> {
+    apart(move || {
         let pause = match sample_ms {
             0 => Duration::from_secs(HEARTBEAT_S),
             ms => Duration::from_millis(ms.into()),
@@ -237,5 +254,5 @@ fn sample(sample_ms: u32, shared: Arc<Shared>) {
             homing_process::bury(is_task, &mut seen);
             thread::sleep(pause);
         }
-    });
+    })
 }

@@ -1,15 +1,15 @@
 //! What the reader, the slots and the samplers of a worker share, and the way
 //! out for what they say.
 
-use crate::attempt::{Handle, ended};
+use crate::attempt::{Attempted, Handle, ended};
 use crate::environment::Environment;
 use crate::recipe::Recipes;
-use crate::spawn::{Found, Ground};
+use crate::spawn::{Found, Ground, scarce};
 use crate::view::View;
 use homing_model::{Change, Outcome, RawText, Task};
 use homing_wire::FromWorker;
 use std::collections::{HashMap, VecDeque};
-use std::io::Write;
+use std::io::{self, Write};
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Condvar, Mutex, OnceLock, PoisonError};
@@ -47,6 +47,9 @@ pub(crate) struct Orders {
     pub(crate) idle: usize,
     pub(crate) threads: usize,
     pub(crate) open: usize,
+    /// Tasks that have ended so far, and slots that wait for the next one to do so.
+    pub(crate) ended: u64,
+    pub(crate) held: usize,
     pub(crate) closed: bool,
 }
 
@@ -54,6 +57,10 @@ pub(crate) struct Orders {
 pub(crate) struct Shared {
     pub(crate) orders: Mutex<Orders>,
     pub(crate) changed: Condvar,
+    /// A task has ended and left room.
+    pub(crate) freed: Condvar,
+    /// It was told that there is too little of something.
+    told: AtomicBool,
     pub(crate) running: Mutex<HashMap<u64, Arc<Handle>>>,
     out: Mutex<Outbox>,
     held: Condvar,
@@ -62,6 +69,12 @@ pub(crate) struct Shared {
     pub(crate) leaving: AtomicBool,
     /// What this host has under another name than the others.
     pub(crate) view: Mutex<Arc<View>>,
+}
+
+/// Begins a thread. An error says what there is too little of.
+pub(crate) fn apart(work: impl FnOnce() + Send + 'static) -> io::Result<()> {
+    let said = |e: io::Error| format!("cannot start a thread: {e}: too few {}", scarce(&e).unwrap_or("threads"));
+    thread::Builder::new().spawn(work).map(drop).map_err(|e| io::Error::new(e.kind(), said(e)))
 }
 
 /// Frames on their way out.
@@ -76,6 +89,9 @@ struct Outbox {
 /// dry. Of the limit's rate 3 ms reached 0.83, 6 ms 0.85, 10 ms and 15 ms 0.88.
 const HOLD: Duration = Duration::from_millis(10);
 
+/// A held task that nobody wants any more sees that within this time.
+const HELD_LOOK: Duration = Duration::from_millis(100);
+
 pub(crate) fn lock<T>(mutex: &Mutex<T>) -> std::sync::MutexGuard<'_, T> {
     // A slot that panicked has not left a half-written frame: frames are written in one call.
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
@@ -87,6 +103,8 @@ impl Shared {
         Shared {
             orders: Mutex::default(),
             changed: Condvar::new(),
+            freed: Condvar::new(),
+            told: AtomicBool::new(false),
             running: Mutex::default(),
             out: Mutex::new(Outbox { to: output, frames: Vec::new() }),
             held: Condvar::new(),
@@ -94,6 +112,36 @@ impl Shared {
             leaving: AtomicBool::new(false),
             view: Mutex::default(),
         }
+    }
+
+    /// There is too little of `what` to start another program: for people, once.
+    pub(crate) fn lacks(&self, what: &str) {
+        if !self.told.swap(true, Ordering::SeqCst) {
+            self.send(FromWorker::Note(format!("too few {what} for all tasks at once: some wait until others end")));
+        }
+    }
+
+    /// Returns when another try to start a program is worth it: a task has ended, or none is left that could,
+    /// so that this one is alone. `None` when it was so before, or nobody wants the task any more.
+    pub(crate) fn room(&self, unwanted: impl Fn() -> bool, attempted: Attempted) -> Option<Attempted> {
+        let mut orders = lock(&self.orders);
+        let ended = orders.ended;
+        orders.held += 1;
+        let next = loop {
+            if unwanted() {
+                break None;
+            }
+            if orders.ended != ended {
+                break Some(Attempted::Among);
+            }
+            if orders.held == orders.threads - orders.idle {
+                break (attempted == Attempted::Among).then_some(Attempted::Alone);
+            }
+            let waited = self.freed.wait_timeout(orders, HELD_LOOK);
+            orders = waited.unwrap_or_else(PoisonError::into_inner).0;
+        };
+        orders.held -= 1;
+        next
     }
 
     /// Whether a task runs or is queued here.
@@ -163,4 +211,29 @@ fn add(frames: &mut Vec<u8>, message: &FromWorker) {
         _ => FromWorker::Note(error.to_string()),
     };
     homing_wire::encode(&instead, frames).expect("an error is one line");
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_task_without_room_waits_for_another_to_end_and_gives_up_when_it_was_alone() {
+        let shared = Shared::new(Box::new(io::sink()));
+        lock(&shared.orders).threads = 2;
+        thread::scope(|scope| {
+            let waits = scope.spawn(|| shared.room(|| false, Attempted::Among));
+            while lock(&shared.orders).held == 0 {
+                thread::yield_now();
+            }
+            lock(&shared.orders).ended += 1;
+            shared.freed.notify_all();
+            assert_eq!(waits.join().unwrap(), Some(Attempted::Among));
+        });
+        assert_eq!(shared.room(|| true, Attempted::Among), None, "nobody wants it any more");
+        lock(&shared.orders).idle = 1;
+        assert_eq!(shared.room(|| false, Attempted::Among), Some(Attempted::Alone));
+        assert_eq!(shared.room(|| false, Attempted::Alone), None);
+        assert_eq!(lock(&shared.orders).held, 0);
+    }
 }

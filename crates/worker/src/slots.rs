@@ -4,14 +4,16 @@ use crate::attempt::{self, Fate, Handle, Job};
 use crate::environment::TaskEnvironment;
 use crate::recipe::Recipes;
 use crate::session::LEAVE;
-use crate::shared::{Order, Run, Shared, lock};
+use crate::shared::{Order, Orders, Run, Shared, lock};
+use crate::spawn::scarce;
 use crate::view::View;
 use homing_fence::Late;
 use homing_model::{Change, Outcome, RawText, Task};
 use homing_wire::{Ended, FromWorker};
+use std::io;
 use std::path::Path;
 use std::sync::atomic::Ordering;
-use std::sync::{Arc, PoisonError};
+use std::sync::{Arc, MutexGuard, PoisonError};
 use std::thread;
 use std::time::{Duration, Instant};
 
@@ -27,13 +29,30 @@ pub(crate) fn take(shared: &Arc<Shared>, run: &Arc<Run>, slots: usize, order: Or
     let mut orders = lock(&shared.orders);
     orders.open += 1;
     orders.queue.push_back(order);
-    if orders.idle < orders.queue.len() && orders.threads < slots {
-        orders.threads += 1;
-        let (shared, run) = (shared.clone(), run.clone());
-        thread::spawn(move || slot(&shared, &run));
-    } else {
-        shared.changed.notify_one();
+    if orders.idle >= orders.queue.len() || orders.threads >= slots {
+        return shared.changed.notify_one();
     }
+    let (in_slot, its_run) = (shared.clone(), run.clone());
+    match thread::Builder::new().spawn(move || slot(&in_slot, &its_run)) {
+        Ok(_) => orders.threads += 1,
+        Err(error) => no_slot(shared, orders, &error),
+    }
+}
+
+/// Without a thread for it an order waits for those that there are. Where there is none it fails.
+fn no_slot(shared: &Shared, mut orders: MutexGuard<Orders>, error: &io::Error) {
+    let what = scarce(error).unwrap_or("threads");
+    if orders.threads > 0 {
+        drop(orders);
+        shared.changed.notify_one();
+        return shared.lacks(what);
+    }
+    let Some(order) = orders.queue.pop_back() else { return };
+    orders.open -= 1;
+    drop(orders);
+    lock(&shared.running).remove(&order.ticket);
+    let why = format!("cannot start a thread for it: {error}: too few {what}");
+    shared.send(FromWorker::Ended(attempt::ended(order.ticket, Outcome::CannotStart(why), Duration::ZERO)));
 }
 
 fn slot(shared: &Shared, run: &Run) {
@@ -45,6 +64,8 @@ fn slot(shared: &Shared, run: &Run) {
                 break order;
             }
             if orders.closed || shared.leaving.load(Ordering::SeqCst) {
+                orders.threads -= 1;
+                shared.freed.notify_all();
                 return;
             }
             orders.idle += 1;
@@ -67,6 +88,10 @@ fn slot(shared: &Shared, run: &Run) {
         }
         let mut orders = lock(&shared.orders);
         orders.open -= 1;
+        orders.ended += 1;
+        if orders.held > 0 {
+            shared.freed.notify_all();
+        }
         if orders.closed && orders.open == 0 {
             shared.changed.notify_all();
         }
@@ -141,6 +166,10 @@ fn perform(shared: &Shared, run: &Run, order: Order, buffer: &mut [u8]) -> FromW
         }
     };
     let send = |message| shared.send(message);
+    let room = |what, attempted| {
+        shared.lacks(what);
+        shared.room(|| handle.fate() != Fate::Free || shared.leaving.load(Ordering::SeqCst), attempted)
+    };
     let own_path = task.cwd.is_some() || task.env.iter().any(|(name, _)| name.0 == b"PATH");
     let found = (!own_path).then_some(&run.found);
     let ground = &run.ground;
@@ -156,6 +185,7 @@ fn perform(shared: &Shared, run: &Run, order: Order, buffer: &mut [u8]) -> FromW
         view: &view,
         eager: run.eager,
         handle: &handle,
+        room: &room,
         send: &send,
     };
     FromWorker::Ended(attempt::run(&job, buffer))
@@ -199,10 +229,14 @@ pub(crate) fn kill(shared: &Arc<Shared>, ticket: u64, grace_ms: u32, timed_out: 
     let Some(handle) = lock(&shared.running).get(&ticket).cloned() else { return };
     let fate = if timed_out { Fate::TimedOut } else { Fate::Killed };
     handle.end(fate, libc::SIGTERM);
-    thread::spawn(move || {
+    let later = handle.clone();
+    let kill = move || {
         thread::sleep(Duration::from_millis(grace_ms.into()));
+        later.end(fate, libc::SIGKILL);
+    };
+    if thread::Builder::new().spawn(kill).is_err() {
         handle.end(fate, libc::SIGKILL);
-    });
+    }
 }
 
 /// The input ended: gives tasks that were asked to end the time to put their outputs aside.

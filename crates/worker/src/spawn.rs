@@ -1,6 +1,6 @@
-//! Starting a program with `posix_spawn`: vfork underneath, so that the cost
-//! does not grow with the worker, as fork's would. A group of its own for
-//! each task; no hook runs in the child, which would make that impossible.
+//! Starting a program as `posix_spawn` does: by a child that shares this memory until it executes, so that
+//! the cost does not grow with the worker, as fork's would. Not with that function: it cannot give a program
+//! another limit on descriptors than the worker's, and afterwards is too late, as the program runs by then.
 
 use crate::environment::{TaskEnvironment, c_string};
 use crate::view::View;
@@ -73,48 +73,85 @@ fn pipe() -> io::Result<(OwnedFd, OwnedFd)> {
     Ok(rustix::pipe::pipe_with(rustix::pipe::PipeFlags::CLOEXEC)?)
 }
 
-/// Frees what `posix_spawn` was set up with.
-struct Setup {
-    actions: libc::posix_spawn_file_actions_t,
-    attributes: libc::posix_spawnattr_t,
+/// Signals that this program ignores or handles; execve(2) would leave the first three ignored.
+const CHANGED: [libc::c_int; 5] = [libc::SIGINT, libc::SIGQUIT, libc::SIGPIPE, libc::SIGTERM, libc::SIGHUP];
+/// Stack of a child: it calls wrappers of system calls and nothing else, which needs some hundred bytes.
+const STACK: usize = 32 << 10;
+
+/// All that a child needs, made before it exists, as it may not allocate.
+struct Birth {
+    /// What becomes standard input, output and error output.
+    files: [RawFd; 3],
+    cwd: *const libc::c_char,
+    path: *const libc::c_char,
+    argv: *const *const libc::c_char,
+    envp: *const *const libc::c_char,
+    limit: libc::rlimit,
+    /// Why there is no program, 0 while that is not known.
+    error: libc::c_int,
 }
 
-impl Drop for Setup {
-    fn drop(&mut self) {
-        // SAFETY: both were initialised in `setup` and are destroyed once.
+impl Birth {
+    /// Makes the child. Returns when its program has begun, or did not.
+    fn give(&mut self) -> io::Result<libc::pid_t> {
+        let mut stack = Vec::<u8>::with_capacity(STACK);
+        // SAFETY: signal sets are plain data that the calls fill in. The stack and `self` outlive the child's use
+        // of them: this thread stands still until it has executed or exited. No handler can run in it before its
+        // signals are its own, as all are blocked.
         unsafe {
-            libc::posix_spawn_file_actions_destroy(&mut self.actions);
-            libc::posix_spawnattr_destroy(&mut self.attributes);
+            let (mut all, mut before): (libc::sigset_t, libc::sigset_t) = (std::mem::zeroed(), std::mem::zeroed());
+            libc::sigfillset(&mut all);
+            libc::pthread_sigmask(libc::SIG_SETMASK, &all, &mut before);
+            let flags = libc::CLONE_VM | libc::CLONE_VFORK | libc::SIGCHLD;
+            let top = stack.as_mut_ptr().add(STACK).cast();
+            let pid = libc::clone(become_task, top, flags, std::ptr::from_mut(self).cast());
+            let failed = io::Error::last_os_error();
+            libc::pthread_sigmask(libc::SIG_SETMASK, &before, std::ptr::null_mut());
+            match (pid, self.error) {
+                (-1, _) => Err(failed),
+                (pid, 0) => Ok(pid),
+                (pid, error) => {
+                    libc::waitpid(pid, std::ptr::null_mut(), 0);
+                    Err(io::Error::from_raw_os_error(error))
+                }
+            }
         }
     }
 }
 
-fn setup(null: RawFd, out: RawFd, err: RawFd, cwd: &CString) -> io::Result<Setup> {
-    let check = |code: libc::c_int| if code == 0 { Ok(()) } else { Err(io::Error::from_raw_os_error(code)) };
-    // SAFETY: the structures are initialised before use and outlive each call;
-    // signal sets are plain data filled in by sigemptyset and sigfillset.
+/// The child. It may call nothing that takes a lock or allocates: the memory is that of a running program.
+extern "C" fn become_task(birth: *mut libc::c_void) -> libc::c_int {
+    // SAFETY: the parent waits and does not touch it; its pointers are to live, NUL-terminated data, the arrays
+    // end with NULL. The dispositions of signals are the child's own (no CLONE_SIGHAND), its mask as well.
     unsafe {
-        let mut setup = Setup { actions: std::mem::zeroed(), attributes: std::mem::zeroed() };
-        check(libc::posix_spawn_file_actions_init(&mut setup.actions))?;
-        check(libc::posix_spawnattr_init(&mut setup.attributes))?;
-        for (from, to) in [(null, 0), (out, 1), (err, 2)] {
-            check(libc::posix_spawn_file_actions_adddup2(&mut setup.actions, from, to))?;
-        }
-        check(libc::posix_spawn_file_actions_addchdir_np(&mut setup.actions, cwd.as_ptr()))?;
+        let birth = &mut *birth.cast::<Birth>();
         let mut none: libc::sigset_t = std::mem::zeroed();
-        let mut all: libc::sigset_t = std::mem::zeroed();
         libc::sigemptyset(&mut none);
-        // Only what this program changed: exec resets handlers by itself, and
-        // the library makes a system call in the child for each signal named.
-        libc::sigemptyset(&mut all);
-        for ignored in [libc::SIGINT, libc::SIGQUIT, libc::SIGPIPE] {
-            libc::sigaddset(&mut all, ignored);
+        CHANGED.iter().for_each(|signal| _ = libc::signal(*signal, libc::SIG_DFL));
+        let [null, out, err] = birth.files;
+        if libc::setpgid(0, 0) == 0
+            && libc::dup2(null, 0) >= 0
+            && libc::dup2(out, 1) >= 0
+            && libc::dup2(err, 2) >= 0
+            && libc::chdir(birth.cwd) == 0
+            && libc::setrlimit(libc::RLIMIT_NOFILE, &birth.limit) == 0
+            && libc::sigprocmask(libc::SIG_SETMASK, &none, std::ptr::null_mut()) == 0
+        {
+            libc::execve(birth.path, birth.argv, birth.envp);
         }
-        check(libc::posix_spawnattr_setsigmask(&mut setup.attributes, &none))?;
-        check(libc::posix_spawnattr_setsigdefault(&mut setup.attributes, &all))?;
-        let flags = libc::POSIX_SPAWN_SETSIGMASK | libc::POSIX_SPAWN_SETSIGDEF | libc::POSIX_SPAWN_SETPGROUP;
-        check(libc::posix_spawnattr_setflags(&mut setup.attributes, flags as libc::c_short))?;
-        Ok(setup)
+        birth.error = io::Error::last_os_error().raw_os_error().unwrap_or(libc::EINVAL);
+        libc::_exit(127)
+    }
+}
+
+/// What there is too little of when a program could not be started for that: it may be started later.
+pub(crate) fn scarce(error: &io::Error) -> Option<&'static str> {
+    match error.raw_os_error()? {
+        libc::EMFILE => Some("descriptors (ulimit -n)"),
+        libc::ENFILE => Some("descriptors of the whole host (sysctl fs.file-max)"),
+        libc::EAGAIN => Some("processes (ulimit -u, or pids.max of the control group)"),
+        libc::ENOMEM => Some("memory"),
+        _ => None,
     }
 }
 
@@ -133,27 +170,20 @@ impl Ground {
         let (stdout, out) = pipe()?;
         let (stderr, err) = pipe()?;
         let cwd = c_string(cwd.as_os_str().as_bytes())?;
-        let setup = setup(self.null.as_raw_fd(), out.as_raw_fd(), err.as_raw_fd(), &cwd)?;
         let path = c_string(program.as_os_str().as_bytes())?;
         let argv: Vec<CString> = words.iter().map(|w| c_string(&w.0)).collect::<io::Result<_>>()?;
-        let argv_p: Vec<*mut libc::c_char> =
-            argv.iter().map(|s| s.as_ptr().cast_mut()).chain([std::ptr::null_mut()]).collect();
+        let argv: Vec<*const libc::c_char> = argv.iter().map(|s| s.as_ptr()).chain([std::ptr::null()]).collect();
         let envp = env.pointers();
-        let mut pid = 0;
-        // SAFETY: all pointers are to live, NUL-terminated data; the arrays end with NULL.
-        let code = unsafe {
-            libc::posix_spawn(
-                &mut pid,
-                path.as_ptr(),
-                &setup.actions,
-                &setup.attributes,
-                argv_p.as_ptr(),
-                envp.as_ptr(),
-            )
+        let mut birth = Birth {
+            files: [self.null.as_raw_fd(), out.as_raw_fd(), err.as_raw_fd()],
+            cwd: cwd.as_ptr(),
+            path: path.as_ptr(),
+            argv: argv.as_ptr(),
+            envp: envp.as_ptr(),
+            limit: homing_process::users_files(),
+            error: 0,
         };
-        if code != 0 {
-            return Err(io::Error::from_raw_os_error(code));
-        }
+        let pid = birth.give()?;
         Ok(Started { pid, stdout, stderr, writers: [out, err] })
     }
 }

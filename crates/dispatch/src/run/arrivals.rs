@@ -17,7 +17,14 @@ impl<L: Listener> Shell<'_, L> {
         match arrival {
             Arrival::Up { at, facts, to, keeper } => {
                 let plan = &self.settings_hosts[at];
-                let slots = plan.slots.unwrap_or_else(|| (self.slots)(facts.cores)).max(1);
+                let wanted = plan.slots.unwrap_or_else(|| (self.slots)(facts.cores)).max(1);
+                let slots = facts.most_tasks.map_or(wanted, |most| wanted.min(most)).max(1);
+                if slots < wanted {
+                    self.listener.note(&format!(
+                        "{}: {slots} tasks at once, not {wanted}: more descriptors are not allowed there (ulimit -Hn)",
+                        plan.name
+                    ));
+                }
                 let ToWorker::Begin { slots: begin_slots, .. } = &mut self.begin else { unreachable!("made so") };
                 *begin_slots = slots;
                 let ix = self.core.host_up(&plan.name, slots, *facts);
@@ -26,15 +33,7 @@ impl<L: Listener> Shell<'_, L> {
                 (link.ix, link.to, link.keeper, link.heard) = (Some(ix), Some(to), Some(keeper), Instant::now());
                 homing_wire::encode(&self.begin, &mut link.out)?;
             }
-            Arrival::Refused { at, error } => {
-                self.links[at].refused = true;
-                if !matches!(error, LaunchError::NotNeeded { .. }) {
-                    let host = self.settings_hosts[at].name.clone();
-                    self.listener.note(&format!("{host}: {error}"));
-                    self.record(What::HostUnfit { host, reason: error.to_string() })?;
-                }
-                self.refused.push(self.settings_hosts[at].name.clone());
-            }
+            Arrival::Refused { at, error } => self.refused(at, &error)?,
             Arrival::Cut { at, reason } => self.cut(at, &reason),
             Arrival::Gone { at, reason, fate } => self.gone(at, &reason, fate),
             Arrival::From { at, messages } => {
@@ -134,6 +133,18 @@ impl<L: Listener> Shell<'_, L> {
             Incoming::Note(text) => self.listener.note(&text),
         }
         Ok(())
+    }
+
+    /// There is no worker there, and why is told unless nobody wants one any more.
+    pub(crate) fn refused(&mut self, at: usize, error: &LaunchError) -> Result<(), DispatchError> {
+        self.links[at].refused = true;
+        let host = self.settings_hosts[at].name.clone();
+        self.refused.push(host.clone());
+        if matches!(error, LaunchError::NotNeeded { .. }) {
+            return Ok(());
+        }
+        self.listener.note(&format!("{host}: {error}"));
+        self.record(What::HostUnfit { host, reason: error.to_string() })
     }
 
     fn worker_said(&mut self, at: usize, message: FromWorker) -> Result<(), DispatchError> {

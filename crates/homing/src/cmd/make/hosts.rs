@@ -30,7 +30,7 @@ pub fn plans(names: Vec<String>, cluster: &Cluster) -> Vec<Plan> {
 
 /// Opens a channel and keeps reading from it. It goes over the connection that `homing exec` keeps too, so
 /// that the second build of an afternoon does not exchange keys with each host again.
-pub fn connect(at: usize, plan: Plan, news: Sender<News>) {
+pub fn connect(at: usize, plan: Plan, news: Sender<News>) -> std::io::Result<()> {
     let target = match &plan.via {
         Via::Ssh { target } => Some(target.clone()),
         _ => None,
@@ -49,7 +49,7 @@ pub fn connect(at: usize, plan: Plan, news: Sender<News>) {
             Heard::Gone { reason, .. } => News::Gone { at, why: reason },
         };
         news.send(told).is_ok()
-    });
+    })
 }
 
 /// The sending half of a channel of news.

@@ -41,7 +41,8 @@ impl Session {
         let (news, inbox) = hosts::news();
         // Ahead of the walk through the folder, which takes its time on a large one.
         for (at, plan) in plans.iter().enumerate() {
-            hosts::connect(at, plan.clone(), news.clone());
+            hosts::connect(at, plan.clone(), news.clone())
+                .map_err(|e| Failure::system(format!("cannot start a thread for {}: {e}", plan.name)))?;
         }
         let near = Arc::new(Near::new(&root, fenced).map_err(unwatched)?);
         let traffic = listen(socket, &near, &news)?;

@@ -70,6 +70,8 @@ pub fn run(args: Args) -> Result<i32, Failure> {
 
 /// Runs, from the beginning or from where an earlier coordinator stopped.
 pub fn start(args: Args, again: Option<Again>) -> Result<i32, Failure> {
+    // Links to hosts, and files for the output of tasks, may be thousands.
+    homing_process::raise_files();
     let now_ns = homing_clock::wall_ns();
     let mut policy = policy(&args)?;
     parallel::lower_priority(&args)?;
