@@ -178,7 +178,7 @@ fn runs_are_listed_newest_first_and_found_by_prefix() {
         events.iter().map(|e| Event { at_ns: e.at_ns + ns, ..e.clone() }).collect()
     };
     written(root.path(), "b-late", &at(50, &every_kind()));
-    written(root.path(), "b-early", &at(10, &every_kind()[..10]));
+    written(root.path(), "b-early", &at(10, &every_kind()[..9]));
     fs::create_dir(root.path().join("no-run")).unwrap();
     let mut list = runs(root.path());
     assert_eq!(list.iter().map(|r| r.name.as_str()).collect::<Vec<_>>(), ["b-late", "b-early"]);
@@ -186,7 +186,7 @@ fn runs_are_listed_newest_first_and_found_by_prefix() {
     assert_eq!(list[0].state, RunState::Interrupted);
     let counts = BTreeMap::from([("failed".to_string(), 1), ("skipped".to_string(), 1), ("unfinished".to_string(), 1)]);
     assert_eq!(list[0].counts, counts);
-    assert_eq!(list[1].state, RunState::Ended { exit: 1, ended_ns: 1_061 });
+    assert_eq!(list[1].state, RunState::Ended { exit: 1, ended_ns: 1_062 });
     assert_eq!(list[1].argv.len(), 3);
     assert!(find(root.path(), "last").unwrap().ends_with("b-late"));
     assert!(find(root.path(), "b-e").unwrap().ends_with("b-early"));

@@ -133,7 +133,7 @@ impl<'g> Place<'g> {
         let named = arg.get_value_names().and_then(<[_]>::first).map(|name| name.as_str());
         match named.unwrap_or(arg.get_id().as_str()) {
             "RUN" | "run" => Some(Names::Runs),
-            "ID" | "id" | "ids" => Some(Names::Jobs),
+            "ID" | "ID|NAME" | "id" | "ids" => Some(Names::Jobs),
             "NODESET" | "NODESETS" | "HOST" => Some(Names::Hosts),
             "NAME" if self.path.starts_with("volume") && self.path != "volume create" => Some(Names::Volumes),
             "NAME" if self.path.starts_with("lab") && self.path != "lab up" => Some(Names::Labs),

@@ -351,9 +351,10 @@ fn results_files(dir: &Path) -> Result<homing_dispatch::ResultFiles, Failure> {
         return Err(Failure::usage(text).hint("--joblog lists the tasks; `homing report RUN --json` sums them up"));
     }
     let results = homing_batch::Results::parse(&dir.into()).map_err(Failure::usage)?;
-    // A template names folders that only its tasks make; a plain folder is tried now.
+    // A template names folders that only its tasks make; a plain folder, or where it will be made, is tried now.
     if let Some(folder) = results.folder() {
-        std::fs::create_dir_all(&folder).and_then(|()| tempfile::tempfile_in(&folder)).map_err(|e| {
+        let there = folder.ancestors().find(|above| above.exists()).unwrap_or(Path::new("."));
+        tempfile::tempfile_in(there).map_err(|e| {
             Failure::system(format!("cannot write results to {}: {e}", folder.display())).hint("nothing was run")
         })?;
     }
