@@ -154,7 +154,11 @@ pub fn read(text: &str, spec: &Spec) -> Option<HostFacts> {
                 size: size.parse().unwrap_or(0),
                 free: free.parse().unwrap_or(0),
             }),
-            ["mounted", fstype, source] => mounted = Some((fstype.to_string(), source.to_string())),
+            ["mounted", fstype, source] => {
+                // The kernel writes `mfs#n1` as `mfs\043n1`.
+                let source = homing_mounts::unescape(source.as_bytes());
+                mounted = Some((fstype.to_string(), String::from_utf8_lossy(&source).into_owned()));
+            }
             ["point", "files"] => facts.point = MountPoint::Files,
             ["fstab", a, b, c, d] => facts.fstab = Some([a, b, c, d].map(String::from)),
             ["done"] => ended = true,

@@ -166,3 +166,11 @@ fn how_far_the_balance_is_can_be_told_and_no_more() {
     assert!(plan.is_empty());
     assert!(plan.notes[0].ends_with("now they are 19 % to 29 % full, 66 MB above the mean"), "{:?}", plan.notes);
 }
+
+#[test]
+fn a_mount_is_the_volumes_own_as_the_kernel_writes_its_source() {
+    let facts = observe::read("mounted\tfuse\tmfs\\043n1:9421\ndone\n", &mfs()).unwrap();
+    assert_eq!(facts.point, observe::MountPoint::Ours);
+    let other = observe::read("mounted\tfuse\tbindfs\ndone\n", &mfs()).unwrap();
+    assert!(matches!(other.point, observe::MountPoint::Other(_)));
+}
