@@ -100,10 +100,10 @@ impl Core {
         let counts = self.counts.at_the_end(self.waiting.len() as u64, cut);
         let undone = cut || counts.contains_key("unfinished");
         let exit = match self.broken {
+            // What a shell says of a program that a signal ended, whatever else kept it from being whole.
+            _ if undone && self.signal.is_some() => 128 + self.signal.unwrap_or_default(),
             Some(exit) => exit,
             None if self.unread => SIGPIPE_STATUS,
-            // What a shell says of a program that a signal ended.
-            None if undone && self.signal.is_some() => 128 + self.signal.unwrap_or_default(),
             None if !self.hosts.any_up() && undone => 254,
             None => self.halt.exit_status(self.ends()),
         };

@@ -273,6 +273,17 @@ fn a_signal_shows_in_the_exit_status_only_where_it_left_something_undone() {
 }
 
 #[test]
+fn a_signal_is_told_of_a_run_whose_input_broke_off_too() {
+    let mut core = core(policy(), &[("n1", 1)]);
+    core.offer(offer(1, &[]));
+    core.source_broken(254);
+    let (_, host, ticket) = assign(&mut core, 0)[0];
+    core.interrupt(15, true);
+    core.ended(host, ended(ticket, Outcome::Killed), at(S));
+    assert_eq!(core.finish().0, 143);
+}
+
+#[test]
 fn halt_now_kills_and_halt_soon_lets_run() {
     for (halt, killed) in [("now,fail=1", 1), ("soon,fail=1", 0)] {
         let mut core = core(Policy { halt: halt.parse().unwrap(), ..policy() }, &[("n1", 2)]);
