@@ -1,8 +1,9 @@
-//! How many tasks use each storage host, and how many may.
+//! How many tasks use each storage server, and how many may: the disks of each
+//! host of the run, and servers that are no hosts of it.
 
 use homing_admit::{Change, Controller, Load, Settings};
 use homing_model::Pulse;
-use homing_place::{HostIx, Placed, Reason, Storage};
+use homing_place::{HostIx, Placed, Reason, ServerIx, Storage};
 
 /// How the limit of a storage host comes about.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -41,28 +42,40 @@ struct Gate {
     task_us: f64,
 }
 
-/// The storage of each host of the run, by index.
+/// What serves a task's bytes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) enum StorageIx {
+    /// The disks of a host of the run.
+    Host(HostIx),
+    /// A server that is none.
+    Server(ServerIx),
+}
+
+/// The storage of each host of the run and of each server, by index.
 #[derive(Debug)]
 pub(crate) struct Admission {
     io: Io,
     gates: Vec<Gate>,
+    servers: Vec<Gate>,
+    most: u32,
     /// Bytes of the inputs of the task that has most of them.
     largest: u64,
     /// Whether tasks of this run read their data more than once, when it has been seen.
     again: Option<bool>,
 }
 
-/// The host whose storage a placed task reads.
-pub(crate) fn storage_of(host: HostIx, placed: &Placed) -> HostIx {
-    match placed.why {
-        Reason::Fetches { from, .. } => from,
-        _ => host,
+/// The storage that a placed task reads.
+pub(crate) fn storage_of(host: HostIx, placed: &Placed) -> StorageIx {
+    match (placed.need.server, &placed.why) {
+        (Some(server), _) if placed.need.reads() => StorageIx::Server(server),
+        (_, Reason::Fetches { from, .. }) => StorageIx::Host(*from),
+        _ => StorageIx::Host(host),
     }
 }
 
 impl Admission {
     pub fn new(io: Io) -> Admission {
-        Admission { io, gates: Vec::new(), largest: 0, again: None }
+        Admission { io, gates: Vec::new(), servers: Vec::new(), most: 0, largest: 0, again: None }
     }
 
     /// Another limit from now on.
@@ -73,16 +86,41 @@ impl Admission {
 
     /// A further host with `slots` of its own; `most` are those of all hosts.
     pub fn host_up(&mut self, slots: u32, most: u32, learnt: Option<u32>) {
+        self.gates.push(self.opened(slots, most, learnt));
+        self.most = most;
+        let all = self.gates.iter_mut().chain(&mut self.servers);
+        all.filter_map(|g| g.controller.as_mut()).for_each(|c| c.set_most(most));
+    }
+
+    /// A further server, which any slot of the run may read from.
+    pub fn server_up(&mut self, learnt: Option<u32>) {
+        self.servers.push(self.opened(u32::MAX, self.most, learnt));
+    }
+
+    fn opened(&self, slots: u32, most: u32, learnt: Option<u32>) -> Gate {
         let settings = Settings { most, open_at: slots, learnt };
         let controller = (self.io == Io::Auto).then(|| Controller::new(settings));
-        self.gates.push(Gate { slots, controller, in_flight: 0, bytes: 0, network: 0, task_us: 0.0 });
-        self.gates.iter_mut().filter_map(|g| g.controller.as_mut()).for_each(|c| c.set_most(most));
+        Gate { slots, controller, in_flight: 0, bytes: 0, network: 0, task_us: 0.0 }
+    }
+
+    fn gate(&self, storage: StorageIx) -> &Gate {
+        match storage {
+            StorageIx::Host(host) => &self.gates[host],
+            StorageIx::Server(server) => &self.servers[server],
+        }
+    }
+
+    fn gate_mut(&mut self, storage: StorageIx) -> &mut Gate {
+        match storage {
+            StorageIx::Host(host) => &mut self.gates[host],
+            StorageIx::Server(server) => &mut self.servers[server],
+        }
     }
 
     /// The limit in force; `None` when storage does not limit.
-    pub fn limit(&self, storage: HostIx) -> Option<u32> {
+    pub fn limit(&self, storage: StorageIx) -> Option<u32> {
         match self.io {
-            Io::Auto => self.gates[storage].controller.as_ref().and_then(Controller::limit),
+            Io::Auto => self.gate(storage).controller.as_ref().and_then(Controller::limit),
             Io::Fixed(limit) => Some(limit.max(1)),
             Io::Off => None,
         }
@@ -94,26 +132,26 @@ impl Admission {
     }
 
     /// What the controller of `storage` would have remembered.
-    pub fn lesson(&self, storage: HostIx) -> Option<u32> {
-        self.gates[storage].controller.as_ref().and_then(Controller::lesson)
+    pub fn lesson(&self, storage: StorageIx) -> Option<u32> {
+        self.gate(storage).controller.as_ref().and_then(Controller::lesson)
     }
 
-    pub fn is_full(&self, storage: HostIx) -> bool {
-        self.limit(storage).is_some_and(|limit| self.gates[storage].in_flight >= limit)
+    pub fn is_full(&self, storage: StorageIx) -> bool {
+        self.limit(storage).is_some_and(|limit| self.gate(storage).in_flight >= limit)
     }
 
     /// How many more it takes.
-    pub fn room(&self, storage: HostIx) -> Storage {
+    pub fn room(&self, storage: StorageIx) -> Storage {
         match self.limit(storage) {
             Some(_) if self.is_full(storage) => Storage::Full,
-            Some(limit) if limit < self.gates[storage].slots => Storage::Scarce,
+            Some(limit) if limit < self.gate(storage).slots => Storage::Scarce,
             _ => Storage::Open,
         }
     }
 
     /// A task starts.
-    pub fn started(&mut self, storage: HostIx, reads: Reads) {
-        let gate = &mut self.gates[storage];
+    pub fn started(&mut self, storage: StorageIx, reads: Reads) {
+        let gate = self.gate_mut(storage);
         gate.in_flight += 1;
         gate.bytes += reads.bytes;
         gate.network += u32::from(reads.network);
@@ -128,8 +166,8 @@ impl Admission {
     }
 
     /// An attempt is over; `wall_us` 0 when it is no measure.
-    pub fn ended(&mut self, storage: HostIx, reads: Reads, wall_us: u64) {
-        let gate = &mut self.gates[storage];
+    pub fn ended(&mut self, storage: StorageIx, reads: Reads, wall_us: u64) {
+        let gate = self.gate_mut(storage);
         gate.in_flight = gate.in_flight.saturating_sub(1);
         gate.bytes = gate.bytes.saturating_sub(reads.bytes);
         gate.network = gate.network.saturating_sub(u32::from(reads.network));
@@ -139,18 +177,19 @@ impl Admission {
         }
     }
 
-    /// A pulse of the storage host came; its limit, when it changes.
-    pub fn pulse(&mut self, storage: HostIx, pulse: &Pulse, waiting: usize) -> Option<Change> {
+    /// A pulse of the storage came; its limit, when it changes.
+    pub fn pulse(&mut self, storage: StorageIx, pulse: &Pulse, waiting: usize) -> Option<Change> {
         if self.largest > 0 && is_again(pulse.longest, self.largest) {
             self.again = Some(true);
         }
-        let gate = &mut self.gates[storage];
+        let again = self.again;
+        let gate = self.gate_mut(storage);
         let load = Load {
             in_flight: gate.in_flight,
             waiting,
             inputs: gate.bytes,
             task_us: gate.task_us as u64,
-            again: self.again,
+            again,
             network: gate.network > 0,
         };
         gate.controller.as_mut()?.observe(pulse, &load)
@@ -164,6 +203,8 @@ fn is_again(asked: u64, inputs: u64) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    const HERE: StorageIx = StorageIx::Host(0);
 
     fn admission() -> Admission {
         let mut admission = Admission::new(Io::Auto);
@@ -188,12 +229,12 @@ mod tests {
     fn one_that_runs_tells_it_too() {
         let mut admission = admission();
         let pulse = |longest| Pulse { longest, ..Pulse::default() };
-        admission.pulse(0, &pulse(1 << 40), 1);
+        admission.pulse(HERE, &pulse(1 << 40), 1);
         assert_eq!(admission.again, None, "no task has inputs");
-        admission.started(0, Reads { bytes: 100 << 20, network: false });
-        admission.pulse(0, &pulse(170 << 20), 1);
+        admission.started(HERE, Reads { bytes: 100 << 20, network: false });
+        admission.pulse(HERE, &pulse(170 << 20), 1);
         assert_eq!(admission.again, None, "a file, and what its program reads");
-        admission.pulse(0, &pulse(190 << 20), 1);
+        admission.pulse(HERE, &pulse(190 << 20), 1);
         assert_eq!(admission.again, Some(true));
     }
 
@@ -201,11 +242,11 @@ mod tests {
     fn what_ended_needs_no_room() {
         let reads = Reads { bytes: 100, network: true };
         let mut admission = admission();
-        admission.started(0, reads);
-        admission.started(0, reads);
-        admission.ended(0, reads, 0);
+        admission.started(HERE, reads);
+        admission.started(HERE, reads);
+        admission.ended(HERE, reads, 0);
         assert_eq!((admission.gates[0].bytes, admission.gates[0].network), (100, 1));
-        admission.ended(0, reads, 5);
+        admission.ended(HERE, reads, 5);
         assert_eq!((admission.gates[0].bytes, admission.gates[0].network), (0, 0));
     }
 }

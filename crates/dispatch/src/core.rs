@@ -16,9 +16,10 @@ mod tests;
 pub use coming::Patience;
 pub use terms::{Action, Offer, Policy, Record};
 
-use crate::admission::{Admission, Io};
+use crate::admission::{Admission, Io, StorageIx};
 use crate::hosts::{Hosts, VolumeIx};
 use crate::kinds::Kinds;
+use crate::servers::Servers;
 use crate::stands::{Answer, Served, Stands};
 use crate::written::Written;
 use homing_batch::HaltState;
@@ -42,6 +43,7 @@ pub struct Core {
     placer: Placer,
     hosts: Hosts,
     stands: Stands,
+    servers: Servers,
     admission: Admission,
     kinds: Kinds,
     begun: Option<Mono>,
@@ -76,6 +78,7 @@ impl Core {
             placer: Placer::new(Params { locality: policy.locality, ..Params::default() }),
             admission: Admission::new(policy.io),
             kinds: Kinds::new(&policy.movers, presumed),
+            servers: Servers::default(),
             begun: None,
             policy,
             hosts: Hosts::default(),
@@ -115,12 +118,9 @@ impl Core {
         self.hosts.up(ix, name, slots, facts);
         let learnt = self.policy.learnt.get(name).copied();
         self.admission.host_up(slots, self.hosts.slots(), learnt);
-        if self.policy.io == Io::Auto && learnt.is_some() {
-            let why = "an earlier run of this command ended with it".to_string();
-            let limit = self.admission.limit(ix);
-            self.actions.push(Action::Journal(What::Limit { storage: name.into(), limit, why }));
-        }
-        self.tell_placer(ix);
+        let storage = StorageIx::Host(ix);
+        self.learnt(storage, learnt);
+        self.tell_placer(storage);
         for volume in self.stands.volumes() {
             self.ask_blind(volume);
         }
@@ -338,11 +338,10 @@ impl Core {
         self.actions.push(Action::Journal(What::Sample { host, sample }));
     }
 
-    /// Limits that were found under pressure, by host name: for the next run.
+    /// Limits that were found under pressure, by the storage's name: for the next run.
     pub fn lessons(&self) -> Vec<(String, u32)> {
-        let all =
-            (0..self.hosts.len()).filter_map(|h| Some((self.hosts.name(h).to_string(), self.admission.lesson(h)?)));
-        all.collect()
+        let storages = (0..self.hosts.len()).map(StorageIx::Host).chain((0..self.servers.len()).map(StorageIx::Server));
+        storages.filter_map(|s| Some((self.storage_name(s).to_string(), self.admission.lesson(s)?))).collect()
     }
 }
 

@@ -32,6 +32,8 @@ struct Host {
 pub struct Hosts {
     hosts: Vec<Host>,
     alias: HashMap<String, HostIx>,
+    /// Names and addresses, each group of one machine, as this machine resolves them.
+    resolved: Vec<Vec<String>>,
     volumes: Vec<Mount>,
     told: HashSet<(HostIx, VolumeIx)>,
 }
@@ -103,14 +105,28 @@ impl Hosts {
 
     /// The run's host that a storage host's name, short name or address means.
     pub fn find(&self, storage_host: &str) -> Option<HostIx> {
+        let by = |name: &str| self.alias.get(name).or_else(|| self.alias.get(short(name))).copied();
         let name = storage_host.to_ascii_lowercase();
-        self.alias.get(&name).or_else(|| self.alias.get(short(&name))).copied()
+        let others = || self.resolved.iter().find(|names| names.contains(&name))?.iter().find_map(|other| by(other));
+        by(&name).or_else(others)
+    }
+
+    /// These are all names and addresses of one machine.
+    pub(crate) fn same(&mut self, names: &[String]) {
+        self.resolved.push(names.iter().map(|name| name.to_ascii_lowercase()).collect());
     }
 
     /// What an offer needs, in terms of this run's hosts, but for the kind of its command.
     pub fn need(&self, offer: &Offer) -> Need {
         let per_host = self.join(&offer.per_host);
-        Need { total: offer.total, per_host, cpus: offer.task.cpus.max(1), guessed: offer.guessed, kind: 0 }
+        Need {
+            total: offer.total,
+            per_host,
+            cpus: offer.task.cpus.max(1),
+            guessed: offer.guessed,
+            server: None,
+            kind: 0,
+        }
     }
 
     fn join(&self, per_host: &[(String, u64)]) -> Vec<(HostIx, u64)> {

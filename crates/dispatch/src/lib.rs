@@ -15,6 +15,7 @@ mod output;
 mod reserve;
 mod room;
 mod run;
+mod servers;
 mod settings;
 mod stands;
 mod terminal;

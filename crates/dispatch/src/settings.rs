@@ -36,6 +36,8 @@ pub enum Incoming {
     },
     /// A volume that hosts may have under another name; comes before its tasks.
     Served(Box<Served>),
+    /// All names and addresses of a storage server; comes before its tasks.
+    Server(Vec<String>),
     /// Need not run.
     Skip {
         /// The task.

@@ -5,6 +5,7 @@
 #[macro_use]
 mod stdio;
 
+mod addresses;
 mod alike;
 mod cli;
 mod cluster;

@@ -1,7 +1,7 @@
 //! Waiting tasks, grouped by all that placement distinguishes: a million
 //! tasks without inputs are one group and a queue of numbers.
 
-use crate::HostIx;
+use crate::{HostIx, ServerIx};
 use homing_model::TaskId;
 use std::collections::VecDeque;
 
@@ -14,6 +14,8 @@ pub struct Key {
     pub excluded: Vec<HostIx>,
     /// Slots.
     pub cpus: u32,
+    /// The server that it reads from, wherever it runs.
+    pub server: Option<ServerIx>,
     /// See [`crate::Need::reads`].
     pub reads: bool,
     /// See [`crate::Need`].

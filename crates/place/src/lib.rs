@@ -26,6 +26,9 @@ use homing_model::TaskId;
 /// A host of the run, in the order of [`Placer::host_up`].
 pub type HostIx = usize;
 
+/// A storage server that is no host of the run, numbered by the caller from 0.
+pub type ServerIx = usize;
+
 /// What a task needs, as far as placement cares.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Need {
@@ -37,6 +40,8 @@ pub struct Need {
     pub cpus: u32,
     /// `total` and `per_host` are a guess about where it is at home; it may read nothing there.
     pub guessed: bool,
+    /// Where no host of the run holds any of its bytes: the server that every host reads them from.
+    pub server: Option<ServerIx>,
     /// Of a task that names no inputs: what kind of command it is, below [`MOST_KINDS`]; else 0.
     pub kind: u8,
 }
@@ -47,7 +52,7 @@ pub const MOST_KINDS: u8 = 16;
 impl Default for Need {
     /// No input, one slot.
     fn default() -> Self {
-        Need { total: 0, per_host: Vec::new(), cpus: 1, guessed: false, kind: 0 }
+        Need { total: 0, per_host: Vec::new(), cpus: 1, guessed: false, server: None, kind: 0 }
     }
 }
 

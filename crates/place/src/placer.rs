@@ -3,9 +3,9 @@
 use crate::burden::{Overlap, Verdict};
 use crate::class::{Class, Key};
 use crate::host::{Host, Mean, Running, Storage};
-use crate::{HostIx, MOST_KINDS, Need, Params, Placed, Reason};
+use crate::{HostIx, MOST_KINDS, Need, Params, Placed, Reason, ServerIx};
 use homing_model::TaskId;
-use std::collections::{BTreeMap, HashMap};
+use std::collections::{BTreeMap, BTreeSet, HashMap};
 
 /// A host that holds this share of what the best host holds is as good.
 const AS_GOOD: f64 = 0.95;
@@ -28,6 +28,8 @@ const LATEST_US: f64 = 1e6;
 pub struct Placer {
     pub(crate) params: Params,
     pub(crate) hosts: Vec<Host>,
+    /// Servers that take no more tasks now.
+    full: BTreeSet<ServerIx>,
     pub(crate) classes: BTreeMap<Key, Class>,
     /// Only of tasks that are not like [`Need::default`], to keep a million of those small.
     needs: HashMap<TaskId, Need>,
@@ -60,6 +62,7 @@ impl Placer {
         Placer {
             params,
             hosts: Vec::new(),
+            full: BTreeSet::new(),
             classes: BTreeMap::new(),
             needs: HashMap::new(),
             excluded: HashMap::new(),
@@ -93,6 +96,15 @@ impl Placer {
     /// How many more tasks the storage of `host` takes. Those that move nothing are not asked.
     pub fn set_storage(&mut self, host: HostIx, storage: Storage) {
         self.hosts[host].storage = storage;
+    }
+
+    /// Whether a server that is no host of the run takes no more tasks.
+    pub fn set_server_full(&mut self, server: ServerIx, full: bool) {
+        if full {
+            self.full.insert(server);
+        } else {
+            self.full.remove(&server);
+        }
     }
 
     /// Tasks of this kind that name no inputs press the storage where they run, or no more.
@@ -263,7 +275,8 @@ impl Placer {
         }
         let reads = need.reads();
         let kind = if reads { 0 } else { need.kind % MOST_KINDS };
-        Key { holders, excluded, cpus: need.cpus, reads, kind }
+        let server = need.server.filter(|_| reads);
+        Key { holders, excluded, cpus: need.cpus, server, reads, kind }
     }
 
     fn take(&mut self, key: &Key, task: TaskId) -> Option<Need> {
@@ -320,9 +333,16 @@ impl Placer {
     /// Groups from which this host takes without a second thought.
     fn at_home(&self, host: HostIx, free: u32) -> impl Iterator<Item = (&Key, &Class)> {
         let here = move |key: &Key| key.holders.is_empty() || key.holders.contains(&host);
-        let full = self.hosts[host].storage == Storage::Full;
-        let may = move |key: &Key| !(full && self.presses(key)) && key.cpus <= free && here(key);
+        let may = move |key: &Key| !self.waits_for_storage(host, key) && key.cpus <= free && here(key);
         self.classes.iter().filter(move |(key, _)| may(key) && self.fits(key, host))
+    }
+
+    /// Whether a task that runs on `host` has to wait for the storage that it reads.
+    fn waits_for_storage(&self, host: HostIx, key: &Key) -> bool {
+        match key.server {
+            Some(server) => self.full.contains(&server),
+            None => self.presses(key) && self.hosts[host].storage == Storage::Full,
+        }
     }
 
     fn overdue(&self, host: HostIx, free: u32) -> Option<Choice> {

@@ -33,7 +33,7 @@ fn batch() -> impl Strategy<Value = Batch> {
 fn need(task: &(u64, Vec<u64>, u32, u32)) -> Need {
     let total = task.0 * 1000;
     let per_host = task.1.iter().enumerate().map(|(h, share)| (h, total * share / 100)).filter(|(_, b)| *b > 0);
-    Need { total, per_host: per_host.collect(), cpus: task.2, guessed: false, kind: 0 }
+    Need { total, per_host: per_host.collect(), cpus: task.2, guessed: false, server: None, kind: 0 }
 }
 
 proptest! {

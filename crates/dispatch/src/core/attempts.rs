@@ -51,6 +51,7 @@ impl Core {
         };
         if counted {
             self.admission.started(storage, running.reads());
+            self.uses(storage, host, true);
             self.tell_placer(storage);
         }
         self.running.insert(ticket, running);

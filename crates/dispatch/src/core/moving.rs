@@ -26,6 +26,7 @@ impl Core {
             need.kind = self.kinds.of(&offer.task.command);
             self.placer.set_moves(need.kind, self.kinds.counts(need.kind));
         }
+        need.server = self.server_for(id, &need);
         need
     }
 

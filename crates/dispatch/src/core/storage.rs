@@ -2,20 +2,76 @@
 
 use super::terms::Running;
 use super::{Action, Core};
-use crate::admission::{Reads, storage_of};
-use homing_model::Pulse;
+use crate::admission::{Reads, StorageIx, storage_of};
 use homing_model::event::What;
-use homing_place::HostIx;
+use homing_model::{Pulse, TaskId};
+use homing_place::{HostIx, Need, ServerIx, Storage};
 
 impl Core {
     /// A quick look at a host's storage: its limit may change.
     pub fn pulse(&mut self, host: HostIx, pulse: &Pulse) {
         pulse.mover.into_iter().for_each(|mover| self.seen_moving(host, mover));
+        self.observe(StorageIx::Host(host), pulse);
+        for server in self.servers.used_by(host) {
+            let pulse = self.servers.pulse(server, host, pulse);
+            self.observe(StorageIx::Server(server), &pulse);
+        }
+    }
+
+    fn observe(&mut self, storage: StorageIx, pulse: &Pulse) {
         let waiting = self.placer.waiting();
-        let Some(change) = self.admission.pulse(host, pulse, waiting) else { return };
-        self.tell_placer(host);
-        let storage = self.hosts.name(host).to_string();
+        let Some(change) = self.admission.pulse(storage, pulse, waiting) else { return };
+        self.tell_placer(storage);
+        let storage = self.storage_name(storage).to_string();
         self.actions.push(Action::Journal(What::Limit { storage, limit: change.limit, why: change.why }));
+    }
+
+    pub(super) fn storage_name(&self, storage: StorageIx) -> &str {
+        match storage {
+            StorageIx::Host(host) => self.hosts.name(host),
+            StorageIx::Server(server) => self.servers.name(server),
+        }
+    }
+
+    /// These are all names and addresses of one storage server, which may be a host of the run; told before
+    /// the tasks that read from it.
+    pub fn server(&mut self, names: &[String]) {
+        self.hosts.same(names);
+        self.servers.same(names);
+    }
+
+    fn server_of(&mut self, name: &str) -> ServerIx {
+        let (server, new) = self.servers.of(name);
+        if new {
+            let learnt = self.policy.learnt.get(name).copied();
+            self.admission.server_up(learnt);
+            self.learnt(StorageIx::Server(server), learnt);
+        }
+        server
+    }
+
+    /// An earlier run's limit is in force from the beginning.
+    pub(super) fn learnt(&mut self, storage: StorageIx, learnt: Option<u32>) {
+        if self.admission.is_auto() && learnt.is_some() {
+            let why = "an earlier run of this command ended with it".to_string();
+            let limit = self.admission.limit(storage);
+            let storage = self.storage_name(storage).into();
+            self.actions.push(Action::Journal(What::Limit { storage, limit, why }));
+        }
+    }
+
+    /// The server of a task none of whose bytes lie on hosts of the run. Of several that have as much,
+    /// as the bricks of a replicated volume have, tasks take one after another.
+    pub(super) fn server_for(&mut self, id: TaskId, need: &Need) -> Option<ServerIx> {
+        if !need.reads() || need.per_host.iter().any(|(_, bytes)| *bytes > 0) {
+            return None;
+        }
+        let offer = &self.waiting[&id].offer;
+        let served = |(name, bytes): &(String, u64)| offer.served.contains(name).then_some(*bytes);
+        let most = offer.per_host.iter().filter_map(served).max().filter(|most| *most > 0)?;
+        let best: Vec<String> =
+            offer.per_host.iter().filter(|it| served(it) == Some(most)).map(|(name, _)| name.clone()).collect();
+        Some(self.server_of(&best[id as usize % best.len()]))
     }
 
     /// An attempt has ended or is lost; `wall_us` 0 when it is no measure of its kind.
@@ -23,13 +79,25 @@ impl Core {
         if running.counted {
             let storage = storage_of(running.host, &running.placed);
             self.admission.ended(storage, running.reads(), wall_us);
+            self.uses(storage, running.host, false);
             self.tell_placer(storage);
         }
     }
 
+    /// A task on `host` begins to use the storage, or has ended.
+    pub(super) fn uses(&mut self, storage: StorageIx, host: HostIx, begins: bool) {
+        if let StorageIx::Server(server) = storage {
+            self.servers.used(server, host, begins);
+        }
+    }
+
     /// Tells placement how many more tasks `storage` takes.
-    pub(super) fn tell_placer(&mut self, storage: HostIx) {
-        self.placer.set_storage(storage, self.admission.room(storage));
+    pub(super) fn tell_placer(&mut self, storage: StorageIx) {
+        let room = self.admission.room(storage);
+        match storage {
+            StorageIx::Host(host) => self.placer.set_storage(host, room),
+            StorageIx::Server(server) => self.placer.set_server_full(server, room == Storage::Full),
+        }
     }
 }
 

@@ -36,9 +36,9 @@ pub struct Policy {
     pub locality: bool,
     /// False when commands use their slot number, which is known only when a slot is free.
     pub prefetch: bool,
-    /// How many tasks may use one storage host at once.
+    /// How many tasks may use one storage server at once.
     pub io: Io,
-    /// Limits with which earlier runs of this command ended, by host name.
+    /// Limits with which earlier runs of this command ended, by the storage's name.
     pub learnt: HashMap<String, u32>,
     /// Kinds of commands, by their first words, that earlier runs saw moving bytes without naming any.
     pub movers: Vec<String>,
@@ -53,6 +53,8 @@ pub struct Offer {
     pub total: u64,
     /// Bytes by storage host name.
     pub per_host: Vec<(String, u64)>,
+    /// Of these hosts, those that serve a network volume: the rest is this machine's own.
+    pub served: Vec<String>,
     /// Network volumes that its host must have mounted.
     pub volumes: Vec<VolumeIx>,
     /// Local files that must exist on its host.

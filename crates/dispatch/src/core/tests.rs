@@ -8,6 +8,7 @@ use homing_model::{Change, Command, IoCounters, Mount, Outcome, Task};
 use homing_wire::{Ended, Stream, ToWorker};
 
 mod moving;
+mod servers;
 
 /// Microseconds.
 const S: u64 = 1_000_000;
@@ -63,6 +64,7 @@ fn offer(id: TaskId, holders: &[&str]) -> Offer {
         task: task(id),
         total: if holders.is_empty() { 0 } else { 100 << 20 },
         per_host: holders.iter().map(|h| (h.to_string(), 100 << 20)).collect(),
+        served: vec![],
         volumes: vec![],
         requires: vec![],
         located: !holders.is_empty(),

@@ -118,6 +118,7 @@ impl<L: Listener> Shell<'_, L> {
                 self.core.offer(*offer);
             }
             Incoming::Served(served) => self.core.served(*served),
+            Incoming::Server(names) => self.core.server(&names),
             Incoming::Again(task) => self.core.again(task),
             Incoming::Skip { task, reason } => {
                 if let Some(reason) = reason {

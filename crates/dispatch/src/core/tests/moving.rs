@@ -56,11 +56,11 @@ fn those_under_way_count_as_soon_as_one_is_seen_to_move_bytes() {
     assert_eq!(begun.len(), 9, "nothing is known of them");
     core.admission.set(Io::Fixed(2));
     pulse(&mut core, 0, begun[0].2, 100 << 10);
-    assert!(!core.admission.is_full(0), "a little is nothing");
+    assert!(!core.admission.is_full(StorageIx::Host(0)), "a little is nothing");
     pulse(&mut core, 0, begun[0].2, 2 << 20);
-    assert!(core.admission.is_full(0));
+    assert!(core.admission.is_full(StorageIx::Host(0)));
     begun[1..5].iter().for_each(|(_, host, ticket)| assert!(core.ended(*host, wrote(*ticket, 8 << 20), at(S))));
-    assert!(core.admission.is_full(0), "two of `dd` are left, and what sleeps does not count");
+    assert!(core.admission.is_full(StorageIx::Host(0)), "two of `dd` are left, and what sleeps does not count");
     offers(&mut core, 10..=10, "dd of=out");
     offers(&mut core, 11..=11, "sleep 9");
     assert_eq!(assign(&mut core, S).iter().map(|s| s.0).collect::<Vec<_>>(), [11]);

@@ -7,7 +7,6 @@ use homing_lsf::place::{Known, Why, choose, host_of};
 use homing_model::{Command, RawText, Task};
 use homing_mounts::Kind;
 use std::collections::BTreeMap;
-use std::net::ToSocketAddrs;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
@@ -59,16 +58,11 @@ fn nowhere(reason: &str) -> Result<i32, Refusal> {
 /// The cluster's hosts under all their names.
 fn known(own: &str) -> Result<Vec<Known>, Refusal> {
     let machines = super::engine()?.machines()?;
-    let addresses = |name: &str| {
-        let found = (name, 0).to_socket_addrs().into_iter().flatten().map(|a| a.ip());
-        // 127.0.1.1 is every Debian machine's name for itself.
-        found.filter(|ip| !ip.is_loopback()).map(|ip| ip.to_string()).collect::<Vec<_>>()
-    };
     let aliases = |name: &str| {
         if name == own {
             [homing_probe::facts().aliases, vec!["localhost".into(), "127.0.0.1".into(), "::1".into()]].concat()
         } else {
-            addresses(name)
+            crate::addresses::of(name)
         }
     };
     Ok(machines.into_iter().filter(|m| m.open).map(|m| Known { aliases: aliases(&m.name), name: m.name }).collect())

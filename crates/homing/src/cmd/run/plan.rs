@@ -60,7 +60,7 @@ pub fn plan(args: Args) -> Result<i32, Failure> {
                 needs.push((offer.task.id, hosts.need(&offer)));
                 commands.insert(offer.task.id, offer.task.command.display());
             }
-            Incoming::Served(_) | Incoming::Again(_) => {}
+            Incoming::Served(_) | Incoming::Server(_) | Incoming::Again(_) => {}
             Incoming::Unread { task, reason } => println!("{}\t-\t{reason}", task.id),
             Incoming::Skip { task, reason } => println!("{task}\t-\tskipped: {}", reason.unwrap_or_default()),
             Incoming::Broken { text, .. } => return Err(Failure::usage(text)),

@@ -7,7 +7,6 @@ use crate::failure::Failure;
 use homing_dispatch::HostPlan;
 use homing_launch::{SlurmSeat, Stop, Via};
 use homing_slurm::{Allocation, Choice, Node, Request, Seat, Wish, ask, choose};
-use std::net::ToSocketAddrs;
 
 /// What is passed on to Slurm.
 #[derive(clap::Args, Clone, Debug, Default)]
@@ -167,8 +166,7 @@ fn add_addresses(nodes: &mut [Node], holders: &[String]) {
         return;
     }
     for node in nodes {
-        let found = (node.name.as_str(), 0).to_socket_addrs().map(|all| all.map(|a| a.ip().to_string()).collect());
-        node.aliases.extend(found.unwrap_or_else(|_| Vec::new()));
+        node.aliases.extend(crate::addresses::of(&node.name));
     }
 }
 

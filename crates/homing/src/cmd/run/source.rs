@@ -136,6 +136,8 @@ struct Looker {
     shared: Arc<Mutex<Shared>>,
     finder: Finder,
     looks: Looks,
+    /// Storage servers whose addresses were asked for.
+    resolved: HashSet<String>,
     pending: Vec<Incoming>,
 }
 
@@ -145,7 +147,7 @@ impl Looker {
         let system = rustix::system::sysinfo();
         let keeps = system.totalram as u64 * u64::from(system.mem_unit.max(1)) / 2;
         let finder = finder.on_hosts(how.hosts as u32, keeps);
-        Looker { how, shared, finder, looks: Looks::default(), pending: Vec::new() }
+        Looker { how, shared, finder, looks: Looks::default(), resolved: HashSet::new(), pending: Vec::new() }
     }
 
     /// All that one task, or the end of the input, brings.
@@ -232,6 +234,8 @@ impl Looker {
         let recent = reads.iter().filter_map(|path| self.looks.changed(path)).collect();
         let own: u64 = found.own.iter().map(|(_, bytes)| bytes).sum();
         let mut per_host: Vec<(String, u64)> = found.shared.into_iter().collect();
+        let served: Vec<String> = per_host.iter().map(|(name, _)| name.clone()).collect();
+        self.resolve(&served);
         per_host.extend((own > 0).then(|| (super::hostname(), own)));
         let requires = found.own.iter().filter(|_| self.how.hosts > 1).map(|(path, _)| path.as_path().into());
         Incoming::Task {
@@ -239,6 +243,7 @@ impl Looker {
                 task,
                 total: found.bytes + own,
                 per_host,
+                served,
                 volumes: Vec::new(),
                 requires: requires.collect(),
                 located: found.located,
@@ -300,6 +305,16 @@ impl Looker {
     }
 
     /// Once for each NFS volume, ahead of its first task.
+    /// One server may be mounted by several names and addresses.
+    fn resolve(&mut self, served: &[String]) {
+        for name in served {
+            if self.resolved.insert(name.clone()) {
+                let addresses = crate::addresses::of_soon(name);
+                self.pending.push(Incoming::Server([vec![name.clone()], addresses].concat()));
+            }
+        }
+    }
+
     fn ask_servers(&mut self, volumes: &[Volume], base: &Path, inputs: &[PathBuf]) {
         let Some(nonces) = &self.how.nonces else { return };
         let near: Vec<&Path> = [base].into_iter().chain(inputs.iter().filter_map(|i| i.parent())).collect();

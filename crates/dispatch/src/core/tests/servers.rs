@@ -1,0 +1,101 @@
+//! Storage servers that are no hosts of the run.
+
+use super::*;
+use homing_model::Pulse;
+
+/// A task that reads a file of a volume which these serve.
+fn served(id: TaskId, by: &[&str]) -> Offer {
+    Offer { served: by.iter().map(|name| name.to_string()).collect(), ..offer(id, by) }
+}
+
+fn three_hosts(io: Io) -> Core {
+    core(Policy { io, ..policy() }, &[("n1", 4), ("n2", 4), ("n3", 4)])
+}
+
+#[test]
+fn a_limit_is_that_of_the_server_for_all_its_clients() {
+    for (limit, begun) in [(1, 1), (4, 4), (8, 8), (20, 12)] {
+        let mut core = three_hosts(Io::Fixed(limit));
+        (1..=60).for_each(|id| core.offer(served(id, &["nas"])));
+        let mut running = assign(&mut core, 0);
+        assert_eq!(running.len(), begun, "--io {limit}");
+        // As each ends another begins, wherever a slot is free: there are never more.
+        for n in 0..40 {
+            let (_, host, ticket) = running.remove(0);
+            core.ended(host, ended(ticket, Outcome::Exit(0)), at(S * (n + 1)));
+            running.extend(assign(&mut core, S * (n + 1)));
+            assert_eq!(running.len(), begun, "--io {limit}, after {n}");
+        }
+    }
+}
+
+#[test]
+fn names_and_addresses_of_one_server_share_one_limit() {
+    let mut core = three_hosts(Io::Fixed(2));
+    core.server(&["nas".into(), "10.0.0.9".into()]);
+    core.offer(served(1, &["nas"]));
+    core.offer(served(2, &["10.0.0.9"]));
+    core.offer(served(3, &["nas.lab"]));
+    core.offer(served(4, &["other"]));
+    let begun: Vec<TaskId> = assign(&mut core, 0).into_iter().map(|(task, ..)| task).collect();
+    assert_eq!(begun, [1, 2, 4]);
+}
+
+#[test]
+fn what_lies_on_hosts_of_the_run_is_charged_to_them() {
+    let mut core = three_hosts(Io::Fixed(1));
+    (1..=4).for_each(|id| core.offer(served(id, &["n1", "nas"])));
+    // The disk of this machine is no server of anybody.
+    core.offer(Offer { served: vec![], ..offer(5, &["login"]) });
+    core.offer(Offer { served: vec![], ..offer(6, &["login"]) });
+    let begun: Vec<(TaskId, HostIx)> = assign(&mut core, 0).into_iter().map(|(task, host, _)| (task, host)).collect();
+    assert_eq!(begun, [(1, 0), (5, 1), (6, 2)]);
+}
+
+#[test]
+fn a_host_of_the_run_is_known_by_what_its_server_name_resolves_to() {
+    let mut core = core(policy(), &[]);
+    core.server(&["files".into(), "10.0.0.2".into()]);
+    core.host_up("n1", 1, HostFacts::default());
+    core.host_up("n2", 1, HostFacts { aliases: vec!["10.0.0.2".into()], ..HostFacts::default() });
+    core.offer(served(1, &["files"]));
+    assert_eq!(assign(&mut core, 0)[0].1, 1, "its bytes lie on n2");
+}
+
+#[test]
+fn bricks_that_are_no_hosts_take_turns() {
+    let mut core = three_hosts(Io::Fixed(1));
+    (1..=6).for_each(|id| core.offer(served(id, &["b1", "b2"])));
+    assert_eq!(assign(&mut core, 0).len(), 2, "one at each brick");
+}
+
+#[test]
+fn a_server_that_joins_as_a_host_is_charged_as_one() {
+    let mut core = core(Policy { io: Io::Fixed(1), ..policy() }, &[("n1", 4)]);
+    (1..=3).for_each(|id| core.offer(served(id, &["nas"])));
+    assert_eq!(assign(&mut core, 0).len(), 1);
+    core.host_up("nas", 4, HostFacts::default());
+    let begun: Vec<HostIx> = assign(&mut core, 1).into_iter().map(|(_, host, _)| host).collect();
+    assert_eq!(begun, [1], "its own disks take one more");
+}
+
+#[test]
+fn a_limit_is_found_from_what_its_clients_measure() {
+    let mut core = three_hosts(Io::Auto);
+    (1..=60).for_each(|id| core.offer(served(id, &["nas"])));
+    assert_eq!(assign(&mut core, 0).len(), 1, "a slow start");
+    let limits = |core: &mut Core| -> Vec<(String, Option<u32>)> {
+        let limit = |action| match action {
+            Action::Journal(What::Limit { storage, limit, .. }) => Some((storage, limit)),
+            _ => None,
+        };
+        core.take_actions().into_iter().filter_map(limit).collect()
+    };
+    // Its one client computes: nothing is waited for.
+    for ms in (5..500).step_by(5) {
+        let pulse = Pulse { at_us: ms * 1000, looked: ms, moved: Some(0), io_some_us: Some(0), ..Pulse::default() };
+        (0..3).for_each(|host| core.pulse(host, &pulse));
+    }
+    let told = limits(&mut core);
+    assert!(told.iter().any(|(name, limit)| name == "nas" && *limit == Some(2)), "{told:?}");
+}
