@@ -14,6 +14,10 @@ pub struct MountLine {
     pub root: RawText,
     /// Its mount point, type and source.
     pub mount: Mount,
+    /// Options of this mount: `rw`, `noexec`, ...
+    pub options: Vec<String>,
+    /// Options of its file system, which all its mounts share.
+    pub of_super: Vec<String>,
 }
 
 /// The mount table of this process.
@@ -61,7 +65,13 @@ fn line(line: &[u8]) -> Option<MountLine> {
             fstype: String::from_utf8_lossy(words.get(dash + 1)?).into_owned(),
             source: RawText(unescape(words.get(dash + 2)?)),
         },
+        options: options(words.get(5)?),
+        of_super: words.get(dash + 3).map(|word| options(word)).unwrap_or_default(),
     })
+}
+
+fn options(word: &[u8]) -> Vec<String> {
+    String::from_utf8_lossy(word).split(',').map(String::from).collect()
 }
 
 /// The kernel, and `exportfs`, write blanks, tabs, newlines and backslashes as `\ooo`.
@@ -98,6 +108,10 @@ mod tests {
         assert_eq!(lines[0].mount.point, "/my data".into());
         assert_eq!(lines[0].mount.fstype, "nfs4");
         assert_eq!(lines[0].mount.source, "[fe80::1]:/ex\\port".into());
+        assert_eq!(
+            (lines[0].options.join(" "), lines[0].of_super.join(" ")),
+            ("rw noatime".into(), "rw addr=x".into())
+        );
         assert!(parse(b"garbage\n\n1 2 x / / - a b").is_empty());
     }
 
