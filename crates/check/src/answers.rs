@@ -1,0 +1,173 @@
+//! What hosts said, read line by line. A host is not trusted: what it sends is
+//! bounded, and no control character of it comes any further than here.
+
+use homing_model::text::shown;
+use std::collections::BTreeMap;
+
+/// Characters of a field.
+const LONGEST: usize = 300;
+/// Lines of a part; the script itself prints no more.
+const MOST_LINES: usize = 2000;
+/// Lines that are no answer of ours, such as what a start-up file prints.
+const MOST_STRAY: usize = 5;
+
+/// Bytes of a host, and this machine's clock when they came, in seconds.
+pub type Chunk = (f64, Vec<u8>);
+
+/// What a host said.
+#[derive(Clone, Debug, Default)]
+pub struct Host {
+    /// The name by which it was asked.
+    pub name: String,
+    /// Lines that stood before, or among, what the script said.
+    pub stray: Vec<String>,
+    /// Its clock, and this machine's when that was heard, in seconds.
+    pub(crate) clock: Vec<(f64, f64)>,
+    parts: BTreeMap<String, Part>,
+}
+
+#[derive(Clone, Debug, Default)]
+struct Part {
+    rows: Vec<Vec<String>>,
+    /// Its exit status, or `cut` where it had too much to say.
+    end: Option<String>,
+}
+
+/// What all hosts said.
+#[derive(Clone, Debug, Default)]
+pub struct Answers {
+    /// Hosts that answered, in the order in which they were named.
+    pub hosts: Vec<Host>,
+}
+
+impl Answers {
+    /// The rows of a part, of each host that came to its end.
+    pub(crate) fn of<'a>(&'a self, key: &'a str) -> impl Iterator<Item = (&'a Host, &'a [Vec<String>])> {
+        self.hosts.iter().filter_map(move |host| Some((host, host.rows(key)?)))
+    }
+
+    /// The value of a row `NAME<TAB>VALUE`, of each host that has one.
+    pub(crate) fn value<'a>(&'a self, key: &'a str, name: &'a str) -> impl Iterator<Item = (&'a Host, &'a str)> {
+        self.of(key).filter_map(move |(host, rows)| {
+            let row = rows.iter().find(|row| row.first().is_some_and(|first| first == name))?;
+            row.get(1).map(|value| (host, value.as_str())).filter(|(_, value)| !value.is_empty())
+        })
+    }
+}
+
+impl Host {
+    /// One that has said nothing.
+    pub fn named(name: &str) -> Host {
+        Host { name: name.into(), ..Host::default() }
+    }
+
+    /// Reads what came from a host.
+    pub fn read(name: &str, chunks: &[Chunk]) -> Host {
+        let mut host = Host::named(name);
+        let mut begun: Vec<u8> = Vec::new();
+        for (at, bytes) in chunks {
+            let mut lines = bytes.split(|b| *b == b'\n');
+            begun.extend(lines.next().unwrap_or_default());
+            for next in lines {
+                host.line(&std::mem::replace(&mut begun, next.into()), *at);
+            }
+        }
+        if !begun.is_empty() {
+            host.line(&begun, f64::NAN);
+        }
+        host
+    }
+
+    fn line(&mut self, line: &[u8], at: f64) {
+        let text = String::from_utf8_lossy(line);
+        let mut fields = text.split('\t').map(|field| shown(field).chars().take(LONGEST).collect::<String>());
+        let first = fields.next().unwrap_or_default();
+        match first.strip_prefix("=") {
+            Some("now") => {
+                let said = fields.next().and_then(|f| f.parse().ok()).filter(|f: &f64| f.is_finite());
+                self.clock.extend(said.filter(|_| at.is_finite()).map(|said| (said, at)));
+            }
+            Some("end") => {
+                if let (Some(key), Some(how)) = (fields.next(), fields.next()) {
+                    self.parts.entry(key).or_default().end = Some(how);
+                }
+            }
+            Some(key) => {
+                let part = self.parts.entry(key.into()).or_default();
+                if part.rows.len() < MOST_LINES {
+                    part.rows.push(fields.collect());
+                }
+            }
+            None if !text.trim().is_empty() && self.stray.len() < MOST_STRAY => {
+                self.stray.push(shown(&text).chars().take(LONGEST).collect());
+            }
+            None => {}
+        }
+    }
+
+    /// The rows of a part that came to its end.
+    pub(crate) fn rows(&self, key: &str) -> Option<&[Vec<String>]> {
+        let part = self.parts.get(key)?;
+        ended(part.end.as_deref()).then_some(&part.rows[..])
+    }
+
+    /// The rows of a part, whether it came to its end or not.
+    pub(crate) fn begun(&self, key: &str) -> &[Vec<String>] {
+        self.parts.get(key).map_or(&[], |part| &part.rows)
+    }
+
+    /// Why a part is not known, if it is not.
+    pub fn unknown(&self, key: &str) -> Option<String> {
+        match self.parts.get(key).and_then(|part| part.end.as_deref()) {
+            end if ended(end) => None,
+            Some("137") => Some("no answer in time".into()),
+            Some("cut") => Some("too much to read".into()),
+            _ => Some("it ended early".into()),
+        }
+    }
+
+    /// Who we are there.
+    pub fn uid(&self) -> Option<u32> {
+        self.rows("who")?.first()?.first()?.parse().ok()
+    }
+
+    /// Which hosts are like it: those whose processor and maker's name are the same.
+    pub(crate) fn kind(&self) -> String {
+        let of = |name: &str| {
+            let row = self.rows("processors")?.iter().find(|row| row[0] == name)?;
+            row.get(1).cloned()
+        };
+        format!("{} {}", of("model").unwrap_or_default(), of("product").unwrap_or_default())
+    }
+}
+
+/// Whether a part came to its end by itself: a signal's status is 128 and more.
+fn ended(status: Option<&str>) -> bool {
+    status.and_then(|s| s.parse::<u8>().ok()).is_some_and(|s| s < 128)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_a_host_sends_is_bounded_and_harmless() {
+        let long = "x".repeat(9000);
+        let text = format!("welcome\n=a\tone\t\x1b[2Jtwo\n=a\t{long}\n=end\ta\t0\n=b\tcut of");
+        let host = Host::read("n1", &[(1.0, text.into_bytes())]);
+        assert_eq!(host.stray, ["welcome"]);
+        let rows = host.rows("a").unwrap();
+        assert_eq!(rows[0], ["one", "\\u{1b}[2Jtwo"]);
+        assert_eq!(rows[1][0].len(), LONGEST);
+        assert_eq!((host.rows("b"), host.unknown("b").unwrap().as_str()), (None, "it ended early"));
+        let flood: Vec<Chunk> = (0..5000).map(|_| (0.0, b"=a\tx\nnoise\n".to_vec())).collect();
+        let host = Host::read("n1", &flood);
+        assert!(host.begun("a").len() == MOST_LINES && host.stray.len() == MOST_STRAY);
+    }
+
+    #[test]
+    fn a_line_in_two_pieces_is_heard_when_it_is_whole() {
+        let host = Host::read("n1", &[(1.0, b"=now\t10".to_vec()), (2.0, b"1.5\n=now\t1e999\n=now\tx\n".to_vec())]);
+        assert_eq!(host.clock, [(101.5, 2.0)]);
+    }
+}

@@ -1,0 +1,154 @@
+//! Are users and groups the same on all hosts?
+
+use crate::compare::split;
+use crate::finding::word;
+use crate::{Answers, Check, Code, Finding, Host, Severity};
+use std::collections::{BTreeMap, BTreeSet};
+
+static UID: Code = Code {
+    name: "HC-USER-01",
+    severity: Severity::Error,
+    what: "a user has another number on some hosts",
+    means: "on shared file systems the user's files belong to somebody else there",
+    seen: "`getent passwd`",
+    mend: "usermod -u NUMBER USER, and chown what belonged to the old number",
+};
+static GID: Code = Code {
+    name: "HC-USER-02",
+    severity: Severity::Error,
+    what: "a group has another number on some hosts",
+    means: "on shared file systems the group's files belong to another group there",
+    seen: "`getent group`",
+    mend: "groupmod -g NUMBER GROUP, and chgrp what belonged to the old number",
+};
+static MISSING: Code = Code {
+    name: "HC-USER-03",
+    severity: Severity::Warning,
+    what: "a user is missing on some hosts",
+    means: "the user's jobs fail there, and files show a number instead of a name",
+    seen: "`getent passwd`",
+    mend: "useradd with the numbers of the other hosts",
+};
+static TWICE: Code = Code {
+    name: "HC-USER-04",
+    severity: Severity::Error,
+    what: "two users have one number",
+    means: "each may read, change and kill what is the other's",
+    seen: "`getent passwd`",
+    mend: "usermod -u with a number that is free",
+};
+static MEMBERS: Code = Code {
+    name: "HC-USER-05",
+    severity: Severity::Warning,
+    what: "a group has other members on some hosts",
+    means: "a user may do on one host what is refused on the next",
+    seen: "`getent group`",
+    mend: "gpasswd -M MEMBERS GROUP",
+};
+
+pub(crate) static CHECK: Check = Check {
+    key: "accounts",
+    ask: r#"getent passwd | awk -F: '$3 >= 1000 && $3 < 60000 {print "user\t" $1 "\t" $3 "\t" $4 "\t" $6 "\t" $7}'
+getent group | awk -F: '$3 >= 1000 && $3 < 60000 {print "group\t" $1 "\t" $3 "\t" $4}'"#,
+    waits: true,
+    slow: false,
+    root: None,
+    codes: &[&UID, &GID, &TWICE, &MISSING, &MEMBERS],
+    judge,
+};
+
+/// Rows of a kind by their second field.
+type Table<'a> = BTreeMap<&'a str, &'a [String]>;
+
+fn table<'a>(rows: &'a [Vec<String>], kind: &str) -> Table<'a> {
+    rows.iter().filter(|r| r[0] == kind && r.len() > 3).map(|r| (r[1].as_str(), &r[1..])).collect()
+}
+
+fn judge(answers: &Answers) -> Vec<Finding> {
+    let tables =
+        |kind| -> Vec<(&Host, Table)> { answers.of(CHECK.key).map(|(h, rows)| (h, table(rows, kind))).collect() };
+    let (users, groups) = (tables("user"), tables("group"));
+    let names =
+        |all: &[(&Host, Table)]| all.iter().flat_map(|(_, t)| t.keys().map(|k| k.to_string())).collect::<BTreeSet<_>>();
+    let mut found: Vec<Finding> = users.iter().flat_map(|(host, table)| doubles(host, table)).collect();
+    names(&users).iter().for_each(|name| found.extend(of_user(name, &users)));
+    names(&groups).iter().for_each(|name| found.extend(of_group(name, &groups)));
+    found
+}
+
+fn doubles(host: &Host, users: &Table) -> Vec<Finding> {
+    let mut owners: BTreeMap<&str, &str> = BTreeMap::new();
+    let free = users.values().filter_map(|u| u[1].parse::<u32>().ok()).max().map_or(1000, |most| most + 1);
+    let mut found = Vec::new();
+    for (name, user) in users {
+        if let Some(first) = owners.insert(&user[1], name) {
+            let finding =
+                TWICE.on(host, format!("{first} and {name} both have the number {}", user[1]), "getent passwd");
+            found.push(finding.mend(format!("usermod -u {free} {}", word(name))));
+        }
+    }
+    found
+}
+
+fn of_user(name: &str, all: &[(&Host, Table)]) -> Vec<Finding> {
+    let known: Vec<(&Host, &[String])> = all.iter().filter_map(|(h, t)| Some((*h, *t.get(name)?))).collect();
+    let uids = known.iter().map(|(h, u)| (*h, u[1].clone()));
+    if let Some(split) = split(uids) {
+        let (right, like) = (&split.most, split.most_of());
+        let finding = |(host, uid): &(&Host, String)| {
+            let what = format!("{name} has the number {uid}, and {right} on {like}");
+            let chown = format!("find / -xdev -user {} -exec chown -h {} {{}} +", word(uid), word(right));
+            UID.on(host, what, format!("getent passwd {name}: {uid}")).mend(format!(
+                "usermod -u {} {} && {chown}",
+                word(right),
+                word(name)
+            ))
+        };
+        return split.others.iter().map(finding).collect();
+    }
+    let (Some((_, u)), true) = (known.first(), known.len() * 2 > all.len()) else { return Vec::new() };
+    let (uid, gid, home, shell) =
+        (word(&u[1]), word(&u[2]), word(&u[3]), word(u.get(4).map_or("/bin/sh", String::as_str)));
+    let name_word = word(name);
+    let add = format!(
+        "getent group {gid} >/dev/null || groupadd -g {gid} {name_word}; useradd -u {uid} -g {gid} -d {home} -s {shell} {name_word}"
+    );
+    let lacking = all.iter().filter(|(_, table)| !table.contains_key(name));
+    lacking
+        .map(|(host, _)| {
+            MISSING.on(host, format!("there is no user {name}"), format!("getent passwd {name}: nothing")).mend(&add)
+        })
+        .collect()
+}
+
+fn of_group(name: &str, all: &[(&Host, Table)]) -> Vec<Finding> {
+    let known: Vec<(&Host, &[String])> = all.iter().filter_map(|(h, t)| Some((*h, *t.get(name)?))).collect();
+    if let Some(split) = split(known.iter().map(|(h, g)| (*h, g[1].clone()))) {
+        let (right, like) = (&split.most, split.most_of());
+        let finding = |(host, gid): &(&Host, String)| {
+            let what = format!("the group {name} has the number {gid}, and {right} on {like}");
+            let chgrp = format!("find / -xdev -group {} -exec chgrp -h {} {{}} +", word(gid), word(right));
+            GID.on(host, what, format!("getent group {name}: {gid}")).mend(format!(
+                "groupmod -g {} {} && {chgrp}",
+                word(right),
+                word(name)
+            ))
+        };
+        return split.others.iter().map(finding).collect();
+    }
+    let members = |g: &[String]| {
+        g.get(2).map(|m| m.split(',').filter(|m| !m.is_empty()).map(String::from).collect::<BTreeSet<_>>())
+    };
+    let Some(split) = split(known.iter().filter_map(|(h, g)| Some((*h, members(g)?)))) else { return Vec::new() };
+    let joined = |all: &BTreeSet<String>| all.iter().cloned().collect::<Vec<_>>().join(",");
+    let (right, like) = (joined(&split.most), split.most_of());
+    let finding = |(host, own): &(&Host, BTreeSet<String>)| {
+        let what = format!("the group {name} has the members {:?}, and {right:?} on {like}", joined(own));
+        MEMBERS.on(host, what, format!("getent group {name}")).mend(format!(
+            "gpasswd -M {} {}",
+            word(&right),
+            word(name)
+        ))
+    };
+    split.others.iter().map(finding).collect()
+}

@@ -1,0 +1,47 @@
+//! Was something written where a mount lies now?
+
+use crate::finding::word;
+use crate::{Answers, Check, Code, Finding, Severity};
+
+static HIDDEN: Code = Code {
+    name: "HC-MOUNT-09",
+    severity: Severity::Warning,
+    what: "files lie beneath a mount point",
+    means: "results that were written while it was not mounted; nobody sees them, and they fill the disk",
+    seen: "a look at / without its mounts: `unshare -m`, `mount --bind / /run`",
+    mend: "move them aside; `chattr +i` on the empty mount point keeps it from happening again",
+};
+
+pub(crate) static CHECK: Check = Check {
+    key: "beneath",
+    // What the system itself mounts over is left alone: only network mounts, and those of fstab.
+    ask: r#"[ "$(id -u)" = 0 ] || exit 0
+{ awk '$1 !~ /^#/ && $2 ~ /^[/]./ {print $2}' /etc/fstab
+awk '{for (i = 7; i < NF; i++) if ($i == "-") t = $(i + 1); if (t ~ /^(nfs4?|fuse[.].*|fuse|lustre|ceph|cifs)$/) print $5}' /proc/self/mountinfo
+} | sort -u | head -40 | awk '
+NR == FNR {m[$5] = 1; next}
+m[$1] {q = $1; n = 0; while (sub(/[/][^/]*$/, "", q) && q != "") if (m[q]) n = 1; if (!n) print $1}' /proc/self/mountinfo - |
+unshare -m --propagation private sh -c 'mount --bind / /run || exit 0
+while read -r p; do c=$(ls -A "/run$p" 2>/dev/null | head -1); [ -z "$c" ] || printf "%s\t%s\n" "$p" "$c"; done'"#,
+    waits: true,
+    slow: true,
+    root: Some("files beneath mount points"),
+    codes: &[&HIDDEN],
+    judge,
+};
+
+fn judge(answers: &Answers) -> Vec<Finding> {
+    let rows = answers.of(CHECK.key).flat_map(|(host, rows)| rows.iter().map(move |row| (host, row)));
+    rows.filter_map(|(host, row)| {
+        let [point, first] = row.as_slice() else { return None };
+        let aside = word(&format!("/run{point}.beneath"));
+        let script = format!(
+            "mount --bind / /run && mkdir -p {aside} && find {} -mindepth 1 -maxdepth 1 -exec mv -t {aside} {{}} +",
+            word(&format!("/run{point}"))
+        );
+        let found =
+            HIDDEN.on(host, format!("files lie beneath the mount at {point}"), format!("{point}: {first}, ..."));
+        Some(found.mend(format!("unshare -m --propagation private sh -c {}", word(&script))))
+    })
+    .collect()
+}

@@ -1,0 +1,32 @@
+//! Do all members of bonds carry traffic?
+
+use crate::{Answers, Check, Code, Finding, Severity};
+
+static DOWN: Code = Code {
+    name: "HC-NET-05",
+    severity: Severity::Error,
+    what: "a member of a bond is down",
+    means: "half the rate is gone, and the next cable takes the host off the network",
+    seen: "/proc/net/bonding/*",
+    mend: "look at the cable and at the switch's port; `ip link set dev MEMBER up`",
+};
+
+pub(crate) static CHECK: Check = Check {
+    key: "bond",
+    ask: r#"awk -F': ' '/^Slave Interface/ {m = $2} /^MII Status/ && m != "" {n = FILENAME; sub(".*/", "", n); print n "\t" m "\t" $2; m = ""}' /proc/net/bonding/*"#,
+    waits: false,
+    slow: false,
+    root: None,
+    codes: &[&DOWN],
+    judge,
+};
+
+fn judge(answers: &Answers) -> Vec<Finding> {
+    let rows = answers.of(CHECK.key).flat_map(|(host, rows)| rows.iter().map(move |row| (host, row)));
+    rows.filter_map(|(host, row)| {
+        let [bond, member, status] = row.as_slice() else { return None };
+        let finding = DOWN.on(host, format!("{member} of {bond} is {status}"), format!("/proc/net/bonding/{bond}"));
+        (status != "up").then(|| finding.mend(format!("ip link set dev {} up", crate::finding::word(member))))
+    })
+    .collect()
+}

@@ -1,0 +1,50 @@
+//! Are the folders and devices that every program expects as it expects them?
+
+use crate::finding::word;
+use crate::{Answers, Check, Code, Finding, Host, Severity};
+
+static TEMPORARY: Code = Code {
+    name: "HC-DISK-06",
+    severity: Severity::Error,
+    what: "/tmp, /var/tmp or /dev/shm cannot be written by all",
+    means: "compilers, sort, MPI and homing's jobs fail for everybody but root",
+    seen: "`stat -c %a /tmp /var/tmp /dev/shm`",
+    mend: "chmod 1777",
+};
+static NULL: Code = Code {
+    name: "HC-DISK-07",
+    severity: Severity::Error,
+    what: "/dev/null, /dev/zero or a like device is not what it should be",
+    means: "scripts fail for users, or a file grows without end where output was to be thrown away",
+    seen: "`stat -c '%F %a' /dev/null /dev/zero /dev/urandom`",
+    mend: "chmod 666; where it is a plain file: rm, mknod -m 666 /dev/null c 1 3",
+};
+
+pub(crate) static CHECK: Check = Check {
+    key: "devices",
+    ask: r#"stat -L -c "%a$T%F$T%n" /tmp /var/tmp /dev/shm /dev/null /dev/zero /dev/urandom; true"#,
+    waits: false,
+    slow: false,
+    root: None,
+    codes: &[&TEMPORARY, &NULL],
+    judge,
+};
+
+fn judge(answers: &Answers) -> Vec<Finding> {
+    answers.of(CHECK.key).flat_map(|(host, rows)| rows.iter().filter_map(move |row| of_path(host, row))).collect()
+}
+
+fn of_path(host: &Host, row: &[String]) -> Option<Finding> {
+    let [mode, kind, path] = row else { return None };
+    let folder = path.ends_with("tmp") || path.ends_with("shm");
+    let (code, right) = if folder { (&TEMPORARY, "1777") } else { (&NULL, "666") };
+    let seen = format!("stat {path}: {kind}, {mode}");
+    if !folder && kind != "character special file" {
+        let minor = [("/dev/null", 3), ("/dev/zero", 5), ("/dev/urandom", 9)].into_iter().find(|(p, _)| p == path)?.1;
+        let line = format!("rm -f {0} && mknod -m 666 {0} c 1 {minor}", word(path));
+        return Some(code.on(host, format!("{path} is a {kind}"), seen).mend(line));
+    }
+    (mode != right).then(|| {
+        code.on(host, format!("{path} has the mode {mode}"), seen).mend(format!("chmod {right} {}", word(path)))
+    })
+}

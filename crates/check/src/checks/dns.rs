@@ -1,0 +1,55 @@
+//! Does a name that nobody has come back soon?
+
+use crate::finding::word;
+use crate::{Answers, Check, Code, Finding, Severity};
+
+/// Milliseconds after which every login, mount and prompt that looks a name up is felt to hang.
+const SLOW_MS: u64 = 1000;
+
+static SLOW: Code = Code {
+    name: "HC-NAME-04",
+    severity: Severity::Warning,
+    what: "looking up a name that does not exist takes more than a second",
+    means: "logins, mounts and sudo wait for a name server that is gone, up to 20 s each time",
+    seen: "the time of `getent hosts` with a name that nobody has, and /etc/resolv.conf",
+    mend: "take the dead server out of /etc/resolv.conf, or shorten it: options timeout:1 attempts:1",
+};
+
+pub(crate) static CHECK: Check = Check {
+    key: "dns",
+    ask: r#"awk '$1 == "nameserver" {print "server\t" $2}' /etc/resolv.conf
+a=$(date +%s%3N); getent hosts homing-check-nobody; b=$(date +%s%3N); printf 'took\t%s\n' $((b - a))"#,
+    waits: true,
+    slow: false,
+    root: None,
+    codes: &[&SLOW],
+    judge,
+};
+
+fn judge(answers: &Answers) -> Vec<Finding> {
+    let finding = |host: &crate::Host| {
+        let rows = host.begun(CHECK.key);
+        let took = rows.iter().find(|r| r[0] == "took").and_then(|r| r.get(1)?.parse::<u64>().ok());
+        let servers: Vec<&str> =
+            rows.iter().filter(|r| r[0] == "server").filter_map(|r| Some(r.get(1)?.as_str())).collect();
+        let cut = host.unknown(CHECK.key).is_some() && !servers.is_empty();
+        let how_long = match took {
+            Some(ms) if ms > SLOW_MS => format!("{:.1} s", ms as f64 / 1000.0),
+            None if cut => "longer than it was given".into(),
+            _ => return None,
+        };
+        let what = format!("a name that does not exist takes {how_long} to look up");
+        let found = SLOW.on(host, what, format!("/etc/resolv.conf: nameserver {}", servers.join(", ")));
+        Some(match servers.as_slice() {
+            [only] => found.mend(comment_out(only)),
+            _ => found.look("cat /etc/resolv.conf; ls -l /etc/resolv.conf"),
+        })
+    };
+    answers.hosts.iter().filter_map(finding).collect()
+}
+
+/// Of several servers nobody here knows which is dead; one alone is.
+fn comment_out(server: &str) -> String {
+    let edit = format!("s/^nameserver[[:space:]]+{}/# &/", server.replace('.', "[.]"));
+    format!("sed -E -i {} /etc/resolv.conf", word(&edit))
+}

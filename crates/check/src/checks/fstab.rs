@@ -1,0 +1,69 @@
+//! Is everything mounted that should be, and as it should?
+
+use super::mounted::{Mounts, mounts};
+use crate::finding::word;
+use crate::{Answers, Check, Code, Finding, Host, Severity};
+use homing_mounts::unescape;
+
+static ABSENT: Code = Code {
+    name: "HC-MOUNT-01",
+    severity: Severity::Error,
+    what: "a file system of /etc/fstab is not mounted",
+    means: "programs find an empty folder, and what they write fills the disk beneath",
+    seen: "/etc/fstab and /proc/self/mountinfo",
+    mend: "mount POINT",
+};
+static READ_ONLY: Code = Code {
+    name: "HC-MOUNT-02",
+    severity: Severity::Error,
+    what: "a file system is read-only that should not be",
+    means: "every write fails there; after an error of a disk the kernel does this to save the rest",
+    seen: "/proc/self/mountinfo",
+    mend: "find the cause in the kernel log, check the file system, mount it again",
+};
+
+pub(crate) static CHECK: Check = Check {
+    key: "fstab",
+    ask: r#"awk '$1 !~ /^#/ && NF > 3 {print $1 "\t" $2 "\t" $3 "\t" $4}' /etc/fstab"#,
+    waits: false,
+    slow: false,
+    root: None,
+    codes: &[&ABSENT, &READ_ONLY],
+    judge,
+};
+
+fn judge(answers: &Answers) -> Vec<Finding> {
+    let known = answers.of(CHECK.key).filter_map(|(host, fstab)| Some((host, fstab, mounts(host)?)));
+    known
+        .flat_map(|(host, fstab, mounts)| {
+            fstab.iter().filter_map(move |line| of_line(host, line, &mounts)).collect::<Vec<_>>()
+        })
+        .collect()
+}
+
+fn of_line(host: &Host, line: &[String], mounts: &Mounts) -> Option<Finding> {
+    let [_, point, fstype, options] = line else { return None };
+    let point = String::from_utf8_lossy(&unescape(point.as_bytes())).into_owned();
+    let point = if point.len() > 1 { point.trim_end_matches('/') } else { &point };
+    let has = |option: &str| options.split(',').any(|o| o == option);
+    if !point.starts_with('/')
+        || has("noauto")
+        || has("x-systemd.automount")
+        || matches!(fstype.as_str(), "swap" | "proc" | "sysfs")
+    {
+        return None;
+    }
+    let Some(mount) = mounts.iter().rev().find(|m| m.mount.point.display() == point) else {
+        let found = ABSENT.on(
+            host,
+            format!("{point} is not mounted"),
+            format!("/etc/fstab has {point}, /proc/self/mountinfo has not"),
+        );
+        return Some(found.mend(format!("mkdir -p {0} && mount {0}", word(point))));
+    };
+    let is = |option: &str| mount.options.iter().chain(&mount.of_super).any(|o| o == option);
+    let broken = ["emergency_ro", "shutdown"].into_iter().find(|o| is(o));
+    let state = broken.or((is("ro") && !has("ro")).then_some("ro"))?;
+    let found = READ_ONLY.on(host, format!("{point} is read-only"), format!("/proc/self/mountinfo: {point} {state}"));
+    Some(found.mend(format!("mount -o remount,rw {}", word(point))))
+}

@@ -1,0 +1,67 @@
+//! Is there room on the disks?
+
+use crate::finding::word;
+use crate::{Answers, Check, Code, Finding, Host, Severity};
+use homing_model::units::bytes;
+
+/// Full is less than 3 % free, and less than 20 GB: 3 % of a large disk is room for a while.
+const LEAST_PERCENT: u64 = 3;
+const LEAST_BYTES: u64 = 20_000_000_000;
+
+static ROOM: Code = Code {
+    name: "HC-DISK-01",
+    severity: Severity::Error,
+    what: "a file system is full",
+    means: "writes fail, logs stop, daemons end",
+    seen: "`stat -f POINT`, as `df` does",
+    mend: "remove what is not needed: `du -xh POINT | sort -h | tail`",
+};
+static INODES: Code = Code {
+    name: "HC-DISK-02",
+    severity: Severity::Error,
+    what: "a file system has no room for more files, though it has bytes left",
+    means: "new files cannot be made: \"No space left on device\", while df shows room",
+    seen: "`stat -f POINT`, as `df -i` does",
+    mend: "remove small files: `du -x --inodes POINT | sort -n | tail`",
+};
+
+pub(crate) static CHECK: Check = Check {
+    key: "full",
+    // File systems of this host alone: one of the network may not answer, and is the same for all.
+    ask: r#"awk '{t = ""; for (i = 7; i < NF; i++) if ($i == "-") t = $(i + 1)
+  if (t ~ /^(ext[234]|xfs|btrfs|zfs|f2fs|tmpfs|overlay|bcachefs|jfs)$/ && $5 !~ /^[/](proc|sys|run[/]credentials)/ && $5 !~ /\\/) print $5}' /proc/self/mountinfo |
+sort -u | head -100 | xargs stat -f -c "%S$T%b$T%a$T%c$T%d$T%n" --"#,
+    waits: true,
+    slow: false,
+    root: None,
+    codes: &[&ROOM, &INODES],
+    judge,
+};
+
+fn judge(answers: &Answers) -> Vec<Finding> {
+    answers.of(CHECK.key).flat_map(|(host, rows)| rows.iter().filter_map(move |row| of_point(host, row))).collect()
+}
+
+fn of_point(host: &Host, row: &[String]) -> Option<Finding> {
+    let [size, blocks, free, inodes, free_inodes, point] = row else { return None };
+    let number = |text: &String| text.parse::<u64>().ok();
+    let (size, all, free) = (number(size)?, number(blocks)?, number(free)?);
+    let (inodes, free_inodes) = (number(inodes)?, number(free_inodes)?);
+    let scarce = |free: u64, of: u64| of > 0 && u128::from(free) * 100 < u128::from(of) * u128::from(LEAST_PERCENT);
+    let left = free.saturating_mul(size);
+    if scarce(free, all) && left < LEAST_BYTES {
+        let what = format!("{point} is full");
+        return Some(
+            ROOM.on(host, what, format!("df {point}: {} of {} left", bytes(left), bytes(all.saturating_mul(size))))
+                .look(biggest(point, "-h")),
+        );
+    }
+    let what = format!("{point} has no room for more files");
+    scarce(free_inodes, inodes).then(|| {
+        INODES.on(host, what, format!("df -i {point}: {free_inodes} of {inodes} left")).look(biggest(point, "--inodes"))
+    })
+}
+
+fn biggest(point: &str, unit: &str) -> String {
+    format!("du -x {unit} {} 2>/dev/null | sort {} | tail", word(point), if unit == "-h" { "-h" } else { "-n" })
+}

@@ -1,0 +1,114 @@
+//! Would sshd let users in, by the modes of their homes?
+
+use crate::finding::word;
+use crate::{Answers, Check, Code, Finding, Host, Severity};
+
+/// Others may write.
+const LOOSE: u32 = 0o022;
+/// Others may read a private key.
+const OPEN: u32 = 0o077;
+
+static HOME: Code = Code {
+    name: "HC-SSH-01",
+    severity: Severity::Error,
+    what: "a home may be written by others",
+    means: "sshd does not believe the keys in it: every login by key is refused, and only the server's log says why",
+    seen: "`stat -c %a HOME`",
+    mend: "chmod go-w HOME",
+};
+static KEYS: Code = Code {
+    name: "HC-SSH-02",
+    severity: Severity::Error,
+    what: "~/.ssh or authorized_keys may be written by others, or belongs to another user",
+    means: "sshd does not believe the keys in it: every login by key is refused, and only the server's log says why",
+    seen: "`stat -c '%a %U' ~/.ssh ~/.ssh/authorized_keys`",
+    mend: "chown it to the user; chmod go-w",
+};
+static PRIVATE: Code = Code {
+    name: "HC-SSH-03",
+    severity: Severity::Error,
+    what: "a private key may be read by others",
+    means: "ssh does not use such a key; whoever read it is this user everywhere",
+    seen: "`stat -c %a ~/.ssh/id_*`",
+    mend: "chmod 600",
+};
+static SHARED: Code = Code {
+    name: "HC-SSH-04",
+    severity: Severity::Warning,
+    what: "a private key without a passphrase lies on a network file system",
+    means: "root of every host that mounts it, and who listens on the network, can be this user everywhere",
+    seen: "`stat -f -c %T ~/.ssh`; `ssh-keygen -y -P '' -f KEY`",
+    mend: "give it a passphrase and use ssh-agent, or keep it on a local disk",
+};
+static OWNER: Code = Code {
+    name: "HC-USER-06",
+    severity: Severity::Error,
+    what: "a home belongs to another user",
+    means: "the user cannot write at home; often the number of the user differs between hosts",
+    seen: "`stat -c %U HOME`",
+    mend: "chown USER: HOME, when the numbers are right",
+};
+
+pub(crate) static CHECK: Check = Check {
+    key: "homes",
+    ask: r#"u=$(id -u)
+getent passwd | awk -F: -v u="$u" '$3 == u || (u == 0 && $3 >= 1000 && $3 < 60000) {print $1 "\t" $6}' | head -300 |
+while IFS=$T read -r n h; do
+  case $h in /|/nonexistent|'') continue ;; esac
+  [ -d "$h" ] || continue
+  stat -L -c "%a$T%U$T%n" -- "$h" "$h/.ssh" "$h/.ssh/authorized_keys" | while read -r l; do printf 'dir\t%s\t%s\n' "$n" "$l"; done
+  for k in "$h"/.ssh/id_*; do
+    case $k in *.pub) continue ;; esac
+    [ -f "$k" ] || continue
+    p=$(ssh-keygen -y -P '' -f "$k" >/dev/null && echo none)
+    printf 'key\t%s\t%s\t%s\t%s\t%s\n' "$n" "$(stat -L -c %a -- "$k")" "$(stat -f -c %T -- "$k")" "$p" "$k"
+  done
+done"#,
+    waits: true,
+    slow: false,
+    root: Some("homes and keys of other users"),
+    codes: &[&HOME, &KEYS, &PRIVATE, &SHARED, &OWNER],
+    judge,
+};
+
+fn judge(answers: &Answers) -> Vec<Finding> {
+    let rows = answers.of(CHECK.key).flat_map(|(host, rows)| rows.iter().map(move |row| (host, row)));
+    rows.flat_map(|(host, row)| match row.iter().map(String::as_str).collect::<Vec<_>>()[..] {
+        ["dir", user, mode, owner, path] => of_folder(host, user, mode, owner, path),
+        ["key", _, mode, fs, phrase, path] => of_key(host, mode, fs, phrase, path),
+        _ => Vec::new(),
+    })
+    .collect()
+}
+
+fn of_folder(host: &Host, user: &str, mode: &str, owner: &str, path: &str) -> Vec<Finding> {
+    let is_home = !path.contains("/.ssh");
+    let code = if is_home { &HOME } else { &KEYS };
+    let mut found = Vec::new();
+    if u32::from_str_radix(mode, 8).is_ok_and(|m| m & LOOSE != 0) {
+        let finding =
+            code.on(host, format!("{path} of {user} may be written by others"), format!("stat -c %a {path}: {mode}"));
+        found.push(finding.mend_as_user(format!("chmod go-w {}", word(path))));
+    }
+    if owner != user && owner != "root" {
+        let code = if is_home { &OWNER } else { &KEYS };
+        let finding =
+            code.on(host, format!("{path} of {user} belongs to {owner}"), format!("stat -c %U {path}: {owner}"));
+        found.push(finding.mend(format!("chown {}: {}", word(user), word(path))));
+    }
+    found
+}
+
+fn of_key(host: &Host, mode: &str, fs: &str, phrase: &str, path: &str) -> Vec<Finding> {
+    let mut found = Vec::new();
+    if u32::from_str_radix(mode, 8).is_ok_and(|m| m & OPEN != 0) {
+        let finding = PRIVATE.on(host, format!("{path} may be read by others"), format!("stat -c %a {path}: {mode}"));
+        found.push(finding.mend_as_user(format!("chmod 600 {}", word(path))));
+    }
+    let shared = ["nfs", "fuseblk", "lustre", "ceph", "cifs", "smb2", "gpfs", "beegfs"].contains(&fs);
+    if shared && phrase == "none" {
+        let what = format!("{path} lies on a network file system, without a passphrase");
+        found.push(SHARED.on(host, what, format!("stat -f -c %T {path}: {fs}")).look(format!("ls -l {}", word(path))));
+    }
+    found
+}

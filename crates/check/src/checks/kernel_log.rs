@@ -1,0 +1,76 @@
+//! What does the kernel complain about?
+
+use crate::{Answers, Check, Code, Finding, Host, Severity};
+
+static DISK: Code = Code {
+    name: "HC-DISK-03",
+    severity: Severity::Error,
+    what: "the kernel could not read or write a disk",
+    means: "files are lost or damaged; more will follow",
+    seen: "`dmesg`",
+    mend: "save the data, replace the disk: `smartctl -a DEVICE` shows how far it is",
+};
+static OOM: Code = Code {
+    name: "HC-MEM-05",
+    severity: Severity::Warning,
+    what: "the kernel killed processes because memory ran out",
+    means: "jobs end without a word, and sometimes a daemon that others need",
+    seen: "`dmesg`",
+    mend: "give jobs a limit (`homing sub --mem`), or the host fewer of them",
+};
+static HARDWARE: Code = Code {
+    name: "HC-MEM-06",
+    severity: Severity::Error,
+    what: "the processor reports a machine check",
+    means: "results may be wrong, and the host will stop",
+    seen: "`dmesg`",
+    mend: "take the host out of service; `ras-mc-ctl --errors` names the part",
+};
+static HUNG: Code = Code {
+    name: "HC-DISK-08",
+    severity: Severity::Warning,
+    what: "processes waited for more than two minutes for a disk or a server",
+    means: "users see programs that hang and cannot be killed",
+    seen: "`dmesg`",
+    mend: "look which disk or server: the lines behind the message name the file system",
+};
+
+pub(crate) static CHECK: Check = Check {
+    key: "kernel_log",
+    ask: r#"{ dmesg || journalctl -k -b -q --no-pager -o cat; } |
+grep -E 'I/O error|EXT4-fs error|XFS .*(Shutting down|shutdown)|lost (async|sync) page write|Out of memory: Killed|oom-kill|Hardware Error|blocked for more than' | tail -200"#,
+    waits: true,
+    slow: false,
+    root: Some("the kernel's log"),
+    codes: &[&DISK, &HARDWARE, &OOM, &HUNG],
+    judge,
+};
+
+/// What a line has in it, and what that is. The first that fits counts.
+const PATTERNS: [(&str, &Code, &str); 8] = [
+    ("Hardware Error", &HARDWARE, "the processor reports a machine check"),
+    ("Out of memory: Killed", &OOM, "the kernel killed processes because memory ran out"),
+    ("blocked for more than", &HUNG, "processes waited for more than two minutes for a disk or a server"),
+    ("EXT4-fs error", &DISK, "a file system is damaged"),
+    ("XFS", &DISK, "a file system was shut down"),
+    ("lost async page write", &DISK, "what was written was lost"),
+    ("lost sync page write", &DISK, "what was written was lost"),
+    ("I/O error", &DISK, "the kernel could not read or write a disk"),
+];
+
+fn judge(answers: &Answers) -> Vec<Finding> {
+    answers.of(CHECK.key).flat_map(|(host, rows)| of_host(host, rows)).collect()
+}
+
+/// One finding a pattern, with the last line that shows it.
+fn of_host(host: &Host, rows: &[Vec<String>]) -> Vec<Finding> {
+    let is = |text: &str| PATTERNS.iter().position(|(pattern, ..)| text.contains(pattern));
+    let kinds: Vec<(usize, &String)> = rows.iter().filter_map(|row| Some((is(row.first()?)?, row.first()?))).collect();
+    let told = |(nth, (pattern, code, what)): (usize, &(&str, &'static Code, &str))| {
+        let lines: Vec<&String> = kinds.iter().filter(|(kind, _)| *kind == nth).map(|(_, line)| *line).collect();
+        let last = lines.last()?.chars().take(160).collect::<String>();
+        let finding = code.on(host, format!("{what} ({} lines)", lines.len()), format!("dmesg: {last}"));
+        Some(finding.look(format!("dmesg -T | grep -F {} | tail", crate::finding::word(pattern))))
+    };
+    PATTERNS.iter().enumerate().filter_map(told).collect()
+}

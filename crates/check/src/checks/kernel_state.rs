@@ -1,0 +1,81 @@
+//! Is the kernel itself well, and is what runs what is installed?
+
+use crate::finding::word;
+use crate::{Answers, Check, Code, Finding, Host, Severity};
+
+/// Bits of `tainted` that are faults: a machine check (4), an oops (7), a processor that hung (14).
+const FAULTS: [(u32, &str); 3] = [(4, "a machine check"), (7, "a crash in the kernel"), (14, "a processor that hung")];
+/// Processes that have ended and that their parent does not fetch: one program that leaks them.
+const MOST_ZOMBIES: u64 = 50;
+
+static TAINTED: Code = Code {
+    name: "HC-SVC-03",
+    severity: Severity::Error,
+    what: "the kernel has crashed in part since it started",
+    means: "anything may follow: hung processes, lost data",
+    seen: "/proc/sys/kernel/tainted",
+    mend: "save the kernel log, then reboot",
+};
+static REBOOT: Code = Code {
+    name: "HC-SVC-04",
+    severity: Severity::Warning,
+    what: "an update waits for a reboot",
+    means: "the hole that it closes is still open",
+    seen: "/run/reboot-required",
+    mend: "reboot when nothing runs",
+};
+static ZOMBIES: Code = Code {
+    name: "HC-SVC-05",
+    severity: Severity::Warning,
+    what: "a program leaves dead processes behind",
+    means: "when the numbers are used up, nothing can be started any more",
+    seen: "/proc/*/stat",
+    mend: "end or restart the program",
+};
+
+pub(crate) static CHECK: Check = Check {
+    key: "kernel_state",
+    ask: r#"printf 'tainted\t%s\n' "$(cat /proc/sys/kernel/tainted)"
+[ -e /run/reboot-required ] && printf 'reboot\tyes\n'
+cat /proc/[0-9]*/stat 2>/dev/null | sed 's/^[0-9]* (.*) //' | awk '$1 == "Z" {n[$2]++} END {for (p in n) print p, n[p]}' |
+sort -k2 -n | tail -1 | while read -r p n; do printf 'zombies\t%s\t%s\t%s\n' "$p" "$n" "$(cat "/proc/$p/comm")"; done; true"#,
+    waits: false,
+    slow: false,
+    root: None,
+    codes: &[&TAINTED, &REBOOT, &ZOMBIES],
+    judge,
+};
+
+fn judge(answers: &Answers) -> Vec<Finding> {
+    let rows = answers.of(CHECK.key).flat_map(|(host, rows)| rows.iter().map(move |row| (host, row)));
+    rows.filter_map(|(host, row)| of_row(host, row)).collect()
+}
+
+fn of_row(host: &Host, row: &[String]) -> Option<Finding> {
+    match row.iter().map(String::as_str).collect::<Vec<_>>()[..] {
+        ["tainted", bits] => {
+            let bits: u64 = bits.parse().ok()?;
+            let (_, fault) = FAULTS.into_iter().find(|(bit, _)| bits & (1 << bit) != 0)?;
+            let seen = format!("/proc/sys/kernel/tainted: {bits}");
+            Some(
+                TAINTED
+                    .on(host, format!("the kernel has had {fault}"), seen)
+                    .look("dmesg -T | grep -A20 -E 'Oops|BUG:|Hardware Error|soft lockup' | tail -40"),
+            )
+        }
+        ["reboot", _] => Some(
+            REBOOT
+                .on(host, "an update waits for a reboot", "/run/reboot-required exists")
+                .look("cat /run/reboot-required*; w"),
+        ),
+        ["zombies", parent, n, name] if n.parse::<u64>().is_ok_and(|n| n > MOST_ZOMBIES) => {
+            let what = format!("{name} leaves dead processes behind");
+            Some(
+                ZOMBIES
+                    .on(host, what, format!("/proc/*/stat: {n} zombies of process {parent}"))
+                    .mend(format!("kill {}", word(parent))),
+            )
+        }
+        _ => None,
+    }
+}

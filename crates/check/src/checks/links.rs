@@ -1,0 +1,122 @@
+//! Are the links as fast as those of the other hosts, and free of errors?
+
+use crate::compare::split;
+use crate::finding::word;
+use crate::{Answers, Check, Code, Finding, Host, Severity};
+use std::collections::BTreeSet;
+
+/// A cable that is well loses less than one packet in a million.
+const PER_MILLION: u64 = 1;
+/// Fewer may be from the moment when the cable was plugged in.
+const LEAST_ERRORS: u64 = 100;
+
+static SPEED: Code = Code {
+    name: "HC-NET-01",
+    severity: Severity::Error,
+    what: "a link is slower than on the other hosts",
+    means: "everything to and from there is slower, tenfold when 10G fell back to 1G",
+    seen: "/sys/class/net/*/speed",
+    mend: "change the cable, then the port; `ethtool INTERFACE` shows what both ends offer",
+};
+static DUPLEX: Code = Code {
+    name: "HC-NET-02",
+    severity: Severity::Error,
+    what: "a link is half duplex",
+    means: "a few percent of its rate are left as soon as both sides speak",
+    seen: "/sys/class/net/*/duplex",
+    mend: "let both ends negotiate: ethtool -s INTERFACE autoneg on",
+};
+static MTU: Code = Code {
+    name: "HC-NET-03",
+    severity: Severity::Error,
+    what: "the MTU differs from the other hosts'",
+    means: "connections open and then hang at the first large packet",
+    seen: "/sys/class/net/*/mtu",
+    mend: "ip link set dev INTERFACE mtu NUMBER, and the same in the network's configuration",
+};
+static ERRORS: Code = Code {
+    name: "HC-NET-04",
+    severity: Severity::Warning,
+    what: "a link damages or drops packets",
+    means: "each loss stops a transfer for a moment: a hundredth of a percent halves the rate",
+    seen: "/sys/class/net/*/statistics",
+    mend: "change the cable or the transceiver; for drops: ethtool -G INTERFACE rx 4096",
+};
+
+pub(crate) static CHECK: Check = Check {
+    key: "links",
+    // Interfaces with an address that others can reach: bridges of containers have none, or one of their own.
+    ask: r#"for i in $(ip -o -4 addr show scope global up | awk '{sub("@.*", "", $2); print $2}' | sort -u); do
+  case $i in docker*|virbr*|br-*|veth*|cni*|flannel*|podman*|lxc*) continue ;; esac
+  d=/sys/class/net/$i s=$d/statistics
+  printf '%s\t%s\t%s\t%s\t%s\t%s\n' "$i" "$(cat $d/speed)" "$(cat $d/duplex)" "$(cat $d/mtu)" \
+    $(($(cat $s/rx_packets) + $(cat $s/tx_packets))) $(($(cat $s/rx_errors) + $(cat $s/tx_errors) + $(cat $s/rx_missed_errors) + $(cat $s/collisions)))
+done"#,
+    waits: false,
+    slow: false,
+    root: None,
+    codes: &[&SPEED, &DUPLEX, &MTU, &ERRORS],
+    judge,
+};
+
+/// A host's row of an interface.
+type Link<'a> = (&'a Host, &'a [String]);
+
+fn judge(answers: &Answers) -> Vec<Finding> {
+    let rows = answers.of(CHECK.key).flat_map(|(host, rows)| rows.iter().map(move |row| (host, row.as_slice())));
+    let links: Vec<Link> = rows.filter(|(_, row)| row.len() == 6).collect();
+    let names: BTreeSet<&str> = links.iter().map(|(_, row)| row[0].as_str()).collect();
+    let mut found: Vec<Finding> = links.iter().filter_map(alone).collect();
+    for name in names {
+        let same: Vec<Link> = links.iter().filter(|(_, row)| row[0] == name).copied().collect();
+        found.extend(speed(name, &same));
+        found.extend(mtu(name, &same));
+    }
+    found
+}
+
+fn alone((host, row): &Link) -> Option<Finding> {
+    let (name, number) = (&row[0], |n: usize| row[n].parse::<u64>().unwrap_or(0));
+    if row[2] == "half" {
+        let found = DUPLEX.on(host, format!("{name} is half duplex"), format!("/sys/class/net/{name}/duplex: half"));
+        return Some(found.mend(format!("ethtool -s {} autoneg on", word(name))));
+    }
+    let (packets, errors) = (number(4), number(5));
+    let ill = errors > LEAST_ERRORS && errors.saturating_mul(1_000_000) > packets.saturating_mul(PER_MILLION);
+    let seen = format!("/sys/class/net/{name}/statistics: {errors} of {packets}");
+    ill.then(|| {
+        ERRORS.on(host, format!("{name} damages or drops packets"), seen).look(format!(
+            "ip -s -s link show {}; ethtool -S {}",
+            word(name),
+            word(name)
+        ))
+    })
+}
+
+/// A virtual link says -1, or nothing: then nothing is known.
+fn speed(name: &str, same: &[Link]) -> Vec<Finding> {
+    let known = same.iter().filter_map(|(h, row)| Some((*h, row[1].parse::<u64>().ok().filter(|s| *s > 0)?)));
+    let Some(split) = split(known) else { return Vec::new() };
+    let (right, like) = (split.most, split.most_of());
+    let slower = split.others.iter().filter(|(_, own)| *own < right);
+    slower
+        .map(|(host, own)| {
+            let what = format!("{name} runs at {own} Mbit/s, and at {right} on {like}");
+            SPEED.on(host, what, format!("/sys/class/net/{name}/speed: {own}")).look(format!("ethtool {}", word(name)))
+        })
+        .collect()
+}
+
+fn mtu(name: &str, same: &[Link]) -> Vec<Finding> {
+    let Some(split) = split(same.iter().map(|(h, row)| (*h, row[3].as_str()))) else { return Vec::new() };
+    let (right, like) = (split.most, split.most_of());
+    let tell = |(host, own): (&Host, &str)| {
+        let found = MTU.on(
+            host,
+            format!("{name} has the MTU {own}, and {right} on {like}"),
+            format!("/sys/class/net/{name}/mtu: {own}"),
+        );
+        found.mend(format!("ip link set dev {} mtu {}", word(name), word(right)))
+    };
+    split.others.into_iter().map(tell).collect()
+}

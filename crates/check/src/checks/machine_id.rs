@@ -1,0 +1,37 @@
+//! Is every host a machine of its own, and not another's clone?
+
+use crate::{Answers, Check, Code, Finding, Host, Severity};
+
+static SHARED: Code = Code {
+    name: "HC-NAME-05",
+    severity: Severity::Error,
+    what: "hosts share a machine number: they are clones of one image",
+    means: "DHCP gives both one address, GlusterFS and journald take them for one machine",
+    seen: "/etc/machine-id",
+    mend: "make a new one on all but one of them",
+};
+
+pub(crate) static CHECK: Check = Check {
+    key: "machine_id",
+    ask: r#"cat /etc/machine-id"#,
+    waits: false,
+    slow: false,
+    root: None,
+    codes: &[&SHARED],
+    judge,
+};
+
+fn judge(answers: &Answers) -> Vec<Finding> {
+    let ids: Vec<(&Host, &str)> =
+        answers.of(CHECK.key).filter_map(|(h, r)| Some((h, r.first()?.first()?.as_str()))).collect();
+    let clone = |(n, (host, id)): (usize, &(&Host, &str))| {
+        let (original, _) = ids[..n].iter().find(|(_, other)| other == id)?;
+        let found = SHARED.on(
+            host,
+            format!("it has the machine number of {}", original.name),
+            format!("/etc/machine-id: {id}"),
+        );
+        Some(found.mend("rm -f /etc/machine-id /var/lib/dbus/machine-id; systemd-machine-id-setup; cp /etc/machine-id /var/lib/dbus/"))
+    };
+    ids.iter().enumerate().filter_map(clone).collect()
+}

@@ -1,0 +1,78 @@
+//! Is there as much memory as on the twins, and is it enough?
+
+use crate::compare::split;
+use crate::{Answers, Check, Code, Finding, Host, Severity};
+use homing_model::units::bytes;
+use std::collections::BTreeSet;
+
+/// Twins of one maker differ by what firmware and kernel keep for themselves.
+const SLACK_PERCENT: u64 = 2;
+/// So much of the memory in swap is no longer what nobody ever uses.
+const SWAPPED_PERCENT: u64 = 5;
+
+static LESS: Code = Code {
+    name: "HC-MEM-03",
+    severity: Severity::Error,
+    what: "a host has less memory than its twins",
+    means: "a module has failed or sits loosely; jobs that fit elsewhere are killed there",
+    seen: "MemTotal in /proc/meminfo",
+    mend: "`dmidecode -t memory` shows which slot is empty",
+};
+static SWAPS: Code = Code {
+    name: "HC-MEM-04",
+    severity: Severity::Warning,
+    what: "a host swaps",
+    means: "everything there is slower, by a factor of a hundred at times",
+    seen: "SwapTotal and SwapFree in /proc/meminfo",
+    mend: "end what uses the memory; `swapoff -a && swapon -a` brings the rest back",
+};
+
+pub(crate) static CHECK: Check = Check {
+    key: "memory",
+    ask: r#"awk '/^(MemTotal|SwapTotal|SwapFree):/ {sub(":", "", $1); print $1 "\t" $2}' /proc/meminfo"#,
+    waits: false,
+    slow: false,
+    root: None,
+    codes: &[&LESS, &SWAPS],
+    judge,
+};
+
+fn judge(answers: &Answers) -> Vec<Finding> {
+    let of = |name| -> Vec<(&Host, u64)> {
+        answers
+            .value(CHECK.key, name)
+            .filter_map(|(h, kib)| Some((h, kib.parse::<u64>().ok()?.saturating_mul(1024))))
+            .collect()
+    };
+    let (total, swap, free) = (of("MemTotal"), of("SwapTotal"), of("SwapFree"));
+    let mut found = less(&total);
+    for (((host, memory), (_, swap)), (_, free)) in total.iter().zip(&swap).zip(&free) {
+        let used = swap.saturating_sub(*free);
+        if used > memory / 100 * SWAPPED_PERCENT {
+            let finding = SWAPS.on(
+                host,
+                "it swaps",
+                format!("/proc/meminfo: {} in swap, of {} of memory", bytes(used), bytes(*memory)),
+            );
+            found.push(finding.look("ps -eo rss,pid,user,comm --sort=-rss | head"));
+        }
+    }
+    found
+}
+
+fn less(total: &[(&Host, u64)]) -> Vec<Finding> {
+    let kinds: BTreeSet<String> = total.iter().map(|(host, _)| host.kind()).collect();
+    let of_kind = |kind: &String| {
+        let twins: Vec<(&Host, u64)> = total.iter().filter(|(host, _)| host.kind() == *kind).copied().collect();
+        let best = twins.iter().map(|(_, m)| *m).max().unwrap_or(0);
+        // Alike are those within the slack of the best; a host that lacks some is odd when most are alike.
+        let split = split(twins.iter().map(|(h, m)| (*h, best - m <= best / 100 * SLACK_PERCENT)))?;
+        let tell = |(host, _): &(&Host, bool)| {
+            let own = twins.iter().find(|(h, _)| h.name == host.name).map_or(0, |(_, m)| *m);
+            let what = format!("it has {} of memory, its twins {}", bytes(own), bytes(best));
+            LESS.on(host, what, "/proc/meminfo: MemTotal").look("dmidecode -t memory | grep -E 'Locator|Size'")
+        };
+        split.most.then(|| split.others.iter().map(tell).collect::<Vec<_>>())
+    };
+    kinds.iter().filter_map(of_kind).flatten().collect()
+}

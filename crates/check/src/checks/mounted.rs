@@ -1,0 +1,153 @@
+//! Do all hosts have the same mounts?
+
+use crate::compare::split;
+use crate::finding::word;
+use crate::{Answers, Check, Code, Finding, Host, Severity};
+use homing_mounts::{Kind, MountLine, parse, same_volume};
+use std::collections::BTreeSet;
+
+static LACKS: Code = Code {
+    name: "HC-MOUNT-03",
+    severity: Severity::Error,
+    what: "most hosts mount a network file system that is missing on some",
+    means: "tasks fail there, or write into an empty folder of that host's own disk",
+    seen: "/proc/self/mountinfo",
+    mend: "mount it as the others do, and add it to /etc/fstab",
+};
+static OPTIONS: Code = Code {
+    name: "HC-MOUNT-04",
+    severity: Severity::Warning,
+    what: "a file system is mounted with other options than elsewhere",
+    means: "programs work on one host and fail on the next (noexec, nosuid, ro), or see files change later",
+    seen: "/proc/self/mountinfo",
+    mend: "mount -o remount,OPTIONS POINT",
+};
+static SOURCE: Code = Code {
+    name: "HC-MOUNT-05",
+    severity: Severity::Error,
+    what: "different volumes are mounted at one place",
+    means: "hosts see different files under one name",
+    seen: "/proc/self/mountinfo",
+    mend: "unmount the wrong one, correct /etc/fstab, mount again",
+};
+static SOFT: Code = Code {
+    name: "HC-MOUNT-06",
+    severity: Severity::Warning,
+    what: "NFS is mounted soft, for writing",
+    means: "when the server is slow, writes fail halfway and programs that do not look lose data",
+    seen: "/proc/self/mountinfo",
+    mend: "mount it hard (the default)",
+};
+
+pub(crate) static CHECK: Check = Check {
+    key: "mounted",
+    ask: "cat /proc/self/mountinfo",
+    waits: false,
+    slow: false,
+    root: None,
+    codes: &[&LACKS, &SOURCE, &OPTIONS, &SOFT],
+    judge,
+};
+
+/// Options that are each host's own affair: where it connects from, and what it was given at random.
+const OWN: [&str; 9] =
+    ["clientaddr", "addr", "mountaddr", "mountport", "user_id", "group_id", "max_read", "fd", "nconnect"];
+
+/// A host's mounts.
+pub(crate) type Mounts = Vec<MountLine>;
+
+/// Of a host that told them.
+pub(crate) fn mounts(host: &Host) -> Option<Mounts> {
+    let lines: Vec<&str> = host.rows(CHECK.key)?.iter().filter_map(|row| Some(row.first()?.as_str())).collect();
+    Some(parse(lines.join("\n").as_bytes()))
+}
+
+fn is_network(line: &MountLine) -> bool {
+    Kind::of(&line.mount).is_network()
+}
+
+fn judge(answers: &Answers) -> Vec<Finding> {
+    let all: Vec<(&Host, Mounts)> = answers.hosts.iter().filter_map(|h| Some((h, mounts(h)?))).collect();
+    let shown = |m: &MountLine| is_network(m) || m.mount.source.0.starts_with(b"/dev/") || m.mount.fstype == "tmpfs";
+    let points: BTreeSet<String> =
+        all.iter().flat_map(|(_, t)| t.iter().filter(|m| shown(m)).map(|m| m.mount.point.display())).collect();
+    points.iter().flat_map(|point| of_point(point, &all)).collect()
+}
+
+fn of_point(point: &str, all: &[(&Host, Mounts)]) -> Vec<Finding> {
+    let at: Vec<(&Host, Option<&MountLine>)> =
+        all.iter().map(|(h, t)| (*h, t.iter().rev().find(|m| m.mount.point.display() == point))).collect();
+    let there: Vec<(&Host, &MountLine)> = at.iter().filter_map(|(h, m)| Some((*h, (*m)?))).collect();
+    let first = there[0].1;
+    let mut found = Vec::new();
+    if there.iter().all(|(_, m)| is_network(m)) {
+        let lacking = at.iter().filter(|(_, m)| m.is_none() && there.len() * 2 > all.len());
+        found
+            .extend(lacking.map(|(h, _)| {
+                LACKS.on(h, format!("{point} is not mounted"), "/proc/self/mountinfo").mend(like(first))
+            }));
+        found.extend(there.iter().filter_map(|(h, m)| soft(h, m)));
+        let others =
+            there.iter().filter(|(_, m)| Kind::of(&m.mount).is_comparable() && !same_volume(&m.mount, &first.mount));
+        found.extend(others.map(|(h, m)| {
+            let (own, right) = (m.mount.source.display(), first.mount.source.display());
+            let what = format!("{point} is {own}, and {right} on {}", there[0].0.name);
+            SOURCE.on(h, what, "/proc/self/mountinfo").mend(format!("umount {} && {}", word(point), like(first)))
+        }));
+    }
+    found.extend(options(point, &there));
+    found
+}
+
+fn soft(host: &Host, line: &MountLine) -> Option<Finding> {
+    let is = |option: &str| line.of_super.iter().chain(&line.options).any(|o| o == option);
+    let point = line.mount.point.display();
+    let ill = Kind::of(&line.mount) == Kind::Nfs && is("soft") && !is("ro");
+    ill.then(|| {
+        SOFT.on(host, format!("{point} is mounted soft"), "/proc/self/mountinfo: soft").look("grep -n soft /etc/fstab")
+    })
+}
+
+/// The command that mounts what another host has.
+fn like(line: &MountLine) -> String {
+    let [point, source] = [&line.mount.point, &line.mount.source].map(|t| word(&t.display()));
+    format!(
+        "mkdir -p {point} && {{ mount {point} 2>/dev/null || mount -t {} {source} {point}; }}",
+        word(&line.mount.fstype)
+    )
+}
+
+fn options(point: &str, there: &[(&Host, &MountLine)]) -> Vec<Finding> {
+    let of_all = |m: &MountLine| -> BTreeSet<String> {
+        let own = |o: &&String| !OWN.contains(&o.split('=').next().unwrap_or_default());
+        let of_server = m.of_super.iter().filter(|_| Kind::of(&m.mount) == Kind::Nfs);
+        m.options.iter().chain(of_server).filter(own).cloned().collect()
+    };
+    let Some(split) = split(there.iter().map(|(h, m)| (*h, of_all(m)))) else { return Vec::new() };
+    let like = split.most_of();
+    let finding = |(host, own): &(&Host, BTreeSet<String>)| {
+        let (more, less): (Vec<_>, Vec<_>) =
+            (own.difference(&split.most).cloned().collect(), split.most.difference(own).cloned().collect());
+        let what = format!("{point} has {:?} where {like} have {:?}", more.join(","), less.join(","));
+        let undo = more.iter().filter_map(|o| opposite(o));
+        let wanted: Vec<String> = undo.map(String::from).chain(less).collect();
+        OPTIONS.on(host, what, format!("/proc/self/mountinfo: {point}")).mend(format!(
+            "mount -o remount,{} {}",
+            word(&wanted.join(",")),
+            word(point)
+        ))
+    };
+    split.others.iter().map(finding).collect()
+}
+
+fn opposite(option: &str) -> Option<&'static str> {
+    let pairs = [
+        ("ro", "rw"),
+        ("noexec", "exec"),
+        ("nosuid", "suid"),
+        ("nodev", "dev"),
+        ("noatime", "relatime"),
+        ("sync", "async"),
+    ];
+    pairs.into_iter().find(|(a, _)| *a == option).map(|(_, b)| b)
+}

@@ -1,0 +1,31 @@
+//! May anybody but root log in?
+
+use crate::finding::word;
+use crate::{Answers, Check, Code, Finding, Severity};
+
+static CLOSED: Code = Code {
+    name: "HC-USER-07",
+    severity: Severity::Error,
+    what: "only root may log in",
+    means: "every login of a user is refused, and so is every job that comes by ssh",
+    seen: "/etc/nologin, /run/nologin",
+    mend: "remove the file",
+};
+
+pub(crate) static CHECK: Check = Check {
+    key: "nologin",
+    ask: r#"for f in /etc/nologin /run/nologin; do [ -e "$f" ] && echo "$f"; done"#,
+    waits: false,
+    slow: false,
+    root: None,
+    codes: &[&CLOSED],
+    judge,
+};
+
+fn judge(answers: &Answers) -> Vec<Finding> {
+    let rows = answers.of(CHECK.key).flat_map(|(host, rows)| rows.iter().map(move |row| (host, &row[0])));
+    rows.map(|(host, file)| {
+        CLOSED.on(host, "only root may log in", format!("{file} exists")).mend(format!("rm {}", word(file)))
+    })
+    .collect()
+}

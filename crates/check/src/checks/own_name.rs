@@ -1,0 +1,49 @@
+//! Does a host's own name lead to an address that others can reach?
+
+use crate::finding::word;
+use crate::{Answers, Check, Code, Finding, Severity};
+
+static LOOPBACK: Code = Code {
+    name: "HC-NAME-01",
+    severity: Severity::Error,
+    what: "a host's own name is an address that only it can reach",
+    means: "daemons and MPI tell others to connect to 127.x, and listen where nobody else comes in",
+    seen: "`getent ahostsv4 $(hostname)`",
+    mend: "take the name out of the 127.x line of /etc/hosts",
+};
+
+pub(crate) static CHECK: Check = Check {
+    key: "own_name",
+    ask: r#"n=$(hostname 2>/dev/null || cat /proc/sys/kernel/hostname)
+printf '%s\t%s\n' "$n" "$(getent ahostsv4 "$n" | awk 'NR == 1 {print $1}')""#,
+    waits: true,
+    slow: false,
+    root: None,
+    codes: &[&LOOPBACK],
+    judge,
+};
+
+fn judge(answers: &Answers) -> Vec<Finding> {
+    let of_others = answers.of(CHECK.key).filter(|(host, _)| host.name != "localhost");
+    let finding = |(host, rows): (_, &[Vec<String>])| {
+        let [name, address] = rows.first()?.as_slice() else { return None };
+        let found = LOOPBACK.on(
+            host,
+            format!("its own name {name} is the address {address}"),
+            format!("getent ahostsv4 {name}: {address}"),
+        );
+        address.starts_with("127.").then(|| found.mend(without(name, "127[.]")))
+    };
+    of_others.filter_map(finding).collect()
+}
+
+/// Takes a name out of the lines of /etc/hosts whose address begins so. The file is written in place: in a container it
+/// may be a mount.
+pub(crate) fn without(name: &str, address: &str) -> String {
+    let name = name.replace('.', "[.]");
+    let edit = format!("/^{address}/{{s/[[:space:]]{name}([[:space:]]|$)/\\1/g;/^[^[:space:]]+[[:space:]]*$/d}}");
+    format!(
+        "sed -E {} /etc/hosts > /etc/hosts.new && cat /etc/hosts.new > /etc/hosts && rm /etc/hosts.new",
+        word(&edit)
+    )
+}

@@ -1,0 +1,56 @@
+//! Files that must be the same on all hosts.
+
+use crate::compare::split;
+use crate::finding::word;
+use crate::{Answers, Check, Code, Finding, Host, Severity};
+
+static SLURM: Code = Code {
+    name: "HC-SLURM-02",
+    severity: Severity::Error,
+    what: "slurm.conf differs between hosts",
+    means: "nodes register with other hardware than the controller thinks, or drop messages",
+    seen: "`sha256sum /etc/slurm/slurm.conf`",
+    mend: "copy the file of the others; scontrol reconfigure",
+};
+static MUNGE: Code = Code {
+    name: "HC-SLURM-03",
+    severity: Severity::Error,
+    what: "the key of munge differs between hosts",
+    means: "every message of Slurm from there is refused: \"Invalid credential\"",
+    seen: "`sha256sum /etc/munge/munge.key`",
+    mend: "copy the key of the others, and restart munge",
+};
+static SWITCH: Code = Code {
+    name: "HC-USER-08",
+    severity: Severity::Warning,
+    what: "nsswitch.conf differs between hosts",
+    means: "users, groups and host names come from other sources there",
+    seen: "`sha256sum /etc/nsswitch.conf`",
+    mend: "copy the file of the others",
+};
+
+pub(crate) static CHECK: Check = Check {
+    key: "same_files",
+    // 16 digits tell two apart, and say nothing of a key.
+    ask: r#"sha256sum /etc/slurm/slurm.conf /etc/munge/munge.key /etc/nsswitch.conf | awk '{print $2 "\t" substr($1, 1, 16)}'"#,
+    waits: false,
+    slow: false,
+    root: Some("the key of munge"),
+    codes: &[&SLURM, &MUNGE, &SWITCH],
+    judge,
+};
+
+fn judge(answers: &Answers) -> Vec<Finding> {
+    let files = [("/etc/slurm/slurm.conf", &SLURM), ("/etc/munge/munge.key", &MUNGE), ("/etc/nsswitch.conf", &SWITCH)];
+    files.into_iter().flat_map(|(file, code)| of_file(answers, file, code)).collect()
+}
+
+fn of_file(answers: &Answers, file: &str, code: &'static Code) -> Vec<Finding> {
+    let Some(split) = split(answers.value(CHECK.key, file)) else { return Vec::new() };
+    let (source, like) = (split.like[0], split.most_of());
+    let tell = |(host, own): (&Host, &str)| {
+        let found = code.on(host, format!("{file} is another than on {like}"), format!("sha256sum {file}: {own}..."));
+        found.mend(format!("cat > {}", word(file))).fed_by(&source.name, file)
+    };
+    split.others.into_iter().map(tell).collect()
+}

@@ -1,0 +1,40 @@
+//! Which nodes does Slurm not use, and why?
+
+use crate::finding::word;
+use crate::{Answers, Check, Code, Finding, Severity};
+use std::collections::BTreeSet;
+
+static DOWN: Code = Code {
+    name: "HC-SLURM-01",
+    severity: Severity::Error,
+    what: "Slurm does not use a node",
+    means: "jobs wait though the node may be well: Slurm keeps it so until somebody says otherwise",
+    seen: "`sinfo -R`",
+    mend: "mend what the reason says; scontrol update nodename=NODE state=resume",
+};
+
+pub(crate) static CHECK: Check = Check {
+    key: "slurm_nodes",
+    // The controller, or the first host: the same answer from all would be a load for it.
+    ask: r#"command -v sinfo >/dev/null || exit 0
+[ "$(hostname)" = "${1%%.*}" ] || [ "$#" -lt 2 ] || systemctl -q is-active slurmctld || exit 0
+timeout 2 sinfo -h -N -t down,drain,fail,unknown -o '%N	%T	%E'"#,
+    waits: true,
+    slow: false,
+    root: None,
+    codes: &[&DOWN],
+    judge,
+};
+
+fn judge(answers: &Answers) -> Vec<Finding> {
+    let mut told = BTreeSet::new();
+    let rows = answers.of(CHECK.key).flat_map(|(host, rows)| rows.iter().map(move |row| (host, row)));
+    rows.filter_map(|(host, row)| {
+        let [node, state, reason] = row.as_slice() else { return None };
+        let fresh = told.insert(node.clone());
+        let finding = DOWN.at(node, format!("Slurm has it {state}: {reason}"), format!("sinfo -R: {reason}"));
+        let line = format!("scontrol update nodename={} state=resume", word(node));
+        fresh.then(|| finding.mend(line).from_host(&host.name))
+    })
+    .collect()
+}

@@ -1,0 +1,35 @@
+//! Do start-up files keep quiet when nobody sits there?
+
+use crate::{Answers, Check, Code, Finding, Severity};
+
+static TALKS: Code = Code {
+    name: "HC-SSH-05",
+    severity: Severity::Error,
+    what: "a start-up file of the shell prints something in every ssh session",
+    means: "scp, sftp and rsync fail (\"is your shell clean?\"), and programs read the words as answers",
+    seen: "`ssh HOST true` prints something",
+    mend: "let ~/.bashrc end at once where it is not interactive",
+};
+
+pub(crate) static CHECK: Check = Check {
+    key: "startup",
+    // It is what comes before the script's own words.
+    ask: "",
+    waits: false,
+    slow: false,
+    root: None,
+    codes: &[&TALKS],
+    judge,
+};
+
+fn judge(answers: &Answers) -> Vec<Finding> {
+    let loud = answers.hosts.iter().filter_map(|host| Some((host, host.stray.first()?)));
+    let line = r#"sed -i '1i case $- in *i*) ;; *) return ;; esac' ~/.bashrc"#;
+    loud.map(|(host, said)| {
+        let said: String = said.chars().take(60).collect();
+        TALKS
+            .on(host, "a start-up file of the shell prints into every session", format!("ssh true: {said:?}"))
+            .mend_as_user(line)
+    })
+    .collect()
+}

@@ -1,0 +1,66 @@
+//! Do services run?
+
+use crate::compare::split;
+use crate::finding::word;
+use crate::{Answers, Check, Code, Finding, Host, Severity};
+use std::collections::BTreeSet;
+
+static FAILED: Code = Code {
+    name: "HC-SVC-01",
+    severity: Severity::Error,
+    what: "a service has failed",
+    means: "what it did is not done; nobody restarts it",
+    seen: "`systemctl list-units --failed`",
+    mend: "`journalctl -u UNIT` tells why; then systemctl restart UNIT",
+};
+static STOPPED: Code = Code {
+    name: "HC-SVC-02",
+    severity: Severity::Error,
+    what: "a service that runs on most hosts does not run on some",
+    means: "the host cannot do its part: serve bricks, take jobs, authenticate",
+    seen: "`systemctl show UNIT`",
+    mend: "systemctl start UNIT",
+};
+
+pub(crate) static CHECK: Check = Check {
+    key: "units",
+    ask: r#"systemctl list-units --failed --plain --no-legend --no-pager | awk '{print "failed\t" $1}'
+systemctl show -p Id -p ActiveState -p LoadState slurmd munge glusterd moosefs-chunkserver nfs-server autofs rpcbind sssd nscd nslcd \
+  cron crond rsyslog irqbalance smartd mdmonitor lldpd node_exporter prometheus-node-exporter telegraf opensm firewalld nftables |
+awk -F= '$1 == "Id" {i = $2} $1 == "ActiveState" {s = $2} $1 == "LoadState" {l = $2}
+  i != "" && s != "" && l != "" {if (l == "loaded") print "unit\t" i "\t" s; i = s = l = ""}'"#,
+    waits: true,
+    slow: false,
+    root: None,
+    codes: &[&FAILED, &STOPPED],
+    judge,
+};
+
+fn judge(answers: &Answers) -> Vec<Finding> {
+    let rows = || answers.of(CHECK.key).flat_map(|(host, rows)| rows.iter().map(move |row| (host, row)));
+    let failed = rows().filter(|(_, row)| row[0] == "failed" && row.len() > 1);
+    let mut found: Vec<Finding> = failed
+        .map(|(host, row)| {
+            let finding = FAILED.on(host, format!("{} has failed", row[1]), "systemctl list-units --failed");
+            finding.look(format!("systemctl --no-pager status {}", word(&row[1])))
+        })
+        .collect();
+    let names: BTreeSet<&str> =
+        rows().filter(|(_, row)| row[0] == "unit" && row.len() > 2).map(|(_, row)| row[1].as_str()).collect();
+    found.extend(names.into_iter().flat_map(|name| stopped(answers, name)));
+    found
+}
+
+fn stopped(answers: &Answers, name: &str) -> Vec<Finding> {
+    let state = |rows: &[Vec<String>]| rows.iter().any(|r| r.len() > 2 && r[1] == name && r[2] == "active");
+    let failed = |rows: &[Vec<String>]| rows.iter().any(|r| r[0] == "failed" && r.get(1).is_some_and(|u| u == name));
+    let known = answers.of(CHECK.key).filter(|(_, rows)| !failed(rows)).map(|(host, rows)| (host, state(rows)));
+    let Some(split) = split(known).filter(|s| s.most && s.like.len() > s.others.len()) else { return Vec::new() };
+    let like = split.most_of();
+    let tell = |(host, _): &(&Host, bool)| {
+        let found =
+            STOPPED.on(host, format!("{name} does not run, and does on {like}"), format!("systemctl is-active {name}"));
+        found.mend(format!("systemctl start {}", word(name)))
+    };
+    split.others.iter().map(tell).collect()
+}

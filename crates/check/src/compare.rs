@@ -1,0 +1,54 @@
+//! What most hosts say, and who says otherwise.
+
+use crate::answers::Host;
+
+/// A value that hosts do not agree on.
+pub(crate) struct Split<'a, T> {
+    /// What most say; of equally many, what the first of them says.
+    pub most: T,
+    /// Who says that.
+    pub like: Vec<&'a Host>,
+    /// The others, each with what it says.
+    pub others: Vec<(&'a Host, T)>,
+}
+
+impl<T> Split<'_, T> {
+    /// `2 of 3 hosts`, for a sentence.
+    pub fn most_of(&self) -> String {
+        let (like, all) = (self.like.len(), self.like.len() + self.others.len());
+        if like * 2 > all { format!("{like} of {all} hosts") } else { self.like[0].name.clone() }
+    }
+}
+
+/// `None` when all agree, or nobody else has said anything.
+pub(crate) fn split<'a, T: PartialEq + Clone>(said: impl IntoIterator<Item = (&'a Host, T)>) -> Option<Split<'a, T>> {
+    let said: Vec<(&Host, T)> = said.into_iter().collect();
+    let mut votes: Vec<(&T, usize)> = Vec::new();
+    for (_, value) in &said {
+        match votes.iter_mut().find(|(known, _)| *known == value) {
+            Some((_, n)) => *n += 1,
+            None => votes.push((value, 1)),
+        }
+    }
+    // The last of equal maxima is taken: so from the end.
+    let most = votes.iter().rev().max_by_key(|(_, n)| *n)?.0.clone();
+    let (like, others): (Vec<_>, Vec<_>) = said.into_iter().partition(|(_, v)| *v == most);
+    (!others.is_empty()).then(|| Split { most, like: like.into_iter().map(|(h, _)| h).collect(), others })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_minority_is_named_and_the_first_breaks_a_tie() {
+        let hosts: Vec<Host> = ["n1", "n2", "n3"].map(Host::named).into();
+        let says = |values: [u8; 3]| split(hosts.iter().zip(values));
+        let two = says([5, 6, 5]).unwrap();
+        assert_eq!((two.most, two.others[0].0.name.as_str(), two.most_of().as_str()), (5, "n2", "2 of 3 hosts"));
+        let none = says([7, 8, 9]).unwrap();
+        assert_eq!((none.most, none.others.len(), none.most_of().as_str()), (7, 2, "n1"));
+        assert!(says([1, 1, 1]).is_none());
+        assert!(split(hosts.iter().take(1).zip([1])).is_none());
+    }
+}

@@ -1,0 +1,131 @@
+//! What is wrong with a cluster: answers of all hosts in, findings out. Pure.
+//!
+//! A [`Check`] is a part of one script, which all hosts run once, and a
+//! function from the answers of *all* hosts to findings. Where it is possible
+//! hosts are compared with each other: what differs from what most say is
+//! told, and no constant decides. What a host did not tell is not known, and
+//! never a fault.
+
+mod answers;
+mod checks;
+mod compare;
+mod finding;
+pub mod mute;
+pub mod pages;
+pub mod prometheus;
+mod script;
+pub mod slurm_health;
+pub mod volume;
+
+pub use answers::{Answers, Chunk, Host};
+pub use checks::CHECKS;
+pub use finding::{Code, Finding, Remedy, Severity};
+pub use script::script;
+
+use serde::Serialize;
+
+/// What checks are about, in the order in which they are told.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Area {
+    /// Names and addresses.
+    Names,
+    /// Time.
+    Clocks,
+    /// Logging in.
+    Ssh,
+    /// Users and groups.
+    Users,
+    /// Mounts.
+    Mounts,
+    /// Disks.
+    Disks,
+    /// Memory and processors.
+    Memory,
+    /// Network.
+    Network,
+    /// Services, versions, settings.
+    Services,
+    /// Volumes that homing knows.
+    Volumes,
+}
+
+impl Area {
+    /// All, in order.
+    pub const ALL: [Area; 10] = [
+        Area::Names,
+        Area::Clocks,
+        Area::Ssh,
+        Area::Users,
+        Area::Mounts,
+        Area::Disks,
+        Area::Memory,
+        Area::Network,
+        Area::Services,
+        Area::Volumes,
+    ];
+
+    /// Its name, for people and for `--only`.
+    pub fn name(self) -> &'static str {
+        match self {
+            Area::Names => "names",
+            Area::Clocks => "clocks",
+            Area::Ssh => "ssh",
+            Area::Users => "users",
+            Area::Mounts => "mounts",
+            Area::Disks => "disks",
+            Area::Memory => "memory",
+            Area::Network => "network",
+            Area::Services => "services",
+            Area::Volumes => "volumes",
+        }
+    }
+
+    /// The area of that name; `clock` is as good as `clocks`.
+    pub fn named(name: &str) -> Option<Area> {
+        let name = name.trim();
+        Area::ALL.into_iter().find(|a| a.name() == name || a.name().strip_suffix('s') == Some(name))
+    }
+}
+
+/// One check.
+pub struct Check {
+    /// The name of its part of the script.
+    pub key: &'static str,
+    /// POSIX shell that prints lines of fields separated by tabs. `$@` are the names of all hosts, `$T` is a tab.
+    pub ask: &'static str,
+    /// It may have to wait for another host, a daemon or a mount: it runs beside the others, with a bound of its own.
+    pub waits: bool,
+    /// It is left out of a quick look.
+    pub slow: bool,
+    /// What only root is told.
+    pub root: Option<&'static str>,
+    /// What it can find.
+    pub codes: &'static [&'static Code],
+    /// From the answers of all hosts to findings, a host each; equal ones are folded later.
+    pub judge: fn(&Answers) -> Vec<Finding>,
+}
+
+/// The checks of these areas (none: all).
+pub fn chosen(only: &[Area], quick: bool) -> Vec<&'static Check> {
+    let about = |c: &Check| only.is_empty() || c.codes.iter().any(|code| only.contains(&code.area()));
+    let wanted = |c: &&'static Check| about(c) && !(quick && c.slow);
+    CHECKS.iter().copied().filter(wanted).collect()
+}
+
+/// All findings of these checks, equal ones with their hosts together.
+pub fn findings(checks: &[&Check], answers: &Answers) -> Vec<Finding> {
+    let found = checks.iter().flat_map(|check| (check.judge)(answers));
+    let users = answers.hosts.iter().filter(|h| h.uid().is_some_and(|uid| uid != 0)).map(|h| h.name.as_str()).collect();
+    finding::folded(found.map(|finding| finding.with_sudo(&users)).collect())
+}
+
+/// A code with that name.
+pub fn code(name: &str) -> Option<&'static Code> {
+    all_codes().find(|code| code.name.eq_ignore_ascii_case(name.trim()))
+}
+
+/// Every code, in the order of checks.
+pub fn all_codes() -> impl Iterator<Item = &'static Code> {
+    CHECKS.iter().flat_map(|check| check.codes).chain(volume::CODES).copied()
+}

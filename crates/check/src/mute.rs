@@ -1,0 +1,69 @@
+//! Findings that somebody knows of and does not want to be told for a while.
+
+use crate::Finding;
+use homing_model::NodeSet;
+use serde::{Deserialize, Serialize};
+
+/// What is not told. It holds for the hosts that it names: the same fault on another host is told.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Mute {
+    /// The code.
+    pub code: String,
+    /// The hosts, as a node set; empty: all.
+    pub hosts: String,
+    /// Until then, seconds since the epoch.
+    pub until: u64,
+    /// Why.
+    pub because: String,
+}
+
+impl Mute {
+    fn covers(&self, finding: &Finding) -> NodeSet {
+        if self.hosts.is_empty() {
+            return finding.hosts.clone();
+        }
+        // Written by us; what cannot be read mutes nothing.
+        let hosts = NodeSet::parse(&self.hosts).unwrap_or_default();
+        finding.hosts.intersection(&hosts)
+    }
+}
+
+/// Findings that are told, and those that are not, each with the reason. `now` is in seconds since the epoch.
+pub fn sifted(found: Vec<Finding>, mutes: &[Mute], now: u64) -> (Vec<Finding>, Vec<(Finding, Mute)>) {
+    let (mut told, mut quiet) = (Vec::new(), Vec::new());
+    for mut finding in found {
+        for mute in mutes.iter().filter(|m| m.until > now && m.code == finding.code.name) {
+            let covered = mute.covers(&finding);
+            if !covered.is_empty() {
+                finding.hosts = finding.hosts.difference(&covered);
+                quiet.push((Finding { hosts: covered, ..finding.clone() }, mute.clone()));
+            }
+        }
+        if !finding.hosts.is_empty() {
+            told.push(finding);
+        }
+    }
+    (told, quiet)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::all_codes;
+
+    #[test]
+    fn a_mute_ends_by_time_and_where_it_gets_worse() {
+        let code = all_codes().next().unwrap();
+        let finding = Finding { hosts: NodeSet::parse("n[1-3]").unwrap(), ..code.at("n1", "", "") };
+        let mute =
+            |hosts: &str, until| Mute { code: code.name.into(), hosts: hosts.into(), until, because: "known".into() };
+        let told = |mute, now| {
+            let (told, quiet) = sifted(vec![finding.clone()], &[mute], now);
+            (told.iter().map(|f| f.hosts.to_string()).collect::<String>(), quiet.len())
+        };
+        assert_eq!(told(mute("", 100), 50), (String::new(), 1));
+        assert_eq!(told(mute("n[1-2]", 100), 50), ("n3".into(), 1));
+        assert_eq!(told(mute("", 100), 100), ("n[1-3]".into(), 0));
+        assert_eq!(told(mute("no[", 100), 50), ("n[1-3]".into(), 0));
+    }
+}

@@ -1,0 +1,51 @@
+//! The codes as people read them.
+
+use crate::{Area, Code, all_codes};
+use std::fmt::Write;
+
+/// `--explain`: all that is known of a code.
+pub fn explained(code: &Code) -> String {
+    let rows = [
+        ("area", code.area().name()),
+        ("severity", code.severity.word()),
+        ("where", code.seen),
+        ("means", code.means),
+        ("remedy", code.mend),
+    ];
+    let mut text = format!("{}: {}\n", code.name, code.what);
+    for (name, value) in rows {
+        let _ = writeln!(text, "  {name:<9} {value}");
+    }
+    text
+}
+
+/// The page of the manual with all codes.
+pub fn manual() -> String {
+    let mut text = String::from(
+        "# Codes of `homing check`\n\nGenerated; `UPDATE=1 cargo test -p homing-check manual`.\n\
+         [check.md](check.md) tells how to use it; `homing check --explain CODE` prints one of these rows.\n",
+    );
+    for area in Area::ALL {
+        let mut codes: Vec<&Code> = all_codes().filter(|c| c.area() == area).collect();
+        codes.sort_by_key(|code| code.name);
+        let _ = writeln!(text, "\n## {}\n", area.name());
+        let _ = writeln!(
+            text,
+            "| code | what is wrong | what it does to you | where it is seen | what mends it |\n|---|---|---|---|---|"
+        );
+        for c in codes {
+            let cell = |text: &str| text.replace('|', "\\|");
+            let what = format!("{} ({})", c.what, c.severity.word());
+            let _ = writeln!(
+                text,
+                "| {} | {} | {} | {} | {} |",
+                c.name,
+                cell(&what),
+                cell(c.means),
+                cell(c.seen),
+                cell(c.mend)
+            );
+        }
+    }
+    text
+}

@@ -1,0 +1,57 @@
+//! Findings as Prometheus reads them from a text file.
+
+use crate::mute::Mute;
+use crate::{Finding, all_codes};
+use std::collections::BTreeMap;
+use std::fmt::Write;
+
+/// The whole file. Every code has a line, so that an alert can tell 0 from not asked.
+pub fn text(told: &[Finding], quiet: &[(Finding, Mute)], answered: usize, silent: usize, now: u64) -> String {
+    let mut text = String::new();
+    let mut head = |name: &str, help: &str| {
+        let _ = writeln!(text, "# HELP {name} {help}\n# TYPE {name} gauge");
+    };
+    head("homing_check_findings", "Hosts on which a fault is seen, by code.");
+    let hosts = |code: &str| told.iter().filter(|f| f.code.name == code).map(|f| f.hosts.len()).sum::<usize>();
+    let rows: BTreeMap<&str, &str> = all_codes().map(|c| (c.name, c.severity.word())).collect();
+    for (name, severity) in rows {
+        let _ = writeln!(text, "homing_check_findings{{code=\"{name}\",severity=\"{severity}\"}} {}", hosts(name));
+    }
+    let host_lines = |name: &str, help: &str, found: &mut dyn Iterator<Item = &Finding>, text: &mut String| {
+        let _ = writeln!(text, "# HELP {name} {help}\n# TYPE {name} gauge");
+        for finding in found {
+            for host in finding.hosts.iter() {
+                let _ = writeln!(text, "{name}{{code=\"{}\",host=\"{}\"}} 1", finding.code.name, escaped(host));
+            }
+        }
+    };
+    host_lines("homing_check_host_finding", "A fault that is seen on a host.", &mut told.iter(), &mut text);
+    host_lines("homing_check_host_muted", "A fault that is muted.", &mut quiet.iter().map(|(f, _)| f), &mut text);
+    for (name, help, value) in [
+        ("homing_check_hosts_answered", "Hosts that answered.", answered as u64),
+        ("homing_check_hosts_silent", "Hosts that did not answer.", silent as u64),
+        ("homing_check_last_run_timestamp_seconds", "When this was written.", now),
+    ] {
+        let _ = writeln!(text, "# HELP {name} {help}\n# TYPE {name} gauge\n{name} {value}");
+    }
+    text
+}
+
+fn escaped(label: &str) -> String {
+    label.replace('\\', "\\\\").replace('"', "\\\"").replace('\n', "\\n")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_code_has_a_line_and_names_cannot_break_out() {
+        let code = all_codes().next().unwrap();
+        let text = text(&[code.at("a\"b", "", "")], &[], 3, 1, 17);
+        assert!(text.contains(&format!("homing_check_findings{{code=\"{}\",severity=\"error\"}} 1\n", code.name)));
+        assert!(text.contains("host=\"a\\\"b\"} 1\n") && text.ends_with("_seconds 17\n"));
+        let lines = text.lines().filter(|l| l.starts_with("homing_check_findings{")).count();
+        assert_eq!(lines, all_codes().map(|c| c.name).collect::<std::collections::BTreeSet<_>>().len());
+    }
+}

@@ -1,0 +1,54 @@
+//! What a node does with itself as Slurm's HealthCheckProgram. Pure.
+
+use crate::{Finding, Severity};
+
+/// How a reason of ours begins: only such a drain is taken back.
+pub const MARK: &str = "homing check: ";
+/// Characters of a reason.
+const LONGEST: usize = 200;
+
+/// What Slurm says of the node: its state and the reason, by `sinfo -h -N -n NODE -o '%T|%E'`.
+pub struct NodeState<'a> {
+    /// As `idle`, `drained*`.
+    pub state: &'a str,
+    /// Empty or `none` where there is none.
+    pub reason: &'a str,
+}
+
+/// The arguments of `scontrol update` behind the node's name; `None`: all stays as it is. A node that somebody else has
+/// drained is left alone, and so is one that is down.
+pub fn decide(found: &[Finding], node: &NodeState) -> Option<Vec<String>> {
+    let worst = found.iter().find(|f| f.code.severity == Severity::Error);
+    let out = ["drain", "down", "fail", "maint"].iter().any(|word| node.state.contains(word));
+    match worst {
+        Some(finding) if !out => {
+            let reason: String =
+                format!("{MARK}{} {}", finding.code.name, finding.what).chars().take(LONGEST).collect();
+            Some(vec!["State=DRAIN".into(), format!("Reason={reason}")])
+        }
+        None if node.state.contains("drain") && node.reason.starts_with(MARK) => Some(vec!["State=RESUME".into()]),
+        _ => None,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::code;
+
+    #[test]
+    fn only_its_own_drain_is_taken_back() {
+        let ill = [code("HC-DISK-01").unwrap().at("n1", "/ is full", "")];
+        let advice = [code("HC-CLOCK-04").unwrap().at("n1", "", "")];
+        let says = |found: &[Finding], state: &str, reason: &str| {
+            decide(found, &NodeState { state, reason }).map(|words| words.join(" ")).unwrap_or_default()
+        };
+        assert_eq!(says(&ill, "idle", "none"), "State=DRAIN Reason=homing check: HC-DISK-01 / is full");
+        assert_eq!(says(&ill, "drained", "homing check: HC-DISK-01"), "");
+        assert_eq!(says(&ill, "down*", "Not responding"), "");
+        assert_eq!(says(&advice, "idle", ""), "");
+        assert_eq!(says(&[], "drained", "homing check: HC-DISK-01 / is full"), "State=RESUME");
+        assert_eq!(says(&[], "drained", "memory is replaced"), "");
+        assert_eq!(says(&[], "idle", ""), "");
+    }
+}

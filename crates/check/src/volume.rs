@@ -1,0 +1,49 @@
+//! What `homing volume status` finds, as findings.
+
+use crate::finding::word;
+use crate::{Code, Finding, Severity};
+use homing_volume::health;
+
+static ILL: Code = Code {
+    name: "HC-VOL-01",
+    severity: Severity::Error,
+    what: "a volume lacks bricks, chunks or copies",
+    means: "files cannot be read, or the next fault takes them",
+    seen: "`homing volume status NAME`",
+    mend: "homing volume heal NAME",
+};
+static ADVICE: Code = Code {
+    name: "HC-VOL-02",
+    severity: Severity::Warning,
+    what: "a volume is set in a way that is known to hurt",
+    means: "as the finding says",
+    seen: "`homing volume status NAME`",
+    mend: "the command that the finding names",
+};
+static HOST: Code = Code {
+    name: "HC-VOL-03",
+    severity: Severity::Error,
+    what: "a host of a volume does not serve or mount it",
+    means: "files are missing there, or copies are not made",
+    seen: "`homing volume status NAME`",
+    mend: "homing volume mount NAME; systemctl start its daemon",
+};
+
+/// All of a volume.
+pub(crate) static CODES: &[&Code] = &[&ILL, &HOST, &ADVICE];
+
+/// A finding of a volume. Its remedy is a command for a host that serves it, or one of homing itself.
+pub fn of_health(name: &str, speaker: &str, found: &health::Finding) -> Finding {
+    let code = if found.ill { &ILL } else { &ADVICE };
+    let finding = code.at(speaker, format!("volume {name}: {}", found.what), format!("homing volume status {name}"));
+    if found.remedy.starts_with("homing ") { finding.here(&found.remedy) } else { finding.mend(&found.remedy) }
+}
+
+/// A host that does not do its part: `lack` says what is missing there.
+pub fn of_host(name: &str, host: &str, lack: &str, unit: Option<&str>) -> Finding {
+    let finding = HOST.at(host, format!("volume {name}: {lack}"), format!("homing volume status {name}"));
+    match unit {
+        Some(unit) => finding.mend(format!("systemctl start {}", word(unit))),
+        None => finding.here(&format!("homing volume mount {}", word(name))),
+    }
+}

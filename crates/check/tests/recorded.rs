@@ -1,0 +1,235 @@
+//! Every code is found in answers that show its fault, on the host that has it and nowhere else, and no other code is.
+
+use homing_check::{Answers, CHECKS, Host, all_codes, findings};
+use std::collections::BTreeSet;
+
+/// What a host says in one part of the script, rows and their fields.
+type Part<'a> = (&'a str, &'a str);
+
+/// A host that says these parts, and of all others that there is nothing to say.
+fn host(name: &str, parts: &[Part], stray: &str, behind_s: f64) -> Host {
+    let mut text = format!("{stray}=now\t{}\n=who\t0\n=end\twho\t0\n", 1_000_000.0 - behind_s);
+    for check in CHECKS {
+        for (_, rows) in parts.iter().filter(|(key, _)| *key == check.key) {
+            rows.lines().for_each(|row| text += &format!("={}\t{row}\n", check.key));
+        }
+        text += &format!("=end\t{}\t0\n", check.key);
+    }
+    Host::read(name, &[(1_000_000.05, text.into_bytes())])
+}
+
+/// `CODE HOSTS` of all that is found.
+fn found(hosts: Vec<Host>) -> Vec<String> {
+    findings(CHECKS, &Answers { hosts }).iter().map(|f| format!("{} {}", f.code.name, f.hosts)).collect()
+}
+
+const MOUNTINFO: &str = "22 1 8:1 / / rw,relatime - ext4 /dev/sda1 rw\n\
+                         30 22 0:40 / /data rw,relatime - nfs4 nas:/data rw,vers=4.2,hard,addr=10.0.0.9";
+const TWIN: &str = "model\tXeon\nproduct\tR640\n";
+
+/// The code; the part; what two hosts say there; what the third says.
+const FAULTS: &[(&str, &str, &str, &str)] = &[
+    ("HC-NAME-01", "own_name", "n1\t10.0.0.1", "n3\t127.0.1.1"),
+    ("HC-NAME-02", "resolve", "n1\t10.0.0.1\nn2\t10.0.0.2", "n1\t10.0.0.1\nn2\t10.9.9.9"),
+    ("HC-NAME-03", "resolve", "n1\t10.0.0.1\nn2\t10.0.0.2", "n1\t10.0.0.1"),
+    ("HC-NAME-04", "dns", "server\t10.0.0.9\ntook\t3", "server\t10.0.0.8\ntook\t2400"),
+    ("HC-CLOCK-04", "time_daemon", "daemon\tchrony\nasked\tyes", "asked\tyes"),
+    ("HC-CLOCK-05", "time_daemon", "daemon\tchrony\nasked\tyes", "daemon\tchrony\ndaemon\tntpsec\nasked\tyes"),
+    (
+        "HC-CLOCK-06",
+        "time_daemon",
+        "daemon\tchrony\nsource\tC0A80001 Normal\nasked\tyes",
+        "daemon\tchrony\nsource\t7F7F0101 Normal\nasked\tyes",
+    ),
+    ("HC-SSH-01", "homes", "dir\talice\t755\talice\t/home/alice", "dir\talice\t777\talice\t/home/alice"),
+    ("HC-SSH-02", "homes", "", "dir\talice\t664\talice\t/home/alice/.ssh/authorized_keys"),
+    ("HC-SSH-03", "homes", "", "key\talice\t644\text2/ext3\tnone\t/home/alice/.ssh/id_rsa"),
+    (
+        "HC-SSH-04",
+        "homes",
+        "key\talice\t600\text2/ext3\tnone\t/h/.ssh/id_rsa",
+        "key\talice\t600\tnfs\tnone\t/h/.ssh/id_rsa",
+    ),
+    ("HC-USER-06", "homes", "dir\talice\t755\talice\t/home/alice", "dir\talice\t755\tbob\t/home/alice"),
+    ("HC-USER-01", "accounts", "user\talice\t1001\t100\t/h\t/bin/sh", "user\talice\t1002\t100\t/h\t/bin/sh"),
+    ("HC-USER-02", "accounts", "group\tlab\t2001\t", "group\tlab\t2002\t"),
+    ("HC-USER-03", "accounts", "user\talice\t1001\t100\t/h\t/bin/sh", ""),
+    (
+        "HC-USER-04",
+        "accounts",
+        "user\ta\t1001\t100\t/h\t/bin/sh\nuser\tb\t1002\t100\t/h\t/bin/sh",
+        "user\ta\t1001\t100\t/h\t/bin/sh\nuser\tb\t1002\t100\t/h\t/bin/sh\nuser\tc\t1002\t100\t/h\t/bin/sh",
+    ),
+    ("HC-USER-05", "accounts", "group\tlab\t2001\talice,bob", "group\tlab\t2001\tbob"),
+    ("HC-USER-07", "nologin", "", "/etc/nologin"),
+    (
+        "HC-MOUNT-01",
+        "fstab",
+        "nas:/data\t/data\tnfs4\tdefaults",
+        "nas:/data\t/data\tnfs4\tdefaults\n/dev/sdb\t/scratch\txfs\tdefaults",
+    ),
+    (
+        "HC-MOUNT-02",
+        "mounted",
+        MOUNTINFO,
+        "22 1 8:1 / / rw,relatime - ext4 /dev/sda1 rw,emergency_ro\n30 22 0:40 / /data rw,relatime - nfs4 nas:/data rw,vers=4.2,hard,addr=10.0.0.9",
+    ),
+    ("HC-MOUNT-03", "mounted", MOUNTINFO, "22 1 8:1 / / rw,relatime - ext4 /dev/sda1 rw"),
+    (
+        "HC-MOUNT-04",
+        "mounted",
+        MOUNTINFO,
+        "22 1 8:1 / / rw,relatime - ext4 /dev/sda1 rw\n30 22 0:40 / /data rw,noexec,relatime - nfs4 nas:/data rw,vers=4.2,hard,addr=10.0.0.9",
+    ),
+    (
+        "HC-MOUNT-05",
+        "mounted",
+        MOUNTINFO,
+        "22 1 8:1 / / rw,relatime - ext4 /dev/sda1 rw\n30 22 0:40 / /data rw,relatime - nfs4 old:/data rw,vers=4.2,hard,addr=10.0.0.8",
+    ),
+    ("HC-MOUNT-07", "answering", "/data\t0\t", "/data\t137\t"),
+    ("HC-MOUNT-08", "answering", "/data\t0\t", "/data\t1\tStale file handle"),
+    ("HC-MOUNT-09", "beneath", "", "/data\tresult.txt"),
+    ("HC-DISK-01", "full", "4096\t1000000\t500000\t1000\t900\t/", "4096\t1000000\t20000\t1000\t900\t/"),
+    ("HC-DISK-02", "full", "4096\t1000000\t500000\t1000\t900\t/", "4096\t1000000\t500000\t1000\t0\t/"),
+    ("HC-DISK-03", "kernel_log", "", "[  12.3] blk_update_request: I/O error, dev sdb, sector 2048 op 0x0:(READ)"),
+    ("HC-DISK-04", "counters", "", "/sys/block/md0/md/degraded:1"),
+    ("HC-DISK-05", "counters", "", "/sys/fs/ext4/sda1/errors_count:2"),
+    ("HC-DISK-06", "devices", "1777\tdirectory\t/tmp", "755\tdirectory\t/tmp"),
+    ("HC-DISK-07", "devices", "666\tcharacter special file\t/dev/null", "644\tregular file\t/dev/null"),
+    ("HC-DISK-08", "kernel_log", "", "[99.1] INFO: task cp:4711 blocked for more than 120 seconds."),
+    ("HC-MEM-01", "counters", "", "/sys/devices/system/edac/mc/mc0/ue_count:1"),
+    ("HC-MEM-02", "counters", "", "/sys/devices/system/edac/mc/mc1/ce_count:17"),
+    (
+        "HC-MEM-03",
+        "memory",
+        "MemTotal\t64000000\nSwapTotal\t0\nSwapFree\t0",
+        "MemTotal\t48000000\nSwapTotal\t0\nSwapFree\t0",
+    ),
+    (
+        "HC-MEM-04",
+        "memory",
+        "MemTotal\t64000000\nSwapTotal\t8000000\nSwapFree\t7900000",
+        "MemTotal\t64000000\nSwapTotal\t8000000\nSwapFree\t1000000",
+    ),
+    ("HC-MEM-05", "kernel_log", "", "[7.7] Out of memory: Killed process 4711 (bwa) total-vm:9kB"),
+    ("HC-MEM-06", "kernel_log", "", "[7.7] mce: [Hardware Error]: CPU 2: Machine Check: 0 Bank 4"),
+    ("HC-CPU-01", "processors", "present\t0-63\nonline\t0-63", "present\t0-31\nonline\t0-31"),
+    ("HC-CPU-02", "processors", "present\t0-63\nonline\t0-63", "present\t0-63\nonline\t0-62"),
+    ("HC-CPU-03", "processors", "governor\tperformance", "governor\tpowersave"),
+    ("HC-CPU-04", "counters", "", "/sys/devices/system/cpu/cpu0/thermal_throttle/core_throttle_count:1734"),
+    ("HC-CPU-05", "processors", "clocksource\ttsc", "clocksource\thpet"),
+    ("HC-NET-01", "links", "eth0\t10000\tfull\t1500\t9\t0", "eth0\t1000\tfull\t1500\t9\t0"),
+    ("HC-NET-02", "links", "eth0\t1000\tfull\t1500\t9\t0", "eth0\t1000\thalf\t1500\t9\t0"),
+    ("HC-NET-03", "links", "eth0\t-1\t\t9000\t9\t0", "eth0\t-1\t\t1500\t9\t0"),
+    ("HC-NET-04", "links", "eth0\t1000\tfull\t1500\t900000000\t99", "eth0\t1000\tfull\t1500\t900000000\t4711"),
+    ("HC-NET-05", "bond", "bond0\teth0\tup", "bond0\teth0\tdown"),
+    ("HC-SVC-01", "units", "", "failed\tbackup.service"),
+    ("HC-SVC-02", "units", "unit\tmunge.service\tactive", "unit\tmunge.service\tinactive"),
+    ("HC-SVC-03", "kernel_state", "tainted\t4096", "tainted\t4224"),
+    ("HC-SVC-04", "kernel_state", "", "reboot\tyes"),
+    ("HC-SVC-05", "kernel_state", "zombies\t1\t50\tsystemd", "zombies\t4711\t51\tleaky"),
+    ("HC-VER-01", "versions", "kernel\t6.1.0-31", "kernel\t6.1.0-28"),
+    ("HC-VER-02", "versions", "libc\tglibc 2.36", "libc\tglibc 2.31"),
+    ("HC-VER-03", "versions", "system\tDebian 12", "system\tDebian 11"),
+    ("HC-VER-04", "versions", "gluster\t10.3", "gluster\t9.2"),
+    ("HC-VER-05", "versions", "moosefs\t3.0.117", "moosefs\t3.0.105"),
+    ("HC-VER-06", "versions", "nfs\t2.6.2", "nfs\t1.3.4"),
+    ("HC-VER-07", "versions", "slurm\tslurm-wlm 22.05.8", "slurm\tslurm-wlm 20.11.7"),
+    ("HC-SET-01", "settings", "zone\tEtc/UTC", "zone\tEurope/Berlin"),
+    ("HC-SET-02", "settings", "lang\tC.UTF-8", "lang\tde_DE.UTF-8"),
+    ("HC-SET-03", "settings", "files\t1024 524288", "files\t1024 4096"),
+    ("HC-SET-04", "settings", "locked\tunlimited", "locked\t64"),
+    ("HC-SET-05", "settings", "congestion\tcubic", "congestion\tbbr"),
+    ("HC-SET-06", "settings", "huge\tmadvise", "huge\talways"),
+    ("HC-SET-07", "settings", "swappiness\t10", "swappiness\t60"),
+    ("HC-SET-08", "settings", "overcommit\t0", "overcommit\t2"),
+    ("HC-SET-09", "settings", "backlog\t4096", "backlog\t128"),
+    ("HC-SLURM-02", "same_files", "/etc/slurm/slurm.conf\t0123456789abcdef", "/etc/slurm/slurm.conf\tfedcba9876543210"),
+    ("HC-SLURM-03", "same_files", "/etc/munge/munge.key\t0123456789abcdef", "/etc/munge/munge.key\tfedcba9876543210"),
+    ("HC-USER-08", "same_files", "/etc/nsswitch.conf\t0123456789abcdef", "/etc/nsswitch.conf\tfedcba9876543210"),
+];
+
+#[test]
+fn each_fault_is_found_where_it_is_and_nothing_else() {
+    for (code, key, well, ill) in FAULTS {
+        // Every host knows of its mounts, and all are twins.
+        let others = [("mounted", MOUNTINFO), ("processors", TWIN), ("fstab", "/dev/sda1\t/\text4\tdefaults")];
+        let says = |name: &str, rows: &str| {
+            let rows = if *key == "processors" { format!("{TWIN}{rows}") } else { rows.to_string() };
+            let rest = others.into_iter().filter(|(other, _)| other != key);
+            host(name, &rest.chain([(*key, rows.as_str())]).collect::<Vec<_>>(), "", 0.0)
+        };
+        let all = |third: &str| found(vec![says("n1", well), says("n2", well), says("n3", third)]);
+        assert_eq!(all(well), [""; 0], "{code}: a clean cluster");
+        assert_eq!(all(ill), [format!("{code} n3")], "{code}");
+    }
+}
+
+#[test]
+fn faults_that_are_no_single_answer_are_found_too() {
+    let clean = |name| host(name, &[], "", 0.0);
+    let cases = [
+        ("HC-NAME-05 n3", host("n3", &[("machine_id", "abc")], "", 0.0), host("n1", &[("machine_id", "abc")], "", 0.0)),
+        ("HC-CLOCK-01 n3", host("n3", &[], "", 30.0), clean("n1")),
+        ("HC-CLOCK-02 n3", host("n3", &[], "", -0.7), clean("n1")),
+        ("HC-SSH-05 n3", host("n3", &[], "Welcome to n3!\n", 0.0), clean("n1")),
+        ("HC-SLURM-01 n7", host("n3", &[("slurm_nodes", "n7\tdown*\tNot responding")], "", 0.0), clean("n1")),
+    ];
+    for (expected, third, first) in cases {
+        assert_eq!(found(vec![first, clean("n2"), third]), [expected]);
+    }
+    let soft = "30 22 0:40 / /data rw - nfs4 nas:/data rw,soft";
+    let all = ["n1", "n2"].map(|name| host(name, &[("mounted", soft)], "", 0.0));
+    assert_eq!(found(all.into()), ["HC-MOUNT-06 n[1-2]"]);
+    let behind = ["n1", "n2", "n3"].map(|name| host(name, &[], "", 60.0));
+    assert_eq!(found(behind.into()), ["HC-CLOCK-03 n[1-3]"]);
+}
+
+#[test]
+fn every_code_is_planted_here_and_has_a_name_of_its_own() {
+    let text = include_str!("recorded.rs");
+    let codes: Vec<&str> = all_codes().map(|code| code.name).collect();
+    let of_volumes = |name: &&&str| name.starts_with("HC-VOL");
+    let missing: Vec<_> = codes.iter().filter(|n| !of_volumes(n)).filter(|n| !text.contains(**n)).collect();
+    assert!(missing.is_empty(), "{missing:?}");
+    assert_eq!(codes.iter().collect::<BTreeSet<_>>().len(), codes.len());
+}
+
+/// A host that lies gives a remedy that is one word for the shell, whatever it says.
+#[test]
+fn what_a_host_says_never_becomes_a_command() {
+    let evil = "user\talice\t5$(reboot)\t100\t/h\t/bin/sh";
+    let says = |name, uid| host(name, &[("accounts", uid)], "", 0.0);
+    let hosts = vec![says("n1", evil), says("n2", evil), says("n3", "user\talice\t1\t100\t/h\t/bin/sh")];
+    let found = findings(CHECKS, &Answers { hosts });
+    let line = &found[0].remedy.as_ref().unwrap().line;
+    assert!(line.contains("usermod -u '5$(reboot)' alice"), "{line}");
+    assert!(found[0].command("").unwrap().starts_with("homing exec -w n3 '"));
+}
+
+/// Of 1000 hosts with the same fault one finding is told.
+#[test]
+fn equal_findings_are_folded() {
+    let hosts = (1..=1000).map(|n| host(&format!("n{n}"), &[("nologin", "/etc/nologin")], "", 0.0)).collect();
+    assert_eq!(found(hosts), ["HC-USER-07 n[1-1000]"]);
+}
+
+/// As an ordinary user a remedy that needs root begins with sudo.
+#[test]
+fn a_user_is_told_to_use_sudo() {
+    let text = b"=who\t1000\n=end\twho\t0\n=nologin\t/etc/nologin\n=end\tnologin\t0\n".to_vec();
+    let found = findings(CHECKS, &Answers { hosts: vec![Host::read("n1", &[(0.0, text)])] });
+    assert_eq!(found[0].command("-l bob ").unwrap(), "homing exec -l bob -w n1 'sudo sh -c '\\''rm /etc/nologin'\\'''");
+}
+
+#[test]
+fn manual() {
+    let file = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/manual/check-codes.md");
+    let page = homing_check::pages::manual();
+    if std::env::var_os("UPDATE").is_some() {
+        std::fs::write(&file, &page).unwrap();
+    }
+    let told = std::fs::read_to_string(&file).unwrap_or_default();
+    assert!(told == page, "docs/manual/check-codes.md is old: UPDATE=1 cargo test -p homing-check manual");
+}
