@@ -44,6 +44,8 @@ enum Sub {
     Hosts(cmd::hosts::Args),
     /// Run one command on many hosts and gather what it says
     Exec(cmd::exec::Args),
+    /// Tell what is wrong with a cluster, and the command that mends it
+    Check(cmd::check::Args),
     /// Copy files and folders to many hosts
     Push(cmd::copy::Args),
     /// Fetch files and folders from many hosts, each under its host's name
@@ -134,6 +136,7 @@ pub fn main() -> i32 {
         Sub::Where(args) => cmd::whereis::run(args),
         Sub::Hosts(args) => cmd::hosts::run(args),
         Sub::Exec(args) => cmd::exec::run(args),
+        Sub::Check(args) => cmd::check::run(args),
         Sub::Bench(args) => cmd::bench::run(args),
         Sub::Volume(args) => cmd::volume::run(args),
         Sub::Push(args) => cmd::copy::push(args),

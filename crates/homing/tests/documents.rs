@@ -33,6 +33,7 @@ fn reference_is_the_help() {
         "where",
         "hosts",
         "exec",
+        "check",
         "push",
         "pull",
         "make",

@@ -133,6 +133,28 @@ fn every_message_has_its_row() {
     }
 }
 
+/// Each field of `homing check --json` and each metric is told.
+#[test]
+fn a_check_has_the_fields_that_are_told() {
+    let state = tempfile::tempdir().unwrap();
+    let homing = |args: &[&str]| {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_homing"));
+        command.args(["check"]).args(args).env("XDG_STATE_HOME", state.path()).env_remove("HOMING_CLUSTER");
+        command.current_dir(state.path()).output().unwrap()
+    };
+    let metrics = state.path().join("homing.prom");
+    let done =
+        homing(&["-w", "localhost", "--quick", "--only", "disks", "--json", "--prometheus", metrics.to_str().unwrap()]);
+    let told = std::fs::read_to_string(root().join("docs/formats.md")).unwrap();
+    let json: serde_json::Value = serde_json::from_slice(&done.stdout).unwrap();
+    let keys = json.as_object().unwrap().keys().chain(json["hosts"][0].as_object().unwrap().keys());
+    keys.for_each(|key| assert!(told.contains(&format!("`{key}")), "{key}"));
+    let text = std::fs::read_to_string(metrics).unwrap();
+    let names: Vec<&str> = text.lines().filter_map(|l| l.strip_prefix("# TYPE ")?.split(' ').next()).collect();
+    assert!(names.len() == 6, "{text}");
+    names.iter().for_each(|name| assert!(told.contains(&format!("`{name}`")), "{name}"));
+}
+
 /// Keys of what the program prints against the table's.
 #[test]
 fn json_outputs_have_the_fields_that_are_told() {

@@ -1,11 +1,11 @@
-//! Which hosts, and how they are reached: the options that `exec`, `push` and
-//! `pull` share. Letters and meaning are clush's.
+//! Which hosts, and how they are reached: the options that `exec`, `push`,
+//! `pull` and `check` share. Letters and meaning are clush's.
 
 use crate::cluster::Cluster;
 use crate::failure::Failure;
 use homing_model::NodeSet;
 use std::ffi::OsString;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 const HOSTS: &str = "Hosts";
@@ -56,6 +56,23 @@ pub struct Targets {
 }
 
 impl Targets {
+    /// Whether any hosts were named.
+    pub fn named(&self) -> bool {
+        self.all || !(self.hosts.is_empty() && self.group.is_empty() && self.hostfile.is_empty())
+    }
+
+    /// The cluster file that was named.
+    pub fn cluster(&self) -> Option<&Path> {
+        self.cluster.as_deref()
+    }
+
+    /// The options that reach hosts in the same way, for a command to paste; a blank behind each.
+    pub fn way_words(&self) -> String {
+        let user = self.user.iter().flat_map(|user| ["-l".to_string(), user.clone()]);
+        let ssh = self.ssh_options.iter().flat_map(|words| ["-o".to_string(), words.clone()]);
+        user.chain(ssh).map(|word| shlex::try_quote(&word).map_or(word.clone(), |w| w.into_owned()) + " ").collect()
+    }
+
     /// The hosts, in order.
     pub fn hosts(&self) -> Result<Vec<String>, Failure> {
         let groups = |names: &[String]| names.iter().map(|g| format!("@{g}")).collect::<Vec<_>>();

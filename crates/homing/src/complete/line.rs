@@ -135,6 +135,7 @@ impl<'g> Place<'g> {
             "RUN" | "run" => Some(Names::Runs),
             "ID" | "ID|NAME" | "id" | "ids" => Some(Names::Jobs),
             "NODESET" | "NODESETS" | "HOST" => Some(Names::Hosts),
+            "VOLUME" => Some(Names::Volumes),
             "NAME" if self.path.starts_with("volume") && self.path != "volume create" => Some(Names::Volumes),
             "NAME" if self.path.starts_with("lab") && self.path != "lab up" => Some(Names::Labs),
             _ => None,
@@ -187,6 +188,9 @@ mod tests {
             ("exec -w n1,m", &["n1,m1"]),
             ("run --on s", &["ssh", "slurm"]),
             ("completions b", &["bash"]),
+            ("check --explain HC-CLOCK-01", &["HC-CLOCK-01"]),
+            ("check --only cl", &["clocks"]),
+            ("check --volume d", &["data"]),
             ("lab exec --name l", &["lab"]),
         ] {
             assert_eq!(told(line), expected, "{line}");

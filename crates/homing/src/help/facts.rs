@@ -15,14 +15,16 @@ const fn fact(name: &'static str, of: &'static [&'static str], meaning: &'static
 const RUN: &[&str] = &["run", "plan", "resume"];
 const RUNS: &[&str] = &["run", "resume", "runs", "report"];
 const JOBS: &[&str] = &["sub", "jobs", "kill", "peek", "wait", "lsf"];
-const HOSTS: &[&str] = &["run", "plan", "resume", "hosts", "exec", "push", "pull", "make", "on", "volume", "nodeset"];
-const SSH: &[&str] = &["run", "plan", "resume", "hosts", "make", "on", "volume"];
+const HOSTS: &[&str] =
+    &["run", "plan", "resume", "hosts", "exec", "push", "pull", "check", "make", "on", "volume", "nodeset"];
+const SSH: &[&str] = &["run", "plan", "resume", "hosts", "check", "make", "on", "volume"];
 
 /// Exit statuses.
 pub const STATUSES: &[Fact] = &[
     fact("0", &[], "Everything that was asked for was done."),
     fact("1 to 100", RUN, "So many tasks failed; 101: more than 100."),
     fact("1", &["exec"], "The command failed on a host (-S: its own status)."),
+    fact("1, 2, 3", &["check"], "Warnings; errors; a host did not answer, or not to everything."),
     fact("124", &["exec"], "The command did not end in time on a host."),
     fact("253", &["exec"], "A host could not be reached, or was lost."),
     fact("70", &[], "A fault of homing itself; a run can be resumed."),
@@ -44,7 +46,7 @@ pub const VARIABLES: &[Fact] = &[
     fact("HOMING_HOSTS", &["on"], "Hosts, as a node set."),
     fact("HOMING_ENGINE", JOBS, "local or slurm: who keeps the jobs."),
     fact("HOMING_QUEUE", JOBS, "Folder of the jobs of this machine; /var/tmp otherwise."),
-    fact("HOMING_VOLUMES", &["volume"], "Folder of the records of volumes."),
+    fact("HOMING_VOLUMES", &["volume", "check"], "Folder of the records of volumes."),
     fact("TZ", &["runs", "jobs", "lsf"], "Zone of the times that are shown."),
     fact("TMPDIR", &["run", "exec"], "Folder for output that does not fit into memory."),
 ];
@@ -60,6 +62,7 @@ pub const FILES: &[Fact] = &[
     fact("/etc/clustershell/groups.conf", HOSTS, "ClusterShell's groups, @GROUP."),
     fact("~/.local/state/homing/runs", RUNS, "A folder for each run, with its journal."),
     fact("~/.local/state/homing/volumes", &["volume"], "What was made, and changes that were interrupted."),
+    fact("~/.local/state/homing/mutes.json", &["check"], "Codes that are muted, until when and why."),
     fact("/var/tmp", JOBS, "Jobs of this machine, a folder for each user."),
     fact("/var/lib/homing/labs", &["lab"], "Labs that are up."),
     fact("~/.cache/homing", RUN, "On a host of a run: the worker's program."),

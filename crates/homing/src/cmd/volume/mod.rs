@@ -4,7 +4,7 @@ mod args;
 mod change;
 mod create;
 mod drive;
-mod show;
+pub mod show;
 mod watch;
 
 use crate::failure::Failure;

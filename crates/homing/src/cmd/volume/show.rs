@@ -1,6 +1,6 @@
 //! `list`, `status` and `balance-report`: what the hosts say, and no more.
 
-use super::args::{List, Shown, Way};
+use super::args::{List, One, Shown, Way};
 use super::drive::Drive;
 use crate::cluster::Cluster;
 use crate::failure::{Failure, exit};
@@ -11,6 +11,7 @@ use homing_volume::observe::MountPoint;
 use homing_volume::{Hands, Observed, Record, Spec, adopt, execute, gluster};
 use serde_json::{Value, json};
 use std::collections::{BTreeMap, BTreeSet};
+use std::path::Path;
 
 fn set(hosts: &[String]) -> String {
     hosts.iter().cloned().collect::<NodeSet>().to_string()
@@ -113,6 +114,44 @@ pub fn status(way: &Way, args: Shown) -> Result<i32, Failure> {
 fn findings(drive: &Drive, spec: &Spec, seen: &Observed) -> Vec<Finding> {
     let answer = health::question(spec, seen).and_then(|question| drive.hands.run(&[question]).pop()?.ok());
     health::findings(spec, seen, answer.as_deref())
+}
+
+/// Seconds for a command on a host that is only looked at.
+const PATIENCE: u64 = 5;
+
+fn looking(cluster: Option<&Path>) -> Way {
+    Way { cluster: cluster.map(Path::to_path_buf), dry_run: false, sudo: false, quiet: true, timeout: PATIENCE }
+}
+
+/// The hosts of a volume.
+pub fn hosts_of(cluster: Option<&Path>, name: &str) -> Result<Vec<String>, Failure> {
+    let way = looking(cluster);
+    let record = Drive::new(&way, None)?.find(&One { name: name.into(), hosts: None })?;
+    Ok(record.spec.hosts())
+}
+
+/// What `status` would tell of a volume, as findings of `homing check`. Hosts that are known to be silent are not asked.
+pub fn checked(cluster: Option<&Path>, name: &str, silent: &[&str]) -> Result<Vec<homing_check::Finding>, Failure> {
+    let way = looking(cluster);
+    let drive = Drive::new(&way, None)?;
+    let spec = drive.find(&One { name: name.into(), hosts: None })?.spec;
+    let hosts: Vec<String> = spec.hosts().into_iter().filter(|h| !silent.contains(&h.as_str())).collect();
+    let seen = drive.observe(&spec, &hosts);
+    let mut found = Vec::new();
+    if let Some(speaker) = hosts.first() {
+        found.extend(findings(&drive, &spec, &seen).iter().map(|f| homing_check::volume::of_health(name, speaker, f)));
+    }
+    for host in &hosts {
+        let Some(facts) = seen.host(host) else { continue };
+        let row = host_row(&spec, &seen, host);
+        for unit in homing_volume::units(&spec, host).iter().filter(|unit| !facts.active.contains(**unit)) {
+            found.push(homing_check::volume::of_host(name, host, &format!("{unit} does not run"), Some(unit)));
+        }
+        if !matches!(row["mount"].as_str(), Some("mounted" | "-")) {
+            found.push(homing_check::volume::of_host(name, host, &format!("{} is not mounted", spec.mount), None));
+        }
+    }
+    Ok(found)
 }
 
 fn tasks(spec: &Spec, seen: &Observed) -> Vec<String> {

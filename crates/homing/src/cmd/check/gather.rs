@@ -1,0 +1,108 @@
+//! One script on all hosts, and no longer than the deadline for those that do not answer.
+
+use crate::failure::Failure;
+use crate::progress::place;
+use homing_check::{Answers, Check, Chunk, Host, script};
+use homing_remote::{Command, Event, Input, Options, Outcome, Remote, Spool, What};
+use std::sync::mpsc::{Receiver, RecvTimeoutError, channel};
+use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
+
+/// Bytes of a host that are kept; the script prints far less.
+const MOST: usize = 4 << 20;
+
+/// A part that waits has this share of the time: the answer has to come back, too.
+const SHARE: f64 = 0.6;
+
+/// What came back.
+pub struct Gathered {
+    /// Of those that answered.
+    pub answers: Answers,
+    /// Hosts that did not, and why.
+    pub silent: Vec<(String, String)>,
+}
+
+/// What is known of a host while it is asked.
+#[derive(Default)]
+struct Heard {
+    chunks: Vec<Chunk>,
+    bytes: usize,
+    outcome: Option<Outcome>,
+}
+
+/// Asks all hosts. A thread talks to them, and is left behind when some do not answer.
+pub fn ask(options: Options, hosts: &[String], checks: &[&Check], deadline: Duration) -> Result<Gathered, Failure> {
+    let spool = Spool::of(script(checks, deadline.as_secs_f64() * SHARE).as_bytes())
+        .map_err(|e| Failure::system(format!("no temporary file for the script: {e}")).hint("TMPDIR"))?;
+    let words = ["sh", "-s", "--"].map(String::from).into_iter().chain(hosts.iter().cloned());
+    let command = Command::argv(words).input(Input::Spool(spool));
+    let (to, events) = channel();
+    let names = hosts.to_vec();
+    std::thread::spawn(move || {
+        for event in Remote::new(options).stream(&names, &command) {
+            if to.send((clock(), event)).is_err() {
+                return;
+            }
+        }
+    });
+    let heard = listen(&events, hosts.len(), deadline);
+    Ok(sorted(hosts, heard, deadline))
+}
+
+/// This machine's clock, in seconds.
+fn clock() -> f64 {
+    SystemTime::now().duration_since(UNIX_EPOCH).map_or(0.0, |t| t.as_secs_f64())
+}
+
+/// Until all have ended, or the one whose turn came last has had its time.
+fn listen(events: &Receiver<(f64, Event)>, hosts: usize, deadline: Duration) -> Vec<Heard> {
+    let mut heard: Vec<Heard> = (0..hosts).map(|_| Heard::default()).collect();
+    let (mut due, mut ended) = (Instant::now() + deadline, 0);
+    let shown = place();
+    while ended < hosts {
+        let event = match events.recv_timeout(due.saturating_duration_since(Instant::now())) {
+            Ok(event) => event,
+            Err(RecvTimeoutError::Timeout | RecvTimeoutError::Disconnected) => break,
+        };
+        let (at, Event { host, what }) = event;
+        let of = &mut heard[host];
+        match what {
+            What::Begun => due = Instant::now() + deadline,
+            What::Stdout(bytes) if of.bytes < MOST => {
+                of.bytes += bytes.len();
+                of.chunks.push((at, bytes));
+            }
+            What::Stdout(_) | What::Stderr(_) => {}
+            What::Done(outcome, _) => {
+                of.outcome = Some(outcome);
+                ended += 1;
+                if shown.is_some() {
+                    eprint!("\r{ended} of {hosts} hosts have answered");
+                }
+            }
+        }
+    }
+    if shown.is_some() {
+        eprint!("\r\x1b[K");
+    }
+    heard
+}
+
+/// A host has answered when it has said who we are there; what is missing then is not known.
+fn sorted(hosts: &[String], heard: Vec<Heard>, deadline: Duration) -> Gathered {
+    let (mut answers, mut silent) = (Answers::default(), Vec::new());
+    for (name, heard) in hosts.iter().zip(heard) {
+        let host = Host::read(name, &heard.chunks);
+        if host.uid().is_some() {
+            answers.hosts.push(host);
+            continue;
+        }
+        let why = match (heard.outcome, host.stray.first()) {
+            (Some(Outcome::Unreachable(why) | Outcome::Lost(why)), _) => why,
+            (Some(_), Some(said)) => format!("it ran no command, and said: {said}"),
+            (Some(outcome), None) => format!("it ran no command: {outcome}"),
+            (None, _) => format!("no answer in {} s", deadline.as_secs_f64()),
+        };
+        silent.push((name.clone(), why));
+    }
+    Gathered { answers, silent }
+}

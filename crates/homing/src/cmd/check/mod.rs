@@ -1,0 +1,214 @@
+//! `homing check`: what is wrong with a cluster, and the command that mends it.
+
+mod gather;
+mod mutes;
+mod show;
+mod slurm;
+
+use crate::cluster::Cluster;
+use crate::cmd::targets::Targets;
+use crate::cmd::volume;
+use crate::failure::Failure;
+use clap::builder::{PossibleValue, PossibleValuesParser};
+use gather::Gathered;
+use homing_check::{Area, Check, Finding, Severity, all_codes};
+use std::path::PathBuf;
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
+
+/// Arguments of `homing check`.
+///
+/// Exit status: 0: all is well; 1: warnings; 2: errors; 3: something could not
+/// be asked; 254, 255: homing's own failures.
+#[derive(clap::Args)]
+#[command(verbatim_doc_comment)]
+pub struct Args {
+    #[command(flatten)]
+    targets: Targets,
+    /// Look at this volume, and at its hosts
+    #[arg(long, value_name = "VOLUME")]
+    volume: Option<String>,
+    /// Leave out what takes long: names from every host to every other, what lies beneath mounts, volumes
+    #[arg(long)]
+    quick: bool,
+    /// These areas alone: names, clocks, ssh, users, mounts, disks, memory, network, services, volumes
+    #[arg(long, value_name = "AREA", value_delimiter = ',', value_parser = areas(), hide_possible_values = true)]
+    only: Vec<String>,
+    /// Seconds for a host to answer
+    #[arg(long, default_value_t = 5.0, value_name = "SECONDS")]
+    deadline: f64,
+    /// As JSON
+    #[arg(long)]
+    json: bool,
+    /// Write the findings to a file for Prometheus's node exporter
+    #[arg(long, value_name = "FILE")]
+    prometheus: Option<PathBuf>,
+    /// Tell what a code means, and ask nobody
+    #[arg(long, value_name = "CODE", value_parser = codes(), ignore_case = true, hide_possible_values = true)]
+    explain: Option<String>,
+    /// Say nothing of a code for a while (with -w: on these hosts)
+    #[arg(long, value_name = "CODE", value_parser = codes(), ignore_case = true, hide_possible_values = true, requires = "because")]
+    mute: Option<String>,
+    /// How long: 12h, 7d
+    #[arg(long = "for", value_name = "TIME", default_value = "7d", requires = "mute", value_parser = span)]
+    span: Duration,
+    /// Why
+    #[arg(long, value_name = "TEXT", requires = "mute")]
+    because: Option<String>,
+    /// Tell of a code again
+    #[arg(long, value_name = "CODE", value_parser = codes(), ignore_case = true, hide_possible_values = true)]
+    unmute: Option<String>,
+    /// As Slurm's HealthCheckProgram: this host alone, drained when it is ill and resumed when it is well again
+    #[arg(long, conflicts_with_all = ["volume", "json", "mute"])]
+    slurm_health: bool,
+}
+
+fn codes() -> PossibleValuesParser {
+    PossibleValuesParser::new(all_codes().map(|code| code.name))
+}
+
+fn areas() -> PossibleValuesParser {
+    let one = |area: Area| PossibleValue::new(area.name()).alias(area.name().trim_end_matches('s'));
+    PossibleValuesParser::new(Area::ALL.map(one))
+}
+
+fn span(text: &str) -> Result<Duration, String> {
+    homing_batch::parse_duration("--for", text).map_err(|e| e.to_string())
+}
+
+/// Seconds since the epoch.
+fn now() -> u64 {
+    SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |t| t.as_secs())
+}
+
+/// Asks all hosts, and tells what is wrong.
+pub fn run(args: Args) -> Result<i32, Failure> {
+    if let Some(code) = args.explain.as_deref().and_then(homing_check::code) {
+        return crate::cmd::runs::to_stdout(&homing_check::pages::explained(code));
+    }
+    if let Some(code) = &args.mute {
+        let hosts = if args.targets.named() { args.targets.hosts()? } else { Vec::new() };
+        return mutes::add(code, hosts, now() + args.span.as_secs(), args.because.clone().unwrap_or_default());
+    }
+    if let Some(code) = &args.unmute {
+        return mutes::remove(code);
+    }
+    let only: Vec<Area> = args.only.iter().filter_map(|name| Area::named(name)).collect();
+    let deadline = Duration::try_from_secs_f64(args.deadline).ok().filter(|d| !d.is_zero());
+    let deadline =
+        deadline.ok_or_else(|| Failure::usage(format!("--deadline: {} is no time in seconds", args.deadline)))?;
+    if args.slurm_health {
+        return slurm::run(&homing_check::chosen(&only, true), deadline);
+    }
+    let hosts = hosts(&args)?;
+    let checks = homing_check::chosen(&only, args.quick);
+    let mut options = args.targets.options()?;
+    options.connect_timeout = options.connect_timeout.min(deadline);
+    options.command_timeout = Some(options.command_timeout.unwrap_or(deadline).min(deadline));
+    let gathered = gather::ask(options, &hosts, &checks, deadline)?;
+    Session { args: &args, only, checks, hosts, gathered }.tell()
+}
+
+/// The hosts that were named; those of the volume; those of the cluster file; this one.
+fn hosts(args: &Args) -> Result<Vec<String>, Failure> {
+    if args.targets.named() {
+        return args.targets.hosts();
+    }
+    if let Some(volume) = &args.volume {
+        return volume::show::hosts_of(args.targets.cluster(), volume);
+    }
+    let hosts = Cluster::load(args.targets.cluster())?.hosts(None)?;
+    Ok(if hosts.is_empty() { vec!["localhost".into()] } else { hosts })
+}
+
+/// All that is known when hosts have answered.
+struct Session<'a> {
+    args: &'a Args,
+    only: Vec<Area>,
+    checks: Vec<&'static Check>,
+    hosts: Vec<String>,
+    gathered: Gathered,
+}
+
+impl Session<'_> {
+    fn tell(self) -> Result<i32, Failure> {
+        let wanted = |finding: &Finding| self.only.is_empty() || self.only.contains(&finding.code.area());
+        let mut found = homing_check::findings(&self.checks, &self.gathered.answers);
+        found.retain(wanted);
+        let (of_volumes, volumes, unasked) = self.volumes()?;
+        found.extend(of_volumes);
+        found.sort_by_key(|f| (f.code.severity, f.code.area()));
+        let (told, quiet) = homing_check::mute::sifted(found, &mutes::load()?, now());
+        let report = show::Report {
+            told,
+            quiet,
+            areas: self.areas(volumes),
+            unknown: self.unknown(unasked),
+            hosts: &self.hosts,
+            gathered: &self.gathered,
+            unprivileged: self.unprivileged(),
+            way: self.args.targets.way_words(),
+        };
+        let status = status(&report);
+        if let Some(file) = &self.args.prometheus {
+            let (answered, silent) = (self.gathered.answers.hosts.len(), self.gathered.silent.len());
+            let text = homing_check::prometheus::text(&report.told, &report.quiet, answered, silent, now());
+            mutes::write_whole(file, &text)?;
+        }
+        let text = if self.args.json { report.json(status) } else { report.text() };
+        crate::cmd::runs::to_stdout(&text)?;
+        Ok(status)
+    }
+
+    /// Findings of volumes, how many were looked at, and those that could not be.
+    fn volumes(&self) -> Result<(Vec<Finding>, usize, Vec<(String, String)>), Failure> {
+        let wanted = self.only.is_empty() || self.only.contains(&Area::Volumes);
+        let names = match &self.args.volume {
+            Some(name) => vec![name.clone()],
+            None if self.args.quick || !wanted || self.args.targets.named() => Vec::new(),
+            None => homing_volume::Record::names(&homing_volume::folder()),
+        };
+        let (mut found, mut unasked) = (Vec::new(), Vec::new());
+        for name in &names {
+            let silent: Vec<&str> = self.gathered.silent.iter().map(|(host, _)| host.as_str()).collect();
+            match volume::show::checked(self.args.targets.cluster(), name, &silent) {
+                Ok(findings) => found.extend(findings),
+                Err(failure) => unasked.push((format!("volume {name}"), failure.message)),
+            }
+        }
+        Ok((found, names.len(), unasked))
+    }
+
+    /// The areas that were looked at.
+    fn areas(&self, volumes: usize) -> Vec<Area> {
+        let looked = |area: &Area| self.checks.iter().any(|c| c.codes.iter().any(|code| code.area() == *area));
+        let wanted = |area: &Area| self.only.is_empty() || self.only.contains(area);
+        Area::ALL.into_iter().filter(|a| wanted(a) && (looked(a) || (*a == Area::Volumes && volumes > 0))).collect()
+    }
+
+    /// What hosts that answered did not tell: the host, what, why.
+    fn unknown(&self, volumes: Vec<(String, String)>) -> Vec<(String, String)> {
+        let asked: Vec<&Check> = self.checks.iter().copied().filter(|check| !check.ask.is_empty()).collect();
+        let of_host = |host: &homing_check::Host| -> Vec<(String, String)> {
+            let parts =
+                asked.iter().filter_map(|c| Some((host.name.clone(), format!("{}: {}", c.key, host.unknown(c.key)?))));
+            parts.collect()
+        };
+        self.gathered.answers.hosts.iter().flat_map(of_host).chain(volumes).collect()
+    }
+
+    /// Hosts where we are not root, and what root would see besides.
+    fn unprivileged(&self) -> (Vec<String>, Vec<&'static str>) {
+        let users = self.gathered.answers.hosts.iter().filter(|h| h.uid().is_some_and(|uid| uid != 0));
+        (users.map(|h| h.name.clone()).collect(), self.checks.iter().filter_map(|c| c.root).collect())
+    }
+}
+
+fn status(report: &show::Report) -> i32 {
+    let has = |severity| report.told.iter().any(|f| f.code.severity == severity);
+    match () {
+        () if !report.gathered.silent.is_empty() || !report.unknown.is_empty() => 3,
+        () if has(Severity::Error) => 2,
+        () if has(Severity::Warning) => 1,
+        () => 0,
+    }
+}

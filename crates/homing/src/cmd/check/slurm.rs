@@ -1,0 +1,35 @@
+//! `--slurm-health`: one host, which drains itself when it is ill.
+
+use super::{gather, mutes, now};
+use crate::failure::Failure;
+use homing_check::Check;
+use homing_check::slurm_health::{NodeState, decide};
+use homing_remote::Options;
+use std::time::Duration;
+
+/// Looks at this host; drains or resumes it in Slurm. Exit status as of a check.
+pub fn run(checks: &[&Check], deadline: Duration) -> Result<i32, Failure> {
+    let options = Options { command_timeout: Some(deadline), ..Options::default() };
+    let gathered = gather::ask(options, &["localhost".into()], checks, deadline)?;
+    if let Some((_, why)) = gathered.silent.first() {
+        return Err(Failure::system(format!("looking at this host: {why}")));
+    }
+    let found = homing_check::findings(checks, &gathered.answers);
+    let (told, _) = homing_check::mute::sifted(found, &mutes::load()?, now());
+    let node = std::env::var("SLURMD_NODENAME").unwrap_or_else(|_| short(&homing_queue::host_name()).into());
+    let words = ["sinfo", "--noheader", "--Node", "--nodes", &node, "--format", "%T|%E"];
+    let said = homing_slurm::ask::command("asking Slurm for this node", &words, &[], None).map_err(Failure::system)?;
+    let (state, reason) = said.lines().next().and_then(|line| line.split_once('|')).unwrap_or_default();
+    if let Some(change) = decide(&told, &NodeState { state, reason }) {
+        let name = format!("NodeName={node}");
+        let words: Vec<&str> =
+            ["scontrol", "update", &name].into_iter().chain(change.iter().map(String::as_str)).collect();
+        homing_slurm::ask::command("telling Slurm of this node", &words, &[], None).map_err(Failure::system)?;
+        println!("{node}: {}", change.join(" "));
+    }
+    Ok(told.first().map_or(0, |f| if f.code.severity == homing_check::Severity::Error { 2 } else { 1 }))
+}
+
+fn short(name: &str) -> &str {
+    name.split('.').next().unwrap_or(name)
+}
