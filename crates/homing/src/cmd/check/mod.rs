@@ -120,6 +120,9 @@ fn hosts(args: &Args) -> Result<Vec<String>, Failure> {
     Ok(if hosts.is_empty() { vec!["localhost".into()] } else { hosts })
 }
 
+/// A host, or a volume, and what is not known of it, with why.
+type Unknown = (String, String);
+
 /// All that is known when hosts have answered.
 struct Session<'a> {
     args: &'a Args,
@@ -160,7 +163,7 @@ impl Session<'_> {
     }
 
     /// Findings of volumes, how many were looked at, and those that could not be.
-    fn volumes(&self) -> Result<(Vec<Finding>, usize, Vec<(String, String)>), Failure> {
+    fn volumes(&self) -> Result<(Vec<Finding>, usize, Vec<Unknown>), Failure> {
         let wanted = self.only.is_empty() || self.only.contains(&Area::Volumes);
         let names = match &self.args.volume {
             Some(name) => vec![name.clone()],
@@ -186,9 +189,9 @@ impl Session<'_> {
     }
 
     /// What hosts that answered did not tell: the host, what, why.
-    fn unknown(&self, volumes: Vec<(String, String)>) -> Vec<(String, String)> {
+    fn unknown(&self, volumes: Vec<Unknown>) -> Vec<Unknown> {
         let asked: Vec<&Check> = self.checks.iter().copied().filter(|check| !check.ask.is_empty()).collect();
-        let of_host = |host: &homing_check::Host| -> Vec<(String, String)> {
+        let of_host = |host: &homing_check::Host| -> Vec<Unknown> {
             let parts =
                 asked.iter().filter_map(|c| Some((host.name.clone(), format!("{}: {}", c.key, host.unknown(c.key)?))));
             parts.collect()
