@@ -72,7 +72,7 @@ pub struct Args {
     /// Let hosts see what their caches hold: for measuring what fences are for
     #[arg(long, hide = true)]
     pub no_fence: bool,
-    /// Tasks that may use one storage host at once: found while they run, or a number, or no limit
+    /// Tasks of this run that may use one storage server at once, on all hosts together: found while they run, or a number, or no limit
     #[arg(help_heading = DATA, long, value_name = "auto|N|off", default_value = "auto")]
     pub io: String,
     /// Ignore where the data lies; hosts are taken in turn
