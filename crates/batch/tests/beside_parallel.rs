@@ -184,7 +184,8 @@ fn dry_runs_agree() {
     let home = tempfile::tempdir().expect("a folder");
     let differing = CASES.iter().filter_map(|case| {
         let (ours, theirs) = (ours(case), theirs(case, home.path()));
-        (words(&ours) != words(&theirs)).then(|| format!("{:?} {:?}\n  ours   {ours:?}\n  theirs {theirs:?}", case.flags, case.words))
+        (words(&ours) != words(&theirs))
+            .then(|| format!("{:?} {:?}\n  ours   {ours:?}\n  theirs {theirs:?}", case.flags, case.words))
     });
     let differing: Vec<String> = differing.collect();
     assert!(differing.is_empty(), "{}", differing.join("\n"));
