@@ -124,7 +124,7 @@ pub fn run<L: Listener>(settings: Settings, listener: &mut L) -> Result<i32, Dis
     let all = settings.hosts.iter().chain(&settings.spares);
     let nodes: Vec<String> = all.filter(|h| matches!(h.via, Via::Slurm(_))).map(|h| h.name.clone()).collect();
     if !nodes.is_empty() {
-        watch_nodes(nodes, queue.clone());
+        watch_nodes(nodes, queue.clone()).map_err(DispatchError::Thread)?;
     }
     let stdout = Stream::new(rustix::stdio::stdout(), &settings.terminal);
     let stdout = io::BufWriter::with_capacity(64 << 10, stdout);

@@ -151,7 +151,7 @@ pub enum DispatchError {
     #[error("cannot write the output of tasks: {0}")]
     Output(io::Error),
     /// This machine, or its user, has too many.
-    #[error("cannot start a thread: {0}; `ulimit -u` and pids.max of the control group limit them")]
+    #[error("{0}")]
     Thread(io::Error),
     /// What all tasks share cannot be told to a worker.
     #[error("the environment of the run does not reach its workers: {0}")]

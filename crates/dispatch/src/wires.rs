@@ -5,6 +5,7 @@ use crate::settings::{HostPlan, Incoming};
 use homing_launch::{Fate, Heard, Keeper, LaunchError, Options};
 use homing_model::{Change, HostFacts};
 use homing_place::HostIx;
+use homing_threads::begin;
 use homing_wire::FromWorker;
 use std::io;
 use std::sync::Arc;
@@ -77,18 +78,25 @@ pub(crate) fn connect(at: usize, plan: HostPlan, options: Options, queue: SyncSe
 
 /// Sees whether a file that a host saw too late has changed meanwhile, apart from the coordinator, which must not
 /// wait for a file system. Where that is silent it counts as the same.
-pub(crate) fn look_again(ix: HostIx, ticket: u64, change: Change, why: String, queue: SyncSender<Arrival>) {
-    thread::spawn(move || {
+pub(crate) fn look_again(
+    ix: HostIx,
+    ticket: u64,
+    change: Change,
+    why: String,
+    queue: SyncSender<Arrival>,
+) -> io::Result<()> {
+    let look = move || {
         let path = change.path.to_path();
         let now = homing_mounts::within(homing_mounts::FS_TIMEOUT, move || homing_fence::stamp(&path));
         let since = now.is_some_and(|now| now != change.now);
         let _ = queue.send(Arrival::Late { ix, ticket, change, why, since });
-    });
+    };
+    begin(look).map(drop)
 }
 
 /// Looks now and then whether Slurm's nodes are drained while the run is on them.
-pub(crate) fn watch_nodes(names: Vec<String>, queue: SyncSender<Arrival>) {
-    thread::spawn(move || {
+pub(crate) fn watch_nodes(names: Vec<String>, queue: SyncSender<Arrival>) -> io::Result<()> {
+    let watch = move || {
         loop {
             thread::sleep(LOOK_AT_NODES);
             let found = homing_launch::wanted_empty(&names);
@@ -96,7 +104,8 @@ pub(crate) fn watch_nodes(names: Vec<String>, queue: SyncSender<Arrival>) {
                 return;
             }
         }
-    });
+    };
+    begin(watch).map(drop)
 }
 
 /// Pulls tasks from their source, ahead of need by the queue's bound.
@@ -118,5 +127,5 @@ pub(crate) fn feed(
         }
         let _ = queue.send(Arrival::SourceEnded);
     };
-    thread::Builder::new().spawn(fed).map(drop)
+    begin(fed).map(drop)
 }

@@ -74,3 +74,20 @@ fn end_with_a_fault(said: &str, at: Option<&std::panic::Location>) -> ! {
     eprintln!("  try: `homing resume last` where this was a run: what is done is recorded; please report the fault");
     std::process::exit(exit::FAULT);
 }
+
+#[cfg(test)]
+mod tests {
+    /// In a process of its own, which is this test again.
+    #[test]
+    fn a_fault_of_homing_is_not_taken_for_a_hundred_failures() {
+        if std::env::var_os("HOMING_TEST_FAULT").is_some() {
+            super::end_on_panic();
+            panic!("on purpose");
+        }
+        let mut again = std::process::Command::new(std::env::current_exe().unwrap());
+        again.args(["--exact", "stdio::tests::a_fault_of_homing_is_not_taken_for_a_hundred_failures", "--nocapture"]);
+        let output = again.env("HOMING_TEST_FAULT", "1").output().unwrap();
+        assert_eq!(output.status.code(), Some(70));
+        assert!(String::from_utf8_lossy(&output.stderr).contains("by a fault of its own: on purpose (crates/"));
+    }
+}

@@ -1,6 +1,9 @@
 //! No process of a task outlives the worker or the keeper that started it,
 //! whoever is killed, and a chain of forks is ended too.
 
+#[path = "../../../tests/preload.rs"]
+mod preload;
+
 use std::path::Path;
 use std::process::{Child, Command, Output, Stdio};
 use std::time::{Duration, Instant};
@@ -211,6 +214,36 @@ fn no_more_tasks_run_at_once_than_the_hard_limit_on_descriptors_allows() {
     assert_eq!(String::from_utf8_lossy(&output.stdout).lines().count(), 60, "{said}");
     assert_eq!(said.matches("10 tasks at once, not 60").count(), 1, "{said}");
     assert_eq!(output.status.code(), Some(0), "{said}");
+}
+
+#[test]
+fn a_thread_that_cannot_be_begun_is_no_fault_whichever_it_is() {
+    let dir = tempfile::tempdir().unwrap();
+    let library = preload::preload(dir.path(), "few_threads.c");
+    std::fs::write(dir.path().join("Makefile"), "all: a b\na b: ; @touch $@\n").unwrap();
+    let commands: [&[&str]; 6] = [
+        &["run", "-j2", "echo {} >> ran", ":::", "1", "2", "Makefile"],
+        &["exec", "-w", "localhost", "echo > ran"],
+        &["where", "Makefile"],
+        &["hosts"],
+        &["make", "-B"],
+        &["sub", "-K", "echo > ran"],
+    ];
+    for words in commands {
+        let statuses = (0..12).map(|most: u32| {
+            let mut command = homing(dir.path(), words);
+            command.env("LD_PRELOAD", &library).env("THREADS_MOST", most.to_string());
+            command.env("HOMING_QUEUE", dir.path().join(format!("queue{most}"))).env("HOMING_ENGINE", "local");
+            let output = command.output().unwrap();
+            let said = String::from_utf8_lossy(&output.stderr).into_owned();
+            assert!(!said.contains("by a fault of its own"), "{words:?} with {most} threads: {said}");
+            let told = said.contains("cannot start a thread");
+            assert!(output.status.success() || told, "{words:?} with {most} threads: {output:?}");
+            output.status.code()
+        });
+        let statuses: Vec<_> = statuses.collect();
+        assert_eq!(statuses.last(), Some(&Some(0)), "{words:?}: {statuses:?}");
+    }
 }
 
 /// Many are open already when the worker begins, which its count does not know.

@@ -75,10 +75,5 @@ pub(crate) fn output(plan: &Plan, host: &HostPlan, doing: &str, args: &[&str]) -
 /// Does something for every host at once; the first failure, in the hosts' order, is returned.
 pub(crate) fn on_each(plan: &Plan, act: impl Fn(&HostPlan) -> Result<()> + Sync) -> Result<()> {
     let hosts = plan.hosts();
-    std::thread::scope(|scope| {
-        let threads: Vec<_> = hosts.iter().map(|h| scope.spawn(|| act(h))).collect();
-        let results: Vec<Result<()>> =
-            threads.into_iter().map(|t| t.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic))).collect();
-        results.into_iter().collect()
-    })
+    homing_threads::each(&hosts, act).into_iter().collect()
 }

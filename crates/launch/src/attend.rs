@@ -66,7 +66,7 @@ pub fn attend(
         let Channel { facts, to, from, keeper, obituary } = channel;
         let witness = Witness::of(&keeper);
         let (frames, outbox) = std::sync::mpsc::channel();
-        if let Err(source) = thread::Builder::new().spawn(move || write(to, &outbox)) {
+        if let Err(source) = homing_threads::begin(move || write(to, &outbox)) {
             tell(Heard::Refused(LaunchError::Thread { host: name, source }));
             return;
         }
@@ -74,7 +74,7 @@ pub fn attend(
             read(from, obituary, &via, witness, tell);
         }
     };
-    thread::Builder::new().spawn(attended).map(drop)
+    homing_threads::begin(attended).map(drop)
 }
 
 fn read(

@@ -28,9 +28,7 @@ pub enum LaunchError {
         source: io::Error,
     },
     /// There is no thread for what it says.
-    #[error(
-        "host {host}: cannot start a thread for its link: {source}; `ulimit -u` and pids.max of the control group limit them"
-    )]
+    #[error("host {host}: no link to it: {source}")]
     Thread {
         /// The host.
         host: String,

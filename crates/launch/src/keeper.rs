@@ -33,7 +33,7 @@ impl Keeper {
         let tail = Arc::new(Tail::default());
         let drained = child.stderr.take().is_some_and(|stderr| {
             let tail = tail.clone();
-            std::thread::Builder::new().spawn(move || tail.drain(stderr)).is_ok()
+            homing_threads::begin(move || tail.drain(stderr)).is_ok()
         });
         tail.lock().ended |= !drained;
         Keeper { child, tail, reaped: false, polite: false }

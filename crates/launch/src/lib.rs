@@ -146,7 +146,7 @@ fn greet(
 ) -> Result<Channel, LaunchError> {
     let (progress, reports) = mpsc::channel();
     let greeted = move || handshake::run(ends, payload.as_deref(), &progress);
-    std::thread::Builder::new().spawn(greeted).map_err(|source| LaunchError::Thread { host: host.into(), source })?;
+    homing_threads::begin(greeted).map_err(|source| LaunchError::Thread { host: host.into(), source })?;
     let patience = Duration::from_secs(u64::from(options.connect_timeout_s) + 20);
     let failure = loop {
         match reports.recv_timeout(patience) {

@@ -19,10 +19,7 @@ impl HostNames {
     pub fn learn(&self, hosts: &BTreeSet<String>) {
         let hosts: Vec<&String> = hosts.iter().filter(|h| h.parse::<IpAddr>().is_ok()).collect();
         for some in hosts.chunks(AT_ONCE) {
-            let asked: Vec<Option<String>> = std::thread::scope(|scope| {
-                let running: Vec<_> = some.iter().map(|host| scope.spawn(|| name(host))).collect();
-                running.into_iter().map(|thread| thread.join().unwrap_or(None)).collect()
-            });
+            let asked = homing_threads::each(some, |host| name(host));
             let mut known = self.known.lock().unwrap_or_else(PoisonError::into_inner);
             for (host, name) in some.iter().zip(asked) {
                 known.entry(host.to_string()).or_insert_with(|| name.unwrap_or_else(|| host.to_string()));

@@ -9,7 +9,6 @@ use std::fs::Metadata;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError, mpsc};
-use std::thread::ScopedJoinHandle;
 
 /// Files that one thread asks for at once: MooseFS answers many questions in one
 /// go. Not so many that the kernel has forgotten them meanwhile.
@@ -173,7 +172,8 @@ impl Locator {
         };
         let work = || std::iter::from_fn(next).map(|(at, some)| (at, piece(some.into_iter()))).collect::<Vec<_>>();
         std::thread::scope(|scope| {
-            let running: Vec<_> = (0..ASKERS).map(|_| scope.spawn(work)).collect();
+            let begin = |_| std::thread::Builder::new().spawn_scoped(scope, work).ok();
+            let running: Vec<_> = (0..ASKERS).map_while(begin).collect();
             let truncated = walk(path, limit, &mut |folder| {
                 let mut folder = folder.into_iter().map(|found| self.found(found)).peekable();
                 while folder.peek().is_some() {
@@ -182,7 +182,11 @@ impl Locator {
                 }
             });
             drop(send);
-            Tree { files: joined(running), truncated }
+            // What they have not come to, all of it where no thread could be begun.
+            let rest = work();
+            let ended = running.into_iter().map(|thread| thread.join());
+            let theirs = ended.flat_map(|mine| mine.unwrap_or_else(|panic| std::panic::resume_unwind(panic)));
+            Tree { files: in_order(theirs.chain(rest).collect()), truncated }
         })
     }
 
@@ -218,16 +222,11 @@ fn many<T: Send>(things: Vec<T>, network: bool, ask: impl Fn(T) -> Question + Sy
     if threads <= 1 {
         return in_order(work());
     }
-    std::thread::scope(|scope| joined((0..threads).map(|_| scope.spawn(work)).collect()))
+    in_order(homing_threads::each(&vec![(); threads], |()| work()).into_iter().flatten().collect())
 }
 
 /// Pieces with their places in the order.
 type Pieces = Vec<(usize, Vec<FileLayout>)>;
-
-fn joined(running: Vec<ScopedJoinHandle<Pieces>>) -> Vec<FileLayout> {
-    let ended = running.into_iter().map(|thread| thread.join());
-    in_order(ended.flat_map(|mine| mine.unwrap_or_else(|panic| std::panic::resume_unwind(panic))).collect())
-}
 
 fn in_order(mut pieces: Pieces) -> Vec<FileLayout> {
     pieces.sort_unstable_by_key(|(at, _)| *at);

@@ -6,7 +6,6 @@ use rustix::fs::{AtFlags, CWD, StatxFlags, statx};
 use std::path::{Path, PathBuf};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, SyncSender, channel, sync_channel};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
-use std::thread;
 use std::time::{Duration, Instant};
 
 /// How long a look may take where the user did not say (`--fs-timeout`). A busy server answers a `stat` within one
@@ -18,10 +17,11 @@ const AHEAD: usize = 64;
 /// How often it is seen whether a look takes too long.
 const TICK: Duration = Duration::from_millis(100);
 
-/// What `look` found, `None` when that took longer than `limit`.
+/// What `look` found, `None` when that took longer than `limit`. Where there is no thread for it the look has no
+/// bound: a user with too many processes is met more often than a server that is gone as well.
 pub fn within<R: Send + 'static>(limit: Duration, look: impl FnOnce() -> R + Send + 'static) -> Option<R> {
     let (to, from) = channel();
-    thread::spawn(move || to.send(look()));
+    homing_threads::begin_or_do(move || drop(to.send(look())));
     from.recv_timeout(limit).ok()
 }
 
@@ -99,6 +99,8 @@ pub struct Bounded<T, K, R> {
     limit: Duration,
     looking: Arc<Looking<K>>,
     results: Receiver<R>,
+    /// There is no thread for it: whoever wants a result looks, without a bound.
+    here: Option<Look<T, K, R>>,
 }
 
 impl<T: 'static, K: Send + 'static, R: Send + 'static> Bounded<T, K, R> {
@@ -110,8 +112,8 @@ impl<T: 'static, K: Send + 'static, R: Send + 'static> Bounded<T, K, R> {
         fresh: impl Fn() -> Look<T, K, R> + Send + 'static,
     ) -> Self {
         let things: Things<T> = Arc::new(Mutex::new(things));
-        let (looking, results) = start(things.clone(), fresh());
-        Bounded { things, fresh: Box::new(fresh), limit, looking, results }
+        let (looking, results, here) = start(&things, &fresh);
+        Bounded { things, fresh: Box::new(fresh), limit, looking, results, here }
     }
 
     /// The look that is under way, when it takes too long and a path of it is silent: a large folder takes long, too.
@@ -142,6 +144,9 @@ impl<T: 'static, K: Send + 'static, R: Send + 'static> Iterator for Bounded<T, K
     type Item = Result<R, Silent<K>>;
 
     fn next(&mut self) -> Option<Self::Item> {
+        if let Some(look) = &mut self.here {
+            return next_of(&self.things).map(|thing| Ok(look(thing, &self.looking)));
+        }
         loop {
             match self.results.recv_timeout(TICK) {
                 Ok(result) => return Some(Ok(result)),
@@ -152,7 +157,7 @@ impl<T: 'static, K: Send + 'static, R: Send + 'static> Iterator for Bounded<T, K
                 }
                 Err(RecvTimeoutError::Timeout) => {
                     if let Some(silent) = self.overdue() {
-                        (self.looking, self.results) = start(self.things.clone(), (self.fresh)());
+                        (self.looking, self.results, self.here) = start(&self.things, &self.fresh);
                         return Some(Err(silent));
                     }
                 }
@@ -161,21 +166,28 @@ impl<T: 'static, K: Send + 'static, R: Send + 'static> Iterator for Bounded<T, K
     }
 }
 
+/// A look in a thread of its own; the last one is a look for whoever wants a result, where no thread can be begun.
+type Started<T, K, R> = (Arc<Looking<K>>, Receiver<R>, Option<Look<T, K, R>>);
+
 fn start<T: 'static, K: Send + 'static, R: Send + 'static>(
-    things: Things<T>,
-    look: Look<T, K, R>,
-) -> (Arc<Looking<K>>, Receiver<R>) {
+    things: &Things<T>,
+    fresh: &dyn Fn() -> Look<T, K, R>,
+) -> Started<T, K, R> {
     let looking = Arc::new(Looking(Mutex::new(State { now: None, given_up: false, ended: false })));
     let (to, results) = sync_channel(AHEAD);
-    let mine = looking.clone();
-    thread::spawn(move || look_on(&things, look, &mine, &to));
-    (looking, results)
+    let (things, look, mine) = (things.clone(), fresh(), looking.clone());
+    let begun = homing_threads::begin(move || look_on(&things, look, &mine, &to));
+    (looking, results, begun.is_err().then(fresh))
+}
+
+fn next_of<T>(things: &Things<T>) -> Option<T> {
+    things.lock().unwrap_or_else(PoisonError::into_inner).next()
 }
 
 fn look_on<T, K, R>(things: &Things<T>, mut look: Look<T, K, R>, looking: &Looking<K>, to: &SyncSender<R>) {
     loop {
         // In a statement of its own, or it would stay locked during the look.
-        let thing = things.lock().unwrap_or_else(PoisonError::into_inner).next();
+        let thing = next_of(things);
         let Some(thing) = thing else { return looking.state().ended = true };
         let result = look(thing, looking);
         if !looking.ends() || to.send(result).is_err() {
@@ -187,6 +199,7 @@ fn look_on<T, K, R>(things: &Things<T>, mut look: Look<T, K, R>, looking: &Looki
 #[cfg(test)]
 mod tests {
     use super::*;
+    use std::thread;
 
     #[test]
     fn a_look_that_takes_long_where_files_answer_is_waited_for() {

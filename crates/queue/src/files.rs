@@ -161,10 +161,7 @@ pub(crate) fn make_dir(path: &Path, mode: u32) -> io::Result<()> {
 
 /// Waits until all of these are on the disk, at the cost of about one.
 pub(crate) fn sync_all(files: &[File]) -> io::Result<()> {
-    std::thread::scope(|scope| {
-        let threads: Vec<_> = files.iter().map(|file| scope.spawn(|| file.sync_data())).collect();
-        threads.into_iter().try_for_each(|t| t.join().unwrap_or_else(|_| Err(io::Error::other("a thread died"))))
-    })
+    homing_threads::each(files, File::sync_data).into_iter().collect()
 }
 
 /// While it lives, root's files are made as the user's own, with no more

@@ -36,7 +36,7 @@ impl Spool {
     pub fn from_reader(mut source: impl Read + Send + 'static) -> io::Result<Arc<Spool>> {
         let spool = Spool::empty()?;
         let filled = spool.clone();
-        std::thread::spawn(move || {
+        homing_threads::begin(move || {
             let mut chunk = vec![0; 64 << 10];
             loop {
                 match source.read(&mut chunk) {
@@ -47,7 +47,7 @@ impl Spool {
                 }
             }
             filled.end();
-        });
+        })?;
         Ok(spool)
     }
 

@@ -8,7 +8,7 @@ use std::os::fd::OwnedFd;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
-use std::thread::JoinHandle;
+use std::thread::{Builder, JoinHandle};
 use std::time::{Duration, Instant};
 
 /// Pieces of output on their way at most; a piece has 32 KiB or less.
@@ -59,13 +59,21 @@ struct Work {
 pub(crate) fn start(connector: Arc<Connector>, hosts: Vec<String>, job: Job) -> Stream {
     let threads = connector.options.fan_out.clamp(1, hosts.len().max(1));
     let (to, events) = sync_channel(PIECES);
-    let (read, write) = rustix::pipe::pipe_with(rustix::pipe::PipeFlags::CLOEXEC).expect("a pipe can be made");
+    let (read, write) = match rustix::pipe::pipe_with(rustix::pipe::PipeFlags::CLOEXEC) {
+        Ok(ends) => ends,
+        Err(e) => return Stream::refused(hosts.len(), &format!("cannot make a pipe: {e}")),
+    };
     let work = Arc::new(Work { connector, hosts, job, next: AtomicUsize::new(0), cancel: Cancel(read) });
     let spawn = |_| {
         let (work, to) = (work.clone(), to.clone());
-        std::thread::Builder::new().stack_size(256 << 10).spawn(move || work.through(&to))
+        homing_threads::begin_as(Builder::new().stack_size(256 << 10), move || work.through(&to))
     };
-    let threads = (0..threads).map_while(|i| spawn(i).ok()).collect();
+    let first = match spawn(0) {
+        Ok(first) => first,
+        Err(e) => return Stream::refused(work.hosts.len(), &e.to_string()),
+    };
+    // Fewer than were asked for take longer.
+    let threads = std::iter::once(first).chain((1..threads).map_while(|i| spawn(i).ok())).collect();
     Stream { events: Some(events), cancel: Some(write), threads }
 }
 
@@ -102,6 +110,16 @@ impl Iterator for Stream {
 }
 
 impl Stream {
+    /// Nothing was done on any host, and why.
+    fn refused(hosts: usize, why: &str) -> Stream {
+        let (to, events) = sync_channel(hosts);
+        for host in 0..hosts {
+            let outcome = Outcome::Unreachable(format!("it was not tried: {why}"));
+            let _ = to.send(Event { host, what: What::Done(outcome, Duration::ZERO) });
+        }
+        Stream { events: Some(events), cancel: None, threads: Vec::new() }
+    }
+
     /// As `next`, but returns after `at_most`, for a screen that shows time passing.
     pub fn next_within(&mut self, at_most: Duration) -> Result<Option<Event>, Waiting> {
         use std::sync::mpsc::RecvTimeoutError;

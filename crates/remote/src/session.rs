@@ -127,7 +127,7 @@ fn pipes(command: &Command, ended: &Ended) -> io::Result<Pipes> {
         Input::Spool(spool) => {
             let (theirs, ours) = pipe_with(PipeFlags::CLOEXEC)?;
             let (spool, stop) = (spool.clone(), ended.0.clone());
-            std::thread::spawn(move || spool.feed(File::from(ours), &stop));
+            homing_threads::begin(move || spool.feed(File::from(ours), &stop))?;
             theirs
         }
     };

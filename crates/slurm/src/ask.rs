@@ -5,9 +5,10 @@ use crate::fate::{JobState, job_state};
 use crate::nodes::{Node, SINFO_FORMAT, parse_nodes, rows};
 use crate::request::job_name;
 use homing_model::RawText;
-use std::io::{Read, Write};
+use std::io::{self, Read, Write};
 use std::path::Path;
 use std::process::{Command, Stdio};
+use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
 /// Longest wait for an answer.
@@ -87,8 +88,14 @@ pub fn command(
     let mut child = command.spawn().map_err(|e| failed(format!("did not start: {e}")))?;
     let (mut pipe, input) = (child.stdin.take(), input.to_vec());
     // A thread, because a long input may have to wait for answers to be read.
-    let writer = std::thread::spawn(move || pipe.as_mut().map(|p| p.write_all(&input)));
-    let (out, err) = (reader(child.stdout.take()), reader(child.stderr.take()));
+    let writer = homing_threads::begin(move || pipe.as_mut().map(|p| p.write_all(&input)));
+    let streams = (child.stdout.take(), child.stderr.take());
+    let begun = || -> io::Result<_> { Ok((writer?, reader(streams.0)?, reader(streams.1)?)) };
+    let (writer, out, err) = begun().map_err(|e| {
+        let _ = child.kill();
+        let _ = child.wait();
+        failed(e.to_string())
+    })?;
     let until = Instant::now() + PATIENCE;
     let status = loop {
         if let Some(status) = child.try_wait().map_err(|e| failed(e.to_string()))? {
@@ -110,8 +117,8 @@ pub fn command(
     Err(failed(format!("ended with {status}: {}", said.trim().lines().last().unwrap_or("it said nothing"))))
 }
 
-fn reader(stream: Option<impl Read + Send + 'static>) -> std::thread::JoinHandle<String> {
-    std::thread::spawn(move || {
+fn reader(stream: Option<impl Read + Send + 'static>) -> io::Result<JoinHandle<String>> {
+    homing_threads::begin(move || {
         let mut bytes = Vec::new();
         if let Some(mut stream) = stream {
             let _ = stream.read_to_end(&mut bytes);

@@ -34,12 +34,9 @@ impl Hands for Overssh {
             groups.entry(argv).or_default().push(i);
         }
         let mut said: Vec<Said> = commands.iter().map(|_| Err("it was not asked".into())).collect();
-        let answers: Vec<(usize, Said)> = std::thread::scope(|scope| {
-            let threads: Vec<_> =
-                groups.iter().map(|(argv, which)| scope.spawn(move || self.group(argv, which, commands))).collect();
-            threads.into_iter().flat_map(|t| t.join().unwrap_or_default()).collect()
-        });
-        for (i, answer) in answers {
+        let groups: Vec<(&[String], Vec<usize>)> = groups.into_iter().collect();
+        let answers = homing_threads::each(&groups, |(argv, which)| self.group(argv, which, commands));
+        for (i, answer) in answers.into_iter().flatten() {
             said[i] = answer;
         }
         said

@@ -1,6 +1,6 @@
 //! Tells admission what this host's storage does while tasks run.
 
-use crate::shared::{Shared, apart};
+use crate::shared::Shared;
 use homing_probe::Pulser;
 use homing_wire::FromWorker;
 use std::sync::Arc;
@@ -24,7 +24,7 @@ const IDLE: Duration = Duration::from_millis(250);
 /// Sends pulses until the worker ends.
 /// An error says that there is no thread for it.
 pub(crate) fn send(shared: Arc<Shared>) -> std::io::Result<()> {
-    apart(move || {
+    homing_threads::begin(move || {
         let mut pulser = Pulser::default();
         let mut ran = processor_time();
         let mut nth = 0u32;
@@ -41,6 +41,7 @@ pub(crate) fn send(shared: Arc<Shared>) -> std::io::Result<()> {
             nth = nth.saturating_add(shared.is_busy().into());
         }
     })
+    .map(drop)
 }
 
 /// How long to wait after the pulse with this number, that took so long.

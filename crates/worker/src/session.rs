@@ -3,11 +3,12 @@
 use crate::attempt::Fate;
 use crate::environment::Environment;
 use crate::recipe::Recipes;
-use crate::shared::{Order, Run, Shared, apart, lock};
+use crate::shared::{Order, Run, Shared, lock};
 use crate::slots::{kill, linger, take};
 use crate::spawn::{Found, Ground};
 use crate::view::{Question, stand};
 use homing_model::RawText;
+use homing_threads::begin;
 use homing_wire::{FromWorker, HEARTBEAT_S, ToWorker, WORKER_LEASE_S};
 use std::io::{BufReader, Read, Write};
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -74,7 +75,7 @@ pub fn serve(input: impl Read + Send + 'static, output: impl Write + Send + 'sta
     let shared = Arc::new(Shared::new(output));
     let holder = shared.clone();
     let (news, inbox) = channel();
-    if let Err(error) = apart(move || holder.release_held()).and_then(|()| apart(move || read(input, &news))) {
+    if let Err(error) = begin(move || holder.release_held()).and_then(|_| begin(move || read(input, &news))) {
         eprintln!("homing: the worker cannot begin: {error}");
         return 1;
     }
@@ -184,7 +185,7 @@ impl Session {
             ToWorker::Stand { ask, point, path, nonce, secret } => {
                 let shared = self.shared.clone();
                 // In a thread of its own: looking may wait for automount.
-                let looked = apart(move || answer(&shared, ask, &Question { point, path, nonce, secret }));
+                let looked = begin(move || answer(&shared, ask, &Question { point, path, nonce, secret }));
                 if let Err(error) = looked {
                     self.shared.send(FromWorker::Stands { ask, accepted: false, text: error.to_string() });
                 }
@@ -201,7 +202,7 @@ impl Session {
         lock(&self.shared.orders).closed = true;
         self.shared.changed.notify_all();
         let shared = self.shared.clone();
-        apart(move || {
+        begin(move || {
             let mut orders = lock(&shared.orders);
             while orders.open > 0 {
                 orders = shared.changed.wait(orders).unwrap_or_else(PoisonError::into_inner);
@@ -210,6 +211,7 @@ impl Session {
             shared.send(FromWorker::Sample(homing_probe::sample()));
             shared.send(FromWorker::Bye);
         })
+        .map(drop)
     }
 }
 
@@ -241,7 +243,7 @@ fn answer(shared: &Shared, ask: u64, question: &Question) {
 
 /// Samples every `sample_ms`, and a word at least every heartbeat.
 fn sample(sample_ms: u32, shared: Arc<Shared>) -> std::io::Result<()> {
-    apart(move || {
+    begin(move || {
         let pause = match sample_ms {
             0 => Duration::from_secs(HEARTBEAT_S),
             ms => Duration::from_millis(ms.into()),
@@ -255,4 +257,5 @@ fn sample(sample_ms: u32, shared: Arc<Shared>) -> std::io::Result<()> {
             thread::sleep(pause);
         }
     })
+    .map(drop)
 }

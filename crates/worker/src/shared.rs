@@ -4,12 +4,12 @@
 use crate::attempt::{Attempted, Handle, ended};
 use crate::environment::Environment;
 use crate::recipe::Recipes;
-use crate::spawn::{Found, Ground, scarce};
+use crate::spawn::{Found, Ground};
 use crate::view::View;
 use homing_model::{Change, Outcome, RawText, Task};
 use homing_wire::FromWorker;
 use std::collections::{HashMap, VecDeque};
-use std::io::{self, Write};
+use std::io::Write;
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Condvar, Mutex, OnceLock, PoisonError};
@@ -69,12 +69,6 @@ pub(crate) struct Shared {
     pub(crate) leaving: AtomicBool,
     /// What this host has under another name than the others.
     pub(crate) view: Mutex<Arc<View>>,
-}
-
-/// Begins a thread. An error says what there is too little of.
-pub(crate) fn apart(work: impl FnOnce() + Send + 'static) -> io::Result<()> {
-    let said = |e: io::Error| format!("cannot start a thread: {e}: too few {}", scarce(&e).unwrap_or("threads"));
-    thread::Builder::new().spawn(work).map(drop).map_err(|e| io::Error::new(e.kind(), said(e)))
 }
 
 /// Frames on their way out.
@@ -219,7 +213,7 @@ mod tests {
 
     #[test]
     fn a_task_without_room_waits_for_another_to_end_and_gives_up_when_it_was_alone() {
-        let shared = Shared::new(Box::new(io::sink()));
+        let shared = Shared::new(Box::new(std::io::sink()));
         lock(&shared.orders).threads = 2;
         thread::scope(|scope| {
             let waits = scope.spawn(|| shared.room(|| false, Attempted::Among));

@@ -171,7 +171,10 @@ impl<L: Listener> Shell<'_, L> {
             FromWorker::Unfit { ticket, missing } => self.core.unfit(ix, ticket, &missing, Moment::now()),
             FromWorker::Late { ticket, change, why } => {
                 // Its bound is past, and with it whatever this host had in its own caches.
-                look_again(ix, ticket, change, why, self.queue.clone());
+                if look_again(ix, ticket, change.clone(), why.clone(), self.queue.clone()).is_err() {
+                    // Nothing is said of it then, as where its file system is silent.
+                    self.core.late(ix, ticket, &change, &why, false, Moment::now());
+                }
             }
             FromWorker::Sample(sample) => self.core.sample(ix, sample),
             FromWorker::Pulse(pulse) => self.core.pulse(ix, &pulse),

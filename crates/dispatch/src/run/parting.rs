@@ -7,6 +7,7 @@ use crate::wires::Arrival;
 use homing_launch::Keeper;
 use homing_wire::{FromWorker, ToWorker};
 use std::sync::mpsc::Receiver;
+use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
 const GOODBYE: Duration = Duration::from_secs(5);
@@ -56,16 +57,16 @@ impl<L: Listener> Shell<'_, L> {
             link.to = None;
         }
         let keepers = self.links.iter_mut().filter_map(|link| link.keeper.take());
-        let ends: Vec<_> = keepers.map(|keeper| end_apart(keeper, GOODBYE)).collect();
+        let ends: Vec<_> = keepers.filter_map(|keeper| end_apart(keeper, GOODBYE)).collect();
         for end in ends {
             let _ = end.join();
         }
     }
 }
 
-/// In a thread of its own: srun may take seconds to give its job back.
-pub(super) fn end_apart(keeper: Keeper, grace: Duration) -> std::thread::JoinHandle<()> {
-    std::thread::spawn(move || {
+/// In a thread of its own where there is one: srun may take seconds to give its job back.
+pub(super) fn end_apart(keeper: Keeper, grace: Duration) -> Option<JoinHandle<()>> {
+    homing_threads::begin_or_do(move || {
         keeper.end(grace);
     })
 }

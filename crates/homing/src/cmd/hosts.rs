@@ -88,11 +88,7 @@ fn limits_in_force() -> BTreeMap<String, u32> {
 pub fn ask_all(names: &[String], own: &str) -> Vec<Answer> {
     let mut answers = Vec::with_capacity(names.len());
     for window in names.chunks(FAN_OUT) {
-        std::thread::scope(|scope| {
-            let threads: Vec<_> = window.iter().map(|name| scope.spawn(move || ask(name, own))).collect();
-            let panicked = || Err("homing failed here; that is a bug".to_string());
-            answers.extend(threads.into_iter().map(|t| t.join().unwrap_or_else(|_| panicked())));
-        });
+        answers.extend(homing_threads::each(window, |name| ask(name, own)));
     }
     answers
 }

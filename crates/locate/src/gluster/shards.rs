@@ -69,11 +69,8 @@ fn ask(blocks: u64, held: &(dyn Fn(u64) -> Held + Sync)) -> Vec<(u64, Held)> {
         let numbers = std::iter::from_fn(|| Some(next.fetch_add(1, Ordering::Relaxed)).filter(|n| *n < blocks));
         numbers.map(|number| (number, held(number))).collect::<Vec<_>>()
     };
-    let mut found: Vec<(u64, Held)> = std::thread::scope(|scope| {
-        let running: Vec<_> = (0..THREADS.min(blocks)).map(|_| scope.spawn(work)).collect();
-        let ended = running.into_iter().map(|thread| thread.join());
-        ended.flat_map(|mine| mine.unwrap_or_else(|panic| std::panic::resume_unwind(panic))).collect()
-    });
+    let threads: Vec<u64> = (0..THREADS.min(blocks)).collect();
+    let mut found: Vec<(u64, Held)> = homing_threads::each(&threads, |_| work()).into_iter().flatten().collect();
     found.sort_unstable_by_key(|(number, _)| *number);
     found
 }

@@ -97,8 +97,9 @@ fn command(args: &Args) -> Result<Command, Failure> {
         command = command.merged();
     }
     if !args.nostdin && !std::io::stdin().is_terminal() {
-        let spool = Spool::from_reader(std::io::stdin())
-            .map_err(|e| Failure::system(format!("no temporary file for standard input: {e}")).hint("-n, or TMPDIR"))?;
+        let spool = Spool::from_reader(std::io::stdin()).map_err(|e| {
+            Failure::system(format!("cannot keep standard input for the hosts: {e}")).hint("-n, or TMPDIR")
+        })?;
         command = command.input(Input::Spool(spool));
     }
     Ok(command)

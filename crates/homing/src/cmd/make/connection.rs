@@ -17,22 +17,31 @@ use std::sync::mpsc::{Sender, channel};
 const SEARCHED: usize = 64 << 10;
 
 /// Serves one stand-in to its end.
-pub fn serve(id: u64, stream: UnixStream, near: &Arc<Near>, news: &Sender<News>) {
+pub fn serve(id: u64, stream: &UnixStream, near: &Arc<Near>, news: &Sender<News>) {
     let Ok(reading) = stream.try_clone() else { return };
     let mut from = BufReader::new(reading);
     let Ok(Some(FromStub::Recipe { words, cwd, env })) = homing_wire::receive(&mut from) else { return };
     let (signals, end) = (news.clone(), id);
-    std::thread::spawn(move || {
+    let listening = homing_threads::begin(move || {
         while let Ok(Some(FromStub::Signal(_))) = homing_wire::receive(&mut from) {
             let _ = signals.send(News::Stop { id: end });
         }
         let _ = signals.send(News::Stop { id: end });
     });
-    let asked = Asked::new(id, words, cwd, env);
-    let answer = converse(asked, &stream, near, news);
-    let mut to = &stream;
-    let _ = homing_wire::send(&mut to, &answer);
-    let _ = to.flush();
+    match listening {
+        Ok(_) => end_with(stream, &converse(Asked::new(id, words, cwd, env), stream, near, news)),
+        Err(error) => refuse(stream, &error),
+    }
+}
+
+/// Tells a stand-in that its recipe does not run, and why.
+pub fn refuse(stream: &UnixStream, error: &std::io::Error) {
+    end_with(stream, &ToStub::Failed(format!("this recipe cannot be run: {error}")));
+}
+
+fn end_with(mut stream: &UnixStream, last: &ToStub) {
+    let _ = homing_wire::send(&mut stream, last);
+    let _ = stream.flush();
     let _ = stream.shutdown(std::net::Shutdown::Both);
 }
 

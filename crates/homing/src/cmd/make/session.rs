@@ -7,6 +7,7 @@ use super::hosts::{self, Plan};
 use super::near::Near;
 use crate::failure::Failure;
 use homing_make::Evidence;
+use homing_threads::begin;
 use std::os::unix::net::UnixListener;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -42,14 +43,15 @@ impl Session {
         // Ahead of the walk through the folder, which takes its time on a large one.
         for (at, plan) in plans.iter().enumerate() {
             hosts::connect(at, plan.clone(), news.clone())
-                .map_err(|e| Failure::system(format!("cannot start a thread for {}: {e}", plan.name)))?;
+                .map_err(|e| Failure::system(format!("no link to {}: {e}", plan.name)))?;
         }
         let near = Arc::new(Near::new(&root, fenced).map_err(unwatched)?);
         let traffic = listen(socket, &near, &news)?;
         let slots = if plans.len() == 1 { |cores, _| cores + 1 } else { slots };
         let settings = Settings { root, plans, assume_shared, umask: umask(), slots };
         let core = Core::new(settings, near);
-        Ok(Session { news, core: std::thread::spawn(move || core.serve(&inbox)), traffic })
+        let core = begin(move || core.serve(&inbox)).map_err(Failure::system)?;
+        Ok(Session { news, core, traffic })
     }
 
     /// Ends the workers.
@@ -71,17 +73,21 @@ fn listen(socket: &Path, near: &Arc<Near>, news: &Sender<News>) -> Result<Arc<Tr
         .map_err(|e| Failure::system(format!("cannot make the socket {}: {e}", socket.display())))?;
     let traffic = Arc::new(Traffic::default());
     let (near, news, counts) = (near.clone(), news.clone(), traffic.clone());
-    std::thread::spawn(move || {
-        for stream in listener.incoming().flatten() {
-            let (near, news, counts) = (near.clone(), news.clone(), counts.clone());
-            counts.now.fetch_add(1, Ordering::SeqCst);
-            std::thread::spawn(move || {
+    let accept = move || {
+        for stream in listener.incoming().flatten().map(Arc::new) {
+            let (near, news, counts, theirs) = (near.clone(), news.clone(), counts.clone(), stream.clone());
+            let served = begin(move || {
+                counts.now.fetch_add(1, Ordering::SeqCst);
                 let id = counts.ever.fetch_add(1, Ordering::SeqCst);
-                connection::serve(id, stream, &near, &news);
+                connection::serve(id, &theirs, &near, &news);
                 counts.now.fetch_sub(1, Ordering::SeqCst);
             });
+            if let Err(error) = served {
+                connection::refuse(&stream, &error);
+            }
         }
-    });
+    };
+    begin(accept).map_err(Failure::system)?;
     Ok(traffic)
 }
 

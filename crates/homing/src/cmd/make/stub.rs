@@ -64,7 +64,14 @@ pub fn here(words: &[OsString]) -> i32 {
 
 /// The coordinator of the build runs it.
 pub fn hand_over(stream: UnixStream, words: Vec<OsString>) -> i32 {
-    match converse(&stream, &words) {
+    let signalled = match forward_signals(&stream) {
+        Ok(signalled) => signalled,
+        Err(error) => {
+            eprintln!("homing: this recipe cannot be run: {error}");
+            return crate::failure::exit::SYSTEM;
+        }
+    };
+    match converse(&stream, &words, &signalled) {
         Ok(Some(status)) => status,
         Ok(None) => here(&words),
         Err(error) => {
@@ -75,8 +82,11 @@ pub fn hand_over(stream: UnixStream, words: Vec<OsString>) -> i32 {
 }
 
 /// `None` when the recipe has to run here.
-fn converse(stream: &UnixStream, words: &[OsString]) -> Result<Option<i32>, homing_wire::WireError> {
-    let signalled = forward_signals(stream)?;
+fn converse(
+    stream: &UnixStream,
+    words: &[OsString],
+    signalled: &AtomicI32,
+) -> Result<Option<i32>, homing_wire::WireError> {
     let env = std::env::vars_os().filter(|(name, _)| !NOT_SENT.iter().any(|n| name == n));
     let recipe = FromStub::Recipe {
         words: words.iter().map(|w| RawText::from(w.as_os_str())).collect(),
@@ -84,18 +94,19 @@ fn converse(stream: &UnixStream, words: &[OsString]) -> Result<Option<i32>, homi
         env: env.map(|(name, value)| (name.into(), value.into())).collect(),
     };
     let mut to = stream;
-    homing_wire::send(&mut to, &recipe)?;
+    // Whoever does not take it has said why.
+    let sent = homing_wire::send(&mut to, &recipe);
     let mut from = BufReader::new(stream);
     loop {
         match homing_wire::receive(&mut from)? {
             Some(ToStub::Output { stream, bytes }) => print(stream, &bytes),
-            Some(ToStub::Done(outcome)) => return Ok(Some(status(outcome, &signalled))),
+            Some(ToStub::Done(outcome)) => return Ok(Some(status(outcome, signalled))),
             Some(ToStub::Here) => return Ok(None),
             Some(ToStub::Failed(why)) => {
                 eprintln!("homing: {why}");
                 return Ok(Some(crate::failure::exit::SYSTEM));
             }
-            None => return Err(std::io::Error::from(std::io::ErrorKind::UnexpectedEof).into()),
+            None => return Err(sent.err().unwrap_or(std::io::Error::from(std::io::ErrorKind::UnexpectedEof).into())),
         }
     }
 }
@@ -131,12 +142,12 @@ fn forward_signals(stream: &UnixStream) -> std::io::Result<Arc<AtomicI32>> {
     let mut signals = signal_hook::iterator::Signals::new([SIGINT, SIGTERM, SIGHUP])?;
     let signalled = Arc::new(AtomicI32::new(0));
     let (last, mut to) = (signalled.clone(), stream.try_clone()?);
-    std::thread::spawn(move || {
+    homing_threads::begin(move || {
         for signal in signals.forever() {
             last.store(signal, Ordering::SeqCst);
             let _ = homing_wire::send(&mut to, &FromStub::Signal(signal));
         }
-    });
+    })?;
     Ok(signalled)
 }
 

@@ -5,7 +5,6 @@ use homing_dispatch::Interrupts;
 use homing_model::RawText;
 use std::path::Path;
 use std::sync::Arc;
-use std::thread;
 
 /// Variables that tell of this terminal, login or host; on another host they would lie.
 const HOST_BOUND: [&str; 16] = [
@@ -84,22 +83,20 @@ pub fn shell() -> RawText {
 }
 
 /// From now on SIGINT, SIGTERM and SIGHUP are counted instead of ending us.
-pub fn count_interrupts() -> Arc<Interrupts> {
+pub fn count_interrupts() -> Result<Arc<Interrupts>, Failure> {
     let count = Arc::new(Interrupts::default());
     let counted = count.clone();
-    let mut signals = match signal_hook::iterator::Signals::new([libc_signal::INT, libc_signal::TERM, libc_signal::HUP])
-    {
-        Ok(signals) => signals,
-        Err(_) => return count,
-    };
-    thread::spawn(move || {
+    let failed = |e| Failure::system(format!("cannot listen to signals: {e}"));
+    let mut signals =
+        signal_hook::iterator::Signals::new([libc_signal::INT, libc_signal::TERM, libc_signal::HUP]).map_err(failed)?;
+    let counting = homing_threads::begin(move || {
         for signal in signals.forever() {
             // Whoever sends TERM or HUP does not wait for tasks to end by themselves.
             let steps = if signal == libc_signal::INT { 1 } else { 2 };
             counted.came(signal, steps);
         }
     });
-    count
+    counting.map(|_| count).map_err(failed)
 }
 
 mod libc_signal {

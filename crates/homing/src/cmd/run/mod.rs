@@ -168,7 +168,7 @@ pub fn start(args: Args, again: Option<Again>) -> Result<i32, Failure> {
         },
         terminal: screen.terminal.clone(),
         results: args.results.as_deref().map(results_files).transpose()?,
-        interrupts: environment::count_interrupts(),
+        interrupts: environment::count_interrupts()?,
         journal,
     };
     unbegun.begins();
