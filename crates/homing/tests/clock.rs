@@ -1,6 +1,8 @@
 //! The system's clock is set while the program runs: nothing waits, nothing is
 //! ended, and durations stay right. The clock is that of `tests/clock_shift.c`.
 
+#[path = "../../../tests/preload.rs"]
+mod preload;
 #[path = "../../../tests/until.rs"]
 mod until;
 
@@ -19,10 +21,7 @@ struct World {
 impl World {
     fn new() -> World {
         let dir = tempfile::tempdir().unwrap();
-        let library = dir.path().join("clock_shift.so");
-        let source = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../tests/clock_shift.c");
-        let built = Command::new("cc").args(["-shared", "-fPIC", "-o"]).arg(&library).arg(source).status();
-        assert!(built.unwrap().success(), "cc builds the library, as it links every Rust program");
+        let library = preload::preload(dir.path(), "clock_shift.c");
         World { dir, library }
     }
 
@@ -100,4 +99,29 @@ fn a_kill_after_a_signal_by_a_clock_that_was_ahead_is_a_kill() {
     std::fs::remove_file(w.path().join("shift")).unwrap();
     w.out(&["kill", "1"]);
     assert_eq!(w.out(&["wait", "1"]).status.code(), Some(143));
+}
+
+/// Its lock is in the kernel's list, by the number of the file.
+fn a_runner_is_at_work(w: &World) -> bool {
+    let own = format!("queue/homing-queue-{}/runner.lock", rustix::process::geteuid().as_raw());
+    let file = std::os::unix::fs::MetadataExt::ino(&w.path().join(own).metadata().unwrap());
+    std::fs::read_to_string("/proc/locks").unwrap().contains(&format!(":{file} "))
+}
+
+#[test]
+fn an_ended_job_is_kept_for_a_week_of_the_clock_that_nobody_sets() {
+    let w = World::new();
+    // Each job has a runner of its own, which looks for what to forget before it starts anything.
+    let run_one = |boot: &str| {
+        let mut command = w.command(&["sub", "-q", "-K", "true"]);
+        assert!(ended(command.env("HOMING_QUEUE_BOOT", boot).spawn().unwrap()).status.success());
+        until::until("its runner is gone", || !a_runner_is_at_work(&w));
+    };
+    let listed = || String::from_utf8(w.out(&["jobs", "-a"]).stdout).unwrap().lines().count() - 1;
+    run_one("this");
+    std::fs::write(w.path().join("shift"), "777600").unwrap();
+    run_one("this");
+    assert_eq!(listed(), 2, "nine days of wall time are no week of this boot");
+    run_one("the next");
+    assert_eq!(listed(), 2, "the first is forgotten: of its boot no other clock is left");
 }

@@ -3,6 +3,7 @@
 use crate::files;
 use serde::{Deserialize, Serialize};
 use std::fs;
+use std::time::Duration;
 
 /// One process of one boot.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -20,6 +21,11 @@ impl Process {
     pub fn own() -> Process {
         let pid = std::process::id();
         Process { pid, ticks: ticks(pid).unwrap_or(0), boot_id: files::boot_id() }
+    }
+
+    /// When it began, time since that boot, by a clock that nobody sets.
+    pub fn began(&self) -> Duration {
+        Duration::from_micros(self.ticks * 1_000_000 / rustix::param::clock_ticks_per_second())
     }
 
     /// Whether it lives, as far as this user can see. With `hidepid` the

@@ -5,16 +5,17 @@ use crate::job::{JobSpec, Private, Stop};
 use crate::lock::Held;
 use crate::places::Places;
 use crate::read::Cache;
-use crate::{Job, QueueError};
+use crate::{Job, Part, QueueError};
 use homing_model::{Command, RawText};
 use std::fs;
 use std::os::unix::fs::{MetadataExt, OpenOptionsExt};
 use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
 use std::process::Stdio;
+use std::time::Duration;
 
-/// Ended jobs are forgotten after this long, ns: a week.
-const KEEP_NS: i64 = 7 * 86_400 * 1_000_000_000;
+/// Ended jobs are forgotten after this long: a week.
+const KEEP: Duration = Duration::from_secs(7 * 86_400);
 
 /// No job has this number or a higher one: what stands in the folder of numbers beyond it is somebody's mischief.
 const LAST: u64 = 1 << 40;
@@ -135,10 +136,9 @@ impl Spool {
     /// Removes this user's jobs that ended long ago, and what killed
     /// submitters left. The newest number stays, so that none is given twice.
     pub(crate) fn tidy(&self, jobs: &[Job]) -> Result<(), QueueError> {
-        let now = homing_clock::system_ns();
+        let old = old_now();
         for job in jobs.iter().filter(|j| j.uid == files::uid()) {
-            let ended = job.parts.iter().map(|p| p.end.as_ref().map_or(i64::MAX, |e| e.at_ns)).max();
-            if ended.is_some_and(|at| at < now - KEEP_NS) {
+            if !job.parts.is_empty() && job.parts.iter().all(&old) {
                 let _ = fs::remove_dir_all(&job.dir);
             }
         }
@@ -165,6 +165,19 @@ impl Spool {
             }
         }
         Ok(())
+    }
+}
+
+/// Tells whether a part of a job has ended so long ago that it is forgotten. Wall time says so, which somebody may
+/// have set ahead by mistake: of what this boot started it is believed only when a clock that nobody sets agrees. For
+/// what an earlier boot started, or nobody, there is no other. A clock that was ahead costs their records then, and
+/// no output that their users named; one that is set back keeps some for longer.
+fn old_now() -> impl Fn(&Part) -> bool {
+    let (wall_ns, up, boot) = (homing_clock::system_ns(), homing_clock::since_boot(), files::boot_id());
+    move |part| {
+        let ended_ns = part.end.as_ref().map_or(i64::MAX, |end| end.at_ns);
+        let began = part.start.as_ref().filter(|start| start.process.boot_id == boot).map(|s| s.process.began());
+        ended_ns < wall_ns - KEEP.as_nanos() as i64 && began.is_none_or(|began| up.saturating_sub(began) > KEEP)
     }
 }
 

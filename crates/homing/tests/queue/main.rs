@@ -4,6 +4,8 @@ mod cluster;
 mod crowd;
 mod full;
 mod killed;
+#[path = "../../../../tests/preload.rs"]
+mod preload;
 mod slurm;
 #[path = "../support/mod.rs"]
 mod support;

@@ -47,6 +47,29 @@ fn users_take_turns_and_jobs_run_as_who_submitted_them() {
 }
 
 #[test]
+fn a_clock_that_was_ahead_costs_nobody_a_turn() {
+    let Some(w) = shared(1) else { return };
+    let clock = crate::preload::preload(w.path(), "clock_shift.c");
+    let sub = |uid: u32, job: &str| {
+        let mut command = Command::new(w.program());
+        w.set_up(&mut command).args(["sub", "-q", job]).uid(uid).gid(uid).env("HOME", "/nonexistent");
+        command.env("LD_PRELOAD", &clock).env("CLOCK_SHIFT", format!("@{}/shift", w.path().display()));
+        assert!(command.status().unwrap().success());
+    };
+    std::fs::write(w.path().join("shift"), "3600").unwrap();
+    sub(ALICE, "touch began; until [ -e go ]; do sleep 0.05; done; id -u >> ran");
+    until("the first runs", || w.path().join("began").exists());
+    std::fs::remove_file(w.path().join("shift")).unwrap();
+    for user in [ALICE, ALICE, BOB, BOB] {
+        sub(user, "id -u >> ran");
+    }
+    std::fs::write(w.path().join("go"), "").unwrap();
+    until("all ran", || w.lines("ran").len() == 5);
+    let (a, b) = (ALICE.to_string(), BOB.to_string());
+    assert_eq!(w.lines("ran"), [&a, &b, &a, &b, &a].map(String::from));
+}
+
+#[test]
 fn a_name_cannot_make_up_rows_or_speak_to_terminals() {
     let Some(w) = shared(1) else { return };
     let name = "x\n9  root  DONE\u{1b}c";

@@ -17,6 +17,7 @@ use crate::load::Load;
 use crate::state::State;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
+use std::time::Duration;
 
 /// A job, or an element of an array, as the decision sees it.
 #[derive(Clone, Debug)]
@@ -41,8 +42,8 @@ pub struct View {
     pub host: Option<String>,
     /// Load expressions that must hold.
     pub require: Vec<String>,
-    /// When it started, ns since the epoch.
-    pub start_ns: i64,
+    /// When it started, time since the machine was; zero when it has not, or before that.
+    pub began: Duration,
 }
 
 /// Why a job may not start, even when it is its turn and there are slots.
@@ -93,8 +94,10 @@ pub struct Standing {
     pub host: Option<String>,
     /// Slots in use, by queue.
     pub used: BTreeMap<String, u32>,
-    /// The last start, ns since the epoch.
-    pub last_ns: i64,
+    /// The last start, microseconds since the machine was started: wall time that is set back would cost whoever
+    /// started a job before that all turns until it has come there again.
+    #[serde(default)]
+    pub last_us: u64,
     /// The job that would start next.
     pub wants: Option<Want>,
 }
@@ -119,7 +122,7 @@ pub fn standing(config: &Config, usage: &Usage, own: &[View], host: &Option<Stri
     let mut stands = Standing { host: host.clone(), ..Standing::default() };
     let here = own.iter().filter(|v| v.host == *host);
     for view in here.clone() {
-        stands.last_ns = stands.last_ns.max(view.start_ns);
+        stands.last_us = stands.last_us.max(view.began.as_micros() as u64);
         if view.state.is_running() {
             *stands.used.entry(view.queue.clone()).or_default() += view.slots;
         }
@@ -137,7 +140,7 @@ pub fn standing(config: &Config, usage: &Usage, own: &[View], host: &Option<Stri
 pub fn whose_turn<'a>(all: impl Iterator<Item = (u32, &'a Standing)>) -> Option<(u32, &'a Want)> {
     let key = |(uid, s): &(u32, &Standing)| {
         let used = s.used.values().fold(0u32, |sum, n| sum.saturating_add(*n));
-        (used, s.last_ns, *uid)
+        (used, s.last_us, *uid)
     };
     let first = all.filter(|(_, s)| s.wants.is_some()).min_by_key(key)?;
     Some((first.0, first.1.wants.as_ref()?))

@@ -15,7 +15,7 @@ fn view(id: u64, uid: u32) -> View {
         after: Verdict::Holds,
         host: None,
         require: vec![],
-        start_ns: 0,
+        began: Duration::ZERO,
     }
 }
 
@@ -47,11 +47,11 @@ fn simulate(config: &Config, mut all: Vec<View>) -> Vec<u64> {
             let key = (found.id, found.index);
             order.push(found.id);
             let chosen = all.iter_mut().find(|v| (v.id, v.index) == key).unwrap();
-            (chosen.state, chosen.start_ns) = (State::Run, clock);
+            (chosen.state, chosen.began) = (State::Run, Duration::from_secs(clock));
             clock += 1;
         }
         // The longest running ends.
-        all.iter_mut().filter(|v| v.state == State::Run).min_by_key(|v| v.start_ns).unwrap().state = State::Done;
+        all.iter_mut().filter(|v| v.state == State::Run).min_by_key(|v| v.began).unwrap().state = State::Done;
     }
     order
 }

@@ -2,6 +2,8 @@
 
 use super::Job;
 use crate::depend::{self, Verdict};
+use crate::files;
+use crate::job::Start;
 use crate::plan::View;
 use crate::state::State;
 use crate::{Spool, array};
@@ -9,7 +11,8 @@ use crate::{Spool, array};
 impl Spool {
     /// What the decision needs of all jobs.
     pub fn views(&self, jobs: &[Job]) -> Vec<View> {
-        let mut views = Vec::new();
+        let (mut views, boot) = (Vec::new(), files::boot_id());
+        let began = |start: &Start| (start.process.boot_id == boot).then(|| start.process.began());
         for job in jobs {
             let after = match &job.spec.after {
                 Some(text) if job.parts.iter().any(|p| !p.state.is_over()) => {
@@ -28,7 +31,7 @@ impl Spool {
                 after,
                 host: job.spec.host.clone(),
                 require: job.spec.require.clone(),
-                start_ns: part.start.as_ref().map_or(0, |s| s.at_ns),
+                began: part.start.as_ref().and_then(began).unwrap_or_default(),
             }));
         }
         views

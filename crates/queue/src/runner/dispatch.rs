@@ -26,10 +26,10 @@ impl Runner<'_> {
         let unended = views.iter().filter(|v| !v.state.is_over());
         let hosts: BTreeSet<Option<String>> = unended.map(|v| v.host.clone()).collect();
         for view in &views {
-            let last = self.last_ns.entry(view.host.clone()).or_default();
-            *last = view.start_ns.max(*last);
+            let last = self.last_us.entry(view.host.clone()).or_default();
+            *last = (view.began.as_micros() as u64).max(*last);
         }
-        let mut decision = Decision { config, load, jobs, views, last_ns: self.last_ns.clone() };
+        let mut decision = Decision { config, load, jobs, views, last_us: self.last_us.clone() };
         self.tell(&hosts, &decision)?;
         let mut started = 0;
         for host in hosts {
@@ -160,19 +160,19 @@ struct Decision<'a> {
     load: &'a Load,
     jobs: &'a [Job],
     views: Vec<View>,
-    last_ns: BTreeMap<Option<String>, i64>,
+    last_us: BTreeMap<Option<String>, u64>,
 }
 
 impl Decision<'_> {
     fn standing(&self, usage: &Usage, host: &Option<String>) -> Standing {
         let mut stands = plan::standing(self.config, usage, &self.views, host, self.load);
-        stands.last_ns = stands.last_ns.max(self.last_ns.get(host).copied().unwrap_or(0));
+        stands.last_us = stands.last_us.max(self.last_us.get(host).copied().unwrap_or(0));
         stands
     }
     fn started(&mut self, want: &Want) {
         let view = self.views.iter_mut().find(|v| (v.id, v.index) == (want.id, want.index));
         if let Some(view) = view {
-            (view.state, view.start_ns) = (State::Run, homing_clock::system_ns());
+            (view.state, view.began) = (State::Run, homing_clock::since_boot());
         }
     }
 }

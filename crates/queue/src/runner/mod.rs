@@ -51,7 +51,7 @@ pub fn run(spool: &Spool, config: &mut dyn FnMut() -> Config, keeper: &[PathBuf]
             turn: Turn::default(),
             neighbours: Neighbours::default(),
             told: Vec::new(),
-            last_ns: BTreeMap::new(),
+            last_us: BTreeMap::new(),
             buried: BTreeSet::new(),
             failed: Failed::default(),
         };
@@ -93,7 +93,7 @@ struct Runner<'a> {
     /// What the others were told last.
     told: Vec<Standing>,
     /// The last start on each host, also of what has ended.
-    last_ns: BTreeMap<Option<String>, i64>,
+    last_us: BTreeMap<Option<String>, u64>,
     /// Starts whose leftovers were looked for.
     buried: BTreeSet<(u64, u32, i64)>,
     failed: Failed,
