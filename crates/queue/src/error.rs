@@ -36,6 +36,11 @@ pub enum QueueError {
 }
 
 impl QueueError {
+    /// Whether there was no room on a disk, or none for this user.
+    pub(crate) fn is_full(&self) -> bool {
+        let full = |e: &io::Error| matches!(e.kind(), io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded);
+        matches!(self, QueueError::Io { source, .. } if full(source))
+    }
     pub(crate) fn io(doing: &'static str, path: &Path) -> impl FnOnce(io::Error) -> QueueError {
         move |source| QueueError::Io { doing, path: path.to_path_buf(), source }
     }

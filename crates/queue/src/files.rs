@@ -4,7 +4,7 @@
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 use std::fs::{self, DirBuilder, File, OpenOptions};
-use std::io::{self, Read, Write};
+use std::io::{self, Read};
 use std::os::unix::fs::{DirBuilderExt, FileExt, MetadataExt, OpenOptionsExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 use std::sync::OnceLock;
@@ -104,9 +104,14 @@ pub(crate) fn write_json_soon<T: Serialize>(path: &Path, value: &T, mode: u32) -
 }
 
 fn write_part<T: Serialize>(path: &Path, value: &T, mode: u32) -> io::Result<(PathBuf, File)> {
-    let (part, mut file) = new_part(path, mode)?;
-    file.write_all(&line(value)?)?;
+    let (part, file) = new_part(path, mode)?;
+    fill(&part, &file, &line(value)?)?;
     Ok((part, file))
+}
+
+/// Writes what a part is to hold; where there is no room, none of it stays to take some.
+fn fill(part: &Path, file: &File, text: &[u8]) -> io::Result<()> {
+    file.write_all_at(text, 0).inspect_err(|_| drop(fs::remove_file(part)))
 }
 
 fn line<T: Serialize>(value: &T) -> io::Result<Vec<u8>> {
@@ -139,7 +144,7 @@ impl Reserved {
     pub fn new(path: &Path, mode: u32) -> io::Result<Reserved> {
         let (part, file) = new_part(path, mode)?;
         // Not fallocate, which some network file systems lack.
-        file.write_all_at(&[b' '; Reserved::ROOM], 0)?;
+        fill(&part, &file, &[b' '; Reserved::ROOM])?;
         Ok(Reserved { path: path.to_path_buf(), part, file })
     }
 

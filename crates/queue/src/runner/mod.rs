@@ -18,12 +18,14 @@ use crate::{QueueError, Spool, slots};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use std::collections::{BTreeMap, BTreeSet};
 use std::os::fd::OwnedFd;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 /// A pause between two looks: short after something happened, longer when nothing does.
 const QUICK: Duration = Duration::from_millis(10);
 const SLOW: Duration = Duration::from_millis(250);
+/// Between two looks whether a full disk has room again.
+const FULL: Duration = Duration::from_secs(1);
 
 /// Runs until nothing of this user is left. `config` is asked each round, so
 /// that a changed cluster file is noticed; `keeper` are the words that start a keeper.
@@ -34,28 +36,22 @@ pub fn run(spool: &Spool, config: &mut dyn FnMut() -> Config, keeper: &[PathBuf]
     let _ = rustix::process::setsid();
     let own = spool.places.own()?;
     let lock = own.join("runner.lock");
+    let mut told = false;
     loop {
         let held = Held::try_take(&lock).map_err(QueueError::io("lock", &lock))?;
         if held.is_none() {
             return Ok(());
         }
-        Presence::own(Vec::new()).publish(&own).map_err(QueueError::io("write into", &own))?;
-        step("present");
-        slots::folder(&own)?;
-        let mut runner = Runner {
-            spool,
-            keeper,
-            bell: Bell::new(&own),
-            own: own.clone(),
-            keepers: Vec::new(),
-            turn: Turn::default(),
-            neighbours: Neighbours::default(),
-            told: Vec::new(),
-            last_us: BTreeMap::new(),
-            buried: BTreeSet::new(),
-            failed: Failed::default(),
-        };
-        runner.serve(config)?;
+        match Runner::new(spool, keeper, &own).serve(config) {
+            // Who stayed away then would leave the jobs waiting when there is room again, until their user's next command.
+            Err(full) if full.is_full() => {
+                if !std::mem::replace(&mut told, true) {
+                    eprintln!("homing: nothing is started before there is room: {full}");
+                }
+                std::thread::sleep(FULL);
+            }
+            served => served?,
+        }
         drop(held);
         // A job that came between the last look and the unlocking found a runner, so it is ours.
         if !has_work(&spool.views(&spool.own_jobs()?), &config(), &Load::default()) {
@@ -99,8 +95,27 @@ struct Runner<'a> {
     failed: Failed,
 }
 
-impl Runner<'_> {
+impl<'a> Runner<'a> {
+    fn new(spool: &'a Spool, keeper: &'a [PathBuf], own: &Path) -> Runner<'a> {
+        Runner {
+            spool,
+            keeper,
+            bell: Bell::new(own),
+            own: own.to_path_buf(),
+            keepers: Vec::new(),
+            turn: Turn::default(),
+            neighbours: Neighbours::default(),
+            told: Vec::new(),
+            last_us: BTreeMap::new(),
+            buried: BTreeSet::new(),
+            failed: Failed::default(),
+        }
+    }
+
     fn serve(&mut self, config: &mut dyn FnMut() -> Config) -> Result<(), QueueError> {
+        Presence::own(Vec::new()).publish(&self.own).map_err(QueueError::io("write into", &self.own))?;
+        step("present");
+        slots::folder(&self.own)?;
         self.spool.tidy(&self.spool.own_jobs()?)?;
         let mut watch = None;
         let mut pause = QUICK;
