@@ -73,13 +73,6 @@ pub fn wall_ns() -> i64 {
     anchor.wall_ns + since_boot().saturating_sub(anchor.awake).as_nanos() as i64
 }
 
-/// By how much the system's clock was set since this process first asked, nanoseconds; after a
-/// step forward more than 0.
-pub fn stepped_ns() -> i64 {
-    let wall_ns = wall_ns();
-    system_ns() - wall_ns
-}
-
 /// Time since the machine was started, that in which it slept included: for a bound that also
 /// holds for others who did not sleep.
 pub fn since_boot() -> Duration {
@@ -110,6 +103,6 @@ mod tests {
     fn both_clocks_go_on_and_wall_time_is_that_of_the_system() {
         let (first, then) = (Moment::now(), Moment::now());
         assert!(then.mono >= first.mono && then.wall_ns >= first.wall_ns);
-        assert!(stepped_ns().unsigned_abs() < 1_000_000_000 && first.wall_ns > 1_700_000_000_000_000_000);
+        assert!((system_ns() - wall_ns()).unsigned_abs() < 1_000_000_000 && first.wall_ns > 1_700_000_000_000_000_000);
     }
 }

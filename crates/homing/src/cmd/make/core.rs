@@ -366,15 +366,9 @@ impl Core {
         fence.extend(asked.extra.iter().cloned());
         let task = Task {
             id: ticket,
-            command: Command::Argv(asked.words.clone()),
             cwd: Some(asked.cwd.clone()),
             env: asked.env.clone(),
-            args: Vec::new(),
-            inputs: Vec::new(),
-            outputs: Vec::new(),
-            cpus: 1,
-            memory: None,
-            timeout_ms: None,
+            ..Task::of(Command::Argv(asked.words.clone()))
         };
         let recipe = ToWorker::Recipe { ticket, task, folders: asked.folders.clone() };
         let reply = asked.reply.clone();
