@@ -3,6 +3,8 @@
 //! Whoever comes first has the name, so that a stranger could shut a user out by making that user's folder.
 //! Therefore a folder has several names, and the first that is the user's own is the one.
 
+pub mod lock;
+
 use std::fs::{self, DirBuilder, Permissions};
 use std::io;
 use std::os::unix::fs::{DirBuilderExt, MetadataExt, PermissionsExt};

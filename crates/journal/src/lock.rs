@@ -10,11 +10,11 @@
 //! that keeps it on each host by itself, two hosts would both get it.
 
 use crate::{FILE, JournalError};
+use homing_folder::lock::{is_locked, try_lock_all};
 use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
 use std::fs::{self, File};
 use std::io::{self, Write};
-use std::os::fd::AsRawFd;
 use std::os::unix::fs::{MetadataExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 
@@ -90,28 +90,6 @@ fn machine() -> String {
     sum[..8].iter().map(|b| format!("{b:02x}")).collect()
 }
 
-/// One call on the open file description lock of the whole file; returns the kind that it leaves or meets.
-fn call(file: &File, command: libc::c_int) -> io::Result<libc::c_int> {
-    // SAFETY: plain data; all zero means the whole file, and these locks want l_pid 0.
-    let mut lock: libc::flock = unsafe { std::mem::zeroed() };
-    lock.l_type = libc::F_WRLCK as libc::c_short;
-    lock.l_whence = libc::SEEK_SET as libc::c_short;
-    // SAFETY: the descriptor is open and the structure outlives the call.
-    match unsafe { libc::fcntl(file.as_raw_fd(), command, &mut lock) } {
-        0 => Ok(libc::c_int::from(lock.l_type)),
-        _ => Err(io::Error::last_os_error()),
-    }
-}
-
-/// Takes the lock on the journal. `Ok(false)`: another has it; an error: there are no such locks here.
-fn try_lock(journal: &File) -> io::Result<bool> {
-    match call(journal, libc::F_OFD_SETLK) {
-        Ok(_) => Ok(true),
-        Err(e) if matches!(e.raw_os_error(), Some(libc::EAGAIN | libc::EACCES)) => Ok(false),
-        Err(e) => Err(e),
-    }
-}
-
 fn host_name() -> String {
     rustix::system::uname().nodename().to_string_lossy().into_owned()
 }
@@ -142,7 +120,7 @@ impl Lock {
     /// Takes the lock of a run's folder, also from a writer that is surely gone.
     pub(crate) fn take(dir: &Path, journal: &File) -> Result<Lock, JournalError> {
         let path = dir.join("lock");
-        let locked = try_lock(journal);
+        let locked = try_lock_all(journal);
         if let Ok(false) = locked {
             let holder = read(&path).unwrap_or(Holder { host: "an unknown host".into(), pid: 0, ..Holder::me() });
             return Err(JournalError::Held { holder: holder.into(), alive: true, lock: path });
@@ -177,8 +155,7 @@ pub(crate) fn living(dir: &Path) -> Option<Holder> {
         Life::Alive => false,
         Life::Gone => true,
         Life::Unknown if holder.locked && holder.is_on_kernel_of(&me) => {
-            let kind = File::open(dir.join(FILE)).and_then(|journal| call(&journal, libc::F_OFD_GETLK));
-            kind.is_ok_and(|kind| kind == libc::F_UNLCK as libc::c_int)
+            File::open(dir.join(FILE)).and_then(|journal| is_locked(&journal)).is_ok_and(|locked| !locked)
         }
         Life::Unknown => false,
     };
@@ -302,7 +279,7 @@ mod tests {
         let container = Holder { pid_ns: Holder::me().pid_ns + 1, locked: true, ..Holder::me() };
         hold(dir.path(), &container);
         let its = journal(dir.path());
-        assert!(try_lock(&its).unwrap());
+        assert!(try_lock_all(&its).unwrap());
         let refused = Lock::take(dir.path(), &journal(dir.path())).unwrap_err().to_string();
         assert!(refused.contains("still goes on"), "{refused}");
         assert!(living(dir.path()).is_some());

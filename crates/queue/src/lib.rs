@@ -20,7 +20,6 @@ mod files;
 pub mod job;
 mod keeper;
 mod load;
-mod lock;
 mod neighbours;
 mod places;
 pub mod plan;

@@ -2,9 +2,9 @@
 
 use crate::files::{self, write_json};
 use crate::job::{End, Kill, Stop};
-use crate::lock::Held;
 use crate::state::State;
 use crate::{Job, QueueError, Spool};
+use homing_folder::lock::Held;
 use std::fs;
 use std::io;
 use std::path::Path;

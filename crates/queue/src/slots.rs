@@ -7,8 +7,8 @@
 
 use crate::QueueError;
 use crate::files::{self, open_plain};
-use crate::lock::{self, Held};
 use crate::places::Places;
+use homing_folder::lock::{self, Held};
 use std::collections::BTreeSet;
 use std::fs;
 use std::os::unix::fs::MetadataExt;

@@ -2,10 +2,10 @@
 
 use crate::files::{self, step, write_json_soon};
 use crate::job::{JobSpec, Private, Stop};
-use crate::lock::Held;
 use crate::places::Places;
 use crate::read::Cache;
 use crate::{Job, Part, QueueError};
+use homing_folder::lock::Held;
 use homing_model::{Command, RawText};
 use std::fs;
 use std::os::unix::fs::{MetadataExt, OpenOptionsExt};

@@ -6,9 +6,9 @@ mod orders;
 
 use crate::files::{self, Reserved, read_json, step, write_json_soon};
 use crate::job::{End, JobSpec, Private, Start, Style};
-use crate::lock::Held;
 use crate::process::Process;
 use crate::{QueueError, report};
+use homing_folder::lock::Held;
 use orders::Orders;
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, Write};

@@ -3,8 +3,8 @@
 use super::{Part, one_line};
 use crate::files::read_json;
 use crate::job::{End, Start, Stop};
-use crate::lock::Held;
 use crate::state::{Facts, state};
+use homing_folder::lock::Held;
 use std::collections::HashSet;
 use std::path::Path;
 

@@ -4,11 +4,11 @@ use super::Runner;
 use crate::files::{self, step};
 use crate::job::Kill;
 use crate::load::Load;
-use crate::lock::Held;
 use crate::neighbours::Presence;
 use crate::plan::{self, Config, Standing, Usage, View, Want};
 use crate::state::State;
 use crate::{Job, QueueError, slots};
+use homing_folder::lock::Held;
 use std::collections::{BTreeMap, BTreeSet};
 use std::process::{Command, Stdio};
 

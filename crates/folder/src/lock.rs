@@ -11,7 +11,7 @@ use std::path::Path;
 
 /// Held until dropped, and by whoever inherits its descriptor.
 #[derive(Debug)]
-pub(crate) struct Held(File);
+pub struct Held(File);
 
 /// Opens a regular file to lock; nothing is followed, nothing is made.
 fn existing(path: &Path) -> io::Result<File> {
@@ -25,7 +25,7 @@ fn existing(path: &Path) -> io::Result<File> {
 
 /// Opened before it is created, because a kernel with `fs.protected_regular`
 /// refuses O_CREAT on another user's file in a sticky folder.
-pub(crate) fn file(path: &Path, mode: u32) -> io::Result<File> {
+pub fn file(path: &Path, mode: u32) -> io::Result<File> {
     for _ in 0..100 {
         match existing(path) {
             Err(e) if e.kind() == io::ErrorKind::NotFound => {}
@@ -44,9 +44,13 @@ pub(crate) fn file(path: &Path, mode: u32) -> io::Result<File> {
     Err(io::Error::other("it comes and goes"))
 }
 
-/// One call on the lock of some bytes of a file, from the first one to before the second one, `None` being the
-/// end of all files; returns the lock that it leaves or meets.
-fn call(file: &File, command: libc::c_int, bytes: (u32, Option<u32>)) -> io::Result<libc::flock> {
+/// Bytes of a file, from the first one to before the second one; `None` is the end of all files.
+pub type Bytes = (u32, Option<u32>);
+/// All that a file has and may come to have.
+const WHOLE: Bytes = (0, None);
+
+/// One call on the lock of some bytes of a file; returns the lock that it leaves or meets.
+fn call(file: &File, command: libc::c_int, bytes: Bytes) -> io::Result<libc::flock> {
     // SAFETY: plain data, and OFD locks want l_pid 0.
     let mut lock: libc::flock = unsafe { std::mem::zeroed() };
     lock.l_type = libc::F_WRLCK as libc::c_short;
@@ -60,8 +64,28 @@ fn call(file: &File, command: libc::c_int, bytes: (u32, Option<u32>)) -> io::Res
     }
 }
 
+/// Locks these bytes of a file now, for as long as it is open. `Ok(false)`: another has one of them; an error: the
+/// file's system has no such locks.
+fn try_lock(file: &File, ranges: &[Bytes]) -> io::Result<bool> {
+    match ranges.iter().try_for_each(|bytes| call(file, libc::F_OFD_SETLK, *bytes).map(drop)) {
+        Ok(()) => Ok(true),
+        Err(e) if matches!(e.raw_os_error(), Some(libc::EAGAIN | libc::EACCES)) => Ok(false),
+        Err(e) => Err(e),
+    }
+}
+
+/// Locks all of a file, likewise.
+pub fn try_lock_all(file: &File) -> io::Result<bool> {
+    try_lock(file, &[WHOLE])
+}
+
+/// Whether somebody else's open file has a lock on some of it. To ask, reading is enough.
+pub fn is_locked(file: &File) -> io::Result<bool> {
+    call(file, libc::F_OFD_GETLK, WHOLE).map(|met| met.l_type != libc::F_UNLCK as libc::c_short)
+}
+
 /// The bytes of a file below `end` that somebody else's open file has locked. To ask, reading is enough.
-pub(crate) fn held_bytes(file: &File, end: u32) -> io::Result<Vec<u32>> {
+pub fn held_bytes(file: &File, end: u32) -> io::Result<Vec<u32>> {
     let mut found = Vec::new();
     // The kernel tells any one lock of a range: what lies before and behind it is asked for again.
     let mut unknown = vec![(0, end)];
@@ -86,23 +110,19 @@ pub(crate) fn held_bytes(file: &File, end: u32) -> io::Result<Vec<u32>> {
 impl Held {
     /// Takes it now, or not at all.
     pub fn try_take(path: &Path) -> io::Result<Option<Held>> {
-        Held::of(file(path, 0o600)?, &[(0, None)])
+        Held::of(file(path, 0o600)?, &[WHOLE])
     }
 
     /// Takes these bytes of a file now, or none of them.
-    pub fn of(file: File, ranges: &[(u32, Option<u32>)]) -> io::Result<Option<Held>> {
-        match ranges.iter().try_for_each(|bytes| call(&file, libc::F_OFD_SETLK, *bytes).map(drop)) {
-            Ok(()) => Ok(Some(Held(file))),
-            Err(e) if matches!(e.raw_os_error(), Some(libc::EAGAIN | libc::EACCES)) => Ok(None),
-            Err(e) => Err(e),
-        }
+    pub fn of(file: File, ranges: &[Bytes]) -> io::Result<Option<Held>> {
+        Ok(try_lock(&file, ranges)?.then_some(Held(file)))
     }
 
     /// Waits for it.
     pub fn take(path: &Path) -> io::Result<Held> {
         let file = file(path, 0o600)?;
         loop {
-            match call(&file, libc::F_OFD_SETLKW, (0, None)) {
+            match call(&file, libc::F_OFD_SETLKW, WHOLE) {
                 Err(e) if e.kind() == io::ErrorKind::Interrupted => {}
                 other => return other.map(|_| Held(file)),
             }
@@ -112,10 +132,7 @@ impl Held {
     /// Whether somebody holds it; `None` when this user may not know. A file that is not there is held by nobody.
     pub fn is_held(path: &Path) -> Option<bool> {
         match existing(path) {
-            Ok(file) => {
-                let met = call(&file, libc::F_OFD_GETLK, (0, None));
-                Some(met.is_ok_and(|lock| lock.l_type != libc::F_UNLCK as libc::c_short))
-            }
+            Ok(file) => Some(is_locked(&file).unwrap_or(false)),
             Err(e) if e.kind() == io::ErrorKind::PermissionDenied => None,
             Err(_) => Some(false),
         }
