@@ -47,6 +47,40 @@ pub fn own(place: &Path, name: &str, mode: u32) -> io::Result<PathBuf> {
     )))
 }
 
+/// The folder on the way to `path`, links followed, in which somebody else could put another in the place of what
+/// was checked: its owner always can, others where they may write and no sticky bit keeps them off.
+pub fn who_could_swap(path: &Path) -> io::Result<Option<PathBuf>> {
+    let own = rustix::process::geteuid().as_raw();
+    for folder in path.canonicalize()?.ancestors() {
+        let meta = fs::symlink_metadata(folder)?;
+        let shared = meta.mode() & 0o022 != 0 && meta.mode() & 0o1000 == 0;
+        if shared || ![0, own].contains(&meta.uid()) {
+            return Ok(Some(folder.to_path_buf()));
+        }
+    }
+    Ok(None)
+}
+
+/// Where a process of this user may keep what nobody else may come between, such as a socket: `$XDG_RUNTIME_DIR`,
+/// unless that is another user's, as after `su`, or others may write on the way to it; else the folder for all.
+/// Fails when somebody could put another in the place of that as well.
+pub fn place() -> io::Result<PathBuf> {
+    let runtime = std::env::var_os("XDG_RUNTIME_DIR").map(PathBuf::from).filter(|path| path.is_dir());
+    if let Some(runtime) = runtime.filter(|path| matches!(who_could_swap(path), Ok(None))) {
+        return Ok(runtime);
+    }
+    let temporary = std::env::temp_dir();
+    match who_could_swap(&temporary)? {
+        None => Ok(temporary),
+        Some(folder) => Err(io::Error::other(format!(
+            "others could replace what lies in {}: {} is another user's, or others may write there without a sticky \
+             bit; set TMPDIR to a folder of your own",
+            temporary.display(),
+            folder.display()
+        ))),
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

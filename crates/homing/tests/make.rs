@@ -120,3 +120,23 @@ fn on_starts_a_coordinator_once_and_hands_on_words_output_and_status() {
         std::thread::sleep(std::time::Duration::from_millis(50));
     }
 }
+
+#[test]
+fn sockets_lie_in_no_folder_where_others_could_put_another() {
+    use std::os::unix::fs::PermissionsExt;
+    let dir = folder("all:\n\t@ls open > seen\n");
+    let open = dir.path().join("open");
+    std::fs::create_dir(&open).unwrap();
+    for (mode, trusted) in [(0o777, false), (0o700, true)] {
+        std::fs::set_permissions(&open, std::fs::Permissions::from_mode(mode)).unwrap();
+        let made = command(dir.path(), &["-B"]).env("XDG_RUNTIME_DIR", &open).status().unwrap();
+        assert!(made.success());
+        assert_eq!(std::fs::read_to_string(dir.path().join("seen")).unwrap().contains("homing-make"), trusted);
+        let mut on = Command::new(env!("CARGO_BIN_EXE_homing"));
+        on.args(["on", "--assume-shared", "--hosts", "localhost", "--persist", "1", "true"]).current_dir(dir.path());
+        let ran =
+            on.env("XDG_RUNTIME_DIR", &open).env("TMPDIR", dir.path()).env_remove("HOMING_MAKE").status().unwrap();
+        assert!(ran.success());
+        assert_eq!(std::fs::read_dir(&open).unwrap().next().is_some(), trusted);
+    }
+}

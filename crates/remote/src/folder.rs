@@ -32,7 +32,7 @@ fn checked(folder: PathBuf) -> io::Result<PathBuf> {
         return Err(told("its path is too long for a socket"));
     }
     let around = folder.parent().unwrap_or(Path::new("/"));
-    if let Some(stranger) = who_could_swap(around).map_err(|e| told(&e.to_string()))? {
+    if let Some(stranger) = homing_folder::who_could_swap(around).map_err(|e| told(&e.to_string()))? {
         return Err(told(&format!("{} is another user's, or others may write there", stranger.display())));
     }
     match rustix::fs::mkdir(&folder, Mode::RWXU) {
@@ -46,20 +46,6 @@ fn checked(folder: PathBuf) -> io::Result<PathBuf> {
         return Err(told("it is not private to this user (owner, mode 700)"));
     }
     Ok(folder)
-}
-
-/// The folder on the way to `path`, links followed, in which somebody else could put another in the place of what
-/// was checked: its owner always can, others where they may write and no sticky bit keeps them off.
-fn who_could_swap(path: &Path) -> io::Result<Option<PathBuf>> {
-    let own = rustix::process::geteuid().as_raw();
-    for folder in path.canonicalize()?.ancestors() {
-        let stat = rustix::fs::lstat(folder)?;
-        let shared = stat.st_mode & 0o022 != 0 && stat.st_mode & 0o1000 == 0;
-        if shared || ![0, own].contains(&stat.st_uid) {
-            return Ok(Some(folder.to_path_buf()));
-        }
-    }
-    Ok(None)
 }
 
 /// The socket's name for a way to a host: the same words find the same connection.

@@ -109,8 +109,7 @@ fn root_of(cwd: &Path) -> PathBuf {
 
 fn private_folder() -> Result<tempfile::TempDir, Failure> {
     use std::os::unix::fs::PermissionsExt;
-    let runtime = std::env::var_os("XDG_RUNTIME_DIR").map(PathBuf::from).filter(|p| p.is_dir());
-    let parent = runtime.unwrap_or_else(std::env::temp_dir);
+    let parent = homing_folder::place().map_err(Failure::system)?;
     let private = std::fs::Permissions::from_mode(0o700);
     tempfile::Builder::new()
         .prefix("homing-make")

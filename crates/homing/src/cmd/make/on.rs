@@ -109,8 +109,8 @@ fn start(args: &Args, socket: &Path, root: &Path) -> Result<(), Failure> {
 /// A folder that is the user's own and open to nobody else.
 fn folder() -> Result<PathBuf, Failure> {
     let uid = rustix::process::getuid().as_raw();
-    let runtime = std::env::var_os("XDG_RUNTIME_DIR").map(PathBuf::from).filter(|p| p.is_dir());
-    let (place, name) = (runtime.unwrap_or_else(std::env::temp_dir), format!("homing-on-{uid}"));
+    let place = homing_folder::place().map_err(Failure::system)?;
+    let name = format!("homing-on-{uid}");
     homing_folder::own(&place, &name, 0o700)
         .map_err(|e| Failure::system(format!("cannot make {}: {e}", place.join(&name).display())))
 }
