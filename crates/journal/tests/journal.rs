@@ -63,7 +63,7 @@ fn every_kind() -> Vec<Event> {
             start_ns: 100,
             wall_us: 20,
             io,
-            io_wait: Some(IoWait::Pressure(3)),
+            io_wait: Some(IoWait::DelayAccounting(3)),
             stdout_bytes: 1,
             stderr_bytes: 0,
             said: None,
@@ -104,6 +104,24 @@ fn every_kind_has_the_golden_form_and_comes_back() {
         fs::write(&golden, &now).unwrap();
     }
     assert_eq!(now, fs::read_to_string(&golden).unwrap());
+}
+
+#[test]
+fn a_wait_that_homing_0_1_estimated_is_unknown() {
+    let ended = |wait: &str| {
+        let io = r#"{"rchar":7,"wchar":null,"read_bytes":8,"write_bytes":0,"user_us":9,"sys_us":0,"max_rss":0}"#;
+        let line = format!(
+            r#"{{"at_ns":1,"event":"task_ended","task":1,"attempt":1,"host":"n1","outcome":{{"exit":0}},"start_ns":1,
+                "wall_us":2,"io":{io}{wait},"stdout_bytes":0,"stderr_bytes":0,"last":true}}"#
+        );
+        match serde_json::from_str::<Event>(&line).unwrap().what {
+            What::TaskEnded { io_wait, .. } => io_wait,
+            other => panic!("{other:?}"),
+        }
+    };
+    assert_eq!(ended(r#","io_wait":{"pressure":3}"#), None);
+    assert_eq!(ended(r#","io_wait":{"delay_accounting":3}"#), Some(IoWait::DelayAccounting(3)));
+    assert_eq!([ended(""), ended(r#","io_wait":null"#)], [None, None]);
 }
 
 #[test]

@@ -2,7 +2,8 @@
 //! The journal is these, one JSON object a line; every report reads them.
 
 use crate::{HostFacts, HostSample, IoCounters, IoWait, Outcome, RawText, TaskId};
-use serde::{Deserialize, Serialize};
+use serde::de::IgnoredAny;
+use serde::{Deserialize, Deserializer, Serialize};
 use std::collections::BTreeMap;
 
 /// One record of the journal. `at_ns` is the coordinator's clock.
@@ -124,7 +125,7 @@ pub enum What {
         /// What it used.
         io: IoCounters,
         /// Time waited for I/O, when it can be known.
-        #[serde(default, skip_serializing_if = "Option::is_none")]
+        #[serde(default, skip_serializing_if = "Option::is_none", deserialize_with = "measured")]
         io_wait: Option<IoWait>,
         /// Bytes of output.
         stdout_bytes: u64,
@@ -172,6 +173,20 @@ pub enum What {
         /// Tasks by what became of them: `done`, `failed`, `skipped`, `unfinished`.
         counts: BTreeMap<String, u64>,
     },
+}
+
+/// An estimate, which homing 0.1 made of the host's pressure where the kernel kept no account, is unknown.
+fn measured<'a, D: Deserializer<'a>>(from: D) -> Result<Option<IoWait>, D::Error> {
+    #[derive(Deserialize)]
+    #[serde(untagged)]
+    enum Told {
+        Measured(IoWait),
+        Else(IgnoredAny),
+    }
+    Ok(match Option::<Told>::deserialize(from)? {
+        Some(Told::Measured(wait)) => Some(wait),
+        Some(Told::Else(_)) | None => None,
+    })
 }
 
 /// 64 bits as 16 digits: readers of JSON often have no integers of that size.

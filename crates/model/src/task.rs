@@ -111,15 +111,13 @@ pub const WAIT_ASKED_FROM_US: u64 = 20_000;
 pub enum IoWait {
     /// The kernel's delay accounting, microseconds.
     DelayAccounting(u64),
-    /// Estimated: the host's io pressure during the task, at most wall minus processor time.
-    Pressure(u64),
 }
 
 impl IoWait {
     /// Microseconds, whatever the source.
     pub fn us(&self) -> u64 {
         match self {
-            IoWait::DelayAccounting(us) | IoWait::Pressure(us) => *us,
+            IoWait::DelayAccounting(us) => *us,
         }
     }
 }

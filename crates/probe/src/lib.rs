@@ -12,11 +12,6 @@ pub use pulse::Pulser;
 use homing_model::HostSample;
 use std::fs::read_to_string;
 
-/// PSI io "some" since boot, microseconds. `None` where the kernel does not keep it.
-pub fn io_pressure_us() -> Option<u64> {
-    parse::pressure(&read_to_string("/proc/pressure/io").ok()?).some_us
-}
-
 /// The load of this host now; counters are totals since boot.
 pub fn sample() -> HostSample {
     let read = |path: &str| read_to_string(path).ok();

@@ -67,7 +67,6 @@ pub struct Tally {
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Waits {
     pub known: u64,
-    pub estimated: u64,
     pub sum_us: u64,
     /// Attempts by the power of √2 that their wait reaches.
     steps: BTreeMap<u32, u64>,
@@ -76,7 +75,6 @@ pub(crate) struct Waits {
 impl Waits {
     fn add(&mut self, wait: &IoWait) {
         self.known += 1;
-        self.estimated += u64::from(matches!(wait, IoWait::Pressure(_)));
         self.sum_us += wait.us();
         let step = ((wait.us() as f64 + 1.0).log2() * 2.0).round() as u32;
         *self.steps.entry(step).or_default() += 1;
@@ -92,14 +90,6 @@ impl Waits {
             }
         }
         None
-    }
-
-    pub(crate) fn source(&self) -> &'static str {
-        match (self.estimated, self.known) {
-            (0, _) => "delay accounting",
-            (e, k) if e == k => "estimated from the hosts' io pressure",
-            _ => "delay accounting, some estimated from io pressure",
-        }
     }
 }
 
@@ -291,7 +281,7 @@ impl Tally {
             },
             "io_wait": (self.waits.known > 0).then(|| json!({
                 "sum_us": self.waits.sum_us, "median_us": self.waits.median_us(),
-                "attempts_known": self.waits.known, "attempts_too_short": self.short, "attempts": self.ended, "source": self.waits.source(),
+                "attempts_known": self.waits.known, "attempts_too_short": self.short, "attempts": self.ended,
             })),
             "busiest": self.busiest().map(|(name, ..)| name),
             "hosts": hosts,

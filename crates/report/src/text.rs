@@ -5,6 +5,10 @@ use homing_model::text::shown;
 use homing_model::units::{bytes, count, percent, span};
 use homing_model::{Outcome, TaskId, WAIT_ASKED_FROM_US};
 
+/// Why no wait is known, and how it would be.
+const NO_ACCOUNT: &str = "unknown: the kernels of the hosts keep no account of it";
+const SWITCH_ON: &str = "`sysctl kernel.task_delayacct=1` there makes them";
+
 struct Lines {
     color: bool,
     text: String,
@@ -106,7 +110,10 @@ impl Tally {
         let read = self.rchar.map_or("unknown".into(), bytes);
         lines.add(
             "measured",
-            &format!("{read} read by the tasks, {} fetched from disks of their hosts", bytes(self.from_disk)),
+            &format!(
+                "{read} asked for by read calls (pipes included), {} fetched from disks of their hosts",
+                bytes(self.from_disk)
+            ),
         );
         let network = match self.network() {
             (Some(r), Some(s)) => format!("{} received and {} sent by the hosts' interfaces", bytes(r), bytes(s)),
@@ -123,7 +130,8 @@ impl Tally {
         let Some(median) = self.waits.median_us() else {
             let why = match self.ended - self.short {
                 0 => format!("not asked: no task ran for {asked_from}"),
-                _ => "unknown: neither delay accounting nor io pressure could be read".into(),
+                _ if self.placed.0 > 0 || self.from_disk > 0 => format!("{NO_ACCOUNT}; {SWITCH_ON}"),
+                _ => NO_ACCOUNT.into(),
             };
             lines.add("I/O wait", &why);
             return;
@@ -136,8 +144,8 @@ impl Tally {
             0 => {}
             n => of += &format!(", unknown for {n} of {}", self.ended),
         }
-        let (sum, source) = (span(self.waits.sum_us), self.waits.source());
-        lines.add("I/O wait", &format!("{sum} in all, median about {} a task ({source}{of})", span(median)));
+        let sum = span(self.waits.sum_us);
+        lines.add("I/O wait", &format!("{sum} in all, median about {} a task (delay accounting{of})", span(median)));
     }
 
     /// Hosts whose storage limited the run, and why the limit ended where it did.

@@ -86,7 +86,7 @@ pub enum ToWorker {
         requires: Vec<RawText>,
         /// Count the bytes that it reads, however short it is: it has inputs.
         weigh: bool,
-        /// What other hosts wrote and this one must see before it starts.
+        /// What other hosts wrote and this one must see before it starts, with what came in [`ToWorker::Written`] ahead.
         fence: Vec<Change>,
     },
     /// End an attempt: SIGTERM, then SIGKILL after `grace_ms`.
@@ -131,7 +131,8 @@ pub enum ToWorker {
         /// Folders in which it may write, besides its own.
         folders: Vec<RawText>,
     },
-    /// What other hosts wrote, and this one must see before the recipes that follow start. A long list comes in parts.
+    /// What other hosts wrote, and this one must see before the recipes that follow start, or in a run the next task:
+    /// the first parts of its fence where that is long.
     Written {
         /// Files made, changed or removed.
         changes: Vec<Change>,
@@ -494,7 +495,7 @@ mod tests {
                     outcome: if full { Outcome::Lost("x".into()) } else { Outcome::Exit(3) },
                     wall_us: 1,
                     io: IoCounters { rchar: full.then_some(1), ..IoCounters::default() },
-                    io_wait: full.then_some(IoWait::Pressure(7)),
+                    io_wait: full.then_some(IoWait::DelayAccounting(7)),
                     stdout: vec![1],
                     stderr: vec![],
                     set_aside: vec![(text(), text())],

@@ -201,7 +201,7 @@ fn watch(job: &Job, started: Started, began: Instant, buffer: &mut [u8]) -> Ende
     let wall = began.elapsed();
     drop(started.writers);
     let (rchar, wchar) = gauge.char_counts();
-    let delay_us = gauge.delay_us();
+    let io_wait = gauge.io_wait();
     if job.patient {
         await_orphans(pid, job.handle);
     }
@@ -213,7 +213,7 @@ fn watch(job: &Job, started: Started, began: Instant, buffer: &mut [u8]) -> Ende
     let (status, usage) = reap(pid);
     let mut result = ended(job.ticket, outcome(status, job.handle.fate()), wall);
     result.io = IoCounters { rchar, wchar, ..usage };
-    result.io_wait = gauge.io_wait(delay_us, wall, &result.io);
+    result.io_wait = io_wait;
     let [out, err] = pipes;
     (result.stdout, result.stderr) = (out.kept, err.kept);
     result

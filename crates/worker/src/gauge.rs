@@ -2,7 +2,7 @@
 //! `/proc/PID/io` takes as long as a twelfth of the shortest task (measured
 //! beside the loop in `bench/limit.c`), so a short task without inputs is not asked.
 
-use homing_model::{IoCounters, IoWait};
+use homing_model::IoWait;
 use std::fs::File;
 use std::os::unix::fs::FileExt;
 use std::time::{Duration, Instant};
@@ -18,14 +18,12 @@ pub(crate) struct Gauge {
     /// Opened while the process runs: a zombie's file belongs to root.
     counters: Option<File>,
     counted: bool,
-    pressure_before: Option<u64>,
-    asked: bool,
 }
 
 impl Gauge {
     /// `weigh`: count its bytes however short it is.
     pub fn new(pid: libc::pid_t, began: Instant, weigh: bool) -> Gauge {
-        let mut gauge = Gauge { pid, began, counters: None, counted: false, pressure_before: None, asked: false };
+        let mut gauge = Gauge { pid, began, counters: None, counted: false };
         if weigh {
             gauge.open();
         }
@@ -44,23 +42,13 @@ impl Gauge {
 
     /// Time until the next look is due, when there is one.
     pub fn next(&self) -> Option<Duration> {
-        let at = match () {
-            () if !self.counted => WORTH_COUNTING,
-            () if !self.asked => WORTH_ASKING,
-            () => return None,
-        };
-        Some(at.saturating_sub(self.began.elapsed()))
+        (!self.counted).then(|| WORTH_COUNTING.saturating_sub(self.began.elapsed()))
     }
 
-    /// Takes the looks that are due.
+    /// Takes the look that is due.
     pub fn look(&mut self) {
-        let ran = self.began.elapsed();
-        if !self.counted && ran >= WORTH_COUNTING {
+        if !self.counted && self.began.elapsed() >= WORTH_COUNTING {
             self.open();
-        }
-        if !self.asked && ran >= WORTH_ASKING {
-            self.asked = true;
-            self.pressure_before = homing_probe::io_pressure_us();
         }
     }
 
@@ -74,9 +62,10 @@ impl Gauge {
         (field("rchar:"), field("wchar:"))
     }
 
-    /// Time in block I/O of the zombie by delay accounting, when the kernel keeps it, microseconds.
-    pub fn delay_us(&self) -> Option<u64> {
-        if !self.asked {
+    /// Time in block I/O of the zombie, when the kernel keeps account of it. The host's pressure is no substitute:
+    /// it charges a task that sleeps with what others wait for.
+    pub fn io_wait(&self) -> Option<IoWait> {
+        if self.began.elapsed() < WORTH_ASKING {
             return None;
         }
         let on = std::fs::read_to_string("/proc/sys/kernel/task_delayacct").ok()?;
@@ -86,17 +75,6 @@ impl Gauge {
         let stat = std::fs::read_to_string(format!("/proc/{}/stat", self.pid)).ok()?;
         // Field 42 of the line; the name in field 2 may hold blanks.
         let ticks: u64 = stat.rsplit_once(')')?.1.split_ascii_whitespace().nth(39)?.parse().ok()?;
-        Some(ticks * 1_000_000 / rustix::param::clock_ticks_per_second())
-    }
-
-    /// The better of the two measures that there are.
-    pub fn io_wait(&self, delay_us: Option<u64>, wall: Duration, io: &IoCounters) -> Option<IoWait> {
-        if let Some(us) = delay_us {
-            return Some(IoWait::DelayAccounting(us));
-        }
-        let before = self.pressure_before?;
-        let stalled = homing_probe::io_pressure_us()?.saturating_sub(before);
-        let idle = (wall.as_micros() as u64).saturating_sub(io.user_us + io.sys_us);
-        Some(IoWait::Pressure(stalled.min(idle)))
+        Some(IoWait::DelayAccounting(ticks * 1_000_000 / rustix::param::clock_ticks_per_second()))
     }
 }

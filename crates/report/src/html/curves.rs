@@ -99,7 +99,8 @@ pub(crate) fn moved(page: &mut String, tally: &Tally) {
         // What the interfaces received may be other traffic too, so the words claim no split.
         let (read_text, received_text) = (bytes(read), bytes(received));
         let said = format!(
-            "{read_text} read by the tasks, {received_text} received by the hosts' interfaces, for whatever purpose"
+            "{read_text} asked for by read calls (pipes included), {received_text} received by the hosts' interfaces, for \
+             whatever purpose"
         );
         rows.push(("Measured", read.saturating_sub(received), received, said));
     }

@@ -1,6 +1,7 @@
 //! The lines at the end of a run.
 
 use crate::made::{Shape, run};
+use homing_model::event::What;
 use homing_report::Tally;
 
 fn tally(shape: &Shape) -> Tally {
@@ -39,6 +40,24 @@ fn a_local_run_keeps_to_a_few_lines_and_invents_nothing() {
 fn nothing_at_all_is_no_error() {
     assert_eq!(Tally::new().text(false).lines().count(), 2);
     assert!(Tally::new().json()["io_wait"].is_null());
+}
+
+#[test]
+fn a_wait_that_is_not_known_is_unknown_and_what_would_tell_it_is_named_where_files_are_read() {
+    let text = |volume, read_bytes| {
+        let mut tally = Tally::new();
+        for mut event in run(&Shape { tasks: 40, hosts: 2, slots: 2, volume }) {
+            if let What::TaskEnded { io_wait, io, .. } = &mut event.what {
+                (*io_wait, io.read_bytes) = (None, read_bytes);
+            }
+            tally.add(&event);
+        }
+        tally.text(false)
+    };
+    let line = |text: String| text.lines().find(|l| l.starts_with("I/O wait")).unwrap().to_string();
+    assert!(line(text(true, 0)).contains("unknown") && line(text(true, 0)).contains("kernel.task_delayacct=1"));
+    assert!(line(text(false, 512)).contains("kernel.task_delayacct=1"));
+    assert!(line(text(false, 0)).ends_with("keep no account of it"), "{}", text(false, 0));
 }
 
 #[test]
