@@ -7,7 +7,7 @@ use crate::shared::{Order, Run, Shared, lock};
 use crate::slots::{kill, linger, take};
 use crate::spawn::{Found, Ground};
 use crate::view::{Question, stand};
-use homing_model::RawText;
+use homing_model::{Change, RawText};
 use homing_threads::begin;
 use homing_wire::{FromWorker, HEARTBEAT_S, ToWorker, WORKER_LEASE_S};
 use std::io::{BufReader, Read, Write};
@@ -105,7 +105,7 @@ fn read(input: impl Read, news: &Sender<Heard>) {
 }
 
 fn converse(inbox: &Receiver<Heard>, shared: &Arc<Shared>, host: String, heard: impl Fn()) -> i32 {
-    let mut session = Session { shared: shared.clone(), host, run: None, slots: 1, finishing: false };
+    let mut session = Session { shared: shared.clone(), host, run: None, slots: 1, finishing: false, ahead: vec![] };
     let mut last_heard = Instant::now();
     loop {
         match inbox.recv_timeout(Duration::from_millis(200)) {
@@ -137,6 +137,8 @@ struct Session {
     run: Option<Arc<Run>>,
     slots: usize,
     finishing: bool,
+    /// The first parts of the next task's fence.
+    ahead: Vec<Change>,
 }
 
 impl Session {
@@ -160,6 +162,7 @@ impl Session {
                 sample(sample_ms, self.shared.clone())?;
             }
             ToWorker::Run { ticket, slot, task, requires, weigh, fence } => {
+                let fence = self.with_what_came_ahead(fence);
                 if let Some(run) = &self.run {
                     let order = Order { ticket, slot, task, requires, weigh, fence, recipe: None };
                     take(&self.shared, run, self.slots, order);
@@ -176,11 +179,10 @@ impl Session {
                     take(&self.shared, run, self.slots, order);
                 }
             }
-            ToWorker::Written { changes } => {
-                if let Some(recipes) = self.shared.recipes.get() {
-                    recipes.expect(changes);
-                }
-            }
+            ToWorker::Written { changes } => match self.shared.recipes.get() {
+                Some(recipes) => recipes.expect(changes),
+                None => self.ahead.extend(changes),
+            },
             ToWorker::Kill { ticket, grace_ms, timed_out } => kill(&self.shared, ticket, grace_ms, timed_out),
             ToWorker::Stand { ask, point, path, nonce, secret } => {
                 let shared = self.shared.clone();
@@ -194,6 +196,11 @@ impl Session {
             ToWorker::Finish => self.finish()?,
         }
         Ok(())
+    }
+
+    /// The whole fence of the next task, of which this is the last part.
+    fn with_what_came_ahead(&mut self, last: Vec<Change>) -> Vec<Change> {
+        self.ahead.drain(..).chain(last).collect()
     }
 
     /// Says good-bye when the last task has ended.
@@ -258,4 +265,22 @@ fn sample(sample_ms: u32, shared: Arc<Shared>) -> std::io::Result<()> {
         }
     })
     .map(drop)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn parts_of_a_fence_that_came_ahead_are_the_next_tasks() {
+        let shared = Arc::new(Shared::new(Box::new(std::io::sink())));
+        let mut session = Session { shared, host: "h".into(), run: None, slots: 1, finishing: false, ahead: vec![] };
+        let change = |path: &str| Change { path: path.into(), now: None, fresh: false, was: None };
+        for path in ["/a", "/b"] {
+            session.obey(ToWorker::Written { changes: vec![change(path)] }).unwrap();
+        }
+        let whole = session.with_what_came_ahead(vec![change("/c")]);
+        assert_eq!(whole, ["/a", "/b", "/c"].map(change));
+        assert_eq!(session.with_what_came_ahead(vec![change("/d")]), [change("/d")], "and of no other");
+    }
 }

@@ -31,7 +31,9 @@ impl Core {
         }));
         let requires = waiting.offer.requires.clone();
         let weigh = placed.need.total > 0;
-        let fence = self.written.fence(host, &waiting.offer.reads, &waiting.offer.recent);
+        let mut ahead = homing_wire::portions(self.written.fence(host, &waiting.offer.reads, &waiting.offer.recent));
+        let fence = ahead.pop().unwrap_or_default();
+        self.actions.extend(ahead.into_iter().map(|changes| Action::Send(host, ToWorker::Written { changes })));
         self.actions.push(Action::Send(host, ToWorker::Run { ticket, slot, task, requires, weigh, fence }));
         let storage = storage_of(host, &placed);
         let counted = self.presses(&placed.need);

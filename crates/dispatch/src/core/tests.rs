@@ -646,6 +646,26 @@ fn what_a_task_wrote_is_looked_at_by_other_hosts_that_read_it() {
     assert_eq!(verdicts(core.take_actions()), [(4, Outcome::CannotStart(said))]);
 }
 
+#[test]
+fn a_fence_too_long_for_one_message_goes_ahead_of_its_task() {
+    let mut core = core(policy(), &[("n1", 1)]);
+    let recent: Vec<Change> = (0..100_000).map(|n| change(&format!("/d/{}/{n}", "folder/".repeat(30)), n)).collect();
+    core.offer(Offer { recent: recent.clone(), ..offer(1, &["n1"]) });
+    core.assign(at(S).mono);
+    let (mut told, mut last) = (Vec::new(), false);
+    for action in core.take_actions() {
+        let Action::Send(0, message) = action else { continue };
+        homing_wire::encode(&message, &mut Vec::new()).unwrap();
+        assert!(!last, "nothing follows the task");
+        match message {
+            ToWorker::Written { changes } => told.extend(changes),
+            ToWorker::Run { fence, .. } => (last, told) = (true, [told, fence].concat()),
+            other => panic!("{other:?}"),
+        }
+    }
+    assert!(last && told == recent, "{} of {}", told.len(), recent.len());
+}
+
 const PATIENCE: Patience = Patience { least_us: 3_000_000, most_us: 10_000_000 };
 
 #[test]
