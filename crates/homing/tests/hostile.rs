@@ -175,6 +175,41 @@ fn a_full_disk_is_one_line_and_the_run_can_be_resumed() {
     assert!(listed.into_iter().eq(1..=2000), "each task has one line: {log}");
 }
 
+/// Runs a script with a disk of 64 KiB at `small`, in a mount namespace of its own; `None` where that needs root.
+fn on_a_small_disk(dir: &Path, script: &str) -> Option<Output> {
+    if !rustix::process::geteuid().is_root() {
+        eprintln!("SKIPPED: a full file system needs root");
+        return None;
+    }
+    std::fs::create_dir(dir.join("small")).unwrap();
+    let script = format!("mount -t tmpfs -o size=64k x small; {script}");
+    let mut command = Command::new("unshare");
+    command.args(["-m", "sh", "-c", &script, env!("CARGO_BIN_EXE_homing")]).current_dir(dir).stdin(Stdio::null());
+    command.env("HOMING_RUNS", dir.join("runs")).env("SHELL", "/bin/sh").env_remove("HOMING_CLUSTER");
+    Some(command.output().unwrap())
+}
+
+#[test]
+fn a_run_without_room_to_begin_is_no_run() {
+    let dir = tempfile::tempdir().unwrap();
+    // Its first record, with all its arguments, is longer than the disk.
+    let script = "HOMING_RUNS=$PWD/small \"$0\" run -q echo ::: $(seq 20000); echo $?; ls small | wc -l";
+    let Some(output) = on_a_small_disk(dir.path(), script) else { return };
+    assert_eq!(String::from_utf8_lossy(&output.stdout), "254\n0\n", "{}", said(&output));
+    assert!(said(&output).contains("nothing has run"), "{}", said(&output));
+    assert!(!said(&output).contains("homing resume"), "there is nothing to resume: {}", said(&output));
+}
+
+#[test]
+fn a_job_log_that_lacks_lines_is_told_in_the_status() {
+    let dir = tempfile::tempdir().unwrap();
+    let script = "\"$0\" run -q --joblog small/log true ::: $(seq 2000); echo $?; \
+        mount -o remount,size=4m small; \"$0\" resume last; echo $?; wc -l < small/log";
+    let Some(output) = on_a_small_disk(dir.path(), script) else { return };
+    assert_eq!(String::from_utf8_lossy(&output.stdout), "254\n0\n2001\n", "{}", said(&output));
+    assert!(said(&output).contains("cannot write the job log: No space left"), "{}", said(&output));
+}
+
 /// The journal of six tasks, cut at every byte around the ends of its records
 /// and at every 17th in between: what is left says which tasks still run.
 #[test]

@@ -19,7 +19,7 @@ pub enum JournalError {
     },
     /// The disk or the quota is full. What was not written stays in memory:
     /// `flush` may be called again once there is space.
-    #[error("no space left to write the journal {}: {source}; free some, then `homing resume`", path.display())]
+    #[error("no space left to write the journal {}: {source}; free some", path.display())]
     Full {
         /// The journal.
         path: PathBuf,

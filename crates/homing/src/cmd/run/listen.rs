@@ -8,6 +8,7 @@ use homing_model::text::{shown, shown_lines};
 use homing_model::{Event, Outcome};
 use homing_report::Tally;
 use std::fs::File;
+use std::io;
 use std::rc::Rc;
 use std::time::Duration;
 
@@ -28,6 +29,8 @@ pub struct Screen {
     /// Bytes that tasks had read in earlier parts.
     read_before: u64,
     joblog: Option<File>,
+    /// Why the job log lacks lines; it is told at the end, since the run goes on.
+    pub unlogged: Option<io::Error>,
     here: bool,
     /// Limits that were found, by storage host; known at the end.
     pub learnt: Vec<(String, u32)>,
@@ -41,7 +44,8 @@ impl Screen {
     pub fn new(tally: Tally, bar: bool, explain: bool, joblog: Option<File>, here: bool) -> Screen {
         let (terminal, learnt, movers) = (Rc::default(), Vec::new(), Vec::new());
         let read_before = tally.read().unwrap_or(0);
-        Screen { tally, bar, explain, terminal, last: Duration::ZERO, read_before, joblog, here, learnt, movers }
+        let (last, unlogged) = (Duration::ZERO, None);
+        Screen { tally, bar, explain, terminal, last, read_before, joblog, unlogged, here, learnt, movers }
     }
 
     /// Bytes that tasks have read in a second of this part, as far as it was measured.
@@ -87,8 +91,7 @@ impl Listener for Screen {
             command: homing_batch::command_line(&record.task.command),
         };
         if let Err(e) = entry.with_outcome(&record.outcome).write(file) {
-            eprintln!("homing: cannot write the job log: {e}");
-            self.joblog = None;
+            (self.joblog, self.unlogged) = (None, Some(e));
         }
     }
 

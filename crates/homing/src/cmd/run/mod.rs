@@ -171,14 +171,20 @@ pub fn start(args: Args, again: Option<Again>) -> Result<i32, Failure> {
         interrupts: environment::count_interrupts()?,
         journal,
     };
-    unbegun.begins();
     let result = homing_dispatch::run(settings, &mut screen);
     drop(nonces);
     screen.terminal.begin_line();
     lessons::keep(lesson.as_deref(), &screen.learnt, &screen.movers, now_ns);
-    let exit = result.map_err(|e| explain(e, &name, slurm))?;
+    let exit = result.map_err(|e| match unbegun.is_certain() {
+        true => Failure::system(e).hint("nothing has run: the same command again, once there is room"),
+        false => explain(e, &name, slurm),
+    })?;
     evidence(&args, &screen, &name, here, host_count > 1);
-    Ok(exit)
+    match screen.unlogged {
+        Some(e) => Err(Failure::system(format!("cannot write the job log: {e}"))
+            .hint(format!("homing resume {name}, once there is room: it writes what is missing"))),
+        None => Ok(exit),
+    }
 }
 
 /// What tasks are given; says what differs in it from an earlier part of the run.
