@@ -2,9 +2,11 @@
 //! standard input of one command. Only the bytes around the cuts are read here.
 
 use crate::error::BatchError;
+use crate::piped::Each;
 use crate::quote::{command_line, quote};
 use crate::template::{CommandTemplate, Filling};
-use homing_model::{Command, RawText};
+use homing_model::{Block, Command, RawText};
+use memchr::memmem;
 use std::collections::VecDeque;
 use std::fs::File;
 use std::io;
@@ -15,7 +17,7 @@ use std::path::{Path, PathBuf};
 /// Bytes read at once where a record is to end.
 const PIECE: usize = 128 << 10;
 
-/// How files are cut.
+/// How files or standard input are cut.
 #[derive(Clone, Debug)]
 pub struct Blocking {
     /// Bytes of a block, before the rest of its last record.
@@ -24,6 +26,8 @@ pub struct Blocking {
     pub recstart: RawText,
     /// What a record ends with; not cut off.
     pub recend: RawText,
+    /// Standard input is cut, and what of it becomes a block; `None`: the files of `-a` are cut.
+    pub piped: Option<Each>,
 }
 
 /// Size of blocks.
@@ -33,17 +37,6 @@ pub enum BlockSize {
     Bytes(u64),
     /// As large as makes so many of all the files together.
     Number(u64),
-}
-
-/// A run of bytes of a file.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Block {
-    /// The file.
-    pub path: PathBuf,
-    /// Of its first byte.
-    pub offset: u64,
-    /// Bytes.
-    pub length: u64,
 }
 
 /// The blocks of the files, one after the other.
@@ -145,7 +138,7 @@ fn after(file: &File, text: &[u8], from: u64, size: u64) -> io::Result<u64> {
         held.resize(filled + PIECE, 0);
         let got = file.read_at(&mut held[filled..], start + filled as u64)?;
         held.truncate(filled + got);
-        if let Some(at) = held.windows(text.len()).position(|window| window == text) {
+        if let Some(at) = memmem::find(&held, text) {
             return Ok(start + (at + text.len()) as u64);
         }
         if got == 0 {
@@ -183,7 +176,8 @@ mod tests {
         let dir = tempfile::tempdir().unwrap();
         let path = dir.path().join("data");
         std::fs::write(&path, content).unwrap();
-        let how = Blocking { size: BlockSize::Bytes(size), recstart: recstart.into(), recend: recend.into() };
+        let how =
+            Blocking { size: BlockSize::Bytes(size), recstart: recstart.into(), recend: recend.into(), piped: None };
         let template = CommandTemplate::parse(&["cat".into()], &InputOptions::default(), &Strings::default()).unwrap();
         let mut blocks = Blocks::new(vec![path], &how, false, template).unwrap();
         let mut found = Vec::new();

@@ -1,17 +1,18 @@
 //! Template and sources joined: a batch is an iterator of tasks.
 
-use crate::blocks::{Block, Blocking, Blocks};
+use crate::blocks::{Blocking, Blocks};
 use crate::error::BatchError;
 use crate::inputs::Inputs;
 use crate::options::{InputOptions, Packing};
 use crate::pack::Packer;
+use crate::piped::Piped;
 use crate::quote::{Dialect, command_line};
 use crate::shell::command_from_line;
 use crate::sources::{Combinations, Given, is_separator, sources};
 use crate::strings::Strings;
 use crate::tasks_file::TaskLines;
 use crate::template::{CommandTemplate, Filling, TextTemplate, fill_text};
-use homing_model::{RawText, Task};
+use homing_model::{Block, RawText, Task};
 use std::path::PathBuf;
 
 /// The tasks of a run, made one at a time as they are asked for.
@@ -25,7 +26,9 @@ pub struct Batch {
 enum Origin {
     Composed(Box<Composer>),
     Lines(Box<TaskLines>),
-    Blocks(Box<Blocks>),
+    Blocks(Box<(Blocks, Declared)>),
+    Piped(Box<(Piped, Declared)>),
+    Listed(std::vec::IntoIter<Task>),
 }
 
 /// Makes a batch of a command and its input sources.
@@ -41,20 +44,14 @@ pub fn compose(
     stdin_is_tty: bool,
 ) -> Result<Batch, BatchError> {
     if let Some(how) = options.blocks.clone() {
-        return pipepart(words, &options, &how);
+        return of_blocks(words, &options, &how, inputs, stdin_is_tty);
     }
     let Given { command, mut combinations, columns } = sources(words, &options, inputs, stdin_is_tty)?;
     let strings = Strings::new(&options.replacements, columns)?;
     let text = |text: &RawText| TextTemplate::parse(text, &strings);
-    let texts = |texts: &[RawText]| texts.iter().map(text).collect::<Result<Vec<_>, _>>();
     let template = (!command.is_empty()).then(|| CommandTemplate::parse(command, &options, &strings)).transpose()?;
-    if options.workdir.as_ref().is_some_and(|dir| dir == &RawText::from("...")) {
-        return Err(BatchError::value(
-            "--workdir",
-            "...",
-            "name a folder; mktemp -d in the command makes one for each",
-        ));
-    }
+    let tag = options.tag.as_ref().map(text).transpose()?.map(Tag);
+    let declared = Declared::new(&options, &strings)?;
     let packer = Packer::new(options.packing);
     if template.as_ref().is_some_and(CommandTemplate::needs_total) {
         combinations.hold()?;
@@ -64,37 +61,91 @@ pub fn compose(
     }
     let composer = Composer {
         template,
-        outputs: texts(&options.outputs)?,
-        inputs: texts(&options.inputs_extra)?,
-        workdir: options.workdir.as_ref().map(text).transpose()?,
-        cwd: options.cwd,
+        declared,
         combinations,
         functions: options.functions,
         hidden: options.packing.records == Some(0),
         packer,
     };
-    let tag = options.tag.as_ref().map(text).transpose()?.map(Tag);
     Ok(Batch { tag, ..Batch::new(Origin::Composed(Box::new(composer))) })
 }
 
-/// Blocks of files for commands that read their standard input.
-fn pipepart(words: &[RawText], options: &InputOptions, how: &Blocking) -> Result<Batch, BatchError> {
-    let refuse = |reason: &str| BatchError::value("--pipepart", "", reason);
-    if Dialect::of(&options.shell) == Dialect::Csh {
-        return Err(refuse("its lines are for a POSIX shell; set SHELL=/bin/sh"));
-    }
-    if options.packing != Packing::default() {
-        return Err(refuse("--block bounds what a command gets, not -n, -N, -L, -X, -m or -s"));
-    }
+/// Blocks of files or of standard input for commands that read theirs.
+fn of_blocks(
+    words: &[RawText],
+    options: &InputOptions,
+    how: &Blocking,
+    inputs: &mut dyn Inputs,
+    stdin_is_tty: bool,
+) -> Result<Batch, BatchError> {
+    let refuse =
+        |reason: &str| Err(BatchError::value(if how.piped.is_some() { "--pipe" } else { "--pipepart" }, "", reason));
     if words.is_empty() || words.iter().any(|word| is_separator(word, options)) {
-        return Err(refuse("it takes a command that reads its standard input, files with -a, and no ':::'"));
+        return refuse("it takes a command that reads its standard input, and no ':::'");
+    }
+    let Packing { full, length, .. } = options.packing;
+    if full || length.is_some() || (how.piped.is_none() && options.packing != Packing::default()) {
+        return refuse("--block bounds what a command gets, not -n, -N, -L, -X, -m or -s; --pipe takes -N and -L");
+    }
+    if options.no_run_if_empty {
+        return refuse("it passes empty lines on, and -r does not; sed '/^$/d' takes them away before");
     }
     let strings = Strings::new(&options.replacements, Vec::new())?;
     let template = CommandTemplate::parse(words, options, &strings)?;
-    let files = options.arg_files.iter().map(|file| options.cwd.join(file)).collect();
+    let declared = Declared::new(options, &strings)?;
     let tag = options.tag.as_ref().map(|text| TextTemplate::parse(text, &strings)).transpose()?.map(Tag);
-    let blocks = Blocks::new(files, how, options.header, template)?;
-    Ok(Batch { tag, ..Batch::new(Origin::Blocks(Box::new(blocks))) })
+    let origin = match how.piped {
+        Some(_) if !options.arg_files.is_empty() => {
+            return refuse("it cuts standard input; --pipepart -a FILE cuts files");
+        }
+        Some(_) if stdin_is_tty => return Err(BatchError::NoInput),
+        Some(each) => Origin::Piped(Box::new((Piped::new(inputs, how, each, options.header, template)?, declared))),
+        None if Dialect::of(&options.shell) == Dialect::Csh => {
+            return refuse("its lines are for a POSIX shell; set SHELL=/bin/sh");
+        }
+        None => {
+            let files = options.arg_files.iter().map(|file| options.cwd.join(file)).collect();
+            Origin::Blocks(Box::new((Blocks::new(files, how, options.header, template)?, declared)))
+        }
+    };
+    Ok(Batch { tag, ..Batch::new(origin) })
+}
+
+/// What the user says of each task besides its command.
+struct Declared {
+    outputs: Vec<TextTemplate>,
+    inputs: Vec<TextTemplate>,
+    workdir: Option<TextTemplate>,
+    cwd: PathBuf,
+}
+
+impl Declared {
+    fn new(options: &InputOptions, strings: &Strings) -> Result<Declared, BatchError> {
+        let text = |text: &RawText| TextTemplate::parse(text, strings);
+        let texts = |texts: &[RawText]| texts.iter().map(text).collect::<Result<Vec<_>, _>>();
+        if options.workdir.as_ref().is_some_and(|dir| dir == &RawText::from("...")) {
+            let reason = "name a folder; mktemp -d in the command makes one for each";
+            return Err(BatchError::value("--workdir", "...", reason));
+        }
+        Ok(Declared {
+            outputs: texts(&options.outputs)?,
+            inputs: texts(&options.inputs_extra)?,
+            workdir: options.workdir.as_ref().map(text).transpose()?,
+            cwd: options.cwd.clone(),
+        })
+    }
+
+    fn of(&self, task: Task, with: Filling) -> Task {
+        let fill = |texts: &[TextTemplate]| texts.iter().map(|t| t.fill(with)).collect();
+        let cwd = self.workdir.as_ref().map(|dir| RawText::from(self.cwd.join(dir.fill(with).as_path()).as_path()));
+        Task { inputs: fill(&self.inputs), outputs: fill(&self.outputs), cwd, ..task }
+    }
+
+    /// A task whose command is told nothing of what it reads.
+    fn fed(&self, id: u64, command: homing_model::Command, stdin: Vec<Block>) -> Task {
+        let task = Task { stdin, ..bare_task(id, command, Vec::new()) };
+        self.of(task, Filling { args: &[], seq: id, total: None })
+    }
 }
 
 /// What each line of a task's output begins with.
@@ -120,15 +171,20 @@ impl Batch {
         Batch { origin, tag: None, next_id: 1, ended: false }
     }
 
+    /// These tasks, with the numbers that they have.
+    pub fn listed(tasks: Vec<Task>, tagged: bool) -> Self {
+        Batch { tag: tagged.then(Tag::arguments), ..Batch::new(Origin::Listed(tasks.into_iter())) }
+    }
+
     pub(crate) fn of_lines(lines: TaskLines, tagged: bool) -> Self {
         Batch { tag: tagged.then(Tag::arguments), ..Batch::new(Origin::Lines(Box::new(lines))) }
     }
 
-    /// The block that the last task reads as its standard input.
+    /// The block of a file of the user's that the last task reads as its standard input.
     pub fn block(&self) -> Option<&Block> {
         match &self.origin {
-            Origin::Blocks(blocks) => blocks.last.as_ref(),
-            Origin::Composed(_) | Origin::Lines(_) => None,
+            Origin::Blocks(origin) => origin.0.last.as_ref(),
+            Origin::Composed(_) | Origin::Lines(_) | Origin::Piped(_) | Origin::Listed(_) => None,
         }
     }
 
@@ -142,7 +198,8 @@ impl Batch {
     pub fn total(&self) -> Option<u64> {
         match &self.origin {
             Origin::Composed(composer) => composer.total(),
-            Origin::Lines(_) | Origin::Blocks(_) => None,
+            Origin::Listed(tasks) => Some(tasks.len() as u64),
+            Origin::Lines(_) | Origin::Blocks(_) | Origin::Piped(_) => None,
         }
     }
 
@@ -151,7 +208,8 @@ impl Batch {
         match &self.origin {
             Origin::Composed(composer) => composer.combinations.uses_stdin(),
             Origin::Lines(lines) => lines.uses_stdin(),
-            Origin::Blocks(_) => false,
+            Origin::Piped(_) => true,
+            Origin::Blocks(_) | Origin::Listed(_) => false,
         }
     }
 }
@@ -164,13 +222,19 @@ impl Iterator for Batch {
         if self.ended {
             return None;
         }
+        let id = self.next_id;
         let task = match &mut self.origin {
-            Origin::Composed(composer) => composer.next(self.next_id),
-            Origin::Lines(lines) => lines.next(self.next_id),
-            Origin::Blocks(blocks) => {
-                let id = self.next_id;
-                blocks.next(id).map(|command| command.map(|command| bare_task(id, command, Vec::new())))
+            Origin::Composed(composer) => composer.next(id),
+            Origin::Lines(lines) => lines.next(id),
+            Origin::Blocks(origin) => {
+                let (blocks, declared) = &mut **origin;
+                blocks.next(id).map(|command| command.map(|command| declared.fed(id, command, Vec::new())))
             }
+            Origin::Piped(origin) => {
+                let (piped, declared) = &mut **origin;
+                piped.next(id).map(|next| next.map(|(command, stdin)| declared.fed(id, command, stdin)))
+            }
+            Origin::Listed(tasks) => Ok(tasks.next()),
         };
         self.next_id += 1;
         self.ended = matches!(&task, Ok(None)) || task.as_ref().is_err_and(BatchError::ends_the_input);
@@ -180,10 +244,7 @@ impl Iterator for Batch {
 
 struct Composer {
     template: Option<CommandTemplate>,
-    outputs: Vec<TextTemplate>,
-    inputs: Vec<TextTemplate>,
-    workdir: Option<TextTemplate>,
-    cwd: PathBuf,
+    declared: Declared,
     combinations: Combinations,
     functions: Vec<RawText>,
     packer: Packer,
@@ -211,10 +272,8 @@ impl Composer {
         let shown = if self.hidden { &[][..] } else { &args[..] };
         let with = Filling { args: shown, seq: id, total };
         let command = command(shown);
-        let fill = |texts: &[TextTemplate]| texts.iter().map(|t| t.fill(with)).collect();
-        let (inputs, outputs) = (fill(&self.inputs), fill(&self.outputs));
-        let cwd = self.workdir.as_ref().map(|dir| RawText::from(self.cwd.join(dir.fill(with).as_path()).as_path()));
-        Ok(Some(Task { inputs, outputs, cwd, ..bare_task(id, command, args) }))
+        let task = self.declared.of(bare_task(id, command, Vec::new()), with);
+        Ok(Some(Task { args, ..task }))
     }
 }
 

@@ -15,6 +15,8 @@ pub struct Input {
     pub from: Box<dyn BufRead + Send>,
     /// It may be held in memory.
     pub hold: bool,
+    /// The file in which its bytes are kept before anybody has read them; a plan keeps none.
+    pub copy: Option<PathBuf>,
 }
 
 /// Opens the input sources that the user named, in the order of the command line.
@@ -40,11 +42,11 @@ impl Inputs for Files {
     fn open(&mut self, path: &Path) -> io::Result<Input> {
         if path == Path::new("-") {
             let from = self.stdin.take().unwrap_or_else(|| Box::new(io::empty()));
-            return Ok(Input { from, hold: false });
+            return Ok(Input { from, hold: false, copy: None });
         }
         let file = File::open(self.cwd.join(path))?;
         let known = file.metadata()?;
         let hold = known.is_file() && known.len() <= HELD_FILE;
-        Ok(Input { from: Box::new(BufReader::with_capacity(1 << 16, file)), hold })
+        Ok(Input { from: Box::new(BufReader::with_capacity(1 << 16, file)), hold, copy: None })
     }
 }

@@ -2,8 +2,8 @@
 //! so that scripts made for it read ours and either program resumes the other.
 
 use crate::error::BatchError;
-use homing_model::{Outcome, TaskId};
-use std::collections::HashSet;
+use homing_model::{Command, Outcome, RawText, Task, TaskId};
+use std::collections::{BTreeMap, HashSet};
 use std::io::{self, BufRead, Write};
 
 /// First line of a joblog, with its newline.
@@ -23,7 +23,7 @@ pub struct JoblogEntry {
     pub start_ns: i64,
     /// Wall time in microseconds.
     pub wall_us: u64,
-    /// Bytes of files sent to the host; homing sends none.
+    /// Bytes of standard input that it was sent.
     pub sent: u64,
     /// Bytes that came back: the task's output.
     pub received: u64,
@@ -83,11 +83,19 @@ pub struct JoblogLine {
     pub signal: i32,
 }
 
+impl JoblogLine {
+    fn is_success(&self) -> bool {
+        (self.exit, self.signal) == (0, 0)
+    }
+}
+
 /// What an earlier part of a run did.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct JoblogSeen {
     /// The ends that it lists.
     pub lines: HashSet<JoblogLine>,
+    /// The commands of tasks that failed, each as its last line has it.
+    commands: BTreeMap<TaskId, RawText>,
     /// Length of the whole lines in bytes. A file that goes on must be cut to
     /// this first, or its next line would grow out of one that was torn.
     pub whole_bytes: u64,
@@ -101,7 +109,15 @@ impl JoblogSeen {
 
     /// Tasks that succeeded: `--resume-failed` skips these.
     pub fn succeeded(&self) -> HashSet<TaskId> {
-        self.lines.iter().filter(|line| (line.exit, line.signal) == (0, 0)).map(|line| line.seq).collect()
+        self.lines.iter().filter(|line| line.is_success()).map(|line| line.seq).collect()
+    }
+
+    /// Tasks that failed and never succeeded, with the commands that they ran, which are their arguments too.
+    pub fn failed(mut self) -> Vec<Task> {
+        let succeeded = self.succeeded();
+        self.commands.retain(|task, _| !succeeded.contains(task));
+        let task = |(id, line): (_, RawText)| Task { id, args: vec![line.clone()], ..Task::of(Command::Shell(line)) };
+        self.commands.into_iter().map(task).collect()
     }
 }
 
@@ -124,19 +140,24 @@ pub fn read(mut from: impl BufRead) -> Result<JoblogSeen, BatchError> {
             continue;
         }
         let text = || String::from_utf8_lossy(&line).chars().take(120).collect();
-        seen.lines.insert(parsed(&line).ok_or_else(|| BatchError::Joblog { line: number, text: text() })?);
+        let (end, command) = parsed(&line).ok_or_else(|| BatchError::Joblog { line: number, text: text() })?;
+        if !end.is_success() {
+            seen.commands.insert(end.seq, command);
+        }
+        seen.lines.insert(end);
     }
     Ok(seen)
 }
 
-/// What one line says of the end of its task.
-fn parsed(line: &[u8]) -> Option<JoblogLine> {
+/// What one line says of the end of its task, and its command.
+fn parsed(line: &[u8]) -> Option<(JoblogLine, RawText)> {
     let fields: Vec<&[u8]> = line.splitn(9, |&b| b == b'\t').collect();
     let text = |i: usize| Some(std::str::from_utf8(fields.get(i)?).ok()?.trim());
     let number = |i: usize| text(i)?.parse::<i32>().ok();
-    fields.get(8)?;
+    let command = fields.get(8)?.iter().map(|&b| if b == 0 { b'\n' } else { b }).collect();
     let start_ms = text(2)?.parse().map_or(0, |s: f64| (s * 1000.0).round() as i64);
-    Some(JoblogLine { seq: text(0)?.parse().ok()?, start_ms, exit: number(6)?, signal: number(7)? })
+    let end = JoblogLine { seq: text(0)?.parse().ok()?, start_ms, exit: number(6)?, signal: number(7)? };
+    Some((end, RawText(command)))
 }
 
 #[cfg(test)]
@@ -184,6 +205,17 @@ mod tests {
         one(2).write(&mut log).unwrap();
         assert_eq!(read(&log[..]).unwrap().succeeded(), HashSet::from([1, 2]));
         assert_eq!(read(&b""[..]).unwrap(), JoblogSeen::default());
+    }
+
+    #[test]
+    fn what_failed_and_never_succeeded_is_run_again_as_it_was() {
+        let mut log = HEADER.as_bytes().to_vec();
+        for (seq, status) in [(3, 1), (1, 0), (2, 1), (2, 0), (3, 2)] {
+            one(seq).with_outcome(&Outcome::Exit(status)).write(&mut log).unwrap();
+        }
+        let line = RawText::from("echo a\necho b");
+        let task = Task { id: 3, args: vec![line.clone()], ..Task::of(Command::Shell(line)) };
+        assert_eq!(read(&log[..]).unwrap().failed(), [task]);
     }
 
     #[test]

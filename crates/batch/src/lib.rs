@@ -22,6 +22,7 @@ mod inputs;
 mod joblog;
 mod options;
 mod pack;
+mod piped;
 mod quote;
 mod records;
 mod results;
@@ -34,7 +35,7 @@ mod tasks_file;
 mod template;
 
 pub use amount::{Timeout, jobs, parse_duration, parse_size};
-pub use blocks::{Block, BlockSize, Blocking};
+pub use blocks::{BlockSize, Blocking};
 pub use candidates::candidate_words;
 pub use compose::{Batch, Tag, compose};
 pub use error::BatchError;
@@ -42,6 +43,7 @@ pub use halt::{Decision, Ends, Halt, HaltOn, HaltState, Limit, failed_exit_statu
 pub use inputs::{Files, HELD_FILE, Input, Inputs};
 pub use joblog::{HEADER as JOBLOG_HEADER, JoblogEntry, JoblogLine, JoblogSeen, read as read_joblog};
 pub use options::{InputOptions, Packing, Trim};
+pub use piped::Each;
 pub use quote::{command_line, quote};
 pub use results::{ResultPaths, Results};
 pub use shell::command_from_line;

@@ -50,7 +50,8 @@ pub struct InputOptions {
     pub colsep: Option<RawText>,
     /// How many records become one command.
     pub packing: Packing,
-    /// `--pipepart`: the files of `-a` are cut, and each block is the standard input of a command.
+    /// `--pipe`, `--pipepart`: standard input or the files of `-a` are cut, and each block is the standard input of a
+    /// command.
     pub blocks: Option<Blocking>,
     /// `--header`: the first record of each source names its columns.
     pub header: bool,

@@ -343,7 +343,7 @@ impl Opening<'_> {
         }
         let name = if is_stdin { "standard input".into() } else { RawText::from(path).display() };
         let opened = self.inputs.open(path);
-        let Input { from, hold } = opened.map_err(|source| BatchError::Open { path: name.clone(), source })?;
+        let Input { from, hold, .. } = opened.map_err(|source| BatchError::Open { path: name.clone(), source })?;
         let records = Records::new(from, name, self.cutting.clone());
         if hold { records.hold().map(Source::Held) } else { Ok(Source::Stream(records)) }
     }

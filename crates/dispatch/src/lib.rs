@@ -18,6 +18,7 @@ mod run;
 mod servers;
 mod settings;
 mod stands;
+mod stdin;
 mod terminal;
 mod wires;
 mod written;

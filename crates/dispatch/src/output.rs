@@ -383,6 +383,7 @@ mod tests {
             cpus: 1,
             memory: None,
             timeout_ms: None,
+            stdin: Vec::new(),
         };
         let ended = Ended {
             ticket: id,

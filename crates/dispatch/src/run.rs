@@ -364,7 +364,14 @@ impl<L: Listener> Shell<'_, L> {
                 }
             }
         }
-        let sent = homing_wire::encode(message, &mut self.links[self.plan_of[host]].out);
+        let out = &mut self.links[self.plan_of[host]].out;
+        if let ToWorker::Run { ticket, task, .. } = message
+            && let Err(e) = crate::stdin::feed(*ticket, &task.stdin, out)
+        {
+            self.core.unsaved(*ticket, &format!("cannot read its input in the run's folder: {e}"), Moment::now());
+            return Ok(());
+        }
+        let sent = homing_wire::encode(message, out);
         if let (Err(error), ToWorker::Run { ticket, .. }) = (sent, message) {
             self.core.unsaved(*ticket, &error.to_string(), Moment::now());
         }

@@ -4,7 +4,9 @@
 
 use std::path::Path;
 use std::process::{Command, Output, Stdio};
+use std::sync::OnceLock;
 use std::sync::atomic::{AtomicUsize, Ordering};
+use tempfile::TempDir;
 
 const AGREE: &str = include_str!("beside_parallel/agree.cases");
 const MANUAL: &str = include_str!("beside_parallel/manual.cases");
@@ -44,17 +46,32 @@ fn is_open(line: &str) -> bool {
     quote == Some('\'')
 }
 
+/// What GNU parallel finds out about a machine and keeps in its home: it takes as long as the rest of a line.
+fn found_out() -> &'static Path {
+    static FOUND: OnceLock<TempDir> = OnceLock::new();
+    let found = FOUND.get_or_init(|| {
+        let home = tempfile::tempdir().unwrap();
+        std::fs::create_dir(home.path().join(".parallel")).unwrap();
+        std::fs::write(home.path().join(".parallel/will-cite"), "").unwrap();
+        Command::new("parallel").args(["true", ":::", "x"]).env("HOME", home.path()).output().unwrap();
+        home
+    });
+    found.path()
+}
+
 /// One line with P as this program, in a folder and a home of its own.
 fn run(program: &str, case: &str) -> Output {
     let world = tempfile::tempdir().unwrap();
     let (work, home) = (world.path().join("work"), world.path().join("home"));
     std::fs::create_dir(&work).unwrap();
-    std::fs::create_dir_all(home.join(".parallel")).unwrap();
-    std::fs::write(home.join(".parallel/will-cite"), "").unwrap();
+    std::fs::create_dir(&home).unwrap();
+    std::os::unix::fs::symlink(found_out().join(".parallel"), home.join(".parallel")).unwrap();
     let mut command = Command::new("timeout");
     command.args(["60", "bash", "-c", &format!("P() {{ {program} \"$@\"; }}\n{case}")]);
     command.env_clear().env("PATH", std::env::var_os("PATH").unwrap_or_default()).env("HOME", &home);
     command.env("HOMING_RUNS", home.join("runs")).env("LC_ALL", "C.UTF-8").env("SHELL", "/bin/bash");
+    // By itself the one runs lines in the shell that its parent is, by other rules in each version of it.
+    command.env("PARALLEL_SHELL", "/bin/bash");
     command.current_dir(&work).stdin(Stdio::null()).output().unwrap()
 }
 

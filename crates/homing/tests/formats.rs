@@ -46,8 +46,12 @@ fn source(file: &str) -> Vec<syn::Item> {
     syn::parse_file(&text).unwrap().items
 }
 
+/// The fields that are written.
 fn names(fields: &syn::Fields) -> Vec<String> {
-    fields.iter().filter_map(|f| f.ident.as_ref()).map(|i| i.to_string()).collect()
+    let skip =
+        |a: &syn::Attribute| a.path().is_ident("serde") && a.parse_args::<syn::Ident>().is_ok_and(|i| i == "skip");
+    let written = fields.iter().filter(|field| !field.attrs.iter().any(skip));
+    written.filter_map(|f| f.ident.as_ref()).map(|i| i.to_string()).collect()
 }
 
 fn variants(file: &str, name: &str) -> Vec<(String, syn::Fields)> {

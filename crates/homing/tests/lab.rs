@@ -67,6 +67,11 @@ fn commands_run_where_their_bytes_lie() {
     assert_eq!(in_turn, sums, "placement changes no result");
     assert!(received(&lab) - before > size / 4, "the control: without placement bytes do cross");
 
+    // Standard input is cut on the one host, and its blocks go to all.
+    let piped = format!("{EXE} run -q -k --on ssh --hosts 'n[1-4]' -j1 --pipe --block 200k 'cat; sleep 0.1'");
+    let cut = lab.ok("n1", &format!("seq 300000 | {piped} | cksum"));
+    assert_eq!(cut, lab.ok("n1", "seq 300000 | cksum"));
+
     a_lost_host_is_news(&lab);
     drop(lab);
     assert!(!Path::new("/sys/class/net").join("n1").exists());

@@ -20,6 +20,9 @@ fn ran(w: &World) -> String {
     fs::read_to_string(w.path().join("ran")).unwrap_or_default()
 }
 
+/// The same, the item on its standard input.
+const FED: &str = "read -r i; printf '%s\\n' $i >> ran; test $i != 2 || until test -e go; do sleep 0.05; done";
+
 /// The same as a line of a task file.
 fn task_line(item: &str) -> String {
     let command = TASK.replace("{}", item).replace('\\', "\\\\");
@@ -66,12 +69,13 @@ fn told(output: Output) -> (Option<i32>, String) {
 
 #[test]
 fn half_an_item_is_never_run_and_the_rest_can_be_given_again() {
-    let cases: [(&[&str], Option<&str>); 5] = [
+    let cases: [(&[&str], Option<&str>); 6] = [
         (&["run", "-j1", TASK], Some("\n")),
         (&["run", "-j1", "-0", TASK], Some("\0")),
         (&["run", "-j1", "-d", ",;", TASK], Some(",;")),
         (&["run", "-j1", "-N1", TASK], Some("\n")),
         (&["run", "-j1", "--tasks", "-"], None),
+        (&["run", "-j1", "--pipe", "-N1", "--block", "2", FED], Some("\n")),
     ];
     for (args, delimiter) in cases {
         let input = |items: &[&str]| match delimiter {

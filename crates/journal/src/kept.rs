@@ -55,6 +55,14 @@ pub fn kept(dir: &Path, name: &str) -> Result<Option<Kept>, JournalError> {
     if same { Ok(Some(Kept { copy, length, whole: true })) } else { Err(JournalError::DamagedInput { copy }) }
 }
 
+/// Gives back the room of an input that nobody will ask for again.
+pub fn forget(dir: &Path, name: &str) -> io::Result<()> {
+    let copy = dir.join(name);
+    // The copy first: a mark without it tells of nothing, a copy without its mark of an input that was cut off.
+    fs::remove_file(&copy)?;
+    fs::remove_file(mark_of(&copy))
+}
+
 fn sum_of(from: &mut impl Read) -> io::Result<(Sha256, u64)> {
     let mut sum = Sha256::new();
     let bytes = io::copy(from, &mut sum)?;

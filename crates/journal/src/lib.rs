@@ -20,7 +20,7 @@ mod write;
 
 pub use counts::Counts;
 pub use error::JournalError;
-pub use kept::{Keeping, Kept, kept};
+pub use kept::{Keeping, Kept, forget, kept};
 pub use list::{RunInfo, RunState, find, live, names, runs};
 pub use lock::Holder;
 pub use name::{new_run_name, root, root_note};

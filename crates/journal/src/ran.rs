@@ -4,18 +4,24 @@
 use homing_model::Task;
 use sha2::{Digest, Sha256};
 
-/// The first 64 bits of the SHA-256 of the JSON array `[command, cwd, env]` of a task as its source gives it.
+/// The first 64 bits of the SHA-256 of the JSON array `[command, cwd, env]` of a task as its source gives it, and of
+/// `[command, cwd, env, [[offset, bytes], ...]]` of one that is given blocks of the run's input as its own.
 /// What only limits or places it is left out: limits may change without a reason to run it again.
 pub fn ran(task: &Task) -> u64 {
     // These have no map with other keys than text, and writing to memory cannot fail.
-    let text = serde_json::to_vec(&(&task.command, &task.cwd, &task.env)).unwrap_or_default();
+    let blocks: Vec<(u64, u64)> = task.stdin.iter().map(|block| (block.offset, block.length)).collect();
+    let text = match blocks.is_empty() {
+        true => serde_json::to_vec(&(&task.command, &task.cwd, &task.env)),
+        false => serde_json::to_vec(&(&task.command, &task.cwd, &task.env, blocks)),
+    };
+    let text = text.unwrap_or_default();
     Sha256::digest(text)[..8].iter().fold(0, |bits, byte| bits << 8 | u64::from(*byte))
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use homing_model::{Command, RawText};
+    use homing_model::{Block, Command, RawText};
 
     fn argv(words: &[&str]) -> Task {
         Task::of(Command::Argv(words.iter().map(|w| RawText::from(*w)).collect()))
@@ -30,6 +36,7 @@ mod tests {
             Task::of(Command::Shell("gzip a b".into())),
             Task { cwd: Some("/d".into()), ..task.clone() },
             Task { env: vec![("A".into(), "b".into())], ..task.clone() },
+            Task { stdin: vec![Block { path: "stdin".into(), offset: 0, length: 9 }], ..task.clone() },
             argv(&["gzip", "a c"]),
         ];
         assert!(others.iter().all(|other| ran(other) != ran(&task)));

@@ -1,8 +1,8 @@
 //! What a command reads: from its words to paths, from these to bytes by host.
 
 use crate::{LocateError, Locator, Volume};
-use homing_batch::{Block, candidate_words};
-use homing_model::{Extent, FileLayout, Task};
+use homing_batch::candidate_words;
+use homing_model::{Block, Extent, FileLayout, Task};
 use homing_mounts::Kind;
 use std::collections::{BTreeMap, HashMap, HashSet};
 use std::fs::Metadata;

@@ -16,5 +16,5 @@ pub use event::Event;
 pub use host::{HostFacts, HostSample, Indices, Mount, Mover, Pulse};
 pub use layout::{Extent, FileLayout, Replica};
 pub use nodeset::NodeSet;
-pub use task::{Command, IoCounters, IoWait, Outcome, Task, TaskId, WAIT_ASKED_FROM_US};
+pub use task::{Block, Command, IoCounters, IoWait, Outcome, Task, TaskId, WAIT_ASKED_FROM_US};
 pub use text::RawText;

@@ -2,6 +2,7 @@
 
 use crate::RawText;
 use serde::{Deserialize, Serialize};
+use std::path::PathBuf;
 
 /// Sequence number of a task in its run, counted from 1 as GNU parallel's `{#}`.
 pub type TaskId = u64;
@@ -24,6 +25,17 @@ impl Command {
             Command::Argv(words) => words.iter().map(RawText::display).collect::<Vec<_>>().join(" "),
         }
     }
+}
+
+/// A run of bytes of a file.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Block {
+    /// The file.
+    pub path: PathBuf,
+    /// Of its first byte.
+    pub offset: u64,
+    /// Bytes.
+    pub length: u64,
 }
 
 /// One command of a batch, ready to be sent. Every field is always written:
@@ -58,9 +70,18 @@ pub struct Task {
     /// Wall-clock limit in milliseconds.
     #[serde(default)]
     pub timeout_ms: Option<u64>,
+    /// What it reads as its standard input, one block after the other; without any, /dev/null. Workers are sent
+    /// the bytes ahead of the task, which does not name them on the wire.
+    #[serde(skip)]
+    pub stdin: Vec<Block>,
 }
 
 impl Task {
+    /// Bytes of its standard input.
+    pub fn stdin_bytes(&self) -> u64 {
+        self.stdin.iter().map(|block| block.length).sum()
+    }
+
     /// Number 1 of a run, with nothing declared.
     pub fn of(command: Command) -> Task {
         Task {
@@ -74,6 +95,7 @@ impl Task {
             cpus: 1,
             memory: None,
             timeout_ms: None,
+            stdin: Vec::new(),
         }
     }
 }

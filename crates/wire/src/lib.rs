@@ -25,7 +25,7 @@ const PORTION: usize = 1 << 20;
 /// A change without its path: five numbers of at most ten bytes, and what tells which of them are there.
 const CHANGE_BESIDES: usize = 64;
 
-/// Largest chunk of task output in one message, bytes.
+/// Largest chunk of task output or input in one message, bytes.
 pub const CHUNK: usize = 64 << 10;
 
 /// Seconds without a word from the coordinator after which a worker ends
@@ -136,6 +136,14 @@ pub enum ToWorker {
     Written {
         /// Files made, changed or removed.
         changes: Vec<Change>,
+    },
+    /// Part of what a task that comes with a later `Run` reads as its standard input.
+    Input {
+        /// The attempt.
+        ticket: u64,
+        /// At most `CHUNK` bytes, after those that came before.
+        #[serde(with = "serde_bytes")]
+        bytes: Vec<u8>,
     },
 }
 
@@ -481,6 +489,7 @@ mod tests {
                     cpus: 1,
                     memory: full.then_some(5),
                     timeout_ms: None,
+                    stdin: Vec::new(),
                 };
                 round_trip(ToWorker::Run {
                     ticket: 1,

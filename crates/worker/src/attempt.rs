@@ -69,6 +69,8 @@ pub(crate) struct Job<'a> {
     pub ticket: u64,
     pub task: &'a Task,
     pub env: TaskEnvironment<'a>,
+    /// Its standard input; /dev/null when `None`.
+    pub stdin: Option<&'a File>,
     pub ground: &'a Ground,
     /// Count its bytes however short it is.
     pub weigh: bool,
@@ -124,7 +126,7 @@ fn start(job: &Job, program: &Path, words: &[RawText], began: &mut Instant) -> R
     let (cwd, file, words) = job.view.wrap(program, words, job.cwd);
     let mut attempted = Attempted::Among;
     loop {
-        let error = match job.ground.spawn(&file, &words, &job.env, &cwd) {
+        let error = match job.ground.spawn(&file, &words, &job.env, &cwd, job.stdin) {
             Ok(started) => return Ok(started),
             Err(error) => error,
         };

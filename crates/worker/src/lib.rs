@@ -10,6 +10,7 @@
 mod attempt;
 mod environment;
 mod gauge;
+mod input;
 mod outputs;
 mod pulse;
 mod recipe;

@@ -2,6 +2,7 @@
 
 use crate::attempt::Fate;
 use crate::environment::Environment;
+use crate::input::Input;
 use crate::recipe::Recipes;
 use crate::shared::{Order, Run, Shared, lock};
 use crate::slots::{kill, linger, take};
@@ -10,6 +11,7 @@ use crate::view::{Question, stand};
 use homing_model::{Change, RawText};
 use homing_threads::begin;
 use homing_wire::{FromWorker, HEARTBEAT_S, ToWorker, WORKER_LEASE_S};
+use std::collections::HashMap;
 use std::io::{BufReader, Read, Write};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
@@ -43,8 +45,9 @@ pub(crate) fn ignore_terminal_signals() {
     }
 }
 
-/// Descriptors of a task while it runs: two pipes with both their ends, its pidfd, and its counts of bytes.
-const FILES_OF_A_TASK: u64 = 6;
+/// Descriptors of a task while it runs: two pipes with both their ends, its pidfd, its counts of bytes, and what it
+/// was sent to read.
+const FILES_OF_A_TASK: u64 = 7;
 /// Descriptors that the worker has besides, and opens for a moment.
 const FILES_BESIDES: u64 = 64;
 
@@ -105,7 +108,7 @@ fn read(input: impl Read, news: &Sender<Heard>) {
 }
 
 fn converse(inbox: &Receiver<Heard>, shared: &Arc<Shared>, host: String, heard: impl Fn()) -> i32 {
-    let mut session = Session { shared: shared.clone(), host, run: None, slots: 1, finishing: false, ahead: vec![] };
+    let mut session = Session::new(shared.clone(), host);
     let mut last_heard = Instant::now();
     loop {
         match inbox.recv_timeout(Duration::from_millis(200)) {
@@ -139,9 +142,15 @@ struct Session {
     finishing: bool,
     /// The first parts of the next task's fence.
     ahead: Vec<Change>,
+    /// What tasks that are still to come will read, by their tickets.
+    inputs: HashMap<u64, Input>,
 }
 
 impl Session {
+    fn new(shared: Arc<Shared>, host: String) -> Session {
+        Session { shared, host, run: None, slots: 1, finishing: false, ahead: Vec::new(), inputs: HashMap::new() }
+    }
+
     /// An error ends the worker.
     fn obey(&mut self, message: ToWorker) -> std::io::Result<()> {
         match message {
@@ -164,7 +173,8 @@ impl Session {
             ToWorker::Run { ticket, slot, task, requires, weigh, fence } => {
                 let fence = self.with_what_came_ahead(fence);
                 if let Some(run) = &self.run {
-                    let order = Order { ticket, slot, task, requires, weigh, fence, recipe: None };
+                    let stdin = self.inputs.remove(&ticket);
+                    let order = Order { ticket, slot, task, requires, weigh, fence, recipe: None, stdin };
                     take(&self.shared, run, self.slots, order);
                 }
             }
@@ -175,7 +185,7 @@ impl Session {
             ToWorker::Recipe { ticket, task, folders } => {
                 if let Some(run) = &self.run {
                     let (requires, weigh, slot, recipe) = (vec![], false, 1, Some(folders));
-                    let order = Order { ticket, slot, task, requires, weigh, fence: vec![], recipe };
+                    let order = Order { ticket, slot, task, requires, weigh, fence: vec![], recipe, stdin: None };
                     take(&self.shared, run, self.slots, order);
                 }
             }
@@ -183,6 +193,7 @@ impl Session {
                 Some(recipes) => recipes.expect(changes),
                 None => self.ahead.extend(changes),
             },
+            ToWorker::Input { ticket, bytes } => self.inputs.entry(ticket).or_insert_with(Input::new).add(&bytes),
             ToWorker::Kill { ticket, grace_ms, timed_out } => kill(&self.shared, ticket, grace_ms, timed_out),
             ToWorker::Stand { ask, point, path, nonce, secret } => {
                 let shared = self.shared.clone();
@@ -274,7 +285,7 @@ mod tests {
     #[test]
     fn parts_of_a_fence_that_came_ahead_are_the_next_tasks() {
         let shared = Arc::new(Shared::new(Box::new(std::io::sink())));
-        let mut session = Session { shared, host: "h".into(), run: None, slots: 1, finishing: false, ahead: vec![] };
+        let mut session = Session::new(shared, "h".into());
         let change = |path: &str| Change { path: path.into(), now: None, fresh: false, was: None };
         for path in ["/a", "/b"] {
             session.obey(ToWorker::Written { changes: vec![change(path)] }).unwrap();

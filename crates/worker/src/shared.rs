@@ -3,6 +3,7 @@
 
 use crate::attempt::{Attempted, Handle, ended};
 use crate::environment::Environment;
+use crate::input::Input;
 use crate::recipe::Recipes;
 use crate::spawn::{Found, Ground};
 use crate::view::View;
@@ -38,6 +39,8 @@ pub(crate) struct Order {
     pub(crate) fence: Vec<Change>,
     /// Folders in which a recipe of a build may write; `None` for other tasks.
     pub(crate) recipe: Option<Vec<RawText>>,
+    /// What the task reads; `None`: nothing, which is /dev/null.
+    pub(crate) stdin: Option<Input>,
 }
 
 /// Tasks that wait for a slot, and the slots.

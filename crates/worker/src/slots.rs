@@ -2,6 +2,7 @@
 
 use crate::attempt::{self, Fate, Handle, Job};
 use crate::environment::TaskEnvironment;
+use crate::input::Input;
 use crate::recipe::Recipes;
 use crate::session::LEAVE;
 use crate::shared::{Order, Orders, Run, Shared, lock};
@@ -143,7 +144,7 @@ fn in_a_job() -> bool {
 }
 
 fn perform(shared: &Shared, run: &Run, order: Order, buffer: &mut [u8]) -> FromWorker {
-    let Order { ticket, slot, task, requires, weigh, fence, recipe } = order;
+    let Order { ticket, slot, task, requires, weigh, fence, recipe, stdin } = order;
     let is_recipe = recipe.is_some();
     let handle = lock(&shared.running).get(&ticket).cloned().unwrap_or_default();
     let cwd = task.cwd.as_ref().map_or_else(|| run.cwd.clone(), |c| run.cwd.join(c.as_path()));
@@ -159,11 +160,11 @@ fn perform(shared: &Shared, run: &Run, order: Order, buffer: &mut [u8]) -> FromW
     if handle.fate() != Fate::Free {
         return FromWorker::Ended(attempt::ended(ticket, Outcome::Killed, Duration::ZERO));
     }
-    let env = match task_environment(run, &task, slot, &view.shown(&cwd), is_recipe) {
-        Ok(env) => env,
-        Err(e) => {
-            return FromWorker::Ended(attempt::ended(ticket, Outcome::CannotStart(e.to_string()), Duration::ZERO));
-        }
+    let env = task_environment(run, &task, slot, &view.shown(&cwd), is_recipe).map_err(|e| e.to_string());
+    let stdin = stdin.as_ref().map(Input::file).transpose();
+    let (env, stdin) = match env.and_then(|env| Ok((env, stdin?))) {
+        Ok(both) => both,
+        Err(why) => return FromWorker::Ended(attempt::ended(ticket, Outcome::CannotStart(why), Duration::ZERO)),
     };
     let send = |message| shared.send(message);
     let room = |what, attempted| {
@@ -177,6 +178,7 @@ fn perform(shared: &Shared, run: &Run, order: Order, buffer: &mut [u8]) -> FromW
         ticket,
         task: &task,
         env,
+        stdin,
         ground,
         weigh,
         patient: is_recipe,

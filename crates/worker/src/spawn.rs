@@ -6,6 +6,7 @@ use crate::environment::{TaskEnvironment, c_string};
 use crate::view::View;
 use homing_model::{Command, RawText};
 use std::ffi::CString;
+use std::fs::File;
 use std::io;
 use std::os::fd::{AsRawFd, FromRawFd, OwnedFd, RawFd};
 use std::os::unix::ffi::OsStrExt;
@@ -128,9 +129,9 @@ extern "C" fn become_task(birth: *mut libc::c_void) -> libc::c_int {
         let mut none: libc::sigset_t = std::mem::zeroed();
         libc::sigemptyset(&mut none);
         CHANGED.iter().for_each(|signal| _ = libc::signal(*signal, libc::SIG_DFL));
-        let [null, out, err] = birth.files;
+        let [input, out, err] = birth.files;
         if libc::setpgid(0, 0) == 0
-            && libc::dup2(null, 0) >= 0
+            && libc::dup2(input, 0) >= 0
             && libc::dup2(out, 1) >= 0
             && libc::dup2(err, 2) >= 0
             && libc::chdir(birth.cwd) == 0
@@ -157,16 +158,23 @@ pub(crate) fn scarce(error: &io::Error) -> Option<&'static str> {
 
 /// What the tasks of a run are started with.
 pub(crate) struct Ground {
-    null: std::fs::File,
+    null: File,
 }
 
 impl Ground {
     pub fn new() -> io::Result<Ground> {
-        Ok(Ground { null: std::fs::File::open("/dev/null")? })
+        Ok(Ground { null: File::open("/dev/null")? })
     }
 
-    /// Starts `words` in `cwd`, leader of its own process group, input from /dev/null.
-    pub fn spawn(&self, program: &Path, words: &[RawText], env: &TaskEnvironment, cwd: &Path) -> io::Result<Started> {
+    /// Starts `words` in `cwd`, leader of its own process group; its input is `stdin`, or /dev/null.
+    pub fn spawn(
+        &self,
+        program: &Path,
+        words: &[RawText],
+        env: &TaskEnvironment,
+        cwd: &Path,
+        stdin: Option<&File>,
+    ) -> io::Result<Started> {
         let (stdout, out) = pipe()?;
         let (stderr, err) = pipe()?;
         let cwd = c_string(cwd.as_os_str().as_bytes())?;
@@ -175,7 +183,7 @@ impl Ground {
         let argv: Vec<*const libc::c_char> = argv.iter().map(|s| s.as_ptr()).chain([std::ptr::null()]).collect();
         let envp = env.pointers();
         let mut birth = Birth {
-            files: [self.null.as_raw_fd(), out.as_raw_fd(), err.as_raw_fd()],
+            files: [stdin.unwrap_or(&self.null).as_raw_fd(), out.as_raw_fd(), err.as_raw_fd()],
             cwd: cwd.as_ptr(),
             path: path.as_ptr(),
             argv: argv.as_ptr(),

@@ -175,7 +175,7 @@ impl Core {
         self.actions.push(Action::Ended { record: Box::new(record) });
     }
 
-    /// The attempt is not sent, since there is nowhere for what it would print.
+    /// The attempt is not sent: there is nowhere for what it would print, or what it would read is gone.
     pub fn unsaved(&mut self, ticket: u64, why: &str, now: Moment) {
         let Some(running) = self.running.remove(&ticket) else { return };
         self.release(running.host, ticket, &running, 0);

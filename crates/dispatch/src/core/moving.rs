@@ -38,7 +38,8 @@ impl Core {
     /// A worker tells of a task that is under way.
     pub(super) fn seen_moving(&mut self, host: HostIx, mover: Mover) {
         let Some(running) = self.running.get_mut(&mover.ticket).filter(|r| r.host == host) else { return };
-        let moved = Moved { disk: mover.disk, read: mover.read, written: mover.written };
+        let read = mover.read.saturating_sub(running.waiting.offer.task.stdin_bytes());
+        let moved = Moved { disk: mover.disk, read, written: mover.written };
         let network = !running.waiting.offer.volumes.is_empty();
         let much = moved.is_much(running.printed.iter().sum(), network);
         if running.seen || running.placed.need.reads() || !much {
@@ -56,7 +57,9 @@ impl Core {
         }
         let calls = |count: Option<u64>| count.unwrap_or(0);
         let disk = ended.io.read_bytes + ended.io.write_bytes;
-        let moved = Moved { disk, read: calls(ended.io.rchar), written: calls(ended.io.wchar) };
+        // What it was sent came from no storage of its host.
+        let read = calls(ended.io.rchar).saturating_sub(running.waiting.offer.task.stdin_bytes());
+        let moved = Moved { disk, read, written: calls(ended.io.wchar) };
         let printed = running.printed.iter().sum::<u64>() + (ended.stdout.len() + ended.stderr.len()) as u64;
         let much = moved.is_much(printed, !running.waiting.offer.volumes.is_empty());
         if much || ended.outcome.is_success() {

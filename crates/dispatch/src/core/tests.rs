@@ -56,6 +56,7 @@ fn task(id: TaskId) -> Task {
         cpus: 1,
         memory: None,
         timeout_ms: None,
+        stdin: Vec::new(),
     }
 }
 

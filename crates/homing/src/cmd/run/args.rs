@@ -106,6 +106,9 @@ pub struct Args {
     /// Skip what the job log lists as successful
     #[arg(help_heading = OUTPUT, long, requires = "joblog")]
     pub resume_failed: bool,
+    /// Run the commands again that the job log lists as failed, and nothing else
+    #[arg(help_heading = OUTPUT, long, requires = "joblog", conflicts_with_all = ["resume", "resume_failed", "tasks"])]
+    pub retry_failed: bool,
 
     /// Try a task N times that fails or loses its host, on another host where there is one
     /// (default: once, and three times when it was its host that was lost)

@@ -35,6 +35,12 @@ impl Inputs {
         io::stdin().is_terminal() && !(self.resumed && self.dir.join(STDIN).exists())
     }
 
+    /// Gives back the room of standard input, once nothing is left to be made of it.
+    pub fn forget_stdin(&self) {
+        // What stays only takes room, until the run is pruned.
+        let _ = homing_journal::forget(&self.dir, STDIN);
+    }
+
     fn name(&mut self, path: &Path) -> String {
         if path == Path::new("-") {
             return STDIN.into();
@@ -57,7 +63,8 @@ impl Inputs {
     fn first(&mut self, path: &Path, name: &str) -> io::Result<Input> {
         let mut keeping = Keeping::begin(&self.dir, name).map_err(not_kept)?;
         if path == Path::new("-") {
-            return Ok(stream(follow(Box::new(io::stdin()), keeping, None)?));
+            let copy = keeping.copy().to_path_buf();
+            return Ok(stream(follow(Box::new(io::stdin()), keeping, None)?, copy));
         }
         let mut file = File::open(self.cwd.join(path))?;
         let known = file.metadata()?;
@@ -67,13 +74,13 @@ impl Inputs {
                 path.display()
             ));
         }
-        if !known.is_file() || known.len() > HELD_FILE {
-            return Ok(stream(follow(Box::new(file), keeping, None)?));
-        }
         let copy = keeping.copy().to_path_buf();
+        if !known.is_file() || known.len() > HELD_FILE {
+            return Ok(stream(follow(Box::new(file), keeping, None)?, copy));
+        }
         copy_all(&mut file, &mut keeping)?;
         keeping.end().map_err(not_kept)?;
-        Ok(Input { from: Box::new(BufReader::new(File::open(copy)?)), hold: true })
+        Ok(Input { from: Box::new(BufReader::new(File::open(&copy)?)), hold: true, copy: Some(copy) })
     }
 
     /// An input whose end was read before.
@@ -84,7 +91,8 @@ impl Inputs {
                 .push(format!("{} {said}; the tasks are made of what it was then, kept in {kept}", path.display()));
         }
         let hold = name != STDIN && kept.length <= HELD_FILE;
-        Ok(Input { from: Box::new(BufReader::new(File::open(&kept.copy)?)), hold })
+        let from = Box::new(BufReader::new(File::open(&kept.copy)?));
+        Ok(Input { from, hold, copy: Some(kept.copy.clone()) })
     }
 
     /// How a file is not what the run has read of it.
@@ -109,15 +117,15 @@ impl Inputs {
         let Some(source) = self.again(path) else {
             let cut = Cut { known: kept.length, why: "nothing gives it again" };
             let known = File::open(&kept.copy)?;
-            return Ok(stream(known.chain(cut)));
+            return Ok(stream(known.chain(cut), kept.copy));
         };
         if path == Path::new("-") {
             let text = "the run was cut off while it read its input; the rest is read from standard input, \
                         which must give all of it again, to its end (from /dev/null: only what is known is run)";
             self.said.push(text.into());
         }
-        let keeping = Keeping::go_on(&kept).map_err(not_kept)?;
-        Ok(stream(follow(source, keeping, Some(kept))?))
+        let (keeping, copy) = (Keeping::go_on(&kept).map_err(not_kept)?, kept.copy.clone());
+        Ok(stream(follow(source, keeping, Some(kept))?, copy))
     }
 }
 
@@ -141,8 +149,8 @@ fn stdin_is_null() -> bool {
     })
 }
 
-fn stream(from: impl Read + Send + 'static) -> Input {
-    Input { from: Box::new(BufReader::with_capacity(64 << 10, from)), hold: false }
+fn stream(from: impl Read + Send + 'static, copy: PathBuf) -> Input {
+    Input { from: Box::new(BufReader::with_capacity(64 << 10, from)), hold: false, copy: Some(copy) }
 }
 
 fn copy_all(from: &mut impl Read, keeping: &mut Keeping) -> io::Result<()> {

@@ -40,6 +40,12 @@ fn read(path: &Path) -> Result<JoblogSeen, Failure> {
     homing_batch::read_joblog(BufReader::new(file)).map_err(Failure::usage)
 }
 
+/// What `--retry-failed` runs: the commands as the job log has them, under their numbers.
+pub fn failed(args: &Args) -> Result<Vec<Task>, Failure> {
+    let Some((path, _)) = args.joblog.as_deref().map(place) else { return Ok(Vec::new()) };
+    Ok(read(&path)?.failed())
+}
+
 /// `+FILE` adds to a job log.
 fn place(path: &Path) -> (PathBuf, bool) {
     match path.as_os_str().as_bytes().strip_prefix(b"+") {
@@ -51,7 +57,8 @@ fn place(path: &Path) -> (PathBuf, bool) {
 /// The job log, ready for the next line.
 pub fn open(path: &Path, args: &Args, resumed: bool) -> Result<File, Failure> {
     let (path, adds) = place(path);
-    let going_on = (adds || resumed || args.resume || args.resume_failed) && path.metadata().is_ok_and(|m| m.len() > 0);
+    let going_on = (adds || resumed || args.resume || args.resume_failed || args.retry_failed)
+        && path.metadata().is_ok_and(|m| m.len() > 0);
     let mut options = File::options();
     options.create(true).read(going_on).write(true).truncate(!going_on);
     let opened = options.open(&path).and_then(|mut file| {
@@ -118,6 +125,7 @@ impl Missing {
         let Some(End { mut entry, slot }) = unlisted.remove(&task.id) else { return Ok(()) };
         let mut command = task.command.clone();
         homing_batch::fill_slot(&mut command, slot);
+        entry.sent = task.stdin_bytes();
         entry.command = homing_batch::command_line(&command);
         if entry.host.is_empty() || self.here {
             entry.host = ":".into();

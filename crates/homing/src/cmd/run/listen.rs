@@ -84,7 +84,7 @@ impl Listener for Screen {
             host: if record.host.is_empty() || self.here { ":".into() } else { record.host.clone() },
             start_ns: record.start_ns,
             wall_us: record.wall_us,
-            sent: 0,
+            sent: record.task.stdin_bytes(),
             received: record.stdout_bytes,
             exit: 0,
             signal: 0,

@@ -179,6 +179,10 @@ pub fn start(args: Args, again: Option<Again>) -> Result<i32, Failure> {
         true => Failure::system(e).hint("nothing has run: the same command again, once there is room"),
         false => explain(e, &name, slurm),
     })?;
+    // With --halt a success may leave tasks that can still be run; a job log that lacks lines is mended with the input.
+    if exit == 0 && args.parallel.pipe && args.halt == "never" && screen.unlogged.is_none() {
+        inputs.forget_stdin();
+    }
     evidence(&args, &screen, &name, here, host_count > 1);
     match screen.unlogged {
         Some(e) => Err(Failure::system(format!("cannot write the job log: {e}"))
@@ -273,7 +277,7 @@ pub(crate) fn batch(
         functions: environment::functions(),
         colsep: args.colsep.clone().map(RawText::from),
         packing: args.parallel.packing(args.max_args, slots_here(args)?),
-        blocks: args.parallel.blocks(slots_here(args)?)?,
+        blocks: args.parallel.blocks(args.max_args, slots_here(args)?)?,
         header: args.parallel.has_header()?,
         link: args.parallel.link,
         arg_sep: args.parallel.arg_sep.clone().map_or_else(|| ":::".into(), RawText::from),
@@ -287,6 +291,9 @@ pub(crate) fn batch(
         inputs_extra: raw(&args.near),
         shell: environment::shell(),
     };
+    if args.retry_failed {
+        return Ok(Batch::listed(joblog::failed(args)?, args.tag));
+    }
     let Some(file) = &args.tasks else {
         if args.words.is_empty() && typed && args.arg_file.is_empty() {
             return Err(Failure::usage("no command and no input").hint("homing run 'gzip -k {}' ::: *.txt"));
@@ -324,8 +331,11 @@ fn policy(args: &Args) -> Result<Policy, Failure> {
         io: io_limit(&args.io)?,
         learnt: Default::default(),
         movers: Vec::new(),
-        // What was sent ahead would still run after the end that --halt makes.
-        prefetch: !args.parallel.names_the_slot(&args.words) && args.delay.is_none() && halt == Halt::Never,
+        // What was sent ahead would still run after the end that --halt makes, and its input take up memory.
+        prefetch: !args.parallel.pipe
+            && !args.parallel.names_the_slot(&args.words)
+            && args.delay.is_none()
+            && halt == Halt::Never,
         halt,
     })
 }

@@ -2,7 +2,7 @@
 
 use crate::failure::Failure;
 use clap::error::{ContextKind, ContextValue, ErrorKind};
-use homing_batch::{BlockSize, Blocking, Packing, Replacements};
+use homing_batch::{BlockSize, Blocking, Each, Packing, Replacements};
 use homing_model::RawText;
 use std::ffi::OsString;
 use std::path::PathBuf;
@@ -69,27 +69,28 @@ pub struct ParallelArgs {
     #[arg(long, value_name = "STRING", hide = true)]
     pub slotreplace: Option<OsString>,
 
-    /// Cut the files of -a into blocks, each of them the standard input of one command, run where the block lies
-    #[arg(long, alias = "pipe-part", requires = "arg_file", conflicts_with = "tasks")]
+    /// Cut standard input into blocks, each of them the standard input of one command; -N, -L: of so many records, lines
+    #[arg(long, alias = "spreadstdin", group = "cuts", conflicts_with = "tasks")]
+    pub pipe: bool,
+    /// As --pipe with the files of -a, each block run where it lies
+    #[arg(long, alias = "pipe-part", requires = "arg_file", group = "cuts", conflicts_with = "tasks")]
     pub pipepart: bool,
-    /// Bytes of a block, before the rest of its last record; -N: N blocks for each slot of this machine (default: -10)
+    /// Bytes of a block: of --pipe at most (default: 1M), of --pipepart before the rest of its last record; -N: so many
+    /// blocks of --pipepart for each slot of this machine (default: -10)
     #[arg(
         long,
         alias = "block-size",
         alias = "blocksize",
         value_name = "SIZE",
         allow_hyphen_values = true,
-        requires = "pipepart"
+        requires = "cuts"
     )]
     pub block: Option<String>,
-    /// Not there; without it the word would be taken for the beginning of --pipepart
-    #[arg(long, alias = "spreadstdin", hide = true)]
-    pub pipe: bool,
     /// What a record begins with (default: nothing)
-    #[arg(long, value_name = "TEXT", requires = "pipepart")]
+    #[arg(long, value_name = "TEXT", requires = "cuts")]
     pub recstart: Option<String>,
     /// What a record ends with (default: a newline; nothing with --recstart)
-    #[arg(long, value_name = "TEXT", requires = "pipepart")]
+    #[arg(long, value_name = "TEXT", requires = "cuts")]
     pub recend: Option<String>,
 
     /// Begin each line with this text, which may hold replacement strings, and a tab
@@ -167,15 +168,12 @@ impl ParallelArgs {
         }
     }
 
-    /// `--pipepart`; `slots` is how many run at once.
-    pub fn blocks(&self, slots: usize) -> Result<Option<Blocking>, Failure> {
-        if self.pipe {
-            return Err(absent("--pipe", PIPE));
-        }
-        if !self.pipepart {
+    /// `--pipe` and `--pipepart`; `args` is `-n`, `slots` how many run at once.
+    pub fn blocks(&self, args: Option<usize>, slots: usize) -> Result<Option<Blocking>, Failure> {
+        if !self.pipe && !self.pipepart {
             return Ok(None);
         }
-        let size = self.block.as_deref().unwrap_or("-10");
+        let size = self.block.as_deref().unwrap_or(if self.pipe { "1M" } else { "-10" });
         let size = match size.strip_prefix('-').map(str::parse::<u64>) {
             Some(Ok(number)) => BlockSize::Number(number * slots as u64),
             _ => BlockSize::Bytes(homing_batch::parse_size("--block", size).map_err(Failure::usage)?),
@@ -186,7 +184,18 @@ impl ParallelArgs {
             size,
             recstart: text(self.recstart.as_deref().unwrap_or_default()),
             recend: text(self.recend.as_deref().unwrap_or(unsaid)),
+            piped: self.pipe.then(|| self.each(args)),
         }))
+    }
+
+    /// What `--pipe` makes a block of; `args` is `-n`.
+    fn each(&self, args: Option<usize>) -> Each {
+        let counted = |count: Option<usize>| count.filter(|n| *n > 0);
+        match (counted(self.max_replace_args.or(args)), counted(self.max_lines)) {
+            (Some(records), lines) => Each::Records(records.saturating_mul(lines.unwrap_or(1))),
+            (None, Some(lines)) => Each::Lines(lines),
+            (None, None) => Each::Fitting,
+        }
     }
 
     /// `--header :`, and no pattern.
@@ -251,15 +260,12 @@ pub fn lower_priority(args: &super::Args) -> Result<(), Failure> {
     rustix::process::nice(by).map(drop).map_err(|e| Failure::system(format!("cannot set the priority: {e}")))
 }
 
-/// What does the work of `--pipe`.
-const PIPE: &str = "put the data into a file that all hosts see, and --pipepart -a FILE";
-
 /// GNU parallel's options that are not there, and what does their work.
 const ABSENT: &[(&str, &str)] = &[
-    ("--round-robin", "--pipepart -a FILE gives each task its own block"),
+    ("--round-robin", "--pipe gives each block a command of its own; a large --block makes few of them"),
     ("--tee", "give each task the file"),
-    ("--cat", "give each task its file"),
-    ("--fifo", "give each task its file"),
+    ("--cat", "--pipe, and /dev/stdin as the name of the file"),
+    ("--fifo", "--pipe, and /dev/stdin as the name of the file"),
     ("--regexp", "cut the file with csplit(1)"),
     ("--groupby", "sort the file and cut it with csplit(1)"),
     ("--load", "--io N or -j N bounds what runs at once, --memfree waits for memory"),
@@ -321,7 +327,6 @@ const ABSENT: &[(&str, &str)] = &[
     ("--delay-auto", "--delay TIME"),
     ("--shellquote", "--dry-run shows words as the shell wants them"),
     ("--skip-first-line", "tail -n +2 FILE | homing run ..., or --header :"),
-    ("--retry-failed", "--resume-failed --joblog FILE with the same command"),
     ("--wait", "homing run waits; `homing wait` waits for jobs of `homing sub`"),
     ("--bg", "`homing sub`"),
     ("--fg", "homing run waits"),

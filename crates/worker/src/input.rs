@@ -1,0 +1,50 @@
+//! What a task was sent to read as its standard input: a file in memory, so that nobody has to write while it reads,
+//! and a task that reads only the beginning ends like any other.
+
+use std::fs::File;
+use std::io;
+use std::os::unix::fs::FileExt;
+
+/// The file as it grows, or why it cannot.
+pub(crate) struct Input {
+    file: io::Result<File>,
+    length: u64,
+}
+
+impl Input {
+    /// Nothing of it is there yet.
+    pub fn new() -> Input {
+        let made = rustix::fs::memfd_create("stdin", rustix::fs::MemfdFlags::CLOEXEC);
+        Input { file: made.map(File::from).map_err(io::Error::from), length: 0 }
+    }
+
+    /// More of it. The place from which the task reads stays the beginning.
+    pub fn add(&mut self, bytes: &[u8]) {
+        let Ok(file) = &self.file else { return };
+        match file.write_all_at(bytes, self.length) {
+            Ok(()) => self.length += bytes.len() as u64,
+            Err(error) => self.file = Err(error),
+        }
+    }
+
+    /// The whole file.
+    pub fn file(&self) -> Result<&File, String> {
+        self.file.as_ref().map_err(|e| format!("cannot hold its standard input in memory: {e}"))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::io::Read;
+
+    #[test]
+    fn it_is_read_from_its_beginning_whole_and_in_order() {
+        let mut input = Input::new();
+        input.add(b"a\nb");
+        input.add(b"c\n");
+        let mut text = String::new();
+        input.file().unwrap().read_to_string(&mut text).unwrap();
+        assert_eq!(text, "a\nbc\n");
+    }
+}
