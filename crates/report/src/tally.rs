@@ -20,8 +20,6 @@ pub(crate) struct HostTally {
     pub up_us: u64,
     up_since: Option<i64>,
     pub lost: bool,
-    /// Tasks that may use its storage at once, last known, and why.
-    pub limit: Option<(Option<u32>, String)>,
     pub load: Sums,
 }
 
@@ -50,6 +48,8 @@ pub struct Tally {
     /// Hosts that could not be used, or not for some tasks, and why.
     unfit: BTreeMap<String, String>,
     pub(crate) hosts: BTreeMap<String, HostTally>,
+    /// Tasks that may use a storage server at once, last known, and why. It need not be a host of the run.
+    pub(crate) limits: BTreeMap<String, (Option<u32>, String)>,
     pub(crate) planned: PlannedBytes,
     /// Attempts whose bytes the layout could tell, and those whose it could not.
     pub(crate) placed: (u64, u64),
@@ -155,7 +155,7 @@ impl Tally {
             }
             What::RunEnded { exit, .. } => self.exit = Some(*exit),
             What::Limit { storage, limit, why, .. } => {
-                self.host(storage).limit = Some((*limit, why.clone()));
+                self.limits.insert(storage.clone(), (*limit, why.clone()));
             }
             What::HostUnfit { host, reason } => drop(self.unfit.insert(host.clone(), reason.clone())),
             What::TaskSkipped { .. } | What::TaskAgain { .. } | What::Note { .. } => {}

@@ -148,10 +148,10 @@ impl Tally {
         lines.add("I/O wait", &format!("{sum} in all, median about {} a task (delay accounting{of})", span(median)));
     }
 
-    /// Hosts whose storage limited the run, and why the limit ended where it did.
+    /// Storage servers that limited the run, and why the limit ended where it did.
     fn limits(&self, lines: &mut Lines) {
-        for (name, host) in &self.hosts {
-            if let Some((Some(limit), why)) = &host.limit {
+        for (name, (limit, why)) in &self.limits {
+            if let Some(limit) = limit {
                 lines.add(
                     "admission",
                     &format!("{name}: {} at once at the end, since {why}", count(u64::from(*limit), "task")),

@@ -4,6 +4,7 @@ use super::story::Story;
 use super::svg::{self, LEFT, SPAN, clip, escape};
 use crate::Tally;
 use homing_model::units::bytes;
+use std::collections::BTreeSet;
 
 const BINS: usize = 160;
 /// Fewer attempts have no rate worth a picture.
@@ -125,22 +126,22 @@ pub(crate) fn moved(page: &mut String, tally: &Tally) {
     svg::close(page);
 }
 
-/// Hosts whose limit is drawn.
+/// Storage servers whose limit is drawn.
 const LIMITED: usize = 6;
 
-/// How many tasks might use each host's storage at once.
+/// How many tasks might use each storage server at once.
 pub(crate) fn limits(page: &mut String, story: &Story) {
-    let mut hosts: Vec<usize> = story.limits.iter().map(|(_, host, ..)| *host).collect();
-    hosts.sort_unstable();
-    hosts.dedup();
-    for host in hosts.into_iter().take(LIMITED) {
+    let all = story.slots.iter().sum();
+    let slots_of = |name: &str| story.hosts.iter().position(|host| *host == name).map_or(all, |at| story.slots[at]);
+    let servers: BTreeSet<&str> = story.limits.iter().map(|(_, server, ..)| *server).collect();
+    for server in servers.into_iter().take(LIMITED) {
         let (mut values, mut last) = (vec![1.0; BINS], (None, ""));
-        for (at, _, limit, because) in story.limits.iter().filter(|(_, of, ..)| *of == host) {
-            let value = f64::from(limit.unwrap_or(story.slots[host]));
+        for (at, _, limit, because) in story.limits.iter().filter(|(_, of, ..)| *of == server) {
+            let value = f64::from(limit.unwrap_or(slots_of(server)));
             values[bin(*at, story.length, BINS)..].fill(value);
             last = (*limit, because);
         }
-        let title = format!("Tasks at once on the storage of {}", escape(story.hosts[host]));
+        let title = format!("Tasks at once on the storage of {}", escape(server));
         let end = last.0.map_or("no limit".into(), |n| format!("{n} at once"));
         let about = format!(
             "The most that homing let use it; all slots while there was no limit. At the end: {end}, since {}",

@@ -70,8 +70,8 @@ pub(crate) struct Story<'a> {
     pub attempts: Vec<Attempt<'a>>,
     pub growth: Vec<Growth>,
     pub notes: Vec<(u64, String)>,
-    /// When the limit of a host's storage changed, to what, and why.
-    pub limits: Vec<(u64, usize, Option<u32>, &'a str)>,
+    /// When the limit of a storage server changed, to what, and why. It need not be a host of the run.
+    pub limits: Vec<(u64, &'a str, Option<u32>, &'a str)>,
 }
 
 impl<'a> Story<'a> {
@@ -153,9 +153,7 @@ impl<'a> Story<'a> {
                 What::HostUnfit { host, reason } => story.notes.push((at, format!("{host} not used: {reason}"))),
                 What::Note { text } => story.notes.push((at, text.clone())),
                 What::Limit { storage, limit, why, .. } => {
-                    if let Some(host) = numbers.get(storage.as_str()) {
-                        story.limits.push((at, *host, *limit, why));
-                    }
+                    story.limits.push((at, storage, *limit, why));
                 }
                 What::TaskSkipped { .. } | What::TaskAgain { .. } | What::RunEnded { .. } => {}
             }

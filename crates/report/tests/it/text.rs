@@ -1,7 +1,7 @@
 //! The lines at the end of a run.
 
 use crate::made::{Shape, run};
-use homing_model::event::What;
+use homing_model::event::{Event, What};
 use homing_report::Tally;
 
 fn tally(shape: &Shape) -> Tally {
@@ -23,6 +23,20 @@ fn a_run_on_a_volume_shows_its_evidence() {
     assert_eq!(json["tasks"]["total"], 40);
     assert_eq!(json["hosts"].as_object().unwrap().len(), 4);
     assert!(json["planned"]["local_bytes"].as_u64() > json["planned"]["remote_bytes"].as_u64());
+}
+
+#[test]
+fn a_server_that_is_no_host_of_the_run_has_a_limit_and_a_chart_and_is_not_counted_as_a_host() {
+    let mut events = run(&Shape { tasks: 40, hosts: 4, slots: 2, volume: true });
+    let last = events.pop().unwrap();
+    let limit = What::Limit { storage: "nas".into(), limit: Some(3), why: "5 at once were served less".into() };
+    events.extend([Event { at_ns: last.at_ns, what: limit }, last]);
+    let mut tally = Tally::new();
+    events.iter().for_each(|e| tally.add(e));
+    let text = tally.text(false);
+    assert!(text.contains("nas: 3 tasks at once at the end, since 5 at once were served less"), "{text}");
+    assert!(text.contains("on 4 hosts, 8 slots"), "{text}");
+    assert!(homing_report::html(&events).contains("Tasks at once on the storage of nas"));
 }
 
 #[test]
