@@ -2,15 +2,12 @@
 //! seeds, and are resumed until all is done: nothing is wrong with any of them.
 //! `make campaign` tries other seeds, and says how one is repeated.
 
-mod support;
-
 use homing_campaign::{Place, campaign};
 use std::path::Path;
-use support::EXE;
 
 #[test]
 fn a_hundred_runs_survive_what_befalls_them() {
-    let place = Place::new(Path::new(EXE), None).unwrap();
+    let place = Place::new(Path::new(env!("CARGO_BIN_EXE_homing")), None).unwrap();
     let (summary, wrong) = campaign(&place, 1..101);
     assert_eq!(wrong, 0, "{summary}");
 }

@@ -17,6 +17,7 @@ use std::fs::{self, File};
 use std::io::{self, Write};
 use std::os::unix::fs::{MetadataExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
+use std::time::Duration;
 
 /// The writer of a journal, as its lock file names it.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -39,6 +40,11 @@ pub struct Holder {
     #[serde(default)]
     pub locked: bool,
 }
+
+/// How long another that wants the lock may take to write its name or to give up: a few round trips to a
+/// file server that is busy.
+const CONTENDER_LOOKS: u32 = 30;
+const CONTENDER_LOOK: Duration = Duration::from_millis(10);
 
 /// What can be told of a holder without its lock on the journal.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -120,7 +126,7 @@ impl Lock {
     /// Takes the lock of a run's folder, also from a writer that is surely gone.
     pub(crate) fn take(dir: &Path, journal: &File) -> Result<Lock, JournalError> {
         let path = dir.join("lock");
-        let locked = try_lock_all(journal);
+        let locked = try_lock_soon(&path, journal);
         if let Ok(false) = locked {
             let holder = read(&path).unwrap_or(Holder { host: "an unknown host".into(), pid: 0, ..Holder::me() });
             return Err(JournalError::Held { holder: holder.into(), alive: true, lock: path });
@@ -137,6 +143,23 @@ impl Lock {
         let holder = read(&path).unwrap_or(me);
         Err(JournalError::Held { holder: holder.into(), alive: false, lock: path })
     }
+}
+
+/// The kernel's lock on the journal. Whoever holds it beside a file that names a dead writer is about to
+/// write that file anew, or to give up since it cannot judge of the writer; of two that come at once from
+/// two hosts neither would go on if the other did not wait for that.
+fn try_lock_soon(path: &Path, journal: &File) -> io::Result<bool> {
+    let stale = || read(path).is_some_and(|holder| holder.life(&Holder::me(), start_of) == Life::Gone);
+    for _ in 0..CONTENDER_LOOKS {
+        if try_lock_all(journal)? {
+            return Ok(true);
+        }
+        if !stale() {
+            return Ok(false);
+        }
+        std::thread::sleep(CONTENDER_LOOK);
+    }
+    try_lock_all(journal)
 }
 
 impl Drop for Lock {
@@ -256,6 +279,23 @@ mod tests {
             hold(dir.path(), &stale);
             drop(Lock::take(dir.path(), &journal(dir.path())).unwrap());
         }
+    }
+
+    #[test]
+    fn a_contender_that_gives_up_does_not_keep_another_from_a_dead_writers_journal() {
+        let dir = tempfile::tempdir().unwrap();
+        hold(dir.path(), &Holder { start: 1, ..Holder::me() });
+        let contender = journal(dir.path());
+        assert!(try_lock_all(&contender).unwrap());
+        let (begun, begins) = std::sync::mpsc::channel();
+        let gives_up = std::thread::spawn(move || {
+            begins.recv().unwrap();
+            std::thread::sleep(CONTENDER_LOOK);
+            drop(contender);
+        });
+        begun.send(()).unwrap();
+        drop(Lock::take(dir.path(), &journal(dir.path())).unwrap());
+        gives_up.join().unwrap();
     }
 
     #[test]
