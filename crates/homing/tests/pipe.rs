@@ -72,5 +72,13 @@ fn what_is_not_done_is_refused_with_what_does_it() {
         let said = String::from_utf8_lossy(&output.stderr);
         assert!([Some(255), Some(2)].contains(&output.status.code()) && said.contains(told), "{words:?}: {said}");
     }
+    // Of each kind of word that GNU parallel's manual has and homing has not.
+    for word in
+        ["--rrs", "--shard", "--tf", "--tmpdir", "--gnu", "--sql-master", "--semaphore-name", "--tty", "-V", "-e"]
+    {
+        let output = w.homing(&["run", word, "x", ":::", "a"]);
+        let said = String::from_utf8_lossy(&output.stderr);
+        assert!(output.status.code() == Some(255) && said.contains("is not there; instead: "), "{word}: {said}");
+    }
     assert!(!w.path().join("runs").exists() || fs::read_dir(w.path().join("runs")).unwrap().next().is_none());
 }
