@@ -98,3 +98,21 @@ fn where_tells_which_files_are_silent_and_where_the_others_lie() {
     assert!(files[1]["reason"].as_str().unwrap().contains("does not answer within 1 s"), "{told}");
     assert_eq!(output.status.code(), Some(254));
 }
+
+/// Each with the mount in the reason, and an end.
+#[test]
+fn what_chooses_hosts_by_files_of_a_frozen_mount_says_which_mount_is_silent() {
+    let Some(w) = World::new() else { return };
+    std::fs::write(w.path().join("well/Makefile"), "all:\n\tcat ../frozen/1 > out\n").unwrap();
+    w.freeze();
+    for (words, status) in [
+        (&["run", "--on", "ssh", "--fs-timeout", "1", "cat {}", ":::", "frozen/1"][..], 254),
+        (&["run", "--on", "ssh", "--fs-timeout", "1", "--near", "frozen", "echo {}", ":::", "1"], 254),
+        (&["make", "--assume-shared", "--hosts", "localhost", "-C", "well"], 2),
+    ] {
+        let output = w.homing(words);
+        let err = String::from_utf8(output.stderr).unwrap();
+        assert!(err.contains("does not answer within") && err.contains("/frozen, fuse"), "{words:?}: {err}");
+        assert_eq!(output.status.code(), Some(status), "{words:?}: {err}");
+    }
+}

@@ -3,7 +3,7 @@
 
 use crate::{holding, read};
 use rustix::fs::{AtFlags, CWD, StatxFlags, statx};
-use std::path::{Path, PathBuf};
+use std::path::{Component, Path, PathBuf};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, SyncSender, channel, sync_channel};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
@@ -25,10 +25,38 @@ pub fn within<R: Send + 'static>(limit: Duration, look: impl FnOnce() -> R + Sen
     from.recv_timeout(limit).ok()
 }
 
+/// What one look at these files finds, however long it takes while they answer; else what is told of one that does not.
+pub fn patiently<R: Send + 'static>(
+    paths: Vec<PathBuf>,
+    limit: Duration,
+    look: impl FnOnce() -> R + Send + 'static,
+) -> Result<R, String> {
+    let only = Arc::new(Mutex::new(Some((paths, look))));
+    let fresh = move || -> Look<(), (), R> {
+        let only = only.clone();
+        Box::new(move |(), looking| {
+            let only = only.lock().unwrap_or_else(PoisonError::into_inner).take();
+            let (paths, look) = only.expect("there is one thing to look at");
+            looking.begins_at((), paths);
+            look()
+        })
+    };
+    let found = Bounded::new(std::iter::once(()), limit, fresh).next().expect("each thing has a result");
+    found.map_err(|silent| silence(&silent.path, limit))
+}
+
 /// What is told of a path whose file system was silent.
 pub fn silence(path: &Path, limit: Duration) -> String {
     let lines = read().unwrap_or_default();
-    let where_ = holding(&lines, path).map_or(String::new(), |line| {
+    // By its words alone: to resolve links it would have to be asked.
+    let plain = path.components().fold(PathBuf::new(), |mut plain, part| {
+        match part {
+            Component::ParentDir => drop(plain.pop()),
+            part => plain.push(part),
+        }
+        plain
+    });
+    let where_ = holding(&lines, &plain).map_or(String::new(), |line| {
         let mount = &line.mount;
         format!(": {}, {} of {}", mount.point.display(), mount.fstype, mount.source.display())
     });
@@ -59,7 +87,12 @@ impl<K> Looking<K> {
 
     /// Says what is looked at from now on, for the sake of `key`.
     pub fn begins(&self, key: K, path: &Path) {
-        self.state().now = Some(Now { key, paths: vec![path.into()], since: Instant::now() });
+        self.begins_at(key, vec![path.into()]);
+    }
+
+    /// The same, of several that are looked at in turn or at once.
+    fn begins_at(&self, key: K, paths: Vec<PathBuf>) {
+        self.state().now = Some(Now { key, paths, since: Instant::now() });
     }
 
     /// Says what is looked at next, for the same.
@@ -214,5 +247,6 @@ mod tests {
         assert_eq!(seen, [1, 2, 3]);
         assert_eq!(within(Duration::from_millis(50), move || thread::sleep(Duration::from_secs(600))), None);
         assert!(silence(Path::new("/"), FS_TIMEOUT).contains("does not answer within 5 s"));
+        assert!(silence(Path::new("/tmp/x/../../proc/stat"), FS_TIMEOUT).contains(": /proc, proc"));
     }
 }

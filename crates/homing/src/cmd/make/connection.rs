@@ -2,7 +2,7 @@
 //! and its end is told when this host sees what the recipe wrote.
 
 use super::asked::{Asked, News, ToConnection};
-use super::near::Near;
+use super::near::{Near, files_of};
 use homing_make::{Step, missing_files};
 use homing_model::{Change, Outcome};
 use homing_wire::Stream;
@@ -49,10 +49,15 @@ fn end_with(mut stream: &UnixStream, last: &ToStub) {
 fn converse(mut asked: Asked, stream: &UnixStream, near: &Near, news: &Sender<News>) -> ToStub {
     let cwd = asked.cwd.to_path();
     let step = Step::of(&asked.text);
+    // Before any look that others would wait for.
+    let files = match files_of(&asked.text, &cwd, step) {
+        Ok(files) => files,
+        Err(silent) => return ToStub::Failed(silent),
+    };
     near.notice(&cwd);
     asked.mount = near.shared_mount(&cwd);
     asked.step = step;
-    asked.inputs = near.inputs(&asked.text, &cwd, step);
+    asked.inputs = near.inputs(files);
     asked.folders = near.folders(&asked.text, &cwd);
     loop {
         let (outcome, errors) = match attempt(&mut asked, stream, near, news) {

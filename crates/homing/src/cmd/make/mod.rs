@@ -98,8 +98,9 @@ fn host_names(hosts: Option<&str>, cluster: &Cluster, root: &Path) -> Result<Vec
     if hosts.is_some() || cluster.has_hosts() {
         return cluster.hosts(hosts);
     }
-    let finder = homing_locate::Finder::new().map_err(Failure::system)?;
-    Ok(finder.folder(root, SAMPLE).shared.into_keys().collect())
+    let (looked, root) = (vec![root.to_path_buf()], root.to_path_buf());
+    let look = move || homing_locate::Finder::default().folder(&root, SAMPLE).shared.into_keys().collect();
+    homing_mounts::patiently(looked, homing_mounts::FS_TIMEOUT, look).map_err(Failure::system)
 }
 
 /// The folder that is watched: the whole checkout, since recipes write beside their own folder.

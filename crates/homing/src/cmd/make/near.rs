@@ -181,12 +181,8 @@ impl Near {
         folders_named(text, cwd).into_iter().filter(shared).map(|f| RawText::from(f.as_path())).collect()
     }
 
-    /// What a recipe reads, and where that lies.
-    pub fn inputs(&self, text: &str, cwd: &Path, step: Step) -> Inputs {
-        let most = if step == Step::Gather { 200 } else { 8 };
-        let words = file_words(text).into_iter().take(most).map(|w| cwd.join(w));
-        let sized = words.filter_map(|p| Some((p.metadata().ok().filter(|m| m.is_file())?.len(), p)));
-        let mut files: Vec<(u64, PathBuf)> = sized.collect();
+    /// Where that lies which a recipe reads.
+    pub fn inputs(&self, mut files: Vec<(u64, PathBuf)>) -> Inputs {
         let inputs = Inputs { bytes: files.iter().map(|(size, _)| size).sum(), on: BTreeMap::new() };
         if inputs.bytes < WORTH_ASKING {
             return inputs;
@@ -196,6 +192,20 @@ impl Near {
         let found = self.finder.as_ref().map(|f| f.inputs(&Named { words, ..Named::default() }));
         Inputs { on: found.map(|found| found.shared).unwrap_or_default(), ..inputs }
     }
+}
+
+/// The files that a recipe reads, with their sizes: the first look at what it names, and at its folder. Fails with
+/// what is told when one of them does not answer.
+pub fn files_of(text: &str, cwd: &Path, step: Step) -> Result<Vec<(u64, PathBuf)>, String> {
+    let most = if step == Step::Gather { 200 } else { 8 };
+    let words: Vec<PathBuf> = file_words(text).into_iter().take(most).map(|w| cwd.join(w)).collect();
+    let looked: Vec<PathBuf> = words.iter().cloned().chain([cwd.to_path_buf()]).collect();
+    let sized = |path: PathBuf| Some((path.metadata().ok().filter(|meta| meta.is_file())?.len(), path));
+    let cwd = cwd.to_path_buf();
+    homing_mounts::patiently(looked, homing_mounts::FS_TIMEOUT, move || {
+        let _ = cwd.metadata();
+        words.into_iter().filter_map(sized).collect()
+    })
 }
 
 /// What to do about a file that this host does not see as it was written.

@@ -25,7 +25,13 @@ pub fn wish(spec: &mut JobSpec, inputs: &[PathBuf], how: How) -> Result<(), Fail
     if how == How::Any || spec.host.is_some() {
         return Ok(());
     }
-    let bytes = bytes_per_host(spec, inputs)?;
+    let bytes = match bytes_per_host(spec, inputs) {
+        Err(why) if how == How::Prefer => {
+            eprintln!("{why}; the job may run anywhere");
+            return Ok(());
+        }
+        bytes => bytes?,
+    };
     let most = bytes.values().copied().max().unwrap_or(0);
     // A host with half of what the best has is worth preferring to one that has nothing.
     spec.near = bytes.into_iter().filter(|(_, b)| *b > 0 && *b * 2 >= most).map(|(host, _)| host).collect();
@@ -44,7 +50,10 @@ fn bytes_per_host(spec: &JobSpec, inputs: &[PathBuf]) -> Result<BTreeMap<String,
         outputs: spec.stdout.iter().chain(&spec.stderr).cloned().collect(),
         ..Task::of(spec.command.clone())
     };
-    let found = Finder::new().map_err(Failure::system)?.inputs(&Named::of(&task, spec.cwd.as_path(), true));
+    let named = Named::of(&task, spec.cwd.as_path(), true);
+    let looked = named.all().chain(&named.patterns).cloned().collect();
+    let look = move || Finder::default().inputs(&named);
+    let found = homing_mounts::patiently(looked, homing_mounts::FS_TIMEOUT, look).map_err(Failure::system)?;
     let names = HostNames::default();
     let mut sum = BTreeMap::new();
     for (host, bytes) in found.shared {

@@ -103,7 +103,7 @@ pub fn start(args: Args, again: Option<Again>) -> Result<i32, Failure> {
     listed.retain(|task| !tally.counts().has_failed(*task));
     let total = batch.total();
     let tag = batch.tag().cloned();
-    let targets = targets::targets(&args, &cwd, &finder, &name, total)?;
+    let targets = targets::targets(&args, &cwd, &name, total)?;
     let host_count = targets.hosts.len();
     let slurm = targets.hosts.iter().any(|h| matches!(h.via, Via::Slurm(_)));
     let _guard = slurm.then(|| homing_launch::Guard::over(&homing_slurm::job_name(&name)));

@@ -15,7 +15,7 @@ use std::io::{self, BufReader, IsTerminal};
 pub fn plan(args: Args) -> Result<i32, Failure> {
     let cwd = std::env::current_dir().map_err(Failure::system)?;
     let finder = Finder::new().map_err(Failure::system)?;
-    let targets = super::targets::targets(&args, &cwd, &finder, "plan", None)?.hosts;
+    let targets = super::targets::targets(&args, &cwd, "plan", None)?.hosts;
     let mut inputs = Files::new(&cwd, Box::new(BufReader::new(io::stdin())));
     let batch = super::batch(&args, &cwd, "plan", &mut inputs, io::stdin().is_terminal())?;
     let slots = super::slots(&args)?;

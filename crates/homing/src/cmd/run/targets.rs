@@ -9,6 +9,7 @@ use homing_launch::Via;
 use homing_locate::{Finder, HostNames, Named};
 use std::collections::BTreeSet;
 use std::path::Path;
+use std::time::Duration;
 
 /// Files looked at to learn which hosts hold a volume.
 const SAMPLE: usize = 64;
@@ -28,7 +29,7 @@ impl From<Vec<HostPlan>> for Targets {
 }
 
 /// The hosts of the run.
-pub fn targets(args: &Args, cwd: &Path, finder: &Finder, run: &str, tasks: Option<u64>) -> Result<Targets, Failure> {
+pub fn targets(args: &Args, cwd: &Path, run: &str, tasks: Option<u64>) -> Result<Targets, Failure> {
     let cluster = Cluster::load(args.cluster.as_deref())?;
     let logins = super::parallel::logins(&args.parallel)?;
     if !logins.is_empty() {
@@ -39,7 +40,7 @@ pub fn targets(args: &Args, cwd: &Path, finder: &Finder, run: &str, tasks: Optio
     }
     let given = args.hosts.is_some() || cluster.has_hosts();
     if super::slurm::is_chosen(args, given) {
-        return super::slurm::targets(args, &cluster, run, tasks, holders(args, cwd, finder));
+        return super::slurm::targets(args, &cluster, run, tasks, holders(args, cwd)?);
     }
     let local = match args.on {
         On::Local => true,
@@ -52,7 +53,7 @@ pub fn targets(args: &Args, cwd: &Path, finder: &Finder, run: &str, tasks: Optio
         }
         return Ok(vec![HostPlan { name: super::hostname(), via: Via::Local, slots: None }].into());
     }
-    let names = if given { cluster.hosts(args.hosts.as_deref())? } else { holders(args, cwd, finder) };
+    let names = if given { cluster.hosts(args.hosts.as_deref())? } else { holders(args, cwd)? };
     if names.is_empty() {
         return Err(Failure::usage("--on ssh needs hosts, and no input lies on a volume that names any")
             .hint("--hosts n[1-4], or a cluster.toml with hosts = \"n[1-4]\""));
@@ -79,14 +80,19 @@ fn plan(name: String, cluster: &Cluster) -> HostPlan {
 }
 
 /// Storage hosts of the inputs that can be read off the command line, or of the working directory.
-fn holders(args: &Args, cwd: &Path, finder: &Finder) -> Vec<String> {
+fn holders(args: &Args, cwd: &Path) -> Result<Vec<String>, Failure> {
     let paths = |words: &[std::ffi::OsString]| words.iter().map(|w| cwd.join(w)).take(SAMPLE).collect();
     let named = Named { declared: paths(&args.near), words: paths(&args.words), patterns: Vec::new(), block: None };
-    let mut hosts = finder.inputs(&named).shared;
-    if hosts.is_empty() {
-        hosts = finder.folder(cwd, SAMPLE).shared;
-    }
+    let (looked, cwd) = (named.all().cloned().chain([cwd.to_path_buf()]).collect(), cwd.to_path_buf());
+    let look = move || {
+        let finder = Finder::default();
+        let hosts = finder.inputs(&named).shared;
+        if hosts.is_empty() { finder.folder(&cwd, SAMPLE).shared } else { hosts }
+    };
+    let limit = Duration::from_secs(args.fs_timeout.into());
+    let hosts = homing_mounts::patiently(looked, limit, look)
+        .map_err(|silent| Failure::system(format!("which hosts hold the inputs cannot be told: {silent}")))?;
     let names = HostNames::default();
     let named: BTreeSet<String> = hosts.keys().map(|host| names.of(host)).collect();
-    named.into_iter().collect()
+    Ok(named.into_iter().collect())
 }
