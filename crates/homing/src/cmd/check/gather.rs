@@ -37,13 +37,14 @@ pub fn ask(options: Options, hosts: &[String], checks: &[&Check], deadline: Dura
     let command = Command::argv(words).input(Input::Spool(spool));
     let (to, events) = channel();
     let names = hosts.to_vec();
-    std::thread::spawn(move || {
+    let asking = homing_threads::begin(move || {
         for event in Remote::new(options).stream(&names, &command) {
             if to.send((clock(), event)).is_err() {
                 return;
             }
         }
     });
+    asking.map_err(Failure::system)?;
     let heard = listen(&events, hosts.len(), deadline);
     Ok(sorted(hosts, heard, deadline))
 }
