@@ -188,7 +188,7 @@ fn request(parsed: &Parsed) -> Result<Request, String> {
         interactive: interactive(parsed),
         cwd: parsed.last("cwd").cloned(),
         project: parsed.text("P"),
-        group: parsed.text("g").map(|g| crate::jobs::group(&g)).transpose()?,
+        group: parsed.text("g").map(|g| crate::choose::group(&g)).transpose()?,
         app: parsed.text("app"),
         notes: parsed.notes.clone(),
         before: parsed.last("E").cloned(),

@@ -4,6 +4,7 @@
 //! the LSF of today, which workflow managers expect. Everything here is pure.
 
 pub mod bsub;
+pub mod choose;
 pub mod env;
 pub mod fields;
 pub mod grammar;

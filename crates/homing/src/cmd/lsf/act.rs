@@ -1,8 +1,9 @@
 //! `bkill`, `bstop`, `bresume`.
 
 use super::{Refusal, options, own_name, rows, said};
+use homing_lsf::choose::{self, Wanted};
 use homing_lsf::grammar::BKILL;
-use homing_lsf::jobs::{self, Job as Row, Wanted};
+use homing_lsf::jobs::Job as Row;
 use homing_lsf::options::{Parsed, text};
 use homing_model::RawText;
 use homing_queue::{Engine, Job};
@@ -45,12 +46,12 @@ fn run(name: &str, words: &[RawText]) -> Result<i32, Refusal> {
         },
     };
     let ids = parsed.operands.iter().flat_map(id_words);
-    let wanted = ids.map(|t| jobs::wanted(&t)).collect::<Result<Vec<_>, _>>().map_err(said)?;
+    let wanted = ids.map(|t| choose::wanted(&t)).collect::<Result<Vec<_>, _>>().map_err(said)?;
     let filtered = ["J", "q", "u", "m", "g", "P", "app"].iter().any(|o| parsed.has(o));
     if wanted.is_empty() && !filtered {
         return Err(said(format!("{name}: Job ID must be specified")));
     }
-    parsed.text("g").map(|g| jobs::group(&g)).transpose().map_err(said)?;
+    parsed.text("g").map(|g| choose::group(&g)).transpose().map_err(said)?;
     let engine = super::engine()?;
     let others = parsed.has("u") || wanted.iter().any(|w| w.id != 0);
     let jobs = if others { engine.jobs()? } else { engine.own_jobs()? };
@@ -118,11 +119,11 @@ fn found<'a>(jobs: &'a [Job], wanted: &Wanted, parsed: &Parsed) -> Vec<(&'a Job,
         let is = |option: &str, fits: &dyn Fn(&str) -> bool| parsed.text(option).is_none_or(|v| fits(&v));
         !row.is_over()
             && (user == "all" || row.user == user)
-            && is("J", &|name| jobs::name_fits(name, row))
+            && is("J", &|name| choose::name_fits(name, row))
             && is("q", &|queue| row.queue == queue)
             && is("m", &|host| row.exec_hosts.iter().any(|h| h == host))
             && is("P", &|project| row.project == project)
-            && jobs::is_of(row, parsed.text("g").as_deref(), parsed.text("app").as_deref())
+            && choose::is_of(row, parsed.text("g").as_deref(), parsed.text("app").as_deref())
     };
     let mut all = Vec::new();
     for job in jobs {

@@ -1,9 +1,10 @@
 //! `bjobs` and `bhist`.
 
 use super::{Refusal, options, own_name, print, rows, said};
+use homing_lsf::choose::{self, Wanted};
 use homing_lsf::fields::Columns;
 use homing_lsf::grammar::{BHIST, BJOBS};
-use homing_lsf::jobs::{self, Job as Row, Wanted};
+use homing_lsf::jobs::{self, Job as Row};
 use homing_lsf::options::Parsed;
 use homing_model::RawText;
 use homing_queue::{Engine, Job};
@@ -18,8 +19,8 @@ struct Selection<'a> {
 impl Selection<'_> {
     fn new(parsed: &Parsed) -> Result<Selection<'_>, Refusal> {
         let ids = parsed.operands.iter().flat_map(super::act::id_words);
-        let wanted = ids.map(|t| jobs::wanted(&t)).collect::<Result<Vec<_>, _>>().map_err(said)?;
-        parsed.text("g").map(|g| jobs::group(&g)).transpose().map_err(said)?;
+        let wanted = ids.map(|t| choose::wanted(&t)).collect::<Result<Vec<_>, _>>().map_err(said)?;
+        parsed.text("g").map(|g| choose::group(&g)).transpose().map_err(said)?;
         Ok(Selection { parsed, wanted })
     }
 
@@ -50,11 +51,11 @@ impl Selection<'_> {
 
     fn fits(&self, row: &Row) -> bool {
         let is = |option: &str, fits: &dyn Fn(&str) -> bool| self.parsed.text(option).is_none_or(|v| fits(&v));
-        is("J", &|name| jobs::name_fits(name, row))
+        is("J", &|name| choose::name_fits(name, row))
             && is("q", &|queue| queue.split_whitespace().any(|q| q == row.queue))
             && is("m", &|host| row.exec_hosts.iter().any(|h| host.split_whitespace().any(|w| w == h)))
             && is("P", &|project| project == row.project)
-            && jobs::is_of(row, self.parsed.text("g").as_deref(), self.parsed.text("app").as_deref())
+            && choose::is_of(row, self.parsed.text("g").as_deref(), self.parsed.text("app").as_deref())
     }
 
     /// What bjobs says when there is nothing to show.

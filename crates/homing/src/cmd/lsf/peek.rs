@@ -2,8 +2,8 @@
 
 use super::{Refusal, options, own_name, rows, said};
 use crate::cmd::queue::act::Followed;
+use homing_lsf::choose::{name_fits, wanted};
 use homing_lsf::grammar::BPEEK;
-use homing_lsf::jobs::{name_fits, wanted};
 
 use homing_model::RawText;
 use homing_queue::{Job, Part};

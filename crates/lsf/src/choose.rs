@@ -1,0 +1,104 @@
+//! Which jobs are meant: by number, name, group and application.
+
+use crate::jobs::Job;
+
+/// Job ids as bkill, bjobs and the others take them.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Wanted {
+    /// The job; 0 is every job of the user.
+    pub id: u64,
+    /// Elements of it; all when empty.
+    pub indices: Vec<u32>,
+}
+
+/// Reads `12`, `12[3]`, `12[1-4,7]`, `"12[2]"`, `0`.
+pub fn wanted(text: &str) -> Result<Wanted, String> {
+    let bad = || format!("{text}: Illegal job ID.");
+    let (id, rest) = text.split_once('[').map_or((text, None), |(id, rest)| (id, Some(rest)));
+    let id = id.trim().parse().map_err(|_| bad())?;
+    let mut indices = Vec::new();
+    for item in rest.map(|r| r.strip_suffix(']').ok_or_else(bad)).transpose()?.into_iter().flat_map(|r| r.split(',')) {
+        let (first, last) = item.split_once('-').unwrap_or((item, item));
+        let number = |t: &str| t.trim().parse::<u32>().map_err(|_| bad());
+        let (first, last) = (number(first)?, number(last)?);
+        if last < first || last - first > 100_000 {
+            return Err(bad());
+        }
+        indices.extend(first..=last);
+    }
+    Ok(Wanted { id, indices })
+}
+
+/// `-J`: a job's name with `*`, and which elements: `name`, `na*`, `name[3]`, `name[*]`.
+pub fn name_fits(pattern: &str, job: &Job) -> bool {
+    if glob(pattern, &job.name) || glob(pattern, &job.shown_name()) {
+        return true;
+    }
+    let Some((name, rest)) = pattern.rsplit_once('[') else { return false };
+    let index = rest.strip_suffix(']').unwrap_or(rest);
+    glob(name, &job.name) && (index == "*" || job.index.is_some_and(|i| index == i.to_string()))
+}
+
+/// A job group as it is compared: a path from the root, without a slash at its end.
+pub fn group(text: &str) -> Result<String, String> {
+    let path = text.trim_end_matches('/');
+    let sound = text.starts_with('/') && !path.contains("//") && !path.contains(char::is_whitespace);
+    match (sound, path) {
+        (true, "") => Ok("/".into()),
+        (true, path) => Ok(path.into()),
+        _ => Err(format!("{text}: Invalid job group name: it is a path such as /mine/first")),
+    }
+}
+
+/// Whether a job is of the group and of the application that were asked for. As in LSF, the groups
+/// below one are others.
+pub fn is_of(job: &Job, group: Option<&str>, app: Option<&str>) -> bool {
+    group.is_none_or(|g| self::group(g).is_ok_and(|g| g == job.group))
+        && app.is_none_or(|a| job.app.as_deref() == Some(a))
+}
+
+/// `*` is any text; everything else is itself. Backtracks to the last star only, so it is never slow.
+fn glob(pattern: &str, text: &str) -> bool {
+    let (p, t): (Vec<char>, Vec<char>) = (pattern.chars().collect(), text.chars().collect());
+    let (mut i, mut j, mut star) = (0, 0, None);
+    while j < t.len() {
+        if p.get(i) == Some(&'*') {
+            star = Some((i, j));
+            i += 1;
+        } else if p.get(i) == Some(&t[j]) {
+            (i, j) = (i + 1, j + 1);
+        } else if let Some((at, from)) = star {
+            (i, j, star) = (at + 1, from + 1, Some((at, from + 1)));
+        } else {
+            return false;
+        }
+    }
+    p[i..].iter().all(|c| *c == '*')
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn ids_and_names() {
+        assert_eq!(wanted("12[1-3,7]"), Ok(Wanted { id: 12, indices: vec![1, 2, 3, 7] }));
+        assert_eq!(wanted("0"), Ok(Wanted { id: 0, indices: vec![] }));
+        for bad in ["x", "12[", "12[3-1]", "12[x]", ""] {
+            assert!(wanted(bad).is_err(), "{bad}");
+        }
+        let element = Job { name: "arr".into(), index: Some(3), id: 3734, ..Job::default() };
+        for (pattern, fits) in [
+            ("arr", true),
+            ("a*", true),
+            ("*r[3]", true),
+            ("arr[2]", false),
+            ("arr[*]", true),
+            ("b*", false),
+            ("*a*r*", true),
+        ] {
+            assert_eq!(name_fits(pattern, &element), fits, "{pattern}");
+        }
+        assert!(!glob(&"*a".repeat(200), &"a".repeat(150)));
+    }
+}
