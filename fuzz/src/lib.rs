@@ -184,7 +184,7 @@ impl Groups for Table {
 
 /// A file for `--tasks`.
 pub fn tasks(bytes: &[u8]) {
-    if let Ok(batch) = tasks_file(Box::new(Cursor::new(bytes.to_vec())), "tasks", InputOptions::default()) {
+    if let Ok(batch) = tasks_file(Box::new(Cursor::new(bytes.to_vec())), None, "tasks", InputOptions::default()) {
         take(batch);
     }
 }

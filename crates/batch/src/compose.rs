@@ -199,8 +199,14 @@ impl Batch {
         match &self.origin {
             Origin::Composed(composer) => composer.total(),
             Origin::Listed(tasks) => Some(tasks.len() as u64),
-            Origin::Lines(_) | Origin::Blocks(_) | Origin::Piped(_) => None,
+            Origin::Lines(lines) => lines.total(),
+            Origin::Blocks(_) | Origin::Piped(_) => None,
         }
+    }
+
+    /// Whether tasks may depend on others.
+    pub fn has_links(&self) -> bool {
+        matches!(&self.origin, Origin::Lines(lines) if lines.has_links())
     }
 
     /// True if standard input is an input source, so that tasks must not read it.

@@ -179,7 +179,7 @@ pub fn failed_exit_status(outcome: &Outcome) -> i32 {
     match outcome {
         Outcome::Exit(status) => *status,
         Outcome::Signal(signal) => 128 + signal,
-        Outcome::CannotStart(_) => 127,
+        Outcome::CannotStart(_) | Outcome::NotRun(_) => 127,
         Outcome::TimedOut | Outcome::Killed | Outcome::Lost(_) | Outcome::OutputLimit => 255,
     }
 }

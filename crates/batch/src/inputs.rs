@@ -17,6 +17,8 @@ pub struct Input {
     pub hold: bool,
     /// The file in which its bytes are kept before anybody has read them; a plan keeps none.
     pub copy: Option<PathBuf>,
+    /// A file with the same bytes, for who reads them twice.
+    pub again: Option<PathBuf>,
 }
 
 /// Opens the input sources that the user named, in the order of the command line.
@@ -42,11 +44,13 @@ impl Inputs for Files {
     fn open(&mut self, path: &Path) -> io::Result<Input> {
         if path == Path::new("-") {
             let from = self.stdin.take().unwrap_or_else(|| Box::new(io::empty()));
-            return Ok(Input { from, hold: false, copy: None });
+            return Ok(Input { from, hold: false, again: None, copy: None });
         }
-        let file = File::open(self.cwd.join(path))?;
+        let path = self.cwd.join(path);
+        let file = File::open(&path)?;
         let known = file.metadata()?;
         let hold = known.is_file() && known.len() <= HELD_FILE;
-        Ok(Input { from: Box::new(BufReader::with_capacity(1 << 16, file)), hold, copy: None })
+        let again = known.is_file().then_some(path);
+        Ok(Input { from: Box::new(BufReader::with_capacity(1 << 16, file)), hold, again, copy: None })
     }
 }

@@ -43,7 +43,7 @@ impl JoblogEntry {
             Outcome::Signal(signal) => (0, *signal),
             Outcome::TimedOut => (-1, 15),
             Outcome::Killed => (0, 15),
-            Outcome::CannotStart(_) => (127, 0),
+            Outcome::CannotStart(_) | Outcome::NotRun(_) => (127, 0),
             Outcome::Lost(_) => (255, 0),
             Outcome::OutputLimit => (0, SIGXFSZ),
         };

@@ -3,6 +3,7 @@
 use crate::blocks::Blocking;
 use crate::strings::Replacements;
 use homing_model::RawText;
+use std::collections::BTreeMap;
 use std::path::PathBuf;
 
 /// Which ends of a value lose their blanks (`--trim`).
@@ -84,6 +85,8 @@ pub struct InputOptions {
     /// Names that only the shell knows (exported functions): a command that
     /// starts with one goes through the shell.
     pub functions: Vec<RawText>,
+    /// Of each named resource, the most that a host of the run has.
+    pub resources: BTreeMap<String, u64>,
 }
 
 impl Default for InputOptions {
@@ -111,6 +114,7 @@ impl Default for InputOptions {
             quote: false,
             trim: None,
             functions: Vec::new(),
+            resources: BTreeMap::new(),
         }
     }
 }

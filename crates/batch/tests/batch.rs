@@ -146,7 +146,7 @@ fn an_item_without_end_is_refused_and_named() {
     assert!(of(0, InputOptions::default()).starts_with("standard input: item 1 is longer than 131071 bytes"));
     assert!(of(b'x', InputOptions { delimiter: Some("xy".into()), ..Default::default() }).contains("131071"));
     assert!(of(b'x', InputOptions { colsep: Some(",".into()), ..Default::default() }).contains("6291456"));
-    let mut tasks = tasks_file(endless(b' '), "work.jsonl", InputOptions::default()).unwrap();
+    let mut tasks = tasks_file(endless(b' '), None, "work.jsonl", InputOptions::default()).unwrap();
     let said = tasks.next().unwrap().unwrap_err().to_string();
     assert!(said.starts_with("work.jsonl: item 1 is longer than"), "{said}");
     assert!(tasks.next().is_none());
@@ -202,13 +202,13 @@ fn of_input_that_is_cut_off_the_last_item_is_never_used() {
     assert_eq!(made(&["x", "::::", "-", ":::", "1", "2"], InputOptions::default(), b"a\nb"), ["a 1", "a 2"]);
     assert_eq!(made(&["x", ":::", "1", "2", "::::+", "-"], InputOptions::default(), b"a\nb"), ["1 a"]);
     let cut = Box::new(BufReader::new(Cut(b"{\"command\": \"true\"}\n{\"command\": \"false\"}")));
-    let tasks: Vec<_> = tasks_file(cut, "-", InputOptions::default()).unwrap().collect();
+    let tasks: Vec<_> = tasks_file(cut, None, "-", InputOptions::default()).unwrap().collect();
     assert!(matches!(tasks[..], [Ok(_), Err(BatchError::Read { .. })]), "{tasks:?}");
 }
 
 fn lines(text: &'static str) -> Vec<Result<Task, BatchError>> {
     let options = InputOptions { cwd: "/run".into(), ..Default::default() };
-    tasks_file(Box::new(Cursor::new(text)), "work.jsonl", options).unwrap().collect()
+    tasks_file(Box::new(Cursor::new(text)), None, "work.jsonl", options).unwrap().collect()
 }
 
 #[test]
@@ -245,4 +245,26 @@ fn a_bad_line_of_a_task_file_is_named() {
         let error = lines(text).remove(0).unwrap_err().to_string();
         assert!(error.contains(want), "{text}: {error}");
     }
+}
+
+#[test]
+fn tasks_of_a_file_know_what_they_run_after() {
+    let dir = tempfile::tempdir().unwrap();
+    let read = |text: &str| {
+        let path = dir.path().join("work.jsonl");
+        std::fs::write(&path, text).unwrap();
+        let options = InputOptions { cwd: "/run".into(), ..Default::default() };
+        let from = Box::new(BufReader::new(std::fs::File::open(&path).unwrap()));
+        tasks_file(from, Some(path), "work.jsonl", options)
+    };
+    let after = |text: &str| read(text).unwrap().map(|task| task.unwrap().after).collect::<Vec<_>>();
+    let text = "{\"command\": \"b\", \"inputs\": [\"/run/d/x\"]}\n\n{\"command\": \"a\", \"cwd\": \"d\", \"outputs\": [\"x\"]}\n\
+                {\"command\": \"c\", \"\\u0061fter\": [1], \"inputs\": [\"none\"]}";
+    assert_eq!(after(text), [vec![2], vec![], vec![1]]);
+    assert_eq!(read(text).unwrap().total(), Some(3));
+    let plain = "{\"command\": \"a\", \"inputs\": [\"x\"]}\n{\"command\": \"b\", \"name\": \"b\"}\n";
+    let batch = read(plain).unwrap();
+    assert!(!batch.has_links() && batch.total().is_none(), "such a file is read once");
+    let text = "{\"command\": \"a\", \"outputs\": [\"x\"], \"inputs\": [\"x\"]}";
+    assert_eq!(after(text), [Vec::<u64>::new()], "a file that is changed in its place");
 }

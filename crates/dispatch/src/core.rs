@@ -1,6 +1,7 @@
 //! The coordinator's state: what waits, what runs where, what ends the run.
 //! Events go in, actions come out; no socket, no clock, no file.
 
+mod after;
 mod attempts;
 mod coming;
 mod ending;
@@ -13,6 +14,7 @@ mod terms;
 #[cfg(test)]
 mod tests;
 
+pub use after::Skipped;
 pub use coming::Patience;
 pub use terms::{Action, Offer, Policy, Record};
 
@@ -49,6 +51,7 @@ pub struct Core {
     begun: Option<Mono>,
     written: Written,
     coming: coming::Coming,
+    after: after::After,
     waiting: HashMap<TaskId, Waiting>,
     running: HashMap<u64, Running>,
     next_ticket: u64,
@@ -85,6 +88,7 @@ impl Core {
             stands: Stands::default(),
             written: Written::default(),
             coming: Default::default(),
+            after: Default::default(),
             waiting: HashMap::new(),
             running: HashMap::new(),
             next_ticket: 1,
@@ -172,12 +176,18 @@ impl Core {
 
     /// A task is ready to be placed.
     pub fn offer(&mut self, offer: Offer) {
+        self.arrived(offer.task.id);
         self.enqueue(Waiting { offer, attempt: 1, losses: 0 });
     }
 
     /// A task that need not run.
-    pub fn skipped(&mut self, task: TaskId, reason: String) {
-        self.record(What::TaskSkipped { task, reason });
+    pub fn skipped(&mut self, skipped: Skipped) {
+        let Skipped { task, label, reason, failed } = skipped;
+        if let Some(reason) = reason {
+            self.record(What::TaskSkipped { task, reason });
+        }
+        let failed = failed || self.counts.has_failed(task);
+        self.settled(task, if failed { after::End::Badly { label } } else { after::End::Well });
     }
 
     /// A task that an earlier part of the run counts as over will be offered.
@@ -238,7 +248,7 @@ impl Core {
 
     /// Nobody will be sent a task that is known now: all are handed out, or the run is being ended.
     pub fn nothing_to_start(&self) -> bool {
-        self.stage > Stage::Going || (self.source_ended && self.waiting.is_empty())
+        self.stage > Stage::Going || (self.source_ended && self.waiting.is_empty() && self.after.is_empty())
     }
 
     /// What to do since the last call.

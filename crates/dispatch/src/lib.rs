@@ -24,12 +24,12 @@ mod wires;
 mod written;
 
 pub use admission::Io;
-pub use core::{Action, Core, Offer, Policy, Record};
+pub use core::{Action, Core, Offer, Policy, Record, Skipped};
 pub use edges::Interrupts;
 pub use hosts::{Hosts, VolumeIx};
 pub use kept::FILE as UNPRINTED;
 pub use output::{OutputOptions, Printer};
 pub use run::run;
-pub use settings::{DispatchError, HostPlan, Incoming, Listener, Progress, ResultFiles, Settings};
+pub use settings::{DispatchError, HostPlan, Incoming, Later, Listener, Progress, ResultFiles, Settings};
 pub use stands::Served;
 pub use terminal::Terminal;

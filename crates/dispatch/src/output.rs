@@ -384,6 +384,9 @@ mod tests {
             memory: None,
             timeout_ms: None,
             stdin: Vec::new(),
+            name: None,
+            after: vec![],
+            resources: vec![],
         };
         let ended = Ended {
             ticket: id,

@@ -16,15 +16,15 @@ use homing_clock::Moment;
 use homing_journal::Journal;
 use homing_launch::{Keeper, Via};
 use homing_model::event::What;
-use homing_model::{Event, NodeSet};
+use homing_model::{Event, NodeSet, Outcome, Task};
 use homing_place::HostIx;
 use homing_wire::ToWorker;
 use std::collections::VecDeque;
 use std::io;
 use std::rc::Rc;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, SyncSender, channel, sync_channel};
+use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
 /// Tasks held in memory to choose from; the rest stays compact in the source.
@@ -94,6 +94,8 @@ pub(crate) struct Shell<'a, L: Listener> {
     plan_of: Vec<usize>,
     refused: Vec<String>,
     window: Sender<()>,
+    /// To who looks again at tasks that run after others.
+    again: Sender<Task>,
     owed: usize,
     room: Room,
     begin: ToWorker,
@@ -120,7 +122,13 @@ pub fn run<L: Listener>(settings: Settings, listener: &mut L) -> Result<i32, Dis
     for (at, plan) in settings.hosts.iter().enumerate() {
         connect(at, plan.clone(), settings.launch.clone(), queue.clone()).map_err(DispatchError::Thread)?;
     }
-    feed(settings.source, queue.clone(), tickets, stop.clone()).map_err(DispatchError::Thread)?;
+    let tickets = Arc::new(Mutex::new(tickets));
+    let source = settings.source;
+    feed(source, queue.clone(), tickets.clone(), stop.clone(), true).map_err(DispatchError::Thread)?;
+    let (again, turns) = channel();
+    if let Some(later) = settings.later {
+        feed(later(turns), queue.clone(), tickets, stop.clone(), false).map_err(DispatchError::Thread)?;
+    }
     let all = settings.hosts.iter().chain(&settings.spares);
     let nodes: Vec<String> = all.filter(|h| matches!(h.via, Via::Slurm(_))).map(|h| h.name.clone()).collect();
     if !nodes.is_empty() {
@@ -139,6 +147,7 @@ pub fn run<L: Listener>(settings: Settings, listener: &mut L) -> Result<i32, Dis
         plan_of: Vec::new(),
         refused: Vec::new(),
         window,
+        again,
         owed: 0,
         room: Room::beside(&settings.env),
         begin: ToWorker::Begin {
@@ -327,6 +336,7 @@ impl<L: Listener> Shell<'_, L> {
                 }
                 Action::Send(host, message) => self.post(host, &message)?,
                 Action::Ended { record } => ended.push(record),
+                Action::Locate(task) => drop(self.again.send(*task)),
             }
         }
         self.journal.flush()?;
@@ -336,7 +346,8 @@ impl<L: Listener> Shell<'_, L> {
             }
         }
         for record in ended {
-            self.owed += usize::from(record.last);
+            // One that was given up while it waited for others was never in the window.
+            self.owed += usize::from(record.last && !matches!(record.outcome, Outcome::NotRun(_)));
             let printed = self.printer.ended(&record);
             self.printed(printed)?;
             self.listener.record(&record);

@@ -1,6 +1,6 @@
 //! What a run is given, and what it tells while it goes on.
 
-use crate::core::{Offer, Policy, Record};
+use crate::core::{Offer, Policy, Record, Skipped};
 use crate::edges::Interrupts;
 use crate::output::OutputOptions;
 use crate::stands::Served;
@@ -12,6 +12,7 @@ use homing_model::{Event, Mount, RawText, Task, TaskId};
 use std::io;
 use std::rc::Rc;
 use std::sync::Arc;
+use std::sync::mpsc::Receiver;
 use std::time::Duration;
 
 /// A host to use.
@@ -38,13 +39,10 @@ pub enum Incoming {
     Served(Box<Served>),
     /// All names and addresses of a storage server; comes before its tasks.
     Server(Vec<String>),
+    /// It runs after others: what it names is looked at when these have ended.
+    After(Box<Task>),
     /// Need not run.
-    Skip {
-        /// The task.
-        task: TaskId,
-        /// Why; `None` when an earlier part of the run already said so.
-        reason: Option<String>,
-    },
+    Skip(Skipped),
     /// An earlier part of the run has run something else under this number: the task that follows is not done.
     Again(TaskId),
     /// What it names cannot be looked at: it fails.
@@ -123,6 +121,8 @@ pub struct Settings {
     pub env: Vec<(RawText, RawText)>,
     /// The tasks.
     pub source: Box<dyn Iterator<Item = Incoming> + Send>,
+    /// Looks at tasks again that run after others, where there are some.
+    pub later: Option<Later>,
     /// What became of tasks in earlier parts of the run.
     pub counts: Counts,
     /// What to do with what they print.
@@ -134,6 +134,9 @@ pub struct Settings {
     /// SIGINT, SIGTERM and SIGHUP.
     pub interrupts: Arc<Interrupts>,
 }
+
+/// Makes offers of tasks whose turn has come; ends with them.
+pub type Later = Box<dyn FnOnce(Receiver<Task>) -> Box<dyn Iterator<Item = Incoming> + Send>>;
 
 /// Makes the files for one task's standard output and error output.
 pub type ResultFiles = Box<dyn Fn(&Task) -> io::Result<(std::fs::File, std::fs::File)>>;

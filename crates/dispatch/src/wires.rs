@@ -8,9 +8,9 @@ use homing_place::HostIx;
 use homing_threads::begin;
 use homing_wire::FromWorker;
 use std::io;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{Receiver, Sender, SyncSender};
+use std::sync::{Arc, Mutex, PoisonError};
 use std::thread;
 use std::time::Duration;
 
@@ -108,12 +108,16 @@ pub(crate) fn watch_nodes(names: Vec<String>, queue: SyncSender<Arrival>) -> io:
     begin(watch).map(drop)
 }
 
-/// Pulls tasks from their source, ahead of need by the queue's bound.
+/// Room for tasks in memory; whoever feeds some takes of it.
+pub(crate) type Tickets = Arc<Mutex<Receiver<()>>>;
+
+/// Pulls tasks from their source, ahead of need by the queue's bound. The end of the list `ends` is told.
 pub(crate) fn feed(
     source: Box<dyn Iterator<Item = Incoming> + Send>,
     queue: SyncSender<Arrival>,
-    tickets: Receiver<()>,
+    tickets: Tickets,
     stop: Arc<AtomicBool>,
+    ends: bool,
 ) -> io::Result<()> {
     let fed = move || {
         for incoming in source {
@@ -121,11 +125,13 @@ pub(crate) fn feed(
             if stop.load(Ordering::Relaxed) || queue.send(Arrival::Task(Box::new(incoming))).is_err() {
                 return;
             }
-            if counts && tickets.recv().is_err() {
+            if counts && tickets.lock().unwrap_or_else(PoisonError::into_inner).recv().is_err() {
                 return;
             }
         }
-        let _ = queue.send(Arrival::SourceEnded);
+        if ends {
+            let _ = queue.send(Arrival::SourceEnded);
+        }
     };
     begin(fed).map(drop)
 }

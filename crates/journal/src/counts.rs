@@ -17,6 +17,7 @@ pub struct Counts {
     pub skipped: u64,
     failed: BTreeSet<TaskId>,
     killed: BTreeSet<TaskId>,
+    not_run: BTreeSet<TaskId>,
     left: Option<u64>,
 }
 
@@ -38,9 +39,11 @@ impl Counts {
     fn end(&mut self, task: TaskId, outcome: &Outcome) {
         self.failed.remove(&task);
         self.killed.remove(&task);
+        self.not_run.remove(&task);
         match outcome {
             // Ended at someone's wish: it neither succeeded nor failed, and resume runs it again.
             Outcome::Killed => drop(self.killed.insert(task)),
+            Outcome::NotRun(_) => drop(self.not_run.insert(task)),
             outcome if outcome.is_success() => self.done += 1,
             _ => drop(self.failed.insert(task)),
         }
@@ -61,9 +64,14 @@ impl Counts {
         self.failed.contains(&task)
     }
 
-    /// Tasks that need no further look: done, failed or skipped.
+    /// Tasks that were not run since one that they need has failed.
+    pub fn not_run(&self) -> u64 {
+        self.not_run.len() as u64
+    }
+
+    /// Tasks that need no further look: done, failed, not run or skipped.
     pub fn over(&self) -> u64 {
-        self.done + self.failed() + self.skipped
+        self.done + self.failed() + self.not_run() + self.skipped
     }
 
     /// Tasks that have no last word, when that can be known.
@@ -81,8 +89,13 @@ impl Counts {
     /// By name, as `run_ended` has them; what is zero is left out.
     pub fn named(&self) -> BTreeMap<String, u64> {
         let unfinished = self.unfinished().unwrap_or(0);
-        let all =
-            [("done", self.done), ("failed", self.failed()), ("skipped", self.skipped), ("unfinished", unfinished)];
+        let all = [
+            ("done", self.done),
+            ("failed", self.failed()),
+            ("not_run", self.not_run()),
+            ("skipped", self.skipped),
+            ("unfinished", unfinished),
+        ];
         all.into_iter().filter(|(_, n)| *n > 0).map(|(key, n)| (key.to_string(), n)).collect()
     }
 }

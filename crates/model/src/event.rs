@@ -170,7 +170,7 @@ pub enum What {
     RunEnded {
         /// Exit status of homing.
         exit: i32,
-        /// Tasks by what became of them: `done`, `failed`, `skipped`, `unfinished`.
+        /// Tasks by what became of them: `done`, `failed`, `not_run`, `skipped`, `unfinished`.
         counts: BTreeMap<String, u64>,
     },
 }

@@ -70,6 +70,15 @@ pub struct Task {
     /// Wall-clock limit in milliseconds.
     #[serde(default)]
     pub timeout_ms: Option<u64>,
+    /// How other tasks and messages call it, beside its number.
+    #[serde(default)]
+    pub name: Option<RawText>,
+    /// Tasks that must have ended well before it runs; empty once they have.
+    #[serde(default)]
+    pub after: Vec<TaskId>,
+    /// Of named resources of its host, how much it takes while it runs.
+    #[serde(default)]
+    pub resources: Vec<(String, u64)>,
     /// What it reads as its standard input, one block after the other; without any, /dev/null. Workers are sent
     /// the bytes ahead of the task, which does not name them on the wire.
     #[serde(skip)]
@@ -77,6 +86,11 @@ pub struct Task {
 }
 
 impl Task {
+    /// How messages call it.
+    pub fn label(&self) -> String {
+        self.name.as_ref().map_or_else(|| format!("task {}", self.id), RawText::display)
+    }
+
     /// Bytes of its standard input.
     pub fn stdin_bytes(&self) -> u64 {
         self.stdin.iter().map(|block| block.length).sum()
@@ -95,6 +109,9 @@ impl Task {
             cpus: 1,
             memory: None,
             timeout_ms: None,
+            name: None,
+            after: Vec::new(),
+            resources: Vec::new(),
             stdin: Vec::new(),
         }
     }
@@ -162,6 +179,8 @@ pub enum Outcome {
     Lost(String),
     /// homing ended it: it printed more than it may, or than there is room for.
     OutputLimit,
+    /// It was never to start: a task that it needs did not end well, which the text names.
+    NotRun(String),
 }
 
 impl Outcome {

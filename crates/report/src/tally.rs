@@ -9,7 +9,7 @@ use serde_json::{Value, json};
 use std::collections::{BTreeMap, HashMap};
 
 /// How many failed tasks are named.
-const NAMED: usize = 3;
+pub(crate) const NAMED: usize = 3;
 
 /// What one host did.
 #[derive(Clone, Debug, Default)]
@@ -43,6 +43,8 @@ pub struct Tally {
     pub(crate) retried: u64,
     pub(crate) exit: Option<i32>,
     pub(crate) named: Vec<Failed>,
+    /// How many tasks were not run, by the reason.
+    pub(crate) not_run: BTreeMap<String, u64>,
     /// Commands of the attempts that run.
     running: HashMap<TaskId, String>,
     /// Hosts that could not be used, or not for some tasks, and why.
@@ -122,6 +124,8 @@ impl Tally {
             What::RunStarted { run, .. } => self.run = Some(run.clone()),
             What::RunResumed { .. } => {
                 self.exit = None;
+                // They are told again, or run.
+                self.not_run.clear();
                 self.hosts.values_mut().for_each(|h| h.load.pause());
             }
             What::HostUp { host, slots, .. } => {
@@ -200,6 +204,9 @@ impl Tally {
             self.retried += 1;
             return;
         }
+        if let Outcome::NotRun(why) = outcome {
+            *self.not_run.entry(why.clone()).or_default() += 1;
+        }
         // It may have failed in an earlier part of the run.
         self.named.retain(|named| named.task != *task);
         if self.counts.has_failed(*task) && self.named.len() < NAMED {
@@ -269,7 +276,7 @@ impl Tally {
             "run": self.run, "exit": self.exit, "wall_us": self.wall_us(),
             "tasks": {
                 "total": self.counts.total, "done": self.counts.done, "failed": self.counts.failed(),
-                "skipped": self.counts.skipped, "retried": self.retried, "unfinished": self.counts.unfinished(),
+                "not_run": self.counts.not_run(), "skipped": self.counts.skipped, "retried": self.retried, "unfinished": self.counts.unfinished(),
             },
             "planned": placed.then(|| json!({
                 "local_bytes": self.planned.local, "remote_bytes": self.planned.remote,

@@ -1,6 +1,6 @@
 //! The evidence as a few aligned lines, printed at the end of a run.
 
-use crate::tally::{Failed, Tally};
+use crate::tally::{Failed, NAMED, Tally};
 use homing_model::text::shown;
 use homing_model::units::{bytes, count, percent, span};
 use homing_model::{Outcome, TaskId, WAIT_ASKED_FROM_US};
@@ -78,6 +78,7 @@ impl Tally {
         parts.push(if self.counts.failed() > 0 { lines.red(failed) } else { failed });
         let rest = [
             (self.retried, "retried"),
+            (self.counts.not_run(), "not run"),
             (self.counts.skipped, "skipped"),
             (self.counts.unfinished().unwrap_or(0), "unfinished"),
         ];
@@ -86,6 +87,9 @@ impl Tally {
         self.named.iter().for_each(|failed| failed.lines(lines));
         if self.counts.failed() > self.named.len() as u64 && !self.named.is_empty() {
             lines.add("", &format!("and {} more", self.counts.failed() - self.named.len() as u64));
+        }
+        for (why, tasks) in self.not_run.iter().take(NAMED) {
+            lines.add("  not run", &format!("{}: {why}", count(*tasks, "task")));
         }
         if let Some(run) = self.run.as_ref().filter(|_| self.exit.is_some() && self.counts.failed() > 0) {
             lines.add("  again", &format!("homing resume --failed {run}"));
@@ -204,6 +208,7 @@ pub(crate) fn how(outcome: &Outcome) -> String {
         Outcome::Killed => "ended by homing".into(),
         Outcome::CannotStart(why) => format!("did not start: {why}"),
         Outcome::Lost(why) => format!("lost: {why}"),
+        Outcome::NotRun(why) => format!("not run: {why}"),
         Outcome::OutputLimit => "ended since it printed too much".into(),
     }
 }

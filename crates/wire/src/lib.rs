@@ -490,6 +490,9 @@ mod tests {
                     memory: full.then_some(5),
                     timeout_ms: None,
                     stdin: Vec::new(),
+                    name: None,
+                    after: vec![],
+                    resources: vec![],
                 };
                 round_trip(ToWorker::Run {
                     ticket: 1,

@@ -170,9 +170,12 @@ impl Core {
     pub(super) fn conclude(&mut self, record: Record) {
         self.record(record.event());
         if record.last {
+            self.arrived(record.task.id);
             self.consider_halt(&record.outcome);
         }
+        let (task, settled) = (record.task.id, record.settles());
         self.actions.push(Action::Ended { record: Box::new(record) });
+        settled.into_iter().for_each(|end| self.settled(task, end));
     }
 
     /// The attempt is not sent: there is nowhere for what it would print, or what it would read is gone.

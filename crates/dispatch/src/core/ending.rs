@@ -13,7 +13,7 @@ const SIGPIPE_STATUS: i32 = 141;
 
 impl Core {
     pub(super) fn consider_halt(&mut self, outcome: &Outcome) {
-        if *outcome == Outcome::Killed {
+        if matches!(outcome, Outcome::Killed | Outcome::NotRun(_)) {
             return;
         }
         match self.halt.ended(outcome, self.ends()) {
@@ -36,13 +36,13 @@ impl Core {
             let Some(waiting) = self.waiting.remove(&id) else { continue };
             let text = "no host of this run can run it: none sees its files and has its memory, or it failed on each"
                 .to_string();
-            self.conclude(unstarted(waiting.offer.task, waiting.attempt, text));
+            self.conclude(unstarted(waiting.offer.task, waiting.attempt, Outcome::CannotStart(text)));
         }
     }
 
     /// No host can start this task.
     pub fn refuse(&mut self, task: Task, why: String) {
-        self.conclude(unstarted(task, 1, why));
+        self.conclude(unstarted(task, 1, Outcome::CannotStart(why)));
     }
 
     /// A signal asks for the end. Nothing starts any more; what runs ends by itself, unless the signal `kills`.
@@ -97,7 +97,7 @@ impl Core {
     /// Exit status of the run as GNU parallel gives it, and the last record.
     pub fn finish(&mut self) -> (i32, What) {
         let cut = !self.source_ended || self.broken.is_some();
-        let counts = self.counts.at_the_end(self.waiting.len() as u64, cut);
+        let counts = self.counts.at_the_end((self.waiting.len() + self.after.len()) as u64, cut);
         let undone = cut || counts.contains_key("unfinished");
         let exit = match self.broken {
             // What a shell says of a program that a signal ended, whatever else kept it from being whole.
@@ -111,14 +111,14 @@ impl Core {
     }
 }
 
-fn unstarted(task: Task, attempt: u32, why: String) -> Record {
+pub(super) fn unstarted(task: Task, attempt: u32, outcome: Outcome) -> Record {
     Record {
         ticket: 0,
         ran: Some(homing_journal::ran(&task)),
         task,
         attempt,
         host: String::new(),
-        outcome: Outcome::CannotStart(why),
+        outcome,
         start_ns: 0,
         wall_us: 0,
         ended: None,

@@ -83,6 +83,8 @@ pub enum Action {
     },
     /// For the user.
     Note(String),
+    /// Its turn has come: to be looked at again, and offered.
+    Locate(Box<Task>),
 }
 
 /// The end of an attempt, for printers and job logs.

@@ -120,10 +120,10 @@ impl<L: Listener> Shell<'_, L> {
             Incoming::Served(served) => self.core.served(*served),
             Incoming::Server(names) => self.core.server(&names),
             Incoming::Again(task) => self.core.again(task),
-            Incoming::Skip { task, reason } => {
-                if let Some(reason) = reason {
-                    self.core.skipped(task, reason);
-                }
+            Incoming::After(task) => self.core.wait_for(*task),
+            Incoming::Skip(skipped) => {
+                let task = skipped.task;
+                self.core.skipped(skipped);
                 self.printer.skipped(task).map_err(DispatchError::Output)?;
             }
             Incoming::Unread { task, reason } => self.core.refuse(*task, reason),

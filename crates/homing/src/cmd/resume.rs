@@ -5,7 +5,7 @@ use crate::failure::{Failure, exit};
 use clap::Parser;
 use homing_journal::{Journal, JournalError};
 use homing_model::event::What;
-use homing_model::{RawText, TaskId};
+use homing_model::{Outcome, RawText, TaskId};
 use homing_report::Tally;
 use std::collections::HashMap;
 
@@ -118,7 +118,7 @@ fn told(damage: &[String], args: &Args) -> Result<(), Failure> {
     Err(Failure::system(text).hint(again))
 }
 
-/// Killed and lost tasks are unfinished, not failed.
-fn counts_as_failed(outcome: &homing_model::Outcome) -> bool {
-    !matches!(outcome, homing_model::Outcome::Killed | homing_model::Outcome::Lost(_))
+/// Killed and lost tasks are unfinished, not failed; what was not run may run when what it needs does.
+fn counts_as_failed(outcome: &Outcome) -> bool {
+    !matches!(outcome, Outcome::Killed | Outcome::Lost(_) | Outcome::NotRun(_))
 }

@@ -71,7 +71,12 @@ fn card(page: &mut String, class: &str, label: &str, value: &str, below: &str) {
 
 fn cards(page: &mut String, tally: &Tally) {
     page.push_str("<section class=\"cards\">\n");
-    let rest = [(tally.counts.failed(), "failed"), (tally.retried, "retried"), (tally.counts.skipped, "skipped")];
+    let rest = [
+        (tally.counts.failed(), "failed"),
+        (tally.counts.not_run(), "not run"),
+        (tally.retried, "retried"),
+        (tally.counts.skipped, "skipped"),
+    ];
     let rest: Vec<String> = rest.iter().filter(|(n, _)| *n > 0).map(|(n, what)| format!("{n} {what}")).collect();
     let below = if rest.is_empty() { "none failed".to_string() } else { rest.join(", ") };
     card(

@@ -155,7 +155,7 @@ fn status(outcome: Outcome, signalled: &AtomicI32) -> i32 {
     let signal = match outcome {
         Outcome::Exit(status) => return status,
         Outcome::Signal(signal) => signal,
-        Outcome::CannotStart(why) => {
+        Outcome::CannotStart(why) | Outcome::NotRun(why) => {
             eprintln!("homing: {why}");
             return 127;
         }

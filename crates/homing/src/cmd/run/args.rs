@@ -32,7 +32,8 @@ pub struct Args {
     #[arg(help_heading = HOSTS, short, long, value_name = "N", allow_hyphen_values = true, short_alias = 'P', alias = "max-procs")]
     pub jobs: Option<String>,
 
-    /// Tasks as JSON lines: command or argv, cwd, env, inputs, outputs, cpus, memory, timeout (`-`: standard input)
+    /// Tasks as JSON lines: name, command or argv, cwd, env, after (names of other tasks), inputs, outputs, cpus, memory,
+    /// timeout (`-`: standard input); who reads what others write runs after them
     #[arg(help_heading = INPUT, long, value_name = "FILE")]
     pub tasks: Option<PathBuf>,
     /// Read input lines from FILE instead of standard input; may be repeated

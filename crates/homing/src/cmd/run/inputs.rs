@@ -66,7 +66,8 @@ impl Inputs {
             let copy = keeping.copy().to_path_buf();
             return Ok(stream(follow(Box::new(io::stdin()), keeping, None)?, copy));
         }
-        let mut file = File::open(self.cwd.join(path))?;
+        let given = self.cwd.join(path);
+        let mut file = File::open(&given)?;
         let known = file.metadata()?;
         if self.resumed {
             self.said.push(format!(
@@ -76,11 +77,13 @@ impl Inputs {
         }
         let copy = keeping.copy().to_path_buf();
         if !known.is_file() || known.len() > HELD_FILE {
-            return Ok(stream(follow(Box::new(file), keeping, None)?, copy));
+            let again = known.is_file().then_some(given);
+            return Ok(Input { again, ..stream(follow(Box::new(file), keeping, None)?, copy) });
         }
         copy_all(&mut file, &mut keeping)?;
         keeping.end().map_err(not_kept)?;
-        Ok(Input { from: Box::new(BufReader::new(File::open(&copy)?)), hold: true, copy: Some(copy) })
+        let again = Some(copy.clone());
+        Ok(Input { from: Box::new(BufReader::new(File::open(&copy)?)), hold: true, again, copy: Some(copy) })
     }
 
     /// An input whose end was read before.
@@ -92,7 +95,8 @@ impl Inputs {
         }
         let hold = name != STDIN && kept.length <= HELD_FILE;
         let from = Box::new(BufReader::new(File::open(&kept.copy)?));
-        Ok(Input { from, hold, copy: Some(kept.copy.clone()) })
+        let copy = Some(kept.copy.clone());
+        Ok(Input { from, hold, again: copy.clone(), copy })
     }
 
     /// How a file is not what the run has read of it.
@@ -125,7 +129,8 @@ impl Inputs {
             self.said.push(text.into());
         }
         let (keeping, copy) = (Keeping::go_on(&kept).map_err(not_kept)?, kept.copy.clone());
-        Ok(stream(follow(source, keeping, Some(kept))?, copy))
+        let again = Some(self.cwd.join(path)).filter(|file| path != Path::new("-") && file.is_file());
+        Ok(Input { again, ..stream(follow(source, keeping, Some(kept))?, copy) })
     }
 }
 
@@ -150,7 +155,7 @@ fn stdin_is_null() -> bool {
 }
 
 fn stream(from: impl Read + Send + 'static, copy: PathBuf) -> Input {
-    Input { from: Box::new(BufReader::with_capacity(64 << 10, from)), hold: false, copy: Some(copy) }
+    Input { from: Box::new(BufReader::with_capacity(64 << 10, from)), hold: false, again: None, copy: Some(copy) }
 }
 
 fn copy_all(from: &mut impl Read, keeping: &mut Keeping) -> io::Result<()> {

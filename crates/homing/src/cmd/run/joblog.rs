@@ -6,7 +6,7 @@ use crate::failure::Failure;
 use homing_batch::{JoblogEntry, JoblogSeen};
 use homing_model::event::What;
 use homing_model::{Event, Outcome, Task, TaskId};
-use std::collections::{HashMap, HashSet};
+use std::collections::HashMap;
 use std::ffi::OsStr;
 use std::fs::File;
 use std::io::{self, BufReader, Seek, Write};
@@ -25,14 +25,16 @@ pub struct End {
     slot: u32,
 }
 
-/// Tasks that `--resume` and `--resume-failed` skip.
-pub fn done(args: &Args) -> Result<HashSet<TaskId>, Failure> {
+/// Tasks that `--resume` and `--resume-failed` skip, and whether they ended well.
+pub fn done(args: &Args) -> Result<HashMap<TaskId, bool>, Failure> {
     let joblog = args.joblog.as_deref().map(|p| place(p).0);
     let Some(path) = joblog.filter(|p| (args.resume || args.resume_failed) && p.exists()) else {
-        return Ok(HashSet::new());
+        return Ok(HashMap::new());
     };
     let log = read(&path)?;
-    Ok(if args.resume_failed { log.succeeded() } else { log.ended() })
+    let well = log.succeeded();
+    let skipped = if args.resume_failed { well.clone() } else { log.ended() };
+    Ok(skipped.into_iter().map(|task| (task, well.contains(&task))).collect())
 }
 
 fn read(path: &Path) -> Result<JoblogSeen, Failure> {
@@ -84,7 +86,7 @@ pub fn unlisted(args: &Args, dir: &Path) -> Result<Unlisted, Failure> {
     Ok(ends)
 }
 
-/// How each task ended at last. As in GNU parallel, what was killed with the run is not listed: it is to run again.
+/// How each task ended at last.
 fn ends(events: impl Iterator<Item = Event>) -> Unlisted {
     let (mut slots, mut ends) = (HashMap::new(), Unlisted::default());
     for event in events {
@@ -94,7 +96,7 @@ fn ends(events: impl Iterator<Item = Event>) -> Unlisted {
                 let slot = slots.remove(&task).unwrap_or(1);
                 let (seq, sent, received, command) = (task, 0, stdout_bytes, Vec::new());
                 let entry = JoblogEntry { seq, host, start_ns, wall_us, sent, received, exit: 0, signal: 0, command };
-                if outcome != Outcome::Killed {
+                if is_listed(&outcome) {
                     ends.insert(task, End { entry: entry.with_outcome(&outcome), slot });
                 }
             }
@@ -102,6 +104,12 @@ fn ends(events: impl Iterator<Item = Event>) -> Unlisted {
         }
     }
     ends
+}
+
+/// As in GNU parallel, what was killed with the run is not listed, and neither is what never had its turn: both are to
+/// run again.
+pub fn is_listed(outcome: &Outcome) -> bool {
+    !matches!(outcome, Outcome::Killed | Outcome::NotRun(_))
 }
 
 /// Writes the lines that a job log lacks, as the tasks are named again.

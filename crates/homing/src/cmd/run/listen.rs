@@ -1,5 +1,6 @@
 //! Readers of a run: the line of progress, the job log, the evidence.
 
+use super::joblog;
 use crate::progress;
 use homing_batch::JoblogEntry;
 use homing_dispatch::{Listener, Progress, Record, Terminal};
@@ -76,8 +77,7 @@ impl Listener for Screen {
                 eprintln!("homing: {}", shown(&text));
             }
         }
-        // As in GNU parallel, what was killed with the run is not listed: it is to run again.
-        let listed = record.last && record.outcome != Outcome::Killed;
+        let listed = record.last && joblog::is_listed(&record.outcome);
         let Some(file) = self.joblog.as_mut().filter(|_| listed) else { return };
         let entry = JoblogEntry {
             seq: record.task.id,
@@ -117,7 +117,8 @@ fn complaint(record: &Record) -> Option<String> {
     let command: String = record.task.command.display().chars().take(120).collect();
     let task = format!("{} ({command})", homing_report::task_on(record.task.id, &record.host));
     match &record.outcome {
-        Outcome::Exit(_) | Outcome::Killed => None,
+        // Of what was not run the failure says how much it is.
+        Outcome::Exit(_) | Outcome::Killed | Outcome::NotRun(_) => None,
         Outcome::Signal(signal) => Some(format!("{task} was ended by signal {signal}")),
         Outcome::TimedOut => Some(format!("{task} was ended at its time limit")),
         Outcome::CannotStart(why) => Some(format!("{task} cannot start: {why}")),

@@ -9,6 +9,7 @@ mod joblog;
 mod lessons;
 mod listen;
 mod nonce;
+mod order;
 mod parallel;
 mod plan;
 mod slurm;
@@ -100,7 +101,7 @@ pub fn start(args: Args, again: Option<Again>) -> Result<i32, Failure> {
     inputs.said.iter().for_each(|text| eprintln!("homing: {text}"));
     let mut listed = joblog::done(&args)?;
     // What the run itself has added to the log and is to try again is not skipped for that.
-    listed.retain(|task| !tally.counts().has_failed(*task));
+    listed.retain(|task, _| !tally.counts().has_failed(*task));
     let total = batch.total();
     let tag = batch.tag().cloned();
     let targets = targets::targets(&args, &cwd, &name, total)?;
@@ -139,6 +140,8 @@ pub fn start(args: Args, again: Option<Again>) -> Result<i32, Failure> {
         nonces: nonces.clone(),
         fs_timeout: std::time::Duration::from_secs(args.fs_timeout.into()),
     };
+    let linked = batch.has_links();
+    let source = Source::new(batch, sourcing, finder);
     let counts = tally.counts().clone();
     let limit = policy.output_limit;
     let mut screen = Screen::new(tally, args.bar || args.eta, args.explain, joblog, here);
@@ -152,7 +155,8 @@ pub fn start(args: Args, again: Option<Again>) -> Result<i32, Failure> {
         launch: homing_launch::Options::default(),
         cwd: cwd.as_path().into(),
         env: environment(&args, here, journal.dir())?,
-        source: Box::new(Source::new(batch, sourcing, finder)),
+        later: linked.then(|| source.later()),
+        source: Box::new(source),
         counts,
         output: OutputOptions {
             keep_order: args.keep_order,
@@ -242,18 +246,18 @@ fn dry_run(args: &Args) -> Result<i32, Failure> {
     let mut inputs = Files::new(&cwd, Box::new(BufReader::new(io::stdin())));
     let batch = batch(args, &cwd, "dry", &mut inputs, io::stdin().is_terminal())?;
     let tag = batch.tag().cloned();
-    for task in batch {
-        let mut task = task.map_err(Failure::usage)?;
-        homing_batch::fill_slot(&mut task.command, 1);
+    order::in_order(batch.map(|task| task.map_err(Failure::usage)), |task| {
+        let mut command = task.command.clone();
+        homing_batch::fill_slot(&mut command, 1);
         let mut line = Vec::new();
         if let Some(tag) = &tag {
-            line = tag.of(&task, 1).0;
+            line = tag.of(task, 1).0;
             line.push(b'\t');
         }
-        line.extend(homing_batch::command_line(&task.command));
+        line.extend(homing_batch::command_line(&command));
         line.push(b'\n');
-        io::stdout().write_all(&line).map_err(|e| Failure::unwritten("cannot write to standard output", &e))?;
-    }
+        io::stdout().write_all(&line).map_err(|e| Failure::unwritten("cannot write to standard output", &e))
+    })?;
     Ok(0)
 }
 
@@ -290,6 +294,7 @@ pub(crate) fn batch(
         outputs: raw(&args.output),
         inputs_extra: raw(&args.near),
         shell: environment::shell(),
+        resources: Default::default(),
     };
     if args.retry_failed {
         return Ok(Batch::listed(joblog::failed(args)?, args.tag));
@@ -302,7 +307,7 @@ pub(crate) fn batch(
     };
     let name = file.display().to_string();
     let opened = inputs.open(file).map_err(|source| unreadable(BatchError::Read { name: name.clone(), source }))?;
-    homing_batch::tasks_file(opened.from, &name, options).map_err(unreadable)
+    homing_batch::tasks_file(opened.from, opened.again, &name, options).map_err(unreadable)
 }
 
 fn unreadable(error: BatchError) -> Failure {

@@ -1,14 +1,15 @@
 //! `homing plan`: the same way as a run, up to the moment before anything runs.
 
 use super::args::Args;
+use super::order::in_order;
 use super::source::{Source, Sourcing};
 use crate::failure::Failure;
 use homing_batch::Files;
 use homing_dispatch::{Hosts, Incoming};
 use homing_locate::Finder;
-use homing_model::{HostFacts, TaskId};
+use homing_model::{Command, HostFacts, Task, TaskId};
 use homing_place::HostModel;
-use std::collections::{BTreeMap, HashMap, HashSet};
+use std::collections::{BTreeMap, HashMap};
 use std::io::{self, BufReader, IsTerminal};
 
 /// Prints who would run where, and why.
@@ -45,7 +46,7 @@ pub fn plan(args: Args) -> Result<i32, Failure> {
         skip_newer: args.skip_newer,
         makes_workdir: false,
         done: HashMap::new(),
-        listed: HashSet::new(),
+        listed: HashMap::new(),
         missing: None,
         hosts: targets.len(),
         fenced: false,
@@ -54,6 +55,7 @@ pub fn plan(args: Args) -> Result<i32, Failure> {
     };
     let mut needs = Vec::new();
     let mut commands = BTreeMap::new();
+    let (mut others, mut later) = (Vec::new(), Vec::new());
     for incoming in Source::new(batch, sourcing, finder) {
         match incoming {
             Incoming::Task { offer, .. } => {
@@ -61,8 +63,15 @@ pub fn plan(args: Args) -> Result<i32, Failure> {
                 commands.insert(offer.task.id, offer.task.command.display());
             }
             Incoming::Served(_) | Incoming::Server(_) | Incoming::Again(_) => {}
-            Incoming::Unread { task, reason } => println!("{}\t-\t{reason}", task.id),
-            Incoming::Skip { task, reason } => println!("{task}\t-\tskipped: {}", reason.unwrap_or_default()),
+            Incoming::Unread { task, reason } => {
+                println!("{}\t-\t{reason}", task.id);
+                others.push(task.id);
+            }
+            Incoming::Skip(skipped) => {
+                others.push(skipped.task);
+                println!("{}\t-\tskipped: {}", skipped.task, skipped.reason.unwrap_or_default());
+            }
+            Incoming::After(task) => later.push(*task),
             Incoming::Broken { text, .. } => return Err(Failure::usage(text)),
             Incoming::Note(text) => eprintln!("homing: {text}"),
         }
@@ -75,5 +84,19 @@ pub fn plan(args: Args) -> Result<i32, Failure> {
         let why = planned.why.text(|host| hosts.name(host));
         println!("{}\t{}\t{}\t{}", planned.task, hosts.name(planned.host), why, commands[&planned.task]);
     }
+    others.extend(commands.keys());
+    let first = others.into_iter().map(|id| Task { id, ..Task::of(Command::Argv(Vec::new())) });
+    in_order(first.chain(later).map(Ok::<Task, Failure>), |task| {
+        if !task.after.is_empty() {
+            let after: Vec<String> = task.after.iter().map(TaskId::to_string).collect();
+            println!(
+                "{}\t-\tafter {}, where its inputs are then\t{}",
+                task.id,
+                after.join(" "),
+                task.command.display()
+            );
+        }
+        Ok(())
+    })?;
     Ok(0)
 }

@@ -8,7 +8,7 @@ use super::nonce::Nonces;
 use super::stream::Cut;
 use crate::failure::exit;
 use homing_batch::{Batch, BatchError, Freshness};
-use homing_dispatch::{Incoming, Offer};
+use homing_dispatch::{Incoming, Later, Offer, Skipped};
 use homing_fence::Looks;
 use homing_locate::{Finder, Inputs, Named, TREE_LIMIT, Volume};
 use homing_model::{Block, RawText, Task, TaskId};
@@ -41,8 +41,8 @@ pub struct Sourcing {
     /// Tasks that are not run again: an earlier part of the run has recorded what became of them, and a hash
     /// of what ran. homing 0.1 did not: its tasks go by their number alone.
     pub done: HashMap<TaskId, Option<u64>>,
-    /// Tasks that are not run, since the job log lists them.
-    pub listed: HashSet<TaskId>,
+    /// Tasks that are not run, since the job log lists them, and whether they ended well.
+    pub listed: HashMap<TaskId, bool>,
     /// What an earlier part of the run did not come to write into the job log.
     pub missing: Option<Missing>,
     /// How many hosts: with several, files that only one machine sees must be there before a task starts.
@@ -92,12 +92,6 @@ impl Source {
     /// Reads from `batch`, a little ahead.
     pub fn new(batch: Batch, how: Sourcing, finder: Finder) -> Source {
         let (how, shared) = (Arc::new(how), Arc::<Mutex<Shared>>::default());
-        let (looker_how, looker_shared, first) = (how.clone(), shared.clone(), Mutex::new(Some(finder)));
-        let fresh = move || -> Look<Result<Task, BatchError>, Task, Vec<Incoming>> {
-            let finder = first.lock().unwrap_or_else(PoisonError::into_inner).take().unwrap_or_default();
-            let mut looker = Looker::new(looker_how.clone(), looker_shared.clone(), finder);
-            Box::new(move |task, looking| looker.incoming(task, looking))
-        };
         let (mut batch, blocks) = (batch, shared.clone());
         let tasks = std::iter::from_fn(move || {
             let task = batch.next()?;
@@ -106,6 +100,27 @@ impl Source {
             }
             Some(task)
         });
+        Source::over(tasks, how, shared, finder)
+    }
+
+    /// Looks at tasks of this source that ran after others, when their turn has come.
+    pub fn later(&self) -> Later {
+        let (how, shared) = (self.how.clone(), self.shared.clone());
+        Box::new(move |turns| Box::new(Source::over(turns.into_iter().map(Ok), how, shared, Finder::default())))
+    }
+
+    fn over(
+        tasks: impl Iterator<Item = Result<Task, BatchError>> + Send + 'static,
+        how: Arc<Sourcing>,
+        shared: Arc<Mutex<Shared>>,
+        finder: Finder,
+    ) -> Source {
+        let (looker_how, looker_shared, first) = (how.clone(), shared.clone(), Mutex::new(Some(finder)));
+        let fresh = move || -> Look<Result<Task, BatchError>, Task, Vec<Incoming>> {
+            let finder = first.lock().unwrap_or_else(PoisonError::into_inner).take().unwrap_or_default();
+            let mut looker = Looker::new(looker_how.clone(), looker_shared.clone(), finder);
+            Box::new(move |task, looking| looker.incoming(task, looking))
+        };
         Source { offers: Bounded::new(tasks, how.fs_timeout, fresh), how, shared, pending: VecDeque::new() }
     }
 
@@ -193,23 +208,26 @@ impl Looker {
     fn offer(&mut self, task: Task, looking: &Looking<Task>) -> Incoming {
         let block = {
             let mut shared = lock(&self.shared);
-            shared.last = task.id;
+            shared.last = shared.last.max(task.id);
             shared.blocks.remove(&task.id)
         };
         if self.is_done(&task) {
             if let Some(Err(e)) = self.how.missing.as_ref().map(|missing| missing.write(&task)) {
                 self.pending.push(Incoming::Note(format!("cannot write the job log: {e}")));
             }
-            return Incoming::Skip { task: task.id, reason: None };
+            return skipped(&task, None, false);
         }
-        if self.how.listed.contains(&task.id) {
-            return Incoming::Skip { task: task.id, reason: Some("the job log lists it".to_string()) };
+        if let Some(well) = self.how.listed.get(&task.id) {
+            return skipped(&task, Some("the job log lists it"), !well);
+        }
+        if !task.after.is_empty() {
+            return Incoming::After(Box::new(task));
         }
         let base = task.cwd.as_ref().map_or_else(|| self.how.cwd.clone(), |c| self.how.cwd.join(c.as_path()));
         if self.how.makes_workdir
             && let Err(e) = std::fs::create_dir_all(&base)
         {
-            return Incoming::Broken { text: format!("cannot make {}: {e}", base.display()), exit: exit::SYSTEM };
+            return Incoming::Unread { reason: format!("cannot make {}: {e}", base.display()), task: Box::new(task) };
         }
         let named = Named::of(&task, &base, self.how.detect);
         let named = match block {
@@ -226,8 +244,7 @@ impl Looker {
         let (inputs, absent): (Vec<_>, Vec<_>) = named.all().cloned().partition(|p| is_there(p, looking));
         lock(&self.shared).miss(absent);
         if self.how.skip_newer && freshness(&task, &inputs, &base) == Freshness::Fresh {
-            let reason = "its outputs are newer than its inputs".to_string();
-            return Incoming::Skip { task: task.id, reason: Some(reason) };
+            return skipped(&task, Some("its outputs are newer than its inputs"), false);
         }
         let (found, guessed) = self.found(&named, &base);
         self.ask_servers(&found.volumes, &base, &inputs);
@@ -337,6 +354,10 @@ impl Iterator for Source {
     }
 }
 
+fn skipped(task: &Task, reason: Option<&str>, failed: bool) -> Incoming {
+    Incoming::Skip(Skipped { task: task.id, label: task.label(), reason: reason.map(String::from), failed })
+}
+
 fn is_there(path: &Path, looking: &Looking<Task>) -> bool {
     looking.goes_on(path);
     path.symlink_metadata().is_ok()
@@ -371,7 +392,7 @@ mod tests {
             skip_newer: false,
             makes_workdir: false,
             done: HashMap::new(),
-            listed: HashSet::new(),
+            listed: HashMap::new(),
             missing: None,
             hosts: 2,
             fenced: false,

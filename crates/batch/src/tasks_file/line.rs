@@ -1,0 +1,173 @@
+//! What may stand on a line, and the task that it makes.
+
+use crate::amount::{parse_duration, parse_size};
+use crate::compose::bare_task;
+use crate::shell::command_from_line;
+use homing_graph::Other;
+use homing_model::{Command, RawText, Task, TaskId};
+use serde::Deserialize;
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct Line {
+    pub name: Option<RawText>,
+    command: Option<RawText>,
+    argv: Option<Vec<RawText>>,
+    cwd: Option<RawText>,
+    #[serde(default)]
+    env: BTreeMap<String, RawText>,
+    #[serde(default)]
+    after: Vec<Reference>,
+    #[serde(default)]
+    inputs: Vec<RawText>,
+    #[serde(default)]
+    outputs: Vec<RawText>,
+    cpus: Option<u32>,
+    #[serde(alias = "mem")]
+    memory: Option<Amount>,
+    #[serde(default)]
+    resources: BTreeMap<String, u64>,
+    timeout: Option<Amount>,
+}
+
+/// How `after` names a task.
+#[derive(Clone, Deserialize)]
+#[serde(untagged)]
+enum Reference {
+    Number(TaskId),
+    Name(RawText),
+}
+
+#[derive(Deserialize)]
+#[serde(untagged)]
+enum Amount {
+    Number(f64),
+    Text(String),
+}
+
+/// What is the same for all lines of a file.
+pub(super) struct Setting {
+    /// The run's working directory.
+    pub cwd: PathBuf,
+    /// Functions of the shell that commands may begin with.
+    pub functions: Vec<RawText>,
+    /// Of each named resource, the most that a host has.
+    pub resources: BTreeMap<String, u64>,
+}
+
+impl Line {
+    pub fn parse(text: &[u8]) -> Result<Line, String> {
+        serde_json::from_slice(text).map_err(|e| json_reason(&e))
+    }
+
+    /// Tasks that it names to run after.
+    pub fn after(&self) -> Vec<Other> {
+        let other = |task: &Reference| match task {
+            Reference::Number(number) => Other::Number(*number),
+            Reference::Name(name) => Other::Name(name.clone()),
+        };
+        self.after.iter().map(other).collect()
+    }
+
+    /// It names tasks or files, by which it may hang together with others.
+    pub fn may_link(&self) -> bool {
+        !(self.after.is_empty() && self.inputs.is_empty() && self.outputs.is_empty() && self.name.is_none())
+    }
+
+    fn base(&self, cwd: &Path) -> PathBuf {
+        self.cwd.as_ref().map_or_else(|| cwd.to_path_buf(), |dir| cwd.join(dir.as_path()))
+    }
+
+    /// Absolute where `cwd` is.
+    pub fn inputs(&self, cwd: &Path) -> Vec<PathBuf> {
+        let base = self.base(cwd);
+        self.inputs.iter().map(|path| base.join(path.as_path())).collect()
+    }
+
+    /// Absolute where `cwd` is.
+    pub fn outputs(&self, cwd: &Path) -> Vec<PathBuf> {
+        let base = self.base(cwd);
+        self.outputs.iter().map(|path| base.join(path.as_path())).collect()
+    }
+
+    /// Task number `id`, which runs after these.
+    pub fn task(self, id: TaskId, after: Vec<TaskId>, setting: &Setting) -> Result<Task, String> {
+        let command = match (self.command, self.argv) {
+            (Some(command), None) => command_from_line(&command.0, &setting.functions),
+            (None, Some(argv)) if !argv.is_empty() => Command::Argv(argv),
+            (None, Some(_)) => return Err("'argv' is empty".into()),
+            (Some(_), Some(_)) => return Err("both 'command' and 'argv' are given; give one".into()),
+            (None, None) => return Err("neither 'command' nor 'argv' is given".into()),
+        };
+        if has_nul(&command) {
+            return Err("the command holds a zero byte, which no command line can carry".into());
+        }
+        if self.cpus == Some(0) {
+            return Err("'cpus' must be at least 1".into());
+        }
+        self.resources.iter().try_for_each(|(name, wanted)| offered(name, *wanted, &setting.resources))?;
+        Ok(Task {
+            cwd: self.cwd.map(|cwd| RawText::from(setting.cwd.join(cwd.as_path()).as_path())),
+            env: self.env.into_iter().map(|(name, value)| (RawText::from(name), value)).collect(),
+            inputs: self.inputs,
+            outputs: self.outputs,
+            cpus: self.cpus.unwrap_or(1),
+            memory: self.memory.map(Amount::bytes).transpose()?,
+            timeout_ms: self.timeout.map(Amount::duration).transpose()?.map(|d| d.as_millis() as u64),
+            name: self.name,
+            after,
+            resources: self.resources.into_iter().filter(|(_, wanted)| *wanted > 0).collect(),
+            ..bare_task(id, command, Vec::new())
+        })
+    }
+}
+
+/// Whether some host has so much of a resource.
+fn offered(name: &str, wanted: u64, resources: &BTreeMap<String, u64>) -> Result<(), String> {
+    match resources.get(name) {
+        _ if wanted == 0 => Ok(()),
+        None => {
+            Err(format!("no host of this run has the resource {name:?}; --resource {name}={wanted} gives it to each"))
+        }
+        Some(most) if *most < wanted => {
+            Err(format!("it takes {wanted} of {name:?}, and no host of this run has more than {most}"))
+        }
+        Some(_) => Ok(()),
+    }
+}
+
+fn has_nul(command: &Command) -> bool {
+    match command {
+        Command::Shell(line) => line.0.contains(&0),
+        Command::Argv(words) => words.iter().any(|w| w.0.contains(&0)),
+    }
+}
+
+/// The parser's words without its own line number, which is always 1.
+fn json_reason(error: &serde_json::Error) -> String {
+    let text = error.to_string();
+    match text.rfind(" at line ") {
+        Some(at) => format!("{} (column {})", &text[..at], error.column()),
+        None => text,
+    }
+}
+
+impl Amount {
+    fn bytes(self) -> Result<u64, String> {
+        match self {
+            Amount::Number(n) if n >= 0.0 && n.fract() == 0.0 && n < 2f64.powi(53) => Ok(n as u64),
+            Amount::Number(n) => Err(format!("'memory' is {n}; it must be a whole number of bytes")),
+            Amount::Text(text) => parse_size("memory", &text).map_err(|e| e.to_string()),
+        }
+    }
+    fn duration(self) -> Result<Duration, String> {
+        match self {
+            Amount::Number(n) if n > 0.0 => Duration::try_from_secs_f64(n).map_err(|e| format!("'timeout': {e}")),
+            Amount::Number(n) => Err(format!("'timeout' is {n}; it must be more than 0 seconds")),
+            Amount::Text(text) => parse_duration("timeout", &text).map_err(|e| e.to_string()),
+        }
+    }
+}

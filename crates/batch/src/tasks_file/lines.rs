@@ -1,0 +1,44 @@
+//! The lines of a task file, empty ones passed over.
+
+use crate::error::BatchError;
+use crate::records::{LONGEST_LINE, read_until};
+use std::io::BufRead;
+
+/// Most bytes of a line: all that a command line takes, with each byte escaped in six as JSON does (`\u0001`).
+const LONGEST_TASK: usize = 6 * LONGEST_LINE;
+
+pub(super) struct Lines {
+    reader: Box<dyn BufRead + Send>,
+    name: String,
+    /// The one that was read last, from 1.
+    pub line: u64,
+}
+
+impl Lines {
+    pub fn new(reader: Box<dyn BufRead + Send>, name: String) -> Lines {
+        Lines { reader, name, line: 0 }
+    }
+
+    pub fn next(&mut self) -> Result<Option<Vec<u8>>, BatchError> {
+        let mut text = Vec::new();
+        loop {
+            text.clear();
+            let got = read_until(&mut self.reader, b'\n', LONGEST_TASK + 1, &mut text);
+            if got.map_err(|source| BatchError::Read { name: self.name.clone(), source })? == 0 {
+                return Ok(None);
+            }
+            self.line += 1;
+            if text.len() > LONGEST_TASK {
+                return Err(BatchError::TooLong { name: self.name.clone(), item: self.line, limit: LONGEST_TASK });
+            }
+            if !text.trim_ascii().is_empty() {
+                return Ok(Some(text));
+            }
+        }
+    }
+
+    /// Something is wrong with the line that was read last.
+    pub fn wrong(&self, reason: String) -> BatchError {
+        BatchError::TaskLine { name: self.name.clone(), line: self.line, reason }
+    }
+}

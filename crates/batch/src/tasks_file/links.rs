@@ -1,0 +1,118 @@
+//! Which tasks of a file run after which. A file is read ahead as a whole, so
+//! that a task may name one of a later line, and a mistake is told before
+//! anything runs. Of a stream a task knows the lines before its own.
+
+use super::line::{Line, Setting};
+use super::lines::Lines;
+use crate::error::BatchError;
+use homing_graph::{Clash, Maker, Makers, Other, Unknown, circle};
+use homing_model::{RawText, TaskId};
+use regex::bytes::Regex;
+use std::collections::HashMap;
+use std::fs::File;
+use std::io::BufReader;
+use std::path::{Path, PathBuf};
+
+/// What is known of them.
+pub(super) enum Links {
+    /// There are none.
+    None,
+    /// All, of so many tasks.
+    Known { after: HashMap<TaskId, Vec<TaskId>>, tasks: u64 },
+    /// As the lines come.
+    Coming(Makers),
+}
+
+impl Links {
+    /// Of a file, which is read to its end, three times if it has any.
+    pub fn of_file(path: &Path, name: &str, setting: &Setting) -> Result<Links, BatchError> {
+        let open = || {
+            let opened = File::open(path).map_err(|source| BatchError::Read { name: name.into(), source })?;
+            Ok(Lines::new(Box::new(BufReader::with_capacity(1 << 16, opened)), name.into()))
+        };
+        if !may_have_some(open()?)? {
+            return Ok(Links::None);
+        }
+        let (mut all, mut makers, mut lines) = (open()?, Makers::default(), Vec::new());
+        while let Some(line) = all.next()? {
+            lines.push(all.line);
+            let task = lines.len() as TaskId;
+            let known = Line::parse(&line).and_then(|line| line.known(task, all.line, &mut makers, setting));
+            known.map_err(|reason| all.wrong(reason))?;
+        }
+        let mut after = HashMap::new();
+        let (mut all, mut task) = (open()?, 0);
+        while let Some(line) = all.next()? {
+            task += 1;
+            let needs = Line::parse(&line).and_then(|line| line.needs(task, &makers, setting));
+            let needs = needs.map_err(|reason| all.wrong(reason))?;
+            if !needs.is_empty() {
+                after.insert(task, needs);
+            }
+        }
+        if let Some(way) = circle(&after) {
+            let called = |task: &TaskId| makers.name(*task).map_or_else(|| format!("task {task}"), RawText::display);
+            all.line = lines[way[0] as usize - 1];
+            return Err(all.wrong(in_a_circle(&way.iter().map(called).collect::<Vec<_>>())));
+        }
+        Ok(if after.is_empty() { Links::None } else { Links::Known { after, tasks: task } })
+    }
+
+    /// What task `task`, on this line, runs after.
+    pub fn after(&mut self, task: TaskId, at: u64, line: &Line, setting: &Setting) -> Result<Vec<TaskId>, String> {
+        match self {
+            Links::None => Ok(Vec::new()),
+            Links::Known { after, .. } => Ok(after.remove(&task).unwrap_or_default()),
+            Links::Coming(_) if !line.may_link() => Ok(Vec::new()),
+            Links::Coming(makers) => {
+                let needs = line.needs(task, makers, setting)?;
+                line.add_to(makers, Maker { task, line: at }, setting)?;
+                Ok(needs)
+            }
+        }
+    }
+}
+
+impl Line {
+    /// Adds it to those that are known, and looks whether it makes a task.
+    fn known(self, task: TaskId, at: u64, makers: &mut Makers, setting: &Setting) -> Result<(), String> {
+        self.add_to(makers, Maker { task, line: at }, setting)?;
+        self.task(task, Vec::new(), setting).map(drop)
+    }
+
+    fn add_to(&self, makers: &mut Makers, maker: Maker, setting: &Setting) -> Result<(), String> {
+        let outputs: Vec<PathBuf> = self.outputs(&setting.cwd);
+        makers.add(maker, self.name.as_ref(), outputs.iter().map(PathBuf::as_path)).map_err(|clash| match clash {
+            Clash::Name(name, first) => format!("the task on line {} is called {:?} too", first.line, name.display()),
+            Clash::Output(path, first) => {
+                format!("{} is an output of the task on line {} too", path.display(), first.line)
+            }
+        })
+    }
+
+    fn needs(&self, task: TaskId, makers: &Makers, setting: &Setting) -> Result<Vec<TaskId>, String> {
+        let inputs: Vec<PathBuf> = self.inputs(&setting.cwd);
+        makers.needs(task, &self.after(), inputs.iter().map(PathBuf::as_path)).map_err(|Unknown(other)| match other {
+            Other::Name(name) => format!("'after' names {:?}, and no task is called so", name.display()),
+            Other::Number(number) => format!("'after' names task {number}, and there is none of that number"),
+        })
+    }
+}
+
+fn in_a_circle(names: &[String]) -> String {
+    let [first, rest @ ..] = names else { return String::new() };
+    let on = rest.iter().chain([first]).map(|name| format!(" runs after {name}"));
+    format!("no task of these could ever run: {first}{}", on.collect::<Vec<_>>().join(", which"))
+}
+
+/// Whether words stand in it without which no task hangs together with another, or needs what a host may lack.
+/// An escape may hide them.
+fn may_have_some(mut all: Lines) -> Result<bool, BatchError> {
+    let words = Regex::new(r"after|outputs|resources|\\u").expect("it is a constant");
+    while let Some(line) = all.next()? {
+        if words.is_match(&line) {
+            return Ok(true);
+        }
+    }
+    Ok(false)
+}
