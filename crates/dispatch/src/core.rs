@@ -10,12 +10,14 @@ mod late;
 mod leaving;
 mod moving;
 mod storage;
+mod takes;
 mod terms;
 #[cfg(test)]
 mod tests;
 
 pub use after::Skipped;
 pub use coming::Patience;
+pub use takes::Resources;
 pub use terms::{Action, Offer, Policy, Record};
 
 use crate::admission::{Admission, Io, StorageIx};
@@ -48,6 +50,7 @@ pub struct Core {
     servers: Servers,
     admission: Admission,
     kinds: Kinds,
+    room: takes::Room,
     begun: Option<Mono>,
     written: Written,
     coming: coming::Coming,
@@ -83,6 +86,7 @@ impl Core {
             kinds: Kinds::new(&policy.movers, presumed),
             servers: Servers::default(),
             begun: None,
+            room: takes::Room::new(&policy.resources),
             policy,
             hosts: Hosts::default(),
             stands: Stands::default(),
@@ -120,6 +124,8 @@ impl Core {
         let ix = self.placer.host_up(slots, facts.nic_bytes_per_s);
         self.actions.push(Action::Journal(What::HostUp { host: name.into(), slots, facts: facts.clone() }));
         self.hosts.up(ix, name, slots, facts);
+        self.hosts.offers(ix, self.policy.resources.of(name));
+        self.tell_room(ix);
         let learnt = self.policy.learnt.get(name).copied();
         self.admission.host_up(slots, self.hosts.slots(), learnt);
         let storage = StorageIx::Host(ix);
@@ -177,6 +183,7 @@ impl Core {
     /// A task is ready to be placed.
     pub fn offer(&mut self, offer: Offer) {
         self.arrived(offer.task.id);
+        self.count_room(&offer.task);
         self.enqueue(Waiting { offer, attempt: 1, losses: 0 });
     }
 
@@ -272,11 +279,6 @@ impl Core {
         self.placer.add(id, need);
     }
 
-    /// Memory that a waiting task declared, bytes.
-    fn memory_of(&self, id: TaskId) -> u64 {
-        self.waiting.get(&id).and_then(|w| w.offer.task.memory).unwrap_or(0)
-    }
-
     /// Hosts that have one of these volumes neither mounted nor, as they proved, under another name.
     fn blind(&self, volumes: &[VolumeIx]) -> impl Iterator<Item = (HostIx, VolumeIx)> {
         let blind = self.hosts.blind(volumes).into_iter();
@@ -284,7 +286,7 @@ impl Core {
     }
 
     fn exclude_blind_hosts(&mut self, id: TaskId) {
-        for host in self.hosts.too_small(self.memory_of(id)) {
+        for host in self.hosts.too_small(&self.waiting[&id].offer.task) {
             self.placer.exclude(id, host);
         }
         let volumes = self.waiting[&id].offer.volumes.clone();
@@ -327,11 +329,6 @@ impl Core {
                 let Some(placed) = (free > 0).then(|| pick(&mut self.placer, host, free, now.us())).flatten() else {
                     break;
                 };
-                if !self.hosts.fits(host, self.memory_of(placed.task)) {
-                    // The next sample, or the end of a task there, may make room.
-                    self.place_again(placed.task);
-                    break;
-                }
                 self.start(host, placed, now);
                 self.next_start = now.after_us(self.policy.delay_us);
                 if self.policy.delay_us > 0 {
@@ -344,6 +341,7 @@ impl Core {
     /// A load sample arrived.
     pub fn sample(&mut self, host: HostIx, sample: homing_model::HostSample) {
         self.hosts.sampled(host, &sample);
+        self.tell_room(host);
         let host = self.hosts.name(host).into();
         self.actions.push(Action::Journal(What::Sample { host, sample }));
     }

@@ -1,10 +1,10 @@
 //! The hosts of a run: names, slots in use, volumes they see.
 
 use crate::core::{Offer, prefetch};
-use homing_model::{HostFacts, HostSample, Mount};
+use homing_model::{HostFacts, HostSample, Mount, Task};
 use homing_mounts::same_volume;
 use homing_place::{HostIx, Need};
-use std::collections::{BTreeSet, HashMap, HashSet};
+use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 
 /// A network volume that tasks of this run use.
 pub type VolumeIx = usize;
@@ -21,6 +21,8 @@ struct Host {
     mem_available: Option<u64>,
     /// Memory that running tasks declared, bytes.
     claimed: u64,
+    /// What it has of named resources, and what running tasks took of that.
+    resources: BTreeMap<String, (u64, u64)>,
     /// It is sent tasks.
     up: bool,
     /// Its worker is there.
@@ -60,6 +62,7 @@ impl Hosts {
             mean_us: 0.0,
             mem_available: None,
             claimed: 0,
+            resources: BTreeMap::new(),
             up: true,
             present: true,
             facts,
@@ -125,6 +128,7 @@ impl Hosts {
             cpus: offer.task.cpus.max(1),
             guessed: offer.guessed,
             server: None,
+            takes: Vec::new(),
             kind: 0,
         }
     }
@@ -187,27 +191,43 @@ impl Hosts {
         memfree == 0 || self.hosts[ix].mem_available.is_some_and(|available| available >= memfree)
     }
 
-    /// Hosts on which a task that needs `memory` bytes could never start.
-    pub(crate) fn too_small(&self, memory: u64) -> Vec<HostIx> {
-        let small = |h: &Host| h.facts.memory_bytes > 0 && h.facts.memory_bytes < memory;
+    /// It has so much of named resources.
+    pub(crate) fn offers(&mut self, ix: HostIx, resources: BTreeMap<String, u64>) {
+        self.hosts[ix].resources = resources.into_iter().map(|(name, all)| (name, (all, 0))).collect();
+    }
+
+    /// Hosts on which the task could never start.
+    pub(crate) fn too_small(&self, task: &Task) -> Vec<HostIx> {
+        let memory = task.memory.unwrap_or(0);
+        let has = |h: &Host, name: &str| h.resources.get(name).map_or(0, |(all, _)| *all);
+        let small = |h: &Host| {
+            (h.facts.memory_bytes > 0 && h.facts.memory_bytes < memory)
+                || task.resources.iter().any(|(name, wanted)| has(h, name) < *wanted)
+        };
         (0..self.hosts.len()).filter(|ix| small(&self.hosts[*ix])).collect()
     }
 
-    /// True when `memory` bytes are free: by the last sample, and by what running
-    /// tasks declared, which they may not have touched when it was taken.
-    pub(crate) fn fits(&self, ix: HostIx, memory: u64) -> bool {
+    /// What is free there: bytes of memory, then of each resource in the order of `names`. Memory is free by the last
+    /// sample, and by what running tasks declared, which they may not have touched when it was taken.
+    pub(crate) fn room(&self, ix: HostIx, names: &[String]) -> Vec<u64> {
         let host = &self.hosts[ix];
         let unclaimed = match host.facts.memory_bytes {
             0 => u64::MAX,
             all => all.saturating_sub(host.claimed),
         };
-        memory == 0 || memory <= host.mem_available.unwrap_or(u64::MAX).min(unclaimed)
+        let memory = host.mem_available.unwrap_or(u64::MAX).min(unclaimed);
+        let free = |name: &String| host.resources.get(name).map_or(0, |(all, taken)| all.saturating_sub(*taken));
+        [memory].into_iter().chain(names.iter().map(free)).collect()
     }
 
-    /// A task that declared `memory` bytes starts (`true`) or has ended.
-    pub(crate) fn claim(&mut self, ix: HostIx, memory: u64, starts: bool) {
-        let claimed = &mut self.hosts[ix].claimed;
-        *claimed = if starts { *claimed + memory } else { claimed.saturating_sub(memory) };
+    /// A task starts (`true`) or has ended.
+    pub(crate) fn claim(&mut self, ix: HostIx, task: &Task, starts: bool) {
+        let changed = |now: u64, by: u64| if starts { now.saturating_add(by) } else { now.saturating_sub(by) };
+        let host = &mut self.hosts[ix];
+        host.claimed = changed(host.claimed, task.memory.unwrap_or(0));
+        for (name, by) in &task.resources {
+            host.resources.entry(name.clone()).and_modify(|(_, taken)| *taken = changed(*taken, *by));
+        }
     }
 
     /// Slots that may still be filled, with what may be sent ahead.

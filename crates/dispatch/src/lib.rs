@@ -24,7 +24,7 @@ mod wires;
 mod written;
 
 pub use admission::Io;
-pub use core::{Action, Core, Offer, Policy, Record, Skipped};
+pub use core::{Action, Core, Offer, Policy, Record, Resources, Skipped};
 pub use edges::Interrupts;
 pub use hosts::{Hosts, VolumeIx};
 pub use kept::FILE as UNPRINTED;

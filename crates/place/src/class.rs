@@ -20,6 +20,8 @@ pub struct Key {
     pub reads: bool,
     /// See [`crate::Need`].
     pub kind: u8,
+    /// See [`crate::Need`].
+    pub takes: Vec<u64>,
 }
 
 /// The waiting tasks of one group, by number.

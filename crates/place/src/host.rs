@@ -87,6 +87,10 @@ pub struct Host {
     /// Rate of its link, bytes per second.
     pub link: f64,
     pub up: bool,
+    /// What is free of each kind of room; of what is not told there is enough.
+    pub room: Vec<u64>,
+    /// Kinds of room that are collected for a task that found too little of them too often.
+    pub collects: Vec<usize>,
     /// How many more may read there.
     pub storage: Storage,
     /// Wall time of tasks that fetched nothing, microseconds.
@@ -106,6 +110,8 @@ impl Host {
             slots: slots.max(1),
             link,
             up: true,
+            room: Vec::new(),
+            collects: Vec::new(),
             storage: Storage::Open,
             local_us: Mean::default(),
             fetched: Mean::default(),
@@ -113,6 +119,16 @@ impl Host {
             running: Vec::new(),
             backlog: 0.0,
         }
+    }
+
+    /// The first kind of room of which there is too little.
+    pub fn lacks(&self, takes: &[u64]) -> Option<usize> {
+        takes.iter().zip(&self.room).position(|(takes, free)| takes > free)
+    }
+
+    /// Whether it would take of what is collected for another.
+    pub fn is_collected(&self, takes: &[u64]) -> bool {
+        self.collects.iter().any(|kind| takes.get(*kind).is_some_and(|takes| *takes > 0))
     }
 
     /// Whether the caller hands out more than there are slots, to have the next

@@ -42,6 +42,8 @@ pub struct Need {
     pub guessed: bool,
     /// Where no host of the run holds any of its bytes: the server that every host reads them from.
     pub server: Option<ServerIx>,
+    /// What it takes of each kind of room that its host has, in the order of [`Placer::set_room`]; empty: none.
+    pub takes: Vec<u64>,
     /// Of a task that names no inputs: what kind of command it is, below [`MOST_KINDS`]; else 0.
     pub kind: u8,
 }
@@ -52,7 +54,7 @@ pub const MOST_KINDS: u8 = 16;
 impl Default for Need {
     /// No input, one slot.
     fn default() -> Self {
-        Need { total: 0, per_host: Vec::new(), cpus: 1, guessed: false, server: None, kind: 0 }
+        Need { total: 0, per_host: Vec::new(), cpus: 1, guessed: false, server: None, takes: Vec::new(), kind: 0 }
     }
 }
 

@@ -107,6 +107,11 @@ impl Placer {
         }
     }
 
+    /// What is free on `host` of each kind of room that tasks take: memory, named resources.
+    pub fn set_room(&mut self, host: HostIx, room: Vec<u64>) {
+        self.hosts[host].room = room;
+    }
+
     /// Tasks of this kind that name no inputs press the storage where they run, or no more.
     pub fn set_moves(&mut self, kind: u8, moves: bool) {
         let bit = 1 << (kind % MOST_KINDS);
@@ -258,6 +263,11 @@ impl Placer {
         key.cpus <= self.hosts[host].slots && !key.excluded.contains(&host)
     }
 
+    fn has_room(&self, key: &Key, host: HostIx) -> bool {
+        let host = &self.hosts[host];
+        host.lacks(&key.takes).is_none() && !host.is_collected(&key.takes)
+    }
+
     fn key(&self, task: TaskId, need: &Need) -> Key {
         let excluded = self.excluded.get(&task).cloned().unwrap_or_default();
         let mut holders = Vec::new();
@@ -276,7 +286,7 @@ impl Placer {
         let reads = need.reads();
         let kind = if reads { 0 } else { need.kind % MOST_KINDS };
         let server = need.server.filter(|_| reads);
-        Key { holders, excluded, cpus: need.cpus, server, reads, kind }
+        Key { holders, excluded, cpus: need.cpus, server, reads, kind, takes: need.takes.clone() }
     }
 
     fn take(&mut self, key: &Key, task: TaskId) -> Option<Need> {
@@ -316,16 +326,23 @@ impl Placer {
     fn must_collect(&mut self, host: HostIx, free: u32) -> bool {
         let Placer { hosts, classes, .. } = self;
         let mut collect = false;
+        hosts[host].collects.clear();
         for (key, class) in classes.iter_mut() {
             let may = key.cpus <= hosts[host].slots && !key.excluded.contains(&host);
-            if key.cpus <= free || !may || !(key.holders.is_empty() || key.holders.contains(&host)) {
+            let lacks = hosts[host].lacks(&key.takes);
+            if (key.cpus <= free && lacks.is_none()) || !may || !(key.holders.is_empty() || key.holders.contains(&host))
+            {
                 continue;
             }
             class.passed = class.passed.saturating_add(1);
             if class.passed >= WIDE_PATIENCE && class.reserved.is_none() {
                 class.reserved = Some(host);
             }
-            collect |= class.reserved == Some(host);
+            if class.reserved == Some(host) {
+                // Who takes none of the room that it lacks goes on meanwhile.
+                collect |= lacks.is_none();
+                hosts[host].collects.extend(lacks);
+            }
         }
         collect
     }
@@ -334,7 +351,7 @@ impl Placer {
     fn at_home(&self, host: HostIx, free: u32) -> impl Iterator<Item = (&Key, &Class)> {
         let here = move |key: &Key| key.holders.is_empty() || key.holders.contains(&host);
         let may = move |key: &Key| !self.waits_for_storage(host, key) && key.cpus <= free && here(key);
-        self.classes.iter().filter(move |(key, _)| may(key) && self.fits(key, host))
+        self.classes.iter().filter(move |(key, _)| may(key) && self.fits(key, host) && self.has_room(key, host))
     }
 
     /// Whether a task that runs on `host` has to wait for the storage that it reads.
@@ -384,7 +401,7 @@ impl Placer {
         let mut left_alone = None;
         for (key, class) in &self.classes {
             let elsewhere = !key.holders.is_empty() && !key.holders.contains(&host);
-            if !elsewhere || key.cpus > free || !self.fits(key, host) {
+            if !elsewhere || key.cpus > free || !self.fits(key, host) || !self.has_room(key, host) {
                 continue;
             }
             let gives = |h: &Host| !self.presses(key) || !(h.storage == Storage::Full || h.keeps_its_own());

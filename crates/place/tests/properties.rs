@@ -5,11 +5,16 @@ use homing_place::{Need, Params, Placer};
 use proptest::prelude::*;
 use std::collections::BTreeMap;
 
+/// Size in kB, share per host in percent, cpus, excluded hosts as bits, what it takes of two kinds of room.
+type Given = (u64, Vec<u64>, u32, u32, Vec<u64>);
+
+/// What each host has of the two.
+const ROOM: u64 = 4;
+
 #[derive(Clone, Debug)]
 struct Batch {
     slots: Vec<u32>,
-    /// Size in kB, share per host in percent, cpus, excluded hosts as bits.
-    tasks: Vec<(u64, Vec<u64>, u32, u32)>,
+    tasks: Vec<Given>,
     /// A host that is lost after so many picks, and comes back later.
     lost: (usize, usize),
     locality: bool,
@@ -19,7 +24,8 @@ fn batch() -> impl Strategy<Value = Batch> {
     proptest::collection::vec(1u32..5, 1..6).prop_flat_map(|slots| {
         let n = slots.len();
         let share = proptest::sample::select(vec![0u64, 0, 30, 97, 100]);
-        let task = (0u64..100_000, proptest::collection::vec(share, n), 1u32..4, 0u32..(1 << n));
+        let takes = prop_oneof![Just(vec![]), proptest::collection::vec(0..=ROOM, 2)];
+        let task = (0u64..100_000, proptest::collection::vec(share, n), 1u32..4, 0u32..(1 << n), takes);
         let tasks = proptest::collection::vec(task, 0..80);
         (Just(slots), tasks, (0..n, 1usize..40), any::<bool>()).prop_map(|(slots, tasks, lost, locality)| Batch {
             slots,
@@ -30,10 +36,24 @@ fn batch() -> impl Strategy<Value = Batch> {
     })
 }
 
-fn need(task: &(u64, Vec<u64>, u32, u32)) -> Need {
+/// What is left of the room of a host that runs these.
+fn room(running: &[(u64, Need)]) -> Vec<u64> {
+    let taken = |kind: usize| running.iter().filter_map(|(_, need)| need.takes.get(kind)).sum::<u64>();
+    (0..2).map(|kind| ROOM.checked_sub(taken(kind)).expect("never more than there is")).collect()
+}
+
+fn need(task: &Given) -> Need {
     let total = task.0 * 1000;
     let per_host = task.1.iter().enumerate().map(|(h, share)| (h, total * share / 100)).filter(|(_, b)| *b > 0);
-    Need { total, per_host: per_host.collect(), cpus: task.2, guessed: false, server: None, kind: 0 }
+    Need {
+        total,
+        per_host: per_host.collect(),
+        cpus: task.2,
+        guessed: false,
+        server: None,
+        takes: task.4.clone(),
+        kind: 0,
+    }
 }
 
 proptest! {
@@ -55,6 +75,7 @@ proptest! {
         loop {
             let mut moved = false;
             for host in 0..hosts {
+                placer.set_room(host, room(&running[host]));
                 while let Some(placed) = placer.pick(host, free[host], now) {
                     prop_assert!(down != Some(host), "picked for a lost host");
                     prop_assert!(placed.need.cpus <= free[host], "overcommitted");
@@ -63,6 +84,7 @@ proptest! {
                     prop_assert_eq!(batch.tasks[placed.task as usize - 1].3 & 1 << host, 0, "on an excluded host");
                     free[host] -= placed.need.cpus;
                     running[host].push((placed.task, placed.need));
+                    placer.set_room(host, room(&running[host]));
                     (picks, moved) = (picks + 1, true);
                     if picks == batch.lost.1 {
                         let host = batch.lost.0;
@@ -91,7 +113,7 @@ proptest! {
         prop_assert_eq!(stuck.len(), placer.waiting(), "tasks wait although they may run");
         prop_assert_eq!(stuck.len() + done.len(), batch.tasks.len());
         for task in stuck {
-            let (_, _, cpus, excluded) = &batch.tasks[task as usize - 1];
+            let (_, _, cpus, excluded, _) = &batch.tasks[task as usize - 1];
             prop_assert!((0..hosts).all(|h| down == Some(h) || excluded & 1 << h != 0 || *cpus > batch.slots[h]));
         }
     }

@@ -15,7 +15,7 @@ impl Core {
         let ticket = self.next_ticket;
         self.next_ticket += 1;
         let slot = self.hosts.take_slot(host, ticket, placed.need.cpus);
-        self.hosts.claim(host, waiting.offer.task.memory.unwrap_or(0), true);
+        self.claim(host, &waiting.offer.task, true);
         let mut task = waiting.offer.task.clone();
         homing_batch::fill_slot(&mut task.command, slot);
         task.timeout_ms = task.timeout_ms.or(self.policy.timeout_ms);
@@ -119,7 +119,7 @@ impl Core {
     pub(super) fn release(&mut self, host: HostIx, ticket: u64, running: &Running, lesson_us: u64) {
         self.placer.finished(host, running.waiting.offer.task.id, lesson_us);
         self.hosts.release(host, ticket, running.placed.need.cpus);
-        self.hosts.claim(host, running.waiting.offer.task.memory.unwrap_or(0), false);
+        self.claim(host, &running.waiting.offer.task, false);
     }
 
     pub(super) fn close(

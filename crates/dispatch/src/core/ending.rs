@@ -34,8 +34,9 @@ impl Core {
         for id in self.placer.runnable_nowhere() {
             self.placer.remove(id);
             let Some(waiting) = self.waiting.remove(&id) else { continue };
-            let text = "no host of this run can run it: none sees its files and has its memory, or it failed on each"
-                .to_string();
+            let text =
+                "no host of this run can run it: none sees its files and has what it takes, or it failed on each"
+                    .to_string();
             self.conclude(unstarted(waiting.offer.task, waiting.attempt, Outcome::CannotStart(text)));
         }
     }

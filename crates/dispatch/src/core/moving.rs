@@ -22,6 +22,7 @@ impl Core {
     pub(super) fn need(&mut self, id: TaskId) -> Need {
         let Waiting { offer, .. } = &self.waiting[&id];
         let mut need = self.hosts.need(offer);
+        need.takes = self.room.takes(&offer.task);
         if !need.reads() {
             need.kind = self.kinds.of(&offer.task.command);
             self.placer.set_moves(need.kind, self.kinds.counts(need.kind));

@@ -1,6 +1,7 @@
 //! The words of the core: what the user decided, what is offered, what is to
 //! be done, and what is kept of a task that waits or runs.
 
+use super::takes::Resources;
 use crate::admission::Io;
 use crate::hosts::VolumeIx;
 use homing_batch::Halt;
@@ -38,6 +39,8 @@ pub struct Policy {
     pub prefetch: bool,
     /// How many tasks may use one storage server at once.
     pub io: Io,
+    /// Named resources of hosts.
+    pub resources: Resources,
     /// Limits with which earlier runs of this command ended, by the storage's name.
     pub learnt: HashMap<String, u32>,
     /// Kinds of commands, by their first words, that earlier runs saw moving bytes without naming any.

@@ -41,6 +41,9 @@ pub(super) struct Settings {
 pub(super) struct Host {
     /// Tasks at once.
     pub slots: Option<u32>,
+    /// What it has of named resources, for `homing run`.
+    #[serde(default)]
+    pub resources: BTreeMap<String, u64>,
 }
 
 /// The administrator's settings; empty without that file.

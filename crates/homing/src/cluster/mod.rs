@@ -11,6 +11,7 @@ use homing_model::NodeSet;
 use homing_model::nodeset::Groups;
 use homing_queue::plan::{Config, Queue};
 use std::cell::OnceCell;
+use std::collections::{BTreeMap, HashMap};
 use std::path::{Path, PathBuf};
 
 /// All that names hosts: the cluster files first, then ClusterShell's own
@@ -74,6 +75,19 @@ impl Cluster {
     pub fn slots_of(&self, name: &str) -> Option<u32> {
         let said = |settings: &Settings| settings.host.get(name).and_then(|host| host.slots);
         [said(&self.machine), said(&self.own)].into_iter().flatten().min()
+    }
+
+    /// Named resources of hosts: of each no more than the administrator's file says, where that names it.
+    pub fn resources(&self) -> HashMap<String, BTreeMap<String, u64>> {
+        let mut all: HashMap<String, BTreeMap<String, u64>> = HashMap::new();
+        for (host, settings) in self.own.host.iter().chain(&self.machine.host) {
+            for (name, amount) in &settings.resources {
+                let known = all.entry(host.clone()).or_default().entry(name.clone()).or_insert(*amount);
+                *known = (*known).min(*amount);
+            }
+        }
+        all.retain(|_, resources| !resources.is_empty());
+        all
     }
 
     /// Queues and slots: what `homing sub` and the LSF front end go by. Where the administrator

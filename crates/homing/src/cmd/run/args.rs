@@ -33,7 +33,7 @@ pub struct Args {
     pub jobs: Option<String>,
 
     /// Tasks as JSON lines: name, command or argv, cwd, env, after (names of other tasks), inputs, outputs, cpus, memory,
-    /// timeout (`-`: standard input); who reads what others write runs after them
+    /// resources, timeout (`-`: standard input); who reads what others write runs after them
     #[arg(help_heading = INPUT, long, value_name = "FILE")]
     pub tasks: Option<PathBuf>,
     /// Read input lines from FILE instead of standard input; may be repeated
@@ -134,6 +134,9 @@ pub struct Args {
     /// Start only where this much memory is available: 500M, 2G
     #[arg(help_heading = LIMITS, long, value_name = "SIZE")]
     pub memfree: Option<String>,
+    /// What each host has of a resource that tasks of --tasks take; may be repeated
+    #[arg(help_heading = LIMITS, long, value_name = "NAME=N", value_parser = amount)]
+    pub resource: Vec<(String, u64)>,
     /// Environment variables and Bash functions that travel (default: variables that are exported); may be repeated
     #[arg(help_heading = LIMITS, long, value_name = "NAME,...")]
     pub env: Vec<String>,
@@ -166,6 +169,12 @@ pub struct Args {
     /// Command and input sources: 'md5sum {}' ::: FILE..., :::: LISTFILE, :::+, ::::+
     #[arg(trailing_var_arg = true, value_name = "COMMAND")]
     pub words: Vec<OsString>,
+}
+
+fn amount(text: &str) -> Result<(String, u64), String> {
+    let parted = text.split_once('=').filter(|(name, _)| !name.is_empty());
+    let read = parted.and_then(|(name, amount)| Some((name.to_string(), amount.parse().ok()?)));
+    read.ok_or_else(|| "a resource is a name and a whole number, as in gpu=2".into())
 }
 
 /// The arguments of a `homing run` with these words.

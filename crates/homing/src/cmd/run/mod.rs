@@ -23,9 +23,10 @@ pub use joblog::{Unlisted, unlisted};
 pub use parallel::unknown;
 pub use plan::plan;
 
+use crate::cluster::Cluster;
 use crate::failure::Failure;
 use homing_batch::{Batch, BatchError, Files, Halt, InputOptions, Timeout};
-use homing_dispatch::{DispatchError, Io, OutputOptions, Policy, Settings};
+use homing_dispatch::{DispatchError, Io, OutputOptions, Policy, Resources, Settings};
 use homing_journal::Journal;
 use homing_launch::Via;
 use homing_locate::Finder;
@@ -294,7 +295,7 @@ pub(crate) fn batch(
         outputs: raw(&args.output),
         inputs_extra: raw(&args.near),
         shell: environment::shell(),
-        resources: Default::default(),
+        resources: resources(args)?.most(),
     };
     if args.retry_failed {
         return Ok(Batch::listed(joblog::failed(args)?, args.tag));
@@ -334,6 +335,7 @@ fn policy(args: &Args) -> Result<Policy, Failure> {
         timeout_of_median,
         locality: !args.no_locality,
         io: io_limit(&args.io)?,
+        resources: resources(args)?,
         learnt: Default::default(),
         movers: Vec::new(),
         // What was sent ahead would still run after the end that --halt makes, and its input take up memory.
@@ -343,6 +345,12 @@ fn policy(args: &Args) -> Result<Policy, Failure> {
             && halt == Halt::Never,
         halt,
     })
+}
+
+/// What hosts have of named resources: those of the command line, and the cluster file's of single hosts.
+fn resources(args: &Args) -> Result<Resources, Failure> {
+    let hosts = Cluster::load(args.cluster.as_deref())?.resources();
+    Ok(Resources { each: args.resource.iter().cloned().collect(), hosts })
 }
 
 fn io_limit(text: &str) -> Result<Io, Failure> {

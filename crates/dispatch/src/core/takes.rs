@@ -1,0 +1,82 @@
+//! What tasks take of the memory and the named resources of their host: never
+//! more at once than it has.
+
+use super::Core;
+use homing_model::Task;
+use homing_place::HostIx;
+use std::collections::{BTreeMap, HashMap};
+
+/// Named resources of the hosts of a run.
+#[derive(Clone, Debug, Default)]
+pub struct Resources {
+    /// What each host has.
+    pub each: BTreeMap<String, u64>,
+    /// What single hosts have instead, by name.
+    pub hosts: HashMap<String, BTreeMap<String, u64>>,
+}
+
+impl Resources {
+    /// Of one host.
+    pub fn of(&self, host: &str) -> BTreeMap<String, u64> {
+        let own = self.hosts.get(host).into_iter().flatten();
+        self.each.iter().chain(own).map(|(name, amount)| (name.clone(), *amount)).collect()
+    }
+
+    /// Of each resource, the most that a host has.
+    pub fn most(&self) -> BTreeMap<String, u64> {
+        let mut most = self.each.clone();
+        for (name, amount) in self.hosts.values().flatten() {
+            let known = most.entry(name.clone()).or_default();
+            *known = (*known).max(*amount);
+        }
+        most
+    }
+}
+
+/// The kinds of room: memory, then these resources.
+#[derive(Debug, Default)]
+pub(super) struct Room {
+    names: Vec<String>,
+    /// A task was offered that takes some: until then nobody counts.
+    counts: bool,
+}
+
+impl Room {
+    pub fn new(resources: &Resources) -> Room {
+        Room { names: resources.most().into_keys().collect(), counts: false }
+    }
+
+    /// Of each kind; empty for a task that takes none.
+    pub fn takes(&self, task: &Task) -> Vec<u64> {
+        let memory = task.memory.unwrap_or(0);
+        if memory == 0 && task.resources.is_empty() {
+            return Vec::new();
+        }
+        let of = |name: &String| task.resources.iter().find(|(own, _)| own == name).map_or(0, |(_, amount)| *amount);
+        [memory].into_iter().chain(self.names.iter().map(of)).collect()
+    }
+}
+
+impl Core {
+    /// A task starts (`true`) or has ended.
+    pub(super) fn claim(&mut self, host: HostIx, task: &Task, starts: bool) {
+        if self.room.counts {
+            self.hosts.claim(host, task, starts);
+            self.tell_room(host);
+        }
+    }
+
+    /// A task comes; from the first that takes something on, all is counted.
+    pub(super) fn count_room(&mut self, task: &Task) {
+        if !self.room.counts && !self.room.takes(task).is_empty() {
+            self.room.counts = true;
+            (0..self.hosts.len()).for_each(|host| self.tell_room(host));
+        }
+    }
+
+    pub(super) fn tell_room(&mut self, host: HostIx) {
+        if self.room.counts {
+            self.placer.set_room(host, self.hosts.room(host, &self.room.names));
+        }
+    }
+}
