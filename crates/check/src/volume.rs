@@ -47,3 +47,26 @@ pub fn of_host(name: &str, host: &str, lack: &str, unit: Option<&str>) -> Findin
         None => finding.here(&format!("homing volume mount {}", word(name))),
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_a_volume_lacks_is_told_with_its_remedy() {
+        let ill =
+            |remedy: &str| health::Finding { what: "brick n2:/b is down".into(), remedy: remedy.into(), ill: true };
+        let found = of_health("data", "n1", &ill("homing volume heal data"));
+        assert_eq!((found.code.name, found.command("")), ("HC-VOL-01", Some("homing volume heal data".into())));
+        let found = of_health("data", "n1", &health::Finding { ill: false, ..ill("gluster volume start data") });
+        assert_eq!(found.code.name, "HC-VOL-02");
+        assert_eq!(found.command(""), Some("homing exec -w n1 'gluster volume start data'".into()));
+        let found = of_host("data", "n2", "glusterd does not run", Some("glusterd"));
+        assert_eq!(
+            (found.code.name, found.command("")),
+            ("HC-VOL-03", Some("homing exec -w n2 'systemctl start glusterd'".into()))
+        );
+        let found = of_host("data", "n2", "/data is not mounted", None);
+        assert_eq!(found.command(""), Some("homing volume mount data".into()));
+    }
+}

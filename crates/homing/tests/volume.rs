@@ -160,8 +160,16 @@ fn a_brick_that_is_down_is_told(lab: &Lab) {
         std::thread::sleep(Duration::from_millis(200));
     }
     assert_eq!(status(lab)["findings"][0]["remedy"], "homing volume heal data");
+    let check = || -> serde_json::Value {
+        let words = ["check", "--volume", "data", "--only", "volumes", "--deadline", "60", "--json"];
+        serde_json::from_slice(&homing(lab, &words).stdout).unwrap()
+    };
+    let found = check();
+    assert_eq!((&found["findings"][0]["code"], &found["exit"]), (&"HC-VOL-01".into(), &2.into()), "{found}");
+    assert_eq!(found["findings"][0]["command"], "homing volume heal data");
     lab.ok("heal data");
     assert_eq!(status(lab)["findings"].to_string(), "[]");
+    assert_eq!(check()["findings"].to_string(), "[]");
 }
 
 /// The program is killed while the hosts are at work, when so many phases have ended: the next call finishes it.

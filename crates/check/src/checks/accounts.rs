@@ -57,6 +57,9 @@ getent group | awk -F: '$3 >= 1000 && $3 < 60000 {print "group\t" $1 "\t" $3 "\t
     judge,
 };
 
+/// Where a user's local files are; a whole disk of data would take hours, and other file systems are mounted elsewhere too.
+const PLACES: &str = "/home /etc /opt /srv /var";
+
 /// Rows of a kind by their second field.
 type Table<'a> = BTreeMap<&'a str, &'a [String]>;
 
@@ -97,7 +100,7 @@ fn of_user(name: &str, all: &[(&Host, Table)]) -> Vec<Finding> {
         let (right, like) = (&split.most, split.most_of());
         let finding = |(host, uid): &(&Host, String)| {
             let what = format!("{name} has the number {uid}, and {right} on {like}");
-            let chown = format!("find / -xdev -user {} -exec chown -h {} {{}} +", word(uid), word(right));
+            let chown = format!("find {PLACES} -xdev -user {} -exec chown -h {} {{}} +", word(uid), word(right));
             UID.on(host, what, format!("getent passwd {name}: {uid}")).mend(format!(
                 "usermod -u {} {} && {chown}",
                 word(right),
@@ -127,7 +130,7 @@ fn of_group(name: &str, all: &[(&Host, Table)]) -> Vec<Finding> {
         let (right, like) = (&split.most, split.most_of());
         let finding = |(host, gid): &(&Host, String)| {
             let what = format!("the group {name} has the number {gid}, and {right} on {like}");
-            let chgrp = format!("find / -xdev -group {} -exec chgrp -h {} {{}} +", word(gid), word(right));
+            let chgrp = format!("find {PLACES} -xdev -group {} -exec chgrp -h {} {{}} +", word(gid), word(right));
             GID.on(host, what, format!("getent group {name}: {gid}")).mend(format!(
                 "groupmod -g {} {} && {chgrp}",
                 word(right),

@@ -17,8 +17,14 @@ static SLOW: Code = Code {
 
 pub(crate) static CHECK: Check = Check {
     key: "dns",
+    // The shortest of three: a host that is busy is slow now and then, a dead server each time.
     ask: r#"awk '$1 == "nameserver" {print "server\t" $2}' /etc/resolv.conf
-a=$(date +%s%3N); getent hosts homing-check-nobody; b=$(date +%s%3N); printf 'took\t%s\n' $((b - a))"#,
+for _ in 1 2 3; do
+  a=$(date +%s%3N); getent hosts homing-check-nobody; b=$(date +%s%3N)
+  [ $((b - a)) -lt ${t:=99999} ] && t=$((b - a))
+  [ "$t" -lt 1000 ] && break
+done
+printf 'took\t%s\n' "$t""#,
     waits: true,
     slow: false,
     root: None,

@@ -27,9 +27,9 @@ static INODES: Code = Code {
 
 pub(crate) static CHECK: Check = Check {
     key: "full",
-    // File systems of this host alone: one of the network may not answer, and is the same for all.
+    // An overlay below / is a container's, on a disk that is listed anyway. File systems of this host alone: one of the network may not answer, and is the same for all.
     ask: r#"awk '{t = ""; for (i = 7; i < NF; i++) if ($i == "-") t = $(i + 1)
-  if (t ~ /^(ext[234]|xfs|btrfs|zfs|f2fs|tmpfs|overlay|bcachefs|jfs)$/ && $5 !~ /^[/](proc|sys|run[/]credentials)/ && $5 !~ /\\/) print $5}' /proc/self/mountinfo |
+  if (t ~ /^(ext[234]|xfs|btrfs|zfs|f2fs|tmpfs|overlay|bcachefs|jfs)$/ && $5 !~ /^[/](proc|sys|run[/]credentials)/ && $5 !~ /\\/ && (t != "overlay" || $5 == "/")) print $5}' /proc/self/mountinfo |
 sort -u | head -100 | xargs stat -f -c "%S$T%b$T%a$T%c$T%d$T%n" --"#,
     waits: true,
     slow: false,

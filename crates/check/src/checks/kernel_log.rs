@@ -1,6 +1,7 @@
 //! What does the kernel complain about?
 
 use crate::{Answers, Check, Code, Finding, Host, Severity};
+use homing_model::units::count;
 
 static DISK: Code = Code {
     name: "HC-DISK-03",
@@ -37,8 +38,9 @@ static HUNG: Code = Code {
 
 pub(crate) static CHECK: Check = Check {
     key: "kernel_log",
+    // Floppies and empty drives of virtual machines complain at every boot.
     ask: r#"{ dmesg || journalctl -k -b -q --no-pager -o cat; } |
-grep -E 'I/O error|EXT4-fs error|XFS .*(Shutting down|shutdown)|lost (async|sync) page write|Out of memory: Killed|oom-kill|Hardware Error|blocked for more than' | tail -200"#,
+grep -E 'I/O error|EXT4-fs error|XFS .*(Shutting down|shutdown)|lost (async|sync) page write|Out of memory: Killed|Hardware Error|blocked for more than' | grep -Ev 'dev (fd|sr)[0-9]' | tail -200"#,
     waits: true,
     slow: false,
     root: Some("the kernel's log"),
@@ -69,7 +71,8 @@ fn of_host(host: &Host, rows: &[Vec<String>]) -> Vec<Finding> {
     let told = |(nth, (pattern, code, what)): (usize, &(&str, &'static Code, &str))| {
         let lines: Vec<&String> = kinds.iter().filter(|(kind, _)| *kind == nth).map(|(_, line)| *line).collect();
         let last = lines.last()?.chars().take(160).collect::<String>();
-        let finding = code.on(host, format!("{what} ({} lines)", lines.len()), format!("dmesg: {last}"));
+        let finding =
+            code.on(host, format!("{what} ({})", count(lines.len() as u64, "line")), format!("dmesg: {last}"));
         Some(finding.look(format!("dmesg -T | grep -F {} | tail", crate::finding::word(pattern))))
     };
     PATTERNS.iter().enumerate().filter_map(told).collect()

@@ -66,7 +66,7 @@ fn judge(answers: &Answers) -> Vec<Finding> {
     let rows = answers.of(CHECK.key).flat_map(|(host, rows)| rows.iter().map(move |row| (host, row.as_slice())));
     let links: Vec<Link> = rows.filter(|(_, row)| row.len() == 6).collect();
     let names: BTreeSet<&str> = links.iter().map(|(_, row)| row[0].as_str()).collect();
-    let mut found: Vec<Finding> = links.iter().filter_map(alone).collect();
+    let mut found: Vec<Finding> = links.iter().flat_map(|link| [half(link), errors(link)]).flatten().collect();
     for name in names {
         let same: Vec<Link> = links.iter().filter(|(_, row)| row[0] == name).copied().collect();
         found.extend(speed(name, &same));
@@ -75,22 +75,19 @@ fn judge(answers: &Answers) -> Vec<Finding> {
     found
 }
 
-fn alone((host, row): &Link) -> Option<Finding> {
+fn half((host, row): &Link) -> Option<Finding> {
+    let name = &row[0];
+    let found = DUPLEX.on(host, format!("{name} is half duplex"), format!("/sys/class/net/{name}/duplex: half"));
+    (row[2] == "half").then(|| found.mend(format!("ethtool -s {} autoneg on", word(name))))
+}
+
+fn errors((host, row): &Link) -> Option<Finding> {
     let (name, number) = (&row[0], |n: usize| row[n].parse::<u64>().unwrap_or(0));
-    if row[2] == "half" {
-        let found = DUPLEX.on(host, format!("{name} is half duplex"), format!("/sys/class/net/{name}/duplex: half"));
-        return Some(found.mend(format!("ethtool -s {} autoneg on", word(name))));
-    }
     let (packets, errors) = (number(4), number(5));
     let ill = errors > LEAST_ERRORS && errors.saturating_mul(1_000_000) > packets.saturating_mul(PER_MILLION);
     let seen = format!("/sys/class/net/{name}/statistics: {errors} of {packets}");
-    ill.then(|| {
-        ERRORS.on(host, format!("{name} damages or drops packets"), seen).look(format!(
-            "ip -s -s link show {}; ethtool -S {}",
-            word(name),
-            word(name)
-        ))
-    })
+    let found = ERRORS.on(host, format!("{name} damages or drops packets"), seen);
+    ill.then(|| found.look(format!("ip -s -s link show {0}; ethtool -S {0}", word(name))))
 }
 
 /// A virtual link says -1, or nothing: then nothing is known.

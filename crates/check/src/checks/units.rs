@@ -15,7 +15,7 @@ static FAILED: Code = Code {
 };
 static STOPPED: Code = Code {
     name: "HC-SVC-02",
-    severity: Severity::Error,
+    severity: Severity::Warning,
     what: "a service that runs on most hosts does not run on some",
     means: "the host cannot do its part: serve bricks, take jobs, authenticate",
     seen: "`systemctl show UNIT`",
@@ -52,9 +52,10 @@ fn judge(answers: &Answers) -> Vec<Finding> {
 }
 
 fn stopped(answers: &Answers, name: &str) -> Vec<Finding> {
-    let state = |rows: &[Vec<String>]| rows.iter().any(|r| r.len() > 2 && r[1] == name && r[2] == "active");
-    let failed = |rows: &[Vec<String>]| rows.iter().any(|r| r[0] == "failed" && r.get(1).is_some_and(|u| u == name));
-    let known = answers.of(CHECK.key).filter(|(_, rows)| !failed(rows)).map(|(host, rows)| (host, state(rows)));
+    // Where it is not installed it is not missed: not every host has the same part to do.
+    let of = |rows: &[Vec<String>]| rows.iter().find(|r| r.len() > 2 && r[1] == name).map(|r| r[2].clone());
+    let known = answers.of(CHECK.key).filter_map(|(host, rows)| Some((host, of(rows)?)));
+    let known = known.filter(|(_, state)| state != "failed").map(|(host, state)| (host, state == "active"));
     let Some(split) = split(known).filter(|s| s.most && s.like.len() > s.others.len()) else { return Vec::new() };
     let like = split.most_of();
     let tell = |(host, _): &(&Host, bool)| {

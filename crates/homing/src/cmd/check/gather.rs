@@ -44,8 +44,12 @@ pub fn ask(options: Options, hosts: &[String], checks: &[&Check], deadline: Dura
             }
         }
     });
-    asking.map_err(Failure::system)?;
+    let asking = asking.map_err(Failure::system)?;
     let heard = listen(&events, hosts.len(), deadline);
+    if heard.iter().all(|h| h.outcome.is_some()) {
+        // Nobody is waited for: connections that are not to be kept are closed.
+        let _ = asking.join();
+    }
     Ok(sorted(hosts, heard, deadline))
 }
 
