@@ -34,7 +34,7 @@ fn run(graph: &[(TaskId, Vec<TaskId>, bool)], order: &[usize]) -> (Vec<TaskId>, 
     let mut coming = graph.iter();
     loop {
         // Some are told of before the first runs, some while others end.
-        let next = if order.next().unwrap() % 3 == 0 || ready.is_empty() { coming.next() } else { None };
+        let next = if order.next().unwrap().is_multiple_of(3) || ready.is_empty() { coming.next() } else { None };
         match next.map(|(task, after, _)| (*task, waits.add(*task, after))) {
             Some((task, Place::Ready)) => ready.push(task),
             Some((task, Place::Never(_))) => {
