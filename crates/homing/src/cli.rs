@@ -3,7 +3,7 @@
 
 use crate::cmd;
 use crate::failure::Failure;
-use clap::{Parser, Subcommand};
+use clap::{ArgMatches, CommandFactory, FromArgMatches, Parser, Subcommand};
 
 /// Run each command on the host that holds its data.
 #[derive(Parser)]
@@ -104,8 +104,8 @@ pub fn main() -> i32 {
         Ok(words) => words,
         Err(failure) => return status(Err(failure)),
     };
-    let cli = match Cli::try_parse_from(&words) {
-        Ok(cli) => cli,
+    let (matches, cli) = match parse(&words) {
+        Ok(parsed) => parsed,
         Err(e) => {
             let asked = words.get(1).is_some_and(|word| word == "run" || word == "plan");
             if let Some(failure) = asked.then(|| cmd::run::unknown(&e)).flatten() {
@@ -119,6 +119,9 @@ pub fn main() -> i32 {
             return if e.use_stderr() { crate::failure::exit::USAGE } else { 0 };
         }
     };
+    if let Err(failure) = crate::cluster::enter_of(&matches) {
+        return status(Err(failure));
+    }
     status(match cli.command {
         Sub::Run(args) => cmd::run::run(args),
         Sub::Plan(args) => cmd::run::plan(args),
@@ -148,6 +151,12 @@ pub fn main() -> i32 {
         Sub::Completions(args) => cmd::generate::completions(args),
         Sub::Man(args) => cmd::generate::man(args),
     })
+}
+
+fn parse(words: &[std::ffi::OsString]) -> Result<(ArgMatches, Cli), clap::Error> {
+    let matches = Cli::command().try_get_matches_from(words)?;
+    let cli = Cli::from_arg_matches(&matches)?;
+    Ok((matches, cli))
 }
 
 /// Prints a failure; returns the exit status.

@@ -104,6 +104,68 @@ fn a_lost_host_is_news(lab: &Lab) {
     assert!(last < again, "the task ran twice at once: {last} {again}");
 }
 
+/// From the machine itself, which is no host of the lab.
+#[test]
+fn a_lab_is_named_by_an_option_wherever_hosts_are_taken() {
+    if missing(&[]) {
+        return;
+    }
+    let _alone = alone();
+    let lab = Lab::up("named", &["--hosts", "2"]);
+    let home = tempfile::tempdir().unwrap();
+    let homing = |args: &[&str]| {
+        let mut command = Command::new(EXE);
+        command.args(args).current_dir("/").env("HOMING_RUNS", home.path()).env("XDG_CONFIG_HOME", home.path());
+        command.env_remove("HOMING_CLUSTER").env_remove("HOMING_SSH").output().unwrap()
+    };
+    let out = |args: &[&str]| {
+        let output = homing(args);
+        assert_eq!(output.status.code(), Some(0), "{args:?}: {}", err(&output));
+        String::from_utf8(output.stdout).unwrap()
+    };
+    let name = lab.name.as_str();
+
+    // Two hosts, one task at once on each: both take part.
+    let ran = out(&["run", "-q", "-j1", "--lab", name, "hostname; sleep 1 #", ":::", "a", "b"]);
+    let mut ran: Vec<&str> = ran.lines().collect();
+    ran.sort_unstable();
+    assert_eq!(ran, ["n1", "n2"]);
+    // Taken up again it goes to the lab again.
+    let begun = homing(&["run", "-q", "-j1", "--lab", name, "test {} = a && hostname || exit 3", ":::", "b"]);
+    assert_eq!(begun.status.code(), Some(1), "{}", err(&begun));
+    let again = homing(&["resume", "--failed", "last"]);
+    assert!(err(&again).contains(" on n1: ") || err(&again).contains(" on n2: "), "{}", err(&again));
+
+    assert_eq!(out(&["exec", "--lab", name, "-a", "hostname"]), "n1: n1\nn2: n2\n");
+    assert!(out(&["push", "--lab", name, "-a", "/etc/hostname", "--dest", "/root/pushed"]).is_empty());
+    assert_eq!(out(&["nodeset", "--lab", name, "-c", "-a"]), "2\n");
+    let shown: serde_json::Value = serde_json::from_str(&out(&["hosts", "--lab", name, "--json"])).unwrap();
+    assert_eq!(shown["hosts"].as_array().unwrap().len(), 2, "{shown}");
+    // For a command below another one, on either side of it.
+    let asked = [["volume", "--lab", name, "list"], ["volume", "list", "--lab", name]];
+    asked.iter().for_each(|words| drop(out(words)));
+
+    // A host has one number, of its own, also where D-Bus looks.
+    let ids = out(&["exec", "--lab", name, "-a", "-N", "cat /etc/machine-id /var/lib/dbus/machine-id"]);
+    let mut ids: Vec<&str> = ids.lines().collect();
+    assert_eq!(ids.len(), 4);
+    let own = std::fs::read_to_string("/etc/machine-id").unwrap_or_default();
+    ids.push(own.trim());
+    ids.sort_unstable();
+    ids.dedup();
+    assert_eq!(ids.len(), 3, "{ids:?}");
+
+    // A line for the shell there, its streams and its status.
+    let shell = homing(&["lab", "shell", "--name", name, "n2", "hostname | tr n m; exit 3"]);
+    assert_eq!((shell.status.code(), shell.stdout.as_slice()), (Some(3), &b"m2\n"[..]), "{}", err(&shell));
+
+    let absent = homing(&["run", "--lab", "nosuch", "echo", ":::", "1"]);
+    assert_eq!(absent.status.code(), Some(255));
+    let said = err(&absent);
+    assert!(said.starts_with("homing: no lab named nosuch is up; those that are: ") && said.contains(name), "{said}");
+    assert_eq!(said.lines().count(), 1, "{said}");
+}
+
 #[test]
 fn the_demonstration_compares_and_its_runs_can_be_reported() {
     if missing(&["glusterd", "glusterfs"]) {

@@ -4,7 +4,7 @@
 use crate::error::{Doing, LabError, Result};
 use crate::plan::{LABS, Plan};
 use crate::spec::LabSpec;
-use crate::{net, process};
+use crate::{net, process, program};
 use rustix::fs::FlockOperation;
 use std::fs::{self, File};
 use std::path::Path;
@@ -76,6 +76,16 @@ pub fn load(name: &str) -> Result<Plan> {
         other => other.doing("reading", &file)?,
     };
     serde_json::from_slice(&text).map_err(std::io::Error::from).doing("reading", &file)
+}
+
+/// The plan of a lab that commands can be sent to: made to the end, and not left by a restart of
+/// the machine. Only root can read its key.
+pub fn reach(name: &str) -> Result<Plan> {
+    program::need_root()?;
+    let plan = load(name)?;
+    let lives = plan.hosts().iter().any(|h| process::leader_of(h).is_some());
+    let ready = plan.dir().join(READY).exists();
+    (lives && ready).then_some(plan).ok_or_else(|| LabError::Stale { name: name.into() })
 }
 
 /// Whether a lab was made to the end and all its hosts live.

@@ -35,7 +35,7 @@ pub use boot::{reboot, remount};
 pub use down::down;
 pub use error::{LabError, Result};
 pub use exec::exec;
-pub use folder::{is_up, load, names};
+pub use folder::{is_up, load, names, reach};
 pub use net::counters;
 pub use plan::Plan;
 pub use process::leader_of;

@@ -63,6 +63,16 @@ impl Plan {
         self.dir().join("ssh_config")
     }
 
+    /// The `cluster.toml` that `--lab` stands for.
+    pub fn cluster_file(&self) -> PathBuf {
+        self.dir().join("cluster.toml")
+    }
+
+    /// Text of `cluster.toml`.
+    pub fn cluster_text(&self) -> String {
+        format!("hosts = \"{}\"\n", self.names())
+    }
+
     /// Text of `ssh_config`: on the machine by address, since its resolver does not know the hosts.
     pub fn ssh_config_text(&self) -> String {
         let dir = self.dir();
@@ -242,6 +252,7 @@ mod tests {
         assert!(h.network_text().contains("Address=10.77.254.3/24"));
         assert!(p.ssh_config_text().contains("Host n3\n  HostName 10.77.254.3\n"));
         assert!(p.known_hosts_text("ssh-ed25519 AAAA root@vm").contains("n3,10.77.254.3 ssh-ed25519 AAAA\n"));
+        assert_eq!(p.cluster_text(), "hosts = \"n[1-12]\"\n");
         assert!(p.host("n13").is_none() && p.host("").is_none());
         assert!(h.nspawn_arguments().contains(&"--directory=/var/lib/homing/labs/t/n3/root".to_string()));
     }

@@ -31,6 +31,7 @@ pub(crate) fn make_keys(plan: &Plan) -> Result<Keys> {
     let keys = Keys { private, public, host_private, host_public };
     write(&plan.dir().join("known_hosts"), &plan.known_hosts_text(&keys.host_public), 0o644)?;
     write(&plan.ssh_config(), &plan.ssh_config_text(), 0o644)?;
+    write(&plan.cluster_file(), &plan.cluster_text(), 0o644)?;
     Ok(keys)
 }
 

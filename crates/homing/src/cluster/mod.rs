@@ -1,10 +1,12 @@
 //! What `cluster.toml` says: hosts, groups, slots and queues. It is read once
 //! a command. The user's own file adds to the administrator's.
 
+mod args;
 mod file;
 
 use crate::failure::Failure;
 use crate::groups::ClusterShell;
+pub use args::{ClusterArgs, enter_of};
 use file::Settings;
 pub use file::{config_folder, line_of, text_of};
 use homing_model::NodeSet;

@@ -1,7 +1,7 @@
 //! `homing hosts`: who is there, with how many slots, and how loaded each is now.
 
 use crate::alike;
-use crate::cluster::Cluster;
+use crate::cluster::{Cluster, ClusterArgs};
 use crate::failure::{Failure, exit};
 use homing_launch::{Channel, Options, Via};
 use homing_model::event::What;
@@ -9,7 +9,6 @@ use homing_model::{HostFacts, HostSample};
 use homing_wire::{FromWorker, ToWorker};
 use serde_json::{Value, json};
 use std::collections::BTreeMap;
-use std::path::PathBuf;
 use std::time::Duration;
 
 /// Time between the two samples that rates are made of.
@@ -23,9 +22,8 @@ pub struct Args {
     /// Hosts, as a node set (default: those of cluster.toml, else this machine)
     #[arg(short = 'w', long, value_name = "NODESET")]
     hosts: Option<String>,
-    /// Cluster file
-    #[arg(long, value_name = "FILE")]
-    cluster: Option<PathBuf>,
+    #[command(flatten)]
+    cluster: ClusterArgs,
     /// As JSON; an unknown value is null
     #[arg(long)]
     json: bool,
@@ -39,7 +37,7 @@ pub type Answer = Result<(HostFacts, HostSample, HostSample), String>;
 
 /// Prints a row a host.
 pub fn run(args: Args) -> Result<i32, Failure> {
-    let cluster = Cluster::load(args.cluster.as_deref())?;
+    let cluster = args.cluster.load()?;
     let mut names = cluster.hosts(args.hosts.as_deref())?;
     let own = rustix::system::uname().nodename().to_string_lossy().into_owned();
     if names.is_empty() {

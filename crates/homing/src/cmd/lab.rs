@@ -5,9 +5,11 @@ mod show;
 
 use crate::failure::Failure;
 use clap::Subcommand;
-use homing_lab::{DiskModel, GlusterSpec, Guests, LabError, LabSpec, MooseSpec, NfsSpec};
+use homing_lab::{DiskModel, GlusterSpec, Guests, LabError, LabSpec, MooseSpec, NfsSpec, Plan};
 use std::ffi::OsString;
+use std::io::IsTerminal;
 use std::os::unix::process::CommandExt;
+use std::process::Command;
 
 /// Arguments.
 #[derive(clap::Args)]
@@ -28,6 +30,16 @@ enum Verb {
         host: String,
         /// Program and arguments
         #[arg(last = true, required = true)]
+        command: Vec<OsString>,
+    },
+    /// A login shell on a host, by ssh; with words, the command line that they make
+    Shell {
+        #[command(flatten)]
+        lab: Name,
+        /// The host, such as n1
+        host: String,
+        /// A command line for the shell there, as ssh takes it
+        #[arg(trailing_var_arg = true, value_name = "COMMAND")]
         command: Vec<OsString>,
     },
     /// Show the hosts: address, state, bytes over their links
@@ -102,6 +114,7 @@ pub fn run(args: Args) -> Result<i32, Failure> {
     match args.verb {
         Verb::Up(args) => up(args),
         Verb::Exec { lab, host, command } => exec(&lab.name, &host, command),
+        Verb::Shell { lab, host, command } => shell(&lab.name, &host, command),
         Verb::Status { lab, json } => show::status(&lab.name, json),
         Verb::List { json } => show::list(json),
         Verb::Down { lab } => down(&lab.name),
@@ -124,12 +137,10 @@ fn up(args: UpArgs) -> Result<i32, Failure> {
         slurm: args.slurm,
     };
     let plan = homing_lab::up(&spec).map_err(failure)?;
-    let (names, config) = (plan.names(), plan.ssh_config());
-    println!("lab {} is up: {names} (ssh -F {} n1)", plan.spec.name, config.display());
-    println!(
-        "  try: HOMING_SSH='ssh -F {}' homing run --hosts '{names}' 'hostname; echo {{}}' ::: a b c",
-        config.display()
-    );
+    let name = &plan.spec.name;
+    println!("lab {name} is up: {} (ssh -F {} n1)", plan.names(), plan.ssh_config().display());
+    println!("  try: homing run --lab {name} 'hostname; echo {{}}' ::: a b c");
+    println!("  or, on a host of it: homing lab shell --name {name} n1");
     Ok(0)
 }
 
@@ -138,6 +149,22 @@ fn exec(lab: &str, host: &str, command: Vec<OsString>) -> Result<i32, Failure> {
     // Replaced, not waited for: signals and the exit status need no passing on.
     let refused = c.args(command).exec();
     Err(Failure::system(format!("starting nsenter for {host} of lab {lab}: {refused}")))
+}
+
+fn shell(lab: &str, host: &str, command: Vec<OsString>) -> Result<i32, Failure> {
+    let plan = in_use(lab)?;
+    let known = plan.names();
+    let planned = plan.host(host).ok_or_else(|| LabError::NoHost { lab: lab.into(), host: host.into(), known });
+    let mut ssh = Command::new("ssh");
+    ssh.arg("-F").arg(plan.ssh_config()).arg(if std::io::stdin().is_terminal() { "-t" } else { "-T" });
+    let refused = ssh.arg("--").arg(planned.map_err(failure)?.name()).args(command).exec();
+    Err(Failure::system(format!("starting ssh to {host} of lab {lab}: {refused}")))
+}
+
+/// A lab that commands can go to: the caller may, and it was made to the end. That a host of it
+/// has died is for the command to meet.
+pub fn in_use(name: &str) -> Result<Plan, Failure> {
+    homing_lab::reach(name).map_err(failure)
 }
 
 fn down(name: &str) -> Result<i32, Failure> {
@@ -153,7 +180,11 @@ fn failure(e: LabError) -> Failure {
     match &e {
         LabError::Down(name) => {
             let failure = Failure::usage(&e);
-            failure.hint(format!("homing lab up --name {name}"))
+            let up: Vec<String> = homing_lab::names().into_iter().filter(|name| homing_lab::is_up(name)).collect();
+            failure.hint(match up.as_slice() {
+                [] => format!("homing lab up --name {name}"),
+                up => format!("those that are: {}", up.join(", ")),
+            })
         }
         LabError::NotRoot => Failure::usage(&e).hint("sudo homing lab ..."),
         LabError::Up(name) => {

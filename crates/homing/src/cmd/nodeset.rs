@@ -1,11 +1,10 @@
 //! `homing nodeset`: ClusterShell's `nodeset`, for those who know it.
 
-use crate::cluster::Cluster;
+use crate::cluster::{Cluster, ClusterArgs};
 use crate::failure::Failure;
 use homing_model::NodeSet;
 use homing_model::nodeset::Groups;
 use serde_json::json;
-use std::path::PathBuf;
 
 /// Arguments of `homing nodeset`.
 #[derive(clap::Args)]
@@ -61,9 +60,8 @@ pub struct Args {
     /// As JSON
     #[arg(long)]
     json: bool,
-    /// Cluster file
-    #[arg(long, value_name = "FILE")]
-    cluster: Option<PathBuf>,
+    #[command(flatten)]
+    cluster: ClusterArgs,
     /// Node sets, united; among them -x, -i and -X with a node set act on all
     /// before them; - reads standard input
     #[arg(trailing_var_arg = true, allow_hyphen_values = true)]
@@ -93,7 +91,7 @@ impl Op {
 /// Prints what the sets come to.
 pub fn run(mut args: Args) -> Result<i32, Failure> {
     let operands = operands(&mut args)?;
-    let cluster = Cluster::load(args.cluster.as_deref())?;
+    let cluster = args.cluster.load()?;
     let told = |e: String| Failure::usage(e);
     if args.groupsources {
         for (nth, source) in cluster.shell().map_err(told)?.sources().into_iter().enumerate() {

@@ -93,7 +93,10 @@ fn enter(argv: Vec<RawText>, cwd: &RawText) -> Result<run::Args, Failure> {
     // The first word is the program, the second `run`.
     let words = argv.into_iter().enumerate().filter(|(i, _)| *i != 1).map(|(_, w): (usize, RawText)| w.to_path());
     let line = Line::try_parse_from(words.map(|w| w.into_os_string()));
-    line.map(|line| line.args).map_err(|e| Failure::usage(format!("the run's own command line is not understood: {e}")))
+    let not_understood = |e| Failure::usage(format!("the run's own command line is not understood: {e}"));
+    let args = line.map(|line| line.args).map_err(not_understood)?;
+    args.cluster.enter()?;
+    Ok(args)
 }
 
 fn tell_nothing_left(failed: u64, run: &str) {

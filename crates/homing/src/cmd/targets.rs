@@ -1,11 +1,11 @@
 //! Which hosts, and how they are reached: the options that `exec`, `push`,
 //! `pull` and `check` share. Letters and meaning are clush's.
 
-use crate::cluster::Cluster;
+use crate::cluster::ClusterArgs;
 use crate::failure::Failure;
 use homing_model::NodeSet;
 use std::ffi::OsString;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::time::Duration;
 
 const HOSTS: &str = "Hosts";
@@ -32,9 +32,8 @@ pub struct Targets {
     /// Hosts from a file: node sets, one or more a line
     #[arg(help_heading = HOSTS, long, alias = "machinefile", value_name = "FILE")]
     hostfile: Vec<PathBuf>,
-    /// Cluster file
-    #[arg(help_heading = HOSTS, long, value_name = "FILE")]
-    cluster: Option<PathBuf>,
+    #[command(flatten, next_help_heading = HOSTS)]
+    cluster: ClusterArgs,
     /// Hosts at work at the same time
     #[arg(help_heading = WAY, short, long, default_value_t = 64, value_name = "N")]
     fanout: usize,
@@ -61,16 +60,21 @@ impl Targets {
         self.all || !(self.hosts.is_empty() && self.group.is_empty() && self.hostfile.is_empty())
     }
 
-    /// The cluster file that was named.
-    pub fn cluster(&self) -> Option<&Path> {
-        self.cluster.as_deref()
+    /// The cluster that is meant.
+    pub fn cluster(&self) -> &ClusterArgs {
+        &self.cluster
     }
 
     /// The options that reach hosts in the same way, for a command to paste; a blank behind each.
     pub fn way_words(&self) -> String {
         let user = self.user.iter().flat_map(|user| ["-l".to_string(), user.clone()]);
         let ssh = self.ssh_options.iter().flat_map(|words| ["-o".to_string(), words.clone()]);
-        user.chain(ssh).map(|word| shlex::try_quote(&word).map_or(word.clone(), |w| w.into_owned()) + " ").collect()
+        let cluster = self.cluster.words().into_iter().map(|word| word.to_string_lossy().into_owned());
+        cluster
+            .chain(user)
+            .chain(ssh)
+            .map(|word| shlex::try_quote(&word).map_or(word.clone(), |w| w.into_owned()) + " ")
+            .collect()
     }
 
     /// The hosts, in order.
@@ -92,7 +96,7 @@ impl Targets {
         }
         let mut unwanted = self.exclude.clone();
         unwanted.extend(groups(&self.exclude_group));
-        let cluster = Cluster::load(self.cluster.as_deref())?;
+        let cluster = self.cluster.load()?;
         let union = |texts: &[String]| -> Result<NodeSet, Failure> {
             let sets = texts.iter().map(|text| cluster.set(text, None));
             sets.reduce(|a, b| Ok(a?.union(&b?))).unwrap_or_else(|| Ok(NodeSet::default()))

@@ -136,6 +136,7 @@ impl<'g> Place<'g> {
             "ID" | "ID|NAME" | "id" | "ids" => Some(Names::Jobs),
             "NODESET" | "NODESETS" | "HOST" => Some(Names::Hosts),
             "VOLUME" => Some(Names::Volumes),
+            "LAB" => Some(Names::Labs),
             "NAME" if self.path.starts_with("volume") && self.path != "volume create" => Some(Names::Volumes),
             "NAME" if self.path.starts_with("lab") && self.path != "lab up" => Some(Names::Labs),
             _ => None,
@@ -192,6 +193,7 @@ mod tests {
             ("check --only cl", &["clocks"]),
             ("check --volume d", &["data"]),
             ("lab exec --name l", &["lab"]),
+            ("run --lab l", &["lab"]),
         ] {
             assert_eq!(told(line), expected, "{line}");
         }

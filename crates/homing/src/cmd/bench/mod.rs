@@ -9,7 +9,7 @@ mod tune;
 mod visible;
 mod words;
 
-use crate::cluster::Cluster;
+use crate::cluster::ClusterArgs;
 use crate::failure::Failure;
 use clap::Subcommand;
 use fio::{Case, Op};
@@ -45,9 +45,8 @@ pub struct VolumeArgs {
     /// Hosts whose caches are dropped before reads (default: those of -w); add servers that are others
     #[arg(long, value_name = "NODESET")]
     drop_on: Option<String>,
-    /// Cluster file
-    #[arg(long, value_name = "FILE")]
-    cluster: Option<PathBuf>,
+    #[command(flatten)]
+    cluster: ClusterArgs,
     /// Numbers of hosts at once (default: 1 and all)
     #[arg(long, value_delimiter = ',')]
     clients: Vec<usize>,
@@ -159,7 +158,7 @@ pub fn run(args: Args) -> Result<i32, Failure> {
     if let Some(files) = &args.compare {
         return show::compare(&files[0], &files[1], args.html.as_deref());
     }
-    let cluster = Cluster::load(args.cluster.as_deref())?;
+    let cluster = args.cluster.load()?;
     let hosts = cluster.hosts(args.hosts.as_deref())?;
     if hosts.is_empty() {
         return Err(Failure::usage("no host to measure from").hint("-w 'n[1-4]'"));

@@ -5,7 +5,6 @@ mod mutes;
 mod show;
 mod slurm;
 
-use crate::cluster::Cluster;
 use crate::cmd::targets::Targets;
 use crate::cmd::volume;
 use crate::failure::Failure;
@@ -116,7 +115,7 @@ fn hosts(args: &Args) -> Result<Vec<String>, Failure> {
     if let Some(volume) = &args.volume {
         return volume::show::hosts_of(args.targets.cluster(), volume);
     }
-    let hosts = Cluster::load(args.targets.cluster())?.hosts(None)?;
+    let hosts = args.targets.cluster().load()?.hosts(None)?;
     Ok(if hosts.is_empty() { vec!["localhost".into()] } else { hosts })
 }
 

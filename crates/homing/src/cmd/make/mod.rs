@@ -18,7 +18,7 @@ mod session;
 pub mod stub;
 mod words;
 
-use crate::cluster::Cluster;
+use crate::cluster::{Cluster, ClusterArgs};
 use crate::failure::Failure;
 use homing_make::Evidence;
 use session::Session;
@@ -44,9 +44,8 @@ pub struct Args {
     /// Hosts, as a node set (default: those of cluster.toml, else those that hold the folder's files)
     #[arg(long, value_name = "NODESET")]
     hosts: Option<String>,
-    /// Cluster file
-    #[arg(long, value_name = "FILE")]
-    cluster: Option<PathBuf>,
+    #[command(flatten)]
+    cluster: ClusterArgs,
     /// Write where and when each recipe ran, for chrome://tracing and Perfetto
     #[arg(long, value_name = "FILE")]
     trace: Option<PathBuf>,
@@ -78,7 +77,7 @@ pub fn run(args: Args) -> Result<i32, Failure> {
     let began = Instant::now();
     let cwd = std::env::current_dir().map_err(|e| Failure::system(format!("the current folder is not there: {e}")))?;
     let root = root_of(&words::folder(&args.make, &cwd));
-    let cluster = Cluster::load(args.cluster.as_deref())?;
+    let cluster = args.cluster.load()?;
     let plans = hosts::plans(host_names(args.hosts.as_deref(), &cluster, &root)?, &cluster);
     let trace = args.trace.as_deref().map(trace_file).transpose()?;
     let folder = private_folder()?;

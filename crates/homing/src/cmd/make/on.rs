@@ -7,6 +7,7 @@
 
 use super::session::Session;
 use super::{hosts, stub};
+use crate::cluster::ClusterArgs;
 use crate::failure::Failure;
 use sha2::{Digest, Sha256};
 use std::ffi::OsString;
@@ -26,9 +27,8 @@ pub struct Args {
     /// Hosts, as a node set (default: $HOMING_HOSTS, those of cluster.toml, those that hold the folder's files)
     #[arg(long, value_name = "NODESET", env = "HOMING_HOSTS")]
     hosts: Option<String>,
-    /// Cluster file
-    #[arg(long, value_name = "FILE")]
-    cluster: Option<PathBuf>,
+    #[command(flatten)]
+    cluster: ClusterArgs,
     /// Seconds that connections are kept when no command comes
     #[arg(long, value_name = "SECONDS", default_value_t = 60)]
     persist: u64,
@@ -94,9 +94,7 @@ fn start(args: &Args, socket: &Path, root: &Path) -> Result<(), Failure> {
     if let Some(hosts) = &args.hosts {
         command.arg("--hosts").arg(hosts);
     }
-    if let Some(cluster) = &args.cluster {
-        command.arg("--cluster").arg(cluster);
-    }
+    command.args(args.cluster.words());
     if args.assume_shared {
         command.arg("--assume-shared");
     }
@@ -116,7 +114,7 @@ fn folder() -> Result<PathBuf, Failure> {
 }
 
 fn keep(args: &Args, socket: &Path, root: PathBuf) -> Result<i32, Failure> {
-    let cluster = crate::cluster::Cluster::load(args.cluster.as_deref())?;
+    let cluster = args.cluster.load()?;
     let plans = hosts::plans(super::host_names(args.hosts.as_deref(), &cluster, &root)?, &cluster);
     let session = Session::start(socket, root, plans, args.assume_shared, true)?;
     let (mut served, mut since) = (0, Instant::now());

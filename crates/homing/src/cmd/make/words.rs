@@ -4,7 +4,7 @@ use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 
 /// Options of `homing make` that take a value, and those that do not.
-const WITH_VALUE: [&str; 5] = ["--hosts", "--cluster", "--trace", "--gateway", "--program"];
+const WITH_VALUE: [&str; 6] = ["--hosts", "--cluster", "--lab", "--trace", "--gateway", "--program"];
 const ALONE: [&str; 5] = ["--assume-shared", "--no-evidence", "--no-fence", "--help", "-h"];
 
 /// Ours first, wherever they stand among make's: `homing make -j8 --hosts n[1-4]`.
@@ -25,14 +25,14 @@ pub fn own_first(words: Vec<OsString>) -> Vec<OsString> {
     own
 }
 
-/// The same words, but for the gateway.
+/// The same words, but for the gateway and the lab that it is in: its name means nothing there.
 pub fn without_gateway(words: Vec<OsString>) -> Vec<OsString> {
     let mut kept = Vec::new();
     let mut words = words.into_iter();
     while let Some(word) = words.next() {
         match word.to_string_lossy() {
-            text if text == "--gateway" => drop(words.next()),
-            text if text.starts_with("--gateway=") => {}
+            text if text == "--gateway" || text == "--lab" => drop(words.next()),
+            text if text.starts_with("--gateway=") || text.starts_with("--lab=") => {}
             _ => kept.push(word),
         }
     }
@@ -69,7 +69,7 @@ mod tests {
 
     #[test]
     fn the_gateway_is_asked_once() {
-        let kept = without_gateway(os(&["-j8", "--gateway", "n1", "all", "--gateway=n2"]));
+        let kept = without_gateway(os(&["-j8", "--gateway", "n1", "all", "--gateway=n2", "--lab", "l"]));
         assert_eq!(kept, os(&["-j8", "all"]));
     }
 

@@ -4,7 +4,7 @@ mod input;
 mod sbatch;
 mod script;
 
-use crate::cluster::Cluster;
+use crate::cluster::ClusterArgs;
 use crate::cmd::run;
 use crate::failure::Failure;
 use homing_model::{Command, RawText};
@@ -68,9 +68,8 @@ pub struct Args {
     slurm: sbatch::Words,
     #[command(flatten)]
     engine: super::EngineArgs,
-    /// Cluster file
-    #[arg(long, value_name = "FILE")]
-    cluster: Option<PathBuf>,
+    #[command(flatten)]
+    cluster: ClusterArgs,
     /// One word is a command line for the shell; more are a program and its arguments; without any, the job is a
     /// script on standard input, whose lines that begin with #HOMING hold further options
     #[arg(trailing_var_arg = true, value_name = "COMMAND")]
@@ -80,7 +79,8 @@ pub struct Args {
 /// Submits.
 pub fn run(args: Args) -> Result<i32, Failure> {
     let (args, script) = script::read(args)?;
-    if let Some(file) = &args.cluster {
+    args.cluster.enter()?;
+    if let Some(file) = args.cluster.file() {
         let file = std::fs::canonicalize(file)
             .map_err(|e| Failure::usage(format!("cannot read the cluster file {}: {e}", file.display())))?;
         // SAFETY: this program has no other thread here.
@@ -223,7 +223,7 @@ fn spec(
 fn goes_away(batch: &run::Args) -> Result<bool, Failure> {
     Ok(match batch.on {
         run::On::Local => false,
-        run::On::Auto => batch.hosts.is_some() || Cluster::load(batch.cluster.as_deref())?.has_hosts(),
+        run::On::Auto => batch.hosts.is_some() || batch.cluster.names_hosts()?,
         _ => true,
     })
 }

@@ -1,5 +1,6 @@
 //! The options of `homing run`: GNU parallel's names and meaning where it has them.
 
+use crate::cluster::ClusterArgs;
 use crate::failure::Failure;
 use clap::{Args as _, FromArgMatches};
 use std::ffi::OsString;
@@ -25,9 +26,8 @@ pub struct Args {
     /// Hosts, as a node set: n[1-4], @group, ...
     #[arg(help_heading = HOSTS, short = 'w', long, value_name = "NODESET")]
     pub hosts: Option<String>,
-    /// Cluster file (default: ./cluster.toml, ~/.config/homing/cluster.toml, /etc/homing/cluster.toml)
-    #[arg(help_heading = HOSTS, long, value_name = "FILE")]
-    pub cluster: Option<PathBuf>,
+    #[command(flatten, next_help_heading = HOSTS)]
+    pub cluster: ClusterArgs,
     /// Tasks at once per host: N, +N, -N, N% of its cores; 0: as many as there are
     #[arg(help_heading = HOSTS, short, long, value_name = "N", allow_hyphen_values = true, short_alias = 'P', alias = "max-procs")]
     pub jobs: Option<String>,

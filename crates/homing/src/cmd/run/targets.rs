@@ -30,7 +30,7 @@ impl From<Vec<HostPlan>> for Targets {
 
 /// The hosts of the run.
 pub fn targets(args: &Args, cwd: &Path, run: &str, tasks: Option<u64>) -> Result<Targets, Failure> {
-    let cluster = Cluster::load(args.cluster.as_deref())?;
+    let cluster = args.cluster.load()?;
     let logins = super::parallel::logins(&args.parallel)?;
     if !logins.is_empty() {
         if args.hosts.is_some() {

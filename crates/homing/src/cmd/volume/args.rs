@@ -1,8 +1,8 @@
 //! Arguments of `homing volume`.
 
+use crate::cluster::ClusterArgs;
 use clap::Subcommand;
 use homing_volume::{Danger, Kind};
-use std::path::PathBuf;
 
 const WAY: &str = "How it is done";
 const DANGERS: &str = "Dangers that are taken on";
@@ -19,9 +19,8 @@ pub struct Args {
 /// How hosts are reached, and how much is said.
 #[derive(clap::Args, Clone, Debug)]
 pub struct Way {
-    /// Cluster file
-    #[arg(help_heading = WAY, long, value_name = "FILE", global = true)]
-    pub cluster: Option<PathBuf>,
+    #[command(flatten, next_help_heading = WAY)]
+    pub cluster: ClusterArgs,
     /// Print the commands for each host, and run none
     #[arg(help_heading = WAY, long, global = true)]
     pub dry_run: bool,

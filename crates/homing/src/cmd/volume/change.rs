@@ -3,7 +3,6 @@
 use super::args::{AddHost, Allow, Delete, DrainHost, Heal, On, One, SetCopies, SetStripe, Way};
 use super::create;
 use super::drive::Drive;
-use crate::cluster::Cluster;
 use crate::failure::Failure;
 use homing_model::NodeSet;
 use homing_volume::moosefs::goals::{self, Goals};
@@ -45,7 +44,7 @@ pub fn unmount(way: &Way, args: On) -> Result<i32, Failure> {
 
 fn hosts(way: &Way, args: &On, record: &Record) -> Result<Vec<String>, Failure> {
     match &args.on {
-        Some(text) => Cluster::load(way.cluster.as_deref())?.hosts(Some(text)),
+        Some(text) => way.cluster.load()?.hosts(Some(text)),
         None => Ok(record.spec.clients.clone()),
     }
 }

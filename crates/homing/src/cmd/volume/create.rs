@@ -2,7 +2,6 @@
 
 use super::args::{Create, Way};
 use super::drive::Drive;
-use crate::cluster::Cluster;
 use crate::failure::Failure;
 use homing_model::NodeSet;
 use homing_volume::{Change, Kind, Observed, Place, Record, Spec, gluster, moosefs, nfs};
@@ -14,7 +13,7 @@ pub fn places(texts: &[String], way: &Way) -> Result<Vec<Place>, Failure> {
     for text in texts.iter().flat_map(|text| each(text)) {
         let wrong = || Failure::usage(format!("{text:?} names no folder of hosts")).hint("n[1-4]:/brick");
         let (hosts, path) = text.split_once(":/").ok_or_else(wrong)?;
-        let hosts = Cluster::load(way.cluster.as_deref())?.hosts(Some(hosts))?;
+        let hosts = way.cluster.load()?.hosts(Some(hosts))?;
         let path = format!("/{}", path.trim_end_matches('/'));
         places.extend(hosts.into_iter().map(|host| Place { host, path: path.clone() }));
     }
@@ -36,7 +35,7 @@ fn each(text: &str) -> Vec<String> {
 fn spec(way: &Way, args: &Create) -> Result<Spec, Failure> {
     let places = places(&args.hosts, way)?;
     let clients = match &args.clients {
-        Some(text) => Cluster::load(way.cluster.as_deref())?.hosts(Some(text))?,
+        Some(text) => way.cluster.load()?.hosts(Some(text))?,
         None => Vec::new(),
     };
     let mut spec = Spec {

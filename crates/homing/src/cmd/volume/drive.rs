@@ -3,7 +3,6 @@
 use super::args::{One, Way};
 use super::watch::doing;
 use crate::alike;
-use crate::cluster::Cluster;
 use crate::failure::Failure;
 use homing_model::NodeSet;
 use homing_remote::{Options, Remote};
@@ -63,7 +62,7 @@ impl Drive<'_> {
         if let Some(record) = read.map_err(|e| Failure::system(format!("reading the record of {}: {e}", one.name)))? {
             return Ok(record);
         }
-        let hosts = Cluster::load(self.way.cluster.as_deref())?.hosts(one.hosts.as_deref())?;
+        let hosts = self.way.cluster.load()?.hosts(one.hosts.as_deref())?;
         let missing = || {
             let failure = Failure::usage(format!("no volume {} is known", one.name));
             failure.hint(format!("homing volume list; or name hosts to ask: -w 'n[1-4]' {}", one.name))

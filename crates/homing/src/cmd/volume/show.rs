@@ -2,7 +2,7 @@
 
 use super::args::{List, One, Shown, Way};
 use super::drive::Drive;
-use crate::cluster::Cluster;
+use crate::cluster::ClusterArgs;
 use crate::failure::{Failure, exit};
 use homing_model::NodeSet;
 use homing_model::units::bytes;
@@ -11,7 +11,6 @@ use homing_volume::observe::MountPoint;
 use homing_volume::{Hands, Observed, Record, Spec, adopt, execute, gluster};
 use serde_json::{Value, json};
 use std::collections::{BTreeMap, BTreeSet};
-use std::path::Path;
 
 fn set(hosts: &[String]) -> String {
     hosts.iter().cloned().collect::<NodeSet>().to_string()
@@ -25,7 +24,7 @@ pub fn list(way: &Way, args: List) -> Result<i32, Failure> {
         let record = Record::load(&folder, &name).map_err(|e| Failure::system(format!("the record of {name}: {e}")))?;
         specs.extend(record.map(|r| (name, r.spec)));
     }
-    let hosts = Cluster::load(way.cluster.as_deref())?.hosts(args.hosts.as_deref())?;
+    let hosts = way.cluster.load()?.hosts(args.hosts.as_deref())?;
     if !hosts.is_empty() {
         let drive = Drive::new(way, None)?;
         for name in names_on(&drive, &hosts) {
@@ -119,19 +118,19 @@ fn findings(drive: &Drive, spec: &Spec, seen: &Observed) -> Vec<Finding> {
 /// Seconds for a command on a host that is only looked at.
 const PATIENCE: u64 = 5;
 
-fn looking(cluster: Option<&Path>) -> Way {
-    Way { cluster: cluster.map(Path::to_path_buf), dry_run: false, sudo: false, quiet: true, timeout: PATIENCE }
+fn looking(cluster: &ClusterArgs) -> Way {
+    Way { cluster: cluster.clone(), dry_run: false, sudo: false, quiet: true, timeout: PATIENCE }
 }
 
 /// The hosts of a volume.
-pub fn hosts_of(cluster: Option<&Path>, name: &str) -> Result<Vec<String>, Failure> {
+pub fn hosts_of(cluster: &ClusterArgs, name: &str) -> Result<Vec<String>, Failure> {
     let way = looking(cluster);
     let record = Drive::new(&way, None)?.find(&One { name: name.into(), hosts: None })?;
     Ok(record.spec.hosts())
 }
 
 /// What `status` would tell of a volume, as findings of `homing check`. Hosts that are known to be silent are not asked.
-pub fn checked(cluster: Option<&Path>, name: &str, silent: &[&str]) -> Result<Vec<homing_check::Finding>, Failure> {
+pub fn checked(cluster: &ClusterArgs, name: &str, silent: &[&str]) -> Result<Vec<homing_check::Finding>, Failure> {
     let way = looking(cluster);
     let drive = Drive::new(&way, None)?;
     let spec = drive.find(&One { name: name.into(), hosts: None })?.spec;
