@@ -8,6 +8,7 @@ mod ending;
 mod excess;
 mod late;
 mod leaving;
+mod memory;
 mod moving;
 mod storage;
 mod takes;
@@ -64,6 +65,7 @@ pub struct Core {
     signal: Option<i32>,
     stage: Stage,
     next_start: Mono,
+    memory: memory::Waits,
     expecting: bool,
     walls: Vec<u64>,
     counts: Counts,
@@ -102,6 +104,7 @@ impl Core {
             signal: None,
             stage: Stage::Going,
             next_start: Mono::default(),
+            memory: Default::default(),
             expecting: false,
             walls: Vec::new(),
             counts,
@@ -308,6 +311,7 @@ impl Core {
     /// Hands out work to free slots.
     pub fn assign(&mut self, now: Mono) {
         self.hand_out(now, Placer::pick);
+        self.tell_of_memory(now);
         if self.stage == Stage::Going {
             self.give_up_on_homeless();
         }

@@ -9,6 +9,9 @@ use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 /// A network volume that tasks of this run use.
 pub type VolumeIx = usize;
 
+/// Samples after a start that tell what it takes: the first may have been on its way already.
+const SETTLED: u32 = 2;
+
 #[derive(Debug)]
 struct Host {
     name: String,
@@ -19,6 +22,8 @@ struct Host {
     slot_of: HashMap<u64, u32>,
     mean_us: f64,
     mem_available: Option<u64>,
+    /// The ticket of the last start, while it runs, and the samples that came since.
+    newest: Option<(u64, u32)>,
     /// Memory that running tasks declared, bytes.
     claimed: u64,
     /// What it has of named resources, and what running tasks took of that.
@@ -61,6 +66,7 @@ impl Hosts {
             slot_of: HashMap::new(),
             mean_us: 0.0,
             mem_available: None,
+            newest: None,
             claimed: 0,
             resources: BTreeMap::new(),
             up: true,
@@ -187,8 +193,17 @@ impl Hosts {
         order
     }
 
+    /// True when `memfree` bytes are available there, after what the last start has taken.
     pub(crate) fn may_start(&self, ix: HostIx, memfree: u64) -> bool {
-        memfree == 0 || self.hosts[ix].mem_available.is_some_and(|available| available >= memfree)
+        let host = &self.hosts[ix];
+        let settled = host.newest.is_none_or(|(_, samples)| samples >= SETTLED);
+        memfree == 0 || settled && host.mem_available.is_some_and(|available| available >= memfree)
+    }
+
+    /// Hosts with a free slot and less than `memfree` bytes available, and what they have.
+    pub(crate) fn short_of(&self, memfree: u64) -> Vec<(&str, u64)> {
+        let free = self.hosts.iter().filter(|h| h.up && h.used < h.slots);
+        free.filter_map(|h| Some((h.name.as_str(), h.mem_available.filter(|a| *a < memfree)?))).collect()
     }
 
     /// It has so much of named resources.
@@ -243,12 +258,14 @@ impl Hosts {
         // Sent ahead of a free slot: the number only has to be one of the host's.
         let slot = host.free_slots.pop_first().unwrap_or((ticket % u64::from(host.slots.max(1))) as u32 + 1);
         host.slot_of.insert(ticket, slot);
+        host.newest = Some((ticket, 0));
         slot
     }
 
     pub(crate) fn release(&mut self, ix: HostIx, ticket: u64, cpus: u32) {
         let host = &mut self.hosts[ix];
         host.used = host.used.saturating_sub(cpus);
+        host.newest = host.newest.filter(|(newest, _)| *newest != ticket);
         if let Some(slot) = host.slot_of.remove(&ticket)
             && !host.slot_of.values().any(|other| *other == slot)
         {
@@ -262,7 +279,9 @@ impl Hosts {
     }
 
     pub(crate) fn sampled(&mut self, ix: HostIx, sample: &HostSample) {
-        self.hosts[ix].mem_available = sample.mem_available;
+        let host = &mut self.hosts[ix];
+        host.mem_available = sample.mem_available;
+        host.newest = host.newest.map(|(ticket, samples)| (ticket, samples + 1));
     }
 }
 

@@ -7,6 +7,7 @@ use homing_clock::{Moment, Mono};
 use homing_model::{Change, Command, IoCounters, Mount, Outcome, Task};
 use homing_wire::{Ended, Stream, ToWorker};
 
+mod memory;
 mod moving;
 mod servers;
 

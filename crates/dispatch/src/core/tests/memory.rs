@@ -1,0 +1,59 @@
+//! `--memfree`.
+
+use super::*;
+use homing_model::HostSample;
+
+fn sample(core: &mut Core, available: u64) {
+    core.sample(0, HostSample { mem_available: Some(available), ..HostSample::default() });
+}
+
+fn notes(core: &mut Core) -> Vec<String> {
+    let note = |action| if let Action::Note(text) = action { Some(text) } else { None };
+    core.take_actions().into_iter().filter_map(note).collect()
+}
+
+fn with_three_tasks(memfree: u64) -> Core {
+    let mut core = core(Policy { memfree, ..policy() }, &[("n1", 3)]);
+    (1..=3).for_each(|id| core.offer(offer(id, &[])));
+    core
+}
+
+#[test]
+fn what_a_task_takes_is_seen_before_the_next_starts() {
+    let mut core = with_three_tasks(2 << 30);
+    sample(&mut core, 3 << 30);
+    assert_eq!(assign(&mut core, 0).len(), 1);
+    // It was taken before the task had begun.
+    sample(&mut core, 3 << 30);
+    assert_eq!(assign(&mut core, S).len(), 0);
+    sample(&mut core, 1 << 30);
+    assert_eq!(assign(&mut core, 2 * S).len(), 0, "the first has taken the memory");
+    sample(&mut core, 3 << 30);
+    assert_eq!(assign(&mut core, 3 * S).len(), 1);
+    // A task that has ended takes nothing any more.
+    core.ended(0, ended(2, Outcome::Exit(0)), at(4 * S));
+    assert_eq!(assign(&mut core, 4 * S).len(), 1);
+}
+
+#[test]
+fn waiting_for_memory_is_told_once_and_not_at_once() {
+    let mut core = with_three_tasks(2 << 30);
+    sample(&mut core, 1 << 30);
+    assign(&mut core, 0);
+    core.assign(at(S).mono);
+    assert_eq!(notes(&mut core), [""; 0]);
+    core.assign(at(2 * S).mono);
+    assert_eq!(notes(&mut core), ["tasks wait for memory: --memfree wants 2.1 GB free, n1 has 1.1 GB"]);
+    core.assign(at(9 * S).mono);
+    assert_eq!(notes(&mut core), [""; 0]);
+}
+
+#[test]
+fn nothing_is_told_where_no_memory_was_asked_for() {
+    let mut core = with_three_tasks(0);
+    core.offer(offer(4, &[]));
+    sample(&mut core, 1);
+    assert_eq!(assign(&mut core, 0).len(), 3);
+    core.assign(at(9 * S).mono);
+    assert_eq!(notes(&mut core), [""; 0]);
+}
