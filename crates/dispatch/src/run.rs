@@ -3,6 +3,7 @@
 
 mod arrivals;
 mod parting;
+mod refusals;
 
 use crate::admission::Io;
 use crate::core::{Action, Core, Patience};
@@ -19,6 +20,7 @@ use homing_model::event::What;
 use homing_model::{Event, NodeSet, Outcome, Task};
 use homing_place::HostIx;
 use homing_wire::ToWorker;
+use refusals::Refusals;
 use std::collections::VecDeque;
 use std::io;
 use std::rc::Rc;
@@ -93,6 +95,8 @@ pub(crate) struct Shell<'a, L: Listener> {
     pub(crate) links: Vec<Link>,
     plan_of: Vec<usize>,
     refused: Vec<String>,
+    untold: Refusals,
+    need_all: bool,
     window: Sender<()>,
     /// To who looks again at tasks that run after others.
     again: Sender<Task>,
@@ -146,6 +150,8 @@ pub fn run<L: Listener>(settings: Settings, listener: &mut L) -> Result<i32, Dis
         links: settings.hosts.iter().map(|_| Link::new()).collect(),
         plan_of: Vec::new(),
         refused: Vec::new(),
+        untold: Refusals::default(),
+        need_all: settings.need_all,
         window,
         again,
         owed: 0,
@@ -173,6 +179,7 @@ pub fn run<L: Listener>(settings: Settings, listener: &mut L) -> Result<i32, Dis
     shell.record(settings.opening)?;
     shell.journal.sync()?;
     let result = shell.serve(&arrivals, &settings.interrupts);
+    shell.tell_refusals();
     stop.store(true, Ordering::Relaxed);
     shell.part(&arrivals);
     let (lessons, movers) = (shell.core.lessons(), shell.core.movers());
@@ -211,6 +218,9 @@ impl<L: Listener> Shell<'_, L> {
                 self.silent_hosts(now, ticked.elapsed());
                 self.core.expect_hosts(self.still_connecting());
                 self.name_the_connecting(started.elapsed());
+                if !self.still_connecting() || self.untold.is_due(now.mono) {
+                    self.tell_refusals();
+                }
                 self.tend_slurm(started.elapsed());
                 // A write would tell, but with whole tasks to print there may be none for hours.
                 if self.printer.waits() && stdout_is_unread() {
@@ -219,9 +229,12 @@ impl<L: Listener> Shell<'_, L> {
                 self.listener.progress(&self.progress(started.elapsed()));
                 ticked = Instant::now();
             }
+            if self.need_all && !self.refused.is_empty() {
+                return Err(DispatchError::NotAllHosts(self.refused.iter().cloned().collect()));
+            }
             if self.assembled(started.elapsed()) {
                 self.core.assign(now.mono);
-            } else {
+            } else if !self.need_all {
                 self.core.assign_at_home(now.mono);
             }
             self.act()?;
@@ -231,7 +244,7 @@ impl<L: Listener> Shell<'_, L> {
             }
             let nobody = self.links.iter().all(|l| l.to.is_none()) && self.refused.len() == self.links.len();
             if nobody && self.plan_of.is_empty() {
-                return Err(DispatchError::NoHosts(self.refused.join(", ")));
+                return Err(DispatchError::NoHosts(self.refused.iter().cloned().collect()));
             }
             let stranded = self.core.is_stranded() && !self.still_connecting() && !self.revive();
             if self.core.is_over() || stranded {
@@ -247,7 +260,8 @@ impl<L: Listener> Shell<'_, L> {
 
     fn assembled(&self, elapsed: Duration) -> bool {
         let answered = self.plan_of.len() + self.refused.len();
-        !self.plan_of.is_empty() && (answered == self.links.len() || elapsed > ASSEMBLE)
+        let waited = elapsed > ASSEMBLE && !self.need_all;
+        !self.plan_of.is_empty() && (answered == self.links.len() || waited)
     }
 
     fn name_the_connecting(&mut self, elapsed: Duration) {

@@ -8,7 +8,7 @@ use crate::terminal::Terminal;
 use homing_journal::{Counts, Journal, JournalError};
 use homing_launch::Via;
 use homing_model::event::What;
-use homing_model::{Event, Mount, RawText, Task, TaskId};
+use homing_model::{Event, Mount, NodeSet, RawText, Task, TaskId};
 use std::io;
 use std::rc::Rc;
 use std::sync::Arc;
@@ -111,6 +111,8 @@ pub struct Settings {
     pub hosts: Vec<HostPlan>,
     /// Hosts to use when none of those is granted for long, or none is left.
     pub spares: Vec<HostPlan>,
+    /// Nothing starts before all hosts have answered; without one of them nothing does.
+    pub need_all: bool,
     /// Slots from cores, where the plan does not say.
     pub slots: Box<dyn Fn(u32) -> u32>,
     /// How to launch workers.
@@ -149,7 +151,10 @@ pub enum DispatchError {
     Journal(#[from] JournalError),
     /// No worker answered; why was told as it happened.
     #[error("no host is left to run on: {0} cannot be used")]
-    NoHosts(String),
+    NoHosts(NodeSet),
+    /// Some did not answer, where all were wanted; why was told as it happened.
+    #[error("nothing was run, since not all hosts can be used: not {0}")]
+    NotAllHosts(NodeSet),
     /// The user's output or a results file cannot be written.
     #[error("cannot write the output of tasks: {0}")]
     Output(io::Error),

@@ -6,7 +6,6 @@
 mod stdio;
 
 mod addresses;
-mod alike;
 mod cli;
 mod cluster;
 mod cmd;

@@ -253,8 +253,43 @@ fn results_that_cannot_be_written_are_no_success() {
 fn a_task_that_asks_for_more_memory_than_is_free_does_not_start() {
     let w = World::new();
     let mut child = w.command(&["run", "-q", "--memfree", "1000T", "touch ran", ":::", "a"]).spawn().unwrap();
-    until("its host has told its memory", || w.journal_or_empty().matches("\"sample\"").count() > 1);
+    until("it says what it waits for", || w.journal_or_empty().contains("tasks wait for memory: --memfree wants"));
     rustix::process::kill_process(rustix::process::Pid::from_child(&child), rustix::process::Signal::TERM).unwrap();
     assert_eq!(child.wait().unwrap().code(), Some(143));
     assert!(!w.path().join("ran").exists());
+}
+
+/// An ssh that never gets anywhere.
+fn deaf_ssh(w: &World) -> std::path::PathBuf {
+    let ssh = w.path().join("ssh");
+    std::fs::write(&ssh, "#!/bin/sh\necho 'ssh: connect to host x port 22: Connection refused' >&2\nexit 255\n")
+        .unwrap();
+    std::fs::set_permissions(&ssh, std::os::unix::fs::PermissionsExt::from_mode(0o755)).unwrap();
+    ssh
+}
+
+#[test]
+fn hosts_that_cannot_be_used_are_one_line_and_with_need_all_hosts_the_end() {
+    let w = World::new();
+    let ssh = deaf_ssh(&w);
+    let run = |words: &[&str]| {
+        let hosts = ["run", "--on", "ssh", "--hosts", "localhost,d[1-3]"];
+        w.command(&[&hosts, words].concat()).env("HOMING_SSH", &ssh).output().unwrap()
+    };
+    let some = run(&["sleep 1; touch ran", ":::", "a"]);
+    assert_eq!(status(&some), 0, "{}", said(&some));
+    let told = said(&some);
+    let refusals: Vec<&str> = told.lines().filter(|line| line.starts_with("homing: ")).collect();
+    assert!(refusals.len() == 1 && refusals[0].starts_with("homing: host d[1-3] "), "{told}");
+    assert!(told.contains("not used   d[1-3]"), "{told}");
+
+    std::fs::remove_file(w.path().join("ran")).unwrap();
+    let none = run(&["--need-all-hosts", "touch ran", ":::", "a"]);
+    assert_eq!(status(&none), 254, "{}", said(&none));
+    let told = said(&none);
+    assert!(told.contains("nothing was run, since not all hosts can be used: not d"), "{told}");
+    assert!(!w.path().join("ran").exists());
+    // It can be taken up again once they are there.
+    let again = w.command(&["resume", "last"]).env("HOMING_SSH", &ssh).output().unwrap();
+    assert_eq!(status(&again), 254, "{}", said(&again));
 }

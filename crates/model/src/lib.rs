@@ -2,6 +2,7 @@
 //! events of a run. No I/O and no clock: a time is always handed in, as
 //! nanoseconds since the Unix epoch (`i64`) for a record, or as a duration in microseconds.
 
+pub mod alike;
 pub mod change;
 pub mod event;
 pub mod host;

@@ -144,7 +144,7 @@ impl<L: Listener> Shell<'_, L> {
         if matches!(error, LaunchError::NotNeeded { .. }) {
             return Ok(());
         }
-        self.listener.note(&format!("{host}: {error}"));
+        self.untold.add(&host, error.to_string(), Moment::now().mono);
         self.record(What::HostUnfit { host, reason: error.to_string() })
     }
 

@@ -1,9 +1,9 @@
 //! `homing hosts`: who is there, with how many slots, and how loaded each is now.
 
-use crate::alike;
 use crate::cluster::{Cluster, ClusterArgs};
 use crate::failure::{Failure, exit};
 use homing_launch::{Channel, Options, Via};
+use homing_model::alike;
 use homing_model::event::What;
 use homing_model::{HostFacts, HostSample};
 use homing_wire::{FromWorker, ToWorker};

@@ -1,7 +1,7 @@
 //! Findings for people and for programs.
 
 use super::gather::Gathered;
-use crate::alike;
+use homing_model::alike;
 use homing_check::mute::Mute;
 use homing_check::{Area, Finding, Severity};
 use homing_model::text::shown;

@@ -1,6 +1,6 @@
 //! What came of all hosts: the lines about those that failed, and the exit status.
 
-use crate::alike;
+use homing_model::alike;
 use homing_remote::Outcome;
 use std::collections::BTreeMap;
 

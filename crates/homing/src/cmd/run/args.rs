@@ -28,6 +28,9 @@ pub struct Args {
     pub hosts: Option<String>,
     #[command(flatten, next_help_heading = HOSTS)]
     pub cluster: ClusterArgs,
+    /// Run nothing unless all hosts can be used; without it the others do the work
+    #[arg(help_heading = HOSTS, long)]
+    pub need_all_hosts: bool,
     /// Tasks at once per host: N, +N, -N, N% of its cores; 0: as many as there are
     #[arg(help_heading = HOSTS, short, long, value_name = "N", allow_hyphen_values = true, short_alias = 'P', alias = "max-procs")]
     pub jobs: Option<String>,

@@ -152,6 +152,7 @@ pub fn start(args: Args, again: Option<Again>) -> Result<i32, Failure> {
         policy,
         hosts: targets.hosts,
         spares: targets.spares,
+        need_all: args.need_all_hosts,
         slots: slots(&args)?,
         launch: homing_launch::Options::default(),
         cwd: cwd.as_path().into(),
@@ -233,7 +234,9 @@ fn explain(error: DispatchError, name: &str, slurm: bool) -> Failure {
     let failure = Failure::system(&error);
     match error {
         DispatchError::NoHosts(_) if slurm => failure.hint("sinfo -N -l; or `srun -w NODE hostname` by hand"),
-        DispatchError::NoHosts(_) => failure.hint("ssh to one of these hosts by hand, then `homing hosts`"),
+        DispatchError::NoHosts(_) | DispatchError::NotAllHosts(_) => {
+            failure.hint("ssh to one of these hosts by hand, then `homing hosts`")
+        }
         DispatchError::Output(e) if e.raw_os_error() == Some(rustix::io::Errno::BADF.raw_os_error()) => {
             failure.hint(format!("homing resume {name}, with standard output open"))
         }

@@ -2,9 +2,9 @@
 
 use super::args::{One, Way};
 use super::watch::doing;
-use crate::alike;
 use crate::failure::Failure;
 use homing_model::NodeSet;
+use homing_model::alike;
 use homing_remote::{Options, Remote};
 use homing_volume::execute::{self, News, Stopped};
 use homing_volume::{

@@ -1,0 +1,82 @@
+//! What several hosts say alike is told once, with the hosts folded.
+
+use crate::NodeSet;
+
+/// `n[1-3] (3)`, without the count for one.
+pub fn label(hosts: &NodeSet) -> String {
+    if hosts.len() > 1 { format!("{hosts} ({})", hosts.len()) } else { hosts.to_string() }
+}
+
+/// One line for each message, in the order in which they were first said: `n[2-4] (3): no route`. A host's own
+/// name in its message stands for that host, and such a line needs no other name before it:
+/// `host n[2-4] cannot be reached`.
+pub fn folded<'a>(messages: impl IntoIterator<Item = (&'a str, &'a str)>) -> Vec<String> {
+    let messages = messages.into_iter().map(|(host, text)| (host, around(text, host)));
+    let told = gathered(messages).into_iter();
+    let line = |(hosts, pieces): (NodeSet, Vec<&str>)| match pieces.as_slice() {
+        [whole] => format!("{}: {whole}", label(&hosts)),
+        pieces => pieces.join(&hosts.to_string()),
+    };
+    told.map(line).collect()
+}
+
+/// Equal things with all their hosts, in the order in which they first came.
+pub fn gathered<'a, T: PartialEq>(all: impl IntoIterator<Item = (&'a str, T)>) -> Vec<(NodeSet, T)> {
+    let mut kinds: Vec<(Vec<String>, T)> = Vec::new();
+    for (host, thing) in all {
+        match kinds.iter_mut().find(|(_, known)| *known == thing) {
+            Some((hosts, _)) => hosts.push(host.into()),
+            None => kinds.push((vec![host.into()], thing)),
+        }
+    }
+    kinds.into_iter().map(|(hosts, thing)| (hosts.into_iter().collect(), thing)).collect()
+}
+
+/// The pieces of a text around a word.
+fn around<'a>(text: &'a str, word: &str) -> Vec<&'a str> {
+    let mut pieces = Vec::new();
+    let mut begin = 0;
+    for (at, _) in text.match_indices(word) {
+        if at >= begin && is_word(&text[..at], &text[at + word.len()..]) {
+            pieces.push(&text[begin..at]);
+            begin = at + word.len();
+        }
+    }
+    pieces.push(&text[begin..]);
+    pieces
+}
+
+/// Whether what stands between the two is a name of its own: `n1` is none in `n10`, `n1-ib` or `n1.example.org`.
+fn is_word(before: &str, behind: &str) -> bool {
+    let part = |c: char| c.is_alphanumeric() || c == '-' || c == '_';
+    let mut next = behind.chars();
+    let (first, second) = (next.next(), next.next());
+    let goes_on = first.is_some_and(|c| part(c) || c == '.' && second.is_some_and(part));
+    !goes_on && !before.ends_with(|c| part(c) || c == '.')
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_differs_in_the_name_alone_is_the_same() {
+        let said = [
+            ("n2", "host n2 cannot be reached: no n2"),
+            ("n10", "no route"),
+            ("n3", "host n3 cannot be reached: no n3"),
+            ("n1", "no route"),
+            ("n4", "n40 and n4.example.org refuse"),
+        ];
+        let lines = folded(said);
+        let reached = "host n[2-3] cannot be reached: no n[2-3]";
+        assert_eq!(lines, [reached, "n[1,10] (2): no route", "n4: n40 and n4.example.org refuse"]);
+    }
+
+    #[test]
+    fn a_hundred_hosts_are_one_line_and_names_at_both_ends_count() {
+        let names: Vec<String> = (1..=100).map(|n| format!("n{n}")).collect();
+        assert_eq!(folded(names.iter().map(|n| (n.as_str(), "down"))), ["n[1-100] (100): down"]);
+        assert_eq!(folded([("a", "a"), ("b", "b")]), ["a,b"]);
+    }
+}
