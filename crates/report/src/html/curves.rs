@@ -142,11 +142,8 @@ pub(crate) fn limits(page: &mut String, story: &Story) {
             last = (*limit, because);
         }
         let title = format!("Tasks at once on the storage of {}", escape(server));
-        let end = last.0.map_or("no limit".into(), |n| format!("{n} at once"));
-        let about = format!(
-            "The most that homing let use it; all slots while there was no limit. At the end: {end}, since {}",
-            escape(last.1)
-        );
+        let end = last.0.map_or("all slots might use it".into(), |n| format!("{n} at once"));
+        let about = format!("The most that homing let use it. At the end of the run {end}, because {}", escape(last.1));
         curve(page, story, &title, &about, &[("tasks", &values)], |v| format!("{v:.0}"));
     }
 }

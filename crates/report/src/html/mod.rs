@@ -3,6 +3,7 @@
 //! (commands, names, reasons) passes `svg::escape`.
 
 mod curves;
+mod idle;
 mod story;
 mod svg;
 mod tables;
@@ -33,6 +34,7 @@ pub fn html(events: &[Event]) -> String {
     head(&mut page, &story, &tally);
     cards(&mut page, &tally);
     timeline::draw(&mut page, &story);
+    idle::draw(&mut page, &story);
     curves::throughput(&mut page, &story);
     curves::moved(&mut page, &tally);
     curves::limits(&mut page, &story);

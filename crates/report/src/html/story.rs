@@ -69,6 +69,8 @@ pub(crate) struct Story<'a> {
     pub slots: Vec<u32>,
     pub attempts: Vec<Attempt<'a>>,
     pub growth: Vec<Growth>,
+    /// When a host came or went: time, host, whether it is there from then on.
+    pub present: Vec<(u64, usize, bool)>,
     pub notes: Vec<(u64, String)>,
     /// When the limit of a storage server changed, to what, and why. It need not be a host of the run.
     pub limits: Vec<(u64, &'a str, Option<u32>, &'a str)>,
@@ -84,7 +86,7 @@ impl<'a> Story<'a> {
         let mut open: HashMap<(TaskId, u32), usize> = HashMap::new();
         let mut last: BTreeMap<usize, &HostSample> = BTreeMap::new();
         for event in events {
-            let at = story.since(event.at_ns);
+            let (before, at) = (story.length, story.since(event.at_ns));
             story.length = story.length.max(at);
             match &event.what {
                 What::RunStarted { run, argv, cwd, host, .. } => {
@@ -94,11 +96,13 @@ impl<'a> Story<'a> {
                 }
                 What::RunResumed { host, .. } => {
                     last.clear();
+                    story.present.extend((0..story.hosts.len()).map(|host| (before, host, false)));
                     story.notes.push((at, format!("taken up again on {host}")));
                 }
                 What::HostUp { host, slots, .. } => {
                     let n = number(host);
                     story.slots[n] = story.slots[n].max(*slots);
+                    story.present.push((at, n, true));
                 }
                 What::Sample { host, sample } => {
                     let host = number(host);
@@ -149,7 +153,10 @@ impl<'a> Story<'a> {
                     ended.max_rss = Some(io.max_rss).filter(|n| *n > 0);
                     ended.said = said.as_deref();
                 }
-                What::HostLost { host, reason } => story.notes.push((at, format!("{host} lost: {reason}"))),
+                What::HostLost { host, reason } => {
+                    story.present.extend(numbers.get(host.as_str()).map(|n| (at, *n, false)));
+                    story.notes.push((at, format!("{host} lost: {reason}")));
+                }
                 What::HostUnfit { host, reason } => story.notes.push((at, format!("{host} not used: {reason}"))),
                 What::Note { text } => story.notes.push((at, text.clone())),
                 What::Limit { storage, limit, why, .. } => {

@@ -9,13 +9,13 @@ use homing_model::units::{bytes, span};
 /// Rows of a table of tasks.
 const ROWS: usize = 200;
 
-fn open(page: &mut String, title: &str, about: &str, columns: &[&str]) {
+pub(crate) fn open(page: &mut String, title: &str, about: &str, columns: &[&str]) {
     page.push_str(&format!("<section><h2>{title}</h2><p class=\"quiet\">{about}</p>\n<div class=\"wide\"><table><tr>"));
     columns.iter().for_each(|c| page.push_str(&format!("<th>{c}</th>")));
     page.push_str("</tr>\n");
 }
 
-fn row(page: &mut String, cells: &[String]) {
+pub(crate) fn row(page: &mut String, cells: &[String]) {
     sorted_row(page, cells.iter().map(|text| (text.as_str(), None)));
 }
 
@@ -29,7 +29,7 @@ fn sorted_row<'a>(page: &mut String, cells: impl Iterator<Item = (&'a str, Optio
     page.push_str("</tr>\n");
 }
 
-fn close(page: &mut String) {
+pub(crate) fn close(page: &mut String) {
     page.push_str("</table></div></section>\n");
 }
 

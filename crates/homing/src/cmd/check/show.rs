@@ -1,9 +1,9 @@
 //! Findings for people and for programs.
 
 use super::gather::Gathered;
-use homing_model::alike;
 use homing_check::mute::Mute;
 use homing_check::{Area, Finding, Severity};
+use homing_model::alike;
 use homing_model::text::shown;
 use homing_model::units::count;
 use serde_json::{Value, json};
