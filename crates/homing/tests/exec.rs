@@ -184,6 +184,8 @@ fn files_go_out_and_come_back_under_their_hosts_names() {
     ok("push", &["-w", "n1", "--dest", &path("there"), "tree"], 0);
     assert_eq!(fs::read_to_string(there.join("run")).unwrap(), "#!/bin/no\n");
     ok("push", &["-w", "n1", "--checksum", "--dest", &path("there"), "tree"], 0);
+    let same = ok("push", &["-v", "-f1", "-w", "n[1-2]", "--dest", &path("there"), "tree"], 0);
+    assert_eq!(text(&same.stdout), "n[1-2] (2): nothing to change\n");
     assert_eq!(fs::read_to_string(there.join("run")).unwrap(), "#!/bin/sh\n");
 
     let output =

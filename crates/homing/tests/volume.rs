@@ -110,6 +110,9 @@ fn a_gluster_volume_from_nothing_to_drained_and_gone() {
     let status = lab.volume("status data --json");
     let status: serde_json::Value = serde_json::from_slice(&status.stdout).unwrap();
     assert_eq!(status["hosts"].to_string(), r#"["n2","n3"]"#, "{status}");
+    let all = lab.volume("status --json");
+    let all: serde_json::Value = serde_json::from_slice(&all.stdout).unwrap();
+    assert_eq!(all["volumes"], serde_json::json!([status]), "{all}");
     files_move_before_ones_eyes(&lab);
     lab.ok("heal data");
     lab.ok("delete data --delete-files");

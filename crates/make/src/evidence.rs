@@ -1,6 +1,7 @@
 //! What is told at the end of a build.
 
 use crate::place::Why;
+use homing_model::units::count;
 use std::collections::BTreeMap;
 use std::fmt::Write;
 
@@ -62,11 +63,11 @@ impl Evidence {
         let beyond: u64 = self.ran.iter().map(Ran::beyond_us).sum();
         let _ = writeln!(
             out,
-            "homing make: {} recipes in {:.1} s, {:.1} s of commands, {} files changed",
-            self.ran.len(),
+            "homing make: {} in {:.1} s, {:.1} s of commands, {} changed",
+            count(self.ran.len() as u64, "recipe"),
             seconds(wall_us),
             seconds(total),
-            self.changes,
+            count(self.changes, "file"),
         );
         if self.ran.is_empty() {
             return out + &self.here_text();
@@ -83,8 +84,8 @@ impl Evidence {
             let mut whys: BTreeMap<Why, usize> = BTreeMap::new();
             ran.iter().for_each(|r| *whys.entry(r.why).or_default() += 1);
             let whys: Vec<String> = whys.iter().map(|(why, n)| format!("{why} {n}")).collect();
-            let _ =
-                writeln!(out, "  {host:<12} {:>6} recipes {:>8.1} s  ({})", ran.len(), seconds(busy), whys.join(", "));
+            let recipes = count(ran.len() as u64, "recipe");
+            let _ = writeln!(out, "  {host:<12} {recipes:>14} {:>8.1} s  ({})", seconds(busy), whys.join(", "));
         }
         out += &self.here_text();
         let mut slow: Vec<&Ran> = self.ran.iter().collect();
@@ -134,7 +135,7 @@ pub(crate) mod tests {
         let text = evidence.text(1_000_000);
         assert!(text.contains("2 recipes in 1.0 s, 1.0 s of commands, 0 files changed"), "{text}");
         assert!(text.contains("4.0 ms beyond the command for each recipe, 0.8 % of its time; 1.0 ms of"), "{text}");
-        assert!(text.contains("n1                1 recipes      0.9 s  (least loaded 1)"), "{text}");
+        assert!(text.contains("n1                 1 recipe      0.9 s  (least loaded 1)"), "{text}");
         assert!(text.contains("slowest: 0.9 s on n1: cc -c a.c"), "{text}");
     }
 }

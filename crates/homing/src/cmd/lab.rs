@@ -179,12 +179,11 @@ fn down(name: &str) -> Result<i32, Failure> {
 fn failure(e: LabError) -> Failure {
     match &e {
         LabError::Down(name) => {
-            let failure = Failure::usage(&e);
             let up: Vec<String> = homing_lab::names().into_iter().filter(|name| homing_lab::is_up(name)).collect();
-            failure.hint(match up.as_slice() {
-                [] => format!("homing lab up --name {name}"),
-                up => format!("those that are: {}", up.join(", ")),
-            })
+            match up.as_slice() {
+                [] => Failure::usage(&e).hint(format!("homing lab up --name {name}")),
+                up => Failure::usage(format!("{e}; up: {}", up.join(", "))),
+            }
         }
         LabError::NotRoot => Failure::usage(&e).hint("sudo homing lab ..."),
         LabError::Up(name) => {

@@ -5,6 +5,7 @@ use crate::failure::Failure;
 use homing_model::NodeSet;
 use homing_model::nodeset::Groups;
 use serde_json::json;
+use std::io::IsTerminal;
 
 /// Arguments of `homing nodeset`.
 #[derive(clap::Args)]
@@ -165,6 +166,9 @@ fn computed(args: &Args, operands: Vec<(Op, String)>, cluster: &Cluster) -> Resu
         set = set.union(&cluster.set(&format!("@{group}"), source)?);
     }
     if !given && args.list + args.list_all == 0 {
+        if std::io::stdin().is_terminal() {
+            return Err(Failure::usage("which hosts?").hint("homing nodeset -e 'n[1-4]'; - reads standard input"));
+        }
         set = read("-")?;
     }
     // -x before the first set acts at the end: nodeset would let it act on nothing.

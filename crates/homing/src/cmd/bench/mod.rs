@@ -13,6 +13,7 @@ use crate::cluster::ClusterArgs;
 use crate::failure::Failure;
 use clap::Subcommand;
 use fio::{Case, Op};
+use homing_model::units::{bytes, count};
 use homing_remote::{Options, Remote};
 use homing_volume::{Hands, Overssh, Spec};
 use serde::{Deserialize, Serialize};
@@ -165,6 +166,7 @@ pub fn run(args: Args) -> Result<i32, Failure> {
     }
     let path = args.path.clone().unwrap_or_default();
     homing_volume::check_path(&path).map_err(Failure::usage)?;
+    check_sizes(&args)?;
     let drop_on = match &args.drop_on {
         Some(text) => cluster.hosts(Some(text))?,
         None => hosts.clone(),
@@ -307,7 +309,8 @@ impl Bench {
         let reads = match self.hands.run(&commands).iter().all(Result::is_ok) {
             true => format!("before reads the caches of {} are dropped", self.drop_on.join(", ")),
             false => {
-                "caches could not be dropped (not root?), so that reads may come from the memory of servers".into()
+                "caches could not be dropped on all hosts, which takes root and a writable /proc/sys/vm/drop_caches: reads may \
+                 come from the memory of servers".into()
             }
         };
         format!(
@@ -344,6 +347,17 @@ impl Bench {
         ways.copies = case.copies.unwrap_or(ways.copies);
         ways.limit(case.op, case.clients, self.args.link? / 8.0)
     }
+}
+
+/// A file in which no block fits would be measured as nothing a second.
+fn check_sizes(args: &VolumeArgs) -> Result<(), Failure> {
+    let each = args.size / u64::from(args.in_files.max(1));
+    let large = args.bs.iter().find(|bs| homing_lab::parse_size(bs).is_ok_and(|bytes| bytes > each));
+    large.map_or(Ok(()), |bs| {
+        let files = count(args.in_files.into(), "file");
+        let text = format!("--size {} in {files}: a block of {bs} fits into none", bytes(args.size));
+        Err(Failure::usage(text).hint("a larger --size, fewer --in-files, or a smaller --bs"))
+    })
 }
 
 /// A script for sh with arguments.

@@ -5,6 +5,8 @@ mod plan;
 use crate::cmd::exec::verdict;
 use crate::cmd::targets::Targets;
 use crate::failure::Failure;
+use homing_model::NodeSet;
+use homing_model::alike::label;
 use homing_remote::{Command, Event, Outcome, Remote, Stream, What};
 use plan::{Request, base};
 use serde_json::json;
@@ -219,6 +221,11 @@ fn conclude(args: &Args, hosts: &[String], copied: &[Copied]) -> Result<i32, Fai
     } else if !args.quiet {
         let lines = verdict::lines(rows().map(|(h, c)| (h.as_str(), &c.outcome)));
         lines.iter().for_each(|line| eprintln!("homing: {line}"));
+        let same: NodeSet =
+            rows().filter(|(_, c)| c.outcome.is_ok() && c.changed == 0).map(|(h, _)| h.clone()).collect();
+        if args.verbose && !same.is_empty() {
+            println!("{}: nothing to change", label(&same));
+        }
     }
     Ok(status)
 }

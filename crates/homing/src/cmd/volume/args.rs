@@ -172,8 +172,11 @@ pub struct One {
 
 #[derive(clap::Args)]
 pub struct Shown {
-    #[command(flatten)]
-    pub one: One,
+    /// Name of the volume (default: each that is recorded here, or known to the hosts of -w)
+    pub name: Option<String>,
+    /// Hosts to ask when this machine has no record of the volume
+    #[arg(short = 'w', long, value_name = "NODESET")]
+    pub hosts: Option<String>,
     /// As JSON
     #[arg(long)]
     pub json: bool,

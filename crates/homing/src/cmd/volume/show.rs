@@ -73,25 +73,63 @@ fn names_on(drive: &Drive, hosts: &[String]) -> BTreeSet<String> {
     answers.iter().flatten().flat_map(|text| text.lines().map(String::from)).filter(|n| !n.is_empty()).collect()
 }
 
+/// Shows the volume that was named, or each that is known. `show` prints it unless JSON is wanted, and tells
+/// what it is as JSON and whether it is well.
+fn each(
+    way: &Way,
+    args: &Shown,
+    show: fn(&Drive, &Record, bool) -> Result<(Value, bool), Failure>,
+) -> Result<i32, Failure> {
+    let drive = Drive::new(way, None)?;
+    let names = args.name.clone().map_or_else(|| all_names(&drive, way, args), |name| Ok([name].into()))?;
+    let mut shown = Vec::new();
+    for name in names {
+        let record = drive.find(&One { name, hosts: args.hosts.clone() })?;
+        shown.push(show(&drive, &record, args.json)?);
+    }
+    let well = shown.iter().all(|(_, well)| *well);
+    if args.json {
+        let mut all = shown.into_iter().map(|(volume, _)| volume);
+        let all =
+            if args.name.is_some() { all.next().unwrap_or_default() } else { json!({"volumes": Vec::from_iter(all)}) };
+        println!("{all}");
+    }
+    Ok(if well { 0 } else { exit::SYSTEM })
+}
+
+/// Of all volumes with a record here, or that the hosts of -w know.
+fn all_names(drive: &Drive, way: &Way, args: &Shown) -> Result<BTreeSet<String>, Failure> {
+    let mut names: BTreeSet<String> = Record::names(&homing_volume::folder()).into_iter().collect();
+    let hosts = way.cluster.load()?.hosts(args.hosts.as_deref())?;
+    if !hosts.is_empty() {
+        names.extend(names_on(drive, &hosts));
+    }
+    if names.is_empty() {
+        return Err(Failure::usage("no volume is known here").hint("-w 'n[1-4]' asks hosts, as root"));
+    }
+    Ok(names)
+}
+
 /// Daemons, mounts, what is under way.
 pub fn status(way: &Way, args: Shown) -> Result<i32, Failure> {
-    let drive = Drive::new(way, None)?;
-    let record = drive.find(&args.one)?;
+    each(way, &args, status_of)
+}
+
+fn status_of(drive: &Drive, record: &Record, as_json: bool) -> Result<(Value, bool), Failure> {
     let spec = &record.spec;
     let seen = drive.observe(spec, &spec.hosts());
     let rows: Vec<Value> = spec.hosts().iter().map(|h| host_row(spec, &seen, h)).collect();
     let tasks: Vec<String> = tasks(spec, &seen);
     let pending = record.pending.as_ref().map(|p| p.what.to_string());
-    let findings = findings(&drive, spec, &seen);
+    let findings = findings(drive, spec, &seen);
     let well = rows.iter().all(|r| r["well"] == true) && !findings.iter().any(|f| f.ill);
-    if args.json {
+    if as_json {
         let mut all = row(spec);
         all["on_hosts"] = rows.into();
         all["tasks"] = tasks.into();
         all["findings"] = json!(findings);
         all["interrupted"] = pending.into();
-        println!("{all}");
-        return Ok(if well { 0 } else { exit::SYSTEM });
+        return Ok((all, well));
     }
     let copies = if spec.copies == 1 { "1 copy".into() } else { format!("{} copies", spec.copies) };
     println!("{} ({}): {copies} on {}, at {}", spec.name, spec.kind, set(&spec.servers()), spec.mount);
@@ -107,7 +145,7 @@ pub fn status(way: &Way, args: Shown) -> Result<i32, Failure> {
     if let Some(what) = pending {
         println!("{what} was interrupted: homing volume resume {0}, or homing volume undo {0}", spec.name);
     }
-    Ok(if well { 0 } else { exit::SYSTEM })
+    Ok((Value::Null, well))
 }
 
 fn findings(drive: &Drive, spec: &Spec, seen: &Observed) -> Vec<Finding> {
@@ -182,8 +220,10 @@ fn host_row(spec: &Spec, seen: &Observed, host: &str) -> Value {
 
 /// How full each store is.
 pub fn balance(way: &Way, args: Shown) -> Result<i32, Failure> {
-    let drive = Drive::new(way, None)?;
-    let record = drive.find(&args.one)?;
+    each(way, &args, balance_of)
+}
+
+fn balance_of(drive: &Drive, record: &Record, as_json: bool) -> Result<(Value, bool), Failure> {
     let spec = &record.spec;
     let seen = drive.observe(spec, &spec.hosts());
     let own = gluster::volume(spec, &seen).map(|v| v.bricks.clone()).unwrap_or_default();
@@ -194,22 +234,21 @@ pub fn balance(way: &Way, args: Shown) -> Result<i32, Failure> {
             rows.push((host.clone(), store.clone()));
         }
     }
-    if args.json {
+    if as_json {
         let rows: Vec<Value> = rows
             .iter()
             .map(|(h, s)| json!({"host": h, "path": s.path, "size_bytes": s.size, "used_bytes": s.size - s.free.min(s.size), "free_bytes": s.free}))
             .collect();
-        println!("{}", json!({ "name": spec.name, "stores": rows }));
-        return Ok(0);
+        return Ok((json!({ "name": spec.name, "stores": rows }), true));
     }
-    println!("{:<12} {:<28} {:>10} {:>10} {:>6}", "HOST", "STORE", "USED", "FREE", "FULL");
+    println!("{}:\n{:<12} {:<28} {:>10} {:>10} {:>6}", spec.name, "HOST", "STORE", "USED", "FREE", "FULL");
     for (host, s) in &rows {
         let used = s.size.saturating_sub(s.free);
         let percent = 100.0 * used as f64 / s.size.max(1) as f64;
         println!("{host:<12} {:<28} {:>10} {:>10} {percent:>5.0}%", s.path, bytes(used), bytes(s.free));
     }
     println!("USED is of the whole disk, whatever else is on it");
-    Ok(0)
+    Ok((Value::Null, true))
 }
 
 #[cfg(test)]
