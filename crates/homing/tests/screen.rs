@@ -145,3 +145,35 @@ fn plain_terminals_get_plain_characters_and_dumb_ones_no_line() {
     let lines = dumb.when("it again", |lines| !lines.is_empty());
     assert!(lines.iter().all(|l| l.starts_with("out ") || l.starts_with("err ")), "{lines:#?}");
 }
+
+/// A long line goes on in the next one, where a blank at the edge is not seen.
+fn joined(lines: &[String]) -> String {
+    lines.concat().replace(' ', "")
+}
+
+#[test]
+fn the_end_of_a_run_and_refusals_are_whole_however_wide_the_terminal() {
+    if missing() {
+        return;
+    }
+    let script = "homing run 'echo {}' ::: one\nhoming run -j1 'echo no such sample >&2; exit {}' ::: 3\n\
+                  homing run --sqlmaster x echo ::: 1\nhoming nodeset\necho status $?";
+    for columns in [40, 200] {
+        let lines = Terminal::new(columns, &[], script).ends();
+        let text = joined(&lines);
+        for part in [
+            "tasks      1 done, 0 failed in",
+            "tasks      0 done, 1 failed in",
+            "failed   task 1: exit 3 on ",
+            "echo no such sample >&2; exit 3",
+            "again    homing resume --failed ",
+            "homing: GNU parallel's --sqlmaster is not there; instead: ",
+            "homing: which hosts?",
+            "status 255",
+        ] {
+            assert!(text.contains(&part.replace(' ', "")), "{columns}: {part}: {lines:#?}");
+        }
+        assert_eq!(lines.iter().filter(|line| line.contains("done,")).count(), 2, "{columns}: {lines:#?}");
+        assert!(!text.contains("walltime"), "one machine: one line: {lines:#?}");
+    }
+}

@@ -73,13 +73,12 @@ fn names_on(drive: &Drive, hosts: &[String]) -> BTreeSet<String> {
     answers.iter().flatten().flat_map(|text| text.lines().map(String::from)).filter(|n| !n.is_empty()).collect()
 }
 
+/// A volume as JSON, where that is wanted, and whether it is well.
+type Told = Result<(Value, bool), Failure>;
+
 /// Shows the volume that was named, or each that is known. `show` prints it unless JSON is wanted, and tells
 /// what it is as JSON and whether it is well.
-fn each(
-    way: &Way,
-    args: &Shown,
-    show: fn(&Drive, &Record, bool) -> Result<(Value, bool), Failure>,
-) -> Result<i32, Failure> {
+fn each(way: &Way, args: &Shown, show: fn(&Drive, &Record, bool) -> Told) -> Result<i32, Failure> {
     let drive = Drive::new(way, None)?;
     let names = args.name.clone().map_or_else(|| all_names(&drive, way, args), |name| Ok([name].into()))?;
     let mut shown = Vec::new();
@@ -115,7 +114,7 @@ pub fn status(way: &Way, args: Shown) -> Result<i32, Failure> {
     each(way, &args, status_of)
 }
 
-fn status_of(drive: &Drive, record: &Record, as_json: bool) -> Result<(Value, bool), Failure> {
+fn status_of(drive: &Drive, record: &Record, as_json: bool) -> Told {
     let spec = &record.spec;
     let seen = drive.observe(spec, &spec.hosts());
     let rows: Vec<Value> = spec.hosts().iter().map(|h| host_row(spec, &seen, h)).collect();
@@ -223,7 +222,7 @@ pub fn balance(way: &Way, args: Shown) -> Result<i32, Failure> {
     each(way, &args, balance_of)
 }
 
-fn balance_of(drive: &Drive, record: &Record, as_json: bool) -> Result<(Value, bool), Failure> {
+fn balance_of(drive: &Drive, record: &Record, as_json: bool) -> Told {
     let spec = &record.spec;
     let seen = drive.observe(spec, &spec.hosts());
     let own = gluster::volume(spec, &seen).map(|v| v.bricks.clone()).unwrap_or_default();
