@@ -23,7 +23,6 @@ pub use joblog::{Unlisted, unlisted};
 pub use parallel::unknown;
 pub use plan::plan;
 
-use crate::cluster::Cluster;
 use crate::failure::Failure;
 use homing_batch::{Batch, BatchError, Files, Halt, InputOptions, Timeout};
 use homing_dispatch::{DispatchError, Io, OutputOptions, Policy, Resources, Settings};
@@ -352,7 +351,7 @@ fn policy(args: &Args) -> Result<Policy, Failure> {
 
 /// What hosts have of named resources: those of the command line, and the cluster file's of single hosts.
 fn resources(args: &Args) -> Result<Resources, Failure> {
-    let hosts = Cluster::load(args.cluster.as_deref())?.resources();
+    let hosts = args.cluster.load()?.resources();
     Ok(Resources { each: args.resource.iter().cloned().collect(), hosts })
 }
 
