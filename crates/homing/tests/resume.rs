@@ -295,6 +295,21 @@ fn a_damaged_record_is_named_and_skipped_when_that_is_asked_for() {
 }
 
 #[test]
+fn what_a_damaged_record_of_a_run_that_ended_told_is_done_again() {
+    let w = World::new();
+    fs::write(w.path().join("tasks"), "{\"command\":\"echo 1 >> ran\"}\n{\"command\":\"echo 2 >> ran\"}\n").unwrap();
+    assert!(w.homing(&["run", "-j1", "--tasks", "tasks"]).status.success());
+    let path = journal(&w);
+    let text = fs::read_to_string(&path).unwrap();
+    fs::write(&path, text.replacen("\"task_ended\",\"task\":2", "\"task_ended\",\"task\":1", 1)).unwrap();
+    let (status, said) = told(w.homing(&["resume", "--skip-damaged", "last"]));
+    assert_eq!(status, Some(0), "{said}");
+    assert_eq!(ran(&w), "1\n2\n2\n", "{said}");
+    let (status, said) = told(w.homing(&["resume", "--skip-damaged", "last"]));
+    assert_eq!((status, ran(&w).as_str()), (Some(0), "1\n2\n2\n"), "{said}");
+}
+
+#[test]
 fn another_environment_is_said_and_no_value_is_kept() {
     let w = World::new();
     let mut first = w.command(&["run", "-j1", TASK, ":::", "1", "2", "3"]);

@@ -75,7 +75,9 @@ pub fn run(args: Args) -> Result<i32, Failure> {
     let unlisted = args_of_run.as_ref().map_or(Ok(Unlisted::default()), |args| run::unlisted(args, &dir))?;
     // With these two the run itself broke off, as at an input that was cut: more may be left than it knew.
     let broke_off = |status: &i32| [exit::SYSTEM, exit::USAGE].contains(status);
-    if let Some(exit) = tally.exit().filter(|status| !broke_off(status))
+    // What a damaged record told, its count at the end does not know of.
+    if damage.is_empty()
+        && let Some(exit) = tally.exit().filter(|status| !broke_off(status))
         && tally.counts().is_settled(|task| done.contains_key(&task))
         && !dir.join(homing_dispatch::UNPRINTED).exists()
         && unlisted.is_empty()
