@@ -49,6 +49,9 @@ impl Nemesis<'_> {
     fn find(&mut self, whom: Whom) -> Vec<Process> {
         let found = processes::of_run(&self.site.mark, self.lab);
         let mut found: Vec<Process> = found.into_iter().filter(|p| p.is(whom)).collect();
+        // A child that is not yet the program that it begins has the words of its parent.
+        let coordinators: Vec<i32> = found.iter().map(|p| p.pid).collect();
+        found.retain(|p| whom != Whom::Coordinator || !coordinators.contains(&p.parent));
         if !matches!(whom, Whom::All | Whom::Group) && found.len() > 1 {
             found = vec![self.random.of(&found)];
         }

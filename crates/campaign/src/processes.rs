@@ -15,6 +15,8 @@ const GUARD: &str = "homing-guard";
 pub struct Process {
     /// Its number, seen from the machine.
     pub pid: i32,
+    /// That of its parent.
+    pub parent: i32,
     /// Its own name, as `ps -e` has it.
     pub name: String,
     /// Its words.
@@ -62,9 +64,10 @@ fn process(pid: i32) -> Option<Process> {
     let mut words: Vec<String> = words.collect();
     words.pop();
     let stat = fs::read_to_string(format!("/proc/{pid}/stat")).ok()?;
-    let state = stat.rsplit_once(") ")?.1.chars().next()?;
+    let mut fields = stat.rsplit_once(") ")?.1.split_ascii_whitespace();
+    let (state, parent) = (fields.next()?.chars().next()?, fields.next()?.parse().ok()?);
     let name = fs::read_to_string(format!("/proc/{pid}/comm")).ok()?.trim_end().to_string();
-    Some(Process { pid, name, words, state })
+    Some(Process { pid, parent, name, words, state })
 }
 
 fn in_lab(pid: i32, lab: &str) -> bool {
