@@ -7,6 +7,7 @@ use std::path::Path;
 use support::{EXE, Lab, missing};
 
 #[test]
+#[ignore = "takes ten minutes; `cargo test -p homing --test campaign_lab -- --ignored`, as root"]
 fn thirty_runs_over_ssh_survive_what_befalls_them() {
     if missing(&["glusterd", "glusterfs"]) {
         return;
