@@ -35,7 +35,7 @@ pub fn tasks_file(
     let setting = Setting { cwd, functions, resources };
     let links = match again {
         Some(path) => Links::of_file(&path, &name, &setting)?,
-        None => Links::Coming(Makers::default()),
+        None => Links::Coming(Makers::of_a_stream()),
     };
     let lines = TaskLines { lines: Lines::new(reader, name), uses_stdin, setting, links };
     Ok(Batch::of_lines(lines, tag.is_some()))

@@ -41,9 +41,16 @@ pub struct Makers {
     names: HashMap<RawText, Maker>,
     made: BTreeMap<RawText, Maker>,
     last: TaskId,
+    /// A file may be made anew by a later task.
+    anew: bool,
 }
 
 impl Makers {
+    /// Of tasks that come one after another: whoever made a file last is its maker for those that follow.
+    pub fn of_a_stream() -> Makers {
+        Makers { anew: true, ..Makers::default() }
+    }
+
     /// A further task; outputs are absolute.
     pub fn add<'a>(
         &mut self,
@@ -59,7 +66,7 @@ impl Makers {
         }
         for output in outputs.map(plain) {
             match self.made.insert(output.clone(), maker) {
-                Some(first) if first.task != maker.task => return Err(Clash::Output(output, first)),
+                Some(first) if first.task != maker.task && !self.anew => return Err(Clash::Output(output, first)),
                 _ => {}
             }
         }
@@ -150,6 +157,16 @@ mod tests {
         for other in [Other::Name("cat".into()), Other::Number(0), Other::Number(3)] {
             assert_eq!(needs(std::slice::from_ref(&other), &[]), Err(Unknown(other)));
         }
+    }
+
+    #[test]
+    fn in_a_stream_a_file_may_be_made_anew() {
+        let mut makers = Makers::of_a_stream();
+        let out = || ["/d/out"].iter().map(Path::new);
+        makers.add(Maker { task: 1, line: 1 }, None, out()).unwrap();
+        assert_eq!(makers.needs(2, &[], out()), Ok(vec![1]));
+        makers.add(Maker { task: 3, line: 3 }, None, out()).unwrap();
+        assert_eq!(makers.needs(4, &[], out()), Ok(vec![3]));
     }
 
     #[test]
