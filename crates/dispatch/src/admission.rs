@@ -57,7 +57,6 @@ pub(crate) struct Admission {
     io: Io,
     gates: Vec<Gate>,
     servers: Vec<Gate>,
-    most: u32,
     /// Bytes of the inputs of the task that has most of them.
     largest: u64,
     /// Whether tasks of this run read their data more than once, when it has been seen.
@@ -75,7 +74,7 @@ pub(crate) fn storage_of(host: HostIx, placed: &Placed) -> StorageIx {
 
 impl Admission {
     pub fn new(io: Io) -> Admission {
-        Admission { io, gates: Vec::new(), servers: Vec::new(), most: 0, largest: 0, again: None }
+        Admission { io, gates: Vec::new(), servers: Vec::new(), largest: 0, again: None }
     }
 
     /// Another limit from now on.
@@ -87,14 +86,13 @@ impl Admission {
     /// A further host with `slots` of its own; `most` are those of all hosts.
     pub fn host_up(&mut self, slots: u32, most: u32, learnt: Option<u32>) {
         self.gates.push(self.opened(slots, most, learnt));
-        self.most = most;
         let all = self.gates.iter_mut().chain(&mut self.servers);
         all.filter_map(|g| g.controller.as_mut()).for_each(|c| c.set_most(most));
     }
 
-    /// A further server, which any slot of the run may read from.
-    pub fn server_up(&mut self, learnt: Option<u32>) {
-        self.servers.push(self.opened(u32::MAX, self.most, learnt));
+    /// A further server, which any of the run's `most` slots may read from.
+    pub fn server_up(&mut self, most: u32, learnt: Option<u32>) {
+        self.servers.push(self.opened(u32::MAX, most, learnt));
     }
 
     fn opened(&self, slots: u32, most: u32, learnt: Option<u32>) -> Gate {

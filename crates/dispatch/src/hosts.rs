@@ -39,7 +39,7 @@ struct Host {
 pub struct Hosts {
     hosts: Vec<Host>,
     alias: HashMap<String, HostIx>,
-    /// Names and addresses, each group of one machine, as this machine resolves them.
+    /// Names and addresses, each group of one machine, as this machine resolves them, in one spelling.
     resolved: Vec<Vec<String>>,
     volumes: Vec<Mount>,
     told: HashSet<(HostIx, VolumeIx)>,
@@ -115,14 +115,19 @@ impl Hosts {
     /// The run's host that a storage host's name, short name or address means.
     pub fn find(&self, storage_host: &str) -> Option<HostIx> {
         let by = |name: &str| self.alias.get(name).or_else(|| self.alias.get(short(name))).copied();
-        let name = storage_host.to_ascii_lowercase();
-        let others = || self.resolved.iter().find(|names| names.contains(&name))?.iter().find_map(|other| by(other));
-        by(&name).or_else(others)
+        by(&storage_host.to_ascii_lowercase())
+            .or_else(|| self.names_of(storage_host).iter().find_map(|other| by(other)))
     }
 
-    /// These are all names and addresses of one machine.
+    /// These are all names and addresses of one machine, which may be a host of the run or not.
     pub(crate) fn same(&mut self, names: &[String]) {
-        self.resolved.push(names.iter().map(|name| name.to_ascii_lowercase()).collect());
+        self.resolved.push(names.iter().map(|name| canonical(name)).collect());
+    }
+
+    /// What a machine is called besides, this name included; all in one spelling.
+    pub(crate) fn names_of(&self, name: &str) -> Vec<String> {
+        let name = canonical(name);
+        self.resolved.iter().find(|names| names.contains(&name)).cloned().unwrap_or_else(|| vec![name])
     }
 
     /// What an offer needs, in terms of this run's hosts, but for the kind of its command.
@@ -282,6 +287,15 @@ impl Hosts {
         let host = &mut self.hosts[ix];
         host.mem_available = sample.mem_available;
         host.newest = host.newest.map(|(ticket, samples)| (ticket, samples + 1));
+    }
+}
+
+/// One spelling for an address, whether written as IPv4 or as IPv4 in IPv6; names by their first part.
+fn canonical(name: &str) -> String {
+    let bare = name.trim_matches(|c| c == '[' || c == ']');
+    match bare.parse::<std::net::IpAddr>() {
+        Ok(address) => address.to_canonical().to_string(),
+        Err(_) => short(bare).to_ascii_lowercase(),
     }
 }
 

@@ -1,7 +1,6 @@
 //! Storage servers that are no hosts of the run: appliances, mostly. No worker
 //! runs there, so what they serve is what their clients measure.
 
-use crate::hosts::short;
 use homing_model::Pulse;
 use homing_place::{HostIx, ServerIx};
 use std::collections::HashMap;
@@ -11,8 +10,6 @@ use std::collections::HashMap;
 pub(crate) struct Servers {
     servers: Vec<Server>,
     alias: HashMap<String, ServerIx>,
-    /// Names and addresses, each group of one server.
-    resolved: Vec<Vec<String>>,
 }
 
 #[derive(Debug)]
@@ -33,26 +30,15 @@ struct Client {
 }
 
 impl Servers {
-    /// The server that a volume calls so; `new` when it was not known.
-    pub fn of(&mut self, name: &str) -> (ServerIx, bool) {
-        let known = canonical(name);
-        if let Some(ix) = self.alias.get(&known) {
-            return (*ix, false);
-        }
-        let names = self.resolved.iter().find(|names| names.contains(&known)).cloned().unwrap_or(vec![known]);
-        let met = names.iter().find_map(|other| self.alias.get(other)).copied();
+    /// The server that a volume calls `name`, and that has these names in all; `true` when it was not known.
+    pub fn of(&mut self, name: &str, all: Vec<String>) -> (ServerIx, bool) {
+        let met = all.iter().find_map(|known| self.alias.get(known)).copied();
         let ix = met.unwrap_or(self.servers.len());
-        names.into_iter().for_each(|name| _ = self.alias.insert(name, ix));
-        if met.is_some() {
-            return (ix, false);
+        all.into_iter().for_each(|known| _ = self.alias.insert(known, ix));
+        if met.is_none() {
+            self.servers.push(Server { name: name.into(), clients: HashMap::new(), sum: Pulse::default() });
         }
-        self.servers.push(Server { name: name.into(), clients: HashMap::new(), sum: Pulse::default() });
-        (ix, true)
-    }
-
-    /// These are all names and addresses of one server.
-    pub fn same(&mut self, names: &[String]) {
-        self.resolved.push(names.iter().map(|name| canonical(name)).collect());
+        (ix, met.is_none())
     }
 
     pub fn name(&self, server: ServerIx) -> &str {
@@ -119,30 +105,23 @@ fn add(sum: &mut Pulse, before: &Pulse, now: &Pulse, clients: u64) {
     sum.cached += grown(now.cached, before.cached);
 }
 
-/// One spelling for an address, whether written as IPv4 or as IPv4 in IPv6; names by their first part.
-fn canonical(name: &str) -> String {
-    let bare = name.trim_matches(|c| c == '[' || c == ']');
-    match bare.parse::<std::net::IpAddr>() {
-        Ok(address) => address.to_canonical().to_string(),
-        Err(_) => short(bare).to_ascii_lowercase(),
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::hosts::Hosts;
 
     #[test]
     fn one_server_has_many_names() {
-        let mut servers = Servers::default();
-        servers.same(&["nas".into(), "10.0.0.9".into(), "fd00::9".into()]);
-        let nas = servers.of("nas").0;
+        let (mut hosts, mut servers) = (Hosts::default(), Servers::default());
+        hosts.same(&["nas".into(), "10.0.0.9".into(), "fd00::9".into()]);
+        let mut of = |hosts: &Hosts, name: &str| servers.of(name, hosts.names_of(name));
+        let nas = of(&hosts, "nas").0;
         for name in ["NAS", "nas.lab.example", "10.0.0.9", "::ffff:10.0.0.9", "[fd00::9]"] {
-            assert_eq!(servers.of(name), (nas, false), "{name}");
+            assert_eq!(of(&hosts, name), (nas, false), "{name}");
         }
-        assert_eq!(servers.of("10.0.0.8"), (1, true), "another");
-        servers.same(&["old".into(), "10.0.0.8".into()]);
-        assert_eq!(servers.of("old"), (1, false), "an address that was met before its name");
+        assert_eq!(of(&hosts, "10.0.0.8"), (1, true), "another");
+        hosts.same(&["old".into(), "10.0.0.8".into()]);
+        assert_eq!(of(&hosts, "old"), (1, false), "an address that was met before its name");
     }
 
     #[test]
@@ -157,7 +136,7 @@ mod tests {
             ..Pulse::default()
         };
         let mut servers = Servers::default();
-        let (nas, _) = servers.of("nas");
+        let (nas, _) = servers.of("nas", vec!["nas".into()]);
         servers.used(nas, 0, true);
         servers.used(nas, 1, true);
         assert_eq!((servers.used_by(0), servers.used_by(2)), (vec![nas], Vec::new()));

@@ -18,6 +18,9 @@ pub(super) struct Waits {
 impl Core {
     /// Says, once a run, that tasks wait for memory on hosts that have slots for them.
     pub(super) fn tell_of_memory(&mut self, now: Mono) {
+        if self.policy.memfree == 0 {
+            return;
+        }
         let short = if self.waiting.is_empty() { Vec::new() } else { self.hosts.short_of(self.policy.memfree) };
         let Some(most) = short.iter().map(|(_, available)| *available).max() else {
             self.memory.since = None;

@@ -37,14 +37,13 @@ impl Core {
     /// the tasks that read from it.
     pub fn server(&mut self, names: &[String]) {
         self.hosts.same(names);
-        self.servers.same(names);
     }
 
     fn server_of(&mut self, name: &str) -> ServerIx {
-        let (server, new) = self.servers.of(name);
+        let (server, new) = self.servers.of(name, self.hosts.names_of(name));
         if new {
             let learnt = self.policy.learnt.get(name).copied();
-            self.admission.server_up(learnt);
+            self.admission.server_up(self.hosts.slots(), learnt);
             self.learnt(StorageIx::Server(server), learnt);
         }
         server
@@ -69,9 +68,10 @@ impl Core {
         let offer = &self.waiting[&id].offer;
         let served = |(name, bytes): &(String, u64)| offer.served.contains(name).then_some(*bytes);
         let most = offer.per_host.iter().filter_map(served).max().filter(|most| *most > 0)?;
-        let best: Vec<String> =
-            offer.per_host.iter().filter(|it| served(it) == Some(most)).map(|(name, _)| name.clone()).collect();
-        Some(self.server_of(&best[id as usize % best.len()]))
+        let best: Vec<&String> =
+            offer.per_host.iter().filter(|it| served(it) == Some(most)).map(|(name, _)| name).collect();
+        let name = best[id as usize % best.len()].clone();
+        Some(self.server_of(&name))
     }
 
     /// An attempt has ended or is lost; `wall_us` 0 when it is no measure of its kind.
