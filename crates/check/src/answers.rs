@@ -46,6 +46,11 @@ impl Answers {
         self.hosts.iter().filter_map(move |host| Some((host, host.rows(key)?)))
     }
 
+    /// Each row of a part, of each host that came to its end. A row has one field at least.
+    pub(crate) fn each<'a>(&'a self, key: &'a str) -> impl Iterator<Item = (&'a Host, &'a [String])> {
+        self.of(key).flat_map(|(host, rows)| rows.iter().map(move |row| (host, row.as_slice())))
+    }
+
     /// The value of a row `NAME<TAB>VALUE`, of each host that has one.
     pub(crate) fn value<'a>(&'a self, key: &'a str, name: &'a str) -> impl Iterator<Item = (&'a Host, &'a str)> {
         self.of(key).filter_map(move |(host, rows)| {
@@ -93,9 +98,10 @@ impl Host {
                 }
             }
             Some(key) => {
-                let part = self.parts.entry(key.into()).or_default();
-                if part.rows.len() < MOST_LINES {
-                    part.rows.push(fields.collect());
+                let (part, row) = (self.parts.entry(key.into()).or_default(), fields.collect::<Vec<_>>());
+                // A row has one field at least: what a host sends without a tab is none.
+                if part.rows.len() < MOST_LINES && !row.is_empty() {
+                    part.rows.push(row);
                 }
             }
             None if !text.trim().is_empty() && self.stray.len() < MOST_STRAY => {

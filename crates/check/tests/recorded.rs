@@ -208,6 +208,29 @@ fn what_a_host_says_never_becomes_a_command() {
     assert!(found[0].command("").unwrap().starts_with("homing exec -w n3 '"));
 }
 
+/// Rows that are cut short, or hold what nobody expects, are no fault and no end of ours.
+#[test]
+fn what_a_host_leaves_out_ends_nothing() {
+    let first_words: BTreeSet<&str> = FAULTS.iter().flat_map(|(.., ill)| ill.split(['\t', '\n'])).collect();
+    let row = |first: &str, fields: usize, value: &str| match fields {
+        0 => String::new(),
+        n => {
+            format!("\t{}", [first].into_iter().chain(std::iter::repeat_n(value, n - 1)).collect::<Vec<_>>().join("\t"))
+        }
+    };
+    for value in ["", "x", "-1", "99999999999999999999"] {
+        for fields in 0..7 {
+            let says = |key: &str| -> String {
+                first_words.iter().map(|first| format!("={key}{}\n", row(first, fields, value))).collect()
+            };
+            let parts = CHECKS.iter().map(|check| format!("{}=end\t{}\t0\n", says(check.key), check.key));
+            let text = "=who\t0\n=end\twho\t0\n".to_string() + &parts.collect::<String>();
+            let hosts = ["n1", "n2", "n3"].map(|name| Host::read(name, &[(0.0, text.clone().into_bytes())]));
+            findings(CHECKS, &Answers { hosts: hosts.into() });
+        }
+    }
+}
+
 /// Of 1000 hosts with the same fault one finding is told.
 #[test]
 fn equal_findings_are_folded() {

@@ -93,25 +93,52 @@ fn doubles(host: &Host, users: &Table) -> Vec<Finding> {
     found
 }
 
+/// What has a number: its code, what stands before its name, and the words of the commands for it.
+struct Numbered {
+    code: &'static Code,
+    called: &'static str,
+    base: &'static str,
+    change: &'static str,
+    find: &'static str,
+    give: &'static str,
+}
+
+const USERS: Numbered =
+    Numbered { code: &UID, called: "", base: "passwd", change: "usermod -u", find: "-user", give: "chown" };
+const GROUPS: Numbered =
+    Numbered { code: &GID, called: "the group ", base: "group", change: "groupmod -g", find: "-group", give: "chgrp" };
+
+type Known<'a> = Vec<(&'a Host, &'a [String])>;
+
+fn known<'a>(name: &str, all: &[(&'a Host, Table<'a>)]) -> Known<'a> {
+    all.iter().filter_map(|(h, t)| Some((*h, *t.get(name)?))).collect()
+}
+
+/// Hosts where the name has another number; `None` when it is the same everywhere.
+fn numbers(kind: &Numbered, name: &str, known: &Known) -> Option<Vec<Finding>> {
+    let split = split(known.iter().map(|(h, row)| (*h, row[1].clone())))?;
+    let (right, like) = (&split.most, split.most_of());
+    let Numbered { code, called, base, change, find, give } = kind;
+    let finding = |(host, own): &(&Host, String)| {
+        let what = format!("{called}{name} has the number {own}, and {right} on {like}");
+        let (old, new) = (word(own), word(right));
+        let files = format!("find {PLACES} -xdev {find} {old} -exec {give} -h {new} {{}} +");
+        let seen = format!("getent {base} {name}: {own}");
+        code.on(host, what, seen).mend(format!("{change} {new} {} && {files}", word(name)))
+    };
+    Some(split.others.iter().map(finding).collect())
+}
+
 fn of_user(name: &str, all: &[(&Host, Table)]) -> Vec<Finding> {
-    let known: Vec<(&Host, &[String])> = all.iter().filter_map(|(h, t)| Some((*h, *t.get(name)?))).collect();
-    let uids = known.iter().map(|(h, u)| (*h, u[1].clone()));
-    if let Some(split) = split(uids) {
-        let (right, like) = (&split.most, split.most_of());
-        let finding = |(host, uid): &(&Host, String)| {
-            let what = format!("{name} has the number {uid}, and {right} on {like}");
-            let chown = format!("find {PLACES} -xdev -user {} -exec chown -h {} {{}} +", word(uid), word(right));
-            UID.on(host, what, format!("getent passwd {name}: {uid}")).mend(format!(
-                "usermod -u {} {} && {chown}",
-                word(right),
-                word(name)
-            ))
-        };
-        return split.others.iter().map(finding).collect();
+    let known = known(name, all);
+    if let Some(found) = numbers(&USERS, name, &known) {
+        return found;
     }
-    let (Some((_, u)), true) = (known.first(), known.len() * 2 > all.len()) else { return Vec::new() };
-    let (uid, gid, home, shell) =
-        (word(&u[1]), word(&u[2]), word(&u[3]), word(u.get(4).map_or("/bin/sh", String::as_str)));
+    let (Some((_, [_, uid, gid, home, shell @ ..])), true) = (known.first(), known.len() * 2 > all.len()) else {
+        return Vec::new();
+    };
+    let (uid, gid, home) = (word(uid), word(gid), word(home));
+    let shell = word(shell.first().map_or("/bin/sh", String::as_str));
     let name_word = word(name);
     let add = format!(
         "getent group {gid} >/dev/null || groupadd -g {gid} {name_word}; useradd -u {uid} -g {gid} -d {home} -s {shell} {name_word}"
@@ -125,19 +152,9 @@ fn of_user(name: &str, all: &[(&Host, Table)]) -> Vec<Finding> {
 }
 
 fn of_group(name: &str, all: &[(&Host, Table)]) -> Vec<Finding> {
-    let known: Vec<(&Host, &[String])> = all.iter().filter_map(|(h, t)| Some((*h, *t.get(name)?))).collect();
-    if let Some(split) = split(known.iter().map(|(h, g)| (*h, g[1].clone()))) {
-        let (right, like) = (&split.most, split.most_of());
-        let finding = |(host, gid): &(&Host, String)| {
-            let what = format!("the group {name} has the number {gid}, and {right} on {like}");
-            let chgrp = format!("find {PLACES} -xdev -group {} -exec chgrp -h {} {{}} +", word(gid), word(right));
-            GID.on(host, what, format!("getent group {name}: {gid}")).mend(format!(
-                "groupmod -g {} {} && {chgrp}",
-                word(right),
-                word(name)
-            ))
-        };
-        return split.others.iter().map(finding).collect();
+    let known = known(name, all);
+    if let Some(found) = numbers(&GROUPS, name, &known) {
+        return found;
     }
     let members = |g: &[String]| {
         g.get(2).map(|m| m.split(',').filter(|m| !m.is_empty()).map(String::from).collect::<BTreeSet<_>>())

@@ -39,7 +39,7 @@ done; wait; }"#,
 };
 
 fn judge(answers: &Answers) -> Vec<Finding> {
-    answers.of(CHECK.key).flat_map(|(host, rows)| rows.iter().filter_map(move |row| of_mount(host, row))).collect()
+    answers.each(CHECK.key).filter_map(|(host, row)| of_mount(host, row)).collect()
 }
 
 fn of_mount(host: &Host, row: &[String]) -> Option<Finding> {

@@ -31,9 +31,9 @@ while read -r p; do c=$(ls -A "/run$p" 2>/dev/null | head -1); [ -z "$c" ] || pr
 };
 
 fn judge(answers: &Answers) -> Vec<Finding> {
-    let rows = answers.of(CHECK.key).flat_map(|(host, rows)| rows.iter().map(move |row| (host, row)));
+    let rows = answers.each(CHECK.key);
     rows.filter_map(|(host, row)| {
-        let [point, first] = row.as_slice() else { return None };
+        let [point, first] = row else { return None };
         let aside = word(&format!("/run{point}.beneath"));
         let script = format!(
             "mount --bind / /run && mkdir -p {aside} && find {} -mindepth 1 -maxdepth 1 -exec mv -t {aside} {{}} +",

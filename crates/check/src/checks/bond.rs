@@ -22,9 +22,9 @@ pub(crate) static CHECK: Check = Check {
 };
 
 fn judge(answers: &Answers) -> Vec<Finding> {
-    let rows = answers.of(CHECK.key).flat_map(|(host, rows)| rows.iter().map(move |row| (host, row)));
+    let rows = answers.each(CHECK.key);
     rows.filter_map(|(host, row)| {
-        let [bond, member, status] = row.as_slice() else { return None };
+        let [bond, member, status] = row else { return None };
         let finding = DOWN.on(host, format!("{member} of {bond} is {status}"), format!("/proc/net/bonding/{bond}"));
         (status != "up").then(|| finding.mend(format!("ip link set dev {} up", crate::finding::word(member))))
     })

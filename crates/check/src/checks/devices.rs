@@ -31,7 +31,7 @@ pub(crate) static CHECK: Check = Check {
 };
 
 fn judge(answers: &Answers) -> Vec<Finding> {
-    answers.of(CHECK.key).flat_map(|(host, rows)| rows.iter().filter_map(move |row| of_path(host, row))).collect()
+    answers.each(CHECK.key).filter_map(|(host, row)| of_path(host, row)).collect()
 }
 
 fn of_path(host: &Host, row: &[String]) -> Option<Finding> {

@@ -39,7 +39,7 @@ sort -u | head -100 | xargs stat -f -c "%S$T%b$T%a$T%c$T%d$T%n" --"#,
 };
 
 fn judge(answers: &Answers) -> Vec<Finding> {
-    answers.of(CHECK.key).flat_map(|(host, rows)| rows.iter().filter_map(move |row| of_point(host, row))).collect()
+    answers.each(CHECK.key).filter_map(|(host, row)| of_point(host, row)).collect()
 }
 
 fn of_point(host: &Host, row: &[String]) -> Option<Finding> {

@@ -72,7 +72,7 @@ done"#,
 };
 
 fn judge(answers: &Answers) -> Vec<Finding> {
-    let rows = answers.of(CHECK.key).flat_map(|(host, rows)| rows.iter().map(move |row| (host, row)));
+    let rows = answers.each(CHECK.key);
     rows.flat_map(|(host, row)| match row.iter().map(String::as_str).collect::<Vec<_>>()[..] {
         ["dir", user, mode, owner, path] => of_folder(host, user, mode, owner, path),
         ["key", _, mode, fs, phrase, path] => of_key(host, mode, fs, phrase, path),

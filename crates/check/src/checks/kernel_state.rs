@@ -47,7 +47,7 @@ sort -k2 -n | tail -1 | while read -r p n; do printf 'zombies\t%s\t%s\t%s\n' "$p
 };
 
 fn judge(answers: &Answers) -> Vec<Finding> {
-    let rows = answers.of(CHECK.key).flat_map(|(host, rows)| rows.iter().map(move |row| (host, row)));
+    let rows = answers.each(CHECK.key);
     rows.filter_map(|(host, row)| of_row(host, row)).collect()
 }
 

@@ -63,8 +63,7 @@ done"#,
 type Link<'a> = (&'a Host, &'a [String]);
 
 fn judge(answers: &Answers) -> Vec<Finding> {
-    let rows = answers.of(CHECK.key).flat_map(|(host, rows)| rows.iter().map(move |row| (host, row.as_slice())));
-    let links: Vec<Link> = rows.filter(|(_, row)| row.len() == 6).collect();
+    let links: Vec<Link> = answers.each(CHECK.key).filter(|(_, row)| row.len() == 6).collect();
     let names: BTreeSet<&str> = links.iter().map(|(_, row)| row[0].as_str()).collect();
     let mut found: Vec<Finding> = links.iter().flat_map(|link| [half(link), errors(link)]).flatten().collect();
     for name in names {

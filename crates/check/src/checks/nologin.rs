@@ -23,7 +23,7 @@ pub(crate) static CHECK: Check = Check {
 };
 
 fn judge(answers: &Answers) -> Vec<Finding> {
-    let rows = answers.of(CHECK.key).flat_map(|(host, rows)| rows.iter().map(move |row| (host, &row[0])));
+    let rows = answers.each(CHECK.key).map(|(host, row)| (host, &row[0]));
     rows.map(|(host, file)| {
         CLOSED.on(host, "only root may log in", format!("{file} exists")).mend(format!("rm {}", word(file)))
     })

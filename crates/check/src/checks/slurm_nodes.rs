@@ -28,9 +28,9 @@ timeout 2 sinfo -h -N -t down,drain,fail,unknown -o '%N	%T	%E'"#,
 
 fn judge(answers: &Answers) -> Vec<Finding> {
     let mut told = BTreeSet::new();
-    let rows = answers.of(CHECK.key).flat_map(|(host, rows)| rows.iter().map(move |row| (host, row)));
+    let rows = answers.each(CHECK.key);
     rows.filter_map(|(host, row)| {
-        let [node, state, reason] = row.as_slice() else { return None };
+        let [node, state, reason] = row else { return None };
         let fresh = told.insert(node.clone());
         let finding = DOWN.at(node, format!("Slurm has it {state}: {reason}"), format!("sinfo -R: {reason}"));
         let line = format!("scontrol update nodename={} state=resume", word(node));

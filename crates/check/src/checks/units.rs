@@ -37,7 +37,7 @@ awk -F= '$1 == "Id" {i = $2} $1 == "ActiveState" {s = $2} $1 == "LoadState" {l =
 };
 
 fn judge(answers: &Answers) -> Vec<Finding> {
-    let rows = || answers.of(CHECK.key).flat_map(|(host, rows)| rows.iter().map(move |row| (host, row)));
+    let rows = || answers.each(CHECK.key);
     let failed = rows().filter(|(_, row)| row[0] == "failed" && row.len() > 1);
     let mut found: Vec<Finding> = failed
         .map(|(host, row)| {
