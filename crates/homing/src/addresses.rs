@@ -1,7 +1,6 @@
 //! What a host's name resolves to.
 
 use std::net::ToSocketAddrs;
-use std::sync::mpsc;
 use std::time::Duration;
 
 /// How long a resolver may take that nobody can do much without: most answer in milliseconds, and one
@@ -19,11 +18,8 @@ pub fn of(name: &str) -> Vec<String> {
 
 /// The same, or none when the resolver does not answer soon.
 pub fn of_soon(name: &str) -> Vec<String> {
-    let (tell, told) = mpsc::channel();
-    let asked = name.to_string();
-    // A thread that cannot be made costs the addresses, no more.
-    let made = std::thread::Builder::new().name("resolver".into()).spawn(move || _ = tell.send(of(&asked)));
-    made.ok().and_then(|_| told.recv_timeout(SOON).ok()).unwrap_or_default()
+    let name = name.to_string();
+    homing_mounts::within(SOON, move || of(&name)).unwrap_or_default()
 }
 
 #[cfg(test)]

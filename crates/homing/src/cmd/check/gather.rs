@@ -5,7 +5,7 @@ use crate::progress::place;
 use homing_check::{Answers, Check, Chunk, Host, script};
 use homing_remote::{Command, Event, Input, Options, Outcome, Remote, Spool, What};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, channel};
-use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
+use std::time::{Duration, Instant};
 
 /// Bytes of a host that are kept; the script prints far less.
 const MOST: usize = 4 << 20;
@@ -55,7 +55,7 @@ pub fn ask(options: Options, hosts: &[String], checks: &[&Check], deadline: Dura
 
 /// This machine's clock, in seconds.
 fn clock() -> f64 {
-    SystemTime::now().duration_since(UNIX_EPOCH).map_or(0.0, |t| t.as_secs_f64())
+    homing_clock::system_ns() as f64 / 1e9
 }
 
 /// Until all have ended, or the one whose turn came last has had its time.

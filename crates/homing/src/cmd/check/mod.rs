@@ -12,7 +12,7 @@ use clap::builder::{PossibleValue, PossibleValuesParser};
 use gather::Gathered;
 use homing_check::{Area, Check, Finding, Severity, all_codes};
 use std::path::PathBuf;
-use std::time::{Duration, SystemTime, UNIX_EPOCH};
+use std::time::Duration;
 
 /// Arguments of `homing check`.
 ///
@@ -76,7 +76,7 @@ fn span(text: &str) -> Result<Duration, String> {
 
 /// Seconds since the epoch.
 fn now() -> u64 {
-    SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |t| t.as_secs())
+    (homing_clock::system_ns() / 1_000_000_000) as u64
 }
 
 /// Asks all hosts, and tells what is wrong.

@@ -7,9 +7,7 @@ use std::io::Write;
 use std::path::{Path, PathBuf};
 
 fn file() -> PathBuf {
-    let state = std::env::var_os("XDG_STATE_HOME").filter(|s| !s.is_empty()).map(PathBuf::from);
-    let home = || std::env::home_dir().unwrap_or_else(|| "/root".into()).join(".local/state");
-    state.unwrap_or_else(home).join("homing/mutes.json")
+    homing_journal::state().join("mutes.json")
 }
 
 /// All that there are, those that have ended too.
