@@ -92,7 +92,8 @@ impl Area {
 pub struct Check {
     /// The name of its part of the script.
     pub key: &'static str,
-    /// POSIX shell that prints lines of fields separated by tabs. `$@` are the names of all hosts, `$T` is a tab.
+    /// POSIX shell that prints lines of fields separated by tabs. `$@` are the names of all hosts, `$T` is a tab,
+    /// `$NETWORK` and `$OWN` are [`homing_mounts::network_patterns`].
     pub ask: &'static str,
     /// It may have to wait for another host, a daemon or a mount: it runs beside the others, with a bound of its own.
     pub waits: bool,

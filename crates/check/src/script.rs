@@ -27,5 +27,33 @@ pub fn script(checks: &[&Check], patience: f64) -> String {
     let quick =
         quick.iter().map(|c| format!("{{ (\n{}\n) </dev/null; echo $?; }} 2>/dev/null | put {}\n", c.ask, c.key));
     let all: String = waiting.chain(quick).collect();
-    format!("{BEGIN}{all}now\nwait\nnow\nexit 0\n")
+    let [network, own] = homing_mounts::network_patterns();
+    format!("NETWORK='{network}' OWN='{own}'; export NETWORK OWN\n{BEGIN}{all}now\nwait\nnow\nexit 0\n")
+}
+
+#[cfg(test)]
+mod tests {
+    use homing_model::Mount;
+    use homing_mounts::{Kind, network_patterns};
+    use std::process::Command;
+
+    #[test]
+    fn hosts_know_a_network_file_system_as_homing_does() {
+        let types = "fuse fuse.glusterfs glusterfs fuse.mfs moosefs nfs nfs4 nfsd lustre 9p afs beegfs ceph cifs gfs2 \
+                     gpfs ocfs2 orangefs panfs pvfs2 smb3 virtiofs fuse.sshfs fuse.ceph-fuse fuseblk fusectl \
+                     fuse.fuse-overlayfs fuse.gvfsd-fuse fuse.lxcfs fuse.portal fuse.snapfuse fuse.squashfuse \
+                     fuse-lxcfs ext4 xfs btrfs tmpfs overlay autofs proc";
+        let [network, own] = network_patterns();
+        let mut awk = Command::new("awk");
+        awk.arg(
+            r#"BEGIN { for (i = 1; i < ARGC; i++) print (ARGV[i] ~ ENVIRON["NETWORK"] && ARGV[i] !~ ENVIRON["OWN"]) }"#,
+        );
+        let said = awk.args(types.split_whitespace()).env("NETWORK", network).env("OWN", own).output().unwrap();
+        let said = String::from_utf8(said.stdout).unwrap();
+        let mut lines = said.lines();
+        for fstype in types.split_whitespace() {
+            let mount = Mount { point: "/d".into(), fstype: fstype.into(), source: "s".into() };
+            assert_eq!(lines.next() == Some("1"), Kind::of(&mount).is_network(), "{fstype}");
+        }
+    }
 }

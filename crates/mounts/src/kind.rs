@@ -6,6 +6,33 @@ use homing_model::Mount;
 /// subtype, so that its type is `fuse` and nothing else tells it.
 const MOOSEFS: &[u8] = b"mfs#";
 
+/// Types whose files other hosts may see, and of which homing knows no more.
+const OTHERS: [&str; 13] =
+    ["9p", "afs", "beegfs", "ceph", "cifs", "gfs2", "gpfs", "ocfs2", "orangefs", "panfs", "pvfs2", "smb3", "virtiofs"];
+/// Types that begin like those of FUSE and are of this host: its own disks, or no files at all.
+const OWN_FUSE: [&str; 8] = [
+    "fuseblk",
+    "fusectl",
+    "fuse.fuse-overlayfs",
+    "fuse.gvfsd-fuse",
+    "fuse.lxcfs",
+    "fuse.portal",
+    "fuse.snapfuse",
+    "fuse.squashfuse",
+];
+const GLUSTER: [&str; 2] = ["fuse.glusterfs", "glusterfs"];
+const MOOSE: [&str; 3] = ["fuse.mfs", "fuse.moosefs", "moosefs"];
+const NFS: [&str; 2] = ["nfs", "nfs4"];
+const LUSTRE: &str = "lustre";
+
+/// For scripts on hosts that have no homing: extended regular expressions, of the types that other hosts may see, and
+/// of those among them that are of one host all the same.
+pub fn network_patterns() -> [String; 2] {
+    let one_of = |types: &[&str]| types.join("|").replace('.', "[.]");
+    let named = one_of(&[&GLUSTER[..], &MOOSE, &NFS, &[LUSTRE], &OTHERS].concat());
+    [format!("^({named}|fuse.*)$"), format!("^({})$", one_of(&OWN_FUSE))]
+}
+
 /// The kind of a file system.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Kind {
@@ -28,22 +55,13 @@ impl Kind {
     /// By the type and the source that the mount table gives.
     pub fn of(mount: &Mount) -> Kind {
         match mount.fstype.as_str() {
-            "fuse.glusterfs" | "glusterfs" => Kind::Gluster,
             "fuse" if mount.source.0.starts_with(MOOSEFS) => Kind::Moose,
-            "fuse.mfs" | "fuse.moosefs" | "moosefs" => Kind::Moose,
-            "nfs" | "nfs4" => Kind::Nfs,
-            "lustre" => Kind::Lustre,
-            "9p" | "afs" | "beegfs" | "ceph" | "cifs" | "gfs2" | "gpfs" | "ocfs2" | "orangefs" | "panfs" | "pvfs2"
-            | "smb3" | "virtiofs" => Kind::Other,
-            // These are of this host: its own disks, or no files at all.
-            "fuseblk"
-            | "fusectl"
-            | "fuse.fuse-overlayfs"
-            | "fuse.gvfsd-fuse"
-            | "fuse.lxcfs"
-            | "fuse.portal"
-            | "fuse.snapfuse"
-            | "fuse.squashfuse" => Kind::Local,
+            LUSTRE => Kind::Lustre,
+            gluster if GLUSTER.contains(&gluster) => Kind::Gluster,
+            moose if MOOSE.contains(&moose) => Kind::Moose,
+            nfs if NFS.contains(&nfs) => Kind::Nfs,
+            other if OTHERS.contains(&other) => Kind::Other,
+            own if OWN_FUSE.contains(&own) => Kind::Local,
             // Whoever writes a file system of his own names it as he likes.
             fuse if fuse.starts_with("fuse") => Kind::Other,
             // Also `autofs`: what automount will mount is not there yet, and is a line of its own then.

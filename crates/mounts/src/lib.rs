@@ -6,6 +6,6 @@ pub mod nfs;
 mod patience;
 mod table;
 
-pub use kind::{Kind, same_volume, volume_name};
+pub use kind::{Kind, network_patterns, same_volume, volume_name};
 pub use patience::{Bounded, FS_TIMEOUT, Look, Looking, Silent, patiently, silence, within};
 pub use table::{MountLine, holding, network, of_process, parse, read, unescape};

@@ -24,7 +24,7 @@ pub(crate) static CHECK: Check = Check {
     key: "answering",
     // In a name only the kernel's own escapes are undone. A child that cannot be killed holds no pipe of ours.
     ask: r#"awk '{t = ""; for (i = 7; i < NF; i++) if ($i == "-") t = $(i + 1)
-  if (t ~ /^(nfs4?|fuse[.].*|fuse|lustre|ceph|cifs|smb3|9p|afs|beegfs|gpfs|glusterfs|orangefs|virtiofs)$/ && t !~ /^fuse[.](lxcfs|portal|gvfsd-fuse|snapfuse)$/) print $5}' /proc/self/mountinfo | head -40 |
+  if (t ~ ENVIRON["NETWORK"] && t !~ ENVIRON["OWN"]) print $5}' /proc/self/mountinfo | head -40 |
 { while read -r p; do
   q=$(printf '%b' "$(printf '%s' "$p" | sed 's/\\/\\0/g')")
   ( e=$(timeout -s KILL 2 stat -- "$q/.homing-check-$$" 2>&1 >/dev/null); s=$?

@@ -17,7 +17,7 @@ pub(crate) static CHECK: Check = Check {
     // What the system itself mounts over is left alone: only network mounts, and those of fstab.
     ask: r#"[ "$(id -u)" = 0 ] || exit 0
 { awk '$1 !~ /^#/ && $2 ~ /^[/]./ {print $2}' /etc/fstab
-awk '{for (i = 7; i < NF; i++) if ($i == "-") t = $(i + 1); if (t ~ /^(nfs4?|fuse[.].*|fuse|lustre|ceph|cifs)$/) print $5}' /proc/self/mountinfo
+awk '{for (i = 7; i < NF; i++) if ($i == "-") t = $(i + 1); if (t ~ ENVIRON["NETWORK"] && t !~ ENVIRON["OWN"]) print $5}' /proc/self/mountinfo
 } | sort -u | head -40 | awk '
 NR == FNR {m[$5] = 1; next}
 m[$1] {q = $1; n = 0; while (sub(/[/][^/]*$/, "", q) && q != "") if (m[q]) n = 1; if (!n) print $1}' /proc/self/mountinfo - |
