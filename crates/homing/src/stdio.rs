@@ -3,7 +3,6 @@
 
 use crate::failure::exit;
 use rustix::fs::{Mode, OFlags};
-use std::io::{self, Write};
 use std::sync::atomic::{AtomicBool, Ordering};
 
 static CLOSED: AtomicBool = AtomicBool::new(false);
@@ -36,15 +35,10 @@ pub fn keep_closed() {
 /// What the standard macros of these names do, without a panic when standard error cannot be written:
 /// nobody is there to be told, and the work goes on.
 macro_rules! eprint {
-    ($($words:tt)*) => { $crate::stdio::say(format_args!($($words)*), "") };
+    ($($words:tt)*) => { homing_process::write_error(format_args!($($words)*), "") };
 }
 macro_rules! eprintln {
-    ($($words:tt)*) => { $crate::stdio::say(format_args!($($words)*), "\n") };
-}
-
-/// Writes to standard error in one call, if it can be written.
-pub fn say(words: std::fmt::Arguments, end: &str) {
-    let _ = io::stderr().write_all(format!("{words}{end}").as_bytes());
+    ($($words:tt)*) => { homing_process::say!($($words)*) };
 }
 
 /// `println!` panics when standard output fails. Here it ends the program instead: in silence, with

@@ -44,7 +44,7 @@ pub fn main_stdio() -> i32 {
     let guarded = match homing_process::guarded(terms, last_words) {
         Ok(guarded) => guarded,
         Err(error) => {
-            eprintln!("homing: cannot start a guard for the worker: {error}");
+            homing_process::say!("homing: cannot start a guard for the worker: {error}");
             return UNGUARDED;
         }
     };
@@ -61,14 +61,14 @@ pub(crate) fn end_all() {
 /// The guard's status, and what it has to say of the worker: only a guard that found nothing left says that all ended.
 fn last_words(end: End) -> i32 {
     if !end.left.is_empty() {
-        eprintln!("homing: these processes wait for I/O and have not ended yet: {:?}", end.left);
+        homing_process::say!("homing: these processes wait for I/O and have not ended yet: {:?}", end.left);
         return LEFT;
     }
     if end.hung {
-        eprintln!("homing: the worker stood still for {} s and was ended with its tasks", HANGS.as_secs());
+        homing_process::say!("homing: the worker stood still for {} s and was ended with its tasks", HANGS.as_secs());
     } else if libc::WIFSIGNALED(end.status) {
         let signal = libc::WTERMSIG(end.status);
-        eprintln!("homing: the worker was killed by signal {signal}; its tasks are ended");
+        homing_process::say!("homing: the worker was killed by signal {signal}; its tasks are ended");
     }
     if end.status == 0 { 0 } else { homing_wire::ALL_ENDED }
 }

@@ -79,7 +79,7 @@ pub fn serve(input: impl Read + Send + 'static, output: impl Write + Send + 'sta
     let holder = shared.clone();
     let (news, inbox) = channel();
     if let Err(error) = begin(move || holder.release_held()).and_then(|_| begin(move || read(input, &news))) {
-        eprintln!("homing: the worker cannot begin: {error}");
+        homing_process::say!("homing: the worker cannot begin: {error}");
         return 1;
     }
     let status = converse(&inbox, &shared, host, heard);
@@ -117,7 +117,7 @@ fn converse(inbox: &Receiver<Heard>, shared: &Arc<Shared>, host: String, heard: 
                 heard();
                 for message in messages {
                     if let Err(error) = session.obey(message) {
-                        eprintln!("homing: the worker cannot go on: {error}");
+                        homing_process::say!("homing: the worker cannot go on: {error}");
                         return 1;
                     }
                 }

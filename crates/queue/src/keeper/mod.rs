@@ -87,7 +87,10 @@ impl Keeper<'_> {
         let (status, reason) = self.wait(child, record);
         // What it left in the background would run without slots.
         if let Err(left) = homing_process::sweep(Duration::ZERO) {
-            eprintln!("homing: job {}: these processes wait for I/O and have not ended yet: {left:?}", self.id);
+            homing_process::say!(
+                "homing: job {}: these processes wait for I/O and have not ended yet: {left:?}",
+                self.id
+            );
         }
         let (cpu_ms, max_rss_kib) = usage();
         let exit = status.code().unwrap_or_else(|| 128 + status.signal().unwrap_or(0));
@@ -137,7 +140,7 @@ impl Keeper<'_> {
         let text = report::text(self.id, self.index, &self.spec, script.as_deref(), start, end);
         let wrote = OpenOptions::new().append(true).open(&path).and_then(|mut f| f.write_all(text.as_bytes()));
         if let Err(e) = wrote {
-            eprintln!("homing: job {}: cannot append the report to {}: {e}", self.id, path.display());
+            homing_process::say!("homing: job {}: cannot append the report to {}: {e}", self.id, path.display());
         }
     }
 }

@@ -46,7 +46,7 @@ pub fn run(spool: &Spool, config: &mut dyn FnMut() -> Config, keeper: &[PathBuf]
             // Who stayed away then would leave the jobs waiting when there is room again, until their user's next command.
             Err(full) if full.is_full() => {
                 if !std::mem::replace(&mut told, true) {
-                    eprintln!("homing: nothing is started before there is room: {full}");
+                    homing_process::say!("homing: nothing is started before there is room: {full}");
                 }
                 std::thread::sleep(FULL);
             }

@@ -115,7 +115,7 @@ impl Joined {
             }
             (Some(id), said) => {
                 let status = ended.code().or(ended.signal().map(|s| 128 + s)).unwrap_or(255);
-                said.into_iter().for_each(|said| eprintln!("Job <{id}>: {said}"));
+                said.into_iter().for_each(|said| homing_process::say!("Job <{id}>: {said}"));
                 Ok(status)
             }
         }
