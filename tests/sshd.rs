@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 
 /// The server, which is also the client's proxy command: `SSHD -i -f sshd_config`.
-pub const SSHD: &str = "/usr/sbin/sshd";
+const SSHD: &str = "/usr/sbin/sshd";
 
 /// Its folder: `sshd_config`, `known` for the client's known hosts, and the
 /// private keys `host`, `user` (who may log in) and `stranger` (who may not).
@@ -41,6 +41,23 @@ impl Sshd {
     /// A file in its folder.
     pub fn path(&self, name: &str) -> PathBuf {
         self.0.path().join(name)
+    }
+
+    /// What a client runs in the place of a connection.
+    pub fn proxy(&self) -> String {
+        format!("{SSHD} -i -f {}", self.path("sshd_config").display())
+    }
+
+    /// A client's configuration: these hosts, then a key of the test and nothing of the user's own.
+    pub fn client(&self, identity: &str, hosts: &str) -> PathBuf {
+        let at = self.0.path().display();
+        let config = format!(
+            "{hosts}\nMatch all\n  IdentityFile {at}/{identity}\n  IdentitiesOnly yes\n  IdentityAgent none\n  \
+             StrictHostKeyChecking yes\n  GlobalKnownHostsFile /dev/null\n  UserKnownHostsFile {at}/known\n"
+        );
+        let file = self.path(&format!("{identity}_config"));
+        fs::write(&file, config).unwrap();
+        file
     }
 
     fn key(&self, name: &str) {

@@ -30,6 +30,13 @@ pub struct Blocking {
     pub piped: Option<Each>,
 }
 
+impl Blocking {
+    /// What stands between two records, and how much of it belongs to the first.
+    pub(crate) fn between(&self) -> (Vec<u8>, usize) {
+        ([self.recend.0.as_slice(), &self.recstart.0].concat(), self.recend.0.len())
+    }
+}
+
 /// Size of blocks.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum BlockSize {
@@ -88,9 +95,8 @@ impl Blocks {
             BlockSize::Bytes(bytes) => bytes.max(1),
             BlockSize::Number(number) => 1 + all / number.max(1),
         };
-        let between = [how.recend.0.as_slice(), &how.recstart.0].concat();
-        let (files, end) = (files.into(), how.recend.0.len());
-        Ok(Blocks { files, open: None, size, between, end, header, template, last: None })
+        let (between, end) = how.between();
+        Ok(Blocks { files: files.into(), open: None, size, between, end, header, template, last: None })
     }
 
     /// The next command, its block in `last`.

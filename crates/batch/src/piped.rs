@@ -63,12 +63,13 @@ impl Piped {
         let opened = inputs.open(Path::new("-"));
         let Input { from, copy, .. } =
             opened.map_err(|source| BatchError::Open { path: "standard input".into(), source })?;
+        let (between, end) = how.between();
         Ok(Piped {
             from,
             copy: copy.unwrap_or_default(),
             size: usize::try_from(size).unwrap_or(LARGEST).clamp(1, LARGEST),
-            between: [how.recend.0.as_slice(), &how.recstart.0].concat(),
-            end: how.recend.0.len(),
+            between,
+            end,
             each,
             held: Vec::new(),
             given: 0,

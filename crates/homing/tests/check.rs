@@ -6,7 +6,7 @@ mod sshd;
 mod support;
 
 use serde_json::Value;
-use sshd::{SSHD, Sshd};
+use sshd::Sshd;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 use support::{EXE, err, missing};
@@ -470,14 +470,11 @@ struct World(Sshd);
 impl World {
     fn new() -> Option<World> {
         let world = World(Sshd::new()?);
-        let at = world.0.0.path().display();
-        let client = format!(
-            "Match originalhost deaf\n  ProxyCommand sleep 600\n\
-             Match originalhost n*\n  ProxyCommand {SSHD} -i -f {at}/sshd_config\n\
-             Match all\n  IdentityFile {at}/user\n  IdentitiesOnly yes\n  IdentityAgent none\n  \
-             StrictHostKeyChecking yes\n  GlobalKnownHostsFile /dev/null\n  UserKnownHostsFile {at}/known\n"
+        let hosts = format!(
+            "Match originalhost deaf\n  ProxyCommand sleep 600\nMatch originalhost n*\n  ProxyCommand {}",
+            world.0.proxy()
         );
-        std::fs::write(world.0.path("config"), client).unwrap();
+        world.0.client("user", &hosts);
         Some(world)
     }
 
@@ -485,7 +482,7 @@ impl World {
         let mut command = Command::new(EXE);
         command
             .args(["check", "--persist", "5", "--only", "disks", "-o"])
-            .arg(format!("-F {}", self.0.path("config").display()));
+            .arg(format!("-F {}", self.0.path("user_config").display()));
         command.env("XDG_RUNTIME_DIR", self.0.0.path()).env("XDG_STATE_HOME", self.0.0.path()).env_remove("HOMING_SSH");
         command.env("SHELL", "/bin/sh").current_dir(self.0.0.path()).args(words).output().unwrap()
     }

@@ -6,7 +6,7 @@ mod sshd;
 #[path = "../../../tests/until.rs"]
 mod until;
 
-use sshd::{SSHD, Sshd};
+use sshd::Sshd;
 use std::fs;
 use std::path::PathBuf;
 use std::process::{Command, Output, Stdio};
@@ -18,15 +18,13 @@ struct World(Sshd);
 impl World {
     fn new() -> Option<World> {
         let world = World(Sshd::new()?);
-        let at = world.0.0.path().display();
         // "dead" is a port where nobody listens. These words for the environment replace the server's own.
-        let client = format!(
+        let hosts = format!(
             "Match originalhost dead\n  Hostname 127.0.0.1\n  Port 1\n\
-             Match originalhost n*\n  ProxyCommand {SSHD} -i -f {at}/sshd_config -o 'SetEnv=WHO=%n SHLVL=1'\n\
-             Match all\n  IdentityFile {at}/user\n  IdentitiesOnly yes\n  IdentityAgent none\n  \
-             StrictHostKeyChecking yes\n  GlobalKnownHostsFile /dev/null\n  UserKnownHostsFile {at}/known\n"
+             Match originalhost n*\n  ProxyCommand {} -o 'SetEnv=WHO=%n SHLVL=1'",
+            world.0.proxy()
         );
-        fs::write(world.path("config"), client).unwrap();
+        world.0.client("user", &hosts);
         Some(world)
     }
 
@@ -35,7 +33,7 @@ impl World {
     }
 
     fn ssh_options(&self) -> String {
-        format!("-F {}", self.path("config").display())
+        format!("-F {}", self.path("user_config").display())
     }
 
     fn homing(&self, verb: &str, args: &[&str]) -> Command {

@@ -4,7 +4,7 @@
 mod sshd;
 
 use homing_launch::{LaunchError, Options, Via, open};
-use sshd::{SSHD, Sshd};
+use sshd::Sshd;
 use std::ffi::OsString;
 use std::fs;
 use std::io::{Read, Write};
@@ -33,25 +33,9 @@ impl Server {
 
     /// The test's keys and nothing of the user's own configuration.
     fn options(&self, identity: &str) -> Options {
-        let at = self.0.0.path().display();
-        let words = [
-            "ssh".to_string(),
-            "-F".into(),
-            "none".into(),
-            "-i".into(),
-            format!("{at}/{identity}"),
-            "-oIdentitiesOnly=yes".into(),
-            "-oIdentityAgent=none".into(),
-            "-oStrictHostKeyChecking=yes".into(),
-            "-oGlobalKnownHostsFile=/dev/null".into(),
-            format!("-oUserKnownHostsFile={at}/known"),
-            format!("-oProxyCommand={SSHD} -i -f {at}/sshd_config"),
-        ];
-        Options {
-            exe: self.path("worker"),
-            ssh: words.into_iter().map(OsString::from).collect(),
-            connect_timeout_s: 20,
-        }
+        let hosts = format!("Match originalhost far\n  ProxyCommand {}", self.0.proxy());
+        let words = ["ssh".into(), OsString::from("-F"), self.0.client(identity, &hosts).into()];
+        Options { exe: self.path("worker"), ssh: words.into(), connect_timeout_s: 20 }
     }
 
     fn refusal(&self, identity: &str) -> LaunchError {

@@ -6,7 +6,7 @@ mod sshd;
 mod until;
 
 use homing_remote::{Command, HostResult, Input, Options, Outcome, Remote, Spool};
-use sshd::{SSHD, Sshd};
+use sshd::Sshd;
 use std::ffi::OsString;
 use std::fs;
 use std::path::PathBuf;
@@ -27,16 +27,13 @@ impl Server {
     /// The test's keys and nothing of the user's own configuration. Host
     /// "dead" is a port where nobody listens, "mute" one that never speaks.
     fn options(&self, identity: &str) -> Options {
-        let at = self.0.0.path().display();
-        let config = format!(
+        let hosts = format!(
             "Match originalhost dead\n  Hostname 127.0.0.1\n  Port 1\n\
              Match originalhost mute\n  ProxyCommand sleep 600\n\
-             Match originalhost h*\n  ProxyCommand {SSHD} -i -f {at}/sshd_config\n\
-             Match all\n  IdentityFile {at}/{identity}\n  IdentitiesOnly yes\n  IdentityAgent none\n  \
-             StrictHostKeyChecking yes\n  GlobalKnownHostsFile /dev/null\n  UserKnownHostsFile {at}/known\n"
+             Match originalhost h*\n  ProxyCommand {}",
+            self.0.proxy()
         );
-        let file = self.path(&format!("{identity}_config"));
-        fs::write(&file, config).unwrap();
+        let file = self.0.client(identity, &hosts);
         let words = ["ssh".into(), OsString::from("-F"), file.into()];
         Options {
             ssh: words.into(),

@@ -3,21 +3,26 @@
 use crate::world::World;
 use std::process::Command;
 
+/// What follows runs where its mounts are its own.
+fn alone() -> Command {
+    let mut alone = Command::new("unshare");
+    // A user who may not mount may do so as root of a name space.
+    alone.args(if rustix::process::geteuid().is_root() { &["-m"][..] } else { &["-rm"] });
+    alone
+}
+
 #[test]
 fn a_job_that_fills_the_disk_ends_and_the_cause_is_said() {
     let w = World::new(1);
     let queue = w.path().join("queue");
     std::fs::create_dir(&queue).unwrap();
-    let mut alone = Command::new("unshare");
-    // A user who may not mount may do so as root of a name space.
-    alone.args(if rustix::process::geteuid().is_root() { &["-m"][..] } else { &["-rm"] });
     let homing = env!("CARGO_BIN_EXE_homing");
     let line = format!(
         "mount -t tmpfs -o size=1m,mode=1777 none {} && {homing} sub -K 'head -c 8M /dev/zero; exit 3'; \
          echo $?; {homing} jobs 1",
         queue.display()
     );
-    let output = w.set_up(&mut alone).args(["sh", "-c", &line]).output().unwrap();
+    let output = w.set_up(&mut alone()).args(["sh", "-c", &line]).output().unwrap();
     let (out, err) = (String::from_utf8_lossy(&output.stdout), String::from_utf8_lossy(&output.stderr));
     let cause = format!("job 1 ended with 3: no space left in {}", queue.display());
     assert!(err.contains(&cause), "{err}");
@@ -31,8 +36,6 @@ fn a_queue_whose_disk_was_full_goes_on_when_there_is_room() {
     let w = World::new(1);
     let queue = w.path().join("queue");
     std::fs::create_dir(&queue).unwrap();
-    let mut alone = Command::new("unshare");
-    alone.args(if rustix::process::geteuid().is_root() { &["-m"][..] } else { &["-rm"] });
     let homing = env!("CARGO_BIN_EXE_homing");
     let line = format!(
         "set -e; mount -t tmpfs -o size=1m,mode=1777 none {0}; within() {{ for n in $(seq 600); do \
@@ -44,7 +47,7 @@ fn a_queue_whose_disk_was_full_goes_on_when_there_is_room() {
          within '[ -e {0}/*/3/end.0.json ]'; {homing} jobs -a --json >after",
         queue.display()
     );
-    let output = w.set_up(&mut alone).args(["sh", "-c", &line]).output().unwrap();
+    let output = w.set_up(&mut alone()).args(["sh", "-c", &line]).output().unwrap();
     assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
     let states = |name: &str| {
         let jobs: serde_json::Value =
