@@ -185,16 +185,32 @@ fn output_leaves_a_part_of_the_disk_free() {
 }
 
 #[test]
+fn a_task_without_end_ends_in_silence_with_the_reader_of_its_first_lines() {
+    let w = World::new();
+    for options in [&["--line-buffer"][..], &[], &["-k"], &["--tag"]] {
+        let words = [&["run"], options, &["yes {}", ":::", "1"]].concat();
+        let mut child = w.command(&words).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+        let mut reader = std::io::BufReader::new(child.stdout.take().unwrap());
+        let mut line = String::new();
+        std::io::BufRead::read_line(&mut reader, &mut line).unwrap();
+        drop(reader);
+        let ended = child.wait_with_output().unwrap();
+        let tag = if options == ["--tag"] { "1\t" } else { "" };
+        assert_eq!((line, status(&ended), said(&ended)), (format!("{tag}1\n"), 141, String::new()), "{options:?}");
+    }
+}
+
+#[test]
 fn a_reader_that_is_gone_is_noticed_while_a_task_runs() {
     let w = World::new();
     let unread = |command: &str| {
         let (reader, writer) = std::io::pipe().unwrap();
         drop(reader);
-        w.command(&["run", "-q", command, ":::", "1"]).stdout(writer).status().unwrap().code()
+        w.command(&["run", "-q", "-j1", command, ":::", "1", "2"]).stdout(writer).status().unwrap().code()
     };
     assert_eq!(unread("yes | head -c 300000; echo x >> ran; sleep 600; echo {}"), Some(141));
     assert_eq!(unread("sleep 1; echo silent >> ran #{}"), Some(0), "who prints nothing needs no reader");
-    assert_eq!(w.read("ran"), "x\nsilent\n");
+    assert_eq!(w.read("ran"), "x\nsilent\nsilent\n");
 }
 
 #[test]

@@ -23,7 +23,7 @@ pub use joblog::{Unlisted, unlisted};
 pub use parallel::unknown;
 pub use plan::plan;
 
-use crate::failure::Failure;
+use crate::failure::{Failure, exit};
 use homing_batch::{Batch, BatchError, Files, Halt, InputOptions, Timeout};
 use homing_dispatch::{DispatchError, Io, OutputOptions, Policy, Resources, Settings};
 use homing_journal::Journal;
@@ -144,6 +144,9 @@ pub fn start(args: Args, again: Option<Again>) -> Result<i32, Failure> {
     let source = Source::new(batch, sourcing, finder);
     let counts = tally.counts().clone();
     let limit = policy.output_limit;
+    // Nothing could come between what one task prints, and what was printed is not printed again by another attempt:
+    // its reader need not wait for its end, which may never come (`yes | head`).
+    let alone = total == Some(1) && here && policy.tries.unwrap_or(1) == 1;
     let mut screen = Screen::new(tally, args.bar || args.eta, args.explain, joblog, here);
     let settings = Settings {
         name: name.clone(),
@@ -160,8 +163,8 @@ pub fn start(args: Args, again: Option<Again>) -> Result<i32, Failure> {
         source: Box::new(source),
         counts,
         output: OutputOptions {
-            keep_order: args.keep_order,
-            line_buffer: args.line_buffer || args.parallel.ungroup,
+            keep_order: args.keep_order && !alone,
+            line_buffer: args.line_buffer || args.parallel.ungroup || alone,
             tag,
             commands: if args.parallel.verbose {
                 Some(Stream::Out)
@@ -180,19 +183,22 @@ pub fn start(args: Args, again: Option<Again>) -> Result<i32, Failure> {
     drop(nonces);
     screen.terminal.begin_line();
     lessons::keep(lesson.as_deref(), &screen.learnt, &screen.movers, now_ns);
-    let exit = result.map_err(|e| match unbegun.is_certain() {
+    let status = result.map_err(|e| match unbegun.is_certain() {
         true => Failure::system(e).hint("nothing has run: the same command again, once there is room"),
         false => explain(e, &name, slurm),
     })?;
     // With --halt a success may leave tasks that can still be run; a job log that lacks lines is mended with the input.
-    if exit == 0 && args.parallel.pipe && args.halt == "never" && screen.unlogged.is_none() {
+    if status == 0 && args.parallel.pipe && args.halt == "never" && screen.unlogged.is_none() {
         inputs.forget_stdin();
     }
-    evidence(&args, &screen, &name, here, host_count > 1);
+    // Nobody who has seen enough asks how much there would have been.
+    if status != exit::UNREAD || args.json {
+        evidence(&args, &screen, &name, here, host_count > 1);
+    }
     match screen.unlogged {
         Some(e) => Err(Failure::system(format!("cannot write the job log: {e}"))
             .hint(format!("homing resume {name}, once there is room: it writes what is missing"))),
-        None => Ok(exit),
+        None => Ok(status),
     }
 }
 
