@@ -2,7 +2,7 @@
 //! standard input of one command. Only the bytes around the cuts are read here.
 
 use crate::error::BatchError;
-use crate::piped::Each;
+use crate::options::{BlockSize, Blocking};
 use crate::quote::{command_line, quote};
 use crate::template::{CommandTemplate, Filling};
 use homing_model::{Block, Command, RawText};
@@ -16,35 +16,6 @@ use std::path::{Path, PathBuf};
 
 /// Bytes read at once where a record is to end.
 const PIECE: usize = 128 << 10;
-
-/// How files or standard input are cut.
-#[derive(Clone, Debug)]
-pub struct Blocking {
-    /// Bytes of a block, before the rest of its last record.
-    pub size: BlockSize,
-    /// What a record begins with; not cut off.
-    pub recstart: RawText,
-    /// What a record ends with; not cut off.
-    pub recend: RawText,
-    /// Standard input is cut, and what of it becomes a block; `None`: the files of `-a` are cut.
-    pub piped: Option<Each>,
-}
-
-impl Blocking {
-    /// What stands between two records, and how much of it belongs to the first.
-    pub(crate) fn between(&self) -> (Vec<u8>, usize) {
-        ([self.recend.0.as_slice(), &self.recstart.0].concat(), self.recend.0.len())
-    }
-}
-
-/// Size of blocks.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum BlockSize {
-    /// Bytes.
-    Bytes(u64),
-    /// As large as makes so many of all the files together.
-    Number(u64),
-}
 
 /// The blocks of the files, one after the other.
 pub(crate) struct Blocks {

@@ -166,10 +166,10 @@ impl Scan<'_> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::compose::bare_task;
 
     fn of(command: Command, args: &[&str], outputs: &[&str]) -> Vec<String> {
-        let mut task = bare_task(1, command, args.iter().map(|a| RawText::from(*a)).collect());
+        let args = args.iter().map(|a| RawText::from(*a)).collect();
+        let mut task = Task { id: 1, args, ..Task::of(command) };
         task.outputs = outputs.iter().map(|o| RawText::from(*o)).collect();
         candidate_words(&task).iter().map(RawText::display).collect()
     }

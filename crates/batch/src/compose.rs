@@ -1,18 +1,20 @@
 //! Template and sources joined: a batch is an iterator of tasks.
 
-use crate::blocks::{Blocking, Blocks};
+use crate::blocks::Blocks;
 use crate::error::BatchError;
 use crate::inputs::Inputs;
-use crate::options::{InputOptions, Packing};
+use crate::options::{Blocking, InputOptions, Packing};
 use crate::pack::Packer;
 use crate::piped::Piped;
 use crate::quote::{Dialect, command_line};
 use crate::shell::command_from_line;
+use crate::slot::fill_text;
 use crate::sources::{Combinations, Given, is_separator, sources};
 use crate::strings::Strings;
 use crate::tasks_file::TaskLines;
-use crate::template::{CommandTemplate, Filling, TextTemplate, fill_text};
+use crate::template::{CommandTemplate, Filling, TextTemplate};
 use homing_model::{Block, RawText, Task};
+use std::io::BufRead;
 use std::path::PathBuf;
 
 /// The tasks of a run, made one at a time as they are asked for.
@@ -143,9 +145,28 @@ impl Declared {
 
     /// A task whose command is told nothing of what it reads.
     fn fed(&self, id: u64, command: homing_model::Command, stdin: Vec<Block>) -> Task {
-        let task = Task { stdin, ..bare_task(id, command, Vec::new()) };
+        let task = Task { id, stdin, ..Task::of(command) };
         self.of(task, Filling { args: &[], seq: id, total: None })
     }
+}
+
+/// Tasks from JSON lines. Fields: `name`, `command` (string) or `argv` (list), `cwd`,
+/// `env` (object), `after` (names or numbers of tasks), `inputs`, `outputs`, `cpus`,
+/// `memory` (bytes, or `"2G"`), `resources` (object of numbers), `timeout` (seconds, or `"2m"`).
+/// Empty lines are passed over. `name` is for messages; `-` means standard input. `again` is a
+/// file with the same bytes: without one a task can depend only on tasks before it.
+///
+/// # Errors
+/// What is wrong with a line of a file whose tasks depend on each other, or cannot be read.
+pub fn tasks_file(
+    reader: Box<dyn BufRead + Send>,
+    again: Option<PathBuf>,
+    name: &str,
+    options: InputOptions,
+) -> Result<Batch, BatchError> {
+    let tag = options.tag.as_ref().map(|_| Tag::arguments());
+    let lines = TaskLines::open(reader, again, name, options)?;
+    Ok(Batch { tag, ..Batch::new(Origin::Lines(Box::new(lines))) })
 }
 
 /// What each line of a task's output begins with.
@@ -174,10 +195,6 @@ impl Batch {
     /// These tasks, with the numbers that they have.
     pub fn listed(tasks: Vec<Task>, tagged: bool) -> Self {
         Batch { tag: tagged.then(Tag::arguments), ..Batch::new(Origin::Listed(tasks.into_iter())) }
-    }
-
-    pub(crate) fn of_lines(lines: TaskLines, tagged: bool) -> Self {
-        Batch { tag: tagged.then(Tag::arguments), ..Batch::new(Origin::Lines(Box::new(lines))) }
     }
 
     /// The block of a file of the user's that the last task reads as its standard input.
@@ -278,16 +295,11 @@ impl Composer {
         let shown = if self.hidden { &[][..] } else { &args[..] };
         let with = Filling { args: shown, seq: id, total };
         let command = command(shown);
-        let task = self.declared.of(bare_task(id, command, Vec::new()), with);
+        let task = self.declared.of(Task { id, ..Task::of(command) }, with);
         Ok(Some(Task { args, ..task }))
     }
 }
 
 fn joined(values: &[RawText]) -> Vec<u8> {
     values.iter().map(|v| v.0.as_slice()).collect::<Vec<_>>().join(&b' ')
-}
-
-/// A task with nothing declared.
-pub(crate) fn bare_task(id: u64, command: homing_model::Command, args: Vec<RawText>) -> Task {
-    Task { id, args, ..Task::of(command) }
 }

@@ -1,6 +1,5 @@
 //! How input is cut into values and values are put into commands.
 
-use crate::blocks::Blocking;
 use crate::strings::Replacements;
 use homing_model::RawText;
 use std::collections::BTreeMap;
@@ -34,6 +33,46 @@ pub struct Packing {
     pub context: bool,
     /// `-L`: a line that ends in a blank goes on in the next.
     pub continued: bool,
+}
+
+/// How files or standard input are cut.
+#[derive(Clone, Debug)]
+pub struct Blocking {
+    /// Bytes of a block, before the rest of its last record.
+    pub size: BlockSize,
+    /// What a record begins with; not cut off.
+    pub recstart: RawText,
+    /// What a record ends with; not cut off.
+    pub recend: RawText,
+    /// Standard input is cut, and what of it becomes a block; `None`: the files of `-a` are cut.
+    pub piped: Option<Each>,
+}
+
+impl Blocking {
+    /// What stands between two records, and how much of it belongs to the first.
+    pub(crate) fn between(&self) -> (Vec<u8>, usize) {
+        ([self.recend.0.as_slice(), &self.recstart.0].concat(), self.recend.0.len())
+    }
+}
+
+/// Size of blocks.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum BlockSize {
+    /// Bytes.
+    Bytes(u64),
+    /// As large as makes so many of all the files together.
+    Number(u64),
+}
+
+/// What of standard input becomes one block.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Each {
+    /// The whole records in so many bytes as `--block` says.
+    Fitting,
+    /// `-N`: so many records.
+    Records(usize),
+    /// `-L`: the lines in so many bytes, a multiple of this.
+    Lines(usize),
 }
 
 /// The options of GNU parallel's input language, under their names there.

@@ -1,9 +1,9 @@
 //! `--pipe`: standard input cut into blocks of whole records, at the places where GNU parallel cuts it. A block is
 //! in memory while its end is looked for; then it is a part of the file in which the run keeps its input.
 
-use crate::blocks::{BlockSize, Blocking};
 use crate::error::BatchError;
 use crate::inputs::{Input, Inputs};
+use crate::options::{BlockSize, Blocking, Each};
 use crate::template::{CommandTemplate, Filling};
 use homing_model::{Block, Command};
 use memchr::{memchr_iter, memmem};
@@ -12,17 +12,6 @@ use std::path::{Path, PathBuf};
 
 /// GNU parallel looks at no larger block, bytes.
 const LARGEST: usize = (1 << 31) - 1;
-
-/// What of standard input becomes one block.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Each {
-    /// The whole records in so many bytes as `--block` says.
-    Fitting,
-    /// `-N`: so many records.
-    Records(usize),
-    /// `-L`: the lines in so many bytes, a multiple of this.
-    Lines(usize),
-}
 
 /// The blocks of standard input.
 pub(crate) struct Piped {

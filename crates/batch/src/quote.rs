@@ -54,7 +54,7 @@ pub fn command_line(command: &Command) -> Vec<u8> {
         Command::Argv(words) => {
             // The marker of a slot not yet known is plain digits later on.
             let one = |w: &RawText| {
-                if w.0 == crate::SLOT_TOKEN.as_bytes() { w.0.clone() } else { quote(&w.0) }
+                if w.0 == crate::slot::SLOT_TOKEN.as_bytes() { w.0.clone() } else { quote(&w.0) }
             };
             words.iter().map(one).collect::<Vec<_>>().join(&b' ')
         }

@@ -100,11 +100,10 @@ fn file_name(value: &[u8]) -> Vec<u8> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::compose::bare_task;
 
     fn stdout(results: &str, args: &[&str]) -> String {
         let args = args.iter().map(|a| RawText::from(*a)).collect();
-        let task = bare_task(7, homing_model::Command::Shell("x".into()), args);
+        let task = Task { id: 7, args, ..Task::of(homing_model::Command::Shell("x".into())) };
         Results::parse(&results.into()).unwrap().paths(&task).stdout.to_str().unwrap().to_owned()
     }
 

@@ -4,7 +4,6 @@ mod line;
 mod lines;
 mod links;
 
-use crate::compose::Batch;
 use crate::error::BatchError;
 use crate::options::InputOptions;
 use homing_graph::Makers;
@@ -15,32 +14,6 @@ use links::Links;
 use std::io::BufRead;
 use std::path::PathBuf;
 
-/// Tasks from JSON lines. Fields: `name`, `command` (string) or `argv` (list), `cwd`,
-/// `env` (object), `after` (names or numbers of tasks), `inputs`, `outputs`, `cpus`,
-/// `memory` (bytes, or `"2G"`), `resources` (object of numbers), `timeout` (seconds, or `"2m"`).
-/// Empty lines are passed over. `name` is for messages; `-` means standard input. `again` is a
-/// file with the same bytes: without one a task can depend only on tasks before it.
-///
-/// # Errors
-/// What is wrong with a line of a file whose tasks depend on each other, or cannot be read.
-pub fn tasks_file(
-    reader: Box<dyn BufRead + Send>,
-    again: Option<PathBuf>,
-    name: &str,
-    options: InputOptions,
-) -> Result<Batch, BatchError> {
-    let uses_stdin = name == "-";
-    let name = if uses_stdin { "standard input".to_owned() } else { name.to_owned() };
-    let InputOptions { cwd, functions, tag, resources, .. } = options;
-    let setting = Setting { cwd, functions, resources };
-    let links = match again {
-        Some(path) => Links::of_file(&path, &name, &setting)?,
-        None => Links::Coming(Makers::of_a_stream()),
-    };
-    let lines = TaskLines { lines: Lines::new(reader, name), uses_stdin, setting, links };
-    Ok(Batch::of_lines(lines, tag.is_some()))
-}
-
 pub(crate) struct TaskLines {
     lines: Lines,
     uses_stdin: bool,
@@ -49,6 +22,23 @@ pub(crate) struct TaskLines {
 }
 
 impl TaskLines {
+    pub(crate) fn open(
+        reader: Box<dyn BufRead + Send>,
+        again: Option<PathBuf>,
+        name: &str,
+        options: InputOptions,
+    ) -> Result<TaskLines, BatchError> {
+        let uses_stdin = name == "-";
+        let name = if uses_stdin { "standard input".to_owned() } else { name.to_owned() };
+        let InputOptions { cwd, functions, resources, .. } = options;
+        let setting = Setting { cwd, functions, resources };
+        let links = match again {
+            Some(path) => Links::of_file(&path, &name, &setting)?,
+            None => Links::Coming(Makers::of_a_stream()),
+        };
+        Ok(TaskLines { lines: Lines::new(reader, name), uses_stdin, setting, links })
+    }
+
     pub(crate) fn uses_stdin(&self) -> bool {
         self.uses_stdin
     }

@@ -1,7 +1,6 @@
 //! What may stand on a line, and the task that it makes.
 
 use crate::amount::{parse_duration, parse_size};
-use crate::compose::bare_task;
 use crate::shell::command_from_line;
 use homing_graph::Other;
 use homing_model::{Command, RawText, Task, TaskId};
@@ -120,7 +119,8 @@ impl Line {
             name: self.name,
             after,
             resources: self.resources.into_iter().filter(|(_, wanted)| *wanted > 0).collect(),
-            ..bare_task(id, command, Vec::new())
+            id,
+            ..Task::of(command)
         })
     }
 }
