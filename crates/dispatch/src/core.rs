@@ -36,11 +36,6 @@ use homing_place::{HostIx, Params, Placed, Placer};
 use std::collections::HashMap;
 use terms::{Running, Stage, Waiting};
 
-/// Work handed out in advance, per slot: enough to bridge one round trip,
-/// measured in time so that long tasks are never bound early.
-const PREFETCH_US: f64 = 20_000.0;
-const PREFETCH_MOST: f64 = 48.0;
-
 /// The state.
 pub struct Core {
     policy: Policy,
@@ -355,12 +350,4 @@ impl Core {
         let storages = (0..self.hosts.len()).map(StorageIx::Host).chain((0..self.servers.len()).map(StorageIx::Server));
         storages.filter_map(|s| Some((self.storage_name(s).to_string(), self.admission.lesson(s)?))).collect()
     }
-}
-
-/// How many tasks may be sent ahead to a host with `slots` slots whose tasks take `mean_us`.
-pub(crate) fn prefetch(slots: u32, mean_us: f64) -> u32 {
-    if mean_us <= 0.0 || mean_us > PREFETCH_US {
-        return 0;
-    }
-    (f64::from(slots) * (PREFETCH_US / mean_us).min(PREFETCH_MOST)) as u32
 }

@@ -1,9 +1,8 @@
 //! The hosts of a run: names, slots in use, volumes they see.
 
-use crate::core::{Offer, prefetch};
 use homing_model::{HostFacts, HostSample, Mount, Task};
 use homing_mounts::same_volume;
-use homing_place::{HostIx, Need};
+use homing_place::HostIx;
 use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 
 /// A network volume that tasks of this run use.
@@ -11,6 +10,11 @@ pub type VolumeIx = usize;
 
 /// Samples after a start that tell what it takes: the first may have been on its way already.
 const SETTLED: u32 = 2;
+
+/// Work handed out in advance, per slot: enough to bridge one round trip,
+/// measured in time so that long tasks are never bound early.
+const PREFETCH_US: f64 = 20_000.0;
+const PREFETCH_MOST: f64 = 48.0;
 
 #[derive(Debug)]
 struct Host {
@@ -130,21 +134,8 @@ impl Hosts {
         self.resolved.iter().find(|names| names.contains(&name)).cloned().unwrap_or_else(|| vec![name])
     }
 
-    /// What an offer needs, in terms of this run's hosts, but for the kind of its command.
-    pub fn need(&self, offer: &Offer) -> Need {
-        let per_host = self.join(&offer.per_host);
-        Need {
-            total: offer.total,
-            per_host,
-            cpus: offer.task.cpus.max(1),
-            guessed: offer.guessed,
-            server: None,
-            takes: Vec::new(),
-            kind: 0,
-        }
-    }
-
-    fn join(&self, per_host: &[(String, u64)]) -> Vec<(HostIx, u64)> {
+    /// Bytes by storage host, as bytes by host of this run.
+    pub(crate) fn join(&self, per_host: &[(String, u64)]) -> Vec<(HostIx, u64)> {
         let mut sum: Vec<(HostIx, u64)> = Vec::new();
         for (name, bytes) in per_host {
             let Some(ix) = self.find(name) else { continue };
@@ -288,6 +279,14 @@ impl Hosts {
         host.mem_available = sample.mem_available;
         host.newest = host.newest.map(|(ticket, samples)| (ticket, samples + 1));
     }
+}
+
+/// How many tasks may be sent ahead to a host with `slots` slots whose tasks take `mean_us`.
+fn prefetch(slots: u32, mean_us: f64) -> u32 {
+    if mean_us <= 0.0 || mean_us > PREFETCH_US {
+        return 0;
+    }
+    (f64::from(slots) * (PREFETCH_US / mean_us).min(PREFETCH_MOST)) as u32
 }
 
 /// One spelling for an address, whether written as IPv4 or as IPv4 in IPv6; names by their first part.

@@ -21,7 +21,7 @@ impl Core {
     /// What a waiting task needs, its kind included.
     pub(super) fn need(&mut self, id: TaskId) -> Need {
         let Waiting { offer, .. } = &self.waiting[&id];
-        let mut need = self.hosts.need(offer);
+        let mut need = offer.need(&self.hosts);
         need.takes = self.room.takes(&offer.task);
         if !need.reads() {
             need.kind = self.kinds.of(&offer.task.command);

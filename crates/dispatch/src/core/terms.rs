@@ -3,12 +3,12 @@
 
 use super::takes::Resources;
 use crate::admission::Io;
-use crate::hosts::VolumeIx;
+use crate::hosts::{Hosts, VolumeIx};
 use homing_batch::Halt;
 use homing_clock::Mono;
 use homing_model::event::{SAID_BYTES, What};
 use homing_model::{Change, IoCounters, Outcome, RawText, Task};
-use homing_place::{HostIx, Placed};
+use homing_place::{HostIx, Need, Placed};
 use homing_wire::{Ended, ToWorker};
 use std::collections::HashMap;
 
@@ -70,6 +70,21 @@ pub struct Offer {
     pub reads: Vec<RawText>,
     /// Of these, what changed so shortly before that hosts may remember an older state.
     pub recent: Vec<Change>,
+}
+
+impl Offer {
+    /// What it needs, in terms of the run's hosts, but for the kind of its command.
+    pub fn need(&self, hosts: &Hosts) -> Need {
+        Need {
+            total: self.total,
+            per_host: hosts.join(&self.per_host),
+            cpus: self.task.cpus.max(1),
+            guessed: self.guessed,
+            server: None,
+            takes: Vec::new(),
+            kind: 0,
+        }
+    }
 }
 
 /// What the shell around the core has to do, in order.

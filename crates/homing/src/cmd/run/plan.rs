@@ -59,7 +59,7 @@ pub fn plan(args: Args) -> Result<i32, Failure> {
     for incoming in Source::new(batch, sourcing, finder) {
         match incoming {
             Incoming::Task { offer, .. } => {
-                needs.push((offer.task.id, hosts.need(&offer)));
+                needs.push((offer.task.id, offer.need(&hosts)));
                 commands.insert(offer.task.id, offer.task.command.display());
             }
             Incoming::Served(_) | Incoming::Server(_) | Incoming::Again(_) => {}
