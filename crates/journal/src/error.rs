@@ -1,6 +1,6 @@
 //! What can go wrong with a journal, told to a person.
 
-use crate::lock::Holder;
+use crate::holder::Holder;
 use std::io;
 use std::path::{Path, PathBuf};
 

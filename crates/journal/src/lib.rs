@@ -8,6 +8,7 @@
 
 mod counts;
 mod error;
+mod holder;
 mod kept;
 mod list;
 mod lock;
@@ -20,9 +21,9 @@ mod write;
 
 pub use counts::Counts;
 pub use error::JournalError;
+pub use holder::Holder;
 pub use kept::{Keeping, Kept, forget, kept};
 pub use list::{RunInfo, RunState, find, live, names, runs};
-pub use lock::Holder;
 pub use name::{new_run_name, root, root_note, state};
 pub use prune::{Pruned, prune};
 pub use ran::ran;

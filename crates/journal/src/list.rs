@@ -1,6 +1,7 @@
 //! The runs that there are, and finding one of them.
 
-use crate::lock::{self, Holder};
+use crate::holder::Holder;
+use crate::lock;
 use crate::read::event_of;
 use crate::{Counts, FILE, JournalError, replay};
 use homing_model::event::What;

@@ -1,0 +1,97 @@
+//! The writer of a journal: its name in the lock file, and whether it lives.
+
+use serde::{Deserialize, Serialize};
+use sha2::{Digest, Sha256};
+use std::fs;
+use std::os::unix::fs::MetadataExt;
+
+/// The writer of a journal, as its lock file names it.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Holder {
+    /// Host name.
+    pub host: String,
+    /// Process id there.
+    pub pid: u32,
+    /// That host's boot.
+    pub boot_id: String,
+    /// The process's start, clock ticks since that boot; 0 when unknown.
+    pub start: u64,
+    /// The machine, apart from others of its name: a digest of its machine id, which is nobody's business itself.
+    #[serde(default)]
+    pub machine: String,
+    /// Inode of the pid namespace in which `pid` means something; 0 when unknown.
+    #[serde(default)]
+    pub pid_ns: u64,
+    /// It holds an open file description lock on the journal too.
+    #[serde(default)]
+    pub locked: bool,
+}
+
+/// What can be told of a holder without its lock on the journal.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Life {
+    Alive,
+    Gone,
+    /// It is on another host, or in another pid namespace.
+    Unknown,
+}
+
+impl Holder {
+    pub(crate) fn me() -> Holder {
+        let pid = std::process::id();
+        Holder {
+            host: host_name(),
+            pid,
+            boot_id: boot_id(),
+            start: start_of(pid).unwrap_or(0),
+            machine: machine(),
+            pid_ns: fs::metadata("/proc/self/ns/pid").map_or(0, |meta| meta.ino()),
+            locked: false,
+        }
+    }
+
+    /// Whether it runs on this kernel: then its lock on the journal is seen here.
+    pub(crate) fn is_on_kernel_of(&self, me: &Holder) -> bool {
+        !self.boot_id.is_empty() && self.boot_id == me.boot_id
+    }
+
+    /// `start_of`: the start of a process of this pid namespace that lives.
+    pub(crate) fn life(&self, me: &Holder, start_of: impl Fn(u32) -> Option<u64>) -> Life {
+        let other = |one: u64, two: u64| one != 0 && two != 0 && one != two;
+        let other_machine = !self.machine.is_empty() && self.machine != me.machine;
+        match self.is_on_kernel_of(me) {
+            true if other(self.pid_ns, me.pid_ns) || (self.pid_ns == 0 && self.host != me.host) => Life::Unknown,
+            true if start_of(self.pid).is_some_and(|start| self.start == 0 || self.start == start) => Life::Alive,
+            true => Life::Gone,
+            // The same host after a restart.
+            false if self.host == me.host && !other_machine => Life::Gone,
+            false => Life::Unknown,
+        }
+    }
+}
+
+/// The first 64 bits of the SHA-256 of the machine id, as systemd asks for; empty where there is none.
+fn machine() -> String {
+    let Ok(id) = fs::read_to_string("/etc/machine-id") else { return String::new() };
+    let sum = Sha256::digest(format!("homing {}", id.trim()));
+    sum[..8].iter().map(|b| format!("{b:02x}")).collect()
+}
+
+fn host_name() -> String {
+    rustix::system::uname().nodename().to_string_lossy().into_owned()
+}
+
+fn boot_id() -> String {
+    fs::read_to_string("/proc/sys/kernel/random/boot_id").unwrap_or_default().trim().to_string()
+}
+
+/// Field 22 of `/proc/PID/stat`; the name in field 2 may itself contain spaces and brackets.
+pub(crate) fn start_of(pid: u32) -> Option<u64> {
+    let stat = fs::read_to_string(format!("/proc/{pid}/stat")).ok()?;
+    let mut after = stat.rsplit_once(')')?.1.split_ascii_whitespace();
+    // A zombie holds nothing any more.
+    if matches!(after.next()?, "Z" | "X") {
+        return None;
+    }
+    after.nth(18)?.parse().ok()
+}
