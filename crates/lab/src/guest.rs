@@ -4,7 +4,7 @@
 use crate::disk::detach;
 use crate::error::{Doing, LabError, Result};
 use crate::kernel::Kernel;
-use crate::plan::{HostPlan, Plan};
+use crate::plan::{BOOTED, HostPlan, Plan};
 use crate::program::{self, run};
 use crate::root::write;
 use crate::spec::Guests;
@@ -76,9 +76,6 @@ pub(crate) fn start(plan: &Plan, host: &HostPlan, kernel: &Booted) -> Result<Chi
 
 /// What the guest's program says.
 const LOG: &str = "guest.log";
-
-/// Where [`INIT`] lies in the guest.
-pub(crate) const BOOTED: &str = "/etc/homing-lab-init";
 
 /// First process of the guest, on its real root.
 const INIT: &str = "\

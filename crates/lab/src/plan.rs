@@ -9,6 +9,9 @@ use std::path::PathBuf;
 /// Labs keep their state here, one folder each.
 pub const LABS: &str = "/var/lib/homing/labs";
 
+/// Where the first program of a guest lies in it.
+pub(crate) const BOOTED: &str = "/etc/homing-lab-init";
+
 /// A lab: what was asked for, and the number that keeps it apart from others.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Plan {

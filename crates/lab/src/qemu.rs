@@ -2,9 +2,8 @@
 //! is no hardware virtualisation; ten times slower than the machine itself.
 
 use crate::error::{Doing, Result};
-use crate::guest::BOOTED;
 use crate::kernel::Kernel;
-use crate::plan::{HostPlan, Plan};
+use crate::plan::{BOOTED, HostPlan, Plan};
 use crate::program::command;
 use std::process::Command;
 

@@ -2,8 +2,7 @@
 //! computes at its speed; starting processes and page faults take longer.
 
 use crate::error::Result;
-use crate::guest::BOOTED;
-use crate::plan::{HostPlan, Plan};
+use crate::plan::{BOOTED, HostPlan, Plan};
 use crate::program::command;
 use crate::root::write;
 use std::process::Command;

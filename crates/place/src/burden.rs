@@ -3,7 +3,7 @@
 //! what they cost who sends them: a server that is also a compute host may lose
 //! more tasks of its own than others gain.
 
-use crate::host::Mean;
+use crate::mean::Mean;
 
 /// Samples of each kind before anything is concluded.
 const ENOUGH: u32 = 2;

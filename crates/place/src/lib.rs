@@ -11,6 +11,7 @@ mod class;
 mod cost;
 mod host;
 mod lint;
+mod mean;
 mod placer;
 mod reason;
 mod simulate;

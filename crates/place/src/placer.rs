@@ -2,7 +2,8 @@
 
 use crate::burden::{Overlap, Verdict};
 use crate::class::{Class, Key};
-use crate::host::{Host, Mean, Running, Storage};
+use crate::host::{Host, Running, Storage};
+use crate::mean::Mean;
 use crate::{HostIx, MOST_KINDS, Need, Params, Placed, Reason, ServerIx};
 use homing_model::TaskId;
 use std::collections::{BTreeMap, BTreeSet, HashMap};

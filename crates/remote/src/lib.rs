@@ -135,7 +135,7 @@ impl Remote {
     pub fn stream(&self, hosts: &[impl AsRef<str>], command: &Command) -> Stream {
         let hosts = hosts.iter().map(|h| h.as_ref().to_string()).collect();
         let command = command.clone();
-        let job = move |connector: &_, host: &_, cancel: &_, sink: pool::Sink| {
+        let job = move |connector: &_, host: &_, cancel: &_, sink: session::Sink| {
             session::run(connector, host, &command, cancel, sink)
         };
         pool::start(self.shared.clone(), hosts, Box::new(job))
@@ -149,7 +149,7 @@ impl Remote {
         program: impl Fn(&str, Way) -> Command + Send + Sync + 'static,
     ) -> Stream {
         let hosts = hosts.iter().map(|h| h.as_ref().to_string()).collect();
-        let job = move |connector: &_, host: &_, cancel: &_, sink: pool::Sink| {
+        let job = move |connector: &_, host: &_, cancel: &_, sink: session::Sink| {
             session::through(connector, host, &program, cancel, sink)
         };
         pool::start(self.shared.clone(), hosts, Box::new(job))

@@ -2,7 +2,7 @@
 
 use crate::Outcome;
 use crate::connect::Connector;
-use crate::session::Which;
+use crate::session::{Sink, Which};
 use crate::wait::Cancel;
 use std::os::fd::OwnedFd;
 use std::sync::Arc;
@@ -43,8 +43,6 @@ pub struct Stream {
     threads: Vec<JoinHandle<()>>,
 }
 
-/// Takes output; false when nobody wants more.
-pub(crate) type Sink<'a> = &'a mut dyn FnMut(Which, &[u8]) -> bool;
 /// What is done on each host; `None` when it was cancelled.
 pub(crate) type Job = Box<dyn Fn(&Connector, &str, &Cancel, Sink) -> Option<Outcome> + Send + Sync>;
 

@@ -4,7 +4,6 @@ use crate::command::{Command, Input};
 use crate::connect::{Connector, NoWay};
 use crate::local::Local;
 use crate::mux::{Mux, Refused, Told};
-use crate::pool::Sink;
 use crate::wait::{Cancel, Woken, ready};
 use crate::{Outcome, is_local};
 use rustix::pipe::{PipeFlags, pipe_with};
@@ -29,6 +28,9 @@ pub(crate) enum Which {
     Out,
     Err,
 }
+
+/// Takes output; false when nobody wants more.
+pub(crate) type Sink<'a> = &'a mut dyn FnMut(Which, &[u8]) -> bool;
 
 /// Where a command runs.
 enum Far {

@@ -4,7 +4,7 @@ use crate::attempt::Fate;
 use crate::environment::Environment;
 use crate::input::Input;
 use crate::recipe::Recipes;
-use crate::shared::{Order, Run, Shared, lock};
+use crate::shared::{LEAVE, Order, Run, Shared, lock};
 use crate::slots::{kill, linger, take};
 use crate::spawn::{Found, Ground};
 use crate::view::{Question, stand};
@@ -13,7 +13,7 @@ use homing_threads::begin;
 use homing_wire::{FromWorker, HEARTBEAT_S, ToWorker, WORKER_LEASE_S};
 use std::collections::HashMap;
 use std::io::{BufReader, Read, Write};
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::Ordering;
 use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
 use std::sync::{Arc, PoisonError};
 use std::thread;
@@ -55,9 +55,6 @@ const FILES_BESIDES: u64 = 64;
 fn most_tasks(limit: u64) -> u32 {
     u32::try_from(limit.saturating_sub(FILES_BESIDES) / FILES_OF_A_TASK).unwrap_or(u32::MAX).max(1)
 }
-
-/// A signal told us to end.
-pub(crate) static LEAVE: AtomicBool = AtomicBool::new(false);
 
 enum Heard {
     Messages(Vec<ToWorker>),

@@ -17,6 +17,9 @@ use std::sync::{Arc, Condvar, Mutex, OnceLock, PoisonError};
 use std::thread;
 use std::time::Duration;
 
+/// A signal told us to end.
+pub(crate) static LEAVE: AtomicBool = AtomicBool::new(false);
+
 /// What all tasks of a run share.
 pub(crate) struct Run {
     pub(crate) name: String,
