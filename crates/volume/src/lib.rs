@@ -11,6 +11,7 @@ pub mod adopt;
 mod change;
 pub mod execute;
 pub mod gluster;
+pub mod gluster_xml;
 pub mod health;
 pub mod lustre;
 pub mod moosefs;

@@ -59,6 +59,20 @@ pub(crate) fn unmount(plan: &mut Plan, spec: &Spec, hosts: &[String], back: impl
     plan.phase(format!("unmount {}", spec.mount), hosts.iter().map(step).collect());
 }
 
+/// Unmounts before the volume itself goes: there is no way back.
+pub(crate) fn unmount_for_good(spec: &Spec, seen: &Observed) -> Plan {
+    let mut plan = Plan::default();
+    let all: Vec<String> = seen.hosts.keys().cloned().collect();
+    unmount(&mut plan, spec, &mounted(seen, &all), |_| None);
+    plan
+}
+
+/// Those of these hosts that have it mounted, or shall at their next boot.
+pub(crate) fn mounted(seen: &Observed, hosts: &[String]) -> Vec<String> {
+    let mounted = |h: &&String| seen.host(h).is_some_and(|f| f.fstab.is_some() || f.point == MountPoint::Ours);
+    hosts.iter().filter(mounted).cloned().collect()
+}
+
 fn mount_argv(spec: &Spec, line: &Line) -> Vec<String> {
     script(MOUNT, &[&spec.mount, &spec.name, &line.source, line.fstype, &line.options])
 }

@@ -31,20 +31,6 @@ pub fn mount(spec: &Spec, seen: &Observed, allowed: &[Danger]) -> Result<Plan, V
 /// Unmounts where it is mounted; undone, it is mounted there again.
 pub fn unmount(spec: &Spec, seen: &Observed, hosts: &[String]) -> Plan {
     let mut plan = Plan::default();
-    mount::unmount(&mut plan, spec, &mounted(seen, hosts), |host| Some(line(spec, seen, host)));
+    mount::unmount(&mut plan, spec, &mount::mounted(seen, hosts), |host| Some(line(spec, seen, host)));
     plan
-}
-
-/// Unmounts before the volume itself goes: there is no way back.
-pub(crate) fn unmount_for_good(spec: &Spec, seen: &Observed) -> Plan {
-    let mut plan = Plan::default();
-    let all: Vec<String> = seen.hosts.keys().cloned().collect();
-    mount::unmount(&mut plan, spec, &mounted(seen, &all), |_| None);
-    plan
-}
-
-fn mounted(seen: &Observed, hosts: &[String]) -> Vec<String> {
-    use crate::observe::MountPoint::Ours;
-    let mounted = |h: &&String| seen.host(h).is_some_and(|f| f.fstab.is_some() || f.point == Ours);
-    hosts.iter().filter(mounted).cloned().collect()
 }

@@ -130,7 +130,7 @@ pub fn delete(spec: &Spec, seen: &Observed, allowed: &[Danger]) -> Result<Plan, 
         refusals.push(Refusal::danger(Danger::DeleteFiles, why));
     }
     lifted(refusals, allowed)?;
-    let mut plan = crate::mounts::unmount_for_good(spec, seen);
+    let mut plan = crate::mount::unmount_for_good(spec, seen);
     let withdraw = script(UNEXPORT, &[&spec.name, &store]);
     plan.phase("withdraw the export", vec![Step::new(&place.host, withdraw, format!("withdraw {store}"))]);
     let remove = script(REMOVE, &[&store]);

@@ -1,6 +1,6 @@
 //! What hosts say of themselves, read from the text that `probe.sh` prints there.
 
-use crate::gluster::xml::{self, Cluster};
+use crate::gluster_xml::{self, Cluster};
 use crate::spec::Spec;
 use homing_model::Mount;
 use std::collections::{BTreeMap, BTreeSet};
@@ -172,7 +172,7 @@ pub fn read(text: &str, spec: &Spec) -> Option<HostFacts> {
             MountPoint::Other(format!("{fstype} {source}"))
         };
     }
-    facts.gluster = xml::read(&facts.texts);
+    facts.gluster = gluster_xml::read(&facts.texts);
     ended.then_some(facts)
 }
 

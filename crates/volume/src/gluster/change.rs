@@ -1,15 +1,15 @@
 //! Growing, shrinking, copying and mending a volume that is in use.
 
-use super::create::{brick_refusals, join, make_folders, missing};
+use super::create::{brick_refusals, join, make_folders};
 use super::remove::remove_bricks;
-use super::xml::{Brick, Volume};
-use super::{UNIT, gluster, layout, mount_line, speaker, volume};
+use super::room::{Room, brick};
+use super::xml::Brick;
+use super::{Answer, UNIT, gluster, missing, mount_line, no_volume, speaker_of, volume};
 use crate::mount;
 use crate::observe::{Content, Observed};
 use crate::refuse::{Danger, Refusal, lifted};
 use crate::spec::Spec;
 use crate::step::{Plan, Step, Then, Watch, script};
-use std::collections::BTreeMap;
 
 /// Bricks that are there already are no error: the call may be a second one.
 const ADD_BRICKS: &str = r#"
@@ -43,41 +43,6 @@ const FEWER: &str = r#"
     [ "$pending" = 0 ] || { echo "copies are not all up to date; run: homing volume heal $v" >&2; exit 1; }
     gluster --mode=script volume remove-brick "$v" replica "$r" "$@" force
 "#;
-
-pub(super) type Answer = Result<Plan, Vec<Refusal>>;
-
-pub(super) fn no_volume(spec: &Spec, seen: &Observed) -> Vec<Refusal> {
-    let mut refusals = missing(spec, seen);
-    refusals.push(Refusal::never(format!("no host knows a GlusterFS volume {}", spec.name)));
-    refusals
-}
-
-/// Free bytes of the volume's hosts, less what has been promised.
-pub(super) struct Room(BTreeMap<String, u64>);
-
-impl Room {
-    pub(super) fn of(seen: &Observed) -> Room {
-        let free = |f: &crate::HostFacts| f.stores.iter().map(|s| s.free).max().unwrap_or(0);
-        Room(seen.hosts.iter().filter_map(|(h, f)| Some((h.clone(), free(f.as_ref().ok()?)))).collect())
-    }
-
-    /// The host with the most room that is not in `without`.
-    pub(super) fn widest(&mut self, hosts: &[String], without: &[String]) -> Option<String> {
-        let fits = hosts.iter().filter(|h| !without.contains(h));
-        let best = fits.max_by_key(|h| self.0.get(*h).copied().unwrap_or(0))?.clone();
-        // The next set goes elsewhere when it can.
-        if let Some(free) = self.0.get_mut(&best) {
-            *free /= 2;
-        }
-        Some(best)
-    }
-}
-
-pub(super) fn brick(spec: &Spec, there: &Volume, taken: &[Brick], host: &str, arbiter: bool) -> Brick {
-    let base = layout::base_of(spec, there, host).unwrap_or_else(|| "/brick".into());
-    let all: Vec<Brick> = there.bricks.iter().chain(taken).cloned().collect();
-    Brick { host: host.into(), path: layout::free_path(spec, &base, host, &all), arbiter }
-}
 
 /// Takes in the places of `spec` that have no brick yet. Hosts that are too few
 /// for a set of their own share one with the widest hosts that are there.
@@ -123,17 +88,6 @@ pub fn add_host(spec: &Spec, seen: &Observed, allowed: &[Danger]) -> Answer {
     mount::mount(&mut plan, spec, seen, |h| mount_line(spec, h));
     start_rebalance(&mut plan, spec, &host);
     Ok(plan)
-}
-
-pub(super) fn speaker_of<'a>(
-    spec: &'a Spec,
-    seen: &'a Observed,
-) -> Result<(String, &'a super::xml::Cluster), Vec<Refusal>> {
-    let knows = |(h, f): (&String, &'a Result<crate::HostFacts, String>)| {
-        let cluster = f.as_ref().ok()?.gluster.as_ref()?;
-        cluster.volume(&spec.name).map(|_| (h.clone(), cluster))
-    };
-    seen.hosts.iter().find_map(knows).or(speaker(spec, seen)).ok_or_else(|| no_volume(spec, seen))
 }
 
 fn running(spec: &Spec, seen: &Observed, what: &str) -> bool {

@@ -2,7 +2,7 @@
 
 use super::layout;
 use super::xml::{Brick, Volume};
-use super::{UNIT, gluster, mount_line, speaker, volume};
+use super::{UNIT, gluster, missing, mount_line, speaker, volume};
 use crate::mount;
 use crate::observe::{Content, Observed};
 use crate::refuse::{Danger, Refusal, lifted};
@@ -102,25 +102,6 @@ fn existing(spec: &Spec, seen: &Observed, there: &Volume, allowed: &[Danger]) ->
     start(&mut plan, spec, &speaker, there.started);
     mount::mount(&mut plan, spec, seen, |h| mount_line(spec, h));
     Ok(plan)
-}
-
-/// Hosts and programs without which nothing can be done.
-pub(super) fn missing(spec: &Spec, seen: &Observed) -> Vec<Refusal> {
-    let mut refusals: Vec<Refusal> =
-        seen.silent().iter().map(|(h, why)| Refusal::never(format!("{h} does not answer: {why}"))).collect();
-    let servers = spec.servers();
-    for (host, facts) in seen.hosts.iter().filter_map(|(h, f)| Some((h, f.as_ref().ok()?))) {
-        if servers.contains(host) && !facts.programs.contains("glusterd") {
-            refusals
-                .push(Refusal::never(format!("{host} has no glusterd; install the package glusterfs-server there")));
-        }
-        if spec.clients.contains(host) && !facts.programs.contains("mount.glusterfs") {
-            refusals.push(Refusal::never(format!(
-                "{host} cannot mount GlusterFS; install the package glusterfs-client there"
-            )));
-        }
-    }
-    refusals
 }
 
 /// What speaks against these bricks.

@@ -1,9 +1,9 @@
 //! A host that is gone for good: its bricks are made anew on others, from the copies that are left.
 
-use super::change::{Room, brick, speaker_of};
 use super::create::make_folders;
-use super::volume;
+use super::room::{Room, brick};
 use super::xml::Brick;
+use super::{speaker_of, volume};
 use crate::observe::Observed;
 use crate::refuse::Refusal;
 use crate::spec::Spec;

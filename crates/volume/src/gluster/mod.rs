@@ -5,20 +5,23 @@ mod create;
 mod dead;
 pub(crate) mod layout;
 mod remove;
+mod room;
 pub mod sizes;
 mod stripe;
 #[cfg(test)]
 mod tests;
-pub mod xml;
 
+pub use crate::gluster_xml as xml;
 pub use change::{add_host, drain_host, heal, rebalance, set_copies};
 pub use create::create;
 pub use remove::delete;
 pub use stripe::set_stripe;
 
 use crate::mount::Line;
-use crate::observe::Observed;
+use crate::observe::{HostFacts, Observed};
+use crate::refuse::Refusal;
 use crate::spec::Spec;
+use crate::step::Plan;
 use xml::{Cluster, Volume};
 
 pub(crate) const UNIT: &str = "glusterd";
@@ -52,4 +55,39 @@ pub(crate) fn mount_line(spec: &Spec, host: &str) -> Line {
         options += &format!(",backup-volfile-servers={}", others.join(":"));
     }
     Line { source: format!("{first}:/{}", spec.name), fstype: "glusterfs", options }
+}
+
+type Answer = Result<Plan, Vec<Refusal>>;
+
+fn no_volume(spec: &Spec, seen: &Observed) -> Vec<Refusal> {
+    let mut refusals = missing(spec, seen);
+    refusals.push(Refusal::never(format!("no host knows a GlusterFS volume {}", spec.name)));
+    refusals
+}
+
+/// Hosts and programs without which nothing can be done.
+fn missing(spec: &Spec, seen: &Observed) -> Vec<Refusal> {
+    let mut refusals: Vec<Refusal> =
+        seen.silent().iter().map(|(h, why)| Refusal::never(format!("{h} does not answer: {why}"))).collect();
+    let servers = spec.servers();
+    for (host, facts) in seen.hosts.iter().filter_map(|(h, f)| Some((h, f.as_ref().ok()?))) {
+        if servers.contains(host) && !facts.programs.contains("glusterd") {
+            refusals
+                .push(Refusal::never(format!("{host} has no glusterd; install the package glusterfs-server there")));
+        }
+        if spec.clients.contains(host) && !facts.programs.contains("mount.glusterfs") {
+            refusals.push(Refusal::never(format!(
+                "{host} cannot mount GlusterFS; install the package glusterfs-client there"
+            )));
+        }
+    }
+    refusals
+}
+
+fn speaker_of<'a>(spec: &'a Spec, seen: &'a Observed) -> Result<(String, &'a Cluster), Vec<Refusal>> {
+    let knows = |(h, f): (&String, &'a Result<HostFacts, String>)| {
+        let cluster = f.as_ref().ok()?.gluster.as_ref()?;
+        cluster.volume(&spec.name).map(|_| (h.clone(), cluster))
+    };
+    seen.hosts.iter().find_map(knows).or(speaker(spec, seen)).ok_or_else(|| no_volume(spec, seen))
 }

@@ -35,7 +35,7 @@ pub fn delete(spec: &Spec, seen: &Observed, allowed: &[Danger]) -> Result<Plan, 
         seen.silent().iter().map(|(h, why)| Refusal::never(format!("{h} does not answer: {why}"))).collect();
     refusals.extend(with_files(seen, &bricks));
     lifted(refusals, allowed)?;
-    let mut plan = crate::mounts::unmount_for_good(spec, seen);
+    let mut plan = crate::mount::unmount_for_good(spec, seen);
     if let (Some(there), Some((host, _))) = (there, speaker(spec, seen)) {
         if there.started {
             let stop = gluster(&["volume", "stop", &spec.name, "force"]);

@@ -1,7 +1,6 @@
 //! Sharding: files cut into pieces that lie on several sets of bricks.
 
-use super::change::{Answer, no_volume, speaker_of};
-use super::{gluster, volume};
+use super::{Answer, gluster, no_volume, speaker_of, volume};
 use crate::observe::Observed;
 use crate::refuse::{Danger, Refusal, lifted};
 use crate::spec::Spec;

@@ -240,7 +240,7 @@ pub fn delete(spec: &Spec, seen: &Observed, allowed: &[Danger]) -> Result<Plan, 
         refusals.push(Refusal::danger(Danger::DeleteFiles, why));
     }
     lifted(refusals, allowed)?;
-    let mut plan = crate::mounts::unmount_for_good(spec, seen);
+    let mut plan = crate::mount::unmount_for_good(spec, seen);
     let stores = spec.places.iter().filter(|p| {
         let there = seen.store(&p.host, &spec.store(p)).is_some_and(|s| s.content != Content::Absent);
         there || seen.host(&p.host).is_some_and(|f| marked(f, "mfschunkserver.cfg", &spec.name))
