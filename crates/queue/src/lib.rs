@@ -12,9 +12,11 @@
 
 pub mod array;
 mod bell;
+mod cache;
 pub mod depend;
 mod embedded;
 pub mod engine;
+mod entry;
 mod error;
 mod files;
 pub mod job;
@@ -39,13 +41,13 @@ mod words;
 
 pub use embedded::Embedded;
 pub use engine::{Engine, Machine};
+pub use entry::{Job, Part};
 pub use error::QueueError;
 pub use files::{boot_id, host_name, uid, user_name};
 pub use job::{End, JobSpec, Private, Start, Style};
 pub use keeper::keep;
 pub use load::{Load, measure, thresholds, watch};
 pub use process::Process;
-pub use read::{Job, Part};
 pub use runner::run as run_queue;
 pub use slurm::{Joined, Slurm};
 pub use spool::Spool;

@@ -1,6 +1,5 @@
 //! Load indices under LSF's names, and the thresholds of queues.
 
-use crate::plan::Queue;
 use homing_model::HostSample;
 use homing_require::{Requirement, Value};
 use std::collections::BTreeMap;
@@ -32,16 +31,20 @@ impl Load {
     fn beyond(&self, index: &str, threshold: f64) -> bool {
         self.get(index).is_some_and(|v| if DECREASING.contains(&index) { v < threshold } else { v > threshold })
     }
-    /// The first index that is beyond the threshold for starting.
-    pub fn above_first(&self, queue: &Queue) -> Option<String> {
-        self.first_beyond(queue, |(sched, _)| sched)
+    /// The first index that is beyond the threshold for starting, of a queue's thresholds.
+    pub fn above_first(&self, of_queue: &BTreeMap<String, String>) -> Option<String> {
+        self.first_beyond(of_queue, |(sched, _)| sched)
     }
     /// The first index that is beyond the threshold for standing still.
-    pub fn above_second(&self, queue: &Queue) -> Option<String> {
-        self.first_beyond(queue, |(_, stop)| stop)
+    pub fn above_second(&self, of_queue: &BTreeMap<String, String>) -> Option<String> {
+        self.first_beyond(of_queue, |(_, stop)| stop)
     }
-    fn first_beyond(&self, queue: &Queue, side: impl Fn((Option<f64>, Option<f64>)) -> Option<f64>) -> Option<String> {
-        let found = queue.load.iter().find(|(index, text)| {
+    fn first_beyond(
+        &self,
+        of_queue: &BTreeMap<String, String>,
+        side: impl Fn((Option<f64>, Option<f64>)) -> Option<f64>,
+    ) -> Option<String> {
+        let found = of_queue.iter().find(|(index, text)| {
             side(thresholds(text).unwrap_or_default()).is_some_and(|threshold| self.beyond(index, threshold))
         });
         found.map(|(index, _)| index.clone())
@@ -122,8 +125,7 @@ mod tests {
         assert_eq!(thresholds("1500/4000"), Some((Some(1500.0), Some(4000.0))));
         assert_eq!(thresholds("/4"), Some((None, Some(4.0))));
         assert_eq!(thresholds("x"), None);
-        let load = BTreeMap::from([("mem".to_string(), "100/50".to_string())]);
-        let queue = Queue { load, ..Queue::default() };
+        let queue = BTreeMap::from([("mem".to_string(), "100/50".to_string())]);
         assert_eq!(Load::of(&[("mem", 75.0)]).above_first(&queue).as_deref(), Some("mem"));
         assert_eq!(Load::of(&[("mem", 75.0)]).above_second(&queue), None);
         assert_eq!(Load::of(&[("mem", 40.0)]).above_second(&queue).as_deref(), Some("mem"));

@@ -1,9 +1,9 @@
 //! The spool: every job of every user of this machine.
 
+use crate::cache::Cache;
 use crate::files::{self, step, write_json_soon};
 use crate::job::{JobSpec, Private, Stop};
 use crate::places::Places;
-use crate::read::Cache;
 use crate::{Job, Part, QueueError};
 use homing_folder::lock::Held;
 use homing_model::{Command, RawText};

@@ -77,7 +77,7 @@ pub fn blocked(config: &Config, usage: &Usage, it: &View, load: &Load) -> Option
     }
     // Load is this machine's; that of another host is its own affair.
     if it.host.is_none() {
-        if let Some(index) = load.above_first(queue) {
+        if let Some(index) = load.above_first(&queue.load) {
             return Some(Block::Load(index));
         }
         if let Some(expr) = it.require.iter().find(|e| !load.holds(e)) {

@@ -1,11 +1,10 @@
 //! Jobs as the spool tells of them.
 
-mod entry;
 mod reader;
 mod views;
 
-pub use entry::{Job, Part};
-
+use crate::cache::Kept;
+use crate::entry::{Job, Part};
 use crate::files::{self, read_short};
 use crate::job::JobSpec;
 use crate::state::State;
@@ -16,28 +15,12 @@ use std::collections::{HashMap, HashSet};
 use std::fs;
 use std::os::unix::fs::MetadataExt;
 use std::path::Path;
-use std::sync::{Arc, Mutex};
+use std::sync::Arc;
 
 /// Elements of one other user's that are looked at; what is beyond them is not shown.
 const MOST_OF_ANOTHER: usize = 10_000;
 /// A longer record of another user's is not read, bytes: a thousand single indices and the longest names.
 const LONGEST_OF_ANOTHER: u64 = 64 << 10;
-
-/// What has not changed since it was read, so that a look costs what changed.
-#[derive(Default)]
-pub(crate) struct Cache {
-    jobs: Mutex<HashMap<(u32, u64), Kept>>,
-    specs: Mutex<HashMap<(u32, u64), Arc<JobSpec>>>,
-}
-
-/// A job as it was read last.
-struct Kept {
-    job: Job,
-    /// When its folder had been changed, where nothing else could make another job of it.
-    settled: Option<i64>,
-    /// All of it has ended, which is final.
-    over: bool,
-}
 
 /// What a record may say to other users: it is written by its owner, who could
 /// otherwise make rows of their tables up, or speak to their terminals.

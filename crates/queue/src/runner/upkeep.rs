@@ -45,11 +45,11 @@ pub(super) fn heed_load(jobs: &[Job], config: &Config, load: &Load) {
         let Some(queue) = config.queues.get(&job.spec.queue) else { continue };
         for part in job.parts.iter().filter(|p| p.state.is_running()) {
             let path = job.dir.join(format!("load.{}.json", part.index));
-            match (part.stopped_by.is_some(), load.above_second(queue)) {
+            match (part.stopped_by.is_some(), load.above_second(&queue.load)) {
                 (false, Some(by)) => {
                     let _ = write_json(&path, &crate::job::Stop { by }, 0o644);
                 }
-                (true, None) if load.above_first(queue).is_none() => {
+                (true, None) if load.above_first(&queue.load).is_none() => {
                     let _ = std::fs::remove_file(&path);
                 }
                 _ => {}
