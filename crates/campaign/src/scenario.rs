@@ -168,7 +168,7 @@ impl Scenario {
             retries: r.percent(40),
             input: r.of(&[Input::Args, Input::Args, Input::Stdin, Input::Tasks]),
             neighbours: terrain.root && r.percent(15),
-            small_disk: if full { [r.percent(60), r.percent(60), r.percent(60)] } else { [false; 3] },
+            small_disk: if full { small_disk(r) } else { [false; 3] },
             parts,
             damage: damage(r),
         }
@@ -238,6 +238,12 @@ fn cut_ms(r: &mut Random) -> u64 {
     if r.percent(8) { r.within(33_000, 40_000) } else { r.within(1000, 4000) }
 }
 
+/// What lies on the small disk: at least the record of the run, since that disk is filled.
+fn small_disk(r: &mut Random) -> [bool; 3] {
+    let drawn = [r.percent(60), r.percent(60), r.percent(60)];
+    [drawn[0] || !drawn.contains(&true), drawn[1], drawn[2]]
+}
+
 fn damage(r: &mut Random) -> Option<Damage> {
     match r.within(0, 100) {
         0..8 => Some(Damage::Torn(r.within(1, 600))),
@@ -259,5 +265,15 @@ mod tests {
             let records: u64 = scenario.parts.iter().flatten().map(|stroke| stroke.records).sum();
             assert!(records <= 2 * scenario.tasks, "{scenario:?}");
         }
+    }
+
+    #[test]
+    fn no_disk_is_filled_but_the_small_one() {
+        let terrain = Terrain { lab: false, root: true, clock: false };
+        let fills = |stroke: &Stroke| matches!(stroke.deed, Deed::FullDisk(_));
+        let scenarios: Vec<_> = (0..2000).map(|seed| Scenario::new(seed, terrain)).collect();
+        let filling = scenarios.iter().filter(|s| s.parts.iter().flatten().any(fills));
+        let wrong: Vec<_> = filling.filter(|s| !s.small_disk.contains(&true)).map(|s| s.seed).collect();
+        assert!(wrong.is_empty(), "{wrong:?}");
     }
 }
