@@ -44,9 +44,8 @@ impl Core {
 
     /// Once, to somebody who wonders why idle hosts get nothing.
     fn tell_who_waits(&mut self) {
-        let waits =
-            |w: &super::Waiting| w.offer.per_host.iter().any(|(name, _)| self.coming.names.contains(&short(name)));
-        if self.coming.held.iter().filter_map(|id| self.waiting.get(id)).any(waits) {
+        let mut homes = self.coming.held.iter().filter_map(|id| self.waiting.get(id)).flat_map(|w| &w.offer.per_host);
+        if homes.any(|(name, _)| self.coming.names.contains(&short(name))) {
             self.coming.told = true;
             let names: Vec<&str> = self.coming.names.iter().map(String::as_str).collect();
             let text = format!("still connecting to {}; tasks whose inputs lie there wait for it", names.join(", "));

@@ -20,7 +20,7 @@ const BEGINS_US: u64 = 250_000;
 impl Core {
     /// What a waiting task needs, its kind included.
     pub(super) fn need(&mut self, id: TaskId) -> Need {
-        let Waiting { offer, .. } = &self.waiting[&id];
+        let Waiting { offer, .. } = &*self.waiting[&id];
         let mut need = offer.need(&self.hosts);
         need.takes = self.room.takes(&offer.task);
         if !need.reads() {

@@ -171,7 +171,7 @@ pub(super) struct Waiting {
 }
 
 pub(super) struct Running {
-    pub(super) waiting: Waiting,
+    pub(super) waiting: Box<Waiting>,
     pub(super) host: HostIx,
     pub(super) placed: Placed,
     /// Its `{%}`.
