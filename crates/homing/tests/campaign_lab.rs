@@ -1,20 +1,29 @@
-//! The campaign over ssh, on hosts that lose their power, links and bricks.
+//! The campaign over ssh, on hosts that lose their power, links and bricks: in
+//! three labs at once, since most of its time is waiting for hosts.
 
 mod support;
 
 use homing_campaign::{Place, campaign};
+use std::ops::Range;
 use std::path::Path;
 use support::{EXE, Lab, missing};
 
 #[test]
-#[ignore = "takes ten minutes; `cargo test -p homing --test campaign_lab -- --ignored`, as root"]
 fn thirty_runs_over_ssh_survive_what_befalls_them() {
     if missing(&["glusterd", "glusterfs"]) {
         return;
     }
-    let lab = Lab::up("campaign", &["--hosts", "3", "--gluster", "1x3"]);
+    std::thread::scope(|scope| {
+        [1..11, 11..21, 21..31].map(|seeds| {
+            scope.spawn(move || survive(seeds));
+        })
+    });
+}
+
+fn survive(seeds: Range<u64>) {
+    let lab = Lab::up(&format!("campaign{}", seeds.start), &["--hosts", "3", "--gluster", "1x3"]);
     lab.ok("n1", &format!("{EXE} hosts --hosts 'n[1-3]'"));
     let place = Place::new(Path::new(EXE), Some(&lab.name)).unwrap();
-    let (summary, wrong) = campaign(&place, 1..31);
+    let (summary, wrong) = campaign(&place, seeds);
     assert_eq!(wrong, 0, "{summary}");
 }
