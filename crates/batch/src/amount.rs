@@ -81,11 +81,11 @@ pub fn parse_size(option: &'static str, text: &str) -> Result<u64, BatchError> {
     if bytes < u64::MAX as f64 { Ok(bytes as u64) } else { Err(bad()) }
 }
 
-/// `--jobs` on a host with this many cores: `8`, `+2`, `-1`, `150%`; `0` is as
+/// `--jobs`, or another `option`, on a host with this many cores: `8`, `+2`, `-1`, `150%`; `0` is as
 /// many as possible, given as `u32::MAX`. Never less than 1.
-pub fn jobs(text: &str, cores: u32) -> Result<u32, BatchError> {
+pub fn jobs(option: &'static str, text: &str, cores: u32) -> Result<u32, BatchError> {
     let bad =
-        || BatchError::value("--jobs", text, "use a number, +N or -N beside the cores, N% of them, or 0 for no limit");
+        || BatchError::value(option, text, "use a number, +N or -N beside the cores, N% of them, or 0 for no limit");
     let whole = |digits: &str| {
         let plain = !digits.is_empty() && digits.bytes().all(|b| b.is_ascii_digit());
         plain.then(|| digits.parse::<u32>().ok()).flatten().ok_or_else(bad)
@@ -156,10 +156,10 @@ mod tests {
         for (text, slots) in
             [("8", 8), ("+2", 6), ("-1", 3), ("-9", 1), ("200%", 8), ("30%", 2), ("0", u32::MAX), ("0%", 1)]
         {
-            assert_eq!(jobs(text, 4).unwrap(), slots, "{text}");
+            assert_eq!(jobs("--jobs", text, 4).unwrap(), slots, "{text}");
         }
         for text in ["", "x", "+", "-", "%", "1.5", "+-1", "nan%", "-5%"] {
-            assert!(jobs(text, 4).is_err(), "{text}");
+            assert!(jobs("--jobs", text, 4).is_err(), "{text}");
         }
     }
 }

@@ -59,7 +59,15 @@ const PLUS: &[(&str, &str)] = &[
 ];
 
 /// Strings of `--plus` that stand for what is not known where commands are made, or that pass tasks over.
-const NOT_PLUS: &[&str] = &["{uniq}", "{choose_k}", "{host}", "{sshlogin}", "{hgrp}", "{agrp}", "{0%}"];
+const NOT_PLUS: &[(&str, &str)] = &[
+    ("{uniq}", "it is not there; let what makes the list leave out what is twice: sort -u, awk"),
+    ("{choose_k}", "it is not there; let what makes the list leave those out: awk '$1 < $2', and --colsep"),
+    ("{host}", "it is not there; $HOMING_HOST in the command is the host that runs it"),
+    ("{sshlogin}", "it is not there; $HOMING_HOST in the command is the host that runs it"),
+    ("{hgrp}", "it is not there; --hosts @group"),
+    ("{agrp}", "it is not there; --hosts @group"),
+    ("{0%}", "it is not there; {%} has no zeros before it, printf %03d puts some there"),
+];
 
 /// Definitions of GNU parallel's own strings that are no substitutions.
 const OWN: &[(&str, &[u8])] =
@@ -223,8 +231,10 @@ impl Strings {
             {
                 return Err(BatchError::Perl(String::from_utf8_lossy(&rest[..end + 2]).into_owned()));
             }
-            if let Some(name) = NOT_PLUS.iter().find(|name| self.plus && rest.starts_with(name.as_bytes())) {
-                return Err(BatchError::value("--plus", name, "this replacement string is not there"));
+            if let Some((name, instead)) =
+                NOT_PLUS.iter().find(|(name, _)| self.plus && rest.starts_with(name.as_bytes()))
+            {
+                return Err(BatchError::value("--plus", name, *instead));
             }
             if let Some((part, length)) = self.at(rest) {
                 if !literal.is_empty() {

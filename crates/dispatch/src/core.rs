@@ -6,9 +6,9 @@ mod attempts;
 mod coming;
 mod ending;
 mod excess;
+mod held_back;
 mod late;
 mod leaving;
-mod memory;
 mod moving;
 mod storage;
 mod takes;
@@ -61,7 +61,7 @@ pub struct Core {
     signal: Option<i32>,
     stage: Stage,
     next_start: Mono,
-    memory: memory::Waits,
+    held_back: held_back::Waits,
     expecting: bool,
     walls: Vec<u64>,
     counts: Counts,
@@ -100,7 +100,7 @@ impl Core {
             signal: None,
             stage: Stage::Going,
             next_start: Mono::default(),
-            memory: Default::default(),
+            held_back: Default::default(),
             expecting: false,
             walls: Vec::new(),
             counts,
@@ -124,6 +124,7 @@ impl Core {
         self.actions.push(Action::Journal(What::HostUp { host: name.into(), slots, facts: facts.clone() }));
         self.hosts.up(ix, name, slots, facts);
         self.hosts.offers(ix, self.policy.resources.of(name));
+        self.hosts.bounded(ix, self.policy.load.as_deref());
         self.tell_room(ix);
         let learnt = self.policy.learnt.get(name).copied();
         self.admission.host_up(slots, self.hosts.slots(), learnt);
@@ -307,7 +308,7 @@ impl Core {
     /// Hands out work to free slots.
     pub fn assign(&mut self, now: Mono) {
         self.hand_out(now, Placer::pick);
-        self.tell_of_memory(now);
+        self.tell_of_waiting(now);
         if self.stage == Stage::Going {
             self.give_up_on_homeless();
         }

@@ -26,6 +26,10 @@ struct Host {
     slot_of: HashMap<u64, u32>,
     mean_us: f64,
     mem_available: Option<u64>,
+    /// Its load average of one minute.
+    r1m: Option<f64>,
+    /// What is started only below this load.
+    load_most: Option<u32>,
     /// The ticket of the last start, while it runs, and the samples that came since.
     newest: Option<(u64, u32)>,
     /// Memory that running tasks declared, bytes.
@@ -70,6 +74,8 @@ impl Hosts {
             slot_of: HashMap::new(),
             mean_us: 0.0,
             mem_available: None,
+            r1m: None,
+            load_most: None,
             newest: None,
             claimed: 0,
             resources: BTreeMap::new(),
@@ -189,9 +195,27 @@ impl Hosts {
         order
     }
 
-    /// True when `memfree` bytes are available there, after what the last start has taken.
+    /// It starts nothing at this load, in the words of `--jobs`.
+    pub(crate) fn bounded(&mut self, ix: HostIx, load: Option<&str>) {
+        let host = &mut self.hosts[ix];
+        host.load_most = load.and_then(|text| homing_batch::jobs("--load", text, host.facts.cores).ok());
+    }
+
+    /// Hosts with a free slot that start nothing for their load average, and that.
+    pub(crate) fn loaded(&self) -> Vec<(&str, f64)> {
+        let free = self.hosts.iter().filter(|h| h.up && h.used < h.slots);
+        let too_much = |h: &Host| h.r1m.filter(|r1m| h.load_most.is_some_and(|most| *r1m >= f64::from(most)));
+        free.filter_map(|h| Some((h.name.as_str(), too_much(h)?))).collect()
+    }
+
+    /// True when `memfree` bytes are available there, after what the last start has taken, and its load is below the
+    /// limit. Load averages follow slowly: tasks of the run count at once, as with `make -l`.
     pub(crate) fn may_start(&self, ix: HostIx, memfree: u64) -> bool {
         let host = &self.hosts[ix];
+        let below = |most: u32| host.r1m.is_some_and(|r1m| r1m.max(f64::from(host.used)) < f64::from(most));
+        if !host.load_most.is_none_or(below) {
+            return false;
+        }
         let settled = host.newest.is_none_or(|(_, samples)| samples >= SETTLED);
         memfree == 0 || settled && host.mem_available.is_some_and(|available| available >= memfree)
     }
@@ -276,7 +300,7 @@ impl Hosts {
 
     pub(crate) fn sampled(&mut self, ix: HostIx, sample: &HostSample) {
         let host = &mut self.hosts[ix];
-        host.mem_available = sample.mem_available;
+        (host.mem_available, host.r1m) = (sample.mem_available, sample.r1m);
         host.newest = host.newest.map(|(ticket, samples)| (ticket, samples + 1));
     }
 }

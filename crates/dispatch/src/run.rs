@@ -164,6 +164,7 @@ pub fn run<L: Listener>(settings: Settings, listener: &mut L) -> Result<i32, Dis
             sample_ms: 1000,
             pulse,
             eager_output: settings.output.line_buffer,
+            nice: settings.nice,
         },
         settings_hosts: settings.hosts,
         queue,

@@ -113,6 +113,8 @@ pub struct Settings {
     pub spares: Vec<HostPlan>,
     /// Nothing starts before all hosts have answered; without one of them nothing does.
     pub need_all: bool,
+    /// By how much the priority of tasks is lowered.
+    pub nice: i32,
     /// Slots from cores, where the plan does not say.
     pub slots: Box<dyn Fn(u32) -> u32>,
     /// How to launch workers.

@@ -275,11 +275,10 @@ fn a_task_that_asks_for_more_memory_than_is_free_does_not_start() {
     assert!(!w.path().join("ran").exists());
 }
 
-/// An ssh that never gets anywhere.
-fn deaf_ssh(w: &World) -> std::path::PathBuf {
+/// An ssh that does this.
+fn ssh(w: &World, script: &str) -> std::path::PathBuf {
     let ssh = w.path().join("ssh");
-    std::fs::write(&ssh, "#!/bin/sh\necho 'ssh: connect to host x port 22: Connection refused' >&2\nexit 255\n")
-        .unwrap();
+    std::fs::write(&ssh, format!("#!/bin/sh\n{script}\n")).unwrap();
     std::fs::set_permissions(&ssh, std::os::unix::fs::PermissionsExt::from_mode(0o755)).unwrap();
     ssh
 }
@@ -287,7 +286,7 @@ fn deaf_ssh(w: &World) -> std::path::PathBuf {
 #[test]
 fn hosts_that_cannot_be_used_are_one_line_and_with_need_all_hosts_the_end() {
     let w = World::new();
-    let ssh = deaf_ssh(&w);
+    let ssh = ssh(&w, "echo 'ssh: connect to host x port 22: Connection refused' >&2; exit 255");
     let run = |words: &[&str]| {
         let hosts = ["run", "--on", "ssh", "--hosts", "localhost,d[1-3]"];
         w.command(&[&hosts, words].concat()).env("HOMING_SSH", &ssh).output().unwrap()
@@ -308,4 +307,17 @@ fn hosts_that_cannot_be_used_are_one_line_and_with_need_all_hosts_the_end() {
     // It can be taken up again once they are there.
     let again = w.command(&["resume", "last"]).env("HOMING_SSH", &ssh).output().unwrap();
     assert_eq!(status(&again), 254, "{}", said(&again));
+}
+
+#[test]
+fn nice_is_for_tasks_of_other_hosts_too() {
+    let w = World::new();
+    let ssh = ssh(&w, "for last; do :; done; exec sh -c \"$last\"");
+    for on in [&["--on", "local"][..], &["--on", "ssh", "--hosts", "d1"]] {
+        let words = [&["run", "-q", "--nice", "7"], on, &["nice #{}", ":::", "a"]].concat();
+        let ran = w.command(&words).env("HOMING_SSH", &ssh).env("XDG_CACHE_HOME", w.path()).output().unwrap();
+        let own = String::from_utf8(Command::new("nice").output().unwrap().stdout).unwrap();
+        let lowered = own.trim().parse::<i32>().unwrap() + 7;
+        assert_eq!(String::from_utf8_lossy(&ran.stdout), format!("{lowered}\n"), "{on:?}: {}", said(&ran));
+    }
 }

@@ -73,6 +73,8 @@ pub enum ToWorker {
         pulse: bool,
         /// Send output as it comes (`--line-buffer`) instead of at the end of the task when it is small.
         eager_output: bool,
+        /// By how much the priority of tasks is lower than the worker's (`--nice`).
+        nice: i32,
     },
     /// Run a task. `ticket` names this attempt on this channel.
     Run {
@@ -527,7 +529,16 @@ mod tests {
         round_trip(ToWorker::Watch { roots: vec![path()], umask: 0o22 });
         let env = vec![("A".into(), "b".into())];
         let (run, cwd) = ("r".to_string(), "/".into());
-        round_trip(ToWorker::Begin { run, cwd, env, slots: 2, sample_ms: 1000, pulse: true, eager_output: true });
+        round_trip(ToWorker::Begin {
+            run,
+            cwd,
+            env,
+            slots: 2,
+            sample_ms: 1000,
+            pulse: true,
+            eager_output: true,
+            nice: 7,
+        });
     }
 
     #[test]

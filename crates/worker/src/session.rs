@@ -151,7 +151,8 @@ impl Session {
     /// An error ends the worker.
     fn obey(&mut self, message: ToWorker) -> std::io::Result<()> {
         match message {
-            ToWorker::Begin { run: name, cwd, env, slots, sample_ms, pulse, eager_output } => {
+            ToWorker::Begin { run: name, cwd, env, slots, sample_ms, pulse, eager_output, nice } => {
+                self.lower_priority(nice);
                 self.slots = slots.max(1) as usize;
                 self.run = Some(Arc::new(Run {
                     name,
@@ -204,6 +205,15 @@ impl Session {
             ToWorker::Finish => self.finish()?,
         }
         Ok(())
+    }
+
+    /// Linux has a priority for each thread, which those inherit that it makes: here the slots, and with them tasks.
+    fn lower_priority(&self, by: i32) {
+        if by != 0
+            && let Err(error) = rustix::process::nice(by)
+        {
+            self.shared.send(FromWorker::Note(format!("tasks run without --nice {by}: {error}")));
+        }
     }
 
     /// The whole fence of the next task, of which this is the last part.

@@ -27,6 +27,8 @@ pub struct Policy {
     pub delay_us: u64,
     /// Memory that must be available on a host before a start, bytes.
     pub memfree: u64,
+    /// A host that is loaded so much starts nothing, in the words of `--jobs`.
+    pub load: Option<String>,
     /// Wall-clock limit of tasks that bring none of their own, milliseconds.
     pub timeout_ms: Option<u64>,
     /// Bytes that a task may print, on both streams.

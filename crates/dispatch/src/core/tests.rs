@@ -7,7 +7,7 @@ use homing_clock::{Moment, Mono};
 use homing_model::{Change, Command, IoCounters, Mount, Outcome, Task};
 use homing_wire::{Ended, Stream, ToWorker};
 
-mod memory;
+mod held_back;
 mod moving;
 mod servers;
 
@@ -24,6 +24,7 @@ fn policy() -> Policy {
         halt: Halt::Never,
         delay_us: 0,
         memfree: 0,
+        load: None,
         timeout_ms: None,
         output_limit: None,
         timeout_of_median: None,

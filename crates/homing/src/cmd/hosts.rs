@@ -108,6 +108,7 @@ fn ask(name: &str, own: &str) -> Answer {
         sample_ms: BETWEEN.as_millis() as u32,
         pulse: false,
         eager_output: false,
+        nice: 0,
     };
     let mut talk = || -> Result<(HostSample, HostSample), homing_wire::WireError> {
         homing_wire::send(&mut to, &begin)?;

@@ -145,6 +145,7 @@ impl Core {
             sample_ms: 1000,
             pulse: false,
             eager_output: true,
+            nice: 0,
         });
         let _ = host.send(&ToWorker::Watch { roots: vec![cwd], umask: self.settings.umask });
     }

@@ -75,7 +75,6 @@ pub fn start(args: Args, again: Option<Again>) -> Result<i32, Failure> {
     homing_process::raise_files();
     let now_ns = homing_clock::wall_ns();
     let mut policy = policy(&args)?;
-    parallel::lower_priority(&args)?;
     let cwd =
         std::env::current_dir().map_err(|e| Failure::system(format!("cannot tell the working directory: {e}")))?;
     let lesson = if policy.io == Io::Auto { lessons::key(&args, &cwd) } else { None };
@@ -155,6 +154,7 @@ pub fn start(args: Args, again: Option<Again>) -> Result<i32, Failure> {
         hosts: targets.hosts,
         spares: targets.spares,
         need_all: args.need_all_hosts,
+        nice: args.parallel.nice.unwrap_or(0),
         slots: slots(&args)?,
         launch: homing_launch::Options::default(),
         cwd: cwd.as_path().into(),
@@ -338,6 +338,7 @@ fn policy(args: &Args) -> Result<Policy, Failure> {
         tries: args.retries.map(|n| n.max(1)),
         delay_us: delay.map_err(Failure::usage)?.map_or(0, |d| d.as_micros() as u64),
         memfree: memfree.map_err(Failure::usage)?.unwrap_or(0),
+        load: load(args)?,
         output_limit: output_limit.map_err(Failure::usage)?,
         timeout_ms,
         timeout_of_median,
@@ -361,6 +362,12 @@ fn resources(args: &Args) -> Result<Resources, Failure> {
     Ok(Resources { each: args.resource.iter().cloned().collect(), hosts })
 }
 
+fn load(args: &Args) -> Result<Option<String>, Failure> {
+    let limit = args.parallel.load.clone();
+    limit.as_deref().map_or(Ok(1), |text| homing_batch::jobs("--load", text, 1)).map_err(Failure::usage)?;
+    Ok(limit)
+}
+
 fn io_limit(text: &str) -> Result<Io, Failure> {
     match (text, text.parse()) {
         ("auto", _) => Ok(Io::Auto),
@@ -378,8 +385,8 @@ fn slots_here(args: &Args) -> Result<usize, Failure> {
 
 fn slots(args: &Args) -> Result<Box<dyn Fn(u32) -> u32>, Failure> {
     let Some(jobs) = args.jobs.clone() else { return Ok(Box::new(|cores| cores)) };
-    homing_batch::jobs(&jobs, 1).map_err(Failure::usage)?;
-    Ok(Box::new(move |cores| homing_batch::jobs(&jobs, cores).unwrap_or(cores).min(MOST_SLOTS)))
+    homing_batch::jobs("--jobs", &jobs, 1).map_err(Failure::usage)?;
+    Ok(Box::new(move |cores| homing_batch::jobs("--jobs", &jobs, cores).unwrap_or(cores).min(MOST_SLOTS)))
 }
 
 fn results_files(dir: &Path) -> Result<homing_dispatch::ResultFiles, Failure> {

@@ -114,9 +114,13 @@ pub struct ParallelArgs {
     /// Where each task runs; made if it is not there; may hold replacement strings
     #[arg(long, alias = "wd", value_name = "DIR")]
     pub workdir: Option<OsString>,
-    /// Lower the priority of this machine's tasks by so much
+    /// Lower the priority of tasks by so much
     #[arg(long, value_name = "N", allow_hyphen_values = true)]
     pub nice: Option<i32>,
+    /// Start only where the load average of one minute, and the slots that are taken, are below this: N, +N, -N, N% of
+    /// the cores
+    #[arg(long, value_name = "N", allow_hyphen_values = true)]
+    pub load: Option<String>,
     /// Hosts as GNU parallel writes them: N/user@host,...; `:` is this machine; may be repeated
     #[arg(short = 'S', long, value_name = "HOST,...")]
     pub sshlogin: Vec<String>,
@@ -250,16 +254,6 @@ fn login(text: &str) -> Result<Login, Failure> {
     Ok(Login { target: target.to_string(), slots })
 }
 
-/// `--nice`: the workers of this machine inherit it.
-pub fn lower_priority(args: &super::Args) -> Result<(), Failure> {
-    let Some(by) = args.parallel.nice else { return Ok(()) };
-    if args.hosts.is_some() || !args.parallel.sshlogin.is_empty() || !args.parallel.sshloginfile.is_empty() {
-        let hint = format!("nice -n {by} before the command");
-        return Err(Failure::usage("--nice is for the tasks of this machine").hint(hint));
-    }
-    rustix::process::nice(by).map(drop).map_err(|e| Failure::system(format!("cannot set the priority: {e}")))
-}
-
 /// GNU parallel's options that are not there, and what does their work.
 const ABSENT: &[(&str, &str)] = &[
     ("--round-robin", "--pipe gives each block a command of its own; a large --block makes few of them"),
@@ -268,7 +262,6 @@ const ABSENT: &[(&str, &str)] = &[
     ("--fifo", "--pipe, and /dev/stdin as the name of the file"),
     ("--regexp", "cut the file with csplit(1)"),
     ("--groupby", "sort the file and cut it with csplit(1)"),
-    ("--load", "--io N or -j N bounds what runs at once, --memfree waits for memory"),
     ("--noswap", "--memfree waits for memory"),
     ("--memsuspend", "--memfree waits for memory"),
     ("--limit", "--memfree and --io bound what starts"),

@@ -1,4 +1,4 @@
-//! `--memfree`.
+//! `--memfree` and `--load`.
 
 use super::*;
 use homing_model::HostSample;
@@ -56,4 +56,20 @@ fn nothing_is_told_where_no_memory_was_asked_for() {
     assert_eq!(assign(&mut core, 0).len(), 3);
     core.assign(at(9 * S).mono);
     assert_eq!(notes(&mut core), [""; 0]);
+}
+
+#[test]
+fn a_loaded_host_starts_nothing_and_its_own_tasks_count_at_once() {
+    let mut core = core(Policy { load: Some("2".into()), ..policy() }, &[("n1", 3)]);
+    (1..=3).for_each(|id| core.offer(offer(id, &[])));
+    let load = |core: &mut Core, r1m| core.sample(0, HostSample { r1m: Some(r1m), ..HostSample::default() });
+    assert_eq!(assign(&mut core, 0).len(), 0, "its load is not known yet");
+    load(&mut core, 2.5);
+    assert_eq!(assign(&mut core, S).len(), 0);
+    core.assign(at(3 * S).mono);
+    assert_eq!(notes(&mut core), ["tasks wait for hosts with less to do: --load is 2, the load of n1 2.5"]);
+    load(&mut core, 0.3);
+    assert_eq!(assign(&mut core, 4 * S).len(), 2, "two run, whatever the average says");
+    core.ended(0, ended(1, Outcome::Exit(0)), at(5 * S));
+    assert_eq!(assign(&mut core, 5 * S).len(), 1);
 }
