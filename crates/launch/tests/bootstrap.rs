@@ -289,3 +289,17 @@ fn last_words_are_kept_and_a_silent_end_is_told() {
     let refused = open("x", &Via::Ssh { target: "x".into() }, &missing).err().unwrap();
     assert!(matches!(refused, LaunchError::Start { .. }));
 }
+
+/// The script has to be one word of any of these; those that are not installed say so.
+#[test]
+fn csh_and_fish_as_login_shells_carry_the_script() {
+    for shell in ["bash", "tcsh", "fish"] {
+        if Command::new(shell).args(["-c", "true"]).stdin(Stdio::null()).status().is_err() {
+            eprintln!("SKIPPED: {shell} is not installed");
+            continue;
+        }
+        let world = World::new(&format!("exec {shell} -c \"$c\""));
+        echoes(world.open().unwrap_or_else(|e| panic!("{shell}: {e}")));
+        assert_eq!(world.cached().len(), 1, "{shell}");
+    }
+}
