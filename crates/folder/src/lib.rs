@@ -65,11 +65,13 @@ pub fn who_could_swap(path: &Path) -> io::Result<Option<PathBuf>> {
 /// unless that is another user's, as after `su`, or others may write on the way to it; else the folder for all.
 /// Fails when somebody could put another in the place of that as well.
 pub fn place() -> io::Result<PathBuf> {
-    let runtime = std::env::var_os("XDG_RUNTIME_DIR").map(PathBuf::from).filter(|path| path.is_dir());
+    // A link on the way could be another's, who lets it point elsewhere after the check.
+    let real = |path: PathBuf| path.canonicalize().ok();
+    let runtime = std::env::var_os("XDG_RUNTIME_DIR").map(PathBuf::from).and_then(real).filter(|path| path.is_dir());
     if let Some(runtime) = runtime.filter(|path| matches!(who_could_swap(path), Ok(None))) {
         return Ok(runtime);
     }
-    let temporary = std::env::temp_dir();
+    let temporary = std::env::temp_dir().canonicalize()?;
     match who_could_swap(&temporary)? {
         None => Ok(temporary),
         Some(folder) => Err(io::Error::other(format!(

@@ -28,11 +28,13 @@ pub(crate) fn private(given: Option<&Path>) -> io::Result<PathBuf> {
 
 fn checked(folder: PathBuf) -> io::Result<PathBuf> {
     let told = |what: &str| io::Error::other(format!("{}: {what}", folder.display()));
+    // A link on the way could be another's, who lets it point elsewhere after the check.
+    let around = folder.parent().unwrap_or(Path::new("/")).canonicalize().map_err(|e| told(&e.to_string()))?;
+    let folder = around.join(folder.file_name().unwrap_or_default());
     if folder.as_os_str().as_bytes().len() > LONGEST_FOLDER {
         return Err(told("its path is too long for a socket"));
     }
-    let around = folder.parent().unwrap_or(Path::new("/"));
-    if let Some(stranger) = homing_folder::who_could_swap(around).map_err(|e| told(&e.to_string()))? {
+    if let Some(stranger) = homing_folder::who_could_swap(&around).map_err(|e| told(&e.to_string()))? {
         return Err(told(&format!("{} is another user's, or others may write there", stranger.display())));
     }
     match rustix::fs::mkdir(&folder, Mode::RWXU) {
@@ -74,6 +76,10 @@ mod tests {
         let link = dir.path().join("link");
         symlink(dir.path(), &link).unwrap();
         assert!(private(Some(&link)).is_err());
+        let around = dir.path().join("around");
+        symlink(dir.path(), &around).unwrap();
+        std::fs::set_permissions(&own, std::fs::Permissions::from_mode(0o700)).unwrap();
+        assert_eq!(private(Some(&around.join("own"))).unwrap(), own, "a link could point elsewhere after the check");
         assert!(private(Some(&dir.path().join("x".repeat(90)))).unwrap_err().to_string().contains("too long"));
     }
 
