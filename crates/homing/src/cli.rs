@@ -1,86 +1,9 @@
-//! The command line. The doc comments here and on the arguments are the help
-//! text and the command reference.
+//! From a command line to the command that does it, and to the exit status.
 
 use crate::cmd;
 use crate::failure::Failure;
-use clap::{ArgMatches, CommandFactory, FromArgMatches, Parser, Subcommand};
-
-/// Run each command on the host that holds its data.
-#[derive(Parser)]
-#[command(name = "homing", version, max_term_width = 100)]
-pub struct Cli {
-    #[command(subcommand)]
-    command: Sub,
-}
-
-#[derive(Subcommand)]
-enum Sub {
-    /// Run many commands, each next to its data
-    Run(cmd::run::Args),
-    /// Show who would run where, and why, and run nothing
-    Plan(cmd::run::Args),
-    /// Take up a run that was interrupted
-    Resume(cmd::resume::Args),
-    /// List runs
-    Runs(cmd::runs::Args),
-    /// Show the evidence of a run
-    Report(cmd::report::Args),
-    /// Submit a command, or a batch, that runs detached
-    #[command(name = "sub")]
-    Submit(cmd::queue::sub::Args),
-    /// List submitted jobs
-    Jobs(cmd::queue::jobs::Args),
-    /// End submitted jobs
-    Kill(cmd::queue::act::KillArgs),
-    /// Show what a submitted job has written so far
-    Peek(cmd::queue::act::PeekArgs),
-    /// Wait for submitted jobs
-    Wait(cmd::queue::act::WaitArgs),
-    /// LSF's commands: bsub, bjobs, lsload and the others
-    Lsf(cmd::lsf::Args),
-    /// Tell which hosts hold the bytes of files
-    Where(cmd::whereis::Args),
-    /// Show hosts and their load now
-    Hosts(cmd::hosts::Args),
-    /// Run one command on many hosts and gather what it says
-    Exec(cmd::exec::Args),
-    /// Tell what is wrong with a cluster, and the command that mends it
-    Check(cmd::check::Args),
-    /// Copy files and folders to many hosts
-    Push(cmd::copy::Args),
-    /// Fetch files and folders from many hosts, each under its host's name
-    Pull(cmd::copy::Args),
-    /// Fold, expand and combine node sets
-    Nodeset(cmd::nodeset::Args),
-    /// Run make, its recipes on the hosts of the cluster
-    Make(cmd::make::Args),
-    /// Run one command on the host where it ends first: CC="homing on gcc"
-    On(cmd::make::on::Args),
-    /// Make, grow, shrink and delete volumes of GlusterFS, MooseFS and NFS
-    Volume(cmd::volume::Args),
-    /// Measure shared folders from their clients
-    Bench(cmd::bench::Args),
-    /// A cluster on one machine, for trying and testing
-    Lab(cmd::lab::Args),
-    /// Print completions for a shell
-    Completions(cmd::generate::Completions),
-    /// Write man pages
-    Man(cmd::generate::Man),
-    /// Starts the jobs of this user, as long as there are any
-    #[command(hide = true)]
-    QueueRunner,
-    /// Takes a terminal over from `bsub -I`
-    #[command(hide = true)]
-    LsfAttach(cmd::lsf::AttachArgs),
-}
-
-/// Puts the words of `homing make` that are make's own behind those that are ours.
-pub fn make_words_last(words: &mut Vec<std::ffi::OsString>) {
-    if words.get(1).is_some_and(|w| w == "make") {
-        let rest = cmd::make::own_first(words.split_off(2));
-        words.extend(rest);
-    }
-}
+use crate::grammar::{Cli, Sub, make_words_last};
+use clap::{ArgMatches, CommandFactory, FromArgMatches};
 
 /// Parses, runs, prints a failure as one line; returns the exit status.
 pub fn main() -> i32 {
@@ -100,7 +23,7 @@ pub fn main() -> i32 {
         return status;
     }
     make_words_last(&mut words);
-    let words = match crate::config::with_defaults(words) {
+    let words = match cmd::run::with_defaults(words) {
         Ok(words) => words,
         Err(failure) => return status(Err(failure)),
     };
@@ -148,8 +71,8 @@ pub fn main() -> i32 {
         Sub::Make(args) => cmd::make::run(args),
         Sub::On(args) => cmd::make::on::run(args),
         Sub::Nodeset(args) => cmd::nodeset::run(args),
-        Sub::Completions(args) => cmd::generate::completions(args),
-        Sub::Man(args) => cmd::generate::man(args),
+        Sub::Completions(args) => crate::complete::script(args.shell),
+        Sub::Man(args) => crate::help::write_man(&args.dir),
     })
 }
 

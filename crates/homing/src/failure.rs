@@ -1,5 +1,6 @@
 //! What a user reads when a command cannot go on, and the exit status that goes with it.
 
+use homing_lab::LabError;
 use homing_model::text::shown_lines;
 use std::fmt;
 
@@ -57,6 +58,28 @@ impl fmt::Display for Failure {
         match &self.hint {
             Some(hint) => write!(f, "\n  try: {}", shown_lines(hint)),
             None => Ok(()),
+        }
+    }
+}
+
+/// Mistakes of the caller end with another status than failures of the machine.
+impl From<LabError> for Failure {
+    fn from(e: LabError) -> Failure {
+        match &e {
+            LabError::Down(name) => {
+                let up: Vec<String> = homing_lab::names().into_iter().filter(|name| homing_lab::is_up(name)).collect();
+                match up.as_slice() {
+                    [] => Failure::usage(&e).hint(format!("homing lab up --name {name}")),
+                    up => Failure::usage(format!("{e}; up: {}", up.join(", "))),
+                }
+            }
+            LabError::NotRoot => Failure::usage(&e).hint("sudo homing lab ..."),
+            LabError::Up(name) => {
+                let failure = Failure::usage(&e);
+                failure.hint(format!("homing lab status --name {name}"))
+            }
+            LabError::Request(_) | LabError::NoHost { .. } | LabError::Stale { .. } => Failure::usage(e),
+            _ => Failure::system(e),
         }
     }
 }

@@ -51,6 +51,17 @@ pub enum Watch {
     Heal,
 }
 
+impl Watch {
+    /// The movement in a word.
+    pub fn name(&self) -> &'static str {
+        match self {
+            Watch::Rebalance => "rebalance",
+            Watch::Drain(_) => "drain",
+            Watch::Heal => "heal",
+        }
+    }
+}
+
 /// Phases in order.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Plan {

@@ -1,7 +1,6 @@
 //! Which cluster a command means: the options of all commands that take hosts.
 
 use super::Cluster;
-use crate::cmd::lab;
 use crate::failure::Failure;
 use clap::ArgMatches;
 use std::ffi::OsString;
@@ -63,7 +62,7 @@ pub fn enter_of(matches: &ArgMatches) -> Result<(), Failure> {
 }
 
 fn enter(name: &str) -> Result<(), Failure> {
-    let plan = lab::in_use(name)?;
+    let plan = homing_lab::reach(name)?;
     let config = plan.ssh_config();
     // SAFETY: this program has no other thread here.
     unsafe {

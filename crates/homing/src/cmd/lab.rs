@@ -5,7 +5,7 @@ mod show;
 
 use crate::failure::Failure;
 use clap::Subcommand;
-use homing_lab::{DiskModel, GlusterSpec, Guests, LabError, LabSpec, MooseSpec, NfsSpec, Plan};
+use homing_lab::{DiskModel, GlusterSpec, Guests, LabError, LabSpec, MooseSpec, NfsSpec};
 use std::ffi::OsString;
 use std::io::IsTerminal;
 use std::os::unix::process::CommandExt;
@@ -136,7 +136,7 @@ fn up(args: UpArgs) -> Result<i32, Failure> {
         guests: args.guests,
         slurm: args.slurm,
     };
-    let plan = homing_lab::up(&spec).map_err(failure)?;
+    let plan = homing_lab::up(&spec)?;
     let name = &plan.spec.name;
     println!("lab {name} is up: {} (ssh -F {} n1)", plan.names(), plan.ssh_config().display());
     println!("  try: homing run --lab {name} 'hostname; echo {{}}' ::: a b c");
@@ -145,52 +145,26 @@ fn up(args: UpArgs) -> Result<i32, Failure> {
 }
 
 fn exec(lab: &str, host: &str, command: Vec<OsString>) -> Result<i32, Failure> {
-    let mut c = homing_lab::exec(lab, host).map_err(failure)?;
+    let mut c = homing_lab::exec(lab, host)?;
     // Replaced, not waited for: signals and the exit status need no passing on.
     let refused = c.args(command).exec();
     Err(Failure::system(format!("starting nsenter for {host} of lab {lab}: {refused}")))
 }
 
 fn shell(lab: &str, host: &str, command: Vec<OsString>) -> Result<i32, Failure> {
-    let plan = in_use(lab)?;
+    let plan = homing_lab::reach(lab)?;
     let known = plan.names();
     let planned = plan.host(host).ok_or_else(|| LabError::NoHost { lab: lab.into(), host: host.into(), known });
     let mut ssh = Command::new("ssh");
     ssh.arg("-F").arg(plan.ssh_config()).arg(if std::io::stdin().is_terminal() { "-t" } else { "-T" });
-    let refused = ssh.arg("--").arg(planned.map_err(failure)?.name()).args(command).exec();
+    let refused = ssh.arg("--").arg(planned?.name()).args(command).exec();
     Err(Failure::system(format!("starting ssh to {host} of lab {lab}: {refused}")))
 }
 
-/// A lab that commands can go to: the caller may, and it was made to the end. That a host of it
-/// has died is for the command to meet.
-pub fn in_use(name: &str) -> Result<Plan, Failure> {
-    homing_lab::reach(name).map_err(failure)
-}
-
 fn down(name: &str) -> Result<i32, Failure> {
-    match homing_lab::down(name).map_err(failure)? {
+    match homing_lab::down(name)? {
         true => println!("lab {name} is down"),
         false => println!("no lab named {name} was up; nothing of it is left"),
     }
     Ok(0)
-}
-
-/// Mistakes of the caller end with another status than failures of the machine.
-fn failure(e: LabError) -> Failure {
-    match &e {
-        LabError::Down(name) => {
-            let up: Vec<String> = homing_lab::names().into_iter().filter(|name| homing_lab::is_up(name)).collect();
-            match up.as_slice() {
-                [] => Failure::usage(&e).hint(format!("homing lab up --name {name}")),
-                up => Failure::usage(format!("{e}; up: {}", up.join(", "))),
-            }
-        }
-        LabError::NotRoot => Failure::usage(&e).hint("sudo homing lab ..."),
-        LabError::Up(name) => {
-            let failure = Failure::usage(&e);
-            failure.hint(format!("homing lab status --name {name}"))
-        }
-        LabError::Request(_) | LabError::NoHost { .. } | LabError::Stale { .. } => Failure::usage(e),
-        _ => Failure::system(e),
-    }
 }

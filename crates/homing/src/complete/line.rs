@@ -158,7 +158,7 @@ mod tests {
     use clap::CommandFactory;
 
     fn told(line: &str) -> Vec<String> {
-        let mut grammar = crate::cli::Cli::command();
+        let mut grammar = crate::grammar::Cli::command();
         grammar.build();
         let words: Vec<String> = line.split(' ').map(String::from).collect();
         let known = |names| match names {

@@ -8,20 +8,10 @@
 mod line;
 mod names;
 
+use crate::cmd::generate::Shell;
 use crate::failure::Failure;
 use clap::CommandFactory;
 use std::ffi::OsString;
-
-/// Shells whose scripts there are.
-#[derive(clap::ValueEnum, Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Shell {
-    /// bash, 4 or later
-    Bash,
-    /// zsh
-    Zsh,
-    /// fish
-    Fish,
-}
 
 /// Prints a shell's script.
 pub fn script(shell: Shell) -> Result<i32, Failure> {
@@ -35,7 +25,7 @@ pub fn script(shell: Shell) -> Result<i32, Failure> {
 /// Prints what may stand for the last of these words; says nothing when something is wrong.
 pub fn complete(words: &[OsString]) -> i32 {
     let words: Vec<String> = words.iter().map(|w| w.to_string_lossy().into_owned()).collect();
-    let mut grammar = crate::cli::Cli::command();
+    let mut grammar = crate::grammar::Cli::command();
     grammar.build();
     let text: String = line::candidates(&grammar, &words, &names::known).iter().map(|c| format!("{c}\n")).collect();
     let _ = crate::cmd::runs::to_stdout(&text);

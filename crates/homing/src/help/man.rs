@@ -2,6 +2,7 @@
 
 use super::facts::{self, FILES, Fact, STATUSES, VARIABLES};
 use super::{sections_of, visible};
+use crate::failure::Failure;
 use clap::Command;
 use clap_mangen::Man;
 use clap_mangen::roff::{Roff, bold, roman};
@@ -9,10 +10,13 @@ use std::io::{self, Write};
 use std::path::Path;
 
 /// Writes homing.1 and a page for each command into a folder.
-pub fn write(folder: &Path) -> io::Result<()> {
-    let mut grammar = <crate::cli::Cli as clap::CommandFactory>::command().disable_help_subcommand(true);
+pub fn write(folder: &Path) -> Result<i32, Failure> {
+    let wrong = |e| Failure::system(format!("cannot write man pages to {}: {e}", folder.display()));
+    std::fs::create_dir_all(folder).map_err(wrong)?;
+    let mut grammar = <crate::grammar::Cli as clap::CommandFactory>::command().disable_help_subcommand(true);
     grammar.build();
-    pages(&grammar, "homing", folder)
+    pages(&grammar, "homing", folder).map_err(wrong)?;
+    Ok(0)
 }
 
 fn pages(command: &Command, path: &str, folder: &Path) -> io::Result<()> {

@@ -6,7 +6,7 @@
 mod facts;
 mod man;
 
-use crate::cli::Cli;
+use crate::grammar::Cli;
 use clap::{Command, CommandFactory};
 pub use man::write as write_man;
 
@@ -78,7 +78,7 @@ mod tests {
             let call = call.split([';', '>', '<']).next().unwrap();
             let call = if call.contains('\'') && call.matches('\'').count() % 2 == 1 { continue } else { call };
             let mut words: Vec<std::ffi::OsString> = shlex::split(call).unwrap().into_iter().map(Into::into).collect();
-            crate::cli::make_words_last(&mut words);
+            crate::grammar::make_words_last(&mut words);
             if let Err(e) = Cli::command().try_get_matches_from(words) {
                 panic!("{call}: {e}");
             }

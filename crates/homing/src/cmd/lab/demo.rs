@@ -1,7 +1,6 @@
 //! `lab demo`: the worth of placement, seen on one machine. Four hosts with
 //! thin links hold a replicated volume; one batch runs over it twice.
 
-use super::failure;
 use crate::failure::Failure;
 use homing_lab::{GlusterSpec, LabSpec, Plan};
 use std::os::unix::fs::DirBuilderExt;
@@ -52,7 +51,7 @@ pub fn run(args: DemoArgs) -> Result<i32, Failure> {
     let plan = raise(&args)?;
     let result = compare(&args, &plan);
     if args.down {
-        homing_lab::down(&name).map_err(failure)?;
+        homing_lab::down(&name)?;
     } else {
         println!("lab {name} stays up; `homing lab down --name {name}` ends it");
     }
@@ -71,7 +70,7 @@ fn raise(args: &DemoArgs) -> Result<Plan, Failure> {
         ..LabSpec::default()
     };
     println!("raising four hosts with links of {} Mbit/s and a GlusterFS volume of 2x2 bricks", args.link / 1_000_000);
-    homing_lab::up(&spec).map_err(failure)
+    Ok(homing_lab::up(&spec)?)
 }
 
 fn compare(args: &DemoArgs, plan: &Plan) -> Result<i32, Failure> {
@@ -127,7 +126,7 @@ fn write_input(args: &DemoArgs, plan: &Plan) -> Result<Vec<String>, Failure> {
 }
 
 fn on_first(plan: &Plan, words: &[&str]) -> Result<(), Failure> {
-    let mut c = homing_lab::exec(&plan.spec.name, "n1").map_err(failure)?;
+    let mut c = homing_lab::exec(&plan.spec.name, "n1")?;
     let status = c.args(words).stdin(Stdio::null()).status();
     let status = status.map_err(|e| Failure::system(format!("starting {} on n1: {e}", words[0])))?;
     if status.success() {
@@ -143,7 +142,7 @@ fn batch(args: &DemoArgs, plan: &Plan, files: &[String], options: &[&str]) -> Re
     drop_caches()?;
     let before = link_bytes(plan);
     let start = Instant::now();
-    let mut c = homing_lab::exec(&plan.spec.name, "n1").map_err(failure)?;
+    let mut c = homing_lab::exec(&plan.spec.name, "n1")?;
     c.arg("env")
         .arg(format!("HOMING_RUNS={RUNS}"))
         .arg(program)
@@ -163,7 +162,7 @@ fn keep_journals(plan: &Plan) -> Result<(), Failure> {
     let own = homing_journal::root();
     let doing = |e: std::io::Error| Failure::system(format!("bringing the journal from n1 to {}: {e}", own.display()));
     std::fs::DirBuilder::new().recursive(true).mode(0o700).create(&own).map_err(doing)?;
-    let mut there = homing_lab::exec(&plan.spec.name, "n1").map_err(failure)?;
+    let mut there = homing_lab::exec(&plan.spec.name, "n1")?;
     there.args(["tar", "--create", "--directory", RUNS, "."]);
     let mut there = there.stdin(Stdio::null()).stdout(Stdio::piped()).spawn().map_err(doing)?;
     let mut here = Command::new("tar");

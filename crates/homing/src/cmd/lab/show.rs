@@ -1,6 +1,5 @@
 //! `lab list` and `lab status`, for people and as JSON.
 
-use super::failure;
 use crate::failure::Failure;
 use homing_lab::{HostState, LabStatus};
 use serde::Serialize;
@@ -37,7 +36,7 @@ pub fn list(json: bool) -> Result<i32, Failure> {
 
 /// Prints the state of a lab; 0 when all of it is up, 1 otherwise.
 pub fn status(name: &str, json: bool) -> Result<i32, Failure> {
-    let status = homing_lab::status(name).map_err(failure)?;
+    let status = homing_lab::status(name)?;
     if json {
         let text = serde_json::to_string_pretty(&status).map_err(Failure::system)?;
         println!("{text}");

@@ -165,7 +165,7 @@ pub struct Args {
 
     // Last: their headings would hold for all that follows.
     #[command(flatten)]
-    pub slurm: super::slurm::SlurmArgs,
+    pub slurm: SlurmArgs,
     #[command(flatten)]
     pub parallel: super::parallel::ParallelArgs,
 
@@ -191,6 +191,39 @@ pub fn args_of(words: &[OsString]) -> Result<Args, Failure> {
         let first = text.lines().next().unwrap_or_default().trim_start_matches("error: ");
         Failure::usage(format!("homing run would say: {first}")).hint("homing run --help")
     })
+}
+
+/// What is passed on to Slurm.
+#[derive(clap::Args, Clone, Debug, Default)]
+#[command(next_help_heading = "Slurm")]
+pub struct SlurmArgs {
+    /// Partition of the workers' jobs
+    #[arg(long, value_name = "NAME")]
+    pub partition: Option<String>,
+    /// Account that they are charged to
+    #[arg(long, value_name = "NAME")]
+    pub account: Option<String>,
+    /// Their quality of service
+    #[arg(long, value_name = "NAME")]
+    pub qos: Option<String>,
+    /// Time limit of each worker's job, in Slurm's notation: MINUTES, H:MM:SS, D-H; when it is over, another is asked for
+    #[arg(long, value_name = "TIME")]
+    pub time: Option<String>,
+    /// Reservation that they run in
+    #[arg(long, value_name = "NAME")]
+    pub reservation: Option<String>,
+    /// Processors of each task
+    #[arg(long, value_name = "N", default_value_t = 1)]
+    pub cpus_per_task: u32,
+    /// Memory of each task: 500M, 2G
+    #[arg(long, value_name = "SIZE")]
+    pub mem_per_task: Option<String>,
+    /// Number of nodes (default: those that hold the data, else as many as the tasks fill)
+    #[arg(long, value_name = "N")]
+    pub nodes: Option<usize>,
+    /// Further argument of srun, such as --slurm-arg=--constraint=ib; may be repeated
+    #[arg(long, value_name = "ARG", allow_hyphen_values = true)]
+    pub slurm_arg: Vec<String>,
 }
 
 /// Engines.

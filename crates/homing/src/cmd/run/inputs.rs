@@ -1,7 +1,7 @@
 //! The input sources of a run, kept in its folder as they are read, and read
 //! from there when it is taken up again.
 
-use super::stream::{Cut, follow, is_same};
+use super::stream::{Cut, NotKept, follow, is_same, not_kept};
 use crate::failure::exit;
 use homing_batch::{BatchError, HELD_FILE, Input};
 use homing_journal::{JournalError, Keeping, Kept};
@@ -168,15 +168,6 @@ fn copy_all(from: &mut impl Read, keeping: &mut Keeping) -> io::Result<()> {
             Err(e) => return Err(e),
         }
     }
-}
-
-/// Apart from what is wrong with the source itself.
-#[derive(Debug, thiserror::Error)]
-#[error("it cannot be kept in the run's folder: {0}")]
-struct NotKept(io::Error);
-
-pub(super) fn not_kept(error: io::Error) -> io::Error {
-    io::Error::new(error.kind(), NotKept(error))
 }
 
 /// The exit status for a batch that cannot be read: what a run has kept of its input may be damaged,

@@ -2,6 +2,7 @@
 //! options become a batch, hosts and a policy; dispatch does the rest.
 
 mod args;
+mod config;
 mod env_digest;
 mod environment;
 mod inputs;
@@ -19,6 +20,7 @@ mod targets;
 mod unbegun;
 
 pub use args::{Args, On, args_of};
+pub use config::with_defaults;
 pub use joblog::{Unlisted, unlisted};
 pub use parallel::unknown;
 pub use plan::plan;
@@ -114,7 +116,7 @@ pub fn start(args: Args, again: Option<Again>) -> Result<i32, Failure> {
         What::RunStarted {
             v: JOURNAL_VERSION,
             run: name.clone(),
-            argv: crate::config::words().into_iter().map(RawText::from).collect(),
+            argv: config::words().into_iter().map(RawText::from).collect(),
             cwd: cwd.as_path().into(),
             host: hostname(),
             pid: std::process::id(),

@@ -1,45 +1,11 @@
 //! `--on slurm`: which nodes are asked for, and with what.
 
-use super::args::{Args, On};
-use super::targets::Targets;
+use super::args::{Args, On, SlurmArgs};
 use crate::cluster::Cluster;
 use crate::failure::Failure;
 use homing_dispatch::HostPlan;
 use homing_launch::{SlurmSeat, Stop, Via};
 use homing_slurm::{Allocation, Choice, Node, Request, Seat, Wish, ask, choose};
-
-/// What is passed on to Slurm.
-#[derive(clap::Args, Clone, Debug, Default)]
-#[command(next_help_heading = "Slurm")]
-pub struct SlurmArgs {
-    /// Partition of the workers' jobs
-    #[arg(long, value_name = "NAME")]
-    pub partition: Option<String>,
-    /// Account that they are charged to
-    #[arg(long, value_name = "NAME")]
-    pub account: Option<String>,
-    /// Their quality of service
-    #[arg(long, value_name = "NAME")]
-    pub qos: Option<String>,
-    /// Time limit of each worker's job, in Slurm's notation: MINUTES, H:MM:SS, D-H; when it is over, another is asked for
-    #[arg(long, value_name = "TIME")]
-    pub time: Option<String>,
-    /// Reservation that they run in
-    #[arg(long, value_name = "NAME")]
-    pub reservation: Option<String>,
-    /// Processors of each task
-    #[arg(long, value_name = "N", default_value_t = 1)]
-    pub cpus_per_task: u32,
-    /// Memory of each task: 500M, 2G
-    #[arg(long, value_name = "SIZE")]
-    pub mem_per_task: Option<String>,
-    /// Number of nodes (default: those that hold the data, else as many as the tasks fill)
-    #[arg(long, value_name = "N")]
-    pub nodes: Option<usize>,
-    /// Further argument of srun, such as --slurm-arg=--constraint=ib; may be repeated
-    #[arg(long, value_name = "ARG", allow_hyphen_values = true)]
-    pub slurm_arg: Vec<String>,
-}
 
 impl SlurmArgs {
     /// Whether the user said anything that only Slurm understands.
@@ -63,22 +29,22 @@ pub fn is_chosen(args: &Args, hosts_given: bool) -> bool {
     }
 }
 
-/// The hosts of the run; `holders` are those that hold its inputs.
+/// The hosts of the run, and those that are used when they fail; `holders` are those that hold its inputs.
 pub fn targets(
     args: &Args,
     cluster: &Cluster,
     run: &str,
     tasks: Option<u64>,
     holders: Vec<String>,
-) -> Result<Targets, Failure> {
+) -> Result<[Vec<HostPlan>; 2], Failure> {
     let request = request(args, run)?;
     let wish = wish(args, cluster, tasks, holders)?;
     if let Some(allocation) = Allocation::from_env(|name| std::env::var(name).ok()) {
-        return Ok(Targets { hosts: within(&allocation, &wish, &request)?, spares: vec![] });
+        return Ok([within(&allocation, &wish, &request)?, Vec::new()]);
     }
     let choice = choice(args, &wish)?;
     let plans = |seats: Vec<Seat>| seats.into_iter().map(|seat| plan(seat, &wish, &request)).collect();
-    Ok(Targets { hosts: plans(choice.seats), spares: plans(choice.spares) })
+    Ok([plans(choice.seats), plans(choice.spares)])
 }
 
 fn request(args: &Args, run: &str) -> Result<Request, Failure> {

@@ -1,7 +1,6 @@
 //! An input that comes as a stream: one thread reads it ahead of need into its
 //! kept copy, and tasks are made of that copy, so that memory does not grow.
 
-use super::inputs::not_kept;
 use homing_batch::HELD_FILE;
 use homing_journal::{Keeping, Kept};
 use std::fmt;
@@ -14,6 +13,16 @@ use std::thread;
 /// Bytes that are read ahead: that much of an input is soon safe in its copy,
 /// and a source without end does not fill the disk.
 const AHEAD: u64 = HELD_FILE;
+
+/// Apart from what is wrong with the source itself.
+#[derive(Debug, thiserror::Error)]
+#[error("it cannot be kept in the run's folder: {0}")]
+pub struct NotKept(io::Error);
+
+/// The same error, as one of the copy.
+pub fn not_kept(error: io::Error) -> io::Error {
+    io::Error::new(error.kind(), NotKept(error))
+}
 
 /// An input of which a run that was cut off had read only the beginning.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -40,7 +40,8 @@ pub fn targets(args: &Args, cwd: &Path, run: &str, tasks: Option<u64>) -> Result
     }
     let given = args.hosts.is_some() || cluster.has_hosts();
     if super::slurm::is_chosen(args, given) {
-        return super::slurm::targets(args, &cluster, run, tasks, holders(args, cwd)?);
+        let [hosts, spares] = super::slurm::targets(args, &cluster, run, tasks, holders(args, cwd)?)?;
+        return Ok(Targets { hosts, spares });
     }
     let local = match args.on {
         On::Local => true,

@@ -1,7 +1,6 @@
 //! Observe, plan, carry out, and again until nothing is left: what all verbs share.
 
 use super::args::{One, Way};
-use super::watch::doing;
 use crate::failure::Failure;
 use homing_model::NodeSet;
 use homing_model::alike;
@@ -269,7 +268,7 @@ fn print_plan(plan: &Plan) {
     match &plan.then {
         Then::Done => {}
         Then::Again => println!("# then the hosts are asked again, and what is left is done"),
-        Then::Wait(watch) => println!("# then wait for the end of the {}", doing(watch)),
+        Then::Wait(watch) => println!("# then wait for the end of the {}", watch.name()),
     }
     plan.notes.iter().for_each(|note| println!("# note: {note}"));
 }

@@ -49,13 +49,13 @@ impl Drive<'_> {
             course.most_bytes = course.most_bytes.max(progress.left_bytes.unwrap_or(0));
             course.most_entries = course.most_entries.max(progress.left_entries.unwrap_or(0));
             if over {
-                self.say(&format!("{}: {}", doing(watch), line(&progress, &course, begun.elapsed())));
+                self.say(&format!("{}: {}", watch.name(), line(&progress, &course, begun.elapsed())));
                 return ended(spec, watch, progress);
             }
             if says {
                 // A movement that is over at the next look needs no line of its own.
                 if last_said.is_some() {
-                    self.say(&format!("{}: {}", doing(watch), line(&progress, &course, begun.elapsed())));
+                    self.say(&format!("{}: {}", watch.name(), line(&progress, &course, begun.elapsed())));
                 }
                 last_said = Some(Instant::now());
             }
@@ -108,22 +108,13 @@ impl Drive<'_> {
                 Err(said) => why = format!("{host}: {said}"),
             }
         }
-        Err(Failure::system(format!("{}: {why}", doing(watch))))
+        Err(Failure::system(format!("{}: {why}", watch.name())))
     }
 }
 
 fn ended(spec: &Spec, watch: &Watch, progress: Progress) -> Result<(), Failure> {
     let Some(why) = progress.failed else { return Ok(()) };
-    Err(Failure::system(format!("{}: {why}", doing(watch))).hint(format!("homing volume status {}", spec.name)))
-}
-
-/// The movement in a word.
-pub fn doing(watch: &Watch) -> &'static str {
-    match watch {
-        Watch::Rebalance => "rebalance",
-        Watch::Drain(_) => "drain",
-        Watch::Heal => "heal",
-    }
+    Err(Failure::system(format!("{}: {why}", watch.name())).hint(format!("homing volume status {}", spec.name)))
 }
 
 fn line(p: &Progress, course: &Course, took: Duration) -> String {

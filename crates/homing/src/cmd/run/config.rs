@@ -1,8 +1,8 @@
 //! The user's defaults: options that `homing run` and `homing plan` are given before those of the command line,
 //! which count more.
 
+use super::args::args_of;
 use crate::cluster::{config_folder, line_of, text_of};
-use crate::cmd::run::args_of;
 use crate::failure::Failure;
 use std::ffi::OsString;
 use std::io;
