@@ -21,5 +21,7 @@ pub(crate) static FENCE: Fence = Fence {
     // then both bricks have them. An `fdatasync` waits for the bricks' disks as well, which no
     // other client asks for: 4 to 10 ms, at times 200.
     asking_syncs: true,
+    // Its client tells the bricks the time (`features.ctime`, on unless somebody turned it off).
+    times_of_writer: true,
     look_into: |path, mount| settle::list(path.parent().unwrap_or(mount)),
 };

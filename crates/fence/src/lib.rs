@@ -9,13 +9,17 @@
 mod gluster;
 mod moosefs;
 mod nfs;
+mod out_of_step;
 mod recent;
+mod server_clock;
 mod settle;
 mod stamp;
 mod watch;
 mod written;
 
+pub use out_of_step::out_of_step;
 pub use recent::recent;
+pub use server_clock::behind as server_behind;
 pub use settle::{Late, Settled, look_anew, refresh, settle, settle_for};
 pub use stamp::stamp;
 pub use watch::Watch;
@@ -26,7 +30,7 @@ use homing_mounts::{Kind, MountLine, holding};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-/// Clocks of hosts and servers may differ by this much.
+/// Clocks of hosts and servers may differ by this much without anybody's asking.
 const CLOCKS: Duration = Duration::from_secs(2);
 
 /// Now, seconds since 1970, for a comparison with what files bear. A clock that was set forward since this
@@ -63,6 +67,8 @@ pub struct Fence {
     pub bound: Duration,
     /// Does this host's look at a file wait until what was written here is at its servers?
     pub(crate) asking_syncs: bool,
+    /// Do files bear the time of the host that wrote them? Otherwise a server's.
+    pub(crate) times_of_writer: bool,
     /// What makes a host see the names in the folder of a path below a mount
     /// point and, where that is cheap, their states.
     pub(crate) look_into: fn(&Path, &Path),

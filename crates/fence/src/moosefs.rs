@@ -16,5 +16,7 @@ pub(crate) static FENCE: Fence = Fence {
     // Twice that second, and some reserve.
     bound: Duration::from_millis(2500),
     asking_syncs: false,
+    // The master's.
+    times_of_writer: false,
     look_into: |_, _| {},
 };

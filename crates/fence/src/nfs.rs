@@ -14,5 +14,6 @@ pub(crate) static FENCE: Fence = Fence {
     // `acdirmax`, 60 s by default, and some reserve.
     bound: Duration::from_secs(65),
     asking_syncs: false,
+    times_of_writer: false,
     look_into: settle::sync_ancestors,
 };

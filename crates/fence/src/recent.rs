@@ -6,12 +6,14 @@ use crate::{CLOCKS, Fence, now_s};
 use homing_model::Change;
 use std::os::unix::fs::MetadataExt;
 use std::path::Path;
+use std::time::Duration;
 
 /// Files and folders below `root` that changed within the time for which its
-/// file system's clients may stay behind; none where they do not.
-pub fn recent(root: &Path) -> Vec<Change> {
+/// file system's clients may stay behind; none where they do not. A clock that gave
+/// them their times may be `behind` ours by that much.
+pub fn recent(root: &Path, behind: Duration) -> Vec<Change> {
     let (Some(fence), _) = Fence::at(root) else { return Vec::new() };
-    let since = now_s() - (fence.bound + CLOCKS).as_secs() as i64;
+    let since = now_s() - (fence.bound + CLOCKS + behind).as_secs() as i64;
     let mut found = Vec::new();
     let mut todo = vec![root.to_path_buf()];
     while let Some(folder) = todo.pop() {

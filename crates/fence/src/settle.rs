@@ -90,7 +90,7 @@ pub fn look_anew(path: &Path) -> Option<Stamp> {
 /// Makes this host look again at what changed a moment ago below `root`, for one
 /// that nobody tells what was written.
 pub fn refresh(root: &Path) {
-    let changes = crate::recent(root);
+    let changes = crate::recent(root, crate::server_behind(root));
     let items = concerned(&changes);
     let all: Vec<&Item> = items.iter().collect();
     steps(&all, |fence| fence.again);

@@ -3,7 +3,7 @@
 
 use crate::stamp::stamp;
 use crate::watch::sync;
-use crate::{CLOCKS, Fence, now_s};
+use crate::{CLOCKS, Fence, now_s, server_behind};
 use homing_model::Change;
 use rustix::fs::{AtFlags, CWD, StatxFlags, statx};
 use std::collections::HashMap;
@@ -44,6 +44,10 @@ pub fn written(path: &Path, shown: &Path) -> Vec<Change> {
 #[derive(Debug, Default)]
 pub struct Looks {
     folders: HashMap<PathBuf, Folder>,
+    /// Where a file may be made to learn a server's time.
+    home: PathBuf,
+    /// Of the server of that folder, once it was asked: where it is mounted, and how far its clock is behind.
+    server: Option<(PathBuf, Duration)>,
 }
 
 #[derive(Debug)]
@@ -55,6 +59,18 @@ struct Folder {
 }
 
 impl Looks {
+    /// For a run in this folder.
+    pub fn from_folder(home: &Path) -> Looks {
+        Looks { home: home.to_path_buf(), ..Looks::default() }
+    }
+
+    /// How far the clock is behind that gives files below this mount their times.
+    fn behind(&mut self, mount: &Path) -> Duration {
+        let home = &self.home;
+        let (of, behind) = self.server.get_or_insert_with(|| (Fence::at(home).1, server_behind(home)));
+        if of == mount { *behind } else { Duration::ZERO }
+    }
+
     /// Makes this host see what is in the folder that holds `path`, unless it
     /// has just done so. False where there is no need: nothing can be out of date
     /// there on any host.
@@ -81,10 +97,11 @@ impl Looks {
         if !self.anew(path) {
             return None;
         }
-        let fence = self.folders.get(path.parent()?)?.fence?;
+        let folder = self.folders.get(path.parent()?)?;
+        let (fence, mount) = (folder.fence?, folder.mount.clone());
         let flags = AtFlags::NO_AUTOMOUNT | AtFlags::STATX_FORCE_SYNC;
         let seen = statx(CWD, path, flags, StatxFlags::BASIC_STATS).ok()?;
-        let since = now_s() - (fence.bound + CLOCKS).as_secs() as i64;
+        let since = now_s() - (fence.bound + CLOCKS + self.behind(&mount)).as_secs() as i64;
         let recent = seen.stx_mtime.tv_sec.max(seen.stx_ctime.tv_sec) >= since;
         let change = || Change { path: path.into(), now: stamp(path), fresh: false, was: None };
         recent.then(change).filter(|change| change.now.is_some())

@@ -21,6 +21,7 @@ fn every_kind() -> Vec<Event> {
         mounts: vec![Mount { point: "/vol".into(), fstype: "fuse.glusterfs".into(), source: "n1:/data".into() }],
         nic_bytes_per_s: Some(125_000_000),
         now_ns: 5,
+        ahead: None,
         most_tasks: None,
     };
     let sample = HostSample {

@@ -3,7 +3,7 @@
 
 use crate::bootstrap::MARK;
 use crate::payload::Payload;
-use homing_model::HostFacts;
+use homing_model::{Ahead, HostFacts};
 use homing_wire::WireError;
 use std::io::{self, BufRead, BufReader, Read, Write};
 use std::process::{Child, ChildStdin, ChildStdout};
@@ -68,6 +68,8 @@ pub fn run(mut ends: Ends, payload: Option<&Payload>, progress: &Sender<Progress
 }
 
 fn converse(ends: &mut Ends, payload: Option<&Payload>, progress: &Sender<Progress>) -> Result<HostFacts, Failure> {
+    // The worker reads its clock later than this.
+    let mut asked_ns = homing_clock::system_ns();
     for _ in 0..LINES {
         let mut line = Vec::new();
         let read = ends.from.by_ref().take(LINE).read_until(b'\n', &mut line);
@@ -77,12 +79,17 @@ fn converse(ends: &mut Ends, payload: Option<&Payload>, progress: &Sender<Progre
         let _ = progress.send(Progress::Alive);
         let text = String::from_utf8_lossy(&line);
         if text.contains("homing-wire ") {
-            return homing_wire::receive_hello(&mut &line[..], |_| ()).map_err(Failure::Wire);
+            let facts: HostFacts = homing_wire::receive_hello(&mut &line[..], |_| ()).map_err(Failure::Wire)?;
+            let ahead = Ahead::of(asked_ns, facts.now_ns, homing_clock::system_ns());
+            return Ok(HostFacts { ahead, ..facts });
         }
         // As with the hello: noise without a newline may stand before it.
         let Some((_, said)) = text.trim_end().split_once(MARK) else { continue };
         match (said.split_once(' '), payload) {
-            (Some(("need", arch)), Some(payload)) => send_program(arch, payload, ends, progress)?,
+            (Some(("need", arch)), Some(payload)) => {
+                send_program(arch, payload, ends, progress)?;
+                asked_ns = homing_clock::system_ns();
+            }
             (Some(("job", id)), _) if !id.is_empty() && id.bytes().all(|b| b.is_ascii_digit()) => {
                 let _ = progress.send(Progress::Job(id.into()));
             }

@@ -15,6 +15,37 @@ pub struct Mount {
     pub source: RawText,
 }
 
+/// How far another clock is ahead of ours (below 0: behind), as far as a question and its answer tell: it was read
+/// after the one was sent and before the other came.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Ahead {
+    /// At least, nanoseconds.
+    pub least_ns: i64,
+    /// At most, nanoseconds.
+    pub most_ns: i64,
+}
+
+impl Ahead {
+    /// It said `said_ns` after it was `asked_ns` here and before it was `heard_ns`, all in nanoseconds since 1970.
+    /// None where our own clock was set back meanwhile.
+    pub fn of(asked_ns: i64, said_ns: i64, heard_ns: i64) -> Option<Ahead> {
+        let (least_ns, most_ns) = (said_ns.saturating_sub(heard_ns), said_ns.saturating_sub(asked_ns));
+        (least_ns <= most_ns).then_some(Ahead { least_ns, most_ns })
+    }
+
+    /// By how many nanoseconds it is ahead for certain, below 0: behind; 0 where both may agree.
+    pub fn certain_ns(self) -> i64 {
+        self.least_ns.max(0) + self.most_ns.min(0)
+    }
+
+    /// For people, as `30.0 s behind`; none where the clocks agree as well as `within_ns`, or may.
+    pub fn told(self, within_ns: i64) -> Option<String> {
+        let certain = self.certain_ns();
+        let way = if certain < 0 { "behind" } else { "ahead of" };
+        (certain.abs() > within_ns).then(|| format!("{:.1} s {way}", certain.unsigned_abs() as f64 / 1e9))
+    }
+}
+
 /// What a worker tells about its host when it starts.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct HostFacts {
@@ -36,6 +67,9 @@ pub struct HostFacts {
     pub nic_bytes_per_s: Option<u64>,
     /// Wall clock there, ns since the epoch.
     pub now_ns: i64,
+    /// What that says of its clock here; filled in by who heard it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub ahead: Option<Ahead>,
     /// Tasks at once for which the hard limit on descriptors is enough.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub most_tasks: Option<u32>,

@@ -14,7 +14,7 @@ pub mod units;
 
 pub use change::{Change, Stamp};
 pub use event::Event;
-pub use host::{HostFacts, HostSample, Indices, Mount, Mover, Pulse};
+pub use host::{Ahead, HostFacts, HostSample, Indices, Mount, Mover, Pulse};
 pub use layout::{Extent, FileLayout, Replica};
 pub use nodeset::NodeSet;
 pub use task::{Block, Command, IoCounters, IoWait, Outcome, Task, TaskId, WAIT_ASKED_FROM_US};

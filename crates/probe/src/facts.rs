@@ -18,6 +18,7 @@ pub fn facts() -> HostFacts {
         mounts: homing_mounts::network(homing_mounts::read().unwrap_or_default()),
         nic_bytes_per_s: line_rate(),
         now_ns: homing_clock::wall_ns(),
+        ahead: None,
         // A worker's own affair, who adds it.
         most_tasks: None,
     }

@@ -15,6 +15,10 @@ use std::time::{Duration, Instant};
 impl<L: Listener> Shell<'_, L> {
     pub(super) fn take(&mut self, arrival: Arrival) -> Result<(), DispatchError> {
         match arrival {
+            Arrival::Up { at, facts, .. } if homing_fence::out_of_step(&facts).is_some() => {
+                let why = homing_fence::out_of_step(&facts).unwrap_or_default();
+                self.unfit(at, format!("host {}: {why}", self.settings_hosts[at].name))?;
+            }
             Arrival::Up { at, facts, to, keeper } => {
                 let plan = &self.settings_hosts[at];
                 let wanted = plan.slots.unwrap_or_else(|| (self.slots)(facts.cores)).max(1);
@@ -138,14 +142,24 @@ impl<L: Listener> Shell<'_, L> {
 
     /// There is no worker there, and why is told unless nobody wants one any more.
     pub(crate) fn refused(&mut self, at: usize, error: &LaunchError) -> Result<(), DispatchError> {
-        self.links[at].refused = true;
-        let host = self.settings_hosts[at].name.clone();
-        self.refused.push(host.clone());
         if matches!(error, LaunchError::NotNeeded { .. }) {
+            self.leave_out(at);
             return Ok(());
         }
-        self.untold.add(&host, error.to_string(), Moment::now().mono);
-        self.record(What::HostUnfit { host, reason: error.to_string() })
+        self.unfit(at, error.to_string())
+    }
+
+    /// It gets no tasks in this run.
+    fn leave_out(&mut self, at: usize) {
+        self.links[at].refused = true;
+        self.refused.push(self.settings_hosts[at].name.clone());
+    }
+
+    fn unfit(&mut self, at: usize, reason: String) -> Result<(), DispatchError> {
+        self.leave_out(at);
+        let host = self.settings_hosts[at].name.clone();
+        self.untold.add(&host, reason.clone(), Moment::now().mono);
+        self.record(What::HostUnfit { host, reason })
     }
 
     fn worker_said(&mut self, at: usize, message: FromWorker) -> Result<(), DispatchError> {

@@ -129,6 +129,11 @@ impl Core {
     }
 
     fn up(&mut self, at: usize, facts: HostFacts, to: Sender<Vec<u8>>, keeper: Keeper) {
+        if let (Some(why), Some(ahead), true) = (homing_fence::out_of_step(&facts), facts.ahead, self.near.fenced) {
+            self.hosts[at].refused = true;
+            self.near.wrote_behind(&self.settings.root, ahead);
+            return note(&format!("{}: {why}", self.hosts[at].plan.name));
+        }
         let plan = &self.hosts[at].plan;
         let usual = || (self.settings.slots)(facts.cores, plan.via == Via::Local);
         let slots = plan.slots.unwrap_or_else(usual).max(1);

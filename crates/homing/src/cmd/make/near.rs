@@ -1,10 +1,10 @@
 //! This host's part in a build: make and its other children look at files
 //! here and write some themselves.
 
-use homing_fence::{Fence, Late, Watch, recent, settle_for};
+use homing_fence::{Fence, Late, Watch, recent, server_behind, settle_for};
 use homing_locate::{Finder, Named};
 use homing_make::{ChangeLog, Step, file_words, folders_named};
-use homing_model::{Change, RawText, Stamp};
+use homing_model::{Ahead, Change, RawText, Stamp};
 use std::collections::{BTreeMap, HashMap};
 use std::path::{Path, PathBuf};
 use std::sync::{Mutex, MutexGuard, PoisonError};
@@ -27,7 +27,8 @@ const ASK_AGAIN: Duration = Duration::from_millis(2500);
 
 /// Shared by all connections.
 pub struct Near {
-    fenced: bool,
+    /// Whether anything is done against hosts that see or write what others do not.
+    pub fenced: bool,
     watch: Mutex<Watch>,
     /// What was written where.
     pub log: Mutex<ChangeLog>,
@@ -55,10 +56,11 @@ impl Near {
     /// which serves to show what happens then.
     pub fn new(root: &Path, fenced: bool) -> std::io::Result<Near> {
         let mut watch = Watch::new()?;
+        let behind = if fenced { server_behind(root) } else { Duration::ZERO };
         watch.add(root);
         let mut log = ChangeLog::default();
         if fenced {
-            log.add(HERE, recent(root));
+            log.add(HERE, recent(root, behind));
         }
         Ok(Near {
             fenced,
@@ -68,6 +70,12 @@ impl Near {
             mounts: Mutex::default(),
             finder: Finder::new().ok(),
         })
+    }
+
+    /// What a host wrote whose clock is behind looks old, and is looked at again everywhere.
+    pub fn wrote_behind(&self, root: &Path, ahead: Ahead) {
+        let behind = Duration::from_nanos(ahead.certain_ns().min(0).unsigned_abs());
+        lock(&self.log).add(HERE, recent(root, behind));
     }
 
     /// Records what was changed here since the last call: by make itself, by

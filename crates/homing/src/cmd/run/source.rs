@@ -162,7 +162,8 @@ impl Looker {
         let system = rustix::system::sysinfo();
         let keeps = system.totalram as u64 * u64::from(system.mem_unit.max(1)) / 2;
         let finder = finder.on_hosts(how.hosts as u32, keeps);
-        Looker { how, shared, finder, looks: Looks::default(), resolved: HashSet::new(), pending: Vec::new() }
+        let looks = Looks::from_folder(&how.cwd);
+        Looker { how, shared, finder, looks, resolved: HashSet::new(), pending: Vec::new() }
     }
 
     /// All that one task, or the end of the input, brings.

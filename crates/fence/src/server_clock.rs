@@ -1,0 +1,50 @@
+//! How far the clock that gives files their times is behind this host's, by the
+//! time of a file that is made for it. A look at files that are there tells nothing: nobody knows when they were made.
+
+use crate::Fence;
+use std::fs::{File, OpenOptions};
+use std::os::unix::fs::{MetadataExt, OpenOptionsExt};
+use std::path::Path;
+use std::time::Duration;
+
+/// How far the server of a folder is behind this host; 0 where it is not, where it could not be asked, as in a folder
+/// that may only be read, and where files bear this host's own time.
+pub fn behind(folder: &Path) -> Duration {
+    let asks = Fence::at(folder).0.is_some_and(|fence| !fence.times_of_writer);
+    let given = if asks { given_to_new(folder) } else { None };
+    let behind_ns = given.map_or(0, |(asked_ns, given_ns)| asked_ns.saturating_sub(given_ns));
+    Duration::from_nanos(u64::try_from(behind_ns).unwrap_or(0))
+}
+
+/// This host's time before, and the time that a new file was given, nanoseconds since 1970.
+fn given_to_new(folder: &Path) -> Option<(i64, i64)> {
+    let path = folder.join(format!(".homing-clock.{}", std::process::id()));
+    let asked_ns = homing_clock::system_ns();
+    let file = OpenOptions::new().write(true).create_new(true).mode(0o600).open(&path).ok()?;
+    let given_ns = written(&file);
+    let _ = std::fs::remove_file(&path);
+    Some((asked_ns, given_ns?))
+}
+
+/// NFS gives a file that is written the client's time until it has told the server of the bytes.
+fn written(mut file: &File) -> Option<i64> {
+    std::io::Write::write_all(&mut file, b"0").and_then(|()| file.sync_all()).ok()?;
+    let meta = file.metadata().ok()?;
+    Some(meta.mtime().saturating_mul(1_000_000_000).saturating_add(meta.mtime_nsec()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_new_file_tells_the_clock_and_is_gone() {
+        let dir = tempfile::tempdir().unwrap();
+        let (asked_ns, given_ns) = given_to_new(dir.path()).unwrap();
+        // The kernel's times of files are those of its last tick.
+        assert!((asked_ns - 1_000_000_000..asked_ns + 60_000_000_000).contains(&given_ns));
+        assert_eq!(std::fs::read_dir(dir.path()).unwrap().count(), 0);
+        assert_eq!(given_to_new(&dir.path().join("none")), None);
+        assert_eq!(behind(Path::new("/proc")), Duration::ZERO);
+    }
+}

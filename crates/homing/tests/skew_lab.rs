@@ -1,0 +1,109 @@
+//! `homing make` where the clock of one host is 30 s behind: what it builds is what a build on one disk makes, bit
+//! for bit. The host's clock is that of its sessions and of its file system's client, by `tests/clock_shift.c`.
+
+#[path = "../../../tests/preload.rs"]
+mod preload;
+mod support;
+
+use std::path::Path;
+use support::{EXE, Lab, missing};
+
+/// Headers are made in one make and read in another, which knows of their age only what the file system says.
+/// Three of them at once are made on three hosts.
+const MAKEFILE: &str = "\
+HEADERS = gen.1.h gen.2.h gen.3.h
+all: $(HEADERS)
+\t+@$(MAKE) --no-print-directory program
+program: u1.o u2.o u3.o u4.o
+\tcc -o $@ $^
+$(HEADERS): gen.%.h: round.txt
+\t@sleep 0.3; sed 's/.*/static const char gen$*[] = \"& $*\";/' $< > $@
+u%.o: u%.c
+\t@sleep 0.2; cc -O1 -c -o $@ $<
+u1.o u2.o u3.o u4.o: gen.1.h gen.2.h gen.3.h
+";
+
+const ROUNDS: u32 = 10;
+
+fn project(at: &Path) {
+    std::fs::create_dir(at).unwrap();
+    std::fs::write(at.join("Makefile"), MAKEFILE).unwrap();
+    for unit in 1..=4 {
+        let main = if unit == 1 { "int main(void) { u1(); return 0; }\n" } else { "" };
+        let text = format!(
+            "#include <stdio.h>\n#include \"gen.1.h\"\n#include \"gen.2.h\"\n#include \"gen.3.h\"\n\
+             void u{unit}(void) {{ printf(\"%s %s %s\\n\", gen1, gen2, gen3); }}\n{main}"
+        );
+        std::fs::write(at.join(format!("u{unit}.c")), text).unwrap();
+    }
+}
+
+/// Three hosts with a volume at `/data`, and the project there and on a disk of n1's own.
+struct World {
+    lab: Lab,
+    make: String,
+    _folder: tempfile::TempDir,
+}
+
+impl World {
+    fn new(kind: &str, words: &[&str]) -> World {
+        let folder = tempfile::tempdir().unwrap();
+        let here = folder.path().join("p");
+        project(&here);
+        let cluster = folder.path().join("cluster.toml");
+        let slots = "hosts = \"n[1-3]\"\n[host.n1]\nslots = 1\n[host.n2]\nslots = 1\n[host.n3]\nslots = 1\n";
+        std::fs::write(&cluster, slots).unwrap();
+        let lab = Lab::up(kind, &[&["--hosts", "3"], words].concat());
+        for place in ["/data/p", "/data/control", "/tmp/p"] {
+            lab.ok("n1", &format!("cp -r {} {place}", here.display()));
+        }
+        // Carries the program to the hosts.
+        lab.ok("n1", &format!("{EXE} hosts --hosts 'n[1-3]'"));
+        let library = preload::preload(folder.path(), "clock_shift.c");
+        let set = format!(
+            "ssh n3 'cat > /usr/local/lib/shift.so' < {0} && ssh n3 \"echo SetEnv LD_PRELOAD=/usr/local/lib/shift.so \
+             CLOCK_SHIFT=-30 > /etc/ssh/sshd_config.d/shift.conf; systemctl reload ssh\"; sleep 1",
+            library.display()
+        );
+        lab.ok("n1", &set);
+        let make = format!("{EXE} make --cluster {} -j3", cluster.display());
+        World { lab, make, _folder: folder }
+    }
+
+    /// The volume's client on n3, mounted anew by a session whose clock is behind.
+    fn mounted_anew(&self, script: &str) {
+        self.lab.ok("n1", &format!("ssh n3 'umount /data && {script} && ls /data/p >/dev/null'"));
+    }
+
+    /// What the program says after a round, and what was said on the way.
+    fn round(&self, round: u32, make: &str, folder: &str) -> (String, String) {
+        let script =
+            format!("cd {folder} && echo round {round} > round.txt && {make} >&2 && sha256sum program *.o *.h");
+        let (status, out, err) = self.lab.told("n1", &script);
+        assert_eq!(status, Some(0), "{folder}, round {round}: {out}\n{err}");
+        (out, err)
+    }
+
+    fn rounds(&self) {
+        let mut wrong = 0;
+        for round in 1..=ROUNDS {
+            let (want, _) = self.round(round, "env -u MAKEFLAGS make", "/tmp/p");
+            let (made, said) = self.round(round, &self.make, "/data/p");
+            assert_eq!(made, want, "round {round}: {said}");
+            let (made, _) = self.round(round, &format!("{} --no-fence", self.make), "/data/control");
+            wrong += u32::from(made != want);
+        }
+        eprintln!("{wrong} of {ROUNDS} builds are wrong without a look at clocks");
+        assert!(wrong > 0, "the control is right, too");
+    }
+}
+
+#[test]
+fn a_build_on_glusterfs_is_right_where_a_clock_is_behind() {
+    if missing(&["glusterd", "glusterfs"]) {
+        return;
+    }
+    let world = World::new("skew", &["--gluster", "replica=3"]);
+    world.mounted_anew("mount -t glusterfs n3:/data /data");
+    world.rounds();
+}
