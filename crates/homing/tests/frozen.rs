@@ -104,11 +104,14 @@ fn where_tells_which_files_are_silent_and_where_the_others_lie() {
 fn what_chooses_hosts_by_files_of_a_frozen_mount_says_which_mount_is_silent() {
     let Some(w) = World::new() else { return };
     std::fs::write(w.path().join("well/Makefile"), "all:\n\tcat ../frozen/1 > out\n").unwrap();
+    // The mount lies below the folder of this build, which is watched with all that is in it.
+    std::fs::write(w.path().join("Makefile"), "all:\n\techo > out\n").unwrap();
     w.freeze();
     for (words, status) in [
         (&["run", "--on", "ssh", "--fs-timeout", "1", "cat {}", ":::", "frozen/1"][..], 254),
         (&["run", "--on", "ssh", "--fs-timeout", "1", "--near", "frozen", "echo {}", ":::", "1"], 254),
         (&["make", "--assume-shared", "--hosts", "localhost", "-C", "well"], 2),
+        (&["make", "--assume-shared", "--hosts", "localhost"], 254),
     ] {
         let output = w.homing(words);
         let err = String::from_utf8(output.stderr).unwrap();

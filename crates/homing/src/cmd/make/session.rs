@@ -38,14 +38,13 @@ impl Session {
         assume_shared: bool,
         fenced: bool,
     ) -> Result<Session, Failure> {
-        let unwatched = |e| Failure::system(format!("cannot watch {}: {e}", root.display()));
         let (news, inbox) = hosts::news();
         // Ahead of the walk through the folder, which takes its time on a large one.
         for (at, plan) in plans.iter().enumerate() {
             hosts::connect(at, plan.clone(), news.clone())
                 .map_err(|e| Failure::system(format!("no link to {}: {e}", plan.name)))?;
         }
-        let near = Arc::new(Near::new(&root, fenced).map_err(unwatched)?);
+        let near = Arc::new(looked_through(&root, fenced)?);
         let traffic = listen(socket, &near, &news)?;
         let slots = if plans.len() == 1 { |cores, _| cores + 1 } else { slots };
         let settings = Settings { root, plans, assume_shared, umask: umask(), slots };
@@ -59,6 +58,16 @@ impl Session {
         let _ = self.news.send(News::Over);
         self.core.join().unwrap_or_default()
     }
+}
+
+/// What is known of the folder and of all below it, however long it takes while the mounts there answer.
+fn looked_through(root: &Path, fenced: bool) -> Result<Near, Failure> {
+    let lines = homing_mounts::read().unwrap_or_default();
+    let below = lines.iter().map(|line| line.mount.point.to_path()).filter(|point| point.starts_with(root));
+    let looked = std::iter::once(root.to_path_buf()).chain(below).collect();
+    let folder = root.to_path_buf();
+    let near = homing_mounts::patiently(looked, homing_mounts::FS_TIMEOUT, move || Near::new(&folder, fenced));
+    near.map_err(Failure::system)?.map_err(|e| Failure::system(format!("cannot watch {}: {e}", root.display())))
 }
 
 /// More than can compute, which do so while others wait for headers from the file system; but make and
