@@ -48,7 +48,35 @@ struct Part {
 
 /// The line, cut to the place. `read_per_s`: bytes that tasks have read per second, where known.
 pub fn line(p: &Progress, read_per_s: Option<u64>, place: Place) -> String {
-    let mut parts = parts(p, read_per_s);
+    let text = fitted(parts(p, read_per_s), place);
+    let Some(share) = share(p) else { return text };
+    let room = place.columns.saturating_sub(text.len() + 1).min(*BAR.end());
+    if BAR.contains(&room) { format!("{} {text}", bar(share, room, place.utf8)) } else { text }
+}
+
+/// Hosts that are asked something.
+pub struct Asked<'a> {
+    /// Those that have answered.
+    pub answered: usize,
+    /// All of them.
+    pub hosts: usize,
+    /// What is not known of all yet.
+    pub open: &'a [&'a str],
+    /// The longest that it can still take, where it takes long.
+    pub left: Option<Duration>,
+}
+
+/// The line for them, cut to the place.
+pub fn asked(asked: &Asked, place: Place) -> String {
+    let part = |rank, text| Part { rank, text };
+    let mut parts = vec![part(9, format!("{} of {} have answered", asked.answered, count(asked.hosts as u64, "host")))];
+    parts.extend(asked.left.map(|left| part(8, format!("{} left at most", short_span(left)))));
+    parts.extend((!asked.open.is_empty()).then(|| part(6, format!("open: {}", asked.open.join(" ")))));
+    fitted(parts, place)
+}
+
+/// As many of the parts as fit, and room for the shortest bar where one of a lower rank was left out for it.
+fn fitted(mut parts: Vec<Part>, place: Place) -> String {
     while let Some(least) = (1..parts.len()).min_by_key(|at| parts[*at].rank) {
         let bar = if parts[least].rank < MORE_THAN_A_BAR { BAR.start() + 1 } else { 0 };
         if joined(&parts).len() + bar <= place.columns {
@@ -56,10 +84,7 @@ pub fn line(p: &Progress, read_per_s: Option<u64>, place: Place) -> String {
         }
         parts.remove(least);
     }
-    let text: String = joined(&parts).chars().take(place.columns).collect();
-    let Some(share) = share(p) else { return text };
-    let room = place.columns.saturating_sub(text.len() + 1).min(*BAR.end());
-    if BAR.contains(&room) { format!("{} {text}", bar(share, room, place.utf8)) } else { text }
+    joined(&parts).chars().take(place.columns).collect()
 }
 
 fn joined(parts: &[Part]) -> String {
@@ -130,6 +155,16 @@ mod tests {
         for columns in 0..200 {
             assert!(line(&facts(), Some(1), at(columns)).chars().count() <= columns, "{columns}");
         }
+    }
+
+    #[test]
+    fn a_question_to_many_tells_what_is_open_as_far_as_there_is_room() {
+        let open = ["names", "mounts"];
+        let left = Some(Duration::from_secs(4));
+        let told = |columns| asked(&Asked { answered: 3, hosts: 16, open: &open, left }, at(columns));
+        assert_eq!(told(99), "3 of 16 hosts have answered, 4 s left at most, open: names mounts");
+        assert_eq!(told(50), "3 of 16 hosts have answered, 4 s left at most");
+        assert_eq!(told(30), "3 of 16 hosts have answered");
     }
 
     #[test]

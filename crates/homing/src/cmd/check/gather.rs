@@ -1,8 +1,8 @@
 //! One script on all hosts, and no longer than the deadline for those that do not answer.
 
 use crate::failure::Failure;
-use crate::progress::place;
-use homing_check::{Answers, Check, Chunk, Host, script};
+use crate::progress::{Asked, asked, place};
+use homing_check::{Answers, Area, Check, Chunk, Host, script};
 use homing_remote::{Command, Event, Input, Options, Outcome, Remote, Spool, What};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, channel};
 use std::time::{Duration, Instant};
@@ -12,6 +12,11 @@ const MOST: usize = 4 << 20;
 
 /// A part that waits has this share of the time: the answer has to come back, too.
 const SHARE: f64 = 0.6;
+
+/// How often the line of progress is drawn again where nothing happens.
+const REDRAWN: Duration = Duration::from_millis(300);
+/// Who waits for longer wants to know for how long still.
+const SOON: Duration = Duration::from_secs(2);
 
 /// What came back.
 pub struct Gathered {
@@ -45,7 +50,7 @@ pub fn ask(options: Options, hosts: &[String], checks: &[&Check], deadline: Dura
         }
     });
     let asking = asking.map_err(Failure::system)?;
-    let heard = listen(&events, hosts.len(), deadline);
+    let heard = listen(&events, hosts.len(), deadline, &Screen::new(checks));
     if heard.iter().all(|h| h.outcome.is_some()) {
         // Nobody is waited for: connections that are not to be kept are closed.
         let _ = asking.join();
@@ -59,14 +64,18 @@ fn clock() -> f64 {
 }
 
 /// Until all have ended, or the one whose turn came last has had its time.
-fn listen(events: &Receiver<(f64, Event)>, hosts: usize, deadline: Duration) -> Vec<Heard> {
+fn listen(events: &Receiver<(f64, Event)>, hosts: usize, deadline: Duration, screen: &Screen) -> Vec<Heard> {
     let mut heard: Vec<Heard> = (0..hosts).map(|_| Heard::default()).collect();
     let (mut due, mut ended) = (Instant::now() + deadline, 0);
-    let shown = place();
     while ended < hosts {
-        let event = match events.recv_timeout(due.saturating_duration_since(Instant::now())) {
+        let left = due.saturating_duration_since(Instant::now());
+        let event = match events.recv_timeout(left.min(REDRAWN)) {
             Ok(event) => event,
-            Err(RecvTimeoutError::Timeout | RecvTimeoutError::Disconnected) => break,
+            Err(RecvTimeoutError::Timeout) if !left.is_zero() => {
+                screen.draw(&heard, left);
+                continue;
+            }
+            Err(_) => break,
         };
         let (at, Event { host, what }) = event;
         let of = &mut heard[host];
@@ -80,16 +89,43 @@ fn listen(events: &Receiver<(f64, Event)>, hosts: usize, deadline: Duration) -> 
             What::Done(outcome, _) => {
                 of.outcome = Some(outcome);
                 ended += 1;
-                if shown.is_some() {
-                    eprint!("\r{ended} of {hosts} hosts have answered");
-                }
+                screen.draw(&heard, due.saturating_duration_since(Instant::now()));
             }
         }
     }
-    if shown.is_some() {
-        eprint!("\r\x1b[K");
-    }
+    screen.clear();
     heard
+}
+
+/// The line that tells how far it is.
+struct Screen<'a> {
+    checks: &'a [&'a Check],
+    begun: Instant,
+}
+
+impl Screen<'_> {
+    fn new<'a>(checks: &'a [&'a Check]) -> Screen<'a> {
+        Screen { checks, begun: Instant::now() }
+    }
+
+    fn draw(&self, heard: &[Heard], left: Duration) {
+        let Some(place) = place() else { return };
+        let asking: Vec<Host> =
+            heard.iter().filter(|h| h.outcome.is_none()).map(|h| Host::read("", &h.chunks)).collect();
+        let is_open = |check: &&&Check| !check.ask.is_empty() && asking.iter().any(|h| h.unknown(check.key).is_some());
+        let open: Vec<Area> =
+            self.checks.iter().filter(is_open).flat_map(|c| c.codes).map(|code| code.area()).collect();
+        let open: Vec<&str> = Area::ALL.into_iter().filter(|area| open.contains(area)).map(Area::name).collect();
+        let left = (self.begun.elapsed() > SOON).then_some(left);
+        let line = Asked { answered: heard.len() - asking.len(), hosts: heard.len(), open: &open, left };
+        eprint!("\r{}\x1b[K", asked(&line, place));
+    }
+
+    fn clear(&self) {
+        if place().is_some() {
+            eprint!("\r\x1b[K");
+        }
+    }
 }
 
 /// A host has answered when it has said who we are there; what is missing then is not known.
