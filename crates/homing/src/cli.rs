@@ -14,6 +14,8 @@ pub fn main() -> i32 {
         // Both fork a guard first, which copies what there is in memory: the grammar is most of it.
         Some("worker") => return homing_worker::main_stdio(),
         Some("queue-keeper") => return status(cmd::queue::keeper(&words[2..])),
+        Some("queue-far") => return status(cmd::queue::far::far(&words[2..])),
+        Some(cmd::queue::far::HOST) => return status(cmd::queue::far::host()),
         // Once for each line of a makefile: it knows its words without the whole grammar.
         Some("recipe") => return cmd::make::stub::recipe(words.split_off(2)),
         Some("complete") => return crate::complete::complete(&words[2..]),

@@ -11,7 +11,7 @@ use crate::payload::Payload;
 /// Begins every line that the script says to the launcher.
 pub const MARK: &str = "homing-boot ";
 
-/// `$h` is the hash, `$n` the size; both are set by [`script`]. `$1` is the path
+/// `$h` is the hash, `$n` the size, `$r` the word that the program is started with; all are set by [`script`]. `$1` is the path
 /// of the program on this side, for hosts that see the same files; empty over ssh.
 ///
 /// The temporary name holds host name and pid, since a home directory may be
@@ -47,10 +47,10 @@ const SCRIPT: &[&str] = &[
     "};",
     "same() { s=$(sha256sum < \"$1\" 2>/dev/null); [ \"${s%% *}\" = $h ]; };",
     // Where it is, when a shared file system shows it there too.
-    "[ -f \"$1\" ] && [ -x \"$1\" ] && same \"$1\" && exec \"$1\" worker;",
+    "[ -f \"$1\" ] && [ -x \"$1\" ] && same \"$1\" && exec \"$1\" $r;",
     "for d in \"$c\" \"$p\"; do",
     "  f=$d/worker-$h;",
-    "  safe \"$d\" && kept \"$f\" && exec \"$f\" worker;",
+    "  safe \"$d\" && kept \"$f\" && exec \"$f\" $r;",
     "done;",
     "w=; trap tidy EXIT; trap \"exit 9\" HUP INT TERM;",
     "for d in \"$c\" \"$p\"; do",
@@ -64,21 +64,21 @@ const SCRIPT: &[&str] = &[
     "  same \"$t\" || fail copy \"$d\";",
     "  sync \"$t\" 2>/dev/null;",
     "  mv -f \"$t\" \"$d/worker-$h\" || { w=\"$d\"; tidy; continue; };",
-    "  t=; exec \"$d/worker-$h\" worker;",
+    "  t=; exec \"$d/worker-$h\" $r;",
     "done;",
     "[ -z \"$w\" ] || fail write \"$w\";",
     "fail folder \"$c and $p\"",
 ];
 
 /// The command for the far login shell.
-pub fn remote_command(payload: &Payload) -> String {
-    format!("exec /bin/sh -c '{}'", script(payload))
+pub fn remote_command(payload: &Payload, role: &str) -> String {
+    format!("exec /bin/sh -c '{}'", script(payload, role))
 }
 
 /// The script itself, for a shell of ours.
-pub fn script(payload: &Payload) -> String {
+pub fn script(payload: &Payload, role: &str) -> String {
     let script: Vec<&str> = SCRIPT.iter().map(|line| line.trim()).collect();
-    format!("h={}; n={}; {}", payload.sha256, payload.size, script.join(" "))
+    format!("h={}; n={}; r={role}; {}", payload.sha256, payload.size, script.join(" "))
 }
 
 #[cfg(test)]

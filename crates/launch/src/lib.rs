@@ -60,12 +60,17 @@ pub struct Options {
     /// Seconds that ssh may take to connect; also, with some reserve, the
     /// longest silence that is borne before the hello.
     pub connect_timeout_s: u32,
+    /// The word that the program is started with over ssh, a plain one: what speaks on the channel after the hello.
+    pub role: &'static str,
 }
+
+/// The role of a worker.
+pub const WORKER: &str = "worker";
 
 impl Default for Options {
     /// This very program, and the `ssh` of `HOMING_SSH` (words quoted as in a shell).
     fn default() -> Self {
-        Options { exe: own_executable(), ssh: ssh_words(), connect_timeout_s: 10 }
+        Options { exe: own_executable(), ssh: ssh_words(), connect_timeout_s: 10, role: WORKER }
     }
 }
 
@@ -171,7 +176,7 @@ fn greet(
 
 fn local_command(options: &Options) -> Command {
     let mut command = Command::new(&options.exe);
-    command.arg("worker");
+    command.arg(WORKER);
     command
 }
 
@@ -190,6 +195,6 @@ fn ssh_command(host: &str, target: &str, options: &Options, payload: &Payload) -
     command.args(extra).args(["-T", "-o", "BatchMode=yes"]).args(SSH_PLAIN).arg("-o");
     command.arg(format!("ConnectTimeout={}", options.connect_timeout_s.max(1)));
     command.args(["-o", "ServerAliveInterval=5", "-o", "ServerAliveCountMax=4", "--", target]);
-    command.arg(bootstrap::remote_command(payload));
+    command.arg(bootstrap::remote_command(payload, options.role));
     Ok(command)
 }

@@ -212,7 +212,7 @@ fn complaint(words: &str) -> Option<String> {
 
 fn srun(seat: &SlurmSeat, payload: &Payload, exe: &Path) -> Command {
     let mut command = Command::new("srun");
-    command.args(seat.request.arguments(&seat.node, &bootstrap::script(payload), exe));
+    command.args(seat.request.arguments(&seat.node, &bootstrap::script(payload, crate::WORKER), exe));
     let foreign = std::env::vars_os().filter(|(name, _)| !Request::keeps(&name.to_string_lossy()));
     foreign.for_each(|(name, _)| {
         command.env_remove(name);

@@ -37,7 +37,8 @@ impl World {
             at.display()
         );
         program(&at.join("ssh"), &ssh);
-        let options = Options { exe: at.join("worker"), ssh: vec![at.join("ssh").into()], connect_timeout_s: 5 };
+        let options =
+            Options { exe: at.join("worker"), ssh: vec![at.join("ssh").into()], connect_timeout_s: 5, role: "worker" };
         World { dir, options }
     }
 

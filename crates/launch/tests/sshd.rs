@@ -35,7 +35,7 @@ impl Server {
     fn options(&self, identity: &str) -> Options {
         let hosts = format!("Match originalhost far\n  ProxyCommand {}", self.0.proxy());
         let words = ["ssh".into(), OsString::from("-F"), self.0.client(identity, &hosts).into()];
-        Options { exe: self.path("worker"), ssh: words.into(), connect_timeout_s: 20 }
+        Options { exe: self.path("worker"), ssh: words.into(), connect_timeout_s: 20, role: "worker" }
     }
 
     fn refusal(&self, identity: &str) -> LaunchError {
@@ -86,7 +86,7 @@ fn names_and_doors_that_are_not_there() {
     fs::write(dir.path().join("worker"), "").unwrap();
     let ask = |words: &[&str], target: &str| {
         let ssh = words.iter().map(OsString::from).collect();
-        let options = Options { exe: dir.path().join("worker"), ssh, connect_timeout_s: 5 };
+        let options = Options { exe: dir.path().join("worker"), ssh, connect_timeout_s: 5, role: "worker" };
         open("far", &Via::Ssh { target: target.into() }, &options).err().expect("must be refused")
     };
     // Port 1 of the loopback: nobody listens there.

@@ -98,6 +98,9 @@ pub struct HostSample {
     pub io_some_avg10: Option<f64>,
     /// 512-byte blocks read and written by whole disks since boot.
     pub disk_blocks: Option<u64>,
+    /// Reads and writes that whole disks have done since boot.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub disk_requests: Option<u64>,
     /// NFS server calls since boot.
     pub nfsd_calls: Option<u64>,
     /// Received and sent bytes per interface, loopback left out.
@@ -116,8 +119,10 @@ pub struct Indices {
     /// Memory available, MiB.
     pub mem: Option<f64>,
     /// Time in which some task waited for disks, percent.
+    pub stalled: Option<f64>,
+    /// Read and written by whole disks, KB/s, as LSF's `io`.
     pub io: Option<f64>,
-    /// 512-byte blocks read and written by whole disks, 1/s.
+    /// Reads and writes of whole disks, 1/s: `tps` of `sar -b`.
     pub bio: Option<f64>,
     /// NFS server calls, 1/s.
     pub rpc: Option<f64>,
@@ -141,8 +146,9 @@ impl HostSample {
             ut: busy(),
             pg: rate(first.swap_pages, self.swap_pages),
             mem: self.mem_available.map(|b| b as f64 / f64::from(1 << 20)),
-            io: rate(first.io_some_us, self.io_some_us).map(|us| us / 1e4),
-            bio: rate(first.disk_blocks, self.disk_blocks),
+            stalled: rate(first.io_some_us, self.io_some_us).map(|us| us / 1e4),
+            io: rate(first.disk_blocks, self.disk_blocks).map(|blocks| blocks / 2.0),
+            bio: rate(first.disk_requests, self.disk_requests),
             rpc: rate(first.nfsd_calls, self.nfsd_calls),
             net: rate(sum(first), sum(self)).map(|b| b / 1e6),
         }

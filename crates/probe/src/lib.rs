@@ -17,6 +17,7 @@ pub fn sample() -> HostSample {
     let read = |path: &str| read_to_string(path).ok();
     let cpu = read("/proc/stat").and_then(|t| parse::cpu_us(&t, rustix::param::clock_ticks_per_second()));
     let pressure = read("/proc/pressure/io").map(|t| parse::pressure(&t)).unwrap_or_default();
+    let disks = read("/proc/diskstats").map(|t| parse::disks(&t, facts::is_whole_disk));
     HostSample {
         at_ns: homing_clock::wall_ns(),
         r1m: read("/proc/loadavg").and_then(|t| t.split(' ').next()?.parse().ok()),
@@ -27,7 +28,8 @@ pub fn sample() -> HostSample {
         io_some_us: pressure.some_us,
         io_full_us: pressure.full_us,
         io_some_avg10: pressure.some_avg10,
-        disk_blocks: read("/proc/diskstats").map(|t| parse::disk_blocks(&t, facts::is_whole_disk)),
+        disk_blocks: disks.map(|(blocks, _)| blocks),
+        disk_requests: disks.map(|(_, requests)| requests),
         nfsd_calls: read("/proc/net/rpc/nfsd").and_then(|t| parse::row(&t, "rpc")),
         net: read("/proc/net/dev").map(|t| parse::net_dev(&t)).unwrap_or_default(),
     }

@@ -47,13 +47,14 @@ pub(crate) fn net_dev(text: &str) -> BTreeMap<String, (u64, u64)> {
     rows.filter(|(name, _)| name != "lo").collect()
 }
 
-/// 512-byte blocks read and written by the disks that `whole` accepts.
-pub(crate) fn disk_blocks(text: &str, whole: impl Fn(&str) -> bool) -> u64 {
+/// 512-byte blocks read and written, and reads and writes done, by the disks that `whole` accepts.
+pub(crate) fn disks(text: &str, whole: impl Fn(&str) -> bool) -> (u64, u64) {
     let rows = text.lines().map(|l| l.split_ascii_whitespace().collect::<Vec<_>>());
-    let blocks = rows
-        .filter(|r| r.len() > 9 && whole(r[2]))
-        .filter_map(|r| Some(r[5].parse::<u64>().ok()? + r[9].parse::<u64>().ok()?));
-    blocks.sum()
+    let told = rows.filter(|r| r.len() > 9 && whole(r[2])).filter_map(|r| {
+        let sum = |a: usize, b: usize| Some(r[a].parse::<u64>().ok()? + r[b].parse::<u64>().ok()?);
+        Some((sum(5, 9)?, sum(3, 7)?))
+    });
+    told.fold((0, 0), |(blocks, requests), (b, r)| (blocks + b, requests + r))
 }
 
 #[cfg(test)]
@@ -72,8 +73,8 @@ mod tests {
     fn interfaces_disks_and_processors() {
         let net = "Inter-| Receive\n face |bytes\n    lo: 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 16\n host0:10 0 0 0 0 0 0 0 20 0 0 0 0 0 0 0\n";
         assert_eq!(net_dev(net), BTreeMap::from([("host0".to_string(), (10, 20))]));
-        let disks = " 254 0 vda 9 0 100 0 9 0 50 0 0 0 0\n 254 1 vda1 9 0 100 0 9 0 50 0 0 0 0\n";
-        assert_eq!(disk_blocks(disks, |d| d == "vda"), 150);
+        let told = " 254 0 vda 9 0 100 0 8 0 50 0 0 0 0\n 254 1 vda1 9 0 100 0 8 0 50 0 0 0 0\n";
+        assert_eq!(disks(told, |d| d == "vda"), (150, 17));
         assert_eq!(cpu_us("cpu  1 2 3 4 5 0 0 0 9 9\n", 100), Some((150_000, 90_000)));
     }
 }

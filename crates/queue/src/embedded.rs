@@ -45,11 +45,14 @@ impl Engine for Embedded {
     }
 
     fn machines(&self) -> Result<Vec<Machine>, QueueError> {
-        let machine = |name: String, slots| Machine { name, slots, open: true, state: "ok".into() };
+        let machine = |name: String, slots| {
+            let open = slots != Some(0);
+            Machine { name, slots, open, state: if open { "ok" } else { "closed" }.into() }
+        };
         let own = files::host_name();
         let others = self.config.host_slots.iter().filter(|(name, _)| **name != own);
         let others = others.map(|(name, slots)| machine(name.clone(), *slots));
-        Ok(std::iter::once(machine(own.clone(), self.config.slots)).chain(others).collect())
+        Ok(std::iter::once(machine(own.clone(), Some(self.config.slots))).chain(others).collect())
     }
 
     fn submit(&self, spec: &JobSpec, private: &Private) -> Result<u64, QueueError> {
@@ -109,7 +112,15 @@ impl Engine for Embedded {
             odd if odd.is_empty() => Block::Slots,
             odd => Block::Other(format!("{}; {}", Block::Slots, odd.join("; "))),
         };
-        let reason = |v| plan::blocked(&self.config, &usage, v, &load).unwrap_or_else(|| slots(v));
+        let blocked = |v: &View| plan::blocked(&self.config, &usage, v, &load);
+        let asked = |v: &View| jobs.iter().find(|j| j.id == v.id && j.uid == v.uid)?.part(v.index)?.asked.clone();
+        let reason = |v: &View| match (&v.host, asked(v)) {
+            (Some(host), Some(why)) => Block::Other(format!("{host}: {why}")),
+            (Some(host), None) => {
+                blocked(v).unwrap_or_else(|| Block::Other(format!("{host} is asked for others first")))
+            }
+            (None, _) => blocked(v).unwrap_or_else(|| slots(v)),
+        };
         Ok(waiting().map(|v| ((v.id, v.index), reason(v))).collect())
     }
 

@@ -11,8 +11,8 @@ use std::time::Duration;
 pub struct Machine {
     /// Its name.
     pub name: String,
-    /// Slots that it has.
-    pub slots: u32,
+    /// Slots that it has, where that is known here.
+    pub slots: Option<u32>,
     /// Takes jobs. Not so: down, drained, closed.
     pub open: bool,
     /// The engine's own word for its state.

@@ -18,6 +18,10 @@ pub struct Part {
     pub end: Option<End>,
     /// Which load index stopped it.
     pub stopped_by: Option<String>,
+    /// Why the host that was asked for its start has not started it; the asking goes on while `kept`.
+    pub asked: Option<String>,
+    /// Somebody keeps it, though it may not have started.
+    pub kept: bool,
     /// Its output file, where the engine has named one itself.
     pub out: Option<PathBuf>,
     /// Its error file, likewise; the same as `out` where both go to one.
@@ -27,7 +31,17 @@ pub struct Part {
 impl Part {
     /// One of which nothing is known yet.
     pub fn new(index: u32) -> Part {
-        Part { index, state: State::Pend, start: None, end: None, stopped_by: None, out: None, err: None }
+        Part {
+            index,
+            state: State::Pend,
+            start: None,
+            end: None,
+            stopped_by: None,
+            asked: None,
+            kept: false,
+            out: None,
+            err: None,
+        }
     }
 }
 
@@ -47,6 +61,10 @@ pub struct Job {
 }
 
 impl Job {
+    /// An element by its index.
+    pub fn part(&self, index: u32) -> Option<&Part> {
+        self.parts.iter().find(|p| p.index == index)
+    }
     /// `12` or `12[3]`.
     pub fn name_of(&self, part: &Part) -> String {
         if self.spec.array.is_none() { self.id.to_string() } else { format!("{}[{}]", self.id, part.index) }

@@ -154,7 +154,14 @@ impl Reserved {
         self.file.write_all_at(&text, 0)?;
         self.file.set_len(text.len() as u64)?;
         step("record-written");
-        fs::rename(self.part, self.path)
+        fs::rename(&self.part, &self.path)
+    }
+}
+
+impl Drop for Reserved {
+    /// What was not needed takes no room.
+    fn drop(&mut self) {
+        let _ = fs::remove_file(&self.part);
     }
 }
 

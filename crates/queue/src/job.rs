@@ -1,6 +1,7 @@
 //! The records of a job. Each is written once, by one process.
 
 use crate::array::Array;
+use crate::far::Origin;
 use crate::process::Process;
 use homing_model::{Command, RawText};
 use serde::{Deserialize, Serialize};
@@ -92,6 +93,9 @@ pub struct JobSpec {
     /// Further arguments of the engine below, as given: sbatch's.
     #[serde(default)]
     pub extra: Vec<String>,
+    /// What it is on the machine where it was submitted, when that is another one.
+    #[serde(default)]
+    pub origin: Option<Origin>,
     /// It waits until somebody lets it go (`bsub -H`).
     #[serde(default)]
     pub held: bool,
@@ -157,9 +161,10 @@ pub struct Kill {
     pub at_ns: i64,
 }
 
-/// `stop.json` or `load.INDEX.json`: it stands still, or must not start.
+/// `stop.json` or `load.INDEX.json`: it stands still, or must not start. `ask.INDEX.json`: its host was asked, and has
+/// not started it.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Stop {
-    /// By whom, or by which load index.
+    /// By whom, by which load index, or why the host has not started it.
     pub by: String,
 }

@@ -18,6 +18,7 @@ mod embedded;
 pub mod engine;
 mod entry;
 mod error;
+pub mod far;
 mod files;
 pub mod job;
 mod keeper;

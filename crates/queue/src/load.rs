@@ -11,8 +11,8 @@ const BETWEEN: Duration = Duration::from_secs(2);
 /// Values by index name. What is not known is absent.
 ///
 /// `r1m` run queue, `ut` processor use in percent, `pg` pages/s, `mem` MiB
-/// available, `io` percent of time in which tasks waited for disks, `bio` 512-byte
-/// blocks/s of whole disks, `rpc` NFS server calls/s.
+/// available, `io` KB/s and `bio` requests/s of whole disks (`tps` of `sar -b`), `rpc` NFS
+/// server calls/s.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Load(BTreeMap<String, f64>);
 

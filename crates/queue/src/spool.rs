@@ -4,6 +4,7 @@ use crate::cache::Cache;
 use crate::files::{self, step, write_json_soon};
 use crate::job::{JobSpec, Private, Stop};
 use crate::places::Places;
+use crate::plan::Terms;
 use crate::{Job, Part, QueueError};
 use homing_folder::lock::Held;
 use homing_model::{Command, RawText};
@@ -16,6 +17,9 @@ use std::time::Duration;
 
 /// Ended jobs are forgotten after this long: a week.
 const KEEP: Duration = Duration::from_secs(7 * 86_400);
+
+/// What another machine told, in the user's own folder.
+const TERMS: &str = "terms.json";
 
 /// No job has this number or a higher one: what stands in the folder of numbers beyond it is somebody's mischief.
 const LAST: u64 = 1 << 40;
@@ -73,6 +77,21 @@ impl Spool {
         synced.map_err(QueueError::io("write down", &own))?;
         step("job-numbered");
         Ok(id)
+    }
+
+    /// What another machine told this user's queue last with a job.
+    pub fn terms(&self) -> Terms {
+        let path = self.places.of(files::uid()).join(TERMS);
+        files::read_json(&path).map_or_else(Terms::default, |(terms, _)| terms)
+    }
+
+    /// Keeps it, for all commands and runners of this user here.
+    pub fn keep_terms(&self, terms: &Terms) -> Result<(), QueueError> {
+        if self.terms() == *terms {
+            return Ok(());
+        }
+        let path = self.places.own()?.join(TERMS);
+        files::write_json(&path, terms, 0o600).map_err(QueueError::io("write", &path))
     }
 
     /// The first number that no user has. Numbers are not given twice.

@@ -70,6 +70,8 @@ pub struct Facts {
     pub stopped: bool,
     /// Load stopped it.
     pub loaded: bool,
+    /// Its keeper waits for its host to start it.
+    pub asked: bool,
 }
 
 /// The one place where a state is decided.
@@ -82,7 +84,7 @@ pub fn state(facts: &Facts) -> State {
         Facts { started: true, loaded: true, .. } => State::Ssusp,
         Facts { started: true, .. } => State::Run,
         // Its keeper is about to write the start record.
-        Facts { kept: true, stopped: false, .. } => State::Run,
+        Facts { kept: true, stopped: false, asked: false, .. } => State::Run,
         Facts { stopped: true, .. } => State::Psusp,
         _ => State::Pend,
     }
@@ -105,5 +107,8 @@ mod tests {
         assert_eq!(state(&Facts { stopped: true, loaded: true, ..run }), State::Ususp);
         assert_eq!(state(&Facts { loaded: true, ..run }), State::Ssusp);
         assert_eq!(state(&Facts { stopped: true, ..Facts::default() }), State::Psusp);
+        // A keeper that asks another host has not started anything.
+        assert_eq!(state(&Facts { kept: true, ..Facts::default() }), State::Run);
+        assert_eq!(state(&Facts { kept: true, asked: true, ..Facts::default() }), State::Pend);
     }
 }

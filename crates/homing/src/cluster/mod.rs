@@ -11,7 +11,8 @@ use file::Settings;
 pub use file::{config_folder, line_of, text_of};
 use homing_model::NodeSet;
 use homing_model::nodeset::Groups;
-use homing_queue::plan::{Config, Queue};
+use homing_queue::Spool;
+use homing_queue::plan::{Config, Queue, Terms};
 use std::cell::OnceCell;
 use std::collections::{BTreeMap, HashMap};
 use std::path::{Path, PathBuf};
@@ -21,6 +22,7 @@ use std::path::{Path, PathBuf};
 pub struct Cluster {
     own: Settings,
     machine: Settings,
+    told: Terms,
     shell: OnceCell<Result<ClusterShell, String>>,
 }
 
@@ -33,13 +35,14 @@ impl Cluster {
     }
 
     /// The same for the queue, whose jobs are of many folders: that of the
-    /// current one does not count.
+    /// current one does not count, and what another machine told with a job does.
     pub fn of_queue() -> Result<Cluster, Failure> {
-        Ok(Cluster::of(file::own(None, false)?, file::machine()?))
+        let told = Spool::open().map_or_else(|_| Terms::default(), |spool| spool.terms());
+        Ok(Cluster { told, ..Cluster::of(file::own(None, false)?, file::machine()?) })
     }
 
     fn of(own: Settings, machine: Settings) -> Cluster {
-        Cluster { own, machine, shell: OnceCell::new() }
+        Cluster { own, machine, told: Terms::default(), shell: OnceCell::new() }
     }
 
     /// ClusterShell's groups.
@@ -92,19 +95,28 @@ impl Cluster {
         all
     }
 
+    /// What a host is told with a job.
+    pub fn terms_for(&self, host: &str) -> Result<Terms, Failure> {
+        Ok(Terms { slots: self.slots_of(host), queue: self.queue_config()?.queues })
+    }
+
     /// Queues and slots: what `homing sub` and the LSF front end go by. Where the administrator
     /// has queues they are all that there are: one of a user's own would have none of their limits.
     pub fn queue_config(&self) -> Result<Config, Failure> {
         let cores = || std::thread::available_parallelism().map_or(1, |n| n.get() as u32);
-        let mut queues = [&self.machine.queue, &self.own.queue].into_iter().find(|q| !q.is_empty()).cloned();
-        let queues = queues.get_or_insert_with(|| [("normal".to_string(), Queue::default())].into());
-        let slots = self.slots_of(&homing_queue::host_name()).unwrap_or_else(cores).max(1);
+        let mut queues = self.machine.queue.clone();
+        if queues.is_empty() {
+            queues = self.told.queue.clone().into_iter().chain(self.own.queue.clone()).collect();
+        }
+        if queues.is_empty() {
+            queues.insert("normal".into(), Queue::default());
+        }
+        let slots = [self.slots_of(&homing_queue::host_name()), self.told.slots].into_iter().flatten().min();
         let named = self.machine.host.keys().chain(self.own.host.keys()).cloned().chain(self.hosts(None)?);
         Ok(Config {
-            slots,
-            // A host of the cluster whose slots nobody has said has as many as this one.
-            host_slots: named.map(|name| (name.clone(), self.slots_of(&name).unwrap_or(slots))).collect(),
-            queues: std::mem::take(queues),
+            slots: slots.unwrap_or_else(cores),
+            host_slots: named.map(|name| (name.clone(), self.slots_of(&name))).collect(),
+            queues,
         })
     }
 }
@@ -169,5 +181,23 @@ mod tests {
         assert_eq!(both.hosts(None).unwrap().len(), 9, "which hosts a user's commands go to is the user's choice");
         let alone = Cluster::of(settings(own), Settings::default());
         assert_eq!(alone.queue_config().unwrap().queues.len(), 2);
+    }
+
+    #[test]
+    fn what_is_told_with_a_job_adds_to_a_hosts_own_files_and_loosens_nothing() {
+        let host = homing_queue::host_name();
+        let own = format!("[host.\"{host}\"]\nslots = 3\n[host.n2]\nslots = 0\n[queue.storage]\nper_user = 2\n");
+        let there = Cluster::of(settings(&own), Settings::default());
+        assert_eq!(there.terms_for("n2").unwrap().slots, Some(0));
+        assert_eq!(there.terms_for("n3").unwrap().slots, None, "it knows itself how many it has");
+        let told = |slots| Terms { slots, queue: [("storage".to_string(), Queue::default())].into() };
+        let config = |machine: &str, told| {
+            Cluster { told, ..Cluster::of(Settings::default(), settings(machine)) }.queue_config().unwrap()
+        };
+        assert_eq!(config("", told(Some(7))).slots, 7);
+        assert_eq!(config("", told(None)).queues.keys().collect::<Vec<_>>(), ["storage"]);
+        let administrators = format!("[host.\"{host}\"]\nslots = 2\n[queue.normal]\n");
+        assert_eq!(config(&administrators, told(Some(7))).slots, 2);
+        assert_eq!(config(&administrators, told(None)).queues.keys().collect::<Vec<_>>(), ["normal"]);
     }
 }

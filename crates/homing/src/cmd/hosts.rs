@@ -139,7 +139,7 @@ fn as_json(name: &str, answer: &Answer, cluster: &Cluster) -> Value {
                 "host": name, "status": "ok", "at_ns": last.at_ns, "cores": facts.cores,
                 "slots": cluster.slots_of(name).unwrap_or(facts.cores),
                 "memory_bytes": facts.memory_bytes, "r1m": r.r1m, "ut_percent": r.ut, "pg_per_s": r.pg,
-                "mem_mib": r.mem, "io_percent": r.io, "bio_per_s": r.bio, "rpc_per_s": r.rpc, "net_mb_per_s": r.net,
+                "mem_mib": r.mem, "io_percent": r.stalled, "io_kb_per_s": r.io, "bio_per_s": r.bio, "rpc_per_s": r.rpc, "net_mb_per_s": r.net,
             })
         }
     }
@@ -147,7 +147,7 @@ fn as_json(name: &str, answer: &Answer, cluster: &Cluster) -> Value {
 
 fn print_table(names: &[String], answers: &[Answer], limits: &BTreeMap<String, u32>) {
     println!(
-        "{:<18} {:>8} {:>5} {:>5} {:>5} {:>6} {:>7} {:>5} {:>8} {:>7} {:>7}{}",
+        "{:<18} {:>8} {:>5} {:>5} {:>5} {:>6} {:>7} {:>7} {:>7} {:>7} {:>7} {:>7}{}",
         "HOST_NAME",
         "status",
         "cores",
@@ -155,6 +155,7 @@ fn print_table(names: &[String], answers: &[Answer], limits: &BTreeMap<String, u
         "ut",
         "pg",
         "mem",
+        "stalled",
         "io",
         "bio",
         "rpc",
@@ -170,7 +171,7 @@ fn print_table(names: &[String], answers: &[Answer], limits: &BTreeMap<String, u
         };
         let r = last.since(first);
         println!(
-            "{:<18} {:>8} {:>5} {:>5} {:>5} {:>6} {:>7} {:>5} {:>8} {:>7} {:>7}{}",
+            "{:<18} {:>8} {:>5} {:>5} {:>5} {:>6} {:>7} {:>7} {:>7} {:>7} {:>7} {:>7}{}",
             name,
             "ok",
             facts.cores,
@@ -178,7 +179,8 @@ fn print_table(names: &[String], answers: &[Answer], limits: &BTreeMap<String, u
             whole(r.ut, "%"),
             show(r.pg, ""),
             whole(r.mem, "M"),
-            whole(r.io, "%"),
+            whole(r.stalled, "%"),
+            whole(r.io, "k"),
             show(r.bio, ""),
             show(r.rpc, ""),
             show(r.net, "M"),

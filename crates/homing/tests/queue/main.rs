@@ -2,6 +2,7 @@
 
 mod cluster;
 mod crowd;
+mod far;
 mod full;
 mod killed;
 #[path = "../../../../tests/preload.rs"]

@@ -1,16 +1,20 @@
 //! The process of a job: its words, its variables, its streams.
 
 use super::Keeper;
-use crate::files::{self, write_json};
+use crate::far::Word;
+use crate::job::JobSpec;
 use crate::tree;
 use crate::words::{interpreter, shell, substitute};
 use homing_model::{Command as Words, RawText};
 use std::fs::{self, File, OpenOptions};
-use std::io::{self, Seek, Write};
+use std::io::{self, Read, Seek, Write};
 use std::os::unix::fs::OpenOptionsExt;
 use std::os::unix::process::CommandExt;
 use std::path::PathBuf;
 use std::process::{Command, Stdio};
+
+/// A file of standard input that goes to another host is not longer, bytes.
+const LONGEST_INPUT: u64 = 4 << 20;
 
 impl Keeper<'_> {
     pub(super) fn input(&self) -> Result<Stdio, String> {
@@ -53,7 +57,7 @@ impl Keeper<'_> {
         options.open(&path).map_err(|e| format!("cannot write its output to {}: {e}", path.display()))
     }
 
-    /// The words that run it: here, or on its host by way of a worker.
+    /// The words that run it.
     fn words(&self) -> Result<Vec<RawText>, String> {
         if self.private.script.is_some() {
             let script = self.dir.join("script");
@@ -76,15 +80,15 @@ impl Keeper<'_> {
             wrote.map_err(|e| format!("cannot write {}: {e}", path.display()))?;
         }
         let words = self.words()?;
-        let mut command = match &self.spec.host {
-            Some(host) if *host != files::host_name() => self.far(host, &words)?,
-            _ => {
-                let first = words.first().ok_or("it has no command")?;
-                let mut command = Command::new(first.as_os());
-                command.args(words[1..].iter().map(RawText::as_os)).current_dir(self.spec.cwd.as_path());
-                command
-            }
-        };
+        let first = words.first().ok_or("it has no command")?;
+        let mut command = Command::new(first.as_os());
+        command.args(words[1..].iter().map(RawText::as_os)).current_dir(self.spec.cwd.as_path());
+        self.surround(&mut command);
+        Ok(command)
+    }
+
+    /// Gives a process the job's variables, and the keeper's own end as its end.
+    fn surround(&self, command: &mut Command) {
         command.env_clear().envs(self.private.env.iter().map(|(n, v)| (n.as_os(), v.as_os())));
         command.envs(self.variables());
         let umask = self.private.umask;
@@ -102,19 +106,51 @@ impl Keeper<'_> {
                 Ok(())
             });
         }
+    }
+
+    /// The channel to another host: it ends with this process.
+    pub(super) fn channel(&self, host: &str) -> Result<Command, String> {
+        let exe = std::env::current_exe().map_err(|e| format!("cannot find homing itself: {e}"))?;
+        let mut command = Command::new(exe);
+        command.args(["queue-far", host]).current_dir("/");
+        self.surround(&mut command);
         Ok(command)
     }
 
-    /// A run of one task on another host: its worker ends with this process.
-    fn far(&self, host: &str, words: &[RawText]) -> Result<Command, String> {
-        let task = serde_json::json!({ "argv": words, "cwd": self.spec.cwd });
-        let path = self.dir.join(format!("task.{}.json", self.index));
-        write_json(&path, &task, 0o600).map_err(|e| format!("cannot write {}: {e}", path.display()))?;
-        let exe = std::env::current_exe().map_err(|e| format!("cannot find homing itself: {e}"))?;
-        let mut command = Command::new(exe);
-        command.args(["run", "--on", "ssh", "-j1", "-q", "--line-buffer", "--no-locality", "--no-detect"]);
-        command.args(["--halt", "now,fail=1", "-w", host, "--tasks"]).arg(path).current_dir("/");
-        Ok(command)
+    /// The job as its host gets it: what was decided here is decided, and its streams are here.
+    pub(super) fn sent(&self) -> Result<Word, String> {
+        let spec = JobSpec {
+            array: None,
+            after: None,
+            stdin: None,
+            stdout: None,
+            stderr: None,
+            host: None,
+            held: false,
+            ..self.spec.clone()
+        };
+        let mut private = self.private.clone();
+        private.input = private.input.map_or_else(|| self.input_text(), |input| Ok(Some(input)))?;
+        private.env.extend(self.output_file().map(|(name, value)| (name.into(), value)));
+        Ok(Word::Job(Box::new((spec, private)), self.id, self.index))
+    }
+
+    /// What its file of standard input holds: the host may not have that file.
+    fn input_text(&self) -> Result<Option<RawText>, String> {
+        let Some(name) = &self.spec.stdin else { return Ok(None) };
+        let path = self.spec.cwd.as_path().join(substitute(name, self.id, self.index).as_path());
+        let cannot = |e: io::Error| format!("cannot read {}: {e}", path.display());
+        let mut text = Vec::new();
+        File::open(&path).map_err(cannot)?.take(LONGEST_INPUT + 1).read_to_end(&mut text).map_err(cannot)?;
+        if text.len() as u64 > LONGEST_INPUT {
+            let path = path.display();
+            return Err(format!("{path} is longer than {LONGEST_INPUT} bytes: a job on another host reads it by name"));
+        }
+        Ok(Some(RawText(text)))
+    }
+
+    fn output_file(&self) -> Option<(&'static str, RawText)> {
+        Some(("LSB_OUTPUTFILE", substitute(self.spec.stdout.as_ref()?, self.id, self.index)))
     }
 
     /// LSF's variables, which scripts read, and homing's own.
@@ -122,12 +158,14 @@ impl Keeper<'_> {
         let host = self.host();
         let hosts = vec![host.as_str(); self.spec.slots as usize].join(" ");
         let text = |raw: &RawText| String::from_utf8_lossy(&raw.0).into_owned();
+        // Its user knows it by what it is where it was submitted.
+        let (id, index) = self.spec.origin.as_ref().map_or((self.id, self.index), |o| (o.id, o.index));
         let mut all = vec![
-            ("HOMING_JOB".to_string(), self.id.to_string()),
-            ("HOMING_JOB_INDEX".into(), self.index.to_string()),
+            ("HOMING_JOB".to_string(), id.to_string()),
+            ("HOMING_JOB_INDEX".into(), index.to_string()),
             (tree::MARK.into(), tree::mark(self.dir, self.index)),
-            ("LSB_JOBID".into(), self.id.to_string()),
-            ("LSB_JOBINDEX".into(), self.index.to_string()),
+            ("LSB_JOBID".into(), id.to_string()),
+            ("LSB_JOBINDEX".into(), index.to_string()),
             ("LSB_JOBNAME".into(), self.spec.name.clone()),
             ("LSB_QUEUE".into(), self.spec.queue.clone()),
             ("LSB_HOSTS".into(), hosts),
@@ -137,9 +175,7 @@ impl Keeper<'_> {
             ("LS_SUBCWD".into(), text(&self.spec.cwd)),
             ("LS_JOBPID".into(), std::process::id().to_string()),
         ];
-        if let Some(out) = &self.spec.stdout {
-            all.push(("LSB_OUTPUTFILE".into(), text(&substitute(out, self.id, self.index))));
-        }
+        all.extend(self.output_file().map(|(name, value)| (name.into(), text(&value))));
         all
     }
 }

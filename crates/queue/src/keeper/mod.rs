@@ -2,6 +2,7 @@
 //! requests, and writes down its end. The job ends with its keeper.
 
 mod command;
+mod elsewhere;
 mod orders;
 
 use crate::files::{self, Reserved, read_json, step, write_json_soon};
@@ -9,7 +10,7 @@ use crate::job::{End, JobSpec, Private, Start, Style};
 use crate::process::Process;
 use crate::{QueueError, report};
 use homing_folder::lock::Held;
-use orders::Orders;
+use orders::{Hand, Orders};
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, Write};
 use std::os::fd::RawFd;
@@ -38,6 +39,9 @@ pub fn keep(dir: &Path, index: u32, at_ns: i64, fds: &[RawFd]) -> Result<(), Que
     };
     let id = dir.file_name().and_then(|n| n.to_str()?.parse().ok()).unwrap_or(0);
     let keeper = Keeper { dir, id, index, spec, private };
+    if let Some(host) = keeper.elsewhere() {
+        return keeper.keep_elsewhere(host);
+    }
     let start = Start { at_ns, host: keeper.host(), process: Process::own() };
     let write = |name: &str| dir.join(format!("{name}.{index}.json"));
     // Before the start: a job that fills the disk is to have an end all the same.
@@ -108,7 +112,7 @@ impl Keeper<'_> {
     /// A job that lasts has its start on the disk before long; for a short one that would cost more than the job.
     fn wait(&self, mut child: std::process::Child, record: &File) -> (ExitStatus, Option<String>) {
         let mut synced = false;
-        let mut orders = Orders::new(self.dir, self.index, &self.spec);
+        let mut orders = Orders::new(Hand::Here, self.dir, self.index, &self.spec);
         let pid = rustix::process::Pid::from_child(&child);
         let ended = rustix::process::pidfd_open(pid, rustix::process::PidfdFlags::empty()).ok();
         loop {

@@ -1,15 +1,25 @@
 //! What a job is told while it runs, by its user and by its limits.
 
+use crate::far::{Far, Word};
 use crate::files::{self, read_json};
 use crate::job::{JobSpec, Kill};
+use crate::process::Process;
 use std::path::Path;
 use std::time::{Duration, Instant};
 
 /// Between asking a job to end and ending it; LSF's JOB_TERMINATE_INTERVAL is 10 s.
 const GRACE: Duration = Duration::from_secs(5);
 
+/// Who carries out what a job is told: its processes here, or the host that it was sent to.
+pub(super) enum Hand<'a> {
+    Here,
+    Far(&'a Far),
+}
+
 /// What the keeper was told.
 pub(super) struct Orders<'a> {
+    hand: Hand<'a>,
+    origin: Option<&'a Process>,
     dir: &'a Path,
     index: u32,
     limit: Option<Duration>,
@@ -27,12 +37,16 @@ pub(super) struct Orders<'a> {
 
 impl Orders<'_> {
     /// For an element that starts now.
-    pub fn new<'a>(dir: &'a Path, index: u32, spec: &JobSpec) -> Orders<'a> {
+    pub fn new<'a>(hand: Hand<'a>, dir: &'a Path, index: u32, spec: &'a JobSpec) -> Orders<'a> {
+        let here = matches!(hand, Hand::Here);
         Orders {
+            hand,
+            origin: spec.origin.as_ref().map(|origin| &origin.process),
             dir,
             index,
-            limit: spec.limit_s.map(Duration::from_secs),
-            memory: spec.memory_bytes,
+            // A host holds its own jobs to their limits, from the start there on.
+            limit: spec.limit_s.filter(|_| here).map(Duration::from_secs),
+            memory: spec.memory_bytes.filter(|_| here),
             begun: Instant::now(),
             seen: [None, None],
             stopped: false,
@@ -60,7 +74,7 @@ impl Orders<'_> {
             }
             self.seen[nth] = Some(kill.clone());
             match kill.signal {
-                Some(signal) => homing_process::signal(signal),
+                Some(signal) => self.signal(signal),
                 None => self.end(&format!("killed by {}", kill.by), GRACE),
             }
         }
@@ -70,10 +84,15 @@ impl Orders<'_> {
     }
 
     fn stand_still(&mut self) {
-        let stop = ["stop.json".to_string(), format!("stop.{}.json", self.index), format!("load.{}.json", self.index)];
-        let stop = stop.iter().any(|n| self.dir.join(n).exists()) && self.kill_at.is_none();
+        let user = ["stop.json".to_string(), format!("stop.{}.json", self.index)];
+        // A host says itself what it stops because of its load.
+        let load = matches!(self.hand, Hand::Here).then(|| format!("load.{}.json", self.index));
+        let stop = user.iter().chain(&load).any(|n| self.dir.join(n).exists()) && self.kill_at.is_none();
         if stop != self.stopped {
-            homing_process::signal(if stop { libc::SIGSTOP } else { libc::SIGCONT });
+            match &self.hand {
+                Hand::Here => homing_process::signal(if stop { libc::SIGSTOP } else { libc::SIGCONT }),
+                Hand::Far(far) => far.order(Word::Stop(stop)),
+            }
             self.stopped = stop;
         }
     }
@@ -90,14 +109,31 @@ impl Orders<'_> {
         if !self.dir.exists() {
             self.end("its folder was removed", GRACE);
         }
+        if self.origin.is_some_and(|process| !process.is_alive(&files::boot_id())) {
+            self.end("whoever sent it here has gone", GRACE);
+        }
     }
 
     fn end(&mut self, reason: &str, grace: Duration) {
         self.reason.get_or_insert_with(|| reason.to_string());
-        homing_process::signal(libc::SIGTERM);
-        // What stands still does not hear.
-        homing_process::signal(libc::SIGCONT);
+        match &self.hand {
+            Hand::Far(far) => far.order(Word::End),
+            Hand::Here => {
+                homing_process::signal(libc::SIGTERM);
+                // What stands still does not hear.
+                homing_process::signal(libc::SIGCONT);
+            }
+        }
         self.stopped = false;
+        // The host gives its processes as long, and tells of their end then.
+        let grace = if matches!(self.hand, Hand::Here) { grace } else { grace * 2 };
         self.kill_at.get_or_insert(Instant::now() + grace);
+    }
+
+    fn signal(&self, signal: i32) {
+        match &self.hand {
+            Hand::Here => homing_process::signal(signal),
+            Hand::Far(far) => far.order(Word::Signal(signal)),
+        }
     }
 }

@@ -25,6 +25,8 @@ pub enum Block {
     Require(String),
     /// More slots than there are.
     TooLarge,
+    /// The host takes no jobs.
+    NoSlots,
     /// Not enough slots are free.
     Slots,
     /// What the engine said, in its own words.
@@ -45,6 +47,7 @@ impl std::fmt::Display for Block {
             Block::Load(index) => write!(f, "{index} is above the queue's threshold"),
             Block::Require(what) => write!(f, "{what} does not hold"),
             Block::TooLarge => write!(f, "it takes more slots than there are"),
+            Block::NoSlots => write!(f, "its host takes no jobs: it has 0 slots"),
             Block::Slots => write!(f, "no free slots"),
             Block::Other(reason) => write!(f, "{reason}"),
         }

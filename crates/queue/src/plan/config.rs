@@ -29,13 +29,24 @@ pub struct Queue {
     pub load: BTreeMap<String, String>,
 }
 
+/// What a submitting machine tells the host of a job: its cluster files are not that host's. There they add to the
+/// administrator's own, and loosen nothing.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct Terms {
+    /// Slots of the host, where the submitter's cluster files say them.
+    pub slots: Option<u32>,
+    /// The submitter's queues.
+    pub queue: BTreeMap<String, Queue>,
+}
+
 /// What the queue goes by.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Config {
     /// Slots of this machine.
     pub slots: u32,
-    /// Slots of other hosts that jobs may be sent to; `slots` where none are said.
-    pub host_slots: BTreeMap<String, u32>,
+    /// Other hosts that jobs may be sent to, with their slots where the cluster files say them. Each knows its own.
+    pub host_slots: BTreeMap<String, Option<u32>>,
     /// Queues by name; never empty.
     pub queues: BTreeMap<String, Queue>,
 }
@@ -48,8 +59,8 @@ impl Config {
             .or_else(|| self.queues.keys().find(|n| *n == "normal").map(String::as_str))
             .unwrap_or_else(|| self.queues.keys().next().map_or("normal", String::as_str))
     }
-    /// Slots of a host.
-    pub fn slots_of(&self, host: &Option<String>) -> u32 {
-        host.as_ref().and_then(|h| self.host_slots.get(h)).copied().unwrap_or(self.slots)
+    /// Slots of a host, where they are known here.
+    pub fn slots_of(&self, host: &Option<String>) -> Option<u32> {
+        host.as_ref().map_or(Some(self.slots), |h| self.host_slots.get(h).copied().flatten())
     }
 }

@@ -9,7 +9,7 @@ mod tests;
 mod usage;
 
 pub use block::Block;
-pub use config::{Config, Queue};
+pub use config::{Config, Queue, Terms};
 pub use usage::Usage;
 
 use crate::depend::Verdict;
@@ -36,6 +36,8 @@ pub struct View {
     pub limit: Option<u32>,
     /// What it is doing.
     pub state: State,
+    /// Its host was asked to start it, and has not answered yet.
+    pub asks: bool,
     /// Its dependency.
     pub after: Verdict,
     /// The host that it must run on, when that is not this machine.
@@ -57,8 +59,10 @@ pub fn blocked(config: &Config, usage: &Usage, it: &View, load: &Load) -> Option
         Verdict::Holds => {}
     }
     let Some(queue) = config.queues.get(&it.queue).filter(|q| !q.closed) else { return Some(Block::Closed) };
-    if it.slots > config.slots_of(&it.host) {
-        return Some(Block::TooLarge);
+    match config.slots_of(&it.host) {
+        Some(0) => return Some(Block::NoSlots),
+        Some(slots) if it.slots > slots => return Some(Block::TooLarge),
+        _ => {}
     }
     let full = |limit: Option<u32>, used: Option<&u32>| {
         limit.is_some_and(|limit| used.copied().unwrap_or(0).saturating_add(it.slots) > limit)
@@ -75,7 +79,7 @@ pub fn blocked(config: &Config, usage: &Usage, it: &View, load: &Load) -> Option
     if it.limit.is_some_and(|limit| usage.elements.get(&(it.uid, it.id)).is_some_and(|n| *n >= limit)) {
         return Some(Block::ArrayLimit);
     }
-    // Load is this machine's; that of another host is its own affair.
+    // What another host has, and how loaded it is, is its own affair.
     if it.host.is_none() {
         if let Some(index) = load.above_first(&queue.load) {
             return Some(Block::Load(index));
@@ -133,6 +137,22 @@ pub fn standing(config: &Config, usage: &Usage, own: &[View], host: &Option<Stri
     let first = may.min_by_key(|v| (-priority(v), v.id, v.index));
     stands.wants = first.map(|v| Want { id: v.id, index: v.index, slots: v.slots });
     stands
+}
+
+/// Elements alike that ask one host at once: enough that the next is there when one has started, and few enough
+/// that a host is not asked for all that waits.
+const ASKING: usize = 4;
+
+/// The element that another host is asked to start next: of the queue of highest priority, then the oldest.
+/// Those that cannot start there hold back only their like.
+pub fn next_to_ask<'a>(config: &Config, usage: &Usage, own: &'a [View], host: &str) -> Option<&'a View> {
+    let there = || own.iter().filter(|v| v.host.as_deref() == Some(host));
+    let kind = |v: &'a View| (&v.queue, v.slots, &v.require);
+    let asking = |it: &'a View| there().filter(|v| v.asks && kind(v) == kind(it)).count();
+    let priority = |v: &View| config.queues.get(&v.queue).map_or(0, |q| q.priority);
+    let may = there().filter(|v| v.state == State::Pend && !v.asks);
+    let may = may.filter(|v| blocked(config, usage, v, &Load::default()).is_none() && asking(v) < ASKING);
+    may.min_by_key(|v| (-priority(v), v.id, v.index))
 }
 
 /// The user who gets the next slots of a host: of those who want some the one with the fewest, among equals

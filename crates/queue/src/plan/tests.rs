@@ -12,6 +12,7 @@ fn view(id: u64, uid: u32) -> View {
         slots: 1,
         limit: None,
         state: State::Pend,
+        asks: false,
         after: Verdict::Holds,
         host: None,
         require: vec![],

@@ -14,10 +14,10 @@ pub struct Usage {
 }
 
 impl Usage {
-    /// Those of what runs among these.
+    /// Those of what runs among these, or may any moment because its host was asked.
     pub fn of<'a>(views: impl IntoIterator<Item = &'a View>) -> Usage {
         let mut usage = Usage::default();
-        views.into_iter().filter(|v| v.state.is_running()).for_each(|v| usage.start(v));
+        views.into_iter().filter(|v| v.state.is_running() || v.asks).for_each(|v| usage.start(v));
         usage
     }
     /// One more runs.

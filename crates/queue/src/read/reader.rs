@@ -41,6 +41,9 @@ impl Reader<'_> {
             part.stopped_by =
                 self.has("load", index).then(|| self.record::<Stop>("load", index)).flatten().map(|stop| stop.by);
             facts.loaded = part.stopped_by.is_some();
+            part.kept = facts.kept;
+            part.asked = self.has("ask", index).then(|| self.record::<Stop>("ask", index)).flatten().map(|ask| ask.by);
+            facts.asked = part.asked.is_some();
             if facts.started && !facts.kept {
                 // It may have ended between the first look and the lock.
                 part.end = self.record::<End>("end", index);
@@ -55,6 +58,7 @@ impl Reader<'_> {
             *reason = one_line(reason);
         }
         part.stopped_by = part.stopped_by.as_deref().map(one_line);
+        part.asked = part.asked.as_deref().map(one_line);
         part
     }
 

@@ -28,6 +28,7 @@ impl Spool {
                 slots: job.spec.slots,
                 limit: job.spec.array.as_ref().and_then(|a| a.limit),
                 state: part.state,
+                asks: part.asked.is_some() && part.kept && part.start.is_none(),
                 after,
                 host: job.spec.host.clone(),
                 require: job.spec.require.clone(),

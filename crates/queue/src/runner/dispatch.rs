@@ -1,8 +1,8 @@
 //! Whose turn it is, and the start of what may start.
 
 use super::Runner;
-use crate::files::{self, step};
-use crate::job::Kill;
+use crate::files::{self, read_json, step, write_json_soon};
+use crate::job::{Kill, Stop};
 use crate::load::Load;
 use crate::neighbours::Presence;
 use crate::plan::{self, Config, Standing, Usage, View, Want};
@@ -33,7 +33,10 @@ impl Runner<'_> {
         self.tell(&hosts, &decision)?;
         let mut started = 0;
         for host in hosts {
-            while self.start_next(&host, &mut decision)? {
+            while match &host {
+                None => self.start_next(&mut decision)?,
+                Some(name) => self.ask_next(name, &mut decision)?,
+            } {
                 started += 1;
             }
         }
@@ -67,14 +70,13 @@ impl Runner<'_> {
         (usage, others)
     }
 
-    /// The element that starts now on this host, if it is this user's turn and its slots are free.
-    fn own_turn(&mut self, host: &Option<String>, decision: &Decision) -> Option<Want> {
-        let (usage, others) = self.around(&decision.views, host);
-        let own = decision.standing(&usage, host);
+    /// The element that starts now on this machine, if it is this user's turn and its slots are free.
+    fn own_turn(&mut self, decision: &Decision) -> Option<Want> {
+        let (usage, others) = self.around(&decision.views, &None);
+        let own = decision.standing(&usage, &None);
         let want = own.wants.clone()?;
-        let name = host.clone().unwrap_or_else(files::host_name);
-        let count = decision.config.slots_of(host);
-        let free = slots::free(&self.spool.places, &self.spool.places.users(), &name, count);
+        let count = decision.config.slots;
+        let free = slots::free(&self.spool.places, &self.spool.places.users(), &files::host_name(), count);
         if free < want.slots {
             return None;
         }
@@ -90,32 +92,46 @@ impl Runner<'_> {
         }
     }
 
-    /// Starts the next element of this user on a host, if there is one and it is this user's turn.
-    fn start_next(&mut self, host: &Option<String>, decision: &mut Decision) -> Result<bool, QueueError> {
-        if self.own_turn(host, decision).is_none() {
+    /// Asks another host for the start of the next element. Whose turn it is there, and which slots are free, that host
+    /// knows.
+    fn ask_next(&mut self, host: &str, decision: &mut Decision) -> Result<bool, QueueError> {
+        let (usage, _) = self.around(&decision.views, &None);
+        let next = plan::next_to_ask(decision.config, &usage, &decision.views, host);
+        let Some((id, index)) = next.map(|v| (v.id, v.index)) else { return Ok(false) };
+        let Some(view) = decision.views.iter_mut().find(|v| (v.id, v.index) == (id, index)) else { return Ok(false) };
+        // Whatever comes of it: the next round reads what did.
+        view.asks = true;
+        let Some(job) = decision.jobs.iter().find(|j| j.id == id) else { return Ok(true) };
+        self.start(job, index, None)?;
+        Ok(true)
+    }
+
+    /// Starts the next element of this user on this machine, if there is one and it is this user's turn.
+    fn start_next(&mut self, decision: &mut Decision) -> Result<bool, QueueError> {
+        if self.own_turn(decision).is_none() {
             return Ok(false);
         }
         let Ok(_turn) = self.turn.take(&self.spool.places)? else { return Ok(false) };
         // The lock's owner decides on what is true now, not on what was before it had the lock.
-        let Some(want) = self.own_turn(host, decision) else { return Ok(false) };
-        let name = host.clone().unwrap_or_else(files::host_name);
+        let Some(want) = self.own_turn(decision) else { return Ok(false) };
+        let name = files::host_name();
         let users = self.spool.places.users();
-        let count = decision.config.slots_of(host);
+        let count = decision.config.slots;
         let Some(held) = slots::take(&self.spool.places, &users, &name, count, want.slots)? else { return Ok(false) };
         let job = decision.jobs.iter().find(|j| j.id == want.id);
-        if !job.map_or(Ok(false), |job| self.start(job, want.index, &held))? {
+        if !job.map_or(Ok(false), |job| self.start(job, want.index, Some(&held)))? {
             return Ok(false);
         }
         self.turn.passed_over.clear();
         decision.started(&want);
-        let hosts = self.told.iter().map(|s| s.host.clone()).chain([host.clone()]).collect();
+        let hosts = self.told.iter().map(|s| s.host.clone()).chain([None]).collect();
         self.tell(&hosts, decision)?;
         slots::poke(&self.own, &name);
         Ok(true)
     }
 
-    /// Hands the job's lock and its slots to a keeper.
-    fn start(&mut self, job: &Job, index: u32, slots: &Held) -> Result<bool, QueueError> {
+    /// Hands the job's lock and its slots to a keeper; without slots those are another host's.
+    fn start(&mut self, job: &Job, index: u32, slots: Option<&Held>) -> Result<bool, QueueError> {
         let path = job.dir.join(format!("lock.{index}"));
         let held = Held::try_take(&path).map_err(QueueError::io("lock", &path))?;
         let Some(lock) = held else { return Ok(false) };
@@ -126,20 +142,26 @@ impl Runner<'_> {
         }
         // Its end was asked for while a keeper tried in vain to start it.
         let asked = ["kill.json".to_string(), format!("kill.{index}.json")];
-        let asked = asked.iter().find_map(|name| files::read_json::<Kill>(&job.dir.join(name)));
+        let asked = asked.iter().find_map(|name| read_json::<Kill>(&job.dir.join(name)));
         if let Some((kill, _)) = asked.filter(|(kill, _)| kill.signal.is_none()) {
             drop(lock);
             self.spool.end_unstarted(job, index, &format!("killed by {} before it started", kill.by))?;
             return Ok(false);
         }
-        if self.failed.is_hopeless(job.id, index) {
+        // A host that is down comes back.
+        if slots.is_some() && self.failed.is_hopeless(job.id, index) {
             drop(lock);
             self.spool.end_unstarted(job, index, "it could not be started; see runner.log in the queue's folder")?;
             return Ok(true);
         }
         self.failed.note(job.id, index);
+        if slots.is_none() {
+            let path = job.dir.join(format!("ask.{index}.json"));
+            let asked = read_json::<Stop>(&path).map_or("it is being asked".into(), |(ask, _)| ask.by);
+            write_json_soon(&path, &Stop { by: asked }, 0o644).map_err(QueueError::io("write", &path))?;
+        }
         step("dispatching");
-        let fds = [&lock, slots].into_iter().map(|l| l.pass_on().map(|fd| fd.to_string()));
+        let fds = [&lock].into_iter().chain(slots).map(|l| l.pass_on().map(|fd| fd.to_string()));
         let fds = fds.collect::<Result<Vec<_>, _>>().map_err(QueueError::io("pass on the lock", &path))?;
         let mut command = Command::new(&self.keeper[0]);
         command.args(&self.keeper[1..]).arg(&job.dir).arg(index.to_string());

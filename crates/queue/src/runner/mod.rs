@@ -72,7 +72,11 @@ fn has_work(own: &[View], config: &Config, load: &Load) -> bool {
     let usage = Usage::default();
     own.iter().filter(|v| !v.state.is_over()).any(|v| {
         v.state.is_running()
-            || !matches!(plan::blocked(config, &usage, v, load), Some(Block::Stopped | Block::Never | Block::TooLarge))
+            || v.asks
+            || !matches!(
+                plan::blocked(config, &usage, v, load),
+                Some(Block::Stopped | Block::Never | Block::TooLarge | Block::NoSlots)
+            )
     })
 }
 
@@ -134,6 +138,7 @@ impl<'a> Runner<'a> {
             };
             self.bury(&jobs);
             upkeep::heed_load(&jobs, &config, &load);
+            self.end_forsaken(&jobs)?;
             self.end_hopeless(&jobs)?;
             let views = self.spool.views(&jobs);
             if !has_work(&views, &config, &load) {

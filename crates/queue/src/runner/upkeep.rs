@@ -21,6 +21,18 @@ impl Runner<'_> {
         }
     }
 
+    /// Ends what another machine's keeper has sent and waits for no more.
+    pub(super) fn end_forsaken(&self, jobs: &[Job]) -> Result<(), QueueError> {
+        let boot = files::boot_id();
+        let forsaken = |j: &&Job| j.spec.origin.as_ref().is_some_and(|origin| !origin.process.is_alive(&boot));
+        for job in jobs.iter().filter(|j| j.uid == files::uid()).filter(forsaken) {
+            for part in job.parts.iter().filter(|p| matches!(p.state, State::Pend | State::Psusp)) {
+                self.spool.end_unstarted(job, part.index, "whoever sent it here has gone")?;
+            }
+        }
+        Ok(())
+    }
+
     /// `homing sub --after` ends what can never start; LSF leaves it pending.
     pub(super) fn end_hopeless(&self, jobs: &[Job]) -> Result<(), QueueError> {
         let mine = |j: &&Job| j.uid == files::uid() && j.spec.style == Style::Homing && j.spec.after.is_some();

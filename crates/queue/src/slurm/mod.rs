@@ -74,14 +74,14 @@ impl Engine for Slurm {
         let nodes = ask::nodes(None).map_err(failed)?;
         Ok(Config {
             slots: nodes.iter().map(|n| n.cpus).max().unwrap_or(1),
-            host_slots: nodes.into_iter().map(|n| (n.name, n.cpus)).collect(),
+            host_slots: nodes.into_iter().map(|n| (n.name, Some(n.cpus))).collect(),
             queues,
         })
     }
 
     fn machines(&self) -> Result<Vec<Machine>, QueueError> {
         let nodes = ask::nodes(None).map_err(failed)?;
-        let machine = |n: Node| Machine { open: n.is_usable(false), name: n.name, slots: n.cpus, state: n.state };
+        let machine = |n: Node| Machine { open: n.is_usable(false), name: n.name, slots: Some(n.cpus), state: n.state };
         Ok(nodes.into_iter().map(machine).collect())
     }
 

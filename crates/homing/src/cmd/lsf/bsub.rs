@@ -181,8 +181,14 @@ fn spec(ready: &Ready, engine: &dyn Engine, config: &Config, queue: &str) -> Res
         None => super::server::choose(request, engine, config, queue)?,
     };
     let host = host.filter(|h| engine.name() != "homing" || *h != homing_queue::host_name());
-    let most = config.slots_of(&host);
-    let slots = if request.exclusive { most } else { request.slots.unwrap_or(1) };
+    if host.is_none() && config.slots == 0 && engine.name() == "homing" {
+        return Err(said("This machine takes no jobs: it has 0 slots. Job not submitted."));
+    }
+    let slots = match (request.exclusive, config.slots_of(&host)) {
+        (false, _) => request.slots.unwrap_or(1),
+        (true, Some(all)) => all,
+        (true, None) => processors(host.as_deref().unwrap_or_default())?,
+    };
     let limit = config.queues.get(queue).and_then(|q| q.run_limit).map(|minutes| minutes * 60);
     let spec = JobSpec {
         v: 1,
@@ -205,6 +211,7 @@ fn spec(ready: &Ready, engine: &dyn Engine, config: &Config, queue: &str) -> Res
         host,
         near: Vec::new(),
         near_only: false,
+        origin: None,
         not_on: Vec::new(),
         spread: false,
         require: request.require.text.clone(),
@@ -216,6 +223,15 @@ fn spec(ready: &Ready, engine: &dyn Engine, config: &Config, queue: &str) -> Res
         style: Style::Lsf,
     };
     Ok((spec, private))
+}
+
+/// Processors of a host whose slots nobody has said: it has as many.
+fn processors(host: &str) -> Result<u32, Refusal> {
+    let asked = crate::cmd::hosts::ask_all(&[host.into()], &homing_queue::host_name()).pop();
+    match asked.unwrap_or_else(|| Err("no answer".into())) {
+        Ok((facts, _, _)) => Ok(facts.cores),
+        Err(why) => Err(said(format!("-x: {host} cannot be asked for its processors: {why}. Job not submitted."))),
+    }
 }
 
 /// Name and array; what LSF cannot read as an array is a plain name. Without

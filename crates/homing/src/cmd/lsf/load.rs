@@ -124,15 +124,15 @@ fn hosts(engine: &dyn Engine, asked: &[String]) -> Result<Vec<Host>, Refusal> {
                 jobs.iter().filter(here).map(slots).sum::<u32>()
             };
             let slots = [of(State::Run), of(State::Ssusp), of(State::Ususp)];
-            let full = slots.iter().sum::<u32>() >= m.slots;
-            let status = if !m.open {
+            let full = m.slots.is_some_and(|all| slots.iter().sum::<u32>() >= all);
+            let status = if !m.open && m.slots != Some(0) {
                 "unavail"
             } else if full {
                 "closed"
             } else {
                 "ok"
             };
-            Host { name: m.name.clone(), status: status.into(), max: Some(m.slots), slots, ..Host::default() }
+            Host { name: m.name.clone(), status: status.into(), max: m.slots, slots, ..Host::default() }
         })
         .collect())
 }

@@ -100,6 +100,7 @@ fn reason(block: &Block) -> String {
         }
         Block::Load(index) => format!("Load index ({index}) is beyond threshold: 1 host"),
         Block::Require(_) => "Job's resource requirements not satisfied: 1 host".into(),
+        Block::NoSlots => "Closed by LSF administrator: 1 host".into(),
         Block::TooLarge => "Not enough processors to meet the job's CPU requirement: 1 host".into(),
         Block::Other(text) => text.clone(),
     }

@@ -27,7 +27,7 @@ pub fn choose(request: &Request, engine: &dyn Engine, config: &Config, queue: &s
     let crowded = |name: &str| {
         let here = jobs.iter().filter(|j| j.spec.host.as_deref().unwrap_or(&own) == name);
         let used: u32 = here.map(|j| j.spec.slots * j.parts.iter().filter(|p| !p.state.is_over()).count() as u32).sum();
-        let slots = machines.iter().find(|m| m.name == name).map_or(1, |m| m.slots.max(1));
+        let slots = machines.iter().find(|m| m.name == name).map_or(1, |m| m.slots.unwrap_or(1).max(1));
         used * 100 / slots
     };
     let open = |name: &str| machines.iter().find(|m| m.name == name).is_none_or(|m| m.open);

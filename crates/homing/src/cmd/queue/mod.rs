@@ -2,6 +2,7 @@
 
 pub mod act;
 mod detail;
+pub mod far;
 pub mod jobs;
 mod near;
 pub mod sub;

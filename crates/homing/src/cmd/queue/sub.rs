@@ -176,6 +176,9 @@ fn spec(
     let stays = !slurm && !batch.map_or(Ok(true), goes_away)?;
     let spread = slurm && batch.is_some();
     let slots = args.slots.unwrap_or(if stays { config.slots } else { 1 }).max(1);
+    if args.host.is_none() && !spread && !slurm && config.slots == 0 {
+        return Err(Failure::usage("this machine takes no jobs: it has 0 slots").hint("--host HOST"));
+    }
     if args.host.is_none() && !spread && slots > config.slots {
         let whose = if slurm { "a node" } else { "this machine" };
         return Err(Failure::usage(format!("{slots} slots are more than the {} of {whose}", config.slots)));
@@ -207,6 +210,7 @@ fn spec(
         host: args.host.clone(),
         near: Vec::new(),
         near_only: false,
+        origin: None,
         not_on: Vec::new(),
         spread,
         require: Vec::new(),

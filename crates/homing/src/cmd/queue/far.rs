@@ -1,0 +1,68 @@
+//! The two ends of the channel over which a job runs on another host, as a job
+//! of that host's own queue.
+
+use super::{failed, local};
+use crate::cluster::Cluster;
+use crate::failure::{Failure, exit};
+use homing_launch::{Channel, Options, Via};
+use homing_queue::Spool;
+use homing_queue::plan::Terms;
+use std::ffi::OsString;
+use std::io::{BufRead, BufReader, Read, Write};
+use std::time::Duration;
+
+/// The word that starts the host's end.
+pub const HOST: &str = "queue-host";
+
+/// For a host to end its job after the channel was closed.
+const FAREWELL: Duration = Duration::from_secs(10);
+
+/// `queue-far HOST`, as a keeper starts it: passes lines between the keeper and the host.
+pub fn far(words: &[OsString]) -> Result<i32, Failure> {
+    let host = words.first().and_then(|word| word.to_str());
+    let host = host.ok_or_else(|| Failure::usage("the words of a channel are its keeper's to choose"))?;
+    let mut out = std::io::stdout();
+    let terms = serde_json::to_string(&Cluster::of_queue()?.terms_for(host)?).map_err(Failure::system)?;
+    let options = Options { role: HOST, ..Options::default() };
+    let opened = homing_launch::open(host, &Via::Ssh { target: host.into() }, &options);
+    let Channel { mut to, mut from, keeper, .. } = match opened {
+        Ok(channel) => channel,
+        Err(error) => {
+            out.write_all(&homing_queue::far::unasked(&error.to_string())).map_err(Failure::system)?;
+            return Ok(exit::SYSTEM);
+        }
+    };
+    let said = move || {
+        let begun = to.write_all(terms.as_bytes()).and_then(|()| to.write_all(b"\n"));
+        let _ = begun.and_then(|()| pass(&mut std::io::stdin(), &mut to));
+    };
+    homing_threads::begin(said).map_err(Failure::system)?;
+    let passed = pass(&mut from, &mut out);
+    drop(from);
+    keeper.end(FAREWELL);
+    passed.map_err(Failure::system).map(|()| 0)
+}
+
+/// Passes on what comes, as it comes.
+fn pass(from: &mut dyn Read, to: &mut dyn Write) -> std::io::Result<()> {
+    let mut bytes = vec![0; 64 << 10];
+    loop {
+        match from.read(&mut bytes)? {
+            0 => return Ok(()),
+            n => to.write_all(&bytes[..n]).and_then(|()| to.flush())?,
+        }
+    }
+}
+
+/// `queue-host`: the host's end, on its standard input and output.
+pub fn host() -> Result<i32, Failure> {
+    let mut out = std::io::stdout();
+    homing_wire::send_hello(&mut out, &homing_probe::facts()).map_err(Failure::system)?;
+    let mut orders = BufReader::new(std::io::stdin());
+    let mut terms = String::new();
+    orders.read_line(&mut terms).map_err(Failure::system)?;
+    let terms: Terms = serde_json::from_str(&terms).map_err(|e| Failure::system(format!("no terms came: {e}")))?;
+    Spool::open().and_then(|spool| spool.keep_terms(&terms)).map_err(failed)?;
+    homing_queue::far::serve(local()?.as_ref(), orders, &mut out).map_err(failed)?;
+    Ok(0)
+}

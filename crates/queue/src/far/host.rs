@@ -1,0 +1,204 @@
+//! The host's end: a job of its own queue that somebody elsewhere answers for.
+
+use super::{News, Origin, SILENCE, Word};
+use crate::engine::Engine;
+use crate::process::Process;
+use crate::{Job, Part, QueueError, State};
+use homing_model::RawText;
+use std::fs::File;
+use std::io::{self, BufRead, Read, Seek, SeekFrom, Write};
+use std::path::PathBuf;
+use std::sync::mpsc::{Receiver, RecvTimeoutError, channel};
+use std::time::{Duration, Instant};
+
+/// Between two looks at the job.
+const LOOK: Duration = Duration::from_millis(50);
+/// Between two looks at why it waits, which reads the load.
+const REASON: Duration = Duration::from_secs(1);
+/// Output that is told at once, bytes.
+const PIECE: u64 = 256 << 10;
+
+/// Submits the job that the first line of `orders` is, tells what becomes of it and carries orders out, until its
+/// end. It ends when the orders do: then nobody is left to answer for it.
+pub fn serve(
+    engine: &dyn Engine,
+    orders: impl BufRead + Send + 'static,
+    news: &mut dyn Write,
+) -> Result<(), QueueError> {
+    let (to, words) = channel();
+    let listener = homing_threads::begin(move || listen(orders, &to));
+    listener.map_err(|e| QueueError::Program(e.to_string()))?;
+    let Ok(Some(Word::Job(asked, id, index))) = words.recv() else {
+        return Err(QueueError::Request("no job came over the channel".into()));
+    };
+    let (mut spec, private) = *asked;
+    if let Some(why) = refusal(engine, &spec.queue)? {
+        return tell(news, &News::Refused(why));
+    }
+    spec.origin = Some(Origin { id, index, process: Process::own() });
+    let id = engine.submit(&spec, &private)?;
+    let followed = Follower { engine, id, news, told: Told::default() }.follow(&words);
+    if followed.is_err() {
+        let _ = engine.job(id).and_then(|job| engine.kill(&job, None, None));
+    }
+    followed
+}
+
+/// Passes words on; `None` is a sign of life.
+fn listen(orders: impl BufRead, to: &std::sync::mpsc::Sender<Option<Word>>) {
+    for line in orders.lines().map_while(Result::ok) {
+        let word = serde_json::from_str(&line).ok();
+        // What cannot be read is a newer version's, and no order of ours.
+        if to.send(word).is_err() {
+            return;
+        }
+    }
+}
+
+/// Why the queue of this host does not take it.
+fn refusal(engine: &dyn Engine, queue: &str) -> Result<Option<String>, QueueError> {
+    let config = engine.config()?;
+    let host = crate::host_name();
+    let known: Vec<&str> = config.queues.keys().map(String::as_str).collect();
+    Ok(match config.queues.get(queue) {
+        None => Some(format!("{host} has no queue {queue}; those that it has: {}", known.join(", "))),
+        Some(queue) if queue.closed => Some(format!("the queue is closed on {host}")),
+        Some(_) => None,
+    })
+}
+
+/// The line of a host that could not be asked, for its keeper.
+pub fn unasked(why: &str) -> Vec<u8> {
+    let line = serde_json::to_vec(&News::Waits(why.into())).unwrap_or_default();
+    [line, b"\n".to_vec()].concat()
+}
+
+fn tell(news: &mut dyn Write, what: &News) -> Result<(), QueueError> {
+    let line = serde_json::to_vec(what).map_err(io::Error::other);
+    let told = line.and_then(|line| news.write_all(&[&line[..], b"\n"].concat())).and_then(|()| news.flush());
+    told.map_err(|e| QueueError::Program(format!("whoever sent the job has gone: {e}")))
+}
+
+/// What was told.
+#[derive(Default)]
+struct Told {
+    reason: Option<(String, Instant)>,
+    started: bool,
+    loaded: Option<String>,
+    /// Bytes of standard output and standard error.
+    streams: [u64; 2],
+}
+
+struct Follower<'a> {
+    engine: &'a dyn Engine,
+    id: u64,
+    news: &'a mut dyn Write,
+    told: Told,
+}
+
+impl Follower<'_> {
+    fn follow(&mut self, words: &Receiver<Option<Word>>) -> Result<(), QueueError> {
+        let (mut heard, mut rounds) = (Instant::now(), 0u32);
+        loop {
+            let job = self.engine.job(self.id)?;
+            let Some(part) = job.parts.first() else { return Err(QueueError::NotFound(self.id.to_string())) };
+            if self.look(&job, part)? {
+                return Ok(());
+            }
+            // A runner that was killed meanwhile would be waited for in vain.
+            rounds += 1;
+            if rounds.is_multiple_of(100) {
+                self.engine.tend()?;
+            }
+            match words.recv_timeout(LOOK) {
+                Ok(word) => {
+                    heard = Instant::now();
+                    word.map_or(Ok(()), |word| self.obey(&job, &word))?;
+                }
+                Err(RecvTimeoutError::Timeout) if heard.elapsed() < SILENCE => {}
+                Err(_) => return Err(QueueError::Program("whoever sent the job has gone".into())),
+            }
+        }
+    }
+
+    fn obey(&self, job: &Job, word: &Word) -> Result<(), QueueError> {
+        match word {
+            Word::Job(..) => Ok(()),
+            Word::Stop(stop) => self.engine.stop(job, None, *stop),
+            Word::Signal(signal) => self.engine.kill(job, None, Some(*signal)),
+            Word::End => self.engine.kill(job, None, None),
+        }
+    }
+
+    /// Tells what is new; true when that was the end.
+    fn look(&mut self, job: &Job, part: &Part) -> Result<bool, QueueError> {
+        match &part.start {
+            None if !part.state.is_over() => self.reason(job)?,
+            None => {}
+            Some(start) if !std::mem::replace(&mut self.told.started, true) => {
+                tell(self.news, &News::Started(start.host.clone()))?;
+            }
+            Some(_) => {}
+        }
+        if !part.state.is_over() && self.told.loaded != part.stopped_by {
+            self.told.loaded.clone_from(&part.stopped_by);
+            tell(self.news, &News::Loaded(part.stopped_by.clone()))?;
+        }
+        let over = part.state.is_over();
+        self.outputs(job, part, over)?;
+        match (&part.end, part.state) {
+            (Some(end), State::Done | State::Exit) => tell(self.news, &News::Ended(end.clone()))?,
+            (_, State::Lost) => return Err(QueueError::Program("the job was interrupted".into())),
+            _ => return Ok(false),
+        }
+        // They were told, and are kept where the job was submitted.
+        self.files(job, part).iter().for_each(|path| drop(std::fs::remove_file(path)));
+        Ok(true)
+    }
+
+    fn reason(&mut self, job: &Job) -> Result<(), QueueError> {
+        if self.told.reason.as_ref().is_some_and(|(_, at)| at.elapsed() < REASON) {
+            return Ok(());
+        }
+        let found = self.engine.reasons(std::slice::from_ref(job))?;
+        let text = found.values().next().map_or(String::new(), ToString::to_string);
+        let new = self.told.reason.as_ref().is_none_or(|(told, _)| *told != text);
+        self.told.reason = Some((text.clone(), Instant::now()));
+        if new { tell(self.news, &News::Waits(text)) } else { Ok(()) }
+    }
+
+    fn files(&self, job: &Job, part: &Part) -> [PathBuf; 2] {
+        ["out", "err"].map(|stream| job.output(part, stream))
+    }
+
+    /// What its files have that was not told: a piece of each, or all of it at the end.
+    fn outputs(&mut self, job: &Job, part: &Part, all: bool) -> Result<(), QueueError> {
+        for (nth, path) in self.files(job, part).iter().enumerate() {
+            loop {
+                let piece = piece(path, self.told.streams[nth]).map_err(QueueError::io("read", path))?;
+                if piece.is_empty() {
+                    break;
+                }
+                self.told.streams[nth] += piece.len() as u64;
+                let what = if nth == 0 { News::Out(RawText(piece)) } else { News::Err(RawText(piece)) };
+                tell(self.news, &what)?;
+                if !all {
+                    break;
+                }
+            }
+        }
+        Ok(())
+    }
+}
+
+/// The next bytes of a file from an offset; none when it is not there.
+fn piece(path: &std::path::Path, from: u64) -> io::Result<Vec<u8>> {
+    let mut file = match File::open(path) {
+        Err(e) if e.kind() == io::ErrorKind::NotFound => return Ok(Vec::new()),
+        opened => opened?,
+    };
+    file.seek(SeekFrom::Start(from))?;
+    let mut bytes = Vec::new();
+    file.take(PIECE).read_to_end(&mut bytes)?;
+    Ok(bytes)
+}

@@ -1,0 +1,74 @@
+//! The keeper's end: a channel to the host, and what comes back over it.
+
+use super::{BEAT, News, Word};
+use std::io::{self, BufRead, BufReader, Write};
+use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
+use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
+use std::time::Duration;
+
+/// A channel to a host.
+pub(crate) struct Far {
+    child: Child,
+    words: Sender<Word>,
+    news: Receiver<News>,
+}
+
+impl Far {
+    /// Opens it, and hands the job over.
+    pub fn open(mut command: Command, job: Word) -> io::Result<Far> {
+        let mut child = command.stdin(Stdio::piped()).stdout(Stdio::piped()).spawn()?;
+        let (Some(to), Some(from)) = (child.stdin.take(), child.stdout.take()) else {
+            return Err(io::Error::other("its pipes are missing"));
+        };
+        let (words, told) = channel();
+        let (tell, news) = channel();
+        let _ = words.send(job);
+        homing_threads::begin(move || speak(to, &told))?;
+        homing_threads::begin(move || hear(from, &tell))?;
+        Ok(Far { child, words, news })
+    }
+
+    /// Passes an order on. Where nobody is left to carry it out, nothing is left to be ordered.
+    pub fn order(&self, word: Word) {
+        let _ = self.words.send(word);
+    }
+
+    /// The next news within a time; the error says that there will be no more.
+    pub fn next(&self, within: Duration) -> Result<Option<News>, ()> {
+        match self.news.recv_timeout(within) {
+            Ok(news) => Ok(Some(news)),
+            Err(RecvTimeoutError::Timeout) => Ok(None),
+            Err(RecvTimeoutError::Disconnected) => Err(()),
+        }
+    }
+}
+
+impl Drop for Far {
+    fn drop(&mut self) {
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}
+
+fn speak(mut to: ChildStdin, words: &Receiver<Word>) {
+    loop {
+        let line = match words.recv_timeout(BEAT) {
+            Ok(word) => serde_json::to_vec(&word).unwrap_or_default(),
+            Err(RecvTimeoutError::Timeout) => Vec::new(),
+            Err(RecvTimeoutError::Disconnected) => return,
+        };
+        if to.write_all(&[&line[..], b"\n"].concat()).and_then(|()| to.flush()).is_err() {
+            return;
+        }
+    }
+}
+
+fn hear(from: ChildStdout, news: &Sender<News>) {
+    for line in BufReader::new(from).lines().map_while(Result::ok) {
+        // What cannot be read is a newer version's, and changes nothing here.
+        let Ok(what) = serde_json::from_str(&line) else { continue };
+        if news.send(what).is_err() {
+            return;
+        }
+    }
+}

@@ -1,0 +1,125 @@
+//! A job on another host: its keeper asks that host for its start, and writes
+//! down here what happens to it there.
+
+use super::orders::{Hand, Orders};
+use super::{Keeper, LOOK, ended};
+use crate::far::{Far, News};
+use crate::files::{Reserved, write_json, write_json_soon};
+use crate::job::{End, Start, Stop};
+use crate::process::Process;
+use crate::{QueueError, files};
+use homing_model::RawText;
+use std::fs::{self, File};
+use std::io::Write;
+use std::path::PathBuf;
+use std::time::Duration;
+
+impl Keeper<'_> {
+    /// The host that is to run it, when that is not this one.
+    pub(super) fn elsewhere(&self) -> Option<&str> {
+        self.spec.host.as_deref().filter(|host| *host != files::host_name())
+    }
+
+    /// Sees it through on its host. Without an end it is lost where it had started, and waits where it had not.
+    pub(super) fn keep_elsewhere(&self, host: &str) -> Result<(), QueueError> {
+        let place = Reserved::new(&self.record("end"), 0o644);
+        let place = place.map_err(QueueError::io("reserve the record of the end in", self.dir))?;
+        let mut there = There { keeper: self, host, started: None, files: None };
+        let end = match self.converse(host, &mut there) {
+            Ok(end) => end,
+            Err(reason) => Some(End { exit: 255, reason: Some(reason), ..ended() }),
+        };
+        let Some(mut end) = end else {
+            homing_process::say!("homing: job {}: the connection to {host} has ended before the job", self.id);
+            return Ok(());
+        };
+        end.at_ns = homing_clock::system_ns();
+        if let Some((start, begun)) = &there.started {
+            end.at_ns = start.at_ns + homing_clock::since_boot().saturating_sub(*begun).as_nanos() as i64;
+            self.append_report(start, &end);
+        }
+        place.write(&end).map_err(QueueError::io("write", self.dir))?;
+        let _ = fs::remove_file(self.record("ask"));
+        Ok(())
+    }
+
+    fn record(&self, name: &str) -> PathBuf {
+        self.dir.join(format!("{name}.{}.json", self.index))
+    }
+
+    /// Its end; none where the channel ended first, and nobody had asked for its end.
+    fn converse(&self, host: &str, there: &mut There) -> Result<Option<End>, String> {
+        let far = Far::open(self.channel(host)?, self.sent()?).map_err(|e| format!("cannot ask {host}: {e}"))?;
+        let mut orders = Orders::new(Hand::Far(&far), self.dir, self.index, &self.spec);
+        loop {
+            let news = far.next(LOOK);
+            orders.carry_out();
+            match news {
+                Ok(None) => {}
+                Ok(Some(News::Ended(end))) => {
+                    let reason = orders.reason.take().or(end.reason);
+                    return Ok(Some(End { reason, ..end }));
+                }
+                Ok(Some(News::Refused(why))) => return Err(why),
+                Ok(Some(news)) => there.note(news)?,
+                Err(()) => {
+                    let killed = |reason| End { exit: 130, reason: Some(reason), ..ended() };
+                    return Ok(orders.reason.take().map(killed));
+                }
+            }
+        }
+    }
+}
+
+/// What is known of the job on its host.
+struct There<'a> {
+    keeper: &'a Keeper<'a>,
+    host: &'a str,
+    /// Its start, and when that was by a clock that nobody sets.
+    started: Option<(Start, Duration)>,
+    files: Option<[File; 2]>,
+}
+
+impl There<'_> {
+    fn note(&mut self, news: News) -> Result<(), String> {
+        let cannot = |e: std::io::Error| format!("cannot write into {}: {e}", self.keeper.dir.display());
+        match news {
+            News::Waits(by) if self.started.is_none() => {
+                let by = if by.is_empty() { format!("{} has not started it yet", self.host) } else { by };
+                write_json(&self.keeper.record("ask"), &Stop { by }, 0o644).map_err(cannot)
+            }
+            News::Started(_) => self.begin(),
+            News::Loaded(Some(by)) => write_json(&self.keeper.record("load"), &Stop { by }, 0o644).map_err(cannot),
+            News::Loaded(None) => {
+                let _ = fs::remove_file(self.keeper.record("load"));
+                Ok(())
+            }
+            News::Out(text) => self.write(0, &text),
+            News::Err(text) => self.write(1, &text),
+            News::Waits(_) | News::Ended(_) | News::Refused(_) => Ok(()),
+        }
+    }
+
+    fn begin(&mut self) -> Result<(), String> {
+        let keeper = self.keeper;
+        let out = keeper.output("out", &keeper.spec.stdout)?;
+        let err = match (&keeper.spec.stderr, &keeper.spec.stdout) {
+            // bsub -o without -e: both go to one file.
+            (None, Some(_)) => out.try_clone().map_err(|e| e.to_string())?,
+            _ => keeper.output("err", &keeper.spec.stderr)?,
+        };
+        self.files = Some([out, err]);
+        let at_ns = homing_clock::system_ns();
+        let start = Start { at_ns, host: self.host.into(), process: Process::own() };
+        let written = write_json_soon(&keeper.record("start"), &start, 0o644);
+        written.and_then(|record| record.sync_data()).map_err(|e| format!("cannot write down its start: {e}"))?;
+        let _ = fs::remove_file(keeper.record("ask"));
+        self.started = Some((start, homing_clock::since_boot()));
+        Ok(())
+    }
+
+    fn write(&mut self, stream: usize, text: &RawText) -> Result<(), String> {
+        let Some(files) = &mut self.files else { return Ok(()) };
+        files[stream].write_all(&text.0).map_err(|e| format!("cannot write its output: {e}"))
+    }
+}
