@@ -72,9 +72,12 @@ impl NodeSet {
         Ok(pattern::ranges(text, 0)?.into_iter().collect())
     }
 
-    fn united(mut self, mut other: NodeSet) -> NodeSet {
-        self.names.append(&mut other.names);
-        self
+    /// The smaller goes into the larger: a merge of both, as `append` does, costs the whole of a large set for each
+    /// of many small ones.
+    fn united(self, other: NodeSet) -> NodeSet {
+        let (mut large, small) = if self.len() < other.len() { (other, self) } else { (self, other) };
+        large.names.extend(small.names);
+        large
     }
 
     /// Number of hosts.
