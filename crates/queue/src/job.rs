@@ -1,7 +1,6 @@
 //! The records of a job. Each is written once, by one process.
 
 use crate::array::Array;
-use crate::far::Origin;
 use crate::process::Process;
 use homing_model::{Command, RawText};
 use serde::{Deserialize, Serialize};
@@ -102,6 +101,17 @@ pub struct JobSpec {
     /// Manners.
     #[serde(default)]
     pub style: Style,
+}
+
+/// What a job is where it was submitted, in the spool of the host that runs it.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Origin {
+    /// Its number there.
+    pub id: u64,
+    /// Its index there.
+    pub index: u32,
+    /// Who answers for it on this host: without that process the job ends.
+    pub process: Process,
 }
 
 /// `private.json`: what only the submitter may read.

@@ -1,7 +1,8 @@
 //! The host's end: a job of its own queue that somebody elsewhere answers for.
 
-use super::{News, Origin, SILENCE, Word};
+use super::{News, SILENCE, Word};
 use crate::engine::Engine;
+use crate::job::Origin;
 use crate::process::Process;
 use crate::{Job, Part, QueueError, State};
 use homing_model::RawText;

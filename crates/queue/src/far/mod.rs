@@ -13,7 +13,6 @@ pub use host::{serve, unasked};
 pub(crate) use keep::Far;
 
 use crate::job::End;
-use crate::process::Process;
 use crate::{JobSpec, Private};
 use homing_model::RawText;
 use serde::{Deserialize, Serialize};
@@ -23,17 +22,6 @@ use std::time::Duration;
 pub(crate) const BEAT: Duration = Duration::from_secs(5);
 /// A keeper that was silent for so long has gone, or its machine: its job ends.
 pub(crate) const SILENCE: Duration = Duration::from_secs(60);
-
-/// What a job is where it was submitted, in the spool of the host that runs it.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Origin {
-    /// Its number there.
-    pub id: u64,
-    /// Its index there.
-    pub index: u32,
-    /// Who answers for it on this host: without that process the job ends.
-    pub process: Process,
-}
 
 /// A line to the host: the job first, then orders. An empty line only says that its keeper lives.
 #[derive(Clone, Debug, Serialize, Deserialize)]
