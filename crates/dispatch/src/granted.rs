@@ -2,9 +2,9 @@
 //! asking for others, giving back what is idle, taking back what was not granted.
 
 use crate::run::{Link, Shell};
-use crate::settings::{HostPlan, Listener};
+use crate::settings::Listener;
 use crate::wires::connect;
-use homing_launch::{LaunchError, Stop, Via};
+use homing_launch::{HostPlan, LaunchError, Stop, Via};
 use homing_wire::ToWorker;
 use std::time::{Duration, Instant};
 

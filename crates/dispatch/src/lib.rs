@@ -30,6 +30,6 @@ pub use hosts::{Hosts, VolumeIx};
 pub use kept::FILE as UNPRINTED;
 pub use output::{OutputOptions, Printer};
 pub use run::run;
-pub use settings::{DispatchError, HostPlan, Incoming, Later, Listener, Progress, ResultFiles, Settings};
+pub use settings::{DispatchError, Incoming, Later, Listener, Progress, ResultFiles, Settings};
 pub use stands::Served;
 pub use terminal::Terminal;

@@ -6,7 +6,7 @@ use crate::output::OutputOptions;
 use crate::stands::Served;
 use crate::terminal::Terminal;
 use homing_journal::{Counts, Journal, JournalError};
-use homing_launch::Via;
+use homing_launch::HostPlan;
 use homing_model::event::What;
 use homing_model::{Event, Mount, NodeSet, RawText, Task, TaskId};
 use std::io;
@@ -14,17 +14,6 @@ use std::rc::Rc;
 use std::sync::Arc;
 use std::sync::mpsc::Receiver;
 use std::time::Duration;
-
-/// A host to use.
-#[derive(Clone, Debug)]
-pub struct HostPlan {
-    /// As the user names it.
-    pub name: String,
-    /// How to reach it.
-    pub via: Via,
-    /// Slots, when they do not follow from its cores.
-    pub slots: Option<u32>,
-}
 
 /// What the source of tasks yields.
 pub enum Incoming {

@@ -1,8 +1,8 @@
 //! What stands at the ends of the coordinator's queue: workers, Slurm's nodes,
 //! the source. All of them only move messages into it.
 
-use crate::settings::{HostPlan, Incoming};
-use homing_launch::{Fate, Heard, Keeper, LaunchError, Options};
+use crate::settings::Incoming;
+use homing_launch::{Fate, Heard, HostPlan, Keeper, LaunchError, Options};
 use homing_model::{Change, HostFacts};
 use homing_place::HostIx;
 use homing_threads::begin;

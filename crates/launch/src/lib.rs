@@ -50,6 +50,28 @@ pub enum Via {
     Slurm(Box<SlurmSeat>),
 }
 
+/// A host to use.
+#[derive(Clone, Debug)]
+pub struct HostPlan {
+    /// As the user names it.
+    pub name: String,
+    /// How to reach it.
+    pub via: Via,
+    /// Slots, when they do not follow from its cores.
+    pub slots: Option<u32>,
+}
+
+impl HostPlan {
+    /// A host by its name; this machine by its own name is a child, not an ssh.
+    pub fn named(name: String, slots: Option<u32>) -> HostPlan {
+        let uname = rustix::system::uname();
+        let own = uname.nodename().to_string_lossy();
+        let here = name == own || own.split('.').next() == Some(name.as_str()) || name == "localhost";
+        let via = if here { Via::Local } else { Via::Ssh { target: name.clone() } };
+        HostPlan { name, via, slots }
+    }
+}
+
 /// What all channels of a run share.
 #[derive(Clone, Debug)]
 pub struct Options {

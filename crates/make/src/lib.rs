@@ -1,19 +1,29 @@
-//! The decisions of a build whose recipes run on many hosts: which host gets
-//! a recipe, which changes it must see before it starts, and what is told at
-//! the end. No I/O and no clock.
+//! A build whose recipes run on many hosts. What decides is pure: which host
+//! gets a recipe (`place`, `order`), which changes it must see before it starts
+//! (`changes`), what is told at the end (`evidence`). Around that are one loop
+//! that knows the hosts and recipes (`core`), what it asks of file systems here
+//! (`near`), and the threads that bring it news ([`Session`]).
 
+mod asked;
 mod changes;
+mod connection;
+mod core;
 mod evidence;
+mod host;
 mod missing;
+mod near;
 mod order;
 mod place;
+mod session;
 mod trace;
 mod words;
+mod workers;
 
 pub use changes::ChangeLog;
 pub use evidence::{Evidence, Ran};
 pub use missing::missing_files;
 pub use order::{order, room};
 pub use place::{Candidate, Choice, Why, choose};
+pub use session::{Session, Traffic};
 pub use trace::trace;
 pub use words::{Recipe, Step, file_words, folders_named, runs_make};

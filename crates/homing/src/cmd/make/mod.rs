@@ -6,22 +6,15 @@
 //! shell stays in force; the variable is expanded for each recipe, so that
 //! the function $(shell) outside of recipes is left alone.
 
-mod asked;
-mod connection;
-mod core;
 mod gateway;
-mod host;
-mod hosts;
-mod near;
 pub mod on;
-mod session;
 pub mod stub;
 mod words;
 
 use crate::cluster::{Cluster, ClusterArgs};
 use crate::failure::Failure;
-use homing_make::Evidence;
-use session::Session;
+use homing_launch::HostPlan;
+use homing_make::{Evidence, Session};
 use std::ffi::OsString;
 use std::fs::File;
 use std::io::Write;
@@ -78,11 +71,11 @@ pub fn run(args: Args) -> Result<i32, Failure> {
     let cwd = std::env::current_dir().map_err(|e| Failure::system(format!("the current folder is not there: {e}")))?;
     let root = root_of(&words::folder(&args.make, &cwd));
     let cluster = args.cluster.load()?;
-    let plans = hosts::plans(host_names(args.hosts.as_deref(), &cluster, &root)?, &cluster);
+    let plans = plans(args.hosts.as_deref(), &cluster, &root)?;
     let trace = args.trace.as_deref().map(trace_file).transpose()?;
     let folder = private_folder()?;
     let socket = folder.path().join("make");
-    let session = Session::start(&socket, root, plans, args.assume_shared, !args.no_fence)?;
+    let session = Session::start(&socket, root, plans, args.assume_shared, !args.no_fence).map_err(Failure::system)?;
     let status = run_make(&args, &socket);
     let evidence = session.end();
     tell(&args, &evidence, began.elapsed(), trace)?;
@@ -91,6 +84,12 @@ pub fn run(args: Args) -> Result<i32, Failure> {
 
 /// Files of the folder that are looked at to learn which hosts hold it.
 const SAMPLE: usize = 64;
+
+/// The hosts of a build.
+fn plans(hosts: Option<&str>, cluster: &Cluster, root: &Path) -> Result<Vec<HostPlan>, Failure> {
+    let names = host_names(hosts, cluster, root)?.into_iter();
+    Ok(names.map(|name| (cluster.slots_of(&name), name)).map(|(slots, name)| HostPlan::named(name, slots)).collect())
+}
 
 /// Where the folder lies decides nothing when hosts are named.
 fn host_names(hosts: Option<&str>, cluster: &Cluster, root: &Path) -> Result<Vec<String>, Failure> {

@@ -5,10 +5,10 @@
 //! starts one, as OpenSSH's ControlPersist does: it keeps the connections for
 //! the commands that follow, and ends when none came for a while.
 
-use super::session::Session;
-use super::{hosts, stub};
+use super::stub;
 use crate::cluster::ClusterArgs;
 use crate::failure::Failure;
+use homing_make::Session;
 use sha2::{Digest, Sha256};
 use std::ffi::OsString;
 use std::os::unix::net::UnixStream;
@@ -115,8 +115,8 @@ fn folder() -> Result<PathBuf, Failure> {
 
 fn keep(args: &Args, socket: &Path, root: PathBuf) -> Result<i32, Failure> {
     let cluster = args.cluster.load()?;
-    let plans = hosts::plans(super::host_names(args.hosts.as_deref(), &cluster, &root)?, &cluster);
-    let session = Session::start(socket, root, plans, args.assume_shared, true)?;
+    let plans = super::plans(args.hosts.as_deref(), &cluster, &root)?;
+    let session = Session::start(socket, root, plans, args.assume_shared, true).map_err(Failure::system)?;
     let (mut served, mut since) = (0, Instant::now());
     while since.elapsed() < Duration::from_secs(args.persist) {
         std::thread::sleep(Duration::from_millis(200));

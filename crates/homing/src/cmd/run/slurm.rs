@@ -3,8 +3,7 @@
 use super::args::{Args, On, SlurmArgs};
 use crate::cluster::Cluster;
 use crate::failure::Failure;
-use homing_dispatch::HostPlan;
-use homing_launch::{SlurmSeat, Stop, Via};
+use homing_launch::{HostPlan, SlurmSeat, Stop, Via};
 use homing_slurm::{Allocation, Choice, Node, Request, Seat, Wish, ask, choose};
 
 impl SlurmArgs {

@@ -4,8 +4,7 @@ use super::args::{Args, On};
 use super::parallel::Login;
 use crate::cluster::Cluster;
 use crate::failure::Failure;
-use homing_dispatch::HostPlan;
-use homing_launch::Via;
+use homing_launch::{HostPlan, Via};
 use homing_locate::{Finder, HostNames, Named};
 use std::collections::BTreeSet;
 use std::path::Path;
@@ -74,10 +73,8 @@ fn host_of(login: Login, cluster: &Cluster) -> HostPlan {
 }
 
 fn plan(name: String, cluster: &Cluster) -> HostPlan {
-    let own = super::hostname();
-    let here = name == own || own.split('.').next() == Some(name.as_str()) || name == "localhost";
-    let via = if here { Via::Local } else { Via::Ssh { target: name.clone() } };
-    HostPlan { slots: cluster.slots_of(&name), name, via }
+    let slots = cluster.slots_of(&name);
+    HostPlan::named(name, slots)
 }
 
 /// Storage hosts of the inputs that can be read off the command line, or of the working directory.

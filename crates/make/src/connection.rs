@@ -1,9 +1,9 @@
 //! One stand-in's conversation: its recipe is announced to the coordinator,
 //! and its end is told when this host sees what the recipe wrote.
 
-use super::asked::{Asked, News, ToConnection};
-use super::near::{Near, files_of};
-use homing_make::{Step, missing_files};
+use crate::asked::{Asked, News, ToConnection};
+use crate::near::{Near, files_of};
+use crate::{Step, missing_files};
 use homing_model::{Change, Outcome};
 use homing_wire::Stream;
 use homing_wire::stub::{FromStub, ToStub};

@@ -1,10 +1,9 @@
 //! One host of a build.
 
-use super::asked::Asked;
-use super::hosts::Plan;
-use super::near::HERE;
-use homing_launch::{Keeper, Via};
-use homing_make::Candidate;
+use crate::Candidate;
+use crate::asked::Asked;
+use crate::near::HERE;
+use homing_launch::{HostPlan, Keeper, Via};
 use homing_model::{HostFacts, HostSample};
 use homing_wire::{ToWorker, WireError};
 use std::path::Path;
@@ -13,7 +12,7 @@ use std::time::Instant;
 
 /// A host of the build, as the coordinator knows it.
 pub struct Host {
-    pub plan: Plan,
+    pub plan: HostPlan,
     pub facts: HostFacts,
     pub to: Option<Sender<Vec<u8>>>,
     pub keeper: Option<Keeper>,
@@ -27,7 +26,7 @@ pub struct Host {
 
 impl Host {
     /// Not connected yet.
-    pub fn new(plan: &Plan) -> Host {
+    pub fn new(plan: &HostPlan) -> Host {
         Host {
             plan: plan.clone(),
             facts: HostFacts::default(),

@@ -1,24 +1,26 @@
 //! The threads of one build: those that listen to stand-ins, and the coordinator.
 
-use super::asked::News;
-use super::connection;
-use super::core::{Core, Settings};
-use super::hosts::{self, Plan};
-use super::near::Near;
-use crate::failure::Failure;
-use homing_make::Evidence;
+use crate::Evidence;
+use crate::asked::News;
+use crate::connection;
+use crate::core::{Core, Settings};
+use crate::near::Near;
+use crate::workers;
+use homing_launch::HostPlan;
 use homing_threads::begin;
 use std::os::unix::net::UnixListener;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
-use std::sync::mpsc::Sender;
+use std::sync::mpsc::{Sender, channel};
 use std::thread::JoinHandle;
 
 /// Stand-ins that are being served, and how many ever were.
 #[derive(Default)]
 pub struct Traffic {
+    /// Served now.
     pub now: AtomicUsize,
+    /// Ever served.
     pub ever: AtomicU64,
 }
 
@@ -26,30 +28,33 @@ pub struct Traffic {
 pub struct Session {
     news: Sender<News>,
     core: JoinHandle<Evidence>,
+    /// Who is served.
     pub traffic: Arc<Traffic>,
 }
 
 impl Session {
     /// Listens at `socket`; the hosts connect meanwhile.
+    ///
+    /// # Errors
+    /// What could not be begun, for a person.
     pub fn start(
         socket: &Path,
         root: PathBuf,
-        plans: Vec<Plan>,
+        plans: Vec<HostPlan>,
         assume_shared: bool,
         fenced: bool,
-    ) -> Result<Session, Failure> {
-        let (news, inbox) = hosts::news();
+    ) -> Result<Session, String> {
+        let (news, inbox) = channel();
         // Ahead of the walk through the folder, which takes its time on a large one.
         for (at, plan) in plans.iter().enumerate() {
-            hosts::connect(at, plan.clone(), news.clone())
-                .map_err(|e| Failure::system(format!("no link to {}: {e}", plan.name)))?;
+            workers::connect(at, plan.clone(), news.clone()).map_err(|e| format!("no link to {}: {e}", plan.name))?;
         }
         let near = Arc::new(looked_through(&root, fenced)?);
         let traffic = listen(socket, &near, &news)?;
         let slots = if plans.len() == 1 { |cores, _| cores + 1 } else { slots };
         let settings = Settings { root, plans, assume_shared, umask: umask(), slots };
         let core = Core::new(settings, near);
-        let core = begin(move || core.serve(&inbox)).map_err(Failure::system)?;
+        let core = begin(move || core.serve(&inbox)).map_err(|e| e.to_string())?;
         Ok(Session { news, core, traffic })
     }
 
@@ -61,13 +66,13 @@ impl Session {
 }
 
 /// What is known of the folder and of all below it, however long it takes while the mounts there answer.
-fn looked_through(root: &Path, fenced: bool) -> Result<Near, Failure> {
+fn looked_through(root: &Path, fenced: bool) -> Result<Near, String> {
     let lines = homing_mounts::read().unwrap_or_default();
     let below = lines.iter().map(|line| line.mount.point.to_path()).filter(|point| point.starts_with(root));
     let looked = std::iter::once(root.to_path_buf()).chain(below).collect();
     let folder = root.to_path_buf();
     let near = homing_mounts::patiently(looked, homing_mounts::FS_TIMEOUT, move || Near::new(&folder, fenced));
-    near.map_err(Failure::system)?.map_err(|e| Failure::system(format!("cannot watch {}: {e}", root.display())))
+    near.map_err(|silent| silent.to_string())?.map_err(|e| format!("cannot watch {}: {e}", root.display()))
 }
 
 /// More than can compute, which do so while others wait for headers from the file system; but make and
@@ -77,9 +82,9 @@ fn slots(cores: u32, own: bool) -> u32 {
     if own { cores } else { cores + 2 }
 }
 
-fn listen(socket: &Path, near: &Arc<Near>, news: &Sender<News>) -> Result<Arc<Traffic>, Failure> {
-    let listener = UnixListener::bind(socket)
-        .map_err(|e| Failure::system(format!("cannot make the socket {}: {e}", socket.display())))?;
+fn listen(socket: &Path, near: &Arc<Near>, news: &Sender<News>) -> Result<Arc<Traffic>, String> {
+    let listener =
+        UnixListener::bind(socket).map_err(|e| format!("cannot make the socket {}: {e}", socket.display()))?;
     let traffic = Arc::new(Traffic::default());
     let (near, news, counts) = (near.clone(), news.clone(), traffic.clone());
     let accept = move || {
@@ -96,7 +101,7 @@ fn listen(socket: &Path, near: &Arc<Near>, news: &Sender<News>) -> Result<Arc<Tr
             }
         }
     };
-    begin(accept).map_err(Failure::system)?;
+    begin(accept).map_err(|e| e.to_string())?;
     Ok(traffic)
 }
 

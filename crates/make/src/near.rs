@@ -1,9 +1,9 @@
 //! This host's part in a build: make and its other children look at files
 //! here and write some themselves.
 
+use crate::{ChangeLog, Step, file_words, folders_named};
 use homing_fence::{Fence, Late, Watch, recent, server_behind, settle_for};
 use homing_locate::{Finder, Named};
-use homing_make::{ChangeLog, Step, file_words, folders_named};
 use homing_model::{Ahead, Change, RawText, Stamp};
 use std::collections::{BTreeMap, HashMap};
 use std::path::{Path, PathBuf};

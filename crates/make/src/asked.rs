@@ -1,8 +1,8 @@
 //! What travels between the threads of `homing make`.
 
-use super::near::Inputs;
+use crate::Step;
+use crate::near::Inputs;
 use homing_launch::Keeper;
-use homing_make::Step;
 use homing_model::{Change, HostFacts, Outcome, RawText};
 use homing_wire::{FromWorker, Stream};
 use std::path::PathBuf;

@@ -1,12 +1,11 @@
 //! The coordinator of a build: one loop that knows the hosts, the recipes
 //! that wait and those that run. Threads bring it news and carry its answers.
 
-use super::asked::{Asked, News, ToConnection};
-use super::host::Host;
-use super::hosts::Plan;
-use super::near::{Near, lock};
-use homing_launch::{Keeper, Via};
-use homing_make::{Candidate, Choice, Evidence, Ran, choose, order, room};
+use crate::asked::{Asked, News, ToConnection};
+use crate::host::Host;
+use crate::near::{Near, lock};
+use crate::{Candidate, Choice, Evidence, Ran, choose, order, room};
+use homing_launch::{HostPlan, Keeper, Via};
 use homing_model::{Change, Command, HostFacts, Outcome, RawText, Task};
 use homing_wire::{Ended, FromWorker, HOST_LOST_S, Stream, ToWorker};
 use std::collections::{HashMap, VecDeque};
@@ -38,7 +37,7 @@ pub struct Settings {
     /// Top folder, watched on all hosts.
     pub root: PathBuf,
     /// The hosts.
-    pub plans: Vec<Plan>,
+    pub plans: Vec<HostPlan>,
     /// The folders are the same everywhere, although the mount tables do not say so.
     pub assume_shared: bool,
     /// File mode creation mask.
@@ -389,5 +388,5 @@ impl Core {
 }
 
 fn note(text: &str) {
-    eprintln!("homing make: {text}");
+    homing_process::say!("homing make: {text}");
 }
