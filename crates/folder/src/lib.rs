@@ -4,6 +4,9 @@
 //! Therefore a folder has several names, and the first that is the user's own is the one.
 
 pub mod lock;
+mod state;
+
+pub use state::{state, state_from, write_whole};
 
 use std::fs::{self, DirBuilder, Permissions};
 use std::io;

@@ -43,19 +43,7 @@ fn root_from(var: impl Fn(&str) -> Option<PathBuf>, home: Option<PathBuf>) -> Pa
     if let Some(runs) = var("HOMING_RUNS") {
         return runs;
     }
-    state_from(var, home).join("runs")
-}
-
-/// homing's folder for what a user keeps besides runs: `$XDG_STATE_HOME/homing`, else `~/.local/state/homing`.
-pub fn state() -> PathBuf {
-    state_from(set, std::env::home_dir())
-}
-
-fn state_from(var: impl Fn(&str) -> Option<PathBuf>, home: Option<PathBuf>) -> PathBuf {
-    // The XDG rules say that a relative path there is to be ignored.
-    let state = var("XDG_STATE_HOME").filter(|p| p.is_absolute());
-    let state = state.unwrap_or_else(|| home.unwrap_or_else(|| PathBuf::from("/")).join(".local/state"));
-    state.join("homing")
+    homing_folder::state_from(var, home).join("runs")
 }
 
 /// Whether a folder can be written, or made: asked of the nearest folder that is there.

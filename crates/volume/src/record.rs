@@ -45,9 +45,7 @@ pub fn folder() -> PathBuf {
     if let Some(folder) = std::env::var_os("HOMING_VOLUMES") {
         return folder.into();
     }
-    let state = std::env::var_os("XDG_STATE_HOME").map(PathBuf::from);
-    let home = || std::env::home_dir().unwrap_or_else(|| "/root".into()).join(".local/state");
-    state.unwrap_or_else(home).join("homing/volumes")
+    homing_folder::state().join("volumes")
 }
 
 impl Record {
@@ -141,9 +139,7 @@ impl Record {
         let write = || -> io::Result<()> {
             let folder = file.parent().unwrap_or(Path::new("/"));
             std::fs::create_dir_all(folder)?;
-            let new = folder.join(format!(".{}.{}", self.spec.name, std::process::id()));
-            std::fs::write(&new, serde_json::to_vec_pretty(self)?)?;
-            std::fs::rename(&new, file)
+            homing_folder::write_whole(file, &serde_json::to_vec_pretty(self)?, None)
         };
         write().map_err(|e| format!("writing the record {}: {e}", file.display()))
     }

@@ -3,11 +3,10 @@
 use crate::failure::Failure;
 use homing_check::mute::Mute;
 use homing_model::NodeSet;
-use std::io::Write;
 use std::path::{Path, PathBuf};
 
 fn file() -> PathBuf {
-    homing_journal::state().join("mutes.json")
+    homing_folder::state().join("mutes.json")
 }
 
 /// All that there are, those that have ended too.
@@ -51,13 +50,6 @@ fn save(all: &[Mute]) -> Result<i32, Failure> {
 
 /// A reader sees the old text or the new one, and all may read it: the node exporter is another user.
 pub fn write_whole(file: &Path, text: &str) -> Result<(), Failure> {
-    use std::os::unix::fs::PermissionsExt;
-    let folder = file.parent().filter(|f| !f.as_os_str().is_empty()).unwrap_or(Path::new("."));
-    let write = || -> std::io::Result<()> {
-        let mut new = tempfile::Builder::new().prefix(".homing-").tempfile_in(folder)?;
-        new.write_all(text.as_bytes())?;
-        new.as_file().set_permissions(std::fs::Permissions::from_mode(0o644))?;
-        new.persist(file).map(drop).map_err(|e| e.error)
-    };
-    write().map_err(|e| Failure::system(format!("writing {}: {e}", file.display())))
+    let written = homing_folder::write_whole(file, text.as_bytes(), Some(0o644));
+    written.map_err(|e| Failure::system(format!("writing {}: {e}", file.display())))
 }

@@ -62,9 +62,5 @@ pub(super) fn keep(key: Option<&str>, limits: &[(String, u32)], movers: &[String
         let oldest = lessons.0.iter().min_by_key(|(_, l)| l.at_ns).map(|(key, _)| key.clone());
         oldest.and_then(|key| lessons.0.remove(&key));
     }
-    let new = file.with_extension(format!("json.{}", std::process::id()));
-    let written = serde_json::to_vec(&lessons).map(|text| std::fs::write(&new, text));
-    if !matches!(written, Ok(Ok(()))) || std::fs::rename(&new, &file).is_err() {
-        let _ = std::fs::remove_file(&new);
-    }
+    let _ = serde_json::to_vec(&lessons).map(|text| homing_folder::write_whole(&file, &text, None));
 }
