@@ -1,5 +1,8 @@
 //! The LSF front end as scripts and workflow managers drive it, with real processes.
 
+#[path = "lsf/index.rs"]
+mod index;
+
 #[path = "lsf/iobsub.rs"]
 mod iobsub;
 
@@ -20,7 +23,7 @@ impl World {
     /// Two slots; a queue for storage, one that is closed, and one of another host.
     fn new() -> World {
         let host = rustix::system::uname().nodename().to_string_lossy().into_owned();
-        let world = World { dir: tempfile::tempdir().unwrap(), host };
+        let world = World { dir: tempfile::tempdir_in("/var/tmp").unwrap(), host };
         world.write("[queue.storage]\npriority = 30\nper_user = 4\n");
         let out = world.homing(&["lsf", "install", "bin"]);
         assert!(out.status.success(), "{}", String::from_utf8_lossy(&out.stderr));

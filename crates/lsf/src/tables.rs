@@ -75,8 +75,11 @@ fn thresholds(of: &BTreeMap<String, (Option<f64>, Option<f64>)>) -> String {
     let show = |v: Option<f64>| {
         v.map_or("-".to_string(), |v| if v.fract() == 0.0 { format!("{v:.0}") } else { format!("{v:.1}") })
     };
+    let own = of.keys().filter(|name| !SCHEDULING.iter().any(|(known, _)| known == name));
+    let own = own.map(|name| (name.as_str(), (name.len() + 1).max(7)));
+    let columns: Vec<(&str, usize)> = SCHEDULING.into_iter().chain(own).collect();
     let line = |head: &str, value: &dyn Fn(&str) -> String| {
-        let cells: String = SCHEDULING.iter().map(|(name, w)| format!(" {:>w$}", value(name), w = w - 1)).collect();
+        let cells: String = columns.iter().map(|(name, w)| format!(" {:>w$}", value(name), w = w - 1)).collect();
         format!("{head:<11}{cells}\n")
     };
     let of = |name: &str| of.get(name).copied().unwrap_or((None, None));
@@ -232,21 +235,23 @@ pub enum Show {
 
 impl Show {
     /// Reads the list of `-I`.
-    pub fn only(text: &str) -> Result<Show, String> {
+    pub fn only(text: &str, own: &[String]) -> Result<Show, String> {
         let names: Vec<String> = text.split([':', ',', ' ']).filter(|n| !n.is_empty()).map(String::from).collect();
-        match names.iter().find(|n| !LOAD.iter().any(|(known, _)| known == n)) {
+        match names.iter().find(|n| !LOAD.iter().any(|(known, _)| known == n) && !own.contains(n)) {
             Some(name) => Err(format!("{name}: unknown load index")),
             None => Ok(Show::Only(names)),
         }
     }
 }
 
-/// `lsload`.
-pub fn load(all: &[Host], show: &Show, wide: bool) -> String {
+/// `lsload`, with the names of the site's own indices.
+pub fn load(all: &[Host], show: &Show, wide: bool, own: &[String]) -> String {
+    let own = own.iter().map(|name| (name.as_str(), (name.len() + 1).max(7)));
+    let known: Vec<(&str, usize)> = LOAD.into_iter().chain(own).collect();
     let columns: Vec<(&str, usize)> = match show {
         Show::Short => LOAD.iter().filter(|(n, _)| !matches!(*n, "io" | "bio" | "rpc")).copied().collect(),
-        Show::Long => LOAD.to_vec(),
-        Show::Only(names) => names.iter().filter_map(|n| LOAD.iter().find(|(known, _)| known == n)).copied().collect(),
+        Show::Long => known,
+        Show::Only(names) => names.iter().filter_map(|n| known.iter().find(|(known, _)| known == n)).copied().collect(),
     };
     let room = if matches!(show, Show::Long) { 23 } else { 15 };
     let room = if wide { all.iter().map(|h| h.name.len()).max().unwrap_or(0).max(room) } else { room };
@@ -332,7 +337,7 @@ mod tests {
              rcss1              closed          -      2      2      2      0      0      0\n"
         );
         assert_eq!(
-            load(&[rcss1()], &Show::Long, false),
+            load(&[rcss1()], &Show::Long, false, &[]),
             "HOST_NAME               status  r15s   r1m  r15m   ut    pg    io  ls    it   tmp   swp   mem    bio    rpc\n\
              rcss1                       ok   8.2   6.3   3.1  99%   0.0     0   0 2e+08   74G    0M   19G    0.5    0.1\n"
         );
@@ -340,7 +345,7 @@ mod tests {
 
     #[test]
     fn the_awk_of_the_blog_finds_its_columns() {
-        let text = load(&[rcss1()], &Show::Long, false);
+        let text = load(&[rcss1()], &Show::Long, false, &[]);
         let columns = |line: &str| [6, 14, 15].map(|n| line.split_whitespace().nth(n - 1).unwrap().to_string());
         assert_eq!(columns(text.lines().next().unwrap()), ["ut", "bio", "rpc"]);
         assert_eq!(columns(text.lines().nth(1).unwrap()), ["99%", "0.5", "0.1"]);
@@ -351,12 +356,15 @@ mod tests {
         let mut host = rcss1();
         host.load.remove("r15s");
         let down = Host { name: "rcss2".into(), status: "unavail".into(), ..Host::default() };
-        let text = load(&[host, down], &Show::only("r15s:bio").unwrap(), false);
+        let text = load(&[host, down], &Show::only("r15s:bio", &[]).unwrap(), false, &[]);
         assert_eq!(
             text,
             "HOST_NAME       status  r15s    bio\nrcss1               ok     -    0.5\nrcss2           unavail\n"
         );
-        assert!(Show::only("colour").is_err());
+        assert!(Show::only("colour", &[]).is_err());
+        let own = ["colour".to_string()];
+        let told = load(&[rcss1()], &Show::only("bio:colour", &own).unwrap(), false, &own);
+        assert!(told.starts_with("HOST_NAME       status    bio colour\n"), "{told}");
     }
 
     #[test]

@@ -106,7 +106,7 @@ impl Engine for Embedded {
         // A first look takes a while, and most queues have no thresholds.
         let heeds = |queue: &str| self.config.queues.get(queue).is_some_and(|q| !q.load.is_empty());
         let asked = waiting().any(|v| !v.require.is_empty() || heeds(&v.queue));
-        let load = if asked { load::watch().now().clone() } else { load::Load::default() };
+        let load = if asked { load::watch(&self.config.index).now().clone() } else { load::Load::default() };
         // Where nothing is in the way, only the slots are missing.
         let slots = |v: &View| match slots::odd(places, &users, v.host.as_deref().unwrap_or(&files::host_name())) {
             odd if odd.is_empty() => Block::Slots,

@@ -1,5 +1,6 @@
 //! Load indices under LSF's names, and the thresholds of queues.
 
+use crate::index::{Answers, Index};
 use homing_model::HostSample;
 use homing_require::{Requirement, Value};
 use std::collections::BTreeMap;
@@ -16,6 +17,9 @@ const BETWEEN: Duration = Duration::from_secs(2);
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Load(BTreeMap<String, f64>);
 
+/// Those that are measured on every host.
+pub const INDICES: [&str; 7] = ["r1m", "ut", "pg", "mem", "io", "bio", "rpc"];
+
 /// Indices of which less is worse.
 const DECREASING: [&str; 4] = ["mem", "swp", "tmp", "it"];
 
@@ -27,6 +31,12 @@ impl Load {
     /// One value.
     pub fn get(&self, index: &str) -> Option<f64> {
         self.0.get(index).copied()
+    }
+    fn set(&mut self, index: &str, value: Option<f64>) {
+        match value {
+            Some(value) => drop(self.0.insert(index.into(), value)),
+            None => drop(self.0.remove(index)),
+        }
     }
     fn beyond(&self, index: &str, threshold: f64) -> bool {
         self.get(index).is_some_and(|v| if DECREASING.contains(&index) { v < threshold } else { v > threshold })
@@ -77,17 +87,25 @@ pub struct Watch {
     sample: HostSample,
     taken: Instant,
     load: Load,
+    answers: Answers,
 }
 
-/// Begins to watch; takes a first look over a tenth of a second.
-pub fn watch() -> Watch {
+/// Begins to watch, also the site's own indices; takes a first look over a tenth of a second.
+pub fn watch(own: &BTreeMap<String, Index>) -> Watch {
+    let answers = Answers::first(own);
     let first = homing_probe::sample();
     std::thread::sleep(Duration::from_millis(100));
     let sample = homing_probe::sample();
-    Watch { load: measure(&first, &sample), sample, taken: Instant::now() }
+    let load = measure(&first, &sample);
+    Watch { load, sample, taken: Instant::now(), answers }
 }
 
 impl Watch {
+    /// Whether these are the site's own indices that it watches.
+    pub fn watches(&self, own: &BTreeMap<String, Index>) -> bool {
+        self.answers.are(own)
+    }
+
     /// The load now.
     pub fn now(&mut self) -> &Load {
         if self.taken.elapsed() >= BETWEEN {
@@ -95,6 +113,7 @@ impl Watch {
             self.load = measure(&self.sample, &sample);
             (self.sample, self.taken) = (sample, Instant::now());
         }
+        self.answers.now().for_each(|(name, value)| self.load.set(name, value));
         &self.load
     }
 }

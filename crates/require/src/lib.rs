@@ -74,6 +74,11 @@ impl Requirement {
         (!self.select.iter().all(|e| e.holds(host))).then(|| self.text.join(" "))
     }
 
+    /// What it names that is neither an index or attribute of all hosts nor, as `own` tells, one of the site's.
+    pub fn unknown(&self, own: &dyn Fn(&str) -> bool) -> Option<&str> {
+        self.select.iter().find_map(|expr| select::unknown_name(expr, own))
+    }
+
     /// As `bjobs -l` shows it.
     pub fn shown(&self) -> String {
         self.text.join(" ")
@@ -81,11 +86,7 @@ impl Requirement {
 }
 
 fn selection(body: &str) -> Result<Expr, String> {
-    let expr = select::parse(body)?;
-    match select::unknown_name(&expr) {
-        Some(name) => Err(format!("{name:?} is no resource")),
-        None => Ok(expr),
-    }
+    select::parse(body).map(select::named)
 }
 
 fn span(body: &str) -> Result<String, String> {
@@ -146,7 +147,8 @@ mod tests {
     #[test]
     fn letters_of_any_language_before_a_section_are_no_end_of_the_program() {
         assert!(Requirement::all(&["größe[mem>5]"]).is_err());
-        assert!(Requirement::all(&["ß[mem>5]"]).is_err());
+        let word = Requirement::all(&["ß[mem>5]"]).unwrap();
+        assert_eq!(word.unknown(&|_| false), Some("ß"));
     }
 
     #[test]
@@ -173,8 +175,10 @@ mod tests {
             let all = Requirement::all(&[text]).unwrap();
             assert_eq!(all.lacks(&host).is_none(), fits, "{text}");
         }
-        for bad in ["", "select[mem>1", "colour[red]", "rusage[mem]", "select[colour>1]", "span[x]", "2*{mem>1}"] {
+        for bad in ["", "select[mem>1", "colour[red]", "rusage[mem]", "span[x]", "2*{mem>1}"] {
             assert!(Requirement::all(&[bad]).is_err(), "{bad}");
         }
+        let own = Requirement::all(&["select[colour>1 && mem>1]"]).unwrap();
+        assert_eq!((own.unknown(&|_| false), own.unknown(&|name| name == "colour")), (Some("colour"), None));
     }
 }

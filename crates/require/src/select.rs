@@ -219,13 +219,24 @@ pub fn amount(text: &str) -> Option<f64> {
     number.parse::<f64>().ok().filter(|n| n.is_finite()).map(|n| n * factor)
 }
 
-/// Words that stand where only a resource can: the left side of a comparison, or alone.
-pub(crate) fn unknown_name(expr: &Expr) -> Option<&str> {
+/// Words that stand where only a resource can, the left side of a comparison, or alone, are names: a site has its own.
+pub(crate) fn named(expr: Expr) -> Expr {
+    let of = |inner: Box<Expr>| Box::new(named(*inner));
     match expr {
-        Expr::Word(word) => Some(word),
-        Expr::Unary(_, a) => unknown_name(a),
-        Expr::Binary("==" | "=" | "!=", a, b) if matches!(**b, Expr::Word(_)) => unknown_name(a),
-        Expr::Binary(_, a, b) => unknown_name(a).or_else(|| unknown_name(b)),
+        Expr::Word(word) => Expr::Name(word),
+        Expr::Unary(op, a) => Expr::Unary(op, of(a)),
+        Expr::Binary(op @ ("==" | "=" | "!="), a, b) if matches!(*b, Expr::Word(_)) => Expr::Binary(op, of(a), b),
+        Expr::Binary(op, a, b) => Expr::Binary(op, of(a), of(b)),
+        other => other,
+    }
+}
+
+/// A name that neither all hosts have nor, as `own` tells, the site.
+pub(crate) fn unknown_name<'a>(expr: &'a Expr, own: &dyn Fn(&str) -> bool) -> Option<&'a str> {
+    match expr {
+        Expr::Name(name) => Some(name.as_str()).filter(|name| !NAMES.contains(name) && !own(name)),
+        Expr::Unary(_, a) => unknown_name(a, own),
+        Expr::Binary(_, a, b) => unknown_name(a, own).or_else(|| unknown_name(b, own)),
         _ => None,
     }
 }
@@ -275,7 +286,9 @@ mod tests {
             assert!(parse(bad).is_err(), "{bad}");
         }
         assert!(parse(&"(".repeat(100_000)).is_err());
-        assert_eq!(unknown_name(&parse("nonsense>5 && mem>1").unwrap()), Some("nonsense"));
-        assert_eq!(unknown_name(&parse("type==any && mem>1").unwrap()), None);
+        let unknown = |text: &str, own: bool| unknown_name(&named(parse(text).unwrap()), &|_| own).map(String::from);
+        assert_eq!(unknown("nonsense>5 && mem>1", false).as_deref(), Some("nonsense"));
+        assert_eq!(unknown("nonsense>5 && mem>1", true), None, "a site has indices of its own");
+        assert_eq!(unknown("type==any && mem>1", false), None);
     }
 }

@@ -1,6 +1,7 @@
 //! The text of a cluster file: which files count, and what may stand in them.
 
 use crate::failure::Failure;
+use homing_queue::index::Index;
 use homing_queue::plan::Queue;
 use rustix::fs::{Mode, OFlags};
 use serde::Deserialize;
@@ -30,6 +31,9 @@ pub(super) struct Settings {
     /// What differs on single hosts.
     #[serde(default)]
     pub host: BTreeMap<String, Host>,
+    /// Load indices of the site's own.
+    #[serde(default)]
+    pub index: BTreeMap<String, Index>,
     /// Queues of `homing sub` and of the LSF front end.
     #[serde(default)]
     pub queue: BTreeMap<String, Queue>,

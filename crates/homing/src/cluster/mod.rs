@@ -12,6 +12,7 @@ pub use file::{config_folder, line_of, text_of};
 use homing_model::NodeSet;
 use homing_model::nodeset::Groups;
 use homing_queue::Spool;
+use homing_queue::index::Index;
 use homing_queue::plan::{Config, Queue, Terms};
 use std::cell::OnceCell;
 use std::collections::{BTreeMap, HashMap};
@@ -95,9 +96,41 @@ impl Cluster {
         all
     }
 
+    /// The limits that the cluster files give a queue, each with what takes its place in Slurm.
+    pub fn limits_of(&self, queue: &str) -> Option<Vec<(&'static str, &'static str)>> {
+        let queue = [&self.machine.queue, &self.own.queue].into_iter().find_map(|all| all.get(queue))?;
+        let limits = [
+            (queue.slots.is_some(), "slots", "GrpTRES=cpu=N of the partition's QOS"),
+            (queue.per_user.is_some(), "per_user", "MaxTRESPerUser=cpu=N of the partition's QOS"),
+            (queue.per_host.is_some(), "per_host", "MaxCPUsPerNode=N of the partition"),
+            (queue.run_limit.is_some(), "run_limit", "MaxTime of the partition"),
+            (!queue.load.is_empty(), "load", "it has no thresholds; Licenses=NAME:N counts what may run at once"),
+            (!queue.hosts.is_empty(), "hosts", "Nodes of the partition"),
+            (queue.closed, "closed", "State=DOWN of the partition"),
+        ];
+        Some(limits.into_iter().filter(|(said, ..)| *said).map(|(_, name, slurms)| (name, slurms)).collect())
+    }
+
+    /// Load indices of the site's own: the administrator's of a name before a user's, and before what was told.
+    pub fn indices(&self) -> BTreeMap<String, Index> {
+        let all = [&self.told.index, &self.own.index, &self.machine.index];
+        all.into_iter().flatten().map(|(name, index)| (name.clone(), index.clone())).collect()
+    }
+
     /// What a host is told with a job.
     pub fn terms_for(&self, host: &str) -> Result<Terms, Failure> {
-        Ok(Terms { slots: self.slots_of(host), queue: self.queue_config()?.queues })
+        Ok(Terms { slots: self.slots_of(host), queue: self.queue_config()?.queues, index: self.indices() })
+    }
+
+    /// Refuses thresholds of what nobody measures: they would look as if they were in force.
+    fn thresholds_are_measured(&self, queues: &BTreeMap<String, Queue>) -> Result<(), Failure> {
+        let own = self.indices();
+        let known = |index: &String| homing_queue::INDICES.contains(&index.as_str()) || own.contains_key(index);
+        let odd = queues.iter().find_map(|(name, queue)| Some((name, queue.load.keys().find(|index| !known(index))?)));
+        let Some((queue, index)) = odd else { return Ok(()) };
+        let measured = homing_queue::INDICES.join(" ");
+        let why = format!("[queue.{queue}] of the cluster file has a threshold on {index}, which is not measured");
+        Err(Failure::usage(why).hint(format!("{measured}, or [index.{index}] command = \"...\"")))
     }
 
     /// Queues and slots: what `homing sub` and the LSF front end go by. Where the administrator
@@ -111,12 +144,14 @@ impl Cluster {
         if queues.is_empty() {
             queues.insert("normal".into(), Queue::default());
         }
+        self.thresholds_are_measured(&queues)?;
         let slots = [self.slots_of(&homing_queue::host_name()), self.told.slots].into_iter().flatten().min();
         let named = self.machine.host.keys().chain(self.own.host.keys()).cloned().chain(self.hosts(None)?);
         Ok(Config {
             slots: slots.unwrap_or_else(cores),
             host_slots: named.map(|name| (name.clone(), self.slots_of(&name))).collect(),
             queues,
+            index: self.indices(),
         })
     }
 }
@@ -184,13 +219,24 @@ mod tests {
     }
 
     #[test]
+    fn limits_that_slurm_does_not_know_are_found_with_what_takes_their_place() {
+        let text = "[queue.lab]\nload = { bio = \"9\" }\nper_user = 3\npriority = 4\n[queue.free]\npriority = 1\n";
+        let cluster = Cluster::of(settings(text), Settings::default());
+        let names =
+            |queue| cluster.limits_of(queue).map(|all| all.into_iter().map(|(name, _)| name).collect::<Vec<_>>());
+        assert_eq!(names("lab"), Some(vec!["per_user", "load"]));
+        assert_eq!((names("free"), names("other")), (Some(vec![]), None));
+    }
+
+    #[test]
     fn what_is_told_with_a_job_adds_to_a_hosts_own_files_and_loosens_nothing() {
         let host = homing_queue::host_name();
         let own = format!("[host.\"{host}\"]\nslots = 3\n[host.n2]\nslots = 0\n[queue.storage]\nper_user = 2\n");
         let there = Cluster::of(settings(&own), Settings::default());
         assert_eq!(there.terms_for("n2").unwrap().slots, Some(0));
         assert_eq!(there.terms_for("n3").unwrap().slots, None, "it knows itself how many it has");
-        let told = |slots| Terms { slots, queue: [("storage".to_string(), Queue::default())].into() };
+        let queue = [("storage".to_string(), Queue::default())];
+        let told = |slots| Terms { slots, queue: queue.clone().into(), ..Terms::default() };
         let config = |machine: &str, told| {
             Cluster { told, ..Cluster::of(Settings::default(), settings(machine)) }.queue_config().unwrap()
         };

@@ -38,3 +38,21 @@ fn fault_5_nothing_of_ours_is_in_the_jobs_output() {
     let report = output.strip_prefix(&format!("{}\n", real.display()));
     assert!(report.is_some_and(|r| r.trim_start().starts_with("---")), "{output}");
 }
+
+#[test]
+fn a_disk_of_this_machines_own_is_a_file_server_only_where_the_queue_uses_it() {
+    let w = World::new();
+    // The queue's jobs are another host's: it is not there, and nothing has to run.
+    let (code, out, err) = w.sh("iobsub -H -q far true");
+    let told = err.contains(&format!(
+        "fileserver {} cannot run it: queue far does not use it; submitting it to run anywhere",
+        w.host
+    ));
+    assert!(code == 0 && told && !out.contains("to run on fileserver"), "{out}{err}");
+    assert!(w.out("bjobs -l 1").contains("Queue <far>"));
+    for folder in ["/tmp", "/proc", "/sys/kernel"] {
+        let (code, _, err) = w.sh(&format!("cd {folder}; iobsub true"));
+        let told = err.contains("Cannot find fileserver") && err.contains("is each machine's own, and no data");
+        assert!(code == 1 && told, "{folder}: {err}");
+    }
+}

@@ -1,5 +1,6 @@
 //! Queues and slots, as the cluster file has them.
 
+use crate::index::Index;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 
@@ -38,6 +39,8 @@ pub struct Terms {
     pub slots: Option<u32>,
     /// The submitter's queues.
     pub queue: BTreeMap<String, Queue>,
+    /// The submitter's own load indices.
+    pub index: BTreeMap<String, Index>,
 }
 
 /// What the queue goes by.
@@ -49,6 +52,8 @@ pub struct Config {
     pub host_slots: BTreeMap<String, Option<u32>>,
     /// Queues by name; never empty.
     pub queues: BTreeMap<String, Queue>,
+    /// Load indices of the site's own.
+    pub index: BTreeMap<String, Index>,
 }
 
 impl Config {

@@ -1,7 +1,8 @@
 use super::*;
 
 fn config() -> Config {
-    Config { slots: 2, host_slots: BTreeMap::new(), queues: BTreeMap::from([("q".into(), Queue::default())]) }
+    let queues = BTreeMap::from([("q".into(), Queue::default())]);
+    Config { slots: 2, host_slots: BTreeMap::new(), queues, index: BTreeMap::new() }
 }
 fn view(id: u64, uid: u32) -> View {
     View {

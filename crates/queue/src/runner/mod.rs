@@ -133,7 +133,10 @@ impl<'a> Runner<'a> {
             let wanted = config.queues.values().any(|q| !q.load.is_empty())
                 || jobs.iter().any(|j| !j.spec.require.is_empty() && j.parts.iter().any(|p| p.state == State::Pend));
             let load = match wanted {
-                true => watch.get_or_insert_with(load::watch).now().clone(),
+                true => {
+                    watch = watch.filter(|watch: &load::Watch| watch.watches(&config.index));
+                    watch.get_or_insert_with(|| load::watch(&config.index)).now().clone()
+                }
                 false => Load::default(),
             };
             self.bury(&jobs);

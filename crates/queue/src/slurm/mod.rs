@@ -76,6 +76,7 @@ impl Engine for Slurm {
             slots: nodes.iter().map(|n| n.cpus).max().unwrap_or(1),
             host_slots: nodes.into_iter().map(|n| (n.name, Some(n.cpus))).collect(),
             queues,
+            index: BTreeMap::new(),
         })
     }
 

@@ -74,9 +74,13 @@ fn note(request: &Request) {
 
 /// Submits what was read, and with -K or -I stays.
 pub fn submit(ready: Ready) -> Result<i32, Refusal> {
+    super::load::known_names(&ready.request.require)?;
     let engine = super::engine()?;
     let config = engine.config()?;
     let (queue, by_default) = queue(&ready.request, &config)?;
+    if engine.name() == "slurm" {
+        crate::cmd::queue::slurm_keeps(&queue)?;
+    }
     let (mut spec, mut private) = spec(&ready, engine.as_ref(), &config, &queue)?;
     let stays = ready.request.wait || ready.request.interactive.is_some();
     let line = match ready.request.interactive {
@@ -152,6 +156,18 @@ fn queue(request: &Request, config: &Config) -> Result<(String, bool), Refusal> 
         true => Err(said(format!("{name}: Queue has been closed. Job not submitted."))),
         false => Ok((name, by_default)),
     }
+}
+
+/// Why the queue of a request sends nothing to a host: it does not use it, or the host takes no jobs.
+pub fn refused(request: &Request, host: &str) -> Result<Option<String>, Refusal> {
+    let engine = super::engine()?;
+    let config = engine.config()?;
+    let (queue, _) = queue(request, &config)?;
+    let closed = engine.machines()?.iter().any(|m| m.name == host && !m.open);
+    Ok(match super::server::uses(&config, &queue, host)? {
+        false => Some(format!("queue {queue} does not use it")),
+        true => closed.then(|| "it takes no jobs".into()),
+    })
 }
 
 fn spec(ready: &Ready, engine: &dyn Engine, config: &Config, queue: &str) -> Result<(JobSpec, Private), Refusal> {

@@ -31,12 +31,19 @@ pub fn run(words: &[RawText]) -> Result<i32, Refusal> {
         None => crate::cmd::queue::sub::working_directory()?,
     };
     let Ok(finder) = Finder::new() else { return nowhere("the mount table cannot be read") };
-    let home = home(&finder, &directory, &known, &own);
+    let home = match no_data(&directory) {
+        Some(folder) => Err(format!("{folder} is each machine's own, and no data")),
+        None => home(&finder, &directory, &known, &own),
+    };
     let inputs = inputs(&finder, &ready, &directory, &known, &own);
     let Some((host, why)) = choose(home.as_ref().ok().map(|h| h.host.as_str()), &inputs) else {
         return nowhere(&home.err().unwrap_or_default());
     };
-    match path_on(&host, &own, &directory, home.as_ref().ok()) {
+    let path = match bsub::refused(&ready.request, &host)? {
+        None => path_on(&host, &own, &directory, home.as_ref().ok()),
+        refused => Err(refused.unwrap_or_default()),
+    };
+    match path {
         Ok(path) => {
             super::print(&format!("Submitting job to run on fileserver {host}\n"))?;
             if let Why::Inputs(bytes, all) = why {
@@ -45,9 +52,17 @@ pub fn run(words: &[RawText]) -> Result<i32, Refusal> {
             ready.host = Some(host);
             ready.cwd = Some(path);
         }
-        Err(reason) => eprintln!("iobsub: fileserver {host} cannot run it: {reason}; submitting it to run anywhere"),
+        Err(reason) => {
+            eprintln!("iobsub: fileserver {host} cannot run it: {reason}; submitting it to run anywhere in the queue")
+        }
     }
     bsub::submit(ready)
+}
+
+/// The folder of every machine's own, next to which no job has to run, in which a directory lies.
+fn no_data(directory: &Path) -> Option<&'static str> {
+    let real = directory.canonicalize().unwrap_or_else(|_| directory.to_path_buf());
+    ["/proc", "/sys", "/dev", "/run", "/tmp"].into_iter().find(|folder| real.starts_with(folder))
 }
 
 fn nowhere(reason: &str) -> Result<i32, Refusal> {

@@ -1,10 +1,12 @@
 //! `bqueues`, `bhosts`, `busers`, `lsload`, `lshosts`.
 
 use super::{Refusal, options, print, said};
+use crate::cluster::Cluster;
 use homing_lsf::grammar::{BHOSTS, BQUEUES, BUSERS, LSLOAD};
 use homing_lsf::options::text;
 use homing_lsf::tables::{self, Host, Queue, Show};
 use homing_model::RawText;
+use homing_queue::index::Index;
 use homing_queue::plan::Config;
 use homing_queue::{Engine, Job, State};
 use homing_require::{Requirement, Value};
@@ -157,7 +159,17 @@ pub fn bhosts(words: &[RawText]) -> Result<i32, Refusal> {
 fn requirement(parsed: &homing_lsf::options::Parsed) -> Result<Option<Requirement>, Refusal> {
     let Some(text) = parsed.text("R") else { return Ok(None) };
     let read = Requirement::all(&[text]).map_err(|why| said(format!("Bad resource requirement syntax: {why}")))?;
+    known_names(&read)?;
     Ok(Some(read))
+}
+
+/// Refuses what names no load index or attribute of hosts, nor an index of the site's own.
+pub fn known_names(requirement: &Requirement) -> Result<(), Refusal> {
+    let own = Cluster::of_queue()?.indices();
+    match requirement.unknown(&|name| own.contains_key(name)) {
+        Some(name) => Err(said(format!("Bad resource requirement syntax: {name:?} is no resource"))),
+        None => Ok(()),
+    }
 }
 
 fn fits(requirement: &Requirement, host: &Host) -> bool {
@@ -188,13 +200,39 @@ pub fn add_load(found: &mut [Host]) {
             continue;
         };
         let load = homing_queue::measure(&first, &last);
-        let indices = ["r1m", "ut", "pg", "io", "mem", "bio", "rpc"];
-        host.load = indices.iter().filter_map(|i| Some((i.to_string(), load.get(i)?))).collect();
+        host.load = homing_queue::INDICES.iter().filter_map(|i| Some((i.to_string(), load.get(i)?))).collect();
         host.cpus = Some(facts.cores);
         host.max_mem = Some(facts.memory_bytes as f64 / f64::from(1 << 20));
         host.kind = facts.arch.to_uppercase();
         if host.name == own {
             host.load.extend(here());
+        }
+    }
+    match Cluster::of_queue() {
+        Ok(cluster) => cluster.indices().iter().for_each(|(name, index)| add_index(found, name, index)),
+        Err(failure) => eprintln!("{failure}"),
+    }
+}
+
+/// Asks the hosts that have answered for an index of the site's own.
+fn add_index(found: &mut [Host], name: &str, index: &Index) {
+    let up = found.iter().filter(|h| h.status != "unavail").map(|h| h.name.clone());
+    let (own, others): (Vec<String>, Vec<String>) = up.partition(|name| *name == homing_queue::host_name());
+    let mut answers: Vec<(String, Result<f64, String>)> = own.into_iter().map(|name| (name, index.ask())).collect();
+    let options = homing_remote::Options { command_timeout: Some(homing_queue::index::LIMIT), ..Default::default() };
+    let command = homing_remote::Command::shell(&index.command);
+    answers.extend(homing_remote::Remote::new(options).run(&others, &command).map(|result| {
+        let value = match result.outcome {
+            homing_remote::Outcome::Exited(0) => homing_queue::index::number(&index.command, &result.stdout),
+            other => Err(format!("{:?}: {other}", index.command)),
+        };
+        (result.host, value)
+    }));
+    for (answered, value) in answers {
+        match (value, found.iter_mut().find(|h| h.name == answered)) {
+            (Ok(value), Some(host)) => drop(host.load.insert(name.into(), value)),
+            (Err(why), _) => eprintln!("{answered}: index {name} is unknown: {why}"),
+            _ => {}
         }
     }
 }
@@ -226,8 +264,9 @@ pub fn loaded(asked: &[String], requirement: Option<&Requirement>) -> Result<Vec
 /// Shows load.
 pub fn lsload(words: &[RawText]) -> Result<i32, Refusal> {
     let Some(parsed) = options("lsload", &LSLOAD, words)? else { return Ok(0) };
+    let own: Vec<String> = Cluster::of_queue()?.indices().into_keys().collect();
     let show = match (parsed.text("I"), parsed.has("l")) {
-        (Some(names), _) => Show::only(&names).map_err(said)?,
+        (Some(names), _) => Show::only(&names, &own).map_err(said)?,
         (None, true) => Show::Long,
         (None, false) => Show::Short,
     };
@@ -241,7 +280,7 @@ pub fn lsload(words: &[RawText]) -> Result<i32, Refusal> {
     if found.is_empty() {
         return Err(said("No host satisfies the resource requirement"));
     }
-    print(&tables::load(&found, &show, parsed.has("w")))
+    print(&tables::load(&found, &show, parsed.has("w"), &own))
 }
 
 /// Shows what hosts are.

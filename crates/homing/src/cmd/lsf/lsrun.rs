@@ -18,6 +18,7 @@ pub fn run(words: &[RawText]) -> Result<i32, Refusal> {
     }
     let requirement = parsed.text("R").map(|r| Requirement::all(&[r])).transpose();
     let requirement = requirement.map_err(|why| said(format!("Bad resource requirement syntax: {why}")))?;
+    requirement.as_ref().map_or(Ok(()), load::known_names)?;
     let asked: Vec<String> =
         parsed.text("m").map(|m| m.split_whitespace().map(String::from).collect()).unwrap_or_default();
     let host = place(&asked, requirement.as_ref())?;

@@ -36,6 +36,12 @@ pub fn choose(request: &Request, engine: &dyn Engine, config: &Config, queue: &s
     Ok(best.map(|(_, name)| name.to_string()))
 }
 
+/// Whether a queue may send jobs to a host.
+pub fn uses(config: &Config, queue: &str, host: &str) -> Result<bool, Refusal> {
+    let hosts = config.queues.get(queue).map(|q| hosts_of(q, &Cluster::of_queue()?)).transpose()?.unwrap_or_default();
+    Ok(hosts.is_empty() || hosts.iter().any(|h| h == host))
+}
+
 fn hosts_of(queue: &Queue, cluster: &Cluster) -> Result<Vec<String>, Refusal> {
     if queue.hosts.trim().is_empty() { Ok(Vec::new()) } else { Ok(cluster.hosts(Some(&queue.hosts))?) }
 }

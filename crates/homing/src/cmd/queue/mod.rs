@@ -59,6 +59,16 @@ fn usual() -> EngineName {
     if homing_slurm::ask::is_configured() && found() { EngineName::Slurm } else { EngineName::Local }
 }
 
+/// Refuses a queue of Slurm's for which cluster.toml has limits: they would look as if they were in force.
+pub fn slurm_keeps(queue: &str) -> Result<(), Failure> {
+    let cluster = Cluster::of_queue()?;
+    let Some(limits) = cluster.limits_of(queue).filter(|limits| !limits.is_empty()) else { return Ok(()) };
+    let names: Vec<&str> = limits.iter().map(|(name, _)| *name).collect();
+    let instead: Vec<String> = limits.iter().map(|(name, slurms)| format!("{name}: {slurms}")).collect();
+    let why = format!("[queue.{queue}] of the cluster file has {}, and Slurm keeps this queue", names.join(", "));
+    Err(Failure::usage(why).hint(format!("in Slurm, {}; then remove the lines", instead.join("; "))))
+}
+
 /// The embedded queue.
 fn local() -> Result<Box<dyn Engine>, Failure> {
     let exe = std::env::current_exe().map_err(|e| Failure::system(format!("cannot find homing itself: {e}")))?;

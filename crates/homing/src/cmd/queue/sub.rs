@@ -93,6 +93,9 @@ pub fn run(args: Args) -> Result<i32, Failure> {
     let slurm = engine.name() == "slurm";
     let batch = (!args.batch.is_empty()).then(|| crate::cmd::run::args_of(&args.batch)).transpose()?;
     let mut spec = spec(&args, script.as_ref(), batch.as_ref(), &engine.config().map_err(super::failed)?, slurm)?;
+    if slurm {
+        super::slurm_keeps(&spec.queue)?;
+    }
     // Slurm forgets ended jobs within minutes, and says itself what it does not know.
     if let Some(text) = spec.after.as_ref().filter(|_| !slurm) {
         known(engine.as_ref(), text)?;

@@ -1,0 +1,105 @@
+//! The queue of a file server, from two login nodes: jobs next to the disk, a
+//! few at a time, and none while somebody else keeps the disk busy.
+
+#[path = "../../../tests/until.rs"]
+mod until;
+// The lab's test has fewer uses for it than others.
+#[allow(dead_code)]
+mod support;
+
+use std::path::Path;
+use std::process::{Child, Command, Stdio};
+use support::{EXE, Lab, missing};
+use until::until;
+
+/// Reads from this machine's disk in small pieces past its cache, as no job of the lab does; ends with the test.
+struct Outside(Child);
+
+impl Outside {
+    fn begin(folder: &Path) -> Outside {
+        let script = "dd if=/dev/zero of=f bs=1M count=64 conv=fsync 2>/dev/null\n\
+                      while :; do dd if=f of=/dev/null bs=4096 iflag=direct 2>/dev/null || exit; done";
+        let mut command = Command::new("sh");
+        std::os::unix::process::CommandExt::process_group(&mut command, 0);
+        Outside(command.args(["-c", script]).current_dir(folder).stdin(Stdio::null()).spawn().unwrap())
+    }
+}
+
+impl Drop for Outside {
+    fn drop(&mut self) {
+        let group = rustix::process::Pid::from_child(&self.0);
+        let _ = rustix::process::kill_process_group(group, rustix::process::Signal::KILL);
+        let _ = self.0.wait();
+    }
+}
+
+/// What is in force everywhere: the server has more slots than the queue gives.
+fn cluster(server: &str, bio: u64) -> String {
+    format!(
+        "hosts = 'n[1-3]'\n[host.{server}]\nslots = 16\n[queue.storage]\ndefault = true\nhosts = '{server}'\nslots = 8\n\
+         load = {{ bio = '{bio}' }}\n"
+    )
+}
+
+const SHELL: &str = "export PATH=/root/lsf:$PATH SHELL=/bin/sh HOMING_ENGINE=local; cd /data/jobs;";
+
+#[test]
+fn two_login_nodes_and_one_file_server() {
+    if missing(&["glusterd", "glusterfs"]) {
+        return;
+    }
+    let lab = Lab::up("storage", &["--hosts", "3", "--gluster", "3x1"]);
+    let told =
+        lab.ok("n1", &format!("mkdir /data/jobs; seq 100000 > /data/jobs/data; {EXE} where --json /data/jobs/data"));
+    let told: serde_json::Value = serde_json::from_str(&told).unwrap();
+    let server = told["files"][0]["extents"][0]["replicas"][0]["host"].as_str().unwrap();
+    let mut ends = vec!["n1", "n2", "n3"];
+    ends.retain(|host| *host != server);
+    let (one, two) = (ends[0], ends[1]);
+    for host in ["n1", "n2", "n3"] {
+        lab.ok(host, &format!("{EXE} lsf install /root/lsf; mkdir -p /etc/homing"));
+    }
+    lab.ok(one, &format!("echo \"{}\" > /etc/homing/cluster.toml", cluster(server, 1)));
+    let bio = || {
+        let told = lab.ok(one, &format!("{SHELL} lsload -I bio {server}"));
+        told.lines().nth(1).and_then(|l| l.split_whitespace().nth(2)?.parse::<f64>().ok()).unwrap_or(0.0)
+    };
+    let folder = tempfile::tempdir_in(env!("CARGO_TARGET_TMPDIR")).unwrap();
+    let outside = Outside::begin(folder.path());
+    until("the disk is busy", || bio() > 1000.0);
+    // Half of what the load is at its least in a while: whatever else this machine does comes on top.
+    let busy = (0..5).map(|_| bio()).fold(f64::MAX, f64::min);
+    let threshold = (busy / 2.0) as u64;
+    assert!(threshold > 100, "the load from outside is no load: {busy} requests/s");
+    for host in ["n1", "n2", "n3"] {
+        lab.ok(host, &format!("echo \"{}\" > /etc/homing/cluster.toml", cluster(server, threshold)));
+    }
+    let job = "iobsub \"echo + >> log; hostname >> hosts; sleep 0.5; echo - >> log\"";
+    let told = lab.ok(one, &format!("{SHELL} for i in $(seq 25); do {job}; done"));
+    assert!(told.contains(&format!("Submitting job to run on fileserver {server}")), "{told}");
+    lab.ok(two, &format!("{SHELL} for i in $(seq 25); do {job}; done"));
+    until("the host has said what is in the way", || {
+        let why = |host| lab.ok(host, &format!("{SHELL} bjobs -lp"));
+        [one, two].into_iter().all(|host| why(host).contains("bio is above the queue's threshold"))
+    });
+    let log = lab.ok("n1", "cat /data/jobs/log 2>/dev/null || true");
+    assert_eq!(log, "", "nothing has started at {threshold} requests/s with {} of somebody else", bio());
+    drop(outside);
+    for host in [one, two] {
+        lab.ok(host, &format!("{SHELL} {EXE} wait"));
+    }
+    let (mut now, mut most, mut all) = (0, 0, 0);
+    for step in lab.ok("n1", "cat /data/jobs/log").lines() {
+        now += if step == "+" { 1 } else { -1 };
+        most = most.max(now);
+        all += usize::from(step == "+");
+    }
+    assert_eq!((all, now), (50, 0), "all are done");
+    assert!(most <= 8, "{most} at once");
+    println!("{most} at once at most, threshold {threshold}");
+    assert_eq!(lab.ok("n1", "sort -u /data/jobs/hosts"), format!("{server}\n"));
+    for host in [one, two] {
+        let states = lab.ok(host, &format!("{SHELL} bjobs -a -q storage -noheader -o stat | sort | uniq -c"));
+        assert_eq!(states.split_whitespace().collect::<Vec<_>>(), ["25", "DONE"]);
+    }
+}

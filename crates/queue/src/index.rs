@@ -1,0 +1,179 @@
+//! Load indices of a site's own: a command on each host that prints one number, as LSF's elim did.
+
+use serde::{Deserialize, Serialize};
+use std::collections::BTreeMap;
+use std::io::Read;
+use std::os::unix::process::CommandExt;
+use std::process::{Child, Command, Stdio};
+use std::sync::mpsc::{Receiver, channel};
+use std::time::{Duration, Instant};
+
+/// A command that has not ended by then is ended, and its value is unknown.
+pub const LIMIT: Duration = Duration::from_secs(10);
+/// Output that is looked at, bytes.
+const LONGEST: usize = 4096;
+
+/// `[index.NAME]` of the cluster file.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Index {
+    /// A line for /bin/sh on each host, by the user whose jobs wait there.
+    pub command: String,
+    /// Seconds between two answers.
+    #[serde(default = "minute")]
+    pub period: u64,
+}
+
+fn minute() -> u64 {
+    60
+}
+
+/// The number that a command has printed; the error says what it printed instead.
+pub fn number(command: &str, output: &[u8]) -> Result<f64, String> {
+    let text = String::from_utf8_lossy(output);
+    let read = text.trim().parse::<f64>().ok().filter(|n| n.is_finite());
+    let shown: String = text.trim().chars().take(40).collect();
+    read.ok_or_else(|| format!("{command:?} printed {shown:?}, which is no number"))
+}
+
+impl Index {
+    /// Its value on this machine now.
+    pub fn ask(&self) -> Result<f64, String> {
+        let mut command = Command::new("/bin/sh");
+        command.args(["-c", &self.command]).current_dir("/").process_group(0);
+        command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::null());
+        let mut child = command.spawn().map_err(|e| format!("{:?} cannot be started: {e}", self.command))?;
+        let status = ended(&mut child);
+        // Whatever it left behind must not hold its output open.
+        let group = rustix::process::Pid::from_child(&child);
+        let _ = rustix::process::kill_process_group(group, rustix::process::Signal::KILL);
+        let _ = child.wait();
+        match status {
+            None => Err(format!("{:?} did not end within {} s", self.command, LIMIT.as_secs())),
+            Some(status) if !status.success() => Err(format!("{:?} failed: {status}", self.command)),
+            Some(_) => number(&self.command, &printed(&mut child)),
+        }
+    }
+}
+
+fn ended(child: &mut Child) -> Option<std::process::ExitStatus> {
+    let begun = Instant::now();
+    while begun.elapsed() < LIMIT {
+        if let Ok(Some(status)) = child.try_wait() {
+            return Some(status);
+        }
+        std::thread::sleep(Duration::from_millis(10));
+    }
+    None
+}
+
+/// What stands in its pipe, without waiting for who else may have that open.
+fn printed(child: &mut Child) -> Vec<u8> {
+    let Some(mut output) = child.stdout.take() else { return Vec::new() };
+    let _ = rustix::io::ioctl_fionbio(&output, true);
+    let mut text = vec![0; LONGEST];
+    let n = output.read(&mut text).unwrap_or(0);
+    text.truncate(n);
+    text
+}
+
+/// Answers of all indices, each asked anew after its period, beside whatever else is done.
+pub(crate) struct Answers {
+    indices: BTreeMap<String, Index>,
+    asked: BTreeMap<String, Asked>,
+}
+
+struct Asked {
+    at: Instant,
+    answer: Option<Receiver<Result<f64, String>>>,
+    value: Option<f64>,
+    /// What was said last of it.
+    said: Option<String>,
+}
+
+impl Answers {
+    /// Asks for the first of each, and waits for them.
+    pub fn first(indices: &BTreeMap<String, Index>) -> Answers {
+        let mut all = Answers { indices: indices.clone(), asked: BTreeMap::new() };
+        for (name, index) in indices {
+            all.asked.insert(name.clone(), Asked { at: Instant::now(), answer: ask(index), value: None, said: None });
+        }
+        let begun = Instant::now();
+        for (name, asked) in &mut all.asked {
+            asked.take(name, (LIMIT + Duration::from_secs(1)).saturating_sub(begun.elapsed()));
+        }
+        all
+    }
+
+    /// Whether these are the ones.
+    pub fn are(&self, indices: &BTreeMap<String, Index>) -> bool {
+        self.indices == *indices
+    }
+
+    /// What is known of each now.
+    pub fn now(&mut self) -> impl Iterator<Item = (&str, Option<f64>)> {
+        self.asked.iter_mut().map(|(name, asked)| {
+            asked.take(name, Duration::ZERO);
+            let index = &self.indices[name];
+            if asked.answer.is_none() && asked.at.elapsed() >= Duration::from_secs(index.period.max(1)) {
+                (asked.at, asked.answer) = (Instant::now(), ask(index));
+            }
+            (name.as_str(), asked.value)
+        })
+    }
+}
+
+fn ask(index: &Index) -> Option<Receiver<Result<f64, String>>> {
+    let (tell, answer) = channel();
+    let index = index.clone();
+    // Without a thread it is unknown until the next period.
+    homing_threads::begin(move || tell.send(index.ask())).ok().map(|_| answer)
+}
+
+impl Asked {
+    fn take(&mut self, name: &str, within: Duration) {
+        let Some(answer) = self.answer.as_ref().and_then(|answer| answer.recv_timeout(within).ok()) else { return };
+        self.answer = None;
+        let wrong = answer.as_ref().err().cloned();
+        if let Some(why) = wrong.as_ref().filter(|_| wrong != self.said) {
+            homing_process::say!("homing: index {name} is unknown here: {why}");
+        }
+        (self.value, self.said) = (answer.ok(), wrong);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn index(command: &str) -> Index {
+        Index { command: command.into(), period: 1 }
+    }
+
+    #[test]
+    fn a_command_prints_one_number_or_its_value_is_unknown_for_a_reason() {
+        assert_eq!(index("echo ' 4.5 '").ask(), Ok(4.5));
+        for (command, why) in [
+            ("echo many", "printed \"many\", which is no number"),
+            ("echo 1 2", "printed \"1 2\""),
+            ("true", "printed \"\""),
+            ("echo nan", "is no number"),
+            ("echo 3; exit 4", "failed: exit status: 4"),
+            ("sleep 1000", "did not end within 10 s"),
+        ] {
+            let told = index(command).ask().unwrap_err();
+            assert!(told.contains(why) && !told.contains('\n'), "{command}: {told}");
+        }
+        // What goes on in the background is not waited for.
+        assert_eq!(index("setsid sleep 20 & echo 7").ask(), Ok(7.0));
+    }
+
+    #[test]
+    fn the_first_answers_are_there_from_the_beginning() {
+        let all = [("good", "echo 12"), ("bad", "echo text")];
+        let all = all.iter().map(|(name, command)| (name.to_string(), index(command))).collect();
+        let mut answers = Answers::first(&all);
+        assert_eq!(answers.now().collect::<Vec<_>>(), [("bad", None), ("good", Some(12.0))]);
+        assert!(answers.are(&all) && !answers.are(&BTreeMap::new()));
+    }
+}
