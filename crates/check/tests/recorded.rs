@@ -51,6 +51,11 @@ const FAULTS: &[(&str, &str, &str, &str)] = &[
         "key\talice\t600\tnfs\tnone\t/h/.ssh/id_rsa",
     ),
     ("HC-USER-06", "homes", "dir\talice\t755\talice\t/home/alice", "dir\talice\t755\tbob\t/home/alice"),
+    ("HC-SSH-06", "host_keys", "", "n1\tssh-ed25519\t/root/.ssh/known_hosts"),
+    ("HC-SSH-07", "logins", "files\t90\nsshd\t250", "files\t2004"),
+    ("HC-SSH-07", "logins", "files\t90\nsshd\t250", "files\t90\nsshd\t2010"),
+    ("HC-USER-09", "written", "/data\t0\tyes\t9.5\t9.7\t9.6\t0\t61184", "/data\t0\tyes\t9.5\t9.7\t9.6\t65534\t"),
+    ("HC-USER-10", "written", "/data\t0\tyes\t9.5\t9.7\t9.6\t0\t61184", "/data\t0\tyes\t9.5\t9.7\t9.6\t0\t65534"),
     ("HC-USER-01", "accounts", "user\talice\t1001\t100\t/h\t/bin/sh", "user\talice\t1002\t100\t/h\t/bin/sh"),
     ("HC-USER-02", "accounts", "group\tlab\t2001\t", "group\tlab\t2002\t"),
     ("HC-USER-03", "accounts", "user\talice\t1001\t100\t/h\t/bin/sh", ""),
@@ -90,6 +95,7 @@ const FAULTS: &[(&str, &str, &str, &str)] = &[
     ("HC-MOUNT-07", "answering", "/data\t0\t", "/data\t137\t"),
     ("HC-MOUNT-08", "answering", "/data\t0\t", "/data\t1\tStale file handle"),
     ("HC-MOUNT-09", "beneath", "", "/data\tresult.txt"),
+    ("HC-MOUNT-10", "exports", "/srv\t/srv", "/home/shared\t/"),
     ("HC-DISK-01", "full", "4096\t1000000\t500000\t1000\t900\t/", "4096\t1000000\t20000\t1000\t900\t/"),
     ("HC-DISK-02", "full", "4096\t1000000\t500000\t1000\t900\t/", "4096\t1000000\t500000\t1000\t0\t/"),
     ("HC-DISK-03", "kernel_log", "", "[  12.3] blk_update_request: I/O error, dev sdb, sector 2048 op 0x0:(READ)"),
@@ -98,6 +104,8 @@ const FAULTS: &[(&str, &str, &str, &str)] = &[
     ("HC-DISK-06", "devices", "1777\tdirectory\t/tmp", "755\tdirectory\t/tmp"),
     ("HC-DISK-07", "devices", "666\tcharacter special file\t/dev/null", "644\tregular file\t/dev/null"),
     ("HC-DISK-08", "kernel_log", "", "[99.1] INFO: task cp:4711 blocked for more than 120 seconds."),
+    ("HC-DISK-09", "smart", "/dev/sda\t64\t", "/dev/sda\t72\t"),
+    ("HC-DISK-10", "smart", "/dev/sda\t0\t", "/dev/sda\t0\tCurrent_Pending_Sector=8 "),
     ("HC-MEM-01", "counters", "", "/sys/devices/system/edac/mc/mc0/ue_count:1"),
     ("HC-MEM-02", "counters", "", "/sys/devices/system/edac/mc/mc1/ce_count:17"),
     (
@@ -124,6 +132,8 @@ const FAULTS: &[(&str, &str, &str, &str)] = &[
     ("HC-NET-03", "links", "eth0\t-1\t\t9000\t9\t0", "eth0\t-1\t\t1500\t9\t0"),
     ("HC-NET-04", "links", "eth0\t1000\tfull\t1500\t900000000\t99", "eth0\t1000\tfull\t1500\t900000000\t4711"),
     ("HC-NET-05", "bond", "bond0\teth0\tup", "bond0\teth0\tdown"),
+    ("HC-NET-06", "path_mtu", "n1\teth0\t9000\t9000", "n1\teth0\t9000\t1500"),
+    ("HC-NET-07", "ports", "nas\t2049\t0", "nas\t2049\t137"),
     ("HC-SVC-01", "units", "", "failed\tbackup.service"),
     ("HC-SVC-02", "units", "unit\tmunge.service\tactive", "unit\tmunge.service\tinactive"),
     ("HC-SVC-03", "kernel_state", "tainted\t4096", "tainted\t4224"),
@@ -182,6 +192,14 @@ fn faults_that_are_no_single_answer_are_found_too() {
     let soft = "30 22 0:40 / /data rw - nfs4 nas:/data rw,soft";
     let all = ["n1", "n2"].map(|name| host(name, &[("mounted", soft)], "", 0.0));
     assert_eq!(found(all.into()), ["HC-MOUNT-06 n[1-2]"]);
+    // One client that sees a server ahead is behind itself; and one that may not write as root is squashed.
+    let server = |ahead: u32| format!("/data\t0\tyes\t100.5\t100.7\t{}\t0\t61184", 100 + ahead);
+    let client = |name: &str, ahead| host(name, &[("mounted", MOUNTINFO), ("written", &server(ahead))], "", 0.0);
+    let seen = |ahead: [u32; 3]| found(["n1", "n2", "n3"].iter().zip(ahead).map(|(n, s)| client(n, s)).collect());
+    assert_eq!((seen([0, 0, 0]), seen([0, 30, 0])), (vec![], vec![]));
+    assert_eq!(seen([30, 30, 30]), ["HC-CLOCK-07 n[1-3]"]);
+    let refused = ["n1", "n2"].map(|name| host(name, &[("written", "/data\t0\tno")], "", 0.0));
+    assert_eq!(found(refused.into()), ["HC-USER-09 n[1-2]"]);
     let behind = ["n1", "n2", "n3"].map(|name| host(name, &[], "", 60.0));
     assert_eq!(found(behind.into()), ["HC-CLOCK-03 n[1-3]"]);
 }

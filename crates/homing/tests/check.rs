@@ -119,7 +119,20 @@ const FAULTS: &[Fault] = &[
         )],
         &[(N3, "umount ~alice/.ssh; rm -r ~alice/.ssh /srv/k")],
     ),
-    mended("", "HC-SSH-05", &[(N3, "echo 'echo hello' > ~/.bashrc")], &[(N3, "rm ~/.bashrc")]),
+    mended("bashrc", "HC-SSH-05", &[(N3, "echo 'echo hello' > ~/.bashrc")], &[(N3, "rm ~/.bashrc")]),
+    seen("bashrc", "HC-SSH-07", &[(N3, "echo 'sleep 2' > ~/.bashrc")], &[(N3, "rm ~/.bashrc")]),
+    mended(
+        "",
+        "HC-SSH-06",
+        &[(
+            N3,
+            "cp -p ~/.ssh/known_hosts /root/kept; sed -i '/^n1[ ,]/d' ~/.ssh/known_hosts; ssh-keygen -q -t ed25519 -N '' -f /root/other; echo n1 $(cat /root/other.pub) >> ~/.ssh/known_hosts",
+        )],
+        &[(
+            N3,
+            "mv /root/kept ~/.ssh/known_hosts 2>/dev/null || rm ~/.ssh/known_hosts; rm -f ~/.ssh/known_hosts.old /root/other*",
+        )],
+    ),
     mended("alice", "HC-USER-01", &[(N3, "usermod -u 3050 alice")], &[]),
     mended("team", "HC-USER-03", &[(N3, "userdel bob")], &[]),
     mended("team", "HC-USER-02", &[(N3, "groupmod -g 4050 team")], &[]),
@@ -140,6 +153,19 @@ const FAULTS: &[Fault] = &[
     mended("fuse", "HC-MOUNT-07", &[(N3, "bind; mount /mnt/b; kill -STOP $(pidof bindfs)")], &[(N3, "unbind")]),
     mended("fuse", "HC-MOUNT-08", &[(N3, "bind; mount /mnt/b; kill -9 $(pidof bindfs)")], &[(N3, "unbind")]),
     mended("mount", "HC-MOUNT-09", &[(N3, "tmp size=10m; echo lost > /mnt/t/result; mount /mnt/t")], &[(N3, "untmp")]),
+    seen("", "HC-MOUNT-10", &[(N3, "fakes /etc/exports '/home n1(rw)'")], &[(N3, "unfakes /etc/exports")]),
+    seen(
+        "smartctl",
+        "HC-DISK-09",
+        &[(N3, "fake smartctl '/dev/sda -d scsi'; echo 'exit 8' >> /usr/local/bin/smartctl")],
+        &[(N3, "unfake smartctl")],
+    ),
+    seen(
+        "smartctl",
+        "HC-DISK-10",
+        &[(N3, "fake smartctl '/dev/sda -d scsi\n197 Current_Pending_Sector 0x0012 100 100 000 Old_age Always - 8'")],
+        &[(N3, "unfake smartctl")],
+    ),
     seen(
         "mount",
         "HC-DISK-01",
@@ -216,6 +242,21 @@ const FAULTS: &[Fault] = &[
         "HC-NET-04",
         &[(N3, "over /sys/class/net/host0/statistics/rx_errors 5000")],
         &[(N3, "unover /sys/class/net/host0/statistics/rx_errors")],
+    ),
+    seen(
+        "",
+        "HC-NET-06",
+        &[(
+            N3,
+            "ip route show dev host0 scope link | head -1 > /root/route; ip route change $(cat /root/route) dev host0 mtu 1300",
+        )],
+        &[(N3, "ip route change $(cat /root/route) dev host0; ip route flush cache")],
+    ),
+    seen(
+        "",
+        "HC-NET-07",
+        &[(N3, "echo 'n1:/data /mnt/nfs nfs noauto 0 0' >> /etc/fstab")],
+        &[(N3, "sed -i '/mnt.nfs /d' /etc/fstab")],
     ),
     seen(
         "",

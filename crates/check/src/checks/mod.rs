@@ -9,26 +9,33 @@ mod clock;
 mod counters;
 mod devices;
 mod dns;
+mod exports;
 mod fstab;
 mod full;
 mod homes;
+mod host_keys;
 mod kernel_log;
 mod kernel_state;
 mod links;
+mod logins;
 mod machine_id;
 mod memory;
 mod mounted;
 mod nologin;
 mod own_name;
+mod path_mtu;
+mod ports;
 mod processors;
 mod resolve;
 mod same_files;
 mod settings;
 mod slurm_nodes;
+mod smart;
 mod startup;
 mod time_daemon;
 mod units;
 mod versions;
+mod written;
 
 use crate::Check;
 
@@ -42,20 +49,27 @@ pub static CHECKS: &[&Check] = &[
     &time_daemon::CHECK,
     &homes::CHECK,
     &startup::CHECK,
+    &logins::CHECK,
+    &host_keys::CHECK,
     &accounts::CHECK,
     &nologin::CHECK,
     &fstab::CHECK,
     &mounted::CHECK,
     &answering::CHECK,
     &beneath::CHECK,
+    &exports::CHECK,
+    &written::CHECK,
     &full::CHECK,
     &devices::CHECK,
     &kernel_log::CHECK,
     &counters::CHECK,
+    &smart::CHECK,
     &memory::CHECK,
     &processors::CHECK,
     &links::CHECK,
     &bond::CHECK,
+    &path_mtu::CHECK,
+    &ports::CHECK,
     &units::CHECK,
     &versions::CHECK,
     &settings::CHECK,

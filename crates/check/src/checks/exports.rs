@@ -1,0 +1,34 @@
+//! What does a host export of the partition that its own system is on?
+
+use crate::finding::word;
+use crate::{Answers, Check, Code, Finding, Severity};
+
+static SYSTEM: Code = Code {
+    name: "HC-MOUNT-10",
+    severity: Severity::Warning,
+    what: "a folder of the system's own partition is exported by NFS",
+    means: "clients can fill the disk that the server needs to live, and a guessed file handle reaches all of it",
+    seen: "/etc/exports, /etc/exports.d, `stat -c %m FOLDER`",
+    mend: "export a folder of a partition of its own: mount one there",
+};
+
+pub(crate) static CHECK: Check = Check {
+    key: "exports",
+    ask: r#"cat /etc/exports /etc/exports.d/*.exports | awk '/^[/]/ {print $1}' | head -40 |
+while read -r p; do printf '%s\t%s\n' "$p" "$(stat -c %m -- "$p")"; done"#,
+    waits: true,
+    slow: false,
+    root: None,
+    codes: &[&SYSTEM],
+    judge,
+};
+
+fn judge(answers: &Answers) -> Vec<Finding> {
+    let rows = answers.each(CHECK.key).filter(|(_, row)| row.len() == 2 && row[1] == "/");
+    rows.map(|(host, row)| {
+        let what = format!("{} is exported, and lies on the system's own partition", row[0]);
+        let found = SYSTEM.on(host, what, format!("/etc/exports: {}; stat -c %m: /", row[0]));
+        found.look(format!("df -h {}; exportfs -v", word(&row[0])))
+    })
+    .collect()
+}

@@ -1,0 +1,46 @@
+//! Do hosts have the keys by which others know them?
+
+use crate::finding::word;
+use crate::{Answers, Check, Code, Finding, Severity};
+
+static CHANGED: Code = Code {
+    name: "HC-SSH-06",
+    severity: Severity::Error,
+    what: "a host has another key than known_hosts says",
+    means: "ssh refuses to connect there; after a new installation that is as it should be, else somebody listens",
+    seen: "`ssh-keyscan NAME` and `ssh-keygen -F NAME`",
+    mend: "when the host was installed anew: ssh-keygen -R NAME, and connect again",
+};
+
+pub(crate) static CHECK: Check = Check {
+    key: "host_keys",
+    // A key of a kind that is not known yet is no fault: ssh asks for the kind that it knows.
+    ask: r#"command -v ssh-keyscan >/dev/null || exit 0
+for h; do
+  [ $((n += 1)) -le 64 ] || break
+  for f in "$HOME/.ssh/known_hosts" /etc/ssh/ssh_known_hosts; do
+    k=$(ssh-keygen -F "$h" -f "$f" | awk '!/^#/ && $1 !~ /^@/ {print $2 " " $3}')
+    [ -n "$k" ] || continue
+    { ssh-keyscan -T 2 -- "$h" | awk '!/^#/ {print $2 " " $3}' | while read -r t v; do
+        case $k in *"$t $v"*) ;; *"$t "*) printf '%s\t%s\t%s\n' "$h" "$t" "$f" ;; esac
+      done; } &
+  done
+done; wait"#,
+    waits: true,
+    slow: true,
+    root: None,
+    codes: &[&CHANGED],
+    judge,
+};
+
+fn judge(answers: &Answers) -> Vec<Finding> {
+    let rows = answers.each(CHECK.key);
+    rows.filter_map(|(host, row)| {
+        let [name, kind, file] = row else { return None };
+        let what = format!("{name} has another key than is known here");
+        let found = CHANGED.on(host, what, format!("ssh-keyscan {name} and {file}: {kind}"));
+        let line = format!("ssh-keygen -R {} -f {}", word(name), word(file));
+        Some(if file.starts_with("/etc/") { found.mend(line) } else { found.mend_as_user(line) })
+    })
+    .collect()
+}

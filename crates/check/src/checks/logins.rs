@@ -1,0 +1,61 @@
+//! How long does a new login take, and in what?
+
+use crate::{Answers, Check, Code, Finding, Host, Severity};
+
+/// Milliseconds. A login over a local network takes 200 to 300.
+const SLOW_MS: u64 = 1500;
+/// A login that takes so many times what it takes on most hosts is slow.
+const TIMES: u64 = 3;
+/// It is waited no longer for one.
+const LONGEST_MS: u64 = 2000;
+
+static SLOW: Code = Code {
+    name: "HC-SSH-07",
+    severity: Severity::Warning,
+    what: "a new login takes long",
+    means: "each first connection, every scp, rsync and MPI start waits for it",
+    seen: "the time of `. ~/.bashrc`, and of `ssh 127.0.0.1 true` on the host itself",
+    mend: "start-up files: leave out what takes long; sshd: UseDNS no, a name server that answers, PAM modules",
+};
+
+pub(crate) static CHECK: Check = Check {
+    key: "logins",
+    // All of it has to fit into what a part may take. Whether the host lets itself in does not matter.
+    ask: r#"took() { a=$(date +%s%3N); timeout -s KILL 2 "$@" >/dev/null </dev/null; echo $(($(date +%s%3N) - a)); }
+case $(getent passwd "$(id -u)") in *bash) t=$(took bash -c '. ~/.bashrc'); printf 'files\t%s\n' "$t" ;; esac
+[ "${t:-0}" -lt 1500 ] || exit 0
+printf 'sshd\t%s\n' "$(took ssh -F /dev/null -o BatchMode=yes -o StrictHostKeyChecking=no -o UserKnownHostsFile=/dev/null -o LogLevel=QUIET 127.0.0.1 true)""#,
+    waits: true,
+    slow: true,
+    root: None,
+    codes: &[&SLOW],
+    judge,
+};
+
+fn judge(answers: &Answers) -> Vec<Finding> {
+    let mut all: Vec<u64> = answers.hosts.iter().filter_map(|host| took(host, "sshd")).collect();
+    all.sort_unstable();
+    // Hosts that are all slow are busy, and of one or two nobody knows what is usual there.
+    let usual = if all.len() < 3 { u64::MAX } else { all[all.len() / 2] };
+    answers.hosts.iter().filter_map(|host| of_host(host, usual)).collect()
+}
+
+fn took(host: &Host, what: &str) -> Option<u64> {
+    host.begun(CHECK.key).iter().find(|row| row[0] == what)?.get(1)?.parse().ok()
+}
+
+/// What the start-up files take is part of what a login takes: one of the two is told.
+fn of_host(host: &Host, usual: u64) -> Option<Finding> {
+    let seconds = |ms: u64| match ms {
+        LONGEST_MS.. => format!("more than {} s", LONGEST_MS / 1000),
+        ms => format!("{:.1} s", ms as f64 / 1000.0),
+    };
+    if let Some(ms) = took(host, "files").filter(|ms| *ms > SLOW_MS) {
+        let found = SLOW.on(host, "the start-up files of the shell take long", format!(". ~/.bashrc: {}", seconds(ms)));
+        return Some(found.look("PS4='+ $EPOCHREALTIME ' bash -xc '. ~/.bashrc' 2>&1 | tail -50"));
+    }
+    let ms = took(host, "sshd").filter(|ms| *ms > SLOW_MS && *ms / TIMES >= usual)?;
+    let seen = format!("ssh 127.0.0.1 true: {}", seconds(ms));
+    let look = "sshd -T | grep -E 'usedns|gssapi|pam'; cat /etc/resolv.conf; journalctl -u ssh -n 20 --no-pager";
+    Some(SLOW.on(host, "sshd takes long to let somebody in", seen).look(look))
+}
