@@ -43,7 +43,7 @@ pub(crate) static CHECK: Check = Check {
 { while read -r p; do
   q=$(printf '%b' "$(printf '%s' "$p" | sed 's/\\/\\0/g')")
   timeout -s KILL 2 sh -c 'f=$1/.homing-check-$$-$(uname -n); u=$(id -u); a=$(date +%s.%N)
-    (echo > "$f") || { [ -e "$f" ] || printf "%s\t%s\tno\n" "$2" "$u"; exit 0; }
+    e=$( (echo > "$f") 2>&1) || { case $e in *"ermission denied"*) printf "%s\t%s\tno\n" "$2" "$u" ;; esac; exit 0; }
     sync "$f"; m=$(stat -c "%.Y$T%u" -- "$f"); b=$(date +%s.%N); o=
     [ "$u" != 0 ] || { chown 61184 "$f" && o=$(stat -c %u -- "$f"); }
     rm -f "$f"; printf "%s\t%s\tyes\t%s\t%s\t%s\t%s\n" "$2" "$u" "$a" "$b" "$m" "$o"' sh "$q" "$p" &
