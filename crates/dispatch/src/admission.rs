@@ -35,6 +35,10 @@ const A_LITTLE: u64 = 4 << 20;
 struct Gate {
     slots: u32,
     controller: Option<Controller>,
+    /// What leases that all runs share allow; `None` where there are none.
+    leased: Option<u32>,
+    /// The administrator's limit for all.
+    site: Option<u32>,
     in_flight: u32,
     /// Inputs of those in flight, and how many of them read over a network file system.
     bytes: u64,
@@ -91,14 +95,40 @@ impl Admission {
     }
 
     /// A further server, which any of the run's `most` slots may read from.
-    pub fn server_up(&mut self, most: u32, learnt: Option<u32>) {
-        self.servers.push(self.opened(u32::MAX, most, learnt));
+    pub fn server_up(&mut self, most: u32, learnt: Option<u32>, site: Option<u32>) {
+        self.servers.push(Gate { site, ..self.opened(u32::MAX, most, learnt) });
+    }
+
+    /// Other runs share the server: no more of this one may begin than this; `None`: nobody knows of others.
+    pub fn leased(&mut self, server: ServerIx, may_use: Option<u32>) {
+        self.servers[server].leased = may_use;
+    }
+
+    /// The administrator has said how many may use it.
+    pub fn has_site_limit(&self, server: ServerIx) -> bool {
+        self.servers[server].site.is_some()
+    }
+
+    /// Tasks of this run at the server.
+    pub fn in_flight(&self, server: ServerIx) -> u32 {
+        self.servers[server].in_flight
+    }
+
+    /// What this run may have there, whatever others have.
+    pub fn own_limit(&self, storage: StorageIx) -> Option<u32> {
+        let gate = self.gate(storage);
+        let own = match self.io {
+            Io::Auto => gate.controller.as_ref().and_then(Controller::limit),
+            Io::Fixed(limit) => Some(limit.max(1)),
+            Io::Off => None,
+        };
+        [own, gate.site].into_iter().flatten().min()
     }
 
     fn opened(&self, slots: u32, most: u32, learnt: Option<u32>) -> Gate {
         let settings = Settings { most, open_at: slots, learnt };
         let controller = (self.io == Io::Auto).then(|| Controller::new(settings));
-        Gate { slots, controller, in_flight: 0, bytes: 0, network: 0, task_us: 0.0 }
+        Gate { slots, controller, leased: None, site: None, in_flight: 0, bytes: 0, network: 0, task_us: 0.0 }
     }
 
     fn gate(&self, storage: StorageIx) -> &Gate {
@@ -117,11 +147,7 @@ impl Admission {
 
     /// The limit in force; `None` when storage does not limit.
     pub fn limit(&self, storage: StorageIx) -> Option<u32> {
-        match self.io {
-            Io::Auto => self.gate(storage).controller.as_ref().and_then(Controller::limit),
-            Io::Fixed(limit) => Some(limit.max(1)),
-            Io::Off => None,
-        }
+        [self.own_limit(storage), self.gate(storage).leased].into_iter().flatten().min()
     }
 
     /// Limits are found.

@@ -8,6 +8,7 @@ mod ending;
 mod excess;
 mod held_back;
 mod late;
+mod leases;
 mod leaving;
 mod moving;
 mod storage;

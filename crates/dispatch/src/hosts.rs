@@ -122,6 +122,11 @@ impl Hosts {
         self.hosts.iter().filter(|h| h.up).map(|h| h.slots).sum()
     }
 
+    /// Slots of hosts that are up on which nothing runs.
+    pub(crate) fn free_slots(&self) -> u32 {
+        self.hosts.iter().filter(|h| h.up).map(|h| h.slots.saturating_sub(h.used)).sum()
+    }
+
     /// The run's host that a storage host's name, short name or address means.
     pub fn find(&self, storage_host: &str) -> Option<HostIx> {
         let by = |name: &str| self.alias.get(name).or_else(|| self.alias.get(short(name))).copied();

@@ -2,6 +2,7 @@
 //! that only read and write. What happened is journalled, then acted on.
 
 mod arrivals;
+pub(crate) mod leases;
 mod parting;
 mod refusals;
 
@@ -112,6 +113,8 @@ pub(crate) struct Shell<'a, L: Listener> {
     pub(crate) asked: Instant,
     slots: Box<dyn Fn(u32) -> u32>,
     results: Option<ResultFiles>,
+    user_name: fn(u32) -> String,
+    lessees: Vec<leases::Lessee>,
     pub(crate) listener: &'a mut L,
 }
 
@@ -174,6 +177,8 @@ pub fn run<L: Listener>(settings: Settings, listener: &mut L) -> Result<i32, Dis
         asked: Instant::now(),
         slots: settings.slots,
         results: settings.results,
+        user_name: settings.user_name,
+        lessees: Vec::new(),
         listener,
     };
     shell.core.opens(&settings.opening);
@@ -182,6 +187,7 @@ pub fn run<L: Listener>(settings: Settings, listener: &mut L) -> Result<i32, Dis
     let result = shell.serve(&arrivals, &settings.interrupts);
     shell.tell_refusals();
     stop.store(true, Ordering::Relaxed);
+    shell.give_leases_back();
     shell.part(&arrivals);
     let (lessons, movers) = (shell.core.lessons(), shell.core.movers());
     shell.listener.learnt(&lessons, &movers);
@@ -239,6 +245,7 @@ impl<L: Listener> Shell<'_, L> {
                 self.core.assign_at_home(now.mono);
             }
             self.act()?;
+            self.tell_lessees();
             if synced.elapsed() > SYNC_EVERY {
                 self.journal.sync()?;
                 synced = Instant::now();
@@ -351,6 +358,7 @@ impl<L: Listener> Shell<'_, L> {
                 }
                 Action::Send(host, message) => self.post(host, &message)?,
                 Action::Ended { record } => ended.push(record),
+                Action::Share(server, place) => self.share(server, place),
                 Action::Locate(task) => drop(self.again.send(*task)),
             }
         }

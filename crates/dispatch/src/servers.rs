@@ -1,6 +1,7 @@
 //! Storage servers that are no hosts of the run: appliances, mostly. No worker
 //! runs there, so what they serve is what their clients measure.
 
+use homing_folder::lease::Place;
 use homing_model::Pulse;
 use homing_place::{HostIx, ServerIx};
 use std::collections::HashMap;
@@ -10,6 +11,8 @@ use std::collections::HashMap;
 pub(crate) struct Servers {
     servers: Vec<Server>,
     alias: HashMap<String, ServerIx>,
+    /// Where the leases of servers are, by their names.
+    places: HashMap<String, Place>,
 }
 
 #[derive(Debug)]
@@ -39,6 +42,16 @@ impl Servers {
             self.servers.push(Server { name: name.into(), clients: HashMap::new(), sum: Pulse::default() });
         }
         (ix, met.is_none())
+    }
+
+    /// Its leases are there; told before it is used.
+    pub fn lies(&mut self, names: Vec<String>, place: &Place) {
+        names.into_iter().for_each(|name| _ = self.places.entry(name).or_insert_with(|| place.clone()));
+    }
+
+    /// Where the leases are of the server that has these names.
+    pub fn place(&self, names: &[String]) -> Option<Place> {
+        names.iter().find_map(|name| self.places.get(name)).cloned()
     }
 
     pub fn name(&self, server: ServerIx) -> &str {

@@ -5,6 +5,7 @@ use crate::edges::Interrupts;
 use crate::output::OutputOptions;
 use crate::stands::Served;
 use crate::terminal::Terminal;
+use homing_folder::lease::Place;
 use homing_journal::{Counts, Journal, JournalError};
 use homing_launch::HostPlan;
 use homing_model::event::What;
@@ -26,8 +27,8 @@ pub enum Incoming {
     },
     /// A volume that hosts may have under another name; comes before its tasks.
     Served(Box<Served>),
-    /// All names and addresses of a storage server; comes before its tasks.
-    Server(Vec<String>),
+    /// All names and addresses of a storage server, and where its leases are; comes before its tasks.
+    Server(Vec<String>, Option<Place>),
     /// It runs after others: what it names is looked at when these have ended.
     After(Box<Task>),
     /// Need not run.
@@ -106,6 +107,8 @@ pub struct Settings {
     pub nice: i32,
     /// Slots from cores, where the plan does not say.
     pub slots: Box<dyn Fn(u32) -> u32>,
+    /// The login name of a user.
+    pub user_name: fn(u32) -> String,
     /// How to launch workers.
     pub launch: homing_launch::Options,
     /// Working directory of tasks.

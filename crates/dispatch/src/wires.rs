@@ -1,10 +1,11 @@
 //! What stands at the ends of the coordinator's queue: workers, Slurm's nodes,
 //! the source. All of them only move messages into it.
 
+use crate::run::leases::Heard as LeasesHeard;
 use crate::settings::Incoming;
 use homing_launch::{Fate, Heard, HostPlan, Keeper, LaunchError, Options};
 use homing_model::{Change, HostFacts};
-use homing_place::HostIx;
+use homing_place::{HostIx, ServerIx};
 use homing_threads::begin;
 use homing_wire::FromWorker;
 use std::io;
@@ -53,6 +54,8 @@ pub(crate) enum Arrival {
         why: String,
         since: bool,
     },
+    /// A look at the leases of a server.
+    Leases(ServerIx, LeasesHeard),
     /// Nodes that their administrators want empty, and why.
     WantedEmpty(Vec<(String, String)>),
 }

@@ -3,7 +3,9 @@
 //! Whoever comes first has the name, so that a stranger could shut a user out by making that user's folder.
 //! Therefore a folder has several names, and the first that is the user's own is the one.
 
+pub mod lease;
 pub mod lock;
+pub mod shared;
 mod state;
 
 pub use state::{state, state_from, write_whole};

@@ -1,5 +1,4 @@
-//! Locks that end with the process: open file description locks, on files of
-//! a local disk. A lock may be handed to a child by its descriptor, and others
+//! Locks that end with the process: open file description locks. A lock may be handed to a child by its descriptor, and others
 //! can ask whether it is held without taking it, which `flock` cannot do: two
 //! who look at once would take each other for the holder.
 
@@ -51,9 +50,13 @@ const WHOLE: Bytes = (0, None);
 
 /// One call on the lock of some bytes of a file; returns the lock that it leaves or meets.
 fn call(file: &File, command: libc::c_int, bytes: Bytes) -> io::Result<libc::flock> {
+    call_of(file, command, libc::F_WRLCK, bytes)
+}
+
+fn call_of(file: &File, command: libc::c_int, kind: libc::c_int, bytes: Bytes) -> io::Result<libc::flock> {
     // SAFETY: plain data, and OFD locks want l_pid 0.
     let mut lock: libc::flock = unsafe { std::mem::zeroed() };
-    lock.l_type = libc::F_WRLCK as libc::c_short;
+    lock.l_type = kind as libc::c_short;
     lock.l_whence = libc::SEEK_SET as libc::c_short;
     lock.l_start = i64::from(bytes.0);
     lock.l_len = bytes.1.map_or(0, |end| i64::from(end - bytes.0));
@@ -74,6 +77,16 @@ fn try_lock(file: &File, ranges: &[Bytes]) -> io::Result<bool> {
     }
 }
 
+/// Locks bytes beside those that this open file has locked already.
+pub(crate) fn try_add(file: &File, bytes: Bytes) -> io::Result<bool> {
+    try_lock(file, &[bytes])
+}
+
+/// Gives bytes back that this open file has locked.
+pub(crate) fn give_back(file: &File, bytes: Bytes) -> io::Result<()> {
+    call_of(file, libc::F_OFD_SETLK, libc::F_UNLCK, bytes).map(drop)
+}
+
 /// Locks all of a file, likewise.
 pub fn try_lock_all(file: &File) -> io::Result<bool> {
     try_lock(file, &[WHOLE])
@@ -82,6 +95,18 @@ pub fn try_lock_all(file: &File) -> io::Result<bool> {
 /// Whether somebody else's open file has a lock on some of it. To ask, reading is enough.
 pub fn is_locked(file: &File) -> io::Result<bool> {
     call(file, libc::F_OFD_GETLK, WHOLE).map(|met| met.l_type != libc::F_UNLCK as libc::c_short)
+}
+
+/// Of the bytes from the first to before the second one, those of any one lock of somebody else's open file. To ask,
+/// reading is enough.
+pub(crate) fn met(file: &File, (from, to): (u32, u32)) -> io::Result<Option<(u32, u32)>> {
+    let lock = call(file, libc::F_OFD_GETLK, (from, Some(to)))?;
+    if lock.l_type == libc::F_UNLCK as libc::c_short {
+        return Ok(None);
+    }
+    let within = |at: i64| u32::try_from(at.clamp(i64::from(from), i64::from(to))).unwrap_or(to);
+    let behind = if lock.l_len == 0 { i64::MAX } else { lock.l_start.saturating_add(lock.l_len) };
+    Ok(Some((within(lock.l_start), within(behind))))
 }
 
 /// The bytes of a file below `end` that somebody else's open file has locked. To ask, reading is enough.
@@ -93,13 +118,7 @@ pub fn held_bytes(file: &File, end: u32) -> io::Result<Vec<u32>> {
         if from >= to {
             continue;
         }
-        let lock = call(file, libc::F_OFD_GETLK, (from, Some(to)))?;
-        if lock.l_type == libc::F_UNLCK as libc::c_short {
-            continue;
-        }
-        let within = |at: i64| u32::try_from(at.clamp(i64::from(from), i64::from(to))).unwrap_or(to);
-        let behind = if lock.l_len == 0 { i64::MAX } else { lock.l_start.saturating_add(lock.l_len) };
-        let (first, behind) = (within(lock.l_start), within(behind));
+        let Some((first, behind)) = met(file, (from, to))? else { continue };
         found.extend(first..behind);
         unknown.extend([(from, first), (behind.max(first + 1), to)]);
     }

@@ -149,6 +149,15 @@ pub enum What {
         /// What was measured, one clause for people.
         why: String,
     },
+    /// Others use a storage server too: who has how many of its leases changed.
+    Leases {
+        /// The storage server.
+        storage: String,
+        /// Tasks at once of all runs together; null: nobody has said a limit.
+        limit: Option<u32>,
+        /// Login names and how many leases each has, this run's user included.
+        users: Vec<(String, u32)>,
+    },
     /// A task was not run: up to date, or done in an earlier part of the run.
     TaskSkipped {
         /// The task.

@@ -251,6 +251,12 @@ impl Placer {
         self.waiting
     }
 
+    /// Of these, those that read from a server that is no host.
+    pub fn waiting_for(&self, server: ServerIx) -> usize {
+        let of = self.classes.iter().filter(|(key, _)| key.server == Some(server));
+        of.map(|(_, class)| class.len()).sum()
+    }
+
     /// Waiting tasks for which every host is excluded, lost, or too small.
     pub fn runnable_nowhere(&self) -> Vec<TaskId> {
         let stuck = |key: &Key| !(0..self.hosts.len()).any(|host| self.hosts[host].up && self.fits(key, host));

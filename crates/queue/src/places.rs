@@ -7,19 +7,13 @@
 //! whoever breaks it cannot touch a job.
 
 use crate::{QueueError, files};
-use rustix::fs::{CWD, RenameFlags};
-use rustix::io::Errno;
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
-use std::io;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use std::sync::Mutex;
 
 const NAME: &str = "homing-queue";
-/// Everybody may make files, and only remove their own.
-const SHARED: u32 = 0o1777;
-
 /// Only its owner changes a user's folder; everybody may look.
 const OWN: u32 = 0o755;
 
@@ -119,40 +113,9 @@ fn usual(uid: u32) -> String {
     format!("{NAME}-{uid}")
 }
 
-/// A folder in which every user may make files and only remove their own. It
-/// appears with its mode: two who make it at once would find the other's half
-/// made, and refuse it.
+/// A folder in which every user may make files and only remove their own.
 pub(crate) fn make_shared(dir: &Path) -> Result<(), QueueError> {
-    // Whatever it is: who comes to it looks whether it will do.
-    if fs::symlink_metadata(dir).is_ok() {
-        return Ok(());
-    }
-    let mut name = dir.file_name().unwrap_or_default().to_os_string();
-    name.push(format!(".new.{}.{}", std::process::id(), homing_clock::system_ns()));
-    let fresh = dir.with_file_name(name);
-    files::make_dir(&fresh, SHARED).map_err(QueueError::io("make", dir))?;
-    let placed = place(&fresh, dir);
-    if !matches!(placed, Ok(true)) {
-        let _ = fs::remove_dir(&fresh);
-    }
-    placed.map(drop).map_err(QueueError::io("make", dir))
-}
-
-/// Whether the folder got that name; not where something else has it.
-fn place(fresh: &Path, dir: &Path) -> io::Result<bool> {
-    match rustix::fs::renameat_with(CWD, fresh, CWD, dir, RenameFlags::NOREPLACE) {
-        Ok(()) => Ok(true),
-        Err(Errno::EXIST) => Ok(false),
-        // Network file systems and old ZFS have no such rename. The bit that all look for is there from
-        // the beginning, and another user may be refused for the moment until all may write. A plain rename
-        // takes the folder away from whoever is about to make a file in it: one in some thousands was told
-        // that there is none.
-        Err(Errno::INVAL | Errno::NOSYS | Errno::NOTSUP) => match files::make_dir(dir, SHARED) {
-            Err(e) if e.kind() != io::ErrorKind::AlreadyExists => Err(e),
-            _ => Ok(false),
-        },
-        Err(e) => Err(e.into()),
-    }
+    homing_folder::shared::make(dir).map(drop).map_err(QueueError::io("make", dir))
 }
 
 #[cfg(test)]

@@ -162,7 +162,7 @@ impl Tally {
                 self.limits.insert(storage.clone(), (*limit, why.clone()));
             }
             What::HostUnfit { host, reason } => drop(self.unfit.insert(host.clone(), reason.clone())),
-            What::TaskSkipped { .. } | What::TaskAgain { .. } | What::Note { .. } => {}
+            What::Leases { .. } | What::TaskSkipped { .. } | What::TaskAgain { .. } | What::Note { .. } => {}
         }
     }
 

@@ -3,6 +3,7 @@
 use super::terms::Running;
 use super::{Action, Core};
 use crate::admission::{Reads, StorageIx, storage_of};
+use homing_folder::lease::Place;
 use homing_model::event::What;
 use homing_model::{Pulse, TaskId};
 use homing_place::{HostIx, Need, ServerIx, Storage};
@@ -35,15 +36,21 @@ impl Core {
 
     /// These are all names and addresses of one storage server, which may be a host of the run; told before
     /// the tasks that read from it.
-    pub fn server(&mut self, names: &[String]) {
+    pub fn server(&mut self, names: &[String], leases: Option<&Place>) {
         self.hosts.same(names);
+        if let (Some(place), Some(name)) = (leases, names.first()) {
+            self.servers.lies(self.hosts.names_of(name), place);
+        }
     }
 
     fn server_of(&mut self, name: &str) -> ServerIx {
-        let (server, new) = self.servers.of(name, self.hosts.names_of(name));
+        let names = self.hosts.names_of(name);
+        let place = self.servers.place(&names);
+        let (server, new) = self.servers.of(name, names);
         if new {
             let learnt = self.policy.learnt.get(name).copied();
-            self.admission.server_up(self.hosts.slots(), learnt);
+            self.admission.server_up(self.hosts.slots(), learnt, place.as_ref().and_then(|place| place.limit));
+            self.share(server, place);
             self.learnt(StorageIx::Server(server), learnt);
         }
         server

@@ -6,9 +6,10 @@ use crate::admission::Io;
 use crate::hosts::{Hosts, VolumeIx};
 use homing_batch::Halt;
 use homing_clock::Mono;
+use homing_folder::lease::Place;
 use homing_model::event::{SAID_BYTES, What};
 use homing_model::{Change, IoCounters, Outcome, RawText, Task};
-use homing_place::{HostIx, Need, Placed};
+use homing_place::{HostIx, Need, Placed, ServerIx};
 use homing_wire::{Ended, ToWorker};
 use std::collections::HashMap;
 
@@ -41,6 +42,8 @@ pub struct Policy {
     pub prefetch: bool,
     /// How many tasks may use one storage server at once.
     pub io: Io,
+    /// The limit of a storage server is shared with the runs of others.
+    pub shared: bool,
     /// Named resources of hosts.
     pub resources: Resources,
     /// Limits with which earlier runs of this command ended, by the storage's name.
@@ -103,6 +106,8 @@ pub enum Action {
     },
     /// For the user.
     Note(String),
+    /// Other runs may use the server as well: take part in its leases.
+    Share(ServerIx, Place),
     /// Its turn has come: to be looked at again, and offered.
     Locate(Box<Task>),
 }

@@ -34,6 +34,7 @@ fn policy() -> Policy {
         io: Io::Off,
         learnt: HashMap::new(),
         movers: vec![],
+        shared: false,
     }
 }
 

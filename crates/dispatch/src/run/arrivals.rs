@@ -50,6 +50,7 @@ impl<L: Listener> Shell<'_, L> {
             }
             Arrival::Task(incoming) => self.incoming(*incoming)?,
             Arrival::SourceEnded => self.core.source_ended(),
+            Arrival::Leases(server, heard) => self.leases_heard(server, heard),
             Arrival::WantedEmpty(nodes) => self.leave_alone(&nodes),
         }
         Ok(())
@@ -122,7 +123,7 @@ impl<L: Listener> Shell<'_, L> {
                 self.core.offer(*offer);
             }
             Incoming::Served(served) => self.core.served(*served),
-            Incoming::Server(names) => self.core.server(&names),
+            Incoming::Server(names, leases) => self.core.server(&names, leases.as_ref()),
             Incoming::Again(task) => self.core.again(task),
             Incoming::After(task) => self.core.wait_for(*task),
             Incoming::Skip(skipped) => {

@@ -8,6 +8,7 @@ use serde::Deserialize;
 use std::collections::BTreeMap;
 use std::fs::{self, File, Metadata};
 use std::io::Read;
+use std::num::NonZeroU32;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use std::sync::Once;
@@ -34,6 +35,9 @@ pub(super) struct Settings {
     /// Load indices of the site's own.
     #[serde(default)]
     pub index: BTreeMap<String, Index>,
+    /// Storage servers, by a name or an address of each.
+    #[serde(default)]
+    pub server: BTreeMap<String, Server>,
     /// Queues of `homing sub` and of the LSF front end.
     #[serde(default)]
     pub queue: BTreeMap<String, Queue>,
@@ -48,6 +52,16 @@ pub(super) struct Host {
     /// What it has of named resources, for `homing run`.
     #[serde(default)]
     pub resources: BTreeMap<String, u64>,
+}
+
+/// `[server.NAME]`.
+#[derive(Clone, Debug, Default, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Server {
+    /// Tasks of all runs of all users that may use it at once.
+    pub io: Option<NonZeroU32>,
+    /// A folder on it that all have mounted, where leases are.
+    pub leases: Option<PathBuf>,
 }
 
 /// The administrator's settings; empty without that file.

@@ -7,6 +7,7 @@ mod file;
 use crate::failure::Failure;
 use crate::groups::ClusterShell;
 pub use args::{ClusterArgs, enter_of};
+pub use file::Server;
 use file::Settings;
 pub use file::{config_folder, line_of, text_of};
 use homing_model::NodeSet;
@@ -133,6 +134,18 @@ impl Cluster {
         Err(Failure::usage(why).hint(format!("{measured}, or [index.{index}] command = \"...\"")))
     }
 
+    /// Storage servers: the limit of each is no more than the administrator's, and the place of its leases is that of the
+    /// administrator, where there is one.
+    pub fn servers(&self) -> BTreeMap<String, Server> {
+        let mut all = self.machine.server.clone();
+        for (name, own) in &self.own.server {
+            let known = all.entry(name.clone()).or_default();
+            known.io = [known.io, own.io].into_iter().flatten().min();
+            known.leases = known.leases.take().or_else(|| own.leases.clone());
+        }
+        all
+    }
+
     /// Queues and slots: what `homing sub` and the LSF front end go by. Where the administrator
     /// has queues they are all that there are: one of a user's own would have none of their limits.
     pub fn queue_config(&self) -> Result<Config, Failure> {
@@ -214,6 +227,11 @@ mod tests {
         assert_eq!(both.hosts(Some("@nas")).unwrap(), ["n1"]);
         assert_eq!(both.hosts(Some("@mine")).unwrap(), ["n9"]);
         assert_eq!(both.hosts(None).unwrap().len(), 9, "which hosts a user's commands go to is the user's choice");
+        let servers =
+            |text: &str| Cluster::of(settings(text), settings("[server.nas]\nio = 8\nleases = \"/a\"\n")).servers();
+        let said = |server: &Server| (server.io.map(|io| io.get()), server.leases.clone());
+        assert_eq!(said(&servers("[server.nas]\nio = 80\nleases = \"/b\"\n")["nas"]), (Some(8), Some("/a".into())));
+        assert_eq!(said(&servers("[server.nas]\nio = 2\n[server.x]\n")["nas"]), (Some(2), Some("/a".into())));
         let alone = Cluster::of(settings(own), Settings::default());
         assert_eq!(alone.queue_config().unwrap().queues.len(), 2);
     }

@@ -162,7 +162,7 @@ impl<'a> Story<'a> {
                 What::Limit { storage, limit, why, .. } => {
                     story.limits.push((at, storage, *limit, why));
                 }
-                What::TaskSkipped { .. } | What::TaskAgain { .. } | What::RunEnded { .. } => {}
+                What::Leases { .. } | What::TaskSkipped { .. } | What::TaskAgain { .. } | What::RunEnded { .. } => {}
             }
         }
         story.length = story.length.max(1);

@@ -1,6 +1,7 @@
 //! Storage servers that are no hosts of the run.
 
 use super::*;
+use homing_folder::lease::{Place, Wish};
 use homing_model::Pulse;
 
 /// A task that reads a file of a volume which these serve.
@@ -32,7 +33,7 @@ fn a_limit_is_that_of_the_server_for_all_its_clients() {
 #[test]
 fn names_and_addresses_of_one_server_share_one_limit() {
     let mut core = three_hosts(Io::Fixed(2));
-    core.server(&["nas".into(), "10.0.0.9".into()]);
+    core.server(&["nas".into(), "10.0.0.9".into()], None);
     core.offer(served(1, &["nas"]));
     core.offer(served(2, &["10.0.0.9"]));
     core.offer(served(3, &["nas.lab"]));
@@ -55,7 +56,7 @@ fn what_lies_on_hosts_of_the_run_is_charged_to_them() {
 #[test]
 fn a_host_of_the_run_is_known_by_what_its_server_name_resolves_to() {
     let mut core = core(policy(), &[]);
-    core.server(&["files".into(), "10.0.0.2".into()]);
+    core.server(&["files".into(), "10.0.0.2".into()], None);
     core.host_up("n1", 1, HostFacts::default());
     core.host_up("n2", 1, HostFacts { aliases: vec!["10.0.0.2".into()], ..HostFacts::default() });
     core.offer(served(1, &["files"]));
@@ -98,4 +99,62 @@ fn a_limit_is_found_from_what_its_clients_measure() {
     }
     let told = limits(&mut core);
     assert!(told.iter().any(|(name, limit)| name == "nas" && *limit == Some(2)), "{told:?}");
+}
+
+fn shared(io: Io, limit: Option<u32>) -> Core {
+    let mut core = core(Policy { io, shared: true, ..policy() }, &[("n1", 4), ("n2", 4)]);
+    let place = Place { folder: "/data/leases".into(), server: "nas".into(), limit, unfit: None };
+    core.server(&["nas".into(), "10.0.0.9".into()], Some(&place));
+    (1..=20).for_each(|id| core.offer(served(id, &["10.0.0.9"])));
+    core
+}
+
+#[test]
+fn no_task_begins_without_a_lease_and_those_that_run_keep_theirs() {
+    let mut core = shared(Io::Fixed(6), None);
+    assert!(assign(&mut core, 0).is_empty(), "nobody knows yet what others have");
+    assert_eq!(core.wishes(0), Wish { wanted: 6, used: 0, limit: Some(6) });
+    core.leased(0, Some(3));
+    let begun = assign(&mut core, 1);
+    assert_eq!(begun.len(), 3);
+    core.leased(0, Some(1));
+    assert_eq!(core.wishes(0).used, 3);
+    let (_, host, ticket) = begun[0];
+    core.ended(host, ended(ticket, Outcome::Exit(0)), at(S));
+    assert!(assign(&mut core, S).is_empty(), "given back when it ends");
+    assert_eq!(core.wishes(0).used, 2);
+    core.leased(0, None);
+    assert_eq!(assign(&mut core, 2 * S).len(), 4, "alone again, up to its own limit");
+}
+
+#[test]
+fn the_sites_limit_holds_whatever_a_run_says() {
+    for io in [Io::Fixed(6), Io::Auto] {
+        let mut core = shared(io, Some(2));
+        core.leased(0, None);
+        assert!(assign(&mut core, 0).len() <= 2);
+        assert!(core.wishes(0).wanted <= 2);
+    }
+}
+
+#[test]
+fn who_shares_nothing_asks_for_nothing() {
+    let mut core = core(Policy { io: Io::Fixed(2), ..policy() }, &[("n1", 4)]);
+    core.server(
+        &["nas".into()],
+        Some(&Place { folder: "/data/l".into(), server: "nas".into(), limit: None, unfit: None }),
+    );
+    core.offer(served(1, &["nas"]));
+    assert_eq!(assign(&mut core, 0).len(), 1);
+    assert!(!core.take_actions().iter().any(|action| matches!(action, Action::Share(..))));
+}
+
+#[test]
+fn no_more_leases_are_wished_for_than_slots_could_use() {
+    let mut core = shared(Io::Fixed(100), None);
+    assert_eq!(core.wishes(0).wanted, 8);
+    core.source_ended();
+    core.leased(0, Some(8));
+    assert_eq!(assign(&mut core, 0).len(), 8);
+    assert_eq!(core.wishes(0), Wish { wanted: 8, used: 8, limit: Some(100) });
 }

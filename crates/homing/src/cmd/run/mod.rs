@@ -7,6 +7,7 @@ mod env_digest;
 mod environment;
 mod inputs;
 mod joblog;
+mod leases;
 mod lessons;
 mod listen;
 mod nonce;
@@ -139,6 +140,7 @@ pub fn start(args: Args, again: Option<Again>) -> Result<i32, Failure> {
         hosts: host_count,
         fenced: away && !args.no_fence,
         nonces: nonces.clone(),
+        servers: args.cluster.load()?.servers(),
         fs_timeout: std::time::Duration::from_secs(args.fs_timeout.into()),
     };
     let linked = batch.has_links();
@@ -158,6 +160,7 @@ pub fn start(args: Args, again: Option<Again>) -> Result<i32, Failure> {
         need_all: args.need_all_hosts,
         nice: args.parallel.nice.unwrap_or(0),
         slots: slots(&args)?,
+        user_name: homing_queue::user_name,
         launch: homing_launch::Options::default(),
         cwd: cwd.as_path().into(),
         env: environment(&args, here, journal.dir())?,
@@ -346,6 +349,7 @@ fn policy(args: &Args) -> Result<Policy, Failure> {
         timeout_of_median,
         locality: !args.no_locality,
         io: io_limit(&args.io)?,
+        shared: !args.no_share,
         resources: resources(args)?,
         learnt: Default::default(),
         movers: Vec::new(),

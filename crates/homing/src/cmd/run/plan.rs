@@ -51,6 +51,7 @@ pub fn plan(args: Args) -> Result<i32, Failure> {
         hosts: targets.len(),
         fenced: false,
         nonces: None,
+        servers: Default::default(),
         fs_timeout: std::time::Duration::from_secs(args.fs_timeout.into()),
     };
     let mut needs = Vec::new();
@@ -62,7 +63,7 @@ pub fn plan(args: Args) -> Result<i32, Failure> {
                 needs.push((offer.task.id, offer.need(&hosts)));
                 commands.insert(offer.task.id, offer.task.command.display());
             }
-            Incoming::Served(_) | Incoming::Server(_) | Incoming::Again(_) => {}
+            Incoming::Served(_) | Incoming::Server(..) | Incoming::Again(_) => {}
             Incoming::Unread { task, reason } => {
                 println!("{}\t-\t{reason}", task.id);
                 others.push(task.id);

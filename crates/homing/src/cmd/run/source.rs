@@ -4,8 +4,10 @@
 
 use super::inputs::status_of;
 use super::joblog::Missing;
+use super::leases;
 use super::nonce::Nonces;
 use super::stream::Cut;
+use crate::cluster::Server;
 use crate::failure::exit;
 use homing_batch::{Batch, BatchError, Freshness};
 use homing_dispatch::{Incoming, Later, Offer, Skipped};
@@ -13,7 +15,7 @@ use homing_fence::Looks;
 use homing_locate::{Finder, Inputs, Named, TREE_LIMIT, Volume};
 use homing_model::{Block, RawText, Task, TaskId};
 use homing_mounts::{Bounded, Kind, Look, Looking, Silent, holding, silence};
-use std::collections::{HashMap, HashSet, VecDeque};
+use std::collections::{BTreeMap, HashMap, HashSet, VecDeque};
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -51,6 +53,8 @@ pub struct Sourcing {
     pub fenced: bool,
     /// For asking hosts whether they serve a volume; `None`: nobody is asked.
     pub nonces: Option<Nonces>,
+    /// What the cluster files say of storage servers, by a name of each.
+    pub servers: BTreeMap<String, Server>,
     /// How long a look at a file may take.
     pub fs_timeout: Duration,
 }
@@ -253,7 +257,7 @@ impl Looker {
         let own: u64 = found.own.iter().map(|(_, bytes)| bytes).sum();
         let mut per_host: Vec<(String, u64)> = found.shared.into_iter().collect();
         let served: Vec<String> = per_host.iter().map(|(name, _)| name.clone()).collect();
-        self.resolve(&served);
+        self.resolve(&served, &found.volumes);
         per_host.extend((own > 0).then(|| (super::hostname(), own)));
         let requires = found.own.iter().filter(|_| self.how.hosts > 1).map(|(path, _)| path.as_path().into());
         Incoming::Task {
@@ -322,17 +326,18 @@ impl Looker {
         shared.silent.iter().find(|(point, _)| on(point)).map(|(_, reason)| reason.clone())
     }
 
-    /// Once for each NFS volume, ahead of its first task.
     /// One server may be mounted by several names and addresses.
-    fn resolve(&mut self, served: &[String]) {
+    fn resolve(&mut self, served: &[String], volumes: &[Volume]) {
         for name in served {
             if self.resolved.insert(name.clone()) {
-                let addresses = crate::addresses::of_soon(name);
-                self.pending.push(Incoming::Server([vec![name.clone()], addresses].concat()));
+                let names = [vec![name.clone()], crate::addresses::of_soon(name)].concat();
+                let place = leases::place(&names, volumes, &self.how.servers);
+                self.pending.push(Incoming::Server(names, place));
             }
         }
     }
 
+    /// Once for each NFS volume, ahead of its first task.
     fn ask_servers(&mut self, volumes: &[Volume], base: &Path, inputs: &[PathBuf]) {
         let Some(nonces) = &self.how.nonces else { return };
         let near: Vec<&Path> = [base].into_iter().chain(inputs.iter().filter_map(|i| i.parent())).collect();
@@ -398,6 +403,7 @@ mod tests {
             hosts: 2,
             fenced: false,
             nonces: None,
+            servers: Default::default(),
             fs_timeout: Duration::from_secs(5),
         };
         let mut source = Source::new(batch, how, Finder::new().unwrap());

@@ -1,0 +1,157 @@
+use super::*;
+use std::os::unix::fs::{PermissionsExt, symlink};
+
+fn place(dir: &Path, limit: Option<u32>) -> Place {
+    Place { folder: dir.join(FOLDER), server: "nas".into(), limit, unfit: None }
+}
+
+fn open(dir: &Path) -> Leases {
+    Leases::open(place(dir, None)).unwrap().0
+}
+
+fn wants(wanted: u32, used: u32) -> Wish {
+    Wish { wanted, used, limit: Some(4) }
+}
+
+#[test]
+fn all_together_have_no_more_than_the_limit_and_what_is_not_needed_goes_back() {
+    let dir = tempfile::tempdir().unwrap();
+    let now = Instant::now();
+    let (mut a, mut b) = (open(dir.path()), open(dir.path()));
+    assert_eq!(a.turn(wants(3, 0), true, now).unwrap().may_use, 3);
+    let seen = b.turn(wants(3, 0), true, now).unwrap();
+    assert_eq!((seen.may_use, seen.total, seen.limit, seen.others), (1, 4, Some(4), true));
+    assert_eq!(look(&place(dir.path(), None)).unwrap().total, 4);
+    // The first waits for nothing more, but its tasks go on: it keeps what they use.
+    assert_eq!(a.turn(wants(2, 2), false, now).unwrap().may_use, 2);
+    assert_eq!(b.turn(wants(3, 1), true, now).unwrap().may_use, 1, "it was not said that none has begun meanwhile");
+    a.turn(wants(2, 2), true, now).unwrap();
+    assert_eq!(b.turn(wants(3, 1), true, now).unwrap().may_use, 2);
+    drop(b);
+    assert_eq!(a.turn(wants(4, 2), true, now).unwrap().may_use, 4);
+    drop(a);
+    assert!(!dir.path().join(FOLDER).exists(), "nothing is left");
+}
+
+#[test]
+fn a_run_that_waits_gets_its_part_as_tasks_end() {
+    let dir = tempfile::tempdir().unwrap();
+    let now = Instant::now();
+    let (mut a, mut b) = (open(dir.path()), open(dir.path()));
+    a.turn(wants(4, 0), true, now).unwrap();
+    assert_eq!(b.turn(wants(4, 0), true, now).unwrap().may_use, 0);
+    assert_eq!(a.turn(wants(4, 4), true, now).unwrap().may_use, 2, "two are asked back");
+    assert_eq!(b.turn(wants(4, 0), true, now).unwrap().may_use, 0, "its tasks still run");
+    a.turn(wants(4, 3), true, now).unwrap();
+    assert_eq!(b.turn(wants(4, 0), true, now).unwrap().may_use, 1);
+    a.turn(wants(4, 2), true, now).unwrap();
+    assert_eq!(b.turn(wants(4, 1), true, now).unwrap().may_use, 2);
+}
+
+#[test]
+fn one_that_only_pretends_to_wait_is_passed_over() {
+    let dir = tempfile::tempdir().unwrap();
+    let now = Instant::now();
+    let (mut a, mut b) = (open(dir.path()), open(dir.path()));
+    b.show(Wish { wanted: 4, ..Wish::default() }).unwrap();
+    a.turn(wants(4, 0), true, now).unwrap();
+    for n in 0..20 {
+        a.turn(wants(4, 4u32.saturating_sub(n)), true, now).unwrap();
+    }
+    let later = a.turn(wants(4, 2), true, now + 2 * STUCK).unwrap();
+    let last = a.turn(wants(4, later.may_use), true, now + 4 * STUCK).unwrap();
+    assert_eq!(last.may_use, 4);
+}
+
+#[test]
+fn a_run_whose_host_died_counts_for_nothing_though_its_locks_are_still_there() {
+    let dir = tempfile::tempdir().unwrap();
+    let now = Instant::now();
+    let (mut a, mut b) = (open(dir.path()), open(dir.path()));
+    a.turn(wants(4, 0), true, now).unwrap();
+    for s in (0..40).step_by(5) {
+        let at = now + Duration::from_secs(s);
+        a.turn(wants(4, 4), true, at).unwrap();
+        assert_eq!(b.turn(wants(4, 0), true, at).unwrap().may_use, 0, "it lives");
+    }
+    assert_eq!(b.turn(wants(4, 0), true, now + Duration::from_secs(60)).unwrap().may_use, 0, "not seen yet");
+    let last = b.turn(wants(4, 0), true, now + Duration::from_secs(80)).unwrap();
+    assert_eq!((last.may_use, last.total), (4, 4));
+}
+
+#[test]
+fn nobody_is_held_back_for_ever() {
+    let dir = tempfile::tempdir().unwrap();
+    let now = Instant::now();
+    let (mut a, mut b) = (open(dir.path()), open(dir.path()));
+    a.turn(wants(4, 0), true, now).unwrap();
+    assert!(!b.turn(wants(4, 0), true, now).unwrap().gave_up);
+    a.turn(wants(4, 4), true, now + 2 * PATIENCE).unwrap();
+    assert!(b.turn(wants(4, 0), true, now + 2 * PATIENCE).unwrap().gave_up);
+}
+
+#[test]
+fn what_somebody_else_has_put_there_is_passed_over_and_said() {
+    let dir = tempfile::tempdir().unwrap();
+    symlink("/", dir.path().join(FOLDER)).unwrap();
+    std::fs::create_dir(dir.path().join(format!("{FOLDER}.1"))).unwrap();
+    let (leases, told) = Leases::open(place(dir.path(), None)).unwrap();
+    assert!(told.unwrap().contains("is a symbolic link, and was passed over"));
+    assert_eq!(leases.place.folder, dir.path().join(format!("{FOLDER}.2")));
+    let (again, _) = Leases::open(place(dir.path(), None)).unwrap();
+    assert_eq!(again.place.folder, leases.place.folder, "all find the same");
+}
+
+#[test]
+fn odd_files_hold_nothing_and_stop_nobody() {
+    let dir = tempfile::tempdir().unwrap();
+    let mut a = open(dir.path());
+    let folder = dir.path().join(FOLDER);
+    rustix::fs::mknodat(rustix::fs::CWD, folder.join("nas@pipe"), rustix::fs::FileType::Fifo, 0o644.into(), 0).unwrap();
+    symlink("/dev/zero", folder.join("nas@link")).unwrap();
+    std::fs::create_dir(folder.join("nas@folder")).unwrap();
+    std::fs::write(folder.join("nas@left"), "").unwrap();
+    std::fs::write(folder.join("other@here.1.0"), "").unwrap();
+    let seen = a.turn(wants(4, 0), true, Instant::now()).unwrap();
+    assert_eq!((seen.may_use, seen.others), (4, false));
+}
+
+#[test]
+fn a_file_that_was_removed_is_made_again() {
+    let dir = tempfile::tempdir().unwrap();
+    let (mut a, mut b) = (open(dir.path()), open(dir.path()));
+    let now = Instant::now();
+    a.turn(wants(3, 0), true, now).unwrap();
+    std::fs::remove_file(a.place.folder.join(&a.name)).unwrap();
+    a.turn(wants(3, 3), true, now).unwrap();
+    assert_eq!(b.turn(wants(3, 0), true, now).unwrap().may_use, 1);
+}
+
+#[test]
+fn what_a_killed_run_has_left_is_removed_in_time() {
+    let dir = tempfile::tempdir().unwrap();
+    let first = open(dir.path());
+    let (left, new) = (first.place.folder.join("nas@h.1.0"), first.place.folder.join("nas@h.2.0"));
+    let old = std::fs::File::create(&left).unwrap();
+    old.set_modified(SystemTime::now() - 2 * LEFT_BEHIND).unwrap();
+    std::fs::write(&new, "").unwrap();
+    let _second = open(dir.path());
+    assert_eq!((left.exists(), new.exists()), (false, true));
+}
+
+#[test]
+fn a_place_that_cannot_be_had_is_named() {
+    let dir = tempfile::tempdir().unwrap();
+    let refused = |folder: PathBuf| Leases::open(Place { folder, ..place(dir.path(), None) }).unwrap_err();
+    assert!(refused(dir.path().join("none").join(FOLDER)).contains("cannot make"));
+    assert!(refused("/".into()).contains("cannot be a folder"));
+    let file = dir.path().join("file");
+    crate::names(dir.path(), "file").for_each(|name| std::fs::write(name, "").unwrap());
+    assert!(refused(file).contains("is no folder"));
+    let narrow = dir.path().join("narrow");
+    crate::names(dir.path(), "narrow").for_each(|name| {
+        std::fs::create_dir(&name).unwrap();
+        std::fs::set_permissions(&name, std::fs::Permissions::from_mode(0o777)).unwrap();
+    });
+    assert!(refused(narrow).contains("chmod 1777"));
+}
