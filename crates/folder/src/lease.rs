@@ -87,7 +87,6 @@ pub struct Outlook {
 #[derive(Debug)]
 pub struct Leases {
     place: Place,
-    made: bool,
     file: File,
     name: String,
     held: u32,
@@ -102,6 +101,18 @@ pub struct Leases {
     starved: Option<Instant>,
     /// When its file was touched.
     beat: Option<Instant>,
+    /// The last of all: NFS keeps a name of a file that is still open.
+    _made: Option<Made>,
+}
+
+/// A folder that was made here, and goes with the last who has a file there.
+#[derive(Debug)]
+struct Made(PathBuf);
+
+impl Drop for Made {
+    fn drop(&mut self) {
+        let _ = fs::remove_dir(&self.0);
+    }
 }
 
 #[derive(Debug)]
@@ -153,7 +164,6 @@ impl Leases {
         let (name, file) = own_file(&place).map_err(cannot)?;
         let mut leases = Leases {
             place: place.clone(),
-            made,
             file,
             name,
             held: 0,
@@ -164,6 +174,7 @@ impl Leases {
             blocked: None,
             starved: None,
             beat: None,
+            _made: made.then(|| Made(place.folder.clone())),
         };
         leases.show(Wish::default()).map_err(cannot)?;
         leases.clear_left();
@@ -336,10 +347,6 @@ impl Leases {
 impl Drop for Leases {
     fn drop(&mut self) {
         let _ = fs::remove_file(self.place.folder.join(&self.name));
-        if self.made {
-            // Not while others have files there.
-            let _ = fs::remove_dir(&self.place.folder);
-        }
     }
 }
 

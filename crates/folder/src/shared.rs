@@ -24,9 +24,8 @@ pub fn make(dir: &Path) -> io::Result<bool> {
     let fresh = dir.with_file_name(name);
     make_dir(&fresh)?;
     let placed = place(&fresh, dir);
-    if !matches!(placed, Ok(true)) {
-        let _ = fs::remove_dir(&fresh);
-    }
+    // Where it was not renamed.
+    let _ = fs::remove_dir(&fresh);
     placed
 }
 
