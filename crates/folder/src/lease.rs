@@ -134,6 +134,14 @@ struct Beat {
 }
 
 impl Other {
+    /// Whether its run waits, its limit, and its leases; `None` when there is no such run any more, whose file may be
+    /// gone on the file server.
+    fn has(&self) -> Option<(bool, Option<u32>, u32)> {
+        let (waits, limit) = flags(&self.file).ok()??;
+        let held = lock::met(&self.file, (0, MOST)).ok()?.map_or(0, |(from, to)| to - from);
+        Some((waits, limit, held))
+    }
+
     /// Whether its run was there of late.
     fn lives(&mut self, now: Instant) -> bool {
         if self.beat.is_none_or(|beat| now.duration_since(beat.asked) >= BEAT) {
@@ -296,19 +304,19 @@ impl Leases {
             }
         }
         self.others = there;
-        if !own {
+        // A listing may be older than the file.
+        if !own && fs::symlink_metadata(self.place.folder.join(&self.name)).is_err() {
             self.make_again()?;
         }
         let mut runs: BTreeMap<u32, usize> = BTreeMap::new();
         let mut claims = Vec::new();
         for (name, other) in &mut self.others {
-            let Some((waits, limit)) = flags(&other.file)?.filter(|_| other.lives(now)) else { continue };
+            let Some((waits, limit, held)) = other.has().filter(|_| other.lives(now)) else { continue };
             let count = runs.entry(other.uid).or_default();
             *count += 1;
             if *count > RUNS {
                 continue;
             }
-            let held = lock::met(&other.file, (0, MOST))?.map_or(0, |(from, to)| to - from);
             other.passed_over = other.passed_over.filter(|then| *then == held);
             let waits = waits && other.passed_over.is_none();
             claims.push(Claim { name: name.clone(), uid: other.uid, held, waits, limit });
@@ -368,8 +376,7 @@ pub fn look(place: &Place) -> Option<Outlook> {
     let mut outlook = Outlook { limit: place.limit, ..Outlook::default() };
     for (_, entry) in files(&place).ok()? {
         let Some(other) = other(&entry) else { continue };
-        let Ok(Some((_, limit))) = flags(&other.file) else { continue };
-        let held = lock::met(&other.file, (0, MOST)).ok()?.map_or(0, |(from, to)| to - from);
+        let Some((_, limit, held)) = other.has() else { continue };
         *outlook.users.entry(other.uid).or_default() += held;
         outlook.total += held;
         outlook.others = true;

@@ -115,6 +115,22 @@ impl<L: Listener> Shell<'_, L> {
     }
 }
 
+/// The run is over.
+struct Over;
+
+/// The last wish of those that come within `least`, or the first that comes within `most`.
+fn next(wishes: &Receiver<(u64, Wish)>, least: Duration, most: Duration) -> Result<Option<(u64, Wish)>, Over> {
+    let (begun, mut last) = (Instant::now(), None);
+    loop {
+        let until = if last.is_some() { least } else { most };
+        match wishes.recv_timeout(until.saturating_sub(begun.elapsed())) {
+            Ok(wish) => last = Some(wish),
+            Err(RecvTimeoutError::Timeout) => return Ok(last),
+            Err(RecvTimeoutError::Disconnected) => return Err(Over),
+        }
+    }
+}
+
 /// Goes on until the run ends.
 fn keep(place: Place, wishes: &Receiver<(u64, Wish)>, tell: &impl Fn(Heard) -> bool) {
     let mut leases = match Leases::open(place) {
@@ -131,11 +147,11 @@ fn keep(place: Place, wishes: &Receiver<(u64, Wish)>, tell: &impl Fn(Heard) -> b
     let (mut may_use, mut others) = (None, false);
     let mut told: Option<(Instant, Outlook)> = None;
     loop {
-        std::thread::sleep(if turn > 0 { PAUSE } else { Duration::ZERO });
-        match wishes.recv_timeout(if others { LOOK } else { ALONE }) {
-            Ok(first) => (seen, wish) = wishes.try_iter().last().unwrap_or(first),
-            Err(RecvTimeoutError::Timeout) => {}
-            Err(RecvTimeoutError::Disconnected) => return,
+        let least = if turn > 0 { PAUSE } else { Duration::ZERO };
+        match next(wishes, least, if others { LOOK } else { ALONE }) {
+            Ok(Some(last)) => (seen, wish) = last,
+            Ok(None) => {}
+            Err(Over) => return,
         }
         let outlook = match leases.turn(wish, seen == turn, Instant::now()) {
             Ok(outlook) if outlook.gave_up => {
@@ -155,7 +171,7 @@ fn keep(place: Place, wishes: &Receiver<(u64, Wish)>, tell: &impl Fn(Heard) -> b
             tell(Heard::MayUse { turn, may_use: outlook.may_use });
         }
         let due = told.as_ref().is_none_or(|(at, last)| at.elapsed() >= TELL && *last != outlook);
-        if due && (others || told.is_some()) {
+        if due {
             told = Some((Instant::now(), outlook.clone()));
             tell(Heard::Outlook(outlook));
         }

@@ -2,9 +2,11 @@
 
 use crate::cluster::{Cluster, ClusterArgs};
 use crate::failure::{Failure, exit};
+use homing_folder::lease::{self, Place};
 use homing_launch::{Channel, Options, Via};
 use homing_model::alike;
 use homing_model::event::What;
+use homing_model::text::shown;
 use homing_model::{HostFacts, HostSample};
 use homing_wire::{FromWorker, ToWorker};
 use serde_json::{Value, json};
@@ -45,16 +47,20 @@ pub fn run(args: Args) -> Result<i32, Failure> {
     }
     loop {
         let answers = ask_all(&names, &own);
-        let limits = limits_in_force();
+        let (limits, servers) = in_force(&cluster);
         if args.json {
             let with = |n: &String, mut row: Value| {
                 row["io_limit"] = json!(limits.get(n));
                 row
             };
             let rows: Vec<Value> = names.iter().zip(&answers).map(|(n, a)| with(n, as_json(n, a, &cluster))).collect();
-            println!("{}", json!({ "hosts": rows }));
+            println!(
+                "{}",
+                json!({ "hosts": rows, "servers": servers.iter().map(Serves::as_json).collect::<Vec<_>>() })
+            );
         } else {
             print_table(&names, &answers, &limits);
+            Serves::print(&servers);
         }
         let Some(pause) = args.watch else {
             let failed = answers.iter().any(Result::is_err);
@@ -64,22 +70,74 @@ pub fn run(args: Args) -> Result<i32, Failure> {
     }
 }
 
-/// How many tasks the runs of this user that are under way on this machine give each host's storage, added up.
-fn limits_in_force() -> BTreeMap<String, u32> {
+/// Who uses a storage server that is no host of the run.
+struct Serves {
+    server: String,
+    limit: Option<u32>,
+    users: Vec<(String, u32)>,
+}
+
+impl Serves {
+    fn tasks(&self) -> u32 {
+        self.users.iter().map(|(_, held)| held).sum()
+    }
+
+    fn as_json(&self) -> Value {
+        let users: BTreeMap<&str, u32> = self.users.iter().map(|(user, held)| (user.as_str(), *held)).collect();
+        json!({"server": self.server, "tasks": self.tasks(), "limit": self.limit, "users": users})
+    }
+
+    fn print(servers: &[Serves]) {
+        if !servers.is_empty() {
+            println!("\n{:<18} {:>8} {:>5}  users", "SERVER", "tasks", "limit");
+        }
+        for one in servers {
+            let users: Vec<String> = one.users.iter().map(|(user, held)| format!("{user} {held}")).collect();
+            let limit = one.limit.map_or("-".into(), |limit| limit.to_string());
+            println!("{:<18} {:>8} {:>5}  {}", shown(&one.server), one.tasks(), limit, shown(&users.join(", ")));
+        }
+    }
+}
+
+/// Servers whose place of leases a cluster file names, as they are now.
+fn looked_at(cluster: &Cluster) -> impl Iterator<Item = Serves> {
+    cluster.servers().into_iter().filter_map(|(server, said)| {
+        let limit = said.io.map(|io| io.get());
+        let place = Place { folder: said.leases?, server: server.clone(), limit, unfit: None };
+        let seen = homing_mounts::within(BETWEEN, move || lease::look(&place)).flatten().unwrap_or_default();
+        let users = seen.users.into_iter().map(|(uid, held)| (homing_queue::user_name(uid), held)).collect();
+        Some(Serves { server, limit: seen.limit.or(limit), users })
+    })
+}
+
+/// How many tasks the runs of this user that are under way on this machine give each host's storage, added up; and
+/// servers that are no hosts of them, as the newest look of such a run has it.
+fn in_force(cluster: &Cluster) -> (BTreeMap<String, u32>, Vec<Serves>) {
     let mut sums = BTreeMap::new();
+    let mut seen: BTreeMap<String, (i64, Serves)> = BTreeMap::new();
     for dir in homing_journal::live(&homing_journal::root()) {
         let Ok(replay) = homing_journal::replay(&dir) else { continue };
         let mut last = BTreeMap::new();
         for event in replay.flatten() {
-            if let What::Limit { storage, limit, .. } = event.what {
-                last.insert(storage, limit);
+            match event.what {
+                What::Limit { storage, limit, .. } => drop(last.insert(storage, limit)),
+                What::Leases { storage: server, limit, users } => {
+                    let known = seen.get(&server).map_or(i64::MIN, |(at, _)| *at);
+                    if event.at_ns > known {
+                        seen.insert(server.clone(), (event.at_ns, Serves { server, limit, users }));
+                    }
+                }
+                _ => {}
             }
         }
         for (storage, limit) in last.into_iter().filter_map(|(s, l)| Some((s, l?))) {
             *sums.entry(storage).or_default() += limit;
         }
     }
-    sums
+    let asked: Vec<Serves> = looked_at(cluster).collect();
+    let other = |one: &Serves| !asked.iter().any(|asked| asked.server == one.server);
+    let told: Vec<Serves> = seen.into_values().map(|(_, one)| one).filter(other).collect();
+    (sums, asked.into_iter().chain(told).collect())
 }
 
 /// Asks hosts for facts and two samples, many at once.

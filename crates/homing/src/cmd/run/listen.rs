@@ -63,6 +63,11 @@ impl Listener for Screen {
 
     fn event(&mut self, event: &Event) {
         self.tally.add(event);
+        if let (true, What::Leases { storage, limit: Some(limit), users }) = (self.explain, &event.what)
+            && let Some(text) = waits(storage, *limit, users)
+        {
+            self.note(&text);
+        }
         if let (true, What::TaskStarted { task, host, why, .. }) = (self.explain, &event.what) {
             self.terminal.begin_line();
             let why = why.as_deref().unwrap_or("no input on a volume");
@@ -112,6 +117,16 @@ impl Listener for Screen {
     }
 }
 
+/// Why no more tasks begin that read from a server whose leases are all taken, if others than this user have some.
+pub(super) fn waits(server: &str, limit: u32, users: &[(String, u32)]) -> Option<String> {
+    let me = homing_queue::user_name(rustix::process::geteuid().as_raw());
+    let total: u32 = users.iter().map(|(_, held)| held).sum();
+    let others = users.iter().filter(|(user, held)| *user != me && *held > 0);
+    let others: Vec<String> = others.map(|(user, held)| format!("{held} of them by user {user}")).collect();
+    let full = total >= limit && !others.is_empty();
+    full.then(|| format!("waits: {server} serves {total} of {limit}, {}", others.join(", ")))
+}
+
 /// One line on a task that did not succeed, unless its own output says it all.
 fn complaint(record: &Record) -> Option<String> {
     let command: String = record.task.command.display().chars().take(120).collect();
@@ -127,5 +142,20 @@ fn complaint(record: &Record) -> Option<String> {
             let printed = homing_model::units::bytes(record.stdout_bytes + record.stderr_bytes);
             Some(format!("{task} was ended after it had printed {printed}"))
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_server_that_others_fill_is_what_tasks_wait_for() {
+        let user = |name: &str, held| (name.to_string(), held);
+        let said = waits("nas", 8, &[user("no-such", 3), user("nor-such", 5)]);
+        assert_eq!(said.unwrap(), "waits: nas serves 8 of 8, 3 of them by user no-such, 5 of them by user nor-such");
+        assert_eq!(waits("nas", 8, &[user("no-such", 7)]), None, "there is room");
+        let me = homing_queue::user_name(rustix::process::geteuid().as_raw());
+        assert_eq!(waits("nas", 8, &[(me, 8)]), None, "nobody else's");
     }
 }

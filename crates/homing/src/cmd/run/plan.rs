@@ -12,6 +12,17 @@ use homing_place::HostModel;
 use std::collections::{BTreeMap, HashMap};
 use std::io::{self, BufReader, IsTerminal};
 
+/// Whether a server's tasks would wait for those of others now.
+fn tell_waits(server: &str, place: &homing_folder::lease::Place) {
+    let place = place.clone();
+    let seen = homing_mounts::within(homing_mounts::FS_TIMEOUT, move || homing_folder::lease::look(&place)).flatten();
+    let Some((limit, seen)) = seen.and_then(|seen| Some((seen.limit?, seen))) else { return };
+    let users: Vec<_> = seen.users.iter().map(|(uid, held)| (homing_queue::user_name(*uid), *held)).collect();
+    if let Some(text) = super::listen::waits(server, limit, &users) {
+        eprintln!("homing: {}", homing_model::text::shown(&text));
+    }
+}
+
 /// Prints who would run where, and why.
 pub fn plan(args: Args) -> Result<i32, Failure> {
     let cwd = std::env::current_dir().map_err(Failure::system)?;
@@ -51,7 +62,7 @@ pub fn plan(args: Args) -> Result<i32, Failure> {
         hosts: targets.len(),
         fenced: false,
         nonces: None,
-        servers: Default::default(),
+        servers: args.cluster.load()?.servers(),
         fs_timeout: std::time::Duration::from_secs(args.fs_timeout.into()),
     };
     let mut needs = Vec::new();
@@ -63,7 +74,8 @@ pub fn plan(args: Args) -> Result<i32, Failure> {
                 needs.push((offer.task.id, offer.need(&hosts)));
                 commands.insert(offer.task.id, offer.task.command.display());
             }
-            Incoming::Served(_) | Incoming::Server(..) | Incoming::Again(_) => {}
+            Incoming::Served(_) | Incoming::Again(_) => {}
+            Incoming::Server(names, place) => place.iter().for_each(|place| tell_waits(&names[0], place)),
             Incoming::Unread { task, reason } => {
                 println!("{}\t-\t{reason}", task.id);
                 others.push(task.id);
