@@ -7,81 +7,34 @@
 //! cannot be opened or holds no lock counts for nothing. Slots in one file for all were another way: whoever came
 //! first could make it such that nobody else was able to lock it.
 
+mod other;
+mod place;
 mod share;
+mod terms;
 
 use crate::lock;
+use other::{BEAT, FLAGS, MOST, Other, flags};
+use place::{files, folder, own_file, plain, unfit};
 use share::Weighed;
 use std::collections::BTreeMap;
-use std::fs::{self, DirEntry, File, OpenOptions};
+use std::fs::{self, File};
 use std::io;
-use std::os::unix::fs::{DirEntryExt, MetadataExt, OpenOptionsExt};
-use std::path::{Path, PathBuf};
-use std::sync::atomic::{AtomicU32, Ordering};
+use std::os::unix::fs::DirEntryExt;
+use std::path::PathBuf;
 use std::time::{Duration, Instant, SystemTime};
+use terms::Claim;
+pub use terms::{Outlook, Place, Wish};
 
 /// The folder's name in the root of a volume, where no other place is said.
 pub const FOLDER: &str = ".homing-leases";
-/// More leases than this nobody has.
-const MOST: u32 = 1 << 16;
-/// From this byte on one is locked while the run goes on: its offset says the run's limit (0: none), doubled, and
-/// one more when it waits for leases.
-const FLAGS: u32 = 1 << 17;
-/// Behind all flags.
-const END: u32 = FLAGS + 2 * MOST;
 /// Runs of one user that are counted: more cost others a question each.
 const RUNS: usize = 64;
 /// A run that may take a lease and does not for this long is passed over: it is stuck, or only pretends to wait.
 const STUCK: Duration = Duration::from_secs(2);
 /// A run that has waited for so long and never got a lease goes on without: nobody holds others back for ever.
 const PATIENCE: Duration = Duration::from_secs(3600);
-/// A run touches its file so often,
-const BEAT: Duration = Duration::from_secs(5);
-/// and counts as gone when nobody has seen it do so for this long, whatever its locks say: MooseFS keeps those of a
-/// host that died for a day, NFS 4 for 90 s and more. A file server that is slow must not make a run seem dead.
-const DEAD: Duration = Duration::from_secs(30);
 /// A file without a lock that was not touched for so long is no beginner's.
 const LEFT_BEHIND: Duration = Duration::from_secs(24 * 3600);
-
-/// Where the leases of a server are, and what its administrator allows.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Place {
-    /// The folder, on a volume that all who use the server have mounted.
-    pub folder: PathBuf,
-    /// Tells servers apart whose leases lie in the same folder.
-    pub server: String,
-    /// Tasks at once of everybody together; `None`: as few as any of those allows who are there.
-    pub limit: Option<u32>,
-    /// Why locks there would tell other machines nothing.
-    pub unfit: Option<String>,
-}
-
-/// What a run would do with leases.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Wish {
-    /// Tasks that it could have at the server now.
-    pub wanted: u32,
-    /// Leases that it must keep: its tasks there.
-    pub used: u32,
-    /// Its own limit.
-    pub limit: Option<u32>,
-}
-
-/// Who has how many, and what this run may use of its own.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Outlook {
-    /// It may begin tasks while it has fewer than this.
-    pub may_use: u32,
-    /// Leases of all.
-    pub total: u32,
-    /// The limit of all; `None`: nobody has said one.
-    pub limit: Option<u32>,
-    /// Leases of each user who has some, by user id.
-    pub users: BTreeMap<u32, u32>,
-    /// Others are there, so that it pays to look often.
-    pub others: bool,
-    /// It has waited for very long and goes on without leases.
-    pub gave_up: bool,
-}
 
 /// A run's own leases; given back when dropped.
 #[derive(Debug)]
@@ -113,51 +66,6 @@ impl Drop for Made {
     fn drop(&mut self) {
         let _ = fs::remove_dir(&self.0);
     }
-}
-
-#[derive(Debug)]
-struct Other {
-    file: File,
-    inode: u64,
-    uid: u32,
-    /// What it held when it was found not to take what it could.
-    passed_over: Option<u32>,
-    beat: Option<Beat>,
-}
-
-/// When a run's file was seen to be touched.
-#[derive(Clone, Copy, Debug)]
-struct Beat {
-    stamp: (i64, u32),
-    changed: Instant,
-    asked: Instant,
-}
-
-impl Other {
-    /// Whether its run waits, its limit, and its leases; `None` when there is no such run any more, whose file may be
-    /// gone on the file server.
-    fn has(&self) -> Option<(bool, Option<u32>, u32)> {
-        let (waits, limit) = flags(&self.file).ok()??;
-        let held = lock::met(&self.file, (0, MOST)).ok()?.map_or(0, |(from, to)| to - from);
-        Some((waits, limit, held))
-    }
-
-    /// Whether its run was there of late.
-    fn lives(&mut self, now: Instant) -> bool {
-        if self.beat.is_none_or(|beat| now.duration_since(beat.asked) >= BEAT) {
-            let stamp = touched(&self.file);
-            let changed = self.beat.filter(|beat| beat.stamp == stamp).map_or(now, |beat| beat.changed);
-            self.beat = Some(Beat { stamp, changed, asked: now });
-        }
-        self.beat.is_none_or(|beat| now.duration_since(beat.changed) < DEAD)
-    }
-}
-
-/// When a file was changed last, as the file server has it.
-fn touched(file: &File) -> (i64, u32) {
-    use rustix::fs::{AtFlags, StatxFlags, statx};
-    let found = statx(file, "", AtFlags::EMPTY_PATH | AtFlags::STATX_FORCE_SYNC, StatxFlags::MTIME);
-    found.map_or((0, 0), |found| (found.stx_mtime.tv_sec, found.stx_mtime.tv_nsec))
 }
 
 impl Leases {
@@ -298,7 +206,7 @@ impl Leases {
             if name == self.name {
                 own = true;
             } else if let Some(other) =
-                self.others.remove(&name).filter(|o| o.inode == entry.ino()).or_else(|| other(&entry))
+                self.others.remove(&name).filter(|o| o.inode == entry.ino()).or_else(|| Other::of(&entry))
             {
                 there.insert(name, other);
             }
@@ -344,7 +252,7 @@ impl Leases {
             age.is_some_and(|age| age > LEFT_BEHIND)
         };
         for (name, entry) in files(&self.place).into_iter().flatten() {
-            let Some(other) = other(&entry).filter(|o| o.uid == uid && name != self.name) else { continue };
+            let Some(other) = Other::of(&entry).filter(|o| o.uid == uid && name != self.name) else { continue };
             if other.file.metadata().is_ok_and(|meta| old(&meta)) && matches!(flags(&other.file), Ok(None)) {
                 let _ = fs::remove_file(entry.path());
             }
@@ -358,16 +266,6 @@ impl Drop for Leases {
     }
 }
 
-/// What one run has of a server's leases, as everybody sees it.
-#[derive(Clone, Debug, PartialEq, Eq)]
-struct Claim {
-    name: String,
-    uid: u32,
-    held: u32,
-    waits: bool,
-    limit: Option<u32>,
-}
-
 /// The limit of all of a server and what each user has there, as seen by somebody who takes no part; `None` where
 /// nobody does, or nothing can be seen.
 pub fn look(place: &Place) -> Option<Outlook> {
@@ -375,7 +273,7 @@ pub fn look(place: &Place) -> Option<Outlook> {
     let place = Place { folder: found?, server: plain(&place.server), limit: place.limit, unfit: None };
     let mut outlook = Outlook { limit: place.limit, ..Outlook::default() };
     for (_, entry) in files(&place).ok()? {
-        let Some(other) = other(&entry) else { continue };
+        let Some(other) = Other::of(&entry) else { continue };
         let Some((_, limit, held)) = other.has() else { continue };
         *outlook.users.entry(other.uid).or_default() += held;
         outlook.total += held;
@@ -383,94 +281,6 @@ pub fn look(place: &Place) -> Option<Outlook> {
         outlook.limit = place.limit.or([outlook.limit, limit].into_iter().flatten().min());
     }
     outlook.others.then_some(outlook)
-}
-
-/// Whether a run waits, and its limit; `None` when no run has this file any more.
-fn flags(file: &File) -> io::Result<Option<(bool, Option<u32>)>> {
-    let flag = lock::met(file, (FLAGS, END))?.map(|(from, _)| from - FLAGS);
-    Ok(flag.map(|flag| (flag % 2 == 1, Some(flag / 2).filter(|limit| *limit > 0))))
-}
-
-/// The first folder of this name that all may use, made where there is none; whether it was made, and what was passed
-/// over.
-fn folder(wanted: &Path) -> Result<(PathBuf, bool, Option<String>), String> {
-    let (Some(parent), Some(name)) = (wanted.parent(), wanted.file_name().and_then(|name| name.to_str())) else {
-        return Err(format!("{} cannot be a folder for leases", wanted.display()));
-    };
-    let mut passed = None;
-    for folder in crate::names(parent, name) {
-        let made = crate::shared::make(&folder).map_err(|e| match e.kind() {
-            io::ErrorKind::PermissionDenied => {
-                format!("{} is not there, and {} cannot be written", folder.display(), parent.display())
-            }
-            _ => format!("cannot make {}: {e}", folder.display()),
-        })?;
-        match unfit(&folder) {
-            None => return Ok((folder, made, passed)),
-            Some(why) => passed = passed.or(Some(format!("{} {why}, and was passed over", folder.display()))),
-        }
-    }
-    Err(format!("{}; so were all others of that name", passed.unwrap_or_default()))
-}
-
-/// Why a folder will not do: in one without the sticky bit others could remove a run's file, into one that is not
-/// open to all somebody cannot come, and all must find the same.
-fn unfit(folder: &Path) -> Option<String> {
-    let meta = match fs::symlink_metadata(folder) {
-        Ok(meta) => meta,
-        Err(e) => return Some(format!("cannot be looked at: {e}")),
-    };
-    let (is_link, mode) = (meta.is_symlink(), meta.mode() & 0o7777);
-    match (meta.is_dir(), mode) {
-        (true, 0o1777) => None,
-        (true, _) => Some(format!("is open to {mode:o} and not to all (chmod 1777)")),
-        _ if is_link => Some("is a symbolic link".into()),
-        _ => Some("is no folder".into()),
-    }
-}
-
-/// As part of a file's name.
-fn plain(server: &str) -> String {
-    let fits = |c: char| if c.is_ascii_alphanumeric() || "-.:".contains(c) { c.to_ascii_lowercase() } else { '_' };
-    server.chars().take(64).map(fits).collect()
-}
-
-/// The run's own file, which nobody else opens to write.
-fn own_file(place: &Place) -> io::Result<(String, File)> {
-    static COUNT: AtomicU32 = AtomicU32::new(0);
-    let host = plain(&rustix::system::uname().nodename().to_string_lossy());
-    loop {
-        let number = COUNT.fetch_add(1, Ordering::Relaxed);
-        let name = format!("{}@{host}.{}.{number}", place.server, std::process::id());
-        let mut options = OpenOptions::new();
-        match options.read(true).write(true).create_new(true).mode(0o644).open(place.folder.join(&name)) {
-            // A file left behind, or a stranger's.
-            Err(e) if e.kind() == io::ErrorKind::AlreadyExists && number < 1 << 16 => {}
-            made => return made.map(|file| (name, file)),
-        }
-    }
-}
-
-/// The files of this server's runs.
-fn files(place: &Place) -> io::Result<Vec<(String, DirEntry)>> {
-    let of_server = |name: &String| name.strip_prefix(&place.server).is_some_and(|rest| rest.starts_with('@'));
-    let mut all = Vec::new();
-    for entry in fs::read_dir(&place.folder)? {
-        let entry = entry?;
-        all.extend(entry.file_name().into_string().ok().filter(of_server).map(|name| (name, entry)));
-    }
-    Ok(all)
-}
-
-/// What is no regular file, or cannot be opened, holds nothing; a pipe is not waited for.
-fn other(entry: &DirEntry) -> Option<Other> {
-    let flags = libc::O_NOFOLLOW | libc::O_NONBLOCK;
-    if !entry.file_type().ok()?.is_file() {
-        return None;
-    }
-    let file = OpenOptions::new().read(true).custom_flags(flags).open(entry.path()).ok()?;
-    let meta = file.metadata().ok().filter(|meta| meta.is_file())?;
-    Some(Other { inode: meta.ino(), uid: meta.uid(), file, passed_over: None, beat: None })
 }
 
 #[cfg(test)]

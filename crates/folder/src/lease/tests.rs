@@ -1,5 +1,6 @@
 use super::*;
 use std::os::unix::fs::{PermissionsExt, symlink};
+use std::path::Path;
 
 fn place(dir: &Path, limit: Option<u32>) -> Place {
     Place { folder: dir.join(FOLDER), server: "nas".into(), limit, unfit: None }
@@ -100,6 +101,26 @@ fn what_somebody_else_has_put_there_is_passed_over_and_said() {
     assert_eq!(leases.place.folder, dir.path().join(format!("{FOLDER}.2")));
     let (again, _) = Leases::open(place(dir.path(), None)).unwrap();
     assert_eq!(again.place.folder, leases.place.folder, "all find the same");
+}
+
+#[test]
+fn others_may_ask_whatever_the_umask_is() {
+    let dir = tempfile::tempdir().unwrap();
+    // The umask is that of the whole process: a child has one of its own.
+    let run = |umask: &str| {
+        let own =
+            format!("umask {umask}; exec {:?} --exact lease::tests::a_beginner", std::env::current_exe().unwrap());
+        std::process::Command::new("sh").args(["-c", &own]).env("LEASES", dir.path()).output().unwrap()
+    };
+    assert!(run("077").status.success());
+}
+
+/// In a process of its own.
+#[test]
+fn a_beginner() {
+    let Some(dir) = std::env::var_os("LEASES") else { return };
+    let leases = open(Path::new(&dir));
+    assert_eq!(leases.file.metadata().unwrap().permissions().mode() & 0o777, 0o644);
 }
 
 #[test]

@@ -1,0 +1,81 @@
+//! Where the files of runs are, in a folder that all may use.
+
+use super::Place;
+use std::fs::{self, DirEntry, File, OpenOptions, Permissions};
+use std::io;
+use std::os::unix::fs::{MetadataExt, OpenOptionsExt, PermissionsExt};
+use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicU32, Ordering};
+
+/// The first folder of this name that all may use, made where there is none; whether it was made, and what was passed
+/// over.
+pub(super) fn folder(wanted: &Path) -> Result<(PathBuf, bool, Option<String>), String> {
+    let (Some(parent), Some(name)) = (wanted.parent(), wanted.file_name().and_then(|name| name.to_str())) else {
+        return Err(format!("{} cannot be a folder for leases", wanted.display()));
+    };
+    let mut passed = None;
+    for folder in crate::names(parent, name) {
+        let made = crate::shared::make(&folder).map_err(|e| match e.kind() {
+            io::ErrorKind::PermissionDenied => {
+                format!("{} is not there, and {} cannot be written", folder.display(), parent.display())
+            }
+            _ => format!("cannot make {}: {e}", folder.display()),
+        })?;
+        match unfit(&folder) {
+            None => return Ok((folder, made, passed)),
+            Some(why) => passed = passed.or(Some(format!("{} {why}, and was passed over", folder.display()))),
+        }
+    }
+    Err(format!("{}; so were all others of that name", passed.unwrap_or_default()))
+}
+
+/// Why a folder will not do: in one without the sticky bit others could remove a run's file, into one that is not
+/// open to all somebody cannot come, and all must find the same.
+pub(super) fn unfit(folder: &Path) -> Option<String> {
+    let meta = match fs::symlink_metadata(folder) {
+        Ok(meta) => meta,
+        Err(e) => return Some(format!("cannot be looked at: {e}")),
+    };
+    let (is_link, mode) = (meta.is_symlink(), meta.mode() & 0o7777);
+    match (meta.is_dir(), mode) {
+        (true, 0o1777) => None,
+        (true, _) => Some(format!("is open to {mode:o} and not to all (chmod 1777)")),
+        _ if is_link => Some("is a symbolic link".into()),
+        _ => Some("is no folder".into()),
+    }
+}
+
+/// As part of a file's name.
+pub(super) fn plain(server: &str) -> String {
+    let fits = |c: char| if c.is_ascii_alphanumeric() || "-.:".contains(c) { c.to_ascii_lowercase() } else { '_' };
+    server.chars().take(64).map(fits).collect()
+}
+
+/// The run's own file, which nobody else opens to write.
+pub(super) fn own_file(place: &Place) -> io::Result<(String, File)> {
+    static COUNT: AtomicU32 = AtomicU32::new(0);
+    let host = plain(&rustix::system::uname().nodename().to_string_lossy());
+    loop {
+        let number = COUNT.fetch_add(1, Ordering::Relaxed);
+        let name = format!("{}@{host}.{}.{number}", place.server, std::process::id());
+        let mut options = OpenOptions::new();
+        match options.read(true).write(true).create_new(true).mode(0o644).open(place.folder.join(&name)) {
+            // A file left behind, or a stranger's.
+            Err(e) if e.kind() == io::ErrorKind::AlreadyExists && number < 1 << 16 => {}
+            Err(e) => return Err(e),
+            // Others ask for its locks, whatever the umask is.
+            Ok(file) => return file.set_permissions(Permissions::from_mode(0o644)).map(|()| (name, file)),
+        }
+    }
+}
+
+/// The files of this server's runs.
+pub(super) fn files(place: &Place) -> io::Result<Vec<(String, DirEntry)>> {
+    let of_server = |name: &String| name.strip_prefix(&place.server).is_some_and(|rest| rest.starts_with('@'));
+    let mut all = Vec::new();
+    for entry in fs::read_dir(&place.folder)? {
+        let entry = entry?;
+        all.extend(entry.file_name().into_string().ok().filter(of_server).map(|name| (name, entry)));
+    }
+    Ok(all)
+}

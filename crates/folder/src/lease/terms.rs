@@ -1,0 +1,55 @@
+//! What is asked and told of leases.
+
+use std::collections::BTreeMap;
+use std::path::PathBuf;
+
+/// Where the leases of a server are, and what its administrator allows.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Place {
+    /// The folder, on a volume that all who use the server have mounted.
+    pub folder: PathBuf,
+    /// Tells servers apart whose leases lie in the same folder.
+    pub server: String,
+    /// Tasks at once of everybody together; `None`: as few as any of those allows who are there.
+    pub limit: Option<u32>,
+    /// Why locks there would tell other machines nothing.
+    pub unfit: Option<String>,
+}
+
+/// What a run would do with leases.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Wish {
+    /// Tasks that it could have at the server now.
+    pub wanted: u32,
+    /// Leases that it must keep: its tasks there.
+    pub used: u32,
+    /// Its own limit.
+    pub limit: Option<u32>,
+}
+
+/// Who has how many, and what this run may use of its own.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Outlook {
+    /// It may begin tasks while it has fewer than this.
+    pub may_use: u32,
+    /// Leases of all.
+    pub total: u32,
+    /// The limit of all; `None`: nobody has said one.
+    pub limit: Option<u32>,
+    /// Leases of each user who has some, by user id.
+    pub users: BTreeMap<u32, u32>,
+    /// Others are there, so that it pays to look often.
+    pub others: bool,
+    /// It has waited for very long and goes on without leases.
+    pub gave_up: bool,
+}
+
+/// What one run has of a server's leases, as everybody sees it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct Claim {
+    pub(super) name: String,
+    pub(super) uid: u32,
+    pub(super) held: u32,
+    pub(super) waits: bool,
+    pub(super) limit: Option<u32>,
+}
