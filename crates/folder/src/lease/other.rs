@@ -15,8 +15,8 @@ pub(super) const FLAGS: u32 = 1 << 17;
 const END: u32 = FLAGS + 2 * MOST;
 /// A run touches its file so often,
 pub(super) const BEAT: Duration = Duration::from_secs(5);
-/// and counts as gone when nobody has seen it do so for this long, whatever its locks say: MooseFS keeps those of a
-/// host that died for a day, NFS 4 for 90 s and more. A file server that is slow must not make a run seem dead.
+/// and counts as gone when nobody has seen it do so for this long, whatever its locks say: MooseFS kept those of a
+/// host that died for more than 150 s, NFS 4 for 90 s. A file server that is slow must not make a run seem dead.
 const DEAD: Duration = Duration::from_secs(30);
 
 /// The file of somebody else's run.
