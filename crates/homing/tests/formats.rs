@@ -112,7 +112,7 @@ fn every_object_has_its_row() {
         (EVENT, "PlannedBytes"),
         (TASK, "IoCounters"),
         (TASK, "Task"),
-        ("crates/journal/src/lock.rs", "Holder"),
+        ("crates/journal/src/holder.rs", "Holder"),
     ];
     let code: Rows = places.iter().map(|(file, name)| (name.to_string(), object(file, name))).collect();
     assert_eq!(code, table("object"));
