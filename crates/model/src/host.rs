@@ -99,7 +99,7 @@ pub struct HostSample {
     /// 512-byte blocks read and written by whole disks since boot.
     pub disk_blocks: Option<u64>,
     /// Reads and writes that whole disks have done since boot.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(default)]
     pub disk_requests: Option<u64>,
     /// NFS server calls since boot.
     pub nfsd_calls: Option<u64>,
