@@ -2,7 +2,7 @@
 //! that only read and write. What happened is journalled, then acted on.
 
 mod arrivals;
-pub(crate) mod leases;
+mod leases;
 mod parting;
 mod refusals;
 

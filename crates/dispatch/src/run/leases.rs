@@ -3,7 +3,7 @@
 
 use super::Shell;
 use crate::settings::Listener;
-use crate::wires::Arrival;
+use crate::wires::{Arrival, LeaseNews};
 use homing_folder::lease::{Leases, Outlook, Place, Wish};
 use homing_place::ServerIx;
 use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
@@ -23,18 +23,6 @@ const SOON: Duration = Duration::from_secs(5);
 
 /// How long the end of a run waits for its leases to be given back.
 const PARTING: Duration = Duration::from_secs(1);
-
-/// What the thread has to tell.
-pub(crate) enum Heard {
-    /// From now on so many; `turn` counts the looks.
-    MayUse { turn: u64, may_use: u32 },
-    /// Who has how many.
-    Outlook(Outlook),
-    /// Once, for the user.
-    Note(String),
-    /// There are no leases, and why.
-    Without(String),
-}
 
 /// The coordinator's end of it.
 pub(super) struct Lessee {
@@ -62,20 +50,22 @@ impl<L: Listener> Shell<'_, L> {
         }
     }
 
-    pub(super) fn leases_heard(&mut self, server: ServerIx, heard: Heard) {
+    pub(super) fn leases_heard(&mut self, server: ServerIx, heard: LeaseNews) {
         // One that was given up may still talk.
         let Some(lessee) = self.lessees.iter_mut().find(|lessee| lessee.server == server) else { return };
         match heard {
-            Heard::MayUse { turn, may_use } => {
+            LeaseNews::MayUse { turn, may_use } => {
                 lessee.turn = turn;
                 self.core.leased(server, Some(may_use));
             }
-            Heard::Outlook(outlook) => {
+            LeaseNews::Outlook(outlook) => {
                 let users = outlook.users.iter().map(|(uid, held)| ((self.user_name)(*uid), *held)).collect();
                 self.core.shares(server, outlook.limit, users);
             }
-            Heard::Note(text) => self.listener.note(&format!("leases of {}: {text}", self.core.server_name(server))),
-            Heard::Without(why) => self.without_leases(server, &why),
+            LeaseNews::Note(text) => {
+                self.listener.note(&format!("leases of {}: {text}", self.core.server_name(server)))
+            }
+            LeaseNews::Without(why) => self.without_leases(server, &why),
         }
     }
 
@@ -132,14 +122,14 @@ fn next(wishes: &Receiver<(u64, Wish)>, least: Duration, most: Duration) -> Resu
 }
 
 /// Goes on until the run ends.
-fn keep(place: Place, wishes: &Receiver<(u64, Wish)>, tell: &impl Fn(Heard) -> bool) {
+fn keep(place: Place, wishes: &Receiver<(u64, Wish)>, tell: &impl Fn(LeaseNews) -> bool) {
     let mut leases = match Leases::open(place) {
         Ok((leases, told)) => {
-            told.into_iter().for_each(|text| _ = tell(Heard::Note(text)));
+            told.into_iter().for_each(|text| _ = tell(LeaseNews::Note(text)));
             leases
         }
         Err(why) => {
-            tell(Heard::Without(why));
+            tell(LeaseNews::Without(why));
             return;
         }
     };
@@ -156,24 +146,24 @@ fn keep(place: Place, wishes: &Receiver<(u64, Wish)>, tell: &impl Fn(Heard) -> b
         let outlook = match leases.turn(wish, seen == turn, Instant::now()) {
             Ok(outlook) if outlook.gave_up => {
                 let why = "others have had all leases for an hour".to_string();
-                tell(Heard::Without(why));
+                tell(LeaseNews::Without(why));
                 return;
             }
             Ok(outlook) => outlook,
             Err(e) => {
-                tell(Heard::Without(format!("its leases cannot be seen any more: {e}")));
+                tell(LeaseNews::Without(format!("its leases cannot be seen any more: {e}")));
                 return;
             }
         };
         others = outlook.others;
         if may_use.replace(outlook.may_use) != Some(outlook.may_use) {
             turn += 1;
-            tell(Heard::MayUse { turn, may_use: outlook.may_use });
+            tell(LeaseNews::MayUse { turn, may_use: outlook.may_use });
         }
         let due = told.as_ref().is_none_or(|(at, last)| at.elapsed() >= TELL && *last != outlook);
         if due {
             told = Some((Instant::now(), outlook.clone()));
-            tell(Heard::Outlook(outlook));
+            tell(LeaseNews::Outlook(outlook));
         }
     }
 }
