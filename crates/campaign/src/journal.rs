@@ -10,6 +10,8 @@ pub enum End {
     /// It has no last word, or one that does not settle it.
     #[default]
     Open,
+    /// It was given up, as its hosts were lost: a failure to who ran it, and `homing resume` runs it again.
+    Lost,
     /// It succeeded.
     Done,
     /// It failed.
@@ -78,7 +80,7 @@ impl Journal {
 fn end(outcome: &Value) -> End {
     match outcome {
         Value::String(word) if word == "killed" => End::Open,
-        Value::Object(kind) if kind.contains_key("lost") => End::Open,
+        Value::Object(kind) if kind.contains_key("lost") => End::Lost,
         Value::Object(kind) if kind.get("exit") == Some(&Value::from(0)) => End::Done,
         _ => End::Failed,
     }

@@ -9,8 +9,8 @@ use std::collections::BTreeMap;
 pub struct Part {
     /// Its exit status; 128 and the signal's number when a signal ended it, as a shell has it.
     pub status: i32,
-    /// Whether all tasks had an end that stays when it had ended.
-    pub settled: bool,
+    /// Whether it had an end for each task, be it that the task was given up with its hosts.
+    pub told: bool,
     /// What was done to it, as far as there was somebody to do it to.
     pub deeds: Vec<Deed>,
     /// What it printed.
@@ -117,7 +117,7 @@ fn task(scenario: &Scenario, seen: &Seen, number: u64, found: &mut Vec<Finding>)
         End::Failed if !may_fail(scenario, number) => {
             say(Column::Effects, "it failed, and nothing made it fail".into())
         }
-        End::Open => say(Column::Stuck, "it has no end".into()),
+        End::Open | End::Lost => say(Column::Stuck, "it has no end".into()),
         _ => {}
     }
     let logged = |fits: fn(&str, &str) -> bool| {
@@ -128,7 +128,7 @@ fn task(scenario: &Scenario, seen: &Seen, number: u64, found: &mut Vec<Finding>)
     let expected = match told.end {
         End::Done => logged(|exit, signal| exit == "0" && signal == "0"),
         End::Failed => logged(|exit, signal| exit != "0" || signal != "0"),
-        End::Open => 1,
+        End::Open | End::Lost => 1,
     };
     // A record that was spoilt is forgotten, and its task runs again.
     let again = told.end == End::Done && expected > 1 && scenario.damage.is_none();
@@ -242,7 +242,7 @@ fn statuses(scenario: &Scenario, seen: &Seen, found: &mut Vec<Finding>) {
         }
     }
     for (at, part) in seen.parts.iter().enumerate() {
-        if part.status <= 101 && !part.settled {
+        if part.status <= 101 && !part.told {
             let text = format!("part {at} ended with {}, and not all was done", part.status);
             found.push((Column::Status, format!("{text}: {}", part.stderr.trim())));
         }
@@ -266,6 +266,11 @@ fn asked_to_end(deed: &Deed) -> Option<i32> {
 
 /// Whether all tasks have an end that stays.
 pub fn settled(scenario: &Scenario, journal: &Journal) -> bool {
+    (1..=scenario.tasks).all(|number| !matches!(journal.task(number).end, End::Open | End::Lost))
+}
+
+/// Whether all tasks have an end that whoever ran them was told.
+pub fn told(scenario: &Scenario, journal: &Journal) -> bool {
     (1..=scenario.tasks).all(|number| journal.task(number).end != End::Open)
 }
 
@@ -314,7 +319,7 @@ mod tests {
             seen.joblog += &format!("{number}\tn1\t0\t0\t0\t0\t{exit}\t0\tx\n");
             first.stdout.extend(if fails { Vec::new() } else { block(number) });
         }
-        let last = Part { status: 1, settled: true, ..Part::default() };
+        let last = Part { status: 1, told: true, ..Part::default() };
         seen.parts = vec![first, last.clone(), last];
         seen
     }
@@ -340,9 +345,19 @@ mod tests {
     }
 
     #[test]
+    fn a_task_that_was_given_up_is_told_of_and_still_to_be_done() {
+        let mut journal = seen().journal;
+        assert!(settled(&scenario(), &journal) && told(&scenario(), &journal));
+        journal.tasks.get_mut(&4).unwrap().end = End::Lost;
+        assert!(!settled(&scenario(), &journal) && told(&scenario(), &journal));
+        journal.tasks.get_mut(&4).unwrap().end = End::Open;
+        assert!(!told(&scenario(), &journal));
+    }
+
+    #[test]
     fn each_fault_is_found_in_its_column() {
         type Fault = fn(&mut Seen);
-        let faults: [(Column, Fault); 14] = [
+        let faults: [(Column, Fault); 15] = [
             (Column::Effects, |s| s.effects.get_mut("t0001").unwrap().truncate(1)),
             (Column::Effects, |s| s.effects.get_mut("t0002").unwrap().insert(0, "b 7-7".into())),
             (Column::Effects, |s| s.effects.extend([("t000".to_string(), Vec::new())])),
@@ -357,6 +372,7 @@ mod tests {
             (Column::Locks, |s| s.locked = Some("lock".into())),
             (Column::Unreadable, |s| s.parts[0].stderr = "thread panicked".into()),
             (Column::Stuck, |s| s.journal.tasks.get_mut(&4).unwrap().end = End::Open),
+            (Column::Stuck, |s| s.journal.tasks.get_mut(&4).unwrap().end = End::Lost),
         ];
         for (column, spoil) in faults {
             let mut seen = seen();
