@@ -189,3 +189,24 @@ fn the_demonstration_compares_and_its_runs_can_be_reported() {
         assert!(report.status.success() && report.stdout.starts_with(b"tasks      4 done, 0 failed"), "{report:?}");
     }
 }
+
+#[test]
+fn hosts_have_nothing_of_what_was_open_where_they_were_raised() {
+    if missing(&["systemd-nspawn"]) {
+        return;
+    }
+    let dir = tempfile::tempdir().unwrap();
+    let name = format!("open{}", std::process::id());
+    let up = format!("exec 9>lock; flock 9; {EXE} lab up --name {name} --hosts 1 >&2");
+    let raised = Command::new("bash").args(["-c", &up]).current_dir(dir.path()).output().unwrap();
+    let free = Command::new("flock").args(["-n", "lock", "true"]).current_dir(dir.path()).status().unwrap();
+    let down = homing(&["lab", "down", "--name", &name]);
+    assert!(raised.status.success() && down.status.success(), "{}{}", err(&raised), err(&down));
+    assert!(free.success(), "a host holds the lock of the shell that raised it");
+}
+
+#[test]
+fn names_that_control_groups_have_are_refused() {
+    let up = homing(&["lab", "up", "--name", "tasks", "--hosts", "1"]);
+    assert!(!up.status.success() && err(&up).contains("control groups have a file of that name"), "{}", err(&up));
+}

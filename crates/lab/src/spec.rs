@@ -204,11 +204,17 @@ impl LabSpec {
     }
 }
 
+/// Files that a control group of version 1 has itself, of those that could be a lab's name.
+const FILES_OF_A_GROUP: [&str; 3] = ["tasks", "notify_on_release", "release_agent"];
+
 /// Lab names become folder and cgroup names.
 pub fn check_name(name: &str) -> Result<()> {
     let fits = (1..=32).contains(&name.len())
         && name.bytes().all(|b| b.is_ascii_alphanumeric() || b == b'-' || b == b'_')
         && !name.starts_with('-');
+    if FILES_OF_A_GROUP.contains(&name) {
+        return Err(LabError::Request(format!("{name:?} is no lab name: control groups have a file of that name")));
+    }
     if fits {
         return Ok(());
     }
