@@ -20,6 +20,20 @@ pub fn folded<'a>(messages: impl IntoIterator<Item = (&'a str, &'a str)>) -> Vec
     told.map(line).collect()
 }
 
+/// As [`folded`], of texts of which each tells by itself which of these hosts it is about. One that names several,
+/// or none, stays as it is.
+pub fn folded_texts<'a>(hosts: &[String], texts: impl IntoIterator<Item = &'a str>) -> Vec<String> {
+    let parted = texts.into_iter().map(|text| {
+        let mut about = hosts.iter().map(|host| (host, around(text, host))).filter(|(_, pieces)| pieces.len() > 1);
+        match (about.next(), about.next()) {
+            (Some((host, pieces)), None) => (host.as_str(), pieces),
+            _ => ("", vec![text]),
+        }
+    });
+    let lines = gathered(parted.collect::<Vec<_>>()).into_iter();
+    lines.map(|(hosts, pieces)| pieces.join(&hosts.to_string())).collect()
+}
+
 /// Equal things with all their hosts, in the order in which they first came.
 pub fn gathered<'a, T: PartialEq>(all: impl IntoIterator<Item = (&'a str, T)>) -> Vec<(NodeSet, T)> {
     let mut kinds: Vec<(Vec<String>, T)> = Vec::new();
@@ -58,6 +72,17 @@ fn is_word(before: &str, behind: &str) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn texts_are_folded_by_the_one_host_that_they_name() {
+        let hosts: Vec<String> = (1..=12).map(|n| format!("n{n}")).collect();
+        let full = |n: u32| format!("n{n}:/data/brick is not empty; it may belong to another volume");
+        let own = ["too few hosts", "n1 and n2 are one machine", "n3: /mnt holds files"].map(String::from);
+        let texts: Vec<String> = (1..=12).map(full).chain(own).collect();
+        let told = folded_texts(&hosts, texts.iter().map(String::as_str));
+        let first = "n[1-12]:/data/brick is not empty; it may belong to another volume";
+        assert_eq!(told, [first, "too few hosts", "n1 and n2 are one machine", "n3: /mnt holds files"]);
+    }
 
     #[test]
     fn what_differs_in_the_name_alone_is_the_same() {

@@ -123,7 +123,7 @@ impl Drive<'_> {
         }
         for _ in 0..ROUNDS {
             let seen = self.observe(&record.spec, &record.spec.hosts());
-            let plan = planner(&record.spec, &seen, &self.allowed).map_err(|r| refused(what, &r))?;
+            let plan = planner(&record.spec, &seen, &self.allowed).map_err(|r| refused(what, &record.spec, &r))?;
             if self.way.dry_run {
                 print_plan(&plan);
                 return Ok(());
@@ -237,10 +237,11 @@ fn check_pending(record: &Record, what: &Change) -> Result<(), Failure> {
     }
 }
 
-fn refused(what: &Change, refusals: &[Refusal]) -> Failure {
+fn refused(what: &Change, spec: &Spec, refusals: &[Refusal]) -> Failure {
     let mut flags: Vec<&str> = refusals.iter().filter_map(|r| Some(r.danger?.flag())).collect();
+    flags.sort_unstable();
     flags.dedup();
-    let each: Vec<&str> = refusals.iter().map(|r| r.why.as_str()).collect();
+    let each = alike::folded_texts(&spec.hosts(), refusals.iter().map(|r| r.why.as_str()));
     let failure = Failure::usage(format!("{what} is refused:\n  {}", each.join("\n  ")));
     let hopeless = refusals.iter().any(|r| r.danger.is_none());
     if hopeless || flags.is_empty() { failure } else { failure.hint(format!("{}, if that is meant", flags.join(" "))) }
