@@ -5,6 +5,7 @@ mod until;
 #[path = "support/world.rs"]
 mod world;
 
+use std::path::Path;
 use std::process::{Command, Stdio};
 use std::time::Duration;
 use until::until;
@@ -204,4 +205,41 @@ fn the_config_file_gives_defaults_and_what_is_typed_counts_more() {
     let said = String::from_utf8_lossy(&wrong.stderr).into_owned();
     assert_eq!(wrong.status.code(), Some(255));
     assert!(said.contains("config.toml, line 2: jobz: ") && said.contains("homing run --help"), "{said}");
+}
+
+#[test]
+fn command_lines_are_for_a_posix_shell_whatever_the_users_own_is() {
+    let world = World::new();
+    let fake = |name: &str| {
+        let path = world.path().join(name);
+        std::fs::write(&path, format!("#!/bin/sh\necho {name} was asked\n")).unwrap();
+        std::fs::set_permissions(&path, std::os::unix::fs::PermissionsExt::from_mode(0o755)).unwrap();
+        path
+    };
+    let ran = |variable: &str, shell: &Path| {
+        let words = ["run", "-q", "-k", "test -n {} && echo it is {}; true", ":::", "it's", "$HOME", "!x"];
+        let ran = world.command(&words).env(variable, shell).output().unwrap();
+        (ran.status.code(), String::from_utf8(ran.stdout).unwrap(), String::from_utf8(ran.stderr).unwrap())
+    };
+    let said = ran("SHELL", Path::new("/bin/sh")).1;
+    assert_eq!(said, "it is it's\nit is $HOME\nit is !x\n");
+    for own in
+        [fake("fish"), fake("tcsh"), fake("csh"), fake("nu"), "nowhere/bash".into(), "/nowhere/zsh".into(), "".into()]
+    {
+        assert_eq!(ran("SHELL", &own), (Some(0), said.clone(), String::new()), "{}", own.display());
+    }
+    assert!(ran("SHELL", &fake("zsh")).1.starts_with("zsh was asked\n"), "one that reads POSIX quoting is used");
+    for odd in [world.path().join("fish"), "/nowhere/bash".into()] {
+        let (status, out, err) = ran("HOMING_SHELL", &odd);
+        assert!(status == Some(255) && out.is_empty() && err.contains("no shell that is here"), "{err}");
+    }
+    // A job has the shell of who submitted it, as with at(1).
+    let queue = world.path().join("queue");
+    let sub = |shell: &Path| {
+        let mut sub = world.command(&["sub", "-K", "-o", "job", "echo plain"]);
+        sub.env("SHELL", shell).env("HOMING_QUEUE", &queue).env("HOMING_ENGINE", "local").output().unwrap();
+        std::fs::read_to_string(world.path().join("job")).unwrap_or_default()
+    };
+    assert!(sub(&world.path().join("fish")).ends_with("fish was asked\n"));
+    assert!(sub(Path::new("fish")).ends_with("plain\n"), "what is no path is no shell");
 }

@@ -22,10 +22,10 @@ pub(crate) fn substitute(name: &RawText, id: u64, index: u32) -> RawText {
     RawText(out)
 }
 
-/// The shell for a command line: the submitter's own; LSF's is /bin/sh.
+/// The shell for a command line: the submitter's own, whichever it is; LSF's is /bin/sh.
 pub(crate) fn shell(spec: &JobSpec, private: &Private) -> RawText {
     let own = private.env.iter().find(|(n, _)| n.0 == b"SHELL").map(|(_, v)| v.clone());
-    own.filter(|_| spec.style == Style::Homing).unwrap_or_else(|| "/bin/sh".into())
+    own.filter(|path| spec.style == Style::Homing && path.0.starts_with(b"/")).unwrap_or_else(|| "/bin/sh".into())
 }
 
 /// The interpreter of a script: what `#!` says, else /bin/sh.

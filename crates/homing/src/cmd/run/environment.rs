@@ -70,16 +70,30 @@ pub fn functions() -> Vec<RawText> {
     names.filter_map(|name| function(&name).map(RawText::from)).collect()
 }
 
+/// Shells that read POSIX quoting, which inputs get.
+const POSIX: [&str; 7] = ["sh", "bash", "dash", "zsh", "ksh", "mksh", "ash"];
+
 /// The shell for command lines: $HOMING_SHELL, $PARALLEL_SHELL or $SHELL when
 /// it takes POSIX quoting, else /bin/sh.
 pub fn shell() -> RawText {
-    let posix = |path: &str| {
-        let name = path.rsplit('/').next().unwrap_or(path);
-        ["sh", "bash", "dash", "zsh", "ksh", "mksh", "ash"].contains(&name)
-    };
     let named = ["HOMING_SHELL", "PARALLEL_SHELL", "SHELL"].iter().filter_map(|v| std::env::var(v).ok());
-    let mut usable = named.filter(|path| path.starts_with('/') && posix(path) && Path::new(path).exists());
-    usable.next().map_or_else(|| "/bin/sh".into(), RawText::from)
+    named.into_iter().find(|path| is_posix(path)).map_or_else(|| "/bin/sh".into(), RawText::from)
+}
+
+fn is_posix(path: &str) -> bool {
+    let name = path.rsplit('/').next().unwrap_or(path);
+    path.starts_with('/') && POSIX.contains(&name) && Path::new(path).exists()
+}
+
+/// Refuses a shell that was named for homing alone and cannot be used; one of the user's login is passed over.
+pub fn check_shell() -> Result<(), Failure> {
+    match std::env::var("HOMING_SHELL") {
+        Ok(path) if !path.is_empty() && !is_posix(&path) => {
+            let text = format!("HOMING_SHELL={path}: that is no shell that is here and reads POSIX quoting");
+            Err(Failure::usage(text).hint(format!("the path of one of {}; or unset HOMING_SHELL", POSIX.join(", "))))
+        }
+        _ => Ok(()),
+    }
 }
 
 /// From now on SIGINT, SIGTERM and SIGHUP are counted instead of ending us.

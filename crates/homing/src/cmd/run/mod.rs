@@ -283,6 +283,7 @@ pub(crate) fn batch(
     inputs: &mut dyn homing_batch::Inputs,
     typed: bool,
 ) -> Result<Batch, Failure> {
+    environment::check_shell()?;
     let raw = |words: &[std::ffi::OsString]| words.iter().map(|w| RawText::from(w.as_os_str())).collect::<Vec<_>>();
     let options = InputOptions {
         cwd: cwd.to_path_buf(),
