@@ -119,3 +119,18 @@ fn what_chooses_hosts_by_files_of_a_frozen_mount_says_which_mount_is_silent() {
         assert_eq!(output.status.code(), Some(status), "{words:?}: {err}");
     }
 }
+
+#[test]
+fn iobsub_names_a_silent_mount_and_ends() {
+    let Some(w) = World::new() else { return };
+    std::os::unix::fs::symlink(env!("CARGO_BIN_EXE_homing"), w.path().join("iobsub")).unwrap();
+    w.freeze();
+    let mut iobsub = Command::new("timeout");
+    iobsub.args(["-s", "KILL", "120", "./iobsub", "cat frozen/1"]);
+    iobsub.current_dir(w.path()).env("HOMING_QUEUE", w.path().join("queue")).env("HOMING_ENGINE", "local");
+    let output = iobsub.env_remove("HOMING_CLUSTER").stdin(Stdio::null()).output().unwrap();
+    let err = String::from_utf8(output.stderr).unwrap();
+    // The folder is one of /tmp, and what is silent says nothing about where to run.
+    assert_eq!(output.status.code(), Some(1), "{err}");
+    assert!(err.contains("frozen/1 does not answer within 5 s") && err.contains("Cannot find fileserver"), "{err}");
+}

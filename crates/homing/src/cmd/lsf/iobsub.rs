@@ -5,7 +5,7 @@ use super::{Refusal, bsub};
 use homing_locate::{Finder, Named};
 use homing_lsf::place::{Known, Why, choose, host_of};
 use homing_model::{Command, RawText, Task};
-use homing_mounts::Kind;
+use homing_mounts::{FS_TIMEOUT, Kind, patiently};
 use std::collections::BTreeMap;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
@@ -30,12 +30,19 @@ pub fn run(words: &[RawText]) -> Result<i32, Refusal> {
         Some(cwd) => crate::cmd::queue::sub::working_directory()?.join(cwd.as_path()),
         None => crate::cmd::queue::sub::working_directory()?,
     };
-    let Ok(finder) = Finder::new() else { return nowhere("the mount table cannot be read") };
     let home = match no_data(&directory) {
         Some(folder) => Err(format!("{folder} is each machine's own, and no data")),
-        None => home(&finder, &directory, &known, &own),
+        None => looked(vec![directory.clone()], &directory, &known, &own, home).and_then(|found| found),
     };
-    let inputs = inputs(&finder, &ready, &directory, &known, &own);
+    let named = named(&ready, &directory);
+    let paths = named.all().chain(&named.patterns).cloned().collect();
+    let sums = move |finder: &Finder, directory: &Path, known: &[Known], own: &str| {
+        inputs(finder, &named, directory, known, own)
+    };
+    let inputs = looked(paths, &directory, &known, &own, sums).unwrap_or_else(|silent| {
+        eprintln!("iobsub: {silent}");
+        BTreeMap::new()
+    });
     let Some((host, why)) = choose(home.as_ref().ok().map(|h| h.host.as_str()), &inputs) else {
         return nowhere(&home.err().unwrap_or_default());
     };
@@ -57,6 +64,18 @@ pub fn run(words: &[RawText]) -> Result<i32, Refusal> {
         }
     }
     bsub::submit(ready)
+}
+
+/// What is found at these paths; else what is told of one that is silent.
+fn looked<T: Send + 'static>(
+    paths: Vec<PathBuf>,
+    directory: &Path,
+    known: &[Known],
+    own: &str,
+    look: impl FnOnce(&Finder, &Path, &[Known], &str) -> T + Send + 'static,
+) -> Result<T, String> {
+    let (directory, known, own) = (directory.to_path_buf(), known.to_vec(), own.to_string());
+    patiently(paths, FS_TIMEOUT, move || look(&Finder::default(), &directory, &known, &own))
 }
 
 /// The folder of every machine's own, next to which no job has to run, in which a directory lies.
@@ -123,11 +142,16 @@ fn bytes(shared: &BTreeMap<String, u64>, known: &[Known]) -> BTreeMap<String, u6
     sums
 }
 
-/// Bytes by host of what the command names.
-fn inputs(finder: &Finder, ready: &bsub::Ready, directory: &Path, known: &[Known], own: &str) -> BTreeMap<String, u64> {
+/// What the command names.
+fn named(ready: &bsub::Ready, directory: &Path) -> Named {
     let line = ready.request.command.clone().unwrap_or_default();
     let task = Task { inputs: ready.request.input.iter().cloned().collect(), ..Task::of(Command::Shell(line)) };
-    let found = finder.inputs(&Named::of(&task, directory, true));
+    Named::of(&task, directory, true)
+}
+
+/// Bytes by host of what the command names.
+fn inputs(finder: &Finder, named: &Named, directory: &Path, known: &[Known], own: &str) -> BTreeMap<String, u64> {
+    let found = finder.inputs(named);
     let mut sums = bytes(&found.shared, known);
     // Programs of this machine are everywhere: they say nothing about where to run.
     let here: u64 = found.own.iter().filter(|(path, _)| path.starts_with(directory)).map(|(_, bytes)| bytes).sum();
