@@ -364,3 +364,83 @@ fn snakemake_completes_a_workflow_by_its_lsf_plugin() {
         "{jobs}"
     );
 }
+
+#[test]
+fn what_ended_jobs_took_is_summed_and_conditions_are_waited_for() {
+    let world = World::new();
+    assert_eq!(world.sh("bwait -w 'done(99)'").0, 255, "no such job");
+    world.out("bsub -J one 'sleep 1'; bsub -J two 'exit 3'; bwait -w 'done(one) && ended(two)'");
+    assert_eq!((world.stat("1"), world.stat("2")), ("DONE".into(), "EXIT".into()));
+    let (code, _, err) = world.sh("bwait -w 'done(two)'");
+    assert_eq!((code, err.trim()), (255, "Dependency condition invalid or never satisfied. Wait failed."));
+    world.out("bsub -J held -H true");
+    assert_eq!(world.sh("bwait -t 0 -w 'ended(held)'").2.trim(), "Timeout limit reached. Wait failed.");
+    let told = |line: &str| world.out(line).split_whitespace().collect::<Vec<_>>().join(" ");
+    let all = told("bacct");
+    assert!(all.contains("of done jobs: 1 Total number of exited jobs: 1 "), "{all}");
+    let failed = told("bacct -e -q normal");
+    assert!(failed.contains("of done jobs: 0 Total number of exited jobs: 1 "), "{failed}");
+    assert!(failed.contains("submitted to queues normal."), "{failed}");
+}
+
+#[test]
+fn only_what_was_interrupted_is_requeued() {
+    let world = World::new();
+    world.out("bsub -K true; bsub 'echo $PPID > keeper; test -e again || sleep 600'");
+    until("it runs", || world.path().join("keeper").exists() && !world.file("keeper").is_empty());
+    let (code, _, err) = world.sh("brequeue 2");
+    assert!(code == 255 && err.contains("It was not interrupted"), "{err}");
+    world.out("touch again; bkill -s KILL 2; bwait -w 'ended(2)'");
+    assert!(world.sh("brequeue 1 2").2.matches("It was not interrupted").count() == 2, "their ends are known");
+    let (code, _, err) = world.sh("brequeue -r 2");
+    assert!(code == 255 && err.contains("use bkill, then bsub"), "{err}");
+}
+
+#[test]
+fn what_was_interrupted_is_requeued() {
+    let world = World::new();
+    // In builds for tests a keeper can be told to die, by the runner that the first job begins.
+    world.out("HOMING_QUEUE_DIE=keeper:spawned bsub 'test -e again || sleep 600'");
+    until("it is interrupted", || world.stat("1") == "EXIT");
+    world.out("touch again");
+    let mut said = String::new();
+    // A runner that has the order for its keepers may still be there.
+    until("it is done", || {
+        said += &world.sh("brequeue 1").1;
+        world.stat("1") == "DONE"
+    });
+    assert!(said.starts_with("Job <1> is being requeued\n"), "{said}");
+}
+
+#[test]
+fn groups_of_hosts_are_those_of_node_sets() {
+    let world = World::new();
+    let none = "CLUSTERSHELL_CFGDIR=$PWD bmgroup";
+    assert!(world.sh(none).2.contains("No host group is known"), "{}", world.sh(none).2);
+    std::fs::create_dir(world.path().join("groups.d")).unwrap();
+    std::fs::write(world.path().join("groups.d/cluster.yaml"), "roles:\n  gpu: 'g[1-2]'\n  all: '@gpu,c1'\n").unwrap();
+    std::fs::write(
+        world.path().join("groups.conf"),
+        format!("[Main]\ndefault: roles\nautodir: {}\n", world.path().join("groups.d").display()),
+    )
+    .unwrap();
+    assert_eq!(world.out(none), "GROUP_NAME    HOSTS\nall           c1 g1 g2\ngpu           g1 g2\n");
+    assert_eq!(world.out(&format!("{none} gpu")), "GROUP_NAME    HOSTS\ngpu           g1 g2\n");
+    assert_eq!(world.sh(&format!("{none} nosuch")).2.trim(), "nosuch: No such user/host group");
+}
+
+#[test]
+fn commands_that_are_not_there_say_what_to_use() {
+    let world = World::new();
+    for (line, says) in [
+        ("bmod -q storage 1", "bmod: it is not there in homing: a job is not changed"),
+        ("bswitch storage 1", "bsub -q QUEUE"),
+        ("btop 1", "queue of higher priority"),
+        ("bbot 1", "bstop ID"),
+        ("bugroup", "getent group"),
+        ("lsgrun", "homing exec -w"),
+    ] {
+        let (code, _, err) = world.sh(line);
+        assert!(code == 255 && err.contains(says) && err.lines().count() == 1, "{line}: {err}");
+    }
+}

@@ -186,6 +186,66 @@ pub const BHIST: Grammar = Grammar {
     mixed: true,
 };
 
+/// `bacct`.
+pub const BACCT: Grammar = Grammar {
+    flags: &["d", "e", "h", "V"],
+    valued: &["app", "g", "J", "m", "P", "q", "u"],
+    noted: &[],
+    refused: &[
+        ("b", "it is not there in homing; use bhist"),
+        ("C", NO_PERIOD),
+        ("D", NO_PERIOD),
+        ("f", "event files are not there in homing; leave it out"),
+        ("l", "it is not there in homing; use bhist -l"),
+        ("Lp", NO_LICENSE),
+        ("N", "normalised times are not there in homing; leave it out"),
+        ("S", NO_PERIOD),
+        ("sla", NO_SLA),
+        ("U", "advance reservations are not there in homing; leave it out"),
+        ("w", "it is not there in homing; use bjobs -a -w"),
+        ("x", "exceptions of jobs are not there in homing; leave it out"),
+    ],
+    mixed: true,
+};
+
+/// `brequeue`.
+pub const BREQUEUE: Grammar = Grammar {
+    flags: &["h", "V"],
+    valued: &["J", "m", "P", "q", "u"],
+    noted: &[],
+    refused: &[
+        ("a", "it is not there in homing; name the jobs, or 0 for all of yours"),
+        ("d", "a job that is done is not run again under its number; use bsub"),
+        ("e", "a job that has failed is not run again under its number; use bsub"),
+        ("H", "it is not there in homing; bstop the job once it waits"),
+        ("p", "it is not there in homing; leave it out"),
+        ("r", "a job that runs is not run again under its number; use bkill, then bsub"),
+    ],
+    mixed: true,
+};
+
+/// `bwait`.
+pub const BWAIT: Grammar = Grammar {
+    flags: &["h", "V"],
+    valued: &["r", "t", "w"],
+    noted: &[("r", "jobs are looked at as often as the queue allows")],
+    refused: &[],
+    mixed: true,
+};
+
+/// `bmgroup`.
+pub const BMGROUP: Grammar = Grammar {
+    flags: &["r", "w", "h", "V"],
+    valued: &[],
+    noted: &[],
+    refused: &[
+        ("cu", "compute units are not there in homing; leave it out"),
+        ("cname", "it is not there in homing; leave it out"),
+        ("l", "it is not there in homing; leave it out"),
+    ],
+    mixed: true,
+};
+
 /// `bpeek`.
 pub const BPEEK: Grammar = Grammar {
     flags: &["f", "h", "V"],

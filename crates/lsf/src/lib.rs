@@ -3,6 +3,7 @@
 //! scripts have parsed for years; `-o`, `-cwd`, `-env` and the like come from
 //! the LSF of today, which workflow managers expect. Everything here is pure.
 
+pub mod account;
 pub mod bsub;
 pub mod choose;
 pub mod env;

@@ -2,17 +2,18 @@
 
 use super::{Refusal, options, own_name, rows, said};
 use homing_lsf::choose::{self, Wanted};
-use homing_lsf::grammar::BKILL;
+use homing_lsf::grammar::{BKILL, BREQUEUE};
 use homing_lsf::jobs::Job as Row;
 use homing_lsf::options::{Parsed, text};
 use homing_model::RawText;
-use homing_queue::{Engine, Job};
+use homing_queue::{Engine, Job, State};
 
 /// What is done to a job.
 enum Deed {
     Kill(Option<i32>),
     Stop,
     Resume,
+    Requeue,
 }
 
 /// Ends jobs, or sends them a signal.
@@ -30,16 +31,23 @@ pub fn bresume(words: &[RawText]) -> Result<i32, Refusal> {
     run("bresume", words)
 }
 
+/// Puts what was interrupted back into the queue.
+pub fn brequeue(words: &[RawText]) -> Result<i32, Refusal> {
+    run("brequeue", words)
+}
+
 /// `"12 13"` is two ids: scripts pass what bjobs printed.
 pub fn id_words(word: &RawText) -> Vec<String> {
     text(word).split_whitespace().map(String::from).collect()
 }
 
 fn run(name: &str, words: &[RawText]) -> Result<i32, Refusal> {
-    let Some(parsed) = options(name, &BKILL, words)? else { return Ok(0) };
+    let grammar = if name == "brequeue" { &BREQUEUE } else { &BKILL };
+    let Some(parsed) = options(name, grammar, words)? else { return Ok(0) };
     let deed = match name {
         "bstop" => Deed::Stop,
         "bresume" => Deed::Resume,
+        "brequeue" => Deed::Requeue,
         _ => match parsed.text("s") {
             Some(signal) => by_signal(&signal)?,
             None => Deed::Kill(None),
@@ -59,7 +67,7 @@ fn run(name: &str, words: &[RawText]) -> Result<i32, Refusal> {
     let all = Wanted { id: 0, indices: vec![] };
     let list = if wanted.is_empty() { std::slice::from_ref(&all) } else { &wanted };
     for wanted in list {
-        let found = found(&jobs, wanted, &parsed);
+        let found = found(&jobs, wanted, &parsed, &deed);
         if found.is_empty() {
             match wanted.id {
                 0 => eprintln!("No matching job found"),
@@ -103,7 +111,7 @@ fn number(name: &str) -> Option<i32> {
 }
 
 /// The jobs that an id, or 0 with the filters, means: whole jobs where all of them is meant.
-fn found<'a>(jobs: &'a [Job], wanted: &Wanted, parsed: &Parsed) -> Vec<(&'a Job, Option<u32>)> {
+fn found<'a>(jobs: &'a [Job], wanted: &Wanted, parsed: &Parsed, deed: &Deed) -> Vec<(&'a Job, Option<u32>)> {
     let own = own_name();
     if wanted.id != 0 {
         let job = jobs.iter().find(|j| j.id == wanted.id);
@@ -115,9 +123,10 @@ fn found<'a>(jobs: &'a [Job], wanted: &Wanted, parsed: &Parsed) -> Vec<(&'a Job,
         return known.map(|p| (job, Some(p.index))).collect();
     }
     let user = parsed.text("u").unwrap_or(own);
+    let requeues = matches!(deed, Deed::Requeue);
     let fits = |row: &Row| {
         let is = |option: &str, fits: &dyn Fn(&str) -> bool| parsed.text(option).is_none_or(|v| fits(&v));
-        !row.is_over()
+        (requeues || !row.is_over())
             && (user == "all" || row.user == user)
             && is("J", &|name| choose::name_fits(name, row))
             && is("q", &|queue| row.queue == queue)
@@ -127,7 +136,12 @@ fn found<'a>(jobs: &'a [Job], wanted: &Wanted, parsed: &Parsed) -> Vec<(&'a Job,
     };
     let mut all = Vec::new();
     for job in jobs {
-        let chosen: Vec<u32> = job.parts.iter().filter(|p| fits(&rows::row(job, p))).map(|p| p.index).collect();
+        let chosen: Vec<u32> = job
+            .parts
+            .iter()
+            .filter(|p| fits(&rows::row(job, p)) && (!requeues || p.state == State::Lost))
+            .map(|p| p.index)
+            .collect();
         match (job.spec.array.is_some(), chosen.len() == job.parts.len()) {
             (_, true) | (false, false) if !chosen.is_empty() => all.push((job, None)),
             _ => all.extend(chosen.into_iter().map(|i| (job, Some(i)))),
@@ -143,7 +157,8 @@ fn one(engine: &dyn Engine, job: &Job, index: Option<u32>, deed: &Deed) -> Resul
         eprintln!("Job <{shown}>: User permission denied");
         return Ok(255);
     }
-    if crate::cmd::queue::parts(job, index).all(|p| p.state.is_over()) {
+    let requeues = matches!(deed, Deed::Requeue);
+    if !requeues && crate::cmd::queue::parts(job, index).all(|p| p.state.is_over()) {
         eprintln!("Job <{shown}>: Job has already finished");
         return Ok(255);
     }
@@ -155,6 +170,13 @@ fn one(engine: &dyn Engine, job: &Job, index: Option<u32>, deed: &Deed) -> Resul
         Deed::Stop => {
             engine.stop(job, index, true)?;
             "stopped"
+        }
+        Deed::Requeue => {
+            if engine.again(job, index)? == 0 {
+                eprintln!("Job <{shown}>: It was not interrupted; bkill it if it runs, and bsub it again");
+                return Ok(255);
+            }
+            "requeued"
         }
         Deed::Resume => {
             engine.stop(job, index, false)?;

@@ -39,7 +39,7 @@ fn install(dir: &Path) -> Result<i32, Failure> {
     let failed = |what: &Path, e: std::io::Error| Failure::system(format!("cannot make {}: {e}", what.display()));
     std::fs::create_dir_all(dir).map_err(|e| failed(dir, e))?;
     let dir = &std::path::absolute(dir).map_err(|e| failed(dir, e))?;
-    for (name, _) in super::VERBS {
+    for name in super::names() {
         let link = dir.join(name);
         if link.symlink_metadata().is_ok() {
             if !ours(&link, &exe) {
@@ -62,7 +62,12 @@ fn install(dir: &Path) -> Result<i32, Failure> {
     for (file, text) in files {
         std::fs::write(&file, text).map_err(|e| failed(&file, e))?;
     }
-    println!("{} commands are in {}; put it first: PATH={}:$PATH", super::VERBS.len(), dir.display(), dir.display());
+    println!(
+        "{} commands are in {}; put it first: PATH={}:$PATH",
+        super::names().count(),
+        dir.display(),
+        dir.display()
+    );
     Ok(0)
 }
 
@@ -73,7 +78,7 @@ fn ours(link: &Path, exe: &Path) -> bool {
 
 fn remove(dir: &Path) -> Result<i32, Failure> {
     let exe = std::env::current_exe().map_err(|e| Failure::system(format!("cannot find homing itself: {e}")))?;
-    for (name, _) in super::VERBS {
+    for name in super::names() {
         let link = dir.join(name);
         if ours(&link, &exe) {
             std::fs::remove_file(&link)

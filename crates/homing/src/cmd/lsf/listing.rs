@@ -11,21 +11,26 @@ use homing_queue::{Engine, Job};
 use jiff::tz::TimeZone;
 
 /// Which jobs are meant, and of which kind, by options that bjobs and bhist share.
-struct Selection<'a> {
+pub(super) struct Selection<'a> {
     parsed: &'a Parsed,
     wanted: Vec<Wanted>,
 }
 
 impl Selection<'_> {
-    fn new(parsed: &Parsed) -> Result<Selection<'_>, Refusal> {
+    pub(super) fn new(parsed: &Parsed) -> Result<Selection<'_>, Refusal> {
         let ids = parsed.operands.iter().flat_map(super::act::id_words);
         let wanted = ids.map(|t| choose::wanted(&t)).collect::<Result<Vec<_>, _>>().map_err(said)?;
         parsed.text("g").map(|g| choose::group(&g)).transpose().map_err(said)?;
         Ok(Selection { parsed, wanted })
     }
 
-    /// Jobs of ids stand for themselves, whoever has them; others are the user's unless `-u` says so.
+    /// Jobs of ids in whatever state; of others those of the kind.
     fn has(&self, row: &Row, own: &str) -> bool {
+        self.is_meant(row, own) && (!self.wanted.is_empty() || self.is_kind(row))
+    }
+
+    /// Jobs of ids stand for themselves, whoever has them; others are the user's unless `-u` says so.
+    pub(super) fn is_meant(&self, row: &Row, own: &str) -> bool {
         if !self.wanted.is_empty() {
             let is = |w: &Wanted| {
                 w.id == row.id && (w.indices.is_empty() || row.index.is_some_and(|i| w.indices.contains(&i)))
@@ -33,7 +38,12 @@ impl Selection<'_> {
             return self.wanted.iter().any(is);
         }
         let user = self.parsed.text("u").unwrap_or_else(|| own.to_string());
-        (user == "all" || user.split_whitespace().any(|u| u == row.user)) && self.is_kind(row) && self.fits(row)
+        (user == "all" || user.split_whitespace().any(|u| u == row.user)) && self.fits(row)
+    }
+
+    /// Whether jobs of other users may be meant.
+    pub(super) fn is_of_others(&self) -> bool {
+        self.parsed.has("u") || !self.wanted.is_empty()
     }
 
     /// Without an option: what has not ended.
@@ -80,8 +90,7 @@ impl Selection<'_> {
 
 /// Rows of all jobs that are meant.
 fn selected(engine: &dyn Engine, selection: &Selection) -> Result<(Vec<Job>, Vec<Row>), Refusal> {
-    let others = selection.parsed.has("u") || !selection.wanted.is_empty();
-    let jobs = if others { engine.jobs()? } else { engine.own_jobs()? };
+    let jobs = if selection.is_of_others() { engine.jobs()? } else { engine.own_jobs()? };
     let own = own_name();
     let all = jobs.iter().flat_map(|job| job.parts.iter().map(|part| rows::row(job, part)));
     let mut rows: Vec<Row> = all.collect();

@@ -5,9 +5,13 @@
 //! Messages that programs parse are LSF's own; what LSF has no words for is
 //! said as homing says it.
 
+mod absent;
 mod act;
 mod attach;
+mod bacct;
+mod bmgroup;
 mod bsub;
+mod bwait;
 mod config;
 mod install;
 mod iobsub;
@@ -32,8 +36,8 @@ pub use install::{Args, run};
 /// What a verb does with its words; the exit status.
 type Verb = fn(&[RawText]) -> Result<i32, Refusal>;
 
-/// Every name that the program answers to.
-const VERBS: [(&str, Verb); 18] = [
+/// Every name that the program answers to with what LSF does.
+const VERBS: [(&str, Verb); 22] = [
     ("bsub", bsub::run),
     ("iobsub", iobsub::run),
     ("bjobs", listing::bjobs),
@@ -42,6 +46,10 @@ const VERBS: [(&str, Verb); 18] = [
     ("bstop", act::bstop),
     ("bresume", act::bresume),
     ("bpeek", peek::run),
+    ("bacct", bacct::bacct),
+    ("bmgroup", bmgroup::bmgroup),
+    ("brequeue", act::brequeue),
+    ("bwait", bwait::bwait),
     ("bqueues", load::bqueues),
     ("bhosts", load::bhosts),
     ("lsload", load::lsload),
@@ -53,6 +61,11 @@ const VERBS: [(&str, Verb); 18] = [
     ("bparams", config::bparams),
     ("busers", load::busers),
 ];
+
+/// Every name that the program answers to.
+fn names() -> impl Iterator<Item = &'static str> {
+    VERBS.iter().map(|(name, _)| *name).chain(absent::ABSENT.iter().map(|(name, _)| *name))
+}
 
 /// The cluster's name, for those who ask.
 const CLUSTER: &str = "homing";
@@ -85,9 +98,13 @@ fn said(text: impl Into<String>) -> Refusal {
 /// Runs the verb that the program was called by, if it is one.
 pub fn by_name(words: &[std::ffi::OsString]) -> Option<i32> {
     let name = Path::new(words.first()?).file_name()?;
-    let (name, verb) = VERBS.iter().find(|(verb, _)| OsStr::new(verb) == name)?;
+    let name = names().find(|known| OsStr::new(known) == name)?;
     let words: Vec<RawText> = words[1..].iter().map(|w| RawText::from(w.as_os_str())).collect();
-    Some(match verb(&words) {
+    let done = match VERBS.iter().find(|(verb, _)| *verb == name) {
+        Some((_, verb)) => verb(&words),
+        None => Err(absent::refusal(name)),
+    };
+    Some(match done {
         Ok(status) => status,
         Err(Refusal::Said(text, status)) => {
             eprintln!("{text}");

@@ -1,0 +1,44 @@
+//! `bwait`: waits until a dependency condition holds.
+
+use super::{Refusal, options, said};
+use homing_lsf::grammar::BWAIT;
+use homing_model::RawText;
+use homing_queue::depend::{self, Known, Verdict};
+use homing_queue::{Job, State, array};
+use std::time::{Duration, Instant};
+
+/// The jobs that are known, of which a name means the newest of the user's own.
+struct Jobs(Vec<Job>);
+
+impl Known for Jobs {
+    fn parts(&self, text: &str) -> Vec<(State, Option<i32>)> {
+        let own = homing_queue::uid();
+        let (job, index) = match array::job_id(text) {
+            Some((id, index)) => (self.0.iter().filter(|j| j.id == id).max_by_key(|j| j.uid == own), index),
+            None => (self.0.iter().rev().find(|j| j.uid == own && j.spec.name == text), None),
+        };
+        let parts = job.iter().flat_map(|j| &j.parts).filter(|p| index.is_none_or(|i| i == p.index));
+        parts.map(|p| (p.state, p.end.as_ref().map(|e| e.exit))).collect()
+    }
+}
+
+/// Waits; 0 when the condition holds.
+pub fn bwait(words: &[RawText]) -> Result<i32, Refusal> {
+    let Some(parsed) = options("bwait", &BWAIT, words)? else { return Ok(0) };
+    let condition =
+        parsed.text("w").ok_or_else(|| said("bwait: -w 'CONDITION' says what to wait for, as in bsub -w"))?;
+    depend::check(&condition).map_err(|why| said(format!("{why}. Wait failed.")))?;
+    let minutes = parsed.text("t").map(|t| t.parse::<u64>().map_err(|_| said(format!("{t}: -t takes minutes"))));
+    let until = minutes.transpose()?.map(|minutes| Instant::now() + Duration::from_secs(minutes.saturating_mul(60)));
+    let engine = super::engine()?;
+    loop {
+        match depend::judge(&condition, &Jobs(engine.jobs()?)) {
+            Verdict::Holds => return Ok(0),
+            Verdict::Never => return Err(said("Dependency condition invalid or never satisfied. Wait failed.")),
+            Verdict::Waits if until.is_some_and(|until| Instant::now() >= until) => {
+                return Err(said("Timeout limit reached. Wait failed."));
+            }
+            Verdict::Waits => std::thread::sleep(engine.pace()),
+        }
+    }
+}
