@@ -98,6 +98,7 @@ pub(crate) struct Shell<'a, L: Listener> {
     refused: Vec<String>,
     untold: Refusals,
     need_all: bool,
+    in_step: bool,
     window: Sender<()>,
     /// To who looks again at tasks that run after others.
     again: Sender<Task>,
@@ -155,6 +156,7 @@ pub fn run<L: Listener>(settings: Settings, listener: &mut L) -> Result<i32, Dis
         refused: Vec::new(),
         untold: Refusals::default(),
         need_all: settings.need_all,
+        in_step: settings.in_step,
         window,
         again,
         owed: 0,

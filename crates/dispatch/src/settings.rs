@@ -103,6 +103,8 @@ pub struct Settings {
     pub spares: Vec<HostPlan>,
     /// Nothing starts before all hosts have answered; without one of them nothing does.
     pub need_all: bool,
+    /// Hosts whose clock would make files look older or newer than they are get no tasks.
+    pub in_step: bool,
     /// By how much the priority of tasks is lowered.
     pub nice: i32,
     /// Slots from cores, where the plan does not say.

@@ -15,7 +15,7 @@ pub fn out_of_step(facts: &HostFacts) -> Option<String> {
     let mount = mounts.iter().find(|mount| Fence::of(Kind::of(mount)).is_some_and(|fence| fence.times_of_writer))?;
     Some(format!(
         "its clock is {told} this host's, and files on {} bear the time of the host that writes them: nothing is run \
-         there (homing check --only clocks -w this host and that one tells more)",
+         there (homing check --only clocks -w this host and that one tells more; --no-fence runs all the same)",
         mount.point.display()
     ))
 }

@@ -15,7 +15,7 @@ use std::time::{Duration, Instant};
 impl<L: Listener> Shell<'_, L> {
     pub(super) fn take(&mut self, arrival: Arrival) -> Result<(), DispatchError> {
         match arrival {
-            Arrival::Up { at, facts, .. } if homing_fence::out_of_step(&facts).is_some() => {
+            Arrival::Up { at, facts, .. } if self.in_step && homing_fence::out_of_step(&facts).is_some() => {
                 let why = homing_fence::out_of_step(&facts).unwrap_or_default();
                 self.unfit(at, format!("host {}: {why}", self.settings_hosts[at].name))?;
             }

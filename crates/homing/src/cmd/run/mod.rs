@@ -158,6 +158,7 @@ pub fn start(args: Args, again: Option<Again>) -> Result<i32, Failure> {
         hosts: targets.hosts,
         spares: targets.spares,
         need_all: args.need_all_hosts,
+        in_step: !args.no_fence,
         nice: args.parallel.nice.unwrap_or(0),
         slots: slots(&args)?,
         user_name: homing_queue::user_name,
