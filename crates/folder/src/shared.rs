@@ -1,15 +1,20 @@
 //! A folder in which every user may make files, and only remove their own.
 
+use crate::names;
 use rustix::fs::{CWD, RenameFlags};
 use rustix::io::Errno;
 use std::fs::{self, DirBuilder, Permissions};
 use std::io;
-use std::os::unix::fs::{DirBuilderExt, PermissionsExt};
-use std::path::Path;
+use std::os::unix::fs::{DirBuilderExt, MetadataExt, PermissionsExt};
+use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU32, Ordering};
+use std::thread::sleep;
+use std::time::{Duration, Instant};
 
 /// All may write, and the sticky bit.
 const MODE: u32 = 0o1777;
+/// Between two calls of somebody who makes it.
+const HALF_MADE: Duration = Duration::from_secs(1);
 
 /// Makes it, unless something has that name, whatever it is: who comes to it looks whether it will do. True when it
 /// was made here. It appears with its mode: two who make it at once would find the other's half made, and refuse it.
@@ -27,6 +32,38 @@ pub fn make(dir: &Path) -> io::Result<bool> {
     // Where it was not renamed.
     let _ = fs::remove_dir(&fresh);
     placed
+}
+
+/// The folder for all of that name in a place, made when there is none. What somebody else has put there that is no
+/// folder for all is passed over, as [`crate::own`] does: everybody then goes on with the next name. Fails when the
+/// place cannot be written, or all names are taken so.
+pub fn open(place: &Path, name: &str) -> io::Result<PathBuf> {
+    // One that is there is gone on with, also when a stranger's before it has been removed.
+    if let Some(found) = names(place, name).find(|dir| is_for_all(dir)) {
+        return Ok(found);
+    }
+    for dir in names(place, name) {
+        make(&dir)?;
+        if is_for_all(&dir) {
+            return Ok(dir);
+        }
+    }
+    Err(io::Error::other(
+        "neither it nor those with .1 and so on at the end are folders with the sticky bit in which all may write \
+         (chmod 1777): root must remove them",
+    ))
+}
+
+/// One that is just being made where folders cannot be renamed has the sticky bit already: it is waited for.
+fn is_for_all(dir: &Path) -> bool {
+    let until = Instant::now() + HALF_MADE;
+    loop {
+        match fs::symlink_metadata(dir) {
+            Ok(meta) if meta.is_dir() && meta.mode() & MODE == MODE => return true,
+            Ok(meta) if meta.is_dir() && meta.mode() & 0o1000 != 0 && Instant::now() < until => sleep(HALF_MADE / 50),
+            _ => return false,
+        }
+    }
 }
 
 /// Whatever the umask is.
@@ -49,5 +86,27 @@ fn place(fresh: &Path, dir: &Path) -> io::Result<bool> {
             made => made.map(|()| true),
         },
         Err(e) => Err(e.into()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_no_folder_for_all_is_passed_over_by_all_alike() {
+        let dir = tempfile::tempdir().unwrap();
+        let open = || open(dir.path(), "x");
+        fs::write(dir.path().join("x"), "").unwrap();
+        std::os::unix::fs::symlink("/", dir.path().join("x.1")).unwrap();
+        fs::create_dir(dir.path().join("x.2")).unwrap();
+        fs::create_dir(dir.path().join("x.3")).unwrap();
+        fs::set_permissions(dir.path().join("x.3"), Permissions::from_mode(0o1700)).unwrap();
+        let fourth = dir.path().join("x.4");
+        assert_eq!((open().unwrap(), open().unwrap()), (fourth.clone(), fourth.clone()));
+        fs::remove_file(dir.path().join("x")).unwrap();
+        assert_eq!(open().unwrap(), fourth, "what lies in it is found again");
+        names(dir.path(), "y").for_each(|name| fs::write(name, "").unwrap());
+        assert!(super::open(dir.path(), "y").unwrap_err().to_string().contains("root must remove them"));
     }
 }

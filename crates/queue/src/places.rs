@@ -9,7 +9,6 @@
 use crate::{QueueError, files};
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
-use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use std::sync::Mutex;
 
@@ -21,6 +20,8 @@ const OWN: u32 = 0o755;
 #[derive(Debug)]
 pub(crate) struct Places {
     base: PathBuf,
+    shared: PathBuf,
+    numbers: PathBuf,
     /// Folders of users that were found to be their own; the sticky bit keeps them where they are.
     found: Mutex<BTreeMap<u32, PathBuf>>,
     /// Who has a folder, and when the folder above was changed last before that was read.
@@ -41,27 +42,23 @@ impl Places {
 
     /// In a folder; makes what is missing.
     pub fn at(base: PathBuf) -> Result<Places, QueueError> {
-        let places = Places { base, found: Mutex::default(), users: Mutex::default() };
-        for dir in [places.shared(), places.numbers()] {
-            make_shared(&dir)?;
-            let meta = fs::symlink_metadata(&dir).map_err(QueueError::io("look at", &dir))?;
-            if !meta.is_dir() || meta.mode() & 0o1000 == 0 {
-                let what = "it must be a folder with the sticky bit (chmod 1777): root must remove it; \
-                            a line in tmpfiles.d makes it as root's (see the manual, \"Detached jobs\")";
-                return Err(QueueError::Spool { path: dir, what: what.into() });
-            }
-        }
+        let open = |place: &Path, name: &str| {
+            homing_folder::shared::open(place, name).map_err(QueueError::io("make", &place.join(name)))
+        };
+        let shared = open(&base, NAME)?;
+        let numbers = open(&shared, "numbers")?;
+        let places = Places { base, shared, numbers, found: Mutex::default(), users: Mutex::default() };
         Ok(places)
     }
 
     pub fn base(&self) -> &Path {
         &self.base
     }
-    pub fn shared(&self) -> PathBuf {
-        self.base.join(NAME)
+    pub fn shared(&self) -> &Path {
+        &self.shared
     }
-    pub fn numbers(&self) -> PathBuf {
-        self.shared().join("numbers")
+    pub fn numbers(&self) -> &Path {
+        &self.numbers
     }
     /// A user's folder: the first of its names that is a folder of that user's alone.
     pub fn of(&self, uid: u32) -> PathBuf {

@@ -123,7 +123,7 @@ impl Spool {
 
     fn numbers(&self) -> Result<Vec<u64>, QueueError> {
         let dir = self.places.numbers();
-        let entries = fs::read_dir(&dir).map_err(QueueError::io("list", &dir))?.flatten();
+        let entries = fs::read_dir(dir).map_err(QueueError::io("list", dir))?.flatten();
         let mut ids: Vec<u64> = entries.filter_map(|e| e.file_name().to_str()?.parse().ok()).collect();
         ids.sort_unstable();
         Ok(ids)

@@ -37,7 +37,7 @@ impl Turn {
     pub fn take(&mut self, places: &Places) -> Result<Result<Option<OwnedFd>, ()>, QueueError> {
         let path = places.shared();
         let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
-        let folder = open(&path, flags, Mode::empty()).map_err(|e| QueueError::io("open", &path)(e.into()))?;
+        let folder = open(path, flags, Mode::empty()).map_err(|e| QueueError::io("open", path)(e.into()))?;
         if flock(&folder, FlockOperation::NonBlockingLockExclusive).is_ok() {
             self.locked_out = None;
             return Ok(Ok(Some(folder)));

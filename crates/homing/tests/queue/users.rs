@@ -134,6 +134,23 @@ fn a_folder_that_somebody_else_made_shuts_nobody_out() {
     assert!(String::from_utf8_lossy(&said.stderr).contains("root must remove them"), "{said:?}");
 }
 
+#[test]
+fn what_lies_in_the_place_of_the_folders_for_all_shuts_nobody_out() {
+    let Some(w) = shared(1) else { return };
+    let queue = w.path().join("queue");
+    std::fs::create_dir(&queue).unwrap();
+    std::fs::set_permissions(&queue, std::os::unix::fs::PermissionsExt::from_mode(0o1777)).unwrap();
+    let line = "echo > homing-queue; mkdir -m 1700 homing-queue.1; mkdir -m 1777 homing-queue.2; echo > homing-queue.2/numbers";
+    let mut alice = Command::new("sh");
+    alice.args(["-c", line]).current_dir(&queue).uid(ALICE).gid(ALICE);
+    assert!(alice.status().unwrap().success());
+    for (user, name) in [(BOB, "first"), (ALICE, "second")] {
+        let id = sub(&w, user, &format!("echo {name} >> ran"));
+        assert_eq!(as_user(&w, user, &["wait", &id]).status.code(), Some(0));
+    }
+    assert_eq!(w.lines("ran"), ["first", "second"]);
+}
+
 /// What a user leaves in the place of the files that tell of slots holds up nobody, and is named.
 #[test]
 fn a_pipe_a_link_or_a_closed_file_in_the_place_of_slots_stops_nobody() {
