@@ -20,9 +20,15 @@ static SLOW: Code = Code {
 
 pub(crate) static CHECK: Check = Check {
     key: "logins",
-    // All of it has to fit into what a part may take. Whether the host lets itself in does not matter.
+    // All of it has to fit into what a part may take. Start-up files that took long are looked at once more: all
+    // checks of a host begin at once. Whether the host lets itself in does not matter.
     ask: r#"took() { a=$(date +%s%3N); timeout -s KILL 2 "$@" >/dev/null </dev/null; echo $(($(date +%s%3N) - a)); }
-case $(getent passwd "$(id -u)") in *bash) t=$(took bash -c '. ~/.bashrc'); printf 'files\t%s\n' "$t" ;; esac
+files() { took bash -c '. ~/.bashrc'; }
+case $(getent passwd "$(id -u)") in *bash)
+  t=$(files)
+  [ "$t" -lt 1500 ] || { again=$(files); [ "$again" -ge "$t" ] || t=$again; }
+  printf 'files\t%s\n' "$t" ;;
+esac
 [ "${t:-0}" -lt 1500 ] || exit 0
 printf 'sshd\t%s\n' "$(took ssh -F /dev/null -o BatchMode=yes -o StrictHostKeyChecking=no -o UserKnownHostsFile=/dev/null -o LogLevel=QUIET 127.0.0.1 true)""#,
     waits: true,
