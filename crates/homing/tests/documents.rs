@@ -136,6 +136,20 @@ fn the_manual_has_a_table_of_contents_and_short_parts() {
     }
 }
 
+/// The README's first command has `cargo run`, which has to know which of the programs is meant.
+#[test]
+fn cargo_runs_homing() {
+    let readme = std::fs::read_to_string(root().join("README.md")).unwrap();
+    assert!(readme.contains("cargo run --release -- run"), "the README begins otherwise now");
+    // Running it would build everything once more where only one package was built before.
+    let mut cargo = Command::new(env!("CARGO"));
+    cargo.args(["metadata", "--no-deps", "--offline", "--format-version", "1"]).current_dir(root());
+    let output = cargo.stdin(Stdio::null()).output().unwrap();
+    let told: serde_json::Value = serde_json::from_slice(&output.stdout).unwrap();
+    let meant = told["packages"].as_array().unwrap().iter().filter_map(|package| package["default_run"].as_str());
+    assert_eq!(meant.collect::<Vec<_>>(), ["homing"]);
+}
+
 /// What a page links to inside the project, without anchors.
 fn links(text: &str) -> impl Iterator<Item = &str> {
     text.split("](")
