@@ -1,11 +1,9 @@
 //! The queue of a file server, from two login nodes: jobs next to the disk, a
 //! few at a time, and none while somebody else keeps the disk busy.
 
+mod support;
 #[path = "../../../tests/until.rs"]
 mod until;
-// The lab's test has fewer uses for it than others.
-#[allow(dead_code)]
-mod support;
 
 use std::path::Path;
 use std::process::{Child, Command, Stdio};
