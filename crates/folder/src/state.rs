@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 /// homing's folder for what a user keeps: `$XDG_STATE_HOME/homing`, else `~/.local/state/homing`.
 pub fn state() -> PathBuf {
     let set = |name: &str| std::env::var_os(name).map(PathBuf::from);
-    state_from(set, std::env::home_dir())
+    state_from(set, homing_names::home())
 }
 
 /// [`state`] for a given environment and home.

@@ -17,7 +17,7 @@ pub fn root_note() -> Option<String> {
 }
 
 fn chosen() -> (PathBuf, Option<String>) {
-    let wanted = root_from(set, std::env::home_dir());
+    let wanted = root_from(set, homing_names::home());
     if set("HOMING_RUNS").is_some() {
         return (wanted, None);
     }

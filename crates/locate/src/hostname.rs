@@ -2,7 +2,6 @@
 
 use std::collections::{BTreeSet, HashMap};
 use std::net::IpAddr;
-use std::process::{Command, Stdio};
 use std::sync::{Mutex, PoisonError};
 
 /// Names that are asked for at the same time.
@@ -40,28 +39,8 @@ impl HostNames {
 }
 
 fn name(address: &str) -> Option<String> {
-    let name = getent("hosts", address).lines().next()?.split_ascii_whitespace().nth(1)?.to_string();
-    addresses(&name).iter().any(|a| a == address).then_some(name)
-}
-
-/// Addresses of a name, loopback left out, which every host has.
-pub(crate) fn addresses(name: &str) -> Vec<String> {
-    // A name from the network never becomes an option.
-    if name.starts_with('-') {
-        return Vec::new();
-    }
-    let text = getent("ahosts", name);
-    let mut found: Vec<String> =
-        text.lines().filter_map(|l| l.split_ascii_whitespace().next()).map(String::from).collect();
-    found.retain(|a| !a.starts_with("127.") && a != "::1");
-    found.dedup();
-    found
-}
-
-/// By `getent`, which follows the host's own rules (files, DNS, LDAP).
-fn getent(table: &str, key: &str) -> String {
-    let asked = Command::new("getent").args([table, key]).stdin(Stdio::null()).stderr(Stdio::null()).output();
-    asked.map(|o| String::from_utf8_lossy(&o.stdout).into_owned()).unwrap_or_default()
+    let name = homing_names::first_name(address)?;
+    homing_names::addresses(&name).iter().any(|a| a == address).then_some(name)
 }
 
 #[cfg(test)]
@@ -70,7 +49,6 @@ mod tests {
 
     #[test]
     fn a_name_is_no_option_and_stays_what_it_is() {
-        assert!(addresses("--help").is_empty());
         assert_eq!(HostNames::default().of("n1"), "n1");
         assert_eq!(HostNames::default().of("192.0.2.77"), "192.0.2.77");
     }

@@ -33,23 +33,7 @@ pub fn uid() -> u32 {
 
 /// The login name of a user id; the number where it has none.
 pub fn user_name(uid: u32) -> String {
-    account(uid).map_or_else(|| uid.to_string(), |(name, _)| name)
-}
-
-/// Login name and first group of a user id, where it has an account.
-fn account(uid: u32) -> Option<(String, u32)> {
-    let mut buffer = vec![0u8; 16384];
-    // SAFETY: plain data that the call fills in.
-    let mut entry: libc::passwd = unsafe { std::mem::zeroed() };
-    let mut found = std::ptr::null_mut();
-    // SAFETY: buffer and entry outlive the call; their lengths are told truly.
-    let code = unsafe { libc::getpwuid_r(uid, &mut entry, buffer.as_mut_ptr().cast(), buffer.len(), &mut found) };
-    if code != 0 || found.is_null() {
-        return None;
-    }
-    // SAFETY: the call succeeded, so the name is a NUL-terminated string inside `buffer`.
-    let name = unsafe { std::ffi::CStr::from_ptr(entry.pw_name) }.to_string_lossy().into_owned();
-    Some((name, entry.pw_gid))
+    homing_names::account(uid).map_or_else(|| uid.to_string(), |account| account.name)
 }
 
 /// Opens a regular file that another user may have put there: no link is
@@ -191,7 +175,7 @@ const NO_GROUP: u32 = 65_534;
 pub(crate) fn act_as(uid: u32) -> ActAs {
     let groups = (self::uid() == 0 && uid != 0).then(|| rustix::process::getgroups().unwrap_or_default());
     if groups.is_some() {
-        let group = account(uid).map_or(NO_GROUP, |(_, group)| group);
+        let group = homing_names::account(uid).map_or(NO_GROUP, |account| account.group);
         // SAFETY: the list is empty, the numbers are plain. As system calls all three concern this thread only.
         unsafe {
             libc::syscall(libc::SYS_setgroups, 0, std::ptr::null::<libc::gid_t>());

@@ -89,7 +89,7 @@ pub(super) fn own(option: Option<&Path>, here: bool) -> Result<Settings, Failure
 /// Where the user's own files for homing are.
 pub fn config_folder() -> Option<PathBuf> {
     let config = std::env::var_os("XDG_CONFIG_HOME").map(PathBuf::from);
-    let config = config.or_else(|| std::env::home_dir().map(|home| home.join(".config")));
+    let config = config.or_else(|| homing_names::home().map(|home| home.join(".config")));
     config.map(|config| config.join("homing"))
 }
 

@@ -1,6 +1,6 @@
 //! Which host of a volume's definition a brick server's own name means.
 
-use crate::hostname::addresses;
+use homing_names::addresses;
 use std::collections::HashMap;
 use std::net::IpAddr;
 use std::sync::{Arc, Mutex, PoisonError};

@@ -131,7 +131,7 @@ fn add_addresses(nodes: &mut [Node], holders: &[String]) {
         return;
     }
     for node in nodes {
-        node.aliases.extend(crate::addresses::of(&node.name));
+        node.aliases.extend(homing_names::addresses(&node.name));
     }
 }
 

@@ -1,0 +1,99 @@
+//! Users of this machine.
+
+use std::collections::HashMap;
+use std::ffi::OsString;
+use std::path::PathBuf;
+use std::sync::{Mutex, PoisonError};
+
+/// An entry of the password database.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Account {
+    /// Login name.
+    pub name: String,
+    /// First group.
+    pub group: u32,
+    /// Home directory; need not exist.
+    pub home: PathBuf,
+}
+
+/// The account of a user id. The password file is read first, as nearly every `nsswitch.conf` has it, so that a process
+/// is started only for users of a directory service; each of those once, as long as it is known.
+pub fn account(uid: u32) -> Option<Account> {
+    static KNOWN: Mutex<Option<HashMap<u32, Account>>> = Mutex::new(None);
+    let mut known = KNOWN.lock().unwrap_or_else(PoisonError::into_inner);
+    let known = known.get_or_insert_default();
+    if let Some(account) = known.get(&uid) {
+        return Some(account.clone());
+    }
+    let found = look_up(uid, "/etc/passwd", crate::GETENT)?;
+    known.insert(uid, found.clone());
+    Some(found)
+}
+
+fn look_up(uid: u32, file: &str, getent: &str) -> Option<Account> {
+    let text = std::fs::read(file).unwrap_or_default();
+    let of_file = parse(&String::from_utf8_lossy(&text), uid);
+    of_file.or_else(|| parse(&crate::getent(getent, "passwd", &uid.to_string())?, uid))
+}
+
+/// The first entry of that user among lines of `passwd(5)`.
+fn parse(text: &str, uid: u32) -> Option<Account> {
+    text.lines().find_map(|line| {
+        let fields: Vec<&str> = line.split(':').collect();
+        let [name, _, id, group, _, home, ..] = fields[..] else { return None };
+        let whole = !name.is_empty() && id.parse() == Ok(uid);
+        whole.then_some(Account { name: name.into(), group: group.parse().ok()?, home: home.into() })
+    })
+}
+
+/// `$HOME`, else the home of this process's user.
+pub fn home() -> Option<PathBuf> {
+    home_from(std::env::var_os("HOME"), || account(rustix::process::getuid().as_raw()))
+}
+
+fn home_from(set: Option<OsString>, own: impl FnOnce() -> Option<Account>) -> Option<PathBuf> {
+    set.map(PathBuf::from).or_else(|| Some(own()?.home))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::os::unix::fs::PermissionsExt;
+
+    const FILE: &str =
+        "root:x:0:0:root:/root:/bin/sh\n+::::::\nbroken\nann:x:1000:100:A,B:/home/ann:/bin/sh\nbob:x:1000:7::/:\n";
+
+    fn ann() -> Account {
+        Account { name: "ann".into(), group: 100, home: "/home/ann".into() }
+    }
+
+    #[test]
+    fn the_first_of_two_users_with_one_number_counts() {
+        assert_eq!(parse(FILE, 1000), Some(ann()));
+        assert_eq!(parse(FILE, 7), None);
+        assert_eq!(parse("ann:x:1000", 1000), None, "cut short");
+    }
+
+    #[test]
+    fn who_is_not_in_the_file_is_asked_of_the_directory_service() {
+        let dir = tempfile::tempdir().unwrap();
+        let (file, getent) = (dir.path().join("passwd"), dir.path().join("getent"));
+        std::fs::write(&file, FILE).unwrap();
+        let script = "#!/bin/sh\n[ \"$*\" = \"passwd 5000\" ] && echo carl:x:5000:50::/home/carl:/bin/sh\n";
+        std::fs::write(&getent, script).unwrap();
+        std::fs::set_permissions(&getent, PermissionsExt::from_mode(0o755)).unwrap();
+        let [file, getent] = [file, getent].map(|path| path.to_str().unwrap().to_string());
+        assert_eq!(look_up(1000, &file, &getent), Some(ann()));
+        assert_eq!(look_up(5000, &file, &getent).unwrap().name, "carl");
+        assert_eq!(look_up(5001, &file, &getent), None);
+        assert_eq!(look_up(5000, &file, "/nonexistent/getent"), None);
+        assert_eq!(look_up(1000, &file, "/nonexistent/getent"), Some(ann()));
+    }
+
+    #[test]
+    fn home_is_what_the_environment_says_and_else_the_accounts() {
+        assert_eq!(home_from(Some("/elsewhere".into()), || Some(ann())), Some("/elsewhere".into()));
+        assert_eq!(home_from(None, || Some(ann())), Some("/home/ann".into()));
+        assert_eq!(home_from(None, || None), None);
+    }
+}

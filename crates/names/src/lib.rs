@@ -1,0 +1,22 @@
+//! Who a user is and where a host is, by the machine's own rules: files, DNS, LDAP, SSSD.
+//!
+//! A statically linked program cannot load the C library's modules for those
+//! rules, so the program `getent` is asked, which every glibc comes with and
+//! Alpine has too. Where it is missing, the password file and the resolver of
+//! our own C library are all that is known.
+
+mod accounts;
+mod hosts;
+
+pub use accounts::{Account, account, home};
+pub use hosts::{addresses, first_name};
+
+use std::process::{Command, Stdio};
+
+/// What `getent` of this name prints; `None` when there is no such program.
+fn getent(program: &str, table: &str, key: &str) -> Option<String> {
+    let asked = Command::new(program).args([table, key]).stdin(Stdio::null()).stderr(Stdio::null()).output();
+    asked.ok().map(|output| String::from_utf8_lossy(&output.stdout).into_owned())
+}
+
+const GETENT: &str = "getent";
