@@ -4,15 +4,17 @@
 //! They arrive as one word of the user's login shell, which may be csh or
 //! fish: hence one line, no single quote, no backslash, no exclamation mark.
 //! What the script says to us starts with `homing-boot`:
+//! `arch ARCH` (another kind of machine: send hash and size of its program, as one line),
 //! `need ARCH` (send the program now), `fail KIND DETAIL` (then it ends).
 
-use crate::payload::Payload;
+use crate::payload::{OWN_ARCH, Payload};
 
 /// Begins every line that the script says to the launcher.
 pub const MARK: &str = "homing-boot ";
 
-/// `$h` is the hash, `$n` the size, `$r` the word that the program is started with; all are set by [`script`]. `$1` is the path
-/// of the program on this side, for hosts that see the same files; empty over ssh.
+/// `$h` is the hash of the program, `$n` its size, `$a` the machines that it is for, `$r` the word that it is started
+/// with; all are set by [`script`]. `$1` is the path of the program on this side, for hosts that see the same files;
+/// empty over ssh.
 ///
 /// The temporary name holds host name and pid, since a home directory may be
 /// shared by hosts that are all being filled at this moment. `[ -x ]` is also
@@ -24,6 +26,7 @@ const SCRIPT: &[&str] = &[
     "for w in sha256sum head cat mkdir chmod mv rm ls id uname sync; do",
     "  command -v $w >/dev/null 2>&1 || fail tool $w;",
     "done;",
+    "m=$(uname -m); [ \"$m\" = $a ] || { echo \"homing-boot arch $m\"; read -r h n || exit 9; };",
     "u=$(id -u);",
     "c=${XDG_CACHE_HOME:-${HOME:-/nonexistent}/.cache}/homing;",
     "p=${TMPDIR:-/tmp}/homing-$u;",
@@ -49,7 +52,7 @@ const SCRIPT: &[&str] = &[
     // Where it is, when a shared file system shows it there too.
     "[ -f \"$1\" ] && [ -x \"$1\" ] && same \"$1\" && exec \"$1\" $r;",
     "for d in \"$c\" \"$p\"; do",
-    "  f=$d/worker-$h;",
+    "  f=$d/worker-$m-$h;",
     "  safe \"$d\" && kept \"$f\" && exec \"$f\" $r;",
     "done;",
     "w=; trap tidy EXIT; trap \"exit 9\" HUP INT TERM;",
@@ -57,14 +60,18 @@ const SCRIPT: &[&str] = &[
     "  mkdir -p \"$d\" 2>/dev/null; safe \"$d\" || continue;",
     "  t=$d/.worker-$h.$(uname -n).$$;",
     "  { : > \"$t\"; } 2>/dev/null && chmod 700 \"$t\" && [ -x \"$t\" ] || { tidy; continue; };",
-    "  echo \"homing-boot need $(uname -m)\";",
+    "  echo \"homing-boot need $m\";",
     // What does not fit is read all the same: the next folder is sent it anew.
     "  e=$(head -c $n | { cat 2>&1 > \"$t\" || cat > /dev/null; });",
     "  [ -z \"$e\" ] || { w=\"$d: $e\"; tidy; continue; };",
     "  same \"$t\" || fail copy \"$d\";",
     "  sync \"$t\" 2>/dev/null;",
-    "  mv -f \"$t\" \"$d/worker-$h\" || { w=\"$d\"; tidy; continue; };",
-    "  t=; exec \"$d/worker-$h\" $r;",
+    "  mv -f \"$t\" \"$d/worker-$m-$h\" || { w=\"$d\"; tidy; continue; };",
+    // The one before it may be in use by turns with this one; older ones would fill a home.
+    "  t=; (cd \"$d\" && ls -t | { k=0; while read -r f; do",
+    "    case $f in worker-$m-$h) ;; worker-$m-*) k=$((k + 1)); [ $k = 1 ] || rm -f \"$f\";; esac;",
+    "  done; }) 2>/dev/null;",
+    "  exec \"$d/worker-$m-$h\" $r;",
     "done;",
     "[ -z \"$w\" ] || fail write \"$w\";",
     "fail folder \"$c and $p\"",
@@ -78,7 +85,7 @@ pub fn remote_command(payload: &Payload, role: &str) -> String {
 /// The script itself, for a shell of ours.
 pub fn script(payload: &Payload, role: &str) -> String {
     let script: Vec<&str> = SCRIPT.iter().map(|line| line.trim()).collect();
-    format!("h={}; n={}; r={role}; {}", payload.sha256, payload.size, script.join(" "))
+    format!("h={}; n={}; a={OWN_ARCH}; r={role}; {}", payload.sha256, payload.size, script.join(" "))
 }
 
 #[cfg(test)]

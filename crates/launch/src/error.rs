@@ -2,6 +2,7 @@
 
 use crate::handshake::Failure;
 use crate::keeper::Keeper;
+use crate::payload::OWN_ARCH;
 use homing_wire::WireError;
 use std::io;
 use std::path::PathBuf;
@@ -121,15 +122,26 @@ pub enum LaunchError {
     },
     /// Another kind of machine.
     #[error(
-        "host {host} is {theirs}, this homing is built for {ours}: leave the host out, or run a homing built for {theirs} from there"
+        "host {host} is {theirs}, this homing is for {ours}: {} is missing; \
+         it is in the archive of homing for {theirs} and in the packages", missing.display()
     )]
     Architecture {
         /// The host.
         host: String,
         /// Its `uname -m`.
         theirs: String,
-        /// This machine's.
-        ours: String,
+        /// The machines that this program is for.
+        ours: &'static str,
+        /// Where its worker could be.
+        missing: PathBuf,
+    },
+    /// The program for the host cannot be read here.
+    #[error("host {host}: the program for it cannot be read on this machine: {source}")]
+    Program {
+        /// The host.
+        host: String,
+        /// What the system answered.
+        source: io::Error,
     },
     /// The program was copied but does not run.
     #[error("host {host}: the worker's program does not run there: {said}; a statically linked homing runs everywhere")]
@@ -196,10 +208,10 @@ pub(crate) fn verdict(host: &str, failure: Failure, keeper: Keeper) -> LaunchErr
             LaunchError::Silent { host, seconds: patience.as_secs(), said }
         }
         Failure::Boot { kind, detail } => boot_failed(host, &kind, detail),
-        Failure::Architecture(theirs) => {
-            let ours = rustix::system::uname().machine().to_string_lossy().into_owned();
-            LaunchError::Architecture { host, theirs, ours }
+        Failure::Architecture(none) => {
+            LaunchError::Architecture { host, theirs: none.arch, ours: OWN_ARCH, missing: none.first }
         }
+        Failure::Program(source) => LaunchError::Program { host, source },
         Failure::Wire(source) => LaunchError::Hello { host, source },
     }
 }

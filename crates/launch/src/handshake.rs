@@ -2,11 +2,12 @@
 //! Runs in a thread of its own, so that the caller can lose patience.
 
 use crate::bootstrap::MARK;
-use crate::payload::Payload;
+use crate::payload::{self, Payload};
 use homing_model::{Ahead, HostFacts};
 use homing_wire::WireError;
 use std::io::{self, BufRead, BufReader, Read, Write};
 use std::process::{Child, ChildStdin, ChildStdout};
+use std::sync::Arc;
 use std::sync::mpsc::Sender;
 use std::time::Duration;
 
@@ -51,15 +52,17 @@ pub enum Failure {
     Silent(Duration),
     /// The bootstrap gave up: kind and detail.
     Boot { kind: String, detail: String },
-    /// The far side is another kind of machine: its `uname -m`.
-    Architecture(String),
+    /// The far side is another kind of machine, and there is no program for it here.
+    Architecture(payload::NoWorker),
+    /// The program for the far side cannot be read.
+    Program(io::Error),
     /// The hello is none.
     Wire(WireError),
 }
 
 /// Reads up to the hello, sending the program when it is asked for.
-pub fn run(mut ends: Ends, payload: Option<&Payload>, progress: &Sender<Progress>) {
-    let last = match converse(&mut ends, payload, progress) {
+pub fn run(mut ends: Ends, mut payload: Option<Arc<Payload>>, progress: &Sender<Progress>) {
+    let last = match converse(&mut ends, &mut payload, progress) {
         Ok(facts) => Progress::Hello { facts: Box::new(facts), ends },
         Err(failure) => Progress::Failed(failure),
     };
@@ -67,7 +70,11 @@ pub fn run(mut ends: Ends, payload: Option<&Payload>, progress: &Sender<Progress
     let _ = progress.send(last);
 }
 
-fn converse(ends: &mut Ends, payload: Option<&Payload>, progress: &Sender<Progress>) -> Result<HostFacts, Failure> {
+fn converse(
+    ends: &mut Ends,
+    payload: &mut Option<Arc<Payload>>,
+    progress: &Sender<Progress>,
+) -> Result<HostFacts, Failure> {
     // The worker reads its clock later than this.
     let mut asked_ns = homing_clock::system_ns();
     for _ in 0..LINES {
@@ -85,9 +92,10 @@ fn converse(ends: &mut Ends, payload: Option<&Payload>, progress: &Sender<Progre
         }
         // As with the hello: noise without a newline may stand before it.
         let Some((_, said)) = text.trim_end().split_once(MARK) else { continue };
-        match (said.split_once(' '), payload) {
-            (Some(("need", arch)), Some(payload)) => {
-                send_program(arch, payload, ends, progress)?;
+        match (said.split_once(' '), payload.as_ref()) {
+            (Some(("arch", arch)), Some(own)) => *payload = Some(tell_of_another(arch, own, ends)?),
+            (Some(("need", _)), Some(payload)) => {
+                send_program(payload, ends, progress)?;
                 asked_ns = homing_clock::system_ns();
             }
             (Some(("job", id)), _) if !id.is_empty() && id.bytes().all(|b| b.is_ascii_digit()) => {
@@ -103,10 +111,16 @@ fn converse(ends: &mut Ends, payload: Option<&Payload>, progress: &Sender<Progre
     Err(Failure::Wire(WireError::Garbled("a thousand lines and no hello".into())))
 }
 
-fn send_program(arch: &str, payload: &Payload, ends: &mut Ends, progress: &Sender<Progress>) -> Result<(), Failure> {
-    if arch != rustix::system::uname().machine().to_string_lossy() {
-        return Err(Failure::Architecture(arch.into()));
-    }
+/// The program for another kind of machine, after the far side was told what it is known by.
+fn tell_of_another(arch: &str, own: &Payload, ends: &mut Ends) -> Result<Arc<Payload>, Failure> {
+    let path = payload::beside(own.exe(), arch).map_err(Failure::Architecture)?;
+    let payload = payload::load(&path).map_err(Failure::Program)?;
+    let told = writeln!(ends.to, "{} {}", payload.sha256, payload.size).and_then(|()| ends.to.flush());
+    told.map_err(|e| Failure::Wire(e.into()))?;
+    Ok(payload)
+}
+
+fn send_program(payload: &Payload, ends: &mut Ends, progress: &Sender<Progress>) -> Result<(), Failure> {
     let bytes = payload.bytes().map_err(|e| Failure::Wire(e.into()))?;
     match send_bytes(&bytes, &mut ends.to, progress) {
         // Closed on the far side: its last words, read next, tell why.

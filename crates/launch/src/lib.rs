@@ -172,7 +172,7 @@ fn greet(
     options: &Options,
 ) -> Result<Channel, LaunchError> {
     let (progress, reports) = mpsc::channel();
-    let greeted = move || handshake::run(ends, payload.as_deref(), &progress);
+    let greeted = move || handshake::run(ends, payload, &progress);
     homing_threads::begin(greeted).map_err(|source| LaunchError::Thread { host: host.into(), source })?;
     let patience = Duration::from_secs(u64::from(options.connect_timeout_s) + 20);
     let failure = loop {

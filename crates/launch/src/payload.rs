@@ -5,6 +5,7 @@
 use rustix::fs::OFlags;
 use sha2::{Digest, Sha256};
 use std::collections::HashMap;
+use std::ffi::OsStr;
 use std::fs::{self, DirBuilder, File, Metadata, OpenOptions};
 use std::io::{self, Read, Seek, SeekFrom};
 use std::os::unix::fs::{DirBuilderExt, MetadataExt, OpenOptionsExt};
@@ -20,16 +21,17 @@ pub struct Payload {
     /// Open from the first host to the last: all must be given the same bytes,
     /// even if another program takes its place meanwhile.
     file: Mutex<File>,
+    exe: PathBuf,
     read: Mutex<Option<Arc<Vec<u8>>>>,
     cache: Option<PathBuf>,
 }
 
 impl Payload {
-    /// `cache` is the folder in which its hash is kept for the next time.
+    /// `cache` is the folder in which its hash is kept for the next time, under a name that goes with the program's.
     fn new(exe: &Path, cache: Option<PathBuf>) -> io::Result<Payload> {
         let mut file = File::open(exe)?;
         let meta = file.metadata()?;
-        let (known, mut read) = (cache.as_deref().and_then(|dir| remembered(dir, &meta)), None);
+        let (known, mut read) = (cache.as_deref().and_then(|dir| remembered(&dir.join(kept(exe)), &meta)), None);
         let sha256 = match known {
             Some(sha256) => sha256,
             None => {
@@ -37,11 +39,17 @@ impl Payload {
                 let sha256 = hash(&bytes);
                 read = Some(Arc::new(bytes));
                 // Without it the next run hashes again.
-                cache.as_deref().map(|dir| remember(dir, &meta, &sha256));
+                cache.as_deref().map(|dir| remember(&dir.join(kept(exe)), &meta, &sha256));
                 sha256
             }
         };
-        Ok(Payload { size: meta.len(), sha256, file: Mutex::new(file), read: Mutex::new(read), cache })
+        let (file, read, exe) = (Mutex::new(file), Mutex::new(read), exe.to_path_buf());
+        Ok(Payload { size: meta.len(), sha256, file, exe, read, cache })
+    }
+
+    /// Where it lies here.
+    pub fn exe(&self) -> &Path {
+        &self.exe
     }
 
     /// All of it.
@@ -53,7 +61,7 @@ impl Payload {
         let bytes = whole(&mut self.file.lock().unwrap_or_else(PoisonError::into_inner))?;
         if hash(&bytes) != self.sha256 {
             // Written to in place, and its times set back.
-            let _ = self.cache.as_deref().map(|dir| fs::remove_file(dir.join(KEPT)));
+            let _ = self.cache.as_deref().map(|dir| fs::remove_file(dir.join(kept(&self.exe))));
             return Err(io::Error::other("homing's own program is not what it was in the last run; run it again"));
         }
         Ok(read.insert(Arc::new(bytes)).clone())
@@ -71,8 +79,43 @@ fn hash(bytes: &[u8]) -> String {
     Sha256::digest(bytes).iter().map(|b| format!("{b:02x}")).collect()
 }
 
-/// Name of the file with the hash of the program that was last used.
-const KEPT: &str = "program.sha256";
+/// Name of the file with the hash of the program that was last used; each of those for other machines has its own.
+fn kept(exe: &Path) -> String {
+    let name = exe.file_name().and_then(OsStr::to_str).filter(|name| name.starts_with(OTHER));
+    format!("{}.sha256", name.unwrap_or("program"))
+}
+
+/// Begins the name of a program for machines of another kind; the rest is their `uname -m`.
+const OTHER: &str = "worker-";
+
+/// The machines that this program runs on, as their `uname -m` tells it; none but Linux has workers.
+pub const OWN_ARCH: &str = if cfg!(target_os = "linux") { std::env::consts::ARCH } else { "none" };
+
+/// There is no program for machines of this kind.
+#[derive(Debug)]
+pub struct NoWorker {
+    /// Their `uname -m`.
+    pub arch: String,
+    /// The first of the places where it is looked for.
+    pub first: PathBuf,
+}
+
+/// The program for machines whose `uname -m` is `arch`, which come from afar: beside the program `exe`, in the
+/// `lib/homing` of its prefix, or in that of the system.
+pub fn beside(exe: &Path, arch: &str) -> Result<PathBuf, NoWorker> {
+    if arch == OWN_ARCH {
+        return Ok(exe.to_path_buf());
+    }
+    let plain = !arch.is_empty() && arch.len() <= 32 && arch.bytes().all(|b| b.is_ascii_alphanumeric() || b == b'_');
+    let name = format!("{OTHER}{}", if plain { arch } else { "of-no-name" });
+    let folder = exe.parent().unwrap_or(Path::new("/"));
+    let places =
+        [folder.join(&name), folder.join("../lib/homing").join(&name), Path::new("/usr/lib/homing").join(&name)];
+    match places.iter().find(|place| plain && place.is_file()) {
+        Some(found) => Ok(found.clone()),
+        None => Err(NoWorker { arch: arch.escape_debug().to_string(), first: places[0].clone() }),
+    }
+}
 
 /// What changes whenever the content of a file does, unless somebody sets clocks back.
 fn identity(meta: &Metadata) -> String {
@@ -81,9 +124,9 @@ fn identity(meta: &Metadata) -> String {
 }
 
 /// Its hash, if the program has not changed since that was kept, by this user.
-fn remembered(dir: &Path, program: &Metadata) -> Option<String> {
+fn remembered(kept: &Path, program: &Metadata) -> Option<String> {
     let nofollow = (OFlags::NOFOLLOW | OFlags::NONBLOCK).bits() as i32;
-    let file = OpenOptions::new().read(true).custom_flags(nofollow).open(dir.join(KEPT)).ok()?;
+    let file = OpenOptions::new().read(true).custom_flags(nofollow).open(kept).ok()?;
     let meta = file.metadata().ok()?;
     if !meta.is_file() || meta.uid() != rustix::process::geteuid().as_raw() || meta.mode() & 0o022 != 0 {
         return None;
@@ -95,13 +138,13 @@ fn remembered(dir: &Path, program: &Metadata) -> Option<String> {
     (plain && of == identity(program)).then(|| sha256.to_string())
 }
 
-fn remember(dir: &Path, program: &Metadata, sha256: &str) -> io::Result<()> {
-    DirBuilder::new().recursive(true).mode(0o700).create(dir)?;
-    let made = dir.join(format!(".{KEPT}.{}", std::process::id()));
+fn remember(kept: &Path, program: &Metadata, sha256: &str) -> io::Result<()> {
+    DirBuilder::new().recursive(true).mode(0o700).create(kept.parent().unwrap_or(Path::new("/")))?;
+    let made = kept.with_extension(format!("new-{}", std::process::id()));
     let _ = fs::remove_file(&made);
     let mut file = OpenOptions::new().write(true).create_new(true).mode(0o600).open(&made)?;
     io::Write::write_all(&mut file, format!("{sha256} {}\n", identity(program)).as_bytes())?;
-    fs::rename(&made, dir.join(KEPT)).inspect_err(|_| drop(fs::remove_file(&made)))
+    fs::rename(&made, kept).inspect_err(|_| drop(fs::remove_file(&made)))
 }
 
 fn cache() -> Option<PathBuf> {
@@ -109,9 +152,10 @@ fn cache() -> Option<PathBuf> {
     Some(set("XDG_CACHE_HOME").or_else(|| Some(set("HOME")?.join(".cache")))?.join("homing"))
 }
 
-/// SHA-256 of the program `exe`, by which a host that a channel was opened to keeps it.
-pub fn program_hash(exe: &Path) -> io::Result<String> {
-    Ok(load(exe)?.sha256.clone())
+/// SHA-256 of the program by which a host keeps it that a channel was opened to from `exe`, and whose `uname -m` is `arch`.
+pub fn program_hash(exe: &Path, arch: &str) -> io::Result<String> {
+    let exe = beside(exe, arch).map_err(|none| io::Error::other(format!("{} is missing", none.first.display())))?;
+    Ok(load(&exe)?.sha256.clone())
 }
 
 /// The program `exe`, once per process: a run opens one channel per host.
@@ -136,13 +180,14 @@ mod tests {
     #[test]
     fn the_hash_is_what_sha256sum_prints_and_is_kept_until_the_program_changes() {
         let dir = tempfile::tempdir().unwrap();
-        let (exe, kept) = (dir.path().join("exe"), dir.path().join("cache/homing"));
+        let (exe, cache) = (dir.path().join("exe"), dir.path().join("cache/homing"));
+        let kept = cache.join(kept(&exe));
         fs::write(&exe, "abc").unwrap();
-        let load = || Payload::new(&exe, Some(kept.clone())).unwrap();
+        let load = || Payload::new(&exe, Some(cache.clone())).unwrap();
         assert_eq!((load().sha256.as_str(), load().size), (ABC, 3));
         // A hash that cannot be its own shows that the kept one is taken.
-        let text = fs::read_to_string(kept.join(KEPT)).unwrap();
-        fs::write(kept.join(KEPT), text.replace(ABC, &"0".repeat(64))).unwrap();
+        let text = fs::read_to_string(&kept).unwrap();
+        fs::write(&kept, text.replace(ABC, &"0".repeat(64))).unwrap();
         let wrong = load();
         assert_eq!(wrong.sha256, "0".repeat(64));
         assert!(wrong.bytes().is_err(), "what is sent is looked at");
@@ -156,12 +201,31 @@ mod tests {
     fn a_hash_that_others_could_have_written_is_not_believed() {
         use std::os::unix::fs::PermissionsExt;
         let dir = tempfile::tempdir().unwrap();
-        let exe = dir.path().join("exe");
+        let (exe, kept) = (dir.path().join("exe"), dir.path().join("kept"));
         fs::write(&exe, "abc").unwrap();
         let meta = exe.metadata().unwrap();
-        remember(dir.path(), &meta, ABC).unwrap();
-        assert_eq!(remembered(dir.path(), &meta).as_deref(), Some(ABC));
-        fs::set_permissions(dir.path().join(KEPT), fs::Permissions::from_mode(0o622)).unwrap();
-        assert_eq!(remembered(dir.path(), &meta), None);
+        remember(&kept, &meta, ABC).unwrap();
+        assert_eq!(remembered(&kept, &meta).as_deref(), Some(ABC));
+        fs::set_permissions(&kept, fs::Permissions::from_mode(0o622)).unwrap();
+        assert_eq!(remembered(&kept, &meta), None);
+    }
+
+    #[test]
+    fn the_program_for_other_machines_lies_beside_this_one() {
+        let dir = tempfile::tempdir().unwrap();
+        let (bin, lib) = (dir.path().join("bin"), dir.path().join("lib/homing"));
+        fs::create_dir_all(&bin).unwrap();
+        fs::create_dir_all(&lib).unwrap();
+        let exe = bin.join("homing");
+        assert_eq!(beside(&exe, OWN_ARCH).unwrap(), exe);
+        let none = beside(&exe, "pdp11").unwrap_err();
+        assert_eq!((none.arch.as_str(), none.first), ("pdp11", bin.join("worker-pdp11")));
+        fs::write(lib.join("worker-pdp11"), "far").unwrap();
+        let far = beside(&exe, "pdp11").unwrap();
+        assert_eq!(fs::read(&far).unwrap(), b"far");
+        assert_eq!((kept(&exe).as_str(), kept(&far).as_str()), ("program.sha256", "worker-pdp11.sha256"));
+        for evil in ["../bin/x", "", "a b", "..", "a\nb"] {
+            assert!(beside(&exe, evil).is_err(), "{evil:?}");
+        }
     }
 }

@@ -144,7 +144,7 @@ fn attempt(host: &str, seat: &SlurmSeat, payload: &Arc<Payload>, options: &Optio
     let keeper = Keeper::polite(child);
     let (progress, reports) = mpsc::channel();
     let sent = payload.clone();
-    let greeted = move || handshake::run(ends, Some(&sent), &progress);
+    let greeted = move || handshake::run(ends, Some(sent), &progress);
     homing_threads::begin(greeted).map_err(|source| LaunchError::Thread { host: host.into(), source })?;
     let patience = Duration::from_secs(u64::from(options.connect_timeout_s) + 20);
     let (mut job, mut heard) = (None, None);

@@ -11,12 +11,16 @@ use std::process::{Command, Stdio};
 use std::time::Duration;
 use tempfile::TempDir;
 
+const FACTS: &str = r#"{"hostname":"far","aliases":[],"cores":2,"memory_bytes":1,"arch":"x","boot_id":"b","mounts":[],"nic_bytes_per_s":null,"now_ns":0}"#;
+
 /// Says hello as a worker does, then sends back what it is given.
-const WORKER: &str = r#"#!/bin/sh
-[ "$1" = worker ] || exit 3
-echo 'homing-wire 1 {"hostname":"far","aliases":[],"cores":2,"memory_bytes":1,"arch":"x","boot_id":"b","mounts":[],"nic_bytes_per_s":null,"now_ns":0}'
-exec cat
-"#;
+fn worker() -> String {
+    greeting(&format!("homing-wire {} {} {FACTS}", homing_wire::VERSION, homing_wire::release()))
+}
+
+fn greeting(hello: &str) -> String {
+    format!("#!/bin/sh\n[ \"$1\" = worker ] || exit 3\necho '{hello}'\nexec cat\n")
+}
 
 struct World {
     dir: TempDir,
@@ -28,7 +32,7 @@ impl World {
     fn new(before: &str) -> World {
         let dir = tempfile::tempdir().unwrap();
         let at = dir.path();
-        program(&at.join("worker"), WORKER);
+        program(&at.join("worker"), &worker());
         fs::create_dir(at.join("home")).unwrap();
         // The last argument is the remote command, as sshd would hand it to the login shell.
         let ssh = format!(
@@ -100,7 +104,7 @@ fn the_first_time_copies_and_the_second_finds() {
     echoes(world.open().unwrap());
     let cached = world.cached();
     assert_eq!(cached.len(), 1, "{cached:?}");
-    assert_eq!(fs::read(&cached[0]).unwrap(), WORKER.as_bytes());
+    assert_eq!(fs::read(&cached[0]).unwrap(), worker().as_bytes());
     let mode = |path: &Path| fs::metadata(path).unwrap().permissions().mode() & 0o777;
     assert_eq!((mode(&cached[0]), mode(&world.cache())), (0o700, 0o700));
     let before = fs::metadata(&cached[0]).unwrap().modified().unwrap();
@@ -118,7 +122,7 @@ fn a_wrong_copy_is_replaced_not_run() {
     let cached = world.cached().remove(0);
     program(&cached, "#!/bin/sh\necho evil > \"$HOME/evil\"\n");
     echoes(world.open().unwrap());
-    assert_eq!(fs::read(&cached).unwrap(), WORKER.as_bytes());
+    assert_eq!(fs::read(&cached).unwrap(), worker().as_bytes());
     assert!(!world.dir.path().join("home/evil").exists());
 }
 
@@ -169,7 +173,7 @@ fn a_full_home_leads_to_tmp() {
     echoes(world.open().unwrap());
     assert!(world.cached().is_empty());
     let copies: Vec<PathBuf> = fs::read_dir(world.fallback()).unwrap().map(|e| e.unwrap().path()).collect();
-    assert_eq!(copies.iter().map(|p| fs::read(p).unwrap()).collect::<Vec<_>>(), [WORKER.as_bytes()]);
+    assert_eq!(copies.iter().map(|p| fs::read(p).unwrap()).collect::<Vec<_>>(), [worker().as_bytes()]);
 }
 
 #[test]
@@ -194,7 +198,7 @@ fn the_end_of_a_worker_is_told_as_far_as_it_is_known() {
     let reason = |via: Via, last: &str| {
         let (tell, told) = std::sync::mpsc::channel();
         let exe = world.dir.path().join(last.replace(' ', "-"));
-        program(&exe, &WORKER.replace("exec cat", last));
+        program(&exe, &worker().replace("exec cat", last));
         let options = Options { exe, ..world.options.clone() };
         homing_launch::attend("far".into(), via, || options, move |heard| tell.send(heard).is_ok()).unwrap();
         // Whoever drops the keeper ends the child.
@@ -228,7 +232,47 @@ fn another_architecture_is_one_clear_line() {
     fs::create_dir(&bin).unwrap();
     program(&bin.join("uname"), "#!/bin/sh\necho pdp11\n");
     let said = world.refusal();
-    assert!(said.contains("host far is pdp11"), "{said}");
+    assert!(said.contains("host far is pdp11") && said.contains("/worker-pdp11 is missing"), "{said}");
+    // The program for it came, of this release.
+    program(&world.dir.path().join("worker-pdp11"), &worker().replace("exec cat", "exec cat #"));
+    for _ in 0..2 {
+        echoes(world.open().unwrap());
+    }
+    let cached = world.cached();
+    let name = |path: &PathBuf| path.file_name().unwrap().to_string_lossy().into_owned();
+    assert!(cached.len() == 1 && name(&cached[0]).starts_with("worker-pdp11-"), "{cached:?}");
+    assert!(fs::read_to_string(&cached[0]).unwrap().ends_with("exec cat #\n"));
+}
+
+#[test]
+fn a_worker_of_another_release_is_refused_by_name() {
+    let world = World::new("");
+    for (hello, theirs) in [
+        (format!("homing-wire 1 {FACTS}"), "its worker is homing of an older version"),
+        (format!("homing-wire {} 0.0.9 {FACTS}", homing_wire::VERSION), "its worker is homing 0.0.9"),
+        (format!("homing-wire 0 {} {FACTS}", homing_wire::release()), "with frames 0 and not"),
+    ] {
+        program(&world.dir.path().join("worker"), &greeting(&hello));
+        let refused = open("here", &Via::Local, &world.options).err().expect("must be refused").to_string();
+        assert!(refused.contains(theirs) && refused.contains(homing_wire::release()), "{refused}");
+    }
+}
+
+#[test]
+fn the_last_two_versions_stay_on_a_host() {
+    let world = World::new("");
+    let mut versions = Vec::new();
+    for round in 0..4 {
+        let exe = world.dir.path().join(format!("version-{round}"));
+        program(&exe, &format!("{}# {round}\n", worker()));
+        let options = Options { exe, ..world.options.clone() };
+        echoes(open("far", &Via::Ssh { target: "far".into() }, &options).unwrap());
+        versions.push(format!("{}# {round}\n", worker()));
+    }
+    fs::write(world.cache().join("notes"), "somebody else's").unwrap();
+    let mut kept: Vec<String> = world.cached().iter().map(|path| fs::read_to_string(path).unwrap()).collect();
+    kept.sort();
+    assert_eq!(kept, [&versions[2], &versions[3], "somebody else's"]);
 }
 
 #[test]

@@ -19,8 +19,12 @@ impl Server {
         let server = Server(Sshd::new()?);
         fs::write(
             server.path("worker"),
-            "#!/bin/sh\necho 'homing-wire 1 {\"hostname\":\"far\",\"aliases\":[],\"cores\":1,\"memory_bytes\":1,\
-             \"arch\":\"x\",\"boot_id\":\"b\",\"mounts\":[],\"nic_bytes_per_s\":null,\"now_ns\":0}'\nexec cat\n",
+            format!(
+                "#!/bin/sh\necho 'homing-wire {} {} {{\"hostname\":\"far\",\"aliases\":[],\"cores\":1,\"memory_bytes\":1,\
+                 \"arch\":\"x\",\"boot_id\":\"b\",\"mounts\":[],\"nic_bytes_per_s\":null,\"now_ns\":0}}'\nexec cat\n",
+                homing_wire::VERSION,
+                homing_wire::release()
+            ),
         )
         .unwrap();
         fs::set_permissions(server.path("worker"), fs::Permissions::from_mode(0o755)).unwrap();

@@ -1,7 +1,7 @@
 //! Messages between coordinator and worker, and their framing.
 //!
 //! The far side speaks on standard input and output, and only protocol. Its
-//! first line is text, `homing-wire 1 {json}`: version and host facts. What
+//! first line is text, `homing-wire 2 RELEASE {json}`: version of the frames, of the program, and host facts. What
 //! precedes that line (a talkative `.bashrc`) is skipped. Then, both ways,
 //! frames: length as u32 little endian, then that many bytes of postcard.
 
@@ -11,10 +11,20 @@ use homing_model::{Change, HostFacts, HostSample, IoCounters, IoWait, Outcome, P
 use serde::{Deserialize, Serialize, de::DeserializeOwned};
 use std::fmt::{Debug, Write as _};
 use std::io::{self, BufRead, Read, Write};
+use std::sync::OnceLock;
 
-/// Version of the frames. Coordinator and worker are one binary, so a
+/// Version of the frames. Coordinator and worker are of one release, so a
 /// mismatch is refused rather than translated.
-pub const VERSION: u32 = 1;
+pub const VERSION: u32 = 2;
+
+/// Version of this program as `1.2.3`, or `1.2.3+COMMIT` when the build was told of the commit by `HOMING_COMMIT`.
+pub fn release() -> &'static str {
+    static RELEASE: OnceLock<String> = OnceLock::new();
+    RELEASE.get_or_init(|| {
+        let commit = option_env!("HOMING_COMMIT").filter(|commit| !commit.is_empty());
+        [Some(env!("CARGO_PKG_VERSION")), commit].into_iter().flatten().collect::<Vec<_>>().join("+")
+    })
+}
 
 /// A frame longer than this is refused on both sides: output travels in chunks
 /// of 64 KiB and lists in [`portions`], so only a damaged or hostile stream announces more.
@@ -253,11 +263,11 @@ pub enum WireError {
         /// How it begins.
         what: String,
     },
-    /// The other side is another homing.
-    #[error("the worker speaks version {theirs} of the protocol, this homing speaks {ours}", ours = VERSION)]
-    Version {
+    /// The other side is another homing: a program for another kind of machine that came from elsewhere.
+    #[error("its worker is homing {theirs}, this is homing {}: install both from one release", release())]
+    Release {
         /// Its version.
-        theirs: u32,
+        theirs: String,
     },
 }
 
@@ -357,7 +367,7 @@ fn whole_frame(bytes: &[u8]) -> Option<&[u8]> {
 /// Writes the hello line.
 pub fn send_hello(to: &mut impl Write, facts: &HostFacts) -> Result<(), WireError> {
     let json = serde_json::to_string(facts).map_err(|e| WireError::Garbled(e.to_string()))?;
-    writeln!(to, "homing-wire {VERSION} {json}")?;
+    writeln!(to, "homing-wire {VERSION} {} {json}", release())?;
     to.flush()?;
     Ok(())
 }
@@ -375,14 +385,23 @@ pub fn receive_hello(from: &mut impl BufRead, mut on_noise: impl FnMut(&[u8])) -
             on_noise(&line);
             continue;
         };
-        let mut words = text[at..].trim_end().splitn(3, ' ').skip(1);
-        let theirs: u32 = words.next().and_then(|w| w.parse().ok()).unwrap_or(0);
-        if theirs != VERSION {
-            return Err(WireError::Version { theirs });
-        }
-        return serde_json::from_str(words.next().unwrap_or("")).map_err(|e| WireError::Garbled(e.to_string()));
+        let json = facts_of(text[at..].trim_end())?;
+        return serde_json::from_str(json).map_err(|e| WireError::Garbled(e.to_string()));
     }
     Err(WireError::Garbled("a thousand lines and no hello".into()))
+}
+
+/// The facts of a hello by a program of this very release.
+fn facts_of(hello: &str) -> Result<&str, WireError> {
+    let words: Vec<&str> = hello.splitn(4, ' ').collect();
+    let theirs = match words[..] {
+        [_, version, theirs, json] if theirs == release() && version.parse() == Ok(VERSION) => return Ok(json),
+        // Until 0.1.0 nothing but the version of the frames was said.
+        [_, _, facts, ..] if facts.starts_with('{') => "of an older version",
+        [_, version, theirs, ..] => &format!("{theirs} with frames {version} and not {VERSION}"),
+        _ => "of no version",
+    };
+    Err(WireError::Release { theirs: theirs.escape_debug().to_string() })
 }
 
 #[cfg(test)]

@@ -139,7 +139,7 @@ fn usage(name: &str, grammar: &Grammar) -> String {
 }
 
 fn version() -> String {
-    format!("homing {}, answering as LSF", env!("CARGO_PKG_VERSION"))
+    format!("homing {}, answering as LSF", homing_wire::release())
 }
 
 fn engine() -> Result<Box<dyn Engine>, Refusal> {

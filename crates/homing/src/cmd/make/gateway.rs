@@ -18,16 +18,20 @@ pub fn run(host: &str) -> Result<i32, Failure> {
     let via = Via::Ssh { target: host.into() };
     // A worker's start leaves the program there.
     let channel = homing_launch::open(host, &via, &options).map_err(Failure::system)?;
+    let arch = channel.facts.arch;
     drop(channel.to);
     channel.keeper.end(Duration::from_secs(2));
     let cwd = std::env::current_dir().map_err(|e| Failure::system(format!("the current folder is not there: {e}")))?;
-    let hash = homing_launch::program_hash(&options.exe).map_err(|e| Failure::system(format!("own program: {e}")))?;
+    let hash =
+        homing_launch::program_hash(&options.exe, &arch).map_err(|e| Failure::system(format!("own program: {e}")))?;
     let rest = words::without_gateway(std::env::args_os().skip(2).collect());
     let arguments: Vec<Vec<u8>> = rest.iter().map(|word| quoted(word.as_bytes())).collect();
     let script = [
         &b"cd "[..],
         &quoted(cwd.as_os_str().as_bytes()),
         br#" && for d in "${XDG_CACHE_HOME:-$HOME/.cache}/homing" "${TMPDIR:-/tmp}/homing-$(id -u)"; do f=$d/worker-"#,
+        arch.as_bytes(),
+        b"-",
         hash.as_bytes(),
         br#"; [ -x "$f" ] && exec "$f" make "#,
         &arguments.join(&b' '),
