@@ -264,7 +264,7 @@ fn tasks_of_a_file_know_what_they_run_after() {
     assert_eq!(read(text).unwrap().total(), Some(3));
     let plain = "{\"command\": \"a\", \"inputs\": [\"x\"]}\n{\"command\": \"b\", \"name\": \"b\"}\n";
     let batch = read(plain).unwrap();
-    assert!(!batch.has_links() && batch.total().is_none(), "such a file is read once");
+    assert!(!batch.has_links() && batch.total().is_none(), "such a file is looked through for words only");
     let text = "{\"command\": \"a\", \"outputs\": [\"x\"], \"inputs\": [\"x\"]}";
     assert_eq!(after(text), [Vec::<u64>::new()], "a file that is changed in its place");
 }

@@ -24,7 +24,7 @@ pub(super) enum Links {
 }
 
 impl Links {
-    /// Of a file, which is read to its end, three times if it has any.
+    /// Of a file, which is read to its end.
     pub fn of_file(path: &Path, name: &str, setting: &Setting) -> Result<Links, BatchError> {
         let open = || {
             let opened = File::open(path).map_err(|source| BatchError::Read { name: name.into(), source })?;
@@ -35,27 +35,24 @@ impl Links {
         }
         let (mut all, mut makers, mut lines) = (open()?, Makers::default(), Vec::new());
         while let Some(line) = all.next()? {
-            lines.push(all.line);
-            let task = lines.len() as TaskId;
+            let task = lines.len() as TaskId + 1;
             let known = Line::parse(&line).and_then(|line| line.known(task, all.line, &mut makers, setting));
-            known.map_err(|reason| all.wrong(reason))?;
+            lines.push((all.line, known.map_err(|reason| all.wrong(reason))?));
         }
         let mut after = HashMap::new();
-        let (mut all, mut task) = (open()?, 0);
-        while let Some(line) = all.next()? {
-            task += 1;
-            let needs = Line::parse(&line).and_then(|line| line.needs(task, &makers, setting));
-            let needs = needs.map_err(|reason| all.wrong(reason))?;
+        for (task, (line, wants)) in (1..).zip(&lines) {
+            all.line = *line;
+            let needs = wants.needs(task, &makers).map_err(|reason| all.wrong(reason))?;
             if !needs.is_empty() {
                 after.insert(task, needs);
             }
         }
         if let Some(way) = circle(&after) {
             let called = |task: &TaskId| makers.name(*task).map_or_else(|| format!("task {task}"), RawText::display);
-            all.line = lines[way[0] as usize - 1];
+            (all.line, _) = lines[way[0] as usize - 1];
             return Err(all.wrong(in_a_circle(&way.iter().map(called).collect::<Vec<_>>())));
         }
-        Ok(if after.is_empty() { Links::None } else { Links::Known { after, tasks: task } })
+        Ok(if after.is_empty() { Links::None } else { Links::Known { after, tasks: lines.len() as u64 } })
     }
 
     /// What task `task`, on this line, runs after.
@@ -65,7 +62,7 @@ impl Links {
             Links::Known { after, .. } => Ok(after.remove(&task).unwrap_or_default()),
             Links::Coming(_) if !line.may_link() => Ok(Vec::new()),
             Links::Coming(makers) => {
-                let needs = line.needs(task, makers, setting)?;
+                let needs = line.wants(setting).needs(task, makers)?;
                 line.add_to(makers, Maker { task, line: at }, setting)?;
                 Ok(needs)
             }
@@ -75,9 +72,14 @@ impl Links {
 
 impl Line {
     /// Adds it to those that are known, and looks whether it makes a task.
-    fn known(self, task: TaskId, at: u64, makers: &mut Makers, setting: &Setting) -> Result<(), String> {
+    fn known(self, task: TaskId, at: u64, makers: &mut Makers, setting: &Setting) -> Result<Wants, String> {
         self.add_to(makers, Maker { task, line: at }, setting)?;
-        self.task(task, Vec::new(), setting).map(drop)
+        let wants = self.wants(setting);
+        self.task(task, Vec::new(), setting).map(|_| wants)
+    }
+
+    fn wants(&self, setting: &Setting) -> Wants {
+        Wants { after: self.after(), inputs: self.inputs(&setting.cwd) }
     }
 
     fn add_to(&self, makers: &mut Makers, maker: Maker, setting: &Setting) -> Result<(), String> {
@@ -89,10 +91,18 @@ impl Line {
             }
         })
     }
+}
 
-    fn needs(&self, task: TaskId, makers: &Makers, setting: &Setting) -> Result<Vec<TaskId>, String> {
-        let inputs: Vec<PathBuf> = self.inputs(&setting.cwd);
-        makers.needs(task, &self.after(), inputs.iter().map(PathBuf::as_path)).map_err(|Unknown(other)| match other {
+/// What a task names that others may make.
+struct Wants {
+    after: Vec<Other>,
+    inputs: Vec<PathBuf>,
+}
+
+impl Wants {
+    fn needs(&self, task: TaskId, makers: &Makers) -> Result<Vec<TaskId>, String> {
+        let inputs = self.inputs.iter().map(PathBuf::as_path);
+        makers.needs(task, &self.after, inputs).map_err(|Unknown(other)| match other {
             Other::Name(name) => format!("'after' names {:?}, and no task is called so", name.display()),
             Other::Number(number) => format!("'after' names task {number}, and there is none of that number"),
         })
