@@ -50,6 +50,18 @@ impl Written {
         unknown.cloned().chain(others).collect()
     }
 
+    /// Who wrote most of what is read here, in bytes: its caches hold it.
+    pub fn writer(&self, reads: &[RawText]) -> Option<HostIx> {
+        if self.latest.is_empty() {
+            return None;
+        }
+        let mut bytes: BTreeMap<HostIx, u64> = BTreeMap::new();
+        for entry in reads.iter().flat_map(|path| self.below(path)) {
+            *bytes.entry(entry.by).or_default() += entry.change.now.as_ref().map_or(0, |stamp| stamp.size);
+        }
+        bytes.into_iter().filter(|(_, bytes)| *bytes > 0).max_by_key(|(_, bytes)| *bytes).map(|(host, _)| host)
+    }
+
     /// A name and, if it is a directory's, all below it.
     fn below(&self, path: &RawText) -> impl Iterator<Item = &Entry> {
         let inner = RawText([&path.0[..], b"/"].concat());
@@ -101,6 +113,22 @@ mod tests {
         );
         let told = written.fence(1, &["/d/x".into()], &[]);
         assert_eq!(told, [change("/d/x", 1), change("/d/x/f", 1), change("/d/x/g/h", 1)]);
+    }
+
+    #[test]
+    fn the_writer_is_who_wrote_most_of_it() {
+        let large = |path: &str, size| {
+            let now = Some(Stamp { size, ino: 1, mtime_ns: 1, dir: false });
+            Change { path: path.into(), now, fresh: false, was: None }
+        };
+        let mut written = Written::default();
+        let reads: [RawText; 2] = ["/d/a".into(), "/d/x".into()];
+        assert_eq!(written.writer(&reads), None);
+        written.add(0, vec![large("/d/a", 5)], Mono::from_us(0));
+        written.add(1, vec![large("/d/x/f", 3), large("/d/x/g", 3), large("/d/other", 9)], Mono::from_us(0));
+        assert_eq!((written.writer(&reads), written.writer(&reads[..1])), (Some(1), Some(0)));
+        written.add(2, vec![large("/d/a", 0)], Mono::from_us(0));
+        assert_eq!(written.writer(&reads[..1]), None, "nothing of it is in anybody's cache");
     }
 
     #[test]

@@ -59,6 +59,7 @@ fn a_task_reads_what_a_task_on_another_host_has_just_written() {
     lab.ok("n1", &format!("{EXE} hosts --hosts 'n[1-3]'; cd /data; echo old0 >f.1; echo old0 >f.2"));
     declared(&lab);
     undeclared(&lab);
+    written(&lab);
     root(&lab);
 }
 
@@ -88,6 +89,25 @@ fn undeclared(lab: &Lab) {
         let said = lab.ok("n1", &format!("cd /data && {read} && {write} && {read}"));
         assert_eq!(said.lines().last().unwrap(), format!("new{round}"), "{said}");
     }
+}
+
+/// All hosts have a copy of all: of them the one that wrote a file has it in its caches too.
+fn written(lab: &Lab) {
+    let task = |i: u32, command: &str, from: &str, to: &str| {
+        let command = command.replace('#', &i.to_string());
+        serde_json::json!({"command": command, "inputs": [from.replace('#', &i.to_string())],
+                           "outputs": [to.replace('#', &i.to_string())]})
+        .to_string()
+    };
+    let read = |i| task(i, "echo $(hostname) $(cat made.#); touch read.#", "made.#", "read.#");
+    // Long enough for all of them to have a slot before the first one ends.
+    let made = |i| task(i, "hostname > made.#; sleep 1", "f.1", "made.#");
+    let tasks: Vec<String> = (1..=9).flat_map(|i| [read(i), made(i)]).collect();
+    let run = format!("{EXE} run -q --on ssh --hosts 'n[1-3]' -j6 --tasks tasks");
+    let said = lab.ok("n1", &format!("cd /data; cat > tasks <<'END'\n{}\nEND\n{run}", tasks.join("\n")));
+    let hosts: Vec<(&str, &str)> = said.lines().filter_map(|line| line.split_once(' ')).collect();
+    assert!(hosts.len() == 9 && hosts.iter().all(|(reader, maker)| reader == maker), "{said}");
+    assert!(hosts.iter().any(|(host, _)| *host != hosts[0].0), "the hosts share the work: {said}");
 }
 
 /// GlusterFS's client ends itself when it is asked to look again at its own root, as

@@ -72,9 +72,50 @@ fn commands_run_where_their_bytes_lie() {
     let cut = lab.ok("n1", &format!("seq 300000 | {piped} | cksum"));
     assert_eq!(cut, lab.ok("n1", "seq 300000 | cksum"));
 
+    an_output_folder_changes_no_placement(&lab);
+    what_a_task_made_is_read_where_it_lies(&lab);
     a_lost_host_is_news(&lab);
     drop(lab);
     assert!(!Path::new("/sys/class/net").join("n1").exists());
+}
+
+/// It is named beside files, so that it is where they go and nothing that is read.
+fn an_output_folder_changes_no_placement(lab: &Lab) {
+    lab.ok("n1", "mkdir /data/none /data/many; cd /data/many; for i in $(seq 1000); do echo $i > $i; done");
+    for out in ["none", "many"] {
+        let told = lab.ok("n1", &format!("cd /data; {EXE} plan --hosts 'n[1-4]' 'cp {{}} /data/{out}/' ::: f*"));
+        assert_eq!(told.matches("\tholds 100 % of 4.0 MB\t").count(), 16, "{told}");
+    }
+}
+
+/// Each file of the volume has two copies: of their hosts the one that wrote it has it in its caches too.
+fn what_a_task_made_is_read_where_it_lies(lab: &Lab) {
+    let task = |command: String, from: String, to: String| {
+        serde_json::json!({"command": command, "inputs": [from], "outputs": [to]}).to_string()
+    };
+    let tasks = (1..=16).flat_map(|i| {
+        let read = format!("echo made.{i} $(hostname) $(cat maker.{i}); cksum made.{i} > sum.{i}");
+        let make = format!("hostname > maker.{i}; cp 'f {i}' made.{i}");
+        [task(read, format!("made.{i}"), format!("sum.{i}")), task(make, format!("f {i}"), format!("made.{i}"))]
+    });
+    let tasks = tasks.collect::<Vec<_>>().join("\n");
+    let run = format!("{EXE} run -q --on ssh --hosts 'n[1-4]' -j16 --tasks tasks");
+    let ran = lab.ok("n1", &format!("cd /data; cat > tasks <<'END'\n{tasks}\nEND\n{run}"));
+    let layout = lab.ok("n1", &format!("cd /data; {EXE} where --json made.*"));
+    let layout: serde_json::Value = serde_json::from_str(&layout).unwrap();
+    let (mut near, mut chosen) = (0, 0);
+    for line in ran.lines() {
+        let [made, reader, maker] = line.split(' ').collect::<Vec<_>>()[..] else { panic!("{ran}") };
+        let file = layout["files"].as_array().unwrap().iter().find(|file| file["path"] == made).unwrap();
+        let holds = |host: &str| file["extents"][0]["replicas"].as_array().unwrap().iter().any(|r| r["host"] == host);
+        near += usize::from(holds(reader));
+        if holds(reader) && holds(maker) {
+            assert_eq!(reader, maker, "both hold {made}");
+            chosen += 1;
+        }
+    }
+    // One or two may go to a host that seems to be faster.
+    assert!(ran.lines().count() == 16 && near >= 12 && chosen > 0, "{near} near, {chosen} by the writer: {ran}");
 }
 
 /// A worker is killed in mid-run: its tasks run on the host of the other copy, once each, and not before

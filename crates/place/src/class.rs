@@ -10,6 +10,8 @@ use std::collections::VecDeque;
 pub struct Key {
     /// Usable hosts with most bytes, ascending; none when it does not matter where.
     pub holders: Vec<HostIx>,
+    /// The one of them that has the first claim.
+    pub writer: Option<HostIx>,
     /// Hosts on which it may not run, ascending.
     pub excluded: Vec<HostIx>,
     /// Slots.

@@ -4,12 +4,26 @@ use crate::class::{Class, Key};
 use crate::host::pour;
 use crate::{HostIx, Placer};
 
+/// A host is slower than another if what it has run took so many times as long.
+const SLOWER: f64 = 2.0;
+
 impl Placer {
     /// Expected wall time of a waiting task on `host` without fetching.
     pub(crate) fn duration_us(&self, host: HostIx, now_us: u64) -> f64 {
         let mean_bytes = self.bytes as f64 / self.with_bytes.max(1) as f64;
         let prior = mean_bytes / self.hosts[host].link * 1e6;
         self.hosts[host].duration_us(self.local_us.get().unwrap_or(prior), now_us).max(1.0)
+    }
+
+    /// Expected wall times of one task on `host` and on `other`. Tasks differ, so that a host with a slot `free`
+    /// is not slower because those that it has run and runs take longer, if that is less than twice as long.
+    pub(crate) fn compared_us(&self, host: HostIx, other: HostIx, free: bool, now_us: u64) -> (f64, f64) {
+        let (here, there) = (self.duration_us(host, now_us), self.duration_us(other, now_us));
+        if !free {
+            return (here, there);
+        }
+        let learnt = self.hosts[other].local_us.get().unwrap_or(here);
+        (here, if learnt > SLOWER * here { learnt } else { here.min(there) })
     }
 
     pub(crate) fn wait_us(&self, host: HostIx, now_us: u64) -> f64 {

@@ -114,8 +114,13 @@ impl Host {
     /// Whether a slot is free here because of the storage's limit, so that what
     /// may read there is its own to take.
     pub fn keeps_its_own(&self) -> bool {
+        self.storage == Storage::Scarce && self.has_free(1)
+    }
+
+    /// Whether so many slots are free here.
+    pub fn has_free(&self, cpus: u32) -> bool {
         let busy: u32 = self.running.iter().map(|r| r.cpus).sum();
-        self.up && self.storage == Storage::Scarce && busy < self.slots
+        self.up && busy.saturating_add(cpus) <= self.slots
     }
 
     /// Expected wall time of a task here without fetching, given the mean or

@@ -37,6 +37,8 @@ pub struct Need {
     pub total: u64,
     /// Bytes that a host could read from its own disks. Only hosts of the run.
     pub per_host: Vec<(HostIx, u64)>,
+    /// Of hosts that hold as much of them, the one whose caches are warm, since it wrote them.
+    pub writer: Option<HostIx>,
     /// Slots that it occupies, at least 1.
     pub cpus: u32,
     /// `total` and `per_host` are a guess about where it is at home; it may read nothing there.
@@ -55,7 +57,16 @@ pub const MOST_KINDS: u8 = 16;
 impl Default for Need {
     /// No input, one slot.
     fn default() -> Self {
-        Need { total: 0, per_host: Vec::new(), cpus: 1, guessed: false, server: None, takes: Vec::new(), kind: 0 }
+        Need {
+            total: 0,
+            per_host: Vec::new(),
+            writer: None,
+            cpus: 1,
+            guessed: false,
+            server: None,
+            takes: Vec::new(),
+            kind: 0,
+        }
     }
 }
 

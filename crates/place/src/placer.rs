@@ -14,6 +14,8 @@ const AS_GOOD: f64 = 0.95;
 const PATIENCE: u32 = 256;
 /// Times a wide task finds too few free slots before a host collects them for it.
 const WIDE_PATIENCE: u32 = 32;
+/// Times that a host leaves a group to the host that wrote what it reads.
+const CLAIM: u32 = 8;
 /// Tasks per group, from its end, that are looked at for one that is worth fetching.
 const LOOK: usize = 16;
 /// Bounds of the time until an idle host asks again, microseconds.
@@ -182,7 +184,10 @@ impl Placer {
         let choice = choice.or_else(|| self.anywhere(host, free));
         let choice = match choice {
             Some(choice) => choice,
-            None => self.fetch(host, free, now_us)?,
+            None => {
+                self.count_claims(host, now_us);
+                self.fetch(host, free, now_us)?
+            }
         };
         self.pass_over(host, &choice.key);
         Some(self.start(host, choice, now_us))
@@ -293,7 +298,8 @@ impl Placer {
         let reads = need.reads();
         let kind = if reads { 0 } else { need.kind % MOST_KINDS };
         let server = need.server.filter(|_| reads);
-        Key { holders, excluded, cpus: need.cpus, server, reads, kind, takes: need.takes.clone() }
+        let writer = need.writer.filter(|writer| holders.len() > 1 && holders.contains(writer));
+        Key { holders, writer, excluded, cpus: need.cpus, server, reads, kind, takes: need.takes.clone() }
     }
 
     fn take(&mut self, key: &Key, task: TaskId) -> Option<Need> {
@@ -387,8 +393,28 @@ impl Placer {
             others.map(level).fold(f64::INFINITY, f64::min)
         };
         let own = self.at_home(host, free).filter(|(key, _)| !key.holders.is_empty());
+        let own = own.filter(|(key, class)| !self.is_claimed(host, key, class));
         let best = own.max_by(|(a, x), (b, y)| slack(a).total_cmp(&slack(b)).then_with(|| y.front().cmp(&x.front())));
         oldest(best.into_iter())
+    }
+
+    /// Whether another host, which wrote what such a task reads, can take it at once. It may have reasons of
+    /// which nothing is known here not to, so that its claim does not last.
+    fn is_claimed(&self, host: HostIx, key: &Key, class: &Class) -> bool {
+        let Some(writer) = key.writer.filter(|writer| *writer != host) else { return false };
+        class.passed < CLAIM
+            && self.hosts[writer].has_free(key.cpus)
+            && !self.waits_for_storage(writer, key)
+            && self.has_room(key, writer)
+    }
+
+    /// The host got nothing and asks again soon, since it may have left something to who wrote it.
+    fn count_claims(&mut self, host: HostIx, now_us: u64) {
+        let left = |key: &Key| key.writer.is_some_and(|writer| writer != host) && key.holders.contains(&host);
+        for (_, class) in self.classes.iter_mut().filter(|(key, _)| left(key)) {
+            class.passed = class.passed.saturating_add(1);
+            self.ask_again_us = Some(now_us + SOONEST_US as u64);
+        }
     }
 
     fn anywhere(&self, host: HostIx, free: u32) -> Option<Choice> {
@@ -421,9 +447,9 @@ impl Placer {
             for task in class.tasks().rev().take(LOOK) {
                 let need = &self.needs[&task];
                 let fetch = self.fetch_us(host, from, need.remote(host), now_us);
-                let there =
-                    wait + self.duration_us(from, now_us) + self.fetch_us(from, host, need.remote(from), now_us);
-                let takes = fetch + self.duration_us(host, now_us);
+                let (work, work_there) = self.compared_us(host, from, wait == 0.0, now_us);
+                let there = wait + work_there + self.fetch_us(from, host, need.remote(from), now_us);
+                let takes = fetch + work;
                 let verdict = if takes < there { self.may_fetch(from, takes, now_us) } else { Verdict::No };
                 left_alone = left_alone.or((verdict == Verdict::Wait).then_some(from));
                 if verdict == Verdict::Yes {

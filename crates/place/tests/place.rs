@@ -175,6 +175,47 @@ fn tasks_with_no_choice_come_before_those_that_have_one() {
 }
 
 #[test]
+fn of_equal_copies_the_writers_is_taken_while_it_has_room() {
+    let mut placer = Placer::new(Params::default());
+    for _ in 0..3 {
+        placer.host_up(1, None);
+    }
+    let made = |by| Need { writer: Some(by), ..held(MB, &[0, 1]) };
+    placer.add(1, made(1));
+    assert_eq!(placer.pick(0, 1, 0), None, "the writer is idle");
+    assert_eq!(placer.ask_again_us(), Some(1000));
+    assert_eq!(placer.pick(1, 1, 0).map(|p| (p.task, p.why)), Some((1, Reason::Holds { local: MB, total: MB })));
+    placer.add(2, made(1));
+    assert_eq!(placer.pick(0, 1, 0).map(|p| (p.task, p.remote)), Some((2, 0)), "the writer is busy, a copy is as near");
+    placer.finished(0, 2, 10);
+    placer.finished(1, 1, 10);
+    placer.add(3, made(1));
+    let asked = (1..=20).find(|ms| placer.pick(0, 1, ms * 1000).is_some());
+    assert!(asked.is_some_and(|times| times > 2), "it has free slots and never asks: {asked:?}");
+    placer.finished(0, 3, 10);
+    placer.add(4, made(2));
+    assert_eq!(placer.pick(0, 1, 0).map(|p| p.task), Some(4), "who wrote it holds none of it");
+}
+
+#[test]
+fn a_host_with_a_free_slot_is_not_slow_because_its_other_tasks_are_long() {
+    let mut placer = Placer::new(Params::default());
+    for _ in 0..2 {
+        placer.host_up(2, Some(25 * MB));
+    }
+    for (task, host, wall_us) in [(1, 0, 400_000), (2, 1, 250_000)] {
+        placer.add(task, held(4 * MB, &[host]));
+        assert!(placer.pick(host, 1, 0).is_some());
+        placer.finished(host, task, wall_us);
+    }
+    placer.add(3, held(MB, &[0]));
+    assert!(placer.pick(0, 2, 1_000_000).is_some(), "it makes for a long time what others read");
+    placer.add(4, held(MB, &[0]));
+    assert_eq!(placer.pick(1, 2, 9_000_000), None, "a slot is free where it lies");
+    assert_eq!(placer.pick(0, 1, 9_000_000).map(|p| p.task), Some(4));
+}
+
+#[test]
 fn slots_weigh_in_the_balance() {
     let mut hosts = hosts(2, 2, 25 * MB);
     hosts[1].slots = 6;

@@ -48,6 +48,7 @@ fn need(task: &Given) -> Need {
     Need {
         total,
         per_host: per_host.collect(),
+        writer: Some(task.0 as usize % 5),
         cpus: task.2,
         guessed: false,
         server: None,

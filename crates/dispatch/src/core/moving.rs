@@ -23,6 +23,9 @@ impl Core {
         let Waiting { offer, .. } = &*self.waiting[&id];
         let mut need = offer.need(&self.hosts);
         need.takes = self.room.takes(&offer.task);
+        if need.per_host.len() > 1 {
+            need.writer = self.written.writer(&offer.reads);
+        }
         if !need.reads() {
             need.kind = self.kinds.of(&offer.task.command);
             self.placer.set_moves(need.kind, self.kinds.counts(need.kind));

@@ -83,6 +83,7 @@ impl Offer {
         Need {
             total: self.total,
             per_host: hosts.join(&self.per_host),
+            writer: None,
             cpus: self.task.cpus.max(1),
             guessed: self.guessed,
             server: None,

@@ -798,6 +798,25 @@ fn a_task_is_looked_at_when_those_before_it_have_ended_and_the_run_is_not_over_b
 }
 
 #[test]
+fn what_was_written_is_read_where_it_was_written() {
+    let mut core = core(policy(), &[("n1", 1), ("n2", 1), ("n3", 1)]);
+    for writer in [0, 1, 2] {
+        let id = 1 + 2 * writer as TaskId;
+        let name = ["n1", "n2", "n3"][writer];
+        core.offer(Offer { task: task(id), ..offer(id, &[name]) });
+        let begun = assign(&mut core, 0);
+        assert_eq!(begun.iter().map(|(_, host, _)| *host).collect::<Vec<_>>(), [writer]);
+        let now = Some(homing_model::Stamp { size: 9, ino: 1, mtime_ns: 1, dir: false });
+        let wrote = vec![homing_model::Change { path: "/data/made".into(), now, fresh: false, was: None }];
+        core.ended(writer, Ended { wrote, ..ended(begun[0].2, Outcome::Exit(0)) }, at(0));
+        core.offer(Offer { reads: vec!["/data/made".into()], ..offer(id + 1, &["n1", "n2", "n3"]) });
+        let begun = assign(&mut core, 0);
+        assert_eq!(begun.iter().map(|(_, host, _)| *host).collect::<Vec<_>>(), [writer], "all hold a copy");
+        core.ended(writer, ended(begun[0].2, Outcome::Exit(0)), at(0));
+    }
+}
+
+#[test]
 fn what_needs_a_failure_has_its_last_word_and_counts_apart() {
     let halts = Policy { halt: "soon,fail=2".parse().unwrap(), tries: Some(2), ..policy() };
     let mut core = core(halts, &[("n1", 1)]);
