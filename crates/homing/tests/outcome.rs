@@ -187,8 +187,11 @@ fn output_leaves_a_part_of_the_disk_free() {
 #[test]
 fn a_task_without_end_ends_in_silence_with_the_reader_of_its_first_lines() {
     let w = World::new();
-    for options in [&["--line-buffer"][..], &[], &["-k"], &["--tag"]] {
-        let words = [&["run"], options, &["yes {}", ":::", "1"]].concat();
+    // What several tasks print is grouped, and printed once even if the run is killed and taken up again: whole lines
+    // as they come are to be asked for.
+    let both = &["-j2", "--line-buffer", "--delay", "0.1"];
+    for (options, inputs) in [(&["--line-buffer"][..], 1), (&[], 1), (&["-k"], 1), (&["--tag"], 1), (both, 2)] {
+        let words = [&["run"], options, &["yes {}", ":::"], &["1", "2"][..inputs]].concat();
         let mut child = w.command(&words).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
         let mut reader = std::io::BufReader::new(child.stdout.take().unwrap());
         let mut line = String::new();

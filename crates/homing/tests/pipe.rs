@@ -65,7 +65,13 @@ fn what_is_not_done_is_refused_with_what_does_it() {
         (&["--pipe", "-X", "cat"], "-N and -L"),
         (&["--pipe", "-r", "cat"], "sed"),
         (&["--pipe", "--round-robin", "cat"], "a command of its own"),
+        (&["--pipe", "--roundrobin", "cat"], "a large --block makes few of them"),
         (&["--pipe", "--cat", "cat"], "/dev/stdin"),
+        (&["--plus", "echo {uniq}", ":::", "a"], "sort -u, awk"),
+        (&["--plus", "echo {choose_k}", ":::", "a"], "awk '$1 < $2', and --colsep"),
+        (&["--plus", "echo {host}", ":::", "a"], "$HOMING_HOST"),
+        (&["echo {= s/a/b/ =}", ":::", "a"], "--rpl '{x} s/RE/TEXT/g'"),
+        (&["--sqlmaster", "x", "echo", ":::", "a"], "--tasks FILE: one JSON object a line, and --joblog"),
         (&["--block", "1k", "cat"], "--pipe"),
     ] {
         let output = w.homing(&[&["run"], words].concat());

@@ -159,6 +159,30 @@ fn halt_ends_a_pipeline_and_resume_goes_on() {
 }
 
 #[test]
+fn what_runs_at_once_takes_no_more_of_a_resource_than_there_is() {
+    let w = World::new();
+    let task = |command: &str| format!(r#"{{"command": "{command}", "resources": {{"gpu": 1}}}}"#);
+    let alone = task("mkdir gpu || echo clash >> ran; sleep 0.1; rmdir gpu");
+    write(&w, "one", &[alone.as_str(); 6]);
+    w.out(&["run", "-j6", "--resource", "gpu=1", "--tasks", "one"]);
+    assert_eq!(ran(&w), [""; 0]);
+    // Two at a time: each waits for the other.
+    let met = task("touch at.$$; until test $(ls | grep -c ^at) -ge 2; do sleep 0.05; done; ls | grep -c ^at >> ran");
+    write(&w, "two", &[met.as_str(); 2]);
+    w.out(&["run", "-j6", "--resource", "gpu=2", "--tasks", "two"]);
+    assert_eq!(ran(&w), ["2", "2"]);
+    for (given, wrong) in [
+        (&[][..], "no host of this run has the resource \"gpu\"; --resource gpu=1 gives it to each"),
+        (&["--resource", "gpu=0"], "it takes 1 of \"gpu\", and no host of this run has more than 0"),
+        (&["--resource", "gpu"], "a resource is a name and a whole number, as in gpu=2"),
+    ] {
+        let output = w.homing(&[&["run"], given, &["--tasks", "two"]].concat());
+        assert!(output.status.code() == Some(255) && said(&output).contains(wrong), "{given:?}: {}", said(&output));
+    }
+    assert_eq!(ran(&w).len(), 2);
+}
+
+#[test]
 fn what_is_wrong_with_a_file_is_told_with_its_line_before_anything_runs() {
     let first = r#"{"name": "a", "command": "echo a >> ran", "outputs": ["x"]}"#;
     let cases = [

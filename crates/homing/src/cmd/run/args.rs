@@ -73,8 +73,9 @@ pub struct Args {
     /// Do not look for inputs among the words of commands
     #[arg(help_heading = DATA, long)]
     pub no_detect: bool,
-    /// Let hosts see what their caches hold: for measuring what fences are for
-    #[arg(long, hide = true)]
+    /// Do not make hosts look again at what other hosts have just written, and use hosts whose clock is more than 1 s off
+    /// where GlusterFS is mounted
+    #[arg(help_heading = DATA, long)]
     pub no_fence: bool,
     /// Tasks of this run that may use one storage server at once, on all hosts together: found while they run, or a number, or no limit
     #[arg(help_heading = DATA, long, value_name = "auto|N|off", default_value = "auto")]

@@ -257,6 +257,7 @@ fn login(text: &str) -> Result<Login, Failure> {
 /// GNU parallel's options that are not there, and what does their work.
 const ABSENT: &[(&str, &str)] = &[
     ("--round-robin", "--pipe gives each block a command of its own; a large --block makes few of them"),
+    ("--roundrobin", "--pipe gives each block a command of its own; a large --block makes few of them"),
     ("--tee", "give each task the file"),
     ("--cat", "--pipe, and /dev/stdin as the name of the file"),
     ("--fifo", "--pipe, and /dev/stdin as the name of the file"),
