@@ -1,0 +1,123 @@
+//! The areas of a set-up, in the order in which they need each other: one file each.
+
+mod clock;
+mod mounts;
+mod names;
+mod packages;
+mod ssh;
+mod sysctl;
+#[cfg(test)]
+mod tests;
+mod users;
+
+use crate::site::{AllSeen, Site};
+use homing_steps::{Question, Wanted};
+
+/// What is wanted of a host, or what stands against it.
+pub(crate) type Asked = Result<Vec<Wanted>, Vec<String>>;
+
+/// A part of a set-up.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[allow(missing_docs)]
+pub enum Area {
+    Names,
+    Users,
+    Ssh,
+    Packages,
+    Clock,
+    Sysctl,
+    Mounts,
+}
+
+impl Area {
+    /// In order.
+    pub const ALL: [Area; 7] =
+        [Area::Names, Area::Users, Area::Ssh, Area::Packages, Area::Clock, Area::Sysctl, Area::Mounts];
+
+    /// As it is typed.
+    pub fn name(self) -> &'static str {
+        match self {
+            Area::Names => "names",
+            Area::Users => "users",
+            Area::Ssh => "ssh",
+            Area::Packages => "packages",
+            Area::Clock => "clock",
+            Area::Sysctl => "sysctl",
+            Area::Mounts => "mounts",
+        }
+    }
+
+    /// By its name.
+    pub fn named(name: &str) -> Option<Area> {
+        Area::ALL.into_iter().find(|area| area.name() == name)
+    }
+
+    /// The cluster file wants something of it. Names belong to every cluster.
+    pub fn is_wanted(self, site: &Site) -> bool {
+        let up = &site.up;
+        match self {
+            Area::Names => true,
+            Area::Users => !(up.user.is_empty() && up.group.is_empty()),
+            Area::Ssh => up.ssh.is_some(),
+            Area::Packages => !up.packages.is_empty(),
+            Area::Clock => up.clock.is_some(),
+            Area::Sysctl => !up.sysctl.is_empty(),
+            Area::Mounts => !up.mount.is_empty(),
+        }
+    }
+
+    /// The area of `homing check` that looks at the same.
+    pub fn check(self) -> Option<&'static str> {
+        match self {
+            Area::Names => Some("names"),
+            Area::Users => Some("users"),
+            Area::Ssh => Some("ssh"),
+            Area::Clock => Some("clocks"),
+            Area::Mounts => Some("mounts"),
+            Area::Packages | Area::Sysctl => None,
+        }
+    }
+
+    pub(crate) fn ask(self, site: &Site, question: &mut Question) {
+        match self {
+            Area::Names => names::ask(site, question),
+            Area::Users => {}
+            Area::Ssh => ssh::ask(question),
+            Area::Packages => packages::ask(site, question),
+            Area::Clock => clock::ask(question),
+            Area::Sysctl => sysctl::ask(site, question),
+            Area::Mounts => mounts::ask(site, question),
+        }
+    }
+
+    pub(crate) fn wanted(self, site: &Site, host: &str, seen: &AllSeen) -> Asked {
+        match self {
+            Area::Names => names::wanted(site, host, seen),
+            Area::Users => users::wanted(site, seen),
+            Area::Ssh => ssh::wanted(site, host, seen),
+            Area::Packages => Ok(packages::wanted(site)),
+            Area::Clock => clock::wanted(site, host, seen),
+            Area::Sysctl => Ok(sysctl::wanted(site)),
+            Area::Mounts => Ok(mounts::wanted(site, host, seen)),
+        }
+    }
+
+    pub(crate) fn notes(self, site: &Site, seen: &AllSeen) -> Vec<String> {
+        if self == Area::Ssh { ssh::notes(site, seen) } else { Vec::new() }
+    }
+}
+
+/// Lines of all hosts, in their order: of one that is not known now, those that are there already.
+pub(crate) fn lines_of_all(
+    site: &Site,
+    there: &str,
+    fresh: impl Fn(&str) -> Vec<String>,
+    is_of: impl Fn(&str, &str) -> bool,
+) -> String {
+    let of = |host: &String| {
+        let lines = fresh(host);
+        let kept = || there.lines().filter(|line| is_of(host, line)).map(String::from).collect();
+        if lines.is_empty() { kept() } else { lines }
+    };
+    site.hosts.iter().flat_map(of).map(|line: String| line + "\n").collect()
+}

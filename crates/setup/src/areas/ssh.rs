@@ -1,0 +1,104 @@
+//! From host to host without a password, and without a private key in any home: hosts vouch for their users with their
+//! own keys (`HostbasedAuthentication`). root is left out by sshd itself. A root of one of the hosts can be any user on
+//! all: that is said in the manual.
+
+use super::{Asked, lines_of_all, names};
+use crate::site::{AllSeen, Site};
+use homing_model::NodeSet;
+use homing_steps::{How, Question, Wanted, block_of};
+use std::collections::BTreeMap;
+
+const KNOWN: &str = "/etc/ssh/ssh_known_hosts";
+const EQUIV: &str = "/etc/ssh/shosts.equiv";
+const SERVER: &str = "/etc/ssh/sshd_config.d/60-homing.conf";
+const SERVER_MAIN: &str = "/etc/ssh/sshd_config";
+const CLIENT: &str = "/etc/ssh/ssh_config.d/60-homing.conf";
+const CLIENT_MAIN: &str = "/etc/ssh/ssh_config";
+const BLOCK: &str = "ssh";
+/// Debian's name of the unit, and Red Hat's.
+const UNITS: [&str; 2] = ["ssh", "sshd"];
+/// By default sshd looks the client's address up and compares what it finds, without DNS an address, with names.
+const SERVES: &str = "HostbasedAuthentication yes\nHostbasedUsesNameFromPacketOnly yes\n";
+
+pub(super) fn ask(question: &mut Question) {
+    question.files.extend([KNOWN, EQUIV, SERVER, SERVER_MAIN, CLIENT, CLIENT_MAIN, "/etc/hosts"].map(String::from));
+    question.units.extend(UNITS.map(String::from));
+}
+
+/// All names under which a host may be known.
+fn names_of(site: &Site, host: &str, seen: &AllSeen) -> Vec<String> {
+    let mut names = names::own_names(host, seen);
+    names.retain(|name| name != host);
+    names.insert(0, host.into());
+    names.extend(site.names(host, seen).into_iter().map(|(name, _)| name).skip(1));
+    names
+}
+
+pub(super) fn wanted(site: &Site, host: &str, seen: &AllSeen) -> Asked {
+    let Some(Ok(there)) = seen.get(host) else { return Ok(Vec::new()) };
+    let mut against = Vec::new();
+    for (main, folder) in [(SERVER_MAIN, "sshd_config.d"), (CLIENT_MAIN, "ssh_config.d")] {
+        let includes =
+            |line: &str| line.trim_start().to_ascii_lowercase().starts_with("include") && line.contains(folder);
+        if !there.text(main).unwrap_or("").lines().any(includes) {
+            against.push(format!("{main} has no line \"Include /etc/ssh/{folder}/*.conf\""));
+        }
+    }
+    let Some(unit) = UNITS.into_iter().find(|unit| there.units.contains_key(*unit)) else {
+        return Err(vec!["neither unit ssh nor sshd is there".into()]);
+    };
+    if there.host_keys.is_empty() {
+        against.push("it has no host keys: ssh-keygen -A".into());
+    }
+    if !against.is_empty() {
+        return Err(against);
+    }
+    let block = |path: &str| there.text(path).and_then(|text| block_of(text, BLOCK)).unwrap_or("");
+    let known = lines_of_all(site, block(KNOWN), |h| known_lines(site, h, seen), |h, line| first_name(line) == h);
+    let is_known = |h: &str| matches!(seen.get(h), Some(Ok(_)));
+    let fresh = |h: &str| if is_known(h) { names_of(site, h, seen) } else { Vec::new() };
+    let is_of = |h: &str, line: &str| line == h || line.strip_prefix(h).is_some_and(|r| r.starts_with(['-', '.']));
+    let equiv = lines_of_all(site, block(EQUIV), fresh, is_of);
+    let client =
+        format!("EnableSSHKeysign yes\nHost {}\n  HostbasedAuthentication yes\n", equiv.replace('\n', " ").trim_end());
+    let lines =
+        |path: &str, lines: String| Wanted::Block { path: path.into(), name: BLOCK.into(), lines, retire: vec![] };
+    let file = |path: &str, text: &str| Wanted::File { path: path.into(), content: text.into(), mode: 0o644 };
+    Ok(vec![
+        lines(KNOWN, known),
+        lines(EQUIV, equiv),
+        file(CLIENT, &client),
+        file(SERVER, SERVES),
+        Wanted::Reads { unit: unit.into(), paths: vec![SERVER.into()], how: How::Reload, test: Some("sshd -t".into()) },
+    ])
+}
+
+fn first_name(line: &str) -> &str {
+    line.split([',', ' ']).next().unwrap_or("")
+}
+
+fn known_lines(site: &Site, host: &str, seen: &AllSeen) -> Vec<String> {
+    let Some(Ok(there)) = seen.get(host) else { return Vec::new() };
+    let mut all = names_of(site, host, seen);
+    all.extend(site.names(host, seen).into_iter().map(|(_, address)| address));
+    let names = all.join(",");
+    there.host_keys.iter().map(|key| format!("{names} {key}")).collect()
+}
+
+/// Hosts that were copied from one disk have one key, and each of them can pass for the others.
+pub(super) fn notes(site: &Site, seen: &AllSeen) -> Vec<String> {
+    let mut holders: BTreeMap<&String, Vec<String>> = BTreeMap::new();
+    for host in &site.hosts {
+        let keys = seen.get(host).and_then(|s| s.as_ref().ok()).map(|s| s.host_keys.as_slice()).unwrap_or_default();
+        keys.iter().for_each(|key| holders.entry(key).or_default().push(host.clone()));
+    }
+    let mut shared: Vec<NodeSet> =
+        holders.into_values().filter(|hosts| hosts.len() > 1).map(|hosts| hosts.into_iter().collect()).collect();
+    shared.dedup();
+    let note = |hosts: NodeSet| {
+        format!(
+            "{hosts} have one host key, so that each can pass for the others: rm /etc/ssh/ssh_host_*; ssh-keygen -A"
+        )
+    };
+    shared.into_iter().map(note).collect()
+}

@@ -1,0 +1,228 @@
+//! Areas on hosts that are values.
+
+use crate::site::{AllSeen, Site};
+use crate::{Area, Plan, plan, question};
+use homing_steps::{Account, Change, FileState, Observed, Seen, UnitState, block_of};
+
+fn site(hosts: &[&str], up: &str) -> Site {
+    Site { hosts: hosts.iter().map(|h| h.to_string()).collect(), up: toml::from_str(up).unwrap(), ..Site::default() }
+}
+
+fn with(mut seen: Observed, path: &str, text: &str) -> Observed {
+    let state = FileState { content: text.into(), mode: 0o644, uid: 0, gid: 0 };
+    seen.files.insert(path.into(), Seen::File(state, 1));
+    seen
+}
+
+/// A bare Debian host with this number.
+fn host(n: u32) -> Observed {
+    let mut seen = Observed {
+        hostname: format!("n{n}"),
+        addresses: vec![format!("10.0.0.{n}"), format!("10.9.0.{n}")],
+        reached_at: Some(format!("10.0.0.{n}")),
+        host_keys: vec![format!("ssh-ed25519 KEY{n}")],
+        family: vec!["debian".into()],
+        ..Observed::default()
+    };
+    let root = Account { uid: 0, gid: 0, home: "/root".into(), shell: "/bin/bash".into() };
+    seen.users.insert("root".into(), root);
+    seen.groups.insert("root".into(), (0, Default::default()));
+    seen.units.insert("ssh".into(), (UnitState { enabled: true, active: true }, 100));
+    let seen = with(seen, "/etc/hosts", &format!("127.0.0.1\tlocalhost\n127.0.1.1\tn{n}.lab n{n}\n"));
+    let seen = with(seen, "/etc/ssh/sshd_config", "Include /etc/ssh/sshd_config.d/*.conf\n");
+    with(seen, "/etc/ssh/ssh_config", "Include /etc/ssh/ssh_config.d/*.conf\n")
+}
+
+fn all(hosts: u32) -> AllSeen {
+    (1..=hosts).map(|n| (format!("n{n}"), Ok(host(n)))).collect()
+}
+
+/// Plans, and carries the plan out.
+fn carry(seen: &mut AllSeen, site: &Site, areas: &[Area]) -> Plan {
+    let plan = plan(site, areas, seen);
+    for (host, steps) in plan.phases.iter().flat_map(|phase| &phase.steps) {
+        let there = seen.get_mut(host).unwrap().as_mut().unwrap();
+        steps.iter().for_each(|step| there.apply(&step.change));
+    }
+    plan
+}
+
+fn text<'s>(seen: &'s AllSeen, host: &str, path: &str) -> &'s str {
+    seen[host].as_ref().unwrap().text(path).unwrap()
+}
+
+const EVERYTHING: &str = r#"
+hostname = true
+ssh = "host-based"
+packages = ["gcc"]
+clock = "n1"
+[sysctl]
+"net.core.rmem_max" = "1 2"
+[group.lab]
+gid = 3000
+[user.alice]
+groups = ["lab"]
+[user.bob]
+uid = 2000
+group = "lab"
+[mount."/home"]
+source = "n1:/export/home"
+type = "nfs4"
+"#;
+
+fn everything(hosts: u32) -> (Site, AllSeen) {
+    let names: Vec<String> = (1..=hosts).map(|n| format!("n{n}")).collect();
+    let site = site(&names.iter().map(String::as_str).collect::<Vec<_>>(), EVERYTHING);
+    let mut seen = all(hosts);
+    for there in seen.values_mut() {
+        there.as_mut().unwrap().sysctls.insert("net.core.rmem_max".into(), "0".into());
+    }
+    (site, seen)
+}
+
+#[test]
+fn bare_hosts_become_a_cluster_and_then_nothing_is_left_to_do() {
+    let (site, mut seen) = everything(3);
+    assert_eq!(site.faults(), Vec::<String>::new());
+    let first = carry(&mut seen, &site, &Area::ALL);
+    assert!(first.against.is_empty() && first.notes.is_empty(), "{first:?}");
+    assert_eq!(first.phases.iter().map(|p| p.name.as_str()).collect::<Vec<_>>(), Area::ALL.map(Area::name));
+    let again = plan(&site, &Area::ALL, &seen);
+    assert!(again.phases.is_empty() && again.against.is_empty(), "{again:?}");
+    let names = block_of(text(&seen, "n2", "/etc/hosts"), "names").unwrap();
+    assert_eq!(names, "10.0.0.1 n1.lab n1\n10.0.0.2 n2.lab n2\n10.0.0.3 n3.lab n3\n");
+    assert!(text(&seen, "n2", "/etc/hosts").contains("#homing: 127.0.1.1\tn2.lab n2\n"));
+    let known = text(&seen, "n2", "/etc/ssh/ssh_known_hosts");
+    assert!(known.contains("\nn1,n1.lab,10.0.0.1 ssh-ed25519 KEY1\n"), "{known}");
+    assert!(text(&seen, "n3", "/etc/chrony/conf.d/homing.conf").starts_with("server 10.0.0.1 iburst\n"));
+    assert!(text(&seen, "n1", "/etc/chrony/conf.d/homing.conf").contains("allow 10.0.0.2\nallow 10.0.0.3\n"));
+    let users = |host: &str| seen[host].as_ref().unwrap().users.clone();
+    assert_eq!((users("n1")["alice"].uid, users("n1")["alice"].gid, users("n1")["bob"].gid), (1000, 1000, 3000));
+    assert_eq!(users("n1"), users("n3"));
+    assert!(!seen["n1"].as_ref().unwrap().mounts.contains_key("/home"), "the server has it already");
+    assert!(text(&seen, "n2", "/etc/fstab").contains("n1:/export/home /home nfs4 defaults 0 0\n"));
+}
+
+#[test]
+fn all_that_is_looked_at_is_asked_for() {
+    let (site, mut seen) = everything(2);
+    carry(&mut seen, &site, &Area::ALL);
+    let asked = question(&site, &Area::ALL);
+    let touched = &seen["n2"].as_ref().unwrap().files;
+    assert!(touched.keys().all(|path| asked.files.contains(path)), "{touched:?} of {:?}", asked.files);
+}
+
+#[test]
+fn a_host_more_changes_only_lines_that_name_it() {
+    let (site, mut seen) = everything(2);
+    carry(&mut seen, &site, &Area::ALL);
+    let (wider, fresh) = everything(3);
+    seen.insert("n3".into(), fresh["n3"].clone());
+    let grown = plan(&wider, &Area::ALL, &seen);
+    let on_old = grown.phases.iter().flat_map(|p| p.steps.get("n2")).flatten();
+    for step in on_old {
+        let Change::File { from: Some(from), to: Some(to), .. } = &step.change else { panic!("{step:?}") };
+        let old: Vec<&str> = from.content.text().unwrap().lines().collect();
+        let new = to.content.text().unwrap();
+        assert!(new.lines().all(|line| old.contains(&line) || line.contains("n3")), "{new}");
+    }
+    let restarts = |host: &str| {
+        let steps = grown.phases.iter().flat_map(|p| p.steps.get(host)).flatten();
+        steps.filter(|s| matches!(s.change, Change::Nudge { .. } | Change::Unit { .. })).count()
+    };
+    assert_eq!(restarts("n2"), 0, "nothing is restarted on a host that was there");
+}
+
+#[test]
+fn a_host_that_does_not_answer_keeps_its_lines_on_the_others() {
+    let (site, mut seen) = everything(3);
+    carry(&mut seen, &site, &Area::ALL);
+    seen.insert("n3".into(), Err("no route to host".into()));
+    let again = plan(&site, &Area::ALL, &seen);
+    assert!(again.phases.is_empty(), "{again:?}");
+}
+
+#[test]
+fn each_network_has_its_name_and_an_address_that_is_not_there_is_told() {
+    let mut site = site(&["n1", "n2"], "network = \"manage\"");
+    let of = |n: u32| {
+        let row = |net: &str, a: String| (net.to_string(), a.parse().unwrap());
+        [row("manage", format!("10.0.0.{n}")), row("storage", format!("10.9.0.{n}"))].into()
+    };
+    site.addresses = [("n1".to_string(), of(1)), ("n2".to_string(), of(2))].into();
+    let mut seen = all(2);
+    carry(&mut seen, &site, &[Area::Names]);
+    let names = block_of(text(&seen, "n1", "/etc/hosts"), "names").unwrap();
+    assert!(names.contains("10.9.0.1 n1-storage\n10.0.0.2 n2.lab n2\n10.9.0.2 n2-storage\n"), "{names}");
+    site.addresses.insert("n2".into(), of(7));
+    let against = plan(&site, &[Area::Names], &seen).against;
+    let told = "names: it has no address 10.0.0.7 for network manage; it has 10.0.0.2, 10.9.0.2";
+    assert_eq!(against[0], ("n2".to_string(), told.to_string()), "{against:?}");
+    assert!(against.iter().all(|(host, _)| host == "n2"), "n1's line of n2 is homing's own: {against:?}");
+}
+
+#[test]
+fn lines_by_hand_that_say_otherwise_are_named_not_overwritten() {
+    let site = site(&["n1", "n2"], "");
+    let mut seen = all(2);
+    let edited = with(host(2), "/etc/hosts", "127.0.0.1 localhost n2\n10.0.0.77 n1\n10.0.0.2 n2\n");
+    seen.insert("n2".into(), Ok(edited));
+    let plan = plan(&site, &[Area::Names], &seen);
+    let told: Vec<&str> = plan.against.iter().map(|(_, why)| why.as_str()).collect();
+    assert_eq!(told.len(), 2, "{told:?}");
+    assert!(told[0].contains("take n2 out") && told[1].contains("n1 is 10.0.0.1"), "{told:?}");
+    assert_eq!(plan.phases[0].steps.keys().collect::<Vec<_>>(), ["n1"], "the other host goes on");
+}
+
+#[test]
+fn one_user_with_two_numbers_is_named_with_the_hosts() {
+    let mut seen = all(3);
+    let account = |uid| Account { uid, gid: 0, home: "/h".into(), shell: "/bin/sh".into() };
+    for (host, uid) in [("n1", 1500), ("n2", 1600), ("n3", 1600)] {
+        seen.get_mut(host).unwrap().as_mut().unwrap().users.insert("alice".into(), account(uid));
+    }
+    let told = plan(&site(&["n1", "n2", "n3"], "[user.alice]\n"), &[Area::Users], &seen).against;
+    assert_eq!(told.len(), 3);
+    assert!(told[0].1.contains("user alice has number 1500 on n1, 1600 on n[2-3]: [up.user.alice] uid"), "{told:?}");
+    let told = plan(&site(&["n1", "n2", "n3"], "[user.alice]\nuid = 1600\n"), &[Area::Users], &seen);
+    assert_eq!(told.against.len(), 1, "{told:?}");
+    assert!(told.against[0].0 == "n1" && told.against[0].1.contains("find / -xdev -uid 1500"), "{told:?}");
+}
+
+#[test]
+fn a_number_is_free_on_all_hosts_and_the_one_of_a_host_is_taken_over() {
+    let mut seen = all(2);
+    let there = seen.get_mut("n2").unwrap().as_mut().unwrap();
+    there.users.insert("x".into(), Account { uid: 1000, gid: 1000, home: "/x".into(), shell: "/bin/sh".into() });
+    there.users.insert("bob".into(), Account { uid: 1234, gid: 1000, home: "/b".into(), shell: "/bin/sh".into() });
+    there.groups.insert("people".into(), (1000, Default::default()));
+    carry_users(&mut seen);
+    let on = |host: &str| seen[host].as_ref().unwrap();
+    assert_eq!((on("n1").users["alice"].uid, on("n1").users["alice"].gid), (1001, 1001));
+    assert_eq!((on("n1").users["bob"].uid, on("n1").groups["people"].0), (1234, 1000));
+    assert_eq!(on("n2").users["bob"].home, "/b");
+}
+
+fn carry_users(seen: &mut AllSeen) {
+    let plan = carry(seen, &site(&["n1", "n2"], "[user.alice]\n[user.bob]\n"), &[Area::Users]);
+    assert!(plan.against.is_empty(), "{:?}", plan.against);
+}
+
+#[test]
+fn hosts_with_one_key_are_told() {
+    let mut seen = all(3);
+    for host in ["n2", "n3"] {
+        seen.get_mut(host).unwrap().as_mut().unwrap().host_keys = vec!["ssh-ed25519 SAME".into()];
+    }
+    let notes = plan(&site(&["n1", "n2", "n3"], "ssh = \"host-based\""), &[Area::Ssh], &seen).notes;
+    assert!(notes.len() == 1 && notes[0].starts_with("n[2-3] have one host key"), "{notes:?}");
+}
+
+#[test]
+fn a_file_that_contradicts_itself_is_told() {
+    let text = "clock = \"n9\"\npackages = [\"-o\"]\n[user.\"a b\"]\ngroup = \"none\"\n[mount.home]\nsource = \"a\"\ntype = \"b c\"\n";
+    let faults = site(&["n1"], text).faults();
+    for part in ["\"n9\"", "\"-o\"", "\"a b\"", "[up.group.none]", "\"home\"", "fstab"] {
+        assert!(faults.iter().any(|f| f.contains(part)), "{part}: {faults:?}");
+    }
+}

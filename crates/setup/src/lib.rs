@@ -1,0 +1,10 @@
+//! What makes a cluster of hosts that have ssh, area by area: what the cluster file says and what was seen of all hosts
+//! becomes what is wanted of each, and that becomes steps. Pure.
+
+pub mod areas;
+mod plan;
+mod site;
+
+pub use areas::Area;
+pub use plan::{Plan, plan, question};
+pub use site::{Group, Mount, Site, SshWay, Up, User};

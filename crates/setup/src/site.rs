@@ -1,0 +1,170 @@
+//! What the cluster file says of how hosts are to be set up.
+
+use homing_steps::Observed;
+use serde::Deserialize;
+use std::collections::BTreeMap;
+use std::net::IpAddr;
+
+/// `[up]`.
+#[derive(Clone, Debug, Default, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Up {
+    /// The network whose addresses belong to the bare names of hosts.
+    pub network: Option<String>,
+    /// Hosts are given their names of the cluster file.
+    #[serde(default)]
+    pub hostname: bool,
+    /// `[up.group.NAME]`.
+    #[serde(default)]
+    pub group: BTreeMap<String, Group>,
+    /// `[up.user.NAME]`.
+    #[serde(default)]
+    pub user: BTreeMap<String, User>,
+    /// How users get from host to host without a password.
+    pub ssh: Option<SshWay>,
+    /// Packages for all hosts.
+    #[serde(default)]
+    pub packages: Vec<String>,
+    /// The host that serves the time.
+    pub clock: Option<String>,
+    /// Values of the kernel.
+    #[serde(default)]
+    pub sysctl: BTreeMap<String, String>,
+    /// `[up.mount."/POINT"]`.
+    #[serde(default)]
+    pub mount: BTreeMap<String, Mount>,
+}
+
+/// `[up.group.NAME]`.
+#[derive(Clone, Debug, Default, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Group {
+    /// Its number on all hosts; without it the one that it has, or one that is free everywhere.
+    pub gid: Option<u32>,
+}
+
+/// `[up.user.NAME]`.
+#[derive(Clone, Debug, Default, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct User {
+    /// The number on all hosts; without it the one that the user has, or one that is free everywhere.
+    pub uid: Option<u32>,
+    /// The user's own group (default: of the user's name).
+    pub group: Option<String>,
+    /// Further groups.
+    #[serde(default)]
+    pub groups: Vec<String>,
+    /// Where the home is made (default: /home/NAME).
+    pub home: Option<String>,
+    /// Login shell (default: /bin/bash).
+    pub shell: Option<String>,
+}
+
+/// Ways from host to host.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum SshWay {
+    /// A host vouches for its users with its own key.
+    HostBased,
+}
+
+/// `[up.mount."/POINT"]`.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Mount {
+    /// As in the first column of fstab: `n1:/export/home`.
+    pub source: String,
+    /// Type of the file system.
+    #[serde(rename = "type")]
+    pub fstype: String,
+    /// As in fstab.
+    #[serde(default = "defaults")]
+    pub options: String,
+}
+
+fn defaults() -> String {
+    "defaults".into()
+}
+
+/// The cluster as its file has it.
+#[derive(Clone, Debug, Default)]
+pub struct Site {
+    /// In order.
+    pub hosts: Vec<String>,
+    /// `[host.NAME] addresses`: by host, by network.
+    pub addresses: BTreeMap<String, BTreeMap<String, IpAddr>>,
+    /// `[up]`.
+    pub up: Up,
+}
+
+/// What was seen of all hosts; a reason for those that did not answer.
+pub type AllSeen = BTreeMap<String, Result<Observed, String>>;
+
+impl Site {
+    /// What stands against the file itself.
+    pub fn faults(&self) -> Vec<String> {
+        let mut faults = Vec::new();
+        if let Some(host) = self.up.clock.as_ref().filter(|host| !self.hosts.contains(host)) {
+            faults.push(format!("[up] clock = {host:?} is none of the hosts"));
+        }
+        let without = |network: &String| self.hosts.iter().find(|h| !self.networks(h).any(|(n, _)| n == network));
+        if let Some((network, host)) = self.up.network.as_ref().and_then(|n| Some((n, without(n)?))) {
+            faults.push(format!("[up] network = {network:?}: [host.{host}] has no address there"));
+        }
+        for (user, of) in &self.up.user {
+            let named = of.group.iter().chain(&of.groups);
+            let unknown = named.filter(|group| !self.up.group.contains_key(*group));
+            faults
+                .extend(unknown.map(|g| format!("[up.user.{user}] names group {g:?}, and there is no [up.group.{g}]")));
+        }
+        let names = self.up.user.keys().chain(self.up.group.keys());
+        faults.extend(names.filter(|name| !is_name(name)).map(|name| format!("{name:?} can be no user or group")));
+        let points =
+            self.up.mount.keys().filter(|point| !point.starts_with('/') || point.contains(char::is_whitespace));
+        faults.extend(points.map(|point| format!("[up.mount.{point:?}] is no absolute path without blanks")));
+        let odd = |text: &str| text.is_empty() || text.contains(char::is_whitespace);
+        let mounts = self.up.mount.iter().filter(|(_, m)| odd(&m.source) || odd(&m.fstype) || odd(&m.options));
+        faults.extend(mounts.map(|(point, _)| format!("[up.mount.{point:?}] has a blank in a column of fstab")));
+        let packages = self.up.packages.iter().filter(|p| p.is_empty() || p.starts_with('-') || odd(p));
+        faults.extend(packages.map(|package| format!("{package:?} can be no package")));
+        faults
+    }
+
+    /// The networks of a host in the file, that of the bare name first.
+    pub fn networks(&self, host: &str) -> impl Iterator<Item = (&String, &IpAddr)> {
+        let of = self.addresses.get(host);
+        let main = self.main_network(host);
+        let first = of.into_iter().flatten().filter(move |(n, _)| Some(*n) == main);
+        first.chain(of.into_iter().flatten().filter(move |(n, _)| Some(*n) != main))
+    }
+
+    fn main_network(&self, host: &str) -> Option<&String> {
+        let of = self.addresses.get(host)?;
+        self.up.network.as_ref().or_else(|| of.keys().find(|n| *n == "manage")).or_else(|| of.keys().next())
+    }
+
+    /// A host's names with the address of each: the bare name's first, `HOST-NETWORK` for those of other networks. Where
+    /// the file has none, the address at which homing reached it. Empty when nothing is known.
+    pub fn names(&self, host: &str, seen: &AllSeen) -> Vec<(String, String)> {
+        let told: Vec<(String, String)> = self
+            .networks(host)
+            .enumerate()
+            .map(|(i, (network, a))| (if i == 0 { host.into() } else { format!("{host}-{network}") }, a.to_string()))
+            .collect();
+        if !told.is_empty() {
+            return told;
+        }
+        let reached = seen.get(host).and_then(|s| s.as_ref().ok()?.reached_at.clone());
+        reached.filter(|a| !is_loopback(a)).map(|a| (host.to_string(), a)).into_iter().collect()
+    }
+}
+
+pub(crate) fn is_loopback(address: &str) -> bool {
+    address.parse::<IpAddr>().is_ok_and(|a| a.to_canonical().is_loopback())
+}
+
+/// As useradd takes it.
+fn is_name(name: &str) -> bool {
+    let rest = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '_' || c == '-';
+    name.len() <= 32 && name.starts_with(|c: char| c.is_ascii_lowercase() || c == '_') && name.chars().all(rest)
+}

@@ -1,0 +1,77 @@
+# Functions that change a host, one a kind of step. Each is told what is to be there before.
+PATH=$PATH:/usr/sbin:/sbin
+export LC_ALL=C DEBIAN_FRONTEND=noninteractive
+# Who asked may be gone: what was begun is brought to its end.
+trap '' PIPE HUP
+umask 022
+J=/var/lib/homing/up
+die() { echo "$*" >&2; exit 1; }
+did() { echo "did $1" 2>/dev/null; }
+lock() {
+  [ "$(id -u)" = 0 ] || die "this needs root there, and you are $(id -un): --sudo, or HOMING_SSH='ssh -l root'"
+  mkdir -p /var/lib/homing && mkdir -p -m 700 $J || exit 1
+  exec 9>$J/.lock; flock -w 300 9 || die "another homing up changes this host for minutes"
+}
+# The entry is safe on the disk before the change begins.
+note() {
+  last=$(ls $J | grep '^[0-9]*\.json$' | tail -n 1); last=${last%.json}
+  next=$(printf %08d $(($(echo "${last:-0}" | sed 's/^0*\(.\)/\1/') + 1)))
+  (umask 077; printf %s "$1" | base64 -d >$J/.new) && sync $J/.new && mv -f $J/.new "$J/$next.json" || die "the journal in $J cannot be written"
+}
+forget() { for e; do rm -f -- "$J/$e"; done; }
+tidy() { rm -f $J/.new; [ -n "$(ls $J)" ] || { rm -f $J/.lock; rmdir $J; rmdir --ignore-fail-on-non-empty /var/lib/homing; }; }
+hash() { if [ -f "$1" ] && [ ! -L "$1" ]; then sha256sum <"$1" | cut -d' ' -f1; elif [ -e "$1" ] || [ -L "$1" ]; then echo other; else echo -; fi; }
+same() { [ "$(hash "$1")" = "$2" ] || die "$1 was changed while homing looked at it; the same command once more looks again"; }
+# put PATH HASH MODE UID GID BASE64: HASH is that of the file before, - where there is none.
+put() {
+  same "$1" "$2"
+  [ -d "$(dirname -- "$1")" ] || die "$1 cannot be written: there is no folder $(dirname -- "$1")"
+  t=$1.homing-new; rm -f -- "$t"
+  if (umask 077; printf %s "$6" | base64 -d >"$t") && chown "$4:$5" "$t" && chmod "$3" "$t" && sync "$t"; then
+    mv -f -T -- "$t" "$1" || { rm -f -- "$t"; exit 1; }
+    ! command -v restorecon >/dev/null || restorecon -F "$1"
+  else rm -f -- "$t"; die "$1 cannot be written; it is as it was"; fi
+}
+remove() { same "$1" "$2"; rm -f -- "$1" || exit 1; }
+group_add() { groupadd -g "$2" -- "$1" || exit 1; }
+# userdel takes a user's own group with it.
+group_del() { ! getent group "$1" >/dev/null || groupdel -- "$1" || exit 1; }
+user_add() { useradd -m -N -u "$2" -g "$3" -d "$4" -s "$5" -- "$1" || exit 1; }
+# A home that holds more than it was made with stays.
+user_del() {
+  userdel -- "$1" || exit 1
+  [ ! -d "$2" ] || ! diff -r /etc/skel "$2" >/dev/null 2>&1 || rm -rf --one-file-system -- "$2"
+}
+member_add() { gpasswd -a "$1" "$2" >/dev/null || exit 1; }
+member_del() { gpasswd -d "$1" "$2" >/dev/null || exit 1; }
+# unit NAME BOOT RUN
+unit() {
+  if [ "$2" = yes ]; then systemctl --quiet enable "$1" || exit 1; else systemctl --quiet disable "$1" 2>/dev/null; fi
+  if [ "$3" = yes ]; then
+    systemctl start "$1" && systemctl --quiet is-active "$1" ||
+      die "unit $1 does not run: $(systemctl status --no-pager -n 3 "$1" 2>&1 | tail -n 3 | tr '\n' ' ')"
+  else systemctl stop "$1" 2>/dev/null || ! systemctl --quiet is-active "$1" || die "unit $1 cannot be stopped"; fi
+}
+# nudge UNIT VERB TEST
+nudge() {
+  [ -z "$3" ] || out=$(sh -c "$3" 2>&1) || die "$3 finds a fault, and unit $1 was left as it is: $out"
+  systemctl "$2" "$1" || die "systemctl $2 $1 failed"
+}
+kernel() { sysctl -q -w "$1=$2" || exit 1; }
+name_host() { hostname "$1" || exit 1; }
+mount_on() { mkdir -p -- "$1" && mount "$1" || exit 1; }
+mount_off() { ! mountpoint -q "$1" || umount "$1" || exit 1; [ "$2" = yes ] || rmdir -- "$1" 2>/dev/null; true; }
+# package NAME REPLACED...: nothing else may have to go for it.
+package() {
+  p=$1; shift
+  if command -v apt-get >/dev/null; then
+    a="apt-get -q -y --no-install-recommends -o DPkg::Lock::Timeout=120 -o Dpkg::Options::=--force-confold"
+    plan=$($a -s install "$p" 2>&1) || { apt-get -q -y update >/dev/null 2>&1; plan=$($a -s install "$p" 2>&1); } ||
+      die "package $p cannot be had: $(echo "$plan" | grep -m 2 '^[EW]:' | tr '\n' ' ')"
+    for gone in $(echo "$plan" | sed -n 's/^Remv \([^ ]*\).*/\1/p'); do
+      case " $* " in *" $gone "*) ;; *) die "package $p would remove $gone; nothing was installed";; esac
+    done
+    out=$($a install "$p" 2>&1) || die "package $p: $(echo "$out" | grep '^E:' | tr '\n' ' ')"
+  elif command -v dnf >/dev/null; then dnf -q -y install "$p" || exit 1
+  else die "neither apt-get nor dnf is there to install $p"; fi
+}

@@ -1,0 +1,198 @@
+//! What is done to a host: from a state that was seen there to another. The way back is the same change, turned round.
+
+use crate::content::Content;
+use serde::{Deserialize, Serialize};
+
+/// A regular file.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct FileState {
+    /// Its bytes.
+    pub content: Content,
+    /// Permissions, without the file's type.
+    pub mode: u32,
+    /// Owner.
+    pub uid: u32,
+    /// Group.
+    pub gid: u32,
+}
+
+/// A line of the user database.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[allow(missing_docs)]
+pub struct Account {
+    pub uid: u32,
+    pub gid: u32,
+    pub home: String,
+    pub shell: String,
+}
+
+/// A unit of systemd.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct UnitState {
+    /// It is started at boot.
+    pub enabled: bool,
+    /// It runs.
+    pub active: bool,
+}
+
+/// A mount point of fstab.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct MountState {
+    /// The folder is there.
+    pub exists: bool,
+    /// Something is mounted on it.
+    pub mounted: bool,
+}
+
+/// How a unit is made to read its files again.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum How {
+    /// What it serves goes on.
+    Reload,
+    /// It is stopped and started.
+    Restart,
+}
+
+/// One change of one thing.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(tag = "kind", rename_all = "kebab-case")]
+#[allow(missing_docs)]
+pub enum Change {
+    /// A file; `block`: only what stands between the markers of that name is homing's.
+    File {
+        path: String,
+        from: Option<FileState>,
+        to: Option<FileState>,
+        block: Option<String>,
+    },
+    /// A group's number.
+    Group {
+        name: String,
+        from: Option<u32>,
+        to: Option<u32>,
+    },
+    User {
+        name: String,
+        from: Option<Account>,
+        to: Option<Account>,
+    },
+    /// Whether a user is in a group besides the own one.
+    Member {
+        user: String,
+        group: String,
+        from: bool,
+        to: bool,
+    },
+    Unit {
+        name: String,
+        from: UnitState,
+        to: UnitState,
+    },
+    /// A unit reads its files again, after `test` has found no fault in them.
+    Nudge {
+        unit: String,
+        how: How,
+        test: Option<String>,
+    },
+    /// A value of the running kernel.
+    Sysctl {
+        key: String,
+        from: String,
+        to: String,
+    },
+    /// The name of the running kernel.
+    Hostname {
+        from: String,
+        to: String,
+    },
+    /// By its line in fstab.
+    Mount {
+        point: String,
+        from: MountState,
+        to: MountState,
+    },
+    /// It is installed; those of `replaces` may go for it. There is no way back: others may need it by now.
+    Package {
+        name: String,
+        replaces: Vec<String>,
+    },
+}
+
+impl Change {
+    /// What it is about, whatever is done to it.
+    pub fn thing(&self) -> String {
+        match self {
+            Change::File { path, .. } => path.clone(),
+            Change::Group { name, .. } => format!("group {name}"),
+            Change::User { name, .. } => format!("user {name}"),
+            Change::Member { user, group, .. } => format!("{user} in group {group}"),
+            Change::Unit { name, .. } => format!("unit {name}"),
+            Change::Nudge { unit, .. } => format!("files of unit {unit}"),
+            Change::Sysctl { key, .. } => format!("sysctl {key}"),
+            Change::Hostname { .. } => "hostname".into(),
+            Change::Mount { point, .. } => format!("mount {point}"),
+            Change::Package { name, .. } => format!("package {name}"),
+        }
+    }
+
+    /// In a few words, for a person.
+    pub fn told(&self) -> String {
+        let thing = self.thing();
+        match self {
+            Change::File { from, to, block, .. } => match (from, to, block) {
+                (None, _, _) => format!("{thing}: written"),
+                (_, None, _) => format!("{thing}: removed"),
+                (_, _, Some(block)) => format!("{thing}: block {block}"),
+                _ => format!("{thing}: changed"),
+            },
+            Change::Group { to: Some(gid), .. } => format!("{thing} with number {gid}"),
+            Change::User { to: Some(account), .. } => format!("{thing} with number {}", account.uid),
+            Change::Group { .. } | Change::User { .. } => format!("{thing}: removed"),
+            Change::Member { to, .. } => {
+                if *to {
+                    thing
+                } else {
+                    format!("{thing}: no longer")
+                }
+            }
+            Change::Unit { to, .. } => {
+                let boot = if to.enabled { "started at boot" } else { "not started at boot" };
+                format!("{thing}: {boot}, {}", if to.active { "runs" } else { "stopped" })
+            }
+            Change::Nudge { unit, how: How::Reload, .. } => format!("unit {unit}: reloaded"),
+            Change::Nudge { unit, .. } => format!("unit {unit}: restarted"),
+            Change::Sysctl { to, .. } => format!("{thing} = {to}"),
+            Change::Hostname { to, .. } => format!("{thing} {to}"),
+            Change::Mount { to, .. } => {
+                if to.mounted {
+                    thing
+                } else {
+                    format!("{thing}: unmounted")
+                }
+            }
+            Change::Package { .. } => format!("{thing}: installed"),
+        }
+    }
+
+    /// The change that takes it back; `None` where there is none to be made.
+    pub fn inverse(&self) -> Option<Change> {
+        let mut back = self.clone();
+        match &mut back {
+            Change::File { from, to, .. } => std::mem::swap(from, to),
+            Change::Group { from, to, .. } => std::mem::swap(from, to),
+            Change::User { from, to, .. } => std::mem::swap(from, to),
+            Change::Member { from, to, .. } => std::mem::swap(from, to),
+            Change::Unit { from, to, .. } => std::mem::swap(from, to),
+            Change::Sysctl { from, to, .. } | Change::Hostname { from, to } => std::mem::swap(from, to),
+            Change::Mount { from, to, .. } => std::mem::swap(from, to),
+            Change::Nudge { .. } | Change::Package { .. } => return None,
+        }
+        Some(back)
+    }
+
+    /// It would change nothing.
+    pub fn is_nothing(&self) -> bool {
+        self.inverse().is_some_and(|back| back == *self)
+    }
+}

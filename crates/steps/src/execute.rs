@@ -1,0 +1,134 @@
+//! Scripts on hosts, and phases of them: a host on which one fails is left, the others go on.
+
+use crate::plan::Step;
+use crate::script::script;
+use homing_remote::{Command, Input, Outcome, Remote, Spool};
+use std::collections::BTreeMap;
+
+/// Hosts at work at the same time.
+const FAN_OUT: usize = 64;
+
+/// Runs scripts on hosts.
+pub trait Executor: Sync {
+    /// All at the same time: host and script to standard output, or why it failed. Answers come in the order of the
+    /// questions.
+    fn run(&self, scripts: &[(String, String)]) -> Vec<Result<String, String>>;
+}
+
+/// Over ssh.
+pub struct SshExecutor {
+    /// Connections to the hosts.
+    pub remote: Remote,
+    /// Begin commands with `sudo -n`.
+    pub sudo: bool,
+}
+
+impl Executor for SshExecutor {
+    fn run(&self, scripts: &[(String, String)]) -> Vec<Result<String, String>> {
+        let one = |(host, script): &(String, String)| self.one(host, script);
+        scripts.chunks(FAN_OUT).flat_map(|some| homing_threads::each(some, one)).collect()
+    }
+}
+
+impl SshExecutor {
+    fn one(&self, host: &str, script: &str) -> Result<String, String> {
+        let words: &[&str] = if self.sudo { &["sudo", "-n", "sh", "-s"] } else { &["sh", "-s"] };
+        let spool = Spool::of(script.as_bytes()).map_err(|e| format!("no temporary file for its script: {e}"))?;
+        let command = Command::argv(words.iter().copied()).input(Input::Spool(spool));
+        let result = self.remote.run(&[host], &command).next().ok_or("it was not asked")?;
+        if result.dropped > 0 {
+            return Err("it says more than is kept".into());
+        }
+        match result.outcome {
+            Outcome::Exited(0) => Ok(String::from_utf8_lossy(&result.stdout).into_owned()),
+            other => Err(reason(&other, &String::from_utf8_lossy(&result.stderr))),
+        }
+    }
+}
+
+/// The last lines that the script said, or how it ended when it said nothing.
+fn reason(outcome: &Outcome, err: &str) -> String {
+    let lines: Vec<&str> = err.lines().map(str::trim).filter(|l| !l.is_empty()).collect();
+    let last = lines[lines.len().saturating_sub(3)..].join("; ");
+    if last.is_empty() { outcome.to_string() } else { last }
+}
+
+/// Steps of hosts that do not wait for each other.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Phase {
+    /// What they do together.
+    pub name: String,
+    /// By host, in order.
+    pub steps: BTreeMap<String, Vec<Step>>,
+    /// By host: entries of the journal that are void.
+    pub void: BTreeMap<String, Vec<String>>,
+}
+
+/// What the user is told while phases are carried out.
+pub enum News<'a> {
+    /// A phase begins.
+    Phase(&'a Phase),
+    /// A host has done its part of the phase, or not, and why.
+    Host(&'a str, Result<(), &'a str>),
+}
+
+/// Carries phases out, one after another; returns the hosts that failed, and at what. They take no further part.
+pub fn carry_out(executor: &dyn Executor, phases: &[Phase], news: &mut dyn FnMut(News)) -> BTreeMap<String, String> {
+    let mut failed: BTreeMap<String, String> = BTreeMap::new();
+    for phase in phases {
+        let (none, nothing) = (Vec::new(), Vec::new());
+        let hosts: Vec<&String> = phase.steps.keys().chain(phase.void.keys()).collect();
+        let scripts: BTreeMap<String, String> = hosts
+            .into_iter()
+            .filter(|host| !failed.contains_key(*host))
+            .map(|host| (host, phase.steps.get(host).unwrap_or(&none), phase.void.get(host).unwrap_or(&nothing)))
+            .filter(|(_, steps, void)| !steps.is_empty() || !void.is_empty())
+            .map(|(host, steps, void)| (host.clone(), script(steps, void)))
+            .collect();
+        if scripts.is_empty() {
+            continue;
+        }
+        news(News::Phase(phase));
+        let scripts: Vec<(String, String)> = scripts.into_iter().collect();
+        for ((host, _), said) in scripts.iter().zip(executor.run(&scripts)) {
+            match said {
+                Ok(_) => news(News::Host(host, Ok(()))),
+                Err(why) => {
+                    news(News::Host(host, Err(&why)));
+                    failed.insert(host.clone(), format!("{}: {why}", phase.name));
+                }
+            }
+        }
+    }
+    failed
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::Change;
+    use std::sync::Mutex;
+
+    struct Fake(Mutex<Vec<String>>);
+
+    impl Executor for Fake {
+        fn run(&self, scripts: &[(String, String)]) -> Vec<Result<String, String>> {
+            let one = |(host, _): &(String, String)| {
+                self.0.lock().unwrap().push(host.clone());
+                if host == "n2" { Err("disk full".to_string()) } else { Ok(String::new()) }
+            };
+            scripts.iter().map(one).collect()
+        }
+    }
+
+    #[test]
+    fn a_host_that_fails_takes_no_further_part_and_the_others_go_on() {
+        let step = Step { change: Change::Hostname { from: "a".into(), to: "b".into() }, undoes: None };
+        let hosts = || ["n1", "n2", "n3"].map(|h| (h.to_string(), vec![step.clone()])).into();
+        let phase = |name: &str| Phase { name: name.into(), steps: hosts(), ..Phase::default() };
+        let fake = Fake(Mutex::default());
+        let failed = carry_out(&fake, &[phase("names"), phase("users")], &mut |_| {});
+        assert_eq!(failed, [("n2".to_string(), "names: disk full".to_string())].into());
+        assert_eq!(*fake.0.lock().unwrap(), ["n1", "n2", "n3", "n1", "n3"]);
+    }
+}

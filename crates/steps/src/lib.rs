@@ -1,0 +1,27 @@
+//! Setting hosts up, with a plan first and a way back.
+//!
+//! What is [`Wanted`] of a host and what was [`Observed`] of it make [`Step`]s, each a [`Change`] from what is there to
+//! what is wanted; nothing is planned that is so already. Planning is pure. One script a host and [`Phase`] carries the
+//! steps out ([`carry_out`]); before each, the host writes the change into a journal of its own. That journal, and a
+//! look at the host as it is now, are all that [`undo`] needs: what somebody has changed since is left alone and named.
+
+mod change;
+mod content;
+mod edit;
+mod execute;
+mod observe;
+mod plan;
+mod script;
+mod show;
+mod undo;
+mod wanted;
+
+pub use change::{Account, Change, FileState, How, MountState, UnitState};
+pub use content::Content;
+pub use edit::{block_of, retired};
+pub use execute::{Executor, News, Phase, SshExecutor, carry_out};
+pub use observe::{Observed, Question, Seen, observe};
+pub use plan::{Step, plan};
+pub use show::diff;
+pub use undo::{Undone, drift, undo};
+pub use wanted::Wanted;

@@ -1,0 +1,222 @@
+//! What a host is like now: one script, one answer.
+
+use crate::change::{Account, Change, FileState, MountState, UnitState};
+use crate::content::Content;
+use crate::execute::Executor;
+use homing_model::text::quoted_unless;
+use std::collections::{BTreeMap, BTreeSet};
+
+/// The functions that the questions call.
+const PROBE: &str = include_str!("probe.sh");
+
+/// What is to be looked at besides what is always told.
+#[derive(Clone, Debug, Default)]
+#[allow(missing_docs)]
+pub struct Question {
+    pub files: BTreeSet<String>,
+    pub packages: BTreeSet<String>,
+    pub units: BTreeSet<String>,
+    pub sysctls: BTreeSet<String>,
+    pub mounts: BTreeSet<String>,
+    /// The journal of earlier changes.
+    pub journal: bool,
+}
+
+/// What is at a path.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Seen {
+    /// Nothing.
+    Absent,
+    /// A regular file, and when it was written, seconds since the epoch.
+    File(FileState, u64),
+    /// A folder, a link or the like.
+    Other,
+}
+
+/// What a host says of itself.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Observed {
+    /// By path, those that were asked for.
+    pub files: BTreeMap<String, Seen>,
+    /// Those of the packages asked for that are installed.
+    pub packages: BTreeSet<String>,
+    /// Units that are known, and when their state changed last, seconds since the epoch.
+    pub units: BTreeMap<String, (UnitState, u64)>,
+    /// Values of the kernel.
+    pub sysctls: BTreeMap<String, String>,
+    /// Mount points, and whether files lie in one on which nothing is mounted.
+    pub mounts: BTreeMap<String, (MountState, bool)>,
+    /// All users.
+    pub users: BTreeMap<String, Account>,
+    /// All groups: number and further members.
+    pub groups: BTreeMap<String, (u32, BTreeSet<String>)>,
+    /// The kernel's name of the host.
+    pub hostname: String,
+    /// Its addresses, but for loopback.
+    pub addresses: Vec<String>,
+    /// The address at which its sshd was reached.
+    pub reached_at: Option<String>,
+    /// Public host keys, `type base64`.
+    pub host_keys: Vec<String>,
+    /// `ID` and `ID_LIKE` of os-release, in that order.
+    pub family: Vec<String>,
+    /// The user that asked.
+    pub uid: u32,
+    /// Changes that were made here, the oldest first, each with the name of its entry.
+    pub journal: Vec<(String, Change)>,
+}
+
+impl Question {
+    /// The script for `sh -s`.
+    pub fn script(&self) -> String {
+        let ask = |verb: &'static str, names: &BTreeSet<String>| -> String {
+            names.iter().map(|name| format!("{verb} {}\n", word(name))).collect()
+        };
+        let parts = [
+            ask("file", &self.files),
+            ask("package", &self.packages),
+            ask("unit", &self.units),
+            ask("kernel", &self.sysctls),
+            ask("point", &self.mounts),
+        ];
+        let journal = if self.journal { "journal\n" } else { "" };
+        format!("{PROBE}main() {{\nbasics\n{}{journal}echo done\n}}\nmain </dev/null\n", parts.concat())
+    }
+
+    /// What undoing these changes has to look at.
+    pub fn of_changes<'c>(changes: impl IntoIterator<Item = &'c Change>) -> Question {
+        let mut question = Question { journal: true, ..Question::default() };
+        for change in changes {
+            match change {
+                Change::File { path, .. } => drop(question.files.insert(path.clone())),
+                Change::Unit { name, .. } => drop(question.units.insert(name.clone())),
+                Change::Sysctl { key, .. } => drop(question.sysctls.insert(key.clone())),
+                Change::Mount { point, .. } => drop(question.mounts.insert(point.clone())),
+                Change::Package { name, .. } => drop(question.packages.insert(name.clone())),
+                _ => {}
+            }
+        }
+        question
+    }
+}
+
+pub(crate) fn word(text: &str) -> String {
+    quoted_unless(text, |c| c.is_ascii_alphanumeric() || "-_./:@%+,".contains(c))
+}
+
+/// Asks all hosts at once; a reason for those that do not answer.
+pub fn observe(
+    executor: &dyn Executor,
+    hosts: &[String],
+    question: &Question,
+) -> BTreeMap<String, Result<Observed, String>> {
+    let scripts: Vec<(String, String)> = hosts.iter().map(|host| (host.clone(), question.script())).collect();
+    let read = |said: Result<String, String>| Observed::read(&said?).ok_or_else(|| "its answer was cut short".into());
+    hosts.iter().cloned().zip(executor.run(&scripts).into_iter().map(read)).collect()
+}
+
+impl Observed {
+    /// Reads what the probe printed; `None` when it did not come to its end.
+    pub fn read(text: &str) -> Option<Observed> {
+        let mut seen = Observed::default();
+        text.lines().for_each(|line| {
+            let fields: Vec<&str> = line.split('\t').collect();
+            let _ = seen.take(&fields);
+        });
+        (text.lines().last() == Some("done")).then_some(seen)
+    }
+
+    /// One line; `None` for one that says nothing that is known.
+    fn take(&mut self, fields: &[&str]) -> Option<()> {
+        let flag = |text: &str| text == "yes";
+        match *fields {
+            ["file", path, "absent"] => drop(self.files.insert(path.into(), Seen::Absent)),
+            ["file", path, "other"] => drop(self.files.insert(path.into(), Seen::Other)),
+            ["file", path, mode, uid, gid, at, content] => {
+                let mode = u32::from_str_radix(mode, 8).ok()?;
+                let (uid, gid, content) = (uid.parse().ok()?, gid.parse().ok()?, Content::decoded(content)?);
+                let state = FileState { content, mode, uid, gid };
+                self.files.insert(path.into(), Seen::File(state, at.parse().ok()?));
+            }
+            ["package", name] => drop(self.packages.insert(name.into())),
+            ["unit", name, enabled, active, at] => {
+                let state = UnitState { enabled: flag(enabled), active: flag(active) };
+                self.units.insert(name.into(), (state, at.parse().unwrap_or(0)));
+            }
+            ["kernel", key, ref value @ ..] => drop(self.sysctls.insert(key.into(), value.join(" "))),
+            ["point", path, exists, mounted, files] => {
+                let state = MountState { exists: flag(exists), mounted: flag(mounted) };
+                self.mounts.insert(path.into(), (state, flag(files)));
+            }
+            ["user", line] => self.user(&line.split(':').collect::<Vec<_>>())?,
+            ["group", line] => self.group(&line.split(':').collect::<Vec<_>>())?,
+            ["hostname", name] => self.hostname = name.into(),
+            ["address", address] => self.addresses.push(address.into()),
+            ["reached", address] => self.reached_at = Some(address.into()),
+            ["key", key] => self.host_keys.push(key.into()),
+            ["family", names] => self.family.extend(names.split(' ').map(String::from)),
+            ["uid", uid] => self.uid = uid.parse().ok()?,
+            ["journal", name, entry] => {
+                self.journal.push((name.into(), serde_json::from_slice(&Content::decoded(entry)?.0).ok()?));
+            }
+            _ => return None,
+        }
+        Some(())
+    }
+
+    fn user(&mut self, fields: &[&str]) -> Option<()> {
+        let [name, _, uid, gid, _, home, shell] = *fields else { return None };
+        let (uid, gid) = (uid.parse().ok()?, gid.parse().ok()?);
+        self.users.insert(name.into(), Account { uid, gid, home: home.into(), shell: shell.into() });
+        Some(())
+    }
+
+    fn group(&mut self, fields: &[&str]) -> Option<()> {
+        let [name, _, gid, members] = *fields else { return None };
+        let members = members.split(',').filter(|m| !m.is_empty()).map(String::from).collect();
+        self.groups.insert(name.into(), (gid.parse().ok()?, members));
+        Some(())
+    }
+
+    /// The text of a file that was asked for.
+    pub fn text(&self, path: &str) -> Option<&str> {
+        match self.files.get(path)? {
+            Seen::File(state, _) => state.content.text(),
+            _ => None,
+        }
+    }
+
+    /// What the host is like once a change is made, so that a plan of several parts can be made from one look.
+    pub fn apply(&mut self, change: &Change) {
+        match change.clone() {
+            Change::File { path, to, .. } => {
+                // Later than any unit's last change.
+                let seen = to.map_or(Seen::Absent, |state| Seen::File(state, u64::MAX));
+                self.files.insert(path, seen);
+            }
+            Change::Group { name, to, .. } => match to {
+                Some(gid) => self.groups.entry(name).or_default().0 = gid,
+                None => drop(self.groups.remove(&name)),
+            },
+            Change::User { name, to, .. } => match to {
+                Some(account) => drop(self.users.insert(name, account)),
+                None => drop(self.users.remove(&name)),
+            },
+            Change::Member { user, group, to, .. } => {
+                let members = &mut self.groups.entry(group).or_default().1;
+                if to {
+                    members.insert(user)
+                } else {
+                    members.remove(&user)
+                };
+            }
+            // What is started now reads its files now.
+            Change::Unit { name, to, .. } => drop(self.units.insert(name, (to, u64::MAX))),
+            Change::Nudge { unit, .. } => self.units.entry(unit).or_default().1 = u64::MAX,
+            Change::Sysctl { key, to, .. } => drop(self.sysctls.insert(key, to)),
+            Change::Hostname { to, .. } => self.hostname = to,
+            Change::Mount { point, to, .. } => drop(self.mounts.insert(point, (to, false))),
+            Change::Package { name, .. } => drop(self.packages.insert(name)),
+        }
+    }
+}

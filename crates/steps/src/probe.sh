@@ -1,0 +1,46 @@
+# Tells what a host is like. A line is `key<TAB>value...`; what may hold any byte is base64. It changes nothing.
+PATH=$PATH:/usr/sbin:/sbin
+export LC_ALL=C
+T=$(printf '\t')
+say() { printf '%s' "$1"; shift; for w; do printf '\t%s' "$w"; done; echo; }
+yes() { if "$@" >/dev/null 2>&1; then echo yes; else echo no; fi; }
+# A change that is under way here, of a homing that was killed or is another's, is waited for.
+J=/var/lib/homing/up
+[ ! -e $J/.lock ] || { exec 9<$J/.lock; flock -s -w 300 9 || { echo "another homing up changes this host for minutes" >&2; exit 1; }; }
+basics() {
+  say uid "$(id -u)"
+  say hostname "$(uname -n)"
+  getent passwd | while IFS= read -r l; do say user "$l"; done
+  getent group | while IFS= read -r l; do say group "$l"; done
+  ip -o addr show scope global 2>/dev/null | while read -r _ _ _ a _; do say address "${a%/*}"; done
+  # sudo drops the variable; a process on the way up to sshd has it.
+  p=$$
+  while [ "$p" -gt 1 ]; do
+    c=$(tr '\0' '\n' </proc/"$p"/environ 2>/dev/null | sed -n 's/^SSH_CONNECTION=//p')
+    [ -z "$c" ] || { say reached "$(echo "$c" | cut -d' ' -f3)"; break; }
+    p=$(sed 's/.*) //' /proc/"$p"/stat | cut -d' ' -f2)
+  done
+  cat /etc/ssh/ssh_host_*_key.pub 2>/dev/null | while read -r t k _; do say key "$t $k"; done
+  (. /etc/os-release; say family "$ID ${ID_LIKE:-}")
+}
+file() {
+  if [ -f "$1" ] && [ ! -L "$1" ]; then
+    say file "$1" "$(stat -c "%a$T%u$T%g$T%Y" -- "$1")" "$(base64 -w 0 <"$1")"
+  elif [ -e "$1" ] || [ -L "$1" ]; then say file "$1" other
+  else say file "$1" absent; fi
+}
+package() {
+  if command -v dpkg-query >/dev/null; then
+    [ "$(dpkg-query -W -f '${db:Status-Abbrev}' "$1" 2>/dev/null | cut -c2)" != i ] || say package "$1"
+  else ! rpm -q "$1" >/dev/null 2>&1 || say package "$1"; fi
+}
+unit() {
+  [ "$(systemctl show -P LoadState "$1" 2>/dev/null)" = loaded ] || return 0
+  at=$(systemctl show -P StateChangeTimestamp "$1")
+  say unit "$1" "$(yes systemctl is-enabled "$1")" "$(yes systemctl is-active "$1")" "$(date -d "${at:-@0}" +%s)"
+}
+kernel() { v=$(sysctl -n "$1" 2>/dev/null) && say kernel "$1" "$v"; true; }
+point() {
+  say point "$1" "$(yes test -d "$1")" "$(yes mountpoint -q "$1")" "$(yes test -n "$(ls -A "$1" 2>/dev/null | head -1)")"
+}
+journal() { for e in $J/*.json; do [ ! -f "$e" ] || say journal "$(basename "$e")" "$(base64 -w 0 <"$e")"; done; }

@@ -1,0 +1,142 @@
+//! Steps as one script for a host.
+
+use crate::change::{Change, FileState, How};
+use crate::content::Content;
+use crate::observe::word;
+use crate::plan::Step;
+
+/// The functions that the steps call.
+const ACT: &str = include_str!("act.sh");
+
+/// The script for `sh -s`: nothing of it runs before all of it has arrived. It prints `did N` for each step.
+pub(crate) fn script(steps: &[Step], void: &[String]) -> String {
+    let each: String = steps.iter().enumerate().map(|(n, step)| format!("{}did {n}\n", lines(step))).collect();
+    let forget = if void.is_empty() { String::new() } else { call("forget", void.iter().map(String::as_str)) };
+    let tidy = if steps.iter().any(|s| s.undoes.is_some()) || !void.is_empty() { "tidy\n" } else { "" };
+    format!("{ACT}main() {{\nlock\n{each}{forget}{tidy}}}\nmain </dev/null\n")
+}
+
+fn lines(step: &Step) -> String {
+    let act = act(&step.change);
+    match &step.undoes {
+        None => format!("note {}\n{act}", entry(&step.change)),
+        Some(entries) => format!("{act}{}", call("forget", entries.iter().map(String::as_str))),
+    }
+}
+
+fn entry(change: &Change) -> String {
+    // A change is numbers and texts: it can always be written.
+    Content(serde_json::to_vec(change).unwrap_or_default()).encoded()
+}
+
+fn call<'w>(function: &str, words: impl IntoIterator<Item = &'w str>) -> String {
+    let words: String = words.into_iter().map(|w| format!(" {}", word(w))).collect();
+    format!("{function}{words}\n")
+}
+
+fn act(change: &Change) -> String {
+    let yes = |on: bool| if on { "yes" } else { "no" };
+    let number = |n: &u32| n.to_string();
+    match change {
+        Change::File { path, from, to, .. } => file(path, from.as_ref(), to.as_ref()),
+        Change::Group { name, to: Some(gid), .. } => call("group_add", [name, &*number(gid)]),
+        Change::Group { name, to: None, .. } => call("group_del", [name.as_str()]),
+        Change::User { name, from: None, to: Some(a) } => {
+            call("user_add", [name, &*number(&a.uid), &*number(&a.gid), &a.home, &a.shell])
+        }
+        Change::User { name, from: Some(a), to: None } => call("user_del", [name.as_str(), &a.home]),
+        // Nobody is renumbered.
+        Change::User { .. } => String::new(),
+        Change::Member { user, group, to: true, .. } => call("member_add", [user.as_str(), group]),
+        Change::Member { user, group, to: false, .. } => call("member_del", [user.as_str(), group]),
+        Change::Unit { name, to, .. } => call("unit", [name, yes(to.enabled), yes(to.active)]),
+        Change::Nudge { unit, how, test } => {
+            let verb = if *how == How::Reload { "try-reload-or-restart" } else { "try-restart" };
+            call("nudge", [unit, verb, test.as_deref().unwrap_or("")])
+        }
+        Change::Sysctl { key, to, .. } => call("kernel", [key.as_str(), to]),
+        Change::Hostname { to, .. } => call("name_host", [to.as_str()]),
+        Change::Mount { point, to, .. } if to.mounted => call("mount_on", [point.as_str()]),
+        Change::Mount { point, to, .. } => call("mount_off", [point.as_str(), yes(to.exists)]),
+        Change::Package { name, replaces } => {
+            call("package", std::iter::once(name.as_str()).chain(replaces.iter().map(String::as_str)))
+        }
+    }
+}
+
+fn file(path: &str, from: Option<&FileState>, to: Option<&FileState>) -> String {
+    let hash = from.map_or("-".into(), |state| state.content.hash());
+    match to {
+        None => call("remove", [path, &*hash]),
+        Some(to) => {
+            let mode = format!("{:o}", to.mode);
+            call("put", [path, &*hash, &*mode, &*to.uid.to_string(), &*to.gid.to_string(), &*to.content.encoded()])
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::os::unix::fs::MetadataExt;
+    use std::path::Path;
+    use std::process::{Command, Output};
+
+    /// Runs steps on this machine, with a journal in `dir`; only files are touched by them.
+    fn run(dir: &Path, steps: &[Step], void: &[String]) -> Output {
+        let text = script(steps, void).replace("/var/lib/homing", &dir.join("state").display().to_string());
+        let text = text.replace("[ \"$(id -u)\" = 0 ]", "true");
+        Command::new("sh").args(["-c", &text]).output().unwrap()
+    }
+
+    fn put(path: &Path, from: Option<&str>, to: Option<&str>) -> Change {
+        let owner = std::fs::metadata(path.parent().unwrap()).unwrap();
+        let state = |text: &str| FileState { content: text.into(), mode: 0o640, uid: owner.uid(), gid: owner.gid() };
+        Change::File { path: path.display().to_string(), from: from.map(state), to: to.map(state), block: None }
+    }
+
+    #[test]
+    fn a_file_is_written_noted_and_put_back() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("it's $HOME");
+        let step = Step { change: put(&path, None, Some("a'b\n$c\n")), undoes: None };
+        let done = run(dir.path(), std::slice::from_ref(&step), &[]);
+        assert_eq!(String::from_utf8_lossy(&done.stdout), "did 0\n", "{}", String::from_utf8_lossy(&done.stderr));
+        assert_eq!(std::fs::read_to_string(&path).unwrap(), "a'b\n$c\n");
+        let entry = dir.path().join("state/up/00000001.json");
+        let noted: Change = serde_json::from_slice(&std::fs::read(&entry).unwrap()).unwrap();
+        assert_eq!(noted, step.change);
+        let back = Step { change: noted.inverse().unwrap(), undoes: Some(vec!["00000001.json".into()]) };
+        let undone = run(dir.path(), &[back], &[]);
+        assert!(undone.status.success() && !path.exists(), "{}", String::from_utf8_lossy(&undone.stderr));
+        assert!(!dir.path().join("state").exists(), "nothing of the journal is left");
+    }
+
+    #[test]
+    fn what_somebody_changes_meanwhile_is_left_alone_and_nothing_further_is_done() {
+        let dir = tempfile::tempdir().unwrap();
+        let (path, other) = (dir.path().join("f"), dir.path().join("g"));
+        std::fs::write(&path, "theirs").unwrap();
+        let steps = [put(&path, Some("old"), Some("new")), put(&other, None, Some("x"))];
+        let done = run(dir.path(), &steps.map(|change| Step { change, undoes: None }), &[]);
+        assert!(!done.status.success() && done.stdout.is_empty());
+        assert!(String::from_utf8_lossy(&done.stderr).contains("was changed while homing looked"));
+        assert_eq!(std::fs::read_to_string(&path).unwrap(), "theirs");
+        assert!(!other.exists());
+    }
+
+    #[test]
+    fn the_tenth_entry_follows_the_ninth() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("f");
+        let text = |n: usize| if n == 0 { None } else { Some("x".repeat(n)) };
+        let steps: Vec<Step> = (0..10)
+            .map(|n| Step { change: put(&path, text(n).as_deref(), text(n + 1).as_deref()), undoes: None })
+            .collect();
+        assert!(run(dir.path(), &steps, &[]).status.success());
+        let mut names: Vec<_> =
+            std::fs::read_dir(dir.path().join("state/up")).unwrap().map(|e| e.unwrap().file_name()).collect();
+        names.sort();
+        assert_eq!(names.last().unwrap(), "00000010.json", "{names:?}");
+    }
+}

@@ -1,0 +1,307 @@
+//! The way back, from a host's journal and a look at it as it is now.
+
+use crate::change::{Change, FileState};
+use crate::edit;
+use crate::observe::{Observed, Seen};
+use crate::plan::Step;
+use serde_json::Value;
+
+/// What takes a host back.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Undone {
+    /// In order.
+    pub steps: Vec<Step>,
+    /// Entries of the journal of what is back already, or never goes back.
+    pub void: Vec<String>,
+    /// What stays because somebody has changed it since; its entries stay, too.
+    pub changed: Vec<String>,
+    /// Packages, which stay.
+    pub packages: Vec<String>,
+}
+
+/// All that homing has changed goes back, the last thing first; units read their files again at the end.
+pub fn undo(seen: &Observed) -> Undone {
+    let mut undone = Undone::default();
+    let mut nudges = Vec::new();
+    for (thing, entries) in things(seen).into_iter().rev() {
+        let names: Vec<String> = entries.iter().map(|(name, _)| name.clone()).collect();
+        let (change, unbroken) = whole(&entries);
+        match &change {
+            Change::Package { name, .. } => {
+                undone.packages.push(name.clone());
+                undone.void.extend(names);
+                continue;
+            }
+            Change::Nudge { .. } => {
+                nudges.push(Step { change, undoes: Some(names) });
+                continue;
+            }
+            _ => {}
+        }
+        match back(&change, unbroken, seen) {
+            Ok(Some(change)) => undone.steps.push(Step { change, undoes: Some(names) }),
+            Ok(None) => undone.void.extend(names),
+            Err(why) => undone.changed.push(format!("{thing}: {why}")),
+        }
+    }
+    if undone.steps.is_empty() {
+        undone.void.extend(nudges.into_iter().flat_map(|step| step.undoes.unwrap_or_default()));
+    } else {
+        undone.steps.extend(nudges);
+    }
+    undone
+}
+
+/// What homing has made and is otherwise now.
+pub fn drift(seen: &Observed) -> Vec<String> {
+    let differs = |(thing, entries): (String, Vec<(String, Change)>)| {
+        let (change, _) = whole(&entries);
+        match &change {
+            Change::Nudge { .. } => None,
+            Change::Package { name, .. } => (!seen.packages.contains(name)).then(|| format!("{thing} is gone")),
+            Change::File { to: Some(to), block: Some(block), .. } => {
+                let text = to.content.text().unwrap_or("");
+                let now = seen.text(path_of(&change)).and_then(|now| edit::block_of(now, block));
+                (now != edit::block_of(text, block)).then(|| format!("{thing}: block {block} was changed since"))
+            }
+            _ => (now(&change, seen) != ends(&change)["to"]).then(|| format!("{thing} was changed since")),
+        }
+    };
+    things(seen).into_iter().filter_map(differs).collect()
+}
+
+fn path_of(change: &Change) -> &str {
+    if let Change::File { path, .. } = change { path } else { "" }
+}
+
+/// Entries by what they are about, in the order in which homing came upon each thing.
+fn things(seen: &Observed) -> Vec<(String, Vec<(String, Change)>)> {
+    let mut all: Vec<(String, Vec<(String, Change)>)> = Vec::new();
+    for (name, change) in &seen.journal {
+        let entry = (name.clone(), change.clone());
+        match all.iter_mut().find(|(thing, _)| *thing == change.thing()) {
+            Some((_, entries)) => entries.push(entry),
+            None => all.push((change.thing(), vec![entry])),
+        }
+    }
+    all
+}
+
+/// A change with its two ends as values that can be compared.
+fn ends(change: &Change) -> Value {
+    serde_json::to_value(change).unwrap_or_default()
+}
+
+/// The last change, from where an unbroken row of changes began: what somebody did between two of homing's stays. A
+/// block is homing's own all the time; `false` then: what is outside of it has changed in between.
+fn whole(entries: &[(String, Change)]) -> (Change, bool) {
+    let last = &entries[entries.len() - 1].1;
+    let (mut joined, mut unbroken) = (ends(last), true);
+    for (_, earlier) in entries.iter().rev().skip(1) {
+        let is_block = matches!(earlier, Change::File { block: Some(_), .. });
+        let earlier = ends(earlier);
+        if earlier["to"] != joined["from"] && earlier["from"] != joined["from"] {
+            unbroken = false;
+            if !is_block {
+                return (of_ends(joined, last), true);
+            }
+        }
+        joined["from"] = earlier["from"].clone();
+    }
+    (of_ends(joined, last), unbroken)
+}
+
+fn of_ends(ends: Value, like: &Change) -> Change {
+    serde_json::from_value(ends).unwrap_or_else(|_| like.clone())
+}
+
+/// What a thing is now, as one of the ends of its change.
+fn now(change: &Change, seen: &Observed) -> Value {
+    let value = match change {
+        Change::File { path, .. } => match seen.files.get(path) {
+            Some(Seen::File(state, _)) => serde_json::to_value(state),
+            Some(Seen::Other) => return "other".into(),
+            _ => return Value::Null,
+        },
+        Change::Group { name, .. } => serde_json::to_value(seen.groups.get(name).map(|(gid, _)| gid)),
+        Change::User { name, .. } => serde_json::to_value(seen.users.get(name)),
+        Change::Member { user, group, .. } => {
+            return seen.groups.get(group).is_some_and(|(_, members)| members.contains(user)).into();
+        }
+        Change::Unit { name, .. } => {
+            serde_json::to_value(seen.units.get(name).map(|(state, _)| *state).unwrap_or_default())
+        }
+        Change::Sysctl { key, .. } => serde_json::to_value(seen.sysctls.get(key)),
+        Change::Hostname { .. } => return seen.hostname.as_str().into(),
+        Change::Mount { point, .. } => {
+            serde_json::to_value(seen.mounts.get(point).map(|(state, _)| *state).unwrap_or_default())
+        }
+        Change::Nudge { .. } | Change::Package { .. } => return Value::Null,
+    };
+    value.unwrap_or_default()
+}
+
+/// The change that leads back from what is there now; `None` when it is so already.
+fn back(change: &Change, unbroken: bool, seen: &Observed) -> Result<Option<Change>, String> {
+    let (now, ends) = (now(change, seen), ends(change));
+    if now == ends["to"] && unbroken {
+        return Ok(change.inverse().filter(|back| !back.is_nothing()));
+    }
+    if now == ends["from"] {
+        return Ok(None);
+    }
+    let changed = || "somebody has changed it since; it stays as it is".to_string();
+    match change {
+        Change::File { path, from, to: Some(to), block: Some(block) } => match seen.files.get(path) {
+            Some(Seen::File(there, _)) => {
+                block_back(path, from.as_ref(), to, block, there).map(Some).ok_or_else(changed)
+            }
+            _ => Err(changed()),
+        },
+        _ => Err(changed()),
+    }
+}
+
+/// Takes the block out of a file that was edited outside of it.
+fn block_back(path: &str, from: Option<&FileState>, to: &FileState, block: &str, there: &FileState) -> Option<Change> {
+    let (text, written) = (there.content.text()?, to.content.text()?);
+    if edit::block_of(text, block)? != edit::block_of(written, block)? {
+        return None;
+    }
+    let before = from.and_then(|state| edit::block_of(state.content.text()?, block));
+    let text = edit::restore(&edit::with_block(text, block, before).ok()?);
+    let back = FileState { content: text.into(), ..there.clone() };
+    Some(Change::File { path: path.into(), from: Some(there.clone()), to: Some(back), block: Some(block.into()) })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::change::{Account, UnitState};
+    use crate::plan::plan;
+    use crate::plan::tests::{all, host};
+
+    /// Carries steps out on a host that is a value.
+    fn carry(seen: &mut Observed, steps: &[Step]) {
+        for step in steps {
+            seen.apply(&step.change);
+            match &step.undoes {
+                None => seen.journal.push((format!("{:08}.json", seen.journal.len() + 1), step.change.clone())),
+                Some(names) => seen.journal.retain(|(name, _)| !names.contains(name)),
+            }
+        }
+    }
+
+    /// Without times and packages, which do not go back, and what was absent as absent.
+    fn bare(mut seen: Observed) -> Observed {
+        seen.units.retain(|_, (state, at)| {
+            *at = 0;
+            *state != UnitState::default()
+        });
+        for file in seen.files.values_mut() {
+            if let Seen::File(_, at) = file {
+                *at = 0;
+            }
+        }
+        seen.files.retain(|_, file| *file != Seen::Absent);
+        seen.mounts.retain(|_, (state, _)| *state != Default::default());
+        seen.packages.clear();
+        seen
+    }
+
+    fn set_up() -> Observed {
+        let mut seen = host();
+        let steps = plan(&all(), &mut seen.clone()).unwrap();
+        carry(&mut seen, &steps);
+        seen
+    }
+
+    #[test]
+    fn all_goes_back_to_what_it_was_wherever_it_was_killed() {
+        let steps = plan(&all(), &mut host()).unwrap();
+        for killed in 0..=steps.len() {
+            let mut seen = host();
+            carry(&mut seen, &steps[..killed]);
+            // Noted, but not done.
+            if let Some(next) = steps.get(killed) {
+                seen.journal.push(("99999999.json".into(), next.change.clone()));
+            }
+            let undone = undo(&seen);
+            assert_eq!(undone.changed, Vec::<String>::new());
+            carry(&mut seen, &undone.steps);
+            seen.journal.retain(|(name, _)| !undone.void.contains(name));
+            assert_eq!(bare(seen), bare(host()), "killed at {killed}");
+        }
+    }
+
+    #[test]
+    fn what_somebody_has_changed_since_stays_and_is_named() {
+        let mut seen = set_up();
+        let theirs = FileState { content: "theirs".into(), mode: 0o600, uid: 0, gid: 0 };
+        seen.files.insert("/etc/new".into(), Seen::File(theirs.clone(), 7));
+        let shell = Account { shell: "/bin/zsh".into(), ..seen.users["alice"].clone() };
+        seen.users.insert("alice".into(), shell);
+        assert_eq!(drift(&seen), ["/etc/new was changed since", "user alice was changed since"]);
+        let undone = undo(&seen);
+        assert_eq!(undone.changed.len(), 2, "{:?}", undone.changed);
+        assert!(undone.changed[1].starts_with("/etc/new: somebody has changed it"), "{:?}", undone.changed);
+        assert_eq!(undone.packages, ["chrony"]);
+        carry(&mut seen, &undone.steps);
+        assert_eq!(seen.files["/etc/new"], Seen::File(theirs, 7));
+        assert_eq!(seen.groups.get("lab"), None, "the others go back");
+    }
+
+    #[test]
+    fn an_edit_outside_of_the_block_stays_one_inside_is_not_taken_away() {
+        let mut seen = set_up();
+        let Some(Seen::File(state, _)) = seen.files.get("/etc/hosts").cloned() else { panic!() };
+        let text = state.content.text().unwrap().to_string();
+        let edited = FileState { content: format!("# mine\n{text}1.2.3.4 other\n").into(), ..state.clone() };
+        seen.files.insert("/etc/hosts".into(), Seen::File(edited, 7));
+        assert_eq!(drift(&seen), Vec::<String>::new());
+        let mut after = seen.clone();
+        carry(&mut after, &undo(&seen).steps);
+        let old = "127.0.0.1 localhost\n127.0.1.1 n1\n";
+        assert_eq!(after.text("/etc/hosts").unwrap(), format!("# mine\n{old}1.2.3.4 other\n"));
+        let inside = FileState { content: text.replace("10.0.0.1", "10.0.0.9").into(), ..state };
+        seen.files.insert("/etc/hosts".into(), Seen::File(inside, 7));
+        assert_eq!(undo(&seen).changed.len(), 1);
+        assert_eq!(drift(&seen), ["/etc/hosts: block names was changed since"]);
+    }
+
+    #[test]
+    fn an_edit_outside_of_the_block_between_two_changes_of_it_stays_too() {
+        let mut seen = set_up();
+        let Some(Seen::File(state, _)) = seen.files.get("/etc/hosts").cloned() else { panic!() };
+        let text = state.content.text().unwrap().replace("10.0.0.1", "10.0.0.9");
+        let edited = FileState { content: format!("# mine\n{text}").into(), ..state };
+        seen.files.insert("/etc/hosts".into(), Seen::File(edited, 7));
+        let mended = plan(&all(), &mut seen.clone()).unwrap();
+        carry(&mut seen, &mended);
+        let steps = undo(&seen).steps;
+        carry(&mut seen, &steps);
+        assert_eq!(seen.text("/etc/hosts").unwrap(), "# mine\n127.0.0.1 localhost\n127.0.1.1 n1\n");
+    }
+
+    #[test]
+    fn what_somebody_did_between_two_changes_of_homings_comes_back() {
+        let file = |from: &str, to: &str| {
+            let state = |text: &str| Some(FileState { content: text.into(), mode: 0o644, uid: 0, gid: 0 });
+            Change::File { path: "/f".into(), from: state(from), to: state(to), block: None }
+        };
+        let back = |rows: &[(&str, &str)]| {
+            let mut seen = Observed::default();
+            for (n, (from, to)) in rows.iter().enumerate() {
+                seen.apply(&file(from, to));
+                seen.journal.push((n.to_string(), file(from, to)));
+            }
+            match &undo(&seen).steps[0].change {
+                Change::File { to: Some(to), .. } => to.content.text().unwrap().to_string(),
+                other => panic!("{other:?}"),
+            }
+        };
+        assert_eq!(back(&[("a", "b"), ("b", "c")]), "a");
+        assert_eq!(back(&[("a", "b"), ("edited", "c")]), "edited");
+        assert_eq!(back(&[("a", "b"), ("a", "b")]), "a", "noted twice: killed after the first note");
+    }
+}
