@@ -66,6 +66,7 @@ pub fn main() -> i32 {
         Sub::Exec(args) => cmd::exec::run(args),
         Sub::Check(args) => cmd::check::run(args),
         Sub::Bench(args) => cmd::bench::run(args),
+        Sub::Up(args) => cmd::up::run(args),
         Sub::Volume(args) => cmd::volume::run(args),
         Sub::Push(args) => cmd::copy::push(args),
         Sub::Pull(args) => cmd::copy::pull(args),

@@ -57,6 +57,8 @@ pub enum Sub {
     Make(cmd::make::Args),
     /// Run one command on the host where it ends first: CC="homing on gcc"
     On(cmd::make::on::Args),
+    /// From hosts that have ssh to a cluster, with a plan first and a way back
+    Up(cmd::up::Args),
     /// Make, grow, shrink and delete volumes of GlusterFS, MooseFS and NFS
     Volume(cmd::volume::Args),
     /// Measure shared folders from their clients

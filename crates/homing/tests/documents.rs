@@ -64,6 +64,7 @@ fn reference_is_the_help() {
         "volume delete",
         "volume resume",
         "volume undo",
+        "up",
         "completions",
         "man",
     ];

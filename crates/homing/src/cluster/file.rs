@@ -3,11 +3,13 @@
 use crate::failure::Failure;
 use homing_queue::index::Index;
 use homing_queue::plan::Queue;
+use homing_setup::Up;
 use rustix::fs::{Mode, OFlags};
 use serde::Deserialize;
 use std::collections::BTreeMap;
 use std::fs::{self, File, Metadata};
 use std::io::Read;
+use std::net::IpAddr;
 use std::num::NonZeroU32;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
@@ -41,6 +43,8 @@ pub(super) struct Settings {
     /// Queues of `homing sub` and of the LSF front end.
     #[serde(default)]
     pub queue: BTreeMap<String, Queue>,
+    /// How `homing up` sets the hosts up.
+    pub up: Option<Up>,
 }
 
 /// `[host.NAME]`.
@@ -52,6 +56,9 @@ pub(super) struct Host {
     /// What it has of named resources, for `homing run`.
     #[serde(default)]
     pub resources: BTreeMap<String, u64>,
+    /// Its address in each network.
+    #[serde(default)]
+    pub addresses: BTreeMap<String, IpAddr>,
 }
 
 /// `[server.NAME]`.

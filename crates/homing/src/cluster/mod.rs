@@ -15,6 +15,7 @@ use homing_model::nodeset::Groups;
 use homing_queue::Spool;
 use homing_queue::index::Index;
 use homing_queue::plan::{Config, Queue, Terms};
+use homing_setup::Site;
 use std::cell::OnceCell;
 use std::collections::{BTreeMap, HashMap};
 use std::path::{Path, PathBuf};
@@ -76,6 +77,17 @@ impl Cluster {
     pub fn hosts(&self, named: Option<&str>) -> Result<Vec<String>, Failure> {
         let text = named.or(self.all_hosts().map(String::as_str)).unwrap_or_default();
         Ok(self.set(text, None)?.iter().map(String::from).collect())
+    }
+
+    /// What `homing up` is to make of the hosts: the user's file before the administrator's.
+    pub fn site(&self) -> Result<Site, Failure> {
+        let hosts = self.hosts(None)?;
+        let up = self.own.up.clone().or_else(|| self.machine.up.clone()).unwrap_or_default();
+        let told = |host: &String| {
+            let of = |settings: &Settings| Some(settings.host.get(host)?.addresses.clone()).filter(|a| !a.is_empty());
+            Some((host.clone(), of(&self.own).or_else(|| of(&self.machine))?))
+        };
+        Ok(Site { addresses: hosts.iter().filter_map(told).collect(), hosts, up })
     }
 
     /// Slots that the cluster files give to a host: no more than the administrator's says.

@@ -15,5 +15,6 @@ pub mod resume;
 pub mod run;
 pub mod runs;
 pub mod targets;
+pub mod up;
 pub mod volume;
 pub mod whereis;

@@ -16,8 +16,8 @@ const RUN: &[&str] = &["run", "plan", "resume"];
 const RUNS: &[&str] = &["run", "resume", "runs", "report"];
 const JOBS: &[&str] = &["sub", "jobs", "kill", "peek", "wait", "lsf"];
 const HOSTS: &[&str] =
-    &["run", "plan", "resume", "hosts", "exec", "push", "pull", "check", "make", "on", "volume", "nodeset"];
-const SSH: &[&str] = &["run", "plan", "resume", "hosts", "check", "make", "on", "volume"];
+    &["run", "plan", "resume", "hosts", "exec", "push", "pull", "check", "make", "on", "volume", "nodeset", "up"];
+const SSH: &[&str] = &["run", "plan", "resume", "hosts", "check", "make", "on", "volume", "up"];
 
 /// Exit statuses.
 pub const STATUSES: &[Fact] = &[
@@ -25,6 +25,7 @@ pub const STATUSES: &[Fact] = &[
     fact("1 to 100", RUN, "So many tasks failed; 101: more than 100."),
     fact("1", &["exec"], "The command failed on a host (-S: its own status)."),
     fact("1, 2, 3", &["check"], "Warnings; errors; a host did not answer, or not to everything."),
+    fact("1", &["up"], "All was done, and homing check, or --diff, has found something."),
     fact("124", &["exec"], "The command did not end in time on a host."),
     fact("253", &["exec"], "A host could not be reached, or was lost."),
     fact("70", &[], "A fault of homing itself; a run can be resumed."),
@@ -62,6 +63,8 @@ pub const FILES: &[Fact] = &[
     fact("/etc/clustershell/groups.conf", HOSTS, "ClusterShell's groups, @GROUP."),
     fact("~/.local/state/homing/runs", RUNS, "A folder for each run, with its journal."),
     fact("~/.local/state/homing/volumes", &["volume"], "What was made, and changes that were interrupted."),
+    fact("~/.local/state/homing/up", &["up"], "Which hosts were set up, and what was interrupted."),
+    fact("/var/lib/homing/up", &["up"], "On each host: what was changed there, for the way back."),
     fact("~/.local/state/homing/mutes.json", &["check"], "Codes that are muted, until when and why."),
     fact("/var/tmp", JOBS, "Jobs of this machine, a folder for each user."),
     fact("/var/lib/homing/labs", &["lab"], "Labs that are up."),

@@ -1,0 +1,230 @@
+//! Forward: look, plan, act, and look again until nothing is left.
+
+use super::{Session, options, show};
+use crate::failure::{Failure, exit};
+use crate::grammar::{Cli, Sub};
+use clap::Parser;
+use homing_model::{NodeSet, alike};
+use homing_remote::{Command, HostResult, Options, Outcome, Remote};
+use homing_setup::{Area, Plan, plan, question};
+use homing_steps::{News, Observed, Phase, Question, Step, carry_out, observe, undo};
+use std::collections::{BTreeMap, BTreeSet};
+use std::fs::Permissions;
+use std::os::unix::fs::PermissionsExt;
+use std::time::{Duration, Instant};
+
+/// Looks until it is said that nothing more will come of it: what one look shows is planned as a whole, so that a
+/// second one finds nothing.
+const ROUNDS: usize = 3;
+/// Further tries of a new connection, and the time between them, before new files of sshd are taken back.
+const LOGINS: usize = 20;
+const LOGIN_PAUSE: Duration = Duration::from_millis(500);
+/// Seconds in which a host has to answer `homing check`: nobody waits before the screen for a set-up's end.
+const CHECK_DEADLINE: &str = "30";
+
+/// What became of hosts.
+#[derive(Default)]
+pub struct Came {
+    /// Steps that were done.
+    pub steps: usize,
+    /// Hosts with something that was not done, and why.
+    pub failed: Vec<(String, String)>,
+    pub notes: Vec<String>,
+}
+
+impl Session {
+    pub fn set_up(mut self) -> Result<i32, Failure> {
+        let begun = Instant::now();
+        let faults = self.site.faults();
+        if !faults.is_empty() {
+            return Err(Failure::usage(format!("the cluster file: {}", faults.join("; "))));
+        }
+        if self.site.hosts.is_empty() {
+            return Err(Failure::usage("which hosts?").hint("hosts = \"n[1-4]\" in the cluster file"));
+        }
+        let areas = self.areas()?;
+        let mut came = Came::default();
+        let mut lost: BTreeMap<String, String> = BTreeMap::new();
+        for round in 0.. {
+            let seen = self.look(&question(&self.site, &areas), &self.site.hosts, &lost);
+            let plan = plan(&self.site, &areas, &seen);
+            (came.failed, came.notes) = (failures(&seen, &plan), plan.notes.clone());
+            if self.args.dry_run {
+                return self.tell_plan(&plan, &came);
+            }
+            if plan.phases.is_empty() {
+                break;
+            }
+            if round == ROUNDS {
+                let hosts: NodeSet = plan.phases.iter().flat_map(|p| p.steps.keys().cloned()).collect();
+                return Err(Failure::system(format!("after {ROUNDS} rounds {hosts} are still not as wanted"))
+                    .hint("homing up --dry-run"));
+            }
+            self.record.begin(&self.site.hosts, &self.args.only, self.args.sudo)?;
+            came.steps += plan.phases.iter().flat_map(|p| p.steps.values()).map(Vec::len).sum::<usize>();
+            let failed = carry_out(&self.executor, &plan.phases, &mut |news| self.news(news));
+            lost.extend(failed);
+            lost.extend(self.prove_login(&plan, &lost));
+        }
+        if came.failed.is_empty() && self.record.open {
+            self.record.end()?;
+        }
+        self.conclude(&areas, &came, begun)
+    }
+
+    fn areas(&self) -> Result<Vec<Area>, Failure> {
+        let named: Vec<Area> = self.args.only.iter().filter_map(|name| Area::named(name)).collect();
+        if let Some(idle) = named.iter().find(|area| !area.is_wanted(&self.site)) {
+            let failure = Failure::usage(format!("the cluster file wants nothing of {}", idle.name()));
+            return Err(failure.hint("docs/manual/up.md has the words of [up]"));
+        }
+        let wanted = |area: &Area| if named.is_empty() { area.is_wanted(&self.site) } else { named.contains(area) };
+        Ok(Area::ALL.into_iter().filter(wanted).collect())
+    }
+
+    /// Asks hosts; those that failed at something are not asked again.
+    pub fn look(
+        &self,
+        question: &Question,
+        hosts: &[String],
+        lost: &BTreeMap<String, String>,
+    ) -> BTreeMap<String, Result<Observed, String>> {
+        let asked: Vec<String> = hosts.iter().filter(|host| !lost.contains_key(*host)).cloned().collect();
+        let mut seen = observe(&self.executor, &asked, question);
+        for there in seen.values_mut() {
+            let uid = there.as_ref().map_or(0, |there| there.uid);
+            if uid != 0 {
+                *there =
+                    Err(format!("you are user {uid} there, and root is needed: --sudo, or HOMING_SSH='ssh -l root'"));
+            }
+        }
+        seen.extend(lost.iter().map(|(host, why)| (host.clone(), Err(why.clone()))));
+        seen
+    }
+
+    fn news(&self, news: News) {
+        match news {
+            News::Phase(phase) => self.say(&phase_line(phase)),
+            News::Host(host, Err(why)) => self.say(&format!("  {host}: {why}")),
+            News::Host(_, Ok(())) => {}
+        }
+    }
+
+    /// A host whose sshd was told something else must let us in by a new connection; else that is taken back over the
+    /// one that is kept.
+    fn prove_login(&self, plan: &Plan, lost: &BTreeMap<String, String>) -> BTreeMap<String, String> {
+        let Some(phase) = plan.phases.iter().find(|phase| phase.name == Area::Ssh.name()) else {
+            return BTreeMap::new();
+        };
+        let hosts: Vec<String> = phase.steps.keys().filter(|host| !lost.contains_key(*host)).cloned().collect();
+        // The path of a socket must be short, whatever TMPDIR is.
+        let owner_only = Permissions::from_mode(0o700);
+        let place = std::env::var_os("XDG_RUNTIME_DIR").unwrap_or_else(|| "/tmp".into());
+        let Ok(folder) = tempfile::Builder::new().permissions(owner_only).tempdir_in(place) else {
+            return BTreeMap::new();
+        };
+        let fresh = Options { persist: Duration::ZERO, folder: Some(folder.path().into()), ..options(&self.args) };
+        let fresh = Remote::new(fresh);
+        let refused = |outcome: &Outcome| matches!(outcome, Outcome::Unreachable(_) | Outcome::Lost(_));
+        let ask = |hosts: &[String]| -> Vec<HostResult> {
+            fresh.run(hosts, &Command::argv(["true"])).filter(|r| refused(&r.outcome)).collect()
+        };
+        let mut out = ask(&hosts);
+        // While sshd starts itself anew it listens to nobody.
+        for _ in 0..LOGINS {
+            if out.is_empty() {
+                break;
+            }
+            std::thread::sleep(LOGIN_PAUSE);
+            out = ask(&out.iter().map(|r| r.host.clone()).collect::<Vec<_>>());
+        }
+        let back = |host: &str, outcome: &Outcome| {
+            let things: BTreeSet<String> = phase.steps[host].iter().map(|step| step.change.thing()).collect();
+            let taken = if self.take_back(host, &things) { "it was taken back" } else { "it could not be taken back" };
+            format!("ssh: with the new files a new connection fails, and {taken}: {outcome}")
+        };
+        out.into_iter().map(|r| (r.host.clone(), back(&r.host, &r.outcome))).collect()
+    }
+
+    /// Undoes what was done to these things of a host.
+    fn take_back(&self, host: &str, things: &BTreeSet<String>) -> bool {
+        let hosts = [host.to_string()];
+        let changes = Question { journal: true, ..question(&self.site, &[Area::Ssh]) };
+        let seen = observe(&self.executor, &hosts, &changes);
+        let Some(Ok(there)) = seen.get(host) else { return false };
+        let steps: Vec<Step> = undo(there).steps.into_iter().filter(|s| things.contains(&s.change.thing())).collect();
+        let phase = Phase { name: "ssh".into(), steps: [(host.to_string(), steps)].into(), ..Phase::default() };
+        carry_out(&self.executor, &[phase], &mut |_| {}).is_empty()
+    }
+
+    fn conclude(&self, areas: &[Area], came: &Came, begun: Instant) -> Result<i32, Failure> {
+        let checked = if self.args.no_check || self.args.json { 0 } else { self.check(areas, came)? };
+        let status = match () {
+            () if !came.failed.is_empty() => exit::SYSTEM,
+            () if checked != 0 => 1,
+            () => 0,
+        };
+        if self.args.json {
+            return crate::cmd::runs::to_stdout(&show::json(&self.site.hosts, came, status)).map(|_| status);
+        }
+        came.notes.iter().for_each(|note| self.say(&format!("note: {note}")));
+        let failed: BTreeSet<&str> = came.failed.iter().map(|(host, _)| host.as_str()).collect();
+        let fine: NodeSet = self.site.hosts.iter().filter(|h| !failed.contains(h.as_str())).cloned().collect();
+        if !fine.is_empty() {
+            let done = if came.steps == 0 { "nothing to do".into() } else { format!("{} steps", came.steps) };
+            println!("{}: as wanted ({done}, {:.1} s)", alike::label(&fine), begun.elapsed().as_secs_f64());
+        }
+        if came.failed.is_empty() {
+            return Ok(status);
+        }
+        let each = alike::folded(came.failed.iter().map(|(host, why)| (host.as_str(), why.as_str())));
+        Err(Failure::system(format!("not everything is as wanted:\n  {}", each.join("\n  ")))
+            .hint("the same command goes on when that is mended; homing up --undo takes it back"))
+    }
+
+    /// What was set up proves itself: the areas of `homing check` that look at the same.
+    fn check(&self, areas: &[Area], came: &Came) -> Result<i32, Failure> {
+        let looked: Vec<&str> = areas.iter().filter_map(|area| area.check()).collect();
+        let failed = |host: &&String| came.failed.iter().any(|(h, _)| h == *host);
+        let hosts: NodeSet = self.site.hosts.iter().filter(|host| !failed(host)).cloned().collect();
+        if came.steps == 0 || looked.is_empty() || hosts.is_empty() {
+            return Ok(0);
+        }
+        let (hosts, looked) = (hosts.to_string(), looked.join(","));
+        let words = ["homing", "check", "-w", &hosts, "--only", &looked, "--deadline", CHECK_DEADLINE];
+        self.say(&shlex::try_join(words).unwrap_or_default());
+        let parsed = Cli::try_parse_from(words).map_err(|e| Failure::system(e.to_string()))?;
+        match parsed.command {
+            Sub::Check(args) => crate::cmd::check::run(args),
+            _ => Ok(0),
+        }
+    }
+
+    fn tell_plan(&self, plan: &Plan, came: &Came) -> Result<i32, Failure> {
+        let status = if came.failed.is_empty() { 0 } else { exit::SYSTEM };
+        let text = if self.args.json {
+            show::plan_json(&self.site.hosts, &plan.phases, came, status)
+        } else {
+            show::plan_text(&plan.phases, came)
+        };
+        crate::cmd::runs::to_stdout(&text).map(|_| status)
+    }
+}
+
+/// Who does not answer, and what stands against areas.
+fn failures(seen: &BTreeMap<String, Result<Observed, String>>, plan: &Plan) -> Vec<(String, String)> {
+    let silent = seen.iter().filter_map(|(host, s)| Some((host.clone(), s.as_ref().err()?.clone())));
+    silent.chain(plan.against.iter().cloned()).collect()
+}
+
+/// What is done on which hosts, as a line.
+pub fn phase_line(phase: &Phase) -> String {
+    let hosts: NodeSet = phase.steps.keys().chain(phase.void.keys()).cloned().collect();
+    let mut told: Vec<String> = Vec::new();
+    for step in phase.steps.values().flatten().map(|step| step.change.told()) {
+        if !told.contains(&step) {
+            told.push(step);
+        }
+    }
+    format!("{} on {hosts}: {}", phase.name, told.join(", "))
+}

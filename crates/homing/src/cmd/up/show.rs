@@ -1,0 +1,79 @@
+//! Plans and outcomes, as text and as JSON.
+
+use super::set::Came;
+use homing_model::alike;
+use homing_model::text::shown_lines;
+use homing_steps::{Phase, diff};
+use serde_json::{Value, json};
+
+/// The plan, hosts with equal steps together, with the changes of files.
+pub fn plan_text(phases: &[Phase], came: &Came) -> String {
+    let mut text = String::new();
+    for phase in phases {
+        let rows = |(host, steps): (&String, &Vec<homing_steps::Step>)| {
+            let each = |step: &homing_steps::Step| {
+                let diff = diff(&step.change).unwrap_or_default();
+                let diff: String = diff.lines().map(|line| format!("      {line}\n")).collect();
+                format!("    {}\n{}", step.change.told(), shown_lines(&diff))
+            };
+            (host.clone(), steps.iter().map(each).collect::<String>())
+        };
+        let rows: Vec<(String, String)> = phase.steps.iter().map(rows).collect();
+        for (hosts, steps) in alike::gathered(rows.iter().map(|(host, steps)| (host.as_str(), steps))) {
+            text += &format!("{}: {}\n{steps}", phase.name, alike::label(&hosts));
+        }
+    }
+    if text.is_empty() {
+        text = "nothing to do\n".into();
+    }
+    let failed = alike::folded(came.failed.iter().map(|(host, why)| (host.as_str(), why.as_str())));
+    failed.iter().for_each(|line| text += &format!("cannot be done: {}\n", shown_lines(line)));
+    came.notes.iter().for_each(|note| text += &format!("note: {note}\n"));
+    text
+}
+
+/// Rows of hosts, with what is wrong on each.
+fn rows(hosts: &[String], came: &Came, more: impl Fn(&str) -> Value) -> Vec<Value> {
+    let row = |host: &String| {
+        let failed: Vec<&str> = came.failed.iter().filter(|(h, _)| h == host).map(|(_, why)| why.as_str()).collect();
+        let mut row = json!({ "host": host, "ok": failed.is_empty(), "failed": failed });
+        if let (Some(row), Value::Object(more)) = (row.as_object_mut(), more(host)) {
+            row.extend(more);
+        }
+        row
+    };
+    hosts.iter().map(row).collect()
+}
+
+fn whole(rows: Vec<Value>, came: &Came, status: i32) -> String {
+    json!({ "hosts": rows, "steps": came.steps, "notes": came.notes, "exit": status }).to_string() + "\n"
+}
+
+/// What became of a set-up or its undoing.
+pub fn json(hosts: &[String], came: &Came, status: i32) -> String {
+    whole(rows(hosts, came, |_| Value::Null), came, status)
+}
+
+/// A plan.
+pub fn plan_json(hosts: &[String], phases: &[Phase], came: &Came, status: i32) -> String {
+    let steps = |host: &str| {
+        let of = |phase: &Phase| -> Vec<Value> {
+            let step = |step: &homing_steps::Step| {
+                let (thing, told) = (step.change.thing(), step.change.told());
+                json!({ "area": phase.name, "thing": thing, "step": told, "diff": diff(&step.change) })
+            };
+            phase.steps.get(host).into_iter().flatten().map(step).collect()
+        };
+        json!({ "plan": phases.iter().flat_map(of).collect::<Vec<_>>() })
+    };
+    whole(rows(hosts, came, steps), came, status)
+}
+
+/// What was changed since.
+pub fn drift_json(hosts: &[String], found: &[(String, String)], came: &Came, status: i32) -> String {
+    let of = |host: &str| {
+        let own: Vec<&str> = found.iter().filter(|(h, _)| h == host).map(|(_, what)| what.as_str()).collect();
+        json!({ "changed": own })
+    };
+    whole(rows(hosts, came, of), came, status)
+}

@@ -1,0 +1,164 @@
+//! Bare hosts of a lab become a cluster and go back. Needs root; says so and does nothing without it.
+
+mod support;
+
+use serde_json::Value;
+use std::io::{BufRead, BufReader};
+use std::path::PathBuf;
+use std::process::{Command, Output, Stdio};
+use support::{EXE, Lab, err, missing};
+
+const CLUSTER: &str = r#"
+hosts = "n[1-3]"
+[up]
+hostname = true
+ssh = "host-based"
+packages = ["homing-greeting"]
+[up.group.crew]
+gid = 3900
+[up.user.carla]
+uid = 3901
+groups = ["crew"]
+[up.sysctl]
+"net.core.somaxconn" = "4321"
+"#;
+
+/// The name that Debian's installer gives a host for itself, and a package source of its own.
+const BARE: &str = r#"set -e
+h=$(hostname); sed -i "1i 127.0.1.1 $h.lab $h" /etc/hosts
+rm -rf /etc/apt/sources.list /etc/apt/sources.list.d/* /etc/apt/apt.conf.d/*docker*
+mkdir -p /srv/repo/p/DEBIAN /srv/repo/p/usr/share/homing-greeting && cd /srv/repo
+printf 'Package: homing-greeting\nVersion: 1\nArchitecture: all\nMaintainer: nobody <n@example.invalid>\nDescription: hello\n' > p/DEBIAN/control
+echo hello > p/usr/share/homing-greeting/text
+dpkg-deb --build p g.deb > /dev/null
+{ cat p/DEBIAN/control; echo Filename: ./g.deb; echo Size: $(stat -c %s g.deb); echo SHA256: $(sha256sum g.deb | cut -d' ' -f1); } > Packages
+echo 'deb [trusted=yes] file:/srv/repo ./' > /etc/apt/sources.list
+"#;
+
+/// All that is in /etc, but for the copies that useradd keeps of what was there before, and its lock.
+const TREE: &str = r#"cd /etc; find . ! -name '*-' ! -name .pwd.lock -printf '%p %m %U %G %y\n' | sort
+find . -type f ! -name '*-' ! -name .pwd.lock -print0 | sort -z | xargs -0 sha256sum; sysctl -n net.core.somaxconn; ls /home"#;
+
+struct Up {
+    lab: Lab,
+    state: tempfile::TempDir,
+}
+
+impl Up {
+    fn command(&self, words: &[&str]) -> Command {
+        let mut command = Command::new(EXE);
+        self.as_called(command.arg("up").arg(self.state.path().join("c.toml")).args(words));
+        command
+    }
+
+    fn as_called<'c>(&self, command: &'c mut Command) -> &'c mut Command {
+        let config = PathBuf::from("/var/lib/homing/labs").join(&self.lab.name).join("ssh_config");
+        command.env("HOMING_SSH", format!("ssh -F {}", config.display())).env("XDG_STATE_HOME", self.state.path());
+        command.env("XDG_RUNTIME_DIR", self.state.path()).env_remove("HOMING_CLUSTER").stdin(Stdio::null())
+    }
+
+    fn up(&self, words: &[&str]) -> Output {
+        self.command(words).output().unwrap()
+    }
+
+    fn json(&self, words: &[&str]) -> Value {
+        let output = self.up(&[words, &["--json"]].concat());
+        serde_json::from_slice(&output.stdout).unwrap_or_else(|_| panic!("{}", err(&output)))
+    }
+
+    /// Killed as soon as it says that this area has begun.
+    fn killed_at(&self, area: &str) {
+        let mut child = self.command(&["--no-check"]).stderr(Stdio::piped()).stdout(Stdio::null()).spawn().unwrap();
+        let mut lines = BufReader::new(child.stderr.take().unwrap()).lines();
+        let begun = lines.any(|line| line.unwrap().starts_with(&format!("{area} on ")));
+        child.kill().unwrap();
+        child.wait().unwrap();
+        assert!(begun, "{area} did not begin");
+    }
+}
+
+fn failed<'v>(told: &'v Value, host: &str) -> Vec<&'v str> {
+    let row = told["hosts"].as_array().unwrap().iter().find(|row| row["host"] == host).unwrap();
+    row["failed"].as_array().unwrap().iter().map(|why| why.as_str().unwrap()).collect()
+}
+
+#[test]
+fn bare_hosts_become_a_cluster_and_go_back() {
+    if missing(&["systemd-nspawn", "dpkg-deb", "apt-get"]) {
+        return;
+    }
+    let up = Up { lab: Lab::up("up", &["--hosts", "3"]), state: tempfile::tempdir().unwrap() };
+    let lab = &up.lab;
+    std::fs::write(up.state.path().join("c.toml"), CLUSTER).unwrap();
+    ["n1", "n2", "n3"].iter().for_each(|host| drop(lab.ok(host, BARE)));
+    lab.ok("n3", "useradd -u 3901 eve; rm /etc/apt/sources.list");
+    let before = ["n1", "n2"].map(|host| lab.ok(host, TREE));
+
+    let plan = up.json(&["--dry-run"]);
+    assert_eq!(failed(&plan, "n3"), ["users: number 3901, meant for user carla, is that of user eve there"]);
+    let text = plan.to_string();
+    assert!(text.contains("-127.0.1.1 n1.lab n1") && text.contains("+#homing: 127.0.1.1 n1.lab n1"), "{text}");
+    assert!(["n1", "n2"].map(|host| lab.ok(host, TREE)) == before, "a plan changes nothing");
+
+    ["names", "users", "ssh"].iter().for_each(|area| up.killed_at(area));
+    let done = up.json(&["--no-check"]);
+    assert_eq!((failed(&done, "n1"), failed(&done, "n2")), (vec![], vec![]), "{done}");
+    let of_n3 = failed(&done, "n3").join("\n");
+    assert!(of_n3.contains("package homing-greeting cannot be had"), "{of_n3}");
+    for (from, to) in [("n1", "n2"), ("n2", "n1.lab"), ("n1", "n1")] {
+        let said = lab.ok(from, &format!("su - carla -c 'ssh -o BatchMode=yes {to} id'"));
+        assert!(said.contains("uid=3901(carla)") && said.contains("3900(crew)"), "{from} to {to}: {said}");
+    }
+    lab.ok("n2", "test -f /usr/share/homing-greeting/text && test $(sysctl -n net.core.somaxconn) = 4321");
+
+    a_host_is_mended_and_no_other_is_touched(&up);
+    edits_by_hand(&up);
+    up_is_undone(&up, &before);
+}
+
+fn a_host_is_mended_and_no_other_is_touched(up: &Up) {
+    let lab = &up.lab;
+    let started = || {
+        lab.ok(
+            "n1",
+            "systemctl show -P ActiveEnterTimestampMonotonic ssh; ls /var/lib/homing/up; stat -c %y /etc/hosts",
+        )
+    };
+    let before = started();
+    lab.ok("n3", "userdel eve; echo 'deb [trusted=yes] file:/srv/repo ./' > /etc/apt/sources.list");
+    let resumed = up.as_called(Command::new(EXE).args(["up", "--resume", "--json"])).output().unwrap();
+    assert_eq!(resumed.status.code(), Some(0), "{}", err(&resumed));
+    assert_eq!(lab.ok("n3", "id -u carla; cat /usr/share/homing-greeting/text"), "3901\nhello\n");
+    assert_eq!(started(), before, "n1 was as wanted");
+    let again = up.json(&["--no-check"]);
+    assert_eq!((again["steps"].as_u64(), again["exit"].as_i64()), (Some(0), Some(0)), "{again}");
+}
+
+fn edits_by_hand(up: &Up) {
+    let lab = &up.lab;
+    assert_eq!(up.json(&["--diff"])["exit"], 0);
+    lab.ok("n2", "sed -i '1i # mine' /etc/hosts; sed -i 's/^\\(10[0-9.]*\\) n3.lab/\\1 n33.lab/' /etc/hosts");
+    let told = up.json(&["--diff"]);
+    assert!(told["exit"] == 1 && told.to_string().contains("/etc/hosts: block names was changed since"), "{told}");
+    let again = up.json(&["--no-check"]);
+    assert_eq!(again["steps"].as_u64(), Some(1), "{again}");
+    assert_eq!(lab.ok("n2", "head -n 1 /etc/hosts; grep -c n33 /etc/hosts; true"), "# mine\n0\n");
+}
+
+fn up_is_undone(up: &Up, before: &[String; 2]) {
+    let lab = &up.lab;
+    lab.ok("n3", "echo 'carla was here' > /home/carla/file; echo '# theirs' >> /etc/ssh/ssh_config.d/60-homing.conf");
+    let undone = up.json(&["--undo"]);
+    assert_eq!((failed(&undone, "n1"), failed(&undone, "n2")), (vec![], vec![]), "{undone}");
+    let kept = "/etc/ssh/ssh_config.d/60-homing.conf: somebody has changed it since; it stays as it is";
+    assert_eq!(failed(&undone, "n3"), [kept]);
+    assert_eq!(lab.ok("n3", "! getent passwd carla; cat /home/carla/file"), "carla was here\n");
+    assert!(undone["notes"].to_string().contains("package homing-greeting stays"), "{undone}");
+    lab.ok("n2", "sed -i 1d /etc/hosts");
+    for (host, before) in [("n1", &before[0]), ("n2", &before[1])] {
+        let after = lab.ok(host, TREE);
+        let gone: Vec<&str> = before.lines().filter(|line| !after.lines().any(|l| l == *line)).collect();
+        assert_eq!((gone, after.lines().count()), (vec![], before.lines().count()), "{host}");
+    }
+    lab.ok("n1", "! test -e /var/lib/homing/up");
+}
