@@ -48,7 +48,7 @@ pub enum Sub {
     /// Tell what is wrong with a cluster, and the command that mends it
     Check(cmd::check::Args),
     /// Copy files and folders to many hosts
-    Push(cmd::copy::Args),
+    Push(cmd::copy::PushArgs),
     /// Fetch files and folders from many hosts, each under its host's name
     Pull(cmd::copy::Args),
     /// Fold, expand and combine node sets

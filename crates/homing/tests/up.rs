@@ -82,6 +82,52 @@ fn failed<'v>(told: &'v Value, host: &str) -> Vec<&'v str> {
     row["failed"].as_array().unwrap().iter().map(|why| why.as_str().unwrap()).collect()
 }
 
+/// This machine as the host, so that no lab is needed.
+#[test]
+fn a_template_has_the_values_of_its_host_and_equal_bytes_are_not_sent_again() {
+    let dir = tempfile::tempdir().unwrap();
+    let at = |name: &str| dir.path().join(name).display().to_string();
+    let cluster = |address: &str| {
+        format!(
+            "hosts = \"localhost\"\n[groups]\nio = \"localhost\"\n[host.localhost]\naddresses = {{ storage = \"{address}\" }}\n"
+        )
+    };
+    std::fs::write(at("c.toml"), cluster("10.9.0.1")).unwrap();
+    std::fs::write(at("t"), "name {host} {index}\naddress {addr.storage} ${x}\n").unwrap();
+    let homing = |words: &[&str]| Command::new(EXE).args(words).env_remove("HOMING_CLUSTER").output().unwrap();
+    let push = || {
+        let done = homing(&[
+            "push",
+            "--cluster",
+            &at("c.toml"),
+            "-w",
+            "localhost",
+            "--template",
+            &at("t"),
+            "--dest",
+            &at("f"),
+            "--json",
+        ]);
+        let told: Value = serde_json::from_slice(&done.stdout).unwrap_or_else(|_| panic!("{}", err(&done)));
+        assert_eq!(done.status.code(), Some(0), "{told}");
+        told["hosts"][0]["changed"].as_u64().unwrap()
+    };
+    assert_eq!(push(), 1);
+    assert_eq!(std::fs::read_to_string(at("f")).unwrap(), "name localhost 1\naddress 10.9.0.1 ${x}\n");
+    assert_eq!(push(), 0);
+    std::fs::write(at("c.toml"), cluster("10.9.0.2")).unwrap();
+    assert_eq!(push(), 1, "as long and as old as before, with another address");
+    std::fs::write(at("t"), "{addr.none}").unwrap();
+    let refused =
+        homing(&["push", "--cluster", &at("c.toml"), "-w", "localhost", "--template", &at("t"), "--dest", &at("f")]);
+    assert!(refused.status.code() == Some(255) && err(&refused).contains("no address none"), "{}", err(&refused));
+
+    let told = homing(&["hosts", "--cluster", &at("c.toml"), "--ansible"]);
+    let told: Value = serde_json::from_slice(&told.stdout).unwrap();
+    assert_eq!(told["io"]["hosts"][0], "localhost");
+    assert_eq!(told["_meta"]["hostvars"]["localhost"]["ansible_host"], "10.9.0.2");
+}
+
 #[test]
 fn bare_hosts_become_a_cluster_and_go_back() {
     if missing(&["systemd-nspawn", "dpkg-deb", "apt-get"]) {

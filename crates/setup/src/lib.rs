@@ -4,7 +4,9 @@
 pub mod areas;
 mod plan;
 mod site;
+mod template;
 
 pub use areas::Area;
 pub use plan::{Plan, plan, question};
 pub use site::{Group, Mount, Site, SshWay, Up, User};
+pub use template::expand;

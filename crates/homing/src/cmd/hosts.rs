@@ -1,5 +1,7 @@
 //! `homing hosts`: who is there, with how many slots, and how loaded each is now.
 
+mod ansible;
+
 use crate::cluster::{Cluster, ClusterArgs};
 use crate::failure::{Failure, exit};
 use homing_folder::lease::{self, Place};
@@ -29,6 +31,9 @@ pub struct Args {
     /// As JSON; an unknown value is null
     #[arg(long)]
     json: bool,
+    /// As a dynamic inventory of Ansible, with the groups and addresses of cluster.toml; nobody is asked
+    #[arg(long, conflicts_with_all = ["json", "watch"])]
+    ansible: bool,
     /// Again every SECONDS, until interrupted
     #[arg(long, value_name = "SECONDS", num_args = 0..=1, default_missing_value = "5")]
     watch: Option<u64>,
@@ -44,6 +49,9 @@ pub fn run(args: Args) -> Result<i32, Failure> {
     let own = rustix::system::uname().nodename().to_string_lossy().into_owned();
     if names.is_empty() {
         names.push(own.clone());
+    }
+    if args.ansible {
+        return crate::cmd::runs::to_stdout(&ansible::inventory(&cluster, &names)?);
     }
     loop {
         let answers = ask_all(&names, &own);

@@ -1,6 +1,7 @@
 //! `homing push` and `homing pull`: rsync to and from many hosts over the kept connections.
 
 mod plan;
+mod template;
 
 use crate::cmd::exec::verdict;
 use crate::cmd::targets::Targets;
@@ -52,6 +53,21 @@ pub struct Args {
     paths: Vec<String>,
 }
 
+/// Arguments of `homing push`.
+///
+/// Owner, mode and times are kept, as far as the user may. What is transferred
+/// is checked by rsync on arrival. Exit status as `homing exec`'s.
+#[derive(clap::Args)]
+#[command(verbatim_doc_comment)]
+pub struct PushArgs {
+    #[command(flatten)]
+    args: Args,
+    /// PATH is a template of which each host gets its own file, as --dest: {host}, {index} (from 1)
+    /// and {addr.NETWORK}, of [host.NAME] addresses in the cluster file, become its values
+    #[arg(long, requires = "dest", conflicts_with = "delete", verbatim_doc_comment)]
+    template: bool,
+}
+
 /// What came of one host.
 #[derive(Clone, Debug)]
 struct Copied {
@@ -63,7 +79,7 @@ struct Copied {
 }
 
 /// To the hosts.
-pub fn push(args: Args) -> Result<i32, Failure> {
+pub fn push(PushArgs { args, template }: PushArgs) -> Result<i32, Failure> {
     let mut sources = Vec::new();
     for path in &args.paths {
         if std::fs::symlink_metadata(path).is_err() {
@@ -77,11 +93,24 @@ pub fn push(args: Args) -> Result<i32, Failure> {
     let parent = Path::new(&sources[0]).parent().map_or("/".into(), |p| p.display().to_string());
     // The slash keeps a folder that is missing there from becoming a file of its name.
     let dest = args.dest.clone().unwrap_or(if parent == "/" { parent } else { parent + "/" });
-    let request = request(&args, true, sources, dest);
+    let mut request = request(&args, true, sources, dest);
     let hosts = args.targets.hosts()?;
+    let made = if template { Some(expanded(&args, &hosts, &mut request)?) } else { None };
     let remote = Remote::new(args.targets.options()?);
     let copied = transfer(&args, &remote, &hosts, &request, &HashMap::new())?;
+    drop(made);
     conclude(&args, &hosts, &copied)
+}
+
+/// Puts a file of each host's own in the place of the template. Files of equal length and time may differ.
+fn expanded(args: &Args, hosts: &[String], request: &mut Request) -> Result<tempfile::TempDir, Failure> {
+    let [one] = request.sources.as_slice() else {
+        return Err(Failure::usage("--template takes one file").hint("homing push --template FILE --dest PATH"));
+    };
+    let site = args.targets.cluster().load()?.site()?;
+    let (folder, own) = template::written(Path::new(one), hosts, &site)?;
+    (request.own, request.checksum) = (own, true);
+    Ok(folder)
 }
 
 /// From the hosts.
@@ -113,7 +142,7 @@ pub fn pull(args: Args) -> Result<i32, Failure> {
 
 fn request(args: &Args, push: bool, sources: Vec<String>, dest: String) -> Request {
     let Args { checksum, dry_run, delete, .. } = *args;
-    Request { push, sources, dest, checksum, verify: false, dry_run, delete }
+    Request { push, sources, own: HashMap::new(), dest, checksum, verify: false, dry_run, delete }
 }
 
 /// The hosts on which a path is a folder: rsync is told so by a slash.

@@ -1,6 +1,7 @@
 //! Which rsync does the copy: a pure function of the request.
 
 use homing_remote::Way;
+use std::collections::HashMap;
 use std::ffi::OsString;
 
 /// What is common to all hosts.
@@ -10,6 +11,8 @@ pub struct Request {
     pub push: bool,
     /// Absolute paths here (push) or paths there (pull).
     pub sources: Vec<String>,
+    /// By host, a file here that it gets in the place of `sources` (push).
+    pub own: HashMap<String, String>,
     /// A path there (push) or a folder here (pull).
     pub dest: String,
     /// Compare by content.
@@ -41,7 +44,10 @@ impl Request {
             Some(_) => format!("{host}:{path}"),
         };
         if self.push {
-            words.extend(self.sources.iter().cloned());
+            match self.own.get(host) {
+                Some(own) => words.push(own.clone()),
+                None => words.extend(self.sources.iter().cloned()),
+            }
             words.push(there(&self.dest));
         } else {
             let source = &self.sources[0];
