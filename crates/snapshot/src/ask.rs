@@ -1,0 +1,250 @@
+//! What is asked of a host, and what it answers: lines of JSON over a channel.
+
+use crate::image::Image;
+use crate::manifest::Change;
+use crate::rsync::At;
+use homing_model::RawText;
+use jiff::Timestamp;
+use serde::{Deserialize, Serialize};
+use std::path::PathBuf;
+
+/// Which vault.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Site {
+    /// The bank's folder.
+    pub bank: PathBuf,
+    /// The vault's name.
+    pub vault: String,
+}
+
+/// Which image of a vault.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum When {
+    /// The newest good one.
+    Newest,
+    /// The newest good one of a moment or before.
+    Until(Timestamp),
+    /// The one of this name, good or not.
+    Named(String),
+}
+
+/// A new image.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Make {
+    /// Its vault.
+    pub site: Site,
+    /// Where the bytes are; without one the vault's own configuration says it.
+    pub source: Option<At>,
+    /// The bank's host, for the summary.
+    pub server: String,
+    /// As in [`crate::section::Section`], and so are those below.
+    pub exclude: Vec<String>,
+    /// Leave out other file systems.
+    pub xdev: Option<bool>,
+    /// The image's name.
+    pub image: Option<String>,
+    /// When it goes, without a rule.
+    pub expire: Option<String>,
+    /// When it goes.
+    pub rules: Vec<String>,
+    /// ssh and its options.
+    pub ssh: Option<String>,
+}
+
+/// Where the leases of the source's file server are, as its host sees them.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Gate {
+    /// The folder.
+    pub folder: PathBuf,
+    /// The server's name.
+    pub server: String,
+    /// Tasks at once of everybody, where the administrator says it.
+    pub limit: Option<u32>,
+}
+
+/// A question, or an order.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Ask {
+    /// What these paths are on that host.
+    Look(Vec<RawText>),
+    /// Hold a lease for as long as the channel is open.
+    Lease(Gate),
+    /// Make an image.
+    Make(Box<Make>),
+    /// Tell the images.
+    List(Site),
+    /// Remove what has expired.
+    Expire(Site),
+    /// Tell the bytes of a file.
+    Cat(Site, When, RawText),
+    /// Tell what differs between an image and a later one, or the source as it is now.
+    Diff(Site, When, RawText, Later),
+    /// Write files back.
+    Restore(Box<Restore>),
+    /// Restore this many files of an image to a place of their own, and compare.
+    Verify(Site, When, usize),
+}
+
+/// What an image is compared with.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Later {
+    /// Another image.
+    Image(When),
+    /// The folder that was copied, as it is now.
+    Now(At, Option<String>),
+}
+
+/// What is written back.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Restore {
+    /// From which vault.
+    pub site: Site,
+    /// From which image.
+    pub when: When,
+    /// What of it: below the source.
+    pub below: RawText,
+    /// The folder that gets it.
+    pub into: At,
+    /// Replace what is there.
+    pub overwrite: bool,
+    /// ssh and its options.
+    pub ssh: Option<String>,
+}
+
+/// Said while an image is made, to the bank's host.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Control {
+    /// Others need the file server.
+    Pause,
+    /// The file server has room.
+    Resume,
+}
+
+/// An answer; the last one is neither a note, a piece, a change nor a lease.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Answer {
+    /// Something to tell.
+    Note(String),
+    /// Bytes of a file.
+    Piece(RawText),
+    /// A difference.
+    Change(Change),
+    /// Whether there is a lease now.
+    Lease(bool),
+    /// What was looked at.
+    Seen(Seen),
+    /// An image is made.
+    Made(Box<Made>),
+    /// The images.
+    Listed(Box<Listed>),
+    /// Images that are removed from now on.
+    Expired(Vec<String>),
+    /// What was written back.
+    Restored(Restored),
+    /// What was compared.
+    Verified(Proof),
+    /// It is done; there is no more to say.
+    Done,
+    /// It could not be done.
+    Failed(String),
+    /// Somebody else is at it.
+    Busy(String),
+}
+
+/// A host's view of paths.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Seen {
+    /// Tells hosts apart.
+    pub identity: String,
+    /// What an NFS server exports.
+    pub exports: String,
+    /// Of each path: the volume that it is on and its inode; `None` where it is not there.
+    pub paths: Vec<Option<(String, u64)>>,
+}
+
+/// An image that was made.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Made {
+    /// Its name.
+    pub image: String,
+    /// The image whose files it shares.
+    pub reference: Option<String>,
+    /// An interrupted one was gone on with.
+    pub resumed: bool,
+    /// Entries.
+    pub files: u64,
+    /// Bytes of regular files.
+    pub bytes: u64,
+    /// Files that were read.
+    pub read_files: u64,
+    /// Bytes read at home.
+    pub read: u64,
+    /// Bytes over the network; `None` where the source is on the bank's host.
+    pub network: Option<u64>,
+    /// Bytes not shared with the reference.
+    pub own_bytes: u64,
+    /// Microseconds that it took.
+    pub took_us: u64,
+    /// Names that patterns left out.
+    pub excluded: Vec<String>,
+    /// How many of these there are.
+    pub excluded_count: u64,
+    /// What could not be read, in rsync's words; such an image is not good.
+    pub unreadable: Vec<String>,
+    /// Images that go now.
+    pub expired: Vec<String>,
+    /// Where the lists of both are.
+    pub folder: PathBuf,
+}
+
+/// What a vault holds.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Listed {
+    /// Images, the oldest first.
+    pub images: Vec<Image>,
+    /// Copies that were interrupted.
+    pub unfinished: Vec<String>,
+    /// Images that are being removed.
+    pub removing: Vec<String>,
+    /// When a sample was last restored, and what came of it.
+    pub proved: Option<Proof>,
+    /// Whether this user may know that.
+    pub journal: bool,
+    /// Free bytes of the bank.
+    pub free: u64,
+    /// The host's clock.
+    pub now: Timestamp,
+}
+
+/// A sample that was restored and compared.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Proof {
+    /// Of which image.
+    pub image: String,
+    /// When.
+    pub at: Timestamp,
+    /// Files.
+    pub files: u64,
+    /// Their bytes.
+    pub bytes: u64,
+    /// Files that came back otherwise.
+    pub bad: Vec<RawText>,
+}
+
+/// What was written back.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Restored {
+    /// From which image.
+    pub image: String,
+    /// Entries that were written.
+    pub written: u64,
+    /// Entries that differ from the image and were left as they are.
+    pub left: u64,
+    /// The first of these.
+    pub names: Vec<RawText>,
+}

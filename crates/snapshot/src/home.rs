@@ -1,0 +1,114 @@
+//! Where a folder's bytes are: on which host, and under which name there.
+
+use homing_model::{Mount, RawText};
+use homing_mounts::{Kind, nfs, volume_name};
+use std::path::{Path, PathBuf};
+
+/// A host that may have the bytes, and what the folder would be called there.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Candidate {
+    /// The host; `None`: this one.
+    pub host: Option<String>,
+    /// Names that the folder may have there.
+    pub paths: Vec<RawText>,
+    /// What has to be true of it.
+    pub proof: Proof,
+}
+
+/// What shows that a host sees the same folder.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Proof {
+    /// Nothing: it is this host's own.
+    None,
+    /// The server's inode is the one that clients are told.
+    Inode(u64),
+    /// It has this volume mounted there.
+    Volume(String),
+}
+
+impl Proof {
+    /// Whether what a host has seen at a path, its volume and inode, is that folder.
+    pub fn holds(&self, (volume, inode): &(String, u64)) -> bool {
+        // Clients of one volume may have mounted it by the names of different servers.
+        let plain = |name: &str| name.split_once(':').map(|(kind, rest)| (kind.to_string(), last(rest).to_string()));
+        match self {
+            Proof::None => true,
+            Proof::Inode(wanted) => inode == wanted,
+            Proof::Volume(wanted) => plain(wanted) == plain(volume),
+        }
+    }
+}
+
+fn last(source: &str) -> &str {
+    source.rsplit(':').next().unwrap_or(source).trim_start_matches('/')
+}
+
+/// The hosts that may have the bytes of a folder, the best one first. `real`: its path without links; `mount`: what
+/// it is on here; `inode`: its own; `bank`: the bank's host; `bricks`: hosts with bytes of the volume, where they are
+/// known.
+pub fn candidates(real: &Path, mount: &Mount, inode: u64, bank: &str, bricks: &[String]) -> Vec<Candidate> {
+    let path: RawText = real.into();
+    let mounted = |host: &str| Candidate {
+        host: Some(host.into()),
+        paths: vec![path.clone()],
+        proof: Proof::Volume(volume_name(mount)),
+    };
+    let mut found = match Kind::of(mount) {
+        Kind::Nfs => {
+            let below = real.strip_prefix(mount.point.as_path()).unwrap_or(Path::new(""));
+            let source = nfs::source_path(mount).to_path();
+            let there: PathBuf = source.join(below).components().collect();
+            let proof = Proof::Inode(inode);
+            return vec![Candidate { host: Some(nfs::server(mount)), paths: vec![there.as_path().into()], proof }];
+        }
+        Kind::Gluster => {
+            let server = nfs::server(mount);
+            let mut hosts: Vec<&str> = Vec::new();
+            // Beside the bank, if it has bricks: files cross no network at all. Else on any host with bricks.
+            hosts.extend(Some(bank).filter(|bank| bricks.iter().any(|brick| brick == bank)));
+            hosts.extend(bricks.iter().map(String::as_str));
+            hosts.push(&server);
+            hosts.dedup();
+            hosts.into_iter().map(mounted).collect()
+        }
+        // Each file's pieces are on several hosts: whatever host reads, they cross the network once.
+        Kind::Moose | Kind::Lustre => vec![mounted(bank)],
+        Kind::Local | Kind::Other => Vec::new(),
+    };
+    found.push(Candidate { host: None, paths: vec![path.clone()], proof: Proof::None });
+    found
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn hosts(fstype: &str, source: &str, bank: &str, bricks: &[&str]) -> Vec<(String, String)> {
+        let mount = Mount { point: "/data".into(), fstype: fstype.into(), source: source.into() };
+        let bricks: Vec<String> = bricks.iter().map(|b| b.to_string()).collect();
+        let all = candidates(Path::new("/data/home"), &mount, 7, bank, &bricks);
+        all.into_iter().map(|c| (c.host.unwrap_or("here".into()), c.paths[0].display())).collect()
+    }
+
+    #[test]
+    fn a_volume_is_the_same_by_whatever_server_it_is_mounted() {
+        let volume = |name: &str| Proof::Volume(name.into());
+        let seen = |name: &str| (name.to_string(), 1);
+        assert!(volume("gluster:n1:/vol").holds(&seen("gluster:n2:vol")));
+        assert!(!volume("gluster:n1:/vol").holds(&seen("gluster:n1:/other")));
+        assert!(!volume("gluster:n1:/vol").holds(&seen("local:/vol")));
+        assert!(Proof::Inode(1).holds(&seen("x")) && !Proof::Inode(2).holds(&seen("x")));
+    }
+
+    #[test]
+    fn the_host_with_the_bytes_comes_first() {
+        let at = |host: &str, path: &str| (host.to_string(), path.to_string());
+        let (data, here) = (|host| at(host, "/data/home"), at("here", "/data/home"));
+        assert_eq!(hosts("nfs4", "nas:/export", "b1", &[]), [at("nas", "/export/home")]);
+        assert_eq!(hosts("fuse.glusterfs", "n1:/vol", "n2", &["n1", "n2"])[0], data("n2"));
+        assert_eq!(hosts("fuse.glusterfs", "n1:/vol", "b1", &["n3", "n4"])[0], data("n3"));
+        assert_eq!(hosts("fuse.glusterfs", "n1:/vol", "b1", &[]), [data("n1"), here.clone()]);
+        assert_eq!(hosts("fuse.mfs", "mfs#master:9421", "b1", &[]), [data("b1"), here.clone()]);
+        assert_eq!(hosts("ext4", "/dev/sda1", "b1", &[]), [here]);
+    }
+}

@@ -1,0 +1,163 @@
+//! An image of a vault, as its summary tells it.
+
+use crate::conf::Conf;
+use crate::expiry::{Expiry, moment, written};
+use homing_model::text::shown;
+use jiff::Timestamp;
+use jiff::tz::TimeZone;
+use serde::{Deserialize, Serialize};
+
+/// The branch of a vault that has no others, as dirvish calls it.
+pub const BRANCH: &str = "default";
+/// Ends the name of an image that is not whole.
+pub const PARTIAL: &str = ".partial";
+/// Ends the name of an image that is being removed.
+pub const EXPIRED: &str = ".expired";
+
+/// One state of a source.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Image {
+    /// Its folder in the vault.
+    pub name: String,
+    /// The series that it belongs to.
+    pub branch: String,
+    /// When its copy was begun, the moment that it stands for; dirvish's older summaries tell only the end.
+    pub created: Option<Timestamp>,
+    /// When it was whole.
+    pub completed: Option<Timestamp>,
+    /// When it may go; `None`: never.
+    pub expires: Option<Timestamp>,
+    /// How the copy ended: `success`, or why not.
+    pub status: String,
+    /// The tree is there.
+    pub has_tree: bool,
+    /// Entries of the tree, where homing made it.
+    pub files: Option<u64>,
+    /// Bytes of its regular files.
+    pub bytes: Option<u64>,
+    /// Bytes that it does not share with the image before.
+    pub own_bytes: Option<u64>,
+}
+
+impl Image {
+    /// From the text of a summary; `None` where it is none of an image.
+    pub fn of(name: &str, summary: &str, has_tree: bool, zone: &TimeZone) -> Option<Image> {
+        let conf = Conf::parse(summary, true);
+        let date = |words: &str| moment(words, Timestamp::UNIX_EPOCH, zone);
+        let number = |key| conf.value(key).and_then(|n| n.parse().ok());
+        let expires = conf.value("Expire").and_then(|words| date(words.rsplit("== ").next().unwrap_or(words)));
+        conf.value("Image")?;
+        let completed = conf.value("Backup-complete").and_then(date);
+        Some(Image {
+            name: name.into(),
+            branch: conf.value("branch").unwrap_or(BRANCH).into(),
+            created: conf.value("Image-now").or(conf.value("Backup-begin")).and_then(date).or(completed),
+            completed,
+            expires,
+            status: conf.value("Status").unwrap_or("unfinished").into(),
+            has_tree,
+            files: number("Files"),
+            bytes: number("Bytes"),
+            own_bytes: number("Own-bytes"),
+        })
+    }
+
+    /// Whether it can be relied upon: a reference for the next one, and one that may be the last.
+    pub fn is_good(&self) -> bool {
+        self.status.starts_with("success") && self.has_tree
+    }
+
+    /// Later ones are greater.
+    pub fn age_key(&self) -> (Option<Timestamp>, &str) {
+        (self.completed, &self.name)
+    }
+}
+
+/// What is written into a summary when an image is whole.
+#[derive(Clone, Debug)]
+pub struct Summary<'a> {
+    /// The host that was copied from.
+    pub client: &'a str,
+    /// The folder there.
+    pub tree: &'a str,
+    /// The host of the bank.
+    pub server: &'a str,
+    /// The bank's folder.
+    pub bank: &'a str,
+    /// The vault's name.
+    pub vault: &'a str,
+    /// The branch.
+    pub branch: &'a str,
+    /// The image's name.
+    pub image: &'a str,
+    /// The image whose files it shares.
+    pub reference: Option<&'a str>,
+    /// When it was begun.
+    pub begun: Timestamp,
+    /// When it was whole.
+    pub completed: Timestamp,
+    /// When it may go.
+    pub expiry: &'a Expiry,
+    /// Patterns that were left out.
+    pub exclude: &'a [String],
+    /// Other file systems below the source were left out.
+    pub xdev: bool,
+    /// `success`, or why not.
+    pub status: &'a str,
+    /// Entries of the tree.
+    pub files: u64,
+    /// Bytes of regular files.
+    pub bytes: u64,
+    /// Bytes not shared with the reference.
+    pub own_bytes: u64,
+}
+
+impl Summary<'_> {
+    /// The text, in the form that dirvish reads.
+    pub fn text(&self, zone: &TimeZone) -> String {
+        let reference = self.reference.unwrap_or("-");
+        let mut lines: Vec<String> = [
+            ("client", self.client),
+            ("tree", self.tree),
+            ("Server", self.server),
+            ("Bank", self.bank),
+            ("vault", self.vault),
+            ("branch", self.branch),
+            ("Image", self.image),
+            ("Reference", reference),
+            ("Image-now", &written(self.begun, zone)),
+            ("Expire", &expire_words(self.expiry, zone)),
+        ]
+        .map(|(key, value)| format!("{key}: {}", shown(value)))
+        .into();
+        lines.extend(self.expiry.rule.iter().map(|rule| format!("Expire-rule: {rule}")));
+        if !self.exclude.is_empty() {
+            lines.push("exclude:".into());
+            lines.extend(self.exclude.iter().map(|pattern| format!("\t{}", shown(pattern))));
+        }
+        lines.push(format!("{} xdev", if self.xdev { "SET" } else { "UNSET" }));
+        lines.push(format!("Files: {}", self.files));
+        lines.push(format!("Bytes: {}", self.bytes));
+        lines.push(format!("Own-bytes: {}", self.own_bytes));
+        lines.push(format!("Backup-begin: {}", written(self.begun, zone)));
+        lines.push(format!("Backup-complete: {}", written(self.completed, zone)));
+        lines.push(format!("Status: {}\n", shown(self.status)));
+        lines.join("\n")
+    }
+
+    /// The line for the branch's history.
+    pub fn history(&self, zone: &TimeZone) -> String {
+        let (at, reference) = (written(self.completed, zone), self.reference.unwrap_or("-"));
+        format!("{}\t{at}\t{reference}\t{}\n", self.image, expire_words(self.expiry, zone))
+    }
+}
+
+/// The first line of a history, dirvish's slip of the pen included.
+pub const HISTORY_HEAD: &str = "#IMAGE\tCREATED\tREFERECE\tEXPIRES\n";
+
+fn expire_words(expiry: &Expiry, zone: &TimeZone) -> String {
+    match (&expiry.words, expiry.at) {
+        (Some(words), Some(at)) => format!("{words} == {}", written(at, zone)),
+        _ => "Never".into(),
+    }
+}

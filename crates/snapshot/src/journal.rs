@@ -1,0 +1,75 @@
+//! What happened in a vault, a line each.
+
+use crate::ask::Proof;
+use jiff::Timestamp;
+use serde::{Deserialize, Serialize};
+use std::fs::OpenOptions;
+use std::io::{self, Write};
+use std::os::unix::fs::OpenOptionsExt;
+use std::path::Path;
+
+/// The journal's name in the vault's folder `dirvish`.
+pub const NAME: &str = "homing.journal";
+
+/// Something that happened.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Event {
+    /// An image was begun, while the host ran since this boot.
+    Begun {
+        /// Its name.
+        image: String,
+        /// The image whose files it shares.
+        reference: Option<String>,
+        /// The kernel's id of the boot.
+        boot: String,
+    },
+    /// An image was broken off.
+    Stopped {
+        /// Its name.
+        image: String,
+        /// Why.
+        why: String,
+    },
+    /// An image is whole.
+    Finished {
+        /// Its name.
+        image: String,
+    },
+    /// An image is removed.
+    Expired {
+        /// Its name.
+        image: String,
+    },
+    /// A sample was restored and compared.
+    Proved(Proof),
+}
+
+#[derive(Serialize, Deserialize)]
+struct Line {
+    at: Timestamp,
+    #[serde(flatten)]
+    event: Event,
+}
+
+/// Adds a line, which is on disk when this returns.
+pub fn add(folder: &Path, event: Event) -> io::Result<()> {
+    let mut text = serde_json::to_string(&Line { at: Timestamp::now(), event })?;
+    text.push('\n');
+    let mut options = OpenOptions::new();
+    let mut file =
+        options.append(true).create(true).mode(0o600).custom_flags(libc::O_NOFOLLOW).open(folder.join(NAME))?;
+    file.write_all(text.as_bytes())?;
+    file.sync_data()
+}
+
+/// All events, the oldest first; a line that was cut short by a power cut counts for nothing. `None`: this user may
+/// not read them.
+pub fn read(folder: &Path) -> Option<Vec<Event>> {
+    let text = match std::fs::read(folder.join(NAME)) {
+        Err(e) if e.kind() == io::ErrorKind::PermissionDenied => return None,
+        text => text.unwrap_or_default(),
+    };
+    let lines = text.split(|b| *b == b'\n').filter_map(|line| serde_json::from_slice::<Line>(line).ok());
+    Some(lines.map(|line| line.event).collect())
+}

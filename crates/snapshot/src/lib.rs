@@ -1,0 +1,30 @@
+//! Copies of a folder's states, kept in plain trees as dirvish lays them out, and made next to the bytes.
+//!
+//! A bank is a folder of vaults, a vault one of images, an image a folder with `tree`, `summary` and `manifest`.
+//! Files that have not changed are shared by hard links. Which images go, what a rule says and what a manifest
+//! holds is decided without a look at a disk; rsync copies.
+
+pub mod ask;
+pub mod conf;
+pub mod expiry;
+mod gate;
+pub mod home;
+pub mod image;
+mod journal;
+pub mod keep;
+mod look;
+mod make;
+pub mod manifest;
+mod period;
+mod plan;
+pub mod remove;
+mod restore;
+pub mod rsync;
+mod run;
+pub mod section;
+pub mod serve;
+mod transfer;
+mod tree;
+mod vault;
+mod verify;
+mod walk;

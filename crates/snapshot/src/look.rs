@@ -1,0 +1,24 @@
+//! What paths are on this host.
+
+use crate::ask::Seen;
+use homing_model::RawText;
+use std::fs;
+use std::os::unix::fs::MetadataExt;
+
+/// Looks at each.
+pub fn look(paths: &[RawText]) -> Seen {
+    let lines = homing_mounts::read().unwrap_or_default();
+    let one = |path: &RawText| {
+        let real = path.as_path().canonicalize().ok()?;
+        let meta = fs::metadata(&real).ok().filter(|meta| meta.is_dir())?;
+        let volume = homing_mounts::volume_name(&homing_mounts::holding(&lines, &real)?.mount);
+        Some((volume, meta.ino()))
+    };
+    let boot = fs::read_to_string("/proc/sys/kernel/random/boot_id").unwrap_or_default();
+    let name = rustix::system::uname().nodename().to_string_lossy().into_owned();
+    Seen {
+        identity: format!("{name} {}", boot.trim()),
+        exports: fs::read_to_string(homing_mounts::nfs::EXPORTS).unwrap_or_default(),
+        paths: paths.iter().map(one).collect(),
+    }
+}

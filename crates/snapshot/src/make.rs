@@ -1,0 +1,240 @@
+//! Making an image: beside the good ones under a name that nobody takes for one, until it is whole and on disk.
+
+use crate::ask::{Made, Make};
+use crate::image::{HISTORY_HEAD, Image, PARTIAL, Summary};
+use crate::journal::{self, Event};
+use crate::manifest;
+use crate::plan::{Plan, links_work, plan};
+use crate::remove;
+use crate::rsync::{Copy, End};
+use crate::run::Reins;
+use crate::transfer;
+use crate::tree::{self, Tally};
+use crate::vault::{Refused, Vault, full, full_words, sync_folder, write_synced};
+use homing_folder::lock::Held;
+use jiff::Timestamp;
+use jiff::tz::TimeZone;
+use std::fs::{self, DirBuilder, OpenOptions, Permissions};
+use std::io::Write;
+use std::os::unix::fs::{DirBuilderExt, PermissionsExt};
+use std::path::{Path, PathBuf};
+use std::time::Instant;
+
+/// Names of files that are told; the lists have all.
+const TOLD: usize = 20;
+
+/// Makes an image. `note`: what is to be told meanwhile.
+pub fn make(order: &Make, reins: &Reins, note: &mut dyn FnMut(String)) -> Result<Made, Refused> {
+    let since = Instant::now();
+    let zone = TimeZone::system();
+    let vault = Vault::make(&order.site)?;
+    let held = vault.lock()?;
+    links_work(&vault)?;
+    let plan = plan(order, &vault, &zone)?;
+    let course = Course { vault: &vault, bank: &order.site.bank, plan: &plan, zone: &zone, held: &held, reins };
+    let images = vault.images(&zone);
+    let reference = images.iter().rev().find(|image| image.is_good() && image.branch == plan.branch);
+    let (resumed, distrust) = course.begin(reference, note)?;
+    let copied = course.copy(reference, distrust)?;
+    let tally = course.hash(reference)?;
+    if copied.end == End::Whole && copied.stats.entries != tally.entries && copied.vanished == 0 {
+        let why = format!("the image has {} entries, the source {}", tally.entries, copied.stats.entries);
+        return Err(course.stop(why).into());
+    }
+    course.not_emptied(reference, &tally)?;
+    course.finish(order, reference, &copied, &tally)?;
+    let expired = match copied.end {
+        End::Whole => remove::expire(&vault, Timestamp::now(), &zone).unwrap_or_else(|e| {
+            note(format!("what has expired was not removed: {e}"));
+            Vec::new()
+        }),
+        _ => Vec::new(),
+    };
+    remove::begin(&vault).unwrap_or_else(|e| note(format!("the removal of old images did not begin: {e}")));
+    let first = |lines: &[String]| lines.iter().take(TOLD).cloned().collect();
+    Ok(Made {
+        image: plan.name.clone(),
+        reference: reference.map(|image| image.name.clone()),
+        resumed,
+        files: tally.entries,
+        bytes: tally.bytes,
+        read_files: copied.stats.files,
+        read: copied.stats.bytes,
+        network: plan.source.host.is_some().then_some(copied.stats.sent),
+        own_bytes: tally.own_bytes,
+        took_us: since.elapsed().as_micros() as u64,
+        excluded: first(&copied.excluded),
+        excluded_count: copied.excluded_count,
+        unreadable: if copied.end == End::Incomplete { first(&copied.unreadable) } else { Vec::new() },
+        expired,
+        folder: vault.folder(&plan.name),
+    })
+}
+
+struct Course<'a> {
+    vault: &'a Vault,
+    bank: &'a Path,
+    plan: &'a Plan,
+    zone: &'a TimeZone,
+    held: &'a Held,
+    reins: &'a Reins,
+}
+
+impl Course<'_> {
+    fn partial(&self) -> PathBuf {
+        self.vault.folder(&format!("{}{PARTIAL}", self.plan.name))
+    }
+
+    /// Makes the folder, or takes over that of an interrupted copy; whether it did, and whether files there may be
+    /// damaged.
+    fn begin(&self, reference: Option<&Image>, note: &mut dyn FnMut(String)) -> Result<(bool, bool), String> {
+        let failed = |e: std::io::Error| format!("cannot begin {}: {}", self.partial().display(), full(self.bank, &e));
+        let boot = fs::read_to_string("/proc/sys/kernel/random/boot_id").unwrap_or_default().trim().to_string();
+        let mut left = self.vault.ending(PARTIAL);
+        let last = left.pop();
+        for old in &left {
+            remove::aside(self.vault, old).map_err(failed)?;
+        }
+        let same_boot = last.as_ref().is_some_and(|name| self.begun_since(name, &boot));
+        let resumed = match last {
+            // After a power cut new files may be shorter than they look, and copying what has changed again is cheap.
+            Some(old) if !same_boot && reference.is_some() => {
+                note(format!("{old} was interrupted by the end of its host, and is begun anew"));
+                remove::aside(self.vault, &old).map(|()| false)
+            }
+            Some(old) => {
+                note(format!("{old} was interrupted, and is gone on with"));
+                fs::rename(self.vault.folder(&old), self.partial()).map(|()| true)
+            }
+            None => Ok(false),
+        };
+        let resumed = resumed.map_err(failed)?;
+        let reference = reference.map(|image| image.name.clone());
+        let event = Event::Begun { image: self.plan.name.clone(), reference, boot };
+        journal::add(&self.vault.own(), event).map_err(failed)?;
+        if !resumed {
+            let made = DirBuilder::new().mode(0o700).create(self.partial());
+            made.and_then(|()| DirBuilder::new().mode(0o755).create(self.partial().join("tree"))).map_err(failed)?;
+        }
+        Ok((resumed, resumed && !same_boot))
+    }
+
+    /// Whether the host has run ever since this copy was begun or last gone on with.
+    fn begun_since(&self, partial: &str, boot: &str) -> bool {
+        let name = partial.strip_suffix(PARTIAL).unwrap_or(partial);
+        let events = journal::read(&self.vault.own()).unwrap_or_default();
+        let begun = events.into_iter().rev().find_map(|event| match event {
+            Event::Begun { image, boot, .. } if image == name => Some(boot),
+            _ => None,
+        });
+        begun.is_some_and(|then| then == boot)
+    }
+
+    fn copy(&self, reference: Option<&Image>, distrust: bool) -> Result<transfer::Copied, String> {
+        let folder = self.partial();
+        let exclude_from = folder.join("exclude");
+        // The leases of the file server are no data.
+        let leases = format!("/{}*", homing_folder::lease::FOLDER);
+        let patterns: String =
+            self.plan.exclude.iter().chain([&leases]).map(|pattern| format!("{pattern}\n")).collect();
+        let kept = fs::write(&exclude_from, patterns);
+        kept.map_err(|e| self.stop(full(self.bank, &e)))?;
+        let tree = reference.map(|image| self.vault.folder(&image.name).join("tree"));
+        let copy = Copy {
+            from: &self.plan.source,
+            to: &folder.join("tree"),
+            reference: tree.as_deref(),
+            exclude_from: &exclude_from,
+            xdev: self.plan.xdev,
+            distrust,
+            ssh: &self.plan.ssh,
+        };
+        let copied = transfer::copy(&copy, &folder, self.held, self.reins);
+        let copied = copied.map_err(|e| self.stop(full(self.bank, &e)))?;
+        match &copied.end {
+            End::Full => Err(self.stop(full_words(self.bank))),
+            End::Failed(why) => Err(self.stop(why.clone())),
+            End::Whole | End::Incomplete => Ok(copied),
+        }
+    }
+
+    /// What the image holds, on disk beside its tree.
+    fn hash(&self, reference: Option<&Image>) -> Result<Tally, String> {
+        let before = reference.map(|image| self.vault.folder(&image.name));
+        let to = self.partial().join(manifest::NAME);
+        tree::write_manifest(&self.partial().join("tree"), before.as_deref(), &to)
+            .map_err(|e| self.stop(format!("reading back what was copied: {}", full(self.bank, &e))))
+    }
+
+    /// A source that was never empty and is now has most likely not been mounted: its empty image would be the one that
+    /// stays.
+    fn not_emptied(&self, reference: Option<&Image>, tally: &Tally) -> Result<(), String> {
+        let before = reference.and_then(|image| image.files).filter(|files| *files > 1 && tally.entries == 1);
+        let Some(files) = before else { return Ok(()) };
+        let source = self.plan.source.word().to_string_lossy().into_owned();
+        Err(self.stop(format!("{source} is empty, and had {files} entries before: is it mounted?")))
+    }
+
+    /// Keeps the reason of a copy that ended early; what was copied is gone on with the next time.
+    fn stop(&self, why: String) -> String {
+        let event = Event::Stopped { image: self.plan.name.clone(), why: why.clone() };
+        let _ = journal::add(&self.vault.own(), event);
+        why
+    }
+
+    /// All of it is on disk before it gets its name, and no other image is ever replaced.
+    fn finish(
+        &self,
+        order: &Make,
+        reference: Option<&Image>,
+        copied: &transfer::Copied,
+        tally: &Tally,
+    ) -> Result<(), String> {
+        let bank = self.bank.to_string_lossy();
+        let tree = self.plan.source.path.display();
+        let whole = copied.end == End::Whole;
+        let summary = Summary {
+            client: self.plan.source.host.as_deref().unwrap_or(&order.server),
+            tree: &tree,
+            server: &order.server,
+            bank: &bank,
+            vault: &order.site.vault,
+            branch: &self.plan.branch,
+            image: &self.plan.name,
+            reference: reference.map(|image| image.name.as_str()),
+            begun: self.plan.begun,
+            completed: Timestamp::now(),
+            expiry: &self.plan.expiry,
+            exclude: &self.plan.exclude,
+            xdev: self.plan.xdev,
+            status: if whole { "success" } else { "error (23) -- some of it could not be read" },
+            files: tally.entries,
+            bytes: tally.bytes,
+            own_bytes: tally.own_bytes,
+        };
+        let named = self.name_it(&summary).and_then(|()| if whole { self.remember(&summary) } else { Ok(()) });
+        named.map_err(|e| self.stop(format!("finishing {}: {}", self.partial().display(), full(self.bank, &e))))
+    }
+
+    fn name_it(&self, summary: &Summary) -> std::io::Result<()> {
+        let folder = self.partial();
+        write_synced(&folder.join("summary"), summary.text(self.zone).as_bytes())?;
+        fs::set_permissions(&folder, Permissions::from_mode(0o755))?;
+        rustix::fs::syncfs(fs::File::open(&folder)?)?;
+        let (from, to) = (folder, self.vault.folder(&self.plan.name));
+        let whole = rustix::fs::RenameFlags::NOREPLACE;
+        rustix::fs::renameat_with(rustix::fs::CWD, &from, rustix::fs::CWD, &to, whole)?;
+        sync_folder(&self.vault.path)
+    }
+
+    fn remember(&self, summary: &Summary) -> std::io::Result<()> {
+        let own = self.vault.own();
+        let path = own.join(format!("{}.hist", self.plan.branch));
+        let mut file = OpenOptions::new().append(true).create(true).open(path)?;
+        if file.metadata()?.len() == 0 {
+            file.write_all(HISTORY_HEAD.as_bytes())?;
+        }
+        file.write_all(summary.history(self.zone).as_bytes())?;
+        journal::add(&own, Event::Finished { image: self.plan.name.clone() })
+    }
+}

@@ -1,0 +1,96 @@
+//! Removing what has expired: renamed first, so that nobody takes it for an image, then deleted behind the back.
+
+use crate::ask::Site;
+use crate::image::EXPIRED;
+use crate::journal::{self, Event};
+use crate::keep;
+use crate::run;
+use crate::vault::{Vault, sync_folder};
+use homing_folder::lock::Held;
+use jiff::Timestamp;
+use jiff::tz::TimeZone;
+use std::fs::{self, Permissions};
+use std::io;
+use std::os::unix::fs::PermissionsExt;
+use std::os::unix::process::CommandExt;
+use std::path::Path;
+use std::process::{Command, Stdio};
+
+/// The word that starts the removal in a program of its own.
+pub const WORD: &str = "snapshot-remove";
+
+/// Takes the images that have expired out of the vault; their names. The caller holds the vault's lock.
+pub fn expire(vault: &Vault, now: Timestamp, zone: &TimeZone) -> io::Result<Vec<String>> {
+    let images = vault.images(zone);
+    let gone: Vec<String> = keep::expired(&images, now).into_iter().map(|image| image.name.clone()).collect();
+    for name in &gone {
+        aside(vault, name)?;
+        journal::add(&vault.own(), Event::Expired { image: name.clone() })?;
+    }
+    Ok(gone)
+}
+
+/// Gives a folder of the vault the name of one that is being removed.
+pub fn aside(vault: &Vault, name: &str) -> io::Result<()> {
+    fs::rename(vault.folder(name), vault.folder(&format!("{name}{EXPIRED}")))?;
+    sync_folder(&vault.path)
+}
+
+/// Begins the removal where there is something to remove.
+pub fn begin(vault: &Vault) -> io::Result<()> {
+    let any = !vault.ending(EXPIRED).is_empty();
+    if any { behind(Path::new("/proc/self/exe"), &vault.path) } else { Ok(()) }
+}
+
+/// Starts the removal as a program of its own, which goes on when this one has ended.
+fn behind(program: &Path, vault: &Path) -> io::Result<()> {
+    let mut command = Command::new(program);
+    command.arg(WORD).arg(vault).current_dir("/");
+    command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
+    // SAFETY: only a system call is made between fork and exec.
+    unsafe {
+        command.pre_exec(|| {
+            libc::setsid();
+            Ok(())
+        });
+    }
+    command.spawn().map(drop)
+}
+
+/// Deletes what has the name for it; one program at a time in a vault.
+pub fn all(path: &Path) -> Result<(), String> {
+    let (Some(bank), Some(name)) = (path.parent(), path.file_name().and_then(|name| name.to_str())) else {
+        return Err(format!("{} is no vault", path.display()));
+    };
+    let vault = Vault::open(&Site { bank: bank.into(), vault: name.into() })?;
+    let lock = Held::try_take(&vault.own().join("homing.removing"));
+    let Some(_held) = lock.map_err(|e| format!("{}: {e}", path.display()))? else { return Ok(()) };
+    run::lowest();
+    for name in vault.ending(EXPIRED) {
+        let folder = vault.folder(&name);
+        delete(&folder).map_err(|e| format!("cannot remove {}: {e}", folder.display()))?;
+    }
+    Ok(())
+}
+
+fn delete(folder: &Path) -> io::Result<()> {
+    match fs::remove_dir_all(folder) {
+        // A user's own folders may be such that the user cannot write them.
+        Err(e) if e.kind() == io::ErrorKind::PermissionDenied => {
+            open_up(folder)?;
+            fs::remove_dir_all(folder)
+        }
+        other => other,
+    }
+}
+
+fn open_up(folder: &Path) -> io::Result<()> {
+    fs::set_permissions(folder, Permissions::from_mode(0o700))?;
+    for entry in fs::read_dir(folder)? {
+        let entry = entry?;
+        if entry.file_type()?.is_dir() {
+            open_up(&entry.path())?;
+        }
+    }
+    Ok(())
+}

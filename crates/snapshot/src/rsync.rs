@@ -1,0 +1,239 @@
+//! rsync's words and answers.
+
+use homing_model::RawText;
+use serde::{Deserialize, Serialize};
+use std::ffi::OsString;
+use std::path::Path;
+
+/// Owner, mode, times, hard links, ACLs, extended attributes, sparse files; owners as numbers.
+const ALL: [&str; 2] = ["-aHAXS", "--numeric-ids"];
+
+/// A folder on a host; `None`: on the host where rsync runs.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct At {
+    /// The host, as ssh there knows it.
+    pub host: Option<String>,
+    /// The folder.
+    pub path: RawText,
+}
+
+impl At {
+    /// As rsync takes it, with a slash at the end: what is in the folder, not the folder.
+    pub fn word(&self) -> OsString {
+        let mut word = OsString::new();
+        if let Some(host) = &self.host {
+            let address = host.rsplit('@').next().is_some_and(|host| host.contains(':'));
+            word.push(if address { format!("[{host}]:") } else { format!("{host}:") });
+        }
+        word.push(self.path.as_os());
+        if !self.path.0.ends_with(b"/") {
+            word.push("/");
+        }
+        word
+    }
+}
+
+/// What a copy into an image is told.
+#[derive(Clone, Debug)]
+pub struct Copy<'a> {
+    /// Where the bytes are.
+    pub from: &'a At,
+    /// The image's tree.
+    pub to: &'a Path,
+    /// The tree of the image whose files are shared.
+    pub reference: Option<&'a Path>,
+    /// A file of patterns to leave out, one a line.
+    pub exclude_from: &'a Path,
+    /// Leave out other file systems below the source.
+    pub xdev: bool,
+    /// What is there already may be damaged, though it looks the same: compare its bytes.
+    pub distrust: bool,
+    /// ssh and its options.
+    pub ssh: &'a str,
+}
+
+impl Copy<'_> {
+    /// The words behind `rsync`.
+    pub fn words(&self) -> Vec<OsString> {
+        let mut words: Vec<OsString> = ALL.iter().map(OsString::from).collect();
+        // What is excluded is told, and so are the figures; `-s`: no shell reads the names.
+        words.extend(
+            ["--delete", "--delete-excluded", "--stats", "--no-human-readable", "--debug=FILTER1", "-s"]
+                .map(OsString::from),
+        );
+        if self.xdev {
+            words.push("-x".into());
+        }
+        if self.distrust {
+            words.push("--checksum".into());
+        }
+        if let Some(reference) = self.reference {
+            words.push(with("--link-dest=", reference.as_os_str()));
+        }
+        words.push(with("--exclude-from=", self.exclude_from.as_os_str()));
+        words.push(with("--rsh=", self.ssh.as_ref()));
+        let to = At { host: None, path: self.to.into() };
+        words.extend(["--".into(), self.from.word(), to.word()]);
+        words
+    }
+}
+
+/// The words of a restore from the current folder: a trial that tells what would be done, or the deed.
+pub fn restore_words(names: Option<&Path>, from: &RawText, to: &At, ssh: &str, trial: bool) -> Vec<OsString> {
+    let mut words: Vec<OsString> = ALL.iter().map(OsString::from).collect();
+    words.extend(["-s", "--mkpath", "--out-format=%i %n"].map(OsString::from));
+    words.push(with("--rsh=", ssh.as_ref()));
+    if trial {
+        words.push("-n".into());
+    }
+    let mut source = OsString::from("./");
+    match names {
+        Some(list) => {
+            words.extend(["--from0", "--no-implied-dirs", "--no-r"].map(OsString::from));
+            words.push(with("--files-from=", list.as_os_str()));
+        }
+        None if from.0 == b"." => {}
+        None => source.push(from.as_os()),
+    }
+    words.extend(["--".into(), source, to.word()]);
+    words
+}
+
+fn with(option: &str, value: &std::ffi::OsStr) -> OsString {
+    let mut word = OsString::from(option);
+    word.push(value);
+    word
+}
+
+/// The figures of `--stats`.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Stats {
+    /// Entries of the source, folders included.
+    pub entries: u64,
+    /// Files whose bytes were read at home.
+    pub files: u64,
+    /// Their bytes.
+    pub bytes: u64,
+    /// Bytes that the two ends sent each other.
+    pub sent: u64,
+}
+
+impl Stats {
+    /// Takes a line of rsync's output; false when it is none of these.
+    pub fn take(&mut self, line: &str) -> bool {
+        let number = |rest: &str| rest.split_whitespace().next().and_then(|n| n.replace(',', "").parse().ok());
+        let Some((key, rest)) = line.split_once(": ") else { return false };
+        let Some(value) = number(rest) else { return false };
+        match key {
+            "Number of files" => self.entries = value,
+            "Number of regular files transferred" => self.files = value,
+            "Total transferred file size" => self.bytes = value,
+            "Total bytes sent" | "Total bytes received" => self.sent += value,
+            _ => return false,
+        }
+        true
+    }
+}
+
+/// The path that a line tells to be left out by a pattern.
+pub fn excluded(line: &str) -> Option<&str> {
+    let rest = line.split_once("] hiding ")?.1;
+    let (_, rest) = rest.split_once(' ')?;
+    rest.rsplit_once(" because of pattern ").map(|(path, _)| path)
+}
+
+/// How a copy ended.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum End {
+    /// All that was there was copied (0), or what was not had vanished meanwhile (24).
+    Whole,
+    /// Some of it could not be read (23).
+    Incomplete,
+    /// The bank had no room.
+    Full,
+    /// It was broken off.
+    Failed(String),
+}
+
+/// What rsync's status and its error output mean.
+pub fn end(status: Option<i32>, errors: &str) -> End {
+    let full = ["No space left on device", "Disk quota exceeded"].iter().any(|words| errors.contains(words));
+    match status {
+        Some(0 | 24) => End::Whole,
+        _ if full => End::Full,
+        Some(23) => End::Incomplete,
+        Some(code) => End::Failed(format!("rsync ended with {code}: {}", last_words(errors))),
+        None => End::Failed(format!("rsync was killed: {}", last_words(errors))),
+    }
+}
+
+fn last_words(errors: &str) -> String {
+    let telling = |line: &&str| !line.trim().is_empty() && !line.starts_with("rsync error:");
+    let all = || errors.lines().rev();
+    all().find(telling).or(all().next()).unwrap_or("it said nothing").trim().to_string()
+}
+
+/// A name as rsync prints it: what is not printable is `\#` and three octal digits.
+pub fn name(printed: &[u8]) -> RawText {
+    let mut bytes = Vec::with_capacity(printed.len());
+    let mut rest = printed;
+    while let Some((first, behind)) = rest.split_first() {
+        let code = rest.strip_prefix(b"\\#").and_then(|r| r.get(..3)).and_then(octal);
+        match code {
+            Some(byte) => (bytes.push(byte), rest = &rest[5..]),
+            None => (bytes.push(*first), rest = behind),
+        };
+    }
+    RawText(bytes)
+}
+
+fn octal(digits: &[u8]) -> Option<u8> {
+    let text = std::str::from_utf8(digits).ok()?;
+    u8::from_str_radix(text, 8).ok()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_come_back_as_they_are() {
+        for (printed, bytes) in [
+            (&b"a b"[..], &b"a b"[..]),
+            (b"x\\#012y", b"x\ny"),
+            (b"\\#377", b"\xff"),
+            (b"\\#134#012", b"\\#012"),
+            (b"end\\#1", b"end\\#1"),
+        ] {
+            assert_eq!(name(printed).0, bytes);
+        }
+    }
+
+    #[test]
+    fn a_full_bank_and_what_cannot_be_read_are_told_apart() {
+        let denied = "rsync: [sender] send_files failed to open \"/x\": Permission denied (13)\n\
+                      rsync error: some files/attrs were not transferred (code 23) at main.c(1338)\n";
+        assert_eq!(end(Some(23), denied), End::Incomplete);
+        assert_eq!(end(Some(24), "file has vanished: \"/x\"\n"), End::Whole);
+        assert_eq!(end(Some(11), "rsync: write failed on \"/b/x\": No space left on device (28)\n"), End::Full);
+        let End::Failed(why) = end(Some(255), "ssh: connect to host n9: No route to host\n") else { panic!() };
+        assert!(why.contains("255") && why.contains("No route to host"), "{why}");
+    }
+
+    #[test]
+    fn figures_and_what_was_left_out_are_read() {
+        let mut stats = Stats::default();
+        let text = "Number of files: 10,102 (reg: 10,001, dir: 101)\nNumber of regular files transferred: 3\n\
+                    Total transferred file size: 4096 bytes\nTotal bytes sent: 10\nTotal bytes received: 5\nLiteral data: 9 bytes";
+        assert_eq!(text.lines().filter(|line| stats.take(line)).count(), 5);
+        assert_eq!(stats, Stats { entries: 10_102, files: 3, bytes: 4096, sent: 15 });
+        assert_eq!(excluded("[sender] hiding file a b.o because of pattern *.o"), Some("a b.o"));
+        assert_eq!(excluded("[sender] hiding directory tmp because of pattern /tmp"), Some("tmp"));
+    }
+
+    #[test]
+    fn a_host_by_its_address_stands_in_brackets() {
+        let at = |host: &str| At { host: Some(host.into()), path: "/a b".into() }.word().into_string().unwrap();
+        assert_eq!((at("n1").as_str(), at("fe80::1").as_str()), ("n1:/a b/", "[fe80::1]:/a b/"));
+    }
+}

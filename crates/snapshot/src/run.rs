@@ -1,0 +1,138 @@
+//! rsync as a child: it gives way to others, can be paused, and does not outlive who started it.
+
+use crate::ask::Control;
+use homing_folder::lock::Held;
+use std::ffi::OsString;
+use std::io;
+use std::os::unix::process::CommandExt;
+use std::process::{Child, Command, Stdio};
+use std::sync::{Arc, Mutex, PoisonError};
+
+/// `IOPRIO_CLASS_IDLE` of linux/ioprio.h, in the place where `ioprio_set` wants a class.
+const IDLE: libc::c_long = 3 << 13;
+/// `IOPRIO_WHO_PROCESS` of linux/ioprio.h.
+const THIS: libc::c_long = 1;
+
+/// The same for rsync on the source's host.
+pub const POLITE_RSYNC: &str = "nice -n 19 ionice -c 3 rsync";
+
+/// The children of this program that can be paused, which is what is told over the channel.
+#[derive(Clone, Debug, Default)]
+pub struct Reins(Arc<Mutex<State>>);
+
+#[derive(Debug, Default)]
+struct State {
+    group: Option<u32>,
+    paused: bool,
+}
+
+impl Reins {
+    /// Pauses or lets go on, also what is begun later.
+    pub fn heed(&self, control: Control) {
+        let mut state = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        state.paused = control == Control::Pause;
+        state.signal(if state.paused { libc::SIGSTOP } else { libc::SIGCONT });
+    }
+
+    /// Ends what runs.
+    pub fn end(&self) {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner).signal(libc::SIGKILL);
+    }
+
+    fn hold(&self, group: Option<u32>) {
+        let mut state = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        state.group = group;
+        if state.paused {
+            state.signal(libc::SIGSTOP);
+        }
+    }
+}
+
+impl State {
+    fn signal(&self, signal: libc::c_int) {
+        if let Some(group) = self.group.and_then(|group| i32::try_from(group).ok()) {
+            // SAFETY: a group that is this program's own child, which has not been waited for.
+            unsafe { libc::killpg(group, signal) };
+        }
+    }
+}
+
+/// rsync, with words, ready to be started.
+pub fn rsync(words: Vec<OsString>) -> Command {
+    let mut command = Command::new("rsync");
+    command.args(words).env("LC_ALL", "C").env_remove("RSYNC_RSH").stdin(Stdio::null());
+    polite(&mut command);
+    command
+}
+
+/// The child has the lowest claim to processor and disk, is a group of its own, and ends with this thread.
+pub fn polite(command: &mut Command) {
+    // SAFETY: only system calls are made between fork and exec.
+    unsafe {
+        command.process_group(0).pre_exec(|| {
+            libc::prctl(libc::PR_SET_PDEATHSIG, libc::SIGKILL);
+            lowest();
+            Ok(())
+        });
+    }
+}
+
+/// Takes the lowest claim to processor and disk, where the kernel lets it.
+pub fn lowest() {
+    // SAFETY: both calls change only the priorities of this process.
+    unsafe {
+        libc::setpriority(libc::PRIO_PROCESS, 0, 19);
+        libc::syscall(libc::SYS_ioprio_set, THIS, 0 as libc::c_long, IDLE);
+    }
+}
+
+/// Starts it; `held`: the lock that it keeps, for as long as any process of it lives.
+pub fn start(command: &mut Command, held: Option<&Held>, reins: &Reins) -> io::Result<Running> {
+    let kept = held.map(Held::pass_on).transpose()?;
+    let child = command.spawn();
+    if let Some(fd) = kept {
+        // SAFETY: the lock is open; what is started later has no part in it.
+        unsafe { libc::fcntl(fd, libc::F_SETFD, libc::FD_CLOEXEC) };
+    }
+    let child = child.map_err(|e| match e.kind() {
+        io::ErrorKind::NotFound => io::Error::new(e.kind(), "rsync is not installed on this host"),
+        _ => e,
+    })?;
+    reins.hold(Some(child.id()));
+    Ok(Running { child, reins: reins.clone() })
+}
+
+/// A child that runs; killed when dropped.
+#[derive(Debug)]
+pub struct Running {
+    /// The child, for its pipes.
+    pub child: Child,
+    reins: Reins,
+}
+
+impl Running {
+    /// Waits for its end; its status, or `None` after a signal.
+    pub fn wait(mut self) -> io::Result<Option<i32>> {
+        // It stays a zombie until the group is let go of, so that no other group can have got its number.
+        let mut info: libc::siginfo_t = unsafe { std::mem::zeroed() };
+        // SAFETY: the structure outlives the call, and the child is this program's own.
+        while unsafe { libc::waitid(libc::P_PID, self.child.id(), &mut info, libc::WEXITED | libc::WNOWAIT) } != 0 {
+            let e = io::Error::last_os_error();
+            if e.kind() != io::ErrorKind::Interrupted {
+                return Err(e);
+            }
+        }
+        self.reins.hold(None);
+        self.child.wait().map(|status| status.code())
+    }
+}
+
+impl Drop for Running {
+    fn drop(&mut self) {
+        if matches!(self.child.try_wait(), Ok(None)) {
+            self.reins.end();
+            let _ = self.child.wait();
+        }
+        self.reins.hold(None);
+    }
+}

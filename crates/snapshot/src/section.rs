@@ -1,0 +1,133 @@
+//! `[snapshot.NAME]` of a cluster file.
+
+use crate::expiry;
+use serde::Deserialize;
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+
+/// What is copied where, and how long it is kept.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Section {
+    /// A folder as it is seen here, or `HOST:/PATH`.
+    pub source: Option<String>,
+    /// `HOST:/PATH` of the bank.
+    pub bank: String,
+    /// The vault in the bank; the section's name where nothing is said.
+    pub vault: Option<String>,
+    /// Patterns of rsync to leave out.
+    #[serde(default)]
+    pub exclude: Vec<String>,
+    /// Leave out other file systems below the source.
+    pub xdev: Option<bool>,
+    /// An image's name, in the words of strftime.
+    pub image: Option<String>,
+    /// When images go for which no rule says it.
+    pub expire: Option<String>,
+    /// Rules as dirvish writes them, of which the last that matches counts.
+    #[serde(default)]
+    pub rules: Vec<String>,
+    /// The oldest that the last good image may be: `26 hours`.
+    pub window: Option<String>,
+    /// ssh and its options, from the bank's host to the source's.
+    pub ssh: Option<String>,
+}
+
+impl Section {
+    /// Refuses what would be found out at night.
+    ///
+    /// # Errors
+    /// Which setting, and what it may be.
+    pub fn check(&self, name: &str) -> Result<(), String> {
+        let told = |why: String| format!("[snapshot.{name}]: {why}");
+        vault_name(self.vault.as_deref().unwrap_or(name)).map_err(told)?;
+        place(&self.bank).ok_or_else(|| told(format!("bank = {:?} is no HOST:/PATH", self.bank)))?;
+        if let Some(source) = self.source.as_deref().filter(|s| !s.starts_with('/') && place(s).is_none()) {
+            return Err(told(format!("source = {source:?} is neither /PATH nor HOST:/PATH")));
+        }
+        expiry::check(&[], self.window.as_deref().unwrap_or("")).map_err(told)?;
+        expiry::check(&self.rules, self.expire.as_deref().unwrap_or("")).map_err(told)
+    }
+}
+
+/// `HOST:/PATH`.
+pub fn place(text: &str) -> Option<(&str, &str)> {
+    let at = text.find(":/")?;
+    let (host, path) = (&text[..at], &text[at + 1..]);
+    let sound = !host.is_empty() && !host.starts_with('-') && !host.contains(|c: char| c.is_whitespace() || c == '/');
+    sound
+        .then(|| (host, path.trim_end_matches('/')))
+        .map(|(host, path)| (host, if path.is_empty() { "/" } else { path }))
+}
+
+/// A vault's name, which is a folder's.
+///
+/// # Errors
+/// Why it cannot be one.
+pub fn vault_name(name: &str) -> Result<&str, String> {
+    let odd = |c: char| c == '/' || c.is_control();
+    let sound = !name.is_empty() && !name.starts_with('.') && !name.starts_with('-') && !name.contains(odd);
+    if sound && name.len() <= 200 { Ok(name) } else { Err(format!("{name:?} cannot be the name of a vault")) }
+}
+
+/// A source with its host, if one is said, and its folder.
+pub fn source_place(source: &str) -> (Option<&str>, PathBuf) {
+    match place(source) {
+        Some((host, path)) => (Some(host), path.into()),
+        None => (None, source.into()),
+    }
+}
+
+/// The section that a path belongs to, and what of its source is meant: the deepest source of all.
+pub fn holding<'s>(all: &'s BTreeMap<String, Section>, path: &Path) -> Option<(&'s str, &'s Section, PathBuf)> {
+    let fits = |(name, section): (&'s String, &'s Section)| {
+        let root = source_place(section.source.as_deref()?).1;
+        let below = path.strip_prefix(&root).ok()?.to_path_buf();
+        Some((root.components().count(), name.as_str(), section, below))
+    };
+    let deepest = all.iter().filter_map(fits).max_by_key(|(depth, ..)| *depth)?;
+    Some((deepest.1, deepest.2, deepest.3))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn places_are_hosts_with_a_path() {
+        assert_eq!(place("b1:/bank/"), Some(("b1", "/bank")));
+        assert_eq!(place("root@b1:/"), Some(("root@b1", "/")));
+        for odd in ["/bank", "b1:bank", "-oProxyCommand=x:/bank", ":/bank", "a b:/x", "/a:/b"] {
+            assert_eq!(place(odd), None, "{odd}");
+        }
+    }
+
+    #[test]
+    fn a_path_belongs_to_the_deepest_source() {
+        let section =
+            |source: &str| Section { source: Some(source.into()), bank: "b:/bank".into(), ..Section::default() };
+        let all = [("all", "/"), ("home", "n1:/home"), ("ann", "/home/ann")].map(|(n, s)| (n.to_string(), section(s)));
+        let all = BTreeMap::from(all);
+        let of = |path: &str| holding(&all, Path::new(path)).map(|(name, _, below)| (name, below));
+        assert_eq!(of("/home/ann/x"), Some(("ann", "x".into())));
+        assert_eq!(of("/home/anna"), Some(("home", "anna".into())));
+        assert_eq!(of("/etc/passwd"), Some(("all", "etc/passwd".into())));
+    }
+
+    #[test]
+    fn what_would_fail_at_night_is_refused() {
+        let good = Section { bank: "b:/bank".into(), rules: vec!["* * * * 1 +3 months".into()], ..Section::default() };
+        assert_eq!(good.check("home"), Ok(()));
+        for (why, bad) in [
+            ("rule", Section { rules: vec!["* * * 1 +3 months".into()], ..good.clone() }),
+            ("date", Section { rules: vec!["* * * * 1 +3 moons".into()], ..good.clone() }),
+            ("date", Section { expire: Some("+1 month 3 days".into()), ..good.clone() }),
+            ("date", Section { window: Some("a day".into()), ..good.clone() }),
+            ("bank", Section { bank: "/bank".into(), ..good.clone() }),
+            ("vault", Section { vault: Some("../x".into()), ..good.clone() }),
+            ("source", Section { source: Some("home".into()), ..good.clone() }),
+        ] {
+            assert!(bad.check("home").unwrap_err().contains(why), "{bad:?}");
+        }
+    }
+}

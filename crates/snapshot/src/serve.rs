@@ -1,0 +1,94 @@
+//! A host's end of a channel: it reads an order, does it, and answers.
+
+use crate::ask::{Answer, Ask, Control, Later, Site};
+use crate::run::Reins;
+use crate::vault::{Refused, Vault};
+use crate::{gate, look, make, remove, restore, verify};
+use jiff::Timestamp;
+use jiff::tz::TimeZone;
+use std::io::{self, BufRead, Write};
+
+/// The word that starts this end.
+pub const WORD: &str = "snapshot-host";
+
+/// Says an answer to the other end.
+type Say<'a> = &'a mut dyn FnMut(Answer) -> io::Result<()>;
+
+/// Serves the one order of a channel. When the channel ends, so does this program and the rsync that it has started.
+///
+/// # Errors
+/// What reading or writing the channel fails with.
+pub fn serve(mut orders: impl BufRead + Send + 'static, out: &mut impl Write) -> io::Result<()> {
+    let mut line = String::new();
+    orders.read_line(&mut line)?;
+    let ask: Ask = serde_json::from_str(&line)?;
+    let reins = Reins::default();
+    let theirs = reins.clone();
+    homing_threads::begin(move || heed(orders, &theirs))?;
+    let mut say = |answer: Answer| {
+        serde_json::to_writer(&mut *out, &answer)?;
+        out.write_all(b"\n")?;
+        out.flush()
+    };
+    let last = match answer(ask, &reins, &mut say) {
+        Ok(last) => last,
+        Err(Refused::Busy(why)) => Answer::Busy(why),
+        Err(Refused::Failed(why)) => Answer::Failed(why),
+    };
+    say(last)
+}
+
+/// What is said while the order is carried out; the end of it is the end of all.
+fn heed(orders: impl BufRead, reins: &Reins) {
+    for line in orders.lines().map_while(Result::ok) {
+        if let Ok(control) = serde_json::from_str::<Control>(&line) {
+            reins.heed(control);
+        }
+    }
+    reins.end();
+    std::process::exit(1);
+}
+
+fn answer(ask: Ask, reins: &Reins, say: Say) -> Result<Answer, Refused> {
+    let zone = TimeZone::system();
+    let unsaid = |e: io::Error| Refused::Failed(format!("the answer was not taken: {e}"));
+    match ask {
+        Ask::Look(paths) => Ok(Answer::Seen(look::look(&paths))),
+        Ask::Lease(place) => Ok(gate::hold(place, say).map(|()| Answer::Done).map_err(unsaid)?),
+        Ask::Make(order) => {
+            let made = make::make(&order, reins, &mut |text| drop(say(Answer::Note(text))))?;
+            Ok(Answer::Made(Box::new(made)))
+        }
+        Ask::List(site) => Ok(Answer::Listed(Box::new(Vault::open(&site)?.list(&zone)))),
+        Ask::Expire(site) => expire(&site, &zone),
+        Ask::Cat(site, when, path) => {
+            let image = Vault::open(&site)?;
+            let name = image.pick(&when, &zone)?.name;
+            restore::cat(&image.folder(&name).join("tree"), &path, &mut |piece| say(Answer::Piece(piece)))?;
+            Ok(Answer::Done)
+        }
+        Ask::Diff(site, when, below, later) => {
+            let vault = Vault::open(&site)?;
+            let image = vault.pick(&when, &zone)?;
+            let mut each = |change| say(Answer::Change(change));
+            match later {
+                Later::Image(when) => restore::between(&vault, &image, &vault.pick(&when, &zone)?, &below, &mut each)?,
+                Later::Now(at, ssh) => {
+                    restore::from_now(&vault, &image, &below, &at, ssh.as_deref(), reins, &mut each)?;
+                }
+            }
+            Ok(Answer::Done)
+        }
+        Ask::Restore(order) => Ok(Answer::Restored(restore::restore(&order, reins, &zone)?)),
+        Ask::Verify(site, when, files) => Ok(Answer::Verified(verify::verify(&site, &when, files, reins, &zone)?)),
+    }
+}
+
+fn expire(site: &Site, zone: &TimeZone) -> Result<Answer, Refused> {
+    let vault = Vault::make(site)?;
+    let _held = vault.lock()?;
+    let failed = |e: io::Error| format!("{}: {e}", vault.path.display());
+    let gone = remove::expire(&vault, Timestamp::now(), zone).map_err(failed)?;
+    remove::begin(&vault).map_err(failed)?;
+    Ok(Answer::Expired(gone))
+}

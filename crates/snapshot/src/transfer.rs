@@ -1,0 +1,68 @@
+//! The copy itself, and what rsync tells of it.
+
+use crate::rsync::{Copy, End, Stats, end, excluded};
+use crate::run::{self, POLITE_RSYNC, Reins};
+use crate::tree::private;
+use homing_folder::lock::Held;
+use std::io::{self, BufRead, BufReader, BufWriter, Write};
+use std::path::Path;
+use std::process::Stdio;
+
+/// Names that are kept in memory; the lists on disk have all.
+const KEPT: usize = 1000;
+
+/// What was copied.
+#[derive(Clone, Debug)]
+pub struct Copied {
+    /// How it ended.
+    pub end: End,
+    /// rsync's figures.
+    pub stats: Stats,
+    /// The first names that patterns left out.
+    pub excluded: Vec<String>,
+    /// How many there are.
+    pub excluded_count: u64,
+    /// What rsync says of what it could not read.
+    pub unreadable: Vec<String>,
+    /// Files that went away while it ran.
+    pub vanished: usize,
+}
+
+/// Copies into an image's folder, which also gets the lists `excluded` and `rsync_error`.
+pub fn copy(copy: &Copy, folder: &Path, held: &Held, reins: &Reins) -> io::Result<Copied> {
+    let errors = folder.join("rsync_error");
+    let mut words = copy.words();
+    if copy.from.host.is_some() {
+        words.insert(0, format!("--rsync-path={POLITE_RSYNC}").into());
+    }
+    let mut command = run::rsync(words);
+    command.stdout(Stdio::piped()).stderr(private(&errors)?);
+    let mut running = run::start(&mut command, Some(held), reins)?;
+    let said = running.child.stdout.take().map(BufReader::new);
+    let mut list = BufWriter::new(private(&folder.join("excluded"))?);
+    let (mut stats, mut names, mut count) = (Stats::default(), Vec::new(), 0);
+    for line in said.into_iter().flat_map(|said| said.split(b'\n')) {
+        let line = String::from_utf8_lossy(&line?).into_owned();
+        if let Some(path) = excluded(&line) {
+            writeln!(list, "{path}")?;
+            count += 1;
+            if names.len() < KEPT {
+                names.push(path.to_string());
+            }
+        } else {
+            stats.take(&line);
+        }
+    }
+    list.flush()?;
+    let status = running.wait()?;
+    let text = String::from_utf8_lossy(&std::fs::read(&errors)?).into_owned();
+    let telling = |line: &&str| line.starts_with("rsync: ") || line.contains("failed verification");
+    Ok(Copied {
+        end: end(status, &text),
+        stats,
+        excluded: names,
+        excluded_count: count,
+        unreadable: text.lines().filter(telling).take(KEPT).map(String::from).collect(),
+        vanished: text.lines().filter(|line| line.contains(" has vanished: ")).count(),
+    })
+}

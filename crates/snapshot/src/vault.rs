@@ -1,0 +1,231 @@
+//! A vault on disk: a folder of images, and dirvish's folder in it.
+
+use crate::ask::{Listed, Proof, Site, When};
+use crate::conf::Conf;
+use crate::image::{EXPIRED, Image, PARTIAL};
+use crate::journal::{self, Event};
+use crate::section::vault_name;
+use homing_folder::lock::Held;
+use jiff::Timestamp;
+use jiff::tz::TimeZone;
+use std::fs::{self, DirBuilder, File, Metadata};
+use std::io;
+use std::os::unix::fs::{DirBuilderExt, MetadataExt};
+use std::path::{Path, PathBuf};
+use std::time::{Duration, Instant};
+
+/// A run that was killed may leave an rsync that ends a moment later.
+const ENDING: Duration = Duration::from_secs(3);
+
+/// A vault, open to look at.
+#[derive(Clone, Debug)]
+pub struct Vault {
+    /// Its folder.
+    pub path: PathBuf,
+}
+
+/// Why a vault cannot be used.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Refused {
+    /// Somebody else is at it.
+    Busy(String),
+    /// All else.
+    Failed(String),
+}
+
+impl From<String> for Refused {
+    fn from(why: String) -> Refused {
+        Refused::Failed(why)
+    }
+}
+
+impl Vault {
+    /// A vault that is there. Nobody but root and this user may be able to put another in its place.
+    pub fn open(site: &Site) -> Result<Vault, String> {
+        vault_name(&site.vault)?;
+        let path = site.bank.join(&site.vault);
+        match homing_folder::who_could_swap(&site.bank) {
+            Err(e) => return Err(format!("the bank {}: {e}", site.bank.display())),
+            Ok(Some(folder)) => {
+                let why =
+                    "others could replace what lies there; it must be root's or yours, and not writable by others";
+                return Err(format!("the bank {}: {}: {why}", site.bank.display(), folder.display()));
+            }
+            Ok(None) => {}
+        }
+        sound(&path)?;
+        Ok(Vault { path })
+    }
+
+    /// The same, made where there is none.
+    pub fn make(site: &Site) -> Result<Vault, String> {
+        vault_name(&site.vault)?;
+        let path = site.bank.join(&site.vault);
+        if fs::symlink_metadata(&path).is_err() && site.bank.is_dir() {
+            let made = DirBuilder::new().mode(0o755).create(&path);
+            made.map_err(|e| format!("cannot make the vault {}: {}", path.display(), full(&site.bank, &e)))?;
+        }
+        let vault = Vault::open(site)?;
+        let own = vault.own();
+        match DirBuilder::new().mode(0o700).create(&own) {
+            Err(e) if e.kind() != io::ErrorKind::AlreadyExists => {
+                return Err(format!("cannot make {}: {}", own.display(), full(&site.bank, &e)));
+            }
+            _ => sound(&own)?,
+        }
+        Ok(vault)
+    }
+
+    /// dirvish's folder, which holds configuration, histories, the journal and the locks.
+    pub fn own(&self) -> PathBuf {
+        self.path.join("dirvish")
+    }
+
+    /// Keeps all others off for as long as it is held.
+    pub fn lock(&self) -> Result<Held, Refused> {
+        let theirs = self.own().join("lock_file");
+        if fs::symlink_metadata(&theirs).is_ok() {
+            let why = "dirvish is at it; if none runs, remove that file";
+            return Err(Refused::Busy(format!("{}: {why}", theirs.display())));
+        }
+        let path = self.own().join("homing.lock");
+        let begun = Instant::now();
+        loop {
+            match Held::try_take(&path) {
+                Ok(Some(held)) => return Ok(held),
+                Ok(None) if begun.elapsed() < ENDING => std::thread::sleep(ENDING / 50),
+                Ok(None) => {
+                    return Err(Refused::Busy(format!("another snapshot of {} is being made", self.path.display())));
+                }
+                Err(e) => return Err(Refused::Failed(format!("{}: {e}", path.display()))),
+            }
+        }
+    }
+
+    /// What dirvish was told of this vault.
+    pub fn conf(&self) -> Conf {
+        let read = |name: &str| fs::read_to_string(self.own().join(name)).ok();
+        read("default.conf").or_else(|| read("default")).map(|text| Conf::parse(&text, false)).unwrap_or_default()
+    }
+
+    /// Names in the vault that end so.
+    pub fn ending(&self, end: &str) -> Vec<String> {
+        let mut names = self.names();
+        names.retain(|name| name.len() > end.len() && name.ends_with(end));
+        names
+    }
+
+    fn names(&self) -> Vec<String> {
+        let entries = fs::read_dir(&self.path).into_iter().flatten().flatten();
+        let folders = entries.filter(|entry| entry.file_type().is_ok_and(|kind| kind.is_dir()));
+        let mut names: Vec<String> = folders.filter_map(|entry| entry.file_name().into_string().ok()).collect();
+        names.sort();
+        names
+    }
+
+    /// The images that are whole or were given up as they are, the oldest first.
+    pub fn images(&self, zone: &TimeZone) -> Vec<Image> {
+        let image = |name: String| {
+            let folder = self.path.join(&name);
+            let summary = String::from_utf8_lossy(&fs::read(folder.join("summary")).ok()?).into_owned();
+            let tree = fs::symlink_metadata(folder.join("tree")).is_ok_and(|meta| meta.is_dir());
+            Image::of(&name, &summary, tree, zone)
+        };
+        let whole = |name: &String| !name.ends_with(PARTIAL) && !name.ends_with(EXPIRED) && name != "dirvish";
+        let mut images: Vec<Image> = self.names().into_iter().filter(whole).filter_map(image).collect();
+        images.sort_by(|a, b| a.age_key().cmp(&b.age_key()));
+        images
+    }
+
+    /// The image that is meant.
+    pub fn pick(&self, when: &When, zone: &TimeZone) -> Result<Image, String> {
+        let images = self.images(zone);
+        let vault = self.path.display();
+        let good = |until: Option<Timestamp>| {
+            let fits = move |image: &&Image| image.is_good() && until.is_none_or(|until| image.created <= Some(until));
+            images.iter().rev().find(fits).cloned()
+        };
+        match when {
+            When::Newest => good(None).ok_or_else(|| format!("{vault} has no good image")),
+            When::Until(at) => good(Some(*at)).ok_or_else(|| format!("{vault} has no good image of {at} or before")),
+            When::Named(name) => {
+                let found = images.iter().find(|image| image.name == *name && image.has_tree).cloned();
+                found.ok_or_else(|| format!("{vault} has no image {name:?}"))
+            }
+        }
+    }
+
+    /// The folder of an image.
+    pub fn folder(&self, image: &str) -> PathBuf {
+        self.path.join(image)
+    }
+
+    /// What `list` tells.
+    pub fn list(&self, zone: &TimeZone) -> Listed {
+        let events = journal::read(&self.own());
+        let known = events.is_some();
+        let last = events.into_iter().flatten().rev();
+        let proved = last.filter_map(|event| if let Event::Proved(proof) = event { Some(proof) } else { None }).next();
+        Listed {
+            images: self.images(zone),
+            unfinished: self.ending(PARTIAL),
+            removing: self.ending(EXPIRED),
+            proved,
+            journal: known,
+            free: free(&self.path).map_or(0, |(bytes, _)| bytes),
+            now: Timestamp::now(),
+        }
+    }
+
+    /// Keeps what came of a sample.
+    pub fn prove(&self, proof: Proof) -> Result<(), String> {
+        let kept = journal::add(&self.own(), Event::Proved(proof));
+        kept.map_err(|e| format!("{}: {e}", self.own().display()))
+    }
+}
+
+/// A folder, no link, of root or this user, which nobody else may write.
+fn sound(path: &Path) -> Result<(), String> {
+    let meta: Metadata = fs::symlink_metadata(path).map_err(|e| format!("{}: {e}", path.display()))?;
+    let own = rustix::process::geteuid().as_raw();
+    let why = match () {
+        () if meta.is_symlink() => "is a symbolic link, which anybody may have put there",
+        () if !meta.is_dir() => "is no folder",
+        () if ![0, own].contains(&meta.uid()) => "belongs to another user",
+        () if meta.mode() & 0o022 != 0 => "may be written by others (chmod go-w)",
+        () => return Ok(()),
+    };
+    Err(format!("{} {why}", path.display()))
+}
+
+/// Free bytes and free inodes, for this user.
+pub fn free(path: &Path) -> io::Result<(u64, u64)> {
+    let all = rustix::fs::statvfs(path)?;
+    Ok((all.f_bavail * all.f_frsize, all.f_favail))
+}
+
+/// An error; one that means a full bank says so with figures.
+pub fn full(bank: &Path, e: &io::Error) -> String {
+    if e.kind() != io::ErrorKind::StorageFull && e.raw_os_error() != Some(libc::EDQUOT) {
+        return e.to_string();
+    }
+    full_words(bank)
+}
+
+/// That the bank is full.
+pub fn full_words(bank: &Path) -> String {
+    let (bytes, inodes) = free(bank).unwrap_or_default();
+    let bytes = homing_model::units::bytes(bytes);
+    format!("the bank {} is full: {bytes} and {inodes} inodes are free", bank.display())
+}
+
+/// What was written to a file is on disk when this returns.
+pub fn write_synced(path: &Path, text: &[u8]) -> io::Result<()> {
+    fs::write(path, text)?;
+    File::open(path)?.sync_all()
+}
+
+/// A new name in a folder is on disk when this returns.
+pub fn sync_folder(path: &Path) -> io::Result<()> {
+    File::open(path)?.sync_all()
+}

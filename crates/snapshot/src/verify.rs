@@ -1,0 +1,92 @@
+//! A restore that is tried: some files of an image, to a place of their own, compared with its manifest.
+
+use crate::ask::{Proof, Site, When};
+use crate::manifest::{self, Entry, Kind, NAME};
+use crate::restore::Place;
+use crate::rsync::{At, restore_words};
+use crate::run::Reins;
+use crate::vault::{Refused, Vault};
+use crate::walk;
+use homing_model::RawText;
+use jiff::Timestamp;
+use jiff::tz::TimeZone;
+use rustix::fs::OFlags;
+use rustix::rand::{GetRandomFlags, getrandom};
+use std::fs::File;
+use std::io::{self, BufReader, Write};
+use std::os::unix::fs::MetadataExt;
+use std::path::Path;
+
+/// Restores so many files, chosen at random, and keeps what came of it.
+pub fn verify(site: &Site, when: &When, files: usize, reins: &Reins, zone: &TimeZone) -> Result<Proof, Refused> {
+    let vault = Vault::make(site)?;
+    let image = vault.pick(when, zone)?;
+    let folder = vault.folder(&image.name);
+    let sample = sample(&folder.join(NAME), files, random())?;
+    let doing = |e: io::Error| format!("trying a restore of {}: {e}", folder.display());
+    let scratch = tempfile::Builder::new().prefix("verify-").tempdir_in(vault.own()).map_err(doing)?;
+    let mut list = tempfile::NamedTempFile::new().map_err(doing)?;
+    for entry in &sample {
+        list.write_all(&[b"./", &entry.path.0[..], b"\0"].concat()).map_err(doing)?;
+    }
+    let place = Place::of(&vault, &image, &RawText(Vec::new()))?;
+    let to = At { host: None, path: scratch.path().into() };
+    let words = restore_words(Some(list.path()), &place.name, &to, crate::plan::SSH, false);
+    // A file that cannot be read back is one that came back otherwise.
+    let _ = place.run(words, &to, reins, &mut |_, _| Ok(()));
+    let bad = sample.iter().filter(|entry| !came_back(scratch.path(), entry)).map(|entry| entry.path.clone());
+    let proof = Proof {
+        image: image.name,
+        at: Timestamp::now(),
+        files: sample.len() as u64,
+        bytes: sample.iter().map(|entry| entry.size).sum(),
+        bad: bad.collect(),
+    };
+    vault.prove(proof.clone())?;
+    Ok(proof)
+}
+
+/// Files of a manifest, each with the same chance.
+fn sample(manifest: &Path, most: usize, mut random: impl FnMut() -> u64) -> Result<Vec<Entry>, String> {
+    let doing =
+        |e: io::Error| format!("{}: {e}; images of dirvish have none, and cannot be compared", manifest.display());
+    let entries = manifest::read(BufReader::new(File::open(manifest).map_err(doing)?));
+    let (mut chosen, mut seen): (Vec<Entry>, u64) = (Vec::new(), 0);
+    for entry in entries {
+        let entry = entry.map_err(doing)?;
+        if entry.kind != Kind::File {
+            continue;
+        }
+        seen += 1;
+        let at = (random() % seen) as usize;
+        if chosen.len() < most {
+            chosen.push(entry);
+        } else if let Some(other) = chosen.get_mut(at) {
+            *other = entry;
+        }
+    }
+    Ok(chosen)
+}
+
+fn random() -> impl FnMut() -> u64 {
+    || {
+        let mut bytes = [0; 8];
+        // Without the kernel's randomness the first files are taken.
+        let _ = getrandom(&mut bytes, GetRandomFlags::empty());
+        u64::from_ne_bytes(bytes)
+    }
+}
+
+fn came_back(scratch: &Path, entry: &Entry) -> bool {
+    let look = || -> io::Result<bool> {
+        let root = walk::folder(scratch)?;
+        let file = File::from(walk::below(&root, entry.path.as_path(), OFlags::RDONLY)?);
+        let meta = file.metadata()?;
+        let time = i128::from(meta.mtime()) * 1_000_000_000 + i128::from(meta.mtime_nsec());
+        // Only root can give files to their owners.
+        let owned = !rustix::process::geteuid().is_root() || (meta.uid(), meta.gid()) == (entry.uid, entry.gid);
+        let same = (meta.len(), meta.mode() & 0o7777, time) == (entry.size, entry.mode, entry.mtime_ns);
+        Ok(owned && same && Some(walk::hash_of(file)?) == entry.sha256)
+    };
+    look().unwrap_or(false)
+}

@@ -1,0 +1,68 @@
+//! What dirvish 1.2.1 itself answered to random dates, rules and banks, beside what is decided here.
+
+use homing_snapshot::expiry;
+use homing_snapshot::image::Image;
+use homing_snapshot::keep;
+use jiff::Timestamp;
+use jiff::tz::TimeZone;
+use std::collections::{BTreeMap, BTreeSet};
+
+/// Columns: time (s), default, rules with `|` between them, what dirvish wrote, the rule that it took.
+const RULES: &str = include_str!("dirvish-rules.tsv");
+/// Columns: vault, branch, image, end of its copy, expiry, status, tree, what `dirvish-expire` did.
+const EXPIRE: &str = include_str!("dirvish-expire.tsv");
+
+#[test]
+fn a_thousand_dates_and_rules_end_at_the_same_second() {
+    // As the answers were recorded: TZ=CET-1CEST,M3.5.0,M10.5.0/3.
+    let zone = TimeZone::posix("CET-1CEST,M3.5.0,M10.5.0/3").unwrap();
+    let mut compared = 0;
+    for line in RULES.lines() {
+        let [now, default, rules, answer, rule] = line.split('\t').collect::<Vec<_>>().try_into().unwrap();
+        let rules: Vec<String> = rules.split('|').filter(|r| !r.is_empty()).map(String::from).collect();
+        let now = Timestamp::from_second(now.parse().unwrap()).unwrap();
+        let found = expiry::of(&rules, default, now, &zone).unwrap_or_else(|e| panic!("{line}: {e}"));
+        let words = match (&found.words, found.at) {
+            (Some(words), Some(at)) => format!("{words} == {}", expiry::written(at, &zone)),
+            _ => "Never".into(),
+        };
+        assert_eq!((words.as_str(), found.rule.as_deref().unwrap_or("")), (answer, rule), "{line}");
+        compared += 1;
+    }
+    assert_eq!(compared, 1000);
+}
+
+#[test]
+fn images_go_as_with_dirvish_expire_but_the_newest_good_one_never_does() {
+    let now: Timestamp = "2026-11-23T03:00:00Z".parse().unwrap();
+    let mut banks: BTreeMap<&str, Vec<(Image, bool)>> = BTreeMap::new();
+    for line in EXPIRE.lines() {
+        let [vault, branch, name, at, expire, status, tree, did] =
+            line.split('\t').collect::<Vec<_>>().try_into().unwrap();
+        let summary =
+            format!("branch: {branch}\nImage: {name}\nExpire: {expire}\nBackup-complete: {at}\nStatus: {status}\n");
+        let image = Image::of(name, &summary, tree == "tree", &TimeZone::UTC).unwrap();
+        banks.entry(vault).or_default().push((image, did == "removed"));
+    }
+    let (mut same, mut faults) = (0, 0);
+    for (vault, images) in &banks {
+        let all: Vec<Image> = images.iter().map(|(image, _)| image.clone()).collect();
+        let gone: BTreeSet<&str> = keep::expired(&all, now).into_iter().map(|image| image.name.as_str()).collect();
+        for branch in all.iter().map(|image| image.branch.as_str()).collect::<BTreeSet<_>>() {
+            let of_branch = || images.iter().filter(|(image, _)| image.branch == branch);
+            let good = || of_branch().map(|(image, _)| image).filter(|image| image.is_good());
+            let newest = good().max_by_key(|image| image.age_key()).map(|image| image.name.as_str());
+            let sound = good().any(|image| image.expires.is_none_or(|at| at > now));
+            for (image, removed) in of_branch() {
+                if Some(image.name.as_str()) == newest {
+                    assert!(!gone.contains(image.name.as_str()), "{vault} {image:?}");
+                    faults += usize::from(*removed);
+                } else if sound {
+                    assert_eq!(gone.contains(image.name.as_str()), *removed, "{vault} {image:?}");
+                    same += 1;
+                }
+            }
+        }
+    }
+    assert!(same > 400 && faults > 50, "{same} images compared, {faults} newest good ones that dirvish took");
+}
