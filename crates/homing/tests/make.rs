@@ -95,6 +95,16 @@ fn a_folder_that_other_hosts_do_not_have_is_built_here() {
     let err = String::from_utf8_lossy(&output.stderr);
     assert!(output.status.success() && dir.path().join("a").exists(), "{err}");
     assert!(err.contains("on no shared file system"), "{err}");
+
+    // Nor is it where this host is one of several: said once, however many recipes.
+    let dir = folder("all: a b c\na b c:\n\t@echo built > $@\n");
+    let mut command = Command::new(env!("CARGO_BIN_EXE_homing"));
+    let both = ["make", "--hosts", "localhost,host.invalid", "-j2"];
+    let output = command.args(both).current_dir(dir.path()).output().unwrap();
+    let err = String::from_utf8_lossy(&output.stderr);
+    assert!(output.status.success() && dir.path().join("c").exists(), "{err}");
+    assert_eq!(err.matches("homing: not sent to another host: ").count(), 1, "{err}");
+    assert!(err.contains("3 recipes"), "{err}");
 }
 
 #[test]

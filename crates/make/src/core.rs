@@ -58,6 +58,7 @@ pub struct Core {
     typical_us: f64,
     began: Instant,
     evidence: Evidence,
+    told_unshared: bool,
     tickets: HashMap<u64, usize>,
 }
 
@@ -75,6 +76,7 @@ impl Core {
             typical_us: FIRST_GUESS_US,
             began: Instant::now(),
             evidence: Evidence::default(),
+            told_unshared: false,
             tickets: HashMap::new(),
         }
     }
@@ -307,7 +309,10 @@ impl Core {
             let free: Vec<usize> = ready.filter(|at| self.hosts[*at].running() < rooms[*at]).collect();
             let candidates: Vec<Candidate> = free.iter().map(|at| self.candidate(*at, &asked)).collect();
             match choose(asked.step, self.typical_us, &candidates) {
-                Some(choice) => self.send(asked, choice),
+                Some(choice) => {
+                    self.tell_unshared(&asked);
+                    self.send(asked, choice);
+                }
                 None => left.push_back(asked),
             }
         }
@@ -336,7 +341,7 @@ impl Core {
 
     fn here(&mut self, asked: Asked) {
         let reason = match &asked.mount {
-            None if !self.settings.assume_shared => format!("{} is on no shared file system", asked.cwd.display()),
+            None if !self.settings.assume_shared => unshared_text(&asked),
             Some(mount) if self.hosts.iter().any(|host| !host.refused) => {
                 format!("no other host has {}", mount.display())
             }
@@ -345,11 +350,17 @@ impl Core {
         let times = self.evidence.here.entry(reason.clone()).or_default();
         *times += 1;
         if *times == 1 {
-            // Below `homing on` nobody else would hear of it.
-            let text = format!("homing: not sent to another host: {reason}\n");
-            let _ = asked.reply.send(ToConnection::Output(Stream::Err, text.into_bytes()));
+            tell_stays(&asked, &reason);
         }
         let _ = asked.reply.send(ToConnection::Here);
+    }
+
+    /// The host where make runs has it, as the only one: said once a build, whose hosts would else stand idle unexplained.
+    fn tell_unshared(&mut self, asked: &Asked) {
+        let unshared = self.hosts.len() > 1 && asked.mount.is_none() && !self.settings.assume_shared;
+        if unshared && !std::mem::replace(&mut self.told_unshared, true) {
+            tell_stays(asked, &unshared_text(asked));
+        }
     }
 
     fn candidate(&self, at: usize, asked: &Asked) -> Candidate {
@@ -385,6 +396,16 @@ impl Core {
             let _ = reply.send(ToConnection::Failed(error.to_string()));
         }
     }
+}
+
+fn unshared_text(asked: &Asked) -> String {
+    format!("{} is on no shared file system", asked.cwd.display())
+}
+
+/// On the recipe's own standard error: below `homing on` nobody else would hear of it.
+fn tell_stays(asked: &Asked, reason: &str) {
+    let text = format!("homing: not sent to another host: {reason}\n");
+    let _ = asked.reply.send(ToConnection::Output(Stream::Err, text.into_bytes()));
 }
 
 fn note(text: &str) {
