@@ -55,6 +55,16 @@ fn text(bytes: &[u8]) -> String {
 }
 
 #[test]
+fn equal_ends_are_one_line_whether_output_is_gathered_or_not() {
+    let Some(world) = World::new() else { return };
+    for gather in [&["-b"][..], &[]] {
+        let output = world.exec(&[gather, &["-w", "n[1-3]", "test $WHO = n2 && exit 4; exit 3"]].concat());
+        let told = "homing: n[1,3] (2): exited with exit code 3\nhoming: n2: exited with exit code 4\n";
+        assert_eq!((output.status.code(), text(&output.stderr).as_str()), (Some(1), told), "{gather:?}");
+    }
+}
+
+#[test]
 fn gathers_as_clush_does() {
     let Some(world) = World::new() else { return };
     if Command::new("clush").arg("--version").output().is_err() {

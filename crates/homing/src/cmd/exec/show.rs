@@ -119,11 +119,6 @@ impl<'a> Show<'a> {
         if self.args.gathers() && !matches!(outcome, Outcome::Unreachable(_)) {
             self.gathered.add(host, &outcome, output);
         }
-        if !self.args.gathers() && !outcome.is_ok() && !is_gone(&outcome) {
-            self.out.flush()?;
-            self.progress.clear();
-            self.say(verdict::lines([(name.as_str(), &outcome)].into_iter()));
-        }
         self.outcomes[host] = Some(outcome);
         self.progress.done += 1;
         Ok(())
@@ -147,8 +142,8 @@ impl<'a> Show<'a> {
 
     fn conclude(&self, interrupted: bool) -> i32 {
         let ended = self.hosts.iter().zip(&self.outcomes);
-        let untold = ended.clone().filter_map(|(h, o)| Some((h.as_str(), o.as_ref()?)));
-        self.say(verdict::lines(untold.filter(|(_, o)| self.args.gathers() || is_gone(o))));
+        // At the end: a hundred hosts that failed alike are one line.
+        self.say(verdict::lines(ended.clone().filter_map(|(h, o)| Some((h.as_str(), o.as_ref()?)))));
         if interrupted {
             let open = ended.filter(|(_, o)| o.is_none()).map(|(h, _)| h.clone()).collect();
             eprintln!("homing: interrupted; {} had not finished: what runs there may still run", verdict::label(open));
@@ -157,11 +152,6 @@ impl<'a> Show<'a> {
         let codes = self.outcomes.iter().flatten().map(|o| verdict::code(o, self.args.maxrc));
         codes.max().unwrap_or(0)
     }
-}
-
-/// What is told of many hosts at the end: a hundred that cannot be reached are one line.
-fn is_gone(outcome: &Outcome) -> bool {
-    matches!(outcome, Outcome::Unreachable(_) | Outcome::Lost(_))
 }
 
 fn files(dir: &Path, hosts: &[String]) -> Result<HashMap<usize, File>, Failure> {
