@@ -29,8 +29,23 @@ static HOST: Code = Code {
     mend: "homing volume mount NAME; systemctl start its daemon",
 };
 
-/// All of a volume.
-pub(crate) static CODES: &[&Code] = &[&ILL, &HOST, &ADVICE];
+static OVERDUE: Code = Code {
+    name: "HC-VOL-04",
+    severity: Severity::Error,
+    what: "the last good image of a folder is older than its window, or was never made",
+    means: "what was written since is lost with the folder",
+    seen: "`homing snapshot list NAME`",
+    mend: "homing snapshot NAME",
+};
+
+/// All of a volume, and of the images of folders.
+pub(crate) static CODES: &[&Code] = &[&ILL, &HOST, &OVERDUE, &ADVICE];
+
+/// A vault on `host` whose last good image is too old; `what` says how old.
+pub fn of_vault(name: &str, host: &str, what: &str) -> Finding {
+    let finding = OVERDUE.at(host, format!("snapshot {name}: {what}"), format!("homing snapshot list {name}"));
+    finding.here(&format!("homing snapshot {}", word(name)))
+}
 
 /// A finding of a volume. Its remedy is a command for a host that serves it, or one of homing itself.
 pub fn of_health(name: &str, speaker: &str, found: &health::Finding) -> Finding {
@@ -68,5 +83,7 @@ mod tests {
         );
         let found = of_host("data", "n2", "/data is not mounted", None);
         assert_eq!(found.command(""), Some("homing volume mount data".into()));
+        let found = of_vault("home", "b1", "there is no good image");
+        assert_eq!((found.code.name, found.command("")), ("HC-VOL-04", Some("homing snapshot home".into())));
     }
 }

@@ -15,6 +15,8 @@ pub fn main() -> i32 {
         Some("worker") => return homing_worker::main_stdio(),
         Some("queue-keeper") => return status(cmd::queue::keeper(&words[2..])),
         Some("queue-far") => return status(cmd::queue::far::far(&words[2..])),
+        Some(homing_snapshot::serve::WORD) => return status(cmd::snapshot::far::host()),
+        Some(homing_snapshot::remove::WORD) => return status(cmd::snapshot::far::remove(&words[2..])),
         Some(cmd::queue::far::HOST) => return status(cmd::queue::far::host()),
         // Once for each line of a makefile: it knows its words without the whole grammar.
         Some("recipe") => return cmd::make::stub::recipe(words.split_off(2)),
@@ -67,6 +69,7 @@ pub fn main() -> i32 {
         Sub::Check(args) => cmd::check::run(args),
         Sub::Bench(args) => cmd::bench::run(args),
         Sub::Up(args) => cmd::up::run(args),
+        Sub::Snapshot(args) => cmd::snapshot::run(args),
         Sub::Volume(args) => cmd::volume::run(args),
         Sub::Push(args) => cmd::copy::push(args),
         Sub::Pull(args) => cmd::copy::pull(args),

@@ -61,6 +61,8 @@ pub enum Sub {
     Up(cmd::up::Args),
     /// Make, grow, shrink and delete volumes of GlusterFS, MooseFS and NFS
     Volume(cmd::volume::Args),
+    /// Copy a folder's states next to its bytes, list them, write them back
+    Snapshot(cmd::snapshot::Args),
     /// Measure shared folders from their clients
     Bench(cmd::bench::Args),
     /// A cluster on one machine, for trying and testing

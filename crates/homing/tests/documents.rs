@@ -65,6 +65,13 @@ fn reference_is_the_help() {
         "volume resume",
         "volume undo",
         "up",
+        "snapshot",
+        "snapshot list",
+        "snapshot diff",
+        "snapshot cat",
+        "snapshot restore",
+        "snapshot verify",
+        "snapshot expire",
         "completions",
         "man",
     ];

@@ -4,6 +4,7 @@ use crate::failure::Failure;
 use homing_queue::index::Index;
 use homing_queue::plan::Queue;
 use homing_setup::Up;
+use homing_snapshot::section::Section;
 use rustix::fs::{Mode, OFlags};
 use serde::Deserialize;
 use std::collections::BTreeMap;
@@ -45,6 +46,9 @@ pub(super) struct Settings {
     pub queue: BTreeMap<String, Queue>,
     /// How `homing up` sets the hosts up.
     pub up: Option<Up>,
+    /// What `homing snapshot` copies.
+    #[serde(default)]
+    pub snapshot: BTreeMap<String, Section>,
 }
 
 /// `[host.NAME]`.

@@ -16,6 +16,7 @@ use homing_queue::Spool;
 use homing_queue::index::Index;
 use homing_queue::plan::{Config, Queue, Terms};
 use homing_setup::Site;
+use homing_snapshot::section::Section;
 use std::cell::OnceCell;
 use std::collections::{BTreeMap, HashMap};
 use std::path::{Path, PathBuf};
@@ -156,6 +157,11 @@ impl Cluster {
             known.leases = known.leases.take().or_else(|| own.leases.clone());
         }
         all
+    }
+
+    /// What is copied where: the administrator's of a name before the user's.
+    pub fn snapshots(&self) -> BTreeMap<String, Section> {
+        self.own.snapshot.iter().chain(&self.machine.snapshot).map(|(n, s)| (n.clone(), s.clone())).collect()
     }
 
     /// Queues and slots: what `homing sub` and the LSF front end go by. Where the administrator

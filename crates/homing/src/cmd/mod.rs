@@ -14,6 +14,7 @@ pub mod report;
 pub mod resume;
 pub mod run;
 pub mod runs;
+pub mod snapshot;
 pub mod targets;
 pub mod up;
 pub mod volume;

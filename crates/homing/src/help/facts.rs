@@ -15,9 +15,11 @@ const fn fact(name: &'static str, of: &'static [&'static str], meaning: &'static
 const RUN: &[&str] = &["run", "plan", "resume"];
 const RUNS: &[&str] = &["run", "resume", "runs", "report"];
 const JOBS: &[&str] = &["sub", "jobs", "kill", "peek", "wait", "lsf"];
-const HOSTS: &[&str] =
-    &["run", "plan", "resume", "hosts", "exec", "push", "pull", "check", "make", "on", "volume", "nodeset", "up"];
-const SSH: &[&str] = &["run", "plan", "resume", "hosts", "check", "make", "on", "volume", "up"];
+const HOSTS: &[&str] = &[
+    "run", "plan", "resume", "hosts", "exec", "push", "pull", "check", "make", "on", "volume", "snapshot", "nodeset",
+    "up",
+];
+const SSH: &[&str] = &["run", "plan", "resume", "hosts", "check", "make", "on", "volume", "snapshot", "up"];
 
 /// Exit statuses.
 pub const STATUSES: &[Fact] = &[
@@ -26,6 +28,11 @@ pub const STATUSES: &[Fact] = &[
     fact("1", &["exec"], "The command failed on a host (-S: its own status)."),
     fact("1, 2, 3", &["check"], "Warnings; errors; a host did not answer, or not to everything."),
     fact("1", &["up"], "All was done, and homing check, or --diff, has found something."),
+    fact(
+        "1",
+        &["snapshot"],
+        "Some of the source could not be read; diff: there are differences; restore: something that differs was left alone.",
+    ),
     fact("124", &["exec"], "The command did not end in time on a host."),
     fact("253", &["exec"], "A host could not be reached, or was lost."),
     fact("70", &[], "A fault of homing itself; a run can be resumed."),
@@ -47,7 +54,7 @@ pub const VARIABLES: &[Fact] = &[
     fact("HOMING_HOSTS", &["on"], "Hosts, as a node set."),
     fact("HOMING_ENGINE", JOBS, "local or slurm: who keeps the jobs."),
     fact("HOMING_QUEUE", JOBS, "Folder of the jobs of this machine; /var/tmp otherwise."),
-    fact("HOMING_VOLUMES", &["volume", "check"], "Folder of the records of volumes."),
+    fact("HOMING_VOLUMES", &["volume", "snapshot", "check"], "Folder of the records of volumes."),
     fact("TZ", &["runs", "jobs", "lsf"], "Zone of the times that are shown."),
     fact("TMPDIR", &["run", "exec"], "Folder for output that does not fit into memory."),
 ];
@@ -57,7 +64,7 @@ pub const FILES: &[Fact] = &[
     fact(
         "./cluster.toml, ~/.config/homing/cluster.toml, /etc/homing/cluster.toml",
         HOSTS,
-        "Hosts, groups, slots and queues.",
+        "Hosts, groups, slots, queues and snapshots.",
     ),
     fact("~/.config/homing/config.toml", &["run", "plan"], "Defaults of options, below [run]: quiet = true, jobs = 8."),
     fact("/etc/clustershell/groups.conf", HOSTS, "ClusterShell's groups, @GROUP."),

@@ -5,6 +5,7 @@ mod mutes;
 mod show;
 mod slurm;
 
+use crate::cmd::snapshot;
 use crate::cmd::targets::Targets;
 use crate::cmd::volume;
 use crate::failure::Failure;
@@ -161,7 +162,7 @@ impl Session<'_> {
         Ok(status)
     }
 
-    /// Findings of volumes, how many were looked at, and those that could not be.
+    /// Findings of volumes and of vaults, how many were looked at, and those that could not be.
     fn volumes(&self) -> Result<(Vec<Finding>, usize, Vec<Unknown>), Failure> {
         let wanted = self.only.is_empty() || self.only.contains(&Area::Volumes);
         let names = match &self.args.volume {
@@ -177,7 +178,16 @@ impl Session<'_> {
                 Err(failure) => unasked.push((format!("volume {name}"), failure.message)),
             }
         }
-        Ok((found, names.len(), unasked))
+        let alone = self.args.volume.is_some() || self.args.quick || self.args.targets.named();
+        let vaults = if alone || !wanted { Vec::new() } else { snapshot::overdue(self.args.targets.cluster())? };
+        let looked = names.len() + vaults.len();
+        for (name, host, told) in vaults {
+            match told {
+                Ok(what) => found.extend(what.map(|what| homing_check::volume::of_vault(&name, &host, &what))),
+                Err(failure) => unasked.push((format!("snapshot {name}"), failure.message)),
+            }
+        }
+        Ok((found, looked, unasked))
     }
 
     /// The areas that were looked at.

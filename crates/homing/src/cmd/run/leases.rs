@@ -10,7 +10,7 @@ use std::path::Path;
 /// The place of a server that has these names and holds one of the volumes: where a cluster file says, else in the
 /// root of that volume. One server of NFS has one limit, by whatever name its clients mount it; the bricks of other
 /// file systems are told apart.
-pub(super) fn place(names: &[String], volumes: &[Volume], said: &BTreeMap<String, Server>) -> Option<Place> {
+pub fn place(names: &[String], volumes: &[Volume], said: &BTreeMap<String, Server>) -> Option<Place> {
     let ours = said.iter().find(|(section, _)| is_one_of(section, names));
     let volume = volume_of(names, volumes);
     let root = volume.map(|volume| volume.mount.point.to_path().join(FOLDER));

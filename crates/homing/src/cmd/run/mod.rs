@@ -7,7 +7,7 @@ mod env_digest;
 mod environment;
 mod inputs;
 mod joblog;
-mod leases;
+pub mod leases;
 mod lessons;
 mod listen;
 mod nonce;

@@ -1,0 +1,139 @@
+//! Arguments of `homing snapshot`.
+
+use crate::cluster::ClusterArgs;
+use clap::Subcommand;
+
+/// Arguments.
+#[derive(clap::Args)]
+#[command(args_conflicts_with_subcommands = true, subcommand_negates_reqs = true)]
+pub struct Args {
+    #[command(flatten)]
+    pub cluster: ClusterArgs,
+    #[command(flatten)]
+    pub make: Make,
+    #[command(subcommand)]
+    pub verb: Option<Verb>,
+}
+
+/// A new image.
+#[derive(clap::Args)]
+pub struct Make {
+    /// A [snapshot.NAME] of the cluster file, or a folder: /PATH or HOST:/PATH
+    #[arg(value_name = "NAME|PATH", required = true)]
+    pub what: Option<String>,
+    #[command(flatten)]
+    pub vault: VaultArgs,
+    /// Leave out what matches this pattern of rsync
+    #[arg(long, value_name = "PATTERN")]
+    pub exclude: Vec<String>,
+    /// As JSON
+    #[arg(long)]
+    pub json: bool,
+    /// Say nothing but the summary and what went wrong
+    #[arg(short, long)]
+    pub quiet: bool,
+}
+
+/// Which vault, where no cluster file says it.
+#[derive(clap::Args, Clone, Default)]
+pub struct VaultArgs {
+    /// The bank: a folder on the host that keeps the images
+    #[arg(long, value_name = "HOST:/PATH")]
+    pub to: Option<String>,
+    /// The vault in the bank (default: the section's name, or the folder's)
+    #[arg(long, value_name = "NAME")]
+    pub vault: Option<String>,
+}
+
+#[derive(Subcommand)]
+pub enum Verb {
+    /// Images: when they were made, when they go, what they hold, and when a restore was last tried
+    List(List),
+    /// What differs between an image and a later one, or the folder as it is now
+    Diff(Diff),
+    /// Print a file as it was
+    Cat(Cat),
+    /// Write files back; nothing that is there is touched, unless --overwrite says so
+    Restore(Restore),
+    /// Restore some files, chosen at random, to a place of their own, and compare their hashes
+    Verify(Verify),
+    /// Remove images that have expired; of each branch the newest good one stays
+    Expire(One),
+}
+
+/// A vault.
+#[derive(clap::Args)]
+pub struct One {
+    /// A [snapshot.NAME] of the cluster file, or a folder
+    #[arg(value_name = "NAME|PATH")]
+    pub what: String,
+    #[command(flatten)]
+    pub vault: VaultArgs,
+}
+
+#[derive(clap::Args)]
+pub struct List {
+    /// A [snapshot.NAME] of the cluster file, or a folder (default: each of the cluster file)
+    #[arg(value_name = "NAME|PATH")]
+    pub what: Option<String>,
+    #[command(flatten)]
+    pub vault: VaultArgs,
+    /// As JSON
+    #[arg(long)]
+    pub json: bool,
+}
+
+/// Something in an image.
+#[derive(clap::Args)]
+pub struct Past {
+    /// A path below a source of the cluster file, NAME, or NAME:PATH with a path below its source
+    #[arg(value_name = "PATH")]
+    pub what: String,
+    /// The state of a day or a moment, as GNU date reads it ("last tuesday"), or an image's name
+    #[arg(long, value_name = "WHEN")]
+    pub at: Option<String>,
+    #[command(flatten)]
+    pub vault: VaultArgs,
+}
+
+#[derive(clap::Args)]
+pub struct Diff {
+    #[command(flatten)]
+    pub past: Past,
+    /// Compare with this later image, not with the folder as it is now
+    #[arg(long, value_name = "WHEN")]
+    pub with: Option<String>,
+    /// As JSON, a line each
+    #[arg(long)]
+    pub json: bool,
+}
+
+#[derive(clap::Args)]
+pub struct Cat {
+    #[command(flatten)]
+    pub past: Past,
+}
+
+#[derive(clap::Args)]
+pub struct Restore {
+    #[command(flatten)]
+    pub past: Past,
+    /// To this folder, on the bank's host or as HOST:/PATH (default: where it was)
+    #[arg(long, value_name = "[HOST:]/PATH")]
+    pub into: Option<String>,
+    /// Replace what is there
+    #[arg(long)]
+    pub overwrite: bool,
+}
+
+#[derive(clap::Args)]
+pub struct Verify {
+    #[command(flatten)]
+    pub one: One,
+    /// The image of a day or a moment, or of this name (default: the newest good one)
+    #[arg(long, value_name = "WHEN")]
+    pub at: Option<String>,
+    /// Files to restore
+    #[arg(long, value_name = "N", default_value_t = 100)]
+    pub files: usize,
+}

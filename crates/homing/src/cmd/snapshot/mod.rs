@@ -1,0 +1,28 @@
+//! `homing snapshot`: copies that are made next to the bytes, and restores that are tried.
+
+mod args;
+pub mod far;
+mod home;
+mod make;
+mod read;
+mod show;
+mod target;
+
+use crate::failure::Failure;
+pub use args::Args;
+use args::Verb;
+pub use read::overdue;
+
+/// Does what is asked.
+pub fn run(args: Args) -> Result<i32, Failure> {
+    let Args { cluster, make, verb } = args;
+    match verb {
+        None => make::run(&cluster, make),
+        Some(Verb::List(args)) => read::list(&cluster, args),
+        Some(Verb::Diff(args)) => read::diff(&cluster, args),
+        Some(Verb::Cat(args)) => read::cat(&cluster, args),
+        Some(Verb::Restore(args)) => read::restore(&cluster, args),
+        Some(Verb::Verify(args)) => read::verify(&cluster, args),
+        Some(Verb::Expire(args)) => read::expire(&cluster, args),
+    }
+}

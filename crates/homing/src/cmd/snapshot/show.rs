@@ -1,0 +1,180 @@
+//! What is printed of snapshots.
+
+use super::target::Target;
+use crate::failure::Failure;
+use homing_model::text::shown;
+use homing_model::units;
+use homing_snapshot::ask::{Listed, Made, Proof, Restored};
+use homing_snapshot::expiry;
+use homing_snapshot::manifest::{Change, What};
+use homing_snapshot::rsync::At;
+use jiff::Timestamp;
+use jiff::tz::TimeZone;
+use serde_json::json;
+use std::io::{self, Write};
+
+fn print(text: &str) -> Result<(), Failure> {
+    let mut out = io::stdout().lock();
+    let written = out.write_all(text.as_bytes()).and_then(|()| out.flush());
+    written.map_err(|e| Failure::unwritten("writing to standard output", &e))
+}
+
+fn json_line(value: serde_json::Value) -> Result<(), Failure> {
+    print(&format!("{value}\n"))
+}
+
+fn date(at: Option<Timestamp>) -> String {
+    at.map_or_else(|| "-".into(), |at| expiry::written(at, &TimeZone::system()))
+}
+
+fn place(target: &Target) -> String {
+    format!("{}:{}/{}", target.host, target.site.bank.display(), target.site.vault)
+}
+
+/// The summary of a run.
+pub fn made(target: &Target, source: &str, made: &Made) -> Result<(), Failure> {
+    let bytes = units::bytes;
+    let network = made.network.map_or("none".into(), bytes);
+    let mut lines = vec![format!(
+        "snapshot {}: {} in {}: {}, {}; read on {source}: {}, {}; over the network: {network}; new in the bank: {}; {}",
+        target.name,
+        made.image,
+        place(target),
+        units::count(made.files, "entry").replace("entrys", "entries"),
+        bytes(made.bytes),
+        units::count(made.read_files, "file"),
+        bytes(made.read),
+        bytes(made.own_bytes),
+        units::span(made.took_us),
+    )];
+    let each = |names: &[String]| names.iter().map(|name| format!("  {}", shown(name))).collect::<Vec<_>>();
+    let folder = made.folder.display();
+    if made.excluded_count > 0 {
+        let count = units::count(made.excluded_count, "name");
+        lines.push(format!("left out by patterns: {count} ({}:{folder}/excluded)", target.host));
+        lines.extend(each(&made.excluded));
+    }
+    if !made.unreadable.is_empty() {
+        let why = "this image is not good, and no next one is based on it";
+        lines.push(format!("could not be read ({}:{folder}/rsync_error); {why}:", target.host));
+        lines.extend(each(&made.unreadable));
+    }
+    if !made.expired.is_empty() {
+        lines.push(format!("expired, and removed now: {}", shown(&made.expired.join(", "))));
+    }
+    print(&(lines.join("\n") + "\n"))
+}
+
+/// The same for programs.
+pub fn made_json(target: &Target, made: &Made) -> Result<(), Failure> {
+    json_line(json!({ "vault": target.name, "bank": target.section.bank, "made": made }))
+}
+
+/// A table a vault.
+pub fn list(vaults: &[(Target, Listed)]) -> Result<(), Failure> {
+    print(&vaults.iter().map(|(target, listed)| table(target, listed)).collect::<Vec<_>>().join("\n"))
+}
+
+fn table(target: &Target, listed: &Listed) -> String {
+    let mut lines = vec![format!("{} in {}", target.name, place(target))];
+    if !listed.images.is_empty() {
+        lines.push(format!(
+            "  {:<20} {:<19}  {:<19}  {:>9} {:>10}  {}",
+            "IMAGE", "MADE", "EXPIRES", "ENTRIES", "SIZE", "STATUS"
+        ));
+    }
+    let unknown = |number: Option<String>| number.unwrap_or_else(|| "-".into());
+    for image in &listed.images {
+        let expires = image.expires.map_or_else(|| "never".into(), |at| date(Some(at)));
+        let (entries, size) = (unknown(image.files.map(|n| n.to_string())), unknown(image.bytes.map(units::bytes)));
+        let (name, made, status) = (shown(&image.name), date(image.created), shown(&image.status));
+        lines.push(format!("  {name:<20} {made:<19}  {expires:<19}  {entries:>9} {size:>10}  {status}"));
+    }
+    lines.extend(
+        listed.unfinished.iter().map(|name| format!("  {}: interrupted; the next run goes on with it", shown(name))),
+    );
+    lines.extend(listed.removing.iter().map(|name| format!("  {}: is being removed", shown(name))));
+    lines.push(match &listed.proved {
+        Some(proof) => format!("  last restore tried: {}", proved(proof)),
+        None if !listed.journal => "  whether a restore was tried is for the owner of the vault to know".into(),
+        None => format!("  no restore was ever tried: homing snapshot verify {}", target.name),
+    });
+    lines.extend(overdue(target, listed).map(|what| format!("  {what}")));
+    lines.push(format!("  free in the bank: {}\n", units::bytes(listed.free)));
+    lines.join("\n")
+}
+
+fn proved(proof: &Proof) -> String {
+    let files = units::count(proof.files, "file");
+    let ended = match proof.bad.len() {
+        0 => "all came back".into(),
+        bad => format!("{bad} came back otherwise"),
+    };
+    format!("{} of {} on {}, {ended}", files, shown(&proof.image), date(Some(proof.at)))
+}
+
+/// That the newest good image is older than its window.
+pub fn overdue(target: &Target, listed: &Listed) -> Option<String> {
+    let window = target.section.window.as_ref()?;
+    let newest = listed.images.iter().rev().find(|image| image.is_good()).and_then(|image| image.created);
+    let Some(made) = newest else { return Some("there is no good image".into()) };
+    let due = expiry::moment(window, made, &TimeZone::system());
+    let told = || format!("the last good image is of {}, and older than {window}", date(newest));
+    due.is_none_or(|due| due < listed.now).then(told)
+}
+
+/// The same for programs.
+pub fn list_json(vaults: &[(Target, Listed)]) -> Result<(), Failure> {
+    let row = |(target, listed): &(Target, Listed)| {
+        json!({
+            "vault": target.name,
+            "bank": target.section.bank,
+            "overdue": overdue(target, listed).is_some(),
+            "holds": listed,
+        })
+    };
+    json_line(json!({ "vaults": vaults.iter().map(row).collect::<Vec<_>>() }))
+}
+
+/// A line a difference.
+pub fn change(out: &mut impl Write, change: &Change, as_json: bool) -> io::Result<()> {
+    if as_json {
+        serde_json::to_writer(&mut *out, change)?;
+        return out.write_all(b"\n");
+    }
+    let what = match change.what {
+        What::New => "new    ",
+        What::Gone => "gone   ",
+        What::Changed => "changed",
+        What::Touched => "touched",
+    };
+    writeln!(out, "{what}  {}", change.path.display())
+}
+
+/// What was written back.
+pub fn restored(target: &Target, into: &At, restored: &Restored) -> Result<(), Failure> {
+    let count = units::count(restored.written, "entry").replace("entrys", "entries");
+    let into = into.word().to_string_lossy().into_owned();
+    let mut lines = vec![format!("{} of {}: {count} written to {}", shown(&restored.image), target.name, shown(&into))];
+    if restored.left > 0 {
+        let count = units::count(restored.left, "file");
+        lines.push(format!("left alone, since they differ from the image (--overwrite replaces them): {count}"));
+        lines.extend(restored.names.iter().map(|name| format!("  {}", name.display())));
+    }
+    print(&(lines.join("\n") + "\n"))
+}
+
+/// What came of a sample.
+pub fn verified(target: &Target, proof: &Proof) -> Result<(), Failure> {
+    let mut lines = vec![format!("{}: {}, {}", target.name, proved(proof), units::bytes(proof.bytes))];
+    lines.extend(proof.bad.iter().map(|path| format!("  came back otherwise: {}", path.display())));
+    print(&(lines.join("\n") + "\n"))
+}
+
+/// Which images go.
+pub fn expired(target: &Target, names: &[String]) -> Result<(), Failure> {
+    match names {
+        [] => print(&format!("{}: nothing has expired\n", target.name)),
+        names => print(&format!("{}: expired, and removed now: {}\n", target.name, shown(&names.join(", ")))),
+    }
+}

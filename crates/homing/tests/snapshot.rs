@@ -1,0 +1,374 @@
+//! Images of a folder on this machine: made, interrupted, listed, restored, tried.
+
+use serde_json::Value;
+use std::fs;
+use std::os::unix::ffi::OsStrExt;
+use std::os::unix::fs::{MetadataExt, PermissionsExt, symlink};
+use std::path::{Path, PathBuf};
+use std::process::{Command, Output, Stdio};
+use std::time::{Duration, Instant};
+
+const EXE: &str = env!("CARGO_BIN_EXE_homing");
+
+/// A source, a bank and a place for wrappers of rsync.
+struct World {
+    dir: tempfile::TempDir,
+}
+
+impl World {
+    /// `None` without rsync, said.
+    fn new() -> Option<World> {
+        if Command::new("rsync").arg("--version").output().is_err() {
+            eprintln!("SKIPPED: images need rsync");
+            return None;
+        }
+        let world = World { dir: tempfile::tempdir().unwrap() };
+        ["src/d", "bank", "bin"].iter().for_each(|name| fs::create_dir_all(world.at(name)).unwrap());
+        Some(world)
+    }
+
+    fn at(&self, name: &str) -> PathBuf {
+        self.dir.path().join(name)
+    }
+
+    fn command(&self, words: &[&str]) -> Command {
+        let mut command = Command::new(EXE);
+        let path = format!("{}:{}", self.at("bin").display(), std::env::var("PATH").unwrap());
+        command.arg("snapshot").args(words).env("PATH", path).current_dir(self.dir.path()).env("TZ", "UTC");
+        command.env_remove("HOMING_CLUSTER").env("HOME", self.dir.path()).env("XDG_STATE_HOME", self.at("state"));
+        command.args(["--to", &format!("localhost:{}", self.at("bank").display())]);
+        command
+    }
+
+    fn run(&self, words: &[&str]) -> Output {
+        self.command(words).output().unwrap()
+    }
+
+    /// Standard output of what must end with 0.
+    fn ok(&self, words: &[&str]) -> String {
+        let output = self.run(words);
+        assert_eq!(output.status.code(), Some(0), "{words:?}: {}", text(&output));
+        String::from_utf8_lossy(&output.stdout).into_owned()
+    }
+
+    fn source(&self) -> String {
+        self.at("src").display().to_string()
+    }
+
+    fn make(&self) -> Output {
+        // Images are named by the second.
+        let words = [&self.source(), "--json"].map(String::from);
+        let output = self.run(&words.each_ref().map(String::as_str));
+        std::thread::sleep(Duration::from_millis(1100));
+        output
+    }
+
+    fn made(&self) -> Value {
+        let output = self.make();
+        assert_eq!(output.status.code(), Some(0), "{}", text(&output));
+        serde_json::from_slice::<Value>(&output.stdout).unwrap()["made"].clone()
+    }
+
+    fn list(&self) -> Value {
+        let vaults: Value = serde_json::from_str(&self.ok(&["list", "src", "--json"])).unwrap();
+        vaults["vaults"][0]["holds"].clone()
+    }
+
+    fn tree(&self, image: &Value) -> PathBuf {
+        self.at("bank/src").join(image.as_str().unwrap()).join("tree")
+    }
+
+    /// An rsync that does this before the real one, or in its place.
+    fn rsync(&self, script: &str) {
+        let real =
+            ["/usr/bin/rsync", "/usr/local/bin/rsync"].into_iter().find(|path| Path::new(path).exists()).unwrap();
+        let path = self.at("bin/rsync");
+        fs::write(&path, format!("#!/bin/sh\nreal={real}\n{script}\n")).unwrap();
+        fs::set_permissions(&path, fs::Permissions::from_mode(0o755)).unwrap();
+    }
+}
+
+fn text(output: &Output) -> String {
+    format!("{}{}", String::from_utf8_lossy(&output.stdout), String::from_utf8_lossy(&output.stderr))
+}
+
+/// All that rsync would change to make `b` what `a` is, folders' times aside.
+fn differences(a: &Path, b: &Path) -> String {
+    let slash = |path: &Path| format!("{}/", path.display());
+    let words = ["-aHAXnci", "--numeric-ids", "--delete", "--omit-dir-times"];
+    let output = Command::new("rsync").args(words).args([slash(a), slash(b)]).output().unwrap();
+    assert!(output.status.success(), "{}", text(&output));
+    String::from_utf8_lossy(&output.stdout).into_owned()
+}
+
+/// Names and kinds that are hard to copy.
+fn fill(src: &Path) {
+    fs::write(src.join("a"), "one\n").unwrap();
+    fs::write(src.join("new\nline"), "two\n").unwrap();
+    fs::write(src.join(std::ffi::OsStr::from_bytes(b"inv\xffalid")), "three\n").unwrap();
+    fs::write(src.join("y".repeat(255)), "four\n").unwrap();
+    fs::write(src.join("#hash"), "five\n").unwrap();
+    fs::write(src.join("o\\#012"), "six\n").unwrap();
+    fs::write(src.join("d/big"), vec![7; 300_000]).unwrap();
+    fs::hard_link(src.join("a"), src.join("d/a too")).unwrap();
+    symlink("/etc/passwd", src.join("d/link")).unwrap();
+    fs::set_permissions(src.join("d/big"), fs::Permissions::from_mode(0o640)).unwrap();
+    fs::File::create(src.join("d/holes")).unwrap().set_len(10 << 20).unwrap();
+    assert!(Command::new("mkfifo").arg(src.join("d/pipe")).status().unwrap().success());
+}
+
+#[test]
+fn images_share_what_did_not_change_and_come_back_as_they_were() {
+    let Some(world) = World::new() else { return };
+    let src = world.at("src");
+    fill(&src);
+    let first = world.made();
+    assert_eq!((first["reference"].is_null(), first["network"].is_null()), (true, true), "{first}");
+    fs::write(src.join("d/big"), vec![8; 300_001]).unwrap();
+    fs::remove_file(src.join("#hash")).unwrap();
+    let second = world.made();
+    assert_eq!((&second["read_files"], &second["read"]), (&1.into(), &300_001.into()), "{second}");
+    let trees = [&first, &second].map(|made| world.tree(&made["image"]));
+    assert_eq!(differences(&src, &trees[1]), "");
+    let inode = |tree: &Path, name: &str| fs::symlink_metadata(tree.join(name)).unwrap().ino();
+    assert_eq!(inode(&trees[0], "new\nline"), inode(&trees[1], "new\nline"));
+    assert_ne!(inode(&trees[0], "d/big"), inode(&trees[1], "d/big"));
+    assert_eq!(inode(&trees[1], "a"), inode(&trees[1], "d/a too"));
+    assert!(fs::metadata(trees[1].join("d/holes")).unwrap().blocks() < 1000);
+
+    // What is there is not touched; what is missing comes back.
+    let out = world.at("out").display().to_string();
+    let image = first["image"].as_str().unwrap();
+    world.ok(&["restore", "src", "--at", image, "--into", &out]);
+    assert_eq!(differences(&trees[0], &world.at("out")), "");
+    fs::write(world.at("out/a"), "mine\n").unwrap();
+    fs::remove_file(world.at("out/#hash")).unwrap();
+    fs::remove_dir_all(world.at("out/d")).unwrap();
+    let again = world.run(&["restore", "src", "--at", image, "--into", &out]);
+    assert_eq!(again.status.code(), Some(1), "{}", text(&again));
+    assert!(text(&again).contains("\n  a\n"), "{}", text(&again));
+    assert_eq!(fs::read_to_string(world.at("out/a")).unwrap(), "mine\n");
+    assert_eq!(fs::read_to_string(world.at("out/#hash")).unwrap(), "five\n");
+    world.ok(&["restore", "src", "--at", image, "--into", &out, "--overwrite"]);
+    assert_eq!(differences(&trees[0], &world.at("out")), "");
+
+    let diff = world.run(&["diff", "src", "--at", image, "--with", second["image"].as_str().unwrap()]);
+    assert_eq!((diff.status.code(), text(&diff).as_str()), (Some(1), "gone     #hash\nchanged  d/big\n"));
+    assert_eq!(world.ok(&["cat", "src:new\nline", "--at", "now"]), "two\n");
+    let verified = world.ok(&["verify", "src", "--files", "1000"]);
+    assert!(verified.contains("all came back"), "{verified}");
+    assert_eq!(world.list()["proved"]["image"], second["image"]);
+}
+
+#[test]
+fn what_came_back_otherwise_is_named() {
+    let Some(world) = World::new() else { return };
+    fill(&world.at("src"));
+    let made = world.made();
+    let file = world.tree(&made["image"]).join("d/big");
+    let time = fs::metadata(&file).unwrap().modified().unwrap();
+    fs::write(&file, vec![9; 300_000]).unwrap();
+    fs::File::options().write(true).open(&file).unwrap().set_modified(time).unwrap();
+    let verified = world.run(&["verify", "src", "--files", "1000"]);
+    assert_eq!(verified.status.code(), Some(254), "{}", text(&verified));
+    assert!(text(&verified).contains("came back otherwise: d/big"), "{}", text(&verified));
+}
+
+/// Waits until it holds.
+fn until(what: &str, mut holds: impl FnMut() -> bool) {
+    let begun = Instant::now();
+    while !holds() {
+        assert!(begun.elapsed() < Duration::from_secs(60), "{what}");
+        std::thread::sleep(Duration::from_millis(20));
+    }
+}
+
+/// Kills this snapshot's processes that serve the bank: not the one that asked.
+fn kill_far(coordinator: u32) {
+    let children = fs::read_to_string(format!("/proc/{coordinator}/task/{coordinator}/children")).unwrap_or_default();
+    for child in children.split_whitespace() {
+        let _ = Command::new("kill").args(["-9", child]).status();
+    }
+}
+
+#[test]
+fn whoever_is_killed_nothing_unfinished_looks_finished_and_the_next_one_goes_on() {
+    let Some(world) = World::new() else { return };
+    let src = world.at("src");
+    fill(&src);
+    for (moment, far) in [("before", false), ("before", true), ("after", false), ("after", true)] {
+        let files = world.list_or_none().map_or(0, |list| list["images"].as_array().unwrap().len());
+        fs::write(src.join("d/big"), format!("{moment} {far}").repeat(1000)).unwrap();
+        let real = "\"$real\" \"$@\"";
+        let mark = world.at("mark").display().to_string();
+        let wait = format!("touch {mark}; exec sleep 600");
+        world.rsync(&if moment == "before" { wait } else { format!("{real}; {wait}") });
+        let mut child = world.command(&[&world.source()]).stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap();
+        until("rsync was begun", || world.at("mark").exists());
+        // A second one of the same vault is refused while the first is at work.
+        if moment == "before" && !far {
+            let busy = world.run(&[&world.source()]);
+            assert!(busy.status.code() == Some(254) && text(&busy).contains("another snapshot"), "{}", text(&busy));
+        }
+        if far {
+            kill_far(child.id())
+        } else {
+            child.kill().unwrap()
+        }
+        child.wait().unwrap();
+        fs::remove_file(&mark).unwrap();
+        fs::remove_file(world.at("bin/rsync")).unwrap();
+        let list = world.list();
+        assert_eq!(list["images"].as_array().unwrap().len(), files, "{moment} {far}: {list}");
+        assert_eq!(list["unfinished"].as_array().unwrap().len(), 1, "{moment} {far}: {list}");
+        let made = world.made();
+        assert_eq!(made["resumed"], true, "{made}");
+        assert_eq!(differences(&src, &world.tree(&made["image"])), "");
+        assert!(world.list()["unfinished"].as_array().unwrap().is_empty());
+    }
+    assert!(world.ok(&["verify", "src", "--files", "1000"]).contains("all came back"));
+}
+
+impl World {
+    fn list_or_none(&self) -> Option<Value> {
+        self.at("bank/src").exists().then(|| self.list())
+    }
+}
+
+#[test]
+fn an_image_that_lacks_files_is_no_reference_and_not_the_one_that_stays() {
+    let Some(world) = World::new() else { return };
+    fill(&world.at("src"));
+    let good = world.made()["image"].clone();
+    world.rsync("\"$real\" \"$@\"; echo 'rsync: [sender] send_files failed to open \"/s/x\": Permission denied (13)' >&2; exit 23");
+    let poor = world.make();
+    assert_eq!(poor.status.code(), Some(1), "{}", text(&poor));
+    let poor: Value = serde_json::from_slice(&poor.stdout).unwrap();
+    assert!(poor["made"]["unreadable"][0].as_str().unwrap().contains("/s/x"), "{poor}");
+    fs::remove_file(world.at("bin/rsync")).unwrap();
+    assert_eq!(world.made()["reference"], good);
+    assert!(world.list()["images"][1]["status"].as_str().unwrap().starts_with("error"));
+}
+
+#[test]
+fn the_newest_good_image_stays_and_removal_follows_no_link() {
+    let Some(world) = World::new() else { return };
+    fill(&world.at("src"));
+    let section = format!(
+        "[snapshot.src]\nsource = \"{}\"\nbank = \"localhost:{}\"\nexpire = \"+1 second\"\nwindow = \"1 hour\"\n",
+        world.source(),
+        world.at("bank").display()
+    );
+    fs::write(world.at("cluster.toml"), section).unwrap();
+    let first = world.made()["image"].clone();
+    // A user of the bank's host plants a link in an image that is about to go.
+    fs::create_dir(world.at("precious")).unwrap();
+    fs::write(world.at("precious/file"), "x").unwrap();
+    symlink(world.at("precious"), world.tree(&first).join("d/planted")).unwrap();
+    let looked = world.run(&["cat", "src:d/planted/file", "--at", first.as_str().unwrap()]);
+    assert!(!looked.status.success() && text(&looked).contains("links are not followed"), "{}", text(&looked));
+    let second = world.made();
+    assert_eq!(second["expired"], Value::from(vec![first.clone()]), "{second}");
+    until("the removal ends", || !world.at("bank/src").join(format!("{}.expired", first.as_str().unwrap())).exists());
+    assert!(world.at("precious/file").exists());
+    let check = || {
+        let words = ["check", "--only", "volumes", "--json"];
+        let cluster = world.at("cluster.toml");
+        let output =
+            Command::new(EXE).args(words).current_dir(world.dir.path()).env("HOMING_CLUSTER", cluster).output();
+        String::from_utf8_lossy(&output.unwrap().stdout).into_owned()
+    };
+    assert!(!check().contains("HC-VOL-04"), "{}", check());
+    let said = fs::read_to_string(world.at("cluster.toml")).unwrap();
+    fs::write(world.at("cluster.toml"), said.replace("1 hour", "1 second")).unwrap();
+    assert!(check().contains("HC-VOL-04") && check().contains("homing snapshot src"), "{}", check());
+    assert!(world.ok(&["expire", "src"]).contains("nothing has expired"), "the only good one has, too");
+    assert!(world.tree(&second["image"]).exists());
+
+    // A source that was not mounted: its empty image would become the one that stays.
+    fs::rename(world.at("src"), world.at("unmounted")).unwrap();
+    fs::create_dir(world.at("src")).unwrap();
+    let empty = world.make();
+    assert!(empty.status.code() == Some(254) && text(&empty).contains("is it mounted?"), "{}", text(&empty));
+    assert_eq!(world.list()["images"].as_array().unwrap().len(), 1);
+
+    // A vault that somebody else could have put there is none.
+    fs::rename(world.at("bank/src"), world.at("elsewhere")).unwrap();
+    symlink(world.at("elsewhere"), world.at("bank/src")).unwrap();
+    let planted = world.make();
+    assert!(planted.status.code() == Some(254) && text(&planted).contains("symbolic link"), "{}", text(&planted));
+}
+
+#[test]
+fn a_vault_of_dirvish_goes_on() {
+    let Some(world) = World::new() else { return };
+    fill(&world.at("src"));
+    let image = world.at("bank/old/20260101");
+    fs::create_dir_all(image.join("tree/d")).unwrap();
+    fs::create_dir_all(world.at("bank/old/dirvish")).unwrap();
+    let sync = Command::new("rsync").arg("-a").arg(format!("{}/", world.source())).arg(image.join("tree")).status();
+    assert!(sync.unwrap().success());
+    let summary = format!(
+        "client: localhost\ntree: {}\nServer: b\nBank: /b\nvault: old\nbranch: default\nImage: 20260101\nReference: -\n\
+         Image-now: 2026-01-01 02:00:00\nExpire: +15 days == 2126-01-16 02:00:00\nSET xdev stats \nUNSET init \n\n\n\
+         ACTION: rsync -vrltH /x/ /y\nBackup-begin: 2026-01-01 02:00:00\nBackup-complete: 2026-01-01 02:01:00\nStatus: success\n",
+        world.source()
+    );
+    fs::write(image.join("summary"), summary).unwrap();
+    let conf = format!(
+        "client: localhost\ntree: {}\nxdev: 1\nimage-default: day-%Y%m%d%H%M%S\nexclude:\n\t/d/big # not this\n\
+         expire-default: +15 days\nexpire-rule:\n\t*  *  *  *  *  +3 months\n",
+        world.source()
+    );
+    fs::write(world.at("bank/old/dirvish/default.conf"), conf).unwrap();
+    world.ok(&["old"]);
+    let vaults: Value = serde_json::from_str(&world.ok(&["list", "old", "--json"])).unwrap();
+    let images = vaults["vaults"][0]["holds"]["images"].as_array().unwrap().clone();
+    assert_eq!(images.len(), 2, "{images:?}");
+    let name = images[1]["name"].as_str().unwrap();
+    assert!(name.starts_with("day-"), "{name}");
+    let new = world.at("bank/old").join(name);
+    let inode = |path: PathBuf| fs::metadata(path).unwrap().ino();
+    assert_eq!(inode(new.join("tree/new\nline")), inode(image.join("tree/new\nline")));
+    assert!(!new.join("tree/d/big").exists());
+    assert!(fs::read_to_string(new.join("summary")).unwrap().contains("Expire: +3 months == "));
+    let history = fs::read_to_string(world.at("bank/old/dirvish/default.hist")).unwrap();
+    assert!(history.lines().last().unwrap().starts_with(&format!("{name}\t")), "{history}");
+    // While dirvish is at it, nobody else is.
+    fs::write(world.at("bank/old/dirvish/lock_file"), "1").unwrap();
+    let busy = world.run(&["old"]);
+    assert!(busy.status.code() == Some(254) && text(&busy).contains("dirvish is at it"), "{}", text(&busy));
+}
+
+#[test]
+fn a_full_bank_is_said_and_leaves_nothing_that_looks_finished() {
+    let Some(world) = World::new() else { return };
+    fill(&world.at("src"));
+    let (image, bank) = (world.at("disk"), world.at("bank"));
+    fs::File::create(&image).unwrap().set_len(4 << 20).unwrap();
+    let made = Command::new("mkfs.ext4").args(["-q", "-F"]).arg(&image).status().is_ok_and(|s| s.success());
+    let mounted = made && Command::new("mount").args(["-o", "loop"]).args([&image, &bank]).status().unwrap().success();
+    if !mounted {
+        eprintln!("SKIPPED: a bank on a file system of its own needs root, mkfs.ext4 and a loop device");
+        return;
+    }
+    let _unmount = Unmount(bank.clone());
+    let small = world.made()["image"].clone();
+    fs::write(world.at("src/large"), vec![1; 8 << 20]).unwrap();
+    let full = world.make();
+    assert!(full.status.code() == Some(254) && text(&full).contains("is full"), "{}", text(&full));
+    let list = world.list();
+    assert_eq!(list["images"].as_array().unwrap().len(), 1, "{list}");
+    assert_eq!(list["images"][0]["name"], small);
+    fs::remove_file(world.at("src/large")).unwrap();
+    let made = world.made();
+    assert_eq!(differences(&world.at("src"), &world.tree(&made["image"])), "");
+}
+
+struct Unmount(PathBuf);
+
+impl Drop for Unmount {
+    fn drop(&mut self) {
+        let _ = Command::new("umount").arg("-l").arg(&self.0).status();
+    }
+}
