@@ -8,6 +8,8 @@ use homing_model::units::{bytes, span};
 
 /// Rows of a table of tasks.
 const ROWS: usize = 200;
+/// Bytes of a text that goes on in further lines: it would leave no room for the columns beside it.
+const LONG: usize = 48;
 
 pub(crate) fn open(page: &mut String, title: &str, about: &str, columns: &[&str]) {
     page.push_str(&format!("<section><h2>{title}</h2><p class=\"quiet\">{about}</p>\n<div class=\"wide\"><table><tr>"));
@@ -24,7 +26,8 @@ fn sorted_row<'a>(page: &mut String, cells: impl Iterator<Item = (&'a str, Optio
     page.push_str("<tr>");
     for (text, by) in cells {
         let by = by.map_or(String::new(), |n| format!(" data-by=\"{n}\""));
-        page.push_str(&format!("<td{by}>{}</td>", escape(text)));
+        let long = if text.len() > LONG { " class=\"long\"" } else { "" };
+        page.push_str(&format!("<td{by}{long}>{}</td>", escape(text)));
     }
     page.push_str("</tr>\n");
 }
@@ -115,4 +118,17 @@ pub(crate) fn notes(page: &mut String, story: &Story) {
         row(page, &[String::new(), format!("and {} more in the journal", story.notes.len() - 100)]);
     }
     close(page);
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn long_texts_leave_room_for_what_stands_beside_them() {
+        let mut page = String::new();
+        row(&mut page, &["exit 3".into(), "x".repeat(LONG + 1), "bwa mem s7.fq".into()]);
+        assert_eq!(page.matches("<td class=\"long\">x").count(), 1, "{page}");
+        assert_eq!(page.matches("<td>").count(), 2, "{page}");
+    }
 }
