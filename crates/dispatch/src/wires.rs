@@ -2,7 +2,7 @@
 //! the source. All of them only move messages into it.
 
 use crate::settings::Incoming;
-use homing_folder::lease::Outlook;
+use homing_folder::lease::News;
 use homing_launch::{Fate, Heard, HostPlan, Keeper, LaunchError, Options};
 use homing_model::{Change, HostFacts};
 use homing_place::{HostIx, ServerIx};
@@ -17,18 +17,6 @@ use std::time::Duration;
 
 /// Often enough to be out of the way soon, and seldom enough for a busy slurmctld.
 const LOOK_AT_NODES: Duration = Duration::from_secs(10);
-
-/// What the thread that keeps the leases of a server has to tell.
-pub(crate) enum LeaseNews {
-    /// From now on so many; `turn` counts the looks.
-    MayUse { turn: u64, may_use: u32 },
-    /// Who has how many.
-    Outlook(Outlook),
-    /// Once, for the user.
-    Note(String),
-    /// There are no leases, and why.
-    Without(String),
-}
 
 /// What arrives at the coordinator. `at` is the index of the host in the plan.
 pub(crate) enum Arrival {
@@ -67,7 +55,7 @@ pub(crate) enum Arrival {
         since: bool,
     },
     /// A look at the leases of a server.
-    Leases(ServerIx, LeaseNews),
+    Leases(ServerIx, News),
     /// Nodes that their administrators want empty, and why.
     WantedEmpty(Vec<(String, String)>),
 }

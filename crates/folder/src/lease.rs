@@ -7,12 +7,14 @@
 //! cannot be opened or holds no lock counts for nothing. Slots in one file for all were another way: whoever came
 //! first could make it such that nobody else was able to lock it.
 
+mod keep;
 mod other;
 mod place;
 mod share;
 mod terms;
 
 use crate::lock;
+pub use keep::{News, keep};
 use other::{BEAT, FLAGS, MOST, Other, flags};
 use place::{files, folder, own_file, plain, unfit};
 use share::Weighed;
@@ -23,7 +25,7 @@ use std::os::unix::fs::DirEntryExt;
 use std::path::PathBuf;
 use std::time::{Duration, Instant, SystemTime};
 use terms::Claim;
-pub use terms::{Outlook, Place, Wish};
+pub use terms::{Outlook, Place, Wish, serves};
 
 /// The folder's name in the root of a volume, where no other place is said.
 pub const FOLDER: &str = ".homing-leases";

@@ -14,6 +14,7 @@ mod failure;
 mod grammar;
 mod groups;
 mod help;
+mod leases;
 mod progress;
 
 use std::process::ExitCode;

@@ -1,10 +1,10 @@
 //! The embedded queue as an engine: the spool, and the runner that is started when there is none.
 
 use crate::engine::{Engine, Machine};
-use crate::neighbours::Neighbours;
+use crate::neighbours::{Neighbours, Presence};
 use crate::plan::{self, Block, Config, Usage, View};
 use crate::{Job, JobSpec, Private, QueueError, Spool, files, load, slots};
-use std::collections::HashMap;
+use std::collections::{BTreeMap, HashMap};
 use std::path::PathBuf;
 use std::time::Duration;
 
@@ -112,7 +112,11 @@ impl Engine for Embedded {
             odd if odd.is_empty() => Block::Slots,
             odd => Block::Other(format!("{}; {}", Block::Slots, odd.join("; "))),
         };
-        let blocked = |v: &View| plan::blocked(&self.config, &usage, v, &load);
+        // Which leases there are, the runner of the job's user knows.
+        let presences: BTreeMap<u32, Presence> =
+            users.iter().filter_map(|uid| Some((*uid, Presence::of(places, *uid)?))).collect();
+        let full = |v: &View| presences.get(&v.uid)?.full.get(&v.storage.as_ref()?.name).cloned().map(Block::Storage);
+        let blocked = |v: &View| plan::blocked(&self.config, &usage, v, &load).or_else(|| full(v));
         let asked = |v: &View| jobs.iter().find(|j| j.id == v.id && j.uid == v.uid)?.part(v.index)?.asked.clone();
         let reason = |v: &View| match (&v.host, asked(v)) {
             (Some(host), Some(why)) => Block::Other(format!("{host}: {why}")),

@@ -98,9 +98,26 @@ pub struct JobSpec {
     /// It waits until somebody lets it go (`bsub -H`).
     #[serde(default)]
     pub held: bool,
+    /// The storage server that it uses: it starts when that serves fewer jobs and tasks than it may.
+    #[serde(default)]
+    pub storage: Option<Storage>,
     /// Manners.
     #[serde(default)]
     pub style: Style,
+}
+
+/// A storage server, and where its leases are; see [`homing_folder::lease`].
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+pub struct Storage {
+    /// Its name, for people.
+    pub name: String,
+    /// Tells it apart from others with leases in the same folder.
+    pub server: String,
+    /// The folder of its leases, as the host of the job calls it.
+    pub leases: RawText,
+    /// Jobs and tasks at once of everybody together, where a cluster file says so.
+    #[serde(default)]
+    pub limit: Option<u32>,
 }
 
 /// What a job is where it was submitted, in the spool of the host that runs it.

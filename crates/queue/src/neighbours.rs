@@ -6,7 +6,7 @@ use crate::places::Places;
 use crate::plan::Standing;
 use crate::process::Process;
 use serde::{Deserialize, Serialize};
-use std::collections::HashMap;
+use std::collections::{BTreeMap, HashMap};
 use std::fs;
 use std::os::unix::fs::MetadataExt;
 use std::path::Path;
@@ -24,12 +24,21 @@ pub(crate) struct Presence {
     /// On each host.
     #[serde(default)]
     pub hosts: Vec<Standing>,
+    /// Storage servers that serve as many as may use them, and who does.
+    #[serde(default)]
+    pub full: BTreeMap<String, String>,
 }
 
 impl Presence {
     /// This process, which stands so.
-    pub fn own(hosts: Vec<Standing>) -> Presence {
-        Presence { process: Process::own(), hosts }
+    pub fn own(hosts: Vec<Standing>, full: BTreeMap<String, String>) -> Presence {
+        Presence { process: Process::own(), hosts, full }
+    }
+
+    /// That of a user's runner, alive or not.
+    pub fn of(places: &Places, uid: u32) -> Option<Presence> {
+        let read = read_short::<Presence>(&places.of(uid).join(NAME), LONGEST);
+        read.filter(|(_, owner)| *owner == uid).map(|(presence, _)| presence)
     }
 
     /// Lets the others know.
@@ -53,14 +62,13 @@ impl Neighbours {
         let boot = files::boot_id();
         self.known.retain(|uid, _| users.contains(uid));
         for uid in users.iter().filter(|uid| **uid != files::uid()) {
-            let path = places.of(*uid).join(NAME);
-            let stamp = fs::symlink_metadata(&path).ok().map(|m| (m.ino(), m.mtime(), m.mtime_nsec()));
+            let stamp =
+                fs::symlink_metadata(places.of(*uid).join(NAME)).ok().map(|m| (m.ino(), m.mtime(), m.mtime_nsec()));
             if stamp.is_some() && stamp == self.known.get(uid).map(|(stamp, _)| *stamp) {
                 continue;
             }
-            let read = read_short::<Presence>(&path, LONGEST).filter(|(_, owner)| owner == uid);
-            match (stamp, read) {
-                (Some(stamp), Some((presence, _))) => drop(self.known.insert(*uid, (stamp, presence))),
+            match (stamp, Presence::of(places, *uid)) {
+                (Some(stamp), Some(presence)) => drop(self.known.insert(*uid, (stamp, presence))),
                 _ => drop(self.known.remove(uid)),
             }
         }

@@ -3,21 +3,13 @@
 
 use super::Shell;
 use crate::settings::Listener;
-use crate::wires::{Arrival, LeaseNews};
-use homing_folder::lease::{Leases, Outlook, Place, Wish};
+use crate::wires::Arrival;
+use homing_folder::lease::{News, Place, Wish, keep};
 use homing_place::ServerIx;
-use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
+use std::sync::mpsc::{Sender, channel};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
-/// What is wished for changes with each task that ends: looks are no closer than this.
-const PAUSE: Duration = Duration::from_millis(150);
-/// Between two looks at what others have, where there are some.
-const LOOK: Duration = Duration::from_millis(250);
-/// The same where there are none.
-const ALONE: Duration = Duration::from_secs(1);
-/// Who has how many is told to people no more often.
-const TELL: Duration = Duration::from_secs(1);
 /// How long the first look may take; after that the run does not wait for it.
 const SOON: Duration = Duration::from_secs(5);
 
@@ -50,22 +42,20 @@ impl<L: Listener> Shell<'_, L> {
         }
     }
 
-    pub(super) fn leases_heard(&mut self, server: ServerIx, heard: LeaseNews) {
+    pub(super) fn leases_heard(&mut self, server: ServerIx, heard: News) {
         // One that was given up may still talk.
         let Some(lessee) = self.lessees.iter_mut().find(|lessee| lessee.server == server) else { return };
         match heard {
-            LeaseNews::MayUse { turn, may_use } => {
+            News::MayUse { turn, may_use } => {
                 lessee.turn = turn;
                 self.core.leased(server, Some(may_use));
             }
-            LeaseNews::Outlook(outlook) => {
+            News::Outlook(outlook) => {
                 let users = outlook.users.iter().map(|(uid, held)| ((self.user_name)(*uid), *held)).collect();
                 self.core.shares(server, outlook.limit, users);
             }
-            LeaseNews::Note(text) => {
-                self.listener.note(&format!("leases of {}: {text}", self.core.server_name(server)))
-            }
-            LeaseNews::Without(why) => self.without_leases(server, &why),
+            News::Note(text) => self.listener.note(&format!("leases of {}: {text}", self.core.server_name(server))),
+            News::Without(why) => self.without_leases(server, &why),
         }
     }
 
@@ -101,69 +91,6 @@ impl<L: Listener> Shell<'_, L> {
                 lessee.told = now;
                 let _ = now.map(|wish| lessee.wishes.send(wish));
             }
-        }
-    }
-}
-
-/// The run is over.
-struct Over;
-
-/// The last wish of those that come within `least`, or the first that comes within `most`.
-fn next(wishes: &Receiver<(u64, Wish)>, least: Duration, most: Duration) -> Result<Option<(u64, Wish)>, Over> {
-    let (begun, mut last) = (Instant::now(), None);
-    loop {
-        let until = if last.is_some() { least } else { most };
-        match wishes.recv_timeout(until.saturating_sub(begun.elapsed())) {
-            Ok(wish) => last = Some(wish),
-            Err(RecvTimeoutError::Timeout) => return Ok(last),
-            Err(RecvTimeoutError::Disconnected) => return Err(Over),
-        }
-    }
-}
-
-/// Goes on until the run ends.
-fn keep(place: Place, wishes: &Receiver<(u64, Wish)>, tell: &impl Fn(LeaseNews) -> bool) {
-    let mut leases = match Leases::open(place) {
-        Ok((leases, told)) => {
-            told.into_iter().for_each(|text| _ = tell(LeaseNews::Note(text)));
-            leases
-        }
-        Err(why) => {
-            tell(LeaseNews::Without(why));
-            return;
-        }
-    };
-    let (mut turn, mut seen, mut wish) = (0, 0, Wish::default());
-    let (mut may_use, mut others) = (None, false);
-    let mut told: Option<(Instant, Outlook)> = None;
-    loop {
-        let least = if turn > 0 { PAUSE } else { Duration::ZERO };
-        match next(wishes, least, if others { LOOK } else { ALONE }) {
-            Ok(Some(last)) => (seen, wish) = last,
-            Ok(None) => {}
-            Err(Over) => return,
-        }
-        let outlook = match leases.turn(wish, seen == turn, Instant::now()) {
-            Ok(outlook) if outlook.gave_up => {
-                let why = "others have had all leases for an hour".to_string();
-                tell(LeaseNews::Without(why));
-                return;
-            }
-            Ok(outlook) => outlook,
-            Err(e) => {
-                tell(LeaseNews::Without(format!("its leases cannot be seen any more: {e}")));
-                return;
-            }
-        };
-        others = outlook.others;
-        if may_use.replace(outlook.may_use) != Some(outlook.may_use) {
-            turn += 1;
-            tell(LeaseNews::MayUse { turn, may_use: outlook.may_use });
-        }
-        let due = told.as_ref().is_none_or(|(at, last)| at.elapsed() >= TELL && *last != outlook);
-        if due {
-            told = Some((Instant::now(), outlook.clone()));
-            tell(LeaseNews::Outlook(outlook));
         }
     }
 }

@@ -44,6 +44,15 @@ pub struct Outlook {
     pub gave_up: bool,
 }
 
+/// Who uses a server, for people: `nas serves 8 of 8, 3 of them by user b`. Those of `me` are not named.
+pub fn serves(server: &str, limit: Option<u32>, users: &[(String, u32)], me: &str) -> String {
+    let total: u32 = users.iter().map(|(_, held)| held).sum();
+    let of = limit.map_or(String::new(), |limit| format!(" of {limit}"));
+    let others = users.iter().filter(|(user, held)| user != me && *held > 0);
+    let others: String = others.map(|(user, held)| format!(", {held} of them by user {user}")).collect();
+    format!("{server} serves {total}{of}{others}")
+}
+
 /// What one run has of a server's leases, as everybody sees it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Claim {

@@ -23,6 +23,8 @@ pub enum Block {
     Load(String),
     /// This requirement does not hold.
     Require(String),
+    /// As many use its storage server as may; who does.
+    Storage(String),
     /// More slots than there are.
     TooLarge,
     /// The host takes no jobs.
@@ -46,6 +48,7 @@ impl std::fmt::Display for Block {
             Block::ArrayLimit => write!(f, "as many elements of the array run as may"),
             Block::Load(index) => write!(f, "{index} is above the queue's threshold"),
             Block::Require(what) => write!(f, "{what} does not hold"),
+            Block::Storage(who) => write!(f, "waits: {who}"),
             Block::TooLarge => write!(f, "it takes more slots than there are"),
             Block::NoSlots => write!(f, "its host takes no jobs: it has 0 slots"),
             Block::Slots => write!(f, "no free slots"),

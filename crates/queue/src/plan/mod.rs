@@ -10,11 +10,13 @@ mod usage;
 
 pub use block::Block;
 pub use config::{Config, Queue, Terms};
-pub use usage::Usage;
+pub use usage::{Leased, Usage};
 
+use crate::Storage;
 use crate::depend::Verdict;
 use crate::load::Load;
 use crate::state::State;
+use homing_folder::lease::Wish;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -44,6 +46,8 @@ pub struct View {
     pub host: Option<String>,
     /// Load expressions that must hold.
     pub require: Vec<String>,
+    /// The storage server that it uses.
+    pub storage: Option<Storage>,
     /// When it started, time since the machine was; zero when it has not, or before that.
     pub began: Duration,
 }
@@ -81,6 +85,9 @@ pub fn blocked(config: &Config, usage: &Usage, it: &View, load: &Load) -> Option
     }
     // What another host has, and how loaded it is, is its own affair.
     if it.host.is_none() {
+        if let Some(who) = it.storage.as_ref().and_then(|storage| usage.full(storage)) {
+            return Some(Block::Storage(who));
+        }
         if let Some(index) = load.above_first(&queue.load) {
             return Some(Block::Load(index));
         }
@@ -137,6 +144,23 @@ pub fn standing(config: &Config, usage: &Usage, own: &[View], host: &Option<Stri
     let first = may.min_by_key(|v| (-priority(v), v.id, v.index));
     stands.wants = first.map(|v| Want { id: v.id, index: v.index, slots: v.slots });
     stands
+}
+
+/// What this user's jobs on this machine would do with leases of the storage servers that they use: those of what runs
+/// are kept, and one is wanted for each job that could start on a free slot.
+pub fn wishes(own: &[View], free_slots: u32) -> BTreeMap<Storage, Wish> {
+    let mut wishes: BTreeMap<Storage, Wish> = BTreeMap::new();
+    for view in own.iter().filter(|v| v.host.is_none()) {
+        let Some(storage) = &view.storage else { continue };
+        if !view.state.is_running() && view.state != State::Pend {
+            continue;
+        }
+        let wish = wishes.entry(storage.clone()).or_default();
+        wish.used += u32::from(view.state.is_running());
+        wish.wanted += u32::from(view.state == State::Pend && view.after == Verdict::Holds);
+    }
+    wishes.values_mut().for_each(|wish| wish.wanted = wish.used + wish.wanted.min(free_slots));
+    wishes
 }
 
 /// Elements alike that ask one host at once: enough that the next is there when one has started, and few enough

@@ -17,6 +17,7 @@ fn view(id: u64, uid: u32) -> View {
         after: Verdict::Holds,
         host: None,
         require: vec![],
+        storage: None,
         began: Duration::ZERO,
     }
 }
@@ -117,4 +118,35 @@ fn thresholds_hold_dispatch() {
 fn a_user_without_a_runner_is_passed_over() {
     let all = [view(1, 10), view(2, 11)];
     assert_eq!(next(&config(), &all, |uid| uid == 11).unwrap().id, 2);
+}
+
+fn storage(limit: Option<u32>) -> Storage {
+    Storage { name: "nas".into(), server: "nfs".into(), leases: "/data/.homing-leases".into(), limit }
+}
+
+#[test]
+fn jobs_of_a_storage_server_start_while_they_have_leases_of_it() {
+    let mut all: Vec<View> = (1..=4).map(|id| View { storage: Some(storage(Some(8))), ..view(id, 10) }).collect();
+    all[0].state = State::Run;
+    all[3].storage = None;
+    let leased = |may_use| BTreeMap::from([(storage(Some(8)), Leased { may_use, why: "nas serves 8 of 8".into() })]);
+    let why = |may_use, it: &View| blocked(&config(), &Usage::of(&all).with(leased(may_use)), it, &Load::default());
+    assert_eq!(why(1, &all[1]), Some(Block::Storage("nas serves 8 of 8".into())));
+    assert_eq!(why(2, &all[1]), None);
+    assert_eq!(why(0, &all[3]), None, "it uses no server");
+    let far = View { host: Some("n2".into()), ..all[1].clone() };
+    assert_eq!(why(0, &far), None, "its host asks for its leases");
+    assert_eq!(blocked(&config(), &Usage::of(&all), &all[1], &Load::default()), None, "no leases are to be had");
+}
+
+#[test]
+fn a_lease_is_wished_for_each_job_that_runs_or_could() {
+    let mut all: Vec<View> = (1..=5).map(|id| View { storage: Some(storage(None)), ..view(id, 10) }).collect();
+    all[0].state = State::Run;
+    all[1].after = Verdict::Waits;
+    all[2].state = State::Done;
+    let wish = |free| wishes(&all, free)[&storage(None)];
+    assert_eq!((wish(8).used, wish(8).wanted), (1, 3));
+    assert_eq!((wish(1).used, wish(1).wanted), (1, 2), "one slot is free");
+    assert!(wishes(&all[2..3], 8).is_empty(), "what has ended gives its lease back");
 }

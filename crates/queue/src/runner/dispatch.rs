@@ -7,7 +7,8 @@ use crate::load::Load;
 use crate::neighbours::Presence;
 use crate::plan::{self, Config, Standing, Usage, View, Want};
 use crate::state::State;
-use crate::{Job, QueueError, slots};
+use crate::{Job, QueueError, Storage, slots};
+use homing_folder::lease::Wish;
 use homing_folder::lock::Held;
 use std::collections::{BTreeMap, BTreeSet};
 use std::process::{Command, Stdio};
@@ -29,6 +30,7 @@ impl Runner<'_> {
             let last = self.last_us.entry(view.host.clone()).or_default();
             *last = (view.began.as_micros() as u64).max(*last);
         }
+        self.leases = self.servers.turn(self.wishes(config, &views));
         let mut decision = Decision { config, load, jobs, views, last_us: self.last_us.clone() };
         self.tell(&hosts, &decision)?;
         let mut started = 0;
@@ -47,17 +49,27 @@ impl Runner<'_> {
     fn tell(&mut self, hosts: &BTreeSet<Option<String>>, decision: &Decision) -> Result<(), QueueError> {
         let (usage, _) = self.around(&decision.views, &None);
         let stands = hosts.iter().map(|host| decision.standing(&usage, host)).collect();
-        if self.told != stands {
-            let presence = Presence::own(stands);
+        let told = (stands, usage.full_servers());
+        if self.told != told {
+            let presence = Presence::own(told.0, told.1);
             presence.publish(&self.own).map_err(QueueError::io("write into", &self.own))?;
-            self.told = presence.hosts;
+            self.told = (presence.hosts, presence.full);
         }
         Ok(())
     }
 
+    /// What this user's jobs would do with leases of storage servers.
+    fn wishes(&self, config: &Config, views: &[View]) -> BTreeMap<Storage, Wish> {
+        if views.iter().all(|v| v.storage.is_none()) {
+            return BTreeMap::new();
+        }
+        let places = &self.spool.places;
+        plan::wishes(views, slots::free(places, &places.users(), &files::host_name(), config.slots))
+    }
+
     /// Slots in use, of this user's elements and as the others tell, and how the others stand on a host.
     fn around(&mut self, own: &[View], host: &Option<String>) -> (Usage, Vec<(u32, Standing)>) {
-        let mut usage = Usage::of(own);
+        let mut usage = Usage::of(own).with(self.leases.clone());
         let mut others = Vec::new();
         for (uid, presence) in self.neighbours.look(&self.spool.places, &self.spool.places.users()) {
             for stands in &presence.hosts {
@@ -124,7 +136,7 @@ impl Runner<'_> {
         }
         self.turn.passed_over.clear();
         decision.started(&want);
-        let hosts = self.told.iter().map(|s| s.host.clone()).chain([None]).collect();
+        let hosts = self.told.0.iter().map(|s| s.host.clone()).chain([None]).collect();
         self.tell(&hosts, decision)?;
         slots::poke(&self.own, &name);
         Ok(true)

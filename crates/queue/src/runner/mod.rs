@@ -3,17 +3,18 @@
 //! job, or the next command of its user, starts another.
 
 mod dispatch;
+mod storage;
 mod upkeep;
 
 use crate::bell::Bell;
 use crate::files::{self, step};
 use crate::load::{self, Load};
 use crate::neighbours::{Neighbours, Presence};
-use crate::plan::{self, Block, Config, Standing, Usage, View};
+use crate::plan::{self, Block, Config, Leased, Standing, Usage, View};
 use crate::retry::Failed;
 use crate::state::State;
 use crate::turn::Turn;
-use crate::{QueueError, Spool, slots};
+use crate::{QueueError, Spool, Storage, slots};
 use homing_folder::lock::Held;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use std::collections::{BTreeMap, BTreeSet};
@@ -90,8 +91,11 @@ struct Runner<'a> {
     keepers: Vec<OwnedFd>,
     turn: Turn,
     neighbours: Neighbours,
+    servers: storage::Servers,
+    /// What may be used of them.
+    leases: BTreeMap<Storage, Leased>,
     /// What the others were told last.
-    told: Vec<Standing>,
+    told: (Vec<Standing>, BTreeMap<String, String>),
     /// The last start on each host, also of what has ended.
     last_us: BTreeMap<Option<String>, u64>,
     /// Starts whose leftovers were looked for.
@@ -109,7 +113,9 @@ impl<'a> Runner<'a> {
             keepers: Vec::new(),
             turn: Turn::default(),
             neighbours: Neighbours::default(),
-            told: Vec::new(),
+            servers: storage::Servers::default(),
+            leases: BTreeMap::new(),
+            told: Default::default(),
             last_us: BTreeMap::new(),
             buried: BTreeSet::new(),
             failed: Failed::default(),
@@ -117,7 +123,9 @@ impl<'a> Runner<'a> {
     }
 
     fn serve(&mut self, config: &mut dyn FnMut() -> Config) -> Result<(), QueueError> {
-        Presence::own(Vec::new()).publish(&self.own).map_err(QueueError::io("write into", &self.own))?;
+        Presence::own(Vec::new(), BTreeMap::new())
+            .publish(&self.own)
+            .map_err(QueueError::io("write into", &self.own))?;
         step("present");
         slots::folder(&self.own)?;
         self.spool.tidy(&self.spool.own_jobs()?)?;

@@ -161,6 +161,7 @@ fn record(fields: &BTreeMap<&str, &str>) -> Option<(u64, u32, JobSpec, Vec<Part>
         app: None,
         extra: Vec::new(),
         held: false,
+        storage: None,
         style: Style::Homing,
     };
     let one = part(fields);

@@ -30,6 +30,8 @@ pub struct Ready {
     pub host: Option<String>,
     /// The directory that it runs in there, when it is called otherwise than here.
     pub cwd: Option<RawText>,
+    /// The storage server that it uses.
+    pub storage: Option<homing_queue::Storage>,
 }
 
 /// Reads arguments, and the script where there is no command.
@@ -48,7 +50,7 @@ pub fn read(words: &[RawText]) -> Result<Option<Ready>, Refusal> {
     };
     if request.command.is_some() {
         note(&request);
-        return Ok(Some(Ready { request, script: None, host: None, cwd: None }));
+        return Ok(Some(Ready { request, script: None, host: None, cwd: None, storage: None }));
     }
     if std::io::stdin().is_terminal() {
         eprint!("bsub> ");
@@ -64,7 +66,7 @@ pub fn read(words: &[RawText]) -> Result<Option<Ready>, Refusal> {
     }
     let request = with_script(request, &script).map_err(bad)?;
     note(&request);
-    Ok(Some(Ready { request, script: Some(RawText(script)), host: None, cwd: None }))
+    Ok(Some(Ready { request, script: Some(RawText(script)), host: None, cwd: None, storage: None }))
 }
 
 /// Says which options do less than LSF's.
@@ -236,6 +238,7 @@ fn spec(ready: &Ready, engine: &dyn Engine, config: &Config, queue: &str) -> Res
         app: request.app.clone(),
         extra: Vec::new(),
         held: request.hold,
+        storage: ready.storage.clone(),
         style: Style::Lsf,
     };
     Ok((spec, private))

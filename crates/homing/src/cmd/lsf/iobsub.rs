@@ -1,7 +1,7 @@
 //! `iobsub`: bsub, on the host whose disks hold the working directory or the
 //! files that the command names, in that host's own path.
 
-use super::{Refusal, bsub};
+use super::{Refusal, bsub, storage};
 use homing_locate::{Finder, Named};
 use homing_lsf::place::{Known, Why, choose, host_of};
 use homing_model::{Command, RawText, Task};
@@ -62,6 +62,14 @@ pub fn run(words: &[RawText]) -> Result<i32, Refusal> {
         Err(reason) => {
             eprintln!("iobsub: fileserver {host} cannot run it: {reason}; submitting it to run anywhere in the queue")
         }
+    }
+    let there = ready.cwd.as_ref().map(RawText::to_path);
+    let there = there.filter(|_| ready.host.as_deref().is_some_and(|host| host != own));
+    let server =
+        move |finder: &Finder, directory: &Path, _: &[Known], _: &str| storage::of(finder, directory, there.as_deref());
+    match looked(vec![directory.clone()], &directory, &known, &own, server).and_then(|found| found) {
+        Ok(storage) => ready.storage = storage,
+        Err(why) => eprintln!("iobsub: the job does not count at its file server: {why}"),
     }
     bsub::submit(ready)
 }

@@ -22,6 +22,7 @@ mod lsrun;
 mod peek;
 mod rows;
 mod server;
+mod storage;
 
 use crate::failure::Failure;
 use homing_lsf::options::{Grammar, Parsed, parse};

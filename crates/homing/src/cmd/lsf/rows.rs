@@ -102,6 +102,7 @@ fn reason(block: &Block) -> String {
         Block::Require(_) => "Job's resource requirements not satisfied: 1 host".into(),
         Block::NoSlots => "Closed by LSF administrator: 1 host".into(),
         Block::TooLarge => "Not enough processors to meet the job's CPU requirement: 1 host".into(),
+        Block::Storage(who) => format!("The file server is busy: {who}"),
         Block::Other(text) => text.clone(),
     }
 }

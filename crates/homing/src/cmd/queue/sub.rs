@@ -222,6 +222,7 @@ fn spec(
         app: None,
         extra: args.slurm.words(slurm)?,
         held: false,
+        storage: None,
         style: homing_queue::Style::Homing,
     })
 }

@@ -121,10 +121,8 @@ impl Listener for Screen {
 pub(super) fn waits(server: &str, limit: u32, users: &[(String, u32)]) -> Option<String> {
     let me = homing_queue::user_name(rustix::process::geteuid().as_raw());
     let total: u32 = users.iter().map(|(_, held)| held).sum();
-    let others = users.iter().filter(|(user, held)| *user != me && *held > 0);
-    let others: Vec<String> = others.map(|(user, held)| format!("{held} of them by user {user}")).collect();
-    let full = total >= limit && !others.is_empty();
-    full.then(|| format!("waits: {server} serves {total} of {limit}, {}", others.join(", ")))
+    let full = total >= limit && users.iter().any(|(user, held)| *user != me && *held > 0);
+    full.then(|| format!("waits: {}", homing_folder::lease::serves(server, Some(limit), users, &me)))
 }
 
 /// One line on a task that did not succeed, unless its own output says it all.

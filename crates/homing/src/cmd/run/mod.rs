@@ -7,7 +7,6 @@ mod env_digest;
 mod environment;
 mod inputs;
 mod joblog;
-pub mod leases;
 mod lessons;
 mod listen;
 mod nonce;

@@ -4,11 +4,11 @@
 
 use super::inputs::status_of;
 use super::joblog::Missing;
-use super::leases;
 use super::nonce::Nonces;
 use super::stream::Cut;
 use crate::cluster::Server;
 use crate::failure::exit;
+use crate::leases;
 use homing_batch::{Batch, BatchError, Freshness};
 use homing_dispatch::{Incoming, Later, Offer, Skipped};
 use homing_fence::Looks;

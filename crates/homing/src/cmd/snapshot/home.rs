@@ -2,8 +2,8 @@
 
 use super::far;
 use crate::cluster::Cluster;
-use crate::cmd::run::leases;
 use crate::failure::Failure;
+use crate::leases;
 use homing_locate::{HostNames, Locator, Volume};
 use homing_model::RawText;
 use homing_mounts::{Kind, MountLine, nfs};

@@ -8,16 +8,17 @@ use std::collections::BTreeMap;
 use std::path::Path;
 
 /// The place of a server that has these names and holds one of the volumes: where a cluster file says, else in the
-/// root of that volume. One server of NFS has one limit, by whatever name its clients mount it; the bricks of other
-/// file systems are told apart.
+/// root of that volume. One server of NFS has one limit, by whatever name its clients mount it and whether or not
+/// their cluster files name it; the bricks of other file systems are told apart.
 pub fn place(names: &[String], volumes: &[Volume], said: &BTreeMap<String, Server>) -> Option<Place> {
     let ours = said.iter().find(|(section, _)| is_one_of(section, names));
     let volume = volume_of(names, volumes);
     let root = volume.map(|volume| volume.mount.point.to_path().join(FOLDER));
     let folder = ours.and_then(|(_, server)| server.leases.clone()).or(root)?;
     let server = match (ours, volume) {
+        (Some((section, said)), _) if said.leases.is_some() => section.clone(),
+        (_, Some(volume)) if volume.kind == Kind::Nfs => "nfs".into(),
         (Some((section, _)), _) => section.clone(),
-        (None, Some(volume)) if volume.kind == Kind::Nfs => "nfs".into(),
         _ => names.first()?.clone(),
     };
     let limit = ours.and_then(|(_, server)| server.io).map(|io| io.get());
@@ -67,7 +68,7 @@ mod tests {
         let at = |folder: &str, server: &str, limit| Some((folder.to_string(), server.to_string(), limit));
         assert_eq!(of(&["10.9.9.9"], ""), at("/data/.homing-leases", "nfs", None));
         assert_eq!(of(&["b1"], ""), at("/g/.homing-leases", "b1", None));
-        assert_eq!(of(&["NAS", "10.9.9.9"], "[nas]\nio = 8\n"), at("/data/.homing-leases", "nas", Some(8)));
+        assert_eq!(of(&["NAS", "10.9.9.9"], "[nas]\nio = 8\n"), at("/data/.homing-leases", "nfs", Some(8)));
         assert_eq!(of(&["b1"], "[\"10.9.9.9\"]\nio = 8\n"), at("/g/.homing-leases", "b1", None));
         assert_eq!(of(&["10.9.9.9"], "[\"10.9.9.9\"]\nleases = \"/l\"\n"), at("/l", "10.9.9.9", None));
     }
