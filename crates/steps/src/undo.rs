@@ -144,6 +144,12 @@ fn now(change: &Change, seen: &Observed) -> Value {
 /// The change that leads back from what is there now; `None` when it is so already.
 fn back(change: &Change, unbroken: bool, seen: &Observed) -> Result<Option<Change>, String> {
     let (now, ends) = (now(change, seen), ends(change));
+    if let Change::Unit { name, .. } = change
+        && !seen.units.contains_key(name)
+        && now != ends["from"]
+    {
+        return Err("it is not there any more".into());
+    }
     if now == ends["to"] && unbroken {
         return Ok(change.inverse().filter(|back| !back.is_nothing()));
     }
@@ -281,6 +287,17 @@ mod tests {
         let steps = undo(&seen).steps;
         carry(&mut seen, &steps);
         assert_eq!(seen.text("/etc/hosts").unwrap(), "# mine\n127.0.0.1 localhost\n127.0.1.1 n1\n");
+    }
+
+    #[test]
+    fn a_unit_that_is_gone_is_named_and_holds_up_nothing() {
+        let on = UnitState { enabled: true, active: true };
+        let off = Change::Unit { name: "ntp".into(), from: on, to: UnitState::default() };
+        let mut seen = set_up();
+        seen.journal.push(("99999999.json".into(), off));
+        let undone = undo(&seen);
+        assert_eq!(undone.changed, ["unit ntp: it is not there any more"]);
+        assert!(undone.steps.iter().any(|step| step.change.thing() == "/etc/hosts"));
     }
 
     #[test]

@@ -1,4 +1,5 @@
-//! One host serves the time, by chrony, and the others follow it; other daemons that set the clock are off.
+//! One host serves the time, by chrony, and the others follow it. Other daemons that set the clock go: Debian's packages
+//! of them cannot be beside chrony.
 
 use super::Asked;
 use crate::site::{AllSeen, Site};
@@ -7,7 +8,7 @@ use homing_steps::{How, Question, Wanted};
 const CONF: &str = "/etc/chrony/conf.d/homing.conf";
 const PACKAGE: &str = "chrony";
 const UNIT: &str = "chrony";
-/// Units of others that set the clock. Debian's packages of them cannot be beside chrony.
+/// Packages of others that set the clock, which may go for it.
 const OTHERS: [&str; 4] = ["systemd-timesyncd", "ntp", "ntpsec", "openntpd"];
 /// A host that is alone says the time with this distance from a true clock, so that a better server is preferred.
 const STRATUM: u32 = 10;
@@ -16,7 +17,6 @@ pub(super) fn ask(question: &mut Question) {
     question.files.insert(CONF.into());
     question.packages.insert(PACKAGE.into());
     question.units.insert(UNIT.into());
-    question.units.extend(OTHERS.map(String::from));
 }
 
 pub(super) fn wanted(site: &Site, host: &str, seen: &AllSeen) -> Asked {
@@ -32,8 +32,6 @@ pub(super) fn wanted(site: &Site, host: &str, seen: &AllSeen) -> Asked {
         follows(site, server, seen)?
     };
     let mut wanted = vec![Wanted::Package { name: PACKAGE.into(), replaces: OTHERS.map(String::from).into() }];
-    let others = OTHERS.into_iter().filter(|unit| there.units.contains_key(*unit));
-    wanted.extend(others.map(|unit| Wanted::Unit { name: unit.into(), on: false }));
     wanted.push(Wanted::File { path: CONF.into(), content: text.into(), mode: 0o644 });
     wanted.push(Wanted::Unit { name: UNIT.into(), on: true });
     // The package starts its unit: before the file is there.
