@@ -3,6 +3,7 @@ pub mod bench;
 pub mod check;
 pub mod copy;
 pub mod exec;
+pub mod gateway;
 pub mod generate;
 pub mod hosts;
 pub mod lab;

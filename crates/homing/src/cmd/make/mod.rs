@@ -6,12 +6,12 @@
 //! shell stays in force; the variable is expanded for each recipe, so that
 //! the function $(shell) outside of recipes is left alone.
 
-mod gateway;
 pub mod on;
 pub mod stub;
 mod words;
 
 use crate::cluster::{Cluster, ClusterArgs};
+use crate::cmd::gateway;
 use crate::failure::Failure;
 use homing_launch::HostPlan;
 use homing_make::{Evidence, Session};
@@ -65,7 +65,8 @@ pub struct Args {
 /// Runs make; its exit status.
 pub fn run(args: Args) -> Result<i32, Failure> {
     if let Some(host) = &args.gateway {
-        return gateway::run(host);
+        let words = gateway::without_gateway(std::env::args_os().skip(1).collect(), 0);
+        return gateway::run(host, &words);
     }
     let began = Instant::now();
     let cwd = std::env::current_dir().map_err(|e| Failure::system(format!("the current folder is not there: {e}")))?;

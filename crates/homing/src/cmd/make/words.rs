@@ -25,20 +25,6 @@ pub fn own_first(words: Vec<OsString>) -> Vec<OsString> {
     own
 }
 
-/// The same words, but for the gateway and the lab that it is in: its name means nothing there.
-pub fn without_gateway(words: Vec<OsString>) -> Vec<OsString> {
-    let mut kept = Vec::new();
-    let mut words = words.into_iter();
-    while let Some(word) = words.next() {
-        match word.to_string_lossy() {
-            text if text == "--gateway" || text == "--lab" => drop(words.next()),
-            text if text.starts_with("--gateway=") || text.starts_with("--lab=") => {}
-            _ => kept.push(word),
-        }
-    }
-    kept
-}
-
 /// The folder in which make will work, after its `-C` options.
 pub fn folder(make: &[OsString], cwd: &Path) -> PathBuf {
     let mut at = cwd.to_path_buf();
@@ -65,12 +51,6 @@ mod tests {
     fn own_options_are_found_among_makes() {
         let sorted = own_first(os(&["-j8", "--hosts", "n[1-4]", "-k", "--trace=t", "all", "V=1"]));
         assert_eq!(sorted, os(&["--hosts", "n[1-4]", "--trace=t", "--", "-j8", "-k", "all", "V=1"]));
-    }
-
-    #[test]
-    fn the_gateway_is_asked_once() {
-        let kept = without_gateway(os(&["-j8", "--gateway", "n1", "all", "--gateway=n2", "--lab", "l"]));
-        assert_eq!(kept, os(&["-j8", "all"]));
     }
 
     #[test]

@@ -28,6 +28,9 @@ pub struct Args {
     pub hosts: Option<String>,
     #[command(flatten, next_help_heading = HOSTS)]
     pub cluster: ClusterArgs,
+    /// Run it all on this member of the cluster, in the same folder there, from a machine that is none
+    #[arg(help_heading = HOSTS, long, value_name = "HOST")]
+    pub gateway: Option<String>,
     /// Run nothing unless all hosts can be used; without it the others do the work
     #[arg(help_heading = HOSTS, long)]
     pub need_all_hosts: bool,

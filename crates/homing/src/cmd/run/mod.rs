@@ -25,6 +25,7 @@ pub use joblog::{Unlisted, unlisted};
 pub use parallel::unknown;
 pub use plan::plan;
 
+use crate::cmd::gateway;
 use crate::failure::{Failure, exit};
 use homing_batch::{Batch, BatchError, Files, Halt, InputOptions, Timeout};
 use homing_dispatch::{DispatchError, Io, OutputOptions, Policy, Resources, Settings};
@@ -65,10 +66,20 @@ pub struct Again {
 
 /// `homing run`.
 pub fn run(args: Args) -> Result<i32, Failure> {
+    if let Some(ended) = at_gateway(&args) {
+        return ended;
+    }
     if args.dry_run {
         return dry_run(&args);
     }
     start(args, None)
+}
+
+/// The same command line on the member that it names.
+fn at_gateway(args: &Args) -> Option<Result<i32, Failure>> {
+    let host = args.gateway.as_ref()?;
+    let words = gateway::without_gateway(std::env::args_os().skip(1).collect(), args.words.len());
+    Some(gateway::run(host, &words))
 }
 
 /// Runs, from the beginning or from where an earlier coordinator stopped.

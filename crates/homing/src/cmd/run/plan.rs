@@ -25,6 +25,9 @@ fn tell_waits(server: &str, place: &homing_folder::lease::Place) {
 
 /// Prints who would run where, and why.
 pub fn plan(args: Args) -> Result<i32, Failure> {
+    if let Some(ended) = super::at_gateway(&args) {
+        return ended;
+    }
     let cwd = std::env::current_dir().map_err(Failure::system)?;
     let finder = Finder::new().map_err(Failure::system)?;
     let targets = super::targets::targets(&args, &cwd, "plan", None)?.hosts;
