@@ -5,15 +5,25 @@ use crate::Check;
 use homing_model::text::quoted_unless;
 
 /// `put KEY` reads a part's lines, the last of which is its exit status, and prints them with bounds. A line goes out
-/// in one write, short enough for a pipe to keep it whole.
+/// in one write, short enough for a pipe to keep it whole. `puts` does so for many short parts, one after another: each
+/// begins with a line `\001KEY` and ends with `\002STATUS`. `first NAME FILE` is a row with the first line of a file of
+/// /sys: a process for each would cost more than all else that is done here. A shell reads byte by byte, and numbers of
+/// /proc/sys have but one byte for who does.
 const BEGIN: &str = r#"LC_ALL=C; export LC_ALL; T=$(printf '\t'); export T; PATH=$PATH:/usr/sbin:/sbin; export PATH
 umask 077
 now() { printf '=now\t%s\n' "$(date +%s.%N)"; }
 put() { awk -v k="$1" 'NR > 1 { if (NR < 2000) print "=" k "\t" substr(l, 1, 1000); fflush() } { l = $0 }
   END { if (NR >= 2000) l = "cut"; print "=end\t" k "\t" l }'; }
+puts() { awk '/^\001/ { k = substr($0, 2); n = 0; next }
+  /^\002/ { print "=end\t" k "\t" (n >= 2000 ? "cut" : substr($0, 2)); fflush(); next }
+  { if (n++ < 2000) print "=" k "\t" substr($0, 1, 1000); fflush() }'; }
+first() { l=; read -r l < "$2"; printf '%s\t%s\n' "$1" "$l"; }
 now
 printf '=who\t%s\n=end\twho\t0\n' "$(id -u)"
 "#;
+
+/// Of a part's time, what it gives a mount or a server: the rest is for telling.
+const FOR_A_MOUNT: f64 = 2.0 / 3.0;
 
 /// The script, for `sh -s NAME...`. A part that may wait is ended after so many seconds.
 pub fn script(checks: &[&Check], patience: f64) -> String {
@@ -24,18 +34,52 @@ pub fn script(checks: &[&Check], patience: f64) -> String {
         let call = format!("timeout -s KILL {patience:.1} sh -c {text} sh \"$@\" </dev/null");
         format!("{{ {call}; echo $?; }} 2>/dev/null | put {} &\n", c.key)
     });
-    let quick =
-        quick.iter().map(|c| format!("{{ (\n{}\n) </dev/null; echo $?; }} 2>/dev/null | put {}\n", c.ask, c.key));
-    let all: String = waiting.chain(quick).collect();
+    // Of those that take long each is told as soon as it is known.
+    let (long, short): (Vec<&&Check>, Vec<&&Check>) = quick.iter().copied().partition(|check| check.slow);
+    let long = long.iter().map(|c| format!("{{ (\n{}\n) </dev/null; echo $?; }} 2>/dev/null | put {}\n", c.ask, c.key));
+    let short: String = short
+        .iter()
+        .map(|c| format!("printf '\\001%s\\n' {}\n(\n{}\n)\nprintf '\\002%s\\n' $?\n", c.key, c.ask))
+        .collect();
+    let short = format!("{{ :\n{short}}} </dev/null 2>/dev/null | puts\n");
+    let all: String = waiting.chain([short]).chain(long).collect();
     let [network, own] = homing_mounts::network_patterns();
-    format!("NETWORK='{network}' OWN='{own}'; export NETWORK OWN\n{BEGIN}{all}now\nwait\nnow\nexit 0\n")
+    let wait = patience * FOR_A_MOUNT;
+    format!(
+        "NETWORK='{network}' OWN='{own}' WAIT={wait:.1}; export NETWORK OWN WAIT\n{BEGIN}{all}now\nwait\nnow\nexit 0\n"
+    )
 }
 
 #[cfg(test)]
 mod tests {
+    use crate::Check;
     use homing_model::Mount;
     use homing_mounts::{Kind, network_patterns};
     use std::process::Command;
+
+    const fn part(key: &'static str, waits: bool, slow: bool) -> Check {
+        let ask = "seq -f 'row %g of many that are printed at the same time' 500; [ 7 = 8 ]";
+        Check { key, ask, waits, slow, root: None, codes: &[], judge: |_| Vec::new() }
+    }
+
+    #[test]
+    fn parts_that_print_at_the_same_time_keep_their_lines_whole() {
+        static PARTS: [Check; 5] = [
+            part("wait1", true, false),
+            part("wait2", true, false),
+            part("short1", false, false),
+            part("short2", false, false),
+            part("long", false, true),
+        ];
+        let said = Command::new("sh").args(["-c", &super::script(&PARTS.each_ref(), 60.0)]).output().unwrap();
+        let host = crate::Host::read("n1", &[(0.0, said.stdout)]);
+        assert_eq!(host.stray, [""; 0]);
+        for part in &PARTS {
+            let rows = host.rows(part.key).unwrap();
+            assert_eq!(rows.len(), 500, "{}", part.key);
+            assert!(rows.iter().all(|row| row[0].starts_with("row ") && row[0].ends_with(" time")), "{}", part.key);
+        }
+    }
 
     #[test]
     fn hosts_know_a_network_file_system_as_homing_does() {

@@ -37,8 +37,8 @@ pub(crate) static CHECK: Check = Check {
     key: "kernel_state",
     ask: r#"printf 'tainted\t%s\n' "$(cat /proc/sys/kernel/tainted)"
 [ -e /run/reboot-required ] && printf 'reboot\tyes\n'
-cat /proc/[0-9]*/stat 2>/dev/null | sed 's/^[0-9]* (.*) //' | awk '$1 == "Z" {n[$2]++} END {for (p in n) print p, n[p]}' |
-sort -k2 -n | tail -1 | while read -r p n; do printf 'zombies\t%s\t%s\t%s\n' "$p" "$n" "$(cat "/proc/$p/comm")"; done; true"#,
+cat /proc/[0-9]*/stat 2>/dev/null | awk '{sub(/^[0-9]+ \(.*\) /, "")} $1 == "Z" && ++n[$2] > n[m] {m = $2}
+END {if (m) print m, n[m]}' | while read -r p n; do printf 'zombies\t%s\t%s\t%s\n' "$p" "$n" "$(cat "/proc/$p/comm")"; done; true"#,
     waits: false,
     slow: false,
     root: None,

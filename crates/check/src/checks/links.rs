@@ -48,9 +48,10 @@ pub(crate) static CHECK: Check = Check {
     // Interfaces with an address that others can reach: bridges of containers have none, or one of their own.
     ask: r#"for i in $(ip -o -4 addr show scope global up | awk '{sub("@.*", "", $2); print $2}' | sort -u); do
   case $i in docker*|virbr*|br-*|veth*|cni*|flannel*|podman*|lxc*) continue ;; esac
-  d=/sys/class/net/$i s=$d/statistics
-  printf '%s\t%s\t%s\t%s\t%s\t%s\n' "$i" "$(cat $d/speed)" "$(cat $d/duplex)" "$(cat $d/mtu)" \
-    $(($(cat $s/rx_packets) + $(cat $s/tx_packets))) $(($(cat $s/rx_errors) + $(cat $s/tx_errors) + $(cat $s/rx_missed_errors) + $(cat $s/collisions)))
+  d=/sys/class/net/$i s=$d/statistics; set --
+  for f in speed duplex mtu statistics/rx_packets statistics/tx_packets; do n=; read -r n < $d/$f; set -- "$@" "$n"; done
+  e=0; for f in rx_errors tx_errors rx_missed_errors collisions; do n=0; read -r n < $s/$f; e=$((e + n)); done
+  printf '%s\t%s\t%s\t%s\t%s\t%s\n' "$i" "$1" "$2" "$3" $(($4 + $5)) $e
 done"#,
     waits: false,
     slow: false,

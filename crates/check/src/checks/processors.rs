@@ -42,11 +42,12 @@ pub(crate) static CHECK: Check = Check {
     key: "processors",
     ask: r#"c=/sys/devices/system/cpu
 printf 'model\t%s\n' "$(awk -F': ' '/^model name/ {print $2; exit}' /proc/cpuinfo)"
-printf 'product\t%s\n' "$(cat /sys/class/dmi/id/product_name)"
-printf 'present\t%s\n' "$(cat $c/present)"
-printf 'online\t%s\n' "$(cat $c/online)"
-printf 'governor\t%s\n' "$(cat $c/cpu[0-9]*/cpufreq/scaling_governor | sort -u | tr '\n' ' ' | sed 's/ $//')"
-printf 'clocksource\t%s\n' "$(cat /sys/devices/system/clocksource/clocksource0/current_clocksource)""#,
+first product /sys/class/dmi/id/product_name
+first present $c/present
+first online $c/online
+[ ! -e $c/cpu0/cpufreq/scaling_governor ] ||
+  printf 'governor\t%s\n' "$(cat $c/cpu[0-9]*/cpufreq/scaling_governor | sort -u | tr '\n' ' ' | sed 's/ $//')"
+first clocksource /sys/devices/system/clocksource/clocksource0/current_clocksource"#,
     waits: false,
     slow: false,
     root: None,

@@ -93,15 +93,14 @@ setting!(
 pub(crate) static CHECK: Check = Check {
     key: "settings",
     ask: r#"v() { printf '%s\t%s\n' "$1" "$2"; }
-v zone "$(readlink -f /etc/localtime | sed 's,.*/zoneinfo/,,')"
-v lang "$(cat /etc/default/locale /etc/locale.conf | sed -n 's/^LANG=//p' | tr -d '"' | head -1)"
+z=$(readlink -f /etc/localtime)
+v zone "${z##*/zoneinfo/}"
+sed -n "s/^LANG=\"\{0,1\}\([^\"]*\).*/lang$T\1/p" /etc/default/locale /etc/locale.conf | head -1
 v files "$(ulimit -Sn) $(ulimit -Hn)"
 v locked "$(ulimit -l)"
-v congestion "$(cat /proc/sys/net/ipv4/tcp_congestion_control)"
-v huge "$(sed 's/.*\[\(.*\)\].*/\1/' /sys/kernel/mm/transparent_hugepage/enabled)"
-v swappiness "$(cat /proc/sys/vm/swappiness)"
-v overcommit "$(cat /proc/sys/vm/overcommit_memory)"
-v backlog "$(cat /proc/sys/net/core/somaxconn)""#,
+h=; read -r h < /sys/kernel/mm/transparent_hugepage/enabled; h=${h#*[}; v huge "${h%%]*}"
+awk '{print name "\t" $0}' name=congestion /proc/sys/net/ipv4/tcp_congestion_control name=swappiness /proc/sys/vm/swappiness \
+  name=overcommit /proc/sys/vm/overcommit_memory name=backlog /proc/sys/net/core/somaxconn"#,
     waits: false,
     slow: false,
     root: None,
