@@ -27,7 +27,7 @@ pub(crate) static CHECK: Check = Check {
   if (t ~ ENVIRON["NETWORK"] && t !~ ENVIRON["OWN"]) print $5}' /proc/self/mountinfo | head -40 |
 { while read -r p; do
   q=$(printf '%b' "$(printf '%s' "$p" | sed 's/\\/\\0/g')")
-  ( e=$(timeout -s KILL 2 stat -- "$q/.homing-check-$$" 2>&1 >/dev/null); s=$?
+  ( e=$(timeout -s KILL "$WAIT" stat -- "$q/.homing-check-$$" 2>&1 >/dev/null); s=$?
     case $e in *'No such file'*|*'Permission denied'*) s=0 ;; esac
     printf '%s\t%s\t%s\n' "$p" "$s" "${e##*: }" ) &
 done; wait; }"#,
@@ -49,7 +49,8 @@ fn of_mount(host: &Host, row: &[String]) -> Option<Finding> {
     match status.as_str() {
         "0" => None,
         "137" => Some(
-            HUNG.on(host, format!("{point} does not answer"), format!("stat {point}/NAME: nothing in 2 s")).mend(again),
+            HUNG.on(host, format!("{point} does not answer"), format!("stat {point}/NAME: nothing in time"))
+                .mend(again),
         ),
         _ => Some(DEAD.on(host, format!("{point}: {said}"), format!("stat {point}/NAME: {said}")).mend(again)),
     }

@@ -20,17 +20,28 @@ static SLOW: Code = Code {
 
 pub(crate) static CHECK: Check = Check {
     key: "logins",
-    // All of it has to fit into what a part may take. Start-up files that took long are looked at once more: all
-    // checks of a host begin at once. Whether the host lets itself in does not matter.
-    ask: r#"took() { a=$(date +%s%3N); timeout -s KILL 2 "$@" >/dev/null </dev/null; echo $(($(date +%s%3N) - a)); }
+    // All of it has to fit into what a part may take. What took long is looked at again, more often where there is time:
+    // all checks of a host begin at once, and others work there. Where twice as many processes as processors want to
+    // run, nothing is said of sshd. Whether the host lets itself in does not matter.
+    ask: r#"took() { a=$(date +%s%3N); timeout -s KILL "${most:-2}" "$@" >/dev/null </dev/null; echo $(($(date +%s%3N) - a)); }
+again() {
+  for _ in 1 2 3 4 5; do
+    s=$(most=0.8; "$1"); [ "$s" -ge 790 ] || { t=$s; break; }
+    [ $((n += 2)) -lt "${WAIT%.*}" ] || break
+  done
+}
 files() { took bash -c '. ~/.bashrc'; }
 case $(getent passwd "$(id -u)") in *bash)
   t=$(files)
-  [ "$t" -lt 1500 ] || { again=$(files); [ "$again" -ge "$t" ] || t=$again; }
+  [ "$t" -lt 1500 ] || again files
   printf 'files\t%s\n' "$t" ;;
 esac
 [ "${t:-0}" -lt 1500 ] || exit 0
-printf 'sshd\t%s\n' "$(took ssh -F /dev/null -o BatchMode=yes -o StrictHostKeyChecking=no -o UserKnownHostsFile=/dev/null -o LogLevel=QUIET 127.0.0.1 true)""#,
+read -r load _ < /proc/loadavg; [ "${load%%.*}" -lt $((2 * $(nproc))) ] || exit 0
+login() { took ssh -F /dev/null -o BatchMode=yes -o StrictHostKeyChecking=no -o UserKnownHostsFile=/dev/null -o LogLevel=QUIET 127.0.0.1 true; }
+t=$(login)
+[ "$t" -lt 1500 ] || again login
+printf 'sshd\t%s\n' "$t""#,
     waits: true,
     slow: true,
     root: None,

@@ -81,7 +81,7 @@ fn of_point(point: &str, all: &[(&Host, Mounts)]) -> Vec<Finding> {
     let first = there[0].1;
     let mut found = Vec::new();
     if there.iter().all(|(_, m)| is_network(m)) {
-        let lacking = at.iter().filter(|(_, m)| m.is_none() && there.len() * 2 > all.len());
+        let lacking = at.iter().filter(|(h, m)| m.is_none() && there.len() * 2 > all.len() && !serves(h, first));
         found
             .extend(lacking.map(|(h, _)| {
                 LACKS.on(h, format!("{point} is not mounted"), "/proc/self/mountinfo").mend(like(first))
@@ -97,6 +97,19 @@ fn of_point(point: &str, all: &[(&Host, Mounts)]) -> Vec<Finding> {
     }
     found.extend(options(point, &there));
     found
+}
+
+/// An NFS server has on a disk of its own what the others mount.
+fn serves(host: &Host, line: &MountLine) -> bool {
+    let source = line.mount.source.display();
+    let Some((server, _)) = source.split_once(":/").filter(|_| Kind::of(&line.mount) == Kind::Nfs) else {
+        return false;
+    };
+    let own = host.rows("own_name").into_iter().flatten().flatten();
+    [host.name.rsplit('@').next().unwrap_or_default()]
+        .into_iter()
+        .chain(own.map(String::as_str))
+        .any(|own| own == server)
 }
 
 fn soft(host: &Host, line: &MountLine) -> Option<Finding> {

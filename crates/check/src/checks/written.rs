@@ -23,7 +23,8 @@ static SQUASHED: Code = Code {
     severity: Severity::Warning,
     what: "root is nobody on a network file system",
     means: "what root copies or installs there belongs to nobody, or is refused; backups as root miss private files",
-    seen: "the owner of a file that root makes on the mount",
+    seen: "the owner of a file that root makes on the mount; it is told where most hosts' root is trusted, where root's \
+           home lies there, and where files of nobody lie on its top: a server that trusts no root is none the worse",
     mend: "let the server trust root of these hosts (NFS: no_root_squash; MooseFS: maproot=0), or do it on the server",
 };
 static MAPPED: Code = Code {
@@ -42,11 +43,16 @@ pub(crate) static CHECK: Check = Check {
   if (t ~ ENVIRON["NETWORK"] && t !~ ENVIRON["OWN"] && $6 ~ /^rw/ && s ~ /^rw/) print $5}' /proc/self/mountinfo | head -40 |
 { while read -r p; do
   q=$(printf '%b' "$(printf '%s' "$p" | sed 's/\\/\\0/g')")
-  timeout -s KILL 2 sh -c 'f=$1/.homing-check-$$-$(uname -n); u=$(id -u); a=$(date +%s.%N)
-    e=$( (echo > "$f") 2>&1) || { case $e in *"ermission denied"*) printf "%s\t%s\tno\n" "$2" "$u" ;; esac; exit 0; }
-    sync "$f"; m=$(stat -c "%.Y$T%u" -- "$f"); b=$(date +%s.%N); o=
-    [ "$u" != 0 ] || { chown 61184 "$f" && o=$(stat -c %u -- "$f"); }
-    rm -f "$f"; printf "%s\t%s\tyes\t%s\t%s\t%s\t%s\n" "$2" "$u" "$a" "$b" "$m" "$o"' sh "$q" "$p" &
+  timeout -s KILL "$WAIT" sh -c 'f=$1/.homing-check-$$-$(uname -n); u=$(id -u); a=$(date +%s.%N)
+    hurt() { case ~/ in "$1"/*) echo home ;; *) find "$1/" -mindepth 1 -maxdepth 1 -user "$2" ! -name ".homing-check-*" -printf "files\n" -quit ;; esac; }
+    e=$( (echo > "$f") 2>&1) || { case $e in *"ermission denied"*) printf "%s\t%s\tno\t%s\n" "$2" "$u" "$(hurt "$1" 65534)" ;; esac; exit 0; }
+    sync "$f"; m=$(stat -c "%.Y$T%u" -- "$f"); b=$(date +%s.%N); o= w=${m##*$T}
+    case $u,$w in
+    0,0) chown 61184 "$f" && o=$(stat -c %u -- "$f") ;;
+    0,*) o=$(setpriv --reuid=61184 --regid=61184 --clear-groups sh -c "echo > \"\$1\" && stat -c %u -- \"\$1\"; rm -f -- \"\$1\"" sh "$f.1") ;;
+    esac
+    rm -f "$f" "$f.1"; [ "$u" = 0 ] && [ "$w" != 0 ] && w=$(hurt "$1" "$w") || w=
+    printf "%s\t%s\tyes\t%s\t%s\t%s\t%s\t%s\n" "$2" "$u" "$a" "$b" "$m" "$o" "$w"' sh "$q" "$p" &
 done; wait; }"#,
     waits: true,
     slow: true,
@@ -57,29 +63,49 @@ done; wait; }"#,
 
 fn judge(answers: &Answers) -> Vec<Finding> {
     let rows: Vec<(&Host, &[String])> = answers.each(CHECK.key).collect();
-    let owners = rows.iter().flat_map(|(host, row)| of_owner(host, row));
+    let owners = rows.iter().filter_map(|(host, row)| mapped(host, row).or_else(|| squashed(host, row, &rows)));
     owners.chain(clocks(&rows)).collect()
 }
 
-fn of_owner(host: &Host, row: &[String]) -> Vec<Finding> {
-    let row: Vec<&str> = row.iter().map(String::as_str).collect();
-    let table = format!("grep -F ' {} ' /proc/self/mountinfo", row[0]);
-    let squashed = |seen: String| SQUASHED.on(host, format!("root is nobody on {}", row[0]), seen).look(&table);
-    let mapped =
-        |seen: String| MAPPED.on(host, format!("{} gives files to other users", row[0]), seen).look(table.clone());
-    match row[..] {
-        [_, "0", "no"] => vec![squashed("root may not make a file".into())],
-        [point, "0", "yes", .., owner, _] if owner != "0" => {
-            vec![squashed(format!("stat {point}/FILE of root: owner {owner}"))]
-        }
-        [point, "0", "yes", .., given] if !given.is_empty() && given != SOMEBODY => {
-            vec![mapped(format!("chown {SOMEBODY} {point}/FILE: owner {given}"))]
-        }
-        [point, user, "yes", .., owner, ""] if owner != user => {
-            vec![mapped(format!("stat {point}/FILE of {user}: owner {owner}"))]
-        }
-        _ => Vec::new(),
+/// Who owns what root makes on a mount.
+fn of_root(row: &[String]) -> Option<&str> {
+    match row {
+        [_, user, made, ..] if user == "0" && made == "no" => Some("nobody"),
+        [_, user, made, _, _, _, owner, ..] if user == "0" && made == "yes" => Some(owner),
+        _ => None,
     }
+}
+
+fn look(row: &[String]) -> String {
+    format!("grep -F {} /proc/self/mountinfo", word(&format!(" {} ", row[0])))
+}
+
+/// A server that trusts nobody's root is set as it should be. It is told of where somebody is hurt by it.
+fn squashed(host: &Host, row: &[String], all: &[(&Host, &[String])]) -> Option<Finding> {
+    let owner = of_root(row).filter(|owner| *owner != "0")?;
+    let same = || all.iter().filter(|(_, other)| other[0] == row[0]).filter_map(|(_, other)| of_root(other));
+    let (trusted, known) = (same().filter(|owner| *owner == "0").count(), same().count());
+    let point = &row[0];
+    let what = match row.get(if row[2] == "no" { 3 } else { 8 }).map(String::as_str) {
+        Some("home") => format!("root is nobody on {point}, and has its home there"),
+        Some("files") => format!("root is nobody on {point}, and has left files of nobody there"),
+        _ if trusted * 2 > known => format!("root is nobody on {point}, and root on {trusted} of {known} hosts"),
+        _ => return None,
+    };
+    Some(SQUASHED.on(host, what, format!("a file that root makes in {point}: owner {owner}")).look(look(row)))
+}
+
+fn mapped(host: &Host, row: &[String]) -> Option<Finding> {
+    let [point, user, made, _, _, _, owner, given, ..] = row else { return None };
+    let seen = match user.as_str() {
+        _ if made != "yes" => return None,
+        "0" if given.is_empty() || given == SOMEBODY => return None,
+        "0" if owner == "0" => format!("chown {SOMEBODY} {point}/FILE: owner {given}"),
+        "0" => format!("stat {point}/FILE of {SOMEBODY}: owner {given}"),
+        user if owner != user => format!("stat {point}/FILE of {user}: owner {owner}"),
+        _ => return None,
+    };
+    Some(MAPPED.on(host, format!("{point} gives files to other users"), seen).look(look(row)))
 }
 
 /// A server is told of when most of its clients see it: the clock of a single client is a finding of its own.
