@@ -18,7 +18,7 @@ pub mod slurm_health;
 pub mod volume;
 
 pub use answers::{Answers, Chunk, Host};
-pub use checks::CHECKS;
+pub use checks::{CHECKS, burn_in};
 pub use finding::{Code, Finding, Remedy, Severity};
 pub use script::script;
 
@@ -93,7 +93,8 @@ pub struct Check {
     /// The name of its part of the script.
     pub key: &'static str,
     /// POSIX shell that prints lines of fields separated by tabs. `$@` are the names of all hosts, `$T` is a tab,
-    /// `$NETWORK` and `$OWN` are [`homing_mounts::network_patterns`].
+    /// `$NETWORK` and `$OWN` are [`homing_mounts::network_patterns`], `$WAIT` are the seconds that a mount or a server
+    /// has. In a part that does not wait, `first NAME FILE` prints a row with the first line of a file of /sys.
     pub ask: &'static str,
     /// It may have to wait for another host, a daemon or a mount: it runs beside the others, with a bound of its own.
     pub waits: bool,
@@ -109,9 +110,17 @@ pub struct Check {
 
 /// The checks of these areas (none: all).
 pub fn chosen(only: &[Area], quick: bool) -> Vec<&'static Check> {
-    let about = |c: &Check| only.is_empty() || c.codes.iter().any(|code| only.contains(&code.area()));
-    let wanted = |c: &&'static Check| about(c) && !(quick && c.slow);
-    CHECKS.iter().copied().filter(wanted).collect()
+    of_areas(CHECKS, only).filter(|c| !(quick && c.slow)).collect()
+}
+
+/// The parts of a burn-in that are about these areas (none: all).
+pub fn burn_in_of(only: &[Area]) -> Vec<&'static Check> {
+    of_areas(burn_in::CHECKS, only).collect()
+}
+
+fn of_areas(checks: &[&'static Check], only: &[Area]) -> impl Iterator<Item = &'static Check> {
+    let about = |c: &&Check| only.is_empty() || c.codes.iter().any(|code| only.contains(&code.area()));
+    checks.iter().copied().filter(about)
 }
 
 /// All findings of these checks, equal ones with their hosts together.
@@ -128,5 +137,6 @@ pub fn code(name: &str) -> Option<&'static Code> {
 
 /// Every code, in the order of checks.
 pub fn all_codes() -> impl Iterator<Item = &'static Code> {
-    CHECKS.iter().flat_map(|check| check.codes).chain(volume::CODES).copied()
+    let of_load = burn_in::CHECKS.iter().filter(|check| CHECKS.iter().all(|usual| usual.key != check.key));
+    CHECKS.iter().chain(of_load).flat_map(|check| check.codes).chain(volume::CODES).copied()
 }

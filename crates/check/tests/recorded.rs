@@ -1,6 +1,6 @@
 //! Every code is found in answers that show its fault, on the host that has it and nowhere else, and no other code is.
 
-use homing_check::{Answers, CHECKS, Host, all_codes, findings};
+use homing_check::{Answers, CHECKS, Host, all_codes, burn_in, findings};
 use std::collections::BTreeSet;
 
 /// What a host says in one part of the script, rows and their fields.
@@ -54,8 +54,14 @@ const FAULTS: &[(&str, &str, &str, &str)] = &[
     ("HC-SSH-06", "host_keys", "", "n1\tssh-ed25519\t/root/.ssh/known_hosts"),
     ("HC-SSH-07", "logins", "files\t90\nsshd\t250", "files\t2004"),
     ("HC-SSH-07", "logins", "files\t90\nsshd\t250", "files\t90\nsshd\t2010"),
-    ("HC-USER-09", "written", "/data\t0\tyes\t9.5\t9.7\t9.6\t0\t61184", "/data\t0\tyes\t9.5\t9.7\t9.6\t65534\t"),
+    ("HC-USER-09", "written", "/data\t0\tyes\t9.5\t9.7\t9.6\t0\t61184", "/data\t0\tyes\t9.5\t9.7\t9.6\t65534\t\t"),
     ("HC-USER-10", "written", "/data\t0\tyes\t9.5\t9.7\t9.6\t0\t61184", "/data\t0\tyes\t9.5\t9.7\t9.6\t0\t65534"),
+    (
+        "HC-USER-10",
+        "written",
+        "/data\t0\tyes\t9.5\t9.7\t9.6\t65534\t61184\t",
+        "/data\t0\tyes\t9.5\t9.7\t9.6\t65534\t65534\tfiles",
+    ),
     ("HC-USER-01", "accounts", "user\talice\t1001\t100\t/h\t/bin/sh", "user\talice\t1002\t100\t/h\t/bin/sh"),
     ("HC-USER-02", "accounts", "group\tlab\t2001\t", "group\tlab\t2002\t"),
     ("HC-USER-03", "accounts", "user\talice\t1001\t100\t/h\t/bin/sh", ""),
@@ -106,6 +112,13 @@ const FAULTS: &[(&str, &str, &str, &str)] = &[
     ("HC-DISK-08", "kernel_log", "", "[99.1] INFO: task cp:4711 blocked for more than 120 seconds."),
     ("HC-DISK-09", "smart", "/dev/sda\t64\t", "/dev/sda\t72\t"),
     ("HC-DISK-10", "smart", "/dev/sda\t0\t", "/dev/sda\t0\tCurrent_Pending_Sector=8 "),
+    ("HC-DISK-12", "lvm", "", "vg0\tdata\tpartial"),
+    (
+        "HC-DISK-13",
+        "mounted",
+        MOUNTINFO,
+        "22 1 8:1 / / rw,relatime - ext4 /dev/sda1 rw,nobarrier\n30 22 0:40 / /data rw,relatime - nfs4 nas:/data rw,vers=4.2,hard,addr=10.0.0.9",
+    ),
     ("HC-MEM-01", "counters", "", "/sys/devices/system/edac/mc/mc0/ue_count:1"),
     ("HC-MEM-02", "counters", "", "/sys/devices/system/edac/mc/mc1/ce_count:17"),
     (
@@ -134,6 +147,7 @@ const FAULTS: &[(&str, &str, &str, &str)] = &[
     ("HC-NET-05", "bond", "bond0\teth0\tup", "bond0\teth0\tdown"),
     ("HC-NET-06", "path_mtu", "n1\teth0\t9000\t9000", "n1\teth0\t9000\t1500"),
     ("HC-NET-07", "ports", "nas\t2049\t0", "nas\t2049\t137"),
+    ("HC-NET-09", "ports", "nas\t2049\t0", "nas\t2049\tnone"),
     ("HC-SVC-01", "units", "", "failed\tbackup.service"),
     ("HC-SVC-02", "units", "unit\tmunge.service\tactive", "unit\tmunge.service\tinactive"),
     ("HC-SVC-03", "kernel_state", "tainted\t4096", "tainted\t4224"),
@@ -189,6 +203,15 @@ fn faults_that_are_no_single_answer_are_found_too() {
     for (expected, third, first) in cases {
         assert_eq!(found(vec![first, clean("n2"), third]), [expected]);
     }
+    // A host that is slow, HC-NET-10, is so for both others, and both are for it.
+    let replies = |slow: u32| {
+        let to = |own: &str| -> String {
+            let took = |other: &&str| if "n3" == own || **other == *"n3" { slow } else { 200 };
+            ["n1", "n2", "n3"].iter().filter(|o| **o != own).map(|o| format!("{o}\t{}\n", took(o))).collect()
+        };
+        found(["n1", "n2", "n3"].map(|name| host(name, &[("reply", &to(name))], "", 0.0)).into())
+    };
+    assert_eq!((replies(900), replies(20_200)), (vec![], vec!["HC-NET-10 n3".into()]));
     let soft = "30 22 0:40 / /data rw - nfs4 nas:/data rw,soft";
     let all = ["n1", "n2"].map(|name| host(name, &[("mounted", soft)], "", 0.0));
     assert_eq!(found(all.into()), ["HC-MOUNT-06 n[1-2]"]);
@@ -198,10 +221,84 @@ fn faults_that_are_no_single_answer_are_found_too() {
     let seen = |ahead: [u32; 3]| found(["n1", "n2", "n3"].iter().zip(ahead).map(|(n, s)| client(n, s)).collect());
     assert_eq!((seen([0, 0, 0]), seen([0, 30, 0])), (vec![], vec![]));
     assert_eq!(seen([30, 30, 30]), ["HC-CLOCK-07 n[1-3]"]);
-    let refused = ["n1", "n2"].map(|name| host(name, &[("written", "/data\t0\tno")], "", 0.0));
-    assert_eq!(found(refused.into()), ["HC-USER-09 n[1-2]"]);
+    // A server has on its own disk what its clients mount, by its name or by its address.
+    let server = |mine: &str, source: &str| {
+        let clients = MOUNTINFO.replace("nas:", source);
+        let clients = ["n1", "n2"].map(|name| host(name, &[("mounted", &clients)], "", 0.0));
+        let server =
+            host("n3", &[("mounted", "22 1 8:1 / / rw,relatime - ext4 /dev/sda1 rw"), ("own_name", mine)], "", 0.0);
+        found(clients.into_iter().chain([server]).collect())
+    };
+    let own = "n3\t10.0.0.3";
+    assert_eq!((server(own, "n3:"), server(own, "10.0.0.3:")), (vec![], vec![]));
+    assert_eq!(server(own, "n4:"), ["HC-MOUNT-03 n3"]);
+    // Where a server trusts nobody's root it is as it should be, until something of root's lies there.
+    let refused = |hurt: &str| {
+        let row = format!("/data\t0\tno\t{hurt}");
+        found(["n1", "n2"].map(|name| host(name, &[("written", &row)], "", 0.0)).into())
+    };
+    assert_eq!(refused(""), [""; 0]);
+    assert_eq!(
+        (refused("home"), refused("files")),
+        (vec!["HC-USER-09 n[1-2]".into()], vec!["HC-USER-09 n[1-2]".into()])
+    );
     let behind = ["n1", "n2", "n3"].map(|name| host(name, &[], "", 60.0));
     assert_eq!(found(behind.into()), ["HC-CLOCK-03 n[1-3]"]);
+}
+
+/// HC-CPU-06, HC-CPU-07, HC-MEM-07, HC-DISK-11 and HC-NET-08 are found by `--deep`.
+#[test]
+fn a_host_that_computes_wrong_or_slowly_is_found_among_its_twins_and_by_what_it_was() {
+    for (code, key, well, ill) in [
+        ("HC-CPU-06", "burn_processors", "sum\taa", "sum\tbb"),
+        ("HC-CPU-06", "burn_processors", "sum\taa", "sum\taa\nsum\tab"),
+        ("HC-CPU-06", "burn_memory", "wrong\t0", "wrong\t1"),
+        ("HC-CPU-07", "burn_processors", "rate\tprocessors\t1000", "rate\tprocessors\t700"),
+        ("HC-MEM-07", "burn_memory", "rate\tmemory\t1000", "rate\tmemory\t700"),
+        ("HC-DISK-11", "burn_disk", "rate\tdisk read\t1000", "rate\tdisk read\t700"),
+    ] {
+        let all = |third: &str| loaded(vec![burnt("n1", key, well), burnt("n2", key, well), burnt("n3", key, third)]);
+        assert_eq!((all(well), all(ill)), (vec![], vec![format!("{code} n3")]));
+    }
+}
+
+fn burnt(name: &str, key: &str, rows: &str) -> Host {
+    let rows: String = rows.lines().map(|row| format!("={key}\t{row}\n")).collect();
+    Host::read(name, &[(0.0, format!("=who\t0\n=end\twho\t0\n{rows}=end\t{key}\t0\n").into_bytes())])
+}
+
+fn loaded(hosts: Vec<Host>) -> Vec<String> {
+    let found = findings(burn_in::CHECKS, &Answers { hosts });
+    found.iter().map(|f| format!("{} {}", f.code.name, f.hosts)).collect()
+}
+
+/// Each host sends to the next, and the last to the first.
+#[test]
+fn a_slow_link_is_told_once_and_its_neighbours_are_not() {
+    let ring = |rates: &[u32]| {
+        let to = |at: usize| format!("n{}", (at + 1) % rates.len() + 1);
+        let row = |(at, rate)| {
+            burnt(&format!("n{}", at + 1), "burn_network", &format!("rate\tnetwork\t{rate}\nto\t{}", to(at)))
+        };
+        loaded(rates.iter().enumerate().map(row).collect())
+    };
+    assert_eq!(ring(&[1000, 990, 1100]), [""; 0]);
+    assert_eq!(ring(&[1000, 100, 100]), ["HC-NET-08 n3"], "what it sends and what it is sent is slow");
+    assert_eq!(ring(&[1000, 1000, 100]), ["HC-NET-08 n3"], "it sends slowly");
+    assert_eq!(ring(&[1000, 1000, 100, 100, 1000]), ["HC-NET-08 n4"]);
+    assert_eq!(ring(&[1000, 100]), [""; 0], "of two nobody knows which");
+}
+
+#[test]
+fn the_best_is_kept_and_what_is_slower_is_told() {
+    let rate = |rate: u32| burnt("n1", "burn_processors", &format!("rate\tprocessors\t{rate}"));
+    let mut best = burn_in::Best::new();
+    burn_in::better(&mut best, &rate(1000), "2026-01-01");
+    burn_in::better(&mut best, &rate(900), "2026-02-01");
+    let mut alone = rate(700);
+    burn_in::remember(&mut alone, &best);
+    let found = findings(burn_in::CHECKS, &Answers { hosts: vec![alone] });
+    assert_eq!(found[0].what, "processors: 700 MB/s, and 1000 MB/s on 2026-01-01");
 }
 
 #[test]

@@ -417,6 +417,31 @@ fn planted_faults_are_found_and_mended_as_printed() {
     assert_eq!(shown(&lab.findings()), [""; 0], "all is undone");
     a_clock_that_is_behind(&lab);
     a_mute_holds_for_its_host(&lab);
+    hosts_under_load(&lab);
+}
+
+/// Where n3 sends slowly. Whoever connects to its port without the secret is not let in.
+fn hosts_under_load(lab: &Lab) {
+    lab.run(N3, "tc qdisc add dev host0 root tbf rate 100mbit burst 64k latency 50ms");
+    let stranger =
+        "until exec 3<> /dev/tcp/n3/47113; do sleep 0.05; done 2>/dev/null; head -c 9 <&3 | wc -c > /tmp/got";
+    lab.run("n2", &format!("timeout 100 bash -c '{stranger}' > /dev/null 2>&1 &"));
+    let output = lab.check(&["--deep=1", "--json"]);
+    let told: Value = serde_json::from_slice(&output.stdout).unwrap_or_else(|_| panic!("{}", err(&output)));
+    for host in ["n1", "n2", "n3"] {
+        for what in ["processors", "memory", "disk read", "disk randread", "network"] {
+            assert!(told["measured"][host][what].as_f64().is_some_and(|rate| rate > 0.0), "{host}, {what}: {told}");
+        }
+    }
+    // Hosts of one machine are no twins: what else is slow there is another's load.
+    let found = found_names(told["findings"].as_array().unwrap());
+    assert!(found.contains(&"HC-NET-08 [\"n3\"]".into()), "{told}");
+    assert!(!found.iter().any(|name| name.starts_with("HC-CPU-06")), "{told}");
+    let kept = std::fs::read_to_string(lab.state.path().join("homing/burn-in.json")).unwrap();
+    assert!(kept.contains("\"n3\"") && kept.contains("disk randread"), "{kept}");
+    lab.run(ALL, "! ss -ltn | grep :47113 && ! ls -d /dev/shm/homing-check* /var/tmp/homing-check* 2>/dev/null");
+    lab.run("n2", "! [ -e /tmp/got ] || [ \"$(cat /tmp/got)\" = 0 ]");
+    lab.run(N3, "tc qdisc del dev host0 root");
 }
 
 /// Faults that do not touch each other, at the same time: the n-th of each thing that several use.

@@ -3,8 +3,10 @@
 mod accounts;
 mod alike;
 mod answering;
+mod barriers;
 mod beneath;
 mod bond;
+pub mod burn_in;
 mod clock;
 mod counters;
 mod devices;
@@ -18,6 +20,7 @@ mod kernel_log;
 mod kernel_state;
 mod links;
 mod logins;
+mod lvm;
 mod machine_id;
 mod memory;
 mod mounted;
@@ -26,6 +29,7 @@ mod own_name;
 mod path_mtu;
 mod ports;
 mod processors;
+mod reply;
 mod resolve;
 mod same_files;
 mod settings;
@@ -64,12 +68,15 @@ pub static CHECKS: &[&Check] = &[
     &kernel_log::CHECK,
     &counters::CHECK,
     &smart::CHECK,
+    &lvm::CHECK,
+    &barriers::CHECK,
     &memory::CHECK,
     &processors::CHECK,
     &links::CHECK,
     &bond::CHECK,
     &path_mtu::CHECK,
     &ports::CHECK,
+    &reply::CHECK,
     &units::CHECK,
     &versions::CHECK,
     &settings::CHECK,

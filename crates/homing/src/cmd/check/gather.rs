@@ -34,9 +34,16 @@ struct Heard {
     outcome: Option<Outcome>,
 }
 
-/// Asks all hosts. A thread talks to them, and is left behind when some do not answer.
-pub fn ask(options: Options, hosts: &[String], checks: &[&Check], deadline: Duration) -> Result<Gathered, Failure> {
-    let spool = Spool::of(script(checks, deadline.as_secs_f64() * SHARE).as_bytes())
+/// Asks all hosts. `before` stands before the script. A thread talks to them, and is left behind when some do not answer.
+pub fn ask(
+    options: Options,
+    hosts: &[String],
+    before: &str,
+    checks: &[&Check],
+    deadline: Duration,
+) -> Result<Gathered, Failure> {
+    let text = format!("{before}{}", script(checks, deadline.as_secs_f64() * SHARE));
+    let spool = Spool::of(text.as_bytes())
         .map_err(|e| Failure::system(format!("no temporary file for the script: {e}")).hint("TMPDIR"))?;
     let words = ["sh", "-s", "--"].map(String::from).into_iter().chain(hosts.iter().cloned());
     let command = Command::argv(words).input(Input::Spool(spool));

@@ -1,5 +1,6 @@
 //! `homing check`: what is wrong with a cluster, and the command that mends it.
 
+mod deep;
 mod gather;
 mod mutes;
 mod show;
@@ -10,6 +11,7 @@ use crate::cmd::targets::Targets;
 use crate::cmd::volume;
 use crate::failure::Failure;
 use clap::builder::{PossibleValue, PossibleValuesParser};
+use deep::Measured;
 use gather::Gathered;
 use homing_check::{Area, Check, Finding, Severity, all_codes};
 use std::path::PathBuf;
@@ -30,6 +32,11 @@ pub struct Args {
     /// Leave out what takes long: names from every host to every other, what lies beneath mounts, volumes
     #[arg(long)]
     quick: bool,
+    /// Put hosts under load instead, this many seconds a part (of five), and compare them with their twins and with
+    /// what they could do before
+    #[arg(long, value_name = "SECONDS", num_args = 0..=1, require_equals = true, default_missing_value = "30",
+        value_parser = clap::value_parser!(u64).range(1..=3600), conflicts_with_all = ["quick", "volume", "slurm_health"])]
+    deep: Option<u64>,
     /// These areas alone: names, clocks, ssh, users, mounts, disks, memory, network, services, volumes
     #[arg(long, value_name = "AREA", value_delimiter = ',', value_parser = areas(), hide_possible_values = true)]
     only: Vec<String>,
@@ -100,12 +107,19 @@ pub fn run(args: Args) -> Result<i32, Failure> {
         return slurm::run(&homing_check::chosen(&only, true), deadline);
     }
     let hosts = hosts(&args)?;
-    let checks = homing_check::chosen(&only, args.quick);
+    let checks = match args.deep {
+        Some(_) => homing_check::burn_in_of(&only),
+        None => homing_check::chosen(&only, args.quick),
+    };
     let mut options = args.targets.options()?;
     options.connect_timeout = options.connect_timeout.min(deadline);
+    let load = Duration::from_secs(args.deep.map_or(0, homing_check::burn_in::longest));
+    let deadline = deadline + load;
     options.command_timeout = Some(options.command_timeout.unwrap_or(deadline).min(deadline));
-    let gathered = gather::ask(options, &hosts, &checks, deadline)?;
-    Session { args: &args, only, checks, hosts, gathered }.tell()
+    let before = args.deep.map(deep::words).transpose()?.unwrap_or_default();
+    let mut gathered = gather::ask(options, &hosts, &before, &checks, deadline)?;
+    let measured = if args.deep.is_some() { deep::measured(&mut gathered.answers)? } else { Measured::default() };
+    Session { args: &args, only, checks, hosts, gathered, measured }.tell()
 }
 
 /// The hosts that were named; those of the volume; those of the cluster file; this one.
@@ -130,6 +144,7 @@ struct Session<'a> {
     checks: Vec<&'static Check>,
     hosts: Vec<String>,
     gathered: Gathered,
+    measured: Measured,
 }
 
 impl Session<'_> {
@@ -148,6 +163,7 @@ impl Session<'_> {
             unknown: self.unknown(unasked),
             hosts: &self.hosts,
             gathered: &self.gathered,
+            measured: &self.measured.rates,
             unprivileged: self.unprivileged(),
             way: self.args.targets.way_words(),
         };
@@ -167,7 +183,7 @@ impl Session<'_> {
         let wanted = self.only.is_empty() || self.only.contains(&Area::Volumes);
         let names = match &self.args.volume {
             Some(name) => vec![name.clone()],
-            None if self.args.quick || !wanted || self.args.targets.named() => Vec::new(),
+            None if self.args.quick || self.args.deep.is_some() || !wanted || self.args.targets.named() => Vec::new(),
             None => homing_volume::Record::names(&homing_volume::folder()),
         };
         let (mut found, mut unasked) = (Vec::new(), Vec::new());
@@ -205,7 +221,14 @@ impl Session<'_> {
                 asked.iter().filter_map(|c| Some((host.name.clone(), format!("{}: {}", c.key, host.unknown(c.key)?))));
             parts.collect()
         };
-        self.gathered.answers.hosts.iter().flat_map(of_host).chain(volumes).collect()
+        self.gathered
+            .answers
+            .hosts
+            .iter()
+            .flat_map(of_host)
+            .chain(volumes)
+            .chain(self.measured.unknown.clone())
+            .collect()
     }
 
     /// Hosts where we are not root, and what root would see besides.

@@ -7,6 +7,7 @@ use homing_model::alike;
 use homing_model::text::shown;
 use homing_model::units::count;
 use serde_json::{Value, json};
+use std::collections::BTreeMap;
 use std::fmt::Write;
 
 /// All that is told.
@@ -23,6 +24,8 @@ pub struct Report<'a> {
     pub hosts: &'a [String],
     /// What came back.
     pub gathered: &'a Gathered,
+    /// What was measured, in MB/s, by host and by what.
+    pub measured: &'a BTreeMap<String, BTreeMap<String, f64>>,
     /// Hosts where we are not root, and what is not told there.
     pub unprivileged: (Vec<String>, Vec<&'static str>),
     /// Options of `homing exec` that lead to the same hosts, with a blank behind each.
@@ -52,9 +55,18 @@ impl Report<'_> {
             let word = if summary.is_empty() { format!("well on {}", count(answered as u64, "host")) } else { summary };
             let _ = writeln!(text, "{:<9} {word}", area.name());
         }
+        self.rates(&mut text);
         self.told.iter().for_each(|finding| self.finding(finding, &mut text));
         self.rest(&mut text);
         text
+    }
+
+    fn rates(&self, text: &mut String) {
+        let gap = if text.is_empty() { "" } else { "\n" };
+        for (at, (host, rates)) in self.measured.iter().filter(|(_, rates)| !rates.is_empty()).enumerate() {
+            let all: Vec<String> = rates.iter().map(|(what, rate)| format!("{what} {rate:.0} MB/s")).collect();
+            let _ = writeln!(text, "{}{}: {}", if at == 0 { gap } else { "" }, shown(host), shown(&all.join(", ")));
+        }
     }
 
     fn finding(&self, finding: &Finding, text: &mut String) {
@@ -120,6 +132,7 @@ impl Report<'_> {
             "findings": self.told.iter().map(row).collect::<Vec<_>>(),
             "muted": self.quiet.iter().map(muted).collect::<Vec<_>>(),
             "unknown": self.unknown.iter().map(unknown).collect::<Vec<_>>(),
+            "measured": self.measured,
             "exit": status,
         });
         format!("{all}\n")

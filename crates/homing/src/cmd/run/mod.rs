@@ -9,7 +9,7 @@ mod inputs;
 mod joblog;
 mod lessons;
 mod listen;
-mod nonce;
+pub(crate) mod nonce;
 mod order;
 mod parallel;
 mod plan;

@@ -63,7 +63,7 @@ fn make(dir: &Path) -> std::io::Result<(PathBuf, String)> {
 }
 
 /// 128 bits, as hexadecimal digits.
-fn random() -> std::io::Result<String> {
+pub(crate) fn random() -> std::io::Result<String> {
     let mut bytes = [0u8; 16];
     rustix::rand::getrandom(&mut bytes[..], rustix::rand::GetRandomFlags::empty())?;
     Ok(bytes.iter().map(|b| format!("{b:02x}")).collect())

@@ -1,0 +1,42 @@
+//! A large file in memory: are its bytes what was written, and are they read as fast as on the twins?
+
+use super::processors::{LOOK, WRONG};
+use super::{slow, told};
+use crate::{Answers, Check, Code, Finding, Severity};
+
+static SLOW: Code = Code {
+    name: "HC-MEM-07",
+    severity: Severity::Warning,
+    what: "memory is slower than that of twins, or than it was",
+    means: "programs with much data take longer there; often a module is in the wrong slot",
+    seen: "reading a file of /dev/shm",
+    mend: "compare `dmidecode -t memory` with a twin's",
+};
+
+pub(crate) static CHECK: Check = Check {
+    key: "burn_memory",
+    // 2 GB at most and a quarter of what is free. The file has no name once it is open: nothing is left of it, whatever
+    // ends the script.
+    ask: r#"m=$(awk -v b="$BURN" '$1 == "MemAvailable:" {m = int($2 / 4096); m = m > 2000 ? 2000 : m; print m > b * 100 ? b * 100 : m}' /proc/meminfo)
+f=$(mktemp /dev/shm/homing-check-XXXXXX) && exec 9<> "$f" && rm "$f" || exit 1
+head -c "${m}000000" /dev/zero | tr '\0' '\125' >&9
+[ "$(stat -L -c %s /proc/self/fd/9)" = "${m}000000" ] || { printf 'note\tmemory: no room in /dev/shm\n'; exit 0; }
+a=$(date +%s%3N) e=$(($(date +%s) + BURN)) n=0
+while dd if=/proc/self/fd/9 of=/dev/null bs=1M status=none && n=$((n + 1)) && [ "$(date +%s)" -lt "$e" ]; do :; done
+awk -v n="$((n * m))" -v t=$(($(date +%s%3N) - a)) 'BEGIN {printf "rate\tmemory\t%.0f\n", n * 1000 / (t > 0 ? t : 1)}'
+printf 'wrong\t%s\n' "$(tr -d '\125' < /proc/self/fd/9 | wc -c)""#,
+    waits: false,
+    slow: true,
+    root: None,
+    codes: &[&SLOW],
+    judge,
+};
+
+fn judge(answers: &Answers) -> Vec<Finding> {
+    let wrong = answers.hosts.iter().filter_map(|host| {
+        let bytes = told(host, "wrong").filter_map(|row| row.get(1)).find(|bytes| *bytes != "0")?;
+        let seen = format!("{bytes} bytes of a file in /dev/shm are not what was written");
+        Some(WRONG.on(host, "its memory loses what was written", seen).look(LOOK))
+    });
+    wrong.chain(slow(answers, &SLOW, "memory", "dmidecode -t memory | grep -E 'Size|Speed|Locator'")).collect()
+}

@@ -1,0 +1,104 @@
+//! What hosts can do under load, for `--deep`: whether they compute right, and whether each is as fast as its twins and
+//! as it was. It takes minutes and the whole host, so that it is asked for by itself. The parts run one after another:
+//! none disturbs the next.
+
+mod disk;
+mod memory;
+mod network;
+mod processors;
+
+use crate::{Answers, Check, Code, Finding, Host};
+use std::collections::BTreeMap;
+
+/// All parts. The usual look at processors comes first: it says which hosts are twins.
+pub static CHECKS: &[&Check] =
+    &[&super::processors::CHECK, &processors::CHECK, &memory::CHECK, &disk::CHECK, &network::CHECK];
+
+/// Twins of one kind differ by a tenth; a host that others use at the time by more.
+const SHARE: f64 = 0.75;
+/// Fewer others tell nothing of each other.
+const TWINS: usize = 2;
+
+/// What the parts read before they begin: for how long each loads the host, in seconds, and the secret by which two
+/// hosts know each other on the network. It is part of the script, which goes through a pipe: no table of processes
+/// shows it.
+pub fn words(seconds: u64, token: &str) -> String {
+    format!("BURN={seconds} TOKEN={token}; export BURN TOKEN\n")
+}
+
+/// The longest that all parts take, in seconds: each of five measurements, filling memory, waiting for the neighbour.
+pub fn longest(seconds: u64) -> u64 {
+    5 * seconds + 150
+}
+
+/// The part of a host's answers in which the best of earlier looks is told: what, MB/s, when.
+const KEPT: &str = "kept";
+
+/// What was measured on a host at its best, in MB/s, and on which day.
+pub type Best = BTreeMap<String, (f64, String)>;
+
+/// Tells what the host could do at its best before.
+pub fn remember(host: &mut Host, best: &Best) {
+    let rows = best.iter().map(|(what, (rate, when))| vec![what.clone(), rate.to_string(), when.clone()]);
+    host.say(KEPT, rows.collect());
+}
+
+/// Takes over what was measured now where it is better than what was known.
+pub fn better(best: &mut Best, host: &Host, now: &str) {
+    for (what, rate) in rates(host) {
+        let known = best.entry(what.into()).or_insert((rate, now.into()));
+        if rate > known.0 {
+            *known = (rate, now.into());
+        }
+    }
+}
+
+/// A host's rates in MB/s, by what was measured.
+pub fn rates(host: &Host) -> BTreeMap<&str, f64> {
+    told(host, "rate").filter_map(|row| Some((row.get(1)?.as_str(), positive(row.get(2)?)?))).collect()
+}
+
+/// What could not be measured on a host, and why.
+pub fn notes(host: &Host) -> impl Iterator<Item = &str> {
+    told(host, "note").filter_map(|row| Some(row.get(1)?.as_str()))
+}
+
+/// The rows of all parts that begin with a word.
+fn told<'a>(host: &'a Host, first: &'a str) -> impl Iterator<Item = &'a [String]> {
+    let rows = CHECKS.iter().flat_map(|check| host.begun(check.key));
+    rows.filter(move |row| row[0] == first).map(Vec::as_slice)
+}
+
+fn positive(text: &str) -> Option<f64> {
+    text.parse().ok().filter(|rate: &f64| rate.is_finite() && *rate > 0.0)
+}
+
+/// The hosts that are slow in what begins with this word.
+fn slow(answers: &Answers, code: &'static Code, word: &str, look: &str) -> Vec<Finding> {
+    let of_host = |host| {
+        let all = rates(host).into_iter().filter(|(what, _)| what.split(' ').next() == Some(word));
+        all.filter_map(|(what, rate)| {
+            let right = [than_twins(answers, host, what, rate), than_before(host, what, rate)];
+            let right: Vec<String> = right.into_iter().flatten().collect();
+            let seen = format!("--deep: {what} {rate:.0} MB/s");
+            let told = format!("{what}: {rate:.0} MB/s, and {}", right.join(", and "));
+            (!right.is_empty()).then(|| code.on(host, told, seen).look(look))
+        })
+        .collect::<Vec<_>>()
+    };
+    answers.hosts.iter().flat_map(of_host).collect()
+}
+
+fn than_twins(answers: &Answers, host: &Host, what: &str, rate: f64) -> Option<String> {
+    let twins = answers.hosts.iter().filter(|other| other.name != host.name && other.kind() == host.kind());
+    let mut others: Vec<f64> = twins.filter_map(|twin| rates(twin).get(what).copied()).collect();
+    others.sort_by(f64::total_cmp);
+    let middle = others.get(others.len() / 2).filter(|_| others.len() >= TWINS)?;
+    (rate < middle * SHARE).then(|| format!("{middle:.0} MB/s on its twins"))
+}
+
+fn than_before(host: &Host, what: &str, rate: f64) -> Option<String> {
+    let row = host.begun(KEPT).iter().find(|row| row.len() == 3 && row[0] == what)?;
+    let was = positive(&row[1])?;
+    (rate < was * SHARE).then(|| format!("{was:.0} MB/s on {}", row[2]))
+}

@@ -1,0 +1,54 @@
+//! All processors at once: do they compute right, and as fast as the twins'?
+
+use super::{slow, told};
+use crate::{Answers, Check, Code, Finding, Host, Severity};
+
+pub(super) static WRONG: Code = Code {
+    name: "HC-CPU-06",
+    severity: Severity::Error,
+    what: "a host computes wrong, or its memory loses bytes, under load",
+    means: "results are wrong and nobody sees it: a processor or a memory module is defective",
+    seen: "digests of the same bytes on each processor; bytes that lay in memory and were read again",
+    mend: "take it out of use; test the modules one by one (memtest86+)",
+};
+static SLOW: Code = Code {
+    name: "HC-CPU-07",
+    severity: Severity::Warning,
+    what: "processors are slower than those of twins, or than they were",
+    means: "every task takes longer there; jobs over several hosts wait for it",
+    seen: "sha256sum on all processors at once",
+    mend: "look for heat, a dead fan, a power limit, firmware settings, another user's load",
+};
+/// Where to look on when something computes wrong.
+pub(super) const LOOK: &str = "dmesg | grep -iE 'mce|edac|error'; grep . /sys/devices/system/edac/mc/mc*/*_count";
+
+pub(crate) static CHECK: Check = Check {
+    key: "burn_processors",
+    ask: r#"a=$(date +%s%3N) e=$(($(date +%s) + BURN))
+s=$(for _ in $(seq "$(nproc)"); do
+  while head -c 50000000 /dev/zero | sha256sum && [ "$(date +%s)" -lt "$e" ]; do :; done &
+done | sort | uniq -c)
+printf '%s\n' "$s" | awk -v t=$(($(date +%s%3N) - a)) '{n += $1; print "sum\t" $2}
+  END {printf "rate\tprocessors\t%.0f\n", n * 50 * 1000 / t}'"#,
+    waits: false,
+    slow: true,
+    root: None,
+    codes: &[&WRONG, &SLOW],
+    judge,
+};
+
+fn judge(answers: &Answers) -> Vec<Finding> {
+    let wrong = answers.hosts.iter().filter_map(|host| wrong(answers, host));
+    wrong.chain(slow(answers, &SLOW, "processors", "uptime; lscpu | grep MHz; dmesg | tail -20")).collect()
+}
+
+/// The digest of the same bytes differs, on one host or from most hosts'.
+fn wrong(answers: &Answers, host: &Host) -> Option<Finding> {
+    let sums = |host| -> Vec<&[String]> { told(host, "sum").collect() };
+    let own = sums(host);
+    let like = answers.hosts.iter().filter(|other| sums(other) == own).count();
+    let known = answers.hosts.iter().filter(|other| !sums(other).is_empty()).count();
+    let ill = own.len() > 1 || (!own.is_empty() && like * 2 < known);
+    let said = || own.iter().filter_map(|row| row.get(1)).map(|sum| &sum[..sum.len().min(8)]).collect::<Vec<_>>();
+    ill.then(|| WRONG.on(host, "its processors compute wrong", format!("sha256sum: {}", said().join(" "))).look(LOOK))
+}

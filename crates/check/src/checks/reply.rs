@@ -1,0 +1,61 @@
+//! Does one host answer slower than its twins?
+
+use crate::{Answers, Check, Code, Finding, Severity};
+use std::collections::BTreeMap;
+
+/// What a host may take more than the others, in microseconds: a busy one takes some milliseconds.
+const MORE_US: u64 = 5000;
+/// And so many times what they take.
+const TIMES: u64 = 5;
+
+static SLOW: Code = Code {
+    name: "HC-NET-10",
+    severity: Severity::Warning,
+    what: "a host answers slower than the others",
+    means: "MPI, file servers there and whoever waits for a small answer are slower by as much",
+    seen: "the best of five connections to its port 22, from every other host",
+    mend: "look for power saving of the interface, a wrong route, a busy switch, a host that is overloaded",
+};
+
+pub(crate) static CHECK: Check = Check {
+    key: "reply",
+    // Whether something listens there does not matter: a refusal is an answer.
+    ask: r#"command -v bash >/dev/null || exit 0
+for h; do
+  [ $((n += 1)) -le 32 ] || break
+  timeout -s KILL 2 bash -c 'a=$(getent ahostsv4 -- "$1"); a=${a%% *}; [ -n "$a" ] && [ -n "$EPOCHREALTIME" ] || exit 0
+    for _ in 1 2 3 4 5; do
+      s=${EPOCHREALTIME/./}; { : 9<> "/dev/tcp/$a/22"; } 2>/dev/null; t=$((${EPOCHREALTIME/./} - s))
+      [ "$t" -ge "${m:-99999999}" ] || m=$t
+    done
+    printf "%s\t%s\n" "$1" "$m"' sh "$h" &
+done; wait"#,
+    waits: true,
+    slow: true,
+    root: None,
+    codes: &[&SLOW],
+    judge,
+};
+
+fn judge(answers: &Answers) -> Vec<Finding> {
+    // Whoever is slow is so for all that ask it: the best of them counts.
+    let mut best: BTreeMap<&str, u64> = BTreeMap::new();
+    for (host, row) in answers.each(CHECK.key).filter(|(host, row)| row[0] != host.name) {
+        if let Some(took) = row.get(1).and_then(|us| us.parse().ok()) {
+            let known = best.entry(&row[0]).or_insert(took);
+            *known = took.min(*known);
+        }
+    }
+    best.iter().filter_map(|(host, took)| slower(host, *took, &best)).collect()
+}
+
+fn slower(host: &str, took: u64, best: &BTreeMap<&str, u64>) -> Option<Finding> {
+    let mut others: Vec<u64> = best.iter().filter(|(other, _)| **other != host).map(|(_, us)| *us).collect();
+    others.sort_unstable();
+    let usual = *others.get(others.len() / 2).filter(|_| others.len() > 1)?;
+    let ms = |us: u64| us as f64 / 1000.0;
+    let ill = took > usual.saturating_mul(TIMES) && took - usual > MORE_US;
+    let what = format!("it answers after {:.0} ms, and others after {:.1} ms", ms(took), ms(usual));
+    let found = SLOW.at(host, what, format!("the best of five connections to port 22: {:.1} ms", ms(took)));
+    ill.then(|| found.look("uptime; ip -s link; ip route; tc qdisc"))
+}
