@@ -107,3 +107,15 @@ fn a_build_on_glusterfs_is_right_where_a_clock_is_behind() {
     world.mounted_anew("mount -t glusterfs n3:/data /data");
     world.rounds();
 }
+
+/// Takes minutes: run by hand, as `tests/night/skew` says.
+#[test]
+#[ignore = "minutes; tests/night/skew"]
+fn a_build_on_moosefs_is_right_where_a_clock_is_behind() {
+    if missing(&["mfsmaster", "mfsmount"]) {
+        return;
+    }
+    let world = World::new("skewm", &["--disk", "700M", "--moosefs", "goal=2"]);
+    world.mounted_anew("mfsmount /data -H n1");
+    world.rounds();
+}
