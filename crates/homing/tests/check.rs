@@ -260,6 +260,13 @@ const FAULTS: &[Fault] = &[
     ),
     seen(
         "",
+        "HC-NET-09",
+        &[(N3, "echo '203.0.113.9:/d /mnt/far nfs noauto 0 0' >> /etc/fstab; ip route add unreachable 203.0.113.9")],
+        &[(N3, "sed -i '/mnt.far /d' /etc/fstab; ip route del unreachable 203.0.113.9")],
+    ),
+    seen("", "HC-DISK-12", &[(N3, "fake lvs '  vg0|data|partial'")], &[(N3, "unfake lvs")]),
+    seen(
+        "",
         "HC-SVC-01",
         &[(N3, "systemd-run -q --unit=bad /bin/false; sleep 0.3")],
         &[(N3, "systemctl reset-failed bad")],

@@ -17,7 +17,7 @@ pub(crate) static CHECK: Check = Check {
     key: "burn_memory",
     // 2 GB at most and a quarter of what is free. The file has no name once it is open: nothing is left of it, whatever
     // ends the script.
-    ask: r#"m=$(awk -v b="$BURN" '$1 == "MemAvailable:" {m = int($2 / 4096); m = m > 2000 ? 2000 : m; print m > b * 100 ? b * 100 : m}' /proc/meminfo)
+    ask: r#"m=$(awk -v b="$BURN" '$1 == "MemAvailable:" {m = int($2 / 4096); m = m > 2000 ? 2000 : m; print (m > b * 100 ? b * 100 : m)}' /proc/meminfo)
 f=$(mktemp /dev/shm/homing-check-XXXXXX) && exec 9<> "$f" && rm "$f" || exit 1
 head -c "${m}000000" /dev/zero | tr '\0' '\125' >&9
 [ "$(stat -L -c %s /proc/self/fd/9)" = "${m}000000" ] || { printf 'note\tmemory: no room in /dev/shm\n'; exit 0; }
