@@ -177,21 +177,3 @@ fn the_end_of_a_run_and_refusals_are_whole_however_wide_the_terminal() {
         assert!(!text.contains("walltime"), "one machine: one line: {lines:#?}");
     }
 }
-
-/// One host is this machine; the other's connection opens when it is let.
-#[test]
-fn a_check_tells_who_has_answered_and_which_areas_are_open() {
-    if missing() {
-        return;
-    }
-    let script = "printf '#!/bin/sh\\nuntil test -e gate; do sleep 0.1; done; exit 1\\n' > slow; chmod 755 slow\n\
-                  export HOMING_SSH=$PWD/slow\n\
-                  homing check --only disks,users --deadline 100 -w localhost,n1";
-    let terminal = Terminal::new(100, &[], script);
-    let waits = |line: &String| line.contains("1 of 2 hosts have answered") && line.contains("open: users disks");
-    terminal.when("the open areas", |lines| lines.iter().any(waits));
-    terminal.open("gate");
-    let lines = terminal.ends();
-    assert!(lines.iter().any(|line| line.starts_with("disks ")) && !lines.iter().any(waits), "{lines:#?}");
-    assert!(lines.iter().any(|line| line.starts_with("not asked: host n1: ")), "{lines:#?}");
-}
