@@ -2,7 +2,7 @@
 
 use crate::change::{Account, Change, FileState, MountState, UnitState};
 use crate::content::Content;
-use crate::execute::Executor;
+use crate::executor::Executor;
 use homing_model::text::quoted_unless;
 use std::collections::{BTreeMap, BTreeSet};
 

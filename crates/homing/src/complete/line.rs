@@ -210,7 +210,7 @@ mod tests {
 
     #[test]
     fn options_that_are_hidden_stay_hidden() {
-        assert_eq!(told("run --no-f"), [""; 0]);
+        assert_eq!(told("run --will"), [""; 0]);
         assert_eq!(told("run --no-d"), ["--no-detect"]);
         assert_eq!(told("queue-"), [""; 0]);
         assert!(told("").iter().all(|name| name != "worker"));

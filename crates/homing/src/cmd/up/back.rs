@@ -51,7 +51,7 @@ impl Session {
                 .collect(),
             void: undone.iter().filter(|(_, u)| !u.void.is_empty()).map(|(h, u)| (h.clone(), u.void.clone())).collect(),
         };
-        let mut came = super::set::Came { failed: looked.silent, ..Default::default() };
+        let mut came = show::Came { failed: looked.silent, ..Default::default() };
         for (host, of) in &undone {
             came.failed.extend(of.changed.iter().map(|why| (host.clone(), why.clone())));
         }
@@ -76,7 +76,7 @@ impl Session {
         self.conclude_undo(&came)
     }
 
-    fn conclude_undo(&self, came: &super::set::Came) -> Result<i32, Failure> {
+    fn conclude_undo(&self, came: &show::Came) -> Result<i32, Failure> {
         if came.failed.is_empty() {
             self.record.remove()?;
         }
@@ -107,7 +107,7 @@ impl Session {
             () => 0,
         };
         if self.args.json {
-            let came = super::set::Came { failed: looked.silent, ..Default::default() };
+            let came = show::Came { failed: looked.silent, ..Default::default() };
             return crate::cmd::runs::to_stdout(&show::drift_json(&self.all_hosts(), &found, &came, status))
                 .map(|_| status);
         }

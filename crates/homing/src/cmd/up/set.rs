@@ -1,8 +1,8 @@
 //! Forward: look, plan, act, and look again until nothing is left.
 
-use super::{Session, options, show};
+use super::show::{self, Came};
+use super::{Session, options};
 use crate::failure::{Failure, exit};
-use crate::grammar::{Cli, Sub};
 use clap::Parser;
 use homing_model::{NodeSet, alike};
 use homing_remote::{Command, HostResult, Options, Outcome, Remote};
@@ -22,14 +22,11 @@ const LOGIN_PAUSE: Duration = Duration::from_millis(500);
 /// Seconds in which a host has to answer `homing check`: nobody waits before the screen for a set-up's end.
 const CHECK_DEADLINE: &str = "30";
 
-/// What became of hosts.
-#[derive(Default)]
-pub struct Came {
-    /// Steps that were done.
-    pub steps: usize,
-    /// Hosts with something that was not done, and why.
-    pub failed: Vec<(String, String)>,
-    pub notes: Vec<String>,
+/// `homing check`, whose words are shown to the user.
+#[derive(Parser)]
+struct Check {
+    #[command(flatten)]
+    args: crate::cmd::check::Args,
 }
 
 impl Session {
@@ -193,11 +190,8 @@ impl Session {
         let (hosts, looked) = (hosts.to_string(), looked.join(","));
         let words = ["homing", "check", "-w", &hosts, "--only", &looked, "--deadline", CHECK_DEADLINE];
         self.say(&shlex::try_join(words).unwrap_or_default());
-        let parsed = Cli::try_parse_from(words).map_err(|e| Failure::system(e.to_string()))?;
-        match parsed.command {
-            Sub::Check(args) => crate::cmd::check::run(args),
-            _ => Ok(0),
-        }
+        let parsed = Check::try_parse_from(&words[1..]).map_err(|e| Failure::system(e.to_string()))?;
+        crate::cmd::check::run(parsed.args)
     }
 
     fn tell_plan(&self, plan: &Plan, came: &Came) -> Result<i32, Failure> {

@@ -1,10 +1,19 @@
 //! Plans and outcomes, as text and as JSON.
 
-use super::set::Came;
 use homing_model::alike;
 use homing_model::text::shown_lines;
 use homing_steps::{Phase, diff};
 use serde_json::{Value, json};
+
+/// What became of hosts.
+#[derive(Default)]
+pub struct Came {
+    /// Steps that were done.
+    pub steps: usize,
+    /// Hosts with something that was not done, and why.
+    pub failed: Vec<(String, String)>,
+    pub notes: Vec<String>,
+}
 
 /// The plan, hosts with equal steps together, with the changes of files.
 pub fn plan_text(phases: &[Phase], came: &Came) -> String {
