@@ -1,8 +1,9 @@
 # An index of what can be done here.
 .PHONY: build test lab-packages bench fuzz campaign
 
+# --version tells the commit.
 build:
-	cargo build --release
+	HOMING_COMMIT=$$(git rev-parse --short HEAD) cargo build --release
 
 test: lab-packages
 	cargo fmt --all --check
