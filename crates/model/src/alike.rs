@@ -9,15 +9,16 @@ pub fn label(hosts: &NodeSet) -> String {
 
 /// One line for each message, in the order in which they were first said: `n[2-4] (3): no route`. A host's own
 /// name in its message stands for that host, and such a line needs no other name before it:
-/// `host n[2-4] cannot be reached`.
+/// `host n[2-4] cannot be reached`. In a command between back quotes, which no shell would run for several, it is
+/// HOST.
 pub fn folded<'a>(messages: impl IntoIterator<Item = (&'a str, &'a str)>) -> Vec<String> {
     let messages = messages.into_iter().map(|(host, text)| (host, around(text, host)));
     let told = gathered(messages).into_iter();
-    let line = |(hosts, pieces): (NodeSet, Vec<&str>)| match pieces.as_slice() {
-        [whole] => format!("{}: {whole}", label(&hosts)),
-        pieces => pieces.join(&hosts.to_string()),
-    };
-    told.map(line).collect()
+    told.map(|(hosts, pieces)| match joined(&pieces, &hosts) {
+        (text, true) => text,
+        (text, false) => format!("{}: {text}", label(&hosts)),
+    })
+    .collect()
 }
 
 /// As [`folded`], of texts of which each tells by itself which of these hosts it is about. One that names several,
@@ -31,7 +32,25 @@ pub fn folded_texts<'a>(hosts: &[String], texts: impl IntoIterator<Item = &'a st
         }
     });
     let lines = gathered(parted.collect::<Vec<_>>()).into_iter();
-    lines.map(|(hosts, pieces)| pieces.join(&hosts.to_string())).collect()
+    lines.map(|(hosts, pieces)| joined(&pieces, &hosts).0).collect()
+}
+
+/// Pieces with the hosts between them, and whether the text names these.
+fn joined(pieces: &[&str], hosts: &NodeSet) -> (String, bool) {
+    let (mut text, mut named) = (String::new(), false);
+    for (n, piece) in pieces.iter().enumerate() {
+        let in_command = text.matches('`').count() % 2 == 1;
+        match n {
+            0 => {}
+            _ if in_command && hosts.len() > 1 => text += "HOST",
+            _ => {
+                named = true;
+                text += &hosts.to_string();
+            }
+        }
+        text += piece;
+    }
+    (text, named)
 }
 
 /// Equal things with all their hosts, in the order in which they first came.
@@ -96,6 +115,17 @@ mod tests {
         let lines = folded(said);
         let reached = "host n[2-3] cannot be reached: no n[2-3]";
         assert_eq!(lines, [reached, "n[1,10] (2): no route", "n4: n40 and n4.example.org refuse"]);
+    }
+
+    #[test]
+    fn a_command_for_several_hosts_names_none_of_them() {
+        let key = |host: &str| format!("host {host}: no key of it is on record: `ssh {host}` once");
+        let (one, two) = (key("n1"), key("n2"));
+        let told = folded([("n1", one.as_str()), ("n2", two.as_str())]);
+        assert_eq!(told, ["host n[1-2]: no key of it is on record: `ssh HOST` once"]);
+        assert_eq!(folded([("n1", one.as_str())]), ["host n1: no key of it is on record: `ssh n1` once"]);
+        let bare = folded([("n1", "try `ssh n1`"), ("n2", "try `ssh n2`")]);
+        assert_eq!(bare, ["n[1-2] (2): try `ssh HOST`"]);
     }
 
     #[test]
