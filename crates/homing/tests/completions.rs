@@ -41,7 +41,7 @@ fn runs_volumes_and_hosts_are_completed_and_files_left_to_the_shell() {
         (&["homing", "volume", "status", ""], &["data"]),
         (&["homing", "run", "-w", "n"], &["n1", "n2"]),
         (&["homing", "run", "--hosts", "=", "n"], &["n1", "n2"]),
-        (&["homing", "run", "--no-f"], &[]),
+        (&["homing", "run", "--will"], &[]),
         (&["homing", "run", "cat", ":::", ""], &[]),
     ] {
         assert_eq!(completed(home.path(), words), expected, "{words:?}");
@@ -61,6 +61,6 @@ fn each_man_page_has_examples_and_exit_statuses() {
         for section in [".SH EXAMPLES", ".SH \"EXIT STATUS\""] {
             assert!(text.contains(section), "{} has no {section}", page.display());
         }
-        assert!(!text.contains("no\\-fence"), "{} tells a hidden option", page.display());
+        assert!(!text.contains("will\\-cite"), "{} tells a hidden option", page.display());
     }
 }
