@@ -14,7 +14,7 @@ mod share;
 mod terms;
 
 use crate::lock;
-pub use keep::{News, keep};
+pub use keep::{News, SOON, keep};
 use other::{BEAT, FLAGS, MOST, Other, flags};
 use place::{files, folder, own_file, plain, unfit};
 use share::Weighed;

@@ -4,7 +4,7 @@ use crate::engine::{Engine, Machine};
 use crate::neighbours::{Neighbours, Presence};
 use crate::plan::{self, Block, Config, Usage, View};
 use crate::{Job, JobSpec, Private, QueueError, Spool, files, load, slots};
-use std::collections::{BTreeMap, HashMap};
+use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::path::PathBuf;
 use std::time::Duration;
 
@@ -113,8 +113,9 @@ impl Engine for Embedded {
             odd => Block::Other(format!("{}; {}", Block::Slots, odd.join("; "))),
         };
         // Which leases there are, the runner of the job's user knows.
+        let sharers: BTreeSet<u32> = waiting().filter(|v| v.storage.is_some()).map(|v| v.uid).collect();
         let presences: BTreeMap<u32, Presence> =
-            users.iter().filter_map(|uid| Some((*uid, Presence::of(places, *uid)?))).collect();
+            sharers.into_iter().filter_map(|uid| Some((uid, Presence::of(places, uid)?))).collect();
         let full = |v: &View| presences.get(&v.uid)?.full.get(&v.storage.as_ref()?.name).cloned().map(Block::Storage);
         let blocked = |v: &View| plan::blocked(&self.config, &usage, v, &load).or_else(|| full(v));
         let asked = |v: &View| jobs.iter().find(|j| j.id == v.id && j.uid == v.uid)?.part(v.index)?.asked.clone();

@@ -4,14 +4,11 @@
 use super::Shell;
 use crate::settings::Listener;
 use crate::wires::Arrival;
-use homing_folder::lease::{News, Place, Wish, keep};
+use homing_folder::lease::{News, Place, SOON, Wish, keep};
 use homing_place::ServerIx;
 use std::sync::mpsc::{Sender, channel};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
-
-/// How long the first look may take; after that the run does not wait for it.
-const SOON: Duration = Duration::from_secs(5);
 
 /// How long the end of a run waits for its leases to be given back.
 const PARTING: Duration = Duration::from_secs(1);
@@ -83,7 +80,7 @@ impl<L: Listener> Shell<'_, L> {
     pub(super) fn tell_lessees(&mut self) {
         let silent = |lessee: &Lessee| lessee.turn == 0 && lessee.begun.elapsed() > SOON;
         while let Some(server) = self.lessees.iter().find(|lessee| silent(lessee)).map(|lessee| lessee.server) {
-            self.without_leases(server, &format!("its volume did not answer within {} s", SOON.as_secs()));
+            self.leases_heard(server, News::silent());
         }
         for lessee in &mut self.lessees {
             let now = Some((lessee.turn, self.core.wishes(lessee.server)));

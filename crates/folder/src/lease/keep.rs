@@ -13,6 +13,9 @@ const ALONE: Duration = Duration::from_secs(1);
 /// Who has how many is told to people no more often.
 const TELL: Duration = Duration::from_secs(1);
 
+/// How long whoever begins to share waits for the first look; after that it goes on without leases.
+pub const SOON: Duration = Duration::from_secs(5);
+
 /// What there is to tell of a server's leases.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum News {
@@ -29,6 +32,13 @@ pub enum News {
     Note(String),
     /// There are no leases, and why.
     Without(String),
+}
+
+impl News {
+    /// A server that has said nothing within [`SOON`].
+    pub fn silent() -> News {
+        News::Without(format!("its volume did not answer within {} s", SOON.as_secs()))
+    }
 }
 
 /// Whoever wished has gone.

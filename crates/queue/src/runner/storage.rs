@@ -4,14 +4,11 @@
 use crate::Storage;
 use crate::files::{uid, user_name};
 use crate::plan::Leased;
-use homing_folder::lease::{News, Outlook, Place, Wish, keep, serves};
+use homing_folder::lease::{News, Outlook, Place, SOON, Wish, keep, serves};
 use std::collections::BTreeMap;
 use std::sync::mpsc::{Sender, channel};
 use std::sync::{Arc, Mutex, PoisonError};
-use std::time::{Duration, Instant};
-
-/// How long jobs wait for the first look at a server's leases; after that they start without.
-const SOON: Duration = Duration::from_secs(5);
+use std::time::Instant;
 
 /// The servers in use.
 #[derive(Default)]
@@ -78,9 +75,8 @@ impl Lessee {
         }
         let Some(may_use) = heard.may_use else {
             if self.begun.elapsed() > SOON {
-                let silent = News::Without(format!("its volume did not answer within {} s", SOON.as_secs()));
-                note(&storage.name, &silent);
-                lock(&self.heard).hear(silent);
+                note(&storage.name, &News::silent());
+                lock(&self.heard).hear(News::silent());
             }
             let why = format!("the leases of {} are asked for", storage.name);
             return Some(Leased { may_use: 0, why });
@@ -125,6 +121,7 @@ mod tests {
     use super::*;
     use homing_folder::lease::{FOLDER, Leases};
     use std::path::Path;
+    use std::time::Duration;
 
     /// Until the server's jobs may use so many; generous, so that only a fault takes so long.
     fn until(servers: &mut Servers, wishes: &BTreeMap<Storage, Wish>, wanted: Option<u32>) -> Option<Leased> {
