@@ -102,6 +102,12 @@ impl Outcome {
     }
 }
 
+/// The last three lines of what a command said that hold anything, as one: why it failed.
+pub fn last_lines(said: &str) -> String {
+    let lines: Vec<&str> = said.lines().map(str::trim).filter(|line| !line.is_empty()).collect();
+    lines[lines.len().saturating_sub(3)..].join("; ")
+}
+
 impl fmt::Display for Outcome {
     fn fmt(&self, f: &mut fmt::Formatter) -> fmt::Result {
         match self {

@@ -45,7 +45,6 @@ impl SshExecutor {
 
 /// The last lines that the script said, or how it ended when it said nothing.
 fn reason(outcome: &Outcome, err: &str) -> String {
-    let lines: Vec<&str> = err.lines().map(str::trim).filter(|l| !l.is_empty()).collect();
-    let last = lines[lines.len().saturating_sub(3)..].join("; ");
+    let last = homing_remote::last_lines(err);
     if last.is_empty() { outcome.to_string() } else { last }
 }

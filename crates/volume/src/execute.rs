@@ -66,8 +66,7 @@ impl Overssh {
 /// The last lines that the program said, or how it ended when it said nothing.
 fn reason(outcome: &Outcome, out: &str, err: &str) -> String {
     let text = if err.trim().is_empty() { out } else { err };
-    let lines: Vec<&str> = text.lines().map(str::trim).filter(|l| !l.is_empty()).collect();
-    let last = lines[lines.len().saturating_sub(3)..].join("; ");
+    let last = homing_remote::last_lines(text);
     if last.is_empty() { outcome.to_string() } else { format!("{last} ({outcome})") }
 }
 
