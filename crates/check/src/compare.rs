@@ -1,6 +1,7 @@
 //! What most hosts say, and who says otherwise.
 
 use crate::answers::Host;
+use std::cmp::Ordering;
 
 /// A value that hosts do not agree on.
 pub(crate) struct Split<'a, T> {
@@ -36,6 +37,13 @@ pub(crate) fn split<'a, T: PartialEq + Clone>(said: impl IntoIterator<Item = (&'
     (!others.is_empty()).then(|| Split { most, like: like.into_iter().map(|(h, _)| h).collect(), others })
 }
 
+/// The middle value, the upper one of two; `None` of fewer than `least`, which tell nothing of what is usual.
+pub(crate) fn middle<T: Copy + PartialOrd>(values: impl IntoIterator<Item = T>, least: usize) -> Option<T> {
+    let mut all: Vec<T> = values.into_iter().collect();
+    all.sort_by(|a, b| a.partial_cmp(b).unwrap_or(Ordering::Equal));
+    all.get(all.len() / 2).copied().filter(|_| all.len() >= least)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -50,5 +58,12 @@ mod tests {
         assert_eq!((none.most, none.others.len(), none.most_of().as_str()), (7, 2, "n1"));
         assert!(says([1, 1, 1]).is_none());
         assert!(split(hosts.iter().take(1).zip([1])).is_none());
+    }
+
+    #[test]
+    fn the_middle_of_too_few_is_not_known() {
+        assert_eq!(middle([3.5, 1.0, 2.0], 3), Some(2.0));
+        assert_eq!(middle([4u64, 1], 2), Some(4));
+        assert_eq!([middle([4u64, 1], 3), middle([0u64; 0], 0)], [None, None]);
     }
 }

@@ -1,5 +1,6 @@
 //! How long does a new login take, and in what?
 
+use crate::compare::middle;
 use crate::{Answers, Check, Code, Finding, Host, Severity};
 
 /// Milliseconds. A login over a local network takes 200 to 300.
@@ -50,10 +51,8 @@ printf 'sshd\t%s\n' "$t""#,
 };
 
 fn judge(answers: &Answers) -> Vec<Finding> {
-    let mut all: Vec<u64> = answers.hosts.iter().filter_map(|host| took(host, "sshd")).collect();
-    all.sort_unstable();
     // Hosts that are all slow are busy, and of one or two nobody knows what is usual there.
-    let usual = if all.len() < 3 { u64::MAX } else { all[all.len() / 2] };
+    let usual = middle(answers.hosts.iter().filter_map(|host| took(host, "sshd")), 3).unwrap_or(u64::MAX);
     answers.hosts.iter().filter_map(|host| of_host(host, usual)).collect()
 }
 

@@ -1,5 +1,6 @@
 //! Does one host answer slower than its twins?
 
+use crate::compare::middle;
 use crate::{Answers, Check, Code, Finding, Severity};
 use std::collections::BTreeMap;
 
@@ -50,9 +51,7 @@ fn judge(answers: &Answers) -> Vec<Finding> {
 }
 
 fn slower(host: &str, took: u64, best: &BTreeMap<&str, u64>) -> Option<Finding> {
-    let mut others: Vec<u64> = best.iter().filter(|(other, _)| **other != host).map(|(_, us)| *us).collect();
-    others.sort_unstable();
-    let usual = *others.get(others.len() / 2).filter(|_| others.len() > 1)?;
+    let usual = middle(best.iter().filter(|(other, _)| **other != host).map(|(_, us)| *us), 2)?;
     let ms = |us: u64| us as f64 / 1000.0;
     let ill = took > usual.saturating_mul(TIMES) && took - usual > MORE_US;
     let what = format!("it answers after {:.0} ms, and others after {:.1} ms", ms(took), ms(usual));

@@ -7,6 +7,7 @@ mod memory;
 mod network;
 mod processors;
 
+use crate::compare::middle;
 use crate::{Answers, Check, Code, Finding, Host};
 use std::collections::BTreeMap;
 
@@ -91,9 +92,7 @@ fn slow(answers: &Answers, code: &'static Code, word: &str, look: &str) -> Vec<F
 
 fn than_twins(answers: &Answers, host: &Host, what: &str, rate: f64) -> Option<String> {
     let twins = answers.hosts.iter().filter(|other| other.name != host.name && other.kind() == host.kind());
-    let mut others: Vec<f64> = twins.filter_map(|twin| rates(twin).get(what).copied()).collect();
-    others.sort_by(f64::total_cmp);
-    let middle = others.get(others.len() / 2).filter(|_| others.len() >= TWINS)?;
+    let middle = middle(twins.filter_map(|twin| rates(twin).get(what).copied()), TWINS)?;
     (rate < middle * SHARE).then(|| format!("{middle:.0} MB/s on its twins"))
 }
 
