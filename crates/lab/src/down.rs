@@ -25,6 +25,7 @@ pub fn down(name: &str) -> Result<bool> {
     let locks = plan.as_ref().map(nspawn_locks).unwrap_or_default();
     let hosts = || process::all_of(&dir, Kind::Hosts, cgroup::members(&groups));
     kill(name, hosts)?;
+    mounts::still_below(&dir)?;
     mounts::unmount_below_except(&dir, "hdd")?;
     // The hosts' namespaces let go of their mounts a moment after their last process.
     // A host that a killed `up` had just forked enters its group, or mounts, only now.

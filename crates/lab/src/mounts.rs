@@ -2,7 +2,7 @@
 
 use crate::error::{Doing, Result};
 use crate::{process, program};
-use rustix::mount::{UnmountFlags, unmount};
+use rustix::mount::{MountFlags, UnmountFlags, mount_remount, unmount};
 use std::fs;
 use std::path::{Path, PathBuf};
 
@@ -20,6 +20,19 @@ pub(crate) fn below(dir: &Path) -> Result<Vec<PathBuf>> {
 /// Unmounts everything at or below `dir`.
 pub(crate) fn unmount_below(dir: &Path) -> Result<()> {
     unmount_all(below(dir)?)
+}
+
+/// Makes the disks of the hosts in `dir` read-only, and so clean. Another namespace
+/// of the machine may hold a copy of such a mount; the kernel would write to the
+/// disk when the last copy goes, when nobody serves it any more, and tell of I/O
+/// errors. Nothing is done where somebody still writes.
+pub(crate) fn still_below(dir: &Path) -> Result<()> {
+    let table = homing_mounts::read().doing("reading", "/proc/self/mountinfo")?;
+    let disks = table.iter().filter(|line| line.mount.source.as_path().starts_with("/dev"));
+    for point in disks.map(|line| line.mount.point.to_path()).filter(|p| p.starts_with(dir)) {
+        let _ = mount_remount(&point, MountFlags::RDONLY, c"");
+    }
+    Ok(())
 }
 
 /// As [`unmount_below`], but leaves mount points of the given file name.

@@ -27,6 +27,20 @@ impl Lab {
         homing_lab::Plan::dir_of(&self.0)
     }
 
+    /// Somebody in a mount namespace of their own who stands on the first host's disk.
+    fn held(&self) -> std::process::Child {
+        let mut holder = Command::new("unshare")
+            .args(["--mount", "--propagation", "private", "sh", "-c"])
+            .args(["cd \"$1\" && echo there && exec sleep 1000", "sh"])
+            .arg(self.dir().join("n1/scratch"))
+            .stdout(Stdio::piped())
+            .spawn()
+            .expect("unshare");
+        let mut said = [0; 6];
+        holder.stdout.take().expect("pipe").read_exact(&mut said).expect("the namespace is there");
+        holder
+    }
+
     fn run(&self, host: &str, words: &[&str]) -> Output {
         let mut c = homing_lab::exec(&self.0, host).expect("host runs");
         c.args(words).stdin(Stdio::null()).output().expect("nsenter starts")
@@ -184,14 +198,7 @@ fn down_goes_on_without_a_disk_that_another_namespace_holds() {
     let Some(lab) = Lab::up("held", 1, |_| {}) else { return };
     let number = number_of(&lab);
     let device = lab.traces(number).into_iter().find(|t| t.starts_with("losetup")).expect("a loop device");
-    let mut holder = Command::new("unshare")
-        .args(["--mount", "--propagation", "private", "sh", "-c", "cd \"$1\" && echo there && exec sleep 1000", "sh"])
-        .arg(lab.dir().join("n1/scratch"))
-        .stdout(Stdio::piped())
-        .spawn()
-        .expect("unshare");
-    let mut said = [0; 6];
-    holder.stdout.take().expect("pipe").read_exact(&mut said).expect("the namespace is there");
+    let mut holder = lab.held();
 
     assert!(homing_lab::down(&lab.0).expect("down"));
     let left = lab.traces(number);
@@ -214,8 +221,27 @@ fn a_one_head_disk_is_served_and_goes_away() {
     let number = number_of(&lab);
     lab.says("n1", &["sh", "-c", "head -c 1000000 /dev/urandom > /scratch/f && sync && cmp /scratch/f /scratch/f"]);
     assert!(lab.traces(number).iter().any(|t| t.contains("nbdkit")));
+    let device = lab.traces(number).into_iter().find(|t| t.starts_with("losetup")).expect("a loop device");
+    let disk = device.split_whitespace().nth(1).and_then(|d| d.strip_prefix("/dev/")).expect("its name").to_string();
+    let errors = || {
+        let log = Command::new("dmesg").output().expect("dmesg").stdout;
+        let log = String::from_utf8_lossy(&log).into_owned();
+        log.lines().filter(|line| line.contains("error") && line.contains(&disk)).count()
+    };
+    let before = errors();
+    // What is not on the disk yet is written before nobody serves it any more, also where another namespace holds
+    // a copy of its mount.
+    let mut holder = lab.held();
+    lab.says("n1", &["sh", "-c", "head -c 1000000 /dev/urandom > /scratch/g"]);
     homing_lab::down(&lab.0).expect("down");
-    assert_eq!(lab.traces(number), Vec::<String>::new());
+    holder.kill().expect("kill");
+    holder.wait().expect("wait");
+    assert_eq!(errors(), before, "the kernel's log says that {disk} lost writes");
+    let until = Instant::now() + Duration::from_secs(60);
+    while !lab.traces(number).is_empty() {
+        assert!(Instant::now() < until, "the kernel frees it: {:?}", lab.traces(number));
+        std::thread::sleep(Duration::from_millis(50));
+    }
 }
 
 #[test]
