@@ -9,6 +9,15 @@ use std::fs;
 use std::io;
 use std::path::Path;
 
+/// Copies the effects off the volume. A file whose last good copy is on a brick
+/// that is still down cannot be read ("Transport endpoint is not connected")
+/// until that brick is back, and glusterd refuses to start one while another host
+/// asks something of it.
+const COPY: &str = "for second in $(seq 60); do \
+    cp -r EFFECTS BASE/ 2>/dev/null && exit; \
+    gluster --mode=script volume start data force >/dev/null 2>&1; sleep 1; done; \
+    cp -r EFFECTS BASE/";
+
 /// The name of the run, once its journal has a record: before that nothing of it
 /// was started, and it is begun anew.
 pub fn run_name(site: &Site) -> Option<String> {
@@ -37,7 +46,7 @@ fn written(site: &Site) -> Vec<u8> {
 
 /// All of it, when the run has come to its end.
 pub fn all(site: &Site, scenario: &Scenario, parts: Vec<Part>, damaged: &[Vec<u8>]) -> io::Result<Seen> {
-    site.on_volume("cp -r EFFECTS BASE/")?;
+    site.on_volume(COPY)?;
     let log = site.kept(Kept::Log);
     let (unreadable, locked) = told(site)?;
     Ok(Seen {
