@@ -417,8 +417,8 @@ fn planted_faults_are_found_and_mended_as_printed() {
         return;
     }
     let lab = Lab { hosts: support::Lab::up("chk", &["--hosts", "3"]), state: tempfile::tempdir().unwrap() };
-    // The kernel's log is the whole machine's; a loop device on a file of another container is not this host's.
-    lab.run(N3, "fake dmesg 'I/O error, dev loop4095, sector 8'");
+    // The kernel's log is the whole machine's; what it said before this host booted is another's.
+    lab.run(N3, "fake dmesg '[    0.500000] I/O error, dev sdb, sector 8'");
     assert_eq!(shown(&lab.findings()), [""; 0], "a clean lab");
     lab.run(N3, "unfake dmesg");
     lab.run(ALL, "for u in 3001:alice 3002:bob; do useradd -m -u ${u%:*} ${u#*:}; done; groupadd -g 4001 team; gpasswd -M alice team");
