@@ -1,0 +1,311 @@
+//! What is wrong, in sentences.
+
+use crate::groups::Groups;
+use crate::judge::{HALF, Judge, SLOW};
+use crate::measured::{Load, Measured, Pair, Round};
+use crate::next::{sides, slow_paths};
+use homing_model::NodeSet;
+use serde::Serialize;
+use std::collections::BTreeMap;
+
+/// What kind of fault it is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Kind {
+    /// A host's link negotiated less than the others'.
+    Negotiated,
+    /// A host's interface has another MTU than the others'.
+    Mtu,
+    /// Small packets reach a host, and large ones do not.
+    LargePackets,
+    /// A host sends slowly.
+    Send,
+    /// A host receives slowly.
+    Receive,
+    /// A host does both slowly.
+    SendReceive,
+    /// A host loses what it sends, or what is sent to it.
+    Loss,
+    /// A host's link takes one direction at a time.
+    HalfDuplex,
+    /// Two hosts are slow with each other only.
+    Path,
+    /// Groups of hosts with one link between them.
+    Shared,
+    /// Hosts that are slow, and nobody is left to tell whose fault it is.
+    Unclear,
+    /// Nothing could be measured.
+    Unmeasured,
+}
+
+/// One fault.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Finding {
+    /// What kind it is.
+    pub kind: Kind,
+    /// The hosts that it is about; of a shared link a node set a side.
+    pub hosts: Vec<String>,
+    /// What was seen.
+    pub sentence: String,
+    /// What to look at.
+    pub look: &'static str,
+}
+
+/// A share at which what a host sends again is a fault, where others send nothing again.
+const LOSS: f64 = 0.01;
+/// So much more than is usual has to be sent again.
+const LOSSES: f64 = 10.0;
+/// Where flows carry less of the negotiated speed than this, the speed is no measure: a virtual interface makes it up.
+const HONEST: f64 = 0.6;
+
+const CABLE: &str = "its cable, port or NIC: ethtool INTERFACE, ethtool -S INTERFACE; another cable, another port";
+const PORT: &str = "the MTU of its switch port, and of those between: all of a segment the same, switches more";
+const LINK: &str = "the link between their switches: its speed, and whether a second one is in use";
+
+/// All faults, hosts first.
+pub fn findings(measured: &Measured) -> Vec<Finding> {
+    let judge = Judge::new(measured);
+    let groups = Groups::new(&judge);
+    let told = Told { judge: &judge, of: measured };
+    let hosts = 0..measured.hosts.len();
+    let mut all = told.unmeasured();
+    all.extend(told.negotiated());
+    all.extend(told.mtu());
+    all.extend(hosts.filter_map(|host| told.host(host)));
+    all.extend(told.unclear());
+    all.extend(told.paths(&groups));
+    all.extend(told.shared(&groups));
+    all
+}
+
+struct Told<'a> {
+    judge: &'a Judge<'a>,
+    of: &'a Measured,
+}
+
+impl Told<'_> {
+    fn name(&self, host: usize) -> &str {
+        &self.of.hosts[host].name
+    }
+
+    fn set(&self, hosts: &[usize]) -> String {
+        hosts.iter().map(|h| self.name(*h).to_string()).collect::<NodeSet>().to_string()
+    }
+
+    fn about(&self, kind: Kind, hosts: &[usize], sentence: String, look: &'static str) -> Finding {
+        Finding { kind, hosts: hosts.iter().map(|h| self.name(*h).to_string()).collect(), sentence, look }
+    }
+
+    /// Hosts of which nothing is known, once each; then pairs.
+    fn unmeasured(&self) -> Vec<Finding> {
+        let failed = |pair: &Pair| pair.failed.is_some();
+        let never = |host: usize| {
+            let mut own = self.of.pairs().filter(|pair| pair.has(host)).peekable();
+            own.peek().is_some() && own.all(failed)
+        };
+        let mut found: BTreeMap<Vec<usize>, String> = BTreeMap::new();
+        for pair in self.of.pairs().filter(|pair| failed(pair)) {
+            let hosts: Vec<usize> = match [pair.a, pair.b].into_iter().filter(|h| never(*h)).collect::<Vec<_>>() {
+                alone if alone.len() == 1 => alone,
+                _ => vec![pair.a.min(pair.b), pair.a.max(pair.b)],
+            };
+            found.entry(hosts).or_insert_with(|| pair.failed.clone().unwrap_or_default());
+        }
+        let look = "firewalls between these hosts: TCP port 47113 is open for the length of a round";
+        let told = |(hosts, why): (Vec<usize>, String)| {
+            let sentence = format!("{} could not be measured: {why}", self.set(&hosts));
+            self.about(Kind::Unmeasured, &hosts, sentence, look)
+        };
+        found.into_iter().map(told).collect()
+    }
+
+    /// What most hosts have, and those that have something else.
+    fn unlike(&self, of: impl Fn(usize) -> Option<u32>) -> Option<(u32, BTreeMap<u32, Vec<usize>>)> {
+        let mut by: BTreeMap<u32, Vec<usize>> = BTreeMap::new();
+        for (value, host) in (0..self.of.hosts.len()).filter_map(|host| Some((of(host)?, host))) {
+            by.entry(value).or_default().push(host);
+        }
+        let most = by.iter().max_by_key(|(value, hosts)| (hosts.len(), **value)).map(|(value, _)| *value)?;
+        by.remove(&most);
+        Some((most, by))
+    }
+
+    fn negotiated(&self) -> Vec<Finding> {
+        let Some((most, others)) = self.unlike(|host| self.of.hosts[host].speed) else { return Vec::new() };
+        let less = others.into_iter().filter(|(speed, _)| *speed < most);
+        less.map(|(speed, hosts)| {
+            let sentence = format!("{} negotiated {speed} Mbit/s, most others {most}", self.set(&hosts));
+            self.about(Kind::Negotiated, &hosts, sentence, CABLE)
+        })
+        .collect()
+    }
+
+    fn mtu(&self) -> Vec<Finding> {
+        let Some((most, others)) = self.unlike(|host| self.of.hosts[host].mtu) else { return Vec::new() };
+        let told = |(mtu, hosts): (u32, Vec<usize>)| {
+            let sentence = format!("{}: MTU {mtu}, most others {most}", self.set(&hosts));
+            self.about(Kind::Mtu, &hosts, sentence, "ip link set INTERFACE mtu BYTES; all hosts of a segment the same")
+        };
+        others.into_iter().map(told).collect()
+    }
+
+    /// What is wrong with a host by itself.
+    fn host(&self, host: usize) -> Option<Finding> {
+        if self.stalls(host) {
+            let own = self.of.hosts[host].mtu.map(|mtu| format!("; its interface sends up to {mtu} bytes"));
+            let sentence =
+                format!("{}: small packets pass, large ones do not{}", self.name(host), own.unwrap_or_default());
+            return Some(self.about(Kind::LargePackets, &[host], sentence, PORT));
+        }
+        self.slow(host).or_else(|| self.loss(host)).or_else(|| self.half(host))
+    }
+
+    /// Nothing large ever passed, though it does among others.
+    fn stalls(&self, host: usize) -> bool {
+        let ever = |host: usize| self.of.pairs().any(|pair| pair.has(host) && !pair.stalled && pair.failed.is_none());
+        let met = self.of.pairs().filter(|pair| pair.has(host) && pair.stalled);
+        !ever(host) && met.flat_map(|pair| [pair.a, pair.b]).any(|other| other != host && ever(other))
+    }
+
+    fn slow(&self, host: usize) -> Option<Finding> {
+        if self.judge.times_alone(host) == 0 {
+            return None;
+        }
+        let slow = |share: Option<f64>| share.filter(|share| *share < SLOW);
+        let (sends, receives) = (self.judge.sends(host), self.judge.receives(host));
+        let (kind, mut sentence) = match (slow(sends), slow(receives)) {
+            (Some(sends), Some(receives)) => {
+                let both = format!(
+                    "sends at {} and receives at {}",
+                    percent(self.share(host, sends)),
+                    self.of_what(host, receives)
+                );
+                (Kind::SendReceive, format!("{} {both}", self.name(host)))
+            }
+            (Some(sends), None) => {
+                (Kind::Send, format!("{} sends at {}; receive is well", self.name(host), self.of_what(host, sends)))
+            }
+            (None, Some(receives)) => (
+                Kind::Receive,
+                format!("{} receives at {}; send is well", self.name(host), self.of_what(host, receives)),
+            ),
+            (None, None) => return None,
+        };
+        if let Some(lost) = self.lost(host) {
+            sentence = format!("{sentence}; {lost}");
+        }
+        Some(self.about(kind, &[host], sentence, CABLE))
+    }
+
+    /// Whether the speed that links say is one that they have.
+    fn link(&self, host: usize) -> Option<f64> {
+        self.of.hosts[host].speed.map(f64::from).filter(|speed| self.usual(host) > speed * HONEST)
+    }
+
+    /// What a host's link carries with others of its kind, Mbit/s.
+    fn usual(&self, host: usize) -> f64 {
+        let others = (0..self.of.hosts.len()).filter(|other| *other != host);
+        others.map(|other| self.judge.expected(host, other)).filter(|rate| rate.is_finite()).fold(0.0, f64::max)
+    }
+
+    /// The share of what the link negotiated where that is known, or of what is usual.
+    fn share(&self, host: usize, share: f64) -> f64 {
+        self.link(host).map_or(share, |speed| share * self.usual(host) / speed)
+    }
+
+    fn of_what(&self, host: usize, share: f64) -> String {
+        let rate = share * self.usual(host);
+        let (what, whole) = match self.link(host) {
+            Some(speed) => ("its link negotiated", speed),
+            None => ("is usual among the others", self.usual(host)),
+        };
+        format!("{} of what {what} ({rate:.0} of {whole:.0} Mbit/s)", percent(self.share(host, share)))
+    }
+
+    fn lost(&self, host: usize) -> Option<String> {
+        let hosts = 0..self.of.hosts.len();
+        let usual = |of: &dyn Fn(usize) -> Option<f64>| {
+            let mut all: Vec<f64> = hosts.clone().filter_map(of).collect();
+            all.sort_by(f64::total_cmp);
+            all.get(all.len() / 2).copied().unwrap_or(0.0)
+        };
+        let to = |host: usize| self.judge.again(|_, to| to == host);
+        let from = |host: usize| self.judge.again(|from, _| from == host);
+        let much = |share: Option<f64>, usual: f64| share.filter(|share| *share >= LOSS.max(usual * LOSSES));
+        let of = |share: f64, what: &str| format!("{} of what {what} is sent again", percent(share));
+        let to = much(to(host), usual(&to)).map(|share| of(share, "is sent to it"));
+        to.or(much(from(host), usual(&from)).map(|share| of(share, "it sends")))
+    }
+
+    fn loss(&self, host: usize) -> Option<Finding> {
+        let lost = self.lost(host)?;
+        Some(self.about(Kind::Loss, &[host], format!("{}: {lost}", self.name(host)), CABLE))
+    }
+
+    fn half(&self, host: usize) -> Option<Finding> {
+        let slow = self.judge.at_once(host).filter(|share| *share < HALF && self.judge.times_alone(host) > 0);
+        let seen = match slow {
+            Some(share) => {
+                format!("both directions at once give {} of what is usual, each alone is well", percent(share))
+            }
+            None if self.of.hosts[host].half_duplex => "its link takes one direction at a time".into(),
+            None => return None,
+        };
+        let look = "duplex on both ends: ethtool INTERFACE; ethtool -s INTERFACE autoneg on, and so on the switch";
+        Some(self.about(Kind::HalfDuplex, &[host], format!("{}: {seen}", self.name(host)), look))
+    }
+
+    /// Suspects that nobody good could be measured with.
+    fn unclear(&self) -> Option<Finding> {
+        let hosts = 0..self.of.hosts.len();
+        let unclear =
+            |host: &usize| self.judge.suspect(*host) && self.judge.times_alone(*host) == 0 && !self.stalls(*host);
+        let suspects: Vec<usize> = hosts.filter(unclear).collect();
+        let sentence = match suspects[..] {
+            [] => return None,
+            _ => format!("{} are slow with all that they were measured with, and too few are not", self.set(&suspects)),
+        };
+        Some(self.about(Kind::Unclear, &suspects, sentence, "measure them with a host that is known to be good: -w"))
+    }
+
+    fn paths(&self, groups: &Groups) -> Vec<Finding> {
+        let alone = |&(a, b): &(usize, usize)| self.of.under(Load::Alone).any(|pair| pair.is(a, b));
+        let told = |(a, b): (usize, usize)| {
+            let way = |from, to| {
+                let share = self.judge.path(from, to).filter(|share| *share < SLOW)?;
+                Some(format!("{} from {} to {}", percent(share), self.name(from), self.name(to)))
+            };
+            let ways: Vec<String> = [way(a, b), way(b, a)].into_iter().flatten().collect();
+            let sentence = format!("{} of what is usual, and both are well with others", ways.join(", "));
+            self.about(Kind::Path, &[a, b], sentence, "what is between the two: switches, routes")
+        };
+        slow_paths(self.judge, groups).into_iter().filter(alone).map(told).collect()
+    }
+
+    fn shared(&self, groups: &Groups) -> Vec<Finding> {
+        let rounds = self.of.rounds.iter().filter(|round| round.load == Load::Across);
+        let told = |(round, (one, other)): (&Round, (Vec<usize>, Vec<usize>))| {
+            let carries = self.carries(round)?;
+            let (one, other) = (self.set(&one), self.set(&other));
+            let sentence = format!("{one} and {other} share one link of {carries:.0} Mbit/s");
+            Some(Finding { kind: Kind::Shared, hosts: vec![one, other], sentence, look: LINK })
+        };
+        rounds.zip(sides(&groups.all())).filter_map(told).collect()
+    }
+
+    /// What a link carries each way, Mbit/s, if that is less than what the hosts could.
+    fn carries(&self, round: &Round) -> Option<f64> {
+        let flows = |way: usize| round.pairs.iter().filter_map(move |pair| pair.at_once().nth(way));
+        let sum = |way| flows(way).map(|(_, _, flow)| flow.mbit_per_s).sum::<f64>();
+        let pairs: Vec<f64> = round.pairs.iter().filter_map(|pair| self.judge.both(pair)).collect();
+        let full = !pairs.is_empty() && pairs.iter().sum::<f64>() / (pairs.len() as f64) < SLOW;
+        full.then(|| f64::max(sum(0), sum(1)))
+    }
+}
+
+fn percent(share: f64) -> String {
+    match share * 100.0 {
+        small if small < 10.0 => format!("{small:.1} %"),
+        large => format!("{large:.0} %"),
+    }
+}

@@ -1,0 +1,23 @@
+//! Which host, direction or link of a network is slow.
+//!
+//! Who measures asks [`next`] for a round of pairs, carries it out, adds it to
+//! [`Measured`], and asks again until there is nothing left to find out. Then
+//! [`findings`] says what is wrong. Both are functions of what was measured, so
+//! that networks can be made up and judged without any.
+//!
+//! Few rounds are enough: in three random perfect matchings a good host has at
+//! least one good partner, and looks good there. Only those that never did are
+//! tried again, alone, beside hosts that did.
+
+mod finding;
+mod groups;
+mod judge;
+mod measured;
+mod next;
+mod pairs;
+
+pub use finding::{Finding, Kind, findings};
+pub use judge::Judge;
+pub use measured::{Flow, Host, Latency, Load, Measured, Pair, Round};
+pub use next::{Order, next};
+pub use pairs::{circle, mixed};

@@ -1,0 +1,121 @@
+//! What to measure next.
+
+use crate::groups::Groups;
+use crate::judge::{Judge, SLOW};
+use crate::measured::{Load, Measured, Pair};
+use crate::pairs::circle;
+
+/// In so many random matchings 98.7 % of slow hosts among 8 never look good, and all among 16 and more; none that is
+/// good looks slow in all of them.
+const MATCHINGS: usize = 3;
+/// Further matchings, to learn which hosts share a link.
+const MORE: usize = 16;
+/// Of them, so many where what is usual is in doubt: by then enough pairs met on one side.
+const DOUBTS: usize = 3;
+/// Known-good hosts that a suspect is measured with.
+const WITNESSES: usize = 2;
+/// Single pairs that are measured again. Where more are slow it is no single path.
+const PATHS: usize = 4;
+/// Suspects that are measured again. Where more are slow, what is usual is not known.
+const SUSPECTS: usize = 8;
+
+/// Pairs to be measured at the same time.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Order {
+    /// What else is on the network.
+    pub load: Load,
+    /// Both directions at once, and nothing else.
+    pub brief: bool,
+    /// Who connects to whom.
+    pub pairs: Vec<(usize, usize)>,
+}
+
+impl Order {
+    fn whole(load: Load, pairs: Vec<(usize, usize)>) -> Order {
+        Order { load, brief: false, pairs }
+    }
+
+    fn brief(load: Load, pairs: Vec<(usize, usize)>) -> Order {
+        Order { load, brief: true, pairs }
+    }
+}
+
+/// The round that tells most, or none when all is known. `order` says who meets whom first; with `all` each meets each.
+pub fn next(measured: &Measured, order: &[usize], all: bool) -> Option<Order> {
+    let matchings = circle(order);
+    let done = measured.rounds.iter().filter(|round| round.load == Load::Crowd).count();
+    let matching = matchings.get(done).cloned();
+    if let Some(pairs) = matching.clone().filter(|_| all || done < MATCHINGS) {
+        return Some(Order::whole(Load::Crowd, pairs));
+    }
+    let judge = Judge::new(measured);
+    let groups = Groups::new(&judge);
+    let doubt = judge.doubtful() && done < MATCHINGS + DOUBTS;
+    let unclear = doubt || (groups.shown() || many(&judge)) && !groups.settled() && done < MATCHINGS + MORE;
+    matching
+        .filter(|_| unclear)
+        .map(|pairs| Order::brief(Load::Crowd, pairs))
+        .or_else(|| suspect(&judge))
+        .or_else(|| path(&judge, &groups))
+        .or_else(|| across(&judge, &groups))
+}
+
+/// So many hosts do not become slow at once: rather there is a link that they share.
+fn many(judge: &Judge) -> bool {
+    let hosts = judge.of.hosts.len();
+    (0..hosts).filter(|host| judge.suspect(*host)).count() > (hosts / 4).max(2)
+}
+
+/// A suspect beside a host that is good.
+fn suspect(judge: &Judge) -> Option<Order> {
+    let mut suspects: Vec<usize> = (0..judge.of.hosts.len()).filter(|host| judge.suspect(*host)).collect();
+    suspects.sort_by(|a, b| judge.worth(*a).total_cmp(&judge.worth(*b)));
+    let met = |a, b| judge.of.under(Load::Alone).any(|pair| pair.is(a, b));
+    let good = judge.good();
+    let waits = |host: &usize| {
+        let witness = good.iter().copied().find(|witness| !met(*host, *witness))?;
+        (judge.times_alone(*host) < WITNESSES).then_some((*host, witness))
+    };
+    let pair = suspects.iter().take(SUSPECTS).find_map(waits)?;
+    Some(Order::whole(Load::Alone, vec![pair]))
+}
+
+/// Hosts that are good, and slow with each other.
+pub fn slow_paths(judge: &Judge, groups: &Groups) -> Vec<(usize, usize)> {
+    let slow = |a, b| judge.path(a, b).is_some_and(|share| share < SLOW);
+    let good = |pair: &&Pair| !judge.suspect(pair.a) && !judge.suspect(pair.b) && !groups.apart(pair.a, pair.b);
+    let pairs = judge.of.pairs().filter(good).map(|pair| (pair.a.min(pair.b), pair.a.max(pair.b)));
+    let mut pairs: Vec<(usize, usize)> = pairs.filter(|&(a, b)| slow(a, b) || slow(b, a)).collect();
+    pairs.sort();
+    pairs.dedup();
+    pairs
+}
+
+fn path(judge: &Judge, groups: &Groups) -> Option<Order> {
+    let alone = |&(a, b): &(usize, usize)| judge.of.under(Load::Alone).any(|pair| pair.is(a, b));
+    let pair = slow_paths(judge, groups).into_iter().take(PATHS).find(|pair| !alone(pair))?;
+    Some(Order::whole(Load::Alone, vec![pair]))
+}
+
+/// The groups, each against the others, to learn what the link between carries.
+fn across(judge: &Judge, groups: &Groups) -> Option<Order> {
+    let done = judge.of.rounds.iter().filter(|round| round.load == Load::Across).count();
+    sides(&groups.all())
+        .into_iter()
+        .nth(done)
+        .map(|(one, other)| Order::brief(Load::Across, one.into_iter().zip(other).collect()))
+}
+
+/// What is measured against what: two groups once, and of more each against all others.
+pub fn sides(groups: &[Vec<usize>]) -> Vec<(Vec<usize>, Vec<usize>)> {
+    let others = |i: usize| {
+        let others = groups.iter().enumerate().filter(|(at, _)| *at != i);
+        others.flat_map(|(_, hosts)| hosts.iter().copied()).collect()
+    };
+    let all = groups.iter().enumerate().map(|(i, hosts)| (hosts.clone(), others(i)));
+    match groups.len() {
+        0 | 1 => Vec::new(),
+        2 => all.take(1).collect(),
+        _ => all.collect(),
+    }
+}

@@ -1,0 +1,268 @@
+//! Networks that are made up: what is wrong with them is named exactly, and nothing else.
+
+use homing_network::{Finding, Flow, Host, Kind, Load, Measured, Order, Pair, Round, findings, mixed, next};
+
+/// A network and what is planted in it.
+#[derive(Default)]
+struct Net {
+    hosts: Vec<Host>,
+    /// Share of what a host sends, and of what it receives, by host.
+    sends: Vec<f64>,
+    receives: Vec<f64>,
+    /// What is sent to it and has to be sent again.
+    again: Vec<f64>,
+    /// Both directions have to share.
+    half: Vec<bool>,
+    /// Frames above 1500 do not pass its switch port.
+    narrow: Vec<bool>,
+    /// The switch of each host, and what the links above carry each way, Mbit/s.
+    leaf: Vec<usize>,
+    above: f64,
+    state: u64,
+}
+
+const GIGABIT: u32 = 1000;
+
+impl Net {
+    fn clean(hosts: usize, seed: u64) -> Net {
+        let host = |i| Host {
+            name: format!("n{}", i + 1),
+            interface: Some("eth0".into()),
+            speed: Some(GIGABIT),
+            mtu: Some(9000),
+            half_duplex: false,
+        };
+        Net {
+            hosts: (0..hosts).map(host).collect(),
+            sends: vec![1.0; hosts],
+            receives: vec![1.0; hosts],
+            again: vec![0.0; hosts],
+            half: vec![false; hosts],
+            narrow: vec![false; hosts],
+            leaf: vec![0; hosts],
+            above: f64::INFINITY,
+            state: seed * 7919 + 1,
+        }
+    }
+
+    fn drawn(&mut self) -> f64 {
+        self.state = self.state.wrapping_mul(6364136223846793005).wrapping_add(1442695040888963407);
+        (self.state >> 11) as f64 / (1u64 << 53) as f64
+    }
+
+    fn below(&mut self, n: usize) -> usize {
+        (self.drawn() * n as f64) as usize
+    }
+
+    /// Noise about 1, of this standard deviation: a sum of twelve draws.
+    fn noise(&mut self, deviation: f64) -> f64 {
+        1.0 + deviation * ((0..12).map(|_| self.drawn()).sum::<f64>() - 6.0)
+    }
+
+    /// What a flow carries beside so many others that leave, or enter, the same switches.
+    fn rate(&mut self, from: usize, to: usize, crossing: usize, both: bool) -> Flow {
+        let speed = self.hosts[from].speed.unwrap().min(self.hosts[to].speed.unwrap());
+        let mut rate = f64::from(speed) * 0.94 * self.sends[from].min(self.receives[to]);
+        if both && (self.half[from] || self.half[to]) {
+            rate *= 0.45;
+        }
+        if self.leaf[from] != self.leaf[to] {
+            rate = rate.min(self.above / crossing.max(1) as f64);
+        }
+        Flow { mbit_per_s: rate * self.noise(0.05), again: self.again[to] * self.noise(0.2).max(0.1) }
+    }
+
+    fn carry_out(&mut self, order: &Order) -> Round {
+        let cross = |net: &Net, a: usize, b: usize| net.leaf[a] != net.leaf[b];
+        let upwards = |net: &Net, leaf: usize| {
+            order.pairs.iter().filter(|&&(a, b)| cross(net, a, b) && net.leaf[a] == leaf).count()
+        };
+        let pair = |net: &mut Net, a: usize, b: usize| {
+            if net.narrow[a] || net.narrow[b] {
+                return Pair { a, b, stalled: true, ..Pair::default() };
+            }
+            let crossing = order.pairs.iter().filter(|&&(x, y)| cross(net, x, y)).count();
+            let (there, back) = (upwards(net, net.leaf[a]), upwards(net, net.leaf[a]));
+            let whole = !order.brief;
+            Pair {
+                a,
+                b,
+                there: whole.then(|| net.rate(a, b, there, false)),
+                back: whole.then(|| net.rate(b, a, back, false)),
+                both: Some((net.rate(a, b, crossing, true), net.rate(b, a, crossing, true))),
+                ..Pair::default()
+            }
+        };
+        Round { load: order.load, pairs: order.pairs.iter().map(|&(a, b)| pair(self, a, b)).collect() }
+    }
+
+    /// Measures until nothing is left to find out.
+    fn judged(&mut self, seed: u64) -> (Vec<Finding>, usize) {
+        let mut measured = Measured { hosts: self.hosts.clone(), rounds: Vec::new() };
+        let order = mixed(self.hosts.len(), seed);
+        while let Some(round) = next(&measured, &order, false) {
+            assert!(measured.rounds.len() < 60, "there is no end of it: {round:?}");
+            assert!(round.load != Load::Alone || round.pairs.len() == 1);
+            measured.rounds.push(self.carry_out(&round));
+        }
+        (findings(&measured), measured.rounds.len())
+    }
+
+    /// What was found: the kind and the hosts, in this order.
+    fn found(&mut self, seed: u64) -> Vec<(Kind, Vec<String>)> {
+        self.judged(seed).0.into_iter().map(|found| (found.kind, found.hosts)).collect()
+    }
+}
+
+const HOSTS: usize = 16;
+const SEEDS: u64 = 100;
+
+fn named(host: usize) -> Vec<String> {
+    vec![format!("n{}", host + 1)]
+}
+
+/// Plants something in one host by chance, for each seed; the kinds are found of this host, and nothing else is.
+fn each(kind: Kind, plant: impl Fn(&mut Net, usize)) {
+    for seed in 0..SEEDS {
+        let mut net = Net::clean(HOSTS, seed);
+        let host = net.below(HOSTS);
+        plant(&mut net, host);
+        assert_eq!(net.found(seed), [(kind, named(host))], "seed {seed}");
+    }
+}
+
+#[test]
+fn of_a_clean_network_nothing_is_said() {
+    for seed in 0..SEEDS {
+        for hosts in [2, 3, 4, 5, 8, HOSTS] {
+            assert_eq!(Net::clean(hosts, seed).found(seed), [], "{hosts} hosts, seed {seed}");
+        }
+    }
+}
+
+#[test]
+fn a_slow_sender_is_named_with_its_direction() {
+    each(Kind::Send, |net, host| net.sends[host] = 0.4);
+    each(Kind::Send, |net, host| net.sends[host] = 0.6);
+}
+
+#[test]
+fn the_sentence_says_how_slow_and_what_is_well() {
+    let mut net = Net::clean(HOSTS, 1);
+    net.sends[6] = 0.4;
+    let found = net.judged(1).0.remove(0);
+    assert!(found.sentence.starts_with("n7 sends at "), "{}", found.sentence);
+    assert!(found.sentence.contains(" % of what its link negotiated ("), "{}", found.sentence);
+    assert!(found.sentence.ends_with(" of 1000 Mbit/s); receive is well"), "{}", found.sentence);
+    assert!(found.look.contains("cable, port or NIC"), "{}", found.look);
+}
+
+#[test]
+fn a_lossy_receiver_is_named_whether_it_is_slow_or_not() {
+    each(Kind::Receive, |net, host| {
+        net.receives[host] = 0.3;
+        net.again[host] = 0.03;
+    });
+    each(Kind::Loss, |net, host| net.again[host] = 0.03);
+}
+
+#[test]
+fn another_mtu_is_named() {
+    each(Kind::Mtu, |net, host| net.hosts[host].mtu = Some(1500));
+}
+
+#[test]
+fn a_port_that_drops_large_frames_is_named() {
+    each(Kind::LargePackets, |net, host| net.narrow[host] = true);
+}
+
+#[test]
+fn a_port_of_100_mbit_is_named_and_not_called_slow() {
+    each(Kind::Negotiated, |net, host| net.hosts[host].speed = Some(100));
+}
+
+#[test]
+fn a_link_that_takes_one_direction_at_a_time_is_named() {
+    each(Kind::HalfDuplex, |net, host| net.half[host] = true);
+}
+
+#[test]
+fn a_host_that_does_both_slowly_is_named_once() {
+    each(Kind::SendReceive, |net, host| (net.sends[host], net.receives[host]) = (0.5, 0.5));
+}
+
+#[test]
+fn hosts_that_share_a_link_are_named_side_by_side() {
+    for seed in 0..2 * SEEDS {
+        let mut net = Net::clean(HOSTS, seed);
+        let behind = 4 + net.below(9);
+        for at in mixed(HOSTS, seed + 1000).into_iter().take(behind) {
+            net.leaf[at] = 1;
+        }
+        net.above = 940.0;
+        let first = net.leaf[0];
+        let side = |wanted: bool| {
+            let on = (0..HOSTS).filter(|h| (net.leaf[*h] == first) == wanted).map(|h| format!("n{}", h + 1));
+            on.collect::<homing_model::NodeSet>().to_string()
+        };
+        let (one, other) = (side(true), side(false));
+        let (found, rounds) = net.judged(seed);
+        let told: Vec<_> = found.iter().map(|f| (f.kind, f.hosts.clone())).collect();
+        assert_eq!(told, [(Kind::Shared, vec![one, other])], "seed {seed}, {rounds} rounds");
+        assert!(rounds <= HOSTS + 8, "seed {seed}: {rounds} rounds");
+    }
+}
+
+#[test]
+fn a_slow_host_behind_a_shared_link_does_not_hide_it() {
+    let mut both = 0;
+    for seed in 0..SEEDS {
+        let mut net = Net::clean(HOSTS, seed);
+        net.leaf[HOSTS / 2..].fill(1);
+        net.above = 940.0;
+        let host = net.below(HOSTS);
+        net.sends[host] = 0.4;
+        let found = net.found(seed);
+        assert!(found.contains(&(Kind::Send, named(host))), "seed {seed}: {found:?}");
+        both += usize::from(found.iter().any(|(kind, _)| *kind == Kind::Shared));
+    }
+    assert_eq!(both as u64, SEEDS);
+}
+
+#[test]
+fn four_hosts_are_enough() {
+    for seed in 0..SEEDS {
+        let mut net = Net::clean(4, seed);
+        net.sends[2] = 0.4;
+        assert_eq!(net.found(seed), [(Kind::Send, named(2))], "seed {seed}");
+        let mut net = Net::clean(4, seed);
+        net.leaf[2..].fill(1);
+        net.above = 940.0;
+        let sides = vec!["n[1-2]".to_string(), "n[3-4]".to_string()];
+        assert_eq!(net.found(seed), [(Kind::Shared, sides)], "seed {seed}");
+    }
+}
+
+#[test]
+fn of_two_hosts_nobody_is_blamed() {
+    let mut net = Net::clean(2, 1);
+    net.sends[0] = 0.4;
+    assert_eq!(net.found(1), [(Kind::Unclear, vec!["n1".into(), "n2".into()])]);
+}
+
+#[test]
+fn a_host_that_cannot_be_reached_is_named_once() {
+    let mut measured = Measured { hosts: Net::clean(4, 1).hosts, rounds: Vec::new() };
+    let order = mixed(4, 1);
+    let mut net = Net::clean(4, 1);
+    while let Some(round) = next(&measured, &order, false) {
+        let mut round = net.carry_out(&round);
+        for pair in round.pairs.iter_mut().filter(|pair| pair.has(3)) {
+            *pair = Pair { a: pair.a, b: pair.b, failed: Some("refused".into()), ..Pair::default() };
+        }
+        measured.rounds.push(round);
+    }
+    let found = findings(&measured);
+    assert_eq!(found.len(), 1, "{found:?}");
+    assert_eq!((found[0].kind, &found[0].hosts), (Kind::Unmeasured, &named(3)));
+}
