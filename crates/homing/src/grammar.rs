@@ -63,7 +63,7 @@ pub enum Sub {
     Volume(cmd::volume::Args),
     /// Copy a folder's states next to its bytes, list them, write them back
     Snapshot(cmd::snapshot::Args),
-    /// Measure shared folders from their clients
+    /// Measure shared folders from their clients, and the network
     Bench(cmd::bench::Args),
     /// A cluster on one machine, for trying and testing
     Lab(cmd::lab::Args),

@@ -48,6 +48,7 @@ fn reference_is_the_help() {
         "lab demo",
         "bench",
         "bench volume",
+        "bench net",
         "volume",
         "volume create",
         "volume list",

@@ -1,7 +1,8 @@
-//! `homing bench volume`: what a shared folder gives, measured from its clients.
+//! `homing bench volume`: what a shared folder gives, measured from its clients. `homing bench net` is in its own folder.
 
 mod fio;
 mod limit;
+mod net;
 mod page;
 mod plot;
 mod show;
@@ -32,6 +33,8 @@ pub struct Args {
 enum Verb {
     /// Measure a shared folder: rates, small files, and how soon other hosts see a change
     Volume(VolumeArgs),
+    /// Measure the network: which host, direction or link is slow
+    Net(net::Args),
 }
 
 /// Arguments of `homing bench volume`.
@@ -155,7 +158,13 @@ pub struct Row {
 
 /// Runs it.
 pub fn run(args: Args) -> Result<i32, Failure> {
-    let Verb::Volume(args) = args.verb;
+    match args.verb {
+        Verb::Volume(args) => volume(args),
+        Verb::Net(args) => net::run(&args),
+    }
+}
+
+fn volume(args: VolumeArgs) -> Result<i32, Failure> {
     if let Some(files) = &args.compare {
         return show::compare(&files[0], &files[1], args.html.as_deref());
     }

@@ -1,0 +1,216 @@
+//! Hosts that measure: what they say of their links, and what flows between pairs of them.
+
+use crate::failure::Failure;
+use homing_model::text::shown;
+use homing_network::{Flow, Host, Latency, Order, Pair, Round};
+use homing_remote::{Command, HostResult, Input, Options, Outcome, Remote, Spool};
+use std::fmt::Write;
+use std::net::Ipv4Addr;
+use std::time::Duration;
+
+/// What runs on both hosts of a pair.
+const ENDS: &str = include_str!("ends.pl");
+
+/// The address by which this host was reached, its interface, and what the kernel says of that.
+const FACTS: &str = r#"set -- ${SSH_CONNECTION:-}
+a=${3:-$(hostname -I | cut -d ' ' -f 1)}
+command -v perl > /dev/null || { echo "no perl; install the package perl-base" >&2; exit 1; }
+i=$(ip -o -4 addr show | awk -v a="$a" '{ split($4, x, "/"); if (x[1] == a) print $2 }' | head -n 1)
+l=/sys/class/net/$i
+echo "$a|$i|$(cat "$l/speed" 2> /dev/null)|$(cat "$l/mtu" 2> /dev/null)|$(cat "$l/duplex" 2> /dev/null)""#;
+
+/// For a round without its load: connections are made, sizes of messages are tried, a pair that stalls gives up.
+const ROUND: Duration = Duration::from_secs(60);
+
+/// All hosts, and the way to them.
+pub struct Hosts {
+    remote: Remote,
+    seconds: f64,
+    /// What they said of themselves.
+    pub known: Vec<Host>,
+    addresses: Vec<Ipv4Addr>,
+}
+
+impl Hosts {
+    /// Asks all; each has to answer.
+    pub fn ask(mut options: Options, names: &[String], seconds: f64) -> Result<Hosts, Failure> {
+        // Both hosts of a pair are at work at the same time.
+        options.fan_out = options.fan_out.max(names.len());
+        options.command_timeout.get_or_insert(ROUND + Duration::from_secs_f64(seconds * 10.0));
+        let remote = Remote::new(options);
+        let mut said: Vec<HostResult> = remote.run(names, &Command::argv(["sh", "-c", FACTS])).collect();
+        said.sort_by_key(|result| names.iter().position(|name| *name == result.host));
+        let facts = said.iter().map(facts).collect::<Result<Vec<_>, _>>()?;
+        let (known, addresses): (Vec<Host>, Vec<Ipv4Addr>) = facts.into_iter().unzip();
+        for (i, address) in addresses.iter().enumerate() {
+            if let Some(same) = addresses[..i].iter().position(|other| other == address) {
+                let text = format!("{} and {} are one host, or both are reached at {address}", names[same], names[i]);
+                return Err(Failure::usage(text).hint("name each host once, by an address of its own"));
+            }
+        }
+        Ok(Hosts { remote, seconds, known, addresses })
+    }
+
+    /// Measures the pairs of a round.
+    pub fn carry_out(&self, order: &Order) -> Result<Round, Failure> {
+        let spool = Spool::of(self.script(order)?.as_bytes())
+            .map_err(|e| Failure::system(format!("no temporary file for the script: {e}")).hint("TMPDIR"))?;
+        let command = Command::argv(["perl", "-"]).input(Input::Spool(spool));
+        let hosts: Vec<&str> = order.pairs.iter().flat_map(|&(a, b)| [a, b]).map(|h| &*self.known[h].name).collect();
+        let said: Vec<HostResult> = self.remote.run(&hosts, &command).collect();
+        let of = |host: usize| said.iter().find(|result| result.host == self.known[host].name);
+        let pair = |&(a, b): &(usize, usize)| read(a, b, &End::of(of(a)), &End::of(of(b)));
+        Ok(Round { load: order.load, pairs: order.pairs.iter().map(pair).collect() })
+    }
+
+    /// A secret by which two hosts know each other stands in it. It goes through a pipe: no table of processes shows it.
+    fn script(&self, order: &Order) -> Result<String, Failure> {
+        let token =
+            crate::cmd::run::nonce::random().map_err(|e| Failure::system(format!("drawing a random number: {e}")))?;
+        let (seconds, brief) = (self.seconds, u8::from(order.brief));
+        let mut text = format!("our ($token, $for, $brief) = ('{token}', {seconds}, {brief});\nour @pairs = (");
+        for &(a, b) in &order.pairs {
+            let _ = write!(text, "['{}', '{}'],", self.addresses[a], self.addresses[b]);
+        }
+        Ok(text + ");\n" + ENDS)
+    }
+}
+
+/// What a host says of the interface that its address is on.
+fn facts(said: &HostResult) -> Result<(Host, Ipv4Addr), Failure> {
+    let name = &said.host;
+    if said.outcome != Outcome::Exited(0) {
+        let why = homing_remote::last_lines(&String::from_utf8_lossy(&said.stderr));
+        let why = if why.is_empty() { said.outcome.to_string() } else { why };
+        return Err(Failure::system(format!("asking {name} for its address: {}", shown(&why))));
+    }
+    let text = String::from_utf8_lossy(&said.stdout);
+    let line = text.lines().last().unwrap_or_default();
+    let mut words = line.split('|').map(str::trim);
+    let mut word = || words.next().unwrap_or_default();
+    let address = word().parse().map_err(|_| {
+        Failure::system(format!("{name} says that it is reached at {:?}, which is no IPv4 address", shown(line)))
+            .hint("name it by an IPv4 address, or by a name that has one")
+    })?;
+    let interface = Some(shown(word())).filter(|name| !name.is_empty());
+    // Links that do not know say -1.
+    let (speed, mtu) = (word().parse().ok().filter(|speed| *speed > 0), word().parse().ok());
+    Ok((Host { name: name.clone(), interface, speed, mtu, half_duplex: word() == "half" }, address))
+}
+
+/// What one end of a pair told.
+#[derive(Default)]
+struct End {
+    latency: Vec<Latency>,
+    received: Option<f64>,
+    sent_again: f64,
+    both: Option<f64>,
+    stalled: bool,
+    failed: Option<String>,
+}
+
+impl End {
+    fn of(said: Option<&HostResult>) -> End {
+        let Some(said) = said else { return End { failed: Some("it was not asked".into()), ..End::default() } };
+        let mut end = String::from_utf8_lossy(&said.stdout).lines().fold(End::default(), End::with);
+        if said.outcome != Outcome::Exited(0) {
+            end.failed = Some(format!("{}: {}", said.host, shown(&said.outcome.to_string())));
+        }
+        end
+    }
+
+    fn with(mut self, line: &str) -> End {
+        let words: Vec<&str> = line.split('\t').collect();
+        let number = |at: usize| words.get(at)?.parse().ok().filter(|n: &f64| n.is_finite() && *n >= 0.0);
+        match words[0] {
+            "latency" => self.latency.extend(latency(number)),
+            "received" => self.received = number(1),
+            "sent" => self.sent_again = number(1).unwrap_or_default().min(1.0),
+            "both" => self.both = number(1),
+            "stalled" => self.stalled = true,
+            "failed" => self.failed = Some(shown(words.get(1).unwrap_or(&"it does not say why"))),
+            _ => {}
+        }
+        self
+    }
+}
+
+fn latency(number: impl Fn(usize) -> Option<f64>) -> Option<Latency> {
+    Some(Latency { bytes: number(1)? as u32, p50_us: number(2)?, p99_us: number(3)?, max_us: number(4)? })
+}
+
+fn read(a: usize, b: usize, first: &End, second: &End) -> Pair {
+    let stalled = first.stalled || second.stalled;
+    let failed = first.failed.clone().or(second.failed.clone()).filter(|_| !stalled);
+    let known = !stalled && failed.is_none();
+    let flow =
+        |mbit_per_s: Option<f64>, again| mbit_per_s.filter(|_| known).map(|rate| Flow { mbit_per_s: rate, again });
+    let both = flow(second.both, 0.0).zip(flow(first.both, 0.0));
+    Pair {
+        a,
+        b,
+        latency: first.latency.clone(),
+        there: flow(second.received, first.sent_again),
+        back: flow(first.received, second.sent_again),
+        both,
+        stalled,
+        failed,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn end(text: &str) -> End {
+        text.lines().fold(End::default(), End::with)
+    }
+
+    #[test]
+    fn what_a_host_receives_is_what_the_other_sent() {
+        let first = end("latency\t1\t25\t30\t99\nsent\t0.5\nreceived\t90\nboth\t80\ndone");
+        let second = end("received\t40\nsent\t0\nboth\t30\ndone");
+        let pair = read(3, 5, &first, &second);
+        assert_eq!(pair.there, Some(Flow { mbit_per_s: 40.0, again: 0.5 }));
+        assert_eq!(pair.back, Some(Flow { mbit_per_s: 90.0, again: 0.0 }));
+        assert_eq!(pair.both.map(|(there, back)| (there.mbit_per_s, back.mbit_per_s)), Some((30.0, 80.0)));
+        assert_eq!(pair.latency, [Latency { bytes: 1, p50_us: 25.0, p99_us: 30.0, max_us: 99.0 }]);
+    }
+
+    #[test]
+    fn a_pair_that_stalled_carried_nothing_and_did_not_fail() {
+        let pair = read(0, 1, &end("latency\t1\t1\t1\t1\nstalled"), &end("failed\t10.0.0.1 closed the connection"));
+        assert_eq!((pair.stalled, pair.there, pair.failed), (true, None, None));
+    }
+
+    #[test]
+    fn what_is_no_number_is_unknown() {
+        let first = end("received\tinf\nboth\t-3\nsent\tNaN\nlatency\t1\t2\n\nfailed\ta\u{1b}[2Jb");
+        assert_eq!((first.received, first.both, first.sent_again), (None, None, 0.0));
+        assert!(first.latency.is_empty());
+        assert_eq!(first.failed.as_deref(), Some("a\\u{1b}[2Jb"));
+    }
+
+    #[test]
+    fn facts_of_a_link_that_says_nothing_are_unknown() {
+        let said = |stdout: &str| {
+            let (outcome, stdout) = (Outcome::Exited(0), stdout.into());
+            facts(&HostResult { host: "n1".into(), outcome, stdout, ..empty() })
+        };
+        let (host, address) = said("10.0.0.1|eth0|-1|1500|full\n").unwrap();
+        assert_eq!((host.speed, host.mtu, address), (None, Some(1500), Ipv4Addr::new(10, 0, 0, 1)));
+        let refused = said("'); system('id|eth0").unwrap_err();
+        assert!(refused.message.contains("no IPv4 address"), "{refused}");
+    }
+
+    fn empty() -> HostResult {
+        HostResult {
+            host: String::new(),
+            outcome: Outcome::Killed,
+            stdout: Vec::new(),
+            stderr: Vec::new(),
+            dropped: 0,
+            elapsed: Duration::ZERO,
+        }
+    }
+}

@@ -1,0 +1,73 @@
+//! `homing bench net`: which host, direction or link is slow.
+
+mod ask;
+mod show;
+
+use crate::cmd::runs::to_stdout;
+use crate::cmd::targets::Targets;
+use crate::failure::Failure;
+use ask::Hosts;
+use homing_model::units::count;
+use homing_network::{Load, Measured, Order, findings, mixed, next};
+
+/// Arguments of `homing bench net`.
+///
+/// Exit status: 0: nothing is slow; 1: something is; 254, 255: homing's own
+/// failures.
+#[derive(clap::Args)]
+#[command(verbatim_doc_comment)]
+pub struct Args {
+    #[command(flatten)]
+    targets: Targets,
+    /// How long each pair is loaded, a part: each direction, then both
+    #[arg(long, value_name = "SECONDS", default_value_t = 0.5)]
+    seconds: f64,
+    /// Each host with each other, instead of as many as tell who is slow
+    #[arg(long)]
+    pairs: bool,
+    /// As JSON
+    #[arg(long)]
+    json: bool,
+}
+
+/// The least time of a part that tells something, and the longest, in seconds.
+const SECONDS: std::ops::RangeInclusive<f64> = 0.1..=60.0;
+
+/// Measures, and tells what is slow.
+pub fn run(args: &Args) -> Result<i32, Failure> {
+    if !SECONDS.contains(&args.seconds) {
+        return Err(Failure::usage(format!("--seconds {}: from 0.1 to 60", args.seconds)));
+    }
+    let names = args.targets.hosts()?;
+    if names.len() < 2 {
+        return Err(Failure::usage("a network has two hosts at least").hint("-w 'n[1-4]'"));
+    }
+    let hosts = Hosts::ask(args.targets.options()?, &names, args.seconds)?;
+    let measured = measure(&hosts, args.pairs)?;
+    let found = findings(&measured);
+    to_stdout(&if args.json { show::json(&measured, &found) } else { show::text(&measured, &found) })?;
+    Ok(i32::from(!found.is_empty()))
+}
+
+fn measure(hosts: &Hosts, all: bool) -> Result<Measured, Failure> {
+    let seed = homing_clock::system_ns() as u64;
+    let order = mixed(hosts.known.len(), seed);
+    let mut measured = Measured { hosts: hosts.known.clone(), rounds: Vec::new() };
+    while let Some(round) = next(&measured, &order, all) {
+        say(measured.rounds.len() + 1, &round, hosts);
+        measured.rounds.push(hosts.carry_out(&round)?);
+    }
+    Ok(measured)
+}
+
+/// On a terminal: what is measured now.
+fn say(nth: usize, round: &Order, hosts: &Hosts) {
+    if crate::progress::place().is_none() {
+        return;
+    }
+    let name = |host: usize| &hosts.known[host].name;
+    match (round.load, &round.pairs[..]) {
+        (Load::Alone, [(a, b)]) => eprintln!("round {nth}: {} with {}, alone", name(*a), name(*b)),
+        (_, pairs) => eprintln!("round {nth}: {} at once", count(pairs.len() as u64, "pair")),
+    }
+}

@@ -1,0 +1,89 @@
+//! The sentences first, then what each host did at its best.
+
+use homing_model::units::count;
+use homing_network::{Finding, Flow, Judge, Measured, Pair};
+use std::fmt::Write;
+
+/// What a host did at its best.
+#[derive(Default, serde::Serialize)]
+struct Best {
+    sends_mbit_per_s: Option<f64>,
+    receives_mbit_per_s: Option<f64>,
+    /// Both directions at once, together.
+    at_once_mbit_per_s: Option<f64>,
+    /// Half of a round trip of one byte: the median with the nearest partner, and its 99th percentile.
+    p50_us: Option<f64>,
+    p99_us: Option<f64>,
+}
+
+fn best(measured: &Measured, host: usize) -> Best {
+    let most = |flows: &mut dyn Iterator<Item = Flow>| flows.map(|flow| flow.mbit_per_s).reduce(f64::max);
+    let own = || measured.pairs().filter(move |pair| pair.has(host));
+    let from = own().flat_map(Pair::one_way).filter(|(from, ..)| *from == host).map(|(.., flow)| flow);
+    let to = own().flat_map(Pair::one_way).filter(|(_, to, _)| *to == host).map(|(.., flow)| flow);
+    let together = own().filter_map(|pair| pair.both).map(|(there, back)| there.mbit_per_s + back.mbit_per_s);
+    let bytes = own().flat_map(|pair| &pair.latency).filter(|latency| latency.bytes == 1);
+    let nearest = bytes.min_by(|a, b| a.p50_us.total_cmp(&b.p50_us));
+    Best {
+        sends_mbit_per_s: most(&mut from.into_iter()),
+        receives_mbit_per_s: most(&mut to.into_iter()),
+        at_once_mbit_per_s: together.reduce(f64::max),
+        p50_us: nearest.map(|latency| latency.p50_us),
+        p99_us: nearest.map(|latency| latency.p99_us),
+    }
+}
+
+/// For people.
+pub fn text(measured: &Measured, found: &[Finding]) -> String {
+    let mut text = String::new();
+    for finding in found {
+        let _ = writeln!(text, "{}\n    look at: {}", finding.sentence, finding.look);
+    }
+    if found.is_empty() {
+        let _ = writeln!(text, "nothing is slow: {}", well(measured));
+    }
+    let wide = measured.hosts.iter().map(|host| host.name.len()).max().unwrap_or(0).max(4);
+    let _ = writeln!(
+        text,
+        "\n{:<wide$} {:>7} {:>6} {:>8} {:>8} {:>8} {:>8} {:>8}",
+        "HOST", "LINK", "MTU", "SENDS", "RECEIVES", "AT ONCE", "P50 US", "P99 US"
+    );
+    for (at, host) in measured.hosts.iter().enumerate() {
+        let best = best(measured, at);
+        let _ = writeln!(
+            text,
+            "{:<wide$} {:>7} {:>6} {:>8} {:>8} {:>8} {:>8} {:>8}",
+            host.name,
+            number(host.speed.map(f64::from), 0),
+            number(host.mtu.map(f64::from), 0),
+            number(best.sends_mbit_per_s, 0),
+            number(best.receives_mbit_per_s, 0),
+            number(best.at_once_mbit_per_s, 0),
+            number(best.p50_us, 1),
+            number(best.p99_us, 1),
+        );
+    }
+    text + "Mbit/s, each host at its best; half of the round trip of one byte, with its nearest partner\n"
+}
+
+fn well(measured: &Measured) -> String {
+    let hosts = count(measured.hosts.len() as u64, "host");
+    format!("{hosts} at {:.0} Mbit/s each way", Judge::new(measured).expected(0, 1))
+}
+
+fn number(value: Option<f64>, digits: usize) -> String {
+    value.map_or("-".into(), |value| format!("{value:.digits$}"))
+}
+
+/// For programs.
+pub fn json(measured: &Measured, found: &[Finding]) -> String {
+    let host = |(at, host)| serde_json::json!({ "host": host, "best": best(measured, at) });
+    let hosts: Vec<_> = measured.hosts.iter().enumerate().map(host).collect();
+    let told = serde_json::json!({
+        "findings": found,
+        "hosts": hosts,
+        "rounds": measured.rounds,
+        "exit": i32::from(!found.is_empty()),
+    });
+    told.to_string() + "\n"
+}

@@ -1,0 +1,75 @@
+//! `homing bench net` in a lab of four hosts: faults that are planted in their links are named, and nothing else is.
+
+mod support;
+
+use serde_json::Value;
+use std::process::Command;
+use support::{EXE, err, homing, missing};
+
+/// What each link of the lab carries. Processors of a machine that is busy with other tests do not hold that back.
+const LINK: &str = "40mbit";
+
+struct Lab(support::Lab);
+
+impl Lab {
+    fn bench(&self) -> Value {
+        let output = homing(&["bench", "net", "--lab", &self.0.name, "-w", "n[1-4]", "--seconds", "0.4", "--json"]);
+        let told: Value = serde_json::from_slice(&output.stdout).unwrap_or_else(|_| panic!("{}", err(&output)));
+        assert_eq!(output.status.code(), told["exit"].as_i64().map(|exit| exit as i32));
+        told
+    }
+
+    /// The interface on this machine's end of a host's link.
+    fn port(&self, host: &str) -> String {
+        let other = self.0.ok(host, "cat /sys/class/net/host0/iflink");
+        let links = std::fs::read_dir("/sys/class/net").unwrap().flatten();
+        let is = |path: &std::path::Path| std::fs::read_to_string(path.join("ifindex")).is_ok_and(|i| i == other);
+        let found = links.filter(|link| is(&link.path())).find_map(|link| link.file_name().into_string().ok());
+        found.unwrap_or_else(|| panic!("no interface {other}"))
+    }
+}
+
+fn findings(told: &Value) -> Vec<(String, Value)> {
+    let found = told["findings"].as_array().unwrap();
+    found.iter().map(|f| (f["kind"].as_str().unwrap().to_string(), f["hosts"].clone())).collect()
+}
+
+#[test]
+fn faults_of_links_are_named_and_nothing_else() {
+    if missing(&["systemd-nspawn", "sshd", "perl", "tc"]) {
+        return;
+    }
+    let lab = Lab(support::Lab::up("bnet", &["--hosts", "4", "--link", LINK]));
+    assert_eq!(findings(&lab.bench()), [], "a clean lab");
+    lab.0.ok("n3", "tc qdisc replace dev host0 root tbf rate 15mbit burst 64k latency 50ms");
+    // A queue of five packets loses most of each burst.
+    let port = lab.port("n2");
+    let tc = ["qdisc", "replace", "dev", &port, "root", "tbf", "rate", "20mbit", "burst", "4k", "limit", "8k"];
+    assert!(Command::new("tc").args(tc).status().unwrap().success());
+    lab.0.ok("n4", "ip link set host0 mtu 1400");
+    let told = lab.bench();
+    let found = findings(&told);
+    let of = |host: &str| {
+        let own = found.iter().filter(|(_, hosts)| *hosts == serde_json::json!([host]));
+        own.map(|(kind, _)| kind.as_str()).collect::<Vec<_>>()
+    };
+    assert_eq!(of("n3"), ["send"], "{told}");
+    assert_eq!(of("n2"), ["receive"], "{told}");
+    assert_eq!(of("n4"), ["mtu"], "{told}");
+    assert_eq!(found.len(), 3, "{told}");
+    assert!(told.to_string().contains("of what is sent to it is sent again"), "{told}");
+    for host in told["hosts"].as_array().unwrap() {
+        assert!(host["best"]["p50_us"].as_f64().is_some_and(|us| us > 0.0), "{told}");
+    }
+    // No port is left open.
+    for host in ["n1", "n2", "n3", "n4"] {
+        lab.0.ok(host, "! ss -Hltn | grep -q :47113");
+    }
+}
+
+#[test]
+fn a_network_has_two_hosts_at_least() {
+    let output = Command::new(EXE).args(["bench", "net", "-w", "localhost"]).output().unwrap();
+    assert_eq!(output.status.code(), Some(255), "{}", err(&output));
+    assert!(err(&output).contains("two hosts at least"), "{}", err(&output));
+}
