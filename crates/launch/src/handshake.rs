@@ -2,7 +2,7 @@
 //! Runs in a thread of its own, so that the caller can lose patience.
 
 use crate::bootstrap::MARK;
-use crate::payload::{self, Payload};
+use crate::payload::{self, Carried, Payload};
 use homing_model::{Ahead, HostFacts};
 use homing_wire::WireError;
 use std::io::{self, BufRead, BufReader, Read, Write};
@@ -61,8 +61,8 @@ pub enum Failure {
 }
 
 /// Reads up to the hello, sending the program when it is asked for.
-pub fn run(mut ends: Ends, mut payload: Option<Arc<Payload>>, progress: &Sender<Progress>) {
-    let last = match converse(&mut ends, &mut payload, progress) {
+pub fn run(mut ends: Ends, mut payload: Option<Arc<Payload>>, carried: Carried, progress: &Sender<Progress>) {
+    let last = match converse(&mut ends, &mut payload, carried, progress) {
         Ok(facts) => Progress::Hello { facts: Box::new(facts), ends },
         Err(failure) => Progress::Failed(failure),
     };
@@ -73,6 +73,7 @@ pub fn run(mut ends: Ends, mut payload: Option<Arc<Payload>>, progress: &Sender<
 fn converse(
     ends: &mut Ends,
     payload: &mut Option<Arc<Payload>>,
+    carried: Carried,
     progress: &Sender<Progress>,
 ) -> Result<HostFacts, Failure> {
     // The worker reads its clock later than this.
@@ -93,7 +94,7 @@ fn converse(
         // As with the hello: noise without a newline may stand before it.
         let Some((_, said)) = text.trim_end().split_once(MARK) else { continue };
         match (said.split_once(' '), payload.as_ref()) {
-            (Some(("arch", arch)), Some(own)) => *payload = Some(tell_of_another(arch, own, ends)?),
+            (Some(("arch", arch)), Some(own)) => *payload = Some(tell_of_another(arch, own, carried, ends)?),
             (Some(("need", _)), Some(payload)) => {
                 send_program(payload, ends, progress)?;
                 asked_ns = homing_clock::system_ns();
@@ -112,8 +113,8 @@ fn converse(
 }
 
 /// The program for another kind of machine, after the far side was told what it is known by.
-fn tell_of_another(arch: &str, own: &Payload, ends: &mut Ends) -> Result<Arc<Payload>, Failure> {
-    let path = payload::beside(own.exe(), arch).map_err(Failure::Architecture)?;
+fn tell_of_another(arch: &str, own: &Payload, carried: Carried, ends: &mut Ends) -> Result<Arc<Payload>, Failure> {
+    let path = payload::beside(own.exe(), arch, carried).map_err(Failure::Architecture)?;
     let payload = payload::load(&path).map_err(Failure::Program)?;
     let told = writeln!(ends.to, "{} {}", payload.sha256, payload.size).and_then(|()| ends.to.flush());
     told.map_err(|e| Failure::Wire(e.into()))?;

@@ -19,7 +19,7 @@ pub use error::{LaunchError, ssh_verdict};
 pub use guard::Guard;
 pub use homing_slurm::Fate;
 pub use keeper::Keeper;
-pub use payload::program_hash;
+pub use payload::{Carried, program_hash};
 pub use slurm::{Obituary, SlurmSeat, Stop, wanted_empty};
 pub use window::FAN_OUT;
 
@@ -84,6 +84,8 @@ pub struct Options {
     pub connect_timeout_s: u32,
     /// The word that the program is started with over ssh, a plain one: what speaks on the channel after the hello.
     pub role: &'static str,
+    /// What a host is sent that does not have it: `role` says what is needed there.
+    pub carried: Carried,
 }
 
 /// The role of a worker.
@@ -92,7 +94,21 @@ pub const WORKER: &str = "worker";
 impl Default for Options {
     /// This very program, and the `ssh` of `HOMING_SSH` (words quoted as in a shell).
     fn default() -> Self {
-        Options { exe: own_executable(), ssh: ssh_words(), connect_timeout_s: 10, role: WORKER }
+        Options {
+            exe: own_executable(),
+            ssh: ssh_words(),
+            connect_timeout_s: 10,
+            role: WORKER,
+            carried: Carried::Worker,
+        }
+    }
+}
+
+impl Options {
+    /// What machines as this one are sent.
+    fn payload(&self) -> Result<Arc<Payload>, LaunchError> {
+        let path = payload::beside(&self.exe, payload::OWN_ARCH, self.carried).unwrap_or_else(|none| none.first);
+        payload::load(&path).map_err(|source| LaunchError::Executable { path, source })
     }
 }
 
@@ -143,8 +159,7 @@ pub fn open(host: &str, via: &Via, options: &Options) -> Result<Channel, LaunchE
     let (mut command, payload) = match via {
         Via::Local => (local_command(options), None),
         Via::Ssh { target } => {
-            let payload = payload::load(&options.exe)
-                .map_err(|source| LaunchError::Executable { path: options.exe.clone(), source })?;
+            let payload = options.payload()?;
             (ssh_command(host, target, options, &payload)?, Some(payload))
         }
         Via::Slurm(seat) => return slurm::open(host, seat, options),
@@ -172,7 +187,8 @@ fn greet(
     options: &Options,
 ) -> Result<Channel, LaunchError> {
     let (progress, reports) = mpsc::channel();
-    let greeted = move || handshake::run(ends, payload, &progress);
+    let carried = options.carried;
+    let greeted = move || handshake::run(ends, payload, carried, &progress);
     homing_threads::begin(greeted).map_err(|source| LaunchError::Thread { host: host.into(), source })?;
     let patience = Duration::from_secs(u64::from(options.connect_timeout_s) + 20);
     let failure = loop {

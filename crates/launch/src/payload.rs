@@ -79,14 +79,31 @@ fn hash(bytes: &[u8]) -> String {
     Sha256::digest(bytes).iter().map(|b| format!("{b:02x}")).collect()
 }
 
-/// Name of the file with the hash of the program that was last used; each of those for other machines has its own.
+/// Name of the file with the hash of the program that was last used; each of those beside it has its own.
 fn kept(exe: &Path) -> String {
-    let name = exe.file_name().and_then(OsStr::to_str).filter(|name| name.starts_with(OTHER));
+    let beside = |name: &&str| [Carried::Worker, Carried::Program].iter().any(|c| name.starts_with(c.prefix()));
+    let name = exe.file_name().and_then(OsStr::to_str).filter(beside);
     format!("{}.sha256", name.unwrap_or("program"))
 }
 
-/// Begins the name of a program for machines of another kind; the rest is their `uname -m`.
-const OTHER: &str = "worker-";
+/// What is copied to a host.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Carried {
+    /// The worker alone, a small part of the program, where it lies beside it.
+    Worker,
+    /// All of the program, for what else it does on a host.
+    Program,
+}
+
+impl Carried {
+    /// Begins the name of its file; the rest is the `uname -m` of the machines that it is for.
+    fn prefix(self) -> &'static str {
+        match self {
+            Carried::Worker => "worker-",
+            Carried::Program => "homing-",
+        }
+    }
+}
 
 /// The machines that this program runs on, as their `uname -m` tells it; none but Linux has workers.
 pub const OWN_ARCH: &str = if cfg!(target_os = "linux") { std::env::consts::ARCH } else { "none" };
@@ -100,19 +117,22 @@ pub struct NoWorker {
     pub first: PathBuf,
 }
 
-/// The program for machines whose `uname -m` is `arch`, which come from afar: beside the program `exe`, in the
-/// `lib/homing` of its prefix, or in that of the system.
-pub fn beside(exe: &Path, arch: &str) -> Result<PathBuf, NoWorker> {
-    if arch == OWN_ARCH {
+/// What is carried to machines whose `uname -m` is `arch`, which come from afar: beside the program `exe`, in the
+/// `lib/homing` of its prefix, or in that of the system. Machines as this one can always have `exe` itself, and a
+/// worker of the system's would be of another release than a program that was built here.
+pub fn beside(exe: &Path, arch: &str, carried: Carried) -> Result<PathBuf, NoWorker> {
+    let own = arch == OWN_ARCH;
+    if own && carried == Carried::Program {
         return Ok(exe.to_path_buf());
     }
     let plain = !arch.is_empty() && arch.len() <= 32 && arch.bytes().all(|b| b.is_ascii_alphanumeric() || b == b'_');
-    let name = format!("{OTHER}{}", if plain { arch } else { "of-no-name" });
+    let name = format!("{}{}", carried.prefix(), if plain { arch } else { "of-no-name" });
     let folder = exe.parent().unwrap_or(Path::new("/"));
     let places =
         [folder.join(&name), folder.join("../lib/homing").join(&name), Path::new("/usr/lib/homing").join(&name)];
-    match places.iter().find(|place| plain && place.is_file()) {
+    match places.iter().take(if own { 2 } else { 3 }).find(|place| plain && place.is_file()) {
         Some(found) => Ok(found.clone()),
+        None if own => Ok(exe.to_path_buf()),
         None => Err(NoWorker { arch: arch.escape_debug().to_string(), first: places[0].clone() }),
     }
 }
@@ -152,9 +172,10 @@ fn cache() -> Option<PathBuf> {
     Some(set("XDG_CACHE_HOME").or_else(|| Some(set("HOME")?.join(".cache")))?.join("homing"))
 }
 
-/// SHA-256 of the program by which a host keeps it that a channel was opened to from `exe`, and whose `uname -m` is `arch`.
+/// SHA-256 of the whole program by which a host keeps it that was carried there, and whose `uname -m` is `arch`.
 pub fn program_hash(exe: &Path, arch: &str) -> io::Result<String> {
-    let exe = beside(exe, arch).map_err(|none| io::Error::other(format!("{} is missing", none.first.display())))?;
+    let exe = beside(exe, arch, Carried::Program)
+        .map_err(|none| io::Error::other(format!("{} is missing", none.first.display())))?;
     Ok(load(&exe)?.sha256.clone())
 }
 
@@ -217,15 +238,29 @@ mod tests {
         fs::create_dir_all(&bin).unwrap();
         fs::create_dir_all(&lib).unwrap();
         let exe = bin.join("homing");
-        assert_eq!(beside(&exe, OWN_ARCH).unwrap(), exe);
-        let none = beside(&exe, "pdp11").unwrap_err();
+        let beside = |arch: &str| beside(&exe, arch, Carried::Worker);
+        assert_eq!(beside(OWN_ARCH).unwrap(), exe);
+        let none = beside("pdp11").unwrap_err();
         assert_eq!((none.arch.as_str(), none.first), ("pdp11", bin.join("worker-pdp11")));
         fs::write(lib.join("worker-pdp11"), "far").unwrap();
-        let far = beside(&exe, "pdp11").unwrap();
+        let far = beside("pdp11").unwrap();
         assert_eq!(fs::read(&far).unwrap(), b"far");
         assert_eq!((kept(&exe).as_str(), kept(&far).as_str()), ("program.sha256", "worker-pdp11.sha256"));
         for evil in ["../bin/x", "", "a b", "..", "a\nb"] {
-            assert!(beside(&exe, evil).is_err(), "{evil:?}");
+            assert!(beside(evil).is_err(), "{evil:?}");
         }
+    }
+
+    #[test]
+    fn machines_as_this_one_get_the_worker_alone_where_it_lies_beside_the_program() {
+        let dir = tempfile::tempdir().unwrap();
+        let (exe, worker) = (dir.path().join("homing"), dir.path().join(format!("worker-{OWN_ARCH}")));
+        assert_eq!(beside(&exe, OWN_ARCH, Carried::Worker).unwrap(), exe);
+        fs::write(&worker, "w").unwrap();
+        assert_eq!(beside(&exe, OWN_ARCH, Carried::Worker).unwrap(), worker);
+        assert_eq!(beside(&exe, OWN_ARCH, Carried::Program).unwrap(), exe);
+        // The whole program for others has a name of its own.
+        let none = beside(&exe, "pdp11", Carried::Program).unwrap_err();
+        assert_eq!(none.first, dir.path().join("homing-pdp11"));
     }
 }

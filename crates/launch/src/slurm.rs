@@ -7,11 +7,10 @@
 use crate::error::{LaunchError, last_line, verdict};
 use crate::handshake::{self, Ends, Failure, Progress};
 use crate::keeper::{Keeper, Tail};
-use crate::payload::{self, Payload};
+use crate::payload::Payload;
 use crate::{Channel, Options, bootstrap};
 use homing_slurm::{Fate, Request};
 use std::os::unix::process::CommandExt;
-use std::path::Path;
 use std::process::{Command, Stdio};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -115,8 +114,7 @@ fn settled(job: &str) -> Option<homing_slurm::JobState> {
 
 /// Asks for a worker and blocks until it has said hello, however long Slurm takes to grant it.
 pub(crate) fn open(host: &str, seat: &SlurmSeat, options: &Options) -> Result<Channel, LaunchError> {
-    let payload =
-        payload::load(&options.exe).map_err(|source| LaunchError::Executable { path: options.exe.clone(), source })?;
+    let payload = options.payload()?;
     let mut pause = Duration::from_millis(500);
     if seat.round > 0 {
         seat.stop.sleep((pause * 2u32.pow(seat.round.min(6))).min(LONGEST_PAUSE));
@@ -137,14 +135,14 @@ pub(crate) fn open(host: &str, seat: &SlurmSeat, options: &Options) -> Result<Ch
 }
 
 fn attempt(host: &str, seat: &SlurmSeat, payload: &Arc<Payload>, options: &Options) -> Result<Channel, LaunchError> {
-    let mut command = srun(seat, payload, &options.exe);
+    let mut command = srun(seat, payload);
     let mut child =
         command.spawn().map_err(|source| LaunchError::Start { host: host.into(), program: "srun".into(), source })?;
     let ends = Ends::take_from(&mut child);
     let keeper = Keeper::polite(child);
     let (progress, reports) = mpsc::channel();
-    let sent = payload.clone();
-    let greeted = move || handshake::run(ends, Some(sent), &progress);
+    let (sent, carried) = (payload.clone(), options.carried);
+    let greeted = move || handshake::run(ends, Some(sent), carried, &progress);
     homing_threads::begin(greeted).map_err(|source| LaunchError::Thread { host: host.into(), source })?;
     let patience = Duration::from_secs(u64::from(options.connect_timeout_s) + 20);
     let (mut job, mut heard) = (None, None);
@@ -210,9 +208,9 @@ fn complaint(words: &str) -> Option<String> {
     Some(told.trim_start_matches("srun: ").trim_start_matches("error: ").to_string())
 }
 
-fn srun(seat: &SlurmSeat, payload: &Payload, exe: &Path) -> Command {
+fn srun(seat: &SlurmSeat, payload: &Payload) -> Command {
     let mut command = Command::new("srun");
-    command.args(seat.request.arguments(&seat.node, &bootstrap::script(payload, crate::WORKER), exe));
+    command.args(seat.request.arguments(&seat.node, &bootstrap::script(payload, crate::WORKER), payload.exe()));
     let foreign = std::env::vars_os().filter(|(name, _)| !Request::keeps(&name.to_string_lossy()));
     foreign.for_each(|(name, _)| {
         command.env_remove(name);

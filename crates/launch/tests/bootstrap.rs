@@ -1,7 +1,7 @@
 //! The far side of the bootstrap, run by a fake ssh on this machine: a shell
 //! that gives the remote command to `sh` with a home of its own.
 
-use homing_launch::{Channel, FAN_OUT, Heard, LaunchError, Options, Via, open};
+use homing_launch::{Carried, Channel, FAN_OUT, Heard, LaunchError, Options, Via, open};
 use std::ffi::OsString;
 use std::fs;
 use std::io::{Read, Write};
@@ -41,8 +41,13 @@ impl World {
             at.display()
         );
         program(&at.join("ssh"), &ssh);
-        let options =
-            Options { exe: at.join("worker"), ssh: vec![at.join("ssh").into()], connect_timeout_s: 5, role: "worker" };
+        let options = Options {
+            exe: at.join("worker"),
+            ssh: vec![at.join("ssh").into()],
+            connect_timeout_s: 5,
+            role: "worker",
+            carried: Carried::Worker,
+        };
         World { dir, options }
     }
 
@@ -242,6 +247,22 @@ fn another_architecture_is_one_clear_line() {
     let name = |path: &PathBuf| path.file_name().unwrap().to_string_lossy().into_owned();
     assert!(cached.len() == 1 && name(&cached[0]).starts_with("worker-pdp11-"), "{cached:?}");
     assert!(fs::read_to_string(&cached[0]).unwrap().ends_with("exec cat #\n"));
+}
+
+#[test]
+fn the_worker_alone_is_carried_unless_all_of_the_program_is_asked_for() {
+    let mut world = World::new("");
+    let alone = world.dir.path().join(format!("worker-{}", std::env::consts::ARCH));
+    program(&alone, &worker().replace("exec cat", "exec cat #"));
+    let carried = |world: &World| {
+        echoes(world.open().unwrap());
+        let text = fs::read_to_string(&world.cached()[0]).unwrap();
+        fs::remove_dir_all(world.cache()).unwrap();
+        text
+    };
+    assert!(carried(&world).ends_with("exec cat #\n"));
+    world.options.carried = Carried::Program;
+    assert!(carried(&world).ends_with("exec cat\n"));
 }
 
 #[test]

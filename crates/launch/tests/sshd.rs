@@ -3,7 +3,7 @@
 #[path = "../../../tests/sshd.rs"]
 mod sshd;
 
-use homing_launch::{LaunchError, Options, Via, open};
+use homing_launch::{Carried, LaunchError, Options, Via, open};
 use sshd::Sshd;
 use std::ffi::OsString;
 use std::fs;
@@ -39,7 +39,13 @@ impl Server {
     fn options(&self, identity: &str) -> Options {
         let hosts = format!("Match originalhost far\n  ProxyCommand {}", self.0.proxy());
         let words = ["ssh".into(), OsString::from("-F"), self.0.client(identity, &hosts).into()];
-        Options { exe: self.path("worker"), ssh: words.into(), connect_timeout_s: 20, role: "worker" }
+        Options {
+            exe: self.path("worker"),
+            ssh: words.into(),
+            connect_timeout_s: 20,
+            role: "worker",
+            carried: Carried::Worker,
+        }
     }
 
     fn refusal(&self, identity: &str) -> LaunchError {
@@ -90,7 +96,13 @@ fn names_and_doors_that_are_not_there() {
     fs::write(dir.path().join("worker"), "").unwrap();
     let ask = |words: &[&str], target: &str| {
         let ssh = words.iter().map(OsString::from).collect();
-        let options = Options { exe: dir.path().join("worker"), ssh, connect_timeout_s: 5, role: "worker" };
+        let options = Options {
+            exe: dir.path().join("worker"),
+            ssh,
+            connect_timeout_s: 5,
+            role: "worker",
+            carried: Carried::Worker,
+        };
         open("far", &Via::Ssh { target: target.into() }, &options).err().expect("must be refused")
     };
     // Port 1 of the loopback: nobody listens there.

@@ -3,7 +3,7 @@
 //! name, with the same words; its output and its exit status are those of here.
 
 use crate::failure::Failure;
-use homing_launch::{Options, Via};
+use homing_launch::{Carried, Options, Via};
 use homing_model::text::quoted;
 use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
 use std::ffi::OsString;
@@ -65,7 +65,7 @@ struct Far {
 impl Far {
     /// A worker's start leaves the program there.
     fn of(host: &str) -> Result<Far, Failure> {
-        let options = Options::default();
+        let options = Options { carried: Carried::Program, ..Options::default() };
         let channel =
             homing_launch::open(host, &Via::Ssh { target: host.into() }, &options).map_err(Failure::system)?;
         let arch = channel.facts.arch;

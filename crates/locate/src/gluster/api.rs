@@ -52,11 +52,16 @@ impl Api {
     }
 }
 
+/// musl's programs are static, and open no library.
+const STATIC: &str =
+    if cfg!(target_env = "musl") { ", and a homing that is not static: `cargo install homing`" } else { "" };
+
 fn api() -> Result<&'static Api, String> {
     static API: OnceLock<Result<Api, String>> = OnceLock::new();
     let open = || {
-        Api::open()
-            .map_err(|e| format!("this needs GlusterFS's library libgfapi (package libgfapi0 or glusterfs-api): {e}"))
+        Api::open().map_err(|e| {
+            format!("this needs GlusterFS's library libgfapi (package libgfapi0 or glusterfs-api){STATIC}: {e}")
+        })
     };
     API.get_or_init(open).as_ref().map_err(Clone::clone)
 }

@@ -4,7 +4,7 @@
 use super::{failed, local};
 use crate::cluster::Cluster;
 use crate::failure::{Failure, exit};
-use homing_launch::{Channel, Options, Via};
+use homing_launch::{Carried, Channel, Options, Via};
 use homing_queue::Spool;
 use homing_queue::plan::Terms;
 use std::ffi::OsString;
@@ -23,7 +23,7 @@ pub fn far(words: &[OsString]) -> Result<i32, Failure> {
     let host = host.ok_or_else(|| Failure::usage("the words of a channel are its keeper's to choose"))?;
     let mut out = std::io::stdout();
     let terms = serde_json::to_string(&Cluster::of_queue()?.terms_for(host)?).map_err(Failure::system)?;
-    let options = Options { role: HOST, ..Options::default() };
+    let options = Options { role: HOST, carried: Carried::Program, ..Options::default() };
     let opened = homing_launch::open(host, &Via::Ssh { target: host.into() }, &options);
     let Channel { mut to, mut from, keeper, .. } = match opened {
         Ok(channel) => channel,

@@ -1,7 +1,7 @@
 //! The other end: this program, on the bank's host or the source's.
 
 use crate::failure::Failure;
-use homing_launch::{Channel, HostPlan, Keeper, Options, Via};
+use homing_launch::{Carried, Channel, HostPlan, Keeper, Options, Via};
 use homing_snapshot::ask::{Answer, Ask, Control};
 use homing_snapshot::serve;
 use std::ffi::OsString;
@@ -50,7 +50,7 @@ pub fn ask(host: &str, ask: &Ask) -> Result<(To, From), Failure> {
     let (mut to, from) = match HostPlan::named(host.into(), None).via {
         Via::Local => here(host)?,
         via => {
-            let options = Options { role: serve::WORD, ..Options::default() };
+            let options = Options { role: serve::WORD, carried: Carried::Program, ..Options::default() };
             let Channel { to, from, keeper, .. } =
                 homing_launch::open(host, &via, &options).map_err(Failure::system)?;
             let to = To { host: host.into(), to: Some(to), carrier: Carrier::There(Some(keeper)) };
