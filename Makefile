@@ -1,9 +1,17 @@
 # An index of what can be done here.
-.PHONY: build test lab-packages bench fuzz campaign
+.PHONY: build dist dist-test test lab-packages bench fuzz campaign
 
 # --version tells the commit.
 build:
 	HOMING_COMMIT=$$(git rev-parse --short HEAD) cargo build --release
+
+# Static programs, .deb, .rpm, archive and SHA256SUMS in target/packages.
+dist:
+	dist/build
+
+# Installs, upgrades, uses and removes them, in a lab and in an empty root.
+dist-test: lab-packages
+	dist/test
 
 test: lab-packages
 	cargo fmt --all --check
