@@ -6,6 +6,12 @@ mod index;
 #[path = "lsf/iobsub.rs"]
 mod iobsub;
 
+#[path = "lsf/memory.rs"]
+mod memory;
+
+#[path = "lsf/words.rs"]
+mod words;
+
 #[path = "../../../tests/until.rs"]
 mod until;
 
@@ -218,7 +224,6 @@ fn groups_and_applications_choose_jobs_and_no_option_is_taken_for_another() {
         let (code, out, err) = w.sh(line);
         assert!(code == 255 && out.is_empty() && err.contains(says), "{line}: {err}");
     }
-    assert!(w.sh("bsub -M 100 -H true").2.contains("-M: memory is not limited"));
     w.out("bkill 0");
     assert!(!w.path().join("ran").exists());
 }
@@ -427,20 +432,4 @@ fn groups_of_hosts_are_those_of_node_sets() {
     assert_eq!(world.out(none), "GROUP_NAME    HOSTS\nall           c1 g1 g2\ngpu           g1 g2\n");
     assert_eq!(world.out(&format!("{none} gpu")), "GROUP_NAME    HOSTS\ngpu           g1 g2\n");
     assert_eq!(world.sh(&format!("{none} nosuch")).2.trim(), "nosuch: No such user/host group");
-}
-
-#[test]
-fn commands_that_are_not_there_say_what_to_use() {
-    let world = World::new();
-    for (line, says) in [
-        ("bmod -q storage 1", "bmod: it is not there in homing: a job is not changed"),
-        ("bswitch storage 1", "bsub -q QUEUE"),
-        ("btop 1", "queue of higher priority"),
-        ("bbot 1", "bstop ID"),
-        ("bugroup", "getent group"),
-        ("lsgrun", "homing exec -w"),
-    ] {
-        let (code, _, err) = world.sh(line);
-        assert!(code == 255 && err.contains(says) && err.lines().count() == 1, "{line}: {err}");
-    }
 }

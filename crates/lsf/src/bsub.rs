@@ -45,8 +45,8 @@ pub struct Request {
     pub require: Requirement,
     /// `-W`, seconds.
     pub limit_s: Option<u64>,
-    /// `-M`, MiB.
-    pub memory_mib: Option<f64>,
+    /// `-M` as written, an amount; [`crate::units`] reads it.
+    pub memory: Option<String>,
     /// `-m`, names in order of preference.
     pub hosts: Vec<String>,
     /// `-w`.
@@ -141,7 +141,7 @@ fn merge(own: Request, script: Request) -> Request {
         exclusive: own.exclusive || script.exclusive,
         require: if own.require.text.is_empty() { script.require } else { own.require },
         limit_s: own.limit_s.or(script.limit_s),
-        memory_mib: own.memory_mib.or(script.memory_mib),
+        memory: own.memory.or(script.memory),
         hosts: list(own.hosts, script.hosts),
         after: own.after.or(script.after),
         hold: own.hold || script.hold,
@@ -180,7 +180,7 @@ fn request(parsed: &Parsed) -> Result<Request, String> {
         exclusive: parsed.has("x"),
         require,
         limit_s: parsed.text("W").map(|w| time::run_limit(&w)).transpose()?,
-        memory_mib: parsed.text("M").map(|m| memory(&m)).transpose()?,
+        memory: parsed.text("M").map(memory).transpose()?,
         hosts: hosts(parsed),
         after: parsed.text("w"),
         hold: parsed.has("H"),
@@ -219,8 +219,9 @@ fn slots(text: &str) -> Result<u32, String> {
     least.parse().ok().filter(|n| *n > 0).ok_or_else(|| format!("{text}: Bad argument for option -n"))
 }
 
-fn memory(text: &str) -> Result<f64, String> {
-    amount(text.trim_end_matches('!')).filter(|m| *m > 0.0).ok_or_else(|| format!("{text}: Bad MEMLIMIT specification"))
+fn memory(text: String) -> Result<String, String> {
+    let sound = amount(text.trim_end_matches('!')).is_some_and(|m| m > 0.0);
+    if sound { Ok(text) } else { Err(format!("{text}: Bad MEMLIMIT specification")) }
 }
 
 fn interactive(parsed: &Parsed) -> Option<Interactive> {
@@ -284,7 +285,7 @@ mod tests {
         .unwrap();
         assert_eq!(r.name.as_deref(), Some("a[1-3]%2"));
         assert_eq!(r.queues, ["storage"]);
-        assert_eq!((r.slots, r.limit_s, r.memory_mib), (Some(4), Some(5400), Some(2048.0)));
+        assert_eq!((r.slots, r.limit_s, r.memory.as_deref()), (Some(4), Some(5400), Some("2GB")));
         assert_eq!(r.require.text.len(), 2);
         assert_eq!(r.hosts, ["h2", "h1"]);
         assert_eq!((r.after.as_deref(), r.output, r.overwrite), (Some("done(1)"), Some("o.%J".into()), true));

@@ -27,7 +27,6 @@ pub const BSUB: Grammar = Grammar {
         ("u", NO_MAIL),
         ("r", "a job that is interrupted becomes LOST; homing sub --again ID runs it again"),
         ("rn", "a job that is interrupted becomes LOST; homing sub --again ID runs it again"),
-        ("M", "memory is not limited; -R 'select[mem>=N]' waits until the host has it"),
     ],
     refused: &[
         ("a", "application checks (esub) are not there in homing; use -app or -env"),
@@ -318,3 +317,48 @@ pub const LSRUN: Grammar = Grammar {
 
 /// `busers`.
 pub const BUSERS: Grammar = Grammar { flags: &["w", "h", "V"], valued: &[], noted: &[], refused: &[], mixed: true };
+
+/// `lsinfo`.
+pub const LSINFO: Grammar = Grammar {
+    flags: &["l", "w", "h", "V"],
+    valued: &[],
+    noted: &[],
+    refused: &[
+        ("m", "models of hosts are not told apart in homing; lshosts"),
+        ("M", "models of hosts are not told apart in homing; lshosts"),
+        ("r", "it is not there in homing; leave it out"),
+        ("t", "types of hosts are those of lshosts"),
+    ],
+    mixed: true,
+};
+
+/// `lsplace`.
+pub const LSPLACE: Grammar = Grammar {
+    flags: &["h", "V"],
+    valued: &["n", "R", "w"],
+    noted: &[],
+    refused: &[("L", "types of hosts are not told apart in homing; leave it out")],
+    mixed: true,
+};
+
+/// `lsmon`.
+pub const LSMON: Grammar = Grammar {
+    flags: &["h", "V"],
+    valued: &["I", "i", "n", "R"],
+    noted: &[],
+    refused: &[
+        ("E", "normalised load is not there in homing; leave it out"),
+        ("L", "no log is written; lsmon > FILE"),
+        ("N", "normalised load is not there in homing; leave it out"),
+    ],
+    mixed: true,
+};
+
+/// `bugroup`.
+pub const BUGROUP: Grammar = Grammar {
+    flags: &["l", "r", "w", "h", "V"],
+    valued: &[],
+    noted: &[("l", "a group of users has a name and members, and no more")],
+    refused: &[],
+    mixed: true,
+};

@@ -15,3 +15,4 @@ pub mod options;
 pub mod place;
 pub mod tables;
 pub mod time;
+pub mod units;

@@ -180,8 +180,10 @@ mod tests {
 
     #[test]
     fn what_does_less_than_lsfs_is_said() {
-        let found = of(&BSUB, &["-M", "1024", "-N", "true"]).unwrap();
-        assert!(found.notes[0].starts_with("-M: memory is not limited") && found.notes[1].starts_with("-N: no mail"));
+        let found = of(&BSUB, &["-r", "-N", "true"]).unwrap();
+        assert!(
+            found.notes[0].starts_with("-r: a job that is interrupted") && found.notes[1].starts_with("-N: no mail")
+        );
         for grammar in [&BSUB, &BJOBS, &BKILL] {
             assert!(grammar.noted.iter().all(|(name, _)| grammar.knows(name.as_bytes())));
             assert!(grammar.refused.iter().all(|(name, _)| {

@@ -183,6 +183,28 @@ pub fn host_long(h: &Host) -> String {
     out + &line("", &|name| name.to_string()) + &line(" Total", &|name| index(name, h.load.get(name)))
 }
 
+/// What `lsinfo` tells of all hosts: name, whether more of it is a heavier load, and what it is.
+pub const RESOURCES: [(&str, &str, &str); 18] = [
+    ("r15s", "Inc", "15-second CPU run queue length"),
+    ("r1m", "Inc", "1-minute CPU run queue length"),
+    ("r15m", "Inc", "15-minute CPU run queue length"),
+    ("ut", "Inc", "CPU utilisation, percent"),
+    ("pg", "Inc", "Paging rate, pages/s"),
+    ("io", "Inc", "Disk IO rate, KB/s"),
+    ("ls", "Inc", "Number of login sessions"),
+    ("it", "Dec", "Idle time, minutes"),
+    ("tmp", "Dec", "Disk space in /tmp, MB"),
+    ("swp", "Dec", "Available swap space, MB"),
+    ("mem", "Dec", "Available memory, MB"),
+    ("bio", "Inc", "Requests of whole disks, 1/s"),
+    ("rpc", "Inc", "NFS calls served, 1/s"),
+    ("ncpus", "Dec", "Number of CPUs"),
+    ("maxmem", "Dec", "Maximum memory, MB"),
+    ("maxswp", "Dec", "Maximum swap space, MB"),
+    ("type", "N/A", "Host type"),
+    ("hname", "N/A", "Host name"),
+];
+
 /// The columns of lsload, with their widths; the last are those of homing's own elim.
 const LOAD: [(&str, usize); 13] = [
     ("r15s", 6),

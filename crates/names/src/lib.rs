@@ -6,9 +6,11 @@
 //! our own C library are all that is known.
 
 mod accounts;
+mod groups;
 mod hosts;
 
 pub use accounts::{Account, account, home};
+pub use groups::groups;
 pub use hosts::{addresses, first_name};
 
 use std::process::{Command, Stdio};

@@ -12,7 +12,7 @@ pub fn facts() -> HostFacts {
         aliases: aliases(&hostname),
         hostname,
         cores: cores(),
-        memory_bytes: rustix::system::sysinfo().totalram as u64 * u64::from(rustix::system::sysinfo().mem_unit.max(1)),
+        memory_bytes: memory_bytes(),
         arch: uname.machine().to_string_lossy().into_owned(),
         boot_id: read_to_string("/proc/sys/kernel/random/boot_id").unwrap_or_default().trim().into(),
         mounts: homing_mounts::network(homing_mounts::read().unwrap_or_default()),
@@ -71,6 +71,12 @@ fn line_rate() -> Option<u64> {
 pub(crate) fn is_whole_disk(name: &str) -> bool {
     let virtual_kind = ["loop", "ram", "dm-", "md", "zram"].iter().any(|kind| name.starts_with(kind));
     !virtual_kind && Path::new("/sys/block").join(name).exists()
+}
+
+/// All memory of this machine.
+pub fn memory_bytes() -> u64 {
+    let info = rustix::system::sysinfo();
+    info.totalram as u64 * u64::from(info.mem_unit.max(1))
 }
 
 #[cfg(test)]

@@ -6,7 +6,7 @@ mod parse;
 mod pulse;
 mod room;
 
-pub use facts::facts;
+pub use facts::{facts, memory_bytes};
 pub use pulse::Pulser;
 
 use homing_model::HostSample;

@@ -59,6 +59,11 @@ impl Load {
         });
         found.map(|(index, _)| index.clone())
     }
+    /// Whether a resource requirement asks for more than this machine can ever have.
+    pub fn never(&self, text: &str) -> bool {
+        let most = |name: &str| matches!(name, "mem" | "maxmem").then(|| self.get("maxmem")).flatten();
+        Requirement::all(&[text]).is_ok_and(|r| r.never(&most).is_some())
+    }
     /// Whether a resource requirement (`select[mem>500] rusage[mem=500]`) holds
     /// here. What cannot be read was refused when the job was submitted.
     pub fn holds(&self, text: &str) -> bool {
@@ -113,6 +118,7 @@ impl Watch {
             self.load = measure(&self.sample, &sample);
             (self.sample, self.taken) = (sample, Instant::now());
         }
+        self.load.set("maxmem", Some(homing_probe::memory_bytes() as f64 / f64::from(1 << 20)));
         self.answers.now().for_each(|(name, value)| self.load.set(name, value));
         &self.load
     }

@@ -28,14 +28,24 @@ pub(crate) fn time(ns: i64) -> String {
     time.to_zoned(jiff::tz::TimeZone::system()).strftime("%a %b %e %H:%M:%S %Y").to_string()
 }
 
+/// LSF's words for why a job was ended; homing's own where LSF has none.
+pub fn term(reason: &str) -> String {
+    match reason {
+        "time limit" => "TERM_RUNLIMIT: job killed after reaching LSF run time limit".into(),
+        "memory limit" => "TERM_MEMLIMIT: job killed after reaching LSF memory usage limit".into(),
+        r if r.starts_with("killed by") && !r.ends_with("before it started") => {
+            "TERM_OWNER: job killed by owner".into()
+        }
+        r => r.into(),
+    }
+}
+
 /// The report of one job or element.
 pub fn text(id: u64, index: u32, spec: &JobSpec, script: Option<&str>, start: &Start, end: &End) -> String {
     let shown = if index == 0 { id.to_string() } else { format!("{id}[{index}]") };
-    let reason = end.reason.as_deref().map(|r| match r {
-        "time limit" => "TERM_RUNLIMIT: job killed after reaching LSF run time limit.\n".to_string(),
-        "memory limit" => "TERM_MEMLIMIT: job killed after reaching LSF memory usage limit.\n".into(),
-        r if r.starts_with("killed by") => "TERM_OWNER: job killed by owner.\n".into(),
-        r => format!("{r}\n"),
+    let reason = end.reason.as_deref().map(|reason| match term(reason) {
+        told if told.starts_with("TERM_") => format!("{told}.\n"),
+        told => format!("{told}\n"),
     });
     let result = match end.exit {
         0 => "Successfully completed.".to_string(),

@@ -74,6 +74,16 @@ impl Requirement {
         (!self.select.iter().all(|e| e.holds(host))).then(|| self.text.join(" "))
     }
 
+    /// What no state of a host can fulfil, as written, where `most` is the largest value that a resource of the host
+    /// can have; a resource that it does not know has none.
+    pub fn never(&self, most: &dyn Fn(&str) -> Option<f64>) -> Option<String> {
+        let beyond = self.rusage.iter().find(|(name, want)| most(name).is_some_and(|most| most < **want));
+        if let Some((name, want)) = beyond {
+            return Some(format!("rusage[{name}={want}]"));
+        }
+        self.select.iter().any(|e| e.never(most)).then(|| self.text.join(" "))
+    }
+
     /// What it names that is neither an index or attribute of all hosts nor, as `own` tells, one of the site's.
     pub fn unknown(&self, own: &dyn Fn(&str) -> bool) -> Option<&str> {
         self.select.iter().find_map(|expr| select::unknown_name(expr, own))
@@ -142,6 +152,25 @@ mod tests {
         assert_eq!(all.span.as_deref(), Some("hosts=1"));
         let more = Requirement::all(&["select[mem>=512]", "select[tmp>=200]"]).unwrap();
         assert!(more.lacks(&host).is_some());
+    }
+
+    #[test]
+    fn what_is_more_than_a_host_can_have_never_holds() {
+        let most = |name: &str| (name == "mem").then_some(1000.0);
+        for (text, never) in [
+            ("select[mem>=1001]", true),
+            ("select[mem>1000]", true),
+            ("select[1000<mem]", true),
+            ("select[mem==1001]", true),
+            ("select[mem>=1000]", false),
+            ("select[mem>5000 || bio<5]", false),
+            ("select[mem>5000 && bio<5]", true),
+            ("select[mem<5]", false),
+            ("rusage[mem=1001]", true),
+            ("rusage[mem=1000,tmp=5000]", false),
+        ] {
+            assert_eq!(Requirement::all(&[text]).unwrap().never(&most).is_some(), never, "{text}");
+        }
     }
 
     #[test]

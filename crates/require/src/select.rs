@@ -54,6 +54,23 @@ impl Expr {
         self.truth(host).unwrap_or(true)
     }
 
+    /// True when it cannot hold while no resource is more than `most` of it.
+    pub(crate) fn never(&self, most: &dyn Fn(&str) -> Option<f64>) -> bool {
+        match self {
+            Expr::Binary("||", a, b) => a.never(most) && b.never(most),
+            Expr::Binary("&&", a, b) => a.never(most) || b.never(most),
+            Expr::Binary(op, a, b) => match (op, a.as_ref(), b.as_ref()) {
+                (&">" | &">=" | &"==" | &"=", Expr::Name(name), Expr::Number(n))
+                | (&"<" | &"<=" | &"==" | &"=", Expr::Number(n), Expr::Name(name)) => {
+                    let strictly = matches!(*op, ">" | "<");
+                    most(name).is_some_and(|most| most < *n || (strictly && most == *n))
+                }
+                _ => false,
+            },
+            _ => false,
+        }
+    }
+
     fn truth(&self, host: &dyn Fn(&str) -> Option<Value>) -> Option<bool> {
         match self {
             Expr::Binary("||", a, b) => match (a.truth(host), b.truth(host)) {

@@ -23,6 +23,8 @@ pub enum Block {
     Load(String),
     /// This requirement does not hold.
     Require(String),
+    /// This requirement is more than the host can ever have.
+    Beyond(String),
     /// As many use its storage server as may; who does.
     Storage(String),
     /// More slots than there are.
@@ -48,6 +50,7 @@ impl std::fmt::Display for Block {
             Block::ArrayLimit => write!(f, "as many elements of the array run as may"),
             Block::Load(index) => write!(f, "{index} is above the queue's threshold"),
             Block::Require(what) => write!(f, "{what} does not hold"),
+            Block::Beyond(what) => write!(f, "{what} is more than its host can ever have"),
             Block::Storage(who) => write!(f, "waits: {who}"),
             Block::TooLarge => write!(f, "it takes more slots than there are"),
             Block::NoSlots => write!(f, "its host takes no jobs: it has 0 slots"),

@@ -92,7 +92,7 @@ pub fn blocked(config: &Config, usage: &Usage, it: &View, load: &Load) -> Option
             return Some(Block::Load(index));
         }
         if let Some(expr) = it.require.iter().find(|e| !load.holds(e)) {
-            return Some(Block::Require(expr.clone()));
+            return Some(if load.never(expr) { Block::Beyond(expr.clone()) } else { Block::Require(expr.clone()) });
         }
     }
     None

@@ -150,3 +150,19 @@ fn a_lease_is_wished_for_each_job_that_runs_or_could() {
     assert_eq!((wish(1).used, wish(1).wanted), (1, 2), "one slot is free");
     assert!(wishes(&all[2..3], 8).is_empty(), "what has ended gives its lease back");
 }
+
+#[test]
+fn a_requirement_beyond_the_host_is_told_apart_from_one_that_waits() {
+    let mut asks = view(1, 1);
+    let load = Load::of(&[("mem", 100.0), ("maxmem", 1000.0)]);
+    let why = |asks: &View| blocked(&config(), &Usage::default(), asks, &load);
+    for (text, block) in [
+        ("select[mem>=500]", Some(Block::Require("select[mem>=500]".into()))),
+        ("select[mem>=5000]", Some(Block::Beyond("select[mem>=5000]".into()))),
+        ("rusage[mem=5000]", Some(Block::Beyond("rusage[mem=5000]".into()))),
+        ("select[mem>=50]", None),
+    ] {
+        asks.require = vec![text.into()];
+        assert_eq!(why(&asks), block, "{text}");
+    }
+}

@@ -20,7 +20,6 @@ pub const ABSENT: &[(&str, &str)] = &[
         "bbot",
         "jobs of a queue start in their order; bstop ID holds it back until bresume ID; over Slurm: scontrol update jobid=ID nice=1000",
     ),
-    ("bugroup", "groups of users are not there in homing; getent group"),
     ("bgadd", "a job group needs no bgadd; bsub -g /path"),
     ("bgdel", "a job group needs no bgdel; it is gone with its jobs"),
     ("bjgroup", "job groups are not listed; bjobs -g /path lists the jobs of one"),
@@ -28,8 +27,7 @@ pub const ABSENT: &[(&str, &str)] = &[
     ("blaunch", "lsrun -m HOST COMMAND, or homing exec -w HOSTS COMMAND"),
     ("bpost", "no messages are kept with a job; let it print, and use bpeek ID"),
     ("bread", "no messages are kept with a job; bpeek ID shows what it prints"),
-    ("lsinfo", "lsload -l has all load indices"),
-    ("lsplace", "lsload -R 'select[...]' names the hosts, the least loaded first"),
+    ("bresize", "the slots of a job are its own until its end; bsub it with those that it needs, or as several jobs"),
     ("lsgrun", "homing exec -w HOSTS COMMAND"),
 ];
 

@@ -2,10 +2,12 @@
 
 use super::{Refusal, attach, said};
 use homing_lsf::bsub::{Call, Interactive, Request, call, default_name, with_script};
+use homing_lsf::units;
 use homing_model::text::quoted;
 use homing_model::{Command, RawText};
 use homing_queue::plan::Config;
 use homing_queue::{Engine, JobSpec, Private, Style, array, depend};
+use homing_require::Requirement;
 use std::io::{IsTerminal, Read};
 use std::path::Path;
 
@@ -174,6 +176,8 @@ pub fn refused(request: &Request, host: &str) -> Result<Option<String>, Refusal>
 
 fn spec(ready: &Ready, engine: &dyn Engine, config: &Config, queue: &str) -> Result<(JobSpec, Private), Refusal> {
     let request = &ready.request;
+    let meant = units::meant(request, super::config::unit()?);
+    meant.note.iter().for_each(|note| eprintln!("bsub: {note}"));
     let here = match &request.cwd {
         Some(cwd) => RawText::from(crate::cmd::queue::sub::working_directory()?.join(cwd.as_path()).as_path()),
         None => RawText::from(crate::cmd::queue::sub::working_directory()?.as_path()),
@@ -202,6 +206,7 @@ fn spec(ready: &Ready, engine: &dyn Engine, config: &Config, queue: &str) -> Res
     if host.is_none() && config.slots == 0 && engine.name() == "homing" {
         return Err(said("This machine takes no jobs: it has 0 slots. Job not submitted."));
     }
+    can_be_met(&meant.require, engine, host.as_deref())?;
     let slots = match (request.exclusive, config.slots_of(&host)) {
         (false, _) => request.slots.unwrap_or(1),
         (true, Some(all)) => all,
@@ -225,14 +230,14 @@ fn spec(ready: &Ready, engine: &dyn Engine, config: &Config, queue: &str) -> Res
         stderr: file(&request.error),
         overwrite: request.overwrite,
         limit_s: request.limit_s.map_or(limit, |own| Some(limit.map_or(own, |l| l.min(own)))),
-        memory_bytes: None,
+        memory_bytes: meant.memory_mib.map(|mib| (mib * f64::from(1 << 20)) as u64),
         host,
         near: Vec::new(),
         near_only: false,
         origin: None,
         not_on: Vec::new(),
         spread: false,
-        require: request.require.text.clone(),
+        require: meant.require,
         project: request.project.clone(),
         group: request.group.clone(),
         app: request.app.clone(),
@@ -242,6 +247,18 @@ fn spec(ready: &Ready, engine: &dyn Engine, config: &Config, queue: &str) -> Res
         style: Style::Lsf,
     };
     Ok((spec, private))
+}
+
+/// Refuses what is more than the host has, which would wait for ever.
+fn can_be_met(require: &[String], engine: &dyn Engine, host: Option<&str>) -> Result<(), Refusal> {
+    if engine.name() == "slurm" {
+        return Ok(());
+    }
+    let read = Requirement::all(require).map_err(|why| said(format!("Bad resource requirement syntax: {why}")))?;
+    let Some((what, has)) = super::load::never(&read, host)? else { return Ok(()) };
+    let host = host.map_or_else(homing_queue::host_name, String::from);
+    let unit = units::USUAL;
+    Err(said(format!("{what} can never be satisfied: {host} has {has}; amounts are in {unit}. Job not submitted.")))
 }
 
 /// Processors of a host whose slots nobody has said: it has as many.

@@ -1,8 +1,45 @@
 //! What workflow managers ask before they submit: `lsid`, `lsclusters`,
-//! `badmin showconf`, `bparams`.
+//! `badmin showconf`, `bparams`, `lsinfo`.
 
-use super::{CLUSTER, Refusal, print, said, version};
+use super::{CLUSTER, Refusal, options, print, said, version};
+use crate::cluster::Cluster;
+use homing_lsf::{grammar::LSINFO, units};
 use homing_model::RawText;
+use std::path::PathBuf;
+
+/// The folder of `lsf.conf`: `$LSF_ENVDIR`, else the one that was installed with the links.
+fn conf_folder() -> Option<PathBuf> {
+    let told = std::env::var_os("LSF_ENVDIR").filter(|dir| !dir.is_empty()).map(PathBuf::from);
+    told.or_else(|| super::install::folder().map(|dir| super::install::conf(&dir)))
+}
+
+/// The unit of amounts that have none: `LSF_UNIT_FOR_LIMITS` of `lsf.conf`.
+pub fn unit() -> Result<&'static str, Refusal> {
+    let Some(file) = conf_folder().map(|dir| dir.join("lsf.conf")) else { return Ok(units::USUAL) };
+    let Ok(text) = std::fs::read_to_string(&file) else { return Ok(units::USUAL) };
+    let bad = |unit| format!("LSF_UNIT_FOR_LIMITS={unit} of {} is no unit: KB, MB, GB or TB", file.display());
+    units::of_conf(&text).map_err(|unit| said(bad(unit)))
+}
+
+/// The load indices, and what hosts are asked for by name.
+pub fn lsinfo(words: &[RawText]) -> Result<i32, Refusal> {
+    let Some(parsed) = options("lsinfo", &LSINFO, words)? else { return Ok(0) };
+    let own = Cluster::of_queue()?.indices();
+    let own = own.iter().map(|(name, index)| (name.as_str(), "Dec", index.command.as_str()));
+    let asked: Vec<String> = parsed.operands.iter().map(homing_lsf::options::text).collect();
+    let all: Vec<_> = homing_lsf::tables::RESOURCES.into_iter().chain(own).collect();
+    if let Some(odd) = asked.iter().find(|name| !all.iter().any(|(known, ..)| known == name)) {
+        return Err(said(format!("{odd}: resource name not found.")));
+    }
+    let rows = all.iter().filter(|(name, ..)| asked.is_empty() || asked.iter().any(|a| a == name));
+    let rows = rows.map(|(name, order, what)| format!("{name:<14} {:<7} {order:<5} {what}\n", kind(order)));
+    print(&format!("{:<14} {:<7} {:<5} DESCRIPTION\n{}", "RESOURCE_NAME", "TYPE", "ORDER", rows.collect::<String>()))
+}
+
+/// Names have no order, and nothing else has none.
+fn kind(order: &str) -> &'static str {
+    if order == "N/A" { "String" } else { "Numeric" }
+}
 
 /// Which system this is.
 pub fn lsid(_: &[RawText]) -> Result<i32, Refusal> {
@@ -24,7 +61,11 @@ pub fn lsclusters(_: &[RawText]) -> Result<i32, Refusal> {
 pub fn bparams(_: &[RawText]) -> Result<i32, Refusal> {
     let engine = super::engine()?;
     let queue = engine.config()?.default_queue().to_string();
-    print(&format!("Default Queues:  {queue}\nJob Dispatch Interval:  0 seconds\nJob Checking Interval:  0 seconds\n"))
+    print(&format!(
+        "Default Queues:  {queue}\nJob Dispatch Interval:  0 seconds\nJob Checking Interval:  0 seconds\nMemory/Swap Limit \
+         enforced by:  homing, the processes of a job together\nUnit for limits:  {}\n",
+        unit()?
+    ))
 }
 
 /// `badmin showconf mbd`: units, and where Snakemake looks for lsb.params.
@@ -35,9 +76,9 @@ pub fn badmin(words: &[RawText]) -> Result<i32, Refusal> {
     let folder =
         super::install::folder().ok_or_else(|| said("badmin: call it where `homing lsf install` has put it"))?;
     let now = jiff::Zoned::now().strftime("%a %b %e %H:%M:%S %Y").to_string();
-    let folder = folder.display();
+    let (folder, unit) = (folder.display(), unit()?);
     print(&format!(
         "MBD configuration at {now}\n        LSB_SHAREDIR = {folder}/lsf/work\n        LSF_CONFDIR = {folder}/lsf/conf\n        \
-         LSF_ENVDIR = {folder}/lsf/conf\n        LSF_UNIT_FOR_LIMITS = MB\n        LSB_JOBINDEX = 1\n"
+         LSF_ENVDIR = {folder}/lsf/conf\n        LSF_UNIT_FOR_LIMITS = {unit}\n        LSB_JOBINDEX = 1\n"
     ))
 }

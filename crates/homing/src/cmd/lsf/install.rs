@@ -50,25 +50,32 @@ fn install(dir: &Path) -> Result<i32, Failure> {
         }
         symlink(&exe, &link).map_err(|e| failed(&link, e))?;
     }
-    let conf = dir.join("lsf/conf");
+    let conf = conf(dir);
     let queue = crate::cluster::Cluster::of_queue()?.queue_config()?.default_queue().to_string();
     let params = conf.join(format!("lsbatch/{}/configdir", super::CLUSTER));
     std::fs::create_dir_all(&params).map_err(|e| failed(&params, e))?;
-    // Snakemake and Nextflow read these two. They change nothing in homing.
+    // Snakemake and Nextflow read these two, and bsub the units. A limit is the job's, not each process's: Nextflow
+    // divides it among the slots where the second line says otherwise.
     let files = [
         (params.join("lsb.params"), format!("Begin Parameters\nDEFAULT_QUEUE = {queue}\nEnd Parameters\n")),
-        (conf.join("lsf.conf"), "LSF_UNIT_FOR_LIMITS=MB\nLSB_JOB_MEMLIMIT=N\n".to_string()),
+        (conf.join("lsf.conf"), format!("LSF_UNIT_FOR_LIMITS={}\nLSB_JOB_MEMLIMIT=Y\n", homing_lsf::units::USUAL)),
     ];
     for (file, text) in files {
         std::fs::write(&file, text).map_err(|e| failed(&file, e))?;
     }
     println!(
-        "{} commands are in {}; put it first: PATH={}:$PATH",
+        "{} commands are in {}; put it first, and let others find its lsf.conf:\nexport PATH={}:$PATH LSF_ENVDIR={}",
         super::names().count(),
         dir.display(),
-        dir.display()
+        dir.display(),
+        conf.display()
     );
     Ok(0)
+}
+
+/// Where `lsf.conf` is, beside the links of a directory.
+pub fn conf(dir: &Path) -> PathBuf {
+    dir.join("lsf/conf")
 }
 
 /// True for a link to this program, or to one of its name that has gone.
@@ -85,7 +92,7 @@ fn remove(dir: &Path) -> Result<i32, Failure> {
                 .map_err(|e| Failure::system(format!("cannot remove {}: {e}", link.display())))?;
         }
     }
-    let _ = std::fs::remove_dir_all(dir.join("lsf/conf"));
+    let _ = std::fs::remove_dir_all(conf(dir));
     let _ = std::fs::remove_dir(dir.join("lsf"));
     let _ = std::fs::remove_dir(dir);
     Ok(0)

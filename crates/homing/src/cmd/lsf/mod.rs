@@ -11,6 +11,7 @@ mod attach;
 mod bacct;
 mod bmgroup;
 mod bsub;
+mod bugroup;
 mod bwait;
 mod config;
 mod install;
@@ -38,7 +39,7 @@ pub use install::{Args, run};
 type Verb = fn(&[RawText]) -> Result<i32, Refusal>;
 
 /// Every name that the program answers to with what LSF does.
-const VERBS: [(&str, Verb); 22] = [
+const VERBS: [(&str, Verb); 26] = [
     ("bsub", bsub::run),
     ("iobsub", iobsub::run),
     ("bjobs", listing::bjobs),
@@ -61,6 +62,10 @@ const VERBS: [(&str, Verb); 22] = [
     ("badmin", config::badmin),
     ("bparams", config::bparams),
     ("busers", load::busers),
+    ("bugroup", bugroup::bugroup),
+    ("lsinfo", config::lsinfo),
+    ("lsplace", load::lsplace),
+    ("lsmon", load::lsmon),
 ];
 
 /// Every name that the program answers to.

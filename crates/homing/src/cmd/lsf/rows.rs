@@ -56,7 +56,7 @@ fn command(job: &Job) -> String {
 
 /// What the records themselves tell.
 fn reasons(part: &Part) -> Vec<String> {
-    let told = part.end.as_ref().and_then(|e| e.reason.clone());
+    let told = part.end.as_ref().and_then(|e| e.reason.as_deref()).map(homing_queue::report::term);
     let lost = (part.state == State::Lost)
         .then(|| "interrupted by a restart of the machine or a kill of its keeper".to_string());
     let stopped = match (part.state, &part.stopped_by) {
@@ -100,6 +100,7 @@ fn reason(block: &Block) -> String {
         }
         Block::Load(index) => format!("Load index ({index}) is beyond threshold: 1 host"),
         Block::Require(_) => "Job's resource requirements not satisfied: 1 host".into(),
+        Block::Beyond(what) => format!("Job's resource requirements can never be satisfied: {what}: 1 host"),
         Block::NoSlots => "Closed by LSF administrator: 1 host".into(),
         Block::TooLarge => "Not enough processors to meet the job's CPU requirement: 1 host".into(),
         Block::Storage(who) => format!("The file server is busy: {who}"),

@@ -1,0 +1,32 @@
+//! Groups of users of this machine.
+
+use std::process::{Command, Stdio};
+
+/// All groups that can be listed and have members, with these: `getent group`, else the group file. Members by their
+/// first group stand only in the table of users, and are not among them.
+pub fn groups() -> Vec<(String, Vec<String>)> {
+    let asked = Command::new(crate::GETENT).arg("group").stdin(Stdio::null()).stderr(Stdio::null()).output();
+    let text = asked.map(|output| output.stdout).or_else(|_| std::fs::read("/etc/group")).unwrap_or_default();
+    parse(&String::from_utf8_lossy(&text))
+}
+
+fn parse(text: &str) -> Vec<(String, Vec<String>)> {
+    let entry = |line: &str| {
+        let fields: Vec<&str> = line.split(':').collect();
+        let [name, _, _, members] = fields[..] else { return None };
+        let members: Vec<String> = members.split(',').filter(|m| !m.is_empty()).map(String::from).collect();
+        (!name.is_empty() && !members.is_empty()).then(|| (name.to_string(), members))
+    };
+    text.lines().filter_map(entry).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    #[test]
+    fn groups_without_members_and_broken_lines_are_left_out() {
+        let text = "root:x:0:\nwheel:x:10:ann,bob\n:x:1:eve\nhalf:x\nlab:x:100:ann\n";
+        let want = [("wheel", vec!["ann", "bob"]), ("lab", vec!["ann"])];
+        let want = want.map(|(name, members)| (name.to_string(), members.into_iter().map(String::from).collect()));
+        assert_eq!(super::parse(text), want);
+    }
+}
