@@ -11,6 +11,10 @@ use std::sync::Arc;
 
 /// What a task is.
 const TASK: &str = include_str!("task.sh");
+/// How a shell runs it. A GlusterFS client that loses its bricks may answer a read
+/// with no bytes and no error; a shell takes that for the end of the script, and
+/// ends with 0. Whatever ends before the script's own `exit` is a failure so.
+const SOURCED: &str = ". \"$0\"; exit 9";
 /// What shifts the clock of a process.
 const SHIM: &str = include_str!("../../../tests/clock_shift.c");
 
@@ -136,7 +140,7 @@ impl Site {
 
     fn task_lines(&self) -> String {
         let script = self.script_inside();
-        let line = |n| format!("{}\n", serde_json::json!({"argv": ["bash", script, Scenario::item(n)]}));
+        let line = |n| format!("{}\n", serde_json::json!({"argv": ["bash", "-c", SOURCED, script, Scenario::item(n)]}));
         (1..=self.scenario.tasks).map(line).collect()
     }
 
@@ -191,7 +195,7 @@ impl Site {
         if s.retries {
             words.extend(["--retries".into(), "3".into()]);
         }
-        let command = ["bash".to_string(), self.script_inside(), "{}".into()];
+        let command = ["bash".into(), "-c".into(), format!("'{SOURCED}'"), self.script_inside(), "{}".into()];
         match s.input {
             Input::Tasks => words.extend(["--tasks".into(), self.inside(&self.base.join("tasks"))]),
             Input::Stdin => words.extend(command),

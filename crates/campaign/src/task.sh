@@ -16,4 +16,5 @@ if ((n % 9 == 4)); then exit 3; fi
 if ((n % 7 == 2)) && mkdir "$CAMPAIGN_EFFECTS/$1.tried" 2>/dev/null; then exit 1; fi
 seq -f "$n %.0f" 1 "$((n % 11 == 5 ? 3000 : 3))"
 beat "$1"
-echo "e $me" >>"$CAMPAIGN_EFFECTS/$1"
+echo "e $me" >>"$CAMPAIGN_EFFECTS/$1" || exit 9
+exit 0
