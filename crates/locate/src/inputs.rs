@@ -240,11 +240,12 @@ impl Finder {
         inputs.located |= place.bytes > 0;
         inputs.cut.extend(place.cut.then(|| path.to_path_buf()));
         let counts = !by_word || named <= self.hosts || place.bytes > self.keeps;
-        let bytes = if counts { place.bytes } else { 0 };
         if !volume.kind.is_comparable() {
-            return inputs.own.push((path.to_path_buf(), bytes));
+            // An overlay's bytes may lie on a server.
+            let here = place.per_host.get(&crate::local::host()).copied();
+            return inputs.own.push((path.to_path_buf(), here.filter(|_| counts).unwrap_or_default()));
         }
-        inputs.bytes += bytes;
+        inputs.bytes += if counts { place.bytes } else { 0 };
         for (host, bytes) in place.per_host.iter().filter(|_| counts) {
             *inputs.shared.entry(host.clone()).or_default() += bytes;
         }

@@ -12,6 +12,7 @@ mod locator;
 mod lustre;
 mod moosefs;
 mod nfs;
+mod stacked;
 mod volfile;
 mod walk;
 
@@ -90,14 +91,18 @@ pub struct Tree {
     pub truncated: bool,
 }
 
-fn file_system(first: &MountLine, lines: &[MountLine]) -> Arc<dyn FileSystem> {
+/// `depth` tells how many file systems show the files of this one.
+fn file_system(first: &MountLine, lines: &[MountLine], depth: u8) -> Arc<dyn FileSystem> {
     match Kind::of(&first.mount) {
         Kind::Gluster => Arc::new(gluster::Gluster::read(lines)),
         Kind::Moose => Arc::new(moosefs::Moose::new(lines)),
         Kind::Lustre => Arc::new(lustre::Lustre::read(first)),
         Kind::Nfs => Arc::new(nfs::Nfs::new(lines)),
-        Kind::Local => Arc::new(local::Local::new()),
-        Kind::Other => Arc::new(local::Unknown(first.mount.fstype.clone())),
+        kind => match (stacked::Stacked::read(first, lines, depth), kind) {
+            (Some(stacked), _) => Arc::new(stacked),
+            (None, Kind::Local) => Arc::new(local::Local::new()),
+            (None, _) => Arc::new(local::Unknown(first.mount.fstype.clone())),
+        },
     }
 }
 

@@ -10,8 +10,13 @@ pub(crate) struct Local {
 
 impl Local {
     pub fn new() -> Local {
-        Local { host: rustix::system::uname().nodename().to_string_lossy().into_owned() }
+        Local { host: host() }
     }
+}
+
+/// What this host calls itself.
+pub(crate) fn host() -> String {
+    rustix::system::uname().nodename().to_string_lossy().into_owned()
 }
 
 impl FileSystem for Local {

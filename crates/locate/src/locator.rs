@@ -39,19 +39,34 @@ struct Known {
 pub struct Locator {
     mounts: Mutex<Vec<MountLine>>,
     known: Mutex<HashMap<u64, Known>>,
+    /// How many file systems show the files of those that it is asked for.
+    depth: u8,
 }
 
 impl Locator {
     /// Reads the mount table. Other definitions are read when a path needs them.
     pub fn new() -> Result<Locator, LocateError> {
-        Ok(Locator { mounts: Mutex::new(mounts::read().map_err(LocateError::Mounts)?), known: Mutex::default() })
+        Ok(Locator {
+            mounts: Mutex::new(mounts::read().map_err(LocateError::Mounts)?),
+            known: Mutex::default(),
+            depth: 0,
+        })
+    }
+
+    /// For what so many file systems show.
+    pub(crate) fn at_depth(depth: u8) -> Locator {
+        Locator { depth, ..Locator::default() }
+    }
+
+    pub(crate) fn depth(&self) -> u8 {
+        self.depth
     }
 
     /// One file system alone, by its device number.
     #[cfg(test)]
     pub(crate) fn with(dev: u64, volume: Volume, fs: Arc<dyn FileSystem>) -> Locator {
         let known = Known { volumes: [volume].into(), fs };
-        Locator { mounts: Mutex::default(), known: Mutex::new(HashMap::from([(dev, known)])) }
+        Locator { mounts: Mutex::default(), known: Mutex::new(HashMap::from([(dev, known)])), depth: 0 }
     }
 
     /// The volume that holds an existing path.
@@ -78,7 +93,7 @@ impl Locator {
                 let lines = self.lines(path, meta.dev(), stale.is_some())?;
                 let first = lines.first().ok_or_else(|| LocateError::NoMount(shown()))?;
                 let volumes = lines.iter().map(volume).collect();
-                let here = Known { volumes, fs: file_system(first, &lines) };
+                let here = Known { volumes, fs: file_system(first, &lines, self.depth) };
                 known.insert(meta.dev(), here.clone());
                 here
             }

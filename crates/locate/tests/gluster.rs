@@ -48,6 +48,9 @@ fn inside(base: &Path) {
     std::os::unix::fs::symlink(at("sub"), base.join("link")).unwrap();
     std::fs::write(base.join("link/f"), "hello").unwrap();
     assert_placed(&locator.locate(&base.join("link/f")), &holding(base, "rep", Path::new("folder/f")));
+    layers(&locator, base);
+    image(&locator, base);
+    branches(&locator, base);
     unreadable(&at("rep"));
     brick_down(&locator, base, &at("alone"));
     one_of_several_down(base, "shrep", "big");
@@ -75,6 +78,85 @@ fn placed_where_it_is(locator: &Locator, base: &Path, volume: &str) {
         std::fs::write(&file, vec![7; 100_000]).unwrap();
         assert_placed(&locator.locate(&file), &holding(base, volume, Path::new(name)));
     }
+}
+
+fn mount(words: &[&str], at: &Path) {
+    std::fs::create_dir_all(at).unwrap();
+    let status = Command::new("mount").args(words).arg(at).status().unwrap();
+    assert!(status.success(), "mount {words:?}: {status}");
+}
+
+/// An overlay shows its lower layer's files, which a volume holds, and those of its upper one, on this host's disk.
+fn layers(locator: &Locator, base: &Path) {
+    let at = |name: &str| base.join("overlay").join(name);
+    ["up", "work", "low:er", "moved"].map(|name| std::fs::create_dir_all(at(name)).unwrap());
+    std::fs::write(base.join("mnt/rep/folder/layered"), "content").unwrap();
+    std::fs::write(at("low:er").join("own"), "content").unwrap();
+    let (volume, here) = (base.join("mnt/rep/folder").display().to_string(), at("").display().to_string());
+    let folders = format!("lowerdir={volume}:{here}low\\:er,upperdir={here}up,workdir={here}work");
+    mount(&["-t", "overlay", "overlay", "-o", &folders], &at("shown"));
+    std::fs::write(at("shown/new"), "content").unwrap();
+    let truth = holding(base, "rep", Path::new("folder/layered"));
+    let layout = locator.locate(&at("shown/layered"));
+    assert_placed(&layout, &truth);
+    assert_eq!(
+        (layout.path, layout.volume),
+        (at("shown/layered").as_path().into(), format!("gluster:{}:/rep", host(1)))
+    );
+    let own = BTreeSet::from([rustix::system::uname().nodename().to_string_lossy().into_owned()]);
+    ["new", "own"].map(|name| assert_placed(&locator.locate(&at("shown").join(name)), &own));
+    // Through a bind mount of a folder of it, and when what is changed is copied up.
+    std::fs::create_dir(at("shown/sub")).unwrap();
+    std::fs::write(at("shown/sub/f"), "content").unwrap();
+    mount(&["--bind", &at("shown/sub").display().to_string()], &at("bound"));
+    assert_placed(&locator.locate(&at("bound/f")), &own);
+    std::fs::write(at("shown/layered"), "changed").unwrap();
+    assert_placed(&locator.locate(&at("shown/layered")), &own);
+    // In a container the layers' paths lead nowhere, or to something else.
+    std::fs::rename(at("low:er"), at("moved/there")).unwrap();
+    std::fs::create_dir(at("low:er")).unwrap();
+    std::fs::write(at("low:er").join("own"), "another").unwrap();
+    let layout = locator.locate(&at("shown/own"));
+    assert!(layout.extents.is_empty() && layout.reason.as_ref().is_some_and(|r| r.contains("layers")), "{layout:?}");
+}
+
+/// A file system on an image: the bytes are where the image is.
+fn image(locator: &Locator, base: &Path) {
+    let (small, large) = (base.join("mnt/rep/disk.img"), base.join("mnt/sh/disk.img"));
+    for (file, size, at) in [(&small, 2 << 20, base.join("small")), (&large, 40 << 20, base.join("large"))] {
+        // Written out, so that its shards are on more than one host.
+        std::fs::write(file, vec![7; size]).unwrap();
+        assert!(Command::new("mkfs.ext4").args(["-q", "-F"]).arg(file).status().unwrap().success());
+        mount(&["-o", "loop", &file.display().to_string()], &at);
+        std::fs::write(at.join("f"), "content").unwrap();
+    }
+    assert_placed(&locator.locate(&base.join("small/f")), &holding(base, "rep", Path::new("disk.img")));
+    let layout = locator.locate(&base.join("large/f"));
+    assert!(
+        layout.reason.as_ref().is_some_and(|r| r.contains("which part") && r.contains("mnt/sh/disk.img")),
+        "{layout:?}"
+    );
+    for at in ["small", "large"] {
+        assert!(Command::new("umount").arg(base.join(at)).status().unwrap().success());
+    }
+}
+
+/// A mergerfs tells on which of its branches a file is.
+fn branches(locator: &Locator, base: &Path) {
+    if !common::installed("mergerfs") {
+        return eprintln!("SKIPPED: branches need mergerfs");
+    }
+    let (volume, own) = (base.join("mnt/rep/folder"), base.join("branch"));
+    std::fs::create_dir(&own).unwrap();
+    std::fs::write(volume.join("far"), "content").unwrap();
+    std::fs::write(own.join("near"), "content").unwrap();
+    std::fs::create_dir(base.join("merged")).unwrap();
+    let branches = format!("{}:{}", volume.display(), own.display());
+    assert!(Command::new("mergerfs").arg(branches).arg(base.join("merged")).status().unwrap().success());
+    let here = BTreeSet::from([rustix::system::uname().nodename().to_string_lossy().into_owned()]);
+    assert_placed(&locator.locate(&base.join("merged/far")), &holding(base, "rep", Path::new("folder/far")));
+    assert_placed(&locator.locate(&base.join("merged/near")), &here);
+    assert!(Command::new("umount").arg(base.join("merged")).status().unwrap().success());
 }
 
 fn odd_names(locator: &Locator, base: &Path) {

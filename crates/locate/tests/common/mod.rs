@@ -33,7 +33,7 @@ pub fn with_daemons(test: &str, script: &str, programs: &[&str], check: impl FnO
     assert!(status.success(), "inside the namespaces: {status}");
 }
 
-fn installed(program: &str) -> bool {
+pub fn installed(program: &str) -> bool {
     let path = std::env::var_os("PATH").unwrap_or_default();
     // An ordinary user's PATH lacks what daemons are in.
     let folders = std::env::split_paths(&path).chain([PathBuf::from("/usr/sbin")]);

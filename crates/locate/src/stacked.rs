@@ -1,0 +1,189 @@
+//! File systems that show the files of others: overlays, mergerfs, and those on
+//! an image that lies on a network volume. The bytes lie where those files lie.
+
+use crate::{Asked, FileSystem, Locator};
+use homing_model::{Extent, FileLayout};
+use homing_mounts::{self as mounts, Kind, MountLine, unescape};
+use std::ffi::OsStr;
+use std::fs::Metadata;
+use std::os::unix::ffi::OsStrExt;
+use std::os::unix::fs::MetadataExt;
+use std::path::{Path, PathBuf};
+
+/// File systems above one another that are asked. The kernel stacks two
+/// (`FILESYSTEM_MAX_STACK_DEPTH`); a FUSE file system may claim anything.
+const DEEPEST: u8 = 4;
+
+/// Where a mergerfs tells the path of the file on one of its branches.
+const BRANCH: &str = "user.mergerfs.fullpath";
+
+/// What is below.
+enum Below {
+    /// Folders, the first that has a file shows it; where they are mounted as one.
+    Layers { folders: Vec<PathBuf>, lines: Vec<MountLine>, metacopy: bool },
+    /// A file of several branches, which each file's attribute tells.
+    Branches,
+    /// Layers that nothing tells.
+    Untold,
+    /// One file for all that is shown.
+    Image(PathBuf),
+}
+
+/// A file system that shows the files of others.
+pub(crate) struct Stacked {
+    below: Below,
+    locator: Locator,
+}
+
+impl Stacked {
+    /// `None` when it stands by itself. `depth` tells how many were met before.
+    pub fn read(first: &MountLine, lines: &[MountLine], depth: u8) -> Option<Stacked> {
+        let below = match first.mount.fstype.as_str() {
+            "overlay" => Below::Layers {
+                folders: layers(&first.of_super),
+                lines: lines.to_vec(),
+                metacopy: first.of_super.iter().any(|word| word == "metacopy=on"),
+            },
+            "fuse.mergerfs" => Below::Branches,
+            "fuse.fuse-overlayfs" => Below::Untold,
+            _ => Below::Image(image(first.mount.source.as_path())?),
+        };
+        Some(Stacked { below, locator: Locator::at_depth(depth + 1) })
+    }
+
+    /// The file below that holds the bytes of this one.
+    fn file(&self, asked: &Asked) -> Result<PathBuf, String> {
+        if self.locator.depth() > DEEPEST {
+            return Err(format!("more than {DEEPEST} file systems stand on one another"));
+        }
+        match &self.below {
+            Below::Layers { folders, lines, metacopy } => layer(asked, folders, lines, *metacopy),
+            Below::Branches => branch(asked),
+            Below::Untold => Err("the mount table does not tell the layers of this fuse-overlayfs".into()),
+            Below::Image(file) => Ok(file.clone()),
+        }
+    }
+}
+
+impl FileSystem for Stacked {
+    fn fill(&self, asked: &mut Asked) {
+        if asked.layout.size == 0 {
+            return;
+        }
+        let found = match self.file(asked) {
+            Ok(file) => self.locator.locate(&file),
+            Err(reason) => return asked.layout.reason = Some(reason),
+        };
+        let layout = &mut asked.layout;
+        match &self.below {
+            Below::Image(file) => match everywhere(&found) {
+                Some(extent) => layout.extents.push(Extent { offset: 0, length: layout.size, ..extent }),
+                None => {
+                    let image = file.display();
+                    layout.reason = Some(format!("it lies in the image {image}, and which part of it is not known"));
+                }
+            },
+            _ => (layout.extents, layout.reason, layout.server_path) = (found.extents, found.reason, found.server_path),
+        }
+        layout.volume = found.volume;
+    }
+}
+
+/// What holds each byte of a file, when that is the same everywhere.
+fn everywhere(layout: &FileLayout) -> Option<Extent> {
+    let first = layout.extents.first().filter(|_| layout.reason.is_none())?;
+    layout.extents.iter().all(|extent| extent.replicas == first.replicas).then(|| first.clone())
+}
+
+/// The folders of an overlay, the upper one first. Colons in their names come
+/// with a backslash; `lowerdir+` and `datadir+` name one folder each.
+fn layers(options: &[String]) -> Vec<PathBuf> {
+    let values = |wanted: &'static str| {
+        options.iter().filter_map(move |word| word.split_once('=').filter(|(key, _)| *key == wanted))
+    };
+    let path = |bytes: &[u8]| PathBuf::from(OsStr::from_bytes(bytes));
+    let single = |(_, value): (&str, &str)| path(&unescape(value.as_bytes()));
+    let upper = values("upperdir").map(single);
+    let lower = values("lowerdir").flat_map(|(_, value)| split(&unescape(value.as_bytes())));
+    upper
+        .chain(lower.map(|folder| path(&folder)))
+        .chain(values("lowerdir+").chain(values("datadir+")).map(single))
+        .collect()
+}
+
+fn split(folders: &[u8]) -> Vec<Vec<u8>> {
+    let (mut all, mut bytes) = (vec![Vec::new()], folders.iter());
+    while let Some(byte) = bytes.next() {
+        match byte {
+            b':' => all.push(Vec::new()),
+            b'\\' => all.last_mut().into_iter().for_each(|folder| folder.extend(bytes.next())),
+            other => all.last_mut().into_iter().for_each(|folder| folder.push(*other)),
+        }
+    }
+    // Two colons stand before layers that hold content alone.
+    all.retain(|folder| !folder.is_empty());
+    all
+}
+
+/// The file in the first layer that has it. What is found by a layer's path may
+/// be another file: a container sees the paths of its own mount namespace.
+fn layer(asked: &Asked, folders: &[PathBuf], lines: &[MountLine], metacopy: bool) -> Result<PathBuf, String> {
+    let unseen = || "the layers of this overlay cannot be seen from here, as those of a container".to_string();
+    let real = asked.path.canonicalize().map_err(|e| e.to_string())?;
+    let line = mounts::holding(lines, &real).ok_or_else(unseen)?;
+    let beneath = real.strip_prefix(line.mount.point.as_path()).map_err(|_| unseen())?;
+    let root = line.root.as_path();
+    let within = root.strip_prefix("/").unwrap_or(root).join(beneath);
+    let shown = folders.iter().filter(|folder| folder.is_absolute()).map(|folder| folder.join(&within));
+    // A file of the upper layer may have attributes alone, its content being below.
+    let has = |file: &PathBuf| {
+        let Ok(meta) = file.symlink_metadata() else { return false };
+        !(metacopy && meta.blocks() == 0) && same(&meta, &asked.meta)
+    };
+    shown.into_iter().find(has).ok_or_else(unseen)
+}
+
+/// The same file on another file system, as far as `stat` tells.
+fn same(below: &Metadata, above: &Metadata) -> bool {
+    let mark = |meta: &Metadata| (meta.len(), meta.mtime(), meta.mtime_nsec(), meta.mode());
+    below.dev() != above.dev() && mark(below) == mark(above)
+}
+
+fn branch(asked: &Asked) -> Result<PathBuf, String> {
+    let mut text = vec![0; libc::PATH_MAX as usize];
+    let length = rustix::fs::getxattr(&asked.path, BRANCH, &mut text[..])
+        .map_err(|e| format!("this mergerfs does not tell its branch ({BRANCH}: {e})"))?;
+    let file = PathBuf::from(OsStr::from_bytes(&text[..length]));
+    let seen = file.symlink_metadata().is_ok_and(|meta| same(&meta, &asked.meta));
+    if seen { Ok(file) } else { Err("the branches of this mergerfs cannot be seen from here".into()) }
+}
+
+/// The image behind a loop device, when a network volume holds it. An image on a
+/// disk of this host is that disk.
+fn image(source: &Path) -> Option<PathBuf> {
+    let device = source.strip_prefix("/dev").ok().filter(|d| d.as_os_str().as_bytes().starts_with(b"loop"))?;
+    let class = Path::new("/sys/class/block").join(device);
+    // A partition's device lies below the one that has the file.
+    let told =
+        ["loop/backing_file", "../loop/backing_file"].iter().find_map(|file| std::fs::read(class.join(file)).ok())?;
+    let file = PathBuf::from(OsStr::from_bytes(told.strip_suffix(b"\n").unwrap_or(&told)));
+    let lines = mounts::read().ok()?;
+    mounts::holding(&lines, &file).is_some_and(|line| Kind::of(&line.mount).is_network()).then_some(file)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_layers_of_an_overlay_are_read_as_the_kernel_writes_them() {
+        let of = |text: &str| {
+            let options: Vec<String> = text.split(',').map(String::from).collect();
+            layers(&options).iter().map(|p| p.display().to_string()).collect::<Vec<_>>()
+        };
+        assert_eq!(of("rw,lowerdir=/a:/b,upperdir=/u,workdir=/w"), ["/u", "/a", "/b"]);
+        assert_eq!(of("ro,lowerdir=/with\\040blank:/a\\134:b::/data"), ["/with blank", "/a:b", "/data"]);
+        assert_eq!(of("ro,lowerdir+=/a:b,lowerdir+=/c,datadir+=/d"), ["/a:b", "/c", "/d"]);
+        assert!(of("rw,relatime").is_empty());
+    }
+}
