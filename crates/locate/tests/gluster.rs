@@ -89,7 +89,9 @@ fn mount(words: &[&str], at: &Path) {
 /// An overlay shows its lower layer's files, which a volume holds, and those of its upper one, on this host's disk.
 fn layers(locator: &Locator, base: &Path) {
     let at = |name: &str| base.join("overlay").join(name);
-    ["up", "work", "low:er", "moved"].map(|name| std::fs::create_dir_all(at(name)).unwrap());
+    for name in ["up", "work", "low:er", "moved"] {
+        std::fs::create_dir_all(at(name)).unwrap();
+    }
     std::fs::write(base.join("mnt/rep/folder/layered"), "content").unwrap();
     std::fs::write(at("low:er").join("own"), "content").unwrap();
     let (volume, here) = (base.join("mnt/rep/folder").display().to_string(), at("").display().to_string());
@@ -104,7 +106,9 @@ fn layers(locator: &Locator, base: &Path) {
         (at("shown/layered").as_path().into(), format!("gluster:{}:/rep", host(1)))
     );
     let own = BTreeSet::from([rustix::system::uname().nodename().to_string_lossy().into_owned()]);
-    ["new", "own"].map(|name| assert_placed(&locator.locate(&at("shown").join(name)), &own));
+    for name in ["new", "own"] {
+        assert_placed(&locator.locate(&at("shown").join(name)), &own);
+    }
     // Through a bind mount of a folder of it, and when what is changed is copied up.
     std::fs::create_dir(at("shown/sub")).unwrap();
     std::fs::write(at("shown/sub/f"), "content").unwrap();
