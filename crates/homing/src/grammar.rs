@@ -65,6 +65,8 @@ pub enum Sub {
     Snapshot(cmd::snapshot::Args),
     /// Measure shared folders from their clients, and the network
     Bench(cmd::bench::Args),
+    /// Tell which host is on which switch
+    Topology(cmd::topology::Args),
     /// A cluster on one machine, for trying and testing
     Lab(cmd::lab::Args),
     /// Print completions for a shell

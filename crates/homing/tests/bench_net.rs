@@ -1,5 +1,7 @@
 //! `homing bench net` in a lab of four hosts: faults that are planted in their links are named, and nothing else is.
 
+#[path = "support/links.rs"]
+mod links;
 mod support;
 
 use serde_json::Value;
@@ -18,15 +20,6 @@ impl Lab {
         assert_eq!(output.status.code(), told["exit"].as_i64().map(|exit| exit as i32));
         told
     }
-
-    /// The interface on this machine's end of a host's link.
-    fn port(&self, host: &str) -> String {
-        let other = self.0.ok(host, "cat /sys/class/net/host0/iflink");
-        let links = std::fs::read_dir("/sys/class/net").unwrap().flatten();
-        let is = |path: &std::path::Path| std::fs::read_to_string(path.join("ifindex")).is_ok_and(|i| i == other);
-        let found = links.filter(|link| is(&link.path())).find_map(|link| link.file_name().into_string().ok());
-        found.unwrap_or_else(|| panic!("no interface {other}"))
-    }
 }
 
 fn findings(told: &Value) -> Vec<(String, Value)> {
@@ -41,9 +34,16 @@ fn faults_of_links_are_named_and_nothing_else() {
     }
     let lab = Lab(support::Lab::up("bnet", &["--hosts", "4", "--link", LINK]));
     assert_eq!(findings(&lab.bench()), [], "a clean lab");
+    let output = homing(&["topology", "--lab", &lab.0.name, "-w", "n[1-4]", "--measure"]);
+    let tree = String::from_utf8(output.stdout.clone()).unwrap();
+    assert!(
+        tree.starts_with("sw-1 (inferred by measuring)\n  n1") && tree.lines().count() == 5,
+        "{tree}{}",
+        err(&output)
+    );
     lab.0.ok("n3", "tc qdisc replace dev host0 root tbf rate 15mbit burst 64k latency 50ms");
     // A queue of five packets loses most of each burst.
-    let port = lab.port("n2");
+    let port = links::port(&lab.0, "n2");
     let tc = ["qdisc", "replace", "dev", &port, "root", "tbf", "rate", "20mbit", "burst", "4k", "limit", "8k"];
     assert!(Command::new("tc").args(tc).status().unwrap().success());
     lab.0.ok("n4", "ip link set host0 mtu 1400");

@@ -49,6 +49,7 @@ fn reference_is_the_help() {
         "bench",
         "bench volume",
         "bench net",
+        "topology",
         "volume",
         "volume create",
         "volume list",

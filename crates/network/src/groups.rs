@@ -1,7 +1,7 @@
 //! Which hosts share a link: flows that cross it slow each other down, and those that do not cross it are as ever.
 
 use crate::judge::{Judge, SLOW};
-use crate::measured::{Load, Pair, Round};
+use crate::measured::{Load, Measured, Pair, Round};
 
 /// Hosts on the same side of every link that was seen to be full.
 pub struct Groups {
@@ -68,6 +68,13 @@ impl Groups {
         let parts = all.iter().enumerate().all(|(i, one)| all[..i].iter().all(|other| self.apart(one[0], other[0])));
         parts && all.iter().map(Vec::len).sum::<usize>() == self.of.len()
     }
+}
+
+/// Hosts on the same side of every link that was seen to be full, as places in the list of hosts; all of them in one
+/// where none was.
+pub fn sides(measured: &Measured) -> Vec<Vec<usize>> {
+    let groups = Groups::new(&Judge::new(measured)).all();
+    if groups.is_empty() { vec![(0..measured.hosts.len()).collect()] } else { groups }
 }
 
 /// One slow pair may be slow by chance, or by its own path.

@@ -1,4 +1,4 @@
-//! Which host, direction or link of a network is slow.
+//! Which host, direction or link of a network is slow, and which host is on which switch.
 //!
 //! Who measures asks [`next`] for a round of pairs, carries it out, adds it to
 //! [`Measured`], and asks again until there is nothing left to find out. Then
@@ -9,14 +9,18 @@
 //! least one good partner, and looks good there. Only those that never did are
 //! tried again, alone, beside hosts that did.
 
+pub mod files;
 mod finding;
 mod groups;
 mod judge;
+pub mod lldp;
 mod measured;
 mod next;
 mod pairs;
+pub mod tree;
 
 pub use finding::{Finding, Kind, findings};
+pub use groups::sides;
 pub use judge::Judge;
 pub use measured::{Flow, Host, Latency, Load, Measured, Pair, Round};
 pub use next::{Order, next};

@@ -1,6 +1,6 @@
 //! Networks that are made up: what is wrong with them is named exactly, and nothing else.
 
-use homing_network::{Finding, Flow, Host, Kind, Load, Measured, Order, Pair, Round, findings, mixed, next};
+use homing_network::{Finding, Flow, Host, Kind, Load, Measured, Order, Pair, Round, findings, mixed, next, sides};
 
 /// A network and what is planted in it.
 #[derive(Default)]
@@ -97,14 +97,20 @@ impl Net {
     }
 
     /// Measures until nothing is left to find out.
-    fn judged(&mut self, seed: u64) -> (Vec<Finding>, usize) {
+    fn measured(&mut self, seed: u64, all: bool) -> Measured {
         let mut measured = Measured { hosts: self.hosts.clone(), rounds: Vec::new() };
         let order = mixed(self.hosts.len(), seed);
-        while let Some(round) = next(&measured, &order, false) {
+        while let Some(round) = next(&measured, &order, all) {
             assert!(measured.rounds.len() < 60, "there is no end of it: {round:?}");
             assert!(round.load != Load::Alone || round.pairs.len() == 1);
             measured.rounds.push(self.carry_out(&round));
         }
+        measured
+    }
+
+    /// The findings, and after how many rounds.
+    fn judged(&mut self, seed: u64) -> (Vec<Finding>, usize) {
+        let measured = self.measured(seed, false);
         (findings(&measured), measured.rounds.len())
     }
 
@@ -240,6 +246,17 @@ fn four_hosts_are_enough() {
         net.above = 940.0;
         let sides = vec!["n[1-2]".to_string(), "n[3-4]".to_string()];
         assert_eq!(net.found(seed), [(Kind::Shared, sides)], "seed {seed}");
+    }
+}
+
+#[test]
+fn sides_are_inferred_where_a_link_is_full_and_only_there() {
+    for seed in 0..SEEDS {
+        let mut net = Net::clean(8, seed);
+        assert_eq!(sides(&net.measured(seed, true)), [(0..8).collect::<Vec<_>>()], "seed {seed}");
+        net.leaf[..3].fill(1);
+        net.above = 940.0;
+        assert_eq!(sides(&net.measured(seed, true)), [vec![0, 1, 2], vec![3, 4, 5, 6, 7]], "seed {seed}");
     }
 }
 

@@ -2,7 +2,7 @@
 
 mod fio;
 mod limit;
-mod net;
+pub(crate) mod net;
 mod page;
 mod plot;
 mod show;

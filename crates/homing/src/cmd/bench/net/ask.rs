@@ -28,7 +28,8 @@ pub struct Hosts {
     seconds: f64,
     /// What they said of themselves.
     pub known: Vec<Host>,
-    addresses: Vec<Ipv4Addr>,
+    /// The addresses by which they were reached.
+    pub addresses: Vec<Ipv4Addr>,
 }
 
 impl Hosts {
@@ -49,6 +50,18 @@ impl Hosts {
             }
         }
         Ok(Hosts { remote, seconds, known, addresses })
+    }
+
+    /// What a command says on each host, in the order of hosts.
+    pub fn all(&self, command: &Command) -> Vec<Result<HostResult, String>> {
+        let names: Vec<&str> = self.known.iter().map(|host| host.name.as_str()).collect();
+        let mut said: Vec<Result<HostResult, String>> = names.iter().map(|_| Err("it was not asked".into())).collect();
+        for result in self.remote.run(&names, command) {
+            if let Some(at) = names.iter().position(|name| *name == result.host) {
+                said[at] = Ok(result);
+            }
+        }
+        said
     }
 
     /// Measures the pairs of a round.

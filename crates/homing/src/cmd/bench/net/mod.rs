@@ -1,6 +1,6 @@
 //! `homing bench net`: which host, direction or link is slow.
 
-mod ask;
+pub(crate) mod ask;
 mod show;
 
 use crate::cmd::runs::to_stdout;
@@ -49,7 +49,8 @@ pub fn run(args: &Args) -> Result<i32, Failure> {
     Ok(i32::from(!found.is_empty()))
 }
 
-fn measure(hosts: &Hosts, all: bool) -> Result<Measured, Failure> {
+/// Rounds until all is known; with `all`, each host with each other.
+pub(crate) fn measure(hosts: &Hosts, all: bool) -> Result<Measured, Failure> {
     let seed = homing_clock::system_ns() as u64;
     let order = mixed(hosts.known.len(), seed);
     let mut measured = Measured { hosts: hosts.known.clone(), rounds: Vec::new() };

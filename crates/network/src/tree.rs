@@ -1,0 +1,199 @@
+//! Which host is on which switch.
+
+use crate::lldp::Neighbour;
+use serde::{Deserialize, Serialize};
+use std::collections::{BTreeMap, BTreeSet};
+
+/// How it is known that hosts share a switch.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Source {
+    /// The switch says so.
+    Lldp,
+    /// The hosts hear each other: a switch is between them that says nothing of itself.
+    Heard,
+    /// Flows within do not slow each other down, and those that leave do.
+    Inferred,
+}
+
+/// A host's place.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Place {
+    /// The host.
+    pub host: String,
+    /// Its interface.
+    pub interface: Option<String>,
+    /// The port of the switch.
+    pub port: Option<String>,
+}
+
+/// A switch that hosts are on.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Leaf {
+    /// A name that all formats take, and no other switch has.
+    pub name: String,
+    /// Who it is, where it says so.
+    pub chassis: Option<String>,
+    /// How it is known.
+    pub source: Source,
+    /// Who is on it.
+    pub hosts: Vec<Place>,
+}
+
+/// All that is known.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Tree {
+    /// Switches with hosts.
+    pub leaves: Vec<Leaf>,
+    /// Hosts that hear nobody.
+    pub alone: Vec<String>,
+}
+
+/// What a host hears.
+#[derive(Clone, Debug, Default)]
+pub struct Heard {
+    /// Its name.
+    pub host: String,
+    /// The interface that its address is on: neighbours elsewhere count where this one has none.
+    pub interface: Option<String>,
+    /// All that it hears.
+    pub neighbours: Vec<Neighbour>,
+}
+
+impl Heard {
+    fn relevant(&self) -> Vec<&Neighbour> {
+        let own = |n: &&Neighbour| self.interface.as_deref() == Some(&n.interface);
+        let there: Vec<&Neighbour> = self.neighbours.iter().filter(own).collect();
+        if there.is_empty() { self.neighbours.iter().collect() } else { there }
+    }
+
+    /// The switch on the other end. A network card may speak beside it, and is none; where several switches are heard on
+    /// one port, there is another one between that passes frames on.
+    fn switch(&self) -> Option<&Neighbour> {
+        let bridges: Vec<&Neighbour> = self.relevant().into_iter().filter(|n| n.bridge).collect();
+        let chassis: BTreeSet<&str> = bridges.iter().map(|n| n.chassis.as_str()).collect();
+        bridges.first().copied().filter(|_| chassis.len() == 1)
+    }
+}
+
+/// From what hosts hear.
+pub fn tree(heard: &[Heard]) -> Tree {
+    let mut named: BTreeMap<&str, Leaf> = BTreeMap::new();
+    let mut names = Names::default();
+    let mut others: Vec<&Heard> = Vec::new();
+    for host in heard {
+        let Some(switch) = host.switch() else {
+            others.push(host);
+            continue;
+        };
+        let leaf = named.entry(&switch.chassis).or_insert_with(|| Leaf {
+            name: names.unlike(switch.name.as_deref().unwrap_or("")),
+            chassis: Some(switch.chassis.clone()),
+            source: Source::Lldp,
+            hosts: Vec::new(),
+        });
+        leaf.hosts.push(Place {
+            host: host.host.clone(),
+            interface: Some(switch.interface.clone()),
+            port: Some(switch.port.clone()),
+        });
+    }
+    let mut tree = Tree { leaves: named.into_values().collect(), alone: Vec::new() };
+    tree.leaves.sort_by(|a, b| a.name.cmp(&b.name));
+    for segment in segments(&others) {
+        match segment[..] {
+            [host] if host.neighbours.is_empty() => tree.alone.push(host.host.clone()),
+            _ => tree.leaves.push(unnamed(
+                names.unlike(""),
+                Source::Heard,
+                segment.iter().map(|h| (h.host.clone(), h.interface.clone())),
+            )),
+        }
+    }
+    tree
+}
+
+/// From groups of hosts that were found by measuring.
+pub fn inferred(groups: &[Vec<(String, Option<String>)>]) -> Tree {
+    let mut names = Names::default();
+    let leaf = |group: &Vec<_>| unnamed(names.unlike(""), Source::Inferred, group.iter().cloned());
+    Tree { leaves: groups.iter().map(leaf).collect(), alone: Vec::new() }
+}
+
+fn unnamed(name: String, source: Source, hosts: impl Iterator<Item = (String, Option<String>)>) -> Leaf {
+    let place = |(host, interface)| Place { host, interface, port: None };
+    Leaf { name, chassis: None, source, hosts: hosts.map(place).collect() }
+}
+
+/// Hosts that hear the same neighbour, or are one, are together.
+fn segments<'a>(hosts: &[&'a Heard]) -> Vec<Vec<&'a Heard>> {
+    let short = |name: &str| name.split('.').next().unwrap_or_default().to_string();
+    let mut segments: Vec<(BTreeSet<String>, Vec<&Heard>)> = Vec::new();
+    for host in hosts {
+        let heard = host.relevant();
+        let ids =
+            heard.iter().map(|n| n.chassis.clone()).chain(heard.iter().filter_map(|n| n.name.as_deref().map(short)));
+        let mut own: (BTreeSet<String>, Vec<&Heard>) = (ids.chain([short(&host.host)]).collect(), vec![host]);
+        let (with, without): (Vec<_>, Vec<_>) = segments.into_iter().partition(|(ids, _)| !ids.is_disjoint(&own.0));
+        for (ids, hosts) in with.into_iter().rev() {
+            own.0.extend(ids);
+            own.1.splice(0..0, hosts);
+        }
+        segments = without;
+        segments.push(own);
+    }
+    segments.into_iter().map(|(_, hosts)| hosts).collect()
+}
+
+/// Names that were given.
+#[derive(Default)]
+pub(crate) struct Names(BTreeSet<String>);
+
+/// Characters of a name; Slurm takes 64, and a number may follow.
+const LONGEST: usize = 58;
+
+impl Names {
+    /// A name that all formats take. Two switches that call themselves the same are still two.
+    pub(crate) fn unlike(&mut self, told: &str) -> String {
+        let plain = |c: char| if c.is_ascii_alphanumeric() || "._-".contains(c) { c } else { '_' };
+        let base: String = told.trim().chars().take(LONGEST).map(plain).collect();
+        let base = base.trim_start_matches(['-', '.']).to_string();
+        let numbered = (1..).map(|n| match (base.is_empty(), n) {
+            (true, n) => format!("sw-{n}"),
+            (false, 1) => base.clone(),
+            (false, n) => format!("{base}-{n}"),
+        });
+        let name = numbered.into_iter().find(|name| !self.0.contains(name)).unwrap_or_default();
+        self.0.insert(name.clone());
+        name
+    }
+}
+
+/// What is otherwise than it was: hosts that were moved, those that are new, and those that are gone.
+pub fn moved(before: &Tree, now: &Tree) -> Vec<String> {
+    let (before, now) = (places(before), places(now));
+    let hosts: BTreeSet<&String> = before.keys().chain(now.keys()).collect();
+    let told = |host: &String| match (before.get(host), now.get(host)) {
+        (Some(was), Some(is)) if was.0 == is.0 && was.2 == is.2 => None,
+        (Some(was), Some(is)) => Some(format!("{host}: was on {}, is on {}", at(was), at(is))),
+        (Some(was), None) => Some(format!("{host}: was on {}, is on no switch that is known", at(was))),
+        (None, is) => is.map(|is| format!("{host}: is on {}, was not known", at(is))),
+    };
+    hosts.into_iter().filter_map(told).collect()
+}
+
+/// Who the switch is, what it is called, and the port.
+type At<'a> = (&'a str, &'a str, Option<&'a str>);
+
+fn places(tree: &Tree) -> BTreeMap<String, At<'_>> {
+    let mut all = BTreeMap::new();
+    for leaf in &tree.leaves {
+        let id = leaf.chassis.as_deref().unwrap_or(&leaf.name);
+        all.extend(leaf.hosts.iter().map(|p| (p.host.clone(), (id, leaf.name.as_str(), p.port.as_deref()))));
+    }
+    all
+}
+
+fn at((_, name, port): &At) -> String {
+    port.map_or(name.to_string(), |port| format!("{name} port {port}"))
+}
