@@ -76,8 +76,14 @@ pub fn wall_ns() -> i64 {
 /// Time since the machine was started, that in which it slept included: for a bound that also
 /// holds for others who did not sleep.
 pub fn since_boot() -> Duration {
-    duration(clock_gettime(ClockId::Boottime))
+    duration(clock_gettime(SINCE_BOOT))
 }
+
+#[cfg(target_os = "linux")]
+const SINCE_BOOT: ClockId = ClockId::Boottime;
+/// Elsewhere the one clock that nobody sets, whether it stands in sleep or not.
+#[cfg(not(target_os = "linux"))]
+const SINCE_BOOT: ClockId = ClockId::Monotonic;
 
 /// What the system's clock says now, nanoseconds since 1970: for what other processes, other hosts
 /// or file systems stamp as well. Somebody may set it at any time.

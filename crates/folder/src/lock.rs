@@ -8,6 +8,21 @@ use std::os::fd::{AsFd, AsRawFd, FromRawFd, RawFd};
 use std::os::unix::fs::{OpenOptionsExt, PermissionsExt};
 use std::path::Path;
 
+#[cfg(not(target_os = "freebsd"))]
+use libc::{F_OFD_GETLK, F_OFD_SETLK, F_OFD_SETLKW};
+
+/// FreeBSD has no such locks: its fcntl refuses a command that it does not know, as file systems without them do.
+#[cfg(target_os = "freebsd")]
+const F_OFD_GETLK: libc::c_int = -1;
+#[cfg(target_os = "freebsd")]
+const F_OFD_SETLK: libc::c_int = -1;
+#[cfg(target_os = "freebsd")]
+const F_OFD_SETLKW: libc::c_int = -1;
+
+/// Kinds of lock, as wide as the structure has them: constants and structure differ, each system in its own way.
+const EXCLUSIVE: libc::c_short = libc::F_WRLCK as libc::c_short;
+const NONE: libc::c_short = libc::F_UNLCK as libc::c_short;
+
 /// Held until dropped, and by whoever inherits its descriptor.
 #[derive(Debug)]
 pub struct Held(File);
@@ -50,13 +65,13 @@ const WHOLE: Bytes = (0, None);
 
 /// One call on the lock of some bytes of a file; returns the lock that it leaves or meets.
 fn call(file: &File, command: libc::c_int, bytes: Bytes) -> io::Result<libc::flock> {
-    call_of(file, command, libc::F_WRLCK, bytes)
+    call_of(file, command, EXCLUSIVE, bytes)
 }
 
-fn call_of(file: &File, command: libc::c_int, kind: libc::c_int, bytes: Bytes) -> io::Result<libc::flock> {
+fn call_of(file: &File, command: libc::c_int, kind: libc::c_short, bytes: Bytes) -> io::Result<libc::flock> {
     // SAFETY: plain data, and OFD locks want l_pid 0.
     let mut lock: libc::flock = unsafe { std::mem::zeroed() };
-    lock.l_type = kind as libc::c_short;
+    lock.l_type = kind;
     lock.l_whence = libc::SEEK_SET as libc::c_short;
     lock.l_start = i64::from(bytes.0);
     lock.l_len = bytes.1.map_or(0, |end| i64::from(end - bytes.0));
@@ -70,7 +85,7 @@ fn call_of(file: &File, command: libc::c_int, kind: libc::c_int, bytes: Bytes) -
 /// Locks these bytes of a file now, for as long as it is open. `Ok(false)`: another has one of them; an error: the
 /// file's system has no such locks.
 fn try_lock(file: &File, ranges: &[Bytes]) -> io::Result<bool> {
-    match ranges.iter().try_for_each(|bytes| call(file, libc::F_OFD_SETLK, *bytes).map(drop)) {
+    match ranges.iter().try_for_each(|bytes| call(file, F_OFD_SETLK, *bytes).map(drop)) {
         Ok(()) => Ok(true),
         Err(e) if matches!(e.raw_os_error(), Some(libc::EAGAIN | libc::EACCES)) => Ok(false),
         Err(e) => Err(e),
@@ -84,7 +99,7 @@ pub(crate) fn try_add(file: &File, bytes: Bytes) -> io::Result<bool> {
 
 /// Gives bytes back that this open file has locked.
 pub(crate) fn give_back(file: &File, bytes: Bytes) -> io::Result<()> {
-    call_of(file, libc::F_OFD_SETLK, libc::F_UNLCK, bytes).map(drop)
+    call_of(file, F_OFD_SETLK, NONE, bytes).map(drop)
 }
 
 /// Locks all of a file, likewise.
@@ -94,14 +109,14 @@ pub fn try_lock_all(file: &File) -> io::Result<bool> {
 
 /// Whether somebody else's open file has a lock on some of it. To ask, reading is enough.
 pub fn is_locked(file: &File) -> io::Result<bool> {
-    call(file, libc::F_OFD_GETLK, WHOLE).map(|met| met.l_type != libc::F_UNLCK as libc::c_short)
+    call(file, F_OFD_GETLK, WHOLE).map(|met| met.l_type != NONE)
 }
 
 /// Of the bytes from the first to before the second one, those of any one lock of somebody else's open file. To ask,
 /// reading is enough.
 pub(crate) fn met(file: &File, (from, to): (u32, u32)) -> io::Result<Option<(u32, u32)>> {
-    let lock = call(file, libc::F_OFD_GETLK, (from, Some(to)))?;
-    if lock.l_type == libc::F_UNLCK as libc::c_short {
+    let lock = call(file, F_OFD_GETLK, (from, Some(to)))?;
+    if lock.l_type == NONE {
         return Ok(None);
     }
     let within = |at: i64| u32::try_from(at.clamp(i64::from(from), i64::from(to))).unwrap_or(to);
@@ -141,7 +156,7 @@ impl Held {
     pub fn take(path: &Path) -> io::Result<Held> {
         let file = file(path, 0o600)?;
         loop {
-            match call(&file, libc::F_OFD_SETLKW, WHOLE) {
+            match call(&file, F_OFD_SETLKW, WHOLE) {
                 Err(e) if e.kind() == io::ErrorKind::Interrupted => {}
                 other => return other.map(|_| Held(file)),
             }

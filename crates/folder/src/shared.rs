@@ -1,7 +1,6 @@
 //! A folder in which every user may make files, and only remove their own.
 
 use crate::names;
-use rustix::fs::{CWD, RenameFlags};
 use rustix::io::Errno;
 use std::fs::{self, DirBuilder, Permissions};
 use std::io;
@@ -72,9 +71,21 @@ fn make_dir(dir: &Path) -> io::Result<()> {
     fs::set_permissions(dir, Permissions::from_mode(MODE))
 }
 
+#[cfg(not(target_os = "freebsd"))]
+fn rename_if_free(fresh: &Path, dir: &Path) -> rustix::io::Result<()> {
+    use rustix::fs::{CWD, RenameFlags, renameat_with};
+    renameat_with(CWD, fresh, CWD, dir, RenameFlags::NOREPLACE)
+}
+
+/// FreeBSD has no such rename.
+#[cfg(target_os = "freebsd")]
+fn rename_if_free(_: &Path, _: &Path) -> rustix::io::Result<()> {
+    Err(Errno::NOSYS)
+}
+
 /// Whether the folder got that name; not where something else has it.
 fn place(fresh: &Path, dir: &Path) -> io::Result<bool> {
-    match rustix::fs::renameat_with(CWD, fresh, CWD, dir, RenameFlags::NOREPLACE) {
+    match rename_if_free(fresh, dir) {
         Ok(()) => Ok(true),
         Err(Errno::EXIST) => Ok(false),
         // Network file systems and old ZFS have no such rename. The bit that all look for is there from

@@ -2,7 +2,6 @@
 //! and no signal ends that: so a thread asks, and is left behind.
 
 use crate::{holding, read};
-use rustix::fs::{AtFlags, CWD, StatxFlags, statx};
 use std::path::{Component, Path, PathBuf};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, SyncSender, channel, sync_channel};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -169,8 +168,20 @@ impl<T: 'static, K: Send + 'static, R: Send + 'static> Bounded<T, K, R> {
 
 fn answers(path: &Path, limit: Duration) -> bool {
     let path = path.to_path_buf();
-    let ask = move || _ = statx(CWD, &path, AtFlags::STATX_FORCE_SYNC, StatxFlags::BASIC_STATS);
-    within(limit, ask).is_some()
+    within(limit, move || look_at(&path)).is_some()
+}
+
+/// Asks the server itself, whatever it answers.
+#[cfg(target_os = "linux")]
+fn look_at(path: &Path) {
+    use rustix::fs::{AtFlags, CWD, StatxFlags, statx};
+    let _ = statx(CWD, path, AtFlags::STATX_FORCE_SYNC, StatxFlags::BASIC_STATS);
+}
+
+/// Only Linux can ask past its caches.
+#[cfg(not(target_os = "linux"))]
+fn look_at(path: &Path) {
+    let _ = path.symlink_metadata();
 }
 
 impl<T: 'static, K: Send + 'static, R: Send + 'static> Iterator for Bounded<T, K, R> {

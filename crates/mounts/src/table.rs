@@ -53,12 +53,21 @@ pub fn network(lines: Vec<MountLine>) -> Vec<Mount> {
     lines.into_iter().map(|line| line.mount).filter(|mount| Kind::of(mount).is_network()).collect()
 }
 
+#[cfg(target_os = "linux")]
+use rustix::fs::makedev as device;
+
+/// Other systems have no such table, and numbers of another width.
+#[cfg(not(target_os = "linux"))]
+fn device(major: u32, minor: u32) -> u64 {
+    u64::from(major) << 32 | u64::from(minor)
+}
+
 fn line(line: &[u8]) -> Option<MountLine> {
     let words: Vec<&[u8]> = line.split(|b| *b == b' ').collect();
     let dash = words.iter().position(|w| *w == b"-")?;
     let (major, minor) = std::str::from_utf8(words.get(2)?).ok()?.split_once(':')?;
     Some(MountLine {
-        dev: rustix::fs::makedev(major.parse().ok()?, minor.parse().ok()?),
+        dev: device(major.parse().ok()?, minor.parse().ok()?),
         root: RawText(unescape(words.get(3)?)),
         mount: Mount {
             point: RawText(unescape(words.get(4)?)),

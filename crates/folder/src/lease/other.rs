@@ -71,10 +71,18 @@ impl Other {
 }
 
 /// When a file was changed last, as the file server has it.
+#[cfg(target_os = "linux")]
 fn touched(file: &File) -> Option<(i64, u32)> {
     use rustix::fs::{AtFlags, StatxFlags, statx};
     let found = statx(file, "", AtFlags::EMPTY_PATH | AtFlags::STATX_FORCE_SYNC, StatxFlags::MTIME);
     found.ok().map(|found| (found.stx_mtime.tv_sec, found.stx_mtime.tv_nsec))
+}
+
+/// Only Linux can ask past its caches.
+#[cfg(not(target_os = "linux"))]
+fn touched(file: &File) -> Option<(i64, u32)> {
+    let found = file.metadata().ok()?;
+    Some((found.mtime(), found.mtime_nsec() as u32))
 }
 
 /// Whether a run waits, and its limit; `None` when no run has this file any more.
