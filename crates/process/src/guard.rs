@@ -157,7 +157,7 @@ fn watch(child: libc::pid_t, guarded: Guarded, terms: Terms) -> End {
 
 /// The next signal that is heard; `None` when none came in the time of a look.
 fn next_signal() -> Option<libc::c_int> {
-    let timeout = libc::timespec { tv_sec: LOOK.as_secs() as libc::time_t, tv_nsec: 0 };
+    let timeout = libc::timespec { tv_sec: LOOK.as_secs() as _, tv_nsec: 0 };
     // SAFETY: both outlive the call, and no details are asked for.
     let signal = unsafe { libc::sigtimedwait(&heard(), std::ptr::null_mut(), &timeout) };
     (signal > 0).then_some(signal)
