@@ -1,90 +1,21 @@
 //! What a terminal shows while a run prints, in a real emulator: tmux.
 
 mod support {
+    pub mod terminal;
     pub mod world;
 }
 
-use std::process::{Command, Output};
-use std::time::{Duration, Instant};
-use support::world::World;
-
-/// Long enough for a loaded machine; nothing waits for it where all is well.
-const PATIENCE: Duration = Duration::from_secs(120);
-
-/// A terminal of its own, with a server of its own, ended with the test.
-struct Terminal {
-    world: World,
-    name: String,
-}
-
-impl Terminal {
-    /// Runs a script of `sh` in which `homing` is the program under test.
-    fn new(columns: usize, env: &[&str], script: &str) -> Terminal {
-        let world = World::new();
-        let name = format!("homing-{}-{}", std::process::id(), world.path().file_name().unwrap().to_string_lossy());
-        let homing = format!("homing() {{ {} \"$@\"; }}", env!("CARGO_BIN_EXE_homing"));
-        let all = format!("{homing}\n{script}\necho THE END\nread -r never\n");
-        std::fs::write(world.path().join("script"), all).unwrap();
-        let terminal = Terminal { world, name };
-        let runs = format!("HOMING_RUNS={}", terminal.world.path().join("runs").display());
-        let columns = columns.to_string();
-        let mut words = vec!["new-session", "-d", "-x", &columns, "-y", "40"];
-        words.extend(["env", "-u", "HOMING_CLUSTER", "LC_ALL=C.UTF-8", "SHELL=/bin/sh", &runs]);
-        words.extend(env);
-        words.extend(["sh", "script"]);
-        let begun = terminal.tmux(&words);
-        assert!(begun.status.success(), "{}", String::from_utf8_lossy(&begun.stderr));
-        terminal
-    }
-
-    fn tmux(&self, words: &[&str]) -> Output {
-        let mut tmux = Command::new("tmux");
-        tmux.args(["-u", "-L", &self.name, "-f", "/dev/null"]).args(words).current_dir(self.world.path());
-        tmux.env("LC_ALL", "C.UTF-8").output().unwrap()
-    }
-
-    /// The lines that are shown, as soon as they are as wanted.
-    fn when(&self, what: &str, wanted: impl Fn(&[String]) -> bool) -> Vec<String> {
-        let begun = Instant::now();
-        loop {
-            let said = self.tmux(&["capture-pane", "-p"]);
-            let text = String::from_utf8_lossy(&said.stdout).into_owned();
-            let lines: Vec<String> = text.lines().filter(|l| !l.trim().is_empty()).map(String::from).collect();
-            if wanted(&lines) {
-                return lines;
-            }
-            assert!(begun.elapsed() < PATIENCE, "{what} was never seen:\n{text}");
-            std::thread::sleep(Duration::from_millis(50));
-        }
-    }
-
-    fn ends(&self) -> Vec<String> {
-        self.when("the end", |lines| lines.iter().any(|l| l == "THE END"))
-    }
-
-    /// Lets the tasks that wait go on.
-    fn open(&self, gate: &str) {
-        std::fs::write(self.world.path().join(gate), "").unwrap();
-    }
-}
-
-impl Drop for Terminal {
-    fn drop(&mut self) {
-        self.tmux(&["kill-server"]);
-    }
-}
-
-fn missing() -> bool {
-    let missing = Command::new("tmux").arg("-V").output().is_err();
-    if missing {
-        eprintln!("SKIPPED: tmux is not there");
-    }
-    missing
-}
+use std::time::Duration;
+use support::terminal::{Terminal, missing};
 
 /// Eight tasks print and end, one of them in vain; one waits to be let go.
 const RUN: &str = "homing run --bar -q -j2 'test {} != gate || until test -e gate; do sleep 0.1; done; \
                    echo out {}; echo err {} >&2; test {} != 3' ::: gate 1 2 3 4 5 6 7 8";
+
+/// Lets the task that waits go on.
+fn let_go(terminal: &Terminal) {
+    std::fs::write(terminal.world.path().join("gate"), "").unwrap();
+}
 
 fn is_bar(line: &str) -> bool {
     line.contains("8/9")
@@ -106,7 +37,7 @@ fn output_and_the_line_of_progress_never_share_a_line() {
         expected.sort();
         seen.sort();
         assert_eq!(seen, expected, "{columns}: {lines:#?}");
-        terminal.open("gate");
+        let_go(&terminal);
         let after = terminal.ends();
         assert_eq!(after.len(), 19, "eighteen lines of tasks and the end: {after:#?}");
         assert!(!after.iter().any(|l| l.contains('%') || l.contains('━')), "{after:#?}");
@@ -124,7 +55,7 @@ fn a_line_without_an_end_is_neither_erased_nor_gone_on_with() {
     // As many draws of the line as a slow machine makes of it.
     std::thread::sleep(Duration::from_millis(600));
     assert_eq!(terminal.when("it again", |lines| !lines.is_empty()), ["half"]);
-    terminal.open("gate");
+    let_go(&terminal);
     let lines = terminal.ends();
     assert_eq!(lines[0], "halfhalf", "{lines:#?}");
     assert!(lines[1].contains("2 done"), "{lines:#?}");
@@ -176,4 +107,50 @@ fn the_end_of_a_run_and_refusals_are_whole_however_wide_the_terminal() {
         assert_eq!(lines.iter().filter(|line| line.contains("done,")).count(), 2, "{columns}: {lines:#?}");
         assert!(!text.contains("walltime"), "one machine: one line: {lines:#?}");
     }
+}
+
+#[test]
+fn help_begins_with_examples_that_fit_the_terminal() {
+    if missing() {
+        return;
+    }
+    let lines = Terminal::new(80, &[], "homing run --help | head -31").ends();
+    let at = |wanted: &str| lines.iter().position(|line| line.starts_with(wanted)).unwrap_or(usize::MAX);
+    let examples = &lines[at("Examples:")..at("Replacement strings:")];
+    let commands = examples.iter().filter(|line| line.contains("    ") && line.contains("homing ")).count();
+    assert!(commands >= 6 && at("Replacement strings:") < at("Options:"), "{lines:#?}");
+    for part in ["  {}    the input", "  {#}", "homing resume last", "{//}  its folder"] {
+        assert!(lines.iter().any(|line| line.contains(part)), "{part}: {lines:#?}");
+    }
+    // A line that did not fit would go on at the terminal's edge.
+    assert!(lines.iter().all(|line| line.chars().count() < 80), "{lines:#?}");
+}
+
+#[test]
+fn words_of_lsf_are_whole_words_and_jobs_are_told_in_full() {
+    if missing() {
+        return;
+    }
+    let script = "export HOMING_QUEUE=$PWD/queue; homing lsf install bin >/dev/null; PATH=$PWD/bin:$PATH\n\
+                  bsub -gpu num=1 touch ran; echo status $?; ls ran\n\
+                  bsub -g /mine -M 100 'sleep 1000' | cut -c1-7; bkill -g /others 0; homing jobs 1\n\
+                  homing kill --all; until homing jobs 1 | grep -q 'EXIT'; do sleep 0.1; done; homing jobs 1";
+    let lines = Terminal::new(120, &[], script).ends();
+    let shown = |part: &str| lines.iter().filter(|line| line.contains(part)).count();
+    assert_eq!((shown("-gpu: "), shown("status 255"), shown("ls: cannot access 'ran'")), (1, 1, 1), "{lines:#?}");
+    assert_eq!((shown("Job <1>"), shown("No matching job found")), (1, 1), "{lines:#?}");
+    assert_eq!((shown("  command    sleep 1000"), shown("  state      RUN"), shown("  state      EXIT")), (2, 1, 1));
+}
+
+#[test]
+fn times_have_their_zone_and_old_runs_go() {
+    if missing() {
+        return;
+    }
+    let script = "homing run -q true ::: 1; TZ=Asia/Kolkata homing runs; TZ=UTC homing runs\n\
+                  homing runs --prune 0s; homing runs; echo status $?";
+    let lines = Terminal::new(120, &[], script).ends();
+    let shown = |part: &str| lines.iter().filter(|line| line.contains(part)).count();
+    assert_eq!((shown(" IST  ended"), shown(" UTC  ended"), shown("1 run removed")), (1, 1, 1), "{lines:#?}");
+    assert_eq!((shown("homing run -q true"), shown("status 0")), (2, 1), "none is left: {lines:#?}");
 }
