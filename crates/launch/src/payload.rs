@@ -100,7 +100,7 @@ impl Carried {
     fn prefix(self) -> &'static str {
         match self {
             Carried::Worker => "worker-",
-            Carried::Program => "homing-",
+            Carried::Program => "program-",
         }
     }
 }
@@ -261,6 +261,6 @@ mod tests {
         assert_eq!(beside(&exe, OWN_ARCH, Carried::Program).unwrap(), exe);
         // The whole program for others has a name of its own.
         let none = beside(&exe, "pdp11", Carried::Program).unwrap_err();
-        assert_eq!(none.first, dir.path().join("homing-pdp11"));
+        assert_eq!(none.first, dir.path().join("program-pdp11"));
     }
 }
