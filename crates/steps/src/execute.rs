@@ -1,6 +1,6 @@
 //! Phases of steps: a host on which one fails is left, the others go on.
 
-use crate::executor::Executor;
+use crate::executor::{Call, Executor};
 use crate::plan::Step;
 use crate::script::script;
 use std::collections::BTreeMap;
@@ -30,18 +30,18 @@ pub fn carry_out(executor: &dyn Executor, phases: &[Phase], news: &mut dyn FnMut
     for phase in phases {
         let (none, nothing) = (Vec::new(), Vec::new());
         let hosts: Vec<&String> = phase.steps.keys().chain(phase.void.keys()).collect();
-        let scripts: BTreeMap<String, String> = hosts
+        let scripts: BTreeMap<String, Call> = hosts
             .into_iter()
             .filter(|host| !failed.contains_key(*host))
             .map(|host| (host, phase.steps.get(host).unwrap_or(&none), phase.void.get(host).unwrap_or(&nothing)))
             .filter(|(_, steps, void)| !steps.is_empty() || !void.is_empty())
-            .map(|(host, steps, void)| (host.clone(), script(steps, void)))
+            .map(|(host, steps, void)| (host.clone(), Call::Script(script(steps, void))))
             .collect();
         if scripts.is_empty() {
             continue;
         }
         news(News::Phase(phase));
-        let scripts: Vec<(String, String)> = scripts.into_iter().collect();
+        let scripts: Vec<(String, Call)> = scripts.into_iter().collect();
         for ((host, _), said) in scripts.iter().zip(executor.run(&scripts)) {
             match said {
                 Ok(_) => news(News::Host(host, Ok(()))),
@@ -58,14 +58,14 @@ pub fn carry_out(executor: &dyn Executor, phases: &[Phase], news: &mut dyn FnMut
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::Change;
+    use crate::{Answer, Change};
     use std::sync::Mutex;
 
     struct Fake(Mutex<Vec<String>>);
 
     impl Executor for Fake {
-        fn run(&self, scripts: &[(String, String)]) -> Vec<Result<String, String>> {
-            let one = |(host, _): &(String, String)| {
+        fn run(&self, scripts: &[(String, Call)]) -> Vec<Answer> {
+            let one = |(host, _): &(String, Call)| {
                 self.0.lock().unwrap().push(host.clone());
                 if host == "n2" { Err("disk full".to_string()) } else { Ok(String::new()) }
             };

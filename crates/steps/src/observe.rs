@@ -2,7 +2,7 @@
 
 use crate::change::{Account, Change, FileState, MountState, UnitState};
 use crate::content::Content;
-use crate::executor::Executor;
+use crate::executor::{Answer, Call, Executor};
 use homing_model::text::quoted_unless;
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -110,8 +110,9 @@ pub fn observe(
     hosts: &[String],
     question: &Question,
 ) -> BTreeMap<String, Result<Observed, String>> {
-    let scripts: Vec<(String, String)> = hosts.iter().map(|host| (host.clone(), question.script())).collect();
-    let read = |said: Result<String, String>| Observed::read(&said?).ok_or_else(|| "its answer was cut short".into());
+    let ask = |host: &String| (host.clone(), Call::Script(question.script()));
+    let scripts: Vec<(String, Call)> = hosts.iter().map(ask).collect();
+    let read = |said: Answer| Observed::read(&said?).ok_or_else(|| "its answer was cut short".into());
     hosts.iter().cloned().zip(executor.run(&scripts).into_iter().map(read)).collect()
 }
 

@@ -5,82 +5,20 @@ use crate::observe::{self, HostFacts, Observed};
 use crate::record::Record;
 use crate::spec::Spec;
 use crate::step::{Phase, Plan, Step, shown};
-use homing_remote::{Command, Outcome, Remote};
-use std::collections::BTreeMap;
+use homing_steps::{Answer, Executor};
 use std::time::{Duration, Instant};
 
-/// What a command on a host came to: its standard output, or why it failed.
-pub type Said = Result<String, String>;
-
-/// Runs commands on hosts. Answers come in the order of the questions.
-pub trait Hands: Sync {
-    /// All at the same time.
-    fn run(&self, commands: &[(String, Vec<String>)]) -> Vec<Said>;
-}
-
-/// Hands over ssh.
-pub struct Overssh {
-    /// Connections to the hosts.
-    pub remote: Remote,
-    /// Begin commands with `sudo -n`.
-    pub sudo: bool,
-}
-
-impl Hands for Overssh {
-    fn run(&self, commands: &[(String, Vec<String>)]) -> Vec<Said> {
-        // Hosts with the same command share one call, which bounds their number.
-        let mut groups: BTreeMap<&[String], Vec<usize>> = BTreeMap::new();
-        for (i, (_, argv)) in commands.iter().enumerate() {
-            groups.entry(argv).or_default().push(i);
-        }
-        let mut said: Vec<Said> = commands.iter().map(|_| Err("it was not asked".into())).collect();
-        let groups: Vec<(&[String], Vec<usize>)> = groups.into_iter().collect();
-        let answers = homing_threads::each(&groups, |(argv, which)| self.group(argv, which, commands));
-        for (i, answer) in answers.into_iter().flatten() {
-            said[i] = answer;
-        }
-        said
-    }
-}
-
-impl Overssh {
-    fn group(&self, argv: &[String], which: &[usize], commands: &[(String, Vec<String>)]) -> Vec<(usize, Said)> {
-        let mut words: Vec<String> = if self.sudo { vec!["sudo".into(), "-n".into()] } else { Vec::new() };
-        words.extend(argv.iter().cloned());
-        let hosts: Vec<&str> = which.iter().map(|i| commands[*i].0.as_str()).collect();
-        let results = self.remote.run(&hosts, &Command::argv(words));
-        let place = |host: &str| which[hosts.iter().position(|h| *h == host).unwrap_or(0)];
-        results
-            .map(|r| {
-                let out = String::from_utf8_lossy(&r.stdout).into_owned();
-                let said = match r.outcome {
-                    Outcome::Exited(0) => Ok(out),
-                    other => Err(reason(&other, &out, &String::from_utf8_lossy(&r.stderr))),
-                };
-                (place(&r.host), said)
-            })
-            .collect()
-    }
-}
-
-/// The last lines that the program said, or how it ended when it said nothing.
-fn reason(outcome: &Outcome, out: &str, err: &str) -> String {
-    let text = if err.trim().is_empty() { out } else { err };
-    let last = homing_remote::last_lines(text);
-    if last.is_empty() { outcome.to_string() } else { format!("{last} ({outcome})") }
-}
-
 /// Asks all hosts of the volume at once. `more` are further folders to look at, by host.
-pub fn observe(hands: &dyn Hands, spec: &Spec, hosts: &[String], more: &[(String, String)]) -> Observed {
+pub fn observe(executor: &dyn Executor, spec: &Spec, hosts: &[String], more: &[(String, String)]) -> Observed {
     let question = |host: &String| {
         let folders: Vec<String> = more.iter().filter(|(h, _)| h == host).map(|(_, p)| p.clone()).collect();
         (host.clone(), observe::arguments(spec, host, &folders))
     };
     let questions: Vec<(String, Vec<String>)> = hosts.iter().map(question).collect();
-    let read = |said: Said| -> Result<HostFacts, String> {
+    let read = |said: Answer| -> Result<HostFacts, String> {
         observe::read(&said?, spec).ok_or_else(|| "its answer was cut short".into())
     };
-    let answers = hands.run(&questions).into_iter().map(read);
+    let answers = executor.programs(&questions).into_iter().map(read);
     Observed { hosts: hosts.iter().cloned().zip(answers).collect() }
 }
 
@@ -104,13 +42,13 @@ const BUSY_FOR: Duration = Duration::from_secs(200);
 const BUSY_PAUSE: Duration = Duration::from_secs(1);
 
 /// Carries steps out at the same time; one that its daemon was too busy to begin is asked for again.
-fn run(hands: &dyn Hands, steps: &[Step], news: &mut dyn FnMut(News)) -> Vec<Said> {
+fn run(executor: &dyn Executor, steps: &[Step], news: &mut dyn FnMut(News)) -> Vec<Answer> {
     let command = |s: &Step| (s.host.clone(), s.argv.clone());
-    let mut said = hands.run(&steps.iter().map(command).collect::<Vec<_>>());
+    let mut said = executor.programs(&steps.iter().map(command).collect::<Vec<_>>());
     let began = Instant::now();
     let mut told = false;
     loop {
-        let is_busy = |s: &Said| s.as_ref().is_err_and(|why| BUSY.iter().any(|busy| why.contains(busy)));
+        let is_busy = |s: &Answer| s.as_ref().is_err_and(|why| BUSY.iter().any(|busy| why.contains(busy)));
         let busy: Vec<usize> = (0..steps.len()).filter(|&i| is_busy(&said[i])).collect();
         if busy.is_empty() || began.elapsed() > BUSY_FOR {
             return said;
@@ -120,7 +58,7 @@ fn run(hands: &dyn Hands, steps: &[Step], news: &mut dyn FnMut(News)) -> Vec<Sai
         }
         told = true;
         std::thread::sleep(BUSY_PAUSE);
-        let again = hands.run(&busy.iter().map(|&i| command(&steps[i])).collect::<Vec<_>>());
+        let again = executor.programs(&busy.iter().map(|&i| command(&steps[i])).collect::<Vec<_>>());
         busy.into_iter().zip(again).for_each(|(i, answer)| said[i] = answer);
     }
 }
@@ -137,7 +75,7 @@ pub struct Stopped {
 /// Carries out the phases that `record` does not count as done. Returns steps
 /// that failed in phases whose hosts are each for themselves.
 pub fn carry_out(
-    hands: &dyn Hands,
+    executor: &dyn Executor,
     plan: &Plan,
     record: &mut Record,
     news: &mut dyn FnMut(News),
@@ -147,7 +85,7 @@ pub fn carry_out(
         news(News::Phase(phase));
         record.begin(i).map_err(|why| Stopped { why, at_the_start: false })?;
         let mut failed = Vec::new();
-        for (step, said) in phase.steps.iter().zip(run(hands, &phase.steps, news)) {
+        for (step, said) in phase.steps.iter().zip(run(executor, &phase.steps, news)) {
             match said {
                 Ok(_) => news(News::Done(step)),
                 Err(why) => {
@@ -175,7 +113,7 @@ fn shorter(argv: &[String]) -> String {
 }
 
 /// Takes back what was begun, last first. Returns what could not be.
-pub fn undo(hands: &dyn Hands, record: &Record, news: &mut dyn FnMut(News)) -> Vec<String> {
+pub fn undo(executor: &dyn Executor, record: &Record, news: &mut dyn FnMut(News)) -> Vec<String> {
     let mut left = Vec::new();
     for phase in record.begun().iter().rev() {
         let steps: Vec<Step> =
@@ -184,7 +122,7 @@ pub fn undo(hands: &dyn Hands, record: &Record, news: &mut dyn FnMut(News)) -> V
             continue;
         }
         news(News::Phase(phase));
-        for (step, said) in steps.iter().zip(run(hands, &steps, news)) {
+        for (step, said) in steps.iter().zip(run(executor, &steps, news)) {
             match said {
                 Ok(_) => news(News::Done(step)),
                 Err(why) => {

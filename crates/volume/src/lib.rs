@@ -26,7 +26,6 @@ mod spec;
 mod step;
 
 pub use change::Change;
-pub use execute::{Hands, Overssh, Said};
 pub use observe::{HostFacts, Observed};
 pub use record::{Record, folder};
 pub use refuse::{Danger, Refusal};

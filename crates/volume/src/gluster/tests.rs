@@ -1,12 +1,13 @@
 //! Plans from recorded answers: no host, no socket.
 
 use super::*;
-use crate::execute::{self, Hands, News, Said};
+use crate::execute::{self, News};
 use crate::refuse::Danger;
 use crate::spec::Place;
 use crate::spec::tests::spec;
 use crate::step::{Then, Watch};
 use crate::{HostFacts, Plan, Record};
+use homing_steps::{Answer, Call, Executor};
 use std::collections::BTreeMap;
 use std::sync::Mutex;
 
@@ -257,7 +258,7 @@ fn files_are_deleted_only_when_told() {
     assert_eq!(order, ["unmount /data", "stop the volume", "delete the volume", "remove the bricks' folders"]);
 }
 
-/// Hands that fail at the n-th phase.
+/// Fails at the n-th phase.
 struct Failing {
     at: Mutex<usize>,
     said: Mutex<Vec<String>>,
@@ -270,14 +271,17 @@ impl Failing {
     }
 }
 
-impl Hands for Failing {
-    fn run(&self, commands: &[(String, Vec<String>)]) -> Vec<Said> {
+impl Executor for Failing {
+    fn run(&self, calls: &[(String, Call)]) -> Vec<Answer> {
         let mut at = self.at.lock().unwrap();
         *at = at.wrapping_sub(1);
         let fails = *at == 0;
         let mut said = self.said.lock().unwrap();
-        said.extend(commands.iter().map(|(h, argv)| format!("{h}: {}", crate::shown(argv))));
-        commands.iter().map(|_| if fails { Err(self.why.into()) } else { Ok(String::new()) }).collect()
+        said.extend(calls.iter().map(|(host, call)| match call {
+            Call::Program(argv) => format!("{host}: {}", crate::shown(argv)),
+            Call::Script(text) => format!("{host}: {text}"),
+        }));
+        calls.iter().map(|_| if fails { Err(self.why.into()) } else { Ok(String::new()) }).collect()
     }
 }
 
@@ -288,20 +292,20 @@ fn what_was_begun_is_taken_back_last_first() {
     let folder = std::env::temp_dir().join(format!("homing-volume-record-{}", std::process::id()));
     let mut record = Record::new(&folder, spec);
     record.take_up(&crate::Change::Create, &plan, &[Danger::SystemDisk]).unwrap();
-    let hands = Failing::new(5);
-    assert!(execute::carry_out(&hands, &plan, &mut record, &mut |_| {}).is_err());
+    let executor = Failing::new(5);
+    assert!(execute::carry_out(&executor, &plan, &mut record, &mut |_| {}).is_err());
     // As another process finds it.
     let mut record = Record::load(&folder, "data").unwrap().unwrap();
     let pending = record.pending.clone().unwrap();
     assert_eq!((pending.done, pending.begun, pending.allowed), (4, 5, vec![Danger::SystemDisk]));
-    let hands = Failing::new(0);
-    assert!(execute::undo(&hands, &record, &mut |_| {}).is_empty());
-    let said = hands.said.into_inner().unwrap();
+    let executor = Failing::new(0);
+    assert!(execute::undo(&executor, &record, &mut |_| {}).is_empty());
+    let said = executor.said.into_inner().unwrap();
     assert!(said[0].contains("volume delete") && said.last().unwrap().contains("disable --now --quiet glusterd"));
     // Or finished: only what had not ended is done again.
-    let hands = Failing::new(0);
-    execute::carry_out(&hands, &plan, &mut record, &mut |_| {}).unwrap();
-    assert!(hands.said.into_inner().unwrap()[0].contains("volume create data"));
+    let executor = Failing::new(0);
+    execute::carry_out(&executor, &plan, &mut record, &mut |_| {}).unwrap();
+    assert!(executor.said.into_inner().unwrap()[0].contains("volume create data"));
     std::fs::remove_dir_all(&folder).unwrap();
 }
 
@@ -314,16 +318,16 @@ fn a_daemon_that_is_busy_is_asked_again() {
     let mut record = Record::new(&folder, spec);
     record.take_up(&crate::Change::Create, &plan, &[Danger::SystemDisk]).unwrap();
     let why = "volume create: data: failed: Another transaction is in progress. Please try again after some time.";
-    let hands = Failing { why, ..Failing::new(5) };
+    let executor = Failing { why, ..Failing::new(5) };
     let mut waits = Vec::new();
     let mut news = |news: News| {
         if let News::Waits(step, why) = news {
             waits.push((crate::shown(&step.argv), why.to_string()));
         }
     };
-    assert!(execute::carry_out(&hands, &plan, &mut record, &mut news).unwrap().is_empty());
+    assert!(execute::carry_out(&executor, &plan, &mut record, &mut news).unwrap().is_empty());
     assert!(waits.len() == 1 && waits[0].0.contains("volume create data") && waits[0].1 == why, "{waits:?}");
-    let said = hands.said.into_inner().unwrap();
+    let said = executor.said.into_inner().unwrap();
     assert_eq!(said.iter().filter(|s| s.contains("volume create data")).count(), 2);
     std::fs::remove_dir_all(&folder).unwrap();
 }

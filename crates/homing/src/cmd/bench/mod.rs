@@ -16,7 +16,8 @@ use clap::Subcommand;
 use fio::{Case, Op};
 use homing_model::units::{bytes, count};
 use homing_remote::{Options, Remote};
-use homing_volume::{Hands, Overssh, Spec};
+use homing_steps::{Executor, SshExecutor};
+use homing_volume::Spec;
 use serde::{Deserialize, Serialize};
 use std::io::IsTerminal;
 use std::path::PathBuf;
@@ -182,8 +183,14 @@ fn volume(args: VolumeArgs) -> Result<i32, Failure> {
     };
     let volume = limit::volume_of(&path);
     let options = Options { command_timeout: Some(Duration::from_secs(600)), ..Options::default() };
-    let bench =
-        Bench { hands: Overssh { remote: Remote::new(options), sudo: args.sudo }, args, hosts, drop_on, path, volume };
+    let bench = Bench {
+        executor: SshExecutor { remote: Remote::new(options), sudo: args.sudo },
+        args,
+        hosts,
+        drop_on,
+        path,
+        volume,
+    };
     if bench.args.tune.is_some() {
         return tune::run(&bench);
     }
@@ -205,7 +212,7 @@ fn volume(args: VolumeArgs) -> Result<i32, Failure> {
 
 /// One call.
 pub struct Bench {
-    hands: Overssh,
+    executor: SshExecutor,
     args: VolumeArgs,
     hosts: Vec<String>,
     drop_on: Vec<String>,
@@ -223,7 +230,7 @@ impl Bench {
         doing: &str,
     ) -> Result<Vec<String>, Failure> {
         let commands: Vec<_> = hosts.iter().enumerate().map(|(i, h)| (h.clone(), argv(i, h))).collect();
-        let said = self.hands.run(&commands);
+        let said = self.executor.programs(&commands);
         hosts
             .iter()
             .zip(said)
@@ -315,7 +322,7 @@ impl Bench {
     fn drop_caches(&self) -> String {
         let argv = sh("sync; echo 3 > /proc/sys/vm/drop_caches", &[]);
         let commands: Vec<_> = self.drop_on.iter().map(|h| (h.clone(), argv.clone())).collect();
-        let reads = match self.hands.run(&commands).iter().all(Result::is_ok) {
+        let reads = match self.executor.programs(&commands).iter().all(Result::is_ok) {
             true => format!("before reads the caches of {} are dropped", self.drop_on.join(", ")),
             false => {
                 "caches could not be dropped on all hosts, which takes root and a writable /proc/sys/vm/drop_caches: reads may \

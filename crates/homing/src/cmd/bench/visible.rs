@@ -3,7 +3,7 @@
 
 use super::{Bench, sh};
 use crate::failure::Failure;
-use homing_volume::Hands;
+use homing_steps::Executor;
 use serde::{Deserialize, Serialize};
 
 /// A kind of change.
@@ -76,7 +76,7 @@ pub fn measure(bench: &Bench, folder: &str) -> Result<Vec<Delay>, Failure> {
     for (word, change) in [("new", "new file"), ("content", "new content")] {
         let side = |text: &str| sh(text, &[&place, word, &trials]);
         let commands = [(bench.hosts[1].clone(), side(RETURN)), (bench.hosts[0].clone(), side(SERVE))];
-        let said = bench.hands.run(&commands);
+        let said = bench.executor.programs(&commands);
         if let Some(why) = said.iter().find_map(|s| s.as_ref().err()) {
             eprintln!("homing: how soon other hosts see a {change} could not be measured: {why}");
         }

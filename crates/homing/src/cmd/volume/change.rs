@@ -5,9 +5,10 @@ use super::create;
 use super::drive::Drive;
 use crate::failure::Failure;
 use homing_model::NodeSet;
+use homing_steps::Executor;
 use homing_volume::moosefs::goals::{self, Goals};
 use homing_volume::{
-    Change, Danger, Hands, Kind, Observed, Record, Refusal, Spec, execute, gluster, lustre, moosefs, mounts, nfs,
+    Change, Danger, Kind, Observed, Record, Refusal, Spec, execute, gluster, lustre, moosefs, mounts, nfs,
 };
 use std::path::Path;
 
@@ -135,7 +136,7 @@ pub fn set_copies(way: &Way, args: SetCopies) -> Result<i32, Failure> {
 /// What files below the path are promised now, by a host that has it mounted.
 fn goals_below(drive: &Drive, spec: &Spec, seen: &Observed, path: &str) -> Result<Goals, Vec<Refusal>> {
     let client = goals::client(spec, seen).ok_or_else(moosefs::nowhere_mounted)?;
-    let said = drive.hands.run(&[(client.clone(), goals::question(path))]).remove(0);
+    let said = drive.executor.programs(&[(client.clone(), goals::question(path))]).remove(0);
     let never = |why: String| vec![Refusal::never(format!("{client}: the goals below {path} are not told: {why}"))];
     goals::read(&said.map_err(never)?).ok_or_else(|| never("mfsgetgoal counted nothing".into()))
 }
@@ -257,7 +258,7 @@ pub fn undo(way: &Way, args: One) -> Result<i32, Failure> {
     let Some(pending) = record.pending.clone() else {
         return Err(Failure::usage(format!("volume {}: nothing was interrupted", args.name)));
     };
-    let left = execute::undo(&drive.hands, &record, &mut |news| drive.tell_back(news));
+    let left = execute::undo(&drive.executor, &record, &mut |news| drive.tell_back(news));
     if !left.is_empty() {
         return Err(Failure::system(format!("{} is not taken back whole:\n  {}", pending.what, left.join("\n  "))));
     }

@@ -5,10 +5,9 @@ use crate::failure::Failure;
 use homing_model::NodeSet;
 use homing_model::alike;
 use homing_remote::{Options, Remote};
+use homing_steps::{Executor, SshExecutor};
 use homing_volume::execute::{self, News, Stopped};
-use homing_volume::{
-    Change, Danger, Hands, Observed, Overssh, Phase, Plan, Record, Refusal, Spec, Then, adopt, gluster, shown,
-};
+use homing_volume::{Change, Danger, Observed, Phase, Plan, Record, Refusal, Spec, Then, adopt, gluster, shown};
 use std::fs::File;
 use std::time::Duration;
 
@@ -18,7 +17,7 @@ const ROUNDS: usize = 12;
 /// One call.
 pub struct Drive<'a> {
     pub way: &'a Way,
-    pub hands: Overssh,
+    pub executor: SshExecutor,
     /// What the user takes on.
     allowed: Vec<Danger>,
     /// Held while the call lasts: two changes at once would undo each other.
@@ -34,7 +33,7 @@ impl Drive<'_> {
         let lock = lock.filter(|_| !way.dry_run).map(take_lock).transpose()?;
         Ok(Drive {
             way,
-            hands: Overssh { remote: Remote::new(options), sudo: way.sudo },
+            executor: SshExecutor { remote: Remote::new(options), sudo: way.sudo },
             allowed: Vec::new(),
             _lock: lock,
         })
@@ -47,11 +46,11 @@ impl Drive<'_> {
 
     /// Asks all hosts of a volume, and once more for bricks that the first answers named.
     pub fn observe(&self, spec: &Spec, hosts: &[String]) -> Observed {
-        let seen = execute::observe(&self.hands, spec, hosts, &[]);
+        let seen = execute::observe(&self.executor, spec, hosts, &[]);
         let known = |h: &str, p: &str| seen.host(h).is_none_or(|f| f.stores.iter().any(|s| s.path == p));
         let bricks = gluster::volume(spec, &seen).map(|v| v.bricks.clone()).unwrap_or_default();
         let more: Vec<_> = bricks.into_iter().filter(|b| !known(&b.host, &b.path)).map(|b| (b.host, b.path)).collect();
-        if more.is_empty() { seen } else { execute::observe(&self.hands, spec, hosts, &more) }
+        if more.is_empty() { seen } else { execute::observe(&self.executor, spec, hosts, &more) }
     }
 
     /// The record of a volume, or what its hosts tell.
@@ -70,7 +69,7 @@ impl Drive<'_> {
             return Err(missing());
         }
         let question = adopt::unknown(&one.name, &hosts);
-        let seen = execute::observe(&self.hands, &question, &hosts, &[]);
+        let seen = execute::observe(&self.executor, &question, &hosts, &[]);
         let found = adopt::spec(&one.name, &hosts, &seen).map(|spec| Record::new(&folder, spec));
         found.ok_or_else(|| self.why_unknown(&one.name, &hosts, &seen).unwrap_or_else(missing))
     }
@@ -88,7 +87,7 @@ impl Drive<'_> {
     /// Where the user, or sudo, is not root on the hosts that answer, and what it says there.
     fn not_root(&self, hosts: &[String]) -> Vec<String> {
         let questions: Vec<_> = hosts.iter().map(|h| (h.clone(), vec!["id".into(), "-u".into()])).collect();
-        let said = self.hands.run(&questions);
+        let said = self.executor.programs(&questions);
         let told: Vec<(&str, String)> =
             hosts.iter().zip(said).filter_map(|(h, s)| Some((h.as_str(), no_root(s, self.way.sudo)?))).collect();
         alike::folded(told.iter().map(|(host, why)| (*host, why.as_str())))
@@ -157,7 +156,7 @@ impl Drive<'_> {
 
     fn carry(&self, record: &mut Record, plan: &Plan) -> Result<(), Failure> {
         let (name, what) = (record.spec.name.clone(), record.pending.as_ref().map(|p| p.what.clone()));
-        let failed = execute::carry_out(&self.hands, plan, record, &mut |news| self.tell(news));
+        let failed = execute::carry_out(&self.executor, plan, record, &mut |news| self.tell(news));
         let failed = match failed {
             Err(stopped) => return Err(self.stopped(record, what.as_ref(), &stopped)),
             Ok(failed) => failed,
@@ -179,7 +178,7 @@ impl Drive<'_> {
         let failure = Failure::system(format!("{shown} stopped: {}", stopped.why));
         if stopped.at_the_start
             && what != Some(&Change::Create)
-            && execute::undo(&self.hands, record, &mut |_| {}).is_empty()
+            && execute::undo(&self.executor, record, &mut |_| {}).is_empty()
         {
             return record.finish().map_or_else(Failure::system, |()| failure.hint("nothing was changed"));
         }

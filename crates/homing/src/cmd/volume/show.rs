@@ -6,9 +6,10 @@ use crate::cluster::ClusterArgs;
 use crate::failure::{Failure, exit};
 use homing_model::NodeSet;
 use homing_model::units::bytes;
+use homing_steps::Executor;
 use homing_volume::health::{self, Finding};
 use homing_volume::observe::MountPoint;
-use homing_volume::{Hands, Observed, Record, Spec, adopt, execute, gluster};
+use homing_volume::{Observed, Record, Spec, adopt, execute, gluster};
 use serde_json::{Value, json};
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -29,7 +30,7 @@ pub fn list(way: &Way, args: List) -> Result<i32, Failure> {
         let drive = Drive::new(way, None)?;
         for name in names_on(&drive, &hosts) {
             if !specs.contains_key(&name) {
-                let seen = execute::observe(&drive.hands, &adopt::unknown(&name, &hosts), &hosts, &[]);
+                let seen = execute::observe(&drive.executor, &adopt::unknown(&name, &hosts), &hosts, &[]);
                 specs.extend(adopt::spec(&name, &hosts, &seen).map(|s| (name, s)));
             }
         }
@@ -69,7 +70,7 @@ fn row(s: &Spec) -> Value {
 fn names_on(drive: &Drive, hosts: &[String]) -> BTreeSet<String> {
     let argv = homing_volume::observe::names_question();
     let questions: Vec<_> = hosts.iter().map(|h| (h.clone(), argv.clone())).collect();
-    let answers = homing_volume::Hands::run(&drive.hands, &questions);
+    let answers = drive.executor.programs(&questions);
     answers.iter().flatten().flat_map(|text| text.lines().map(String::from)).filter(|n| !n.is_empty()).collect()
 }
 
@@ -148,7 +149,7 @@ fn status_of(drive: &Drive, record: &Record, as_json: bool) -> Told {
 }
 
 fn findings(drive: &Drive, spec: &Spec, seen: &Observed) -> Vec<Finding> {
-    let answer = health::question(spec, seen).and_then(|question| drive.hands.run(&[question]).pop()?.ok());
+    let answer = health::question(spec, seen).and_then(|question| drive.executor.programs(&[question]).pop()?.ok());
     health::findings(spec, seen, answer.as_deref())
 }
 

@@ -3,9 +3,10 @@
 use super::drive::Drive;
 use crate::failure::Failure;
 use homing_model::units::{bytes, count, short_span};
+use homing_steps::Executor;
 use homing_volume::gluster::sizes::{self, Sizes};
 use homing_volume::progress::{self, Progress};
-use homing_volume::{Hands, Kind, Spec, Then, Watch, gluster};
+use homing_volume::{Kind, Spec, Then, Watch, gluster};
 use std::io::IsTerminal;
 use std::time::{Duration, Instant};
 
@@ -74,7 +75,7 @@ impl Drive<'_> {
     ) {
         let ask = |questions: Vec<(String, Vec<String>)>| {
             let mut told = Sizes::new();
-            let said = self.hands.run(&questions);
+            let said = self.executor.programs(&questions);
             let answers = questions.iter().zip(said).filter_map(|((host, _), said)| Some((host, said.ok()?)));
             answers.for_each(|(host, text)| sizes::read(&mut told, host, &text));
             told
@@ -97,7 +98,7 @@ impl Drive<'_> {
         let question = progress::question(spec, watch);
         let mut why = String::from("no server");
         for host in progress::askers(spec) {
-            match self.hands.run(&[(host.clone(), question.clone())]).remove(0) {
+            match self.executor.programs(&[(host.clone(), question.clone())]).remove(0) {
                 Ok(text) => match progress::answer(&text, spec, watch) {
                     Some(progress) => return Ok(progress),
                     None => {
