@@ -17,6 +17,7 @@ pub fn main() -> i32 {
         Some("queue-far") => return status(cmd::queue::far::far(&words[2..])),
         Some(homing_snapshot::serve::WORD) => return status(cmd::snapshot::far::host()),
         Some(homing_snapshot::remove::WORD) => return status(cmd::snapshot::far::remove(&words[2..])),
+        Some(cmd::lsf::RANK) => return status(cmd::lsf::rank()),
         Some(cmd::queue::far::HOST) => return status(cmd::queue::far::host()),
         // Once for each line of a makefile: it knows its words without the whole grammar.
         Some("recipe") => return cmd::make::stub::recipe(words.split_off(2)),

@@ -9,6 +9,12 @@ mod iobsub;
 #[path = "lsf/memory.rs"]
 mod memory;
 
+#[path = "lsf/agree.rs"]
+mod agree;
+
+#[path = "lsf/change.rs"]
+mod change;
+
 #[path = "lsf/words.rs"]
 mod words;
 
@@ -386,19 +392,6 @@ fn what_ended_jobs_took_is_summed_and_conditions_are_waited_for() {
     let failed = told("bacct -e -q normal");
     assert!(failed.contains("of done jobs: 0 Total number of exited jobs: 1 "), "{failed}");
     assert!(failed.contains("submitted to queues normal."), "{failed}");
-}
-
-#[test]
-fn only_what_was_interrupted_is_requeued() {
-    let world = World::new();
-    world.out("bsub -K true; bsub 'echo $PPID > keeper; test -e again || sleep 600'");
-    until("it runs", || world.path().join("keeper").exists() && !world.file("keeper").is_empty());
-    let (code, _, err) = world.sh("brequeue 2");
-    assert!(code == 255 && err.contains("It was not interrupted"), "{err}");
-    world.out("touch again; bkill -s KILL 2; bwait -w 'ended(2)'");
-    assert!(world.sh("brequeue 1 2").2.matches("It was not interrupted").count() == 2, "their ends are known");
-    let (code, _, err) = world.sh("brequeue -r 2");
-    assert!(code == 255 && err.contains("use bkill, then bsub"), "{err}");
 }
 
 #[test]

@@ -82,7 +82,7 @@ pub struct Options {
     /// Seconds that ssh may take to connect; also, with some reserve, the
     /// longest silence that is borne before the hello.
     pub connect_timeout_s: u32,
-    /// The word that the program is started with over ssh, a plain one: what speaks on the channel after the hello.
+    /// The word that the program is started with, a plain one: what speaks on the channel after the hello.
     pub role: &'static str,
     /// What a host is sent that does not have it: `role` says what is needed there.
     pub carried: Carried,
@@ -214,7 +214,7 @@ fn greet(
 
 fn local_command(options: &Options) -> Command {
     let mut command = Command::new(&options.exe);
-    command.arg(WORKER);
+    command.arg(options.role);
     command
 }
 

@@ -39,6 +39,8 @@ pub struct Request {
     pub overwrite_error: bool,
     /// `-n`, the smaller number.
     pub slots: Option<u32>,
+    /// The larger one.
+    pub most_slots: Option<u32>,
     /// `-x`: the whole host.
     pub exclusive: bool,
     /// All `-R`.
@@ -137,6 +139,7 @@ fn merge(own: Request, script: Request) -> Request {
         output: own.output.or(script.output),
         error: own.error.or(script.error),
         input: own.input.or(script.input),
+        most_slots: if own.slots.is_some() { own.most_slots } else { script.most_slots },
         slots: own.slots.or(script.slots),
         exclusive: own.exclusive || script.exclusive,
         require: if own.require.text.is_empty() { script.require } else { own.require },
@@ -160,7 +163,8 @@ fn merge(own: Request, script: Request) -> Request {
     }
 }
 
-fn request(parsed: &Parsed) -> Result<Request, String> {
+/// What the options of `bsub`, or of `bmod`, ask for.
+pub fn request(parsed: &Parsed) -> Result<Request, String> {
     let mut require = Requirement::default();
     for (_, value) in parsed.options.iter().filter(|(n, _)| *n == "R") {
         require.add(&text(value)).map_err(|why| format!("Bad resource requirement syntax: {why}"))?;
@@ -176,7 +180,8 @@ fn request(parsed: &Parsed) -> Result<Request, String> {
         input: either("is", "i"),
         overwrite: parsed.has("oo"),
         overwrite_error: parsed.has("eo"),
-        slots: parsed.text("n").map(|n| slots(&n)).transpose()?,
+        slots: parsed.text("n").map(|n| slots(&n)).transpose()?.map(|(least, _)| least),
+        most_slots: parsed.text("n").map(|n| slots(&n)).transpose()?.map(|(_, most)| most),
         exclusive: parsed.has("x"),
         require,
         limit_s: parsed.text("W").map(|w| time::run_limit(&w)).transpose()?,
@@ -214,9 +219,12 @@ fn hosts(parsed: &Parsed) -> Vec<String> {
     found.into_iter().map(|(_, name)| name).collect()
 }
 
-fn slots(text: &str) -> Result<u32, String> {
-    let least = text.split(',').next().unwrap_or_default().trim();
-    least.parse().ok().filter(|n| *n > 0).ok_or_else(|| format!("{text}: Bad argument for option -n"))
+/// `4` or `2,4`.
+fn slots(text: &str) -> Result<(u32, u32), String> {
+    let (least, most) = text.split_once(',').unwrap_or((text, text));
+    let number = |text: &str| text.trim().parse::<u32>().ok().filter(|n| *n > 0);
+    let both = number(least).zip(number(most)).filter(|(least, most)| least <= most);
+    both.ok_or_else(|| format!("{text}: Bad argument for option -n"))
 }
 
 fn memory(text: String) -> Result<String, String> {

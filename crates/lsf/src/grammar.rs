@@ -209,17 +209,61 @@ pub const BACCT: Grammar = Grammar {
 
 /// `brequeue`.
 pub const BREQUEUE: Grammar = Grammar {
-    flags: &["h", "V"],
-    valued: &["J", "m", "P", "q", "u"],
+    flags: &["a", "d", "e", "r", "h", "V"],
+    valued: &["app", "g", "J", "m", "P", "q", "u"],
     noted: &[],
     refused: &[
-        ("a", "it is not there in homing; name the jobs, or 0 for all of yours"),
-        ("d", "a job that is done is not run again under its number; use bsub"),
-        ("e", "a job that has failed is not run again under its number; use bsub"),
         ("H", "it is not there in homing; bstop the job once it waits"),
-        ("p", "it is not there in homing; leave it out"),
-        ("r", "a job that runs is not run again under its number; use bkill, then bsub"),
+        ("p", "what waits is in the queue; bbot puts it behind the others"),
     ],
+    mixed: true,
+};
+
+const NOT_CHANGED: &str = "it is not changed once the job was submitted; bkill it and bsub it again";
+
+/// `bmod`.
+pub const BMOD: Grammar = Grammar {
+    flags: &["Mn", "Rn", "Wn", "wn", "h", "V"],
+    valued: &["J", "M", "n", "q", "R", "W", "w"],
+    noted: &[],
+    refused: &[
+        ("app", NOT_CHANGED),
+        ("b", NOT_CHANGED),
+        ("cwd", NOT_CHANGED),
+        ("E", NOT_CHANGED),
+        ("e", NOT_CHANGED),
+        ("g", NOT_CHANGED),
+        ("i", NOT_CHANGED),
+        ("m", NOT_CHANGED),
+        ("o", NOT_CHANGED),
+        ("P", NOT_CHANGED),
+        ("sp", "priorities of jobs are not there in homing; use btop, or bswitch"),
+        ("Z", NOT_CHANGED),
+        ("Zs", NOT_CHANGED),
+    ],
+    mixed: true,
+};
+
+/// `bswitch`.
+pub const BSWITCH: Grammar = Grammar {
+    flags: &["h", "V"],
+    valued: &[],
+    noted: &[],
+    refused: &[
+        ("J", "it is not there in homing; name the jobs, or 0 for all of yours"),
+        ("m", "it is not there in homing; name the jobs, or 0 for all of yours"),
+        ("q", "it is not there in homing; name the jobs, or 0 for all of yours"),
+        ("u", "it is not there in homing; name the jobs"),
+    ],
+    mixed: true,
+};
+
+/// `btop` and `bbot`.
+pub const BTOP: Grammar = Grammar {
+    flags: &["h", "V"],
+    valued: &[],
+    noted: &[],
+    refused: &[("u", "jobs are put in order among those of their user; leave it out")],
     mixed: true,
 };
 

@@ -12,8 +12,10 @@ const MEMORY: [&str; 6] = ["mem", "swp", "tmp", "maxmem", "maxswp", "maxtmp"];
 
 /// The unit that the text of an `lsf.conf` names; the error is what it names instead of one.
 pub fn of_conf(text: &str) -> Result<&'static str, String> {
-    let said = text.lines().filter_map(|line| line.split('#').next()?.split_once('='));
-    let Some((_, value)) = said.filter(|(key, _)| key.trim() == "LSF_UNIT_FOR_LIMITS").last() else { return Ok(USUAL) };
+    let mut said = text.lines().filter_map(|line| line.split('#').next()?.split_once('='));
+    let Some((_, value)) = said.rfind(|(key, _)| key.trim() == "LSF_UNIT_FOR_LIMITS") else {
+        return Ok(USUAL);
+    };
     let value = value.trim().trim_matches(['"', '\'']);
     let known =
         KNOWN.into_iter().find(|unit| unit.eq_ignore_ascii_case(value) || unit[..1].eq_ignore_ascii_case(value));
@@ -49,6 +51,11 @@ pub fn meant(request: &Request, unit: &str) -> Meant {
     let memory = request.memory.as_ref().map(|text| text.trim_end_matches('!'));
     let memory = memory.map(|text| if is_bare(text) { format!("{text}{unit}") } else { text.to_string() });
     Meant { memory_mib: memory.and_then(|m| amount(&m)), require: texts.iter().map(scale).collect(), note: None }
+}
+
+/// MiB as bytes.
+pub fn bytes(mib: f64) -> u64 {
+    (mib * f64::from(1 << 20)) as u64
 }
 
 /// What Nextflow writes where it has found no `lsf.conf`: the limit, for the job or for each slot, and the selection in

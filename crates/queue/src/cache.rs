@@ -9,6 +9,8 @@ use std::sync::{Arc, Mutex};
 #[derive(Default)]
 pub(crate) struct Cache {
     pub(crate) jobs: Mutex<HashMap<(u32, u64), Kept>>,
+    /// When something that had ended was last put back into the queue, of each user.
+    pub(crate) again: Mutex<HashMap<u32, i64>>,
     pub(crate) specs: Mutex<HashMap<(u32, u64), Arc<JobSpec>>>,
 }
 

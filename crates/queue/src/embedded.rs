@@ -3,7 +3,7 @@
 use crate::engine::{Engine, Machine};
 use crate::neighbours::{Neighbours, Presence};
 use crate::plan::{self, Block, Config, Usage, View};
-use crate::{Job, JobSpec, Private, QueueError, Spool, files, load, slots};
+use crate::{Amend, Job, JobSpec, Private, QueueError, Spool, files, load, slots};
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::path::PathBuf;
 use std::time::Duration;
@@ -64,13 +64,13 @@ impl Engine for Embedded {
     fn jobs(&self) -> Result<Vec<Job>, QueueError> {
         let jobs = self.spool.jobs()?;
         self.tend_to(&jobs)?;
-        Ok(jobs)
+        Ok(without_shares(jobs))
     }
 
     fn own_jobs(&self) -> Result<Vec<Job>, QueueError> {
         let jobs = self.spool.own_jobs()?;
         self.tend_to(&jobs)?;
-        Ok(jobs)
+        Ok(without_shares(jobs))
     }
 
     fn job(&self, id: u64) -> Result<Job, QueueError> {
@@ -87,10 +87,16 @@ impl Engine for Embedded {
         if stop { Ok(()) } else { self.ensure_runner() }
     }
 
-    fn again(&self, job: &Job, index: Option<u32>) -> Result<usize, QueueError> {
-        let count = self.spool.again(job, index)?;
+    fn again(&self, job: &Job, index: Option<u32>, ended: bool) -> Result<usize, QueueError> {
+        let count = self.spool.again(job, index, ended)?;
         self.ensure_runner()?;
         Ok(count)
+    }
+
+    fn amend(&self, job: &Job, change: &Amend) -> Result<(), QueueError> {
+        self.spool.amend(job, change)?;
+        // The runner may have gone, having had nothing but what this job has been until now.
+        self.ensure_runner()
     }
 
     fn reasons(&self, jobs: &[Job]) -> Result<HashMap<(u64, u32), Block>, QueueError> {
@@ -119,7 +125,10 @@ impl Engine for Embedded {
         let full = |v: &View| presences.get(&v.uid)?.full.get(&v.storage.as_ref()?.name).cloned().map(Block::Storage);
         let blocked = |v: &View| plan::blocked(&self.config, &usage, v, &load).or_else(|| full(v));
         let asked = |v: &View| jobs.iter().find(|j| j.id == v.id && j.uid == v.uid)?.part(v.index)?.asked.clone();
+        let is_over_several =
+            |v: &View| jobs.iter().any(|j| j.id == v.id && j.uid == v.uid && !j.spec.hosts.is_empty());
         let reason = |v: &View| match (&v.host, asked(v)) {
+            (Some(_), Some(why)) if is_over_several(v) => Block::Other(why),
             (Some(host), Some(why)) => Block::Other(format!("{host}: {why}")),
             (Some(host), None) => {
                 blocked(v).unwrap_or_else(|| Block::Other(format!("{host} is asked for others first")))
@@ -136,4 +145,10 @@ impl Engine for Embedded {
     fn tend(&self) -> Result<(), QueueError> {
         self.ensure_runner()
     }
+}
+
+/// Each job once: those whose slots lie on this machine among others have a share here too.
+fn without_shares(mut jobs: Vec<Job>) -> Vec<Job> {
+    jobs.retain(|job| !job.spec.is_own_share());
+    jobs
 }

@@ -2,7 +2,7 @@
 //! queue of one machine, or Slurm.
 
 use crate::plan::{Block, Config};
-use crate::{Job, JobSpec, Private, QueueError};
+use crate::{Amend, Job, JobSpec, Private, QueueError};
 use std::collections::HashMap;
 use std::time::Duration;
 
@@ -60,9 +60,15 @@ pub trait Engine {
     /// Makes a job or one element stand still, or holds it back before its start; `false` lets it go on.
     fn stop(&self, job: &Job, index: Option<u32>, stop: bool) -> Result<(), QueueError>;
 
-    /// Puts what was interrupted ([`crate::State::Lost`]) back into the queue
-    /// under its own number; returns how many elements.
-    fn again(&self, job: &Job, index: Option<u32>) -> Result<usize, QueueError>;
+    /// Puts what was interrupted ([`crate::State::Lost`]) back into the queue under its own number, and where `ended`
+    /// says so what has ended; returns how many elements.
+    fn again(&self, job: &Job, index: Option<u32>, ended: bool) -> Result<usize, QueueError>;
+
+    /// Changes a job of which nothing has started.
+    fn amend(&self, _: &Job, _: &Amend) -> Result<(), QueueError> {
+        let why = "Slurm changes its jobs itself: scontrol update jobid=ID, with partition=, name=, timelimit=, nice=";
+        Err(QueueError::Request(why.into()))
+    }
 
     /// Why each element of these that waits does so, as far as the engine knows, by job and index.
     fn reasons(&self, jobs: &[Job]) -> Result<HashMap<(u64, u32), Block>, QueueError>;

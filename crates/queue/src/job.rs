@@ -77,6 +77,12 @@ pub struct JobSpec {
     /// Its slots may lie on several hosts.
     #[serde(default)]
     pub spread: bool,
+    /// Where its slots lie, where that is several hosts; it is started on the first.
+    #[serde(default)]
+    pub hosts: Vec<Share>,
+    /// It holds its slots, and starts when it is told to, if ever: the share of a job over several hosts.
+    #[serde(default)]
+    pub gated: bool,
     /// Load expressions (`-R`), all of which must hold at the start.
     #[serde(default)]
     pub require: Vec<String>,
@@ -95,6 +101,9 @@ pub struct JobSpec {
     /// What it is on the machine where it was submitted, when that is another one.
     #[serde(default)]
     pub origin: Option<Origin>,
+    /// Its place among its user's jobs of the queue: smaller ones start first, 0 where nobody has said one.
+    #[serde(default)]
+    pub order: i64,
     /// It waits until somebody lets it go (`bsub -H`).
     #[serde(default)]
     pub held: bool,
@@ -118,6 +127,36 @@ pub struct Storage {
     /// Jobs and tasks at once of everybody together, where a cluster file says so.
     #[serde(default)]
     pub limit: Option<u32>,
+}
+
+/// Slots of a job on one of its hosts.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Share {
+    /// The host.
+    pub host: String,
+    /// Slots there.
+    pub slots: u32,
+}
+
+impl JobSpec {
+    /// Slots that it has on a host, where its start was on `started`.
+    pub fn slots_on(&self, host: &str, started: &str) -> u32 {
+        match self.hosts.is_empty() || self.gated {
+            true => {
+                if host == started {
+                    self.slots
+                } else {
+                    0
+                }
+            }
+            false => self.hosts.iter().filter(|share| share.host == host).map(|share| share.slots).sum(),
+        }
+    }
+
+    /// It is the share of a job that was submitted on this machine, which the job itself stands for.
+    pub(crate) fn is_own_share(&self) -> bool {
+        self.gated && self.origin.is_some() && self.from == crate::host_name()
+    }
 }
 
 /// What a job is where it was submitted, in the spool of the host that runs it.

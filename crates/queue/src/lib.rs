@@ -10,6 +10,7 @@
 //! Another way was one runner for all users; it would need root, and be a
 //! daemon. [`plan`], [`state`], [`depend`] and [`array`] are pure.
 
+mod amend;
 pub mod array;
 mod bell;
 mod cache;
@@ -41,12 +42,13 @@ mod tree;
 mod turn;
 mod words;
 
+pub use amend::Amend;
 pub use embedded::Embedded;
 pub use engine::{Engine, Machine};
 pub use entry::{Job, Part};
 pub use error::QueueError;
 pub use files::{boot_id, host_name, uid, user_name};
-pub use job::{End, JobSpec, Private, Start, Storage, Style};
+pub use job::{End, JobSpec, Private, Share, Start, Storage, Style};
 pub use keeper::keep;
 pub use load::{INDICES, Load, measure, thresholds, watch};
 pub use process::Process;

@@ -3,7 +3,7 @@
 use crate::files::{self, write_json};
 use crate::job::{End, Kill, Stop};
 use crate::state::State;
-use crate::{Job, QueueError, Spool};
+use crate::{Job, Part, QueueError, Spool};
 use homing_folder::lock::Held;
 use std::fs;
 use std::io;
@@ -58,21 +58,29 @@ impl Spool {
         names.iter().try_for_each(|name| remove(&job.dir.join(name)))
     }
 
-    /// Puts what was lost back into the queue, under its own number.
-    pub fn again(&self, job: &Job, index: Option<u32>) -> Result<usize, QueueError> {
+    /// Puts what was lost back into the queue, under its own number, and where `ended` says so what has ended.
+    pub fn again(&self, job: &Job, index: Option<u32>, ended: bool) -> Result<usize, QueueError> {
         let _owner = files::act_as(job.uid);
         let mut count = 0;
-        for part in job.parts.iter().filter(|p| p.state == State::Lost && index.is_none_or(|i| i == p.index)) {
+        let chosen = |p: &&Part| p.state == State::Lost || (ended && p.state.is_over());
+        for part in job.parts.iter().filter(|p| index.is_none_or(|i| i == p.index)).filter(chosen) {
             let lock = job.dir.join(format!("lock.{}", part.index));
             let held = Held::try_take(&lock).map_err(QueueError::io("lock", &lock))?;
             if held.is_none() {
                 continue;
             }
             crate::tree::bury(&job.dir, part.index);
-            for name in ["kill", "load", "start"] {
+            // Its end last: what has neither start nor end waits, and may start at once.
+            for name in ["kill", "load", "start", "end"] {
                 remove(&job.dir.join(format!("{name}.{}.json", part.index)))?;
             }
             count += 1;
+        }
+        if count > 0 && index.is_none() {
+            remove(&job.dir.join("kill.json"))?;
+        }
+        if count > 0 {
+            self.note_again(job.uid)?;
         }
         Ok(count)
     }

@@ -74,6 +74,17 @@ impl Requirement {
         (!self.select.iter().all(|e| e.holds(host))).then(|| self.text.join(" "))
     }
 
+    /// Slots that may lie on one host, where the span says so: `ptile=4`; 0 where all must, `hosts=1`.
+    pub fn per_host(&self) -> Result<Option<u32>, String> {
+        let Some(span) = &self.span else { return Ok(None) };
+        let not_here = || format!("span[{span}]: hosts=1 or ptile=N");
+        match span.split_once('=').map(|(name, value)| (name.trim(), value.trim())) {
+            Some(("hosts", "1")) => Ok(Some(0)),
+            Some(("ptile", n)) => n.parse().ok().filter(|n| *n > 0).map(Some).ok_or_else(not_here),
+            _ => Err(not_here()),
+        }
+    }
+
     /// What no state of a host can fulfil, as written, where `most` is the largest value that a resource of the host
     /// can have; a resource that it does not know has none.
     pub fn never(&self, most: &dyn Fn(&str) -> Option<f64>) -> Option<String> {

@@ -30,14 +30,14 @@ fn listen(folder: &Path) {
 }
 
 /// A host with a queue, and the machines that submit to it.
-struct Cluster {
-    host: World,
-    ends: Vec<World>,
+pub struct Cluster {
+    pub host: World,
+    pub ends: Vec<World>,
 }
 
 impl Cluster {
     /// `ends` machines that say no slots of the host.
-    fn new(slots: u32, ends: usize) -> Cluster {
+    pub fn new(slots: u32, ends: usize) -> Cluster {
         let host = World::new(slots);
         let at = host.path().display().to_string();
         let own = rustix::system::uname().nodename().to_string_lossy().into_owned();
@@ -61,12 +61,12 @@ impl Cluster {
         Cluster { ends: (0..ends).map(end).collect(), host }
     }
 
-    fn at(&self, end: usize, args: &[&str]) -> Output {
+    pub fn at(&self, end: usize, args: &[&str]) -> Output {
         let mut command = self.ends[end].command(args);
         command.env("HOMING_SSH", self.host.path().join("ssh")).output().unwrap()
     }
 
-    fn out(&self, end: usize, args: &[&str]) -> String {
+    pub fn out(&self, end: usize, args: &[&str]) -> String {
         let output = self.at(end, args);
         assert!(output.status.success(), "{args:?}: {}", String::from_utf8_lossy(&output.stderr));
         String::from_utf8(output.stdout).unwrap()
@@ -76,7 +76,7 @@ impl Cluster {
         self.out(end, &["sub", "-q", "--host", "far", line]).trim().to_string()
     }
 
-    fn state(&self, end: usize, id: &str) -> serde_json::Value {
+    pub fn state(&self, end: usize, id: &str) -> serde_json::Value {
         serde_json::from_str::<serde_json::Value>(&self.out(end, &["jobs", "--json", "--why", id])).unwrap()[0].clone()
     }
 }

@@ -7,6 +7,7 @@ mod full;
 mod killed;
 #[path = "../../../../tests/preload.rs"]
 mod preload;
+mod several;
 mod slurm;
 #[path = "../support/mod.rs"]
 mod support;

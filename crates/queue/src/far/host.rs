@@ -12,6 +12,8 @@ use std::path::PathBuf;
 use std::sync::mpsc::{Receiver, RecvTimeoutError, channel};
 use std::time::{Duration, Instant};
 
+/// In the folder of a job that is a share: it may start.
+pub(crate) const GO: &str = "go.json";
 /// Between two looks at the job.
 const LOOK: Duration = Duration::from_millis(50);
 /// Between two looks at why it waits, which reads the load.
@@ -127,6 +129,10 @@ impl Follower<'_> {
             Word::Job(..) => Ok(()),
             Word::Stop(stop) => self.engine.stop(job, None, *stop),
             Word::Signal(signal) => self.engine.kill(job, None, Some(*signal)),
+            Word::Go => {
+                let path = job.dir.join(GO);
+                crate::files::write_json(&path, &true, 0o644).map_err(QueueError::io("write", &path))
+            }
             Word::End => self.engine.kill(job, None, None),
         }
     }

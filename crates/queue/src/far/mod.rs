@@ -8,7 +8,9 @@
 
 mod host;
 mod keep;
+pub mod rank;
 
+pub(crate) use host::GO;
 pub use host::{serve, unasked};
 pub(crate) use keep::Far;
 
@@ -33,6 +35,8 @@ pub(crate) enum Word {
     Stop(bool),
     /// A signal to its processes.
     Signal(i32),
+    /// It may start, having had its slots until now.
+    Go,
     /// Its end.
     End,
 }

@@ -1,8 +1,9 @@
 //! The process of a job: its words, its variables, its streams.
 
 use super::Keeper;
+use super::several::{hostfile, mcpu, mpi};
 use crate::far::Word;
-use crate::job::JobSpec;
+use crate::job::{JobSpec, Share};
 use crate::tree;
 use crate::words::{interpreter, shell, substitute};
 use homing_model::{Command as Words, RawText};
@@ -118,7 +119,7 @@ impl Keeper<'_> {
     }
 
     /// The job as its host gets it: what was decided here is decided, and its streams are here.
-    pub(super) fn sent(&self) -> Result<Word, String> {
+    pub(super) fn sent(&self, spec: JobSpec) -> Result<Word, String> {
         let spec = JobSpec {
             array: None,
             after: None,
@@ -127,7 +128,7 @@ impl Keeper<'_> {
             stderr: None,
             host: None,
             held: false,
-            ..self.spec.clone()
+            ..spec
         };
         let mut private = self.private.clone();
         private.input = private.input.map_or_else(|| self.input_text(), |input| Ok(Some(input)))?;
@@ -156,7 +157,9 @@ impl Keeper<'_> {
     /// LSF's variables, which scripts read, and homing's own.
     fn variables(&self) -> Vec<(String, String)> {
         let host = self.host();
-        let hosts = vec![host.as_str(); self.spec.slots as usize].join(" ");
+        let alone = [Share { host: host.clone(), slots: self.spec.slots }];
+        let hosts = if self.spec.hosts.is_empty() { &alone[..] } else { &self.spec.hosts };
+        let slots: u32 = hosts.iter().map(|share| share.slots).sum();
         let text = |raw: &RawText| String::from_utf8_lossy(&raw.0).into_owned();
         // Its user knows it by what it is where it was submitted.
         let (id, index) = self.spec.origin.as_ref().map_or((self.id, self.index), |o| (o.id, o.index));
@@ -168,14 +171,37 @@ impl Keeper<'_> {
             ("LSB_JOBINDEX".into(), index.to_string()),
             ("LSB_JOBNAME".into(), self.spec.name.clone()),
             ("LSB_QUEUE".into(), self.spec.queue.clone()),
-            ("LSB_HOSTS".into(), hosts),
-            ("LSB_MCPU_HOSTS".into(), format!("{host} {} ", self.spec.slots)),
-            ("LSB_DJOB_NUMPROC".into(), self.spec.slots.to_string()),
+            ("LSB_HOSTS".into(), hostfile(hosts).trim_end().replace('\n', " ")),
+            ("LSB_MCPU_HOSTS".into(), mcpu(hosts)),
+            ("LSB_DJOB_NUMPROC".into(), slots.to_string()),
             ("LSB_SUB_HOST".into(), self.spec.from.clone()),
             ("LS_SUBCWD".into(), text(&self.spec.cwd)),
             ("LS_JOBPID".into(), std::process::id().to_string()),
         ];
+        if slots > 1 {
+            all.extend(self.for_ranks(hosts));
+        }
         all.extend(self.output_file().map(|(name, value)| (name.into(), text(&value))));
+        all
+    }
+
+    /// A file that names the hosts, and over several hosts what starts commands on them. Without those files the job
+    /// starts as well: not every job of several slots reads them.
+    fn for_ranks(&self, hosts: &[Share]) -> Vec<(String, String)> {
+        let path = self.dir.join(format!("hosts.{}", self.index));
+        if let Err(e) = fs::write(&path, hostfile(hosts)) {
+            homing_process::say!("homing: job {}: cannot write {}: {e}", self.id, path.display());
+        }
+        let path = path.display().to_string();
+        let mut all = vec![("HOMING_HOSTFILE".into(), path.clone()), ("LSB_DJOB_HOSTFILE".into(), path.clone())];
+        if self.spec.gated {
+            let launcher = self.dir.join("blaunch");
+            let exe = std::env::current_exe();
+            let linked = exe.and_then(|exe| std::os::unix::fs::symlink(exe, &launcher));
+            if linked.is_ok() || launcher.exists() {
+                all.extend(mpi(&path, &launcher.display().to_string()));
+            }
+        }
         all
     }
 }

@@ -20,12 +20,22 @@ impl Keeper<'_> {
         self.spec.host.as_deref().filter(|host| *host != files::host_name())
     }
 
-    /// Sees it through on its host. Without an end it is lost where it had started, and waits where it had not.
+    /// Sees it through on its host.
     pub(super) fn keep_elsewhere(&self, host: &str) -> Result<(), QueueError> {
+        self.see_through(host, |there| self.converse(host, there))
+    }
+
+    /// Writes down what becomes of it on a host, as `converse` tells. Without an end it is lost where it had started, and
+    /// waits where it had not.
+    pub(super) fn see_through(
+        &self,
+        host: &str,
+        converse: impl FnOnce(&mut There) -> Result<Option<End>, String>,
+    ) -> Result<(), QueueError> {
         let place = Reserved::new(&self.record("end"), 0o644);
         let place = place.map_err(QueueError::io("reserve the record of the end in", self.dir))?;
         let mut there = There { keeper: self, host, started: None, files: None };
-        let end = match self.converse(host, &mut there) {
+        let end = match converse(&mut there) {
             Ok(end) => end,
             Err(reason) => Some(End { exit: 255, reason: Some(reason), ..ended() }),
         };
@@ -49,7 +59,8 @@ impl Keeper<'_> {
 
     /// Its end; none where the channel ended first, and nobody had asked for its end.
     fn converse(&self, host: &str, there: &mut There) -> Result<Option<End>, String> {
-        let far = Far::open(self.channel(host)?, self.sent()?).map_err(|e| format!("cannot ask {host}: {e}"))?;
+        let far = Far::open(self.channel(host)?, self.sent(self.spec.clone())?)
+            .map_err(|e| format!("cannot ask {host}: {e}"))?;
         let mut orders = Orders::new(Hand::Far(&far), self.dir, self.index, &self.spec);
         loop {
             let news = far.next(LOOK);
@@ -72,16 +83,16 @@ impl Keeper<'_> {
 }
 
 /// What is known of the job on its host.
-struct There<'a> {
+pub(super) struct There<'a> {
     keeper: &'a Keeper<'a>,
-    host: &'a str,
+    pub host: &'a str,
     /// Its start, and when that was by a clock that nobody sets.
     started: Option<(Start, Duration)>,
     files: Option<[File; 2]>,
 }
 
 impl There<'_> {
-    fn note(&mut self, news: News) -> Result<(), String> {
+    pub fn note(&mut self, news: News) -> Result<(), String> {
         let cannot = |e: std::io::Error| format!("cannot write into {}: {e}", self.keeper.dir.display());
         match news {
             News::Waits(by) if self.started.is_none() => {

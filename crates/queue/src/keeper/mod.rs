@@ -4,7 +4,10 @@
 mod command;
 mod elsewhere;
 mod orders;
+mod several;
 
+use crate::amend::amended;
+use crate::far::GO;
 use crate::files::{self, Reserved, read_json, step, write_json_soon};
 use crate::job::{End, JobSpec, Private, Start, Style};
 use crate::process::Process;
@@ -33,12 +36,17 @@ pub fn keep(dir: &Path, index: u32, at_ns: i64, fds: &[RawFd]) -> Result<(), Que
     let terms = homing_process::Terms { lease: None, orphaned: None };
     homing_process::guarded(terms, |_| 0).map_err(QueueError::io("start a guard for the keeper of", dir))?;
     let mine = fs::symlink_metadata(dir).is_ok_and(|m| m.is_dir() && m.uid() == files::uid());
-    let read = || Some((read_json::<JobSpec>(&dir.join("spec.json"))?.0, read_json(&dir.join("private.json"))?.0));
+    let read = || {
+        Some((amended(dir, read_json::<JobSpec>(&dir.join("spec.json"))?.0), read_json(&dir.join("private.json"))?.0))
+    };
     let Some((spec, private)) = read().filter(|_| mine) else {
         return Err(QueueError::Spool { path: dir.into(), what: "no job of this user".into() });
     };
     let id = dir.file_name().and_then(|n| n.to_str()?.parse().ok()).unwrap_or(0);
     let keeper = Keeper { dir, id, index, spec, private };
+    if !keeper.spec.hosts.is_empty() && !keeper.spec.gated {
+        return keeper.keep_on_several();
+    }
     if let Some(host) = keeper.elsewhere() {
         return keeper.keep_elsewhere(host);
     }
@@ -77,6 +85,9 @@ impl Keeper<'_> {
     }
 
     fn run(&self, record: &File) -> Result<End, String> {
+        if let Some(reason) = self.spec.gated.then(|| self.wait_for_go()).flatten() {
+            return Ok(End { exit: 130, reason: Some(reason), ..ended() });
+        }
         let mut command = self.command()?;
         let out = self.output("out", &self.spec.stdout)?;
         let err = match (&self.spec.stderr, &self.spec.stdout) {
@@ -100,6 +111,20 @@ impl Keeper<'_> {
         let exit = status.code().unwrap_or_else(|| 128 + status.signal().unwrap_or(0));
         let full = || (exit != 0).then(|| self.full(&written)).flatten();
         Ok(End { exit, reason: reason.or_else(full), cpu_ms, max_rss_kib, ..ended() })
+    }
+
+    /// Holds the slots until it may start, or why it does not. Its limits count from then on.
+    fn wait_for_go(&self) -> Option<String> {
+        let free = JobSpec { limit_s: None, memory_bytes: None, ..self.spec.clone() };
+        let mut orders = Orders::new(Hand::Here, self.dir, self.index, &free);
+        while !self.dir.join(GO).exists() {
+            orders.carry_out();
+            if orders.reason.is_some() {
+                return orders.reason;
+            }
+            std::thread::sleep(LOOK);
+        }
+        None
     }
 
     /// What is to be said of a job that failed when there is no room left for its output.

@@ -2,18 +2,39 @@
 
 use crate::far::{Far, Word};
 use crate::files::{self, read_json};
-use crate::job::{JobSpec, Kill};
+use crate::job::{JobSpec, Kill, Share};
 use crate::process::Process;
+use std::cell::RefCell;
 use std::path::Path;
 use std::time::{Duration, Instant};
 
 /// Between asking a job to end and ending it; LSF's JOB_TERMINATE_INTERVAL is 10 s.
 const GRACE: Duration = Duration::from_secs(5);
 
+/// A share that was asked for, or is held.
+pub(super) struct Held<'a> {
+    pub share: &'a Share,
+    pub far: Far,
+}
+
 /// Who carries out what a job is told: its processes here, or the host that it was sent to.
 pub(super) enum Hand<'a> {
     Here,
     Far(&'a Far),
+    /// All hosts of a job over several.
+    Several(&'a RefCell<Vec<Held<'a>>>),
+}
+
+impl Hand<'_> {
+    /// Tells the hosts that it was sent to; false where it runs here.
+    fn order(&self, word: Word) -> bool {
+        match self {
+            Hand::Here => return false,
+            Hand::Far(far) => far.order(word),
+            Hand::Several(held) => held.borrow().iter().for_each(|held| held.far.order(word.clone())),
+        }
+        true
+    }
 }
 
 /// What the keeper was told.
@@ -89,9 +110,8 @@ impl Orders<'_> {
         let load = matches!(self.hand, Hand::Here).then(|| format!("load.{}.json", self.index));
         let stop = user.iter().chain(&load).any(|n| self.dir.join(n).exists()) && self.kill_at.is_none();
         if stop != self.stopped {
-            match &self.hand {
-                Hand::Here => homing_process::signal(if stop { libc::SIGSTOP } else { libc::SIGCONT }),
-                Hand::Far(far) => far.order(Word::Stop(stop)),
+            if !self.hand.order(Word::Stop(stop)) {
+                homing_process::signal(if stop { libc::SIGSTOP } else { libc::SIGCONT });
             }
             self.stopped = stop;
         }
@@ -114,15 +134,19 @@ impl Orders<'_> {
         }
     }
 
+    /// Ends it, for a reason that is not its user's.
+    pub fn end_for(&mut self, reason: &str) {
+        if self.kill_at.is_none() {
+            self.end(reason, GRACE);
+        }
+    }
+
     fn end(&mut self, reason: &str, grace: Duration) {
         self.reason.get_or_insert_with(|| reason.to_string());
-        match &self.hand {
-            Hand::Far(far) => far.order(Word::End),
-            Hand::Here => {
-                homing_process::signal(libc::SIGTERM);
-                // What stands still does not hear.
-                homing_process::signal(libc::SIGCONT);
-            }
+        if !self.hand.order(Word::End) {
+            homing_process::signal(libc::SIGTERM);
+            // What stands still does not hear.
+            homing_process::signal(libc::SIGCONT);
         }
         self.stopped = false;
         // The host gives its processes as long, and tells of their end then.
@@ -131,9 +155,8 @@ impl Orders<'_> {
     }
 
     fn signal(&self, signal: i32) {
-        match &self.hand {
-            Hand::Here => homing_process::signal(signal),
-            Hand::Far(far) => far.order(Word::Signal(signal)),
+        if !self.hand.order(Word::Signal(signal)) {
+            homing_process::signal(signal);
         }
     }
 }

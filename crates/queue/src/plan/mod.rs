@@ -4,12 +4,14 @@
 
 mod block;
 mod config;
+mod spread;
 #[cfg(test)]
 mod tests;
 mod usage;
 
 pub use block::Block;
 pub use config::{Config, Queue, Terms};
+pub use spread::{Room, spread};
 pub use usage::{Leased, Usage};
 
 use crate::Storage;
@@ -32,8 +34,10 @@ pub struct View {
     pub uid: u32,
     /// Its queue.
     pub queue: String,
-    /// Slots that it takes.
+    /// Slots that it takes; none where they lie on several hosts, each of which counts its own.
     pub slots: u32,
+    /// Its place among its user's jobs of the queue, smaller ones first.
+    pub order: i64,
     /// Elements of its array at once.
     pub limit: Option<u32>,
     /// What it is doing.
@@ -141,7 +145,7 @@ pub fn standing(config: &Config, usage: &Usage, own: &[View], host: &Option<Stri
     let priority = |v: &View| config.queues.get(&v.queue).map_or(0, |q| q.priority);
     let may = here.filter(|v| matches!(v.state, State::Pend | State::Psusp));
     let may = may.filter(|v| blocked(config, usage, v, load).is_none());
-    let first = may.min_by_key(|v| (-priority(v), v.id, v.index));
+    let first = may.min_by_key(|v| (-priority(v), v.order, v.id, v.index));
     stands.wants = first.map(|v| Want { id: v.id, index: v.index, slots: v.slots });
     stands
 }
@@ -176,7 +180,7 @@ pub fn next_to_ask<'a>(config: &Config, usage: &Usage, own: &'a [View], host: &s
     let priority = |v: &View| config.queues.get(&v.queue).map_or(0, |q| q.priority);
     let may = there().filter(|v| v.state == State::Pend && !v.asks);
     let may = may.filter(|v| blocked(config, usage, v, &Load::default()).is_none() && asking(v) < ASKING);
-    may.min_by_key(|v| (-priority(v), v.id, v.index))
+    may.min_by_key(|v| (-priority(v), v.order, v.id, v.index))
 }
 
 /// The user who gets the next slots of a host: of those who want some the one with the fewest, among equals

@@ -11,6 +11,7 @@ fn view(id: u64, uid: u32) -> View {
         uid,
         queue: "q".into(),
         slots: 1,
+        order: 0,
         limit: None,
         state: State::Pend,
         asks: false,
@@ -165,4 +166,10 @@ fn a_requirement_beyond_the_host_is_told_apart_from_one_that_waits() {
         asks.require = vec![text.into()];
         assert_eq!(why(&asks), block, "{text}");
     }
+}
+
+#[test]
+fn of_a_users_jobs_of_a_queue_the_one_with_the_smallest_order_is_first() {
+    let all = vec![view(1, 1), View { order: 1, ..view(2, 1) }, View { order: -1, ..view(3, 1) }, view(4, 1)];
+    assert_eq!(simulate(&Config { slots: 1, ..config() }, all), [3, 1, 4, 2]);
 }

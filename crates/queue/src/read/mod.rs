@@ -3,6 +3,7 @@
 mod reader;
 mod views;
 
+use crate::amend::{AMEND, amended_of};
 use crate::cache::Kept;
 use crate::entry::{Job, Part};
 use crate::files::{self, read_short};
@@ -17,6 +18,8 @@ use std::os::unix::fs::MetadataExt;
 use std::path::Path;
 use std::sync::Arc;
 
+/// In a user's folder, written anew whenever something that had ended is put back into the queue.
+const AGAIN: &str = "again.json";
 /// Elements of one other user's that are looked at; what is beyond them is not shown.
 const MOST_OF_ANOTHER: usize = 10_000;
 /// A longer record of another user's is not read, bytes: a thousand single indices and the longest names.
@@ -69,6 +72,7 @@ impl Spool {
         let boot = files::boot_id();
         let entries = fs::read_dir(self.places.of(uid)).into_iter().flatten().flatten();
         let mut ids: Vec<u64> = entries.filter_map(|e| e.file_name().to_str()?.parse().ok()).collect();
+        self.forget_ends(uid);
         if !all && let Ok(kept) = self.cache.jobs.lock() {
             ids.retain(|id| !kept.get(&(uid, *id)).is_some_and(|kept| kept.over));
         }
@@ -109,13 +113,15 @@ impl Spool {
         if let Some(same) = before.filter(|kept| kept.settled == Some(changed)) {
             return Some(same.job.clone());
         }
-        // An end is final.
-        let ended = before.map(|kept| kept.job.parts.as_slice()).unwrap_or_default();
-        let ended: HashMap<u32, &Part> =
-            ended.iter().filter(|p| matches!(p.state, State::Done | State::Exit)).map(|p| (p.index, p)).collect();
         let spec = self.spec(uid, id, &dir)?;
         let names: HashSet<String> =
             fs::read_dir(&dir).ok()?.flatten().filter_map(|e| e.file_name().into_string().ok()).collect();
+        let spec = if names.contains(AMEND) { self.changed_spec(uid, &dir, &spec) } else { spec };
+        // An end is final as long as it is there.
+        let ended = before.map(|kept| kept.job.parts.as_slice()).unwrap_or_default().iter();
+        let ended = ended.filter(|p| matches!(p.state, State::Done | State::Exit));
+        let ended = ended.filter(|p| names.contains(&format!("end.{}.json", p.index)));
+        let ended: HashMap<u32, &Part> = ended.map(|p| (p.index, p)).collect();
         // Removed meanwhile, whatever is remembered of it.
         if !names.contains("job.json") {
             return None;
@@ -136,6 +142,29 @@ impl Spool {
         let job = Job { id, uid, spec, parts, dir: reader.dir.to_path_buf() };
         kept.insert((uid, id), Kept { job: job.clone(), settled, over });
         Some(job)
+    }
+
+    /// Forgets what is known of a user's jobs when one that had ended was put back into the queue.
+    fn forget_ends(&self, uid: u32) {
+        let changed = fs::symlink_metadata(self.places.of(uid).join(AGAIN)).map_or(0, |meta| files::changed(&meta).0);
+        let before = self.cache.again.lock().ok().and_then(|mut again| again.insert(uid, changed));
+        if before.is_some_and(|before| before != changed)
+            && let Ok(mut kept) = self.cache.jobs.lock()
+        {
+            kept.retain(|(owner, _), _| *owner != uid);
+        }
+    }
+
+    /// Tells all who remember ends of a user's jobs that one is none any more.
+    pub(crate) fn note_again(&self, uid: u32) -> Result<(), QueueError> {
+        let path = self.places.of(uid).join(AGAIN);
+        files::write_json(&path, &homing_clock::system_ns(), 0o644).map_err(QueueError::io("write", &path))
+    }
+
+    /// What was asked for, with what its user has changed since.
+    fn changed_spec(&self, uid: u32, dir: &Path, spec: &JobSpec) -> Arc<JobSpec> {
+        let longest = if uid == files::uid() { files::LONGEST } else { LONGEST_OF_ANOTHER };
+        Arc::new(plain(amended_of(dir, uid, longest, spec), uid))
     }
 
     fn spec(&self, uid: u32, id: u64, dir: &Path) -> Option<Arc<JobSpec>> {

@@ -148,7 +148,7 @@ impl Engine for Slurm {
         Ok(())
     }
 
-    fn again(&self, job: &Job, index: Option<u32>) -> Result<usize, QueueError> {
+    fn again(&self, job: &Job, index: Option<u32>, _: bool) -> Result<usize, QueueError> {
         let lost: Vec<u32> = meant(job, index).filter(|p| p.state == State::Lost).map(|p| p.index).collect();
         for index in &lost {
             order("requeueing the job", &["scontrol", "requeue", &name(job, Some(*index))])?;

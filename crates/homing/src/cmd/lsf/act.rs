@@ -13,7 +13,34 @@ enum Deed {
     Kill(Option<i32>),
     Stop,
     Resume,
-    Requeue,
+    Requeue(Which),
+}
+
+/// Which jobs are put back into the queue.
+struct Which {
+    /// What runs: it is ended first.
+    running: bool,
+    done: bool,
+    failed: bool,
+}
+
+impl Which {
+    /// As LSF has it: what runs, where no option says another; what was interrupted in any case.
+    fn of(parsed: &Parsed) -> Which {
+        let any = ["a", "d", "e", "r"].iter().any(|o| parsed.has(o));
+        let has = |option: &str| parsed.has("a") || parsed.has(option);
+        Which { running: has("r") || !any, done: has("d"), failed: has("e") }
+    }
+
+    fn has(&self, state: State) -> bool {
+        match state {
+            State::Run | State::Ususp | State::Ssusp => self.running,
+            State::Done => self.done,
+            State::Exit => self.failed,
+            State::Lost => true,
+            State::Pend | State::Psusp => false,
+        }
+    }
 }
 
 /// Ends jobs, or sends them a signal.
@@ -47,7 +74,7 @@ fn run(name: &str, words: &[RawText]) -> Result<i32, Refusal> {
     let deed = match name {
         "bstop" => Deed::Stop,
         "bresume" => Deed::Resume,
-        "brequeue" => Deed::Requeue,
+        "brequeue" => Deed::Requeue(Which::of(&parsed)),
         _ => match parsed.text("s") {
             Some(signal) => by_signal(&signal)?,
             None => Deed::Kill(None),
@@ -123,7 +150,8 @@ fn found<'a>(jobs: &'a [Job], wanted: &Wanted, parsed: &Parsed, deed: &Deed) -> 
         return known.map(|p| (job, Some(p.index))).collect();
     }
     let user = parsed.text("u").unwrap_or(own);
-    let requeues = matches!(deed, Deed::Requeue);
+    let requeued = |state: State| matches!(deed, Deed::Requeue(which) if which.has(state));
+    let requeues = matches!(deed, Deed::Requeue(_));
     let fits = |row: &Row| {
         let is = |option: &str, fits: &dyn Fn(&str) -> bool| parsed.text(option).is_none_or(|v| fits(&v));
         (requeues || !row.is_over())
@@ -139,7 +167,7 @@ fn found<'a>(jobs: &'a [Job], wanted: &Wanted, parsed: &Parsed, deed: &Deed) -> 
         let chosen: Vec<u32> = job
             .parts
             .iter()
-            .filter(|p| fits(&rows::row(job, p)) && (!requeues || p.state == State::Lost))
+            .filter(|p| fits(&rows::row(job, p)) && (!requeues || requeued(p.state)))
             .map(|p| p.index)
             .collect();
         match (job.spec.array.is_some(), chosen.len() == job.parts.len()) {
@@ -157,7 +185,7 @@ fn one(engine: &dyn Engine, job: &Job, index: Option<u32>, deed: &Deed) -> Resul
         eprintln!("Job <{shown}>: User permission denied");
         return Ok(255);
     }
-    let requeues = matches!(deed, Deed::Requeue);
+    let requeues = matches!(deed, Deed::Requeue(_));
     if !requeues && crate::cmd::queue::parts(job, index).all(|p| p.state.is_over()) {
         eprintln!("Job <{shown}>: Job has already finished");
         return Ok(255);
@@ -171,9 +199,11 @@ fn one(engine: &dyn Engine, job: &Job, index: Option<u32>, deed: &Deed) -> Resul
             engine.stop(job, index, true)?;
             "stopped"
         }
-        Deed::Requeue => {
-            if engine.again(job, index)? == 0 {
-                eprintln!("Job <{shown}>: It was not interrupted; bkill it if it runs, and bsub it again");
+        Deed::Requeue(which) => {
+            if requeue(engine, job, index, which)? == 0 {
+                eprintln!(
+                    "Job <{shown}>: Job has not started, or has ended: brequeue -d what is done, -e what has failed"
+                );
                 return Ok(255);
             }
             "requeued"
@@ -184,4 +214,24 @@ fn one(engine: &dyn Engine, job: &Job, index: Option<u32>, deed: &Deed) -> Resul
         }
     };
     super::print(&format!("Job <{shown}> is being {words}\n"))
+}
+
+/// Puts back what is meant; returns how many elements. What runs is ended first, and that is waited for.
+fn requeue(engine: &dyn Engine, job: &Job, index: Option<u32>, which: &Which) -> Result<usize, Refusal> {
+    let mut count = 0;
+    let meant: Vec<(u32, State)> = crate::cmd::queue::parts(job, index).map(|p| (p.index, p.state)).collect();
+    for (index, state) in meant.into_iter().filter(|(_, state)| which.has(*state)) {
+        let runs = !state.is_over() && engine.name() == "homing";
+        if runs {
+            engine.kill(job, Some(index), None)?;
+        }
+        let over = |job: &Job| job.part(index).is_none_or(|p| p.state.is_over());
+        let mut now = engine.job(job.id)?;
+        while runs && !over(&now) {
+            std::thread::sleep(engine.pace());
+            now = engine.job(job.id)?;
+        }
+        count += engine.again(&now, Some(index), true)?;
+    }
+    Ok(count)
 }

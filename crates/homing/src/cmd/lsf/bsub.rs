@@ -1,6 +1,7 @@
 //! `bsub`: from LSF's request to a job of the engine.
 
 use super::{Refusal, attach, said};
+use crate::cmd::queue::several;
 use homing_lsf::bsub::{Call, Interactive, Request, call, default_name, with_script};
 use homing_lsf::units;
 use homing_model::text::quoted;
@@ -102,6 +103,7 @@ pub fn submit(ready: Ready) -> Result<i32, Refusal> {
         see_anew(&ready.request);
         return ended;
     }
+    lay(&ready, &mut spec, engine.as_ref())?;
     if let Some(note) = engine.fit(&mut spec)? {
         eprintln!("bsub: {note}");
     }
@@ -200,7 +202,7 @@ fn spec(ready: &Ready, engine: &dyn Engine, config: &Config, queue: &str) -> Res
     let (command, private) = what(ready, on_own_terminal(request, engine));
     let host = match &ready.host {
         Some(host) => Some(host.clone()),
-        None => super::server::choose(request, engine, config, queue)?,
+        None => super::server::choose(request, engine, queue)?,
     };
     let host = host.filter(|h| engine.name() != "homing" || *h != homing_queue::host_name());
     if host.is_none() && config.slots == 0 && engine.name() == "homing" {
@@ -210,7 +212,8 @@ fn spec(ready: &Ready, engine: &dyn Engine, config: &Config, queue: &str) -> Res
     let slots = match (request.exclusive, config.slots_of(&host)) {
         (false, _) => request.slots.unwrap_or(1),
         (true, Some(all)) => all,
-        (true, None) => processors(host.as_deref().unwrap_or_default())?,
+        (true, None) => several::processors(host.as_deref().unwrap_or_default())
+            .map_err(|why| said(format!("-x: {why}. Job not submitted.")))?,
     };
     let limit = config.queues.get(queue).and_then(|q| q.run_limit).map(|minutes| minutes * 60);
     let spec = JobSpec {
@@ -230,18 +233,21 @@ fn spec(ready: &Ready, engine: &dyn Engine, config: &Config, queue: &str) -> Res
         stderr: file(&request.error),
         overwrite: request.overwrite,
         limit_s: request.limit_s.map_or(limit, |own| Some(limit.map_or(own, |l| l.min(own)))),
-        memory_bytes: meant.memory_mib.map(|mib| (mib * f64::from(1 << 20)) as u64),
+        memory_bytes: meant.memory_mib.map(units::bytes),
         host,
         near: Vec::new(),
         near_only: false,
         origin: None,
         not_on: Vec::new(),
         spread: false,
+        hosts: Vec::new(),
+        gated: false,
         require: meant.require,
         project: request.project.clone(),
         group: request.group.clone(),
         app: request.app.clone(),
         extra: Vec::new(),
+        order: 0,
         held: request.hold,
         storage: ready.storage.clone(),
         style: Style::Lsf,
@@ -250,7 +256,7 @@ fn spec(ready: &Ready, engine: &dyn Engine, config: &Config, queue: &str) -> Res
 }
 
 /// Refuses what is more than the host has, which would wait for ever.
-fn can_be_met(require: &[String], engine: &dyn Engine, host: Option<&str>) -> Result<(), Refusal> {
+pub fn can_be_met(require: &[String], engine: &dyn Engine, host: Option<&str>) -> Result<(), Refusal> {
     if engine.name() == "slurm" {
         return Ok(());
     }
@@ -261,13 +267,17 @@ fn can_be_met(require: &[String], engine: &dyn Engine, host: Option<&str>) -> Re
     Err(said(format!("{what} can never be satisfied: {host} has {has}; amounts are in {unit}. Job not submitted.")))
 }
 
-/// Processors of a host whose slots nobody has said: it has as many.
-fn processors(host: &str) -> Result<u32, Refusal> {
-    let asked = crate::cmd::hosts::ask_all(&[host.into()], &homing_queue::host_name()).pop();
-    match asked.unwrap_or_else(|| Err("no answer".into())) {
-        Ok((facts, _, _)) => Ok(facts.cores),
-        Err(why) => Err(said(format!("-x: {host} cannot be asked for its processors: {why}. Job not submitted."))),
+/// Chooses the hosts of a job of several slots, where one does not do.
+fn lay(ready: &Ready, spec: &mut JobSpec, engine: &dyn Engine) -> Result<(), Refusal> {
+    let request = &ready.request;
+    let per_host = request.require.per_host().map_err(|why| said(format!("Bad resource requirement syntax: {why}")))?;
+    let most = request.most_slots.unwrap_or(spec.slots);
+    if request.exclusive || most < 2 || ready.host.is_some() {
+        return Ok(());
     }
+    let wanted = several::Wanted { least: spec.slots, most, per_host };
+    let hosts = super::server::candidates(request, engine, &spec.queue)?;
+    several::lay(spec, &wanted, hosts, engine, &[]).map_err(|why| said(format!("{why}. Job not submitted.")))
 }
 
 /// Name and array; what LSF cannot read as an array is a plain name. Without
@@ -323,7 +333,7 @@ fn what(ready: &Ready, on_own_terminal: bool) -> (Command, Private) {
 }
 
 /// `-w`, whose jobs must be there.
-fn condition(request: &Request, engine: &dyn Engine) -> Result<Option<String>, Refusal> {
+pub fn condition(request: &Request, engine: &dyn Engine) -> Result<Option<String>, Refusal> {
     let Some(text) = &request.after else { return Ok(None) };
     depend::check(text)
         .map_err(|why| said(format!("{text}: Dependency condition syntax error ({why}). Job not submitted.")))?;

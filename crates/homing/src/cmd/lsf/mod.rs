@@ -9,16 +9,19 @@ mod absent;
 mod act;
 mod attach;
 mod bacct;
+mod blaunch;
 mod bmgroup;
 mod bsub;
 mod bugroup;
 mod bwait;
+mod change;
 mod config;
 mod install;
 mod iobsub;
 mod joined;
 mod listing;
 mod load;
+mod lsload;
 mod lsrun;
 mod peek;
 mod rows;
@@ -33,13 +36,14 @@ use std::ffi::OsStr;
 use std::path::Path;
 
 pub use attach::{AttachArgs, attach};
+pub use blaunch::{HOST as RANK, host as rank};
 pub use install::{Args, run};
 
 /// What a verb does with its words; the exit status.
 type Verb = fn(&[RawText]) -> Result<i32, Refusal>;
 
 /// Every name that the program answers to with what LSF does.
-const VERBS: [(&str, Verb); 26] = [
+const VERBS: [(&str, Verb); 31] = [
     ("bsub", bsub::run),
     ("iobsub", iobsub::run),
     ("bjobs", listing::bjobs),
@@ -52,9 +56,14 @@ const VERBS: [(&str, Verb); 26] = [
     ("bmgroup", bmgroup::bmgroup),
     ("brequeue", act::brequeue),
     ("bwait", bwait::bwait),
+    ("blaunch", blaunch::blaunch),
+    ("bmod", change::bmod),
+    ("bswitch", change::bswitch),
+    ("btop", change::btop),
+    ("bbot", change::bbot),
     ("bqueues", load::bqueues),
     ("bhosts", load::bhosts),
-    ("lsload", load::lsload),
+    ("lsload", lsload::lsload),
     ("lshosts", load::lshosts),
     ("lsrun", lsrun::run),
     ("lsid", config::lsid),
@@ -64,8 +73,8 @@ const VERBS: [(&str, Verb); 26] = [
     ("busers", load::busers),
     ("bugroup", bugroup::bugroup),
     ("lsinfo", config::lsinfo),
-    ("lsplace", load::lsplace),
-    ("lsmon", load::lsmon),
+    ("lsplace", lsload::lsplace),
+    ("lsmon", lsload::lsmon),
 ];
 
 /// Every name that the program answers to.

@@ -4,7 +4,7 @@ use super::Refusal;
 use homing_lsf::jobs::Job as Row;
 use homing_model::{Command, RawText};
 use homing_queue::plan::Block;
-use homing_queue::{Engine, Job, Part, State};
+use homing_queue::{Engine, Job, JobSpec, Part, Share, State};
 
 /// One element.
 pub fn row(job: &Job, part: &Part) -> Row {
@@ -20,7 +20,7 @@ pub fn row(job: &Job, part: &Part) -> Row {
         stat: part.state.lsf(),
         queue: spec.queue.clone(),
         from_host: spec.from.clone(),
-        exec_hosts: host.map(|h| vec![h; spec.slots as usize]).unwrap_or_default(),
+        exec_hosts: host.map(|h| exec_hosts(spec, h)).unwrap_or_default(),
         name: if spec.name.is_empty() { command(job) } else { spec.name.clone() },
         command: command(job),
         submit_ns: spec.submit_ns,
@@ -42,6 +42,13 @@ pub fn row(job: &Job, part: &Part) -> Row {
         after: spec.after.clone(),
         limit_s: spec.limit_s,
     }
+}
+
+/// The host of each slot of a job that was started on `first`.
+fn exec_hosts(spec: &JobSpec, first: String) -> Vec<String> {
+    let shares = if spec.gated { &[][..] } else { &spec.hosts };
+    let of = |share: &Share| vec![share.host.clone(); share.slots as usize];
+    if shares.is_empty() { vec![first; spec.slots as usize] } else { shares.iter().flat_map(of).collect() }
 }
 
 /// The user's own line: of an interactive job it is the last word of what joins it to the terminal.

@@ -6,27 +6,35 @@ use homing_lsf::bsub::Request;
 use homing_queue::plan::{Config, Queue};
 use homing_queue::{Engine, Machine};
 
-/// The host that the job must run on; `None` when the engine may choose.
-pub fn choose(request: &Request, engine: &dyn Engine, config: &Config, queue: &str) -> Result<Option<String>, Refusal> {
+/// The hosts that `-m` and the queue leave; none when neither says any.
+pub fn candidates(request: &Request, engine: &dyn Engine, queue: &str) -> Result<Vec<String>, Refusal> {
     let cluster = Cluster::of_queue()?;
+    let config = engine.config()?;
     let of_queue = config.queues.get(queue).map(|q| hosts_of(q, &cluster)).transpose()?.unwrap_or_default();
-    if request.hosts.is_empty() && of_queue.is_empty() {
+    if request.hosts.is_empty() {
+        return Ok(of_queue);
+    }
+    let asked = asked(request, &engine.machines()?, &cluster)?;
+    let left: Vec<String> =
+        asked.iter().filter(|host| of_queue.is_empty() || of_queue.contains(host)).cloned().collect();
+    match left.is_empty() {
+        true => Err(said(format!("{}: Host or host group is not used by the queue. Job not submitted.", asked[0]))),
+        false => Ok(left),
+    }
+}
+
+/// The host that the job must run on; `None` when the engine may choose.
+pub fn choose(request: &Request, engine: &dyn Engine, queue: &str) -> Result<Option<String>, Refusal> {
+    let candidates = candidates(request, engine, queue)?;
+    if candidates.is_empty() {
         return Ok(None);
     }
     let machines = engine.machines()?;
-    let asked = asked(request, &machines, &cluster)?;
-    let may = |name: &str| of_queue.is_empty() || of_queue.iter().any(|h| h == name);
-    let candidates: Vec<&String> =
-        if asked.is_empty() { of_queue.iter().collect() } else { asked.iter().filter(|h| may(h)).collect() };
-    if candidates.is_empty() {
-        return Err(said(format!("{}: Host or host group is not used by the queue. Job not submitted.", asked[0])));
-    }
     let jobs = engine.jobs()?;
     let own = homing_queue::host_name();
     // Slots that are spoken for, per slot of the host, in percent: the queue behind a host counts too.
     let crowded = |name: &str| {
-        let here = jobs.iter().filter(|j| j.spec.host.as_deref().unwrap_or(&own) == name);
-        let used: u32 = here.map(|j| j.spec.slots * j.parts.iter().filter(|p| !p.state.is_over()).count() as u32).sum();
+        let used = crate::cmd::queue::several::asked(&jobs, name, &own);
         let slots = machines.iter().find(|m| m.name == name).map_or(1, |m| m.slots.unwrap_or(1).max(1));
         used * 100 / slots
     };

@@ -24,7 +24,8 @@ pub fn far(words: &[OsString]) -> Result<i32, Failure> {
     let mut out = std::io::stdout();
     let terms = serde_json::to_string(&Cluster::of_queue()?.terms_for(host)?).map_err(Failure::system)?;
     let options = Options { role: HOST, carried: Carried::Program, ..Options::default() };
-    let opened = homing_launch::open(host, &Via::Ssh { target: host.into() }, &options);
+    let via = if host == homing_queue::host_name() { Via::Local } else { Via::Ssh { target: host.into() } };
+    let opened = homing_launch::open(host, &via, &options);
     let Channel { mut to, mut from, keeper, .. } = match opened {
         Ok(channel) => channel,
         Err(error) => {

@@ -5,6 +5,7 @@ mod detail;
 pub mod far;
 pub mod jobs;
 mod near;
+pub mod several;
 pub mod sub;
 
 use crate::cluster::Cluster;

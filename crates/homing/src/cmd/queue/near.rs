@@ -44,7 +44,7 @@ pub fn wish(spec: &mut JobSpec, inputs: &[PathBuf], how: How) -> Result<(), Fail
 }
 
 /// Of files on network file systems: what every node sees at the same path.
-fn bytes_per_host(spec: &JobSpec, inputs: &[PathBuf]) -> Result<BTreeMap<String, u64>, Failure> {
+pub fn bytes_per_host(spec: &JobSpec, inputs: &[PathBuf]) -> Result<BTreeMap<String, u64>, Failure> {
     let task = Task {
         inputs: inputs.iter().map(|i| RawText::from(i.as_path())).chain(spec.stdin.clone()).collect(),
         outputs: spec.stdout.iter().chain(&spec.stderr).cloned().collect(),

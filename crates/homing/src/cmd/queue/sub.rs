@@ -25,6 +25,10 @@ pub struct Args {
     /// Slots that it takes
     #[arg(short = 'n', long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
     slots: Option<u32>,
+    /// At most this many of its slots on one host: with -n 32 --ptile 8 it takes four hosts, all at once, and is started
+    /// on the first of them, that with most of its bytes
+    #[arg(long, value_name = "K", requires = "slots", conflicts_with_all = ["batch", "host"], value_parser = clap::value_parser!(u32).range(1..))]
+    ptile: Option<u32>,
     /// Start when these jobs have succeeded: ID, or a condition as LSF writes it, done(1) && ended(2)
     #[arg(long, value_name = "ID|CONDITION")]
     after: Vec<String>,
@@ -103,6 +107,11 @@ pub fn run(args: Args) -> Result<i32, Failure> {
     if slurm {
         super::near::wish(&mut spec, &args.near, args.place)?;
     }
+    if let Some(ptile) = args.ptile {
+        let wanted = super::several::Wanted { least: spec.slots, most: spec.slots, per_host: Some(ptile) };
+        let hosts = super::several::of_queue(&spec.queue, &engine.config().map_err(super::failed)?)?;
+        super::several::lay(&mut spec, &wanted, hosts, engine.as_ref(), &args.near).map_err(Failure::usage)?;
+    }
     if let Some(note) = engine.fit(&mut spec).map_err(super::failed)? {
         eprintln!("homing: {note}");
     }
@@ -137,7 +146,7 @@ fn known(engine: &dyn homing_queue::Engine, condition: &str) -> Result<(), Failu
 fn again(engine: &dyn homing_queue::Engine, ids: &[String]) -> Result<i32, Failure> {
     for text in ids {
         let (job, index) = super::find_own(engine, text)?;
-        let count = engine.again(&job, index).map_err(super::failed)?;
+        let count = engine.again(&job, index, false).map_err(super::failed)?;
         if count == 0 {
             return Err(Failure::usage(format!("job {text} was not interrupted")));
         }
@@ -182,7 +191,7 @@ fn spec(
     if args.host.is_none() && !spread && !slurm && config.slots == 0 {
         return Err(Failure::usage("this machine takes no jobs: it has 0 slots").hint("--host HOST"));
     }
-    if args.host.is_none() && !spread && slots > config.slots {
+    if args.host.is_none() && !spread && args.ptile.is_none() && slots > config.slots {
         let whose = if slurm { "a node" } else { "this machine" };
         return Err(Failure::usage(format!("{slots} slots are more than the {} of {whose}", config.slots)));
     }
@@ -216,11 +225,14 @@ fn spec(
         origin: None,
         not_on: Vec::new(),
         spread,
+        hosts: Vec::new(),
+        gated: false,
         require: Vec::new(),
         project: None,
         group: None,
         app: None,
         extra: args.slurm.words(slurm)?,
+        order: 0,
         held: false,
         storage: None,
         style: homing_queue::Style::Homing,

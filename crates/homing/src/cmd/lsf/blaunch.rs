@@ -1,0 +1,57 @@
+//! `blaunch`: a command of a job on another of the job's hosts, as a process of the job. MPI libraries start their daemons
+//! by it, as by ssh.
+
+use super::{Refusal, said};
+use homing_launch::{Carried, Channel, Options, Via};
+use homing_lsf::options::text;
+use homing_model::RawText;
+use homing_queue::far::rank::{self, Rank};
+use std::io::Write;
+
+/// The word that starts the host's end.
+pub const HOST: &str = "queue-rank";
+
+/// Runs it there; the exit status is the command's.
+pub fn blaunch(words: &[RawText]) -> Result<i32, Refusal> {
+    // The options that mpirun gives to an ssh.
+    let words: Vec<&RawText> = words.iter().skip_while(|word| word.0.starts_with(b"-")).collect();
+    let Some((host, command)) = words.split_first().filter(|(_, command)| !command.is_empty()) else {
+        return Err(said("Usage: blaunch HOST COMMAND [ARGUMENT ...]"));
+    };
+    let host = text(host);
+    let hosts =
+        std::env::var("LSB_HOSTS").map_err(|_| said("blaunch: it is for jobs; elsewhere lsrun -m HOST COMMAND"))?;
+    if !hosts.split(' ').any(|known| known == host) {
+        return Err(said(format!("blaunch: {host} is none of the hosts of this job: {hosts}")));
+    }
+    let failed = |why: String| said(format!("blaunch: {host}: {why}"));
+    let own = host == homing_queue::host_name();
+    let via = if own { Via::Local } else { Via::Ssh { target: host.clone() } };
+    let options = Options { role: HOST, carried: Carried::Program, ..Options::default() };
+    let opened = homing_launch::open(&host, &via, &options).map_err(|e| failed(e.to_string()))?;
+    let Channel { mut to, from, keeper, .. } = opened;
+    let line = serde_json::to_string(&asked(command)?).map_err(|e| failed(e.to_string()))?;
+    to.write_all(format!("{line}\n").as_bytes()).and_then(|()| to.flush()).map_err(|e| failed(e.to_string()))?;
+    let ended = rank::follow(from);
+    drop(to);
+    keeper.end(std::time::Duration::from_secs(10));
+    ended.map_err(failed)
+}
+
+/// The words as ssh joins them, in this directory, with what this job has.
+fn asked(command: &[&RawText]) -> Result<Rank, Refusal> {
+    let cwd = crate::cmd::queue::sub::working_directory()?;
+    let words: Vec<&[u8]> = command.iter().map(|word| word.0.as_slice()).collect();
+    let env = std::env::vars_os().map(|(n, v)| (RawText::from(n), RawText::from(v))).collect();
+    Ok(Rank { cwd: RawText::from(cwd.as_path()), line: RawText(words.join(&b' ')), env })
+}
+
+/// `queue-rank`: the host's end, on its standard input and output.
+pub fn host() -> Result<i32, crate::failure::Failure> {
+    use crate::failure::Failure;
+    rank::guard().map_err(crate::cmd::queue::failed)?;
+    let mut out = std::io::stdout();
+    homing_wire::send_hello(&mut out, &homing_probe::facts()).map_err(Failure::system)?;
+    rank::serve(std::io::BufReader::new(std::io::stdin()), &mut out).map_err(crate::cmd::queue::failed)?;
+    Ok(0)
+}

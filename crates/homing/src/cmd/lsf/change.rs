@@ -1,0 +1,180 @@
+//! `bmod`, `bswitch`, `btop`, `bbot`: what waits is changed.
+
+use super::{Refusal, options, print, said};
+use homing_lsf::bsub::{Request, request};
+use homing_lsf::choose::{self, Wanted};
+use homing_lsf::grammar::{BMOD, BSWITCH, BTOP};
+use homing_lsf::options::{Parsed, text};
+use homing_lsf::units;
+use homing_model::RawText;
+use homing_queue::plan::Config;
+use homing_queue::{Amend, Engine, Job, QueueError};
+
+/// Changes what jobs were submitted with.
+pub fn bmod(words: &[RawText]) -> Result<i32, Refusal> {
+    let Some(parsed) = options("bmod", &BMOD, words)? else { return Ok(0) };
+    let asked = request(&parsed).map_err(|why| said(format!("{why}. Job not modified.")))?;
+    let engine = super::engine()?;
+    let config = engine.config()?;
+    each("bmod", engine.as_ref(), &parsed.operands, |job| {
+        let change = modified(&parsed, &asked, engine.as_ref(), &config, job)?;
+        engine.amend(job, &change)?;
+        Ok(format!("Parameters of job <{}> are being changed\n", job.id))
+    })
+}
+
+/// What a job is to be.
+fn modified(
+    parsed: &Parsed,
+    asked: &Request,
+    engine: &dyn Engine,
+    config: &Config,
+    job: &Job,
+) -> Result<Amend, Refusal> {
+    let mut change = Amend::of(&job.spec);
+    if let Some(queue) = asked.queues.first() {
+        into_queue(&mut change, config, queue)?;
+    }
+    if let Some(slots) = asked.slots {
+        let most = config.slots_of(&job.spec.host).filter(|most| slots > *most);
+        if let Some(most) = most {
+            return Err(said(format!("{slots} slots are more than the {most} of its host. Job not modified.")));
+        }
+        change.slots = slots;
+    }
+    let meant = units::meant(asked, super::config::unit()?);
+    if !meant.require.is_empty() {
+        super::load::known_names(&asked.require)?;
+        super::bsub::can_be_met(&meant.require, engine, job.spec.host.as_deref())?;
+        change.require = meant.require;
+    }
+    change.memory_bytes = meant.memory_mib.map(units::bytes).or(change.memory_bytes).filter(|_| !parsed.has("Mn"));
+    change.limit_s = asked.limit_s.or(change.limit_s).filter(|_| !parsed.has("Wn"));
+    change.after = super::bsub::condition(asked, engine)?.or(change.after).filter(|_| !parsed.has("wn"));
+    if parsed.has("Rn") {
+        change.require.clear();
+    }
+    change.name = asked.name.clone().unwrap_or(change.name);
+    Ok(change)
+}
+
+/// Moves a job to another queue, with the run limit of that where it had none of its own.
+fn into_queue(change: &mut Amend, config: &Config, queue: &str) -> Result<(), Refusal> {
+    let limit = |name: &str| config.queues.get(name).and_then(|q| q.run_limit).map(|minutes| minutes * 60);
+    match config.queues.get(queue) {
+        None => return Err(said(format!("{queue}: No such queue"))),
+        Some(of) if of.closed => return Err(said(format!("{queue}: Queue has been closed"))),
+        Some(_) => {}
+    }
+    let own = change.limit_s.filter(|own| Some(*own) != limit(&change.queue));
+    change.limit_s = [own, limit(queue)].into_iter().flatten().min();
+    change.queue = queue.into();
+    Ok(())
+}
+
+/// Moves jobs to another queue.
+pub fn bswitch(words: &[RawText]) -> Result<i32, Refusal> {
+    let Some(parsed) = options("bswitch", &BSWITCH, words)? else { return Ok(0) };
+    let Some((queue, jobs)) = parsed.operands.split_first() else {
+        return Err(said("bswitch: Queue name must be specified"));
+    };
+    let (queue, engine) = (text(queue), super::engine()?);
+    let config = engine.config()?;
+    each("bswitch", engine.as_ref(), jobs, |job| {
+        let mut change = Amend::of(&job.spec);
+        into_queue(&mut change, &config, &queue)?;
+        engine.amend(job, &change)?;
+        Ok(format!("Job <{}> is switched to queue <{queue}>\n", job.id))
+    })
+}
+
+/// Puts jobs before the user's others of their queue.
+pub fn btop(words: &[RawText]) -> Result<i32, Refusal> {
+    place("btop", words)
+}
+
+/// Puts jobs behind them.
+pub fn bbot(words: &[RawText]) -> Result<i32, Refusal> {
+    place("bbot", words)
+}
+
+fn place(name: &str, words: &[RawText]) -> Result<i32, Refusal> {
+    let Some(parsed) = options(name, &BTOP, words)? else { return Ok(0) };
+    let (job, position) = match parsed.operands.as_slice() {
+        [job] => (job, "1".to_string()),
+        [job, position] => (job, text(position)),
+        _ => return Err(said(format!("{name}: one job ID must be specified, and a position"))),
+    };
+    if position != "1" {
+        return Err(said(format!(
+            "{name}: {position}: a job goes to the first place or the last; {name} the others after it"
+        )));
+    }
+    let engine = super::engine()?;
+    each(name, engine.as_ref(), std::slice::from_ref(job), |job| {
+        let own = engine.own_jobs()?;
+        let beside = own.iter().filter(|other| other.spec.queue == job.spec.queue && waits(other));
+        let orders = beside.map(|other| other.spec.order);
+        let (order, end) = match name {
+            "btop" => (orders.min().unwrap_or(0).saturating_sub(1), "top"),
+            _ => (orders.max().unwrap_or(0).saturating_add(1), "bottom"),
+        };
+        engine.amend(job, &Amend { order, ..Amend::of(&job.spec) })?;
+        Ok(format!("Job <{}> has been moved to position 1 from {end}.\n", job.id))
+    })
+}
+
+fn waits(job: &Job) -> bool {
+    job.parts.iter().any(|part| !part.state.is_over())
+}
+
+/// Does something to each of the jobs that are named, 0 being all of the user's that wait; the exit status.
+fn each(
+    name: &str,
+    engine: &dyn Engine,
+    ids: &[RawText],
+    mut deed: impl FnMut(&Job) -> Result<String, Refusal>,
+) -> Result<i32, Refusal> {
+    let words: Vec<String> = ids.iter().flat_map(super::act::id_words).collect();
+    let wanted = words.iter().map(|t| choose::wanted(t)).collect::<Result<Vec<_>, _>>().map_err(said)?;
+    if wanted.is_empty() {
+        return Err(said(format!("{name}: Job ID must be specified")));
+    }
+    let mut status = 0;
+    for wanted in wanted {
+        let outcome = jobs(engine, &wanted)?;
+        for outcome in outcome.iter().map(|job| may(job).and_then(|()| deed(job))) {
+            match outcome {
+                Ok(text) => drop(print(&text)?),
+                Err(Refusal::Said(text, _)) => (eprintln!("{text}"), status = 255).1,
+                Err(Refusal::Failed(failure)) => (eprintln!("{name}: {failure}"), status = 255).1,
+            }
+        }
+        if outcome.is_empty() {
+            eprintln!("Job <{}>: No matching job found", wanted.id);
+            status = 255;
+        }
+    }
+    Ok(status)
+}
+
+fn jobs(engine: &dyn Engine, wanted: &Wanted) -> Result<Vec<Job>, Refusal> {
+    if !wanted.indices.is_empty() {
+        return Err(said(format!("Job <{}>: all elements of an array are changed together; name the job", wanted.id)));
+    }
+    if wanted.id == 0 {
+        return Ok(engine.own_jobs()?.into_iter().filter(waits).collect());
+    }
+    match engine.job(wanted.id) {
+        Err(QueueError::NotFound(_)) => Ok(Vec::new()),
+        found => Ok(vec![found?]),
+    }
+}
+
+fn may(job: &Job) -> Result<(), Refusal> {
+    let own = homing_queue::uid();
+    if job.uid != own && own != 0 {
+        return Err(said(format!("Job <{}>: User permission denied", job.id)));
+    }
+    if waits(job) { Ok(()) } else { Err(said(format!("Job <{}>: Job has already finished", job.id))) }
+}

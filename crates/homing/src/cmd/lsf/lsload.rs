@@ -1,0 +1,76 @@
+//! `lsload`, `lsmon`, `lsplace`: the hosts by their load.
+
+use super::load::{loaded, requirement};
+use super::{Refusal, options, print, said};
+use crate::cluster::Cluster;
+use homing_lsf::grammar::{LSLOAD, LSMON, LSPLACE};
+use homing_lsf::options::{Parsed, text};
+use homing_lsf::tables::{self, Host, Show};
+use homing_model::RawText;
+use std::io::{IsTerminal, Write};
+use std::time::Duration;
+
+/// Shows load.
+pub fn lsload(words: &[RawText]) -> Result<i32, Refusal> {
+    let Some(parsed) = options("lsload", &LSLOAD, words)? else { return Ok(0) };
+    print(&shown(&parsed)?)
+}
+
+/// Shows load again and again, until it is interrupted or nobody reads.
+pub fn lsmon(words: &[RawText]) -> Result<i32, Refusal> {
+    let Some(parsed) = options("lsmon", &LSMON, words)? else { return Ok(0) };
+    let every = parsed.text("i").map_or(Ok(10), |text| text.parse().map_err(|_| text));
+    let every = every.map_err(|text| said(format!("{text}: Bad argument for option -i: whole seconds")))?;
+    let clear = if std::io::stdout().is_terminal() { "\x1b[H\x1b[2J" } else { "" };
+    loop {
+        let text = format!("{clear}{}", shown(&parsed)?);
+        let mut out = std::io::stdout();
+        if out.write_all(text.as_bytes()).and_then(|()| out.flush()).is_err() {
+            return Ok(0);
+        }
+        std::thread::sleep(Duration::from_secs(every));
+    }
+}
+
+/// The hosts of `lsplace`: those with the least load, as many as were asked for.
+pub fn lsplace(words: &[RawText]) -> Result<i32, Refusal> {
+    let Some(parsed) = options("lsplace", &LSPLACE, words)? else { return Ok(0) };
+    let number = |option: &str, usual: usize| match parsed.text(option) {
+        None => Ok(usual),
+        Some(text) => text.parse().map_err(|_| said(format!("{text}: Bad argument for option -{option}"))),
+    };
+    let (least, most) = (number("n", 1)?, number("w", usize::MAX)?);
+    let most = if parsed.has("w") { most } else { least.max(1) };
+    let found = least_loaded(&parsed)?;
+    let names: Vec<&str> = found.iter().filter(|h| h.status != "unavail").map(|h| h.name.as_str()).take(most).collect();
+    if names.len() < least.max(1) {
+        return Err(said("lsplace: Not enough hosts satisfy the resource requirement"));
+    }
+    print(&format!("{}\n", names.join(" ")))
+}
+
+fn least_loaded(parsed: &Parsed) -> Result<Vec<Host>, Refusal> {
+    let asked: Vec<String> = parsed.operands.iter().map(text).collect();
+    let mut found = loaded(&asked, requirement(parsed)?.as_ref())?;
+    // The least loaded comes first, as in LSF; what does not answer last.
+    let r1m = |h: &Host| h.load.get("r1m").copied().unwrap_or(f64::MAX) / f64::from(h.cpus.unwrap_or(1).max(1));
+    found.sort_by(|a, b| (a.status == "unavail").cmp(&(b.status == "unavail")).then(r1m(a).total_cmp(&r1m(b))));
+    Ok(found)
+}
+
+/// The table of load that was asked for.
+fn shown(parsed: &Parsed) -> Result<String, Refusal> {
+    let own: Vec<String> = Cluster::of_queue()?.indices().into_keys().collect();
+    let show = match (parsed.text("I"), parsed.has("l")) {
+        (Some(names), _) => Show::only(&names, &own).map_err(said)?,
+        (None, true) => Show::Long,
+        (None, false) => Show::Short,
+    };
+    let mut found = least_loaded(parsed)?;
+    let count = parsed.text("n").and_then(|n| n.parse().ok()).unwrap_or(usize::MAX);
+    found.truncate(count);
+    if found.is_empty() {
+        return Err(said("No host satisfies the resource requirement"));
+    }
+    Ok(tables::load(&found, &show, parsed.has("w"), &own))
+}

@@ -1,0 +1,119 @@
+//! Commands that a job over several hosts starts on those where it was not started, as its processes: each lives as long
+//! as whoever asked for it, and all that it left goes with it.
+
+use super::News;
+use crate::QueueError;
+use crate::job::End;
+use homing_model::RawText;
+use serde::{Deserialize, Serialize};
+use std::io::{self, BufRead, Read, Write};
+use std::os::unix::process::ExitStatusExt;
+use std::process::{Child, Command, Stdio};
+use std::sync::mpsc::{RecvTimeoutError, Sender, channel};
+use std::time::Duration;
+
+/// Between two looks at what is left of it.
+const LOOK: Duration = Duration::from_millis(50);
+
+/// The first line to the host; the end of the lines is the end of the command.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub struct Rank {
+    /// Where it runs.
+    pub cwd: RawText,
+    /// For /bin/sh.
+    pub line: RawText,
+    /// Variables of the job.
+    pub env: Vec<(RawText, RawText)>,
+}
+
+/// Puts this process under a guard, which ends all that it started. To be called before anything else is.
+pub fn guard() -> Result<(), QueueError> {
+    let terms = homing_process::Terms { lease: None, orphaned: Some(libc::SIGKILL) };
+    let guarded = homing_process::guarded(terms, |end| libc::WEXITSTATUS(end.status));
+    guarded.map(drop).map_err(|e| QueueError::Program(format!("cannot start a guard: {e}")))
+}
+
+/// The host's end: tells what the command prints, and its end when nothing of it is left; a daemon that it has started
+/// is waited for. It needs its [`guard`].
+pub fn serve(mut orders: impl BufRead + Send + 'static, news: &mut dyn Write) -> Result<(), QueueError> {
+    let mut line = String::new();
+    orders.read_line(&mut line).map_err(|e| QueueError::Program(format!("no command came: {e}")))?;
+    let rank: Rank = serde_json::from_str(&line)
+        .map_err(|e| QueueError::Request(format!("no command came over the channel: {e}")))?;
+    let (to, told) = channel();
+    let mut child = match start(&rank, &to) {
+        Ok(child) => child,
+        Err(why) => return tell(news, &News::Refused(why)),
+    };
+    let gone = to.clone();
+    let listen = move || {
+        let _ = io::copy(&mut orders, &mut io::sink());
+        gone.send(None)
+    };
+    homing_threads::begin(listen).map_err(|e| QueueError::Program(e.to_string()))?;
+    let mut exit = None;
+    loop {
+        match told.recv_timeout(LOOK) {
+            Ok(Some(what)) => tell(news, &what)?,
+            // Nobody is left who has asked for it.
+            Ok(None) | Err(RecvTimeoutError::Disconnected) => break,
+            Err(RecvTimeoutError::Timeout) => {
+                if let (None, Ok(Some(status))) = (exit, child.try_wait()) {
+                    exit = Some(status.code().unwrap_or_else(|| 128 + status.signal().unwrap_or(0)));
+                }
+                if let Some(exit) = exit.filter(|_| homing_process::descendants(own()).is_empty()) {
+                    return tell(news, &News::Ended(End { at_ns: 0, exit, reason: None, cpu_ms: 0, max_rss_kib: 0 }));
+                }
+            }
+        }
+    }
+    let _ = homing_process::sweep(Duration::ZERO);
+    Ok(())
+}
+
+fn own() -> libc::pid_t {
+    std::process::id() as libc::pid_t
+}
+
+fn start(rank: &Rank, to: &Sender<Option<News>>) -> Result<Child, String> {
+    let mut command = Command::new("/bin/sh");
+    command.arg("-c").arg(rank.line.as_os()).current_dir(rank.cwd.as_path());
+    command.envs(rank.env.iter().map(|(name, value)| (name.as_os(), value.as_os())));
+    command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
+    let mut child = command.spawn().map_err(|e| format!("cannot start it in {}: {e}", rank.cwd.display()))?;
+    let (out, err) = (child.stdout.take(), child.stderr.take());
+    let pass = |stream: Option<Box<dyn Read + Send>>, what: fn(RawText) -> News| {
+        let (Some(mut stream), to) = (stream, to.clone()) else { return Ok(()) };
+        let read = move || {
+            let mut bytes = vec![0; 64 << 10];
+            while let Ok(n @ 1..) = stream.read(&mut bytes) {
+                let _ = to.send(Some(what(RawText(bytes[..n].to_vec()))));
+            }
+        };
+        homing_threads::begin(read).map(drop).map_err(|e| e.to_string())
+    };
+    pass(out.map(|out| Box::new(out) as Box<dyn Read + Send>), News::Out)?;
+    pass(err.map(|err| Box::new(err) as Box<dyn Read + Send>), News::Err)?;
+    Ok(child)
+}
+
+fn tell(news: &mut dyn Write, what: &News) -> Result<(), QueueError> {
+    let line = serde_json::to_vec(what).map_err(io::Error::other);
+    let told = line.and_then(|line| news.write_all(&[&line[..], b"\n"].concat())).and_then(|()| news.flush());
+    told.map_err(|e| QueueError::Program(format!("whoever asked for the command has gone: {e}")))
+}
+
+/// The asking end: passes on what the command prints; its exit status, or why there is none.
+pub fn follow(from: impl BufRead) -> Result<i32, String> {
+    for line in from.lines().map_while(Result::ok) {
+        match serde_json::from_str(&line) {
+            Ok(News::Out(text)) => io::stdout().write_all(&text.0).and_then(|()| io::stdout().flush()),
+            Ok(News::Err(text)) => io::stderr().write_all(&text.0),
+            Ok(News::Ended(end)) => return Ok(end.exit),
+            Ok(News::Refused(why)) => return Err(why),
+            _ => Ok(()),
+        }
+        .map_err(|e| format!("cannot pass its output on: {e}"))?;
+    }
+    Err("the connection has ended before the command".into())
+}
