@@ -41,6 +41,14 @@ fn faults_of_links_are_named_and_nothing_else() {
         "{tree}{}",
         err(&output)
     );
+    let output =
+        homing(&["bench", "net", "--lab", &lab.0.name, "-w", "n[1-2]", "--seconds", "0.1", "--curve", "--json"]);
+    let told: Value = serde_json::from_slice(&output.stdout).unwrap_or_else(|_| panic!("{}", err(&output)));
+    let curve = told["curve"].as_array().unwrap();
+    let took = |at: usize| curve[at]["p50_us"].as_f64().unwrap();
+    assert_eq!((curve.len(), curve[20]["bytes"].as_u64()), (21, Some(1 << 20)), "{told}");
+    // A megabyte takes a fifth of a second on this link.
+    assert!(took(20) > 100_000.0 && took(20) > took(0), "{told}");
     lab.0.ok("n3", "tc qdisc replace dev host0 root tbf rate 15mbit burst 64k latency 50ms");
     // A queue of five packets loses most of each burst.
     let port = links::port(&lab.0, "n2");

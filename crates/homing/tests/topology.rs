@@ -24,6 +24,9 @@ while (getppid != 1) {
   select undef, undef, undef, 0.1;
 }"#;
 
+/// What lldpd says of a neighbour.
+const LLDPCLI: &str = include_str!("../../network/tests/lldpcli-1.0.16.json");
+
 struct Speaking(Child);
 
 impl Drop for Speaking {
@@ -99,4 +102,15 @@ fn hosts_are_on_the_switches_that_speak() {
     let told = lab.told(&["--diff"]);
     let moved = format!("n2: was on s1 port Gi1/2, is on {name} port Gi1/7");
     assert_eq!((&told["moved"], &told["exit"]), (&serde_json::json!([moved]), &1.into()), "{told}");
+    // Where lldpd runs, it is asked.
+    let switch = LLDPCLI.replacen("\"enabled\": false", "\"enabled\": true", 1);
+    lab.hosts.ok("n1", &format!("printf '#!/bin/sh\ncat <<\"E\"\n%s\nE\n' '{switch}' > /usr/local/bin/lldpcli"));
+    lab.hosts.ok("n1", "chmod 755 /usr/local/bin/lldpcli");
+    let told = lab.told(&[]);
+    let leaves = told["leaves"].as_array().unwrap();
+    let leaf = leaves.iter().find(|leaf| leaf["chassis"] == "92:34:19:07:ec:dd").unwrap_or_else(|| panic!("{told}"));
+    assert_eq!(
+        (&leaf["name"], &leaf["hosts"][0]["host"], &leaf["hosts"][0]["port"]),
+        (&"vm".into(), &"n1".into(), &"lb".into())
+    );
 }

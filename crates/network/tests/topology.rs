@@ -105,6 +105,20 @@ fn what_lldpd_heard_is_read_and_a_card_that_speaks_is_no_switch() {
 }
 
 #[test]
+fn what_lldpd_says_is_read() {
+    let told = of_lldpcli(include_str!("lldpcli-1.0.16.json")).unwrap();
+    let neighbour = Neighbour {
+        interface: "la".into(),
+        chassis: "92:34:19:07:ec:dd".into(),
+        name: Some("vm".into()),
+        port: "lb".into(),
+        bridge: false,
+        frame: None,
+    };
+    assert_eq!(told, [neighbour]);
+}
+
+#[test]
 fn a_flood_of_neighbours_is_bounded() {
     let told: serde_json::Value = serde_json::from_str(JSON0).unwrap();
     let one = told["lldp"][0]["interface"][0].to_string();

@@ -2,7 +2,7 @@
 
 use crate::failure::Failure;
 use homing_model::text::shown;
-use homing_network::{Flow, Host, Latency, Order, Pair, Round};
+use homing_network::{Flow, Host, Latency, Load, Order, Pair, Round};
 use homing_remote::{Command, HostResult, Input, Options, Outcome, Remote, Spool};
 use std::fmt::Write;
 use std::net::Ipv4Addr;
@@ -19,6 +19,10 @@ i=$(ip -o -4 addr show | awk -v a="$a" '{ split($4, x, "/"); if (x[1] == a) prin
 l=/sys/class/net/$i
 echo "$a|$i|$(cat "$l/speed" 2> /dev/null)|$(cat "$l/mtu" 2> /dev/null)|$(cat "$l/duplex" 2> /dev/null)""#;
 
+/// Messages whose latency is measured, bytes: one, a packet's, several packets'.
+const MESSAGES: [u32; 3] = [1, 1024, 16384];
+/// The largest message of a curve, as a power of two: on 100 Gbit/s it takes longer than the latency of a network.
+const LARGEST: u32 = 20;
 /// For a round without its load: connections are made, sizes of messages are tried, a pair that stalls gives up.
 const ROUND: Duration = Duration::from_secs(60);
 
@@ -66,7 +70,18 @@ impl Hosts {
 
     /// Measures the pairs of a round.
     pub fn carry_out(&self, order: &Order) -> Result<Round, Failure> {
-        let spool = Spool::of(self.script(order)?.as_bytes())
+        self.with_messages(order, &MESSAGES)
+    }
+
+    /// Messages of all sizes between the first host and the second, with nobody else on the network.
+    pub fn curve(&self) -> Result<Pair, Failure> {
+        let sizes: Vec<u32> = (0..=LARGEST).map(|power| 1 << power).collect();
+        let order = Order { load: Load::Alone, brief: false, pairs: vec![(0, 1)] };
+        Ok(self.with_messages(&order, &sizes)?.pairs.remove(0))
+    }
+
+    fn with_messages(&self, order: &Order, sizes: &[u32]) -> Result<Round, Failure> {
+        let spool = Spool::of(self.script(order, sizes)?.as_bytes())
             .map_err(|e| Failure::system(format!("no temporary file for the script: {e}")).hint("TMPDIR"))?;
         let command = Command::argv(["perl", "-"]).input(Input::Spool(spool));
         let hosts: Vec<&str> = order.pairs.iter().flat_map(|&(a, b)| [a, b]).map(|h| &*self.known[h].name).collect();
@@ -77,11 +92,14 @@ impl Hosts {
     }
 
     /// A secret by which two hosts know each other stands in it. It goes through a pipe: no table of processes shows it.
-    fn script(&self, order: &Order) -> Result<String, Failure> {
+    fn script(&self, order: &Order, sizes: &[u32]) -> Result<String, Failure> {
         let token =
             crate::cmd::run::nonce::random().map_err(|e| Failure::system(format!("drawing a random number: {e}")))?;
         let (seconds, brief) = (self.seconds, u8::from(order.brief));
-        let mut text = format!("our ($token, $for, $brief) = ('{token}', {seconds}, {brief});\nour @pairs = (");
+        let sizes = sizes.iter().map(u32::to_string).collect::<Vec<_>>().join(", ");
+        let mut text = format!(
+            "our @sizes = ({sizes});\nour ($token, $for, $brief) = ('{token}', {seconds}, {brief});\nour @pairs = ("
+        );
         for &(a, b) in &order.pairs {
             let _ = write!(text, "['{}', '{}'],", self.addresses[a], self.addresses[b]);
         }

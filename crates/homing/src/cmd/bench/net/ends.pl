@@ -1,10 +1,10 @@
-# Both ends of a pair. Standard input of sh: what stands before this text sets @pairs, $token, $for and $brief.
+# Both ends of a pair. Standard input of sh: what stands before this text sets @pairs, @sizes, $token, $for and $brief.
 # A port is open until its partner has come, on the one address by which this machine was reached, and takes one
 # connection: that of the partner, with the secret of this round.
 use strict;
 use IO::Socket::INET;
 use Time::HiRes qw(time);
-our (@pairs, $token, $for, $brief);
+our (@pairs, @sizes, $token, $for, $brief);
 use constant { PORT => 47113, BLOCK => 65536, PATIENCE => 4 };
 $| = 1;
 $SIG{PIPE} = "IGNORE";
@@ -121,7 +121,7 @@ sub stalled { print "stalled\n"; exit 0 }
 
 # Half of the round trip, by size.
 sub latency {
-  for my $size (1, 1024, 16384) {
+  for my $size (@sizes) {
     my ($text, $until, @took) = ("x" x $size, time + 0.1);
     for (1 .. 1000) {
       if ($first) {

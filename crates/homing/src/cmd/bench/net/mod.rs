@@ -25,6 +25,9 @@ pub struct Args {
     /// Each host with each other, instead of as many as tell who is slow
     #[arg(long)]
     pairs: bool,
+    /// Two hosts alone, with messages of 1 byte to 1 MiB: how long each takes, and what share of the link it uses
+    #[arg(long, conflicts_with = "pairs")]
+    curve: bool,
     /// As JSON
     #[arg(long)]
     json: bool,
@@ -42,11 +45,31 @@ pub fn run(args: &Args) -> Result<i32, Failure> {
     if names.len() < 2 {
         return Err(Failure::usage("a network has two hosts at least").hint("-w 'n[1-4]'"));
     }
+    if args.curve && names.len() != 2 {
+        return Err(Failure::usage("--curve: of two hosts").hint("-w 'n[1-2]'"));
+    }
     let hosts = Hosts::ask(args.targets.options()?, &names, args.seconds)?;
+    if args.curve {
+        return curve(&hosts, args.json);
+    }
     let measured = measure(&hosts, args.pairs)?;
     let found = findings(&measured);
     to_stdout(&if args.json { show::json(&measured, &found) } else { show::text(&measured, &found) })?;
     Ok(i32::from(!found.is_empty()))
+}
+
+fn curve(hosts: &Hosts, as_json: bool) -> Result<i32, Failure> {
+    let pair = hosts.curve()?;
+    let names = format!("{} and {}", hosts.known[0].name, hosts.known[1].name);
+    if let Some(why) = &pair.failed {
+        return Err(Failure::system(format!("measuring between {names}: {why}")));
+    }
+    if pair.stalled {
+        let text = format!("measuring between {names}: small packets pass, large ones do not");
+        return Err(Failure::system(text).hint("ip link show; the MTU of both interfaces and of the switch ports"));
+    }
+    let points = show::points(&pair, hosts.known[0].speed.min(hosts.known[1].speed));
+    to_stdout(&if as_json { show::curve_json(hosts, &points) } else { show::curve(hosts, &points) })
 }
 
 /// Rounds until all is known; with `all`, each host with each other.

@@ -1,7 +1,8 @@
 //! The sentences first, then what each host did at its best.
 
+use super::ask::Hosts;
 use homing_model::units::count;
-use homing_network::{Finding, Flow, Judge, Measured, Pair};
+use homing_network::{Finding, Flow, Judge, Latency, Measured, Pair};
 use std::fmt::Write;
 
 /// What a host did at its best.
@@ -86,4 +87,56 @@ pub fn json(measured: &Measured, found: &[Finding]) -> String {
         "exit": i32::from(!found.is_empty()),
     });
     told.to_string() + "\n"
+}
+
+/// A size of messages between two hosts.
+#[derive(serde::Serialize)]
+pub struct Point {
+    #[serde(flatten)]
+    took: Latency,
+    /// What messages of this size carry, one after another.
+    mbit_per_s: f64,
+    /// As a share of what the slower link negotiated, where that is known.
+    share: Option<f64>,
+}
+
+/// All sizes. `speed`: of the slower link, Mbit/s.
+pub fn points(pair: &Pair, speed: Option<u32>) -> Vec<Point> {
+    let point = |took: &Latency| {
+        let mbit_per_s = f64::from(took.bytes) * 8.0 / took.p50_us;
+        Point { took: *took, mbit_per_s, share: speed.map(|speed| mbit_per_s / f64::from(speed)) }
+    };
+    pair.latency.iter().filter(|took| took.p50_us > 0.0).map(point).collect()
+}
+
+/// For people.
+pub fn curve(hosts: &Hosts, points: &[Point]) -> String {
+    let [a, b] = [0, 1].map(|at| &hosts.known[at].name);
+    let mut text = format!("messages between {a} and {b}, half of the round trip\n");
+    let _ = writeln!(text, "{:>8} {:>10} {:>10} {:>10} {:>8}", "BYTES", "P50 US", "P99 US", "MBIT/S", "OF LINK");
+    for Point { took, mbit_per_s, share } in points {
+        let share = share.map_or("-".into(), |share| format!("{:.1} %", share * 100.0));
+        let Latency { bytes, p50_us, p99_us, .. } = took;
+        let _ = writeln!(text, "{bytes:>8} {p50_us:>10.1} {p99_us:>10.1} {mbit_per_s:>10.1} {share:>8}");
+    }
+    text
+}
+
+/// For programs.
+pub fn curve_json(hosts: &Hosts, points: &[Point]) -> String {
+    serde_json::json!({ "hosts": hosts.known, "curve": points }).to_string() + "\n"
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_point_tells_what_share_of_the_slower_link_it_uses() {
+        let took = |bytes, p50_us| Latency { bytes, p50_us, ..Latency::default() };
+        let pair = Pair { latency: vec![took(1, 8.0), took(100, 0.0), took(1000, 16.0)], ..Pair::default() };
+        let told: Vec<_> = points(&pair, Some(1000)).iter().map(|p| (p.took.bytes, p.mbit_per_s, p.share)).collect();
+        assert_eq!(told, [(1, 1.0, Some(0.001)), (1000, 500.0, Some(0.5))]);
+        assert_eq!(points(&pair, None)[0].share, None);
+    }
 }
