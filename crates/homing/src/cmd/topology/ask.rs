@@ -85,7 +85,7 @@ mod tests {
 
     #[test]
     fn frames_are_read_once_each_and_no_more_than_a_port_may_have() {
-        let frame = |n: u32| format!("eth0\t0180c200000e02000000000188cc0207040200000{n:05x}0402075000\n00");
+        let frame = |n: u32| format!("eth0\t0180c200000e02000000000188cc0207040200000{n:05x}040207500000\n");
         let frames: String = (0..200).map(frame).collect();
         let heard = neighbours(&said(format!("frames\n{frames}{frames}eth0\tzz\nnothing\n"))).unwrap();
         assert_eq!(heard.len(), MOST);
