@@ -160,6 +160,7 @@ fn bare_hosts_become_a_cluster_and_go_back() {
     a_host_is_mended_and_no_other_is_touched(&up);
     edits_by_hand(&up);
     up_is_undone(&up, &before);
+    slurm_comes_and_goes(&up);
 }
 
 fn a_host_is_mended_and_no_other_is_touched(up: &Up) {
@@ -207,4 +208,32 @@ fn up_is_undone(up: &Up, before: &[String; 2]) {
         assert_eq!((gone, after.lines().count()), (vec![], before.lines().count()), "{host}");
     }
     lab.ok("n1", "! test -e /var/lib/homing/up");
+}
+
+fn slurm_comes_and_goes(up: &Up) {
+    let lab = &up.lab;
+    let hosts = ["n1", "n2", "n3"];
+    std::fs::write(up.state.path().join("c.toml"), "hosts = \"n[1-3]\"\n[up.slurm]\npartition = \"crew\"\n").unwrap();
+    for host in hosts {
+        // As the packages leave it: a key of the host's own, and links for System V's init, which a lab takes away.
+        lab.ok(host, "for u in munge slurmd slurmctld; do update-rc.d -f $u remove; update-rc.d $u defaults; done; rm -f /etc/slurm/*.conf; systemctl stop slurmd slurmctld munge; head -c 128 /dev/urandom > /etc/munge/munge.key");
+    }
+    let states =
+        "cat /etc/munge/munge.key | sha256sum; ls /etc/slurm; systemctl is-active munge slurmd slurmctld; true";
+    let before = hosts.map(|host| lab.ok(host, states));
+    let plan = up.json(&["--dry-run"]);
+    assert!(plan.to_string().contains("its bytes are not shown"), "the key is no text for a screen: {plan}");
+    let done = up.json(&["--no-check"]);
+    assert_eq!(done["exit"], 0, "{done}");
+    let idle = "n1 crew* idle\nn2 crew* idle\nn3 crew* idle\n";
+    assert_eq!(lab.ok("n2", "sinfo -h -N -o '%N %P %t'"), idle);
+    assert_eq!(lab.ok("n3", "srun -N3 hostname | sort"), "n1\nn2\nn3\n");
+    assert_eq!(up.json(&["--no-check"])["steps"], 0);
+
+    lab.ok("n3", "systemctl disable --now --quiet slurmd");
+    let mended = up.json(&["--no-check"]);
+    assert_eq!((&mended["exit"], &mended["steps"]), (&0.into(), &1.into()), "{mended}");
+    let undone = up.json(&["--undo"]);
+    assert_eq!((failed(&undone, "n1"), failed(&undone, "n2")), (vec![], vec![]), "{undone}");
+    assert_eq!(hosts.map(|host| lab.ok(host, states)), before);
 }

@@ -7,6 +7,7 @@ mod site;
 mod template;
 
 pub use areas::Area;
+pub use areas::slurm::{proof, unfit};
 pub use plan::{Plan, plan, question};
-pub use site::{Group, Mount, Site, SshWay, Up, User};
+pub use site::{Group, Mount, Site, Slurm, SshWay, Up, User};
 pub use template::expand;

@@ -33,6 +33,8 @@ pub struct Up {
     /// `[up.mount."/POINT"]`.
     #[serde(default)]
     pub mount: BTreeMap<String, Mount>,
+    /// `[up.slurm]`.
+    pub slurm: Option<Slurm>,
 }
 
 /// `[up.group.NAME]`.
@@ -82,6 +84,31 @@ pub struct Mount {
     pub options: String,
 }
 
+/// `[up.slurm]`.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Slurm {
+    /// The host that leads (default: the first).
+    pub controller: Option<String>,
+    /// Slurm's name of the cluster.
+    #[serde(default = "cluster")]
+    pub cluster: String,
+    /// The partition of all hosts.
+    #[serde(default = "partition")]
+    pub partition: String,
+    /// Further lines of slurm.conf.
+    #[serde(default)]
+    pub settings: BTreeMap<String, String>,
+}
+
+fn cluster() -> String {
+    "cluster".into()
+}
+
+fn partition() -> String {
+    "main".into()
+}
+
 fn defaults() -> String {
     "defaults".into()
 }
@@ -127,7 +154,29 @@ impl Site {
         faults.extend(mounts.map(|(point, _)| format!("[up.mount.{point:?}] has a blank in a column of fstab")));
         let packages = self.up.packages.iter().filter(|p| p.is_empty() || p.starts_with('-') || odd(p));
         faults.extend(packages.map(|package| format!("{package:?} can be no package")));
+        faults.extend(self.up.slurm.iter().flat_map(|slurm| self.slurm_faults(slurm)));
         faults
+    }
+
+    fn slurm_faults(&self, slurm: &Slurm) -> Vec<String> {
+        let mut faults = Vec::new();
+        if let Some(host) = slurm.controller.as_ref().filter(|host| !self.hosts.contains(host)) {
+            faults.push(format!("[up.slurm] controller = {host:?} is none of the hosts"));
+        }
+        let names = [&slurm.cluster, &slurm.partition].into_iter().filter(|name| !is_name(name));
+        faults.extend(names.map(|name| format!("[up.slurm] {name:?} can be no cluster or partition")));
+        let is_line = |(key, value): &(&String, &String)| {
+            key.chars().all(|c| c.is_ascii_alphanumeric()) && !value.contains(char::is_control)
+        };
+        let odd = slurm.settings.iter().filter(|setting| !is_line(setting));
+        faults.extend(odd.map(|(key, _)| format!("[up.slurm] settings: {key:?} makes no line of slurm.conf")));
+        faults
+    }
+
+    /// The host that leads Slurm.
+    pub fn controller(&self) -> Option<&str> {
+        let named = self.up.slurm.as_ref()?.controller.as_deref();
+        named.or_else(|| self.hosts.first().map(String::as_str))
     }
 
     /// The networks of a host in the file, that of the bare name first.

@@ -18,6 +18,8 @@ pub struct Question {
     pub units: BTreeSet<String>,
     pub sysctls: BTreeSet<String>,
     pub mounts: BTreeSet<String>,
+    /// Commands of a shell that only look.
+    pub outputs: BTreeSet<String>,
     /// The journal of earlier changes.
     pub journal: bool,
 }
@@ -46,6 +48,8 @@ pub struct Observed {
     pub sysctls: BTreeMap<String, String>,
     /// Mount points, and whether files lie in one on which nothing is mounted.
     pub mounts: BTreeMap<String, (MountState, bool)>,
+    /// What the commands that were asked for said, of those that ended well.
+    pub outputs: BTreeMap<String, String>,
     /// All users.
     pub users: BTreeMap<String, Account>,
     /// All groups: number and further members.
@@ -78,6 +82,7 @@ impl Question {
             ask("unit", &self.units),
             ask("kernel", &self.sysctls),
             ask("point", &self.mounts),
+            ask("output", &self.outputs),
         ];
         let journal = if self.journal { "journal\n" } else { "" };
         format!("{PROBE}main() {{\nbasics\n{}{journal}echo done\n}}\nmain </dev/null\n", parts.concat())
@@ -148,6 +153,9 @@ impl Observed {
             ["point", path, exists, mounted, files] => {
                 let state = MountState { exists: flag(exists), mounted: flag(mounted) };
                 self.mounts.insert(path.into(), (state, flag(files)));
+            }
+            ["output", command, said] => {
+                self.outputs.insert(command.into(), String::from_utf8(Content::decoded(said)?.0).ok()?);
             }
             ["user", line] => self.user(&line.split(':').collect::<Vec<_>>())?,
             ["group", line] => self.group(&line.split(':').collect::<Vec<_>>())?,

@@ -44,7 +44,7 @@ fn change(wanted: &Wanted, seen: &Observed) -> Result<Option<Change>, String> {
             let change = Change::Package { name: name.clone(), replaces: replaces.clone() };
             return Ok((!seen.packages.contains(name)).then_some(change));
         }
-        Wanted::File { path, content, mode } => whole(path, content, *mode, seen)?,
+        Wanted::File { path, content, mode, owner } => whole(path, content, *mode, *owner, seen)?,
         Wanted::Block { path, name, lines, retire } => block(path, name, lines, retire, seen)?,
         Wanted::Group { name, gid } => group(name, *gid, seen)?,
         Wanted::User { name, account } => user(name, account, seen)?,
@@ -82,9 +82,9 @@ fn present<'s>(path: &str, seen: &'s Observed) -> Result<Option<&'s FileState>, 
     }
 }
 
-fn whole(path: &str, content: &Content, mode: u32, seen: &Observed) -> Result<Change, String> {
+fn whole(path: &str, content: &Content, mode: u32, owner: (u32, u32), seen: &Observed) -> Result<Change, String> {
     let from = present(path, seen)?.cloned();
-    let to = FileState { content: content.clone(), mode, uid: 0, gid: 0 };
+    let to = FileState { content: content.clone(), mode, uid: owner.0, gid: owner.1 };
     Ok(Change::File { path: path.into(), from, to: Some(to), block: None })
 }
 
@@ -173,7 +173,7 @@ pub(crate) mod tests {
         let alice = Account { uid: 1001, gid: 1001, home: "/home/alice".into(), shell: "/bin/bash".into() };
         vec![
             Wanted::Package { name: "chrony".into(), replaces: vec![] },
-            Wanted::File { path: "/etc/new".into(), content: "x\n".into(), mode: 0o600 },
+            Wanted::File { path: "/etc/new".into(), content: "x\n".into(), mode: 0o600, owner: (0, 0) },
             Wanted::Block {
                 path: "/etc/hosts".into(),
                 name: "names".into(),

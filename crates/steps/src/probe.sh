@@ -43,4 +43,5 @@ kernel() { v=$(sysctl -n "$1" 2>/dev/null) && say kernel "$1" "$v"; true; }
 point() {
   say point "$1" "$(yes test -d "$1")" "$(yes mountpoint -q "$1")" "$(yes test -n "$(ls -A "$1" 2>/dev/null | head -1)")"
 }
+output() { v=$(sh -c "$1" 2>/dev/null | base64 -w 0) && [ -z "$v" ] || say output "$1" "$v"; }
 journal() { for e in $J/*.json; do [ ! -f "$e" ] || say journal "$(basename "$e")" "$(base64 -w 0 <"$e")"; done; }

@@ -9,9 +9,9 @@ pub enum Wanted {
     /// It is installed; packages of `replaces` may be removed for it.
     #[allow(missing_docs)]
     Package { name: String, replaces: Vec<String> },
-    /// A file of root's with these bytes.
+    /// A file with these bytes; `owner`: the numbers of its user and group.
     #[allow(missing_docs)]
-    File { path: String, content: Content, mode: u32 },
+    File { path: String, content: Content, mode: u32, owner: (u32, u32) },
     /// These lines between markers of that name, and lines elsewhere in the file that are put out of force.
     #[allow(missing_docs)]
     Block { path: String, name: String, lines: String, retire: Vec<String> },

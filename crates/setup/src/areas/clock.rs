@@ -1,7 +1,7 @@
 //! One host serves the time, by chrony, and the others follow it. Other daemons that set the clock go: Debian's packages
 //! of them cannot be beside chrony.
 
-use super::Asked;
+use super::{Asked, known_family};
 use crate::site::{AllSeen, Site};
 use homing_steps::{How, Question, Wanted};
 
@@ -22,17 +22,14 @@ pub(super) fn ask(question: &mut Question) {
 pub(super) fn wanted(site: &Site, host: &str, seen: &AllSeen) -> Asked {
     let Some(Ok(there)) = seen.get(host) else { return Ok(Vec::new()) };
     let Some(server) = &site.up.clock else { return Ok(Vec::new()) };
-    if !there.family.iter().any(|f| f == "debian") {
-        let family = there.family.first().map_or("unknown", String::as_str);
-        return Err(vec![format!("where chrony's files are on {family} is not known; Debian's and Ubuntu's are")]);
-    }
+    known_family(there, "chrony")?;
     let text = if host == server {
         serves(site, host, seen, there.text(CONF).unwrap_or(""))
     } else {
         follows(site, server, seen)?
     };
     let mut wanted = vec![Wanted::Package { name: PACKAGE.into(), replaces: OTHERS.map(String::from).into() }];
-    wanted.push(Wanted::File { path: CONF.into(), content: text.into(), mode: 0o644 });
+    wanted.push(Wanted::File { path: CONF.into(), content: text.into(), mode: 0o644, owner: (0, 0) });
     wanted.push(Wanted::Unit { name: UNIT.into(), on: true });
     // The package starts its unit: before the file is there.
     wanted.push(Wanted::Reads { unit: UNIT.into(), paths: vec![CONF.into()], how: How::Restart, test: None });

@@ -4,6 +4,7 @@ mod clock;
 mod mounts;
 mod names;
 mod packages;
+pub(crate) mod slurm;
 mod ssh;
 mod sysctl;
 #[cfg(test)]
@@ -11,7 +12,7 @@ mod tests;
 mod users;
 
 use crate::site::{AllSeen, Site};
-use homing_steps::{Question, Wanted};
+use homing_steps::{Observed, Question, Wanted};
 
 /// What is wanted of a host, or what stands against it.
 pub(crate) type Asked = Result<Vec<Wanted>, Vec<String>>;
@@ -27,12 +28,13 @@ pub enum Area {
     Clock,
     Sysctl,
     Mounts,
+    Slurm,
 }
 
 impl Area {
     /// In order.
-    pub const ALL: [Area; 7] =
-        [Area::Names, Area::Users, Area::Ssh, Area::Packages, Area::Clock, Area::Sysctl, Area::Mounts];
+    pub const ALL: [Area; 8] =
+        [Area::Names, Area::Users, Area::Ssh, Area::Packages, Area::Clock, Area::Sysctl, Area::Mounts, Area::Slurm];
 
     /// As it is typed.
     pub fn name(self) -> &'static str {
@@ -44,6 +46,7 @@ impl Area {
             Area::Clock => "clock",
             Area::Sysctl => "sysctl",
             Area::Mounts => "mounts",
+            Area::Slurm => "slurm",
         }
     }
 
@@ -63,6 +66,7 @@ impl Area {
             Area::Clock => up.clock.is_some(),
             Area::Sysctl => !up.sysctl.is_empty(),
             Area::Mounts => !up.mount.is_empty(),
+            Area::Slurm => up.slurm.is_some(),
         }
     }
 
@@ -74,7 +78,7 @@ impl Area {
             Area::Ssh => Some("ssh"),
             Area::Clock => Some("clocks"),
             Area::Mounts => Some("mounts"),
-            Area::Packages | Area::Sysctl => None,
+            Area::Packages | Area::Sysctl | Area::Slurm => None,
         }
     }
 
@@ -87,6 +91,7 @@ impl Area {
             Area::Clock => clock::ask(question),
             Area::Sysctl => sysctl::ask(site, question),
             Area::Mounts => mounts::ask(site, question),
+            Area::Slurm => slurm::ask(question),
         }
     }
 
@@ -99,12 +104,26 @@ impl Area {
             Area::Clock => clock::wanted(site, host, seen),
             Area::Sysctl => Ok(sysctl::wanted(site)),
             Area::Mounts => Ok(mounts::wanted(site, host, seen)),
+            Area::Slurm => slurm::wanted(site, host, seen),
         }
     }
 
     pub(crate) fn notes(self, site: &Site, seen: &AllSeen) -> Vec<String> {
-        if self == Area::Ssh { ssh::notes(site, seen) } else { Vec::new() }
+        match self {
+            Area::Ssh => ssh::notes(site, seen),
+            Area::Slurm => slurm::notes(site, seen),
+            _ => Vec::new(),
+        }
     }
+}
+
+/// Files of services lie elsewhere in other families of systems.
+pub(crate) fn known_family(there: &Observed, of: &str) -> Result<(), Vec<String>> {
+    if there.family.iter().any(|f| f == "debian") {
+        return Ok(());
+    }
+    let family = there.family.first().map_or("unknown", String::as_str);
+    Err(vec![format!("where {of}'s files are on {family} is not known; Debian's and Ubuntu's are")])
 }
 
 /// Lines of all hosts, in their order: of one that is not known now, those that are there already.

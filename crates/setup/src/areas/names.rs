@@ -34,7 +34,7 @@ pub(super) fn wanted(site: &Site, host: &str, seen: &AllSeen) -> Asked {
     let mut wanted = vec![Wanted::Block { path: HOSTS.into(), name: BLOCK.into(), lines: block, retire }];
     if site.up.hostname {
         let content = format!("{host}\n").into();
-        wanted.push(Wanted::File { path: HOSTNAME.into(), content, mode: 0o644 });
+        wanted.push(Wanted::File { path: HOSTNAME.into(), content, mode: 0o644, owner: (0, 0) });
         wanted.push(Wanted::Hostname(host.into()));
     }
     Ok(wanted)

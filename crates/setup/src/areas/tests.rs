@@ -86,7 +86,8 @@ fn bare_hosts_become_a_cluster_and_then_nothing_is_left_to_do() {
     assert_eq!(site.faults(), Vec::<String>::new());
     let first = carry(&mut seen, &site, &Area::ALL);
     assert!(first.against.is_empty() && first.notes.is_empty(), "{first:?}");
-    assert_eq!(first.phases.iter().map(|p| p.name.as_str()).collect::<Vec<_>>(), Area::ALL.map(Area::name));
+    let expected: Vec<&str> = Area::ALL.into_iter().filter(|a| a.is_wanted(&site)).map(Area::name).collect();
+    assert_eq!(first.phases.iter().map(|p| p.name.as_str()).collect::<Vec<_>>(), expected);
     let again = plan(&site, &Area::ALL, &seen);
     assert!(again.phases.is_empty() && again.against.is_empty(), "{again:?}");
     let names = block_of(text(&seen, "n2", "/etc/hosts"), "names").unwrap();
@@ -225,4 +226,86 @@ fn a_file_that_contradicts_itself_is_told() {
     for part in ["\"n9\"", "\"-o\"", "\"a b\"", "[up.group.none]", "\"home\"", "fstab"] {
         assert!(faults.iter().any(|f| f.contains(part)), "{part}: {faults:?}");
     }
+}
+
+/// A host with Slurm's packages, as they leave it.
+fn with_slurm(n: u32) -> Observed {
+    let mut seen = host(n);
+    seen.packages = ["munge", "slurmd", "slurm-client"].map(String::from).into();
+    seen.packages.extend((n == 1).then(|| "slurmctld".to_string()));
+    let offers = format!("NodeName=vm CPUs={n} Boards=1 RealMemory={}000\nUpTime=1-0\n", 2 * n);
+    seen.outputs.insert("slurmd -C".into(), offers);
+    seen.outputs.insert("stat -fc %T /sys/fs/cgroup".into(), "cgroup2fs\n".into());
+    let munge = Account { uid: 100 + n, gid: 200 + n, home: "/x".into(), shell: "/bin/false".into() };
+    seen.users.insert("munge".into(), munge);
+    seen.units.insert("munge".into(), (UnitState { enabled: true, active: true }, 100));
+    with(seen, "/etc/munge/munge.key", &format!("key of n{n}"))
+}
+
+fn slurm(hosts: u32) -> (Site, AllSeen) {
+    let names: Vec<String> = (1..=hosts).map(|n| format!("n{n}")).collect();
+    let site = site(
+        &names.iter().map(String::as_str).collect::<Vec<_>>(),
+        "[slurm]\nsettings = { KillWait = \"3\", ReturnToService = \"1\" }\n",
+    );
+    (site, (1..=hosts).map(|n| (format!("n{n}"), Ok(with_slurm(n)))).collect())
+}
+
+#[test]
+fn slurm_has_one_key_one_file_and_nodes_as_the_hosts_are() {
+    let (site, mut seen) = slurm(2);
+    let bare = plan(&site, &[Area::Slurm], &all(2));
+    let told: Vec<String> = bare.phases[0].steps["n1"].iter().map(|s| s.change.told()).collect();
+    assert!(told.len() == 4 && told.iter().all(|t| t.starts_with("package ")), "{told:?}");
+    assert_eq!(bare.phases[0].steps["n2"].len(), 3, "only n1 leads");
+    assert!(bare.notes[0].contains("when the packages are there"), "{:?}", bare.notes);
+
+    let first = carry(&mut seen, &site, &[Area::Slurm]);
+    assert!(first.against.is_empty() && first.notes.is_empty(), "{first:?}");
+    let Some(Seen::File(key, _)) = seen["n2"].as_ref().unwrap().files.get("/etc/munge/munge.key") else { panic!() };
+    assert_eq!((key.content.text(), key.mode, key.uid, key.gid), (Some("key of n1"), 0o600, 102, 202));
+    let restarted = |host: &str| {
+        let steps = first.phases[0].steps[host].iter().filter(|s| matches!(s.change, Change::Nudge { .. }));
+        steps.map(|s| s.change.thing()).collect::<Vec<_>>()
+    };
+    assert_eq!(restarted("n2"), ["files of unit munge"], "it ran with another key");
+    let conf = text(&seen, "n2", "/etc/slurm/slurm.conf");
+    assert_eq!(conf, text(&seen, "n1", "/etc/slurm/slurm.conf"));
+    let node = "NodeName=n2 NodeAddr=10.0.0.2 CPUs=2 Boards=1 RealMemory=3800\n";
+    for line in ["SlurmctldHost=n1(10.0.0.1)\n", "ProctrackType=proctrack/cgroup\n", "KillWait=3\n", node] {
+        assert!(conf.contains(line), "{line}: {conf}");
+    }
+    assert!(conf.contains("DefMemPerCPU=1900\n"), "{conf}");
+    assert_eq!(conf.matches("ReturnToService=").count(), 1, "a setting of the file stands for homing's own");
+    assert!(plan(&site, &[Area::Slurm], &seen).phases.is_empty());
+}
+
+#[test]
+fn slurm_keeps_a_node_that_does_not_answer_and_takes_no_hosts_of_another_cluster() {
+    let (site, mut seen) = slurm(3);
+    carry(&mut seen, &site, &[Area::Slurm]);
+    seen.insert("n3".into(), Err("no route to host".into()));
+    assert!(plan(&site, &[Area::Slurm], &seen).phases.is_empty());
+    seen.insert("n1".into(), Err("no route to host".into()));
+    let against = plan(&site, &[Area::Slurm], &seen).against;
+    assert!(against.len() == 1 && against[0].1.contains("n1, which is to lead Slurm, does not answer"), "{against:?}");
+
+    let (site, mut seen) = slurm(2);
+    let theirs = with(with_slurm(2), "/etc/slurm/slurm.conf", "ClusterName=theirs\n");
+    seen.insert("n2".into(), Ok(theirs));
+    let plan = plan(&site, &[Area::Slurm], &seen);
+    assert!(plan.against[0].0 == "n2" && plan.against[0].1.contains("not homing's"), "{plan:?}");
+    let conf = plan.phases[0].steps["n1"].iter().find_map(|step| match &step.change {
+        Change::File { path, to: Some(to), .. } if path == "/etc/slurm/slurm.conf" => to.content.text(),
+        _ => None,
+    });
+    assert!(!conf.unwrap().contains("NodeName=n2"), "{conf:?}");
+}
+
+#[test]
+fn nodes_that_do_not_serve_are_told_as_sinfo_has_them() {
+    let hosts = ["n1", "n2", "n3"].map(String::from);
+    let told = crate::unfit(&hosts, "n1 idle none\nn2 down* Not responding\n");
+    assert_eq!(told.iter().map(|(host, _)| host.as_str()).collect::<Vec<_>>(), ["n2", "n3"]);
+    assert!(told[0].1.contains("down* Not responding") && told[1].1.contains("not among"), "{told:?}");
 }

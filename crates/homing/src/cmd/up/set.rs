@@ -6,8 +6,8 @@ use crate::failure::{Failure, exit};
 use clap::Parser;
 use homing_model::{NodeSet, alike};
 use homing_remote::{Command, HostResult, Options, Outcome, Remote};
-use homing_setup::{Area, Plan, plan, question};
-use homing_steps::{News, Observed, Phase, Question, Step, carry_out, observe, undo};
+use homing_setup::{Area, Plan, plan, proof, question, unfit};
+use homing_steps::{Call, Executor, News, Observed, Phase, Question, Step, carry_out, observe, undo};
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs::Permissions;
 use std::os::unix::fs::PermissionsExt;
@@ -62,6 +62,9 @@ impl Session {
             let failed = carry_out(&self.executor, &plan.phases, &mut |news| self.news(news));
             lost.extend(failed);
             lost.extend(self.prove_login(&plan, &lost));
+        }
+        if self.record.open && areas.contains(&Area::Slurm) {
+            came.failed.extend(self.prove_slurm(&came));
         }
         if came.failed.is_empty() && self.record.open {
             self.record.end()?;
@@ -141,6 +144,20 @@ impl Session {
             format!("ssh: with the new files a new connection fails, and {taken}: {outcome}")
         };
         out.into_iter().map(|r| (r.host.clone(), back(&r.host, &r.outcome))).collect()
+    }
+
+    /// Slurm's controller must take all hosts on which nothing failed for its own.
+    fn prove_slurm(&self, came: &Came) -> Vec<(String, String)> {
+        let is_well = |host: &&String| !came.failed.iter().any(|(failed, _)| failed == *host);
+        let hosts: Vec<String> = self.site.hosts.iter().filter(is_well).cloned().collect();
+        let Some(controller) = self.site.controller().filter(|host| hosts.iter().any(|h| h == host)) else {
+            return Vec::new();
+        };
+        self.say(&format!("slurm: {controller} is asked for its nodes"));
+        match self.executor.run(&[(controller.into(), Call::Script(proof(&hosts)))]).remove(0) {
+            Ok(said) => unfit(&hosts, &said),
+            Err(why) => vec![(controller.into(), format!("slurm: its nodes are not told: {why}"))],
+        }
     }
 
     /// Undoes what was done to these things of a host.

@@ -1,0 +1,182 @@
+//! Slurm with munge, from Debian's packages. slurm.conf is made of what `slurmd -C` says on the hosts and is the same
+//! on all. Debian's package of munge makes a key; that of the controller is everybody's, and it goes over ssh only.
+
+use super::{Asked, known_family, lines_of_all};
+use crate::site::{AllSeen, Site, Slurm};
+use homing_steps::{Content, How, Observed, Question, Seen, Wanted};
+
+const CONF: &str = "/etc/slurm/slurm.conf";
+const CGROUP: &str = "/etc/slurm/cgroup.conf";
+const KEY: &str = "/etc/munge/munge.key";
+const EVERYWHERE: [&str; 3] = ["munge", "slurmd", "slurm-client"];
+const CONTROLLER: &str = "slurmctld";
+/// What a host offers, as a line of slurm.conf.
+const OFFERS: &str = "slurmd -C";
+/// The type of the control groups' file system.
+const GROUPS: &str = "stat -fc %T /sys/fs/cgroup";
+const HEAD: &str = "# Written by homing up, which writes over what is changed here by hand.\n";
+/// Of a host's memory, for jobs. slurmd drains a node that has less than slurm.conf says, and another kernel keeps some
+/// more for itself.
+const PERCENT: u64 = 95;
+
+pub(super) fn ask(question: &mut Question) {
+    question.files.extend([CONF, CGROUP, KEY].map(String::from));
+    question.packages.extend(EVERYWHERE.into_iter().chain([CONTROLLER]).map(String::from));
+    question.units.extend(["munge", "slurmd", CONTROLLER].map(String::from));
+    question.outputs.extend([OFFERS, GROUPS].map(String::from));
+}
+
+pub(super) fn wanted(site: &Site, host: &str, seen: &AllSeen) -> Asked {
+    let (Some(Ok(there)), Some(slurm)) = (seen.get(host), &site.up.slurm) else { return Ok(Vec::new()) };
+    known_family(there, "Slurm")?;
+    let is_controller = site.controller() == Some(host);
+    if is_foreign(there) {
+        return Err(vec![format!("{CONF} is there and not homing's: this host has a Slurm already")]);
+    }
+    let packages: Vec<&str> = EVERYWHERE.into_iter().chain(is_controller.then_some(CONTROLLER)).collect();
+    if packages.iter().any(|package| !there.packages.contains(*package)) {
+        let one = |name: &str| Wanted::Package { name: name.into(), replaces: Vec::new() };
+        return Ok(packages.into_iter().map(one).collect());
+    }
+    let Some(lead) = leader(site, seen) else { return Err(vec![no_leader(site)]) };
+    let key = match lead.files.get(KEY) {
+        Some(Seen::File(key, _)) => key.content.clone(),
+        _ => return Err(vec![format!("{} has no {KEY}: mungekey --create there", site.controller().unwrap_or(""))]),
+    };
+    let owner =
+        there.users.get("munge").map(|user| (user.uid, user.gid)).ok_or_else(|| vec!["no user munge".into()])?;
+    let cgroups = has_cgroups(seen);
+    let conf = conf(site, slurm, seen, cgroups)?;
+    let file = |path: &str, content: Content| Wanted::File { path: path.into(), content, mode: 0o644, owner: (0, 0) };
+    let files = [
+        Wanted::File { path: KEY.into(), content: key, mode: 0o600, owner },
+        file(CGROUP, cgroup_conf(cgroups).into()),
+        file(CONF, conf.into()),
+    ];
+    let units = [Some("munge"), is_controller.then_some(CONTROLLER), Some("slurmd")];
+    Ok(files.into_iter().chain(units.into_iter().flatten().flat_map(runs)).collect())
+}
+
+/// The unit runs and has read its files. Slurm before 23.11 takes in another number of nodes only when it starts; jobs
+/// go on meanwhile.
+fn runs(unit: &str) -> [Wanted; 2] {
+    let paths: &[&str] = if unit == "munge" { &[KEY] } else { &[CONF, CGROUP] };
+    let paths = paths.iter().map(|path| path.to_string()).collect();
+    let reads = Wanted::Reads { unit: unit.into(), paths, how: How::Restart, test: None };
+    [Wanted::Unit { name: unit.into(), on: true }, reads]
+}
+
+/// The host is one of another cluster.
+fn is_foreign(there: &Observed) -> bool {
+    match there.files.get(CONF) {
+        None | Some(Seen::Absent) => false,
+        _ => !there.text(CONF).is_some_and(|text| text.starts_with(HEAD)),
+    }
+}
+
+/// A plan made before the packages are there cannot tell of what follows from them.
+pub(super) fn notes(site: &Site, seen: &AllSeen) -> Vec<String> {
+    let without = |there: &Observed| EVERYWHERE.iter().any(|package| !there.packages.contains(*package));
+    let bare = site.up.slurm.is_some() && seen.values().flatten().any(without);
+    bare.then(|| "slurm: its files and units are planned when the packages are there".into()).into_iter().collect()
+}
+
+fn leader<'s>(site: &Site, seen: &'s AllSeen) -> Option<&'s Observed> {
+    let there = seen.get(site.controller()?)?.as_ref().ok()?;
+    there.packages.contains(CONTROLLER).then_some(there)
+}
+
+fn no_leader(site: &Site) -> String {
+    format!("{}, which is to lead Slurm, does not answer or has no {CONTROLLER}", site.controller().unwrap_or("a host"))
+}
+
+/// Version 2 of the control groups on all hosts that answer.
+fn has_cgroups(seen: &AllSeen) -> bool {
+    seen.values().flatten().all(|there| there.outputs.get(GROUPS).is_some_and(|said| said.trim() == "cgroup2fs"))
+}
+
+fn cgroup_conf(cgroups: bool) -> String {
+    let rest = if cgroups {
+        "CgroupPlugin=cgroup/v2\nConstrainCores=yes\nConstrainRAMSpace=yes\n"
+    } else {
+        "CgroupPlugin=cgroup/v1\nCgroupAutomount=no\n"
+    };
+    format!("{HEAD}{rest}")
+}
+
+fn conf(site: &Site, slurm: &Slurm, seen: &AllSeen, cgroups: bool) -> Result<String, Vec<String>> {
+    let Some((controller, lead)) = site.controller().zip(leader(site, seen)) else { return Err(vec![no_leader(site)]) };
+    let address = site.names(controller, seen).first().map(|(_, address)| format!("({address})")).unwrap_or_default();
+    let is_of = |host: &str, line: &str| line.split(' ').next() == Some(&format!("NodeName={host}"));
+    let nodes = lines_of_all(site, lead.text(CONF).unwrap_or(""), |host| node(site, host, seen), is_of);
+    let memory = |line: &str| Some(number(line, "RealMemory=")? / number(line, "CPUs=")?.max(1));
+    let Some(memory) = nodes.lines().filter_map(memory).min() else {
+        return Err(vec![format!("{OFFERS} says nothing on any host")]);
+    };
+    let (track, task) = if cgroups { ("cgroup", "task/cgroup,task/affinity") } else { ("linuxproc", "task/none") };
+    let base = format!(
+        "ClusterName={}\nSlurmctldHost={}{address}\nSlurmUser=slurm\nAuthType=auth/munge\n\
+         StateSaveLocation=/var/lib/slurm/slurmctld\nSlurmdSpoolDir=/var/lib/slurm/slurmd\n\
+         SlurmctldLogFile=/var/log/slurm/slurmctld.log\nSlurmdLogFile=/var/log/slurm/slurmd.log\n\
+         ProctrackType=proctrack/{track}\nTaskPlugin={task}\nMpiDefault=none\n\
+         JobAcctGatherType=jobacct_gather/linux\nSelectType=select/cons_tres\nSelectTypeParameters=CR_Core_Memory\n\
+         DefMemPerCPU={memory}\nReturnToService=2\n",
+        slurm.cluster,
+        own_name(controller, lead),
+    );
+    let is_told = |line: &&str| !slurm.settings.keys().any(|key| line.split('=').next() == Some(key));
+    let base: String = base.split_inclusive('\n').filter(is_told).collect();
+    let settings: String = slurm.settings.iter().map(|(key, value)| format!("{key}={value}\n")).collect();
+    Ok(format!("{HEAD}{base}{settings}{nodes}PartitionName={} Nodes=ALL Default=YES State=UP\n", slurm.partition))
+}
+
+/// A host's line, from what its slurmd says of it.
+fn node(site: &Site, host: &str, seen: &AllSeen) -> Vec<String> {
+    let Some(there) = seen.get(host).and_then(|s| s.as_ref().ok()).filter(|there| !is_foreign(there)) else {
+        return Vec::new();
+    };
+    let said = there.outputs.get(OFFERS).map_or("", String::as_str).lines().next().unwrap_or("");
+    let offers = said.split(' ').filter(|word| !word.starts_with("NodeName=")).map(|word| {
+        let memory = number(word, "RealMemory=").map(|mb| format!("RealMemory={}", mb * PERCENT / 100));
+        memory.unwrap_or_else(|| word.to_string())
+    });
+    let offers: Vec<String> = offers.collect();
+    if number(said, "CPUs=").is_none() {
+        return Vec::new();
+    }
+    let address = site.names(host, seen).first().map(|(_, address)| format!(" NodeAddr={address}")).unwrap_or_default();
+    let called = own_name(host, there);
+    let called = if called == host { String::new() } else { format!(" NodeHostname={called}") };
+    vec![format!("NodeName={host}{called}{address} {}", offers.join(" "))]
+}
+
+/// The name by which Slurm's daemons know the host that they are on.
+fn own_name<'s>(host: &'s str, there: &'s Observed) -> &'s str {
+    there.hostname.split('.').next().filter(|name| !name.is_empty()).unwrap_or(host)
+}
+
+fn number(text: &str, key: &str) -> Option<u64> {
+    text.split(' ').find_map(|word| word.strip_prefix(key))?.parse().ok()
+}
+
+/// What the controller is asked at the end: nodes with their states, once those of `hosts` serve or a minute has gone.
+pub fn proof(hosts: &[String]) -> String {
+    let names = hosts.join(",");
+    format!(
+        "for i in $(seq 60); do s=$(sinfo -h -N -n {names} -o '%N %t %E' 2>&1 | sort -u); \
+         [ \"$(printf '%s\\n' \"$s\" | grep -cE '^[^ ]+ (idle|mix|alloc|comp) ')\" -lt {} ] || break; sleep 1; done; \
+         printf '%s\\n' \"$s\"\n",
+        hosts.len()
+    )
+}
+
+/// Hosts that do not serve, and what Slurm says of them.
+pub fn unfit(hosts: &[String], said: &str) -> Vec<(String, String)> {
+    let state = |host: &String| {
+        let mut lines = said.lines().filter_map(|line| line.split_once(' '));
+        let told = lines.find(|(name, _)| name == host).map_or("is not among the nodes that sinfo names", |(_, t)| t);
+        let serves = ["idle", "mix", "alloc", "comp"].contains(&told.split(' ').next().unwrap_or(""));
+        (!serves).then(|| (host.clone(), format!("slurm: after a minute the node {told}; journalctl -u slurmd")))
+    };
+    hosts.iter().filter_map(state).collect()
+}
