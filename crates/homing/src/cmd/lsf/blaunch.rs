@@ -42,7 +42,10 @@ pub fn blaunch(words: &[RawText]) -> Result<i32, Refusal> {
 fn asked(command: &[&RawText]) -> Result<Rank, Refusal> {
     let cwd = crate::cmd::queue::sub::working_directory()?;
     let words: Vec<&[u8]> = command.iter().map(|word| word.0.as_slice()).collect();
-    let env = std::env::vars_os().map(|(n, v)| (RawText::from(n), RawText::from(v))).collect();
+    // As over ssh: what mpirun has set for itself would mislead its daemon, which ends with signal 11.
+    let env = std::env::vars_os().map(|(n, v)| (RawText::from(n), RawText::from(v)));
+    let of_job = |name: &RawText| ["LSB_", "LS_", "HOMING_"].iter().any(|start| name.0.starts_with(start.as_bytes()));
+    let env = env.filter(|(name, _)| of_job(name)).collect();
     Ok(Rank { cwd: RawText::from(cwd.as_path()), line: RawText(words.join(&b' ')), env })
 }
 
