@@ -26,6 +26,9 @@ pub enum Sub {
     Runs(cmd::runs::Args),
     /// Show the evidence of a run
     Report(cmd::report::Args),
+    /// Show what a run does now, or play it again
+    #[command(visible_alias = "watch")]
+    Top(cmd::top::Args),
     /// Submit a command, or a batch, that runs detached
     #[command(name = "sub")]
     Submit(cmd::queue::sub::Args),

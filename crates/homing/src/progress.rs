@@ -31,7 +31,13 @@ pub fn place() -> Option<Place> {
     }
     let columns = tcgetwinsize(stderr).map_or(0, |size| size.ws_col);
     let columns = usize::from(if columns == 0 { USUAL_COLUMNS } else { columns }) - 1;
-    Some(Place { columns, utf8: is_utf8(["LC_ALL", "LC_CTYPE", "LANG"].map(var)) })
+    Some(Place { columns, utf8: locale_is_utf8() })
+}
+
+/// Whether the locale of the environment has more than ASCII.
+pub fn locale_is_utf8() -> bool {
+    let var = |name: &str| std::env::var(name).ok().filter(|value| !value.is_empty());
+    is_utf8(["LC_ALL", "LC_CTYPE", "LANG"].map(var))
 }
 
 /// The locale's character set, by the variables in the order in which they count.

@@ -154,3 +154,50 @@ fn times_have_their_zone_and_old_runs_go() {
     assert_eq!((shown(" IST  ended"), shown(" UTC  ended"), shown("1 run removed")), (1, 1, 1), "{lines:#?}");
     assert_eq!((shown("homing run -q true"), shown("status 0")), (2, 1), "none is left: {lines:#?}");
 }
+
+#[test]
+fn another_terminal_sees_what_a_run_does_and_later_sees_it_again() {
+    if missing() {
+        return;
+    }
+    // The run goes on in the background; `top` is in front, and leaves when it has ended.
+    let script = "(homing run -q -j2 'test {} != gate || until test -e gate; do sleep 0.1; done; test {} != 3' \
+                  ::: gate 1 2 3 4 5 6 7 8 2>/dev/null; echo ended >over) &\n\
+                  until homing runs 2>/dev/null | grep -q running; do sleep 0.1; done; homing watch; echo seen";
+    let terminal = Terminal::new(100, &[], script);
+    let lines = terminal.when("the run", |lines| lines.iter().any(|line| is_bar(line)));
+    let shown = |lines: &[String], part: &str| lines.iter().any(|line| line.contains(part));
+    for part in [
+        "running  homing run -q -j2",
+        "1 failed, 1 of 2 slots",
+        "HOST",
+        "exit 1",
+        "TASK",
+        "until test -e gate",
+        "q leaves",
+    ] {
+        assert!(shown(&lines, part), "{part}: {lines:#?}");
+    }
+    assert!(lines.iter().all(|line| line.chars().count() < 100), "{lines:#?}");
+    let_go(&terminal);
+    let after = terminal.ends();
+    assert!(shown(&after, "8 done, 1 failed") && shown(&after, "seen") && !shown(&after, "q leaves"), "{after:#?}");
+
+    let script = "homing run -q -j1 'sleep 0.3; echo {}' ::: 1 2 3 >/dev/null 2>&1; homing top --once | head -3\n\
+                  homing top --json | tr , '\\n' | grep elapsed_seconds | cut -c1-18; homing top --replay 1; echo seen\n\
+                  homing top nosuchrun; echo status $?";
+    let terminal = Terminal::new(100, &[], script);
+    terminal.when("it again", |lines| shown(lines, "1 of 1 slot,") && shown(lines, "sleep 0.3; echo 2"));
+    let after = terminal.ends();
+    for part in [
+        "ended, exit 0  homing run",
+        "100 % 3/3",
+        "elapsed_seconds",
+        "3 done, 0 failed",
+        "seen",
+        "nosuchrun",
+        "status 255",
+    ] {
+        assert!(shown(&after, part), "{part}: {after:#?}");
+    }
+}

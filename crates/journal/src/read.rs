@@ -45,6 +45,8 @@ pub struct Replay {
     damaged: bool,
     /// The line in memory was not handed out yet: a gap before it was told first.
     held: bool,
+    /// Bytes of a last line that had no end yet.
+    torn: i64,
     over: bool,
 }
 
@@ -63,6 +65,7 @@ pub fn replay(dir: &Path) -> Result<Replay, JournalError> {
         sealed: false,
         damaged: false,
         held: false,
+        torn: 0,
         over: false,
     })
 }
@@ -71,6 +74,13 @@ impl Replay {
     /// Records of unknown kind so far.
     pub fn skipped(&self) -> u64 {
         self.skipped
+    }
+
+    /// After the end: goes on with what was appended meanwhile. A journal of a later format stays at its end.
+    pub fn go_on(&mut self) {
+        if let (true, Ok(())) = (self.torn >= 0, self.from.seek_relative(-self.torn)) {
+            (self.torn, self.over) = (0, false);
+        }
     }
 
     /// A line that is not what was written here, or that does not follow the one before.
@@ -114,7 +124,7 @@ impl Replay {
     fn parse(&mut self) -> Option<Result<Event, JournalError>> {
         match serde_json::from_slice::<Event>(&self.line) {
             Ok(Event { what: What::RunStarted { v, .. }, .. }) if v > FORMAT => {
-                self.over = true;
+                (self.over, self.torn) = (true, -1);
                 Some(Err(JournalError::Newer { path: self.path.clone(), found: v }))
             }
             Ok(event) => Some(Ok(event)),
@@ -143,10 +153,11 @@ impl Iterator for Replay {
                 self.over = true;
                 return Some(Err(JournalError::io("read", &self.path)(e)));
             }
-            if self.line.pop() != Some(b'\n') {
-                self.over = true;
+            if self.line.last() != Some(&b'\n') {
+                (self.over, self.torn) = (true, self.line.len() as i64);
                 return None;
             }
+            self.line.pop();
             self.number += 1;
             if let Some(item) = self.taken() {
                 return Some(item);

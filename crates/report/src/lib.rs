@@ -4,11 +4,13 @@
 
 mod html;
 mod load;
+mod now;
 mod tally;
 mod text;
 mod words;
 
 pub use html::{escape, html};
+pub use now::Now;
 pub use tally::Tally;
 pub use text::task_on;
 pub use words::command_line;

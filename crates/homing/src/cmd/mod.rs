@@ -17,6 +17,7 @@ pub mod run;
 pub mod runs;
 pub mod snapshot;
 pub mod targets;
+pub mod top;
 pub mod topology;
 pub mod up;
 pub mod volume;

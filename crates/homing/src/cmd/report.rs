@@ -53,7 +53,7 @@ pub fn run(args: Args) -> Result<i32, Failure> {
     to_stdout(&tally.text(std::io::stdout().is_terminal() && std::env::var_os("NO_COLOR").is_none()))
 }
 
-fn refused(error: JournalError) -> Failure {
+pub(super) fn refused(error: JournalError) -> Failure {
     match error {
         JournalError::NotFound { .. } | JournalError::Ambiguous { .. } => Failure::usage(error),
         other => Failure::system(other),

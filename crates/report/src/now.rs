@@ -1,0 +1,167 @@
+//! What a run does at this moment: its hosts, the storage servers that it waits
+//! for, the tasks under way, and what failed last. Made from the journal's events.
+
+mod lines;
+
+use crate::tally::{Failed, Tally};
+use homing_model::event::What;
+use homing_model::{Event, HostSample, Indices, RawText, TaskId};
+use serde_json::{Value, json};
+use std::collections::{BTreeMap, VecDeque};
+use std::time::Duration;
+
+/// Failures that are shown: the last ones.
+const FAILURES: usize = 5;
+
+/// A host of the run.
+#[derive(Clone, Debug, Default)]
+struct OnHost {
+    slots: u32,
+    running: u32,
+    done: u64,
+    failed: u64,
+    /// Why it is not used any more.
+    lost: Option<String>,
+    /// The last sample, and the rates between it and the one before.
+    sample: Option<HostSample>,
+    rates: Indices,
+}
+
+/// An attempt under way.
+#[derive(Clone, Debug)]
+struct Underway {
+    host: String,
+    slot: u32,
+    attempt: u32,
+    command: String,
+    began_ns: i64,
+}
+
+/// A storage server: tasks that may use it at once, why, and whose leases of it are known.
+#[derive(Clone, Debug, Default)]
+struct Server {
+    limit: Option<u32>,
+    why: String,
+    users: Vec<(String, u32)>,
+}
+
+/// What a run does now. Hand it every event, in order.
+#[derive(Clone, Debug, Default)]
+pub struct Now {
+    tally: Tally,
+    argv: Vec<RawText>,
+    hosts: BTreeMap<String, OnHost>,
+    servers: BTreeMap<String, Server>,
+    tasks: BTreeMap<TaskId, Underway>,
+    failures: VecDeque<Failed>,
+    /// When the last event was, ns since the epoch.
+    at_ns: i64,
+}
+
+impl Now {
+    /// Takes the next event.
+    pub fn add(&mut self, event: &Event) {
+        self.tally.add(event);
+        self.at_ns = event.at_ns;
+        match &event.what {
+            What::RunStarted { argv, .. } => self.argv.clone_from(argv),
+            // The attempts of the part before ended with its coordinator.
+            What::RunResumed { .. } => {
+                self.tasks.clear();
+                self.hosts.clear();
+            }
+            What::HostUp { host, slots, .. } => {
+                let host = self.hosts.entry(host.clone()).or_default();
+                (host.slots, host.lost) = (*slots, None);
+            }
+            What::HostLost { host, reason } => {
+                let host = self.hosts.entry(host.clone()).or_default();
+                (host.lost, host.sample, host.rates) = (Some(reason.clone()), None, Indices::default());
+            }
+            What::Sample { host, sample } => {
+                let host = self.hosts.entry(host.clone()).or_default();
+                if let Some(before) = host.sample.replace(sample.clone()) {
+                    host.rates = sample.since(&before);
+                }
+            }
+            What::Limit { storage, limit, why } => {
+                let server = self.servers.entry(storage.clone()).or_default();
+                (server.limit, server.why) = (*limit, why.clone());
+            }
+            What::Leases { storage, users, .. } => {
+                self.servers.entry(storage.clone()).or_default().users.clone_from(users);
+            }
+            What::TaskStarted { task, attempt, host, slot, command, .. } => {
+                let (host, command) = (host.clone(), command.clone());
+                self.hosts.entry(host.clone()).or_default().running += 1;
+                let underway = Underway { host, slot: *slot, attempt: *attempt, command, began_ns: event.at_ns };
+                self.tasks.insert(*task, underway);
+            }
+            What::TaskEnded { .. } => self.end(&event.what),
+            What::RunEnded { .. } => self.tasks.clear(),
+            What::HostUnfit { .. } | What::TaskSkipped { .. } | What::TaskAgain { .. } | What::Note { .. } => {}
+        }
+    }
+
+    fn end(&mut self, what: &What) {
+        let What::TaskEnded { task, host, outcome, wall_us, said, last, .. } = what else { return };
+        let underway = self.tasks.remove(task);
+        if let Some(on) = self.hosts.get_mut(host) {
+            on.running -= u32::from(underway.is_some() && on.running > 0);
+            on.done += u64::from(*last && outcome.is_success());
+            on.failed += u64::from(*last && !outcome.is_success());
+        }
+        if *last && self.tally.counts().has_failed(*task) {
+            self.failures.truncate(FAILURES - 1);
+            let (host, outcome, said) = (host.clone(), outcome.clone(), said.clone());
+            let command = underway.map_or(String::new(), |task| task.command);
+            self.failures.push_front(Failed { task: *task, host, outcome, wall_us: *wall_us, command, said });
+        }
+    }
+
+    /// The sums so far.
+    pub fn tally(&self) -> &Tally {
+        &self.tally
+    }
+
+    /// When the last event was, ns since the epoch, on the coordinator's clock.
+    pub fn at_ns(&self) -> i64 {
+        self.at_ns
+    }
+
+    /// Tasks that have their last word.
+    pub fn over(&self) -> u64 {
+        let counts = self.tally.counts();
+        counts.done + counts.failed() + counts.not_run() + counts.skipped
+    }
+
+    /// Attempts under way, slots of hosts that are up, and these hosts.
+    pub fn used(&self) -> (usize, u32, usize) {
+        let up = self.hosts.values().filter(|host| host.lost.is_none());
+        (self.tasks.len(), up.clone().map(|host| host.slots).sum(), up.count())
+    }
+
+    /// Time in which a coordinator was at work until `now_ns`.
+    pub fn elapsed(&self, now_ns: i64) -> Duration {
+        let since = if self.tally.exit().is_some() { 0 } else { (now_ns - self.at_ns).max(0) as u64 / 1000 };
+        Duration::from_micros(self.tally.wall_us() + since)
+    }
+
+    /// All of it for programs: times in seconds, rates in the units of [`Indices`], `null` where unknown.
+    pub fn json(&self, now_ns: i64) -> Value {
+        let age = |began: i64| (now_ns - began).max(0) as f64 / 1e9;
+        let task = |(id, t): (&TaskId, &Underway)| json!({"task": id, "host": t.host, "slot": t.slot, "attempt": t.attempt, "seconds": age(t.began_ns), "command": t.command});
+        let host = |(name, h): (&String, &OnHost)| json!({"host": name, "slots": h.slots, "running": h.running, "done": h.done, "failed": h.failed, "lost": h.lost, "ut": h.rates.ut, "io": h.rates.io, "net": h.rates.net});
+        let server =
+            |(name, s): (&String, &Server)| json!({"server": name, "limit": s.limit, "why": s.why, "users": s.users});
+        json!({
+            "sums": self.tally.json(), "elapsed_seconds": self.elapsed(now_ns).as_secs_f64(),
+            "hosts": self.hosts.iter().map(host).collect::<Vec<_>>(),
+            "servers": self.servers.iter().map(server).collect::<Vec<_>>(),
+            "tasks": self.tasks.iter().map(task).collect::<Vec<_>>(),
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,125 @@
+use crate::Now;
+use homing_model::event::What;
+use homing_model::{Event, HostFacts, HostSample, IoCounters, Outcome};
+
+const SECOND: i64 = 1_000_000_000;
+
+fn at(now: &mut Now, seconds: i64, what: What) {
+    now.add(&Event { at_ns: seconds * SECOND, what });
+}
+
+fn started(task: u64, host: &str, slot: u32) -> What {
+    let command = format!("bwa mem {task}.fq");
+    let host = host.into();
+    What::TaskStarted { task: task.into(), attempt: 1, host, slot, command, planned: None, why: None }
+}
+
+fn ended(task: u64, host: &str, outcome: Outcome) -> What {
+    What::TaskEnded {
+        task: task.into(),
+        attempt: 1,
+        host: host.into(),
+        said: (!outcome.is_success()).then(|| "no such sample\u{1b}[2J".into()),
+        outcome,
+        start_ns: 0,
+        wall_us: 3_200_000,
+        io: IoCounters::default(),
+        io_wait: None,
+        stdout_bytes: 0,
+        stderr_bytes: 0,
+        last: true,
+        ran: None,
+    }
+}
+
+fn sample(host: &str, at: i64, busy: u64) -> What {
+    let sample = HostSample {
+        at_ns: at * SECOND,
+        cpu_total_us: Some(at as u64 * 1_000_000),
+        cpu_idle_us: Some(at as u64 * 1_000_000 - busy),
+        disk_blocks: Some(at as u64 * 40_000),
+        ..HostSample::default()
+    };
+    What::Sample { host: host.into(), sample }
+}
+
+/// Three hosts, one of them lost; a server with a limit; one failure; four tasks under way.
+fn state() -> Now {
+    let mut now = Now::default();
+    let argv = ["homing", "run", "bwa mem {}"].map(|word| word.into()).to_vec();
+    let run = "20261122-101010-abc".to_string();
+    at(&mut now, 0, What::RunStarted { v: 1, run, argv, cwd: "/".into(), host: "n1".into(), pid: 1, tasks: Some(40) });
+    for host in ["n1", "n2", "n3"] {
+        at(&mut now, 1, What::HostUp { host: host.into(), slots: 2, facts: HostFacts::default() });
+    }
+    at(&mut now, 2, sample("n1", 2, 0));
+    at(&mut now, 4, sample("n1", 4, 1_500_000));
+    for (task, host, slot) in [(1, "n1", 1), (2, "n1", 2), (3, "n2", 1), (4, "n2", 2), (5, "n3", 1)] {
+        at(&mut now, 4 + task as i64, started(task, host, slot));
+    }
+    at(&mut now, 20, ended(3, "n2", Outcome::Exit(1)));
+    let why = "reads took 3 times as long with 9".into();
+    at(&mut now, 21, What::Limit { storage: "nas".into(), limit: Some(8), why });
+    let users = vec![("ann".to_string(), 5), ("bob".to_string(), 3)];
+    at(&mut now, 22, What::Leases { storage: "nas".into(), limit: Some(8), users });
+    at(&mut now, 23, What::HostLost { host: "n3".into(), reason: "no answer for 30 s".into() });
+    now
+}
+
+#[test]
+fn a_run_fills_a_screen() {
+    let lines = state().lines("the line of progress", 40, 100, 65 * SECOND);
+    let expected = "\
+20261122-101010-abc  running  homing run 'bwa mem {}'
+the line of progress
+
+HOST  SLOTS  DONE  FAILED  CPU   DISK     NET
+n3    1/2    0     0       -     -        -    lost: no answer for 30 s
+n1    2/2    0     0       75 %  20 MB/s  -
+n2    1/2    0     1       -     -        -
+
+SERVER  LIMIT  HELD BY       WHY
+nas     8      ann 5, bob 3  reads took 3 times as long with 9
+
+FAILED  HOST  HOW     AFTER  COMMAND, AND ITS LAST WORDS
+3       n2    exit 1  3.2 s  bwa mem 3.fq  no such sample\\u{1b}[2J
+
+TASK  HOST  SLOT  FOR       COMMAND
+1     n1    1     1:00 min  bwa mem 1.fq
+2     n1    2     59 s      bwa mem 2.fq
+4     n2    2     57 s      bwa mem 4.fq
+5     n3    1     56 s      bwa mem 5.fq";
+    assert_eq!(lines.join("\n"), expected);
+}
+
+#[test]
+fn what_does_not_fit_is_counted() {
+    let mut now = state();
+    for task in 10..200 {
+        at(&mut now, 30, What::HostUp { host: format!("n{task}"), slots: 1, facts: HostFacts::default() });
+        at(&mut now, 30, started(task, &format!("n{task}"), 1));
+    }
+    for (rows, columns) in [(24, 80), (40, 120), (50, 200), (10, 30), (3, 5), (0, 0)] {
+        let lines = now.lines("the line of progress", rows, columns, 65 * SECOND);
+        assert!(lines.len() <= rows && lines.iter().all(|line| line.chars().count() <= columns), "{lines:#?}");
+    }
+    let lines = now.lines("the line of progress", 24, 80, 65 * SECOND);
+    let more: Vec<&String> = lines.iter().filter(|line| line.starts_with("and ")).collect();
+    assert_eq!(more, ["and 188 hosts more", "and 190 tasks more"], "{lines:#?}");
+    assert!(lines[4].contains("lost"), "who is lost comes first: {lines:#?}");
+}
+
+#[test]
+fn what_is_over_is_not_under_way() {
+    let mut now = state();
+    assert_eq!((now.used(), now.over()), ((4, 4, 2), 1));
+    at(&mut now, 30, ended(1, "n1", Outcome::Exit(0)));
+    assert_eq!((now.used(), now.over()), ((3, 4, 2), 2));
+    assert_eq!(now.elapsed(40 * SECOND).as_secs(), 40);
+    // What was under way when its coordinator died starts anew.
+    at(&mut now, 50, What::RunResumed { host: "n1".into(), pid: 2 });
+    assert_eq!((now.used(), now.over()), ((0, 0, 0), 2));
+    let json = now.json(60 * SECOND);
+    assert_eq!((&json["tasks"], &json["sums"]["tasks"]["failed"]), (&serde_json::json!([]), &serde_json::json!(1)));
+    assert_eq!(json["servers"][0]["users"][0], serde_json::json!(["ann", 5]));
+}
