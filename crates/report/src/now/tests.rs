@@ -11,12 +11,12 @@ fn at(now: &mut Now, seconds: i64, what: What) {
 fn started(task: u64, host: &str, slot: u32) -> What {
     let command = format!("bwa mem {task}.fq");
     let host = host.into();
-    What::TaskStarted { task: task.into(), attempt: 1, host, slot, command, planned: None, why: None }
+    What::TaskStarted { task, attempt: 1, host, slot, command, planned: None, why: None }
 }
 
 fn ended(task: u64, host: &str, outcome: Outcome) -> What {
     What::TaskEnded {
-        task: task.into(),
+        task,
         attempt: 1,
         host: host.into(),
         said: (!outcome.is_success()).then(|| "no such sample\u{1b}[2J".into()),

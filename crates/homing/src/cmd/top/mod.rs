@@ -96,7 +96,7 @@ pub fn run(args: Args) -> Result<i32, Failure> {
     }
     let plain = args.once || (args.replay.is_none() && run.is_over());
     match if plain { None } else { Screen::open().map_err(Failure::system)? } {
-        Some(screen) => follow(run, &screen, args.replay),
+        Some(screen) => follow(run, screen, args.replay),
         None => {
             run.go_on(i64::MAX)?;
             to_stdout(&(run.lines(UNBOUNDED, screen::is_utf8(), now_ns).join("\n") + "\n"))
@@ -105,7 +105,7 @@ pub fn run(args: Args) -> Result<i32, Failure> {
 }
 
 /// Until the run has ended or somebody wants to leave.
-fn follow(mut run: Followed, screen: &Screen, times: Option<u32>) -> Result<i32, Failure> {
+fn follow(mut run: Followed, screen: Screen, times: Option<u32>) -> Result<i32, Failure> {
     let mut clock = Clock { times, begun: Instant::now(), stood: Duration::ZERO, stands: None, from_ns: None };
     loop {
         if times.is_some() && clock.from_ns.is_none() {
@@ -123,7 +123,7 @@ fn follow(mut run: Followed, screen: &Screen, times: Option<u32>) -> Result<i32,
             None => {}
         }
     }
-    screen.close();
+    drop(screen);
     to_stdout(&run.now.tally().text(std::env::var_os("NO_COLOR").is_none()))
 }
 

@@ -87,19 +87,14 @@ impl Screen {
             Some(_) => None,
         })
     }
+}
 
-    /// Puts the terminal back; what follows stands behind what was there before.
-    pub fn close(&self) {
+/// Puts the terminal back, also where an error leaves early; what follows stands behind what was there before.
+impl Drop for Screen {
+    fn drop(&mut self) {
         // There is nobody to tell where it is gone.
         let _ = print(b"\x1b[?25h\x1b[?1049l");
         let _ = tcsetattr(rustix::stdio::stdin(), OptionalActions::Now, &self.before);
-    }
-}
-
-/// Also where an error leaves early.
-impl Drop for Screen {
-    fn drop(&mut self) {
-        self.close();
     }
 }
 
