@@ -27,6 +27,7 @@ pub const BSUB: Grammar = Grammar {
         ("u", NO_MAIL),
         ("r", "a job that is interrupted becomes LOST; homing sub --again ID runs it again"),
         ("rn", "a job that is interrupted becomes LOST; homing sub --again ID runs it again"),
+        ("Zs", "the script on standard input is kept; one that the command names is read when the job starts"),
     ],
     refused: &[
         ("a", "application checks (esub) are not there in homing; use -app or -env"),

@@ -180,6 +180,7 @@ mod tests {
 
     #[test]
     fn what_does_less_than_lsfs_is_said() {
+        assert!(of(&BSUB, &["-Zs", "./script"]).unwrap().notes[0].contains("read when the job starts"));
         let found = of(&BSUB, &["-r", "-N", "true"]).unwrap();
         assert!(
             found.notes[0].starts_with("-r: a job that is interrupted") && found.notes[1].starts_with("-N: no mail")
