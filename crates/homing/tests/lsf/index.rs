@@ -47,3 +47,12 @@ fn a_command_that_fails_is_one_line_and_loses_no_job() {
     let (code, _, err) = w.sh("bsub true");
     assert!(code == 255 && err.contains("threshold on colour, which is not measured"), "{err}");
 }
+
+#[test]
+fn why_hosts_are_unavailable_is_said_once() {
+    let w = World::new();
+    w.write("");
+    let (code, out, err) = w.sh("HOMING_SSH='sh -c \"echo refused >&2; exit 255\"' lsload other1 other2");
+    assert!(code == 0 && out.matches("unavail").count() == 2, "{out}{err}");
+    assert!(err.lines().count() == 1 && err.contains("host other[1-2]: ") && err.contains("refused"), "{err}");
+}

@@ -190,14 +190,19 @@ fn value(host: &Host, name: &str) -> Option<Value> {
     })
 }
 
-/// Asks the hosts; those that do not answer are `unavail`.
+/// Asks the hosts; those that do not answer are `unavail`, and on standard error it stands why.
 pub fn add_load(found: &mut [Host]) {
     let names: Vec<String> = found.iter().map(|h| h.name.clone()).collect();
     let own = homing_queue::host_name();
+    let mut silent: Vec<(String, String)> = Vec::new();
     for (host, answer) in found.iter_mut().zip(crate::cmd::hosts::ask_all(&names, &own)) {
-        let Ok((facts, first, last)) = answer else {
-            host.status = "unavail".into();
-            continue;
+        let (facts, first, last) = match answer {
+            Ok(told) => told,
+            Err(why) => {
+                host.status = "unavail".into();
+                silent.push((host.name.clone(), why));
+                continue;
+            }
         };
         let load = homing_queue::measure(&first, &last);
         host.load = homing_queue::INDICES.iter().filter_map(|i| Some((i.to_string(), load.get(i)?))).collect();
@@ -208,6 +213,8 @@ pub fn add_load(found: &mut [Host]) {
             host.load.extend(here());
         }
     }
+    let told = homing_model::alike::folded(silent.iter().map(|(host, why)| (host.as_str(), why.as_str())));
+    told.iter().for_each(|line| eprintln!("homing: {line}"));
     match Cluster::of_queue() {
         Ok(cluster) => cluster.indices().iter().for_each(|(name, index)| add_index(found, name, index)),
         Err(failure) => eprintln!("{failure}"),
