@@ -57,6 +57,23 @@ fn what_runs_or_has_ended_is_run_again_under_its_number() {
 }
 
 #[test]
+fn what_has_just_ended_is_put_back_when_its_keeper_lets_go() {
+    let world = World::new();
+    world.out("bsub -K 'echo ran >> log'");
+    let user = rustix::process::geteuid().as_raw();
+    let lock = world.path().join(format!("queue/homing-queue-{user}/1/lock.0"));
+    // The keeper has written the end of the job, and has its lock a moment longer.
+    let held = homing_folder::lock::Held::take(&lock).unwrap();
+    let keeper = std::thread::spawn(move || {
+        std::thread::sleep(std::time::Duration::from_millis(700));
+        drop(held);
+    });
+    assert_eq!(world.out("brequeue -d 1"), "Job <1> is being requeued\n");
+    keeper.join().unwrap();
+    until("it ran again", || world.file("log").lines().count() == 2);
+}
+
+#[test]
 fn slots_of_several_hosts_are_asked_for_in_lsfs_words() {
     let world = World::new();
     let own = &world.host;

@@ -7,6 +7,7 @@ use homing_lsf::jobs::Job as Row;
 use homing_lsf::options::{Parsed, text};
 use homing_model::RawText;
 use homing_queue::{Engine, Job, State};
+use std::time::{Duration, Instant};
 
 /// What is done to a job.
 enum Deed {
@@ -216,6 +217,10 @@ fn one(engine: &dyn Engine, job: &Job, index: Option<u32>, deed: &Deed) -> Resul
     super::print(&format!("Job <{shown}> is being {words}\n"))
 }
 
+/// A keeper writes the end of its job before it lets go of the job's lock; without the lock nothing is put back. It has
+/// little left to do then, and this is for a machine that hardly gets to it.
+const LETS_GO: Duration = Duration::from_secs(10);
+
 /// Puts back what is meant; returns how many elements. What runs is ended first, and that is waited for.
 fn requeue(engine: &dyn Engine, job: &Job, index: Option<u32>, which: &Which) -> Result<usize, Refusal> {
     let mut count = 0;
@@ -231,7 +236,14 @@ fn requeue(engine: &dyn Engine, job: &Job, index: Option<u32>, which: &Which) ->
             std::thread::sleep(engine.pace());
             now = engine.job(job.id)?;
         }
-        count += engine.again(&now, Some(index), true)?;
+        let given_up = Instant::now() + LETS_GO;
+        let mut put_back = engine.again(&now, Some(index), true)?;
+        while put_back == 0 && Instant::now() < given_up && over(&now) {
+            std::thread::sleep(engine.pace());
+            now = engine.job(job.id)?;
+            put_back = engine.again(&now, Some(index), true)?;
+        }
+        count += put_back;
     }
     Ok(count)
 }
