@@ -34,15 +34,25 @@ pub(crate) fn add(line: &mut Vec<u8>, from: usize, number: u64) {
 
 /// Reads the seal of a line without its newline.
 pub(crate) fn of(line: &[u8]) -> Seal {
-    let Some(at) = line.len().checked_sub(TAIL) else { return Seal::None };
+    let none = || if is_rest(line) { Seal::Broken } else { Seal::None };
+    let Some(at) = line.len().checked_sub(TAIL) else { return none() };
     let (body, tail) = line.split_at(at);
     if !tail.starts_with(SUM) || !tail.ends_with(b"\"}") {
-        return Seal::None;
+        return none();
     }
     if sum(&tail[SUM.len()..SUM.len() + 8]) != Some(crc32fast::hash(body)) {
         return Seal::Broken;
     }
     number(body).map_or(Seal::Broken, Seal::Number)
+}
+
+/// Whether a line without a seal ends as if with the rest of one: `...s":"0a1b2c3d"}`. Where bytes between two places
+/// are gone, a field of the one line may run into the seal of the other. A line of homing 0.1 would need a text of
+/// eight such digits at its end.
+fn is_rest(line: &[u8]) -> bool {
+    let Some(text) = line.strip_suffix(b"\"}") else { return false };
+    let Some((key, digits)) = text.len().checked_sub(8).map(|at| text.split_at(at)) else { return false };
+    key.ends_with(b"\":\"") && sum(digits).is_some()
 }
 
 /// The number that eight digits are, if they are as they are written here: one flipped bit makes `A` of `a`.

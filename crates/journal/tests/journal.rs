@@ -260,6 +260,24 @@ fn note(n: usize) -> Event {
     Event { at_ns: n as i64, what: What::Note { text: format!("note {n}") } }
 }
 
+/// Where the bytes between two places are gone, the first field behind the hole may look like one that nobody knows.
+#[test]
+fn a_line_that_runs_into_the_end_of_another_is_damage() {
+    let root = tempfile::tempdir().unwrap();
+    let first = written(root.path(), "r", &every_kind()[..1]);
+    let line = fs::read(first.join(FILE)).unwrap();
+    // The brace alone is the end of a line of homing 0.1 as well; the gap that is left before the next one tells.
+    let brace = line.len() - 2;
+    for from in 1..brace {
+        for to in line.len().saturating_sub(24).max(from + 1)..brace {
+            let joined = [&line[..from], &line[to..]].concat();
+            fs::write(first.join(FILE), joined).unwrap();
+            let (good, _) = salvaged(&first);
+            assert!(good.is_empty(), "without {from} to {to}: {good:?}");
+        }
+    }
+}
+
 #[test]
 fn a_journal_of_homing_0_1_is_read_and_gone_on_with() {
     let root = tempfile::tempdir().unwrap();
