@@ -264,7 +264,8 @@ fn note(n: usize) -> Event {
 #[test]
 fn a_line_that_runs_into_the_end_of_another_is_damage() {
     let root = tempfile::tempdir().unwrap();
-    let first = written(root.path(), "r", &every_kind()[..1]);
+    let events = every_kind();
+    let first = written(root.path(), "r", &events[..1]);
     let line = fs::read(first.join(FILE)).unwrap();
     // The brace alone is the end of a line of homing 0.1 as well; the gap that is left before the next one tells.
     let brace = line.len() - 2;
@@ -273,7 +274,8 @@ fn a_line_that_runs_into_the_end_of_another_is_damage() {
             let joined = [&line[..from], &line[to..]].concat();
             fs::write(first.join(FILE), joined).unwrap();
             let (good, _) = salvaged(&first);
-            assert!(good.is_empty(), "without {from} to {to}: {good:?}");
+            // What is gone of the seal alone changes no record.
+            assert!(good.iter().all(|event| *event == events[0]), "without {from} to {to}: {good:?}");
         }
     }
 }
