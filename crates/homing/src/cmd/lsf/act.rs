@@ -224,9 +224,11 @@ const LETS_GO: Duration = Duration::from_secs(10);
 /// Puts back what is meant; returns how many elements. What runs is ended first, and that is waited for.
 fn requeue(engine: &dyn Engine, job: &Job, index: Option<u32>, which: &Which) -> Result<usize, Refusal> {
     let mut count = 0;
+    // Slurm ends and keeps its jobs itself.
+    let kept_here = engine.name() == "homing";
     let meant: Vec<(u32, State)> = crate::cmd::queue::parts(job, index).map(|p| (p.index, p.state)).collect();
     for (index, state) in meant.into_iter().filter(|(_, state)| which.has(*state)) {
-        let runs = !state.is_over() && engine.name() == "homing";
+        let runs = !state.is_over() && kept_here;
         if runs {
             engine.kill(job, Some(index), None)?;
         }
@@ -238,7 +240,7 @@ fn requeue(engine: &dyn Engine, job: &Job, index: Option<u32>, which: &Which) ->
         }
         let given_up = Instant::now() + LETS_GO;
         let mut put_back = engine.again(&now, Some(index), true)?;
-        while put_back == 0 && Instant::now() < given_up && over(&now) {
+        while put_back == 0 && kept_here && Instant::now() < given_up && over(&now) {
             std::thread::sleep(engine.pace());
             now = engine.job(job.id)?;
             put_back = engine.again(&now, Some(index), true)?;
