@@ -141,16 +141,16 @@ pub struct Share {
 impl JobSpec {
     /// Slots that it has on a host, where its start was on `started`.
     pub fn slots_on(&self, host: &str, started: &str) -> u32 {
-        match self.hosts.is_empty() || self.gated {
-            true => {
-                if host == started {
-                    self.slots
-                } else {
-                    0
-                }
-            }
-            false => self.hosts.iter().filter(|share| share.host == host).map(|share| share.slots).sum(),
+        match self.over_several() {
+            Some(shares) => shares.iter().filter(|share| share.host == host).map(|share| share.slots).sum(),
+            None if host == started => self.slots,
+            None => 0,
         }
+    }
+
+    /// Where its slots lie when that is several hosts. A share of such a job has its own on one.
+    pub fn over_several(&self) -> Option<&[Share]> {
+        Some(&self.hosts[..]).filter(|shares| !shares.is_empty() && !self.gated)
     }
 
     /// It is the share of a job that was submitted on this machine, which the job itself stands for.

@@ -67,16 +67,10 @@ impl Keeper<'_> {
             orders.carry_out();
             match news {
                 Ok(None) => {}
-                Ok(Some(News::Ended(end))) => {
-                    let reason = orders.reason.take().or(end.reason);
-                    return Ok(Some(End { reason, ..end }));
-                }
+                Ok(Some(News::Ended(end))) => return Ok(Some(orders.ended_by(end))),
                 Ok(Some(News::Refused(why))) => return Err(why),
                 Ok(Some(news)) => there.note(news)?,
-                Err(()) => {
-                    let killed = |reason| End { exit: 130, reason: Some(reason), ..ended() };
-                    return Ok(orders.reason.take().map(killed));
-                }
+                Err(()) => return Ok(orders.killed()),
             }
         }
     }

@@ -44,8 +44,8 @@ pub fn keep(dir: &Path, index: u32, at_ns: i64, fds: &[RawFd]) -> Result<(), Que
     };
     let id = dir.file_name().and_then(|n| n.to_str()?.parse().ok()).unwrap_or(0);
     let keeper = Keeper { dir, id, index, spec, private };
-    if !keeper.spec.hosts.is_empty() && !keeper.spec.gated {
-        return keeper.keep_on_several();
+    if let Some(shares) = keeper.spec.over_several() {
+        return keeper.keep_on_several(shares);
     }
     if let Some(host) = keeper.elsewhere() {
         return keeper.keep_elsewhere(host);

@@ -1,8 +1,9 @@
 //! What a job is told while it runs, by its user and by its limits.
 
+use super::ended;
 use crate::far::{Far, Word};
 use crate::files::{self, read_json};
-use crate::job::{JobSpec, Kill, Share};
+use crate::job::{End, JobSpec, Kill, Share};
 use crate::process::Process;
 use std::cell::RefCell;
 use std::path::Path;
@@ -132,6 +133,16 @@ impl Orders<'_> {
         if self.origin.is_some_and(|process| !process.is_alive(&files::boot_id())) {
             self.end("whoever sent it here has gone", GRACE);
         }
+    }
+
+    /// The end that its host tells, for the reason that was given here, if any was.
+    pub fn ended_by(&mut self, end: End) -> End {
+        End { reason: self.reason.take().or(end.reason), ..end }
+    }
+
+    /// The end of what nothing more is heard of, if somebody had asked for that.
+    pub fn killed(&mut self) -> Option<End> {
+        self.reason.take().map(|reason| End { exit: 130, reason: Some(reason), ..ended() })
     }
 
     /// Ends it, for a reason that is not its user's.

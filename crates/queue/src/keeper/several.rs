@@ -7,7 +7,7 @@
 
 use super::elsewhere::There;
 use super::orders::{Hand, Held, Orders};
-use super::{Keeper, LOOK, ended};
+use super::{Keeper, LOOK};
 use crate::QueueError;
 use crate::far::{Far, News, Word};
 use crate::job::{End, JobSpec, Share};
@@ -19,15 +19,15 @@ const FAREWELL: Duration = Duration::from_secs(5);
 
 impl Keeper<'_> {
     /// Sees it through on its hosts.
-    pub(super) fn keep_on_several(&self) -> Result<(), QueueError> {
-        self.see_through(&self.spec.hosts[0].host, |there| self.gather(there))
+    pub(super) fn keep_on_several(&self, shares: &[Share]) -> Result<(), QueueError> {
+        self.see_through(&shares[0].host, |there| self.gather(shares, there))
     }
 
     /// Its end; none where a channel ended first, and nobody had asked for its end.
-    fn gather(&self, there: &mut There) -> Result<Option<End>, String> {
+    fn gather(&self, shares: &[Share], there: &mut There) -> Result<Option<End>, String> {
         let held = RefCell::new(Vec::new());
         let mut orders = Orders::new(Hand::Several(&held), self.dir, self.index, &self.spec);
-        let mut shares: Vec<&Share> = self.spec.hosts.iter().collect();
+        let mut shares: Vec<&Share> = shares.iter().collect();
         shares.sort_by(|a, b| a.host.cmp(&b.host));
         for share in shares {
             if let Some(end) = self.take(share, &held, &mut orders, there)? {
@@ -64,17 +64,14 @@ impl Keeper<'_> {
                     there.note(News::Waits(format!("{host}: {by}")))?;
                 }
                 Ok(Some(News::Refused(why))) => return Err(why),
-                Ok(Some(News::Ended(end))) => {
-                    let reason = orders.reason.take().or(end.reason);
-                    return Ok(Some(Some(End { reason, ..end })));
-                }
+                Ok(Some(News::Ended(end))) => return Ok(Some(Some(orders.ended_by(end)))),
                 Ok(_) => {}
-                Err(()) => return Ok(Some(killed(orders))),
+                Err(()) => return Ok(Some(orders.killed())),
             }
             if let Some(why) = lost(held.borrow().split_last().map_or(&[][..], |(_, earlier)| earlier)) {
                 // It has not started: it waits, and asks anew.
                 homing_process::say!("homing: job {}: {why}", self.id);
-                return Ok(Some(killed(orders)));
+                return Ok(Some(orders.killed()));
             }
         }
     }
@@ -97,12 +94,9 @@ fn follow(
         let news = held.borrow()[first].far.next(LOOK);
         match news {
             Ok(None) => {}
-            Ok(Some(News::Ended(end))) => {
-                let reason = orders.reason.take().or(end.reason);
-                return Ok(Some(End { reason, ..end }));
-            }
+            Ok(Some(News::Ended(end))) => return Ok(Some(orders.ended_by(end))),
             Ok(Some(news)) => there.note(news)?,
-            Err(()) => return Ok(killed(orders)),
+            Err(()) => return Ok(orders.killed()),
         }
         let gone = {
             let held = held.borrow();
@@ -124,10 +118,6 @@ fn lost(held: &[Held]) -> Option<String> {
         }
         _ => None,
     })
-}
-
-fn killed(orders: &mut Orders) -> Option<End> {
-    orders.reason.take().map(|reason| End { exit: 130, reason: Some(reason), ..ended() })
 }
 
 /// Gives the other shares back, and waits for their hosts to say so.

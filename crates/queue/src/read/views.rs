@@ -25,7 +25,7 @@ impl Spool {
                 index: part.index,
                 uid: job.uid,
                 queue: job.spec.queue.clone(),
-                slots: if job.spec.hosts.is_empty() || job.spec.gated { job.spec.slots } else { 0 },
+                slots: if job.spec.over_several().is_some() { 0 } else { job.spec.slots },
                 order: job.spec.order,
                 limit: job.spec.array.as_ref().and_then(|a| a.limit),
                 state: part.state,

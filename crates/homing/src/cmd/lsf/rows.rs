@@ -46,9 +46,11 @@ pub fn row(job: &Job, part: &Part) -> Row {
 
 /// The host of each slot of a job that was started on `first`.
 fn exec_hosts(spec: &JobSpec, first: String) -> Vec<String> {
-    let shares = if spec.gated { &[][..] } else { &spec.hosts };
     let of = |share: &Share| vec![share.host.clone(); share.slots as usize];
-    if shares.is_empty() { vec![first; spec.slots as usize] } else { shares.iter().flat_map(of).collect() }
+    match spec.over_several() {
+        Some(shares) => shares.iter().flat_map(of).collect(),
+        None => vec![first; spec.slots as usize],
+    }
 }
 
 /// The user's own line: of an interactive job it is the last word of what joins it to the terminal.
