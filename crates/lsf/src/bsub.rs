@@ -139,7 +139,7 @@ fn merge(own: Request, script: Request) -> Request {
         output: own.output.or(script.output),
         error: own.error.or(script.error),
         input: own.input.or(script.input),
-        most_slots: if own.slots.is_some() { own.most_slots } else { script.most_slots },
+        most_slots: own.most_slots.or(script.most_slots),
         slots: own.slots.or(script.slots),
         exclusive: own.exclusive || script.exclusive,
         require: if own.require.text.is_empty() { script.require } else { own.require },
@@ -170,6 +170,7 @@ pub fn request(parsed: &Parsed) -> Result<Request, String> {
         require.add(&text(value)).map_err(|why| format!("Bad resource requirement syntax: {why}"))?;
     }
     let either = |a: &str, b: &str| parsed.last(a).or(parsed.last(b)).cloned();
+    let (least, most) = parsed.text("n").map(|n| slots(&n)).transpose()?.unzip();
     Ok(Request {
         command: (!parsed.operands.is_empty()).then(|| line::command_line(&parsed.operands)),
         words: parsed.operands.clone(),
@@ -180,8 +181,8 @@ pub fn request(parsed: &Parsed) -> Result<Request, String> {
         input: either("is", "i"),
         overwrite: parsed.has("oo"),
         overwrite_error: parsed.has("eo"),
-        slots: parsed.text("n").map(|n| slots(&n)).transpose()?.map(|(least, _)| least),
-        most_slots: parsed.text("n").map(|n| slots(&n)).transpose()?.map(|(_, most)| most),
+        slots: least,
+        most_slots: most,
         exclusive: parsed.has("x"),
         require,
         limit_s: parsed.text("W").map(|w| time::run_limit(&w)).transpose()?,

@@ -65,8 +65,19 @@ pub fn brequeue(words: &[RawText]) -> Result<i32, Refusal> {
 }
 
 /// `"12 13"` is two ids: scripts pass what bjobs printed.
-pub fn id_words(word: &RawText) -> Vec<String> {
+fn id_words(word: &RawText) -> Vec<String> {
     text(word).split_whitespace().map(String::from).collect()
+}
+
+/// The jobs that words name.
+pub fn wanted(words: &[RawText]) -> Result<Vec<Wanted>, Refusal> {
+    words.iter().flat_map(id_words).map(|id| choose::wanted(&id)).collect::<Result<_, _>>().map_err(said)
+}
+
+/// Whether this user may change a job, told of what is `shown` of it.
+pub fn permitted(job: &Job, shown: &str) -> Result<(), String> {
+    let own = homing_queue::uid();
+    if own == job.uid || own == 0 { Ok(()) } else { Err(format!("Job <{shown}>: User permission denied")) }
 }
 
 fn run(name: &str, words: &[RawText]) -> Result<i32, Refusal> {
@@ -81,8 +92,7 @@ fn run(name: &str, words: &[RawText]) -> Result<i32, Refusal> {
             None => Deed::Kill(None),
         },
     };
-    let ids = parsed.operands.iter().flat_map(id_words);
-    let wanted = ids.map(|t| choose::wanted(&t)).collect::<Result<Vec<_>, _>>().map_err(said)?;
+    let wanted = wanted(&parsed.operands)?;
     let filtered = ["J", "q", "u", "m", "g", "P", "app"].iter().any(|o| parsed.has(o));
     if wanted.is_empty() && !filtered {
         return Err(said(format!("{name}: Job ID must be specified")));
@@ -181,9 +191,8 @@ fn found<'a>(jobs: &'a [Job], wanted: &Wanted, parsed: &Parsed, deed: &Deed) -> 
 
 fn one(engine: &dyn Engine, job: &Job, index: Option<u32>, deed: &Deed) -> Result<i32, Refusal> {
     let shown = index.map_or(job.id.to_string(), |i| format!("{}[{i}]", job.id));
-    let own = homing_queue::uid();
-    if job.uid != own && own != 0 {
-        eprintln!("Job <{shown}>: User permission denied");
+    if let Err(why) = permitted(job, &shown) {
+        eprintln!("{why}");
         return Ok(255);
     }
     let requeues = matches!(deed, Deed::Requeue(_));

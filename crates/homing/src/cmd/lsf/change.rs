@@ -2,7 +2,7 @@
 
 use super::{Refusal, options, print, said};
 use homing_lsf::bsub::{Request, request};
-use homing_lsf::choose::{self, Wanted};
+use homing_lsf::choose::Wanted;
 use homing_lsf::grammar::{BMOD, BSWITCH, BTOP};
 use homing_lsf::options::{Parsed, text};
 use homing_lsf::units;
@@ -135,8 +135,7 @@ fn each(
     ids: &[RawText],
     mut deed: impl FnMut(&Job) -> Result<String, Refusal>,
 ) -> Result<i32, Refusal> {
-    let words: Vec<String> = ids.iter().flat_map(super::act::id_words).collect();
-    let wanted = words.iter().map(|t| choose::wanted(t)).collect::<Result<Vec<_>, _>>().map_err(said)?;
+    let wanted = super::act::wanted(ids)?;
     if wanted.is_empty() {
         return Err(said(format!("{name}: Job ID must be specified")));
     }
@@ -172,9 +171,6 @@ fn jobs(engine: &dyn Engine, wanted: &Wanted) -> Result<Vec<Job>, Refusal> {
 }
 
 fn may(job: &Job) -> Result<(), Refusal> {
-    let own = homing_queue::uid();
-    if job.uid != own && own != 0 {
-        return Err(said(format!("Job <{}>: User permission denied", job.id)));
-    }
+    super::act::permitted(job, &job.id.to_string()).map_err(said)?;
     if waits(job) { Ok(()) } else { Err(said(format!("Job <{}>: Job has already finished", job.id))) }
 }

@@ -18,8 +18,7 @@ pub(super) struct Selection<'a> {
 
 impl Selection<'_> {
     pub(super) fn new(parsed: &Parsed) -> Result<Selection<'_>, Refusal> {
-        let ids = parsed.operands.iter().flat_map(super::act::id_words);
-        let wanted = ids.map(|t| choose::wanted(&t)).collect::<Result<Vec<_>, _>>().map_err(said)?;
+        let wanted = super::act::wanted(&parsed.operands)?;
         parsed.text("g").map(|g| choose::group(&g)).transpose().map_err(said)?;
         Ok(Selection { parsed, wanted })
     }

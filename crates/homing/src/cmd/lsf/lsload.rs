@@ -39,11 +39,11 @@ pub fn lsplace(words: &[RawText]) -> Result<i32, Refusal> {
         None => Ok(usual),
         Some(text) => text.parse().map_err(|_| said(format!("{text}: Bad argument for option -{option}"))),
     };
-    let (least, most) = (number("n", 1)?, number("w", usize::MAX)?);
-    let most = if parsed.has("w") { most } else { least.max(1) };
+    let least = number("n", 1)?.max(1);
+    let most = number("w", least)?;
     let found = least_loaded(&parsed)?;
     let names: Vec<&str> = found.iter().filter(|h| h.status != "unavail").map(|h| h.name.as_str()).take(most).collect();
-    if names.len() < least.max(1) {
+    if names.len() < least {
         return Err(said("lsplace: Not enough hosts satisfy the resource requirement"));
     }
     print(&format!("{}\n", names.join(" ")))

@@ -3,7 +3,7 @@
 use crate::cluster::Cluster;
 use crate::failure::Failure;
 use homing_queue::plan::{Config, Room, spread};
-use homing_queue::{Engine, Job, JobSpec};
+use homing_queue::{Engine, Job, JobSpec, Machine};
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 
@@ -37,11 +37,15 @@ pub fn lay(
     let own = homing_queue::host_name();
     let at_home = spec.host.clone().unwrap_or_else(|| own.clone());
     let one_does = wanted.per_host.is_none_or(|n| n == 0 || n >= wanted.most);
-    if one_does && slots_of(engine, &at_home)? >= wanted.most {
+    let machines = engine.machines().map_err(|e| e.to_string())?;
+    let known = machines.iter().find(|m| m.name == at_home).and_then(|m| m.slots);
+    if one_does && known.map_or_else(|| processors(&at_home), Ok)? >= wanted.most {
         spec.slots = wanted.most;
         return Ok(());
     }
-    let rooms = rooms(spec, hosts, engine, inputs)?;
+    let open: Vec<&Machine> =
+        machines.iter().filter(|m| m.open && (hosts.is_empty() || hosts.contains(&m.name))).collect();
+    let rooms = rooms(spec, &open, engine, inputs)?;
     if wanted.per_host == Some(0) {
         return on_one(spec, wanted, &rooms, &own);
     }
@@ -96,9 +100,7 @@ fn in_slurms_words(spec: &mut JobSpec, wanted: &Wanted) -> Result<(), String> {
 }
 
 /// What each host has for the job.
-fn rooms(spec: &JobSpec, hosts: Vec<String>, engine: &dyn Engine, inputs: &[PathBuf]) -> Result<Vec<Room>, String> {
-    let machines = engine.machines().map_err(|e| e.to_string())?;
-    let open = machines.iter().filter(|m| m.open && (hosts.is_empty() || hosts.contains(&m.name)));
+fn rooms(spec: &JobSpec, open: &[&Machine], engine: &dyn Engine, inputs: &[PathBuf]) -> Result<Vec<Room>, String> {
     let jobs = engine.jobs().map_err(|e| e.to_string())?;
     let own = homing_queue::host_name();
     let bytes = super::near::bytes_per_host(spec, inputs).unwrap_or_else(|why| {
@@ -118,14 +120,6 @@ fn rooms(spec: &JobSpec, hosts: Vec<String>, engine: &dyn Engine, inputs: &[Path
         rooms.push(Room { asked: asked(&jobs, &host, &own), host, slots, bytes });
     }
     Ok(rooms)
-}
-
-fn slots_of(engine: &dyn Engine, host: &str) -> Result<u32, String> {
-    let machines = engine.machines().map_err(|e| e.to_string())?;
-    match machines.iter().find(|m| m.name == host).and_then(|m| m.slots) {
-        Some(slots) => Ok(slots),
-        None => processors(host),
-    }
 }
 
 /// Slots of a host that jobs have or wait for.
