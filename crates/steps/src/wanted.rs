@@ -39,3 +39,10 @@ pub enum Wanted {
     #[allow(missing_docs)]
     Mount { point: String },
 }
+
+impl Wanted {
+    /// A file of root's that all may read.
+    pub fn file(path: &str, content: impl Into<Content>) -> Wanted {
+        Wanted::File { path: path.into(), content: content.into(), mode: 0o644, owner: (0, 0) }
+    }
+}

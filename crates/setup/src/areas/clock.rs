@@ -29,7 +29,7 @@ pub(super) fn wanted(site: &Site, host: &str, seen: &AllSeen) -> Asked {
         follows(site, server, seen)?
     };
     let mut wanted = vec![Wanted::Package { name: PACKAGE.into(), replaces: OTHERS.map(String::from).into() }];
-    wanted.push(Wanted::File { path: CONF.into(), content: text.into(), mode: 0o644, owner: (0, 0) });
+    wanted.push(Wanted::file(CONF, text));
     wanted.push(Wanted::Unit { name: UNIT.into(), on: true });
     // The package starts its unit: before the file is there.
     wanted.push(Wanted::Reads { unit: UNIT.into(), paths: vec![CONF.into()], how: How::Restart, test: None });

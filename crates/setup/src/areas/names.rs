@@ -33,8 +33,7 @@ pub(super) fn wanted(site: &Site, host: &str, seen: &AllSeen) -> Asked {
     let block = lines_of_all(site, block_of(text, BLOCK).unwrap_or(""), fresh, is_of);
     let mut wanted = vec![Wanted::Block { path: HOSTS.into(), name: BLOCK.into(), lines: block, retire }];
     if site.up.hostname {
-        let content = format!("{host}\n").into();
-        wanted.push(Wanted::File { path: HOSTNAME.into(), content, mode: 0o644, owner: (0, 0) });
+        wanted.push(Wanted::file(HOSTNAME, format!("{host}\n")));
         wanted.push(Wanted::Hostname(host.into()));
     }
     Ok(wanted)

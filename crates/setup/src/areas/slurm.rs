@@ -3,7 +3,7 @@
 
 use super::{Asked, known_family, lines_of_all};
 use crate::site::{AllSeen, Site, Slurm};
-use homing_steps::{Content, How, Observed, Question, Seen, Wanted};
+use homing_steps::{How, Observed, Question, Seen, Wanted};
 
 const CONF: &str = "/etc/slurm/slurm.conf";
 const CGROUP: &str = "/etc/slurm/cgroup.conf";
@@ -18,6 +18,9 @@ const HEAD: &str = "# Written by homing up, which writes over what is changed he
 /// Of a host's memory, for jobs. slurmd drains a node that has less than slurm.conf says, and another kernel keeps some
 /// more for itself.
 const PERCENT: u64 = 95;
+
+/// States, as sinfo shortens them, of nodes that take jobs.
+const SERVES: [&str; 4] = ["idle", "mix", "alloc", "comp"];
 
 pub(super) fn ask(question: &mut Question) {
     question.files.extend([CONF, CGROUP, KEY].map(String::from));
@@ -47,11 +50,10 @@ pub(super) fn wanted(site: &Site, host: &str, seen: &AllSeen) -> Asked {
         there.users.get("munge").map(|user| (user.uid, user.gid)).ok_or_else(|| vec!["no user munge".into()])?;
     let cgroups = has_cgroups(seen);
     let conf = conf(site, slurm, seen, cgroups)?;
-    let file = |path: &str, content: Content| Wanted::File { path: path.into(), content, mode: 0o644, owner: (0, 0) };
     let files = [
         Wanted::File { path: KEY.into(), content: key, mode: 0o600, owner },
-        file(CGROUP, cgroup_conf(cgroups).into()),
-        file(CONF, conf.into()),
+        Wanted::file(CGROUP, cgroup_conf(cgroups)),
+        Wanted::file(CONF, conf),
     ];
     let units = [Some("munge"), is_controller.then_some(CONTROLLER), Some("slurmd")];
     Ok(files.into_iter().chain(units.into_iter().flatten().flat_map(runs)).collect())
@@ -164,8 +166,9 @@ pub fn proof(hosts: &[String]) -> String {
     let names = hosts.join(",");
     format!(
         "for i in $(seq 60); do s=$(sinfo -h -N -n {names} -o '%N %t %E' 2>&1 | sort -u); \
-         [ \"$(printf '%s\\n' \"$s\" | grep -cE '^[^ ]+ (idle|mix|alloc|comp) ')\" -lt {} ] || break; sleep 1; done; \
+         [ \"$(printf '%s\\n' \"$s\" | grep -cE '^[^ ]+ ({}) ')\" -lt {} ] || break; sleep 1; done; \
          printf '%s\\n' \"$s\"\n",
+        SERVES.join("|"),
         hosts.len()
     )
 }
@@ -175,7 +178,7 @@ pub fn unfit(hosts: &[String], said: &str) -> Vec<(String, String)> {
     let state = |host: &String| {
         let mut lines = said.lines().filter_map(|line| line.split_once(' '));
         let told = lines.find(|(name, _)| name == host).map_or("is not among the nodes that sinfo names", |(_, t)| t);
-        let serves = ["idle", "mix", "alloc", "comp"].contains(&told.split(' ').next().unwrap_or(""));
+        let serves = SERVES.contains(&told.split(' ').next().unwrap_or(""));
         (!serves).then(|| (host.clone(), format!("slurm: after a minute the node {told}; journalctl -u slurmd")))
     };
     hosts.iter().filter_map(state).collect()

@@ -63,13 +63,11 @@ pub(super) fn wanted(site: &Site, host: &str, seen: &AllSeen) -> Asked {
         format!("EnableSSHKeysign yes\nHost {}\n  HostbasedAuthentication yes\n", equiv.replace('\n', " ").trim_end());
     let lines =
         |path: &str, lines: String| Wanted::Block { path: path.into(), name: BLOCK.into(), lines, retire: vec![] };
-    let file =
-        |path: &str, text: &str| Wanted::File { path: path.into(), content: text.into(), mode: 0o644, owner: (0, 0) };
     Ok(vec![
         lines(KNOWN, known),
         lines(EQUIV, equiv),
-        file(CLIENT, &client),
-        file(SERVER, SERVES),
+        Wanted::file(CLIENT, client),
+        Wanted::file(SERVER, SERVES),
         Wanted::Reads { unit: unit.into(), paths: vec![SERVER.into()], how: How::Reload, test: Some("sshd -t".into()) },
     ])
 }

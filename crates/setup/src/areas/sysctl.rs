@@ -12,7 +12,7 @@ pub(super) fn ask(site: &Site, question: &mut Question) {
 
 pub(super) fn wanted(site: &Site) -> Vec<Wanted> {
     let text: String = site.up.sysctl.iter().map(|(key, value)| format!("{key} = {value}\n")).collect();
-    let file = Wanted::File { path: FILE.into(), content: text.into(), mode: 0o644, owner: (0, 0) };
+    let file = Wanted::file(FILE, text);
     let value = |(key, value): (&String, &String)| Wanted::Sysctl { key: key.clone(), value: value.clone() };
     std::iter::once(file).chain(site.up.sysctl.iter().map(value)).collect()
 }
