@@ -1,7 +1,7 @@
 //! What is wrong, in sentences.
 
 use crate::groups::Groups;
-use crate::judge::{HALF, Judge, SLOW};
+use crate::judge::{HALF, Judge, SLOW, quartile};
 use crate::measured::{Load, Measured, Pair, Round};
 use crate::next::{sides, slow_paths};
 use homing_model::NodeSet;
@@ -224,11 +224,7 @@ impl Told<'_> {
 
     fn lost(&self, host: usize) -> Option<String> {
         let hosts = 0..self.of.hosts.len();
-        let usual = |of: &dyn Fn(usize) -> Option<f64>| {
-            let mut all: Vec<f64> = hosts.clone().filter_map(of).collect();
-            all.sort_by(f64::total_cmp);
-            all.get(all.len() / 2).copied().unwrap_or(0.0)
-        };
+        let usual = |of: &dyn Fn(usize) -> Option<f64>| quartile(hosts.clone().filter_map(of), 2).unwrap_or(0.0);
         let to = |host: usize| self.judge.again(|_, to| to == host);
         let from = |host: usize| self.judge.again(|from, _| from == host);
         let much = |share: Option<f64>, usual: f64| share.filter(|share| *share >= LOSS.max(usual * LOSSES));

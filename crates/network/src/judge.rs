@@ -11,6 +11,9 @@ const LINKS: f64 = 0.8;
 /// So many hosts with links of one speed show what is usual for it; of fewer the others have to tell.
 const PEERS: usize = 3;
 
+/// What this many quarters do not exceed is usual: the other one is the best.
+const BEST: usize = 3;
+
 /// What is usual in a network, and what each host did at its best.
 pub struct Judge<'a> {
     /// What was measured.
@@ -50,15 +53,15 @@ impl Judge<'_> {
             |speed: &&Option<u32>| speed.is_none() || of.hosts.iter().filter(|h| h.speed == **speed).count() >= PEERS;
         let of_speed = |speed: &Option<u32>| {
             let rates = |flows: &[(Option<u32>, f64)]| {
-                best_quarter(flows.iter().filter(|(s, _)| s == speed).map(|(_, rate)| *rate)).unwrap_or(0.0)
+                quartile(flows.iter().filter(|(s, _)| s == speed).map(|(_, rate)| *rate), BEST).unwrap_or(0.0)
             };
             (*speed, rates(&one).max(rates(&both)))
         };
         let usual = speeds.iter().filter(shown).map(of_speed).collect();
         let shares = one.iter().filter_map(|(speed, rate)| Some(rate / f64::from((*speed)?)));
-        let efficiency = best_quarter(shares).unwrap_or(1.0);
+        let efficiency = quartile(shares, BEST).unwrap_or(1.0);
         let mut judge = Judge { of, usual, efficiency, both: 1.0, best: Vec::new() };
-        judge.both = best_quarter(of.pairs().filter_map(|pair| judge.both(pair))).unwrap_or(1.0);
+        judge.both = quartile(of.pairs().filter_map(|pair| judge.both(pair)), BEST).unwrap_or(1.0);
         judge.best = judge.bests();
         judge
     }
@@ -166,9 +169,9 @@ impl Judge<'_> {
     }
 }
 
-/// What three quarters do not exceed.
-fn best_quarter(values: impl Iterator<Item = f64>) -> Option<f64> {
+/// What so many quarters of the values do not exceed; the middle is that of two.
+pub(crate) fn quartile(values: impl Iterator<Item = f64>, quarters: usize) -> Option<f64> {
     let mut values: Vec<f64> = values.filter(|value| value.is_finite()).collect();
     values.sort_by(f64::total_cmp);
-    values.get(values.len() * 3 / 4).copied()
+    values.get(values.len() * quarters / 4).copied()
 }

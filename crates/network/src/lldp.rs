@@ -71,14 +71,18 @@ fn line(text: &[u8]) -> String {
     shown(text.trim_matches(|c: char| c.is_whitespace() || c == '\0')).chars().take(LONGEST).collect()
 }
 
+/// Whether as many neighbours of a port are known as are kept.
+pub fn is_full(known: &[Neighbour], interface: &str) -> bool {
+    known.iter().filter(|one| one.interface == interface).count() >= MOST
+}
+
 /// From what `lldpcli -f json0 show neighbors` prints, at most [`MOST`] a port.
 pub fn of_lldpcli(text: &str) -> Result<Vec<Neighbour>, String> {
     let told: Value = serde_json::from_str(text).map_err(|e| format!("lldpcli's answer is no JSON: {e}"))?;
     let mut neighbours: Vec<Neighbour> = Vec::new();
     for one in each(&told["lldp"]).flat_map(|lldp| each(&lldp["interface"])) {
         let Some(neighbour) = of_interface(one) else { continue };
-        let of_port = neighbours.iter().filter(|known| known.interface == neighbour.interface).count();
-        if of_port < MOST {
+        if !is_full(&neighbours, &neighbour.interface) {
             neighbours.push(neighbour);
         }
     }

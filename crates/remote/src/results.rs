@@ -22,6 +22,14 @@ pub struct HostResult {
     pub elapsed: Duration,
 }
 
+impl HostResult {
+    /// Why it failed: the last lines of its standard error, or how it ended when it said nothing there.
+    pub fn why(&self) -> String {
+        let last = crate::last_lines(&String::from_utf8_lossy(&self.stderr));
+        if last.is_empty() { self.outcome.to_string() } else { last }
+    }
+}
+
 /// Results in the order in which hosts finish.
 pub struct Results {
     stream: Stream,

@@ -1,11 +1,11 @@
 //! What hosts hear of switches: from lldpd where it runs, else by listening.
 
-use crate::cmd::bench::net::ask::Hosts;
+use crate::cmd::bench::net::ask::{Hosts, input};
 use crate::failure::Failure;
 use homing_model::text::shown;
-use homing_network::lldp::{MOST, Neighbour, of_frame, of_lldpcli};
+use homing_network::lldp::{Neighbour, is_full, of_frame, of_lldpcli};
 use homing_network::tree::Heard;
-use homing_remote::{Command, HostResult, Input, Outcome, Spool};
+use homing_remote::{Command, HostResult, Outcome};
 
 /// Frames for an own listener; lldpd's answer, cut where it is longer than what is kept of a host.
 const LISTEN: &str = include_str!("listen.pl");
@@ -17,12 +17,10 @@ pub type Silent = (String, String);
 
 /// What hosts hear, and those that did not tell.
 pub fn ask(hosts: &Hosts, wait: u32, sudo: bool) -> Result<(Vec<Heard>, Vec<Silent>), Failure> {
-    let spool = Spool::of(LISTEN.as_bytes())
-        .map_err(|e| Failure::system(format!("no temporary file for the script: {e}")).hint("TMPDIR"))?;
     let wait = wait.to_string();
     let before: &[&str] = if sudo { &["sudo", "-n"] } else { &[] };
     let words = before.iter().copied().chain(["sh", "-c", ASK, "sh", &wait]);
-    let said = hosts.all(&Command::argv(words).input(Input::Spool(spool)));
+    let said = hosts.all(&Command::argv(words).input(input(LISTEN)?));
     let (mut heard, mut silent) = (Vec::new(), Vec::new());
     for (host, said) in hosts.known.iter().zip(said) {
         match said.and_then(|said| neighbours(&said)) {
@@ -37,8 +35,7 @@ pub fn ask(hosts: &Hosts, wait: u32, sudo: bool) -> Result<(Vec<Heard>, Vec<Sile
 
 fn neighbours(said: &HostResult) -> Result<Vec<Neighbour>, String> {
     if said.outcome != Outcome::Exited(0) {
-        let why = homing_remote::last_lines(&String::from_utf8_lossy(&said.stderr));
-        return Err(shown(&if why.is_empty() { said.outcome.to_string() } else { why }));
+        return Err(shown(&said.why()));
     }
     let text = String::from_utf8_lossy(&said.stdout);
     match text.split_once('\n') {
@@ -60,8 +57,7 @@ fn frame(line: &str) -> Option<Neighbour> {
 
 /// A switch says the same every half minute, and who lies says much.
 fn bounded(mut known: Vec<Neighbour>, one: Neighbour) -> Vec<Neighbour> {
-    let of_port = known.iter().filter(|other| other.interface == one.interface).count();
-    if of_port < MOST && !known.contains(&one) {
+    if !is_full(&known, &one.interface) && !known.contains(&one) {
         known.push(one);
     }
     known
@@ -70,6 +66,7 @@ fn bounded(mut known: Vec<Neighbour>, one: Neighbour) -> Vec<Neighbour> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use homing_network::lldp::MOST;
     use std::time::Duration;
 
     fn said(stdout: String) -> HostResult {

@@ -81,9 +81,7 @@ impl Hosts {
     }
 
     fn with_messages(&self, order: &Order, sizes: &[u32]) -> Result<Round, Failure> {
-        let spool = Spool::of(self.script(order, sizes)?.as_bytes())
-            .map_err(|e| Failure::system(format!("no temporary file for the script: {e}")).hint("TMPDIR"))?;
-        let command = Command::argv(["perl", "-"]).input(Input::Spool(spool));
+        let command = Command::argv(["perl", "-"]).input(input(&self.script(order, sizes)?)?);
         let hosts: Vec<&str> = order.pairs.iter().flat_map(|&(a, b)| [a, b]).map(|h| &*self.known[h].name).collect();
         let said: Vec<HostResult> = self.remote.run(&hosts, &command).collect();
         let of = |host: usize| said.iter().find(|result| result.host == self.known[host].name);
@@ -107,13 +105,18 @@ impl Hosts {
     }
 }
 
+/// A script as the standard input of a command.
+pub fn input(script: &str) -> Result<Input, Failure> {
+    let spool = Spool::of(script.as_bytes());
+    let spool = spool.map_err(|e| Failure::system(format!("no temporary file for the script: {e}")).hint("TMPDIR"))?;
+    Ok(Input::Spool(spool))
+}
+
 /// What a host says of the interface that its address is on.
 fn facts(said: &HostResult) -> Result<(Host, Ipv4Addr), Failure> {
     let name = &said.host;
     if said.outcome != Outcome::Exited(0) {
-        let why = homing_remote::last_lines(&String::from_utf8_lossy(&said.stderr));
-        let why = if why.is_empty() { said.outcome.to_string() } else { why };
-        return Err(Failure::system(format!("asking {name} for its address: {}", shown(&why))));
+        return Err(Failure::system(format!("asking {name} for its address: {}", shown(&said.why()))));
     }
     let text = String::from_utf8_lossy(&said.stdout);
     let line = text.lines().last().unwrap_or_default();
