@@ -25,8 +25,7 @@ pub struct Place {
 /// a window may have another size by then.
 pub fn place() -> Option<Place> {
     let stderr = rustix::stdio::stderr();
-    let var = |name: &str| std::env::var(name).ok().filter(|value| !value.is_empty());
-    if !isatty(stderr) || var("TERM").is_none_or(|term| term == "dumb") {
+    if !isatty(stderr) || is_dumb() {
         return None;
     }
     let columns = tcgetwinsize(stderr).map_or(0, |size| size.ws_col);
@@ -36,8 +35,17 @@ pub fn place() -> Option<Place> {
 
 /// Whether the locale of the environment has more than ASCII.
 pub fn locale_is_utf8() -> bool {
-    let var = |name: &str| std::env::var(name).ok().filter(|value| !value.is_empty());
-    is_utf8(["LC_ALL", "LC_CTYPE", "LANG"].map(var))
+    is_utf8(["LC_ALL", "LC_CTYPE", "LANG"].map(set))
+}
+
+/// Whether the terminal does not move its cursor, as far as its name tells.
+pub fn is_dumb() -> bool {
+    set("TERM").is_none_or(|term| term == "dumb")
+}
+
+/// A variable that is set and not empty.
+fn set(name: &str) -> Option<String> {
+    std::env::var(name).ok().filter(|value| !value.is_empty())
 }
 
 /// The locale's character set, by the variables in the order in which they count.

@@ -17,7 +17,6 @@ const FAILURES: usize = 5;
 #[derive(Clone, Debug, Default)]
 struct OnHost {
     slots: u32,
-    running: u32,
     done: u64,
     failed: u64,
     /// Why it is not used any more.
@@ -93,7 +92,7 @@ impl Now {
             }
             What::TaskStarted { task, attempt, host, slot, command, .. } => {
                 let (host, command) = (host.clone(), command.clone());
-                self.hosts.entry(host.clone()).or_default().running += 1;
+                self.hosts.entry(host.clone()).or_default();
                 let underway = Underway { host, slot: *slot, attempt: *attempt, command, began_ns: event.at_ns };
                 self.tasks.insert(*task, underway);
             }
@@ -107,7 +106,6 @@ impl Now {
         let What::TaskEnded { task, host, outcome, wall_us, said, last, .. } = what else { return };
         let underway = self.tasks.remove(task);
         if let Some(on) = self.hosts.get_mut(host) {
-            on.running -= u32::from(underway.is_some() && on.running > 0);
             on.done += u64::from(*last && outcome.is_success());
             on.failed += u64::from(*last && !outcome.is_success());
         }
@@ -124,9 +122,11 @@ impl Now {
         &self.tally
     }
 
-    /// When the last event was, ns since the epoch, on the coordinator's clock.
-    pub fn at_ns(&self) -> i64 {
-        self.at_ns
+    /// Attempts under way by host.
+    fn running(&self) -> BTreeMap<&str, usize> {
+        let mut running = BTreeMap::new();
+        self.tasks.values().for_each(|task| *running.entry(task.host.as_str()).or_default() += 1);
+        running
     }
 
     /// Tasks that have their last word.
@@ -149,9 +149,10 @@ impl Now {
 
     /// All of it for programs: times in seconds, rates in the units of [`Indices`], `null` where unknown.
     pub fn json(&self, now_ns: i64) -> Value {
+        let running = self.running();
         let age = |began: i64| (now_ns - began).max(0) as f64 / 1e9;
         let task = |(id, t): (&TaskId, &Underway)| json!({"task": id, "host": t.host, "slot": t.slot, "attempt": t.attempt, "seconds": age(t.began_ns), "command": t.command});
-        let host = |(name, h): (&String, &OnHost)| json!({"host": name, "slots": h.slots, "running": h.running, "done": h.done, "failed": h.failed, "lost": h.lost, "ut": h.rates.ut, "io": h.rates.io, "net": h.rates.net});
+        let host = |(name, h): (&String, &OnHost)| json!({"host": name, "slots": h.slots, "running": running.get(name.as_str()).unwrap_or(&0), "done": h.done, "failed": h.failed, "lost": h.lost, "ut": h.rates.ut, "io": h.rates.io, "net": h.rates.net});
         let server =
             |(name, s): (&String, &Server)| json!({"server": name, "limit": s.limit, "why": s.why, "users": s.users});
         json!({

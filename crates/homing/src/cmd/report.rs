@@ -50,6 +50,11 @@ pub fn run(args: Args) -> Result<i32, Failure> {
     if args.json {
         return to_stdout(&(serde_json::to_string_pretty(&tally.json()).map_err(Failure::system)? + "\n"));
     }
+    evidence(&tally)
+}
+
+/// Prints the evidence for people.
+pub(super) fn evidence(tally: &Tally) -> Result<i32, Failure> {
     to_stdout(&tally.text(std::io::stdout().is_terminal() && std::env::var_os("NO_COLOR").is_none()))
 }
 

@@ -33,12 +33,14 @@ impl Now {
 
     fn host_rows(&self) -> Vec<Vec<String>> {
         let head = ["HOST", "SLOTS", "DONE", "FAILED", "CPU", "DISK", "NET", ""].map(String::from).to_vec();
+        let running = self.running();
+        let running = |name: &String| running.get(name.as_str()).copied().unwrap_or(0);
         let mut hosts: Vec<(&String, &OnHost)> = self.hosts.iter().collect();
         // What is lost first, then the busiest.
-        hosts.sort_by_key(|(_, host)| (host.lost.is_none(), std::cmp::Reverse(host.running)));
+        hosts.sort_by_key(|(name, host)| (host.lost.is_none(), std::cmp::Reverse(running(name))));
         let rate = |value: Option<f64>, unit: &str| value.map_or("-".into(), |n| format!("{n:.0} {unit}"));
         let row = |(name, host): (&String, &OnHost)| {
-            let slots = format!("{}/{}", host.running, host.slots);
+            let slots = format!("{}/{}", running(name), host.slots);
             let rates = &host.rates;
             let disk = rates.io.map(|kb| kb / 1000.0);
             let lost = host.lost.as_ref().map_or(String::new(), |why| format!("lost: {why}"));

@@ -99,7 +99,7 @@ pub fn run(args: Args) -> Result<i32, Failure> {
         Some(screen) => follow(run, screen, args.replay),
         None => {
             run.go_on(i64::MAX)?;
-            to_stdout(&(run.lines(UNBOUNDED, screen::is_utf8(), now_ns).join("\n") + "\n"))
+            to_stdout(&(run.lines(UNBOUNDED, progress::locale_is_utf8(), now_ns).join("\n") + "\n"))
         }
     }
 }
@@ -124,7 +124,7 @@ fn follow(mut run: Followed, screen: Screen, times: Option<u32>) -> Result<i32, 
         }
     }
     drop(screen);
-    to_stdout(&run.now.tally().text(std::env::var_os("NO_COLOR").is_none()))
+    super::report::evidence(run.now.tally())
 }
 
 /// The time that is shown: now, or a moment of a run that is played again.

@@ -25,16 +25,10 @@ pub struct Screen {
     pub utf8: bool,
 }
 
-/// Whether the locale shows more than ASCII, where no terminal is drawn on.
-pub fn is_utf8() -> bool {
-    progress::locale_is_utf8()
-}
-
 impl Screen {
     /// None where keys and screen are no terminal.
     pub fn open() -> io::Result<Option<Screen>> {
-        let dumb = std::env::var_os("TERM").is_none_or(|term| term.is_empty() || term == "dumb");
-        if dumb || !io::stdin().is_terminal() || !io::stdout().is_terminal() {
+        if progress::is_dumb() || !io::stdin().is_terminal() || !io::stdout().is_terminal() {
             return Ok(None);
         }
         let before = tcgetattr(rustix::stdio::stdin())?;
@@ -43,7 +37,7 @@ impl Screen {
         keys.local_modes.remove(LocalModes::ICANON | LocalModes::ECHO | LocalModes::ISIG);
         tcsetattr(rustix::stdio::stdin(), OptionalActions::Now, &keys)?;
         print(b"\x1b[?1049h\x1b[?25l")?;
-        Ok(Some(Screen { before, utf8: is_utf8() }))
+        Ok(Some(Screen { before, utf8: progress::locale_is_utf8() }))
     }
 
     /// Lines and columns that are free.
