@@ -45,9 +45,17 @@ pub struct Replay {
     damaged: bool,
     /// The line in memory was not handed out yet: a gap before it was told first.
     held: bool,
-    /// Bytes of a last line that had no end yet.
-    torn: i64,
-    over: bool,
+    end: End,
+}
+
+/// Whether the end was met.
+#[derive(Debug)]
+enum End {
+    NotYet,
+    /// With so many bytes of a line that has no end yet.
+    Met(usize),
+    /// Nothing more is read, whatever comes.
+    Final,
 }
 
 /// Opens the journal in a run's folder for reading. Takes no lock.
@@ -65,8 +73,7 @@ pub fn replay(dir: &Path) -> Result<Replay, JournalError> {
         sealed: false,
         damaged: false,
         held: false,
-        torn: 0,
-        over: false,
+        end: End::NotYet,
     })
 }
 
@@ -76,10 +83,13 @@ impl Replay {
         self.skipped
     }
 
-    /// After the end: goes on with what was appended meanwhile. A journal of a later format stays at its end.
+    /// After the end: goes on with what was appended meanwhile. A journal of a later format, and one that cannot be
+    /// read, stay at their end.
     pub fn go_on(&mut self) {
-        if let (true, Ok(())) = (self.torn >= 0, self.from.seek_relative(-self.torn)) {
-            (self.torn, self.over) = (0, false);
+        if let End::Met(torn) = self.end
+            && self.from.seek_relative(-(torn as i64)).is_ok()
+        {
+            self.end = End::NotYet;
         }
     }
 
@@ -124,7 +134,7 @@ impl Replay {
     fn parse(&mut self) -> Option<Result<Event, JournalError>> {
         match serde_json::from_slice::<Event>(&self.line) {
             Ok(Event { what: What::RunStarted { v, .. }, .. }) if v > FORMAT => {
-                (self.over, self.torn) = (true, -1);
+                self.end = End::Final;
                 Some(Err(JournalError::Newer { path: self.path.clone(), found: v }))
             }
             Ok(event) => Some(Ok(event)),
@@ -141,7 +151,7 @@ impl Iterator for Replay {
     type Item = Result<Event, JournalError>;
 
     fn next(&mut self) -> Option<Self::Item> {
-        while !self.over {
+        while matches!(self.end, End::NotYet) {
             if std::mem::take(&mut self.held) {
                 match self.taken() {
                     None => continue,
@@ -150,11 +160,11 @@ impl Iterator for Replay {
             }
             self.line.clear();
             if let Err(e) = self.from.read_until(b'\n', &mut self.line) {
-                self.over = true;
+                self.end = End::Final;
                 return Some(Err(JournalError::io("read", &self.path)(e)));
             }
             if self.line.last() != Some(&b'\n') {
-                (self.over, self.torn) = (true, self.line.len() as i64);
+                self.end = End::Met(self.line.len());
                 return None;
             }
             self.line.pop();
