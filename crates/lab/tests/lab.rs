@@ -27,6 +27,15 @@ impl Lab {
         homing_lab::Plan::dir_of(&self.0)
     }
 
+    /// Waits until nothing of the lab is left: the kernel frees what somebody held a moment later.
+    fn freed(&self, number: u8) {
+        let until = Instant::now() + Duration::from_secs(60);
+        while !self.traces(number).is_empty() {
+            assert!(Instant::now() < until, "the kernel frees it: {:?}", self.traces(number));
+            std::thread::sleep(Duration::from_millis(50));
+        }
+    }
+
     /// Somebody in a mount namespace of their own who stands on the first host's disk.
     fn held(&self) -> std::process::Child {
         let mut holder = Command::new("unshare")
@@ -208,11 +217,7 @@ fn down_goes_on_without_a_disk_that_another_namespace_holds() {
 
     holder.kill().expect("kill");
     holder.wait().expect("wait");
-    let until = Instant::now() + Duration::from_secs(60);
-    while !lab.traces(number).is_empty() {
-        assert!(Instant::now() < until, "the kernel frees it: {:?}", lab.traces(number));
-        std::thread::sleep(Duration::from_millis(50));
-    }
+    lab.freed(number);
 }
 
 #[test]
@@ -237,11 +242,7 @@ fn a_one_head_disk_is_served_and_goes_away() {
     holder.kill().expect("kill");
     holder.wait().expect("wait");
     assert_eq!(errors(), before, "the kernel's log says that {disk} lost writes");
-    let until = Instant::now() + Duration::from_secs(60);
-    while !lab.traces(number).is_empty() {
-        assert!(Instant::now() < until, "the kernel frees it: {:?}", lab.traces(number));
-        std::thread::sleep(Duration::from_millis(50));
-    }
+    lab.freed(number);
 }
 
 #[test]

@@ -33,7 +33,7 @@ pub fn account(uid: u32) -> Option<Account> {
 fn look_up(uid: u32, file: &str, getent: &str) -> Option<Account> {
     let text = std::fs::read(file).unwrap_or_default();
     let of_file = parse(&String::from_utf8_lossy(&text), uid);
-    of_file.or_else(|| parse(&crate::getent(getent, "passwd", &uid.to_string())?, uid))
+    of_file.or_else(|| parse(&crate::getent(getent, &["passwd", &uid.to_string()])?, uid))
 }
 
 /// The first entry of that user among lines of `passwd(5)`.

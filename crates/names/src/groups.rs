@@ -1,13 +1,10 @@
 //! Groups of users of this machine.
 
-use std::process::{Command, Stdio};
-
 /// All groups that can be listed and have members, with these: `getent group`, else the group file. Members by their
 /// first group stand only in the table of users, and are not among them.
 pub fn groups() -> Vec<(String, Vec<String>)> {
-    let asked = Command::new(crate::GETENT).arg("group").stdin(Stdio::null()).stderr(Stdio::null()).output();
-    let text = asked.map(|output| output.stdout).or_else(|_| std::fs::read("/etc/group")).unwrap_or_default();
-    parse(&String::from_utf8_lossy(&text))
+    let of_file = || Some(String::from_utf8_lossy(&std::fs::read("/etc/group").ok()?).into_owned());
+    parse(&crate::getent(crate::GETENT, &["group"]).or_else(of_file).unwrap_or_default())
 }
 
 fn parse(text: &str) -> Vec<(String, Vec<String>)> {

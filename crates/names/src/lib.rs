@@ -15,9 +15,9 @@ pub use hosts::{addresses, first_name};
 
 use std::process::{Command, Stdio};
 
-/// What `getent` of this name prints; `None` when there is no such program.
-fn getent(program: &str, table: &str, key: &str) -> Option<String> {
-    let asked = Command::new(program).args([table, key]).stdin(Stdio::null()).stderr(Stdio::null()).output();
+/// What `getent` of this name prints, asked for a table and perhaps a key; `None` when there is no such program.
+fn getent(program: &str, words: &[&str]) -> Option<String> {
+    let asked = Command::new(program).args(words).stdin(Stdio::null()).stderr(Stdio::null()).output();
     asked.ok().map(|output| String::from_utf8_lossy(&output.stdout).into_owned())
 }
 
