@@ -399,6 +399,8 @@ fn what_was_interrupted_is_requeued() {
     let world = World::new();
     // In builds for tests a keeper can be told to die, by the runner that the first job begins.
     world.out("HOMING_QUEUE_DIE=keeper:spawned bsub 'test -e again || sleep 600'");
+    // Who asks before that runner has its lock would begin another, whose keepers have no such order.
+    world.out("until test -e queue/*/1/start.0.json; do sleep 0.1; done");
     until("it is interrupted", || world.stat("1") == "EXIT");
     world.out("touch again");
     let mut said = String::new();

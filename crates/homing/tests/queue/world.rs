@@ -2,7 +2,7 @@
 
 use crate::until::until;
 use std::os::unix::ffi::OsStrExt;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::{Command, Output, Stdio};
 
 /// A folder with a queue of its own.
@@ -44,10 +44,9 @@ impl World {
     pub fn lines(&self, name: &str) -> Vec<String> {
         std::fs::read_to_string(self.path().join(name)).unwrap_or_default().lines().map(String::from).collect()
     }
-    /// Names in this user's folder of the queue.
-    pub fn own_folder(&self) -> Vec<String> {
-        let dir = self.path().join(format!("queue/homing-queue-{}", rustix::process::geteuid().as_raw()));
-        std::fs::read_dir(dir).unwrap().map(|e| e.unwrap().file_name().to_string_lossy().into_owned()).collect()
+    /// This user's folder of the queue.
+    pub fn own_folder(&self) -> PathBuf {
+        self.path().join(format!("queue/homing-queue-{}", rustix::process::geteuid().as_raw()))
     }
     /// This world's processes: runners and keepers, and what they started.
     fn processes(&self, mark: &str) -> Vec<i32> {
@@ -92,7 +91,7 @@ impl World {
         open(&self.path().join("ran"), 0o666);
     }
     /// A copy of the program that every user can reach.
-    pub fn program(&self) -> std::path::PathBuf {
+    pub fn program(&self) -> PathBuf {
         self.path().join("homing")
     }
     pub fn state(&self, id: &str) -> serde_json::Value {
