@@ -120,11 +120,12 @@ fn what_a_task_made_is_read_where_it_lies(lab: &Lab) {
 
 /// A worker is killed in mid-run: its tasks run on the host of the other copy, once each, and not before
 /// all that they were on their own host has ended. However slow the machine is: no task ends before that
-/// host has begun one, and its first task does not end by itself.
+/// host has begun one, and its first task does not end by itself. Its name is written before any other host
+/// looks for it, as a mount keeps what it was told of a file for a second.
 fn a_lost_host_is_news(lab: &Lab) {
     let beat = "setsid sh -c \"while :; do date +%s%N >> /tmp/beats; done\"";
     let task = format!(
-        "if test $(hostname) = n4 && mkdir /data/begun; then echo {{}} > /data/first; {beat} & sleep 600; fi; \
+        "if test $(hostname) = n4 && ! test -d /data/begun; then echo {{}} > /data/first; mkdir /data/begun; {beat} & sleep 600; fi; \
          until test -d /data/begun; do sleep 0.1; done; \
          if test -s /data/first && test {{}} = \"$(cat /data/first)\"; then date +%s%N > /data/again; fi; basename {{}}"
     );
