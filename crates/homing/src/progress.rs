@@ -43,6 +43,12 @@ pub fn is_dumb() -> bool {
     set("TERM").is_none_or(|term| term == "dumb")
 }
 
+/// Whether colours may be written to `out`: a terminal, and nobody who asked for none. An empty NO_COLOR
+/// asks for nothing: <https://no-color.org>.
+pub fn has_colors(out: impl std::io::IsTerminal) -> bool {
+    out.is_terminal() && set("NO_COLOR").is_none()
+}
+
 /// A variable that is set and not empty.
 fn set(name: &str) -> Option<String> {
     std::env::var(name).ok().filter(|value| !value.is_empty())

@@ -111,3 +111,20 @@ fn without_a_home_that_can_be_written_runs_are_kept_in_a_private_folder() {
     let own = folders.into_iter().find(|e| e.file_name().to_string_lossy().starts_with("homing-")).expect("a folder");
     assert_eq!(std::os::unix::fs::PermissionsExt::mode(&own.metadata().unwrap().permissions()) & 0o777, 0o700);
 }
+
+#[test]
+fn a_terminal_has_colours_unless_somebody_asks_for_none() {
+    let world = World::new();
+    world.past_run("past", 0);
+    let homing = env!("CARGO_BIN_EXE_homing");
+    let colored = |line: &str| {
+        let mut command = Command::new("script");
+        command.args(["-qec", line, "/dev/null"]).current_dir(world.0.path()).env("HOMING_RUNS", world.runs());
+        told(command.env_remove("NO_COLOR").stdin(std::process::Stdio::null())).contains("\x1b[")
+    };
+    // A variable that is set to nothing asks for nothing.
+    for (set, expected) in [("", true), ("NO_COLOR=", true), ("NO_COLOR=1", false)] {
+        assert_eq!(colored(&format!("{set} {homing} report past")), expected, "{set}");
+        assert_eq!(colored(&format!("{set} {homing} run --on local true ::: a")), expected, "{set}");
+    }
+}

@@ -2,10 +2,10 @@
 
 use super::runs::to_stdout;
 use crate::failure::Failure;
+use crate::progress::has_colors;
 use homing_journal::JournalError;
 use homing_model::Event;
 use homing_report::Tally;
-use std::io::IsTerminal;
 use std::path::PathBuf;
 
 /// Arguments.
@@ -55,7 +55,7 @@ pub fn run(args: Args) -> Result<i32, Failure> {
 
 /// Prints the evidence for people.
 pub(super) fn evidence(tally: &Tally) -> Result<i32, Failure> {
-    to_stdout(&tally.text(std::io::stdout().is_terminal() && std::env::var_os("NO_COLOR").is_none()))
+    to_stdout(&tally.text(has_colors(std::io::stdout())))
 }
 
 pub(super) fn refused(error: JournalError) -> Failure {

@@ -5,14 +5,14 @@ use super::gather::{Gathered, Style};
 use super::lines::Lines;
 use super::{Args, verdict};
 use crate::failure::Failure;
-use crate::progress;
+use crate::progress::{self, has_colors};
 use homing_dispatch::Terminal;
 use homing_model::units::short_span;
 use homing_remote::{Command, Event, Outcome, Remote, Waiting, What};
 use signal_hook::consts::SIGINT;
 use std::collections::HashMap;
 use std::fs::File;
-use std::io::{self, BufWriter, IsTerminal, Write};
+use std::io::{self, BufWriter, Write};
 use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -42,14 +42,13 @@ pub struct Show<'a> {
 
 impl<'a> Show<'a> {
     pub fn new(args: &'a Args, hosts: &'a [String]) -> Result<Show<'a>, Failure> {
-        let plain = std::env::var_os("NO_COLOR").is_some_and(|v| !v.is_empty());
-        let style = |terminal: bool| Style { labels: !args.no_label, color: terminal && !plain };
+        let style = |color| Style { labels: !args.no_label, color };
         let folder = |dir: &Option<_>| dir.as_deref().map_or(Ok(HashMap::new()), |d| files(d, hosts));
         Ok(Show {
             args,
             hosts,
-            style: style(io::stdout().is_terminal()),
-            errors: style(io::stderr().is_terminal()),
+            style: style(has_colors(io::stdout())),
+            errors: style(has_colors(io::stderr())),
             out: BufWriter::new(io::stdout()),
             lines: Default::default(),
             running: HashMap::new(),

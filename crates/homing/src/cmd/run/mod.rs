@@ -27,6 +27,7 @@ pub use plan::plan;
 
 use crate::cmd::gateway;
 use crate::failure::{Failure, exit};
+use crate::progress::has_colors;
 use homing_batch::{Batch, BatchError, Files, Halt, InputOptions, Timeout};
 use homing_dispatch::{DispatchError, Io, OutputOptions, Policy, Resources, Settings};
 use homing_journal::Journal;
@@ -239,7 +240,7 @@ fn evidence(args: &Args, screen: &Screen, name: &str, here: bool, spread: bool) 
     if args.json {
         eprintln!("{}", screen.tally.json());
     } else if !args.quiet {
-        let color = io::stderr().is_terminal() && std::env::var_os("NO_COLOR").is_none_or(|v| v.is_empty());
+        let color = has_colors(io::stderr());
         let brief = here && !spread;
         eprint!("{}", if brief { screen.tally.brief(color) } else { screen.tally.text(color) });
         if let Some(elsewhere) = screen.tally.elsewhere().filter(|_| !spread) {
