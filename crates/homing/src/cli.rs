@@ -56,6 +56,7 @@ pub fn main() -> i32 {
         Sub::Resume(args) => cmd::resume::run(args),
         Sub::Runs(args) => cmd::runs::run(args),
         Sub::Report(args) => cmd::report::run(args),
+        Sub::Usage(args) => cmd::usage::run(args),
         Sub::Top(args) => cmd::top::run(args),
         Sub::Submit(args) => cmd::queue::sub::run(args),
         Sub::Jobs(args) => cmd::queue::jobs::run(args),

@@ -26,6 +26,8 @@ pub enum Sub {
     Runs(cmd::runs::Args),
     /// Show the evidence of a run
     Report(cmd::report::Args),
+    /// Add up what runs used, and what it cost
+    Usage(cmd::usage::Args),
     /// Show what a run does now, or play it again
     #[command(visible_alias = "watch")]
     Top(cmd::top::Args),

@@ -12,76 +12,27 @@ fn help(args: &[&str]) -> String {
     String::from_utf8(output.stdout).unwrap()
 }
 
+/// The help of a command, then of those below it, in their order.
+fn write_help(words: &mut Vec<String>, page: &mut String) {
+    let text = help(&words.iter().map(String::as_str).collect::<Vec<_>>());
+    let title = format!("homing {}", words.join(" "));
+    *page += &format!("\n## {}\n\n```text\n{}\n```\n", title.trim(), text.trim_end());
+    let commands = text.split_once("\nCommands:\n").map_or("", |(_, rest)| rest);
+    for line in commands.lines().take_while(|line| !line.is_empty()) {
+        // What follows a name stands deeper than a name does.
+        let Some(name) = line.strip_prefix("  ").filter(|line| !line.starts_with(' ')) else { continue };
+        words.push(name.split(' ').next().unwrap().into());
+        if words.last().unwrap() != "help" {
+            write_help(words, page);
+        }
+        words.pop();
+    }
+}
+
 #[test]
 fn reference_is_the_help() {
     let mut page = String::from("# Command reference\n\nGenerated; `UPDATE=1 cargo test -p homing reference`.\n");
-    let commands = [
-        "",
-        "run",
-        "plan",
-        "resume",
-        "runs",
-        "report",
-        "sub",
-        "jobs",
-        "kill",
-        "peek",
-        "wait",
-        "lsf",
-        "lsf install",
-        "lsf remove",
-        "where",
-        "hosts",
-        "exec",
-        "check",
-        "push",
-        "pull",
-        "make",
-        "on",
-        "nodeset",
-        "lab",
-        "lab up",
-        "lab exec",
-        "lab list",
-        "lab status",
-        "lab down",
-        "lab demo",
-        "bench",
-        "bench volume",
-        "bench net",
-        "topology",
-        "volume",
-        "volume create",
-        "volume list",
-        "volume status",
-        "volume balance-report",
-        "volume mount",
-        "volume unmount",
-        "volume add-host",
-        "volume drain-host",
-        "volume set-copies",
-        "volume set-stripe",
-        "volume heal",
-        "volume rebalance",
-        "volume delete",
-        "volume resume",
-        "volume undo",
-        "up",
-        "snapshot",
-        "snapshot list",
-        "snapshot diff",
-        "snapshot cat",
-        "snapshot restore",
-        "snapshot verify",
-        "snapshot expire",
-        "completions",
-        "man",
-    ];
-    for command in commands {
-        let words: Vec<&str> = command.split_ascii_whitespace().collect();
-        let title = format!("homing {command}");
-        page += &format!("\n## {}\n\n```text\n{}\n```\n", title.trim(), help(&words).trim_end());
-    }
+    write_help(&mut Vec::new(), &mut page);
     let file = root().join("docs/reference.md");
     if std::env::var_os("UPDATE").is_some() {
         std::fs::write(&file, &page).unwrap();

@@ -174,10 +174,14 @@ fn json_outputs_have_the_fields_that_are_told() {
     let keys = |value: &serde_json::Value| -> Vec<String> { value.as_object().unwrap().keys().cloned().collect() };
     let list = homing(&["runs", "--json"]);
     let report = homing(&["report", "last", "--json"]);
+    let usage = homing(&["usage", "--json"]);
     let hosts = homing(&["hosts", "--json"]);
-    for (command, found) in
-        [("homing runs", keys(&list[0])), ("homing report", keys(&report)), ("homing hosts", keys(&hosts["hosts"][0]))]
-    {
+    for (command, found) in [
+        ("homing runs", keys(&list[0])),
+        ("homing report", keys(&report)),
+        ("homing usage", keys(&usage["rows"][0])),
+        ("homing hosts", keys(&hosts["hosts"][0])),
+    ] {
         let mut found: Vec<String> = found.into_iter().filter(|k| k != "exit" && k != "ended_ns").collect();
         let mut told: Vec<String> = told[command].iter().filter(|k| *k != "exit").cloned().collect();
         found.sort();

@@ -128,3 +128,107 @@ fn a_terminal_has_colours_unless_somebody_asks_for_none() {
         assert_eq!(colored(&format!("{set} {homing} run --on local true ::: a")), expected, "{set}");
     }
 }
+
+fn json(text: &str) -> serde_json::Value {
+    serde_json::from_str(text).unwrap()
+}
+
+#[test]
+fn what_runs_used_is_what_their_reports_say_and_outlives_them() {
+    let world = World::new();
+    for part in ["a", "b"] {
+        let command = format!("test {{}} != {part}2 && cat {{}}");
+        std::fs::write(world.0.path().join(format!("{part}1")), vec![0; 5000]).unwrap();
+        std::fs::write(world.0.path().join(format!("{part}2")), vec![0; 7000]).unwrap();
+        let files = [format!("{part}1"), format!("{part}2")];
+        let ended = world.homing(&["run", "-q", "-j2", &command, ":::", &files[0], &files[1]]).output().unwrap();
+        assert_eq!(ended.status.code(), Some(1));
+    }
+    let runs = json(&world.out(&["runs", "--json"]));
+    let reports = runs.as_array().unwrap().iter().map(|run| {
+        let name = run["name"].as_str().unwrap();
+        json(&world.out(&["report", name, "--json"]))
+    });
+    let (mut attempts, mut busy, mut read, mut home) = (0, 0, 0, 0);
+    for report in reports {
+        let host = report["hosts"].as_object().unwrap().values().next().unwrap();
+        attempts += host["attempts"].as_u64().unwrap();
+        busy += host["busy_us"].as_u64().unwrap();
+        read += report["measured"]["rchar_bytes"].as_u64().unwrap();
+        home += report["planned"]["local_bytes"].as_u64().unwrap();
+    }
+    let of = |args: &[&str]| json(&world.out(&[&["usage", "--json"], args].concat()));
+    let before = of(&["--by", "run"]);
+    let all = &before["all"];
+    assert_eq!((all["attempts"].as_u64(), all["failed"].as_u64()), (Some(4), Some(2)));
+    let sums = ["attempts", "slot_us", "read_bytes", "local_bytes"].map(|key| all[key].as_u64().unwrap());
+    assert_eq!(sums, [attempts, busy, read, home]);
+    assert_eq!(home, 2 * 12_000);
+    assert_eq!(before["rows"].as_array().unwrap().len(), 2);
+
+    // Of a host with two slots, an attempt that holds one of them costs half of the host's time.
+    let prices = world.0.path().join("prices.toml");
+    std::fs::write(&prices, "[cost]\nhost_hour = 3.6e6\ncurrency = \"EUR\"\n").unwrap();
+    let costs = of(&["--cluster", prices.to_str().unwrap()]);
+    let cost = costs["all"]["cost"].as_f64().unwrap();
+    assert!((cost - all["host_us"].as_f64().unwrap() / 1000.0).abs() < 1e-6, "{cost}");
+    assert!(all["host_us"].as_u64().unwrap() <= busy / 2 && costs["currency"] == "EUR", "{costs}");
+
+    // Of one that goes the sums stay; one that cannot be removed after all counts once.
+    let gone = before["rows"][0]["name"].as_str().unwrap().to_string();
+    let aside = world.0.path().join("aside");
+    let copy = |from: &Path, to: &Path| told(Command::new("cp").arg("-a").arg(from).arg(to));
+    copy(&world.runs().join(&gone), &aside);
+    world.out(&["runs", "--prune", "0s"]);
+    assert_eq!(json(&world.out(&["runs", "--json"])), json("[]"));
+    assert_eq!(of(&["--by", "run"]), before);
+    copy(&aside, &world.runs().join(&gone));
+    assert_eq!(of(&["--by", "run"]), before);
+    world.out(&["runs", "--prune", "0s"]);
+    assert_eq!(of(&["--by", "run"]), before);
+    assert_eq!(of(&["--since", "0s"])["all"]["attempts"], 0);
+    // A line that a crash cut off spoils none of those after it.
+    let kept = world.runs().join("pruned.jsonl");
+    let whole = std::fs::read_to_string(&kept).unwrap();
+    std::fs::write(&kept, &whole[..whole.len() - 9]).unwrap();
+    copy(&aside, &world.runs().join(&gone));
+    world.out(&["runs", "--prune", "0s"]);
+    assert_eq!(of(&["--by", "run"])["all"]["attempts"], 4);
+}
+
+/// Whoever prunes may do so for want of room.
+#[test]
+fn a_full_disk_is_pruned_and_the_sums_stay() {
+    let world = World::new();
+    std::fs::create_dir(world.runs()).unwrap();
+    let script = "mount -t tmpfs -o size=256k x runs && \"$0\" run -q true ::: 1 2 3 && \
+                  { head -c 1M /dev/zero >runs/fill || true; } && \"$0\" runs --prune 0s && \"$0\" usage";
+    let mut command = Command::new("unshare");
+    command.args(["-rm", "sh", "-c", script, env!("CARGO_BIN_EXE_homing")]).current_dir(world.0.path());
+    let output = command.env("HOMING_RUNS", "runs").output().unwrap();
+    let said = String::from_utf8_lossy(&output.stderr);
+    assert!(output.status.success() && said.contains("No space left"), "{said}");
+    let table = String::from_utf8(output.stdout).unwrap();
+    let words: Vec<&str> = table.lines().last().unwrap().split_whitespace().take(3).collect();
+    assert_eq!(words, ["true", "3", "0"], "{table}");
+}
+
+#[test]
+fn a_journal_that_is_damaged_is_named_and_the_others_are_counted() {
+    let world = World::new();
+    world.out(&["run", "-q", "true", ":::", "1", "2"]);
+    world.out(&["run", "-q", "true", ":::", "1", "2"]);
+    let run = json(&world.out(&["runs", "--json"]))[0]["name"].as_str().unwrap().to_string();
+    let journal = world.runs().join(&run).join("journal.jsonl");
+    let text = std::fs::read_to_string(&journal).unwrap();
+    let lines =
+        text.lines().map(|l| if l.contains("task_ended") { l.replace("\"exit\"", "\"exxt\"") } else { l.into() });
+    std::fs::write(&journal, lines.collect::<Vec<String>>().join("\n") + "\n").unwrap();
+    let output = world.homing(&["usage"]).output().unwrap();
+    let said = String::from_utf8(output.stderr).unwrap();
+    assert!(output.status.success() && said.contains(&format!("{run}/journal.jsonl is damaged")), "{said}");
+    let table = String::from_utf8(output.stdout).unwrap();
+    assert_eq!(table.lines().nth(1).unwrap().split_whitespace().take(2).collect::<Vec<_>>(), ["true", "2"], "{table}");
+    let none = world.homing(&["usage", "/proc/self/mem"]).output().unwrap();
+    assert_eq!(none.status.code(), Some(254), "{}", String::from_utf8_lossy(&none.stderr));
+}

@@ -25,7 +25,7 @@ pub use holder::Holder;
 pub use kept::{Keeping, Kept, forget, kept};
 pub use list::{RunInfo, RunState, find, live, names, runs};
 pub use name::{new_run_name, root, root_note};
-pub use prune::{Pruned, prune};
+pub use prune::{PRUNED, Pruned, prune};
 pub use ran::ran;
 pub use read::{Replay, replay};
 pub use write::Journal;

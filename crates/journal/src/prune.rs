@@ -1,11 +1,16 @@
 //! Old runs go, when that is asked for.
 
 use crate::list::folders;
-use crate::lock::Lock;
+use crate::lock::{Lock, living};
 use crate::{FILE, JournalError};
+use rustix::fs::{Mode, OFlags};
 use std::fs::{self, File};
+use std::io::{self, Write};
 use std::path::Path;
 use std::time::SystemTime;
+
+/// In the folder of runs: what is told of those that were removed, a JSON object a line.
+pub const PRUNED: &str = "pruned.jsonl";
 
 /// A run that was to go.
 #[derive(Debug)]
@@ -18,11 +23,15 @@ pub struct Pruned {
 
 /// Removes the runs below `root` whose journals nobody has written to since `before`.
 /// A run that a writer may still hold stays, and is not told of.
-/// With `dry`, they are told and stay.
-pub fn prune(root: &Path, before: SystemTime, dry: bool) -> Vec<Pruned> {
+/// With `dry`, they are told and stay. `note` is handed the name and the folder of each that goes: lines, for
+/// [`PRUNED`], that are to outlive it. A run of which they cannot be written stays.
+pub fn prune(root: &Path, before: SystemTime, dry: bool, note: impl Fn(&str, &Path) -> String) -> Vec<Pruned> {
     let mut old: Vec<_> = folders(root).filter(|(_, dir)| is_older(dir, before)).collect();
     old.sort();
-    let gone = old.into_iter().map(|(name, dir)| Pruned { name, freed: remove(&dir, dry) });
+    let gone = old.into_iter().map(|(name, dir)| {
+        let freed = remove(root, &dir, dry, || note(&name, &dir));
+        Pruned { name, freed }
+    });
     gone.filter(|run| !matches!(run.freed, Err(JournalError::Held { .. }))).collect()
 }
 
@@ -31,16 +40,46 @@ fn is_older(dir: &Path, before: SystemTime) -> bool {
 }
 
 /// The lock is taken first, so that nobody resumes what is being removed.
-fn remove(dir: &Path, dry: bool) -> Result<u64, JournalError> {
+fn remove(root: &Path, dir: &Path, dry: bool, note: impl FnOnce() -> String) -> Result<u64, JournalError> {
     let bytes = size(dir);
     let journal = dir.join(FILE);
     let journal = File::options().append(true).open(&journal).map_err(JournalError::io("open", &journal))?;
-    let lock = Lock::take(dir, &journal)?;
+    let lock = match Lock::take(dir, &journal) {
+        // On a full disk nobody else can write its name either; the kernel's lock is held as long as the journal is open.
+        Err(JournalError::Full { .. }) if living(dir).is_none() => None,
+        taken => Some(taken?),
+    };
     if !dry {
+        let lines = note();
+        let kept = keep(root, &lines);
+        // A full disk has room for them once the run is gone.
+        let full = matches!(kept, Err(JournalError::Full { .. }));
+        if !full {
+            kept?;
+        }
         fs::remove_dir_all(dir).map_err(JournalError::io("remove", dir))?;
+        if full {
+            keep(root, &lines)?;
+        }
     }
     drop(lock);
     Ok(bytes)
+}
+
+/// Appends lines to those of the runs that are gone.
+fn keep(root: &Path, lines: &str) -> Result<(), JournalError> {
+    if lines.is_empty() {
+        return Ok(());
+    }
+    let path = root.join(PRUNED);
+    let append = || -> io::Result<()> {
+        let flags = OFlags::WRONLY | OFlags::APPEND | OFlags::CREATE | OFlags::NOFOLLOW | OFlags::CLOEXEC;
+        let mut file = File::from(rustix::fs::open(&path, flags, Mode::from_raw_mode(0o600))?);
+        // Whoever was killed here before has left a part of a line: what follows is not to be a part of it.
+        file.write_all(format!("\n{lines}").as_bytes())?;
+        file.sync_data()
+    };
+    append().map_err(JournalError::io("note in", &path))
 }
 
 /// Bytes of the regular files below a folder; symbolic links are not followed.

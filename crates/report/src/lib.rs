@@ -7,10 +7,12 @@ mod load;
 mod now;
 mod tally;
 mod text;
+mod usage;
 mod words;
 
 pub use html::{escape, html};
 pub use now::Now;
 pub use tally::Tally;
 pub use text::task_on;
+pub use usage::{Key, RunUsage, Used};
 pub use words::command_line;

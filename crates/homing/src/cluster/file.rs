@@ -46,6 +46,8 @@ pub(super) struct Settings {
     pub queue: BTreeMap<String, Queue>,
     /// How `homing up` sets the hosts up.
     pub up: Option<Up>,
+    /// Prices, for `homing usage`.
+    pub cost: Option<Cost>,
     /// What `homing snapshot` copies.
     #[serde(default)]
     pub snapshot: BTreeMap<String, Section>,
@@ -73,6 +75,16 @@ pub struct Server {
     pub io: Option<NonZeroU32>,
     /// A folder on it that all have mounted, where leases are.
     pub leases: Option<PathBuf>,
+}
+
+/// `[cost]`.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Cost {
+    /// Price of a whole host for an hour.
+    pub host_hour: f64,
+    /// What it is counted in.
+    pub currency: String,
 }
 
 /// The administrator's settings; empty without that file.
@@ -189,6 +201,10 @@ fn parse(text: &str) -> Result<Settings, (usize, String)> {
             return Err((line_of(text, at), why));
         }
     }
+    if let Some(odd) = settings.cost.as_ref().map(|cost| cost.host_hour).filter(|price| !(0.0..1e9).contains(price)) {
+        let at = text.find("host_hour").unwrap_or(0);
+        return Err((line_of(text, at), format!("host_hour = {odd} in [cost] is no price: 0 or more")));
+    }
     Ok(settings)
 }
 
@@ -211,6 +227,8 @@ mod tests {
             ("\n\nqueues = 1\n", 3, vec!["`queues`", "`queue`", "`groups`"]),
             ("[queue.a]\nload = { bio = \"x\" }\n", 2, vec!["bio", "thresholds"]),
             ("[queue.a]\nslots = \"four\"\n", 2, vec!["\"four\""]),
+            ("[cost]\ncurrency = \"EUR\"\nhost_hour = -1\n", 3, vec!["-1", "price"]),
+            ("[cost]\ncurrency = \"EUR\"\nhost_hour = nan\n", 3, vec!["price"]),
         ] {
             let (at, why) = parse(text).unwrap_err();
             assert_eq!(at, line, "{text}: {why}");

@@ -7,8 +7,8 @@ mod file;
 use crate::failure::Failure;
 use crate::groups::ClusterShell;
 pub use args::{ClusterArgs, enter_of};
-pub use file::Server;
 use file::Settings;
+pub use file::{Cost, Server};
 pub use file::{config_folder, line_of, text_of};
 use homing_model::NodeSet;
 use homing_model::nodeset::Groups;
@@ -89,6 +89,11 @@ impl Cluster {
             Some((host.clone(), of(&self.own).or_else(|| of(&self.machine))?))
         };
         Ok(Site { addresses: hosts.iter().filter_map(told).collect(), hosts, up })
+    }
+
+    /// Prices: the administrator's before the user's.
+    pub fn cost(&self) -> Option<&Cost> {
+        self.machine.cost.as_ref().or(self.own.cost.as_ref())
     }
 
     /// Slots that the cluster files give to a host: no more than the administrator's says.

@@ -13,11 +13,11 @@ const fn fact(name: &'static str, of: &'static [&'static str], meaning: &'static
 }
 
 const RUN: &[&str] = &["run", "plan", "resume"];
-const RUNS: &[&str] = &["run", "resume", "runs", "report", "top"];
+const RUNS: &[&str] = &["run", "resume", "runs", "report", "top", "usage"];
 const JOBS: &[&str] = &["sub", "jobs", "kill", "peek", "wait", "lsf"];
 const HOSTS: &[&str] = &[
     "run", "plan", "resume", "hosts", "exec", "push", "pull", "check", "make", "on", "volume", "snapshot", "nodeset",
-    "up",
+    "up", "usage",
 ];
 const SSH: &[&str] = &["run", "plan", "resume", "hosts", "check", "make", "on", "volume", "snapshot", "up"];
 

@@ -1,0 +1,264 @@
+//! What the runs of a cluster used, added up over many of them: by run, host and command.
+
+use homing_model::event::{PlannedBytes, What};
+use homing_model::{Event, IoCounters, IoWait, TaskId};
+use serde::{Deserialize, Serialize};
+use std::collections::{BTreeMap, HashMap};
+
+/// Whose attempts are added up.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+pub struct Key {
+    /// The run.
+    pub run: String,
+    /// Where they ran.
+    pub host: String,
+    /// The program that their commands name first, without its folder.
+    pub command: String,
+}
+
+/// What attempts used that came to run and have ended. Unknown only where it was unknown of each.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct Used {
+    /// Attempts.
+    pub attempts: u64,
+    /// Those that did not end with status 0.
+    pub failed: u64,
+    /// The time that they held their slots, microseconds.
+    pub slot_us: u64,
+    /// The same as a part of their hosts: each attempt's time by the number of the host's slots, microseconds.
+    pub host_us: u64,
+    /// Processor time, microseconds.
+    pub cpu_us: u64,
+    /// The largest resident set of each for as long as it ran, bytes x seconds: no less than what it held.
+    pub memory_byte_s: u64,
+    /// Bytes by the layout of the inputs, on the host that ran them.
+    pub local_bytes: u64,
+    /// Likewise, on others.
+    pub remote_bytes: u64,
+    /// Attempts with no known layout.
+    pub unplaced: u64,
+    /// Bytes asked for by read calls.
+    pub read_bytes: Option<u64>,
+    /// Bytes that their hosts fetched from disks.
+    pub disk_bytes: u64,
+    /// Time waited for I/O, microseconds.
+    pub wait_us: Option<u64>,
+    /// The end of the last one, ns since the epoch.
+    pub last_ns: i64,
+}
+
+impl Used {
+    /// Takes in what others used.
+    pub fn add(&mut self, other: &Used) {
+        let (a, b) = (self, other);
+        for (sum, part) in [
+            (&mut a.attempts, b.attempts),
+            (&mut a.failed, b.failed),
+            (&mut a.slot_us, b.slot_us),
+            (&mut a.host_us, b.host_us),
+            (&mut a.cpu_us, b.cpu_us),
+            (&mut a.memory_byte_s, b.memory_byte_s),
+            (&mut a.local_bytes, b.local_bytes),
+            (&mut a.remote_bytes, b.remote_bytes),
+            (&mut a.unplaced, b.unplaced),
+            (&mut a.disk_bytes, b.disk_bytes),
+        ] {
+            *sum = sum.saturating_add(part);
+        }
+        for (sum, part) in [(&mut a.read_bytes, b.read_bytes), (&mut a.wait_us, b.wait_us)] {
+            if let Some(part) = part {
+                *sum = Some(sum.unwrap_or(0).saturating_add(part));
+            }
+        }
+        a.last_ns = a.last_ns.max(b.last_ns);
+    }
+
+    /// What it cost at a price for an hour of a whole host.
+    pub fn cost(&self, host_hour: f64) -> f64 {
+        self.host_us as f64 / HOUR_US * host_hour
+    }
+}
+
+/// Microseconds of an hour.
+const HOUR_US: f64 = 3.6e9;
+
+/// The usage of one run. Hand it every event, in order.
+#[derive(Debug, Default)]
+pub struct RunUsage {
+    run: String,
+    since_ns: i64,
+    slots: HashMap<String, u32>,
+    running: HashMap<TaskId, (String, Option<PlannedBytes>)>,
+    used: BTreeMap<(String, String), Used>,
+}
+
+impl RunUsage {
+    /// Of the run of this name: what ended at this time, ns since the epoch, or later.
+    pub fn new(run: &str, since_ns: i64) -> RunUsage {
+        RunUsage { run: run.into(), since_ns, ..RunUsage::default() }
+    }
+
+    /// Takes the next event.
+    pub fn add(&mut self, event: &Event) {
+        match &event.what {
+            What::HostUp { host, slots, .. } => drop(self.slots.insert(host.clone(), *slots)),
+            What::TaskStarted { task, command, planned, .. } => {
+                self.running.insert(*task, (program(command), planned.clone()));
+            }
+            // One that no host could run has used nothing.
+            What::TaskEnded { task, host, outcome, wall_us, io, io_wait, .. }
+                if !host.is_empty() && event.at_ns >= self.since_ns =>
+            {
+                let (command, planned) = self.running.remove(task).unwrap_or_default();
+                let slots = self.slots.get(host).copied().unwrap_or(1).max(1);
+                let mut used = attempt(*wall_us, slots, io, io_wait.as_ref(), planned);
+                (used.failed, used.last_ns) = (u64::from(!outcome.is_success()), event.at_ns);
+                self.used.entry((host.clone(), command)).or_default().add(&used);
+            }
+            _ => {}
+        }
+    }
+
+    /// The sums, by host and command.
+    pub fn rows(self) -> impl Iterator<Item = (Key, Used)> {
+        let run = self.run;
+        self.used.into_iter().map(move |((host, command), used)| (Key { run: run.clone(), host, command }, used))
+    }
+}
+
+fn attempt(wall_us: u64, slots: u32, io: &IoCounters, wait: Option<&IoWait>, planned: Option<PlannedBytes>) -> Used {
+    let unplaced = u64::from(planned.is_none());
+    let planned = planned.unwrap_or_default();
+    Used {
+        attempts: 1,
+        slot_us: wall_us,
+        host_us: wall_us / u64::from(slots),
+        cpu_us: io.user_us + io.sys_us,
+        memory_byte_s: (u128::from(io.max_rss) * u128::from(wall_us) / 1_000_000) as u64,
+        local_bytes: planned.local,
+        remote_bytes: planned.remote,
+        unplaced,
+        read_bytes: io.rchar,
+        disk_bytes: io.read_bytes,
+        wait_us: wait.map(IoWait::us),
+        ..Used::default()
+    }
+}
+
+/// The program of a command line: its first word that sets no variable, without its folder. A shell's own words
+/// count as programs; of a line that no shell would read, what stands before the first blank.
+fn program(command: &str) -> String {
+    let words = shlex::split(command).unwrap_or_else(|| command.split_whitespace().map(String::from).collect());
+    let is_set = |word: &String| {
+        word.split_once('=').is_some_and(|(name, _)| {
+            !name.starts_with(|c: char| c.is_ascii_digit()) && name.chars().all(|c| c.is_alphanumeric() || c == '_')
+        })
+    };
+    let first = words.into_iter().find(|word| !is_set(word)).unwrap_or_default();
+    first.rsplit_once('/').map_or(first.clone(), |(_, name)| name.to_string())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use homing_model::{HostFacts, Outcome};
+
+    fn up(host: &str, slots: u32) -> What {
+        What::HostUp { host: host.into(), slots, facts: HostFacts::default() }
+    }
+
+    fn ran(task: TaskId, host: &str, command: &str, outcome: Outcome, wall_us: u64) -> [What; 2] {
+        let planned = Some(PlannedBytes { local: 10, remote: 3, remote_if_in_turn: 7 });
+        let io = IoCounters { user_us: 5, sys_us: 1, max_rss: 1_000_000, rchar: Some(4), ..IoCounters::default() };
+        let started = What::TaskStarted {
+            task,
+            attempt: 1,
+            host: host.into(),
+            slot: 1,
+            command: command.into(),
+            planned,
+            why: None,
+        };
+        let ended = What::TaskEnded {
+            task,
+            attempt: 1,
+            host: host.into(),
+            outcome,
+            start_ns: 0,
+            wall_us,
+            io,
+            io_wait: None,
+            stdout_bytes: 0,
+            stderr_bytes: 0,
+            said: None,
+            last: true,
+            ran: None,
+        };
+        [started, ended]
+    }
+
+    #[test]
+    fn attempts_are_added_up_by_host_and_program() {
+        let mut usage = RunUsage::new("r", 0);
+        let events = [up("n1", 4), up("n2", 1)]
+            .into_iter()
+            .chain(ran(1, "n1", "LANG=C /usr/bin/bwa mem a", Outcome::Exit(0), 8_000_000))
+            .chain(ran(2, "n1", "bwa mem b", Outcome::Exit(3), 4_000_000))
+            .chain(ran(3, "n2", "sort c", Outcome::Exit(0), 1_000_000));
+        events.enumerate().for_each(|(at, what)| usage.add(&Event { at_ns: at as i64, what }));
+        let rows: Vec<(Key, Used)> = usage.rows().collect();
+        let [(key, bwa), (_, sort)] = &rows[..] else { panic!("{rows:?}") };
+        assert_eq!(*key, Key { run: "r".into(), host: "n1".into(), command: "bwa".into() });
+        let expected = Used {
+            attempts: 2,
+            failed: 1,
+            slot_us: 12_000_000,
+            host_us: 3_000_000,
+            cpu_us: 12,
+            memory_byte_s: 12_000_000,
+            local_bytes: 20,
+            remote_bytes: 6,
+            read_bytes: Some(8),
+            last_ns: 5,
+            ..Used::default()
+        };
+        assert_eq!(*bwa, expected);
+        assert_eq!((sort.attempts, sort.host_us, sort.wait_us), (1, 1_000_000, None));
+        // A host of four slots for twelve seconds of one: three seconds of it, at 36 an hour.
+        assert!((bwa.cost(36.0) - 0.03).abs() < 1e-9);
+    }
+
+    #[test]
+    fn what_ended_before_is_not_counted() {
+        let of = |since_ns| {
+            let mut usage = RunUsage::new("r", since_ns);
+            let events =
+                ran(1, "n1", "a", Outcome::Exit(0), 1).into_iter().chain(ran(2, "n1", "a", Outcome::Exit(0), 1));
+            events.enumerate().for_each(|(at, what)| usage.add(&Event { at_ns: at as i64, what }));
+            usage.rows().map(|(_, used)| used.attempts).sum::<u64>()
+        };
+        assert_eq!((of(1), of(2), of(3), of(4)), (2, 1, 1, 0));
+    }
+
+    #[test]
+    fn what_did_not_come_to_run_has_used_nothing() {
+        let mut usage = RunUsage::new("r", 0);
+        let [_, ended] = ran(1, "", "", Outcome::NotRun("n1 is down".into()), 0);
+        usage.add(&Event { at_ns: 0, what: ended });
+        assert_eq!(usage.rows().count(), 0);
+    }
+
+    #[test]
+    fn programs_are_named_without_folders_and_variables() {
+        for (line, name) in [
+            ("gzip -k a", "gzip"),
+            ("A=1 B='x y' /opt/x/bwa mem", "bwa"),
+            ("'my prog' a", "my prog"),
+            ("echo 'unclosed", "echo"),
+            ("", ""),
+            ("./run.sh a=b", "run.sh"),
+        ] {
+            assert_eq!(program(line), name, "{line}");
+        }
+    }
+}
