@@ -52,6 +52,8 @@ pub struct Tally {
     pub(crate) hosts: BTreeMap<String, HostTally>,
     /// Tasks that may use a storage server at once, last known, and why. It need not be a host of the run.
     pub(crate) limits: BTreeMap<String, (Option<u32>, String)>,
+    /// Storage servers that others used too.
+    pub(crate) shared: BTreeMap<String, Shared>,
     pub(crate) planned: PlannedBytes,
     /// Attempts whose bytes the layout could tell, and those whose it could not.
     pub(crate) placed: (u64, u64),
@@ -63,6 +65,15 @@ pub struct Tally {
     pub(crate) short: u64,
     earlier_us: u64,
     part: Option<(i64, i64)>,
+}
+
+/// Who used a storage server at the same time, this run's user among them.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Shared {
+    /// Tasks of all at once, last known.
+    pub limit: Option<u32>,
+    /// The most that each user had at once, tasks.
+    pub most: BTreeMap<String, u32>,
 }
 
 /// Time waited for I/O over all attempts.
@@ -162,7 +173,15 @@ impl Tally {
                 self.limits.insert(storage.clone(), (*limit, why.clone()));
             }
             What::HostUnfit { host, reason } => drop(self.unfit.insert(host.clone(), reason.clone())),
-            What::Leases { .. } | What::TaskSkipped { .. } | What::TaskAgain { .. } | What::Note { .. } => {}
+            What::Leases { storage, limit, users } => {
+                let shared = self.shared.entry(storage.clone()).or_default();
+                shared.limit = *limit;
+                for (user, held) in users {
+                    let most = shared.most.entry(user.clone()).or_default();
+                    *most = (*most).max(*held);
+                }
+            }
+            What::TaskSkipped { .. } | What::TaskAgain { .. } | What::Note { .. } => {}
         }
     }
 
@@ -290,6 +309,9 @@ impl Tally {
                 "sum_us": self.waits.sum_us, "median_us": self.waits.median_us(),
                 "attempts_known": self.waits.known, "attempts_too_short": self.short, "attempts": self.ended,
             })),
+            "shared": self.shared.iter().map(|(server, shared)| {
+                (server.clone(), json!({"limit": shared.limit, "most": shared.most}))
+            }).collect::<serde_json::Map<_, _>>(),
             "busiest": self.busiest().map(|(name, ..)| name),
             "hosts": hosts,
         })

@@ -53,6 +53,7 @@ impl Tally {
             self.busy(&mut lines);
         }
         self.limits(&mut lines);
+        self.shared(&mut lines);
         lines.text
     }
 
@@ -161,6 +162,17 @@ impl Tally {
                     &format!("{name}: {} at once at the end, since {why}", count(u64::from(*limit), "task")),
                 );
             }
+        }
+    }
+
+    /// Storage servers that others used at the same time.
+    fn shared(&self, lines: &mut Lines) {
+        for (name, shared) in self.shared.iter().filter(|(_, shared)| shared.most.len() > 1) {
+            let mut most: Vec<_> = shared.most.iter().collect();
+            most.sort_by_key(|(_, held)| std::cmp::Reverse(**held));
+            let users: Vec<String> = most.into_iter().map(|(user, held)| format!("{held} of {user}")).collect();
+            let limit = shared.limit.map_or(String::new(), |limit| format!("; no more than {limit} of all"));
+            lines.add("shared", &format!("{name}: tasks at once at most {}{limit}", users.join(", ")));
         }
     }
 

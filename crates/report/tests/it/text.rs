@@ -40,6 +40,29 @@ fn a_server_that_is_no_host_of_the_run_has_a_limit_and_a_chart_and_is_not_counte
 }
 
 #[test]
+fn of_a_server_that_others_used_the_most_of_each_is_told() {
+    let mut events = run(&Shape { tasks: 40, hosts: 4, slots: 2, volume: true });
+    let at_ns = events[1].at_ns;
+    let mut leases = |storage: &str, limit, users: &[(&str, u32)]| {
+        let users = users.iter().map(|(user, held)| (user.to_string(), *held)).collect();
+        events.insert(2, Event { at_ns, what: What::Leases { storage: storage.into(), limit, users } });
+    };
+    leases("own", None, &[("ann", 6)]);
+    leases("nas", Some(8), &[("ann", 1)]);
+    leases("nas", Some(6), &[("ann", 3), ("bob\x1b", 5)]);
+    let mut tally = Tally::new();
+    events.iter().for_each(|e| tally.add(e));
+    let text = tally.text(false);
+    let lines: Vec<&str> = text.lines().filter(|line| line.starts_with("shared")).collect();
+    assert!(
+        matches!(lines[..], [line] if line.starts_with("shared     nas: tasks at once at most 5 of bob")),
+        "{text}"
+    );
+    assert!(lines[0].ends_with(", 3 of ann; no more than 8 of all") && !text.contains('\x1b'), "{text}");
+    assert_eq!(tally.json()["shared"]["nas"]["most"]["ann"], 3);
+}
+
+#[test]
 fn a_local_run_keeps_to_a_few_lines_and_invents_nothing() {
     let tally = tally(&Shape { tasks: 10, hosts: 1, slots: 2, volume: false });
     let text = tally.text(false);
