@@ -65,9 +65,10 @@ fn two_login_nodes_and_one_file_server() {
     let folder = tempfile::tempdir_in(env!("CARGO_TARGET_TMPDIR")).unwrap();
     let outside = Outside::begin(folder.path());
     until("the disk is busy", || bio() > 1000.0);
-    // Half of what the load is at its least in a while: whatever else this machine does comes on top.
+    // Far below what the load is at its least in a while, since whatever else this machine does was a part of it and
+    // may end; and far above what the jobs do.
     let busy = (0..5).map(|_| bio()).fold(f64::MAX, f64::min);
-    let threshold = (busy / 2.0) as u64;
+    let threshold = (busy / 8.0) as u64;
     assert!(threshold > 100, "the load from outside is no load: {busy} requests/s");
     for host in ["n1", "n2", "n3"] {
         lab.ok(host, &format!("echo \"{}\" > /etc/homing/cluster.toml", cluster(server, threshold)));
