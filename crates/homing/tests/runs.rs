@@ -196,6 +196,20 @@ fn what_runs_used_is_what_their_reports_say_and_outlives_them() {
     assert_eq!(of(&["--by", "run"])["all"]["attempts"], 4);
 }
 
+#[test]
+fn what_root_prunes_for_a_user_stays_the_users() {
+    use std::os::unix::fs::{MetadataExt, chown};
+    if !rustix::process::geteuid().is_root() {
+        eprintln!("SKIPPED: only root can prune for others");
+        return;
+    }
+    let world = World::new();
+    world.out(&["run", "-q", "true", ":::", "1"]);
+    chown(world.runs(), Some(61_001), Some(61_001)).unwrap();
+    world.out(&["runs", "--prune", "0s"]);
+    assert_eq!(std::fs::metadata(world.runs().join("pruned.jsonl")).unwrap().uid(), 61_001);
+}
+
 /// Whoever prunes may do so for want of room.
 #[test]
 fn a_full_disk_is_pruned_and_the_sums_stay() {
@@ -229,6 +243,10 @@ fn a_journal_that_is_damaged_is_named_and_the_others_are_counted() {
     assert!(output.status.success() && said.contains(&format!("{run}/journal.jsonl is damaged")), "{said}");
     let table = String::from_utf8(output.stdout).unwrap();
     assert_eq!(table.lines().nth(1).unwrap().split_whitespace().take(2).collect::<Vec<_>>(), ["true", "2"], "{table}");
-    let none = world.homing(&["usage", "/proc/self/mem"]).output().unwrap();
-    assert_eq!(none.status.code(), Some(254), "{}", String::from_utf8_lossy(&none.stderr));
+    let pipe = world.runs().join("pruned.jsonl");
+    told(Command::new("mkfifo").arg(&pipe));
+    for folder in [world.runs(), "/proc/self/mem".into()] {
+        let none = world.homing(&["usage", folder.to_str().unwrap()]).output().unwrap();
+        assert_eq!(none.status.code(), Some(254), "{}", String::from_utf8_lossy(&none.stderr));
+    }
 }

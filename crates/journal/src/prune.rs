@@ -6,6 +6,7 @@ use crate::{FILE, JournalError};
 use rustix::fs::{Mode, OFlags};
 use std::fs::{self, File};
 use std::io::{self, Write};
+use std::os::unix::fs::MetadataExt;
 use std::path::Path;
 use std::time::SystemTime;
 
@@ -73,8 +74,19 @@ fn keep(root: &Path, lines: &str) -> Result<(), JournalError> {
     }
     let path = root.join(PRUNED);
     let append = || -> io::Result<()> {
-        let flags = OFlags::WRONLY | OFlags::APPEND | OFlags::CREATE | OFlags::NOFOLLOW | OFlags::CLOEXEC;
+        let flags =
+            OFlags::WRONLY | OFlags::APPEND | OFlags::CREATE | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::CLOEXEC;
         let mut file = File::from(rustix::fs::open(&path, flags, Mode::from_raw_mode(0o600))?);
+        let meta = file.metadata()?;
+        // Root may prune for a user, in whose folder a name can be a link to anybody's file.
+        if !meta.is_file() || meta.nlink() > 1 {
+            return Err(io::Error::other("it is no regular file with one name"));
+        }
+        // The user is to read it and to prune on.
+        let owner = fs::metadata(root)?.uid();
+        if meta.len() == 0 && meta.uid() != owner {
+            std::os::unix::fs::fchown(&file, Some(owner), None)?;
+        }
         // Whoever was killed here before has left a part of a line: what follows is not to be a part of it.
         file.write_all(format!("\n{lines}").as_bytes())?;
         file.sync_data()

@@ -155,7 +155,8 @@ fn program(command: &str) -> String {
         })
     };
     let first = words.into_iter().find(|word| !is_set(word)).unwrap_or_default();
-    first.rsplit_once('/').map_or(first.clone(), |(_, name)| name.to_string())
+    let first = first.trim_end_matches(';');
+    first.rsplit_once('/').map_or(first, |(_, name)| name).to_string()
 }
 
 #[cfg(test)]
@@ -254,6 +255,7 @@ mod tests {
             ("gzip -k a", "gzip"),
             ("A=1 B='x y' /opt/x/bwa mem", "bwa"),
             ("'my prog' a", "my prog"),
+            ("true; false", "true"),
             ("echo 'unclosed", "echo"),
             ("", ""),
             ("./run.sh a=b", "run.sh"),

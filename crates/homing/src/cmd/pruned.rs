@@ -27,9 +27,14 @@ pub fn lines(name: &str, dir: &Path) -> String {
 /// What was noted of the runs that are gone. One whose folder is still there was not removed after all, and what was
 /// noted twice counts once.
 pub fn kept(root: &Path) -> io::Result<BTreeMap<Key, Used>> {
-    let text = match fs::read(root.join(PRUNED)) {
+    let path = root.join(PRUNED);
+    // A pipe in its place, in a folder of somebody else's, would be waited for.
+    let text = match fs::metadata(&path) {
         Err(e) if e.kind() == io::ErrorKind::NotFound => return Ok(BTreeMap::new()),
-        read => read?,
+        found => match found?.is_file() {
+            true => fs::read(&path)?,
+            false => return Err(io::Error::other(format!("{PRUNED} is no regular file"))),
+        },
     };
     let lines = text.split(|b| *b == b'\n').filter_map(|line| serde_json::from_slice::<Line>(line).ok());
     let gone = lines.filter(|line| !line.key.run.contains('/') && !root.join(&line.key.run).exists());
