@@ -5,9 +5,11 @@
 
 pub mod lease;
 pub mod lock;
+mod plain;
 pub mod shared;
 mod state;
 
+pub use plain::{open_plain, open_plain_as};
 pub use state::{state, state_from, write_whole};
 
 use std::fs::{self, DirBuilder, Permissions};

@@ -29,12 +29,7 @@ pub struct Held(File);
 
 /// Opens a regular file to lock; nothing is followed, nothing is made.
 fn existing(path: &Path) -> io::Result<File> {
-    let flags = libc::O_NOFOLLOW | libc::O_NONBLOCK;
-    let file = OpenOptions::new().read(true).write(true).custom_flags(flags).open(path)?;
-    match file.metadata()?.is_file() {
-        true => Ok(file),
-        false => Err(io::Error::new(io::ErrorKind::InvalidData, "it is no regular file")),
-    }
+    crate::open_plain_as(path, OpenOptions::new().read(true).write(true))
 }
 
 /// Opened before it is created, because a kernel with `fs.protected_regular`

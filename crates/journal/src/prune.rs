@@ -3,10 +3,10 @@
 use crate::list::folders;
 use crate::lock::{Lock, living};
 use crate::{FILE, JournalError};
-use rustix::fs::{Mode, OFlags};
+use homing_folder::open_plain_as;
 use std::fs::{self, File};
 use std::io::{self, Write};
-use std::os::unix::fs::MetadataExt;
+use std::os::unix::fs::{MetadataExt, OpenOptionsExt};
 use std::path::Path;
 use std::time::SystemTime;
 
@@ -52,15 +52,11 @@ fn remove(root: &Path, dir: &Path, dry: bool, note: impl FnOnce() -> String) -> 
     };
     if !dry {
         let lines = note();
-        let kept = keep(root, &lines);
-        // A full disk has room for them once the run is gone.
-        let full = matches!(kept, Err(JournalError::Full { .. }));
-        if !full {
-            kept?;
-        }
-        fs::remove_dir_all(dir).map_err(JournalError::io("remove", dir))?;
-        if full {
-            keep(root, &lines)?;
+        let gone = || fs::remove_dir_all(dir).map_err(JournalError::io("remove", dir));
+        match keep(root, &lines) {
+            // A full disk has room for them once the run is gone.
+            Err(JournalError::Full { .. }) => gone().and_then(|()| keep(root, &lines))?,
+            kept => kept.and_then(|()| gone())?,
         }
     }
     drop(lock);
@@ -74,13 +70,11 @@ fn keep(root: &Path, lines: &str) -> Result<(), JournalError> {
     }
     let path = root.join(PRUNED);
     let append = || -> io::Result<()> {
-        let flags =
-            OFlags::WRONLY | OFlags::APPEND | OFlags::CREATE | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::CLOEXEC;
-        let mut file = File::from(rustix::fs::open(&path, flags, Mode::from_raw_mode(0o600))?);
+        let mut file = open_plain_as(&path, File::options().append(true).create(true).mode(0o600))?;
         let meta = file.metadata()?;
-        // Root may prune for a user, in whose folder a name can be a link to anybody's file.
-        if !meta.is_file() || meta.nlink() > 1 {
-            return Err(io::Error::other("it is no regular file with one name"));
+        // Root may prune for a user, in whose folder a name can be one more of anybody's file.
+        if meta.nlink() > 1 {
+            return Err(io::Error::other("it has more than one name"));
         }
         // The user is to read it and to prune on.
         let owner = fs::metadata(root)?.uid();

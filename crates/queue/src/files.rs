@@ -1,6 +1,7 @@
 //! Small files of a shared folder, read and written so that neither a crash
 //! nor another user can make a reader believe half of one.
 
+use homing_folder::open_plain;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 use std::fs::{self, DirBuilder, File, OpenOptions};
@@ -34,16 +35,6 @@ pub fn uid() -> u32 {
 /// The login name of a user id; the number where it has none.
 pub fn user_name(uid: u32) -> String {
     homing_names::account(uid).map_or_else(|| uid.to_string(), |account| account.name)
-}
-
-/// Opens a regular file that another user may have put there: no link is
-/// followed, no pipe waited for.
-pub(crate) fn open_plain(path: &Path) -> io::Result<File> {
-    let file = OpenOptions::new().read(true).custom_flags(libc::O_NOFOLLOW | libc::O_NONBLOCK).open(path)?;
-    match file.metadata()?.is_file() {
-        true => Ok(file),
-        false => Err(io::Error::new(io::ErrorKind::InvalidData, "it is no regular file")),
-    }
 }
 
 /// A record and the user who wrote it; `None` when there is none that can be read.

@@ -6,9 +6,10 @@
 //! came first could make them such that nobody else was able to.
 
 use crate::QueueError;
-use crate::files::{self, open_plain};
+use crate::files;
 use crate::places::Places;
 use homing_folder::lock::{self, Held};
+use homing_folder::open_plain;
 use std::collections::BTreeSet;
 use std::fs;
 use std::os::unix::fs::MetadataExt;

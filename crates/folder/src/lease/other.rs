@@ -1,9 +1,9 @@
 //! What one run's file says to the others: its bytes that are locked.
 
 use crate::lock;
-use std::fs::{DirEntry, File, OpenOptions};
+use std::fs::{DirEntry, File};
 use std::io;
-use std::os::unix::fs::{MetadataExt, OpenOptionsExt};
+use std::os::unix::fs::MetadataExt;
 use std::time::{Duration, Instant};
 
 /// More leases than this nobody has.
@@ -41,12 +41,11 @@ struct Beat {
 impl Other {
     /// What is no regular file, or cannot be opened, holds nothing; a pipe is not waited for.
     pub(super) fn of(entry: &DirEntry) -> Option<Other> {
-        let flags = libc::O_NOFOLLOW | libc::O_NONBLOCK;
         if !entry.file_type().ok()?.is_file() {
             return None;
         }
-        let file = OpenOptions::new().read(true).custom_flags(flags).open(entry.path()).ok()?;
-        let meta = file.metadata().ok().filter(|meta| meta.is_file())?;
+        let file = crate::open_plain(&entry.path()).ok()?;
+        let meta = file.metadata().ok()?;
         Some(Other { inode: meta.ino(), uid: meta.uid(), file, passed_over: None, beat: None })
     }
 

@@ -4,8 +4,7 @@ use homing_journal::PRUNED;
 use homing_report::{Key, RunUsage, Used};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
-use std::fs;
-use std::io;
+use std::io::{self, Read};
 use std::path::Path;
 
 #[derive(Serialize, Deserialize)]
@@ -27,14 +26,10 @@ pub fn lines(name: &str, dir: &Path) -> String {
 /// What was noted of the runs that are gone. One whose folder is still there was not removed after all, and what was
 /// noted twice counts once.
 pub fn kept(root: &Path) -> io::Result<BTreeMap<Key, Used>> {
-    let path = root.join(PRUNED);
-    // A pipe in its place, in a folder of somebody else's, would be waited for.
-    let text = match fs::metadata(&path) {
+    let mut text = Vec::new();
+    match homing_folder::open_plain(&root.join(PRUNED)) {
         Err(e) if e.kind() == io::ErrorKind::NotFound => return Ok(BTreeMap::new()),
-        found => match found?.is_file() {
-            true => fs::read(&path)?,
-            false => return Err(io::Error::other(format!("{PRUNED} is no regular file"))),
-        },
+        file => file?.read_to_end(&mut text)?,
     };
     let lines = text.split(|b| *b == b'\n').filter_map(|line| serde_json::from_slice::<Line>(line).ok());
     let gone = lines.filter(|line| !line.key.run.contains('/') && !root.join(&line.key.run).exists());
