@@ -17,16 +17,17 @@ pub(crate) static CHECK: Check = Check {
     // A key of a kind that is not known yet is no fault: ssh asks for the kind that it knows. Each kind is a connection,
     // and where many come at once sshd turns some away (MaxStartups): no others are asked for, and those again.
     ask: r#"command -v ssh-keyscan >/dev/null || exit 0
+keys() { awk '!/^#/ && $1 !~ /^@/ {print $2 " " $3}'; }
+scan() { ssh-keyscan -T 2 -t "$t" -- "$h" | keys | grep .; }
 for h; do
   [ $((n += 1)) -le 64 ] || break
   for f in "$HOME/.ssh/known_hosts" /etc/ssh/ssh_known_hosts; do
-    k=$(ssh-keygen -F "$h" -f "$f" | awk '!/^#/ && $1 !~ /^@/ {print $2 " " $3}')
+    k=$(ssh-keygen -F "$h" -f "$f" | keys)
     [ -n "$k" ] || continue
     t=$(printf '%s\n' "$k" | awk '/^ssh-ed25519 /{print "ed25519"} /^ssh-rsa /{print "rsa"} /^ecdsa-/{print "ecdsa"}' |
       sort -u | paste -sd,)
     [ -n "$t" ] || continue
-    { { ssh-keyscan -T 2 -t "$t" -- "$h" | grep -v '^#' || { sleep 1; ssh-keyscan -T 2 -t "$t" -- "$h"; }; } |
-      awk '!/^#/ {print $2 " " $3}' | while read -r t v; do
+    { { scan || { sleep 1; scan; }; } | while read -r t v; do
         case $k in *"$t $v"*) ;; *"$t "*) printf '%s\t%s\t%s\n' "$h" "$t" "$f" ;; esac
       done; } &
   done
