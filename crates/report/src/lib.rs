@@ -4,6 +4,8 @@
 
 mod html;
 mod load;
+#[cfg(test)]
+mod made;
 mod now;
 mod tally;
 mod text;

@@ -46,6 +46,13 @@ fn is_physical(name: &str) -> bool {
     !name.contains('.') && !CARRIED.iter().any(|p| name.starts_with(p))
 }
 
+/// Adds what is known; the sum is unknown only when every part was.
+pub(crate) fn add_known(sum: &mut Option<u64>, part: Option<u64>) {
+    if let Some(part) = part {
+        *sum = Some(sum.unwrap_or(0).saturating_add(part));
+    }
+}
+
 /// Adds up steps; unknown only when every step was.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Sums {
@@ -67,9 +74,7 @@ impl Sums {
             (&mut into.disk, step.disk),
             (&mut into.stalled_us, step.stalled_us),
         ] {
-            if let Some(part) = part {
-                *sum.get_or_insert(0) += part;
-            }
+            add_known(sum, part);
         }
         Some(step)
     }

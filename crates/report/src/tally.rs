@@ -1,7 +1,7 @@
 //! The evidence of a run, added up as it goes. Memory grows with hosts
 //! and failed tasks, not with tasks.
 
-use crate::load::Sums;
+use crate::load::{Sums, add_known};
 use homing_journal::Counts;
 use homing_model::event::{PlannedBytes, What};
 use homing_model::{Event, IoCounters, IoWait, NodeSet, Outcome, TaskId, WAIT_ASKED_FROM_US};
@@ -237,9 +237,7 @@ impl Tally {
     fn measure(&mut self, io: &IoCounters, wait: Option<&IoWait>) {
         self.ended += 1;
         self.from_disk += io.read_bytes;
-        if let Some(n) = io.rchar {
-            *self.rchar.get_or_insert(0) += n;
-        }
+        add_known(&mut self.rchar, io.rchar);
         if let Some(wait) = wait {
             self.waits.add(wait);
         }

@@ -1,5 +1,6 @@
 //! What the runs of a cluster used, added up over many of them: by run, host and command.
 
+use crate::load::add_known;
 use homing_model::event::{PlannedBytes, What};
 use homing_model::{Event, IoCounters, IoWait, TaskId};
 use serde::{Deserialize, Serialize};
@@ -66,9 +67,7 @@ impl Used {
             *sum = sum.saturating_add(part);
         }
         for (sum, part) in [(&mut a.read_bytes, b.read_bytes), (&mut a.wait_us, b.wait_us)] {
-            if let Some(part) = part {
-                *sum = Some(sum.unwrap_or(0).saturating_add(part));
-            }
+            add_known(sum, part);
         }
         a.last_ns = a.last_ns.max(b.last_ns);
     }
@@ -162,6 +161,7 @@ fn program(command: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::made;
     use homing_model::{HostFacts, Outcome};
 
     fn up(host: &str, slots: u32) -> What {
@@ -171,31 +171,7 @@ mod tests {
     fn ran(task: TaskId, host: &str, command: &str, outcome: Outcome, wall_us: u64) -> [What; 2] {
         let planned = Some(PlannedBytes { local: 10, remote: 3, remote_if_in_turn: 7 });
         let io = IoCounters { user_us: 5, sys_us: 1, max_rss: 1_000_000, rchar: Some(4), ..IoCounters::default() };
-        let started = What::TaskStarted {
-            task,
-            attempt: 1,
-            host: host.into(),
-            slot: 1,
-            command: command.into(),
-            planned,
-            why: None,
-        };
-        let ended = What::TaskEnded {
-            task,
-            attempt: 1,
-            host: host.into(),
-            outcome,
-            start_ns: 0,
-            wall_us,
-            io,
-            io_wait: None,
-            stdout_bytes: 0,
-            stderr_bytes: 0,
-            said: None,
-            last: true,
-            ran: None,
-        };
-        [started, ended]
+        [made::started(task, host, 1, command, planned), made::ended(task, host, outcome, wall_us, io)]
     }
 
     #[test]

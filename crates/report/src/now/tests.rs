@@ -1,4 +1,4 @@
-use crate::Now;
+use crate::{Now, made};
 use homing_model::event::What;
 use homing_model::{Event, HostFacts, HostSample, IoCounters, Outcome};
 
@@ -9,27 +9,11 @@ fn at(now: &mut Now, seconds: i64, what: What) {
 }
 
 fn started(task: u64, host: &str, slot: u32) -> What {
-    let command = format!("bwa mem {task}.fq");
-    let host = host.into();
-    What::TaskStarted { task, attempt: 1, host, slot, command, planned: None, why: None }
+    made::started(task, host, slot, &format!("bwa mem {task}.fq"), None)
 }
 
 fn ended(task: u64, host: &str, outcome: Outcome) -> What {
-    What::TaskEnded {
-        task,
-        attempt: 1,
-        host: host.into(),
-        said: (!outcome.is_success()).then(|| "no such sample\u{1b}[2J".into()),
-        outcome,
-        start_ns: 0,
-        wall_us: 3_200_000,
-        io: IoCounters::default(),
-        io_wait: None,
-        stdout_bytes: 0,
-        stderr_bytes: 0,
-        last: true,
-        ran: None,
-    }
+    made::ended(task, host, outcome, 3_200_000, IoCounters::default())
 }
 
 fn sample(host: &str, at: i64, busy: u64) -> What {
