@@ -11,6 +11,7 @@ use serde::ser::SerializeMap;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use std::ffi::{OsStr, OsString};
 use std::fmt;
+use std::ops::Range;
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use std::path::{Path, PathBuf};
 
@@ -51,6 +52,21 @@ pub fn shown(text: &str) -> String {
 /// As [`shown`], for a text that may have several lines.
 pub fn shown_lines(text: &str) -> String {
     text.split('\n').map(shown).collect::<Vec<_>>().join("\n")
+}
+
+/// Rows as lines, each column as wide as its longest cell; those of `right` stand flush right.
+pub fn aligned<const N: usize>(rows: &[[String; N]], right: Range<usize>) -> String {
+    let width = |column: usize| rows.iter().map(|row| row[column].chars().count()).max().unwrap_or(0);
+    let widths: [usize; N] = std::array::from_fn(width);
+    let cell = |(column, cell): (usize, &String)| match (right.contains(&column), widths[column]) {
+        (true, width) => format!("{cell:>width$}"),
+        (false, width) => format!("{cell:<width$}"),
+    };
+    let line = |row: &[String; N]| {
+        let cells: Vec<String> = row.iter().enumerate().map(cell).collect();
+        cells.join("  ").trim_end().to_string() + "\n"
+    };
+    rows.iter().map(line).collect()
 }
 
 /// The last line that is not blank, as [`shown`], cut to so many bytes.
@@ -170,6 +186,22 @@ impl<'de> Deserialize<'de> for RawText {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_long_name_moves_its_column_for_all() {
+        let rows = [["NAME", "MOUNT"], ["a-volume-with-a-name", "/a"], ["b", "/b"]].map(|row| row.map(String::from));
+        assert_eq!(
+            aligned(&rows, 0..0),
+            "NAME                  MOUNT\na-volume-with-a-name  /a\nb                     /b\n"
+        );
+    }
+
+    #[test]
+    fn columns_are_as_wide_as_their_longest_cell_in_characters() {
+        let rows = [["A", "N", "LAST"], ["é", "10", ""], ["long", "9", "x "]].map(|row| row.map(String::from));
+        assert_eq!(aligned(&rows, 1..2), "A      N  LAST\né     10\nlong   9  x\n");
+        assert_eq!(aligned::<2>(&[], 0..2), "");
+    }
 
     #[test]
     fn a_last_line_is_printable_and_bounded() {

@@ -2,7 +2,9 @@
 
 use super::pruned;
 use crate::failure::Failure;
+use homing_batch::parse_duration;
 use homing_journal::{RunInfo, RunState};
+use homing_model::text::aligned;
 use homing_model::units;
 use std::io::Write;
 use std::path::Path;
@@ -22,15 +24,11 @@ pub struct Args {
     json: bool,
     /// Remove the runs that were last written to longer ago than this: 12h, 7d [default: 30d]
     #[arg(long, value_name = "AGE", num_args = 0..=1, default_missing_value = "30d", conflicts_with_all = ["all", "json"],
-          value_parser = age)]
+          value_parser = |text: &str| parse_duration("--prune", text))]
     prune: Option<Duration>,
     /// With --prune: tell what would go, and remove nothing
     #[arg(long, requires = "prune")]
     dry_run: bool,
-}
-
-fn age(text: &str) -> Result<Duration, String> {
-    homing_batch::parse_duration("--prune", text).map_err(|e| e.to_string())
 }
 
 /// Lists the runs.
@@ -84,17 +82,7 @@ fn table(runs: &[RunInfo]) -> String {
         let command = clip(&homing_report::command_line(&run.argv), 72);
         rows.push([run.name.clone(), started, state(&run.state), count("done"), count("failed"), command]);
     }
-    let width = |c: usize| rows.iter().map(|r| r[c].chars().count()).max().unwrap_or(0);
-    let widths: Vec<usize> = (0..5).map(width).collect();
-    let mut text = String::new();
-    for r in &rows {
-        let [w0, w1, w2, w3, w4] = widths[..] else { continue };
-        let [name, started, state, done, failed, command] = r;
-        let line = format!("{name:w0$}  {started:w1$}  {state:w2$}  {done:>w3$}  {failed:>w4$}  {command}");
-        text.push_str(line.trim_end());
-        text.push('\n');
-    }
-    text
+    aligned(&rows, 3..5)
 }
 
 fn state(state: &RunState) -> String {

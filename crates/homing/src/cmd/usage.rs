@@ -4,7 +4,8 @@ use super::pruned;
 use super::runs::to_stdout;
 use crate::cluster::{ClusterArgs, Cost};
 use crate::failure::Failure;
-use homing_model::text::shown;
+use homing_batch::parse_duration;
+use homing_model::text::{aligned, shown};
 use homing_model::units::{bytes, count, span};
 use homing_report::{Key, RunUsage, Used};
 use serde_json::{Value, json};
@@ -12,7 +13,7 @@ use std::collections::BTreeMap;
 use std::fs;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
-use std::time::{Duration, SystemTime, UNIX_EPOCH};
+use std::time::Duration;
 
 /// Arguments.
 #[derive(clap::Args)]
@@ -24,7 +25,7 @@ pub struct Args {
     #[arg(long, value_enum, default_value_t = By::Command)]
     by: By,
     /// Only what ended in this time until now: 12h, 7d
-    #[arg(long, value_name = "AGE", value_parser = age)]
+    #[arg(long, value_name = "AGE", value_parser = |text: &str| parse_duration("--since", text))]
     since: Option<Duration>,
     /// Print the sums as JSON
     #[arg(long)]
@@ -41,15 +42,11 @@ enum By {
     User,
 }
 
-fn age(text: &str) -> Result<Duration, String> {
-    homing_batch::parse_duration("--since", text).map_err(|e| e.to_string())
-}
-
 /// Prints the sums.
 pub fn run(args: Args) -> Result<i32, Failure> {
     let cost = args.cluster.load()?.cost().cloned();
-    let own = || vec![homing_journal::root()];
-    let folders = if args.folders.is_empty() { own() } else { args.folders.clone() };
+    let folders = if args.folders.is_empty() { vec![homing_journal::root()] } else { args.folders };
+    let before_now = |age: Duration| homing_clock::system_ns() - i64::try_from(age.as_nanos()).unwrap_or(i64::MAX);
     let mut sums = Sums { since_ns: args.since.map_or(i64::MIN, before_now), ..Sums::default() };
     for folder in &folders {
         sums.take_folder(folder, args.by)?;
@@ -69,12 +66,6 @@ pub fn run(args: Args) -> Result<i32, Failure> {
         return Ok(0);
     }
     to_stdout(&sums.table(&all, args.by, cost.as_ref()))
-}
-
-/// The moment, ns since the epoch.
-fn before_now(age: Duration) -> i64 {
-    let then = SystemTime::now().checked_sub(age).and_then(|then| then.duration_since(UNIX_EPOCH).ok());
-    then.map_or(i64::MIN, |then| i64::try_from(then.as_nanos()).unwrap_or(i64::MAX))
 }
 
 #[derive(Default)]
@@ -158,34 +149,16 @@ impl Sums {
             By::Run => "RUN",
             By::User => "USER",
         };
-        let price = cost.map_or(String::new(), |cost| cost.currency.clone());
-        let head = [
-            "",
-            "ATTEMPTS",
-            "FAILED",
-            "SLOT TIME",
-            "HOST TIME",
-            "CPU TIME",
-            "GB-HOURS",
-            "AT HOME",
-            "NETWORK",
-            "READ",
-            &price,
-        ];
+        let price = cost.map_or("", |cost| &cost.currency);
+        let times = ["SLOT TIME", "HOST TIME", "CPU TIME", "GB-HOURS"];
+        let [slot, host, cpu, memory] = times;
+        let head = [first, "ATTEMPTS", "FAILED", slot, host, cpu, memory, "AT HOME", "NETWORK", "READ", price];
         let mut rows = vec![head.map(String::from)];
-        rows[0][0] = first.into();
         rows.extend(self.sorted().into_iter().map(|(name, used)| cells(&shown(name), used, cost)));
         if self.rows.len() > 1 {
             rows.push(cells(&format!("({})", count(self.rows.len() as u64, "row")), all, cost));
         }
-        let widths: Vec<usize> =
-            (0..head.len()).map(|c| rows.iter().map(|r| r[c].chars().count()).max().unwrap_or(0)).collect();
-        let line = |row: &[String; 11]| {
-            let (first, more) = (format!("{:w$}", row[0], w = widths[0]), row.iter().zip(&widths).skip(1));
-            let line = more.fold(first, |line, (cell, w)| format!("{line}  {cell:>w$}"));
-            line.trim_end().to_string() + "\n"
-        };
-        rows.iter().map(line).collect()
+        aligned(&rows, 1..head.len())
     }
 }
 

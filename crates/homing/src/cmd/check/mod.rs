@@ -56,7 +56,7 @@ pub struct Args {
     #[arg(long, value_name = "CODE", value_parser = codes(), ignore_case = true, hide_possible_values = true, requires = "because")]
     mute: Option<String>,
     /// How long: 12h, 7d
-    #[arg(long = "for", value_name = "TIME", default_value = "7d", requires = "mute", value_parser = span)]
+    #[arg(long = "for", value_name = "TIME", default_value = "7d", requires = "mute", value_parser = |text: &str| homing_batch::parse_duration("--for", text))]
     span: Duration,
     /// Why
     #[arg(long, value_name = "TEXT", requires = "mute")]
@@ -76,10 +76,6 @@ fn codes() -> PossibleValuesParser {
 fn areas() -> PossibleValuesParser {
     let one = |area: Area| PossibleValue::new(area.name()).alias(area.name().trim_end_matches('s'));
     PossibleValuesParser::new(Area::ALL.map(one))
-}
-
-fn span(text: &str) -> Result<Duration, String> {
-    homing_batch::parse_duration("--for", text).map_err(|e| e.to_string())
 }
 
 /// Seconds since the epoch.

@@ -3,6 +3,7 @@
 use super::detail;
 use crate::failure::Failure;
 use homing_model::RawText;
+use homing_model::text::aligned;
 use homing_queue::{Job, Part, State};
 use serde_json::{Value, json};
 
@@ -95,13 +96,7 @@ fn table(rows: &[(&Job, &Part)], why: &[Option<String>]) -> String {
             crate::cmd::runs::clip(&command, 60),
         ]);
     }
-    let width = |c: usize| cells.iter().map(|r| r[c].chars().count()).max().unwrap_or(0);
-    let widths: Vec<usize> = (0..6).map(width).collect();
-    let line = |row: &[String; 7]| {
-        let padded: Vec<String> = row.iter().zip(&widths).map(|(cell, w)| format!("{cell:w$}")).collect();
-        format!("{}  {}\n", padded.join("  "), row[6])
-    };
-    cells.iter().map(line).collect()
+    aligned(&cells, 0..0)
 }
 
 fn as_json(job: &Job, part: &Part, why: Option<String>) -> Value {

@@ -5,6 +5,7 @@ use super::drive::Drive;
 use crate::cluster::ClusterArgs;
 use crate::failure::{Failure, exit};
 use homing_model::NodeSet;
+use homing_model::text::aligned;
 use homing_model::units::bytes;
 use homing_steps::Executor;
 use homing_volume::health::{self, Finding};
@@ -44,19 +45,8 @@ pub fn list(way: &Way, args: List) -> Result<i32, Failure> {
     let volumes = specs.values();
     let rows =
         volumes.map(|s| [s.name.clone(), s.kind.to_string(), s.mount.clone(), s.copies.to_string(), set(&s.servers())]);
-    print!("{}", aligned(&[vec![head], rows.collect()].concat()));
+    print!("{}", aligned(&[vec![head], rows.collect()].concat(), 0..0));
     Ok(0)
-}
-
-/// Columns as wide as their longest cell.
-fn aligned<const N: usize>(rows: &[[String; N]]) -> String {
-    let wide = |column: usize| rows.iter().map(|row| row[column].chars().count()).max().unwrap_or(0);
-    let widths: Vec<usize> = (0..N).map(wide).collect();
-    let line = |row: &[String; N]| {
-        let cells: Vec<String> = row.iter().zip(&widths).map(|(cell, w)| format!("{cell:<w$}")).collect();
-        cells.join("  ").trim_end().to_string() + "\n"
-    };
-    rows.iter().map(line).collect()
 }
 
 fn row(s: &Spec) -> Value {
@@ -249,16 +239,4 @@ fn balance_of(drive: &Drive, record: &Record, as_json: bool) -> Told {
     }
     println!("USED is of the whole disk, whatever else is on it");
     Ok((Value::Null, true))
-}
-
-#[cfg(test)]
-mod tests {
-    #[test]
-    fn a_long_name_moves_its_column_for_all() {
-        let rows = [["NAME", "MOUNT"], ["a-volume-with-a-name", "/a"], ["b", "/b"]].map(|row| row.map(String::from));
-        assert_eq!(
-            super::aligned(&rows),
-            "NAME                  MOUNT\na-volume-with-a-name  /a\nb                     /b\n"
-        );
-    }
 }
