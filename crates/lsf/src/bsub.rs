@@ -3,9 +3,9 @@
 
 use crate::grammar::BSUB;
 use crate::options::{Grammar, Parsed, parse, text};
+use crate::require::{Requirement, amount};
 use crate::{env::EnvRule, line, time};
 use homing_model::RawText;
-use homing_require::{Requirement, amount};
 
 /// Whether the terminal stays joined to the job.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

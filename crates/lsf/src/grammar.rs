@@ -188,7 +188,7 @@ pub const BHIST: Grammar = Grammar {
 
 /// `bacct`.
 pub const BACCT: Grammar = Grammar {
-    flags: &["d", "e", "h", "V"],
+    flags: &["d", "e", "l", "h", "V"],
     valued: &["app", "g", "J", "m", "P", "q", "u"],
     noted: &[],
     refused: &[
@@ -196,7 +196,6 @@ pub const BACCT: Grammar = Grammar {
         ("C", NO_PERIOD),
         ("D", NO_PERIOD),
         ("f", "event files are not there in homing; leave it out"),
-        ("l", "it is not there in homing; use bhist -l"),
         ("Lp", NO_LICENSE),
         ("N", "normalised times are not there in homing; leave it out"),
         ("S", NO_PERIOD),
@@ -359,6 +358,9 @@ pub const LSRUN: Grammar = Grammar {
     ],
     mixed: false,
 };
+
+/// `badmin`, whose first operand says what is to be done.
+pub const BADMIN: Grammar = Grammar { flags: &["h", "V"], valued: &["C"], noted: &[], refused: &[], mixed: true };
 
 /// `busers`.
 pub const BUSERS: Grammar = Grammar { flags: &["w", "h", "V"], valued: &[], noted: &[], refused: &[], mixed: true };

@@ -13,6 +13,7 @@ pub mod jobs;
 pub mod line;
 pub mod options;
 pub mod place;
+pub mod require;
 pub mod tables;
 pub mod time;
 pub mod units;

@@ -22,18 +22,33 @@ pub struct Queue {
     pub limits: [Option<u32>; 4],
     /// Slots of all its jobs, of pending, running and suspended ones.
     pub slots: [u32; 4],
+    /// Now is a time at which it starts jobs.
+    pub in_window: bool,
+    /// NICE.
+    pub nice: u8,
     /// Run limit, minutes.
     pub run_limit: Option<u64>,
+    /// Limit of processor time, minutes.
+    pub cpu_limit: Option<u64>,
+    /// Limit of memory, MiB.
+    pub memory_limit: Option<u64>,
+    /// Who may use it; all when empty.
+    pub users: Vec<String>,
+    /// What else is said of it, by LSF's names.
+    pub settings: Vec<(&'static str, String)>,
     /// Hosts; all when empty.
     pub hosts: Vec<String>,
     /// Load thresholds by index: loadSched and loadStop.
     pub thresholds: BTreeMap<String, (Option<f64>, Option<f64>)>,
+    /// Who has closed or inactivated it, when and why.
+    pub comments: Vec<String>,
 }
 
 impl Queue {
     fn status(&self) -> String {
         let word = |is: bool, yes: &'static str, no: &'static str| if is { yes } else { no };
-        format!("{}:{}", word(self.open, "Open", "Closed"), word(self.active, "Active", "Inact"))
+        let active = if self.in_window { "Active" } else { "Inact_Win" };
+        format!("{}:{}", word(self.open, "Open", "Closed"), word(self.active, active, "Inact"))
     }
 }
 
@@ -103,22 +118,35 @@ pub fn queue_long(q: &Queue) -> String {
         out,
         "{:>3}{:>5}  {:<14}{max:>4}{user:>5}{processor:>5}{host:>5}{jobs:>6}{pend:>6}{run:>6}{susp:>6}{:>6}{:>5}",
         q.priority,
-        0,
+        q.nice,
         q.status(),
         0,
         0
     );
-    if let Some(minutes) = q.run_limit {
-        let _ = write!(out, "\nRUNLIMIT\n {minutes:.1} min\n", minutes = minutes as f64);
+    for comment in &q.comments {
+        let _ = writeln!(out, "\nADMIN ACTION COMMENT: {comment}");
+    }
+    let minutes = |minutes: u64| format!("{:.1} min", minutes as f64);
+    let limits = [
+        ("CPULIMIT", q.cpu_limit.map(minutes)),
+        ("RUNLIMIT", q.run_limit.map(minutes)),
+        ("MEMLIMIT", q.memory_limit.map(|mib| format!("{mib} M"))),
+    ];
+    for (name, limit) in limits.into_iter().filter_map(|(name, limit)| Some((name, limit?))) {
+        let _ = write!(out, "\n{name}\n {limit}\n");
     }
     out += "\nSCHEDULING PARAMETERS\n";
     out += &thresholds(&q.thresholds);
     out += "\nSCHEDULING POLICIES:  ROUND_ROBIN\n";
     let _ = writeln!(
         out,
-        "\nUSERS:  all users\nHOSTS:  {}",
+        "\nUSERS:  {}\nHOSTS:  {}",
+        if q.users.is_empty() { "all users".into() } else { q.users.join(" ") },
         if q.hosts.is_empty() { "all".into() } else { q.hosts.join(" ") }
     );
+    for (name, value) in &q.settings {
+        let _ = writeln!(out, "{name}:  {value}");
+    }
     out
 }
 
@@ -127,8 +155,10 @@ pub fn queue_long(q: &Queue) -> String {
 pub struct Host {
     /// Its name.
     pub name: String,
-    /// `ok`, `closed`, `unavail`, `unreach`.
+    /// `ok`, `closed`, `closed_Adm`, `unavail`, `unreach`.
     pub status: String,
+    /// Who has closed it, when and why.
+    pub comment: Option<String>,
     /// Slots; JL/U and MAX.
     pub per_user: Option<u32>,
     /// See `per_user`.
@@ -153,7 +183,8 @@ pub fn hosts(all: &[Host], wide: bool) -> String {
     for h in all {
         let name = if wide { h.name.clone() } else { h.name.chars().take(18).collect() };
         let [run, ssusp, ususp] = h.slots;
-        let _ = write!(out, "{name:<18} {:<12}{:>5}{:>7}", h.status, limit(h.per_user), limit(h.max));
+        let status = h.status.split('_').next().unwrap_or_default();
+        let _ = write!(out, "{name:<18} {status:<12}{:>5}{:>7}", limit(h.per_user), limit(h.max));
         let _ = writeln!(out, "{:>7}{run:>7}{ssusp:>7}{ususp:>7}{:>7}", run + ssusp + ususp, 0);
     }
     out
@@ -180,7 +211,8 @@ pub fn host_long(h: &Host) -> String {
         let cells: String = SCHEDULING.iter().map(|(name, w)| format!(" {:>w$}", value(name), w = w - 1)).collect();
         format!("{head:<11}{cells}\n")
     };
-    out + &line("", &|name| name.to_string()) + &line(" Total", &|name| index(name, h.load.get(name)))
+    out += &(line("", &|name| name.to_string()) + &line(" Total", &|name| index(name, h.load.get(name))));
+    out + &h.comment.as_ref().map_or(String::new(), |comment| format!("\n ADMIN ACTION COMMENT: {comment}\n"))
 }
 
 /// What `lsinfo` tells of all hosts: name, whether more of it is a heavier load, and what it is.
@@ -282,9 +314,14 @@ pub fn load(all: &[Host], show: &Show, wide: bool, own: &[String]) -> String {
     out.push('\n');
     for h in all {
         let name: String = h.name.chars().take(room).collect();
-        let status = if h.status == "closed" { "ok" } else { &h.status };
+        // Whether its slots are in use is none of its load; that nobody is to use it LSF calls locked.
+        let status = match h.status.as_str() {
+            "closed" => "ok",
+            "closed_Adm" => "lockU",
+            other => other,
+        };
         let _ = write!(out, "{name:<room$} {status:>6}");
-        if status == "ok" {
+        if matches!(status, "ok" | "lockU") {
             columns.iter().for_each(|(name, w)| out += &format!(" {:>w$}", index(name, h.load.get(*name)), w = w - 1));
         }
         out.push('\n');
@@ -344,6 +381,7 @@ mod tests {
             priority: 30,
             open: true,
             active: true,
+            in_window: true,
             limits: [None, Some(4), None, Some(2)],
             slots: [3, 1, 2, 0],
             ..Queue::default()

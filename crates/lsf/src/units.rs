@@ -1,7 +1,7 @@
 //! Which units amounts of memory have that are written without one: `LSF_UNIT_FOR_LIMITS` of `lsf.conf`.
 
 use crate::bsub::Request;
-use homing_require::amount;
+use crate::require::amount;
 
 /// What homing takes where no `lsf.conf` says another, and what its own says: the unit of LSF's load indices.
 pub const USUAL: &str = "MB";

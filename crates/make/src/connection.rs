@@ -129,7 +129,7 @@ mod tests {
     fn only_what_a_fence_explains_makes_a_recipe_run_again() {
         let dir = tempfile::tempdir().unwrap();
         std::fs::write(dir.path().join("x.h"), "").unwrap();
-        let near = Near::new(dir.path(), true).unwrap();
+        let near = Near::new(dir.path(), true, homing_locate::OwnLocators::default()).unwrap();
         let errors = b"x.c:1:2: fatal error: x.h: No such file or directory\n/bin/sh: 1: foo: not found\n";
         let again = reappeared(&near, errors, dir.path());
         assert_eq!(again.len(), usize::from(near.may_be_late(&dir.path().join("x.h"))));

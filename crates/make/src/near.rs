@@ -3,7 +3,7 @@
 
 use crate::{ChangeLog, Step, file_words, folders_named};
 use homing_fence::{Fence, Late, Watch, recent, server_behind, settle_for};
-use homing_locate::{Finder, Named};
+use homing_locate::{Finder, Locator, Named, OwnLocators};
 use homing_model::{Ahead, Change, RawText, Stamp};
 use std::collections::{BTreeMap, HashMap};
 use std::path::{Path, PathBuf};
@@ -54,7 +54,7 @@ pub fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
 impl Near {
     /// Watches `root` from now on. Without `fenced` nothing is waited for,
     /// which serves to show what happens then.
-    pub fn new(root: &Path, fenced: bool) -> std::io::Result<Near> {
+    pub fn new(root: &Path, fenced: bool, own: OwnLocators) -> std::io::Result<Near> {
         let mut watch = Watch::new()?;
         let behind = if fenced { server_behind(root) } else { Duration::ZERO };
         watch.add(root);
@@ -68,7 +68,7 @@ impl Near {
             log: Mutex::new(log),
             pending: Mutex::default(),
             mounts: Mutex::default(),
-            finder: Finder::new().ok(),
+            finder: Locator::new().ok().map(|locator| Finder::over(locator.with_own(own))),
         })
     }
 
@@ -260,7 +260,7 @@ mod tests {
     #[test]
     fn what_has_moved_on_here_is_told_as_the_newer_state() {
         let dir = tempfile::tempdir().unwrap();
-        let near = Near::new(dir.path(), true).unwrap();
+        let near = Near::new(dir.path(), true, OwnLocators::default()).unwrap();
         let path = dir.path().join("x.o");
         std::fs::write(&path, "1").unwrap();
         let now = homing_fence::stamp(&path);

@@ -7,6 +7,7 @@ use crate::core::{Core, Settings};
 use crate::near::Near;
 use crate::workers;
 use homing_launch::HostPlan;
+use homing_locate::OwnLocators;
 use homing_threads::begin;
 use std::os::unix::net::UnixListener;
 use std::path::{Path, PathBuf};
@@ -33,7 +34,7 @@ pub struct Session {
 }
 
 impl Session {
-    /// Listens at `socket`; the hosts connect meanwhile.
+    /// Listens at `socket`; the hosts connect meanwhile. The site's `own` commands tell where bytes lie.
     ///
     /// # Errors
     /// What could not be begun, for a person.
@@ -43,13 +44,14 @@ impl Session {
         plans: Vec<HostPlan>,
         assume_shared: bool,
         fenced: bool,
+        own: OwnLocators,
     ) -> Result<Session, String> {
         let (news, inbox) = channel();
         // Ahead of the walk through the folder, which takes its time on a large one.
         for (at, plan) in plans.iter().enumerate() {
             workers::connect(at, plan.clone(), news.clone()).map_err(|e| format!("no link to {}: {e}", plan.name))?;
         }
-        let near = Arc::new(looked_through(&root, fenced)?);
+        let near = Arc::new(looked_through(&root, fenced, own)?);
         let traffic = listen(socket, &near, &news)?;
         let slots = if plans.len() == 1 { |cores, _| cores + 1 } else { slots };
         let settings = Settings { root, plans, assume_shared, umask: umask(), slots };
@@ -66,12 +68,12 @@ impl Session {
 }
 
 /// What is known of the folder and of all below it, however long it takes while the mounts there answer.
-fn looked_through(root: &Path, fenced: bool) -> Result<Near, String> {
+fn looked_through(root: &Path, fenced: bool, own: OwnLocators) -> Result<Near, String> {
     let lines = homing_mounts::read().unwrap_or_default();
     let below = lines.iter().map(|line| line.mount.point.to_path()).filter(|point| point.starts_with(root));
     let looked = std::iter::once(root.to_path_buf()).chain(below).collect();
     let folder = root.to_path_buf();
-    let near = homing_mounts::patiently(looked, homing_mounts::FS_TIMEOUT, move || Near::new(&folder, fenced));
+    let near = homing_mounts::patiently(looked, homing_mounts::FS_TIMEOUT, move || Near::new(&folder, fenced, own));
     near.map_err(|silent| silent.to_string())?.map_err(|e| format!("cannot watch {}: {e}", root.display()))
 }
 

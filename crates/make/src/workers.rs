@@ -1,8 +1,8 @@
 //! How the workers of a build come to its coordinator.
 
 use crate::asked::News;
+use homing_exec::Remote;
 use homing_launch::{Heard, HostPlan, Options, Via};
-use homing_remote::Remote;
 use std::sync::mpsc::Sender;
 
 /// Opens a channel and keeps reading from it. It goes over the connection that `homing exec` keeps too, so
@@ -13,7 +13,7 @@ pub fn connect(at: usize, plan: HostPlan, news: Sender<News>) -> std::io::Result
         _ => None,
     };
     let options = move || {
-        let kept = target.and_then(|target| Remote::new(homing_remote::Options::default()).way_to(&target));
+        let kept = target.and_then(|target| Remote::new(homing_exec::Options::default()).way_to(&target));
         let usual = Options::default();
         Options { ssh: kept.unwrap_or(usual.ssh), ..usual }
     };

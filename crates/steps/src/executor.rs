@@ -1,6 +1,6 @@
 //! Scripts and programs on hosts.
 
-use homing_remote::{Command, Input, Outcome, Remote, Spool};
+use homing_exec::{Command, Input, Outcome, Remote, Spool};
 
 /// Hosts at work at the same time.
 const FAN_OUT: usize = 64;
@@ -71,7 +71,7 @@ impl SshExecutor {
 
 /// The last lines that the program said, or how it ended when it said nothing.
 fn reason(outcome: &Outcome, out: &str, err: &str) -> String {
-    let last = homing_remote::last_lines(if err.trim().is_empty() { out } else { err });
+    let last = homing_exec::last_lines(if err.trim().is_empty() { out } else { err });
     if last.is_empty() { outcome.to_string() } else { format!("{last} ({outcome})") }
 }
 
@@ -81,7 +81,7 @@ mod tests {
 
     #[test]
     fn scripts_and_programs_answer_in_order_with_what_was_said_last() {
-        let here = SshExecutor { remote: Remote::new(homing_remote::Options::default()), sudo: false };
+        let here = SshExecutor { remote: Remote::new(homing_exec::Options::default()), sudo: false };
         let script = |text: &str| ("localhost".to_string(), Call::Script(text.into()));
         let program = ("localhost".to_string(), Call::Program(vec!["echo".into(), "it's $HOME".into()]));
         let said = here.run(&[script("sleep 0.1; echo first"), program, script("echo why >&2; exit 3")]);

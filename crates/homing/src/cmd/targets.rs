@@ -109,12 +109,12 @@ impl Targets {
     }
 
     /// How to reach them.
-    pub fn options(&self) -> Result<homing_remote::Options, Failure> {
+    pub fn options(&self) -> Result<homing_exec::Options, Failure> {
         let seconds = |value: f64, what: &str| {
             let sound = Duration::try_from_secs_f64(value).ok().filter(|d| !d.is_zero());
             sound.ok_or_else(|| Failure::usage(format!("{what}: {value} is no time in seconds")))
         };
-        let mut options = homing_remote::Options::default();
+        let mut options = homing_exec::Options::default();
         for words in &self.ssh_options {
             let words = shlex::split(words).ok_or_else(|| Failure::usage(format!("-o: {words:?} ends in a quote")))?;
             options.ssh.extend(words.into_iter().map(OsString::from));
@@ -122,7 +122,7 @@ impl Targets {
         if self.fanout == 0 {
             return Err(Failure::usage("-f 0: no host could ever have its turn"));
         }
-        Ok(homing_remote::Options {
+        Ok(homing_exec::Options {
             user: self.user.clone(),
             fan_out: self.fanout,
             connect_timeout: seconds(self.connect_timeout, "-t")?,

@@ -1,7 +1,6 @@
 //! `--deep`: hosts under load. What they could do at their best is kept, so that one that becomes slower is seen.
 
 use super::mutes::write_whole;
-use crate::cmd::run::nonce;
 use crate::failure::Failure;
 use homing_check::Answers;
 use homing_check::burn_in::{self, Best, better, notes, rates, remember};
@@ -19,7 +18,7 @@ pub struct Measured {
 
 /// What stands before the script: how long each part takes, and a secret for the network's part.
 pub fn words(seconds: u64) -> Result<String, Failure> {
-    let token = nonce::random().map_err(|e| Failure::system(format!("drawing a random number: {e}")))?;
+    let token = homing_folder::unguessable().map_err(|e| Failure::system(format!("drawing a random number: {e}")))?;
     Ok(burn_in::words(seconds, &token))
 }
 

@@ -3,7 +3,7 @@
 use crate::failure::Failure;
 use crate::progress::{Asked, asked, place};
 use homing_check::{Answers, Area, Check, Chunk, Host, script};
-use homing_remote::{Command, Event, Input, Options, Outcome, Remote, Spool, What};
+use homing_exec::{Command, Event, Input, Options, Outcome, Remote, Spool, What};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, channel};
 use std::time::{Duration, Instant};
 

@@ -4,7 +4,7 @@ use super::{gather, mutes, now};
 use crate::failure::Failure;
 use homing_check::Check;
 use homing_check::slurm_health::{NodeState, decide};
-use homing_remote::Options;
+use homing_exec::Options;
 use std::time::Duration;
 
 /// Looks at this host; drains or resumes it in Slurm. Exit status as of a check.

@@ -1,6 +1,6 @@
 //! Which rsync does the copy: a pure function of the request.
 
-use homing_remote::Way;
+use homing_exec::Way;
 use std::collections::HashMap;
 use std::ffi::OsString;
 

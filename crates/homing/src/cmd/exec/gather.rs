@@ -2,8 +2,8 @@
 
 use super::capture::{Capture, Key};
 use super::verdict::label;
+use homing_exec::Outcome;
 use homing_model::NodeSet;
-use homing_remote::Outcome;
 use std::collections::BTreeMap;
 use std::io::{self, Write};
 use std::rc::Rc;

@@ -2,8 +2,8 @@
 
 use super::verdict;
 use crate::failure::Failure;
+use homing_exec::{Command, HostResult, Outcome, Remote};
 use homing_model::RawText;
-use homing_remote::{Command, HostResult, Outcome, Remote};
 use serde_json::{Value, json};
 use std::io::Write;
 

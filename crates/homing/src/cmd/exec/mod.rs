@@ -9,7 +9,7 @@ pub mod verdict;
 
 use crate::cmd::targets::Targets;
 use crate::failure::Failure;
-use homing_remote::{Command, Input, Remote, Spool};
+use homing_exec::{Command, Input, Remote, Spool};
 use std::io::{IsTerminal, Write};
 use std::path::PathBuf;
 

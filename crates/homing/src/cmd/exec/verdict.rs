@@ -1,7 +1,7 @@
 //! What came of all hosts: the lines about those that failed, and the exit status.
 
+use homing_exec::Outcome;
 use homing_model::alike;
-use homing_remote::Outcome;
 use std::collections::BTreeMap;
 
 /// Exit status when a command failed somewhere.

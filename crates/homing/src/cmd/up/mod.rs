@@ -8,7 +8,7 @@ mod show;
 use crate::cluster::{Cluster, ClusterArgs};
 use crate::failure::Failure;
 use clap::builder::PossibleValuesParser;
-use homing_remote::{Options, Remote};
+use homing_exec::{Options, Remote};
 use homing_setup::{Area, Site};
 use homing_steps::SshExecutor;
 use record::Record;

@@ -2,9 +2,9 @@
 
 use super::args::{One, Way};
 use crate::failure::Failure;
+use homing_exec::{Options, Remote};
 use homing_model::NodeSet;
 use homing_model::alike;
-use homing_remote::{Options, Remote};
 use homing_steps::{Executor, SshExecutor};
 use homing_volume::execute::{self, News, Stopped};
 use homing_volume::{Change, Danger, Observed, Phase, Plan, Record, Refusal, Spec, Then, adopt, gluster, shown};

@@ -5,7 +5,7 @@ mod sshd;
 #[path = "../../../tests/until.rs"]
 mod until;
 
-use homing_remote::{Command, HostResult, Input, Options, Outcome, Remote, Spool};
+use homing_exec::{Command, HostResult, Input, Options, Outcome, Remote, Spool};
 use sshd::Sshd;
 use std::ffi::OsString;
 use std::fs;

@@ -1,7 +1,7 @@
 //! One command on many hosts.
 //!
 //! ```no_run
-//! use homing_remote::{Command, Options, Outcome, Remote};
+//! use homing_exec::{Command, Options, Outcome, Remote};
 //!
 //! let remote = Remote::new(Options::default());
 //! for result in remote.run(&["n1", "n2"], &Command::argv(["uname", "-r"])) {
