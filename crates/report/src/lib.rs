@@ -2,6 +2,7 @@
 //! a page that draws it. Both are made from the journal's events alone; this
 //! room never asks a host.
 
+pub mod chart;
 mod html;
 mod load;
 #[cfg(test)]

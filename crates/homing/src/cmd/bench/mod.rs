@@ -1,27 +1,19 @@
 //! `homing bench volume`: what a shared folder gives, measured from its clients. `homing bench net` is in its own folder.
 
-mod fio;
-mod limit;
 pub(crate) mod net;
-mod page;
-mod plot;
-mod show;
-mod tune;
-mod visible;
-mod words;
 
-use crate::cluster::ClusterArgs;
+use crate::cluster::{Cluster, ClusterArgs};
+use crate::cmd::runs::to_stdout;
 use crate::failure::Failure;
 use clap::Subcommand;
-use fio::{Case, Op};
+use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
+use homing_bench::volume::{self, Bench, Op, Setup, tune};
+use homing_bench::{BenchError, Tell};
+use homing_exec::{Options, Remote};
 use homing_model::units::{bytes, count};
-use homing_remote::{Options, Remote};
-use homing_steps::{Executor, SshExecutor};
-use homing_volume::Spec;
-use serde::{Deserialize, Serialize};
-use std::io::IsTerminal;
-use std::path::PathBuf;
-use std::time::{Duration, Instant};
+use homing_steps::SshExecutor;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
 
 /// Arguments.
 #[derive(clap::Args)]
@@ -74,7 +66,7 @@ pub struct VolumeArgs {
     #[arg(long, value_delimiter = ',')]
     copies: Vec<u32>,
     /// What to measure (default: all)
-    #[arg(long, value_delimiter = ',')]
+    #[arg(long, value_delimiter = ',', value_parser = ops())]
     only: Vec<Op>,
     /// Trials of how soon another host sees a change; 0 for none
     #[arg(long, default_value_t = 5)]
@@ -99,7 +91,7 @@ pub struct VolumeArgs {
     compare: Option<Vec<PathBuf>>,
     /// Try mount options and tell the best: nfs
     #[arg(long, value_name = "KIND")]
-    tune: Option<tune::Kind>,
+    tune: Option<Tuned>,
     /// The server's max_block_size values that --tune tries too; its NFS service is restarted for each
     #[arg(long, value_delimiter = ',', value_parser = homing_lab::parse_size)]
     server_block: Vec<u64>,
@@ -117,252 +109,150 @@ pub struct VolumeArgs {
     sudo: bool,
 }
 
-/// Everything that was measured.
-#[derive(Clone, Debug, Default, Serialize, Deserialize)]
-pub struct Results {
-    /// As given by `--label`.
-    pub label: String,
-    /// The folder.
-    pub path: String,
-    /// Hosts that took part.
-    pub hosts: Vec<String>,
-    /// What was done about caches.
-    pub caches: String,
-    /// Size of the pieces that files are cut into, bytes, where that is known.
-    #[serde(default)]
-    pub stripe: Option<u64>,
-    /// Bytes a host wrote and read.
-    pub size: u64,
-    /// Files that these were cut into, one after another; 0: not known.
-    #[serde(default)]
-    pub in_files: u32,
-    /// A row a case.
-    pub rows: Vec<Row>,
-    /// How soon other hosts see a change.
-    pub visible: Vec<visible::Delay>,
+/// What can be tuned.
+#[derive(Clone, Copy, Debug)]
+enum Tuned {
+    /// A mount of NFS.
+    Nfs,
 }
 
-/// One case.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub struct Row {
-    /// What was measured.
-    pub case: Case,
-    /// Megabytes (10^6) a second, all hosts together; for small files 0.
-    pub mb_per_s: f64,
-    /// Operations, or files, a second, all hosts together.
-    pub per_s: f64,
-    /// 99th percentile of an operation's latency, milliseconds, of the slowest host.
-    pub p99_ms: f64,
-    /// Share of the theoretical limit, when `--link` tells it.
-    pub share: Option<f64>,
+impl std::str::FromStr for Tuned {
+    type Err = String;
+    fn from_str(s: &str) -> Result<Tuned, String> {
+        if s == "nfs" { Ok(Tuned::Nfs) } else { Err(format!("no {s:?} to tune; there is nfs")) }
+    }
+}
+
+/// What is measured, by its words.
+fn ops() -> impl TypedValueParser<Value = Op> {
+    let about = |op| match op {
+        Op::Write => "Sequential writes, synced at the end",
+        Op::Read => "Sequential reads",
+        Op::Randwrite => "Random writes, synced at the end",
+        Op::Randread => "Random reads",
+        Op::Create => "Creating small files",
+        Op::Stat => "Asking for their attributes, as `ls -l` does",
+        Op::Unlink => "Removing them",
+    };
+    PossibleValuesParser::new(Op::ALL.map(|op| PossibleValue::new(op.name()).help(about(op))))
+        .map(|word| Op::ALL.into_iter().find(|op| op.name() == word).unwrap_or(Op::Write))
+}
+
+/// Progress for who waits at a terminal; notes for everybody.
+pub(crate) const TELL: Tell = Tell {
+    progress: |line| {
+        if crate::progress::place().is_some() {
+            eprintln!("{line}");
+        }
+    },
+    note: |line| eprintln!("homing: {line}"),
+};
+
+impl From<BenchError> for Failure {
+    fn from(e: BenchError) -> Failure {
+        let failure = if e.is_request { Failure::usage(&e) } else { Failure::system(&e) };
+        Failure { hint: e.hint, ..failure }
+    }
 }
 
 /// Runs it.
 pub fn run(args: Args) -> Result<i32, Failure> {
     match args.verb {
-        Verb::Volume(args) => volume(args),
+        Verb::Volume(args) => run_volume(args),
         Verb::Net(args) => net::run(&args),
     }
 }
 
-fn volume(args: VolumeArgs) -> Result<i32, Failure> {
+fn run_volume(args: VolumeArgs) -> Result<i32, Failure> {
     if let Some(files) = &args.compare {
-        return show::compare(&files[0], &files[1], args.html.as_deref());
+        return compare(&files[0], &files[1], args.html.as_deref());
     }
-    let cluster = args.cluster.load()?;
+    check_sizes(&args)?;
+    let options = Options { command_timeout: Some(Duration::from_secs(600)), ..Options::default() };
+    let executor = SshExecutor { remote: Remote::new(options), sudo: args.sudo };
+    let setup = setup(&args, &args.cluster.load()?)?;
+    let bench = Bench::new(setup.clone(), Box::new(executor), TELL)?;
+    if let Some(Tuned::Nfs) = args.tune {
+        return run_tune(&args, &bench, &setup);
+    }
+    let results = bench.measure()?;
+    if let Some(file) = &args.save {
+        put(file, serde_json::to_vec_pretty(&results).map_err(Failure::system)?)?;
+    }
+    if let Some(file) = &args.html {
+        put(file, volume::html(&results))?;
+    }
+    to_stdout(&match args.json {
+        true => json(&results)?,
+        false => volume::table(&results),
+    })
+}
+
+fn setup(args: &VolumeArgs, cluster: &Cluster) -> Result<Setup, Failure> {
     let hosts = cluster.hosts(args.hosts.as_deref())?;
     if hosts.is_empty() {
         return Err(Failure::usage("no host to measure from").hint("-w 'n[1-4]'"));
     }
-    let path = args.path.clone().unwrap_or_default();
-    homing_volume::check_path(&path).map_err(Failure::usage)?;
-    check_sizes(&args)?;
     let drop_on = match &args.drop_on {
         Some(text) => cluster.hosts(Some(text))?,
         None => hosts.clone(),
     };
-    let volume = limit::volume_of(&path);
-    let options = Options { command_timeout: Some(Duration::from_secs(600)), ..Options::default() };
-    let bench = Bench {
-        executor: SshExecutor { remote: Remote::new(options), sudo: args.sudo },
-        args,
+    Ok(Setup {
+        path: args.path.clone().unwrap_or_default(),
         hosts,
         drop_on,
-        path,
-        volume,
+        clients: args.clients.clone(),
+        bs: args.bs.clone(),
+        size: args.size,
+        in_files: args.in_files.max(1),
+        random_size: args.random_size,
+        files: args.files,
+        copies: args.copies.clone(),
+        only: args.only.clone(),
+        trials: args.trials,
+        link: args.link,
+        label: args.label.clone(),
+    })
+}
+
+fn run_tune(args: &VolumeArgs, bench: &Bench, setup: &Setup) -> Result<i32, Failure> {
+    let trials = tune::Trials {
+        server_block: args.server_block.clone(),
+        sizes: args.tune_sizes.clone(),
+        connections: args.tune_connections.clone(),
+        save: args.save.clone(),
     };
-    if bench.args.tune.is_some() {
-        return tune::run(&bench);
+    let sweep = tune::run(bench, &trials)?;
+    if let Some(file) = &args.html {
+        put(file, tune::page(&setup.path, &setup.drop_on, &sweep))?;
     }
-    let results = bench.measure()?;
-    if let Some(file) = &bench.args.save {
-        let text = serde_json::to_vec_pretty(&results).map_err(Failure::system)?;
-        show::write(file, text)?;
+    let mut text = if args.json { json(&sweep)? } else { tune::table(&sweep) };
+    if sweep.is_worth_it() && args.apply {
+        tune::apply(bench, &sweep)?;
+        eprintln!("applied on {}", setup.hosts.join(", "));
+    } else if sweep.is_worth_it() && !args.json {
+        let path = &setup.path;
+        text += &format!(
+            "to use it, put these options into the line of {path} in /etc/fstab, unmount and mount; or say --apply\n"
+        );
     }
-    if let Some(file) = &bench.args.html {
-        show::write(file, page::html(&results))?;
-    }
-    if bench.args.json {
-        println!("{}", serde_json::to_string(&results).map_err(Failure::system)?);
-    } else {
-        show::table(&results);
-    }
-    Ok(0)
+    to_stdout(&text)
 }
 
-/// One call.
-pub struct Bench {
-    executor: SshExecutor,
-    args: VolumeArgs,
-    hosts: Vec<String>,
-    drop_on: Vec<String>,
-    path: String,
-    /// What homing knows of the volume, if it is one of its own.
-    volume: Option<Spec>,
+fn compare(old: &Path, new: &Path, page: Option<&Path>) -> Result<i32, Failure> {
+    let (old, new) = (volume::load(old)?, volume::load(new)?);
+    if let Some(file) = page {
+        put(file, volume::compared_html(&old, &new))?;
+    }
+    to_stdout(&volume::compared(&old, &new))
 }
 
-impl Bench {
-    /// Runs the same command on hosts; the first failure ends it.
-    fn all(
-        &self,
-        hosts: &[String],
-        argv: impl Fn(usize, &str) -> Vec<String>,
-        doing: &str,
-    ) -> Result<Vec<String>, Failure> {
-        let commands: Vec<_> = hosts.iter().enumerate().map(|(i, h)| (h.clone(), argv(i, h))).collect();
-        let said = self.executor.programs(&commands);
-        hosts
-            .iter()
-            .zip(said)
-            .map(|(h, s)| s.map_err(|why| Failure::system(format!("{doing} on {h} in {}: {why}", self.path))))
-            .collect()
-    }
+fn json(value: &impl serde::Serialize) -> Result<String, Failure> {
+    Ok(serde_json::to_string(value).map_err(Failure::system)? + "\n")
+}
 
-    fn measure(&self) -> Result<Results, Failure> {
-        let folder = format!("{}/.homing-bench.{}", self.path, std::process::id());
-        self.all(&self.hosts[..1], |_, _| sh(r#"command -v fio >/dev/null || { echo "no fio; install the package fio"; exit 1; }; mkdir -- "$1""#, &[&folder]), "preparing")?;
-        let measured = self.measure_in(&folder);
-        let swept =
-            self.all(&self.hosts[..1], |_, _| sh(r#"rm -rf --one-file-system -- "$1""#, &[&folder]), "cleaning up");
-        let results = measured?;
-        swept?;
-        Ok(results)
-    }
-
-    fn measure_in(&self, folder: &str) -> Result<Results, Failure> {
-        let mut results = Results {
-            label: self.args.label.clone(),
-            path: self.path.clone(),
-            hosts: self.hosts.clone(),
-            caches: self.drop_caches(),
-            size: self.args.size,
-            in_files: self.args.in_files.max(1),
-            stripe: self.volume.as_ref().and_then(|v| v.stripe),
-            ..Results::default()
-        };
-        let goals: Vec<Option<u32>> =
-            if self.args.copies.is_empty() { vec![None] } else { self.args.copies.iter().copied().map(Some).collect() };
-        let all = goals.len() * self.cases(None).len();
-        let begun = Instant::now();
-        for goal in goals {
-            let place = self.folder_of(folder, goal)?;
-            let copies = goal.or(self.volume.as_ref().map(|v| v.copies));
-            for case in self.cases(copies) {
-                self.say(&case, results.rows.len(), all, begun.elapsed());
-                results.rows.push(self.one(&case, &place)?);
-            }
-        }
-        if self.args.trials > 0 && self.hosts.len() > 1 {
-            results.visible = visible::measure(self, folder)?;
-        }
-        Ok(results)
-    }
-
-    /// On a terminal: what is measured now, and about how long the rest takes.
-    fn say(&self, case: &Case, done: usize, all: usize, took: Duration) {
-        if !std::io::stderr().is_terminal() {
-            return;
-        }
-        let left = (done > 0).then(|| took.mul_f64((all - done) as f64 / done as f64).as_secs());
-        let left = left.map_or(String::new(), |s| format!(", about {s} s to go"));
-        eprintln!("[{}/{all}] {case}{left}", done + 1);
-    }
-
-    /// A folder whose files have this goal.
-    fn folder_of(&self, folder: &str, goal: Option<u32>) -> Result<String, Failure> {
-        let Some(goal) = goal else { return Ok(folder.into()) };
-        let place = format!("{folder}/goal{goal}");
-        let text = r#"mkdir -- "$1" && mfssetgoal "$2" "$1""#;
-        self.all(&self.hosts[..1], |_, _| sh(text, &[&place, &goal.to_string()]), "setting the goal")?;
-        Ok(place)
-    }
-
-    fn cases(&self, copies: Option<u32>) -> Vec<Case> {
-        let mut clients = self.args.clients.clone();
-        if clients.is_empty() {
-            clients = vec![1, self.hosts.len()];
-            clients.dedup();
-        }
-        clients.retain(|c| (1..=self.hosts.len()).contains(c));
-        let mut cases = Vec::new();
-        for op in Op::ALL {
-            if !self.args.only.is_empty() && !self.args.only.contains(&op) {
-                continue;
-            }
-            let sizes: &[String] = if op.is_small_files() { &self.args.bs[..1] } else { &self.args.bs };
-            for bs in sizes {
-                let bs = if op.is_small_files() { "4k".to_string() } else { bs.clone() };
-                cases.extend(clients.iter().map(|&clients| Case { op, bs: bs.clone(), clients, copies }));
-            }
-        }
-        cases
-    }
-
-    /// Caches of all hosts; a kernel that many hosts share drops them for all.
-    fn drop_caches(&self) -> String {
-        let argv = sh("sync; echo 3 > /proc/sys/vm/drop_caches", &[]);
-        let commands: Vec<_> = self.drop_on.iter().map(|h| (h.clone(), argv.clone())).collect();
-        let reads = match self.executor.programs(&commands).iter().all(Result::is_ok) {
-            true => format!("before reads the caches of {} are dropped", self.drop_on.join(", ")),
-            false => {
-                "caches could not be dropped on all hosts, which takes root and a writable /proc/sys/vm/drop_caches: reads may \
-                 come from the memory of servers".into()
-            }
-        };
-        format!(
-            "written data is synced before the clock stops; hosts read what another one wrote; {reads}; \
-             those of other hosts, and disks' own caches, may still help"
-        )
-    }
-
-    fn one(&self, case: &Case, folder: &str) -> Result<Row, Failure> {
-        let hosts = &self.hosts[..case.clients];
-        for op in case.op.before() {
-            let before = Case { op: *op, bs: "1M".into(), ..case.clone() };
-            // What is read was written by the neighbour, so that no reader finds it in its own memory.
-            let turn = usize::from(case.op.reads());
-            let writers: Vec<String> =
-                (0..case.clients).map(|i| self.hosts[(i + turn) % self.hosts.len()].clone()).collect();
-            self.all(&writers, |i, _| fio::argv(&before, folder, self, i), &before.to_string())?;
-        }
-        if case.op.reads() {
-            self.drop_caches();
-        }
-        let texts = self.all(hosts, |i, _| fio::argv(case, folder, self, i), &case.to_string())?;
-        let sweep = sh(r#"rm -rf --one-file-system -- "$1"/f.*"#, &[folder]);
-        self.all(&self.hosts[..1], |_, _| sweep.clone(), "cleaning up")?;
-        let mut row =
-            fio::row(case, &texts).ok_or_else(|| Failure::system(format!("{case}: fio's answer is not understood")))?;
-        row.share = self.limit(case).map(|most| row.mb_per_s / most);
-        Ok(row)
-    }
-
-    /// Megabytes a second that the links allow, when their rate and the volume are known.
-    fn limit(&self, case: &Case) -> Option<f64> {
-        let mut ways = limit::Ways::of(self.volume.as_ref()?, &self.hosts);
-        ways.copies = case.copies.unwrap_or(ways.copies);
-        ways.limit(case.op, case.clients, self.args.link? / 8.0)
-    }
+fn put(file: &Path, text: impl AsRef<[u8]>) -> Result<(), Failure> {
+    std::fs::write(file, text).map_err(|e| Failure::system(format!("writing {}: {e}", file.display())))
 }
 
 /// A file in which no block fits would be measured as nothing a second.
@@ -374,9 +264,4 @@ fn check_sizes(args: &VolumeArgs) -> Result<(), Failure> {
         let text = format!("--size {} in {files}: a block of {bs} fits into none", bytes(args.size));
         Err(Failure::usage(text).hint("a larger --size, fewer --in-files, or a smaller --bs"))
     })
-}
-
-/// A script for sh with arguments.
-fn sh(text: &str, args: &[&str]) -> Vec<String> {
-    ["sh", "-c", text, "sh"].iter().chain(args).map(|s| s.to_string()).collect()
 }

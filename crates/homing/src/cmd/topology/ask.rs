@@ -1,11 +1,11 @@
 //! What hosts hear of switches: from lldpd where it runs, else by listening.
 
-use crate::cmd::bench::net::ask::{Hosts, input};
 use crate::failure::Failure;
+use homing_bench::net::{Hosts, input};
+use homing_exec::{Command, HostResult, Outcome};
 use homing_model::text::shown;
 use homing_network::lldp::{Neighbour, is_full, of_frame, of_lldpcli};
 use homing_network::tree::Heard;
-use homing_remote::{Command, HostResult, Outcome};
 
 /// Frames for an own listener; lldpd's answer, cut where it is longer than what is kept of a host.
 const LISTEN: &str = include_str!("listen.pl");

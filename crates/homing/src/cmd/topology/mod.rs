@@ -3,10 +3,11 @@
 mod ask;
 mod show;
 
-use crate::cmd::bench::net::{ask::Hosts, measure};
+use crate::cmd::bench::TELL;
 use crate::cmd::runs::to_stdout;
 use crate::cmd::targets::Targets;
 use crate::failure::Failure;
+use homing_bench::net::{Hosts, measure};
 use homing_model::NodeSet;
 use homing_network::tree::{Tree, inferred, moved, tree};
 use homing_network::{files, sides};
@@ -99,7 +100,7 @@ fn told(hosts: &Hosts, args: &Args) -> Result<Found, Failure> {
 
 fn measured(hosts: &Hosts) -> Result<Found, Failure> {
     // Three rounds may miss a link that few pairs cross at once; in all of them some round has enough.
-    let measured = measure(hosts, true)?;
+    let measured = measure(hosts, true, homing_clock::system_ns() as u64, TELL)?;
     let groups = sides(&measured);
     let named = |at: &usize| (hosts.known[*at].name.clone(), hosts.known[*at].interface.clone());
     let mut tree = inferred(&groups.iter().map(|group| group.iter().map(named).collect()).collect::<Vec<_>>());

@@ -6,7 +6,7 @@ use serde_json::Value;
 use std::fmt;
 
 /// What is measured.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, clap::ValueEnum)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Op {
     /// Sequential writes, synced at the end.
@@ -26,12 +26,15 @@ pub enum Op {
 }
 
 impl Op {
+    /// All, in the order in which they are measured.
     pub const ALL: [Op; 7] = [Op::Write, Op::Read, Op::Randwrite, Op::Randread, Op::Create, Op::Stat, Op::Unlink];
 
+    /// Files of one block each.
     pub fn is_small_files(self) -> bool {
         matches!(self, Op::Create | Op::Stat | Op::Unlink)
     }
 
+    /// What it measures is read.
     pub fn reads(self) -> bool {
         matches!(self, Op::Read | Op::Randread | Op::Stat)
     }
@@ -45,7 +48,8 @@ impl Op {
         }
     }
 
-    fn name(self) -> &'static str {
+    /// Its word.
+    pub fn name(self) -> &'static str {
         match self {
             Op::Write => "write",
             Op::Read => "read",
@@ -95,7 +99,7 @@ echo "{\"jobs\":[{\"job_runtime\":$ms,\"read\":{\"total_ios\":$n,\"io_bytes\":0,
 /// fio on one host; `whose` file it works on.
 pub fn argv(case: &Case, folder: &str, bench: &Bench, whose: usize) -> Vec<String> {
     let (size, random, files) =
-        (bench.args.size.to_string(), bench.args.random_size.to_string(), bench.args.files.to_string());
+        (bench.setup.size.to_string(), bench.setup.random_size.to_string(), bench.setup.files.to_string());
     // Several files, as one lies on a single brick or chunk, and would tell of that host alone.
     let base = "exec fio --name=b --output-format=json --thread --fallocate=none --group_reporting --directory=\"$1\" \
         --filename_format='f.'$2'.$filenum' --nrfiles=\"$7\" --file_service_type=sequential";
@@ -123,7 +127,7 @@ pub fn argv(case: &Case, folder: &str, bench: &Bench, whose: usize) -> Vec<Strin
         Op::Stat => STAT.into(),
         Op::Unlink => small("filedelete"),
     };
-    sh(&text, &[folder, &whose.to_string(), &size, &files, &case.bs, &random, &bench.args.in_files.max(1).to_string()])
+    sh(&text, &[folder, &whose.to_string(), &size, &files, &case.bs, &random, &bench.setup.in_files.max(1).to_string()])
 }
 
 /// All hosts together: bytes over the time of the slowest, so that a host that is done early does not flatter.

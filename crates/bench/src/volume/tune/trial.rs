@@ -1,8 +1,8 @@
 //! One setting: mounted, written and read through.
 
-use crate::cmd::bench::fio::{self, Case, Op};
-use crate::cmd::bench::{Bench, sh};
-use crate::failure::Failure;
+use crate::BenchError;
+use crate::volume::fio::{self, Case, Op};
+use crate::volume::{Bench, sh};
 use serde::{Deserialize, Serialize};
 
 /// Where trials are mounted.
@@ -84,40 +84,41 @@ fn mean(values: &[f64]) -> f64 {
 }
 
 /// Mounts for a trial; what both sides settled on.
-pub fn mount(bench: &Bench, source: &str, setting: Setting) -> Result<String, Failure> {
+pub fn mount(bench: &Bench, source: &str, setting: Setting) -> Result<String, BenchError> {
     let script = sh(MOUNT, &[source, &setting.options(), POINT]);
-    let said = bench.all(&bench.hosts[..1], |_, _| script.clone(), "mounting for a trial")?.remove(0);
+    let said = bench.all(&bench.setup.hosts[..1], |_, _| script.clone(), "mounting for a trial")?.remove(0);
     Ok(said.trim().into())
 }
 
 /// Takes the trial mount away, where there is one.
-pub fn unmount(bench: &Bench) -> Result<(), Failure> {
-    bench.all(&bench.hosts[..1], |_, _| sh(UNMOUNT, &[POINT]), "taking the trial mount away").map(drop)
+pub fn unmount(bench: &Bench) -> Result<(), BenchError> {
+    bench.all(&bench.setup.hosts[..1], |_, _| sh(UNMOUNT, &[POINT]), "taking the trial mount away").map(drop)
 }
 
 /// One further measurement of the setting that is mounted.
-pub fn measure(bench: &Bench, source: &str, t: &mut Try) -> Result<(), Failure> {
+pub fn measure(bench: &Bench, source: &str, t: &mut Try) -> Result<(), BenchError> {
     let write = rate(bench, Op::Write)?;
     // A new mount knows nothing of the file that was written through the old one.
     mount(bench, source, t.setting)?;
     bench.drop_caches();
     let read = rate(bench, Op::Read)?;
-    eprintln!("{}: write {write:.1} MB/s, read {read:.1} MB/s ({})", t.setting.options(), t.settled);
+    let options = t.setting.options();
+    (bench.tell.note)(&format!("{options}: write {write:.1} MB/s, read {read:.1} MB/s ({})", t.settled));
     t.write.push(write);
     t.read.push(read);
     Ok(())
 }
 
-fn rate(bench: &Bench, op: Op) -> Result<f64, Failure> {
+fn rate(bench: &Bench, op: Op) -> Result<f64, BenchError> {
     let case = Case { op, bs: "1M".into(), clients: 1, copies: None };
     let folder = format!("{POINT}/.homing-tune");
-    let texts = bench.all(&bench.hosts[..1], |_, _| fio::argv(&case, &folder, bench, 0), "measuring")?;
-    let row = fio::row(&case, &texts).ok_or_else(|| Failure::system("fio's answer is not understood"))?;
+    let texts = bench.all(&bench.setup.hosts[..1], |_, _| fio::argv(&case, &folder, bench, 0), "measuring")?;
+    let row = fio::row(&case, &texts).ok_or_else(|| BenchError::failed("fio's answer is not understood"))?;
     Ok(row.mb_per_s)
 }
 
 /// Restarts the server's service with another largest size.
-pub fn set_block(bench: &Bench, server: &str, block: u64) -> Result<(), Failure> {
+pub fn set_block(bench: &Bench, server: &str, block: u64) -> Result<(), BenchError> {
     let script = sh(SERVER_BLOCK, &[&block.to_string()]);
     bench.all(&[server.to_string()], |_, _| script.clone(), "setting max_block_size").map(drop)
 }

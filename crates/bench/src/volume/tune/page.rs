@@ -3,12 +3,12 @@
 use super::advice::advice;
 use super::kept::Sweep;
 use super::trial::{Setting, Try};
-use crate::cmd::bench::plot::{self, Series};
+use homing_report::chart::{self, Series};
 
 /// Draws it; `dropped` are the hosts whose caches were dropped before reads.
 pub fn page(path: &str, dropped: &[String], sweep: &Sweep) -> String {
     let tries = &sweep.tries;
-    let mut body = plot::list("What to use", &advice(sweep));
+    let mut body = chart::list("What to use", &advice(sweep));
     let mut blocks: Vec<Option<u64>> = tries.iter().map(|t| t.setting.block).collect();
     blocks.dedup();
     for block in blocks {
@@ -35,7 +35,7 @@ pub fn page(path: &str, dropped: &[String], sweep: &Sweep) -> String {
         );
     }
     body += &numbers(tries);
-    plot::page(&format!("NFS at {path}"), &about(dropped, sweep), &body)
+    chart::page(&format!("NFS at {path}"), &about(dropped, sweep), &body)
 }
 
 fn about(dropped: &[String], sweep: &Sweep) -> Vec<String> {
@@ -65,8 +65,8 @@ fn curve(title: &str, below: &str, places: &[String], tries: &[&Try]) -> String 
         colour,
         values: tries.iter().map(|t| value(t)).collect(),
     };
-    let both = [series("write", plot::DARK, Try::mean_write), series("read", plot::LIGHT, Try::mean_read)];
-    plot::lines(title, below, places, &both, "MB/s")
+    let both = [series("write", chart::DARK, Try::mean_write), series("read", chart::LIGHT, Try::mean_read)];
+    chart::lines(title, below, places, &both, "MB/s")
 }
 
 fn numbers(tries: &[Try]) -> String {
@@ -80,7 +80,7 @@ fn numbers(tries: &[Try]) -> String {
         let (write, read) = (each(&t.write, t.mean_write()), each(&t.read, t.mean_read()));
         vec![size(t), t.setting.connections.to_string(), block, write, read, t.settled.clone()]
     });
-    plot::table("In numbers", &head, &rows.collect::<Vec<_>>())
+    chart::table("In numbers", &head, &rows.collect::<Vec<_>>())
 }
 
 /// The size of a setting; of the default also what it came to.

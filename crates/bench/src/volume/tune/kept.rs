@@ -2,8 +2,8 @@
 //! interrupted one goes on where it was.
 
 use super::trial::{Setting, Try};
-use crate::cmd::bench::Bench;
-use crate::failure::Failure;
+use crate::BenchError;
+use crate::volume::Bench;
 use serde::{Deserialize, Serialize};
 use std::path::{Path, PathBuf};
 
@@ -27,24 +27,24 @@ pub struct Sweep {
 
 impl Sweep {
     /// What `--save` holds of this sweep already, else an empty one.
-    pub fn open(bench: &Bench, source: &str) -> Result<Sweep, Failure> {
-        let file = bench.args.save.clone();
+    pub fn open(bench: &Bench, file: Option<&Path>, source: &str) -> Result<Sweep, BenchError> {
         let new = Sweep {
             source: source.into(),
-            host: bench.hosts[0].clone(),
-            size: bench.args.size,
-            file: file.clone(),
+            host: bench.setup.hosts[0].clone(),
+            size: bench.setup.size,
+            file: file.map(Path::to_path_buf),
             ..Sweep::default()
         };
         let Some(file) = file.filter(|f| f.exists()) else { return Ok(new) };
-        let old = Sweep { file: new.file.clone(), ..load(&file)? };
+        let old = Sweep { file: new.file.clone(), ..load(file)? };
         if (&old.source, &old.host, old.size) != (&new.source, &new.host, new.size) {
             let what = format!("{} of {} with {} bytes", old.source, old.host, old.size);
-            return Err(Failure::usage(format!("{} holds another sweep: {what}", file.display()))
+            return Err(BenchError::request(format!("{} holds another sweep: {what}", file.display()))
                 .hint("give --save another file, or remove this one"));
         }
         if !old.tries.is_empty() {
-            eprintln!("{}: {} settings were measured before, the rest follows", file.display(), old.tries.len());
+            let before = old.tries.len();
+            (bench.tell.note)(&format!("{}: {before} settings were measured before, the rest follows", file.display()));
         }
         Ok(old)
     }
@@ -59,6 +59,7 @@ impl Sweep {
         self.same.contains(&setting) || self.tries.iter().any(|t| t.setting == setting)
     }
 
+    /// The best that was measured.
     pub fn best(&self) -> Option<&Try> {
         self.tries.iter().max_by(|a, b| a.score().total_cmp(&b.score()))
     }
@@ -75,16 +76,16 @@ impl Sweep {
     }
 
     /// Whole or not at all: what is there is worth a night of measuring.
-    pub fn keep(&self) -> Result<(), Failure> {
+    pub fn keep(&self) -> Result<(), BenchError> {
         let Some(file) = &self.file else { return Ok(()) };
-        let failed = |e: std::io::Error| Failure::system(format!("writing {}: {e}", file.display()));
-        let text = serde_json::to_vec_pretty(self).map_err(Failure::system)?;
+        let failed = |e: std::io::Error| BenchError::failed(format!("writing {}: {e}", file.display()));
+        let text = serde_json::to_vec_pretty(self).map_err(BenchError::failed)?;
         homing_folder::write_whole(file, &text, None).map_err(failed)
     }
 }
 
-fn load(file: &Path) -> Result<Sweep, Failure> {
-    let wrong = |e: String| Failure::usage(format!("{} holds no sweep: {e}", file.display()));
+fn load(file: &Path) -> Result<Sweep, BenchError> {
+    let wrong = |e: String| BenchError::request(format!("{} holds no sweep: {e}", file.display()));
     let text = std::fs::read(file).map_err(|e| wrong(e.to_string()))?;
     serde_json::from_slice(&text).map_err(|e| wrong(e.to_string()))
 }

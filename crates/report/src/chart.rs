@@ -1,16 +1,19 @@
 //! Pages that need nothing from elsewhere: bars of one result or of two side by side, and the curve of a sweep.
 
-use homing_report::escape;
+use crate::html::{escape, nice_step};
 use std::fmt::Write;
 
 /// Colours that differ in brightness too, for paper and for eyes that see few colours.
 pub const DARK: &str = "#4477aa";
+/// Likewise.
 pub const LIGHT: &str = "#ddaa33";
 const LIMIT: &str = "#dddddd";
 
 /// Where bars begin, and how wide the widest is, pixels.
 const LEFT: f64 = 260.0;
 const WIDE: f64 = 380.0;
+/// Lines of a value axis, at most.
+const TICKS: f64 = 5.0;
 
 /// A page with a title and lines about how it was measured.
 pub fn page(title: &str, about: &[String], body: &str) -> String {
@@ -29,11 +32,13 @@ pub fn page(title: &str, about: &[String], body: &str) -> String {
 pub struct Bar {
     /// Of the group: said at its first bar.
     pub name: String,
+    /// How long it is, in the unit of its title.
     pub value: f64,
     /// Stands behind the bar.
     pub text: String,
     /// What would be the most, shown in grey behind.
     pub limit: Option<f64>,
+    /// [`DARK`] or [`LIGHT`].
     pub colour: &'static str,
     /// Some room before it: another operation begins.
     pub apart: bool,
@@ -106,8 +111,11 @@ pub fn legend(what: &[(&str, &str)]) -> String {
 
 /// Values at the same places, as a line.
 pub struct Series {
+    /// Stands in the legend.
     pub name: &'static str,
+    /// [`DARK`] or [`LIGHT`].
     pub colour: &'static str,
+    /// One for each place.
     pub values: Vec<f64>,
 }
 
@@ -115,7 +123,7 @@ pub struct Series {
 pub fn lines(title: &str, below: &str, places: &[String], all: &[Series], unit: &str) -> String {
     const TALL: f64 = 220.0;
     let most = all.iter().flat_map(|s| &s.values).fold(1e-9_f64, |a, b| a.max(*b));
-    let step = tick(most);
+    let step = nice_step(most, TICKS);
     let top = (most / step).ceil() * step;
     let x = |i: usize| 130.0 + 115.0 * i as f64;
     let y = |v: f64| 20.0 + TALL * (1.0 - v / top);
@@ -177,20 +185,9 @@ pub fn lines(title: &str, below: &str, places: &[String], all: &[Series], unit: 
     )
 }
 
-/// A round step that gives about five lines up to `most`.
-fn tick(most: f64) -> f64 {
-    let power = 10f64.powf((most / 5.0).log10().floor());
-    [1.0, 2.0, 5.0, 10.0].into_iter().map(|f| f * power).find(|s| most / s <= 5.0).unwrap_or(power * 10.0)
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn steps_are_round() {
-        assert_eq!((tick(26.8), tick(4.9), tick(100.0)), (10.0, 1.0, 20.0));
-    }
 
     #[test]
     fn a_curve_has_a_point_for_each_value() {

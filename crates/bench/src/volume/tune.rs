@@ -8,45 +8,47 @@ mod told;
 mod trial;
 
 use super::{Bench, sh};
-use crate::failure::Failure;
-use kept::Sweep;
-use std::str::FromStr;
+use crate::BenchError;
+pub use kept::Sweep;
+pub use page::page;
+use std::path::PathBuf;
+pub use told::{apply, table};
 use trial::{Setting, Try};
 
-/// What can be tuned.
-#[derive(Clone, Copy, Debug)]
-pub enum Kind {
-    /// A mount of NFS.
-    Nfs,
-}
-
-impl FromStr for Kind {
-    type Err = String;
-    fn from_str(s: &str) -> Result<Kind, String> {
-        if s == "nfs" { Ok(Kind::Nfs) } else { Err(format!("no {s:?} to tune; there is nfs")) }
-    }
+/// What is to be tried.
+#[derive(Clone, Debug, Default)]
+pub struct Trials {
+    /// The server's max_block_size values, bytes; its NFS service is restarted for each.
+    pub server_block: Vec<u64>,
+    /// Values of rsize and wsize, bytes, the default besides.
+    pub sizes: Vec<u64>,
+    /// Numbers of connections, with the best size.
+    pub connections: Vec<u32>,
+    /// What was measured is written there; what it holds already is not measured again.
+    pub save: Option<PathBuf>,
 }
 
 /// Prints source and server of an NFS mount.
 const SOURCE: &str = r#"findmnt -n -o SOURCE,FSTYPE --target "$1" | awk '$2 ~ /^nfs/ {print $1}' | grep ."#;
 
 /// Runs the sweep from the first host, or what an interrupted one left of it.
-pub fn run(bench: &Bench) -> Result<i32, Failure> {
-    let client = &bench.hosts[..1];
-    let source = bench.all(client, |_, _| sh(SOURCE, &[&bench.path]), "looking for an NFS mount")?.remove(0);
-    let mut sweep = Sweep::open(bench, source.trim())?;
-    let mut hands = Hands { bench, block: None, warm: false };
+pub fn run(bench: &Bench, trials: &Trials) -> Result<Sweep, BenchError> {
+    let client = &bench.setup.hosts[..1];
+    let source = bench.all(client, |_, _| sh(SOURCE, &[&bench.setup.path]), "looking for an NFS mount")?.remove(0);
+    let mut sweep = Sweep::open(bench, trials.save.as_deref(), source.trim())?;
+    let mut hands = Hands { bench, trials, block: None, warm: false };
     let swept = hands.sweep(&mut sweep);
     // What was mounted for a trial goes, also when the next trial failed.
     let away = trial::unmount(bench);
     swept?;
     away?;
-    told::tell(bench, &sweep)
+    Ok(sweep)
 }
 
 /// What the sweep has done to the hosts so far.
 struct Hands<'a> {
     bench: &'a Bench,
+    trials: &'a Trials,
     /// The server's max_block_size, when this sweep set it.
     block: Option<u64>,
     /// Whether something was measured.
@@ -54,25 +56,25 @@ struct Hands<'a> {
 }
 
 impl Hands<'_> {
-    fn sweep(&mut self, sweep: &mut Sweep) -> Result<(), Failure> {
-        let args = &self.bench.args;
-        for block in std::iter::once(None).chain(args.server_block.iter().copied().map(Some)) {
+    fn sweep(&mut self, sweep: &mut Sweep) -> Result<(), BenchError> {
+        let trials = self.trials;
+        for block in std::iter::once(None).chain(trials.server_block.iter().copied().map(Some)) {
             // 0 is the default: what both sides agree on.
-            for size in std::iter::once(0).chain(args.tune_sizes.iter().copied()) {
+            for size in std::iter::once(0).chain(trials.sizes.iter().copied()) {
                 self.once(sweep, Setting { block, size, connections: 1 })?;
             }
             self.again(sweep, block)?;
         }
         let best = sweep.best().map_or(Setting::DEFAULT, |t| t.setting);
         let lost = best.block.is_none() && self.block.is_some();
-        for connections in args.tune_connections.iter().filter(|_| !lost) {
+        for connections in trials.connections.iter().filter(|_| !lost) {
             self.once(sweep, Setting { connections: *connections, ..best })?;
         }
         self.again(sweep, best.block)
     }
 
     /// Measures a setting, unless that was done, or both sides settle on what was measured already.
-    fn once(&mut self, sweep: &mut Sweep, setting: Setting) -> Result<(), Failure> {
+    fn once(&mut self, sweep: &mut Sweep, setting: Setting) -> Result<(), BenchError> {
         if sweep.knows(setting) {
             return Ok(());
         }
@@ -92,7 +94,7 @@ impl Hands<'_> {
     /// so the default and what is best with this size of the server are measured a second time,
     /// until the best is one that was. Each counts with its mean. With each size before the next:
     /// the server keeps one that was set, so that its own is then no longer to be had.
-    fn again(&mut self, sweep: &mut Sweep, block: Option<u64>) -> Result<(), Failure> {
+    fn again(&mut self, sweep: &mut Sweep, block: Option<u64>) -> Result<(), BenchError> {
         if block.is_none() && self.block.is_some() {
             return Ok(());
         }
@@ -105,7 +107,7 @@ impl Hands<'_> {
         Ok(())
     }
 
-    fn twice(&mut self, sweep: &mut Sweep, at: usize) -> Result<(), Failure> {
+    fn twice(&mut self, sweep: &mut Sweep, at: usize) -> Result<(), BenchError> {
         let mut again = sweep.tries[at].clone();
         if again.write.len() > 1 {
             return Ok(());
@@ -117,7 +119,7 @@ impl Hands<'_> {
     }
 
     /// Mounts for a measurement; what both sides settled on.
-    fn ready(&mut self, sweep: &Sweep, setting: Setting) -> Result<String, Failure> {
+    fn ready(&mut self, sweep: &Sweep, setting: Setting) -> Result<String, BenchError> {
         self.set_block(sweep, setting.block)?;
         self.warm_up(sweep, setting)?;
         trial::mount(self.bench, &sweep.source, setting)
@@ -125,7 +127,7 @@ impl Hands<'_> {
 
     /// What comes first pays for programs that are read for the first time, or for the time of
     /// grace in which a server that was restarted lets nobody write, and is thrown away.
-    fn warm_up(&mut self, sweep: &Sweep, setting: Setting) -> Result<(), Failure> {
+    fn warm_up(&mut self, sweep: &Sweep, setting: Setting) -> Result<(), BenchError> {
         if std::mem::replace(&mut self.warm, true) {
             return Ok(());
         }
@@ -133,7 +135,7 @@ impl Hands<'_> {
         trial::measure(self.bench, &sweep.source, &mut Try::of(setting))
     }
 
-    fn set_block(&mut self, sweep: &Sweep, block: Option<u64>) -> Result<(), Failure> {
+    fn set_block(&mut self, sweep: &Sweep, block: Option<u64>) -> Result<(), BenchError> {
         if block.is_none() || block == self.block {
             return Ok(());
         }

@@ -13,7 +13,7 @@ pub fn copies(row: &Row) -> String {
 }
 
 pub fn op(row: &Row) -> String {
-    format!("{:?}", row.case.op).to_lowercase()
+    row.case.op.name().into()
 }
 
 /// 99th percentile of the latency, milliseconds.

@@ -1,14 +1,10 @@
 //! `homing bench net`: which host, direction or link is slow.
 
-pub(crate) mod ask;
-mod show;
-
 use crate::cmd::runs::to_stdout;
 use crate::cmd::targets::Targets;
 use crate::failure::Failure;
-use ask::Hosts;
-use homing_model::units::count;
-use homing_network::{Load, Measured, Order, findings, mixed, next};
+use homing_bench::net::{self, Hosts};
+use homing_network::findings;
 
 /// Arguments of `homing bench net`.
 ///
@@ -52,9 +48,9 @@ pub fn run(args: &Args) -> Result<i32, Failure> {
     if args.curve {
         return curve(&hosts, args.json);
     }
-    let measured = measure(&hosts, args.pairs)?;
+    let measured = net::measure(&hosts, args.pairs, homing_clock::system_ns() as u64, super::TELL)?;
     let found = findings(&measured);
-    to_stdout(&if args.json { show::json(&measured, &found) } else { show::text(&measured, &found) })?;
+    to_stdout(&if args.json { net::json(&measured, &found) } else { net::text(&measured, &found) })?;
     Ok(i32::from(!found.is_empty()))
 }
 
@@ -68,30 +64,6 @@ fn curve(hosts: &Hosts, as_json: bool) -> Result<i32, Failure> {
         let text = format!("measuring between {names}: small packets pass, large ones do not");
         return Err(Failure::system(text).hint("ip link show; the MTU of both interfaces and of the switch ports"));
     }
-    let points = show::points(&pair, hosts.known[0].speed.min(hosts.known[1].speed));
-    to_stdout(&if as_json { show::curve_json(hosts, &points) } else { show::curve(hosts, &points) })
-}
-
-/// Rounds until all is known; with `all`, each host with each other.
-pub(crate) fn measure(hosts: &Hosts, all: bool) -> Result<Measured, Failure> {
-    let seed = homing_clock::system_ns() as u64;
-    let order = mixed(hosts.known.len(), seed);
-    let mut measured = Measured { hosts: hosts.known.clone(), rounds: Vec::new() };
-    while let Some(round) = next(&measured, &order, all) {
-        say(measured.rounds.len() + 1, &round, hosts);
-        measured.rounds.push(hosts.carry_out(&round)?);
-    }
-    Ok(measured)
-}
-
-/// On a terminal: what is measured now.
-fn say(nth: usize, round: &Order, hosts: &Hosts) {
-    if crate::progress::place().is_none() {
-        return;
-    }
-    let name = |host: usize| &hosts.known[host].name;
-    match (round.load, &round.pairs[..]) {
-        (Load::Alone, [(a, b)]) => eprintln!("round {nth}: {} with {}, alone", name(*a), name(*b)),
-        (_, pairs) => eprintln!("round {nth}: {} at once", count(pairs.len() as u64, "pair")),
-    }
+    let points = net::points(&pair, hosts.known[0].speed.min(hosts.known[1].speed));
+    to_stdout(&if as_json { net::curve_json(hosts, &points) } else { net::curve(hosts, &points) })
 }

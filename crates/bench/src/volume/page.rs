@@ -1,9 +1,9 @@
 //! Results as a page that needs nothing from elsewhere: bars, and the numbers below them.
 
 use super::fio::Op;
-use super::plot::{self, Bar};
 use super::words::{copies, files, op, p99, share, value};
 use super::{Results, Row};
+use homing_report::chart::{self, Bar};
 
 fn about(results: &Results) -> Vec<String> {
     vec![format!("{}, from {}: {}", results.path, results.hosts.join(", "), files(results)), results.caches.clone()]
@@ -38,11 +38,11 @@ pub fn html(results: &Results) -> String {
         let rows: Vec<&Row> = results.rows.iter().filter(|r| ops.contains(&r.case.op)).collect();
         let bars: Vec<Bar> =
             rows.iter().enumerate().map(|(i, row)| bar(row, i > 0 && another(rows[i - 1], row))).collect();
-        body += &plot::bars(&title(what, &rows), &bars);
+        body += &chart::bars(&title(what, &rows), &bars);
     }
     body += &delays(&[("", results)]);
     body += &numbers(results);
-    plot::page(name(results), &about(results), &body)
+    chart::page(name(results), &about(results), &body)
 }
 
 fn another(before: &Row, row: &Row) -> bool {
@@ -60,7 +60,7 @@ fn bar(row: &Row, apart: bool) -> Bar {
         (Some(limit), Some(share)) => format!("{rate:.1} ({:.0} % of {limit:.1})", share * 100.0),
         _ => format!("{rate:.1}"),
     };
-    Bar { name: row.case.to_string(), value: rate, text, limit: limit(row), colour: plot::DARK, apart }
+    Bar { name: row.case.to_string(), value: rate, text, limit: limit(row), colour: chart::DARK, apart }
 }
 
 /// How soon other hosts see a change.
@@ -68,7 +68,7 @@ fn delays(all: &[(&str, &Results)]) -> String {
     let lines: Vec<String> = (all.iter())
         .flat_map(|(of, r)| r.visible.iter().map(move |delay| format!("{of}{}", delay.sentence())))
         .collect();
-    if lines.is_empty() { String::new() } else { plot::list("How soon another host sees a change", &lines) }
+    if lines.is_empty() { String::new() } else { chart::list("How soon another host sees a change", &lines) }
 }
 
 fn numbers(results: &Results) -> String {
@@ -79,7 +79,7 @@ fn numbers(results: &Results) -> String {
         let (rate, ops) = (format!("{rate:.1}"), format!("{:.0}", row.per_s));
         vec![op(row), row.case.bs.clone(), clients, copies(row), rate, unit.into(), ops, p99(row), share(row)]
     });
-    plot::table("In numbers", &head, &rows.collect::<Vec<_>>())
+    chart::table("In numbers", &head, &rows.collect::<Vec<_>>())
 }
 
 /// One page with two bars a case.
@@ -87,7 +87,7 @@ pub fn compared(old: &Results, new: &Results, pairs: &[(&Row, &Row)]) -> String 
     let alike = name(old) == name(new);
     let called = |which: &str, r| if alike { format!("{which} {}", name(r)) } else { name(r).into() };
     let (older, newer) = (called("old", old), called("new", new));
-    let mut body = plot::legend(&[(plot::LIGHT, &older), (plot::DARK, &newer)]);
+    let mut body = chart::legend(&[(chart::LIGHT, &older), (chart::DARK, &newer)]);
     for (what, ops) in SCALES {
         let rows: Vec<&(&Row, &Row)> = pairs.iter().filter(|(_, now)| ops.contains(&now.case.op)).collect();
         let mut bars = Vec::new();
@@ -105,11 +105,11 @@ pub fn compared(old: &Results, new: &Results, pairs: &[(&Row, &Row)]) -> String 
                 colour,
                 apart,
             };
-            bars.push(one(before, format!("{a:.1}"), plot::LIGHT, apart));
-            bars.push(one(now, format!("{b:.1} ({:.2} times)", b / a), plot::DARK, false));
+            bars.push(one(before, format!("{a:.1}"), chart::LIGHT, apart));
+            bars.push(one(now, format!("{b:.1} ({:.2} times)", b / a), chart::DARK, false));
         }
         let all: Vec<&Row> = rows.iter().flat_map(|(before, now)| [*before, *now]).collect();
-        body += &plot::bars(&title(what, &all), &bars);
+        body += &chart::bars(&title(what, &all), &bars);
     }
     body += &delays(&[(&format!("{older}: "), old), (&format!("{newer}: "), new)]);
     let mut lines = Vec::new();
@@ -119,7 +119,7 @@ pub fn compared(old: &Results, new: &Results, pairs: &[(&Row, &Row)]) -> String 
         lines.extend(own.iter().map(|line| format!("{of}: {line}")));
     }
     lines.extend((old.caches == new.caches).then(|| new.caches.clone()));
-    plot::page(&format!("{older} and {newer}"), &lines, &body)
+    chart::page(&format!("{older} and {newer}"), &lines, &body)
 }
 
 #[cfg(test)]

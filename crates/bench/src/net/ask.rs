@@ -1,9 +1,9 @@
 //! Hosts that measure: what they say of their links, and what flows between pairs of them.
 
-use crate::failure::Failure;
+use crate::BenchError;
+use homing_exec::{Command, HostResult, Input, Options, Outcome, Remote, Spool};
 use homing_model::text::shown;
 use homing_network::{Flow, Host, Latency, Load, Order, Pair, Round};
-use homing_remote::{Command, HostResult, Input, Options, Outcome, Remote, Spool};
 use std::fmt::Write;
 use std::net::Ipv4Addr;
 use std::time::Duration;
@@ -38,7 +38,7 @@ pub struct Hosts {
 
 impl Hosts {
     /// Asks all; each has to answer.
-    pub fn ask(mut options: Options, names: &[String], seconds: f64) -> Result<Hosts, Failure> {
+    pub fn ask(mut options: Options, names: &[String], seconds: f64) -> Result<Hosts, BenchError> {
         // Both hosts of a pair are at work at the same time.
         options.fan_out = options.fan_out.max(names.len());
         options.command_timeout.get_or_insert(ROUND + Duration::from_secs_f64(seconds * 10.0));
@@ -50,7 +50,7 @@ impl Hosts {
         for (i, address) in addresses.iter().enumerate() {
             if let Some(same) = addresses[..i].iter().position(|other| other == address) {
                 let text = format!("{} and {} are one host, or both are reached at {address}", names[same], names[i]);
-                return Err(Failure::usage(text).hint("name each host once, by an address of its own"));
+                return Err(BenchError::request(text).hint("name each host once, by an address of its own"));
             }
         }
         Ok(Hosts { remote, seconds, known, addresses })
@@ -69,18 +69,18 @@ impl Hosts {
     }
 
     /// Measures the pairs of a round.
-    pub fn carry_out(&self, order: &Order) -> Result<Round, Failure> {
+    pub fn carry_out(&self, order: &Order) -> Result<Round, BenchError> {
         self.with_messages(order, &MESSAGES)
     }
 
     /// Messages of all sizes between the first host and the second, with nobody else on the network.
-    pub fn curve(&self) -> Result<Pair, Failure> {
+    pub fn curve(&self) -> Result<Pair, BenchError> {
         let sizes: Vec<u32> = (0..=LARGEST).map(|power| 1 << power).collect();
         let order = Order { load: Load::Alone, brief: false, pairs: vec![(0, 1)] };
         Ok(self.with_messages(&order, &sizes)?.pairs.remove(0))
     }
 
-    fn with_messages(&self, order: &Order, sizes: &[u32]) -> Result<Round, Failure> {
+    fn with_messages(&self, order: &Order, sizes: &[u32]) -> Result<Round, BenchError> {
         let command = Command::argv(["perl", "-"]).input(input(&self.script(order, sizes)?)?);
         let hosts: Vec<&str> = order.pairs.iter().flat_map(|&(a, b)| [a, b]).map(|h| &*self.known[h].name).collect();
         let said: Vec<HostResult> = self.remote.run(&hosts, &command).collect();
@@ -90,9 +90,9 @@ impl Hosts {
     }
 
     /// A secret by which two hosts know each other stands in it. It goes through a pipe: no table of processes shows it.
-    fn script(&self, order: &Order, sizes: &[u32]) -> Result<String, Failure> {
-        let token =
-            crate::cmd::run::nonce::random().map_err(|e| Failure::system(format!("drawing a random number: {e}")))?;
+    fn script(&self, order: &Order, sizes: &[u32]) -> Result<String, BenchError> {
+        let token = homing_folder::unguessable();
+        let token = token.map_err(|e| BenchError::failed(format!("drawing a random number: {e}")))?;
         let (seconds, brief) = (self.seconds, u8::from(order.brief));
         let sizes = sizes.iter().map(u32::to_string).collect::<Vec<_>>().join(", ");
         let mut text = format!(
@@ -106,24 +106,25 @@ impl Hosts {
 }
 
 /// A script as the standard input of a command.
-pub fn input(script: &str) -> Result<Input, Failure> {
+pub fn input(script: &str) -> Result<Input, BenchError> {
     let spool = Spool::of(script.as_bytes());
-    let spool = spool.map_err(|e| Failure::system(format!("no temporary file for the script: {e}")).hint("TMPDIR"))?;
+    let spool =
+        spool.map_err(|e| BenchError::failed(format!("no temporary file for the script: {e}")).hint("TMPDIR"))?;
     Ok(Input::Spool(spool))
 }
 
 /// What a host says of the interface that its address is on.
-fn facts(said: &HostResult) -> Result<(Host, Ipv4Addr), Failure> {
+fn facts(said: &HostResult) -> Result<(Host, Ipv4Addr), BenchError> {
     let name = &said.host;
     if said.outcome != Outcome::Exited(0) {
-        return Err(Failure::system(format!("asking {name} for its address: {}", shown(&said.why()))));
+        return Err(BenchError::failed(format!("asking {name} for its address: {}", shown(&said.why()))));
     }
     let text = String::from_utf8_lossy(&said.stdout);
     let line = text.lines().last().unwrap_or_default();
     let mut words = line.split('|').map(str::trim);
     let mut word = || words.next().unwrap_or_default();
     let address = word().parse().map_err(|_| {
-        Failure::system(format!("{name} says that it is reached at {:?}, which is no IPv4 address", shown(line)))
+        BenchError::failed(format!("{name} says that it is reached at {:?}, which is no IPv4 address", shown(line)))
             .hint("name it by an IPv4 address, or by a name that has one")
     })?;
     let interface = Some(shown(word())).filter(|name| !name.is_empty());

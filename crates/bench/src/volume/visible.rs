@@ -2,8 +2,7 @@
 //! folder: one clock times both ways, so that no two clocks need agree.
 
 use super::{Bench, sh};
-use crate::failure::Failure;
-use homing_steps::Executor;
+use crate::BenchError;
 use serde::{Deserialize, Serialize};
 
 /// A kind of change.
@@ -65,20 +64,20 @@ done
 "#;
 
 /// Both kinds of change between the first two hosts.
-pub fn measure(bench: &Bench, folder: &str) -> Result<Vec<Delay>, Failure> {
+pub fn measure(bench: &Bench, folder: &str) -> Result<Vec<Delay>, BenchError> {
     let place = format!("{folder}/see");
     let ready = r#"mkdir -- "$1" && cd -- "$1" && echo 0 > content.ping && echo 0 > content.pong"#;
-    bench.all(&bench.hosts[..1], |_, _| sh(ready, &[&place]), "preparing the trials")?;
+    bench.all(&bench.setup.hosts[..1], |_, _| sh(ready, &[&place]), "preparing the trials")?;
     let see = r#"i=0; while [ ! -e "$1/content.pong" ]; do ls "$1" >/dev/null 2>&1; i=$((i+1)); [ $i -gt 900 ] && exit 1; sleep 0.1; done"#;
-    bench.all(&bench.hosts[1..2], |_, _| sh(see, &[&place]), "waiting for the trials' folder")?;
-    let trials = bench.args.trials.to_string();
+    bench.all(&bench.setup.hosts[1..2], |_, _| sh(see, &[&place]), "waiting for the trials' folder")?;
+    let trials = bench.setup.trials.to_string();
     let mut delays = Vec::new();
     for (word, change) in [("new", "new file"), ("content", "new content")] {
         let side = |text: &str| sh(text, &[&place, word, &trials]);
-        let commands = [(bench.hosts[1].clone(), side(RETURN)), (bench.hosts[0].clone(), side(SERVE))];
+        let commands = [(bench.setup.hosts[1].clone(), side(RETURN)), (bench.setup.hosts[0].clone(), side(SERVE))];
         let said = bench.executor.programs(&commands);
         if let Some(why) = said.iter().find_map(|s| s.as_ref().err()) {
-            eprintln!("homing: how soon other hosts see a {change} could not be measured: {why}");
+            (bench.tell.note)(&format!("how soon other hosts see a {change} could not be measured: {why}"));
         }
         // Who gives up ends well, so that the rounds before count.
         let text = said[1].as_deref().unwrap_or("");
@@ -88,7 +87,7 @@ pub fn measure(bench: &Bench, folder: &str) -> Result<Vec<Delay>, Failure> {
             change: change.into(),
             median_ms: halves.get(halves.len() / 2).copied(),
             max_ms: halves.last().copied(),
-            lost: bench.args.trials - halves.len() as u32,
+            lost: bench.setup.trials - halves.len() as u32,
         });
     }
     Ok(delays)

@@ -1,0 +1,20 @@
+//! What a shared folder and a network give, measured from the hosts that use them.
+//!
+//! [`volume`] runs fio and small scripts on hosts, through an executor of
+//! `steps`; [`net`] lets pairs of hosts send to each other. Both say what they
+//! measure by [`Tell`], and print nothing themselves.
+
+mod error;
+pub mod net;
+pub mod volume;
+
+pub use error::BenchError;
+
+/// Who hears of a measurement while it goes on.
+#[derive(Clone, Copy)]
+pub struct Tell {
+    /// What is measured now: for somebody who waits at a terminal.
+    pub progress: fn(&str),
+    /// What everybody should know.
+    pub note: fn(&str),
+}

@@ -1,0 +1,332 @@
+//! What a shared folder gives, measured from its clients.
+
+mod fio;
+mod limit;
+mod page;
+mod show;
+pub mod tune;
+mod visible;
+mod words;
+
+pub use fio::{Case, Op};
+pub use page::html;
+pub use show::{compared, compared_html, load, table};
+pub use visible::Delay;
+
+use crate::{BenchError, Tell};
+use homing_steps::Executor;
+use homing_volume::Spec;
+use serde::{Deserialize, Serialize};
+use std::time::{Duration, Instant};
+
+/// Everything that was measured.
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
+pub struct Results {
+    /// As given by `--label`.
+    pub label: String,
+    /// The folder.
+    pub path: String,
+    /// Hosts that took part.
+    pub hosts: Vec<String>,
+    /// What was done about caches.
+    pub caches: String,
+    /// Size of the pieces that files are cut into, bytes, where that is known.
+    #[serde(default)]
+    pub stripe: Option<u64>,
+    /// Bytes a host wrote and read.
+    pub size: u64,
+    /// Files that these were cut into, one after another; 0: not known.
+    #[serde(default)]
+    pub in_files: u32,
+    /// A row a case.
+    pub rows: Vec<Row>,
+    /// How soon other hosts see a change.
+    pub visible: Vec<visible::Delay>,
+}
+
+/// One case.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Row {
+    /// What was measured.
+    pub case: Case,
+    /// Megabytes (10^6) a second, all hosts together; for small files 0.
+    pub mb_per_s: f64,
+    /// Operations, or files, a second, all hosts together.
+    pub per_s: f64,
+    /// 99th percentile of an operation's latency, milliseconds, of the slowest host.
+    pub p99_ms: f64,
+    /// Share of the theoretical limit, when `--link` tells it.
+    pub share: Option<f64>,
+}
+
+/// What is to be measured.
+#[derive(Clone, Debug, Default)]
+pub struct Setup {
+    /// A folder of the volume, the same on all hosts.
+    pub path: String,
+    /// Hosts that take part; at least one.
+    pub hosts: Vec<String>,
+    /// Hosts whose caches are dropped before reads.
+    pub drop_on: Vec<String>,
+    /// Numbers of hosts at once; one and all when empty.
+    pub clients: Vec<usize>,
+    /// Block sizes, in fio's words; at least one.
+    pub bs: Vec<String>,
+    /// Bytes that each host writes and reads.
+    pub size: u64,
+    /// Files that these bytes are cut into, one after another.
+    pub in_files: u32,
+    /// Bytes of random reads and writes of each host.
+    pub random_size: u64,
+    /// Small files of each host.
+    pub files: u32,
+    /// Numbers of copies, each in a folder of its own goal.
+    pub copies: Vec<u32>,
+    /// What to measure; everything when empty.
+    pub only: Vec<Op>,
+    /// Trials of how soon another host sees a change.
+    pub trials: u32,
+    /// Rate of a host's link, Mbit/s.
+    pub link: Option<f64>,
+    /// A name for the results.
+    pub label: String,
+}
+
+/// Hosts, and what is measured from them.
+pub struct Bench {
+    setup: Setup,
+    executor: Box<dyn Executor>,
+    tell: Tell,
+    /// What homing knows of the volume, if it is one of its own.
+    volume: Option<Spec>,
+}
+
+impl Bench {
+    /// Refused: a path that cannot stand in a command.
+    pub fn new(setup: Setup, executor: Box<dyn Executor>, tell: Tell) -> Result<Bench, BenchError> {
+        homing_volume::check_path(&setup.path).map_err(BenchError::request)?;
+        let volume = limit::volume_of(&setup.path);
+        Ok(Bench { setup, executor, tell, volume })
+    }
+
+    /// Runs the same command on hosts; the first failure ends it.
+    fn all(
+        &self,
+        hosts: &[String],
+        argv: impl Fn(usize, &str) -> Vec<String>,
+        doing: &str,
+    ) -> Result<Vec<String>, BenchError> {
+        let commands: Vec<_> = hosts.iter().enumerate().map(|(i, h)| (h.clone(), argv(i, h))).collect();
+        let said = self.executor.programs(&commands);
+        hosts
+            .iter()
+            .zip(said)
+            .map(|(h, s)| s.map_err(|why| BenchError::failed(format!("{doing} on {h} in {}: {why}", self.setup.path))))
+            .collect()
+    }
+
+    /// Measures every case, in a folder of its own that is removed at the end.
+    pub fn measure(&self) -> Result<Results, BenchError> {
+        let folder = format!("{}/.homing-bench.{}", self.setup.path, std::process::id());
+        self.all(&self.setup.hosts[..1], |_, _| sh(r#"command -v fio >/dev/null || { echo "no fio; install the package fio"; exit 1; }; mkdir -- "$1""#, &[&folder]), "preparing")?;
+        let measured = self.measure_in(&folder);
+        let swept = self.all(
+            &self.setup.hosts[..1],
+            |_, _| sh(r#"rm -rf --one-file-system -- "$1""#, &[&folder]),
+            "cleaning up",
+        );
+        let results = measured?;
+        swept?;
+        Ok(results)
+    }
+
+    fn measure_in(&self, folder: &str) -> Result<Results, BenchError> {
+        let mut results = Results {
+            label: self.setup.label.clone(),
+            path: self.setup.path.clone(),
+            hosts: self.setup.hosts.clone(),
+            caches: self.drop_caches(),
+            size: self.setup.size,
+            in_files: self.setup.in_files.max(1),
+            stripe: self.volume.as_ref().and_then(|v| v.stripe),
+            ..Results::default()
+        };
+        let goals: Vec<Option<u32>> = if self.setup.copies.is_empty() {
+            vec![None]
+        } else {
+            self.setup.copies.iter().copied().map(Some).collect()
+        };
+        let all = goals.len() * self.cases(None).len();
+        let begun = Instant::now();
+        for goal in goals {
+            let place = self.folder_of(folder, goal)?;
+            let copies = goal.or(self.volume.as_ref().map(|v| v.copies));
+            for case in self.cases(copies) {
+                self.say(&case, results.rows.len(), all, begun.elapsed());
+                results.rows.push(self.one(&case, &place)?);
+            }
+        }
+        if self.setup.trials > 0 && self.setup.hosts.len() > 1 {
+            results.visible = visible::measure(self, folder)?;
+        }
+        Ok(results)
+    }
+
+    /// What is measured now, and about how long the rest takes.
+    fn say(&self, case: &Case, done: usize, all: usize, took: Duration) {
+        let left = (done > 0).then(|| took.mul_f64((all - done) as f64 / done as f64).as_secs());
+        let left = left.map_or(String::new(), |s| format!(", about {s} s to go"));
+        (self.tell.progress)(&format!("[{}/{all}] {case}{left}", done + 1));
+    }
+
+    /// A folder whose files have this goal.
+    fn folder_of(&self, folder: &str, goal: Option<u32>) -> Result<String, BenchError> {
+        let Some(goal) = goal else { return Ok(folder.into()) };
+        let place = format!("{folder}/goal{goal}");
+        let text = r#"mkdir -- "$1" && mfssetgoal "$2" "$1""#;
+        self.all(&self.setup.hosts[..1], |_, _| sh(text, &[&place, &goal.to_string()]), "setting the goal")?;
+        Ok(place)
+    }
+
+    fn cases(&self, copies: Option<u32>) -> Vec<Case> {
+        let mut clients = self.setup.clients.clone();
+        if clients.is_empty() {
+            clients = vec![1, self.setup.hosts.len()];
+            clients.dedup();
+        }
+        clients.retain(|c| (1..=self.setup.hosts.len()).contains(c));
+        let mut cases = Vec::new();
+        for op in Op::ALL {
+            if !self.setup.only.is_empty() && !self.setup.only.contains(&op) {
+                continue;
+            }
+            let sizes: &[String] = if op.is_small_files() { &self.setup.bs[..1] } else { &self.setup.bs };
+            for bs in sizes {
+                let bs = if op.is_small_files() { "4k".to_string() } else { bs.clone() };
+                cases.extend(clients.iter().map(|&clients| Case { op, bs: bs.clone(), clients, copies }));
+            }
+        }
+        cases
+    }
+
+    /// Caches of all hosts; a kernel that many hosts share drops them for all.
+    fn drop_caches(&self) -> String {
+        let argv = sh("sync; echo 3 > /proc/sys/vm/drop_caches", &[]);
+        let commands: Vec<_> = self.setup.drop_on.iter().map(|h| (h.clone(), argv.clone())).collect();
+        let reads = match self.executor.programs(&commands).iter().all(Result::is_ok) {
+            true => format!("before reads the caches of {} are dropped", self.setup.drop_on.join(", ")),
+            false => {
+                "caches could not be dropped on all hosts, which takes root and a writable /proc/sys/vm/drop_caches: reads may \
+                 come from the memory of servers".into()
+            }
+        };
+        format!(
+            "written data is synced before the clock stops; hosts read what another one wrote; {reads}; \
+             those of other hosts, and disks' own caches, may still help"
+        )
+    }
+
+    fn one(&self, case: &Case, folder: &str) -> Result<Row, BenchError> {
+        let hosts = &self.setup.hosts[..case.clients];
+        for op in case.op.before() {
+            let before = Case { op: *op, bs: "1M".into(), ..case.clone() };
+            // What is read was written by the neighbour, so that no reader finds it in its own memory.
+            let turn = usize::from(case.op.reads());
+            let writers: Vec<String> =
+                (0..case.clients).map(|i| self.setup.hosts[(i + turn) % self.setup.hosts.len()].clone()).collect();
+            self.all(&writers, |i, _| fio::argv(&before, folder, self, i), &before.to_string())?;
+        }
+        if case.op.reads() {
+            self.drop_caches();
+        }
+        let texts = self.all(hosts, |i, _| fio::argv(case, folder, self, i), &case.to_string())?;
+        let sweep = sh(r#"rm -rf --one-file-system -- "$1"/f.*"#, &[folder]);
+        self.all(&self.setup.hosts[..1], |_, _| sweep.clone(), "cleaning up")?;
+        let mut row = fio::row(case, &texts)
+            .ok_or_else(|| BenchError::failed(format!("{case}: fio's answer is not understood")))?;
+        row.share = self.limit(case).map(|most| row.mb_per_s / most);
+        Ok(row)
+    }
+
+    /// Megabytes a second that the links allow, when their rate and the volume are known.
+    fn limit(&self, case: &Case) -> Option<f64> {
+        let mut ways = limit::Ways::of(self.volume.as_ref()?, &self.setup.hosts);
+        ways.copies = case.copies.unwrap_or(ways.copies);
+        ways.limit(case.op, case.clients, self.setup.link? / 8.0)
+    }
+}
+
+/// A script for sh with arguments.
+fn sh(text: &str, args: &[&str]) -> Vec<String> {
+    ["sh", "-c", text, "sh"].iter().chain(args).map(|s| s.to_string()).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use homing_steps::{Answer, Call};
+    use std::sync::{Arc, Mutex};
+
+    /// Hosts that answer each call with one text, and the calls that they were sent.
+    #[derive(Clone)]
+    struct Fake {
+        fio: Answer,
+        calls: Arc<Mutex<Vec<Sent>>>,
+    }
+
+    /// A host, and the words that it was sent.
+    type Sent = (String, Vec<String>);
+
+    impl Executor for Fake {
+        fn run(&self, calls: &[(String, Call)]) -> Vec<Answer> {
+            let answer = |(host, call): &(String, Call)| {
+                let Call::Program(argv) = call else { return Err("a script".into()) };
+                self.calls.lock().unwrap().push((host.clone(), argv.clone()));
+                if argv[2].contains("exec fio") { self.fio.clone() } else { Ok(String::new()) }
+            };
+            calls.iter().map(answer).collect()
+        }
+    }
+
+    fn bench(fio: Answer) -> (Bench, Fake) {
+        let hosts: Vec<String> = ["n1", "n2"].map(String::from).into();
+        let fake = Fake { fio, calls: Arc::default() };
+        let setup = Setup {
+            path: "/data".into(),
+            drop_on: hosts.clone(),
+            hosts,
+            bs: vec!["1M".into()],
+            size: 1 << 20,
+            only: vec![Op::Read],
+            ..Setup::default()
+        };
+        let tell = Tell { progress: |_| {}, note: |_| {} };
+        (Bench::new(setup, Box::new(fake.clone()), tell).unwrap(), fake)
+    }
+
+    #[test]
+    fn hosts_read_what_their_neighbour_wrote() {
+        let said =
+            r#"{"jobs":[{"job_runtime":1000,"read":{"total_ios":1,"io_bytes":1000000,"runtime":1000},"write":{}}]}"#;
+        let (bench, fake) = bench(Ok(said.into()));
+        let rows = bench.measure().unwrap().rows;
+        assert_eq!(rows.iter().map(|row| row.mb_per_s).collect::<Vec<_>>(), [1.0, 2.0], "one host, then both");
+        let calls = fake.calls.lock().unwrap();
+        let who = |rw: &str| -> Vec<String> {
+            let of = calls.iter().filter(|(_, argv)| argv[2].contains(&format!("--rw={rw} ")));
+            of.map(|(host, argv)| format!("{host} f.{}", argv[5])).collect()
+        };
+        assert_eq!(who("write"), ["n2 f.0", "n2 f.0", "n1 f.1"]);
+        assert_eq!(who("read"), ["n1 f.0", "n1 f.0", "n2 f.1"]);
+    }
+
+    #[test]
+    fn a_host_that_fails_is_named_and_the_folder_is_removed() {
+        let (bench, fake) = bench(Err("No space left on device".into()));
+        let why = bench.measure().unwrap_err().to_string();
+        assert!(why.contains("on n2 in /data: No space left") && why.contains("write 1M by 1 client"), "{why}");
+        let calls = fake.calls.lock().unwrap();
+        let (_, last) = calls.last().unwrap();
+        assert!(last[2].starts_with("rm -rf") && last[4].starts_with("/data/.homing-bench."), "{last:?}");
+    }
+}

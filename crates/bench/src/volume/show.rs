@@ -1,0 +1,96 @@
+//! Results as a table, and beside others.
+
+use super::fio::Case;
+use super::words::{copies, files, op, p99, share, value};
+use super::{Results, Row, page};
+use crate::BenchError;
+use std::fmt::Write;
+use std::path::Path;
+
+/// Results, for a terminal.
+pub fn table(results: &Results) -> String {
+    let mut text = format!(
+        "{:<10} {:>6} {:>7} {:>6} {:>10} {:<8} {:>9} {:>9} {:>8}\n",
+        "OP", "BLOCK", "CLIENTS", "COPIES", "RATE", "", "OPS/S", "P99 MS", "OF LIMIT"
+    );
+    for row in &results.rows {
+        let (rate, unit) = value(row);
+        let _ = writeln!(
+            text,
+            "{:<10} {:>6} {:>7} {:>6} {rate:>10.1} {unit:<8} {:>9.0} {:>9} {:>8}",
+            op(row),
+            row.case.bs,
+            row.case.clients,
+            copies(row),
+            row.per_s,
+            p99(row),
+            share(row),
+        );
+    }
+    text.extend(results.visible.iter().map(|delay| format!("{}\n", delay.sentence())));
+    let _ = writeln!(text, "files: {}", files(results));
+    if results.rows.iter().any(|r| r.share.is_some()) {
+        text += "limit: what the links allow when files lie evenly on all hosts; where they do not, a single client may \
+                 pass it\n";
+    }
+    let _ = writeln!(text, "caches: {}", results.caches);
+    text
+}
+
+/// Results of a file.
+pub fn load(file: &Path) -> Result<Results, BenchError> {
+    let wrong = |e: String| BenchError::request(format!("{} holds no results: {e}", file.display()));
+    let text = std::fs::read(file).map_err(|e| wrong(e.to_string()))?;
+    serde_json::from_slice(&text).map_err(|e| wrong(e.to_string()))
+}
+
+/// Cases that both results have: the old row, and the new one.
+fn pairs<'a>(old: &'a Results, new: &'a Results) -> Vec<(&'a Row, &'a Row)> {
+    // Volumes with different copies may be compared; several numbers of copies in one result may not be mixed.
+    let several = |r: &Results| r.rows.iter().any(|a| a.case.copies != r.rows[0].case.copies);
+    let exact = several(old) || several(new);
+    let same = |a: &Row, b: &Row| {
+        let copies = if exact { a.case.copies } else { b.case.copies };
+        Case { copies, ..a.case.clone() } == b.case
+    };
+    new.rows.iter().filter_map(|row| Some((old.rows.iter().find(|r| same(r, row))?, row))).collect()
+}
+
+/// Two results, case by case, for a terminal.
+pub fn compared(old: &Results, new: &Results) -> String {
+    let pairs = pairs(old, new);
+    let mut text = format!(
+        "{:<10} {:>6} {:>7} {:>6} {:>10} {:>10} {:>7}  UNIT\n",
+        "OP", "BLOCK", "CLIENTS", "COPIES", "OLD", "NEW", "RATIO"
+    );
+    for (before, row) in &pairs {
+        let ((a, unit), (b, _)) = (value(before), value(row));
+        let alike = before.case.copies == row.case.copies;
+        let copies = if alike { copies(row) } else { format!("{}, {}", copies(before), copies(row)) };
+        let _ = writeln!(
+            text,
+            "{:<10} {:>6} {:>7} {copies:>6} {a:>10.1} {b:>10.1} {:>7.2}  {unit}",
+            op(row),
+            row.case.bs,
+            row.case.clients,
+            b / a
+        );
+    }
+    let alone = old.rows.len() + new.rows.len() - 2 * pairs.len();
+    if alone > 0 {
+        let _ = writeln!(text, "{alone} measurements stand in one of the two only");
+    }
+    for (name, results) in [("old", old), ("new", new)] {
+        let _ = writeln!(text, "{name}: {}", files(results));
+        text.extend(results.visible.iter().map(|delay| format!("{name}: {}\n", delay.sentence())));
+    }
+    if old.caches != new.caches {
+        let _ = writeln!(text, "the caches were not treated alike:\n  old: {}\n  new: {}", old.caches, new.caches);
+    }
+    text
+}
+
+/// Two results on one page.
+pub fn compared_html(old: &Results, new: &Results) -> String {
+    page::compared(old, new, &pairs(old, new))
+}
