@@ -48,7 +48,7 @@ struct Gate {
 
 /// What serves a task's bytes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub(crate) enum StorageIx {
+pub enum StorageIx {
     /// The disks of a host of the run.
     Host(HostIx),
     /// A server that is none.
@@ -95,23 +95,28 @@ impl Admission {
     }
 
     /// A further server, which any of the run's `most` slots may read from.
-    pub fn server_up(&mut self, most: u32, learnt: Option<u32>, site: Option<u32>) {
-        self.servers.push(Gate { site, ..self.opened(u32::MAX, most, learnt) });
+    pub fn server_up(&mut self, most: u32, learnt: Option<u32>) {
+        self.servers.push(self.opened(u32::MAX, most, learnt));
     }
 
-    /// Other runs share the server: no more of this one may begin than this; `None`: nobody knows of others.
-    pub fn leased(&mut self, server: ServerIx, may_use: Option<u32>) {
-        self.servers[server].leased = may_use;
+    /// The administrator says how many may use it.
+    pub fn site_says(&mut self, storage: StorageIx, limit: Option<u32>) {
+        self.gate_mut(storage).site = limit;
+    }
+
+    /// Other runs share the storage: no more of this one may begin than this; `None`: nobody knows of others.
+    pub fn leased(&mut self, storage: StorageIx, may_use: Option<u32>) {
+        self.gate_mut(storage).leased = may_use;
     }
 
     /// The administrator has said how many may use it.
-    pub fn has_site_limit(&self, server: ServerIx) -> bool {
-        self.servers[server].site.is_some()
+    pub fn has_site_limit(&self, storage: StorageIx) -> bool {
+        self.gate(storage).site.is_some()
     }
 
-    /// Tasks of this run at the server.
-    pub fn in_flight(&self, server: ServerIx) -> u32 {
-        self.servers[server].in_flight
+    /// Tasks of this run there.
+    pub fn in_flight(&self, storage: StorageIx) -> u32 {
+        self.gate(storage).in_flight
     }
 
     /// What this run may have there, whatever others have.

@@ -34,7 +34,7 @@ use homing_journal::Counts;
 use homing_model::event::What;
 use homing_model::{HostFacts, TaskId};
 use homing_place::{HostIx, Params, Placed, Placer};
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use terms::{Running, Stage, Waiting};
 
 /// The state.
@@ -45,6 +45,8 @@ pub struct Core {
     hosts: Hosts,
     stands: Stands,
     servers: Servers,
+    /// Hosts of which it is known whether they serve others as well.
+    met: HashSet<HostIx>,
     admission: Admission,
     kinds: Kinds,
     room: takes::Room,
@@ -80,10 +82,11 @@ impl Core {
         };
         Core {
             halt: HaltState::new(policy.halt),
-            placer: Placer::new(Params { locality: policy.locality, ..Params::default() }),
+            placer: Placer::new(Params { locality: policy.locality, links: policy.links.clone(), ..Params::default() }),
             admission: Admission::new(policy.io),
             kinds: Kinds::new(&policy.movers, presumed),
             servers: Servers::default(),
+            met: HashSet::new(),
             begun: None,
             room: takes::Room::new(&policy.resources),
             policy,
@@ -122,6 +125,7 @@ impl Core {
     /// A worker answered.
     pub fn host_up(&mut self, name: &str, slots: u32, facts: HostFacts) -> HostIx {
         let ix = self.placer.host_up(slots, facts.nic_bytes_per_s);
+        self.placer.host_on(ix, self.policy.links.leaf(name));
         self.actions.push(Action::Journal(What::HostUp { host: name.into(), slots, facts: facts.clone() }));
         self.hosts.up(ix, name, slots, facts);
         self.hosts.offers(ix, self.policy.resources.of(name));

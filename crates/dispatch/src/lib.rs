@@ -23,7 +23,7 @@ mod terminal;
 mod wires;
 mod written;
 
-pub use admission::Io;
+pub use admission::{Io, StorageIx};
 pub use core::{Action, Core, Offer, Policy, Record, Resources, Skipped};
 pub use edges::Interrupts;
 pub use hosts::{Hosts, VolumeIx};

@@ -1,11 +1,12 @@
 //! What stands at the ends of the coordinator's queue: workers, Slurm's nodes,
 //! the source. All of them only move messages into it.
 
+use crate::admission::StorageIx;
 use crate::settings::Incoming;
 use homing_folder::lease::News;
 use homing_launch::{Fate, Heard, HostPlan, Keeper, LaunchError, Options};
 use homing_model::{Change, HostFacts};
-use homing_place::{HostIx, ServerIx};
+use homing_place::HostIx;
 use homing_threads::begin;
 use homing_wire::FromWorker;
 use std::io;
@@ -54,8 +55,8 @@ pub(crate) enum Arrival {
         why: String,
         since: bool,
     },
-    /// A look at the leases of a server.
-    Leases(ServerIx, News),
+    /// A look at the leases of a storage server.
+    Leases(StorageIx, News),
     /// Nodes that their administrators want empty, and why.
     WantedEmpty(Vec<(String, String)>),
 }

@@ -114,7 +114,8 @@ impl Leases {
         let others = self.look(now)?;
         let weighed = self.weigh(wish, &others);
         let take = self.patient(weighed.take, &weighed, &others, now);
-        if take > 0 && lock::try_add(&self.file, (self.held, Some(self.held + take)))? {
+        // From the first byte on: GlusterFS does not join locks that only touch, and others ask for one.
+        if take > 0 && lock::try_add(&self.file, (0, Some(self.held + take)))? {
             self.held += take;
             // Of two that took the last one at once, at least one sees the other here, and lets go.
             let again = self.look(now)?;
@@ -138,10 +139,12 @@ impl Leases {
         }
         let starved = if self.held > 0 || wish.wanted == 0 { None } else { self.starved.or(Some(now)) };
         self.starved = starved;
+        let limit = share::limit(self.place.limit, &own, others);
         Outlook {
-            may_use: self.may_use,
+            // Where nobody has said a limit, there is nothing to wait for, and leases only tell others what is in use.
+            may_use: if limit.is_some() { self.may_use } else { u32::MAX },
             total: users.values().sum(),
-            limit: share::limit(self.place.limit, &own, others),
+            limit,
             users,
             others: !others.is_empty(),
             gave_up: starved.is_some_and(|since| now.duration_since(since) > PATIENCE),

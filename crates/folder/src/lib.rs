@@ -8,9 +8,11 @@ pub mod lock;
 mod plain;
 pub mod shared;
 mod state;
+mod unguessable;
 
 pub use plain::{open_plain, open_plain_as};
 pub use state::{state, state_from, write_whole};
+pub use unguessable::unguessable;
 
 use std::fs::{self, DirBuilder, Permissions};
 use std::io;

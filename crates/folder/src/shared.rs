@@ -54,7 +54,7 @@ pub fn open(place: &Path, name: &str) -> io::Result<PathBuf> {
 }
 
 /// One that is just being made where folders cannot be renamed has the sticky bit already: it is waited for.
-fn is_for_all(dir: &Path) -> bool {
+pub(crate) fn is_for_all(dir: &Path) -> bool {
     let until = Instant::now() + HALF_MADE;
     loop {
         match fs::symlink_metadata(dir) {
@@ -94,6 +94,10 @@ fn place(fresh: &Path, dir: &Path) -> io::Result<bool> {
         // that there is none.
         Err(Errno::INVAL | Errno::NOSYS | Errno::NOTSUP) => match make_dir(dir) {
             Err(e) if e.kind() == io::ErrorKind::AlreadyExists => Ok(false),
+            // GlusterFS says so to one of two clients that make it at once.
+            Err(e) if e.raw_os_error() == Some(Errno::STALE.raw_os_error()) && fs::symlink_metadata(dir).is_ok() => {
+                Ok(false)
+            }
             made => made.map(|()| true),
         },
         Err(e) => Err(e.into()),

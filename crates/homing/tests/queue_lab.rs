@@ -1,5 +1,6 @@
 //! The queue of a file server, from two login nodes: jobs next to the disk, a
-//! few at a time, and none while somebody else keeps the disk busy.
+//! few at a time, and none while somebody else keeps the disk busy; then runs of
+//! two users, one of which runs on the server itself.
 
 mod support;
 #[path = "../../../tests/until.rs"]
@@ -101,4 +102,35 @@ fn two_login_nodes_and_one_file_server() {
         let states = lab.ok(host, &format!("{SHELL} bjobs -a -q storage -noheader -o stat | sort | uniq -c"));
         assert_eq!(states.split_whitespace().collect::<Vec<_>>(), ["25", "DONE"]);
     }
+    two_users_share_a_server_that_is_a_host_of_one(&lab, server, one);
+}
+
+/// The tasks of one user run on the server itself, and count for all like those that read from it over the network.
+fn two_users_share_a_server_that_is_a_host_of_one(lab: &Lab, server: &str, client: &str) {
+    let cat = "cat {} >/dev/null; touch there/{/}; sleep 0.3; ls there | wc -l; sleep 0.1; rm there/{/}";
+    let run = |uid: u32, host: &str, tasks: &str| {
+        let run = format!(
+            "rm -f /etc/homing/cluster.toml; cd /data/jobs && setpriv --reuid={uid} --regid={uid} --clear-groups \
+             env HOME=/tmp HOMING_RUNS=/tmp/runs{uid} {EXE} run --hosts {host} -j6 --io 4 '{cat}' ::: {tasks}"
+        );
+        lab.ok(host, &run)
+    };
+    let made =
+        "chmod 1777 /data; cd /data/jobs; mkdir in; mkdir -m 1777 there; for i in $(seq 200); do echo $i >in/f$i; done";
+    let told = lab.ok(client, &format!("{made}; {EXE} where --json in/*"));
+    let told: serde_json::Value = serde_json::from_str(&told).unwrap();
+    let files = told["files"].as_array().unwrap().iter();
+    let there = files.filter(|file| file["extents"][0]["replicas"][0]["host"] == server);
+    let names: Vec<&str> = there.map(|file| file["path"].as_str().unwrap()).take(40).collect();
+    assert_eq!(names.len(), 40, "a third of 200 lie on {server}");
+    let said = std::thread::scope(|scope| {
+        let here = scope.spawn(|| run(4711, server, &names[..20].join(" ")));
+        [run(4712, client, &names[20..].join(" ")), here.join().unwrap()].concat()
+    });
+    assert_eq!(said.lines().count(), 40, "{said}");
+    let most = said.lines().filter_map(|line| line.trim().parse::<u32>().ok()).max();
+    assert!(most.is_some_and(|most| (2..=4).contains(&most)), "at once at the server: {most:?}");
+    let journals = lab.ok(server, "cat /tmp/runs4711/*/journal.jsonl");
+    println!("{most:?} at once");
+    assert!(journals.contains("[\"4711\",2],[\"4712\",2]"), "each user has an equal part: {journals}");
 }

@@ -1,50 +1,68 @@
-//! The core's dealings with those who use the same servers: it begins no more tasks than it has leases.
+//! The core's dealings with those who use the same storage servers: it begins no more tasks than it has leases.
 
 use super::{Action, Core};
 use crate::admission::{Io, StorageIx};
 use homing_folder::lease::{Place, Wish};
+use homing_model::TaskId;
 use homing_model::event::What;
-use homing_place::ServerIx;
+use homing_place::{HostIx, Need};
 
 impl Core {
-    /// A server was met. Nothing begins there before its leases were looked at.
-    pub(super) fn share(&mut self, server: ServerIx, place: Option<Place>) {
-        if let Some(place) = place.filter(|_| self.policy.shared && self.policy.io != Io::Off) {
-            self.admission.leased(server, Some(0));
-            self.tell_placer(StorageIx::Server(server));
-            self.actions.push(Action::Share(server, place));
+    /// Hosts of the run that serve a task's files to other machines as well are shared like servers that are none.
+    pub(super) fn share_hosts(&mut self, id: TaskId, need: &Need) {
+        let offer = &self.waiting[&id].offer;
+        if offer.served.is_empty() {
+            return;
+        }
+        let unmet = need.per_host.iter().filter(|(host, bytes)| *bytes > 0 && !self.met.contains(host));
+        let serves = |host: HostIx| offer.served.iter().find(|name| self.hosts.find(name) == Some(host));
+        let met: Vec<(HostIx, Option<Place>)> = unmet
+            .filter_map(|(host, _)| Some((*host, self.servers.place(&self.hosts.names_of(serves(*host)?)))))
+            .collect();
+        for (host, place) in met {
+            self.met.insert(host);
+            self.share(StorageIx::Host(host), place);
         }
     }
 
+    /// A storage server was met. Nothing begins there before its leases were looked at.
+    pub(super) fn share(&mut self, storage: StorageIx, place: Option<Place>) {
+        self.admission.site_says(storage, place.as_ref().and_then(|place| place.limit));
+        if let Some(place) = place.filter(|_| self.policy.shared && self.policy.io != Io::Off) {
+            self.admission.leased(storage, Some(0));
+            self.actions.push(Action::Share(storage, place));
+        }
+        self.tell_placer(storage);
+    }
+
     /// So many tasks may read from the server; `None`: there is nobody to share it with.
-    pub fn leased(&mut self, server: ServerIx, may_use: Option<u32>) {
-        self.admission.leased(server, may_use);
-        self.tell_placer(StorageIx::Server(server));
+    pub fn leased(&mut self, storage: StorageIx, may_use: Option<u32>) {
+        self.admission.leased(storage, may_use);
+        self.tell_placer(storage);
     }
 
     /// Who has leases of the server changed.
-    pub fn shares(&mut self, server: ServerIx, limit: Option<u32>, users: Vec<(String, u32)>) {
-        let storage = self.servers.name(server).to_string();
+    pub fn shares(&mut self, storage: StorageIx, limit: Option<u32>, users: Vec<(String, u32)>) {
+        let storage = self.storage_name(storage).to_string();
         self.actions.push(Action::Journal(What::Leases { storage, limit, users }));
     }
 
     /// What this run would do with leases of the server: its tasks there, and one for each slot that could begin another.
-    pub fn wishes(&self, server: ServerIx) -> Wish {
-        let used = self.admission.in_flight(server);
-        let own = self.admission.own_limit(StorageIx::Server(server));
-        let more = self.placer.waiting_for(server).min(self.hosts.free_slots() as usize) as u32;
-        let limit = own.filter(|_| self.says_limit(server));
+    pub fn wishes(&self, storage: StorageIx) -> Wish {
+        let used = self.admission.in_flight(storage);
+        let own = self.admission.own_limit(storage);
+        let waiting = match storage {
+            StorageIx::Host(host) => self.placer.waiting_at(host),
+            StorageIx::Server(server) => self.placer.waiting_for(server),
+        };
+        let more = waiting.min(self.hosts.free_slots() as usize) as u32;
+        let limit = own.filter(|_| self.says_limit(storage));
         let more = if self.nothing_to_start() { 0 } else { more };
         Wish { wanted: (used + more).min(own.unwrap_or(u32::MAX)), used, limit }
     }
 
     /// Whether somebody has said a limit for it, and none is found.
-    pub fn says_limit(&self, server: ServerIx) -> bool {
-        matches!(self.policy.io, Io::Fixed(_)) || self.admission.has_site_limit(server)
-    }
-
-    /// Its name.
-    pub fn server_name(&self, server: ServerIx) -> &str {
-        self.servers.name(server)
+    pub fn says_limit(&self, storage: StorageIx) -> bool {
+        matches!(self.policy.io, Io::Fixed(_)) || self.admission.has_site_limit(storage)
     }
 }

@@ -31,6 +31,7 @@ impl Core {
             self.placer.set_moves(need.kind, self.kinds.counts(need.kind));
         }
         need.server = self.server_for(id, &need);
+        self.share_hosts(id, &need);
         need
     }
 

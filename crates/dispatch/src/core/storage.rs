@@ -27,7 +27,8 @@ impl Core {
         self.actions.push(Action::Journal(What::Limit { storage, limit: change.limit, why: change.why }));
     }
 
-    pub(super) fn storage_name(&self, storage: StorageIx) -> &str {
+    /// Its name, as the user or the file system calls it.
+    pub fn storage_name(&self, storage: StorageIx) -> &str {
         match storage {
             StorageIx::Host(host) => self.hosts.name(host),
             StorageIx::Server(server) => self.servers.name(server),
@@ -49,8 +50,8 @@ impl Core {
         let (server, new) = self.servers.of(name, names);
         if new {
             let learnt = self.policy.learnt.get(name).copied();
-            self.admission.server_up(self.hosts.slots(), learnt, place.as_ref().and_then(|place| place.limit));
-            self.share(server, place);
+            self.admission.server_up(self.hosts.slots(), learnt);
+            self.share(StorageIx::Server(server), place);
             self.learnt(StorageIx::Server(server), learnt);
         }
         server

@@ -2,14 +2,14 @@
 //! be done, and what is kept of a task that waits or runs.
 
 use super::takes::Resources;
-use crate::admission::Io;
+use crate::admission::{Io, StorageIx};
 use crate::hosts::{Hosts, VolumeIx};
 use homing_batch::Halt;
 use homing_clock::Mono;
 use homing_folder::lease::Place;
 use homing_model::event::{SAID_BYTES, What};
-use homing_model::{Change, IoCounters, Outcome, RawText, Task};
-use homing_place::{HostIx, Need, Placed, ServerIx};
+use homing_model::{Change, IoCounters, Links, Outcome, RawText, Task};
+use homing_place::{HostIx, Need, Placed};
 use homing_wire::{Ended, ToWorker};
 use std::collections::HashMap;
 
@@ -46,6 +46,8 @@ pub struct Policy {
     pub shared: bool,
     /// Named resources of hosts.
     pub resources: Resources,
+    /// What is known of the links between hosts.
+    pub links: Links,
     /// Limits with which earlier runs of this command ended, by the storage's name.
     pub learnt: HashMap<String, u32>,
     /// Kinds of commands, by their first words, that earlier runs saw moving bytes without naming any.
@@ -107,8 +109,8 @@ pub enum Action {
     },
     /// For the user.
     Note(String),
-    /// Other runs may use the server as well: take part in its leases.
-    Share(ServerIx, Place),
+    /// Other runs may use the storage as well: take part in its leases.
+    Share(StorageIx, Place),
     /// Its turn has come: to be looked at again, and offered.
     Locate(Box<Task>),
 }

@@ -4,6 +4,7 @@ use super::leaving::MAX_LOSSES;
 use super::*;
 use homing_batch::Halt;
 use homing_clock::{Moment, Mono};
+use homing_model::links::{Links, Switch};
 use homing_model::{Change, Command, IoCounters, Mount, Outcome, Task};
 use homing_wire::{Ended, Stream, ToWorker};
 
@@ -31,6 +32,7 @@ fn policy() -> Policy {
         locality: true,
         prefetch: false,
         resources: Resources::default(),
+        links: Default::default(),
         io: Io::Off,
         learnt: HashMap::new(),
         movers: vec![],
@@ -886,4 +888,23 @@ fn a_task_that_takes_more_than_any_host_has_is_told() {
     core.offer(Offer { task: Task { resources: vec![("gpu".into(), 1)], ..task(1) }, ..offer(1, &[]) });
     core.assign(at(0).mono);
     assert!(matches!(&verdicts(core.take_actions())[..], [(1, Outcome::CannotStart(_))]));
+}
+
+#[test]
+fn a_fetch_is_planned_from_the_nearer_copy_and_its_record_tells_the_way() {
+    let switch = |name: &str, hosts: &[&str]| Switch {
+        name: name.into(),
+        hosts: hosts.iter().map(|host| host.to_string()).collect(),
+        ..Switch::default()
+    };
+    let links = Links::new(vec![switch("s1", &["n1"]), switch("s2", &["n2", "n3"])]).unwrap();
+    let mut core = core(Policy { links, ..policy() }, &[("n1", 1), ("n2", 1), ("n3", 1)]);
+    (1..=40).for_each(|id| core.offer(offer(id, &["n1", "n2"])));
+    core.assign(at(0).mono);
+    let why = |action| match action {
+        Action::Journal(What::TaskStarted { host, why, .. }) if host == "n3" => why,
+        _ => None,
+    };
+    let told: Vec<String> = core.take_actions().into_iter().filter_map(why).collect();
+    assert!(told[0].starts_with("n2 holds it") && told[0].ends_with("on the same switch s2"), "{told:?}");
 }

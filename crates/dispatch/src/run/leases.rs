@@ -2,10 +2,10 @@
 //! wait, and the coordinator is told what it may begin.
 
 use super::Shell;
+use crate::admission::StorageIx;
 use crate::settings::Listener;
 use crate::wires::Arrival;
 use homing_folder::lease::{News, Place, SOON, Wish, keep};
-use homing_place::ServerIx;
 use std::sync::mpsc::{Sender, channel};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
@@ -15,7 +15,7 @@ const PARTING: Duration = Duration::from_secs(1);
 
 /// The coordinator's end of it.
 pub(super) struct Lessee {
-    server: ServerIx,
+    server: StorageIx,
     wishes: Sender<(u64, Wish)>,
     /// The last of its turns of which the coordinator knows.
     turn: u64,
@@ -25,7 +25,7 @@ pub(super) struct Lessee {
 }
 
 impl<L: Listener> Shell<'_, L> {
-    pub(super) fn share(&mut self, server: ServerIx, place: Place) {
+    pub(super) fn share(&mut self, server: StorageIx, place: Place) {
         let (wishes, taken) = channel();
         let queue = self.queue.clone();
         let tell = move |heard| queue.send(Arrival::Leases(server, heard)).is_ok();
@@ -39,7 +39,7 @@ impl<L: Listener> Shell<'_, L> {
         }
     }
 
-    pub(super) fn leases_heard(&mut self, server: ServerIx, heard: News) {
+    pub(super) fn leases_heard(&mut self, server: StorageIx, heard: News) {
         // One that was given up may still talk.
         let Some(lessee) = self.lessees.iter_mut().find(|lessee| lessee.server == server) else { return };
         match heard {
@@ -51,14 +51,14 @@ impl<L: Listener> Shell<'_, L> {
                 let users = outlook.users.iter().map(|(uid, held)| ((self.user_name)(*uid), *held)).collect();
                 self.core.shares(server, outlook.limit, users);
             }
-            News::Note(text) => self.listener.note(&format!("leases of {}: {text}", self.core.server_name(server))),
+            News::Note(text) => self.listener.note(&format!("leases of {}: {text}", self.core.storage_name(server))),
             News::Without(why) => self.without_leases(server, &why),
         }
     }
 
-    fn without_leases(&mut self, server: ServerIx, why: &str) {
+    fn without_leases(&mut self, server: StorageIx, why: &str) {
         self.lessees.retain(|lessee| lessee.server != server);
-        let name = self.core.server_name(server);
+        let name = self.core.storage_name(server);
         // A limit that is found as the run goes on takes the others' load into account.
         if self.core.says_limit(server) {
             self.listener

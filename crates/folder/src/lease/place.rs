@@ -21,6 +21,8 @@ pub(super) fn folder(wanted: &Path) -> Result<(PathBuf, bool, Option<String>), S
             }
             _ => format!("cannot make {}: {e}", folder.display()),
         })?;
+        // Who is about to make it is not passed over: all must find the same.
+        let _ = crate::shared::is_for_all(&folder);
         match unfit(&folder) {
             None => return Ok((folder, made, passed)),
             Some(why) => passed = passed.or(Some(format!("{} {why}, and was passed over", folder.display()))),

@@ -30,7 +30,7 @@ pub struct Wish {
 /// Who has how many, and what this run may use of its own.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Outlook {
-    /// It may begin tasks while it has fewer than this.
+    /// It may begin tasks while it has fewer than this; [`u32::MAX`] where nobody has said a limit.
     pub may_use: u32,
     /// Leases of all.
     pub total: u32,

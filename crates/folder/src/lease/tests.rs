@@ -35,6 +35,36 @@ fn all_together_have_no_more_than_the_limit_and_what_is_not_needed_goes_back() {
 }
 
 #[test]
+fn where_nobody_says_a_limit_no_task_waits_and_what_is_in_use_is_seen() {
+    let dir = tempfile::tempdir().unwrap();
+    let now = Instant::now();
+    let (mut a, mut b) = (open(dir.path()), open(dir.path()));
+    let found = |wanted, used| Wish { wanted, used, limit: None };
+    assert_eq!(a.turn(found(0, 0), true, now).unwrap().may_use, u32::MAX);
+    a.turn(found(3, 3), true, now).unwrap();
+    let limited = b.turn(wants(4, 0), true, now).unwrap();
+    assert_eq!((limited.may_use, limited.total), (1, 4), "three of four are in use");
+    assert_eq!(a.turn(found(5, 3), true, now).unwrap().may_use, 2, "an equal part of what the other has said");
+}
+
+#[test]
+fn a_folder_that_another_run_is_just_making_is_waited_for() {
+    let dir = tempfile::tempdir().unwrap();
+    let folder = dir.path().join(FOLDER);
+    let mode = |mode| std::fs::set_permissions(&folder, std::fs::Permissions::from_mode(mode)).unwrap();
+    std::fs::create_dir(&folder).unwrap();
+    mode(0o1755);
+    std::thread::scope(|scope| {
+        scope.spawn(|| {
+            std::thread::sleep(Duration::from_millis(100));
+            mode(0o1777);
+        });
+        let (leases, said) = Leases::open(place(dir.path(), None)).unwrap();
+        assert_eq!((&leases.place.folder, said), (&folder, None), "all find the same");
+    });
+}
+
+#[test]
 fn a_run_that_waits_gets_its_part_as_tasks_end() {
     let dir = tempfile::tempdir().unwrap();
     let now = Instant::now();

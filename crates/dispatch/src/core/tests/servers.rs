@@ -4,6 +4,8 @@ use super::*;
 use homing_folder::lease::{Place, Wish};
 use homing_model::Pulse;
 
+const NAS: StorageIx = StorageIx::Server(0);
+
 /// A task that reads a file of a volume which these serve.
 fn served(id: TaskId, by: &[&str]) -> Offer {
     Offer { served: by.iter().map(|name| name.to_string()).collect(), ..offer(id, by) }
@@ -113,17 +115,17 @@ fn shared(io: Io, limit: Option<u32>) -> Core {
 fn no_task_begins_without_a_lease_and_those_that_run_keep_theirs() {
     let mut core = shared(Io::Fixed(6), None);
     assert!(assign(&mut core, 0).is_empty(), "nobody knows yet what others have");
-    assert_eq!(core.wishes(0), Wish { wanted: 6, used: 0, limit: Some(6) });
-    core.leased(0, Some(3));
+    assert_eq!(core.wishes(NAS), Wish { wanted: 6, used: 0, limit: Some(6) });
+    core.leased(NAS, Some(3));
     let begun = assign(&mut core, 1);
     assert_eq!(begun.len(), 3);
-    core.leased(0, Some(1));
-    assert_eq!(core.wishes(0).used, 3);
+    core.leased(NAS, Some(1));
+    assert_eq!(core.wishes(NAS).used, 3);
     let (_, host, ticket) = begun[0];
     core.ended(host, ended(ticket, Outcome::Exit(0)), at(S));
     assert!(assign(&mut core, S).is_empty(), "given back when it ends");
-    assert_eq!(core.wishes(0).used, 2);
-    core.leased(0, None);
+    assert_eq!(core.wishes(NAS).used, 2);
+    core.leased(NAS, None);
     assert_eq!(assign(&mut core, 2 * S).len(), 4, "alone again, up to its own limit");
 }
 
@@ -131,9 +133,9 @@ fn no_task_begins_without_a_lease_and_those_that_run_keep_theirs() {
 fn the_sites_limit_holds_whatever_a_run_says() {
     for io in [Io::Fixed(6), Io::Auto] {
         let mut core = shared(io, Some(2));
-        core.leased(0, None);
+        core.leased(NAS, None);
         assert!(assign(&mut core, 0).len() <= 2);
-        assert!(core.wishes(0).wanted <= 2);
+        assert!(core.wishes(NAS).wanted <= 2);
     }
 }
 
@@ -152,9 +154,57 @@ fn who_shares_nothing_asks_for_nothing() {
 #[test]
 fn no_more_leases_are_wished_for_than_slots_could_use() {
     let mut core = shared(Io::Fixed(100), None);
-    assert_eq!(core.wishes(0).wanted, 8);
+    assert_eq!(core.wishes(NAS).wanted, 8);
     core.source_ended();
-    core.leased(0, Some(8));
+    core.leased(NAS, Some(8));
     assert_eq!(assign(&mut core, 0).len(), 8);
-    assert_eq!(core.wishes(0), Wish { wanted: 8, used: 8, limit: Some(100) });
+    assert_eq!(core.wishes(NAS), Wish { wanted: 8, used: 8, limit: Some(100) });
+}
+
+#[test]
+fn a_host_of_the_run_that_serves_others_counts_its_own_tasks_for_all() {
+    let mut core = core(Policy { io: Io::Fixed(4), shared: true, ..policy() }, &[("n1", 4), ("n2", 4)]);
+    let place = |server: &str| Place { folder: "/data/l".into(), server: server.into(), limit: None, unfit: None };
+    for name in ["n1", "n2", "n3"] {
+        core.server(&[name.into()], Some(&place(name)));
+    }
+    // Of a volume of three bricks, two on hosts of the run.
+    (1..=8).for_each(|id| core.offer(served(id, &["n1"])));
+    (9..=16).for_each(|id| core.offer(served(id, &["n2"])));
+    (17..=18).for_each(|id| core.offer(served(id, &["n3"])));
+    let shared = |action| match action {
+        Action::Share(storage, place) => Some((storage, place.server)),
+        _ => None,
+    };
+    let asked: Vec<_> = core.take_actions().into_iter().filter_map(shared).collect();
+    let servers = [(StorageIx::Host(0), "n1"), (StorageIx::Host(1), "n2"), (NAS, "n3")];
+    assert_eq!(asked, servers.map(|(storage, name)| (storage, name.to_string())), "each once");
+    assert!(assign(&mut core, 0).is_empty(), "nobody knows yet what others have");
+    assert_eq!(core.wishes(StorageIx::Host(0)), Wish { wanted: 4, used: 0, limit: Some(4) });
+    core.leased(StorageIx::Host(0), Some(3));
+    let begun = assign(&mut core, 1);
+    assert_eq!(begun.len(), 3, "those of one user on this server");
+    core.leased(StorageIx::Host(1), None);
+    assert_eq!(assign(&mut core, 2).len(), 4, "nothing is known of others at this one");
+    let (_, host, ticket) = begun[0];
+    core.ended(host, ended(ticket, Outcome::Exit(0)), at(S));
+    assert_eq!(core.wishes(StorageIx::Host(0)).used, 2);
+}
+
+#[test]
+fn what_a_host_of_the_run_has_on_its_own_disk_is_nobody_elses() {
+    let mut core = core(Policy { io: Io::Fixed(4), shared: true, ..policy() }, &[("n1", 4)]);
+    let place = Place { folder: "/data/l".into(), server: "n1".into(), limit: None, unfit: None };
+    core.server(&["n1".into()], Some(&place));
+    (1..=8).for_each(|id| core.offer(Offer { served: vec![], ..offer(id, &["n1"]) }));
+    assert_eq!(assign(&mut core, 0).len(), 4);
+}
+
+#[test]
+fn the_sites_limit_holds_for_a_host_of_the_run() {
+    let mut core = core(Policy { io: Io::Fixed(4), ..policy() }, &[("n1", 4)]);
+    let place = Place { folder: "/data/l".into(), server: "n1".into(), limit: Some(2), unfit: None };
+    core.server(&["n1".into()], Some(&place));
+    (1..=8).for_each(|id| core.offer(served(id, &["n1"])));
+    assert_eq!(assign(&mut core, 0).len(), 2);
 }

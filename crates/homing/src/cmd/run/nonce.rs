@@ -2,6 +2,7 @@
 //! its mount, as its server does. Names that nobody can guess; gone when the run is over.
 
 use homing_dispatch::Served;
+use homing_folder::unguessable;
 use homing_locate::{Locator, Volume};
 use homing_model::{Mount, RawText};
 use homing_mounts::{Kind, nfs};
@@ -56,17 +57,10 @@ impl Nonces {
 }
 
 fn make(dir: &Path) -> std::io::Result<(PathBuf, String)> {
-    let (name, secret) = (random()?, random()?);
+    let (name, secret) = (unguessable()?, unguessable()?);
     let file = dir.join(format!(".homing-nonce-{name}"));
     OpenOptions::new().write(true).create_new(true).open(&file)?.write_all(secret.as_bytes())?;
     Ok((file, secret))
-}
-
-/// 128 bits, as hexadecimal digits.
-pub(crate) fn random() -> std::io::Result<String> {
-    let mut bytes = [0u8; 16];
-    rustix::rand::getrandom(&mut bytes[..], rustix::rand::GetRandomFlags::empty())?;
-    Ok(bytes.iter().map(|b| format!("{b:02x}")).collect())
 }
 
 #[cfg(test)]
