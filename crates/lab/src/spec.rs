@@ -248,20 +248,8 @@ pub fn parse_size(s: &str) -> std::result::Result<u64, String> {
 /// 1000 and mean bits, as on the label of a network card. Returns bits per second.
 pub fn parse_rate(s: &str) -> std::result::Result<u64, String> {
     let wrong = || format!("cannot read the link rate {s:?}; write it as in 200mbit or 1gbit");
-    let (number, unit) = number_and_unit(s).ok_or_else(wrong)?;
-    let factor = match unit.as_str() {
-        "bit" => 1.0,
-        "kbit" | "kbps" => 1e3,
-        "mbit" | "mbps" => 1e6,
-        "gbit" | "gbps" => 1e9,
-        _ => return Err(wrong()),
-    };
-    let rate = number * factor;
-    if rate < 8e3 {
-        Err(format!("a link of {s} is too slow to boot over; 8kbit is the least"))
-    } else {
-        Ok(rate as u64)
-    }
+    let rate = homing_model::units::bit_rate(s).ok_or_else(wrong)?;
+    if rate < 8000 { Err(format!("a link of {s} is too slow to boot over; 8kbit is the least")) } else { Ok(rate) }
 }
 
 #[cfg(test)]

@@ -19,6 +19,24 @@ pub fn bytes(n: u64) -> String {
     if value < 99.95 { format!("{value:.1} {}", UNITS[unit]) } else { format!("{value:.0} {}", UNITS[unit]) }
 }
 
+/// A link's rate as on the label of a network card, in bits per second: `10G`, `200mbit`, `2.5gbps`. Units are powers
+/// of 1000. None when it is no rate.
+pub fn bit_rate(text: &str) -> Option<u64> {
+    let text = text.trim().to_ascii_lowercase();
+    let unit_at = text.find(|c: char| !c.is_ascii_digit() && c != '.')?;
+    let number: f64 = text[..unit_at].parse().ok()?;
+    let factor = match text[unit_at..].trim_start() {
+        "bit" => 1.0,
+        "k" | "kbit" | "kbps" => 1e3,
+        "m" | "mbit" | "mbps" => 1e6,
+        "g" | "gbit" | "gbps" => 1e9,
+        "t" | "tbit" | "tbps" => 1e12,
+        _ => return None,
+    };
+    let rate = number * factor;
+    (1.0..1e18).contains(&rate).then_some(rate as u64)
+}
+
 /// `850 µs`, `12 ms`, `3.4 s`, `5 min 12 s`, `2 h 05 min`.
 pub fn span(us: u64) -> String {
     match us {
@@ -67,6 +85,15 @@ pub fn count(n: u64, noun: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn rates_are_bits() {
+        assert_eq!(
+            ["10G", "200mbit", "2.5 gbps"].map(bit_rate),
+            [10_000_000_000, 200_000_000, 2_500_000_000].map(Some)
+        );
+        assert_eq!(["", "G", "10", "10GB", "-1G", "0G", "1e9G", "..G", "fast"].map(bit_rate), [None; 9]);
+    }
 
     #[test]
     fn numbers_read_well_at_their_edges() {

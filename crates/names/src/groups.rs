@@ -1,10 +1,22 @@
 //! Groups of users of this machine.
 
+use std::sync::OnceLock;
+
 /// All groups that can be listed and have members, with these: `getent group`, else the group file. Members by their
 /// first group stand only in the table of users, and are not among them.
 pub fn groups() -> Vec<(String, Vec<String>)> {
     let of_file = || Some(String::from_utf8_lossy(&std::fs::read("/etc/group").ok()?).into_owned());
     parse(&crate::getent(crate::GETENT, &["group"]).or_else(of_file).unwrap_or_default())
+}
+
+/// The groups of this process's user, asked for once.
+pub fn own_groups() -> Vec<String> {
+    static KNOWN: OnceLock<Vec<String>> = OnceLock::new();
+    let ask = || {
+        let told = crate::getent("id", &["-Gnz"]).unwrap_or_default();
+        told.split('\0').filter(|name| !name.is_empty()).map(String::from).collect()
+    };
+    KNOWN.get_or_init(ask).clone()
 }
 
 fn parse(text: &str) -> Vec<(String, Vec<String>)> {

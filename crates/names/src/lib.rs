@@ -10,7 +10,7 @@ mod groups;
 mod hosts;
 
 pub use accounts::{Account, account, home};
-pub use groups::groups;
+pub use groups::{groups, own_groups};
 pub use hosts::{addresses, first_name};
 
 use std::process::{Command, Stdio};

@@ -1,6 +1,7 @@
 //! Which host is on which switch.
 
 use crate::lldp::Neighbour;
+use homing_model::links::Switch;
 use serde::{Deserialize, Serialize};
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -47,6 +48,15 @@ pub struct Tree {
     pub leaves: Vec<Leaf>,
     /// Hosts that hear nobody.
     pub alone: Vec<String>,
+}
+
+impl Tree {
+    /// The switches as placement knows them. Nobody hears what a link above carries.
+    pub fn switches(&self) -> Vec<Switch> {
+        let hosts = |leaf: &Leaf| leaf.hosts.iter().map(|place| place.host.clone()).collect();
+        let switch = |leaf: &Leaf| Switch { name: leaf.name.clone(), hosts: hosts(leaf), uplink: None, above: None };
+        self.leaves.iter().map(switch).collect()
+    }
 }
 
 /// What a host hears.

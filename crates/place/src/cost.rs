@@ -2,6 +2,7 @@
 
 use crate::class::{Class, Key};
 use crate::host::pour;
+use crate::way::WHOLE;
 use crate::{HostIx, Placer};
 
 /// A host is slower than another if what it has run took so many times as long.
@@ -54,7 +55,39 @@ impl Placer {
         let arriving = self.hosts[host].running.iter().filter(|r| r.source.is_some_and(|s| r.fetches(s, now_us)));
         let links = (self.hosts[host].link / (arriving.count() + 1) as f64).min(self.hosts[from].link / sharing);
         let learnt = self.hosts[host].fetched.get().map_or(links, |together| together / sharing);
-        bytes as f64 / learnt.max(1.0) * 1e6
+        bytes as f64 / learnt.min(self.way.shared_rate(from, host)).max(1.0) * 1e6
+    }
+
+    /// What a task that fetches so many bytes takes of an uplink, in parts of [`WHOLE`]: the square of the share of its
+    /// time that it fetches, as often as it meets another such fetch there. By the share itself tasks that compute as
+    /// well would leave the link idle while all of them compute.
+    pub(crate) fn parts(&self, host: HostIx, from: HostIx, bytes: u64, now_us: u64) -> u32 {
+        let fetch = bytes as f64 / self.link_between(host, from).min(self.way.rate(from, host)).max(1.0) * 1e6;
+        let share = fetch / (fetch + self.duration_us(host, now_us));
+        (share * share * f64::from(WHOLE)).ceil() as u32
+    }
+
+    /// The slower of the links of two hosts, bytes per second.
+    pub(crate) fn link_between(&self, host: HostIx, other: HostIx) -> f64 {
+        self.hosts[host].link.min(self.hosts[other].link)
+    }
+
+    /// Of hosts that hold a task's bytes: how long until the first is free, which that is, and which is near, the
+    /// one that is free sooner of those that are as near.
+    pub(crate) fn first_and_near(
+        &self,
+        host: HostIx,
+        holders: impl Iterator<Item = HostIx>,
+        now_us: u64,
+    ) -> Option<(f64, HostIx, HostIx)> {
+        let known = holders.map(|holder| (holder, self.wait_us(holder, now_us), self.way.distance(holder, host)));
+        let (first, near) = known.fold((None, None), |(first, near), next: (HostIx, f64, usize)| {
+            let sooner = |best: &(HostIx, f64, usize)| best.1.total_cmp(&next.1).is_le();
+            let nearer = |best: &(HostIx, f64, usize)| best.2.cmp(&next.2).then(best.1.total_cmp(&next.1)).is_le();
+            (first.filter(sooner).or(Some(next)), near.filter(nearer).or(Some(next)))
+        });
+        let (first, near) = first.zip(near)?;
+        Some((first.1, first.0, near.0))
     }
 
     fn fetching(&self, from: HostIx, now_us: u64) -> u32 {

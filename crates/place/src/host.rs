@@ -17,6 +17,8 @@ pub struct Running {
     pub cpus: u32,
     /// Expected time to fetch, microseconds.
     pub fetch_us: f64,
+    /// What it takes of the uplinks on its way, in parts of [`crate::way::WHOLE`].
+    pub parts: u32,
     /// Most tasks that fetched from the same source at the same time.
     pub sharing: u32,
     /// Hosts that were known when it was picked: it may read from one that came later.
@@ -200,6 +202,7 @@ mod tests {
         since_us: 0,
         cpus: 1,
         fetch_us: 0.0,
+        parts: 0,
         sharing: 0,
         known: 1,
         overlap: Overlap { fewest: 0, most: 0 },

@@ -15,6 +15,7 @@ mod mean;
 mod placer;
 mod reason;
 mod simulate;
+mod way;
 
 pub use host::Storage;
 pub use lint::{Complaint, lint};
@@ -22,7 +23,7 @@ pub use placer::Placer;
 pub use reason::Reason;
 pub use simulate::{HostModel, Planned, simulate};
 
-use homing_model::TaskId;
+use homing_model::{Links, TaskId};
 
 /// A host of the run, in the order of [`Placer::host_up`].
 pub type HostIx = usize;
@@ -94,6 +95,8 @@ impl Need {
 pub struct Params {
     /// Rate of a host's link as long as nothing better is known, bytes per second.
     pub default_bytes_per_s: f64,
+    /// What is known of the links between hosts: which holder is near, and how many fetches cross a link at once.
+    pub links: Links,
     /// `false` takes hosts in turn, whatever lies where: the control of an experiment.
     pub locality: bool,
 }
@@ -103,7 +106,7 @@ impl Default for Params {
     /// shared or limited somewhere else. A first fetch that turns out slower than it promised is often
     /// the end of a batch for which all wait. Locality on.
     fn default() -> Self {
-        Params { default_bytes_per_s: 58.5e6, locality: true }
+        Params { default_bytes_per_s: 58.5e6, links: Links::default(), locality: true }
     }
 }
 

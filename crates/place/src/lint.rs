@@ -83,7 +83,7 @@ mod tests {
 
     #[test]
     fn finds_what_is_wrong() {
-        let hosts = [HostModel { slots: 1, nic_bytes_per_s: None, serving: 0.0 }];
+        let hosts = [HostModel { slots: 1, nic_bytes_per_s: None, serving: 0.0, switch: None }];
         let needs: Vec<(TaskId, Need)> = (1..=3).map(|task| (task, Need::default())).collect();
         let step = |task, host, start_us| Planned {
             task,

@@ -4,8 +4,10 @@ use crate::burden::{Overlap, Verdict};
 use crate::class::{Class, Key};
 use crate::host::{Host, Running, Storage};
 use crate::mean::Mean;
+use crate::way::Way;
 use crate::{HostIx, MOST_KINDS, Need, Params, Placed, Reason, ServerIx};
 use homing_model::TaskId;
+use homing_model::links::SwitchIx;
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
 /// A host that holds this share of what the best host holds is as good.
@@ -31,6 +33,7 @@ const LATEST_US: f64 = 1e6;
 pub struct Placer {
     pub(crate) params: Params,
     pub(crate) hosts: Vec<Host>,
+    pub(crate) way: Way,
     /// Servers that take no more tasks now.
     full: BTreeSet<ServerIx>,
     pub(crate) classes: BTreeMap<Key, Class>,
@@ -61,8 +64,9 @@ struct Choice {
 
 impl Placer {
     /// Without hosts and tasks.
-    pub fn new(params: Params) -> Placer {
+    pub fn new(mut params: Params) -> Placer {
         Placer {
+            way: Way::new(std::mem::take(&mut params.links)),
             params,
             hosts: Vec::new(),
             full: BTreeSet::new(),
@@ -88,10 +92,17 @@ impl Placer {
         host
     }
 
+    /// The switch that a host is on, which is told before anything runs there.
+    pub fn host_on(&mut self, host: HostIx, leaf: Option<SwitchIx>) {
+        self.way.host_on(host, leaf);
+    }
+
     /// Its running tasks are forgotten: the caller adds again what shall be repeated.
     pub fn host_lost(&mut self, host: HostIx) {
         self.hosts[host].up = false;
-        self.hosts[host].running.clear();
+        for lost in std::mem::take(&mut self.hosts[host].running) {
+            lost.source.into_iter().for_each(|source| self.way.end(source, host, lost.parts));
+        }
         self.classes.values_mut().filter(|c| c.reserved == Some(host)).for_each(|c| c.reserved = None);
         self.regroup(host);
     }
@@ -226,7 +237,10 @@ impl Placer {
         let running = &mut self.hosts[host].running;
         let Some(at) = running.iter().position(|r| r.task == task) else { return };
         let ended = running.remove(at);
-        ended.source.into_iter().for_each(|source| self.see_overlap(source));
+        if let Some(source) = ended.source {
+            self.way.end(source, host, ended.parts);
+            self.see_overlap(source);
+        }
         if wall_us == 0 || ended.local + ended.remote == 0 {
             return;
         }
@@ -259,6 +273,15 @@ impl Placer {
     /// Of these, those that read from a server that is no host.
     pub fn waiting_for(&self, server: ServerIx) -> usize {
         let of = self.classes.iter().filter(|(key, _)| key.server == Some(server));
+        of.map(|(_, class)| class.len()).sum()
+    }
+
+    /// Of these, those that would press the storage of `host` if they began: what lies there, and what lies nowhere.
+    pub fn waiting_at(&self, host: HostIx) -> usize {
+        let here = |key: &Key| key.holders.is_empty() || key.holders.contains(&host);
+        let counts = |key: &Key| key.server.is_none() && self.presses(key) && here(key);
+        let up = self.hosts.get(host).is_some_and(|known| known.up);
+        let of = self.classes.iter().filter(|(key, _)| up && counts(key));
         of.map(|(_, class)| class.len()).sum()
     }
 
@@ -438,22 +461,23 @@ impl Placer {
                 continue;
             }
             let gives = |h: &Host| !self.presses(key) || !(h.storage == Storage::Full || h.keeps_its_own());
-            let open = key.holders.iter().filter(|&&holder| gives(&self.hosts[holder]));
-            let waits = open.map(|&h| (h, self.wait_us(h, now_us)));
-            let Some((from, wait)) = waits.min_by(|a, b| a.1.total_cmp(&b.1)) else { continue };
+            let open = key.holders.iter().copied().filter(|&holder| gives(&self.hosts[holder]));
+            let Some((wait, first, from)) = self.first_and_near(host, open, now_us) else { continue };
             if best.as_ref().is_some_and(|(longest, _)| *longest >= wait) {
                 continue;
             }
             for task in class.tasks().rev().take(LOOK) {
                 let need = &self.needs[&task];
                 let fetch = self.fetch_us(host, from, need.remote(host), now_us);
-                let (work, work_there) = self.compared_us(host, from, wait == 0.0, now_us);
-                let there = wait + work_there + self.fetch_us(from, host, need.remote(from), now_us);
+                let (work, work_there) = self.compared_us(host, first, wait == 0.0, now_us);
+                let there = wait + work_there + self.fetch_us(first, host, need.remote(first), now_us);
                 let takes = fetch + work;
-                let verdict = if takes < there { self.may_fetch(from, takes, now_us) } else { Verdict::No };
+                let fetched = (need.remote(host), takes);
+                let verdict = if takes < there { self.may_fetch(host, from, fetched, now_us) } else { Verdict::No };
                 left_alone = left_alone.or((verdict == Verdict::Wait).then_some(from));
                 if verdict == Verdict::Yes {
-                    let why = Reason::Fetches { from, wait_us: wait as u64, fetch_us: fetch as u64 };
+                    let path = self.way.path(from, host);
+                    let why = Reason::Fetches { from, wait_us: wait as u64, fetch_us: fetch as u64, path };
                     best = Some((wait, Choice { key: key.clone(), task, why: Some(why), source: Some(from) }));
                     break;
                 }
@@ -468,8 +492,16 @@ impl Placer {
         best.map(|(_, choice)| choice)
     }
 
-    /// Whether one more task that would take `takes_us` elsewhere may read from `from`.
-    fn may_fetch(&self, from: HostIx, takes_us: f64, now_us: u64) -> Verdict {
+    /// Whether one more task that would fetch so many bytes and take `takes_us` on `host` may read from `from`. A link
+    /// between switches that is full is no reason to leave `from` alone: others are as near to it as they were. Before
+    /// a task has shown how long it computes, none is kept from crossing: the link might idle for as long.
+    fn may_fetch(&self, host: HostIx, from: HostIx, (bytes, takes_us): (u64, f64), now_us: u64) -> Verdict {
+        if self.way.distance(from, host) > 0 && self.local_us.get().is_some() {
+            let parts = self.parts(host, from, bytes, now_us);
+            if !self.way.has_room(from, host, parts, self.link_between(host, from)) {
+                return Verdict::No;
+            }
+        }
         let Host { burden, slots, backlog, .. } = &self.hosts[from];
         burden.verdict(f64::from(*slots), *backlog, self.reading(from), takes_us, now_us)
     }
@@ -501,6 +533,7 @@ impl Placer {
         let source = choice.source;
         let fetch_us = source.map_or(0.0, |from| self.fetch_us(host, from, remote, now_us));
         let sharing = source.map_or(1, |from| self.share(from, now_us));
+        let parts = source.map_or(0, |from| self.parts(host, from, remote, now_us));
         let running = Running {
             task: choice.task,
             local,
@@ -509,6 +542,7 @@ impl Placer {
             since_us: now_us,
             cpus: need.cpus,
             fetch_us,
+            parts,
             sharing,
             known: self.hosts.len(),
             overlap: Overlap::new(self.reading(host)),
@@ -516,6 +550,7 @@ impl Placer {
         self.hosts[host].running.push(running);
         if let Some(source) = source {
             self.hosts[source].burden.fetch_begins(now_us);
+            self.way.begin(source, host, parts);
             self.see_overlap(source);
         }
         Placed { task: choice.task, need, local, remote, why }

@@ -1,6 +1,7 @@
 //! Why a task runs where it runs: the same value for table, journal and page.
 
 use crate::HostIx;
+use homing_model::links::Path;
 use homing_model::units::bytes;
 use std::fmt::{self, Display};
 
@@ -29,6 +30,8 @@ pub enum Reason {
         wait_us: u64,
         /// Expected time to fetch, microseconds.
         fetch_us: u64,
+        /// The way that the bytes take.
+        path: Path,
     },
     /// Locality is off.
     InTurn,
@@ -45,8 +48,8 @@ impl Reason {
                 let percent = (u128::from(*local) * 100).checked_div(u128::from(*total)).unwrap_or(0);
                 format!("holds {percent} % of {}", bytes(*total))
             }
-            Reason::Fetches { from, wait_us, fetch_us } => format!(
-                "{} holds it but its queue is {}, fetching takes {}",
+            Reason::Fetches { from, wait_us, fetch_us, path } => format!(
+                "{} holds it but its queue is {}, fetching takes {}{path}",
                 name(*from),
                 seconds(*wait_us),
                 seconds(*fetch_us)
@@ -78,8 +81,10 @@ mod tests {
         assert_eq!(holds.to_string(), "holds 100 % of 50.0 MB");
         let nearly = Reason::Holds { local: 49_999_999, total: 50_000_000 };
         assert_eq!(nearly.to_string(), "holds 99 % of 50.0 MB");
-        let fetches = Reason::Fetches { from: 1, wait_us: 3_100_000, fetch_us: 400_000 };
-        let named = fetches.text(|host| ["n1", "n2"][host]);
+        let fetches = |path| Reason::Fetches { from: 1, wait_us: 3_100_000, fetch_us: 400_000, path };
+        let named = fetches(Path::Unknown).text(|host| ["n1", "n2"][host]);
         assert_eq!(named, "n2 holds it but its queue is 3.1 s, fetching takes 0.4 s");
+        let near = fetches(Path::Leaf("leaf1".into())).to_string();
+        assert!(near.ends_with("fetching takes 0.4 s on the same switch leaf1"), "{near}");
     }
 }

@@ -3,6 +3,7 @@
 
 use crate::{HostIx, Need, Params, Placer, Reason};
 use homing_model::TaskId;
+use homing_model::links::{Links, SwitchIx};
 
 /// A host as the simulation sees it.
 #[derive(Clone, Debug)]
@@ -13,6 +14,8 @@ pub struct HostModel {
     pub nic_bytes_per_s: Option<u64>,
     /// How much longer its own tasks take for each that fetches from it, as a share; 0 when unknown.
     pub serving: f64,
+    /// The switch that it is on, of the links of the parameters.
+    pub switch: Option<SwitchIx>,
 }
 
 /// One task of the plan.
@@ -39,6 +42,8 @@ struct Job {
     planned: Planned,
     /// Where it fetches from: the host with most of its bytes.
     source: Option<HostIx>,
+    /// The switches whose uplinks are on the way.
+    crosses: Vec<SwitchIx>,
     cpus: u32,
     fetch_bytes: f64,
     work_us: f64,
@@ -58,9 +63,10 @@ pub fn simulate(
         .iter()
         .map(|h| h.nic_bytes_per_s.map_or(params.default_bytes_per_s, |rate| rate as f64).max(1.0))
         .collect();
-    let mut placer = Placer::new(params);
+    let mut placer = Placer::new(params.clone());
     for host in hosts {
-        placer.host_up(host.slots, host.nic_bytes_per_s);
+        let ix = placer.host_up(host.slots, host.nic_bytes_per_s);
+        placer.host_on(ix, host.switch);
     }
     for (task, need) in needs {
         placer.add(*task, need.clone());
@@ -68,13 +74,15 @@ pub fn simulate(
     let mut free: Vec<u32> = hosts.iter().map(|h| h.slots.max(1)).collect();
     let (mut jobs, mut done, mut now) = (Vec::<Job>::new(), Vec::new(), 0.0f64);
     loop {
+        let begun = jobs.len();
         fill(&mut placer, &mut free, &mut jobs, now, &mut work_us);
+        jobs[begun..].iter_mut().for_each(|job| job.crosses = crossed(&params.links, hosts, job));
         if jobs.is_empty() {
             break;
         }
         let wake = if free.iter().any(|&slots| slots > 0) { placer.ask_again_us() } else { None };
         let at_most = wake.map(|at| at as f64 - now).filter(|&us| us > 0.0).unwrap_or(f64::INFINITY);
-        now += advance(&mut jobs, &links, hosts, at_most);
+        now += advance(&mut jobs, &links, (hosts, &params.links), at_most);
         let (ended, rest) = jobs.into_iter().partition(|job| job.fetch_bytes <= 0.0 && job.work_us <= 0.0);
         jobs = rest;
         let ended: Vec<Job> = ended;
@@ -111,7 +119,11 @@ fn fill(
         }
         let most = placed.need.per_host.iter().filter(|(at, _)| *at != host).max_by_key(|(_, bytes)| *bytes);
         jobs.push(Job {
-            source: most.map(|(at, _)| *at),
+            source: match placed.why {
+                Reason::Fetches { from, .. } => Some(from),
+                _ => most.map(|(at, _)| *at),
+            },
+            crosses: Vec::new(),
             cpus: placed.need.cpus,
             fetch_bytes: placed.remote as f64,
             work_us: (work_us(placed.task, host) as f64).max(1.0),
@@ -128,21 +140,31 @@ fn fill(
     }
 }
 
+fn crossed(links: &Links, hosts: &[HostModel], job: &Job) -> Vec<SwitchIx> {
+    let from = job.source.filter(|_| job.fetch_bytes > 0.0).and_then(|source| hosts[source].switch);
+    let ends = from.zip(hosts[job.planned.host].switch);
+    ends.map_or_else(Vec::new, |(from, to)| links.crossed(from, to).collect())
+}
+
 /// Moves time to the next change, or to the next question; how far, in microseconds.
-fn advance(jobs: &mut [Job], links: &[f64], hosts: &[HostModel], at_most_us: f64) -> f64 {
+fn advance(jobs: &mut [Job], links: &[f64], (hosts, between): (&[HostModel], &Links), at_most_us: f64) -> f64 {
     let (mut arriving, mut leaving) = (vec![0u32; links.len()], vec![0u32; links.len()]);
+    let mut crossing = vec![0u32; between.len()];
     for job in jobs.iter().filter(|job| job.fetch_bytes > 0.0) {
         arriving[job.planned.host] += 1;
         if let Some(source) = job.source {
             leaving[source] += 1;
         }
+        job.crosses.iter().for_each(|&at| crossing[at] += 1);
     }
     // Bytes per microsecond.
     let rate = |job: &Job| {
         let host = job.planned.host;
         let incoming = links[host] / f64::from(arriving[host]);
         let outgoing = job.source.map_or(f64::INFINITY, |source| links[source] / f64::from(leaving[source]));
-        incoming.min(outgoing) / 1e6
+        let uplink =
+            |&at: &SwitchIx| between.uplink(at).map_or(f64::INFINITY, |all| all as f64 / f64::from(crossing[at]));
+        job.crosses.iter().map(uplink).fold(incoming.min(outgoing), f64::min) / 1e6
     };
     let slowed = |job: &Job| 1.0 + hosts[job.planned.host].serving * f64::from(leaving[job.planned.host]);
     let until = |job: &Job| if job.fetch_bytes > 0.0 { job.fetch_bytes / rate(job) } else { job.work_us * slowed(job) };

@@ -6,7 +6,7 @@ use homing_place::{HostIx, HostModel, Need, Params, Placer, Planned, Reason, Sto
 const MB: u64 = 1_000_000;
 
 fn hosts(n: usize, slots: u32, rate: u64) -> Vec<HostModel> {
-    vec![HostModel { slots, nic_bytes_per_s: Some(rate), serving: 0.0 }; n]
+    vec![HostModel { slots, nic_bytes_per_s: Some(rate), serving: 0.0, switch: None }; n]
 }
 
 fn held(total: u64, at: &[HostIx]) -> Need {

@@ -1,6 +1,7 @@
 //! Whatever the batch: every task once, nowhere it may not run, never more
 //! than the slots there are, and never stuck.
 
+use homing_model::links::{Links, Switch};
 use homing_place::{Need, Params, Placer};
 use proptest::prelude::*;
 use std::collections::BTreeMap;
@@ -18,6 +19,10 @@ struct Batch {
     /// A host that is lost after so many picks, and comes back later.
     lost: (usize, usize),
     locality: bool,
+    /// The switch of each host; 2: not known.
+    switches: Vec<usize>,
+    /// Rate of the links above both.
+    uplink: Option<u64>,
 }
 
 fn batch() -> impl Strategy<Value = Batch> {
@@ -27,11 +32,15 @@ fn batch() -> impl Strategy<Value = Batch> {
         let takes = prop_oneof![Just(vec![]), proptest::collection::vec(0..=ROOM, 2)];
         let task = (0u64..100_000, proptest::collection::vec(share, n), 1u32..4, 0u32..(1 << n), takes);
         let tasks = proptest::collection::vec(task, 0..80);
-        (Just(slots), tasks, (0..n, 1usize..40), any::<bool>()).prop_map(|(slots, tasks, lost, locality)| Batch {
+        let switches = (proptest::collection::vec(0usize..3, n), proptest::option::of(1u64..1_000_000_000));
+        let all = (Just(slots), tasks, (0..n, 1usize..40), any::<bool>(), switches);
+        all.prop_map(|(slots, tasks, lost, locality, (switches, uplink))| Batch {
             slots,
             tasks,
             lost,
             locality,
+            switches,
+            uplink,
         })
     })
 }
@@ -40,6 +49,11 @@ fn batch() -> impl Strategy<Value = Batch> {
 fn room(running: &[(u64, Need)]) -> Vec<u64> {
     let taken = |kind: usize| running.iter().filter_map(|(_, need)| need.takes.get(kind)).sum::<u64>();
     (0..2).map(|kind| ROOM.checked_sub(taken(kind)).expect("never more than there is")).collect()
+}
+
+fn links(uplink: Option<u64>) -> Links {
+    let switch = |name: &str| Switch { name: name.into(), uplink, ..Switch::default() };
+    Links::new(vec![switch("a"), switch("b")]).unwrap()
 }
 
 fn need(task: &Given) -> Need {
@@ -60,9 +74,10 @@ fn need(task: &Given) -> Need {
 proptest! {
     #[test]
     fn every_task_once_and_where_it_may(batch in batch()) {
-        let mut placer = Placer::new(Params { locality: batch.locality, ..Params::default() });
-        for slots in &batch.slots {
-            placer.host_up(*slots, None);
+        let mut placer = Placer::new(Params { locality: batch.locality, links: links(batch.uplink), ..Params::default() });
+        for (slots, switch) in batch.slots.iter().zip(&batch.switches) {
+            let host = placer.host_up(*slots, None);
+            placer.host_on(host, Some(*switch).filter(|at| *at < 2));
         }
         let hosts = batch.slots.len();
         for (i, task) in batch.tasks.iter().enumerate() {

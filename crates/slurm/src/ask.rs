@@ -4,7 +4,9 @@ use crate::allocation::reserved;
 use crate::fate::{JobState, job_state};
 use crate::nodes::{Node, SINFO_FORMAT, parse_nodes, rows};
 use crate::request::job_name;
+use crate::topology::parse_topology;
 use homing_model::RawText;
+use homing_model::links::Switch;
 use std::io::{self, Read, Write};
 use std::path::Path;
 use std::process::{Command, Stdio};
@@ -49,6 +51,12 @@ pub fn reservation(name: &str) -> Result<Vec<String>, AskError> {
     let words = ["scontrol", "show", "reservation", "--oneliner", name];
     let text = ask("asking Slurm for a reservation", &words)?;
     Ok(reserved(text.trim()).unwrap_or_default())
+}
+
+/// Slurm's switches; none when it has no topology, or does not answer.
+pub fn switches() -> Vec<Switch> {
+    ask("asking Slurm for its topology", &["scontrol", "show", "topology"])
+        .map_or_else(|_| Vec::new(), |t| parse_topology(&t))
 }
 
 /// What slurmctld knows of a job; `None` when it knows nothing or does not answer.

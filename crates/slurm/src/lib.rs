@@ -11,9 +11,11 @@ mod choose;
 mod fate;
 mod nodes;
 mod request;
+mod topology;
 
 pub use allocation::Allocation;
 pub use choose::{Choice, Seat, Wish, choose};
 pub use fate::{Fate, JobState, fate, is_passing, job_state, queued_job};
 pub use nodes::{Node, SINFO_FORMAT, parse_nodes};
 pub use request::{Request, advice, job_name};
+pub use topology::parse_topology;

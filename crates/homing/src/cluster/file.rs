@@ -1,6 +1,10 @@
 //! The text of a cluster file: which files count, and what may stand in them.
 
+use super::switches::{self, Said};
 use crate::failure::Failure;
+use homing_locate::OwnLocator;
+use homing_model::Mount;
+use homing_mounts::Kind;
 use homing_queue::index::Index;
 use homing_queue::plan::Queue;
 use homing_setup::Up;
@@ -38,9 +42,18 @@ pub(super) struct Settings {
     /// Load indices of the site's own.
     #[serde(default)]
     pub index: BTreeMap<String, Index>,
+    /// Commands that tell where the bytes of files lie, for file systems that homing does not ask itself.
+    #[serde(default)]
+    pub locator: BTreeMap<String, OwnLocator>,
     /// Storage servers, by a name or an address of each.
     #[serde(default)]
     pub server: BTreeMap<String, Server>,
+    /// The file of `homing topology --json`: which host is on which switch. Of a relative name the folder is that of
+    /// the cluster file.
+    pub topology: Option<PathBuf>,
+    /// Switches, by name.
+    #[serde(default)]
+    pub switch: BTreeMap<String, Said>,
     /// Queues of `homing sub` and of the LSF front end.
     #[serde(default)]
     pub queue: BTreeMap<String, Queue>,
@@ -162,10 +175,12 @@ fn writable_by_others(what: &str, meta: &Metadata, user: u32) -> Option<String> 
 fn read(path: &Path) -> Result<Settings, Failure> {
     let cannot = |e: std::io::Error| Failure::usage(format!("cannot read the cluster file {}: {e}", path.display()));
     let text = text_of(path).map_err(cannot)?;
-    parse(&text).map_err(|(line, why)| {
+    let parsed = parse(&text).map_err(|(line, why)| {
         let hint = "correct that line; --cluster FILE or HOMING_CLUSTER=FILE names another file";
         Failure::usage(format!("cluster file {}, line {line}: {why}", path.display())).hint(hint)
-    })
+    })?;
+    let beside = |file: PathBuf| path.parent().unwrap_or(Path::new(".")).join(file);
+    Ok(Settings { topology: parsed.topology.clone().map(beside), ..parsed })
 }
 
 /// The text of a file of settings.
@@ -201,11 +216,28 @@ fn parse(text: &str) -> Result<Settings, (usize, String)> {
             return Err((line_of(text, at), why));
         }
     }
+    if let Some(fault) = switches::fault(&settings.switch) {
+        let at = text.find(&format!("[switch.{}]", fault.switch)).unwrap_or(0);
+        return Err((line_of(text, at), format!("[switch.{}]: {}", fault.switch, fault.why)));
+    }
+    if let Some((name, why)) = settings.locator.iter().find_map(|(name, own)| Some((name, odd_locator(own)?))) {
+        let at = text.find(&format!("[locator.{name}")).unwrap_or(0);
+        return Err((line_of(text, at), format!("[locator.{name}]: {why}")));
+    }
     if let Some(odd) = settings.cost.as_ref().map(|cost| cost.host_hour).filter(|price| !(0.0..1e9).contains(price)) {
         let at = text.find("host_hour").unwrap_or(0);
         return Err((line_of(text, at), format!("host_hour = {odd} in [cost] is no price: 0 or more")));
     }
     Ok(settings)
+}
+
+/// What is wrong with a locator of the site's own.
+fn odd_locator(own: &OwnLocator) -> Option<String> {
+    let mount = Mount { point: "/".into(), fstype: own.fstype.clone(), source: "".into() };
+    if !Kind::of(&mount).is_network() {
+        return Some(format!("fstype = {:?} is no type of a file system that several hosts have", own.fstype));
+    }
+    own.command.trim().is_empty().then(|| "command = \"...\" is missing".into())
 }
 
 /// The line, from 1, in which a byte stands.
@@ -227,6 +259,15 @@ mod tests {
             ("\n\nqueues = 1\n", 3, vec!["`queues`", "`queue`", "`groups`"]),
             ("[queue.a]\nload = { bio = \"x\" }\n", 2, vec!["bio", "thresholds"]),
             ("[queue.a]\nslots = \"four\"\n", 2, vec!["\"four\""]),
+            ("[queue.a]\npriority = 1\nnice = 40\n", 3, vec!["nice = 40", "0 to 19"]),
+            ("[queue.a]\nres_req = \"mem>\"\n", 2, vec!["res_req", "\"mem>\""]),
+            ("[queue.a]\nslots = 1\ndispatch_window = \"7\"\n", 3, vec!["\"7\"", "window"]),
+            ("[switch.a]\nuplink = \"fast\"\n", 2, vec!["\"fast\"", "10G"]),
+            ("[switch.a]\nhost = \"n1\"\n", 2, vec!["`host`", "`hosts`", "`uplink`"]),
+            ("[switch.a]\nhosts = \"n1\"\n[switch.b]\nhosts = \"n[1-2]\"\n", 3, vec!["switch.b", "n1", "already"]),
+            ("\n[locator.a]\nfstype = \"ext4\"\ncommand = \"x\"\n", 2, vec!["locator.a", "\"ext4\"", "several hosts"]),
+            ("[locator.a]\nfstype = \"beegfs\"\n", 1, vec!["`command`"]),
+            ("[locator.a]\nfstype = \"beegfs\"\ncommand = \" \"\n", 1, vec!["locator.a", "command"]),
             ("[cost]\ncurrency = \"EUR\"\nhost_hour = -1\n", 3, vec!["-1", "price"]),
             ("[cost]\ncurrency = \"EUR\"\nhost_hour = nan\n", 3, vec!["price"]),
         ] {

@@ -3,6 +3,8 @@
 
 mod args;
 mod file;
+mod links;
+mod switches;
 
 use crate::failure::Failure;
 use crate::groups::ClusterShell;
@@ -10,15 +12,17 @@ pub use args::{ClusterArgs, enter_of};
 use file::Settings;
 pub use file::{Cost, Server};
 pub use file::{config_folder, line_of, text_of};
+use homing_locate::{OwnLocator, OwnLocators};
+use homing_lsf::require::Requirement;
 use homing_model::NodeSet;
 use homing_model::nodeset::Groups;
 use homing_queue::Spool;
 use homing_queue::index::Index;
-use homing_queue::plan::{Config, Queue, Terms};
+use homing_queue::plan::{Config, Queue, Terms, Windows};
 use homing_setup::Site;
 use homing_snapshot::section::Section;
 use std::cell::OnceCell;
-use std::collections::{BTreeMap, HashMap};
+use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::path::{Path, PathBuf};
 
 /// All that names hosts: the cluster files first, then ClusterShell's own
@@ -126,8 +130,23 @@ impl Cluster {
             (!queue.load.is_empty(), "load", "it has no thresholds; Licenses=NAME:N counts what may run at once"),
             (!queue.hosts.is_empty(), "hosts", "Nodes of the partition"),
             (queue.closed, "closed", "State=DOWN of the partition"),
+            (!queue.users.is_empty(), "users", "AllowAccounts or AllowGroups of the partition"),
+            (queue.cpu_limit.is_some(), "cpu_limit", "MaxTime of the partition"),
+            (queue.memory_limit.is_some(), "memory_limit", "MaxMemPerNode of the partition"),
+            (!queue.res_req.is_empty(), "res_req", "Nodes of the partition"),
+            (queue.dispatch_window != Windows::default(), "dispatch_window", "scontrol update State=INACTIVE, by cron"),
+            (queue.nice > 0, "nice", "it has none; Prolog=, with renice"),
+            (!queue.pre_exec.is_empty(), "pre_exec", "Prolog= or TaskProlog="),
+            (!queue.post_exec.is_empty(), "post_exec", "Epilog= or TaskEpilog="),
+            (!queue.job_starter.is_empty(), "job_starter", "TaskProlog="),
         ];
         Some(limits.into_iter().filter(|(said, ..)| *said).map(|(_, name, slurms)| (name, slurms)).collect())
+    }
+
+    /// What is asked where bytes lie: the administrator's command for a type before the user's.
+    pub fn locators(&self) -> OwnLocators {
+        let named = |(name, own): (&String, &OwnLocator)| OwnLocator { name: name.clone(), ..own.clone() };
+        self.machine.locator.iter().chain(&self.own.locator).map(named).collect()
     }
 
     /// Load indices of the site's own: the administrator's of a name before a user's, and before what was told.
@@ -150,6 +169,19 @@ impl Cluster {
         let measured = homing_queue::INDICES.join(" ");
         let why = format!("[queue.{queue}] of the cluster file has a threshold on {index}, which is not measured");
         Err(Failure::usage(why).hint(format!("{measured}, or [index.{index}] command = \"...\"")))
+    }
+
+    /// Refuses requirements of what nobody knows, which would never hold.
+    fn requirements_are_known(&self, queues: &BTreeMap<String, Queue>) -> Result<(), Failure> {
+        let own = self.indices();
+        for (name, queue) in queues.iter().filter(|(_, queue)| !queue.res_req.is_empty()) {
+            let read = Requirement::all(&[&queue.res_req]).unwrap_or_default();
+            if let Some(odd) = read.unknown(&|index| own.contains_key(index)) {
+                let why = format!("[queue.{name}] of the cluster file has a res_req on {odd:?}, which is no resource");
+                return Err(Failure::usage(why).hint(format!("lsinfo, or [index.{odd}] command = \"...\"")));
+            }
+        }
+        Ok(())
     }
 
     /// Storage servers: the limit of each is no more than the administrator's, and the place of its leases is that of the
@@ -181,15 +213,31 @@ impl Cluster {
             queues.insert("normal".into(), Queue::default());
         }
         self.thresholds_are_measured(&queues)?;
+        self.requirements_are_known(&queues)?;
         let slots = [self.slots_of(&homing_queue::host_name()), self.told.slots].into_iter().flatten().min();
         let named = self.machine.host.keys().chain(self.own.host.keys()).cloned().chain(self.hosts(None)?);
         Ok(Config {
             slots: slots.unwrap_or_else(cores),
             host_slots: named.map(|name| (name.clone(), self.slots_of(&name))).collect(),
+            barred: barred(&queues),
             queues,
             index: self.indices(),
+            name: homing_queue::host_name(),
+            ..Config::default()
         })
     }
+}
+
+/// The queues that this user may not use.
+fn barred(queues: &BTreeMap<String, Queue>) -> BTreeSet<(u32, String)> {
+    let uid = homing_queue::uid();
+    let restricted = || queues.iter().filter(|(_, queue)| !queue.users.is_empty());
+    if uid == 0 || restricted().next().is_none() {
+        return BTreeSet::new();
+    }
+    let name = homing_queue::user_name(uid);
+    let shut = restricted().filter(|(_, queue)| !queue.admits(&name, homing_names::own_groups));
+    shut.map(|(queue, _)| (uid, queue.clone())).collect()
 }
 
 /// The file that `$HOMING_CLUSTER` names, as it is called from every folder.

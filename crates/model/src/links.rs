@@ -1,0 +1,206 @@
+//! Which host is on which switch, and what the links above the switches carry: a tree, or several whose tops are
+//! joined by something of which nothing is known. What is not known is a value.
+
+use std::collections::HashMap;
+use std::fmt::{self, Display};
+
+/// A switch, in the order of [`Links::new`].
+pub type SwitchIx = usize;
+
+/// A switch as it is told of.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Switch {
+    /// Its name; no other has it.
+    pub name: String,
+    /// Hosts that are on it.
+    pub hosts: Vec<String>,
+    /// Rate of its link to what is above, bytes per second.
+    pub uplink: Option<u64>,
+    /// The switch above.
+    pub above: Option<String>,
+}
+
+/// Why switches are no tree.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct LinksError {
+    /// The switch that is wrong.
+    pub switch: String,
+    /// What is wrong with it.
+    pub why: String,
+}
+
+impl Display for LinksError {
+    fn fmt(&self, f: &mut fmt::Formatter) -> fmt::Result {
+        write!(f, "switch {}: {}", self.switch, self.why)
+    }
+}
+
+#[derive(Clone, Debug, PartialEq, Eq)]
+struct Node {
+    name: String,
+    uplink: Option<u64>,
+    above: Option<SwitchIx>,
+    /// Switches from here to the top, this one included.
+    depth: usize,
+}
+
+/// All that is known of the links of a cluster.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Links {
+    nodes: Vec<Node>,
+    leaves: HashMap<String, SwitchIx>,
+}
+
+/// How bytes get from one host to another.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub enum Path {
+    /// The switch of one of them is not known.
+    #[default]
+    Unknown,
+    /// Both are on this switch.
+    Leaf(String),
+    /// Over the links above these switches.
+    Across(Vec<String>),
+}
+
+impl Display for Path {
+    /// To follow "fetching takes 3 s"; empty when nothing is known.
+    fn fmt(&self, f: &mut fmt::Formatter) -> fmt::Result {
+        match self {
+            Path::Unknown => Ok(()),
+            Path::Leaf(switch) => write!(f, " on the same switch {switch}"),
+            Path::Across(switches) => write!(f, " across the uplinks of {}", switches.join(", ")),
+        }
+    }
+}
+
+impl Links {
+    /// The tree of these switches.
+    ///
+    /// # Errors
+    /// Two switches of one name, a host on two of them, one above that is not there, and a circle.
+    pub fn new(switches: Vec<Switch>) -> Result<Links, LinksError> {
+        let wrong = |switch: &Switch, why: String| LinksError { switch: switch.name.clone(), why };
+        let mut known = HashMap::new();
+        let mut leaves: HashMap<String, SwitchIx> = HashMap::new();
+        for (ix, switch) in switches.iter().enumerate() {
+            if known.insert(switch.name.as_str(), ix).is_some() {
+                return Err(wrong(switch, "another switch has the same name".into()));
+            }
+            for host in &switch.hosts {
+                if let Some(other) = leaves.insert(host.clone(), ix).filter(|other| *other != ix) {
+                    let other = &switches[other].name;
+                    return Err(wrong(switch, format!("host {host} is on {other} already; a host is on one switch")));
+                }
+            }
+        }
+        let mut nodes = Vec::with_capacity(switches.len());
+        for switch in &switches {
+            let above = switch.above.as_ref().map(|name| {
+                let none = || wrong(switch, format!("there is no switch {name:?} above it"));
+                known.get(name.as_str()).copied().ok_or_else(none)
+            });
+            nodes.push(Node { name: switch.name.clone(), uplink: switch.uplink, above: above.transpose()?, depth: 0 });
+        }
+        for ix in 0..nodes.len() {
+            let depth = std::iter::successors(Some(ix), |ix| nodes[*ix].above).take(nodes.len() + 1).count();
+            if depth > nodes.len() {
+                return Err(wrong(&switches[ix], "what is above it leads in a circle".into()));
+            }
+            nodes[ix].depth = depth;
+        }
+        Ok(Links { nodes, leaves })
+    }
+
+    /// Nothing is known of any switch.
+    pub fn is_empty(&self) -> bool {
+        self.nodes.is_empty()
+    }
+
+    /// How many switches there are.
+    pub fn len(&self) -> usize {
+        self.nodes.len()
+    }
+
+    /// The switch of a host, by the name with which it is told of, else by its first part.
+    pub fn leaf(&self, host: &str) -> Option<SwitchIx> {
+        let short = || self.leaves.get(host.split('.').next().unwrap_or(host));
+        self.leaves.get(host).or_else(short).copied()
+    }
+
+    /// Its name.
+    pub fn name(&self, switch: SwitchIx) -> &str {
+        &self.nodes[switch].name
+    }
+
+    /// Rate of the link above a switch, bytes per second.
+    pub fn uplink(&self, switch: SwitchIx) -> Option<u64> {
+        self.nodes[switch].uplink
+    }
+
+    /// The switches whose uplinks are on the way between hosts of these two, from below; none within one.
+    pub fn crossed(&self, from: SwitchIx, to: SwitchIx) -> impl Iterator<Item = SwitchIx> + '_ {
+        let depth = |at: Option<SwitchIx>| at.map_or(0, |at| self.nodes[at].depth);
+        let (mut from, mut to) = (Some(from), Some(to));
+        std::iter::from_fn(move || {
+            if from == to {
+                return None;
+            }
+            let deeper = if depth(from) >= depth(to) { &mut from } else { &mut to };
+            let crossed = *deeper;
+            *deeper = crossed.and_then(|at| self.nodes[at].above);
+            crossed
+        })
+    }
+
+    /// The way between hosts of these two switches.
+    pub fn path(&self, from: Option<SwitchIx>, to: Option<SwitchIx>) -> Path {
+        match (from, to) {
+            (Some(from), Some(to)) if from == to => Path::Leaf(self.name(to).into()),
+            (Some(from), Some(to)) => Path::Across(self.crossed(from, to).map(|at| self.name(at).into()).collect()),
+            _ => Path::Unknown,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn switch(name: &str, hosts: &[&str], uplink: Option<u64>, above: &str) -> Switch {
+        let above = Some(above.to_string()).filter(|name| !name.is_empty());
+        Switch { name: name.into(), hosts: hosts.iter().map(|h| h.to_string()).collect(), uplink, above }
+    }
+
+    #[test]
+    fn the_way_goes_up_to_the_switch_that_both_are_below() {
+        let links = Links::new(vec![
+            switch("a", &["n1", "n2"], Some(10), "left"),
+            switch("b", &["n3"], None, "left"),
+            switch("c", &["n4"], Some(30), ""),
+            switch("left", &[], Some(5), ""),
+        ])
+        .unwrap();
+        let way = |x: &str, y: &str| links.path(links.leaf(x), links.leaf(y));
+        let across = |names: &[&str]| Path::Across(names.iter().map(|n| n.to_string()).collect());
+        assert_eq!(way("n1", "n2.example.org"), Path::Leaf("a".into()));
+        assert_eq!(way("n1", "n3"), across(&["a", "b"]));
+        assert_eq!(way("n1", "n4"), across(&["a", "left", "c"]));
+        assert_eq!(way("n4", "n1"), across(&["a", "c", "left"]));
+        assert_eq!(way("n1", "n9"), Path::Unknown);
+        assert_eq!(links.uplink(0), Some(10));
+        assert_eq!(way("n4", "n3").to_string(), " across the uplinks of b, c, left");
+    }
+
+    #[test]
+    fn what_is_no_tree_is_refused() {
+        let why = |switches| Links::new(switches).unwrap_err().to_string();
+        assert_eq!(
+            why(vec![switch("a", &["n1"], None, ""), switch("b", &["n1"], None, "")]),
+            "switch b: host n1 is on a already; a host is on one switch"
+        );
+        assert!(why(vec![switch("a", &[], None, ""), switch("a", &[], None, "")]).contains("same name"));
+        assert!(why(vec![switch("a", &[], None, "x")]).contains("\"x\""));
+        assert!(why(vec![switch("a", &[], None, "b"), switch("b", &[], None, "a")]).contains("circle"));
+    }
+}
