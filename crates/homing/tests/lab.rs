@@ -74,9 +74,36 @@ fn commands_run_where_their_bytes_lie() {
 
     an_output_folder_changes_no_placement(&lab);
     what_a_task_made_is_read_where_it_lies(&lab);
+    a_sites_own_command_tells_where_bytes_lie(&lab);
     a_lost_host_is_news(&lab);
     drop(lab);
     assert!(!Path::new("/sys/class/net").join("n1").exists());
+}
+
+/// The example of the manual, on a bindfs of which homing knows nothing.
+fn a_sites_own_command_tells_where_bytes_lie(lab: &Lab) {
+    let manual = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/manual/data.md");
+    let manual = std::fs::read_to_string(manual).unwrap();
+    let example = manual.lines().skip_while(|line| line.trim() != "[locator.view]").take_while(|line| !line.is_empty());
+    let example: Vec<&str> = example.map(str::trim).collect();
+    let bin = Path::new(EXE).parent().unwrap().display();
+    let view =
+        "for h in n1 n2 n3 n4; do ssh $h 'mkdir -p /view && bindfs /data /view' || exit; done; mkdir -p /etc/homing";
+    let file = format!("cat > /etc/homing/cluster.toml <<'END'\n{}\nEND\n", example.join("\n"));
+    lab.ok("n1", &format!("{view}; {file}"));
+    let on_view = |line: &str| lab.ok("n1", &format!("export PATH={bin}:$PATH; cd /view; {line}"));
+    let hosts = |text: String| -> Vec<serde_json::Value> {
+        let layout: serde_json::Value = serde_json::from_str(&text).unwrap();
+        layout["files"].as_array().unwrap().iter().map(|file| file["extents"][0]["replicas"].clone()).collect()
+    };
+    let names = "f* 'a>\nb'";
+    assert_eq!(
+        hosts(on_view(&format!("homing where --json {names}"))),
+        hosts(on_view(&format!("cd /data; homing where --json {names}")))
+    );
+    let told = on_view("homing plan --hosts 'n[1-4]' 'cksum {}' ::: f*");
+    assert_eq!(told.matches("\tholds 100 % of 4.0 MB\t").count(), 16, "{told}");
+    lab.ok("n1", "rm /etc/homing/cluster.toml; for h in n1 n2 n3 n4; do ssh $h umount /view; done");
 }
 
 /// It is named beside files, so that it is where they go and nothing that is read.

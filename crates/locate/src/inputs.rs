@@ -159,7 +159,8 @@ impl Finder {
         Locator::new().map(Finder::over)
     }
 
-    fn over(locator: Locator) -> Finder {
+    /// What this locator tells.
+    pub fn over(locator: Locator) -> Finder {
         Finder { locator, hosts: u32::MAX, keeps: 0, known: Mutex::default(), cut: Mutex::default() }
     }
 

@@ -12,6 +12,7 @@ mod locator;
 mod lustre;
 mod moosefs;
 mod nfs;
+mod own;
 mod stacked;
 mod volfile;
 mod walk;
@@ -21,6 +22,7 @@ use homing_mounts::{Kind, MountLine, volume_name};
 pub use hostname::HostNames;
 pub use inputs::{Finder, Inputs, Named, TREE_LIMIT};
 pub use locator::Locator;
+pub use own::{OwnLocator, OwnLocators};
 use std::fs::Metadata;
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -91,14 +93,17 @@ pub struct Tree {
     pub truncated: bool,
 }
 
-/// `depth` tells how many file systems show the files of this one.
-fn file_system(first: &MountLine, lines: &[MountLine], depth: u8) -> Arc<dyn FileSystem> {
+/// `depth` tells how many file systems show the files of this one; a site's own locator is asked before all others.
+fn file_system(first: &MountLine, lines: &[MountLine], depth: u8, own: &OwnLocators) -> Arc<dyn FileSystem> {
+    if let Some(asked) = own.iter().find(|own| own.fstype == first.mount.fstype) {
+        return Arc::new(own::Own::new(asked));
+    }
     match Kind::of(&first.mount) {
         Kind::Gluster => Arc::new(gluster::Gluster::read(lines)),
         Kind::Moose => Arc::new(moosefs::Moose::new(lines)),
         Kind::Lustre => Arc::new(lustre::Lustre::read(first)),
         Kind::Nfs => Arc::new(nfs::Nfs::new(lines)),
-        kind => match (stacked::Stacked::read(first, lines, depth), kind) {
+        kind => match (stacked::Stacked::read(first, lines, depth, own), kind) {
             (Some(stacked), _) => Arc::new(stacked),
             (None, Kind::Local) => Arc::new(local::Local::new()),
             (None, _) => Arc::new(local::Unknown(first.mount.fstype.clone())),
@@ -106,6 +111,10 @@ fn file_system(first: &MountLine, lines: &[MountLine], depth: u8) -> Arc<dyn Fil
     }
 }
 
-fn volume(line: &MountLine) -> Volume {
-    Volume { name: volume_name(&line.mount), kind: Kind::of(&line.mount), mount: line.mount.clone() }
+fn volume(line: &MountLine, own: &OwnLocators) -> Volume {
+    let kind = match Kind::of(&line.mount) {
+        Kind::Other if own.iter().any(|own| own.fstype == line.mount.fstype) => Kind::Site,
+        kind => kind,
+    };
+    Volume { name: volume_name(&line.mount), kind, mount: line.mount.clone() }
 }

@@ -1,7 +1,7 @@
 //! Finds the file system of a path, and asks it: one file, many, or a folder.
 
 use crate::walk::{Found, walk};
-use crate::{Asked, FileSystem, LocateError, Tree, Volume, file_system, volume};
+use crate::{Asked, FileSystem, LocateError, OwnLocators, Tree, Volume, file_system, volume};
 use homing_model::{FileLayout, RawText};
 use homing_mounts::{self as mounts, Kind, MountLine};
 use std::collections::HashMap;
@@ -41,16 +41,19 @@ pub struct Locator {
     known: Mutex<HashMap<u64, Known>>,
     /// How many file systems show the files of those that it is asked for.
     depth: u8,
+    /// Commands of the site's own.
+    own: OwnLocators,
 }
 
 impl Locator {
     /// Reads the mount table. Other definitions are read when a path needs them.
     pub fn new() -> Result<Locator, LocateError> {
-        Ok(Locator {
-            mounts: Mutex::new(mounts::read().map_err(LocateError::Mounts)?),
-            known: Mutex::default(),
-            depth: 0,
-        })
+        Ok(Locator { mounts: Mutex::new(mounts::read().map_err(LocateError::Mounts)?), ..Locator::default() })
+    }
+
+    /// Asks these commands about the types of file systems that they are for.
+    pub fn with_own(self, own: OwnLocators) -> Locator {
+        Locator { own, ..self }
     }
 
     /// For what so many file systems show.
@@ -66,7 +69,7 @@ impl Locator {
     #[cfg(test)]
     pub(crate) fn with(dev: u64, volume: Volume, fs: Arc<dyn FileSystem>) -> Locator {
         let known = Known { volumes: [volume].into(), fs };
-        Locator { mounts: Mutex::default(), known: Mutex::new(HashMap::from([(dev, known)])), depth: 0 }
+        Locator { known: Mutex::new(HashMap::from([(dev, known)])), ..Locator::default() }
     }
 
     /// The volume that holds an existing path.
@@ -92,8 +95,8 @@ impl Locator {
             stale => {
                 let lines = self.lines(path, meta.dev(), stale.is_some())?;
                 let first = lines.first().ok_or_else(|| LocateError::NoMount(shown()))?;
-                let volumes = lines.iter().map(volume).collect();
-                let here = Known { volumes, fs: file_system(first, &lines, self.depth) };
+                let volumes = lines.iter().map(|line| volume(line, &self.own)).collect();
+                let here = Known { volumes, fs: file_system(first, &lines, self.depth, &self.own) };
                 known.insert(meta.dev(), here.clone());
                 here
             }

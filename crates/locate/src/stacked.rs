@@ -1,7 +1,7 @@
 //! File systems that show the files of others: overlays, mergerfs, and those on
 //! an image that lies on a network volume. The bytes lie where those files lie.
 
-use crate::{Asked, FileSystem, Locator};
+use crate::{Asked, FileSystem, Locator, OwnLocators};
 use homing_model::{Extent, FileLayout};
 use homing_mounts::{self as mounts, Kind, MountLine, unescape};
 use std::ffi::OsStr;
@@ -37,7 +37,7 @@ pub(crate) struct Stacked {
 
 impl Stacked {
     /// `None` when it stands by itself. `depth` tells how many were met before.
-    pub fn read(first: &MountLine, lines: &[MountLine], depth: u8) -> Option<Stacked> {
+    pub fn read(first: &MountLine, lines: &[MountLine], depth: u8, own: &OwnLocators) -> Option<Stacked> {
         let below = match first.mount.fstype.as_str() {
             "overlay" => Below::Layers {
                 folders: layers(&first.of_super),
@@ -48,7 +48,7 @@ impl Stacked {
             "fuse.fuse-overlayfs" => Below::Untold,
             _ => Below::Image(image(first.mount.source.as_path())?),
         };
-        Some(Stacked { below, locator: Locator::at_depth(depth + 1) })
+        Some(Stacked { below, locator: Locator::at_depth(depth + 1).with_own(own.clone()) })
     }
 
     /// The file below that holds the bytes of this one.

@@ -7,8 +7,10 @@ use homing_model::Mount;
 const MOOSEFS: &[u8] = b"mfs#";
 
 /// Types whose files other hosts may see, and of which homing knows no more.
-const OTHERS: [&str; 13] =
-    ["9p", "afs", "beegfs", "ceph", "cifs", "gfs2", "gpfs", "ocfs2", "orangefs", "panfs", "pvfs2", "smb3", "virtiofs"];
+const OTHERS: [&str; 16] = [
+    "9p", "acfs", "afs", "beegfs", "ceph", "cifs", "cvfs", "gfs2", "gpfs", "ocfs2", "orangefs", "panfs", "pvfs2",
+    "smb3", "virtiofs", "wekafs",
+];
 /// Types that begin like those of FUSE and are of this host: its own disks, or no files at all.
 const OWN_FUSE: [&str; 8] = [
     "fuseblk",
@@ -46,6 +48,9 @@ pub enum Kind {
     Nfs,
     /// Disks and memory of this host.
     Local,
+    /// One whose type homing does not know and for which the site has named a command that tells where bytes lie.
+    /// Nothing in the mount table says so: whoever has such a command does.
+    Site,
     /// Any other whose files other hosts may see, as far as homing knows: it
     /// can ask it neither where bytes lie nor which of two mounts are one volume.
     Other,
@@ -105,7 +110,7 @@ pub fn volume_name(mount: &Mount) -> String {
         Kind::Lustre => format!("lustre:{source}"),
         Kind::Nfs => format!("nfs:{source}"),
         Kind::Local => format!("local:{source}"),
-        Kind::Other => format!("{}:{source}", mount.fstype),
+        Kind::Site | Kind::Other => format!("{}:{source}", mount.fstype),
     }
 }
 
@@ -125,7 +130,7 @@ mod tests {
             (Kind::Lustre, "lustre"),
             (Kind::Nfs, "nfs nfs4"),
             (Kind::Other, "fuse fuse.bindfs fuse.sshfs fuse.ceph-fuse fuse.whatever gpfs virtiofs orangefs panfs"),
-            (Kind::Other, "ceph beegfs cifs smb3 9p afs ocfs2 gfs2"),
+            (Kind::Other, "ceph beegfs cifs smb3 9p afs ocfs2 gfs2 wekafs cvfs acfs"),
             (Kind::Local, "ext4 xfs btrfs tmpfs overlay autofs nfsd fuseblk fusectl fuse.lxcfs fuse.portal"),
         ] {
             for fstype in types.split(' ') {

@@ -1,5 +1,6 @@
 //! `homing where`: which hosts hold the bytes of files.
 
+use crate::cluster::Cluster;
 use crate::failure::{Failure, exit};
 use homing_locate::{HostNames, Locator};
 use homing_model::units;
@@ -40,7 +41,7 @@ pub struct Args {
 
 /// Prints where files lie.
 pub fn run(args: Args) -> Result<i32, Failure> {
-    let locator = Locator::new().map_err(Failure::system)?;
+    let locator = Locator::new().map_err(Failure::system)?.with_own(Cluster::load(None)?.locators());
     let mut paths = args.paths.clone();
     if let Some(file) = &args.files_from {
         paths.extend(listed(file, args.null)?);

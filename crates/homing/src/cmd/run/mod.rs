@@ -32,7 +32,7 @@ use homing_batch::{Batch, BatchError, Files, Halt, InputOptions, Timeout};
 use homing_dispatch::{DispatchError, Io, OutputOptions, Policy, Resources, Settings};
 use homing_journal::Journal;
 use homing_launch::Via;
-use homing_locate::Finder;
+use homing_locate::{Finder, Locator};
 use homing_model::event::What;
 use homing_model::{RawText, TaskId};
 use homing_report::Tally;
@@ -83,6 +83,12 @@ fn at_gateway(args: &Args) -> Option<Result<i32, Failure>> {
     Some(gateway::run(host, &words))
 }
 
+/// Looks for inputs, and asks the site's own commands where they lie.
+fn finder(args: &Args) -> Result<Finder, Failure> {
+    let locator = Locator::new().map_err(Failure::system)?;
+    Ok(Finder::over(locator.with_own(args.cluster.load()?.locators())))
+}
+
 /// Runs, from the beginning or from where an earlier coordinator stopped.
 pub fn start(args: Args, again: Option<Again>) -> Result<i32, Failure> {
     // Links to hosts, and files for the output of tasks, may be thousands.
@@ -93,7 +99,7 @@ pub fn start(args: Args, again: Option<Again>) -> Result<i32, Failure> {
         std::env::current_dir().map_err(|e| Failure::system(format!("cannot tell the working directory: {e}")))?;
     let lesson = if policy.io == Io::Auto { lessons::key(&args, &cwd) } else { None };
     (policy.learnt, policy.movers) = lessons::known(lesson.as_deref());
-    let finder = Finder::new().map_err(Failure::system)?;
+    let finder = finder(&args)?;
     let resumed = again.is_some();
     let (journal, done, tally, unlisted) = match again {
         Some(again) => (again.journal, again.done, again.tally, again.unlisted),
@@ -118,6 +124,7 @@ pub fn start(args: Args, again: Option<Again>) -> Result<i32, Failure> {
     let total = batch.total();
     let tag = batch.tag().cloned();
     let targets = targets::targets(&args, &cwd, &name, total)?;
+    policy.links = targets.links;
     let host_count = targets.hosts.len();
     let slurm = targets.hosts.iter().any(|h| matches!(h.via, Via::Slurm(_)));
     let _guard = slurm.then(|| homing_launch::Guard::over(&homing_slurm::job_name(&name)));
@@ -152,6 +159,7 @@ pub fn start(args: Args, again: Option<Again>) -> Result<i32, Failure> {
         fenced: away && !args.no_fence,
         nonces: nonces.clone(),
         servers: args.cluster.load()?.servers(),
+        own: args.cluster.load()?.locators(),
         fs_timeout: std::time::Duration::from_secs(args.fs_timeout.into()),
     };
     let linked = batch.has_links();
@@ -364,6 +372,7 @@ fn policy(args: &Args) -> Result<Policy, Failure> {
         io: io_limit(&args.io)?,
         shared: !args.no_share,
         resources: resources(args)?,
+        links: Default::default(),
         learnt: Default::default(),
         movers: Vec::new(),
         // What was sent ahead would still run after the end that --halt makes, and its input take up memory.

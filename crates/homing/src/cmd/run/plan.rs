@@ -6,7 +6,6 @@ use super::source::{Source, Sourcing};
 use crate::failure::Failure;
 use homing_batch::Files;
 use homing_dispatch::{Hosts, Incoming};
-use homing_locate::Finder;
 use homing_model::{Command, HostFacts, Task, TaskId};
 use homing_place::HostModel;
 use std::collections::{BTreeMap, HashMap};
@@ -29,8 +28,8 @@ pub fn plan(args: Args) -> Result<i32, Failure> {
         return ended;
     }
     let cwd = std::env::current_dir().map_err(Failure::system)?;
-    let finder = Finder::new().map_err(Failure::system)?;
-    let targets = super::targets::targets(&args, &cwd, "plan", None)?.hosts;
+    let finder = super::finder(&args)?;
+    let super::targets::Targets { hosts: targets, links, .. } = super::targets::targets(&args, &cwd, "plan", None)?;
     let mut inputs = Files::new(&cwd, Box::new(BufReader::new(io::stdin())));
     let batch = super::batch(&args, &cwd, "plan", &mut inputs, io::stdin().is_terminal())?;
     let slots = super::slots(&args)?;
@@ -51,7 +50,12 @@ pub fn plan(args: Args) -> Result<i32, Failure> {
             }
         };
         let count = target.slots.unwrap_or_else(|| slots(facts.cores)).max(1);
-        shapes.push(HostModel { slots: count, nic_bytes_per_s: facts.nic_bytes_per_s, serving: 0.0 });
+        shapes.push(HostModel {
+            slots: count,
+            nic_bytes_per_s: facts.nic_bytes_per_s,
+            serving: 0.0,
+            switch: links.leaf(&target.name),
+        });
         hosts.up(ix, &target.name, count, facts);
     }
     let sourcing = Sourcing {
@@ -66,6 +70,7 @@ pub fn plan(args: Args) -> Result<i32, Failure> {
         fenced: false,
         nonces: None,
         servers: args.cluster.load()?.servers(),
+        own: args.cluster.load()?.locators(),
         fs_timeout: std::time::Duration::from_secs(args.fs_timeout.into()),
     };
     let mut needs = Vec::new();
@@ -92,7 +97,7 @@ pub fn plan(args: Args) -> Result<i32, Failure> {
             Incoming::Note(text) => eprintln!("homing: {text}"),
         }
     }
-    let params = homing_place::Params { locality: !args.no_locality, ..Default::default() };
+    let params = homing_place::Params { locality: !args.no_locality, links, ..Default::default() };
     // Nothing is known yet of how long a command takes: as long as it takes to read its bytes.
     let bytes: BTreeMap<TaskId, u64> = needs.iter().map(|(task, need)| (*task, need.total)).collect();
     let work_us = |task: TaskId, _| (bytes[&task] as f64 / params.default_bytes_per_s * 1e6) as u64;

@@ -12,7 +12,7 @@ use crate::leases;
 use homing_batch::{Batch, BatchError, Freshness};
 use homing_dispatch::{Incoming, Later, Offer, Skipped};
 use homing_fence::Looks;
-use homing_locate::{Finder, Inputs, Named, TREE_LIMIT, Volume};
+use homing_locate::{Finder, Inputs, Locator, Named, OwnLocators, TREE_LIMIT, Volume};
 use homing_model::{Block, RawText, Task, TaskId};
 use homing_mounts::{Bounded, Kind, Look, Looking, Silent, holding, silence};
 use std::collections::{BTreeMap, HashMap, HashSet, VecDeque};
@@ -55,6 +55,8 @@ pub struct Sourcing {
     pub nonces: Option<Nonces>,
     /// What the cluster files say of storage servers, by a name of each.
     pub servers: BTreeMap<String, Server>,
+    /// Whom the site asks where bytes lie, beside what homing asks itself.
+    pub own: OwnLocators,
     /// How long a look at a file may take.
     pub fs_timeout: Duration,
 }
@@ -110,7 +112,8 @@ impl Source {
     /// Looks at tasks of this source that ran after others, when their turn has come.
     pub fn later(&self) -> Later {
         let (how, shared) = (self.how.clone(), self.shared.clone());
-        Box::new(move |turns| Box::new(Source::over(turns.into_iter().map(Ok), how, shared, Finder::default())))
+        let finder = Finder::over(Locator::default().with_own(how.own.clone()));
+        Box::new(move |turns| Box::new(Source::over(turns.into_iter().map(Ok), how, shared, finder)))
     }
 
     fn over(
@@ -404,6 +407,7 @@ mod tests {
             fenced: false,
             nonces: None,
             servers: Default::default(),
+            own: OwnLocators::default(),
             fs_timeout: Duration::from_secs(5),
         };
         let mut source = Source::new(batch, how, Finder::new().unwrap());

@@ -5,7 +5,8 @@ use super::parallel::Login;
 use crate::cluster::Cluster;
 use crate::failure::Failure;
 use homing_launch::{HostPlan, Via};
-use homing_locate::{Finder, HostNames, Named};
+use homing_locate::{Finder, HostNames, Locator, Named};
+use homing_model::Links;
 use std::collections::BTreeSet;
 use std::path::Path;
 use std::time::Duration;
@@ -19,11 +20,13 @@ pub struct Targets {
     pub hosts: Vec<HostPlan>,
     /// Used when those fail.
     pub spares: Vec<HostPlan>,
+    /// What is known of the links between them.
+    pub links: Links,
 }
 
 impl From<Vec<HostPlan>> for Targets {
     fn from(hosts: Vec<HostPlan>) -> Targets {
-        Targets { hosts, spares: vec![] }
+        Targets { hosts, spares: vec![], links: Links::default() }
     }
 }
 
@@ -35,12 +38,13 @@ pub fn targets(args: &Args, cwd: &Path, run: &str, tasks: Option<u64>) -> Result
         if args.hosts.is_some() {
             return Err(Failure::usage("--sshlogin and --hosts say the same; give one of them"));
         }
-        return Ok(logins.into_iter().map(|login| host_of(login, &cluster)).collect::<Vec<_>>().into());
+        let hosts = logins.into_iter().map(|login| host_of(login, &cluster)).collect();
+        return Ok(Targets { hosts, spares: vec![], links: cluster.links(Vec::new())? });
     }
     let given = args.hosts.is_some() || cluster.has_hosts();
     if super::slurm::is_chosen(args, given) {
         let [hosts, spares] = super::slurm::targets(args, &cluster, run, tasks, holders(args, cwd)?)?;
-        return Ok(Targets { hosts, spares });
+        return Ok(Targets { hosts, spares, links: cluster.links(homing_slurm::ask::switches())? });
     }
     let local = match args.on {
         On::Local => true,
@@ -58,7 +62,8 @@ pub fn targets(args: &Args, cwd: &Path, run: &str, tasks: Option<u64>) -> Result
         return Err(Failure::usage("--on ssh needs hosts, and no input lies on a volume that names any")
             .hint("--hosts n[1-4], or a cluster.toml with hosts = \"n[1-4]\""));
     }
-    Ok(names.into_iter().map(|name| plan(name, &cluster)).collect::<Vec<_>>().into())
+    let hosts = names.into_iter().map(|name| plan(name, &cluster)).collect();
+    Ok(Targets { hosts, spares: vec![], links: cluster.links(Vec::new())? })
 }
 
 /// A host as GNU parallel writes it.
@@ -82,8 +87,9 @@ fn holders(args: &Args, cwd: &Path) -> Result<Vec<String>, Failure> {
     let paths = |words: &[std::ffi::OsString]| words.iter().map(|w| cwd.join(w)).take(SAMPLE).collect();
     let named = Named { declared: paths(&args.near), words: paths(&args.words), patterns: Vec::new(), block: None };
     let (looked, cwd) = (named.all().cloned().chain([cwd.to_path_buf()]).collect(), cwd.to_path_buf());
+    let own = args.cluster.load()?.locators();
     let look = move || {
-        let finder = Finder::default();
+        let finder = Finder::over(Locator::default().with_own(own));
         let hosts = finder.inputs(&named).shared;
         if hosts.is_empty() { finder.folder(&cwd, SAMPLE).shared } else { hosts }
     };
