@@ -1,10 +1,16 @@
 //! The LSF front end as scripts and workflow managers drive it, with real processes.
 
+#[path = "lsf/control.rs"]
+mod control;
+
 #[path = "lsf/index.rs"]
 mod index;
 
 #[path = "lsf/iobsub.rs"]
 mod iobsub;
+
+#[path = "lsf/keys.rs"]
+mod keys;
 
 #[path = "lsf/memory.rs"]
 mod memory;
@@ -374,6 +380,18 @@ fn snakemake_completes_a_workflow_by_its_lsf_plugin() {
         3,
         "{jobs}"
     );
+}
+
+#[test]
+fn elements_that_start_while_others_read_the_script_run_all_of_it() {
+    let world = World::new();
+    // Long enough that a shell reads it for a while.
+    let script =
+        format!("#BSUB -J long[1-60]\n{}echo $LSB_JOBINDEX >> ran\n", format!("# {}\n", "x".repeat(76)).repeat(20_000));
+    let (code, _, err) = world.fed("bsub", &script);
+    assert_eq!(code, 0, "{err}");
+    until("all have ended", || world.sh("bjobs").0 == 254);
+    assert_eq!(world.file("ran").lines().count(), 60);
 }
 
 #[test]

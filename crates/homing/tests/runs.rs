@@ -193,7 +193,15 @@ fn what_runs_used_is_what_their_reports_say_and_outlives_them() {
     std::fs::write(&kept, &whole[..whole.len() - 9]).unwrap();
     copy(&aside, &world.runs().join(&gone));
     world.out(&["runs", "--prune", "0s"]);
-    assert_eq!(of(&["--by", "run"])["all"]["attempts"], 4);
+    let sums = of(&["--by", "run"]);
+    assert_eq!((&sums["all"]["attempts"], &sums["not_counted"]), (&json("4"), &json("[]")));
+    // One that nothing replaces is told by its number.
+    let lines = std::fs::read_to_string(&kept).unwrap();
+    std::fs::write(&kept, format!("{lines}{{\"run\":\"lost\",\"host\":\n")).unwrap();
+    let sums = of(&["--by", "run"]);
+    let why = sums["not_counted"][0].as_str().unwrap();
+    assert!(why.starts_with(&format!("line {} of ", lines.lines().count() + 1)) && why.contains("is damaged"), "{why}");
+    assert_eq!(sums["all"]["attempts"], 4);
 }
 
 #[test]

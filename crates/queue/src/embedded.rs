@@ -1,5 +1,6 @@
 //! The embedded queue as an engine: the spool, and the runner that is started when there is none.
 
+use crate::control::Target;
 use crate::engine::{Engine, Machine};
 use crate::neighbours::{Neighbours, Presence};
 use crate::plan::{self, Block, Config, Usage, View};
@@ -20,7 +21,9 @@ impl Embedded {
     /// Opens the spool. `program` with `words` is what starts a runner.
     pub fn open(config: Config, program: PathBuf, words: &[&str]) -> Result<Embedded, QueueError> {
         let words = words.iter().map(|w| w.to_string()).collect();
-        Ok(Embedded { spool: Spool::open()?, config, program, words })
+        let spool = Spool::open()?;
+        let config = spool.now(config);
+        Ok(Embedded { spool, config, program, words })
     }
 
     /// A restart of the machine, or a kill, may have taken the runner from jobs that wait.
@@ -46,8 +49,9 @@ impl Engine for Embedded {
 
     fn machines(&self) -> Result<Vec<Machine>, QueueError> {
         let machine = |name: String, slots| {
-            let open = slots != Some(0);
-            Machine { name, slots, open, state: if open { "ok" } else { "closed" }.into() }
+            let closed = self.config.closed_host(Some(&name)).cloned();
+            let open = slots != Some(0) && closed.is_none();
+            Machine { name, slots, open, state: if open { "ok" } else { "closed" }.into(), closed }
         };
         let own = files::host_name();
         let others = self.config.host_slots.iter().filter(|(name, _)| **name != own);
@@ -99,6 +103,10 @@ impl Engine for Embedded {
         self.ensure_runner()
     }
 
+    fn control(&self, target: Target, names: &[String], shut: bool, why: Option<String>) -> Result<(), QueueError> {
+        self.spool.set_control(target, names, shut, why)
+    }
+
     fn reasons(&self, jobs: &[Job]) -> Result<HashMap<(u64, u32), Block>, QueueError> {
         let places = &self.spool.places;
         let (views, users) = (self.spool.views(jobs), places.users());
@@ -110,7 +118,7 @@ impl Engine for Embedded {
         }
         let waiting = || views.iter().filter(|v| !v.state.is_over() && !v.state.is_running());
         // A first look takes a while, and most queues have no thresholds.
-        let heeds = |queue: &str| self.config.queues.get(queue).is_some_and(|q| !q.load.is_empty());
+        let heeds = |queue: &str| self.config.queues.get(queue).is_some_and(|q| q.asks_load());
         let asked = waiting().any(|v| !v.require.is_empty() || heeds(&v.queue));
         let load = if asked { load::watch(&self.config.index).now().clone() } else { load::Load::default() };
         // Where nothing is in the way, only the slots are missing.

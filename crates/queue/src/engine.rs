@@ -1,6 +1,7 @@
 //! What the queue verbs and the LSF front end ask of an engine: the embedded
 //! queue of one machine, or Slurm.
 
+use crate::control::{Order, Target};
 use crate::plan::{Block, Config};
 use crate::{Amend, Job, JobSpec, Private, QueueError};
 use std::collections::HashMap;
@@ -17,6 +18,8 @@ pub struct Machine {
     pub open: bool,
     /// The engine's own word for its state.
     pub state: String,
+    /// The order by which it starts no jobs.
+    pub closed: Option<Order>,
 }
 
 /// Keeps jobs and runs them. Every call asks anew; nothing is cached beyond
@@ -67,6 +70,14 @@ pub trait Engine {
     /// Changes a job of which nothing has started.
     fn amend(&self, _: &Job, _: &Amend) -> Result<(), QueueError> {
         let why = "Slurm changes its jobs itself: scontrol update jobid=ID, with partition=, name=, timelimit=, nice=";
+        Err(QueueError::Request(why.into()))
+    }
+
+    /// Says of queues or hosts that they take or start no jobs (`shut`), or do again; only who may.
+    fn control(&self, _: Target, _: &[String], _shut: bool, _why: Option<String>) -> Result<(), QueueError> {
+        let why = "Slurm closes what is its own: scontrol update PartitionName=NAME State=DRAIN (takes no jobs), \
+                   State=INACTIVE (starts none), State=UP; scontrol update NodeName=NAME State=DRAIN Reason=WHY, \
+                   State=RESUME";
         Err(QueueError::Request(why.into()))
     }
 

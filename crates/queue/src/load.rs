@@ -1,8 +1,8 @@
 //! Load indices under LSF's names, and the thresholds of queues.
 
 use crate::index::{Answers, Index};
+use homing_lsf::require::{Requirement, Value};
 use homing_model::HostSample;
-use homing_require::{Requirement, Value};
 use std::collections::BTreeMap;
 use std::time::{Duration, Instant};
 

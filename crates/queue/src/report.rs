@@ -32,6 +32,7 @@ pub(crate) fn time(ns: i64) -> String {
 pub fn term(reason: &str) -> String {
     match reason {
         "time limit" => "TERM_RUNLIMIT: job killed after reaching LSF run time limit".into(),
+        "cpu limit" => "TERM_CPULIMIT: job killed after reaching LSF CPU usage limit".into(),
         "memory limit" => "TERM_MEMLIMIT: job killed after reaching LSF memory usage limit".into(),
         r if r.starts_with("killed by") && !r.ends_with("before it started") => {
             "TERM_OWNER: job killed by owner".into()

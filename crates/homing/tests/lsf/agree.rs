@@ -39,6 +39,56 @@ fn after_kills_requeues_and_timeouts_every_job_is_counted_once_everywhere() {
     assert_eq!(w.out("bhist -a").lines().count() - 2, 51);
     let account = w.out("bacct");
     assert_eq!((number(&account, "of done jobs:"), number(&account, "of exited jobs:")), (done, exit), "{account}");
+    let told = w.out("bacct -l");
+    assert_eq!(told.lines().filter(|line| line.starts_with("Job <")).count(), 51, "{told}");
+    assert!(told.contains("Total number of done jobs:"), "{told}");
     let failed = w.out("bacct -e");
     assert_eq!((number(&failed, "of done jobs:"), number(&failed, "of exited jobs:")), (0, exit), "{failed}");
+}
+
+/// Job and state of each element that has ended, in the words of `bjobs -json`.
+fn records(w: &World) -> Vec<(String, String)> {
+    let told: serde_json::Value = serde_json::from_str(&w.out("bjobs -a -json -o 'jobid jobindex stat'")).unwrap();
+    let records = told["RECORDS"].as_array().unwrap().iter();
+    let word = |record: &serde_json::Value, name: &str| record[name].as_str().unwrap().to_string();
+    records.map(|r| (format!("{}[{}]", word(r, "JOBID"), word(r, "JOBINDEX")), word(r, "STAT"))).collect()
+}
+
+#[test]
+#[ignore = "takes minutes; tests/night/agree"]
+fn a_thousand_jobs_with_kills_requeues_and_timeouts_are_counted_once_everywhere() {
+    let w = World::new();
+    w.out("bsub -J many[1-700] 'exit $((LSB_JOBINDEX % 3 == 0))'");
+    w.out("for i in $(seq 100); do bsub -q storage 'test -e again || sleep 600' || exit; bsub -H 'sleep 600' || exit; done");
+    let timed = "for i in $(seq 100); do homing sub -q --timeout 1s 'sleep 600' || exit; done";
+    w.out(&timed.replace("homing", env!("CARGO_BIN_EXE_homing")));
+    until("two of them run", || w.out("bjobs -r -q storage -noheader -o jobid").lines().count() == 2);
+    let waits = w.out("bjobs -p -noheader -o jobid -q storage");
+    let waits: Vec<&str> = waits.split_whitespace().step_by(3).collect();
+    w.out(&format!("bkill {}", waits.join(" ")));
+    // What runs is put back, some of it again and again, while the rest goes on.
+    for _ in 0..10 {
+        w.sh("for id in $(bjobs -r -q storage -noheader -o jobid); do brequeue $id; done");
+    }
+    w.out("touch again; for id in $(bjobs -s -noheader -o jobid); do bkill $id; done");
+    w.sh("for id in $(bjobs -r -q storage -noheader -o jobid); do brequeue $id; done");
+    let begun = std::time::Instant::now();
+    while w.sh("bjobs").0 != 254 {
+        assert!(begun.elapsed().as_secs() < 1800, "{}", w.sh("bjobs").1);
+        std::thread::sleep(std::time::Duration::from_secs(1));
+    }
+    let mut all = records(&w);
+    let of = |all: &[(String, String)], stat: &str| all.iter().filter(|(_, is)| is == stat).count();
+    let (done, exit) = (of(&all, "DONE"), of(&all, "EXIT"));
+    assert_eq!((all.len(), done + exit), (1000, 1000));
+    all.sort();
+    all.dedup_by(|a, b| a.0 == b.0);
+    assert_eq!(all.len(), 1000, "each once");
+    // A third of the array, what was held, what took too long, and what was killed as it waited.
+    assert_eq!(exit, 233 + 100 + 100 + waits.len());
+    assert_eq!(w.out("bhist -a").lines().count() - 2, 1000);
+    let account = w.out("bacct");
+    assert_eq!((number(&account, "of done jobs:"), number(&account, "of exited jobs:")), (done, exit), "{account}");
+    let listed = w.out("bacct -l");
+    assert_eq!(listed.lines().filter(|line| line.starts_with("Job <")).count(), 1000);
 }

@@ -4,7 +4,7 @@ use super::World;
 use crate::until::until;
 
 /// Takes so many MB, and holds them.
-fn takes(mb: u32) -> String {
+pub(super) fn takes(mb: u32) -> String {
     format!(
         "python3 -c 'import time; held = bytearray({mb} << 20); held[::4096] = bytes([1]) * len(held[::4096]); time.sleep(600)'"
     )

@@ -139,3 +139,31 @@ fn a_host_that_is_down_is_told_and_a_keeper_that_dies_frees_its_slot() {
     until("it runs again", || c.state(0, &long)["state"] == "RUN");
     c.out(0, &["kill", &long]);
 }
+
+/// The queue's second threshold is the host's affair: a job from elsewhere stands still there, and whoever sent it is told.
+#[test]
+fn a_job_stands_still_above_the_second_threshold_of_its_host_and_is_told_where_it_was_submitted() {
+    let c = Cluster::new(1, 1);
+    let there = c.host.path().display().to_string();
+    let own = rustix::system::uname().nodename().to_string_lossy().into_owned();
+    // Less memory is worse: nothing is below 1 MB, everything below the other.
+    let thresholds = |first: u32, second: u32| {
+        let load = format!("[host.\"{own}\"]\nslots = 1\n[queue.normal]\nload = {{ mem = \"{first}/{second}\" }}\n");
+        std::fs::write(c.host.path().join("new.toml"), load).unwrap();
+        std::fs::rename(c.host.path().join("new.toml"), c.host.path().join("cluster.toml")).unwrap();
+    };
+    thresholds(1, 1);
+    let id = c.sub(0, &format!("cd {there}; echo $$ > new; mv new pid; until [ -e go ]; do sleep 0.05; done"));
+    until("it runs", || c.host.path().join("pid").exists());
+    let stands = || {
+        let pid = std::fs::read_to_string(c.host.path().join("pid")).unwrap();
+        let status = std::fs::read_to_string(format!("/proc/{}/status", pid.trim())).unwrap();
+        status.lines().any(|line| line.starts_with("State:\tT"))
+    };
+    thresholds(1, 900_000_000);
+    until("it stands still, and that is told", || stands() && c.state(0, &id)["state"] == "SSUSP");
+    thresholds(1, 1);
+    until("it goes on, and that is told", || !stands() && c.state(0, &id)["state"] == "RUN");
+    std::fs::write(c.host.path().join("go"), "").unwrap();
+    assert_eq!(c.at(0, &["wait", &id]).status.code(), Some(0));
+}

@@ -2,6 +2,7 @@
 
 mod cluster;
 mod crowd;
+mod engine;
 mod far;
 mod full;
 mod killed;

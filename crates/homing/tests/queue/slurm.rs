@@ -1,5 +1,6 @@
 //! The same verbs on a real Slurm, in a lab.
 
+use crate::engine::slurm_keeps_the_contract;
 use crate::support::{EXE, Lab, missing};
 use std::path::Path;
 use std::process::Output;
@@ -40,6 +41,7 @@ fn a_job_is_a_slurm_job() {
     a_soft_wish_gives_way_and_a_hard_one_waits(&lab);
     others_jobs_are_others(&lab);
     slurms_own_commands_and_homings_see_the_same(&lab);
+    slurm_keeps_the_contract(&lab, Path::new("/data"));
 }
 
 fn next_to_its_data(lab: &Lab) {

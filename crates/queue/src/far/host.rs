@@ -65,8 +65,7 @@ fn refusal(engine: &dyn Engine, queue: &str) -> Result<Option<String>, QueueErro
     let known: Vec<&str> = config.queues.keys().map(String::as_str).collect();
     Ok(match config.queues.get(queue) {
         None => Some(format!("{host} has no queue {queue}; those that it has: {}", known.join(", "))),
-        Some(queue) if queue.closed => Some(format!("the queue is closed on {host}")),
-        Some(_) => None,
+        Some(_) => config.refuses(queue, crate::uid()).map(|why| format!("queue {queue} on {host}: {why}")),
     })
 }
 

@@ -1,7 +1,7 @@
 //! The process of a job: its words, its variables, its streams.
 
 use super::Keeper;
-use super::several::{hostfile, mcpu, mpi};
+use super::several::{hostfile, mcpu, mpi, slotfile};
 use crate::far::Word;
 use crate::job::{JobSpec, Share};
 use crate::tree;
@@ -73,23 +73,30 @@ impl Keeper<'_> {
         })
     }
 
+    /// Puts the script in its place in one step: the shell of another element of the array may be reading it.
+    fn write_script(&self, script: &RawText) -> io::Result<()> {
+        let part = self.dir.join(format!(".script.{}", self.index));
+        let mut file = OpenOptions::new().write(true).create(true).truncate(true).mode(0o700).open(&part)?;
+        file.write_all(&script.0)?;
+        fs::rename(&part, self.dir.join("script"))
+    }
+
     pub(super) fn command(&self) -> Result<Command, String> {
         if let Some(script) = &self.private.script {
-            let path = self.dir.join("script");
-            let mut file = OpenOptions::new().write(true).create(true).truncate(true).mode(0o700).open(&path);
-            let wrote = file.as_mut().map_err(|e| io::Error::from(e.kind())).and_then(|f| f.write_all(&script.0));
-            wrote.map_err(|e| format!("cannot write {}: {e}", path.display()))?;
+            self.write_script(script)
+                .map_err(|e| format!("cannot write {}: {e}", self.dir.join("script").display()))?;
         }
-        let words = self.words()?;
+        let words = self.started(self.words()?);
         let first = words.first().ok_or("it has no command")?;
         let mut command = Command::new(first.as_os());
         command.args(words[1..].iter().map(RawText::as_os)).current_dir(self.spec.cwd.as_path());
         self.surround(&mut command);
+        self.hold_back(&mut command);
         Ok(command)
     }
 
     /// Gives a process the job's variables, and the keeper's own end as its end.
-    fn surround(&self, command: &mut Command) {
+    pub(super) fn surround(&self, command: &mut Command) {
         command.env_clear().envs(self.private.env.iter().map(|(n, v)| (n.as_os(), v.as_os())));
         command.envs(self.variables());
         let umask = self.private.umask;
@@ -185,23 +192,40 @@ impl Keeper<'_> {
         all
     }
 
-    /// A file that names the hosts, and over several hosts what starts commands on them. Without those files the job
+    /// Files that name the hosts, and over several hosts what starts commands on them. Without those files the job
     /// starts as well: not every job of several slots reads them.
     fn for_ranks(&self, hosts: &[Share]) -> Vec<(String, String)> {
         let path = self.dir.join(format!("hosts.{}", self.index));
-        if let Err(e) = fs::write(&path, hostfile(hosts)) {
-            homing_process::say!("homing: job {}: cannot write {}: {e}", self.id, path.display());
-        }
-        let path = path.display().to_string();
-        let mut all = vec![("HOMING_HOSTFILE".into(), path.clone()), ("LSB_DJOB_HOSTFILE".into(), path.clone())];
-        if self.spec.gated {
-            let launcher = self.dir.join("blaunch");
-            let exe = std::env::current_exe();
-            let linked = exe.and_then(|exe| std::os::unix::fs::symlink(exe, &launcher));
-            if linked.is_ok() || launcher.exists() {
-                all.extend(mpi(&path, &launcher.display().to_string()));
+        let slots = path.with_extension(format!("{}.slots", self.index));
+        for (path, text) in [(&path, hostfile(hosts)), (&slots, slotfile(hosts))] {
+            if let Err(e) = fs::write(path, text) {
+                homing_process::say!("homing: job {}: cannot write {}: {e}", self.id, path.display());
             }
         }
+        let [path, slots] = [path, slots].map(|path| path.display().to_string());
+        let mut all = vec![("HOMING_HOSTFILE".into(), path.clone()), ("LSB_DJOB_HOSTFILE".into(), path.clone())];
+        let launcher = self.launcher();
+        if self.spec.gated && launcher.exists() {
+            all.extend(mpi(&path, &slots, &launcher.display().to_string()));
+        }
         all
+    }
+
+    /// What starts commands on the other hosts of a job: the user's own, in the same place on all hosts.
+    fn launcher(&self) -> PathBuf {
+        self.dir.with_file_name("blaunch")
+    }
+
+    /// Makes it. Another runner's, of an older program, is replaced in one step.
+    pub(super) fn make_launcher(&self) {
+        let launcher = self.launcher();
+        let part = self.dir.join(".blaunch");
+        let made = std::env::current_exe().and_then(|exe| match fs::read_link(&launcher) {
+            Ok(known) if known == exe => Ok(()),
+            _ => std::os::unix::fs::symlink(exe, &part).and_then(|()| fs::rename(&part, &launcher)),
+        });
+        if let Err(e) = made {
+            homing_process::say!("homing: job {}: cannot make {}: {e}", self.id, launcher.display());
+        }
     }
 }

@@ -1,6 +1,7 @@
 //! The keeper of one running job: holds its slots, starts it, carries out
 //! requests, and writes down its end. The job ends with its keeper.
 
+mod around;
 mod command;
 mod elsewhere;
 mod orders;
@@ -10,6 +11,7 @@ use crate::amend::amended;
 use crate::far::GO;
 use crate::files::{self, Reserved, read_json, step, write_json_soon};
 use crate::job::{End, JobSpec, Private, Start, Style};
+use crate::plan::Queue;
 use crate::process::Process;
 use crate::{QueueError, report};
 use homing_folder::lock::Held;
@@ -27,7 +29,8 @@ use std::time::Duration;
 const LOOK: Duration = Duration::from_millis(100);
 
 /// Keeps one job, from its start, decided at `at_ns`, to its end. `fds` are the locks: the job's own, then its slots.
-pub fn keep(dir: &Path, index: u32, at_ns: i64, fds: &[RawFd]) -> Result<(), QueueError> {
+/// `queue` is what its queue gives to the job that runs here.
+pub fn keep(dir: &Path, index: u32, at_ns: i64, fds: &[RawFd], queue: &Queue) -> Result<(), QueueError> {
     files::play("keeper");
     let locks: io::Result<Vec<Held>> = fds.iter().map(|fd| Held::inherit(*fd)).collect();
     let _locks = locks.map_err(QueueError::io("take over the locks of", dir))?;
@@ -39,11 +42,12 @@ pub fn keep(dir: &Path, index: u32, at_ns: i64, fds: &[RawFd]) -> Result<(), Que
     let read = || {
         Some((amended(dir, read_json::<JobSpec>(&dir.join("spec.json"))?.0), read_json(&dir.join("private.json"))?.0))
     };
-    let Some((spec, private)) = read().filter(|_| mine) else {
+    let Some((mut spec, private)) = read().filter(|_| mine) else {
         return Err(QueueError::Spool { path: dir.into(), what: "no job of this user".into() });
     };
     let id = dir.file_name().and_then(|n| n.to_str()?.parse().ok()).unwrap_or(0);
-    let keeper = Keeper { dir, id, index, spec, private };
+    limit(&mut spec, queue);
+    let keeper = Keeper { dir, id, index, spec, private, queue };
     if let Some(shares) = keeper.spec.over_several() {
         return keeper.keep_on_several(shares);
     }
@@ -66,6 +70,13 @@ pub fn keep(dir: &Path, index: u32, at_ns: i64, fds: &[RawFd]) -> Result<(), Que
     place.write(&end).map_err(QueueError::io("write", dir))
 }
 
+/// No job has more of its queue than the queue gives, whatever it was submitted with.
+fn limit(spec: &mut JobSpec, queue: &Queue) {
+    let least = |own: Option<u64>, of_queue: Option<u64>| own.into_iter().chain(of_queue).min();
+    spec.limit_s = least(spec.limit_s, queue.run_limit.map(|minutes| minutes.saturating_mul(60)));
+    spec.memory_bytes = least(spec.memory_bytes, queue.memory_limit.map(|mib| mib.saturating_mul(1 << 20)));
+}
+
 /// How long it took is not known yet.
 fn ended() -> End {
     End { at_ns: 0, exit: 0, reason: None, cpu_ms: 0, max_rss_kib: 0 }
@@ -77,6 +88,7 @@ struct Keeper<'a> {
     index: u32,
     spec: JobSpec,
     private: Private,
+    queue: &'a Queue,
 }
 
 impl Keeper<'_> {
@@ -87,6 +99,9 @@ impl Keeper<'_> {
     fn run(&self, record: &File) -> Result<End, String> {
         if let Some(reason) = self.spec.gated.then(|| self.wait_for_go()).flatten() {
             return Ok(End { exit: 130, reason: Some(reason), ..ended() });
+        }
+        if let Some(end) = self.prepare(record)? {
+            return Ok(end);
         }
         let mut command = self.command()?;
         let out = self.output("out", &self.spec.stdout)?;
@@ -99,22 +114,33 @@ impl Keeper<'_> {
         command.stdout(out).stderr(err).stdin(self.input()?);
         let child = command.spawn().map_err(|e| format!("cannot start {:?}: {e}", command.get_program()))?;
         step("spawned");
-        let (status, reason) = self.wait(child, record);
-        // What it left in the background would run without slots.
+        let (status, reason) = self.wait(child, record, self.orders());
+        self.sweep();
+        let (cpu_ms, max_rss_kib) = usage();
+        let exit = exit_of(status);
+        let reason = reason.or_else(|| self.over_cpu_limit(exit));
+        self.finish(record);
+        let full = || (exit != 0).then(|| self.full(&written)).flatten();
+        Ok(End { exit, reason: reason.or_else(full), cpu_ms, max_rss_kib, ..ended() })
+    }
+
+    fn orders(&self) -> Orders<'_> {
+        Orders::new(Hand::Here, self.dir, self.index, &self.spec)
+    }
+
+    /// What a command left in the background would run without slots.
+    fn sweep(&self) {
         if let Err(left) = homing_process::sweep(Duration::ZERO) {
             homing_process::say!(
                 "homing: job {}: these processes wait for I/O and have not ended yet: {left:?}",
                 self.id
             );
         }
-        let (cpu_ms, max_rss_kib) = usage();
-        let exit = status.code().unwrap_or_else(|| 128 + status.signal().unwrap_or(0));
-        let full = || (exit != 0).then(|| self.full(&written)).flatten();
-        Ok(End { exit, reason: reason.or_else(full), cpu_ms, max_rss_kib, ..ended() })
     }
 
     /// Holds the slots until it may start, or why it does not. Its limits count from then on.
     fn wait_for_go(&self) -> Option<String> {
+        self.make_launcher();
         let free = JobSpec { limit_s: None, memory_bytes: None, ..self.spec.clone() };
         let mut orders = Orders::new(Hand::Here, self.dir, self.index, &free);
         while !self.dir.join(GO).exists() {
@@ -135,9 +161,8 @@ impl Keeper<'_> {
     }
 
     /// A job that lasts has its start on the disk before long; for a short one that would cost more than the job.
-    fn wait(&self, mut child: std::process::Child, record: &File) -> (ExitStatus, Option<String>) {
+    fn wait(&self, mut child: std::process::Child, record: &File, mut orders: Orders) -> (ExitStatus, Option<String>) {
         let mut synced = false;
-        let mut orders = Orders::new(Hand::Here, self.dir, self.index, &self.spec);
         let pid = rustix::process::Pid::from_child(&child);
         let ended = rustix::process::pidfd_open(pid, rustix::process::PidfdFlags::empty()).ok();
         loop {
@@ -172,6 +197,11 @@ impl Keeper<'_> {
             homing_process::say!("homing: job {}: cannot append the report to {}: {e}", self.id, path.display());
         }
     }
+}
+
+/// As shells say it.
+fn exit_of(status: ExitStatus) -> i32 {
+    status.code().unwrap_or_else(|| 128 + status.signal().unwrap_or(0))
 }
 
 /// Processor time (ms) and largest resident set (KiB) of the children that were waited for.

@@ -57,6 +57,11 @@ pub(super) struct Orders<'a> {
     pub reason: Option<String>,
 }
 
+/// Where the end of an element is asked for.
+fn kills(index: u32) -> [String; 2] {
+    ["kill.json".into(), format!("kill.{index}.json")]
+}
+
 impl Orders<'_> {
     /// For an element that starts now.
     pub fn new<'a>(hand: Hand<'a>, dir: &'a Path, index: u32, spec: &'a JobSpec) -> Orders<'a> {
@@ -77,6 +82,14 @@ impl Orders<'_> {
         }
     }
 
+    /// For what comes after the job: what was asked for until now was asked of the job.
+    pub fn after_the_job(mut self) -> Self {
+        for (seen, name) in self.seen.iter_mut().zip(kills(self.index)) {
+            *seen = read_json(&self.dir.join(name)).map(|(kill, _)| kill);
+        }
+        self
+    }
+
     /// Since the start.
     pub fn elapsed(&self) -> Duration {
         self.begun.elapsed()
@@ -88,7 +101,7 @@ impl Orders<'_> {
         if self.kill_at.is_none() {
             self.heed_limits();
         }
-        for (nth, name) in ["kill.json".to_string(), format!("kill.{}.json", self.index)].iter().enumerate() {
+        for (nth, name) in kills(self.index).iter().enumerate() {
             let Some((kill, owner)) = read_json::<Kill>(&self.dir.join(name)) else { continue };
             // The folder is the user's own; only they and root can write here.
             if self.seen[nth].as_ref() == Some(&kill) || (owner != files::uid() && owner != 0) {

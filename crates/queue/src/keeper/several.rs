@@ -141,12 +141,23 @@ pub(super) fn hostfile(hosts: &[Share]) -> String {
     hosts.iter().map(|share| format!("{}\n", share.host).repeat(share.slots as usize)).collect()
 }
 
-/// What tells MPI libraries their hosts, and MPICH's to start its daemons there as processes of the job. OpenMPI's daemon
-/// (4.1) ends with signal 11 when it is started so, for a reason that is not known yet: it has its own ssh.
-pub(super) fn mpi(hostfile: &str, launcher: &str) -> Vec<(String, String)> {
+/// The same for OpenMPI, which takes a host that stands there once for as many slots as it has processors.
+pub(super) fn slotfile(hosts: &[Share]) -> String {
+    hosts.iter().map(|share| format!("{} slots={}\n", share.host, share.slots)).collect()
+}
+
+/// What tells MPI libraries their hosts, and to start their daemons there as processes of the job. OpenMPI's daemon
+/// looks for the launcher as well, under the name that it has where mpirun runs, and ends with signal 11 when it does
+/// not find it: it has to have one name on all hosts. That daemons start others, OpenMPI's tree, is not wanted: mpirun
+/// starts them all, from the host that holds the job.
+pub(super) fn mpi(hostfile: &str, slotfile: &str, launcher: &str) -> Vec<(String, String)> {
     let all = [
-        ("OMPI_MCA_orte_default_hostfile", hostfile),
-        ("PRTE_MCA_prte_default_hostfile", hostfile),
+        ("OMPI_MCA_orte_default_hostfile", slotfile),
+        ("OMPI_MCA_plm_rsh_agent", launcher),
+        ("OMPI_MCA_plm_rsh_no_tree_spawn", "1"),
+        ("PRTE_MCA_prte_default_hostfile", slotfile),
+        ("PRTE_MCA_plm_ssh_agent", launcher),
+        ("PRTE_MCA_plm_ssh_no_tree_spawn", "1"),
         ("HYDRA_HOST_FILE", hostfile),
         ("HYDRA_LAUNCHER", "ssh"),
         ("HYDRA_LAUNCHER_EXEC", launcher),
@@ -168,6 +179,7 @@ mod tests {
         let share = |host: &str, slots| Share { host: host.into(), slots };
         let hosts = [share("n2", 2), share("n1", 1)];
         assert_eq!(hostfile(&hosts), "n2\nn2\nn1\n");
+        assert_eq!(slotfile(&hosts), "n2 slots=2\nn1 slots=1\n");
         assert_eq!(mcpu(&hosts), "n2 2 n1 1 ");
     }
 }

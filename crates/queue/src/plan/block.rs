@@ -11,6 +11,14 @@ pub enum Block {
     Never,
     /// The queue takes no jobs, or is not known (any more).
     Closed,
+    /// Its user may not use the queue.
+    Barred,
+    /// The queue starts jobs at other times; at which.
+    Window(String),
+    /// The queue starts no jobs; by whose order.
+    Inactive(String),
+    /// The host starts no jobs; by whose order.
+    ClosedHost(String),
     /// The queue's slots are in use.
     QueueLimit,
     /// The user's share of the queue is in use.
@@ -44,6 +52,10 @@ impl std::fmt::Display for Block {
             Block::After => write!(f, "what it waits for has not happened"),
             Block::Never => write!(f, "what it waits for cannot happen any more"),
             Block::Closed => write!(f, "its queue is closed"),
+            Block::Barred => write!(f, "its user may not use the queue"),
+            Block::Window(when) => write!(f, "its queue starts jobs at {when}"),
+            Block::Inactive(by) => write!(f, "its queue starts no jobs: {by}"),
+            Block::ClosedHost(by) => write!(f, "its host starts no jobs: {by}"),
             Block::QueueLimit => write!(f, "the queue's slots are in use"),
             Block::UserLimit => write!(f, "the user's slots of the queue are in use"),
             Block::HostLimit => write!(f, "the queue's slots on the host are in use"),

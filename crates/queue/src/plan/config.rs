@@ -1,34 +1,10 @@
 //! Queues and slots, as the cluster file has them.
 
+use super::Queue;
+use crate::control::{Control, Order, Target};
 use crate::index::Index;
 use serde::{Deserialize, Serialize};
-use std::collections::BTreeMap;
-
-/// A queue, as `[queue.NAME]` of the cluster file describes it.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields, default)]
-pub struct Queue {
-    /// Queues of higher priority are served first. LSF's default is 1.
-    pub priority: i32,
-    /// Shown by `bqueues -l`.
-    pub description: String,
-    /// The queue that is used when none is named.
-    pub default: bool,
-    /// Takes no jobs (`false`: it does).
-    pub closed: bool,
-    /// Hosts that it may use, as a node set; all when empty.
-    pub hosts: String,
-    /// Slots that its jobs may have (QJOB_LIMIT).
-    pub slots: Option<u32>,
-    /// ... of one user (UJOB_LIMIT).
-    pub per_user: Option<u32>,
-    /// ... on one host (HJOB_LIMIT).
-    pub per_host: Option<u32>,
-    /// Minutes that a job may run (RUNLIMIT).
-    pub run_limit: Option<u64>,
-    /// Load thresholds, `bio = "1500/4000"`: nothing starts above the first, jobs stand still above the second.
-    pub load: BTreeMap<String, String>,
-}
+use std::collections::{BTreeMap, BTreeSet};
 
 /// What a submitting machine tells the host of a job: its cluster files are not that host's. There they add to the
 /// administrator's own, and loosen nothing.
@@ -44,7 +20,7 @@ pub struct Terms {
 }
 
 /// What the queue goes by.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, Default, PartialEq)]
 pub struct Config {
     /// Slots of this machine.
     pub slots: u32,
@@ -54,9 +30,29 @@ pub struct Config {
     pub queues: BTreeMap<String, Queue>,
     /// Load indices of the site's own.
     pub index: BTreeMap<String, Index>,
+    /// This machine's name.
+    pub name: String,
+    /// What was said of queues and hosts since.
+    pub control: Control,
+    /// Users and the queues that they may not use, of those who were asked about.
+    pub barred: BTreeSet<(u32, String)>,
+    /// The minute of the week, Sunday's first being 0.
+    pub minute: u32,
 }
 
 impl Config {
+    /// Why a queue takes no job of a user, in LSF's words, if it does not.
+    pub fn refuses(&self, queue: &str, uid: u32) -> Option<String> {
+        if self.barred.contains(&(uid, queue.into())) {
+            return Some("User cannot use the queue".into());
+        }
+        let order = self.control.shut(Target::Submission, queue).map(|order| format!("Queue has been closed {order}"));
+        order.or_else(|| self.queues.get(queue).filter(|q| q.closed).map(|_| "Queue has been closed".into()))
+    }
+    /// The order by which a host, this machine when `None`, starts no jobs.
+    pub fn closed_host(&self, host: Option<&str>) -> Option<&Order> {
+        self.control.shut(Target::Host, host.unwrap_or(&self.name))
+    }
     /// The queue for jobs that name none.
     pub fn default_queue(&self) -> &str {
         let marked = self.queues.iter().find(|(_, q)| q.default).map(|(name, _)| name.as_str());

@@ -4,17 +4,22 @@
 
 mod block;
 mod config;
+mod queue;
 mod spread;
 #[cfg(test)]
 mod tests;
 mod usage;
+mod window;
 
 pub use block::Block;
-pub use config::{Config, Queue, Terms};
+pub use config::{Config, Terms};
+pub use queue::Queue;
 pub use spread::{Room, spread};
 pub use usage::{Leased, Usage};
+pub use window::Windows;
 
 use crate::Storage;
+use crate::control::Target;
 use crate::depend::Verdict;
 use crate::load::Load;
 use crate::state::State;
@@ -67,6 +72,18 @@ pub fn blocked(config: &Config, usage: &Usage, it: &View, load: &Load) -> Option
         Verdict::Holds => {}
     }
     let Some(queue) = config.queues.get(&it.queue).filter(|q| !q.closed) else { return Some(Block::Closed) };
+    if config.barred.contains(&(it.uid, it.queue.clone())) {
+        return Some(Block::Barred);
+    }
+    if !queue.dispatch_window.has(config.minute) {
+        return Some(Block::Window(queue.dispatch_window.to_string()));
+    }
+    if let Some(order) = config.control.shut(Target::Dispatch, &it.queue) {
+        return Some(Block::Inactive(order.to_string()));
+    }
+    if let Some(order) = config.closed_host(it.host.as_deref()) {
+        return Some(Block::ClosedHost(order.to_string()));
+    }
     match config.slots_of(&it.host) {
         Some(0) => return Some(Block::NoSlots),
         Some(slots) if it.slots > slots => return Some(Block::TooLarge),
@@ -95,7 +112,8 @@ pub fn blocked(config: &Config, usage: &Usage, it: &View, load: &Load) -> Option
         if let Some(index) = load.above_first(&queue.load) {
             return Some(Block::Load(index));
         }
-        if let Some(expr) = it.require.iter().find(|e| !load.holds(e)) {
+        let of_queue = Some(&queue.res_req).filter(|text| !text.is_empty());
+        if let Some(expr) = of_queue.into_iter().chain(&it.require).find(|e| !load.holds(e)) {
             return Some(if load.never(expr) { Block::Beyond(expr.clone()) } else { Block::Require(expr.clone()) });
         }
     }

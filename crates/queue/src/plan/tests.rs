@@ -1,8 +1,9 @@
 use super::*;
+use crate::control::{Control, Order};
 
 fn config() -> Config {
     let queues = BTreeMap::from([("q".into(), Queue::default())]);
-    Config { slots: 2, host_slots: BTreeMap::new(), queues, index: BTreeMap::new() }
+    Config { slots: 2, queues, name: "here".into(), ..Config::default() }
 }
 fn view(id: u64, uid: u32) -> View {
     View {
@@ -92,6 +93,16 @@ fn limits_hold() {
         config.queues.insert("q".into(), queue);
         assert_eq!(why(&config, &all, &all[1]), Some(block));
     }
+    config.queues.insert("q".into(), Queue::default());
+    let order = Order { shut: true, by: "root".into(), at_ns: 0, why: None };
+    let shut = |target, name: &str| Control::default().with(target, &[name.to_string()], &order);
+    let by = |control: Control, it: &View| why(&Config { control, ..config.clone() }, &all, it);
+    assert_eq!(by(shut(Target::Dispatch, "q"), &all[1]), Some(Block::Inactive(order.to_string())));
+    assert_eq!(by(shut(Target::Host, "here"), &all[1]), Some(Block::ClosedHost(order.to_string())));
+    assert_eq!(by(shut(Target::Submission, "q"), &all[1]), None, "what waits in a closed queue starts");
+    assert_eq!(by(shut(Target::Host, "n2"), &all[1]), None);
+    let there = View { host: Some("n2".into()), ..all[1].clone() };
+    assert_eq!(by(shut(Target::Host, "n2"), &there), Some(Block::ClosedHost(order.to_string())));
     config.queues.insert("q".into(), Queue { per_user: Some(1), ..Queue::default() });
     assert_eq!(why(&config, &all, &all[2]), Some(Block::UserLimit));
     assert_eq!(next(&config, &all, |_| true).unwrap().id, 2);

@@ -5,7 +5,7 @@ use crate::files::{self, read_json, step, write_json_soon};
 use crate::job::{Kill, Stop};
 use crate::load::Load;
 use crate::neighbours::Presence;
-use crate::plan::{self, Config, Standing, Usage, View, Want};
+use crate::plan::{self, Config, Queue, Standing, Usage, View, Want};
 use crate::state::State;
 use crate::{Job, QueueError, Storage, slots};
 use homing_folder::lease::Wish;
@@ -131,7 +131,8 @@ impl Runner<'_> {
         let count = decision.config.slots;
         let Some(held) = slots::take(&self.spool.places, &users, &name, count, want.slots)? else { return Ok(false) };
         let job = decision.jobs.iter().find(|j| j.id == want.id);
-        if !job.map_or(Ok(false), |job| self.start(job, want.index, Some(&held)))? {
+        let queue = job.and_then(|job| decision.config.queues.get(&job.spec.queue));
+        if !job.map_or(Ok(false), |job| self.start(job, want.index, Some((&held, queue))))? {
             return Ok(false);
         }
         self.turn.passed_over.clear();
@@ -143,7 +144,7 @@ impl Runner<'_> {
     }
 
     /// Hands the job's lock and its slots to a keeper; without slots those are another host's.
-    fn start(&mut self, job: &Job, index: u32, slots: Option<&Held>) -> Result<bool, QueueError> {
+    fn start(&mut self, job: &Job, index: u32, slots: Option<(&Held, Option<&Queue>)>) -> Result<bool, QueueError> {
         let path = job.dir.join(format!("lock.{index}"));
         let held = Held::try_take(&path).map_err(QueueError::io("lock", &path))?;
         let Some(lock) = held else { return Ok(false) };
@@ -173,12 +174,14 @@ impl Runner<'_> {
             write_json_soon(&path, &Stop { by: asked }, 0o644).map_err(QueueError::io("write", &path))?;
         }
         step("dispatching");
+        let (slots, queue) = slots.unzip();
         let fds = [&lock].into_iter().chain(slots).map(|l| l.pass_on().map(|fd| fd.to_string()));
         let fds = fds.collect::<Result<Vec<_>, _>>().map_err(QueueError::io("pass on the lock", &path))?;
         let mut command = Command::new(&self.keeper[0]);
         command.args(&self.keeper[1..]).arg(&job.dir).arg(index.to_string());
         // The moment of the decision: keepers of one moment may come to write it down in any order.
         command.arg(homing_clock::system_ns().to_string()).arg(fds.join(","));
+        command.arg(serde_json::to_string(&queue.flatten().cloned().unwrap_or_default()).unwrap_or_default());
         command.stdin(Stdio::null()).stdout(Stdio::null()).current_dir("/");
         let child = command.spawn().map_err(QueueError::io("start the keeper", &self.keeper[0]))?;
         let pid = rustix::process::Pid::from_child(&child);

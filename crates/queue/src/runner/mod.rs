@@ -10,7 +10,7 @@ use crate::bell::Bell;
 use crate::files::{self, step};
 use crate::load::{self, Load};
 use crate::neighbours::{Neighbours, Presence};
-use crate::plan::{self, Block, Config, Leased, Standing, Usage, View};
+use crate::plan::{self, Block, Config, Leased, Queue, Standing, Usage, View};
 use crate::retry::Failed;
 use crate::state::State;
 use crate::turn::Turn;
@@ -35,6 +35,7 @@ pub fn run(spool: &Spool, config: &mut dyn FnMut() -> Config, keeper: &[PathBuf]
     close_inherited();
     // A terminal that ends takes its own session with it; this is another.
     let _ = rustix::process::setsid();
+    let mut config = || spool.now(config());
     let own = spool.places.own()?;
     let lock = own.join("runner.lock");
     let mut told = false;
@@ -43,7 +44,7 @@ pub fn run(spool: &Spool, config: &mut dyn FnMut() -> Config, keeper: &[PathBuf]
         if held.is_none() {
             return Ok(());
         }
-        match Runner::new(spool, keeper, &own).serve(config) {
+        match Runner::new(spool, keeper, &own).serve(&mut config) {
             // Who stayed away then would leave the jobs waiting when there is room again, until their user's next command.
             Err(full) if full.is_full() => {
                 if !std::mem::replace(&mut told, true) {
@@ -138,7 +139,7 @@ impl<'a> Runner<'a> {
             let config = config();
             let jobs = self.spool.own_unfinished();
             // A first look takes a while, and most queues have no thresholds.
-            let wanted = config.queues.values().any(|q| !q.load.is_empty())
+            let wanted = config.queues.values().any(Queue::asks_load)
                 || jobs.iter().any(|j| !j.spec.require.is_empty() && j.parts.iter().any(|p| p.state == State::Pend));
             let load = match wanted {
                 true => {

@@ -3,9 +3,9 @@
 use super::ending;
 use crate::job::Style;
 use crate::{JobSpec, Private};
+use homing_lsf::require::Requirement;
 use homing_model::text::quoted;
 use homing_model::{Command, RawText};
-use homing_require::Requirement;
 use homing_slurm::Node;
 use std::collections::BTreeMap;
 

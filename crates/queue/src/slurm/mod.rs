@@ -77,12 +77,20 @@ impl Engine for Slurm {
             host_slots: nodes.into_iter().map(|n| (n.name, Some(n.cpus))).collect(),
             queues,
             index: BTreeMap::new(),
+            name: crate::host_name(),
+            ..Config::default()
         })
     }
 
     fn machines(&self) -> Result<Vec<Machine>, QueueError> {
         let nodes = ask::nodes(None).map_err(failed)?;
-        let machine = |n: Node| Machine { open: n.is_usable(false), name: n.name, slots: Some(n.cpus), state: n.state };
+        let machine = |n: Node| Machine {
+            open: n.is_usable(false),
+            name: n.name,
+            slots: Some(n.cpus),
+            state: n.state,
+            closed: None,
+        };
         Ok(nodes.into_iter().map(machine).collect())
     }
 

@@ -42,7 +42,7 @@ pub fn blaunch(words: &[RawText]) -> Result<i32, Refusal> {
 fn asked(command: &[&RawText]) -> Result<Rank, Refusal> {
     let cwd = crate::cmd::queue::sub::working_directory()?;
     let words: Vec<&[u8]> = command.iter().map(|word| word.0.as_slice()).collect();
-    // As over ssh: what mpirun has set for itself would mislead its daemon, which ends with signal 11.
+    // As over ssh: mpirun tells its daemons in words what they need.
     let env = std::env::vars_os().map(|(n, v)| (RawText::from(n), RawText::from(v)));
     let of_job = |name: &RawText| ["LSB_", "LS_", "HOMING_"].iter().any(|start| name.0.starts_with(start.as_bytes()));
     let env = env.filter(|(name, _)| of_job(name)).collect();

@@ -3,12 +3,12 @@
 use super::{Refusal, attach, said};
 use crate::cmd::queue::several;
 use homing_lsf::bsub::{Call, Interactive, Request, call, default_name, with_script};
+use homing_lsf::require::Requirement;
 use homing_lsf::units;
 use homing_model::text::quoted;
 use homing_model::{Command, RawText};
 use homing_queue::plan::Config;
 use homing_queue::{Engine, JobSpec, Private, Style, array, depend};
-use homing_require::Requirement;
 use std::io::{IsTerminal, Read};
 use std::path::Path;
 
@@ -158,9 +158,9 @@ fn queue(request: &Request, config: &Config) -> Result<(String, bool), Refusal> 
         None if request.queues.is_empty() => default(),
         None => return Err(said(format!("{}: No such queue. Job not submitted.", request.queues[0]))),
     };
-    match config.queues.get(&name).is_some_and(|q| q.closed) {
-        true => Err(said(format!("{name}: Queue has been closed. Job not submitted."))),
-        false => Ok((name, by_default)),
+    match config.refuses(&name, homing_queue::uid()) {
+        Some(why) => Err(said(format!("{name}: {why}. Job not submitted."))),
+        None => Ok((name, by_default)),
     }
 }
 

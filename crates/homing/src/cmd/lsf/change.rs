@@ -61,10 +61,11 @@ fn modified(
 /// Moves a job to another queue, with the run limit of that where it had none of its own.
 fn into_queue(change: &mut Amend, config: &Config, queue: &str) -> Result<(), Refusal> {
     let limit = |name: &str| config.queues.get(name).and_then(|q| q.run_limit).map(|minutes| minutes * 60);
-    match config.queues.get(queue) {
-        None => return Err(said(format!("{queue}: No such queue"))),
-        Some(of) if of.closed => return Err(said(format!("{queue}: Queue has been closed"))),
-        Some(_) => {}
+    if !config.queues.contains_key(queue) {
+        return Err(said(format!("{queue}: No such queue")));
+    }
+    if let Some(why) = config.refuses(queue, homing_queue::uid()) {
+        return Err(said(format!("{queue}: {why}")));
     }
     let own = change.limit_s.filter(|own| Some(*own) != limit(&change.queue));
     change.limit_s = [own, limit(queue)].into_iter().flatten().min();

@@ -1,5 +1,5 @@
 //! What workflow managers ask before they submit: `lsid`, `lsclusters`,
-//! `badmin showconf`, `bparams`, `lsinfo`.
+//! `bparams`, `lsinfo`.
 
 use super::{CLUSTER, Refusal, options, print, said, version};
 use crate::cluster::Cluster;
@@ -65,20 +65,5 @@ pub fn bparams(_: &[RawText]) -> Result<i32, Refusal> {
         "Default Queues:  {queue}\nJob Dispatch Interval:  0 seconds\nJob Checking Interval:  0 seconds\nMemory/Swap Limit \
          enforced by:  homing, the processes of a job together\nUnit for limits:  {}\n",
         unit()?
-    ))
-}
-
-/// `badmin showconf mbd`: units, and where Snakemake looks for lsb.params.
-pub fn badmin(words: &[RawText]) -> Result<i32, Refusal> {
-    if words.first().is_none_or(|w| w.0 != b"showconf") {
-        return Err(said("badmin: only showconf is there; queues and hosts are in cluster.toml"));
-    }
-    let folder =
-        super::install::folder().ok_or_else(|| said("badmin: call it where `homing lsf install` has put it"))?;
-    let now = jiff::Zoned::now().strftime("%a %b %e %H:%M:%S %Y").to_string();
-    let (folder, unit) = (folder.display(), unit()?);
-    print(&format!(
-        "MBD configuration at {now}\n        LSB_SHAREDIR = {folder}/lsf/work\n        LSF_CONFDIR = {folder}/lsf/conf\n        \
-         LSF_ENVDIR = {folder}/lsf/conf\n        LSF_UNIT_FOR_LIMITS = {unit}\n        LSB_JOBINDEX = 1\n"
     ))
 }

@@ -2,7 +2,8 @@
 //! files that the command names, in that host's own path.
 
 use super::{Refusal, bsub, storage};
-use homing_locate::{Finder, Named};
+use crate::cluster::Cluster;
+use homing_locate::{Finder, Locator, Named};
 use homing_lsf::place::{Known, Why, choose, host_of};
 use homing_model::{Command, RawText, Task};
 use homing_mounts::{FS_TIMEOUT, Kind, patiently};
@@ -83,7 +84,9 @@ fn looked<T: Send + 'static>(
     look: impl FnOnce(&Finder, &Path, &[Known], &str) -> T + Send + 'static,
 ) -> Result<T, String> {
     let (directory, known, own) = (directory.to_path_buf(), known.to_vec(), own.to_string());
-    patiently(paths, FS_TIMEOUT, move || look(&Finder::default(), &directory, &known, &own))
+    let locators = Cluster::of_queue().map_err(|e| e.message)?.locators();
+    let finder = move || Finder::over(Locator::default().with_own(locators));
+    patiently(paths, FS_TIMEOUT, move || look(&finder(), &directory, &known, &own))
 }
 
 /// The folder of every machine's own, next to which no job has to run, in which a directory lies.
@@ -208,13 +211,13 @@ fn inode(host: &str, own: &str, name: &Path) -> Result<Option<u64>, String> {
 
 /// What a command says on a host; nothing where it fails.
 fn asked(host: &str, words: &[&str]) -> Result<Option<String>, String> {
-    let options = homing_remote::Options { command_timeout: Some(PATIENCE), ..Default::default() };
-    let command = homing_remote::Command::argv(words.iter().copied());
-    let mut results = homing_remote::Remote::new(options).run(&[host], &command);
+    let options = homing_exec::Options { command_timeout: Some(PATIENCE), ..Default::default() };
+    let command = homing_exec::Command::argv(words.iter().copied());
+    let mut results = homing_exec::Remote::new(options).run(&[host], &command);
     let result = results.next().ok_or("no answer")?;
     match result.outcome {
-        homing_remote::Outcome::Exited(0) => Ok(Some(String::from_utf8_lossy(&result.stdout).into_owned())),
-        homing_remote::Outcome::Exited(_) => Ok(None),
+        homing_exec::Outcome::Exited(0) => Ok(Some(String::from_utf8_lossy(&result.stdout).into_owned())),
+        homing_exec::Outcome::Exited(_) => Ok(None),
         other => Err(other.to_string()),
     }
 }

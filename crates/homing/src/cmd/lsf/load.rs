@@ -4,12 +4,13 @@ use super::{Refusal, options, print, said};
 use crate::cluster::Cluster;
 use homing_lsf::grammar::{BHOSTS, BQUEUES, BUSERS};
 use homing_lsf::options::{Parsed, text};
+use homing_lsf::require::{Requirement, Value};
 use homing_lsf::tables::{self, Host, Queue};
 use homing_model::RawText;
+use homing_queue::control::{Order, Target};
 use homing_queue::index::Index;
 use homing_queue::plan::Config;
 use homing_queue::{Engine, Job, State};
-use homing_require::{Requirement, Value};
 use std::collections::BTreeMap;
 
 /// Slots of jobs: all, waiting, running, stopped.
@@ -56,18 +57,40 @@ pub fn bqueues(words: &[RawText]) -> Result<i32, Refusal> {
 fn queue(config: &Config, name: &str, jobs: &[Job]) -> Queue {
     let of = &config.queues[name];
     let threshold = |t: &String| homing_queue::thresholds(t).unwrap_or_default();
+    let window = of.dispatch_window.to_string();
+    let settings = [
+        ("RES_REQ", &of.res_req),
+        ("DISPATCH_WINDOW", &window),
+        ("PRE_EXEC", &of.pre_exec),
+        ("POST_EXEC", &of.post_exec),
+        ("JOB_STARTER", &of.job_starter),
+    ];
+    let closed = config.control.shut(Target::Submission, name);
+    let inactive = config.control.shut(Target::Dispatch, name);
+    let comment = |word: &str, order: Option<&Order>| order.map(|order| format!("{word} {order}"));
     Queue {
         name: name.into(),
         description: of.description.clone(),
         priority: of.priority,
-        open: !of.closed,
-        active: true,
+        open: closed.is_none() && !of.closed,
+        active: inactive.is_none(),
+        in_window: of.dispatch_window.has(config.minute),
+        nice: of.nice,
         default: config.default_queue() == name,
         limits: [of.slots, of.per_user, None, of.per_host],
         slots: counted(jobs.iter().filter(|j| j.spec.queue == name)),
         run_limit: of.run_limit,
+        cpu_limit: of.cpu_limit,
+        memory_limit: of.memory_limit,
+        users: of.users.clone(),
+        settings: settings
+            .map(|(key, value)| (key, value.to_string()))
+            .into_iter()
+            .filter(|(_, v)| !v.is_empty())
+            .collect(),
         hosts: of.hosts.split_whitespace().map(String::from).collect(),
         thresholds: of.load.iter().map(|(index, t)| (index.clone(), threshold(t))).collect(),
+        comments: [comment("closed", closed), comment("inactivated", inactive)].into_iter().flatten().collect(),
     }
 }
 
@@ -126,14 +149,17 @@ fn hosts(engine: &dyn Engine, asked: &[String]) -> Result<Vec<Host>, Refusal> {
             };
             let slots = [of(State::Run), of(State::Ssusp), of(State::Ususp)];
             let full = m.slots.is_some_and(|all| slots.iter().sum::<u32>() >= all);
-            let status = if !m.open && m.slots != Some(0) {
+            let status = if m.closed.is_some() {
+                "closed_Adm"
+            } else if !m.open && m.slots != Some(0) {
                 "unavail"
             } else if full {
                 "closed"
             } else {
                 "ok"
             };
-            Host { name: m.name.clone(), status: status.into(), max: m.slots, slots, ..Host::default() }
+            let comment = m.closed.as_ref().map(|order| format!("closed {order}"));
+            Host { name: m.name.clone(), status: status.into(), comment, max: m.slots, slots, ..Host::default() }
         })
         .collect())
 }
@@ -226,11 +252,11 @@ fn add_index(found: &mut [Host], name: &str, index: &Index) {
     let up = found.iter().filter(|h| h.status != "unavail").map(|h| h.name.clone());
     let (own, others): (Vec<String>, Vec<String>) = up.partition(|name| *name == homing_queue::host_name());
     let mut answers: Vec<(String, Result<f64, String>)> = own.into_iter().map(|name| (name, index.ask())).collect();
-    let options = homing_remote::Options { command_timeout: Some(homing_queue::index::LIMIT), ..Default::default() };
-    let command = homing_remote::Command::shell(&index.command);
-    answers.extend(homing_remote::Remote::new(options).run(&others, &command).map(|result| {
+    let options = homing_exec::Options { command_timeout: Some(homing_queue::index::LIMIT), ..Default::default() };
+    let command = homing_exec::Command::shell(&index.command);
+    answers.extend(homing_exec::Remote::new(options).run(&others, &command).map(|result| {
         let value = match result.outcome {
-            homing_remote::Outcome::Exited(0) => homing_queue::index::number(&index.command, &result.stdout),
+            homing_exec::Outcome::Exited(0) => homing_queue::index::number(&index.command, &result.stdout),
             other => Err(format!("{:?}: {other}", index.command)),
         };
         (result.host, value)

@@ -4,9 +4,9 @@
 use super::{Refusal, load, options, said};
 use homing_lsf::grammar::LSRUN;
 use homing_lsf::options::text;
+use homing_lsf::require::Requirement;
 use homing_model::RawText;
 use homing_model::text::quoted;
-use homing_require::Requirement;
 use std::os::unix::process::CommandExt;
 use std::process::Command;
 

@@ -9,6 +9,7 @@ mod absent;
 mod act;
 mod attach;
 mod bacct;
+mod badmin;
 mod blaunch;
 mod bmgroup;
 mod bsub;
@@ -68,7 +69,7 @@ const VERBS: [(&str, Verb); 31] = [
     ("lsrun", lsrun::run),
     ("lsid", config::lsid),
     ("lsclusters", config::lsclusters),
-    ("badmin", config::badmin),
+    ("badmin", badmin::badmin),
     ("bparams", config::bparams),
     ("busers", load::busers),
     ("bugroup", bugroup::bugroup),

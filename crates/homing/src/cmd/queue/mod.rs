@@ -99,17 +99,20 @@ pub fn runner() -> Result<i32, Failure> {
     Ok(0)
 }
 
-/// `queue-keeper FOLDER INDEX NANOSECONDS DESCRIPTORS`, as a runner starts it: holds one running job.
+/// `queue-keeper FOLDER INDEX NANOSECONDS DESCRIPTORS QUEUE`, as a runner starts it: holds one running job.
 pub fn keeper(words: &[OsString]) -> Result<i32, Failure> {
     let usage = || Failure::usage("the words of a keeper are its runner's to choose");
-    let [dir, index, at_ns, fds] = words else { return Err(usage()) };
+    let [dir, index, at_ns, fds, queue] = words else { return Err(usage()) };
     let fds = fds.to_str().map(|fds| fds.split(',').map(str::parse).collect::<Result<Vec<i32>, _>>());
     let number = |word: &OsString| word.to_str()?.parse::<i64>().ok();
     let index = number(index).and_then(|index| u32::try_from(index).ok());
-    let (Some(index), Some(at_ns), Some(Ok(fds))) = (index, number(at_ns), fds) else { return Err(usage()) };
+    let queue = queue.to_str().and_then(|text| serde_json::from_str(text).ok());
+    let (Some(index), Some(at_ns), Some(Ok(fds)), Some(queue)) = (index, number(at_ns), fds, queue) else {
+        return Err(usage());
+    };
     let runner = rustix::process::getppid();
     let runner = runner.and_then(|pid| rustix::process::pidfd_open(pid, rustix::process::PidfdFlags::empty()).ok());
-    let kept = homing_queue::keep(Path::new(dir), index, at_ns, &fds).map_err(failed);
+    let kept = homing_queue::keep(Path::new(dir), index, at_ns, &fds, &queue).map_err(failed);
     // The runner was killed meanwhile: what else waits must not wait for the next command.
     if runner.is_none_or(|runner| has_ended(&runner)) {
         local()?.tend().map_err(failed)?;

@@ -175,6 +175,9 @@ fn spec(
         let known: Vec<&str> = config.queues.keys().map(String::as_str).collect();
         return Err(Failure::usage(format!("{queue}: no such queue")).hint(known.join(", ")));
     }
+    if let Some(why) = config.refuses(&queue, homing_queue::uid()) {
+        return Err(Failure::usage(format!("{queue}: {why}")));
+    }
     let (name, array) = array::parse(args.name.as_deref().unwrap_or_default()).map_err(Failure::usage)?;
     let after = (!args.after.is_empty()).then(|| args.after.join(" && "));
     if let Some(text) = &after {

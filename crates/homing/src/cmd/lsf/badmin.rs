@@ -1,0 +1,72 @@
+//! `badmin`: queues and hosts that are to take or start no jobs, and what Snakemake and others ask before they submit.
+
+use super::{Refusal, options, print, said};
+use homing_lsf::grammar::BADMIN;
+use homing_lsf::options::text;
+use homing_model::RawText;
+use homing_queue::control::Target;
+
+/// What is shut or opened, and what is said of that.
+const VERBS: [(&str, Target, bool, &str); 6] = [
+    ("qclose", Target::Submission, true, "is closed"),
+    ("qopen", Target::Submission, false, "is opened"),
+    ("qinact", Target::Dispatch, true, "is inactivated"),
+    ("qact", Target::Dispatch, false, "is activated"),
+    ("hclose", Target::Host, true, "is closed"),
+    ("hopen", Target::Host, false, "is opened"),
+];
+
+/// Does what its first word says.
+pub fn badmin(words: &[RawText]) -> Result<i32, Refusal> {
+    let Some(parsed) = options("badmin", &BADMIN, words)? else { return Ok(0) };
+    let Some((verb, names)) = parsed.operands.split_first() else { return Err(unknown("no word")) };
+    let verb = text(verb);
+    if verb == "showconf" {
+        return showconf();
+    }
+    let Some((_, target, shut, done)) = VERBS.into_iter().find(|(name, ..)| *name == verb) else {
+        return Err(unknown(&verb));
+    };
+    let engine = super::engine()?;
+    let known: Vec<String> = match target {
+        Target::Host => engine.machines()?.into_iter().map(|machine| machine.name).collect(),
+        _ => engine.config()?.queues.into_keys().collect(),
+    };
+    let names = named(target, &known, names)?;
+    engine.control(target, &names, shut, parsed.text("C"))?;
+    let what = if target == Target::Host { "Host" } else { "Queue" };
+    print(&names.iter().map(|name| format!("{what} <{name}> {done}\n")).collect::<String>())
+}
+
+fn unknown(verb: &str) -> Refusal {
+    let verbs: Vec<&str> = VERBS.iter().map(|(name, ..)| *name).collect();
+    said(format!("badmin: {verb}: those that are there are showconf, {}", verbs.join(", ")))
+}
+
+/// The queues or hosts that are meant: without a name it is this host, and no queue.
+fn named(target: Target, known: &[String], words: &[RawText]) -> Result<Vec<String>, Refusal> {
+    let names: Vec<String> = words.iter().map(text).collect();
+    match (names.as_slice(), target) {
+        ([], Target::Host) => return Ok(vec![homing_queue::host_name()]),
+        ([], _) => return Err(said("badmin: Queue name must be specified; all means all of them")),
+        ([all], _) if all == "all" => return Ok(known.to_vec()),
+        _ => {}
+    }
+    match (names.iter().find(|name| !known.contains(name)), target) {
+        (None, _) => Ok(names),
+        (Some(odd), Target::Host) => Err(said(format!("{odd}: Bad host name, host group name or cluster name"))),
+        (Some(odd), _) => Err(said(format!("{odd}: No such queue"))),
+    }
+}
+
+/// `badmin showconf mbd`: units, and where Snakemake looks for lsb.params.
+fn showconf() -> Result<i32, Refusal> {
+    let folder =
+        super::install::folder().ok_or_else(|| said("badmin: call it where `homing lsf install` has put it"))?;
+    let now = jiff::Zoned::now().strftime("%a %b %e %H:%M:%S %Y").to_string();
+    let (folder, unit) = (folder.display(), super::config::unit()?);
+    print(&format!(
+        "MBD configuration at {now}\n        LSB_SHAREDIR = {folder}/lsf/work\n        LSF_CONFDIR = {folder}/lsf/conf\n        \
+         LSF_ENVDIR = {folder}/lsf/conf\n        LSF_UNIT_FOR_LIMITS = {unit}\n        LSB_JOBINDEX = 1\n"
+    ))
+}

@@ -1,0 +1,162 @@
+//! Jobs over several hosts, of ordinary users: MPI programs inside of them, and what is left when they are killed.
+
+mod support;
+#[path = "../../../tests/until.rs"]
+mod until;
+
+use serde_json::Value;
+use std::process::Command;
+use std::time::{Duration, Instant};
+use support::{EXE, Lab, missing};
+use until::until;
+
+/// Slots of each host.
+const SLOTS: usize = 2;
+/// Far longer than all jobs take; they are waited for no longer.
+const BOUND: Duration = Duration::from_secs(1500);
+
+/// Hosts with a queue, and two users who may log in from each to each.
+fn cluster(hosts: usize) -> Lab {
+    let lab = Lab::up("jobs", &["--hosts", &hosts.to_string()]);
+    let folder = tempfile::tempdir().unwrap();
+    let key = folder.path().join("key");
+    let made = Command::new("ssh-keygen").args(["-q", "-t", "ed25519", "-N", "", "-f"]).arg(&key).status();
+    assert!(made.unwrap().success());
+    let [secret, public] = [key.clone(), key.with_extension("pub")].map(|file| std::fs::read_to_string(file).unwrap());
+    let slots: String = (1..=hosts).map(|n| format!("[host.n{n}]\nslots = {SLOTS}\n")).collect();
+    let script = format!(
+        "cp {EXE} /usr/local/bin/homing; mkdir -p /etc/homing; rm -rf /var/tmp/homing-queue*\n\
+         echo 'hosts = \"n[1-{hosts}]\"\n{slots}' > /etc/homing/cluster.toml\n\
+         for user in ann bob; do useradd -m -s /bin/bash $user; mkdir -m 700 /home/$user/.ssh; cd /home/$user/.ssh\n\
+         echo '{secret}' > id_ed25519; echo '{public}' > authorized_keys; chmod 600 id_ed25519\n\
+         printf 'StrictHostKeyChecking no\\nUserKnownHostsFile /dev/null\\nLogLevel ERROR\\n' > config\n\
+         chown -R $user: /home/$user; done"
+    );
+    (1..=hosts).for_each(|n| drop(lab.ok(&format!("n{n}"), &script)));
+    lab
+}
+
+/// A login shell of a user on a host.
+fn by(lab: &Lab, user: &str, host: &str, line: &str) -> (Option<i32>, String) {
+    let (status, out, err) = lab.told(host, &format!("su - {user} -s /bin/bash <<'END'\n{line}\nEND\n"));
+    (status, out + &err)
+}
+
+/// A program whose ranks add up their numbers, if that MPI is here.
+fn compiled(lab: &Lab, mpi: &str, hosts: usize) -> bool {
+    if missing(&[&format!("mpirun.{mpi}"), &format!("mpicc.{mpi}")]) {
+        return false;
+    }
+    let source = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/support/ranks.c");
+    let program = std::env::temp_dir().join(format!("ranks.{}", std::process::id()));
+    let built = Command::new(format!("mpicc.{mpi}")).args([source, "-o"]).arg(&program).status().unwrap();
+    assert!(built.success());
+    let bytes = std::fs::read(&program).unwrap();
+    std::fs::remove_file(&program).unwrap();
+    let text: String = bytes.iter().map(|byte| format!("{byte:02x}")).collect();
+    // The hosts of a lab have their own /tmp from the moment when they were raised.
+    let script = format!(
+        "python3 -c 'import sys; open(\"/home/ann/{mpi}\", \"wb\").write(bytes.fromhex(sys.stdin.read()))' <<END\n{text}\nEND\nchmod 755 /home/ann/{mpi}"
+    );
+    (1..=hosts).for_each(|n| drop(lab.ok(&format!("n{n}"), &script)));
+    true
+}
+
+/// `mpirun` without an option starts a rank for each slot, on the job's hosts, and its daemons are the job's processes.
+fn mpi_in_a_job(lab: &Lab, hosts: usize) {
+    for mpi in ["openmpi", "mpich"] {
+        if !compiled(lab, mpi, hosts) {
+            eprintln!("left out: no {mpi} is installed");
+            continue;
+        }
+        let ranks = hosts * SLOTS;
+        let line = format!(
+            "homing sub -K -q -n {ranks} --ptile {SLOTS} -o out.{mpi} 'mpirun.{mpi} ./{mpi}; echo ended $?'; cat out.{mpi}"
+        );
+        let (_, told) = by(lab, "ann", "n1", &line);
+        let sum = ranks * (ranks - 1) / 2;
+        for n in 1..=hosts {
+            let here = told.matches(&format!(" of {ranks} on n{n}: {sum}\n")).count();
+            assert_eq!(here, SLOTS, "{mpi}, ranks on n{n}: {told}");
+        }
+        assert!(told.contains("ended 0"), "{mpi}: {told}");
+    }
+}
+
+/// Jobs that a user has submitted on a host and that have not ended.
+fn unended(lab: &Lab, user: &str, host: &str) -> Vec<String> {
+    let jobs: Value = serde_json::from_str(&by(lab, user, host, "homing jobs -a --json").1).unwrap();
+    let jobs = jobs.as_array().unwrap().iter();
+    let waits = |job: &&Value| ["PEND", "RUN"].contains(&job["state"].as_str().unwrap());
+    let own = jobs.filter(|job| job["from"] == host).filter(waits);
+    own.map(|job| job["id"].to_string()).collect()
+}
+
+/// Many jobs of two to all hosts by two users on two hosts, of which jobs, keepers and runners are killed.
+fn killed_at_random(lab: &Lab, hosts: usize, count: usize, mut seed: u64) {
+    let ends = [("ann", "n1"), ("bob", "n2")];
+    for (user, host) in ends {
+        // Every third would never end.
+        let line = format!(
+            "for i in $(seq {}); do homing sub -q -n $((2 + i % {})) --ptile 1 \
+             'for h in $LSB_HOSTS; do $HYDRA_LAUNCHER_EXEC $h sleep '$((i % 3 == 0 ? 7777 : 1))' & done; wait'; done",
+            count / 2,
+            hosts - 1
+        );
+        let (status, told) = by(lab, user, host, &line);
+        assert_eq!((status, told.lines().count()), (Some(0), count / 2), "{told}");
+    }
+    let mut random = |below: usize| {
+        seed = seed.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+        (seed >> 33) as usize % below
+    };
+    let begun = Instant::now();
+    loop {
+        let left = ends.map(|(user, host)| unended(lab, user, host));
+        if left.iter().all(Vec::is_empty) {
+            break;
+        }
+        assert!(begun.elapsed() < BOUND, "seed {seed}: these have not ended: {left:?}");
+        let end = random(2);
+        let (user, host) = ends[end];
+        match random(6) {
+            0 => {
+                let host = format!("n{}", 1 + random(hosts));
+                lab.told(&host, &format!("pgrep -u {user} -f queue-keeper | shuf -n 1 | xargs -r kill -9"));
+            }
+            1 => drop(lab.told(host, &format!("pgrep -u {user} -f queue-runner | xargs -r kill -9"))),
+            _ if !left[end].is_empty() => {
+                let id = &left[end][random(left[end].len().min(4))];
+                by(lab, user, host, &format!("homing kill {id}"));
+            }
+            _ => {}
+        }
+        std::thread::sleep(Duration::from_millis(300));
+    }
+    for (user, host) in ends {
+        let all = format!("timeout 120 homing sub -K -q -n {} --ptile {SLOTS} true", hosts * SLOTS);
+        assert_eq!(by(lab, user, host, &all).0, Some(0), "a slot was lost");
+    }
+    for n in 1..=hosts {
+        let mut left = String::new();
+        until("nothing is left", || {
+            left = lab.told(&format!("n{n}"), "pgrep -a -u ann,bob -f 'sleep 7777|queue-rank|queue-keeper|blaunch'").1;
+            left.is_empty()
+        });
+    }
+}
+
+#[test]
+fn mpi_runs_in_them_and_kills_leave_nothing() {
+    let lab = cluster(3);
+    mpi_in_a_job(&lab, 3);
+    killed_at_random(&lab, 3, 10, 1);
+}
+
+#[test]
+#[ignore = "takes five minutes; tests/night/jobs"]
+fn a_hundred_of_them_with_kills_leave_nothing() {
+    let lab = cluster(4);
+    let seed = std::env::var("SEED").ok().and_then(|text| text.parse().ok()).unwrap_or(1);
+    killed_at_random(&lab, 4, 100, seed);
+}

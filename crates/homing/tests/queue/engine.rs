@@ -1,0 +1,66 @@
+//! The contract suite of engines, on this machine's queue and on a real Slurm.
+
+use crate::support::{EXE, Lab};
+use crate::world::World;
+use homing_model::RawText;
+use homing_queue::plan::{Config, Queue};
+use homing_queue::{Embedded, Engine, JobSpec, Private, Slurm, contract};
+use std::collections::BTreeMap;
+use std::path::Path;
+use std::process::Command;
+
+/// This test, as a program of its own: an engine is chosen by the environment of its process.
+const SUITE: &[&str] = &["engine::keeps_the_contract", "--exact", "--ignored", "--nocapture"];
+
+/// Two slots and one queue without limits.
+fn embedded() -> Embedded {
+    let queues = BTreeMap::from([("normal".to_string(), Queue { default: true, ..Queue::default() })]);
+    let config = Config { slots: 2, queues, ..Config::default() };
+    Embedded::open(config, EXE.into(), &["queue-runner"]).unwrap()
+}
+
+/// A request of this user for the working directory.
+fn spec(engine: &dyn Engine) -> JobSpec {
+    let config = engine.config().unwrap();
+    let queue = config.queues.iter().find(|(_, queue)| queue.default).or(config.queues.iter().next()).unwrap().0;
+    let text = serde_json::json!({
+        "v": 1, "user": homing_queue::user_name(homing_queue::uid()), "submit_ns": homing_clock::system_ns(),
+        "from": homing_queue::host_name(), "cwd": RawText::from(std::env::current_dir().unwrap().as_path()),
+        "command": {"shell": "true"}, "name": "suite", "queue": queue, "slots": 1,
+    });
+    serde_json::from_value(text).unwrap()
+}
+
+#[test]
+#[ignore = "needs an engine: the other tests here run it"]
+fn keeps_the_contract() {
+    let engine: Box<dyn Engine> = match std::env::var("HOMING_ENGINE").as_deref() {
+        Ok("slurm") => Box::new(Slurm),
+        _ => Box::new(embedded()),
+    };
+    let env = std::env::vars_os().map(|(name, value)| (name.as_os_str().into(), value.as_os_str().into()));
+    let env = env.chain([("SUITE".into(), "of the suite".into())]).collect();
+    let private = Private { env, umask: 0o022, ..Private::default() };
+    contract::check(&*engine, &spec(&*engine), &private);
+}
+
+#[test]
+fn this_machines_queue_keeps_the_contract() {
+    let world = World::new(2);
+    let folder = tempfile::tempdir().unwrap();
+    let mut suite = Command::new(std::env::current_exe().unwrap());
+    let output = world.set_up(suite.args(SUITE)).current_dir(folder.path()).output().unwrap();
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+}
+
+/// In a lab whose first host has Slurm and a folder that all share.
+pub fn slurm_keeps_the_contract(lab: &Lab, shared: &Path) {
+    let suite = std::env::current_exe().unwrap();
+    let script = format!(
+        "mkdir {dir} && cd {dir} && HOMING_ENGINE=slurm SHELL=/bin/sh {} {} 2>&1",
+        suite.display(),
+        SUITE.join(" "),
+        dir = shared.join("contract").display()
+    );
+    lab.ok("n1", &script);
+}

@@ -1,0 +1,16 @@
+/* Each rank tells its number, where it is, and the sum of all numbers, which it has from the others. */
+#include <mpi.h>
+#include <stdio.h>
+
+int main(int count, char **words) {
+    int rank, size, sum, length;
+    char host[MPI_MAX_PROCESSOR_NAME];
+    MPI_Init(&count, &words);
+    MPI_Comm_rank(MPI_COMM_WORLD, &rank);
+    MPI_Comm_size(MPI_COMM_WORLD, &size);
+    MPI_Get_processor_name(host, &length);
+    MPI_Allreduce(&rank, &sum, 1, MPI_INT, MPI_SUM, MPI_COMM_WORLD);
+    printf("rank %d of %d on %s: %d\n", rank, size, host, sum);
+    MPI_Finalize();
+    return 0;
+}

@@ -1,0 +1,114 @@
+//! What a queue puts around its jobs: commands before and after, a starter, and how much of the processors they get.
+
+use super::{Keeper, ended, exit_of};
+use crate::job::End;
+use homing_model::RawText;
+use homing_model::text::quoted;
+use std::fs::File;
+use std::os::unix::process::CommandExt;
+use std::process::{Command, Stdio};
+
+/// What a job ends with that its queue's pre_exec did not let start, as with `bsub -E`.
+const NOT_PREPARED: i32 = 125;
+/// Seconds after the limit of processor time at which a process ends that does not hear SIGXCPU.
+const DEAF: u64 = 5;
+/// Where the job's command goes in a starter.
+const USER_COMMAND: &[u8] = b"%USRCMD";
+
+impl Keeper<'_> {
+    /// Runs what comes before the job; the job's end, where it is not to start.
+    pub(super) fn prepare(&self, record: &File) -> Result<Option<End>, String> {
+        let Some(child) = self.beside(&self.queue.pre_exec)? else { return Ok(None) };
+        let (status, reason) = self.wait(child, record, self.orders());
+        self.sweep();
+        let failed = || format!("the pre_exec of queue {} ended with {}", self.spec.queue, exit_of(status));
+        Ok(match reason {
+            Some(reason) => Some(End { exit: 130, reason: Some(reason), ..ended() }),
+            None if status.success() => None,
+            None => Some(End { exit: NOT_PREPARED, reason: Some(failed()), ..ended() }),
+        })
+    }
+
+    /// Runs what comes after the job. How that ends is told in the runner's log: the job has ended as it has.
+    pub(super) fn finish(&self, record: &File) {
+        let ended = match self.beside(&self.queue.post_exec) {
+            Ok(None) => return,
+            Ok(Some(child)) => exit_of(self.wait(child, record, self.orders().after_the_job()).0).to_string(),
+            Err(why) => why,
+        };
+        self.sweep();
+        if ended != "0" {
+            homing_process::say!("homing: job {}: the post_exec of queue {}: {ended}", self.id, self.spec.queue);
+        }
+    }
+
+    /// A line of the queue's, as the job's user and in its surroundings, without its streams.
+    fn beside(&self, line: &str) -> Result<Option<std::process::Child>, String> {
+        if line.is_empty() {
+            return Ok(None);
+        }
+        let mut command = Command::new("/bin/sh");
+        command.args(["-c", line]).current_dir(self.spec.cwd.as_path());
+        self.surround(&mut command);
+        command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
+        command.spawn().map(Some).map_err(|e| format!("cannot start {line:?}: {e}"))
+    }
+
+    /// The words of the job, as its queue starts them.
+    pub(super) fn started(&self, words: Vec<RawText>) -> Vec<RawText> {
+        if self.queue.job_starter.is_empty() {
+            return words;
+        }
+        let line = with_starter(self.queue.job_starter.as_bytes(), &words);
+        vec!["/bin/sh".into(), "-c".into(), RawText(line)]
+    }
+
+    /// Gives the job's processes as much of the processors as its queue does.
+    pub(super) fn hold_back(&self, command: &mut Command) {
+        let (nice, limit) =
+            (i32::from(self.queue.nice), self.queue.cpu_limit.map(|minutes| minutes.saturating_mul(60)));
+        if nice == 0 && limit.is_none() {
+            return;
+        }
+        // SAFETY: only system calls that are allowed between fork and exec.
+        unsafe {
+            command.pre_exec(move || {
+                libc::setpriority(libc::PRIO_PROCESS, 0, libc::getpriority(libc::PRIO_PROCESS, 0) + nice);
+                if let Some(seconds) = limit {
+                    let limit = libc::rlimit { rlim_cur: seconds, rlim_max: seconds.saturating_add(DEAF) };
+                    libc::setrlimit(libc::RLIMIT_CPU, &limit);
+                }
+                Ok(())
+            });
+        }
+    }
+
+    /// Why a job ended that the signal of that limit has ended.
+    pub(super) fn over_cpu_limit(&self, exit: i32) -> Option<String> {
+        (self.queue.cpu_limit.is_some() && exit == 128 + libc::SIGXCPU).then(|| "cpu limit".into())
+    }
+}
+
+fn with_starter(starter: &[u8], words: &[RawText]) -> Vec<u8> {
+    let command = words.iter().map(|word| quoted(&word.0)).collect::<Vec<_>>().join(&b' ');
+    match starter.windows(USER_COMMAND.len()).position(|part| part == USER_COMMAND) {
+        Some(at) => [&starter[..at], &command, &starter[at + USER_COMMAND.len()..]].concat(),
+        None => [starter, b" ", &command].concat(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_starter_has_the_command_as_it_was_written() {
+        let line = |starter: &str| {
+            let words = ["/bin/sh", "-c", "echo 'a b'"].map(RawText::from);
+            String::from_utf8(with_starter(starter.as_bytes(), &words)).unwrap()
+        };
+        let run = |line: String| String::from_utf8(Command::new("sh").args(["-c", &line]).output().unwrap().stdout);
+        assert_eq!(run(line("env X=1")).unwrap(), "a b\n");
+        assert_eq!(run(line("(%USRCMD; echo after)")).unwrap(), "a b\nafter\n");
+    }
+}
