@@ -10,7 +10,7 @@ use std::io::{BufRead, BufReader};
 use std::path::{Path, PathBuf};
 
 /// Every kind of event that this homing knows, as `event` names it.
-pub(crate) const KINDS: [&str; 13] = [
+pub(crate) const KINDS: [&str; 14] = [
     "run_started",
     "run_resumed",
     "host_up",
@@ -18,6 +18,7 @@ pub(crate) const KINDS: [&str; 13] = [
     "host_unfit",
     "sample",
     "limit",
+    "leases",
     "task_started",
     "task_ended",
     "task_skipped",

@@ -74,6 +74,7 @@ fn every_kind() -> Vec<Event> {
         What::TaskSkipped { task: 2, reason: "its outputs are newer".into() },
         What::TaskAgain { task: 1 },
         What::Limit { storage: host(), limit: Some(1), why: "2 at once moved less".into() },
+        What::Leases { storage: host(), limit: None, users: vec![("ann".into(), 2), ("bob".into(), 0)] },
         What::Note { text: "two\nlines".into() },
         What::RunEnded { exit: 1, counts: BTreeMap::from([("done".into(), 0), ("failed".into(), 1)]) },
     ];
@@ -176,6 +177,18 @@ fn unknown_kinds_are_counted_and_damage_names_its_line() {
 }
 
 #[test]
+fn a_damaged_record_of_leases_is_told_and_not_skipped() {
+    let root = tempfile::tempdir().unwrap();
+    let dir = root.path().join("r");
+    fs::create_dir(&dir).unwrap();
+    fs::write(dir.join(FILE), "{\"at_ns\":1,\"event\":\"leases\",\"storage\":\"n1\",\"users\":3}\n").unwrap();
+    let mut events = replay(&dir).unwrap();
+    let said = events.next().expect("the damage is told").unwrap_err().to_string();
+    assert!(said.starts_with("line 1 of "), "{said}");
+    assert_eq!(events.skipped(), 0);
+}
+
+#[test]
 fn a_second_writer_is_refused_and_told_who_writes() {
     let root = tempfile::tempdir().unwrap();
     let mut first = Journal::create(root.path(), "r").unwrap();
@@ -205,7 +218,7 @@ fn runs_are_listed_newest_first_and_found_by_prefix() {
     assert_eq!(list[0].state, RunState::Interrupted);
     let counts = BTreeMap::from([("failed".to_string(), 1), ("skipped".to_string(), 1), ("unfinished".to_string(), 1)]);
     assert_eq!(list[0].counts, counts);
-    assert_eq!(list[1].state, RunState::Ended { exit: 1, ended_ns: 1_062 });
+    assert_eq!(list[1].state, RunState::Ended { exit: 1, ended_ns: 1_063 });
     assert_eq!(list[1].argv.len(), 3);
     assert!(find(root.path(), "last").unwrap().ends_with("b-late"));
     assert!(find(root.path(), "b-e").unwrap().ends_with("b-early"));

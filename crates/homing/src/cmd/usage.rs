@@ -72,7 +72,7 @@ pub fn run(args: Args) -> Result<i32, Failure> {
 struct Sums {
     since_ns: i64,
     rows: BTreeMap<String, Used>,
-    /// Why journals could not be read, or not to their end.
+    /// Why journals could not be read, or not to their end, and which lines of pruned runs.
     damaged: Vec<String>,
 }
 
@@ -87,7 +87,9 @@ impl Sums {
             self.take_run(&root.join(&name), &name, by);
         }
         let user = owner(&root.join(homing_journal::PRUNED));
-        for (key, used) in pruned::kept(root).map_err(cannot)? {
+        let (gone, damaged) = pruned::kept(root).map_err(cannot)?;
+        self.damaged.extend(damaged);
+        for (key, used) in gone {
             if used.last_ns >= self.since_ns {
                 self.take(by, &user, &key, &used);
             }
