@@ -1,6 +1,6 @@
 //! Do clocks go together?
 
-use crate::compare::split;
+use crate::compare::{middle, split};
 use crate::{Answers, Check, Code, Finding, Host, Severity};
 
 /// Seconds. make and Kerberos go by whole seconds, munge refuses at 300; less than half a second may be a busy host.
@@ -50,9 +50,8 @@ fn ahead(host: &Host) -> Option<f64> {
 }
 
 fn judge(answers: &Answers) -> Vec<Finding> {
-    let mut told: Vec<(&Host, f64)> = answers.hosts.iter().filter_map(|h| Some((h, ahead(h)?))).collect();
-    told.sort_by(|a, b| a.1.total_cmp(&b.1));
-    let Some((_, middle)) = told.get(told.len() / 2).copied() else { return Vec::new() };
+    let told: Vec<(&Host, f64)> = answers.hosts.iter().filter_map(|h| Some((h, ahead(h)?))).collect();
+    let Some(middle) = middle(told.iter().map(|(_, at)| *at), 1) else { return Vec::new() };
     let mut found: Vec<Finding> = told.iter().filter_map(|(host, at)| of_host(host, at - middle)).collect();
     let apart = -middle;
     if apart.abs() > ILL && split(told.iter().map(|(h, at)| (*h, (at - middle).abs() > ILL))).is_none() {

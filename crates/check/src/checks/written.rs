@@ -1,6 +1,7 @@
 //! What becomes of a file that is written on a network mount: whose it is, and what time it bears.
 
 use super::mounted::mounts;
+use crate::compare::middle;
 use crate::finding::word;
 use crate::{Answers, Check, Code, Finding, Host, Severity};
 use std::collections::BTreeMap;
@@ -119,9 +120,8 @@ fn clocks(rows: &[(&Host, &[String])]) -> Vec<Finding> {
         of_server.entry(server).or_default().push((host, ahead, &row[0]));
     }
     let mut found = Vec::new();
-    for (server, mut told) in of_server {
-        told.sort_by(|a, b| a.1.total_cmp(&b.1));
-        let middle = told[told.len() / 2].1;
+    for (server, told) in of_server {
+        let Some(middle) = middle(told.iter().map(|(_, ahead, _)| *ahead), 1) else { continue };
         for (host, ahead, point) in told.into_iter().filter(|(_, ahead, _)| middle.abs() > ILL && ahead.abs() > ILL) {
             let way = if middle < 0.0 { "behind" } else { "ahead of" };
             let what = format!("the clock of {server} is {:.0} s {way} its clients'", middle.abs());
