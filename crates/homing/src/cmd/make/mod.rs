@@ -14,6 +14,7 @@ use crate::cluster::{Cluster, ClusterArgs};
 use crate::cmd::gateway;
 use crate::failure::Failure;
 use homing_launch::HostPlan;
+use homing_locate::{Finder, Locator};
 use homing_make::{Evidence, Session};
 use std::ffi::OsString;
 use std::fs::File;
@@ -76,7 +77,8 @@ pub fn run(args: Args) -> Result<i32, Failure> {
     let trace = args.trace.as_deref().map(trace_file).transpose()?;
     let folder = private_folder()?;
     let socket = folder.path().join("make");
-    let session = Session::start(&socket, root, plans, args.assume_shared, !args.no_fence).map_err(Failure::system)?;
+    let session = Session::start(&socket, root, plans, args.assume_shared, !args.no_fence, cluster.locators())
+        .map_err(Failure::system)?;
     let status = run_make(&args, &socket);
     let evidence = session.end();
     tell(&args, &evidence, began.elapsed(), trace)?;
@@ -98,7 +100,9 @@ fn host_names(hosts: Option<&str>, cluster: &Cluster, root: &Path) -> Result<Vec
         return cluster.hosts(hosts);
     }
     let (looked, root) = (vec![root.to_path_buf()], root.to_path_buf());
-    let look = move || homing_locate::Finder::default().folder(&root, SAMPLE).shared.into_keys().collect();
+    let own = cluster.locators();
+    let finder = move || Finder::over(Locator::default().with_own(own));
+    let look = move || finder().folder(&root, SAMPLE).shared.into_keys().collect();
     homing_mounts::patiently(looked, homing_mounts::FS_TIMEOUT, look).map_err(Failure::system)
 }
 
