@@ -1,7 +1,10 @@
 //! Do network mounts answer?
 
+use super::mounted::{again, mounts};
 use crate::finding::word;
 use crate::{Answers, Check, Code, Finding, Host, Severity};
+use homing_model::Mount;
+use std::collections::BTreeSet;
 
 static HUNG: Code = Code {
     name: "HC-MOUNT-07",
@@ -22,14 +25,16 @@ static DEAD: Code = Code {
 
 pub(crate) static CHECK: Check = Check {
     key: "answering",
-    // In a name only the kernel's own escapes are undone. A child that cannot be killed holds no pipe of ours.
+    // In a name only the kernel's own escapes are undone. A question that FUSE's daemon has taken cannot be killed, and
+    // `timeout` waits for what it has killed: so it kills a shell, whose child holds no pipe of ours.
     ask: r#"awk '{t = ""; for (i = 7; i < NF; i++) if ($i == "-") t = $(i + 1)
   if (t ~ ENVIRON["NETWORK"] && t !~ ENVIRON["OWN"]) print $5}' /proc/self/mountinfo | head -40 |
 { while read -r p; do
   q=$(printf '%b' "$(printf '%s' "$p" | sed 's/\\/\\0/g')")
-  ( e=$(timeout -s KILL "$WAIT" stat -- "$q/.homing-check-$$" 2>&1 >/dev/null); s=$?
-    case $e in *'No such file'*|*'Permission denied'*) s=0 ;; esac
-    printf '%s\t%s\t%s\n' "$p" "$s" "${e##*: }" ) &
+  { timeout -s KILL "$WAIT" sh -c 'e=$(stat -- "$2/.homing-check-$$" 2>&1 >/dev/null); s=$?
+    case $e in *"No such file"*|*"Permission denied"*) s=0 ;; esac
+    printf "%s\t%s\t%s\n" "$1" "$s" "${e##*: }"' sh "$p" "$q"
+    s=$?; [ "$s" -lt 128 ] || printf '%s\t%s\t\n' "$p" "$s"; } &
 done; wait; }"#,
     waits: true,
     slow: false,
@@ -38,20 +43,65 @@ done; wait; }"#,
     judge,
 };
 
-fn judge(answers: &Answers) -> Vec<Finding> {
-    answers.each(CHECK.key).filter_map(|(host, row)| of_mount(host, row)).collect()
+/// What a host says of a mount: its point, and the line of the mount table.
+struct Said<'a> {
+    host: &'a Host,
+    point: String,
+    mount: Option<Mount>,
+    status: &'a str,
+    words: &'a str,
 }
 
-fn of_mount(host: &Host, row: &[String]) -> Option<Finding> {
-    let [point, status, said] = row else { return None };
-    let point = String::from_utf8_lossy(&homing_mounts::unescape(point.as_bytes())).into_owned();
-    let again = format!("umount -fl {0}; mount {0}", word(&point));
-    match status.as_str() {
-        "0" => None,
-        "137" => Some(
-            HUNG.on(host, format!("{point} does not answer"), format!("stat {point}/NAME: nothing in time"))
-                .mend(again),
-        ),
-        _ => Some(DEAD.on(host, format!("{point}: {said}"), format!("stat {point}/NAME: {said}")).mend(again)),
+fn judge(answers: &Answers) -> Vec<Finding> {
+    let said: Vec<Said> = answers.each(CHECK.key).filter_map(|(host, row)| said(host, row)).collect();
+    said.iter().filter_map(|one| of_mount(one, &said)).collect()
+}
+
+fn said<'a>(host: &'a Host, row: &'a [String]) -> Option<Said<'a>> {
+    let [point, status, words] = row else { return None };
+    let escaped = homing_mounts::unescape(point.as_bytes());
+    let table = mounts(host).unwrap_or_default();
+    let mount = table.into_iter().rev().map(|line| line.mount).find(|mount| mount.point.0 == escaped);
+    Some(Said { host, point: String::from_utf8_lossy(&escaped).into_owned(), mount, status, words })
+}
+
+impl Said<'_> {
+    fn hangs(&self) -> bool {
+        self.status == "137"
     }
+
+    /// The server, where it does not answer any of the several hosts that mount the same of it.
+    fn silent_server(&self, all: &[Said]) -> Option<String> {
+        let source = &self.mount.as_ref()?.source;
+        let like = || all.iter().filter(|other| other.mount.as_ref().is_some_and(|mount| mount.source == *source));
+        let host = |said: &Said| said.host.name.clone();
+        let hosts: BTreeSet<String> = like().map(host).collect();
+        let text = source.display();
+        let server = text.trim_start_matches("mfs#").split(':').next().filter(|s| !s.is_empty() && *s != text)?;
+        (hosts.len() > 1 && like().all(Said::hangs)).then(|| server.to_string())
+    }
+
+    /// The command that mounts it again.
+    fn again(&self) -> String {
+        let point = word(&self.point);
+        let mount = self.mount.as_ref().map_or_else(|| format!("mount {point}"), again);
+        format!("umount -fl {point}; {mount}")
+    }
+}
+
+fn of_mount(said: &Said, all: &[Said]) -> Option<Finding> {
+    let Said { host, point, status, words, .. } = said;
+    if *status == "0" {
+        return None;
+    }
+    if !said.hangs() {
+        let found = DEAD.on(host, format!("{point}: {words}"), format!("stat {point}/NAME: {words}"));
+        return Some(found.mend(said.again()));
+    }
+    let found = HUNG.on(host, format!("{point} does not answer"), format!("stat {point}/NAME: nothing in time"));
+    // Mounting again would hang as well.
+    Some(match said.silent_server(all) {
+        Some(server) => found.look("systemctl --failed; uptime; dmesg | tail").from_host(&server),
+        None => found.mend(said.again()),
+    })
 }

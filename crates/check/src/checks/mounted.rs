@@ -3,6 +3,7 @@
 use crate::compare::split;
 use crate::finding::word;
 use crate::{Answers, Check, Code, Finding, Host, Severity};
+use homing_model::Mount;
 use homing_mounts::{Kind, MountLine, parse, same_volume};
 use std::collections::BTreeSet;
 
@@ -123,11 +124,31 @@ fn soft(host: &Host, line: &MountLine) -> Option<Finding> {
 
 /// The command that mounts what another host has.
 fn like(line: &MountLine) -> String {
-    let [point, source] = [&line.mount.point, &line.mount.source].map(|t| word(&t.display()));
-    format!(
-        "mkdir -p {point} && {{ mount {point} 2>/dev/null || mount -t {} {source} {point}; }}",
-        word(&line.mount.fstype)
-    )
+    format!("mkdir -p {} && {{ {}; }}", word(&line.mount.point.display()), again(&line.mount))
+}
+
+/// The command that mounts a file system at its place: as /etc/fstab says, else by the words of its kind. The type in
+/// the mount table is that of the kernel's FUSE, which its mount program does not go by.
+pub(crate) fn again(mount: &Mount) -> String {
+    let [point, source] = [&mount.point, &mount.source].map(|t| t.display());
+    let by_words = match Kind::of(mount) {
+        Kind::Gluster => format!("mount -t glusterfs {} {}", word(&source), word(&point)),
+        Kind::Moose => mfsmount(source.trim_start_matches("mfs#"), &point),
+        Kind::Nfs | Kind::Lustre => format!("mount -t {} {} {}", word(&mount.fstype), word(&source), word(&point)),
+        Kind::Local | Kind::Site | Kind::Other => return format!("mount {}", word(&point)),
+    };
+    format!("mount {} 2>/dev/null || {by_words}", word(&point))
+}
+
+/// `MASTER:PORT[/FOLDER]`, as the mount table has it.
+fn mfsmount(source: &str, point: &str) -> String {
+    let (master, rest) = source.split_once(':').unwrap_or((source, ""));
+    let (port, folder) = rest.split_once('/').unwrap_or((rest, ""));
+    let option = |name: &str, value: &str| (!value.is_empty()).then(|| format!(" -{name} {}", word(value)));
+    let folder = if folder.is_empty() { String::new() } else { format!("/{folder}") };
+    let options: String =
+        [option("H", master), option("P", port), option("S", &folder)].into_iter().flatten().collect();
+    format!("mfsmount {}{options}", word(point))
 }
 
 fn options(point: &str, there: &[(&Host, &MountLine)]) -> Vec<Finding> {
@@ -163,4 +184,21 @@ fn opposite(option: &str) -> Option<&'static str> {
         ("sync", "async"),
     ];
     pairs.into_iter().find(|(a, _)| *a == option).map(|(_, b)| b)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn each_kind_is_mounted_by_its_own_program() {
+        let told = |fstype: &str, source: &str| {
+            again(&Mount { point: "/d".into(), fstype: fstype.into(), source: source.into() })
+        };
+        assert_eq!(told("fuse.glusterfs", "n1:/data"), "mount /d 2>/dev/null || mount -t glusterfs n1:/data /d");
+        assert_eq!(told("fuse", "mfs#n1:9421"), "mount /d 2>/dev/null || mfsmount /d -H n1 -P 9421");
+        assert_eq!(told("fuse.mfs", "n1:9421/sub"), "mount /d 2>/dev/null || mfsmount /d -H n1 -P 9421 -S /sub");
+        assert_eq!(told("nfs4", "nas:/e"), "mount /d 2>/dev/null || mount -t nfs4 nas:/e /d");
+        assert_eq!(told("fuse.sshfs", "nas:/e"), "mount /d");
+    }
 }
