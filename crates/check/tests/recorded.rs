@@ -146,8 +146,12 @@ const FAULTS: &[(&str, &str, &str, &str)] = &[
     ("HC-NET-04", "links", "eth0\t1000\tfull\t1500\t900000000\t99", "eth0\t1000\tfull\t1500\t900000000\t4711"),
     ("HC-NET-05", "bond", "bond0\teth0\tup", "bond0\teth0\tdown"),
     ("HC-NET-06", "path_mtu", "n1\teth0\t9000\t9000", "n1\teth0\t9000\t1500"),
-    ("HC-NET-07", "ports", "nas\t2049\t0", "nas\t2049\t137"),
-    ("HC-NET-09", "ports", "nas\t2049\t0", "nas\t2049\tnone"),
+    ("HC-USER-11", "idmap", "nfs\tN\ndomain\tlab.org", "nfs\tN\ndomain\tother.org"),
+    ("HC-USER-11", "idmap", "nfs\tN\ndomain\tlocaldomain", "nfs\tN\ndomain\tlab.org"),
+    ("HC-NET-07", "ports", "nas\t2049\t0\t-", "nas\t2049\t137\t-"),
+    ("HC-NET-07", "ports", "n3\t24007\t0\t-\nn3\t5000\t0\tbrick d", "n3\t24007\t0\t-\nn3\t5000\t1\tbrick d"),
+    ("HC-NET-07", "ports", "n3\t24007\t0\t-\nn3\t5000\t0\tbrick d", "n3\t24007\t1\t-\nn3\t5000\t1\tbrick d"),
+    ("HC-NET-09", "ports", "nas\t2049\t0\t-", "nas\t2049\tnone\t-"),
     ("HC-SVC-01", "units", "", "failed\tbackup.service"),
     ("HC-SVC-02", "units", "unit\tmunge.service\tactive", "unit\tmunge.service\tinactive"),
     ("HC-SVC-03", "kernel_state", "tainted\t4096", "tainted\t4224"),
@@ -242,6 +246,24 @@ fn faults_that_are_no_single_answer_are_found_too() {
         (refused("home"), refused("files")),
         (vec!["HC-USER-09 n[1-2]".into()], vec!["HC-USER-09 n[1-2]".into()])
     );
+    // Numbers on the wire: no domain counts. With Kerberos it does.
+    let of = |domain: &str, security: &str| {
+        let table = format!("{MOUNTINFO},sec={security}");
+        let says = |name: &str, rows: &str| host(name, &[("mounted", &table), ("idmap", rows)], "", 0.0);
+        let [others, third] = ["a.org", domain].map(|domain| format!("nfs\tY\ndomain\t{domain}"));
+        found(vec![says("n1", &others), says("n2", &others), says("n3", &third)])
+    };
+    assert_eq!((of("b.org", "sys"), of("A.ORG", "krb5p")), (vec![], vec![]));
+    assert_eq!(of("b.org", "krb5p"), ["HC-USER-11 n3"]);
+    // A mount that hangs on all hosts is its server's fault: to mount it again would hang as well.
+    let hung = |third: &str| {
+        let says = |name: &str, rows: &str| host(name, &[("mounted", MOUNTINFO), ("answering", rows)], "", 0.0);
+        let hosts = vec![says("n1", "/data\t137\t"), says("n2", "/data\t137\t"), says("n3", third)];
+        let found = findings(CHECKS, &Answers { hosts });
+        found.iter().map(|f| f.command("").unwrap()).collect::<Vec<_>>()
+    };
+    assert!(hung("/data\t137\t")[0].starts_with("homing exec -w nas "), "{:?}", hung("/data\t137\t"));
+    assert!(hung("/data\t0\t")[0].starts_with("homing exec -w 'n[1-2]' 'umount"), "{:?}", hung("/data\t0\t"));
     let behind = ["n1", "n2", "n3"].map(|name| host(name, &[], "", 60.0));
     assert_eq!(found(behind.into()), ["HC-CLOCK-03 n[1-3]"]);
 }

@@ -16,6 +16,7 @@ mod fstab;
 mod full;
 mod homes;
 mod host_keys;
+mod idmap;
 mod kernel_log;
 mod kernel_state;
 mod links;
@@ -57,6 +58,7 @@ pub static CHECKS: &[&Check] = &[
     &host_keys::CHECK,
     &accounts::CHECK,
     &nologin::CHECK,
+    &idmap::CHECK,
     &fstab::CHECK,
     &mounted::CHECK,
     &answering::CHECK,

@@ -1,0 +1,64 @@
+//! Do hosts and servers of NFSv4 mean the same users by a name?
+
+use super::mounted::mounts;
+use crate::compare::split;
+use crate::finding::word;
+use crate::{Answers, Check, Code, Finding, Host, Severity};
+
+static DOMAIN: Code = Code {
+    name: "HC-USER-11",
+    severity: Severity::Error,
+    what: "NFSv4 goes by users' names, and hosts put different domains behind them",
+    means: "files belong to nobody there, and `chown` is refused: a name of another domain is no user's",
+    seen: "Domain in /etc/idmapd.conf, else `hostname -d`; whether names count: nfs4_disable_idmapping of the modules nfs \
+           and nfsd, or a mount with sec=krb5",
+    mend: "the same Domain in /etc/idmapd.conf everywhere, then nfsidmap -c",
+};
+
+pub(crate) static CHECK: Check = Check {
+    key: "idmap",
+    // rpc.idmapd goes by `localdomain` where nothing tells it a domain (idmapd.conf(5)).
+    ask: r#"for m in nfs nfsd; do f=/sys/module/$m/parameters/nfs4_disable_idmapping; [ ! -r $f ] || first $m $f; done
+d=$(sed -n 's/^[[:space:]]*Domain[[:space:]]*=[[:space:]]*//p' /etc/idmapd.conf | head -1)
+printf 'domain\t%s\n' "${d:-$(hostname -d || :)}""#,
+    waits: false,
+    slow: false,
+    root: None,
+    codes: &[&DOMAIN],
+    judge,
+};
+
+/// What a host goes by that was told nothing.
+const UNTOLD: &str = "localdomain";
+
+fn judge(answers: &Answers) -> Vec<Finding> {
+    let named = answers.of(CHECK.key).filter(|(host, rows)| goes_by_names(host, rows));
+    let domains = named.map(|(host, rows)| (host, domain(rows)));
+    let Some(split) = split(domains) else { return Vec::new() };
+    let most = &split.most;
+    let finding = |(host, own): &(&Host, String)| {
+        let what = format!("users of NFSv4 are those of {own}, and of {most} on {}", split.most_of());
+        let line = format!("Domain = {most}");
+        let mend = format!(
+            "f=/etc/idmapd.conf; grep -qs '^\\[General\\]' $f || echo '[General]' >> $f; \
+             sed -i -e '/^[[:space:]]*Domain[[:space:]]*=/d' -e {} $f && {{ nfsidmap -c; true; }}",
+            word(&format!("/^\\[General\\]/a {line}"))
+        );
+        DOMAIN.on(host, what, format!("/etc/idmapd.conf: {own}")).mend(mend)
+    };
+    split.others.iter().map(finding).collect()
+}
+
+fn domain(rows: &[Vec<String>]) -> String {
+    let told = rows.iter().find(|row| row[0] == "domain").and_then(|row| row.get(1));
+    told.filter(|domain| !domain.is_empty()).map_or_else(|| UNTOLD.into(), |domain| domain.to_ascii_lowercase())
+}
+
+/// Numbers go over the wire by default; names do where the kernel was told so, and with Kerberos.
+fn goes_by_names(host: &Host, rows: &[Vec<String>]) -> bool {
+    let is_on = |module: &str| rows.iter().any(|row| row[0] == module && row.get(1).is_some_and(|value| value == "N"));
+    let table = mounts(host).unwrap_or_default();
+    let v4 = || table.iter().filter(|line| line.mount.fstype == "nfs4");
+    let kerberos = |option: &String| option.starts_with("sec=krb5");
+    is_on("nfsd") || (is_on("nfs") && v4().next().is_some()) || v4().any(|line| line.of_super.iter().any(kerberos))
+}
