@@ -108,6 +108,13 @@ pub struct Check {
     pub judge: fn(&Answers) -> Vec<Finding>,
 }
 
+impl Check {
+    /// Whether it can find something of that area.
+    pub fn is_about(&self, area: Area) -> bool {
+        self.codes.iter().any(|code| code.area() == area)
+    }
+}
+
 /// The checks of these areas (none: all).
 pub fn chosen(only: &[Area], quick: bool) -> Vec<&'static Check> {
     of_areas(CHECKS, only).filter(|c| !(quick && c.slow)).collect()
@@ -119,8 +126,23 @@ pub fn burn_in_of(only: &[Area]) -> Vec<&'static Check> {
 }
 
 fn of_areas(checks: &[&'static Check], only: &[Area]) -> impl Iterator<Item = &'static Check> {
-    let about = |c: &&Check| only.is_empty() || c.codes.iter().any(|code| only.contains(&code.area()));
+    let about = |c: &&Check| only.is_empty() || only.iter().any(|area| c.is_about(*area));
     checks.iter().copied().filter(about)
+}
+
+/// The areas that these checks ask hosts about, in order.
+pub fn asked(checks: &[&Check]) -> impl Iterator<Item = Area> {
+    Area::ALL.into_iter().filter(|area| checks.iter().any(|c| !c.ask.is_empty() && c.is_about(*area)))
+}
+
+/// The areas of which hosts that are still being asked may have more to say, in order. A check may look at what other
+/// checks asked without waiting (a host's mounts, its processor), so that an area is known after these alone.
+pub fn open(checks: &[&Check], asking: &[&Host]) -> Vec<Area> {
+    let silent = |check: &Check| asking.iter().any(|host| host.unknown(check.key).is_some());
+    let asks = || checks.iter().copied().filter(|check| !check.ask.is_empty());
+    let all = asks().any(|check| !check.waits && !check.slow && silent(check));
+    let lacks: Vec<&Check> = asks().filter(|check| silent(check)).collect();
+    asked(checks).filter(|area| all || lacks.iter().any(|check| check.is_about(*area))).collect()
 }
 
 /// All findings of these checks, equal ones with their hosts together.

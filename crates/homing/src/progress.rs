@@ -33,6 +33,13 @@ pub fn place() -> Option<Place> {
     Some(Place { columns, utf8: locale_is_utf8() })
 }
 
+/// Takes the line away, if there is a place for one.
+pub fn clear() {
+    if place().is_some() {
+        eprint!("\r\x1b[K");
+    }
+}
+
 /// Whether the locale of the environment has more than ASCII.
 pub fn locale_is_utf8() -> bool {
     is_utf8(["LC_ALL", "LC_CTYPE", "LANG"].map(set))

@@ -202,3 +202,21 @@ fn another_terminal_sees_what_a_run_does_and_later_sees_it_again() {
         assert!(shown(&after, part), "{part}: {after:#?}");
     }
 }
+
+#[test]
+fn an_area_is_told_while_others_are_still_asked_about_and_once() {
+    if missing() {
+        return;
+    }
+    let slow =
+        "mkdir bin; printf '#!/bin/sh\\nuntil test -e gate; do sleep 0.1; done\\n' > bin/dmesg; chmod 755 bin/dmesg";
+    let check = "PATH=$PWD/bin:$PATH; export PATH; XDG_STATE_HOME=$PWD; export XDG_STATE_HOME\n\
+                 homing check -w localhost --deadline 200 --only users,memory";
+    let terminal = Terminal::new(100, &[], &format!("{slow}\n{check}"));
+    let of = |lines: &[String], area: &str| lines.iter().filter(|line| line.starts_with(area)).count();
+    let lines = terminal.when("users alone", |lines| of(lines, "users ") == 1);
+    assert_eq!(of(&lines, "memory "), 0, "{lines:#?}");
+    let_go(&terminal);
+    let lines = terminal.ends();
+    assert_eq!((of(&lines, "users "), of(&lines, "memory ")), (1, 1), "{lines:#?}");
+}

@@ -1,7 +1,7 @@
 //! One script on all hosts, and no longer than the deadline for those that do not answer.
 
 use crate::failure::Failure;
-use crate::progress::{Asked, asked, place};
+use crate::progress::{Asked, asked, clear, place};
 use homing_check::{Answers, Area, Check, Chunk, Host, script};
 use homing_exec::{Command, Event, Input, Options, Outcome, Remote, Spool, What};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, channel};
@@ -35,12 +35,14 @@ struct Heard {
 }
 
 /// Asks all hosts. `before` stands before the script. A thread talks to them, and is left behind when some do not answer.
+/// `early` is told, as time goes by, of the areas about which all hosts have said all, and what they said so far.
 pub fn ask(
     options: Options,
     hosts: &[String],
     before: &str,
     checks: &[&Check],
     deadline: Duration,
+    early: Option<&mut Early>,
 ) -> Result<Gathered, Failure> {
     let text = format!("{before}{}", script(checks, deadline.as_secs_f64() * SHARE));
     let spool = Spool::of(text.as_bytes())
@@ -57,7 +59,8 @@ pub fn ask(
         }
     });
     let asking = asking.map_err(Failure::system)?;
-    let heard = listen(&events, hosts.len(), deadline, &Screen::new(checks));
+    let mut screen = Screen { hosts, checks, begun: Instant::now(), early };
+    let heard = listen(&events, hosts.len(), deadline, &mut screen);
     if heard.iter().all(|h| h.outcome.is_some()) {
         // Nobody is waited for: connections that are not to be kept are closed.
         let _ = asking.join();
@@ -71,7 +74,7 @@ fn clock() -> f64 {
 }
 
 /// Until all have ended, or the one whose turn came last has had its time.
-fn listen(events: &Receiver<(f64, Event)>, hosts: usize, deadline: Duration, screen: &Screen) -> Vec<Heard> {
+fn listen(events: &Receiver<(f64, Event)>, hosts: usize, deadline: Duration, screen: &mut Screen) -> Vec<Heard> {
     let mut heard: Vec<Heard> = (0..hosts).map(|_| Heard::default()).collect();
     let (mut due, mut ended) = (Instant::now() + deadline, 0);
     while ended < hosts {
@@ -100,38 +103,42 @@ fn listen(events: &Receiver<(f64, Event)>, hosts: usize, deadline: Duration, scr
             }
         }
     }
-    screen.clear();
+    clear();
     heard
 }
 
-/// The line that tells how far it is.
-struct Screen<'a> {
+/// Told of areas about which all hosts have said all.
+pub type Early<'a> = dyn FnMut(&[Area], &Answers) + 'a;
+
+/// What is shown while hosts are asked: areas that are known, and the line that tells how far it is.
+struct Screen<'a, 'e> {
+    hosts: &'a [String],
     checks: &'a [&'a Check],
     begun: Instant,
+    early: Option<&'a mut Early<'e>>,
 }
 
-impl Screen<'_> {
-    fn new<'a>(checks: &'a [&'a Check]) -> Screen<'a> {
-        Screen { checks, begun: Instant::now() }
-    }
-
-    fn draw(&self, heard: &[Heard], left: Duration) {
-        let Some(place) = place() else { return };
-        let asking: Vec<Host> =
-            heard.iter().filter(|h| h.outcome.is_none()).map(|h| Host::read("", &h.chunks)).collect();
-        let is_open = |check: &&&Check| !check.ask.is_empty() && asking.iter().any(|h| h.unknown(check.key).is_some());
-        let open: Vec<Area> =
-            self.checks.iter().filter(is_open).flat_map(|c| c.codes).map(|code| code.area()).collect();
-        let open: Vec<&str> = Area::ALL.into_iter().filter(|area| open.contains(area)).map(Area::name).collect();
-        let left = (self.begun.elapsed() > SOON).then_some(left);
-        let line = Asked { answered: heard.len() - asking.len(), hosts: heard.len(), open: &open, left };
-        eprint!("\r{}\x1b[K", asked(&line, place));
-    }
-
-    fn clear(&self) {
-        if place().is_some() {
-            eprint!("\r\x1b[K");
+impl Screen<'_, '_> {
+    fn draw(&mut self, heard: &[Heard], left: Duration) {
+        let place = place();
+        if place.is_none() && self.early.is_none() {
+            return;
         }
+        let read: Vec<Host> = self.hosts.iter().zip(heard).map(|(name, h)| Host::read(name, &h.chunks)).collect();
+        let asking: Vec<&Host> =
+            read.iter().zip(heard).filter(|(_, h)| h.outcome.is_none()).map(|(host, _)| host).collect();
+        let answered = heard.len() - asking.len();
+        let open = homing_check::open(self.checks, &asking);
+        if let Some(early) = &mut self.early {
+            let known: Vec<Area> = homing_check::asked(self.checks).filter(|area| !open.contains(area)).collect();
+            let hosts = read.iter().filter(|host| host.uid().is_some()).cloned().collect();
+            early(&known, &Answers { hosts });
+        }
+        let Some(place) = place else { return };
+        let open: Vec<&str> = open.into_iter().map(Area::name).collect();
+        let left = (self.begun.elapsed() > SOON).then_some(left);
+        let line = Asked { answered, hosts: heard.len(), open: &open, left };
+        eprint!("\r{}\x1b[K", asked(&line, place));
     }
 }
 

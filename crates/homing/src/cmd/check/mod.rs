@@ -13,7 +13,10 @@ use crate::failure::Failure;
 use clap::builder::{PossibleValue, PossibleValuesParser};
 use deep::Measured;
 use gather::Gathered;
-use homing_check::{Area, Check, Finding, Severity, all_codes};
+use homing_check::mute::Mute;
+use homing_check::{Answers, Area, Check, Finding, Severity, all_codes};
+use std::collections::BTreeMap;
+use std::io::{IsTerminal, Write};
 use std::path::PathBuf;
 use std::time::Duration;
 
@@ -113,9 +116,41 @@ pub fn run(args: Args) -> Result<i32, Failure> {
     let deadline = deadline + load;
     options.command_timeout = Some(options.command_timeout.unwrap_or(deadline).min(deadline));
     let before = args.deep.map(deep::words).transpose()?.unwrap_or_default();
-    let mut gathered = gather::ask(options, &hosts, &before, &checks, deadline)?;
+    let muted = mutes::load()?;
+    let mut early = Early { only: &only, checks: &checks, muted: &muted, lines: BTreeMap::new() };
+    let mut tell = |known: &[Area], answers: &Answers| early.tell(known, answers);
+    let live = !args.json && args.deep.is_none() && std::io::stdout().is_terminal();
+    let mut gathered = gather::ask(options, &hosts, &before, &checks, deadline, live.then_some(&mut tell as _))?;
+    let early = early.lines;
     let measured = if args.deep.is_some() { deep::measured(&mut gathered.answers)? } else { Measured::default() };
-    Session { args: &args, only, checks, hosts, gathered, measured }.tell()
+    Session { args: &args, only, checks, hosts, gathered, measured, muted, early }.tell()
+}
+
+/// The lines of areas that a terminal is shown as soon as all hosts have said all about them.
+struct Early<'a> {
+    only: &'a [Area],
+    checks: &'a [&'a Check],
+    muted: &'a [Mute],
+    lines: BTreeMap<Area, String>,
+}
+
+impl Early<'_> {
+    fn tell(&mut self, known: &[Area], answers: &Answers) {
+        let new = |area: &&Area| !self.lines.contains_key(area) && (self.only.is_empty() || self.only.contains(area));
+        let new: Vec<Area> = known.iter().filter(new).copied().collect();
+        if new.is_empty() || answers.hosts.is_empty() {
+            return;
+        }
+        let found = homing_check::findings(self.checks, answers);
+        let (told, _) = homing_check::mute::sifted(found, self.muted, now());
+        crate::progress::clear();
+        for area in new {
+            let line = show::area_line(area, &told, answers.hosts.len());
+            // A screen that went away is told by what is written at the end.
+            let _ = writeln!(std::io::stdout(), "{line}");
+            self.lines.insert(area, line);
+        }
+    }
 }
 
 /// The hosts that were named; those of the volume; those of the cluster file; this one.
@@ -141,6 +176,9 @@ struct Session<'a> {
     hosts: Vec<String>,
     gathered: Gathered,
     measured: Measured,
+    muted: Vec<Mute>,
+    /// What the terminal was told of areas before.
+    early: BTreeMap<Area, String>,
 }
 
 impl Session<'_> {
@@ -151,11 +189,12 @@ impl Session<'_> {
         let (of_volumes, volumes, unasked) = self.volumes()?;
         found.extend(of_volumes);
         found.sort_by_key(|f| (f.code.severity, f.code.area()));
-        let (told, quiet) = homing_check::mute::sifted(found, &mutes::load()?, now());
+        let (told, quiet) = homing_check::mute::sifted(found, &self.muted, now());
         let report = show::Report {
             told,
             quiet,
             areas: self.areas(volumes),
+            early: &self.early,
             unknown: self.unknown(unasked),
             hosts: &self.hosts,
             gathered: &self.gathered,

@@ -18,6 +18,8 @@ pub struct Report<'a> {
     pub quiet: Vec<(Finding, Mute)>,
     /// Areas that were looked at.
     pub areas: Vec<Area>,
+    /// Their lines that a terminal was shown before.
+    pub early: &'a BTreeMap<Area, String>,
     /// What hosts did not tell: the host, and what, with why.
     pub unknown: Vec<(String, String)>,
     /// All that were asked.
@@ -32,28 +34,35 @@ pub struct Report<'a> {
     pub way: String,
 }
 
-impl Report<'_> {
-    fn number(&self, area: Option<Area>, severity: Severity) -> u64 {
+/// How many errors and warnings: of an area, or of all.
+fn summary(told: &[Finding], area: Option<Area>) -> String {
+    let of = |severity: Severity| {
         let counts = |f: &&Finding| f.code.severity == severity && area.is_none_or(|a| f.code.area() == a);
-        self.told.iter().filter(counts).count() as u64
-    }
-
-    fn summary(&self, area: Option<Area>) -> String {
-        let of = |severity: Severity| match self.number(area, severity) {
+        match told.iter().filter(counts).count() {
             0 => None,
-            n => Some(count(n, severity.word())),
-        };
-        [of(Severity::Error), of(Severity::Warning)].into_iter().flatten().collect::<Vec<_>>().join(", ")
-    }
+            n => Some(count(n as u64, severity.word())),
+        }
+    };
+    [of(Severity::Error), of(Severity::Warning)].into_iter().flatten().collect::<Vec<_>>().join(", ")
+}
 
-    /// A line an area, then what is wrong.
+/// An area in a line: what was found, or that it is well on so many hosts.
+pub fn area_line(area: Area, told: &[Finding], hosts: usize) -> String {
+    let summary = summary(told, Some(area));
+    let word = if summary.is_empty() { format!("well on {}", count(hosts as u64, "host")) } else { summary };
+    format!("{:<9} {word}", area.name())
+}
+
+impl Report<'_> {
+    /// A line an area, then what is wrong. A line that a terminal was shown before stands there once.
     pub fn text(&self) -> String {
         let mut text = String::new();
         let answered = self.gathered.answers.hosts.len();
         for area in self.areas.iter().filter(|_| answered > 0) {
-            let summary = self.summary(Some(*area));
-            let word = if summary.is_empty() { format!("well on {}", count(answered as u64, "host")) } else { summary };
-            let _ = writeln!(text, "{:<9} {word}", area.name());
+            let line = area_line(*area, &self.told, answered);
+            if self.early.get(area) != Some(&line) {
+                let _ = writeln!(text, "{line}");
+            }
         }
         self.rates(&mut text);
         self.told.iter().for_each(|finding| self.finding(finding, &mut text));
@@ -93,11 +102,11 @@ impl Report<'_> {
         for (finding, mute) in &self.quiet {
             lines.push(format!("muted: {} on {}: {}", mute.code, alike::label(&finding.hosts), mute.because));
         }
-        let summary = self.summary(None);
+        let summary = summary(&self.told, None);
         if !summary.is_empty() {
             lines.push(format!("{summary}; homing check --explain CODE tells more"));
         }
-        if !lines.is_empty() && !text.is_empty() {
+        if !lines.is_empty() && !(text.is_empty() && self.early.is_empty()) {
             text.push('\n');
         }
         for line in lines {

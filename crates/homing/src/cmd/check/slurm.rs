@@ -10,7 +10,7 @@ use std::time::Duration;
 /// Looks at this host; drains or resumes it in Slurm. Exit status as of a check.
 pub fn run(checks: &[&Check], deadline: Duration) -> Result<i32, Failure> {
     let options = Options { command_timeout: Some(deadline), ..Options::default() };
-    let gathered = gather::ask(options, &["localhost".into()], "", checks, deadline)?;
+    let gathered = gather::ask(options, &["localhost".into()], "", checks, deadline, None)?;
     if let Some((_, why)) = gathered.silent.first() {
         return Err(Failure::system(format!("looking at this host: {why}")));
     }
