@@ -33,6 +33,7 @@ const FAULTS: &[(&str, &str, &str, &str)] = &[
     ("HC-NAME-02", "resolve", "n1\t10.0.0.1\nn2\t10.0.0.2", "n1\t10.0.0.1\nn2\t10.9.9.9"),
     ("HC-NAME-03", "resolve", "n1\t10.0.0.1\nn2\t10.0.0.2", "n1\t10.0.0.1"),
     ("HC-NAME-04", "dns", "server\t10.0.0.9\ntook\t3", "server\t10.0.0.8\ntook\t2400"),
+    ("HC-NAME-04", "dns", "server\t10.0.0.9\ntook\t2400\t801", "server\t10.0.0.8\ntook\t2400\t799"),
     ("HC-CLOCK-04", "time_daemon", "daemon\tchrony\nasked\tyes", "asked\tyes"),
     ("HC-CLOCK-05", "time_daemon", "daemon\tchrony\nasked\tyes", "daemon\tchrony\ndaemon\tntpsec\nasked\tyes"),
     (
@@ -53,6 +54,7 @@ const FAULTS: &[(&str, &str, &str, &str)] = &[
     ("HC-USER-06", "homes", "dir\talice\t755\talice\t/home/alice", "dir\talice\t755\tbob\t/home/alice"),
     ("HC-SSH-06", "host_keys", "", "n1\tssh-ed25519\t/root/.ssh/known_hosts"),
     ("HC-SSH-07", "logins", "files\t90\nsshd\t250", "files\t2004"),
+    ("HC-SSH-07", "logins", "files\t2004\t700\nsshd\t250", "files\t2004\t500"),
     ("HC-SSH-07", "logins", "files\t90\nsshd\t250", "files\t90\nsshd\t2010"),
     ("HC-USER-09", "written", "/data\t0\tyes\t9.5\t9.7\t9.6\t0\t61184", "/data\t0\tyes\t9.5\t9.7\t9.6\t65534\t\t"),
     ("HC-USER-10", "written", "/data\t0\tyes\t9.5\t9.7\t9.6\t0\t61184", "/data\t0\tyes\t9.5\t9.7\t9.6\t0\t65534"),

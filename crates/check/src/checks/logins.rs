@@ -5,7 +5,8 @@ use crate::{Answers, Check, Code, Finding, Host, Severity};
 
 /// Milliseconds. A login over a local network takes 200 to 300.
 const SLOW_MS: u64 = 1500;
-/// A login that takes so many times what it takes on most hosts is slow.
+/// A login that takes so many times what it takes on most hosts is slow, and so are start-up files that take so many
+/// times what a shell takes without them.
 const TIMES: u64 = 3;
 /// It is waited no longer for one.
 const LONGEST_MS: u64 = 2000;
@@ -28,14 +29,17 @@ pub(crate) static CHECK: Check = Check {
 again() {
   for _ in 1 2 3 4 5; do
     s=$(most=0.8; "$1"); [ "$s" -ge 790 ] || { t=$s; break; }
+    u=$(most=0.8; bare); [ $((s / 3)) -ge "$u" ] || break
     [ $((n += 2)) -lt "${WAIT%.*}" ] || break
   done
 }
+bare() { took bash --norc -c :; }
 files() { took bash -c '. ~/.bashrc'; }
-case $(getent passwd "$(id -u)") in *bash)
-  t=$(files)
+case $(getent passwd "$(id -u)") in *bash) if [ -r ~/.bashrc ]; then
+  u=$(bare); t=$(files)
   [ "$t" -lt 1500 ] || again files
-  printf 'files\t%s\n' "$t" ;;
+  printf 'files\t%s\t%s\n' "$t" "$u"
+fi ;;
 esac
 [ "${t:-0}" -lt 1500 ] || exit 0
 read -r load _ < /proc/loadavg; [ "${load%%.*}" -lt $((2 * $(nproc))) ] || exit 0
@@ -57,7 +61,11 @@ fn judge(answers: &Answers) -> Vec<Finding> {
 }
 
 fn took(host: &Host, what: &str) -> Option<u64> {
-    host.begun(CHECK.key).iter().find(|row| row[0] == what)?.get(1)?.parse().ok()
+    number(host, what, 1)
+}
+
+fn number(host: &Host, what: &str, field: usize) -> Option<u64> {
+    host.begun(CHECK.key).iter().find(|row| row[0] == what)?.get(field)?.parse().ok()
 }
 
 /// What the start-up files take is part of what a login takes: one of the two is told.
@@ -66,7 +74,8 @@ fn of_host(host: &Host, usual: u64) -> Option<Finding> {
         LONGEST_MS.. => format!("more than {} s", LONGEST_MS / 1000),
         ms => format!("{:.1} s", ms as f64 / 1000.0),
     };
-    if let Some(ms) = took(host, "files").filter(|ms| *ms > SLOW_MS) {
+    let bare = number(host, "files", 2).unwrap_or(0);
+    if let Some(ms) = took(host, "files").filter(|ms| *ms > SLOW_MS && *ms / TIMES >= bare) {
         let found = SLOW.on(host, "the start-up files of the shell take long", format!(". ~/.bashrc: {}", seconds(ms)));
         return Some(found.look("PS4='+ $EPOCHREALTIME ' bash -xc '. ~/.bashrc' 2>&1 | tail -50"));
     }
