@@ -106,7 +106,7 @@ impl Report<'_> {
         if !summary.is_empty() {
             lines.push(format!("{summary}; homing check --explain CODE tells more"));
         }
-        if !lines.is_empty() && !(text.is_empty() && self.early.is_empty()) {
+        if !(lines.is_empty() || text.is_empty() && self.early.is_empty()) {
             text.push('\n');
         }
         for line in lines {
