@@ -32,6 +32,8 @@ const FAULTS: &[(&str, &str, &str, &str)] = &[
     ("HC-NAME-01", "own_name", "n1\t10.0.0.1", "n3\t127.0.1.1"),
     ("HC-NAME-02", "resolve", "n1\t10.0.0.1\nn2\t10.0.0.2", "n1\t10.0.0.1\nn2\t10.9.9.9"),
     ("HC-NAME-03", "resolve", "n1\t10.0.0.1\nn2\t10.0.0.2", "n1\t10.0.0.1"),
+    ("HC-NAME-02", "resolve", "nas\t\tserver\nnas\t10.0.0.9\tserver", "nas\t\tserver\nnas\t10.9.9.9\tserver"),
+    ("HC-NAME-03", "resolve", "nas\t\tserver\nnas\t10.0.0.9\tserver", "nas\t\tserver"),
     ("HC-NAME-04", "dns", "server\t10.0.0.9\ntook\t3", "server\t10.0.0.8\ntook\t2400"),
     ("HC-NAME-04", "dns", "server\t10.0.0.9\ntook\t2400\t801", "server\t10.0.0.8\ntook\t2400\t799"),
     ("HC-CLOCK-04", "time_daemon", "daemon\tchrony\nasked\tyes", "asked\tyes"),
@@ -248,6 +250,10 @@ fn faults_that_are_no_single_answer_are_found_too() {
         (refused("home"), refused("files")),
         (vec!["HC-USER-09 n[1-2]".into()], vec!["HC-USER-09 n[1-2]".into()])
     );
+    // Who does not mount it has nothing to do with a server's name.
+    let nas = "nas\t\tserver\nnas\t10.0.0.9\tserver";
+    let mounts = |name: &str| host(name, &[("resolve", nas)], "", 0.0);
+    assert_eq!(found(vec![mounts("n1"), mounts("n2"), clean("n3")]), [""; 0]);
     // Numbers on the wire: no domain counts. With Kerberos it does.
     let of = |domain: &str, security: &str| {
         let table = format!("{MOUNTINFO},sec={security}");

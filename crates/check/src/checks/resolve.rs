@@ -26,9 +26,16 @@ static MISSING: Code = Code {
 pub(crate) static CHECK: Check = Check {
     key: "resolve",
     // Each host asks for each name: of a large cluster the first names stand for all. All addresses of a name are told,
-    // since a name server may give them in another order each time.
+    // since a name server may give them in another order each time. Servers of network file systems are told apart: a
+    // host asks only for those that it has to do with.
     ask: r#"for h; do [ $((n += 1)) -le 128 ] || break; echo "= $h"; getent ahostsv4 -- "$h"; done |
-awk '$1 == "=" {h = $2; next} $2 == "STREAM" {print h "\t" $1}' | sort -u"#,
+awk '$1 == "=" {h = $2; next} $2 == "STREAM" {print h "\t" $1}' | sort -u
+{ awk '{t = ""; for (i = 7; i < NF; i++) if ($i == "-") {t = $(i + 1); s = $(i + 2)}
+  if (t ~ ENVIRON["NETWORK"] && t !~ ENVIRON["OWN"] && sub(/:.*/, "", s)) {sub(/^mfs(#|\\043)/, "", s); print s}}' /proc/self/mountinfo
+awk -F= '$1 == "hostname" {print $2}' /var/lib/glusterd/vols/*/bricks/*; } | grep -E '^[A-Za-z0-9][A-Za-z0-9._-]*$' |
+grep -vxE '[0-9.]+|localhost' | sort -u | head -64 |
+while read -r h; do echo "= $h"; getent ahostsv4 -- "$h"; done |
+awk -v OFS='\t' '$1 == "=" {h = $2; print h, "", "server"; next} $2 == "STREAM" {print h, $1, "server"}' | sort -u"#,
     waits: true,
     slow: true,
     root: None,
@@ -38,25 +45,45 @@ awk '$1 == "=" {h = $2; next} $2 == "STREAM" {print h "\t" $1}' | sort -u"#,
 
 /// Addresses of a name.
 type Addresses<'a> = BTreeSet<&'a str>;
-/// A host, and names as it sees them.
-type Book<'a> = (&'a Host, BTreeMap<&'a str, Addresses<'a>>);
+/// A host, and names as it sees them: of hosts that are looked at, and of servers that it has to do with.
+struct Book<'a> {
+    host: &'a Host,
+    hosts: BTreeMap<&'a str, Addresses<'a>>,
+    servers: BTreeMap<&'a str, Addresses<'a>>,
+}
 
 fn judge(answers: &Answers) -> Vec<Finding> {
-    let books: Vec<Book> = answers.of(CHECK.key).map(|(host, rows)| (host, book(rows))).collect();
-    let names: BTreeSet<&str> = books.iter().flat_map(|(_, book)| book.keys().copied()).collect();
+    let books: Vec<Book> = answers.of(CHECK.key).map(|(host, rows)| Book::of(host, rows)).collect();
+    let names: BTreeSet<&str> = books.iter().flat_map(Book::names).collect();
     names.into_iter().flat_map(|name| of_name(&books, name)).collect()
 }
 
-fn book(rows: &[Vec<String>]) -> BTreeMap<&str, Addresses<'_>> {
-    let mut book: BTreeMap<&str, Addresses> = BTreeMap::new();
-    for row in rows.iter().filter(|row| row.len() == 2) {
-        book.entry(&row[0]).or_default().insert(&row[1]);
+impl<'a> Book<'a> {
+    fn of(host: &'a Host, rows: &'a [Vec<String>]) -> Book<'a> {
+        let mut book = Book { host, hosts: BTreeMap::new(), servers: BTreeMap::new() };
+        for row in rows {
+            match row.as_slice() {
+                [name, at] => drop(book.hosts.entry(name).or_default().insert(at)),
+                // A server that has no address has a row of its own.
+                [name, at, _] => book.servers.entry(name).or_default().extend((!at.is_empty()).then_some(at.as_str())),
+                _ => {}
+            }
+        }
+        book
     }
-    book
+
+    fn names(&self) -> impl Iterator<Item = &'a str> {
+        self.hosts.keys().chain(self.servers.keys()).copied()
+    }
 }
 
 fn of_name(books: &[Book], name: &str) -> Vec<Finding> {
-    let asked = books.iter().map(|(host, book)| (*host, book.get(name).cloned().unwrap_or_default()));
+    // All are asked for the name of a host.
+    let of_host = books.iter().any(|book| book.hosts.contains_key(name));
+    let asked = books.iter().filter_map(|book| {
+        let at = if of_host { book.hosts.get(name).cloned() } else { Some(book.servers.get(name)?.clone()) };
+        Some((book.host, at.unwrap_or_default()))
+    });
     // Its own loopback address on the host itself is a finding of its own.
     let counts = |(host, at): &(&Host, Addresses)| host.name != name || !at.iter().any(|a| a.starts_with("127."));
     let Some(split) = split(asked.filter(counts)).filter(|split| !split.most.is_empty()) else { return Vec::new() };
