@@ -1,6 +1,9 @@
 //! `homing make` where the clock of one host is 30 s behind: what it builds is what a build on one disk makes, bit
-//! for bit. The host's clock is that of its sessions and of its file system's client, by `tests/clock_shift.c`.
+//! for bit. The host's clock is that of its sessions and of its file system's client, by `tests/clock_shift.c`; of a guest
+//! it is its kernel's.
 
+#[path = "support/guests.rs"]
+mod guests;
 #[path = "../../../tests/preload.rs"]
 mod preload;
 mod support;
@@ -38,36 +41,45 @@ fn project(at: &Path) {
     }
 }
 
-/// Three hosts with a volume at `/data`, and the project there and on a disk of n1's own.
+/// Hosts with a volume at `/data`, and the project there and on a disk of the first one's own.
 struct World {
     lab: Lab,
+    /// The host where make is begun.
+    head: &'static str,
     make: String,
+    /// Hosts of a lab see it where it is, guests too.
     _folder: tempfile::TempDir,
 }
 
 impl World {
     fn new(kind: &str, words: &[&str]) -> World {
-        let folder = tempfile::tempdir().unwrap();
-        let here = folder.path().join("p");
-        project(&here);
-        let cluster = folder.path().join("cluster.toml");
-        let slots = "hosts = \"n[1-3]\"\n[host.n1]\nslots = 1\n[host.n2]\nslots = 1\n[host.n3]\nslots = 1\n";
-        std::fs::write(&cluster, slots).unwrap();
-        let lab = Lab::up(kind, &[&["--hosts", "3"], words].concat());
-        for place in ["/data/p", "/data/control", "/tmp/p"] {
-            lab.ok("n1", &format!("cp -r {} {place}", here.display()));
-        }
-        // Carries the program to the hosts.
-        lab.ok("n1", &format!("{EXE} hosts --hosts 'n[1-3]'"));
-        let library = preload::preload(folder.path(), "clock_shift.c");
+        let world = World::over(EXE, kind, words, &["n1", "n2", "n3"]);
+        let library = preload::preload(world._folder.path(), "clock_shift.c");
         let set = format!(
             "ssh n3 'cat > /usr/local/lib/shift.so' < {0} && ssh n3 \"echo SetEnv LD_PRELOAD=/usr/local/lib/shift.so \
              CLOCK_SHIFT=-30 > /etc/ssh/sshd_config.d/shift.conf; systemctl reload ssh\"; sleep 1",
             library.display()
         );
-        lab.ok("n1", &set);
-        let make = format!("{EXE} make --cluster {} -j3", cluster.display());
-        World { lab, make, _folder: folder }
+        world.lab.ok("n1", &set);
+        world
+    }
+
+    /// Carries the project and the program to hosts that mount `/data`.
+    fn over(exe: &str, kind: &str, words: &[&str], hosts: &[&'static str]) -> World {
+        let folder = tempfile::tempdir().unwrap();
+        let here = folder.path().join("p");
+        project(&here);
+        let lab = Lab::up(kind, &[&["--hosts", "3"], words].concat());
+        let head = hosts[0];
+        let cluster = "/tmp/cluster.toml";
+        let slots: String = hosts.iter().map(|host| format!("[host.{host}]\nslots = 1\n")).collect();
+        lab.ok(head, &format!("cat > {cluster} <<'END'\nhosts = \"{}\"\n{slots}END", hosts.join(",")));
+        for place in ["/data/p", "/data/control", "/tmp/p"] {
+            lab.ok(head, &format!("cp -r {} {place}", here.display()));
+        }
+        lab.ok(head, &format!("{exe} hosts --hosts {}", hosts.join(",")));
+        let make = format!("{exe} make --cluster {cluster} -j{}", hosts.len());
+        World { lab, head, make, _folder: folder }
     }
 
     /// The volume's client on n3, mounted anew by a session whose clock is behind.
@@ -79,7 +91,7 @@ impl World {
     fn round(&self, round: u32, make: &str, folder: &str) -> (String, String) {
         let script =
             format!("cd {folder} && echo round {round} > round.txt && {make} >&2 && sha256sum program *.o *.h");
-        let (status, out, err) = self.lab.told("n1", &script);
+        let (status, out, err) = self.lab.told(self.head, &script);
         assert_eq!(status, Some(0), "{folder}, round {round}: {out}\n{err}");
         (out, err)
     }
@@ -119,5 +131,21 @@ fn a_build_on_moosefs_is_right_where_a_clock_is_behind() {
     }
     let world = World::new("skewm", &["--disk", "700M", "--moosefs", "goal=2"]);
     world.mounted_anew("mfsmount /data -H n1");
+    world.rounds();
+}
+
+/// Guests have clocks of their own. The server gives a new file its time, whatever the client's clock is.
+#[test]
+#[ignore = "minutes; tests/night/skew"]
+fn a_build_on_nfs_is_right_where_a_clock_is_behind() {
+    if missing(&["qemu-system-x86_64", "exportfs", "mount.nfs", "rpcbind", "busybox"]) {
+        return;
+    }
+    let program = guests::Program::new("skewn");
+    let words = ["--disk", "512M", "--nfs", "--guests", guests::best_kind()];
+    let world = World::over(program.0.to_str().unwrap(), "skewn", &words, &["n2", "n3"]);
+    world.lab.ok("n3", "date -s '30 seconds ago'");
+    let [here, there] = ["n2", "n3"].map(|host| world.lab.ok(host, "date +%s").trim().parse::<i64>().unwrap());
+    assert!((20..=40).contains(&(here - there)), "n3's clock is behind: {here} {there}");
     world.rounds();
 }
