@@ -8,16 +8,16 @@ use crate::until::until;
 type Stop = (&'static str, &'static str, &'static [&'static str]);
 
 const GLUSTER: &[Stop] = &[
-    ("n3", "pkill -9 glusterfsd", &["HC-NET-07 [\"n3\"]"]),
+    ("n3", "killed glusterfsd", &["HC-NET-07 [\"n3\"]"]),
     // The port of the daemon and a service that is not active; its bricks went with it.
     ("n3", "systemctl stop glusterd", &["HC-NET-07 [\"n3\"]", "HC-SVC-02 [\"n3\"]"]),
-    ("n3", "pkill -9 -f process-name.fuse", &["HC-MOUNT-08 [\"n3\"]"]),
-    ("n3", "pkill -STOP -f process-name.fuse", &["HC-MOUNT-07 [\"n3\"]"]),
+    ("n3", "killed -f process-nam[e].fuse", &["HC-MOUNT-08 [\"n3\"]"]),
+    ("n3", "pkill -STOP -f process-nam[e].fuse", &["HC-MOUNT-07 [\"n3\"]"]),
 ];
 
 const MOOSEFS: &[Stop] = &[
     ("n3", "systemctl stop moosefs-chunkserver", &["HC-NET-07 [\"n1\",\"n2\",\"n3\"]", "HC-SVC-02 [\"n3\"]"]),
-    ("n3", "pkill -9 mfsmount", &["HC-MOUNT-08 [\"n3\"]"]),
+    ("n3", "killed mfsmount", &["HC-MOUNT-08 [\"n3\"]"]),
     ("n3", "pkill -STOP mfsmount", &["HC-MOUNT-07 [\"n3\"]"]),
 ];
 

@@ -48,6 +48,8 @@ tmp() { mkdir -p /mnt/t; echo "tmpfs /mnt/t tmpfs $1 0 0" >> /etc/fstab; }
 untmp() { umount /mnt/t; sed -i '/mnt.t /d' /etc/fstab; rm -rf /mnt/t /mnt/t.beneath; }
 bind() { mkdir -p /srv/b /mnt/b; echo 'bindfs#/srv/b /mnt/b fuse noauto 0 0' >> /etc/fstab; }
 unbind() { kill -9 $(pidof bindfs); umount -l /mnt/b; umount -l /mnt/b; sed -i '/mnt.b /d' /etc/fstab; true; }
+# killed NAME: the kernel takes a while to end a process that is killed. With -f the pattern must not match itself.
+killed() { pkill -9 "$@"; while pgrep "$@" > /dev/null; do sleep 0.1; done; }
 fakes() { mkdir -p $(dirname $1); [ ! -e $1 ] || mv $1 $1.kept; echo "$2" > $1; }
 unfakes() { rm -f $1; [ ! -e $1.kept ] || mv $1.kept $1; }
 "#;
