@@ -62,24 +62,44 @@ fn compiled(lab: &Lab, mpi: &str, hosts: usize) -> bool {
     true
 }
 
+/// Jobs of MPICH that are tried until one ends. Debian 12's MPICH 4.0 over UCX hangs in MPI_Finalize in two of five runs
+/// on three hosts, also when it is started over plain ssh without homing; its ranks have told their sums by then.
+const TRIES: usize = 10;
+
 /// `mpirun` without an option starts a rank for each slot, on the job's hosts, and its daemons are the job's processes.
 fn mpi_in_a_job(lab: &Lab, hosts: usize) {
-    for mpi in ["openmpi", "mpich"] {
+    for (mpi, tries) in [("openmpi", 1), ("mpich", TRIES)] {
         if !compiled(lab, mpi, hosts) {
             eprintln!("left out: no {mpi} is installed");
             continue;
         }
-        let ranks = hosts * SLOTS;
-        let line = format!(
-            "homing sub -K -q -n {ranks} --ptile {SLOTS} -o out.{mpi} 'mpirun.{mpi} ./{mpi}; echo ended $?'; cat out.{mpi}"
-        );
-        let (_, told) = by(lab, "ann", "n1", &line);
-        let sum = ranks * (ranks - 1) / 2;
-        for n in 1..=hosts {
-            let here = told.matches(&format!(" of {ranks} on n{n}: {sum}\n")).count();
-            assert_eq!(here, SLOTS, "{mpi}, ranks on n{n}: {told}");
-        }
-        assert!(told.contains("ended 0"), "{mpi}: {told}");
+        let ended = (0..tries).any(|_| ranks_ran(lab, mpi, hosts));
+        assert!(ended, "{mpi}: none of {tries} jobs ended by itself");
+    }
+}
+
+/// Whether the job ended by itself; each rank has told its sum all the same, and nothing of it is left.
+fn ranks_ran(lab: &Lab, mpi: &str, hosts: usize) -> bool {
+    let ranks = hosts * SLOTS;
+    let line = format!(
+        "timeout 300 homing sub -K -q -n {ranks} --ptile {SLOTS} -o out.{mpi} \
+         'timeout 40 mpirun.{mpi} ./{mpi}; echo ended $?'; echo sub $?; cat out.{mpi}; rm out.{mpi}; homing jobs"
+    );
+    let (_, told) = by(lab, "ann", "n1", &line);
+    assert!(told.contains("sub 0\n"), "{mpi}: the job never ended: {told}");
+    let sum = ranks * (ranks - 1) / 2;
+    for n in 1..=hosts {
+        let here = told.matches(&format!(" of {ranks} on n{n}: {sum}\n")).count();
+        assert_eq!(here, SLOTS, "{mpi}, ranks on n{n}: {told}");
+    }
+    nothing_is_left(lab, hosts, &format!("-x {mpi}"));
+    told.contains("ended 0")
+}
+
+/// No process of a user that the words of `pgrep` mean, on any host.
+fn nothing_is_left(lab: &Lab, hosts: usize, words: &str) {
+    for n in 1..=hosts {
+        until("nothing is left", || lab.told(&format!("n{n}"), &format!("pgrep -a -u ann,bob {words}")).1.is_empty());
     }
 }
 
@@ -137,13 +157,7 @@ fn killed_at_random(lab: &Lab, hosts: usize, count: usize, mut seed: u64) {
         let all = format!("timeout 120 homing sub -K -q -n {} --ptile {SLOTS} true", hosts * SLOTS);
         assert_eq!(by(lab, user, host, &all).0, Some(0), "a slot was lost");
     }
-    for n in 1..=hosts {
-        let mut left = String::new();
-        until("nothing is left", || {
-            left = lab.told(&format!("n{n}"), "pgrep -a -u ann,bob -f 'sleep 7777|queue-rank|queue-keeper|blaunch'").1;
-            left.is_empty()
-        });
-    }
+    nothing_is_left(lab, hosts, "-f 'sleep 7777|queue-rank|queue-keeper|blaunch'");
 }
 
 #[test]

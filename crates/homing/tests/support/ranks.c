@@ -11,6 +11,7 @@ int main(int count, char **words) {
     MPI_Get_processor_name(host, &length);
     MPI_Allreduce(&rank, &sum, 1, MPI_INT, MPI_SUM, MPI_COMM_WORLD);
     printf("rank %d of %d on %s: %d\n", rank, size, host, sum);
+    fflush(stdout);
     MPI_Finalize();
     return 0;
 }
