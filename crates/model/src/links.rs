@@ -49,6 +49,8 @@ struct Node {
 pub struct Links {
     nodes: Vec<Node>,
     leaves: HashMap<String, SwitchIx>,
+    /// Rates of hosts' own links, bytes per second.
+    rates: HashMap<String, u64>,
 }
 
 /// How bytes get from one host to another.
@@ -109,7 +111,18 @@ impl Links {
             }
             nodes[ix].depth = depth;
         }
-        Ok(Links { nodes, leaves })
+        Ok(Links { nodes, leaves, rates: HashMap::new() })
+    }
+
+    /// The same with the rates of hosts' own links, bytes per second, as they were told.
+    pub fn with_rates(self, rates: HashMap<String, u64>) -> Links {
+        Links { rates, ..self }
+    }
+
+    /// The rate of a host's own link that was told, bytes per second, by the name with which it is told of, else by its
+    /// first part.
+    pub fn rate(&self, host: &str) -> Option<u64> {
+        by_name(&self.rates, host)
     }
 
     /// Nothing is known of any switch.
@@ -124,8 +137,7 @@ impl Links {
 
     /// The switch of a host, by the name with which it is told of, else by its first part.
     pub fn leaf(&self, host: &str) -> Option<SwitchIx> {
-        let short = || self.leaves.get(host.split('.').next().unwrap_or(host));
-        self.leaves.get(host).or_else(short).copied()
+        by_name(&self.leaves, host)
     }
 
     /// Its name.
@@ -163,6 +175,11 @@ impl Links {
     }
 }
 
+fn by_name<T: Copy>(all: &HashMap<String, T>, host: &str) -> Option<T> {
+    let short = || all.get(host.split('.').next().unwrap_or(host));
+    all.get(host).or_else(short).copied()
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -189,6 +206,8 @@ mod tests {
         assert_eq!(way("n4", "n1"), across(&["a", "c", "left"]));
         assert_eq!(way("n1", "n9"), Path::Unknown);
         assert_eq!(links.uplink(0), Some(10));
+        let rated = links.clone().with_rates(HashMap::from([("n1".into(), 7)]));
+        assert_eq!((rated.rate("n1.example.org"), rated.rate("n2")), (Some(7), None));
         assert_eq!(way("n4", "n3").to_string(), " across the uplinks of b, c, left");
     }
 

@@ -1,6 +1,6 @@
 //! The text of a cluster file: which files count, and what may stand in them.
 
-use super::switches::{self, Said};
+use super::switches::{self, Rate, Said};
 use crate::failure::Failure;
 use homing_locate::OwnLocator;
 use homing_model::Mount;
@@ -78,6 +78,8 @@ pub(super) struct Host {
     /// Its address in each network.
     #[serde(default)]
     pub addresses: BTreeMap<String, IpAddr>,
+    /// Rate of the link that carries its data, where the interface does not tell it or tells another.
+    pub link: Option<Rate>,
 }
 
 /// `[server.NAME]`.

@@ -6,6 +6,7 @@ use super::switches::add;
 use crate::failure::Failure;
 use homing_model::links::{Links, Switch};
 use homing_network::tree::Tree;
+use std::collections::HashMap;
 use std::path::Path;
 
 impl Cluster {
@@ -20,8 +21,16 @@ impl Cluster {
         for settings in [&self.machine, &self.own] {
             add(&mut switches, &settings.switch, &|text| self.set(text, None))?;
         }
-        Links::new(switches)
-            .map_err(|e| Failure::usage(format!("the switches of the cluster are no tree: {e}")).hint("[switch.NAME]"))
+        let links = Links::new(switches).map_err(|e| {
+            Failure::usage(format!("the switches of the cluster are no tree: {e}")).hint("[switch.NAME]")
+        })?;
+        Ok(links.with_rates(self.rates()))
+    }
+
+    /// The rates of hosts' own links, bytes per second: the administrator's before the user's.
+    fn rates(&self) -> HashMap<String, u64> {
+        let said = [&self.own, &self.machine].into_iter().flat_map(|settings| &settings.host);
+        said.filter_map(|(name, host)| Some((name.clone(), host.link?.0))).collect()
     }
 }
 
@@ -65,6 +74,7 @@ mod tests {
         std::fs::write(&file, "{").unwrap();
         let failure = cluster(&text).links(Vec::new()).unwrap_err();
         assert!(failure.message.contains("topology.json") && failure.message.contains("EOF"), "{}", failure.message);
-        assert!(cluster("").links(Vec::new()).unwrap().is_empty());
+        let plain = cluster("[host.n1]\nlink = \"200mbit\"\n").links(Vec::new()).unwrap();
+        assert_eq!((plain.is_empty(), plain.rate("n1")), (true, Some(25_000_000)));
     }
 }
