@@ -3,6 +3,7 @@
 //! room never asks a host.
 
 pub mod chart;
+mod full;
 mod html;
 mod load;
 #[cfg(test)]

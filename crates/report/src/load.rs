@@ -15,23 +15,32 @@ pub(crate) struct Step {
     pub disk: Option<u64>,
     /// Time in which some task stood still for I/O, microseconds.
     pub stalled_us: Option<u64>,
+    /// Bytes received by the interface that received most, and sent by the one that sent most.
+    pub busiest: Option<(u64, u64)>,
+    /// Processor time: used, and all there was.
+    pub processors: Option<(u64, u64)>,
 }
 
 /// What happened between two samples of one host.
 pub(crate) fn step(before: &HostSample, after: &HostSample) -> Step {
-    let (mut received, mut sent) = (None, None);
+    let (mut received, mut sent, mut busiest) = (None, None, None);
     for (name, (rx, tx)) in after.net.iter().filter(|(name, _)| is_physical(name)) {
         let Some((rx0, tx0)) = before.net.get(name) else { continue };
         // Both or none: a restart sets both back.
         if let (Some(r), Some(t)) = (rx.checked_sub(*rx0), tx.checked_sub(*tx0)) {
             *received.get_or_insert(0) += r;
             *sent.get_or_insert(0) += t;
+            let most: &mut (u64, u64) = busiest.get_or_insert((0, 0));
+            *most = (most.0.max(r), most.1.max(t));
         }
     }
     let us = u64::try_from(after.at_ns - before.at_ns).unwrap_or(0) / 1000;
     let blocks = grown(before.disk_blocks, after.disk_blocks);
     let stalled_us = grown(before.io_some_us, after.io_some_us);
-    Step { us, received, sent, disk: blocks.map(|b| b * 512), stalled_us }
+    let all = grown(before.cpu_total_us, after.cpu_total_us);
+    let idle = grown(before.cpu_idle_us, after.cpu_idle_us);
+    let processors = all.zip(idle).map(|(all, idle)| (all.saturating_sub(idle), all));
+    Step { us, received, sent, disk: blocks.map(|b| b * 512), stalled_us, busiest, processors }
 }
 
 fn grown(before: Option<u64>, after: Option<u64>) -> Option<u64> {

@@ -1,6 +1,7 @@
 //! The evidence of a run, added up as it goes. Memory grows with hosts
 //! and failed tasks, not with tasks.
 
+use crate::full::{self, Full, Gauges};
 use crate::load::{Sums, add_known};
 use homing_journal::Counts;
 use homing_model::event::{PlannedBytes, What};
@@ -21,6 +22,10 @@ pub(crate) struct HostTally {
     up_since: Option<i64>,
     pub lost: bool,
     pub load: Sums,
+    /// What of it was full, and for how long.
+    pub full: Gauges,
+    /// Rate of its link, bytes per second.
+    link: Option<u64>,
 }
 
 /// A task that failed, as the journal tells it.
@@ -139,9 +144,10 @@ impl Tally {
                 self.not_run.clear();
                 self.hosts.values_mut().for_each(|h| h.load.pause());
             }
-            What::HostUp { host, slots, .. } => {
+            What::HostUp { host, slots, facts } => {
                 let host = self.host(host);
                 host.slots = *slots;
+                host.link = facts.nic_bytes_per_s;
                 host.lost = false;
                 host.up_since = Some(event.at_ns);
             }
@@ -152,7 +158,10 @@ impl Tally {
                 host.load.pause();
             }
             What::Sample { host, sample } => {
-                self.host(host).load.add(sample);
+                let host = self.host(host);
+                if let Some(step) = host.load.add(sample) {
+                    host.full.add(&step, host.link);
+                }
             }
             What::TaskStarted { task, host, command, planned, .. } => {
                 self.host(host).attempts += 1;
@@ -262,6 +271,11 @@ impl Tally {
         (!unused.is_empty()).then(|| unused.to_string())
     }
 
+    /// What was full for most of the run, with the hosts for which it was, worst first.
+    pub(crate) fn full(&self) -> Vec<Full> {
+        full::of(self.hosts.iter().map(|(name, host)| (name.as_str(), &host.full, host.link)), self.wall_us())
+    }
+
     /// The host whose slots were used most, with the used part of its slot time (0 to 1).
     pub(crate) fn busiest(&self) -> Option<(&str, &HostTally, Option<f64>)> {
         let now = self.part.map_or(0, |(_, to)| to);
@@ -285,6 +299,7 @@ impl Tally {
                     "slots": h.slots, "attempts": h.attempts, "busy_us": h.busy_us, "used": h.used(now),
                     "lost": h.lost, "received_bytes": load.received, "sent_bytes": load.sent,
                     "disk_bytes": load.disk, "io_stalled_us": load.stalled_us,
+                    "full": h.full.json(h.link, self.wall_us()),
                 });
                 (name, value)
             })

@@ -52,6 +52,9 @@ impl Tally {
         if hosts > 1 {
             self.busy(&mut lines);
         }
+        for full in self.full().iter().take(NAMED) {
+            lines.add("full", &full.to_string());
+        }
         self.limits(&mut lines);
         self.shared(&mut lines);
         lines.text

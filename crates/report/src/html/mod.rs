@@ -34,6 +34,9 @@ pub fn html(events: &[Event]) -> String {
     ));
     head(&mut page, &story, &tally);
     cards(&mut page, &tally);
+    for full in tally.full() {
+        page.push_str(&format!("<p>Full: {}.</p>\n", escape(&full.to_string())));
+    }
     timeline::draw(&mut page, &story);
     idle::draw(&mut page, &story);
     curves::throughput(&mut page, &story);

@@ -1,0 +1,270 @@
+//! What was full during a run, links and processors of hosts, and what more would bring at the most. Pure: from steps
+//! between samples, and rates of links.
+
+use crate::load::Step;
+use homing_model::NodeSet;
+use homing_model::alike::label;
+use homing_model::units::bytes;
+use serde_json::{Value, json};
+use std::fmt::{self, Display};
+
+/// A link or a processor counts as full from here. Of a line with frames of 1,538 bytes 1,518 are counted by its
+/// interface, 98.7 % (IEEE 802.3); what is left is for the acknowledgements of the other way, and for samples that begin
+/// and end within a transfer.
+const FULL: f64 = 0.9;
+/// Of the run's time, from where it is told: what was full for less than half of it did not set its length.
+const TOLD: f64 = 0.5;
+/// Rates of Ethernet, Mbit/s (IEEE 802.3).
+const ETHERNET: [u64; 7] = [100, 1_000, 2_500, 10_000, 25_000, 100_000, 400_000];
+/// Bytes per second of a Mbit/s.
+const MBIT: u64 = 125_000;
+
+/// What of a host can be full.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) enum Part {
+    /// A link, by what it sends, bytes per second.
+    Sent(u64),
+    /// A link, by what it receives, bytes per second.
+    Received(u64),
+    /// All processors.
+    Processors,
+}
+
+/// For how long something was full, microseconds, and how full while it was, times that.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+struct Gauge {
+    full_us: u64,
+    filled_us: f64,
+}
+
+impl Gauge {
+    fn add(&mut self, us: u64, part: f64) {
+        if part >= FULL {
+            self.full_us += us;
+            self.filled_us += us as f64 * part.min(1.0);
+        }
+    }
+}
+
+/// The gauges of a host.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Gauges {
+    sent: Gauge,
+    received: Gauge,
+    processors: Gauge,
+}
+
+impl Gauges {
+    /// Takes a step; `link` is the rate of the host's link, bytes per second.
+    pub(crate) fn add(&mut self, step: &Step, link: Option<u64>) {
+        if let (Some((received, sent)), Some(link)) = (step.busiest, link.filter(|_| step.us > 0)) {
+            let part = |n: u64| n as f64 * 1e6 / (step.us as f64 * link as f64);
+            self.received.add(step.us, part(received));
+            self.sent.add(step.us, part(sent));
+        }
+        if let Some((busy, all)) = step.processors.filter(|(_, all)| *all > 0) {
+            self.processors.add(step.us, busy as f64 / all as f64);
+        }
+    }
+
+    /// What was full, and its gauge.
+    fn each(&self, link: Option<u64>) -> impl Iterator<Item = (Part, Gauge)> {
+        let links = link.map(|rate| [(Part::Sent(rate), self.sent), (Part::Received(rate), self.received)]);
+        links.into_iter().flatten().chain([(Part::Processors, self.processors)])
+    }
+
+    /// For programs: what was full at any time of a run of `wall_us`.
+    pub(crate) fn json(&self, link: Option<u64>, wall_us: u64) -> Value {
+        let row = |(what, gauge): (Part, Gauge)| {
+            let (name, rate) = match what {
+                Part::Sent(rate) => ("sent", Some(rate)),
+                Part::Received(rate) => ("received", Some(rate)),
+                Part::Processors => ("processors", None),
+            };
+            json!({
+                "what": name, "bytes_per_s": rate, "part_of_run": gauge.full_us as f64 / wall_us.max(1) as f64,
+                "filled": gauge.filled_us / gauge.full_us as f64,
+            })
+        };
+        self.each(link).filter(|(_, gauge)| gauge.full_us > 0).map(row).collect()
+    }
+}
+
+/// What was full for most of a run.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) struct Full {
+    /// Hosts of which that is so.
+    pub hosts: NodeSet,
+    /// What.
+    pub what: Part,
+    /// Part of the run's time, the mean of the hosts, 0 to 1.
+    pub share: f64,
+    /// How full it was then, 0 to 1.
+    pub filled: f64,
+}
+
+/// Of hosts with their gauges and the rates of their links, in a run of `wall_us`: worst first.
+pub(crate) fn of<'a>(hosts: impl Iterator<Item = (&'a str, &'a Gauges, Option<u64>)>, wall_us: u64) -> Vec<Full> {
+    let mut found: Vec<Full> = Vec::new();
+    for (host, gauges, link) in hosts {
+        for (what, gauge) in gauges.each(link) {
+            let share = (gauge.full_us as f64 / wall_us.max(1) as f64).min(1.0);
+            if share < TOLD {
+                continue;
+            }
+            let filled = gauge.filled_us / gauge.full_us as f64;
+            match found.iter_mut().find(|full| full.what == what) {
+                Some(full) => full.join(host, share, filled),
+                None => found.push(Full { hosts: std::iter::once(host.to_string()).collect(), what, share, filled }),
+            }
+        }
+    }
+    found.sort_by(|a, b| b.share.total_cmp(&a.share).then(a.what.cmp(&b.what)));
+    found
+}
+
+impl Full {
+    fn join(&mut self, host: &str, share: f64, filled: f64) {
+        let n = self.hosts.len() as f64;
+        let mean = |sum: f64, one: f64| (sum * n + one) / (n + 1.0);
+        (self.share, self.filled) = (mean(self.share, share), mean(self.filled, filled));
+        self.hosts = self.hosts.union(&std::iter::once(host.to_string()).collect());
+    }
+
+    /// What changes, and the part of the run's time that it saves at the most: if nothing else were in its way. The time
+    /// in which it was full shrinks by what is added; the rest of the run stays as it is.
+    pub(crate) fn more(&self) -> Vec<(String, f64)> {
+        let hosts = self.hosts.len() as f64;
+        let wider = |rate: u64| {
+            let next = ETHERNET.into_iter().map(|mbit| mbit * MBIT).find(|next| *next > rate)?;
+            Some((format!("a link of {}", bits(next)), self.share * (1.0 - self.filled * rate as f64 / next as f64)))
+        };
+        let one_more = ("one more host".to_string(), self.share / (hosts + 1.0));
+        match self.what {
+            Part::Sent(rate) => {
+                let copy = ("the same bytes on one more host".to_string(), self.share / (hosts + 1.0));
+                [copy].into_iter().chain(wider(rate)).collect()
+            }
+            Part::Received(rate) => [one_more].into_iter().chain(wider(rate)).collect(),
+            Part::Processors => vec![one_more],
+        }
+    }
+}
+
+/// A rate of Ethernet, from bytes per second.
+fn bits(bytes_per_s: u64) -> String {
+    match bytes_per_s / MBIT {
+        mbit if mbit < 1000 => format!("{mbit} Mbit/s"),
+        mbit => format!("{} Gbit/s", mbit as f64 / 1000.0),
+    }
+}
+
+impl Display for Full {
+    fn fmt(&self, f: &mut fmt::Formatter) -> fmt::Result {
+        let (hosts, percent) = (label(&self.hosts), |part: f64| format!("{:.0} %", part * 100.0));
+        let (filled, share) = (percent(self.filled), percent(self.share));
+        let link = |rate: u64| format!("the link of {hosts} ({}/s)", bytes(rate));
+        match self.what {
+            Part::Sent(rate) => write!(f, "{} sent, {filled} full for {share} of the run", link(rate))?,
+            Part::Received(rate) => write!(f, "{} received, {filled} full for {share} of the run", link(rate))?,
+            Part::Processors => write!(f, "the processors of {hosts}, {filled} busy for {share} of the run")?,
+        }
+        if matches!(self.what, Part::Sent(_)) {
+            write!(f, "; more hosts that read from there gain nothing")?;
+        }
+        for (change, saves) in self.more() {
+            write!(f, "; {change}: at most -{}", percent(saves))?;
+        }
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::Tally;
+    use homing_model::event::What;
+    use homing_model::{Event, HostFacts, HostSample};
+    use std::collections::BTreeMap;
+
+    const LINK: u64 = 12_500_000;
+
+    fn step(received: u64, sent: u64, busy: u64) -> Step {
+        Step { us: 1_000_000, busiest: Some((received, sent)), processors: Some((busy, 100)), ..Step::default() }
+    }
+
+    fn told(hosts: &[(&str, &[Step])], seconds: u64) -> Vec<String> {
+        let gauges: Vec<(&str, Gauges)> = hosts
+            .iter()
+            .map(|(host, steps)| {
+                let mut gauges = Gauges::default();
+                steps.iter().for_each(|step| gauges.add(step, Some(LINK)));
+                (*host, gauges)
+            })
+            .collect();
+        let all = of(gauges.iter().map(|(host, gauges)| (*host, gauges, Some(LINK))), seconds * 1_000_000);
+        all.iter().map(Full::to_string).collect()
+    }
+
+    #[test]
+    fn the_link_of_a_server_is_named_with_what_more_would_bring() {
+        let full = [step(0, LINK * 96 / 100, 10); 8];
+        assert_eq!(
+            told(&[("n1", &full), ("n2", &[step(LINK * 40 / 100, 0, 20); 8])], 10),
+            ["the link of n1 (12.5 MB/s) sent, 96 % full for 80 % of the run; more hosts that read from there gain \
+              nothing; the same bytes on one more host: at most -40 %; a link of 1 Gbit/s: at most -72 %"]
+        );
+    }
+
+    #[test]
+    fn what_is_full_for_less_than_half_of_the_run_or_nearly_full_is_not_told() {
+        assert_eq!(told(&[("n1", &[step(0, LINK, 10); 4])], 10), [""; 0]);
+        assert_eq!(told(&[("n1", &[step(0, LINK * 89 / 100, 89); 10])], 10), [""; 0]);
+    }
+
+    #[test]
+    fn hosts_of_which_the_same_is_full_are_told_together() {
+        let busy = [step(0, 0, 95); 10];
+        assert_eq!(
+            told(&[("n1", &busy), ("n2", &busy), ("n3", &busy)], 10),
+            ["the processors of n[1-3] (3), 95 % busy for 100 % of the run; one more host: at most -25 %"]
+        );
+        let received = told(&[("n1", &[step(LINK, 0, 0); 10])], 10);
+        assert!(received[0].contains("received, 100 % full") && received[0].contains("one more host: at most -50 %"));
+    }
+
+    /// By the events of a journal: the line, its JSON, and the page.
+    #[test]
+    fn a_run_tells_it_everywhere() {
+        let sample = |s: i64, sent: u64| HostSample {
+            at_ns: s * 1_000_000_000,
+            net: BTreeMap::from([("eth0".to_string(), (0, sent))]),
+            ..HostSample::default()
+        };
+        let facts = HostFacts { nic_bytes_per_s: Some(LINK), ..HostFacts::default() };
+        let up = What::HostUp { host: "n1".into(), slots: 1, facts };
+        let samples = (0..=10).map(|s| What::Sample { host: "n1".into(), sample: sample(s, s as u64 * LINK) });
+        let events: Vec<Event> = std::iter::once(up)
+            .chain(samples)
+            .enumerate()
+            .map(|(n, what)| Event { at_ns: n.saturating_sub(1) as i64 * 1_000_000_000, what })
+            .collect();
+        let mut tally = Tally::new();
+        events.iter().for_each(|event| tally.add(event));
+        let line = "the link of n1 (12.5 MB/s) sent, 100 % full for 100 % of the run";
+        assert!(tally.text(false).contains(&format!("full       {line}")), "{}", tally.text(false));
+        let row = &tally.json()["hosts"]["n1"]["full"][0];
+        assert_eq!(
+            (&row["what"], &row["part_of_run"], &row["bytes_per_s"]),
+            (&json!("sent"), &json!(1.0), &json!(LINK))
+        );
+        assert!(crate::html(&events).contains(&format!("<p>Full: {line}")));
+    }
+
+    #[test]
+    fn a_link_whose_rate_nobody_told_is_never_full() {
+        let mut gauges = Gauges::default();
+        gauges.add(&step(u64::MAX, u64::MAX, 0), None);
+        assert_eq!(gauges.json(None, 1), json!([]));
+    }
+}
