@@ -57,6 +57,16 @@ nudge() {
   [ -z "$3" ] || out=$(sh -c "$3" 2>&1) || die "$3 finds a fault, and unit $1 was left as it is: $out"
   systemctl "$2" "$1" || die "systemctl $2 $1 failed"
 }
+# guard TOKEN SECONDS BASE64: a script that takes back what comes after, unless its file is gone by then. Whoever asked
+# may be gone, too, or be locked out.
+guard() {
+  g=/run/homing-up.$1
+  (umask 077; printf %s "$3" | base64 -d >"$g" && printf 'sleep %s; mv %s %s.now && sh %s.now; rm -f %s.now %s-timer\n' "$2" "$g" "$g" "$g" "$g" "$g" >"$g-timer") ||
+    die "$g cannot be written, and without a way back nothing is changed"
+  if [ -d /run/systemd/system ]; then systemd-run --quiet --collect sh "$g-timer" </dev/null >/dev/null 2>&1 ||
+    die "systemd-run does not start the timer for the way back, and nothing was changed"
+  else setsid sh "$g-timer" </dev/null >/dev/null 2>&1 9>&- & fi
+}
 kernel() { sysctl -q -w "$1=$2" || exit 1; }
 name_host() { hostname "$1" || exit 1; }
 mount_on() { mkdir -p -- "$1" && mount "$1" || exit 1; }

@@ -14,6 +14,25 @@ pub struct Phase {
     pub steps: BTreeMap<String, Vec<Step>>,
     /// By host: entries of the journal that are void.
     pub void: BTreeMap<String, Vec<String>>,
+    /// Hosts take it back by themselves when nobody says in time that it is well.
+    pub guard: Option<Guard>,
+}
+
+/// A way back that needs nobody: for what can cut the connection.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Guard {
+    /// Seconds after which a host takes the steps back.
+    pub seconds: u64,
+    /// Letters and digits that no other homing uses for a guard on these hosts.
+    pub token: String,
+}
+
+impl Guard {
+    /// Keeps the steps of all guards of a host: to be run there over a connection that shows that they are well.
+    pub const CONFIRM: &str = "rm -f /run/homing-up.*";
+    /// Takes the steps of all guards of a host back now.
+    pub const FIRE: &str =
+        "for g in /run/homing-up.*[0-9]; do ! mv $g $g.now 2>/dev/null || sh $g.now; done; rm -f /run/homing-up.*";
 }
 
 /// What the user is told while phases are carried out.
@@ -35,7 +54,7 @@ pub fn carry_out(executor: &dyn Executor, phases: &[Phase], news: &mut dyn FnMut
             .filter(|host| !failed.contains_key(*host))
             .map(|host| (host, phase.steps.get(host).unwrap_or(&none), phase.void.get(host).unwrap_or(&nothing)))
             .filter(|(_, steps, void)| !steps.is_empty() || !void.is_empty())
-            .map(|(host, steps, void)| (host.clone(), Call::Script(script(steps, void))))
+            .map(|(host, steps, void)| (host.clone(), Call::Script(script(steps, void, phase.guard.as_ref()))))
             .collect();
         if scripts.is_empty() {
             continue;

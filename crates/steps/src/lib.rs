@@ -20,7 +20,7 @@ mod wanted;
 pub use change::{Account, Change, FileState, How, MountState, UnitState};
 pub use content::Content;
 pub use edit::{block_of, retired};
-pub use execute::{News, Phase, carry_out};
+pub use execute::{Guard, News, Phase, carry_out};
 pub use executor::{Answer, Call, Executor, SshExecutor};
 pub use observe::{Observed, Question, Seen, observe};
 pub use plan::{Step, plan};

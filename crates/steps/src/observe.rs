@@ -66,6 +66,8 @@ pub struct Observed {
     pub family: Vec<String>,
     /// The user that asked.
     pub uid: u32,
+    /// It will take back what a homing did before, which nobody has confirmed.
+    pub guarded: bool,
     /// Changes that were made here, the oldest first, each with the name of its entry.
     pub journal: Vec<(String, Change)>,
 }
@@ -164,6 +166,7 @@ impl Observed {
             ["reached", address] => self.reached_at = Some(address.into()),
             ["key", key] => self.host_keys.push(key.into()),
             ["family", names] => self.family.extend(names.split(' ').map(String::from)),
+            ["guarded"] => self.guarded = true,
             ["uid", uid] => self.uid = uid.parse().ok()?,
             ["journal", name, entry] => {
                 self.journal.push((name.into(), serde_json::from_slice(&Content::decoded(entry)?.0).ok()?));

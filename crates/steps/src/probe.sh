@@ -10,6 +10,7 @@ J=/var/lib/homing/up
 basics() {
   say uid "$(id -u)"
   say hostname "$(uname -n)"
+  for g in /run/homing-up.*-timer; do [ ! -e "$g" ] || say guarded; done
   getent passwd | while IFS= read -r l; do say user "$l"; done
   getent group | while IFS= read -r l; do say group "$l"; done
   ip -o addr show scope global 2>/dev/null | while read -r _ _ _ a _; do say address "${a%/*}"; done

@@ -2,6 +2,7 @@
 
 use crate::change::{Change, FileState, How};
 use crate::content::Content;
+use crate::execute::Guard;
 use crate::observe::word;
 use crate::plan::Step;
 
@@ -9,11 +10,26 @@ use crate::plan::Step;
 const ACT: &str = include_str!("act.sh");
 
 /// The script for `sh -s`: nothing of it runs before all of it has arrived. It prints `did N` for each step.
-pub(crate) fn script(steps: &[Step], void: &[String]) -> String {
+pub(crate) fn script(steps: &[Step], void: &[String], guard: Option<&Guard>) -> String {
+    let guard = guard.filter(|_| !steps.is_empty()).map_or(String::new(), |guard| {
+        let back = Content(back(steps).into_bytes()).encoded();
+        call("guard", [&*guard.token, &*guard.seconds.to_string(), &*back])
+    });
     let each: String = steps.iter().enumerate().map(|(n, step)| format!("{}did {n}\n", lines(step))).collect();
     let forget = if void.is_empty() { String::new() } else { call("forget", void.iter().map(String::as_str)) };
     let tidy = if steps.iter().any(|s| s.undoes.is_some()) || !void.is_empty() { "tidy\n" } else { "" };
-    format!("{ACT}main() {{\nlock\n{each}{forget}{tidy}}}\nmain </dev/null\n")
+    format!("{ACT}main() {{\nlock\n{guard}{each}{forget}{tidy}}}\nmain </dev/null\n")
+}
+
+/// What takes steps back: each file that is still as the step left it, then units read theirs again. Entries of the
+/// journal stay: the next look finds them void.
+fn back(steps: &[Step]) -> String {
+    let files =
+        steps.iter().rev().filter_map(|step| step.change.inverse()).map(|change| format!("({})\n", act(&change)));
+    let is_nudge = |step: &&Step| matches!(step.change, Change::Nudge { .. });
+    let units = steps.iter().filter(is_nudge).map(|step| act(&step.change));
+    let all: String = files.chain(units).collect();
+    format!("{ACT}main() {{\nlock\n{all}}}\nmain </dev/null\n")
 }
 
 fn lines(step: &Step) -> String {
@@ -84,7 +100,7 @@ mod tests {
 
     /// Runs steps on this machine, with a journal in `dir`; only files are touched by them.
     fn run(dir: &Path, steps: &[Step], void: &[String]) -> Output {
-        let text = script(steps, void).replace("/var/lib/homing", &dir.join("state").display().to_string());
+        let text = script(steps, void, None).replace("/var/lib/homing", &dir.join("state").display().to_string());
         let text = text.replace("[ \"$(id -u)\" = 0 ]", "true");
         Command::new("sh").args(["-c", &text]).output().unwrap()
     }
@@ -110,6 +126,50 @@ mod tests {
         let undone = run(dir.path(), &[back], &[]);
         assert!(undone.status.success() && !path.exists(), "{}", String::from_utf8_lossy(&undone.stderr));
         assert!(!dir.path().join("state").exists(), "nothing of the journal is left");
+    }
+
+    /// The timer is one of `setsid` where the machine has no systemd.
+    #[test]
+    fn what_nobody_confirms_is_taken_back_by_the_host_itself() {
+        for confirmed in [false, true] {
+            let dir = tempfile::tempdir().unwrap();
+            let (path, made, read) = (dir.path().join("f"), dir.path().join("g"), dir.path().join("read"));
+            std::fs::write(&path, "old").unwrap();
+            std::fs::set_permissions(&path, std::os::unix::fs::PermissionsExt::from_mode(0o640)).unwrap();
+            let steps = [put(&path, Some("old"), Some("new")), put(&made, None, Some("x"))];
+            let steps = steps.map(|change| Step { change, undoes: None });
+            let nudge = Change::Nudge { unit: "u".into(), how: How::Reload, test: None };
+            let steps = [steps.to_vec(), vec![Step { change: nudge, undoes: None }]].concat();
+            let guard = Guard { seconds: 1, token: "7".into() };
+            let here = |text: String| {
+                let text = text.replace("/var/lib/homing", &dir.path().join("state").display().to_string());
+                let text = text.replace("/run/", &format!("{}/", dir.path().display()));
+                // No unit of this machine is told anything.
+                text.replace("[ \"$(id -u)\" = 0 ]", "true")
+                    .replace("systemctl", &format!("echo >>{} ", read.display()))
+            };
+            // The way back is in the script as base64.
+            let back = Content(here(back(&steps)).into_bytes()).encoded();
+            let text =
+                script(&steps, &[], Some(&guard)).replace(&Content(super::back(&steps).into_bytes()).encoded(), &back);
+            let done = Command::new("sh").args(["-c", &here(text)]).output().unwrap();
+            assert!(done.status.success(), "{}", String::from_utf8_lossy(&done.stderr));
+            assert_eq!(std::fs::read_to_string(&path).unwrap(), "new");
+            let timer = dir.path().join("homing-up.7-timer");
+            assert!(timer.exists());
+            if confirmed {
+                assert!(Command::new("sh").args(["-c", &here(Guard::CONFIRM.into())]).status().unwrap().success());
+                std::thread::sleep(std::time::Duration::from_millis(1500));
+                assert!(made.exists());
+                assert_eq!(std::fs::read_to_string(&path).unwrap(), "new");
+                continue;
+            }
+            while timer.exists() {
+                std::thread::sleep(std::time::Duration::from_millis(20));
+            }
+            assert_eq!((std::fs::read_to_string(&path).unwrap(), made.exists()), ("old".into(), false));
+            assert_eq!(std::fs::read_to_string(&read).unwrap().lines().count(), 2, "the unit read its files again");
+        }
     }
 
     #[test]
