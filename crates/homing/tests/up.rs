@@ -163,6 +163,35 @@ fn bare_hosts_become_a_cluster_and_go_back() {
     slurm_comes_and_goes(&up);
 }
 
+/// When sshd reads homing's file again this host lets root in no longer; without that file it does.
+const TRAP: &str = r#"mkdir -p /etc/systemd/system/ssh.service.d; cat > /etc/systemd/system/ssh.service.d/trap.conf <<'END'
+[Service]
+ExecReload=
+ExecReload=/bin/sh -c 'if [ -e /etc/ssh/sshd_config.d/60-homing.conf ]; then echo DenyUsers root > /etc/ssh/sshd_config.d/10-trap.conf; else rm -f /etc/ssh/sshd_config.d/10-trap.conf; fi; kill -HUP $MAINPID'
+END
+systemctl daemon-reload"#;
+
+#[test]
+fn a_host_that_locks_us_out_is_let_back_and_what_was_not_confirmed_is_later() {
+    if missing(&["systemd-nspawn"]) {
+        return;
+    }
+    let up = Up { lab: Lab::up("lock", &["--hosts", "2"]), state: tempfile::tempdir().unwrap() };
+    std::fs::write(up.state.path().join("c.toml"), "hosts = \"n[1-2]\"\n[up]\nssh = \"host-based\"\n").unwrap();
+    up.lab.ok("n2", TRAP);
+    let done = up.json(&["--no-check"]);
+    let of_n2 = failed(&done, "n2").join("\n");
+    assert!(of_n2.contains("a new connection fails, and it was taken back"), "{of_n2}");
+    up.lab.ok("n2", "! ls /etc/ssh/sshd_config.d/60-homing.conf /run/homing-up.* 2>/dev/null");
+    up.lab.ok("n1", "test -e /etc/ssh/sshd_config.d/60-homing.conf && ! ls /run/homing-up.* 2>/dev/null");
+    // One that is killed leaves hosts guarded, until the next has a new connection to them.
+    up.lab.ok("n2", "rm -r /etc/systemd/system/ssh.service.d; systemctl daemon-reload");
+    up.killed_at("ssh");
+    let done = up.json(&["--no-check"]);
+    assert_eq!((failed(&done, "n1"), failed(&done, "n2")), (vec![], vec![]), "{done}");
+    up.lab.ok("n2", "test -e /etc/ssh/sshd_config.d/60-homing.conf && ! ls /run/homing-up.* 2>/dev/null");
+}
+
 fn a_host_is_mended_and_no_other_is_touched(up: &Up) {
     let lab = &up.lab;
     let started = || {

@@ -50,6 +50,7 @@ impl Session {
                 .map(|(h, u)| (h.clone(), u.steps.clone()))
                 .collect(),
             void: undone.iter().filter(|(_, u)| !u.void.is_empty()).map(|(h, u)| (h.clone(), u.void.clone())).collect(),
+            ..Phase::default()
         };
         let mut came = show::Came { failed: looked.silent, ..Default::default() };
         for (host, of) in &undone {

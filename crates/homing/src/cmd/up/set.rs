@@ -7,7 +7,7 @@ use clap::Parser;
 use homing_exec::{Command, HostResult, Options, Outcome, Remote};
 use homing_model::{NodeSet, alike};
 use homing_setup::{Area, Plan, plan, proof, question, unfit};
-use homing_steps::{Call, Executor, News, Observed, Phase, Question, Step, carry_out, observe, undo};
+use homing_steps::{Call, Executor, Guard, News, Observed, Phase, Question, Step, carry_out, observe, undo};
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs::Permissions;
 use std::os::unix::fs::PermissionsExt;
@@ -19,6 +19,9 @@ const ROUNDS: usize = 3;
 /// Further tries of a new connection, and the time between them, before new files of sshd are taken back.
 const LOGINS: usize = 20;
 const LOGIN_PAUSE: Duration = Duration::from_millis(500);
+/// After so many seconds a host takes new files of sshd back by itself. All tries of a new connection take ten, and before
+/// them the slowest host has to be through with its files.
+const GUARDED_S: u64 = 120;
 /// Seconds in which a host has to answer `homing check`: nobody waits before the screen for a set-up's end.
 const CHECK_DEADLINE: &str = "30";
 
@@ -44,7 +47,12 @@ impl Session {
         let mut lost: BTreeMap<String, String> = BTreeMap::new();
         for round in 0.. {
             let seen = self.look(&question(&self.site, &areas), &self.site.hosts, &lost);
-            let plan = plan(&self.site, &areas, &seen);
+            if !self.args.dry_run {
+                lost.extend(self.prove_login(&guarded(&seen), &|host| self.fire(host)));
+            }
+            let mut plan = plan(&self.site, &areas, &seen);
+            plan.phases.iter_mut().for_each(|phase| phase.steps.retain(|host, _| !lost.contains_key(host)));
+            plan.phases.retain(|phase| !phase.steps.is_empty());
             (came.failed, came.notes) = (failures(&seen, &plan), plan.notes.clone());
             if self.args.dry_run {
                 return self.tell_plan(&plan, &came);
@@ -59,9 +67,7 @@ impl Session {
             }
             self.record.begin(&self.site.hosts, &self.args.only, self.args.sudo)?;
             came.steps += plan.phases.iter().flat_map(|p| p.steps.values()).map(Vec::len).sum::<usize>();
-            let failed = carry_out(&self.executor, &plan.phases, &mut |news| self.news(news));
-            lost.extend(failed);
-            lost.extend(self.prove_login(&plan, &lost));
+            self.carry_out(plan.phases, &mut lost);
         }
         if self.record.open && areas.contains(&Area::Slurm) {
             came.failed.extend(self.prove_slurm(&came));
@@ -110,26 +116,49 @@ impl Session {
         }
     }
 
-    /// A host whose sshd was told something else must let us in by a new connection; else that is taken back over the
-    /// one that is kept.
-    fn prove_login(&self, plan: &Plan, lost: &BTreeMap<String, String>) -> BTreeMap<String, String> {
-        let Some(phase) = plan.phases.iter().find(|phase| phase.name == Area::Ssh.name()) else {
+    /// One phase after another; what can lock us out is proved before anything else is done.
+    fn carry_out(&self, phases: Vec<Phase>, lost: &mut BTreeMap<String, String>) {
+        for mut phase in phases {
+            phase.steps.retain(|host, _| !lost.contains_key(host));
+            let of_ssh = phase.name == Area::Ssh.name();
+            phase.guard = of_ssh.then(guard);
+            lost.extend(carry_out(&self.executor, std::slice::from_ref(&phase), &mut |news| self.news(news)));
+            if of_ssh {
+                let hosts: Vec<String> = phase.steps.keys().filter(|host| !lost.contains_key(*host)).cloned().collect();
+                lost.extend(self.prove_login(&hosts, &|host| self.take_back(host, &phase) && self.fire(host)));
+            }
+        }
+    }
+
+    /// A host whose sshd was told something else must let us in by a new connection, which tells it to keep that; else
+    /// it is taken back over the one that is kept. A host that neither reaches takes it back by itself.
+    fn prove_login(&self, hosts: &[String], take_back: &dyn Fn(&str) -> bool) -> BTreeMap<String, String> {
+        if hosts.is_empty() {
             return BTreeMap::new();
-        };
-        let hosts: Vec<String> = phase.steps.keys().filter(|host| !lost.contains_key(*host)).cloned().collect();
+        }
         // The path of a socket must be short, whatever TMPDIR is.
         let owner_only = Permissions::from_mode(0o700);
         let place = std::env::var_os("XDG_RUNTIME_DIR").unwrap_or_else(|| "/tmp".into());
-        let Ok(folder) = tempfile::Builder::new().permissions(owner_only).tempdir_in(place) else {
-            return BTreeMap::new();
+        let folder = match tempfile::Builder::new().permissions(owner_only).tempdir_in(&place) {
+            Ok(folder) => folder,
+            Err(e) => {
+                let why = format!(
+                    "ssh: no new connection was tried, since {} takes no folder for it ({e}); the host takes the new \
+                     files back within {GUARDED_S} s",
+                    place.display()
+                );
+                return hosts.iter().map(|host| (host.clone(), why.clone())).collect();
+            }
         };
         let fresh = Options { persist: Duration::ZERO, folder: Some(folder.path().into()), ..options(&self.args) };
         let fresh = Remote::new(fresh);
         let refused = |outcome: &Outcome| matches!(outcome, Outcome::Unreachable(_) | Outcome::Lost(_));
+        let sudo: &[&str] = if self.args.sudo { &["sudo", "-n"] } else { &[] };
+        let confirm = Command::argv(sudo.iter().chain(&["sh", "-c", Guard::CONFIRM]).copied());
         let ask = |hosts: &[String]| -> Vec<HostResult> {
-            fresh.run(hosts, &Command::argv(["true"])).filter(|r| refused(&r.outcome)).collect()
+            fresh.run(hosts, &confirm).filter(|r| r.outcome != Outcome::Exited(0)).collect()
         };
-        let mut out = ask(&hosts);
+        let mut out = ask(hosts);
         // While sshd starts itself anew it listens to nobody.
         for _ in 0..LOGINS {
             if out.is_empty() {
@@ -139,9 +168,12 @@ impl Session {
             out = ask(&out.iter().map(|r| r.host.clone()).collect::<Vec<_>>());
         }
         let back = |host: &str, outcome: &Outcome| {
-            let things: BTreeSet<String> = phase.steps[host].iter().map(|step| step.change.thing()).collect();
-            let taken = if self.take_back(host, &things) { "it was taken back" } else { "it could not be taken back" };
-            format!("ssh: with the new files a new connection fails, and {taken}: {outcome}")
+            let taken = match take_back(host) {
+                true => "it was taken back".to_string(),
+                false => format!("the host takes it back by itself within {GUARDED_S} s"),
+            };
+            let what = if refused(outcome) { "a new connection fails" } else { "a new connection is no good" };
+            format!("ssh: with the new files {what}, and {taken}: {outcome}")
         };
         out.into_iter().map(|r| (r.host.clone(), back(&r.host, &r.outcome))).collect()
     }
@@ -160,8 +192,14 @@ impl Session {
         }
     }
 
-    /// Undoes what was done to these things of a host.
-    fn take_back(&self, host: &str, things: &BTreeSet<String>) -> bool {
+    /// Lets the host take back what it is guarded for, over the connection that is kept. Nothing is left to be guarded.
+    fn fire(&self, host: &str) -> bool {
+        self.executor.run(&[(host.into(), Call::Script(Guard::FIRE.into()))]).iter().all(Result::is_ok)
+    }
+
+    /// Undoes what a phase did to a host.
+    fn take_back(&self, host: &str, phase: &Phase) -> bool {
+        let things: BTreeSet<String> = phase.steps[host].iter().map(|step| step.change.thing()).collect();
         let hosts = [host.to_string()];
         let changes = Question { journal: true, ..question(&self.site, &[Area::Ssh]) };
         let seen = observe(&self.executor, &hosts, &changes);
@@ -220,6 +258,18 @@ impl Session {
         };
         crate::cmd::runs::to_stdout(&text).map(|_| status)
     }
+}
+
+/// A guard of this process, by its number and the time.
+fn guard() -> Guard {
+    let token = format!("{}-{}", std::process::id(), homing_clock::system_ns());
+    Guard { seconds: GUARDED_S, token }
+}
+
+/// Hosts that a homing left before it had confirmed what it did.
+fn guarded(seen: &BTreeMap<String, Result<Observed, String>>) -> Vec<String> {
+    let is_guarded = |there: &Result<Observed, String>| there.as_ref().is_ok_and(|there| there.guarded);
+    seen.iter().filter(|(_, there)| is_guarded(there)).map(|(host, _)| host.clone()).collect()
 }
 
 /// Who does not answer, and what stands against areas.
