@@ -1,6 +1,7 @@
 //! Phases of steps: a host on which one fails is left, the others go on.
 
 use crate::executor::{Call, Executor};
+use crate::guard::Guard;
 use crate::plan::Step;
 use crate::script::script;
 use std::collections::BTreeMap;
@@ -16,23 +17,6 @@ pub struct Phase {
     pub void: BTreeMap<String, Vec<String>>,
     /// Hosts take it back by themselves when nobody says in time that it is well.
     pub guard: Option<Guard>,
-}
-
-/// A way back that needs nobody: for what can cut the connection.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Guard {
-    /// Seconds after which a host takes the steps back.
-    pub seconds: u64,
-    /// Letters and digits that no other homing uses for a guard on these hosts.
-    pub token: String,
-}
-
-impl Guard {
-    /// Keeps the steps of all guards of a host: to be run there over a connection that shows that they are well.
-    pub const CONFIRM: &str = "rm -f /run/homing-up.*";
-    /// Takes the steps of all guards of a host back now.
-    pub const FIRE: &str =
-        "for g in /run/homing-up.*[0-9]; do ! mv $g $g.now 2>/dev/null || sh $g.now; done; rm -f /run/homing-up.*";
 }
 
 /// What the user is told while phases are carried out.

@@ -2,7 +2,7 @@
 
 use crate::change::{Change, FileState, How};
 use crate::content::Content;
-use crate::execute::Guard;
+use crate::guard::Guard;
 use crate::observe::word;
 use crate::plan::Step;
 
