@@ -52,6 +52,10 @@ pub(crate) struct Gauges {
     sent: Gauge,
     received: Gauge,
     processors: Gauge,
+    /// Processor time of all there was in the steps in which they were full, microseconds.
+    processors_us: u64,
+    /// Processor time of the run's own tasks, microseconds.
+    own_us: u64,
 }
 
 impl Gauges {
@@ -63,14 +67,27 @@ impl Gauges {
             self.sent.add(step.us, part(sent));
         }
         if let Some((busy, all)) = step.processors.filter(|(_, all)| *all > 0) {
-            self.processors.add(step.us, busy as f64 / all as f64);
+            let part = busy as f64 / all as f64;
+            self.processors.add(step.us, part);
+            self.processors_us += if part >= FULL { all } else { 0 };
         }
+    }
+
+    /// Takes the processor time of a task of the run that ended, microseconds.
+    pub(crate) fn add_own(&mut self, us: u64) {
+        self.own_us += us;
+    }
+
+    /// Whether the run itself filled the processors, and not others who use the host.
+    fn is_own(&self) -> bool {
+        self.own_us as f64 >= TOLD * self.processors_us as f64
     }
 
     /// What was full, and its gauge.
     fn each(&self, link: Option<u64>) -> impl Iterator<Item = (Part, Gauge)> {
         let links = link.map(|rate| [(Part::Sent(rate), self.sent), (Part::Received(rate), self.received)]);
-        links.into_iter().flatten().chain([(Part::Processors, self.processors)])
+        let processors = self.is_own().then_some((Part::Processors, self.processors));
+        links.into_iter().flatten().chain(processors)
     }
 
     /// For programs: what was full at any time of a run of `wall_us`.
@@ -190,15 +207,26 @@ mod tests {
     const LINK: u64 = 12_500_000;
 
     fn step(received: u64, sent: u64, busy: u64) -> Step {
-        Step { us: 1_000_000, busiest: Some((received, sent)), processors: Some((busy, 100)), ..Step::default() }
+        Step {
+            us: 1_000_000,
+            busiest: Some((received, sent)),
+            processors: Some((busy * 10_000, 1_000_000)),
+            ..Step::default()
+        }
     }
 
+    /// Of tasks that used half a processor all the time.
     fn told(hosts: &[(&str, &[Step])], seconds: u64) -> Vec<String> {
+        told_of(hosts, seconds, 500_000)
+    }
+
+    fn told_of(hosts: &[(&str, &[Step])], seconds: u64, own_us: u64) -> Vec<String> {
         let gauges: Vec<(&str, Gauges)> = hosts
             .iter()
             .map(|(host, steps)| {
                 let mut gauges = Gauges::default();
                 steps.iter().for_each(|step| gauges.add(step, Some(LINK)));
+                gauges.add_own(own_us * seconds);
                 (*host, gauges)
             })
             .collect();
@@ -229,6 +257,7 @@ mod tests {
             told(&[("n1", &busy), ("n2", &busy), ("n3", &busy)], 10),
             ["the processors of n[1-3] (3), 95 % busy for 100 % of the run; one more host: at most -25 %"]
         );
+        assert_eq!(told_of(&[("n1", &busy)], 10, 490_000), [""; 0], "others used most of them");
         let received = told(&[("n1", &[step(LINK, 0, 0); 10])], 10);
         assert!(received[0].contains("received, 100 % full") && received[0].contains("one more host: at most -50 %"));
     }

@@ -171,7 +171,9 @@ impl Tally {
             What::TaskEnded { host, wall_us, io, io_wait, .. } => {
                 // A task that no host could run ended on none.
                 if !host.is_empty() {
-                    self.host(host).busy_us += wall_us;
+                    let host = self.host(host);
+                    host.busy_us += wall_us;
+                    host.full.add_own(io.user_us + io.sys_us);
                 }
                 self.end(&event.what);
                 self.measure(io, io_wait.as_ref());
