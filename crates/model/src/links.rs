@@ -1,6 +1,7 @@
 //! Which host is on which switch, and what the links above the switches carry: a tree, or several whose tops are
 //! joined by something of which nothing is known. What is not known is a value.
 
+use crate::NodeSet;
 use std::collections::HashMap;
 use std::fmt::{self, Display};
 
@@ -99,7 +100,11 @@ impl Links {
         let mut nodes = Vec::with_capacity(switches.len());
         for switch in &switches {
             let above = switch.above.as_ref().map(|name| {
-                let none = || wrong(switch, format!("there is no switch {name:?} above it"));
+                let below = match switch.hosts.as_slice() {
+                    [] => String::new(),
+                    hosts => format!(", where {} are below", hosts.iter().cloned().collect::<NodeSet>()),
+                };
+                let none = || wrong(switch, format!("there is no switch {name:?} above it{below}"));
                 known.get(name.as_str()).copied().ok_or_else(none)
             });
             nodes.push(Node { name: switch.name.clone(), uplink: switch.uplink, above: above.transpose()?, depth: 0 });
@@ -219,7 +224,10 @@ mod tests {
             "switch b: host n1 is on a already; a host is on one switch"
         );
         assert!(why(vec![switch("a", &[], None, ""), switch("a", &[], None, "")]).contains("same name"));
-        assert!(why(vec![switch("a", &[], None, "x")]).contains("\"x\""));
+        assert_eq!(
+            why(vec![switch("a", &["n1", "n2"], None, "x")]),
+            "switch a: there is no switch \"x\" above it, where n[1-2] are below"
+        );
         assert!(why(vec![switch("a", &[], None, "b"), switch("b", &[], None, "a")]).contains("circle"));
     }
 }
