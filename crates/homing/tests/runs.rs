@@ -173,6 +173,13 @@ fn what_runs_used_is_what_their_reports_say_and_outlives_them() {
     let cost = costs["all"]["cost"].as_f64().unwrap();
     assert!((cost - all["host_us"].as_f64().unwrap() / 1000.0).abs() < 1e-6, "{cost}");
     assert!(all["host_us"].as_u64().unwrap() <= busy / 2 && costs["currency"] == "EUR", "{costs}");
+    let of_run = |run: &serde_json::Value| {
+        let words =
+            ["report", run["name"].as_str().unwrap(), "--cost", "--json", "--cluster", prices.to_str().unwrap()];
+        json(&world.out(&words))["cost"]["amount"].as_f64().unwrap()
+    };
+    let of_reports: f64 = runs.as_array().unwrap().iter().map(of_run).sum();
+    assert!((of_reports - cost).abs() < 1e-6, "{of_reports} {cost}");
 
     // Of one that goes the sums stay; one that cannot be removed after all counts once.
     let gone = before["rows"][0]["name"].as_str().unwrap().to_string();

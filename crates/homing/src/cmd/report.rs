@@ -1,11 +1,15 @@
 //! `homing report`: the evidence of a run, as lines, as JSON, as a page.
 
 use super::runs::to_stdout;
+use crate::cluster::{ClusterArgs, Cost};
 use crate::failure::Failure;
 use crate::progress::has_colors;
 use homing_journal::JournalError;
 use homing_model::Event;
-use homing_report::Tally;
+use homing_model::text::shown;
+use homing_model::units::span;
+use homing_report::{RunUsage, Tally, Used};
+use serde_json::json;
 use std::path::PathBuf;
 
 /// Arguments.
@@ -20,17 +24,25 @@ pub struct Args {
     /// Print the evidence as JSON
     #[arg(long)]
     json: bool,
+    /// Tell what the run cost, at the price of `[cost]` in cluster.toml
+    #[arg(long)]
+    cost: bool,
+    #[command(flatten)]
+    cluster: ClusterArgs,
 }
 
 /// Reads the journal and reports.
 pub fn run(args: Args) -> Result<i32, Failure> {
+    let price = if args.cost { Some(price(&args.cluster)?) } else { None };
     let dir = homing_journal::find(&homing_journal::root(), &args.run).map_err(refused)?;
     let mut tally = Tally::new();
+    let mut usage = RunUsage::new("", i64::MIN);
     let mut kept: Vec<Event> = Vec::new();
     for event in homing_journal::replay(&dir).map_err(Failure::system)? {
         match event {
             Ok(event) => {
                 tally.add(&event);
+                usage.add(&event);
                 if args.html.is_some() {
                     kept.push(event);
                 }
@@ -47,10 +59,38 @@ pub fn run(args: Args) -> Result<i32, Failure> {
         }
         std::fs::write(file, page).map_err(|e| Failure::system(format!("cannot write {}: {e}", file.display())))?;
     }
+    let used = usage.rows().fold(Used::default(), |mut all, (_, used)| {
+        all.add(&used);
+        all
+    });
     if args.json {
-        return to_stdout(&(serde_json::to_string_pretty(&tally.json()).map_err(Failure::system)? + "\n"));
+        let mut told = tally.json();
+        if let Some(price) = &price {
+            told["cost"] = json!({
+                "amount": used.cost(price.host_hour), "currency": price.currency, "host_us": used.host_us,
+            });
+        }
+        return to_stdout(&(serde_json::to_string_pretty(&told).map_err(Failure::system)? + "\n"));
     }
-    evidence(&tally)
+    evidence(&tally)?;
+    price.map_or(Ok(0), |price| to_stdout(&cost_line(&used, &price)))
+}
+
+fn price(cluster: &ClusterArgs) -> Result<Cost, Failure> {
+    let none =
+        || Failure::usage("--cost: the cluster file has no price").hint("[cost] host_hour = 0.12, currency = \"EUR\"");
+    cluster.load()?.cost().cloned().ok_or_else(none)
+}
+
+/// As a further line of the evidence.
+fn cost_line(used: &Used, price: &Cost) -> String {
+    let (amount, currency) = (used.cost(price.host_hour), shown(&price.currency));
+    format!(
+        "{:<11}{amount:.2} {currency}: {} of whole hosts at {} an hour\n",
+        "cost",
+        span(used.host_us),
+        price.host_hour
+    )
 }
 
 /// Prints the evidence for people.
