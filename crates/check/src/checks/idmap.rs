@@ -17,23 +17,24 @@ static DOMAIN: Code = Code {
 
 pub(crate) static CHECK: Check = Check {
     key: "idmap",
-    // rpc.idmapd goes by `localdomain` where nothing tells it a domain (idmapd.conf(5)).
-    ask: r#"for m in nfs nfsd; do f=/sys/module/$m/parameters/nfs4_disable_idmapping; [ ! -r $f ] || first $m $f; done
+    // `hostname -d` may ask a name server. Who has nothing to do with NFSv4 is not asked.
+    ask: r#"grep -qE ' - (nfs4|nfsd) ' /proc/self/mountinfo || exit 0
+for m in nfs nfsd; do f=/sys/module/$m/parameters/nfs4_disable_idmapping; [ ! -r $f ] || printf '%s\t%s\n' $m "$(cat $f)"; done
 d=$(sed -n 's/^[[:space:]]*Domain[[:space:]]*=[[:space:]]*//p' /etc/idmapd.conf | head -1)
 printf 'domain\t%s\n' "${d:-$(hostname -d || :)}""#,
-    waits: false,
+    waits: true,
     slow: false,
     root: None,
     codes: &[&DOMAIN],
     judge,
 };
 
-/// What a host goes by that was told nothing.
+/// What rpc.idmapd goes by where nothing tells it a domain (idmapd.conf(5)).
 const UNTOLD: &str = "localdomain";
 
 fn judge(answers: &Answers) -> Vec<Finding> {
     let named = answers.of(CHECK.key).filter(|(host, rows)| goes_by_names(host, rows));
-    let domains = named.map(|(host, rows)| (host, domain(rows)));
+    let domains = named.filter_map(|(host, rows)| Some((host, domain(rows)?)));
     let Some(split) = split(domains) else { return Vec::new() };
     let most = &split.most;
     let finding = |(host, own): &(&Host, String)| {
@@ -49,9 +50,10 @@ fn judge(answers: &Answers) -> Vec<Finding> {
     split.others.iter().map(finding).collect()
 }
 
-fn domain(rows: &[Vec<String>]) -> String {
-    let told = rows.iter().find(|row| row[0] == "domain").and_then(|row| row.get(1));
-    told.filter(|domain| !domain.is_empty()).map_or_else(|| UNTOLD.into(), |domain| domain.to_ascii_lowercase())
+/// None of a host that was not asked.
+fn domain(rows: &[Vec<String>]) -> Option<String> {
+    let told = rows.iter().find(|row| row[0] == "domain")?.get(1)?;
+    Some(if told.is_empty() { UNTOLD.into() } else { told.to_ascii_lowercase() })
 }
 
 /// Numbers go over the wire by default; names do where the kernel was told so, and with Kerberos.
