@@ -121,8 +121,10 @@ fn what_a_task_made_is_read_where_it_lies(lab: &Lab) {
         serde_json::json!({"command": command, "inputs": [from], "outputs": [to]}).to_string()
     };
     let tasks = (1..=16).flat_map(|i| {
-        let read = format!("echo made.{i} $(hostname) $(cat maker.{i}); cksum made.{i} > sum.{i}");
-        let make = format!("hostname > maker.{i}; cp 'f {i}' made.{i}");
+        // A host on which tasks took twice as long as elsewhere seems slower. What other tests beside this one make of
+        // a few milliseconds must not.
+        let read = format!("sleep 0.5; echo made.{i} $(hostname) $(cat maker.{i}); cksum made.{i} > sum.{i}");
+        let make = format!("sleep 0.5; hostname > maker.{i}; cp 'f {i}' made.{i}");
         [task(read, format!("made.{i}"), format!("sum.{i}")), task(make, format!("f {i}"), format!("made.{i}"))]
     });
     let tasks = tasks.collect::<Vec<_>>().join("\n");
