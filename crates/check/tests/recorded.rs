@@ -316,6 +316,7 @@ fn a_slow_link_is_told_once_and_its_neighbours_are_not() {
     assert_eq!(ring(&[1000, 100, 100]), ["HC-NET-08 n3"], "what it sends and what it is sent is slow");
     assert_eq!(ring(&[1000, 1000, 100]), ["HC-NET-08 n3"], "it sends slowly");
     assert_eq!(ring(&[1000, 1000, 100, 100, 1000]), ["HC-NET-08 n4"]);
+    assert_eq!(ring(&[1400, 3200, 12]), ["HC-NET-08 n1", "HC-NET-08 n3"], "12 is not what its receiver makes of 1400");
     assert_eq!(ring(&[1000, 100]), [""; 0], "of two nobody knows which");
 }
 

@@ -95,9 +95,13 @@ fn judge(answers: &Answers) -> Vec<Finding> {
     let right = usual(&flows);
     let is_slow = |flow: &Flow| right.is_some_and(|right| flow.rate < right * SHARE);
     // A bad link slows down what comes and what goes: its host is named once, and its neighbours are not.
-    let both = |name: &str| {
-        let own: Vec<&Flow> = flows.iter().filter(|flow| flow.from.name == name || flow.to == name).collect();
-        own.len() > 1 && own.into_iter().all(is_slow)
+    let of =
+        |name: &str| -> Vec<&Flow> { flows.iter().filter(|flow| flow.from.name == name || flow.to == name).collect() };
+    let both = |name: &str| of(name).len() > 1 && of(name).into_iter().all(is_slow);
+    // What is far slower than the rest of the receiver's is not the receiver's fault, however slow that is.
+    let explains = |to: &str, slow: &Flow| {
+        let others = of(to).into_iter().filter(|flow| flow.from.name != slow.from.name || flow.to != slow.to);
+        both(to) && slow.rate >= others.map(|flow| flow.rate).fold(f64::INFINITY, f64::min) * SHARE
     };
     let told = |flow: &Flow| {
         let Flow { from, to, rate } = flow;
@@ -105,7 +109,7 @@ fn judge(answers: &Answers) -> Vec<Finding> {
         let twins = is_slow(flow).then(|| format!("{:.0} MB/s between others", right.unwrap_or_default()));
         let than: Vec<String> = [twins, than_before(from, "network", *rate)].into_iter().flatten().collect();
         let what = format!("network: {rate:.0} MB/s to {to}, and {}", than.join(", and "));
-        let its_own = both(&from.name) || !both(to);
+        let its_own = both(&from.name) || !explains(to, flow);
         (its_own && !than.is_empty()).then(|| SLOW.on(from, what, seen).look(LOOK))
     };
     flows.iter().filter_map(told).collect()
