@@ -15,7 +15,11 @@ use faults::{ALL, FAULTS, Fault, N3, Scripts, WORDS};
 use serde_json::Value;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
+use std::sync::{Mutex, MutexGuard, PoisonError};
 use support::{EXE, err, missing};
+
+/// One lab at a time: what the load of another makes of a host is no fault of it.
+static TURN: Mutex<()> = Mutex::new(());
 
 /// Three hosts, and where homing keeps what it knows of them.
 struct Lab {
@@ -23,13 +27,16 @@ struct Lab {
     /// Seconds for a host to answer.
     deadline: u32,
     state: tempfile::TempDir,
+    /// Behind the hosts, which go before it.
+    _turn: MutexGuard<'static, ()>,
 }
 
 impl Lab {
     fn up(name: &str, words: &[&str]) -> Lab {
+        let turn = TURN.lock().unwrap_or_else(PoisonError::into_inner);
         let hosts = support::Lab::up(name, &[&["--hosts", "3"], words].concat());
         // A machine that is busy with other tests is no dead host.
-        Lab { hosts, deadline: 60, state: tempfile::tempdir().unwrap() }
+        Lab { _turn: turn, hosts, deadline: 60, state: tempfile::tempdir().unwrap() }
     }
 
     /// Pastes a finding's command as it was printed; what that said.
