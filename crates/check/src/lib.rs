@@ -137,7 +137,7 @@ pub fn asked(checks: &[&Check]) -> impl Iterator<Item = Area> {
 
 /// The areas of which hosts that are still being asked may have more to say, in order. A check may look at what other
 /// checks asked without waiting (a host's mounts, its processor), so that an area is known after these alone.
-pub fn open(checks: &[&Check], asking: &[&Host]) -> Vec<Area> {
+pub fn open(checks: &[&Check], asking: &[Host]) -> Vec<Area> {
     let silent = |check: &Check| asking.iter().any(|host| host.unknown(check.key).is_some());
     let asks = || checks.iter().copied().filter(|check| !check.ask.is_empty());
     let all = asks().any(|check| !check.waits && !check.slow && silent(check));

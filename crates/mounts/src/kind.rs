@@ -1,10 +1,7 @@
 //! What a mount is: the one table of file-system types.
 
+use crate::source::{MOOSEFS, plain_source};
 use homing_model::Mount;
-
-/// How MooseFS's client begins the source column. Debian's `mfsmount` gives no
-/// subtype, so that its type is `fuse` and nothing else tells it.
-const MOOSEFS: &[u8] = b"mfs#";
 
 /// Types whose files other hosts may see, and of which homing knows no more.
 const OTHERS: [&str; 16] = [
@@ -103,10 +100,10 @@ pub fn same_volume(a: &Mount, b: &Mount) -> bool {
 
 /// What people call a volume: `gluster:n1:/data`, `nfs:nas:/export`, `local:/dev/sda1`.
 pub fn volume_name(mount: &Mount) -> String {
-    let source = mount.source.display();
+    let source = plain_source(mount);
     match Kind::of(mount) {
         Kind::Gluster => format!("gluster:{source}"),
-        Kind::Moose => format!("moosefs:{}", source.strip_prefix("mfs#").unwrap_or(&source)),
+        Kind::Moose => format!("moosefs:{source}"),
         Kind::Lustre => format!("lustre:{source}"),
         Kind::Nfs => format!("nfs:{source}"),
         Kind::Local => format!("local:{source}"),

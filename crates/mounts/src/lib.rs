@@ -4,8 +4,10 @@
 mod kind;
 pub mod nfs;
 mod patience;
+mod source;
 mod table;
 
 pub use kind::{Kind, network_patterns, same_volume, volume_name};
 pub use patience::{Bounded, FS_TIMEOUT, Look, Looking, Silent, patiently, silence, within};
+pub use source::{plain_source, server};
 pub use table::{MountLine, holding, network, of_process, parse, read, unescape};

@@ -1,5 +1,6 @@
 //! NFS's sources and exports: what a client and its server call the same folder.
 
+use crate::source::split;
 use crate::{MountLine, holding, unescape};
 use homing_model::{Mount, RawText};
 use std::ffi::OsStr;
@@ -51,17 +52,6 @@ pub fn server_paths(path: &RawText, etab: &str) -> Vec<PathBuf> {
         }
     }
     found
-}
-
-/// `server:/export`, where an IPv6 address stands in brackets.
-fn split(source: &[u8]) -> (&[u8], &[u8]) {
-    let cut = |at: usize, mark: usize| (&source[..at], &source[at + mark..]);
-    if source.starts_with(b"[")
-        && let Some(at) = source.windows(2).position(|w| w == b"]:")
-    {
-        return (&source[1..at], &source[at + 2..]);
-    }
-    source.iter().position(|b| *b == b':').map_or((source, b"/"), |at| cut(at, 1))
 }
 
 #[cfg(test)]

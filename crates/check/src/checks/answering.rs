@@ -1,9 +1,10 @@
 //! Do network mounts answer?
 
-use super::mounted::{again, mounts};
+use super::mounted::{again, mounts, on_top};
 use crate::finding::word;
 use crate::{Answers, Check, Code, Finding, Host, Severity};
 use homing_model::Mount;
+use homing_mounts::{MountLine, server, unescape};
 use std::collections::BTreeSet;
 
 static HUNG: Code = Code {
@@ -53,16 +54,20 @@ struct Said<'a> {
 }
 
 fn judge(answers: &Answers) -> Vec<Finding> {
-    let said: Vec<Said> = answers.each(CHECK.key).filter_map(|(host, row)| said(host, row)).collect();
+    let said: Vec<Said> = answers.of(CHECK.key).flat_map(|(host, rows)| of_host(host, rows)).collect();
     said.iter().filter_map(|one| of_mount(one, &said)).collect()
 }
 
-fn said<'a>(host: &'a Host, row: &'a [String]) -> Option<Said<'a>> {
-    let [point, status, words] = row else { return None };
-    let escaped = homing_mounts::unescape(point.as_bytes());
+fn of_host<'a>(host: &'a Host, rows: &'a [Vec<String>]) -> Vec<Said<'a>> {
     let table = mounts(host).unwrap_or_default();
-    let mount = table.into_iter().rev().map(|line| line.mount).find(|mount| mount.point.0 == escaped);
-    Some(Said { host, point: String::from_utf8_lossy(&escaped).into_owned(), mount, status, words })
+    rows.iter().filter_map(|row| said(host, row, &table)).collect()
+}
+
+fn said<'a>(host: &'a Host, row: &'a [String], table: &[MountLine]) -> Option<Said<'a>> {
+    let [point, status, words] = row else { return None };
+    let mount = on_top(table, point).map(|line| line.mount.clone());
+    let point = String::from_utf8_lossy(&unescape(point.as_bytes())).into_owned();
+    Some(Said { host, point, mount, status, words })
 }
 
 impl Said<'_> {
@@ -72,13 +77,10 @@ impl Said<'_> {
 
     /// The server, where it does not answer any of the several hosts that mount the same of it.
     fn silent_server(&self, all: &[Said]) -> Option<String> {
-        let source = &self.mount.as_ref()?.source;
-        let like = || all.iter().filter(|other| other.mount.as_ref().is_some_and(|mount| mount.source == *source));
-        let host = |said: &Said| said.host.name.clone();
-        let hosts: BTreeSet<String> = like().map(host).collect();
-        let text = source.display();
-        let server = text.trim_start_matches("mfs#").split(':').next().filter(|s| !s.is_empty() && *s != text)?;
-        (hosts.len() > 1 && like().all(Said::hangs)).then(|| server.to_string())
+        let own = self.mount.as_ref()?;
+        let like = || all.iter().filter(|other| other.mount.as_ref().is_some_and(|mount| mount.source == own.source));
+        let hosts: BTreeSet<&str> = like().map(|said| said.host.name.as_str()).collect();
+        server(own).filter(|_| hosts.len() > 1 && like().all(Said::hangs))
     }
 
     /// The command that mounts it again.

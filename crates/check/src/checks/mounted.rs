@@ -4,7 +4,7 @@ use crate::compare::split;
 use crate::finding::word;
 use crate::{Answers, Check, Code, Finding, Host, Severity};
 use homing_model::Mount;
-use homing_mounts::{Kind, MountLine, parse, same_volume};
+use homing_mounts::{Kind, MountLine, parse, plain_source, same_volume, server, unescape};
 use std::collections::BTreeSet;
 
 static LACKS: Code = Code {
@@ -63,6 +63,12 @@ pub(crate) fn mounts(host: &Host) -> Option<Mounts> {
     Some(parse(lines.join("\n").as_bytes()))
 }
 
+/// What lies on top at a point, which is told with the kernel's escapes.
+pub(crate) fn on_top<'t>(table: &'t [MountLine], point: &str) -> Option<&'t MountLine> {
+    let point = unescape(point.as_bytes());
+    table.iter().rev().find(|line| line.mount.point.0 == point)
+}
+
 fn is_network(line: &MountLine) -> bool {
     Kind::of(&line.mount).is_network()
 }
@@ -102,10 +108,7 @@ fn of_point(point: &str, all: &[(&Host, Mounts)]) -> Vec<Finding> {
 
 /// An NFS server has on a disk of its own what the others mount.
 fn serves(host: &Host, line: &MountLine) -> bool {
-    let source = line.mount.source.display();
-    let Some((server, _)) = source.split_once(":/").filter(|_| Kind::of(&line.mount) == Kind::Nfs) else {
-        return false;
-    };
+    let Some(server) = server(&line.mount).filter(|_| Kind::of(&line.mount) == Kind::Nfs) else { return false };
     let own = host.rows("own_name").into_iter().flatten().flatten();
     [host.name.rsplit('@').next().unwrap_or_default()]
         .into_iter()
@@ -130,10 +133,10 @@ fn like(line: &MountLine) -> String {
 /// The command that mounts a file system at its place: as /etc/fstab says, else by the words of its kind. The type in
 /// the mount table is that of the kernel's FUSE, which its mount program does not go by.
 pub(crate) fn again(mount: &Mount) -> String {
-    let [point, source] = [&mount.point, &mount.source].map(|t| t.display());
+    let (point, source) = (mount.point.display(), plain_source(mount));
     let by_words = match Kind::of(mount) {
         Kind::Gluster => format!("mount -t glusterfs {} {}", word(&source), word(&point)),
-        Kind::Moose => mfsmount(source.trim_start_matches("mfs#"), &point),
+        Kind::Moose => mfsmount(&source, &point),
         Kind::Nfs | Kind::Lustre => format!("mount -t {} {} {}", word(&mount.fstype), word(&source), word(&point)),
         Kind::Local | Kind::Site | Kind::Other => return format!("mount {}", word(&point)),
     };

@@ -1,6 +1,6 @@
 //! What becomes of a file that is written on a network mount: whose it is, and what time it bears.
 
-use super::mounted::mounts;
+use super::mounted::{mounts, on_top};
 use crate::compare::middle;
 use crate::finding::word;
 use crate::{Answers, Check, Code, Finding, Host, Severity};
@@ -114,9 +114,7 @@ fn clocks(rows: &[(&Host, &[String])]) -> Vec<Finding> {
     let mut of_server: BTreeMap<String, Vec<(&Host, f64, &str)>> = BTreeMap::new();
     for (host, row) in rows {
         let (Some(ahead), Some(table)) = (ahead(row), mounts(host)) else { continue };
-        let escaped = homing_mounts::unescape(row[0].as_bytes());
-        let line = table.iter().rev().find(|line| line.mount.point.0 == escaped);
-        let server = line.map_or_else(|| row[0].clone(), |line| line.mount.source.display());
+        let server = on_top(&table, &row[0]).map_or_else(|| row[0].clone(), |line| line.mount.source.display());
         of_server.entry(server).or_default().push((host, ahead, &row[0]));
     }
     let mut found = Vec::new();

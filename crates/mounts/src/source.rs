@@ -1,0 +1,49 @@
+//! What the source column of the mount table names.
+
+use homing_model::{Mount, RawText};
+
+/// How MooseFS's client begins it. Debian's `mfsmount` gives no subtype, so that its type is `fuse` and nothing else
+/// tells it.
+pub(crate) const MOOSEFS: &[u8] = b"mfs#";
+
+/// The source as a mount program takes it, without what a client puts before it.
+pub fn plain_source(mount: &Mount) -> String {
+    RawText(plain(mount).to_vec()).display()
+}
+
+fn plain(mount: &Mount) -> &[u8] {
+    let source = &mount.source.0;
+    source.strip_prefix(MOOSEFS).unwrap_or(source)
+}
+
+/// The server that it names before a colon, if it does.
+pub fn server(mount: &Mount) -> Option<String> {
+    let source = plain(mount);
+    let (server, _) = split(source);
+    (!server.is_empty() && server.len() < source.len()).then(|| RawText(server.to_vec()).display())
+}
+
+/// `server:/export`, where an IPv6 address stands in brackets.
+pub(crate) fn split(source: &[u8]) -> (&[u8], &[u8]) {
+    let cut = |at: usize, mark: usize| (&source[..at], &source[at + mark..]);
+    if source.starts_with(b"[")
+        && let Some(at) = source.windows(2).position(|w| w == b"]:")
+    {
+        return (&source[1..at], &source[at + 2..]);
+    }
+    source.iter().position(|b| *b == b':').map_or((source, b"/"), |at| cut(at, 1))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn servers_stand_before_a_colon() {
+        let of = |source: &str| server(&Mount { point: "/d".into(), fstype: "x".into(), source: source.into() });
+        assert_eq!(
+            ["nas:/e", "mfs#n1:9421", "[fe80::1]:/e", "/dev/sda1", ":/e"].map(of),
+            [Some("nas".into()), Some("n1".into()), Some("fe80::1".into()), None, None]
+        );
+    }
+}
