@@ -1,6 +1,6 @@
 //! What a command reads: from its words to paths, from these to bytes by host.
 
-use crate::{LocateError, Locator, Volume};
+use crate::{LocateError, Locator, OwnLocators, Volume};
 use homing_batch::candidate_words;
 use homing_model::{Block, Extent, FileLayout, Task};
 use homing_mounts::Kind;
@@ -157,6 +157,11 @@ impl Finder {
     /// [`LocateError::Mounts`].
     pub fn new() -> Result<Finder, LocateError> {
         Locator::new().map(Finder::over)
+    }
+
+    /// What is found where the mount table is read when a path needs it, with the site's own commands.
+    pub fn with_own(own: OwnLocators) -> Finder {
+        Finder::over(Locator::default().with_own(own))
     }
 
     /// What this locator tells.

@@ -3,7 +3,7 @@
 
 use super::{Refusal, bsub, storage};
 use crate::cluster::Cluster;
-use homing_locate::{Finder, Locator, Named};
+use homing_locate::{Finder, Named};
 use homing_lsf::place::{Known, Why, choose, host_of};
 use homing_model::{Command, RawText, Task};
 use homing_mounts::{FS_TIMEOUT, Kind, patiently};
@@ -85,7 +85,7 @@ fn looked<T: Send + 'static>(
 ) -> Result<T, String> {
     let (directory, known, own) = (directory.to_path_buf(), known.to_vec(), own.to_string());
     let locators = Cluster::of_queue().map_err(|e| e.message)?.locators();
-    let finder = move || Finder::over(Locator::default().with_own(locators));
+    let finder = move || Finder::with_own(locators);
     patiently(paths, FS_TIMEOUT, move || look(&finder(), &directory, &known, &own))
 }
 

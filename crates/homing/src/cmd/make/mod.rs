@@ -14,7 +14,7 @@ use crate::cluster::{Cluster, ClusterArgs};
 use crate::cmd::gateway;
 use crate::failure::Failure;
 use homing_launch::HostPlan;
-use homing_locate::{Finder, Locator};
+use homing_locate::Finder;
 use homing_make::{Evidence, Session};
 use std::ffi::OsString;
 use std::fs::File;
@@ -101,7 +101,7 @@ fn host_names(hosts: Option<&str>, cluster: &Cluster, root: &Path) -> Result<Vec
     }
     let (looked, root) = (vec![root.to_path_buf()], root.to_path_buf());
     let own = cluster.locators();
-    let finder = move || Finder::over(Locator::default().with_own(own));
+    let finder = move || Finder::with_own(own);
     let look = move || finder().folder(&root, SAMPLE).shared.into_keys().collect();
     homing_mounts::patiently(looked, homing_mounts::FS_TIMEOUT, look).map_err(Failure::system)
 }

@@ -2,7 +2,7 @@
 
 use crate::cluster::Cluster;
 use crate::failure::Failure;
-use homing_locate::{Finder, HostNames, Locator, Named};
+use homing_locate::{Finder, HostNames, Named};
 use homing_model::{RawText, Task};
 use homing_queue::JobSpec;
 use std::collections::BTreeMap;
@@ -54,7 +54,7 @@ pub fn bytes_per_host(spec: &JobSpec, inputs: &[PathBuf]) -> Result<BTreeMap<Str
     let named = Named::of(&task, spec.cwd.as_path(), true);
     let looked = named.all().chain(&named.patterns).cloned().collect();
     let own = Cluster::of_queue()?.locators();
-    let look = move || Finder::over(Locator::default().with_own(own)).inputs(&named);
+    let look = move || Finder::with_own(own).inputs(&named);
     let found = homing_mounts::patiently(looked, homing_mounts::FS_TIMEOUT, look).map_err(Failure::system)?;
     let names = HostNames::default();
     let mut sum = BTreeMap::new();

@@ -12,7 +12,7 @@ use crate::leases;
 use homing_batch::{Batch, BatchError, Freshness};
 use homing_dispatch::{Incoming, Later, Offer, Skipped};
 use homing_fence::Looks;
-use homing_locate::{Finder, Inputs, Locator, Named, OwnLocators, TREE_LIMIT, Volume};
+use homing_locate::{Finder, Inputs, Named, OwnLocators, TREE_LIMIT, Volume};
 use homing_model::{Block, RawText, Task, TaskId};
 use homing_mounts::{Bounded, Kind, Look, Looking, Silent, holding, silence};
 use std::collections::{BTreeMap, HashMap, HashSet, VecDeque};
@@ -112,7 +112,7 @@ impl Source {
     /// Looks at tasks of this source that ran after others, when their turn has come.
     pub fn later(&self) -> Later {
         let (how, shared) = (self.how.clone(), self.shared.clone());
-        let finder = Finder::over(Locator::default().with_own(how.own.clone()));
+        let finder = Finder::with_own(how.own.clone());
         Box::new(move |turns| Box::new(Source::over(turns.into_iter().map(Ok), how, shared, finder)))
     }
 

@@ -5,7 +5,7 @@ use super::parallel::Login;
 use crate::cluster::Cluster;
 use crate::failure::Failure;
 use homing_launch::{HostPlan, Via};
-use homing_locate::{Finder, HostNames, Locator, Named};
+use homing_locate::{Finder, HostNames, Named};
 use homing_model::Links;
 use std::collections::BTreeSet;
 use std::path::Path;
@@ -89,7 +89,7 @@ fn holders(args: &Args, cwd: &Path) -> Result<Vec<String>, Failure> {
     let (looked, cwd) = (named.all().cloned().chain([cwd.to_path_buf()]).collect(), cwd.to_path_buf());
     let own = args.cluster.load()?.locators();
     let look = move || {
-        let finder = Finder::over(Locator::default().with_own(own));
+        let finder = Finder::with_own(own);
         let hosts = finder.inputs(&named).shared;
         if hosts.is_empty() { finder.folder(&cwd, SAMPLE).shared } else { hosts }
     };
