@@ -124,8 +124,7 @@ impl Core {
 
     /// A worker answered.
     pub fn host_up(&mut self, name: &str, slots: u32, mut facts: HostFacts) -> HostIx {
-        // An interface of a virtual machine tells no rate, or one that nothing has.
-        facts.nic_bytes_per_s = self.policy.links.rate(name).or(facts.nic_bytes_per_s);
+        facts.nic_bytes_per_s = self.policy.links.rate(name, facts.nic_bytes_per_s);
         let ix = self.placer.host_up(slots, facts.nic_bytes_per_s);
         self.placer.host_on(ix, self.policy.links.leaf(name));
         self.actions.push(Action::Journal(What::HostUp { host: name.into(), slots, facts: facts.clone() }));

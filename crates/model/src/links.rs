@@ -124,10 +124,10 @@ impl Links {
         Links { rates, ..self }
     }
 
-    /// The rate of a host's own link that was told, bytes per second, by the name with which it is told of, else by its
-    /// first part.
-    pub fn rate(&self, host: &str) -> Option<u64> {
-        by_name(&self.rates, host)
+    /// The rate of a host's own link, bytes per second: as it was told, by the name with which it is told of, else by its
+    /// first part; else as its interface says. That of a virtual machine says none, or one that nothing has.
+    pub fn rate(&self, host: &str, of_interface: Option<u64>) -> Option<u64> {
+        by_name(&self.rates, host).or(of_interface)
     }
 
     /// Nothing is known of any switch.
@@ -212,7 +212,10 @@ mod tests {
         assert_eq!(way("n1", "n9"), Path::Unknown);
         assert_eq!(links.uplink(0), Some(10));
         let rated = links.clone().with_rates(HashMap::from([("n1".into(), 7)]));
-        assert_eq!((rated.rate("n1.example.org"), rated.rate("n2")), (Some(7), None));
+        assert_eq!(
+            (rated.rate("n1.example.org", Some(9)), rated.rate("n2", Some(9)), rated.rate("n2", None)),
+            (Some(7), Some(9), None)
+        );
         assert_eq!(way("n4", "n3").to_string(), " across the uplinks of b, c, left");
     }
 

@@ -75,6 +75,6 @@ mod tests {
         let failure = cluster(&text).links(Vec::new()).unwrap_err();
         assert!(failure.message.contains("topology.json") && failure.message.contains("EOF"), "{}", failure.message);
         let plain = cluster("[host.n1]\nlink = \"200mbit\"\n").links(Vec::new()).unwrap();
-        assert_eq!((plain.is_empty(), plain.rate("n1")), (true, Some(25_000_000)));
+        assert_eq!((plain.is_empty(), plain.rate("n1", None)), (true, Some(25_000_000)));
     }
 }

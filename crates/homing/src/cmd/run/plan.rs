@@ -52,7 +52,7 @@ pub fn plan(args: Args) -> Result<i32, Failure> {
         let count = target.slots.unwrap_or_else(|| slots(facts.cores)).max(1);
         shapes.push(HostModel {
             slots: count,
-            nic_bytes_per_s: links.rate(&target.name).or(facts.nic_bytes_per_s),
+            nic_bytes_per_s: links.rate(&target.name, facts.nic_bytes_per_s),
             serving: 0.0,
             switch: links.leaf(&target.name),
         });
