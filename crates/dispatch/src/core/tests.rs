@@ -4,13 +4,16 @@ use super::leaving::MAX_LOSSES;
 use super::*;
 use homing_batch::Halt;
 use homing_clock::{Moment, Mono};
-use homing_model::links::{Links, Switch};
 use homing_model::{Change, Command, IoCounters, Mount, Outcome, Task};
 use homing_wire::{Ended, Stream, ToWorker};
 
 mod held_back;
 mod moving;
+mod room;
 mod servers;
+mod storage;
+mod turns;
+mod way;
 
 /// Microseconds.
 const S: u64 = 1_000_000;
@@ -38,6 +41,10 @@ fn policy() -> Policy {
         movers: vec![],
         shared: false,
     }
+}
+
+fn io(io: Io) -> Policy {
+    Policy { io, ..policy() }
 }
 
 fn core(policy: Policy, hosts: &[(&str, u32)]) -> Core {
@@ -401,105 +408,6 @@ fn a_run_whose_hosts_are_all_gone_ends_and_says_so() {
     assert!(matches!(ending, What::RunEnded { counts, .. } if counts["unfinished"] == 1));
 }
 
-fn io(io: Io) -> Policy {
-    Policy { io, ..policy() }
-}
-
-#[test]
-fn a_limit_of_storage_holds_and_is_refilled() {
-    let mut core = core(io(Io::Fixed(2)), &[("n1", 8)]);
-    (1..=5).for_each(|id| core.offer(offer(id, &["n1"])));
-    let first = assign(&mut core, 0);
-    assert_eq!(first.len(), 2);
-    assert!(assign(&mut core, S).is_empty());
-    core.ended(0, ended(first[0].2, Outcome::Exit(0)), at(S));
-    assert_eq!(assign(&mut core, S).len(), 1);
-}
-
-/// Starts on n2, which holds nothing, while n1 has one task under way and a long queue.
-fn stolen(limit: Io) -> usize {
-    let mut core = core(io(limit), &[("n1", 1), ("n2", 1)]);
-    core.offer(offer(1, &["n1"]));
-    let first = assign(&mut core, 0);
-    core.ended(0, ended(first[0].2, Outcome::Exit(0)), at(60 * S));
-    (2..=50).for_each(|id| core.offer(offer(id, &["n1"])));
-    let starts: Vec<_> = (60..70).flat_map(|at| assign(&mut core, at * S)).collect();
-    starts.iter().filter(|(_, host, _)| *host == 1).count()
-}
-
-#[test]
-fn no_steal_lands_on_storage_at_its_limit() {
-    assert!(stolen(Io::Off) > 0, "fetching is cheap here: it must happen when nothing forbids it");
-    assert_eq!(stolen(Io::Fixed(1)), 0);
-}
-
-#[test]
-fn what_reads_nothing_does_not_wait_for_storage() {
-    let mut core = core(io(Io::Fixed(1)), &[("n1", 8)]);
-    core.offer(offer(7, &[]));
-    let first = assign(&mut core, 0);
-    core.ended(0, ended(first[0].2, Outcome::Exit(0)), at(S));
-    core.offer(offer(1, &["n1"]));
-    core.offer(Offer { guessed: true, ..offer(2, &["n1"]) });
-    (3..=5).for_each(|id| core.offer(offer(id, &[])));
-    core.offer(offer(6, &["n1"]));
-    let mut begun: Vec<TaskId> = assign(&mut core, 0).iter().map(|s| s.0).collect();
-    begun.sort_unstable();
-    assert_eq!(begun, [1, 2, 3, 4, 5], "the sixth waits for the first, the others for nobody");
-}
-
-#[test]
-fn a_limit_makes_nobody_fetch() {
-    // Two slots each, one reader each: that a slot is idle is no reason to read elsewhere what the disk serves one at a time.
-    let mut core = core(io(Io::Fixed(1)), &[("n1", 2), ("n2", 2), ("n3", 2)]);
-    let begin = |core: &mut Core, id: TaskId, on: &str, now_us: u64| {
-        core.offer(offer(id, &[on]));
-        let begun = assign(core, now_us);
-        begun
-            .iter()
-            .for_each(|(_, host, ticket)| assert!(core.ended(*host, ended(*ticket, Outcome::Exit(0)), at(now_us + S))));
-    };
-    begin(&mut core, 1, "n1", 0);
-    begin(&mut core, 2, "n2", S);
-    (3..=30).for_each(|id| core.offer(offer(id, &[if id % 2 == 0 { "n1" } else { "n2" }])));
-    let mut running: Vec<(HostIx, u64)> = Vec::new();
-    for second in 2..12 {
-        for (host, ticket) in running.drain(..) {
-            core.ended(host, ended(ticket, Outcome::Exit(0)), at(second * S));
-        }
-        for (task, host, ticket) in assign(&mut core, second * S) {
-            assert_eq!(host as u64, task % 2, "task {task}");
-            running.push((host, ticket));
-        }
-        assert_eq!(running.len(), 2);
-    }
-}
-
-#[test]
-fn what_runs_beyond_a_limit_ends_before_others_start() {
-    let mut core = core(io(Io::Fixed(4)), &[("n1", 8)]);
-    (1..=6).for_each(|id| core.offer(offer(id, &["n1"])));
-    let first = assign(&mut core, 0);
-    assert_eq!(first.len(), 4);
-    core.admission.set(Io::Fixed(2));
-    for (nth, begins) in [(0, 0), (1, 0), (2, 1), (3, 1)] {
-        core.ended(0, ended(first[nth].2, Outcome::Exit(0)), at(S));
-        assert_eq!(assign(&mut core, S).len(), begins);
-    }
-}
-
-#[test]
-fn a_host_that_is_lost_takes_its_load_off_the_storage() {
-    let mut core = core(io(Io::Fixed(1)), &[("n1", 1), ("n2", 1)]);
-    core.offer(offer(1, &["n2"]));
-    core.offer(offer(2, &[]));
-    assert_eq!(assign(&mut core, 0).len(), 2);
-    core.host_lost(1, "cut", at(S));
-    core.ended(0, ended(2, Outcome::Exit(0)), at(S));
-    core.ended(0, ended(1, Outcome::Exit(0)), at(S));
-    assert_eq!(assign(&mut core, S).len(), 1, "what it ran goes on elsewhere");
-}
-
 #[test]
 fn a_host_that_drains_ends_what_it_runs_and_gets_nothing_new() {
     let mut core = core(policy(), &[("n1", 1), ("n2", 1)]);
@@ -764,147 +672,4 @@ fn a_task_that_no_host_can_run_is_journalled_and_counted_before_it_is_told() {
     assert!(journalled.is_some() && journalled < told, "{actions:?}");
     let (exit, ending) = core.finish();
     assert!(exit == 1 && matches!(ending, What::RunEnded { counts, .. } if counts["failed"] == 1 && counts.len() == 1));
-}
-
-/// A task that runs after others is told of, then comes back from being looked at.
-fn come_back(core: &mut Core) -> Vec<TaskId> {
-    let turns = core.take_actions().into_iter().filter_map(|action| match action {
-        Action::Locate(task) => Some(*task),
-        _ => None,
-    });
-    let turns: Vec<Task> = turns.collect();
-    turns.iter().for_each(|task| assert!(task.after.is_empty(), "it waits for nothing more"));
-    turns.iter().for_each(|t| core.offer(Offer { task: t.clone(), ..offer(t.id, &[]) }));
-    turns.iter().map(|task| task.id).collect()
-}
-
-fn after(id: TaskId, others: &[TaskId]) -> Task {
-    Task { after: others.to_vec(), ..task(id) }
-}
-
-#[test]
-fn a_task_is_looked_at_when_those_before_it_have_ended_and_the_run_is_not_over_before() {
-    let mut core = core(policy(), &[("n1", 2)]);
-    core.offer(offer(1, &[]));
-    core.wait_for(after(2, &[1]));
-    core.source_ended();
-    let begun = assign(&mut core, 0);
-    assert_eq!(begun.len(), 1);
-    core.ended(0, ended(begun[0].2, Outcome::Exit(0)), at(S));
-    assert!(!core.is_over(), "one is on its way to be looked at");
-    assert_eq!(come_back(&mut core), [2]);
-    let begun = assign(&mut core, S);
-    core.ended(0, ended(begun[0].2, Outcome::Exit(0)), at(2 * S));
-    assert!(core.is_over());
-    assert_eq!(core.finish().0, 0);
-}
-
-#[test]
-fn what_was_written_is_read_where_it_was_written() {
-    let mut core = core(policy(), &[("n1", 1), ("n2", 1), ("n3", 1)]);
-    for writer in [0, 1, 2] {
-        let id = 1 + 2 * writer as TaskId;
-        let name = ["n1", "n2", "n3"][writer];
-        core.offer(Offer { task: task(id), ..offer(id, &[name]) });
-        let begun = assign(&mut core, 0);
-        assert_eq!(begun.iter().map(|(_, host, _)| *host).collect::<Vec<_>>(), [writer]);
-        let now = Some(homing_model::Stamp { size: 9, ino: 1, mtime_ns: 1, dir: false });
-        let wrote = vec![homing_model::Change { path: "/data/made".into(), now, fresh: false, was: None }];
-        core.ended(writer, Ended { wrote, ..ended(begun[0].2, Outcome::Exit(0)) }, at(0));
-        core.offer(Offer { reads: vec!["/data/made".into()], ..offer(id + 1, &["n1", "n2", "n3"]) });
-        let begun = assign(&mut core, 0);
-        assert_eq!(begun.iter().map(|(_, host, _)| *host).collect::<Vec<_>>(), [writer], "all hold a copy");
-        core.ended(writer, ended(begun[0].2, Outcome::Exit(0)), at(0));
-    }
-}
-
-#[test]
-fn what_needs_a_failure_has_its_last_word_and_counts_apart() {
-    let halts = Policy { halt: "soon,fail=2".parse().unwrap(), tries: Some(2), ..policy() };
-    let mut core = core(halts, &[("n1", 1)]);
-    core.offer(Offer { task: Task { name: Some("align".into()), ..task(1) }, ..offer(1, &[]) });
-    core.wait_for(after(2, &[1]));
-    core.wait_for(after(3, &[2]));
-    for at_us in [0, S] {
-        let begun = assign(&mut core, at_us);
-        core.ended(0, ended(begun[0].2, Outcome::Exit(1)), at(at_us));
-        assert!(!core.is_over(), "it may be tried again, and more tasks may come");
-    }
-    let not_run = || Outcome::NotRun("needs align, which failed".into());
-    let said = verdicts(core.take_actions());
-    assert_eq!(said, [(1, Outcome::Exit(1)), (2, not_run()), (3, not_run())]);
-    core.wait_for(after(4, &[3]));
-    assert_eq!(verdicts(core.take_actions()), [(4, not_run())], "however late it comes");
-    core.offer(offer(5, &[]));
-    assert_eq!(assign(&mut core, 2 * S).len(), 1, "it is no second failure that would halt the run");
-    assert_eq!((core.counts().failed(), core.counts().not_run()), (1, 3));
-}
-
-#[test]
-fn what_an_earlier_part_of_the_run_has_done_is_not_waited_for() {
-    let mut core = core(policy(), &[("n1", 1)]);
-    let skipped = |task, failed| Skipped { task, label: format!("task {task}"), reason: None, failed };
-    core.wait_for(after(3, &[1]));
-    core.skipped(skipped(1, false));
-    core.skipped(skipped(2, true));
-    assert_eq!(come_back(&mut core), [3]);
-    core.wait_for(after(4, &[2]));
-    assert_eq!(verdicts(core.take_actions()), [(4, Outcome::NotRun("needs task 2, which failed".into()))]);
-}
-
-#[test]
-fn what_runs_at_once_takes_no_more_of_a_resource_or_of_memory_than_a_host_has() {
-    let each = [("gpu".to_string(), 2)].into();
-    let hosts = HashMap::from([("n2".to_string(), [("gpu".to_string(), 1)].into())]);
-    let mut core = core(Policy { resources: Resources { each, hosts }, ..policy() }, &[("n1", 8), ("n2", 8)]);
-    let takes = |id: TaskId, gpu: u64, memory: u64| {
-        let resources = if gpu > 0 { vec![("gpu".into(), gpu)] } else { vec![] };
-        Offer { task: Task { resources, memory: Some(memory << 30), ..task(id) }, ..offer(id, &[]) }
-    };
-    (1..=5).for_each(|id| core.offer(takes(id, 1, 1)));
-    (6..=7).for_each(|id| core.offer(takes(id, 0, 7)));
-    core.offer(offer(8, &[]));
-    let begun = assign(&mut core, 0);
-    let on = |host: HostIx, from: &[(TaskId, HostIx, u64)]| -> Vec<TaskId> {
-        from.iter().filter(|(_, at, _)| *at == host).map(|(id, ..)| *id).collect()
-    };
-    let gpus = |ids: &[TaskId]| ids.iter().filter(|id| **id <= 5).count();
-    assert_eq!((gpus(&on(0, &begun)), gpus(&on(1, &begun))), (2, 1), "{begun:?}");
-    assert!(begun.iter().any(|(id, ..)| *id == 8), "who takes none goes on: {begun:?}");
-    for host in [0, 1] {
-        let memory: u64 =
-            on(host, &begun).iter().map(|id| [1, 7, 0][usize::from(*id > 5) + usize::from(*id > 7)]).sum();
-        assert!(memory <= 8, "{begun:?}");
-    }
-    let first = begun.iter().find(|(id, at, _)| *id <= 5 && *at == 0).unwrap().2;
-    core.ended(0, ended(first, Outcome::Exit(0)), at(S));
-    let next = assign(&mut core, S);
-    assert_eq!(gpus(&on(0, &next)), 1, "{next:?}");
-}
-
-#[test]
-fn a_task_that_takes_more_than_any_host_has_is_told() {
-    let mut core = core(policy(), &[("n1", 1)]);
-    core.offer(Offer { task: Task { resources: vec![("gpu".into(), 1)], ..task(1) }, ..offer(1, &[]) });
-    core.assign(at(0).mono);
-    assert!(matches!(&verdicts(core.take_actions())[..], [(1, Outcome::CannotStart(_))]));
-}
-
-#[test]
-fn a_fetch_is_planned_from_the_nearer_copy_and_its_record_tells_the_way() {
-    let switch = |name: &str, hosts: &[&str]| Switch {
-        name: name.into(),
-        hosts: hosts.iter().map(|host| host.to_string()).collect(),
-        ..Switch::default()
-    };
-    let links = Links::new(vec![switch("s1", &["n1"]), switch("s2", &["n2", "n3"])]).unwrap();
-    let mut core = core(Policy { links, ..policy() }, &[("n1", 1), ("n2", 1), ("n3", 1)]);
-    (1..=40).for_each(|id| core.offer(offer(id, &["n1", "n2"])));
-    core.assign(at(0).mono);
-    let why = |action| match action {
-        Action::Journal(What::TaskStarted { host, why, .. }) if host == "n3" => why,
-        _ => None,
-    };
-    let told: Vec<String> = core.take_actions().into_iter().filter_map(why).collect();
-    assert!(told[0].starts_with("n2 holds it") && told[0].ends_with("on the same switch s2"), "{told:?}");
 }
