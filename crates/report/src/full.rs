@@ -44,6 +44,16 @@ impl Gauge {
             self.filled_us += us as f64 * part.min(1.0);
         }
     }
+
+    /// Part of a run of `wall_us` in which it was full.
+    fn share(self, wall_us: u64) -> f64 {
+        self.full_us as f64 / wall_us.max(1) as f64
+    }
+
+    /// How full it was then, 0 to 1.
+    fn filled(self) -> f64 {
+        self.filled_us / self.full_us as f64
+    }
 }
 
 /// The gauges of a host.
@@ -99,8 +109,7 @@ impl Gauges {
                 Part::Processors => ("processors", None),
             };
             json!({
-                "what": name, "bytes_per_s": rate, "part_of_run": gauge.full_us as f64 / wall_us.max(1) as f64,
-                "filled": gauge.filled_us / gauge.full_us as f64,
+                "what": name, "bytes_per_s": rate, "part_of_run": gauge.share(wall_us), "filled": gauge.filled(),
             })
         };
         self.each(link).filter(|(_, gauge)| gauge.full_us > 0).map(row).collect()
@@ -125,11 +134,11 @@ pub(crate) fn of<'a>(hosts: impl Iterator<Item = (&'a str, &'a Gauges, Option<u6
     let mut found: Vec<Full> = Vec::new();
     for (host, gauges, link) in hosts {
         for (what, gauge) in gauges.each(link) {
-            let share = (gauge.full_us as f64 / wall_us.max(1) as f64).min(1.0);
+            let share = gauge.share(wall_us).min(1.0);
             if share < TOLD {
                 continue;
             }
-            let filled = gauge.filled_us / gauge.full_us as f64;
+            let filled = gauge.filled();
             match found.iter_mut().find(|full| full.what == what) {
                 Some(full) => full.join(host, share, filled),
                 None => found.push(Full { hosts: std::iter::once(host.to_string()).collect(), what, share, filled }),
@@ -156,14 +165,11 @@ impl Full {
             let next = ETHERNET.into_iter().map(|mbit| mbit * MBIT).find(|next| *next > rate)?;
             Some((format!("a link of {}", bits(next)), self.share * (1.0 - self.filled * rate as f64 / next as f64)))
         };
-        let one_more = ("one more host".to_string(), self.share / (hosts + 1.0));
+        let one_more = |change: &str| (change.to_string(), self.share / (hosts + 1.0));
         match self.what {
-            Part::Sent(rate) => {
-                let copy = ("the same bytes on one more host".to_string(), self.share / (hosts + 1.0));
-                [copy].into_iter().chain(wider(rate)).collect()
-            }
-            Part::Received(rate) => [one_more].into_iter().chain(wider(rate)).collect(),
-            Part::Processors => vec![one_more],
+            Part::Sent(rate) => [one_more("the same bytes on one more host")].into_iter().chain(wider(rate)).collect(),
+            Part::Received(rate) => [one_more("one more host")].into_iter().chain(wider(rate)).collect(),
+            Part::Processors => vec![one_more("one more host")],
         }
     }
 }

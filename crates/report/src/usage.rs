@@ -5,6 +5,7 @@ use homing_model::event::{PlannedBytes, What};
 use homing_model::{Event, IoCounters, IoWait, TaskId};
 use serde::{Deserialize, Serialize};
 use std::collections::{BTreeMap, HashMap};
+use std::iter::Sum;
 
 /// Whose attempts are added up.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
@@ -78,6 +79,15 @@ impl Used {
     }
 }
 
+impl<'a> Sum<&'a Used> for Used {
+    fn sum<I: Iterator<Item = &'a Used>>(all: I) -> Used {
+        all.fold(Used::default(), |mut sum, used| {
+            sum.add(used);
+            sum
+        })
+    }
+}
+
 /// Microseconds of an hour.
 const HOUR_US: f64 = 3.6e9;
 
@@ -116,6 +126,11 @@ impl RunUsage {
             }
             _ => {}
         }
+    }
+
+    /// The sum over all hosts and commands.
+    pub fn all(&self) -> Used {
+        self.used.values().sum()
     }
 
     /// The sums, by host and command.

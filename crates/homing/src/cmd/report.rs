@@ -33,16 +33,15 @@ pub struct Args {
 
 /// Reads the journal and reports.
 pub fn run(args: Args) -> Result<i32, Failure> {
-    let price = if args.cost { Some(price(&args.cluster)?) } else { None };
+    let mut cost = if args.cost { Some((RunUsage::new("", i64::MIN), price(&args.cluster)?)) } else { None };
     let dir = homing_journal::find(&homing_journal::root(), &args.run).map_err(refused)?;
     let mut tally = Tally::new();
-    let mut usage = RunUsage::new("", i64::MIN);
     let mut kept: Vec<Event> = Vec::new();
     for event in homing_journal::replay(&dir).map_err(Failure::system)? {
         match event {
             Ok(event) => {
                 tally.add(&event);
-                usage.add(&event);
+                cost.iter_mut().for_each(|(usage, _)| usage.add(&event));
                 if args.html.is_some() {
                     kept.push(event);
                 }
@@ -59,13 +58,10 @@ pub fn run(args: Args) -> Result<i32, Failure> {
         }
         std::fs::write(file, page).map_err(|e| Failure::system(format!("cannot write {}: {e}", file.display())))?;
     }
-    let used = usage.rows().fold(Used::default(), |mut all, (_, used)| {
-        all.add(&used);
-        all
-    });
+    let cost = cost.map(|(usage, price)| (usage.all(), price));
     if args.json {
         let mut told = tally.json();
-        if let Some(price) = &price {
+        if let Some((used, price)) = &cost {
             told["cost"] = json!({
                 "amount": used.cost(price.host_hour), "currency": price.currency, "host_us": used.host_us,
             });
@@ -73,7 +69,7 @@ pub fn run(args: Args) -> Result<i32, Failure> {
         return to_stdout(&(serde_json::to_string_pretty(&told).map_err(Failure::system)? + "\n"));
     }
     evidence(&tally)?;
-    price.map_or(Ok(0), |price| to_stdout(&cost_line(&used, &price)))
+    cost.map_or(Ok(0), |(used, price)| to_stdout(&cost_line(&used, &price)))
 }
 
 fn price(cluster: &ClusterArgs) -> Result<Cost, Failure> {

@@ -52,10 +52,7 @@ pub fn run(args: Args) -> Result<i32, Failure> {
         sums.take_folder(folder, args.by)?;
     }
     sums.damaged.iter().for_each(|why| eprintln!("homing: what follows is not counted: {why}"));
-    let all = sums.rows.values().fold(Used::default(), |mut all, used| {
-        all.add(used);
-        all
-    });
+    let all: Used = sums.rows.values().sum();
     if args.json {
         let text = serde_json::to_string_pretty(&sums.json(&all, cost.as_ref())).map_err(Failure::system)?;
         return to_stdout(&(text + "\n"));
