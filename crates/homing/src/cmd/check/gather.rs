@@ -107,8 +107,8 @@ fn listen(events: &Receiver<(f64, Event)>, hosts: usize, deadline: Duration, scr
     heard
 }
 
-/// Told of areas about which all hosts have said all.
-pub type Early<'a> = dyn FnMut(&[Area], &Answers) + 'a;
+/// Told of areas about which all hosts have said all. What they said so far is read when it is asked for.
+pub type Early<'a> = dyn FnMut(&[Area], &dyn Fn() -> Answers) + 'a;
 
 /// What is shown while hosts are asked: areas that are known, and the line that tells how far it is.
 struct Screen<'a, 'e> {
@@ -124,15 +124,13 @@ impl Screen<'_, '_> {
         if place.is_none() && self.early.is_none() {
             return;
         }
-        let read: Vec<Host> = self.hosts.iter().zip(heard).map(|(name, h)| Host::read(name, &h.chunks)).collect();
-        let asking: Vec<&Host> =
-            read.iter().zip(heard).filter(|(_, h)| h.outcome.is_none()).map(|(host, _)| host).collect();
+        let asking = heard.iter().filter(|h| h.outcome.is_none()).map(|h| Host::read("", &h.chunks));
+        let asking: Vec<Host> = asking.collect();
         let answered = heard.len() - asking.len();
         let open = homing_check::open(self.checks, &asking);
         if let Some(early) = &mut self.early {
             let known: Vec<Area> = homing_check::asked(self.checks).filter(|area| !open.contains(area)).collect();
-            let hosts = read.iter().filter(|host| host.uid().is_some()).cloned().collect();
-            early(&known, &Answers { hosts });
+            early(&known, &|| Answers { hosts: read(self.hosts, heard).filter(|host| host.uid().is_some()).collect() });
         }
         let Some(place) = place else { return };
         let open: Vec<&str> = open.into_iter().map(Area::name).collect();
@@ -140,6 +138,11 @@ impl Screen<'_, '_> {
         let line = Asked { answered, hosts: heard.len(), open: &open, left };
         eprint!("\r{}\x1b[K", asked(&line, place));
     }
+}
+
+/// What each host has said.
+fn read<'a>(hosts: &'a [String], heard: &'a [Heard]) -> impl Iterator<Item = Host> + 'a {
+    hosts.iter().zip(heard).map(|(name, heard)| Host::read(name, &heard.chunks))
 }
 
 /// A host has answered when it has said who we are there; what is missing then is not known.

@@ -118,7 +118,7 @@ pub fn run(args: Args) -> Result<i32, Failure> {
     let before = args.deep.map(deep::words).transpose()?.unwrap_or_default();
     let muted = mutes::load()?;
     let mut early = Early { only: &only, checks: &checks, muted: &muted, lines: BTreeMap::new() };
-    let mut tell = |known: &[Area], answers: &Answers| early.tell(known, answers);
+    let mut tell = |known: &[Area], answers: &dyn Fn() -> Answers| early.tell(known, answers);
     let live = !args.json && args.deep.is_none() && std::io::stdout().is_terminal();
     let mut gathered = gather::ask(options, &hosts, &before, &checks, deadline, live.then_some(&mut tell as _))?;
     let early = early.lines;
@@ -135,13 +135,17 @@ struct Early<'a> {
 }
 
 impl Early<'_> {
-    fn tell(&mut self, known: &[Area], answers: &Answers) {
+    fn tell(&mut self, known: &[Area], answers: &dyn Fn() -> Answers) {
         let new = |area: &&Area| !self.lines.contains_key(area) && (self.only.is_empty() || self.only.contains(area));
         let new: Vec<Area> = known.iter().filter(new).copied().collect();
-        if new.is_empty() || answers.hosts.is_empty() {
+        if new.is_empty() {
             return;
         }
-        let found = homing_check::findings(self.checks, answers);
+        let answers = answers();
+        if answers.hosts.is_empty() {
+            return;
+        }
+        let found = homing_check::findings(self.checks, &answers);
         let (told, _) = homing_check::mute::sifted(found, self.muted, now());
         crate::progress::clear();
         for area in new {
