@@ -184,6 +184,10 @@ fn a_host_that_locks_us_out_is_let_back_and_what_was_not_confirmed_is_later() {
     assert!(of_n2.contains("a new connection fails, and it was taken back"), "{of_n2}");
     up.lab.ok("n2", "! ls /etc/ssh/sshd_config.d/60-homing.conf /run/homing-up.* 2>/dev/null");
     up.lab.ok("n1", "test -e /etc/ssh/sshd_config.d/60-homing.conf && ! ls /run/homing-up.* 2>/dev/null");
+    // One that is killed leaves it guarded; the next, which has nothing else to do there, is locked out as well and says so.
+    up.killed_at("ssh");
+    let of_n2 = failed(&up.json(&["--no-check"]), "n2").join("\n");
+    assert!(of_n2.contains("a new connection fails, and it was taken back"), "{of_n2}");
     // One that is killed leaves hosts guarded, until the next has a new connection to them.
     up.lab.ok("n2", "rm -r /etc/systemd/system/ssh.service.d; systemctl daemon-reload");
     up.killed_at("ssh");

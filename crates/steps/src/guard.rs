@@ -1,11 +1,11 @@
-//! For what can cut the connection.
+//! A way back that needs nobody: for what can cut the connection.
 
-/// A way back that needs nobody: for what can cut the connection.
+/// What a host is told with steps that it is to take back.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Guard {
     /// Seconds after which a host takes the steps back.
     pub seconds: u64,
-    /// Letters and digits that no other homing uses for a guard on these hosts.
+    /// Letters, digits and `-`, a digit last, that no other homing uses for a guard on these hosts.
     pub token: String,
 }
 

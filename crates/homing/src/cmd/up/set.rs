@@ -46,13 +46,12 @@ impl Session {
         let mut came = Came::default();
         let mut lost: BTreeMap<String, String> = BTreeMap::new();
         for round in 0.. {
-            let seen = self.look(&question(&self.site, &areas), &self.site.hosts, &lost);
+            let mut seen = self.look(&question(&self.site, &areas), &self.site.hosts, &lost);
             if !self.args.dry_run {
                 lost.extend(self.prove_login(&guarded(&seen), &|host| self.fire(host)));
+                seen.extend(without(&lost));
             }
-            let mut plan = plan(&self.site, &areas, &seen);
-            plan.phases.iter_mut().for_each(|phase| phase.steps.retain(|host, _| !lost.contains_key(host)));
-            plan.phases.retain(|phase| !phase.steps.is_empty());
+            let plan = plan(&self.site, &areas, &seen);
             (came.failed, came.notes) = (failures(&seen, &plan), plan.notes.clone());
             if self.args.dry_run {
                 return self.tell_plan(&plan, &came);
@@ -104,7 +103,7 @@ impl Session {
                     Err(format!("you are user {uid} there, and root is needed: --sudo, or HOMING_SSH='ssh -l root'"));
             }
         }
-        seen.extend(lost.iter().map(|(host, why)| (host.clone(), Err(why.clone()))));
+        seen.extend(without(lost));
         seen
     }
 
@@ -264,6 +263,11 @@ impl Session {
 fn guard() -> Guard {
     let token = format!("{}-{}", std::process::id(), homing_clock::system_ns());
     Guard { seconds: GUARDED_S, token }
+}
+
+/// Hosts that failed at something, as if they had not answered.
+fn without(lost: &BTreeMap<String, String>) -> impl Iterator<Item = (String, Result<Observed, String>)> {
+    lost.iter().map(|(host, why)| (host.clone(), Err(why.clone())))
 }
 
 /// Hosts that a homing left before it had confirmed what it did.
