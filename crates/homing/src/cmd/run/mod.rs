@@ -205,7 +205,7 @@ pub fn start(args: Args, again: Option<Again>) -> Result<i32, Failure> {
         journal,
     };
     let result = homing_dispatch::run(settings, &mut screen);
-    drop(nonces);
+    nonces.iter().for_each(Nonces::remove);
     screen.terminal.begin_line();
     lessons::keep(lesson.as_deref(), &screen.learnt, &screen.movers, now_ns);
     let status = result.map_err(|e| match unbegun.is_certain() {

@@ -26,13 +26,24 @@ struct State {
 
 impl Drop for Made {
     fn drop(&mut self) {
-        for file in &self.0.lock().unwrap_or_else(PoisonError::into_inner).files {
+        self.remove();
+    }
+}
+
+impl Made {
+    fn remove(&self) {
+        for file in self.0.lock().unwrap_or_else(PoisonError::into_inner).files.drain(..) {
             let _ = fs::remove_file(file);
         }
     }
 }
 
 impl Nonces {
+    /// Removes all that were made. The thread that reads tasks may hold a clone until after the process has ended.
+    pub fn remove(&self) {
+        self.0.remove();
+    }
+
     /// What hosts can be asked of an NFS volume, the first time that it is met.
     /// `near` are folders where the user may write if not at the mount point.
     pub fn served(&self, volume: &Volume, near: &[&Path], locator: &Locator) -> Option<Served> {
