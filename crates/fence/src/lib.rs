@@ -89,7 +89,7 @@ impl Fence {
             // One host's own.
             Kind::Local => None,
             // CephFS, GPFS, GFS2 and OCFS2 are coherent; of others nothing was measured.
-            Kind::Site | Kind::Other => None,
+            Kind::Sshfs | Kind::Site | Kind::Other => None,
         }
     }
 

@@ -29,6 +29,9 @@ pub fn place(names: &[String], volumes: &[Volume], said: &BTreeMap<String, Serve
 fn unfit(folder: &Path) -> Option<String> {
     let lines = homing_mounts::read().ok()?;
     let line = homing_mounts::holding(&lines, folder)?;
+    if Kind::of(&line.mount) == Kind::Sshfs {
+        return Some(format!("{} is an sshfs, whose locks are this machine's only", line.mount.point.display()));
+    }
     let option =
         line.of_super.iter().find(|o| ["nolock", "local_lock=all", "local_lock=posix"].contains(&o.as_str()))?;
     Some(format!("{} is mounted with {option}, so that its locks are this machine's only", line.mount.point.display()))

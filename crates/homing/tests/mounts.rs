@@ -72,6 +72,7 @@ fn each_kind_is_reported_and_has_an_answer_of_the_fence() {
         ("gpfs", "gpfs0", false),
         ("virtiofs", "shared", false),
         ("fuse.sshfs", "a@b:", false),
+        ("fuse.sshfs", "localhost:/x", false),
     ];
     for (nth, (fstype, source, fenced)) in rows.into_iter().enumerate() {
         let lines = homing_mounts::parse(format!("{nth} 0 0:{nth} / /d rw - {fstype} {source} rw\n").as_bytes());

@@ -13,6 +13,7 @@ mod lustre;
 mod moosefs;
 mod nfs;
 mod own;
+mod sshfs;
 mod stacked;
 mod volfile;
 mod walk;
@@ -103,6 +104,7 @@ fn file_system(first: &MountLine, lines: &[MountLine], depth: u8, own: &OwnLocat
         Kind::Moose => Arc::new(moosefs::Moose::new(lines)),
         Kind::Lustre => Arc::new(lustre::Lustre::read(first)),
         Kind::Nfs => Arc::new(nfs::Nfs::new(lines)),
+        _ if homing_mounts::sshfs::is(&first.mount) => Arc::new(sshfs::Sshfs::read(first, lines)),
         kind => match (stacked::Stacked::read(first, lines, depth, own), kind) {
             (Some(stacked), _) => Arc::new(stacked),
             (None, Kind::Local) => Arc::new(local::Local::new()),

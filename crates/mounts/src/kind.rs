@@ -1,6 +1,7 @@
 //! What a mount is: the one table of file-system types.
 
 use crate::source::{MOOSEFS, plain_source};
+use crate::sshfs::{SSHFS, is_same, names_a_host};
 use homing_model::Mount;
 
 /// Types whose files other hosts may see, and of which homing knows no more.
@@ -43,6 +44,8 @@ pub enum Kind {
     Lustre,
     /// NFS of any version.
     Nfs,
+    /// sshfs, whose source names a host: one server, as with NFS.
+    Sshfs,
     /// Disks and memory of this host.
     Local,
     /// One whose type homing does not know and for which the site has named a command that tells where bytes lie.
@@ -62,6 +65,7 @@ impl Kind {
             gluster if GLUSTER.contains(&gluster) => Kind::Gluster,
             moose if MOOSE.contains(&moose) => Kind::Moose,
             nfs if NFS.contains(&nfs) => Kind::Nfs,
+            SSHFS if names_a_host(&mount.source.0) => Kind::Sshfs,
             other if OTHERS.contains(&other) => Kind::Other,
             own if OWN_FUSE.contains(&own) => Kind::Local,
             // Whoever writes a file system of his own names it as he likes.
@@ -77,13 +81,13 @@ impl Kind {
     }
 
     /// True when hosts that see a volume of this kind can be told by their
-    /// mounts. Of others (a bindfs, an sshfs) each has sources of its own.
+    /// mounts. Of others (a bindfs) each has sources of its own.
     pub fn is_comparable(self) -> bool {
         !matches!(self, Kind::Local | Kind::Other)
     }
 }
 
-/// The same volume at the same place. GlusterFS clients may name different
+/// The same volume at the same place, as far as their sources tell. GlusterFS clients may name different
 /// servers of one volume, and MooseFS clients one master differently, so there
 /// the part after the colon decides.
 pub fn same_volume(a: &Mount, b: &Mount) -> bool {
@@ -95,7 +99,8 @@ pub fn same_volume(a: &Mount, b: &Mount) -> bool {
         text.rsplit_once(':').map_or(text.clone(), |(_, v)| v.trim_start_matches('/').to_string())
     };
     let many_names = [a, b].iter().all(|m| matches!(Kind::of(m), Kind::Gluster | Kind::Moose));
-    a.source == b.source || (many_names && volume(a) == volume(b))
+    let one_folder = [a, b].iter().all(|m| Kind::of(m) == Kind::Sshfs) && is_same(&a.source.0, &b.source.0);
+    a.source == b.source || one_folder || (many_names && volume(a) == volume(b))
 }
 
 /// What people call a volume: `gluster:n1:/data`, `nfs:nas:/export`, `local:/dev/sda1`.
@@ -106,6 +111,7 @@ pub fn volume_name(mount: &Mount) -> String {
         Kind::Moose => format!("moosefs:{source}"),
         Kind::Lustre => format!("lustre:{source}"),
         Kind::Nfs => format!("nfs:{source}"),
+        Kind::Sshfs => format!("sshfs:{source}"),
         Kind::Local => format!("local:{source}"),
         Kind::Site | Kind::Other => format!("{}:{source}", mount.fstype),
     }
@@ -126,7 +132,8 @@ mod tests {
             (Kind::Moose, "fuse.mfs fuse.moosefs moosefs"),
             (Kind::Lustre, "lustre"),
             (Kind::Nfs, "nfs nfs4"),
-            (Kind::Other, "fuse fuse.bindfs fuse.sshfs fuse.ceph-fuse fuse.whatever gpfs virtiofs orangefs panfs"),
+            (Kind::Sshfs, "fuse.sshfs"),
+            (Kind::Other, "fuse fuse.bindfs fuse.ceph-fuse fuse.whatever gpfs virtiofs orangefs panfs"),
             (Kind::Other, "ceph beegfs cifs smb3 9p afs ocfs2 gfs2 wekafs cvfs acfs"),
             (Kind::Local, "ext4 xfs btrfs tmpfs overlay autofs nfsd fuseblk fusectl fuse.lxcfs fuse.portal"),
         ] {
@@ -147,6 +154,7 @@ mod tests {
         assert!(same_volume(&mount("/d", "fuse", "mfs#n1:9421"), &mount("/d", "fuse", "mfs#10.0.0.1:9421")));
         assert!(!same_volume(&mount("/d", "fuse", "mfs#n1:9421"), &mount("/d", "fuse", "mfs#n1:9421/sub")));
         assert!(!same_volume(&mount("/d", "nfs4", "a:/x"), &mount("/d", "nfs4", "b:/x")));
+        assert!(same_volume(&mount("/d", "fuse.sshfs", "me@n1:/x"), &mount("/d", "fuse.sshfs", "n1:/x")));
     }
 
     #[test]
@@ -154,7 +162,8 @@ mod tests {
         let named = |fstype, source| volume_name(&mount("/d", fstype, source));
         assert_eq!(named("fuse", "mfs#n1:9421"), "moosefs:n1:9421");
         assert_eq!(named("nfs4", "nas:/export"), "nfs:nas:/export");
-        assert_eq!(named("fuse.sshfs", "a@b:"), "fuse.sshfs:a@b:");
+        assert_eq!(named("fuse.sshfs", "a@b:"), "sshfs:a@b:");
+        assert_eq!(named("fuse.sshfs", "localhost:"), "fuse.sshfs:localhost:");
         assert_eq!(named("ext4", "/dev/sda1"), "local:/dev/sda1");
     }
 }

@@ -5,6 +5,7 @@ mod kind;
 pub mod nfs;
 mod patience;
 mod source;
+pub mod sshfs;
 mod table;
 
 pub use kind::{Kind, network_patterns, same_volume, volume_name};

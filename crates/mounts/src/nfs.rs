@@ -1,7 +1,7 @@
-//! NFS's sources and exports: what a client and its server call the same folder.
+//! The sources of NFS and sshfs, and NFS's exports: what a client and its server call the same folder.
 
-use crate::source::split;
-use crate::{MountLine, holding, unescape};
+use crate::source::server_and_path;
+use crate::{Kind, MountLine, holding, sshfs, unescape};
 use homing_model::{Mount, RawText};
 use std::ffi::OsStr;
 use std::os::unix::ffi::OsStrExt;
@@ -10,14 +10,17 @@ use std::path::{Path, PathBuf};
 /// What an NFS server exports now, with options; anybody may read it.
 pub const EXPORTS: &str = "/var/lib/nfs/etab";
 
-/// The path that an NFS mount asks its server for.
+/// The path that a mount of NFS or sshfs asks its server for. Where it begins at a home there, that is `~` or `~USER`.
 pub fn source_path(mount: &Mount) -> RawText {
-    RawText(split(&mount.source.0).1.to_vec())
+    match Kind::of(mount) {
+        Kind::Sshfs => sshfs::folder(mount),
+        _ => RawText(server_and_path(mount).1.to_vec()),
+    }
 }
 
-/// The server that an NFS mount names.
+/// The server that a mount of NFS or sshfs names.
 pub fn server(mount: &Mount) -> String {
-    String::from_utf8_lossy(split(&mount.source.0).0).into_owned()
+    String::from_utf8_lossy(server_and_path(mount).0).into_owned()
 }
 
 /// What the server is likely to call a path without symbolic links: the source
@@ -25,13 +28,18 @@ pub fn server(mount: &Mount) -> String {
 ///
 /// The kernel makes the source of each line from what is mounted there, so a
 /// bind mount of `sub` says `server:/export/sub` and its ROOT field `/sub`:
-/// adding ROOT would name it twice.
+/// adding ROOT would name it twice. FUSE's source stays what it was, so that for
+/// sshfs ROOT has to be added.
 pub fn on_server(lines: &[MountLine], real: &Path) -> Option<PathBuf> {
-    let mount = &holding(lines, real)?.mount;
+    let MountLine { mount, root, .. } = holding(lines, real)?;
     let below = real.strip_prefix(mount.point.as_path()).ok()?;
-    let export = Path::new(OsStr::from_bytes(split(&mount.source.0).1));
-    // Joining nothing would leave a slash at the end.
-    Some(if below.as_os_str().is_empty() { export.to_path_buf() } else { export.join(below) })
+    let mut there = source_path(mount).to_path();
+    if Kind::of(mount) == Kind::Sshfs {
+        there.push(root.as_path().strip_prefix("/").ok()?);
+    }
+    there.push(below);
+    // Pushing nothing leaves a slash at the end.
+    Some(there.components().collect())
 }
 
 /// Where an NFS server may have what a client calls `path`: under that name, or
@@ -57,7 +65,8 @@ pub fn server_paths(path: &RawText, etab: &str) -> Vec<PathBuf> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::{Kind, parse};
+    use crate::parse;
+    use crate::source::split;
 
     #[test]
     fn servers_may_be_addresses() {

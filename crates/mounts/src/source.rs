@@ -1,5 +1,6 @@
 //! What the source column of the mount table names.
 
+use crate::sshfs::{self, SSHFS};
 use homing_model::{Mount, RawText};
 
 /// How MooseFS's client begins it. Debian's `mfsmount` gives no subtype, so that its type is `fuse` and nothing else
@@ -18,9 +19,13 @@ fn plain(mount: &Mount) -> &[u8] {
 
 /// The server that it names before a colon, if it does.
 pub fn server(mount: &Mount) -> Option<String> {
-    let source = plain(mount);
-    let (server, _) = split(source);
-    (!server.is_empty() && server.len() < source.len()).then(|| RawText(server.to_vec()).display())
+    let (server, _) = server_and_path(mount);
+    (!server.is_empty() && server.len() < plain(mount).len()).then(|| RawText(server.to_vec()).display())
+}
+
+/// What stands before the colon, without a user, and what stands behind it.
+pub(crate) fn server_and_path(mount: &Mount) -> (&[u8], &[u8]) {
+    if mount.fstype == SSHFS { sshfs::server_and_dir(&mount.source.0) } else { split(plain(mount)) }
 }
 
 /// `server:/export`, where an IPv6 address stands in brackets.

@@ -30,6 +30,24 @@ pub fn account(uid: u32) -> Option<Account> {
     Some(found)
 }
 
+/// The home of a user of this name; `None` when nobody has it.
+pub fn home_of(name: &str) -> Option<PathBuf> {
+    // A name from the mount table never becomes an option.
+    let asked = |name| crate::getent(crate::GETENT, &["passwd", name]);
+    let text = std::fs::read("/etc/passwd").unwrap_or_default();
+    home_in(&String::from_utf8_lossy(&text), name)
+        .or_else(|| home_in(&asked(name).filter(|_| !name.starts_with('-'))?, name))
+}
+
+/// Of the first entry of that name among lines of `passwd(5)`.
+fn home_in(text: &str, name: &str) -> Option<PathBuf> {
+    text.lines().find_map(|line| {
+        let fields: Vec<&str> = line.split(':').collect();
+        let [first, _, _, _, _, home, ..] = fields[..] else { return None };
+        (!name.is_empty() && first == name && !home.is_empty()).then(|| home.into())
+    })
+}
+
 fn look_up(uid: u32, file: &str, getent: &str) -> Option<Account> {
     let text = std::fs::read(file).unwrap_or_default();
     let of_file = parse(&String::from_utf8_lossy(&text), uid);
@@ -72,6 +90,8 @@ mod tests {
         assert_eq!(parse(FILE, 1000), Some(ann()));
         assert_eq!(parse(FILE, 7), None);
         assert_eq!(parse("ann:x:1000", 1000), None, "cut short");
+        assert_eq!(home_in(FILE, "ann"), Some("/home/ann".into()));
+        assert_eq!(["", "bo", "broken"].map(|name| home_in(FILE, name)), [None, None, None]);
     }
 
     #[test]

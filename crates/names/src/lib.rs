@@ -8,10 +8,12 @@
 mod accounts;
 mod groups;
 mod hosts;
+mod ssh;
 
-pub use accounts::{Account, account, home};
+pub use accounts::{Account, account, home, home_of};
 pub use groups::{groups, own_groups};
 pub use hosts::{addresses, first_name};
+pub use ssh::ssh_host;
 
 use std::process::{Command, Stdio};
 

@@ -73,7 +73,8 @@ pub fn candidates(real: &Path, mount: &Mount, inode: u64, bank: &str, bricks: &[
         }
         // Each file's pieces are on several hosts: whatever host reads, they cross the network once.
         Kind::Moose | Kind::Lustre => vec![mounted(bank)],
-        Kind::Local | Kind::Site | Kind::Other => Vec::new(),
+        // Its inode numbers are the client's own: nothing would prove that a folder there is this one.
+        Kind::Sshfs | Kind::Local | Kind::Site | Kind::Other => Vec::new(),
     };
     found.push(Candidate { host: None, paths: vec![path.clone()], proof: Proof::None });
     found

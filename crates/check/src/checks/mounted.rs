@@ -94,8 +94,7 @@ fn of_point(point: &str, all: &[(&Host, Mounts)]) -> Vec<Finding> {
                 LACKS.on(h, format!("{point} is not mounted"), "/proc/self/mountinfo").mend(like(first))
             }));
         found.extend(there.iter().filter_map(|(h, m)| soft(h, m)));
-        let others =
-            there.iter().filter(|(_, m)| Kind::of(&m.mount).is_comparable() && !same_volume(&m.mount, &first.mount));
+        let others = there.iter().filter(|(_, m)| is_another(&m.mount, &first.mount));
         found.extend(others.map(|(h, m)| {
             let (own, right) = (m.mount.source.display(), first.mount.source.display());
             let what = format!("{point} is {own}, and {right} on {}", there[0].0.name);
@@ -106,9 +105,17 @@ fn of_point(point: &str, all: &[(&Host, Mounts)]) -> Vec<Finding> {
     found
 }
 
-/// An NFS server has on a disk of its own what the others mount.
+/// Certainly another volume. Each user's ssh may have names of its own for one server.
+fn is_another(mount: &Mount, first: &Mount) -> bool {
+    let kinds = [mount, first].map(Kind::of);
+    let by_own_names = kinds == [Kind::Sshfs; 2] && server(mount) != server(first);
+    kinds[0].is_comparable() && !by_own_names && !same_volume(mount, first)
+}
+
+/// The server of NFS or sshfs has on a disk of its own what the others mount.
 fn serves(host: &Host, line: &MountLine) -> bool {
-    let Some(server) = server(&line.mount).filter(|_| Kind::of(&line.mount) == Kind::Nfs) else { return false };
+    let one = matches!(Kind::of(&line.mount), Kind::Nfs | Kind::Sshfs);
+    let Some(server) = server(&line.mount).filter(|_| one) else { return false };
     let own = host.rows("own_name").into_iter().flatten().flatten();
     [host.name.rsplit('@').next().unwrap_or_default()]
         .into_iter()
@@ -138,6 +145,7 @@ pub(crate) fn again(mount: &Mount) -> String {
         Kind::Gluster => format!("mount -t glusterfs {} {}", word(&source), word(&point)),
         Kind::Moose => mfsmount(&source, &point),
         Kind::Nfs | Kind::Lustre => format!("mount -t {} {} {}", word(&mount.fstype), word(&source), word(&point)),
+        Kind::Sshfs => format!("sshfs {} {}", word(&source), word(&point)),
         Kind::Local | Kind::Site | Kind::Other => return format!("mount {}", word(&point)),
     };
     format!("mount {} 2>/dev/null || {by_words}", word(&point))
@@ -202,6 +210,15 @@ mod tests {
         assert_eq!(told("fuse", "mfs#n1:9421"), "mount /d 2>/dev/null || mfsmount /d -H n1 -P 9421");
         assert_eq!(told("fuse.mfs", "n1:9421/sub"), "mount /d 2>/dev/null || mfsmount /d -H n1 -P 9421 -S /sub");
         assert_eq!(told("nfs4", "nas:/e"), "mount /d 2>/dev/null || mount -t nfs4 nas:/e /d");
-        assert_eq!(told("fuse.sshfs", "nas:/e"), "mount /d");
+        assert_eq!(told("fuse.sshfs", "me@nas:/e"), "mount /d 2>/dev/null || sshfs me@nas:/e /d");
+        assert_eq!(told("fuse.bindfs", "/e"), "mount /d");
+    }
+
+    #[test]
+    fn servers_of_sshfs_have_as_many_names_as_users() {
+        let of = |source: &str| Mount { point: "/d".into(), fstype: "fuse.sshfs".into(), source: source.into() };
+        let other = |source: &str| is_another(&of(source), &of("me@n1:/e"));
+        assert!(!other("n1:/e") && !other("10.0.0.1:/e") && !other("localhost:/e"));
+        assert!(other("n1:/f"));
     }
 }

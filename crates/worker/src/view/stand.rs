@@ -4,7 +4,10 @@
 use super::{Place, View, is_plain, os, probe_command};
 use homing_model::RawText;
 use homing_mounts::nfs::{EXPORTS, server_paths};
+use std::ffi::OsStr;
+use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
+use std::path::PathBuf;
 use std::process::{Command, Stdio};
 
 /// The question: see `ToWorker::Stand`.
@@ -27,7 +30,8 @@ pub(crate) fn stand(question: &Question, view: &View) -> Result<(View, String), 
         return Ok((view.clone(), format!("{} is mounted there by now", point.display())));
     }
     let exports = std::fs::read_to_string(EXPORTS).unwrap_or_default();
-    let found = server_paths(&question.path, &exports).into_iter().find(|dir| proves(dir));
+    let asked = at_home(&question.path);
+    let found = asked.and_then(|path| server_paths(&path, &exports).into_iter().find(|dir| proves(dir)));
     let local =
         found.ok_or_else(|| format!("{} is not mounted there, and no directory there is it", point.display()))?;
     let place = Place { point: point.clone(), local: local.clone() };
@@ -46,6 +50,19 @@ pub(crate) fn stand(question: &Question, view: &View) -> Result<(View, String), 
     }
 }
 
+/// A path that begins at a home, `~/DIR` or `~USER/DIR`, as it is here.
+fn at_home(path: &RawText) -> Option<RawText> {
+    let Some(rest) = path.0.strip_prefix(b"~") else { return Some(path.clone()) };
+    let end = rest.iter().position(|b| *b == b'/').unwrap_or(rest.len());
+    let home = match std::str::from_utf8(&rest[..end]).ok()? {
+        "" => homing_names::home()?,
+        user => homing_names::home_of(user)?,
+    };
+    let below = Path::new(OsStr::from_bytes(rest[end..].strip_prefix(b"/").unwrap_or_default()));
+    let there: PathBuf = home.join(below).components().collect();
+    Some(RawText::from(there.as_path()))
+}
+
 /// Runs a command in the view that looks for the file.
 fn permitted(view: &View, file: &Path) -> Result<(), String> {
     let (program, words) = probe_command(view, file);
@@ -61,6 +78,17 @@ fn permitted(view: &View, file: &Path) -> Result<(), String> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_path_may_begin_at_a_home() {
+        let of = |path: &str| at_home(&path.into()).map(|p| p.display());
+        let home = homing_names::home().unwrap();
+        assert_eq!(of("/srv/~x").as_deref(), Some("/srv/~x"));
+        assert_eq!(of("~/a/b"), Some(home.join("a/b").display().to_string()));
+        assert_eq!(of("~/"), Some(home.display().to_string()));
+        assert_eq!(of("~root/x").as_deref(), Some("/root/x"));
+        assert_eq!(of("~nobody-of-that-name/x"), None);
+    }
 
     #[test]
     fn only_the_nonce_with_its_secret_is_believed() {

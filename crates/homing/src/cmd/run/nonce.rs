@@ -1,4 +1,4 @@
-//! Files by which hosts prove that they have the files of an NFS volume without
+//! Files by which hosts prove that they have the files of an NFS volume or an sshfs without
 //! its mount, as its server does. Names that nobody can guess; gone when the run is over.
 
 use homing_dispatch::Served;
@@ -44,10 +44,10 @@ impl Nonces {
         self.0.remove();
     }
 
-    /// What hosts can be asked of an NFS volume, the first time that it is met.
+    /// What hosts can be asked of a volume that one server has, the first time that it is met.
     /// `near` are folders where the user may write if not at the mount point.
     pub fn served(&self, volume: &Volume, near: &[&Path], locator: &Locator) -> Option<Served> {
-        if volume.kind != Kind::Nfs {
+        if !matches!(volume.kind, Kind::Nfs | Kind::Sshfs) {
             return None;
         }
         let mut state = self.0.0.lock().unwrap_or_else(PoisonError::into_inner);

@@ -1,0 +1,72 @@
+//! sshfs: one server holds the file, and the source of the mount names it, as
+//! the user's configuration of ssh knows it.
+
+use crate::{Asked, FileSystem};
+use homing_model::{Extent, RawText, Replica};
+use homing_mounts::{Kind, MountLine, nfs, plain_source, sshfs};
+
+pub(crate) struct Sshfs {
+    /// The server, or why it cannot be told.
+    server: Result<String, String>,
+    lines: Vec<MountLine>,
+}
+
+impl Sshfs {
+    /// `lines` are all places where it is mounted here.
+    pub fn read(first: &MountLine, lines: &[MountLine]) -> Sshfs {
+        Sshfs { server: server(first), lines: lines.to_vec() }
+    }
+}
+
+fn server(line: &MountLine) -> Result<String, String> {
+    if Kind::of(&line.mount) != Kind::Sshfs {
+        let source = plain_source(&line.mount);
+        return Err(format!("its source, {source}, names no host: it may be the end of a tunnel to any"));
+    }
+    let named = nfs::server(&line.mount);
+    // Another user's names are not known.
+    let own = format!("user_id={}", rustix::process::getuid().as_raw());
+    reached(named.clone(), line.of_super.contains(&own).then(|| homing_names::ssh_host(&named)).flatten())
+}
+
+/// The server of which a mount is, which ssh reaches as `real`.
+fn reached(named: String, real: Option<String>) -> Result<String, String> {
+    match real {
+        Some(real) if sshfs::is_here(&real) => {
+            Err(format!("ssh reaches {named} as {real}, which may be the end of a tunnel to any host"))
+        }
+        Some(real) => Ok(real),
+        None => Ok(named),
+    }
+}
+
+impl FileSystem for Sshfs {
+    fn fill(&self, Asked { path, layout, .. }: &mut Asked) {
+        let there = path.canonicalize().ok().and_then(|real| nfs::on_server(&self.lines, &real));
+        // Where a home lies only its host can tell.
+        layout.server_path = there.filter(|there| there.is_absolute()).map(|there| RawText::from(there.as_path()));
+        if layout.size == 0 {
+            return;
+        }
+        match &self.server {
+            Ok(host) => {
+                let replicas = vec![Replica { host: host.clone(), share: 1.0 }];
+                layout.extents.push(Extent { offset: 0, length: layout.size, replicas });
+            }
+            Err(reason) => layout.reason = Some(reason.clone()),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn ssh_knows_the_server_and_a_tunnel_is_none() {
+        let of = |real: Option<&str>| reached("nas".into(), real.map(String::from));
+        assert_eq!(of(None), Ok("nas".into()));
+        assert_eq!(of(Some("10.0.0.5")), Ok("10.0.0.5".into()));
+        assert!(of(Some("127.0.0.1")).is_err_and(|why| why.contains("ssh reaches nas as 127.0.0.1")));
+    }
+}
