@@ -23,5 +23,6 @@ pub(crate) static FENCE: Fence = Fence {
     asking_syncs: true,
     // Its client tells the bricks the time (`features.ctime`, on unless somebody turned it off).
     times_of_writer: true,
+    own_marks: false,
     look_into: |path, mount| settle::list(path.parent().unwrap_or(mount)),
 };

@@ -13,6 +13,7 @@ mod out_of_step;
 mod recent;
 mod server_clock;
 mod settle;
+mod sshfs;
 mod stamp;
 mod watch;
 mod written;
@@ -51,6 +52,10 @@ pub(crate) enum Step {
     Invalidate,
     /// Drop cached pages of the file.
     DropPages,
+    /// Open it; of a symbolic link, make a hard link.
+    Open,
+    /// Make a name in the folder that holds it, and remove it.
+    ForgetListing,
 }
 
 /// How the clients of one file system cache, and what makes them look again.
@@ -69,13 +74,16 @@ pub struct Fence {
     pub(crate) asking_syncs: bool,
     /// Do files bear the time of the host that wrote them? Otherwise a server's.
     pub(crate) times_of_writer: bool,
+    /// The program of the mount keeps states itself, past which the kernel cannot look; it numbers files as it likes
+    /// and knows times in whole seconds.
+    pub(crate) own_marks: bool,
     /// What makes a host see the names in the folder of a path below a mount
     /// point and, where that is cheap, their states.
     pub(crate) look_into: fn(&Path, &Path),
 }
 
 /// All of them.
-pub(crate) static FENCES: [&Fence; 3] = [&gluster::FENCE, &nfs::FENCE, &moosefs::FENCE];
+pub(crate) static FENCES: [&Fence; 4] = [&gluster::FENCE, &nfs::FENCE, &moosefs::FENCE, &sshfs::FENCE];
 
 impl Fence {
     /// The fence of a kind of file system; `None` where none is needed, or none is known.
@@ -84,12 +92,13 @@ impl Fence {
             Kind::Gluster => Some(&gluster::FENCE),
             Kind::Nfs => Some(&nfs::FENCE),
             Kind::Moose => Some(&moosefs::FENCE),
+            Kind::Sshfs => Some(&sshfs::FENCE),
             // Its locks keep the clients coherent.
             Kind::Lustre => None,
             // One host's own.
             Kind::Local => None,
             // CephFS, GPFS, GFS2 and OCFS2 are coherent; of others nothing was measured.
-            Kind::Sshfs | Kind::Site | Kind::Other => None,
+            Kind::Site | Kind::Other => None,
         }
     }
 

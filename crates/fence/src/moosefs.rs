@@ -18,5 +18,6 @@ pub(crate) static FENCE: Fence = Fence {
     asking_syncs: false,
     // The master's.
     times_of_writer: false,
+    own_marks: false,
     look_into: |_, _| {},
 };

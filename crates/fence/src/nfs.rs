@@ -15,5 +15,6 @@ pub(crate) static FENCE: Fence = Fence {
     bound: Duration::from_secs(65),
     asking_syncs: false,
     times_of_writer: false,
+    own_marks: false,
     look_into: settle::sync_ancestors,
 };

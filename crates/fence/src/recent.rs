@@ -12,11 +12,15 @@ use std::time::Duration;
 /// file system's clients may stay behind; none where they do not. A clock that gave
 /// them their times may be `behind` ours by that much.
 pub fn recent(root: &Path, behind: Duration) -> Vec<Change> {
-    let (Some(fence), _) = Fence::at(root) else { return Vec::new() };
+    let (Some(fence), mount) = Fence::at(root) else { return Vec::new() };
     let since = now_s() - (fence.bound + CLOCKS + behind).as_secs() as i64;
     let mut found = Vec::new();
     let mut todo = vec![root.to_path_buf()];
     while let Some(folder) = todo.pop() {
+        if fence.own_marks {
+            // Else it is the states that are out of date that would be looked at.
+            (fence.look_into)(&folder.join("any"), &mount);
+        }
         for entry in std::fs::read_dir(&folder).into_iter().flatten().flatten() {
             let path = entry.path();
             let Ok(meta) = path.symlink_metadata() else { continue };

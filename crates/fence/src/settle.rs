@@ -4,9 +4,13 @@ use crate::stamp::{agrees, look};
 use crate::{FENCES, Fence, Step, fence_in};
 use homing_model::{Change, Stamp};
 use rustix::fs::{Advice, Mode, OFlags, XattrFlags};
+use rustix::io::Errno;
 use std::collections::{HashMap, HashSet};
-use std::os::unix::fs::MetadataExt;
+use std::fs::OpenOptions;
+use std::os::fd::OwnedFd;
+use std::os::unix::fs::{MetadataExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::thread;
 use std::time::{Duration, Instant};
 
@@ -103,7 +107,7 @@ fn steps<'a>(items: &[&'a Item<'a>], steps: fn(&Fence) -> &'static [Step]) -> Ve
         let its: Vec<&Item> = items.iter().copied().filter(|item| std::ptr::eq(item.fence, fence)).collect();
         steps(fence).iter().for_each(|step| take(*step, &its));
     }
-    items.iter().copied().filter(|item| !agrees(item.change, look(&item.path, true))).collect()
+    items.iter().copied().filter(|item| !agrees(item.change, look(&item.path, true), item.fence.own_marks)).collect()
 }
 
 fn concerned(changes: &[Change]) -> Vec<Item<'_>> {
@@ -133,7 +137,7 @@ fn wait_for(item: &Item, patience: Duration) -> Result<usize, Box<Late>> {
     let mut pause = Duration::from_millis(2);
     loop {
         let seen = look(path, true);
-        if agrees(change, seen) {
+        if agrees(change, seen, fence.own_marks) {
             return Ok(again);
         }
         if began.elapsed() > bound.min(patience) && again >= LEAST_LOOKS {
@@ -159,9 +163,11 @@ fn take(step: Step, items: &[&Item]) {
         match step {
             Step::SyncAncestors if folders.insert(folder) => sync_ancestors(&item.path, &item.mount),
             Step::ListParent if folders.insert(folder) => list(folder),
-            Step::SyncAncestors | Step::ListParent => {}
+            Step::ForgetListing if folders.insert(folder) => forget_listing(folder),
+            Step::SyncAncestors | Step::ListParent | Step::ForgetListing => {}
             Step::Invalidate => invalidate(&item.path),
             Step::DropPages => drop_pages(&item.path),
+            Step::Open => open(&item.path),
         }
     }
 }
@@ -191,8 +197,44 @@ fn invalidate(path: &Path) {
 }
 
 fn drop_pages(path: &Path) {
-    let flags = OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::CLOEXEC;
-    if let Ok(file) = rustix::fs::open(path, flags, Mode::empty()) {
+    if let Ok(file) = opened(path) {
         let _ = rustix::fs::fadvise(&file, 0, None, Advice::DontNeed);
     }
+}
+
+fn opened(path: &Path) -> rustix::io::Result<OwnedFd> {
+    let flags = OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::CLOEXEC;
+    rustix::fs::open(path, flags, Mode::empty())
+}
+
+fn open(path: &Path) {
+    // A symbolic link is not opened. Others' may not be linked to: then the bound remains.
+    let is_link = opened(path).is_err_and(|error| error == Errno::LOOP);
+    if let Some(folder) = path.parent().filter(|_| is_link) {
+        let name = passing(folder);
+        if rustix::fs::link(path, &name).is_ok() {
+            let _ = std::fs::remove_file(&name);
+        }
+    }
+}
+
+/// A name for a moment, which no other look of any host has.
+fn passing(folder: &Path) -> PathBuf {
+    static NEXT: AtomicU64 = AtomicU64::new(0);
+    let host = rustix::system::uname().nodename().to_string_lossy().into_owned();
+    let (process, nth) = (std::process::id(), NEXT.fetch_add(1, Ordering::Relaxed));
+    folder.join(format!(".homing-look.{host}.{process}.{nth}"))
+}
+
+fn forget_listing(folder: &Path) {
+    let path = passing(folder);
+    if OpenOptions::new().write(true).create_new(true).mode(0o600).open(&path).is_ok() {
+        let _ = std::fs::remove_file(&path);
+    }
+}
+
+/// Of a folder below a program that keeps listings.
+pub(crate) fn list_past_the_program(folder: &Path) {
+    forget_listing(folder);
+    list(folder);
 }

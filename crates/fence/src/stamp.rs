@@ -23,8 +23,15 @@ pub(crate) fn look(path: &Path, force: bool) -> Option<Stamp> {
 }
 
 /// Does a reader that sees `seen` see what the writer meant, or something newer?
-pub(crate) fn agrees(change: &Change, seen: Option<Stamp>) -> bool {
+/// `own_marks`: as of a [`Fence`](crate::Fence), of the reader's mount.
+pub(crate) fn agrees(change: &Change, seen: Option<Stamp>, own_marks: bool) -> bool {
     match (change.now, seen) {
+        // What it sees of a file that it has just opened is the server's; only folders lag.
+        (None, Some(seen)) if own_marks => !seen.dir,
+        (Some(want), Some(seen)) if own_marks && !want.dir => {
+            let [seen_s, want_s] = [seen, want].map(|stamp| stamp.mtime_ns.div_euclid(1_000_000_000));
+            seen_s > want_s || (seen_s, seen.size, seen.dir) == (want_s, want.size, want.dir)
+        }
         (None, None) => true,
         // Compilers remove what they are about to write.
         (None, Some(seen)) => change.was.is_some_and(|was| was != seen.ino),
@@ -43,7 +50,7 @@ mod tests {
     fn older_is_wrong_and_newer_is_right() {
         let at = |mtime_ns, size| Some(Stamp { size, ino: 1, mtime_ns, dir: false });
         let change = |now, was| Change { path: "/f".into(), now, fresh: false, was };
-        let told = |now, seen| agrees(&change(now, None), seen);
+        let told = |now, seen| agrees(&change(now, None), seen, false);
         assert!(told(at(5, 1), at(5, 1)));
         assert!(told(at(5, 1), at(6, 9)));
         assert!(!told(at(5, 1), at(4, 1)));
@@ -51,7 +58,25 @@ mod tests {
         assert!(!told(at(5, 1), None));
         assert!(!told(None, at(5, 1)));
         assert!(told(None, None));
-        assert!(!agrees(&change(None, Some(1)), at(5, 1)), "the file that was removed");
-        assert!(agrees(&change(None, Some(2)), at(5, 1)), "another one in its place");
+        assert!(!agrees(&change(None, Some(1)), at(5, 1), false), "the file that was removed");
+        assert!(agrees(&change(None, Some(2)), at(5, 1), false), "another one in its place");
+    }
+
+    #[test]
+    fn a_program_with_marks_of_its_own_is_compared_by_size_and_second() {
+        let at = |mtime_ns, size, dir| Some(Stamp { size, ino: size + 7, mtime_ns, dir });
+        let told = |now: Option<Stamp>, seen| {
+            let change = Change { path: "/f".into(), now: now.map(|s| Stamp { ino: 1, ..s }), fresh: false, was: None };
+            agrees(&change, seen, true)
+        };
+        let second = 1_000_000_000;
+        assert!(told(at(5 * second + 1, 3, false), at(5 * second, 3, false)));
+        assert!(told(at(5 * second + 1, 3, false), at(6 * second, 9, false)), "newer");
+        assert!(!told(at(5 * second + 1, 3, false), at(5 * second, 2, false)));
+        assert!(!told(at(5 * second, 3, false), at(4 * second, 3, false)));
+        assert!(!told(at(5 * second, 3, false), None));
+        assert!(told(None, None) && told(None, at(1, 1, false)), "made again since");
+        assert!(!told(None, at(1, 0, true)), "a folder lags");
+        assert!(told(at(9, 0, true), at(1, 0, true)));
     }
 }

@@ -1,5 +1,5 @@
-//! Tasks of `homing run` on a real GlusterFS volume with all its caches on read
-//! what tasks on other hosts have just written. Needs root and GlusterFS; says
+//! Tasks of `homing run` on a real GlusterFS volume, and on an sshfs, with all caches on
+//! read what tasks on other hosts have just written. Needs root and GlusterFS, or sshfs; says
 //! so and does nothing without them.
 
 mod support;
@@ -20,8 +20,8 @@ struct Batch {
 }
 
 impl Batch {
-    fn start(lab: &Lab) -> Batch {
-        let run = format!("cd /data && exec {EXE} run --on ssh --hosts 'n[2-3]' -j1 --quiet --tasks -");
+    fn start(lab: &Lab, more: &str) -> Batch {
+        let run = format!("cd /data && exec {EXE} run --on ssh --hosts 'n[2-3]' -j1 --quiet {more} --tasks -");
         let mut child = Command::new(EXE)
             .args(["lab", "exec", "--name", &lab.name, "n1", "--", "sh", "-c", &run])
             .stdin(Stdio::piped())
@@ -48,6 +48,11 @@ impl Batch {
         lines.sort();
         lines
     }
+
+    fn end(mut self) {
+        drop(self.tasks.take());
+        assert!(self.child.wait().unwrap().success());
+    }
 }
 
 #[test]
@@ -66,7 +71,7 @@ fn a_task_reads_what_a_task_on_another_host_has_just_written() {
 /// Files are written over in place with as many bytes: without a fence a host goes on to
 /// read the old ones for a second.
 fn declared(lab: &Lab) {
-    let mut batch = Batch::start(lab);
+    let mut batch = Batch::start(lab, "");
     let both = || vec!["f.1".to_string(), "f.2".to_string()];
     for round in ["a", "b", "c", "d"] {
         let write = format!("echo new{round} >f.$ME; hostname");
@@ -76,8 +81,7 @@ fn declared(lab: &Lab) {
         let read = batch.both(&format!("{round}2"), "echo $(cat f.1 f.2)", |_| [both(), vec![]]);
         assert_eq!(read, [format!("new{round} new{round}"), format!("new{round} new{round}")]);
     }
-    drop(batch.tasks.take());
-    assert!(batch.child.wait().unwrap().success());
+    batch.end();
 }
 
 /// Another run has written it, of which this one knows nothing but the file's time.
@@ -114,4 +118,47 @@ fn written(lab: &Lab) {
 /// one who waited for a job there wants to.
 fn root(lab: &Lab) {
     lab.ok("n1", &format!("{EXE} lsf install /tmp/lsf; cd /data && /tmp/lsf/bsub -K -o said true; touch after"));
+}
+
+/// Without fences a host goes on to see old sizes and listings for 20 s; a file that it opens is new at once.
+#[test]
+fn a_task_sees_past_what_an_sshfs_keeps() {
+    if missing(&["sshfs"]) {
+        return;
+    }
+    let lab = Lab::up("sshfence", &["--hosts", "4"]);
+    anew(&lab);
+    let right = |n: usize| format!("{} {} {n} {n} new{n} new{n}", 4 + n, 4 + n);
+    let fenced = sizes_and_listings(&lab, "", 4);
+    assert_eq!(fenced, [right(1), right(2), right(3), right(4)].map(|line| [line.clone(), line]));
+    anew(&lab);
+    let control = sizes_and_listings(&lab, "--no-fence", 2);
+    assert_ne!(control[1], [right(2), right(2)], "the control sees all without a fence");
+    lab.ok("n1", "ls -A /data | grep homing && exit 1; exit 0");
+}
+
+/// Files as at first, and hosts that remember nothing of them.
+fn anew(lab: &Lab) {
+    let files = "mkdir d.1 d.2; for i in 1 2; do echo old >f.$i; ln -s old l.$i; done";
+    lab.ok("n4", &format!("rm -rf /scratch/x; mkdir /scratch/x; cd /scratch/x; {files}"));
+    for host in ["n1", "n2", "n3"] {
+        lab.ok(host, "umount /data 2>/dev/null; mkdir -p /data; sshfs n4:/scratch/x /data");
+    }
+}
+
+/// After each round in which both hosts wrote: sizes of files, names in folders and where links point, as both see them.
+fn sizes_and_listings(lab: &Lab, how: &str, rounds: usize) -> Vec<[String; 2]> {
+    let mut batch = Batch::start(lab, how);
+    let look = "stat -c %s f.1 f.2; ls d.1 | wc -l; ls d.2 | wc -l; readlink l.1 l.2";
+    let mut told = Vec::new();
+    for n in 1..=rounds {
+        let write = format!("{{ {look}; }} >/dev/null; echo -n x >>f.$ME; : >d.$ME/{n}; ln -sfn new{n} l.$ME");
+        let names = |me: u32| ["f", "d", "l"].map(|name| format!("{name}.{me}")).to_vec();
+        batch.both(&format!("{how}{n}w"), &format!("{write}; hostname"), |me| [vec![], names(me)]);
+        let read =
+            batch.both(&format!("{how}{n}r"), &format!("echo $({look})"), |_| [[names(1), names(2)].concat(), vec![]]);
+        told.push([read[0].clone(), read[1].clone()]);
+    }
+    batch.end();
+    told
 }

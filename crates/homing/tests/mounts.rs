@@ -71,7 +71,7 @@ fn each_kind_is_reported_and_has_an_answer_of_the_fence() {
         ("ceph", "n1:/", false),
         ("gpfs", "gpfs0", false),
         ("virtiofs", "shared", false),
-        ("fuse.sshfs", "a@b:", false),
+        ("fuse.sshfs", "a@b:", true),
         ("fuse.sshfs", "localhost:/x", false),
     ];
     for (nth, (fstype, source, fenced)) in rows.into_iter().enumerate() {

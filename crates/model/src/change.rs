@@ -23,7 +23,7 @@ pub struct Change {
 pub struct Stamp {
     /// Bytes; 0 for directories, whose size is the file system's own affair.
     pub size: u64,
-    /// Inode number: the same for all clients on NFS, GlusterFS and MooseFS.
+    /// Inode number: the same for all clients on NFS, GlusterFS and MooseFS, and each client's own on sshfs.
     pub ino: u64,
     /// Time of the last change of content, ns since the epoch.
     pub mtime_ns: i64,
