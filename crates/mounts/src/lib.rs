@@ -5,6 +5,7 @@ mod kind;
 pub mod nfs;
 mod patience;
 mod source;
+mod split;
 pub mod sshfs;
 mod table;
 

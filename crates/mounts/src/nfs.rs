@@ -66,7 +66,7 @@ pub fn server_paths(path: &RawText, etab: &str) -> Vec<PathBuf> {
 mod tests {
     use super::*;
     use crate::parse;
-    use crate::source::split;
+    use crate::split::split;
 
     #[test]
     fn servers_may_be_addresses() {

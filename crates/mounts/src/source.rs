@@ -1,5 +1,6 @@
 //! What the source column of the mount table names.
 
+use crate::split::split;
 use crate::sshfs::{self, SSHFS};
 use homing_model::{Mount, RawText};
 
@@ -26,17 +27,6 @@ pub fn server(mount: &Mount) -> Option<String> {
 /// What stands before the colon, without a user, and what stands behind it.
 pub(crate) fn server_and_path(mount: &Mount) -> (&[u8], &[u8]) {
     if mount.fstype == SSHFS { sshfs::server_and_dir(&mount.source.0) } else { split(plain(mount)) }
-}
-
-/// `server:/export`, where an IPv6 address stands in brackets.
-pub(crate) fn split(source: &[u8]) -> (&[u8], &[u8]) {
-    let cut = |at: usize, mark: usize| (&source[..at], &source[at + mark..]);
-    if source.starts_with(b"[")
-        && let Some(at) = source.windows(2).position(|w| w == b"]:")
-    {
-        return (&source[1..at], &source[at + 2..]);
-    }
-    source.iter().position(|b| *b == b':').map_or((source, b"/"), |at| cut(at, 1))
 }
 
 #[cfg(test)]

@@ -1,6 +1,6 @@
 //! What an sshfs names as its source: `[user@]host:[dir]`, as it was typed.
 
-use crate::source::split;
+use crate::split::split;
 use homing_model::{Mount, RawText};
 use std::net::IpAddr;
 
