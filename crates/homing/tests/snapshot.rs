@@ -160,6 +160,95 @@ fn images_share_what_did_not_change_and_come_back_as_they_were() {
     assert_eq!(world.list()["proved"]["image"], second["image"]);
 }
 
+/// What trials of restores have in the vault.
+fn trials(world: &World) -> Vec<String> {
+    let entries = fs::read_dir(world.at("bank/src/dirvish")).unwrap().map(|entry| entry.unwrap().file_name());
+    entries.filter_map(|name| name.into_string().ok()).filter(|name| name.starts_with("verify-")).collect()
+}
+
+#[test]
+fn what_a_killed_trial_leaves_goes_with_the_next_use_of_the_vault() {
+    let Some(world) = World::new() else { return };
+    fill(&world.at("src"));
+    let made = world.made();
+    let mark = world.at("mark");
+    world.rsync(&format!("\"$real\" \"$@\"; touch {}; exec sleep 600", mark.display()));
+    let trial = || {
+        let mut command = world.command(&["verify", "src", "--files", "1000"]);
+        let child = command.stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap();
+        until("files were restored", || mark.exists());
+        fs::remove_file(&mark).unwrap();
+        child
+    };
+    let image = made["image"].as_str().unwrap().to_string();
+    let uses: [&[&str]; 3] = [&["list", "src"], &["cat", "src:a", "--at", &image], &["expire", "src"]];
+    for words in uses {
+        let mut child = trial();
+        assert_eq!(trials(&world).len(), 1);
+        world.ok(words);
+        assert_eq!(trials(&world).len(), 1, "{words:?}: one that is under way stays");
+        kill_far(child.id());
+        child.wait().unwrap();
+        assert_eq!(trials(&world).len(), 1);
+        until("no process of it is left", || {
+            world.ok(words);
+            trials(&world).is_empty()
+        });
+    }
+    fs::remove_file(world.at("bin/rsync")).unwrap();
+    assert!(world.ok(&["verify", "src", "--files", "1000"]).contains("all came back"));
+    assert_eq!(trials(&world), Vec::<String>::new());
+}
+
+#[test]
+fn lists_of_who_may_and_attributes_come_back() {
+    let Some(world) = World::new() else { return };
+    let (src, out) = (world.at("src"), world.at("out"));
+    fs::write(src.join("d/file"), "x").unwrap();
+    let shell = |script: &str, at: &Path| {
+        let output = Command::new("sh").args(["-ec", script]).current_dir(at).output().unwrap();
+        output.status.success().then(|| String::from_utf8_lossy(&output.stdout).into_owned())
+    };
+    // As `setfacl -m u:12345:r,g:54321:rw d/file; setfacl -m d:u:12345:rwx d` has the kernel keep them.
+    let (nobody, user, group) = ("ffffffff", "39300000", "31d40000");
+    let of_file = format!(
+        "0200000001000600{nobody}02000400{user}04000400{nobody}08000600{group}10000600{nobody}20000400{nobody}"
+    );
+    let of_new = format!("0200000001000700{nobody}02000700{user}04000500{nobody}10000700{nobody}20000500{nobody}");
+    let set = format!(
+        "setfattr -n system.posix_acl_access -v 0x{of_file} d/file; setfattr -n system.posix_acl_default -v 0x{of_new} d
+         setfattr -n user.note -v 'as it was' d/file; setfattr -n user.note -v folder d"
+    );
+    if shell(&set, &src).is_none() {
+        eprintln!("SKIPPED: setfattr is missing, or the file system keeps neither");
+        return;
+    }
+    let told = "getfattr -d -m - -e hex -R d; stat -c '%a %u %g %n' d d/file";
+    let was = shell(told, &src).unwrap();
+    assert!(
+        was.contains(&format!("posix_acl_access=0x{of_file}")) && was.contains(&format!("default=0x{of_new}")),
+        "{was}"
+    );
+    let first = world.made()["image"].as_str().unwrap().to_string();
+    // Nothing but the lists and attributes changes: the next image must not share the file with the first one.
+    shell(
+        "setfattr -x system.posix_acl_access d/file; setfattr -x user.note d/file; setfattr -n user.note -v new d",
+        &src,
+    )
+    .unwrap();
+    let second = world.made()["image"].as_str().unwrap().to_string();
+    let into = out.display().to_string();
+    for (image, wanted) in [(&first, was.clone()), (&second, shell(told, &src).unwrap())] {
+        world.ok(&["restore", "src", "--at", image, "--into", &into]);
+        assert_eq!(shell(told, &out).unwrap(), wanted, "{image}");
+        fs::remove_dir_all(&out).unwrap();
+    }
+    // Into a place that has the file with others: it is left, then replaced.
+    world.ok(&["restore", "src", "--at", &second, "--into", &into]);
+    world.ok(&["restore", "src", "--at", &first, "--into", &into, "--overwrite"]);
+    assert_eq!(shell(told, &out).unwrap(), was);
+}
+
 #[test]
 fn what_came_back_otherwise_is_named() {
     let Some(world) = World::new() else { return };

@@ -87,6 +87,20 @@ pub enum Ask {
     Verify(Site, When, usize),
 }
 
+impl Ask {
+    /// The vault that it is about.
+    pub fn site(&self) -> Option<&Site> {
+        match self {
+            Ask::Look(_) | Ask::Lease(_) => None,
+            Ask::Make(order) => Some(&order.site),
+            Ask::Restore(order) => Some(&order.site),
+            Ask::List(site) | Ask::Expire(site) | Ask::Cat(site, ..) | Ask::Diff(site, ..) | Ask::Verify(site, ..) => {
+                Some(site)
+            }
+        }
+    }
+}
+
 /// What an image is compared with.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]

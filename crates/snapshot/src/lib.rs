@@ -21,6 +21,7 @@ pub mod remove;
 mod restore;
 pub mod rsync;
 mod run;
+mod scratch;
 pub mod section;
 pub mod serve;
 mod transfer;

@@ -73,7 +73,8 @@ pub fn all(path: &Path) -> Result<(), String> {
     Ok(())
 }
 
-fn delete(folder: &Path) -> io::Result<()> {
+/// Deletes a folder with all that is in it; links are not followed.
+pub fn delete(folder: &Path) -> io::Result<()> {
     match fs::remove_dir_all(folder) {
         // A user's own folders may be such that the user cannot write them.
         Err(e) if e.kind() == io::ErrorKind::PermissionDenied => {

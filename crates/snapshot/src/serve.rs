@@ -3,7 +3,7 @@
 use crate::ask::{Answer, Ask, Control, Later, Site};
 use crate::run::Reins;
 use crate::vault::{Refused, Vault};
-use crate::{gate, look, make, remove, restore, verify};
+use crate::{gate, look, make, remove, restore, scratch, verify};
 use jiff::Timestamp;
 use jiff::tz::TimeZone;
 use std::io::{self, BufRead, Write};
@@ -51,6 +51,9 @@ fn heed(orders: impl BufRead, reins: &Reins) {
 
 fn answer(ask: Ask, reins: &Reins, say: Say) -> Result<Answer, Refused> {
     let zone = TimeZone::system();
+    if let Some(vault) = ask.site().and_then(|site| Vault::open(site).ok()) {
+        scratch::sweep(&vault);
+    }
     let unsaid = |e: io::Error| Refused::Failed(format!("the answer was not taken: {e}"));
     match ask {
         Ask::Look(paths) => Ok(Answer::Seen(look::look(&paths))),

@@ -5,6 +5,7 @@ use crate::manifest::{self, Entry, Kind, NAME};
 use crate::restore::Place;
 use crate::rsync::{At, restore_words};
 use crate::run::Reins;
+use crate::scratch::Scratch;
 use crate::vault::{Refused, Vault};
 use crate::walk;
 use homing_model::RawText;
@@ -24,17 +25,18 @@ pub fn verify(site: &Site, when: &When, files: usize, reins: &Reins, zone: &Time
     let folder = vault.folder(&image.name);
     let sample = sample(&folder.join(NAME), files, random())?;
     let doing = |e: io::Error| format!("trying a restore of {}: {e}", folder.display());
-    let scratch = tempfile::Builder::new().prefix("verify-").tempdir_in(vault.own()).map_err(doing)?;
-    let mut list = tempfile::NamedTempFile::new().map_err(doing)?;
+    let scratch = Scratch::new(&vault).map_err(doing)?;
+    let (tree, names) = (scratch.tree(), scratch.names());
+    let mut list = File::create_new(&names).map_err(doing)?;
     for entry in &sample {
         list.write_all(&[b"./", &entry.path.0[..], b"\0"].concat()).map_err(doing)?;
     }
     let place = Place::of(&vault, &image, &RawText(Vec::new()))?;
-    let to = At { host: None, path: scratch.path().into() };
-    let words = restore_words(Some(list.path()), &place.name, &to, crate::plan::SSH, false);
+    let to = At { host: None, path: tree.as_path().into() };
+    let words = restore_words(Some(&names), &place.name, &to, crate::plan::SSH, false);
     // A file that cannot be read back is one that came back otherwise.
     let _ = place.run(words, &to, reins, &mut |_, _| Ok(()));
-    let bad = sample.iter().filter(|entry| !came_back(scratch.path(), entry)).map(|entry| entry.path.clone());
+    let bad = sample.iter().filter(|entry| !came_back(&tree, entry)).map(|entry| entry.path.clone());
     let proof = Proof {
         image: image.name,
         at: Timestamp::now(),

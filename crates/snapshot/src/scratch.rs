@@ -1,0 +1,131 @@
+//! Folders in which restores are tried: gone when the trial ends, and where it was killed, at the vault's next use.
+
+use crate::remove;
+use crate::vault::Vault;
+use homing_folder::lock::Held;
+use std::ffi::OsStr;
+use std::fs::{self, DirBuilder};
+use std::io;
+use std::os::unix::fs::DirBuilderExt;
+use std::path::{Path, PathBuf};
+
+/// How names of such folders begin.
+const HEAD: &str = "verify-";
+/// Characters behind it.
+const RANDOM: usize = 6;
+/// The end of the name of one that is being removed.
+const GONE: &str = ".gone";
+/// Tries of a maker whose folder is taken for one that was left.
+const TRIES: usize = 100;
+
+/// A folder of a trial, removed when dropped.
+pub struct Scratch {
+    path: PathBuf,
+    _held: Held,
+}
+
+impl Scratch {
+    /// Makes one in the vault.
+    pub fn new(vault: &Vault) -> io::Result<Scratch> {
+        for _ in 0..TRIES {
+            let made = tempfile::Builder::new().prefix(HEAD).rand_bytes(RANDOM).tempdir_in(vault.own())?;
+            if let Some(held) = hold(made.path())? {
+                let scratch = Scratch { path: made.keep(), _held: held };
+                DirBuilder::new().mode(0o700).create(scratch.tree())?;
+                return Ok(scratch);
+            }
+        }
+        Err(io::Error::other("others take each new folder away"))
+    }
+
+    /// Where files are restored to.
+    pub fn tree(&self) -> PathBuf {
+        self.path.join("tree")
+    }
+
+    /// A file for the names of what is restored.
+    pub fn names(&self) -> PathBuf {
+        self.path.join("names")
+    }
+}
+
+impl Drop for Scratch {
+    fn drop(&mut self) {
+        let _ = remove::delete(&self.path);
+    }
+}
+
+/// `None`: another has it, or has taken it away.
+fn hold(folder: &Path) -> io::Result<Option<Held>> {
+    match Held::try_take(&folder.join("lock")) {
+        Err(e) if e.kind() == io::ErrorKind::NotFound => Ok(None),
+        other => other,
+    }
+}
+
+/// Removes those that nobody uses. A user who may not is none of those who left them; what cannot be removed now is
+/// tried the next time.
+pub fn sweep(vault: &Vault) {
+    for entry in fs::read_dir(vault.own()).into_iter().flatten().flatten() {
+        let folder = entry.path();
+        if !entry.file_type().is_ok_and(|kind| kind.is_dir()) {
+            continue;
+        }
+        match left(&entry.file_name()) {
+            Some(true) => drop(remove::delete(&folder)),
+            Some(false) => drop(take_away(&folder)),
+            None => {}
+        }
+    }
+}
+
+/// Whether a folder of that name is being removed; `None`: it is none of these.
+fn left(name: &OsStr) -> Option<bool> {
+    let rest = name.to_str()?.strip_prefix(HEAD)?;
+    let random = rest.strip_suffix(GONE).unwrap_or(rest);
+    let known = random.len() == RANDOM && random.bytes().all(|b| b.is_ascii_alphanumeric());
+    known.then_some(random != rest)
+}
+
+/// Under another name first: who has just made it then finds no place for its lock.
+fn take_away(folder: &Path) -> io::Result<()> {
+    let Some(_held) = hold(folder)? else { return Ok(()) };
+    let mut gone = folder.as_os_str().to_owned();
+    gone.push(GONE);
+    fs::rename(folder, &gone)?;
+    remove::delete(Path::new(&gone))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn names(vault: &Vault) -> Vec<String> {
+        let entries = fs::read_dir(vault.own()).unwrap().map(|entry| entry.unwrap().file_name());
+        let mut names: Vec<String> = entries.map(|name| name.into_string().unwrap()).collect();
+        names.sort();
+        names
+    }
+
+    #[test]
+    fn what_is_used_stays_what_was_left_goes_and_other_names_are_not_touched() {
+        let dir = tempfile::tempdir().unwrap();
+        let vault = Vault { path: dir.path().into() };
+        for name in ["verify-abc123/d", "verify-Abc123.gone/d", "verify-this-bank", "verify-abc12", "mine"] {
+            fs::create_dir_all(vault.own().join(name)).unwrap();
+        }
+        let file = vault.own().join("verify-abc124");
+        fs::write(&file, "").unwrap();
+        let used = Scratch::new(&vault).unwrap();
+        fs::write(used.tree().join("x"), "x").unwrap();
+        sweep(&vault);
+        assert!(used.tree().join("x").exists());
+        let own = used.path.file_name().unwrap().to_str().unwrap().to_string();
+        let mut stay =
+            vec!["mine".to_string(), own, "verify-abc12".into(), "verify-abc124".into(), "verify-this-bank".into()];
+        stay.sort();
+        assert_eq!(names(&vault), stay);
+        drop(used);
+        assert_eq!(names(&vault), ["mine", "verify-abc12", "verify-abc124", "verify-this-bank"]);
+    }
+}
