@@ -43,3 +43,79 @@ fn bytes_are_read_at_home_and_only_what_changed_crosses_a_link() {
     assert_eq!(lab.ok("n2", &same), "same\n");
     assert!(lab.ok("n1", &format!("{EXE} snapshot verify home --to n2:/scratch/bank")).contains("all came back"));
 }
+
+/// Vaults by name and schedule, as a cluster file in the host.
+fn sections(lab: &Lab, rows: &[(&str, &str)]) {
+    let section = |(name, schedule): &(&str, &str)| {
+        format!(
+            "[snapshot.\"{name}\"]\nsource = \"/scratch/src\"\nbank = \"localhost:/scratch/bank\"\nschedule = \"{schedule}\"\n"
+        )
+    };
+    let text: String = rows.iter().map(section).collect();
+    lab.ok("n1", &format!("cat >/root/c.toml <<'END'\n{text}END"));
+}
+
+/// All that is in systemd's folder, and its timers.
+const UNITS: &str = "cd /etc/systemd/system; find . -type f -o -type l | sort | xargs -d '\\n' ls -l --time-style=+; \
+                     systemctl list-timers --all --no-legend 'homing*' | sed 's/.* homing/homing/'";
+
+#[test]
+fn timers_of_systemd_make_images_follow_the_cluster_file_and_go_back() {
+    if missing(&["rsync", "systemd-nspawn"]) {
+        return;
+    }
+    let lab = Lab::up("timer", &["--hosts", "1", "--disk", "200M"]);
+    lab.ok("n1", "mkdir -m 755 /scratch/bank; mkdir /scratch/src; echo x >/scratch/src/x");
+    let schedule = |words: &str| lab.told("n1", &format!("{EXE} snapshot schedule --cluster /root/c.toml {words}"));
+    let done = |words: &str| {
+        let (status, out, err) = schedule(words);
+        assert_eq!(status, Some(0), "{words}: {out}{err}");
+        out
+    };
+    let calendars = || lab.ok("n1", "grep -h OnCal /etc/systemd/system/homing-snapshot-*.timer");
+    let before = lab.ok("n1", UNITS);
+    sections(&lab, &[("a", "02:00"), ("b %c", "02:00"), ("w", "Sun 23:30")]);
+    assert!(done("--dry-run").contains("OnCalendar=*-*-* 02:30:00"));
+    assert_eq!(lab.ok("n1", UNITS), before, "nothing was done");
+    done("");
+    assert_eq!(calendars(), "OnCalendar=*-*-* 02:00:00\nOnCalendar=*-*-* 02:30:00\nOnCalendar=Sun *-*-* 23:30:00\n");
+    assert!(!done("").contains("written"), "it is so already");
+
+    // A time that was missed is made up for: the timer itself starts the service.
+    let unit = r"homing-snapshot-b\x20\x25c";
+    let missed =
+        format!("systemctl stop '{unit}.timer'; touch -d '3 days ago' '/var/lib/systemd/timers/stamp-{unit}.timer'");
+    let made = format!(
+        "{missed}; systemctl start '{unit}.timer'
+         for i in $(seq 300); do ls '/scratch/bank/b %c'/2*/summary 2>/dev/null && break; sleep 0.2; done
+         cat '/scratch/bank/b %c'/2*/tree/x || journalctl --no-pager -u '{unit}.service'"
+    );
+    assert!(lab.ok("n1", &made).ends_with("\nx\n"));
+
+    // Another time, and a section that is gone.
+    sections(&lab, &[("a", "03:10"), ("b %c", "02:00")]);
+    done("");
+    assert_eq!(calendars(), "OnCalendar=*-*-* 03:10:00\nOnCalendar=*-*-* 02:00:00\n");
+    let next = lab.ok("n1", "systemctl is-enabled homing-snapshot-a.timer; systemctl show -P NextElapseUSecRealtime homing-snapshot-a.timer");
+    assert!(next.starts_with("enabled\n") && next.contains(" 03:10:00 "), "{next}");
+    lab.ok("n1", "! systemctl is-active homing-snapshot-w.timer");
+
+    // What somebody has edited stays and is named; all else goes back.
+    lab.ok(
+        "n1",
+        "cd /etc/systemd/system; cp -p homing-snapshot-a.service /root; echo '# mine' >>homing-snapshot-a.service",
+    );
+    let (status, out, err) = schedule("--undo");
+    assert!(status == Some(254) && err.contains("homing-snapshot-a.service: somebody has changed it"), "{out}{err}");
+    lab.ok("n1", "cp -p /root/homing-snapshot-a.service /etc/systemd/system/");
+    done("--undo");
+    assert_eq!(lab.ok("n1", UNITS), before);
+
+    // Root does not do what others can write into a file; no schedule is no request.
+    lab.ok("n1", "mkdir -m 777 /root/loose; cp /root/c.toml /root/loose; chmod 755 /root");
+    let (status, _, err) = lab.told("n1", &format!("{EXE} snapshot schedule --cluster /root/loose/c.toml"));
+    assert!(status == Some(255) && err.contains("others could replace"), "{err}");
+    lab.ok("n1", "echo >/root/c.toml");
+    let (status, _, err) = schedule("");
+    assert!(status == Some(255) && err.contains("schedule = \"02:00\""), "{err}");
+}

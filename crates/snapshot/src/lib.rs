@@ -24,6 +24,7 @@ mod run;
 mod scratch;
 pub mod section;
 pub mod serve;
+pub mod timer;
 mod transfer;
 mod tree;
 mod vault;

@@ -1,6 +1,7 @@
 //! `[snapshot.NAME]` of a cluster file.
 
 use crate::expiry;
+use crate::timer::Schedule;
 use serde::Deserialize;
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -29,6 +30,8 @@ pub struct Section {
     pub rules: Vec<String>,
     /// The oldest that the last good image may be: `26 hours`.
     pub window: Option<String>,
+    /// When a timer makes images: `02:00`, `Sun 02:00`, `hourly`.
+    pub schedule: Option<String>,
     /// ssh and its options, from the bank's host to the source's.
     pub ssh: Option<String>,
 }
@@ -45,6 +48,7 @@ impl Section {
         if let Some(source) = self.source.as_deref().filter(|s| !s.starts_with('/') && place(s).is_none()) {
             return Err(told(format!("source = {source:?} is neither /PATH nor HOST:/PATH")));
         }
+        self.schedule.as_deref().map_or(Ok(()), |text| Schedule::of(text).map(drop)).map_err(told)?;
         expiry::check(&[], self.window.as_deref().unwrap_or("")).map_err(told)?;
         expiry::check(&self.rules, self.expire.as_deref().unwrap_or("")).map_err(told)
     }
@@ -123,6 +127,7 @@ mod tests {
             ("date", Section { rules: vec!["* * * * 1 +3 moons".into()], ..good.clone() }),
             ("date", Section { expire: Some("+1 month 3 days".into()), ..good.clone() }),
             ("date", Section { window: Some("a day".into()), ..good.clone() }),
+            ("schedule", Section { schedule: Some("at night".into()), ..good.clone() }),
             ("bank", Section { bank: "/bank".into(), ..good.clone() }),
             ("vault", Section { vault: Some("../x".into()), ..good.clone() }),
             ("source", Section { source: Some("home".into()), ..good.clone() }),

@@ -1,6 +1,6 @@
 //! Which cluster a command means: the options of all commands that take hosts.
 
-use super::Cluster;
+use super::{Cluster, file};
 use crate::failure::Failure;
 use clap::ArgMatches;
 use std::ffi::OsString;
@@ -32,6 +32,11 @@ impl ClusterArgs {
     /// The file that was named.
     pub fn file(&self) -> Option<&Path> {
         self.cluster.as_deref()
+    }
+
+    /// The user's own file that is read: the one that was named or the first that is found.
+    pub fn own_file(&self) -> Option<PathBuf> {
+        file::own_path(self.file(), true)
     }
 
     /// True when it says where hosts are: of a command line that is not entered yet.

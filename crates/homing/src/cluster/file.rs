@@ -111,17 +111,21 @@ pub(super) fn machine() -> Result<Settings, Failure> {
 /// The user's settings: of the file that is named, by the option or by
 /// `$HOMING_CLUSTER`, else of the first that is found.
 pub(super) fn own(option: Option<&Path>, here: bool) -> Result<Settings, Failure> {
+    own_path(option, here).map_or_else(|| Ok(Settings::default()), |path| read(&path))
+}
+
+/// That file.
+pub(super) fn own_path(option: Option<&Path>, here: bool) -> Option<PathBuf> {
     if let Some(path) = option.map(PathBuf::from).or_else(named) {
-        return read(&path);
+        return Some(path);
     }
     if here && fs::symlink_metadata(HERE).is_ok() {
         match distrust(Path::new(HERE)) {
-            None => return read(Path::new(HERE)),
+            None => return Some(HERE.into()),
             Some(why) => say_once(&why),
         }
     }
-    let found = config_folder().map(|folder| folder.join("cluster.toml")).filter(|p| fs::symlink_metadata(p).is_ok());
-    found.map_or_else(|| Ok(Settings::default()), |path| read(&path))
+    config_folder().map(|folder| folder.join("cluster.toml")).filter(|p| fs::symlink_metadata(p).is_ok())
 }
 
 /// Where the user's own files for homing are.

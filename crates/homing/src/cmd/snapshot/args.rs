@@ -59,6 +59,8 @@ pub enum Verb {
     Verify(Verify),
     /// Remove images that have expired; of each branch the newest good one stays
     Expire(One),
+    /// Have systemd make the images of each [snapshot.NAME] that has a schedule, on one host
+    Schedule(Schedule),
 }
 
 /// A vault.
@@ -136,4 +138,23 @@ pub struct Verify {
     /// Files to restore
     #[arg(long, value_name = "N", default_value_t = 100)]
     pub files: usize,
+}
+
+#[derive(clap::Args)]
+pub struct Schedule {
+    /// The host with the timers; it needs this program and the cluster file under the same paths (default: this one)
+    #[arg(long, value_name = "HOST")]
+    pub on: Option<String>,
+    /// Vaults of one schedule begin evenly over so many minutes
+    #[arg(long, value_name = "MINUTES", default_value_t = 60)]
+    pub spread: u32,
+    /// Show what would be done, with the units' text, and do nothing
+    #[arg(long)]
+    pub dry_run: bool,
+    /// Stop the timers and remove their files; what somebody has changed since stays
+    #[arg(long)]
+    pub undo: bool,
+    /// Begin commands with `sudo -n`
+    #[arg(long)]
+    pub sudo: bool,
 }

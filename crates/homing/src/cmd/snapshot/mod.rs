@@ -5,6 +5,7 @@ pub mod far;
 mod home;
 mod make;
 mod read;
+mod schedule;
 mod show;
 mod target;
 
@@ -23,6 +24,7 @@ pub fn run(args: Args) -> Result<i32, Failure> {
         Some(Verb::Cat(args)) => read::cat(&cluster, args),
         Some(Verb::Restore(args)) => read::restore(&cluster, args),
         Some(Verb::Verify(args)) => read::verify(&cluster, args),
+        Some(Verb::Schedule(args)) => schedule::run(&cluster, args),
         Some(Verb::Expire(args)) => read::expire(&cluster, args),
     }
 }
