@@ -26,7 +26,7 @@ pub use stamp::stamp;
 pub use watch::Watch;
 pub use written::{Looks, written};
 
-use homing_model::Change;
+use homing_model::{Change, Stamp};
 use homing_mounts::{Kind, MountLine, holding};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
@@ -54,6 +54,8 @@ pub(crate) enum Step {
     DropPages,
     /// Open it; of a symbolic link, make a hard link.
     Open,
+    /// Make a hard link of it, and remove that.
+    Link,
     /// Make a name in the folder that holds it, and remove it.
     ForgetListing,
 }
@@ -106,6 +108,12 @@ impl Fence {
     pub fn at(path: &Path) -> (Option<&'static Fence>, PathBuf) {
         fence_in(&homing_mounts::read().unwrap_or_default(), path)
     }
+}
+
+/// What other hosts can compare with what they see.
+pub(crate) fn comparable(fence: Option<&Fence>, stamp: Option<Stamp>) -> Option<Stamp> {
+    let own = fence.is_some_and(|fence| fence.own_marks);
+    stamp.map(|stamp| Stamp { ino: if own { 0 } else { stamp.ino }, ..stamp })
 }
 
 /// As [`Fence::at`], by a table that was read once for many paths.

@@ -1,7 +1,7 @@
 //! The reading side.
 
 use crate::stamp::{agrees, look};
-use crate::{FENCES, Fence, Step, fence_in};
+use crate::{FENCES, Fence, Step, comparable, fence_in};
 use homing_model::{Change, Stamp};
 use rustix::fs::{Advice, Mode, OFlags, XattrFlags};
 use rustix::io::Errno;
@@ -84,11 +84,12 @@ pub fn settle_for(changes: &[Change], patience: Duration) -> Result<Settled, Box
 /// The state of a name as this host sees it after all that makes it look again, without waiting.
 pub fn look_anew(path: &Path) -> Option<Stamp> {
     let change = Change { path: path.into(), now: None, fresh: false, was: None };
-    if let (Some(fence), mount) = Fence::at(path) {
+    let (fence, mount) = Fence::at(path);
+    if let Some(fence) = fence {
         let item = Item { change: &change, path: path.to_path_buf(), fence, mount };
         fence.again.iter().for_each(|step| take(*step, &[&item]));
     }
-    look(path, true)
+    comparable(fence, look(path, true))
 }
 
 /// Makes this host look again at what changed a moment ago below `root`, for one
@@ -168,6 +169,7 @@ fn take(step: Step, items: &[&Item]) {
             Step::Invalidate => invalidate(&item.path),
             Step::DropPages => drop_pages(&item.path),
             Step::Open => open(&item.path),
+            Step::Link => link(&item.path),
         }
     }
 }
@@ -209,13 +211,24 @@ fn opened(path: &Path) -> rustix::io::Result<OwnedFd> {
 
 fn open(path: &Path) {
     // A symbolic link is not opened. Others' may not be linked to: then the bound remains.
-    let is_link = opened(path).is_err_and(|error| error == Errno::LOOP);
-    if let Some(folder) = path.parent().filter(|_| is_link) {
-        let name = passing(folder);
-        if rustix::fs::link(path, &name).is_ok() {
-            let _ = std::fs::remove_file(&name);
-        }
+    if opened(path).is_err_and(|error| error == Errno::LOOP) {
+        link(path);
     }
+}
+
+fn link(path: &Path) {
+    let name = passing(path.parent().unwrap_or(path));
+    if rustix::fs::link(path, &name).is_ok() {
+        let _ = std::fs::remove_file(&name);
+    }
+}
+
+/// How such names begin.
+const PASSING: &str = ".homing-look.";
+
+/// Whether a name is there for a look alone, so that nobody need know of it.
+pub(crate) fn is_passing(name: &[u8]) -> bool {
+    name.starts_with(PASSING.as_bytes())
 }
 
 /// A name for a moment, which no other look of any host has.
@@ -223,7 +236,7 @@ fn passing(folder: &Path) -> PathBuf {
     static NEXT: AtomicU64 = AtomicU64::new(0);
     let host = rustix::system::uname().nodename().to_string_lossy().into_owned();
     let (process, nth) = (std::process::id(), NEXT.fetch_add(1, Ordering::Relaxed));
-    folder.join(format!(".homing-look.{host}.{process}.{nth}"))
+    folder.join(format!("{PASSING}{host}.{process}.{nth}"))
 }
 
 fn forget_listing(folder: &Path) {

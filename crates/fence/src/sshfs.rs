@@ -5,6 +5,9 @@
 //! of the server tells the states of all that is in it; a hard link makes it forget where a
 //! symbolic link points. Names that it has not met are asked for at once. A folder that was
 //! removed can only be waited for.
+//!
+//! What it has asked for is not kept while another process writes to any file of the mount
+//! (`write_ctr`): an older state stays then. A hard link has that forgotten in any case.
 
 use crate::{Fence, Step, settle};
 use std::time::Duration;
@@ -13,7 +16,7 @@ pub(crate) static FENCE: Fence = Fence {
     // A listing of its folder may be known without it.
     concerns: |_| true,
     first: &[Step::Open, Step::ForgetListing],
-    again: &[Step::Open, Step::ForgetListing, Step::ListParent],
+    again: &[Step::Open, Step::Link, Step::ForgetListing, Step::ListParent],
     // `dcache_timeout`, 20 s by default, a second of the kernel's, and some reserve.
     bound: Duration::from_secs(23),
     asking_syncs: false,

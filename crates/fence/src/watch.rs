@@ -6,8 +6,9 @@
 //! comparison of directory listings costs round trips to the servers for each
 //! command and misses a rewrite within one tick of the clock.
 
+use crate::settle::is_passing;
 use crate::stamp::{look, stamp};
-use crate::{Fence, fence_in, now_s};
+use crate::{Fence, comparable, fence_in, now_s};
 use homing_model::{Change, Stamp};
 use rustix::fs::inotify::{self, CreateFlags, ReadFlags, WatchFlags};
 use std::collections::{BTreeMap, HashMap};
@@ -135,6 +136,9 @@ impl Watch {
             self.known.remove(&gone);
         }
         let (Some(folder), Some(name)) = (self.folders.get(&wd), name) else { return };
+        if is_passing(&name) {
+            return;
+        }
         let path = folder.join(std::ffi::OsStr::from_bytes(&name));
         let dir = flags.contains(ReadFlags::ISDIR);
         let made = flags.intersects(ReadFlags::CREATE | ReadFlags::MOVED_TO);
@@ -185,12 +189,16 @@ impl Watch {
 
     /// The state of a file that is now at its servers.
     fn synced(&self, path: &Path) -> Option<Stamp> {
-        let fence = path.parent().and_then(|folder| *self.known.get(folder)?);
+        let fence = self.fence_of(path);
         if !fence.is_some_and(|fence| fence.asking_syncs) {
             sync(path);
         }
         // After the sync, which may give the file its final time.
-        stamp(path)
+        comparable(fence, stamp(path))
+    }
+
+    fn fence_of(&self, path: &Path) -> Option<&'static Fence> {
+        path.parent().and_then(|folder| *self.known.get(folder)?)
     }
 
     /// What changed since the last report, synced to its servers. Files that
@@ -219,7 +227,7 @@ impl Watch {
             }
             if let Some(known) = known {
                 // This host's kernel knows the attributes that were set here.
-                let state = look(&path, seen.written);
+                let state = comparable(self.fence_of(&path), look(&path, seen.written));
                 if known(&path, state) {
                     self.remember(path, state);
                     continue;
@@ -288,6 +296,16 @@ mod tests {
         let was = root.join("a/b/deep").metadata().unwrap().ino();
         std::fs::remove_file(root.join("a/b/deep")).unwrap();
         assert_eq!(watch.report(false)[0].was, Some(was));
+    }
+
+    #[test]
+    fn what_is_made_for_a_look_is_told_nobody() {
+        let dir = tempfile::tempdir().unwrap();
+        let mut watch = Watch::new().unwrap();
+        watch.add(dir.path());
+        std::fs::write(dir.path().join(".homing-look.n1.7.0"), "").unwrap();
+        std::fs::write(dir.path().join("new"), "").unwrap();
+        assert_eq!(names(&watch.report(true), dir.path()), [("new".to_string(), true, true)]);
     }
 
     #[test]
