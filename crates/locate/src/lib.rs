@@ -4,6 +4,8 @@
 //! that each must pass. What cannot be told is a reason, never a guess.
 
 pub mod contract;
+mod disk;
+mod drbd;
 mod gluster;
 mod hostname;
 mod inputs;
@@ -107,8 +109,7 @@ fn file_system(first: &MountLine, lines: &[MountLine], depth: u8, own: &OwnLocat
         _ if homing_mounts::sshfs::is(&first.mount) => Arc::new(sshfs::Sshfs::read(first, lines)),
         kind => match (stacked::Stacked::read(first, lines, depth, own), kind) {
             (Some(stacked), _) => Arc::new(stacked),
-            (None, Kind::Local) => Arc::new(local::Local::new()),
-            (None, _) => Arc::new(local::Unknown(first.mount.fstype.clone())),
+            (None, _) => disk::of(first, kind, drbd::has_copy(first)),
         },
     }
 }

@@ -28,13 +28,13 @@ impl FileSystem for Local {
     }
 }
 
-/// A network file system whose layout homing does not read.
+/// One whose bytes are nowhere that could be told: the reason.
 pub(crate) struct Unknown(pub String);
 
 impl FileSystem for Unknown {
     fn fill(&self, Asked { layout, .. }: &mut Asked) {
         if layout.size > 0 {
-            layout.reason = Some(format!("homing does not know how to ask {} where bytes lie", self.0));
+            layout.reason = Some(self.0.clone());
         }
     }
 }

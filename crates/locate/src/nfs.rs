@@ -3,22 +3,40 @@
 //! On version 3 the path is the server's own. On version 4 it begins at the
 //! server's pseudo-root, so it is what the server calls it only when no
 //! `fsid=0` export moves the root; whoever runs there must verify it first.
+//!
+//! With pNFS data servers have the bytes, and no user is told which of them has a file's.
 
 use crate::{Asked, FileSystem};
 use homing_model::{Extent, RawText, Replica};
 use homing_mounts::{MountLine, nfs};
 use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+/// How long a resolver may take: one that does not answer at all gives up after 5 s or more.
+const SOON: Duration = Duration::from_secs(1);
 
 pub(crate) struct Nfs {
     server: String,
+    /// The kind of layouts by which data servers serve the files, if they do.
+    layouts: Option<String>,
     lines: Vec<MountLine>,
 }
 
 impl Nfs {
     /// `lines` are all places where this export is mounted here.
     pub fn new(lines: &[MountLine]) -> Nfs {
-        let server = lines.first().map(|line| nfs::server(&line.mount)).unwrap_or_default();
-        Nfs { server, lines: lines.to_vec() }
+        let soon = |name: &str| {
+            let name = name.to_string();
+            homing_mounts::within(SOON, move || homing_names::addresses(&name)).unwrap_or_default()
+        };
+        Nfs::told(lines, &std::fs::read(homing_mounts::STATS).unwrap_or_default(), soon)
+    }
+
+    /// By what the kernel tells of its mounts, and who knows addresses.
+    pub fn told(lines: &[MountLine], stats: &[u8], addresses: impl Fn(&str) -> Vec<String>) -> Nfs {
+        let server = lines.first().map(|line| nfs::server_now(line, addresses)).unwrap_or_default();
+        let layouts = lines.iter().find_map(|line| homing_mounts::pnfs(stats, line.mount.point.as_path()));
+        Nfs { server, layouts, lines: lines.to_vec() }
     }
 
     /// The server, and what it is likely to call this path.
@@ -34,7 +52,13 @@ impl Nfs {
 impl FileSystem for Nfs {
     fn fill(&self, Asked { path, layout, .. }: &mut Asked) {
         layout.server_path = self.on_server(path).map(|p| RawText::from(p.as_path()));
-        if layout.size > 0 {
+        if layout.size == 0 {
+            return;
+        }
+        if let Some(layouts) = &self.layouts {
+            let said = format!("data servers of pNFS serve it ({layouts}), and no user is told which of them has it");
+            layout.reason = Some(said);
+        } else {
             let replicas = vec![Replica { host: self.server.clone(), share: 1.0 }];
             layout.extents.push(Extent { offset: 0, length: layout.size, replicas });
         }

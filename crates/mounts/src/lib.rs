@@ -4,6 +4,7 @@
 mod kind;
 pub mod nfs;
 mod patience;
+mod pnfs;
 mod source;
 mod split;
 pub mod sshfs;
@@ -11,5 +12,6 @@ mod table;
 
 pub use kind::{Kind, network_patterns, same_volume, volume_name};
 pub use patience::{Bounded, FS_TIMEOUT, Look, Looking, Silent, patiently, silence, within};
+pub use pnfs::{STATS, pnfs};
 pub use source::{plain_source, server};
 pub use table::{MountLine, holding, network, of_process, parse, read, unescape};

@@ -4,6 +4,7 @@ use crate::source::server_and_path;
 use crate::{Kind, MountLine, holding, sshfs, unescape};
 use homing_model::{Mount, RawText};
 use std::ffi::OsStr;
+use std::net::IpAddr;
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 
@@ -21,6 +22,20 @@ pub fn source_path(mount: &Mount) -> RawText {
 /// The server that a mount of NFS or sshfs names.
 pub fn server(mount: &Mount) -> String {
     String::from_utf8_lossy(server_and_path(mount).0).into_owned()
+}
+
+/// The server that this mount reads from now: as its source names it, or by its address when the name does not mean
+/// that: the kernel goes on to another that has the files when the server says that they have moved there.
+/// `addresses` tells those of a name.
+pub fn server_now(line: &MountLine, addresses: impl Fn(&str) -> Vec<String>) -> String {
+    let named = server(&line.mount);
+    let Some(now) = line.of_super.iter().find_map(|word| word.strip_prefix("addr=")) else { return named };
+    let same = |address: &str| match [address, now].map(|text| text.parse::<IpAddr>()) {
+        [Ok(a), Ok(b)] => a.to_canonical() == b.to_canonical(),
+        _ => address == now,
+    };
+    let known = if named.parse::<IpAddr>().is_ok() { vec![named.clone()] } else { addresses(&named) };
+    if known.is_empty() || known.iter().any(|address| same(address)) { named } else { now.to_string() }
 }
 
 /// What the server is likely to call a path without symbolic links: the source
@@ -119,6 +134,20 @@ mod tests {
             assert_eq!(on_server(&lines, Path::new(seen)).as_deref(), Some(Path::new(there)), "{seen}");
             assert_eq!(server(&lines[0].mount), "n1", "{seen}");
         }
+    }
+
+    #[test]
+    fn the_server_is_the_one_that_answers_now() {
+        let of = |source: &str, addr: &str, known: &[&str]| {
+            let text = format!("1 0 0:50 / /d rw - nfs4 {source} rw,vers=4.2{addr}\n");
+            server_now(&parse(text.as_bytes())[0], |_| known.iter().map(|a| a.to_string()).collect())
+        };
+        assert_eq!(of("n1:/", ",addr=10.77.1.1", &["fd00::1", "10.77.1.1"]), "n1");
+        assert_eq!(of("n1:/", ",addr=10.77.1.2", &["10.77.1.1"]), "10.77.1.2", "it has moved");
+        assert_eq!(of("n1:/", ",addr=10.77.1.2", &[]), "n1", "nobody knows the name");
+        assert_eq!(of("n1:/", "", &["10.77.1.1"]), "n1");
+        assert_eq!(of("10.77.1.1:/", ",addr=10.77.1.1", &[]), "10.77.1.1");
+        assert_eq!(of("[fd00::1]:/", ",addr=10.77.1.3", &[]), "10.77.1.3");
     }
 
     #[test]

@@ -1,0 +1,46 @@
+//! What the kernel tells of pNFS: per mount whether data servers serve it, per file nothing.
+
+use crate::unescape;
+use std::os::unix::ffi::OsStrExt;
+use std::path::Path;
+
+/// Where it stands; anybody may read it.
+pub const STATS: &str = "/proc/self/mountstats";
+
+/// The kind of layouts (`LAYOUT_FLEX_FILES`) that the server of the NFS mounted at `point` gives out, by the content of
+/// [`STATS`]; `None` where it gives none (Linux, fs/nfs/super.c, `show_pnfs`).
+pub fn pnfs(stats: &[u8], point: &Path) -> Option<String> {
+    let (mut ours, mut found) = (false, None);
+    for line in stats.split(|b| *b == b'\n') {
+        let words: Vec<&[u8]> = line.split(|b| *b == b' ').collect();
+        if let [b"device", _, b"mounted", b"on", place, ..] = words[..] {
+            ours = unescape(place) == point.as_os_str().as_bytes();
+            // Of two mounts at one place the last is on top.
+            found = if ours { None } else { found };
+        } else if let Some(told) = line.strip_prefix(b"\tnfsv4:").filter(|_| ours) {
+            let told = String::from_utf8_lossy(told);
+            let layout = told.split(',').find_map(|word| word.trim().strip_prefix("pnfs=").map(String::from));
+            found = layout.filter(|layout| layout != "not configured");
+        }
+    }
+    found
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn each_mount_tells_its_own() {
+        let stats = b"device proc mounted on /proc with fstype proc\n\
+            device n1:/ mounted on /my\\040data with fstype nfs4 statvers=1.1\n\
+            \topts:\trw,vers=4.2\n\tnfsv4:\tbm0=0xfdffbfff,acl=0x3,sessions,pnfs=LAYOUT_FLEX_FILES,lease_time=90\n\
+            device n2:/ mounted on /plain with fstype nfs4 statvers=1.1\n\
+            \tnfsv4:\tbm0=0xfdffbfff,acl=0x3,sessions,pnfs=not configured,lease_time=90\n\
+            device n3:/ mounted on /twice with fstype nfs4 statvers=1.1\n\
+            \tnfsv4:\tbm0=0x1,pnfs=LAYOUT_SCSI\n\
+            device n3:/x mounted on /twice with fstype nfs statvers=1.1\n";
+        let told = ["/my data", "/plain", "/twice", "/none"].map(|point| pnfs(stats, Path::new(point)));
+        assert_eq!(told, [Some("LAYOUT_FLEX_FILES".into()), None, None, None]);
+    }
+}
