@@ -1,16 +1,19 @@
 //! Storage servers that are no hosts of the run: appliances, mostly. No worker
 //! runs there, so what they serve is what their clients measure.
 
+use homing_clock::Mono;
 use homing_folder::lease::Place;
 use homing_model::Pulse;
 use homing_place::{HostIx, ServerIx};
-use std::collections::HashMap;
+use std::collections::{BTreeMap, HashMap};
 
 /// All servers that tasks of this run read from, by index.
 #[derive(Debug, Default)]
 pub(crate) struct Servers {
     servers: Vec<Server>,
     alias: HashMap<String, ServerIx>,
+    /// Bytes that each host's mounts of a server have moved, by its names.
+    moved: BTreeMap<(HostIx, String), u64>,
     /// Where the leases of servers are, by their names.
     places: HashMap<String, Place>,
 }
@@ -18,19 +21,28 @@ pub(crate) struct Servers {
 #[derive(Debug)]
 struct Server {
     name: String,
-    /// Tasks that read from it, by the host that they run on, with the last pulse of that host.
+    /// The hosts that tasks which read from it run on. One without such a task stays where its kernel tells what the
+    /// server has moved for it: the last of it comes after the end of the task.
     clients: HashMap<HostIx, Client>,
-    /// What all clients together would say.
+    /// What all clients together would say, by the clock of this machine since the first pulse: each of theirs begins when
+    /// it likes.
     sum: Pulse,
+    began: Option<Mono>,
 }
 
 #[derive(Debug, Default)]
 struct Client {
     tasks: u32,
     last: Option<Pulse>,
-    /// The sum's clock when this host's first pulse was added, less this host's.
-    ahead_us: i128,
+    /// What the server had moved for it, where its kernel tells, when that was looked at last, bytes.
+    moved: Option<u64>,
+    /// Pulses since the last look at the server.
+    fresh: u32,
 }
+
+/// Nobody waits for a client that was silent while another had so many pulses: it has gone, or its host hangs. A worker
+/// sends eight of its first pulses in the time of one of its later ones.
+const PULSES: u32 = 16;
 
 impl Servers {
     /// The server that a volume calls `name`, and that has these names in all; `true` when it was not known.
@@ -39,7 +51,12 @@ impl Servers {
         let ix = met.unwrap_or(self.servers.len());
         all.into_iter().for_each(|known| _ = self.alias.insert(known, ix));
         if met.is_none() {
-            self.servers.push(Server { name: name.into(), clients: HashMap::new(), sum: Pulse::default() });
+            self.servers.push(Server {
+                name: name.into(),
+                clients: HashMap::new(),
+                sum: Pulse::default(),
+                began: None,
+            });
         }
         (ix, met.is_none())
     }
@@ -64,11 +81,13 @@ impl Servers {
 
     /// A task on `host` begins to read from it (`true`), or has ended.
     pub fn used(&mut self, server: ServerIx, host: HostIx, begins: bool) {
+        let moved = self.moved_of(server, host);
         let clients = &mut self.servers[server].clients;
-        let client = clients.entry(host).or_default();
+        let client = clients.entry(host).or_insert_with(|| Client { moved, ..Client::default() });
         client.tasks = if begins { client.tasks + 1 } else { client.tasks.saturating_sub(1) };
         if client.tasks == 0 {
-            clients.remove(&host);
+            (client.last, client.fresh) = (None, 0);
+            clients.retain(|of, client| *of != host || client.moved.is_some());
         }
     }
 
@@ -78,25 +97,53 @@ impl Servers {
         (0..self.servers.len()).filter(used).collect()
     }
 
-    /// A client's pulse came: what the server would say of itself, as far as its clients know.
-    pub fn pulse(&mut self, server: ServerIx, host: HostIx, pulse: &Pulse) -> Pulse {
-        let Server { clients, sum, .. } = &mut self.servers[server];
-        let most = clients.len().max(1) as u64;
+    /// What a host's mounts of the server with these names have moved, bytes.
+    pub fn moved(&mut self, names: Vec<String>, host: HostIx, bytes: u64) {
+        self.moved.extend(names.into_iter().map(|name| ((host, name), bytes)));
+    }
+
+    /// What a host's mounts of the server have moved, where its kernel tells. Its disks, and interfaces that carry other
+    /// traffic too, say more or less.
+    fn moved_of(&self, server: ServerIx, host: HostIx) -> Option<u64> {
+        let of_host = self.moved.range((host, String::new())..).take_while(|((of, _), _)| *of == host);
+        let told = of_host.into_iter().find(|((_, name), _)| self.alias.get(name) == Some(&server));
+        told.map(|(_, bytes)| *bytes)
+    }
+
+    /// A client's pulse came: what the server would say of itself, as far as its clients know, when each of them has
+    /// had one since the last time. Between the pulses of two clients hardly any time may pass, and what the second has
+    /// read since its own last one would count as read in it.
+    pub fn pulse(&mut self, server: ServerIx, host: HostIx, pulse: &Pulse, now: Mono) -> Option<Pulse> {
+        let told = self.moved_of(server, host);
+        let Server { clients, sum, began, .. } = &mut self.servers[server];
+        let most = clients.values().filter(|client| client.tasks > 0).count().max(1) as u64;
         let client = clients.entry(host).or_default();
-        let last = client.last.replace(*pulse);
-        match last {
-            Some(before) => add(sum, &before, pulse, most),
+        if let Some(now) = told {
+            let before = client.moved.replace(now).unwrap_or(now);
+            *sum.moved.get_or_insert(0) += now.saturating_sub(before);
+        }
+        if client.tasks == 0 {
+            return None;
+        }
+        let pulse = Pulse { moved: pulse.moved.filter(|_| told.is_none()), ..*pulse };
+        match client.last.replace(pulse) {
+            Some(before) => add(sum, &before, &pulse, most),
             None => {
-                client.ahead_us = i128::from(sum.at_us) - i128::from(pulse.at_us);
                 sum.io_some_us = sum.io_some_us.or(pulse.io_some_us.map(|_| 0));
                 sum.moved = sum.moved.or(pulse.moved.map(|_| 0));
                 sum.reread = sum.reread.or(pulse.reread.map(|_| 0));
             }
         }
-        sum.at_us = sum.at_us.max((i128::from(pulse.at_us) + client.ahead_us) as u64);
+        client.fresh += 1;
+        sum.at_us = now.us_since(*began.get_or_insert(now));
         sum.longest = sum.longest.max(pulse.longest);
         sum.room = clients.values().map(|c| c.last.as_ref().and_then(|p| p.room)).sum();
-        *sum
+        let busy = || clients.values().filter(|client| client.tasks > 0);
+        let whole = busy().all(|client| client.fresh > 0) || clients[&host].fresh >= PULSES;
+        whole.then(|| {
+            clients.values_mut().for_each(|client| client.fresh = 0);
+            *sum
+        })
     }
 }
 
@@ -138,6 +185,39 @@ mod tests {
     }
 
     #[test]
+    fn of_a_clients_bytes_those_of_the_server_count() {
+        let mut servers = Servers::default();
+        let (nas, _) = servers.of("nas", vec!["nas".into(), "10.0.0.9".into()]);
+        let (other, _) = servers.of("other", vec!["other".into()]);
+        [(nas, 0), (other, 0)].iter().for_each(|(server, host)| servers.used(*server, *host, true));
+        let at = |at_us, moved| Pulse { at_us, moved: Some(moved), ..Pulse::default() };
+        let look = |servers: &mut Servers, server, host, at_us, moved| {
+            servers.pulse(server, host, &at(at_us, moved), Mono::from_us(at_us)).map(|sum| sum.moved.unwrap())
+        };
+        let both = |servers: &mut Servers, bytes, at_us, moved| {
+            servers.moved(vec!["10.0.0.9".into()], 0, bytes);
+            [nas, other].map(|server| look(servers, server, 0, at_us, moved))
+        };
+        assert_eq!(both(&mut servers, 1 << 40, 10, 700), [Some(0), Some(0)], "what was before is nobody's");
+        assert_eq!(both(&mut servers, (1 << 40) + 5, 20, 900), [Some(5), Some(200)], "its disk moved the rest");
+        // The kernel of another host does not tell servers apart.
+        servers.used(nas, 1, true);
+        assert_eq!(look(&mut servers, nas, 1, 20, 50), None, "the other host's next pulse is still to come");
+        assert_eq!(look(&mut servers, nas, 1, 30, 90), None);
+        assert_eq!(look(&mut servers, nas, 0, 40, 990), Some(45));
+        // What comes after the end of a task counts with the next look.
+        servers.used(nas, 0, false);
+        servers.moved(vec!["nas".into(), "10.0.0.9".into()], 0, (1 << 40) + 9);
+        assert_eq!((servers.used_by(0), look(&mut servers, nas, 0, 50, 0)), (vec![nas, other], None));
+        assert_eq!(look(&mut servers, nas, 1, 60, 90), Some(49));
+        servers.used(nas, 0, true);
+        let told: Vec<_> = (1..=PULSES).map(|n| look(&mut servers, nas, 1, 70, 90 + u64::from(n))).collect();
+        let (last, before) = told.split_last().unwrap();
+        assert_eq!(*last, Some(49 + u64::from(PULSES)), "a host that is silent is not waited for");
+        assert!(before.iter().all(Option::is_none));
+    }
+
+    #[test]
     fn clients_add_up_and_one_that_has_left_says_nothing_more() {
         let at = |at_us, moved, stood| Pulse {
             at_us,
@@ -154,16 +234,17 @@ mod tests {
         servers.used(nas, 1, true);
         assert_eq!((servers.used_by(0), servers.used_by(2)), (vec![nas], Vec::new()));
         // Their clocks began at different times, and what they moved before is nobody's.
-        servers.pulse(nas, 0, &at(1_000, 700, 0));
-        servers.pulse(nas, 1, &at(9_000, 10, 0));
-        servers.pulse(nas, 0, &at(1_500, 800, 100));
-        let sum = servers.pulse(nas, 1, &at(9_500, 30, 400));
+        servers.pulse(nas, 0, &at(1_000, 700, 0), Mono::from_us(70_000));
+        servers.pulse(nas, 1, &at(9_000, 10, 0), Mono::from_us(70_000));
+        servers.pulse(nas, 0, &at(1_500, 800, 100), Mono::from_us(70_400));
+        let sum = servers.pulse(nas, 1, &at(9_500, 30, 400), Mono::from_us(70_500)).unwrap();
         assert_eq!((sum.at_us, sum.moved, sum.looked, sum.stood), (500, Some(120), 1_000, 500));
         assert_eq!((sum.io_some_us, sum.room), (Some(500), Some(10)), "the mean of the hosts, and the sum");
         servers.used(nas, 1, false);
         assert!(servers.used_by(1).is_empty());
         servers.used(nas, 1, true);
-        let sum = servers.pulse(nas, 1, &at(20_000, 1 << 40, 400));
+        servers.pulse(nas, 0, &at(1_500, 800, 100), Mono::from_us(71_000));
+        let sum = servers.pulse(nas, 1, &at(20_000, 1 << 40, 400), Mono::from_us(72_000)).unwrap();
         assert_eq!(sum.moved, Some(120), "what it did meanwhile was not for this server");
     }
 }

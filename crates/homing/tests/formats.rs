@@ -109,6 +109,7 @@ fn every_object_has_its_row() {
         (HOST, "HostFacts"),
         (HOST, "Mount"),
         (HOST, "HostSample"),
+        (HOST, "Served"),
         (EVENT, "PlannedBytes"),
         (TASK, "IoCounters"),
         (TASK, "Task"),

@@ -182,7 +182,11 @@ impl Core {
             }
             FromWorker::Sample(sample) => self.hosts[at].take_sample(sample),
             FromWorker::Note(text) => note(&format!("{}: {text}", self.hosts[at].plan.name)),
-            FromWorker::Stands { .. } | FromWorker::Pulse(_) | FromWorker::Pong | FromWorker::Bye => {}
+            FromWorker::Stands { .. }
+            | FromWorker::Pulse(_)
+            | FromWorker::Served { .. }
+            | FromWorker::Pong
+            | FromWorker::Bye => {}
         }
     }
 

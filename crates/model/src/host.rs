@@ -3,6 +3,7 @@
 use crate::RawText;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
+use std::ops::AddAssign;
 
 /// One line of a host's mount table that matters for placement.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -105,6 +106,48 @@ pub struct HostSample {
     pub nfsd_calls: Option<u64>,
     /// Received and sent bytes per interface, loopback left out.
     pub net: BTreeMap<String, (u64, u64)>,
+    /// What NFS servers have served it, by the names that its mounts call them.
+    #[serde(default)]
+    pub served: BTreeMap<String, Served>,
+}
+
+/// What a file server has served a client since its volumes were mounted there, as the client counts it.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Served {
+    /// Bytes that came from it and went to it.
+    pub bytes: u64,
+    /// Requests that it answered.
+    pub requests: u64,
+    /// Requests that were sent once more because no answer came.
+    pub again: u64,
+    /// Time that requests waited at the client before they were sent, milliseconds in all.
+    pub queued_ms: u64,
+    /// Time from their transmission to the answer, milliseconds in all.
+    pub answered_ms: u64,
+}
+
+impl AddAssign for Served {
+    fn add_assign(&mut self, more: Served) {
+        self.bytes += more.bytes;
+        self.requests += more.requests;
+        self.again += more.again;
+        self.queued_ms += more.queued_ms;
+        self.answered_ms += more.answered_ms;
+    }
+}
+
+impl Served {
+    /// What it has served since `before`; counters of a volume that was mounted anew begin at nothing.
+    pub fn since(&self, before: &Served) -> Served {
+        let grown = |now: u64, then: u64| if self.requests < before.requests { now } else { now.saturating_sub(then) };
+        Served {
+            bytes: grown(self.bytes, before.bytes),
+            requests: grown(self.requests, before.requests),
+            again: grown(self.again, before.again),
+            queued_ms: grown(self.queued_ms, before.queued_ms),
+            answered_ms: grown(self.answered_ms, before.answered_ms),
+        }
+    }
 }
 
 /// Load indices of a host between two samples, as LSF's users know them. `None` is unknown.

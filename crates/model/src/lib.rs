@@ -15,7 +15,7 @@ pub mod units;
 
 pub use change::{Change, Stamp};
 pub use event::Event;
-pub use host::{Ahead, HostFacts, HostSample, Indices, Mount, Mover, Pulse};
+pub use host::{Ahead, HostFacts, HostSample, Indices, Mount, Mover, Pulse, Served};
 pub use layout::{Extent, FileLayout, Replica};
 pub use links::Links;
 pub use nodeset::NodeSet;

@@ -14,4 +14,5 @@ pub use kind::{Kind, network_patterns, same_volume, volume_name};
 pub use patience::{Bounded, FS_TIMEOUT, Look, Looking, Silent, patiently, silence, within};
 pub use pnfs::{STATS, pnfs};
 pub use source::{plain_source, server};
+pub use split::split;
 pub use table::{MountLine, holding, network, of_process, parse, read, unescape};

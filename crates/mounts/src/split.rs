@@ -1,7 +1,7 @@
 //! The two parts of a source.
 
 /// `server:/export`, where an IPv6 address stands in brackets.
-pub(crate) fn split(source: &[u8]) -> (&[u8], &[u8]) {
+pub fn split(source: &[u8]) -> (&[u8], &[u8]) {
     let cut = |at: usize, mark: usize| (&source[..at], &source[at + mark..]);
     if source.starts_with(b"[")
         && let Some(at) = source.windows(2).position(|w| w == b"]:")

@@ -5,6 +5,7 @@ mod facts;
 mod parse;
 mod pulse;
 mod room;
+mod served;
 
 pub use facts::{facts, memory_bytes};
 pub use pulse::Pulser;
@@ -32,5 +33,6 @@ pub fn sample() -> HostSample {
         disk_requests: disks.map(|(_, requests)| requests),
         nfsd_calls: read("/proc/net/rpc/nfsd").and_then(|t| parse::row(&t, "rpc")),
         net: read("/proc/net/dev").map(|t| parse::net_dev(&t)).unwrap_or_default(),
+        served: read(homing_mounts::STATS).map(|t| served::by_server(&t)).unwrap_or_default(),
     }
 }

@@ -2,7 +2,7 @@
 
 use crate::parse;
 use homing_model::{Mover, Pulse};
-use std::collections::HashMap;
+use std::collections::{BTreeMap, HashMap};
 use std::fs::{File, read_to_string};
 use std::io::{Read as _, Seek};
 use std::time::Instant;
@@ -31,6 +31,8 @@ pub struct Pulser {
     vmstat: Kept,
     /// What is asked for seldom: when, what interfaces have moved, bytes that were read again.
     seldom: Option<(u64, Option<String>, Option<u64>)>,
+    /// When NFS servers' shares were asked for, and what each had served then, bytes.
+    served: (Kept, Option<u64>, BTreeMap<String, u64>),
     /// When the page cache's room was asked for, and what it was.
     room: Option<(u64, Option<u64>)>,
     io_some_us: Option<u64>,
@@ -87,6 +89,7 @@ impl Default for Pulser {
             io_stall: Kept::new("/proc/pressure/io"),
             vmstat: Kept::new("/proc/vmstat"),
             seldom: None,
+            served: (Kept::new(homing_mounts::STATS), None, BTreeMap::new()),
             room: None,
             io_some_us: None,
             before: None,
@@ -121,9 +124,12 @@ impl Pulser {
         let io_some_us = self.io_stall.text().and_then(some);
         let stalls = io_some_us.is_none() || io_some_us > self.io_some_us;
         self.io_some_us = io_some_us;
-        // What has ended is counted with its parent, in the end with this process.
         let mover = self.look_at_some(tasks, if stalls { MOST_TASKS } else { FEW_TASKS });
-        let mut sum = read_by("self");
+        // What has ended is counted with its parent, in the end with this process, which itself reads megabytes a
+        // second of /proc, in this thread.
+        let (mut sum, own) = (read_by("self"), read_by("thread-self"));
+        sum.all -= own.all;
+        sum.cached -= own.cached;
         self.tasks.values().for_each(|task| sum += *task);
         self.longest = self.tasks.values().map(|task| task.asked).fold(self.longest, i64::max);
         // Read-ahead is counted before it is read, and a zombie not at all: neither takes back what was seen.
@@ -142,6 +148,21 @@ impl Pulser {
             room: self.room(at_us),
             mover,
         }
+    }
+
+    /// NFS servers that have served this host since they were asked for last, and the bytes of each; all of them at first.
+    pub fn served(&mut self) -> Vec<(String, u64)> {
+        let at_us = self.began.elapsed().as_micros() as u64;
+        let (file, asked_us, before) = &mut self.served;
+        if asked_us.is_some_and(|asked_us| at_us < asked_us + SELDOM_US) {
+            return Vec::new();
+        }
+        *asked_us = Some(at_us);
+        let now = file.text().map(crate::served::by_server).unwrap_or_default();
+        let news = now.into_iter().map(|(server, served)| (server, served.bytes));
+        let news: Vec<_> = news.filter(|(server, bytes)| before.get(server) != Some(bytes)).collect();
+        before.extend(news.iter().cloned());
+        news
     }
 
     fn room(&mut self, at_us: u64) -> Option<u64> {

@@ -1,6 +1,7 @@
 //! Host counters turned into amounts: what grew between two samples.
 
-use homing_model::HostSample;
+use homing_model::{HostSample, Served};
+use std::collections::BTreeMap;
 
 /// What a host did between two of its samples. `None`: a counter was missing or began anew.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
@@ -68,6 +69,8 @@ pub(crate) struct Sums {
     last: Option<HostSample>,
     /// The sums.
     pub total: Step,
+    /// What file servers have served it.
+    pub served: BTreeMap<String, Served>,
 }
 
 impl Sums {
@@ -75,6 +78,11 @@ impl Sums {
     pub(crate) fn add(&mut self, sample: &HostSample) -> Option<Step> {
         let before = self.last.replace(sample.clone())?;
         let step = step(&before, sample);
+        for (server, now) in &sample.served {
+            // A volume that was mounted since counts from its mount on.
+            let before = before.served.get(server).copied().unwrap_or_default();
+            *self.served.entry(server.clone()).or_default() += now.since(&before);
+        }
         let into = &mut self.total;
         into.us += step.us;
         for (sum, part) in [
@@ -97,7 +105,6 @@ impl Sums {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use std::collections::BTreeMap;
 
     #[test]
     fn a_restart_a_bridge_and_a_missing_counter_add_nothing() {
@@ -113,5 +120,19 @@ mod tests {
         assert_eq!(sums.total.received, Some(70));
         assert_eq!(sums.total.disk, None);
         assert_eq!(sums.total.us, 3_000_000);
+    }
+
+    #[test]
+    fn what_a_server_served_adds_up_also_over_a_remount() {
+        let at = |requests: Option<u64>| HostSample {
+            served: requests
+                .map(|n| ("nas".into(), Served { requests: n, bytes: n * 10, ..Served::default() }))
+                .into_iter()
+                .collect(),
+            ..HostSample::default()
+        };
+        let mut sums = Sums::default();
+        [None, Some(7), Some(9), Some(2)].iter().for_each(|n| _ = sums.add(&at(*n)));
+        assert_eq!(sums.served["nas"], Served { requests: 11, bytes: 110, ..Served::default() });
     }
 }

@@ -5,7 +5,7 @@ use crate::full::{self, Full, Gauges};
 use crate::load::{Sums, add_known};
 use homing_journal::Counts;
 use homing_model::event::{PlannedBytes, What};
-use homing_model::{Event, IoCounters, IoWait, NodeSet, Outcome, TaskId, WAIT_ASKED_FROM_US};
+use homing_model::{Event, IoCounters, IoWait, NodeSet, Outcome, Served, TaskId, WAIT_ASKED_FROM_US};
 use serde_json::{Value, json};
 use std::collections::{BTreeMap, HashMap};
 
@@ -267,6 +267,15 @@ impl Tally {
         (sum(|h| h.load.total.received), sum(|h| h.load.total.sent))
     }
 
+    /// What file servers have served all hosts.
+    pub(crate) fn served(&self) -> BTreeMap<&str, Served> {
+        let mut all: BTreeMap<&str, Served> = BTreeMap::new();
+        for (server, served) in self.hosts.values().flat_map(|host| &host.load.served) {
+            *all.entry(server).or_default() += *served;
+        }
+        all
+    }
+
     /// Hosts that could not be used at all, folded.
     pub(crate) fn unused(&self) -> Option<String> {
         let unused: NodeSet = self.unfit.keys().filter(|host| !self.hosts.contains_key(*host)).cloned().collect();
@@ -327,6 +336,7 @@ impl Tally {
             "shared": self.shared.iter().map(|(server, shared)| {
                 (server.clone(), json!({"limit": shared.limit, "most": shared.most}))
             }).collect::<serde_json::Map<_, _>>(),
+            "served": self.served(),
             "busiest": self.busiest().map(|(name, ..)| name),
             "hosts": hosts,
         })

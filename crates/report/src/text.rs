@@ -56,6 +56,7 @@ impl Tally {
             lines.add("full", &full.to_string());
         }
         self.limits(&mut lines);
+        self.servers(&mut lines);
         self.shared(&mut lines);
         lines.text
     }
@@ -168,6 +169,27 @@ impl Tally {
         }
     }
 
+    /// What NFS servers served, and how long that took.
+    fn servers(&self, lines: &mut Lines) {
+        for (name, served) in self.served().into_iter().filter(|(_, served)| served.bytes >= WORTH_TELLING) {
+            let each = |ms: u64| span(ms * 1000 / served.requests.max(1));
+            let again = match served.again {
+                0 => String::new(),
+                n => format!("; {} sent once more, for want of an answer", count(n, "request")),
+            };
+            lines.add(
+                "served",
+                &format!(
+                    "{name}: {} in {}, answered within {} each, after {} of waiting to be sent{again}",
+                    bytes(served.bytes),
+                    count(served.requests, "request"),
+                    each(served.answered_ms),
+                    each(served.queued_ms)
+                ),
+            );
+        }
+    }
+
     /// Storage servers that others used at the same time.
     fn shared(&self, lines: &mut Lines) {
         for (name, shared) in self.shared.iter().filter(|(_, shared)| shared.most.len() > 1) {
@@ -193,6 +215,8 @@ impl Tally {
     }
 }
 
+/// What a file server served is told from here, bytes: less is names and programs.
+const WORTH_TELLING: u64 = 1 << 20;
 /// As much of a command as a line shows, characters.
 const COMMAND: usize = 120;
 

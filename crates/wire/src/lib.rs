@@ -201,6 +201,13 @@ pub enum FromWorker {
     Bye,
     /// What admission looks at.
     Pulse(Pulse),
+    /// An NFS server has served this host more; always before the pulse of that time.
+    Served {
+        /// As the mounts here name it.
+        server: String,
+        /// Bytes from it and to it since its volumes were mounted here.
+        bytes: u64,
+    },
     /// What a recipe changed, synced; always before its `Ended`. A long list comes in parts.
     Changed {
         /// The attempt.

@@ -29,6 +29,9 @@ pub(crate) fn send(shared: Arc<Shared>) -> std::io::Result<()> {
         let mut ran = processor_time();
         let mut nth = 0u32;
         loop {
+            for (server, bytes) in pulser.served() {
+                shared.send(FromWorker::Served { server, bytes });
+            }
             shared.send(FromWorker::Pulse(pulser.take(&shared.tasks())));
             let now = processor_time();
             let pause = pause(nth, now.saturating_sub(ran));

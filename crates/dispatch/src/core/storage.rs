@@ -3,6 +3,7 @@
 use super::terms::Running;
 use super::{Action, Core};
 use crate::admission::{Reads, StorageIx, storage_of};
+use homing_clock::Mono;
 use homing_folder::lease::Place;
 use homing_model::event::What;
 use homing_model::{Pulse, TaskId};
@@ -10,13 +11,20 @@ use homing_place::{HostIx, Need, ServerIx, Storage};
 
 impl Core {
     /// A quick look at a host's storage: its limit may change.
-    pub fn pulse(&mut self, host: HostIx, pulse: &Pulse) {
+    pub fn pulse(&mut self, host: HostIx, pulse: &Pulse, now: Mono) {
         pulse.mover.into_iter().for_each(|mover| self.seen_moving(host, mover));
         self.observe(StorageIx::Host(host), pulse);
         for server in self.servers.used_by(host) {
-            let pulse = self.servers.pulse(server, host, pulse);
-            self.observe(StorageIx::Server(server), &pulse);
+            if let Some(pulse) = self.servers.pulse(server, host, pulse, now) {
+                self.observe(StorageIx::Server(server), &pulse);
+            }
         }
+    }
+
+    /// A server has moved so many bytes for a host since its volumes were mounted there.
+    pub fn moved_for(&mut self, host: HostIx, server: &str, bytes: u64) {
+        let names = self.hosts.names_of(server);
+        self.servers.moved(names, host, bytes);
     }
 
     fn observe(&mut self, storage: StorageIx, pulse: &Pulse) {

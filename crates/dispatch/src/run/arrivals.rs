@@ -192,7 +192,8 @@ impl<L: Listener> Shell<'_, L> {
                 }
             }
             FromWorker::Sample(sample) => self.core.sample(ix, sample),
-            FromWorker::Pulse(pulse) => self.core.pulse(ix, &pulse),
+            FromWorker::Served { server, bytes } => self.core.moved_for(ix, &server, bytes),
+            FromWorker::Pulse(pulse) => self.core.pulse(ix, &pulse, Moment::now().mono),
             FromWorker::Note(text) => self.listener.note(&format!("{}: {text}", self.settings_hosts[at].name)),
             FromWorker::Bye if link.released => link.to = None,
             FromWorker::Pong | FromWorker::Bye | FromWorker::Changed { .. } => {}

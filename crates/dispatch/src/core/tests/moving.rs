@@ -14,7 +14,8 @@ fn offers(core: &mut Core, ids: std::ops::RangeInclusive<TaskId>, command: &str)
 }
 
 fn pulse(core: &mut Core, host: HostIx, ticket: u64, disk: u64) {
-    core.pulse(host, &Pulse { mover: Some(Mover { ticket, disk, read: 0, written: 0 }), ..Pulse::default() });
+    let pulse = Pulse { mover: Some(Mover { ticket, disk, read: 0, written: 0 }), ..Pulse::default() };
+    core.pulse(host, &pulse, Mono::from_us(0));
 }
 
 fn wrote(ticket: u64, bytes: u64) -> Ended {

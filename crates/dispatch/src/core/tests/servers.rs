@@ -97,7 +97,7 @@ fn a_limit_is_found_from_what_its_clients_measure() {
     // Its one client computes: nothing is waited for.
     for ms in (5..500).step_by(5) {
         let pulse = Pulse { at_us: ms * 1000, looked: ms, moved: Some(0), io_some_us: Some(0), ..Pulse::default() };
-        (0..3).for_each(|host| core.pulse(host, &pulse));
+        (0..3).for_each(|host| core.pulse(host, &pulse, Mono::from_us(ms * 1000)));
     }
     let told = limits(&mut core);
     assert!(told.iter().any(|(name, limit)| name == "nas" && *limit == Some(2)), "{told:?}");

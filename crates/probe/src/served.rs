@@ -1,0 +1,98 @@
+//! What NFS servers have served this host: `/proc/self/mountstats`.
+
+use homing_model::Served;
+use homing_mounts::split;
+use std::collections::{BTreeMap, HashSet};
+
+/// By server, as the mounts' sources name it, all mounts of it together.
+pub(crate) fn by_server(mountstats: &str) -> BTreeMap<String, Served> {
+    let mut servers: BTreeMap<String, Served> = BTreeMap::new();
+    let mut met = HashSet::new();
+    for (device, stats) in mounts(mountstats) {
+        // One volume that is mounted at several places has one line of events for all.
+        let events = stats.lines().find(|line| line.trim_start().starts_with("events:"));
+        if !met.insert((device, events)) {
+            continue;
+        }
+        let (server, _) = split(device.as_bytes());
+        *servers.entry(String::from_utf8_lossy(server).into_owned()).or_default() += of_mount(stats);
+    }
+    servers
+}
+
+/// The NFS mounts: what is mounted, and the lines that follow.
+fn mounts(text: &str) -> impl Iterator<Item = (&str, &str)> {
+    let each = text.strip_prefix("device ").into_iter().flat_map(|text| text.split("\ndevice "));
+    each.filter_map(|mount| {
+        let (head, stats) = mount.split_once('\n')?;
+        let (device, rest) = head.split_once(" mounted on ")?;
+        let is_nfs = rest.split(" with fstype ").last()?.starts_with("nfs");
+        is_nfs.then_some((device, stats))
+    })
+}
+
+fn of_mount(stats: &str) -> Served {
+    let mut served = Served::default();
+    let (_, operations) = stats.split_once("per-op statistics").unwrap_or((stats, ""));
+    if let Some(bytes) = stats.lines().find_map(|line| line.trim_start().strip_prefix("bytes:")) {
+        // Read and written by calls, the same past the page cache, then what came from and went to the server.
+        let number: Vec<u64> = bytes.split_ascii_whitespace().filter_map(|n| n.parse().ok()).collect();
+        served.bytes = number.get(4).unwrap_or(&0) + number.get(5).unwrap_or(&0);
+    }
+    for line in operations.lines() {
+        let Some((_, numbers)) = line.split_once(':') else { continue };
+        let numbers: Vec<u64> = numbers.split_ascii_whitespace().filter_map(|n| n.parse().ok()).collect();
+        // Operations, transmissions, timeouts, bytes sent and received, then milliseconds in the queue, from
+        // transmission to answer, and in all (Linux, net/sunrpc/stats.c).
+        let [requests, sent, _, _, _, queued_ms, answered_ms, ..] = numbers[..] else { continue };
+        served += Served { requests, again: sent.saturating_sub(requests), queued_ms, answered_ms, bytes: 0 };
+    }
+    served
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// As Linux 6.1 writes it, with fewer operations.
+    const TWO: &str = "device sysfs mounted on /sys with fstype sysfs
+device nas:/export mounted on /data with fstype nfs4 statvers=1.1
+\topts:\trw,vers=4.2,rsize=262144
+\tage:\t62
+\tevents:\t2 5 0 0 1 4 9
+\tbytes:\t0 0 0 0 8388608 4096 2048 1
+\tRPC iostats version: 1.1  p/v: 100003/4 (nfs)
+\txprt:\ttcp 0 0 2 0 10 139 139 0 145 0 2 8 9
+\tper-op statistics
+\t        NULL: 1 1 0 44 24 0 0 0 0
+\t        READ: 32 33 0 7000 8391680 12 640 655 0
+\t       WRITE: 1 1 0 4300 176 0 9 9 0
+
+device nas:/export mounted on /home/my data with fstype nfs4 statvers=1.1
+\tage:\t62
+\tevents:\t2 5 0 0 1 4 9
+\tbytes:\t0 0 0 0 8388608 4096 2048 1
+\tper-op statistics
+\t        READ: 32 33 0 7000 8391680 12 640 655 0
+device [fd00::9]:/other mounted on /other with fstype nfs statvers=1.1
+\tevents:\t1
+\tbytes:\t1 0 0 0 100 0 1 0
+\tper-op statistics
+\t        READ: 1 1 0 1 1 2 3 4
+";
+
+    #[test]
+    fn each_volume_counts_once_for_its_server() {
+        let nas = Served { bytes: 8_392_704, requests: 34, again: 1, queued_ms: 12, answered_ms: 649 };
+        let other = Served { bytes: 100, requests: 1, again: 0, queued_ms: 2, answered_ms: 3 };
+        let of = by_server(TWO);
+        assert_eq!(of, BTreeMap::from([("nas".into(), nas), ("fd00::9".into(), other)]));
+        assert!(by_server("").is_empty());
+    }
+
+    #[test]
+    fn what_is_cut_off_is_no_reason_to_stop() {
+        let lengths = 0..TWO.len();
+        assert!(lengths.filter_map(|n| TWO.get(..n)).all(|text| by_server(text).len() <= 2));
+    }
+}
