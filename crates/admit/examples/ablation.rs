@@ -23,9 +23,9 @@ macro_rules! constants {
     };
 }
 
-const CONSTANTS: [Constant; 9] = constants!(
+const CONSTANTS: [Constant; 11] = constants!(
     shares: quiet step_bytes plain price filled;
-    times: step_us vain_us measure_us;
+    times: step_us looks starts_us vain_us measure_us;
     factors: gain
 );
 

@@ -61,6 +61,10 @@ pub struct Controller {
     /// The look at which the measurement under way began; `None` until exactly `n` run.
     from: Option<Look>,
     changed_us: u64,
+    /// Looks since then.
+    looks: u64,
+    /// What the first task took to begin, microseconds.
+    starts_us: u64,
     began_us: Option<u64>,
     direction: Direction,
     /// A trial that failed, until those that began with it have ended: since when, and the share that was lost.
@@ -89,6 +93,8 @@ impl Controller {
             n: settings.learnt.unwrap_or(1).clamp(1, settings.most.max(1)),
             from: None,
             changed_us: 0,
+            looks: 0,
+            starts_us: 0,
             began_us: None,
             direction: Direction::Up,
             failing: None,
@@ -141,7 +147,11 @@ impl Controller {
             return None;
         }
         self.charge(look);
-        let from = *self.from.get_or_insert(*look);
+        let from = *self.from.get_or_insert_with(|| {
+            self.looks = 0;
+            *look
+        });
+        self.looks += 1;
         let span = look.since(&from);
         match self.phase {
             Phase::SlowStart { before } => self.slow_start(look, &span, before),
@@ -158,6 +168,11 @@ impl Controller {
             return u32::MAX;
         };
         fit.max(self.n)
+    }
+
+    /// The measurement begins anew.
+    fn restart(&mut self, look: &Look) {
+        (self.from, self.looks) = (Some(*look), 0);
     }
 
     fn go(&mut self, n: u32, look: &Look) {

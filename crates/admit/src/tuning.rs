@@ -13,6 +13,11 @@ pub struct Tuning {
     pub step_us: u64,
     /// Under pressure a step is judged when each task has got so many bytes: 8 ms of a disk that streams 120 MB/s.
     pub step_bytes: f64,
+    /// And after so many looks: what a client's kernel has read ahead is there before its program has it.
+    pub looks: u64,
+    /// Without pressure not before that, or half of their inputs, but for programs that have not asked for them so
+    /// long after they began, microseconds: Python with its libraries begins in a tenth of a second, and R in two.
+    pub starts_us: u64,
     /// It goes back at once where twice as many are served less than this share.
     pub plain: f64,
     /// In between it measures for so long, microseconds: a task of a batch that is worth a limit takes about as long.
@@ -34,6 +39,8 @@ impl Default for Tuning {
             quiet: 0.10,
             step_us: 4_000,
             step_bytes: 1e6,
+            looks: 2,
+            starts_us: 250_000,
             plain: 0.6,
             vain_us: 1_000_000,
             gain: 1.25,

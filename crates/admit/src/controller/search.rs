@@ -13,7 +13,7 @@ impl Controller {
         match span.quiet(self.tuning.quiet) {
             None => return None,
             Some(true) => return self.grow(look, best),
-            Some(false) => self.from = Some(*look),
+            Some(false) => self.restart(look),
         }
         self.phase = Phase::Settled { best: Some(now) };
         // What was known is of another time: others came, or those that began first had the storage for themselves.
@@ -40,7 +40,7 @@ impl Controller {
 
     /// Storage is not waited for: more may run, at no price.
     fn grow(&mut self, look: &Look, best: Option<Served>) -> Option<String> {
-        self.from = Some(*look);
+        self.restart(look);
         self.direction = Direction::Up;
         let next = self.next(Direction::Up, self.n).min(self.cap(look)).max(self.n);
         if let Some(best) = best.filter(|_| next > self.n) {

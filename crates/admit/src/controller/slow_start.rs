@@ -5,15 +5,24 @@ use crate::span::{Look, Span};
 
 impl Controller {
     pub(super) fn slow_start(&mut self, look: &Look, span: &Span, before: Option<Served>) -> Option<String> {
-        if span.pressure() <= self.tuning.quiet {
-            return (span.us >= self.tuning.step_us).then(|| self.double(look, None)).flatten();
+        self.note_start(look, span);
+        let (quiet, starts) = (span.pressure() <= self.tuning.quiet, self.only_starts(look, span));
+        if look.pulse.at_us < self.changed_us + self.starts_us {
+            // Those that were added begin, as the first did; meanwhile the others are still served alone.
+            self.restart(look);
+            return None;
         }
-        if span.got == 0 {
+        if span.got == 0 && (starts || !quiet) {
             // Programs are being loaded; what tasks get counts from their first bytes.
-            self.from = Some(*look);
+            self.restart(look);
+        }
+        if quiet {
+            let told = span.us >= self.tuning.step_us && !starts;
+            return told.then(|| self.double(look, None)).flatten();
         }
         let young = look.pulse.at_us < self.changed_us + self.tuning.vain_us;
-        if young && (span.got as f64) < self.tuning.step_bytes * f64::from(self.n) {
+        let few = (span.got as f64) < self.tuning.step_bytes * f64::from(self.n);
+        if young && (few || self.looks < self.tuning.looks) {
             return None;
         }
         let now = Served { tasks: look.load.in_flight, rate: span.rate };
@@ -30,15 +39,35 @@ impl Controller {
             }
             Some(before) if now.rate < before.rate * self.tuning.gain => {
                 self.phase = Phase::Settled { best: Some(now) };
-                self.from = Some(*look);
+                self.restart(look);
                 None
             }
             _ => self.double(look, Some(now)),
         }
     }
 
+    /// Learns from the first task how long programs take to begin.
+    fn note_start(&mut self, look: &Look, span: &Span) {
+        if self.n == 1 && self.starts_us == 0 && span.got as f64 >= self.enough(look) / 8.0 {
+            let since = look.pulse.at_us - self.began_us.unwrap_or(look.pulse.at_us);
+            self.starts_us = since.min(self.tuning.starts_us);
+        }
+    }
+
+    /// Bytes after which a task is at its inputs, and not at its program.
+    fn enough(&self, look: &Look) -> f64 {
+        let half = look.load.inputs as f64 / f64::from(look.load.in_flight.max(1)) / 2.0;
+        half.min(self.tuning.step_bytes)
+    }
+
+    /// Whether tasks that have inputs may not have come to ask for them: who asks for nothing waits for nothing.
+    fn only_starts(&self, look: &Look, span: &Span) -> bool {
+        let few = (span.got as f64) < self.enough(look) * f64::from(look.load.in_flight);
+        few && look.pulse.at_us < self.changed_us.max(self.began_us.unwrap_or(0)) + self.tuning.starts_us
+    }
+
     fn double(&mut self, look: &Look, served: Option<Served>) -> Option<String> {
-        self.from = Some(*look);
+        self.restart(look);
         if look.load.in_flight < self.n && look.load.waiting > 0 {
             return None;
         }

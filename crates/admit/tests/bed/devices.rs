@@ -67,16 +67,18 @@ pub fn crowded(readers: u32, _: u32, _: f64) -> Served {
 
 /// Tasks that read 8 MB and compute for a moment.
 pub const READERS: Batch =
-    Batch { tasks: 50, slots: 50, cores: 2, bytes: 8e6, cpu_s: 0.02, load_s: 0.0, passes: 1, room: None };
+    Batch { tasks: 50, slots: 50, cores: 2, bytes: 8e6, cpu_s: 0.02, load_s: 0.0, start_s: 0.0, passes: 1, room: None };
 
 /// 400 MB of page cache over a disk of 150 MB/s.
 pub const SMALL: Batch = Batch { room: Some(400e6), ..READERS };
 
 /// What is measured beside every fixed limit: a name, the device, the batch.
-pub const ROWS: [(&str, Device, Batch); 24] = [
+pub const ROWS: [(&str, Device, Batch); 26] = [
     ("one head", one_head, READERS),
     ("one head, 20", one_head, short(8e6)),
     ("one head, programs", one_head, Batch { load_s: 0.02, ..READERS }),
+    ("one head, interpreters", one_head, Batch { start_s: 0.06, ..READERS }),
+    ("ssd, interpreters", ssd, Batch { start_s: 0.06, bytes: 80e6, ..READERS }),
     ("one head, 600", one_head, Batch { tasks: 600, ..READERS }),
     ("ssd", ssd, Batch { bytes: 80e6, ..READERS }),
     ("ssd, 20", ssd, short(80e6)),

@@ -54,6 +54,8 @@ pub struct Batch {
     pub cpu_s: f64,
     /// Before that it waits so long for its program, which comes from another disk.
     pub load_s: f64,
+    /// And so long for its program to begin, on a processor of its own.
+    pub start_s: f64,
     /// So many times it reads the same file.
     pub passes: u32,
     /// Bytes of a page cache that drops what was used longest ago; `None`: the device says all.
@@ -193,7 +195,7 @@ impl Bed {
                 cpu_s,
                 loads: self.batch.load_s,
                 reads: 0.0,
-                computes: 0.0,
+                computes: self.batch.start_s,
             });
         }
     }
