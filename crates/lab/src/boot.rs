@@ -9,6 +9,7 @@ use crate::{cgroup, folder, gluster, guest, net, process, program};
 use std::fs::{self, File};
 use std::io::Read;
 use std::net::{SocketAddr, TcpStream};
+use std::path::Path;
 use std::process::Child;
 use std::time::{Duration, Instant};
 
@@ -62,8 +63,8 @@ done </proc/self/mountinfo
 exec systemd-nspawn "$@""#;
 
 /// Boots a guest; returns when ssh answers.
-pub(crate) fn boot_guest(plan: &Plan, host: &HostPlan, kernel: &Booted) -> Result<()> {
-    let mut guest = guest::start(plan, host, kernel)?;
+pub(crate) fn boot_guest(plan: &Plan, host: &HostPlan, kernel: &Booted, disk: &Path) -> Result<()> {
+    let mut guest = guest::start(plan, host, kernel, disk)?;
     let until = Instant::now() + GUEST_PATIENCE;
     let answers = wait(host, &mut guest, until, "its sshd does not answer", || ssh_answers(host).then_some(()));
     answers.map_err(|e| guest::complaint(host).unwrap_or(e))?;

@@ -16,20 +16,25 @@ const HDD_MODEL: &str = include_str!("hdd_model.py");
 
 /// Makes the host's disk and mounts it at its `scratch` folder.
 pub(crate) fn make(host: &HostPlan, spec: &LabSpec) -> Result<()> {
+    let backing = image(host, spec, &[])?;
     let doing = format!("making the disk of {}", host.name());
-    let image = host.dir().join("disk.img");
-    let file = File::create(&image).doing("making", &image)?;
-    file.set_len(spec.disk_bytes).doing("sizing", &image)?;
-    let made = ["-q", "-F", "-m", "0"].map(Path::new);
-    run(&doing, "mkfs.ext4", &[&made[..], &[image.as_path()]].concat())?;
-    let backing = match spec.disk_model {
-        DiskModel::Plain => image,
-        DiskModel::Hdd => serve_with_one_head(host, &image)?,
-    };
     let scratch = host.scratch();
     fs::create_dir_all(&scratch).doing("making", &scratch)?;
     run(&doing, "mount", &["-o".as_ref(), "loop".as_ref(), backing.as_path(), scratch.as_path()])?;
-    if spec.disk_model == DiskModel::Hdd { read_ahead_as_a_disk(&backing) } else { Ok(()) }
+    if spec.disk_model == DiskModel::Plain { Ok(()) } else { read_ahead_as_a_disk(&backing) }
+}
+
+/// Makes an ext4 of the host's own, `more` words for its mkfs, and returns the file that stands for its disk.
+pub(crate) fn image(host: &HostPlan, spec: &LabSpec, more: &[&str]) -> Result<PathBuf> {
+    let image = host.dir().join("disk.img");
+    let file = File::create(&image).doing("making", &image)?;
+    file.set_len(spec.disk_bytes).doing("sizing", &image)?;
+    let words: Vec<&Path> = ["-q", "-F", "-m", "0"].iter().chain(more).map(Path::new).chain([&*image]).collect();
+    run(&format!("making the disk of {}", host.name()), "mkfs.ext4", &words)?;
+    match spec.disk_model {
+        DiskModel::Plain => Ok(image),
+        DiskModel::Hdd(times) => serve_with_one_head(host, &image, times),
+    }
 }
 
 /// A loop device reads ahead by megabytes, which would hide the seeks; disks come with 128 KiB.
@@ -42,8 +47,9 @@ fn read_ahead_as_a_disk(backing: &Path) -> Result<()> {
     Ok(())
 }
 
-/// Starts the server of a one-head disk over `image`; returns the file that stands for it.
-fn serve_with_one_head(host: &HostPlan, image: &Path) -> Result<PathBuf> {
+/// Starts the server of a one-head disk over `image`, so many times slower than a disk; returns the file that stands for
+/// it.
+fn serve_with_one_head(host: &HostPlan, image: &Path, times: u32) -> Result<PathBuf> {
     let (model, point) = (host.dir().join("hdd_model.py"), host.dir().join("hdd"));
     fs::write(&model, HDD_MODEL).doing("writing", &model)?;
     fs::create_dir_all(&point).doing("making", &point)?;
@@ -52,7 +58,7 @@ fn serve_with_one_head(host: &HostPlan, image: &Path) -> Result<PathBuf> {
     let err = out.try_clone().doing("opening", &log)?;
     let mut server = command("nbdfuse");
     server.arg(&point).args(["--command", "nbdkit", "-s", "-t", "16", "python"]).arg(&model);
-    server.arg(format!("image={}", image.display())).stdout(out).stderr(err);
+    server.arg(format!("image={}", image.display())).arg(format!("times={times}")).stdout(out).stderr(err);
     detach(&mut server);
     let mut child = server.spawn().doing("starting nbdfuse on", &point)?;
     let disk = point.join("nbd");

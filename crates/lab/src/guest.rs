@@ -5,11 +5,12 @@ use crate::disk::detach;
 use crate::error::{Doing, LabError, Result};
 use crate::kernel::Kernel;
 use crate::plan::{BOOTED, HostPlan, Plan};
-use crate::program::{self, run};
+use crate::program;
 use crate::root::write;
 use crate::spec::Guests;
 use crate::{cgroup, net, qemu, uml};
 use std::fs::File;
+use std::path::Path;
 use std::process::Child;
 
 /// The kernel that guests boot.
@@ -46,23 +47,16 @@ impl Guests {
     }
 }
 
-/// Makes the disk that the guest mounts at `/scratch`.
-pub(crate) fn make_disk(host: &HostPlan, bytes: u64) -> Result<()> {
-    let image = host.disk_image();
-    let file = File::create(&image).doing("making", &image)?;
-    file.set_len(bytes).doing("sizing", &image)?;
-    let words = ["-q", "-F", "-m", "0", "-E", "lazy_itable_init=1,lazy_journal_init=1"].map(std::path::Path::new);
-    run(&format!("making the disk of {}", host.name()), "mkfs.ext4", &[&words[..], &[image.as_path()]].concat())
-        .map(drop)
-}
+/// What makes the disk that the guest mounts at `/scratch` soon.
+pub(crate) const LAZY: [&str; 2] = ["-E", "lazy_itable_init=1,lazy_journal_init=1"];
 
-/// Starts the guest.
-pub(crate) fn start(plan: &Plan, host: &HostPlan, kernel: &Booted) -> Result<Child> {
+/// Starts the guest, which has this file for its disk.
+pub(crate) fn start(plan: &Plan, host: &HostPlan, kernel: &Booted, disk: &Path) -> Result<Child> {
     write(&host.root().join(BOOTED.trim_start_matches('/')), INIT, 0o755)?;
     net::make_tap(plan, host)?;
     let mut c = match kernel {
-        Booted::Qemu(kernel) => qemu::command_of(plan, host, kernel)?,
-        Booted::Uml => uml::command_of(plan, host)?,
+        Booted::Qemu(kernel) => qemu::command_of(plan, host, kernel, disk)?,
+        Booted::Uml => uml::command_of(plan, host, disk)?,
     };
     let doors = cgroup::make(&host.cgroup(), plan.spec.cpus)?;
     let log = host.dir().join(LOG);

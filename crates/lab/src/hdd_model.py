@@ -12,6 +12,7 @@ RATE = 150e6  # bytes per second
 SEEK = 0.008  # seconds
 
 image = None
+times = 1.0  # slower than that
 disk = None
 lock = threading.Lock()
 head = -1
@@ -19,10 +20,13 @@ free_at = 0.0
 
 
 def config(key, value):
-    global image
-    if key != "image":
+    global image, times
+    if key == "image":
+        image = value
+    elif key == "times":
+        times = float(value)
+    else:
         raise RuntimeError("unknown parameter " + key)
-    image = value
 
 
 def config_complete():
@@ -49,7 +53,7 @@ def move_head(offset, count):
     # late wake-ups do not make the disk slower than it is said to be.
     global head, free_at
     now = time.monotonic()
-    free_at = max(free_at, now) + count / RATE + (0.0 if offset == head else SEEK)
+    free_at = max(free_at, now) + times * (count / RATE + (0.0 if offset == head else SEEK))
     head = offset + count
     time.sleep(max(0.0, free_at - now))
 

@@ -160,11 +160,6 @@ impl HostPlan {
         self.dir().join("console.log")
     }
 
-    /// The disk of a guest.
-    pub fn disk_image(&self) -> PathBuf {
-        self.dir().join("disk.img")
-    }
-
     /// Whether it is a guest with a kernel of its own.
     pub fn is_guest(&self) -> bool {
         self.lab.spec.nfs.is_some()

@@ -5,6 +5,7 @@ use crate::error::{Doing, Result};
 use crate::kernel::Kernel;
 use crate::plan::{BOOTED, HostPlan, Plan};
 use crate::program::command;
+use std::path::Path;
 use std::process::Command;
 
 /// The program, as the process table shows it.
@@ -14,15 +15,15 @@ pub(crate) const PROGRAM: &str = "qemu-system-x86_64";
 const MEMORY_MIB: u32 = 1024;
 
 /// The command that is the guest.
-pub(crate) fn command_of(plan: &Plan, host: &HostPlan, kernel: &Kernel) -> Result<Command> {
+pub(crate) fn command_of(plan: &Plan, host: &HostPlan, kernel: &Kernel, disk: &Path) -> Result<Command> {
     let initrd = host.dir().join("initrd");
     std::fs::write(&initrd, initramfs(plan, host, kernel)?).doing("writing", &initrd)?;
     let mut c = command(PROGRAM);
-    c.args(arguments(plan, host, kernel));
+    c.args(arguments(plan, host, kernel, disk));
     Ok(c)
 }
 
-fn arguments(plan: &Plan, host: &HostPlan, kernel: &Kernel) -> Vec<String> {
+fn arguments(plan: &Plan, host: &HostPlan, kernel: &Kernel, disk: &Path) -> Vec<String> {
     let dir = host.dir().display().to_string();
     let words = [
         format!("-name {}", host.machine()),
@@ -36,7 +37,7 @@ fn arguments(plan: &Plan, host: &HostPlan, kernel: &Kernel) -> Vec<String> {
             "-virtfs local,path={},mount_tag=root,security_model=passthrough,readonly=on,multidevs=remap",
             host.root().display()
         ),
-        format!("-drive file={},if=virtio,format=raw,cache=unsafe", host.disk_image().display()),
+        format!("-drive file={},if=virtio,format=raw,cache=unsafe", disk.display()),
         format!("-netdev tap,id=net,ifname={},script=no,downscript=no", host.veth()),
         format!("-device virtio-net-pci,netdev=net,mac=52:54:00:{}{}", host.mac_end(), rate(plan)),
     ];

@@ -11,8 +11,8 @@ pub enum DiskModel {
     /// A file on the machine's own disk.
     #[default]
     Plain,
-    /// One head: requests are served one at a time, and a seek costs time.
-    Hdd,
+    /// One head: requests are served one at a time, and a seek costs time; so many times as much as a disk's.
+    Hdd(u32),
 }
 
 impl FromStr for DiskModel {
@@ -20,8 +20,11 @@ impl FromStr for DiskModel {
     fn from_str(s: &str) -> std::result::Result<Self, String> {
         match s {
             "plain" => Ok(DiskModel::Plain),
-            "hdd" => Ok(DiskModel::Hdd),
-            _ => Err(format!("unknown disk model {s:?}; there are plain and hdd")),
+            "hdd" => Ok(DiskModel::Hdd(1)),
+            _ => match s.strip_prefix("hdd/").and_then(|times| times.parse().ok()).filter(|times| *times > 0) {
+                Some(times) => Ok(DiskModel::Hdd(times)),
+                None => Err(format!("unknown disk model {s:?}; there are plain, hdd, and hdd/5, five times as slow")),
+            },
         }
     }
 }
@@ -178,8 +181,8 @@ impl LabSpec {
         if self.nfs.is_some() && (self.gluster.is_some() || self.moosefs.is_some() || self.slurm) {
             return refuse("hosts of a lab with NFS are guests without systemd; they run nothing else".into());
         }
-        if self.nfs.is_some() && (self.hosts < 2 || self.disk_model == DiskModel::Hdd) {
-            return refuse("a lab with NFS has a server, at least one client, and plain disks".into());
+        if self.nfs.is_some() && self.hosts < 2 {
+            return refuse("a lab with NFS has a server and at least one client".into());
         }
         if self.nfs.is_none() && self.guests != Guests::Qemu {
             return refuse("only a lab with NFS has guests".into());

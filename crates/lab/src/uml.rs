@@ -5,6 +5,7 @@ use crate::error::Result;
 use crate::plan::{BOOTED, HostPlan, Plan};
 use crate::program::command;
 use crate::root::write;
+use std::path::Path;
 use std::process::Command;
 
 /// The program, as the process table shows it.
@@ -27,19 +28,19 @@ pub(crate) fn hint() -> &'static str {
 }
 
 /// The command that is the guest.
-pub(crate) fn command_of(plan: &Plan, host: &HostPlan) -> Result<Command> {
+pub(crate) fn command_of(plan: &Plan, host: &HostPlan, disk: &Path) -> Result<Command> {
     write(&host.root().join(FIRST.trim_start_matches('/')), &first_steps(plan, host), 0o755)?;
     let mut c = command(PROGRAM);
-    c.args(arguments(host));
+    c.args(arguments(host, disk));
     Ok(c)
 }
 
-fn arguments(host: &HostPlan) -> Vec<String> {
+fn arguments(host: &HostPlan, disk: &Path) -> Vec<String> {
     vec![
         format!("mem={MEMORY_MIB}M"),
         format!("umid={}", host.machine()),
         format!("uml_dir={}/", host.dir().display()),
-        format!("ubd0={}", host.disk_image().display()),
+        format!("ubd0={}", disk.display()),
         "rootfstype=hostfs".into(),
         format!("rootflags={}", host.root().display()),
         "ro".into(),

@@ -12,7 +12,7 @@ pub fn up(spec: &LabSpec) -> Result<Plan> {
     keep_inherited();
     spec.check()?;
     program::require(&[])?;
-    if spec.disk_model == DiskModel::Hdd {
+    if spec.disk_model != DiskModel::Plain {
         program::require(program::FOR_HDD)?;
     }
     if spec.gluster.is_some() {
@@ -52,8 +52,8 @@ fn raise(plan: &Plan) -> Result<()> {
     on_each(plan, |host| {
         root::make(plan, host, &keys)?;
         if let Some(kernel) = &kernel {
-            guest::make_disk(host, plan.spec.disk_bytes)?;
-            return boot::boot_guest(plan, host, kernel);
+            let disk = disk::image(host, &plan.spec, &guest::LAZY)?;
+            return boot::boot_guest(plan, host, kernel, &disk);
         }
         disk::make(host, &plan.spec)?;
         if plan.spec.slurm {

@@ -222,7 +222,7 @@ fn down_goes_on_without_a_disk_that_another_namespace_holds() {
 
 #[test]
 fn a_one_head_disk_is_served_and_goes_away() {
-    let Some(lab) = Lab::up("hdd", 1, |s| s.disk_model = homing_lab::DiskModel::Hdd) else { return };
+    let Some(lab) = Lab::up("hdd", 1, |s| s.disk_model = homing_lab::DiskModel::Hdd(1)) else { return };
     let number = number_of(&lab);
     lab.says("n1", &["sh", "-c", "head -c 1000000 /dev/urandom > /scratch/f && sync && cmp /scratch/f /scratch/f"]);
     assert!(lab.traces(number).iter().any(|t| t.contains("nbdkit")));

@@ -88,7 +88,7 @@ struct UpArgs {
     /// Size of each host's disk at /scratch
     #[arg(long, default_value = "4G", value_parser = homing_lab::parse_size)]
     disk: u64,
-    /// What the disk is like: plain (a file), hdd (one head: seeks cost time)
+    /// What the disk is like: plain (a file), hdd (one head: seeks cost time), hdd/5 (five times as slow)
     #[arg(long, default_value = "plain")]
     disk_model: DiskModel,
     /// Make a GlusterFS volume at /data: SETSxCOPIES such as 2x2, or replica=2
