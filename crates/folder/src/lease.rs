@@ -25,7 +25,7 @@ use std::os::unix::fs::DirEntryExt;
 use std::path::PathBuf;
 use std::time::{Duration, Instant, SystemTime};
 use terms::Claim;
-pub use terms::{Outlook, Place, Wish, serves};
+pub use terms::{Outlook, Place, Wish, has_in_use, serves};
 
 /// The folder's name in the root of a volume, where no other place is said.
 pub const FOLDER: &str = ".homing-leases";

@@ -102,7 +102,51 @@ fn two_login_nodes_and_one_file_server() {
         let states = lab.ok(host, &format!("{SHELL} bjobs -a -q storage -noheader -o stat | sort | uniq -c"));
         assert_eq!(states.split_whitespace().collect::<Vec<_>>(), ["25", "DONE"]);
     }
+    a_queue_over_all_hosts_has_one_limit(&lab);
     two_users_share_a_server_that_is_a_host_of_one(&lab, server, one);
+}
+
+/// Three hosts that each run jobs of one queue, of two users: its limits hold over all hosts, by leases on the volume.
+/// Jobs of several slots do not wait for each other for ever, and a host that is lost gives its slots back.
+fn a_queue_over_all_hosts_has_one_limit(lab: &Lab) {
+    let cluster = "[host.n1]\nslots = 4\n[host.n2]\nslots = 4\n[host.n3]\nslots = 4\n[queue.wide]\ndefault = true\nslots = 4\nper_user = 3\nleases = '/data/.homing-queues'\n";
+    lab.ok("n1", "mkdir -m 1777 /data/wide /data/.homing-queues; : >/data/wide/log; chmod 666 /data/wide/log");
+    let job = |slots: u32| {
+        format!("homing sub -n {slots} 'echo + {slots} $(id -u) >>log; sleep 1; echo - {slots} $(id -u) >>log'")
+    };
+    for host in ["n1", "n2", "n3"] {
+        lab.ok(host, &format!("echo \"{cluster}\" >/etc/homing/cluster.toml; ln -sf {EXE} /usr/local/bin/homing"));
+    }
+    let as_user = |uid: u32, words: &str| {
+        format!(
+            "cd /data/wide && HOME=/tmp HOMING_ENGINE=local setpriv --reuid={uid} --regid={uid} --clear-groups sh -c '{}'",
+            words.replace('\'', "'\\''")
+        )
+    };
+    for (uid, host) in [(4711, "n1"), (4711, "n2"), (4712, "n2"), (4712, "n3")] {
+        lab.ok(host, &as_user(uid, &format!("for i in 1 2 3 4; do {}; done; {}", job(1), job(3))));
+    }
+    until("somebody waits for slots that another host has", || {
+        let told = lab.ok("n1", &as_user(4711, "homing jobs --why"));
+        told.contains("slots in use")
+    });
+    for (uid, host) in [(4711, "n1"), (4711, "n2"), (4712, "n2"), (4712, "n3")] {
+        lab.ok(host, &as_user(uid, "homing wait"));
+    }
+    let log = lab.ok("n1", "cat /data/wide/log");
+    let (mut users, mut most, mut most_of_one, mut ended) = (std::collections::BTreeMap::<&str, i32>::new(), 0, 0, 0);
+    for line in log.lines() {
+        let words: Vec<&str> = line.split(' ').collect();
+        let slots: i32 = words[1].parse().unwrap();
+        let of = users.entry(words[2]).or_default();
+        *of += if words[0] == "+" { slots } else { -slots };
+        most_of_one = most_of_one.max(*of);
+        most = most.max(users.values().sum());
+        ended += i32::from(words[0] == "-");
+    }
+    assert_eq!(ended, 20, "{log}");
+    assert!((2..=4).contains(&most) && most_of_one <= 3, "{most} slots at once, {most_of_one} of one user: {log}");
+    println!("{most} slots at once on three hosts, {most_of_one} of one user");
 }
 
 /// The tasks of one user run on the server itself, and count for all like those that read from it over the network.

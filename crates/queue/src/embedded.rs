@@ -127,10 +127,14 @@ impl Engine for Embedded {
             odd => Block::Other(format!("{}; {}", Block::Slots, odd.join("; "))),
         };
         // Which leases there are, the runner of the job's user knows.
-        let sharers: BTreeSet<u32> = waiting().filter(|v| v.storage.is_some()).map(|v| v.uid).collect();
+        let leased = |v: &View| plan::leased_by(&self.config, v);
+        let sharers: BTreeSet<u32> = waiting().filter(|v| !leased(v).is_empty()).map(|v| v.uid).collect();
         let presences: BTreeMap<u32, Presence> =
             sharers.into_iter().filter_map(|uid| Some((uid, Presence::of(places, uid)?))).collect();
-        let full = |v: &View| presences.get(&v.uid)?.full.get(&v.storage.as_ref()?.name).cloned().map(Block::Storage);
+        let full = |v: &View| {
+            let told = &presences.get(&v.uid)?.full;
+            leased(v).iter().find_map(|name| told.get(name)).cloned().map(Block::Storage)
+        };
         let blocked = |v: &View| plan::blocked(&self.config, &usage, v, &load).or_else(|| full(v));
         let asked = |v: &View| jobs.iter().find(|j| j.id == v.id && j.uid == v.uid)?.part(v.index)?.asked.clone();
         let is_over_several =

@@ -46,11 +46,22 @@ pub struct Outlook {
 
 /// Who uses a server, for people: `nas serves 8 of 8, 3 of them by user b`. Those of `me` are not named.
 pub fn serves(server: &str, limit: Option<u32>, users: &[(String, u32)], me: &str) -> String {
+    format!("{server} serves {}", held(limit, users, me))
+}
+
+/// The same of slots: `queue io has 8 of 8 slots in use, 3 of them by user b`.
+pub fn has_in_use(queue: &str, limit: Option<u32>, users: &[(String, u32)], me: &str) -> String {
+    let held = held(limit, users, me);
+    let (number, by) = held.split_at(held.find(',').unwrap_or(held.len()));
+    format!("{queue} has {number} slots in use{by}")
+}
+
+fn held(limit: Option<u32>, users: &[(String, u32)], me: &str) -> String {
     let total: u32 = users.iter().map(|(_, held)| held).sum();
     let of = limit.map_or(String::new(), |limit| format!(" of {limit}"));
     let others = users.iter().filter(|(user, held)| user != me && *held > 0);
     let others: String = others.map(|(user, held)| format!(", {held} of them by user {user}")).collect();
-    format!("{server} serves {total}{of}{others}")
+    format!("{total}{of}{others}")
 }
 
 /// What one run has of a server's leases, as everybody sees it.
@@ -61,4 +72,20 @@ pub(super) struct Claim {
     pub(super) held: u32,
     pub(super) waits: bool,
     pub(super) limit: Option<u32>,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn who_uses_what_is_told_but_for_oneself() {
+        let users = [("ann".to_string(), 5), ("bob".to_string(), 3), ("cid".to_string(), 0)];
+        assert_eq!(serves("nas", Some(8), &users, "ann"), "nas serves 8 of 8, 3 of them by user bob");
+        assert_eq!(
+            has_in_use("queue io", Some(8), &users, "ann"),
+            "queue io has 8 of 8 slots in use, 3 of them by user bob"
+        );
+        assert_eq!(has_in_use("queue io", None, &[], "ann"), "queue io has 0 slots in use");
+    }
 }

@@ -125,6 +125,7 @@ impl Cluster {
         let limits = [
             (queue.slots.is_some(), "slots", "GrpTRES=cpu=N of the partition's QOS"),
             (queue.per_user.is_some(), "per_user", "MaxTRESPerUser=cpu=N of the partition's QOS"),
+            (queue.leases.is_some(), "leases", "GrpTRES=cpu=N of the partition's QOS, which holds over all hosts"),
             (queue.per_host.is_some(), "per_host", "MaxCPUsPerNode=N of the partition"),
             (queue.run_limit.is_some(), "run_limit", "MaxTime of the partition"),
             (!queue.load.is_empty(), "load", "it has no thresholds; Licenses=NAME:N counts what may run at once"),

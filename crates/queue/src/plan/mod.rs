@@ -5,6 +5,7 @@
 mod block;
 mod config;
 mod queue;
+mod shared;
 mod spread;
 #[cfg(test)]
 mod tests;
@@ -14,6 +15,7 @@ mod window;
 pub use block::Block;
 pub use config::{Config, Terms};
 pub use queue::Queue;
+pub(crate) use shared::is_queue;
 pub use spread::{Room, spread};
 pub use usage::{Leased, Usage};
 pub use window::Windows;
@@ -106,7 +108,7 @@ pub fn blocked(config: &Config, usage: &Usage, it: &View, load: &Load) -> Option
     }
     // What another host has, and how loaded it is, is its own affair.
     if it.host.is_none() {
-        if let Some(who) = it.storage.as_ref().and_then(|storage| usage.full(storage)) {
+        if let Some(who) = usage.full_for(config, it) {
             return Some(Block::Storage(who));
         }
         if let Some(index) = load.above_first(&queue.load) {
@@ -168,21 +170,41 @@ pub fn standing(config: &Config, usage: &Usage, own: &[View], host: &Option<Stri
     stands
 }
 
-/// What this user's jobs on this machine would do with leases of the storage servers that they use: those of what runs
-/// are kept, and one is wanted for each job that could start on a free slot.
-pub fn wishes(own: &[View], free_slots: u32) -> BTreeMap<Storage, Wish> {
-    let mut wishes: BTreeMap<Storage, Wish> = BTreeMap::new();
-    for view in own.iter().filter(|v| v.host.is_none()) {
-        let Some(storage) = &view.storage else { continue };
-        if !view.state.is_running() && view.state != State::Pend {
+/// What this user's jobs on this machine would do with leases of the storage servers and queues that they use: those of
+/// what runs are kept, and as many are wanted as the jobs take that could start on free slots if they had them. With each,
+/// how many the job takes at least that takes fewest.
+pub fn wishes(
+    config: &Config,
+    usage: &Usage,
+    own: &[View],
+    load: &Load,
+    free_slots: u32,
+) -> BTreeMap<Storage, (Wish, u32)> {
+    let usage = usage.clone().with(BTreeMap::new());
+    let mut wishes: BTreeMap<Storage, (Wish, u32)> = BTreeMap::new();
+    for view in own {
+        let runs = view.state.is_running();
+        if !runs && view.state != State::Pend {
             continue;
         }
-        let wish = wishes.entry(storage.clone()).or_default();
-        wish.used += u32::from(view.state.is_running());
-        wish.wanted += u32::from(view.state == State::Pend && view.after == Verdict::Holds);
+        let could = !runs && view.slots <= free_slots.max(1) && blocked(config, &usage, view, load).is_none();
+        for (storage, units, _) in shared::taken(config, &usage, view) {
+            // One that could not start now is there as well: without a wish nothing would be known to be full for it.
+            let (wish, least) = wishes.entry(storage).or_default();
+            wish.used += if runs { units } else { 0 };
+            if could {
+                wish.wanted += units;
+                *least = if *least == 0 { units } else { units.min(*least) };
+            }
+        }
     }
-    wishes.values_mut().for_each(|wish| wish.wanted = wish.used + wish.wanted.min(free_slots));
+    wishes.values_mut().for_each(|(wish, _)| wish.wanted = wish.used + wish.wanted.min(free_slots));
     wishes
+}
+
+/// Names, for people, of what an element takes leases of before it starts on this machine.
+pub fn leased_by(config: &Config, it: &View) -> Vec<String> {
+    shared::taken(config, &Usage::default(), it).into_iter().map(|(storage, ..)| storage.name).collect()
 }
 
 /// Elements alike that ask one host at once: enough that the next is there when one has started, and few enough

@@ -4,6 +4,7 @@ use super::Windows;
 use homing_lsf::require::Requirement;
 use serde::{Deserialize, Deserializer, Serialize};
 use std::collections::BTreeMap;
+use std::path::PathBuf;
 
 /// A queue, as `[queue.NAME]` of the cluster file describes it.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
@@ -27,6 +28,9 @@ pub struct Queue {
     pub per_user: Option<u32>,
     /// ... on one host (HJOB_LIMIT).
     pub per_host: Option<u32>,
+    /// A folder on a volume that all hosts have: `slots` and `per_user` hold over all of them together.
+    #[serde(deserialize_with = "leases")]
+    pub leases: Option<PathBuf>,
     /// Minutes that a job may run (RUNLIMIT).
     pub run_limit: Option<u64>,
     /// Minutes of processor time that each process of a job may use (CPULIMIT).
@@ -74,6 +78,16 @@ fn nice<'de, D: Deserializer<'de>>(from: D) -> Result<u8, D::Error> {
     fits.ok_or_else(|| serde::de::Error::custom(format!("nice = {nice} is none of 0 to 19")))
 }
 
+fn leases<'de, D: Deserializer<'de>>(from: D) -> Result<Option<PathBuf>, D::Error> {
+    let folder = Option::<PathBuf>::deserialize(from)?;
+    if let Some(odd) = folder.iter().find(|folder| !folder.is_absolute() || folder.file_name().is_none()) {
+        return Err(serde::de::Error::custom(format!(
+            "leases = {odd:?} is no folder of a volume, /data/.homing-leases"
+        )));
+    }
+    Ok(folder)
+}
+
 fn res_req<'de, D: Deserializer<'de>>(from: D) -> Result<String, D::Error> {
     let text = String::deserialize(from)?;
     let bad = |why| serde::de::Error::custom(format!("res_req = {text:?} is no requirement: {why}"));
@@ -86,6 +100,16 @@ fn res_req<'de, D: Deserializer<'de>>(from: D) -> Result<String, D::Error> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_queue_comes_back_as_it_was_written() {
+        for leases in [None, Some("/data/l".into())] {
+            let queue = Queue { leases, ..Queue::default() };
+            let text = serde_json::to_string(&queue).unwrap();
+            assert_eq!(serde_json::from_str::<Queue>(&text).unwrap(), queue, "{text}");
+        }
+        assert!(serde_json::from_str::<Queue>("{\"leases\": \"l\"}").unwrap_err().to_string().contains("no folder"));
+    }
 
     #[test]
     fn users_and_groups_are_admitted() {

@@ -157,10 +157,49 @@ fn a_lease_is_wished_for_each_job_that_runs_or_could() {
     all[0].state = State::Run;
     all[1].after = Verdict::Waits;
     all[2].state = State::Done;
-    let wish = |free| wishes(&all, free)[&storage(None)];
+    let wished = |own: &[View], load: &Load, free| wishes(&config(), &Usage::of(own), own, load, free);
+    let wish = |free| wished(&all, &Load::default(), free)[&storage(None)].0;
     assert_eq!((wish(8).used, wish(8).wanted), (1, 3));
     assert_eq!((wish(1).used, wish(1).wanted), (1, 2), "one slot is free");
-    assert!(wishes(&all[2..3], 8).is_empty(), "what has ended gives its lease back");
+    assert!(wished(&all[2..3], &Load::default(), 8).is_empty(), "what has ended gives its lease back");
+    all.iter_mut().for_each(|view| view.require = vec!["mem>100".into()]);
+    let full = Load::of(&[("mem", 50.0)]);
+    assert_eq!(
+        wished(&all, &full, 8)[&storage(None)].0.wanted,
+        1,
+        "what waits for another reason keeps nobody from them"
+    );
+}
+
+#[test]
+fn a_queue_with_leases_counts_slots_over_all_hosts() {
+    let mut config = config();
+    let queue = Queue { slots: Some(8), per_user: Some(4), leases: Some("/data/l".into()), ..Queue::default() };
+    config.queues.insert("q".into(), queue.clone());
+    let mut all: Vec<View> = (1..=3).map(|id| View { slots: 2, ..view(id, 10) }).collect();
+    all[0].state = State::Run;
+    let wishes = |config: &Config| wishes(config, &Usage::of(&all), &all, &Load::default(), 16);
+    let told = wishes(&config).into_iter();
+    let told = told.map(|(s, (wish, least))| (s.server, s.limit, wish.used, wish.wanted, least)).collect::<Vec<_>>();
+    // Its own limit allows the user one more of two slots.
+    assert_eq!(told, [("queue-q".into(), Some(8), 2, 6, 2), ("queue-q.10".into(), Some(4), 2, 6, 2)]);
+    let leased = |all_may: u32, user_may: u32| {
+        let of = |(storage, _): (Storage, (Wish, u32))| {
+            let may_use = if storage.server == "queue-q" { all_may } else { user_may };
+            (storage.clone(), Leased { may_use, why: storage.name })
+        };
+        Usage::of(&all).with(wishes(&config).into_iter().map(of).collect())
+    };
+    let why = |usage: &Usage, it: &View| blocked(&config, usage, it, &Load::default());
+    assert_eq!(why(&leased(4, 4), &all[1]), None);
+    assert_eq!(why(&leased(3, 4), &all[1]), Some(Block::Storage("queue q".into())), "one lease is missing");
+    let full = leased(8, 2);
+    assert_eq!(why(&full, &all[1]), Some(Block::Storage("queue q for its user".into())));
+    assert_eq!(full.full_servers(&config, &all).into_keys().collect::<Vec<_>>(), ["queue q for its user"]);
+    let far = View { host: Some("n2".into()), ..all[1].clone() };
+    assert_eq!(why(&leased(0, 0), &far), None, "its host asks for its leases");
+    config.queues.insert("q".into(), Queue { leases: None, ..queue });
+    assert!(wishes(&config).is_empty(), "each host counts its own");
 }
 
 #[test]

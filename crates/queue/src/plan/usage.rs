@@ -1,7 +1,8 @@
 //! Slots in use.
 
-use super::View;
+use super::{Config, View, shared};
 use crate::Storage;
+use crate::state::State;
 use std::collections::{BTreeMap, HashMap};
 
 /// Slots in use, as limits count them.
@@ -12,31 +13,42 @@ pub struct Usage {
     pub(super) host: HashMap<(String, Option<String>), u32>,
     /// Running elements of each job.
     pub(super) elements: HashMap<(u32, u64), u32>,
+    /// Slots on this machine of each user's elements of each queue.
+    here: HashMap<(u32, String), u32>,
     /// Running elements that use a storage server.
     storage: HashMap<Storage, u32>,
-    /// Elements that may use it.
+    /// What may be used of storage servers, and of queues whose slots are counted over all hosts.
     leases: BTreeMap<Storage, Leased>,
 }
 
-/// What a user's jobs on a machine may use of a storage server.
+/// What a user's jobs on a machine may use of a storage server or a queue.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Leased {
-    /// Elements at once.
+    /// Elements at once; slots of a queue.
     pub may_use: u32,
     /// Who uses it now, for people.
     pub why: String,
 }
 
 impl Usage {
-    /// With these leases; a server that is not among them has no limit.
+    /// With these leases; what is not among them has no limit.
     pub fn with(self, leases: BTreeMap<Storage, Leased>) -> Usage {
         Usage { leases, ..self }
     }
-    /// Who uses a server, where no other element that does may start.
-    pub(super) fn full(&self, storage: &Storage) -> Option<String> {
-        let leased = self.leases.get(storage)?;
-        let used = self.storage.get(storage).copied().unwrap_or(0);
-        (used >= leased.may_use).then(|| leased.why.clone())
+    /// Who uses the storage server or the queue of an element, where it may not start because of them.
+    pub(super) fn full_for(&self, config: &Config, it: &View) -> Option<String> {
+        shared::taken(config, self, it).into_iter().find_map(|(storage, units, used)| {
+            let leased = self.leases.get(&storage)?;
+            (used.saturating_add(units) > leased.may_use).then(|| leased.why.clone())
+        })
+    }
+    /// Running elements that use a storage server.
+    pub(super) fn at(&self, storage: &Storage) -> u32 {
+        self.storage.get(storage).copied().unwrap_or(0)
+    }
+    /// Slots of a user's elements of a queue on this machine.
+    pub(super) fn here(&self, uid: u32, queue: &str) -> u32 {
+        self.here.get(&(uid, queue.into())).copied().unwrap_or(0)
     }
     /// Those of what runs among these, or may any moment because its host was asked.
     pub fn of<'a>(views: impl IntoIterator<Item = &'a View>) -> Usage {
@@ -44,10 +56,15 @@ impl Usage {
         views.into_iter().filter(|v| v.state.is_running() || v.asks).for_each(|v| usage.start(v));
         usage
     }
-    /// Servers that serve as many as may use them, and who does.
-    pub fn full_servers(&self) -> BTreeMap<String, String> {
-        let full = self.leases.keys().filter_map(|storage| Some((storage, self.full(storage)?)));
-        full.map(|(storage, why)| (storage.name.clone(), why)).collect()
+    /// Storage servers and queues that keep some of these elements from their start, and who uses them.
+    pub fn full_servers(&self, config: &Config, own: &[View]) -> BTreeMap<String, String> {
+        let waiting = own.iter().filter(|v| v.state == State::Pend);
+        let taken = waiting.flat_map(|view| shared::taken(config, self, view));
+        let full = taken.filter_map(|(storage, units, used)| {
+            let leased = self.leases.get(&storage)?;
+            (used.saturating_add(units) > leased.may_use).then(|| (storage.name, leased.why.clone()))
+        });
+        full.collect()
     }
     /// One more runs.
     pub fn start(&mut self, it: &View) {
@@ -59,6 +76,10 @@ impl Usage {
     }
     /// Slots of a user, as told by that user.
     pub fn add(&mut self, uid: u32, queue: &str, host: &Option<String>, slots: u32) {
+        if host.is_none() {
+            let here = self.here.entry((uid, queue.into())).or_default();
+            *here = here.saturating_add(slots);
+        }
         let sums = [
             self.queue.entry(queue.into()).or_default(),
             self.user.entry((uid, queue.into())).or_default(),

@@ -30,7 +30,8 @@ impl Runner<'_> {
             let last = self.last_us.entry(view.host.clone()).or_default();
             *last = (view.began.as_micros() as u64).max(*last);
         }
-        self.leases = self.servers.turn(self.wishes(config, &views));
+        let wishes = self.wishes(config, &views, load);
+        self.leases = self.servers.turn(wishes);
         let mut decision = Decision { config, load, jobs, views, last_us: self.last_us.clone() };
         self.tell(&hosts, &decision)?;
         let mut started = 0;
@@ -49,7 +50,7 @@ impl Runner<'_> {
     fn tell(&mut self, hosts: &BTreeSet<Option<String>>, decision: &Decision) -> Result<(), QueueError> {
         let (usage, _) = self.around(&decision.views, &None);
         let stands = hosts.iter().map(|host| decision.standing(&usage, host)).collect();
-        let told = (stands, usage.full_servers());
+        let told = (stands, usage.full_servers(decision.config, &decision.views));
         if self.told != told {
             let presence = Presence::own(told.0, told.1);
             presence.publish(&self.own).map_err(QueueError::io("write into", &self.own))?;
@@ -58,13 +59,15 @@ impl Runner<'_> {
         Ok(())
     }
 
-    /// What this user's jobs would do with leases of storage servers.
-    fn wishes(&self, config: &Config, views: &[View]) -> BTreeMap<Storage, Wish> {
-        if views.iter().all(|v| v.storage.is_none()) {
+    /// What this user's jobs would do with leases of storage servers and queues.
+    fn wishes(&mut self, config: &Config, views: &[View], load: &Load) -> BTreeMap<Storage, (Wish, u32)> {
+        if views.iter().all(|v| plan::leased_by(config, v).is_empty()) {
             return BTreeMap::new();
         }
+        let (usage, _) = self.around(views, &None);
         let places = &self.spool.places;
-        plan::wishes(views, slots::free(places, &places.users(), &files::host_name(), config.slots))
+        let free = slots::free(places, &places.users(), &files::host_name(), config.slots);
+        plan::wishes(config, &usage, views, load, free)
     }
 
     /// Slots in use, of this user's elements and as the others tell, and how the others stand on a host.

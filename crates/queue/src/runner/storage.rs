@@ -3,22 +3,75 @@
 
 use crate::Storage;
 use crate::files::{uid, user_name};
-use crate::plan::Leased;
-use homing_folder::lease::{News, Outlook, Place, SOON, Wish, keep, serves};
-use std::collections::BTreeMap;
+use crate::plan::{Leased, is_queue};
+use homing_folder::lease::{News, Outlook, Place, SOON, Wish, has_in_use, keep, serves};
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::mpsc::{Sender, channel};
 use std::sync::{Arc, Mutex, PoisonError};
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
-/// The servers in use.
+/// The servers and queues in use.
 #[derive(Default)]
-pub(super) struct Servers(BTreeMap<Storage, Lessee>);
+pub(super) struct Servers {
+    lessees: BTreeMap<Storage, Lessee>,
+    /// Of each, by [`group`].
+    idle: BTreeMap<String, Idle>,
+}
 
 struct Lessee {
     wishes: Sender<(u64, Wish)>,
     told: Option<(u64, Wish)>,
     heard: Arc<Mutex<Heard>>,
     begun: Instant,
+}
+
+/// Leases that are too few for any job to start with.
+#[derive(Default)]
+struct Idle {
+    /// Since when they are held.
+    since: Option<Instant>,
+    /// Until when they are left to others.
+    until: Option<Instant>,
+    /// How often that was in vain.
+    times: u32,
+}
+
+/// Too few leases are held for so long, then left to others for a while: a job of many slots may need those that another
+/// host has, where another such job needs these. Four looks at what others have.
+const HELD: Duration = Duration::from_secs(1);
+/// They are left for so long at least, and by chance for twice, four times ... as long, eight times at most: as senders on
+/// one wire do that were in each other's way (IEEE 802.3), so that one of them comes to be alone.
+const LEFT_MS: u64 = 500;
+const DOUBLINGS: u32 = 3;
+
+impl Idle {
+    /// Whether leases are left to others now, where some are held that are too `few` for any job to start with.
+    fn rests(&mut self, few: bool, now: Instant, chance: u64) -> bool {
+        if self.until.is_some_and(|until| now < until) {
+            return true;
+        }
+        self.until = None;
+        if !few {
+            self.since = None;
+            return false;
+        }
+        if now.duration_since(*self.since.get_or_insert(now)) <= HELD {
+            return false;
+        }
+        self.times = (self.times + 1).min(DOUBLINGS);
+        let ms = LEFT_MS + chance % (LEFT_MS << self.times);
+        (self.since, self.until) = (None, Some(now + Duration::from_millis(ms)));
+        true
+    }
+}
+
+/// What a job takes leases of together: a storage server, or a queue with its user's part of it.
+fn group(storage: &Storage) -> &str {
+    let of_user = format!(".{}", uid());
+    Some(storage.server.as_str())
+        .filter(|_| is_queue(storage))
+        .and_then(|s| s.strip_suffix(&of_user))
+        .unwrap_or(&storage.server)
 }
 
 /// What the thread has told last.
@@ -32,14 +85,38 @@ struct Heard {
 
 impl Servers {
     /// Tells what is wished for, and says what may be used now. Leases of servers that no job uses any more go back.
-    pub(super) fn turn(&mut self, wishes: BTreeMap<Storage, Wish>) -> BTreeMap<Storage, Leased> {
-        self.0.retain(|storage, _| wishes.contains_key(storage));
+    pub(super) fn turn(&mut self, wishes: BTreeMap<Storage, (Wish, u32)>) -> BTreeMap<Storage, Leased> {
+        self.lessees.retain(|storage, _| wishes.contains_key(storage));
+        self.idle.retain(|name, _| wishes.keys().any(|storage| group(storage) == name));
+        for storage in wishes.keys().filter(|storage| !self.lessees.contains_key(storage)).collect::<Vec<_>>() {
+            self.lessees.insert(storage.clone(), Lessee::begin(storage));
+        }
+        let rest = self.rest(&wishes, Instant::now());
         let mut leases = BTreeMap::new();
-        for (storage, wish) in wishes {
-            let lessee = self.0.entry(storage.clone()).or_insert_with(|| Lessee::begin(&storage));
-            leases.extend(lessee.turn(&storage, wish).map(|leased| (storage, leased)));
+        for (storage, (wish, _)) in wishes {
+            let wish = if rest.contains(group(&storage)) { Wish { wanted: wish.used, ..wish } } else { wish };
+            let leased = self.lessees.get_mut(&storage).and_then(|lessee| lessee.turn(&storage, wish));
+            leases.extend(leased.map(|leased| (storage, leased)));
         }
         leases
+    }
+
+    /// The groups whose leases are left to others now.
+    fn rest(&mut self, wishes: &BTreeMap<Storage, (Wish, u32)>, now: Instant) -> BTreeSet<String> {
+        // What is held beyond what is used, and whether that is too few, by group.
+        let mut groups: BTreeMap<&str, (u32, bool)> = BTreeMap::new();
+        for (storage, (wish, least)) in wishes {
+            let unused = self.lessees[storage].may_use().saturating_sub(wish.used);
+            let (held, few) = groups.entry(group(storage)).or_default();
+            *held += unused;
+            *few |= wish.wanted > wish.used && unused < *least;
+        }
+        let chance = u64::from(homing_clock::since_boot().subsec_micros()) * 7 + u64::from(std::process::id());
+        let rests = |(name, (held, few)): (&str, (u32, bool))| {
+            let idle = self.idle.entry(name.into()).or_default();
+            idle.rests(held > 0 && few, now, chance).then(|| name.to_string())
+        };
+        groups.into_iter().filter_map(rests).collect()
     }
 }
 
@@ -63,6 +140,11 @@ impl Lessee {
         Lessee { wishes, told: None, heard, begun: Instant::now() }
     }
 
+    /// What may be used, by what was heard last.
+    fn may_use(&self) -> u32 {
+        lock(&self.heard).may_use.unwrap_or(0)
+    }
+
     /// What may be used; `None`: there is no limit.
     fn turn(&mut self, storage: &Storage, wish: Wish) -> Option<Leased> {
         let heard = lock(&self.heard).clone();
@@ -81,7 +163,7 @@ impl Lessee {
             let why = format!("the leases of {} are asked for", storage.name);
             return Some(Leased { may_use: 0, why });
         };
-        Some(Leased { may_use, why: heard.why(&storage.name) })
+        Some(Leased { may_use, why: heard.why(storage) })
     }
 }
 
@@ -95,9 +177,11 @@ impl Heard {
         }
     }
 
-    fn why(&self, name: &str) -> String {
+    fn why(&self, storage: &Storage) -> String {
         let users = self.outlook.users.iter().map(|(uid, held)| (user_name(*uid), *held));
-        serves(name, self.outlook.limit, &users.collect::<Vec<_>>(), &user_name(uid()))
+        let users: Vec<_> = users.collect();
+        let tell = if is_queue(storage) { has_in_use } else { serves };
+        tell(&storage.name, self.outlook.limit, &users, &user_name(uid()))
     }
 }
 
@@ -121,10 +205,9 @@ mod tests {
     use super::*;
     use homing_folder::lease::{FOLDER, Leases};
     use std::path::Path;
-    use std::time::Duration;
 
     /// Until the server's jobs may use so many; generous, so that only a fault takes so long.
-    fn until(servers: &mut Servers, wishes: &BTreeMap<Storage, Wish>, wanted: Option<u32>) -> Option<Leased> {
+    fn until(servers: &mut Servers, wishes: &BTreeMap<Storage, (Wish, u32)>, wanted: Option<u32>) -> Option<Leased> {
         let begun = Instant::now();
         loop {
             let leased = servers.turn(wishes.clone()).into_values().next();
@@ -153,7 +236,7 @@ mod tests {
         let (mut run, _) = Leases::open(place).unwrap();
         let one = Wish { wanted: 1, used: 1, limit: None };
         run.turn(one, false, Instant::now()).unwrap();
-        let wishes = BTreeMap::from([(nas, Wish { wanted: 3, used: 0, limit: None })]);
+        let wishes = BTreeMap::from([(nas, (Wish { wanted: 3, used: 0, limit: None }, 1))]);
         let mut servers = Servers::default();
         until(&mut servers, &wishes, Some(1));
         // The text comes with the next look.
@@ -168,10 +251,28 @@ mod tests {
     }
 
     #[test]
+    fn too_few_leases_for_a_wide_job_are_left_to_others_for_a_while() {
+        let (mut idle, begun) = (Idle::default(), Instant::now());
+        let mut rests = |ms, few| idle.rests(few, begun + Duration::from_millis(ms), 700);
+        assert_eq!([rests(0, true), rests(900, true)], [false, false]);
+        assert!(rests(1_100, true), "another host may need them");
+        assert_eq!([rests(2_200, false), rests(2_400, false)], [true, false], "500 ms and, by chance, 700");
+        assert_eq!([rests(2_500, true), rests(3_600, true)], [false, true]);
+        assert_eq!([rests(9_000, false), rests(60_000, false), rests(61_000, true)], [false; 3], "anew each time");
+    }
+
+    #[test]
+    fn a_queue_and_its_users_part_of_it_are_left_together() {
+        let of = |server: &str| Storage { server: server.into(), ..storage(Path::new("/data")) };
+        let own = of(&format!("queue-wide.{}", uid()));
+        assert_eq!((group(&own), group(&of("queue-wide")), group(&of("nas.1"))), ("queue-wide", "queue-wide", "nas.1"));
+    }
+
+    #[test]
     fn jobs_start_without_leases_where_there_can_be_none() {
         let dir = tempfile::tempdir().unwrap();
         let nas = Storage { leases: dir.path().join("none/there").as_path().into(), ..storage(dir.path()) };
-        let wishes = BTreeMap::from([(nas, Wish { wanted: 3, used: 0, limit: None })]);
+        let wishes = BTreeMap::from([(nas, (Wish { wanted: 3, used: 0, limit: None }, 1))]);
         until(&mut Servers::default(), &wishes, None);
     }
 }
