@@ -119,3 +119,49 @@ fn timers_of_systemd_make_images_follow_the_cluster_file_and_go_back() {
     let (status, _, err) = schedule("");
     assert!(status == Some(255) && err.contains("schedule = \"02:00\""), "{err}");
 }
+
+#[test]
+fn an_image_is_mounted_so_that_nobody_changes_it() {
+    if missing(&["rsync", "sshfs", "systemd-nspawn"]) {
+        return;
+    }
+    let lab = Lab::up("past", &["--hosts", "2", "--disk", "200M"]);
+    lab.ok("n2", "mkdir -m 755 /scratch/bank /scratch/src; echo old >/scratch/src/x");
+    let make = format!("{EXE} snapshot n2:/scratch/src --to n2:/scratch/bank --vault s --json");
+    let first: Value = serde_json::from_str(&lab.ok("n1", &make)).unwrap();
+    let first = first["made"]["image"].as_str().unwrap().to_string();
+    lab.ok("n2", "sleep 1.1; echo newer >/scratch/src/x");
+    lab.ok("n1", &make);
+    lab.ok("n1", "mkdir /mnt/old /mnt/new; mkdir -p /mnt/full/x");
+    lab.ok("n2", "mkdir /mnt/old");
+    let mount = |words: &str| format!("{EXE} snapshot mount s --to n2:/scratch/bank {words}");
+
+    // From another host, and on the bank's own.
+    let said = lab.ok("n1", &mount(&format!("/mnt/old --at {first}")));
+    assert!(said.contains(&first) && said.contains("fusermount -u /mnt/old"), "{said}");
+    lab.ok("n1", &mount("/mnt/new"));
+    assert_eq!(lab.ok("n1", "cat /mnt/old/x /mnt/new/x"), "old\nnewer\n");
+    lab.ok("n2", &mount(&format!("/mnt/old --at {first}")));
+    assert_eq!(lab.ok("n2", "cat /mnt/old/x"), "old\n");
+    for host in ["n1", "n2"] {
+        let (status, _, err) = lab.told(host, "echo mine >/mnt/old/x");
+        assert!(status != Some(0) && err.contains("Read-only file system"), "{host}: {err}");
+    }
+    lab.ok("n1", "fusermount -u /mnt/old; fusermount -u /mnt/new");
+    lab.ok("n2", "umount /mnt/old");
+
+    // What would hide files, and what is not there.
+    for (words, status, why) in [
+        ("/mnt/full", 255, "is not empty"),
+        ("/mnt/none", 255, "No such file"),
+        ("/mnt/old --at 2001-01-01", 254, "no good image"),
+    ] {
+        let (ended, _, err) = lab.told("n1", &mount(words));
+        assert!(ended == Some(status) && err.contains(why), "{words}: {ended:?} {err}");
+    }
+    let below = format!("{EXE} snapshot mount s:d /mnt/old --to n2:/scratch/bank");
+    assert_eq!(lab.told("n1", &below).0, Some(255));
+    // Without root on the bank's host the folder itself is told.
+    let (status, _, err) = lab.told("n2", &format!("setpriv --reuid 65534 --clear-groups {}", mount("/mnt/old")));
+    assert!(status == Some(254) && err.contains("/scratch/bank/s/"), "{status:?} {err}");
+}

@@ -77,6 +77,8 @@ pub enum Ask {
     List(Site),
     /// Remove what has expired.
     Expire(Site),
+    /// Tell where an image's tree is.
+    Where(Site, When),
     /// Tell the bytes of a file.
     Cat(Site, When, RawText),
     /// Tell what differs between an image and a later one, or the source as it is now.
@@ -94,9 +96,12 @@ impl Ask {
             Ask::Look(_) | Ask::Lease(_) => None,
             Ask::Make(order) => Some(&order.site),
             Ask::Restore(order) => Some(&order.site),
-            Ask::List(site) | Ask::Expire(site) | Ask::Cat(site, ..) | Ask::Diff(site, ..) | Ask::Verify(site, ..) => {
-                Some(site)
-            }
+            Ask::List(site)
+            | Ask::Expire(site)
+            | Ask::Where(site, ..)
+            | Ask::Cat(site, ..)
+            | Ask::Diff(site, ..)
+            | Ask::Verify(site, ..) => Some(site),
         }
     }
 }
@@ -156,6 +161,8 @@ pub enum Answer {
     Made(Box<Made>),
     /// The images.
     Listed(Box<Listed>),
+    /// An image and the folder of its tree.
+    Where(String, PathBuf),
     /// Images that are removed from now on.
     Expired(Vec<String>),
     /// What was written back.

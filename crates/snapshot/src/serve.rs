@@ -3,7 +3,7 @@
 use crate::ask::{Answer, Ask, Control, Later, Site};
 use crate::run::Reins;
 use crate::vault::{Refused, Vault};
-use crate::{gate, look, make, remove, restore, scratch, verify};
+use crate::{gate, look, make, remove, restore, scratch, verify, walk};
 use jiff::Timestamp;
 use jiff::tz::TimeZone;
 use std::io::{self, BufRead, Write};
@@ -22,6 +22,10 @@ pub fn serve(mut orders: impl BufRead + Send + 'static, out: &mut impl Write) ->
     let mut line = String::new();
     orders.read_line(&mut line)?;
     let ask: Ask = serde_json::from_str(&line)?;
+    // What brings this program to a host keeps all it makes to itself; users read vaults. A restore is its caller's own.
+    if !matches!(ask, Ask::Restore(_)) {
+        rustix::process::umask(rustix::fs::Mode::from_raw_mode(0o022));
+    }
     let reins = Reins::default();
     let theirs = reins.clone();
     homing_threads::begin(move || heed(orders, &theirs))?;
@@ -64,6 +68,13 @@ fn answer(ask: Ask, reins: &Reins, say: Say) -> Result<Answer, Refused> {
         }
         Ask::List(site) => Ok(Answer::Listed(Box::new(Vault::open(&site)?.list(&zone)))),
         Ask::Expire(site) => expire(&site, &zone),
+        Ask::Where(site, when) => {
+            let vault = Vault::open(&site)?;
+            let image = vault.pick(&when, &zone)?.name;
+            let tree = vault.folder(&image).join("tree");
+            walk::folder(&tree).map_err(|e| format!("{}: {e}", tree.display()))?;
+            Ok(Answer::Where(image, tree))
+        }
         Ask::Cat(site, when, path) => {
             let image = Vault::open(&site)?;
             let name = image.pick(&when, &zone)?.name;

@@ -59,6 +59,8 @@ pub enum Verb {
     Verify(Verify),
     /// Remove images that have expired; of each branch the newest good one stays
     Expire(One),
+    /// Show an image as a read-only folder of this host: a bind mount, or sshfs where the bank is of another host
+    Mount(Mount),
     /// Have systemd make the images of each [snapshot.NAME] that has a schedule, on one host
     Schedule(Schedule),
 }
@@ -157,4 +159,13 @@ pub struct Schedule {
     /// Begin commands with `sudo -n`
     #[arg(long)]
     pub sudo: bool,
+}
+
+#[derive(clap::Args)]
+pub struct Mount {
+    #[command(flatten)]
+    pub past: Past,
+    /// An empty folder of this host
+    #[arg(value_name = "DIR")]
+    pub dir: std::path::PathBuf,
 }

@@ -4,6 +4,7 @@ mod args;
 pub mod far;
 mod home;
 mod make;
+mod mount;
 mod read;
 mod schedule;
 mod show;
@@ -24,6 +25,7 @@ pub fn run(args: Args) -> Result<i32, Failure> {
         Some(Verb::Cat(args)) => read::cat(&cluster, args),
         Some(Verb::Restore(args)) => read::restore(&cluster, args),
         Some(Verb::Verify(args)) => read::verify(&cluster, args),
+        Some(Verb::Mount(args)) => mount::run(&cluster, args),
         Some(Verb::Schedule(args)) => schedule::run(&cluster, args),
         Some(Verb::Expire(args)) => read::expire(&cluster, args),
     }

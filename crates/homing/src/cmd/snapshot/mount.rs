@@ -1,0 +1,84 @@
+//! `homing snapshot mount`: an image as a folder that nobody can change.
+
+use super::args::Mount as Args;
+use super::far;
+use super::target::{target, when};
+use crate::cluster::ClusterArgs;
+use crate::failure::Failure;
+use homing_launch::{HostPlan, Via};
+use homing_snapshot::ask::{Answer, Ask};
+use std::ffi::OsString;
+use std::fs;
+use std::path::Path;
+use std::process::{Command, Stdio};
+
+/// What a mount of an image is like, whoever made it: what lies there is of all users and of another time.
+const OPTIONS: &str = "ro,nosuid,nodev";
+
+/// Mounts it, or takes the mount away.
+pub fn run(cluster: &ClusterArgs, args: Args) -> Result<i32, Failure> {
+    let dir = std::path::absolute(&args.dir).map_err(Failure::system)?;
+    let target = target(cluster, &args.past.what, &args.past.vault)?;
+    if !target.below.as_os_str().is_empty() {
+        // A user could put a link in the place of a folder below.
+        let failure = Failure::usage(format!("{} is a part of a source, and whole images are mounted", args.past.what));
+        return Err(failure.hint(format!("homing snapshot mount {} {}", target.name, dir.display())));
+    }
+    let ask = Ask::Where(target.site.clone(), when(args.past.at.as_deref())?);
+    let (image, path) = match far::answer(&target.host, &ask)? {
+        Answer::Where(image, path) => (image, path),
+        other => return Err(Failure::system(format!("{} answered {other:?}", target.host))),
+    };
+    empty(&dir)?;
+    let local = matches!(HostPlan::named(target.host.clone(), None).via, Via::Local);
+    if local {
+        bind(&path, &dir)?
+    } else {
+        over_ssh(&target.host, &path, &dir)?
+    }
+    let end = if local { "umount" } else { "fusermount -u" };
+    println!("{}: {image} at {}, read-only; {end} {}", target.name, dir.display(), dir.display());
+    Ok(0)
+}
+
+/// A mount would hide what lies there.
+fn empty(dir: &Path) -> Result<(), Failure> {
+    let told = |why: String| Failure::usage(format!("{}: {why}", dir.display()));
+    let mut entries = fs::read_dir(dir).map_err(|e| told(e.to_string()).hint("mkdir it"))?;
+    entries.next().map_or(Ok(()), |_| Err(told("it is not empty, and a mount would hide what is there".into())))
+}
+
+/// The bank is of this host.
+fn bind(from: &Path, dir: &Path) -> Result<(), Failure> {
+    if !rustix::process::geteuid().is_root() {
+        let failure = Failure::system("only root can mount a folder of this host");
+        return Err(failure.hint(format!("as it is: {}", from.display())));
+    }
+    let options = format!("bind,{OPTIONS}");
+    run_it("mount", &["-o".into(), options.into(), "--".into(), from.into(), dir.into()])
+}
+
+/// The bank is of another host: sshfs, which needs no root.
+fn over_ssh(host: &str, from: &Path, dir: &Path) -> Result<(), Failure> {
+    let mut source = OsString::from(format!("{host}:"));
+    source.push(from);
+    // A question that nobody can answer would hang.
+    let mut words: Vec<OsString> = vec!["-o".into(), format!("{OPTIONS},BatchMode=yes").into()];
+    if let Some(ssh) = std::env::var_os("HOMING_SSH").filter(|ssh| !ssh.is_empty()) {
+        // Options are divided by commas.
+        let ssh = ssh.to_string_lossy().replace('\\', "\\\\").replace(',', "\\,");
+        words.extend(["-o".into(), format!("ssh_command={ssh}").into()]);
+    }
+    words.extend([source, dir.into()]);
+    run_it("sshfs", &words)
+}
+
+fn run_it(program: &str, words: &[OsString]) -> Result<(), Failure> {
+    let output = Command::new(program).args(words).env("LC_ALL", "C").stdin(Stdio::null()).output();
+    let output = output.map_err(|e| match e.kind() {
+        std::io::ErrorKind::NotFound => Failure::system(format!("{program} is not installed on this host")),
+        _ => Failure::system(format!("starting {program}: {e}")),
+    })?;
+    let said = String::from_utf8_lossy(&output.stderr);
+    output.status.success().then_some(()).ok_or_else(|| Failure::system(format!("{program}: {}", said.trim())))
+}
