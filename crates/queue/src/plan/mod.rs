@@ -15,6 +15,7 @@ mod window;
 pub use block::Block;
 pub use config::{Config, Terms};
 pub use queue::Queue;
+pub use shared::full_servers;
 pub(crate) use shared::is_queue;
 pub use spread::{Room, spread};
 pub use usage::{Leased, Usage};
@@ -108,7 +109,7 @@ pub fn blocked(config: &Config, usage: &Usage, it: &View, load: &Load) -> Option
     }
     // What another host has, and how loaded it is, is its own affair.
     if it.host.is_none() {
-        if let Some(who) = usage.full_for(config, it) {
+        if let Some(who) = shared::full_for(config, usage, it) {
             return Some(Block::Storage(who));
         }
         if let Some(index) = load.above_first(&queue.load) {

@@ -2,6 +2,8 @@
 
 use super::{Config, Usage, View};
 use crate::Storage;
+use crate::state::State;
+use std::collections::BTreeMap;
 
 /// How the names begin under which the slots of queues are leased, beside those of storage servers.
 const QUEUE: &str = "queue-";
@@ -16,6 +18,25 @@ pub(super) fn taken(config: &Config, usage: &Usage, it: &View) -> Vec<(Storage, 
     let slots = usage.here(it.uid, &it.queue);
     let queue = of_queue(config, it).into_iter().map(|storage| (storage, it.slots, slots));
     server.chain(queue).collect()
+}
+
+/// Storage servers and queues, by their names for people, that keep an element from its start, and who uses them.
+fn full<'a>(config: &Config, usage: &'a Usage, it: &View) -> impl Iterator<Item = (String, &'a str)> {
+    taken(config, usage, it).into_iter().filter_map(|(storage, units, used)| {
+        let leased = usage.leased(&storage)?;
+        (used.saturating_add(units) > leased.may_use).then_some((storage.name, leased.why.as_str()))
+    })
+}
+
+/// Who uses the storage server or the queue of an element, where it may not start because of them.
+pub(super) fn full_for(config: &Config, usage: &Usage, it: &View) -> Option<String> {
+    full(config, usage, it).next().map(|(_, why)| why.to_string())
+}
+
+/// Storage servers and queues that keep some of these elements from their start, and who uses them.
+pub fn full_servers(config: &Config, usage: &Usage, own: &[View]) -> BTreeMap<String, String> {
+    let waiting = own.iter().filter(|v| v.state == State::Pend);
+    waiting.flat_map(|view| full(config, usage, view)).map(|(name, why)| (name, why.to_string())).collect()
 }
 
 /// The slots of an element's queue that are counted over all hosts, of everybody and of its user.

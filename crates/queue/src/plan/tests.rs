@@ -195,7 +195,7 @@ fn a_queue_with_leases_counts_slots_over_all_hosts() {
     assert_eq!(why(&leased(3, 4), &all[1]), Some(Block::Storage("queue q".into())), "one lease is missing");
     let full = leased(8, 2);
     assert_eq!(why(&full, &all[1]), Some(Block::Storage("queue q for its user".into())));
-    assert_eq!(full.full_servers(&config, &all).into_keys().collect::<Vec<_>>(), ["queue q for its user"]);
+    assert_eq!(full_servers(&config, &full, &all).into_keys().collect::<Vec<_>>(), ["queue q for its user"]);
     let far = View { host: Some("n2".into()), ..all[1].clone() };
     assert_eq!(why(&leased(0, 0), &far), None, "its host asks for its leases");
     config.queues.insert("q".into(), Queue { leases: None, ..queue });

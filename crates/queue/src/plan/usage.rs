@@ -1,8 +1,7 @@
 //! Slots in use.
 
-use super::{Config, View, shared};
+use super::View;
 use crate::Storage;
-use crate::state::State;
 use std::collections::{BTreeMap, HashMap};
 
 /// Slots in use, as limits count them.
@@ -35,12 +34,9 @@ impl Usage {
     pub fn with(self, leases: BTreeMap<Storage, Leased>) -> Usage {
         Usage { leases, ..self }
     }
-    /// Who uses the storage server or the queue of an element, where it may not start because of them.
-    pub(super) fn full_for(&self, config: &Config, it: &View) -> Option<String> {
-        shared::taken(config, self, it).into_iter().find_map(|(storage, units, used)| {
-            let leased = self.leases.get(&storage)?;
-            (used.saturating_add(units) > leased.may_use).then(|| leased.why.clone())
-        })
+    /// What may be used of a storage server or a queue; `None`: there is no limit.
+    pub(super) fn leased(&self, storage: &Storage) -> Option<&Leased> {
+        self.leases.get(storage)
     }
     /// Running elements that use a storage server.
     pub(super) fn at(&self, storage: &Storage) -> u32 {
@@ -55,16 +51,6 @@ impl Usage {
         let mut usage = Usage::default();
         views.into_iter().filter(|v| v.state.is_running() || v.asks).for_each(|v| usage.start(v));
         usage
-    }
-    /// Storage servers and queues that keep some of these elements from their start, and who uses them.
-    pub fn full_servers(&self, config: &Config, own: &[View]) -> BTreeMap<String, String> {
-        let waiting = own.iter().filter(|v| v.state == State::Pend);
-        let taken = waiting.flat_map(|view| shared::taken(config, self, view));
-        let full = taken.filter_map(|(storage, units, used)| {
-            let leased = self.leases.get(&storage)?;
-            (used.saturating_add(units) > leased.may_use).then(|| (storage.name, leased.why.clone()))
-        });
-        full.collect()
     }
     /// One more runs.
     pub fn start(&mut self, it: &View) {

@@ -50,7 +50,7 @@ impl Runner<'_> {
     fn tell(&mut self, hosts: &BTreeSet<Option<String>>, decision: &Decision) -> Result<(), QueueError> {
         let (usage, _) = self.around(&decision.views, &None);
         let stands = hosts.iter().map(|host| decision.standing(&usage, host)).collect();
-        let told = (stands, usage.full_servers(decision.config, &decision.views));
+        let told = (stands, plan::full_servers(decision.config, &usage, &decision.views));
         if self.told != told {
             let presence = Presence::own(told.0, told.1);
             presence.publish(&self.own).map_err(QueueError::io("write into", &self.own))?;
