@@ -15,8 +15,7 @@ pub(super) fn taken(config: &Config, usage: &Usage, it: &View) -> Vec<(Storage, 
         return Vec::new();
     }
     let server = it.storage.iter().map(|storage| (storage.clone(), 1, usage.at(storage)));
-    let slots = usage.here(it.uid, &it.queue);
-    let queue = of_queue(config, it).into_iter().map(|storage| (storage, it.slots, slots));
+    let queue = of_queue(config, it).into_iter().map(|storage| (storage, it.slots, usage.here(it.uid, &it.queue)));
     server.chain(queue).collect()
 }
 
