@@ -46,22 +46,23 @@ pub struct Outlook {
 
 /// Who uses a server, for people: `nas serves 8 of 8, 3 of them by user b`. Those of `me` are not named.
 pub fn serves(server: &str, limit: Option<u32>, users: &[(String, u32)], me: &str) -> String {
-    format!("{server} serves {}", held(limit, users, me))
+    format!("{server} serves {}{}", number(limit, users), by_others(users, me))
 }
 
 /// The same of slots: `queue io has 8 of 8 slots in use, 3 of them by user b`.
 pub fn has_in_use(queue: &str, limit: Option<u32>, users: &[(String, u32)], me: &str) -> String {
-    let held = held(limit, users, me);
-    let (number, by) = held.split_at(held.find(',').unwrap_or(held.len()));
-    format!("{queue} has {number} slots in use{by}")
+    format!("{queue} has {} slots in use{}", number(limit, users), by_others(users, me))
 }
 
-fn held(limit: Option<u32>, users: &[(String, u32)], me: &str) -> String {
+fn number(limit: Option<u32>, users: &[(String, u32)]) -> String {
     let total: u32 = users.iter().map(|(_, held)| held).sum();
     let of = limit.map_or(String::new(), |limit| format!(" of {limit}"));
+    format!("{total}{of}")
+}
+
+fn by_others(users: &[(String, u32)], me: &str) -> String {
     let others = users.iter().filter(|(user, held)| user != me && *held > 0);
-    let others: String = others.map(|(user, held)| format!(", {held} of them by user {user}")).collect();
-    format!("{total}{of}{others}")
+    others.map(|(user, held)| format!(", {held} of them by user {user}")).collect()
 }
 
 /// What one run has of a server's leases, as everybody sees it.
