@@ -18,7 +18,7 @@ pub(crate) struct Servers {
     places: HashMap<String, Place>,
 }
 
-#[derive(Debug)]
+#[derive(Debug, Default)]
 struct Server {
     name: String,
     /// The hosts that tasks which read from it run on. One without such a task stays where its kernel tells what the
@@ -51,12 +51,7 @@ impl Servers {
         let ix = met.unwrap_or(self.servers.len());
         all.into_iter().for_each(|known| _ = self.alias.insert(known, ix));
         if met.is_none() {
-            self.servers.push(Server {
-                name: name.into(),
-                clients: HashMap::new(),
-                sum: Pulse::default(),
-                began: None,
-            });
+            self.servers.push(Server { name: name.into(), ..Server::default() });
         }
         (ix, met.is_none())
     }

@@ -139,7 +139,10 @@ impl AddAssign for Served {
 impl Served {
     /// What it has served since `before`; counters of a volume that was mounted anew begin at nothing.
     pub fn since(&self, before: &Served) -> Served {
-        let grown = |now: u64, then: u64| if self.requests < before.requests { now } else { now.saturating_sub(then) };
+        if self.requests < before.requests {
+            return *self;
+        }
+        let grown = u64::saturating_sub;
         Served {
             bytes: grown(self.bytes, before.bytes),
             requests: grown(self.requests, before.requests),
