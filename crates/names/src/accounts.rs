@@ -33,7 +33,7 @@ pub fn account(uid: u32) -> Option<Account> {
 /// The home of a user of this name; `None` when nobody has it.
 pub fn home_of(name: &str) -> Option<PathBuf> {
     // A name from the mount table never becomes an option.
-    let asked = |name| crate::getent(crate::GETENT, &["passwd", name]);
+    let asked = |name| crate::printed(crate::GETENT, &["passwd", name]);
     let text = std::fs::read("/etc/passwd").unwrap_or_default();
     home_in(&String::from_utf8_lossy(&text), name)
         .or_else(|| home_in(&asked(name).filter(|_| !name.starts_with('-'))?, name))
@@ -41,26 +41,36 @@ pub fn home_of(name: &str) -> Option<PathBuf> {
 
 /// Of the first entry of that name among lines of `passwd(5)`.
 fn home_in(text: &str, name: &str) -> Option<PathBuf> {
-    text.lines().find_map(|line| {
-        let fields: Vec<&str> = line.split(':').collect();
-        let [first, _, _, _, _, home, ..] = fields[..] else { return None };
-        (!name.is_empty() && first == name && !home.is_empty()).then(|| home.into())
-    })
+    entries(text).find(|entry| entry.name == name && !entry.home.is_empty()).map(|entry| entry.home.into())
 }
 
 fn look_up(uid: u32, file: &str, getent: &str) -> Option<Account> {
     let text = std::fs::read(file).unwrap_or_default();
     let of_file = parse(&String::from_utf8_lossy(&text), uid);
-    of_file.or_else(|| parse(&crate::getent(getent, &["passwd", &uid.to_string()])?, uid))
+    of_file.or_else(|| parse(&crate::printed(getent, &["passwd", &uid.to_string()])?, uid))
 }
 
 /// The first entry of that user among lines of `passwd(5)`.
 fn parse(text: &str, uid: u32) -> Option<Account> {
-    text.lines().find_map(|line| {
+    entries(text).filter(|entry| entry.id.parse() == Ok(uid)).find_map(|entry| {
+        Some(Account { name: entry.name.into(), group: entry.group.parse().ok()?, home: entry.home.into() })
+    })
+}
+
+/// A line of `passwd(5)`.
+struct Entry<'t> {
+    name: &'t str,
+    id: &'t str,
+    group: &'t str,
+    home: &'t str,
+}
+
+/// Those that are whole and name somebody.
+fn entries(text: &str) -> impl Iterator<Item = Entry<'_>> {
+    text.lines().filter_map(|line| {
         let fields: Vec<&str> = line.split(':').collect();
         let [name, _, id, group, _, home, ..] = fields[..] else { return None };
-        let whole = !name.is_empty() && id.parse() == Ok(uid);
-        whole.then_some(Account { name: name.into(), group: group.parse().ok()?, home: home.into() })
+        (!name.is_empty()).then_some(Entry { name, id, group, home })
     })
 }
 

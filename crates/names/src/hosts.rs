@@ -13,7 +13,7 @@ fn addresses_by(getent: &str, name: &str) -> Vec<String> {
     if name.starts_with('-') {
         return Vec::new();
     }
-    let found: Vec<IpAddr> = match crate::getent(getent, &["ahosts", name]) {
+    let found: Vec<IpAddr> = match crate::printed(getent, &["ahosts", name]) {
         Some(text) => text.lines().filter_map(|line| line.split_ascii_whitespace().next()?.parse().ok()).collect(),
         None => (name, 0).to_socket_addrs().into_iter().flatten().map(|address| address.ip()).collect(),
     };
@@ -26,7 +26,7 @@ fn addresses_by(getent: &str, name: &str) -> Vec<String> {
 
 /// The first name of an address; none where there is no `getent`.
 pub fn first_name(address: &str) -> Option<String> {
-    let text = crate::getent(crate::GETENT, &["hosts", address])?;
+    let text = crate::printed(crate::GETENT, &["hosts", address])?;
     text.lines().next()?.split_ascii_whitespace().nth(1).map(String::from)
 }
 

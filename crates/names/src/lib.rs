@@ -17,8 +17,8 @@ pub use ssh::ssh_host;
 
 use std::process::{Command, Stdio};
 
-/// What `getent` of this name prints, asked for a table and perhaps a key; `None` when there is no such program.
-fn getent(program: &str, words: &[&str]) -> Option<String> {
+/// What a program prints, `getent` mostly; `None` when there is no such program.
+fn printed(program: &str, words: &[&str]) -> Option<String> {
     let asked = Command::new(program).args(words).stdin(Stdio::null()).stderr(Stdio::null()).output();
     asked.ok().map(|output| String::from_utf8_lossy(&output.stdout).into_owned())
 }

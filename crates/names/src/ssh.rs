@@ -1,7 +1,5 @@
 //! Hosts as the user's configuration of ssh names them.
 
-use std::process::{Command, Stdio};
-
 /// The name or address that ssh connects to for a name, which may be one of the user's own making (`Host nas`, `HostName
 /// 10.0.0.5`); `None` where there is no ssh to ask. Connects to nothing.
 pub fn ssh_host(name: &str) -> Option<String> {
@@ -9,9 +7,7 @@ pub fn ssh_host(name: &str) -> Option<String> {
     if name.starts_with('-') {
         return None;
     }
-    let asked =
-        Command::new("ssh").args(["-G", "--", name]).stdin(Stdio::null()).stderr(Stdio::null()).output().ok()?;
-    host_of(&String::from_utf8_lossy(&asked.stdout))
+    host_of(&crate::printed("ssh", &["-G", "--", name])?)
 }
 
 /// Of what `ssh -G` prints: a keyword and its value a line.
