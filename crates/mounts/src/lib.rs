@@ -8,11 +8,13 @@ mod pnfs;
 mod source;
 mod split;
 pub mod sshfs;
+mod stats;
 mod table;
 
 pub use kind::{Kind, network_patterns, same_volume, volume_name};
 pub use patience::{Bounded, FS_TIMEOUT, Look, Looking, Silent, patiently, silence, within};
-pub use pnfs::{STATS, pnfs};
+pub use pnfs::pnfs;
 pub use source::{plain_source, server};
 pub use split::split;
+pub use stats::{Counted, STATS, counted};
 pub use table::{MountLine, holding, network, of_process, parse, read, unescape};

@@ -1,29 +1,16 @@
 //! What the kernel tells of pNFS: per mount whether data servers serve it, per file nothing.
 
-use crate::unescape;
+use crate::stats::counted;
 use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
 
-/// Where it stands; anybody may read it.
-pub const STATS: &str = "/proc/self/mountstats";
-
 /// The kind of layouts (`LAYOUT_FLEX_FILES`) that the server of the NFS mounted at `point` gives out, by the content of
-/// [`STATS`]; `None` where it gives none (Linux, fs/nfs/super.c, `show_pnfs`).
+/// [`STATS`](crate::STATS); `None` where it gives none (Linux, fs/nfs/super.c, `show_pnfs`).
 pub fn pnfs(stats: &[u8], point: &Path) -> Option<String> {
-    let (mut ours, mut found) = (false, None);
-    for line in stats.split(|b| *b == b'\n') {
-        let words: Vec<&[u8]> = line.split(|b| *b == b' ').collect();
-        if let [b"device", _, b"mounted", b"on", place, ..] = words[..] {
-            ours = unescape(place) == point.as_os_str().as_bytes();
-            // Of two mounts at one place the last is on top.
-            found = if ours { None } else { found };
-        } else if let Some(told) = line.strip_prefix(b"\tnfsv4:").filter(|_| ours) {
-            let told = String::from_utf8_lossy(told);
-            let layout = told.split(',').find_map(|word| word.trim().strip_prefix("pnfs=").map(String::from));
-            found = layout.filter(|layout| layout != "not configured");
-        }
-    }
-    found
+    let mount = counted(stats).into_iter().rfind(|mount| mount.point == point.as_os_str().as_bytes())?;
+    let told = mount.lines().find_map(|line| line.strip_prefix("\tnfsv4:"))?;
+    let layout = told.split(',').find_map(|word| word.trim().strip_prefix("pnfs="))?;
+    (layout != "not configured").then(|| layout.to_string())
 }
 
 #[cfg(test)]

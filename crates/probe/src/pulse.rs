@@ -31,8 +31,7 @@ pub struct Pulser {
     vmstat: Kept,
     /// What is asked for seldom: when, what interfaces have moved, bytes that were read again.
     seldom: Option<(u64, Option<String>, Option<u64>)>,
-    /// When NFS servers' shares were asked for, and what each had served then, bytes.
-    served: (Kept, Option<u64>, BTreeMap<String, u64>),
+    servers: Servers,
     /// When the page cache's room was asked for, and what it was.
     room: Option<(u64, Option<u64>)>,
     io_some_us: Option<u64>,
@@ -49,6 +48,16 @@ pub struct Pulser {
     read: Read,
     longest: i64,
     cache: Cache,
+}
+
+/// What NFS servers have served this host.
+#[derive(Debug)]
+struct Servers {
+    stats: Kept,
+    /// When it was asked for.
+    asked_us: Option<u64>,
+    /// What each had served then, bytes.
+    told: BTreeMap<String, u64>,
 }
 
 /// Bytes that a task has read, those that came from no disk, those that no
@@ -89,7 +98,7 @@ impl Default for Pulser {
             io_stall: Kept::new("/proc/pressure/io"),
             vmstat: Kept::new("/proc/vmstat"),
             seldom: None,
-            served: (Kept::new(homing_mounts::STATS), None, BTreeMap::new()),
+            servers: Servers { stats: Kept::new(homing_mounts::STATS), asked_us: None, told: BTreeMap::new() },
             room: None,
             io_some_us: None,
             before: None,
@@ -153,15 +162,15 @@ impl Pulser {
     /// NFS servers that have served this host since they were asked for last, and the bytes of each; all of them at first.
     pub fn served(&mut self) -> Vec<(String, u64)> {
         let at_us = self.began.elapsed().as_micros() as u64;
-        let (file, asked_us, before) = &mut self.served;
+        let Servers { stats, asked_us, told } = &mut self.servers;
         if asked_us.is_some_and(|asked_us| at_us < asked_us + SELDOM_US) {
             return Vec::new();
         }
         *asked_us = Some(at_us);
-        let now = file.text().map(crate::served::by_server).unwrap_or_default();
+        let now = stats.text().map(crate::served::by_server).unwrap_or_default();
         let news = now.into_iter().map(|(server, served)| (server, served.bytes));
-        let news: Vec<_> = news.filter(|(server, bytes)| before.get(server) != Some(bytes)).collect();
-        before.extend(news.iter().cloned());
+        let news: Vec<_> = news.filter(|(server, bytes)| told.get(server) != Some(bytes)).collect();
+        told.extend(news.iter().cloned());
         news
     }
 

@@ -1,50 +1,40 @@
 //! What NFS servers have served this host: `/proc/self/mountstats`.
 
 use homing_model::Served;
-use homing_mounts::split;
+use homing_mounts::{Counted, counted, split};
 use std::collections::{BTreeMap, HashSet};
 
 /// By server, as the mounts' sources name it, all mounts of it together.
 pub(crate) fn by_server(mountstats: &str) -> BTreeMap<String, Served> {
     let mut servers: BTreeMap<String, Served> = BTreeMap::new();
     let mut met = HashSet::new();
-    for (device, stats) in mounts(mountstats) {
+    for mount in counted(mountstats.as_bytes()).into_iter().filter(|mount| mount.fstype.starts_with(b"nfs")) {
         // One volume that is mounted at several places has one line of events for all.
-        let events = stats.lines().find(|line| line.trim_start().starts_with("events:"));
-        if !met.insert((device, events)) {
+        let events = mount.lines().find(|line| line.trim_start().starts_with("events:"));
+        if !met.insert((mount.source, events)) {
             continue;
         }
-        let (server, _) = split(device.as_bytes());
-        *servers.entry(String::from_utf8_lossy(server).into_owned()).or_default() += of_mount(stats);
+        let (server, _) = split(mount.source);
+        *servers.entry(String::from_utf8_lossy(server).into_owned()).or_default() += of_mount(&mount);
     }
     servers
 }
 
-/// The NFS mounts: what is mounted, and the lines that follow.
-fn mounts(text: &str) -> impl Iterator<Item = (&str, &str)> {
-    let each = text.strip_prefix("device ").into_iter().flat_map(|text| text.split("\ndevice "));
-    each.filter_map(|mount| {
-        let (head, stats) = mount.split_once('\n')?;
-        let (device, rest) = head.split_once(" mounted on ")?;
-        let is_nfs = rest.split(" with fstype ").last()?.starts_with("nfs");
-        is_nfs.then_some((device, stats))
-    })
-}
-
-fn of_mount(stats: &str) -> Served {
+fn of_mount(mount: &Counted) -> Served {
     let mut served = Served::default();
-    let (_, operations) = stats.split_once("per-op statistics").unwrap_or((stats, ""));
-    if let Some(bytes) = stats.lines().find_map(|line| line.trim_start().strip_prefix("bytes:")) {
+    let mut lines = mount.lines();
+    let numbers = |text: &str| text.split_ascii_whitespace().filter_map(|n| n.parse().ok()).collect::<Vec<u64>>();
+    for line in lines.by_ref().take_while(|line| !line.contains("per-op statistics")) {
         // Read and written by calls, the same past the page cache, then what came from and went to the server.
-        let number: Vec<u64> = bytes.split_ascii_whitespace().filter_map(|n| n.parse().ok()).collect();
-        served.bytes = number.get(4).unwrap_or(&0) + number.get(5).unwrap_or(&0);
+        if let Some(bytes) = line.trim_start().strip_prefix("bytes:").map(numbers) {
+            served.bytes = bytes.get(4).unwrap_or(&0) + bytes.get(5).unwrap_or(&0);
+        }
     }
-    for line in operations.lines() {
-        let Some((_, numbers)) = line.split_once(':') else { continue };
-        let numbers: Vec<u64> = numbers.split_ascii_whitespace().filter_map(|n| n.parse().ok()).collect();
+    for line in lines {
         // Operations, transmissions, timeouts, bytes sent and received, then milliseconds in the queue, from
         // transmission to answer, and in all (Linux, net/sunrpc/stats.c).
-        let [requests, sent, _, _, _, queued_ms, answered_ms, ..] = numbers[..] else { continue };
+        let Some((_, told)) = line.split_once(':') else { continue };
+        let [requests, sent, _, _, _, queued_ms, answered_ms, ..] = numbers(told)[..] else { continue };
         served += Served { requests, again: sent.saturating_sub(requests), queued_ms, answered_ms, bytes: 0 };
     }
     served
@@ -68,7 +58,7 @@ device nas:/export mounted on /data with fstype nfs4 statvers=1.1
 \t        READ: 32 33 0 7000 8391680 12 640 655 0
 \t       WRITE: 1 1 0 4300 176 0 9 9 0
 
-device nas:/export mounted on /home/my data with fstype nfs4 statvers=1.1
+device nas:/export mounted on /home/my\\040data with fstype nfs4 statvers=1.1
 \tage:\t62
 \tevents:\t2 5 0 0 1 4 9
 \tbytes:\t0 0 0 0 8388608 4096 2048 1
