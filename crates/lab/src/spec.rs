@@ -281,6 +281,16 @@ mod tests {
     }
 
     #[test]
+    fn disks_are_as_slow_as_they_are_said_to_be() {
+        let of = |text: &str| text.parse::<DiskModel>();
+        assert_eq!(
+            [of("plain"), of("hdd"), of("hdd/5")],
+            [Ok(DiskModel::Plain), Ok(DiskModel::Hdd(1)), Ok(DiskModel::Hdd(5))]
+        );
+        assert!(["hdd/", "hdd/0", "hdd/-1", "ssd"].iter().all(|odd| of(odd).is_err_and(|why| why.contains("hdd/5"))));
+    }
+
+    #[test]
     fn gluster_shapes() {
         assert_eq!("2x3".parse(), Ok(GlusterSpec { sets: Some(2), replica: 3 }));
         assert_eq!("replica=2".parse(), Ok(GlusterSpec { sets: None, replica: 2 }));
