@@ -15,7 +15,7 @@ use std::process::{Command, Stdio};
 /// What a mount of an image is like, whoever made it: what lies there is of all users and of another time.
 const OPTIONS: &str = "ro,nosuid,nodev";
 
-/// Mounts it, or takes the mount away.
+/// Mounts it, and tells how to take it away.
 pub fn run(cluster: &ClusterArgs, args: Args) -> Result<i32, Failure> {
     let dir = std::path::absolute(&args.dir).map_err(Failure::system)?;
     let target = target(cluster, &args.past.what, &args.past.vault)?;
