@@ -132,19 +132,19 @@ fn what_a_task_made_is_read_where_it_lies(lab: &Lab) {
     let ran = lab.ok("n1", &format!("cd /data; cat > tasks <<'END'\n{tasks}\nEND\n{run}"));
     let layout = lab.ok("n1", &format!("cd /data; {EXE} where --json made.*"));
     let layout: serde_json::Value = serde_json::from_str(&layout).unwrap();
-    let (mut near, mut chosen) = (0, 0);
+    let (mut near, mut chosen, mut other) = (0, 0, 0);
     for line in ran.lines() {
         let [made, reader, maker] = line.split(' ').collect::<Vec<_>>()[..] else { panic!("{ran}") };
         let file = layout["files"].as_array().unwrap().iter().find(|file| file["path"] == made).unwrap();
         let holds = |host: &str| file["extents"][0]["replicas"].as_array().unwrap().iter().any(|r| r["host"] == host);
         near += usize::from(holds(reader));
         if holds(reader) && holds(maker) {
-            assert_eq!(reader, maker, "both hold {made}");
-            chosen += 1;
+            *if reader == maker { &mut chosen } else { &mut other } += 1;
         }
     }
-    // One or two may go to a host that seems to be faster.
-    assert!(ran.lines().count() == 16 && near >= 12 && chosen > 0, "{near} near, {chosen} by the writer: {ran}");
+    // One or two may go to a host that seems to be faster; where nobody asks who wrote it, half of them do.
+    let told = format!("{near} near, {chosen} by the writer, {other} by who has the other copy: {ran}");
+    assert!(ran.lines().count() == 16 && near >= 12 && chosen >= 4 * other.max(1), "{told}");
 }
 
 /// A worker is killed in mid-run: its tasks run on the host of the other copy, once each, and not before
