@@ -5,21 +5,23 @@
 //! bytes as it has leases. What the file server has locked for a process that ends, however it ends, it gives back.
 //! To count leases others only ask for locks: nobody writes, locks or removes what is another's, and a file that
 //! cannot be opened or holds no lock counts for nothing. Slots in one file for all were another way: whoever came
-//! first could make it such that nobody else was able to lock it.
+//! first could make it such that nobody else was able to lock it. Where locks do harm, the file's name says the same
+//! ([`own::By`]): names are what all clients of a file system agree on at once.
 
 mod keep;
 mod other;
+mod own;
 mod place;
 mod share;
 mod terms;
 
-use crate::lock;
 pub use keep::{News, SOON, keep};
-use other::{BEAT, FLAGS, MOST, Other, flags};
-use place::{files, folder, own_file, plain, unfit};
+use other::{MOST, Other, flags};
+use own::{By, Own, Said};
+use place::{files, folder, plain, unfit};
 use share::Weighed;
 use std::collections::BTreeMap;
-use std::fs::{self, File};
+use std::fs;
 use std::io;
 use std::os::unix::fs::DirEntryExt;
 use std::path::PathBuf;
@@ -42,10 +44,9 @@ const LEFT_BEHIND: Duration = Duration::from_secs(24 * 3600);
 #[derive(Debug)]
 pub struct Leases {
     place: Place,
-    file: File,
-    name: String,
+    by: By,
+    own: Own,
     held: u32,
-    flag: u32,
     others: BTreeMap<String, Other>,
     may_use: u32,
     /// When one was given back for others who wait.
@@ -77,15 +78,19 @@ impl Leases {
             return Err(why);
         }
         let (folder, made, told) = folder(&place.folder)?;
+        let by = By::of(&folder);
         let place = Place { folder, server: plain(&place.server), ..place };
+        Ok((Leases::begin(place, made, by)?, told))
+    }
+
+    fn begin(place: Place, made: bool, by: By) -> Result<Leases, String> {
         let cannot = |e: io::Error| format!("no lock can be had in {}: {e}", place.folder.display());
-        let (name, file) = own_file(&place).map_err(cannot)?;
+        let own = Own::make(&place, by).map_err(cannot)?;
         let mut leases = Leases {
             place: place.clone(),
-            file,
-            name,
+            by,
+            own,
             held: 0,
-            flag: 0,
             others: BTreeMap::new(),
             may_use: 0,
             gave: None,
@@ -96,31 +101,32 @@ impl Leases {
         };
         leases.show(Wish::default()).map_err(cannot)?;
         leases.clear_left();
-        Ok((leases, told))
+        Ok(leases)
     }
 
     /// One look at what others have: takes leases or prepares to give some back. `settled`: the run has begun nothing
     /// that it was not allowed by the last outlook, so that what is neither used nor allowed can go.
     pub fn turn(&mut self, wish: Wish, settled: bool, now: Instant) -> io::Result<Outlook> {
         let wish = Wish { wanted: wish.wanted.min(MOST - 1).max(wish.used), ..wish };
-        if settled {
-            self.lower(wish.used.max(self.may_use))?;
+        if settled && wish.used.max(self.may_use) < self.held {
+            self.held = wish.used.max(self.may_use);
+            self.may_use = self.may_use.min(self.held);
         }
-        if self.beat.is_none_or(|beat| now.duration_since(beat) >= BEAT) {
+        if self.beat.is_none_or(|beat| now.duration_since(beat) >= self.by.beat()) {
             self.beat = Some(now);
-            let _ = self.file.set_modified(SystemTime::now());
+            self.own.beat();
         }
         self.show(wish)?;
         let others = self.look(now)?;
         let weighed = self.weigh(wish, &others);
         let take = self.patient(weighed.take, &weighed, &others, now);
-        // From the first byte on: GlusterFS does not join locks that only touch, and others ask for one.
-        if take > 0 && lock::try_add(&self.file, (0, Some(self.held + take)))? {
+        if take > 0 && self.say(wish, self.held + take)? {
             self.held += take;
             // Of two that took the last one at once, at least one sees the other here, and lets go.
             let again = self.look(now)?;
             if self.weigh(wish, &again).excess {
-                self.lower(self.held - take)?;
+                self.held -= take;
+                self.show(wish)?;
             }
         }
         if weighed.keep < self.may_use {
@@ -176,55 +182,45 @@ impl Leases {
         take
     }
 
-    fn lower(&mut self, to: u32) -> io::Result<()> {
-        if to < self.held {
-            lock::give_back(&self.file, (to, Some(self.held)))?;
-            self.held = to;
-            self.may_use = self.may_use.min(to);
-        }
-        Ok(())
-    }
-
     fn claim(&self, wish: Wish) -> Claim {
         let uid = rustix::process::geteuid().as_raw();
         let waits = wish.wanted > self.held;
-        Claim { name: self.name.clone(), uid, held: self.held, waits, limit: wish.limit }
+        Claim { name: self.own.stem.clone(), uid, held: self.held, waits, limit: wish.limit }
     }
 
-    /// Lets others see the limit, and whether it waits.
+    /// Lets others see what it holds, its limit, and whether it waits.
     fn show(&mut self, wish: Wish) -> io::Result<()> {
-        let flag = FLAGS + 2 * wish.limit.unwrap_or(0).min(MOST - 1) + u32::from(wish.wanted > self.held);
-        if flag != self.flag {
-            lock::try_add(&self.file, (flag, Some(flag + 1)))?;
-            if self.flag > 0 {
-                lock::give_back(&self.file, (self.flag, Some(self.flag + 1)))?;
-            }
-            self.flag = flag;
-        }
-        Ok(())
+        self.say(wish, self.held).map(drop)
     }
 
-    /// What the others have, by their locks.
+    fn say(&mut self, wish: Wish, held: u32) -> io::Result<bool> {
+        let limit = wish.limit.map(|limit| limit.min(MOST - 1)).filter(|limit| *limit > 0);
+        self.own.say(Said { held, limit, waits: wish.wanted > held })
+    }
+
+    /// What the others have.
     fn look(&mut self, now: Instant) -> io::Result<Vec<Claim>> {
         let (mut there, mut own) = (BTreeMap::new(), false);
         for (name, entry) in files(&self.place)? {
-            if name == self.name {
+            let said = Said::of_name(&name).map(|(stem, said)| (stem.to_string(), said));
+            let (stem, named) = said.map_or((name, None), |(stem, said)| (stem, Some(said)));
+            if stem == self.own.stem {
                 own = true;
             } else if let Some(other) =
-                self.others.remove(&name).filter(|o| o.inode == entry.ino()).or_else(|| Other::of(&entry))
+                self.others.remove(&stem).filter(|o| o.inode == entry.ino()).or_else(|| Other::of(&entry))
             {
-                there.insert(name, other);
+                there.insert(stem, Other { named, ..other });
             }
         }
         self.others = there;
         // A listing may be older than the file.
-        if !own && fs::symlink_metadata(self.place.folder.join(&self.name)).is_err() {
+        if !own && fs::symlink_metadata(self.own.path()).is_err() {
             self.make_again()?;
         }
         let mut runs: BTreeMap<u32, usize> = BTreeMap::new();
         let mut claims = Vec::new();
         for (name, other) in &mut self.others {
-            let Some((waits, limit, held)) = other.has().filter(|_| other.lives(now)) else { continue };
+            let Some(Said { waits, limit, held }) = other.has().filter(|_| other.lives(now)) else { continue };
             let count = runs.entry(other.uid).or_default();
             *count += 1;
             if *count > RUNS {
@@ -239,14 +235,9 @@ impl Leases {
 
     /// Whoever owns the folder can remove what lies in it; then nobody sees these leases any more.
     fn make_again(&mut self) -> io::Result<()> {
-        (self.name, self.file) = own_file(&self.place)?;
-        let flag = std::mem::take(&mut self.flag).max(FLAGS);
-        lock::try_add(&self.file, (flag, Some(flag + 1)))?;
-        self.flag = flag;
-        if self.held > 0 {
-            lock::try_add(&self.file, (0, Some(self.held)))?;
-        }
-        Ok(())
+        let said = self.own.said();
+        self.own = Own::make(&self.place, self.by)?;
+        said.map_or(Ok(()), |said| self.own.say(said).map(drop))
     }
 
     /// Removes this user's files whose runs were killed.
@@ -257,17 +248,13 @@ impl Leases {
             age.is_some_and(|age| age > LEFT_BEHIND)
         };
         for (name, entry) in files(&self.place).into_iter().flatten() {
-            let Some(other) = Other::of(&entry).filter(|o| o.uid == uid && name != self.name) else { continue };
-            if other.file.metadata().is_ok_and(|meta| old(&meta)) && matches!(flags(&other.file), Ok(None)) {
+            let Some(other) = Other::of(&entry).filter(|o| o.uid == uid && name != self.own.name) else { continue };
+            if other.file.metadata().is_ok_and(|meta| old(&meta))
+                && (other.named.is_some() || matches!(flags(&other.file), Ok(None)))
+            {
                 let _ = fs::remove_file(entry.path());
             }
         }
-    }
-}
-
-impl Drop for Leases {
-    fn drop(&mut self) {
-        let _ = fs::remove_file(self.place.folder.join(&self.name));
     }
 }
 
@@ -279,7 +266,7 @@ pub fn look(place: &Place) -> Option<Outlook> {
     let mut outlook = Outlook { limit: place.limit, ..Outlook::default() };
     for (_, entry) in files(&place).ok()? {
         let Some(other) = Other::of(&entry) else { continue };
-        let Some((_, limit, held)) = other.has() else { continue };
+        let Some(Said { limit, held, .. }) = other.has().filter(|_| other.seems_alive()) else { continue };
         *outlook.users.entry(other.uid).or_default() += held;
         outlook.total += held;
         outlook.others = true;

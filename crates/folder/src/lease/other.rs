@@ -1,10 +1,11 @@
-//! What one run's file says to the others: its bytes that are locked.
+//! What somebody else's file says.
 
+use super::own::{By, Said};
 use crate::lock;
 use std::fs::{DirEntry, File};
 use std::io;
 use std::os::unix::fs::MetadataExt;
-use std::time::{Duration, Instant};
+use std::time::Instant;
 
 /// More leases than this nobody has.
 pub(super) const MOST: u32 = 1 << 16;
@@ -13,26 +14,22 @@ pub(super) const MOST: u32 = 1 << 16;
 pub(super) const FLAGS: u32 = 1 << 17;
 /// Behind all flags.
 const END: u32 = FLAGS + 2 * MOST;
-/// A run touches its file so often,
-pub(super) const BEAT: Duration = Duration::from_secs(5);
-/// and counts as gone when nobody has seen it do so for this long, whatever its locks say: MooseFS kept those of a
-/// host that died for more than 150 s, NFS 4 for 90 s. A file server that is slow must not make a run seem dead.
-const DEAD: Duration = Duration::from_secs(30);
-
 /// The file of somebody else's run.
 #[derive(Debug)]
 pub(super) struct Other {
     pub(super) file: File,
     pub(super) inode: u64,
     pub(super) uid: u32,
+    /// What its name says, where its name does.
+    pub(super) named: Option<Said>,
     /// What it held when it was found not to take what it could.
     pub(super) passed_over: Option<u32>,
-    beat: Option<Beat>,
+    pub(super) beat: Option<Beat>,
 }
 
 /// When a run's file was seen to be touched.
 #[derive(Clone, Copy, Debug)]
-struct Beat {
+pub(super) struct Beat {
     stamp: Option<(i64, u32)>,
     changed: Instant,
     asked: Instant,
@@ -46,26 +43,39 @@ impl Other {
         }
         let file = crate::open_plain(&entry.path()).ok()?;
         let meta = file.metadata().ok()?;
-        Some(Other { inode: meta.ino(), uid: meta.uid(), file, passed_over: None, beat: None })
+        let named = entry.file_name().to_str().and_then(Said::of_name).map(|(_, said)| said);
+        Some(Other { inode: meta.ino(), uid: meta.uid(), file, named, passed_over: None, beat: None })
     }
 
-    /// Whether its run waits, its limit, and its leases; `None` when there is no such run any more, whose file may be
-    /// gone on the file server.
-    pub(super) fn has(&self) -> Option<(bool, Option<u32>, u32)> {
+    /// What its run says; `None` when there is no such run any more, whose file may be gone on the file server.
+    pub(super) fn has(&self) -> Option<Said> {
+        if self.named.is_some() {
+            return self.named;
+        }
         let (waits, limit) = flags(&self.file).ok()??;
         let held = lock::met(&self.file, (0, MOST)).ok()?.map_or(0, |(from, to)| to - from);
-        Some((waits, limit, held))
+        Some(Said { held, limit, waits })
     }
 
-    /// Whether its run was there of late.
+    /// Whether its run was there of late. Who has not looked for a while asks anew: the file server may have stood still
+    /// for all.
     pub(super) fn lives(&mut self, now: Instant) -> bool {
-        if self.beat.is_none_or(|beat| now.duration_since(beat.asked) >= BEAT) {
+        let by = if self.named.is_some() { By::Names } else { By::Locks };
+        let since = |then: Instant| now.duration_since(then);
+        if self.beat.is_none_or(|beat| since(beat.asked) >= by.beat() / 2) {
             let stamp = touched(&self.file);
-            let changed =
-                self.beat.filter(|beat| beat.stamp == stamp && stamp.is_some()).map_or(now, |beat| beat.changed);
-            self.beat = Some(Beat { stamp, changed, asked: now });
+            let same = self.beat.filter(|beat| beat.stamp == stamp && stamp.is_some() && since(beat.asked) < by.gone());
+            self.beat = Some(Beat { stamp, changed: same.map_or(now, |beat| beat.changed), asked: now });
         }
-        self.beat.is_none_or(|beat| now.duration_since(beat.changed) < DEAD)
+        self.beat.is_none_or(|beat| since(beat.changed) < by.gone())
+    }
+
+    /// As much can be said by who looks only once: when its file was touched, by this machine's clock. A file that
+    /// locks tell of is asked for those.
+    pub(super) fn seems_alive(&self) -> bool {
+        let age = self.file.metadata().and_then(|meta| meta.modified()).ok().and_then(|at| at.elapsed().ok());
+        // A clock may be another by so much, and then some.
+        self.named.is_none() || age.is_none_or(|age| age < 5 * By::Names.gone())
     }
 }
 

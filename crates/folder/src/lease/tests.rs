@@ -10,41 +10,53 @@ fn open(dir: &Path) -> Leases {
     Leases::open(place(dir, None)).unwrap().0
 }
 
+/// Two runs that say what they have by the one way, then by the other.
+fn both(test: impl Fn(&Path, Leases, Leases)) {
+    for by in [By::Locks, By::Names] {
+        let dir = tempfile::tempdir().unwrap();
+        let run = || {
+            let (folder, made, _) = folder(&dir.path().join(FOLDER)).unwrap();
+            Leases::begin(Place { folder, ..place(dir.path(), None) }, made, by).unwrap()
+        };
+        test(dir.path(), run(), run());
+    }
+}
+
 fn wants(wanted: u32, used: u32) -> Wish {
     Wish { wanted, used, limit: Some(4) }
 }
 
 #[test]
 fn all_together_have_no_more_than_the_limit_and_what_is_not_needed_goes_back() {
-    let dir = tempfile::tempdir().unwrap();
-    let now = Instant::now();
-    let (mut a, mut b) = (open(dir.path()), open(dir.path()));
-    assert_eq!(a.turn(wants(3, 0), true, now).unwrap().may_use, 3);
-    let seen = b.turn(wants(3, 0), true, now).unwrap();
-    assert_eq!((seen.may_use, seen.total, seen.limit, seen.others), (1, 4, Some(4), true));
-    assert_eq!(look(&place(dir.path(), None)).unwrap().total, 4);
-    // The first waits for nothing more, but its tasks go on: it keeps what they use.
-    assert_eq!(a.turn(wants(2, 2), false, now).unwrap().may_use, 2);
-    assert_eq!(b.turn(wants(3, 1), true, now).unwrap().may_use, 1, "it was not said that none has begun meanwhile");
-    a.turn(wants(2, 2), true, now).unwrap();
-    assert_eq!(b.turn(wants(3, 1), true, now).unwrap().may_use, 2);
-    drop(b);
-    assert_eq!(a.turn(wants(4, 2), true, now).unwrap().may_use, 4);
-    drop(a);
-    assert!(!dir.path().join(FOLDER).exists(), "nothing is left");
+    both(|dir, mut a, mut b| {
+        let now = Instant::now();
+        assert_eq!(a.turn(wants(3, 0), true, now).unwrap().may_use, 3);
+        let seen = b.turn(wants(3, 0), true, now).unwrap();
+        assert_eq!((seen.may_use, seen.total, seen.limit, seen.others), (1, 4, Some(4), true));
+        assert_eq!(look(&place(dir, None)).unwrap().total, 4);
+        // The first waits for nothing more, but its tasks go on: it keeps what they use.
+        assert_eq!(a.turn(wants(2, 2), false, now).unwrap().may_use, 2);
+        assert_eq!(b.turn(wants(3, 1), true, now).unwrap().may_use, 1, "it was not said that none has begun meanwhile");
+        a.turn(wants(2, 2), true, now).unwrap();
+        assert_eq!(b.turn(wants(3, 1), true, now).unwrap().may_use, 2);
+        drop(b);
+        assert_eq!(a.turn(wants(4, 2), true, now).unwrap().may_use, 4);
+        drop(a);
+        assert!(!dir.join(FOLDER).exists(), "nothing is left");
+    });
 }
 
 #[test]
 fn where_nobody_says_a_limit_no_task_waits_and_what_is_in_use_is_seen() {
-    let dir = tempfile::tempdir().unwrap();
-    let now = Instant::now();
-    let (mut a, mut b) = (open(dir.path()), open(dir.path()));
-    let found = |wanted, used| Wish { wanted, used, limit: None };
-    assert_eq!(a.turn(found(0, 0), true, now).unwrap().may_use, u32::MAX);
-    a.turn(found(3, 3), true, now).unwrap();
-    let limited = b.turn(wants(4, 0), true, now).unwrap();
-    assert_eq!((limited.may_use, limited.total), (1, 4), "three of four are in use");
-    assert_eq!(a.turn(found(5, 3), true, now).unwrap().may_use, 2, "an equal part of what the other has said");
+    both(|_, mut a, mut b| {
+        let now = Instant::now();
+        let found = |wanted, used| Wish { wanted, used, limit: None };
+        assert_eq!(a.turn(found(0, 0), true, now).unwrap().may_use, u32::MAX);
+        a.turn(found(3, 3), true, now).unwrap();
+        let limited = b.turn(wants(4, 0), true, now).unwrap();
+        assert_eq!((limited.may_use, limited.total), (1, 4), "three of four are in use");
+        assert_eq!(a.turn(found(5, 3), true, now).unwrap().may_use, 2, "an equal part of what the other has said");
+    });
 }
 
 #[test]
@@ -66,59 +78,76 @@ fn a_folder_that_another_run_is_just_making_is_waited_for() {
 
 #[test]
 fn a_run_that_waits_gets_its_part_as_tasks_end() {
-    let dir = tempfile::tempdir().unwrap();
-    let now = Instant::now();
-    let (mut a, mut b) = (open(dir.path()), open(dir.path()));
-    a.turn(wants(4, 0), true, now).unwrap();
-    assert_eq!(b.turn(wants(4, 0), true, now).unwrap().may_use, 0);
-    assert_eq!(a.turn(wants(4, 4), true, now).unwrap().may_use, 2, "two are asked back");
-    assert_eq!(b.turn(wants(4, 0), true, now).unwrap().may_use, 0, "its tasks still run");
-    a.turn(wants(4, 3), true, now).unwrap();
-    assert_eq!(b.turn(wants(4, 0), true, now).unwrap().may_use, 1);
-    a.turn(wants(4, 2), true, now).unwrap();
-    assert_eq!(b.turn(wants(4, 1), true, now).unwrap().may_use, 2);
+    both(|_, mut a, mut b| {
+        let now = Instant::now();
+        a.turn(wants(4, 0), true, now).unwrap();
+        assert_eq!(b.turn(wants(4, 0), true, now).unwrap().may_use, 0);
+        assert_eq!(a.turn(wants(4, 4), true, now).unwrap().may_use, 2, "two are asked back");
+        assert_eq!(b.turn(wants(4, 0), true, now).unwrap().may_use, 0, "its tasks still run");
+        a.turn(wants(4, 3), true, now).unwrap();
+        assert_eq!(b.turn(wants(4, 0), true, now).unwrap().may_use, 1);
+        a.turn(wants(4, 2), true, now).unwrap();
+        assert_eq!(b.turn(wants(4, 1), true, now).unwrap().may_use, 2);
+    });
 }
 
 #[test]
 fn one_that_only_pretends_to_wait_is_passed_over() {
-    let dir = tempfile::tempdir().unwrap();
-    let now = Instant::now();
-    let (mut a, mut b) = (open(dir.path()), open(dir.path()));
-    b.show(Wish { wanted: 4, ..Wish::default() }).unwrap();
-    a.turn(wants(4, 0), true, now).unwrap();
-    for n in 0..20 {
-        a.turn(wants(4, 4u32.saturating_sub(n)), true, now).unwrap();
-    }
-    let later = a.turn(wants(4, 2), true, now + 2 * STUCK).unwrap();
-    let last = a.turn(wants(4, later.may_use), true, now + 4 * STUCK).unwrap();
-    assert_eq!(last.may_use, 4);
+    both(|_, mut a, mut b| {
+        let now = Instant::now();
+        b.show(Wish { wanted: 4, ..Wish::default() }).unwrap();
+        a.turn(wants(4, 0), true, now).unwrap();
+        for n in 0..20 {
+            a.turn(wants(4, 4u32.saturating_sub(n)), true, now).unwrap();
+        }
+        let later = a.turn(wants(4, 2), true, now + 2 * STUCK).unwrap();
+        let last = a.turn(wants(4, later.may_use), true, now + 4 * STUCK).unwrap();
+        assert_eq!(last.may_use, 4);
+    });
 }
 
 #[test]
-fn a_run_whose_host_died_counts_for_nothing_though_its_locks_are_still_there() {
-    let dir = tempfile::tempdir().unwrap();
-    let now = Instant::now();
-    let (mut a, mut b) = (open(dir.path()), open(dir.path()));
-    a.turn(wants(4, 0), true, now).unwrap();
-    for s in (0..40).step_by(5) {
-        let at = now + Duration::from_secs(s);
-        a.turn(wants(4, 4), true, at).unwrap();
-        assert_eq!(b.turn(wants(4, 0), true, at).unwrap().may_use, 0, "it lives");
-    }
-    assert_eq!(b.turn(wants(4, 0), true, now + Duration::from_secs(60)).unwrap().may_use, 0, "not seen yet");
-    let last = b.turn(wants(4, 0), true, now + Duration::from_secs(80)).unwrap();
-    assert_eq!((last.may_use, last.total), (4, 4));
+fn a_run_whose_host_died_counts_for_nothing_though_what_it_said_is_still_there() {
+    both(|_, mut a, mut b| {
+        let (now, beat) = (Instant::now(), a.by.beat());
+        for n in 0..20 {
+            a.turn(wants(4, 4), true, now + n * beat).unwrap();
+            assert_eq!(b.turn(wants(4, 0), true, now + n * beat).unwrap().may_use, 0, "it lives");
+        }
+        let mut after = |time: Duration| b.turn(wants(4, 0), true, now + 20 * beat + time).unwrap();
+        let gone = b_gone(a.by, beat);
+        for n in 0..gone {
+            assert_eq!(after(n * beat).may_use, 0, "it may only be slow");
+        }
+        let last = after(gone * beat + beat);
+        assert_eq!((last.may_use, last.total), (4, 4));
+    });
+}
+
+/// In beats: from the last one that was seen until a run counts as gone, less one.
+fn b_gone(by: By, beat: Duration) -> u32 {
+    (by.gone().as_secs() / beat.as_secs()) as u32 - 1
+}
+
+#[test]
+fn a_run_is_not_gone_because_nobody_could_look() {
+    both(|_, mut a, mut b| {
+        let (now, gone) = (Instant::now(), a.by.gone());
+        a.turn(wants(4, 4), true, now).unwrap();
+        assert_eq!(b.turn(wants(4, 0), true, now).unwrap().may_use, 0);
+        assert_eq!(b.turn(wants(4, 0), true, now + 3 * gone).unwrap().may_use, 0, "the file server stood still");
+    });
 }
 
 #[test]
 fn nobody_is_held_back_for_ever() {
-    let dir = tempfile::tempdir().unwrap();
-    let now = Instant::now();
-    let (mut a, mut b) = (open(dir.path()), open(dir.path()));
-    a.turn(wants(4, 0), true, now).unwrap();
-    assert!(!b.turn(wants(4, 0), true, now).unwrap().gave_up);
-    a.turn(wants(4, 4), true, now + 2 * PATIENCE).unwrap();
-    assert!(b.turn(wants(4, 0), true, now + 2 * PATIENCE).unwrap().gave_up);
+    both(|_, mut a, mut b| {
+        let now = Instant::now();
+        a.turn(wants(4, 0), true, now).unwrap();
+        assert!(!b.turn(wants(4, 0), true, now).unwrap().gave_up);
+        a.turn(wants(4, 4), true, now + 2 * PATIENCE).unwrap();
+        assert!(b.turn(wants(4, 0), true, now + 2 * PATIENCE).unwrap().gave_up);
+    });
 }
 
 #[test]
@@ -150,7 +179,7 @@ fn others_may_ask_whatever_the_umask_is() {
 fn a_beginner() {
     let Some(dir) = std::env::var_os("LEASES") else { return };
     let leases = open(Path::new(&dir));
-    assert_eq!(leases.file.metadata().unwrap().permissions().mode() & 0o777, 0o644);
+    assert_eq!(leases.own.file.metadata().unwrap().permissions().mode() & 0o777, 0o644);
 }
 
 #[test]
@@ -169,13 +198,13 @@ fn odd_files_hold_nothing_and_stop_nobody() {
 
 #[test]
 fn a_file_that_was_removed_is_made_again() {
-    let dir = tempfile::tempdir().unwrap();
-    let (mut a, mut b) = (open(dir.path()), open(dir.path()));
-    let now = Instant::now();
-    a.turn(wants(3, 0), true, now).unwrap();
-    std::fs::remove_file(a.place.folder.join(&a.name)).unwrap();
-    a.turn(wants(3, 3), true, now).unwrap();
-    assert_eq!(b.turn(wants(3, 0), true, now).unwrap().may_use, 1);
+    both(|_, mut a, mut b| {
+        let now = Instant::now();
+        a.turn(wants(3, 0), true, now).unwrap();
+        std::fs::remove_file(a.own.path()).unwrap();
+        a.turn(wants(3, 3), true, now).unwrap();
+        assert_eq!(b.turn(wants(3, 0), true, now).unwrap().may_use, 1);
+    });
 }
 
 #[test]
