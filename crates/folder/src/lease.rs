@@ -16,8 +16,8 @@ mod share;
 mod terms;
 
 pub use keep::{News, SOON, keep};
-use other::{MOST, Other, flags};
-use own::{By, Own, Said};
+use other::{Other, flags};
+use own::{By, MOST, Own, Said};
 use place::{files, folder, plain, unfit};
 use share::Weighed;
 use std::collections::BTreeMap;

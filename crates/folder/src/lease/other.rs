@@ -1,19 +1,12 @@
 //! What somebody else's file says.
 
-use super::own::{By, Said};
+use super::own::{By, END, FLAGS, MOST, Said};
 use crate::lock;
 use std::fs::{DirEntry, File};
 use std::io;
 use std::os::unix::fs::MetadataExt;
 use std::time::Instant;
 
-/// More leases than this nobody has.
-pub(super) const MOST: u32 = 1 << 16;
-/// From this byte on one is locked while the run goes on: its offset says the run's limit (0: none), doubled, and
-/// one more when it waits for leases.
-pub(super) const FLAGS: u32 = 1 << 17;
-/// Behind all flags.
-const END: u32 = FLAGS + 2 * MOST;
 /// The file of somebody else's run.
 #[derive(Debug)]
 pub(super) struct Other {

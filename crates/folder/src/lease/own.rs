@@ -1,7 +1,6 @@
 //! What a run's own file says to the others, and the two ways to say it.
 
 use super::Place;
-use super::other::{FLAGS, MOST};
 use super::place::own_file;
 use crate::lock;
 use std::fs::{self, File};
@@ -11,6 +10,13 @@ use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, SystemTime};
 
+/// More leases than this nobody has.
+pub(super) const MOST: u32 = 1 << 16;
+/// From this byte on one is locked while the run goes on: its offset says the run's limit (0: none), doubled, and
+/// one more when it waits for leases.
+pub(super) const FLAGS: u32 = 1 << 17;
+/// Behind all flags.
+pub(super) const END: u32 = FLAGS + 2 * MOST;
 /// By what a run tells others what it has.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum By {
