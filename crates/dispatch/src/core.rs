@@ -19,6 +19,7 @@ mod tests;
 
 pub use after::Skipped;
 pub use coming::Patience;
+pub(crate) use ending::without_hosts;
 pub use takes::Resources;
 pub use terms::{Action, Offer, Policy, Record};
 

@@ -7,7 +7,7 @@ mod parting;
 mod refusals;
 
 use crate::admission::Io;
-use crate::core::{Action, Core, Patience};
+use crate::core::{Action, Core, Patience, without_hosts};
 use crate::edges::{Interrupts, stdout_is_unread};
 use crate::output::Printer;
 use crate::room::Room;
@@ -193,10 +193,17 @@ pub fn run<L: Listener>(settings: Settings, listener: &mut L) -> Result<i32, Dis
     shell.part(&arrivals);
     let (lessons, movers) = (shell.core.lessons(), shell.core.movers());
     shell.listener.learnt(&lessons, &movers);
-    // Without a last record the run counts as interrupted, and can be resumed.
-    result?;
     let (exit, ending) = shell.core.finish();
-    shell.record(ending)?;
+    match result {
+        Ok(()) => shell.record(ending)?,
+        Err(e @ (DispatchError::NoHosts(_) | DispatchError::NotAllHosts(_))) => {
+            shell.record(without_hosts(ending))?;
+            shell.journal.sync()?;
+            return Err(e);
+        }
+        // Without a last record the run counts as interrupted, and can be resumed.
+        Err(e) => return Err(e),
+    }
     shell.journal.sync()?;
     Ok(exit)
 }

@@ -341,6 +341,20 @@ fn lines_that_are_gone_from_the_journal_are_missed() {
     assert_eq!(ran(&w), "1\n2\n");
 }
 
+/// A name that no resolver has (RFC 6761).
+#[test]
+fn a_run_for_which_no_host_could_be_used_has_ended_and_tells_what_is_undone() {
+    let w = World::new();
+    let mut run = w.command(&["run", "-q", "--on", "ssh", "--hosts", "nobody.invalid", "echo", ":::", "1", "2", "3"]);
+    let (status, said) = told(run.output().unwrap());
+    assert!(status == Some(254) && said.contains("no host is left to run on: nobody.invalid"), "{said}");
+    let shown = |args: &[&str]| String::from_utf8(w.command(args).output().unwrap().stdout).unwrap();
+    assert!(shown(&["runs"]).contains("ended, exit 254"), "{}", shown(&["runs"]));
+    assert!(shown(&["report", "last"]).contains("3 unfinished"), "{}", shown(&["report", "last"]));
+    let (status, said) = told(w.command(&["resume", "last"]).output().unwrap());
+    assert!(status == Some(254) && said.contains("no host is left to run on"), "{said}");
+}
+
 /// How a command of homing is started.
 type Way = fn(&World, &[&str]) -> Command;
 

@@ -10,6 +10,8 @@ use homing_model::{Outcome, Task};
 
 /// What a shell says of a program that SIGPIPE ended.
 const SIGPIPE_STATUS: i32 = 141;
+/// No host did its part.
+const NO_HOSTS: i32 = 254;
 
 impl Core {
     pub(super) fn consider_halt(&mut self, outcome: &Outcome) {
@@ -105,10 +107,18 @@ impl Core {
             _ if undone && self.signal.is_some() => 128 + self.signal.unwrap_or_default(),
             Some(exit) => exit,
             None if self.unread => SIGPIPE_STATUS,
-            None if !self.hosts.any_up() && undone => 254,
+            None if !self.hosts.any_up() && undone => NO_HOSTS,
             None => self.halt.exit_status(self.ends()),
         };
         (exit, What::RunEnded { exit, counts })
+    }
+}
+
+/// The last record of a run that never began, since it has not the hosts that it wants.
+pub(crate) fn without_hosts(ending: What) -> What {
+    match ending {
+        What::RunEnded { counts, .. } => What::RunEnded { exit: NO_HOSTS, counts },
+        other => other,
     }
 }
 

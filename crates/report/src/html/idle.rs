@@ -32,11 +32,11 @@ enum Change {
     LastStart,
 }
 
-/// The table, unless slots were busy nearly all the time.
+/// The table, unless slots were busy nearly all the time or there were none.
 pub(crate) fn draw(page: &mut String, story: &Story) {
     let idle = of(story);
     let sum: u64 = idle.by_cause.iter().sum();
-    if sum < idle.all / 50 {
+    if sum == 0 || sum < idle.all / 50 {
         return;
     }
     let about = format!("{} of the time of all slots passed without a task", percent(sum, idle.all));

@@ -82,6 +82,7 @@ fn cards(page: &mut String, tally: &Tally) {
         (tally.counts.not_run(), "not run"),
         (tally.retried, "retried"),
         (tally.counts.skipped, "skipped"),
+        (tally.counts.unfinished().unwrap_or(0), "unfinished"),
     ];
     let rest: Vec<String> = rest.iter().filter(|(n, _)| *n > 0).map(|(n, what)| format!("{n} {what}")).collect();
     let below = if rest.is_empty() { "none failed".to_string() } else { rest.join(", ") };
