@@ -2,43 +2,38 @@
 
 use crate::mute::Mute;
 use crate::{Finding, all_codes};
+use homing_model::metrics::{Kind, Metrics};
 use std::collections::BTreeMap;
-use std::fmt::Write;
 
 /// The whole file. Every code has a line, so that an alert can tell 0 from not asked.
 pub fn text(told: &[Finding], quiet: &[(Finding, Mute)], answered: usize, silent: usize, now: u64) -> String {
-    let mut text = String::new();
-    let mut head = |name: &str, help: &str| {
-        let _ = writeln!(text, "# HELP {name} {help}\n# TYPE {name} gauge");
-    };
-    head("homing_check_findings", "Hosts on which a fault is seen, by code.");
+    let mut metrics = Metrics::default();
+    let name = "homing_check_findings";
+    metrics.family(name, Kind::Gauge, "Hosts on which a fault is seen, by code.");
     let hosts = |code: &str| told.iter().filter(|f| f.code.name == code).map(|f| f.hosts.len()).sum::<usize>();
     let rows: BTreeMap<&str, &str> = all_codes().map(|c| (c.name, c.severity.word())).collect();
-    for (name, severity) in rows {
-        let _ = writeln!(text, "homing_check_findings{{code=\"{name}\",severity=\"{severity}\"}} {}", hosts(name));
+    for (code, severity) in rows {
+        metrics.sample(name, &[("code", code), ("severity", severity)], hosts(code));
     }
-    let host_lines = |name: &str, help: &str, found: &mut dyn Iterator<Item = &Finding>, text: &mut String| {
-        let _ = writeln!(text, "# HELP {name} {help}\n# TYPE {name} gauge");
+    let mut of_hosts = |name: &str, help: &str, found: &mut dyn Iterator<Item = &Finding>| {
+        metrics.family(name, Kind::Gauge, help);
         for finding in found {
-            for host in finding.hosts.iter() {
-                let _ = writeln!(text, "{name}{{code=\"{}\",host=\"{}\"}} 1", finding.code.name, escaped(host));
-            }
+            finding
+                .hosts
+                .iter()
+                .for_each(|host| metrics.sample(name, &[("code", finding.code.name), ("host", host)], 1));
         }
     };
-    host_lines("homing_check_host_finding", "A fault that is seen on a host.", &mut told.iter(), &mut text);
-    host_lines("homing_check_host_muted", "A fault that is muted.", &mut quiet.iter().map(|(f, _)| f), &mut text);
+    of_hosts("homing_check_host_finding", "A fault that is seen on a host.", &mut told.iter());
+    of_hosts("homing_check_host_muted", "A fault that is muted.", &mut quiet.iter().map(|(f, _)| f));
     for (name, help, value) in [
         ("homing_check_hosts_answered", "Hosts that answered.", answered as u64),
         ("homing_check_hosts_silent", "Hosts that did not answer.", silent as u64),
         ("homing_check_last_run_timestamp_seconds", "When this was written.", now),
     ] {
-        let _ = writeln!(text, "# HELP {name} {help}\n# TYPE {name} gauge\n{name} {value}");
+        metrics.only(name, Kind::Gauge, help, value);
     }
-    text
-}
-
-fn escaped(label: &str) -> String {
-    label.replace('\\', "\\\\").replace('"', "\\\"").replace('\n', "\\n")
+    metrics.text()
 }
 
 #[cfg(test)]

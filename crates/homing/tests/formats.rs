@@ -1,7 +1,7 @@
 //! docs/formats.md is true: every event, message and object of the code has its
 //! row there with the same fields in the same order, and no row is left over.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
@@ -158,6 +158,30 @@ fn a_check_has_the_fields_that_are_told() {
     let names: Vec<&str> = text.lines().filter_map(|l| l.strip_prefix("# TYPE ")?.split(' ').next()).collect();
     assert!(names.len() == 6, "{text}");
     names.iter().for_each(|name| assert!(told.contains(&format!("`{name}`")), "{name}"));
+}
+
+/// Where `promtool` is, it has nothing to say against them.
+#[test]
+fn metrics_of_usage_are_those_that_are_told() {
+    let runs = tempfile::tempdir().unwrap();
+    std::fs::write(runs.path().join("cluster.toml"), "[cost]\nhost_hour = 1.0\ncurrency = \"EUR\"\n").unwrap();
+    let metrics = runs.path().join("homing.prom");
+    let usage = ["usage", "--by", "host", "--cluster", "cluster.toml", "--prometheus", metrics.to_str().unwrap()];
+    for args in [&["run", "-q", "true", ":::", "1"][..], &usage] {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_homing"));
+        command.args(args).env("HOMING_RUNS", runs.path()).env_remove("HOMING_CLUSTER").current_dir(runs.path());
+        let done = command.output().unwrap();
+        assert!(done.status.success(), "{args:?}: {}", String::from_utf8_lossy(&done.stderr));
+    }
+    let text = std::fs::read_to_string(&metrics).unwrap();
+    let told = std::fs::read_to_string(root().join("docs/formats.md")).unwrap();
+    let told: BTreeSet<&str> = told.split('`').filter(|word| word.starts_with("homing_usage_")).collect();
+    let names = text.lines().filter_map(|l| l.strip_prefix("# TYPE ")?.split(' ').next());
+    assert_eq!(names.collect::<BTreeSet<_>>(), told);
+    assert!(text.contains("homing_usage_attempts_total{host=\"") && text.contains("currency=\"EUR\""), "{text}");
+    let judged =
+        Command::new("promtool").args(["check", "metrics"]).stdin(std::fs::File::open(metrics).unwrap()).output();
+    assert!(judged.as_ref().is_ok_and(|said| said.status.success()) || judged.is_err(), "{judged:?}");
 }
 
 /// Keys of what the program prints against the table's.

@@ -8,6 +8,7 @@ pub mod event;
 pub mod host;
 pub mod layout;
 pub mod links;
+pub mod metrics;
 pub mod nodeset;
 pub mod task;
 pub mod text;

@@ -1,5 +1,8 @@
 //! `homing usage`: what runs used, added up from their journals, and what it cost.
 
+mod metrics;
+
+use super::check::write_whole;
 use super::pruned;
 use super::runs::to_stdout;
 use crate::cluster::{ClusterArgs, Cost};
@@ -30,6 +33,9 @@ pub struct Args {
     /// Print the sums as JSON
     #[arg(long)]
     json: bool,
+    /// Write the sums to a file for Prometheus's node exporter
+    #[arg(long, value_name = "FILE", conflicts_with = "since")]
+    prometheus: Option<PathBuf>,
     #[command(flatten)]
     cluster: ClusterArgs,
 }
@@ -42,6 +48,18 @@ enum By {
     User,
 }
 
+impl By {
+    /// As a label.
+    fn word(self) -> &'static str {
+        match self {
+            By::Command => "command",
+            By::Host => "host",
+            By::Run => "run",
+            By::User => "user",
+        }
+    }
+}
+
 /// Prints the sums.
 pub fn run(args: Args) -> Result<i32, Failure> {
     let cost = args.cluster.load()?.cost().cloned();
@@ -52,6 +70,10 @@ pub fn run(args: Args) -> Result<i32, Failure> {
         sums.take_folder(folder, args.by)?;
     }
     sums.damaged.iter().for_each(|why| eprintln!("homing: what follows is not counted: {why}"));
+    if let Some(file) = &args.prometheus {
+        let text = metrics::text(sums.sorted(), args.by.word(), cost.as_ref(), homing_clock::system_ns());
+        return write_whole(file, &text).map(|()| 0);
+    }
     let all: Used = sums.rows.values().sum();
     if args.json {
         let text = serde_json::to_string_pretty(&sums.json(&all, cost.as_ref())).map_err(Failure::system)?;
@@ -142,16 +164,11 @@ impl Sums {
     }
 
     fn table(&self, all: &Used, by: By, cost: Option<&Cost>) -> String {
-        let first = match by {
-            By::Command => "COMMAND",
-            By::Host => "HOST",
-            By::Run => "RUN",
-            By::User => "USER",
-        };
+        let first = by.word().to_ascii_uppercase();
         let price = cost.map_or("", |cost| &cost.currency);
         let times = ["SLOT TIME", "HOST TIME", "CPU TIME", "GB-HOURS"];
         let [slot, host, cpu, memory] = times;
-        let head = [first, "ATTEMPTS", "FAILED", slot, host, cpu, memory, "AT HOME", "NETWORK", "READ", price];
+        let head = [first.as_str(), "ATTEMPTS", "FAILED", slot, host, cpu, memory, "AT HOME", "NETWORK", "READ", price];
         let mut rows = vec![head.map(String::from)];
         rows.extend(self.sorted().into_iter().map(|(name, used)| cells(&shown(name), used, cost)));
         if self.rows.len() > 1 {

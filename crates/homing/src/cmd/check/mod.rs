@@ -20,6 +20,8 @@ use std::io::{IsTerminal, Write};
 use std::path::PathBuf;
 use std::time::Duration;
 
+pub use mutes::write_whole;
+
 /// Arguments of `homing check`.
 ///
 /// Exit status: 0: all is well; 1: warnings; 2: errors; 3: something could not
@@ -210,7 +212,7 @@ impl Session<'_> {
         if let Some(file) = &self.args.prometheus {
             let (answered, silent) = (self.gathered.answers.hosts.len(), self.gathered.silent.len());
             let text = homing_check::prometheus::text(&report.told, &report.quiet, answered, silent, now());
-            mutes::write_whole(file, &text)?;
+            write_whole(file, &text)?;
         }
         let text = if self.args.json { report.json(status) } else { report.text() };
         crate::cmd::runs::to_stdout(&text)?;
