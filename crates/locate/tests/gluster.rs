@@ -127,8 +127,9 @@ fn layers(locator: &Locator, base: &Path) {
 /// A file system on an image: the bytes are where the image is.
 fn image(locator: &Locator, base: &Path) {
     let (small, large) = (base.join("mnt/rep/disk.img"), base.join("mnt/sh/disk.img"));
-    for (file, size, at) in [(&small, 2 << 20, base.join("small")), (&large, 40 << 20, base.join("large"))] {
-        // Written out, so that its shards are on more than one host.
+    for (file, size, at) in [(&small, 2 << 20, base.join("small")), (&large, 136 << 20, base.join("large"))] {
+        // Written out, so that its shards are on more than one host: of five one test in 16 found all on one, of 17 one in
+        // 65,536 does.
         std::fs::write(file, vec![7; size]).unwrap();
         assert!(Command::new("mkfs.ext4").args(["-q", "-F"]).arg(file).status().unwrap().success());
         mount(&["-o", "loop", &file.display().to_string()], &at);
