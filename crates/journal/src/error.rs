@@ -1,6 +1,6 @@
 //! What can go wrong with a journal, told to a person.
 
-use crate::holder::Holder;
+use crate::holder::{Holder, Life};
 use std::io;
 use std::path::{Path, PathBuf};
 
@@ -35,12 +35,12 @@ pub enum JournalError {
         root: PathBuf,
     },
     /// Another writer has it.
-    #[error("{}", held(holder, *alive, lock))]
+    #[error("{}", held(holder, *life, lock))]
     Held {
         /// Who.
         holder: Box<Holder>,
-        /// It is certain that it lives.
-        alive: bool,
+        /// What is known of it: one that is gone still holds its lock.
+        life: Life,
         /// The lock file.
         lock: PathBuf,
     },
@@ -93,16 +93,22 @@ pub enum JournalError {
     },
 }
 
-fn held(holder: &Holder, alive: bool, lock: &Path) -> String {
+fn held(holder: &Holder, life: Life, lock: &Path) -> String {
     let Holder { host, pid, .. } = holder;
-    if alive {
-        return format!(
+    match life {
+        Life::Alive => format!(
             "the run still goes on: process {pid} on {host} writes it; \
              `homing report` shows how far it is, `kill -INT {pid}` there ends it"
-        );
+        ),
+        Life::Gone => format!(
+            "process {pid} on {host}, which wrote the run, was killed and cannot end: it waits for a file system \
+             that does not answer; once that does, or is unmounted there (`umount -l`), the run can be taken up"
+        ),
+        Life::Unknown => {
+            let lock = lock.display();
+            format!("the run is being written by process {pid} on {host}; if that is surely gone, remove {lock}")
+        }
     }
-    let lock = lock.display();
-    format!("the run is being written by process {pid} on {host}; if that is surely gone, remove {lock}")
 }
 
 impl JournalError {

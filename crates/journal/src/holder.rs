@@ -29,8 +29,10 @@ pub struct Holder {
 
 /// What can be told of a holder without its lock on the journal.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Life {
+pub enum Life {
+    /// It runs.
     Alive,
+    /// It has ended, or its first thread has.
     Gone,
     /// It is on another host, or in another pid namespace.
     Unknown,

@@ -21,7 +21,7 @@ mod write;
 
 pub use counts::Counts;
 pub use error::JournalError;
-pub use holder::Holder;
+pub use holder::{Holder, Life};
 pub use kept::{Keeping, Kept, forget, kept};
 pub use list::{RunInfo, RunState, find, live, names, runs};
 pub use name::{new_run_name, root, root_note};

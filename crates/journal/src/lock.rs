@@ -37,7 +37,11 @@ impl Lock {
         let locked = try_lock_soon(&path, journal);
         if let Ok(false) = locked {
             let holder = read(&path).unwrap_or(Holder { host: "an unknown host".into(), pid: 0, ..Holder::me() });
-            return Err(JournalError::Held { holder: holder.into(), alive: true, lock: path });
+            // Whoever holds the kernel's lock lives; a process whose first thread has ended is told apart.
+            let me = Holder::me();
+            let ends = holder.is_on_kernel_of(&me) && holder.life(&me, start_of) == Life::Gone;
+            let life = if ends { Life::Gone } else { Life::Alive };
+            return Err(JournalError::Held { holder: holder.into(), life, lock: path });
         }
         let me = Holder { locked: locked.is_ok(), ..Holder::me() };
         // The second round is for a lock that vanished or was stale in the first.
@@ -49,7 +53,7 @@ impl Lock {
             }
         }
         let holder = read(&path).unwrap_or(me);
-        Err(JournalError::Held { holder: holder.into(), alive: false, lock: path })
+        Err(JournalError::Held { holder: holder.into(), life: Life::Unknown, lock: path })
     }
 }
 
@@ -136,7 +140,8 @@ fn clear_if_stale(path: &Path, me: &Holder) -> Result<(), JournalError> {
     let life = seen.life(me, start_of);
     let gave_back = seen.locked && me.locked && seen.is_on_kernel_of(me);
     if life != Life::Gone && !gave_back {
-        return Err(JournalError::Held { holder: seen.into(), alive: life == Life::Alive, lock: path.to_path_buf() });
+        let lock = path.to_path_buf();
+        return Err(JournalError::Held { holder: seen.into(), life, lock });
     }
     let aside = path.with_file_name(format!("lock.stale.{}", std::process::id()));
     if let Err(e) = fs::rename(path, &aside) {
@@ -153,7 +158,7 @@ fn clear_if_stale(path: &Path, me: &Holder) -> Result<(), JournalError> {
     }
     let _ = fs::hard_link(&aside, path);
     let _ = fs::remove_file(&aside);
-    Err(JournalError::Held { holder: moved.unwrap_or(seen).into(), alive: false, lock: path.to_path_buf() })
+    Err(JournalError::Held { holder: moved.unwrap_or(seen).into(), life: Life::Unknown, lock: path.to_path_buf() })
 }
 
 #[cfg(test)]
@@ -204,6 +209,19 @@ mod tests {
         begun.send(()).unwrap();
         drop(Lock::take(dir.path(), &journal(dir.path())).unwrap());
         gives_up.join().unwrap();
+    }
+
+    /// A thread that waits for a file system keeps what its process has open, though that was killed.
+    #[test]
+    fn a_writer_that_was_killed_and_cannot_end_is_not_said_to_go_on() {
+        let dir = tempfile::tempdir().unwrap();
+        hold(dir.path(), &Holder { pid: u32::MAX, locked: true, ..Holder::me() });
+        let its = journal(dir.path());
+        assert!(try_lock_all(&its).unwrap());
+        let refused = Lock::take(dir.path(), &journal(dir.path())).unwrap_err().to_string();
+        assert!(refused.contains("cannot end") && !refused.contains("still goes on"), "{refused}");
+        drop(its);
+        drop(Lock::take(dir.path(), &journal(dir.path())).unwrap());
     }
 
     #[test]
