@@ -75,6 +75,7 @@ fn commands_run_where_their_bytes_lie() {
     an_output_folder_changes_no_placement(&lab);
     what_a_task_made_is_read_where_it_lies(&lab);
     a_sites_own_command_tells_where_bytes_lie(&lab);
+    leases_of_a_killed_run_are_free(&lab);
     a_lost_host_is_news(&lab);
     drop(lab);
     assert!(!Path::new("/sys/class/net").join("n1").exists());
@@ -145,6 +146,28 @@ fn what_a_task_made_is_read_where_it_lies(lab: &Lab) {
     // One or two may go to a host that seems to be faster; where nobody asks who wrote it, half of them do.
     let told = format!("{near} near, {chosen} by the writer, {other} by who has the other copy: {ran}");
     assert!(ran.lines().count() == 16 && near >= 12 && chosen >= 4 * other.max(1), "{told}");
+}
+
+/// On FUSE names of files tell of them, and those of a run that was killed are removed.
+fn leases_of_a_killed_run_are_free(lab: &Lab) {
+    let run = |task: &str| format!("cd /data; {EXE} run -q --io 1 --on ssh --hosts 'n[1-4]' '{task}' ::: f*");
+    let files = |pattern: &str| format!("ls /data/.homing-leases | grep -c '{pattern}'");
+    let until = |told: &str| format!("until test $({told}) = 4; do sleep 0.1; done");
+    let first = run("sleep 600 <{}");
+    // One lease at each of four servers, then one wish.
+    let taken = until(&files("@n2.*+1+1"));
+    lab.ok(
+        "n2",
+        &format!("setsid sh -c 'echo $$ >/tmp/first; {}' >/dev/null 2>&1 & {taken}", first.replace('\'', "'\\''")),
+    );
+    let out = std::thread::scope(|scope| {
+        let second = scope.spawn(|| lab.ok("n3", &run("basename {}")));
+        lab.ok("n3", &until(&files("@n3.*+0+1w")));
+        lab.ok("n2", "pkill -9 -P $(cat /tmp/first) homing || kill -9 $(cat /tmp/first)");
+        second.join().unwrap()
+    });
+    assert_eq!(out.lines().count(), 16);
+    assert_eq!(lab.told("n2", &files("@n2")).1.trim(), "0", "a shell has removed them");
 }
 
 /// A worker is killed in mid-run: its tasks run on the host of the other copy, once each, and not before
