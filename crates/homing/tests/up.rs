@@ -21,6 +21,8 @@ uid = 3901
 groups = ["crew"]
 [up.sysctl]
 "net.core.somaxconn" = "4321"
+[up.limits]
+nofile = "321:4321"
 "#;
 
 /// The name that Debian's installer gives a host for itself, and a package source of its own.
@@ -156,6 +158,8 @@ fn bare_hosts_become_a_cluster_and_go_back() {
         assert!(said.contains("uid=3901(carla)") && said.contains("3900(crew)"), "{from} to {to}: {said}");
     }
     lab.ok("n2", "test -f /usr/share/homing-greeting/text && test $(sysctl -n net.core.somaxconn) = 4321");
+    // Lower ones: in a container root may not raise them.
+    assert_eq!(lab.ok("n2", "su - carla -c 'ulimit -Sn; ulimit -Hn'"), "321\n4321\n");
 
     a_host_is_mended_and_no_other_is_touched(&up);
     edits_by_hand(&up);

@@ -1,5 +1,6 @@
 //! What the cluster file says of how hosts are to be set up.
 
+use crate::login_limit;
 use homing_steps::Observed;
 use serde::Deserialize;
 use std::collections::BTreeMap;
@@ -30,6 +31,9 @@ pub struct Up {
     /// Values of the kernel.
     #[serde(default)]
     pub sysctl: BTreeMap<String, String>,
+    /// `[up.limits]`: of what a login starts, for all but root.
+    #[serde(default)]
+    pub limits: BTreeMap<String, String>,
     /// `[up.mount."/POINT"]`.
     #[serde(default)]
     pub mount: BTreeMap<String, Mount>,
@@ -154,6 +158,7 @@ impl Site {
         faults.extend(mounts.map(|(point, _)| format!("[up.mount.{point:?}] has a blank in a column of fstab")));
         let packages = self.up.packages.iter().filter(|p| p.is_empty() || p.starts_with('-') || odd(p));
         faults.extend(packages.map(|package| format!("{package:?} can be no package")));
+        faults.extend(self.up.limits.iter().filter_map(|(item, value)| login_limit::fault(item, value)));
         faults.extend(self.up.slurm.iter().flat_map(|slurm| self.slurm_faults(slurm)));
         faults
     }

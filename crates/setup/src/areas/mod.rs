@@ -1,6 +1,7 @@
 //! The areas of a set-up, in the order in which they need each other: one file each.
 
 mod clock;
+mod limits;
 mod mounts;
 mod names;
 mod packages;
@@ -27,14 +28,24 @@ pub enum Area {
     Packages,
     Clock,
     Sysctl,
+    Limits,
     Mounts,
     Slurm,
 }
 
 impl Area {
     /// In order.
-    pub const ALL: [Area; 8] =
-        [Area::Names, Area::Users, Area::Ssh, Area::Packages, Area::Clock, Area::Sysctl, Area::Mounts, Area::Slurm];
+    pub const ALL: [Area; 9] = [
+        Area::Names,
+        Area::Users,
+        Area::Ssh,
+        Area::Packages,
+        Area::Clock,
+        Area::Sysctl,
+        Area::Limits,
+        Area::Mounts,
+        Area::Slurm,
+    ];
 
     /// As it is typed.
     pub fn name(self) -> &'static str {
@@ -45,6 +56,7 @@ impl Area {
             Area::Packages => "packages",
             Area::Clock => "clock",
             Area::Sysctl => "sysctl",
+            Area::Limits => "limits",
             Area::Mounts => "mounts",
             Area::Slurm => "slurm",
         }
@@ -65,6 +77,7 @@ impl Area {
             Area::Packages => !up.packages.is_empty(),
             Area::Clock => up.clock.is_some(),
             Area::Sysctl => !up.sysctl.is_empty(),
+            Area::Limits => !up.limits.is_empty(),
             Area::Mounts => !up.mount.is_empty(),
             Area::Slurm => up.slurm.is_some(),
         }
@@ -78,7 +91,7 @@ impl Area {
             Area::Ssh => Some("ssh"),
             Area::Clock => Some("clocks"),
             Area::Mounts => Some("mounts"),
-            Area::Packages | Area::Sysctl | Area::Slurm => None,
+            Area::Packages | Area::Sysctl | Area::Limits | Area::Slurm => None,
         }
     }
 
@@ -90,6 +103,7 @@ impl Area {
             Area::Packages => packages::ask(site, question),
             Area::Clock => clock::ask(question),
             Area::Sysctl => sysctl::ask(site, question),
+            Area::Limits => limits::ask(question),
             Area::Mounts => mounts::ask(site, question),
             Area::Slurm => slurm::ask(question),
         }
@@ -103,6 +117,7 @@ impl Area {
             Area::Packages => Ok(packages::wanted(site)),
             Area::Clock => clock::wanted(site, host, seen),
             Area::Sysctl => Ok(sysctl::wanted(site)),
+            Area::Limits => Ok(limits::wanted(site)),
             Area::Mounts => Ok(mounts::wanted(site, host, seen)),
             Area::Slurm => slurm::wanted(site, host, seen),
         }

@@ -58,6 +58,9 @@ packages = ["gcc"]
 clock = "n1"
 [sysctl]
 "net.core.rmem_max" = "1 2"
+[limits]
+memlock = "unlimited"
+nofile = "1024:65536"
 [group.lab]
 gid = 3000
 [user.alice]
@@ -101,6 +104,8 @@ fn bare_hosts_become_a_cluster_and_then_nothing_is_left_to_do() {
     assert_eq!((users("n1")["alice"].uid, users("n1")["alice"].gid, users("n1")["bob"].gid), (1000, 1000, 3000));
     assert_eq!(users("n1"), users("n3"));
     assert!(!seen["n1"].as_ref().unwrap().mounts.contains_key("/home"), "the server has it already");
+    let limits = "* - memlock unlimited\n* soft nofile 1024\n* hard nofile 65536\n";
+    assert_eq!(text(&seen, "n2", "/etc/security/limits.d/60-homing.conf"), limits);
     assert!(text(&seen, "n2", "/etc/fstab").contains("n1:/export/home /home nfs4 defaults 0 0\n"));
 }
 

@@ -1,0 +1,75 @@
+//! What a limit of `[up.limits]` may be.
+
+/// What can be limited (limits.conf(5)), but for what is no limit of a process.
+const ITEMS: [&str; 16] = [
+    "as",
+    "core",
+    "cpu",
+    "data",
+    "fsize",
+    "locks",
+    "maxlogins",
+    "memlock",
+    "msgqueue",
+    "nice",
+    "nofile",
+    "nproc",
+    "rss",
+    "rtprio",
+    "sigpending",
+    "stack",
+];
+
+/// No process may have more open files (fs.nr_open, Linux's own 1024 x 1024): with a limit beyond it, or none, pam_limits
+/// refuses each login.
+const MOST_FILES: u64 = 1024 * 1024;
+
+/// What stands against one of them.
+pub(crate) fn fault(item: &str, value: &str) -> Option<String> {
+    if !ITEMS.contains(&item) {
+        return Some(format!("[up.limits] {item:?} is none of {}", ITEMS.join(", ")));
+    }
+    let bad = || Some(format!("[up.limits] {item} = {value:?} is no number, `unlimited`, or SOFT:HARD of these"));
+    let (soft, hard) = value.split_once(':').unwrap_or((value, value));
+    let (Some(soft), Some(hard)) = (number(soft), number(hard)) else { return bad() };
+    if soft > hard {
+        return Some(format!("[up.limits] {item} = {value:?}: the soft limit is above the hard one"));
+    }
+    (item == "nofile" && hard > MOST_FILES)
+        .then(|| format!("[up.limits] nofile = {value:?}: beyond {MOST_FILES} (fs.nr_open) nobody can log in"))
+}
+
+/// `unlimited` is more than any number.
+fn number(text: &str) -> Option<u64> {
+    match text {
+        "unlimited" => Some(u64::MAX),
+        digits if digits.bytes().all(|b| b.is_ascii_digit()) => digits.parse().ok(),
+        _ => None,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_would_lock_users_out_is_refused() {
+        for (item, value) in
+            [("memlock", "unlimited"), ("nofile", "1024:1048576"), ("stack", "0"), ("core", "1:unlimited")]
+        {
+            assert_eq!(fault(item, value), None, "{item} {value}");
+        }
+        for (item, value, why) in [
+            ("nofile", "1048577", "nobody can log in"),
+            ("nofile", "1024:unlimited", "nobody can log in"),
+            ("memory", "1", "is none of as, "),
+            ("nproc", "", "is no number"),
+            ("nproc", "-1", "is no number"),
+            ("nproc", "1:", "is no number"),
+            ("nproc", "5\n* - nproc 1", "is no number"),
+            ("nproc", "5:4", "above the hard one"),
+        ] {
+            assert!(fault(item, value).is_some_and(|f| f.contains(why)), "{item} {value}: {:?}", fault(item, value));
+        }
+    }
+}
