@@ -12,20 +12,22 @@ mod keep;
 mod other;
 mod own;
 mod place;
+mod said;
 mod share;
 mod terms;
 
 pub use keep::{News, SOON, keep};
-use other::{Other, flags};
-use own::{By, MOST, Own, Said};
+use other::Other;
+use own::{By, Own};
 use place::{files, folder, plain, unfit};
+use said::{MOST, Said};
 use share::Weighed;
 use std::collections::BTreeMap;
 use std::fs;
 use std::io;
 use std::os::unix::fs::DirEntryExt;
 use std::path::PathBuf;
-use std::time::{Duration, Instant, SystemTime};
+use std::time::{Duration, Instant};
 use terms::Claim;
 pub use terms::{Outlook, Place, Wish, has_in_use, serves};
 
@@ -108,9 +110,8 @@ impl Leases {
     /// that it was not allowed by the last outlook, so that what is neither used nor allowed can go.
     pub fn turn(&mut self, wish: Wish, settled: bool, now: Instant) -> io::Result<Outlook> {
         let wish = Wish { wanted: wish.wanted.min(MOST - 1).max(wish.used), ..wish };
-        if settled && wish.used.max(self.may_use) < self.held {
-            self.held = wish.used.max(self.may_use);
-            self.may_use = self.may_use.min(self.held);
+        if settled {
+            self.held = self.held.min(wish.used.max(self.may_use));
         }
         if self.beat.is_none_or(|beat| now.duration_since(beat) >= self.by.beat()) {
             self.beat = Some(now);
@@ -194,22 +195,20 @@ impl Leases {
     }
 
     fn say(&mut self, wish: Wish, held: u32) -> io::Result<bool> {
-        let limit = wish.limit.map(|limit| limit.min(MOST - 1)).filter(|limit| *limit > 0);
-        self.own.say(Said { held, limit, waits: wish.wanted > held })
+        self.own.say(Said::new(held, wish.limit, wish.wanted > held))
     }
 
     /// What the others have.
     fn look(&mut self, now: Instant) -> io::Result<Vec<Claim>> {
         let (mut there, mut own) = (BTreeMap::new(), false);
-        for (name, entry) in files(&self.place)? {
-            let said = Said::of_name(&name).map(|(stem, said)| (stem.to_string(), said));
-            let (stem, named) = said.map_or((name, None), |(stem, said)| (stem, Some(said)));
-            if stem == self.own.stem {
+        for found in files(&self.place)? {
+            if found.stem == self.own.stem {
                 own = true;
-            } else if let Some(other) =
-                self.others.remove(&stem).filter(|o| o.inode == entry.ino()).or_else(|| Other::of(&entry))
-            {
-                there.insert(stem, Other { named, ..other });
+                continue;
+            }
+            let known = self.others.remove(&found.stem).filter(|other| other.inode == found.entry.ino());
+            if let Some(other) = known.or_else(|| Other::of(&found)) {
+                there.insert(found.stem, Other { named: found.said, ..other });
             }
         }
         self.others = there;
@@ -243,16 +242,9 @@ impl Leases {
     /// Removes this user's files whose runs were killed.
     fn clear_left(&self) {
         let uid = rustix::process::geteuid().as_raw();
-        let old = |meta: &fs::Metadata| {
-            let age = meta.modified().ok().and_then(|at| SystemTime::now().duration_since(at).ok());
-            age.is_some_and(|age| age > LEFT_BEHIND)
-        };
-        for (name, entry) in files(&self.place).into_iter().flatten() {
-            let Some(other) = Other::of(&entry).filter(|o| o.uid == uid && name != self.own.name) else { continue };
-            if other.file.metadata().is_ok_and(|meta| old(&meta))
-                && (other.named.is_some() || matches!(flags(&other.file), Ok(None)))
-            {
-                let _ = fs::remove_file(entry.path());
+        for found in files(&self.place).into_iter().flatten().filter(|found| found.stem != self.own.stem) {
+            if Other::of(&found).is_some_and(|other| other.uid == uid && other.is_left(LEFT_BEHIND)) {
+                let _ = fs::remove_file(found.entry.path());
             }
         }
     }
@@ -264,8 +256,8 @@ pub fn look(place: &Place) -> Option<Outlook> {
     let found = crate::names(place.folder.parent()?, place.folder.file_name()?.to_str()?).find(|f| unfit(f).is_none());
     let place = Place { folder: found?, server: plain(&place.server), limit: place.limit, unfit: None };
     let mut outlook = Outlook { limit: place.limit, ..Outlook::default() };
-    for (_, entry) in files(&place).ok()? {
-        let Some(other) = Other::of(&entry) else { continue };
+    for found in files(&place).ok()? {
+        let Some(other) = Other::of(&found) else { continue };
         let Some(Said { limit, held, .. }) = other.has().filter(|_| other.seems_alive()) else { continue };
         *outlook.users.entry(other.uid).or_default() += held;
         outlook.total += held;

@@ -1,11 +1,13 @@
 //! What somebody else's file says.
 
-use super::own::{By, END, FLAGS, MOST, Said};
+use super::own::By;
+use super::place::Found;
+use super::said::{END, FLAGS, MOST, Said};
 use crate::lock;
-use std::fs::{DirEntry, File};
+use std::fs::File;
 use std::io;
 use std::os::unix::fs::MetadataExt;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 /// The file of somebody else's run.
 #[derive(Debug)]
@@ -30,13 +32,13 @@ pub(super) struct Beat {
 
 impl Other {
     /// What is no regular file, or cannot be opened, holds nothing; a pipe is not waited for.
-    pub(super) fn of(entry: &DirEntry) -> Option<Other> {
+    pub(super) fn of(Found { entry, said, .. }: &Found) -> Option<Other> {
         if !entry.file_type().ok()?.is_file() {
             return None;
         }
         let file = crate::open_plain(&entry.path()).ok()?;
         let meta = file.metadata().ok()?;
-        let named = entry.file_name().to_str().and_then(Said::of_name).map(|(_, said)| said);
+        let named = *said;
         Some(Other { inode: meta.ino(), uid: meta.uid(), file, named, passed_over: None, beat: None })
     }
 
@@ -45,9 +47,9 @@ impl Other {
         if self.named.is_some() {
             return self.named;
         }
-        let (waits, limit) = flags(&self.file).ok()??;
+        let flag = flag(&self.file).ok()??;
         let held = lock::met(&self.file, (0, MOST)).ok()?.map_or(0, |(from, to)| to - from);
-        Some(Said { held, limit, waits })
+        Some(Said::of_flag(flag, held))
     }
 
     /// Whether its run was there of late. Who has not looked for a while asks anew: the file server may have stood still
@@ -63,12 +65,21 @@ impl Other {
         self.beat.is_none_or(|beat| since(beat.changed) < by.gone())
     }
 
-    /// As much can be said by who looks only once: when its file was touched, by this machine's clock. A file that
-    /// locks tell of is asked for those.
+    /// When its file was touched, by this machine's clock.
+    fn age(&self) -> Option<Duration> {
+        self.file.metadata().ok()?.modified().ok()?.elapsed().ok()
+    }
+
+    /// As much can be said by who looks only once. A file that locks tell of is asked for those.
     pub(super) fn seems_alive(&self) -> bool {
-        let age = self.file.metadata().and_then(|meta| meta.modified()).ok().and_then(|at| at.elapsed().ok());
         // A clock may be another by so much, and then some.
-        self.named.is_none() || age.is_none_or(|age| age < 5 * By::Names.gone())
+        self.named.is_none() || self.age().is_none_or(|age| age < 5 * By::Names.gone())
+    }
+
+    /// Whether no run has it, and none has touched it for longer than this.
+    pub(super) fn is_left(&self, longer: Duration) -> bool {
+        let old = self.age().is_some_and(|age| age > longer);
+        old && (self.named.is_some() || matches!(flag(&self.file), Ok(None)))
     }
 }
 
@@ -87,8 +98,7 @@ fn touched(file: &File) -> Option<(i64, u32)> {
     Some((found.mtime(), found.mtime_nsec() as u32))
 }
 
-/// Whether a run waits, and its limit; `None` when no run has this file any more.
-pub(super) fn flags(file: &File) -> io::Result<Option<(bool, Option<u32>)>> {
-    let flag = lock::met(file, (FLAGS, END))?.map(|(from, _)| from - FLAGS);
-    Ok(flag.map(|flag| (flag % 2 == 1, Some(flag / 2).filter(|limit| *limit > 0))))
+/// The byte that tells what a run wishes; `None` when no run has this file any more.
+fn flag(file: &File) -> io::Result<Option<u32>> {
+    Ok(lock::met(file, (FLAGS, END))?.map(|(from, _)| from))
 }

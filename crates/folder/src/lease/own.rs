@@ -2,6 +2,7 @@
 
 use super::Place;
 use super::place::own_file;
+use super::said::Said;
 use crate::lock;
 use std::fs::{self, File};
 use std::io;
@@ -10,13 +11,6 @@ use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, SystemTime};
 
-/// More leases than this nobody has.
-pub(super) const MOST: u32 = 1 << 16;
-/// From this byte on one is locked while the run goes on: its offset says the run's limit (0: none), doubled, and
-/// one more when it waits for leases.
-pub(super) const FLAGS: u32 = 1 << 17;
-/// Behind all flags.
-pub(super) const END: u32 = FLAGS + 2 * MOST;
 /// By what a run tells others what it has.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum By {
@@ -68,46 +62,12 @@ impl By {
     }
 }
 
-/// What a run says.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(super) struct Said {
-    /// Leases that it holds.
-    pub(super) held: u32,
-    /// Its own limit.
-    pub(super) limit: Option<u32>,
-    /// Whether it waits for leases.
-    pub(super) waits: bool,
-}
-
-/// Between the part of a name that stays and what it says.
-const MARK: char = '+';
-
-impl Said {
-    fn flag(self) -> u32 {
-        FLAGS + 2 * self.limit.unwrap_or(0).min(MOST - 1) + u32::from(self.waits)
-    }
-
-    fn named(self, stem: &str) -> String {
-        let waits = if self.waits { "w" } else { "" };
-        format!("{stem}{MARK}{}{MARK}{}{waits}", self.held, self.limit.unwrap_or(0).min(MOST - 1))
-    }
-
-    /// What a name says, and what of it stays; `None` of a name that says nothing.
-    pub(super) fn of_name(name: &str) -> Option<(&str, Said)> {
-        let (rest, limit) = name.rsplit_once(MARK)?;
-        let (stem, held) = rest.rsplit_once(MARK)?;
-        let (limit, waits) = limit.strip_suffix('w').map_or((limit, false), |limit| (limit, true));
-        let number = |text: &str| text.parse::<u32>().ok().filter(|n| *n < MOST);
-        Some((stem, Said { held: number(held)?, limit: Some(number(limit)?).filter(|limit| *limit > 0), waits }))
-    }
-}
-
 /// The file of this run.
 #[derive(Debug)]
 pub(super) struct Own {
     folder: PathBuf,
     /// What it is called now.
-    pub(super) name: String,
+    name: String,
     /// The part of its name that stays.
     pub(super) stem: String,
     pub(super) file: File,
@@ -148,20 +108,20 @@ impl Own {
     }
 
     fn lock(&self, said: Said) -> io::Result<bool> {
+        let held = self.said.map_or(0, |before| before.held);
+        // From the first byte on: others ask for one lock, and not every file system joins those that only touch.
+        if said.held > held && !lock::try_add(&self.file, (0, Some(said.held)))? {
+            return Ok(false);
+        }
+        if said.held < held {
+            lock::give_back(&self.file, (said.held, Some(held)))?;
+        }
         let (flag, before) = (said.flag(), self.said.map(Said::flag));
         if before != Some(flag) {
             lock::try_add(&self.file, (flag, Some(flag + 1)))?;
-            if let Some(before) = before {
-                lock::give_back(&self.file, (before, Some(before + 1)))?;
-            }
+            before.map_or(Ok(()), |before| lock::give_back(&self.file, (before, Some(before + 1))))?;
         }
-        let held = self.said.map_or(0, |said| said.held);
-        match said.held {
-            // From the first byte on: GlusterFS does not join locks that only touch, and others ask for one.
-            more if more > held => lock::try_add(&self.file, (0, Some(more))),
-            less if less < held => lock::give_back(&self.file, (less, Some(held))).map(|()| true),
-            _ => Ok(true),
-        }
+        Ok(true)
     }
 
     /// The run is still there.
@@ -219,21 +179,6 @@ mod tests {
         drop(remover.0.stdin.take());
         assert!(remover.0.wait().unwrap().success());
         assert_eq!((said.exists(), other.exists()), (false, true));
-    }
-
-    #[test]
-    fn a_name_says_what_was_meant_and_a_strangers_says_nothing() {
-        for said in [
-            Said::default(),
-            Said { held: 3, limit: Some(8), waits: true },
-            Said { held: MOST - 1, limit: None, waits: false },
-        ] {
-            let name = said.named("nas@h.1.0");
-            assert_eq!(Said::of_name(&name), Some(("nas@h.1.0", said)), "{name}");
-        }
-        for name in ["nas@h.1.0", "nas@h.1.0+3", "nas@h.1.0+-3+4", "nas@h.1.0+99999+4", "nas@h.1.0+3+4x", "+"] {
-            assert_eq!(Said::of_name(name), None, "{name}");
-        }
     }
 
     #[test]

@@ -1,6 +1,7 @@
 //! Where the files of runs are, in a folder that all may use.
 
 use super::Place;
+use super::said::Said;
 use std::fs::{self, DirEntry, File, OpenOptions, Permissions};
 use std::io;
 use std::os::unix::fs::{MetadataExt, OpenOptionsExt, PermissionsExt};
@@ -71,13 +72,24 @@ pub(super) fn own_file(place: &Place) -> io::Result<(String, File)> {
     }
 }
 
+/// A file of a run.
+pub(super) struct Found {
+    /// The part of its name that stays.
+    pub(super) stem: String,
+    /// What its name says, where its name does.
+    pub(super) said: Option<Said>,
+    pub(super) entry: DirEntry,
+}
+
 /// The files of this server's runs.
-pub(super) fn files(place: &Place) -> io::Result<Vec<(String, DirEntry)>> {
+pub(super) fn files(place: &Place) -> io::Result<Vec<Found>> {
     let of_server = |name: &String| name.strip_prefix(&place.server).is_some_and(|rest| rest.starts_with('@'));
     let mut all = Vec::new();
     for entry in fs::read_dir(&place.folder)? {
         let entry = entry?;
-        all.extend(entry.file_name().into_string().ok().filter(of_server).map(|name| (name, entry)));
+        let Some(name) = entry.file_name().into_string().ok().filter(of_server) else { continue };
+        let (stem, said) = Said::of_name(&name).map_or((name.as_str(), None), |(stem, said)| (stem, Some(said)));
+        all.push(Found { stem: stem.into(), said, entry });
     }
     Ok(all)
 }

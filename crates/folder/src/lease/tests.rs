@@ -1,6 +1,8 @@
 use super::*;
+use std::os::fd::AsRawFd;
 use std::os::unix::fs::{PermissionsExt, symlink};
 use std::path::Path;
+use std::time::SystemTime;
 
 fn place(dir: &Path, limit: Option<u32>) -> Place {
     Place { folder: dir.join(FOLDER), server: "nas".into(), limit, unfit: None }
@@ -194,6 +196,22 @@ fn odd_files_hold_nothing_and_stop_nobody() {
     std::fs::write(folder.join("other@here.1.0"), "").unwrap();
     let seen = a.turn(wants(4, 0), true, Instant::now()).unwrap();
     assert_eq!((seen.may_use, seen.others), (4, false));
+}
+
+/// Who may read a file may lock it for reading.
+#[test]
+fn a_stranger_who_locks_the_bytes_of_leases_leaves_what_is_said_of_wishes_true() {
+    let dir = tempfile::tempdir().unwrap();
+    let now = Instant::now();
+    let (mut a, mut b) = (open(dir.path()), open(dir.path()));
+    let stranger = std::fs::File::open(a.own.path()).unwrap();
+    let mut lock: libc::flock = unsafe { std::mem::zeroed() };
+    (lock.l_type, lock.l_len) = (libc::F_RDLCK as libc::c_short, 4);
+    // SAFETY: the descriptor is open and the structure outlives the call.
+    assert_eq!(unsafe { libc::fcntl(stranger.as_raw_fd(), libc::F_OFD_SETLK, &lock) }, 0);
+    assert_eq!(a.turn(wants(3, 0), true, now).unwrap().may_use, 0);
+    a.turn(Wish { limit: Some(9), ..Wish::default() }, true, now).unwrap();
+    assert_eq!(b.turn(Wish::default(), true, now).unwrap().limit, Some(9), "what it said before is not said any more");
 }
 
 #[test]
