@@ -36,11 +36,11 @@ impl Lock {
         let path = dir.join("lock");
         let locked = try_lock_soon(&path, journal);
         if let Ok(false) = locked {
-            let holder = read(&path).unwrap_or(Holder { host: "an unknown host".into(), pid: 0, ..Holder::me() });
             // Whoever holds the kernel's lock lives; a process whose first thread has ended is told apart.
-            let me = Holder::me();
-            let ends = holder.is_on_kernel_of(&me) && holder.life(&me, start_of) == Life::Gone;
-            let life = if ends { Life::Gone } else { Life::Alive };
+            let (holder, me) = (read(&path), Holder::me());
+            let ends = |holder: &Holder| holder.is_on_kernel_of(&me) && holder.life(&me, start_of) == Life::Gone;
+            let life = if holder.as_ref().is_some_and(ends) { Life::Gone } else { Life::Alive };
+            let holder = holder.unwrap_or(Holder { host: "an unknown host".into(), pid: 0, ..me });
             return Err(JournalError::Held { holder: holder.into(), life, lock: path });
         }
         let me = Holder { locked: locked.is_ok(), ..Holder::me() };
@@ -220,6 +220,9 @@ mod tests {
         assert!(try_lock_all(&its).unwrap());
         let refused = Lock::take(dir.path(), &journal(dir.path())).unwrap_err().to_string();
         assert!(refused.contains("cannot end") && !refused.contains("still goes on"), "{refused}");
+        fs::remove_file(dir.path().join("lock")).unwrap();
+        let refused = Lock::take(dir.path(), &journal(dir.path())).unwrap_err().to_string();
+        assert!(refused.contains("still goes on") && refused.contains("an unknown host"), "{refused}");
         drop(its);
         drop(Lock::take(dir.path(), &journal(dir.path())).unwrap());
     }
