@@ -194,18 +194,15 @@ pub fn run<L: Listener>(settings: Settings, listener: &mut L) -> Result<i32, Dis
     let (lessons, movers) = (shell.core.lessons(), shell.core.movers());
     shell.listener.learnt(&lessons, &movers);
     let (exit, ending) = shell.core.finish();
-    match result {
-        Ok(()) => shell.record(ending)?,
-        Err(e @ (DispatchError::NoHosts(_) | DispatchError::NotAllHosts(_))) => {
-            shell.record(without_hosts(ending))?;
-            shell.journal.sync()?;
-            return Err(e);
-        }
+    let ending = match result {
+        Ok(()) => ending,
+        Err(DispatchError::NoHosts(_) | DispatchError::NotAllHosts(_)) => without_hosts(ending),
         // Without a last record the run counts as interrupted, and can be resumed.
         Err(e) => return Err(e),
-    }
+    };
+    shell.record(ending)?;
     shell.journal.sync()?;
-    Ok(exit)
+    result.map(|()| exit)
 }
 
 /// Hosts of which nothing was heard yet.
