@@ -18,10 +18,9 @@ pub fn text(told: &[Finding], quiet: &[(Finding, Mute)], answered: usize, silent
     let mut of_hosts = |name: &str, help: &str, found: &mut dyn Iterator<Item = &Finding>| {
         metrics.family(name, Kind::Gauge, help);
         for finding in found {
-            finding
-                .hosts
-                .iter()
-                .for_each(|host| metrics.sample(name, &[("code", finding.code.name), ("host", host)], 1));
+            for host in finding.hosts.iter() {
+                metrics.sample(name, &[("code", finding.code.name), ("host", host)], 1);
+            }
         }
     };
     of_hosts("homing_check_host_finding", "A fault that is seen on a host.", &mut told.iter());
