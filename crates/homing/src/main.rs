@@ -10,11 +10,13 @@ mod cli;
 mod cluster;
 mod cmd;
 mod complete;
+mod embedded;
 mod failure;
 mod grammar;
 mod groups;
 mod help;
 mod leases;
+mod nodes;
 mod progress;
 
 use std::process::ExitCode;

@@ -202,6 +202,13 @@ impl Finder {
         inputs
     }
 
+    /// The layouts of the files of shared volumes among what is named, declared ones first, in the order of the names.
+    pub fn layouts(&self, named: &Named) -> Vec<FileLayout> {
+        let is_shared_file =
+            |path: &&PathBuf| self.look(path).is_some_and(|(v, folder)| !folder && v.kind.is_comparable());
+        named.all().filter(is_shared_file).map(|path| self.locator.locate(path)).collect()
+    }
+
     /// What lies in a folder, of which `limit` files stand for all.
     pub fn folder(&self, dir: &Path, limit: usize) -> Inputs {
         let mut inputs = Inputs::default();

@@ -13,7 +13,7 @@ use std::time::Duration;
 pub struct Embedded {
     spool: Spool,
     config: Config,
-    program: PathBuf,
+    program: Option<PathBuf>,
     words: Vec<String>,
 }
 
@@ -23,7 +23,17 @@ impl Embedded {
         let words = words.iter().map(|w| w.to_string()).collect();
         let spool = Spool::open()?;
         let config = spool.now(config);
-        Ok(Embedded { spool, config, program, words })
+        Ok(Embedded { spool, config, program: Some(program), words })
+    }
+
+    /// The same, by a process whose own end would be that of a runner that it starts: another one starts it.
+    pub fn served_by_another(self) -> Embedded {
+        Embedded { program: None, ..self }
+    }
+
+    /// Starts a runner where jobs of this user wait and there is none.
+    pub fn serve(&self) -> Result<(), QueueError> {
+        if self.spool.has_runner()? { Ok(()) } else { self.tend_to(&self.spool.own_jobs()?) }
     }
 
     /// A restart of the machine, or a kill, may have taken the runner from jobs that wait.
@@ -33,8 +43,9 @@ impl Embedded {
     }
 
     fn ensure_runner(&self) -> Result<(), QueueError> {
+        let Some(program) = &self.program else { return Ok(()) };
         let words: Vec<&str> = self.words.iter().map(String::as_str).collect();
-        self.spool.ensure_runner(&self.program, &words)
+        self.spool.ensure_runner(program, &words)
     }
 }
 

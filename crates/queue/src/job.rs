@@ -98,6 +98,9 @@ pub struct JobSpec {
     /// Further arguments of the engine below, as given: sbatch's.
     #[serde(default)]
     pub extra: Vec<String>,
+    /// Who waits for it: it ends with that process of the machine where it was submitted.
+    #[serde(default)]
+    pub bound: Option<Process>,
     /// What it is on the machine where it was submitted, when that is another one.
     #[serde(default)]
     pub origin: Option<Origin>,
@@ -151,6 +154,15 @@ impl JobSpec {
     /// Where its slots lie when that is several hosts. A share of such a job has its own on one.
     pub fn over_several(&self) -> Option<&[Share]> {
         Some(&self.hosts[..]).filter(|shares| !shares.is_empty() && !self.gated)
+    }
+
+    /// Why it is to end, where a process without which it is not wanted has gone.
+    pub(crate) fn forsaken(&self, boot_id: &str) -> Option<&'static str> {
+        let gone = |process: &Process| !process.is_alive(boot_id);
+        if self.origin.as_ref().is_some_and(|origin| gone(&origin.process)) {
+            return Some("whoever sent it here has gone");
+        }
+        self.bound.as_ref().is_some_and(gone).then_some("whoever waited for it has gone")
     }
 
     /// It is the share of a job that was submitted on this machine, which the job itself stands for.

@@ -129,14 +129,19 @@ impl Spool {
         Ok(ids)
     }
 
+    /// Whether a runner of this user is at work.
+    pub fn has_runner(&self) -> Result<bool, QueueError> {
+        Ok(Held::is_held(&self.places.own()?.join("runner.lock")).unwrap_or(false))
+    }
+
     /// Sees to it that a runner of this user is at work: starts one when
     /// nobody holds its lock. Should two be started, the second goes at once.
     /// `program` and `words` are what starts a runner.
     pub fn ensure_runner(&self, program: &Path, words: &[&str]) -> Result<(), QueueError> {
-        let own = self.places.own()?;
-        if Held::is_held(&own.join("runner.lock")).unwrap_or(false) {
+        if self.has_runner()? {
             return Ok(());
         }
+        let own = self.places.own()?;
         step("runner-missing");
         let log = own.join("runner.log");
         let log = fs::OpenOptions::new().append(true).create(true).mode(0o600).custom_flags(libc::O_NOFOLLOW).open(log);

@@ -61,9 +61,14 @@ impl Cluster {
         Cluster { ends: (0..ends).map(end).collect(), host }
     }
 
-    pub fn at(&self, end: usize, args: &[&str]) -> Output {
+    pub fn command(&self, end: usize, args: &[&str]) -> Command {
         let mut command = self.ends[end].command(args);
-        command.env("HOMING_SSH", self.host.path().join("ssh")).output().unwrap()
+        command.env("HOMING_SSH", self.host.path().join("ssh"));
+        command
+    }
+
+    pub fn at(&self, end: usize, args: &[&str]) -> Output {
+        self.command(end, args).output().unwrap()
     }
 
     pub fn out(&self, end: usize, args: &[&str]) -> String {

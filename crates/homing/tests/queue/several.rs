@@ -2,6 +2,7 @@
 
 use crate::far::Cluster;
 use crate::until::until;
+use std::process::Stdio;
 
 fn submit(c: &Cluster, line: &str) -> String {
     c.out(0, &["sub", "-q", "-n", "2", "--ptile", "1", line]).trim().to_string()
@@ -69,4 +70,77 @@ fn nothing_of_it_is_left_on_any_host_when_it_is_killed() {
     // The slots of both are free again.
     let next = submit(&c, "true");
     assert_eq!(c.at(0, &["wait", &next]).status.code(), Some(0));
+}
+
+#[test]
+fn a_run_has_its_tasks_on_several_hosts_at_once() {
+    let c = Cluster::new(1, 1);
+    // Of the same user, and none of the run's: it outlives the run that finds its runner.
+    let go = c.host.path().join("go");
+    let beside =
+        c.out(0, &["sub", "-q", "--host", "far", &format!("until [ -e {} ]; do sleep 0.05; done", go.display())]);
+    let line =
+        "cat $HOMING_HOSTFILE; for h in $LSB_HOSTS; do $HYDRA_LAUNCHER_EXEC $h echo {} at $h; done; cat; exit {}";
+    let words = ["run", "--nodes", "2", "--ppn", "1", "-k", "--joblog", "log", line, ":::", "0", "3"];
+    let mut run = c.command(0, &words).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+    until("one task waits for the host, the other behind it", || {
+        let jobs: Vec<serde_json::Value> = serde_json::from_str(&c.out(0, &["jobs", "--json"])).unwrap();
+        jobs.iter().filter(|job| job["state"] == "PEND").count() == 2
+    });
+    assert!(run.try_wait().unwrap().is_none());
+    std::fs::write(go, "").unwrap();
+    let run = run.wait_with_output().unwrap();
+    let own = rustix::system::uname().nodename().to_string_lossy().into_owned();
+    let of = |n: u32| format!("{own}\nfar\n{n} at {own}\n{n} at far\n");
+    assert_eq!(String::from_utf8_lossy(&run.stdout), of(0) + &of(3));
+    assert_eq!(run.status.code(), Some(1), "as many failed");
+    // The record has the user's commands, and their ends.
+    let log = c.ends[0].lines("log");
+    assert!(log[1..].iter().all(|line| line.contains("\tcat $HOMING_HOSTFILE;")), "{log:?}");
+    let mut exits: Vec<&str> = log[1..].iter().filter_map(|line| line.split('\t').nth(6)).collect();
+    exits.sort_unstable();
+    assert_eq!(exits, ["0", "3"], "{log:?}");
+    assert_eq!(c.at(0, &["wait", beside.trim()]).status.code(), Some(0));
+}
+
+#[test]
+fn nothing_of_a_run_over_several_hosts_is_left_when_it_is_killed() {
+    let c = Cluster::new(1, 1);
+    let pids = c.host.path().join("pids");
+    let rank = format!("$HYDRA_LAUNCHER_EXEC far 'echo $$ >> {0}; sleep 1000'", pids.display());
+    let mut run = c.command(0, &["run", "--nodes", "1-9", "--ppn", "1", &rank, ":::", "a", "b"]).spawn().unwrap();
+    let started = || std::fs::read_to_string(&pids).unwrap_or_default();
+    until("one runs, and one waits for its slots", || started().lines().count() == 1);
+    run.kill().unwrap();
+    run.wait().unwrap();
+    let alive = |pid: &str| std::path::Path::new(&format!("/proc/{}", pid.trim())).exists();
+    until("it is gone", || !started().lines().any(alive));
+    // The slots of both are free again, and the other one never starts.
+    let next = submit(&c, "true");
+    assert_eq!(c.at(0, &["wait", &next]).status.code(), Some(0));
+    assert_eq!(started().lines().count(), 1);
+}
+
+#[test]
+fn what_a_run_over_several_hosts_cannot_have_is_told() {
+    let c = Cluster::new(1, 1);
+    let run = |words: &[&str]| {
+        let run = c.at(0, &[&["run"], words, &["true", ":::", "1"]].concat());
+        (run.status.code(), String::from_utf8_lossy(&run.stderr).into_owned())
+    };
+    let (status, said) = run(&["--nodes", "3", "--ppn", "1"]);
+    assert!(status == Some(1) && said.contains("3 slots, 1 on each host, never fit: "), "{said}");
+    // A host with fewer slots is none of the two.
+    let (status, said) = run(&["--nodes", "2", "--ppn", "2"]);
+    assert!(status == Some(1) && said.contains("2 on each host, never fit"), "{said}");
+    for (words, why) in [
+        (&["--nodes", "2-4"][..], "--ppn for tasks over several hosts"),
+        (&["--ppn", "2"], "--nodes"),
+        (&["--nodes", "4-2", "--ppn", "1"], "2-4"),
+        (&["--nodes", "2", "--ppn", "1", "--on", "slurm"], "homing sub --nodes 2 --ppn 1"),
+        (&["--nodes", "2", "--ppn", "1", "-S", "2/far"], "--hosts NODESET"),
+    ] {
+        let (status, said) = run(words);
+        assert!(status == Some(255) && said.contains(why), "{words:?}: {status:?} {said}");
+    }
 }

@@ -135,6 +135,7 @@ impl Keeper<'_> {
             stderr: None,
             host: None,
             held: false,
+            bound: None,
             ..spec
         };
         let mut private = self.private.clone();

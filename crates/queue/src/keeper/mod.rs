@@ -100,6 +100,9 @@ impl Keeper<'_> {
         if let Some(reason) = self.spec.gated.then(|| self.wait_for_go()).flatten() {
             return Ok(End { exit: 130, reason: Some(reason), ..ended() });
         }
+        if let Some(reason) = self.spec.forsaken(&files::boot_id()) {
+            return Ok(End { exit: 130, reason: Some(reason.into()), ..ended() });
+        }
         if let Some(end) = self.prepare(record)? {
             return Ok(end);
         }

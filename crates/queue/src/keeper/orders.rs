@@ -4,7 +4,6 @@ use super::ended;
 use crate::far::{Far, Word};
 use crate::files::{self, read_json};
 use crate::job::{End, JobSpec, Kill, Share};
-use crate::process::Process;
 use std::cell::RefCell;
 use std::path::Path;
 use std::time::{Duration, Instant};
@@ -41,7 +40,7 @@ impl Hand<'_> {
 /// What the keeper was told.
 pub(super) struct Orders<'a> {
     hand: Hand<'a>,
-    origin: Option<&'a Process>,
+    spec: &'a JobSpec,
     dir: &'a Path,
     index: u32,
     limit: Option<Duration>,
@@ -68,7 +67,7 @@ impl Orders<'_> {
         let here = matches!(hand, Hand::Here);
         Orders {
             hand,
-            origin: spec.origin.as_ref().map(|origin| &origin.process),
+            spec,
             dir,
             index,
             // A host holds its own jobs to their limits, from the start there on.
@@ -143,8 +142,8 @@ impl Orders<'_> {
         if !self.dir.exists() {
             self.end("its folder was removed", GRACE);
         }
-        if self.origin.is_some_and(|process| !process.is_alive(&files::boot_id())) {
-            self.end("whoever sent it here has gone", GRACE);
+        if let Some(why) = self.spec.forsaken(&files::boot_id()) {
+            self.end(why, GRACE);
         }
     }
 

@@ -34,9 +34,13 @@ impl Keeper<'_> {
                 return Ok(end);
             }
         }
-        there.note(News::Started(there.host.into()))?;
         let first = held.borrow().iter().position(|held| held.share.host == there.host).unwrap_or(0);
-        held.borrow()[first].far.order(Word::Go);
+        // What was asked while the last slots came must not find it started.
+        orders.carry_out();
+        if orders.reason.is_none() {
+            there.note(News::Started(there.host.into()))?;
+            held.borrow()[first].far.order(Word::Go);
+        }
         let end = follow(first, &held, &mut orders, there)?;
         release(first, &held);
         Ok(end)

@@ -4,6 +4,7 @@
 
 mod block;
 mod config;
+mod parts;
 mod queue;
 mod shared;
 mod spread;
@@ -14,6 +15,7 @@ mod window;
 
 pub use block::Block;
 pub use config::{Config, Terms};
+pub use parts::{Piece, by_parts};
 pub use queue::Queue;
 pub use shared::full_servers;
 pub(crate) use shared::is_queue;

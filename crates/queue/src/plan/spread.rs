@@ -20,9 +20,7 @@ pub struct Room {
 /// forbid it. The error is the number of slots that would fit.
 pub fn spread(rooms: &[Room], least: u32, most: u32, per_host: Option<u32>) -> Result<Vec<Share>, u32> {
     let room = |room: &Room| room.slots.min(per_host.unwrap_or(u32::MAX));
-    let crowd = |room: &Room| u64::from(room.asked) * 100 / u64::from(room.slots.max(1));
-    let mut sorted: Vec<&Room> = rooms.iter().filter(|r| r.slots > 0).collect();
-    sorted.sort_by_key(|r| (std::cmp::Reverse(r.bytes), crowd(r)));
+    let sorted = likeliest(rooms);
     if let Some(one) = sorted.iter().find(|r| room(r) >= most) {
         return Ok(vec![Share { host: one.host.clone(), slots: most }]);
     }
@@ -35,6 +33,14 @@ pub fn spread(rooms: &[Room], least: u32, most: u32, per_host: Option<u32>) -> R
         }
     }
     if most - left >= least { Ok(shares) } else { Err(most - left) }
+}
+
+/// Those that have slots at all: most bytes first, among equals the least crowded.
+pub(super) fn likeliest(rooms: &[Room]) -> Vec<&Room> {
+    let crowd = |room: &Room| u64::from(room.asked) * 100 / u64::from(room.slots.max(1));
+    let mut sorted: Vec<&Room> = rooms.iter().filter(|r| r.slots > 0).collect();
+    sorted.sort_by_key(|r| (std::cmp::Reverse(r.bytes), crowd(r)));
+    sorted
 }
 
 #[cfg(test)]

@@ -21,13 +21,13 @@ impl Runner<'_> {
         }
     }
 
-    /// Ends what another machine's keeper has sent and waits for no more.
+    /// Ends what nobody waits for any more: another machine's keeper has sent it, or a command was to end with it.
     pub(super) fn end_forsaken(&self, jobs: &[Job]) -> Result<(), QueueError> {
         let boot = files::boot_id();
-        let forsaken = |j: &&Job| j.spec.origin.as_ref().is_some_and(|origin| !origin.process.is_alive(&boot));
-        for job in jobs.iter().filter(|j| j.uid == files::uid()).filter(forsaken) {
+        let own = jobs.iter().filter(|j| j.uid == files::uid());
+        for (job, why) in own.filter_map(|job| Some((job, job.spec.forsaken(&boot)?))) {
             for part in job.parts.iter().filter(|p| matches!(p.state, State::Pend | State::Psusp)) {
-                self.spool.end_unstarted(job, part.index, "whoever sent it here has gone")?;
+                self.spool.end_unstarted(job, part.index, why)?;
             }
         }
         Ok(())

@@ -152,6 +152,7 @@ fn record(fields: &BTreeMap<&str, &str>) -> Option<(u64, u32, JobSpec, Vec<Part>
         host: None,
         near: Vec::new(),
         near_only: false,
+        bound: None,
         origin: None,
         not_on: Vec::new(),
         spread: false,

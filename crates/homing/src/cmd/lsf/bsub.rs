@@ -237,6 +237,7 @@ fn spec(ready: &Ready, engine: &dyn Engine, config: &Config, queue: &str) -> Res
         host,
         near: Vec::new(),
         near_only: false,
+        bound: None,
         origin: None,
         not_on: Vec::new(),
         spread: false,
@@ -275,7 +276,7 @@ fn lay(ready: &Ready, spec: &mut JobSpec, engine: &dyn Engine) -> Result<(), Ref
     if request.exclusive || most < 2 || ready.host.is_some() {
         return Ok(());
     }
-    let wanted = several::Wanted { least: spec.slots, most, per_host };
+    let wanted = several::Wanted { least: spec.slots, most, per_host, whole: false };
     let hosts = super::server::candidates(request, engine, &spec.queue)?;
     several::lay(spec, &wanted, hosts, engine, &[]).map_err(|why| said(format!("{why}. Job not submitted.")))
 }

@@ -140,6 +140,10 @@ impl Followed {
     }
     /// Copies what is new to standard output.
     pub fn copy(&mut self) -> Result<(), Failure> {
+        self.copy_to(&mut std::io::stdout())
+    }
+    /// Copies what is new to there.
+    pub fn copy_to(&mut self, to: &mut dyn Write) -> Result<(), Failure> {
         let mut text = Vec::new();
         let read = File::open(&self.path).and_then(|mut file| {
             file.seek(SeekFrom::Start(self.at))?;
@@ -152,8 +156,7 @@ impl Followed {
             Ok(_) => {}
         }
         self.at += text.len() as u64;
-        let mut out = std::io::stdout().lock();
-        out.write_all(&text).and_then(|()| out.flush()).map_err(Failure::system)
+        to.write_all(&text).and_then(|()| to.flush()).map_err(Failure::system)
     }
 }
 

@@ -1,6 +1,7 @@
 //! `homing sub`, `jobs`, `kill`, `peek`, `wait`: detached work.
 
 pub mod act;
+mod attached;
 mod detail;
 pub mod far;
 pub mod jobs;
@@ -10,22 +11,11 @@ pub mod sub;
 
 use crate::cluster::Cluster;
 use crate::failure::Failure;
-use homing_queue::{Embedded, Engine, Job, Part, QueueError, Spool};
+use homing_queue::{Engine, Job, Part, Spool};
 use std::ffi::OsString;
 use std::path::Path;
 
-/// What a failure of the queue is to the user.
-pub fn failed(error: QueueError) -> Failure {
-    match error {
-        QueueError::NotFound(_) | QueueError::Request(_) => Failure::usage(error),
-        QueueError::Program(said) => match homing_slurm::advice(&said) {
-            Some(advice) => Failure::system(said).hint(advice),
-            None => Failure::system(said),
-        },
-        other => Failure::system(other),
-    }
-}
-
+pub use crate::embedded::failed;
 /// Which engine keeps the jobs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
 pub enum EngineName {
@@ -72,14 +62,7 @@ pub fn slurm_keeps(queue: &str) -> Result<(), Failure> {
 
 /// The embedded queue.
 fn local() -> Result<Box<dyn Engine>, Failure> {
-    let exe = std::env::current_exe().map_err(|e| Failure::system(format!("cannot find homing itself: {e}")))?;
-    let config = Cluster::of_queue()?.queue_config()?;
-    // The runner lives in /.
-    if let Some(file) = crate::cluster::named_file() {
-        // SAFETY: this program has no other thread here.
-        unsafe { std::env::set_var("HOMING_CLUSTER", file) };
-    }
-    Ok(Box::new(Embedded::open(config, exe, &["queue-runner"]).map_err(failed)?))
+    Ok(Box::new(crate::embedded::open()?))
 }
 
 /// The hidden `queue-runner`.

@@ -3,8 +3,9 @@
 use crate::cluster::Cluster;
 use crate::failure::Failure;
 use homing_locate::{Finder, HostNames, Named};
-use homing_model::{RawText, Task};
+use homing_model::{Extent, RawText, Task};
 use homing_queue::JobSpec;
+use homing_queue::plan::Piece;
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 
@@ -45,7 +46,12 @@ pub fn wish(spec: &mut JobSpec, inputs: &[PathBuf], how: How) -> Result<(), Fail
 }
 
 /// Of files on network file systems: what every node sees at the same path.
-pub fn bytes_per_host(spec: &JobSpec, inputs: &[PathBuf]) -> Result<BTreeMap<String, u64>, Failure> {
+fn bytes_per_host(spec: &JobSpec, inputs: &[PathBuf]) -> Result<BTreeMap<String, u64>, Failure> {
+    Ok(found(spec, inputs)?.0)
+}
+
+/// The same, and the pieces of its files in the order in which it names them.
+pub fn found(spec: &JobSpec, inputs: &[PathBuf]) -> Result<(BTreeMap<String, u64>, Vec<Piece>), Failure> {
     let task = Task {
         inputs: inputs.iter().map(|i| RawText::from(i.as_path())).chain(spec.stdin.clone()).collect(),
         outputs: spec.stdout.iter().chain(&spec.stderr).cloned().collect(),
@@ -54,12 +60,18 @@ pub fn bytes_per_host(spec: &JobSpec, inputs: &[PathBuf]) -> Result<BTreeMap<Str
     let named = Named::of(&task, spec.cwd.as_path(), true);
     let looked = named.all().chain(&named.patterns).cloned().collect();
     let own = Cluster::of_queue()?.locators();
-    let look = move || Finder::with_own(own).inputs(&named);
-    let found = homing_mounts::patiently(looked, homing_mounts::FS_TIMEOUT, look).map_err(Failure::system)?;
+    let look = move || {
+        let finder = Finder::with_own(own);
+        (finder.inputs(&named), finder.layouts(&named))
+    };
+    let (found, layouts) =
+        homing_mounts::patiently(looked, homing_mounts::FS_TIMEOUT, look).map_err(Failure::system)?;
     let names = HostNames::default();
     let mut sum = BTreeMap::new();
     for (host, bytes) in found.shared {
         *sum.entry(names.of(&host)).or_insert(0) += bytes;
     }
-    Ok(sum)
+    let hosts = |extent: &Extent| extent.replicas.iter().map(|replica| names.of(&replica.host)).collect();
+    let piece = |extent: &Extent| Piece { bytes: extent.length, hosts: hosts(extent) };
+    Ok((sum, layouts.iter().flat_map(|layout| layout.extents.iter().map(piece)).collect()))
 }

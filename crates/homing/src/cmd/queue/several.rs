@@ -2,7 +2,8 @@
 
 use crate::cluster::Cluster;
 use crate::failure::Failure;
-use homing_queue::plan::{Config, Room, spread};
+use crate::nodes::Nodes;
+use homing_queue::plan::{Config, Piece, Room, by_parts};
 use homing_queue::{Engine, Job, JobSpec, Machine};
 use std::collections::BTreeMap;
 use std::path::PathBuf;
@@ -15,6 +16,16 @@ pub struct Wanted {
     pub most: u32,
     /// On one host at most; 0: all on one.
     pub per_host: Option<u32>,
+    /// Each host has so many of them, or none.
+    pub whole: bool,
+}
+
+impl Wanted {
+    /// So many hosts with as many slots on each.
+    pub fn of(nodes: Nodes, per_host: u32) -> Wanted {
+        let slots = |hosts: u32| hosts.saturating_mul(per_host);
+        Wanted { least: slots(nodes.least), most: slots(nodes.most), per_host: Some(per_host), whole: true }
+    }
 }
 
 /// Hosts of a queue; none where it names none.
@@ -36,21 +47,25 @@ pub fn lay(
     }
     let own = homing_queue::host_name();
     let at_home = spec.host.clone().unwrap_or_else(|| own.clone());
-    let one_does = wanted.per_host.is_none_or(|n| n == 0 || n >= wanted.most);
+    let one_does = !wanted.whole && wanted.per_host.is_none_or(|n| n == 0 || n >= wanted.most);
     let machines = engine.machines().map_err(|e| e.to_string())?;
     let known = machines.iter().find(|m| m.name == at_home).and_then(|m| m.slots);
     if one_does && known.map_or_else(|| processors(&at_home), Ok)? >= wanted.most {
         spec.slots = wanted.most;
         return Ok(());
     }
-    let open: Vec<&Machine> =
-        machines.iter().filter(|m| m.open && (hosts.is_empty() || hosts.contains(&m.name))).collect();
-    let rooms = rooms(spec, &open, engine, inputs)?;
+    let unsaid = hosts.iter().filter(|host| machines.iter().all(|m| m.name != **host));
+    let unsaid: Vec<Machine> = unsaid.map(|host| named_alone(host)).collect();
+    let fits = |m: &&Machine| m.open && (hosts.is_empty() || hosts.contains(&m.name));
+    let open: Vec<&Machine> = machines.iter().chain(&unsaid).filter(fits).collect();
+    let (mut rooms, pieces) = rooms(spec, &open, engine, inputs)?;
     if wanted.per_host == Some(0) {
         return on_one(spec, wanted, &rooms, &own);
     }
-    let shares =
-        spread(&rooms, wanted.least, wanted.most, wanted.per_host).map_err(|fits| too_many(wanted, &rooms, fits))?;
+    let all = rooms.clone();
+    rooms.retain(|room| !wanted.whole || wanted.per_host.is_none_or(|slots| room.slots >= slots));
+    let shares = by_parts(&rooms, &pieces, wanted.least, wanted.most, wanted.per_host)
+        .map_err(|fits| too_many(wanted, &all, fits))?;
     spec.slots = shares.iter().map(|share| share.slots).sum();
     // The first starts the command: it is what the job waits for, and what it is shown to run on.
     spec.host = shares.first().map(|share| share.host.clone());
@@ -60,6 +75,11 @@ pub fn lay(
         spec.host = spec.host.take().filter(|host| *host != own);
     }
     Ok(())
+}
+
+/// A host of which no cluster file says anything.
+fn named_alone(host: &str) -> Machine {
+    Machine { name: host.into(), slots: None, open: true, state: "ok".into(), closed: None }
 }
 
 /// On the host with most room of those that have enough.
@@ -87,6 +107,10 @@ fn too_many(wanted: &Wanted, rooms: &[Room], fits: u32) -> String {
 fn in_slurms_words(spec: &mut JobSpec, wanted: &Wanted) -> Result<(), String> {
     match wanted.per_host {
         None => {}
+        Some(n) if wanted.whole => {
+            (spec.spread, spec.slots) = (true, wanted.least);
+            spec.extra.splice(0..0, [format!("--nodes={}", wanted.least / n), format!("--ntasks-per-node={n}")]);
+        }
         Some(0) => spec.extra.insert(0, "--nodes=1".into()),
         Some(n) => {
             spec.spread = true;
@@ -99,13 +123,18 @@ fn in_slurms_words(spec: &mut JobSpec, wanted: &Wanted) -> Result<(), String> {
     Ok(())
 }
 
-/// What each host has for the job.
-fn rooms(spec: &JobSpec, open: &[&Machine], engine: &dyn Engine, inputs: &[PathBuf]) -> Result<Vec<Room>, String> {
+/// What each host has for the job, and how the parts of its inputs lie.
+fn rooms(
+    spec: &JobSpec,
+    open: &[&Machine],
+    engine: &dyn Engine,
+    inputs: &[PathBuf],
+) -> Result<(Vec<Room>, Vec<Piece>), String> {
     let jobs = engine.jobs().map_err(|e| e.to_string())?;
     let own = homing_queue::host_name();
-    let bytes = super::near::bytes_per_host(spec, inputs).unwrap_or_else(|why| {
+    let (bytes, pieces) = super::near::found(spec, inputs).unwrap_or_else(|why| {
         eprintln!("{why}; its hosts are chosen by their slots");
-        BTreeMap::new()
+        (BTreeMap::new(), Vec::new())
     });
     let mut rooms = Vec::new();
     for machine in open {
@@ -119,7 +148,7 @@ fn rooms(spec: &JobSpec, open: &[&Machine], engine: &dyn Engine, inputs: &[PathB
         let (host, bytes) = (machine.name.clone(), bytes.get(&machine.name).copied().unwrap_or(0));
         rooms.push(Room { asked: asked(&jobs, &host, &own), host, slots, bytes });
     }
-    Ok(rooms)
+    Ok((rooms, pieces))
 }
 
 /// Slots of a host that jobs have or wait for.
@@ -150,7 +179,7 @@ mod tests {
             let text = r#"{"v":1,"user":"u","submit_ns":0,"from":"h","cwd":"/w","command":{"shell":"true"},"name":"",
                            "queue":"q","slots":32,"extra":["--ntasks-per-node=1"]}"#;
             let mut spec: JobSpec = serde_json::from_str(text).unwrap();
-            in_slurms_words(&mut spec, &Wanted { least, most, per_host }).unwrap();
+            in_slurms_words(&mut spec, &Wanted { least, most, per_host, whole: false }).unwrap();
             (spec.spread, spec.extra.join(" "))
         };
         // The user's own words come last, so that they win.

@@ -4,12 +4,15 @@ mod input;
 mod sbatch;
 mod script;
 
-use crate::cluster::ClusterArgs;
+use super::attached;
+use super::several::Wanted;
+use crate::cluster::{Cluster, ClusterArgs};
 use crate::cmd::run;
 use crate::failure::Failure;
+use crate::nodes::Nodes;
 use homing_model::{Command, RawText};
 use homing_queue::plan::Config;
-use homing_queue::{JobSpec, Private, array, depend};
+use homing_queue::{Engine, JobSpec, Private, array, depend};
 use std::ffi::OsString;
 use std::path::PathBuf;
 
@@ -29,6 +32,19 @@ pub struct Args {
     /// on the first of them, that with most of its bytes
     #[arg(long, value_name = "K", requires = "slots", conflicts_with_all = ["batch", "host"], value_parser = clap::value_parser!(u32).range(1..))]
     ptile: Option<u32>,
+    /// So many hosts, or 2-4: as many of them as there are; on each the slots of --ppn, all at once, started on the first;
+    /// rank k of an MPI stands on the host that holds part k of its inputs
+    #[arg(long, value_name = "N|MIN-MAX", conflicts_with_all = ["batch", "host", "slots", "ptile"])]
+    nodes: Option<Nodes>,
+    /// Slots on each of --nodes (default: 1)
+    #[arg(long, value_name = "N", requires = "nodes", value_parser = clap::value_parser!(u32).range(1..))]
+    ppn: Option<u32>,
+    /// Of these hosts alone
+    #[arg(long, hide = true, value_name = "NODESET", requires = "nodes")]
+    among: Option<String>,
+    /// Print what it prints, end with its exit status, and let it end with this process; another one serves the queue
+    #[arg(long, hide = true, conflicts_with_all = ["wait", "output", "error", "after"])]
+    attach: bool,
     /// Start when these jobs have succeeded: ID, or a condition as LSF writes it, done(1) && ended(2)
     #[arg(long, value_name = "ID|CONDITION")]
     after: Vec<String>,
@@ -90,7 +106,10 @@ pub fn run(args: Args) -> Result<i32, Failure> {
         // SAFETY: this program has no other thread here.
         unsafe { std::env::set_var("HOMING_CLUSTER", file) };
     }
-    let engine = args.engine.open()?;
+    let engine: Box<dyn Engine> = match args.attach {
+        true => Box::new(crate::embedded::open()?.served_by_another()),
+        false => args.engine.open()?,
+    };
     if !args.again.is_empty() {
         return again(engine.as_ref(), &args.again);
     }
@@ -107,20 +126,27 @@ pub fn run(args: Args) -> Result<i32, Failure> {
     if slurm {
         super::near::wish(&mut spec, &args.near, args.place)?;
     }
-    if let Some(ptile) = args.ptile {
-        let wanted = super::several::Wanted { least: spec.slots, most: spec.slots, per_host: Some(ptile) };
-        let hosts = super::several::of_queue(&spec.queue, &engine.config().map_err(super::failed)?)?;
+    if let Some(wanted) = wanted(&args, spec.slots) {
+        let hosts = match &args.among {
+            Some(hosts) => Cluster::of_queue()?.hosts(Some(hosts))?,
+            None => super::several::of_queue(&spec.queue, &engine.config().map_err(super::failed)?)?,
+        };
         super::several::lay(&mut spec, &wanted, hosts, engine.as_ref(), &args.near).map_err(Failure::usage)?;
     }
+    let asked = args.attach.then(attached::Asked::listen);
+    spec.bound = args.attach.then(homing_queue::Process::own);
     if let Some(note) = engine.fit(&mut spec).map_err(super::failed)? {
         eprintln!("homing: {note}");
     }
-    let input = if args.stdin.is_none() && batch.as_ref().is_some_and(input::is_read) {
-        Some(input::of_batch()?)
-    } else {
-        None
+    let input = match () {
+        () if args.attach => input::piped()?,
+        () if args.stdin.is_none() && batch.as_ref().is_some_and(input::is_read) => Some(input::of_batch()?),
+        () => None,
     };
     let id = engine.submit(&spec, &Private { input, script, ..private() }).map_err(super::failed)?;
+    if let Some(asked) = asked {
+        return attached::follow(engine.as_ref(), id, &asked);
+    }
     match args.quiet {
         true => println!("{id}"),
         false => println!("job {id} is in queue {}", spec.queue),
@@ -128,8 +154,14 @@ pub fn run(args: Args) -> Result<i32, Failure> {
     if args.wait { super::act::wait_for(engine.as_ref(), &[id.to_string()], true) } else { Ok(0) }
 }
 
+/// How its slots are to lie, where that was said.
+fn wanted(args: &Args, slots: u32) -> Option<Wanted> {
+    let by_ptile = |ptile| Wanted { least: slots, most: slots, per_host: Some(ptile), whole: false };
+    args.nodes.map(|nodes| Wanted::of(nodes, args.ppn.unwrap_or(1))).or(args.ptile.map(by_ptile))
+}
+
 /// Refuses a condition on jobs that are not there: it would wait for ever.
-fn known(engine: &dyn homing_queue::Engine, condition: &str) -> Result<(), Failure> {
+fn known(engine: &dyn Engine, condition: &str) -> Result<(), Failure> {
     let jobs = engine.own_jobs().map_err(super::failed)?;
     let is_there = |named: &String| match array::job_id(named) {
         Some((id, _)) => engine.job(id).is_ok(),
@@ -143,7 +175,7 @@ fn known(engine: &dyn homing_queue::Engine, condition: &str) -> Result<(), Failu
     }
 }
 
-fn again(engine: &dyn homing_queue::Engine, ids: &[String]) -> Result<i32, Failure> {
+fn again(engine: &dyn Engine, ids: &[String]) -> Result<i32, Failure> {
     for text in ids {
         let (job, index) = super::find_own(engine, text)?;
         let count = engine.again(&job, index, false).map_err(super::failed)?;
@@ -194,7 +226,7 @@ fn spec(
     if args.host.is_none() && !spread && !slurm && config.slots == 0 {
         return Err(Failure::usage("this machine takes no jobs: it has 0 slots").hint("--host HOST"));
     }
-    if args.host.is_none() && !spread && args.ptile.is_none() && slots > config.slots {
+    if args.host.is_none() && !spread && args.ptile.is_none() && args.nodes.is_none() && slots > config.slots {
         let whose = if slurm { "a node" } else { "this machine" };
         return Err(Failure::usage(format!("{slots} slots are more than the {} of {whose}", config.slots)));
     }
@@ -225,6 +257,7 @@ fn spec(
         host: args.host.clone(),
         near: Vec::new(),
         near_only: false,
+        bound: None,
         origin: None,
         not_on: Vec::new(),
         spread,

@@ -2,6 +2,7 @@
 
 use crate::cluster::ClusterArgs;
 use crate::failure::Failure;
+use crate::nodes::Nodes;
 use clap::{Args as _, FromArgMatches};
 use std::ffi::OsString;
 use std::path::PathBuf;
@@ -34,6 +35,10 @@ pub struct Args {
     /// Run nothing unless all hosts can be used; without it the others do the work
     #[arg(help_heading = HOSTS, long)]
     pub need_all_hosts: bool,
+    /// Slots that each task takes on each of --nodes hosts, all at once: it is a job of this machine's queue over several
+    /// hosts, as `homing sub --nodes` makes them, and finds HOMING_HOSTFILE; mpirun inside of it needs no option
+    #[arg(help_heading = HOSTS, long, value_name = "N", requires = "nodes", value_parser = clap::value_parser!(u32).range(1..))]
+    pub ppn: Option<u32>,
     /// Tasks at once per host: N, +N, -N, N% of its cores; 0: as many as there are
     #[arg(help_heading = HOSTS, short, long, value_name = "N", allow_hyphen_values = true, short_alias = 'P', alias = "max-procs")]
     pub jobs: Option<String>,
@@ -225,9 +230,10 @@ pub struct SlurmArgs {
     /// Memory of each task: 500M, 2G
     #[arg(long, value_name = "SIZE")]
     pub mem_per_task: Option<String>,
-    /// Number of nodes (default: those that hold the data, else as many as the tasks fill)
-    #[arg(long, value_name = "N")]
-    pub nodes: Option<usize>,
+    /// Number of nodes (default: those that hold the data, else as many as the tasks fill); with --ppn, on any engine,
+    /// the hosts of each task: N, or as many as there are from MIN to MAX
+    #[arg(long, value_name = "N|MIN-MAX")]
+    pub nodes: Option<Nodes>,
     /// Further argument of srun, such as --slurm-arg=--constraint=ib; may be repeated
     #[arg(long, value_name = "ARG", allow_hyphen_values = true)]
     pub slurm_arg: Vec<String>,

@@ -18,6 +18,7 @@ mod source;
 mod stream;
 mod targets;
 mod unbegun;
+mod wide;
 
 pub use args::{Args, On, args_of};
 pub use config::with_defaults;
@@ -100,6 +101,7 @@ pub fn start(args: Args, again: Option<Again>) -> Result<i32, Failure> {
     let lesson = if policy.io == Io::Auto { lessons::key(&args, &cwd) } else { None };
     (policy.learnt, policy.movers) = lessons::known(lesson.as_deref());
     let finder = finder(&args)?;
+    let _tender = args.ppn.map(|_| wide::Tender::begin()).transpose()?;
     let resumed = again.is_some();
     let (journal, done, tally, unlisted) = match again {
         Some(again) => (again.journal, again.done, again.tally, again.unlisted),
@@ -150,6 +152,7 @@ pub fn start(args: Args, again: Option<Again>) -> Result<i32, Failure> {
     let sourcing = Sourcing {
         cwd: cwd.clone(),
         detect: !args.no_detect,
+        handed_on: args.ppn.is_some(),
         skip_newer: args.skip_newer,
         makes_workdir: args.parallel.workdir.is_some(),
         done,
@@ -229,7 +232,8 @@ pub fn start(args: Args, again: Option<Again>) -> Result<i32, Failure> {
 
 /// What tasks are given; says what differs in it from an earlier part of the run.
 fn environment(args: &Args, here: bool, dir: &Path) -> Result<Vec<(RawText, RawText)>, Failure> {
-    let env = environment::exported(&args.env, here)?;
+    let mut env = environment::exported(&args.env, here)?;
+    env.extend(args.ppn.and_then(|_| wide::agent()));
     let differing = env_digest::differing(dir, &env);
     let differing = differing
         .map_err(|e| Failure::system(format!("cannot compare the environment with that in {}: {e}", dir.display())))?;
@@ -375,6 +379,7 @@ fn policy(args: &Args) -> Result<Policy, Failure> {
         links: Default::default(),
         learnt: Default::default(),
         movers: Vec::new(),
+        around: wide::words(args)?,
         // What was sent ahead would still run after the end that --halt makes, and its input take up memory.
         prefetch: !args.parallel.pipe
             && !args.parallel.names_the_slot(&args.words)

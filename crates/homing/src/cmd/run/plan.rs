@@ -27,6 +27,10 @@ pub fn plan(args: Args) -> Result<i32, Failure> {
     if let Some(ended) = super::at_gateway(&args) {
         return ended;
     }
+    if args.ppn.is_some() {
+        return Err(Failure::usage("--ppn: the hosts of a task over several are chosen when the queue takes it")
+            .hint("homing run --dry-run lists the commands; homing jobs ID tells the hosts of each"));
+    }
     let cwd = std::env::current_dir().map_err(Failure::system)?;
     let finder = super::finder(&args)?;
     let super::targets::Targets { hosts: targets, links, .. } = super::targets::targets(&args, &cwd, "plan", None)?;
@@ -61,6 +65,7 @@ pub fn plan(args: Args) -> Result<i32, Failure> {
     let sourcing = Sourcing {
         cwd,
         detect: !args.no_detect,
+        handed_on: false,
         skip_newer: args.skip_newer,
         makes_workdir: false,
         done: HashMap::new(),

@@ -3,16 +3,17 @@
 use super::args::{Args, On, SlurmArgs};
 use crate::cluster::Cluster;
 use crate::failure::Failure;
+use crate::nodes::Nodes;
 use homing_launch::{HostPlan, SlurmSeat, Stop, Via};
 use homing_slurm::{Allocation, Choice, Node, Request, Seat, Wish, ask, choose};
 
 impl SlurmArgs {
-    /// Whether the user said anything that only Slurm understands.
-    fn is_given(&self) -> bool {
+    /// Whether the user said anything that only Slurm understands; a number of hosts is none beside `--ppn`.
+    fn is_given(&self, ppn: bool) -> bool {
         let words = [&self.partition, &self.account, &self.qos, &self.time, &self.reservation, &self.mem_per_task];
         words.iter().any(|w| w.is_some())
             || self.cpus_per_task > 1
-            || self.nodes.is_some()
+            || (self.nodes.is_some() && !ppn)
             || !self.slurm_arg.is_empty()
     }
 }
@@ -23,7 +24,7 @@ pub fn is_chosen(args: &Args, hosts_given: bool) -> bool {
     let answers = || ask::is_configured() && ask::nodes(None).is_ok_and(|nodes| !nodes.is_empty());
     match args.on {
         On::Slurm => true,
-        On::Auto => args.slurm.is_given() || (!hosts_given && answers()),
+        On::Auto => args.slurm.is_given(args.ppn.is_some()) || (!hosts_given && answers()),
         On::Local | On::Ssh => false,
     }
 }
@@ -76,13 +77,22 @@ fn wish(args: &Args, cluster: &Cluster, tasks: Option<u64>, holders: Vec<String>
     Ok(Wish {
         holders,
         only: only.transpose()?,
-        nodes: args.slurm.nodes,
+        nodes: args.slurm.nodes.map(number).transpose()?,
         jobs,
         cpus_per_task: args.slurm.cpus_per_task.max(1),
         memory_mb: memory.map(|bytes| bytes.div_ceil(1 << 20).max(1)),
         tasks,
         in_reservation: args.slurm.reservation.is_some(),
     })
+}
+
+/// The workers' nodes: those of a range would have no better reason than their number.
+fn number(nodes: Nodes) -> Result<usize, Failure> {
+    let Nodes { least, most } = nodes;
+    let why = || Failure::usage(format!("--nodes {least}-{most}: the workers of a run have one number of nodes"));
+    (least == most)
+        .then_some(most as usize)
+        .ok_or_else(|| why().hint(format!("--nodes {most}; --ppn for tasks over several hosts")))
 }
 
 fn choice(args: &Args, wish: &Wish) -> Result<Choice, Failure> {

@@ -36,6 +36,8 @@ pub struct Sourcing {
     pub cwd: PathBuf,
     /// Look at the words of commands.
     pub detect: bool,
+    /// Whoever a task is handed to finds a place for it: where its inputs lie says nothing of this run's hosts.
+    pub handed_on: bool,
     /// Skip what is up to date.
     pub skip_newer: bool,
     /// Where a task runs is made if it is not there.
@@ -254,7 +256,7 @@ impl Looker {
         if self.how.skip_newer && freshness(&task, &inputs, &base) == Freshness::Fresh {
             return skipped(&task, Some("its outputs are newer than its inputs"), false);
         }
-        let (found, guessed) = self.found(&named, &base);
+        let (found, guessed) = if self.how.handed_on { Default::default() } else { self.found(&named, &base) };
         self.ask_servers(&found.volumes, &base, &inputs);
         let recent = reads.iter().filter_map(|path| self.looks.changed(path)).collect();
         let own: u64 = found.own.iter().map(|(_, bytes)| bytes).sum();
@@ -398,6 +400,7 @@ mod tests {
         let how = Sourcing {
             cwd: dir.path().into(),
             detect: true,
+            handed_on: false,
             skip_newer: false,
             makes_workdir: false,
             done: HashMap::new(),

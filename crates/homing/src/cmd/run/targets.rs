@@ -34,6 +34,9 @@ impl From<Vec<HostPlan>> for Targets {
 pub fn targets(args: &Args, cwd: &Path, run: &str, tasks: Option<u64>) -> Result<Targets, Failure> {
     let cluster = args.cluster.load()?;
     let logins = super::parallel::logins(&args.parallel)?;
+    if args.ppn.is_some() {
+        return Ok(super::wide::plan(args, &cluster, !logins.is_empty())?.into());
+    }
     if !logins.is_empty() {
         if args.hosts.is_some() {
             return Err(Failure::usage("--sshlogin and --hosts say the same; give one of them"));

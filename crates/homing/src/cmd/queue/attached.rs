@@ -1,0 +1,60 @@
+//! A job that is waited for by whoever submits it: what it prints is printed here, and it ends with this process.
+
+use super::act::Followed;
+use crate::failure::{Failure, exit};
+use homing_queue::{Engine, Part, State};
+use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+/// Signals that end the job, and not this process before it.
+pub struct Asked(Arc<AtomicBool>);
+
+impl Asked {
+    /// From now on.
+    pub fn listen() -> Asked {
+        let asked = Arc::<AtomicBool>::default();
+        for signal in [SIGHUP, SIGINT, SIGTERM] {
+            let _ = signal_hook::flag::register(signal, asked.clone());
+        }
+        Asked(asked)
+    }
+}
+
+/// Sees it through; the exit status is its own.
+pub fn follow(engine: &dyn Engine, id: u64, asked: &Asked) -> Result<i32, Failure> {
+    let (mut out, mut err) = (std::io::stdout(), std::io::stderr());
+    let mut files: Vec<Followed> = Vec::new();
+    loop {
+        let job = engine.job(id).map_err(super::failed)?;
+        if asked.0.swap(false, Ordering::Relaxed) {
+            engine.kill(&job, None, None).map_err(super::failed)?;
+        }
+        let part = job.parts.first().ok_or_else(|| Failure::system(format!("job {id} has no element")))?;
+        if files.is_empty() && part.start.is_some() {
+            files = job.outputs(part).iter().map(|path| Followed::new(path)).collect();
+        }
+        for (nth, file) in files.iter_mut().enumerate() {
+            if nth == 0 { file.copy_to(&mut out)? } else { file.copy_to(&mut err)? }
+        }
+        if part.state.is_over() {
+            return Ok(ended(id, part));
+        }
+        std::thread::sleep(engine.pace());
+    }
+}
+
+/// Its exit status; says why it did not end by itself.
+fn ended(id: u64, part: &Part) -> i32 {
+    match &part.end {
+        Some(end) => {
+            end.reason.iter().for_each(|why| eprintln!("homing: job {id}: {why}"));
+            end.exit
+        }
+        None => {
+            let why = if part.state == State::Lost { "it was interrupted" } else { "its end is not known" };
+            eprintln!("homing: job {id}: {why}");
+            exit::SYSTEM
+        }
+    }
+}

@@ -1,0 +1,108 @@
+//! In which order the hosts of a job stand where the parts of its inputs lie on different ones. Pure.
+
+use super::Room;
+use super::spread::{likeliest, spread};
+use crate::job::Share;
+use std::cmp::Reverse;
+use std::ops::Range;
+
+/// A run of bytes of the inputs, in the order in which they are read: an extent of a file, file after file.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Piece {
+    /// Bytes.
+    pub bytes: u64,
+    /// The hosts that hold them.
+    pub hosts: Vec<String>,
+}
+
+/// Slots as [`spread`] takes them, on the hosts and in the order that put rank k next to part k: each of so many ranks
+/// is taken to read as many bytes of the inputs, the first rank the first bytes. Programs that read otherwise lose
+/// nothing by it, since another order says nothing of theirs either. The hosts of a part that nobody holds are those of
+/// [`spread`]. A host that only this part has comes before one that later parts have too.
+pub fn by_parts(
+    rooms: &[Room],
+    pieces: &[Piece],
+    least: u32,
+    most: u32,
+    per_host: Option<u32>,
+) -> Result<Vec<Share>, u32> {
+    let shares = spread(rooms, least, most, per_host)?;
+    let ranks: u32 = shares.iter().map(|share| share.slots).sum();
+    let total: u64 = pieces.iter().map(|piece| piece.bytes).sum();
+    if shares.len() < 2 || total == 0 {
+        return Ok(shares);
+    }
+    // The bytes before rank k, for the largest files too.
+    let before = |rank: u32| (u128::from(total) * u128::from(rank) / u128::from(ranks)) as u64;
+    let mut free = likeliest(rooms);
+    let mut ordered: Vec<Share> = Vec::new();
+    let mut next = 0;
+    while next < ranks {
+        let slots = |room: &Room| room.slots.min(per_host.unwrap_or(u32::MAX)).min(ranks - next);
+        let at_home = |room: &Room| held(pieces, &room.host, before(next)..before(next + slots(room)));
+        let later = |room: &Room| held(pieces, &room.host, before(next + slots(room))..total);
+        let best = free.iter().enumerate().min_by_key(|(_, room)| (Reverse(at_home(room)), later(room)));
+        let Some((at, _)) = best else { break };
+        let room = free.remove(at);
+        let slots = slots(room);
+        next += slots;
+        ordered.push(Share { host: room.host.clone(), slots });
+    }
+    Ok(ordered)
+}
+
+/// Bytes of a range of the inputs that a host holds.
+fn held(pieces: &[Piece], host: &str, range: Range<u64>) -> u64 {
+    let (mut sum, mut at) = (0, 0);
+    for piece in pieces {
+        let (from, to) = (range.start.max(at), range.end.min(at + piece.bytes));
+        if from < to && piece.hosts.iter().any(|holder| holder == host) {
+            sum += to - from;
+        }
+        at += piece.bytes;
+    }
+    sum
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn rooms(hosts: u32, slots: u32) -> Vec<Room> {
+        (1..=hosts).map(|n| Room { host: format!("n{n}"), slots, asked: 0, bytes: 0 }).collect()
+    }
+    /// `n3 n1+n2`: two pieces of 10 bytes, the second with two copies.
+    fn pieces(text: &str) -> Vec<Piece> {
+        let hosts = |hosts: &str| hosts.split('+').map(String::from).collect();
+        text.split(' ').map(|piece| Piece { bytes: 10, hosts: hosts(piece) }).collect()
+    }
+    fn told(shares: Result<Vec<Share>, u32>) -> String {
+        let share = |s: &Share| format!("{}:{}", s.host, s.slots);
+        shares.unwrap().iter().map(share).collect::<Vec<_>>().join(" ")
+    }
+
+    #[test]
+    fn rank_k_is_next_to_part_k() {
+        let four = rooms(4, 2);
+        assert_eq!(told(by_parts(&four, &pieces("n3 n1 n4 n2"), 4, 4, Some(1))), "n3:1 n1:1 n4:1 n2:1");
+        // Two ranks on each of two hosts read two pieces each.
+        assert_eq!(told(by_parts(&four, &pieces("n3 n3 n2 n2"), 4, 4, Some(2))), "n3:2 n2:2");
+        // Two of four hosts: each part has half of what it reads at home, whichever two of its holders they are.
+        assert_eq!(told(by_parts(&four, &pieces("n1 n2 n3 n4"), 2, 2, Some(1))), "n1:1 n3:1");
+        // Nobody holds the first half: its host is any, but none that the second half is on.
+        assert_eq!(told(by_parts(&rooms(2, 1), &pieces("nas n1"), 2, 2, Some(1))), "n2:1 n1:1");
+    }
+
+    #[test]
+    fn of_two_copies_that_is_read_whose_host_has_nothing_else() {
+        assert_eq!(told(by_parts(&rooms(2, 1), &pieces("n1+n2 n1"), 2, 2, Some(1))), "n2:1 n1:1");
+    }
+
+    #[test]
+    fn without_pieces_and_where_it_never_fits_it_is_as_without_parts() {
+        let two = rooms(2, 2);
+        assert_eq!(by_parts(&two, &[], 4, 4, Some(2)), spread(&two, 4, 4, Some(2)));
+        assert_eq!(by_parts(&two, &pieces("n2 n1"), 5, 5, None), Err(4));
+        assert_eq!(told(by_parts(&two, &pieces("n2 n1"), 2, 9, None)), "n2:2 n1:2");
+    }
+}
