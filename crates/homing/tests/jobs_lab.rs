@@ -78,6 +78,59 @@ fn mpi_in_a_job(lab: &Lab, hosts: usize) {
     }
 }
 
+/// What ranks send goes over the network that was asked for, and no other. A part of it does anyway: OpenMPI and UCX use
+/// all that there are.
+fn ranks_use_one_network(lab: &Lab, hosts: usize) {
+    const MIB: u64 = 1 << 20;
+    for n in 1..=hosts {
+        let script = format!(
+            "ip link add link host0 name stor type macvlan mode bridge && ip addr add 10.99.0.{n}/24 dev stor && \
+             ip link set stor up\n\
+             for k in $(seq {hosts}); do sed -i \"/host.n$k]/a addresses = {{ storage = \\\"10.99.0.$k\\\" }}\" \
+             /etc/homing/cluster.toml; done"
+        );
+        lab.ok(&format!("n{n}"), &script);
+    }
+    let received = || lab.ok("n2", "cat /sys/class/net/stor/statistics/rx_bytes").trim().parse::<u64>().unwrap();
+    for mpi in ["openmpi", "mpich"].iter().filter(|mpi| compiled(lab, mpi, hosts)) {
+        let before = received();
+        let line = format!(
+            "homing sub -K -q --nodes {hosts} --ppn 1 --net storage -o net.{mpi} 'timeout 15 mpirun.{mpi} ./{mpi}'; cat net.{mpi}"
+        );
+        let (_, told) = by(lab, "ann", "n1", &line);
+        let came = received() - before;
+        assert!(told.contains(&format!(" of {hosts} on n2:")), "{mpi}: {told}");
+        // Whoever spreads it over both networks sends half of it here.
+        assert!(came >= (hosts as u64 - 1) * MIB, "{mpi}: {came} bytes: {told}");
+    }
+}
+
+/// Two tasks of a run have a rank for each slot of all hosts, one after the other.
+fn mpi_in_a_run(lab: &Lab, hosts: usize) {
+    if !compiled(lab, "openmpi", hosts) {
+        return eprintln!("left out: no openmpi is installed");
+    }
+    let ranks = hosts * SLOTS;
+    let line = format!(
+        "timeout 120 homing run -q --nodes 2-9 --ppn {SLOTS} 'mpirun.openmpi ./openmpi; exit {{}}' ::: 0 5; echo run $?"
+    );
+    let (_, told) = by(lab, "ann", "n1", &line);
+    let sum = ranks * (ranks - 1) / 2;
+    for n in 1..=hosts {
+        let here = told.matches(&format!(" of {ranks} on n{n}: {sum}\n")).count();
+        assert_eq!(here, 2 * SLOTS, "ranks on n{n}: {told}");
+    }
+    assert!(told.contains("run 1\n"), "one of two has failed: {told}");
+    // Its end ends them on all hosts.
+    by(
+        lab,
+        "ann",
+        "n1",
+        &format!("timeout -s KILL 5 homing run -q --nodes {hosts} --ppn 1 'mpirun.openmpi sleep 7777' ::: 1"),
+    );
+    nothing_is_left(lab, hosts, "-f 'sleep 7777|orted|blaunch'");
+}
+
 /// Whether the job ended by itself; each rank has told its sum all the same, and nothing of it is left.
 fn ranks_ran(lab: &Lab, mpi: &str, hosts: usize) -> bool {
     let ranks = hosts * SLOTS;
@@ -164,6 +217,8 @@ fn killed_at_random(lab: &Lab, hosts: usize, count: usize, mut seed: u64) {
 fn mpi_runs_in_them_and_kills_leave_nothing() {
     let lab = cluster(3);
     mpi_in_a_job(&lab, 3);
+    mpi_in_a_run(&lab, 3);
+    ranks_use_one_network(&lab, 3);
     killed_at_random(&lab, 3, 10, 1);
 }
 

@@ -67,6 +67,8 @@ pub struct Request {
     pub group: Option<String>,
     /// `-app`.
     pub app: Option<String>,
+    /// `-network`, the name of one.
+    pub network: Option<String>,
     /// What the user should know about options that do less than LSF's, a line each.
     pub notes: Vec<String>,
     /// `-E`: run first; the job does not start when it fails.
@@ -154,6 +156,7 @@ fn merge(own: Request, script: Request) -> Request {
         project: own.project.or(script.project),
         group: own.group.or(script.group),
         app: own.app.or(script.app),
+        network: own.network.or(script.network),
         notes: [own.notes, script.notes].concat(),
         before: own.before.or(script.before),
         then: own.then.or(script.then),
@@ -196,12 +199,23 @@ pub fn request(parsed: &Parsed) -> Result<Request, String> {
         project: parsed.text("P"),
         group: parsed.text("g").map(|g| crate::choose::group(&g)).transpose()?,
         app: parsed.text("app"),
+        network: parsed.text("network").map(network).transpose()?,
         notes: parsed.notes.clone(),
         before: parsed.last("E").cloned(),
         then: parsed.last("Ep").cloned(),
         env: parsed.text("env").map(|e| EnvRule::parse(&e)).transpose()?.unwrap_or_default(),
         login_shell: parsed.last("L").cloned(),
     })
+}
+
+/// A network by its name; what LSF wants to know of one, types and windows, is for a switch that is not there.
+fn network(text: String) -> Result<String, String> {
+    match text.contains([':', '=']) {
+        true => {
+            Err(format!("-network {text}: a network has a name in homing, of [host.NAME] addresses: -network storage"))
+        }
+        false => Ok(text),
+    }
 }
 
 fn words(parsed: &Parsed, option: &str) -> Vec<String> {
@@ -314,6 +328,13 @@ mod tests {
         assert_eq!(r.output, Some("/w/.command.log".into()));
         assert_eq!(r.queues, ["long"]);
         assert!(!r.exclusive);
+    }
+
+    #[test]
+    fn a_network_is_a_name() {
+        let r = with_script(of(&["-n", "4"]).unwrap(), b"#BSUB -network storage\n").unwrap();
+        assert_eq!((r.network.as_deref(), r.slots), (Some("storage"), Some(4)));
+        assert!(of(&["-network", "protocol=mpi:type=sn_all", "x"]).unwrap_err().contains("-network storage"));
     }
 
     #[test]

@@ -16,8 +16,8 @@ const NO_POWER: &str = "it is not there in homing; use -R";
 pub const BSUB: Grammar = Grammar {
     flags: &["B", "H", "I", "Ip", "Is", "IS", "ISp", "ISs", "K", "N", "Nd", "Ne", "r", "rn", "x", "Zs", "h", "V"],
     valued: &[
-        "app", "cwd", "E", "Ep", "e", "eo", "env", "g", "i", "is", "J", "L", "M", "m", "n", "o", "oo", "P", "q", "R",
-        "u", "W", "w",
+        "app", "cwd", "E", "Ep", "e", "eo", "env", "g", "i", "is", "J", "L", "M", "m", "n", "network", "o", "oo", "P",
+        "q", "R", "u", "W", "w",
     ],
     noted: &[
         ("B", NO_MAIL),

@@ -28,6 +28,7 @@ pub mod job;
 mod keeper;
 mod load;
 mod neighbours;
+pub mod network;
 mod orders;
 mod places;
 pub mod plan;

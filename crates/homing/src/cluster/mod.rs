@@ -23,6 +23,7 @@ use homing_setup::Site;
 use homing_snapshot::section::Section;
 use std::cell::OnceCell;
 use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::net::IpAddr;
 use std::path::{Path, PathBuf};
 
 /// All that names hosts: the cluster files first, then ClusterShell's own
@@ -88,11 +89,20 @@ impl Cluster {
     pub fn site(&self) -> Result<Site, Failure> {
         let hosts = self.hosts(None)?;
         let up = self.own.up.clone().or_else(|| self.machine.up.clone()).unwrap_or_default();
-        let told = |host: &String| {
-            let of = |settings: &Settings| Some(settings.host.get(host)?.addresses.clone()).filter(|a| !a.is_empty());
-            Some((host.clone(), of(&self.own).or_else(|| of(&self.machine))?))
-        };
+        let told = |host: &String| Some((host.clone(), self.addresses_of(host)?.clone()));
         Ok(Site { addresses: hosts.iter().filter_map(told).collect(), hosts, up })
+    }
+
+    /// The addresses of a host by network: the user's file before the administrator's.
+    pub fn addresses_of(&self, host: &str) -> Option<&BTreeMap<String, IpAddr>> {
+        let files = [&self.own, &self.machine].into_iter();
+        files.filter_map(|settings| Some(&settings.host.get(host)?.addresses)).find(|addresses| !addresses.is_empty())
+    }
+
+    /// Hosts of which a cluster file tells addresses.
+    pub fn hosts_with_addresses(&self) -> BTreeSet<&String> {
+        let named = self.own.host.iter().chain(&self.machine.host);
+        named.filter(|(_, host)| !host.addresses.is_empty()).map(|(name, _)| name).collect()
     }
 
     /// Prices: the administrator's before the user's.

@@ -144,3 +144,39 @@ fn what_a_run_over_several_hosts_cannot_have_is_told() {
         assert!(status == Some(255) && said.contains(why), "{words:?}: {status:?} {said}");
     }
 }
+
+#[test]
+fn a_job_is_told_the_network_that_was_asked_for() {
+    let c = Cluster::new(1, 1);
+    let no_such = c.at(0, &["sub", "-n", "2", "--ptile", "1", "--net", "storage", "true"]);
+    let said = String::from_utf8_lossy(&no_such.stderr).into_owned();
+    assert!(no_such.status.code() == Some(255) && said.contains("has an address in it; known: none"), "{said}");
+    let own = rustix::system::uname().nodename().to_string_lossy().into_owned();
+    let file = c.ends[0].path().join("cluster.toml");
+    let with = |own_net: &str, far_net: &str| {
+        let text = format!(
+            "hosts = \"{own},far\"\n[host.\"{own}\"]\nslots = 1\naddresses = {{ {own_net} }}\n\
+             [host.far]\naddresses = {{ {far_net} }}\n"
+        );
+        std::fs::write(&file, text).unwrap();
+    };
+    // On the loopback, whose interface this machine has.
+    with("storage = '127.0.0.1', manage = '10.1.0.1'", "storage = '127.0.0.2', manage = '10.1.0.2'");
+    let line = "echo $HOMING_NET $OMPI_MCA_btl_tcp_if_include $HYDRA_IFACE $UCX_NET_DEVICES";
+    let run = ["run", "-q", "--nodes", "2", "--ppn", "1", "--net", "storage", line, ":::", "1"];
+    assert_eq!(c.out(0, &run).trim(), "storage 127.0.0.0/30 lo lo 1");
+    let job = c.out(0, &["sub", "-q", "-n", "2", "--ptile", "1", "--net", "storage", line]).trim().to_string();
+    assert_eq!(c.at(0, &["wait", &job]).status.code(), Some(0));
+    assert_eq!(c.out(0, &["peek", &job]).trim(), "storage 127.0.0.0/30 lo lo");
+    // What cannot be told apart, or is not known of a host of the job.
+    for (own_net, far_net, why) in [
+        ("storage = '10.1.0.1', manage = '10.1.0.2'", "storage = '10.1.0.3'", "10.1.0.2 of manage too"),
+        ("storage = '10.1.0.1'", "manage = '10.2.0.3'", "far has no address in it"),
+        ("storage = '10.1.0.1'", "storage = 'fd00::1'", "IPv4 and IPv6"),
+    ] {
+        with(own_net, far_net);
+        let refused = c.at(0, &["sub", "-n", "2", "--ptile", "1", "--net", "storage", "true"]);
+        let said = String::from_utf8_lossy(&refused.stderr).into_owned();
+        assert!(refused.status.code() == Some(255) && said.contains(why), "{why}: {said}");
+    }
+}

@@ -209,6 +209,7 @@ impl Keeper<'_> {
         if self.spec.gated && launcher.exists() {
             all.extend(mpi(&path, &slots, &launcher.display().to_string()));
         }
+        all.extend(crate::network::of_interface(&self.private.env));
         all
     }
 

@@ -162,6 +162,7 @@ fn memory(spec: &JobSpec) -> Option<u64> {
 pub(super) fn script(spec: &JobSpec, private: &Private) -> Vec<u8> {
     let mut out = b"#!/bin/sh\n".to_vec();
     out.extend_from_slice(VARIABLES.as_bytes());
+    out.extend(crate::network::lines(&private.env).bytes());
     // Once for each slot.
     let slots = if spec.spread { 1 } else { spec.slots.clamp(1, 4096) as usize };
     out.extend(format!("LSB_HOSTS=\"{}\"; export LSB_HOSTS\n", vec!["$SLURMD_NODENAME"; slots].join(" ")).bytes());

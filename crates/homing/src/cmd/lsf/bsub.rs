@@ -104,6 +104,10 @@ pub fn submit(ready: Ready) -> Result<i32, Refusal> {
         return ended;
     }
     lay(&ready, &mut spec, engine.as_ref())?;
+    if let Some(net) = &ready.request.network {
+        let told = crate::cmd::queue::net::variables(net, &spec);
+        private.env.extend(told.map_err(|why| said(format!("{}. Job not submitted.", why.message)))?);
+    }
     if let Some(note) = engine.fit(&mut spec)? {
         eprintln!("bsub: {note}");
     }

@@ -6,6 +6,7 @@ mod detail;
 pub mod far;
 pub mod jobs;
 mod near;
+pub mod net;
 pub mod several;
 pub mod sub;
 

@@ -39,6 +39,9 @@ pub struct Args {
     /// Slots on each of --nodes (default: 1)
     #[arg(long, value_name = "N", requires = "nodes", value_parser = clap::value_parser!(u32).range(1..))]
     ppn: Option<u32>,
+    /// The network that MPI programs of the job use: a name in `[host.NAME] addresses` of the cluster file
+    #[arg(long, value_name = "NAME", conflicts_with = "batch")]
+    net: Option<String>,
     /// Of these hosts alone
     #[arg(long, hide = true, value_name = "NODESET", requires = "nodes")]
     among: Option<String>,
@@ -143,7 +146,11 @@ pub fn run(args: Args) -> Result<i32, Failure> {
         () if args.stdin.is_none() && batch.as_ref().is_some_and(input::is_read) => Some(input::of_batch()?),
         () => None,
     };
-    let id = engine.submit(&spec, &Private { input, script, ..private() }).map_err(super::failed)?;
+    let mut private = Private { input, script, ..private() };
+    if let Some(net) = &args.net {
+        private.env.extend(super::net::variables(net, &spec)?);
+    }
+    let id = engine.submit(&spec, &private).map_err(super::failed)?;
     if let Some(asked) = asked {
         return attached::follow(engine.as_ref(), id, &asked);
     }

@@ -39,6 +39,9 @@ pub struct Args {
     /// hosts, as `homing sub --nodes` makes them, and finds HOMING_HOSTFILE; mpirun inside of it needs no option
     #[arg(help_heading = HOSTS, long, value_name = "N", requires = "nodes", value_parser = clap::value_parser!(u32).range(1..))]
     pub ppn: Option<u32>,
+    /// With --ppn: the network that MPI programs use, a name in `[host.NAME] addresses` of the cluster file
+    #[arg(help_heading = HOSTS, long, value_name = "NAME", requires = "ppn")]
+    pub net: Option<String>,
     /// Tasks at once per host: N, +N, -N, N% of its cores; 0: as many as there are
     #[arg(help_heading = HOSTS, short, long, value_name = "N", allow_hyphen_values = true, short_alias = 'P', alias = "max-procs")]
     pub jobs: Option<String>,

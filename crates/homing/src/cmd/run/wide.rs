@@ -47,6 +47,7 @@ pub fn words(args: &Args) -> Result<Option<Vec<RawText>>, Failure> {
     let own = || super::hostname();
     let among = if args.on == On::Local { Some(own()) } else { args.hosts.clone() };
     all.extend(among.map(|hosts| format!("--among={hosts}").into()));
+    all.extend(args.net.iter().map(|net| format!("--net={net}").into()));
     all.extend(args.cluster.words().into_iter().map(RawText::from));
     Ok(Some(all))
 }

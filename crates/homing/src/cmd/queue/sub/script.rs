@@ -51,6 +51,7 @@ fn merge(own: Args, script: Args) -> Args {
         queue: own.queue.or(script.queue),
         slots: own.slots.or(script.slots),
         ptile: own.ptile.or(script.ptile),
+        net: own.net.or(script.net),
         nodes: own.nodes.or(script.nodes),
         ppn: own.ppn.or(script.ppn),
         after: list(own.after, script.after),
