@@ -16,8 +16,8 @@ const SLOTS: usize = 2;
 const BOUND: Duration = Duration::from_secs(1500);
 
 /// Hosts with a queue, and two users who may log in from each to each.
-fn cluster(hosts: usize) -> Lab {
-    let lab = Lab::up("jobs", &["--hosts", &hosts.to_string()]);
+fn cluster(name: &str, hosts: usize, more: &[&str]) -> Lab {
+    let lab = Lab::up(name, &[&["--hosts", &hosts.to_string()], more].concat());
     let folder = tempfile::tempdir().unwrap();
     let key = folder.path().join("key");
     let made = Command::new("ssh-keygen").args(["-q", "-t", "ed25519", "-N", "", "-f"]).arg(&key).status();
@@ -215,7 +215,7 @@ fn killed_at_random(lab: &Lab, hosts: usize, count: usize, mut seed: u64) {
 
 #[test]
 fn mpi_runs_in_them_and_kills_leave_nothing() {
-    let lab = cluster(3);
+    let lab = cluster("jobs", 3, &[]);
     mpi_in_a_job(&lab, 3);
     mpi_in_a_run(&lab, 3);
     ranks_use_one_network(&lab, 3);
@@ -225,7 +225,88 @@ fn mpi_runs_in_them_and_kills_leave_nothing() {
 #[test]
 #[ignore = "takes five minutes; tests/night/jobs"]
 fn a_hundred_of_them_with_kills_leave_nothing() {
-    let lab = cluster(4);
+    let lab = cluster("jobs", 4, &[]);
     let seed = std::env::var("SEED").ok().and_then(|text| text.parse().ok()).unwrap_or(1);
     killed_at_random(&lab, 4, 100, seed);
+}
+
+/// Of a file on four hosts, a shard on each, that do not lie in the order of their names: the hosts in that order.
+fn in_four_shards(lab: &Lab) -> Vec<String> {
+    lab.ok("n1", "for s in shard=on shard-block-size=4MB; do gluster volume set data features.${s%=*} ${s#*=}; done");
+    // Where shards lie is a hash of the file's number: one file of eleven has them on four hosts.
+    for _ in 0..100 {
+        lab.ok(
+            "n1",
+            "rm -f /data/mesh; dd if=/dev/urandom of=/data/mesh bs=4M count=4 status=none; chmod 644 /data/mesh",
+        );
+        let told: Value = serde_json::from_str(&lab.ok("n1", &format!("{EXE} where --json /data/mesh"))).unwrap();
+        let extents = told["files"][0]["extents"].as_array().unwrap().iter();
+        let order: Vec<String> = extents.map(|e| e["replicas"][0]["host"].as_str().unwrap().to_string()).collect();
+        let mut sorted = order.clone();
+        sorted.sort();
+        sorted.dedup();
+        if sorted.len() == 4 && order != sorted {
+            return order;
+        }
+    }
+    panic!("no file of a hundred has its four shards on four hosts");
+}
+
+/// What all hosts received while a job read a part of the file on each host, in the order of its ranks or of their names.
+fn received(lab: &Lab, order: &str) -> u64 {
+    let all = || -> u64 {
+        let of =
+            |n| lab.ok(&format!("n{n}"), "cat /sys/class/net/host0/statistics/rx_bytes").trim().parse::<u64>().unwrap();
+        (1..=4).map(of).sum()
+    };
+    let line = format!(
+        "rm -f read; homing sub -K -q --engine local --nodes 4 --ppn 1 --near /data/mesh -o read \
+         'k=0; for h in $({order}); do $HYDRA_LAUNCHER_EXEC $h dd if=/data/mesh of=/dev/null bs=4M count=1 skip=$k; \
+         k=$((k+1)); done'; cat read"
+    );
+    let before = all();
+    let (_, told) = by(lab, "ann", "n1", &line);
+    assert_eq!(told.matches("4194304 bytes").count(), 4, "{told}");
+    all() - before
+}
+
+#[test]
+fn ranks_stand_next_to_the_parts_of_their_file() {
+    const BYTES: u64 = 16 << 20;
+    if missing(&["glusterd", "slurmctld", "munged"]) {
+        return;
+    }
+    let lab = cluster("parts", 4, &["--gluster", "4x1", "--slurm"]);
+    let order = in_four_shards(&lab).join(" ");
+    // The first time each host is sent homing itself.
+    received(&lab, "echo $LSB_HOSTS");
+    let at_home = received(&lab, "echo $LSB_HOSTS");
+    let by_name = received(&lab, "echo $LSB_HOSTS | tr \" \" \"\\n\" | sort");
+    assert!(at_home * 20 <= BYTES, "{at_home} bytes over links in the order of the shards");
+    assert!(by_name >= BYTES / 2, "{by_name} bytes over links in the order of names, where the order is {order}");
+    on_slurm(&lab, &order);
+}
+
+/// The same order there, for whatever starts the ranks.
+fn on_slurm(lab: &Lab, order: &str) {
+    let (hosts, ppn) = (4, 2);
+    let mut starters = vec!["srun --mpi=none"];
+    starters.extend(compiled(lab, "openmpi", hosts).then_some(["srun", "mpirun.openmpi"]).into_iter().flatten());
+    starters.extend(compiled(lab, "mpich", hosts).then_some("mpirun.mpich"));
+    let rank = "echo ${OMPI_COMM_WORLD_RANK:-${PMI_RANK:-$SLURM_PROCID}} $(hostname)";
+    (1..=hosts).for_each(|n| drop(lab.ok(&format!("n{n}"), &format!("echo '{rank}' > /home/ann/rank"))));
+    let lines: String =
+        starters.iter().map(|s| format!("echo \"$({s} sh rank | sort -n | cut -d\" \" -f2 | xargs)\"; ")).collect();
+    let line = format!(
+        "rm -f s; timeout 120 homing sub -K -q --nodes {hosts} --ppn {ppn} --near /data/mesh -o s 'echo $LSB_HOSTS; {lines}'; cat s"
+    );
+    let (_, told) = by(lab, "ann", "n1", &line);
+    let twice = order.split(' ').flat_map(|host| [host; 2]).collect::<Vec<_>>().join(" ");
+    assert_eq!(told.matches(&format!("{twice}\n")).count(), 1 + starters.len(), "{starters:?}: {told}");
+    if starters.contains(&"mpirun.openmpi") {
+        let line = "rm -f s; homing sub -K -q --nodes 4 --ppn 1 -o s 'mpirun.openmpi ./openmpi; srun ./openmpi'; cat s";
+        let (_, told) = by(lab, "ann", "n1", line);
+        assert_eq!(told.matches(" of 4 on ").count(), 8, "PMIx joins them as mpirun does: {told}");
+    }
+    lab.ok("n1", "for i in $(seq 300); do [ -z \"$(squeue -h)\" ] && exit 0; sleep 0.1; done; squeue; exit 1");
 }

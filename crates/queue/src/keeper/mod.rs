@@ -16,6 +16,7 @@ use crate::process::Process;
 use crate::{QueueError, report};
 use homing_folder::lock::Held;
 use orders::{Hand, Orders};
+pub(crate) use several::hostfile;
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, Write};
 use std::os::fd::RawFd;

@@ -141,7 +141,7 @@ fn release(first: usize, held: &RefCell<Vec<Held>>) {
 }
 
 /// `h1\nh1\nh2\n`: a line for each slot, which LSF's, OpenMPI's and MPICH's readers all take.
-pub(super) fn hostfile(hosts: &[Share]) -> String {
+pub(crate) fn hostfile(hosts: &[Share]) -> String {
     hosts.iter().map(|share| format!("{}\n", share.host).repeat(share.slots as usize)).collect()
 }
 

@@ -1,6 +1,6 @@
 //! What `sbatch` is told: options and script. Pure.
 
-use super::ending;
+use super::{ending, several};
 use crate::job::Style;
 use crate::{JobSpec, Private};
 use homing_lsf::require::Requirement;
@@ -166,6 +166,9 @@ pub(super) fn script(spec: &JobSpec, private: &Private) -> Vec<u8> {
     // Once for each slot.
     let slots = if spec.spread { 1 } else { spec.slots.clamp(1, 4096) as usize };
     out.extend(format!("LSB_HOSTS=\"{}\"; export LSB_HOSTS\n", vec!["$SLURMD_NODENAME"; slots].join(" ")).bytes());
+    if spec.spread {
+        out.extend(several::lines(&spec.hosts).bytes());
+    }
     for (name, value) in [("LSB_JOBNAME", &spec.name), ("LSB_SUB_HOST", &spec.from), ("LS_SUBCWD", &text(&spec.cwd))] {
         out.extend(
             format!("{name}=").bytes().chain(quoted(value.as_bytes())).chain(format!("; export {name}\n").bytes()),

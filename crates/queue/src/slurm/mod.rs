@@ -5,6 +5,7 @@ mod after;
 mod batch;
 mod ending;
 mod interactive;
+mod several;
 mod show;
 
 pub use interactive::Joined;

@@ -280,7 +280,7 @@ fn lay(ready: &Ready, spec: &mut JobSpec, engine: &dyn Engine) -> Result<(), Ref
     if request.exclusive || most < 2 || ready.host.is_some() {
         return Ok(());
     }
-    let wanted = several::Wanted { least: spec.slots, most, per_host, whole: false };
+    let wanted = several::Wanted { least: spec.slots, most, per_host, whole: false, anywhere: false };
     let hosts = super::server::candidates(request, engine, &spec.queue)?;
     several::lay(spec, &wanted, hosts, engine, &[]).map_err(|why| said(format!("{why}. Job not submitted.")))
 }

@@ -5,6 +5,7 @@ use crate::failure::Failure;
 use crate::nodes::Nodes;
 use homing_queue::plan::{Config, Piece, Room, by_parts};
 use homing_queue::{Engine, Job, JobSpec, Machine};
+use homing_slurm::Node;
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 
@@ -18,13 +19,15 @@ pub struct Wanted {
     pub per_host: Option<u32>,
     /// Each host has so many of them, or none.
     pub whole: bool,
+    /// Where its inputs lie does not matter to Slurm.
+    pub anywhere: bool,
 }
 
 impl Wanted {
     /// So many hosts with as many slots on each.
-    pub fn of(nodes: Nodes, per_host: u32) -> Wanted {
+    pub fn of(nodes: Nodes, per_host: u32, anywhere: bool) -> Wanted {
         let slots = |hosts: u32| hosts.saturating_mul(per_host);
-        Wanted { least: slots(nodes.least), most: slots(nodes.most), per_host: Some(per_host), whole: true }
+        Wanted { least: slots(nodes.least), most: slots(nodes.most), per_host: Some(per_host), whole: true, anywhere }
     }
 }
 
@@ -43,7 +46,8 @@ pub fn lay(
     inputs: &[PathBuf],
 ) -> Result<(), String> {
     if engine.name() == "slurm" {
-        return in_slurms_words(spec, wanted);
+        in_slurms_words(spec, wanted)?;
+        return by_parts_of_slurm(spec, wanted, inputs);
     }
     let own = homing_queue::host_name();
     let at_home = spec.host.clone().unwrap_or_else(|| own.clone());
@@ -123,6 +127,43 @@ fn in_slurms_words(spec: &mut JobSpec, wanted: &Wanted) -> Result<(), String> {
     Ok(())
 }
 
+/// On the nodes that hold the parts of its inputs, in their order; where nothing is known of those, Slurm chooses.
+fn by_parts_of_slurm(spec: &mut JobSpec, wanted: &Wanted, inputs: &[PathBuf]) -> Result<(), String> {
+    if !spec.spread || wanted.anywhere {
+        return Ok(());
+    }
+    let (bytes, pieces) = match super::near::found(spec, inputs) {
+        Ok(found) => found,
+        Err(why) => {
+            eprintln!("{why}; Slurm chooses its nodes");
+            return Ok(());
+        }
+    };
+    let nodes = homing_slurm::ask::nodes(Some(&spec.queue)).map_err(|e| e.to_string())?;
+    let of = |node: &Node| bytes.iter().filter(|(host, _)| node.is_called(host)).map(|(_, bytes)| bytes).sum();
+    let room = |node: &Node| Room {
+        host: node.name.clone(),
+        slots: node.cpus,
+        asked: node.cpus.saturating_sub(node.idle_cpus),
+        bytes: of(node),
+    };
+    let mut rooms: Vec<Room> = nodes.iter().filter(|node| node.is_usable(false)).map(room).collect();
+    rooms.retain(|room| !wanted.whole || wanted.per_host.is_none_or(|slots| room.slots >= slots));
+    if rooms.iter().all(|room| room.bytes == 0) {
+        return Ok(());
+    }
+    let named = |host: &String| nodes.iter().find(|n| n.is_called(host)).map_or(host.clone(), |n| n.name.clone());
+    let piece = |p: Piece| Piece { hosts: p.hosts.iter().map(named).collect(), ..p };
+    let pieces: Vec<Piece> = pieces.into_iter().map(piece).collect();
+    // What Slurm has no room for now, it may have later.
+    let Ok(shares) = by_parts(&rooms, &pieces, spec.slots, spec.slots, wanted.per_host) else { return Ok(()) };
+    let list: Vec<&str> = shares.iter().map(|share| share.host.as_str()).collect();
+    spec.extra.splice(0..0, [format!("--nodes={}", list.len()), format!("--nodelist={}", list.join(","))]);
+    spec.near.clear();
+    spec.hosts = shares;
+    Ok(())
+}
+
 /// What each host has for the job, and how the parts of its inputs lie.
 fn rooms(
     spec: &JobSpec,
@@ -179,7 +220,7 @@ mod tests {
             let text = r#"{"v":1,"user":"u","submit_ns":0,"from":"h","cwd":"/w","command":{"shell":"true"},"name":"",
                            "queue":"q","slots":32,"extra":["--ntasks-per-node=1"]}"#;
             let mut spec: JobSpec = serde_json::from_str(text).unwrap();
-            in_slurms_words(&mut spec, &Wanted { least, most, per_host, whole: false }).unwrap();
+            in_slurms_words(&mut spec, &Wanted { least, most, per_host, whole: false, anywhere: true }).unwrap();
             (spec.spread, spec.extra.join(" "))
         };
         // The user's own words come last, so that they win.

@@ -163,8 +163,9 @@ pub fn run(args: Args) -> Result<i32, Failure> {
 
 /// How its slots are to lie, where that was said.
 fn wanted(args: &Args, slots: u32) -> Option<Wanted> {
-    let by_ptile = |ptile| Wanted { least: slots, most: slots, per_host: Some(ptile), whole: false };
-    args.nodes.map(|nodes| Wanted::of(nodes, args.ppn.unwrap_or(1))).or(args.ptile.map(by_ptile))
+    let anywhere = args.place == super::near::How::Any;
+    let by_ptile = |ptile| Wanted { least: slots, most: slots, per_host: Some(ptile), whole: false, anywhere };
+    args.nodes.map(|nodes| Wanted::of(nodes, args.ppn.unwrap_or(1), anywhere)).or(args.ptile.map(by_ptile))
 }
 
 /// Refuses a condition on jobs that are not there: it would wait for ever.
