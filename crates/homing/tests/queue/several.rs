@@ -180,3 +180,24 @@ fn a_job_is_told_the_network_that_was_asked_for() {
         assert!(refused.status.code() == Some(255) && said.contains(why), "{why}: {said}");
     }
 }
+
+#[test]
+fn a_task_over_one_host_runs_there_with_its_input_and_its_time_limit() {
+    let c = Cluster::new(1, 1);
+    let run = ["run", "-q", "--hosts", "far", "--nodes", "1", "--ppn", "1"];
+    let mut piped = c.command(0, &[&run[..], &["--pipe", "cat; exit 4"]].concat());
+    let mut piped = piped.stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().unwrap();
+    std::io::Write::write_all(&mut piped.stdin.take().unwrap(), b"of its input\n").unwrap();
+    let piped = piped.wait_with_output().unwrap();
+    assert_eq!((String::from_utf8_lossy(&piped.stdout).as_ref(), piped.status.code()), ("of its input\n", Some(1)));
+    // It may wait longer for the host's slot than it may run: the run ends it, and with it the job.
+    let log = ["--joblog", "log", "--timeout", "2", "sleep 1000", ":::", "1"];
+    assert_eq!(c.at(0, &[&run[..], &log].concat()).status.code(), Some(1));
+    until("the job has ended", || {
+        let jobs: Vec<serde_json::Value> = serde_json::from_str(&c.out(0, &["jobs", "-a", "--json"])).unwrap();
+        assert!(jobs.iter().all(|job| job["host"].is_null() || job["host"] == "far"), "{jobs:?}");
+        jobs.iter().all(|job| job["state"] == "EXIT")
+    });
+    let next = c.out(0, &["sub", "-q", "--host", "far", "true"]).trim().to_string();
+    assert_eq!(c.at(0, &["wait", &next]).status.code(), Some(0), "the slot is free again");
+}
