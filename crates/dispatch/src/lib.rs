@@ -5,6 +5,7 @@
 //! them, so that a coordinator that dies can be resumed.
 
 mod admission;
+mod around;
 mod core;
 mod edges;
 mod granted;

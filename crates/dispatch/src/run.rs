@@ -7,6 +7,7 @@ mod parting;
 mod refusals;
 
 use crate::admission::Io;
+use crate::around::around;
 use crate::core::{Action, Core, Patience, without_hosts};
 use crate::edges::{Interrupts, stdout_is_unread};
 use crate::output::Printer;
@@ -18,7 +19,7 @@ use homing_clock::Moment;
 use homing_journal::Journal;
 use homing_launch::{HostPlan, Keeper, Via};
 use homing_model::event::What;
-use homing_model::{Event, NodeSet, Outcome, Task};
+use homing_model::{Event, NodeSet, Outcome, RawText, Task};
 use homing_place::HostIx;
 use homing_wire::ToWorker;
 use refusals::Refusals;
@@ -93,6 +94,7 @@ pub(crate) struct Shell<'a, L: Listener> {
     journal: Journal,
     printer: Printer<io::BufWriter<Stream>, Stream>,
     terminal: Rc<Terminal>,
+    around: Option<Vec<RawText>>,
     pub(crate) links: Vec<Link>,
     plan_of: Vec<usize>,
     refused: Vec<String>,
@@ -151,6 +153,7 @@ pub fn run<L: Listener>(settings: Settings, listener: &mut L) -> Result<i32, Dis
         journal: settings.journal,
         printer: Printer::new(settings.output.clone(), stdout, stderr).map_err(DispatchError::Output)?,
         terminal: settings.terminal,
+        around: settings.around,
         links: settings.hosts.iter().map(|_| Link::new()).collect(),
         plan_of: Vec::new(),
         refused: Vec::new(),
@@ -411,7 +414,8 @@ impl<L: Listener> Shell<'_, L> {
             self.core.unsaved(*ticket, &format!("cannot read its input in the run's folder: {e}"), Moment::now());
             return Ok(());
         }
-        let sent = homing_wire::encode(message, out);
+        let around = self.around.as_deref().map(|words| around(words, message));
+        let sent = homing_wire::encode(around.as_ref().unwrap_or(message), out);
         if let (Err(error), ToWorker::Run { ticket, .. }) = (sent, message) {
             self.core.unsaved(*ticket, &error.to_string(), Moment::now());
         }

@@ -107,6 +107,9 @@ pub struct Settings {
     pub in_step: bool,
     /// By how much the priority of tasks is lowered.
     pub nice: i32,
+    /// The words of a program that runs the commands elsewhere: what it is given behind them are the names of the task's
+    /// inputs, each behind `--near`, `--` and the command as one line for the shell.
+    pub around: Option<Vec<RawText>>,
     /// Slots from cores, where the plan does not say.
     pub slots: Box<dyn Fn(u32) -> u32>,
     /// The login name of a user.

@@ -5,7 +5,7 @@ use super::{Action, Core, Record};
 use crate::admission::storage_of;
 use homing_clock::{Moment, Mono};
 use homing_model::event::{PlannedBytes, What};
-use homing_model::{Command, Outcome, RawText, Task};
+use homing_model::{Outcome, RawText};
 use homing_place::{HostIx, Placed};
 use homing_wire::{Ended, ToWorker};
 
@@ -29,9 +29,6 @@ impl Core {
             planned: (waiting.offer.located && !waiting.offer.guessed).then(|| self.planned(&placed)),
             why: (placed.need.total > 0).then(|| placed.why.text(|host| self.hosts.name(host))),
         }));
-        if let Some(words) = &self.policy.around {
-            task.command = around(words, &task);
-        }
         let requires = waiting.offer.requires.clone();
         let weigh = placed.need.total > 0;
         let mut ahead = homing_wire::portions(self.written.fence(host, &waiting.offer.reads, &waiting.offer.recent));
@@ -204,11 +201,4 @@ impl Core {
         self.actions.push(Action::Journal(What::HostUnfit { host: name, reason }));
         self.enqueue(running.waiting);
     }
-}
-
-/// The command of a task as a program takes it that runs it elsewhere.
-fn around(words: &[RawText], task: &Task) -> Command {
-    let near = task.inputs.iter().flat_map(|input| ["--near".into(), input.clone()]);
-    let line = RawText(homing_batch::command_line(&task.command));
-    Command::Argv(words.iter().cloned().chain(near).chain(["--".into(), line]).collect())
 }

@@ -38,9 +38,6 @@ pub struct Policy {
     pub timeout_of_median: Option<f64>,
     /// False sends tasks to hosts in turn.
     pub locality: bool,
-    /// The words of a program that runs the commands elsewhere: what it is given behind them are the names of the task's
-    /// inputs, each behind `--near`, `--` and the command as one line for the shell.
-    pub around: Option<Vec<RawText>>,
     /// False when commands use their slot number, which is known only when a slot is free.
     pub prefetch: bool,
     /// How many tasks may use one storage server at once.

@@ -7,7 +7,6 @@ use homing_clock::{Moment, Mono};
 use homing_model::{Change, Command, IoCounters, Mount, Outcome, Task};
 use homing_wire::{Ended, Stream, ToWorker};
 
-mod around;
 mod held_back;
 mod moving;
 mod room;
@@ -34,7 +33,6 @@ fn policy() -> Policy {
         output_limit: None,
         timeout_of_median: None,
         locality: true,
-        around: None,
         prefetch: false,
         resources: Resources::default(),
         links: Default::default(),

@@ -81,7 +81,7 @@ fn a_run_has_its_tasks_on_several_hosts_at_once() {
         c.out(0, &["sub", "-q", "--host", "far", &format!("until [ -e {} ]; do sleep 0.05; done", go.display())]);
     let line =
         "cat $HOMING_HOSTFILE; for h in $LSB_HOSTS; do $HYDRA_LAUNCHER_EXEC $h echo {} at $h; done; cat; exit {}";
-    let words = ["run", "--nodes", "2", "--ppn", "1", "-k", "--joblog", "log", line, ":::", "0", "3"];
+    let words = ["run", "--nodes", "2", "--ppn", "1", "-k", "-v", "--joblog", "log", line, ":::", "0", "3"];
     let mut run = c.command(0, &words).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
     until("one task waits for the host, the other behind it", || {
         let jobs: Vec<serde_json::Value> = serde_json::from_str(&c.out(0, &["jobs", "--json"])).unwrap();
@@ -91,7 +91,7 @@ fn a_run_has_its_tasks_on_several_hosts_at_once() {
     std::fs::write(go, "").unwrap();
     let run = run.wait_with_output().unwrap();
     let own = rustix::system::uname().nodename().to_string_lossy().into_owned();
-    let of = |n: u32| format!("{own}\nfar\n{n} at {own}\n{n} at far\n");
+    let of = |n: u32| format!("{}\n{own}\nfar\n{n} at {own}\n{n} at far\n", line.replace("{}", &n.to_string()));
     assert_eq!(String::from_utf8_lossy(&run.stdout), of(0) + &of(3));
     assert_eq!(run.status.code(), Some(1), "as many failed");
     // The record has the user's commands, and their ends.

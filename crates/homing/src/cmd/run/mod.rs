@@ -182,6 +182,7 @@ pub fn start(args: Args, again: Option<Again>) -> Result<i32, Failure> {
         need_all: args.need_all_hosts,
         in_step: !args.no_fence,
         nice: args.parallel.nice.unwrap_or(0),
+        around: wide::words(&args)?,
         slots: slots(&args)?,
         user_name: homing_queue::user_name,
         launch: homing_launch::Options::default(),
@@ -379,7 +380,6 @@ fn policy(args: &Args) -> Result<Policy, Failure> {
         links: Default::default(),
         learnt: Default::default(),
         movers: Vec::new(),
-        around: wide::words(args)?,
         // What was sent ahead would still run after the end that --halt makes, and its input take up memory.
         prefetch: !args.parallel.pipe
             && !args.parallel.names_the_slot(&args.words)

@@ -1,0 +1,33 @@
+//! Commands that a program runs elsewhere: what its worker is sent. The record, and what is printed, have the user's own.
+
+use homing_model::{Command, RawText, Task};
+use homing_wire::ToWorker;
+
+/// The message with the command as the program of these words takes it.
+pub fn around(words: &[RawText], message: &ToWorker) -> ToWorker {
+    let mut message = message.clone();
+    if let ToWorker::Run { task, .. } = &mut message {
+        task.command = command(words, task);
+    }
+    message
+}
+
+fn command(words: &[RawText], task: &Task) -> Command {
+    let near = task.inputs.iter().flat_map(|input| ["--near".into(), input.clone()]);
+    let line = RawText(homing_batch::command_line(&task.command));
+    Command::Argv(words.iter().cloned().chain(near).chain(["--".into(), line]).collect())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_program_gets_the_inputs_and_the_command_as_one_line() {
+        let own = Command::Argv(["./solve", "a b", "$x"].map(RawText::from).into());
+        let task = Task { inputs: vec!["/data/mesh".into()], ..Task::of(own) };
+        let words = ["homing", "sub", "--near", "/data/mesh", "--", "./solve 'a b' '$x'"];
+        let sent = command(&["homing".into(), "sub".into()], &task);
+        assert_eq!(sent, Command::Argv(words.map(RawText::from).into()));
+    }
+}
