@@ -10,11 +10,12 @@ use crate::job::Share;
 use crate::keeper::hostfile;
 use homing_model::text::quoted;
 
-/// Starts a command on one node, in the words in which Hydra asks an ssh.
+/// Starts a command on one node, in the words in which Hydra asks an ssh. Without `--mem=0` a step that is just ending
+/// may have all of the job's memory, and srun refuses this one.
 const LAUNCHER: &str = "#!/bin/sh\n\
 while case $1 in -*) true ;; *) false ;; esac; do shift; done\n\
 host=$1; shift; unset SLURM_HOSTFILE\n\
-exec srun --overlap --mpi=none --nodes=1 --ntasks=1 --ntasks-per-node=1 --nodelist=\"$host\" /bin/sh -c \"$*\"\n";
+exec srun --overlap --mpi=none --nodes=1 --ntasks=1 --ntasks-per-node=1 --mem=0 --nodelist=\"$host\" /bin/sh -c \"$*\"\n";
 
 /// Hosts by Slurm's own order, where no order was chosen.
 const SORTED: &str = "for homing_host in $(scontrol show hostnames \"$SLURM_JOB_NODELIST\"); do\n\
@@ -71,7 +72,7 @@ mod tests {
             "scontrol",
             "#!/bin/sh\necho 'MpiDefault              = none'; [ $2 = config ] || printf 'n1\\nn3\\n'\n",
         );
-        program("srun", "#!/bin/sh\ncase $1 in --mpi=list) echo pmix pmi2 >&2 ;; *) echo \"$6 $9\" ;; esac\n");
+        program("srun", "#!/bin/sh\ncase $1 in --mpi=list) echo pmix pmi2 >&2 ;; *) echo \"$7 ${10}\" ;; esac\n");
         std::os::unix::fs::symlink("/bin/ls", dir.path().join("ls")).unwrap();
         let run = |hosts: &[Share]| {
             let path = format!("{}:{}", dir.path().display(), std::env::var("PATH").unwrap());
