@@ -140,12 +140,20 @@ mod tests {
             let steps = steps.map(|change| Step { change, undoes: None });
             let nudge = Change::Nudge { unit: "u".into(), how: How::Reload, test: None };
             let steps = [steps.to_vec(), vec![Step { change: nudge, undoes: None }]].concat();
-            let guard = Guard { seconds: 1, token: "7".into() };
+            let guard = Guard { seconds: 77, token: "7".into() };
+            let (passed, ended) = (dir.path().join("passed"), dir.path().join("ended"));
+            // The test says when the time has passed, and the timer when it has ended.
+            let timing = format!(
+                r#"trap ">{}" EXIT; until [ -e {} ]; do sleep 0.02; done; : %s;"#,
+                ended.display(),
+                passed.display()
+            );
             let here = |text: String| {
                 let text = text.replace("/var/lib/homing", &dir.path().join("state").display().to_string());
                 let text = text.replace("/run/", &format!("{}/", dir.path().display()));
                 // No unit of this machine is told anything.
-                text.replace("[ \"$(id -u)\" = 0 ]", "true")
+                text.replace("sleep %s;", &timing)
+                    .replace("[ \"$(id -u)\" = 0 ]", "true")
                     .replace("systemctl", &format!("echo >>{} ", read.display()))
             };
             // The way back is in the script as base64.
@@ -156,16 +164,18 @@ mod tests {
             assert!(done.status.success(), "{}", String::from_utf8_lossy(&done.stderr));
             assert_eq!(std::fs::read_to_string(&path).unwrap(), "new");
             let timer = dir.path().join("homing-up.7-timer");
-            assert!(timer.exists());
+            assert!(std::fs::read_to_string(&timer).unwrap().contains(" 77;"));
             if confirmed {
                 assert!(Command::new("sh").args(["-c", &here(Guard::CONFIRM.into())]).status().unwrap().success());
-                std::thread::sleep(std::time::Duration::from_millis(1500));
-                assert!(made.exists());
+            }
+            std::fs::write(&passed, "").unwrap();
+            while !ended.exists() {
+                std::thread::sleep(std::time::Duration::from_millis(20));
+            }
+            if confirmed {
+                assert!(made.exists() && !timer.exists());
                 assert_eq!(std::fs::read_to_string(&path).unwrap(), "new");
                 continue;
-            }
-            while timer.exists() {
-                std::thread::sleep(std::time::Duration::from_millis(20));
             }
             assert_eq!((std::fs::read_to_string(&path).unwrap(), made.exists()), ("old".into(), false));
             assert_eq!(std::fs::read_to_string(&read).unwrap().lines().count(), 2, "the unit read its files again");
