@@ -219,6 +219,27 @@ mod tests {
     }
 
     #[test]
+    fn an_end_whose_partner_is_killed_ends_too() {
+        use std::io::{Read, Write};
+        let open = std::net::TcpListener::bind("127.0.0.2:47113").unwrap();
+        let set = "@pairs = ([\"127.0.0.1\", \"127.0.0.2\"]); ($token, $for, $brief) = (\"secret\", 600, 1);\n";
+        let mut perl = std::process::Command::new("perl");
+        perl.args(["-e", &format!("{set}{ENDS}")]).env("SSH_CONNECTION", "127.0.0.2 1 127.0.0.1 22");
+        let mut end = perl.stdout(std::process::Stdio::piped()).spawn().unwrap();
+        let (mut partner, _) = open.accept().unwrap();
+        partner.read_exact(&mut [0; 6]).unwrap();
+        partner.write_all(b"gon").unwrap();
+        // It is in the middle of what it sends, and so is the child that sends for it.
+        partner.read_exact(&mut vec![0; 1 << 20]).unwrap();
+        drop((partner, open));
+        // All that wrote there have ended when there is no more to read.
+        let mut said = String::new();
+        end.stdout.take().unwrap().read_to_string(&mut said).unwrap();
+        assert!(said.contains("failed\t127.0.0.2 closed the connection"), "{said}");
+        assert!(end.wait().unwrap().success());
+    }
+
+    #[test]
     fn what_is_no_number_is_unknown() {
         let first = end("received\tinf\nboth\t-3\nsent\tNaN\nlatency\t1\t2\n\nfailed\ta\u{1b}[2Jb");
         assert_eq!((first.received, first.both, first.sent_again), (None, None, 0.0));

@@ -73,6 +73,8 @@ sub put {
   while ($at < length $text) {
     my $n = syswrite $c, $text, length($text) - $at, $at;
     if (defined $n) { $at += $n; next }
+    # A partner that was killed leaves an end that is always ready and takes nothing.
+    last unless $!{EAGAIN} || $!{EINTR};
     my $wanted = "";
     vec($wanted, fileno $c, 1) = 1;
     select(undef, $wanted, undef, PATIENCE) > 0 or last;
