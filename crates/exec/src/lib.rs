@@ -68,7 +68,7 @@ pub struct Options {
 impl Default for Options {
     fn default() -> Self {
         Options {
-            ssh: homing_launch::ssh_words(),
+            ssh: homing_names::ssh_words(),
             user: None,
             fan_out: homing_launch::FAN_OUT,
             connect_timeout: Duration::from_secs(10),

@@ -26,6 +26,7 @@ pub use window::FAN_OUT;
 use error::verdict;
 use handshake::{Ends, Progress};
 use homing_model::HostFacts;
+use homing_names::{is_ssh_target, ssh_words};
 use payload::Payload;
 use std::ffi::OsString;
 use std::io::{BufRead, Write};
@@ -112,20 +113,12 @@ impl Options {
     }
 }
 
-/// `ssh`, or the words of `HOMING_SSH` (quoted as in a shell) in its place.
-pub fn ssh_words() -> Vec<OsString> {
-    let ssh = std::env::var("HOMING_SSH").ok().and_then(|words| shlex::split(&words)).filter(|w| !w.is_empty());
-    ssh.unwrap_or_else(|| vec!["ssh".into()]).into_iter().map(OsString::from).collect()
-}
-
-/// Refuses what ssh would not take for a host: a target with a leading dash
-/// would be an option, `-oProxyCommand=...` the worst of them.
+/// Refuses what ssh would not take for a host.
 pub fn check_target(host: &str, target: &str) -> Result<(), LaunchError> {
-    let odd = |c: char| c.is_whitespace() || c.is_control();
-    if target.is_empty() || target.starts_with('-') || target.contains(odd) {
-        return Err(LaunchError::BadTarget { host: host.into(), target: target.into() });
+    match is_ssh_target(target) {
+        true => Ok(()),
+        false => Err(LaunchError::BadTarget { host: host.into(), target: target.into() }),
     }
-    Ok(())
 }
 
 /// A program that was replaced on disk while it runs has no path any more,

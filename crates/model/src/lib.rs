@@ -5,6 +5,7 @@
 pub mod alike;
 pub mod change;
 pub mod event;
+pub mod exit;
 pub mod host;
 pub mod layout;
 pub mod links;

@@ -1,4 +1,19 @@
-//! Hosts as the user's configuration of ssh names them.
+//! Which ssh is used, and hosts as the user's configuration of it names them.
+
+use std::ffi::OsString;
+
+/// `ssh`, or the words of `HOMING_SSH` (quoted as in a shell) in its place.
+pub fn ssh_words() -> Vec<OsString> {
+    let ssh = std::env::var("HOMING_SSH").ok().and_then(|words| shlex::split(&words)).filter(|w| !w.is_empty());
+    ssh.unwrap_or_else(|| vec!["ssh".into()]).into_iter().map(OsString::from).collect()
+}
+
+/// Whether ssh would take it for a host: one with a leading dash would be an option, `-oProxyCommand=...` the worst of
+/// them.
+pub fn is_ssh_target(target: &str) -> bool {
+    let odd = |c: char| c.is_whitespace() || c.is_control();
+    !target.is_empty() && !target.starts_with('-') && !target.contains(odd)
+}
 
 /// The name or address that ssh connects to for a name, which may be one of the user's own making (`Host nas`, `HostName
 /// 10.0.0.5`); `None` where there is no ssh to ask. Connects to nothing.

@@ -1,0 +1,100 @@
+//! A member of the cluster that runs homing for a machine outside of it: the same words are started there by ssh, and
+//! their output, their exit status and the signals that they are to get are those of the terminal here. It compiles
+//! wherever there is a Unix, since such a machine need not be Linux.
+
+mod script;
+
+use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
+use std::ffi::OsString;
+use std::io::{self, IsTerminal};
+use std::os::unix::ffi::OsStringExt;
+use std::process::{Child, Command, Stdio};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicI32, AtomicUsize, Ordering};
+use std::time::Duration;
+
+/// How often it is looked whether the far program has ended, or a signal came.
+const LOOK: Duration = Duration::from_millis(50);
+
+/// Which program of the member is started.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Program {
+    /// One that was carried there: the name of its file in one of the two folders where hosts keep it.
+    Carried(String),
+    /// The `homing` that is installed there.
+    Installed,
+}
+
+/// A member, and how it is reached.
+pub struct Member {
+    /// A host, an alias of ssh's configuration, or `user@host`.
+    pub host: String,
+    /// `ssh` and options that precede ours.
+    pub ssh: Vec<OsString>,
+}
+
+impl Member {
+    /// Runs `PROGRAM WORDS` in `folder` there; the exit status is that one's, and `None` where a signal ended ssh.
+    pub fn run(&self, program: &Program, folder: &[u8], words: &[OsString]) -> io::Result<Option<i32>> {
+        let running = running();
+        let script = script::start(program, folder, words, &running);
+        let ends = [io::stdin().is_terminal(), io::stdout().is_terminal(), io::stderr().is_terminal()];
+        match ends {
+            // A terminal there: it carries Ctrl-C, and shows what is shown on terminals.
+            [true, true, true] => Ok(self.command("-t", &script).status()?.code()),
+            _ => self.attend(&script, &running),
+        }
+    }
+
+    /// Runs the script without a terminal. ssh itself is deaf to signals: they are for the program, whose last words and
+    /// status are still to come.
+    fn attend(&self, script: &[u8], running: &str) -> io::Result<Option<i32>> {
+        let (count, last) = (Arc::new(AtomicUsize::new(0)), Arc::new(AtomicI32::new(0)));
+        for signal in [SIGINT, SIGTERM, SIGHUP] {
+            let (count, last) = (count.clone(), last.clone());
+            let note = move || {
+                last.store(signal, Ordering::SeqCst);
+                count.fetch_add(1, Ordering::SeqCst);
+            };
+            // SAFETY: it stores two numbers.
+            let _ = unsafe { signal_hook::low_level::register(signal, note) };
+        }
+        let plain = self.command("-T", script);
+        let mut deaf = Command::new("sh");
+        deaf.args(["-c", "trap '' INT TERM HUP; exec \"$0\" \"$@\""]).arg(plain.get_program()).args(plain.get_args());
+        let mut child = deaf.spawn()?;
+        let mut told = 0;
+        loop {
+            if let Some(status) = child.try_wait()? {
+                return Ok(status.code());
+            }
+            if count.load(Ordering::SeqCst) > told {
+                told += 1;
+                self.tell(last.load(Ordering::SeqCst), running, &mut child);
+            }
+            std::thread::sleep(LOOK);
+        }
+    }
+
+    /// Sends the program a signal; where that cannot be done, nothing more is waited for.
+    fn tell(&self, signal: i32, running: &str, ssh: &mut Child) {
+        let script = script::tell(signal, running);
+        let told = self.command("-T", &script).stdin(Stdio::null()).stdout(Stdio::null()).status();
+        if !told.is_ok_and(|status| status.success()) {
+            let _ = ssh.kill();
+        }
+    }
+
+    fn command(&self, terminal: &str, script: &[u8]) -> Command {
+        let mut command = Command::new(self.ssh.first().cloned().unwrap_or_else(|| "ssh".into()));
+        command.args(self.ssh.iter().skip(1)).args([terminal, "--", &self.host]);
+        command.arg(OsString::from_vec(script::word(script)));
+        command
+    }
+}
+
+/// Name of a file there that holds the number of the program's process while it runs.
+fn running() -> String {
+    let here = rustix::system::uname().nodename().to_string_lossy().replace(|c: char| !c.is_alphanumeric(), "-");
+    format!("at-gateway-{here}-{}", std::process::id())
+}

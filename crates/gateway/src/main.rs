@@ -1,0 +1,90 @@
+//! `homing-client`: homing's commands for machines outside of the cluster, Linux or not. Each is run by a member.
+
+use clap::Parser;
+use homing_gateway::{Member, Program};
+use homing_model::exit;
+use std::ffi::OsString;
+use std::io::Write;
+use std::os::unix::ffi::OsStrExt;
+use std::process::ExitCode;
+
+/// What speaks of the cluster, and so is the same wherever it is typed.
+const COMMANDS: &[&str] = &[
+    "run", "plan", "resume", "runs", "report", "usage", "top", "sub", "jobs", "kill", "peek", "wait", "where", "hosts",
+    "exec", "check", "make", "volume", "topology", "nodeset",
+];
+
+/// homing on a member of the cluster, typed on a machine that is none: macOS, a BSD, any Unix with ssh.
+///
+/// The words are those of homing, which must be installed on that member. Files, folders and results are the member's;
+/// standard input, output, exit status and Ctrl-C are those of this terminal.
+#[derive(Parser)]
+#[command(name = "homing-client", version, disable_help_subcommand = true, after_help = AFTER)]
+struct Args {
+    /// The member that runs it, as ssh knows it
+    #[arg(long, env = "HOMING_GATEWAY", value_name = "HOST")]
+    gateway: String,
+    /// The folder there (default: the one of the same name as the current one here)
+    #[arg(long, env = "HOMING_GATEWAY_FOLDER", value_name = "DIR")]
+    folder: Option<OsString>,
+    /// A command of homing
+    #[arg(value_name = "COMMAND")]
+    command: String,
+    /// Its words
+    #[arg(trailing_var_arg = true, allow_hyphen_values = true, value_name = "WORD")]
+    words: Vec<OsString>,
+}
+
+const AFTER: &str = "\
+Examples:
+  homing-client --gateway n1 --folder /data run 'md5sum {}' ::: a.bin b.bin
+  export HOMING_GATEWAY=n1 HOMING_GATEWAY_FOLDER=/data
+  homing-client jobs
+  homing-client exec -w n[1-8] uptime
+
+Commands: run, plan, resume, runs, report, usage, top, sub, jobs, kill, peek, wait, where, hosts, exec, check, make,
+volume, topology, nodeset. The others read files of the machine where they are typed: log in to the member for them.
+
+Exit status: that of the command; 254 where the member or homing on it is not reached; 255 for a mistake in the words.";
+
+fn main() -> ExitCode {
+    let args = match Args::try_parse() {
+        Ok(args) => args,
+        Err(e) => {
+            let _ = e.print();
+            return ExitCode::from(if e.use_stderr() { exit::USAGE as u8 } else { 0 });
+        }
+    };
+    match run(args) {
+        Ok(status) => ExitCode::from(status.clamp(0, 255) as u8),
+        Err((status, message)) => {
+            let _ = writeln!(std::io::stderr(), "homing-client: {message}");
+            ExitCode::from(status as u8)
+        }
+    }
+}
+
+/// The exit status, or one of ours with a line for the user.
+fn run(args: Args) -> Result<i32, (i32, String)> {
+    let (host, command) = (args.gateway, args.command);
+    if !COMMANDS.contains(&&*command) {
+        let message = format!(
+            "{command:?} is no command that a member can run for this machine; log in there for it, or use one of: {}",
+            COMMANDS.join(", ")
+        );
+        return Err((exit::USAGE, message));
+    }
+    if !homing_names::is_ssh_target(&host) {
+        return Err((exit::USAGE, format!("{host:?} is no host that ssh can be given")));
+    }
+    let folder = match args.folder {
+        Some(folder) => folder,
+        None => std::env::current_dir().map_err(|e| (exit::SYSTEM, format!("the current folder: {e}")))?.into(),
+    };
+    let words: Vec<OsString> = std::iter::once(command.into()).chain(args.words).collect();
+    let member = Member { host, ssh: homing_names::ssh_words() };
+    let ended = member.run(&Program::Installed, folder.as_bytes(), &words);
+    let ended = ended.map_err(|e| (exit::SYSTEM, format!("host {}: cannot start ssh: {e}", member.host)))?;
+    // A status of ssh's own, 255, is told by ssh itself.
+    Ok(ended.unwrap_or(exit::SYSTEM))
+}
