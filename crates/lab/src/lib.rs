@@ -7,6 +7,7 @@
 //! always looked up: so `down` works after any crash.
 
 mod boot;
+mod ceph;
 mod cgroup;
 mod disk;
 mod down;
@@ -39,6 +40,6 @@ pub use folder::{is_up, load, names, reach};
 pub use net::counters;
 pub use plan::Plan;
 pub use process::leader_of;
-pub use spec::{DiskModel, GlusterSpec, Guests, LabSpec, MooseSpec, NfsSpec, parse_rate, parse_size};
+pub use spec::{CephSpec, DiskModel, GlusterSpec, Guests, LabSpec, MooseSpec, NfsSpec, parse_rate, parse_size};
 pub use status::{HostState, HostStatus, LabStatus, status};
 pub use up::up;

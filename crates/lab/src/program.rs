@@ -38,6 +38,16 @@ pub(crate) const FOR_MOOSEFS: &[(&str, &str)] = &[
     ("mfscli", "moosefs-cli"),
 ];
 
+/// Needed for CephFS.
+pub(crate) const FOR_CEPH: &[(&str, &str)] = &[
+    ("ceph-mon", "ceph-mon"),
+    ("ceph-mgr", "ceph-mgr"),
+    ("ceph-osd", "ceph-osd"),
+    ("ceph-mds", "ceph-mds"),
+    ("ceph-fuse", "ceph-fuse"),
+    ("ceph", "ceph-common"),
+];
+
 /// Needed for guests that serve and mount NFS.
 pub(crate) const FOR_NFS: &[(&str, &str)] = &[("exportfs", "nfs-kernel-server"), ("mount.nfs", "nfs-common")];
 

@@ -70,6 +70,23 @@ impl FromStr for MooseSpec {
     }
 }
 
+/// Ceph: how many copies its pools keep.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct CephSpec {
+    /// Number of copies of each object, 1 to 9.
+    pub size: u32,
+}
+
+impl FromStr for CephSpec {
+    type Err = String;
+    /// Reads `size=2` or `2`.
+    fn from_str(s: &str) -> std::result::Result<Self, String> {
+        let number = s.strip_prefix("size=").unwrap_or(s).parse::<u32>().ok().filter(|n| (1..=9).contains(n));
+        let size = number.ok_or_else(|| format!("cannot read the size of Ceph's pools {s:?}; write size=2"))?;
+        Ok(CephSpec { size })
+    }
+}
+
 /// NFS from n1 to the other hosts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct NfsSpec {
@@ -132,6 +149,9 @@ pub struct LabSpec {
     /// MooseFS over the hosts.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub moosefs: Option<MooseSpec>,
+    /// CephFS over the hosts.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub ceph: Option<CephSpec>,
     /// NFS between the hosts, which are guests with kernels of their own then.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub nfs: Option<NfsSpec>,
@@ -154,12 +174,16 @@ impl Default for LabSpec {
             disk_model: DiskModel::Plain,
             gluster: None,
             moosefs: None,
+            ceph: None,
             nfs: None,
             guests: Guests::Qemu,
             slurm: false,
         }
     }
 }
+
+/// Least size of a host's disk with an OSD on it, bytes: BlueStore keeps some 900 MB for its database alone.
+const LEAST_OSD: u64 = 2 << 30;
 
 /// Most hosts of one lab: they share a /24 with the machine.
 pub const MAX_HOSTS: u32 = 99;
@@ -178,7 +202,9 @@ impl LabSpec {
         if self.cpus.is_some_and(|c| !(0.01..=4096.0).contains(&c)) {
             return refuse(format!("cannot give a host {} processors", self.cpus.unwrap_or_default()));
         }
-        if self.nfs.is_some() && (self.gluster.is_some() || self.moosefs.is_some() || self.slurm) {
+        let at_data = [self.gluster.is_some(), self.moosefs.is_some(), self.ceph.is_some()];
+        let volumes = at_data.iter().filter(|asked| **asked).count();
+        if self.nfs.is_some() && (volumes > 0 || self.slurm) {
             return refuse("hosts of a lab with NFS are guests without systemd; they run nothing else".into());
         }
         if self.nfs.is_some() && self.hosts < 2 {
@@ -187,8 +213,17 @@ impl LabSpec {
         if self.nfs.is_none() && self.guests != Guests::Qemu {
             return refuse("only a lab with NFS has guests".into());
         }
-        if self.gluster.is_some() && self.moosefs.is_some() {
-            return refuse("GlusterFS and MooseFS are both to be mounted at /data; ask for one of them".into());
+        if volumes > 1 {
+            return refuse("GlusterFS, MooseFS and CephFS are all to be mounted at /data; ask for one of them".into());
+        }
+        if let Some(size) = self.ceph.map(|ceph| ceph.size).filter(|size| *size > self.hosts) {
+            return refuse(format!("size {size} needs as many hosts, one copy each; the lab has {}", self.hosts));
+        }
+        if self.ceph.is_some() && self.disk_bytes < LEAST_OSD {
+            return refuse(format!(
+                "a disk of {} bytes is too small for an OSD of Ceph; 2G is the least",
+                self.disk_bytes
+            ));
         }
         if let Some(goal) = self.moosefs.map(|m| m.goal).filter(|goal| *goal > self.hosts) {
             return refuse(format!("goal {goal} needs as many hosts, one copy each; the lab has {}", self.hosts));
@@ -306,6 +341,11 @@ mod tests {
         assert!(LabSpec { hosts: 3, ..good.clone() }.check().is_err());
         assert!(LabSpec { hosts: 0, ..LabSpec::default() }.check().is_err());
         assert!(LabSpec { name: "../x".into(), ..good.clone() }.check().is_err());
+        let ceph = LabSpec { ceph: Some(CephSpec { size: 2 }), ..LabSpec::default() };
+        assert!(ceph.check().is_ok());
+        assert!(LabSpec { hosts: 1, ..ceph.clone() }.check().is_err());
+        assert!(LabSpec { disk_bytes: 1 << 30, ..ceph.clone() }.check().is_err());
+        assert!(LabSpec { moosefs: Some(MooseSpec { goal: 2 }), ..ceph }.check().is_err());
         assert!(LabSpec { gluster: Some(GlusterSpec { replica: 9, sets: None }), ..good }.check().is_err());
     }
 }

@@ -4,7 +4,7 @@ use crate::error::Result;
 use crate::exec::on_each;
 use crate::plan::Plan;
 use crate::spec::{DiskModel, LabSpec};
-use crate::{boot, disk, down, folder, gluster, guest, moosefs, net, nfs, program, root, slurm};
+use crate::{boot, ceph, disk, down, folder, gluster, guest, moosefs, net, nfs, program, root, slurm};
 
 /// Raises a lab. When it fails on the way, what was made is taken down again.
 pub fn up(spec: &LabSpec) -> Result<Plan> {
@@ -23,6 +23,9 @@ pub fn up(spec: &LabSpec) -> Result<Plan> {
     }
     if spec.moosefs.is_some() {
         program::require(program::FOR_MOOSEFS)?;
+    }
+    if spec.ceph.is_some() {
+        program::require(program::FOR_CEPH)?;
     }
     if spec.nfs.is_some() {
         spec.guests.require()?;
@@ -66,6 +69,9 @@ fn raise(plan: &Plan) -> Result<()> {
     }
     if let Some(shape) = plan.spec.moosefs {
         moosefs::make(plan, shape)?;
+    }
+    if let Some(shape) = plan.spec.ceph {
+        ceph::make(plan, shape)?;
     }
     if let Some(shape) = plan.spec.nfs {
         nfs::make(plan, shape)?;

@@ -5,7 +5,7 @@ mod show;
 
 use crate::failure::Failure;
 use clap::Subcommand;
-use homing_lab::{DiskModel, GlusterSpec, Guests, LabError, LabSpec, MooseSpec, NfsSpec};
+use homing_lab::{CephSpec, DiskModel, GlusterSpec, Guests, LabError, LabSpec, MooseSpec, NfsSpec};
 use std::ffi::OsString;
 use std::io::IsTerminal;
 use std::os::unix::process::CommandExt;
@@ -97,6 +97,9 @@ struct UpArgs {
     /// Make MooseFS, master on n1, at /data, with so many copies
     #[arg(long, value_name = "goal=N", num_args = 0..=1, default_missing_value = "goal=2")]
     moosefs: Option<MooseSpec>,
+    /// Make CephFS at /data by ceph-fuse: monitor, manager and MDS on n1, an OSD on each host, pools of so many copies
+    #[arg(long, value_name = "size=N", num_args = 0..=1, default_missing_value = "size=2")]
+    ceph: Option<CephSpec>,
     /// Make hosts guests with kernels of their own: n1 serves NFS, the others mount it at /data
     #[arg(long, value_name = "vers=V", num_args = 0..=1, default_missing_value = "vers=4.2")]
     nfs: Option<NfsSpec>,
@@ -132,6 +135,7 @@ fn up(args: UpArgs) -> Result<i32, Failure> {
         disk_model: args.disk_model,
         gluster: args.gluster,
         moosefs: args.moosefs,
+        ceph: args.ceph,
         nfs: args.nfs,
         guests: args.guests,
         slurm: args.slurm,
