@@ -95,11 +95,11 @@ impl Fence {
             Kind::Nfs => Some(&nfs::FENCE),
             Kind::Moose => Some(&moosefs::FENCE),
             Kind::Sshfs => Some(&sshfs::FENCE),
-            // Its locks keep the clients coherent.
-            Kind::Lustre => None,
+            // Locks and capabilities keep the clients coherent.
+            Kind::Lustre | Kind::Ceph => None,
             // One host's own.
             Kind::Local => None,
-            // CephFS, GPFS, GFS2 and OCFS2 are coherent; of others nothing was measured.
+            // GPFS, GFS2 and OCFS2 are coherent; of others nothing was measured.
             Kind::Site | Kind::Other => None,
         }
     }

@@ -3,6 +3,7 @@
 //! One file a file system, all behind [`FileSystem`]; [`contract`] is the suite
 //! that each must pass. What cannot be told is a reason, never a guess.
 
+mod ceph;
 pub mod contract;
 mod disk;
 mod drbd;
@@ -105,6 +106,7 @@ fn file_system(first: &MountLine, lines: &[MountLine], depth: u8, own: &OwnLocat
         Kind::Gluster => Arc::new(gluster::Gluster::read(lines)),
         Kind::Moose => Arc::new(moosefs::Moose::new(lines)),
         Kind::Lustre => Arc::new(lustre::Lustre::read(first)),
+        Kind::Ceph => Arc::new(ceph::Ceph::read(first)),
         Kind::Nfs => Arc::new(nfs::Nfs::new(lines)),
         _ if homing_mounts::sshfs::is(&first.mount) => Arc::new(sshfs::Sshfs::read(first, lines)),
         kind => match (stacked::Stacked::read(first, lines, depth, own), kind) {
@@ -119,5 +121,6 @@ fn volume(line: &MountLine, own: &OwnLocators) -> Volume {
         Kind::Other if own.iter().any(|own| own.fstype == line.mount.fstype) => Kind::Site,
         kind => kind,
     };
-    Volume { name: volume_name(&line.mount), kind, mount: line.mount.clone() }
+    let mount = homing_mounts::identified(line);
+    Volume { name: volume_name(&mount), kind, mount }
 }

@@ -99,7 +99,7 @@ fn place(chunks: &[Chunk], layout: &mut FileLayout) {
             Some(Chunk::Empty) => holes += length,
             Some(Chunk::Copies(copies)) => match hosts(copies) {
                 hosts if hosts.is_empty() => lost.push(index),
-                hosts => extend(layout, Extent { offset, length, replicas: hosts }),
+                hosts => layout.push(Extent { offset, length, replicas: hosts }),
             },
             Some(Chunk::Refused(why)) => return layout.reason = Some(format!("the MooseFS master answered: {why}")),
             None => return layout.reason = Some("MooseFS told of fewer chunks than the file's size needs".into()),
@@ -135,15 +135,6 @@ fn hosts(copies: &[(Ipv4Addr, CopyState)]) -> Vec<Replica> {
         found = of(CopyState::Leaving);
     }
     found.into_iter().map(|ip| Replica { host: ip.to_string(), share: 1.0 }).collect()
-}
-
-fn extend(layout: &mut FileLayout, next: Extent) {
-    match layout.extents.last_mut() {
-        Some(last) if last.offset + last.length == next.offset && last.replicas == next.replicas => {
-            last.length += next.length
-        }
-        _ => layout.extents.push(next),
-    }
 }
 
 #[cfg(test)]

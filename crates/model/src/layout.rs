@@ -54,6 +54,16 @@ pub struct FileLayout {
 }
 
 impl FileLayout {
+    /// Adds an extent behind all others; one that goes on where the last ends, on the same hosts, makes that longer.
+    pub fn push(&mut self, next: Extent) {
+        match self.extents.last_mut() {
+            Some(last) if last.offset + last.length == next.offset && last.replicas == next.replicas => {
+                last.length += next.length
+            }
+            _ => self.extents.push(next),
+        }
+    }
+
     /// Bytes that each host can serve from its own disks.
     pub fn bytes_per_host(&self) -> BTreeMap<String, u64> {
         let mut sum: BTreeMap<String, f64> = BTreeMap::new();

@@ -1,13 +1,14 @@
 //! What a mount is: the one table of file-system types.
 
+use crate::ceph_source as ceph;
 use crate::source::{MOOSEFS, plain_source};
 use crate::sshfs::{SSHFS, is_same, names_a_host};
 use homing_model::Mount;
 
 /// Types whose files other hosts may see, and of which homing knows no more.
-const OTHERS: [&str; 16] = [
-    "9p", "acfs", "afs", "beegfs", "ceph", "cifs", "cvfs", "gfs2", "gpfs", "ocfs2", "orangefs", "panfs", "pvfs2",
-    "smb3", "virtiofs", "wekafs",
+const OTHERS: [&str; 15] = [
+    "9p", "acfs", "afs", "beegfs", "cifs", "cvfs", "gfs2", "gpfs", "ocfs2", "orangefs", "panfs", "pvfs2", "smb3",
+    "virtiofs", "wekafs",
 ];
 /// Types that begin like those of FUSE and are of this host: its own disks, or no files at all.
 const OWN_FUSE: [&str; 8] = [
@@ -24,12 +25,13 @@ const GLUSTER: [&str; 2] = ["fuse.glusterfs", "glusterfs"];
 const MOOSE: [&str; 3] = ["fuse.mfs", "fuse.moosefs", "moosefs"];
 const NFS: [&str; 2] = ["nfs", "nfs4"];
 const LUSTRE: &str = "lustre";
+const CEPH: [&str; 2] = [ceph::KERNEL, ceph::FUSE];
 
 /// For scripts on hosts that have no homing: extended regular expressions, of the types that other hosts may see, and
 /// of those among them that are of one host all the same.
 pub fn network_patterns() -> [String; 2] {
     let one_of = |types: &[&str]| types.join("|").replace('.', "[.]");
-    let named = one_of(&[&GLUSTER[..], &MOOSE, &NFS, &[LUSTRE], &OTHERS].concat());
+    let named = one_of(&[&GLUSTER[..], &MOOSE, &NFS, &[LUSTRE, ceph::KERNEL], &OTHERS].concat());
     [format!("^({named}|fuse.*)$"), format!("^({})$", one_of(&OWN_FUSE))]
 }
 
@@ -42,6 +44,8 @@ pub enum Kind {
     Moose,
     /// Lustre.
     Lustre,
+    /// CephFS, by the kernel's client or by ceph-fuse.
+    Ceph,
     /// NFS of any version.
     Nfs,
     /// sshfs, whose source names a host: one server, as with NFS.
@@ -64,6 +68,7 @@ impl Kind {
             LUSTRE => Kind::Lustre,
             gluster if GLUSTER.contains(&gluster) => Kind::Gluster,
             moose if MOOSE.contains(&moose) => Kind::Moose,
+            ceph if CEPH.contains(&ceph) => Kind::Ceph,
             nfs if NFS.contains(&nfs) => Kind::Nfs,
             SSHFS if names_a_host(&mount.source.0) => Kind::Sshfs,
             other if OTHERS.contains(&other) => Kind::Other,
@@ -91,6 +96,10 @@ impl Kind {
 /// servers of one volume, and MooseFS clients one master differently, so there
 /// the part after the colon decides.
 pub fn same_volume(a: &Mount, b: &Mount) -> bool {
+    // Mounted by the kernel here and by ceph-fuse there, it is one.
+    if [a, b].iter().all(|m| Kind::of(m) == Kind::Ceph) {
+        return a.point == b.point && ceph::is_same(&a.source.0, &b.source.0);
+    }
     if a.point != b.point || a.fstype != b.fstype {
         return false;
     }
@@ -110,6 +119,7 @@ pub fn volume_name(mount: &Mount) -> String {
         Kind::Gluster => format!("gluster:{source}"),
         Kind::Moose => format!("moosefs:{source}"),
         Kind::Lustre => format!("lustre:{source}"),
+        Kind::Ceph => format!("cephfs:{source}"),
         Kind::Nfs => format!("nfs:{source}"),
         Kind::Sshfs => format!("sshfs:{source}"),
         Kind::Local => format!("local:{source}"),
@@ -133,8 +143,9 @@ mod tests {
             (Kind::Lustre, "lustre"),
             (Kind::Nfs, "nfs nfs4"),
             (Kind::Sshfs, "fuse.sshfs"),
-            (Kind::Other, "fuse fuse.bindfs fuse.ceph-fuse fuse.whatever gpfs virtiofs orangefs panfs"),
-            (Kind::Other, "ceph beegfs cifs smb3 9p afs ocfs2 gfs2 wekafs cvfs acfs"),
+            (Kind::Other, "fuse fuse.bindfs fuse.whatever gpfs virtiofs orangefs panfs"),
+            (Kind::Ceph, "ceph fuse.ceph-fuse"),
+            (Kind::Other, "beegfs cifs smb3 9p afs ocfs2 gfs2 wekafs cvfs acfs"),
             (Kind::Local, "ext4 xfs btrfs tmpfs overlay autofs nfsd fuseblk fusectl fuse.lxcfs fuse.portal"),
         ] {
             for fstype in types.split(' ') {

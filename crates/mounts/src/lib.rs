@@ -1,10 +1,13 @@
 //! The mount table of a host, and what each of its mounts is: the one place
 //! that knows the types and sources of file systems.
 
+pub mod ceph;
+mod ceph_source;
 mod kind;
 pub mod nfs;
 mod patience;
 mod pnfs;
+mod shared;
 mod source;
 mod split;
 pub mod sshfs;
@@ -14,7 +17,8 @@ mod table;
 pub use kind::{Kind, network_patterns, same_volume, volume_name};
 pub use patience::{Bounded, FS_TIMEOUT, Look, Looking, Silent, patiently, silence, within};
 pub use pnfs::pnfs;
+pub use shared::{identified, network};
 pub use source::{plain_source, server};
 pub use split::split;
 pub use stats::{Counted, STATS, counted};
-pub use table::{MountLine, holding, network, of_process, parse, read, unescape};
+pub use table::{MountLine, holding, of_process, parse, read, unescape};

@@ -1,6 +1,5 @@
 //! `/proc/PID/mountinfo`, as bytes: a mount point need not be UTF-8.
 
-use crate::Kind;
 use homing_model::{Mount, RawText};
 use std::io;
 use std::path::Path;
@@ -46,11 +45,6 @@ pub fn parse(text: &[u8]) -> Vec<MountLine> {
 pub fn holding<'l>(lines: &'l [MountLine], path: &Path) -> Option<&'l MountLine> {
     let fits = lines.iter().filter(|l| path.starts_with(l.mount.point.as_path()));
     fits.max_by_key(|l| l.mount.point.0.len())
-}
-
-/// The mounts whose files other hosts may see too.
-pub fn network(lines: Vec<MountLine>) -> Vec<Mount> {
-    lines.into_iter().map(|line| line.mount).filter(|mount| Kind::of(mount).is_network()).collect()
 }
 
 #[cfg(target_os = "linux")]
@@ -122,14 +116,6 @@ mod tests {
             ("rw noatime".into(), "rw addr=x".into())
         );
         assert!(parse(b"garbage\n\n1 2 x / / - a b").is_empty());
-    }
-
-    #[test]
-    fn only_network_mounts_travel() {
-        let text = b"36 35 0:40 / /my\\040data rw - fuse.glusterfs n1:/data rw\n\
-            37 35 0:41 / /m rw - fuse mfs\\043n1:9421 rw\n1 0 8:1 / / rw - ext4 /dev/sda1 rw\n";
-        let points: Vec<String> = network(parse(text)).iter().map(|m| m.point.display()).collect();
-        assert_eq!(points, ["/my data", "/m"]);
     }
 
     #[test]

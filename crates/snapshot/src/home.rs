@@ -72,7 +72,7 @@ pub fn candidates(real: &Path, mount: &Mount, inode: u64, bank: &str, bricks: &[
             hosts.into_iter().map(mounted).collect()
         }
         // Each file's pieces are on several hosts: whatever host reads, they cross the network once.
-        Kind::Moose | Kind::Lustre => vec![mounted(bank)],
+        Kind::Moose | Kind::Lustre | Kind::Ceph => vec![mounted(bank)],
         // Its inode numbers are the client's own: nothing would prove that a folder there is this one.
         Kind::Sshfs | Kind::Local | Kind::Site | Kind::Other => Vec::new(),
     };

@@ -11,7 +11,7 @@ pub fn look(paths: &[RawText]) -> Seen {
     let one = |path: &RawText| {
         let real = path.as_path().canonicalize().ok()?;
         let meta = fs::metadata(&real).ok().filter(|meta| meta.is_dir())?;
-        let volume = homing_mounts::volume_name(&homing_mounts::holding(&lines, &real)?.mount);
+        let volume = homing_mounts::volume_name(&homing_mounts::identified(homing_mounts::holding(&lines, &real)?));
         Some((volume, meta.ino()))
     };
     let boot = fs::read_to_string("/proc/sys/kernel/random/boot_id").unwrap_or_default();

@@ -4,6 +4,7 @@ use crate::compare::split;
 use crate::finding::word;
 use crate::{Answers, Check, Code, Finding, Host, Severity};
 use homing_model::Mount;
+use homing_mounts::ceph::is_kernel;
 use homing_mounts::{Kind, MountLine, parse, plain_source, same_volume, server, unescape};
 use std::collections::BTreeSet;
 
@@ -146,6 +147,8 @@ pub(crate) fn again(mount: &Mount) -> String {
         Kind::Moose => mfsmount(&source, &point),
         Kind::Nfs | Kind::Lustre => format!("mount -t {} {} {}", word(&mount.fstype), word(&source), word(&point)),
         Kind::Sshfs => format!("sshfs {} {}", word(&source), word(&point)),
+        Kind::Ceph if is_kernel(mount) => format!("mount -t ceph {} {}", word(&source), word(&point)),
+        Kind::Ceph => format!("ceph-fuse {}", word(&point)),
         Kind::Local | Kind::Site | Kind::Other => return format!("mount {}", word(&point)),
     };
     format!("mount {} 2>/dev/null || {by_words}", word(&point))

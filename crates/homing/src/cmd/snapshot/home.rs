@@ -51,7 +51,7 @@ pub fn home(source: &str, bank: &str, cluster: &Cluster) -> Result<Home, Failure
     let line = homing_mounts::holding(&lines, &real);
     let line = line.ok_or_else(|| Failure::system(format!("{source} is on no file system of the mount table")))?;
     let mut passed = Vec::new();
-    for candidate in candidates(&real, &line.mount, meta.ino(), bank, &bricks(&real, line)) {
+    for candidate in candidates(&real, &homing_mounts::identified(line), meta.ino(), bank, &bricks(&real, line)) {
         let host = candidate.host.clone().unwrap_or_else(homing_queue::host_name);
         match holds(&host, &candidate) {
             Ok((identity, path)) => {

@@ -1,0 +1,30 @@
+//! Mounts as hosts tell each other of them.
+
+use crate::ceph;
+use crate::kind::Kind;
+use crate::table::MountLine;
+use homing_model::Mount;
+
+/// The mounts whose files other hosts may see too, each as every host that has it would name it.
+pub fn network(lines: Vec<MountLine>) -> Vec<Mount> {
+    lines.iter().filter(|line| Kind::of(&line.mount).is_network()).map(identified).collect()
+}
+
+/// A mount as every host that has the volume would name it. That of CephFS is asked for its cluster, with a bound.
+pub fn identified(line: &MountLine) -> Mount {
+    if Kind::of(&line.mount) == Kind::Ceph { ceph::identified(line) } else { line.mount.clone() }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::parse;
+
+    #[test]
+    fn only_network_mounts_travel() {
+        let text = b"36 35 0:40 / /my\\040data rw - fuse.glusterfs n1:/data rw\n\
+            37 35 0:41 / /m rw - fuse mfs\\043n1:9421 rw\n1 0 8:1 / / rw - ext4 /dev/sda1 rw\n";
+        let points: Vec<String> = network(parse(text)).iter().map(|m| m.point.display()).collect();
+        assert_eq!(points, ["/my data", "/m"]);
+    }
+}
