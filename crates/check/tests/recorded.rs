@@ -198,6 +198,11 @@ fn each_fault_is_found_where_it_is_and_nothing_else() {
     }
 }
 
+/// Of three hosts one is gone: one fault, whatever follows from it.
+const CEPH_LOST: &str = "WRN\tOSD_DOWN\t1 osds down\neach\tOSD_DOWN\tosd.2 (root=default,host=n3) is down
+WRN\tOSD_HOST_DOWN\t1 host (1 osds) down\neach\tOSD_HOST_DOWN\thost n3 (root=default) (1 osds) is down
+WRN\tPG_DEGRADED\tDegraded data redundancy: 52/80 objects degraded (65.000%), 17 pgs degraded";
+
 #[test]
 fn faults_that_are_no_single_answer_are_found_too() {
     let clean = |name| host(name, &[], "", 0.0);
@@ -206,6 +211,9 @@ fn faults_that_are_no_single_answer_are_found_too() {
         ("HC-CLOCK-01 n3", host("n3", &[], "", 30.0), clean("n1")),
         ("HC-CLOCK-02 n3", host("n3", &[], "", -0.7), clean("n1")),
         ("HC-SSH-05 n3", host("n3", &[], "Welcome to n3!\n", 0.0), clean("n1")),
+        ("HC-VOL-05 n3", clean("n3"), host("n1", &[("ceph", CEPH_LOST)], "", 0.0)),
+        ("HC-VOL-06 n1", clean("n3"), host("n1", &[("ceph", "WRN\tPOOL_NO_REDUNDANCY\t1 pool(s)")], "", 0.0)),
+        ("HC-VOL-05 n1", clean("n3"), host("n1", &[("ceph", "ERR\tNO_MONITOR\tno monitor answers")], "", 0.0)),
         ("HC-SLURM-01 n7", host("n3", &[("slurm_nodes", "n7\tdown*\tNot responding")], "", 0.0), clean("n1")),
     ];
     for (expected, third, first) in cases {

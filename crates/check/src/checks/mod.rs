@@ -7,6 +7,7 @@ mod barriers;
 mod beneath;
 mod bond;
 pub mod burn_in;
+mod ceph;
 mod clock;
 mod counters;
 mod devices;
@@ -84,5 +85,6 @@ pub static CHECKS: &[&Check] = &[
     &settings::CHECK,
     &same_files::CHECK,
     &slurm_nodes::CHECK,
+    &ceph::CHECK,
     &kernel_state::CHECK,
 ];
