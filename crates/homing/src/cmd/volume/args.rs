@@ -138,6 +138,9 @@ pub struct Create {
     /// Cut files into pieces of this size, spread over hosts (GlusterFS: sharding)
     #[arg(long, value_name = "SIZE", value_parser = homing_lab::parse_size, num_args = 0..=1, default_missing_value = "64M")]
     pub stripe: Option<u64>,
+    /// How bytes travel: tcp alone (GlusterFS dropped rdma)
+    #[arg(long, default_value = "tcp", value_parser = super::create::transport)]
+    pub transport: String,
     /// Mount point (default: /NAME)
     #[arg(long, value_name = "PATH")]
     pub mount: Option<String>,

@@ -84,6 +84,20 @@ pub fn run(way: &Way, args: Create) -> Result<i32, Failure> {
     Ok(0)
 }
 
+/// A word of `--transport`. Whoever read of RDMA in GlusterFS's older manuals learns what became of it.
+pub fn transport(word: &str) -> Result<String, String> {
+    match word {
+        "tcp" => Ok(word.into()),
+        "rdma" | "tcp,rdma" => {
+            Err("GlusterFS has no rdma since version 8: its volumes do not start. MooseFS never had \
+            it. NFS has it as an option of its mounts (proto=rdma), which homing goes by. Over InfiniBand use tcp with \
+            the addresses of IPoIB"
+                .into())
+        }
+        _ => Err("there is tcp and nothing else".into()),
+    }
+}
+
 /// The plan of a kind.
 pub fn plan(spec: &Spec, seen: &Observed, allowed: &[homing_volume::Danger]) -> super::drive::Answer {
     match spec.kind {
@@ -96,6 +110,13 @@ pub fn plan(spec: &Spec, seen: &Observed, allowed: &[homing_volume::Danger]) -> 
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn rdma_is_told_as_what_it_is() {
+        assert_eq!(transport("tcp").as_deref(), Ok("tcp"));
+        assert!(transport("rdma").is_err_and(|why| why.contains("since version 8") && why.contains("proto=rdma")));
+        assert!(transport("sctp").is_err());
+    }
 
     #[test]
     fn each_host_may_have_a_path_of_its_own() {
