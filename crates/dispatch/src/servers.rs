@@ -28,6 +28,8 @@ struct Server {
     /// it likes.
     sum: Pulse,
     began: Option<Mono>,
+    /// It has come to be a host of the run, and its leases as a server went back.
+    parted: bool,
 }
 
 #[derive(Debug, Default)]
@@ -68,6 +70,11 @@ impl Servers {
 
     pub fn name(&self, server: ServerIx) -> &str {
         &self.servers[server].name
+    }
+
+    /// Its leases go back; `false` where they did before.
+    pub fn part(&mut self, server: ServerIx) -> bool {
+        !std::mem::replace(&mut self.servers[server].parted, true)
     }
 
     pub fn len(&self) -> usize {

@@ -5,7 +5,7 @@ use crate::admission::{Io, StorageIx};
 use homing_folder::lease::{Place, Wish};
 use homing_model::TaskId;
 use homing_model::event::What;
-use homing_place::{HostIx, Need};
+use homing_place::{HostIx, Need, ServerIx};
 
 impl Core {
     /// Hosts of the run that serve a task's files to other machines as well are shared like servers that are none.
@@ -33,6 +33,18 @@ impl Core {
             self.actions.push(Action::Share(storage, place));
         }
         self.tell_placer(storage);
+    }
+
+    /// Servers that were met while the hosts of their names still joined, and that no task uses or waits for any more: who
+    /// shares the host sees its leases beside theirs, with nothing in them, for as long as the run goes on.
+    pub fn part_from_hosts(&mut self) -> Vec<StorageIx> {
+        let is_host = |name: &str| self.hosts.find(name).is_some_and(|host| self.hosts.is_up(host));
+        let unused =
+            |ix: ServerIx| self.admission.in_flight(StorageIx::Server(ix)) == 0 && self.placer.waiting_for(ix) == 0;
+        let left: Vec<ServerIx> =
+            (0..self.servers.len()).filter(|ix| is_host(self.servers.name(*ix)) && unused(*ix)).collect();
+        let parted = left.into_iter().filter(|ix| self.servers.part(*ix)).map(StorageIx::Server);
+        parted.inspect(|storage| self.admission.leased(*storage, None)).collect()
     }
 
     /// So many tasks may read from the server; `None`: there is nobody to share it with.

@@ -78,6 +78,9 @@ impl<L: Listener> Shell<'_, L> {
 
     /// After each change of what the run could do.
     pub(super) fn tell_lessees(&mut self) {
+        for server in self.core.part_from_hosts() {
+            self.lessees.retain(|lessee| lessee.server != server);
+        }
         let silent = |lessee: &Lessee| lessee.turn == 0 && lessee.begun.elapsed() > SOON;
         while let Some(server) = self.lessees.iter().find(|lessee| silent(lessee)).map(|lessee| lessee.server) {
             self.leases_heard(server, News::silent());

@@ -83,6 +83,20 @@ fn a_server_that_joins_as_a_host_is_charged_as_one() {
 }
 
 #[test]
+fn a_server_that_has_joined_as_a_host_gives_back_what_it_was_leased_as_a_server() {
+    let mut core = core(Policy { io: Io::Fixed(2), shared: true, ..policy() }, &[("n1", 4)]);
+    let place = Place { folder: "/data/l".into(), server: "nas".into(), limit: None, unfit: None };
+    core.server(&["nas".into()], Some(&place));
+    (1..=6).for_each(|id| core.offer(served(id, &["nas"])));
+    core.leased(NAS, Some(1));
+    let begun = assign(&mut core, 0);
+    core.host_up("nas", 4, HostFacts::default());
+    assert_eq!((begun.len(), core.part_from_hosts()), (1, vec![]), "a task of before still uses it");
+    core.ended(begun[0].1, ended(begun[0].2, Outcome::Exit(0)), at(S));
+    assert_eq!((core.part_from_hosts(), core.part_from_hosts()), (vec![NAS], vec![]), "once");
+}
+
+#[test]
 fn a_limit_is_found_from_what_its_clients_measure() {
     let mut core = three_hosts(Io::Auto);
     (1..=60).for_each(|id| core.offer(served(id, &["nas"])));
