@@ -21,7 +21,7 @@ pub use after::Skipped;
 pub use coming::Patience;
 pub(crate) use ending::without_hosts;
 pub use takes::Resources;
-pub use terms::{Action, Offer, Policy, Record};
+pub use terms::{Action, Licensed, Offer, Policy, Record};
 
 use crate::admission::{Admission, Io, StorageIx};
 use crate::hosts::{Hosts, VolumeIx};
@@ -48,6 +48,8 @@ pub struct Core {
     servers: Servers,
     /// Hosts of which it is known whether they serve others as well.
     met: HashSet<HostIx>,
+    /// Met storage servers whose users Slurm counts, with the licences of one host.
+    licensed: Vec<(StorageIx, u32)>,
     admission: Admission,
     kinds: Kinds,
     room: takes::Room,
@@ -88,6 +90,7 @@ impl Core {
             kinds: Kinds::new(&policy.movers, presumed),
             servers: Servers::default(),
             met: HashSet::new(),
+            licensed: Vec::new(),
             begun: None,
             room: takes::Room::new(&policy.resources),
             policy,
@@ -135,6 +138,7 @@ impl Core {
         self.tell_room(ix);
         let learnt = self.policy.learnt.get(name).copied();
         self.admission.host_up(slots, self.hosts.slots(), learnt);
+        self.count_licenses();
         let storage = StorageIx::Host(ix);
         self.learnt(storage, learnt);
         self.tell_placer(storage);

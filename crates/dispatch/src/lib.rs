@@ -25,7 +25,7 @@ mod wires;
 mod written;
 
 pub use admission::{Io, StorageIx};
-pub use core::{Action, Core, Offer, Policy, Record, Resources, Skipped};
+pub use core::{Action, Core, Licensed, Offer, Policy, Record, Resources, Skipped};
 pub use edges::Interrupts;
 pub use hosts::{Hosts, VolumeIx};
 pub use kept::FILE as UNPRINTED;

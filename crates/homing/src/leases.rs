@@ -44,7 +44,8 @@ fn volume_of<'v>(names: &[String], volumes: &'v [Volume]) -> Option<&'v Volume> 
     nfs.iter().find(serves).or(other.iter().find(|volume| volume.kind.is_network())).copied()
 }
 
-fn is_one_of(section: &str, names: &[String]) -> bool {
+/// Whether a section of the cluster file means the server with these names and addresses.
+pub fn is_one_of(section: &str, names: &[String]) -> bool {
     let same = |other: &String| names.iter().any(|name| name.eq_ignore_ascii_case(other));
     same(&section.to_string()) || crate::addresses::of_soon(section).iter().any(same)
 }

@@ -4,6 +4,8 @@
 
 #[path = "slurm/accounting.rs"]
 mod accounting;
+#[path = "slurm/licenses.rs"]
+mod licenses;
 #[path = "slurm/lsf.rs"]
 mod lsf;
 mod support;
@@ -66,6 +68,7 @@ fn a_batch_on_slurm_whatever_happens_to_it() {
         lsf::the_words_of_lsf(&lab);
     });
     only_the_nodes_of_a_reservation(&lab);
+    licenses::one_limit_of_a_file_server(&lab);
     nothing_stays_when_homing_is_killed(&lab);
 }
 

@@ -2,6 +2,7 @@
 
 use crate::allocation::reserved;
 use crate::fate::{JobState, job_state};
+use crate::license::{License, parse_licenses};
 use crate::nodes::{Node, SINFO_FORMAT, parse_nodes, rows};
 use crate::request::job_name;
 use crate::topology::parse_topology;
@@ -57,6 +58,13 @@ pub fn reservation(name: &str) -> Result<Vec<String>, AskError> {
 pub fn switches() -> Vec<Switch> {
     ask("asking Slurm for its topology", &["scontrol", "show", "topology"])
         .map_or_else(|_| Vec::new(), |t| parse_topology(&t))
+}
+
+/// The licences that Slurm counts, and who has them.
+pub fn licenses() -> Result<Vec<License>, AskError> {
+    let text = ask("asking Slurm for its licences", &["scontrol", "show", "licenses", "--oneliner"])?;
+    let words = ["squeue", "--noheader", "--states=RUNNING", "--format", "%u|%W"];
+    Ok(parse_licenses(&text, &ask("asking Slurm who has licences", &words)?))
 }
 
 /// What slurmctld knows of a job; `None` when it knows nothing or does not answer.

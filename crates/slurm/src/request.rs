@@ -20,6 +20,8 @@ pub struct Request {
     pub cpus: u32,
     /// Memory of the worker, MiB; the site's default when `None`.
     pub memory_mb: Option<u64>,
+    /// `--licenses`, of file servers that its tasks use.
+    pub licenses: Option<String>,
     /// Further arguments, as given; they stand last, so that they win.
     pub extra: Vec<String>,
     /// The job in which it becomes a step; a job of its own when `None`.
@@ -71,6 +73,7 @@ impl Request {
         let mut args = vec![format!("--job-name={}", job_name(&self.run))];
         args.extend(self.given());
         args.extend(self.memory_mb.map(|mb| format!("--mem={mb}M")));
+        args.extend(self.licenses.as_ref().map(|licenses| format!("--licenses={licenses}")));
         args
     }
 
@@ -89,7 +92,8 @@ impl Request {
     /// A refusal of Slurm's with what it was asked for, and what helps, where that is known.
     pub fn refusal(&self, said: &str) -> String {
         let Some(advice) = advice(said) else { return said.into() };
-        let asked: Vec<String> = self.given().chain(self.extra.iter().cloned()).collect();
+        let licenses = self.licenses.iter().map(|licenses| format!("--licenses={licenses}"));
+        let asked: Vec<String> = self.given().chain(licenses).chain(self.extra.iter().cloned()).collect();
         match asked.is_empty() {
             true => format!("{said}; neither --account nor --qos was given: {advice}"),
             false => format!("{said}; it was asked for with {}: {advice}", asked.join(" ")),
@@ -97,12 +101,18 @@ impl Request {
     }
 }
 
-/// What to do about a refusal of Slurm's that has to do with its accounting.
+/// What to do about a refusal of Slurm's that has to do with its accounting or its licences.
 pub fn advice(said: &str) -> Option<&'static str> {
     // The words are those of slurm_strerror().
     let said = said.to_ascii_lowercase();
     if said.contains("invalid account") || said.contains("invalid qos") {
         return Some("`sacctmgr show associations user=$USER format=account,partition,qos` lists what you may use");
+    }
+    if said.contains("invalid license") {
+        return Some(
+            "`scontrol show licenses` lists those that Slurm counts; Licenses=NAME:N in slurm.conf makes one, or \
+             `sacctmgr add resource` for several clusters",
+        );
     }
     let limits = ["violates accounting", "time limit is invalid", "qos limit", "association limit"];
     limits.iter().any(|l| said.contains(l)).then_some(
@@ -141,12 +151,15 @@ mod tests {
             time: Some("1:00".into()),
             cpus: 4,
             memory_mb: Some(2000),
+            licenses: Some("nas:2".into()),
             extra: vec!["--constraint=ib".into()],
             run: "r1".into(),
             ..Request::default()
         };
         let text = line(&request);
-        for part in ["--partition=lab", "--time=1:00", "--mem=2000M", "--nodelist=n3", "--cpus-per-task=4"] {
+        for part in
+            ["--partition=lab", "--time=1:00", "--mem=2000M", "--licenses=nas:2", "--nodelist=n3", "--cpus-per-task=4"]
+        {
             assert!(text.contains(part), "{part}: {text}");
         }
         assert!(!text.contains("--overlap") && !text.contains("--qos"), "{text}");
@@ -172,6 +185,9 @@ mod tests {
         assert!(text.contains("asked for with --account=chem --constraint=ib: `sacctmgr show"), "{text}");
         let text = Request::default().refusal("Job violates accounting/QOS policy (job submit limit)");
         assert!(text.contains("neither --account nor --qos") && text.contains("sacctmgr show qos"), "{text}");
+        let request = Request { licenses: Some("nas:2".into()), ..Request::default() };
+        let text = request.refusal("Invalid license specification");
+        assert!(text.contains("asked for with --licenses=nas:2: `scontrol show licenses`"), "{text}");
         assert_eq!(request.refusal("Zero Bytes were transmitted"), "Zero Bytes were transmitted");
     }
 

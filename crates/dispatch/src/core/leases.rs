@@ -1,6 +1,6 @@
 //! The core's dealings with those who use the same storage servers: it begins no more tasks than it has leases.
 
-use super::{Action, Core};
+use super::{Action, Core, Licensed};
 use crate::admission::{Io, StorageIx};
 use homing_folder::lease::{Place, Wish};
 use homing_model::TaskId;
@@ -28,11 +28,30 @@ impl Core {
     /// A storage server was met. Nothing begins there before its leases were looked at.
     pub(super) fn share(&mut self, storage: StorageIx, place: Option<Place>) {
         self.admission.site_says(storage, place.as_ref().and_then(|place| place.limit));
+        if let Some(each) = self.licenses_of_one_host(storage) {
+            self.licensed.push((storage, each));
+            return self.count_licenses();
+        }
         if let Some(place) = place.filter(|_| self.policy.shared && self.policy.io != Io::Off) {
             self.admission.leased(storage, Some(0));
             self.actions.push(Action::Share(storage, place));
         }
         self.tell_placer(storage);
+    }
+
+    fn licenses_of_one_host(&self, storage: StorageIx) -> Option<u32> {
+        let names = self.hosts.names_of(self.storage_name(storage));
+        let is = |licensed: &&Licensed| licensed.names.iter().any(|name| self.hosts.names_of(name) == names);
+        self.policy.licensed.iter().find(is).map(|licensed| licensed.each)
+    }
+
+    /// A host brings its licences, and takes them along: no more tasks than all that are there allow.
+    pub(super) fn count_licenses(&mut self) {
+        let hosts = self.hosts.all_up().len() as u32;
+        for (storage, each) in self.licensed.clone() {
+            self.admission.leased(storage, Some(each.saturating_mul(hosts)));
+            self.tell_placer(storage);
+        }
     }
 
     /// Servers that were met while the hosts of their names still joined, and that no task uses or waits for any more: who

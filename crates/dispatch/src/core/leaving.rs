@@ -26,6 +26,7 @@ impl Core {
             return;
         }
         self.placer.host_lost(host);
+        self.count_licenses();
         self.stands.lost(host);
         let name = self.hosts.name(host).to_string();
         self.actions.push(Action::Note(format!("{name} is lost: {reason}")));

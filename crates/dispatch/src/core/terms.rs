@@ -44,6 +44,8 @@ pub struct Policy {
     pub io: Io,
     /// The limit of a storage server is shared with the runs of others.
     pub shared: bool,
+    /// Storage servers whose users Slurm counts.
+    pub licensed: Vec<Licensed>,
     /// Named resources of hosts.
     pub resources: Resources,
     /// What is known of the links between hosts.
@@ -52,6 +54,15 @@ pub struct Policy {
     pub learnt: HashMap<String, u32>,
     /// Kinds of commands, by their first words, that earlier runs saw moving bytes without naming any.
     pub movers: Vec<String>,
+}
+
+/// A storage server of which each host of the run has licences, so that no leases are needed.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Licensed {
+    /// Names and addresses of the server.
+    pub names: Vec<String>,
+    /// Tasks at once that the licences of one host allow.
+    pub each: u32,
 }
 
 /// A task with what its inputs say about places.

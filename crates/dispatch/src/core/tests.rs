@@ -40,6 +40,7 @@ fn policy() -> Policy {
         learnt: HashMap::new(),
         movers: vec![],
         shared: false,
+        licensed: vec![],
     }
 }
 

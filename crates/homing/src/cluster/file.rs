@@ -90,6 +90,17 @@ pub struct Server {
     pub io: Option<NonZeroU32>,
     /// A folder on it that all have mounted, where leases are.
     pub leases: Option<PathBuf>,
+    /// The licence by which Slurm counts its jobs that use it: `nas`, or `nas@slurmdb` of several clusters.
+    #[serde(default, deserialize_with = "license")]
+    pub license: Option<String>,
+}
+
+fn license<'de, D: serde::Deserializer<'de>>(from: D) -> Result<Option<String>, D::Error> {
+    let name = String::deserialize(from)?;
+    match homing_slurm::is_license(&name) {
+        true => Ok(Some(name)),
+        false => Err(serde::de::Error::custom(format!("license = {name:?} is no name of a licence of Slurm's"))),
+    }
 }
 
 /// `[cost]`.

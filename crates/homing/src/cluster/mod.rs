@@ -138,7 +138,11 @@ impl Cluster {
             (queue.leases.is_some(), "leases", "GrpTRES=cpu=N of the partition's QOS, which holds over all hosts"),
             (queue.per_host.is_some(), "per_host", "MaxCPUsPerNode=N of the partition"),
             (queue.run_limit.is_some(), "run_limit", "MaxTime of the partition"),
-            (!queue.load.is_empty(), "load", "it has no thresholds; Licenses=NAME:N counts what may run at once"),
+            (
+                !queue.load.is_empty(),
+                "load",
+                "it has no thresholds; Licenses=NAME:N in slurm.conf and [server.NAME] license = \"NAME\" count who uses a file server",
+            ),
             (!queue.hosts.is_empty(), "hosts", "Nodes of the partition"),
             (queue.closed, "closed", "State=DOWN of the partition"),
             (!queue.users.is_empty(), "users", "AllowAccounts or AllowGroups of the partition"),
@@ -203,6 +207,7 @@ impl Cluster {
             let known = all.entry(name.clone()).or_default();
             known.io = [known.io, own.io].into_iter().flatten().min();
             known.leases = known.leases.take().or_else(|| own.leases.clone());
+            known.license = known.license.take().or_else(|| own.license.clone());
         }
         all
     }

@@ -2,7 +2,7 @@
 
 mod ansible;
 
-use crate::cluster::{Cluster, ClusterArgs};
+use crate::cluster::{Cluster, ClusterArgs, Server};
 use crate::failure::{Failure, exit};
 use homing_folder::lease::{self, Place};
 use homing_launch::{Channel, Options, Via};
@@ -107,6 +107,24 @@ impl Serves {
     }
 }
 
+/// Servers whose jobs Slurm counts, where it answers.
+fn licensed(cluster: &Cluster) -> Vec<Serves> {
+    let servers = cluster.servers();
+    if !homing_slurm::ask::is_configured() || servers.values().all(|server| server.license.is_none()) {
+        return Vec::new();
+    }
+    let all = homing_slurm::ask::licenses().unwrap_or_else(|why| {
+        eprintln!("homing: {why}");
+        Vec::new()
+    });
+    let one = |(server, said): (String, Server)| {
+        let license = all.iter().find(|license| Some(&license.name) == said.license.as_ref())?;
+        let users = license.users.iter().map(|(user, held)| (user.clone(), *held)).collect();
+        Some(Serves { server: format!("{server}, Slurm"), limit: Some(license.total), users })
+    };
+    servers.into_iter().filter_map(one).collect()
+}
+
 /// Servers whose place of leases a cluster file names, as they are now.
 fn looked_at(cluster: &Cluster) -> impl Iterator<Item = Serves> {
     cluster.servers().into_iter().filter_map(|(server, said)| {
@@ -145,7 +163,7 @@ fn in_force(cluster: &Cluster) -> (BTreeMap<String, u32>, Vec<Serves>) {
     let asked: Vec<Serves> = looked_at(cluster).collect();
     let other = |one: &Serves| !asked.iter().any(|asked| asked.server == one.server);
     let told: Vec<Serves> = seen.into_values().map(|(_, one)| one).filter(other).collect();
-    (sums, asked.into_iter().chain(told).collect())
+    (sums, asked.into_iter().chain(told).chain(licensed(cluster)).collect())
 }
 
 /// Asks hosts for facts and two samples, many at once.

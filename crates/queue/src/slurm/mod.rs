@@ -15,6 +15,7 @@ use crate::plan::{Block, Config, Queue};
 use crate::state::State;
 use crate::{Job, JobSpec, Part, Private, QueueError};
 use homing_slurm::{Node, ask};
+use std::cell::LazyCell;
 use std::collections::BTreeMap;
 use std::collections::HashMap;
 use std::time::Duration;
@@ -167,6 +168,7 @@ impl Engine for Slurm {
 
     fn reasons(&self, jobs: &[Job]) -> Result<HashMap<(u64, u32), Block>, QueueError> {
         let mut found = HashMap::new();
+        let licenses = LazyCell::new(|| ask::licenses().unwrap_or_default());
         for job in jobs {
             let mut waiting = job.parts.iter().filter(|p| !p.state.is_over() && !p.state.is_running()).peekable();
             if waiting.peek().is_none() {
@@ -174,7 +176,9 @@ impl Engine for Slurm {
             }
             let id = job.id.to_string();
             let text = order("asking Slurm for a job", &["scontrol", "show", "job", "--oneliner", &id])?;
-            found.extend(waiting.filter_map(|p| Some(((job.id, p.index), show::block(&text, p.index)?))));
+            found.extend(
+                waiting.filter_map(|p| Some(((job.id, p.index), show::block(&text, p.index, || licenses.clone())?))),
+            );
         }
         Ok(found)
     }

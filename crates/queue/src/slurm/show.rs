@@ -7,14 +7,16 @@ use crate::plan::{Block, Queue};
 use crate::process::Process;
 use crate::state::State;
 use crate::{Job, JobSpec, Part};
+use homing_folder::lease;
 use homing_model::{Command, RawText};
+use homing_slurm::{License, taken};
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::sync::Arc;
 
 /// Fields of `scontrol show job --oneliner` in its order. Values of the marked
 /// ones may hold blanks, and end where the next of these names begins.
-const FIELDS: [(&str, bool); 26] = [
+const FIELDS: [(&str, bool); 27] = [
     ("JobId", false),
     ("ArrayJobId", false),
     ("ArrayTaskId", false),
@@ -34,6 +36,7 @@ const FIELDS: [(&str, bool); 26] = [
     ("BatchHost", false),
     ("NumCPUs", false),
     ("CPUs/Task", false),
+    ("Licenses", false),
     ("Command", true),
     ("WorkDir", true),
     ("Comment", true),
@@ -202,9 +205,11 @@ fn elements(text: &str) -> (Vec<u32>, Option<u32>) {
     (indices, limit.parse().ok())
 }
 
-/// Why one element waits: where the embedded queue has the same reason, that one.
-pub(super) fn block(text: &str, index: u32) -> Option<Block> {
+/// Why one element waits: where the embedded queue has the same reason, that one. `licenses` are asked for where it waits
+/// for some.
+pub(super) fn block(text: &str, index: u32, licenses: impl FnOnce() -> Vec<License>) -> Option<Block> {
     Some(match reason(text, index)?.as_str() {
+        "Licenses" => Block::Other(waits_for(text, &licenses())),
         "Dependency" => Block::After,
         "DependencyNeverSatisfied" => Block::Never,
         "JobHeldUser" | "JobHeldAdmin" => Block::Stopped,
@@ -212,6 +217,20 @@ pub(super) fn block(text: &str, index: u32) -> Option<Block> {
         "PartitionDown" | "PartitionInactive" => Block::Closed,
         other => Block::Other(other.into()),
     })
+}
+
+/// Who has the licences that a job waits for.
+fn waits_for(text: &str, all: &[License]) -> String {
+    let own = text.lines().next().map(fields).unwrap_or_default();
+    let get = |name: &str| own.get(name).copied().unwrap_or_default();
+    let me = get("UserId").split('(').next().unwrap_or_default();
+    let known = taken(get("Licenses")).filter_map(|(name, _)| all.iter().find(|license| license.name == name));
+    let serves = |license: &License| {
+        let users: Vec<(String, u32)> = license.users.iter().map(|(user, held)| (user.clone(), *held)).collect();
+        lease::serves(&license.name, Some(license.total), &users, me)
+    };
+    let told: Vec<String> = known.map(serves).collect();
+    if told.is_empty() { "Licenses".into() } else { told.join("; ") }
 }
 
 fn reason(text: &str, index: u32) -> Option<String> {
@@ -279,7 +298,18 @@ JobId=19 JobName=echo UserId=root(0) GroupId=root(0) JobState=CANCELLED Reason=D
         assert_eq!(parts, [(2, State::Run), (3, State::Pend), (7, State::Pend)]);
         assert_eq!(all[1].parts[0].start.as_ref().unwrap().host, "n2");
         assert_eq!((all[1].uid, all[1].spec.array.as_ref().unwrap().limit), (1000, Some(2)));
-        assert_eq!(block(SHOWN, 7), Some(Block::ArrayLimit));
+        assert_eq!(block(SHOWN, 7, || unreachable!()), Some(Block::ArrayLimit));
+    }
+
+    #[test]
+    fn who_has_the_licences_that_a_job_waits_for_is_told() {
+        let shown = "JobId=9 JobName=x UserId=ann(1000) GroupId=root(0) JobState=PENDING Reason=Licenses \
+                     Dependency=(null) NumCPUs=1 CPUs/Task=1 Licenses=nas:1 Network=(null) Command=(null) WorkDir=/data";
+        let users = [("ann".to_string(), 3), ("bob".to_string(), 1)].into();
+        let nas = License { name: "nas".into(), total: 4, used: 4, users };
+        let told = |all: Vec<License>| block(shown, 0, || all).unwrap().to_string();
+        assert_eq!(told(vec![nas]), "nas serves 4 of 4, 1 of them by user bob");
+        assert_eq!(told(vec![]), "Licenses");
     }
 
     #[test]

@@ -166,6 +166,22 @@ fn who_shares_nothing_asks_for_nothing() {
 }
 
 #[test]
+fn licences_come_and_go_with_the_hosts_that_have_them() {
+    let licensed = vec![Licensed { names: vec!["NAS".into(), "10.0.0.9".into()], each: 2 }];
+    let mut core = core(Policy { io: Io::Fixed(20), shared: true, licensed, ..policy() }, &[("n1", 4), ("n2", 4)]);
+    let place = Place { folder: "/data/leases".into(), server: "nas".into(), limit: None, unfit: None };
+    core.server(&["nas".into(), "10.0.0.9".into()], Some(&place));
+    (1..=20).for_each(|id| core.offer(served(id, &["10.0.0.9"])));
+    assert!(!core.take_actions().iter().any(|action| matches!(action, Action::Share(..))), "Slurm counts");
+    assert_eq!(assign(&mut core, 0).len(), 4);
+    core.host_up("n3", 4, HostFacts::default());
+    assert_eq!(assign(&mut core, 1).len(), 2);
+    core.host_lost(0, "cut", at(S));
+    let left = core.wishes(NAS).used;
+    assert_eq!(left + assign(&mut core, S).len() as u32, left.max(4), "two hosts are left");
+}
+
+#[test]
 fn no_more_leases_are_wished_for_than_slots_could_use() {
     let mut core = shared(Io::Fixed(100), None);
     assert_eq!(core.wishes(NAS).wanted, 8);

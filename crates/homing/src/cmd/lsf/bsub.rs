@@ -87,6 +87,9 @@ pub fn submit(ready: Ready) -> Result<i32, Refusal> {
         crate::cmd::queue::slurm_keeps(&queue)?;
     }
     let (mut spec, mut private) = spec(&ready, engine.as_ref(), &config, &queue)?;
+    if engine.name() == "slurm" {
+        crate::cmd::queue::licenses::take(&mut spec, &[], 1)?;
+    }
     let stays = ready.request.wait || ready.request.interactive.is_some();
     let line = match ready.request.interactive {
         Some(_) if spec.host.is_none() && engine.name() == "homing" => Some(attach::Line::open()?),

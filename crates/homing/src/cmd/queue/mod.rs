@@ -5,6 +5,7 @@ mod attached;
 mod detail;
 pub mod far;
 pub mod jobs;
+pub mod licenses;
 mod near;
 pub mod net;
 pub mod several;

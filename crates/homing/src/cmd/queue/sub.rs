@@ -128,6 +128,8 @@ pub fn run(args: Args) -> Result<i32, Failure> {
     }
     if slurm {
         super::near::wish(&mut spec, &args.near, args.place)?;
+        let each = if batch.is_some() { spec.slots } else { 1 };
+        super::licenses::take(&mut spec, &args.near, each)?;
     }
     if let Some(wanted) = wanted(&args, spec.slots) {
         let hosts = match &args.among {

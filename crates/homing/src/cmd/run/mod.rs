@@ -8,6 +8,7 @@ mod environment;
 mod inputs;
 mod joblog;
 mod lessons;
+mod licenses;
 mod listen;
 pub(crate) mod nonce;
 mod order;
@@ -127,6 +128,7 @@ pub fn start(args: Args, again: Option<Again>) -> Result<i32, Failure> {
     let tag = batch.tag().cloned();
     let targets = targets::targets(&args, &cwd, &name, total)?;
     policy.links = targets.links;
+    policy.licensed = targets.licensed;
     let host_count = targets.hosts.len();
     let slurm = targets.hosts.iter().any(|h| matches!(h.via, Via::Slurm(_)));
     let _guard = slurm.then(|| homing_launch::Guard::over(&homing_slurm::job_name(&name)));
@@ -378,6 +380,7 @@ fn policy(args: &Args) -> Result<Policy, Failure> {
         shared: !args.no_share,
         resources: resources(args)?,
         links: Default::default(),
+        licensed: Vec::new(),
         learnt: Default::default(),
         movers: Vec::new(),
         // What was sent ahead would still run after the end that --halt makes, and its input take up memory.

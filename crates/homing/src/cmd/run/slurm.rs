@@ -1,9 +1,11 @@
 //! `--on slurm`: which nodes are asked for, and with what.
 
 use super::args::{Args, On, SlurmArgs};
+use super::licenses;
 use crate::cluster::Cluster;
 use crate::failure::Failure;
 use crate::nodes::Nodes;
+use homing_dispatch::Licensed;
 use homing_launch::{HostPlan, SlurmSeat, Stop, Via};
 use homing_slurm::{Allocation, Choice, Node, Request, Seat, Wish, ask, choose};
 
@@ -29,22 +31,28 @@ pub fn is_chosen(args: &Args, hosts_given: bool) -> bool {
     }
 }
 
-/// The hosts of the run, and those that are used when they fail; `holders` are those that hold its inputs.
+/// What a run has of Slurm: its hosts, those that are used when they fail, and servers of which its workers have licences.
+pub type Granted = (Vec<HostPlan>, Vec<HostPlan>, Vec<Licensed>);
+
+/// The hosts of the run; `holders` are those that hold its inputs.
 pub fn targets(
     args: &Args,
     cluster: &Cluster,
     run: &str,
     tasks: Option<u64>,
     holders: Vec<String>,
-) -> Result<[Vec<HostPlan>; 2], Failure> {
-    let request = request(args, run)?;
+) -> Result<Granted, Failure> {
+    let mut request = request(args, run)?;
     let wish = wish(args, cluster, tasks, holders)?;
     if let Some(allocation) = Allocation::from_env(|name| std::env::var(name).ok()) {
-        return Ok([within(&allocation, &wish, &request)?, Vec::new()]);
+        return Ok((within(&allocation, &wish, &request)?, Vec::new(), Vec::new()));
     }
     let choice = choice(args, &wish)?;
+    let licensed = licenses::of(args, cluster, &wish.holders, &choice.seats)?;
+    request.licenses = licenses::word(&licensed);
     let plans = |seats: Vec<Seat>| seats.into_iter().map(|seat| plan(seat, &wish, &request)).collect();
-    Ok([plans(choice.seats), plans(choice.spares)])
+    let servers = licensed.into_iter().map(|(_, server)| server).collect();
+    Ok((plans(choice.seats), plans(choice.spares), servers))
 }
 
 fn request(args: &Args, run: &str) -> Result<Request, Failure> {

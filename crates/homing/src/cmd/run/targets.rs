@@ -4,6 +4,7 @@ use super::args::{Args, On};
 use super::parallel::Login;
 use crate::cluster::Cluster;
 use crate::failure::Failure;
+use homing_dispatch::Licensed;
 use homing_launch::{HostPlan, Via};
 use homing_locate::{Finder, HostNames, Named};
 use homing_model::Links;
@@ -22,11 +23,13 @@ pub struct Targets {
     pub spares: Vec<HostPlan>,
     /// What is known of the links between them.
     pub links: Links,
+    /// Storage servers of which each of them has licences of Slurm's.
+    pub licensed: Vec<Licensed>,
 }
 
 impl From<Vec<HostPlan>> for Targets {
     fn from(hosts: Vec<HostPlan>) -> Targets {
-        Targets { hosts, spares: vec![], links: Links::default() }
+        Targets { hosts, spares: vec![], links: Links::default(), licensed: vec![] }
     }
 }
 
@@ -41,13 +44,13 @@ pub fn targets(args: &Args, cwd: &Path, run: &str, tasks: Option<u64>) -> Result
         if args.hosts.is_some() {
             return Err(Failure::usage("--sshlogin and --hosts say the same; give one of them"));
         }
-        let hosts = logins.into_iter().map(|login| host_of(login, &cluster)).collect();
-        return Ok(Targets { hosts, spares: vec![], links: cluster.links(Vec::new())? });
+        let hosts: Vec<HostPlan> = logins.into_iter().map(|login| host_of(login, &cluster)).collect();
+        return Ok(Targets { links: cluster.links(Vec::new())?, ..hosts.into() });
     }
     let given = args.hosts.is_some() || cluster.has_hosts();
     if super::slurm::is_chosen(args, given) {
-        let [hosts, spares] = super::slurm::targets(args, &cluster, run, tasks, holders(args, cwd)?)?;
-        return Ok(Targets { hosts, spares, links: cluster.links(homing_slurm::ask::switches())? });
+        let (hosts, spares, licensed) = super::slurm::targets(args, &cluster, run, tasks, holders(args, cwd)?)?;
+        return Ok(Targets { hosts, spares, links: cluster.links(homing_slurm::ask::switches())?, licensed });
     }
     let local = match args.on {
         On::Local => true,
@@ -65,8 +68,8 @@ pub fn targets(args: &Args, cwd: &Path, run: &str, tasks: Option<u64>) -> Result
         return Err(Failure::usage("--on ssh needs hosts, and no input lies on a volume that names any")
             .hint("--hosts n[1-4], or a cluster.toml with hosts = \"n[1-4]\""));
     }
-    let hosts = names.into_iter().map(|name| plan(name, &cluster)).collect();
-    Ok(Targets { hosts, spares: vec![], links: cluster.links(Vec::new())? })
+    let hosts: Vec<HostPlan> = names.into_iter().map(|name| plan(name, &cluster)).collect();
+    Ok(Targets { links: cluster.links(Vec::new())?, ..hosts.into() })
 }
 
 /// A host as GNU parallel writes it.
