@@ -26,6 +26,7 @@ pub use terms::{Action, Licensed, Offer, Policy, Record};
 use crate::admission::{Admission, Io, StorageIx};
 use crate::hosts::{Hosts, VolumeIx};
 use crate::kinds::Kinds;
+use crate::power::Power;
 use crate::servers::Servers;
 use crate::stands::{Answer, Served, Stands};
 use crate::written::Written;
@@ -53,6 +54,7 @@ pub struct Core {
     admission: Admission,
     kinds: Kinds,
     room: takes::Room,
+    power: Power,
     begun: Option<Mono>,
     written: Written,
     coming: coming::Coming,
@@ -93,6 +95,7 @@ impl Core {
             licensed: Vec::new(),
             begun: None,
             room: takes::Room::new(&policy.resources),
+            power: Power::new(policy.power.clone()),
             policy,
             hosts: Hosts::default(),
             stands: Stands::default(),
@@ -129,6 +132,9 @@ impl Core {
     /// A worker answered.
     pub fn host_up(&mut self, name: &str, slots: u32, mut facts: HostFacts) -> HostIx {
         facts.nic_bytes_per_s = self.policy.links.rate(name, facts.nic_bytes_per_s);
+        let powered = self.power.host_up(self.hosts.len(), name, slots).map(|(most, by)| (most, by.to_string()));
+        // Who may have none at all joins, and leaves again below.
+        let slots = powered.as_ref().map_or(slots, |(most, _)| (*most).max(1));
         let ix = self.placer.host_up(slots, facts.nic_bytes_per_s);
         self.placer.host_on(ix, self.policy.links.leaf(name));
         self.actions.push(Action::Journal(What::HostUp { host: name.into(), slots, facts: facts.clone() }));
@@ -151,6 +157,12 @@ impl Core {
         for id in known {
             self.placer.remove(id);
             self.place_again(id);
+        }
+        if let Some((0, by)) = powered {
+            self.host_draining(
+                ix,
+                &format!("[power] {by} leaves nothing above what its hosts draw when they are idle"),
+            );
         }
         ix
     }
@@ -337,7 +349,7 @@ impl Core {
         self.end_beginning(now);
         for host in self.hosts.by_free_share() {
             while now >= self.next_start && self.hosts.may_start(host, self.policy.memfree) {
-                let free = self.hosts.credit(host, self.policy.prefetch);
+                let free = self.hosts.credit(host, self.policy.prefetch).min(self.power.room(host));
                 let Some(placed) = (free > 0).then(|| pick(&mut self.placer, host, free, now.us())).flatten() else {
                     break;
                 };

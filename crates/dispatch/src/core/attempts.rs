@@ -16,6 +16,7 @@ impl Core {
         self.next_ticket += 1;
         let slot = self.hosts.take_slot(host, ticket, placed.need.cpus);
         self.claim(host, &waiting.offer.task, true);
+        self.power.claim(host, placed.need.cpus, true);
         let mut task = waiting.offer.task.clone();
         homing_batch::fill_slot(&mut task.command, slot);
         task.timeout_ms = task.timeout_ms.or(self.policy.timeout_ms);
@@ -120,6 +121,7 @@ impl Core {
         self.placer.finished(host, running.waiting.offer.task.id, lesson_us);
         self.hosts.release(host, ticket, running.placed.need.cpus);
         self.claim(host, &running.waiting.offer.task, false);
+        self.power.claim(host, running.placed.need.cpus, false);
     }
 
     pub(super) fn close(

@@ -36,6 +36,7 @@ impl Core {
         for ticket in gone {
             let mut running = self.running.remove(&ticket).expect("listed above");
             self.leave_storage(&running, 0);
+            self.power.claim(host, running.placed.need.cpus, false);
             running.waiting.losses += 1;
             let outcome = match running.killed {
                 true if running.excessive => Outcome::OutputLimit,

@@ -4,6 +4,7 @@
 use super::takes::Resources;
 use crate::admission::{Io, StorageIx};
 use crate::hosts::{Hosts, VolumeIx};
+use crate::power::Circuit;
 use homing_batch::Halt;
 use homing_clock::Mono;
 use homing_folder::lease::Place;
@@ -48,6 +49,8 @@ pub struct Policy {
     pub licensed: Vec<Licensed>,
     /// Named resources of hosts.
     pub resources: Resources,
+    /// What hosts may draw together.
+    pub power: Vec<Circuit>,
     /// What is known of the links between hosts.
     pub links: Links,
     /// Limits with which earlier runs of this command ended, by the storage's name.

@@ -9,6 +9,7 @@ use homing_wire::{Ended, Stream, ToWorker};
 
 mod held_back;
 mod moving;
+mod power;
 mod room;
 mod servers;
 mod storage;
@@ -35,6 +36,7 @@ fn policy() -> Policy {
         locality: true,
         prefetch: false,
         resources: Resources::default(),
+        power: vec![],
         links: Default::default(),
         io: Io::Off,
         learnt: HashMap::new(),

@@ -1,5 +1,6 @@
 //! The text of a cluster file: which files count, and what may stand in them.
 
+use super::power::Power;
 use super::switches::{self, Rate, Said};
 use crate::failure::Failure;
 use homing_locate::OwnLocator;
@@ -61,6 +62,8 @@ pub(super) struct Settings {
     pub up: Option<Up>,
     /// Prices, for `homing usage`.
     pub cost: Option<Cost>,
+    /// What hosts draw, and may draw together.
+    pub power: Option<Power>,
     /// What `homing snapshot` copies.
     #[serde(default)]
     pub snapshot: BTreeMap<String, Section>,
@@ -80,6 +83,10 @@ pub(super) struct Host {
     pub addresses: BTreeMap<String, IpAddr>,
     /// Rate of the link that carries its data, where the interface does not tell it or tells another.
     pub link: Option<Rate>,
+    /// What it draws when nothing runs, watts.
+    pub idle_w: Option<f64>,
+    /// What it draws when all slots are in use, watts.
+    pub full_w: Option<f64>,
 }
 
 /// `[server.NAME]`.

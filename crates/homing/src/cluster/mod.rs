@@ -4,6 +4,7 @@
 mod args;
 mod file;
 mod links;
+mod power;
 mod switches;
 
 use crate::failure::Failure;

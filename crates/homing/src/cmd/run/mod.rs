@@ -379,6 +379,7 @@ fn policy(args: &Args) -> Result<Policy, Failure> {
         io: io_limit(&args.io)?,
         shared: !args.no_share,
         resources: resources(args)?,
+        power: args.cluster.load()?.circuits()?,
         links: Default::default(),
         licensed: Vec::new(),
         learnt: Default::default(),
