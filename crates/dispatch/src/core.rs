@@ -10,6 +10,7 @@ mod held_back;
 mod late;
 mod leases;
 mod leaving;
+mod live;
 mod moving;
 mod storage;
 mod takes;

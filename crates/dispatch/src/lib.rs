@@ -22,6 +22,7 @@ mod settings;
 mod stands;
 mod stdin;
 mod terminal;
+pub mod watch;
 mod wires;
 mod written;
 

@@ -11,6 +11,7 @@ use homing_wire::Stream;
 use std::collections::{BTreeMap, HashMap};
 use std::fs::File;
 use std::io::{self, Read, Seek, SeekFrom, Write};
+use std::os::fd::AsRawFd;
 use std::path::PathBuf;
 use tempfile::{NamedTempFile, TempPath};
 
@@ -71,6 +72,14 @@ impl Spool {
         self.memory.is_empty() && self.file.is_none()
     }
 
+    /// The end of what is kept, at most so many bytes.
+    fn tail(&self, most: usize) -> Vec<u8> {
+        match &self.file {
+            Some(file) => tail_of(file.as_file(), most),
+            None => self.memory[self.memory.len().saturating_sub(most)..].to_vec(),
+        }
+    }
+
     fn push(&mut self, bytes: &[u8], spill: &PathBuf, budget: &mut usize) -> io::Result<()> {
         let fits = self.memory.len() + bytes.len() <= IN_MEMORY && *budget >= bytes.len();
         if self.file.is_none() && fits {
@@ -106,6 +115,17 @@ impl Spool {
             }
         }
     }
+}
+
+/// The end of a file, whatever its descriptor was opened for; nothing where it cannot be read.
+fn tail_of(file: &File, most: usize) -> Vec<u8> {
+    let mut tail = Vec::new();
+    let read = File::open(format!("/proc/self/fd/{}", file.as_raw_fd())).and_then(|mut file| {
+        let length = file.seek(SeekFrom::End(0))?;
+        file.seek(SeekFrom::Start(length.saturating_sub(most as u64)))?;
+        file.take(most as u64).read_to_end(&mut tail)
+    });
+    read.map_or(Vec::new(), |_| tail)
 }
 
 struct Tagger<'a, W: Write> {
@@ -234,6 +254,15 @@ impl<O: Write, E: Write> Printer<O, E> {
     /// Whether there is no room for more output where it is kept; told once each time that this is found.
     pub fn is_short_of_room(&mut self) -> bool {
         std::mem::take(&mut self.short)
+    }
+
+    /// The ends of what an attempt under way has printed, at most so many bytes of each stream: output, then errors.
+    pub fn so_far(&self, ticket: u64, most: usize) -> [Vec<u8>; 2] {
+        match self.open.get(&ticket) {
+            None => Default::default(),
+            Some(Pair { results: Some((out, err)), .. }) => [tail_of(out, most), tail_of(err, most)],
+            Some(pair) => [pair.out.tail(most), pair.err.tail(most)],
+        }
     }
 
     /// Takes no more of what this attempt prints.

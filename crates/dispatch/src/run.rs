@@ -5,6 +5,7 @@ mod arrivals;
 mod leases;
 mod parting;
 mod refusals;
+mod watched;
 
 use crate::admission::Io;
 use crate::around::around;
@@ -118,6 +119,7 @@ pub(crate) struct Shell<'a, L: Listener> {
     results: Option<ResultFiles>,
     user_name: fn(u32) -> String,
     lessees: Vec<leases::Lessee>,
+    watched: watched::Watched,
     pub(crate) listener: &'a mut L,
 }
 
@@ -184,6 +186,7 @@ pub fn run<L: Listener>(settings: Settings, listener: &mut L) -> Result<i32, Dis
         results: settings.results,
         user_name: settings.user_name,
         lessees: Vec::new(),
+        watched: watched::Watched::default(),
         listener,
     };
     shell.core.opens(&settings.opening);
@@ -193,6 +196,7 @@ pub fn run<L: Listener>(settings: Settings, listener: &mut L) -> Result<i32, Dis
     shell.tell_refusals();
     stop.store(true, Ordering::Relaxed);
     shell.give_leases_back();
+    shell.leave_watchers();
     shell.part(&arrivals);
     let (lessons, movers) = (shell.core.lessons(), shell.core.movers());
     shell.listener.learnt(&lessons, &movers);
@@ -242,6 +246,7 @@ impl<L: Listener> Shell<'_, L> {
                 if self.printer.waits() && stdout_is_unread() {
                     self.core.nobody_reads();
                 }
+                self.tell_watchers();
                 self.listener.progress(&self.progress(started.elapsed()));
                 ticked = Instant::now();
             }

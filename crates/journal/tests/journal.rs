@@ -53,7 +53,7 @@ fn every_kind() -> Vec<Event> {
             host: host(),
             slot: 2,
             command: "md5sum 'a\"b'".into(),
-            planned: Some(PlannedBytes { local: 10, remote: 0, remote_if_in_turn: 7 }),
+            planned: Some(PlannedBytes { local: 10, remote: 0, remote_if_in_turn: 7, from: vec![] }),
             why: Some("holds all of it".into()),
         },
         What::TaskEnded {

@@ -29,6 +29,9 @@ pub struct PlannedBytes {
     pub remote: u64,
     /// What would cross the network on average if hosts were taken in turn.
     pub remote_if_in_turn: u64,
+    /// Where the remote ones lie: storage hosts, and each one's part where copies are read from in equal parts.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub from: Vec<(String, u64)>,
 }
 
 /// The kinds of event. In JSON the field `event` names the kind.

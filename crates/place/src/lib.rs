@@ -6,6 +6,7 @@
 //! a fixed waiting time (Spark's `locality.wait`, SPARK-18886) piles short
 //! tasks on one host, a comparison of costs does not.
 
+mod awaited;
 mod burden;
 mod class;
 mod cost;
@@ -17,6 +18,7 @@ mod reason;
 mod simulate;
 mod way;
 
+pub use awaited::Awaited;
 pub use host::Storage;
 pub use lint::{Complaint, lint};
 pub use placer::Placer;

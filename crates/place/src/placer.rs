@@ -35,7 +35,7 @@ pub struct Placer {
     pub(crate) hosts: Vec<Host>,
     pub(crate) way: Way,
     /// Servers that take no more tasks now.
-    full: BTreeSet<ServerIx>,
+    pub(crate) full: BTreeSet<ServerIx>,
     pub(crate) classes: BTreeMap<Key, Class>,
     /// Only of tasks that are not like [`Need::default`], to keep a million of those small.
     needs: HashMap<TaskId, Need>,
@@ -132,7 +132,7 @@ impl Placer {
         self.moving = if moves { self.moving | bit } else { self.moving & !bit };
     }
 
-    fn presses(&self, key: &Key) -> bool {
+    pub(crate) fn presses(&self, key: &Key) -> bool {
         key.reads || self.moving & (1 << key.kind) != 0
     }
 
@@ -294,11 +294,11 @@ impl Placer {
         tasks
     }
 
-    fn fits(&self, key: &Key, host: HostIx) -> bool {
+    pub(crate) fn fits(&self, key: &Key, host: HostIx) -> bool {
         key.cpus <= self.hosts[host].slots && !key.excluded.contains(&host)
     }
 
-    fn has_room(&self, key: &Key, host: HostIx) -> bool {
+    pub(crate) fn has_room(&self, key: &Key, host: HostIx) -> bool {
         let host = &self.hosts[host];
         host.lacks(&key.takes).is_none() && !host.is_collected(&key.takes)
     }

@@ -15,7 +15,7 @@ mod usage;
 mod words;
 
 pub use html::{escape, html};
-pub use now::Now;
+pub use now::{FailureState, Fetch, HostState, Now, ServerState, TaskState};
 pub use tally::Tally;
 pub use text::task_on;
 pub use usage::{Key, RunUsage, Used};

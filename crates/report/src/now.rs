@@ -2,8 +2,12 @@
 //! for, the tasks under way, and what failed last. Made from the journal's events.
 
 mod lines;
+mod state;
+
+pub use state::{FailureState, Fetch, HostState, ServerState, TaskState};
 
 use crate::tally::{Failed, Tally};
+use crate::words::command_line;
 use homing_model::event::What;
 use homing_model::{Event, HostSample, Indices, RawText, TaskId};
 use serde_json::{Value, json};
@@ -24,6 +28,10 @@ struct OnHost {
     /// The last sample, and the rates between it and the one before.
     sample: Option<HostSample>,
     rates: Indices,
+    /// When that sample came, ns since the epoch by the clock of the journal.
+    heard_ns: i64,
+    /// Rate of its link, bytes per second.
+    link: Option<u64>,
 }
 
 /// An attempt under way.
@@ -34,6 +42,8 @@ struct Underway {
     attempt: u32,
     command: String,
     began_ns: i64,
+    /// Who holds what it reads over the network, and how many bytes.
+    from: Vec<(String, u64)>,
 }
 
 /// A storage server: tasks that may use it at once, why, and whose leases of it are known.
@@ -69,9 +79,9 @@ impl Now {
                 self.tasks.clear();
                 self.hosts.clear();
             }
-            What::HostUp { host, slots, .. } => {
+            What::HostUp { host, slots, facts } => {
                 let host = self.hosts.entry(host.clone()).or_default();
-                (host.slots, host.lost) = (*slots, None);
+                (host.slots, host.lost, host.link) = (*slots, None, facts.nic_bytes_per_s);
             }
             What::HostLost { host, reason } => {
                 let host = self.hosts.entry(host.clone()).or_default();
@@ -79,6 +89,7 @@ impl Now {
             }
             What::Sample { host, sample } => {
                 let host = self.hosts.entry(host.clone()).or_default();
+                host.heard_ns = event.at_ns;
                 if let Some(before) = host.sample.replace(sample.clone()) {
                     host.rates = sample.since(&before);
                 }
@@ -90,10 +101,12 @@ impl Now {
             What::Leases { storage, users, .. } => {
                 self.servers.entry(storage.clone()).or_default().users.clone_from(users);
             }
-            What::TaskStarted { task, attempt, host, slot, command, .. } => {
+            What::TaskStarted { task, attempt, host, slot, command, planned, .. } => {
                 let (host, command) = (host.clone(), command.clone());
                 self.hosts.entry(host.clone()).or_default();
-                let underway = Underway { host, slot: *slot, attempt: *attempt, command, began_ns: event.at_ns };
+                let from = planned.as_ref().map_or(Vec::new(), |planned| planned.from.clone());
+                let (slot, attempt, began_ns) = (*slot, *attempt, event.at_ns);
+                let underway = Underway { host, slot, attempt, command, began_ns, from };
                 self.tasks.insert(*task, underway);
             }
             What::TaskEnded { .. } => self.end(&event.what),
@@ -117,9 +130,21 @@ impl Now {
         }
     }
 
+    /// Its name, whether it runs, and its command.
+    pub fn title(&self) -> String {
+        let name = self.tally.run.clone().unwrap_or_default();
+        let state = self.tally.exit().map_or("running".into(), |exit| format!("ended, exit {exit}"));
+        format!("{name}  {state}  {}", command_line(&self.argv))
+    }
+
     /// The sums so far.
     pub fn tally(&self) -> &Tally {
         &self.tally
+    }
+
+    /// Two samples have come of each of these hosts.
+    pub fn has_rates(&self, hosts: &[String]) -> bool {
+        hosts.iter().all(|name| self.hosts.get(name).is_some_and(|host| host.rates != Indices::default()))
     }
 
     /// Attempts under way by host.
@@ -152,13 +177,15 @@ impl Now {
         let running = self.running();
         let age = |began: i64| (now_ns - began).max(0) as f64 / 1e9;
         let task = |(id, t): (&TaskId, &Underway)| json!({"task": id, "host": t.host, "slot": t.slot, "attempt": t.attempt, "seconds": age(t.began_ns), "command": t.command});
-        let host = |(name, h): (&String, &OnHost)| json!({"host": name, "slots": h.slots, "running": running.get(name.as_str()).unwrap_or(&0), "done": h.done, "failed": h.failed, "lost": h.lost, "ut": h.rates.ut, "io": h.rates.io, "net": h.rates.net});
+        let silent = |h: &OnHost| (!self.is_over() && h.sample.is_some()).then(|| age(h.heard_ns));
+        let host = |(name, h): (&String, &OnHost)| json!({"host": name, "slots": h.slots, "running": running.get(name.as_str()).unwrap_or(&0), "done": h.done, "failed": h.failed, "lost": h.lost, "sample_age_seconds": silent(h), "ut": h.rates.ut, "stalled": h.rates.stalled, "io": h.rates.io, "net": h.rates.net, "link_bytes_per_s": h.link});
         let server =
             |(name, s): (&String, &Server)| json!({"server": name, "limit": s.limit, "why": s.why, "users": s.users});
         json!({
             "sums": self.tally.json(), "elapsed_seconds": self.elapsed(now_ns).as_secs_f64(),
             "hosts": self.hosts.iter().map(host).collect::<Vec<_>>(),
             "servers": self.servers.iter().map(server).collect::<Vec<_>>(),
+            "fetches": self.fetches().iter().map(|f| json!({"from": f.from, "to": f.to, "tasks": f.tasks, "bytes": f.bytes})).collect::<Vec<_>>(),
             "tasks": self.tasks.iter().map(task).collect::<Vec<_>>(),
         })
     }

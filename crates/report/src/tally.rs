@@ -296,6 +296,11 @@ impl Tally {
         })
     }
 
+    /// Bytes of inputs by their layouts: on the hosts that read them, on others; `None` where no layout is known.
+    pub fn planned(&self) -> Option<(u64, u64)> {
+        (self.placed.0 > 0).then_some((self.planned.local, self.planned.remote))
+    }
+
     /// The evidence for programs. Times in microseconds, `null` where unknown.
     pub fn json(&self) -> Value {
         let (received, sent) = self.network();

@@ -110,6 +110,11 @@ pub enum ToWorker {
         /// Report `TimedOut` instead of `Killed`.
         timed_out: bool,
     },
+    /// Send what this attempt prints as it comes, and what it has printed so far.
+    Eager {
+        /// The attempt.
+        ticket: u64,
+    },
     /// Does this host have the files of a volume that is not mounted here? Answered by `Stands`.
     Stand {
         /// Names the question.

@@ -11,11 +11,13 @@ use std::fs::File;
 use std::io::{self, Read};
 use std::os::fd::{AsFd, AsRawFd, OwnedFd};
 use std::path::Path;
-use std::sync::atomic::{AtomicU8, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU8, Ordering};
 use std::time::{Duration, Instant};
 
 /// A recipe's processes that outlive its leader are waited for this long, then ended.
 const ORPHANS_PATIENCE: Duration = Duration::from_secs(10);
+/// What a task has printed and its worker keeps is looked at so often: somebody may want to see it.
+const KEPT_LOOK: Duration = Duration::from_secs(1);
 /// Time between SIGTERM and SIGKILL at a time limit.
 const TERM_GRACE: Duration = Duration::from_millis(1000);
 
@@ -33,6 +35,8 @@ pub(crate) enum Fate {
 pub(crate) struct Handle {
     pub pid: std::sync::atomic::AtomicI32,
     fate: AtomicU8,
+    /// Its output is wanted as it comes.
+    pub eager: AtomicBool,
 }
 
 impl Handle {
@@ -174,12 +178,17 @@ impl Pipe {
         }
         self.kept.extend_from_slice(&buffer[..n]);
         if job.eager || self.sent || self.kept.len() > CHUNK {
-            self.sent = true;
-            for chunk in std::mem::take(&mut self.kept).chunks(CHUNK) {
-                (job.send)(FromWorker::Output { ticket: job.ticket, stream: self.stream, bytes: chunk.to_vec() });
-            }
+            self.send(job);
         }
         Ok(n)
+    }
+
+    /// What was kept, and from now on all that comes.
+    fn send(&mut self, job: &Job) {
+        self.sent = true;
+        for chunk in std::mem::take(&mut self.kept).chunks(CHUNK) {
+            (job.send)(FromWorker::Output { ticket: job.ticket, stream: self.stream, bytes: chunk.to_vec() });
+        }
     }
 
     /// After the end of the leader: takes what is there, and waits for no
@@ -227,7 +236,8 @@ fn until_ended(job: &Job, pid: libc::pid_t, pipes: &mut [Pipe; 2], gauge: &mut G
     let mut next_signal = job.task.timeout_ms.map(|ms| (gauge.began() + Duration::from_millis(ms), libc::SIGTERM));
     loop {
         let signal_in = next_signal.map(|(at, _)| at.saturating_duration_since(Instant::now()));
-        let ready = poll(pipes, pidfd.as_ref(), [gauge.next(), signal_in].into_iter().flatten().min());
+        let look_in = pipes.iter().any(|pipe| !pipe.sent && !pipe.kept.is_empty()).then_some(KEPT_LOOK);
+        let ready = poll(pipes, pidfd.as_ref(), [gauge.next(), signal_in, look_in].into_iter().flatten().min());
         let over = ready.ended || (pidfd.is_none() && has_ended(pid));
         for (pipe, _) in pipes.iter_mut().zip(ready.pipes).filter(|(_, filled)| *filled || (over && pidfd.is_none())) {
             // Whatever the leader wrote was there before its end was.
@@ -241,6 +251,9 @@ fn until_ended(job: &Job, pid: libc::pid_t, pipes: &mut [Pipe; 2], gauge: &mut G
             return;
         }
         gauge.look();
+        if job.handle.eager.load(Ordering::Relaxed) {
+            pipes.iter_mut().filter(|pipe| !pipe.sent).for_each(|pipe| pipe.send(job));
+        }
         if let Some((_, signal)) = next_signal.filter(|(at, _)| Instant::now() >= *at) {
             job.handle.end(Fate::TimedOut, signal);
             next_signal = Some((Instant::now() + TERM_GRACE, libc::SIGKILL));

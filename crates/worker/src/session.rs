@@ -5,7 +5,7 @@ use crate::environment::Environment;
 use crate::input::Input;
 use crate::recipe::Recipes;
 use crate::shared::{LEAVE, Order, Run, Shared, lock};
-use crate::slots::{kill, linger, take};
+use crate::slots::{be_eager, kill, linger, take};
 use crate::spawn::{Found, Ground};
 use crate::view::{Question, stand};
 use homing_model::{Change, RawText};
@@ -193,6 +193,7 @@ impl Session {
             },
             ToWorker::Input { ticket, bytes } => self.inputs.entry(ticket).or_insert_with(Input::new).add(&bytes),
             ToWorker::Kill { ticket, grace_ms, timed_out } => kill(&self.shared, ticket, grace_ms, timed_out),
+            ToWorker::Eager { ticket } => be_eager(&self.shared, ticket),
             ToWorker::Stand { ask, point, path, nonce, secret } => {
                 let shared = self.shared.clone();
                 // In a thread of its own: looking may wait for automount.

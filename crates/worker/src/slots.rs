@@ -225,6 +225,13 @@ fn task_environment<'a>(
     run.env.with(&own)
 }
 
+/// What a task prints is wanted as it comes.
+pub(crate) fn be_eager(shared: &Shared, ticket: u64) {
+    if let Some(handle) = lock(&shared.running).get(&ticket) {
+        handle.eager.store(true, Ordering::Relaxed);
+    }
+}
+
 /// Asks a task to end, and after the grace makes it.
 pub(crate) fn kill(shared: &Arc<Shared>, ticket: u64, grace_ms: u32, timed_out: bool) {
     let Some(handle) = lock(&shared.running).get(&ticket).cloned() else { return };

@@ -1,7 +1,7 @@
 //! An attempt at a task: how it starts, what it says, how it ends.
 
 use super::terms::{Running, Stage};
-use super::{Action, Core, Record};
+use super::{Action, Core, Offer, Record};
 use crate::admission::storage_of;
 use homing_clock::{Moment, Mono};
 use homing_model::event::{PlannedBytes, What};
@@ -27,7 +27,8 @@ impl Core {
             slot,
             command: task.command.display(),
             // A guess is a wish for a place: whether the task reads any of it is not known.
-            planned: (waiting.offer.located && !waiting.offer.guessed).then(|| self.planned(&placed)),
+            planned: (waiting.offer.located && !waiting.offer.guessed)
+                .then(|| self.planned(host, &waiting.offer, &placed)),
             why: (placed.need.total > 0).then(|| placed.why.text(|host| self.hosts.name(host))),
         }));
         let requires = waiting.offer.requires.clone();
@@ -51,6 +52,7 @@ impl Core {
             tail,
             counted,
             seen: false,
+            moved: None,
         };
         if counted {
             self.admission.started(storage, running.reads());
@@ -60,14 +62,28 @@ impl Core {
         self.running.insert(ticket, running);
     }
 
-    fn planned(&self, placed: &Placed) -> PlannedBytes {
+    fn planned(&self, host: HostIx, offer: &Offer, placed: &Placed) -> PlannedBytes {
         let hosts = self.hosts.up_count().max(1) as u64;
         let held: u64 = placed.need.per_host.iter().map(|(_, bytes)| bytes).sum();
         PlannedBytes {
             local: placed.local,
             remote: placed.remote,
             remote_if_in_turn: placed.need.total.saturating_sub(held / hosts),
+            from: self.holders(host, offer, placed),
         }
+    }
+
+    /// Who holds what is not on `host`. What has several copies is read from each of them in its turn.
+    fn holders(&self, host: HostIx, offer: &Offer, placed: &Placed) -> Vec<(String, u64)> {
+        if placed.remote == 0 {
+            return Vec::new();
+        }
+        let known = |name: &String| self.hosts.find(name);
+        let others: Vec<_> = offer.per_host.iter().filter(|(name, n)| *n > 0 && known(name) != Some(host)).collect();
+        let held: u128 = others.iter().map(|(_, bytes)| u128::from(*bytes)).sum();
+        let part = |bytes: u64| (u128::from(placed.remote) * u128::from(bytes) / held.max(1)) as u64;
+        let name = |name: &String| known(name).map_or_else(|| name.clone(), |ix| self.hosts.name(ix).to_string());
+        others.into_iter().map(|(holder, bytes)| (name(holder), part(*bytes))).collect()
     }
 
     /// A worker says that an attempt ended. Returns false for a ticket that is

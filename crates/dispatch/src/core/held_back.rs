@@ -32,7 +32,7 @@ impl Core {
         }
     }
 
-    fn short_of_memory(&self) -> Option<String> {
+    pub(super) fn short_of_memory(&self) -> Option<String> {
         let short = self.hosts.short_of(self.policy.memfree);
         let most = bytes(short.iter().map(|(_, available)| *available).max()?);
         let hosts: NodeSet = short.iter().map(|(name, _)| name.to_string()).collect();
@@ -40,7 +40,7 @@ impl Core {
         Some(format!("tasks wait for memory: --memfree wants {wanted} free, {hosts} has {most}"))
     }
 
-    fn loaded(&self) -> Option<String> {
+    pub(super) fn loaded(&self) -> Option<String> {
         let loaded = self.hosts.loaded();
         let least = loaded.iter().map(|(_, load)| *load).reduce(f64::min)?;
         let hosts: NodeSet = loaded.iter().map(|(name, _)| name.to_string()).collect();

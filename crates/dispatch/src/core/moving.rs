@@ -43,6 +43,7 @@ impl Core {
     /// A worker tells of a task that is under way.
     pub(super) fn seen_moving(&mut self, host: HostIx, mover: Mover) {
         let Some(running) = self.running.get_mut(&mover.ticket).filter(|r| r.host == host) else { return };
+        running.moved = Some(mover);
         let read = mover.read.saturating_sub(running.waiting.offer.task.stdin_bytes());
         let moved = Moved { disk: mover.disk, read, written: mover.written };
         let network = !running.waiting.offer.volumes.is_empty();

@@ -9,7 +9,7 @@ use homing_batch::Halt;
 use homing_clock::Mono;
 use homing_folder::lease::Place;
 use homing_model::event::{SAID_BYTES, What};
-use homing_model::{Change, IoCounters, Links, Outcome, RawText, Task};
+use homing_model::{Change, IoCounters, Links, Mover, Outcome, RawText, Task};
 use homing_place::{HostIx, Need, Placed};
 use homing_wire::{Ended, ToWorker};
 use std::collections::HashMap;
@@ -212,6 +212,8 @@ pub(super) struct Running {
     pub(super) counted: bool,
     /// It names no inputs, and was seen to move bytes.
     pub(super) seen: bool,
+    /// What its worker told last of what it has moved.
+    pub(super) moved: Option<Mover>,
 }
 
 impl Running {

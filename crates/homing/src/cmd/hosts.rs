@@ -175,6 +175,20 @@ pub fn ask_all(names: &[String], own: &str) -> Vec<Answer> {
     answers
 }
 
+/// What a worker is told that only samples its host, each time after `every`; `run` is what messages call it.
+pub fn sampling(run: &str, every: Duration) -> ToWorker {
+    ToWorker::Begin {
+        run: run.into(),
+        cwd: "/".into(),
+        env: Vec::new(),
+        slots: 1,
+        sample_ms: every.as_millis() as u32,
+        pulse: false,
+        eager_output: false,
+        nice: 0,
+    }
+}
+
 fn ask(name: &str, own: &str) -> Answer {
     if name == own {
         let first = homing_probe::sample();
@@ -184,16 +198,7 @@ fn ask(name: &str, own: &str) -> Answer {
     let via = Via::Ssh { target: name.into() };
     let Channel { facts, mut to, mut from, keeper, .. } =
         homing_launch::open(name, &via, &Options::default()).map_err(|e| e.to_string())?;
-    let begin = ToWorker::Begin {
-        run: "hosts".into(),
-        cwd: "/".into(),
-        env: Vec::new(),
-        slots: 1,
-        sample_ms: BETWEEN.as_millis() as u32,
-        pulse: false,
-        eager_output: false,
-        nice: 0,
-    };
+    let begin = sampling("hosts", BETWEEN);
     let mut talk = || -> Result<(HostSample, HostSample), homing_wire::WireError> {
         homing_wire::send(&mut to, &begin)?;
         to.flush()?;

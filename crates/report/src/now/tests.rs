@@ -52,7 +52,10 @@ fn state() -> Now {
 
 #[test]
 fn a_run_fills_a_screen() {
-    let lines = state().lines("the line of progress", 40, 100, 65 * SECOND);
+    let mut now = state();
+    at(&mut now, 62, sample("n1", 62, 0));
+    at(&mut now, 64, sample("n1", 64, 1_500_000));
+    let lines = now.lines("the line of progress", 40, 100, 65 * SECOND);
     let expected = "\
 20261122-101010-abc  running  homing run 'bwa mem {}'
 the line of progress
@@ -74,6 +77,14 @@ TASK  HOST  SLOT  FOR       COMMAND
 4     n2    2     57 s      bwa mem 4.fq
 5     n3    1     56 s      bwa mem 5.fq";
     assert_eq!(lines.join("\n"), expected);
+}
+
+#[test]
+fn what_a_silent_host_said_last_is_not_told_as_of_now() {
+    let silent = &state().host_states(65 * SECOND)[0];
+    assert_eq!((silent.trouble.as_deref(), silent.cpu, silent.disk), (Some("silent for 61 s"), None, None));
+    let fresh = &state().host_states(6 * SECOND)[0];
+    assert_eq!((fresh.trouble.as_deref(), fresh.cpu.map(f64::round)), (None, Some(75.0)));
 }
 
 #[test]

@@ -64,6 +64,7 @@ pub fn run(shape: &Shape) -> Vec<Event> {
             local: if remote { 0 } else { size },
             remote: if remote { size } else { 0 },
             remote_if_in_turn: size / 2,
+            from: vec![],
         };
         events.push(at(
             start,

@@ -1,20 +1,35 @@
-//! `homing top`: what a run does now, from any terminal of its user; or what an
-//! earlier one did, played again.
+//! `homing top`: what a run does now, from any terminal of its user, or what an earlier one did, played again; or the
+//! hosts of a cluster with the jobs on them.
 
+mod clock;
+mod cluster;
+mod hosts;
+mod jobs;
 mod screen;
 
+use super::queue::EngineArgs;
 use super::runs::to_stdout;
+use crate::cluster::ClusterArgs;
 use crate::failure::Failure;
 use crate::progress::{self, Place};
+use clock::Clock;
 use homing_dispatch::Progress;
+use homing_dispatch::watch::{Asked, Watch};
 use homing_journal::{JournalError, Replay};
-use homing_model::Event;
+use homing_model::{Event, Live, TaskId};
 use homing_report::Now;
-use screen::{Key, Screen};
+use homing_watch::{Scene, Shown, View, Wish};
+use screen::Screen;
 use std::time::{Duration, Instant};
 
-/// Between two looks at the journal. The coordinator's own line changes ten times a second.
-const LOOK: Duration = Duration::from_millis(250);
+/// Between two looks. People see no more.
+const LOOK: Duration = Duration::from_millis(500);
+/// The same where a run is played again, in which more may happen: as often as the coordinator's own line changes.
+const REPLAY_LOOK: Duration = Duration::from_millis(100);
+/// What a coordinator told is that of now for so long.
+const FRESH: Duration = Duration::from_secs(4);
+/// Between two words that somebody watches.
+const SAY: Duration = Duration::from_secs(2);
 /// Lines and columns of a table for a file or a program.
 const UNBOUNDED: (usize, usize) = (1000, 1000);
 
@@ -24,6 +39,12 @@ pub struct Args {
     /// The run: its name, the beginning of its name, or `last`
     #[arg(value_name = "RUN", default_value = "last")]
     run: String,
+    /// Not a run but these hosts, and the jobs of the queue
+    #[arg(short = 'w', long, value_name = "NODESET", conflicts_with_all = ["run", "replay"])]
+    hosts: Option<String>,
+    /// Likewise the hosts of cluster.toml, or this machine
+    #[arg(short, long, conflicts_with_all = ["run", "replay", "hosts"])]
+    all: bool,
     /// Print what it does now as a table, and end; so does output that is no terminal
     #[arg(long)]
     once: bool,
@@ -33,6 +54,10 @@ pub struct Args {
     /// Play it again from its start, so many times as fast
     #[arg(long, value_name = "TIMES", conflicts_with_all = ["once", "json"], value_parser = clap::value_parser!(u32).range(1..=100_000))]
     replay: Option<u32>,
+    #[command(flatten)]
+    engine: EngineArgs,
+    #[command(flatten)]
+    cluster: ClusterArgs,
 }
 
 /// The journal as it grows, up to a moment.
@@ -65,7 +90,7 @@ impl Followed {
     }
 
     fn is_over(&self) -> bool {
-        self.next.is_none() && self.now.tally().exit().is_some()
+        self.next.is_none() && self.now.is_over()
     }
 
     fn progress(&self, now_ns: i64) -> Progress {
@@ -75,15 +100,16 @@ impl Followed {
         Progress { over, failed: counts.failed(), running, total: counts.total, slots, hosts, elapsed }
     }
 
-    fn lines(&self, (rows, columns): (usize, usize), utf8: bool, now_ns: i64) -> Vec<String> {
-        let place = Place { columns: columns.saturating_sub(1), utf8 };
-        let line = progress::line(&self.progress(now_ns), None, place);
-        self.now.lines(&line, rows, columns, now_ns)
+    fn line(&self, columns: usize, utf8: bool, now_ns: i64) -> String {
+        progress::line(&self.progress(now_ns), None, Place { columns: columns.saturating_sub(1), utf8 })
     }
 }
 
-/// Shows the run.
+/// Shows it.
 pub fn run(args: Args) -> Result<i32, Failure> {
+    if args.all || args.hosts.is_some() {
+        return cluster::run(args);
+    }
     let dir = homing_journal::find(&homing_journal::root(), &args.run).map_err(super::report::refused)?;
     let journal = homing_journal::replay(&dir).map_err(Failure::system)?;
     let mut run = Followed { journal, now: Now::default(), next: None };
@@ -96,68 +122,89 @@ pub fn run(args: Args) -> Result<i32, Failure> {
     }
     let plain = args.once || (args.replay.is_none() && run.is_over());
     match if plain { None } else { Screen::open().map_err(Failure::system)? } {
-        Some(screen) => follow(run, screen, args.replay),
+        Some(screen) => follow(run, screen, args.replay, Coordinator::new(Watch::of(&dir))),
         None => {
             run.go_on(i64::MAX)?;
-            to_stdout(&(run.lines(UNBOUNDED, progress::locale_is_utf8(), now_ns).join("\n") + "\n"))
+            let (rows, columns) = UNBOUNDED;
+            let line = run.line(columns, progress::locale_is_utf8(), now_ns);
+            to_stdout(&(run.now.lines(&line, rows, columns, now_ns).join("\n") + "\n"))
         }
     }
 }
 
+/// The run's coordinator, as far as it hears of us.
+struct Coordinator {
+    watch: Watch,
+    said: Option<Instant>,
+    /// What it told last, and when that was new.
+    told: Option<(Live, Instant)>,
+}
+
+impl Coordinator {
+    fn new(watch: Watch) -> Coordinator {
+        Coordinator { watch, said: None, told: None }
+    }
+
+    /// What it tells of now. A run of another user tells no more than its journal, if that.
+    fn live(&mut self) -> Option<&Live> {
+        if self.said.is_none_or(|said| said.elapsed() >= SAY) && self.watch.say().is_ok() {
+            self.said = Some(Instant::now());
+        }
+        let live = self.watch.live();
+        if let Some(live) = live.filter(|live| self.told.as_ref().is_none_or(|(known, _)| known != live)) {
+            self.told = Some((live, Instant::now()));
+        }
+        self.told.as_ref().filter(|(_, at)| at.elapsed() < FRESH).map(|(live, _)| live)
+    }
+
+    fn ask(&self, what: Asked, view: &mut View) {
+        let done = match what {
+            Asked::End(task) => format!("task {task} is being ended"),
+            Asked::Show(_) => String::new(),
+        };
+        view.told = self.watch.ask(what).map_or_else(|e| format!("cannot ask for it: {e}"), |()| done);
+    }
+
+    fn shown(&self, task: TaskId) -> Option<String> {
+        Some(String::from_utf8_lossy(&self.watch.shown(task)?).into_owned())
+    }
+}
+
 /// Until the run has ended or somebody wants to leave.
-fn follow(mut run: Followed, screen: Screen, times: Option<u32>) -> Result<i32, Failure> {
-    let mut clock = Clock { times, begun: Instant::now(), stood: Duration::ZERO, stands: None, from_ns: None };
+fn follow(mut run: Followed, mut screen: Screen, times: Option<u32>, mut with: Coordinator) -> Result<i32, Failure> {
+    let (mut clock, mut view) = (Clock::new(times), View::new(progress::has_colors(std::io::stdout())));
     loop {
-        if times.is_some() && clock.from_ns.is_none() {
+        if clock.wants_begin() {
             run.go_on(i64::MIN)?;
-            clock.from_ns = run.next.as_ref().map(|event| event.at_ns);
+            run.next.iter().for_each(|first| clock.begin(first.at_ns));
         }
         let now_ns = clock.now_ns();
-        run.go_on(if times.is_some() { now_ns } else { i64::MAX })?;
-        let lines = run.lines(screen.size(), screen.utf8, now_ns);
-        screen.draw(&lines, clock.hint()).map_err(Failure::system)?;
-        match screen.key(LOOK).map_err(Failure::system)? {
-            Some(Key::Leave) => break,
-            Some(Key::Pause) => clock.pause(),
-            None if run.is_over() => break,
+        run.go_on(if clock.replays() { now_ns } else { i64::MAX })?;
+        let live = if clock.replays() || run.is_over() { None } else { with.live() };
+        let line = run.line(screen.columns(), screen.utf8, now_ns);
+        let mut scene = Scene::of_run(&run.now, live, line, now_ns);
+        (scene.is_live, scene.hint) = (live.is_some(), clock.hint());
+        if let Shown::Output { task, .. } = view.shown
+            && let Some(text) = with.shown(task)
+        {
+            view.output(task, text);
+        }
+        screen.draw(&scene, &mut view).map_err(Failure::system)?;
+        let look = if clock.replays() { REPLAY_LOOK } else { LOOK };
+        match screen.wish(look, &scene, &mut view).map_err(Failure::system)? {
+            Some(Wish::Leave) => break,
+            Some(Wish::Pause) => clock.pause(),
+            Some(Wish::Faster) => clock.change(true),
+            Some(Wish::Slower) => clock.change(false),
+            Some(Wish::End(task)) => with.ask(Asked::End(task), &mut view),
+            Some(Wish::Output(task)) => {
+                with.ask(Asked::Show(task), &mut view);
+                view.output(task, with.shown(task).unwrap_or_default());
+            }
+            None if run.is_over() && view.shown == Shown::All => break,
             None => {}
         }
     }
     drop(screen);
     super::report::evidence(run.now.tally())
-}
-
-/// The time that is shown: now, or a moment of a run that is played again.
-struct Clock {
-    times: Option<u32>,
-    begun: Instant,
-    /// For how long it has stood still, and since when it does.
-    stood: Duration,
-    stands: Option<Instant>,
-    from_ns: Option<i64>,
-}
-
-impl Clock {
-    fn now_ns(&self) -> i64 {
-        let (Some(times), Some(from)) = (self.times, self.from_ns) else { return homing_clock::wall_ns() };
-        let now = self.stands.unwrap_or_else(Instant::now);
-        let passed = (now - self.begun).saturating_sub(self.stood).saturating_mul(times);
-        from.saturating_add(i64::try_from(passed.as_nanos()).unwrap_or(i64::MAX))
-    }
-
-    /// What is played again stands still, or goes on. A run that goes on does not wait.
-    fn pause(&mut self) {
-        match self.stands.take() {
-            Some(since) => self.stood += since.elapsed(),
-            None => self.stands = self.times.map(|_| Instant::now()),
-        }
-    }
-
-    fn hint(&self) -> &'static str {
-        match (self.times, self.stands) {
-            (None, _) => "q leaves; the run goes on",
-            (Some(_), None) => "q leaves, the space bar holds",
-            (Some(_), Some(_)) => "held; the space bar goes on",
-        }
-    }
 }

@@ -1,26 +1,19 @@
-//! A whole terminal, drawn anew again and again, and its keys.
+//! A whole terminal, and its keys. What was there before comes back, also after a panic or a signal.
 
 use crate::progress;
-use rustix::event::{PollFd, PollFlags, Timespec, poll};
-use rustix::termios::{LocalModes, OptionalActions, Termios, tcgetattr, tcgetwinsize, tcsetattr};
-use std::io::{self, IsTerminal, Write};
+use homing_watch::{Key, Scene, View, Wish, draw};
+use ratatui::DefaultTerminal;
+use ratatui::crossterm::event::{self, Event, KeyCode, KeyEvent, KeyEventKind, KeyModifiers};
+use std::io::{self, IsTerminal};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
-/// Where a terminal does not tell its size.
-const USUAL: (usize, usize) = (24, 80);
-
-/// What a person wants.
-#[derive(Clone, Copy, PartialEq, Eq)]
-pub enum Key {
-    /// `q`, Ctrl-C or Escape.
-    Leave,
-    /// The space bar.
-    Pause,
-}
-
-/// A terminal in its other page, with keys as they are pressed. What was there before comes back.
+/// The terminal while it shows something.
 pub struct Screen {
-    before: Termios,
+    terminal: DefaultTerminal,
+    /// Somebody ends us from outside.
+    ends: Arc<AtomicBool>,
     /// It shows more than ASCII.
     pub utf8: bool,
 }
@@ -31,68 +24,67 @@ impl Screen {
         if progress::is_dumb() || !io::stdin().is_terminal() || !io::stdout().is_terminal() {
             return Ok(None);
         }
-        let before = tcgetattr(rustix::stdio::stdin())?;
-        let mut keys = before.clone();
-        // Ctrl-C is a key like the others, so that the terminal is put back before the end.
-        keys.local_modes.remove(LocalModes::ICANON | LocalModes::ECHO | LocalModes::ISIG);
-        tcsetattr(rustix::stdio::stdin(), OptionalActions::Now, &keys)?;
-        print(b"\x1b[?1049h\x1b[?25l")?;
-        Ok(Some(Screen { before, utf8: progress::locale_is_utf8() }))
-    }
-
-    /// Lines and columns that are free.
-    pub fn size(&self) -> (usize, usize) {
-        let size =
-            tcgetwinsize(rustix::stdio::stdout()).map(|size| (usize::from(size.ws_row), usize::from(size.ws_col)));
-        let (rows, columns) = size.ok().filter(|(rows, columns)| *rows > 1 && *columns > 1).unwrap_or(USUAL);
-        (rows - 1, columns - 1)
-    }
-
-    /// All lines at once, so that nothing flickers; the hint in the last one.
-    pub fn draw(&self, lines: &[String], hint: &str) -> io::Result<()> {
-        let (rows, columns) = self.size();
-        let mut text = String::from("\x1b[H");
-        for line in lines.iter().take(rows) {
-            text.push_str(line);
-            text.push_str("\x1b[K\r\n");
+        let ends = Arc::new(AtomicBool::new(false));
+        for signal in [signal_hook::consts::SIGTERM, signal_hook::consts::SIGHUP, signal_hook::consts::SIGINT] {
+            signal_hook::flag::register(signal, ends.clone())?;
         }
-        let hint: String = hint.chars().take(columns).collect();
-        text.push_str(&format!("\x1b[J\x1b[{};1H{hint}", rows + 1));
-        print(text.as_bytes())
+        let terminal = ratatui::try_init()?;
+        Ok(Some(Screen { terminal, ends, utf8: progress::locale_is_utf8() }))
     }
 
-    /// The next key that means something, for at most so long.
-    pub fn key(&self, longest: Duration) -> io::Result<Option<Key>> {
-        let stdin = rustix::stdio::stdin();
-        let wait = Timespec { tv_sec: longest.as_secs() as i64, tv_nsec: i64::from(longest.subsec_nanos()) };
-        match poll(&mut [PollFd::new(&stdin, PollFlags::IN)], Some(&wait)) {
-            Ok(0) | Err(rustix::io::Errno::INTR) => return Ok(None),
+    /// Columns.
+    pub fn columns(&self) -> usize {
+        self.terminal.size().map_or(80, |size| usize::from(size.width))
+    }
+
+    /// Shows it.
+    pub fn draw(&mut self, scene: &Scene, view: &mut View) -> io::Result<()> {
+        self.terminal.draw(|frame| draw(frame, scene, view)).map(drop)
+    }
+
+    /// What the keys wish that are pressed within this time. Each is answered at once, so that a filter is seen while it
+    /// is typed.
+    pub fn wish(&mut self, longest: Duration, scene: &Scene, view: &mut View) -> io::Result<Option<Wish>> {
+        let ready = match event::poll(longest) {
+            Err(e) if e.kind() == io::ErrorKind::Interrupted => false,
             other => other?,
         };
-        let mut pressed = [0; 16];
-        let read = rustix::io::read(stdin, &mut pressed)?;
-        Ok(match pressed[..read].first() {
-            // The terminal is gone.
-            None => Some(Key::Leave),
-            Some(b'q' | 3) => Some(Key::Leave),
-            // Arrows and the like begin with an escape, too.
-            Some(27) if read == 1 => Some(Key::Leave),
-            Some(b' ') => Some(Key::Pause),
-            Some(_) => None,
-        })
+        if self.ends.load(Ordering::Relaxed) {
+            return Ok(Some(Wish::Leave));
+        }
+        if !ready {
+            return Ok(None);
+        }
+        match event::read()? {
+            Event::Key(pressed) if pressed.kind != KeyEventKind::Release => {
+                Ok(key(pressed).and_then(|key| view.press(key, scene)))
+            }
+            _ => Ok(None),
+        }
     }
 }
 
-/// Puts the terminal back, also where an error leaves early; what follows stands behind what was there before.
+fn key(pressed: KeyEvent) -> Option<Key> {
+    Some(match pressed.code {
+        KeyCode::Char('c') if pressed.modifiers.contains(KeyModifiers::CONTROL) => Key::Interrupt,
+        KeyCode::Char(c) => Key::Char(c),
+        KeyCode::Enter => Key::Enter,
+        KeyCode::Esc => Key::Escape,
+        KeyCode::Backspace => Key::Back,
+        KeyCode::Tab => Key::Tab,
+        KeyCode::Up => Key::Up,
+        KeyCode::Down => Key::Down,
+        KeyCode::PageUp => Key::PageUp,
+        KeyCode::PageDown => Key::PageDown,
+        KeyCode::Home => Key::Home,
+        KeyCode::End => Key::End,
+        _ => return None,
+    })
+}
+
 impl Drop for Screen {
     fn drop(&mut self) {
         // There is nobody to tell where it is gone.
-        let _ = print(b"\x1b[?25h\x1b[?1049l");
-        let _ = tcsetattr(rustix::stdio::stdin(), OptionalActions::Now, &self.before);
+        let _ = ratatui::try_restore();
     }
-}
-
-fn print(bytes: &[u8]) -> io::Result<()> {
-    let mut out = io::stdout().lock();
-    out.write_all(bytes).and_then(|()| out.flush())
 }

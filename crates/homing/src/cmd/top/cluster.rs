@@ -1,0 +1,108 @@
+//! The hosts of a cluster as they are now, with the jobs of its queue.
+
+use super::jobs::{self, Jobs};
+use super::screen::Screen;
+use super::{Args, LOOK, UNBOUNDED, hosts};
+use crate::cmd::runs::to_stdout;
+use crate::failure::{Failure, exit};
+use crate::progress;
+use homing_dispatch::watch::SHOWN;
+use homing_model::units::count;
+use homing_report::Now;
+use homing_watch::{Scene, Shown, View, Wish};
+use serde_json::json;
+use std::sync::mpsc::Receiver;
+use std::time::{Duration, Instant};
+
+/// How long a table waits for two samples of each host: as long as ssh tries to connect to a host that is dead.
+const PATIENCE: Duration = Duration::from_secs(10);
+
+/// Shows them.
+pub fn run(args: Args) -> Result<i32, Failure> {
+    let own = homing_queue::host_name();
+    let mut names = args.cluster.load()?.hosts(args.hosts.as_deref())?;
+    if names.is_empty() {
+        names.push(own.clone());
+    }
+    let heard = hosts::sample(&names, &own).map_err(Failure::system)?;
+    let screen = if args.once || args.json { None } else { Screen::open().map_err(Failure::system)? };
+    match screen {
+        Some(screen) => follow(&args, &names, &heard, screen),
+        None => once(&args, &names, &heard),
+    }
+}
+
+fn once(args: &Args, names: &[String], heard: &Receiver<homing_model::Event>) -> Result<i32, Failure> {
+    let (begun, mut now) = (Instant::now(), Now::default());
+    let jobs = jobs::now(&args.engine);
+    while begun.elapsed() < PATIENCE && !now.has_rates(names) {
+        heard.recv_timeout(LOOK).into_iter().for_each(|event| now.add(&event));
+    }
+    let scene = scene(&now, names, &jobs);
+    let silent = scene.hosts.iter().any(|host| host.trouble.is_some());
+    if args.json {
+        let all = json!({"hosts": now.json(homing_clock::wall_ns())["hosts"], "jobs": scene.tasks.iter().map(|task| json!({
+            "job": task.name, "host": task.host, "seconds": task.age.as_secs_f64(), "command": task.command,
+        })).collect::<Vec<_>>(), "waiting": scene.waits});
+        to_stdout(&format!("{all}\n"))?;
+    } else {
+        to_stdout(&homing_watch::text(&scene, UNBOUNDED.1))?;
+    }
+    Ok(if silent { exit::SYSTEM } else { 0 })
+}
+
+fn follow(
+    args: &Args,
+    names: &[String],
+    heard: &Receiver<homing_model::Event>,
+    mut screen: Screen,
+) -> Result<i32, Failure> {
+    let (mut view, mut now, mut last) =
+        (View::new(progress::has_colors(std::io::stdout())), Now::default(), Jobs::default());
+    let looked = jobs::look(args.engine.clone()).map_err(Failure::system)?;
+    loop {
+        heard.try_iter().for_each(|event| now.add(&event));
+        looked.try_iter().for_each(|jobs| last = jobs);
+        let scene = scene(&now, names, &last);
+        screen.draw(&scene, &mut view).map_err(Failure::system)?;
+        match screen.wish(LOOK, &scene, &mut view).map_err(Failure::system)? {
+            Some(Wish::Leave) => return Ok(0),
+            Some(Wish::End(row)) => {
+                let ended = jobs::end(&args.engine, row);
+                view.told = ended.map_or_else(|failure| failure.message, |()| "the job is being ended".into());
+            }
+            Some(Wish::Output(row)) => show(args, row, &mut view),
+            None => {
+                if let Shown::Output { task, .. } = view.shown {
+                    show(args, task, &mut view);
+                }
+            }
+            Some(_) => {}
+        }
+    }
+}
+
+fn show(args: &Args, row: u64, view: &mut View) {
+    match jobs::output(&args.engine, row, SHOWN) {
+        Ok(text) => view.output(row, text),
+        Err(failure) => view.told = failure.message,
+    }
+}
+
+fn scene(now: &Now, names: &[String], jobs: &Jobs) -> Scene {
+    let mut hosts = now.host_states(homing_clock::wall_ns());
+    for host in &mut hosts {
+        host.running = jobs.tasks.iter().filter(|task| task.host == host.name).count();
+    }
+    let waiting: u64 = jobs.waits.iter().map(|waits| waits.tasks).sum();
+    let known = format!("{} under way, {waiting} waiting", count(jobs.tasks.len() as u64, "job"));
+    Scene {
+        title: names.iter().cloned().collect::<homing_model::NodeSet>().to_string(),
+        progress: jobs.why.as_ref().map_or(known, |why| format!("nothing is known of jobs: {why}")),
+        hosts,
+        waits: jobs.waits.clone(),
+        tasks: jobs.tasks.clone(),
+        is_live: true,
+        ..Scene::default()
+    }
+}

@@ -1,0 +1,86 @@
+//! Samples of hosts, once a second, over a worker on each: no task runs there. They are told as a run's journal would
+//! tell them, so that one reader serves both.
+
+use crate::cmd::hosts::sampling;
+use homing_launch::{Channel, Options, Via};
+use homing_model::Event;
+use homing_model::event::What;
+use homing_wire::{FromWorker, HEARTBEAT_S, ToWorker};
+use std::io::Write;
+use std::sync::mpsc::{Receiver, Sender, channel};
+use std::thread;
+use std::time::{Duration, Instant};
+
+/// Between two samples of a host.
+const SAMPLE: Duration = Duration::from_secs(1);
+/// A host that cannot be reached is tried again after so long.
+const AGAIN: Duration = Duration::from_secs(10);
+
+/// Begins to sample hosts; `own` is this machine, which needs no worker. What is heard ends when nobody hears it.
+pub fn sample(hosts: &[String], own: &str) -> std::io::Result<Receiver<Event>> {
+    let (tell, heard) = channel();
+    for name in hosts {
+        let (tell, name, is_own) = (tell.clone(), name.clone(), name == own);
+        let _ = told(&tell, What::HostLost { host: name.clone(), reason: "not connected yet".into() });
+        homing_threads::begin(move || if is_own { here(&name, &tell) } else { there(&name, &tell) })?;
+    }
+    Ok(heard)
+}
+
+fn told(tell: &Sender<Event>, what: What) -> Result<(), ()> {
+    tell.send(Event { at_ns: homing_clock::wall_ns(), what }).map_err(drop)
+}
+
+fn here(name: &str, tell: &Sender<Event>) {
+    let facts = homing_probe::facts();
+    let up = What::HostUp { host: name.into(), slots: facts.cores, facts };
+    let mut heard = told(tell, up);
+    while heard.is_ok() {
+        heard = told(tell, What::Sample { host: name.into(), sample: homing_probe::sample() });
+        thread::sleep(SAMPLE);
+    }
+}
+
+fn there(name: &str, tell: &Sender<Event>) {
+    loop {
+        let reason = match talk(name, tell) {
+            Ok(()) => return,
+            Err(reason) => reason,
+        };
+        if told(tell, What::HostLost { host: name.into(), reason }).is_err() {
+            return;
+        }
+        thread::sleep(AGAIN);
+    }
+}
+
+/// Until nobody listens, or the host is lost: why.
+fn talk(name: &str, tell: &Sender<Event>) -> Result<(), String> {
+    let via = Via::Ssh { target: name.into() };
+    let Channel { facts, mut to, mut from, keeper, .. } =
+        homing_launch::open(name, &via, &Options::default()).map_err(|e| e.to_string())?;
+    let begin = sampling("top", SAMPLE);
+    let mut ask = |message: &ToWorker| {
+        homing_wire::send(&mut to, message).and_then(|()| Ok(to.flush()?)).map_err(|e| e.to_string())
+    };
+    let mut serve = || {
+        ask(&begin)?;
+        let mut asked = Instant::now();
+        let mut heard = told(tell, What::HostUp { host: name.into(), slots: facts.cores, facts: facts.clone() });
+        while heard.is_ok() {
+            match homing_wire::receive(&mut from).map_err(|e| e.to_string())? {
+                Some(FromWorker::Sample(sample)) => heard = told(tell, What::Sample { host: name.into(), sample }),
+                Some(_) => {}
+                None => return Err("its worker ended".into()),
+            }
+            if asked.elapsed() >= Duration::from_secs(HEARTBEAT_S) {
+                ask(&ToWorker::Ping)?;
+                asked = Instant::now();
+            }
+        }
+        Ok(())
+    };
+    let served = serve();
+    keeper.end(Duration::from_secs(2));
+    served
+}

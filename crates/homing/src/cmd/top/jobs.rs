@@ -1,0 +1,108 @@
+//! The jobs of the queue, this machine's or Slurm's, as rows.
+
+use crate::cmd::queue::EngineArgs;
+use crate::failure::Failure;
+use homing_model::TaskId;
+use homing_model::live::Waits;
+use homing_queue::{Engine, Job, Part};
+use homing_report::TaskState;
+use std::collections::BTreeMap;
+use std::fs::File;
+use std::io::{Read, Seek, SeekFrom};
+use std::sync::mpsc::{Receiver, channel};
+use std::time::Duration;
+
+/// Between two looks: Slurm's controller answers for all.
+const LOOK: Duration = Duration::from_secs(2);
+/// Elements of an array are told apart by so many of the lower digits.
+const PARTS: u64 = 10_000_000;
+
+/// Jobs at a moment.
+#[derive(Clone, Debug, Default)]
+pub struct Jobs {
+    /// Those that run.
+    pub tasks: Vec<TaskState>,
+    /// Why the others wait.
+    pub waits: Vec<Waits>,
+    /// Why nothing is known of them.
+    pub why: Option<String>,
+}
+
+/// Begins to look; an engine that hangs holds up nobody.
+pub fn look(args: EngineArgs) -> std::io::Result<Receiver<Jobs>> {
+    let (tell, heard) = channel();
+    homing_threads::begin(move || {
+        while tell.send(now(&args)).is_ok() {
+            std::thread::sleep(LOOK);
+        }
+    })?;
+    Ok(heard)
+}
+
+/// What there is now.
+pub fn now(args: &EngineArgs) -> Jobs {
+    asked(args).unwrap_or_else(|failure| Jobs { why: Some(failure.message), ..Jobs::default() })
+}
+
+fn asked(args: &EngineArgs) -> Result<Jobs, Failure> {
+    let engine = args.open()?;
+    let jobs = engine.jobs().map_err(crate::cmd::queue::failed)?;
+    let open: Vec<Job> = jobs.into_iter().filter(|job| job.parts.iter().any(|part| !part.state.is_over())).collect();
+    let reasons = engine.reasons(&open).map_err(crate::cmd::queue::failed)?;
+    let mut waits: BTreeMap<String, u64> = BTreeMap::new();
+    reasons.values().for_each(|why| *waits.entry(why.to_string()).or_default() += 1);
+    let mut waits: Vec<Waits> = waits.into_iter().map(|(why, tasks)| Waits { why, tasks }).collect();
+    waits.sort_by_key(|waits| std::cmp::Reverse(waits.tasks));
+    let now_ns = homing_clock::system_ns();
+    let running = open.iter().flat_map(|job| job.parts.iter().map(move |part| (job, part)));
+    let running = running.filter(|(_, part)| part.state.is_running());
+    Ok(Jobs { tasks: running.map(|(job, part)| row(job, part, now_ns)).collect(), waits, why: None })
+}
+
+fn row(job: &Job, part: &Part, now_ns: i64) -> TaskState {
+    let command = job.spec.command.display();
+    let age = part.start.as_ref().map_or(0, |start| now_ns.saturating_sub(start.at_ns).max(0));
+    let what = if job.spec.name.is_empty() || job.spec.name == command {
+        command
+    } else {
+        format!("{}: {command}", job.spec.name)
+    };
+    TaskState {
+        id: job.id * PARTS + u64::from(part.index),
+        name: job.name_of(part),
+        host: part.start.as_ref().map_or(String::new(), |start| start.host.clone()),
+        slot: 0,
+        age: Duration::from_nanos(age as u64),
+        moved: None,
+        command: format!("{} {what}", job.spec.user),
+    }
+}
+
+/// The job of a row, and which of its elements.
+fn job(engine: &dyn Engine, row: TaskId) -> Result<(Job, Option<u32>), Failure> {
+    let (id, index) = (row / PARTS, (row % PARTS) as u32);
+    crate::cmd::queue::find_own(engine, &homing_queue::array::name(id, (index > 0).then_some(index)))
+}
+
+/// Ends the job of a row.
+pub fn end(args: &EngineArgs, row: TaskId) -> Result<(), Failure> {
+    let engine = args.open()?;
+    let (job, index) = job(engine.as_ref(), row)?;
+    engine.kill(&job, index, None).map_err(crate::cmd::queue::failed)
+}
+
+/// The end of what the job of a row has printed, at most so many bytes of each file.
+pub fn output(args: &EngineArgs, row: TaskId, most: usize) -> Result<String, Failure> {
+    let engine = args.open()?;
+    let (job, index) = job(engine.as_ref(), row)?;
+    let Some(part) = crate::cmd::queue::parts(&job, index).next() else { return Ok(String::new()) };
+    let mut all = Vec::new();
+    for path in job.outputs(part) {
+        // Not made yet, or on another machine: nothing to show.
+        let Ok(mut file) = File::open(&path) else { continue };
+        let begin = file.metadata().map_or(0, |meta| meta.len().saturating_sub(most as u64));
+        let read = file.seek(SeekFrom::Start(begin)).and_then(|_| file.take(most as u64).read_to_end(&mut all));
+        read.map_err(|e| Failure::system(format!("cannot read {}: {e}", path.display())))?;
+    }
+    Ok(String::from_utf8_lossy(&all).into_owned())
+}

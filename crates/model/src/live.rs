@@ -1,0 +1,25 @@
+//! What a coordinator tells those who watch its run. It is written only while somebody watches, over what was told
+//! before: a journal would grow by it for nothing.
+
+use crate::{Mover, TaskId};
+use serde::{Deserialize, Serialize};
+
+/// A run at one moment, as far as its journal does not tell.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Live {
+    /// When, ns since the epoch, on the coordinator's clock.
+    pub at_ns: i64,
+    /// Why tasks wait, most tasks first. Those that nobody has looked at yet are not among them.
+    pub waits: Vec<Waits>,
+    /// What tasks under way have moved, of those of which a worker has told it.
+    pub moved: Vec<(TaskId, Mover)>,
+}
+
+/// Tasks that wait for the same.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Waits {
+    /// What they wait for, a clause for people.
+    pub why: String,
+    /// How many.
+    pub tasks: u64,
+}

@@ -1,0 +1,99 @@
+//! What is shown, as cells of tables.
+
+use crate::scene::plain;
+use crate::view::{HostOrder, TaskOrder, View};
+use crate::{Scene, view};
+use homing_model::units::{bytes, short_span};
+use homing_report::HostState;
+
+/// A table: its head, its rows, and the noun of a row.
+pub(crate) struct Rows {
+    pub head: Vec<String>,
+    pub rows: Vec<Vec<String>>,
+    pub noun: &'static str,
+    /// Rows that tell of trouble.
+    pub bad: Vec<bool>,
+}
+
+impl Rows {
+    fn new<const N: usize>(noun: &'static str, head: [&str; N], rows: Vec<[String; N]>) -> Rows {
+        let bad = vec![false; rows.len()];
+        let rows = rows.into_iter().map(|row| row.iter().map(|cell| plain(cell)).collect()).collect();
+        Rows { head: head.map(String::from).to_vec(), rows, noun, bad }
+    }
+
+    /// A star behind the column by which it is sorted.
+    fn sorted_by(mut self, column: Option<usize>) -> Rows {
+        column.into_iter().for_each(|column| self.head[column].push('*'));
+        self
+    }
+}
+
+fn rate(value: Option<f64>, unit: &str) -> String {
+    value.map_or("-".into(), |n| format!("{n:.0} {unit}"))
+}
+
+pub(crate) fn hosts(view: &View, scene: &Scene) -> Rows {
+    let hosts = view.hosts(scene);
+    let bad = hosts.iter().map(|host| host.trouble.is_some()).collect();
+    let net = |host: &HostState| match (host.net, host.link) {
+        (Some(net), Some(link)) => format!("{net:.0} MB/s {link:.0} %"),
+        (net, _) => rate(net, "MB/s"),
+    };
+    let row = |host: &HostState| {
+        let [slots, done] = [format!("{}/{}", host.running, host.slots), host.done.to_string()];
+        let [cpu, stalled] = [rate(host.cpu, "%"), rate(host.stalled, "%")];
+        let (disk, trouble) = (rate(host.disk, "MB/s"), host.trouble.clone().unwrap_or_default());
+        [host.name.clone(), slots, done, host.failed.to_string(), cpu, stalled, disk, net(host), trouble]
+    };
+    let head = ["HOST", "SLOTS", "DONE", "FAILED", "CPU", "I/O WAIT", "DISK", "NET, LINK", ""];
+    let column = match view.host_order {
+        HostOrder::Busy => 1,
+        HostOrder::Name => 0,
+        HostOrder::Cpu => 4,
+        HostOrder::Stalled => 5,
+        HostOrder::Net => 7,
+    };
+    let rows = Rows::new("host", head, hosts.iter().map(row).collect()).sorted_by(Some(column));
+    Rows { bad, ..rows }
+}
+
+pub(crate) fn servers(scene: &Scene) -> Rows {
+    let limit = |limit: Option<u32>| limit.map_or("none".into(), |n| n.to_string());
+    let rows = scene.servers.iter().map(|s| [s.name.clone(), limit(s.limit), s.held_by(), s.why.clone()]);
+    Rows::new("server", ["SERVER", "LIMIT", "HELD BY", "WHY"], rows.collect())
+}
+
+pub(crate) fn waits(scene: &Scene) -> Rows {
+    let rows = scene.waits.iter().map(|waits| [waits.tasks.to_string(), waits.why.clone()]);
+    Rows::new("reason", ["WAITING", "FOR"], rows.collect())
+}
+
+pub(crate) fn fetches(scene: &Scene) -> Rows {
+    let rows = scene.fetches.iter().map(|f| [f.to.clone(), f.from.clone(), f.tasks.to_string(), bytes(f.bytes)]);
+    Rows::new("pair", ["READS", "FROM", "TASKS", "BYTES"], rows.collect())
+}
+
+pub(crate) fn failures(scene: &Scene) -> Rows {
+    let rows = scene
+        .failures
+        .iter()
+        .map(|f| [f.task.to_string(), f.host.clone(), f.how.clone(), f.took.clone(), f.command.clone()]);
+    let rows = Rows::new("failure", ["FAILED", "HOST", "HOW", "AFTER", "COMMAND, AND ITS LAST WORDS"], rows.collect());
+    Rows { bad: vec![true; rows.rows.len()], ..rows }
+}
+
+pub(crate) fn tasks(view: &view::View, scene: &Scene) -> Rows {
+    let rows = view.tasks(scene).into_iter().map(|task| {
+        let slot = if task.slot > 0 { task.slot.to_string() } else { "-".into() };
+        let moved = task.moved.map_or("-".into(), bytes);
+        [task.name.clone(), task.host.clone(), slot, short_span(task.age), moved, task.command.clone()]
+    });
+    let column = match view.task_order {
+        TaskOrder::Age => 3,
+        TaskOrder::Moved => 4,
+        TaskOrder::Host => 1,
+        TaskOrder::Number => 0,
+    };
+    Rows::new("task", ["TASK", "HOST", "SLOT", "FOR", "MOVED", "COMMAND"], rows.collect()).sorted_by(Some(column))
+}

@@ -1,0 +1,163 @@
+use crate::{Key, Scene, Shown, View, Wish, draw};
+use homing_model::live::Waits;
+use homing_report::{FailureState, Fetch, HostState, ServerState, TaskState};
+use ratatui::Terminal;
+use ratatui::backend::TestBackend;
+use std::time::Duration;
+
+fn host(n: u32, running: usize) -> HostState {
+    let (name, cpu, disk) = (format!("n{n}"), Some(f64::from(n)), Some(20.0));
+    HostState { name, slots: 2, running, done: 3, cpu, disk, net: Some(12.0), link: Some(48.0), ..HostState::default() }
+}
+
+fn task(id: u64, host: u32, age: u64) -> TaskState {
+    let command = format!("bwa mem {id}.fq");
+    let age = Duration::from_secs(age);
+    TaskState { id, name: id.to_string(), host: format!("n{host}"), slot: 1, age, moved: Some(id << 20), command }
+}
+
+fn scene(hosts: u32) -> Scene {
+    let mut all: Vec<HostState> = (1..=hosts).map(|n| host(n, usize::from(n > 1) * 2)).collect();
+    all[1].trouble = Some("silent for 4 s".into());
+    let why = "reads took 3 times as long with 9".to_string();
+    let users = vec![("ann".to_string(), 5), ("bob".to_string(), 3)];
+    let failure = FailureState {
+        task: 3,
+        host: "n2".into(),
+        how: "exit 1".into(),
+        took: "3.2 s".into(),
+        command: "bwa mem 3.fq  no such sample\u{1b}[2J".into(),
+    };
+    Scene {
+        title: "20261122-101010-abc  running  homing run 'bwa mem {}'".into(),
+        progress: "the line of progress".into(),
+        sums: "inputs  1.0 GB at home (90 %), 111 MB over the network".into(),
+        hosts: all,
+        servers: vec![ServerState { name: "nas".into(), limit: Some(8), why, users }],
+        fetches: vec![Fetch { from: "n2".into(), to: "n1".into(), tasks: 1, bytes: 5_000_000 }],
+        waits: vec![Waits { why: "a slot of n2, which holds what they read".into(), tasks: 40 }],
+        failures: vec![failure],
+        tasks: (1..=hosts).map(|n| task(u64::from(n), n, u64::from(n))).collect(),
+        hint: String::new(),
+        is_live: true,
+    }
+}
+
+fn picture(scene: &Scene, view: &mut View, columns: u16, rows: u16) -> Vec<String> {
+    let mut terminal = Terminal::new(TestBackend::new(columns, rows)).unwrap();
+    terminal.draw(|frame| draw(frame, scene, view)).unwrap();
+    let buffer = terminal.backend().buffer().clone();
+    let line = |row: u16| (0..columns).map(|column| buffer[(column, row)].symbol()).collect::<String>();
+    (0..rows).map(|row| line(row).trim_end().to_string()).collect()
+}
+
+#[test]
+fn a_run_fills_a_terminal_of_the_usual_size() {
+    let expected = "\
+20261122-101010-abc  running  homing run 'bwa mem {}'
+the line of progress
+inputs  1.0 GB at home (90 %), 111 MB over the network
+HOST  SLOTS*  DONE  FAILED  CPU  I/O WAIT  DISK     NET, LINK
+n2    2/2     3     0       2 %  -         20 MB/s  12 MB/s 48 %  silent for 4 s
+n3    2/2     3     0       3 %  -         20 MB/s  12 MB/s 48 %
+n1    0/2     3     0       1 %  -         20 MB/s  12 MB/s 48 %
+SERVER  LIMIT  HELD BY       WHY
+nas     8      ann 5, bob 3  reads took 3 times as long with 9
+WAITING  FOR
+40       a slot of n2, which holds what they read
+READS  FROM  TASKS  BYTES
+n1     n2    1      5.0 MB
+FAILED  HOST  HOW     AFTER  COMMAND, AND ITS LAST WORDS
+3       n2    exit 1  3.2 s  bwa mem 3.fq  no such sample\\u{1b}[2J
+TASK  HOST  SLOT  FOR*  MOVED   COMMAND
+3     n3    1     3 s   3.1 MB  bwa mem 3.fq
+2     n2    1     2 s   2.1 MB  bwa mem 2.fq
+1     n1    1     1 s   1.0 MB  bwa mem 1.fq
+
+
+
+
+q leaves  ? help  Tab  s sorts  / filter  f folds  Enter output  k ends";
+    assert_eq!(picture(&scene(3), &mut View::default(), 80, 24).join("\n"), expected);
+}
+
+#[test]
+fn many_hosts_fit_on_any_screen_and_those_in_trouble_stand_first() {
+    let scene = scene(256);
+    for (columns, rows) in [(80, 24), (132, 43), (200, 60), (40, 10), (1, 1), (0, 0)] {
+        let lines = picture(&scene, &mut View::default(), columns, rows);
+        if columns >= 80 {
+            assert!(lines[4].starts_with("n2 ") && lines[4].contains("silent for 4 s"), "{lines:#?}");
+            assert!(lines.iter().any(|line| line.starts_with("n[3-256]")), "{lines:#?}");
+            assert!(lines.last().unwrap().starts_with("q leaves  ? help"), "{lines:#?}");
+        }
+    }
+    let mut view = View::default();
+    view.press(Key::Char('f'), &scene);
+    let lines = picture(&scene, &mut view, 132, 24);
+    assert!(lines.iter().any(|line| line.contains("hosts more)")), "{lines:#?}");
+    // The last task is reached, and is shown.
+    view.press(Key::End, &scene);
+    let lines = picture(&scene, &mut view, 132, 24);
+    assert!(lines.iter().any(|line| line.ends_with("bwa mem 1.fq")), "{lines:#?}");
+    view.press(Key::Tab, &scene);
+    view.press(Key::End, &scene);
+    assert!(picture(&scene, &mut view, 132, 24).iter().any(|line| line.starts_with("n1 ")));
+}
+
+fn types(view: &mut View, scene: &Scene, text: &str) {
+    text.chars().for_each(|c| assert_eq!(view.press(Key::Char(c), scene), None));
+}
+
+#[test]
+fn keys_sort_filter_and_leave() {
+    let (scene, mut view) = (scene(12), View::default());
+    types(&mut view, &scene, "/N1");
+    assert_eq!(view.shown, Shown::Filter);
+    view.press(Key::Char('2'), &scene);
+    view.press(Key::Enter, &scene);
+    let lines = picture(&scene, &mut view, 100, 40);
+    assert_eq!(lines.iter().filter(|line| line.contains("bwa mem")).count(), 3, "title, failure, task: {lines:#?}");
+    assert_eq!(view.press(Key::Escape, &scene), None, "the filter goes first");
+    types(&mut view, &scene, "ss");
+    let lines = picture(&scene, &mut view, 100, 40);
+    let first = lines.iter().position(|line| line.starts_with("TASK")).unwrap() + 1;
+    assert!(lines[first - 1].contains("HOST*") && lines[first].starts_with("1 "), "{lines:#?}");
+    for (key, wish) in [
+        (Key::Char(' '), Wish::Pause),
+        (Key::Char('+'), Wish::Faster),
+        (Key::Char('-'), Wish::Slower),
+        (Key::Char('q'), Wish::Leave),
+        (Key::Escape, Wish::Leave),
+        (Key::Interrupt, Wish::Leave),
+    ] {
+        assert_eq!(view.press(key, &scene), Some(wish));
+    }
+}
+
+#[test]
+fn nothing_is_ended_without_a_question() {
+    let (mut scene, mut view) = (scene(12), View::default());
+    view.press(Key::Down, &scene);
+    assert_eq!(view.press(Key::Char('k'), &scene), None);
+    assert_eq!(view.shown, Shown::Question(11), "the second of those that run longest");
+    let lines = picture(&scene, &mut view, 100, 24);
+    assert_eq!(lines.last().unwrap(), "y ends task 11, any other key does not: bwa mem 11.fq");
+    assert_eq!(view.press(Key::Char('n'), &scene), None);
+    view.press(Key::Char('k'), &scene);
+    assert_eq!(view.press(Key::Char('y'), &scene), Some(Wish::End(11)));
+    assert_eq!(view.press(Key::Enter, &scene), Some(Wish::Output(11)));
+    view.output(11, (1..=50).map(|n| format!("line {n}\n")).collect());
+    let lines = picture(&scene, &mut view, 100, 24);
+    assert_eq!(lines[lines.len() - 2], "line 50", "{lines:#?}");
+    view.press(Key::Up, &scene);
+    assert_eq!(picture(&scene, &mut view, 100, 24)[22], "line 49");
+    view.press(Key::Home, &scene);
+    view.press(Key::Char('x'), &scene);
+    assert_eq!(view.shown, Shown::All);
+    // Of what is played again nothing can be asked for.
+    scene.is_live = false;
+    assert_eq!(view.press(Key::Char('k'), &scene), None);
+    assert_eq!(view.shown, Shown::All);
+    assert!(view.told.contains("over"), "{}", view.told);
+}

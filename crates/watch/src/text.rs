@@ -1,0 +1,28 @@
+//! The same as a table for a file or a program, of which nothing is left out.
+
+use crate::rows::{self, Rows};
+use crate::scene::plain;
+use crate::{Scene, View};
+
+/// All of it, in lines of at most so many characters.
+pub fn text(scene: &Scene, columns: usize) -> String {
+    let view = View { fold: Some(false), ..View::default() };
+    let mut lines = vec![plain(&scene.title), plain(&scene.progress), plain(&scene.sums)];
+    lines.retain(|line| !line.is_empty());
+    let small = [rows::servers(scene), rows::waits(scene), rows::fetches(scene), rows::failures(scene)];
+    let all = [rows::hosts(&view, scene)].into_iter().chain(small).chain([rows::tasks(&view, scene)]);
+    all.filter(|rows| !rows.rows.is_empty()).for_each(|rows| add(&mut lines, &rows));
+    lines.iter().map(|line| line.chars().take(columns).collect::<String>().trim_end().to_string() + "\n").collect()
+}
+
+fn add(lines: &mut Vec<String>, rows: &Rows) {
+    let head: Vec<String> = rows.head.iter().map(|cell| cell.trim_end_matches('*').to_string()).collect();
+    let all = || std::iter::once(&head).chain(&rows.rows);
+    let width = |column: usize| all().map(|row| row[column].chars().count()).max().unwrap_or(0);
+    let widths: Vec<usize> = (0..head.len()).map(width).collect();
+    lines.push(String::new());
+    for row in all() {
+        let cells: Vec<String> = row.iter().zip(&widths).map(|(cell, width)| format!("{cell:width$}")).collect();
+        lines.push(cells.join("  "));
+    }
+}

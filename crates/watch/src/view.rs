@@ -1,0 +1,181 @@
+//! What somebody has chosen to see.
+
+use crate::{Scene, hosts};
+use homing_model::TaskId;
+use homing_report::{HostState, TaskState};
+use ratatui::widgets::TableState;
+use std::cmp::Reverse;
+
+/// Hosts that are shown one by one unless somebody wants it otherwise: with as many tasks they fill a screen.
+const FOLDED_FROM: usize = 20;
+
+/// Where the marked row is.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) enum Pane {
+    Hosts,
+    #[default]
+    Tasks,
+}
+
+/// How hosts are sorted.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) enum HostOrder {
+    /// Those in trouble, then those on which most runs.
+    #[default]
+    Busy,
+    Name,
+    Cpu,
+    Stalled,
+    Net,
+}
+
+impl HostOrder {
+    pub fn after(self) -> HostOrder {
+        match self {
+            HostOrder::Busy => HostOrder::Name,
+            HostOrder::Name => HostOrder::Cpu,
+            HostOrder::Cpu => HostOrder::Stalled,
+            HostOrder::Stalled => HostOrder::Net,
+            HostOrder::Net => HostOrder::Busy,
+        }
+    }
+}
+
+/// How tasks are sorted.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) enum TaskOrder {
+    /// Those that run longest first.
+    #[default]
+    Age,
+    Moved,
+    Host,
+    Number,
+}
+
+impl TaskOrder {
+    pub fn after(self) -> TaskOrder {
+        match self {
+            TaskOrder::Age => TaskOrder::Moved,
+            TaskOrder::Moved => TaskOrder::Host,
+            TaskOrder::Host => TaskOrder::Number,
+            TaskOrder::Number => TaskOrder::Age,
+        }
+    }
+}
+
+/// What takes the screen.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub enum Shown {
+    /// Hosts, tasks and what is between them.
+    #[default]
+    All,
+    /// What the keys do.
+    Help,
+    /// A filter is being typed.
+    Filter,
+    /// Whether this task is to end.
+    Question(TaskId),
+    /// What a task prints.
+    Output {
+        /// The task.
+        task: TaskId,
+        /// The end of it.
+        text: String,
+        /// Lines below the last one that is shown.
+        back: usize,
+    },
+}
+
+/// What is chosen.
+#[derive(Clone, Debug, Default)]
+pub struct View {
+    /// What takes the screen.
+    pub shown: Shown,
+    /// What the last line tells until the next key.
+    pub told: String,
+    /// Colours may be used.
+    pub colors: bool,
+    pub(crate) pane: Pane,
+    pub(crate) host_order: HostOrder,
+    pub(crate) task_order: TaskOrder,
+    pub(crate) filter: String,
+    pub(crate) fold: Option<bool>,
+    pub(crate) host_table: TableState,
+    pub(crate) task_table: TableState,
+}
+
+impl View {
+    /// With colours or without.
+    pub fn new(colors: bool) -> View {
+        View { colors, ..View::default() }
+    }
+
+    /// What a task prints came.
+    pub fn output(&mut self, task: TaskId, text: String) {
+        let back = match self.shown {
+            Shown::Output { task: known, back, .. } if known == task => back,
+            _ => 0,
+        };
+        self.shown = Shown::Output { task, text, back };
+    }
+
+    pub(crate) fn folds(&self, scene: &Scene) -> bool {
+        self.fold.unwrap_or(scene.hosts.len() > FOLDED_FROM)
+    }
+
+    fn fits(&self, words: [&str; 3]) -> bool {
+        let wanted = self.filter.to_lowercase();
+        wanted.is_empty() || words.iter().any(|word| word.to_lowercase().contains(&wanted))
+    }
+
+    /// The hosts that are shown, in their order.
+    pub(crate) fn hosts(&self, scene: &Scene) -> Vec<HostState> {
+        let fits = |host: &&HostState| self.fits([&host.name, host.trouble.as_deref().unwrap_or(""), ""]);
+        // A filter that names a command is none for hosts.
+        let chosen: Vec<HostState> = scene.hosts.iter().filter(fits).cloned().collect();
+        let chosen = if chosen.is_empty() { scene.hosts.clone() } else { chosen };
+        let mut hosts = if self.folds(scene) { hosts::folded(&chosen) } else { chosen };
+        let most = |value: Option<f64>| Reverse((value.unwrap_or(-1.0) * 1e3) as i64);
+        match self.host_order {
+            HostOrder::Busy => hosts.sort_by_key(HostState::rank),
+            HostOrder::Name => {}
+            HostOrder::Cpu => hosts.sort_by_key(|host| most(host.cpu)),
+            HostOrder::Stalled => hosts.sort_by_key(|host| most(host.stalled)),
+            HostOrder::Net => hosts.sort_by_key(|host| most(host.net)),
+        }
+        hosts
+    }
+
+    /// The tasks that are shown, in their order.
+    pub(crate) fn tasks<'a>(&self, scene: &'a Scene) -> Vec<&'a TaskState> {
+        let fits = |task: &&TaskState| self.fits([&task.name, &task.host, &task.command]);
+        let mut tasks: Vec<&TaskState> = scene.tasks.iter().filter(fits).collect();
+        match self.task_order {
+            TaskOrder::Age => tasks.sort_by_key(|task| Reverse(task.age)),
+            TaskOrder::Moved => tasks.sort_by_key(|task| Reverse(task.moved)),
+            TaskOrder::Host => tasks.sort_by(|a, b| a.host.cmp(&b.host)),
+            TaskOrder::Number => tasks.sort_by_key(|task| task.id),
+        }
+        tasks
+    }
+
+    pub(crate) fn table(&mut self, pane: Pane) -> &mut TableState {
+        match pane {
+            Pane::Hosts => &mut self.host_table,
+            Pane::Tasks => &mut self.task_table,
+        }
+    }
+
+    /// The marked row.
+    pub(crate) fn at(&self, pane: Pane) -> usize {
+        let table = if pane == Pane::Hosts { &self.host_table } else { &self.task_table };
+        table.selected().unwrap_or(0)
+    }
+
+    /// Marks another row; drawing sees to it that there is one.
+    pub(crate) fn go(&mut self, by: isize) {
+        let pane = self.pane;
+        let at = self.at(pane).saturating_add_signed(by);
+        self.table(pane).select(Some(at));
+    }
+}
