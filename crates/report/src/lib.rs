@@ -18,5 +18,5 @@ pub use html::{escape, html};
 pub use now::{FailureState, Fetch, HostState, Now, ServerState, TaskState};
 pub use tally::Tally;
 pub use text::task_on;
-pub use usage::{Key, RunUsage, Used};
+pub use usage::{JobUse, Key, RunUsage, Used, program};
 pub use words::command_line;

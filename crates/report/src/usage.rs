@@ -16,6 +16,9 @@ pub struct Key {
     pub host: String,
     /// The program that their commands name first, without its folder.
     pub command: String,
+    /// The project that a job was submitted for.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub project: String,
 }
 
 /// What attempts used that came to run and have ended. Unknown only where it was unknown of each.
@@ -45,6 +48,15 @@ pub struct Used {
     pub disk_bytes: u64,
     /// Time waited for I/O, microseconds.
     pub wait_us: Option<u64>,
+    /// Time from submission to start, of jobs, microseconds.
+    #[serde(default)]
+    pub queued_us: Option<u64>,
+    /// Memory that was asked for, for as long as each ran that asked for some, bytes x seconds.
+    #[serde(default)]
+    pub asked_byte_s: Option<u64>,
+    /// What these held of it, by the largest resident set: as `memory_byte_s`.
+    #[serde(default)]
+    pub asked_held_byte_s: Option<u64>,
     /// The end of the last one, ns since the epoch.
     pub last_ns: i64,
 }
@@ -67,10 +79,27 @@ impl Used {
         ] {
             *sum = sum.saturating_add(part);
         }
-        for (sum, part) in [(&mut a.read_bytes, b.read_bytes), (&mut a.wait_us, b.wait_us)] {
+        for (sum, part) in [
+            (&mut a.read_bytes, b.read_bytes),
+            (&mut a.wait_us, b.wait_us),
+            (&mut a.queued_us, b.queued_us),
+            (&mut a.asked_byte_s, b.asked_byte_s),
+            (&mut a.asked_held_byte_s, b.asked_held_byte_s),
+        ] {
             add_known(sum, part);
         }
         a.last_ns = a.last_ns.max(b.last_ns);
+    }
+
+    /// Processor time as a part of the time that slots were held, as `seff` has it; `None` where none were.
+    pub fn cpu_use(&self) -> Option<f64> {
+        (self.slot_us > 0).then(|| self.cpu_us as f64 / self.slot_us as f64)
+    }
+
+    /// Of the memory that was asked for, the part that was held; `None` where none was.
+    pub fn memory_use(&self) -> Option<f64> {
+        let asked = self.asked_byte_s.filter(|asked| *asked > 0)?;
+        Some(self.asked_held_byte_s.unwrap_or(0) as f64 / asked as f64)
     }
 
     /// What it cost at a price for an hour of a whole host.
@@ -136,7 +165,9 @@ impl RunUsage {
     /// The sums, by host and command.
     pub fn rows(self) -> impl Iterator<Item = (Key, Used)> {
         let run = self.run;
-        self.used.into_iter().map(move |((host, command), used)| (Key { run: run.clone(), host, command }, used))
+        self.used
+            .into_iter()
+            .map(move |((host, command), used)| (Key { run: run.clone(), host, command, project: String::new() }, used))
     }
 }
 
@@ -159,9 +190,54 @@ fn attempt(wall_us: u64, slots: u32, io: &IoCounters, wait: Option<&IoWait>, pla
     }
 }
 
+/// A job that has ended, with its time in slots and what it held; times in microseconds, memory in bytes.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct JobUse {
+    /// It did not end with status 0.
+    pub failed: bool,
+    /// How long it ran.
+    pub wall_us: u64,
+    /// Slots that it held.
+    pub slots: u32,
+    /// Slots of its host; 0: not known, and its part of the host is what one of its slots is.
+    pub of_slots: u32,
+    /// Processor time.
+    pub cpu_us: u64,
+    /// Its largest resident set.
+    pub memory: Option<u64>,
+    /// What it asked for.
+    pub memory_asked: Option<u64>,
+    /// From submission to start.
+    pub queued_us: Option<u64>,
+    /// Its end, ns since the epoch.
+    pub end_ns: i64,
+}
+
+impl From<JobUse> for Used {
+    fn from(job: JobUse) -> Used {
+        let for_as_long = |bytes: u64| (u128::from(bytes) * u128::from(job.wall_us) / 1_000_000) as u64;
+        let of_slots = if job.of_slots > 0 { job.of_slots } else { job.slots };
+        let slot_us = job.wall_us.saturating_mul(u64::from(job.slots));
+        Used {
+            attempts: 1,
+            failed: u64::from(job.failed),
+            slot_us,
+            host_us: slot_us / u64::from(of_slots.max(1)),
+            cpu_us: job.cpu_us,
+            memory_byte_s: for_as_long(job.memory.unwrap_or(0)),
+            unplaced: 1,
+            queued_us: job.queued_us,
+            asked_byte_s: job.memory_asked.map(for_as_long),
+            asked_held_byte_s: job.memory_asked.and(job.memory).map(for_as_long),
+            last_ns: job.end_ns,
+            ..Used::default()
+        }
+    }
+}
+
 /// The program of a command line: its first word that sets no variable, without its folder. A shell's own words
 /// count as programs; of a line that no shell would read, what stands before the first blank.
-fn program(command: &str) -> String {
+pub fn program(command: &str) -> String {
     let words = shlex::split(command).unwrap_or_else(|| command.split_whitespace().map(String::from).collect());
     let is_set = |word: &String| {
         word.split_once('=').is_some_and(|(name, _)| {
@@ -184,7 +260,7 @@ mod tests {
     }
 
     fn ran(task: TaskId, host: &str, command: &str, outcome: Outcome, wall_us: u64) -> [What; 2] {
-        let planned = Some(PlannedBytes { local: 10, remote: 3, remote_if_in_turn: 7 });
+        let planned = Some(PlannedBytes { local: 10, remote: 3, remote_if_in_turn: 7, from: vec![] });
         let io = IoCounters { user_us: 5, sys_us: 1, max_rss: 1_000_000, rchar: Some(4), ..IoCounters::default() };
         [made::started(task, host, 1, command, planned), made::ended(task, host, outcome, wall_us, io)]
     }
@@ -200,7 +276,7 @@ mod tests {
         events.enumerate().for_each(|(at, what)| usage.add(&Event { at_ns: at as i64, what }));
         let rows: Vec<(Key, Used)> = usage.rows().collect();
         let [(key, bwa), (_, sort)] = &rows[..] else { panic!("{rows:?}") };
-        assert_eq!(*key, Key { run: "r".into(), host: "n1".into(), command: "bwa".into() });
+        assert_eq!(*key, Key { run: "r".into(), host: "n1".into(), command: "bwa".into(), project: String::new() });
         let expected = Used {
             attempts: 2,
             failed: 1,
@@ -218,6 +294,19 @@ mod tests {
         assert_eq!((sort.attempts, sort.host_us, sort.wait_us), (1, 1_000_000, None));
         // A host of four slots for twelve seconds of one: three seconds of it, at 36 an hour.
         assert!((bwa.cost(36.0) - 0.03).abs() < 1e-9);
+    }
+
+    #[test]
+    fn a_job_has_its_part_of_its_host_and_of_what_it_asked_for() {
+        let second = 1_000_000;
+        let job = JobUse { wall_us: 10 * second, slots: 2, of_slots: 8, cpu_us: 5 * second, ..JobUse::default() };
+        let mut all = Used::from(JobUse { memory: Some(100), memory_asked: Some(400), ..job });
+        assert_eq!((all.slot_us, all.host_us, all.memory_use()), (20 * second, 2_500_000, Some(0.25)));
+        assert_eq!(all.cpu_use(), Some(0.25));
+        // One that asked for nothing changes nothing of that.
+        all.add(&Used::from(JobUse { memory: Some(9000), queued_us: Some(7), ..job }));
+        assert_eq!((all.attempts, all.memory_use(), all.queued_us), (2, Some(0.25), Some(7)));
+        assert_eq!((Used::default().cpu_use(), Used::default().memory_use()), (None, None));
     }
 
     #[test]

@@ -1,5 +1,6 @@
 //! Running Slurm's commands, with a deadline: slurmctld may be away.
 
+use crate::account::{Booked, SACCT_FORMAT, booked};
 use crate::allocation::reserved;
 use crate::fate::{JobState, job_state};
 use crate::license::{License, parse_licenses};
@@ -65,6 +66,19 @@ pub fn licenses() -> Result<Vec<License>, AskError> {
     let text = ask("asking Slurm for its licences", &["scontrol", "show", "licenses", "--oneliner"])?;
     let words = ["squeue", "--noheader", "--states=RUNNING", "--format", "%u|%W"];
     Ok(parse_licenses(&text, &ask("asking Slurm who has licences", &words)?))
+}
+
+/// Hours of ten years: books that begin before are read from there.
+const BOOKS_H: u64 = 10 * 365 * 24;
+
+/// Jobs that have ended in this time until now, by Slurm's books: of all users, or one's own; some that ended before are
+/// among them. An error where it keeps none.
+pub fn books(age: Duration, all: bool) -> Result<Vec<Booked>, AskError> {
+    let since = format!("--starttime=now-{}hours", (age.as_secs() / 3600 + 1).min(BOOKS_H));
+    let format = format!("--format={SACCT_FORMAT}");
+    let mut words = vec!["env", "SLURM_TIME_FORMAT=%s", "sacct", "--parsable2", "--noheader", &since, &format];
+    words.extend(all.then_some("--allusers"));
+    Ok(booked(&ask("asking Slurm for its books", &words)?))
 }
 
 /// What slurmctld knows of a job; `None` when it knows nothing or does not answer.

@@ -5,6 +5,7 @@
 //! have kept their meaning since Slurm 14, while the JSON changes its shape
 //! with every release. Everything but [`ask`] is pure.
 
+mod account;
 mod allocation;
 pub mod ask;
 mod choose;
@@ -14,6 +15,7 @@ mod nodes;
 mod request;
 mod topology;
 
+pub use account::{Booked, SACCT_FORMAT, booked};
 pub use allocation::Allocation;
 pub use choose::{Choice, Seat, Wish, choose};
 pub use fate::{Fate, JobState, fate, is_passing, job_state, queued_job};

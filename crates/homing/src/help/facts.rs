@@ -14,12 +14,13 @@ const fn fact(name: &'static str, of: &'static [&'static str], meaning: &'static
 
 const RUN: &[&str] = &["run", "plan", "resume"];
 const RUNS: &[&str] = &["run", "resume", "runs", "report", "top", "usage"];
-const JOBS: &[&str] = &["sub", "jobs", "kill", "peek", "wait", "lsf"];
+const JOBS: &[&str] = &["sub", "jobs", "kill", "peek", "wait", "lsf", "top", "usage"];
 const HOSTS: &[&str] = &[
     "run", "plan", "resume", "hosts", "exec", "push", "pull", "check", "make", "on", "volume", "snapshot", "nodeset",
-    "up", "usage",
+    "up", "usage", "top",
 ];
-const SSH: &[&str] = &["run", "plan", "resume", "hosts", "check", "make", "on", "volume", "snapshot", "up"];
+const SSH: &[&str] =
+    &["run", "plan", "resume", "hosts", "check", "make", "on", "volume", "snapshot", "up", "top", "usage"];
 
 /// Exit statuses.
 pub const STATUSES: &[Fact] = &[
