@@ -67,7 +67,7 @@ impl Watch {
             return Err(io::Error::new(io::ErrorKind::PermissionDenied, "the run is another user's"));
         }
         match fs::create_dir(&self.0) {
-            Err(e) if e.kind() != io::ErrorKind::AlreadyExists => return Err(e),
+            Err(e) if e.kind() != io::ErrorKind::AlreadyExists => Err(e),
             _ => write_whole(&self.0.join(WATCHER), b"", Some(0o600)),
         }
     }

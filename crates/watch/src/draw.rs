@@ -119,7 +119,7 @@ fn table(frame: &mut Frame, area: Rect, rows: &Rows, view: &mut View, pane: Opti
     if area.height < LEAST || rows.rows.is_empty() {
         return;
     }
-    let mut state = pane.map_or_else(TableState::default, |pane| view.table(pane).clone());
+    let mut state = pane.map_or_else(TableState::default, |pane| *view.table(pane));
     if pane == Some(view.pane) {
         state.select(Some(state.selected().unwrap_or(0).min(rows.rows.len() - 1)));
     } else {

@@ -89,6 +89,13 @@ pub(super) struct Host {
     pub full_w: Option<f64>,
 }
 
+impl Host {
+    /// What it draws when nothing runs, and when all slots are in use.
+    pub fn watts(&self) -> [Option<f64>; 2] {
+        [self.idle_w, self.full_w]
+    }
+}
+
 /// `[server.NAME]`.
 #[derive(Clone, Debug, Default, Deserialize)]
 #[serde(deny_unknown_fields)]

@@ -31,6 +31,13 @@ pub(super) struct Behind {
     pub hosts: String,
 }
 
+impl Power {
+    /// When nothing runs, and when all slots are in use.
+    fn watts(&self) -> [Option<f64>; 2] {
+        [self.idle_w, self.full_w]
+    }
+}
+
 impl Cluster {
     /// Circuits with a limit: of the administrator's file where that has `[power]`, else of the user's.
     pub fn circuits(&self) -> Result<Vec<Circuit>, Failure> {
@@ -73,11 +80,10 @@ impl Cluster {
     /// What a host draws, if that is said: of single hosts before all, the administrator's before the user's.
     pub fn draw(&self, host: &str) -> Option<Draw> {
         let files = [&self.machine, &self.own];
-        let of = |own: fn(&super::file::Host) -> Option<f64>, all: fn(&Power) -> Option<f64>| {
-            let single = files.iter().find_map(|file| own(file.host.get(host)?));
-            single.or_else(|| files.iter().find_map(|file| all(file.power.as_ref()?)))
-        };
-        Some(Draw { idle_w: of(|h| h.idle_w, |p| p.idle_w)?, full_w: of(|h| h.full_w, |p| p.full_w)? })
+        let single = |which: usize| files.iter().find_map(|file| file.host.get(host)?.watts()[which]);
+        let all = |which: usize| files.iter().find_map(|file| file.power.as_ref()?.watts()[which]);
+        let of = |which| single(which).or_else(|| all(which));
+        Some(Draw { idle_w: of(0)?, full_w: of(1)? })
     }
 }
 
