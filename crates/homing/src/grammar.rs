@@ -64,6 +64,8 @@ pub enum Sub {
     On(cmd::make::on::Args),
     /// From hosts that have ssh to a cluster, with a plan first and a way back
     Up(cmd::up::Args),
+    /// Drain a host and take it out of the cluster
+    Down(cmd::up::down::Args),
     /// Make, grow, shrink and delete volumes of GlusterFS, MooseFS and NFS
     Volume(cmd::volume::Args),
     /// Copy a folder's states next to its bytes, list them, write them back

@@ -1,12 +1,13 @@
 //! Bare hosts of a lab become a cluster and go back. Needs root; says so and does nothing without it.
 
 mod support;
+#[path = "support/up.rs"]
+mod up;
 
 use serde_json::Value;
-use std::io::{BufRead, BufReader};
-use std::path::PathBuf;
-use std::process::{Command, Output, Stdio};
+use std::process::Command;
 use support::{EXE, Lab, err, missing};
+use up::{Up, failed};
 
 const CLUSTER: &str = r#"
 hosts = "n[1-3]"
@@ -40,49 +41,6 @@ echo 'deb [trusted=yes] file:/srv/repo ./' > /etc/apt/sources.list
 /// All that is in /etc, but for the copies that useradd keeps of what was there before, and its lock.
 const TREE: &str = r#"cd /etc; find . ! -name '*-' ! -name .pwd.lock -printf '%p %m %U %G %y\n' | sort
 find . -type f ! -name '*-' ! -name .pwd.lock -print0 | sort -z | xargs -0 sha256sum; sysctl -n net.core.somaxconn; ls /home"#;
-
-struct Up {
-    lab: Lab,
-    state: tempfile::TempDir,
-}
-
-impl Up {
-    fn command(&self, words: &[&str]) -> Command {
-        let mut command = Command::new(EXE);
-        self.as_called(command.arg("up").arg(self.state.path().join("c.toml")).args(words));
-        command
-    }
-
-    fn as_called<'c>(&self, command: &'c mut Command) -> &'c mut Command {
-        let config = PathBuf::from("/var/lib/homing/labs").join(&self.lab.name).join("ssh_config");
-        command.env("HOMING_SSH", format!("ssh -F {}", config.display())).env("XDG_STATE_HOME", self.state.path());
-        command.env("XDG_RUNTIME_DIR", self.state.path()).env_remove("HOMING_CLUSTER").stdin(Stdio::null())
-    }
-
-    fn up(&self, words: &[&str]) -> Output {
-        self.command(words).output().unwrap()
-    }
-
-    fn json(&self, words: &[&str]) -> Value {
-        let output = self.up(&[words, &["--json"]].concat());
-        serde_json::from_slice(&output.stdout).unwrap_or_else(|_| panic!("{}", err(&output)))
-    }
-
-    /// Killed as soon as it says that this area has begun.
-    fn killed_at(&self, area: &str) {
-        let mut child = self.command(&["--no-check"]).stderr(Stdio::piped()).stdout(Stdio::null()).spawn().unwrap();
-        let mut lines = BufReader::new(child.stderr.take().unwrap()).lines();
-        let begun = lines.any(|line| line.unwrap().starts_with(&format!("{area} on ")));
-        child.kill().unwrap();
-        child.wait().unwrap();
-        assert!(begun, "{area} did not begin");
-    }
-}
-
-fn failed<'v>(told: &'v Value, host: &str) -> Vec<&'v str> {
-    let row = told["hosts"].as_array().unwrap().iter().find(|row| row["host"] == host).unwrap();
-    row["failed"].as_array().unwrap().iter().map(|why| why.as_str().unwrap()).collect()
-}
 
 /// This machine as the host, so that no lab is needed.
 #[test]
@@ -267,10 +225,91 @@ fn slurm_comes_and_goes(up: &Up) {
     assert_eq!(lab.ok("n3", "srun -N3 hostname | sort"), "n1\nn2\nn3\n");
     assert_eq!(up.json(&["--no-check"])["steps"], 0);
 
+    a_host_leaves_slurm(up);
     lab.ok("n3", "systemctl disable --now --quiet slurmd");
     let mended = up.json(&["--no-check"]);
     assert_eq!((&mended["exit"], &mended["steps"]), (&0.into(), &1.into()), "{mended}");
     let undone = up.json(&["--undo"]);
     assert_eq!((failed(&undone, "n1"), failed(&undone, "n2")), (vec![], vec![]), "{undone}");
     assert_eq!(hosts.map(|host| lab.ok(host, states)), before);
+}
+
+/// Its jobs are waited for, and those of others go on; then it is taken in again.
+fn a_host_leaves_slurm(up: &Up) {
+    let lab = &up.lab;
+    let cluster = up.state.path().join("c.toml").display().to_string();
+    let down = |host: &str, words: &[&str]| {
+        let words = [&["down", host, "--cluster", &cluster], words].concat();
+        up.as_called(Command::new(EXE).args(words)).output().unwrap()
+    };
+    // What somebody has changed before stays there, and would be named.
+    lab.ok("n3", "rm -r /etc/ssh/ssh_config.d/60-homing.conf /var/lib/homing/up; rmdir /var/lib/homing");
+    let leads = down("n1", &[]);
+    assert!(leads.status.code() == Some(255) && err(&leads).contains("it leads Slurm"), "{}", err(&leads));
+    let submit = |host: &str, file: &str| {
+        let wait = format!("until [ -e /tmp/{file} ]; do sleep 0.2; done; echo ended > /tmp/{file}.end");
+        lab.ok("n1", &format!("cd /tmp; sbatch --parsable -o /dev/null -w {host} --wrap '{wait}'")).trim().to_string()
+    };
+    let (stays, goes) = (submit("n2", "two"), submit("n3", "three"));
+    lab.ok("n1", "until [ $(squeue -h -t R | wc -l) = 2 ]; do sleep 0.2; done");
+    let waits = down("n3", &["--wait", "0"]);
+    let why = format!("jobs {goes} still run on n3");
+    assert!(waits.status.code() == Some(254) && err(&waits).contains(&why), "{}", err(&waits));
+    lab.ok("n3", "touch /tmp/three");
+    let started = || lab.ok("n2", "systemctl show -P ActiveEnterTimestampMonotonic slurmd munge ssh");
+    let before = started();
+    let out = down("n3", &[]);
+    assert!(out.status.success(), "{}", err(&out));
+    lab.ok("n3", "test $(cat /tmp/three.end) = ended");
+    lab.ok("n3", "! systemctl is-active --quiet slurmd && ! test -e /etc/slurm/slurm.conf");
+    assert_eq!(lab.ok("n2", "sinfo -h -N -o %N | sort -u"), "n1\nn2\n");
+    assert_eq!(lab.ok("n2", "squeue -h -o '%i %t'"), format!("{stays} R\n"));
+    assert_eq!(up.json(&["--no-check"])["exit"], 0, "the file names it still: it is taken in again");
+    assert_eq!(lab.ok("n3", "srun -w n3 hostname"), "n3\n");
+    assert_eq!(started(), before, "no daemon of n2 was restarted");
+    assert_eq!(lab.ok("n2", "srun -N3 hostname | sort"), "n1\nn2\nn3\n");
+    lab.ok("n2", "touch /tmp/two; until [ -e /tmp/two.end ]; do sleep 0.2; done");
+}
+
+/// Killed fifty times at any moment, forward and back: each time the same command ends right.
+#[test]
+#[ignore = "a quarter of an hour: tests/night/up_kills"]
+fn fifty_kills_at_random() {
+    if missing(&["systemd-nspawn", "dpkg-deb", "apt-get"]) {
+        return;
+    }
+    let up = Up { lab: Lab::up("kills", &["--hosts", "3"]), state: tempfile::tempdir().unwrap() };
+    let hosts = ["n1", "n2", "n3"];
+    std::fs::write(up.state.path().join("c.toml"), CLUSTER).unwrap();
+    hosts.iter().for_each(|host| drop(up.lab.ok(host, BARE)));
+    let trees = || hosts.map(|host| up.lab.ok(host, TREE));
+    let seed = std::env::var("SEED").ok().and_then(|seed| seed.parse().ok()).unwrap_or_else(std::process::id);
+    eprintln!("SEED={seed}");
+    // Numerical Recipes' generator: its upper bits serve to choose moments.
+    let state = std::cell::Cell::new(u64::from(seed));
+    let random = |below: u64| {
+        state.set(state.get().wrapping_mul(6364136223846793005).wrapping_add(1442695040888963407));
+        (state.get() >> 33) % below
+    };
+    let bare = trees();
+    assert_eq!(up.json(&["--no-check"])["exit"], 0);
+    let made = trees();
+    let (mut kills, mut forward) = (0, false);
+    while kills < 50 {
+        let words: &[&str] = if forward { &["--no-check"] } else { &["--undo"] };
+        for _ in 0..=random(4) {
+            let mut child = up.command(words).stdout(std::process::Stdio::null()).spawn().unwrap();
+            std::thread::sleep(std::time::Duration::from_millis(random(4000)));
+            kills += u32::from(child.try_wait().unwrap().is_none());
+            child.kill().unwrap();
+            child.wait().unwrap();
+        }
+        let done = up.json(words);
+        assert_eq!(done["exit"], 0, "after {kills} kills: {done}");
+        let now = trees();
+        let wanted = if forward { &made } else { &bare };
+        assert!(now == *wanted, "after {kills} kills: {now:?}, and not {wanted:?}");
+        forward = !forward;
+    }
+    eprintln!("{kills} kills");
 }

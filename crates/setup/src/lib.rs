@@ -6,9 +6,12 @@ mod login_limit;
 mod plan;
 mod site;
 mod template;
+mod volumes;
 
 pub use areas::Area;
-pub use areas::slurm::{proof, unfit};
+pub use areas::slurm::{drain, proof, unfit};
+pub use areas::volumes::lacking;
 pub use plan::{Plan, plan, question};
 pub use site::{Group, Mount, Site, Slurm, SshWay, Up, User};
 pub use template::expand;
+pub use volumes::{Homes, SiteVolume, Volume};

@@ -1,10 +1,12 @@
 //! What the cluster file says of how hosts are to be set up.
 
 use crate::login_limit;
+use crate::volumes::{Homes, SiteVolume, Volume};
 use homing_steps::Observed;
 use serde::Deserialize;
 use std::collections::BTreeMap;
 use std::net::IpAddr;
+use std::path::Path;
 
 /// `[up]`.
 #[derive(Clone, Debug, Default, Deserialize)]
@@ -34,6 +36,11 @@ pub struct Up {
     /// `[up.limits]`: of what a login starts, for all but root.
     #[serde(default)]
     pub limits: BTreeMap<String, String>,
+    /// `[up.volume.NAME]`.
+    #[serde(default)]
+    pub volume: BTreeMap<String, Volume>,
+    /// `[up.homes]`.
+    pub homes: Option<Homes>,
     /// `[up.mount."/POINT"]`.
     #[serde(default)]
     pub mount: BTreeMap<String, Mount>,
@@ -126,6 +133,8 @@ pub struct Site {
     pub addresses: BTreeMap<String, BTreeMap<String, IpAddr>>,
     /// `[up]`.
     pub up: Up,
+    /// `[up.volume.NAME]`, with the names of their hosts.
+    pub volumes: Vec<SiteVolume>,
 }
 
 /// What was seen of all hosts; a reason for those that did not answer.
@@ -160,6 +169,34 @@ impl Site {
         faults.extend(packages.map(|package| format!("{package:?} can be no package")));
         faults.extend(self.up.limits.iter().filter_map(|(item, value)| login_limit::fault(item, value)));
         faults.extend(self.up.slurm.iter().flat_map(|slurm| self.slurm_faults(slurm)));
+        faults.extend(self.volumes.iter().flat_map(|volume| self.volume_faults(volume)));
+        faults.extend(self.up.homes.iter().flat_map(|homes| self.homes_faults(homes)));
+        faults
+    }
+
+    fn volume_faults(&self, volume: &SiteVolume) -> Vec<String> {
+        let name = &volume.spec.name;
+        let of_spec = volume.spec.check().err().map(|why| format!("[up.volume.{name}]: {why}"));
+        let strangers = volume.spec.hosts().into_iter().filter(|host| !self.hosts.contains(host));
+        of_spec.into_iter().chain(strangers.map(|h| format!("[up.volume.{name}]: {h} is none of the hosts"))).collect()
+    }
+
+    fn homes_faults(&self, homes: &Homes) -> Vec<String> {
+        let mut faults = Vec::new();
+        match self.volumes.iter().find(|volume| volume.spec.name == homes.volume) {
+            None => faults.push(format!("[up.homes] volume = {0:?}: there is no [up.volume.{0}]", homes.volume)),
+            Some(volume) if Path::new(&volume.spec.mount).starts_with("/home") => faults.push(format!(
+                "[up.volume.{}] mount = {:?}: /home becomes a folder of it, so that it has to be mounted elsewhere",
+                homes.volume, volume.spec.mount
+            )),
+            Some(volume) => {
+                let stranger = homes.from.as_ref().filter(|host| !volume.spec.clients.contains(host));
+                faults.extend(stranger.map(|h| format!("[up.homes] from = {h:?} does not mount {}", homes.volume)));
+            }
+        }
+        if self.up.mount.contains_key("/home") {
+            faults.push("[up.homes] and [up.mount.\"/home\"] are about the same folder".into());
+        }
         faults
     }
 

@@ -36,7 +36,11 @@ remove() { same "$1" "$2"; rm -f -- "$1" || exit 1; }
 group_add() { groupadd -g "$2" -- "$1" || exit 1; }
 # userdel takes a user's own group with it.
 group_del() { ! getent group "$1" >/dev/null || groupdel -- "$1" || exit 1; }
-user_add() { useradd -m -N -u "$2" -g "$3" -d "$4" -s "$5" -- "$1" || exit 1; }
+# Homes on NFS are made by its server: root is nobody elsewhere.
+user_add() {
+  case $(stat -f -c %T -- "$(dirname -- "$4")" 2>/dev/null) in nfs*) m=-M;; *) m=-m;; esac
+  useradd $m -N -u "$2" -g "$3" -d "$4" -s "$5" -- "$1" || exit 1
+}
 # A home that holds more than it was made with stays.
 user_del() {
   userdel -- "$1" || exit 1
@@ -71,6 +75,35 @@ kernel() { sysctl -q -w "$1=$2" || exit 1; }
 name_host() { hostname "$1" || exit 1; }
 mount_on() { mkdir -p -- "$1" && mount "$1" || exit 1; }
 mount_off() { ! mountpoint -q "$1" || umount "$1" || exit 1; [ "$2" = yes ] || rmdir -- "$1" 2>/dev/null; true; }
+# tree FROM TO: equal to the last byte, owner, link and attribute, or it dies.
+tree() {
+  command -v rsync >/dev/null || die "there is no rsync to copy $1 with: install the package rsync"
+  out=$(rsync -aHAX --numeric-ids --delete --one-file-system -- "$1/" "$2/" 2>&1) ||
+    die "$1 could not be copied to $2, and is as it was: $(echo "$out" | tail -n 3 | tr '\n' ' ')"
+  out=$(rsync -aHAXni --numeric-ids --delete --one-file-system --checksum -- "$1/" "$2/" 2>&1) && [ -z "$out" ] ||
+    die "the copy of $1 in $2 is not equal to it, and $1 is as it was: $(echo "$out" | head -n 3 | tr '\n' ' ')"
+}
+# What is said of a copy stands beside it, where all hosts read it.
+mark() { printf '%s\n' "$2" >"$1.homing-new" && sync "$1.homing-new" && mv -f -- "$1.homing-new" "$1.homing" || die "$1.homing cannot be written"; }
+# copy_tree FROM TO HOST
+copy_tree() {
+  [ ! -e "$2" ] || [ -e "$2.homing" ] || die "$2 is there already, and no copy of homing's: nothing was written into it"
+  case $(cat "$2.homing" 2>/dev/null) in used*) die "$2 was in use by other hosts since homing looked";; esac
+  mark "$2" "copying $3"; mkdir -p -- "$2" || exit 1
+  tree "$1" "$2"; mark "$2" "copied $3"
+}
+# mount_over FOLDER COPY IS_SOURCE: nobody gets in meanwhile, and only when nobody is in.
+mount_over() {
+  n=/run/nologin
+  [ -e $n ] || { trap 'rm -f /run/nologin' EXIT; echo "Homes are being moved by homing up. Try again in a minute." >$n; }
+  u=$(in_use "$1" | tr '\n' ' '); [ -z "$u" ] || die "$1 is in use ($u); nothing was moved"
+  [ -d "$2" ] || die "there is no $2 to mount on $1"
+  if [ "$3" = yes ]; then
+    case $(cat "$2.homing") in copied*) tree "$1" "$2";; *) die "$2 is no copy that nobody has used yet";; esac
+  fi
+  mkdir -p -- "$1" && mount "$1" || exit 1
+  [ "$3" != yes ] || mark "$2" "used $(sed 's/^[^ ]* //' "$2.homing")"
+}
 # package NAME REPLACED...: nothing else may have to go for it.
 package() {
   p=$1; shift

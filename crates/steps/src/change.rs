@@ -44,6 +44,15 @@ pub struct MountState {
     pub mounted: bool,
 }
 
+/// What is mounted over a folder that holds something.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Over {
+    /// The copy of it that takes its place.
+    pub copy: String,
+    /// The copy is of this host, and brought up to date before.
+    pub is_source: bool,
+}
+
 /// How a unit is made to read its files again.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
@@ -111,6 +120,16 @@ pub enum Change {
         point: String,
         from: MountState,
         to: MountState,
+        /// Only while nobody uses what is there.
+        #[serde(default)]
+        over: Option<Over>,
+    },
+    /// A tree, with all that files can have, compared byte by byte. There is no way back: it may be the newer one by now.
+    Copy {
+        from: String,
+        to: String,
+        /// Where it is made.
+        host: String,
     },
     /// It is installed; those of `replaces` may go for it. There is no way back: others may need it by now.
     Package {
@@ -132,6 +151,7 @@ impl Change {
             Change::Sysctl { key, .. } => format!("sysctl {key}"),
             Change::Hostname { .. } => "hostname".into(),
             Change::Mount { point, .. } => format!("mount {point}"),
+            Change::Copy { from, to, .. } => format!("copy of {from} in {to}"),
             Change::Package { name, .. } => format!("package {name}"),
         }
     }
@@ -171,6 +191,7 @@ impl Change {
                     format!("{thing}: unmounted")
                 }
             }
+            Change::Copy { .. } => format!("{thing}: made and compared"),
             Change::Package { .. } => format!("{thing}: installed"),
         }
     }
@@ -186,7 +207,7 @@ impl Change {
             Change::Unit { from, to, .. } => std::mem::swap(from, to),
             Change::Sysctl { from, to, .. } | Change::Hostname { from, to } => std::mem::swap(from, to),
             Change::Mount { from, to, .. } => std::mem::swap(from, to),
-            Change::Nudge { .. } | Change::Package { .. } => return None,
+            Change::Nudge { .. } | Change::Package { .. } | Change::Copy { .. } => return None,
         }
         Some(back)
     }

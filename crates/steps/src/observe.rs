@@ -3,11 +3,12 @@
 use crate::change::{Account, Change, FileState, MountState, UnitState};
 use crate::content::Content;
 use crate::executor::{Answer, Call, Executor};
+use crate::home::{Copied, Homed};
 use homing_model::text::quoted_unless;
 use std::collections::{BTreeMap, BTreeSet};
 
 /// The functions that the questions call.
-const PROBE: &str = include_str!("probe.sh");
+const PROBE: &str = concat!(include_str!("in_use.sh"), include_str!("probe.sh"));
 
 /// What is to be looked at besides what is always told.
 #[derive(Clone, Debug, Default)]
@@ -20,6 +21,8 @@ pub struct Question {
     pub mounts: BTreeSet<String>,
     /// Commands of a shell that only look.
     pub outputs: BTreeSet<String>,
+    /// A folder of homes, and the one on a volume that is to take its place.
+    pub homes: Option<(String, String)>,
     /// The journal of earlier changes.
     pub journal: bool,
 }
@@ -48,6 +51,8 @@ pub struct Observed {
     pub sysctls: BTreeMap<String, String>,
     /// Mount points, and whether files lie in one on which nothing is mounted.
     pub mounts: BTreeMap<String, (MountState, bool)>,
+    /// The folder of homes that was asked for.
+    pub homes: Homed,
     /// What the commands that were asked for said, of those that ended well.
     pub outputs: BTreeMap<String, String>,
     /// All users.
@@ -86,8 +91,10 @@ impl Question {
             ask("point", &self.mounts),
             ask("output", &self.outputs),
         ];
+        let homes = self.homes.iter().map(|(point, copy)| format!("homes {} {}\n", word(point), word(copy)));
+        let homes: String = homes.collect();
         let journal = if self.journal { "journal\n" } else { "" };
-        format!("{PROBE}main() {{\nbasics\n{}{journal}echo done\n}}\nmain </dev/null\n", parts.concat())
+        format!("{PROBE}main() {{\nbasics\n{}{homes}{journal}echo done\n}}\nmain </dev/null\n", parts.concat())
     }
 
     /// What undoing these changes has to look at.
@@ -156,6 +163,7 @@ impl Observed {
                 let state = MountState { exists: flag(exists), mounted: flag(mounted) };
                 self.mounts.insert(path.into(), (state, flag(files)));
             }
+            ["homes", key, value] => self.homes.take(key, value)?,
             ["output", command, said] => {
                 self.outputs.insert(command.into(), String::from_utf8(Content::decoded(said)?.0).ok()?);
             }
@@ -227,7 +235,11 @@ impl Observed {
             Change::Nudge { unit, .. } => self.units.entry(unit).or_default().1 = u64::MAX,
             Change::Sysctl { key, to, .. } => drop(self.sysctls.insert(key, to)),
             Change::Hostname { to, .. } => self.hostname = to,
-            Change::Mount { point, to, .. } => drop(self.mounts.insert(point, (to, false))),
+            Change::Mount { point, to, over, .. } => {
+                self.homes.shared |= over.is_some() && to.mounted;
+                self.mounts.insert(point, (to, false));
+            }
+            Change::Copy { host, .. } => self.homes.copied = Some(Copied::Whole(host)),
             Change::Package { name, .. } => drop(self.packages.insert(name)),
         }
     }

@@ -1,6 +1,6 @@
 //! What is wanted and what is there, to steps.
 
-use crate::change::{Account, Change, FileState, MountState, UnitState};
+use crate::change::{Account, Change, FileState, MountState, Over, UnitState};
 use crate::content::Content;
 use crate::edit;
 use crate::observe::{Observed, Seen};
@@ -64,7 +64,10 @@ fn change(wanted: &Wanted, seen: &Observed) -> Result<Option<Change>, String> {
             Change::Sysctl { key: key.clone(), from: from.clone(), to: words(value) }
         }
         Wanted::Hostname(name) => Change::Hostname { from: seen.hostname.clone(), to: name.clone() },
-        Wanted::Mount { point } => mount(point, seen)?,
+        Wanted::Mount { point, over } => mount(point, over.as_ref(), seen)?,
+        Wanted::Copy { from, to, host } => {
+            return Ok(Some(Change::Copy { from: from.clone(), to: to.clone(), host: host.clone() }));
+        }
     };
     Ok((!change.is_nothing()).then_some(change))
 }
@@ -144,12 +147,13 @@ fn unit(name: &str, on: bool, seen: &Observed) -> Change {
     Change::Unit { name: name.into(), from, to: UnitState { enabled: on, active: on } }
 }
 
-fn mount(point: &str, seen: &Observed) -> Result<Change, String> {
+fn mount(point: &str, over: Option<&Over>, seen: &Observed) -> Result<Change, String> {
     let (from, files) = seen.mounts.get(point).copied().unwrap_or_default();
-    if files && !from.mounted {
+    if files && !from.mounted && over.is_none() {
         return Err(format!("{point} holds files, which a mount would hide"));
     }
-    Ok(Change::Mount { point: point.into(), from, to: MountState { exists: true, mounted: true } })
+    let to = MountState { exists: true, mounted: true };
+    Ok(Change::Mount { point: point.into(), from, to, over: over.cloned() })
 }
 
 #[cfg(test)]
@@ -188,7 +192,7 @@ pub(crate) mod tests {
             Wanted::Reads { unit: "ssh".into(), paths: vec!["/etc/new".into()], how: How::Reload, test: None },
             Wanted::Sysctl { key: "a.b".into(), value: "3  4".into() },
             Wanted::Hostname("n1".into()),
-            Wanted::Mount { point: "/data".into() },
+            Wanted::Mount { point: "/data".into(), over: None },
         ]
     }
 

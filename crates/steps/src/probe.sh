@@ -45,4 +45,16 @@ point() {
   say point "$1" "$(yes test -d "$1")" "$(yes mountpoint -q "$1")" "$(yes test -n "$(ls -A "$1" 2>/dev/null | head -1)")"
 }
 output() { v=$(sh -c "$1" 2>/dev/null | base64 -w 0) && [ -z "$v" ] || say output "$1" "$v"; }
+# homes FOLDER COPY
+homes() {
+  [ ! -f "$2.homing" ] || say homes copied "$(cat "$2.homing")"
+  if [ "$1" -ef "$2" ]; then say homes shared yes; return; fi
+  for d in "$1"/*/; do
+    d=${d%/}
+    [ -d "$d" ] && [ ! -L "$d" ] && [ "${d##*/}" != lost+found ] || continue
+    if diff -rq /etc/skel "$d" >/dev/null 2>&1; then k=bare; else k=holds; fi
+    say homes $k "$(printf %s "${d##*/}" | tr -c '[:alnum:]_.@\n-' '?' | tr '\n' '?')"
+  done
+  in_use "$1" | while IFS= read -r l; do say homes used "$l"; done
+}
 journal() { for e in $J/*.json; do [ ! -f "$e" ] || say journal "$(basename "$e")" "$(base64 -w 0 <"$e")"; done; }

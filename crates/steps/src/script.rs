@@ -7,7 +7,7 @@ use crate::observe::word;
 use crate::plan::Step;
 
 /// The functions that the steps call.
-const ACT: &str = include_str!("act.sh");
+const ACT: &str = concat!(include_str!("in_use.sh"), include_str!("act.sh"));
 
 /// The script for `sh -s`: nothing of it runs before all of it has arrived. It prints `did N` for each step.
 pub(crate) fn script(steps: &[Step], void: &[String], guard: Option<&Guard>) -> String {
@@ -72,8 +72,12 @@ fn act(change: &Change) -> String {
         }
         Change::Sysctl { key, to, .. } => call("kernel", [key.as_str(), to]),
         Change::Hostname { to, .. } => call("name_host", [to.as_str()]),
+        Change::Mount { point, to, over: Some(over), .. } if to.mounted => {
+            call("mount_over", [point.as_str(), &over.copy, yes(over.is_source)])
+        }
         Change::Mount { point, to, .. } if to.mounted => call("mount_on", [point.as_str()]),
         Change::Mount { point, to, .. } => call("mount_off", [point.as_str(), yes(to.exists)]),
+        Change::Copy { from, to, host } => call("copy_tree", [from.as_str(), to, host]),
         Change::Package { name, replaces } => {
             call("package", std::iter::once(name.as_str()).chain(replaces.iter().map(String::as_str)))
         }

@@ -15,20 +15,22 @@ pub struct Undone {
     pub void: Vec<String>,
     /// What stays because somebody has changed it since; its entries stay, too.
     pub changed: Vec<String>,
-    /// Packages, which stay.
-    pub packages: Vec<String>,
+    /// Packages and copies, which stay.
+    pub stay: Vec<String>,
 }
 
 /// All that homing has changed goes back, the last thing first; units read their files again at the end.
 pub fn undo(seen: &Observed) -> Undone {
     let mut undone = Undone::default();
+    // Two blocks may stand in one file: the second is taken out of what the first has left.
+    let mut after = seen.clone();
     let mut nudges = Vec::new();
     for (thing, entries) in things(seen).into_iter().rev() {
         let names: Vec<String> = entries.iter().map(|(name, _)| name.clone()).collect();
         let (change, unbroken) = whole(&entries);
         match &change {
-            Change::Package { name, .. } => {
-                undone.packages.push(name.clone());
+            Change::Package { .. } | Change::Copy { .. } => {
+                undone.stay.push(change.thing());
                 undone.void.extend(names);
                 continue;
             }
@@ -38,8 +40,11 @@ pub fn undo(seen: &Observed) -> Undone {
             }
             _ => {}
         }
-        match back(&change, unbroken, seen) {
-            Ok(Some(change)) => undone.steps.push(Step { change, undoes: Some(names) }),
+        match back(&change, unbroken, &after) {
+            Ok(Some(change)) => {
+                after.apply(&change);
+                undone.steps.push(Step { change, undoes: Some(names) });
+            }
             Ok(None) => undone.void.extend(names),
             Err(why) => undone.changed.push(format!("{thing}: {why}")),
         }
@@ -57,7 +62,7 @@ pub fn drift(seen: &Observed) -> Vec<String> {
     let differs = |(thing, entries): (String, Vec<(String, Change)>)| {
         let (change, _) = whole(&entries);
         match &change {
-            Change::Nudge { .. } => None,
+            Change::Nudge { .. } | Change::Copy { .. } => None,
             Change::Package { name, .. } => (!seen.packages.contains(name)).then(|| format!("{thing} is gone")),
             Change::File { to: Some(to), block: Some(block), .. } => {
                 let text = to.content.text().unwrap_or("");
@@ -79,12 +84,18 @@ fn things(seen: &Observed) -> Vec<(String, Vec<(String, Change)>)> {
     let mut all: Vec<(String, Vec<(String, Change)>)> = Vec::new();
     for (name, change) in &seen.journal {
         let entry = (name.clone(), change.clone());
-        match all.iter_mut().find(|(thing, _)| *thing == change.thing()) {
+        match all.iter_mut().find(|(_, entries)| is_same(&entries[0].1, change)) {
             Some((_, entries)) => entries.push(entry),
             None => all.push((change.thing(), vec![entry])),
         }
     }
     all
+}
+
+/// About one thing, or one block of a file.
+fn is_same(a: &Change, b: &Change) -> bool {
+    let block = |change: &Change| if let Change::File { block, .. } = change { block.clone() } else { None };
+    a.thing() == b.thing() && block(a) == block(b)
 }
 
 /// A change with its two ends as values that can be compared.
@@ -136,7 +147,7 @@ fn now(change: &Change, seen: &Observed) -> Value {
         Change::Mount { point, .. } => {
             serde_json::to_value(seen.mounts.get(point).map(|(state, _)| *state).unwrap_or_default())
         }
-        Change::Nudge { .. } | Change::Package { .. } => return Value::Null,
+        Change::Nudge { .. } | Change::Package { .. } | Change::Copy { .. } => return Value::Null,
     };
     value.unwrap_or_default()
 }
@@ -186,6 +197,7 @@ mod tests {
     use crate::change::{Account, UnitState};
     use crate::plan::plan;
     use crate::plan::tests::{all, host};
+    use crate::wanted::Wanted;
 
     /// Carries steps out on a host that is a value.
     fn carry(seen: &mut Observed, steps: &[Step]) {
@@ -251,7 +263,7 @@ mod tests {
         let undone = undo(&seen);
         assert_eq!(undone.changed.len(), 2, "{:?}", undone.changed);
         assert!(undone.changed[1].starts_with("/etc/new: somebody has changed it"), "{:?}", undone.changed);
-        assert_eq!(undone.packages, ["chrony"]);
+        assert_eq!(undone.stay, ["package chrony"]);
         carry(&mut seen, &undone.steps);
         assert_eq!(seen.files["/etc/new"], Seen::File(theirs, 7));
         assert_eq!(seen.groups.get("lab"), None, "the others go back");
@@ -287,6 +299,30 @@ mod tests {
         let steps = undo(&seen).steps;
         carry(&mut seen, &steps);
         assert_eq!(seen.text("/etc/hosts").unwrap(), "# mine\n127.0.0.1 localhost\n127.0.1.1 n1\n");
+    }
+
+    #[test]
+    fn two_blocks_of_one_file_go_one_after_the_other() {
+        let block = |name: &str, lines: &str| Wanted::Block {
+            path: "/etc/hosts".into(),
+            name: name.into(),
+            lines: lines.into(),
+            retire: vec![],
+        };
+        let mut seen = host();
+        for wanted in [block("a", "1\n"), block("b", "2\n"), block("a", "3\n")] {
+            let steps = plan(&[wanted], &mut seen.clone()).unwrap();
+            carry(&mut seen, &steps);
+        }
+        let mut edited = seen.clone();
+        let undone = undo(&seen);
+        carry(&mut seen, &undone.steps);
+        assert_eq!((seen.text("/etc/hosts"), seen.journal.len()), (host().text("/etc/hosts"), 0));
+        let Some(Seen::File(state, _)) = edited.files.get_mut("/etc/hosts") else { panic!() };
+        state.content = format!("# mine\n{}", state.content.text().unwrap()).into();
+        let undone = undo(&edited);
+        carry(&mut edited, &undone.steps);
+        assert_eq!(edited.text("/etc/hosts").unwrap(), format!("# mine\n{}", host().text("/etc/hosts").unwrap()));
     }
 
     #[test]

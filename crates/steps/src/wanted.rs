@@ -1,6 +1,6 @@
 //! What a host is to be like, one thing at a time.
 
-use crate::change::{Account, How};
+use crate::change::{Account, How, Over};
 use crate::content::Content;
 
 /// One thing that is wanted of a host.
@@ -35,9 +35,13 @@ pub enum Wanted {
     Sysctl { key: String, value: String },
     /// The name of the running kernel.
     Hostname(String),
-    /// Mounted by its line in fstab, which is another thing.
+    /// Mounted by its line in fstab, which is another thing. What is there is hidden only when it is said what takes its
+    /// place.
     #[allow(missing_docs)]
-    Mount { point: String },
+    Mount { point: String, over: Option<Over> },
+    /// A copy of a tree, that is not there or not whole.
+    #[allow(missing_docs)]
+    Copy { from: String, to: String, host: String },
 }
 
 impl Wanted {

@@ -18,6 +18,9 @@ const MOUNT: &str = r#"
 /// The mount goes first: one that is in use keeps its line. Then it is told who uses it.
 /// The point's folder goes only when it is empty.
 const UNMOUNT: &str = r#"
+    also=$(awk -v p="$1" '$5 == p { d = $3; r = $4 == "/" ? "" : $4 } { dev[NR] = $3; root[NR] = $4; at[NR] = $5 }
+    END { for (i = 1; i <= NR && d != ""; i++) if (dev[i] == d && root[i] != "/" && index(root[i], r "/") == 1) print at[i] }' /proc/self/mountinfo)
+    [ -z "$also" ] || { echo "a folder of it is mounted at" $also >&2; exit 1; }
     if mountpoint -q -- "$1" && ! umount -- "$1"; then
     find /proc/[0-9]*/cwd /proc/[0-9]*/fd '(' -lname "$1" -o -lname "$1/*" ')' 2>/dev/null | cut -d/ -f3 | sort -un |
     head -n 3 | while read -r p; do echo "in use by process $p ($(cat "/proc/$p/comm"))" >&2; done

@@ -18,6 +18,11 @@ pub struct ClusterArgs {
 }
 
 impl ClusterArgs {
+    /// Of a file that was named otherwise.
+    pub fn named(cluster: Option<PathBuf>) -> ClusterArgs {
+        ClusterArgs { cluster, lab: None }
+    }
+
     /// Makes a lab the cluster of this program and of all that it starts. It
     /// has to come before other threads and before the cluster file is read.
     pub fn enter(&self) -> Result<(), Failure> {

@@ -86,12 +86,13 @@ impl Cluster {
         Ok(self.set(text, None)?.iter().map(String::from).collect())
     }
 
-    /// What `homing up` is to make of the hosts: the user's file before the administrator's.
+    /// What `homing up` is to make of the hosts, but for its volumes: the user's file before the administrator's.
     pub fn site(&self) -> Result<Site, Failure> {
         let hosts = self.hosts(None)?;
         let up = self.own.up.clone().or_else(|| self.machine.up.clone()).unwrap_or_default();
         let told = |host: &String| Some((host.clone(), self.addresses_of(host)?.clone()));
-        Ok(Site { addresses: hosts.iter().filter_map(told).collect(), hosts, up })
+        let volumes = Vec::new();
+        Ok(Site { addresses: hosts.iter().filter_map(told).collect(), hosts, up, volumes })
     }
 
     /// The addresses of a host by network: the user's file before the administrator's.

@@ -17,10 +17,10 @@ const RUNS: &[&str] = &["run", "resume", "runs", "report", "top", "usage"];
 const JOBS: &[&str] = &["sub", "jobs", "kill", "peek", "wait", "lsf", "top", "usage"];
 const HOSTS: &[&str] = &[
     "run", "plan", "resume", "hosts", "exec", "push", "pull", "check", "make", "on", "volume", "snapshot", "nodeset",
-    "up", "usage", "top",
+    "up", "down", "usage", "top",
 ];
 const SSH: &[&str] =
-    &["run", "plan", "resume", "hosts", "check", "make", "on", "volume", "snapshot", "up", "top", "usage"];
+    &["run", "plan", "resume", "hosts", "check", "make", "on", "volume", "snapshot", "up", "down", "top", "usage"];
 
 /// Exit statuses.
 pub const STATUSES: &[Fact] = &[
@@ -55,7 +55,7 @@ pub const VARIABLES: &[Fact] = &[
     fact("HOMING_HOSTS", &["on"], "Hosts, as a node set."),
     fact("HOMING_ENGINE", JOBS, "local or slurm: who keeps the jobs."),
     fact("HOMING_QUEUE", JOBS, "Folder of the jobs of this machine; /var/tmp otherwise."),
-    fact("HOMING_VOLUMES", &["volume", "snapshot", "check"], "Folder of the records of volumes."),
+    fact("HOMING_VOLUMES", &["volume", "snapshot", "check", "up", "down"], "Folder of the records of volumes."),
     fact("TZ", &["runs", "jobs", "lsf"], "Zone of the times that are shown."),
     fact("TMPDIR", &["run", "exec"], "Folder for output that does not fit into memory."),
 ];
@@ -70,9 +70,13 @@ pub const FILES: &[Fact] = &[
     fact("~/.config/homing/config.toml", &["run", "plan"], "Defaults of options, below [run]: quiet = true, jobs = 8."),
     fact("/etc/clustershell/groups.conf", HOSTS, "ClusterShell's groups, @GROUP."),
     fact("~/.local/state/homing/runs", RUNS, "A folder for each run, with its journal."),
-    fact("~/.local/state/homing/volumes", &["volume"], "What was made, and changes that were interrupted."),
-    fact("~/.local/state/homing/up", &["up"], "Which hosts were set up, and what was interrupted."),
-    fact("/var/lib/homing/up", &["up"], "On each host: what was changed there, for the way back."),
+    fact(
+        "~/.local/state/homing/volumes",
+        &["volume", "up", "down"],
+        "What was made, and changes that were interrupted.",
+    ),
+    fact("~/.local/state/homing/up", &["up", "down"], "Which hosts were set up, and what was interrupted."),
+    fact("/var/lib/homing/up", &["up", "down"], "On each host: what was changed there, for the way back."),
     fact("~/.local/state/homing/mutes.json", &["check"], "Codes that are muted, until when and why."),
     fact("/var/tmp", JOBS, "Jobs of this machine, a folder for each user."),
     fact("/var/lib/homing/labs", &["lab"], "Labs that are up."),

@@ -1,6 +1,7 @@
 //! The areas of a set-up, in the order in which they need each other: one file each.
 
 mod clock;
+mod homes;
 mod limits;
 mod mounts;
 mod names;
@@ -11,6 +12,7 @@ mod sysctl;
 #[cfg(test)]
 mod tests;
 mod users;
+pub(crate) mod volumes;
 
 use crate::site::{AllSeen, Site};
 use homing_steps::{Observed, Question, Wanted};
@@ -19,7 +21,7 @@ use homing_steps::{Observed, Question, Wanted};
 pub(crate) type Asked = Result<Vec<Wanted>, Vec<String>>;
 
 /// A part of a set-up.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 #[allow(missing_docs)]
 pub enum Area {
     Names,
@@ -29,13 +31,15 @@ pub enum Area {
     Clock,
     Sysctl,
     Limits,
+    Volumes,
+    Homes,
     Mounts,
     Slurm,
 }
 
 impl Area {
     /// In order.
-    pub const ALL: [Area; 9] = [
+    pub const ALL: [Area; 11] = [
         Area::Names,
         Area::Users,
         Area::Ssh,
@@ -43,6 +47,8 @@ impl Area {
         Area::Clock,
         Area::Sysctl,
         Area::Limits,
+        Area::Volumes,
+        Area::Homes,
         Area::Mounts,
         Area::Slurm,
     ];
@@ -57,6 +63,8 @@ impl Area {
             Area::Clock => "clock",
             Area::Sysctl => "sysctl",
             Area::Limits => "limits",
+            Area::Volumes => "volumes",
+            Area::Homes => "homes",
             Area::Mounts => "mounts",
             Area::Slurm => "slurm",
         }
@@ -74,10 +82,12 @@ impl Area {
             Area::Names => true,
             Area::Users => !(up.user.is_empty() && up.group.is_empty()),
             Area::Ssh => up.ssh.is_some(),
-            Area::Packages => !up.packages.is_empty(),
+            Area::Packages => !(up.packages.is_empty() && up.volume.is_empty()),
             Area::Clock => up.clock.is_some(),
             Area::Sysctl => !up.sysctl.is_empty(),
             Area::Limits => !up.limits.is_empty(),
+            Area::Volumes => !up.volume.is_empty(),
+            Area::Homes => up.homes.is_some(),
             Area::Mounts => !up.mount.is_empty(),
             Area::Slurm => up.slurm.is_some(),
         }
@@ -90,7 +100,8 @@ impl Area {
             Area::Users => Some("users"),
             Area::Ssh => Some("ssh"),
             Area::Clock => Some("clocks"),
-            Area::Mounts => Some("mounts"),
+            Area::Mounts | Area::Homes => Some("mounts"),
+            Area::Volumes => Some("volumes"),
             Area::Packages | Area::Sysctl | Area::Limits | Area::Slurm => None,
         }
     }
@@ -104,6 +115,8 @@ impl Area {
             Area::Clock => clock::ask(question),
             Area::Sysctl => sysctl::ask(site, question),
             Area::Limits => limits::ask(question),
+            Area::Volumes => volumes::ask(site, question),
+            Area::Homes => homes::ask(site, question),
             Area::Mounts => mounts::ask(site, question),
             Area::Slurm => slurm::ask(question),
         }
@@ -114,10 +127,13 @@ impl Area {
             Area::Names => names::wanted(site, host, seen),
             Area::Users => users::wanted(site, seen),
             Area::Ssh => ssh::wanted(site, host, seen),
-            Area::Packages => Ok(packages::wanted(site)),
+            Area::Packages => Ok(packages::wanted(site, host, seen)),
             Area::Clock => clock::wanted(site, host, seen),
             Area::Sysctl => Ok(sysctl::wanted(site)),
             Area::Limits => Ok(limits::wanted(site)),
+            // A volume is made by the steps of `homing volume`.
+            Area::Volumes => Ok(Vec::new()),
+            Area::Homes => homes::wanted(site, host, seen),
             Area::Mounts => Ok(mounts::wanted(site, host, seen)),
             Area::Slurm => slurm::wanted(site, host, seen),
         }
@@ -127,6 +143,8 @@ impl Area {
         match self {
             Area::Ssh => ssh::notes(site, seen),
             Area::Slurm => slurm::notes(site, seen),
+            Area::Volumes => volumes::notes(site, seen),
+            Area::Homes => homes::notes(site, seen),
             _ => Vec::new(),
         }
     }

@@ -3,6 +3,7 @@
 
 use super::{Asked, known_family, lines_of_all};
 use crate::site::{AllSeen, Site, Slurm};
+use homing_model::text::quoted_unless;
 use homing_steps::{How, Observed, Question, Seen, Wanted};
 
 const CONF: &str = "/etc/slurm/slurm.conf";
@@ -50,21 +51,32 @@ pub(super) fn wanted(site: &Site, host: &str, seen: &AllSeen) -> Asked {
         there.users.get("munge").map(|user| (user.uid, user.gid)).ok_or_else(|| vec!["no user munge".into()])?;
     let cgroups = has_cgroups(seen);
     let conf = conf(site, slurm, seen, cgroups)?;
+    let how = how(there, &conf, &cgroup_conf(cgroups));
     let files = [
         Wanted::File { path: KEY.into(), content: key, mode: 0o600, owner },
         Wanted::file(CGROUP, cgroup_conf(cgroups)),
         Wanted::file(CONF, conf),
     ];
     let units = [Some("munge"), is_controller.then_some(CONTROLLER), Some("slurmd")];
-    Ok(files.into_iter().chain(units.into_iter().flatten().flat_map(runs)).collect())
+    Ok(files.into_iter().chain(units.into_iter().flatten().flat_map(|unit| runs(unit, how))).collect())
 }
 
-/// The unit runs and has read its files. Slurm before 23.11 takes in another number of nodes only when it starts; jobs
-/// go on meanwhile.
-fn runs(unit: &str) -> [Wanted; 2] {
+/// How slurmd takes in its files. Other nodes are read by one that runs.
+fn how(there: &Observed, conf: &str, cgroup: &str) -> How {
+    let rest =
+        |text: &str| text.lines().filter(|line| !line.starts_with("NodeName=")).map(String::from).collect::<Vec<_>>();
+    let old = there.text(CONF).filter(|old| *old != conf);
+    let others_only = old.is_some_and(|old| rest(old) == rest(conf)) && there.text(CGROUP) == Some(cgroup);
+    if others_only { How::Reload } else { How::Restart }
+}
+
+/// The unit runs and has read its files. slurmctld takes in another number of nodes only when it starts: at a reconfigure
+/// version 22.05 ends with "You have to restart slurmctld". Jobs go on meanwhile.
+fn runs(unit: &str, of_slurmd: How) -> [Wanted; 2] {
     let paths: &[&str] = if unit == "munge" { &[KEY] } else { &[CONF, CGROUP] };
     let paths = paths.iter().map(|path| path.to_string()).collect();
-    let reads = Wanted::Reads { unit: unit.into(), paths, how: How::Restart, test: None };
+    let how = if unit == "slurmd" { of_slurmd } else { How::Restart };
+    let reads = Wanted::Reads { unit: unit.into(), paths, how, test: None };
     [Wanted::Unit { name: unit.into(), on: true }, reads]
 }
 
@@ -159,6 +171,16 @@ fn own_name<'s>(host: &'s str, there: &'s Observed) -> &'s str {
 
 fn number(text: &str, key: &str) -> Option<u64> {
     text.split(' ').find_map(|word| word.strip_prefix(key))?.parse().ok()
+}
+
+/// What the controller is told of a host that is to go; it answers with the jobs that still run there. One that Slurm does
+/// not know is gone already.
+pub fn drain(host: &str) -> String {
+    let host = quoted_unless(host, |c| c.is_ascii_alphanumeric() || "-_.".contains(c));
+    format!(
+        "out=$(scontrol update NodeName={host} State=DRAIN Reason='homing down' 2>&1) || case $out in \
+         *'nvalid node'*) exit 0;; *) echo \"$out\" >&2; exit 1;; esac\nsqueue -h -w {host} -o %i\n"
+    )
 }
 
 /// What the controller is asked at the end: nodes with their states, once those of `hosts` serve or a minute has gone.

@@ -2,7 +2,7 @@
 
 use crate::site::{AllSeen, Site};
 use crate::{Area, Plan, plan, question};
-use homing_steps::{Account, Change, FileState, Observed, Seen, UnitState, block_of};
+use homing_steps::{Account, Change, Copied, FileState, Home, MountState, Observed, Seen, UnitState, block_of};
 
 fn site(hosts: &[&str], up: &str) -> Site {
     Site { hosts: hosts.iter().map(|h| h.to_string()).collect(), up: toml::from_str(up).unwrap(), ..Site::default() }
@@ -313,4 +313,95 @@ fn nodes_that_do_not_serve_are_told_as_sinfo_has_them() {
     let told = crate::unfit(&hosts, "n1 idle none\nn2 down* Not responding\n");
     assert_eq!(told.iter().map(|(host, _)| host.as_str()).collect::<Vec<_>>(), ["n2", "n3"]);
     assert!(told[0].1.contains("down* Not responding") && told[1].1.contains("not among"), "{told:?}");
+}
+
+const HOMES: &str = "[volume.homes]\nkind = \"nfs\"\nhosts = \"n1:/export\"\n[homes]\nvolume = \"homes\"\n";
+
+/// Three hosts that mount an NFS volume of n1.
+fn with_homes(up: &str) -> (Site, AllSeen) {
+    let mut site = site(&["n1", "n2", "n3"], up);
+    let spec = homing_volume::Spec {
+        name: "homes".into(),
+        kind: homing_volume::Kind::Nfs,
+        places: vec![homing_volume::Place { host: "n1".into(), path: "/export".into() }],
+        copies: 1,
+        arbiter: false,
+        stripe: None,
+        mount: "/homes".into(),
+        clients: site.hosts.clone(),
+        master: None,
+    };
+    site.volumes.push(crate::SiteVolume { spec, allowed: Vec::new() });
+    let mut seen = all(3);
+    for there in seen.values_mut() {
+        let there = there.as_mut().unwrap();
+        there.packages.extend(["nfs-kernel-server", "nfs-common", "rsync"].map(String::from));
+        there.mounts.insert("/homes".into(), (MountState { exists: true, mounted: true }, true));
+        there.mounts.insert("/home".into(), (MountState { exists: true, mounted: false }, true));
+    }
+    (site, seen)
+}
+
+fn homes_of<'s>(seen: &'s mut AllSeen, host: &str) -> &'s mut homing_steps::Homed {
+    &mut seen.get_mut(host).unwrap().as_mut().unwrap().homes
+}
+
+fn holds(seen: &mut AllSeen, host: &str, name: &str) {
+    homes_of(seen, host).homes.push(Home { name: name.into(), holds: true });
+}
+
+#[test]
+fn homes_are_copied_then_their_host_has_the_copy_and_then_all() {
+    let (site, mut seen) = with_homes(HOMES);
+    holds(&mut seen, "n1", "alice");
+    let areas = [Area::Packages, Area::Volumes, Area::Homes];
+    let done = |seen: &mut AllSeen| -> Vec<String> {
+        let plan = carry(seen, &site, &areas);
+        assert_eq!(plan.against, []);
+        let told = plan.phases.iter().flat_map(|phase| &phase.steps);
+        let told: Vec<String> =
+            told.map(|(host, steps)| format!("{host} {}", steps.last().unwrap().change.told())).collect();
+        // The copy lies on the volume: what one host says of it all see.
+        let copied = seen["n1"].as_ref().unwrap().homes.copied.clone();
+        ["n2", "n3"].iter().for_each(|host| homes_of(seen, host).copied = copied.clone());
+        told
+    };
+    assert_eq!(done(&mut seen), ["n1 copy of /home in /homes/home: made and compared"]);
+    assert_eq!(done(&mut seen), ["n1 mount /home"]);
+    ["n1", "n2", "n3"].iter().for_each(|h| homes_of(&mut seen, h).copied = Some(Copied::Used("n1".into())));
+    assert_eq!(done(&mut seen), ["n2 mount /home", "n3 mount /home"]);
+    assert_eq!(done(&mut seen), Vec::<String>::new());
+}
+
+#[test]
+fn homes_stay_while_it_is_not_clear_whose_are_meant_or_somebody_is_there() {
+    let areas = [Area::Homes];
+    let (site, mut seen) = with_homes(HOMES);
+    ["n1", "n2"].iter().for_each(|host| holds(&mut seen, host, "alice"));
+    let told = plan(&site, &areas, &seen);
+    assert!(told.phases.is_empty() && told.against.len() == 2, "{told:?}");
+    assert!(told.against[0].1.contains("several hosts have homes with files, n1 (alice), n2 (alice)"), "{told:?}");
+
+    let site = with_homes(&format!("{HOMES}from = \"n1\"\n")).0;
+    homes_of(&mut seen, "n3").used.insert("bob: bash".into());
+    let told = plan(&site, &areas, &seen);
+    assert!(told.phases.is_empty(), "{told:?}");
+    let why = "homes: /home is in use there (bob: bash): nothing is moved before they have logged out";
+    assert_eq!(told.against, [("n3".to_string(), why.to_string())]);
+    assert!(told.notes[1].contains("on n2 the files of alice stay where they are"), "{:?}", told.notes);
+
+    homes_of(&mut seen, "n3").used.clear();
+    let site = with_homes(&format!("{HOMES}from = \"n2\"\n")).0;
+    let told = plan(&site, &areas, &seen);
+    assert!(told.against[0].1.contains("root of n2 is nobody on the volume of n1"), "{told:?}");
+}
+
+#[test]
+fn homes_that_came_back_are_not_hidden_by_older_ones_nor_the_other_way_round() {
+    let (site, mut seen) = with_homes(HOMES);
+    holds(&mut seen, "n1", "alice");
+    ["n1", "n2", "n3"].iter().for_each(|h| homes_of(&mut seen, h).copied = Some(Copied::Used("n1".into())));
+    let told = plan(&site, &[Area::Homes], &seen);
+    assert!(told.phases.is_empty() && told.against.len() == 1, "{told:?}");
+    assert!(told.against[0].1.contains("move one of both elsewhere"), "{told:?}");
 }

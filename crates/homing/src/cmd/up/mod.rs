@@ -1,9 +1,11 @@
 //! `homing up`: hosts that have ssh become a cluster, with a plan first and a way back.
 
 mod back;
+pub mod down;
 mod record;
 mod set;
 mod show;
+mod volumes;
 
 use crate::cluster::{Cluster, ClusterArgs};
 use crate::failure::Failure;
@@ -37,7 +39,7 @@ pub struct Args {
     /// Show what would be done on each host, with the changes of files, and do nothing
     #[arg(long)]
     dry_run: bool,
-    /// These areas alone: names, users, ssh, packages, clock, sysctl, limits, mounts, slurm
+    /// These areas alone: names, users, ssh, packages, clock, sysctl, limits, volumes, homes, mounts, slurm
     #[arg(long, value_name = "AREA", value_delimiter = ',', value_parser = areas(), hide_possible_values = true)]
     only: Vec<String>,
     /// Take up the set-up that was interrupted last, with its file and options
@@ -91,18 +93,23 @@ pub fn run(mut args: Args) -> Result<i32, Failure> {
         Some(file) => Cluster::load(Some(file))?,
         None => args.cluster.load()?,
     };
-    let site = cluster.site()?;
+    let mut site = cluster.site()?;
+    site.volumes = volumes::of(&cluster, &site)?;
     let record = match resumed {
         Some(record) => record,
-        None => Record::of(file.as_deref().map(absolute).transpose()?, &site.hosts)?,
+        None => record_of(file.as_deref(), &site)?,
     };
     let executor = SshExecutor { remote: Remote::new(options(&args)), sudo: args.sudo };
-    let session = Session { args, site, executor, record };
+    let mut session = Session { args, site, executor, record };
     match () {
         () if session.args.undo => session.undo(),
         () if session.args.diff => session.diff(),
         () => session.set_up(),
     }
+}
+
+fn record_of(file: Option<&Path>, site: &Site) -> Result<Record, Failure> {
+    Record::of(file.map(absolute).transpose()?, &site.hosts)
 }
 
 fn absolute(file: &Path) -> Result<PathBuf, Failure> {

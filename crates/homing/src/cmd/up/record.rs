@@ -18,6 +18,9 @@ pub struct Record {
     pub only: Vec<String>,
     /// As it was typed.
     pub sudo: bool,
+    /// Volumes that were made for it.
+    #[serde(default)]
+    pub volumes: Vec<String>,
     /// It has not come to its end.
     pub open: bool,
     #[serde(skip)]
@@ -70,6 +73,24 @@ impl Record {
         self.hosts.sort();
         self.hosts.dedup();
         (self.only, self.sudo, self.open) = (only.to_vec(), sudo, true);
+        self.save()
+    }
+
+    /// A host that has no part any more.
+    pub fn leave(&mut self, host: &str) -> Result<(), Failure> {
+        self.hosts.retain(|known| known != host);
+        self.save()
+    }
+
+    /// A volume that is about to be made.
+    pub fn made_volume(&mut self, name: &str) -> Result<(), Failure> {
+        self.volumes.push(name.into());
+        self.save()
+    }
+
+    /// It is no more.
+    pub fn unmade_volume(&mut self, name: &str) -> Result<(), Failure> {
+        self.volumes.retain(|known| known != name);
         self.save()
     }
 

@@ -13,9 +13,9 @@ use std::fs::Permissions;
 use std::os::unix::fs::PermissionsExt;
 use std::time::{Duration, Instant};
 
-/// Looks until it is said that nothing more will come of it: what one look shows is planned as a whole, so that a
-/// second one finds nothing.
-const ROUNDS: usize = 3;
+/// Looks until it is said that nothing more will come of it: packages and volumes; the copy of homes; its host has it;
+/// the others have it; and one that finds nothing.
+const ROUNDS: usize = 6;
 /// Further tries of a new connection, and the time between them, before new files of sshd are taken back.
 const LOGINS: usize = 20;
 const LOGIN_PAUSE: Duration = Duration::from_millis(500);
@@ -33,7 +33,7 @@ struct Check {
 }
 
 impl Session {
-    pub fn set_up(mut self) -> Result<i32, Failure> {
+    pub fn set_up(&mut self) -> Result<i32, Failure> {
         let begun = Instant::now();
         let faults = self.site.faults();
         if !faults.is_empty() {
@@ -45,6 +45,7 @@ impl Session {
         let areas = self.areas()?;
         let mut came = Came::default();
         let mut lost: BTreeMap<String, String> = BTreeMap::new();
+        let mut unmade: Vec<(String, String)> = Vec::new();
         for round in 0.. {
             let mut seen = self.look(&question(&self.site, &areas), &self.site.hosts, &lost);
             if !self.args.dry_run {
@@ -56,7 +57,10 @@ impl Session {
             if self.args.dry_run {
                 return self.tell_plan(&plan, &came);
             }
-            if plan.phases.is_empty() {
+            came.failed.extend(unmade.clone());
+            let wants_volumes = areas.contains(&Area::Volumes) && unmade.is_empty();
+            let due = if wants_volumes { self.volumes_due(&seen) } else { Vec::new() };
+            if plan.phases.is_empty() && due.is_empty() {
                 break;
             }
             if round == ROUNDS {
@@ -65,8 +69,12 @@ impl Session {
                     .hint("homing up --dry-run"));
             }
             self.record.begin(&self.site.hosts, &self.args.only, self.args.sudo)?;
-            came.steps += plan.phases.iter().flat_map(|p| p.steps.values()).map(Vec::len).sum::<usize>();
-            self.carry_out(plan.phases, &mut lost);
+            came.steps += plan.phases.iter().flat_map(|p| p.steps.values()).map(Vec::len).sum::<usize>() + due.len();
+            let precedes = |phase: &Phase| Area::named(&phase.name).is_some_and(|area| area < Area::Volumes);
+            let (before, behind) = plan.phases.into_iter().partition(precedes);
+            self.carry_out(before, &mut lost);
+            unmade.extend(self.make_volumes(&due));
+            self.carry_out(behind, &mut lost);
         }
         if self.record.open && areas.contains(&Area::Slurm) {
             came.failed.extend(self.prove_slurm(&came));
@@ -235,7 +243,8 @@ impl Session {
 
     /// What was set up proves itself: the areas of `homing check` that look at the same.
     fn check(&self, areas: &[Area], came: &Came) -> Result<i32, Failure> {
-        let looked: Vec<&str> = areas.iter().filter_map(|area| area.check()).collect();
+        let mut looked: Vec<&str> = areas.iter().filter_map(|area| area.check()).collect();
+        looked.dedup();
         let failed = |host: &&String| came.failed.iter().any(|(h, _)| h == *host);
         let hosts: NodeSet = self.site.hosts.iter().filter(|host| !failed(host)).cloned().collect();
         if came.steps == 0 || looked.is_empty() || hosts.is_empty() {

@@ -33,6 +33,9 @@ pub struct Way {
     /// Seconds for one command on one host
     #[arg(help_heading = WAY, long, value_name = "SECONDS", default_value_t = 180, global = true)]
     pub timeout: u64,
+    /// Say nothing of what was done either: somebody else does.
+    #[arg(skip)]
+    pub silent: bool,
 }
 
 #[derive(Subcommand)]

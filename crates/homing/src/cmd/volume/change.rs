@@ -54,7 +54,7 @@ fn hosts(way: &Way, args: &On, record: &Record) -> Result<Vec<String>, Failure> 
 pub fn add_host(way: &Way, args: AddHost) -> Result<i32, Failure> {
     let drive = Drive::new(way, Some(&args.one.name))?.allowing(args.allow.list());
     let mut record = drive.find(&args.one)?;
-    let places = create::places(&args.places, way)?;
+    let places = create::places(&args.places, &way.cluster.load()?)?;
     let set: NodeSet = places.iter().map(|p| p.host.clone()).collect();
     for place in places {
         if !record.spec.clients.contains(&place.host) {
@@ -269,7 +269,7 @@ pub fn undo(way: &Way, args: One) -> Result<i32, Failure> {
 }
 
 fn tell(way: &Way, text: &str) {
-    if !way.dry_run {
+    if !way.dry_run && !way.silent {
         println!("{text}");
     }
 }

@@ -2,18 +2,19 @@
 
 use super::args::{Create, Way};
 use super::drive::Drive;
+use crate::cluster::Cluster;
 use crate::failure::Failure;
 use homing_model::NodeSet;
-use homing_volume::{Change, Kind, Observed, Place, Record, Spec, gluster, moosefs, nfs};
+use homing_volume::{Change, Danger, Kind, Observed, Place, Record, Spec, gluster, moosefs, nfs};
 use std::time::Instant;
 
 /// `n[1-4]:/brick` as hosts and path; `n1:/a,n2:/b` as several of these.
-pub fn places(texts: &[String], way: &Way) -> Result<Vec<Place>, Failure> {
+pub fn places(texts: &[String], cluster: &Cluster) -> Result<Vec<Place>, Failure> {
     let mut places = Vec::new();
     for text in texts.iter().flat_map(|text| each(text)) {
         let wrong = || Failure::usage(format!("{text:?} names no folder of hosts")).hint("n[1-4]:/brick");
         let (hosts, path) = text.split_once(":/").ok_or_else(wrong)?;
-        let hosts = way.cluster.load()?.hosts(Some(hosts))?;
+        let hosts = cluster.hosts(Some(hosts))?;
         let path = format!("/{}", path.trim_end_matches('/'));
         places.extend(hosts.into_iter().map(|host| Place { host, path: path.clone() }));
     }
@@ -33,7 +34,7 @@ fn each(text: &str) -> Vec<String> {
 }
 
 fn spec(way: &Way, args: &Create) -> Result<Spec, Failure> {
-    let places = places(&args.hosts, way)?;
+    let places = places(&args.hosts, &way.cluster.load()?)?;
     let clients = match &args.clients {
         Some(text) => way.cluster.load()?.hosts(Some(text))?,
         None => Vec::new(),
@@ -60,22 +61,7 @@ fn spec(way: &Way, args: &Create) -> Result<Spec, Failure> {
 pub fn run(way: &Way, args: Create) -> Result<i32, Failure> {
     let begun = Instant::now();
     let spec = spec(way, &args)?;
-    let drive = Drive::new(way, Some(&spec.name))?.allowing(args.allow.list());
-    let folder = homing_volume::folder();
-    let old = Record::load(&folder, &spec.name).map_err(|e| Failure::system(format!("reading the record: {e}")))?;
-    let mut record = match old {
-        Some(mut old) if old.pending.as_ref().is_some_and(|p| p.what == Change::Create) => {
-            old.spec = spec.clone();
-            old
-        }
-        Some(old) if old.spec != spec => {
-            let failure = Failure::usage(format!("there is a volume {} already, made otherwise", spec.name));
-            return Err(failure.hint(format!("homing volume status {}", spec.name)));
-        }
-        Some(old) => old,
-        None => Record::new(&folder, spec.clone()),
-    };
-    drive.reach(&mut record, &Change::Create, true, &plan)?;
+    make(way, &spec, args.allow.list())?;
     if !way.dry_run {
         let clients: NodeSet = spec.clients.iter().cloned().collect();
         let took = begun.elapsed().as_secs_f64();
@@ -98,8 +84,28 @@ pub fn transport(word: &str) -> Result<String, String> {
     }
 }
 
+/// From hosts with a disk to a volume that is mounted.
+pub fn make(way: &Way, spec: &Spec, allowed: Vec<Danger>) -> Result<(), Failure> {
+    let drive = Drive::new(way, Some(&spec.name))?.allowing(allowed);
+    let folder = homing_volume::folder();
+    let old = Record::load(&folder, &spec.name).map_err(|e| Failure::system(format!("reading the record: {e}")))?;
+    let mut record = match old {
+        Some(mut old) if old.pending.as_ref().is_some_and(|p| p.what == Change::Create) => {
+            old.spec = spec.clone();
+            old
+        }
+        Some(old) if old.spec != *spec => {
+            let failure = Failure::usage(format!("there is a volume {} already, made otherwise", spec.name));
+            return Err(failure.hint(format!("homing volume status {}", spec.name)));
+        }
+        Some(old) => old,
+        None => Record::new(&folder, spec.clone()),
+    };
+    drive.reach(&mut record, &Change::Create, true, &plan)
+}
+
 /// The plan of a kind.
-pub fn plan(spec: &Spec, seen: &Observed, allowed: &[homing_volume::Danger]) -> super::drive::Answer {
+pub fn plan(spec: &Spec, seen: &Observed, allowed: &[Danger]) -> super::drive::Answer {
     match spec.kind {
         Kind::Gluster => gluster::create(spec, seen, allowed),
         Kind::Moosefs => moosefs::create(spec, seen, allowed),

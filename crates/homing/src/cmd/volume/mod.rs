@@ -1,8 +1,8 @@
 //! `homing volume`: file systems over hosts.
 
-mod args;
-mod change;
-mod create;
+pub mod args;
+pub mod change;
+pub mod create;
 mod drive;
 pub mod show;
 mod watch;

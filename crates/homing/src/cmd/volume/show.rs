@@ -147,7 +147,7 @@ fn findings(drive: &Drive, spec: &Spec, seen: &Observed) -> Vec<Finding> {
 const PATIENCE: u64 = 5;
 
 fn looking(cluster: &ClusterArgs) -> Way {
-    Way { cluster: cluster.clone(), dry_run: false, sudo: false, quiet: true, timeout: PATIENCE }
+    Way { cluster: cluster.clone(), dry_run: false, sudo: false, quiet: true, timeout: PATIENCE, silent: true }
 }
 
 /// The hosts of a volume.

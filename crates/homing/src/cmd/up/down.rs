@@ -1,0 +1,183 @@
+//! `homing down`: a host is drained and leaves the cluster.
+
+use super::{Session, options, record_of, volumes};
+use crate::cluster::ClusterArgs;
+use crate::cmd::volume::args::{Allow, DrainHost, On, One};
+use crate::cmd::volume::change;
+use crate::failure::Failure;
+use homing_exec::Remote;
+use homing_model::NodeSet;
+use homing_setup::{Site, drain};
+use homing_steps::{Call, Executor, SshExecutor};
+use homing_volume::{Danger, Kind, Record, folder};
+use std::time::{Duration, Instant};
+
+/// Between two looks at what still runs on the host.
+const PAUSE: Duration = Duration::from_secs(2);
+
+/// Arguments of `homing down`.
+///
+/// Slurm starts nothing more on the host, and what runs there is waited for. Volumes
+/// move its bytes to other hosts. Then the others lose what names it, and what
+/// homing up has changed on it goes back. A host that does not answer is taken out
+/// of the others all the same. The same command goes on after a crash.
+///
+/// Exit status: 0: it is out; 254: not everything was done; 255: the request.
+#[derive(clap::Args)]
+#[command(verbatim_doc_comment)]
+pub struct Args {
+    /// The host
+    host: String,
+    #[command(flatten)]
+    cluster: ClusterArgs,
+    /// Seconds to wait for jobs of Slurm on it (default: until they have ended)
+    #[arg(long, value_name = "SECONDS")]
+    wait: Option<u64>,
+    /// Keep fewer copies than volumes have now
+    #[arg(long)]
+    allow_losing_copies: bool,
+    /// Begin commands with `sudo -n`
+    #[arg(long)]
+    sudo: bool,
+    /// Say nothing of the steps
+    #[arg(short, long)]
+    quiet: bool,
+    /// Seconds for one area on one host
+    #[arg(long, value_name = "SECONDS", default_value_t = 900)]
+    timeout: u64,
+}
+
+impl Args {
+    fn as_up(&self) -> super::Args {
+        super::Args {
+            file: self.cluster.file().map(Into::into),
+            cluster: self.cluster.clone(),
+            dry_run: false,
+            only: Vec::new(),
+            resume: false,
+            undo: false,
+            diff: false,
+            no_check: true,
+            sudo: self.sudo,
+            quiet: self.quiet,
+            json: false,
+            timeout: self.timeout,
+        }
+    }
+}
+
+/// What the others cannot do without.
+fn needed(site: &Site, host: &str) -> Option<String> {
+    if site.up.clock.as_deref() == Some(host) {
+        return Some(format!("it serves the time: [up] clock = {host:?}"));
+    }
+    if site.up.slurm.is_some() && site.controller() == Some(host) {
+        return Some("it leads Slurm: [up.slurm] controller = \"...\" names another".into());
+    }
+    if site.hosts.len() == 1 {
+        return Some("it is the last one: homing up --undo".into());
+    }
+    let serves = |volume: &&homing_setup::SiteVolume| {
+        let spec = &volume.spec;
+        let has_place = spec.places.iter().any(|place| place.host == host);
+        spec.kind == Kind::Nfs && has_place || spec.kind == Kind::Moosefs && spec.master() == host
+    };
+    site.volumes.iter().find(serves).map(|volume| format!("volume {} is served by it alone", volume.spec.name))
+}
+
+/// The cluster without the host.
+fn without(site: &Site, host: &str) -> Site {
+    let mut rest = site.clone();
+    rest.hosts.retain(|other| other != host);
+    for volume in &mut rest.volumes {
+        volume.spec.places.retain(|place| place.host != host);
+        volume.spec.clients.retain(|client| client != host);
+    }
+    rest
+}
+
+/// Takes a host out.
+pub fn run(args: Args) -> Result<i32, Failure> {
+    let cluster = args.cluster.load()?;
+    let mut site = cluster.site()?;
+    site.volumes = volumes::of(&cluster, &site)?;
+    let up = args.as_up();
+    let record = record_of(up.file.as_deref(), &site)?;
+    let host = &args.host;
+    if !site.hosts.contains(host) && !record.hosts.contains(host) {
+        return Err(Failure::usage(format!("{host} is none of the hosts of the cluster file")).hint("homing hosts"));
+    }
+    if let Some(why) = needed(&site, host) {
+        return Err(Failure::usage(format!("{host} cannot go: {why}")));
+    }
+    let rest = without(&site, host);
+    let executor = SshExecutor { remote: Remote::new(options(&up)), sudo: up.sudo };
+    let mut session = Session { args: up, site, executor, record };
+    session.drain(&args)?;
+    let answers = session.answers(host);
+    session.leave_volumes(&args, answers)?;
+    session.site = rest;
+    let status = session.set_up()?;
+    let back = match answers {
+        true => session.take_host_back(host, false),
+        false => {
+            session.say(&format!("note: {host} does not answer; what homing up has changed on it stays there"));
+            Ok(())
+        }
+    };
+    session.record.leave(host)?;
+    let hosts: NodeSet = session.site.hosts.iter().cloned().collect();
+    println!("{host} is out; now take it out of the cluster file, or homing up takes it in again: hosts = \"{hosts}\"");
+    back.map(|()| status)
+}
+
+impl Session {
+    /// Slurm gives the host no more work, and what runs there ends.
+    fn drain(&self, args: &Args) -> Result<(), Failure> {
+        let Some(controller) = self.site.up.slurm.as_ref().and_then(|_| self.site.controller()) else { return Ok(()) };
+        let (host, begun) = (&args.host, Instant::now());
+        let mut last = String::new();
+        loop {
+            let call = (controller.to_string(), Call::Script(drain(host)));
+            let said = self.executor.run(&[call]).remove(0);
+            let jobs =
+                said.map_err(|why| Failure::system(format!("draining {host} in Slurm on {controller}: {why}")))?;
+            let jobs = jobs.split_whitespace().collect::<Vec<_>>().join(" ");
+            if jobs.is_empty() {
+                return Ok(());
+            }
+            if args.wait.is_some_and(|seconds| begun.elapsed() >= Duration::from_secs(seconds)) {
+                let failure = Failure::system(format!("jobs {jobs} still run on {host}, which Slurm gives no more"));
+                let back = format!("scontrol update NodeName={host} State=RESUME");
+                return Err(failure.hint(format!("the same command goes on waiting; {back} takes the host in again")));
+            }
+            if jobs != last {
+                self.say(&format!("slurm: {host} is drained; jobs that still run there: {jobs}"));
+                last = jobs;
+            }
+            std::thread::sleep(PAUSE);
+        }
+    }
+
+    /// No byte of a volume is left there, and nothing is mounted.
+    fn leave_volumes(&self, args: &Args, answers: bool) -> Result<(), Failure> {
+        let way = self.way();
+        let allow = || Allow::of(args.allow_losing_copies.then_some(Danger::LastCopy).as_slice());
+        for volume in &self.site.volumes {
+            let name = &volume.spec.name;
+            let one = || One { name: name.clone(), hosts: None };
+            let unread = |e| Failure::system(format!("reading the record of volume {name}: {e}"));
+            let Some(known) = Record::load(&folder(), name).map_err(unread)? else { continue };
+            if known.spec.places.iter().any(|place| place.host == args.host) {
+                self.say(&format!("volumes: the bytes of {name} leave {}", args.host));
+                change::drain_host(&way, DrainHost { one: one(), host: args.host.clone(), allow: allow() })?;
+            }
+            if answers && known.spec.clients.contains(&args.host) {
+                self.take_host_back(&args.host, true)?;
+                self.say(&format!("volumes: {name} is unmounted on {}", args.host));
+                change::unmount(&way, On { one: one(), on: Some(args.host.clone()), allow: Allow::default() })?;
+            }
+        }
+        Ok(())
+    }
+}

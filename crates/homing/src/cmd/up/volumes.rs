@@ -1,0 +1,165 @@
+//! Volumes of the cluster file: made, grown and taken away by what `homing volume` does.
+
+use super::Session;
+use crate::cluster::{Cluster, ClusterArgs};
+use crate::cmd::volume::args::{AddHost, Allow, Delete, On, One, Way};
+use crate::cmd::volume::{change, create};
+use crate::failure::Failure;
+use homing_model::NodeSet;
+use homing_setup::{Site, SiteVolume, lacking};
+use homing_steps::Observed;
+use homing_volume::{Change, Record, Spec, folder};
+use std::collections::BTreeMap;
+
+/// Hosts with something that was not done, and why.
+type Failed = Vec<(String, String)>;
+
+/// The volumes of a cluster file, with the names of their hosts.
+pub fn of(cluster: &Cluster, site: &Site) -> Result<Vec<SiteVolume>, Failure> {
+    let one = |(name, volume): (&String, &homing_setup::Volume)| {
+        let places = create::places(std::slice::from_ref(&volume.hosts), cluster)?;
+        let clients = match &volume.clients {
+            Some(text) => cluster.hosts(Some(text))?,
+            None => site.hosts.clone(),
+        };
+        let spec = Spec {
+            name: name.clone(),
+            kind: volume.kind,
+            places,
+            copies: volume.copies,
+            arbiter: volume.arbiter,
+            stripe: None,
+            mount: volume.mount.clone().unwrap_or_else(|| format!("/{name}")),
+            clients,
+            master: volume.master.clone(),
+        };
+        let wrong = |why: String| Failure::usage(format!("the cluster file: [up.volume.{name}] {why}"));
+        Ok(SiteVolume { spec, allowed: volume.allowed().map_err(wrong)? })
+    };
+    site.up.volume.iter().map(one).collect()
+}
+
+fn record(name: &str) -> Result<Option<Record>, Failure> {
+    Record::load(&folder(), name).map_err(|e| Failure::system(format!("reading the record of volume {name}: {e}")))
+}
+
+fn one(name: &str) -> One {
+    One { name: name.into(), hosts: None }
+}
+
+fn told(failure: &Failure) -> String {
+    let hint = failure.hint.as_ref().map(|hint| format!(" (try: {hint})")).unwrap_or_default();
+    format!("{}{hint}", failure.message)
+}
+
+impl Session {
+    pub fn way(&self) -> Way {
+        Way {
+            cluster: ClusterArgs::named(self.record.file.clone()),
+            dry_run: self.args.dry_run,
+            sudo: self.args.sudo,
+            quiet: self.args.quiet || self.args.json,
+            timeout: self.args.timeout,
+            silent: true,
+        }
+    }
+
+    /// Volumes that are not mounted where they are to be, or are otherwise than the cluster file has them. Hosts that do
+    /// not answer or have failed are left for later, where they only mount one.
+    pub fn volumes_due(&self, seen: &BTreeMap<String, Result<Observed, String>>) -> Vec<SiteVolume> {
+        let lacking: Vec<&str> = lacking(&self.site, seen).into_iter().map(|v| v.spec.name.as_str()).collect();
+        let reached = |mut volume: SiteVolume| {
+            let servers = volume.spec.servers();
+            volume.spec.clients.retain(|host| servers.contains(host) || matches!(seen.get(host), Some(Ok(_))));
+            volume
+        };
+        let is_due = |volume: &SiteVolume| {
+            let is_whole = |known: Record| known.pending.is_none() && covers(&known.spec, &volume.spec);
+            let known = record(&volume.spec.name).ok().flatten();
+            lacking.contains(&volume.spec.name.as_str()) || known.is_some_and(|known| !is_whole(known))
+        };
+        self.site.volumes.iter().cloned().map(reached).filter(is_due).collect()
+    }
+
+    /// Makes them, or takes in what is new; what could not be done, for each host of such a volume.
+    pub fn make_volumes(&mut self, due: &[SiteVolume]) -> Failed {
+        let mut failed = Failed::new();
+        for volume in due {
+            let spec = &volume.spec;
+            let hosts: NodeSet = spec.servers().into_iter().collect();
+            self.say(&format!("volumes on {hosts}: {} ({}) at {}", spec.name, spec.kind, spec.mount));
+            if let Err(failure) = self.make_volume(volume) {
+                failed.push((spec.servers().swap_remove(0), format!("volumes: {}", told(&failure))));
+            }
+        }
+        failed
+    }
+
+    fn make_volume(&mut self, volume: &SiteVolume) -> Result<(), Failure> {
+        let (way, spec) = (self.way(), &volume.spec);
+        let name = &spec.name;
+        let Some(old) = record(name)? else {
+            self.record.made_volume(name)?;
+            return create::make(&way, spec, volume.allowed.clone());
+        };
+        match old.pending.as_ref().map(|pending| &pending.what) {
+            Some(Change::Create) => return create::make(&way, spec, volume.allowed.clone()),
+            Some(_) => drop(change::resume(&way, one(name))?),
+            None => {}
+        }
+        let gone: Vec<String> = old
+            .spec
+            .places
+            .iter()
+            .filter(|p| !spec.places.contains(p))
+            .map(|p| format!("{}:{}", p.host, p.path))
+            .collect();
+        if !gone.is_empty()
+            || old.spec.kind != spec.kind
+            || old.spec.copies != spec.copies
+            || old.spec.mount != spec.mount
+        {
+            let what =
+                if gone.is_empty() { "is made otherwise".into() } else { format!("has {} too", gone.join(", ")) };
+            return Err(Failure::usage(format!("volume {name} {what}, and the cluster file has it without"))
+                .hint(format!("homing volume status {name}; homing volume drain-host {name} HOST")));
+        }
+        let new = spec.places.iter().filter(|place| !old.spec.places.contains(place));
+        let places: Vec<String> = new.map(|place| format!("{}:{}", place.host, place.path)).collect();
+        if !places.is_empty() {
+            change::add_host(&way, AddHost { one: one(name), places, allow: Allow::of(&volume.allowed) })?;
+        }
+        let clients: NodeSet = spec.clients.iter().cloned().collect();
+        change::mount(&way, On { one: one(name), on: Some(clients.to_string()), allow: Allow::of(&volume.allowed) })?;
+        Ok(())
+    }
+
+    /// Takes away those that `homing up` has made. One that holds files stays.
+    pub fn unmake_volumes(&mut self) -> Failed {
+        let mut failed = Failed::new();
+        for name in self.record.volumes.clone().into_iter().rev() {
+            let known = record(&name).ok().flatten();
+            let host = known.as_ref().and_then(|r| r.spec.servers().first().cloned()).unwrap_or_default();
+            let gone = match known {
+                None => Ok(0),
+                Some(_) => {
+                    self.say(&format!("undo: volume {name} is taken away"));
+                    change::delete(&self.way(), Delete { one: one(&name), delete_files: false })
+                }
+            };
+            if let Err(failure) = gone.and_then(|_| self.record.unmade_volume(&name)) {
+                failed.push((
+                    host,
+                    format!("volume {name} stays, and with it what was set up before it: {}", told(&failure)),
+                ));
+            }
+        }
+        failed
+    }
+}
+
+/// All that is wanted of a volume is so.
+fn covers(there: &Spec, wanted: &Spec) -> bool {
+    let places = there.places.len() == wanted.places.len() && wanted.places.iter().all(|p| there.places.contains(p));
+    places && wanted.clients.iter().all(|client| there.clients.contains(client))
+}

@@ -1,0 +1,169 @@
+//! Homes on a volume: its folder `home` becomes /home of all that mount it, by a bind mount. What is in /home of one host
+//! is copied there and compared first, and nothing of it is removed: it lies beneath the mount, and is there again when
+//! the mount goes.
+
+use super::{Asked, volumes};
+use crate::site::{AllSeen, Site};
+use crate::volumes::Homes;
+use homing_model::NodeSet;
+use homing_steps::{Copied, Home, Homed, Over, Question, Wanted, block_of};
+use homing_volume::{Kind, Spec};
+use std::collections::BTreeSet;
+
+const HOME: &str = "/home";
+const FSTAB: &str = "/etc/fstab";
+const BLOCK: &str = "homes";
+
+/// The folder of the volume.
+fn copy(spec: &Spec) -> String {
+    format!("{}/home", spec.mount)
+}
+
+fn of(site: &Site) -> Option<(&Homes, &Spec)> {
+    let homes = site.up.homes.as_ref()?;
+    Some((homes, &site.volumes.iter().find(|volume| volume.spec.name == homes.volume)?.spec))
+}
+
+pub(super) fn ask(site: &Site, question: &mut Question) {
+    let Some((_, spec)) = of(site) else { return };
+    question.files.insert(FSTAB.into());
+    question.mounts.extend([HOME.into(), spec.mount.clone()]);
+    question.homes = Some((HOME.into(), copy(spec)));
+}
+
+pub(super) fn wanted(site: &Site, host: &str, seen: &AllSeen) -> Asked {
+    let (Some((homes, spec)), Some(Ok(there))) = (of(site), seen.get(host)) else { return Ok(Vec::new()) };
+    if !spec.clients.iter().any(|client| client == host) || !volumes::is_mounted(spec, there) {
+        return Ok(Vec::new());
+    }
+    let homed = &there.homes;
+    if homed.shared {
+        return Ok(mount(spec, false));
+    }
+    if there.mounts.get(HOME).is_some_and(|(state, _)| state.mounted) {
+        return Err(vec![format!("{HOME} is a mount of its own there, and a second one on top of it is not made")]);
+    }
+    if !homed.used.is_empty() {
+        let used = homed.used.iter().cloned().collect::<Vec<_>>().join(", ");
+        return Err(vec![format!("{HOME} is in use there ({used}): nothing is moved before they have logged out")]);
+    }
+    match &homed.copied {
+        Some(Copied::Used(from)) if is_undone(from, seen) => {
+            let copy = copy(spec);
+            let why = format!(
+                "both {HOME} there and {copy}, which was {HOME} of all hosts, hold homes: move one of both elsewhere"
+            );
+            if from == host { Err(vec![why]) } else { Ok(Vec::new()) }
+        }
+        Some(Copied::Used(_)) => Ok(mount(spec, false)),
+        // Where somebody is logged in on one host, all would go and that one would keep other homes.
+        _ if !idle(spec, seen) => Ok(Vec::new()),
+        // It is brought up to date once more, and no other host may write into it before that.
+        Some(Copied::Whole(from)) => Ok(if from == host { mount(spec, true) } else { Vec::new() }),
+        Some(Copied::Partly(_)) | None => gathered(homes, spec, host, seen),
+    }
+}
+
+/// The host whose homes were copied has them again: its mount was taken away, and not only lost.
+fn is_undone(from: &str, seen: &AllSeen) -> bool {
+    let Some(Ok(there)) = seen.get(from) else { return false };
+    let has_line = there.text(FSTAB).is_some_and(|text| block_of(text, BLOCK).is_some());
+    !there.homes.shared && !has_line && there.homes.homes.iter().any(|home| home.holds)
+}
+
+/// The copy is made on the host that has the homes.
+fn gathered(homes: &Homes, spec: &Spec, host: &str, seen: &AllSeen) -> Asked {
+    let from = match source(homes, spec, seen) {
+        Ok(from) => from,
+        Err((hosts, why)) if hosts.contains(&host.to_string()) => return Err(vec![why]),
+        Err(_) => return Ok(Vec::new()),
+    };
+    if from != host {
+        return Ok(Vec::new());
+    }
+    if spec.kind == Kind::Nfs && spec.places.iter().all(|place| place.host != host) {
+        let server = spec.places.first().map_or("", |place| &place.host);
+        return Err(vec![format!(
+            "root of {host} is nobody on the volume of {server} and cannot copy homes there: copy them to {HOME} of \
+             {server}, and say [up.homes] from = {server:?}"
+        )]);
+    }
+    Ok(vec![Wanted::Copy { from: HOME.into(), to: copy(spec), host: host.into() }])
+}
+
+fn clients<'s>(spec: &'s Spec, seen: &'s AllSeen) -> impl Iterator<Item = (&'s String, &'s Homed)> {
+    spec.clients.iter().filter_map(|host| Some((host, &seen.get(host)?.as_ref().ok()?.homes)))
+}
+
+fn idle(spec: &Spec, seen: &AllSeen) -> bool {
+    clients(spec, seen).all(|(_, homed)| homed.shared || homed.used.is_empty())
+}
+
+/// Users with files of their own in a /home.
+fn holders<'s>(spec: &'s Spec, seen: &'s AllSeen) -> Vec<(&'s String, Vec<&'s Home>)> {
+    let held = |homed: &'s Homed| homed.homes.iter().filter(|home| home.holds).collect::<Vec<_>>();
+    let all = clients(spec, seen).filter(|(_, homed)| !homed.shared).map(|(host, homed)| (host, held(homed)));
+    all.filter(|(_, homes)| !homes.is_empty()).collect()
+}
+
+fn names(homes: &[&Home]) -> String {
+    homes.iter().map(|home| home.name.as_str()).collect::<Vec<_>>().join(", ")
+}
+
+/// Whose homes are meant; where that is not clear, hosts that have some.
+fn source(homes: &Homes, spec: &Spec, seen: &AllSeen) -> Result<String, (Vec<String>, String)> {
+    if let Some(from) = &homes.from {
+        return Ok(from.clone());
+    }
+    let holders = holders(spec, seen);
+    match holders.as_slice() {
+        [] => {
+            let servers = spec.places.iter().map(|place| &place.host);
+            let mounts = |host: &&String| spec.clients.contains(host);
+            Ok(servers.chain(&spec.clients).find(mounts).cloned().unwrap_or_default())
+        }
+        [(host, _)] => Ok((*host).clone()),
+        several => {
+            let each: Vec<String> = several.iter().map(|(host, homes)| format!("{host} ({})", names(homes))).collect();
+            let why = format!(
+                "several hosts have homes with files, {}: [up.homes] from = HOST tells whose are meant; those of the \
+                 others stay where they are, beneath the mount",
+                each.join(", ")
+            );
+            Err((several.iter().map(|(host, _)| (*host).clone()).collect(), why))
+        }
+    }
+}
+
+fn mount(spec: &Spec, is_source: bool) -> Vec<Wanted> {
+    let copy = copy(spec);
+    let lines = format!("{copy} {HOME} none bind,nofail,x-systemd.requires-mounts-for={} 0 0\n", spec.mount);
+    vec![
+        Wanted::Block { path: FSTAB.into(), name: BLOCK.into(), lines, retire: Vec::new() },
+        Wanted::Mount { point: HOME.into(), over: Some(Over { copy, is_source }) },
+    ]
+}
+
+pub(super) fn notes(site: &Site, seen: &AllSeen) -> Vec<String> {
+    let Some((homes, spec)) = of(site) else { return Vec::new() };
+    let without: BTreeSet<&String> = clients(spec, seen).filter(|(_, homed)| !homed.shared).map(|(h, _)| h).collect();
+    if without.is_empty() {
+        return Vec::new();
+    }
+    let mounted = |host: &&&String| seen[**host].as_ref().is_ok_and(|there| volumes::is_mounted(spec, there));
+    if !without.iter().all(|host| mounted(&host)) {
+        return vec![format!("homes: they are planned when volume {} is mounted", spec.name)];
+    }
+    let mut notes = Vec::new();
+    if !idle(spec, seen) {
+        let waiting: NodeSet = without.iter().map(|host| (*host).clone()).collect();
+        notes.push(format!("homes: nothing is moved on {waiting} while anybody is logged in on one of them"));
+    }
+    if let Ok(from) = source(homes, spec, seen) {
+        let stay = holders(spec, seen).into_iter().filter(|(host, _)| **host != from);
+        notes.extend(stay.map(|(host, of)| {
+            format!("homes: on {host} the files of {} stay where they are, beneath the mount on {HOME}", names(&of))
+        }));
+    }
+    notes
+}

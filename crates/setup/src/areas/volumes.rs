@@ -1,0 +1,67 @@
+//! Volumes: which are to be made. How is the business of `homing volume`.
+
+use crate::site::{AllSeen, Site};
+use crate::volumes::SiteVolume;
+use homing_steps::{Observed, Question};
+use homing_volume::{Kind, Spec};
+use std::collections::BTreeSet;
+
+pub(super) fn ask(site: &Site, question: &mut Question) {
+    question.mounts.extend(site.volumes.iter().map(|volume| volume.spec.mount.clone()));
+}
+
+pub(super) fn is_mounted(spec: &Spec, there: &Observed) -> bool {
+    there.mounts.get(&spec.mount).is_some_and(|(state, _)| state.mounted)
+}
+
+/// Volumes that a host which answered and is to mount them does not have.
+pub fn lacking<'s>(site: &'s Site, seen: &AllSeen) -> Vec<&'s SiteVolume> {
+    let lacks = |volume: &&SiteVolume| {
+        let mut clients = volume.spec.clients.iter().filter_map(|host| seen.get(host)?.as_ref().ok());
+        clients.any(|there| !is_mounted(&volume.spec, there))
+    };
+    site.volumes.iter().filter(lacks).collect()
+}
+
+pub(super) fn notes(site: &Site, seen: &AllSeen) -> Vec<String> {
+    let note = |volume: &SiteVolume| {
+        let Spec { name, kind, mount, .. } = &volume.spec;
+        format!("volumes: {name} ({kind}) is made by the steps of homing volume, and mounted at {mount}")
+    };
+    lacking(site, seen).into_iter().map(note).collect()
+}
+
+/// Packages that a host needs for its volumes: by Debian's names, or by those of Red Hat and SUSE.
+pub(super) fn packages(site: &Site, host: &str, there: &Observed) -> BTreeSet<String> {
+    let debian = there.family.iter().any(|family| family == "debian");
+    let name = |debians: &'static str, others: &'static str| if debian { debians } else { others };
+    let of = |spec: &Spec| {
+        let serves = spec.places.iter().any(|place| place.host == host);
+        let mounts = spec.clients.iter().any(|client| client == host);
+        let leads = spec.kind == Kind::Moosefs && spec.master() == host;
+        let needs = match spec.kind {
+            Kind::Gluster => [
+                (serves, name("glusterfs-server", "glusterfs-server")),
+                (mounts, name("glusterfs-client", "glusterfs-fuse")),
+                (false, ""),
+                (false, ""),
+            ],
+            Kind::Nfs => [
+                (serves, name("nfs-kernel-server", "nfs-utils")),
+                (mounts && !serves, name("nfs-common", "nfs-utils")),
+                (false, ""),
+                (false, ""),
+            ],
+            Kind::Moosefs => [
+                (serves, "moosefs-chunkserver"),
+                (mounts, "moosefs-client"),
+                (leads, "moosefs-master"),
+                (leads, "moosefs-cli"),
+            ],
+        };
+        needs.into_iter().filter(|(needed, _)| *needed).map(|(_, name)| name.to_string()).collect::<Vec<_>>()
+    };
+    let of_volumes = site.volumes.iter().flat_map(|volume| of(&volume.spec));
+    // The copy of homes is made and compared by it.
+    of_volumes.chain(site.up.homes.is_some().then(|| "rsync".into())).collect()
+}

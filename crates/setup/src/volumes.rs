@@ -1,0 +1,73 @@
+//! What the cluster file says of volumes, and of the homes on one.
+
+use homing_volume::{Danger, Kind, Spec};
+use serde::Deserialize;
+
+/// `[up.volume.NAME]`: the words of `homing volume create`.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Volume {
+    /// File system: gluster, moosefs, nfs.
+    pub kind: Kind,
+    /// Hosts and the folder of each that gives its space: `n[1-4]:/brick`, several behind commas.
+    pub hosts: String,
+    /// Copies of each file.
+    #[serde(default = "one")]
+    pub copies: u32,
+    /// Names alone on a third host (GlusterFS).
+    #[serde(default)]
+    pub arbiter: bool,
+    /// Mount point (default: /NAME).
+    pub mount: Option<String>,
+    /// Hosts that mount it, as a node set (default: all of the cluster).
+    pub clients: Option<String>,
+    /// Host of the master (MooseFS; default: the first).
+    pub master: Option<String>,
+    /// Dangers that are taken on, as the options of `homing volume` name them.
+    #[serde(default)]
+    pub allow: Vec<String>,
+}
+
+/// `[up.homes]`.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Homes {
+    /// The volume of `[up.volume.NAME]` whose folder `home` is /home of all that mount it.
+    pub volume: String,
+    /// The host whose homes go there (default: the one that has any).
+    pub from: Option<String>,
+}
+
+fn one() -> u32 {
+    1
+}
+
+/// A volume with the names of its hosts.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct SiteVolume {
+    /// As it is made.
+    pub spec: Spec,
+    /// What is taken on for it.
+    pub allowed: Vec<Danger>,
+}
+
+impl Volume {
+    /// Dangers by the names of their options; `Err`: a word that is none.
+    pub fn allowed(&self) -> Result<Vec<Danger>, String> {
+        const CREATE: [Danger; 5] = [
+            Danger::SystemDisk,
+            Danger::CopiesOnOneHost,
+            Danger::MountOverFiles,
+            Danger::StoreInUse,
+            Danger::HangingWrites,
+        ];
+        let named = |word: &String| {
+            let found = CREATE.into_iter().find(|danger| danger.flag().trim_start_matches('-') == word);
+            found.ok_or_else(|| {
+                let known = CREATE.map(|danger| danger.flag().trim_start_matches('-'));
+                format!("allow = {word:?} is none of {}", known.join(", "))
+            })
+        };
+        self.allow.iter().map(named).collect()
+    }
+}
