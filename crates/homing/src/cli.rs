@@ -73,6 +73,7 @@ pub fn main() -> i32 {
         Sub::Bench(args) => cmd::bench::run(args),
         Sub::Topology(args) => cmd::topology::run(&args),
         Sub::Up(args) => cmd::up::run(args),
+        Sub::Cache(args) => cmd::cache::run(args),
         Sub::Down(args) => cmd::up::down::run(args),
         Sub::Snapshot(args) => cmd::snapshot::run(args),
         Sub::Volume(args) => cmd::volume::run(args),

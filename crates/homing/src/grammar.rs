@@ -66,6 +66,8 @@ pub enum Sub {
     Up(cmd::up::Args),
     /// Drain a host and take it out of the cluster
     Down(cmd::up::down::Args),
+    /// Packages on many hosts, each file fetched once
+    Cache(cmd::cache::Args),
     /// Make, grow, shrink and delete volumes of GlusterFS, MooseFS and NFS
     Volume(cmd::volume::Args),
     /// Copy a folder's states next to its bytes, list them, write them back

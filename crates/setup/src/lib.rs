@@ -2,6 +2,7 @@
 //! becomes what is wanted of each, and that becomes steps. Pure.
 
 pub mod areas;
+pub mod cache;
 mod login_limit;
 mod plan;
 mod site;

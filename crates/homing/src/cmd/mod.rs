@@ -1,5 +1,6 @@
 //! One file a subcommand.
 pub mod bench;
+pub mod cache;
 pub mod check;
 pub mod copy;
 pub mod exec;

@@ -17,10 +17,12 @@ const RUNS: &[&str] = &["run", "resume", "runs", "report", "top", "usage"];
 const JOBS: &[&str] = &["sub", "jobs", "kill", "peek", "wait", "lsf", "top", "usage"];
 const HOSTS: &[&str] = &[
     "run", "plan", "resume", "hosts", "exec", "push", "pull", "check", "make", "on", "volume", "snapshot", "nodeset",
-    "up", "down", "usage", "top",
+    "up", "down", "cache", "usage", "top",
 ];
-const SSH: &[&str] =
-    &["run", "plan", "resume", "hosts", "check", "make", "on", "volume", "snapshot", "up", "down", "top", "usage"];
+const SSH: &[&str] = &[
+    "run", "plan", "resume", "hosts", "check", "make", "on", "volume", "snapshot", "up", "down", "cache", "top",
+    "usage",
+];
 
 /// Exit statuses.
 pub const STATUSES: &[Fact] = &[

@@ -1,0 +1,112 @@
+//! Packages for many hosts of which one fetches each file. What a host wants is told by its own signed index, and that is
+//! also what it compares with before it installs: neither the host that fetched nor this machine has to be trusted.
+
+use homing_model::text::quoted_unless;
+use std::collections::{BTreeMap, BTreeSet};
+
+const SCRIPT: &str = include_str!("cache.sh");
+
+/// A package's file.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct PackageFile {
+    /// Under which apt keeps it.
+    pub name: String,
+    /// Bytes.
+    pub size: u64,
+    /// In hexadecimal.
+    pub sha256: String,
+    /// Where it is fetched from.
+    pub uri: String,
+}
+
+impl PackageFile {
+    /// A line of `apt-get --print-uris` with `Acquire::ForceHash=SHA256`. `None` for one without that hash, or with a
+    /// name that is none of a file.
+    fn read(line: &str) -> Option<PackageFile> {
+        let (uri, rest) = line.strip_prefix('\'')?.split_once("' ")?;
+        let [name, size, hash] = *rest.split(' ').collect::<Vec<_>>() else { return None };
+        let sha256 = hash.strip_prefix("SHA256:")?;
+        let is_hash = sha256.len() == 64 && sha256.bytes().all(|b| b.is_ascii_hexdigit());
+        let is_name = name.ends_with(".deb") && !name.contains('/') && !name.starts_with(['.', '-']);
+        (is_hash && is_name).then_some(())?;
+        Some(PackageFile { name: name.into(), size: size.parse().ok()?, sha256: sha256.into(), uri: uri.into() })
+    }
+}
+
+/// What a host said to [`wanted`]; `Err`: a line that names no file, or one without a hash.
+pub fn files(said: &str) -> Result<BTreeSet<PackageFile>, String> {
+    let one = |line: &str| {
+        PackageFile::read(line)
+            .ok_or_else(|| format!("its index has no SHA-256 for {line}, so that nobody can vouch for it"))
+    };
+    said.lines().map(one).collect()
+}
+
+/// What has to be fetched once for all hosts. Two files of one name are two versions that differ in nothing but bytes, and
+/// the hosts of the second are named.
+pub fn union(wanted: &BTreeMap<String, BTreeSet<PackageFile>>) -> (Vec<PackageFile>, Vec<(String, String)>) {
+    let mut all: BTreeMap<&str, &PackageFile> = BTreeMap::new();
+    let mut odd = Vec::new();
+    for (host, files) in wanted {
+        for file in files {
+            let first = *all.entry(&file.name).or_insert(file);
+            if first.sha256 != file.sha256 {
+                odd.push((host.clone(), format!("its index has another {} than that of other hosts", file.name)));
+            }
+        }
+    }
+    (all.into_values().cloned().collect(), odd)
+}
+
+fn call(function: &str, words: impl IntoIterator<Item = String>) -> String {
+    let is_plain = |c: char| c.is_ascii_alphanumeric() || "-_./:@%+,=~".contains(c);
+    let words: String = words.into_iter().map(|word| format!(" {}", quoted_unless(&word, is_plain))).collect();
+    format!("{SCRIPT}main() {{\nready\n{function}{words}\n}}\n")
+}
+
+/// A script that tells which files a host needs for packages.
+pub fn wanted(packages: &[String]) -> String {
+    call("wanted", packages.iter().cloned()) + "main </dev/null\n"
+}
+
+/// A script that fetches files and writes them to its standard output, as tar.
+pub fn fetch(files: &[PackageFile]) -> String {
+    let words = files.iter().flat_map(|file| [file.uri.clone(), file.name.clone(), file.sha256.clone()]);
+    call("fetch", words) + "main </dev/null\n"
+}
+
+/// A script, for `sh -c`, that installs packages from the files on its standard input.
+pub fn came(packages: &[String]) -> String {
+    call("came", packages.iter().cloned()) + "main\n"
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn line(name: &str, hash: &str) -> String {
+        format!("'http://mirror/pool/{name}' {name} 1200 SHA256:{}\n", hash.repeat(64))
+    }
+
+    #[test]
+    fn each_file_is_fetched_once_whoever_wants_it() {
+        let of = |text: String| files(&text).unwrap();
+        let both = of(line("a_1_all.deb", "a") + &line("b_1%3a2_all.deb", "b"));
+        let hosts: BTreeMap<_, _> = [("n1".to_string(), both), ("n2".to_string(), of(line("a_1_all.deb", "a")))].into();
+        let (all, odd) = union(&hosts);
+        assert_eq!(all.iter().map(|file| file.name.as_str()).collect::<Vec<_>>(), ["a_1_all.deb", "b_1%3a2_all.deb"]);
+        assert_eq!((all[0].size, all[0].uri.as_str(), odd), (1200, "http://mirror/pool/a_1_all.deb", vec![]));
+        assert!(fetch(&all).contains("\nfetch http://mirror/pool/a_1_all.deb a_1_all.deb aaaa"));
+    }
+
+    #[test]
+    fn a_file_that_nobody_vouches_for_or_that_leads_elsewhere_is_refused() {
+        assert!(files("'http://m/a.deb' a.deb 3 MD5Sum:abc\n").unwrap_err().contains("no SHA-256"));
+        assert!(files(&line("../a.deb", "a")).is_err());
+        assert!(files(&line("-a.deb", "a")).is_err());
+        let of = |hash| files(&line("a.deb", hash)).unwrap();
+        let (_, odd) = union(&[("n1".to_string(), of("a")), ("n2".to_string(), of("b"))].into());
+        assert_eq!(odd, [("n2".to_string(), "its index has another a.deb than that of other hosts".to_string())]);
+        assert!(wanted(&["a b; c".into()]).contains("\nwanted 'a b; c'\n"));
+    }
+}
