@@ -142,7 +142,7 @@ pub struct Create {
     #[arg(long, value_name = "SIZE", value_parser = homing_lab::parse_size, num_args = 0..=1, default_missing_value = "64M")]
     pub stripe: Option<u64>,
     /// How bytes travel: tcp alone (GlusterFS dropped rdma)
-    #[arg(long, default_value = "tcp", value_parser = super::create::transport)]
+    #[arg(long, default_value = "tcp", value_parser = super::transport::parse)]
     pub transport: String,
     /// Mount point (default: /NAME)
     #[arg(long, value_name = "PATH")]

@@ -70,20 +70,6 @@ pub fn run(way: &Way, args: Create) -> Result<i32, Failure> {
     Ok(0)
 }
 
-/// A word of `--transport`. Whoever read of RDMA in GlusterFS's older manuals learns what became of it.
-pub fn transport(word: &str) -> Result<String, String> {
-    match word {
-        "tcp" => Ok(word.into()),
-        "rdma" | "tcp,rdma" => {
-            Err("GlusterFS has no rdma since version 8: its volumes do not start. MooseFS never had \
-            it. NFS has it as an option of its mounts (proto=rdma), which homing goes by. Over InfiniBand use tcp with \
-            the addresses of IPoIB"
-                .into())
-        }
-        _ => Err("there is tcp and nothing else".into()),
-    }
-}
-
 /// From hosts with a disk to a volume that is mounted.
 pub fn make(way: &Way, spec: &Spec, allowed: Vec<Danger>) -> Result<(), Failure> {
     let drive = Drive::new(way, Some(&spec.name))?.allowing(allowed);
@@ -116,13 +102,6 @@ pub fn plan(spec: &Spec, seen: &Observed, allowed: &[Danger]) -> super::drive::A
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn rdma_is_told_as_what_it_is() {
-        assert_eq!(transport("tcp").as_deref(), Ok("tcp"));
-        assert!(transport("rdma").is_err_and(|why| why.contains("since version 8") && why.contains("proto=rdma")));
-        assert!(transport("sctp").is_err());
-    }
 
     #[test]
     fn each_host_may_have_a_path_of_its_own() {

@@ -5,6 +5,7 @@ pub mod change;
 pub mod create;
 mod drive;
 pub mod show;
+mod transport;
 mod watch;
 
 use crate::failure::Failure;
