@@ -132,6 +132,7 @@ impl Core {
 
     /// A worker answered.
     pub fn host_up(&mut self, name: &str, slots: u32, mut facts: HostFacts) -> HostIx {
+        facts.indices.clear();
         facts.nic_bytes_per_s = self.policy.links.rate(name, facts.nic_bytes_per_s);
         let powered = self.power.host_up(self.hosts.len(), name, slots).map(|(most, by)| (most, by.to_string()));
         // Who may have none at all joins, and leaves again below.

@@ -52,7 +52,8 @@ impl Queue {
     }
 }
 
-fn limit(of: Option<u32>) -> String {
+/// A limit, `-` where there is none.
+pub fn limit(of: Option<u32>) -> String {
     of.map_or("-".into(), |n| n.to_string())
 }
 

@@ -74,6 +74,9 @@ pub struct HostFacts {
     /// Tasks at once for which the hard limit on descriptors is enough.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub most_tasks: Option<u32>,
+    /// Load indices by LSF's names that are no rates, at that moment; not in the record of a run.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub indices: BTreeMap<String, f64>,
 }
 
 /// One sample of a host's load. Counters are totals since boot.

@@ -21,6 +21,7 @@ pub fn facts() -> HostFacts {
         ahead: None,
         // A worker's own affair, who adds it.
         most_tasks: None,
+        indices: crate::indices(),
     }
 }
 

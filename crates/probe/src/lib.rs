@@ -2,12 +2,14 @@
 //! value that cannot be read is unknown, never zero.
 
 mod facts;
+mod indices;
 mod parse;
 mod pulse;
 mod room;
 mod served;
 
 pub use facts::{facts, memory_bytes};
+pub use indices::indices;
 pub use pulse::Pulser;
 
 use homing_model::HostSample;

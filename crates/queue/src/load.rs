@@ -13,12 +13,13 @@ const BETWEEN: Duration = Duration::from_secs(2);
 ///
 /// `r1m` run queue, `ut` processor use in percent, `pg` pages/s, `mem` MiB
 /// available, `io` KB/s and `bio` requests/s of whole disks (`tps` of `sar -b`), `rpc` NFS
-/// server calls/s.
+/// server calls/s, and the rest of [`homing_probe::indices`].
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Load(BTreeMap<String, f64>);
 
 /// Those that are measured on every host.
-pub const INDICES: [&str; 7] = ["r1m", "ut", "pg", "mem", "io", "bio", "rpc"];
+pub const INDICES: [&str; 13] =
+    ["r15s", "r1m", "r15m", "ut", "pg", "io", "ls", "it", "tmp", "swp", "mem", "bio", "rpc"];
 
 /// Indices of which less is worse.
 const DECREASING: [&str; 4] = ["mem", "swp", "tmp", "it"];
@@ -79,12 +80,12 @@ pub fn thresholds(text: &str) -> Option<(Option<f64>, Option<f64>)> {
     Some((number(first)?, number(second)?))
 }
 
-/// The load between two samples.
-pub fn measure(first: &HostSample, last: &HostSample) -> Load {
+/// The load between two samples, and what was so at one moment.
+pub fn measure(first: &HostSample, last: &HostSample, at_once: BTreeMap<String, f64>) -> Load {
     let i = last.since(first);
     let all =
         [("r1m", i.r1m), ("ut", i.ut), ("pg", i.pg), ("mem", i.mem), ("io", i.io), ("bio", i.bio), ("rpc", i.rpc)];
-    Load(all.into_iter().filter_map(|(n, v)| Some((n.to_string(), v?))).collect())
+    Load(all.into_iter().filter_map(|(n, v)| Some((n.to_string(), v?))).chain(at_once).collect())
 }
 
 /// The newest load of this machine, never older than a few seconds.
@@ -101,7 +102,7 @@ pub fn watch(own: &BTreeMap<String, Index>) -> Watch {
     let first = homing_probe::sample();
     std::thread::sleep(Duration::from_millis(100));
     let sample = homing_probe::sample();
-    let load = measure(&first, &sample);
+    let load = measure(&first, &sample, homing_probe::indices());
     Watch { load, sample, taken: Instant::now(), answers }
 }
 
@@ -115,7 +116,7 @@ impl Watch {
     pub fn now(&mut self) -> &Load {
         if self.taken.elapsed() >= BETWEEN {
             let sample = homing_probe::sample();
-            self.load = measure(&self.sample, &sample);
+            self.load = measure(&self.sample, &sample, homing_probe::indices());
             (self.sample, self.taken) = (sample, Instant::now());
         }
         self.load.set("maxmem", Some(homing_probe::memory_bytes() as f64 / f64::from(1 << 20)));

@@ -11,7 +11,6 @@ use homing_queue::control::{Order, Target};
 use homing_queue::index::Index;
 use homing_queue::plan::Config;
 use homing_queue::{Engine, Job, State};
-use std::collections::BTreeMap;
 
 /// Slots of jobs: all, waiting, running, stopped.
 fn counted<'a>(jobs: impl Iterator<Item = &'a Job>) -> [u32; 4] {
@@ -100,7 +99,8 @@ pub fn busers(words: &[RawText]) -> Result<i32, Refusal> {
         return Ok(0);
     };
     let asked: Vec<String> = parsed.operands.iter().map(text).collect();
-    let jobs = super::engine()?.jobs()?;
+    let engine = super::engine()?;
+    let (jobs, config) = (engine.jobs()?, engine.config()?);
     let mut users: Vec<String> = match asked.as_slice() {
         [] => vec![super::own_name()],
         [all] if all == "all" => jobs.iter().map(|j| j.spec.user.clone()).collect(),
@@ -118,13 +118,19 @@ pub fn busers(words: &[RawText]) -> Result<i32, Refusal> {
         out += &format!(
             "{user:<18} {:>5}{:>7}{all:>7}{pend:>7}{run:>7}{:>7}{:>7}{:>7}\n",
             "-",
-            "-",
+            tables::limit(most_of_a_user(&config)),
             of(State::Ssusp),
             of(State::Ususp),
             0
         );
     }
     print(&out)
+}
+
+/// Slots that a user may have at once, where each queue that is open says it.
+fn most_of_a_user(config: &Config) -> Option<u32> {
+    let open = config.queues.values().filter(|queue| !queue.closed);
+    open.map(|queue| queue.per_user.into_iter().chain(queue.slots).min()).sum()
 }
 
 /// Hosts of the engine with their slots; of those named, if any.
@@ -230,14 +236,12 @@ pub fn add_load(found: &mut [Host]) {
                 continue;
             }
         };
-        let load = homing_queue::measure(&first, &last);
+        let load = homing_queue::measure(&first, &last, facts.indices);
         host.load = homing_queue::INDICES.iter().filter_map(|i| Some((i.to_string(), load.get(i)?))).collect();
         host.cpus = Some(facts.cores);
         host.max_mem = Some(facts.memory_bytes as f64 / f64::from(1 << 20));
+        host.max_swp = load.get("maxswp");
         host.kind = facts.arch.to_uppercase();
-        if host.name == own {
-            host.load.extend(here());
-        }
     }
     let told = homing_model::alike::folded(silent.iter().map(|(host, why)| (host.as_str(), why.as_str())));
     told.iter().for_each(|line| eprintln!("homing: {line}"));
@@ -294,22 +298,6 @@ pub fn never(requirement: &Requirement, host: Option<&str>) -> Result<Option<(St
     Ok(requirement.never(&most).map(|what| (what, format!("{mib:.0} MB of memory and {} processors", facts.cores))))
 }
 
-/// Indices that only this machine can be asked for without more ado.
-fn here() -> BTreeMap<String, f64> {
-    let mut found = BTreeMap::new();
-    let average = std::fs::read_to_string("/proc/loadavg").unwrap_or_default();
-    let mib = |bytes: u64| bytes as f64 / f64::from(1 << 20);
-    if let Some(long) = average.split(' ').nth(2).and_then(|t| t.parse().ok()) {
-        found.insert("r15m".to_string(), long);
-    }
-    if let Ok(tmp) = rustix::fs::statvfs("/tmp") {
-        found.insert("tmp".into(), mib(tmp.f_bavail * tmp.f_frsize));
-    }
-    let memory = rustix::system::sysinfo();
-    found.insert("swp".into(), mib(memory.freeswap as u64 * u64::from(memory.mem_unit.max(1))));
-    found
-}
-
 /// Hosts with their load, of those named or all, that fulfil a requirement.
 pub fn loaded(asked: &[String], requirement: Option<&Requirement>) -> Result<Vec<Host>, Refusal> {
     let mut found = hosts(super::engine()?.as_ref(), asked)?;
@@ -322,12 +310,7 @@ pub fn loaded(asked: &[String], requirement: Option<&Requirement>) -> Result<Vec
 pub fn lshosts(words: &[RawText]) -> Result<i32, Refusal> {
     let Some(parsed) = options("lshosts", &BHOSTS, words)? else { return Ok(0) };
     let asked: Vec<String> = parsed.operands.iter().map(text).collect();
-    let mut found = loaded(&asked, requirement(&parsed)?.as_ref())?;
-    let own = homing_queue::host_name();
-    let memory = rustix::system::sysinfo();
-    for host in found.iter_mut().filter(|h| h.name == own) {
-        host.max_swp = Some((memory.totalswap as u64 * u64::from(memory.mem_unit.max(1))) as f64 / f64::from(1 << 20));
-    }
+    let found = loaded(&asked, requirement(&parsed)?.as_ref())?;
     print(&tables::lshosts(&found, parsed.has("w")))
 }
 
