@@ -208,6 +208,7 @@ fn read(path: &Path) -> Result<Settings, Failure> {
     let text = text_of(path).map_err(cannot)?;
     let parsed = parse(&text).map_err(|(line, why)| {
         let hint = "correct that line; --cluster FILE or HOMING_CLUSTER=FILE names another file";
+        let hint = super::lsf_keys::instead(&why).unwrap_or_else(|| hint.into());
         Failure::usage(format!("cluster file {}, line {line}: {why}", path.display())).hint(hint)
     })?;
     let beside = |file: PathBuf| path.parent().unwrap_or(Path::new(".")).join(file);

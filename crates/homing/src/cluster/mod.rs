@@ -4,6 +4,7 @@
 mod args;
 mod file;
 mod links;
+mod lsf_keys;
 mod power;
 mod switches;
 

@@ -57,3 +57,17 @@ fn hosts_indices_and_groups_are_told() {
     let heads = world.out(&format!("lsmon -i 1 {host} | head -4 | grep -c HOST_NAME"));
     assert_eq!(heads.trim(), "2");
 }
+
+#[test]
+fn keys_of_lsfs_that_are_not_there_are_refused_with_what_to_use() {
+    let world = World::new();
+    let told = table("key of LSF's");
+    assert!(told.len() > 20, "{told:?}");
+    // One run for all would name the first alone.
+    for (key, instead) in told {
+        let file = world.path().join("odd.toml");
+        std::fs::write(&file, format!("[queue.q]\n{} = 1\n", key.to_lowercase())).unwrap();
+        let (code, _, err) = world.sh(&format!("HOMING_CLUSTER={} bqueues", file.display()));
+        assert!(code != 0 && err.contains(&format!("LSF's {}: {instead}", key.to_lowercase())), "{key}: {err}");
+    }
+}
