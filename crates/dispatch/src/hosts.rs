@@ -22,6 +22,8 @@ struct Host {
     facts: HostFacts,
     slots: u32,
     used: u32,
+    /// Of its slots those that are the run's now, where others use them too.
+    granted: Option<u32>,
     free_slots: BTreeSet<u32>,
     slot_of: HashMap<u64, u32>,
     mean_us: f64,
@@ -70,6 +72,7 @@ impl Hosts {
             name: name.into(),
             slots,
             used: 0,
+            granted: None,
             free_slots: (1..=slots).collect(),
             slot_of: HashMap::new(),
             mean_us: 0.0,
@@ -273,8 +276,26 @@ impl Hosts {
     /// Slots that may still be filled, with what may be sent ahead.
     pub(crate) fn credit(&self, ix: HostIx, ahead: bool) -> u32 {
         let host = &self.hosts[ix];
-        let extra = if ahead { prefetch(host.slots, host.mean_us) } else { 0 };
-        (host.slots + extra).saturating_sub(host.used)
+        let slots = host.slots.min(host.granted.unwrap_or(host.slots));
+        // What is sent ahead would start as soon as a task ends whose slot is to be given back.
+        let extra = if ahead && slots == host.slots { prefetch(host.slots, host.mean_us) } else { 0 };
+        (slots + extra).saturating_sub(host.used)
+    }
+
+    /// So many of its slots are the run's, until it is told another number.
+    pub(crate) fn grant(&mut self, ix: HostIx, slots: u32) {
+        self.hosts[ix].granted = Some(slots);
+    }
+
+    /// Slots that it has, and of these those in use.
+    pub(crate) fn slots_of(&self, ix: HostIx) -> (u32, u32) {
+        (self.hosts[ix].slots, self.hosts[ix].used)
+    }
+
+    /// A host of whose slots others have some, and all that the run may use are in use: how many these are.
+    pub(crate) fn crowded(&self) -> Option<(&str, u32, u32)> {
+        let few = |h: &&Host| h.up && h.granted.is_some_and(|granted| granted < h.slots && h.used >= granted);
+        self.hosts.iter().find(few).map(|h| (h.name.as_str(), h.granted.unwrap_or(0), h.slots))
     }
 
     pub(crate) fn take_slot(&mut self, ix: HostIx, ticket: u64, cpus: u32) -> u32 {

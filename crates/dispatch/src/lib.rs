@@ -34,6 +34,6 @@ pub use kept::FILE as UNPRINTED;
 pub use output::{OutputOptions, Printer};
 pub use power::{Circuit, Draw};
 pub use run::run;
-pub use settings::{DispatchError, Incoming, Later, Listener, Progress, ResultFiles, Settings};
+pub use settings::{DispatchError, Incoming, Later, Listener, Progress, ResultFiles, Seats, Settings};
 pub use stands::Served;
 pub use terminal::Terminal;

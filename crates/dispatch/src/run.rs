@@ -5,6 +5,7 @@ mod arrivals;
 mod leases;
 mod parting;
 mod refusals;
+mod seats;
 mod watched;
 
 use crate::admission::Io;
@@ -120,6 +121,7 @@ pub(crate) struct Shell<'a, L: Listener> {
     user_name: fn(u32) -> String,
     lessees: Vec<leases::Lessee>,
     watched: watched::Watched,
+    seated: Option<seats::Seated>,
     pub(crate) listener: &'a mut L,
 }
 
@@ -187,6 +189,7 @@ pub fn run<L: Listener>(settings: Settings, listener: &mut L) -> Result<i32, Dis
         user_name: settings.user_name,
         lessees: Vec::new(),
         watched: watched::Watched::default(),
+        seated: settings.seats.map(seats::Seated::new),
         listener,
     };
     shell.core.opens(&settings.opening);
@@ -253,6 +256,7 @@ impl<L: Listener> Shell<'_, L> {
             if self.need_all && !self.refused.is_empty() {
                 return Err(DispatchError::NotAllHosts(self.refused.iter().cloned().collect()));
             }
+            self.settle_seats();
             if self.assembled(started.elapsed()) {
                 self.core.assign(now.mono);
             } else if !self.need_all {

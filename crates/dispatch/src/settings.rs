@@ -87,6 +87,12 @@ pub trait Listener {
     fn learnt(&mut self, _limits: &[(String, u32)], _movers: &[String]) {}
 }
 
+/// Slots of this machine that others use besides.
+pub trait Seats {
+    /// The run's tasks here take `used` slots and could take `wanted`: as many as they may take from now on.
+    fn settle(&mut self, used: u32, wanted: u32) -> u32;
+}
+
 /// Everything that a run needs.
 pub struct Settings {
     /// Name of the run.
@@ -110,6 +116,8 @@ pub struct Settings {
     /// The words of a program that runs the commands elsewhere: what it is given behind them are the names of the task's
     /// inputs, each behind `--near`, `--` and the command as one line for the shell.
     pub around: Option<Vec<RawText>>,
+    /// Slots of this machine that jobs of its queue use too.
+    pub seats: Option<Box<dyn Seats>>,
     /// Slots from cores, where the plan does not say.
     pub slots: Box<dyn Fn(u32) -> u32>,
     /// The login name of a user.

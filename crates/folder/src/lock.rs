@@ -21,6 +21,7 @@ const F_OFD_SETLKW: libc::c_int = -1;
 
 /// Kinds of lock, as wide as the structure has them: constants and structure differ, each system in its own way.
 const EXCLUSIVE: libc::c_short = libc::F_WRLCK as libc::c_short;
+const SHARED: libc::c_short = libc::F_RDLCK as libc::c_short;
 const NONE: libc::c_short = libc::F_UNLCK as libc::c_short;
 
 /// Held until dropped, and by whoever inherits its descriptor.
@@ -80,7 +81,11 @@ fn call_of(file: &File, command: libc::c_int, kind: libc::c_short, bytes: Bytes)
 /// Locks these bytes of a file now, for as long as it is open. `Ok(false)`: another has one of them; an error: the
 /// file's system has no such locks.
 fn try_lock(file: &File, ranges: &[Bytes]) -> io::Result<bool> {
-    match ranges.iter().try_for_each(|bytes| call(file, F_OFD_SETLK, *bytes).map(drop)) {
+    try_lock_as(file, EXCLUSIVE, ranges)
+}
+
+fn try_lock_as(file: &File, kind: libc::c_short, ranges: &[Bytes]) -> io::Result<bool> {
+    match ranges.iter().try_for_each(|bytes| call_of(file, F_OFD_SETLK, kind, *bytes).map(drop)) {
         Ok(()) => Ok(true),
         Err(e) if matches!(e.raw_os_error(), Some(libc::EAGAIN | libc::EACCES)) => Ok(false),
         Err(e) => Err(e),
@@ -92,8 +97,13 @@ pub(crate) fn try_add(file: &File, bytes: Bytes) -> io::Result<bool> {
     try_lock(file, &[bytes])
 }
 
+/// Locks bytes likewise, beside others who do the same: only whoever wants one for itself is kept out, and keeps out.
+pub fn try_share(file: &File, bytes: Bytes) -> io::Result<bool> {
+    try_lock_as(file, SHARED, &[bytes])
+}
+
 /// Gives bytes back that this open file has locked.
-pub(crate) fn give_back(file: &File, bytes: Bytes) -> io::Result<()> {
+pub fn give_back(file: &File, bytes: Bytes) -> io::Result<()> {
     call_of(file, F_OFD_SETLK, NONE, bytes).map(drop)
 }
 
@@ -109,8 +119,13 @@ pub fn is_locked(file: &File) -> io::Result<bool> {
 
 /// Of the bytes from the first to before the second one, those of any one lock of somebody else's open file. To ask,
 /// reading is enough.
-pub(crate) fn met(file: &File, (from, to): (u32, u32)) -> io::Result<Option<(u32, u32)>> {
-    let lock = call(file, F_OFD_GETLK, (from, Some(to)))?;
+pub(crate) fn met(file: &File, bytes: (u32, u32)) -> io::Result<Option<(u32, u32)>> {
+    met_as(file, EXCLUSIVE, bytes)
+}
+
+/// The same, of the locks that keep out one of this kind.
+fn met_as(file: &File, kind: libc::c_short, (from, to): (u32, u32)) -> io::Result<Option<(u32, u32)>> {
+    let lock = call_of(file, F_OFD_GETLK, kind, (from, Some(to)))?;
     if lock.l_type == NONE {
         return Ok(None);
     }
@@ -121,6 +136,15 @@ pub(crate) fn met(file: &File, (from, to): (u32, u32)) -> io::Result<Option<(u32
 
 /// The bytes of a file below `end` that somebody else's open file has locked. To ask, reading is enough.
 pub fn held_bytes(file: &File, end: u32) -> io::Result<Vec<u32>> {
+    held_as(file, EXCLUSIVE, end)
+}
+
+/// Those of them that somebody has alone.
+pub fn unshared_bytes(file: &File, end: u32) -> io::Result<Vec<u32>> {
+    held_as(file, SHARED, end)
+}
+
+fn held_as(file: &File, kind: libc::c_short, end: u32) -> io::Result<Vec<u32>> {
     let mut found = Vec::new();
     // The kernel tells any one lock of a range: what lies before and behind it is asked for again.
     let mut unknown = vec![(0, end)];
@@ -128,7 +152,7 @@ pub fn held_bytes(file: &File, end: u32) -> io::Result<Vec<u32>> {
         if from >= to {
             continue;
         }
-        let Some((first, behind)) = met(file, (from, to))? else { continue };
+        let Some((first, behind)) = met_as(file, kind, (from, to))? else { continue };
         found.extend(first..behind);
         unknown.extend([(from, first), (behind.max(first + 1), to)]);
     }
@@ -210,5 +234,22 @@ mod tests {
         let read = File::open(&path).unwrap();
         assert_eq!(held_bytes(&read, 100).unwrap(), [1, 2, 4, 5]);
         assert_eq!(held_bytes(&read, 5).unwrap(), [1, 2, 4]);
+    }
+
+    #[test]
+    fn shared_bytes_keep_out_those_who_want_one_alone() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("l");
+        let open = || file(&path, 0o644).unwrap();
+        let (first, second) = (open(), open());
+        let byte = (3, Some(4));
+        assert!(try_share(&first, byte).unwrap() && try_share(&second, byte).unwrap());
+        assert!(Held::of(open(), &[byte]).unwrap().is_none());
+        let read = File::open(&path).unwrap();
+        assert_eq!((held_bytes(&read, 9).unwrap(), unshared_bytes(&read, 9).unwrap()), (vec![3], vec![]));
+        [&first, &second].iter().for_each(|file| give_back(file, byte).unwrap());
+        let _alone = Held::of(open(), &[byte]).unwrap().unwrap();
+        assert!(!try_share(&first, byte).unwrap());
+        assert_eq!(unshared_bytes(&read, 9).unwrap(), [3]);
     }
 }

@@ -41,6 +41,11 @@ impl Presence {
         read.filter(|(_, owner)| *owner == uid).map(|(presence, _)| presence)
     }
 
+    /// Whether that runner is at work.
+    pub fn is_alive(&self, boot_id: &str) -> bool {
+        self.process.is_alive(boot_id)
+    }
+
     /// Lets the others know.
     pub fn publish(&self, own: &Path) -> std::io::Result<()> {
         write_json_soon(&own.join(NAME), self, 0o644).map(drop)
@@ -72,7 +77,7 @@ impl Neighbours {
                 _ => drop(self.known.remove(uid)),
             }
         }
-        let alive = self.known.iter().filter(|(_, (_, p))| p.process.is_alive(&boot));
+        let alive = self.known.iter().filter(|(_, (_, p))| p.is_alive(&boot));
         alive.map(|(uid, (_, presence))| (*uid, presence)).collect()
     }
 }

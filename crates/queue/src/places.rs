@@ -40,6 +40,12 @@ impl Places {
         }
     }
 
+    /// Whether anybody of this machine has a queue there.
+    pub fn is_usual() -> bool {
+        let base = std::env::var_os("HOMING_QUEUE").map_or_else(|| "/var/tmp".into(), PathBuf::from);
+        base.join(NAME).is_dir()
+    }
+
     /// In a folder; makes what is missing.
     pub fn at(base: PathBuf) -> Result<Places, QueueError> {
         let open = |place: &Path, name: &str| {

@@ -31,14 +31,17 @@ pub(crate) const FOLDER: &str = "slots";
 fn held(places: &Places, users: &[u32], host: &str, count: u32) -> BTreeSet<u32> {
     let mut all = BTreeSet::new();
     for uid in users {
-        let path = places.of(*uid).join(FOLDER).join(host);
-        // What its owner has made unreadable, or a pipe of it, hides no one's slots but the owner's.
-        let Ok(file) = open_plain(&path) else { continue };
-        if file.metadata().is_ok_and(|m| m.uid() == *uid) {
+        if let Some(file) = opened(places, *uid, host) {
             all.extend(lock::held_bytes(&file, count).unwrap_or_default());
         }
     }
     all
+}
+
+/// A user's file for a host. What its owner has made unreadable, or a pipe of it, hides no one's slots but the owner's.
+pub(crate) fn opened(places: &Places, uid: u32, host: &str) -> Option<fs::File> {
+    let file = open_plain(&places.of(uid).join(FOLDER).join(host)).ok()?;
+    file.metadata().is_ok_and(|m| m.uid() == uid).then_some(file)
 }
 
 /// How many slots of a host are free.

@@ -8,7 +8,7 @@ use std::os::fd::OwnedFd;
 use std::time::{Duration, Instant};
 
 /// A user whose runner does not take its turn for this long is passed over.
-const PATIENCE: Duration = Duration::from_secs(2);
+pub(crate) const PATIENCE: Duration = Duration::from_secs(2);
 /// Whoever holds the lock of turns for longer holds it up: the slots' own locks must do then.
 const STUCK: Duration = Duration::from_secs(5);
 

@@ -1,9 +1,10 @@
-//! Starts that wait until a host has memory free, or less to do.
+//! Starts that wait until a host has memory free, or less to do, or slots that others have.
 
 use super::{Action, Core};
 use homing_clock::Mono;
 use homing_model::NodeSet;
 use homing_model::units::bytes;
+use homing_place::HostIx;
 
 /// Waiting that is over sooner needs no word, microseconds.
 const UNTOLD_US: u64 = 2_000_000;
@@ -18,10 +19,10 @@ pub(super) struct Waits {
 impl Core {
     /// Says, once a run, that tasks wait for memory or load of hosts that have slots for them.
     pub(super) fn tell_of_waiting(&mut self, now: Mono) {
-        if self.policy.memfree == 0 && self.policy.load.is_none() {
-            return;
-        }
-        let why = if self.waiting.is_empty() { None } else { self.short_of_memory().or_else(|| self.loaded()) };
+        let bounded = self.policy.memfree > 0 || self.policy.load.is_some();
+        let short = || self.short_of_memory().or_else(|| self.loaded());
+        let why = if bounded && !self.waiting.is_empty() { short() } else { None };
+        let why = why.or_else(|| if self.waiting.is_empty() { None } else { self.crowded() });
         let Some(text) = why else {
             self.held_back.since = None;
             return;
@@ -30,6 +31,27 @@ impl Core {
         if now >= since.after_us(UNTOLD_US) && !std::mem::replace(&mut self.held_back.told, true) {
             self.actions.push(Action::Note(text));
         }
+    }
+
+    /// Slots of a host that the run's tasks take, and those that they could take if all were its.
+    pub(crate) fn wants(&self, host: HostIx) -> (u32, u32) {
+        let (slots, used) = self.hosts.slots_of(host);
+        let more = self.waiting.values().take(slots as usize).map(|waiting| waiting.offer.task.cpus.max(1));
+        let more = if self.nothing_to_start() { 0 } else { more.fold(0, u32::saturating_add) };
+        (used, used.saturating_add(more).min(slots).max(used))
+    }
+
+    /// So many slots of a host are the run's, where others use them too.
+    pub(crate) fn granted(&mut self, host: HostIx, slots: u32) {
+        self.hosts.grant(host, slots);
+    }
+
+    fn crowded(&self) -> Option<String> {
+        let (host, granted, slots) = self.hosts.crowded()?;
+        let have = if granted == 0 { "all".into() } else { format!("{} of", slots - granted) };
+        Some(format!(
+            "tasks wait for slots: jobs of the queue have {have} {slots} slots of {host}, or wait for them; --no-share does not ask"
+        ))
     }
 
     pub(super) fn short_of_memory(&self) -> Option<String> {

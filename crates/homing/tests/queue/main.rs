@@ -8,6 +8,7 @@ mod full;
 mod killed;
 #[path = "../../../../tests/preload.rs"]
 mod preload;
+mod seats;
 mod several;
 mod slurm;
 #[path = "../support/mod.rs"]

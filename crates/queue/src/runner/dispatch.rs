@@ -7,7 +7,7 @@ use crate::load::Load;
 use crate::neighbours::Presence;
 use crate::plan::{self, Config, Queue, Standing, Usage, View, Want};
 use crate::state::State;
-use crate::{Job, QueueError, Storage, slots};
+use crate::{Job, QueueError, Storage, seats, slots};
 use homing_folder::lease::Wish;
 use homing_folder::lock::Held;
 use std::collections::{BTreeMap, BTreeSet};
@@ -70,10 +70,13 @@ impl Runner<'_> {
         plan::wishes(config, &usage, views, load, free)
     }
 
-    /// Slots in use, of this user's elements and as the others tell, and how the others stand on a host.
+    /// Slots in use, of this user's elements and as the others tell, and how the others stand on a host: users, and on
+    /// this one runs.
     fn around(&mut self, own: &[View], host: &Option<String>) -> (Usage, Vec<(u32, Standing)>) {
         let mut usage = Usage::of(own).with(self.leases.clone());
-        let mut others = Vec::new();
+        let places = &self.spool.places;
+        let mut others = if host.is_none() { seats::waiting_runs(places, &places.users()) } else { Vec::new() };
+        others.retain(|(uid, _)| !self.turn.passed_over.contains(uid));
         for (uid, presence) in self.neighbours.look(&self.spool.places, &self.spool.places.users()) {
             for stands in &presence.hosts {
                 stands.used.iter().for_each(|(queue, slots)| usage.add(uid, queue, &stands.host, *slots));

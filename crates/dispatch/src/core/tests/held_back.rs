@@ -73,3 +73,22 @@ fn a_loaded_host_starts_nothing_and_its_own_tasks_count_at_once() {
     core.ended(0, ended(1, Outcome::Exit(0)), at(5 * S));
     assert_eq!(assign(&mut core, 5 * S).len(), 1);
 }
+
+#[test]
+fn what_others_have_of_a_hosts_slots_is_left_to_them() {
+    let mut core = with_three_tasks(0);
+    core.offer(offer(4, &[]));
+    assert_eq!(core.wants(0), (0, 3));
+    core.granted(0, 1);
+    assert_eq!(assign(&mut core, 0).len(), 1);
+    core.granted(0, 0);
+    core.ended(0, ended(1, Outcome::Exit(0)), at(S));
+    assert_eq!(assign(&mut core, S).len(), 0);
+    core.assign(at(3 * S).mono);
+    let told =
+        "tasks wait for slots: jobs of the queue have all 3 slots of n1, or wait for them; --no-share does not ask";
+    assert_eq!(notes(&mut core), [told]);
+    core.granted(0, 2);
+    assert_eq!(assign(&mut core, 4 * S).len(), 2);
+    assert_eq!(core.wants(0), (2, 3));
+}

@@ -91,7 +91,7 @@ pub struct Args {
     /// Tasks of this run that may use one storage server at once, on all hosts together: found while they run, or a number, or no limit
     #[arg(help_heading = DATA, long, value_name = "auto|N|off", default_value = "auto")]
     pub io: String,
-    /// Do not share the limit of a storage server with the runs of others
+    /// Do not share the limit of a storage server with the runs of others, nor the slots of this machine with its queue
     #[arg(help_heading = DATA, long)]
     pub no_share: bool,
     /// Ignore where the data lies; hosts are taken in turn

@@ -14,6 +14,7 @@ pub(crate) mod nonce;
 mod order;
 mod parallel;
 mod plan;
+mod seats;
 mod slurm;
 mod source;
 mod stream;
@@ -175,6 +176,7 @@ pub fn start(args: Args, again: Option<Again>) -> Result<i32, Failure> {
     // its reader need not wait for its end, which may never come (`yes | head`).
     let alone = total == Some(1) && here && policy.tries.unwrap_or(1) == 1;
     let mut screen = Screen::new(tally, args.bar || args.eta, args.explain, joblog, here);
+    let seats = seats::seats(&args, &targets.hosts);
     let settings = Settings {
         name: name.clone(),
         opening,
@@ -185,6 +187,7 @@ pub fn start(args: Args, again: Option<Again>) -> Result<i32, Failure> {
         in_step: !args.no_fence,
         nice: args.parallel.nice.unwrap_or(0),
         around: wide::words(&args)?,
+        seats,
         slots: slots(&args)?,
         user_name: homing_queue::user_name,
         launch: homing_launch::Options::default(),

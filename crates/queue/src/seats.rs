@@ -1,0 +1,313 @@
+//! Slots of this machine that the tasks of a run use.
+//!
+//! A run locks the bytes of its slots for reading, a job for writing: runs keep jobs out, and jobs keep out runs. Runs
+//! do not keep out each other, as two of GNU parallel never did: whoever starts a second one means it.
+//!
+//! A run keeps its slots from task to task. While jobs wait it gives back what is more than its share, and where it has
+//! nothing it takes its turn among the users: it tells the runners in a record of its own.
+
+use crate::files::{self, read_short, write_json_soon};
+use crate::neighbours::Presence;
+use crate::places::Places;
+use crate::plan::{Standing, Want, whose_turn};
+use crate::process::Process;
+use crate::turn::PATIENCE;
+use crate::{QueueError, slots};
+use homing_folder::lock;
+use serde::{Deserialize, Serialize};
+use std::collections::{BTreeMap, BTreeSet};
+use std::fs::{self, File};
+use std::path::PathBuf;
+use std::time::Instant;
+
+/// Where the records of runs lie, in their user's folder.
+const FOLDER: &str = "runs";
+/// A longer record is not read, bytes.
+const LONGEST: u64 = 4 << 10;
+
+/// The slots of one run.
+pub struct Seats {
+    places: Places,
+    host: String,
+    file: File,
+    record: PathBuf,
+    count: u32,
+    held: BTreeSet<u32>,
+    /// When it took slots last, microseconds since the machine was started.
+    last_us: u64,
+    /// Since when others come first.
+    stands_back: Option<Instant>,
+    told: Option<Standing>,
+}
+
+impl Seats {
+    /// Of so many slots of this machine, in its queue's usual place. None where there is no queue, and none can be made.
+    pub fn open(count: u32) -> Result<Option<Seats>, QueueError> {
+        match Places::usual().and_then(|places| Seats::at(places, count)) {
+            Ok(seats) => Ok(Some(seats)),
+            Err(_) if !Places::is_usual() => Ok(None),
+            Err(why) => Err(why),
+        }
+    }
+
+    fn at(places: Places, count: u32) -> Result<Seats, QueueError> {
+        let (own, host) = (places.own()?, files::host_name());
+        let path = slots::folder(&own)?.join(&host);
+        let file = lock::file(&path, 0o644).map_err(QueueError::io("open", &path))?;
+        let record = own.join(FOLDER).join(format!("{}.json", std::process::id()));
+        let (held, last_us) = (BTreeSet::new(), 0);
+        Ok(Seats { places, host, file, record, count, held, last_us, stands_back: None, told: None })
+    }
+
+    /// Slots of the machine.
+    pub fn count(&self) -> u32 {
+        self.count
+    }
+
+    /// Takes slots or gives them back. The run has tasks on `used` of them, and could use `wanted`; returns how many it
+    /// may use from now on: those beyond it are given back as their tasks end.
+    pub fn settle(&mut self, used: u32, wanted: u32) -> u32 {
+        let users = self.places.users();
+        let waiting = self.waiting(&users);
+        let jobs = self.bytes(&users, |file, count| lock::unshared_bytes(file, count));
+        let taken = self.bytes(&users, |file, count| lock::held_bytes(file, count));
+        let free = (0..self.count).filter(|n| !taken.contains(n) && !self.held.contains(n)).count() as u32;
+        let own = self.standing(wanted);
+        let patient = self.stands_back.is_none_or(|since| since.elapsed() <= PATIENCE);
+        let claim = Claim { count: self.count, wanted: wanted.min(self.count), free, own: &own, patient };
+        let may = may_use(&claim, &waiting);
+        self.give_back(used.max(may));
+        if may > self.held() {
+            self.take(may, &taken, &jobs, &users);
+        }
+        let may = may.min(self.held());
+        self.stands_back = (may == 0 && wanted > 0).then(|| self.stands_back.unwrap_or_else(Instant::now));
+        // Between the start of one job and the wish for the next nobody seems to wait: the run keeps its turn.
+        let crowded = !waiting.is_empty() || !jobs.is_empty();
+        self.tell((may < wanted && crowded).then(|| self.standing(wanted)));
+        may
+    }
+
+    fn held(&self) -> u32 {
+        self.held.len() as u32
+    }
+
+    /// How the run stands among the users of this machine.
+    fn standing(&self, wanted: u32) -> Standing {
+        let want = Want { id: std::process::id().into(), index: 0, slots: 1 };
+        Standing {
+            host: None,
+            used: BTreeMap::from([(String::new(), self.held())]),
+            last_us: self.last_us,
+            wants: (self.held() < wanted).then_some(want),
+        }
+    }
+
+    /// Users who wait for slots of this machine.
+    fn waiting(&self, users: &[u32]) -> Vec<(u32, Standing)> {
+        let boot = files::boot_id();
+        let here = |uid: u32| {
+            let presence = Presence::of(&self.places, uid).filter(|presence| presence.is_alive(&boot))?;
+            Some((uid, presence.hosts.into_iter().find(|stands| stands.host.is_none() && stands.wants.is_some())?))
+        };
+        users.iter().filter_map(|uid| here(*uid)).collect()
+    }
+
+    /// Slots that others have.
+    fn bytes(&self, users: &[u32], of: impl Fn(&File, u32) -> std::io::Result<Vec<u32>>) -> BTreeSet<u32> {
+        let own = files::uid();
+        let others = users.iter().filter(|uid| **uid != own);
+        let others = others.filter_map(|uid| slots::opened(&self.places, *uid, &self.host));
+        let others: Vec<File> = others.collect();
+        others.iter().chain([&self.file]).flat_map(|file| of(file, self.count).unwrap_or_default()).collect()
+    }
+
+    /// Those that nobody has come first, then those of other runs. One that a job of another user has taken at the same
+    /// moment is given back, as that job does.
+    fn take(&mut self, up_to: u32, taken: &BTreeSet<u32>, jobs: &BTreeSet<u32>, users: &[u32]) {
+        let open = |n: &u32| !jobs.contains(n) && !self.held.contains(n);
+        let mut chosen: Vec<u32> = (0..self.count).filter(open).collect();
+        chosen.sort_by_key(|n| (taken.contains(n), *n));
+        for n in chosen {
+            if self.held() >= up_to {
+                break;
+            }
+            if lock::try_share(&self.file, (n, Some(n + 1))).unwrap_or(false) {
+                self.held.insert(n);
+            }
+        }
+        self.last_us = homing_clock::since_boot().as_micros() as u64;
+        for n in self.bytes(users, |file, count| lock::unshared_bytes(file, count)) {
+            self.free(n);
+        }
+    }
+
+    /// The highest ones, so that runs give back the same.
+    fn give_back(&mut self, all_but: u32) {
+        let surplus: Vec<u32> = self.held.iter().copied().skip(all_but as usize).collect();
+        surplus.iter().for_each(|n| self.free(*n));
+        if !surplus.is_empty()
+            && let Ok(own) = self.places.own()
+        {
+            slots::poke(&own, &self.host);
+        }
+    }
+
+    fn free(&mut self, n: u32) {
+        if self.held.remove(&n) {
+            let _ = lock::give_back(&self.file, (n, Some(n + 1)));
+        }
+    }
+
+    /// Lets the runners know how it stands while it waits. Without the record they do not let it pass, no more.
+    fn tell(&mut self, stands: Option<Standing>) {
+        if stands == self.told {
+            return;
+        }
+        if let (Some(stands), Some(folder)) = (&stands, self.record.parent()) {
+            let _ = files::make_dir(folder, 0o755);
+            let record = Record { process: Process::own(), stands: stands.clone() };
+            let _ = write_json_soon(&self.record, &record, 0o644);
+        } else {
+            let _ = fs::remove_file(&self.record);
+        }
+        self.told = stands;
+    }
+}
+
+impl Drop for Seats {
+    fn drop(&mut self) {
+        self.tell(None);
+        self.give_back(0);
+    }
+}
+
+/// `runs/PID.json`: a run that waits for slots.
+#[derive(Serialize, Deserialize)]
+struct Record {
+    #[serde(flatten)]
+    process: Process,
+    stands: Standing,
+}
+
+/// Runs of these users that wait for slots of this machine, each under a number that no user has: those at the end.
+pub(crate) fn waiting_runs(places: &Places, users: &[u32]) -> Vec<(u32, Standing)> {
+    let boot = files::boot_id();
+    let mut found = Vec::new();
+    for uid in users {
+        for entry in fs::read_dir(places.of(*uid).join(FOLDER)).into_iter().flatten().flatten() {
+            match read_short::<Record>(&entry.path(), LONGEST) {
+                Some((record, owner)) if owner == *uid && record.process.is_alive(&boot) => {
+                    found.push((u32::MAX - record.process.pid, record.stands));
+                }
+                _ if *uid == files::uid() => drop(fs::remove_file(entry.path())),
+                _ => {}
+            }
+        }
+    }
+    found
+}
+
+/// What a run would have.
+struct Claim<'a> {
+    count: u32,
+    wanted: u32,
+    /// Slots that nobody has.
+    free: u32,
+    own: &'a Standing,
+    /// Others that come first may still take their turn.
+    patient: bool,
+}
+
+/// Slots that a run may use while these wait: an equal part, and what the widest of them leaves. Where that is nothing,
+/// it takes what is there when its turn comes, and gives all of it back. Pure.
+fn may_use(claim: &Claim, waiting: &[(u32, Standing)]) -> u32 {
+    let slots = |stands: &Standing| stands.wants.as_ref().map_or(0, |want| want.slots);
+    let Some(widest) = waiting.iter().map(|(_, stands)| slots(stands)).max() else { return claim.wanted };
+    let part = claim.count / (waiting.len() as u32 + 1);
+    let fair = part.min(claim.count.saturating_sub(widest)).min(claim.wanted);
+    let held = claim.own.used.values().sum();
+    if held > 0 && held >= fair {
+        return fair;
+    }
+    // Whoever waits for more slots than are free does not let a turn pass.
+    let others = waiting.iter().filter(|(_, stands)| slots(stands) <= claim.free).map(|(uid, stands)| (*uid, stands));
+    let first = whose_turn(others.chain([(u32::MAX, claim.own)]));
+    match first {
+        Some((uid, _)) if uid != u32::MAX && claim.patient => held,
+        _ if fair == 0 => claim.wanted,
+        _ => fair,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn stands(used: u32, last_us: u64, wants: u32) -> Standing {
+        let wants = (wants > 0).then_some(Want { id: 1, index: 0, slots: wants });
+        Standing { host: None, used: BTreeMap::from([("q".into(), used)]), last_us, wants }
+    }
+
+    #[test]
+    fn a_run_has_all_until_others_wait_and_then_its_part() {
+        let may = |held, free, waiting: &[Standing]| {
+            let own = stands(held, 5, 1);
+            let waiting: Vec<_> = waiting.iter().cloned().map(|stands| (7, stands)).collect();
+            may_use(&Claim { count: 8, wanted: 8, free, own: &own, patient: true }, &waiting)
+        };
+        assert_eq!(may(0, 8, &[]), 8);
+        assert_eq!(may(8, 0, &[stands(0, 9, 1)]), 4);
+        assert_eq!(may(8, 0, &[stands(0, 9, 1), stands(3, 9, 1)]), 2);
+        assert_eq!(may(8, 0, &[stands(0, 9, 6)]), 2, "what a wide job leaves");
+        assert_eq!(may(8, 0, &[stands(0, 9, 8)]), 0);
+        assert_eq!(may(3, 5, &[stands(0, 9, 8)]), 0, "all of it, as tasks end");
+        // Jobs have all, and more of them wait: what comes free is the run's, which has nothing.
+        assert_eq!(may(0, 1, &[stands(7, 9, 1)]), 4);
+        // Neither has anything: who has waited longer.
+        assert_eq!((may(0, 8, &[stands(0, 9, 1)]), may(0, 8, &[stands(0, 1, 1)])), (4, 0));
+        assert_eq!((may(0, 8, &[stands(0, 9, 8)]), may(0, 8, &[stands(0, 1, 8)])), (8, 0), "in turns");
+    }
+
+    #[test]
+    fn jobs_and_runs_keep_each_other_out_and_runs_do_not() {
+        let dir = tempfile::tempdir().unwrap();
+        let base = dir.path().join("q");
+        crate::places::make_shared(&base).unwrap();
+        let places = || Places::at(base.clone()).unwrap();
+        let users = [files::uid()];
+        let job = |wanted| slots::take(&places(), &users, &files::host_name(), 4, wanted).unwrap();
+        let seats = || Seats::at(places(), 4).unwrap();
+        let (mut first, mut second) = (seats(), seats());
+        assert_eq!((first.settle(0, 3), second.settle(0, 4)), (3, 4));
+        assert!(job(1).is_none());
+        assert_eq!(second.settle(0, 0), 0);
+        let one = job(1).expect("the fourth is free");
+        assert!(job(1).is_none());
+        assert_eq!(second.settle(0, 4), 3, "beside the first run");
+        drop((first, second));
+        assert!(job(4).is_none());
+        drop(one);
+        assert!(job(4).is_some());
+    }
+
+    #[test]
+    fn a_run_that_waits_is_known_until_it_has_ended() {
+        let dir = tempfile::tempdir().unwrap();
+        let base = dir.path().join("q");
+        crate::places::make_shared(&base).unwrap();
+        let places = || Places::at(base.clone()).unwrap();
+        let (users, own) = ([files::uid()], places().own().unwrap());
+        Presence::own(vec![stands(1, 9, 1)], BTreeMap::new()).publish(&own).unwrap();
+        let mut seats = Seats::at(places(), 2).unwrap();
+        let job = slots::take(&places(), &users, &files::host_name(), 2, 2).unwrap();
+        assert_eq!(seats.settle(0, 2), 0);
+        let told = waiting_runs(&places(), &users);
+        assert_eq!(told.len(), 1);
+        assert!(told[0].0 > u32::MAX / 2 && told[0].1.wants.is_some());
+        drop(job);
+        assert_eq!(seats.settle(0, 2), 1, "one is left to the job that waits");
+        drop(seats);
+        assert_eq!(waiting_runs(&places(), &users).len(), 0);
+    }
+}
