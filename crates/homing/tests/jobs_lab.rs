@@ -75,6 +75,7 @@ fn mpi_in_a_job(lab: &Lab, hosts: usize) {
         }
         let ended = (0..tries).any(|_| ranks_ran(lab, mpi, hosts));
         assert!(ended, "{mpi}: none of {tries} jobs ended by itself");
+        a_rank_dies(lab, mpi, hosts);
     }
 }
 
@@ -103,6 +104,19 @@ fn ranks_use_one_network(lab: &Lab, hosts: usize) {
         // Whoever spreads it over both networks sends half of it here.
         assert!(came >= (hosts as u64 - 1) * MIB, "{mpi}: {came} bytes: {told}");
     }
+}
+
+/// Its host and its signal are told, the job fails, and nothing of the others is left.
+fn a_rank_dies(lab: &Lab, mpi: &str, hosts: usize) {
+    let line = format!(
+        "timeout 120 homing sub -K -q --nodes {hosts} --ppn 1 -o died.{mpi} 'timeout 60 mpirun.{mpi} ./{mpi} die'; \
+         echo sub $?; cat died.{mpi}"
+    );
+    let (_, told) = by(lab, "ann", "n1", &line);
+    let says = |words: [&str; 2]| told.lines().any(|line| words.iter().all(|word| line.contains(word)));
+    assert!(says(["n2", "signal 9"]) || (says(["RUNNING AT", "n2"]) && says(["EXIT CODE", "9"])), "{mpi}: {told}");
+    assert!(!told.contains("sub 0\n") && !told.contains("sub 124\n"), "{mpi}: {told}");
+    nothing_is_left(lab, hosts, &format!("-f '{mpi} die|orted|hydra|blaunch'"));
 }
 
 /// Two tasks of a run have a rank for each slot of all hosts, one after the other.
@@ -281,10 +295,26 @@ fn ranks_stand_next_to_the_parts_of_their_file() {
     // The first time each host is sent homing itself.
     received(&lab, "echo $LSB_HOSTS");
     let at_home = received(&lab, "echo $LSB_HOSTS");
+    evidence_of_each_rank(&lab, &order, BYTES);
     let by_name = received(&lab, "echo $LSB_HOSTS | tr \" \" \"\\n\" | sort");
     assert!(at_home * 20 <= BYTES, "{at_home} bytes over links in the order of the shards");
     assert!(by_name >= BYTES / 2, "{by_name} bytes over links in the order of names, where the order is {order}");
     on_slurm(&lab, &order);
+}
+
+/// What is told of the job that ended last: each rank has its part at home.
+fn evidence_of_each_rank(lab: &Lab, order: &str, all: u64) {
+    let (_, told) = by(lab, "ann", "n1", "homing jobs -a --json --engine local");
+    let jobs: Vec<Value> = serde_json::from_str(&told).unwrap();
+    let job = jobs.iter().max_by_key(|job| job["id"].as_u64()).unwrap();
+    let ranks = job["ranks"].as_array().unwrap();
+    let hosts: Vec<&str> = ranks.iter().map(|rank| rank["host"].as_str().unwrap()).collect();
+    assert_eq!(hosts.join(" "), order, "{job}");
+    let sum = |of: &str| ranks.iter().map(|rank| rank[of].as_u64().unwrap()).sum::<u64>();
+    assert_eq!((sum("home"), sum("away")), (all, 0), "{job}");
+    let received = job["received"].as_object().unwrap();
+    let bytes: u64 = received.values().map(|bytes| bytes.as_u64().unwrap()).sum();
+    assert!(received.len() == 4 && bytes * 20 <= all, "{job}");
 }
 
 /// The same order there, for whatever starts the ranks.

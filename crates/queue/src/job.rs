@@ -4,6 +4,7 @@ use crate::array::Array;
 use crate::process::Process;
 use homing_model::{Command, RawText};
 use serde::{Deserialize, Serialize};
+use std::collections::BTreeMap;
 
 /// Whose manners a job has: what its output files are called, and what is appended to them.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -80,6 +81,9 @@ pub struct JobSpec {
     /// Where its slots lie, where that is several hosts; it is started on the first.
     #[serde(default)]
     pub hosts: Vec<Share>,
+    /// What its ranks read where, if rank k reads part k of its inputs; nothing where no host is known to hold them.
+    #[serde(default)]
+    pub ranks: Vec<Reads>,
     /// It holds its slots, and starts when it is told to, if ever: the share of a job over several hosts.
     #[serde(default)]
     pub gated: bool,
@@ -130,6 +134,15 @@ pub struct Storage {
     /// Jobs and tasks at once of everybody together, where a cluster file says so.
     #[serde(default)]
     pub limit: Option<u32>,
+}
+
+/// Where the part of its inputs lies that a rank is taken to read.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Reads {
+    /// Bytes on its own host.
+    pub home: u64,
+    /// Bytes that come over the network.
+    pub away: u64,
 }
 
 /// Slots of a job on one of its hosts.
@@ -211,7 +224,7 @@ pub struct Start {
 }
 
 /// `end.INDEX.json`.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct End {
     /// When, ns since the epoch.
     pub at_ns: i64,
@@ -226,6 +239,9 @@ pub struct End {
     /// Largest resident set of one of its processes, KiB.
     #[serde(default)]
     pub max_rss_kib: u64,
+    /// Of a job over several hosts: bytes that each received over its network interfaces meanwhile, for whomever.
+    #[serde(default)]
+    pub received: BTreeMap<String, u64>,
 }
 
 /// `kill.json` or `kill.INDEX.json`: somebody wants it to end.
@@ -237,6 +253,9 @@ pub struct Kill {
     pub signal: Option<i32>,
     /// When, ns since the epoch: the same request is carried out once.
     pub at_ns: i64,
+    /// No user wants it: a rank has died, and what of, and the exit status that the job has for it.
+    #[serde(default)]
+    pub died: Option<(String, i32)>,
 }
 
 /// `stop.json` or `load.INDEX.json`: it stands still, or must not start. `ask.INDEX.json`: its host was asked, and has

@@ -53,7 +53,7 @@ pub use engine::{Engine, Machine};
 pub use entry::{Job, Part};
 pub use error::QueueError;
 pub use files::{boot_id, host_name, uid, user_name};
-pub use job::{End, JobSpec, Private, Share, Start, Storage, Style};
+pub use job::{End, JobSpec, Private, Reads, Share, Start, Storage, Style};
 pub use keeper::keep;
 pub use load::{INDICES, Load, measure, thresholds, watch};
 pub use process::Process;

@@ -73,6 +73,19 @@ fn nothing_of_it_is_left_on_any_host_when_it_is_killed() {
 }
 
 #[test]
+fn a_rank_that_dies_ends_the_job_with_its_host_and_status() {
+    let c = Cluster::new(1, 1);
+    let line = "$HYDRA_LAUNCHER_EXEC far 'kill -9 $$' & sleep 1000";
+    let id = submit(&c, line);
+    assert_eq!(c.at(0, &["wait", &id]).status.code(), Some(137));
+    let told = c.state(0, &id);
+    assert_eq!((&told["exit"], &told["reason"]), (&137.into(), &"a rank on far ended by signal 9".into()), "{told}");
+    assert_eq!(told["received"].as_object().map(serde_json::Map::len), Some(2), "{told}");
+    let id = submit(&c, "LSB_DJOB_RTASK_GONE_ACTION=IGNORE_TASKCRASH $HYDRA_LAUNCHER_EXEC far 'kill -9 $$'; exit 3");
+    assert_eq!(c.at(0, &["wait", &id]).status.code(), Some(3));
+}
+
+#[test]
 fn a_run_has_its_tasks_on_several_hosts_at_once() {
     let c = Cluster::new(1, 1);
     // Of the same user, and none of the run's: it outlives the run that finds its runner.

@@ -2,7 +2,7 @@
 
 use super::{News, SILENCE, Word};
 use crate::engine::Engine;
-use crate::job::Origin;
+use crate::job::{End, Origin};
 use crate::process::Process;
 use crate::{Job, Part, QueueError, State};
 use homing_model::RawText;
@@ -40,7 +40,7 @@ pub fn serve(
     }
     spec.origin = Some(Origin { id, index, process: Process::own() });
     let id = engine.submit(&spec, &private)?;
-    let followed = Follower { engine, id, news, told: Told::default() }.follow(&words);
+    let followed = Follower { engine, id, news, told: Told::default(), counts_from: None }.follow(&words);
     if followed.is_err() {
         let _ = engine.job(id).and_then(|job| engine.kill(&job, None, None));
     }
@@ -96,6 +96,8 @@ struct Follower<'a> {
     id: u64,
     news: &'a mut dyn Write,
     told: Told,
+    /// Bytes that this host had received when the job started.
+    counts_from: Option<u64>,
 }
 
 impl Follower<'_> {
@@ -123,9 +125,13 @@ impl Follower<'_> {
         }
     }
 
-    fn obey(&self, job: &Job, word: &Word) -> Result<(), QueueError> {
+    fn obey(&mut self, job: &Job, word: &Word) -> Result<(), QueueError> {
         match word {
             Word::Job(..) => Ok(()),
+            Word::Count => {
+                self.counts_from = Some(received());
+                Ok(())
+            }
             Word::Stop(stop) => self.engine.stop(job, None, *stop),
             Word::Signal(signal) => self.engine.kill(job, None, Some(*signal)),
             Word::Go => {
@@ -153,7 +159,10 @@ impl Follower<'_> {
         let over = part.state.is_over();
         self.outputs(job, part, over)?;
         match (&part.end, part.state) {
-            (Some(end), State::Done | State::Exit) => tell(self.news, &News::Ended(end.clone()))?,
+            (Some(end), State::Done | State::Exit) => {
+                let since = self.counts_from.map(|from| (crate::host_name(), received().saturating_sub(from)));
+                tell(self.news, &News::Ended(End { received: since.into_iter().collect(), ..end.clone() }))?;
+            }
             (_, State::Lost) => return Err(QueueError::Program("the job was interrupted".into())),
             _ => return Ok(false),
         }
@@ -195,6 +204,11 @@ impl Follower<'_> {
         }
         Ok(())
     }
+}
+
+/// Bytes that this host has received over its interfaces since it was started.
+fn received() -> u64 {
+    homing_probe::sample().net.values().map(|(received, _)| received).sum()
 }
 
 /// The next bytes of a file from an offset; none when it is not there.

@@ -35,6 +35,8 @@ pub(crate) enum Word {
     Stop(bool),
     /// A signal to its processes.
     Signal(i32),
+    /// The job starts, of which it is a share: what its host receives counts from now on.
+    Count,
     /// It may start, having had its slots until now.
     Go,
     /// Its end.

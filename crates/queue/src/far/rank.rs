@@ -3,7 +3,7 @@
 
 use super::News;
 use crate::QueueError;
-use crate::job::End;
+use crate::job::{End, Kill};
 use homing_model::RawText;
 use serde::{Deserialize, Serialize};
 use std::io::{self, BufRead, Read, Write};
@@ -62,7 +62,7 @@ pub fn serve(mut orders: impl BufRead + Send + 'static, news: &mut dyn Write) ->
                     exit = Some(status.code().unwrap_or_else(|| 128 + status.signal().unwrap_or(0)));
                 }
                 if let Some(exit) = exit.filter(|_| homing_process::descendants(own()).is_empty()) {
-                    return tell(news, &News::Ended(End { at_ns: 0, exit, reason: None, cpu_ms: 0, max_rss_kib: 0 }));
+                    return tell(news, &News::Ended(End { exit, ..End::default() }));
                 }
             }
         }
@@ -103,6 +103,38 @@ fn tell(news: &mut dyn Write, what: &News) -> Result<(), QueueError> {
     told.map_err(|e| QueueError::Program(format!("whoever asked for the command has gone: {e}")))
 }
 
+/// Whether a command with this exit status was ended by a signal, itself or what its shell waited for last.
+fn signal_of(exit: i32) -> Option<i32> {
+    (129..=192).contains(&exit).then(|| exit - 128)
+}
+
+/// Ends the job of this process, if the end of one of its ranks is to be its end: by LSF's
+/// `LSB_DJOB_RTASK_GONE_ACTION`, where nothing is said after a signal.
+pub fn ended(host: &str, exit: i32) -> Result<(), QueueError> {
+    let action = std::env::var("LSB_DJOB_RTASK_GONE_ACTION").unwrap_or_default();
+    let folder = std::env::var(crate::tree::MARK).unwrap_or_default();
+    let (Some(why), Some((dir, index))) = (fatal(&action, host, exit), folder.rsplit_once(':')) else { return Ok(()) };
+    let path = std::path::Path::new(dir).join(format!("kill.{index}.json"));
+    // On another host than that where the job was started.
+    if !path.parent().is_some_and(std::path::Path::is_dir) {
+        return Ok(());
+    }
+    let by = crate::user_name(crate::uid());
+    let kill = Kill { by, signal: None, at_ns: homing_clock::system_ns(), died: Some((why, exit)) };
+    crate::files::write_json(&path, &kill, 0o600).map_err(QueueError::io("write", &path))
+}
+
+/// Why such an end is that of the job, if it is.
+fn fatal(action: &str, host: &str, exit: i32) -> Option<String> {
+    let asked = |word: &str| action.split_whitespace().any(|known| known == word);
+    match (signal_of(exit), exit) {
+        (Some(signal), _) if !asked("IGNORE_TASKCRASH") => Some(format!("a rank on {host} ended by signal {signal}")),
+        (None, 1..) if asked("KILLJOB_TASKEXIT") => Some(format!("a rank on {host} ended with exit status {exit}")),
+        (None, 0) if asked("KILLJOB_TASKDONE") => Some(format!("a rank on {host} has ended")),
+        _ => None,
+    }
+}
+
 /// The asking end: passes on what the command prints; its exit status, or why there is none.
 pub fn follow(from: impl BufRead) -> Result<i32, String> {
     for line in from.lines().map_while(Result::ok) {
@@ -116,4 +148,19 @@ pub fn follow(from: impl BufRead) -> Result<i32, String> {
         .map_err(|e| format!("cannot pass its output on: {e}"))?;
     }
     Err("the connection has ended before the command".into())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_rank_that_dies_ends_the_job_unless_lsfs_variable_says_otherwise() {
+        assert_eq!(fatal("", "n2", 137).as_deref(), Some("a rank on n2 ended by signal 9"));
+        assert_eq!((fatal("", "n2", 7), fatal("", "n2", 0), fatal("", "n2", 255)), (None, None, None));
+        assert_eq!(fatal("IGNORE_TASKCRASH", "n2", 137), None);
+        let told = fatal("IGNORE_TASKCRASH KILLJOB_TASKEXIT", "n2", 7);
+        assert_eq!(told.as_deref(), Some("a rank on n2 ended with exit status 7"));
+        assert_eq!(fatal("KILLJOB_TASKDONE", "n2", 0).as_deref(), Some("a rank on n2 has ended"));
+    }
 }

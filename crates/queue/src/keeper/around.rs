@@ -19,7 +19,7 @@ impl Keeper<'_> {
     /// Runs what comes before the job; the job's end, where it is not to start.
     pub(super) fn prepare(&self, record: &File) -> Result<Option<End>, String> {
         let Some(child) = self.beside(&self.queue.pre_exec)? else { return Ok(None) };
-        let (status, reason) = self.wait(child, record, self.orders());
+        let (status, reason, _) = self.wait(child, record, self.orders());
         self.sweep();
         let failed = || format!("the pre_exec of queue {} ended with {}", self.spec.queue, exit_of(status));
         Ok(match reason {

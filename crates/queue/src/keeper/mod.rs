@@ -80,7 +80,7 @@ fn limit(spec: &mut JobSpec, queue: &Queue) {
 
 /// How long it took is not known yet.
 fn ended() -> End {
-    End { at_ns: 0, exit: 0, reason: None, cpu_ms: 0, max_rss_kib: 0 }
+    End::default()
 }
 
 struct Keeper<'a> {
@@ -118,10 +118,10 @@ impl Keeper<'_> {
         command.stdout(out).stderr(err).stdin(self.input()?);
         let child = command.spawn().map_err(|e| format!("cannot start {:?}: {e}", command.get_program()))?;
         step("spawned");
-        let (status, reason) = self.wait(child, record, self.orders());
+        let (status, reason, died) = self.wait(child, record, self.orders());
         self.sweep();
         let (cpu_ms, max_rss_kib) = usage();
-        let exit = exit_of(status);
+        let exit = died.unwrap_or_else(|| exit_of(status));
         let reason = reason.or_else(|| self.over_cpu_limit(exit));
         self.finish(record);
         let full = || (exit != 0).then(|| self.full(&written)).flatten();
@@ -165,13 +165,19 @@ impl Keeper<'_> {
     }
 
     /// A job that lasts has its start on the disk before long; for a short one that would cost more than the job.
-    fn wait(&self, mut child: std::process::Child, record: &File, mut orders: Orders) -> (ExitStatus, Option<String>) {
+    /// With how it ended: why somebody had asked for that, and the exit status for which a rank has.
+    fn wait(
+        &self,
+        mut child: std::process::Child,
+        record: &File,
+        mut orders: Orders,
+    ) -> (ExitStatus, Option<String>, Option<i32>) {
         let mut synced = false;
         let pid = rustix::process::Pid::from_child(&child);
         let ended = rustix::process::pidfd_open(pid, rustix::process::PidfdFlags::empty()).ok();
         loop {
             if let Ok(Some(status)) = child.try_wait() {
-                return (status, orders.reason);
+                return (status, orders.reason, orders.died);
             }
             orders.carry_out();
             if orders.elapsed() >= LOOK && !std::mem::replace(&mut synced, true) {

@@ -54,6 +54,8 @@ pub(super) struct Orders<'a> {
     kill_at: Option<Instant>,
     /// Why the job was ended.
     pub reason: Option<String>,
+    /// The exit status of the rank that died, where that is why.
+    pub died: Option<i32>,
 }
 
 /// Where the end of an element is asked for.
@@ -78,6 +80,7 @@ impl Orders<'_> {
             stopped: false,
             kill_at: None,
             reason: None,
+            died: None,
         }
     }
 
@@ -107,9 +110,15 @@ impl Orders<'_> {
                 continue;
             }
             self.seen[nth] = Some(kill.clone());
-            match kill.signal {
-                Some(signal) => self.signal(signal),
-                None => self.end(&format!("killed by {}", kill.by), GRACE),
+            match (kill.signal, kill.died) {
+                (Some(signal), _) => self.signal(signal),
+                // What ends now because of another end is not the reason.
+                (None, Some(_)) if self.reason.is_some() => {}
+                (None, Some((why, exit))) => {
+                    self.died = Some(exit);
+                    self.end(&why, GRACE);
+                }
+                (None, None) => self.end(&format!("killed by {}", kill.by), GRACE),
             }
         }
         if self.kill_at.is_some_and(|at| Instant::now() >= at) {

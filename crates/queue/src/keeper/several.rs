@@ -12,6 +12,7 @@ use crate::QueueError;
 use crate::far::{Far, News, Word};
 use crate::job::{End, JobSpec, Share};
 use std::cell::RefCell;
+use std::collections::BTreeMap;
 use std::time::{Duration, Instant};
 
 /// For the other hosts to say that what they held is free, once the job has ended.
@@ -39,11 +40,13 @@ impl Keeper<'_> {
         orders.carry_out();
         if orders.reason.is_none() {
             there.note(News::Started(there.host.into()))?;
+            held.borrow().iter().for_each(|held| held.far.order(Word::Count));
             held.borrow()[first].far.order(Word::Go);
         }
         let end = follow(first, &held, &mut orders, there)?;
-        release(first, &held);
-        Ok(end)
+        let received = release(first, &held);
+        let own = |end: &End| under(&held.borrow()[first].share.host, end);
+        Ok(end.map(|end| End { received: own(&end).into_iter().chain(received).collect(), ..end }))
     }
 
     /// Takes a share, however long that takes; else how the job ended meanwhile.
@@ -124,20 +127,31 @@ fn lost(held: &[Held]) -> Option<String> {
     })
 }
 
-/// Gives the other shares back, and waits for their hosts to say so.
-fn release(first: usize, held: &RefCell<Vec<Held>>) {
+/// Gives the other shares back, and waits for their hosts to say so, and what they have received.
+fn release(first: usize, held: &RefCell<Vec<Held>>) -> BTreeMap<String, u64> {
     let held = held.borrow();
-    let others = || held.iter().enumerate().filter(|(at, _)| *at != first).map(|(_, held)| &held.far);
-    others().for_each(|far| far.order(Word::End));
+    let others = || held.iter().enumerate().filter(|(at, _)| *at != first).map(|(_, held)| held);
+    others().for_each(|held| held.far.order(Word::End));
     let until = Instant::now() + FAREWELL;
-    for far in others() {
+    let mut received = BTreeMap::new();
+    for Held { share, far } in others() {
         while Instant::now() < until {
             match far.next(LOOK) {
-                Ok(Some(News::Ended(_))) | Err(()) => break,
+                Ok(Some(News::Ended(end))) => {
+                    received.extend(under(&share.host, &end));
+                    break;
+                }
+                Err(()) => break,
                 Ok(_) => {}
             }
         }
     }
+    received
+}
+
+/// What a host has received, by the name that the job has for it.
+fn under(host: &str, end: &End) -> Option<(String, u64)> {
+    end.received.values().next().map(|received| (host.into(), *received))
 }
 
 /// `h1\nh1\nh2\n`: a line for each slot, which LSF's, OpenMPI's and MPICH's readers all take.

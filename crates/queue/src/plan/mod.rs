@@ -15,7 +15,7 @@ mod window;
 
 pub use block::Block;
 pub use config::{Config, Terms};
-pub use parts::{Piece, by_parts};
+pub use parts::{Piece, by_parts, by_rank};
 pub use queue::Queue;
 pub use shared::full_servers;
 pub(crate) use shared::is_queue;

@@ -2,7 +2,7 @@
 
 use super::Room;
 use super::spread::{likeliest, spread};
-use crate::job::Share;
+use crate::job::{Reads, Share};
 use std::cmp::Reverse;
 use std::ops::Range;
 
@@ -32,8 +32,7 @@ pub fn by_parts(
     if shares.len() < 2 || total == 0 {
         return Ok(shares);
     }
-    // The bytes before rank k, for the largest files too.
-    let before = |rank: u32| (u128::from(total) * u128::from(rank) / u128::from(ranks)) as u64;
+    let before = |rank: u32| before(total, rank, ranks);
     let mut free = likeliest(rooms);
     let mut ordered: Vec<Share> = Vec::new();
     let mut next = 0;
@@ -49,6 +48,27 @@ pub fn by_parts(
         ordered.push(Share { host: room.host.clone(), slots });
     }
     Ok(ordered)
+}
+
+/// What each rank reads where, with its part as [`by_parts`] takes it; nothing where nobody is known to hold any.
+pub fn by_rank(shares: &[Share], pieces: &[Piece]) -> Vec<Reads> {
+    let ranks: u32 = shares.iter().map(|share| share.slots).sum();
+    let total: u64 = pieces.iter().map(|piece| piece.bytes).sum();
+    if total == 0 || pieces.iter().all(|piece| piece.hosts.is_empty()) {
+        return Vec::new();
+    }
+    let hosts = shares.iter().flat_map(|share| std::iter::repeat_n(&share.host, share.slots as usize));
+    let reads = |(rank, host): (u32, &String)| {
+        let part = before(total, rank, ranks)..before(total, rank + 1, ranks);
+        let home = held(pieces, host, part.clone());
+        Reads { home, away: part.end - part.start - home }
+    };
+    (0..).zip(hosts).map(reads).collect()
+}
+
+/// The bytes before the part of a rank of so many, for the largest files too.
+fn before(total: u64, rank: u32, ranks: u32) -> u64 {
+    (u128::from(total) * u128::from(rank) / u128::from(ranks)) as u64
 }
 
 /// Bytes of a range of the inputs that a host holds.
@@ -91,6 +111,15 @@ mod tests {
         assert_eq!(told(by_parts(&four, &pieces("n1 n2 n3 n4"), 2, 2, Some(1))), "n1:1 n3:1");
         // Nobody holds the first half: its host is any, but none that the second half is on.
         assert_eq!(told(by_parts(&rooms(2, 1), &pieces("nas n1"), 2, 2, Some(1))), "n2:1 n1:1");
+    }
+
+    #[test]
+    fn what_each_rank_reads_at_home_is_told() {
+        let shares = [("n3", 2), ("n1", 1)].map(|(host, slots)| Share { host: host.into(), slots });
+        let told = by_rank(&shares, &pieces("n3 n1 n1"));
+        assert_eq!(told.iter().map(|r| (r.home, r.away)).collect::<Vec<_>>(), [(10, 0), (0, 10), (10, 0)]);
+        assert_eq!(by_rank(&shares, &[Piece { bytes: 9, hosts: vec![] }]), []);
+        assert_eq!(by_rank(&shares, &[]), []);
     }
 
     #[test]

@@ -156,6 +156,7 @@ fn record(fields: &BTreeMap<&str, &str>) -> Option<(u64, u32, JobSpec, Vec<Part>
         near: Vec::new(),
         near_only: false,
         bound: None,
+        ranks: Vec::new(),
         origin: None,
         not_on: Vec::new(),
         spread: false,
@@ -188,7 +189,7 @@ fn part(fields: &BTreeMap<&str, &str>) -> Part {
         let (exit, reason) = exit(get("ExitCode"), get("JobState"), get("Reason"), part.start.is_some());
         let reason = if part.state == State::Lost { Some(get("JobState").to_string()) } else { reason };
         let at_ns = time(get("EndTime")).unwrap_or(0);
-        part.end = Some(End { at_ns, exit, reason, cpu_ms: 0, max_rss_kib: 0 });
+        part.end = Some(End { at_ns, exit, reason, cpu_ms: 0, max_rss_kib: 0, received: Default::default() });
     }
     let file = |name: &str| Some(get(name)).filter(|f| !f.is_empty()).map(PathBuf::from);
     (part.out, part.err) = (file("StdOut"), file("StdErr"));

@@ -35,7 +35,9 @@ pub fn blaunch(words: &[RawText]) -> Result<i32, Refusal> {
     let ended = rank::follow(from);
     drop(to);
     keeper.end(std::time::Duration::from_secs(10));
-    ended.map_err(failed)
+    let exit = ended.map_err(failed)?;
+    rank::ended(&host, exit).map_err(|e| failed(e.to_string()))?;
+    Ok(exit)
 }
 
 /// The words as ssh joins them, in this directory, with what this job has.

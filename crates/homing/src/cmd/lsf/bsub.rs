@@ -245,6 +245,7 @@ fn spec(ready: &Ready, engine: &dyn Engine, config: &Config, queue: &str) -> Res
         near: Vec::new(),
         near_only: false,
         bound: None,
+        ranks: Vec::new(),
         origin: None,
         not_on: Vec::new(),
         spread: false,

@@ -1,7 +1,9 @@
 //! One job in full.
 
 use crate::cmd::runs::local_time;
-use homing_queue::{Job, Part, State};
+use homing_model::units::bytes;
+use homing_queue::{Job, Part, Reads, State};
+use serde_json::{Value, json};
 use std::fmt::Write;
 
 /// All that is known of one element, a line each; what is not known is left out.
@@ -35,11 +37,37 @@ fn lines(job: &Job, part: &Part, why: Option<&str>) -> Vec<(&'static str, String
             format!("{seconds:.2} s of processors, {} of memory in its largest process", size(end.max_rss_kib << 10))
         }),
     );
+    add("ranks", (!s.ranks.is_empty()).then(|| by_host(job, part).join("\n             ")));
     let outputs = if known { job.outputs(part) } else { Vec::new() };
     for (name, path) in ["output", "errors"].into_iter().zip(outputs) {
         add(name, Some(homing_model::RawText::from(path.as_path()).display()));
     }
     all
+}
+
+/// Each rank of a job over several hosts, and where its part of the inputs lies.
+pub fn ranks(job: &Job) -> Vec<Value> {
+    let hosts = job.spec.hosts.iter().flat_map(|share| std::iter::repeat_n(&share.host, share.slots as usize));
+    let row = |(rank, (host, reads)): (usize, (&String, &Reads))| json!({"rank": rank, "host": host, "home": reads.home, "away": reads.away});
+    hosts.zip(&job.spec.ranks).enumerate().map(row).collect()
+}
+
+/// The same, host by host, with what each has received.
+fn by_host(job: &Job, part: &Part) -> Vec<String> {
+    let mut first = 0;
+    let mut rows = Vec::new();
+    for share in &job.spec.hosts {
+        let behind = first + share.slots as usize;
+        let reads = job.spec.ranks.get(first..behind).unwrap_or_default();
+        let sum = |of: fn(&Reads) -> u64| bytes(reads.iter().map(of).sum());
+        let which = if share.slots == 1 { first.to_string() } else { format!("{first}-{}", behind - 1) };
+        let received = part.end.as_ref().and_then(|end| end.received.get(&share.host));
+        let received = received.map_or(String::new(), |all| format!("; it received {} in all", bytes(*all)));
+        let (home, away) = (sum(|r| r.home), sum(|r| r.away));
+        rows.push(format!("{which} on {}: {home} at home, {away} over the network{received}", share.host));
+        first = behind;
+    }
+    rows
 }
 
 fn state(part: &Part, why: Option<&str>) -> String {

@@ -109,6 +109,7 @@ fn as_json(job: &Job, part: &Part, why: Option<String>) -> Value {
         "from": s.from, "limit_s": s.limit_s, "memory_bytes": s.memory_bytes,
         "cpu_ms": part.end.as_ref().map(|e| e.cpu_ms), "max_rss_kib": part.end.as_ref().map(|e| e.max_rss_kib),
         "outputs": if s.cwd.0.is_empty() { Vec::new() } else { job.outputs(part).iter().map(|p| RawText::from(p.as_path())).collect() },
+        "ranks": super::detail::ranks(job), "received": part.end.as_ref().map(|e| &e.received),
         "why": why, "reason": part.end.as_ref().and_then(|e| e.reason.as_ref()),
     })
 }

@@ -3,7 +3,7 @@
 use crate::cluster::Cluster;
 use crate::failure::Failure;
 use crate::nodes::Nodes;
-use homing_queue::plan::{Config, Piece, Room, by_parts};
+use homing_queue::plan::{Config, Piece, Room, by_parts, by_rank};
 use homing_queue::{Engine, Job, JobSpec, Machine};
 use homing_slurm::Node;
 use std::collections::BTreeMap;
@@ -74,6 +74,7 @@ pub fn lay(
     // The first starts the command: it is what the job waits for, and what it is shown to run on.
     spec.host = shares.first().map(|share| share.host.clone());
     if shares.len() > 1 {
+        spec.ranks = by_rank(&shares, &pieces);
         spec.hosts = shares;
     } else {
         spec.host = spec.host.take().filter(|host| *host != own);

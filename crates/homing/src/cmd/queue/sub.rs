@@ -268,6 +268,7 @@ fn spec(
         near: Vec::new(),
         near_only: false,
         bound: None,
+        ranks: Vec::new(),
         origin: None,
         not_on: Vec::new(),
         spread,
