@@ -220,3 +220,38 @@ fn an_area_is_told_while_others_are_still_asked_about_and_once() {
     let lines = terminal.ends();
     assert_eq!((of(&lines, "users "), of(&lines, "memory ")), (1, 1), "{lines:#?}");
 }
+
+#[test]
+fn a_run_is_watched_at_three_sizes_and_a_task_is_seen_and_ended_from_there() {
+    if missing() {
+        return;
+    }
+    // A command that names its slot is not sent ahead of one: the third task waits.
+    let script = "(homing run -q -j2 'echo begun {} {%}; until test -e gate; do sleep 0.1; done' ::: 1 2 3 4 \
+                  >/dev/null 2>&1; echo ended >over) &\n\
+                  until homing runs 2>/dev/null | grep -q running; do sleep 0.1; done; homing top last; echo seen";
+    let terminal = Terminal::new(100, &[], script);
+    let shown = |lines: &[String], part: &str| lines.iter().any(|line| line.contains(part));
+    for (columns, rows) in [(80, 24), (132, 43), (60, 16)] {
+        terminal.resize(columns, rows);
+        let lines = terminal.when("the run in that size", |lines| {
+            let last = lines.last().is_some_and(|line| line.starts_with("q leaves  ? help"));
+            last && shown(lines, "a free slot") && shown(lines, "TASK  HOST")
+        });
+        assert!(lines.len() <= rows && lines.iter().all(|line| line.chars().count() <= columns), "{lines:#?}");
+        assert!(lines[0].contains("running  homing run") && shown(&lines, "HOST"), "{lines:#?}");
+    }
+    terminal.press("Enter");
+    terminal.when("what it prints", |lines| {
+        shown(lines, "what task 1 has printed") && lines.iter().any(|l| l == "begun 1 1")
+    });
+    terminal.press("x");
+    terminal.press("k");
+    terminal.when("the question", |lines| shown(lines, "y ends task 1"));
+    terminal.press("y");
+    terminal.when("the next task", |lines| shown(lines, "echo begun 3 1;"));
+    terminal.press("q");
+    let after = terminal.ends();
+    assert!(shown(&after, "seen") && !shown(&after, "q leaves"), "{after:#?}");
+    let_go(&terminal);
+}

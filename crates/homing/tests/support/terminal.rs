@@ -40,6 +40,18 @@ impl Terminal {
         tmux.env("LC_ALL", "C.UTF-8").output().unwrap()
     }
 
+    /// Another size.
+    #[allow(dead_code, reason = "not all suites change it")]
+    pub fn resize(&self, columns: usize, rows: usize) {
+        self.tmux(&["resize-window", "-x", &columns.to_string(), "-y", &rows.to_string()]);
+    }
+
+    /// Presses a key, by tmux's name for it.
+    #[allow(dead_code, reason = "not all suites have keys")]
+    pub fn press(&self, key: &str) {
+        self.tmux(&["send-keys", key]);
+    }
+
     /// The lines that are shown, as soon as they are as wanted.
     pub fn when(&self, what: &str, wanted: impl Fn(&[String]) -> bool) -> Vec<String> {
         let begun = Instant::now();
