@@ -72,6 +72,25 @@ guard() {
   else setsid sh "$g-timer" </dev/null >/dev/null 2>&1 9>&- & fi
 }
 kernel() { sysctl -q -w "$1=$2" || exit 1; }
+# link INTERFACE SETTING VALUE
+link() {
+  case $2 in
+    mtu) ip link set dev "$1" mtu "$3" ;;
+    "ring "*) ethtool -G "$1" "${2#ring }" "$3" ;;
+    "offload "*) ethtool -K "$1" "${2#offload }" "$3" ;;
+    "coalesce "*) ethtool -C "$1" "${2#coalesce }" "$3" ;;
+    "channels "*) ethtool -L "$1" "${2#channels }" "$3" ;;
+    *) false ;;
+  esac >/dev/null || die "$2 of $1 cannot be set to $3"
+}
+# save INTERFACE: its addresses and routes, for heal.
+save() { ip addr save dev "$1" >"/run/homing-net.$1.addr" && ip route save dev "$1" >"/run/homing-net.$1.route" || die "the addresses of $1 cannot be kept, and nothing was changed"; }
+heal() {
+  ip link set dev "$1" up
+  [ ! -s "/run/homing-net.$1.addr" ] || ip addr restore <"/run/homing-net.$1.addr"
+  [ ! -s "/run/homing-net.$1.route" ] || ip route restore <"/run/homing-net.$1.route"
+  rm -f "/run/homing-net.$1".*
+} 2>/dev/null
 name_host() { hostname "$1" || exit 1; }
 mount_on() { mkdir -p -- "$1" && mount "$1" || exit 1; }
 mount_off() { ! mountpoint -q "$1" || umount "$1" || exit 1; [ "$2" = yes ] || rmdir -- "$1" 2>/dev/null; true; }

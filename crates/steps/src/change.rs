@@ -110,6 +110,13 @@ pub enum Change {
         from: String,
         to: String,
     },
+    /// A setting of a network interface, by its name in [`crate::Links`].
+    Link {
+        interface: String,
+        setting: String,
+        from: String,
+        to: String,
+    },
     /// The name of the running kernel.
     Hostname {
         from: String,
@@ -149,6 +156,7 @@ impl Change {
             Change::Unit { name, .. } => format!("unit {name}"),
             Change::Nudge { unit, .. } => format!("files of unit {unit}"),
             Change::Sysctl { key, .. } => format!("sysctl {key}"),
+            Change::Link { interface, setting, .. } => format!("{setting} of {interface}"),
             Change::Hostname { .. } => "hostname".into(),
             Change::Mount { point, .. } => format!("mount {point}"),
             Change::Copy { from, to, .. } => format!("copy of {from} in {to}"),
@@ -182,7 +190,7 @@ impl Change {
             }
             Change::Nudge { unit, how: How::Reload, .. } => format!("unit {unit}: reloaded"),
             Change::Nudge { unit, .. } => format!("unit {unit}: restarted"),
-            Change::Sysctl { to, .. } => format!("{thing} = {to}"),
+            Change::Sysctl { to, .. } | Change::Link { to, .. } => format!("{thing} = {to}"),
             Change::Hostname { to, .. } => format!("{thing} {to}"),
             Change::Mount { to, .. } => {
                 if to.mounted {
@@ -205,7 +213,9 @@ impl Change {
             Change::User { from, to, .. } => std::mem::swap(from, to),
             Change::Member { from, to, .. } => std::mem::swap(from, to),
             Change::Unit { from, to, .. } => std::mem::swap(from, to),
-            Change::Sysctl { from, to, .. } | Change::Hostname { from, to } => std::mem::swap(from, to),
+            Change::Sysctl { from, to, .. } | Change::Link { from, to, .. } | Change::Hostname { from, to } => {
+                std::mem::swap(from, to);
+            }
             Change::Mount { from, to, .. } => std::mem::swap(from, to),
             Change::Nudge { .. } | Change::Package { .. } | Change::Copy { .. } => return None,
         }

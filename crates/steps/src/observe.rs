@@ -4,6 +4,7 @@ use crate::change::{Account, Change, FileState, MountState, UnitState};
 use crate::content::Content;
 use crate::executor::{Answer, Call, Executor};
 use crate::home::{Copied, Homed};
+use crate::link::Links;
 use homing_model::text::quoted_unless;
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -19,6 +20,8 @@ pub struct Question {
     pub units: BTreeSet<String>,
     pub sysctls: BTreeSet<String>,
     pub mounts: BTreeSet<String>,
+    /// Network interfaces.
+    pub links: BTreeSet<String>,
     /// Commands of a shell that only look.
     pub outputs: BTreeSet<String>,
     /// A folder of homes, and the one on a volume that is to take its place.
@@ -53,6 +56,8 @@ pub struct Observed {
     pub mounts: BTreeMap<String, (MountState, bool)>,
     /// The folder of homes that was asked for.
     pub homes: Homed,
+    /// Settings of network interfaces.
+    pub links: BTreeMap<String, Links>,
     /// What the commands that were asked for said, of those that ended well.
     pub outputs: BTreeMap<String, String>,
     /// All users.
@@ -89,6 +94,7 @@ impl Question {
             ask("unit", &self.units),
             ask("kernel", &self.sysctls),
             ask("point", &self.mounts),
+            ask("link", &self.links),
             ask("output", &self.outputs),
         ];
         let homes = self.homes.iter().map(|(point, copy)| format!("homes {} {}\n", word(point), word(copy)));
@@ -106,6 +112,7 @@ impl Question {
                 Change::Unit { name, .. } => drop(question.units.insert(name.clone())),
                 Change::Sysctl { key, .. } => drop(question.sysctls.insert(key.clone())),
                 Change::Mount { point, .. } => drop(question.mounts.insert(point.clone())),
+                Change::Link { interface, .. } => drop(question.links.insert(interface.clone())),
                 Change::Package { name, .. } => drop(question.packages.insert(name.clone())),
                 _ => {}
             }
@@ -164,6 +171,10 @@ impl Observed {
                 self.mounts.insert(path.into(), (state, flag(files)));
             }
             ["homes", key, value] => self.homes.take(key, value)?,
+            ["link", interface, part, said] => {
+                let said = String::from_utf8(Content::decoded(said)?.0).ok()?;
+                self.links.entry(interface.into()).or_default().read(part, &said);
+            }
             ["output", command, said] => {
                 self.outputs.insert(command.into(), String::from_utf8(Content::decoded(said)?.0).ok()?);
             }
@@ -234,6 +245,7 @@ impl Observed {
             Change::Unit { name, to, .. } => drop(self.units.insert(name, (to, u64::MAX))),
             Change::Nudge { unit, .. } => self.units.entry(unit).or_default().1 = u64::MAX,
             Change::Sysctl { key, to, .. } => drop(self.sysctls.insert(key, to)),
+            Change::Link { interface, setting, to, .. } => self.links.entry(interface).or_default().set(&setting, &to),
             Change::Hostname { to, .. } => self.hostname = to,
             Change::Mount { point, to, over, .. } => {
                 self.homes.shared |= over.is_some() && to.mounted;

@@ -63,6 +63,12 @@ fn change(wanted: &Wanted, seen: &Observed) -> Result<Option<Change>, String> {
             let from = seen.sysctls.get(key).ok_or_else(|| format!("the kernel knows no {key}"))?;
             Change::Sysctl { key: key.clone(), from: from.clone(), to: words(value) }
         }
+        Wanted::Link { interface, setting, value } => {
+            let from = seen.links.get(interface).and_then(|link| link.value(setting));
+            let from = from.ok_or_else(|| format!("{interface} has no {setting} that can be set"))?;
+            let (interface, setting) = (interface.clone(), setting.clone());
+            Change::Link { interface, setting, from: from.into(), to: value.clone() }
+        }
         Wanted::Hostname(name) => Change::Hostname { from: seen.hostname.clone(), to: name.clone() },
         Wanted::Mount { point, over } => mount(point, over.as_ref(), seen)?,
         Wanted::Copy { from, to, host } => {

@@ -44,6 +44,11 @@ kernel() { v=$(sysctl -n "$1" 2>/dev/null) && say kernel "$1" "$v"; true; }
 point() {
   say point "$1" "$(yes test -d "$1")" "$(yes mountpoint -q "$1")" "$(yes test -n "$(ls -A "$1" 2>/dev/null | head -1)")"
 }
+link() {
+  [ -d "/sys/class/net/$1" ] || return 0
+  say link "$1" mtu "$( (cat "/sys/class/net/$1/mtu"; ip -d link show dev "$1" | grep -o 'm[a-z]*mtu [0-9]*') 2>/dev/null | base64 -w 0)"
+  for p in g k c l; do say link "$1" $p "$(ethtool -$p "$1" 2>/dev/null | base64 -w 0)"; done
+}
 output() { v=$(sh -c "$1" 2>/dev/null | base64 -w 0) && [ -z "$v" ] || say output "$1" "$v"; }
 # homes FOLDER COPY
 homes() {

@@ -5,6 +5,7 @@ use crate::content::Content;
 use crate::guard::Guard;
 use crate::observe::word;
 use crate::plan::Step;
+use std::collections::BTreeSet;
 
 /// The functions that the steps call.
 const ACT: &str = concat!(include_str!("in_use.sh"), include_str!("act.sh"));
@@ -13,7 +14,8 @@ const ACT: &str = concat!(include_str!("in_use.sh"), include_str!("act.sh"));
 pub(crate) fn script(steps: &[Step], void: &[String], guard: Option<&Guard>) -> String {
     let guard = guard.filter(|_| !steps.is_empty()).map_or(String::new(), |guard| {
         let back = Content(back(steps).into_bytes()).encoded();
-        call("guard", [&*guard.token, &*guard.seconds.to_string(), &*back])
+        let saved: String = interfaces(steps).iter().map(|name| call("save", [*name])).collect();
+        saved + &call("guard", [&*guard.token, &*guard.seconds.to_string(), &*back])
     });
     let each: String = steps.iter().enumerate().map(|(n, step)| format!("{}did {n}\n", lines(step))).collect();
     let forget = if void.is_empty() { String::new() } else { call("forget", void.iter().map(String::as_str)) };
@@ -28,8 +30,21 @@ fn back(steps: &[Step]) -> String {
         steps.iter().rev().filter_map(|step| step.change.inverse()).map(|change| format!("({})\n", act(&change)));
     let is_nudge = |step: &&Step| matches!(step.change, Change::Nudge { .. });
     let units = steps.iter().filter(is_nudge).map(|step| act(&step.change));
-    let all: String = files.chain(units).collect();
+    // A driver may take its link down over a setting, and some forget to take it up again.
+    let healed = interfaces(steps).into_iter().map(|name| call("heal", [name]));
+    let all: String = files.chain(units).chain(healed).collect();
     format!("{ACT}main() {{\nlock\n{all}}}\nmain </dev/null\n")
+}
+
+/// The network interfaces that steps are about.
+fn interfaces(steps: &[Step]) -> BTreeSet<&str> {
+    fn of(step: &Step) -> Option<&str> {
+        match &step.change {
+            Change::Link { interface, .. } => Some(interface),
+            _ => None,
+        }
+    }
+    steps.iter().filter_map(of).collect()
 }
 
 fn lines(step: &Step) -> String {
@@ -71,6 +86,7 @@ fn act(change: &Change) -> String {
             call("nudge", [unit, verb, test.as_deref().unwrap_or("")])
         }
         Change::Sysctl { key, to, .. } => call("kernel", [key.as_str(), to]),
+        Change::Link { interface, setting, to, .. } => call("link", [interface.as_str(), setting, to]),
         Change::Hostname { to, .. } => call("name_host", [to.as_str()]),
         Change::Mount { point, to, over: Some(over), .. } if to.mounted => {
             call("mount_over", [point.as_str(), &over.copy, yes(over.is_source)])

@@ -143,6 +143,9 @@ fn now(change: &Change, seen: &Observed) -> Value {
             serde_json::to_value(seen.units.get(name).map(|(state, _)| *state).unwrap_or_default())
         }
         Change::Sysctl { key, .. } => serde_json::to_value(seen.sysctls.get(key)),
+        Change::Link { interface, setting, .. } => {
+            serde_json::to_value(seen.links.get(interface).and_then(|link| link.value(setting)))
+        }
         Change::Hostname { .. } => return seen.hostname.as_str().into(),
         Change::Mount { point, .. } => {
             serde_json::to_value(seen.mounts.get(point).map(|(state, _)| *state).unwrap_or_default())

@@ -33,6 +33,9 @@ pub enum Wanted {
     /// A value of the running kernel; its file is another thing.
     #[allow(missing_docs)]
     Sysctl { key: String, value: String },
+    /// A setting of a network interface, until it is made anew.
+    #[allow(missing_docs)]
+    Link { interface: String, setting: String, value: String },
     /// The name of the running kernel.
     Hostname(String),
     /// Mounted by its line in fstab, which is another thing. What is there is hidden only when it is said what takes its
