@@ -1,6 +1,6 @@
 //! The tree as other programs read it.
 
-use crate::tree::{Leaf, Names, Tree};
+use crate::tree::{Join, Leaf, Names, Tree};
 use homing_model::NodeSet;
 use std::collections::BTreeMap;
 use std::fmt::Write;
@@ -9,7 +9,8 @@ use std::net::Ipv4Addr;
 /// Slurm's topology.conf. Hosts that are on no switch are left out, and Slurm would lose them: who writes it says so.
 pub fn slurm_conf(tree: &Tree) -> String {
     let leaf = |leaf: &Leaf| format!("SwitchName={} Nodes={}\n", leaf.name, nodes(leaf));
-    let above = above(tree).map(|(name, below)| format!("SwitchName={name} Switches={below}\n"));
+    let above =
+        above(tree).into_iter().map(|join| format!("SwitchName={} Switches={}\n", join.name, join.below.join(",")));
     tree.leaves.iter().map(leaf).chain(above).collect()
 }
 
@@ -19,31 +20,70 @@ pub fn slurm_yaml(tree: &Tree) -> String {
     for leaf in &tree.leaves {
         let _ = writeln!(text, "      - switch: {}\n        nodes: {}", leaf.name, nodes(leaf));
     }
-    if let Some((name, below)) = above(tree) {
-        let _ = writeln!(text, "      - switch: {name}\n        children: {below}");
+    for join in above(tree) {
+        let _ = writeln!(text, "      - switch: {}\n        children: {}", join.name, join.below.join(","));
     }
     text
 }
 
 /// MooseFS's mfstopology.cfg: the address of each host, and the switch as the last part of a path.
 pub fn moosefs(tree: &Tree, addresses: &BTreeMap<String, Ipv4Addr>) -> String {
-    let above = above(tree).map_or(String::new(), |(name, _)| format!("{name}|"));
     let mut text = String::new();
     for leaf in &tree.leaves {
+        let path = path(tree, &leaf.name).join("|");
         for (place, address) in leaf.hosts.iter().filter_map(|place| Some((place, addresses.get(&place.host)?))) {
-            let _ = writeln!(text, "{address} {above}{} # {}", leaf.name, place.host);
+            let _ = writeln!(text, "{address} {path} # {}", place.host);
         }
     }
     text
+}
+
+/// A script as Hadoop and others want it: of each host or address that it is given, the path of its switch.
+pub fn rack_script(tree: &Tree, addresses: &BTreeMap<String, Ipv4Addr>) -> String {
+    let mut text = "#!/bin/sh\n# Written by homing topology: the switch of each host or address that is named.\nfor host; do\n  case $host in\n".to_string();
+    for leaf in &tree.leaves {
+        let names = leaf.hosts.iter().flat_map(|place| {
+            let address = addresses.get(&place.host).map(ToString::to_string);
+            std::iter::once(place.host.clone()).chain(address)
+        });
+        // A host's name stands in a shell's pattern, and is only letters of names there.
+        let plain = |name: &String| name.chars().all(|c| c.is_ascii_alphanumeric() || "._-".contains(c));
+        let names: Vec<String> = names.filter(plain).collect();
+        let _ = writeln!(text, "    {}) echo /{} ;;", names.join("|"), path(tree, &leaf.name).join("/"));
+    }
+    text + "    *) echo /default-rack ;;\n  esac\ndone\n"
+}
+
+/// From the top to a switch, by name.
+fn path(tree: &Tree, leaf: &str) -> Vec<String> {
+    let (joins, mut path) = (above(tree), vec![leaf.to_string()]);
+    // No path is longer than there are switches: what joins others joins them once.
+    while let Some(join) = joins.iter().find(|join| join.below.contains(&path[0])).filter(|_| path.len() <= joins.len())
+    {
+        path.insert(0, join.name.clone());
+    }
+    path
 }
 
 fn nodes(leaf: &Leaf) -> String {
     leaf.hosts.iter().map(|place| place.host.clone()).collect::<NodeSet>().to_string()
 }
 
-/// Hosts hear their own switch alone. Of what is above nothing is known but that it joins them.
-pub fn above(tree: &Tree) -> Option<(String, String)> {
-    let mut names = Names::default();
-    let below: Vec<String> = tree.leaves.iter().map(|leaf| names.unlike(&leaf.name)).collect();
-    (below.len() > 1).then(|| (names.unlike("core"), below.join(",")))
+/// What joins the leaves, below before above. Hosts hear their own switch alone: where switches did not say it, nothing is
+/// known but that something joins them, and that has no chassis.
+pub fn above(tree: &Tree) -> Vec<Join> {
+    let mut joins = tree.joins.clone();
+    let is_below = |name: &str| joins.iter().any(|join| join.below.iter().any(|below| below == name));
+    let all = tree.leaves.iter().map(|leaf| &leaf.name).chain(joins.iter().map(|join| &join.name));
+    let tops: Vec<String> = all.filter(|name| !is_below(name)).cloned().collect();
+    if tops.len() > 1 {
+        let mut names = Names::default();
+        tree.leaves
+            .iter()
+            .map(|leaf| &leaf.name)
+            .chain(joins.iter().map(|join| &join.name))
+            .for_each(|name| drop(names.unlike(name)));
+        joins.push(Join { name: names.unlike("core"), chassis: None, below: tops });
+    }
+    joins
 }

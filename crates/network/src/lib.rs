@@ -9,19 +9,27 @@
 //! least one good partner, and looks good there. Only those that never did are
 //! tried again, alone, beside hosts that did.
 
+pub mod cdp;
 pub mod files;
 mod finding;
 mod groups;
+mod joined;
 mod judge;
 pub mod lldp;
 mod measured;
 mod next;
 mod pairs;
+mod ports;
+mod served;
+pub mod snmp;
 pub mod tree;
 
 pub use finding::{Finding, Kind, findings};
 pub use groups::sides;
+pub use joined::joined;
 pub use judge::Judge;
 pub use measured::{Flow, Host, Latency, Load, Measured, Pair, Round};
 pub use next::{Order, next};
 pub use pairs::{circle, mixed};
+pub use ports::{Differs, PortFinding, differing};
+pub use served::{Served, Way};

@@ -5,6 +5,7 @@
 use homing_model::text::shown;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
+use std::net::{IpAddr, Ipv4Addr};
 
 /// Neighbours of one port that are kept. A switch is one; where frames are passed on, all hosts of a segment are.
 pub const MOST: usize = 64;
@@ -26,6 +27,12 @@ pub struct Neighbour {
     pub bridge: bool,
     /// The largest frame that its port takes, bytes.
     pub frame: Option<u32>,
+    /// What its port says that it has negotiated: half duplex, or full.
+    pub half_duplex: Option<bool>,
+    /// The VLAN of packets without a tag.
+    pub vlan: Option<u16>,
+    /// The address at which it is managed.
+    pub management: Option<IpAddr>,
 }
 
 /// From an Ethernet frame that came on an interface. None: it is no LLDP, or it is cut short.
@@ -46,6 +53,13 @@ pub fn of_frame(interface: &str, frame: &[u8]) -> Option<Neighbour> {
             (7, [_, _, enabled @ ..]) => told.bridge = enabled.get(1).is_some_and(|bits| bits & BRIDGE != 0),
             // IEEE 802.3: the largest frame.
             (127, [0x00, 0x12, 0x0f, 4, high, low]) => told.frame = Some(u32::from(u16::from_be_bytes([*high, *low]))),
+            // The same, of what was negotiated: after two octets of state and two of what is offered.
+            (127, [0x00, 0x12, 0x0f, 1, _, _, _, high, low]) => {
+                told.half_duplex = duplex(u16::from_be_bytes([*high, *low]));
+            }
+            // IEEE 802.1: the VLAN of the port.
+            (127, [0x00, 0x80, 0xc2, 1, high, low]) => told.vlan = vlan(u16::from_be_bytes([*high, *low]).into()),
+            (8, [5, 1, a, b, c, d, ..]) => told.management = Some(Ipv4Addr::new(*a, *b, *c, *d).into()),
             _ => {}
         }
     }
@@ -55,10 +69,25 @@ pub fn of_frame(interface: &str, frame: &[u8]) -> Option<Neighbour> {
     Some(told)
 }
 
+/// Whether a type of medium is half duplex: dot3MauType of IANA-MAU-MIB. The odd ones of 10 to 1000 Mbit/s are half, up to
+/// T2 the pairs stand the other way round; faster ones have no half.
+fn duplex(kind: u16) -> Option<bool> {
+    match kind {
+        10 | 12 | 15 | 17 | 19 | 21 | 23 | 25 | 27 | 29 => Some(true),
+        11 | 13 | 16 | 18 | 20 | 22 | 24 | 26 | 28 | 30..=60 => Some(false),
+        _ => None,
+    }
+}
+
+/// Zero is none.
+pub(crate) fn vlan(number: u32) -> Option<u16> {
+    u16::try_from(number).ok().filter(|number| (1..=4094).contains(number))
+}
+
 /// The bit of a bridge among the capabilities.
 const BRIDGE: u8 = 0x04;
 
-fn identity(is_mac: bool, id: &[u8]) -> String {
+pub(crate) fn identity(is_mac: bool, id: &[u8]) -> String {
     match is_mac {
         true => id.iter().take(LONGEST / 3).map(|byte| format!("{byte:02x}")).collect::<Vec<_>>().join(":"),
         false => line(id),
@@ -66,7 +95,7 @@ fn identity(is_mac: bool, id: &[u8]) -> String {
 }
 
 /// A text of a neighbour as a short line.
-fn line(text: &[u8]) -> String {
+pub(crate) fn line(text: &[u8]) -> String {
     let text = String::from_utf8_lossy(&text[..text.len().min(4 * LONGEST)]);
     shown(text.trim_matches(|c: char| c.is_whitespace() || c == '\0')).chars().take(LONGEST).collect()
 }
@@ -98,6 +127,10 @@ fn of_interface(told: &Value) -> Option<Neighbour> {
     let value = |of: &Value| Some(line(each(of).next()?["value"].as_str()?.as_bytes())).filter(|text| !text.is_empty());
     let enabled = |one: &Value| one["type"] == "Bridge" && one["enabled"] == true;
     let (is_mac, port_id) = id(port)?;
+    let negotiated = each(&port["auto-negotiation"]).find_map(|one| value(&one["current"])).unwrap_or_default();
+    let half = ["half duplex", "full duplex"].iter().position(|word| negotiated.contains(word)).map(|at| at == 0);
+    let number = |one: &Value| one["vlan-id"].as_str().and_then(|n| n.parse().ok()).or(one["vlan-id"].as_u64());
+    let of_port = each(&told["vlan"]).find(|one| one["pvid"] == true || one["pvid"] == "yes").and_then(number);
     Some(Neighbour {
         interface: line(told["name"].as_str()?.as_bytes()),
         chassis: id(chassis)?.1,
@@ -105,6 +138,11 @@ fn of_interface(told: &Value) -> Option<Neighbour> {
         port: value(&port["descr"]).filter(|_| is_mac).unwrap_or(port_id),
         bridge: each(&chassis["capability"]).any(enabled),
         frame: value(&port["mfs"]).and_then(|bytes| bytes.parse().ok()),
+        half_duplex: half,
+        vlan: of_port.and_then(|number| vlan(u32::try_from(number).ok()?)),
+        management: each(&chassis["mgmt-ip"])
+            .filter_map(|one| one["value"].as_str()?.parse().ok())
+            .find(IpAddr::is_ipv4),
     })
 }
 

@@ -13,6 +13,8 @@ pub enum Source {
     Lldp,
     /// The hosts hear each other: a switch is between them that says nothing of itself.
     Heard,
+    /// The host's address is behind a port of the switch, which says so over SNMP.
+    Behind,
     /// Flows within do not slow each other down, and those that leave do.
     Inferred,
 }
@@ -48,14 +50,36 @@ pub struct Tree {
     pub leaves: Vec<Leaf>,
     /// Hosts that hear nobody.
     pub alone: Vec<String>,
+    /// Switches that join others, as they say over SNMP, what is below before what is above.
+    #[serde(default)]
+    pub joins: Vec<Join>,
+}
+
+/// A switch that joins others.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Join {
+    /// A name as leaves have them.
+    pub name: String,
+    /// Who it is.
+    pub chassis: Option<String>,
+    /// The names of the switches below it.
+    pub below: Vec<String>,
 }
 
 impl Tree {
     /// The switches as placement knows them. Nobody hears what a link above carries.
     pub fn switches(&self) -> Vec<Switch> {
         let hosts = |leaf: &Leaf| leaf.hosts.iter().map(|place| place.host.clone()).collect();
-        let switch = |leaf: &Leaf| Switch { name: leaf.name.clone(), hosts: hosts(leaf), uplink: None, above: None };
-        self.leaves.iter().map(switch).collect()
+        let above = |name: &str| self.joins.iter().find(|join| join.below.iter().any(|below| below == name));
+        let above = |name: &str| above(name).map(|join| join.name.clone());
+        let leaf = |leaf: &Leaf| Switch {
+            name: leaf.name.clone(),
+            hosts: hosts(leaf),
+            uplink: None,
+            above: above(&leaf.name),
+        };
+        let join = |join: &Join| Switch { name: join.name.clone(), above: above(&join.name), ..Switch::default() };
+        self.leaves.iter().map(leaf).chain(self.joins.iter().map(join)).collect()
     }
 }
 
@@ -71,15 +95,19 @@ pub struct Heard {
 }
 
 impl Heard {
+    /// What is heard on the interface that the address is on.
+    pub(crate) fn own(&self) -> impl Iterator<Item = &Neighbour> {
+        self.neighbours.iter().filter(|one| self.interface.as_deref() == Some(&one.interface))
+    }
+
     fn relevant(&self) -> Vec<&Neighbour> {
-        let own = |n: &&Neighbour| self.interface.as_deref() == Some(&n.interface);
-        let there: Vec<&Neighbour> = self.neighbours.iter().filter(own).collect();
+        let there: Vec<&Neighbour> = self.own().collect();
         if there.is_empty() { self.neighbours.iter().collect() } else { there }
     }
 
     /// The switch on the other end. A network card may speak beside it, and is none; where several switches are heard on
     /// one port, there is another one between that passes frames on.
-    fn switch(&self) -> Option<&Neighbour> {
+    pub(crate) fn switch(&self) -> Option<&Neighbour> {
         let bridges: Vec<&Neighbour> = self.relevant().into_iter().filter(|n| n.bridge).collect();
         let chassis: BTreeSet<&str> = bridges.iter().map(|n| n.chassis.as_str()).collect();
         bridges.first().copied().filter(|_| chassis.len() == 1)
@@ -108,7 +136,7 @@ pub fn tree(heard: &[Heard]) -> Tree {
             port: Some(switch.port.clone()),
         });
     }
-    let mut tree = Tree { leaves: named.into_values().collect(), alone: Vec::new() };
+    let mut tree = Tree { leaves: named.into_values().collect(), ..Tree::default() };
     tree.leaves.sort_by(|a, b| a.name.cmp(&b.name));
     for segment in segments(&others) {
         match segment[..] {
@@ -127,7 +155,7 @@ pub fn tree(heard: &[Heard]) -> Tree {
 pub fn inferred(groups: &[Vec<(String, Option<String>)>]) -> Tree {
     let mut names = Names::default();
     let leaf = |group: &Vec<_>| unnamed(names.unlike(""), Source::Inferred, group.iter().cloned());
-    Tree { leaves: groups.iter().map(leaf).collect(), alone: Vec::new() }
+    Tree { leaves: groups.iter().map(leaf).collect(), ..Tree::default() }
 }
 
 fn unnamed(name: String, source: Source, hosts: impl Iterator<Item = (String, Option<String>)>) -> Leaf {

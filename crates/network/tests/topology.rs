@@ -112,8 +112,7 @@ fn what_lldpd_says_is_read() {
         chassis: "92:34:19:07:ec:dd".into(),
         name: Some("vm".into()),
         port: "lb".into(),
-        bridge: false,
-        frame: None,
+        ..Neighbour::default()
     };
     assert_eq!(told, [neighbour]);
 }

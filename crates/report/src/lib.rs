@@ -9,6 +9,7 @@ mod load;
 #[cfg(test)]
 mod made;
 mod now;
+pub mod picture;
 mod tally;
 mod text;
 mod usage;

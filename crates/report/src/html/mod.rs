@@ -14,7 +14,7 @@ use homing_model::Event;
 use homing_model::units::{bytes, count, percent, span};
 use story::Story;
 pub use svg::escape;
-pub(crate) use svg::nice_step;
+pub(crate) use svg::{clip, nice_step};
 
 const STYLE: &str = include_str!("style.css");
 const SCRIPT: &str = include_str!("script.js");

@@ -4,6 +4,7 @@ use crate::failure::Failure;
 use homing_bench::net::{Hosts, input};
 use homing_exec::{Command, HostResult, Outcome};
 use homing_model::text::shown;
+use homing_network::cdp;
 use homing_network::lldp::{Neighbour, is_full, of_frame, of_lldpcli};
 use homing_network::tree::Heard;
 
@@ -11,6 +12,19 @@ use homing_network::tree::Heard;
 const LISTEN: &str = include_str!("listen.pl");
 const ASK: &str = r#"if command -v lldpcli > /dev/null && told=$(lldpcli -f json0 show neighbors 2> /dev/null) && [ -n "$told" ]
 then echo json0; printf %s "$told" | head -c 900000; else exec perl - "$1"; fi"#;
+
+/// Hardware addresses, by host: the interface that the host is reached at, and its address.
+pub fn hardware(hosts: &Hosts) -> Vec<(String, Option<String>, String)> {
+    let script = "for i in /sys/class/net/*; do echo \"${i##*/} $(cat \"$i/address\" 2> /dev/null)\"; done";
+    let said = hosts.all(&Command::argv(["sh", "-c", script]));
+    let of = |(host, said): (&homing_network::Host, Result<HostResult, String>)| {
+        let (text, interface) = (said.ok()?.stdout, host.interface.clone()?);
+        let text = String::from_utf8_lossy(&text).into_owned();
+        let own = text.lines().find_map(|line| line.split_once(' ').filter(|(name, _)| *name == interface))?;
+        Some((host.name.clone(), Some(interface.clone()), shown(own.1)))
+    };
+    hosts.known.iter().zip(said).filter_map(of).collect()
+}
 
 /// A host that did not tell, and why.
 pub type Silent = (String, String);
@@ -52,7 +66,8 @@ fn frame(line: &str) -> Option<Neighbour> {
     let digit = |byte: u8| char::from(byte).to_digit(16);
     let pairs = digits.trim().as_bytes().chunks_exact(2);
     let bytes: Option<Vec<u8>> = pairs.map(|pair| Some((digit(pair[0])? * 16 + digit(pair[1])?) as u8)).collect();
-    of_frame(interface, &bytes?)
+    let bytes = bytes?;
+    of_frame(interface, &bytes).or_else(|| cdp::of_frame(interface, &bytes))
 }
 
 /// A switch says the same every half minute, and who lies says much.

@@ -1,7 +1,9 @@
 //! `homing topology`: which host is on which switch.
 
 mod ask;
+mod picture;
 mod show;
+mod snmp;
 
 use crate::cmd::bench::TELL;
 use crate::cmd::runs::to_stdout;
@@ -10,8 +12,9 @@ use crate::failure::Failure;
 use homing_bench::net::{Hosts, measure};
 use homing_model::NodeSet;
 use homing_network::tree::{Tree, inferred, moved, tree};
-use homing_network::{files, sides};
+use homing_network::{PortFinding, differing, files, joined, sides};
 use std::collections::BTreeMap;
+use std::net::IpAddr;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
@@ -42,6 +45,18 @@ pub struct Args {
     /// Write MooseFS's mfstopology.cfg there
     #[arg(long, value_name = "FILE")]
     mfstopology: Option<PathBuf>,
+    /// Write a script there that tells the switch of each host or address it is given, as Hadoop and others want it
+    #[arg(long, value_name = "FILE")]
+    rack_script: Option<PathBuf>,
+    /// Draw the tree there, as SVG
+    #[arg(long, value_name = "FILE")]
+    svg: Option<PathBuf>,
+    /// Ask switches over SNMP for their neighbours and for the addresses behind their ports; FILE holds the community
+    #[arg(long, value_name = "FILE", conflicts_with = "measure")]
+    snmp: Option<PathBuf>,
+    /// Addresses of switches to ask, where LLDP does not tell them
+    #[arg(long, value_name = "ADDRESS", value_delimiter = ',', requires = "snmp")]
+    switch: Vec<IpAddr>,
     /// As JSON
     #[arg(long)]
     json: bool,
@@ -56,12 +71,15 @@ const BESIDES: Duration = Duration::from_secs(60);
 const LOADED: f64 = 0.5;
 
 /// All that was found out.
+#[derive(Default)]
 struct Found {
     tree: Tree,
     /// Hosts that did not tell.
     silent: Vec<ask::Silent>,
-    /// Switch ports that take less than their host sends.
-    narrow: Vec<String>,
+    /// Switches that did not answer, and why.
+    deaf: BTreeMap<IpAddr, String>,
+    /// What switch ports say that does not fit their hosts.
+    ports: Vec<PortFinding>,
     /// What is otherwise than it was.
     moved: Vec<String>,
 }
@@ -88,14 +106,11 @@ pub fn run(args: &Args) -> Result<i32, Failure> {
 
 fn told(hosts: &Hosts, args: &Args) -> Result<Found, Failure> {
     let (heard, silent) = ask::ask(hosts, args.wait, args.sudo)?;
-    let narrow = heard.iter().filter_map(|heard| {
-        let mtu = hosts.known.iter().find(|host| host.name == heard.host)?.mtu?;
-        let own = |n: &&homing_network::lldp::Neighbour| heard.interface.as_deref() == Some(&n.interface);
-        let port = heard.neighbours.iter().filter(own).find(|n| n.frame.is_some_and(|frame| frame < mtu))?;
-        let frame = port.frame?;
-        Some(format!("{}: its switch port takes frames of {frame} bytes, its MTU is {mtu}", heard.host))
-    });
-    Ok(Found { tree: tree(&heard), narrow: narrow.collect(), silent, moved: Vec::new() })
+    let ports = differing(&hosts.known, &heard);
+    let found = Found { tree: tree(&heard), ports, silent, ..Found::default() };
+    let Some(community) = &args.snmp else { return Ok(found) };
+    let (switches, deaf) = snmp::ask(community, &args.switch, &heard)?;
+    Ok(Found { tree: joined(found.tree, &switches, &ask::hardware(hosts)), deaf, ..found })
 }
 
 fn measured(hosts: &Hosts) -> Result<Found, Failure> {
@@ -106,21 +121,29 @@ fn measured(hosts: &Hosts) -> Result<Found, Failure> {
     let mut tree = inferred(&groups.iter().map(|group| group.iter().map(named).collect()).collect::<Vec<_>>());
     let grouped = |at: &usize| groups.iter().flatten().any(|host| host == at);
     tree.alone = (0..hosts.known.len()).filter(|at| !grouped(at)).map(|at| named(&at).0).collect();
-    Ok(Found { tree, silent: Vec::new(), narrow: Vec::new(), moved: Vec::new() })
+    Ok(Found { tree, ..Found::default() })
+}
+
+fn file() -> PathBuf {
+    homing_folder::state().join("topology.json")
+}
+
+/// What was found the last time, by node set.
+pub fn known() -> Result<BTreeMap<String, Tree>, Failure> {
+    let file = file();
+    let damaged = |e: serde_json::Error| {
+        Failure::system(format!("{} is damaged: {e}", file.display())).hint(format!("rm {}", file.display()))
+    };
+    match std::fs::read(&file) {
+        Ok(text) => serde_json::from_slice(&text).map_err(damaged),
+        Err(e) if e.kind() == std::io::ErrorKind::NotFound => Ok(BTreeMap::new()),
+        Err(e) => Err(Failure::system(format!("reading {}: {e}", file.display()))),
+    }
 }
 
 /// What was known of the same hosts; from now on it is this.
 fn kept(names: &[String], tree: &Tree) -> Result<Option<Tree>, Failure> {
-    let folder = homing_folder::state();
-    let file = folder.join("topology.json");
-    let damaged = |e: serde_json::Error| {
-        Failure::system(format!("{} is damaged: {e}", file.display())).hint(format!("rm {}", file.display()))
-    };
-    let mut all: BTreeMap<String, Tree> = match std::fs::read(&file) {
-        Ok(text) => serde_json::from_slice(&text).map_err(damaged)?,
-        Err(e) if e.kind() == std::io::ErrorKind::NotFound => BTreeMap::new(),
-        Err(e) => return Err(Failure::system(format!("reading {}: {e}", file.display()))),
-    };
+    let (folder, file, mut all) = (homing_folder::state(), file(), known()?);
     let before = all.insert(names.iter().cloned().collect::<NodeSet>().to_string(), tree.clone());
     std::fs::create_dir_all(&folder).map_err(|e| Failure::system(format!("making {}: {e}", folder.display())))?;
     put(&file, &serde_json::to_string_pretty(&all).map_err(Failure::system)?)?;
@@ -139,7 +162,11 @@ fn write(args: &Args, found: &Found, hosts: &Hosts) -> Result<(), Failure> {
         (&args.topology_conf, files::slurm_conf(&found.tree)),
         (&args.topology_yaml, files::slurm_yaml(&found.tree)),
         (&args.mfstopology, files::moosefs(&found.tree, &addresses)),
+        (&args.rack_script, files::rack_script(&found.tree, &addresses)),
     ];
+    if let Some(file) = &args.svg {
+        put(file, &picture::svg(found))?;
+    }
     let missing: Vec<&str> =
         found.tree.alone.iter().chain(found.silent.iter().map(|(host, _)| host)).map(String::as_str).collect();
     for (file, text) in texts.iter().filter_map(|(file, text)| Some((file.as_deref()?, text))) {

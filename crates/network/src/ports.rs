@@ -1,0 +1,135 @@
+//! What ports of switches say that does not fit the hosts on them.
+
+use crate::measured::Host;
+use crate::tree::Heard;
+use serde::Serialize;
+use std::collections::BTreeMap;
+
+/// What does not fit.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Differs {
+    /// The port takes smaller frames than the host sends.
+    Frame,
+    /// One end is half duplex, and the other full.
+    Duplex,
+    /// Its VLAN is not that of most others.
+    Vlan,
+    /// Several hosts are on it.
+    Shared,
+}
+
+/// A port, or some, and what is wrong.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct PortFinding {
+    /// What does not fit.
+    pub kind: Differs,
+    /// The hosts.
+    pub hosts: Vec<String>,
+    /// What was seen.
+    pub sentence: String,
+}
+
+/// All of them, by what the hosts say of their own ends.
+pub fn differing(hosts: &[Host], heard: &[Heard]) -> Vec<PortFinding> {
+    let of = |heard: &Heard| {
+        let host = hosts.iter().find(|host| host.name == heard.host)?;
+        Some([frame(host, heard), duplex(host, heard)].into_iter().flatten().collect::<Vec<_>>())
+    };
+    let each = heard.iter().filter_map(of).flatten();
+    each.chain(vlans(heard)).chain(shared(heard)).collect()
+}
+
+fn one(kind: Differs, host: &str, sentence: String) -> PortFinding {
+    PortFinding { kind, hosts: vec![host.into()], sentence }
+}
+
+fn frame(host: &Host, heard: &Heard) -> Option<PortFinding> {
+    let (mtu, frame) = (host.mtu?, heard.own().find_map(|port| port.frame)?);
+    let sentence = format!("{}: its switch port takes frames of {frame} bytes, its MTU is {mtu}", host.name);
+    (frame < mtu).then(|| one(Differs::Frame, &host.name, sentence))
+}
+
+fn duplex(host: &Host, heard: &Heard) -> Option<PortFinding> {
+    let word = |half: bool| if half { "half" } else { "full" };
+    let (own, port) = (host.half_duplex, heard.own().find_map(|port| port.half_duplex)?);
+    let sentence = format!("{}: it is {} duplex, its switch port {} duplex", host.name, word(own), word(port));
+    (own != port).then(|| one(Differs::Duplex, &host.name, sentence))
+}
+
+/// The VLAN that most have, where any two have the same.
+fn vlans(heard: &[Heard]) -> Vec<PortFinding> {
+    let of = |heard: &Heard| Some((heard.host.clone(), heard.own().find_map(|port| port.vlan)?));
+    let mut by: BTreeMap<u16, Vec<String>> = BTreeMap::new();
+    heard.iter().filter_map(of).for_each(|(host, vlan)| by.entry(vlan).or_default().push(host));
+    let Some((most, _)) = by.iter().max_by_key(|(_, hosts)| hosts.len()).map(|(vlan, hosts)| (*vlan, hosts.len()))
+    else {
+        return Vec::new();
+    };
+    let usual = by.remove(&most).map_or(0, |hosts| hosts.len());
+    let told = |(vlan, hosts): (u16, Vec<String>)| {
+        hosts.into_iter().map(move |host| {
+            let sentence = format!("{host}: its switch port is in VLAN {vlan}, most others are in {most}");
+            one(Differs::Vlan, &host, sentence)
+        })
+    };
+    by.into_iter().filter(|(_, hosts)| hosts.len() < usual).flat_map(told).collect()
+}
+
+fn shared(heard: &[Heard]) -> Vec<PortFinding> {
+    let mut by: BTreeMap<(&str, &str), Vec<&str>> = BTreeMap::new();
+    for heard in heard {
+        if let Some(switch) = heard.switch() {
+            by.entry((&switch.chassis, &switch.port)).or_default().push(&heard.host);
+        }
+    }
+    let told = |((chassis, port), hosts): ((&str, &str), Vec<&str>)| PortFinding {
+        kind: Differs::Shared,
+        sentence: format!("{} share port {port} of {chassis}: another switch or a hub is in between", hosts.join(", ")),
+        hosts: hosts.into_iter().map(String::from).collect(),
+    };
+    by.into_iter().filter(|(_, hosts)| hosts.len() > 1).map(told).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::lldp::Neighbour;
+
+    fn heard(host: &str, port: &str, half: bool, vlan: u16) -> Heard {
+        let neighbour = Neighbour {
+            interface: "eth0".into(),
+            chassis: "s1".into(),
+            port: port.into(),
+            bridge: true,
+            frame: Some(1518),
+            half_duplex: Some(half),
+            vlan: Some(vlan),
+            ..Neighbour::default()
+        };
+        Heard { host: host.into(), interface: Some("eth0".into()), neighbours: vec![neighbour] }
+    }
+
+    #[test]
+    fn each_port_that_does_not_fit_is_told_once() {
+        let host = |name: &str, mtu| Host { name: name.into(), mtu: Some(mtu), ..Host::default() };
+        let hosts = [host("n1", 1500), host("n2", 9000), host("n3", 1500), host("n4", 1500)];
+        let all = [
+            heard("n1", "p1", false, 1),
+            heard("n2", "p2", false, 1),
+            heard("n3", "p3", true, 7),
+            heard("n4", "p3", false, 1),
+        ];
+        let told: Vec<_> = differing(&hosts, &all).into_iter().map(|f| (f.kind, f.hosts.join(","))).collect();
+        assert_eq!(
+            told,
+            [
+                (Differs::Frame, "n2".to_string()),
+                (Differs::Duplex, "n3".into()),
+                (Differs::Vlan, "n3".into()),
+                (Differs::Shared, "n3,n4".into()),
+            ]
+        );
+        assert_eq!(differing(&hosts, &all[..1]), []);
+    }
+}

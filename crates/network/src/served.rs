@@ -1,0 +1,96 @@
+//! What a storage server gives to many hosts at once, beside what it gives to one.
+
+use crate::judge::SLOW;
+use crate::measured::{Host, Pair};
+use homing_model::NodeSet;
+use serde::Serialize;
+
+/// One way between a server and its clients.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
+pub struct Way {
+    /// One client alone, Mbit/s: the median of those that were tried.
+    pub alone: f64,
+    /// All clients together, Mbit/s.
+    pub together: f64,
+}
+
+/// A server and its clients.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Served {
+    /// The server.
+    pub server: String,
+    /// Who uses it.
+    pub clients: Vec<String>,
+    /// What clients receive of it.
+    pub read: Way,
+    /// What it receives of clients.
+    pub write: Way,
+}
+
+impl Served {
+    /// From pairs whose second host is the server: some alone, and all at once. None where nothing was measured.
+    pub fn of(hosts: &[Host], alone: &[Pair], together: &[Pair]) -> Option<Served> {
+        let server = together.first()?.b;
+        let rate = |pair: &Pair, read: bool| Some(if read { pair.back? } else { pair.there? }.mbit_per_s);
+        let way = |read: bool| {
+            let mut one: Vec<f64> = alone.iter().filter_map(|pair| rate(pair, read)).collect();
+            one.sort_by(f64::total_cmp);
+            let together = together.iter().filter_map(|pair| rate(pair, read)).sum();
+            Some(Way { alone: *one.get(one.len() / 2)?, together })
+        };
+        let name = |host: usize| hosts[host].name.clone();
+        let clients = together.iter().map(|pair| name(pair.a)).collect();
+        Some(Served { server: name(server), clients, read: way(true)?, write: way(false)? })
+    }
+
+    /// For people.
+    pub fn sentences(&self) -> Vec<String> {
+        [self.sentence(self.read, "read from", "read"), self.sentence(self.write, "write to", "write")].into()
+    }
+
+    fn sentence(&self, way: Way, verb: &str, verb_alone: &str) -> String {
+        let (clients, hosts) = (self.clients.iter().cloned().collect::<NodeSet>(), self.clients.len() as f64);
+        let (Way { alone, together }, server) = (way, &self.server);
+        let each = together / hosts;
+        let said = format!(
+            "{clients} {verb} {server} with {together:.0} Mbit/s together, {each:.0} each; one alone with {alone:.0}"
+        );
+        if together >= SLOW * alone * hosts {
+            return format!("{said}: its link is wide enough for all of them");
+        }
+        let full = (together / alone).round().max(1.0);
+        let what = if full == 1.0 { "one".into() } else { format!("{full:.0} of them") };
+        format!("{said}: the server's link is full with {what}, and more hosts {verb_alone} no faster")
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::measured::Flow;
+
+    fn pair(a: usize, there: f64, back: f64) -> Pair {
+        let flow = |mbit_per_s| Some(Flow { mbit_per_s, again: 0.0 });
+        Pair { a, b: 4, there: flow(there), back: flow(back), ..Pair::default() }
+    }
+
+    #[test]
+    fn a_full_link_is_told_with_how_many_hosts_fill_it() {
+        let names = ["n1", "n2", "n3", "n4", "nas"].map(|name| Host { name: name.into(), ..Host::default() });
+        let alone = [pair(0, 450.0, 940.0), pair(1, 460.0, 930.0), pair(2, 455.0, 935.0)];
+        let together = [0, 1, 2, 3].map(|at| pair(at, 230.0, 235.0));
+        let told = Served::of(&names, &alone, &together).unwrap().sentences();
+        assert_eq!(
+            told,
+            [
+                "n[1-4] read from nas with 940 Mbit/s together, 235 each; one alone with 935: the server's link is full with \
+                 one, and more hosts read no faster",
+                "n[1-4] write to nas with 920 Mbit/s together, 230 each; one alone with 455: the server's link is full with 2 \
+                 of them, and more hosts write no faster",
+            ]
+        );
+        let wide = [0, 1].map(|at| pair(at, 450.0, 900.0));
+        assert!(Served::of(&names, &alone, &wide).unwrap().sentences()[0].ends_with("wide enough for all of them"));
+        assert_eq!(Served::of(&names, &[], &wide), None);
+    }
+}

@@ -1,0 +1,148 @@
+//! Pictures of a network: a matrix of pairs, and a tree of switches.
+
+use crate::html::{clip, escape};
+use std::fmt::Write;
+
+/// Side of a cell, and room for names, pixels.
+const CELL: f64 = 34.0;
+const NAMES: f64 = 110.0;
+
+/// A matrix of `rows` to `columns`, both in the order of names. Of each cell the value and the share of what is usual, which
+/// is the colour: from red at half of it and less to white; grey where nothing is known.
+pub fn matrix(title: &str, names: &[String], cell: &dyn Fn(usize, usize) -> Option<(f64, f64)>) -> String {
+    let mut svg = String::new();
+    let place = |at: usize| NAMES + at as f64 * CELL;
+    for (at, name) in names.iter().enumerate() {
+        let (x, y) = (place(at) + CELL / 2.0, NAMES - 6.0);
+        let _ = write!(
+            svg,
+            r#"<text x="{:.0}" y="{:.0}" text-anchor="end">{n}</text><text transform="translate({x:.0},{y:.0}) rotate(-60)">{n}</text>"#,
+            NAMES - 8.0,
+            place(at) + CELL * 0.62,
+            n = escape(name),
+        );
+        for to in 0..names.len() {
+            let (fill, text, told) = match cell(at, to) {
+                _ if at == to => ("#ffffff".to_string(), String::new(), String::new()),
+                None => ("#eeeeee".to_string(), String::new(), "not measured".into()),
+                Some((value, share)) => (
+                    colour(share),
+                    format!("{value:.0}"),
+                    format!("{value:.1}, {:.0} % of what is usual", share * 100.0),
+                ),
+            };
+            let _ = write!(
+                svg,
+                r##"<g><title>{} to {}: {told}</title><rect x="{:.0}" y="{:.0}" width="{CELL}" height="{CELL}" fill="{fill}" stroke="#cccccc"/><text x="{:.0}" y="{:.0}" text-anchor="middle" style="font-size:10px">{text}</text></g>"##,
+                escape(name),
+                escape(&names[to]),
+                place(to),
+                place(at),
+                place(to) + CELL / 2.0,
+                place(at) + CELL * 0.62,
+            );
+        }
+    }
+    let side = place(names.len()) + 40.0;
+    format!(r#"<h2>{}</h2><svg width="{side:.0}" height="{side:.0}" role="img">{svg}</svg>"#, escape(title))
+}
+
+/// White is all of what is usual, red is half of it or less; brightness falls with it, for paper.
+fn colour(share: f64) -> String {
+    let lack = ((1.0 - share) * 2.0).clamp(0.0, 1.0);
+    let part = |full: f64| (255.0 - lack * (255.0 - full)).round() as u8;
+    format!("#{:02x}{:02x}{:02x}", part(204.0), part(51.0), part(51.0))
+}
+
+/// A box of a tree, and what hangs on it.
+#[derive(Clone, Debug, Default)]
+pub struct Node {
+    /// In the box.
+    pub name: String,
+    /// On the line to what is above.
+    pub note: String,
+    /// Drawn in red.
+    pub bad: bool,
+    /// Drawn with a dashed line: assumed, or inferred.
+    pub assumed: bool,
+    /// Left to right.
+    pub below: Vec<Node>,
+}
+
+const WIDE: f64 = 96.0;
+const HIGH: f64 = 26.0;
+const APART: f64 = 14.0;
+const LEVEL: f64 = 84.0;
+
+/// A whole SVG file.
+pub fn tree(tops: &[Node]) -> String {
+    let (mut svg, mut left, mut deep) = (String::new(), APART, 0);
+    for top in tops {
+        draw(top, 0, &mut left, &mut deep, &mut svg);
+    }
+    let high = APART * 2.0 + (deep as f64) * LEVEL + HIGH;
+    format!(
+        "<svg xmlns=\"http://www.w3.org/2000/svg\" width=\"{left:.0}\" height=\"{high:.0}\" role=\"img\" \
+         font-family=\"sans-serif\" font-size=\"12\">{svg}</svg>\n"
+    )
+}
+
+/// Draws what is below first, and the box over the middle of it; returns the middle.
+fn draw(node: &Node, depth: usize, left: &mut f64, deep: &mut usize, svg: &mut String) -> f64 {
+    *deep = (*deep).max(depth);
+    let y = APART + depth as f64 * LEVEL;
+    let below: Vec<f64> = node.below.iter().map(|one| draw(one, depth + 1, left, deep, svg)).collect();
+    let middle = match (below.first(), below.last()) {
+        (Some(first), Some(last)) => (first + last) / 2.0,
+        _ => {
+            *left += WIDE + APART;
+            *left - APART - WIDE / 2.0
+        }
+    };
+    for (x, one) in below.iter().zip(&node.below) {
+        let ink = if one.bad { "#cc3333" } else { "#666666" };
+        let dashes = if node.assumed { " stroke-dasharray=\"4 3\"" } else { "" };
+        let (top, bottom) = (y + HIGH, y + LEVEL);
+        let _ = write!(
+            svg,
+            "<line x1=\"{middle:.0}\" y1=\"{top:.0}\" x2=\"{x:.0}\" y2=\"{bottom:.0}\" stroke=\"{ink}\"{dashes}/>\
+             <text x=\"{x:.0}\" y=\"{:.0}\" text-anchor=\"middle\" font-size=\"10\" fill=\"{ink}\">{}</text>",
+            bottom - 5.0,
+            escape(&one.note)
+        );
+    }
+    let (ink, dashes) =
+        (if node.bad { "#cc3333" } else { "#222222" }, if node.assumed { " stroke-dasharray=\"4 3\"" } else { "" });
+    let _ = write!(
+        svg,
+        "<g><title>{n}</title><rect x=\"{:.0}\" y=\"{y:.0}\" width=\"{WIDE}\" height=\"{HIGH}\" rx=\"3\" fill=\"#ffffff\" stroke=\"{ink}\"{dashes}/>\
+         <text x=\"{middle:.0}\" y=\"{:.0}\" text-anchor=\"middle\" fill=\"{ink}\">{}</text></g>",
+        middle - WIDE / 2.0,
+        y + HIGH * 0.68,
+        escape(&clip(&node.name, 14)),
+        n = escape(&node.name),
+    );
+    middle
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_slow_cell_is_red_and_a_name_is_no_markup() {
+        let names = ["n1".to_string(), "<b>".to_string()];
+        let page = matrix("Mbit/s", &names, &|from, _| (from == 0).then_some((40.0, 0.4)));
+        assert!(page.contains("#cc3333") && page.contains("n1 to &lt;b&gt;: 40.0, 40 % of what is usual"), "{page}");
+        assert!(page.contains("not measured") && !page.contains("<b>"), "{page}");
+        assert_eq!((colour(1.0), colour(1.3), colour(0.5)), ("#ffffff".into(), "#ffffff".into(), "#cc3333".into()));
+    }
+
+    #[test]
+    fn a_switch_stands_over_the_middle_of_what_it_joins() {
+        let host = |name: &str, bad| Node { name: name.into(), note: "p1".into(), bad, ..Node::default() };
+        let leaf = Node { name: "s<1>".into(), below: vec![host("n1", false), host("n2", true)], ..Node::default() };
+        let svg = tree(&[leaf]);
+        assert!(svg.contains("x=\"117\"") && svg.contains("s&lt;1&gt;") && svg.contains("#cc3333"), "{svg}");
+    }
+}
