@@ -156,6 +156,8 @@ const FAULTS: &[(&str, &str, &str, &str)] = &[
     ("HC-NET-07", "ports", "n3\t24007\t0\t-\nn3\t5000\t0\tbrick d", "n3\t24007\t0\t-\nn3\t5000\t1\tbrick d"),
     ("HC-NET-07", "ports", "n3\t24007\t0\t-\nn3\t5000\t0\tbrick d", "n3\t24007\t1\t-\nn3\t5000\t1\tbrick d"),
     ("HC-NET-09", "ports", "nas\t2049\t0\t-", "nas\t2049\tnone\t-"),
+    ("HC-NET-11", "switch", "", "eth0\t02:00\ts1\tp1\ton\t\t1000BaseTHD - half duplex mode\tfull\t1500"),
+    ("HC-NET-12", "switch", "", "eth0\t02:00\ts1\tp1\ton\t1518\t\tfull\t9000"),
     ("HC-SVC-01", "units", "", "failed\tbackup.service"),
     ("HC-SVC-02", "units", "unit\tmunge.service\tactive", "unit\tmunge.service\tinactive"),
     ("HC-SVC-03", "kernel_state", "tainted\t4096", "tainted\t4224"),
@@ -280,6 +282,16 @@ fn faults_that_are_no_single_answer_are_found_too() {
     };
     assert!(hung("/data\t137\t")[0].starts_with("homing exec -w nas "), "{:?}", hung("/data\t137\t"));
     assert!(hung("/data\t0\t")[0].starts_with("homing exec -w 'n[1-2]' 'umount"), "{:?}", hung("/data\t0\t"));
+    // Two hosts hear one port; one is on another switch than it was.
+    let hears = |name: &str, port: &str| {
+        host(name, &[("switch", &format!("eth0\t02:00\ts1\t{port}\ton\t\t\tfull\t1500"))], "", 0.0)
+    };
+    assert_eq!(found(vec![hears("n1", "p1"), hears("n2", "p2"), hears("n3", "p2")]), ["HC-NET-14 n[2-3]"]);
+    let mut moved = Answers { hosts: vec![hears("n1", "p1"), hears("n2", "p2")] };
+    moved.should_be("n1", "s1", Some("p1"), "the last homing topology");
+    moved.should_be("n2", "s2", None, "the cluster file");
+    let told = findings(CHECKS, &moved).iter().map(|f| format!("{} {}", f.code.name, f.hosts)).collect::<Vec<_>>();
+    assert_eq!(told, ["HC-NET-13 n2"]);
     let behind = ["n1", "n2", "n3"].map(|name| host(name, &[], "", 60.0));
     assert_eq!(found(behind.into()), ["HC-CLOCK-03 n[1-3]"]);
 }

@@ -38,6 +38,7 @@ mod settings;
 mod slurm_nodes;
 mod smart;
 mod startup;
+mod switch;
 mod time_daemon;
 mod units;
 mod versions;
@@ -76,6 +77,7 @@ pub static CHECKS: &[&Check] = &[
     &memory::CHECK,
     &processors::CHECK,
     &links::CHECK,
+    &switch::CHECK,
     &bond::CHECK,
     &path_mtu::CHECK,
     &ports::CHECK,

@@ -124,8 +124,26 @@ pub fn run(args: Args) -> Result<i32, Failure> {
     let live = !args.json && args.deep.is_none() && std::io::stdout().is_terminal();
     let mut gathered = gather::ask(options, &hosts, &before, &checks, deadline, live.then_some(&mut tell as _))?;
     let early = early.lines;
+    place(&mut gathered.answers, &args)?;
     let measured = if args.deep.is_some() { deep::measured(&mut gathered.answers)? } else { Measured::default() };
     Session { args: &args, only, checks, hosts, gathered, measured, muted, early }.tell()
+}
+
+/// Where hosts should be: the last `homing topology` knows it, and the cluster file.
+fn place(answers: &mut Answers, args: &Args) -> Result<(), Failure> {
+    for leaf in super::topology::known()?.values().flat_map(|tree| &tree.leaves) {
+        for (chassis, place) in
+            leaf.chassis.iter().flat_map(|chassis| leaf.hosts.iter().map(move |place| (chassis, place)))
+        {
+            answers.should_be(&place.host, chassis, place.port.as_deref(), "the last homing topology");
+        }
+    }
+    let links = args.targets.cluster().load()?.links(Vec::new())?;
+    let names: Vec<String> = answers.hosts.iter().map(|host| host.name.clone()).collect();
+    for (host, at) in names.iter().filter_map(|host| Some((host, links.leaf(host)?))) {
+        answers.should_be(host, links.name(at), None, "the cluster file");
+    }
+    Ok(())
 }
 
 /// The lines of areas that a terminal is shown as soon as all hosts have said all about them.
