@@ -71,6 +71,7 @@ pub fn main() -> i32 {
         Sub::Exec(args) => cmd::exec::run(args),
         Sub::Check(args) => cmd::check::run(args),
         Sub::Bench(args) => cmd::bench::run(args),
+        Sub::Tune(args) => cmd::tune::run(&args),
         Sub::Topology(args) => cmd::topology::run(&args),
         Sub::Up(args) => cmd::up::run(args),
         Sub::Cache(args) => cmd::cache::run(args),

@@ -74,6 +74,8 @@ pub enum Sub {
     Snapshot(cmd::snapshot::Args),
     /// Measure shared folders from their clients, and the network
     Bench(cmd::bench::Args),
+    /// Try settings of the network, and keep what is better
+    Tune(cmd::tune::Args),
     /// Tell which host is on which switch
     Topology(cmd::topology::Args),
     /// A cluster on one machine, for trying and testing

@@ -49,6 +49,7 @@ fn faults_of_links_are_named_and_nothing_else() {
     assert_eq!((curve.len(), curve[20]["bytes"].as_u64()), (21, Some(1 << 20)), "{told}");
     // A megabyte takes a fifth of a second on this link.
     assert!(took(20) > 100_000.0 && took(20) > took(0), "{told}");
+    more(&lab);
     lab.0.ok("n3", "tc qdisc replace dev host0 root tbf rate 15mbit burst 64k latency 50ms");
     // A queue of five packets loses most of each burst.
     let port = links::port(&lab.0, "n2");
@@ -73,6 +74,28 @@ fn faults_of_links_are_named_and_nothing_else() {
     for host in ["n1", "n2", "n3", "n4"] {
         lab.0.ok(host, "! ss -Hltn | grep -q :47113");
     }
+}
+
+/// What one server gives to three hosts at once, a second opinion, and a picture.
+fn more(lab: &Lab) {
+    let page = tempfile::NamedTempFile::new().unwrap();
+    let words = ["bench", "net", "--lab", &lab.0.name, "-w", "n[1-3]", "--seconds", "0.4", "--json"];
+    let file = page.path().to_str().unwrap();
+    let output = homing(&[&words[..], &["--storage=n4", "--iperf3", "--html", file]].concat());
+    let told: Value = serde_json::from_slice(&output.stdout).unwrap_or_else(|_| panic!("{}", err(&output)));
+    let served = &told["storage"][0];
+    assert_eq!((&served["server"], served["clients"].as_array().map(Vec::len)), (&"n4".into(), Some(3)), "{told}");
+    for way in ["read", "write"] {
+        let of = |which: &str| served[way][which].as_f64().unwrap();
+        // All three together pass the one link of the server, which is as wide as theirs.
+        assert!(of("alone") > 10.0 && of("together") < of("alone") * 2.0, "{told}");
+    }
+    let asked = told["iperf3"].as_array().unwrap();
+    // It is there or not; what it says is a rate or a reason.
+    let told_of = |one: &Value| one["failed"].is_string() || one["there"].as_f64() > Some(1.0);
+    assert!(!asked.is_empty() && asked.iter().all(told_of), "{told}");
+    let page = std::fs::read_to_string(file).unwrap();
+    assert!(page.contains("<svg") && page.contains("n1 to n2: ") && page.contains("n4"), "{page}");
 }
 
 #[test]

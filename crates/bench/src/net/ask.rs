@@ -4,6 +4,7 @@ use crate::BenchError;
 use homing_exec::{Command, HostResult, Input, Options, Outcome, Remote, Spool};
 use homing_model::text::shown;
 use homing_network::{Flow, Host, Latency, Load, Order, Pair, Round};
+use std::collections::BTreeSet;
 use std::fmt::Write;
 use std::net::Ipv4Addr;
 use std::time::Duration;
@@ -23,6 +24,13 @@ echo "$a|$i|$(cat "$l/speed" 2> /dev/null)|$(cat "$l/mtu" 2> /dev/null)|$(cat "$
 const MESSAGES: [u32; 3] = [1, 1024, 16384];
 /// The largest message of a curve, as a power of two: on 100 Gbit/s it takes longer than the latency of a network.
 const LARGEST: u32 = 20;
+/// Two packets to each, one of which is enough.
+const PINGS: &str = "command -v ping > /dev/null || { echo 'no ping is there: package iputils-ping' >&2; exit 1; }; for a in ADDRESSES; do \
+    { ping -n -q -c 1 -W 1 -M do -s SIZE $a || ping -n -q -c 1 -W 1 -M do -s SIZE $a; } > /dev/null 2>&1 || echo $a & done; wait";
+/// Who is pinged by all: of more hosts the first. A packet there and one back show both ways.
+const PINGED: usize = 32;
+/// Of IPv4 and ICMP, before what a packet carries.
+const HEADERS: u32 = 28;
 /// For a round without its load: connections are made, sizes of messages are tried, a pair that stalls gives up.
 const ROUND: Duration = Duration::from_secs(60);
 
@@ -68,6 +76,22 @@ impl Hosts {
         said
     }
 
+    /// Packets of so many bytes, which must not be cut, that do not come through: each as `n1 to 10.0.0.2`.
+    pub fn lost(&self, bytes: u32) -> Vec<String> {
+        let size = bytes.saturating_sub(HEADERS).to_string();
+        let addresses: Vec<String> = self.addresses.iter().take(PINGED).map(ToString::to_string).collect();
+        let said = self.all(&Command::shell(PINGS.replace("SIZE", &size).replace("ADDRESSES", &addresses.join(" "))));
+        let of = |(host, said): (&Host, Result<HostResult, String>)| match said {
+            Ok(said) if said.outcome == Outcome::Exited(0) => {
+                let lines = String::from_utf8_lossy(&said.stdout).into_owned();
+                lines.lines().map(|line| format!("{} to {}", host.name, shown(line))).collect::<Vec<_>>()
+            }
+            Ok(said) => vec![format!("{}: {}", host.name, shown(&said.why()))],
+            Err(why) => vec![format!("{}: {why}", host.name)],
+        };
+        self.known.iter().zip(said).flat_map(of).collect()
+    }
+
     /// Measures the pairs of a round.
     pub fn carry_out(&self, order: &Order) -> Result<Round, BenchError> {
         self.with_messages(order, &MESSAGES)
@@ -82,10 +106,12 @@ impl Hosts {
 
     fn with_messages(&self, order: &Order, sizes: &[u32]) -> Result<Round, BenchError> {
         let command = Command::argv(["perl", "-"]).input(input(&self.script(order, sizes)?)?);
-        let hosts: Vec<&str> = order.pairs.iter().flat_map(|&(a, b)| [a, b]).map(|h| &*self.known[h].name).collect();
+        let hosts: BTreeSet<usize> = order.pairs.iter().flat_map(|&(a, b)| [a, b]).collect();
+        let hosts: Vec<&str> = hosts.into_iter().map(|host| &*self.known[host].name).collect();
         let said: Vec<HostResult> = self.remote.run(&hosts, &command).collect();
         let of = |host: usize| said.iter().find(|result| result.host == self.known[host].name);
-        let pair = |&(a, b): &(usize, usize)| read(a, b, &End::of(of(a)), &End::of(of(b)));
+        let end = |host: usize, a: usize, b: usize| End::of(of(host), [self.addresses[a], self.addresses[b]]);
+        let pair = |&(a, b): &(usize, usize)| read(a, b, &end(a, a, b), &end(b, a, b));
         Ok(Round { load: order.load, pairs: order.pairs.iter().map(pair).collect() })
     }
 
@@ -98,8 +124,10 @@ impl Hosts {
         let mut text = format!(
             "our @sizes = ({sizes});\nour ($token, $for, $brief) = ('{token}', {seconds}, {brief});\nour @pairs = ("
         );
-        for &(a, b) in &order.pairs {
-            let _ = write!(text, "['{}', '{}'],", self.addresses[a], self.addresses[b]);
+        for (nth, &(a, b)) in order.pairs.iter().enumerate() {
+            // A host that several connect to listens at as many ports.
+            let port = order.pairs[..nth].iter().filter(|(_, other)| *other == b).count();
+            let _ = write!(text, "['{}', '{}', {port}],", self.addresses[a], self.addresses[b]);
         }
         Ok(text + ");\n" + ENDS)
     }
@@ -145,9 +173,13 @@ struct End {
 }
 
 impl End {
-    fn of(said: Option<&HostResult>) -> End {
+    /// What it told of this pair: `pair` and two addresses stand before that, where it has several.
+    fn of(said: Option<&HostResult>, pair: [Ipv4Addr; 2]) -> End {
         let Some(said) = said else { return End { failed: Some("it was not asked".into()), ..End::default() } };
-        let mut end = String::from_utf8_lossy(&said.stdout).lines().fold(End::default(), End::with);
+        let text = String::from_utf8_lossy(&said.stdout);
+        let head = format!("pair\t{}\t{}\n", pair[0], pair[1]);
+        let own = text.split_once(&head).map_or(&*text, |(_, own)| own.split("pair\t").next().unwrap_or_default());
+        let mut end = own.lines().fold(End::default(), End::with);
         if said.outcome != Outcome::Exited(0) {
             end.failed = Some(format!("{}: {}", said.host, shown(&said.outcome.to_string())));
         }
@@ -210,6 +242,14 @@ mod tests {
         assert_eq!(pair.back, Some(Flow { mbit_per_s: 90.0, again: 0.0 }));
         assert_eq!(pair.both.map(|(there, back)| (there.mbit_per_s, back.mbit_per_s)), Some((30.0, 80.0)));
         assert_eq!(pair.latency, [Latency { bytes: 1, p50_us: 25.0, p99_us: 30.0, max_us: 99.0 }]);
+    }
+
+    #[test]
+    fn of_several_pairs_each_has_its_own_lines() {
+        let stdout = b"pair\t10.0.0.1\t10.0.0.9\nreceived\t5\ndone\npair\t10.0.0.2\t10.0.0.9\nreceived\t7\n".to_vec();
+        let said = HostResult { outcome: Outcome::Exited(0), stdout, ..empty() };
+        let of = |last| End::of(Some(&said), [Ipv4Addr::new(10, 0, 0, last), Ipv4Addr::new(10, 0, 0, 9)]).received;
+        assert_eq!((of(1), of(2)), (Some(5.0), Some(7.0)));
     }
 
     #[test]

@@ -9,33 +9,52 @@ use constant { PORT => 47113, BLOCK => 65536, PATIENCE => 4 };
 $| = 1;
 $SIG{PIPE} = "IGNORE";
 my %own = map { $_ => 1 } split(" ", `hostname -I`), (split " ", $ENV{SSH_CONNECTION} // "")[2] // ();
-my ($pair) = grep { $own{$_->[0]} || $own{$_->[1]} } @pairs;
+my @mine = grep { $own{$_->[0]} || $own{$_->[1]} } @pairs;
 sub failed { print "failed\t@_\n"; exit 0 }
-failed("no pair has an address of this host") unless $pair;
+failed("no pair has an address of this host") unless @mine;
+my $pair = @mine == 1 ? $mine[0] : one_of(@mine);
+my $port = PORT + ($pair->[2] // 0);
 my $first = $own{$pair->[0]};
-my ($mine, $other) = $first ? @$pair : reverse @$pair;
+my ($mine, $other) = $first ? @$pair[0, 1] : @$pair[1, 0];
 my $c = $first ? called() : answered();
 $c->autoflush(1);
 setsockopt $c, 6, 1, 1;    # TCP_NODELAY
 binmode $c;
 
+# A host that many meet at once has a process for each, and tells of one after the other.
+sub one_of {
+  my @from;
+  for my $one (@_) {
+    pipe my $read, my $write or failed("pipe: $!");
+    my $child = fork // failed("fork: $!");
+    if (!$child) { open STDOUT, ">&", $write or exit 1; $| = 1; return $one }
+    close $write;
+    push @from, [$one, $read];
+  }
+  for (@from) {
+    my ($one, $read) = @$_;
+    print "pair\t$one->[0]\t$one->[1]\n", <$read>;
+  }
+  exit 0;
+}
+
 sub called {
   my $until = time + 15;
   while (1) {
-    my $c = IO::Socket::INET->new(LocalAddr => $mine, PeerAddr => $other, PeerPort => PORT, Timeout => 2);
+    my $c = IO::Socket::INET->new(LocalAddr => $mine, PeerAddr => $other, PeerPort => $port, Timeout => 2);
     if ($c) {
       syswrite $c, $token;
       return $c if (whole($c, 2) // "") eq "go";
       failed("$other listens to somebody else");
     }
-    failed("port ${\PORT} of $other: $!") if time > $until;
+    failed("port $port of $other: $!") if time > $until;
     select undef, undef, undef, 0.05;
   }
 }
 
 sub answered {
-  my $open = IO::Socket::INET->new(LocalAddr => $mine, LocalPort => PORT, Listen => 4, ReuseAddr => 1, Timeout => 20)
-    or failed("port ${\PORT} of $mine: $!");
+  my $open = IO::Socket::INET->new(LocalAddr => $mine, LocalPort => $port, Listen => 4, ReuseAddr => 1, Timeout => 20)
+    or failed("port $port of $mine: $!");
   my $until = time + 20;
   while (time < $until and my $c = $open->accept) {
     next if $c->peerhost ne $other;

@@ -1,14 +1,19 @@
 //! What flows between pairs of hosts, round after round until it is known who is slow.
 
 mod ask;
+mod page;
+mod second;
 mod show;
+pub mod tune;
 
 pub use ask::{Hosts, input};
-pub use show::{curve, curve_json, json, points, text};
+pub use page::page;
+pub use second::{Opinion, iperf3, mpi};
+pub use show::{Curve, curve, curve_json, json, more, points, text};
 
 use crate::{BenchError, Tell};
 use homing_model::units::count;
-use homing_network::{Load, Measured, Order, mixed, next};
+use homing_network::{Load, Measured, Order, Pair, Served, mixed, next};
 
 /// Rounds until all is known; with `all`, each host with each other.
 ///
@@ -22,6 +27,36 @@ pub fn measure(hosts: &Hosts, all: bool, seed: u64, tell: Tell) -> Result<Measur
     }
     Ok(measured)
 }
+
+/// What servers give: to some hosts alone, one after the other, and to all at once. Hosts are given by their places.
+pub fn serving(hosts: &Hosts, servers: &[usize], tell: Tell) -> Result<Vec<Served>, BenchError> {
+    let all = 0..hosts.known.len();
+    let clients: Vec<usize> = all.filter(|host| !servers.contains(host)).collect();
+    let of = |server: &usize| {
+        // A server of which nobody else is a client serves the other servers.
+        let others = (0..hosts.known.len()).filter(|host| host != server);
+        let clients: Vec<usize> = if clients.is_empty() { others.collect() } else { clients.clone() };
+        let name = &hosts.known[*server].name;
+        (tell.progress)(&format!("{name}: {} alone, then {} at once", ALONE.min(clients.len()), clients.len()));
+        let order = |clients: &[usize]| Order {
+            load: Load::Alone,
+            brief: false,
+            pairs: clients.iter().map(|client| (*client, *server)).collect(),
+        };
+        let alone = clients.iter().take(ALONE).map(|client| hosts.carry_out(&order(&[*client])));
+        let alone: Vec<Pair> =
+            alone.collect::<Result<Vec<_>, _>>()?.into_iter().flat_map(|round| round.pairs).collect();
+        let together = hosts.carry_out(&order(&clients))?.pairs;
+        if let Some(why) = alone.iter().chain(&together).find_map(|pair| pair.failed.as_ref()) {
+            (tell.note)(&format!("{name}: not all hosts could be measured: {why}"));
+        }
+        Ok(Served::of(&hosts.known, &alone, &together))
+    };
+    Ok(servers.iter().map(of).collect::<Result<Vec<_>, BenchError>>()?.into_iter().flatten().collect())
+}
+
+/// Hosts that are measured with a server alone: the median of three is not one that is ill.
+const ALONE: usize = 3;
 
 /// What is measured now.
 fn said(nth: usize, round: &Order, hosts: &Hosts) -> String {

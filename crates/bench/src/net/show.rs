@@ -1,8 +1,9 @@
 //! The sentences first, then what each host did at its best.
 
 use super::ask::Hosts;
+use super::second::Opinion;
 use homing_model::units::count;
-use homing_network::{Finding, Flow, Judge, Latency, Measured, Pair};
+use homing_network::{Finding, Flow, Judge, Latency, Measured, Pair, Served};
 use std::fmt::Write;
 
 /// What a host did at its best.
@@ -76,14 +77,39 @@ fn number(value: Option<f64>, digits: usize) -> String {
     value.map_or("-".into(), |value| format!("{value:.digits$}"))
 }
 
+/// What servers give, and what iperf3 says beside what was measured in the same pairs, for people.
+pub fn more(measured: &Measured, served: &[Served], opinions: &[Opinion]) -> String {
+    let mut text: String =
+        served.iter().flat_map(Served::sentences).fold(String::new(), |text, line| text + "\n" + &line + "\n");
+    if !opinions.is_empty() {
+        let _ = writeln!(text, "\n{:<24} {:>8} {:>8} {:>8} {:>8}", "PAIR", "THERE", "IPERF3", "BACK", "IPERF3");
+    }
+    for one in opinions {
+        let name = format!("{} {}", measured.hosts[one.a].name, measured.hosts[one.b].name);
+        let own = measured.pairs().find(|pair| (pair.a, pair.b) == (one.a, one.b));
+        let rate = |flow: Option<Flow>| number(flow.map(|flow| flow.mbit_per_s), 0);
+        let (there, back) = (rate(own.and_then(|pair| pair.there)), rate(own.and_then(|pair| pair.back)));
+        let why = one.failed.as_deref().map_or(String::new(), |why| format!("  {why}"));
+        let _ = writeln!(
+            text,
+            "{name:<24} {there:>8} {:>8} {back:>8} {:>8}{why}",
+            number(one.there, 0),
+            number(one.back, 0)
+        );
+    }
+    text
+}
+
 /// For programs.
-pub fn json(measured: &Measured, found: &[Finding]) -> String {
+pub fn json(measured: &Measured, found: &[Finding], served: &[Served], opinions: &[Opinion]) -> String {
     let host = |(at, host)| serde_json::json!({ "host": host, "best": best(measured, at) });
     let hosts: Vec<_> = measured.hosts.iter().enumerate().map(host).collect();
     let told = serde_json::json!({
         "findings": found,
         "hosts": hosts,
         "rounds": measured.rounds,
+        "storage": served,
+        "iperf3": opinions,
         "exit": i32::from(!found.is_empty()),
     });
     told.to_string() + "\n"
@@ -101,30 +127,54 @@ pub struct Point {
 }
 
 /// All sizes. `speed`: of the slower link, Mbit/s.
-pub fn points(pair: &Pair, speed: Option<u32>) -> Vec<Point> {
+pub fn points(took: &[Latency], speed: Option<u32>) -> Vec<Point> {
     let point = |took: &Latency| {
         let mbit_per_s = f64::from(took.bytes) * 8.0 / took.p50_us;
         Point { took: *took, mbit_per_s, share: speed.map(|speed| mbit_per_s / f64::from(speed)) }
     };
-    pair.latency.iter().filter(|took| took.p50_us > 0.0).map(point).collect()
+    took.iter().filter(|took| took.p50_us > 0.0).map(point).collect()
+}
+
+/// A curve, and beside it that of MPI where it was asked for.
+pub struct Curve {
+    /// By TCP.
+    pub tcp: Vec<Point>,
+    /// The name of the MPI, and what it takes.
+    pub mpi: Option<(String, Vec<Point>)>,
 }
 
 /// For people.
-pub fn curve(hosts: &Hosts, points: &[Point]) -> String {
+pub fn curve(hosts: &Hosts, curve: &Curve) -> String {
     let [a, b] = [0, 1].map(|at| &hosts.known[at].name);
     let mut text = format!("messages between {a} and {b}, half of the round trip\n");
-    let _ = writeln!(text, "{:>8} {:>10} {:>10} {:>10} {:>8}", "BYTES", "P50 US", "P99 US", "MBIT/S", "OF LINK");
-    for Point { took, mbit_per_s, share } in points {
-        let share = share.map_or("-".into(), |share| format!("{:.1} %", share * 100.0));
-        let Latency { bytes, p50_us, p99_us, .. } = took;
-        let _ = writeln!(text, "{bytes:>8} {p50_us:>10.1} {p99_us:>10.1} {mbit_per_s:>10.1} {share:>8}");
+    let share = |point: &Point| point.share.map_or("-".into(), |share| format!("{:.1} %", share * 100.0));
+    let _ = write!(text, "{:>8} {:>10} {:>10} {:>10} {:>8}", "BYTES", "P50 US", "P99 US", "MBIT/S", "OF LINK");
+    let heads = format!(" {:>10} {:>10} {:>8} {:>8}", "MPI US", "MPI MBIT/S", "OF LINK", "OF TCP");
+    let _ = writeln!(text, "{}", if curve.mpi.is_some() { heads.as_str() } else { "" });
+    for point in &curve.tcp {
+        let Latency { bytes, p50_us, p99_us, .. } = point.took;
+        let _ = write!(text, "{bytes:>8} {p50_us:>10.1} {p99_us:>10.1} {:>10.1} {:>8}", point.mbit_per_s, share(point));
+        let other = curve.mpi.iter().flat_map(|(_, points)| points).find(|other| other.took.bytes == bytes);
+        let _ = match other {
+            None => writeln!(text),
+            Some(other) => writeln!(
+                text,
+                " {:>10.1} {:>10.1} {:>8} {:>8}",
+                other.took.p50_us,
+                other.mbit_per_s,
+                share(other),
+                format!("{:.0} %", other.mbit_per_s / point.mbit_per_s * 100.0)
+            ),
+        };
     }
+    curve.mpi.iter().for_each(|(name, _)| text += &format!("MPI: {name}\n"));
     text
 }
 
 /// For programs.
-pub fn curve_json(hosts: &Hosts, points: &[Point]) -> String {
-    serde_json::json!({ "hosts": hosts.known, "curve": points }).to_string() + "\n"
+pub fn curve_json(hosts: &Hosts, curve: &Curve) -> String {
+    let mpi = curve.mpi.as_ref().map(|(name, points)| serde_json::json!({ "name": name, "curve": points }));
+    serde_json::json!({ "hosts": hosts.known, "curve": curve.tcp, "mpi": mpi }).to_string() + "\n"
 }
 
 #[cfg(test)]
@@ -134,9 +184,9 @@ mod tests {
     #[test]
     fn a_point_tells_what_share_of_the_slower_link_it_uses() {
         let took = |bytes, p50_us| Latency { bytes, p50_us, ..Latency::default() };
-        let pair = Pair { latency: vec![took(1, 8.0), took(100, 0.0), took(1000, 16.0)], ..Pair::default() };
-        let told: Vec<_> = points(&pair, Some(1000)).iter().map(|p| (p.took.bytes, p.mbit_per_s, p.share)).collect();
+        let all = [took(1, 8.0), took(100, 0.0), took(1000, 16.0)];
+        let told: Vec<_> = points(&all, Some(1000)).iter().map(|p| (p.took.bytes, p.mbit_per_s, p.share)).collect();
         assert_eq!(told, [(1, 1.0, Some(0.001)), (1000, 500.0, Some(0.5))]);
-        assert_eq!(points(&pair, None)[0].share, None);
+        assert_eq!(points(&all, None)[0].share, None);
     }
 }

@@ -4,7 +4,10 @@ use crate::cmd::runs::to_stdout;
 use crate::cmd::targets::Targets;
 use crate::failure::Failure;
 use homing_bench::net::{self, Hosts};
+use homing_exec::{Command, Remote};
 use homing_network::findings;
+use std::collections::BTreeSet;
+use std::path::PathBuf;
 
 /// Arguments of `homing bench net`.
 ///
@@ -21,40 +24,91 @@ pub struct Args {
     /// Each host with each other, instead of as many as tell who is slow
     #[arg(long)]
     pairs: bool,
-    /// Two hosts alone, with messages of 1 byte to 1 MiB: how long each takes, and what share of the link it uses
-    #[arg(long, conflicts_with = "pairs")]
-    curve: bool,
+    /// Two hosts alone (A and B, or those of -w), with messages of 1 byte to 1 MiB: how long each takes, and what share of the
+    /// link it uses
+    #[arg(long, conflicts_with = "pairs", num_args = 0..=2, value_names = ["A", "B"])]
+    curve: Option<Vec<String>>,
+    /// Beside that the same over the MPI of the hosts, by their mpicc and mpirun
+    #[arg(long, requires = "curve")]
+    mpi: bool,
+    /// What storage servers give to all other hosts at once, beside one alone: servers of mounts, or of NODESET
+    #[arg(long, value_name = "NODESET", num_args = 0..=1, require_equals = true, conflicts_with = "curve")]
+    storage: Option<Option<String>>,
+    /// Ask iperf3 too, for the pairs of the first round
+    #[arg(long, conflicts_with = "curve")]
+    iperf3: bool,
+    /// Draw all pairs there, on one page that needs nothing else
+    #[arg(long, value_name = "FILE", conflicts_with = "curve")]
+    html: Option<PathBuf>,
     /// As JSON
     #[arg(long)]
     json: bool,
 }
 
 /// The least time of a part that tells something, and the longest, in seconds.
-const SECONDS: std::ops::RangeInclusive<f64> = 0.1..=60.0;
+pub(crate) const SECONDS: std::ops::RangeInclusive<f64> = 0.1..=60.0;
 
 /// Measures, and tells what is slow.
 pub fn run(args: &Args) -> Result<i32, Failure> {
     if !SECONDS.contains(&args.seconds) {
         return Err(Failure::usage(format!("--seconds {}: from 0.1 to 60", args.seconds)));
     }
-    let names = args.targets.hosts()?;
+    let mut names = match args.curve.as_deref() {
+        Some([a, b]) => vec![a.clone(), b.clone()],
+        Some([_]) => return Err(Failure::usage("--curve: two hosts, or none where -w names two")),
+        _ => args.targets.hosts()?,
+    };
     if names.len() < 2 {
         return Err(Failure::usage("a network has two hosts at least").hint("-w 'n[1-4]'"));
     }
-    if args.curve && names.len() != 2 {
-        return Err(Failure::usage("--curve: of two hosts").hint("-w 'n[1-2]'"));
+    if args.curve.is_some() && names.len() != 2 {
+        return Err(Failure::usage("--curve: of two hosts").hint("--curve n1 n2"));
     }
+    let servers = servers(args, &names)?;
+    names.extend(servers.iter().filter(|server| !names.contains(server)).cloned().collect::<Vec<_>>());
     let hosts = Hosts::ask(args.targets.options()?, &names, args.seconds)?;
-    if args.curve {
-        return curve(&hosts, args.json);
+    if args.curve.is_some() {
+        return curve(&hosts, args);
     }
     let measured = net::measure(&hosts, args.pairs, homing_clock::system_ns() as u64, super::TELL)?;
     let found = findings(&measured);
-    to_stdout(&if args.json { net::json(&measured, &found) } else { net::text(&measured, &found) })?;
+    let place = |server: &String| names.iter().position(|name| name == server);
+    let served = net::serving(&hosts, &servers.iter().filter_map(place).collect::<Vec<_>>(), super::TELL)?;
+    let first =
+        measured.rounds.iter().flat_map(|round| &round.pairs).map(|pair| (pair.a, pair.b)).take(names.len() / 2);
+    let opinions = match args.iperf3 {
+        true => net::iperf3(&hosts, &first.collect::<Vec<_>>(), args.seconds)?,
+        false => Vec::new(),
+    };
+    if let Some(file) = &args.html {
+        super::put(file, net::page(&measured, &found, &served, &opinions))?;
+    }
+    to_stdout(&match args.json {
+        true => net::json(&measured, &found, &served, &opinions),
+        false => net::text(&measured, &found) + &net::more(&measured, &served, &opinions),
+    })?;
     Ok(i32::from(!found.is_empty()))
 }
 
-fn curve(hosts: &Hosts, as_json: bool) -> Result<i32, Failure> {
+/// The servers that are named, or those that the network mounts of the hosts name.
+fn servers(args: &Args, names: &[String]) -> Result<Vec<String>, Failure> {
+    match &args.storage {
+        None => Ok(Vec::new()),
+        Some(Some(set)) => args.targets.cluster().load()?.hosts(Some(set)),
+        Some(None) => {
+            let said = Remote::new(args.targets.options()?).run(names, &Command::argv(["cat", "/proc/self/mountinfo"]));
+            let mounts = said.flat_map(|said| homing_mounts::network(homing_mounts::parse(&said.stdout)));
+            let all: BTreeSet<String> = mounts.filter_map(|mount| homing_mounts::server(&mount)).collect();
+            if all.is_empty() {
+                return Err(Failure::usage("--storage: no network mount of these hosts names a server")
+                    .hint("--storage=NODESET: the hosts whose disks hold the bytes"));
+            }
+            Ok(all.into_iter().collect())
+        }
+    }
+}
+
+fn curve(hosts: &Hosts, args: &Args) -> Result<i32, Failure> {
     let pair = hosts.curve()?;
     let names = format!("{} and {}", hosts.known[0].name, hosts.known[1].name);
     if let Some(why) = &pair.failed {
@@ -64,6 +118,8 @@ fn curve(hosts: &Hosts, as_json: bool) -> Result<i32, Failure> {
         let text = format!("measuring between {names}: small packets pass, large ones do not");
         return Err(Failure::system(text).hint("ip link show; the MTU of both interfaces and of the switch ports"));
     }
-    let points = net::points(&pair, hosts.known[0].speed.min(hosts.known[1].speed));
-    to_stdout(&if as_json { net::curve_json(hosts, &points) } else { net::curve(hosts, &points) })
+    let points = |took: &[homing_network::Latency]| net::points(took, hosts.known[0].speed.min(hosts.known[1].speed));
+    let mpi = if args.mpi { Some(net::mpi(hosts)?) } else { None };
+    let curve = net::Curve { tcp: points(&pair.latency), mpi: mpi.map(|(name, took)| (name, points(&took))) };
+    to_stdout(&if args.json { net::curve_json(hosts, &curve) } else { net::curve(hosts, &curve) })
 }

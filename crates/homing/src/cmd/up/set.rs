@@ -2,15 +2,14 @@
 
 use super::show::{self, Came};
 use super::{Session, options};
+use crate::cmd::fresh::Fresh;
 use crate::failure::{Failure, exit};
 use clap::Parser;
-use homing_exec::{Command, HostResult, Options, Outcome, Remote};
+use homing_exec::{Command, HostResult, Outcome};
 use homing_model::{NodeSet, alike};
 use homing_setup::{Area, Plan, plan, proof, question, unfit};
 use homing_steps::{Call, Executor, Guard, News, Observed, Phase, Question, Step, carry_out, observe, undo};
 use std::collections::{BTreeMap, BTreeSet};
-use std::fs::Permissions;
-use std::os::unix::fs::PermissionsExt;
 use std::time::{Duration, Instant};
 
 /// Looks until it is said that nothing more will come of it: packages and volumes; the copy of homes; its host has it;
@@ -143,22 +142,16 @@ impl Session {
         if hosts.is_empty() {
             return BTreeMap::new();
         }
-        // The path of a socket must be short, whatever TMPDIR is.
-        let owner_only = Permissions::from_mode(0o700);
-        let place = std::env::var_os("XDG_RUNTIME_DIR").unwrap_or_else(|| "/tmp".into());
-        let folder = match tempfile::Builder::new().permissions(owner_only).tempdir_in(&place) {
-            Ok(folder) => folder,
+        let fresh = match Fresh::new(options(&self.args)) {
+            Ok(fresh) => fresh,
             Err(e) => {
                 let why = format!(
-                    "ssh: no new connection was tried, since {} takes no folder for it ({e}); the host takes the new \
-                     files back within {GUARDED_S} s",
-                    place.display()
+                    "ssh: no new connection was tried, since {e}; the host takes the new files back within {GUARDED_S} s"
                 );
                 return hosts.iter().map(|host| (host.clone(), why.clone())).collect();
             }
         };
-        let fresh = Options { persist: Duration::ZERO, folder: Some(folder.path().into()), ..options(&self.args) };
-        let fresh = Remote::new(fresh);
+        let fresh = fresh.remote();
         let refused = |outcome: &Outcome| matches!(outcome, Outcome::Unreachable(_) | Outcome::Lost(_));
         let sudo: &[&str] = if self.args.sudo { &["sudo", "-n"] } else { &[] };
         let confirm = Command::argv(sudo.iter().chain(&["sh", "-c", Guard::CONFIRM]).copied());

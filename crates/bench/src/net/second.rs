@@ -1,0 +1,128 @@
+//! Second opinions: iperf3, and an MPI that is installed on the hosts.
+
+use super::ask::{Hosts, input};
+use crate::BenchError;
+use homing_exec::{Command, HostResult, Outcome};
+use homing_model::text::shown;
+use homing_network::Latency;
+use serde::Serialize;
+
+/// Both ends of pairs, for sh; before it stand `for` and `pairs`: two addresses a line.
+const IPERF3: &str = include_str!("iperf3.sh");
+/// A ping-pong of MPI.
+const PINGPONG: &str = include_str!("pingpong.c");
+/// Compiles it, on both hosts at the same path, and begins it on the first.
+const MPI: &str = include_str!("mpi.sh");
+
+/// What iperf3 says of a pair, Mbit/s.
+#[derive(Clone, Debug, Default, PartialEq, Serialize)]
+pub struct Opinion {
+    /// The one that connected, by its place.
+    pub a: usize,
+    /// The other.
+    pub b: usize,
+    /// From `a` to `b`.
+    pub there: Option<f64>,
+    /// From `b` to `a`.
+    pub back: Option<f64>,
+    /// Why nothing is known.
+    pub failed: Option<String>,
+}
+
+/// All pairs at once, one direction after the other.
+pub fn iperf3(hosts: &Hosts, pairs: &[(usize, usize)], seconds: f64) -> Result<Vec<Opinion>, BenchError> {
+    let address = |host: usize| hosts.addresses[host].to_string();
+    let rows: String = pairs.iter().map(|&(a, b)| format!("{} {}\n", address(a), address(b))).collect();
+    // iperf3 takes whole seconds.
+    let script = format!("for={}\npairs='{rows}'\n{IPERF3}", seconds.ceil().max(1.0));
+    let said = hosts.all(&Command::argv(["sh", "-s"]).input(input(&script)?));
+    Ok(pairs.iter().map(|&(a, b)| opinion(a, b, &said[a])).collect())
+}
+
+fn opinion(a: usize, b: usize, said: &Result<HostResult, String>) -> Opinion {
+    let none = Opinion { a, b, ..Opinion::default() };
+    let said = match said {
+        Ok(said) if said.outcome == Outcome::Exited(0) => said,
+        Ok(said) => return Opinion { failed: Some(shown(&said.why())), ..none },
+        Err(why) => return Opinion { failed: Some(why.clone()), ..none },
+    };
+    let text = String::from_utf8_lossy(&said.stdout);
+    let rate = |line: Option<&str>| {
+        let told: serde_json::Value = serde_json::from_str(line?).ok()?;
+        Some(told["end"]["sum_received"]["bits_per_second"].as_f64()? / 1e6)
+    };
+    let mut lines = text.lines();
+    let (there, back) = (rate(lines.next()), rate(lines.next()));
+    let failed = (there.is_none() || back.is_none()).then(|| "iperf3 did not come to its end".into());
+    Opinion { there, back, failed, ..none }
+}
+
+/// The MPI that the hosts have, by name, and what a message of each size takes over it, from the first to the second.
+pub fn mpi(hosts: &Hosts) -> Result<(String, Vec<Latency>), BenchError> {
+    let token = homing_folder::unguessable();
+    let token = token.map_err(|e| BenchError::failed(format!("drawing a random number: {e}")))?;
+    let [a, b] = [hosts.addresses[0], hosts.addresses[1]];
+    let ask = |verb: &str| -> Result<Vec<Result<String, String>>, BenchError> {
+        let script =
+            format!("folder=/tmp/homing-mpi.{token} a={a} b={b}\n{MPI}\n{verb} <<'HOMING_C'\n{PINGPONG}\nHOMING_C\n");
+        let said = hosts.all(&Command::argv(["sh", "-s"]).input(input(&script)?));
+        Ok(said.into_iter().map(heard).collect())
+    };
+    let failed = |host: usize, why: &str| {
+        BenchError::failed(format!("MPI on {}: {why}", hosts.known[host].name)).hint(
+            "mpicc and mpirun of OpenMPI or MPICH on both hosts, and ssh from the first to the second without a password",
+        )
+    };
+    // Both have it before the first begins it on both, and nobody keeps it.
+    let compiled = ask("compile")?;
+    let ran = if compiled.iter().all(Result::is_ok) { ask("measure")? } else { Vec::new() };
+    ask("remove")?;
+    for (at, said) in compiled.iter().chain(&ran).enumerate() {
+        said.as_ref().map_err(|why| failed(at % hosts.known.len(), why))?;
+    }
+    let text = ran.into_iter().next().and_then(Result::ok).unwrap_or_default();
+    let curve: Vec<Latency> = text.lines().filter_map(latency).collect();
+    let name = text.lines().find_map(|line| line.strip_prefix("mpi\t")).map(shown).unwrap_or_default();
+    if curve.is_empty() { Err(failed(0, "it measured nothing")) } else { Ok((name, curve)) }
+}
+
+fn heard(said: Result<HostResult, String>) -> Result<String, String> {
+    let said = said?;
+    match said.outcome {
+        Outcome::Exited(0) => Ok(String::from_utf8_lossy(&said.stdout).into_owned()),
+        _ => Err(shown(&said.why())),
+    }
+}
+
+fn latency(line: &str) -> Option<Latency> {
+    let words: Vec<&str> = line.strip_prefix("latency\t")?.split('\t').collect();
+    let number = |at: usize| words.get(at)?.parse::<f64>().ok().filter(|n| n.is_finite() && *n >= 0.0);
+    Some(Latency { bytes: words.first()?.parse().ok()?, p50_us: number(1)?, p99_us: number(2)?, max_us: number(3)? })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::time::Duration;
+
+    fn said(outcome: Outcome, stdout: &str) -> Result<HostResult, String> {
+        let (stdout, stderr) = (stdout.as_bytes().to_vec(), b"no iperf3".to_vec());
+        Ok(HostResult { host: "n1".into(), outcome, stdout, stderr, dropped: 0, elapsed: Duration::ZERO })
+    }
+
+    #[test]
+    fn iperf3_tells_both_directions_or_why_not() {
+        let one = |rate: f64| format!("{{\"end\": {{\"sum_received\": {{\"bits_per_second\": {rate}}}}}}}\n");
+        let told = opinion(0, 1, &said(Outcome::Exited(0), &(one(9.4e8) + &one(5e8))));
+        assert_eq!((told.there, told.back, told.failed), (Some(940.0), Some(500.0), None));
+        assert_eq!(opinion(0, 1, &said(Outcome::Exited(1), "")).failed.as_deref(), Some("no iperf3"));
+        assert!(opinion(0, 1, &said(Outcome::Exited(0), &one(1.0))).failed.is_some());
+    }
+
+    #[test]
+    fn a_line_of_mpi_is_a_size_and_its_times() {
+        let told = latency("latency\t1024\t12.5\t20\t99").unwrap();
+        assert_eq!((told.bytes, told.p50_us, told.max_us), (1024, 12.5, 99.0));
+        assert_eq!((latency("latency\tx\t1\t1\t1"), latency("welcome")), (None, None));
+    }
+}

@@ -1,0 +1,86 @@
+//! What was tried, in sentences and as JSON.
+
+use super::apply::{Fate, Tried};
+use super::compare::{Compared, Quantity};
+use super::trials::Trial;
+use homing_model::NodeSet;
+use serde_json::json;
+use std::fmt::Write;
+
+fn hosts(trial: &Trial) -> NodeSet {
+    trial.wanted.keys().cloned().collect()
+}
+
+fn compared(one: &Compared) -> String {
+    let (what, unit) = match one.quantity {
+        Quantity::OneWay => ("one way", "Mbit/s"),
+        Quantity::AtOnce => ("both at once", "Mbit/s"),
+        Quantity::Latency => ("one byte", "us"),
+    };
+    let digits = if one.before < 100.0 { 1 } else { 0 };
+    let how = match () {
+        () if one.is_better() => "better",
+        () if one.is_worse() => "worse",
+        () => "within the noise",
+    };
+    let (before, after) = (one.before, one.after);
+    format!(
+        "    {what:<12} {before:>9.digits$} -> {after:>9.digits$} {unit:<6}  {:>+6.1} %, noise {:>4.1} %: {how}\n",
+        one.gain * 100.0,
+        one.noise * 100.0
+    )
+}
+
+fn fate(fate: &Fate) -> String {
+    match fate {
+        Fate::Kept { lasting: true } => "kept, also after a boot".into(),
+        Fate::Kept { lasting: false } => "kept until the next boot".into(),
+        Fate::Left => "no better by more than the noise, or something is worse; taken back".into(),
+        Fate::Failed(why) => format!("not possible: {why}"),
+    }
+}
+
+/// For people.
+pub fn text(tried: &[Tried], left: &[String]) -> String {
+    let mut text = String::new();
+    for one in tried {
+        let _ = writeln!(text, "{} on {}: {}", one.trial.name, hosts(&one.trial), fate(&one.fate));
+        one.compared.iter().for_each(|one| text += &compared(one));
+    }
+    left.iter().for_each(|line| text += &format!("{line}\n"));
+    text
+}
+
+/// What would be tried, for people.
+pub fn planned(trials: &[Trial], left: &[String]) -> String {
+    let tried = trials.iter().map(|trial| format!("{} on {}: would be tried\n", trial.name, hosts(trial)));
+    tried.chain(left.iter().map(|line| format!("{line}\n"))).collect()
+}
+
+/// The same for programs.
+pub fn planned_json(trials: &[Trial], left: &[String]) -> String {
+    let one = |trial: &Trial| json!({ "setting": trial.name, "kind": trial.kind, "hosts": trial.wanted.keys().collect::<Vec<_>>() });
+    json!({ "would_try": trials.iter().map(one).collect::<Vec<_>>(), "not_tried": left }).to_string() + "\n"
+}
+
+/// For programs.
+pub fn json(tried: &[Tried], left: &[String], status: i32) -> String {
+    let one = |tried: &Tried| {
+        let (fate, lasting, why) = match &tried.fate {
+            Fate::Kept { lasting } => ("kept", Some(*lasting), None),
+            Fate::Left => ("left", None, None),
+            Fate::Failed(why) => ("failed", None, Some(why)),
+        };
+        json!({
+            "setting": tried.trial.name,
+            "kind": tried.trial.kind,
+            "hosts": tried.trial.wanted.keys().collect::<Vec<_>>(),
+            "fate": fate,
+            "lasting": lasting,
+            "why": why,
+            "compared": tried.compared,
+        })
+    };
+    let tried: Vec<_> = tried.iter().map(one).collect();
+    json!({ "tried": tried, "not_tried": left, "exit": status }).to_string() + "\n"
+}

@@ -1,0 +1,310 @@
+//! What there is to try, from what hosts say of themselves. Pure.
+
+use homing_model::NodeSet;
+use homing_steps::{Observed, Setting, Wanted};
+use serde::Serialize;
+use std::collections::{BTreeMap, BTreeSet};
+
+/// What can be tuned.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Kind {
+    /// What the network card or the kernel does with many packets at once.
+    Offloads,
+    /// Packets that the card keeps until the kernel takes them.
+    Rings,
+    /// How long the card waits before it interrupts.
+    Coalescing,
+    /// Queues of the card, one a processor.
+    Queues,
+    /// How TCP finds its rate.
+    Congestion,
+    /// How much a TCP connection may have under way.
+    Buffers,
+    /// The largest packet.
+    Mtu,
+}
+
+impl Kind {
+    /// All, in the order in which they are tried: what is cheap to take back first.
+    pub const ALL: [Kind; 7] =
+        [Kind::Offloads, Kind::Rings, Kind::Queues, Kind::Coalescing, Kind::Congestion, Kind::Buffers, Kind::Mtu];
+
+    /// Its word, for `--only`.
+    pub fn name(self) -> &'static str {
+        match self {
+            Kind::Offloads => "offloads",
+            Kind::Rings => "rings",
+            Kind::Coalescing => "coalescing",
+            Kind::Queues => "queues",
+            Kind::Congestion => "congestion",
+            Kind::Buffers => "buffers",
+            Kind::Mtu => "mtu",
+        }
+    }
+}
+
+/// What is known of a host before anything is tried.
+#[derive(Clone, Debug, Default)]
+pub struct Facts {
+    /// Its name.
+    pub host: String,
+    /// The interface that its address is on.
+    pub interface: String,
+    /// What it said.
+    pub seen: Observed,
+    /// Processors of it.
+    pub processors: u32,
+    /// What is under way on a full connection at the most, bytes: rate times round trip.
+    pub under_way: u64,
+}
+
+/// What the user wants.
+#[derive(Clone, Debug, Default)]
+pub struct Wish {
+    /// Only these; none: all.
+    pub only: Vec<Kind>,
+    /// The MTU that all hosts are to have.
+    pub mtu: Option<u32>,
+}
+
+/// A setting that is tried on all hosts that lack it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Trial {
+    /// What it is.
+    pub kind: Kind,
+    /// In words.
+    pub name: String,
+    /// By host.
+    pub wanted: BTreeMap<String, Vec<Wanted>>,
+}
+
+/// What the kernel lets a connection have at the most by itself (tcp_init of net/ipv4/tcp.c: 6 MiB received, 4 MiB sent). No
+/// less is wanted.
+const USUAL: [(&str, u64); 2] = [("net.ipv4.tcp_rmem", 6 << 20), ("net.ipv4.tcp_wmem", 4 << 20)];
+/// How TCP finds its rate, and from what it may choose.
+pub(super) const CONGESTION: &str = "net.ipv4.tcp_congestion_control";
+pub(super) const AVAILABLE: &str = "net.ipv4.tcp_available_congestion_control";
+
+/// What is tried, and a sentence for what is not.
+pub fn trials(hosts: &[Facts], wish: &Wish) -> (Vec<Trial>, Vec<String>) {
+    let (mut all, mut left) = (Vec::new(), Vec::new());
+    for kind in Kind::ALL.into_iter().filter(|kind| wish.only.is_empty() || wish.only.contains(kind)) {
+        match of_kind(kind, hosts, wish) {
+            Ok(trials) => all.extend(trials),
+            Err(why) => left.push(format!("{}: not tried: {why}", kind.name())),
+        }
+    }
+    (all, left)
+}
+
+fn of_kind(kind: Kind, hosts: &[Facts], wish: &Wish) -> Result<Vec<Trial>, String> {
+    let one = |name: String, of: &dyn Fn(&Facts) -> Vec<Wanted>| trial(kind, name, hosts, of);
+    match kind {
+        Kind::Offloads => settings(hosts, "offload ", "no interface lets them be set")
+            .and_then(|()| one("all offloads".into(), &offloads).ok_or("all are on that can be set".into())),
+        Kind::Rings => {
+            settings(hosts, "ring ", "no interface has any that can be set: it is virtual, or its driver does not tell")
+                .and_then(|()| {
+                    one("rings as large as they can be".into(), &rings).ok_or("they are as large as they can be".into())
+                })
+        }
+        Kind::Queues => settings(hosts, "channels ", "no interface has any that can be set").and_then(|()| {
+            one("a queue a processor".into(), &queues)
+                .ok_or("there are as many as processors, or as there can be".into())
+        }),
+        Kind::Coalescing => settings(hosts, "coalesce ", "no interface lets it be set").and_then(|()| {
+            one("interrupts at once".into(), &at_once).ok_or("no interface waits with its interrupts".into())
+        }),
+        Kind::Congestion => return congestion(hosts),
+        Kind::Buffers => {
+            let wanted = USUAL.map(|(key, least)| (key, buffer(hosts, key, least)));
+            let name = "larger socket buffers".to_string();
+            one(name, &|facts| wanted.iter().filter_map(|(key, most)| larger(facts, key, *most)).collect())
+                .ok_or("a connection may have more under way on each host than these links take".into())
+        }
+        Kind::Mtu => return mtu(hosts, wish.mtu),
+    }
+    .map(|trial| vec![trial])
+}
+
+fn settings(hosts: &[Facts], prefix: &str, else_why: &str) -> Result<(), String> {
+    let any = hosts.iter().any(|facts| own(facts).any(|(name, _)| name.starts_with(prefix)));
+    any.then_some(()).ok_or(else_why.into())
+}
+
+fn own(facts: &Facts) -> impl Iterator<Item = (&String, &Setting)> {
+    facts.seen.links.get(&facts.interface).into_iter().flat_map(|links| links.all())
+}
+
+fn trial(kind: Kind, name: String, hosts: &[Facts], of: &dyn Fn(&Facts) -> Vec<Wanted>) -> Option<Trial> {
+    let wanted: BTreeMap<String, Vec<Wanted>> =
+        hosts.iter().map(|facts| (facts.host.clone(), of(facts))).filter(|(_, wanted)| !wanted.is_empty()).collect();
+    (!wanted.is_empty()).then_some(Trial { kind, name, wanted })
+}
+
+fn link(facts: &Facts, setting: &str, value: impl ToString) -> Wanted {
+    Wanted::Link { interface: facts.interface.clone(), setting: setting.into(), value: value.to_string() }
+}
+
+fn offloads(facts: &Facts) -> Vec<Wanted> {
+    let off = own(facts).filter(|(name, setting)| name.starts_with("offload ") && setting.value == "off");
+    let mut wanted: Vec<Wanted> = off.map(|(name, _)| link(facts, name, "on")).collect();
+    // The kernel refuses segmentation without scatter-gather and checksums: these first.
+    let first = |one: &Wanted| !matches!(one, Wanted::Link { setting, .. } if ["offload sg", "offload tx"].contains(&setting.as_str()));
+    wanted.sort_by_key(first);
+    wanted
+}
+
+fn larger_than(facts: &Facts, prefix: &str, bound: u32) -> Vec<Wanted> {
+    let number = |setting: &Setting| setting.value.parse::<u32>().ok();
+    let of = |(name, setting): (&String, &Setting)| {
+        let most = setting.most?.min(bound);
+        (name.starts_with(prefix) && number(setting)? < most).then(|| link(facts, name, most))
+    };
+    own(facts).filter_map(of).collect()
+}
+
+fn rings(facts: &Facts) -> Vec<Wanted> {
+    larger_than(facts, "ring ", u32::MAX)
+}
+
+fn queues(facts: &Facts) -> Vec<Wanted> {
+    larger_than(facts, "channels ", facts.processors)
+}
+
+/// What an interface waits for others to come is what each message waits.
+fn at_once(facts: &Facts) -> Vec<Wanted> {
+    let of = |(name, setting): (&String, &Setting)| match (name.as_str(), setting.value.as_str()) {
+        ("coalesce adaptive-rx", "on") => Some(link(facts, name, "off")),
+        ("coalesce rx-usecs", value) if value != "0" => Some(link(facts, name, 0)),
+        _ => None,
+    };
+    own(facts).filter_map(of).collect()
+}
+
+/// Each that all hosts have, on all hosts.
+fn congestion(hosts: &[Facts]) -> Result<Vec<Trial>, String> {
+    let words = |facts: &Facts| -> BTreeSet<String> {
+        let told = facts.seen.sysctls.get(AVAILABLE).map_or("", String::as_str);
+        told.split_whitespace().map(String::from).collect()
+    };
+    let common = hosts.iter().map(words).reduce(|a, b| &a & &b).unwrap_or_default();
+    let differs = |facts: &Facts, name: &str| facts.seen.sysctls.get(CONGESTION).is_some_and(|now| now != name);
+    // Reno is there always, and slower than what came after it.
+    let others = common.iter().filter(|name| *name != "reno");
+    let of = |name: &String| {
+        let wanted = |facts: &Facts| {
+            let one = Wanted::Sysctl { key: CONGESTION.into(), value: name.clone() };
+            if differs(facts, name) { vec![one] } else { Vec::new() }
+        };
+        trial(Kind::Congestion, format!("congestion control {name}"), hosts, &wanted)
+    };
+    let all: Vec<Trial> = others.filter_map(of).collect();
+    if all.is_empty() { Err("no other is loaded on all hosts".into()) } else { Ok(all) }
+}
+
+fn largest(facts: &Facts, key: &str) -> Option<u64> {
+    facts.seen.sysctls.get(key)?.split_whitespace().nth(2)?.parse().ok()
+}
+
+/// What a connection should be able to have under way: twice what the path takes, as much as the kernel's own, and as much
+/// as on the other hosts.
+fn buffer(hosts: &[Facts], key: &str, least: u64) -> u64 {
+    let path = hosts.iter().map(|facts| facts.under_way * 2).max().unwrap_or(0);
+    let others = hosts.iter().filter_map(|facts| largest(facts, key)).max().unwrap_or(0);
+    path.next_power_of_two().max(others).max(least)
+}
+
+fn larger(facts: &Facts, key: &str, most: u64) -> Option<Wanted> {
+    let now = facts.seen.sysctls.get(key)?;
+    let [low, usual, _] = now.split_whitespace().collect::<Vec<_>>()[..] else { return None };
+    let value = format!("{low} {usual} {most}");
+    (largest(facts, key)? < most).then(|| Wanted::Sysctl { key: key.into(), value })
+}
+
+/// On all hosts or on none.
+fn mtu(hosts: &[Facts], wanted: Option<u32>) -> Result<Vec<Trial>, String> {
+    let bytes = wanted.ok_or("--mtu BYTES, for all hosts of a segment, whose switches must take as much already")?;
+    let of = |facts: &Facts| own(facts).find(|(name, _)| *name == "mtu").map(|(_, setting)| setting.clone());
+    let refuses = |facts: &&Facts| of(facts).is_none_or(|setting| setting.most.is_some_and(|most| most < bytes));
+    let small: NodeSet = hosts.iter().filter(refuses).map(|facts| facts.host.clone()).collect();
+    if !small.is_empty() {
+        return Err(format!("the interface of {small} takes no MTU of {bytes}"));
+    }
+    let differs = |facts: &Facts| of(facts).is_some_and(|setting| setting.value != bytes.to_string());
+    let one = |facts: &Facts| if differs(facts) { vec![link(facts, "mtu", bytes)] } else { Vec::new() };
+    let trial = trial(Kind::Mtu, format!("MTU {bytes}"), hosts, &one);
+    trial.map(|trial| vec![trial]).ok_or(format!("all hosts have the MTU {bytes}"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::fmt::Write;
+
+    fn host(name: &str, links: &str, sysctls: &[(&str, &str)]) -> Facts {
+        let mut text = String::new();
+        let said =
+            |part: &str, said: &str| format!("link\teth0\t{part}\t{}\n", homing_steps::Content::from(said).encoded());
+        for part in ["mtu", "g", "k", "c", "l"] {
+            let of = links.split("--\n").find_map(|one| one.strip_prefix(part)?.strip_prefix('\n'));
+            text += &said(part, of.unwrap_or(""));
+        }
+        for (key, value) in sysctls {
+            let _ = writeln!(text, "kernel\t{key}\t{value}");
+        }
+        let seen = Observed::read(&(text + "done")).unwrap();
+        Facts { host: name.into(), interface: "eth0".into(), seen, processors: 4, under_way: 250_000 }
+    }
+
+    const CARD: &str = "mtu\n1500\nmaxmtu 9000\n--\ng\nRX: 4096\nTX: 512\nCurrent hardware settings:\nRX: 256\nTX: 512\n--\nk\ntx-checksumming: off\ntcp-segmentation-offload: off\ngeneric-receive-offload: off [fixed]\n--\nc\nAdaptive RX: on  TX: off\nrx-usecs: 3\n--\nl\nCombined: 16\nCurrent hardware settings:\nCombined: 1\n";
+    const KERNEL: [(&str, &str); 4] = [
+        (CONGESTION, "cubic"),
+        (AVAILABLE, "reno cubic bbr"),
+        ("net.ipv4.tcp_rmem", "4096 131072 6291456"),
+        ("net.ipv4.tcp_wmem", "4096 16384 262144"),
+    ];
+
+    #[test]
+    fn what_can_be_better_is_tried_and_the_rest_is_told() {
+        let wish = Wish { mtu: Some(9000), ..Wish::default() };
+        let (all, left) = trials(&[host("n1", CARD, &KERNEL), host("n2", CARD, &KERNEL)], &wish);
+        let told: Vec<String> = all
+            .iter()
+            .map(|trial| {
+                let one = |wanted: &Wanted| match wanted {
+                    Wanted::Link { setting, value, .. } => format!("{setting}={value}"),
+                    Wanted::Sysctl { key, value } => format!("{key}={value}"),
+                    other => format!("{other:?}"),
+                };
+                assert_eq!(trial.wanted.len(), 2, "{trial:?}");
+                format!("{}: {}", trial.name, trial.wanted["n1"].iter().map(one).collect::<Vec<_>>().join(","))
+            })
+            .collect();
+        assert_eq!(
+            told,
+            [
+                "all offloads: offload tx=on,offload tso=on",
+                "rings as large as they can be: ring rx=4096",
+                "a queue a processor: channels combined=4",
+                "interrupts at once: coalesce adaptive-rx=off,coalesce rx-usecs=0",
+                "congestion control bbr: net.ipv4.tcp_congestion_control=bbr",
+                "larger socket buffers: net.ipv4.tcp_wmem=4096 16384 4194304",
+                "MTU 9000: mtu=9000",
+            ]
+        );
+        assert_eq!(left, [""; 0]);
+        let bare = Facts { host: "n3".into(), interface: "eth0".into(), ..Facts::default() };
+        let (all, left) = trials(&[bare], &Wish::default());
+        assert_eq!((all.len(), left.len()), (0, 7), "{left:?}");
+    }
+
+    #[test]
+    fn an_mtu_is_of_all_hosts_or_of_none() {
+        let small = host("n2", "mtu\n1500\nmaxmtu 1500\n", &[]);
+        let wish = Wish { only: vec![Kind::Mtu], mtu: Some(9000) };
+        let (all, left) = trials(&[host("n1", CARD, &[]), small], &wish);
+        assert_eq!((all.len(), left), (0, vec!["mtu: not tried: the interface of n2 takes no MTU of 9000".into()]));
+    }
+}
