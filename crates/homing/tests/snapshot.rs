@@ -454,6 +454,130 @@ fn a_full_bank_is_said_and_leaves_nothing_that_looks_finished() {
     assert_eq!(differences(&world.at("src"), &world.tree(&made["image"])), "");
 }
 
+/// A file system of its own in the world; `None`, said, where it cannot be had.
+fn volume(world: &World, mkfs: &str) -> Option<Unmount> {
+    let (image, point) = (world.at(&format!("{mkfs}.img")), world.at("vol"));
+    fs::create_dir_all(&point).unwrap();
+    // XFS wants 300 MB at the least.
+    fs::File::create(&image).unwrap().set_len(400 << 20).unwrap();
+    let made = Command::new(mkfs).arg("-q").arg(&image).output().is_ok_and(|output| output.status.success());
+    let mounted = made && Command::new("mount").args(["-o", "loop"]).args([&image, &point]).status().unwrap().success();
+    if !mounted {
+        eprintln!("SKIPPED: a volume of {mkfs} needs root, that program and a loop device");
+    }
+    mounted.then_some(Unmount(point))
+}
+
+#[test]
+fn an_instant_copy_is_what_is_read_and_nothing_of_it_stays() {
+    for (mkfs, kind, way) in [("mkfs.btrfs", "auto", "btrfs"), ("mkfs.xfs", "any", "reflink")] {
+        let Some(world) = World::new() else { return };
+        let Some(_unmount) = volume(&world, mkfs) else { continue };
+        let src = world.at("vol/src");
+        fs::create_dir_all(src.join("d")).unwrap();
+        fill(&src);
+        let kept = world.at("kept");
+        let copied = Command::new("cp").arg("-a").args([&src, &kept]).status().unwrap();
+        assert!(copied.success());
+        let path = src.display().to_string();
+        let words = [path.as_str(), "--vault", way, "--instant", kind, "--json"];
+        let left = || fs::read_dir(world.at("vol/.homing-instant")).map_or(0, |entries| entries.count());
+
+        // Whoever is killed while it is read: what is left goes with the next one.
+        let mark = world.at("mark");
+        world.rsync(&format!("touch {}; exec sleep 600", mark.display()));
+        let mut child = world.command(&words).stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap();
+        until("rsync was begun", || mark.exists());
+        kill_far(child.id());
+        child.kill().unwrap();
+        child.wait().unwrap();
+        assert_eq!(left(), 2, "{way}: a copy and its lock");
+
+        // The source changes when the copy of it begins.
+        world.rsync(&format!("echo later >{path}/a; rm -f {path}/d/big; touch {path}/late; exec \"$real\" \"$@\""));
+        let output = world.run(&words);
+        assert_eq!(output.status.code(), Some(0), "{way}: {}", text(&output));
+        let told: Value = serde_json::from_slice(&output.stdout).unwrap();
+        assert_eq!(told["instant"], way, "{told}");
+        let tree = world.at("bank").join(way).join(told["made"]["image"].as_str().unwrap()).join("tree");
+        assert_eq!(differences(&kept, &tree), "", "{way}");
+        assert!(!world.at("vol/.homing-instant").exists(), "{way}: {}", left());
+        assert_eq!(fs::read_to_string(src.join("a")).unwrap(), "later\n");
+    }
+}
+
+#[test]
+fn a_repository_of_restic_is_made_listed_expired_tried_and_given_back() {
+    let Some(world) = World::new() else { return };
+    if Command::new("restic").arg("version").output().is_err() {
+        eprintln!("SKIPPED: images in a repository need restic");
+        return;
+    }
+    let src = world.at("src");
+    fill(&src);
+    fs::write(src.join("d/x.o"), "left out").unwrap();
+    let key = world.at("key");
+    fs::write(&key, "secret\n").unwrap();
+    let file = key.display().to_string();
+    let path = world.source();
+    let restic = ["--engine", "restic", "--password-file", &file];
+    let ok = |words: &[&str]| world.ok(&[words, &restic[..]].concat());
+    let make = || {
+        let made: Value = serde_json::from_str(&ok(&[&path, "--exclude", "*.o", "--json"])).unwrap();
+        std::thread::sleep(Duration::from_millis(1100));
+        made["made"].clone()
+    };
+
+    // Who can read the password can read all images.
+    fs::set_permissions(&key, fs::Permissions::from_mode(0o644)).unwrap();
+    let open = world.run(&[&[path.as_str()], &restic[..]].concat());
+    assert!(open.status.code() == Some(254) && text(&open).contains("others may read it"), "{}", text(&open));
+    fs::set_permissions(&key, fs::Permissions::from_mode(0o600)).unwrap();
+
+    let first = make();
+    assert!(first["reference"].is_null() && first["read"].is_null(), "{first}");
+    fs::write(src.join("a"), "newer\n").unwrap();
+    let second = make();
+    assert_eq!((&second["reference"], &second["read_files"]), (&first["image"], &Value::from(2)), "{second}");
+    let listed: Value = serde_json::from_str(&ok(&["list", &path, "--json"])).unwrap();
+    let images = listed["vaults"][0]["holds"]["images"].as_array().unwrap().clone();
+    assert_eq!(images.iter().map(|i| &i["name"]).collect::<Vec<_>>(), [&first["image"], &second["image"]], "{listed}");
+    assert!(images.iter().all(|image| image["status"] == "success"), "{listed}");
+
+    let name = first["image"].as_str().unwrap();
+    // Through the section, since a path below a folder names a vault of its own.
+    let section = format!(
+        "[snapshot.src]\nsource = {path:?}\nbank = \"localhost:{}\"\nengine = \"restic\"\npassword_file = {file:?}\n",
+        world.at("bank").display()
+    );
+    fs::write(world.at("c.toml"), section).unwrap();
+    let cluster = world.at("c.toml").display().to_string();
+    let cat = world.ok(&["cat", &format!("{path}/a"), "--at", name, "--cluster", &cluster]);
+    assert_eq!(cat, "one\n");
+    let diff =
+        world.run(&[&["diff", &path, "--at", name, "--with", second["image"].as_str().unwrap()], &restic[..]].concat());
+    assert!(diff.status.code() == Some(1) && text(&diff).contains("changed  a\n"), "{}", text(&diff));
+
+    // All comes back, and what is there is not touched.
+    let out = world.at("out");
+    fs::create_dir_all(&out).unwrap();
+    ok(&["restore", &path, "--into", out.to_str().unwrap()]);
+    fs::remove_file(src.join("d/x.o")).unwrap();
+    let found = differences(&src, &out);
+    assert_eq!(found, "");
+    fs::write(out.join("a"), "mine\n").unwrap();
+    fs::remove_file(out.join("#hash")).unwrap();
+    let kept = world.run(&[&["restore", &path, "--into", out.to_str().unwrap()], &restic[..]].concat());
+    assert_eq!(kept.status.code(), Some(1), "{}", text(&kept));
+    assert_eq!(fs::read_to_string(out.join("a")).unwrap(), "mine\n");
+    assert_eq!(fs::read_to_string(out.join("#hash")).unwrap(), "five\n");
+    assert!(!fs::read_dir(&out).unwrap().any(|e| e.unwrap().file_name().to_string_lossy().starts_with(".homing")));
+
+    assert!(ok(&["verify", &path, "--files", "1000"]).contains("all came back"));
+    assert!(ok(&["list", &path]).contains("last restore tried:"));
+    assert!(ok(&["expire", &path]).contains("nothing has expired"));
+}
+
 struct Unmount(PathBuf);
 
 impl Drop for Unmount {

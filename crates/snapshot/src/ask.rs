@@ -1,7 +1,9 @@
 //! What is asked of a host, and what it answers: lines of JSON over a channel.
 
-use crate::image::Image;
+use crate::image::{Image, When};
+use crate::instant::{Wanted, Way};
 use crate::manifest::Change;
+use crate::repository::Order;
 use crate::rsync::At;
 use homing_model::RawText;
 use jiff::Timestamp;
@@ -17,18 +19,6 @@ pub struct Site {
     pub vault: String,
 }
 
-/// Which image of a vault.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum When {
-    /// The newest good one.
-    Newest,
-    /// The newest good one of a moment or before.
-    Until(Timestamp),
-    /// The one of this name, good or not.
-    Named(String),
-}
-
 /// A new image.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Make {
@@ -36,6 +26,10 @@ pub struct Make {
     pub site: Site,
     /// Where the bytes are; without one the vault's own configuration says it.
     pub source: Option<At>,
+    /// The folder that is read on that host, where it is an instant copy of the source.
+    pub instant: Option<RawText>,
+    /// What marks the rsync that reads on another host.
+    pub mark: Option<String>,
     /// The bank's host, for the summary.
     pub server: String,
     /// As in [`crate::section::Section`], and so are those below.
@@ -63,16 +57,46 @@ pub struct Gate {
     pub limit: Option<u32>,
 }
 
+/// What a copy goes by while it reads.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Watch {
+    /// The leases of the file server, where there are any.
+    pub gate: Option<Gate>,
+    /// The folder that is read.
+    pub folder: RawText,
+    /// Whether the copy may write to the same disk.
+    pub reads_only: bool,
+    /// What marks the rsync that reads there, where another host starts it.
+    pub mark: Option<String>,
+}
+
+/// An instant copy that is wanted.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Freeze {
+    /// The folder.
+    pub folder: RawText,
+    /// Of which kinds.
+    pub wanted: Wanted,
+}
+
 /// A question, or an order.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Ask {
     /// What these paths are on that host.
     Look(Vec<RawText>),
-    /// Hold a lease for as long as the channel is open.
-    Lease(Gate),
+    /// Hold a lease for as long as the channel is open, and tell when others use the disk.
+    Lease(Watch),
+    /// Keep an instant copy for as long as the channel is open.
+    Freeze(Freeze),
     /// Make an image.
     Make(Box<Make>),
+    /// Keep a vault for as long as the channel is open, so that nobody else makes an image there.
+    Keep(Site),
+    /// Do something with a repository of restic.
+    Restic(Box<Order>),
+    /// Keep what came of a trial.
+    Prove(Site, Proof),
     /// Tell the images.
     List(Site),
     /// Remove what has expired.
@@ -93,10 +117,12 @@ impl Ask {
     /// The vault that it is about.
     pub fn site(&self) -> Option<&Site> {
         match self {
-            Ask::Look(_) | Ask::Lease(_) => None,
+            Ask::Look(_) | Ask::Lease(_) | Ask::Freeze(_) | Ask::Restic(_) => None,
             Ask::Make(order) => Some(&order.site),
             Ask::Restore(order) => Some(&order.site),
             Ask::List(site)
+            | Ask::Keep(site)
+            | Ask::Prove(site, _)
             | Ask::Expire(site)
             | Ask::Where(site, ..)
             | Ask::Cat(site, ..)
@@ -153,8 +179,10 @@ pub enum Answer {
     Piece(RawText),
     /// A difference.
     Change(Change),
-    /// Whether there is a lease now.
+    /// Whether there is a lease now, and others leave room.
     Lease(bool),
+    /// How an instant copy was made, and where it is; `None`: there is none.
+    Frozen(Option<(Way, RawText)>),
     /// What was looked at.
     Seen(Seen),
     /// An image is made.
@@ -169,6 +197,8 @@ pub enum Answer {
     Restored(Restored),
     /// What was compared.
     Verified(Proof),
+    /// The vault is kept.
+    Kept,
     /// It is done; there is no more to say.
     Done,
     /// It could not be done.
@@ -197,20 +227,26 @@ pub struct Made {
     pub reference: Option<String>,
     /// An interrupted one was gone on with.
     pub resumed: bool,
+    /// An instant copy was read in the place of the source.
+    pub instant: bool,
     /// Entries.
     pub files: u64,
     /// Bytes of regular files.
     pub bytes: u64,
     /// Files that were read.
     pub read_files: u64,
-    /// Bytes read at home.
-    pub read: u64,
-    /// Bytes over the network; `None` where the source is on the bank's host.
+    /// Bytes read at home, where that is known.
+    pub read: Option<u64>,
+    /// The source is on the bank's host.
+    pub local: bool,
+    /// Bytes over the network, where that is known.
     pub network: Option<u64>,
     /// Bytes not shared with the reference.
     pub own_bytes: u64,
     /// Microseconds that it took.
     pub took_us: u64,
+    /// Of these, microseconds in which it stood still for others.
+    pub paused_us: u64,
     /// Names that patterns left out.
     pub excluded: Vec<String>,
     /// How many of these there are.

@@ -14,6 +14,18 @@ pub const PARTIAL: &str = ".partial";
 /// Ends the name of an image that is being removed.
 pub const EXPIRED: &str = ".expired";
 
+/// Which image of a vault.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum When {
+    /// The newest good one.
+    Newest,
+    /// The newest good one of a moment or before.
+    Until(Timestamp),
+    /// The one of this name, good or not.
+    Named(String),
+}
+
 /// One state of a source.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Image {

@@ -1,6 +1,7 @@
 //! Making an image: beside the good ones under a name that nobody takes for one, until it is whole and on disk.
 
 use crate::ask::{Made, Make};
+use crate::freeze;
 use crate::image::{HISTORY_HEAD, Image, PARTIAL, Summary};
 use crate::journal::{self, Event};
 use crate::manifest;
@@ -56,13 +57,16 @@ pub fn make(order: &Make, reins: &Reins, note: &mut dyn FnMut(String)) -> Result
         image: plan.name.clone(),
         reference: reference.map(|image| image.name.clone()),
         resumed,
+        instant: plan.read != plan.source,
         files: tally.entries,
         bytes: tally.bytes,
         read_files: copied.stats.files,
-        read: copied.stats.bytes,
+        read: Some(copied.stats.bytes),
+        local: plan.source.host.is_none(),
         network: plan.source.host.is_some().then_some(copied.stats.sent),
         own_bytes: tally.own_bytes,
         took_us: since.elapsed().as_micros() as u64,
+        paused_us: reins.paused().as_micros() as u64,
         excluded: first(&copied.excluded),
         excluded_count: copied.excluded_count,
         unreadable: if copied.end == End::Incomplete { first(&copied.unreadable) } else { Vec::new() },
@@ -133,21 +137,23 @@ impl Course<'_> {
     fn copy(&self, reference: Option<&Image>, distrust: bool) -> Result<transfer::Copied, String> {
         let folder = self.partial();
         let exclude_from = folder.join("exclude");
-        // The leases of the file server are no data.
+        // The leases of the file server and instant copies are no data.
         let leases = format!("/{}*", homing_folder::lease::FOLDER);
+        let instant = freeze::pattern();
         let patterns: String =
-            self.plan.exclude.iter().chain([&leases]).map(|pattern| format!("{pattern}\n")).collect();
+            self.plan.exclude.iter().chain([&leases, &instant]).map(|pattern| format!("{pattern}\n")).collect();
         let kept = fs::write(&exclude_from, patterns);
         kept.map_err(|e| self.stop(full(self.bank, &e)))?;
         let tree = reference.map(|image| self.vault.folder(&image.name).join("tree"));
         let copy = Copy {
-            from: &self.plan.source,
+            from: &self.plan.read,
             to: &folder.join("tree"),
             reference: tree.as_deref(),
             exclude_from: &exclude_from,
             xdev: self.plan.xdev,
             distrust,
             ssh: &self.plan.ssh,
+            mark: self.plan.mark.as_deref(),
         };
         let copied = transfer::copy(&copy, &folder, self.held, self.reins);
         let copied = copied.map_err(|e| self.stop(full(self.bank, &e)))?;

@@ -18,6 +18,8 @@ pub const SSH: &str = "ssh -o BatchMode=yes";
 pub struct Plan {
     /// Where the bytes are.
     pub source: At,
+    /// What is read in its place: an instant copy, or itself.
+    pub read: At,
     /// Patterns to leave out.
     pub exclude: Vec<String>,
     /// Leave out other file systems.
@@ -32,6 +34,8 @@ pub struct Plan {
     pub begun: Timestamp,
     /// ssh and its options.
     pub ssh: String,
+    /// What marks the rsync on the source's host.
+    pub mark: Option<String>,
 }
 
 /// Joins the two.
@@ -57,14 +61,20 @@ pub fn plan(order: &Make, vault: &Vault, zone: &TimeZone) -> Result<Plan, String
     if fs::symlink_metadata(vault.folder(&name)).is_ok() {
         return Err(format!("there is an image {name} already in {}", vault.path.display()));
     }
+    let xdev = order.xdev.or(conf.switch("xdev")).unwrap_or(true);
+    // An instant copy lacks what lies on other file systems.
+    let instant = order.instant.clone().filter(|_| xdev);
+    let read = instant.map_or(source.clone(), |path| At { path, ..source.clone() });
     Ok(Plan {
         source,
+        read,
         exclude: either(&order.exclude, "exclude"),
-        xdev: order.xdev.or(conf.switch("xdev")).unwrap_or(true),
+        xdev,
         branch: conf.value("branch-default").unwrap_or(BRANCH).into(),
         name,
         expiry: expiry::of(&rules, &default, begun, zone)?,
         begun,
+        mark: order.mark.clone(),
         ssh: said(&order.ssh, "rsh").filter(|ssh| ssh != "ssh").unwrap_or_else(|| SSH.into()),
     })
 }

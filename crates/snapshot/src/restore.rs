@@ -114,21 +114,39 @@ pub fn restore(order: &Restore, reins: &Reins, zone: &TimeZone) -> Result<Restor
     let vault = Vault::open(&order.site)?;
     let image = vault.pick(&order.when, zone)?;
     let place = Place::of(&vault, &image, &order.below)?;
-    let ssh = order.ssh.as_deref().unwrap_or(SSH);
-    let mut told = Restored { image: image.name.clone(), ..Restored::default() };
-    if order.overwrite {
-        let words = rsync::restore_words(None, &place.name, &order.into, ssh, false);
+    let write = Destination { into: &order.into, overwrite: order.overwrite, ssh: order.ssh.as_deref() };
+    write_back(&place, image.name, &write, reins)
+}
+
+/// Where files go, and how.
+#[derive(Clone, Copy, Debug)]
+pub struct Destination<'a> {
+    /// The folder that gets them.
+    pub into: &'a At,
+    /// Replace what is there.
+    pub overwrite: bool,
+    /// ssh and its options.
+    pub ssh: Option<&'a str>,
+}
+
+/// The same of a tree, wherever it lies, with what is in the image of this name.
+pub fn write_back(place: &Place, image: String, write: &Destination, reins: &Reins) -> Result<Restored, Refused> {
+    let Destination { into, overwrite, ssh } = *write;
+    let ssh = ssh.unwrap_or(SSH);
+    let mut told = Restored { image, ..Restored::default() };
+    if overwrite {
+        let words = rsync::restore_words(None, &place.name, into, ssh, false);
         let mut count = |code: &str, _: RawText| {
             told.written += u64::from(!code.starts_with('.'));
             Ok(())
         };
-        place.run(words, &order.into, reins, &mut count)?;
+        place.run(words, into, reins, &mut count)?;
         return Ok(told);
     }
     let kept = |e: io::Error| format!("the list of what is to be restored: {e}");
     let mut list = tempfile::NamedTempFile::new().map_err(kept)?;
-    let trial = rsync::restore_words(None, &place.name, &order.into, ssh, true);
-    place.run(trial, &order.into, reins, &mut |code, path| {
+    let trial = rsync::restore_words(None, &place.name, into, ssh, true);
+    place.run(trial, into, reins, &mut |code, path| {
         match difference(code) {
             Some(What::Gone) => {
                 told.written += 1;
@@ -148,8 +166,8 @@ pub fn restore(order: &Restore, reins: &Reins, zone: &TimeZone) -> Result<Restor
         Ok(())
     })?;
     if told.written > 0 {
-        let words = rsync::restore_words(Some(list.path()), &place.name, &order.into, ssh, false);
-        place.run(words, &order.into, reins, &mut |_, _| Ok(()))?;
+        let words = rsync::restore_words(Some(list.path()), &place.name, into, ssh, false);
+        place.run(words, into, reins, &mut |_, _| Ok(()))?;
     }
     Ok(told)
 }
@@ -164,9 +182,13 @@ pub struct Place {
 impl Place {
     /// Finds it; no link is followed on the way.
     pub fn of(vault: &Vault, image: &Image, below: &RawText) -> Result<Place, String> {
-        let tree = vault.folder(&image.name).join("tree");
-        let doing = |e: io::Error| format!("{} of {}: {}", below.display(), image.name, found_no(&e));
-        let root = walk::folder(&tree).map_err(doing)?;
+        Place::below(&vault.folder(&image.name).join("tree"), below, &image.name)
+    }
+
+    /// The same in a tree that holds what is in the image of this name.
+    pub fn below(tree: &Path, below: &RawText, image: &str) -> Result<Place, String> {
+        let doing = |e: io::Error| format!("{} of {image}: {}", below.display(), found_no(&e));
+        let root = walk::folder(tree).map_err(doing)?;
         let path = below.as_path();
         let Some(name) = path.file_name() else { return Ok(Place { folder: root, name: ".".into() }) };
         // It has to be there, of whatever kind.

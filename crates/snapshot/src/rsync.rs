@@ -50,6 +50,8 @@ pub struct Copy<'a> {
     pub distrust: bool,
     /// ssh and its options.
     pub ssh: &'a str,
+    /// What marks the rsync on the source's host.
+    pub mark: Option<&'a str>,
 }
 
 impl Copy<'_> {

@@ -7,6 +7,7 @@ use std::io;
 use std::os::unix::process::CommandExt;
 use std::process::{Child, Command, Stdio};
 use std::sync::{Arc, Mutex, PoisonError};
+use std::time::{Duration, Instant};
 
 /// `IOPRIO_CLASS_IDLE` of linux/ioprio.h, in the place where `ioprio_set` wants a class.
 const IDLE: libc::c_long = 3 << 13;
@@ -24,6 +25,9 @@ pub struct Reins(Arc<Mutex<State>>);
 struct State {
     group: Option<u32>,
     paused: bool,
+    /// Since when what runs stands still.
+    since: Option<Instant>,
+    stood: Duration,
 }
 
 impl Reins {
@@ -31,6 +35,7 @@ impl Reins {
     pub fn heed(&self, control: Control) {
         let mut state = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         state.paused = control == Control::Pause;
+        state.count();
         state.signal(if state.paused { libc::SIGSTOP } else { libc::SIGCONT });
     }
 
@@ -39,9 +44,16 @@ impl Reins {
         self.0.lock().unwrap_or_else(PoisonError::into_inner).signal(libc::SIGKILL);
     }
 
+    /// For how long what ran stood still for others.
+    pub fn paused(&self) -> Duration {
+        let state = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        state.stood + state.since.map_or(Duration::ZERO, |since| since.elapsed())
+    }
+
     fn hold(&self, group: Option<u32>) {
         let mut state = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         state.group = group;
+        state.count();
         if state.paused {
             state.signal(libc::SIGSTOP);
         }
@@ -49,6 +61,11 @@ impl Reins {
 }
 
 impl State {
+    fn count(&mut self) {
+        self.stood += self.since.take().map_or(Duration::ZERO, |since| since.elapsed());
+        self.since = (self.paused && self.group.is_some()).then(Instant::now);
+    }
+
     fn signal(&self, signal: libc::c_int) {
         if let Some(group) = self.group.and_then(|group| i32::try_from(group).ok()) {
             // SAFETY: a group that is this program's own child, which has not been waited for.
@@ -89,13 +106,14 @@ pub fn lowest() {
 /// Starts it; `held`: the lock that it keeps, for as long as any process of it lives.
 pub fn start(command: &mut Command, held: Option<&Held>, reins: &Reins) -> io::Result<Running> {
     let kept = held.map(Held::pass_on).transpose()?;
+    let program = command.get_program().to_string_lossy().into_owned();
     let child = command.spawn();
     if let Some(fd) = kept {
         // SAFETY: the lock is open; what is started later has no part in it.
         unsafe { libc::fcntl(fd, libc::F_SETFD, libc::FD_CLOEXEC) };
     }
     let child = child.map_err(|e| match e.kind() {
-        io::ErrorKind::NotFound => io::Error::new(e.kind(), "rsync is not installed on this host"),
+        io::ErrorKind::NotFound => io::Error::new(e.kind(), format!("{program} is not installed on this host")),
         _ => e,
     })?;
     reins.hold(Some(child.id()));

@@ -1,10 +1,22 @@
 //! `[snapshot.NAME]` of a cluster file.
 
 use crate::expiry;
+use crate::instant::Wanted;
 use crate::timer::Schedule;
 use serde::Deserialize;
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
+
+/// What keeps the images.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Engine {
+    /// rsync, in plain trees that share files by hard links.
+    #[default]
+    Rsync,
+    /// restic, in a repository of its own.
+    Restic,
+}
 
 /// What is copied where, and how long it is kept.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize)]
@@ -16,6 +28,11 @@ pub struct Section {
     pub bank: String,
     /// The vault in the bank; the section's name where nothing is said.
     pub vault: Option<String>,
+    /// Plain trees, or a repository of restic.
+    #[serde(default)]
+    pub engine: Engine,
+    /// The file with the repository's password, on the source's host.
+    pub password_file: Option<PathBuf>,
     /// Patterns of rsync to leave out.
     #[serde(default)]
     pub exclude: Vec<String>,
@@ -32,6 +49,9 @@ pub struct Section {
     pub window: Option<String>,
     /// When a timer makes images: `02:00`, `Sun 02:00`, `hourly`.
     pub schedule: Option<String>,
+    /// Which instant copies of the file system are read in the place of the source.
+    #[serde(default)]
+    pub instant: Wanted,
     /// ssh and its options, from the bank's host to the source's.
     pub ssh: Option<String>,
 }
@@ -47,6 +67,10 @@ impl Section {
         place(&self.bank).ok_or_else(|| told(format!("bank = {:?} is no HOST:/PATH", self.bank)))?;
         if let Some(source) = self.source.as_deref().filter(|s| !s.starts_with('/') && place(s).is_none()) {
             return Err(told(format!("source = {source:?} is neither /PATH nor HOST:/PATH")));
+        }
+        if self.engine == Engine::Restic && self.password_file.as_ref().is_none_or(|file| !file.is_absolute()) {
+            let why = "engine = \"restic\" needs password_file = \"/PATH\", a file on the source's host";
+            return Err(told(why.into()));
         }
         self.schedule.as_deref().map_or(Ok(()), |text| Schedule::of(text).map(drop)).map_err(told)?;
         expiry::check(&[], self.window.as_deref().unwrap_or("")).map_err(told)?;
@@ -130,6 +154,7 @@ mod tests {
             ("schedule", Section { schedule: Some("at night".into()), ..good.clone() }),
             ("bank", Section { bank: "/bank".into(), ..good.clone() }),
             ("vault", Section { vault: Some("../x".into()), ..good.clone() }),
+            ("password_file", Section { engine: Engine::Restic, ..good.clone() }),
             ("source", Section { source: Some("home".into()), ..good.clone() }),
         ] {
             assert!(bad.check("home").unwrap_err().contains(why), "{bad:?}");

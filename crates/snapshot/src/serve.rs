@@ -3,7 +3,7 @@
 use crate::ask::{Answer, Ask, Control, Later, Site};
 use crate::run::Reins;
 use crate::vault::{Refused, Vault};
-use crate::{gate, look, make, remove, restore, scratch, verify, walk};
+use crate::{freeze, gate, look, make, remove, repository, restic, restore, scratch, verify, walk};
 use jiff::Timestamp;
 use jiff::tz::TimeZone;
 use std::io::{self, BufRead, Write};
@@ -23,17 +23,22 @@ pub fn serve(mut orders: impl BufRead + Send + 'static, out: &mut impl Write) ->
     orders.read_line(&mut line)?;
     let ask: Ask = serde_json::from_str(&line)?;
     // What brings this program to a host keeps all it makes to itself; users read vaults. A restore is its caller's own.
-    if !matches!(ask, Ask::Restore(_)) {
+    let is_restore = |order: &repository::Order| matches!(order.act, repository::Act::Restore(_));
+    if !matches!(&ask, Ask::Restore(_)) && !matches!(&ask, Ask::Restic(order) if is_restore(order)) {
         rustix::process::umask(rustix::fs::Mode::from_raw_mode(0o022));
     }
-    let reins = Reins::default();
-    let theirs = reins.clone();
-    homing_threads::begin(move || heed(orders, &theirs))?;
     let mut say = |answer: Answer| {
         serde_json::to_writer(&mut *out, &answer)?;
         out.write_all(b"\n")?;
         out.flush()
     };
+    if let Ask::Freeze(order) = &ask {
+        // The end of the channel is not the end of all: the copy has to be removed.
+        return freeze::hold(order, orders, &mut say).and_then(|()| say(Answer::Done));
+    }
+    let reins = Reins::default();
+    let theirs = reins.clone();
+    homing_threads::begin(move || heed(orders, &theirs))?;
     let last = match answer(ask, &reins, &mut say) {
         Ok(last) => last,
         Err(Refused::Busy(why)) => Answer::Busy(why),
@@ -61,11 +66,22 @@ fn answer(ask: Ask, reins: &Reins, say: Say) -> Result<Answer, Refused> {
     let unsaid = |e: io::Error| Refused::Failed(format!("the answer was not taken: {e}"));
     match ask {
         Ask::Look(paths) => Ok(Answer::Seen(look::look(&paths))),
-        Ask::Lease(place) => Ok(gate::hold(place, say).map(|()| Answer::Done).map_err(unsaid)?),
+        Ask::Lease(watch) => Ok(gate::hold(watch, say).map(|()| Answer::Done).map_err(unsaid)?),
+        Ask::Freeze(_) => Err(Refused::Failed("an instant copy is asked for by itself".into())),
         Ask::Make(order) => {
             let made = make::make(&order, reins, &mut |text| drop(say(Answer::Note(text))))?;
             Ok(Answer::Made(Box::new(made)))
         }
+        Ask::Keep(site) => {
+            let _held = Vault::make(&site)?.lock()?;
+            say(Answer::Kept).map_err(unsaid)?;
+            // Until the channel ends, and with it this program.
+            loop {
+                std::thread::park();
+            }
+        }
+        Ask::Restic(order) => restic::serve(&order, reins, &zone, say),
+        Ask::Prove(site, proof) => Ok(Vault::open(&site)?.prove(proof).map(|()| Answer::Done)?),
         Ask::List(site) => Ok(Answer::Listed(Box::new(Vault::open(&site)?.list(&zone)))),
         Ask::Expire(site) => expire(&site, &zone),
         Ask::Where(site, when) => {

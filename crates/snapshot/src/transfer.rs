@@ -2,6 +2,7 @@
 
 use crate::rsync::{Copy, End, Stats, end, excluded};
 use crate::run::{self, POLITE_RSYNC, Reins};
+use crate::sender::marked;
 use crate::tree::private;
 use homing_folder::lock::Held;
 use std::io::{self, BufRead, BufReader, BufWriter, Write};
@@ -33,7 +34,8 @@ pub fn copy(copy: &Copy, folder: &Path, held: &Held, reins: &Reins) -> io::Resul
     let errors = folder.join("rsync_error");
     let mut words = copy.words();
     if copy.from.host.is_some() {
-        words.insert(0, format!("--rsync-path={POLITE_RSYNC}").into());
+        let there = copy.mark.map_or(POLITE_RSYNC.into(), |mark| marked(mark, POLITE_RSYNC));
+        words.insert(0, format!("--rsync-path={there}").into());
     }
     let mut command = run::rsync(words);
     command.stdout(Stdio::piped()).stderr(private(&errors)?);
@@ -44,6 +46,9 @@ pub fn copy(copy: &Copy, folder: &Path, held: &Held, reins: &Reins) -> io::Resul
     for line in said.into_iter().flat_map(|said| said.split(b'\n')) {
         let line = String::from_utf8_lossy(&line?).into_owned();
         if let Some(path) = excluded(&line) {
+            if own(path) {
+                continue;
+            }
             writeln!(list, "{path}")?;
             count += 1;
             if names.len() < KEPT {
@@ -65,4 +70,9 @@ pub fn copy(copy: &Copy, folder: &Path, held: &Held, reins: &Reins) -> io::Resul
         unreadable: text.lines().filter(telling).take(KEPT).map(String::from).collect(),
         vanished: text.lines().filter(|line| line.contains(" has vanished: ")).count(),
     })
+}
+
+/// Whether it is one of homing's own folders, which nobody misses.
+fn own(path: &str) -> bool {
+    [homing_folder::lease::FOLDER, crate::instant::FOLDER].iter().any(|folder| path.starts_with(folder))
 }

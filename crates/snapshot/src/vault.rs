@@ -1,8 +1,8 @@
 //! A vault on disk: a folder of images, and dirvish's folder in it.
 
-use crate::ask::{Listed, Proof, Site, When};
+use crate::ask::{Listed, Proof, Site};
 use crate::conf::Conf;
-use crate::image::{EXPIRED, Image, PARTIAL};
+use crate::image::{EXPIRED, Image, PARTIAL, When};
 use crate::journal::{self, Event};
 use crate::section::vault_name;
 use homing_folder::lock::Held;

@@ -1,6 +1,7 @@
 //! A restore that is tried: some files of an image, to a place of their own, compared with its manifest.
 
-use crate::ask::{Proof, Site, When};
+use crate::ask::{Proof, Site};
+use crate::image::When;
 use crate::manifest::{self, Entry, Kind, NAME};
 use crate::restore::Place;
 use crate::rsync::{At, restore_words};
@@ -48,26 +49,50 @@ pub fn verify(site: &Site, when: &When, files: usize, reins: &Reins, zone: &Time
     Ok(proof)
 }
 
+/// So many of them, each with the same chance.
+pub fn chosen<T>(all: Vec<T>, most: usize) -> Vec<T> {
+    let mut draw = Draw::new(most, random());
+    all.into_iter().for_each(|one| draw.see(one));
+    draw.chosen
+}
+
+/// Draws so many of those that it is shown, however many these are.
+struct Draw<T, R> {
+    chosen: Vec<T>,
+    most: usize,
+    seen: u64,
+    random: R,
+}
+
+impl<T, R: FnMut() -> u64> Draw<T, R> {
+    fn new(most: usize, random: R) -> Draw<T, R> {
+        Draw { chosen: Vec::new(), most, seen: 0, random }
+    }
+
+    fn see(&mut self, one: T) {
+        self.seen += 1;
+        let at = ((self.random)() % self.seen) as usize;
+        if self.chosen.len() < self.most {
+            self.chosen.push(one);
+        } else if let Some(other) = self.chosen.get_mut(at) {
+            *other = one;
+        }
+    }
+}
+
 /// Files of a manifest, each with the same chance.
-fn sample(manifest: &Path, most: usize, mut random: impl FnMut() -> u64) -> Result<Vec<Entry>, String> {
+fn sample(manifest: &Path, most: usize, random: impl FnMut() -> u64) -> Result<Vec<Entry>, String> {
     let doing =
         |e: io::Error| format!("{}: {e}; images of dirvish have none, and cannot be compared", manifest.display());
     let entries = manifest::read(BufReader::new(File::open(manifest).map_err(doing)?));
-    let (mut chosen, mut seen): (Vec<Entry>, u64) = (Vec::new(), 0);
+    let mut draw = Draw::new(most, random);
     for entry in entries {
         let entry = entry.map_err(doing)?;
-        if entry.kind != Kind::File {
-            continue;
-        }
-        seen += 1;
-        let at = (random() % seen) as usize;
-        if chosen.len() < most {
-            chosen.push(entry);
-        } else if let Some(other) = chosen.get_mut(at) {
-            *other = entry;
+        if entry.kind == Kind::File {
+            draw.see(entry);
         }
     }
-    Ok(chosen)
+    Ok(draw.chosen)
 }
 
 fn random() -> impl FnMut() -> u64 {

@@ -2,6 +2,8 @@
 
 use crate::cluster::ClusterArgs;
 use clap::Subcommand;
+use homing_snapshot::instant::Wanted;
+use homing_snapshot::section::Engine;
 
 /// Arguments.
 #[derive(clap::Args)]
@@ -26,12 +28,32 @@ pub struct Make {
     /// Leave out what matches this pattern of rsync
     #[arg(long, value_name = "PATTERN")]
     pub exclude: Vec<String>,
+    /// Which instant copy of the file system to read from: auto (btrfs, ZFS), any (MooseFS and XFS, too) or none
+    #[arg(long, value_name = "KIND", value_parser = instant)]
+    pub instant: Option<Wanted>,
     /// As JSON
     #[arg(long)]
     pub json: bool,
     /// Say nothing but the summary and what went wrong
     #[arg(short, long)]
     pub quiet: bool,
+}
+
+fn engine(word: &str) -> Result<Engine, String> {
+    match word {
+        "rsync" => Ok(Engine::Rsync),
+        "restic" => Ok(Engine::Restic),
+        _ => Err("it is rsync or restic".into()),
+    }
+}
+
+fn instant(word: &str) -> Result<Wanted, String> {
+    match word {
+        "auto" => Ok(Wanted::Auto),
+        "any" => Ok(Wanted::Any),
+        "none" => Ok(Wanted::None),
+        _ => Err("it is auto, any or none".into()),
+    }
 }
 
 /// Which vault, where no cluster file says it.
@@ -43,6 +65,12 @@ pub struct VaultArgs {
     /// The vault in the bank (default: the section's name, or the folder's)
     #[arg(long, value_name = "NAME")]
     pub vault: Option<String>,
+    /// What keeps the images: rsync (plain trees) or restic (a repository in the vault)
+    #[arg(long, value_name = "ENGINE", value_parser = engine)]
+    pub engine: Option<Engine>,
+    /// With restic: a file with the repository's password, on the source's host
+    #[arg(long, value_name = "FILE")]
+    pub password_file: Option<std::path::PathBuf>,
 }
 
 #[derive(Subcommand)]
@@ -85,6 +113,9 @@ pub struct List {
     /// As JSON
     #[arg(long)]
     pub json: bool,
+    /// Write what the vaults hold to a file for Prometheus's node exporter
+    #[arg(long, value_name = "FILE", conflicts_with = "json")]
+    pub prometheus: Option<std::path::PathBuf>,
 }
 
 /// Something in an image.

@@ -87,6 +87,11 @@ impl To {
         self.tell(&control)
     }
 
+    /// There is no more to say.
+    pub fn close(&mut self) {
+        self.to = None;
+    }
+
     fn tell(&mut self, what: &impl serde::Serialize) -> Result<(), Failure> {
         let Some(to) = &mut self.to else { return Ok(()) };
         let line = serde_json::to_string(what).map_err(Failure::system)?;

@@ -1,9 +1,11 @@
 //! `homing snapshot`: copies that are made next to the bytes, and restores that are tried.
 
 mod args;
+mod engine;
 pub mod far;
 mod home;
 mod make;
+mod metrics;
 mod mount;
 mod read;
 mod schedule;

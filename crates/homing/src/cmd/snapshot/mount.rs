@@ -1,12 +1,14 @@
 //! `homing snapshot mount`: an image as a folder that nobody can change.
 
 use super::args::Mount as Args;
+use super::engine::not_with_restic;
 use super::far;
 use super::target::{target, when};
 use crate::cluster::ClusterArgs;
 use crate::failure::Failure;
 use homing_launch::{HostPlan, Via};
 use homing_snapshot::ask::{Answer, Ask};
+use homing_snapshot::section::Engine;
 use std::ffi::OsString;
 use std::fs;
 use std::path::Path;
@@ -23,6 +25,9 @@ pub fn run(cluster: &ClusterArgs, args: Args) -> Result<i32, Failure> {
         // A user could put a link in the place of a folder below.
         let failure = Failure::usage(format!("{} is a part of a source, and whole images are mounted", args.past.what));
         return Err(failure.hint(format!("homing snapshot mount {} {}", target.name, dir.display())));
+    }
+    if target.section.engine == Engine::Restic {
+        return Err(not_with_restic("a mount of one image", "on the source's host: restic mount"));
     }
     let ask = Ask::Where(target.site.clone(), when(args.past.at.as_deref())?);
     let (image, path) = match far::answer(&target.host, &ask)? {

@@ -6,6 +6,7 @@ use homing_model::text::shown;
 use homing_model::units;
 use homing_snapshot::ask::{Listed, Made, Proof, Restored};
 use homing_snapshot::expiry;
+use homing_snapshot::instant::Way;
 use homing_snapshot::manifest::{Change, What};
 use homing_snapshot::rsync::At;
 use jiff::Timestamp;
@@ -32,20 +33,26 @@ fn place(target: &Target) -> String {
 }
 
 /// The summary of a run.
-pub fn made(target: &Target, source: &str, made: &Made) -> Result<(), Failure> {
+pub fn made(target: &Target, source: &str, way: Option<Way>, made: &Made) -> Result<(), Failure> {
     let bytes = units::bytes;
-    let network = made.network.map_or("none".into(), bytes);
+    let network = match made.network {
+        Some(sent) => bytes(sent),
+        None if made.local => "none".into(),
+        None => "not measured".into(),
+    };
+    let read = way.map_or_else(String::new, |way| format!(" from an instant copy ({})", way.name()));
     let mut lines = vec![format!(
-        "snapshot {}: {} in {}: {}, {}; read on {source}: {}, {}; over the network: {network}; new in the bank: {}; {}",
+        "snapshot {}: {} in {}: {}, {}; read on {source}{read}: {}, {}; over the network: {network}; new in the bank: {}; {}{}",
         target.name,
         made.image,
         place(target),
         units::count(made.files, "entry").replace("entrys", "entries"),
         bytes(made.bytes),
         units::count(made.read_files, "file"),
-        bytes(made.read),
+        made.read.map_or("bytes not counted".into(), bytes),
         bytes(made.own_bytes),
         units::span(made.took_us),
+        stood(made.paused_us),
     )];
     let each = |names: &[String]| names.iter().map(|name| format!("  {}", shown(name))).collect::<Vec<_>>();
     let folder = made.folder.display();
@@ -65,9 +72,14 @@ pub fn made(target: &Target, source: &str, made: &Made) -> Result<(), Failure> {
     print(&(lines.join("\n") + "\n"))
 }
 
+/// How long it stood still, where that is worth a word.
+fn stood(paused_us: u64) -> String {
+    if paused_us < 1_000_000 { String::new() } else { format!(", {} of it paused for others", units::span(paused_us)) }
+}
+
 /// The same for programs.
-pub fn made_json(target: &Target, made: &Made) -> Result<(), Failure> {
-    json_line(json!({ "vault": target.name, "bank": target.section.bank, "made": made }))
+pub fn made_json(target: &Target, way: Option<Way>, made: &Made) -> Result<(), Failure> {
+    json_line(json!({ "vault": target.name, "bank": target.section.bank, "instant": way, "made": made }))
 }
 
 /// A table a vault.
@@ -94,6 +106,7 @@ fn table(target: &Target, listed: &Listed) -> String {
         listed.unfinished.iter().map(|name| format!("  {}: interrupted; the next run goes on with it", shown(name))),
     );
     lines.extend(listed.removing.iter().map(|name| format!("  {}: is being removed", shown(name))));
+    lines.extend(shared(listed));
     lines.push(match &listed.proved {
         Some(proof) => format!("  last restore tried: {}", proved(proof)),
         None if !listed.journal => "  whether a restore was tried is for the owner of the vault to know".into(),
@@ -102,6 +115,15 @@ fn table(target: &Target, listed: &Listed) -> String {
     lines.extend(overdue(target, listed).map(|what| format!("  {what}")));
     lines.push(format!("  free in the bank: {}\n", units::bytes(listed.free)));
     lines.join("\n")
+}
+
+/// What the images would be as whole copies, and what they are, where homing has made all of them.
+fn shared(listed: &Listed) -> Option<String> {
+    let sum = |of: fn(&homing_snapshot::image::Image) -> Option<u64>| listed.images.iter().map(of).sum::<Option<u64>>();
+    let (whole, own) = (sum(|image| image.bytes)?, sum(|image| image.own_bytes)?);
+    let newest = listed.images.last()?.own_bytes?;
+    let (whole, own, newest) = (units::bytes(whole), units::bytes(own), units::bytes(newest));
+    Some(format!("  {whole} of images in {own}; the newest one added {newest}"))
 }
 
 fn proved(proof: &Proof) -> String {

@@ -3,8 +3,9 @@
 use super::args::VaultArgs;
 use crate::cluster::{Cluster, ClusterArgs};
 use crate::failure::Failure;
-use homing_snapshot::ask::{Site, When};
+use homing_snapshot::ask::Site;
 use homing_snapshot::expiry;
+use homing_snapshot::image::When;
 use homing_snapshot::section::{self, Section};
 use homing_volume::Record;
 use jiff::tz::TimeZone;
@@ -45,6 +46,9 @@ fn of_section(name: String, section: Section, below: PathBuf, vault: &VaultArgs)
     if section.bank.is_empty() {
         return Err(Failure::usage(format!("where are the images of {name}?")).hint("--to HOST:/bank"));
     }
+    let engine = vault.engine.unwrap_or(section.engine);
+    let password_file = vault.password_file.clone().or(section.password_file.clone());
+    let section = Section { engine, password_file, ..section };
     section.check(&name).map_err(Failure::usage)?;
     let (host, bank) = section::place(&section.bank).unwrap_or_default();
     let vault = vault.vault.clone().or(section.vault.clone()).unwrap_or_else(|| name.clone());

@@ -1,0 +1,224 @@
+//! An instant copy of a folder, for as long as a channel is open. What a program that was killed has left goes with the
+//! next one.
+
+use crate::ask::{Answer, Freeze};
+use crate::instant::{FOLDER, Way};
+use crate::remove;
+use crate::run;
+use homing_folder::lock::Held;
+use homing_mounts::MountLine;
+use std::ffi::OsString;
+use std::fs::{self, DirBuilder};
+use std::io::{self, BufRead};
+use std::os::unix::fs::{DirBuilderExt, MetadataExt};
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+
+/// `BTRFS_FIRST_FREE_OBJECTID` of linux/btrfs_tree.h: the inode of each subvolume's root.
+const SUBVOLUME_ROOT: u64 = 256;
+
+/// Makes one, tells where it is and removes it when the channel ends. Without one, which is told where one was to be
+/// expected, there is nothing to remove.
+pub fn hold(order: &Freeze, orders: impl BufRead, say: &mut dyn FnMut(Answer) -> io::Result<()>) -> io::Result<()> {
+    let made = match Frozen::new(order) {
+        Ok(made) => made,
+        Err(why) => {
+            let folder = order.folder.display();
+            say(Answer::Note(format!("{folder} is copied as it is now, not from an instant copy: {why}")))?;
+            None
+        }
+    };
+    say(Answer::Frozen(made.as_ref().map(|made| (made.way, made.seen.as_path().into()))))?;
+    // What is said is not understood, and its end is waited for.
+    orders.lines().map_while(Result::ok).for_each(drop);
+    let removed = made.map_or(Ok(()), |made| {
+        let place = made.copy.parent().map(Path::to_path_buf);
+        let removed = made.remove();
+        // Others may have theirs in it.
+        place.map(fs::remove_dir);
+        removed
+    });
+    removed.or_else(|why| say(Answer::Note(why)))
+}
+
+/// A copy that is there.
+struct Frozen {
+    way: Way,
+    /// What it was made of: a dataset's name, or a path.
+    from: PathBuf,
+    /// Its folder, in the folder for such copies.
+    copy: PathBuf,
+    /// The source in it.
+    seen: PathBuf,
+    _held: Held,
+}
+
+impl Frozen {
+    /// `None`: the file system has no such copies, or none are wanted.
+    fn new(order: &Freeze) -> Result<Option<Frozen>, String> {
+        let folder = order.folder.as_path();
+        let failed = |e: io::Error| e.to_string();
+        let real = folder.canonicalize().map_err(failed)?;
+        let lines = homing_mounts::read().map_err(failed)?;
+        let Some(line) = homing_mounts::holding(&lines, &real) else { return Ok(None) };
+        let Some(way) = Way::of(&line.mount, order.wanted) else { return Ok(None) };
+        if !rustix::process::geteuid().is_root() {
+            return Err(format!("only root can have one of {}", way.name()));
+        }
+        let root = root(way, &real, line)?;
+        let place = place(&root)?;
+        let from = if way == Way::Zfs { line.mount.source.to_path() } else { root.clone() };
+        sweep(way, &from, &place);
+        let (name, held) = lock(&place)?;
+        let copy = place.join(&name);
+        let below = real.strip_prefix(&root).unwrap_or(Path::new(""));
+        let seen = match way {
+            Way::Btrfs => copy.join(below),
+            Way::Zfs => root.join(".zfs/snapshot").join(format!("homing-{name}")).join(below),
+            Way::MooseFs | Way::Reflink => copy.clone(),
+        };
+        let frozen = Frozen { way, from, copy, seen: seen.components().collect(), _held: held };
+        match frozen.make(&real, &place).and_then(|()| frozen.is_there(&real)) {
+            Ok(()) => Ok(Some(frozen)),
+            Err(why) => {
+                let _ = frozen.remove();
+                Err(why)
+            }
+        }
+    }
+
+    fn make(&self, real: &Path, place: &Path) -> Result<(), String> {
+        let whole = match self.way {
+            Way::Btrfs | Way::Zfs => vec![self.from.as_path()],
+            Way::MooseFs | Way::Reflink => vec![real],
+        };
+        // A folder cannot be copied into itself.
+        if !place.starts_with(real) || matches!(self.way, Way::Btrfs | Way::Zfs) {
+            return run_all(&self.way.make(&whole, &self.copy, false));
+        }
+        let failed = |e: io::Error| format!("{}: {e}", self.copy.display());
+        DirBuilder::new().mode(0o700).create(&self.copy).map_err(failed)?;
+        let parts = entries(real, place).map_err(failed)?;
+        let parts: Vec<&Path> = parts.iter().map(PathBuf::as_path).collect();
+        run_all(&self.way.make(&parts, &self.copy, true))?;
+        run_all(&[attributes(real, &self.copy)])
+    }
+
+    /// It is a folder with something in it where the source has something in it.
+    fn is_there(&self, real: &Path) -> Result<(), String> {
+        let any = |path: &Path| fs::read_dir(path).map(|mut entries| entries.next().is_some());
+        let found = any(&self.seen).map_err(|e| format!("{}: {e}", self.seen.display()))?;
+        let same = found || !any(real).unwrap_or(true);
+        same.then_some(()).ok_or_else(|| format!("{} is empty", self.seen.display()))
+    }
+
+    fn remove(self) -> Result<(), String> {
+        take_away(self.way, &self.from, &self.copy)
+    }
+}
+
+/// The folder that all of the file system or subvolume lies below, as far as it is mounted here.
+fn root(way: Way, real: &Path, line: &MountLine) -> Result<PathBuf, String> {
+    let point = line.mount.point.to_path();
+    if way != Way::Btrfs {
+        return Ok(point);
+    }
+    let is_root = |folder: &&Path| fs::metadata(folder).is_ok_and(|meta| meta.ino() == SUBVOLUME_ROOT);
+    let found = real.ancestors().take_while(|folder| folder.starts_with(&point)).find(is_root);
+    found
+        .map(Path::to_path_buf)
+        .ok_or_else(|| format!("the root of its subvolume is not mounted at {}", point.display()))
+}
+
+/// The folder for such copies, which nobody else can put another in the place of.
+fn place(root: &Path) -> Result<PathBuf, String> {
+    let doing = |e: io::Error| format!("{}: {e}", root.join(FOLDER).display());
+    if let Some(folder) = homing_folder::who_could_swap(root).map_err(doing)? {
+        return Err(format!("others could replace what root makes in {}", folder.display()));
+    }
+    homing_folder::own(root, FOLDER, 0o700).map_err(doing)
+}
+
+/// A name that nobody has, and its lock, which shows that its maker lives.
+fn lock(place: &Path) -> Result<(String, Held), String> {
+    let doing = |e: io::Error| format!("{}: {e}", place.display());
+    let name = homing_folder::unguessable().map_err(doing)?;
+    let held = Held::try_take(&place.join(format!("{name}{LOCK}"))).map_err(doing)?;
+    held.map(|held| (name, held)).ok_or_else(|| format!("{}: others take each new name", place.display()))
+}
+
+/// Ends the name of a copy's lock.
+const LOCK: &str = ".lock";
+
+/// Removes what was left by makers that do not live any more.
+fn sweep(way: Way, from: &Path, place: &Path) {
+    for entry in fs::read_dir(place).into_iter().flatten().flatten() {
+        let lock = entry.path();
+        let name = entry.file_name().into_string().unwrap_or_default();
+        let Some(name) = name.strip_suffix(LOCK) else { continue };
+        if let Ok(Some(_held)) = Held::try_take(&lock) {
+            let _ = take_away(way, from, &place.join(name));
+        }
+    }
+}
+
+/// Removes a copy, as far as it was made, and then its lock.
+fn take_away(way: Way, from: &Path, copy: &Path) -> Result<(), String> {
+    let there = way == Way::Zfs || fs::symlink_metadata(copy).is_ok();
+    let removed = match way.remove(from, copy) {
+        _ if !there => Ok(()),
+        Some(words) => run_all(&[words]),
+        None => {
+            run::lowest();
+            remove::delete(copy).map_err(|e| format!("{}: {e}", copy.display()))
+        }
+    };
+    // Of MooseFS a copy in parts stands in a folder that is no copy; what was not made at all is no failure.
+    let gone = fs::symlink_metadata(copy).is_err() || remove::delete(copy).is_ok();
+    let mut lock = copy.as_os_str().to_owned();
+    lock.push(LOCK);
+    match removed {
+        Err(why) if !gone => Err(format!("an instant copy was not removed: {why}")),
+        _ => fs::remove_file(lock).map_err(|e| format!("{}: {e}", copy.display())),
+    }
+}
+
+/// What is in a folder, but for the folder of such copies.
+fn entries(real: &Path, place: &Path) -> io::Result<Vec<PathBuf>> {
+    let all: io::Result<Vec<PathBuf>> = fs::read_dir(real)?.map(|entry| Ok(entry?.path())).collect();
+    Ok(all?.into_iter().filter(|path| path != place).collect())
+}
+
+/// Gives a folder the owner, mode, time and lists of another.
+fn attributes(from: &Path, to: &Path) -> Vec<OsString> {
+    let slash = |path: &Path| {
+        let mut word = OsString::from(path);
+        word.push("/");
+        word
+    };
+    let words = ["rsync", "-aAXd", "--no-r", "--numeric-ids", "--exclude=*", "--"].map(OsString::from);
+    words.into_iter().chain([slash(from), slash(to)]).collect()
+}
+
+fn run_all(all: &[Vec<OsString>]) -> Result<(), String> {
+    all.iter().try_for_each(|words| run_it(words))
+}
+
+fn run_it(words: &[OsString]) -> Result<(), String> {
+    let (program, rest) = words.split_first().ok_or("no command")?;
+    let told = |why: String| format!("{}: {why}", program.to_string_lossy());
+    let mut command = Command::new(program);
+    command.args(rest).env("LC_ALL", "C").stdin(Stdio::null()).stdout(Stdio::null());
+    run::polite(&mut command);
+    let output = command.stderr(Stdio::piped()).output().map_err(|e| match e.kind() {
+        io::ErrorKind::NotFound => told("it is not installed on this host".into()),
+        _ => told(e.to_string()),
+    })?;
+    let said = String::from_utf8_lossy(&output.stderr);
+    output.status.success().then_some(()).ok_or_else(|| told(said.trim().to_string()))
+}
+
+/// A pattern for rsync that leaves such copies out.
+pub fn pattern() -> String {
+    format!("/{FOLDER}*")
+}

@@ -1,0 +1,125 @@
+//! Copies that a file system makes in an instant: which kind a folder can have, and the commands for it.
+
+use homing_model::Mount;
+use homing_mounts::Kind;
+use serde::{Deserialize, Serialize};
+use std::ffi::OsString;
+use std::path::Path;
+
+/// The folder for such copies, in the root of the volume or subvolume.
+pub const FOLDER: &str = ".homing-instant";
+
+/// What the cluster file asks for.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Wanted {
+    /// One that costs next to nothing and has all that the source has: btrfs, ZFS.
+    #[default]
+    Auto,
+    /// Also those of MooseFS, which make a file of its own of each name of a hard link, and those that take an inode
+    /// for each file: XFS.
+    Any,
+    /// None.
+    None,
+}
+
+/// How such a copy is made.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Way {
+    /// A read-only snapshot of the subvolume: one moment for all files.
+    Btrfs,
+    /// A snapshot of the dataset: one moment for all files.
+    Zfs,
+    /// `mfsmakesnapshot`: one moment for all files, but for a source that is a whole volume.
+    MooseFs,
+    /// `cp --reflink`: one moment for each file.
+    Reflink,
+}
+
+impl Way {
+    /// As people know it.
+    pub fn name(self) -> &'static str {
+        match self {
+            Way::Btrfs => "btrfs",
+            Way::Zfs => "ZFS",
+            Way::MooseFs => "MooseFS",
+            Way::Reflink => "reflink",
+        }
+    }
+
+    /// What a mount offers; `None`: nothing.
+    pub fn of(mount: &Mount, wanted: Wanted) -> Option<Way> {
+        let way = match mount.fstype.as_str() {
+            "btrfs" => Way::Btrfs,
+            "zfs" => Way::Zfs,
+            "xfs" => Way::Reflink,
+            _ if Kind::of(mount) == Kind::Moose => Way::MooseFs,
+            _ => return None,
+        };
+        let true_and_cheap = matches!(way, Way::Btrfs | Way::Zfs);
+        (wanted == Wanted::Any || wanted == Wanted::Auto && true_and_cheap).then_some(way)
+    }
+
+    /// The commands that make one of `from`, one after the other. `from`: the subvolume's root (btrfs), the dataset's
+    /// name (ZFS), else folders or files. `to`: a path that is not there yet, of ZFS the snapshot's name alone. With
+    /// `parts` the path is there, and gets them all.
+    pub fn make(self, from: &[&Path], to: &Path, parts: bool) -> Vec<Vec<OsString>> {
+        let words = |words: &[&str]| words.iter().map(OsString::from).collect::<Vec<_>>();
+        let one = |head: Vec<OsString>, from: &Path| [head, vec![from.into(), to.into()]].concat();
+        let all = |head: &[&str]| from.iter().map(|from| one(words(head), from)).collect();
+        match self {
+            Way::Btrfs => all(&["btrfs", "subvolume", "snapshot", "-r"]),
+            Way::Zfs => from.iter().map(|from| [words(&["zfs", "snapshot"]), vec![named(from, to)]].concat()).collect(),
+            Way::MooseFs => all(&["mfsmakesnapshot"]),
+            Way::Reflink if parts => all(&["cp", "-a", "--reflink=always", "--one-file-system", "--"]),
+            Way::Reflink => all(&["cp", "-a", "--reflink=always", "--one-file-system", "-T", "--"]),
+        }
+    }
+
+    /// The command that removes it; `None`: as any folder.
+    pub fn remove(self, from: &Path, to: &Path) -> Option<Vec<OsString>> {
+        let words = |words: &[&str], last: OsString| words.iter().map(OsString::from).chain([last]).collect::<Vec<_>>();
+        match self {
+            Way::Btrfs => Some(words(&["btrfs", "subvolume", "delete"], to.into())),
+            Way::Zfs => Some(words(&["zfs", "destroy"], named(from, to))),
+            Way::MooseFs => Some(words(&["mfsrmsnapshot"], to.into())),
+            Way::Reflink => None,
+        }
+    }
+}
+
+/// `DATASET@NAME`: without a name `zfs destroy` would mean the dataset.
+fn named(dataset: &Path, name: &Path) -> OsString {
+    let mut all = OsString::from(dataset);
+    all.push("@homing-");
+    all.push(name.file_name().unwrap_or_default());
+    all
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn way(fstype: &str, wanted: Wanted) -> Option<Way> {
+        Way::of(&Mount { point: "/data".into(), fstype: fstype.into(), source: "x:9421".into() }, wanted)
+    }
+
+    #[test]
+    fn what_loses_or_costs_something_is_taken_only_when_asked_for() {
+        assert_eq!(way("btrfs", Wanted::Auto), Some(Way::Btrfs));
+        assert_eq!(way("zfs", Wanted::Auto), Some(Way::Zfs));
+        assert_eq!((way("fuse.mfs", Wanted::Auto), way("fuse.mfs", Wanted::Any)), (None, Some(Way::MooseFs)));
+        assert_eq!((way("xfs", Wanted::Auto), way("xfs", Wanted::Any)), (None, Some(Way::Reflink)));
+        assert_eq!((way("ext4", Wanted::Any), way("btrfs", Wanted::None)), (None, None));
+    }
+
+    #[test]
+    fn a_dataset_itself_is_never_destroyed() {
+        let text = |words: Vec<OsString>| words.join(" ".as_ref()).into_string().unwrap();
+        let (set, copy) = (Path::new("tank/home"), Path::new("/tank/home/.homing-instant/0af"));
+        assert_eq!(text(Way::Zfs.make(&[set], copy, false).remove(0)), "zfs snapshot tank/home@homing-0af");
+        assert_eq!(text(Way::Zfs.remove(set, copy).unwrap()), "zfs destroy tank/home@homing-0af");
+        assert_eq!(text(Way::Zfs.remove(set, Path::new("/")).unwrap()), "zfs destroy tank/home@homing-");
+    }
+}

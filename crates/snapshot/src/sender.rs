@@ -1,0 +1,124 @@
+//! rsync's end on the source's host, which another host has started over ssh: found by a word in its environment, and
+//! stopped there. To stop the end on the bank's host alone is not enough: what both ends and ssh keep in between is two
+//! megabytes, which of small files on a slow disk is many seconds of reading.
+
+use std::fs;
+use std::io;
+use std::os::unix::process::CommandExt;
+use std::process::{Child, Command, Stdio};
+
+/// The variable that marks it.
+const MARK: &str = "HOMING_COPY";
+/// Ends a process's stop when whoever stopped it has ended, however that came: nobody else would.
+const GUARD: &str = "cat >/dev/null; kill -CONT \"$1\"";
+
+/// What rsync on the source's host is started by, so that it is found.
+pub fn marked(mark: &str, command: &str) -> String {
+    format!("env {MARK}={mark} {command}")
+}
+
+/// The process, once it is there.
+#[derive(Debug)]
+pub struct Sender {
+    mark: String,
+    found: Option<Found>,
+}
+
+#[derive(Debug)]
+struct Found {
+    id: i32,
+    guard: Child,
+}
+
+impl Sender {
+    /// Nothing is looked for yet.
+    pub fn new(mark: String) -> Sender {
+        Sender { mark, found: None }
+    }
+
+    /// Stops it, or lets it go on. One that is not there yet, or is another user's, is left alone.
+    pub fn may_run(&mut self, may_run: bool) {
+        if self.found.is_none() {
+            self.found = self.find().and_then(|id| Found::new(id).ok());
+        }
+        if let Some(found) = &self.found {
+            let signal = if may_run { libc::SIGCONT } else { libc::SIGSTOP };
+            // SAFETY: an rsync that was started for this copy alone.
+            unsafe { libc::kill(found.id, signal) };
+        }
+    }
+
+    fn find(&self) -> Option<i32> {
+        let word = format!("{MARK}={}", self.mark);
+        let is_it = |id: &i32| {
+            let comm = fs::read(format!("/proc/{id}/comm")).unwrap_or_default();
+            let environ = fs::read(format!("/proc/{id}/environ")).unwrap_or_default();
+            comm == b"rsync\n" && environ.split(|byte| *byte == 0).any(|one| one == word.as_bytes())
+        };
+        let entries = fs::read_dir("/proc").into_iter().flatten().flatten();
+        entries.filter_map(|entry| entry.file_name().to_str()?.parse().ok()).find(is_it)
+    }
+}
+
+impl Found {
+    fn new(id: i32) -> io::Result<Found> {
+        let mut command = Command::new("sh");
+        command.args(["-c", GUARD, "sh", &id.to_string()]).stdin(Stdio::piped());
+        command.stdout(Stdio::null()).stderr(Stdio::null()).process_group(0);
+        Ok(Found { id, guard: command.spawn()? })
+    }
+}
+
+impl Drop for Found {
+    fn drop(&mut self) {
+        drop(self.guard.stdin.take());
+        let _ = self.guard.wait();
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::os::unix::fs::PermissionsExt;
+    use std::time::Duration;
+
+    fn state(id: u32) -> String {
+        let text = fs::read_to_string(format!("/proc/{id}/stat")).unwrap_or_default();
+        text.rsplit(") ").next().unwrap_or_default().chars().take(1).collect()
+    }
+
+    fn until(id: u32, wanted: &[&str]) {
+        for _ in 0..600 {
+            if wanted.contains(&state(id).as_str()) {
+                return;
+            }
+            std::thread::sleep(Duration::from_millis(20));
+        }
+        panic!("{id} is {:?}, not {wanted:?}", state(id));
+    }
+
+    #[test]
+    fn it_is_found_by_its_mark_stopped_and_goes_on_when_nobody_watches() {
+        let dir = tempfile::tempdir().unwrap();
+        let program = dir.path().join("rsync");
+        fs::copy("/bin/sleep", &program).unwrap();
+        fs::set_permissions(&program, fs::Permissions::from_mode(0o755)).unwrap();
+        let start = |mark: &str| Command::new(&program).arg("600").env(MARK, mark).spawn().unwrap();
+        let (mut other, mut it) = (start("this"), start("that"));
+        let mut sender = Sender::new("that".into());
+        until(it.id(), &["S"]);
+        sender.may_run(false);
+        until(it.id(), &["T"]);
+        assert_eq!(state(other.id()), "S");
+        sender.may_run(true);
+        until(it.id(), &["S"]);
+        sender.may_run(false);
+        until(it.id(), &["T"]);
+        drop(sender);
+        until(it.id(), &["S"]);
+        for child in [&mut other, &mut it] {
+            child.kill().unwrap();
+            child.wait().unwrap();
+        }
+    }
+}
