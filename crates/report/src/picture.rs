@@ -21,7 +21,7 @@ pub fn matrix(title: &str, names: &[String], cell: &dyn Fn(usize, usize) -> Opti
             place(at) + CELL * 0.62,
             n = escape(name),
         );
-        for to in 0..names.len() {
+        for (to, other) in names.iter().enumerate() {
             let (fill, text, told) = match cell(at, to) {
                 _ if at == to => ("#ffffff".to_string(), String::new(), String::new()),
                 None => ("#eeeeee".to_string(), String::new(), "not measured".into()),
@@ -35,7 +35,7 @@ pub fn matrix(title: &str, names: &[String], cell: &dyn Fn(usize, usize) -> Opti
                 svg,
                 r##"<g><title>{} to {}: {told}</title><rect x="{:.0}" y="{:.0}" width="{CELL}" height="{CELL}" fill="{fill}" stroke="#cccccc"/><text x="{:.0}" y="{:.0}" text-anchor="middle" style="font-size:10px">{text}</text></g>"##,
                 escape(name),
-                escape(&names[to]),
+                escape(other),
                 place(to),
                 place(at),
                 place(to) + CELL / 2.0,
