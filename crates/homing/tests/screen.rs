@@ -5,6 +5,9 @@ mod support {
     pub mod world;
 }
 
+#[path = "../../../tests/until.rs"]
+mod until;
+
 use std::time::Duration;
 use support::terminal::{Terminal, missing};
 
@@ -253,5 +256,24 @@ fn a_run_is_watched_at_three_sizes_and_a_task_is_seen_and_ended_from_there() {
     terminal.press("q");
     let after = terminal.ends();
     assert!(shown(&after, "seen") && !shown(&after, "q leaves"), "{after:#?}");
+    let_go(&terminal);
+}
+
+#[test]
+fn top_ends_with_its_terminal() {
+    if missing() {
+        return;
+    }
+    let script = format!(
+        "(homing run -q -j1 'until test -e gate; do sleep 0.1; done' ::: 1 >/dev/null 2>&1) &\n\
+         until homing runs 2>/dev/null | grep -q running; do sleep 0.1; done\n\
+         sh -c 'echo $$ >pid; exec \"$0\" top last' {}",
+        env!("CARGO_BIN_EXE_homing")
+    );
+    let terminal = Terminal::new(100, &[], &script);
+    terminal.when("the run", |lines| lines.iter().any(|line| line.starts_with("q leaves")));
+    let pid = std::fs::read_to_string(terminal.world.path().join("pid")).unwrap();
+    terminal.close();
+    until::until("top has ended", || !std::path::Path::new("/proc").join(pid.trim()).exists());
     let_go(&terminal);
 }

@@ -52,6 +52,12 @@ impl Terminal {
         self.tmux(&["send-keys", key]);
     }
 
+    /// Closes it, as somebody does who closes a window.
+    #[allow(dead_code, reason = "not all suites close it")]
+    pub fn close(&self) {
+        self.tmux(&["kill-server"]);
+    }
+
     /// The lines that are shown, as soon as they are as wanted.
     pub fn when(&self, what: &str, wanted: impl Fn(&[String]) -> bool) -> Vec<String> {
         let begun = Instant::now();
@@ -75,7 +81,7 @@ impl Terminal {
 
 impl Drop for Terminal {
     fn drop(&mut self) {
-        self.tmux(&["kill-server"]);
+        self.close();
     }
 }
 

@@ -4,6 +4,7 @@ use crate::progress;
 use homing_watch::{Key, Scene, View, Wish, draw};
 use ratatui::DefaultTerminal;
 use ratatui::crossterm::event::{self, Event, KeyCode, KeyEvent, KeyEventKind, KeyModifiers};
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use std::io::{self, IsTerminal};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -45,14 +46,15 @@ impl Screen {
     /// What the keys wish that are pressed within this time. Each is answered at once, so that a filter is seen while it
     /// is typed.
     pub fn wish(&mut self, longest: Duration, scene: &Scene, view: &mut View) -> io::Result<Option<Wish>> {
-        let ready = match event::poll(longest) {
-            Err(e) if e.kind() == io::ErrorKind::Interrupted => false,
-            other => other?,
-        };
-        if self.ends.load(Ordering::Relaxed) {
-            return Ok(Some(Wish::Leave));
+        // Keys that came together are all read at once, and wait here.
+        let mut pressed = !is_gone(Duration::ZERO) && is_pressed()?;
+        if !pressed {
+            if is_gone(longest) || self.ends.load(Ordering::Relaxed) {
+                return Ok(Some(Wish::Leave));
+            }
+            pressed = is_pressed()?;
         }
-        if !ready {
+        if !pressed {
             return Ok(None);
         }
         match event::read()? {
@@ -61,6 +63,24 @@ impl Screen {
             }
             _ => Ok(None),
         }
+    }
+}
+
+/// Waits for keys so long; whether there is no terminal any more. The library reads one that is gone for good, deaf to
+/// signals, so it is asked only while there is one.
+fn is_gone(longest: Duration) -> bool {
+    let stdin = io::stdin();
+    let mut keys = [PollFd::new(&stdin, PollFlags::IN)];
+    let longest = Timespec::try_from(longest).ok();
+    // A signal ends the waiting.
+    let _ = poll(&mut keys, longest.as_ref());
+    keys[0].revents().intersects(PollFlags::HUP | PollFlags::ERR | PollFlags::NVAL)
+}
+
+fn is_pressed() -> io::Result<bool> {
+    match event::poll(Duration::ZERO) {
+        Err(e) if e.kind() == io::ErrorKind::Interrupted => Ok(false),
+        other => other,
     }
 }
 
