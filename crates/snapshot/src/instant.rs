@@ -13,11 +13,11 @@ pub const FOLDER: &str = ".homing-instant";
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Wanted {
-    /// One that costs next to nothing and has all that the source has: btrfs, ZFS.
+    /// One that costs next to nothing and has all that the source has: btrfs.
     #[default]
     Auto,
     /// Also those of MooseFS, which make a file of its own of each name of a hard link, and those that take an inode
-    /// for each file: XFS.
+    /// for each file: XFS. And that of ZFS, whose commands are from its manual and were never run.
     Any,
     /// None.
     None,
@@ -57,8 +57,7 @@ impl Way {
             _ if Kind::of(mount) == Kind::Moose => Way::MooseFs,
             _ => return None,
         };
-        let true_and_cheap = matches!(way, Way::Btrfs | Way::Zfs);
-        (wanted == Wanted::Any || wanted == Wanted::Auto && true_and_cheap).then_some(way)
+        (wanted == Wanted::Any || wanted == Wanted::Auto && way == Way::Btrfs).then_some(way)
     }
 
     /// The commands that make one of `from`, one after the other. `from`: the subvolume's root (btrfs), the dataset's
@@ -106,9 +105,9 @@ mod tests {
     }
 
     #[test]
-    fn what_loses_or_costs_something_is_taken_only_when_asked_for() {
+    fn what_loses_or_costs_something_or_was_never_tried_is_taken_only_when_asked_for() {
         assert_eq!(way("btrfs", Wanted::Auto), Some(Way::Btrfs));
-        assert_eq!(way("zfs", Wanted::Auto), Some(Way::Zfs));
+        assert_eq!((way("zfs", Wanted::Auto), way("zfs", Wanted::Any)), (None, Some(Way::Zfs)));
         assert_eq!((way("fuse.mfs", Wanted::Auto), way("fuse.mfs", Wanted::Any)), (None, Some(Way::MooseFs)));
         assert_eq!((way("xfs", Wanted::Auto), way("xfs", Wanted::Any)), (None, Some(Way::Reflink)));
         assert_eq!((way("ext4", Wanted::Any), way("btrfs", Wanted::None)), (None, None));

@@ -28,7 +28,7 @@ pub struct Make {
     /// Leave out what matches this pattern of rsync
     #[arg(long, value_name = "PATTERN")]
     pub exclude: Vec<String>,
-    /// Which instant copy of the file system to read from: auto (btrfs, ZFS), any (MooseFS and XFS, too) or none
+    /// Which instant copy of the file system to read from: auto (btrfs), any (MooseFS, XFS and ZFS, too) or none
     #[arg(long, value_name = "KIND", value_parser = instant)]
     pub instant: Option<Wanted>,
     /// As JSON
