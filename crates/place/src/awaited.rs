@@ -28,8 +28,8 @@ impl Placer {
     /// How many of the waiting tasks wait for what.
     pub fn awaited(&self) -> BTreeMap<Awaited, usize> {
         let mut sums = BTreeMap::new();
-        for (key, class) in &self.classes {
-            *sums.entry(self.awaits(key)).or_default() += class.len();
+        for group in self.groups.iter() {
+            *sums.entry(self.awaits(&group.key)).or_default() += group.class.len();
         }
         sums
     }

@@ -6,7 +6,7 @@ use homing_model::TaskId;
 use std::collections::VecDeque;
 
 /// What the tasks of a group have in common.
-#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Key {
     /// Usable hosts with most bytes, ascending; none when it does not matter where.
     pub holders: Vec<HostIx>,
@@ -26,12 +26,22 @@ pub struct Key {
     pub takes: Vec<u64>,
 }
 
+impl Key {
+    /// Whether a task may find a host with a free slot and still not fit there.
+    pub fn is_wide(&self) -> bool {
+        self.cpus > 1 || !self.takes.is_empty()
+    }
+
+    /// Whether a free slot of any host will do.
+    pub fn is_plain(&self) -> bool {
+        !self.is_wide() && self.excluded.is_empty() && self.server.is_none()
+    }
+}
+
 /// The waiting tasks of one group, by number.
 #[derive(Debug, Default)]
 pub struct Class {
     queue: VecDeque<TaskId>,
-    /// Times that a host took something else although it might have taken from here.
-    pub passed: u32,
     /// The host that keeps slots free for the next, wide task of the group.
     pub reserved: Option<HostIx>,
 }

@@ -1,9 +1,12 @@
 //! What it costs to wait for a host, and to fetch instead.
 
-use crate::class::{Class, Key};
+use crate::groups::Group;
 use crate::host::pour;
 use crate::way::WHOLE;
 use crate::{HostIx, Placer};
+
+/// With more groups than these a quarter of the rest may change before all are looked at again.
+const MANY_GROUPS: usize = 4096;
 
 /// A host is slower than another if what it has run took so many times as long.
 const SLOWER: f64 = 2.0;
@@ -33,26 +36,46 @@ impl Placer {
     }
 
     /// Spreads the waiting tasks over their holders, those with least choice
-    /// first. With very many groups not after every single change.
+    /// first. With very many groups or hosts not after every single change.
     pub(crate) fn balance(&mut self, now_us: u64) {
-        if self.stale <= self.classes.len() / 64 {
+        if self.stale <= self.still_fresh() {
             return;
         }
         self.stale = 0;
         let pace: Vec<f64> =
             (0..self.hosts.len()).map(|h| self.duration_us(h, now_us) / f64::from(self.hosts[h].slots)).collect();
         self.hosts.iter_mut().for_each(|host| host.backlog = 0.0);
-        let mut groups: Vec<(&Key, &Class)> = self.classes.iter().filter(|(key, _)| !key.holders.is_empty()).collect();
-        groups.sort_by_key(|(key, _)| key.holders.len());
-        for (key, class) in groups {
+        let mut groups: Vec<&Group> = self.groups.iter().filter(|group| !group.key.holders.is_empty()).collect();
+        groups.sort_by_key(|group| group.key.holders.len());
+        for Group { key, class, .. } in groups {
             pour((class.len() * key.cpus as usize) as f64, &key.holders, &mut self.hosts, &pace);
         }
+        self.order(&pace);
+    }
+
+    /// Changes after which the backlogs are still good enough: a new look at all of them costs a decision no more
+    /// than it would among a few.
+    fn still_fresh(&self) -> usize {
+        let groups = self.groups.len();
+        (groups + self.hosts.len() / 4) / 64 + groups.saturating_sub(MANY_GROUPS) / 4
+    }
+
+    /// Whom to fetch from: the longest backlogs first, of all hosts and of each switch.
+    fn order(&mut self, pace: &[f64]) {
+        let mut longest: Vec<HostIx> = (0..self.hosts.len()).filter(|host| !self.groups.at(*host).is_empty()).collect();
+        let level = |host: &HostIx| self.hosts[*host].backlog * pace[*host];
+        longest.sort_by(|a, b| level(b).total_cmp(&level(a)));
+        self.longest_on = vec![Vec::new(); self.way.switches()];
+        for host in &longest {
+            self.way.leaf(*host).into_iter().for_each(|leaf| self.longest_on[leaf].push(*host));
+        }
+        self.longest = longest;
     }
 
     /// With what was learnt, else the links, shared with those that fetch now.
     pub(crate) fn fetch_us(&self, host: HostIx, from: HostIx, bytes: u64, now_us: u64) -> f64 {
         let sharing = f64::from(self.fetching(from, now_us) + 1);
-        let arriving = self.hosts[host].running.iter().filter(|r| r.source.is_some_and(|s| r.fetches(s, now_us)));
+        let arriving = self.hosts[host].running.iter().filter(|running| running.fetches(now_us));
         let links = (self.hosts[host].link / (arriving.count() + 1) as f64).min(self.hosts[from].link / sharing);
         let learnt = self.hosts[host].fetched.get().map_or(links, |together| together / sharing);
         bytes as f64 / learnt.min(self.way.shared_rate(from, host)).max(1.0) * 1e6
@@ -78,9 +101,9 @@ impl Placer {
         &self,
         host: HostIx,
         holders: impl Iterator<Item = HostIx>,
-        now_us: u64,
+        mut wait_us: impl FnMut(HostIx) -> f64,
     ) -> Option<(f64, HostIx, HostIx)> {
-        let known = holders.map(|holder| (holder, self.wait_us(holder, now_us), self.way.distance(holder, host)));
+        let known = holders.map(|holder| (holder, wait_us(holder), self.way.distance(holder, host)));
         let (first, near) = known.fold((None, None), |(first, near), next: (HostIx, f64, usize)| {
             let sooner = |best: &(HostIx, f64, usize)| best.1.total_cmp(&next.1).is_le();
             let nearer = |best: &(HostIx, f64, usize)| best.2.cmp(&next.2).then(best.1.total_cmp(&next.1)).is_le();
@@ -91,13 +114,14 @@ impl Placer {
     }
 
     fn fetching(&self, from: HostIx, now_us: u64) -> u32 {
-        self.hosts.iter().flat_map(|h| &h.running).filter(|r| r.fetches(from, now_us)).count() as u32
+        self.hosts[from].feeds.iter().filter(|feed| feed.is_on(now_us)).count() as u32
     }
 
-    /// How many tasks elsewhere may read from `source`.
+    /// How many tasks elsewhere may read from `source`: those that were told to, and those that began to fetch before
+    /// it had come.
     pub(crate) fn reading(&self, source: HostIx) -> u32 {
-        let others = self.hosts.iter().enumerate().filter(|(host, _)| *host != source);
-        others.flat_map(|(_, h)| &h.running).filter(|r| r.reads_from(source)).count() as u32
+        let before: u32 = self.fetching_since.range(..=source).map(|(_, tasks)| tasks).sum();
+        self.hosts[source].feeds.len() as u32 + before
     }
 
     /// Tells the tasks that run on `source` how many read from it now.
@@ -109,8 +133,8 @@ impl Placer {
     /// How many fetch from `source` now, one more included, as they all shall know.
     pub(crate) fn share(&mut self, source: HostIx, now_us: u64) -> u32 {
         let sharing = self.fetching(source, now_us) + 1;
-        let all = self.hosts.iter_mut().flat_map(|h| &mut h.running);
-        all.filter(|r| r.fetches(source, now_us)).for_each(|r| r.sharing = r.sharing.max(sharing));
+        let on = self.hosts[source].feeds.iter_mut().filter(|feed| feed.is_on(now_us));
+        on.for_each(|feed| feed.sharing = feed.sharing.max(sharing));
         sharing
     }
 }

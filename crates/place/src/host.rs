@@ -19,8 +19,6 @@ pub struct Running {
     pub fetch_us: f64,
     /// What it takes of the uplinks on its way, in parts of [`crate::way::WHOLE`].
     pub parts: u32,
-    /// Most tasks that fetched from the same source at the same time.
-    pub sharing: u32,
     /// Hosts that were known when it was picked: it may read from one that came later.
     pub known: usize,
     /// How many read from its host while it ran.
@@ -33,14 +31,75 @@ impl Running {
         now_us.saturating_sub(self.since_us)
     }
 
-    /// Whether it is expected to be fetching from `source` at `now_us`.
-    pub fn fetches(&self, source: HostIx, now_us: u64) -> bool {
-        self.source == Some(source) && (self.ran_us(now_us) as f64) < self.fetch_us
+    /// Whether it is expected to be fetching at `now_us`.
+    pub fn fetches(&self, now_us: u64) -> bool {
+        self.source.is_some() && (self.ran_us(now_us) as f64) < self.fetch_us
+    }
+}
+
+/// A running task elsewhere that fetches from a host, as that host knows it.
+#[derive(Clone, Copy, Debug)]
+pub struct Feed {
+    pub to: HostIx,
+    pub task: TaskId,
+    pub since_us: u64,
+    /// Expected time to fetch, microseconds.
+    pub fetch_us: f64,
+    /// Most tasks that fetched from the host at the same time.
+    pub sharing: u32,
+}
+
+impl Feed {
+    /// Whether it is expected to be fetching at `now_us`.
+    pub fn is_on(&self, now_us: u64) -> bool {
+        (now_us.saturating_sub(self.since_us) as f64) < self.fetch_us
+    }
+}
+
+/// What runs on a host, with the sum of when each began: how long they have run in the mean needs no count.
+#[derive(Clone, Debug, Default)]
+pub struct AllRunning {
+    all: Vec<Running>,
+    since_us: u128,
+    cpus: u32,
+}
+
+impl AllRunning {
+    pub fn begin(&mut self, task: Running) {
+        self.since_us += u128::from(task.since_us);
+        self.cpus += task.cpus;
+        self.all.push(task);
     }
 
-    /// Whether it may read from `source`, also when that came after it.
-    pub fn reads_from(&self, source: HostIx) -> bool {
-        self.remote > 0 && (self.source == Some(source) || self.known <= source)
+    pub fn end(&mut self, task: TaskId) -> Option<Running> {
+        let at = self.all.iter().position(|running| running.task == task)?;
+        let ended = self.all.remove(at);
+        self.since_us -= u128::from(ended.since_us);
+        self.cpus -= ended.cpus;
+        Some(ended)
+    }
+
+    /// All of them, and none runs any more.
+    pub fn forget(&mut self) -> Vec<Running> {
+        std::mem::take(self).all
+    }
+
+    pub fn iter(&self) -> impl Iterator<Item = &Running> {
+        self.all.iter()
+    }
+
+    pub fn iter_mut(&mut self) -> impl Iterator<Item = &mut Running> {
+        self.all.iter_mut()
+    }
+
+    pub fn len(&self) -> usize {
+        self.all.len()
+    }
+
+    /// Mean of the time for which they have run, microseconds; the clock does not go back.
+    fn elapsed_us(&self, now_us: u64) -> f64 {
+        let until = u128::from(now_us) * self.all.len() as u128;
+        until.saturating_sub(self.since_us) as f64 / self.all.len().max(1) as f64
     }
 }
 
@@ -75,7 +134,9 @@ pub struct Host {
     pub fetched: Mean,
     /// What it costs its own tasks that others fetch from it.
     pub burden: Burden,
-    pub running: Vec<Running>,
+    pub running: AllRunning,
+    /// Tasks elsewhere that fetch from it.
+    pub feeds: Vec<Feed>,
     /// Waiting tasks that are expected to run here, replicas balanced.
     pub backlog: f64,
 }
@@ -92,7 +153,8 @@ impl Host {
             local_us: Mean::default(),
             fetched: Mean::default(),
             burden: Burden::default(),
-            running: Vec::new(),
+            running: AllRunning::default(),
+            feeds: Vec::new(),
             backlog: 0.0,
         }
     }
@@ -121,19 +183,14 @@ impl Host {
 
     /// Whether so many slots are free here.
     pub fn has_free(&self, cpus: u32) -> bool {
-        let busy: u32 = self.running.iter().map(|r| r.cpus).sum();
-        self.up && busy.saturating_add(cpus) <= self.slots
+        self.up && self.running.cpus.saturating_add(cpus) <= self.slots
     }
 
     /// Expected wall time of a task here without fetching, given the mean or
     /// prior `usual_us`. Tasks that already run for longer are evidence too.
     pub fn duration_us(&self, usual_us: f64, now_us: u64) -> f64 {
         let usual_us = self.local_us.get().unwrap_or(usual_us);
-        if self.prefetches() || self.running.is_empty() {
-            return usual_us;
-        }
-        let elapsed: u64 = self.running.iter().map(|r| r.ran_us(now_us)).sum();
-        usual_us.max(elapsed as f64 / self.running.len() as f64)
+        if self.prefetches() { usual_us } else { usual_us.max(self.running.elapsed_us(now_us)) }
     }
 
     /// When the last of the backlog would start, microseconds from now: slots
@@ -203,7 +260,6 @@ mod tests {
         cpus: 1,
         fetch_us: 0.0,
         parts: 0,
-        sharing: 0,
         known: 1,
         overlap: Overlap { fewest: 0, most: 0 },
     };
@@ -229,7 +285,7 @@ mod tests {
         let mut host = Host::new(2, 1.0);
         host.backlog = 5.0;
         assert_eq!(host.wait_us(10.0, true, 0), 20.0);
-        host.running.push(RUNNING);
+        host.running.begin(RUNNING);
         // Slots free at 0 and 4; the fifth task starts with the third round of the first.
         assert_eq!(host.wait_us(10.0, true, 6), 20.0);
         host.backlog = 4.0;

@@ -8,13 +8,19 @@
 
 mod awaited;
 mod burden;
+mod choose;
 mod class;
 mod cost;
+mod fetch;
+mod flow;
+mod groups;
 mod host;
 mod lint;
 mod mean;
 mod placer;
+mod plan;
 mod reason;
+mod searches;
 mod simulate;
 mod way;
 
@@ -22,8 +28,9 @@ pub use awaited::Awaited;
 pub use host::Storage;
 pub use lint::{Complaint, lint};
 pub use placer::Placer;
+pub use plan::{HostModel, Planned};
 pub use reason::Reason;
-pub use simulate::{HostModel, Planned, simulate};
+pub use simulate::simulate;
 
 use homing_model::{Links, TaskId};
 

@@ -32,7 +32,13 @@ impl Way {
         self.leaf[host] = leaf;
     }
 
-    fn leaf(&self, host: HostIx) -> Option<SwitchIx> {
+    /// How many switches there are.
+    pub fn switches(&self) -> usize {
+        self.crossing.len()
+    }
+
+    /// The switch of a host, where it is known.
+    pub fn leaf(&self, host: HostIx) -> Option<SwitchIx> {
         self.leaf.get(host).copied().flatten()
     }
 

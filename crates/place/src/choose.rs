@@ -1,0 +1,122 @@
+//! What a host takes without a second thought: tasks whose bytes it holds, and those for which it does not matter
+//! where they run.
+
+use crate::class::Key;
+use crate::fetch::SOONEST_US;
+use crate::groups::{Entry, GroupIx, Shelf};
+use crate::host::Storage;
+use crate::placer::Choice;
+use crate::{HostIx, Placer};
+
+/// Times a group may be passed over before its oldest task comes first.
+const PATIENCE: u64 = 256;
+/// Times a wide task finds too few free slots before a host collects them for it.
+const WIDE_PATIENCE: u64 = 32;
+/// Times that a host leaves a group to the host that wrote what it reads.
+const CLAIM: u64 = 8;
+/// Groups of a host that are looked at for the one with least choice, the oldest first: as many as a host has among 16
+/// with two copies of each file. With more, the best of so many is hardly worse than the best of all, and a decision
+/// costs as much among a million groups as among these.
+const LOOK_AT_HOME: usize = 16;
+
+impl Placer {
+    /// The task that `host` takes next of those that are at home here or nowhere.
+    pub(crate) fn at_home(&self, host: HostIx, free: u32, now_us: u64) -> Option<Choice> {
+        let own = self.within_reach(self.groups.at(host), host, free);
+        let nobodys = self.within_reach(self.groups.anywhere(), host, free);
+        let overdue = own.iter().chain(&nobodys).copied().filter(|group| self.groups.passed(*group) >= PATIENCE);
+        self.oldest(overdue).or_else(|| self.own(host, &own, now_us)).or_else(|| self.oldest(nobodys.iter().copied()))
+    }
+
+    /// The oldest groups of these from which this host may take.
+    pub(crate) fn within_reach(&self, shelf: &Shelf, host: HostIx, free: u32) -> Vec<GroupIx> {
+        let is_full = self.hosts[host].storage == Storage::Full;
+        let may = |(_, group, plain): &&Entry| {
+            let key = || &self.groups.get(*group).key;
+            let fits = |key: &Key| key.cpus <= free && self.fits(key, host) && self.has_room(key, host);
+            (*plain && !is_full) || (fits(key()) && !self.waits_for_storage(host, key()))
+        };
+        // Where all wait for the same storage, none has to be asked.
+        let is_held = is_full && !std::ptr::eq(shelf, self.groups.anywhere());
+        let asked = if is_held { 0 } else { usize::MAX };
+        let reading = shelf.reading.iter().take(asked).filter(may).take(LOOK_AT_HOME);
+        let others = shelf.others.iter().filter(may).take(LOOK_AT_HOME);
+        reading.chain(others).map(|(_, group, _)| *group).collect()
+    }
+
+    /// Whether slots are being collected here for a wide task that does not fit yet.
+    pub(crate) fn must_collect(&mut self, host: HostIx, free: u32) -> bool {
+        self.hosts[host].collects.clear();
+        let wide = self.groups.at(host).wide.iter().chain(&self.groups.anywhere().wide);
+        let mut collect = false;
+        for group in wide.copied().collect::<Vec<_>>() {
+            let key = &self.groups.get(group).key;
+            let lacks = self.hosts[host].lacks(&key.takes);
+            if (key.cpus <= free && lacks.is_none()) || !self.fits(key, host) {
+                continue;
+            }
+            self.groups.pass(group);
+            let passed = self.groups.passed(group);
+            let reserved = &mut self.groups.get_mut(group).class.reserved;
+            if passed >= WIDE_PATIENCE && reserved.is_none() {
+                *reserved = Some(host);
+            }
+            if *reserved == Some(host) {
+                // Who takes none of the room that it lacks goes on meanwhile.
+                collect |= lacks.is_none();
+                self.hosts[host].collects.extend(lacks);
+            }
+        }
+        collect
+    }
+
+    /// Whether a task that runs on `host` has to wait for the storage that it reads.
+    pub(crate) fn waits_for_storage(&self, host: HostIx, key: &Key) -> bool {
+        match key.server {
+            Some(server) => self.full.contains(&server),
+            None => self.presses(key) && self.hosts[host].storage == Storage::Full,
+        }
+    }
+
+    /// Of the tasks whose bytes are here, first those whose other holders are
+    /// busiest: an idle holder elsewhere takes its own soon.
+    pub(crate) fn own(&self, host: HostIx, own: &[GroupIx], now_us: u64) -> Option<Choice> {
+        let level = |other: HostIx| {
+            (self.hosts[other].backlog + self.hosts[other].running.len() as f64) / f64::from(self.hosts[other].slots)
+                * self.duration_us(other, now_us)
+        };
+        let slack = |group: GroupIx| {
+            let others = self.groups.get(group).key.holders.iter().copied().filter(|other| *other != host);
+            others.map(level).fold(f64::INFINITY, f64::min)
+        };
+        let free = own.iter().copied().filter(|group| !self.is_claimed(host, *group));
+        let weighed = free.map(|group| (slack(group), self.groups.get(group).class.front(), group));
+        let best = weighed.max_by(|(a, x, _), (b, y, _)| a.total_cmp(b).then_with(|| y.cmp(x)));
+        self.oldest(best.map(|(_, _, group)| group).into_iter())
+    }
+
+    /// Whether another host, which wrote what such a task reads, can take it at once. It may have reasons of
+    /// which nothing is known here not to, so that its claim does not last.
+    fn is_claimed(&self, host: HostIx, group: GroupIx) -> bool {
+        let key = &self.groups.get(group).key;
+        let Some(writer) = key.writer.filter(|writer| *writer != host) else { return false };
+        self.groups.passed(group) < CLAIM
+            && self.hosts[writer].has_free(key.cpus)
+            && !self.waits_for_storage(writer, key)
+            && self.has_room(key, writer)
+    }
+
+    /// The host got nothing and asks again soon, since it may have left something to who wrote it.
+    pub(crate) fn count_claims(&mut self, host: HostIx, now_us: u64) {
+        let left = |group: &&GroupIx| self.groups.get(**group).key.writer != Some(host);
+        for group in self.groups.at(host).claimed.iter().filter(left).copied().collect::<Vec<_>>() {
+            self.groups.pass(group);
+            self.ask_again_us = Some(now_us + SOONEST_US as u64);
+        }
+    }
+
+    fn oldest(&self, groups: impl Iterator<Item = GroupIx>) -> Option<Choice> {
+        let (task, group) = groups.filter_map(|group| Some((self.groups.get(group).class.front()?, group))).min()?;
+        Some(Choice { group, task, why: None, source: None })
+    }
+}

@@ -1,0 +1,256 @@
+//! All groups of waiting tasks, and for each host those that it may take from without a second thought. What a
+//! decision looks at is found there and not by walking all groups: of a million files with three copies each nearly
+//! every one is a group of its own.
+
+use crate::HostIx;
+use crate::class::{Class, Key};
+use homing_model::TaskId;
+use std::collections::{BTreeSet, HashMap};
+use std::sync::Arc;
+
+/// A group, as long as it has tasks.
+pub type GroupIx = u32;
+
+/// How a group stands on a shelf: its oldest task, which it is, and whether a free slot is all that its tasks need.
+pub type Entry = (TaskId, GroupIx, bool);
+
+/// One group.
+#[derive(Debug)]
+pub struct Group {
+    pub key: Arc<Key>,
+    pub class: Class,
+    /// Picks of the hosts that may take from it, when it was last its turn.
+    since: u64,
+    /// Times that it was passed over besides.
+    passed: u64,
+}
+
+/// The groups of one place, those whose oldest task is oldest first.
+#[derive(Debug, Default)]
+pub struct Shelf {
+    /// Those that press the storage that they read.
+    pub reading: BTreeSet<Entry>,
+    pub others: BTreeSet<Entry>,
+    /// Of all these, those that may not fit where a slot is free.
+    pub wide: BTreeSet<GroupIx>,
+    /// And those that somebody wrote who has the first claim.
+    pub claimed: BTreeSet<GroupIx>,
+}
+
+impl Shelf {
+    pub fn is_empty(&self) -> bool {
+        self.reading.is_empty() && self.others.is_empty()
+    }
+
+    /// All of them.
+    pub fn groups(&self) -> impl Iterator<Item = GroupIx> + '_ {
+        self.reading.iter().chain(&self.others).map(|(_, group, _)| *group)
+    }
+
+    fn by_age(&mut self, reads: bool) -> &mut BTreeSet<Entry> {
+        if reads { &mut self.reading } else { &mut self.others }
+    }
+}
+
+/// All of them.
+#[derive(Debug, Default)]
+pub struct Groups {
+    by_key: HashMap<Arc<Key>, GroupIx>,
+    all: Vec<Option<Group>>,
+    vacant: Vec<GroupIx>,
+    /// By host that holds most.
+    at: Vec<Shelf>,
+    anywhere: Shelf,
+    /// Tasks that each host took.
+    picks: Vec<u64>,
+    all_picks: u64,
+}
+
+impl Groups {
+    /// A further host.
+    pub fn host_up(&mut self) {
+        self.at.push(Shelf::default());
+        self.picks.push(0);
+    }
+
+    pub fn len(&self) -> usize {
+        self.by_key.len()
+    }
+
+    pub fn get(&self, group: GroupIx) -> &Group {
+        self.all[group as usize].as_ref().expect("a group that is listed has tasks")
+    }
+
+    pub fn get_mut(&mut self, group: GroupIx) -> &mut Group {
+        self.all[group as usize].as_mut().expect("a group that is listed has tasks")
+    }
+
+    /// In no order that means anything, but always in the same.
+    pub fn iter(&self) -> impl Iterator<Item = &Group> {
+        self.all.iter().flatten()
+    }
+
+    /// Groups of which `host` holds most.
+    pub fn at(&self, host: HostIx) -> &Shelf {
+        &self.at[host]
+    }
+
+    /// Groups that no host holds.
+    pub fn anywhere(&self) -> &Shelf {
+        &self.anywhere
+    }
+
+    /// A task waits in the group of this key.
+    pub fn insert(&mut self, key: Key, task: TaskId) -> GroupIx {
+        let known = self.by_key.get(&key).copied();
+        let group = known.unwrap_or_else(|| self.begin(Arc::new(key)));
+        let before = self.get(group).class.front();
+        self.get_mut(group).class.insert(task);
+        self.aged(group, before);
+        group
+    }
+
+    /// A task waits no more; `false` when it did not.
+    pub fn remove(&mut self, key: &Key, task: TaskId) -> bool {
+        self.by_key.get(key).copied().is_some_and(|group| self.remove_from(group, task))
+    }
+
+    /// As [`Groups::remove`].
+    pub fn remove_from(&mut self, group: GroupIx, task: TaskId) -> bool {
+        let before = self.get(group).class.front();
+        if !self.get_mut(group).class.remove(task) {
+            return false;
+        }
+        self.aged(group, before);
+        if self.get(group).class.len() == 0 {
+            self.end(group);
+        }
+        true
+    }
+
+    fn begin(&mut self, key: Arc<Key>) -> GroupIx {
+        let group = Group { since: self.sum(&key), passed: 0, class: Class::default(), key: key.clone() };
+        let ix = self.vacant.pop().unwrap_or_else(|| {
+            self.all.push(None);
+            GroupIx::try_from(self.all.len() - 1).expect("fewer than 2^32 groups")
+        });
+        self.all[ix as usize] = Some(group);
+        self.by_key.insert(key.clone(), ix);
+        self.each_shelf(&key, |shelf| {
+            key.is_wide().then(|| shelf.wide.insert(ix));
+            key.writer.is_some().then(|| shelf.claimed.insert(ix));
+        });
+        ix
+    }
+
+    fn end(&mut self, ix: GroupIx) {
+        let Some(group) = self.all[ix as usize].take() else { return };
+        self.by_key.remove(&group.key);
+        self.vacant.push(ix);
+        self.each_shelf(&group.key, |shelf| {
+            shelf.wide.remove(&ix);
+            shelf.claimed.remove(&ix);
+        });
+    }
+
+    /// Its oldest task may be another than `before`.
+    fn aged(&mut self, ix: GroupIx, before: Option<TaskId>) {
+        let Group { key, class, .. } = self.get(ix);
+        let (key, now) = (key.clone(), class.front());
+        if before == now {
+            return;
+        }
+        let plain = key.is_plain();
+        self.each_shelf(&key, |shelf| {
+            let by_age = shelf.by_age(key.reads);
+            before.map(|task| by_age.remove(&(task, ix, plain)));
+            now.map(|task| by_age.insert((task, ix, plain)));
+        });
+    }
+
+    fn each_shelf(&mut self, key: &Key, mut change: impl FnMut(&mut Shelf)) {
+        if key.holders.is_empty() {
+            change(&mut self.anywhere);
+        }
+        key.holders.iter().for_each(|host| change(&mut self.at[*host]));
+    }
+
+    /// `host` took a task: what else it might have taken was passed over.
+    pub fn picked(&mut self, host: HostIx) {
+        self.picks[host] += 1;
+        self.all_picks += 1;
+    }
+
+    /// It is the group's turn.
+    pub fn turn(&mut self, group: GroupIx) {
+        let since = self.sum(&self.get(group).key);
+        let group = self.get_mut(group);
+        (group.since, group.passed, group.class.reserved) = (since, 0, None);
+    }
+
+    /// It was passed over for another reason than a pick.
+    pub fn pass(&mut self, group: GroupIx) {
+        self.get_mut(group).passed += 1;
+    }
+
+    /// Times that a host took something else although it might have taken from this group.
+    pub fn passed(&self, group: GroupIx) -> u64 {
+        let Group { key, since, passed, .. } = self.get(group);
+        self.sum(key) - since + passed
+    }
+
+    /// Another group goes on with what this one was passed over, and with who keeps slots for it.
+    pub fn follows(&mut self, group: GroupIx, passed: u64, reserved: Option<HostIx>) {
+        let since = self.sum(&self.get(group).key);
+        let group = self.get_mut(group);
+        (group.since, group.passed, group.class.reserved) = (since, passed, reserved);
+    }
+
+    /// Picks of all hosts that may take from a group without a second thought.
+    fn sum(&self, key: &Key) -> u64 {
+        let of = |hosts: &[HostIx]| hosts.iter().filter_map(|host| self.picks.get(*host)).sum::<u64>();
+        if key.holders.is_empty() { self.all_picks - of(&key.excluded) } else { of(&key.holders) }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn key(holders: &[HostIx], excluded: &[HostIx]) -> Key {
+        let (holders, excluded) = (holders.to_vec(), excluded.to_vec());
+        Key { holders, writer: None, excluded, cpus: 1, server: None, reads: true, kind: 0, takes: Vec::new() }
+    }
+
+    #[test]
+    fn a_group_is_found_at_each_of_its_hosts_by_its_oldest_task() {
+        let mut groups = Groups::default();
+        (0..3).for_each(|_| groups.host_up());
+        let both = groups.insert(key(&[0, 2], &[]), 7);
+        groups.insert(key(&[0, 2], &[]), 5);
+        let free = groups.insert(key(&[], &[1]), 6);
+        let at = |groups: &Groups, host| groups.at(host).reading.iter().copied().collect::<Vec<_>>();
+        assert_eq!(
+            (at(&groups, 0), at(&groups, 1), at(&groups, 2)),
+            (vec![(5, both, true)], vec![], vec![(5, both, true)])
+        );
+        assert_eq!(groups.anywhere().reading.first(), Some(&(6, free, false)));
+        assert!(groups.remove(&key(&[0, 2], &[]), 5) && !groups.remove(&key(&[0, 2], &[]), 5));
+        assert_eq!(at(&groups, 2), [(7, both, true)]);
+        assert!(groups.remove_from(both, 7));
+        assert!(groups.at(0).is_empty() && groups.len() == 1);
+    }
+
+    #[test]
+    fn a_group_is_passed_over_by_who_may_take_from_it() {
+        let mut groups = Groups::default();
+        (0..3).for_each(|_| groups.host_up());
+        groups.picked(0);
+        let (both, free) = (groups.insert(key(&[0, 2], &[]), 1), groups.insert(key(&[], &[1]), 2));
+        [0, 0, 1, 2].into_iter().for_each(|host| groups.picked(host));
+        groups.pass(both);
+        assert_eq!((groups.passed(both), groups.passed(free)), (4, 3));
+        groups.turn(both);
+        assert_eq!((groups.passed(both), groups.passed(free)), (0, 3));
+    }
+}
