@@ -90,6 +90,10 @@ impl Admission {
     /// A further host with `slots` of its own; `most` are those of all hosts.
     pub fn host_up(&mut self, slots: u32, most: u32, learnt: Option<u32>) {
         self.gates.push(self.opened(slots, most, learnt));
+    }
+
+    /// All hosts of the run have so many slots now.
+    pub fn set_most(&mut self, most: u32) {
         let all = self.gates.iter_mut().chain(&mut self.servers);
         all.filter_map(|g| g.controller.as_mut()).for_each(|c| c.set_most(most));
     }

@@ -72,6 +72,8 @@ pub struct Core {
     next_start: Mono,
     held_back: held_back::Waits,
     expecting: bool,
+    /// Hosts came since what waits was placed.
+    joined: bool,
     walls: Vec<u64>,
     counts: Counts,
     actions: Vec<Action>,
@@ -114,6 +116,7 @@ impl Core {
             next_start: Mono::default(),
             held_back: Default::default(),
             expecting: false,
+            joined: false,
             walls: Vec::new(),
             counts,
             actions: Vec::new(),
@@ -146,19 +149,13 @@ impl Core {
         self.tell_room(ix);
         let learnt = self.policy.learnt.get(name).copied();
         self.admission.host_up(slots, self.hosts.slots(), learnt);
+        self.joined = true;
         self.count_licenses();
         let storage = StorageIx::Host(ix);
         self.learnt(storage, learnt);
         self.tell_placer(storage);
         for volume in self.stands.volumes() {
             self.ask_blind(volume);
-        }
-        // What waits may lie on this host.
-        let mut known: Vec<TaskId> = self.waiting.keys().copied().collect();
-        known.sort_unstable();
-        for id in known {
-            self.placer.remove(id);
-            self.place_again(id);
         }
         if let Some((0, by)) = powered {
             self.host_draining(
@@ -167,6 +164,21 @@ impl Core {
             );
         }
         ix
+    }
+
+    /// What waits may lie on hosts that came. Once for all that came together: of ten thousand hosts each would look
+    /// through all tasks.
+    fn place_anew(&mut self) {
+        if !std::mem::take(&mut self.joined) {
+            return;
+        }
+        self.admission.set_most(self.hosts.slots());
+        let mut known: Vec<TaskId> = self.waiting.keys().copied().collect();
+        known.sort_unstable();
+        for id in known {
+            self.placer.remove(id);
+            self.place_again(id);
+        }
     }
 
     /// A volume whose files hosts may have without its mount; told before the tasks that use it.
@@ -348,8 +360,9 @@ impl Core {
         if self.stage > Stage::Going {
             return;
         }
+        self.place_anew();
         self.end_beginning(now);
-        for host in self.hosts.by_free_share() {
+        for host in self.hosts.by_free_share(self.policy.prefetch) {
             while now >= self.next_start && self.hosts.may_start(host, self.policy.memfree) {
                 let free = self.hosts.credit(host, self.policy.prefetch).min(self.power.room(host));
                 let Some(placed) = (free > 0).then(|| pick(&mut self.placer, host, free, now.us())).flatten() else {

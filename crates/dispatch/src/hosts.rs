@@ -52,7 +52,12 @@ pub struct Hosts {
     /// Names and addresses, each group of one machine, as this machine resolves them, in one spelling.
     resolved: Vec<Vec<String>>,
     volumes: Vec<Mount>,
+    /// Hosts that do not have each volume mounted.
+    without: Vec<Vec<HostIx>>,
     told: HashSet<(HostIx, VolumeIx)>,
+    /// Hosts that are up, and their slots: kept, so that nothing has to count ten thousand for one task.
+    ups: usize,
+    slots_up: u32,
 }
 
 impl Hosts {
@@ -67,6 +72,11 @@ impl Hosts {
                     *holder = ix;
                 }
             }
+        }
+        self.ups += 1;
+        self.slots_up += slots;
+        for (volume, without) in self.volumes.iter().zip(&mut self.without) {
+            without.extend((!sees(&facts, volume)).then_some(ix));
         }
         self.hosts.push(Host {
             name: name.into(),
@@ -90,7 +100,12 @@ impl Hosts {
 
     /// It is sent no more tasks. False when it was not before.
     pub(crate) fn down(&mut self, ix: HostIx) -> bool {
-        std::mem::replace(&mut self.hosts[ix].up, false)
+        let was_up = std::mem::replace(&mut self.hosts[ix].up, false);
+        if was_up {
+            self.ups -= 1;
+            self.slots_up -= self.hosts[ix].slots;
+        }
+        was_up
     }
 
     /// Its worker is gone. False when it was gone already.
@@ -117,12 +132,12 @@ impl Hosts {
     }
 
     pub(crate) fn up_count(&self) -> usize {
-        self.hosts.iter().filter(|h| h.up).count()
+        self.ups
     }
 
     /// Slots of all hosts that are up.
     pub fn slots(&self) -> u32 {
-        self.hosts.iter().filter(|h| h.up).map(|h| h.slots).sum()
+        self.slots_up
     }
 
     /// Slots of hosts that are up on which nothing runs.
@@ -163,6 +178,8 @@ impl Hosts {
 
     pub(crate) fn volume(&mut self, mount: Mount) -> VolumeIx {
         self.volumes.iter().position(|known| *known == mount).unwrap_or_else(|| {
+            let without = (0..self.hosts.len()).filter(|ix| !sees(&self.hosts[*ix].facts, &mount));
+            self.without.push(without.collect());
             self.volumes.push(mount);
             self.volumes.len() - 1
         })
@@ -180,9 +197,10 @@ impl Hosts {
 
     /// Pairs of host and volume where the host does not have the volume mounted.
     pub(crate) fn blind(&self, volumes: &[VolumeIx]) -> Vec<(HostIx, VolumeIx)> {
-        let sees = |host: &Host, volume: &Mount| host.facts.mounts.iter().any(|m| same_volume(m, volume));
-        let pairs = (0..self.hosts.len()).flat_map(|h| volumes.iter().map(move |v| (h, *v)));
-        pairs.filter(|(h, v)| !sees(&self.hosts[*h], &self.volumes[*v])).collect()
+        let pairs = volumes.iter().flat_map(|volume| self.without[*volume].iter().map(|host| (*host, *volume)));
+        let mut pairs: Vec<(HostIx, VolumeIx)> = pairs.collect();
+        pairs.sort_unstable();
+        pairs
     }
 
     /// The reason, the first time that a host turns out to be blind for a volume.
@@ -193,9 +211,10 @@ impl Hosts {
             .then(|| format!("{} is not mounted at {} there", mount.source.display(), mount.point.display()))
     }
 
-    /// Hosts that are up, most free slots first, in relation to their size.
-    pub(crate) fn by_free_share(&self) -> Vec<HostIx> {
-        let mut order: Vec<HostIx> = (0..self.hosts.len()).filter(|ix| self.hosts[*ix].up).collect();
+    /// Hosts that are up and may be sent something, most free slots first, in relation to their size.
+    pub(crate) fn by_free_share(&self, ahead: bool) -> Vec<HostIx> {
+        let may = |ix: &HostIx| self.hosts[*ix].up && self.credit(*ix, ahead) > 0;
+        let mut order: Vec<HostIx> = (0..self.hosts.len()).filter(may).collect();
         order.sort_by_key(|ix| {
             let host = &self.hosts[*ix];
             u64::from(host.used) * 1_000_000 / u64::from(host.slots.max(1))
@@ -242,6 +261,9 @@ impl Hosts {
     /// Hosts on which the task could never start.
     pub(crate) fn too_small(&self, task: &Task) -> Vec<HostIx> {
         let memory = task.memory.unwrap_or(0);
+        if memory == 0 && task.resources.is_empty() {
+            return Vec::new();
+        }
         let has = |h: &Host, name: &str| h.resources.get(name).map_or(0, |(all, _)| *all);
         let small = |h: &Host| {
             (h.facts.memory_bytes > 0 && h.facts.memory_bytes < memory)
@@ -329,6 +351,10 @@ impl Hosts {
         (host.mem_available, host.r1m) = (sample.mem_available, sample.r1m);
         host.newest = host.newest.map(|(ticket, samples)| (ticket, samples + 1));
     }
+}
+
+fn sees(host: &HostFacts, volume: &Mount) -> bool {
+    host.mounts.iter().any(|mount| same_volume(mount, volume))
 }
 
 /// How many tasks may be sent ahead to a host with `slots` slots whose tasks take `mean_us`.

@@ -57,6 +57,8 @@ impl Core {
     /// Servers that were met while the hosts of their names still joined, and that no task uses or waits for any more: who
     /// shares the host sees its leases beside theirs, with nothing in them, for as long as the run goes on.
     pub fn part_from_hosts(&mut self) -> Vec<StorageIx> {
+        // What waited for such a server may lie on its host now.
+        self.place_anew();
         let is_host = |name: &str| self.hosts.find(name).is_some_and(|host| self.hosts.is_up(host));
         let unused =
             |ix: ServerIx| self.admission.in_flight(StorageIx::Server(ix)) == 0 && self.placer.waiting_for(ix) == 0;
