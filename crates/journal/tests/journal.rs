@@ -23,6 +23,7 @@ fn every_kind() -> Vec<Event> {
         now_ns: 5,
         ahead: None,
         most_tasks: None,
+        indices: BTreeMap::new(),
     };
     let sample = HostSample {
         at_ns: 6,

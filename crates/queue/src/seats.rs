@@ -69,8 +69,8 @@ impl Seats {
     pub fn settle(&mut self, used: u32, wanted: u32) -> u32 {
         let users = self.places.users();
         let waiting = self.waiting(&users);
-        let jobs = self.bytes(&users, |file, count| lock::unshared_bytes(file, count));
-        let taken = self.bytes(&users, |file, count| lock::held_bytes(file, count));
+        let jobs = self.bytes(&users, lock::unshared_bytes);
+        let taken = self.bytes(&users, lock::held_bytes);
         let free = (0..self.count).filter(|n| !taken.contains(n) && !self.held.contains(n)).count() as u32;
         let own = self.standing(wanted);
         let patient = self.stands_back.is_none_or(|since| since.elapsed() <= PATIENCE);
@@ -137,7 +137,7 @@ impl Seats {
             }
         }
         self.last_us = homing_clock::since_boot().as_micros() as u64;
-        for n in self.bytes(users, |file, count| lock::unshared_bytes(file, count)) {
+        for n in self.bytes(users, lock::unshared_bytes) {
             self.free(n);
         }
     }

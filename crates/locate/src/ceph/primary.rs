@@ -56,7 +56,7 @@ mod tests {
 
     #[test]
     fn the_structure_has_the_kernels_size_and_addresses_are_read() {
-        assert_eq!((size_of::<DataLocation>(), GET_LOCATION as u64), (248, 0xc0f8_9703));
+        assert_eq!((size_of::<DataLocation>(), GET_LOCATION as u32), (248, 0xc0f8_9703));
         let of = |family: i32, rest: &[u8]| {
             let mut bytes = [0; 128];
             bytes[..2].copy_from_slice(&(family as u16).to_ne_bytes());

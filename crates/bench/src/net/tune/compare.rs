@@ -106,7 +106,7 @@ fn median(mut values: Vec<f64>) -> Option<f64> {
     values.sort_by(f64::total_cmp);
     let middle = values.len() / 2;
     let upper = *values.get(middle)?;
-    Some(if values.len() % 2 == 0 { (values[middle - 1] + upper) / 2.0 } else { upper })
+    Some(if values.len().is_multiple_of(2) { (values[middle - 1] + upper) / 2.0 } else { upper })
 }
 
 #[cfg(test)]
@@ -135,8 +135,8 @@ mod tests {
 
     #[test]
     fn a_pair_that_stalled_leaves_no_sample() {
-        let flow = Some(Flow { mbit_per_s: 10.0, again: 0.0 });
-        let whole = Pair { there: flow, back: flow, both: Some((flow.unwrap(), flow.unwrap())), ..Pair::default() };
+        let flow = Flow { mbit_per_s: 10.0, again: 0.0 };
+        let whole = Pair { there: Some(flow), back: Some(flow), both: Some((flow, flow)), ..Pair::default() };
         let took = homing_network::Latency { bytes: 1, p50_us: 5.0, ..Default::default() };
         let whole = Pair { latency: vec![took], ..whole };
         let round = |pairs| Round { load: homing_network::Load::Crowd, pairs };
