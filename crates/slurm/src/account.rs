@@ -102,13 +102,13 @@ fn size(text: &str) -> Option<u64> {
 
 /// Until Slurm 21.08 memory was told for each node (`4Gn`) or processor (`4Gc`), since then for the job.
 fn asked_bytes(text: &str, nodes: u64, cpus: u32) -> Option<u64> {
-    match text.strip_suffix('n') {
-        Some(each) => Some(size(each)? * nodes),
-        None => match text.strip_suffix('c') {
-            Some(each) => Some(size(each)? * u64::from(cpus)),
-            None => size(text),
-        },
-    }
+    let (each, times) = match (text.strip_suffix('n'), text.strip_suffix('c')) {
+        (Some(each), _) => (each, nodes),
+        (_, Some(each)) => (each, u64::from(cpus)),
+        _ => (text, 1),
+    };
+    // A job that never had a node or a processor asked for nothing that is known.
+    Some(size(each)? * times).filter(|bytes| *bytes > 0)
 }
 
 #[cfg(test)]

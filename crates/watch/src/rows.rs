@@ -22,6 +22,12 @@ impl Rows {
         Rows { head: head.map(String::from).to_vec(), rows, noun, bad }
     }
 
+    fn without(mut self, column: usize) -> Rows {
+        self.head.remove(column);
+        self.rows.iter_mut().for_each(|row| drop(row.remove(column)));
+        self
+    }
+
     /// A star behind the column by which it is sorted.
     fn sorted_by(mut self, column: Option<usize>) -> Rows {
         column.into_iter().for_each(|column| self.head[column].push('*'));
@@ -44,18 +50,20 @@ pub(crate) fn hosts(view: &View, scene: &Scene) -> Rows {
         let [slots, done] = [format!("{}/{}", host.running, host.slots), host.done.to_string()];
         let [cpu, stalled] = [rate(host.cpu, "%"), rate(host.stalled, "%")];
         let (disk, trouble) = (rate(host.disk, "MB/s"), host.trouble.clone().unwrap_or_default());
-        [host.name.clone(), slots, done, host.failed.to_string(), cpu, stalled, disk, net(host), trouble]
+        [host.name.clone(), trouble, slots, done, host.failed.to_string(), cpu, stalled, disk, net(host)]
     };
-    let head = ["HOST", "SLOTS", "DONE", "FAILED", "CPU", "I/O WAIT", "DISK", "NET, LINK", ""];
+    // Trouble stands beside the name: at the end of the row a narrow screen would cut it off.
+    let head = ["HOST", "", "SLOTS", "DONE", "FAILED", "CPU", "I/O WAIT", "DISK", "NET, LINK"];
     let column = match view.host_order {
-        HostOrder::Busy => 1,
+        HostOrder::Busy => 2,
         HostOrder::Name => 0,
-        HostOrder::Cpu => 4,
-        HostOrder::Stalled => 5,
-        HostOrder::Net => 7,
+        HostOrder::Cpu => 5,
+        HostOrder::Stalled => 6,
+        HostOrder::Net => 8,
     };
     let rows = Rows::new("host", head, hosts.iter().map(row).collect()).sorted_by(Some(column));
-    Rows { bad, ..rows }
+    let rows = Rows { bad, ..rows };
+    if rows.bad.contains(&true) { rows } else { rows.without(1) }
 }
 
 pub(crate) fn servers(scene: &Scene) -> Rows {

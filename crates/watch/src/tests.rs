@@ -57,10 +57,10 @@ fn a_run_fills_a_terminal_of_the_usual_size() {
 20261122-101010-abc  running  homing run 'bwa mem {}'
 the line of progress
 inputs  1.0 GB at home (90 %), 111 MB over the network
-HOST  SLOTS*  DONE  FAILED  CPU  I/O WAIT  DISK     NET, LINK
-n2    2/2     3     0       2 %  -         20 MB/s  12 MB/s 48 %  silent for 4 s
-n3    2/2     3     0       3 %  -         20 MB/s  12 MB/s 48 %
-n1    0/2     3     0       1 %  -         20 MB/s  12 MB/s 48 %
+HOST                  SLOTS*  DONE  FAILED  CPU  I/O WAIT  DISK     NET, LINK
+n2    silent for 4 s  2/2     3     0       2 %  -         20 MB/s  12 MB/s 48 %
+n3                    2/2     3     0       3 %  -         20 MB/s  12 MB/s 48 %
+n1                    0/2     3     0       1 %  -         20 MB/s  12 MB/s 48 %
 SERVER  LIMIT  HELD BY       WHY
 nas     8      ann 5, bob 3  reads took 3 times as long with 9
 WAITING  FOR

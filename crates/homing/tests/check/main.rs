@@ -177,7 +177,7 @@ fn planted(lab: &Lab, faults: &[&'static Fault]) {
 fn clean_is_a_line_an_area(lab: &Lab) {
     let output = lab.check(&[]);
     let text = String::from_utf8(output.stdout).unwrap();
-    assert_eq!((output.status.code(), text.lines().count()), (Some(0), 9), "{text}");
+    assert_eq!((output.status.code(), text.lines().count()), (Some(0), 10), "{text}");
     assert!(text.lines().all(|line| line.ends_with("well on 3 hosts")), "{text}");
 }
 
