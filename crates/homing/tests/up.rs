@@ -225,50 +225,12 @@ fn slurm_comes_and_goes(up: &Up) {
     assert_eq!(lab.ok("n3", "srun -N3 hostname | sort"), "n1\nn2\nn3\n");
     assert_eq!(up.json(&["--no-check"])["steps"], 0);
 
-    a_host_leaves_slurm(up);
     lab.ok("n3", "systemctl disable --now --quiet slurmd");
     let mended = up.json(&["--no-check"]);
     assert_eq!((&mended["exit"], &mended["steps"]), (&0.into(), &1.into()), "{mended}");
     let undone = up.json(&["--undo"]);
     assert_eq!((failed(&undone, "n1"), failed(&undone, "n2")), (vec![], vec![]), "{undone}");
     assert_eq!(hosts.map(|host| lab.ok(host, states)), before);
-}
-
-/// Its jobs are waited for, and those of others go on; then it is taken in again.
-fn a_host_leaves_slurm(up: &Up) {
-    let lab = &up.lab;
-    let cluster = up.state.path().join("c.toml").display().to_string();
-    let down = |host: &str, words: &[&str]| {
-        let words = [&["down", host, "--cluster", &cluster], words].concat();
-        up.as_called(Command::new(EXE).args(words)).output().unwrap()
-    };
-    // What somebody has changed before stays there, and would be named.
-    lab.ok("n3", "rm -r /etc/ssh/ssh_config.d/60-homing.conf /var/lib/homing/up");
-    let leads = down("n1", &[]);
-    assert!(leads.status.code() == Some(255) && err(&leads).contains("it leads Slurm"), "{}", err(&leads));
-    let submit = |host: &str, file: &str| {
-        let wait = format!("until [ -e /tmp/{file} ]; do sleep 0.2; done; echo ended > /tmp/{file}.end");
-        lab.ok("n1", &format!("cd /tmp; sbatch --parsable -o /dev/null -w {host} --wrap '{wait}'")).trim().to_string()
-    };
-    let (stays, goes) = (submit("n2", "two"), submit("n3", "three"));
-    lab.ok("n1", "until [ $(squeue -h -t R | wc -l) = 2 ]; do sleep 0.2; done");
-    let waits = down("n3", &["--wait", "0"]);
-    let why = format!("jobs {goes} still run on n3");
-    assert!(waits.status.code() == Some(254) && err(&waits).contains(&why), "{}", err(&waits));
-    lab.ok("n3", "touch /tmp/three");
-    let started = || lab.ok("n2", "systemctl show -P ActiveEnterTimestampMonotonic slurmd munge ssh");
-    let before = started();
-    let out = down("n3", &[]);
-    assert!(out.status.success(), "{}", err(&out));
-    lab.ok("n3", "test $(cat /tmp/three.end) = ended");
-    lab.ok("n3", "! systemctl is-active --quiet slurmd && ! test -e /etc/slurm/slurm.conf");
-    assert_eq!(lab.ok("n2", "sinfo -h -N -o %N | sort -u"), "n1\nn2\n");
-    assert_eq!(lab.ok("n2", "squeue -h -o '%i %t'"), format!("{stays} R\n"));
-    assert_eq!(up.json(&["--no-check"])["exit"], 0, "the file names it still: it is taken in again");
-    assert_eq!(lab.ok("n3", "srun -w n3 hostname"), "n3\n");
-    assert_eq!(started(), before, "no daemon of n2 was restarted");
-    assert_eq!(lab.ok("n2", "srun -N3 hostname | sort"), "n1\nn2\nn3\n");
-    lab.ok("n2", "touch /tmp/two; until [ -e /tmp/two.end ]; do sleep 0.2; done");
 }
 
 /// Killed fifty times at any moment, forward and back: each time the same command ends right.
