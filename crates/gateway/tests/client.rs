@@ -1,14 +1,12 @@
 //! The client against a member that is this machine behind a fake ssh, with a fake homing that tells what it was given.
 
+#[path = "../../../tests/script.rs"]
+mod script;
+
+use script::script;
 use std::io::Write;
-use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
 use std::process::{Command, Output, Stdio};
-
-fn program(path: &Path, text: &str) {
-    std::fs::write(path, text).unwrap();
-    std::fs::set_permissions(path, PermissionsExt::from_mode(0o755)).unwrap();
-}
 
 /// An ssh that gives the last word to a shell, deaf to nothing as that of sshd is, which finds `homing` in `bin` alone.
 fn client(dir: &Path, words: &[&str]) -> Command {
@@ -16,10 +14,8 @@ fn client(dir: &Path, words: &[&str]) -> Command {
     std::fs::create_dir_all(dir.join("there")).unwrap();
     std::fs::create_dir_all(&bin).unwrap();
     let path = format!("{}:/usr/bin:/bin", bin.display());
-    program(
-        &dir.join("ssh"),
-        &format!("#!/bin/sh\nfor last; do :; done\nPATH={path} exec env --default-signal sh -c \"$last\"\n"),
-    );
+    let ssh = format!("for last; do :; done\nPATH={path} exec env --default-signal sh -c \"$last\"");
+    script(&dir.join("ssh"), &ssh);
     let mut command = Command::new(env!("CARGO_BIN_EXE_homing-client"));
     command.args(words).env("HOMING_SSH", dir.join("ssh")).env("XDG_CACHE_HOME", dir.join("cache"));
     command.env_remove("HOMING_GATEWAY").env_remove("HOMING_GATEWAY_FOLDER").current_dir(dir);
@@ -39,8 +35,8 @@ fn words_folder_input_output_and_status_are_those_of_the_member() {
     let dir = tempfile::tempdir().unwrap();
     let words = ["--gateway=far", "--folder", "there", "run", "-q", "it's {}", "--gateway", ":::", "a b"];
     let mut command = client(dir.path(), &words);
-    let fake = "#!/bin/sh\nprintf '<%s>' \"$@\"; echo; basename \"$PWD\"; cat; echo news >&2; exit 7\n";
-    program(&dir.path().join("bin/homing"), fake);
+    let fake = "printf '<%s>' \"$@\"; echo; basename \"$PWD\"; cat; echo news >&2; exit 7\n";
+    script(&dir.path().join("bin/homing"), fake);
     let mut child = command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
     child.stdin.take().unwrap().write_all(b"from here\n").unwrap();
     let ended = child.wait_with_output().unwrap();
@@ -53,8 +49,8 @@ fn words_folder_input_output_and_status_are_those_of_the_member() {
 fn a_signal_reaches_the_member_and_its_last_words_come_back() {
     let dir = tempfile::tempdir().unwrap();
     let mut command = client(dir.path(), &["--gateway", "far", "jobs"]);
-    let fake = "#!/bin/sh\ntrap 'echo ended; exit 143' TERM\necho began\nwhile :; do sleep 0.05; done\n";
-    program(&dir.path().join("bin/homing"), fake);
+    let fake = "trap 'echo ended; exit 143' TERM\necho began\nwhile :; do sleep 0.05; done\n";
+    script(&dir.path().join("bin/homing"), fake);
     let mut child = command.stdout(Stdio::piped()).spawn().unwrap();
     let mut first = String::new();
     let mut from = std::io::BufReader::new(child.stdout.take().unwrap());

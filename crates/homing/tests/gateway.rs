@@ -1,12 +1,14 @@
 //! `homing run --gateway`: a member that is this machine behind a fake ssh.
 
+#[path = "../../../tests/script.rs"]
+mod script;
 #[path = "../../../tests/until.rs"]
 mod until;
 #[path = "support/world.rs"]
 mod world;
 
+use script::script;
 use std::io::Write;
-use std::os::unix::fs::PermissionsExt;
 use std::path::PathBuf;
 use std::process::{Command, Stdio};
 use until::until;
@@ -16,9 +18,8 @@ use world::World;
 /// terminal.
 fn ssh(w: &World) -> PathBuf {
     let ssh = w.path().join("ssh");
-    let script = "#!/bin/sh\necho \"$1\" >> ssh.log\nfor last; do :; done\nexec env --default-signal sh -c \"$last\"\n";
-    std::fs::write(&ssh, script).unwrap();
-    std::fs::set_permissions(&ssh, PermissionsExt::from_mode(0o755)).unwrap();
+    let log = "echo \"$1\" >> ssh.log\nfor last; do :; done\nexec env --default-signal sh -c \"$last\"";
+    script(&ssh, log);
     ssh
 }
 

@@ -1,8 +1,11 @@
 //! What becomes of tasks, as the exit status, the record and the output tell it, on one machine.
 
+#[path = "../../../tests/script.rs"]
+mod script;
 #[path = "../../../tests/until.rs"]
 mod until;
 
+use script::script;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output, Stdio};
 use until::until;
@@ -279,10 +282,9 @@ fn a_task_that_asks_for_more_memory_than_is_free_does_not_start() {
 }
 
 /// An ssh that does this.
-fn ssh(w: &World, script: &str) -> std::path::PathBuf {
+fn ssh(w: &World, does: &str) -> std::path::PathBuf {
     let ssh = w.path().join("ssh");
-    std::fs::write(&ssh, format!("#!/bin/sh\n{script}\n")).unwrap();
-    std::fs::set_permissions(&ssh, std::os::unix::fs::PermissionsExt::from_mode(0o755)).unwrap();
+    script(&ssh, does);
     ssh
 }
 

@@ -3,7 +3,10 @@
 
 #[path = "../../../tests/preload.rs"]
 mod preload;
+#[path = "../../../tests/script.rs"]
+mod script;
 
+use script::script;
 use std::path::Path;
 use std::process::{Child, Command, Output, Stdio};
 use std::time::{Duration, Instant};
@@ -121,12 +124,10 @@ fn a_worker_that_stands_still_is_ended_with_its_tasks_when_its_lease_is_over() {
 }
 
 /// Each process of the chain starts the next, in a session of its own, and ends. It ends by itself when `stop` is there.
-const CHAIN: &str = "#!/bin/sh\n[ -e stop ] || { : > beat; setsid \"$0\" & }\n";
+const CHAIN: &str = "[ -e stop ] || { : > beat; setsid \"$0\" & }";
 
 fn chain(dir: &Path) {
-    use std::os::unix::fs::PermissionsExt;
-    std::fs::write(dir.join("chain"), CHAIN).unwrap();
-    std::fs::set_permissions(dir.join("chain"), std::fs::Permissions::from_mode(0o755)).unwrap();
+    script(&dir.join("chain"), CHAIN);
 }
 
 /// After this no process of the chain may exist: none makes the file again.

@@ -1,10 +1,13 @@
 //! `homing run` as a user types it, on one machine, with real processes.
 
+#[path = "../../../tests/script.rs"]
+mod script;
 #[path = "../../../tests/until.rs"]
 mod until;
 #[path = "support/world.rs"]
 mod world;
 
+use script::script;
 use std::path::Path;
 use std::process::{Command, Stdio};
 use std::time::Duration;
@@ -87,9 +90,9 @@ fn job_log_is_parallels_and_resumes() {
 fn a_killed_coordinator_leaves_no_process_and_resumes() {
     let w = World::new();
     let mark = format!("31.{}", std::process::id());
-    let script = format!("echo {{}} >> ran; test {{}} = quick || sleep {mark}");
+    let line = format!("echo {{}} >> ran; test {{}} = quick || sleep {mark}");
     let mut child =
-        w.command(&["run", "-j2", &script, ":::", "quick", "slow", "late"]).stderr(Stdio::null()).spawn().unwrap();
+        w.command(&["run", "-j2", &line, ":::", "quick", "slow", "late"]).stderr(Stdio::null()).spawn().unwrap();
     // `late` starts in the slot of `quick`, whose end is then in the journal.
     let ran = || std::fs::read_to_string(w.path().join("ran")).unwrap_or_default();
     until("the third task has started", || ran().contains("late"));
@@ -100,10 +103,8 @@ fn a_killed_coordinator_leaves_no_process_and_resumes() {
     assert!(runs.contains("interrupted"), "{runs}");
     // The second time the tasks that were under way end at once.
     std::fs::create_dir(w.path().join("bin")).unwrap();
-    let sleep = w.path().join("bin/sleep");
-    std::fs::write(&sleep, "#!/bin/sh\nexit 0\n").unwrap();
+    script(&w.path().join("bin/sleep"), "exit 0");
     std::os::unix::fs::symlink("/bin/true", w.path().join("bin/true")).unwrap();
-    std::fs::set_permissions(&sleep, std::os::unix::fs::PermissionsExt::from_mode(0o755)).unwrap();
     let path = format!("{}:{}", w.path().join("bin").display(), std::env::var("PATH").unwrap());
     let resumed = w.command(&["resume", "last"]).env("PATH", path).output().unwrap();
     assert!(resumed.status.success(), "{}", String::from_utf8_lossy(&resumed.stderr));
@@ -212,8 +213,7 @@ fn command_lines_are_for_a_posix_shell_whatever_the_users_own_is() {
     let world = World::new();
     let fake = |name: &str| {
         let path = world.path().join(name);
-        std::fs::write(&path, format!("#!/bin/sh\necho {name} was asked\n")).unwrap();
-        std::fs::set_permissions(&path, std::os::unix::fs::PermissionsExt::from_mode(0o755)).unwrap();
+        script(&path, &format!("echo {name} was asked"));
         path
     };
     let ran = |variable: &str, shell: &Path| {

@@ -265,7 +265,7 @@ fn top_ends_with_its_terminal() {
         return;
     }
     let script = format!(
-        "(homing run -q -j1 'until test -e gate; do sleep 0.1; done' ::: 1 >/dev/null 2>&1) &\n\
+        "(homing run -q -j1 ': {{}}; until test -e gate; do sleep 0.1; done' ::: 1 >/dev/null 2>&1) &\n\
          until homing runs 2>/dev/null | grep -q running; do sleep 0.1; done\n\
          sh -c 'echo $$ >pid; exec \"$0\" top last' {}",
         env!("CARGO_BIN_EXE_homing")

@@ -87,22 +87,23 @@ impl World {
         self.lab.ok("n1", &format!("ssh n3 'umount /data && {script} && ls /data/p >/dev/null'"));
     }
 
-    /// What the program says after a round, and what was said on the way.
-    fn round(&self, round: u32, make: &str, folder: &str) -> (String, String) {
+    /// What was made in a round, where it could be made, and what was said on the way.
+    fn round(&self, round: u32, make: &str, folder: &str) -> (Option<String>, String) {
         let script =
             format!("cd {folder} && echo round {round} > round.txt && {make} >&2 && sha256sum program *.o *.h");
         let (status, out, err) = self.lab.told(self.head, &script);
-        assert_eq!(status, Some(0), "{folder}, round {round}: {out}\n{err}");
-        (out, err)
+        ((status == Some(0)).then_some(out), format!("{folder}, round {round}: {err}"))
     }
 
     /// How many builds were wrong where nobody looked at clocks.
     fn rounds(&self) -> u32 {
         let mut wrong = 0;
         for round in 1..=ROUNDS {
-            let (want, _) = self.round(round, "env -u MAKEFLAGS make", "/tmp/p");
+            let (want, said) = self.round(round, "env -u MAKEFLAGS make", "/tmp/p");
+            assert!(want.is_some(), "{said}");
             let (made, said) = self.round(round, &self.make, "/data/p");
-            assert_eq!(made, want, "round {round}: {said}");
+            assert_eq!(made, want, "{said}");
+            // A link that does not find an object which was made elsewhere ends the control: that is wrong, too.
             let (made, _) = self.round(round, &format!("{} --no-fence", self.make), "/data/control");
             wrong += u32::from(made != want);
         }

@@ -1,5 +1,8 @@
 //! Images of a folder on this machine: made, interrupted, listed, restored, tried.
 
+#[path = "../../../tests/script.rs"]
+mod script;
+
 use serde_json::Value;
 use std::fs;
 use std::os::unix::ffi::OsStrExt;
@@ -82,9 +85,7 @@ impl World {
     fn rsync(&self, script: &str) {
         let real =
             ["/usr/bin/rsync", "/usr/local/bin/rsync"].into_iter().find(|path| Path::new(path).exists()).unwrap();
-        let path = self.at("bin/rsync");
-        fs::write(&path, format!("#!/bin/sh\nreal={real}\n{script}\n")).unwrap();
-        fs::set_permissions(&path, fs::Permissions::from_mode(0o755)).unwrap();
+        script::script(&self.at("bin/rsync"), &format!("real={real}\n{script}"));
     }
 }
 

@@ -1,14 +1,16 @@
 //! Workers over OpenSSH on both ends, without a port.
 
+#[path = "../../../tests/script.rs"]
+mod script;
 #[path = "../../../tests/sshd.rs"]
 mod sshd;
 
 use homing_launch::{Carried, LaunchError, Options, Via, open};
+use script::script;
 use sshd::Sshd;
 use std::ffi::OsString;
 use std::fs;
 use std::io::{Read, Write};
-use std::os::unix::fs::PermissionsExt;
 use std::path::PathBuf;
 use std::time::Duration;
 
@@ -17,17 +19,15 @@ struct Server(Sshd);
 impl Server {
     fn new() -> Option<Server> {
         let server = Server(Sshd::new()?);
-        fs::write(
-            server.path("worker"),
-            format!(
-                "#!/bin/sh\necho 'homing-wire {} {} {{\"hostname\":\"far\",\"aliases\":[],\"cores\":1,\"memory_bytes\":1,\
-                 \"arch\":\"x\",\"boot_id\":\"b\",\"mounts\":[],\"nic_bytes_per_s\":null,\"now_ns\":0}}'\nexec cat\n",
+        script(
+            &server.path("worker"),
+            &format!(
+                "echo 'homing-wire {} {} {{\"hostname\":\"far\",\"aliases\":[],\"cores\":1,\"memory_bytes\":1,\
+                 \"arch\":\"x\",\"boot_id\":\"b\",\"mounts\":[],\"nic_bytes_per_s\":null,\"now_ns\":0}}'\nexec cat",
                 homing_wire::VERSION,
                 homing_wire::release()
             ),
-        )
-        .unwrap();
-        fs::set_permissions(server.path("worker"), fs::Permissions::from_mode(0o755)).unwrap();
+        );
         Some(server)
     }
 

@@ -84,9 +84,13 @@ fn home_from(set: Option<OsString>, own: impl FnOnce() -> Option<Account>) -> Op
 }
 
 #[cfg(test)]
+#[path = "../../../tests/script.rs"]
+mod script;
+
+#[cfg(test)]
 mod tests {
+    use super::script::script;
     use super::*;
-    use std::os::unix::fs::PermissionsExt;
 
     const FILE: &str =
         "root:x:0:0:root:/root:/bin/sh\n+::::::\nbroken\nann:x:1000:100:A,B:/home/ann:/bin/sh\nbob:x:1000:7::/:\n";
@@ -109,9 +113,7 @@ mod tests {
         let dir = tempfile::tempdir().unwrap();
         let (file, getent) = (dir.path().join("passwd"), dir.path().join("getent"));
         std::fs::write(&file, FILE).unwrap();
-        let script = "#!/bin/sh\n[ \"$*\" = \"passwd 5000\" ] && echo carl:x:5000:50::/home/carl:/bin/sh\n";
-        std::fs::write(&getent, script).unwrap();
-        std::fs::set_permissions(&getent, PermissionsExt::from_mode(0o755)).unwrap();
+        script(&getent, "[ \"$*\" = \"passwd 5000\" ] && echo carl:x:5000:50::/home/carl:/bin/sh");
         let [file, getent] = [file, getent].map(|path| path.to_str().unwrap().to_string());
         assert_eq!(look_up(1000, &file, &getent), Some(ann()));
         assert_eq!(look_up(5000, &file, &getent).unwrap().name, "carl");

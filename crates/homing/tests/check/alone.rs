@@ -1,5 +1,6 @@
 //! Hosts that do not answer, and this host as Slurm asks it, over real OpenSSH without a lab.
 
+use super::script::script;
 use super::sshd::Sshd;
 use super::support::{EXE, err};
 use serde_json::Value;
@@ -55,11 +56,7 @@ fn a_node_drains_itself_and_comes_back() {
     let Some(world) = World::new() else { return };
     let bin = world.0.path("bin");
     std::fs::create_dir(&bin).unwrap();
-    let program = |name: &str, text: &str| {
-        let file = bin.join(name);
-        std::fs::write(&file, format!("#!/bin/sh\n{text}\n")).unwrap();
-        std::fs::set_permissions(&file, std::os::unix::fs::PermissionsExt::from_mode(0o755)).unwrap();
-    };
+    let program = |name: &str, text: &str| script(&bin.join(name), text);
     let log = world.0.path("log");
     program("scontrol", &format!("printf '%s|' \"$@\" >> {}", log.display()));
     let health = || {

@@ -4,6 +4,8 @@
 mod alone;
 mod daemons;
 mod faults;
+#[path = "../../../../tests/script.rs"]
+mod script;
 #[path = "../../../../tests/sshd.rs"]
 mod sshd;
 #[path = "../support/mod.rs"]

@@ -1,9 +1,9 @@
 //! Jobs on another host: its slots are its own, whoever submits. The host is
 //! this machine under another name, with a queue of its own behind an `ssh` that goes nowhere.
 
+use crate::script::script;
 use crate::until::until;
 use crate::world::World;
-use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
 use std::process::{Command, Output};
 use std::time::Duration;
@@ -43,13 +43,12 @@ impl Cluster {
         let own = rustix::system::uname().nodename().to_string_lossy().into_owned();
         // What ssh is given last is for the shell there.
         let ssh = format!(
-            "#!/bin/sh\n[ -e {at}/down ] && {{ echo 'no route to host' >&2; exit 255; }}\n\
+            "[ -e {at}/down ] && {{ echo 'no route to host' >&2; exit 255; }}\n\
              for last in \"$@\"; do :; done\nd=$(mktemp -d {at}/new.XXXXXX)\nmkfifo $d/in $d/out\n\
              printf '%s' \"$last\" > $d/command\nexec 3<&0\nmv $d $d.ready\n\
-             until [ -d $d.served ]; do sleep 0.01; done\ncat <&3 > $d.served/in &\nexec cat $d.served/out\n"
+             until [ -d $d.served ]; do sleep 0.01; done\ncat <&3 > $d.served/in &\nexec cat $d.served/out"
         );
-        std::fs::write(host.path().join("ssh"), ssh).unwrap();
-        std::fs::set_permissions(host.path().join("ssh"), PermissionsExt::from_mode(0o755)).unwrap();
+        script(&host.path().join("ssh"), &ssh);
         let folder = host.path().to_path_buf();
         std::thread::spawn(move || listen(&folder));
         let end = |_| {

@@ -8,6 +8,8 @@ mod full;
 mod killed;
 #[path = "../../../../tests/preload.rs"]
 mod preload;
+#[path = "../../../../tests/script.rs"]
+mod script;
 mod seats;
 mod several;
 mod slurm;

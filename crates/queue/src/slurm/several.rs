@@ -54,7 +54,12 @@ pub(super) fn lines(hosts: &[Share]) -> String {
 }
 
 #[cfg(test)]
+#[path = "../../../../tests/script.rs"]
+mod script;
+
+#[cfg(test)]
 mod tests {
+    use super::script::script;
     use super::*;
 
     #[test]
@@ -63,16 +68,9 @@ mod tests {
         let tells = "cat $HOMING_HOSTFILE; echo $LSB_HOSTS; echo \"$LSB_MCPU_HOSTS.\"; echo $SLURM_MPI_TYPE\n\
                      PATH=$PWD; $HYDRA_LAUNCHER_EXEC -x n1 echo 'a b'; ls";
         let dir = tempfile::tempdir().unwrap();
-        let program = |name: &str, text: &str| {
-            use std::os::unix::fs::PermissionsExt;
-            std::fs::write(dir.path().join(name), text).unwrap();
-            std::fs::set_permissions(dir.path().join(name), PermissionsExt::from_mode(0o755)).unwrap();
-        };
-        program(
-            "scontrol",
-            "#!/bin/sh\necho 'MpiDefault              = none'; [ $2 = config ] || printf 'n1\\nn3\\n'\n",
-        );
-        program("srun", "#!/bin/sh\ncase $1 in --mpi=list) echo pmix pmi2 >&2 ;; *) echo \"$7 ${10}\" ;; esac\n");
+        let program = |name: &str, text: &str| script(&dir.path().join(name), text);
+        program("scontrol", "echo 'MpiDefault              = none'; [ $2 = config ] || printf 'n1\\nn3\\n'");
+        program("srun", "case $1 in --mpi=list) echo pmix pmi2 >&2 ;; *) echo \"$7 ${10}\" ;; esac");
         std::os::unix::fs::symlink("/bin/ls", dir.path().join("ls")).unwrap();
         let run = |hosts: &[Share]| {
             let path = format!("{}:{}", dir.path().display(), std::env::var("PATH").unwrap());

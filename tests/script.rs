@@ -1,0 +1,17 @@
+//! Scripts that a test puts in the place of a program. Crates take this in by its path.
+
+use std::io::Write;
+use std::path::Path;
+use std::process::{Command, Stdio};
+
+/// Puts a script of `sh` there, which may be executed.
+///
+/// A process of its own writes it. Were it this one, a child that another test's thread forks in that moment would
+/// have the file open for writing until it executes, and Linux refuses to execute such a file ("text file busy").
+pub fn script(path: &Path, text: &str) {
+    let mut write = Command::new("sh");
+    write.args(["-c", "cat >\"$0\" && chmod 755 \"$0\""]).arg(path).stdin(Stdio::piped());
+    let mut child = write.spawn().unwrap();
+    write!(child.stdin.take().unwrap(), "#!/bin/sh\n{text}\n").unwrap();
+    assert!(child.wait().unwrap().success(), "{} is written", path.display());
+}
