@@ -26,13 +26,6 @@ const SLURM: &[Stop] = &[
     ("n3", "systemctl stop slurmd", &["HC-SVC-02 [\"n3\"]"]),
 ];
 
-/// Seconds for a host to answer. Two fifths of it are waited for a mount that hangs.
-const DEADLINE: u32 = 30;
-
-fn up(name: &str, words: &[&str]) -> Lab {
-    Lab { deadline: DEADLINE, ..Lab::up(name, words) }
-}
-
 /// Each is found, and nothing else; the remedies are pasted, and the lab is well again after a while.
 fn each_is_found_and_mended(lab: &Lab, stops: &[Stop]) {
     for (host, script, expected) in stops {
@@ -51,7 +44,7 @@ fn daemons_of_glusterfs_are_found_and_mended() {
     if missing(&["systemd-nspawn", "sshd", "glusterd"]) {
         return;
     }
-    each_is_found_and_mended(&up("chkg", &["--gluster", "1x3"]), GLUSTER);
+    each_is_found_and_mended(&Lab::up("chkg", &["--gluster", "1x3"]), GLUSTER);
 }
 
 #[test]
@@ -59,7 +52,7 @@ fn daemons_of_slurm_are_found_and_mended() {
     if missing(&["systemd-nspawn", "sshd", "slurmctld"]) {
         return;
     }
-    each_is_found_and_mended(&up("chks", &["--slurm"]), SLURM);
+    each_is_found_and_mended(&Lab::up("chks", &["--slurm"]), SLURM);
 }
 
 #[test]
@@ -67,7 +60,7 @@ fn daemons_of_moosefs_are_found_and_mended() {
     if missing(&["systemd-nspawn", "sshd", "mfsmaster", "mfscli"]) {
         return;
     }
-    let lab = up("chkm", &["--moosefs"]);
+    let lab = Lab::up("chkm", &["--moosefs"]);
     each_is_found_and_mended(&lab, MOOSEFS);
     // A server that stands still is not mended by its clients.
     lab.run("n1", "pkill -STOP mfsmaster");
