@@ -8,6 +8,7 @@
 //! first could make it such that nobody else was able to lock it. Where locks do harm, the file's name says the same
 //! ([`own::By`]): names are what all clients of a file system agree on at once.
 
+mod after;
 mod keep;
 mod other;
 mod own;
@@ -16,7 +17,8 @@ mod said;
 mod share;
 mod terms;
 
-pub use keep::{News, SOON, keep};
+pub use after::Successor;
+pub use keep::{News, SOON, keep, keep_in_line};
 use other::Other;
 use own::{By, Own};
 use place::{files, folder, plain, unfit};
@@ -76,18 +78,23 @@ impl Drop for Made {
 impl Leases {
     /// Begins to take part; what else is to be told. Fails where leases cannot be had, for a reason that names the place.
     pub fn open(place: Place) -> Result<(Leases, Option<String>), String> {
+        Leases::open_in_line(place, None)
+    }
+
+    /// The same by one of a line: it begins with the leases of those before it that were killed.
+    pub fn open_in_line(place: Place, next: Option<&Successor>) -> Result<(Leases, Option<String>), String> {
         if let Some(why) = place.unfit {
             return Err(why);
         }
         let (folder, made, told) = folder(&place.folder)?;
         let by = By::of(&folder);
         let place = Place { folder, server: plain(&place.server), ..place };
-        Ok((Leases::begin(place, made, by)?, told))
+        Ok((Leases::begin(place, made, by, next)?, told))
     }
 
-    fn begin(place: Place, made: bool, by: By) -> Result<Leases, String> {
+    fn begin(place: Place, made: bool, by: By, next: Option<&Successor>) -> Result<Leases, String> {
         let cannot = |e: io::Error| format!("no lock can be had in {}: {e}", place.folder.display());
-        let own = Own::make(&place, by).map_err(cannot)?;
+        let own = Own::make(&place, by, next).map_err(cannot)?;
         let mut leases = Leases {
             place: place.clone(),
             by,
@@ -101,9 +108,25 @@ impl Leases {
             beat: None,
             _made: made.then(|| Made(place.folder.clone())),
         };
-        leases.show(Wish::default()).map_err(cannot)?;
+        leases.succeed().map_err(cannot)?;
         leases.clear_left();
         Ok(leases)
+    }
+
+    /// Says that it has what those before it had, and only then removes their files: whoever looks between the two counts
+    /// leases twice, and never too few.
+    fn succeed(&mut self) -> io::Result<()> {
+        let mut before = files(&self.place)?;
+        before.retain(|found| self.own.succeeds(&self.place, &found.stem));
+        let theirs: Vec<Other> = before.iter().filter_map(Other::of).collect();
+        let own = rustix::process::geteuid().as_raw();
+        let had = theirs.iter().filter(|other| other.uid == own).filter_map(Other::has);
+        self.held = had.map(|said| said.held).fold(0, u32::saturating_add).min(MOST - 1);
+        self.show(Wish::default())?;
+        for found in before {
+            let _ = fs::remove_file(found.entry.path());
+        }
+        Ok(())
     }
 
     /// One look at what others have: takes leases or prepares to give some back. `settled`: the run has begun nothing
@@ -234,9 +257,8 @@ impl Leases {
 
     /// Whoever owns the folder can remove what lies in it; then nobody sees these leases any more.
     fn make_again(&mut self) -> io::Result<()> {
-        let said = self.own.said();
-        self.own = Own::make(&self.place, self.by)?;
-        said.map_or(Ok(()), |said| self.own.say(said).map(drop))
+        self.own = self.own.make_again(&self.place)?;
+        Ok(())
     }
 
     /// Removes this user's files whose runs were killed.

@@ -1,6 +1,6 @@
 //! The leases of one who goes on for long: looks as often as it pays, and what comes of them.
 
-use super::{Leases, Outlook, Place, Wish};
+use super::{Leases, Outlook, Place, Successor, Wish};
 use std::sync::mpsc::{Receiver, RecvTimeoutError};
 use std::time::{Duration, Instant};
 
@@ -61,7 +61,17 @@ fn next(wishes: &Receiver<(u64, Wish)>, least: Duration, most: Duration) -> Resu
 /// listens. A wish comes with the last turn that its sender knows of. A file server that is slow makes it wait: it wants
 /// a thread of its own.
 pub fn keep(place: Place, wishes: &Receiver<(u64, Wish)>, tell: impl Fn(News) -> bool) {
-    let mut leases = match Leases::open(place) {
+    keep_in_line(place, None, wishes, tell);
+}
+
+/// The same by one of a line, which is followed by another where it is killed.
+pub fn keep_in_line(
+    place: Place,
+    successor: Option<&Successor>,
+    wishes: &Receiver<(u64, Wish)>,
+    tell: impl Fn(News) -> bool,
+) {
+    let mut leases = match Leases::open_in_line(place, successor) {
         Ok((leases, told)) => {
             told.into_iter().for_each(|text| _ = tell(News::Note(text)));
             leases

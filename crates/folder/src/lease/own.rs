@@ -1,14 +1,13 @@
 //! What a run's own file says to the others, and the two ways to say it.
 
 use super::Place;
-use super::place::own_file;
+use super::after::{After, Successor};
+use super::place::{is_before, own_file};
 use super::said::Said;
 use crate::lock;
 use std::fs::{self, File};
 use std::io;
-use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
-use std::process::{Child, Command, Stdio};
 use std::time::{Duration, SystemTime};
 
 /// By what a run tells others what it has.
@@ -73,20 +72,34 @@ pub(super) struct Own {
     pub(super) file: File,
     by: By,
     said: Option<Said>,
-    _remover: Option<Remover>,
+    next: Option<Successor>,
+    _after: Option<After>,
 }
 
 impl Own {
     /// Makes it; it says nothing yet.
-    pub(super) fn make(place: &Place, by: By) -> io::Result<Own> {
-        let (name, file) = own_file(place)?;
-        let _remover = (by == By::Names).then(|| Remover::begin(&place.folder.join(&name))).and_then(Result::ok);
-        Ok(Own { folder: place.folder.clone(), stem: name.clone(), name, file, by, said: None, _remover })
+    pub(super) fn make(place: &Place, by: By, next: Option<&Successor>) -> io::Result<Own> {
+        let (name, file) = own_file(place, next)?;
+        let path = place.folder.join(&name);
+        let after = match (next, by) {
+            (Some(next), _) => After::succeed(&path, &file, next).ok(),
+            (None, By::Names) => After::remove(&path).ok(),
+            (None, By::Locks) => None,
+        };
+        let (folder, stem, next) = (place.folder.clone(), name.clone(), next.cloned());
+        Ok(Own { folder, stem, name, file, by, said: None, next, _after: after })
     }
 
-    /// What it says.
-    pub(super) fn said(&self) -> Option<Said> {
-        self.said
+    /// The same anew, which says as much.
+    pub(super) fn make_again(&self, place: &Place) -> io::Result<Own> {
+        let mut own = Own::make(place, self.by, self.next.as_ref())?;
+        self.said.map_or(Ok(true), |said| own.say(said))?;
+        Ok(own)
+    }
+
+    /// Whether a file is that of one whom this one succeeds, killed before.
+    pub(super) fn succeeds(&self, place: &Place, stem: &str) -> bool {
+        self.next.as_ref().is_some_and(|next| is_before(place, next, stem))
     }
 
     /// Says it from now on; `false` when somebody else's lock is in the way.
@@ -141,45 +154,9 @@ impl Drop for Own {
     }
 }
 
-/// Waits for the end of its input, which comes with that of the run, whatever ends it; signals for the run are not for
-/// this process.
-const REMOVE: &str = r#"trap '' HUP INT QUIT TERM; read -r end; exec rm -f -- "$1" "$1"+*"#;
-
-/// A process that removes the file of a run that was killed, so that others need not wait until it counts as gone.
-#[derive(Debug)]
-struct Remover(Child);
-
-impl Remover {
-    fn begin(file: &Path) -> io::Result<Remover> {
-        let mut shell = Command::new("/bin/sh");
-        shell.args(["-c", REMOVE, "homing-leases"]).arg(file);
-        shell.stdin(Stdio::piped()).stdout(Stdio::null()).stderr(Stdio::null());
-        shell.current_dir("/").env_clear().env("PATH", "/usr/bin:/bin").process_group(0).spawn().map(Remover)
-    }
-}
-
-impl Drop for Remover {
-    fn drop(&mut self) {
-        let _ = self.0.kill();
-        let _ = self.0.wait();
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn the_file_of_a_run_that_was_killed_is_removed_whatever_it_is_called() {
-        let dir = tempfile::tempdir().unwrap();
-        let file = dir.path().join("nas@it's *.1.0");
-        let (said, other) = (dir.path().join("nas@it's *.1.0+3+8w"), dir.path().join("nas@it's *.1.01+3+8"));
-        [&said, &other].into_iter().for_each(|path| fs::write(path, "").unwrap());
-        let mut remover = Remover::begin(&file).unwrap();
-        drop(remover.0.stdin.take());
-        assert!(remover.0.wait().unwrap().success());
-        assert_eq!((said.exists(), other.exists()), (false, true));
-    }
 
     #[test]
     fn who_is_slow_for_as_long_as_a_brick_takes_to_die_is_not_gone() {

@@ -1,6 +1,7 @@
 //! Where the files of runs are, in a folder that all may use.
 
 use super::Place;
+use super::after::Successor;
 use super::said::Said;
 use std::fs::{self, DirEntry, File, OpenOptions, Permissions};
 use std::io;
@@ -55,12 +56,11 @@ pub(super) fn plain(server: &str) -> String {
 }
 
 /// The run's own file, which nobody else opens to write.
-pub(super) fn own_file(place: &Place) -> io::Result<(String, File)> {
+pub(super) fn own_file(place: &Place, next: Option<&Successor>) -> io::Result<(String, File)> {
     static COUNT: AtomicU32 = AtomicU32::new(0);
-    let host = plain(&rustix::system::uname().nodename().to_string_lossy());
     loop {
         let number = COUNT.fetch_add(1, Ordering::Relaxed);
-        let name = format!("{}@{host}.{}.{number}", place.server, std::process::id());
+        let name = format!("{}{}.{number}", on_this_host(place, next), std::process::id());
         let mut options = OpenOptions::new();
         match options.read(true).write(true).create_new(true).mode(0o644).open(place.folder.join(&name)) {
             // A file left behind, or a stranger's.
@@ -70,6 +70,20 @@ pub(super) fn own_file(place: &Place) -> io::Result<(String, File)> {
             Ok(file) => return file.set_permissions(Permissions::from_mode(0o644)).map(|()| (name, file)),
         }
     }
+}
+
+/// How the names of files begin that are made on this host: `nas@h.`, and of those who succeed each other `nas@h.line.`.
+fn on_this_host(place: &Place, next: Option<&Successor>) -> String {
+    let host = plain(&rustix::system::uname().nodename().to_string_lossy());
+    let line = next.map_or(String::new(), |next| format!("{}.", plain(&next.line)));
+    format!("{}@{host}.{line}", place.server)
+}
+
+/// Whether a file is that of an earlier process of the line on this host.
+pub(super) fn is_before(place: &Place, next: &Successor, stem: &str) -> bool {
+    let rest = stem.strip_prefix(&on_this_host(place, Some(next)));
+    let pid = rest.and_then(|rest| rest.split_once('.')).map(|(pid, _)| pid);
+    pid.is_some_and(|pid| pid != std::process::id().to_string())
 }
 
 /// A file of a run.

@@ -18,7 +18,7 @@ fn both(test: impl Fn(&Path, Leases, Leases)) {
         let dir = tempfile::tempdir().unwrap();
         let run = || {
             let (folder, made, _) = folder(&dir.path().join(FOLDER)).unwrap();
-            Leases::begin(Place { folder, ..place(dir.path(), None) }, made, by).unwrap()
+            Leases::begin(Place { folder, ..place(dir.path(), None) }, made, by, None).unwrap()
         };
         test(dir.path(), run(), run());
     }
@@ -252,4 +252,54 @@ fn a_place_that_cannot_be_had_is_named() {
         std::fs::set_permissions(&name, std::fs::Permissions::from_mode(0o777)).unwrap();
     });
     assert!(refused(narrow).contains("chmod 1777"));
+}
+
+/// Those of a line who say what they have by the one way or the other; each next one leaves a file that says it was started.
+fn in_line(dir: &Path, by: By) -> Leases {
+    let (folder, made, _) = folder(&dir.join(FOLDER)).unwrap();
+    let next = Successor { line: "queue-1".into(), program: "touch".into(), word: dir.join("started").into() };
+    Leases::begin(Place { folder, ..place(dir, None) }, made, by, Some(&next)).unwrap()
+}
+
+#[test]
+fn leases_of_one_who_is_killed_are_the_next_ones_and_nobody_elses() {
+    for by in [By::Locks, By::Names] {
+        let dir = tempfile::tempdir().unwrap();
+        let mut killed = std::process::Command::new(std::env::current_exe().unwrap());
+        killed.args(["--exact", "lease::tests::one_who_is_killed"]).env("LEASES", dir.path());
+        let mut killed =
+            killed.env("LEASES_BY", format!("{by:?}")).stdout(std::process::Stdio::null()).spawn().unwrap();
+        let until = |path: &str| {
+            let begun = Instant::now();
+            while !dir.path().join(path).exists() {
+                assert!(begun.elapsed() < Duration::from_secs(60), "{path}");
+                std::thread::sleep(Duration::from_millis(10));
+            }
+        };
+        until("holds");
+        let mut other = open(dir.path());
+        killed.kill().unwrap();
+        killed.wait().unwrap();
+        let mut others_may = || other.turn(wants(4, 0), true, Instant::now()).unwrap().may_use;
+        assert_eq!(others_may(), 1, "{by:?}");
+        until("started");
+        assert_eq!(others_may(), 1, "{by:?}");
+        let mut next = in_line(dir.path(), by);
+        assert_eq!((next.held, others_may()), (3, 1), "{by:?}");
+        assert_eq!(next.turn(wants(3, 2), true, Instant::now()).unwrap().may_use, 2, "one of its jobs has ended");
+        assert_eq!(others_may(), 2, "{by:?}");
+        drop(next);
+        assert_eq!(others_may(), 4, "nothing else is left, {by:?}");
+    }
+}
+
+/// In a process of its own.
+#[test]
+fn one_who_is_killed() {
+    let Some(by) = std::env::var_os("LEASES_BY") else { return };
+    let dir = PathBuf::from(std::env::var_os("LEASES").unwrap());
+    let mut leases = in_line(&dir, if by == "Names" { By::Names } else { By::Locks });
+    assert_eq!(leases.turn(wants(3, 0), true, Instant::now()).unwrap().may_use, 3);
+    std::fs::write(dir.join("holds"), "").unwrap();
+    std::thread::sleep(Duration::from_secs(60));
 }

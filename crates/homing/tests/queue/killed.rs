@@ -3,6 +3,7 @@
 
 use crate::until::until;
 use crate::world::World;
+use homing_folder::lease::{Leases, Place, Wish};
 
 /// The steps of a submission, in their order.
 pub const SUBMITTER: [&str; 8] = [
@@ -110,4 +111,34 @@ fn a_restart_of_the_machine_interrupts_what_ran_and_goes_on_with_what_waited() {
     after(&["sub", "--again", "1"]);
     after(&["wait", "1"]);
     assert_eq!(w.lines("ran"), ["1", "2", "1"]);
+}
+
+#[test]
+fn what_jobs_have_of_slots_that_hosts_share_is_theirs_while_runner_after_runner_is_killed() {
+    let w = World::new(4);
+    let folder = w.path().join(".homing-leases");
+    let wide = format!("[queue.wide]\ndefault = true\nslots = 2\nleases = {folder:?}\n");
+    let cluster = std::fs::read_to_string(w.path().join("cluster.toml")).unwrap() + &wide;
+    std::fs::write(w.path().join("cluster.toml"), cluster).unwrap();
+    (0..2).for_each(|_| drop(w.out(&["sub", "-q", "echo 1 >> ran; until [ -e go ]; do sleep 0.1; done"])));
+    until("both run", || w.lines("ran").len() == 2);
+    // Somebody on another host would start jobs as well.
+    let place = Place { folder: folder.clone(), server: "queue-wide".into(), limit: Some(2), unfit: None };
+    let (mut other, _) = Leases::open(place).unwrap();
+    let wish = Wish { wanted: 2, used: 0, limit: None };
+    let mut others_may = || other.turn(wish, true, std::time::Instant::now()).unwrap().may_use;
+    let own = format!(".{}.", std::process::id());
+    for killed in 0..2 {
+        let runner = w.runner().expect("a runner is at work");
+        rustix::process::kill_process(runner, rustix::process::Signal::KILL).unwrap();
+        until("another has what its jobs use", || {
+            assert_eq!(others_may(), 0, "{killed}");
+            let names = std::fs::read_dir(&folder).unwrap().map(|e| e.unwrap().file_name().into_string().unwrap());
+            let names: Vec<String> = names.filter(|name| !name.contains(&own)).collect();
+            names.len() == 1 && !names[0].contains(&format!(".{}.", runner.as_raw_nonzero()))
+        });
+    }
+    std::fs::write(w.path().join("go"), "").unwrap();
+    until("they are free", || others_may() == 2);
+    w.out(&["wait"]);
 }

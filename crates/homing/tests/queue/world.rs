@@ -74,10 +74,15 @@ impl World {
     }
     /// Whether a runner is at work.
     pub fn has_runner(&self) -> bool {
-        self.processes("HOMING_QUEUE=").iter().any(|pid| {
+        self.runner().is_some()
+    }
+    /// The runner that is at work.
+    pub fn runner(&self) -> Option<rustix::process::Pid> {
+        let is_runner = |pid: &i32| {
             let line = std::fs::read(format!("/proc/{pid}/cmdline")).unwrap_or_default();
             String::from_utf8_lossy(&line).contains("queue-runner")
-        })
+        };
+        self.processes("HOMING_QUEUE=").into_iter().find(is_runner).and_then(rustix::process::Pid::from_raw)
     }
     /// Lets every user use this world, and the program.
     pub fn open_to_all(&self) {
@@ -85,7 +90,9 @@ impl World {
         let open = |path: &Path, mode| std::fs::set_permissions(path, PermissionsExt::from_mode(mode)).unwrap();
         open(self.path(), 0o777);
         open(&self.path().join("cluster.toml"), 0o644);
-        std::fs::copy(env!("CARGO_BIN_EXE_homing"), self.program()).unwrap();
+        // By another process: what this one writes while another test of it starts a program cannot be executed yet.
+        let copied = Command::new("cp").arg(env!("CARGO_BIN_EXE_homing")).arg(self.program()).status().unwrap();
+        assert!(copied.success());
         open(&self.program(), 0o755);
         std::fs::write(self.path().join("ran"), "").unwrap();
         open(&self.path().join("ran"), 0o666);

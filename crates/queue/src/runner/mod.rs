@@ -29,8 +29,14 @@ const SLOW: Duration = Duration::from_millis(250);
 const FULL: Duration = Duration::from_secs(1);
 
 /// Runs until nothing of this user is left. `config` is asked each round, so
-/// that a changed cluster file is noticed; `keeper` are the words that start a keeper.
-pub fn run(spool: &Spool, config: &mut dyn FnMut() -> Config, keeper: &[PathBuf]) -> Result<(), QueueError> {
+/// that a changed cluster file is noticed; `keeper` are the words that start a keeper, `runner` the program and the word that start
+/// a runner.
+pub fn run(
+    spool: &Spool,
+    config: &mut dyn FnMut() -> Config,
+    keeper: &[PathBuf],
+    runner: (&Path, &str),
+) -> Result<(), QueueError> {
     files::play("runner");
     close_inherited();
     // A terminal that ends takes its own session with it; this is another.
@@ -44,7 +50,8 @@ pub fn run(spool: &Spool, config: &mut dyn FnMut() -> Config, keeper: &[PathBuf]
         if held.is_none() {
             return Ok(());
         }
-        match Runner::new(spool, keeper, &own).serve(&mut config) {
+        let servers = storage::Servers::of_runner(&own, runner);
+        match Runner::new(spool, keeper, &own, servers).serve(&mut config) {
             // Who stayed away then would leave the jobs waiting when there is room again, until their user's next command.
             Err(full) if full.is_full() => {
                 if !std::mem::replace(&mut told, true) {
@@ -105,7 +112,7 @@ struct Runner<'a> {
 }
 
 impl<'a> Runner<'a> {
-    fn new(spool: &'a Spool, keeper: &'a [PathBuf], own: &Path) -> Runner<'a> {
+    fn new(spool: &'a Spool, keeper: &'a [PathBuf], own: &Path, servers: storage::Servers) -> Runner<'a> {
         Runner {
             spool,
             keeper,
@@ -114,7 +121,7 @@ impl<'a> Runner<'a> {
             keepers: Vec::new(),
             turn: Turn::default(),
             neighbours: Neighbours::default(),
-            servers: storage::Servers::default(),
+            servers,
             leases: BTreeMap::new(),
             told: Default::default(),
             last_us: BTreeMap::new(),

@@ -4,15 +4,20 @@
 use crate::Storage;
 use crate::files::{uid, user_name};
 use crate::plan::{Leased, is_queue};
-use homing_folder::lease::{News, Outlook, Place, SOON, Wish, has_in_use, keep, serves};
+use homing_folder::lease::{News, Outlook, Place, SOON, Successor, Wish, has_in_use, keep_in_line, serves};
 use std::collections::{BTreeMap, BTreeSet};
-use std::sync::mpsc::{Sender, channel};
+use std::fs;
+use std::os::unix::fs::MetadataExt;
+use std::path::Path;
+use std::sync::mpsc::{Receiver, Sender, channel};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
 /// The servers and queues in use.
 #[derive(Default)]
 pub(super) struct Servers {
+    /// The next runner, which has what this one has when this one is killed: its jobs go on meanwhile.
+    next: Option<Successor>,
     lessees: BTreeMap<Storage, Lessee>,
     /// Of each, by [`group`].
     idle: BTreeMap<String, Idle>,
@@ -23,6 +28,8 @@ struct Lessee {
     told: Option<(u64, Wish)>,
     heard: Arc<Mutex<Heard>>,
     begun: Instant,
+    /// Closed when its thread has given its leases back.
+    ended: Receiver<()>,
 }
 
 /// Leases that are too few for any job to start with.
@@ -43,6 +50,9 @@ const HELD: Duration = Duration::from_secs(1);
 /// one wire do that were in each other's way (IEEE 802.3), so that one of them comes to be alone.
 const LEFT_MS: u64 = 500;
 const DOUBLINGS: u32 = 3;
+
+/// A file server that is silent for longer keeps no runner from its end.
+const FAREWELL: Duration = Duration::from_secs(2);
 
 impl Idle {
     /// Whether leases are left to others now, where some are held that are too `few` for any job to start with.
@@ -84,12 +94,21 @@ struct Heard {
 }
 
 impl Servers {
+    /// Those of a runner with this folder of its user, which is started by this program and word.
+    pub(super) fn of_runner(own: &Path, (program, word): (&Path, &str)) -> Servers {
+        // A user may have more than one queue on a host.
+        let line = fs::metadata(own).ok().map(|meta| format!("queue-{:x}-{:x}", meta.dev(), meta.ino()));
+        let mut servers = Servers::default();
+        servers.next = line.map(|line| Successor { line, program: program.into(), word: word.into() });
+        servers
+    }
+
     /// Tells what is wished for, and says what may be used now. Leases of servers that no job uses any more go back.
     pub(super) fn turn(&mut self, wishes: BTreeMap<Storage, (Wish, u32)>) -> BTreeMap<Storage, Leased> {
         self.lessees.retain(|storage, _| wishes.contains_key(storage));
         self.idle.retain(|name, _| wishes.keys().any(|storage| group(storage) == name));
         for storage in wishes.keys().filter(|storage| !self.lessees.contains_key(storage)).collect::<Vec<_>>() {
-            self.lessees.insert(storage.clone(), Lessee::begin(storage));
+            self.lessees.insert(storage.clone(), Lessee::begin(storage, self.next.clone()));
         }
         let rest = self.rest(&wishes, Instant::now());
         let mut leases = BTreeMap::new();
@@ -120,9 +139,20 @@ impl Servers {
     }
 }
 
+/// A runner that ends must not seem to have been killed: another would be started, and hold the leases meanwhile.
+impl Drop for Servers {
+    fn drop(&mut self) {
+        let until = Instant::now() + FAREWELL;
+        let ended: Vec<_> = std::mem::take(&mut self.lessees).into_values().map(|lessee| lessee.ended).collect();
+        for ended in ended {
+            let _ = ended.recv_timeout(until.saturating_duration_since(Instant::now()));
+        }
+    }
+}
+
 impl Lessee {
-    fn begin(storage: &Storage) -> Lessee {
-        let (wishes, taken) = channel();
+    fn begin(storage: &Storage, next: Option<Successor>) -> Lessee {
+        let ((wishes, taken), (lives, ended)) = (channel(), channel());
         let heard = Arc::new(Mutex::new(Heard::default()));
         let (theirs, name) = (heard.clone(), storage.name.clone());
         let tell = move |news| {
@@ -132,12 +162,16 @@ impl Lessee {
         };
         let folder = storage.leases.to_path();
         let place = Place { folder, server: storage.server.clone(), limit: storage.limit, unfit: None };
-        if let Err(e) = homing_threads::begin(move || keep(place, &taken, tell)) {
+        let keep = move || {
+            let _lives: Sender<()> = lives;
+            keep_in_line(place, next.as_ref(), &taken, tell);
+        };
+        if let Err(e) = homing_threads::begin(keep) {
             let without = News::Without(e.to_string());
             note(&storage.name, &without);
             lock(&heard).hear(without);
         }
-        Lessee { wishes, told: None, heard, begun: Instant::now() }
+        Lessee { wishes, told: None, heard, begun: Instant::now(), ended }
     }
 
     /// What may be used, by what was heard last.
@@ -204,7 +238,6 @@ fn lock(heard: &Mutex<Heard>) -> std::sync::MutexGuard<'_, Heard> {
 mod tests {
     use super::*;
     use homing_folder::lease::{FOLDER, Leases};
-    use std::path::Path;
 
     /// Until the server's jobs may use so many; generous, so that only a fault takes so long.
     fn until(servers: &mut Servers, wishes: &BTreeMap<Storage, (Wish, u32)>, wanted: Option<u32>) -> Option<Leased> {

@@ -80,7 +80,8 @@ pub fn runner() -> Result<i32, Failure> {
         }
         last.clone()
     };
-    homing_queue::run_queue(&spool, &mut config, &[exe, "queue-keeper".into()]).map_err(failed)?;
+    let keeper = [exe.clone(), "queue-keeper".into()];
+    homing_queue::run_queue(&spool, &mut config, &keeper, (&exe, "queue-runner")).map_err(failed)?;
     Ok(0)
 }
 

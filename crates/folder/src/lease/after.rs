@@ -1,0 +1,105 @@
+//! What becomes of a file of leases when the process that made it is killed: a shell that waits for that end sees to it.
+
+use std::ffi::OsString;
+use std::fs::File;
+use std::io;
+use std::os::unix::process::CommandExt;
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Stdio};
+
+/// Who takes over the leases of a process that is killed, where what uses the server goes on without it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Successor {
+    /// Tells those who succeed each other from all else of their user on this host. Of them one is there at a time.
+    pub line: String,
+    /// The program of the next one.
+    pub program: PathBuf,
+    /// Its only word.
+    pub word: OsString,
+}
+
+/// Waits for the end of its input, which comes with that of the run, whatever ends it; signals for the run are not for
+/// this process.
+const REMOVE: &str = r#"trap '' HUP INT QUIT TERM; read -r end; exec rm -f -- "$1" "$1"+*"#;
+
+/// Likewise, but holds the file's locks meanwhile, which are its standard output's, and keeps the file young until the
+/// next of the line has said what it holds itself and has removed the file. SIGTERM for all of a user's processes ends
+/// this one too, and with it the line. What starts the next one is no word of this process: whoever kills all that are
+/// called so does not mean this one. It is started a second later: one that fails at once does so no more often.
+const SUCCEED: &str = r#"trap '' HUP INT QUIT; read -r end; file=$1
+( PATH=/usr/bin:/bin; left=15
+  while [ $left -gt 0 ]; do
+    for found in "$file" "$file"+*; do [ -e "$found" ] && break; done
+    [ -e "$found" ] && touch -c -- "$found" || exit
+    left=$((left - 1)); sleep 1
+  done
+  rm -f -- "$file" "$file"+* ) &
+trap - HUP INT QUIT; sleep 1; exec "$HOMING_NEXT" "$HOMING_NEXT_WORD" >/dev/null"#;
+
+/// The shell.
+#[derive(Debug)]
+pub(super) struct After(Child);
+
+impl After {
+    /// Will remove the file, so that others need not wait until its run counts as gone.
+    pub(super) fn remove(path: &Path) -> io::Result<After> {
+        let mut shell = shell(REMOVE, path);
+        shell.stdout(Stdio::null()).stderr(Stdio::null()).env_clear().env("PATH", "/usr/bin:/bin");
+        shell.spawn().map(After)
+    }
+
+    /// Will start the next one, and hold what this one holds until that one has it.
+    pub(super) fn succeed(path: &Path, file: &File, next: &Successor) -> io::Result<After> {
+        let mut shell = shell(SUCCEED, path);
+        shell.env("HOMING_NEXT", &next.program).env("HOMING_NEXT_WORD", &next.word);
+        shell.stdout(file.try_clone()?).spawn().map(After)
+    }
+}
+
+fn shell(script: &str, path: &Path) -> Command {
+    let mut shell = Command::new("/bin/sh");
+    shell.args(["-c", script, "homing-leases"]).arg(path).stdin(Stdio::piped()).current_dir("/").process_group(0);
+    // SAFETY: only a system call that is allowed between fork and exec.
+    unsafe { shell.pre_exec(keep_no_other) };
+    shell
+}
+
+/// Another thread may be about to pass on a job's lock, which would stay locked as long as the shell is there. A kernel
+/// before 5.11 does not know the call.
+#[cfg(target_os = "linux")]
+fn keep_no_other() -> io::Result<()> {
+    // SAFETY: plain numbers. The call is not in every C library.
+    unsafe { libc::syscall(libc::SYS_close_range, 3, u32::MAX, libc::CLOSE_RANGE_CLOEXEC) };
+    Ok(())
+}
+
+/// Jobs are Linux's.
+#[cfg(not(target_os = "linux"))]
+fn keep_no_other() -> io::Result<()> {
+    Ok(())
+}
+
+impl Drop for After {
+    fn drop(&mut self) {
+        let _ = self.0.kill();
+        let _ = self.0.wait();
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::fs;
+
+    #[test]
+    fn the_file_of_a_run_that_was_killed_is_removed_whatever_it_is_called() {
+        let dir = tempfile::tempdir().unwrap();
+        let file = dir.path().join("nas@it's *.1.0");
+        let (said, other) = (dir.path().join("nas@it's *.1.0+3+8w"), dir.path().join("nas@it's *.1.01+3+8"));
+        [&said, &other].into_iter().for_each(|path| fs::write(path, "").unwrap());
+        let mut after = After::remove(&file).unwrap();
+        drop(after.0.stdin.take());
+        assert!(after.0.wait().unwrap().success());
+        assert_eq!((said.exists(), other.exists()), (false, true));
+    }
+}
