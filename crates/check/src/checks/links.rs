@@ -1,6 +1,6 @@
 //! Are the links as fast as those of the other hosts, and free of errors?
 
-use crate::compare::split;
+use crate::compare::{Split, split};
 use crate::finding::word;
 use crate::{Answers, Check, Code, Finding, Host, Severity};
 use std::collections::BTreeSet;
@@ -63,8 +63,12 @@ done"#,
 /// A host's row of an interface.
 type Link<'a> = (&'a Host, &'a [String]);
 
+fn all(answers: &Answers) -> Vec<Link<'_>> {
+    answers.each(CHECK.key).filter(|(_, row)| row.len() == 6).collect()
+}
+
 fn judge(answers: &Answers) -> Vec<Finding> {
-    let links: Vec<Link> = answers.each(CHECK.key).filter(|(_, row)| row.len() == 6).collect();
+    let links = all(answers);
     let names: BTreeSet<&str> = links.iter().map(|(_, row)| row[0].as_str()).collect();
     let mut found: Vec<Finding> = links.iter().flat_map(|link| [half(link), errors(link)]).flatten().collect();
     for name in names {
@@ -104,8 +108,25 @@ fn speed(name: &str, same: &[Link]) -> Vec<Finding> {
         .collect()
 }
 
+/// Who says what of the MTU of interfaces of one name.
+fn mtus<'a>(same: &[Link<'a>]) -> Option<Split<'a, &'a str>> {
+    split(same.iter().map(|(host, row)| (*host, row[3].as_str())))
+}
+
+/// The MTU with which HC-NET-03 names a host; of several the smallest.
+pub(super) fn odd_mtu(answers: &Answers, host: &str) -> Option<u32> {
+    let links = all(answers);
+    let of_host = links.iter().filter(|(one, _)| one.name == host);
+    let odd = of_host.filter_map(|(_, own)| {
+        let same: Vec<Link> = links.iter().filter(|(_, row)| row[0] == own[0]).copied().collect();
+        let mtus = mtus(&same)?;
+        mtus.others.iter().find(|(other, _)| other.name == host)?.1.parse().ok()
+    });
+    odd.min()
+}
+
 fn mtu(name: &str, same: &[Link]) -> Vec<Finding> {
-    let Some(split) = split(same.iter().map(|(h, row)| (*h, row[3].as_str()))) else { return Vec::new() };
+    let Some(split) = mtus(same) else { return Vec::new() };
     let (right, like) = (split.most, split.most_of());
     let tell = |(host, own): (&Host, &str)| {
         let found = MTU.on(

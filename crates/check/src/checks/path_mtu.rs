@@ -1,5 +1,6 @@
 //! Does a packet as large as the interface allows come through to the other hosts?
 
+use super::links::odd_mtu;
 use crate::{Answers, Check, Code, Finding, Severity};
 
 static NARROW: Code = Code {
@@ -13,8 +14,10 @@ static NARROW: Code = Code {
 
 pub(crate) static CHECK: Check = Check {
     key: "path_mtu",
-    // The kernel sets DF on these and remembers what a router answers; what is dropped in silence only ping can tell.
+    // The kernel sets DF on these and remembers what a router answers; what is dropped in silence only ping can tell, and
+    // one that came too late, from a host that is busy, is no loss.
     ask: r#"command -v bash >/dev/null || exit 0
+comes_back() { ping -n -q -c 1 -W 1 "$@" >/dev/null; }
 for h; do
   [ $((n += 1)) -le 32 ] || break
   a=$(getent ahostsv4 -- "$h" | awk 'NR == 1 {print $1}')
@@ -23,8 +26,8 @@ for h; do
   m=$(cat "/sys/class/net/$d/mtu")
   { for _ in 1 2; do timeout -s KILL 1 bash -c 'head -c "$2" /dev/zero > "/dev/udp/$1/9"' sh "$a" $((m - 28)); done
     r=$(ip -o route get "$a" | awk '{for (i = 1; i < NF; i++) if ($i == "mtu") {sub("lock", "", $(i + 1)); print $(i + 1) == "" ? $(i + 2) : $(i + 1)}}')
-    if [ -z "$r" ] && command -v ping >/dev/null && ping -n -q -c 1 -W 1 "$a" >/dev/null; then
-      ping -n -q -M do -c 1 -W 1 -s $((m - 28)) "$a" >/dev/null || r=0
+    if [ -z "$r" ] && command -v ping >/dev/null && comes_back "$a"; then
+      comes_back -M do -s $((m - 28)) "$a" || comes_back -M do -s $((m - 28)) "$a" || r=0
     fi
     printf '%s\t%s\t%s\t%s\n' "$h" "$d" "$m" "${r:-$m}"; } &
 done; wait"#,
@@ -35,12 +38,25 @@ done; wait"#,
     judge,
 };
 
+fn number(text: &str) -> Option<u32> {
+    text.parse().ok()
+}
+
+fn is_narrow(row: &[String]) -> bool {
+    number(&row[3]).zip(number(&row[2])).is_some_and(|(path, own)| path < own)
+}
+
+/// It is the other host's interface that takes no larger packets, which HC-NET-03 tells of that host: one fault, and not
+/// one more on each host that sends to it. Where the way's own width is known, it must be as wide as that interface.
+fn is_by_its_end(answers: &Answers, row: &[String]) -> bool {
+    let widths = odd_mtu(answers, &row[0]).zip(number(&row[2])).zip(number(&row[3]));
+    widths.is_some_and(|((end, own), path)| end < own && (path == 0 || path >= end))
+}
+
 fn judge(answers: &Answers) -> Vec<Finding> {
     let of_host = |host: &crate::Host| {
         let rows = host.rows(CHECK.key)?.iter().filter(|row| row.len() == 4);
-        let number = |text: &String| text.parse::<u32>().ok();
-        let narrow: Vec<&Vec<String>> =
-            rows.filter(|row| number(&row[3]).zip(number(&row[2])).is_some_and(|(path, own)| path < own)).collect();
+        let narrow: Vec<&Vec<String>> = rows.filter(|row| is_narrow(row) && !is_by_its_end(answers, row)).collect();
         let first = narrow.first()?;
         let to = narrow.iter().map(|row| row[0].as_str()).collect::<Vec<_>>().join(", ");
         let most = if first[3] == "0" { "less".to_string() } else { first[3].clone() };
@@ -49,4 +65,39 @@ fn judge(answers: &Answers) -> Vec<Finding> {
         Some(found.look("ip route; ip route show cache; ip -d link; tracepath -n -m 5 ADDRESS"))
     };
     answers.hosts.iter().filter_map(of_host).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::Host;
+
+    fn host(name: &str, mtu: u32, rows: &str) -> Host {
+        let rows: String = rows.lines().map(|row| format!("=path_mtu\t{row}\n")).collect();
+        let link = format!("=links\teth0\t-1\t\t{mtu}\t9\t0\n=end\tlinks\t0\n");
+        Host::read(name, &[(1.0, format!("{link}{rows}=end\tpath_mtu\t0\n").into_bytes())])
+    }
+
+    fn found(hosts: [Host; 3]) -> Vec<String> {
+        judge(&Answers { hosts: hosts.into() }).into_iter().map(|found| found.what).collect()
+    }
+
+    #[test]
+    fn a_host_of_another_mtu_is_one_fault_and_not_one_of_each_host_that_sends_to_it() {
+        let to_n3 = |path: u32| {
+            let sender = |name: &str| host(name, 9000, &format!("n3\teth0\t9000\t{path}"));
+            found([sender("n1"), sender("n2"), host("n3", 1500, "n1\teth0\t1500\t1500")])
+        };
+        assert_eq!(to_n3(0), [""; 0], "dropped in silence, where its interface begins");
+        assert_eq!(to_n3(1500), [""; 0], "a router in between has the MTU of the end");
+        assert_eq!(to_n3(1400).len(), 2, "the way is narrower than its end");
+    }
+
+    #[test]
+    fn what_is_dropped_on_the_way_between_equal_hosts_is_told_by_each() {
+        let narrow = |name: &str, to: &str| host(name, 9000, &format!("{to}\teth0\t9000\t0"));
+        let told = found([narrow("n1", "n3"), host("n2", 9000, "n1\teth0\t9000\t9000"), narrow("n3", "n1")]);
+        assert_eq!(told.len(), 2, "{told:?}");
+        assert_eq!(told[0], "packets to n3 may have less bytes, and eth0 has the MTU 9000");
+    }
 }

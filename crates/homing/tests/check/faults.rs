@@ -222,10 +222,29 @@ pub const FAULTS: &[Fault] = &[
     ),
     seen("", "HC-NET-01", &[(N3, "over /sys/class/net/host0/speed 100")], &[(N3, "unover /sys/class/net/host0/speed")]),
     seen(
-        "",
+        "duplex",
         "HC-NET-02",
         &[(N3, "over /sys/class/net/host0/duplex half")],
         &[(N3, "unover /sys/class/net/host0/duplex")],
+    ),
+    // The host's end is full duplex for this one. Both behind the first round, in which HC-NET-03 makes the MTU 1400.
+    seen(
+        "duplex",
+        "HC-NET-11",
+        &[(
+            N3,
+            "fake lldpcli 'lldp.host0.via=LLDP\nlldp.host0.chassis.mac=02:00:00:00:00:01\nlldp.host0.chassis.name=s1\nlldp.host0.chassis.Bridge.enabled=on\nlldp.host0.port.ifname=p1\nlldp.host0.port.auto-negotiation.current=1000BaseTHD - half duplex mode'",
+        )],
+        &[(N3, "unfake lldpcli")],
+    ),
+    seen(
+        "duplex",
+        "HC-NET-12",
+        &[(
+            N3,
+            "fake lldpcli 'lldp.host0.via=LLDP\nlldp.host0.chassis.mac=02:00:00:00:00:01\nlldp.host0.chassis.name=s1\nlldp.host0.chassis.Bridge.enabled=on\nlldp.host0.port.ifname=p1\nlldp.host0.port.mfs=1400'",
+        )],
+        &[(N3, "unfake lldpcli")],
     ),
     mended("", "HC-NET-03", &[(N3, "ip link set dev host0 mtu 1400")], &[]),
     seen(
