@@ -205,17 +205,21 @@ fn up_is_undone(up: &Up, before: &[String; 2]) {
     lab.ok("n1", "! test -e /var/lib/homing/up");
 }
 
+/// What a host has of Slurm.
+const SLURM: &str =
+    "cat /etc/munge/munge.key | sha256sum; ls /etc/slurm; systemctl is-active munge slurmd slurmctld; true";
+
 fn slurm_comes_and_goes(up: &Up) {
     let lab = &up.lab;
     let hosts = ["n1", "n2", "n3"];
     std::fs::write(up.state.path().join("c.toml"), "hosts = \"n[1-3]\"\n[up.slurm]\npartition = \"crew\"\n").unwrap();
+    // What somebody has changed stays there and in the journal, and would be named again.
+    lab.ok("n3", "rm -r /etc/ssh/ssh_config.d/60-homing.conf /var/lib/homing/up");
     for host in hosts {
         // As the packages leave it: a key of the host's own, and links for System V's init, which a lab takes away.
         lab.ok(host, "for u in munge slurmd slurmctld; do update-rc.d -f $u remove; update-rc.d $u defaults; done; rm -f /etc/slurm/*.conf; systemctl stop slurmd slurmctld munge; head -c 128 /dev/urandom > /etc/munge/munge.key");
     }
-    let states =
-        "cat /etc/munge/munge.key | sha256sum; ls /etc/slurm; systemctl is-active munge slurmd slurmctld; true";
-    let before = hosts.map(|host| lab.ok(host, states));
+    let before = hosts.map(|host| lab.ok(host, SLURM));
     let plan = up.json(&["--dry-run"]);
     assert!(plan.to_string().contains("its bytes are not shown"), "the key is no text for a screen: {plan}");
     let done = up.json(&["--no-check"]);
@@ -225,12 +229,69 @@ fn slurm_comes_and_goes(up: &Up) {
     assert_eq!(lab.ok("n3", "srun -N3 hostname | sort"), "n1\nn2\nn3\n");
     assert_eq!(up.json(&["--no-check"])["steps"], 0);
 
+    a_host_leaves_slurm(up, &before[2]);
     lab.ok("n3", "systemctl disable --now --quiet slurmd");
     let mended = up.json(&["--no-check"]);
     assert_eq!((&mended["exit"], &mended["steps"]), (&0.into(), &1.into()), "{mended}");
     let undone = up.json(&["--undo"]);
     assert_eq!((failed(&undone, "n1"), failed(&undone, "n2")), (vec![], vec![]), "{undone}");
-    assert_eq!(hosts.map(|host| lab.ok(host, states)), before);
+    assert_eq!(hosts.map(|host| lab.ok(host, SLURM)), before);
+}
+
+/// Its jobs are waited for, none is lost, and those of others go on; then it is taken in again.
+fn a_host_leaves_slurm(up: &Up, before: &str) {
+    let lab = &up.lab;
+    let cluster = up.state.path().join("c.toml").display().to_string();
+    let down = |host: &str, words: &[&str]| {
+        let words = [&["down", host, "--cluster", &cluster], words].concat();
+        let done = up.as_called(Command::new(EXE).args(words)).output().unwrap();
+        (done.status.code().unwrap(), err(&done))
+    };
+    let (status, why) = down("n1", &[]);
+    assert!(status == 255 && why.contains("it leads Slurm"), "{why}");
+    let submit = |host: &str, file: &str| {
+        let wait = format!("until [ -e /tmp/{file} ]; do sleep 0.2; done; echo ended > /tmp/{file}.end");
+        lab.ok("n1", &format!("cd /tmp; sbatch --parsable -o /dev/null -w {host} --wrap '{wait}'")).trim().to_string()
+    };
+    let (stays, goes) = (submit("n2", "two"), submit("n3", "three"));
+    lab.ok("n1", "until [ $(squeue -h -t R | wc -l) = 2 ]; do sleep 0.2; done");
+    let waits = lab.ok("n1", "cd /tmp; sbatch --parsable -o /dev/null -w n[2-3] --exclusive --wrap true");
+    let (status, why) = down("n3", &["--wait", "0"]);
+    let lost = format!("jobs {} are queued for n3 by name", waits.trim());
+    assert!(status == 254 && why.contains(&lost), "Slurm ends a job that names a node it does not know: {why}");
+    lab.ok("n1", &format!("scancel {waits}"));
+    let (status, why) = down("n3", &["--wait", "0"]);
+    assert!(status == 254 && why.contains(&format!("jobs {goes} still run on n3")), "{why}");
+    lab.ok("n3", "touch /tmp/three");
+    let started = || lab.ok("n2", "systemctl show -P ActiveEnterTimestampMonotonic slurmd munge ssh");
+    let since = started();
+    let (status, why) = down("n3", &[]);
+    assert_eq!(status, 0, "{why}");
+    lab.ok("n3", "test $(cat /tmp/three.end) = ended && ! test -e /var/lib/homing/up");
+    assert_eq!(lab.ok("n3", SLURM), before);
+    assert_eq!(lab.ok("n2", "sinfo -h -N -o %N | sort -u"), "n1\nn2\n");
+    assert_eq!(lab.ok("n2", "squeue -h -o '%i %t'"), format!("{stays} R\n"));
+    assert_eq!(up.json(&["--no-check"])["exit"], 0, "the file names it still: it is taken in again");
+    assert_eq!(lab.ok("n3", "srun -w n3 hostname"), "n3\n");
+    assert_eq!(started(), since, "no daemon of n2 was restarted");
+
+    // One that has lost its journal is out of the others, and it is told that slurmd is left there.
+    lab.ok("n3", "mv /var/lib/homing/up /root/journal");
+    let (status, why) = down("n3", &[]);
+    assert!(status == 254 && why.contains("/etc/slurm/slurm.conf of homing up is there"), "{why}");
+    lab.ok("n3", "mv /root/journal /var/lib/homing/up");
+    // One that does not answer is taken out of the others; when it answers again, the same command takes it back.
+    assert_eq!(up.json(&["--no-check"])["exit"], 0);
+    lab.ok("n3", "systemctl stop ssh; ! pkill -x sshd || sleep 0.5");
+    let (status, why) = down("n3", &[]);
+    assert!(status == 0 && why.contains("n3 does not answer"), "{why}");
+    assert_eq!(lab.ok("n2", "sinfo -h -N -o %N | sort -u; sed -n '/homing names: begin/,/homing names: end/p' /etc/hosts | grep -c n3; true"), "n1\nn2\n0\n");
+    lab.ok("n3", "systemctl is-active --quiet slurmd && systemctl start ssh");
+    let (status, why) = down("n3", &[]);
+    assert_eq!((status, lab.ok("n3", SLURM).as_str()), (0, before), "{why}");
+    assert_eq!(up.json(&["--no-check"])["exit"], 0);
+    assert_eq!(lab.ok("n2", "srun -N3 hostname | sort"), "n1\nn2\nn3\n");
+    lab.ok("n2", "touch /tmp/two; until [ -e /tmp/two.end ]; do sleep 0.2; done");
 }
 
 /// Killed fifty times at any moment, forward and back: each time the same command ends right.

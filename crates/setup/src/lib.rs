@@ -5,14 +5,16 @@ pub mod areas;
 pub mod cache;
 mod login_limit;
 mod plan;
+mod remains;
 mod site;
 mod template;
 mod volumes;
 
 pub use areas::Area;
-pub use areas::slurm::{drain, proof, unfit};
+pub use areas::slurm::{Held, drain, held, proof, unfit};
 pub use areas::volumes::lacking;
 pub use plan::{Plan, plan, question};
+pub use remains::{remains, remains_question};
 pub use site::{Group, Mount, Site, Slurm, SshWay, Up, User};
 pub use template::expand;
 pub use volumes::{Homes, SiteVolume, Volume};

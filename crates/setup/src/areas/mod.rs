@@ -4,7 +4,7 @@ mod clock;
 mod homes;
 mod limits;
 mod mounts;
-mod names;
+pub(crate) mod names;
 mod packages;
 pub(crate) mod slurm;
 mod ssh;

@@ -4,13 +4,18 @@ use super::{Asked, lines_of_all};
 use crate::site::{AllSeen, Site, is_loopback};
 use homing_steps::{Observed, Question, Wanted, block_of, retired};
 
-const HOSTS: &str = "/etc/hosts";
+pub(crate) const HOSTS: &str = "/etc/hosts";
 const HOSTNAME: &str = "/etc/hostname";
 const BLOCK: &str = "names";
 
 pub(super) fn ask(site: &Site, question: &mut Question) {
     question.files.insert(HOSTS.into());
     question.files.extend(site.up.hostname.then(|| HOSTNAME.into()));
+}
+
+/// The names of homing up are on a host.
+pub(crate) fn is_left(there: &Observed) -> bool {
+    there.text(HOSTS).is_some_and(|text| block_of(text, BLOCK).is_some())
 }
 
 pub(super) fn wanted(site: &Site, host: &str, seen: &AllSeen) -> Asked {

@@ -6,7 +6,7 @@ use crate::site::{AllSeen, Site, Slurm};
 use homing_model::text::quoted_unless;
 use homing_steps::{How, Observed, Question, Seen, Wanted};
 
-const CONF: &str = "/etc/slurm/slurm.conf";
+pub(crate) const CONF: &str = "/etc/slurm/slurm.conf";
 const CGROUP: &str = "/etc/slurm/cgroup.conf";
 const KEY: &str = "/etc/munge/munge.key";
 const EVERYWHERE: [&str; 3] = ["munge", "slurmd", "slurm-client"];
@@ -84,7 +84,7 @@ fn runs(unit: &str, of_slurmd: How) -> [Wanted; 2] {
 fn is_foreign(there: &Observed) -> bool {
     match there.files.get(CONF) {
         None | Some(Seen::Absent) => false,
-        _ => !there.text(CONF).is_some_and(|text| text.starts_with(HEAD)),
+        _ => !is_left(there),
     }
 }
 
@@ -173,14 +173,39 @@ fn number(text: &str, key: &str) -> Option<u64> {
     text.split(' ').find_map(|word| word.strip_prefix(key))?.parse().ok()
 }
 
-/// What the controller is told of a host that is to go; it answers with the jobs that still run there. One that Slurm does
-/// not know is gone already.
+/// What the controller is told of a host that is to go; it answers with the jobs that stand against that, for [`held`]. A
+/// host that Slurm does not know is gone already.
 pub fn drain(host: &str) -> String {
     let host = quoted_unless(host, |c| c.is_ascii_alphanumeric() || "-_.".contains(c));
     format!(
         "out=$(scontrol update NodeName={host} State=DRAIN Reason='homing down' 2>&1) || case $out in \
-         *'nvalid node'*) exit 0;; *) echo \"$out\" >&2; exit 1;; esac\nsqueue -h -w {host} -o %i\n"
+         *'nvalid node'*) exit 0;; *) echo \"$out\" >&2; exit 1;; esac\nsqueue -h -w {host} -o 'runs %i' || exit 1\n\
+         squeue -h -t PD -o '%F %n' | sort -u | while read -r job nodes; do\n\
+         [ -z \"$nodes\" ] || ! scontrol show hostnames \"$nodes\" | grep -qxF -e {host} || echo queued $job\ndone\n"
     )
+}
+
+/// Jobs that stand against a host's leave, as Slurm numbers them.
+#[derive(Debug, Default, PartialEq, Eq)]
+pub struct Held {
+    /// They run there, or are ending.
+    pub run: Vec<String>,
+    /// They wait in the queue and name the host (`--nodelist`). A slurmctld that does not know it any more ends them with
+    /// NODE_FAIL, so that a job would be lost that nobody has seen running (Slurm 22.05).
+    pub queued: Vec<String>,
+}
+
+/// What the controller said to [`drain`].
+pub fn held(said: &str) -> Held {
+    let of = |word: &str| -> Vec<String> {
+        said.lines().filter_map(|line| line.strip_prefix(word)?.strip_prefix(' ')).map(String::from).collect()
+    };
+    Held { run: of("runs"), queued: of("queued") }
+}
+
+/// Slurm's file of homing up is on a host.
+pub(crate) fn is_left(there: &Observed) -> bool {
+    there.text(CONF).is_some_and(|text| text.starts_with(HEAD))
 }
 
 /// What the controller is asked at the end: nodes with their states, once those of `hosts` serve or a minute has gone.

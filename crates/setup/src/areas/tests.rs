@@ -315,6 +315,24 @@ fn nodes_that_do_not_serve_are_told_as_sinfo_has_them() {
     assert!(told[0].1.contains("down* Not responding") && told[1].1.contains("not among"), "{told:?}");
 }
 
+#[test]
+fn jobs_on_a_host_that_leaves_and_those_queued_for_it_stand_against_that() {
+    let script = crate::drain("n3");
+    assert!(script.contains("NodeName=n3 State=DRAIN") && script.contains("squeue -h -w n3 "), "{script}");
+    assert_eq!(crate::held(""), crate::Held::default());
+    let held = crate::held("runs 7\nruns 8_2\nqueued 9\nslurm_load_jobs error\n");
+    assert_eq!((held.run, held.queued), (vec!["7".to_string(), "8_2".into()], vec!["9".to_string()]));
+}
+
+#[test]
+fn what_a_host_without_its_journal_still_has_is_told() {
+    let (site, mut seen) = slurm(2);
+    assert_eq!(crate::remains(seen["n2"].as_ref().unwrap()), [""; 0]);
+    carry(&mut seen, &site, &[Area::Names, Area::Slurm]);
+    let told = crate::remains(seen["n2"].as_ref().unwrap());
+    assert!(told.len() == 2 && told[0].contains("/etc/hosts") && told[1].contains("/etc/slurm/slurm.conf"), "{told:?}");
+}
+
 const HOMES: &str = "[volume.homes]\nkind = \"nfs\"\nhosts = \"n1:/export\"\n[homes]\nvolume = \"homes\"\n";
 
 /// Three hosts that mount an NFS volume of n1.

@@ -7,11 +7,14 @@ use crate::cmd::volume::change;
 use crate::failure::Failure;
 use homing_exec::Remote;
 use homing_model::NodeSet;
-use homing_setup::{Site, drain};
+use homing_setup::{Site, drain, held, remains, remains_question};
 use homing_steps::{Call, Executor, SshExecutor};
 use homing_volume::{Danger, Kind, Record, folder};
+use std::collections::BTreeMap;
 use std::time::{Duration, Instant};
 
+/// What homing up has changed on a host.
+const JOURNAL: &str = "/var/lib/homing/up";
 /// Between two looks at what still runs on the host.
 const PAUSE: Duration = Duration::from_secs(2);
 
@@ -96,6 +99,18 @@ fn without(site: &Site, host: &str) -> Site {
     rest
 }
 
+fn takes_in(host: &str) -> String {
+    format!("scontrol update NodeName={host} State=RESUME takes the host in again")
+}
+
+/// They would be lost: it is their users' to say where else they may run.
+fn queued(host: &str, jobs: &[String]) -> Failure {
+    let failure =
+        Failure::system(format!("jobs {} are queued for {host} by name, and Slurm would end them", jobs.join(" ")));
+    let elsewhere = format!("scontrol update JobId={} ReqNodeList= lets it run elsewhere, scancel ends it", jobs[0]);
+    failure.hint(format!("{elsewhere}; then the same command once more; {}", takes_in(host)))
+}
+
 /// Takes a host out.
 pub fn run(args: Args) -> Result<i32, Failure> {
     let cluster = args.cluster.load()?;
@@ -119,7 +134,7 @@ pub fn run(args: Args) -> Result<i32, Failure> {
     session.site = rest;
     let status = session.set_up()?;
     let back = match answers {
-        true => session.take_host_back(host, false),
+        true => session.take_host_back(host, false).and_then(|()| session.nothing_remains(host)),
         false => {
             session.say(&format!("note: {host} does not answer; what homing up has changed on it stays there"));
             Ok(())
@@ -132,7 +147,7 @@ pub fn run(args: Args) -> Result<i32, Failure> {
 }
 
 impl Session {
-    /// Slurm gives the host no more work, and what runs there ends.
+    /// Slurm gives the host no more work, what runs there ends, and nothing in the queue names it.
     fn drain(&self, args: &Args) -> Result<(), Failure> {
         let Some(controller) = self.site.up.slurm.as_ref().and_then(|_| self.site.controller()) else { return Ok(()) };
         let (host, begun) = (&args.host, Instant::now());
@@ -140,16 +155,19 @@ impl Session {
         loop {
             let call = (controller.to_string(), Call::Script(drain(host)));
             let said = self.executor.run(&[call]).remove(0);
-            let jobs =
+            let said =
                 said.map_err(|why| Failure::system(format!("draining {host} in Slurm on {controller}: {why}")))?;
-            let jobs = jobs.split_whitespace().collect::<Vec<_>>().join(" ");
+            let held = held(&said);
+            if !held.queued.is_empty() {
+                return Err(queued(host, &held.queued));
+            }
+            let jobs = held.run.join(" ");
             if jobs.is_empty() {
                 return Ok(());
             }
             if args.wait.is_some_and(|seconds| begun.elapsed() >= Duration::from_secs(seconds)) {
                 let failure = Failure::system(format!("jobs {jobs} still run on {host}, which Slurm gives no more"));
-                let back = format!("scontrol update NodeName={host} State=RESUME");
-                return Err(failure.hint(format!("the same command goes on waiting; {back} takes the host in again")));
+                return Err(failure.hint(format!("the same command goes on waiting; {}", takes_in(host))));
             }
             if jobs != last {
                 self.say(&format!("slurm: {host} is drained; jobs that still run there: {jobs}"));
@@ -157,6 +175,20 @@ impl Session {
             }
             std::thread::sleep(PAUSE);
         }
+    }
+
+    /// A host that has lost its journal keeps what homing up made there, and that is told.
+    fn nothing_remains(&self, host: &str) -> Result<(), Failure> {
+        let seen = self.look(&remains_question(), &[host.to_string()], &BTreeMap::new());
+        let Some(Ok(there)) = seen.get(host) else { return Ok(()) };
+        let left = remains(there);
+        if left.is_empty() {
+            return Ok(());
+        }
+        let what = left.join("; ");
+        let failure =
+            format!("{host} is out of the others, and not as before: its journal {JOURNAL} is gone, and {what}");
+        Err(Failure::system(failure).hint("take that away by hand"))
     }
 
     /// No byte of a volume is left there, and nothing is mounted.
