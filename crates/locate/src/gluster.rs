@@ -19,24 +19,61 @@ use names::Names;
 use rustix::io::Errno;
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex, PoisonError};
 
 /// `glusterfs.pathinfo` of a file in a wide volume; one call instead of a second round trip.
 const PATHINFO_MOST: usize = 64 << 10;
 
 pub(crate) struct Gluster {
     lines: Vec<MountLine>,
-    volume: Result<(Definition, Bricks), String>,
+    /// As it was read last; a volume that is grown has another.
+    volume: Mutex<Arc<Volume>>,
     names: Names,
 }
+
+/// A volume's definition with the connections that it leads to, or why it cannot be read.
+type Volume = Result<(Definition, Bricks), String>;
 
 impl Gluster {
     /// `lines` are all places where this volume is mounted here.
     pub fn read(lines: &[MountLine]) -> Gluster {
-        let volume = definition(lines).map(|(definition, mount)| {
-            let bricks = Bricks::new(&definition, mount);
-            (definition, bricks)
-        });
-        Gluster { lines: lines.to_vec(), volume, names: Names::system() }
+        let volume = definition(lines).map(joined);
+        Gluster { lines: lines.to_vec(), volume: Mutex::new(Arc::new(volume)), names: Names::system() }
+    }
+
+    fn volume(&self) -> Arc<Volume> {
+        self.volume.lock().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+
+    /// The volume, when its definition is not what it was in `old`: bricks were added or removed.
+    fn changed_since(&self, old: &Volume) -> Option<Arc<Volume>> {
+        let read = definition(&self.lines).ok()?;
+        if old.as_ref().is_ok_and(|(definition, _)| *definition == read.0) {
+            return None;
+        }
+        let volume = Arc::new(Ok(joined(read)));
+        *self.volume.lock().unwrap_or_else(PoisonError::into_inner) = Arc::clone(&volume);
+        Some(volume)
+    }
+
+    fn place(&self, volume: &Volume, path: &Path, layout: &mut FileLayout) {
+        let (definition, bricks) = match volume {
+            Ok(volume) => volume,
+            Err(reason) => return layout.reason = Some(reason.clone()),
+        };
+        let mut length = layout.size;
+        if let Some(block) = definition.shard
+            && layout.size > shards::SMALLEST
+        {
+            let Err(why) = cut(definition, bricks, path, layout) else { return };
+            length = block.min(layout.size);
+            layout.reason =
+                Some(format!("a mount tells the place of its first shard only, and the bricks tell nothing: {why}"));
+        }
+        match self.whole(definition, bricks, path) {
+            Ok(replicas) => layout.extents.push(Extent { offset: 0, length, replicas }),
+            Err(reason) => layout.reason = Some(reason),
+        }
     }
 
     /// A file that is not cut.
@@ -72,6 +109,11 @@ impl Gluster {
         let replicas = holding.iter().map(|b| Replica { host: b.host.clone(), share: 1.0 });
         Ok((once_each(replicas.collect()), found.all))
     }
+}
+
+fn joined((definition, mount): (Definition, &Path)) -> (Definition, Bricks) {
+    let bricks = Bricks::new(&definition, mount);
+    (definition, bricks)
 }
 
 /// A file in blocks, of a volume that cuts files.
@@ -178,22 +220,15 @@ impl FileSystem for Gluster {
         if layout.size == 0 {
             return;
         }
-        let (definition, bricks) = match &self.volume {
-            Ok(volume) => volume,
-            Err(reason) => return layout.reason = Some(reason.clone()),
-        };
-        let mut length = layout.size;
-        if let Some(block) = definition.shard
-            && layout.size > shards::SMALLEST
+        let volume = self.volume();
+        self.place(&volume, path, layout);
+        // What lies on a brick that was added since has no place by the old definition, and its shards look like holes.
+        let placed: u64 = layout.extents.iter().map(|extent| extent.length).sum();
+        if (layout.reason.is_some() || placed < layout.size)
+            && let Some(volume) = self.changed_since(&volume)
         {
-            let Err(why) = cut(definition, bricks, path, layout) else { return };
-            length = block.min(layout.size);
-            layout.reason =
-                Some(format!("a mount tells the place of its first shard only, and the bricks tell nothing: {why}"));
-        }
-        match self.whole(definition, bricks, path) {
-            Ok(replicas) => layout.extents.push(Extent { offset: 0, length, replicas }),
-            Err(reason) => layout.reason = Some(reason),
+            (layout.extents, layout.reason) = (Vec::new(), None);
+            self.place(&volume, path, layout);
         }
     }
 }

@@ -6,13 +6,18 @@ const ARBITER: &str = include_str!("../../tests/fixtures/arb.vol");
 fn gluster(text: &str) -> Gluster {
     let definition = volfile::parse(text).unwrap();
     let bricks = Bricks::new(&definition, Path::new("/nowhere"));
-    Gluster { lines: Vec::new(), volume: Ok((definition, bricks)), names: Names::by(|_| Vec::new()) }
+    Gluster {
+        lines: Vec::new(),
+        volume: Mutex::new(Arc::new(Ok((definition, bricks)))),
+        names: Names::by(|_| Vec::new()),
+    }
 }
 
 #[test]
 fn only_an_arbiter_is_no_place() {
     let gluster = gluster(ARBITER);
-    let (definition, _) = gluster.volume.as_ref().unwrap();
+    let volume = gluster.volume();
+    let (definition, _) = volume.as_ref().as_ref().unwrap();
     let place = |value: &[u8]| gluster.told(definition, Path::new("/f"), value);
     let reason = place(b"(<REPLICATE:arb-replicate-0> <POSIX(/bricks/3/arb):gxhost:/bricks/3/arb/f>)\0").unwrap_err();
     assert!(reason.contains("arbiter"), "{reason}");
