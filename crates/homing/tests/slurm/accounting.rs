@@ -35,15 +35,31 @@ for i in $(seq 300); do idle && break; sleep 0.2; done; idle
 /// What slurmctld says of the job that a task stands in.
 const SELF: &str = "scontrol show job --oneliner $SLURM_JOB_ID #";
 
+/// A licence that slurmdbd counts for several clusters, two in all and half of them for this one.
+const LICENCE: &str = r#"
+set -eu
+sacctmgr -i add resource name=nas server=books count=2 type=license percentallowed=50 \
+  cluster="$(sed -n s/^ClusterName=//p /etc/slurm/slurm.conf)" >/dev/null
+for i in $(seq 300); do scontrol show licenses --oneliner | grep -q '=nas@books Total=1 ' && break; sleep 0.2; done
+mkdir -p /etc/homing /data/jobs/there
+printf '[server.n1]\nlicense = "nas@books"\n' >/etc/homing/cluster.toml
+cd /data/jobs
+echo >file
+"#;
+
+/// Notes that it is there, and how many are.
+const THERE: &str = "cat file >/dev/null; touch there/$$; sleep 1; ls there | wc -l; rm there/$$";
+
 #[test]
 fn accounts_and_qualities_of_service_are_passed_on_and_refusals_are_told() {
-    if missing(&["slurmctld", "munged", "slurmdbd", "mariadbd"]) {
+    if missing(&["slurmctld", "munged", "slurmdbd", "mariadbd", "glusterd"]) {
         return;
     }
-    let lab = Lab::up("books", &["--hosts", "1", "--slurm"]);
+    let lab = Lab::up("books", &["--hosts", "1", "--slurm", "--gluster", "1x1"]);
     lab.ok("n1", BOOKS);
     what_is_passed_on(&lab);
     what_is_refused(&lab);
+    licences_of_several_clusters(&lab);
 }
 
 fn what_is_passed_on(lab: &Lab) {
@@ -88,4 +104,16 @@ fn what_is_refused(lab: &Lab) {
         [asked, answer, "sacctmgr show associations"].iter().for_each(|part| assert!(said.contains(part), "{said}"));
     }
     assert_eq!(lab.ok("n1", "squeue -h"), "");
+}
+
+/// Of the jobs of a file server only one is there at a time, though the host has room for more.
+fn licences_of_several_clusters(lab: &Lab) {
+    lab.ok("n1", LICENCE);
+    let subs = format!("cd /data/jobs; for i in 1 2 3; do {EXE} sub -o out.$i '{THERE}'; done");
+    lab.ok("n1", &subs);
+    let why = format!("{EXE} jobs --why | grep 'nas@books serves 1 of 1'");
+    lab.ok("n1", &format!("for i in $(seq 100); do {why} && exit; sleep 0.1; done; exit 1"));
+    lab.ok("n1", "for i in $(seq 600); do [ -z \"$(squeue -h)\" ] && exit; sleep 0.1; done; squeue; exit 1");
+    let seen = lab.ok("n1", "cat /data/jobs/out.*");
+    assert_eq!(seen.split_whitespace().collect::<Vec<_>>(), ["1"; 3], "{seen}");
 }
