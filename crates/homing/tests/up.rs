@@ -294,10 +294,10 @@ fn a_host_leaves_slurm(up: &Up, before: &str) {
     lab.ok("n2", "touch /tmp/two; until [ -e /tmp/two.end ]; do sleep 0.2; done");
 }
 
-/// Killed fifty times at any moment, forward and back: each time the same command ends right.
+/// Killed fifty times (`KILLS`) at any moment, forward and back: each time the same command ends right.
 #[test]
 #[ignore = "a quarter of an hour: tests/night/up_kills"]
-fn fifty_kills_at_random() {
+fn kills_at_random() {
     if missing(&["systemd-nspawn", "dpkg-deb", "apt-get"]) {
         return;
     }
@@ -306,7 +306,8 @@ fn fifty_kills_at_random() {
     std::fs::write(up.state.path().join("c.toml"), CLUSTER).unwrap();
     hosts.iter().for_each(|host| drop(up.lab.ok(host, BARE)));
     let trees = || hosts.map(|host| up.lab.ok(host, TREE));
-    let seed = std::env::var("SEED").ok().and_then(|seed| seed.parse().ok()).unwrap_or_else(std::process::id);
+    let told = |name: &str| std::env::var(name).ok().and_then(|number| number.parse().ok());
+    let (seed, most) = (told("SEED").unwrap_or_else(std::process::id), told("KILLS").unwrap_or(50));
     eprintln!("SEED={seed}");
     // Numerical Recipes' generator: its upper bits serve to choose moments.
     let state = std::cell::Cell::new(u64::from(seed));
@@ -318,7 +319,7 @@ fn fifty_kills_at_random() {
     assert_eq!(up.json(&["--no-check"])["exit"], 0);
     let made = trees();
     let (mut kills, mut forward) = (0, false);
-    while kills < 50 {
+    while kills < most {
         let words: &[&str] = if forward { &["--no-check"] } else { &["--undo"] };
         for _ in 0..=random(4) {
             let mut child = up.command(words).stdout(std::process::Stdio::null()).spawn().unwrap();
