@@ -5,7 +5,8 @@
 //! fish: hence one line, no single quote, no backslash, no exclamation mark.
 //! What the script says to us starts with `homing-boot`:
 //! `arch ARCH` (another kind of machine: send hash and size of its program, as one line),
-//! `need ARCH` (send the program now), `fail KIND DETAIL` (then it ends).
+//! `need ARCH` or `need ARCH gzip` (send the program now; in the latter case packed, after a line with its packed size),
+//! `fail KIND DETAIL` (then it ends).
 
 use crate::payload::{OWN_ARCH, Payload};
 
@@ -56,13 +57,16 @@ const SCRIPT: &[&str] = &[
     "  safe \"$d\" && kept \"$f\" && exec \"$f\" $r;",
     "done;",
     "w=; trap tidy EXIT; trap \"exit 9\" HUP INT TERM;",
+    // Not among the tools that it fails without: what has none is sent all bytes as they are.
+    "z=; command -v gzip >/dev/null 2>&1 && z=gzip;",
+    "got() { if [ -n \"$z\" ]; then read -r k && head -c $k | { gzip -dc 2>/dev/null; cat > /dev/null; }; else head -c $n; fi; };",
     "for d in \"$c\" \"$p\"; do",
     "  mkdir -p \"$d\" 2>/dev/null; safe \"$d\" || continue;",
     "  t=$d/.worker-$h.$(uname -n).$$;",
     "  { : > \"$t\"; } 2>/dev/null && chmod 700 \"$t\" && [ -x \"$t\" ] || { tidy; continue; };",
-    "  echo \"homing-boot need $m\";",
+    "  echo \"homing-boot need $m $z\";",
     // What does not fit is read all the same: the next folder is sent it anew.
-    "  e=$(head -c $n | { cat 2>&1 > \"$t\" || cat > /dev/null; });",
+    "  e=$(got | { cat 2>&1 > \"$t\" || cat > /dev/null; });",
     "  [ -z \"$e\" ] || { w=\"$d: $e\"; tidy; continue; };",
     "  same \"$t\" || fail copy \"$d\";",
     "  sync \"$t\" 2>/dev/null;",

@@ -95,8 +95,8 @@ fn converse(
         let Some((_, said)) = text.trim_end().split_once(MARK) else { continue };
         match (said.split_once(' '), payload.as_ref()) {
             (Some(("arch", arch)), Some(own)) => *payload = Some(tell_of_another(arch, own, carried, ends)?),
-            (Some(("need", _)), Some(payload)) => {
-                send_program(payload, ends, progress)?;
+            (Some(("need", of)), Some(payload)) => {
+                send_program(payload, of.ends_with(" gzip"), ends, progress)?;
                 asked_ns = homing_clock::system_ns();
             }
             (Some(("job", id)), _) if !id.is_empty() && id.bytes().all(|b| b.is_ascii_digit()) => {
@@ -121,9 +121,10 @@ fn tell_of_another(arch: &str, own: &Payload, carried: Carried, ends: &mut Ends)
     Ok(payload)
 }
 
-fn send_program(payload: &Payload, ends: &mut Ends, progress: &Sender<Progress>) -> Result<(), Failure> {
-    let bytes = payload.bytes().map_err(|e| Failure::Wire(e.into()))?;
-    match send_bytes(&bytes, &mut ends.to, progress) {
+fn send_program(payload: &Payload, packed: bool, ends: &mut Ends, progress: &Sender<Progress>) -> Result<(), Failure> {
+    let bytes = if packed { payload.packed() } else { payload.bytes() }.map_err(|e| Failure::Wire(e.into()))?;
+    let sent = if packed { writeln!(ends.to, "{}", bytes.len()) } else { Ok(()) };
+    match sent.and_then(|()| send_bytes(&bytes, &mut ends.to, progress)) {
         // Closed on the far side: its last words, read next, tell why.
         Err(e) if e.kind() == io::ErrorKind::BrokenPipe => Ok(()),
         sent => sent.map_err(|e| Failure::Wire(e.into())),

@@ -2,6 +2,8 @@
 //! it: it is read only for one that has not, and hashed once, since either is a
 //! noticeable part of a run's start on a slow or busy host.
 
+use flate2::Compression;
+use flate2::write::GzEncoder;
 use rustix::fs::OFlags;
 use sha2::{Digest, Sha256};
 use std::collections::HashMap;
@@ -23,6 +25,7 @@ pub struct Payload {
     file: Mutex<File>,
     exe: PathBuf,
     read: Mutex<Option<Arc<Vec<u8>>>>,
+    packed: Mutex<Option<Arc<Vec<u8>>>>,
     cache: Option<PathBuf>,
 }
 
@@ -44,7 +47,7 @@ impl Payload {
             }
         };
         let (file, read, exe) = (Mutex::new(file), Mutex::new(read), exe.to_path_buf());
-        Ok(Payload { size: meta.len(), sha256, file, exe, read, cache })
+        Ok(Payload { size: meta.len(), sha256, file, exe, read, packed: Mutex::default(), cache })
     }
 
     /// Where it lies here.
@@ -65,6 +68,17 @@ impl Payload {
             return Err(io::Error::other("homing's own program is not what it was in the last run; run it again"));
         }
         Ok(read.insert(Arc::new(bytes)).clone())
+    }
+
+    /// All of it as gzip packs it: a third of the bytes.
+    pub fn packed(&self) -> io::Result<Arc<Vec<u8>>> {
+        let mut packed = self.packed.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(bytes) = &*packed {
+            return Ok(bytes.clone());
+        }
+        let mut pack = GzEncoder::new(Vec::new(), Compression::default());
+        io::Write::write_all(&mut pack, &self.bytes()?)?;
+        Ok(packed.insert(Arc::new(pack.finish()?)).clone())
     }
 }
 

@@ -1,7 +1,11 @@
 //! The far side of the bootstrap, run by a fake ssh on this machine: a shell
 //! that gives the remote command to `sh` with a home of its own.
 
+#[path = "../../../tests/script.rs"]
+mod script;
+
 use homing_launch::{Carried, Channel, FAN_OUT, Heard, LaunchError, Options, Via, open};
+use script::program;
 use std::ffi::OsString;
 use std::fs;
 use std::io::{Read, Write};
@@ -61,6 +65,18 @@ impl World {
         said
     }
 
+    /// A folder `bin` in the home with what a host needs, and with gzip or without it.
+    fn tools(&self, gzip: bool) -> PathBuf {
+        let bin = self.dir.path().join("home/bin");
+        fs::create_dir(&bin).unwrap();
+        let needed = ["sh", "sha256sum", "head", "cat", "mkdir", "chmod", "mv", "rm", "ls", "id", "uname", "sync"];
+        for tool in needed.iter().chain(gzip.then_some(&"gzip")) {
+            let place = ["/bin", "/usr/bin"].map(|dir| Path::new(dir).join(tool)).into_iter().find(|at| at.exists());
+            symlink(place.unwrap(), bin.join(tool)).unwrap();
+        }
+        bin
+    }
+
     fn cache(&self) -> PathBuf {
         self.dir.path().join("home/.cache/homing")
     }
@@ -72,16 +88,6 @@ impl World {
     fn cached(&self) -> Vec<PathBuf> {
         fs::read_dir(self.cache()).unwrap().map(|entry| entry.unwrap().path()).collect()
     }
-}
-
-/// Written by a child: a descriptor of ours, still open for writing in some
-/// other test's child between fork and exec, would make it "text file busy".
-fn program(path: &Path, text: &str) {
-    let mut sh = Command::new("sh");
-    sh.args(["-c", ": > \"$1\" && chmod 755 \"$1\" && exec cat > \"$1\"", "sh"]).arg(path).stdin(Stdio::piped());
-    let mut child = sh.spawn().unwrap();
-    child.stdin.take().unwrap().write_all(text.as_bytes()).unwrap();
-    assert!(child.wait().unwrap().success());
 }
 
 fn echoes(channel: Channel) {
@@ -144,13 +150,34 @@ fn two_coordinators_may_copy_at_the_same_time() {
 
 #[test]
 fn damage_on_the_way_is_seen_and_nothing_stays() {
-    // `head` stands in for the link: it loses the last byte.
-    let world = World::new("PATH=$HOME/bin:$PATH");
-    let bin = world.dir.path().join("home/bin");
-    fs::create_dir(&bin).unwrap();
-    program(&bin.join("head"), "#!/bin/sh\n/usr/bin/head \"$@\" | /usr/bin/head -c -1\n");
-    assert!(world.refusal().contains("damaged"));
-    assert!(world.cached().is_empty());
+    // `head` stands in for the link: it loses the last bytes, of what is packed more than the sum at its end.
+    for gzip in [true, false] {
+        let world = World::new("PATH=$HOME/bin");
+        let bin = world.tools(gzip);
+        fs::remove_file(bin.join("head")).unwrap();
+        program(&bin.join("head"), "#!/bin/sh\n/usr/bin/head \"$@\" | /usr/bin/head -c -20\n");
+        assert!(world.refusal().contains("damaged"));
+        assert!(world.cached().is_empty());
+    }
+}
+
+#[test]
+fn it_is_packed_where_the_host_can_unpack_it() {
+    let sent = |gzip: bool| {
+        let world = World::new("PATH=$HOME/bin");
+        let bin = world.tools(gzip);
+        fs::remove_file(bin.join("head")).unwrap();
+        program(&bin.join("head"), "#!/bin/sh\n/usr/bin/head \"$@\" | /usr/bin/tee \"$HOME/sent\"\n");
+        let long = format!("{}\n#{}", worker(), "0123456789".repeat(1000));
+        program(&world.dir.path().join("worker"), &long);
+        echoes(world.open().unwrap());
+        assert_eq!(fs::read_to_string(world.cached().remove(0)).unwrap(), long);
+        (fs::metadata(world.dir.path().join("home/sent")).unwrap().len() as usize, long.len())
+    };
+    let (packed, size) = sent(true);
+    assert!(packed < size / 3, "{packed} of {size}");
+    let (plain, size) = sent(false);
+    assert_eq!(plain, size);
 }
 
 #[test]
