@@ -286,7 +286,6 @@ fn received(lab: &Lab, order: &str) -> u64 {
 
 #[test]
 fn ranks_stand_next_to_the_parts_of_their_file() {
-    const BYTES: u64 = 16 << 20;
     if missing(&["glusterd", "slurmctld", "munged"]) {
         return;
     }
@@ -302,16 +301,25 @@ fn ranks_stand_next_to_the_parts_of_their_file() {
     on_slurm(&lab, &order);
 }
 
-/// What is told of the job that ended last: each rank has its part at home.
-fn evidence_of_each_rank(lab: &Lab, order: &str, all: u64) {
-    let (_, told) = by(lab, "ann", "n1", "homing jobs -a --json --engine local");
+/// Size of the file that the ranks share, bytes.
+const BYTES: u64 = 16 << 20;
+
+/// The job that ended last: each rank has its part at home.
+fn ranks_at_home(lab: &Lab, engine: &str, order: &str, all: u64) -> Value {
+    let (_, told) = by(lab, "ann", "n1", &format!("homing jobs -a --json --engine {engine}"));
     let jobs: Vec<Value> = serde_json::from_str(&told).unwrap();
-    let job = jobs.iter().max_by_key(|job| job["id"].as_u64()).unwrap();
+    let job = jobs.into_iter().max_by_key(|job| job["id"].as_u64()).unwrap();
     let ranks = job["ranks"].as_array().unwrap();
     let hosts: Vec<&str> = ranks.iter().map(|rank| rank["host"].as_str().unwrap()).collect();
     assert_eq!(hosts.join(" "), order, "{job}");
     let sum = |of: &str| ranks.iter().map(|rank| rank[of].as_u64().unwrap()).sum::<u64>();
     assert_eq!((sum("home"), sum("away")), (all, 0), "{job}");
+    job
+}
+
+/// What is told of it beside what it received.
+fn evidence_of_each_rank(lab: &Lab, order: &str, all: u64) {
+    let job = ranks_at_home(lab, "local", order, all);
     let received = job["received"].as_object().unwrap();
     let bytes: u64 = received.values().map(|bytes| bytes.as_u64().unwrap()).sum();
     assert!(received.len() == 4 && bytes * 20 <= all, "{job}");
@@ -333,6 +341,7 @@ fn on_slurm(lab: &Lab, order: &str) {
     let (_, told) = by(lab, "ann", "n1", &line);
     let twice = order.split(' ').flat_map(|host| [host; 2]).collect::<Vec<_>>().join(" ");
     assert_eq!(told.matches(&format!("{twice}\n")).count(), 1 + starters.len(), "{starters:?}: {told}");
+    ranks_at_home(lab, "slurm", &twice, BYTES);
     if starters.contains(&"mpirun.openmpi") {
         let line = "rm -f s; homing sub -K -q --nodes 4 --ppn 1 -o s 'mpirun.openmpi ./openmpi; srun ./openmpi'; cat s";
         let (_, told) = by(lab, "ann", "n1", line);

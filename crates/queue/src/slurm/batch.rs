@@ -1,5 +1,6 @@
 //! What `sbatch` is told: options and script. Pure.
 
+use super::comment::{comment, plain};
 use super::{ending, several};
 use crate::job::Style;
 use crate::{JobSpec, Private};
@@ -8,24 +9,6 @@ use homing_model::text::quoted;
 use homing_model::{Command, RawText};
 use homing_slurm::Node;
 use std::collections::BTreeMap;
-
-/// By this a job's comment is known to hold its command, after the project if it has one.
-const COMMENT: &str = "homing";
-
-/// The comment of a job.
-fn comment(spec: &JobSpec) -> String {
-    let project = spec.project.as_ref().map_or_else(String::new, |p| format!(" -P {}", plain(p).replace(':', "_")));
-    format!("{COMMENT}{project}: {}", plain(&spec.command.display()))
-}
-
-/// Project and command of a comment that is ours.
-pub(super) fn told(comment: &str) -> Option<(Option<&str>, &str)> {
-    let (head, command) = comment.strip_prefix(COMMENT)?.split_once(": ")?;
-    match head {
-        "" => Some((None, command)),
-        _ => Some((Some(head.strip_prefix(" -P ")?), command)),
-    }
-}
 
 /// Fits the hosts that a job should be near to what this Slurm can express;
 /// returns what the user should know. `features` are those of each node.
@@ -129,11 +112,6 @@ pub(super) fn default_name(command: &str) -> String {
     plain(first.rsplit('/').next().unwrap_or(first))
 }
 
-/// For names and comments: slurmctld's lists have one line a job.
-fn plain(text: &str) -> String {
-    text.chars().map(|c| if c.is_control() { ' ' } else { c }).take(1000).collect()
-}
-
 /// `%J` and `%I` in Slurm's letters; every other `%` is itself.
 fn pattern(name: &str, array: bool) -> String {
     let (job, index) = if array { ("%A", "%a") } else { ("%j", "0") };
@@ -233,8 +211,6 @@ mod tests {
         (s.held, s.project) = (true, Some("p: x".into()));
         s.extra = vec!["--account=physics".into()];
         let text = of(&s);
-        assert_eq!(told(&comment(&s)), Some((Some("p_ x"), "sort 'a b' > c")));
-        assert_eq!((told("homing: a: b"), told("mine: x")), (Some((None, "a: b")), None));
         assert!(text.ends_with(" --account=physics"), "the user's own words win: {text}");
         for part in ["--hold", "--array=1-3,7%2", "--output=o.%A.%a.%%d", "--time=1:30", "--mem=500M"] {
             assert!(text.contains(part), "{part}: {text}");

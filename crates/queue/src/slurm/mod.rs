@@ -3,6 +3,7 @@
 
 mod after;
 mod batch;
+mod comment;
 mod ending;
 mod interactive;
 mod several;

@@ -1,6 +1,7 @@
 //! What `scontrol show job` and `sinfo` print. Pure.
 
-use super::batch::{default_name, told};
+use super::batch::default_name;
+use super::comment::told;
 use crate::array::{self, Array};
 use crate::job::{End, Start, Style};
 use crate::plan::{Block, Queue};
@@ -131,7 +132,8 @@ fn record(fields: &BTreeMap<&str, &str>) -> Option<(u64, u32, JobSpec, Vec<Part>
     let (user, uid) = get("UserId").trim_end_matches(')').rsplit_once('(')?;
     let (indices, limit) = elements(get("ArrayTaskId"));
     let ours = told(get("Comment"));
-    let command = ours.map_or_else(|| get("Command"), |(_, command)| command);
+    let command = ours.as_ref().map_or_else(|| get("Command"), |told| told.command);
+    let (hosts, ranks) = ours.as_ref().map(|told| (told.hosts.clone(), told.ranks.clone())).unwrap_or_default();
     let limit = limit.or_else(|| get("ArrayTaskThrottle").parse().ok());
     let spec = JobSpec {
         v: 1,
@@ -156,14 +158,14 @@ fn record(fields: &BTreeMap<&str, &str>) -> Option<(u64, u32, JobSpec, Vec<Part>
         near: Vec::new(),
         near_only: false,
         bound: None,
-        ranks: Vec::new(),
+        ranks,
         origin: None,
         not_on: Vec::new(),
         spread: false,
-        hosts: Vec::new(),
+        hosts,
         gated: false,
         require: Vec::new(),
-        project: ours.and_then(|(project, _)| project).map(String::from),
+        project: ours.and_then(|told| told.project).map(String::from),
         group: None,
         app: None,
         extra: Vec::new(),

@@ -161,6 +161,7 @@ fn by_parts_of_slurm(spec: &mut JobSpec, wanted: &Wanted, inputs: &[PathBuf]) ->
     let list: Vec<&str> = shares.iter().map(|share| share.host.as_str()).collect();
     spec.extra.splice(0..0, [format!("--nodes={}", list.len()), format!("--nodelist={}", list.join(","))]);
     spec.near.clear();
+    spec.ranks = by_rank(&shares, &pieces);
     spec.hosts = shares;
     Ok(())
 }
