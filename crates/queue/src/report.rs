@@ -1,7 +1,7 @@
 //! The report that LSF writes at the end of a job's output file. Programs
 //! parse it: the line two above `Resource usage summary:` says how it ended.
 
-use crate::job::{End, JobSpec, Start};
+use crate::job::{End, JobSpec, Share, Start};
 
 /// What differs between one end of a job and another, as it is printed.
 pub(crate) struct Told<'a> {
@@ -67,19 +67,28 @@ pub fn text(id: u64, index: u32, spec: &JobSpec, script: Option<&str>, start: &S
     layout(spec, script, &told)
 }
 
+/// Where it ran, as LSF writes it: slots and host, and a line for each host but the first.
+fn hosts(spec: &JobSpec, host: &str) -> (String, String) {
+    let on = |slots: u32, host: &str| if slots > 1 { format!("{slots}*{host}") } else { host.to_string() };
+    let Some([first, others @ ..]) = spec.over_several() else { return (on(spec.slots, host), String::new()) };
+    let line = |share: &Share| format!("{:28}<{}*{}>\n", "", share.slots, share.host);
+    (format!("{}*{}", first.slots, first.host), others.iter().map(line).collect())
+}
+
 /// Its lines.
 pub(crate) fn layout(spec: &JobSpec, script: Option<&str>, told: &Told) -> String {
     let command = spec.command.display();
     let name = if spec.name.is_empty() { &command } else { &spec.name };
     let (user, cwd) = (&spec.user, spec.cwd.display());
-    let slots = if spec.slots > 1 { format!("{}*", spec.slots) } else { String::new() };
     let Told { id, host, submitted, started, ended, how, result, cpu, memory, wall } = told;
+    let (first, others) = hosts(spec, host);
     format!(
         "\n------------------------------------------------------------\n\
          Sender: LSF System <homing@{host}>\n\
          Subject: Job {id}: <{name}> in cluster <homing> {how}\n\n\
          Job <{name}> was submitted from host <{from}> by user <{user}> in cluster <homing> at {submitted}\n\
-         Job was executed on host(s) <{slots}{host}>, in queue <{queue}>, as user <{user}> in cluster <homing> at {started}\n\
+         Job was executed on host(s) <{first}>, in queue <{queue}>, as user <{user}> in cluster <homing> at {started}\n\
+         {others}\
          <{cwd}> was used as the working directory.\n\
          Started at {started}\n\
          Terminated at {ended}\n\
@@ -99,4 +108,20 @@ pub(crate) fn layout(spec: &JobSpec, script: Option<&str>, told: &Told) -> Strin
         queue = spec.queue,
         input = script.unwrap_or(&command).trim_end(),
     )
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn each_host_has_its_slots() {
+        let text = r#"{"v":1,"user":"u","submit_ns":0,"from":"h","cwd":"/w","command":{"shell":"c"},"name":"","queue":"","slots":4}"#;
+        let mut spec: JobSpec = serde_json::from_str(text).unwrap();
+        assert_eq!(hosts(&spec, "n1"), ("4*n1".into(), String::new()));
+        spec.hosts = [("n1", 1), ("n3", 3)].map(|(host, slots)| Share { host: host.into(), slots }).into();
+        assert_eq!(hosts(&spec, "n1"), ("1*n1".into(), format!("{}<3*n3>\n", " ".repeat(28))));
+        (spec.hosts, spec.slots) = (Vec::new(), 1);
+        assert_eq!(hosts(&spec, "n1"), ("n1".into(), String::new()));
+    }
 }
