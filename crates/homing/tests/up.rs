@@ -26,8 +26,10 @@ groups = ["crew"]
 nofile = "321:4321"
 "#;
 
-/// The name that Debian's installer gives a host for itself, and a package source of its own.
+/// The name that Debian's installer gives a host for itself, and a package source of its own; the index of libraries as
+/// any package that comes or goes writes it.
 const BARE: &str = r#"set -e
+ldconfig
 h=$(hostname); sed -i "1i 127.0.1.1 $h.lab $h" /etc/hosts
 rm -rf /etc/apt/sources.list /etc/apt/sources.list.d/* /etc/apt/apt.conf.d/*docker*
 mkdir -p /srv/repo/p/DEBIAN /srv/repo/p/usr/share/homing-greeting && cd /srv/repo
