@@ -57,11 +57,12 @@ impl Lock {
     }
 }
 
-/// The kernel's lock on the journal. Whoever holds it beside a file that names a dead writer is about to
+/// The kernel's lock on the journal. Whoever holds it beside a file that names a dead writer, or beside none, is about to
 /// write that file anew, or to give up since it cannot judge of the writer; of two that come at once from
-/// two hosts neither would go on if the other did not wait for that.
+/// two hosts neither would go on if the other did not wait for that. Or it is a child of a writer that has ended, which
+/// has not yet got as far as executing its program.
 fn try_lock_soon(path: &Path, journal: &File) -> io::Result<bool> {
-    let stale = || read(path).is_some_and(|holder| holder.life(&Holder::me(), start_of) == Life::Gone);
+    let stale = || read(path).is_none_or(|holder| holder.life(&Holder::me(), start_of) == Life::Gone);
     for _ in 0..CONTENDER_LOOKS {
         if try_lock_all(journal)? {
             return Ok(true);
@@ -209,6 +210,19 @@ mod tests {
         begun.send(()).unwrap();
         drop(Lock::take(dir.path(), &journal(dir.path())).unwrap());
         gives_up.join().unwrap();
+    }
+
+    #[test]
+    fn a_child_of_a_writer_that_has_ended_may_have_the_lock_for_a_moment() {
+        let dir = tempfile::tempdir().unwrap();
+        let its = journal(dir.path());
+        assert!(try_lock_all(&its).unwrap());
+        let executes = std::thread::spawn(move || {
+            std::thread::sleep(CONTENDER_LOOK);
+            drop(its);
+        });
+        drop(Lock::take(dir.path(), &journal(dir.path())).unwrap());
+        executes.join().unwrap();
     }
 
     /// A thread that waits for a file system keeps what its process has open, though that was killed.
