@@ -122,7 +122,8 @@ fn tell_of_another(arch: &str, own: &Payload, carried: Carried, ends: &mut Ends)
 }
 
 fn send_program(payload: &Payload, packed: bool, ends: &mut Ends, progress: &Sender<Progress>) -> Result<(), Failure> {
-    let bytes = if packed { payload.packed() } else { payload.bytes() }.map_err(|e| Failure::Wire(e.into()))?;
+    let alive = || drop(progress.send(Progress::Alive));
+    let bytes = if packed { payload.packed(alive) } else { payload.bytes() }.map_err(|e| Failure::Wire(e.into()))?;
     let sent = if packed { writeln!(ends.to, "{}", bytes.len()) } else { Ok(()) };
     match sent.and_then(|()| send_bytes(&bytes, &mut ends.to, progress)) {
         // Closed on the far side: its last words, read next, tell why.
