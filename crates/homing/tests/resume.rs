@@ -24,7 +24,7 @@ fn ran(w: &World) -> String {
 /// The same, the item on its standard input.
 const FED: &str = "read -r i; printf '%s\\n' $i >> ran; test $i != 2 || until test -e go; do sleep 0.05; done";
 
-/// The same as a line of a task file.
+/// The same as a line of a task file, in which the tag of the run has to name the slot.
 fn task_line(item: &str) -> String {
     let command = TASK.replace("{}", item).replace('\\', "\\\\");
     format!("{{\"argv\": [\"sh\", \"-c\", \"{command}\"]}}\n")
@@ -80,7 +80,7 @@ fn half_an_item_is_never_run_and_the_rest_can_be_given_again() {
         (&["run", "-j1", "-0", TASK], Some("\0")),
         (&["run", "-j1", "-d", ",;", TASK], Some(",;")),
         (&["run", "-j1", "-N1", TASK], Some("\n")),
-        (&["run", "-j1", "--tasks", "-"], None),
+        (&["run", "-j1", "--tagstring", "{%}", "--tasks", "-"], None),
         (&["run", "-j1", "--pipe", "-N1", "--block", "2", FED], Some("\n")),
     ];
     for (args, delimiter) in cases {
@@ -230,7 +230,7 @@ fn a_kept_input_that_is_damaged_is_no_mistake_of_the_user() {
 fn task_files_are_kept_too() {
     let w = World::new();
     fs::write(w.path().join("work"), ["1", "2", "3"].map(task_line).concat()).unwrap();
-    killed(&w, w.command(&["run", "-j1", "--tasks", "work"]), "", "2");
+    killed(&w, w.command(&["run", "-j1", "--tagstring", "{%}", "--tasks", "work"]), "", "2");
     fs::write(w.path().join("work"), task_line("other")).unwrap();
     let (status, said) = resumed(&w, None);
     assert!(status == Some(0) && said.contains("work has changed"), "{said}");
