@@ -5,7 +5,6 @@ use std::path::Path;
 use std::process::{Command, Stdio};
 
 /// Puts a script of `sh` there, which may be executed.
-#[allow(dead_code, reason = "not all suites leave the first line to it")]
 pub fn script(path: &Path, text: &str) {
     program(path, &format!("#!/bin/sh\n{text}\n"));
 }

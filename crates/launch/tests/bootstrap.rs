@@ -5,7 +5,7 @@
 mod script;
 
 use homing_launch::{Carried, Channel, FAN_OUT, Heard, LaunchError, Options, Via, open};
-use script::program;
+use script::{program, script};
 use std::ffi::OsString;
 use std::fs;
 use std::io::{Read, Write};
@@ -155,7 +155,7 @@ fn damage_on_the_way_is_seen_and_nothing_stays() {
         let world = World::new("PATH=$HOME/bin");
         let bin = world.tools(gzip);
         fs::remove_file(bin.join("head")).unwrap();
-        program(&bin.join("head"), "#!/bin/sh\n/usr/bin/head \"$@\" | /usr/bin/head -c -20\n");
+        script(&bin.join("head"), "/usr/bin/head \"$@\" | /usr/bin/head -c -20");
         assert!(world.refusal().contains("damaged"));
         assert!(world.cached().is_empty());
     }
@@ -167,7 +167,7 @@ fn it_is_packed_where_the_host_can_unpack_it() {
         let world = World::new("PATH=$HOME/bin");
         let bin = world.tools(gzip);
         fs::remove_file(bin.join("head")).unwrap();
-        program(&bin.join("head"), "#!/bin/sh\n/usr/bin/head \"$@\" | /usr/bin/tee \"$HOME/sent\"\n");
+        script(&bin.join("head"), "/usr/bin/head \"$@\" | /usr/bin/tee \"$HOME/sent\"");
         let long = format!("{}\n#{}", worker(), "0123456789".repeat(1000));
         program(&world.dir.path().join("worker"), &long);
         echoes(world.open().unwrap());
@@ -262,7 +262,7 @@ fn another_architecture_is_one_clear_line() {
     let world = World::new("PATH=$HOME/bin:$PATH");
     let bin = world.dir.path().join("home/bin");
     fs::create_dir(&bin).unwrap();
-    program(&bin.join("uname"), "#!/bin/sh\necho pdp11\n");
+    script(&bin.join("uname"), "echo pdp11");
     let said = world.refusal();
     assert!(said.contains("host far is pdp11") && said.contains("/worker-pdp11 is missing"), "{said}");
     // The program for it came, of this release.

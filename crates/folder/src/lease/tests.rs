@@ -1,8 +1,13 @@
+#[path = "../../../../tests/until.rs"]
+mod until;
+
 use super::*;
 use std::os::fd::AsRawFd;
 use std::os::unix::fs::{PermissionsExt, symlink};
 use std::path::Path;
+use std::process::Stdio;
 use std::time::SystemTime;
+use until::until;
 
 fn place(dir: &Path, limit: Option<u32>) -> Place {
     Place { folder: dir.join(FOLDER), server: "nas".into(), limit, unfit: None }
@@ -176,7 +181,7 @@ fn others_may_ask_whatever_the_umask_is() {
     assert!(run("077").status.success());
 }
 
-/// In a process of its own.
+/// In a process of its own, which ends with its input where nobody kills it.
 #[test]
 fn a_beginner() {
     let Some(dir) = std::env::var_os("LEASES") else { return };
@@ -267,22 +272,16 @@ fn leases_of_one_who_is_killed_are_the_next_ones_and_nobody_elses() {
         let dir = tempfile::tempdir().unwrap();
         let mut killed = std::process::Command::new(std::env::current_exe().unwrap());
         killed.args(["--exact", "lease::tests::one_who_is_killed"]).env("LEASES", dir.path());
-        let mut killed =
-            killed.env("LEASES_BY", format!("{by:?}")).stdout(std::process::Stdio::null()).spawn().unwrap();
-        let until = |path: &str| {
-            let begun = Instant::now();
-            while !dir.path().join(path).exists() {
-                assert!(begun.elapsed() < Duration::from_secs(60), "{path}");
-                std::thread::sleep(Duration::from_millis(10));
-            }
-        };
-        until("holds");
+        killed.env("LEASES_BY", format!("{by:?}")).stdin(Stdio::piped()).stdout(Stdio::null());
+        let mut killed = killed.spawn().unwrap();
+        let is_there = |path: &str| until(path, || dir.path().join(path).exists());
+        is_there("holds");
         let mut other = open(dir.path());
         killed.kill().unwrap();
         killed.wait().unwrap();
         let mut others_may = || other.turn(wants(4, 0), true, Instant::now()).unwrap().may_use;
         assert_eq!(others_may(), 1, "{by:?}");
-        until("started");
+        is_there("started");
         assert_eq!(others_may(), 1, "{by:?}");
         let mut next = in_line(dir.path(), by);
         assert_eq!((next.held, others_may()), (3, 1), "{by:?}");
@@ -301,5 +300,5 @@ fn one_who_is_killed() {
     let mut leases = in_line(&dir, if by == "Names" { By::Names } else { By::Locks });
     assert_eq!(leases.turn(wants(3, 0), true, Instant::now()).unwrap().may_use, 3);
     std::fs::write(dir.join("holds"), "").unwrap();
-    std::thread::sleep(Duration::from_secs(60));
+    std::io::read_to_string(std::io::stdin()).unwrap();
 }
