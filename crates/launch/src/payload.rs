@@ -74,7 +74,8 @@ impl Payload {
         Ok(read.insert(Arc::new(bytes)).clone())
     }
 
-    /// All of it as gzip packs it fast: half of the bytes. The first host that wants it packs it, and the others wait; `alive` is called meanwhile.
+    /// All of it as gzip packs it fast: half of the bytes. The first host that wants it packs it, and the others wait;
+    /// `alive` is called meanwhile.
     pub fn packed(&self, alive: impl Fn()) -> io::Result<Arc<Vec<u8>>> {
         let mut packed = loop {
             match self.packed.try_lock() {

@@ -29,8 +29,8 @@ const SLOW: Duration = Duration::from_millis(250);
 const FULL: Duration = Duration::from_secs(1);
 
 /// Runs until nothing of this user is left. `config` is asked each round, so
-/// that a changed cluster file is noticed; `keeper` are the words that start a keeper, `runner` the program and the word that start
-/// a runner.
+/// that a changed cluster file is noticed; `keeper` are the words that start a keeper, `runner` the program and the word
+/// that start a runner.
 pub fn run(
     spool: &Spool,
     config: &mut dyn FnMut() -> Config,

@@ -5,7 +5,7 @@ use crate::job::{Reads, Share};
 
 /// By this a job's comment is known to be homing's.
 const MARK: &str = "homing";
-/// Bytes that ranks may take there. slurmctld holds comments in memory and tells each as part of one line.
+/// Characters that a part of it may have, and a name: slurmctld holds them in memory and tells a job in one line.
 const LONGEST: usize = 1000;
 
 /// The comment of a job, as `homing -R n1:10+0,7+3;n2:10+0 -P project: command`. A rank's numbers are the bytes that it
@@ -26,9 +26,9 @@ fn ranks(spec: &JobSpec) -> String {
     if spec.ranks.is_empty() { String::new() } else { spec.hosts.iter().map(host).collect::<Vec<_>>().join(";") }
 }
 
-/// For names and comments: slurmctld's lists have one line a job.
+/// For names and comments.
 pub(super) fn plain(text: &str) -> String {
-    text.chars().map(|c| if c.is_control() { ' ' } else { c }).take(1000).collect()
+    text.chars().map(|c| if c.is_control() { ' ' } else { c }).take(LONGEST).collect()
 }
 
 /// What a comment tells.

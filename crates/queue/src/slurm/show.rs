@@ -1,7 +1,7 @@
 //! What `scontrol show job` and `sinfo` print. Pure.
 
 use super::batch::default_name;
-use super::comment::told;
+use super::comment::{Told, told};
 use crate::array::{self, Array};
 use crate::job::{End, Start, Style};
 use crate::plan::{Block, Queue};
@@ -132,8 +132,9 @@ fn record(fields: &BTreeMap<&str, &str>) -> Option<(u64, u32, JobSpec, Vec<Part>
     let (user, uid) = get("UserId").trim_end_matches(')').rsplit_once('(')?;
     let (indices, limit) = elements(get("ArrayTaskId"));
     let ours = told(get("Comment"));
-    let command = ours.as_ref().map_or_else(|| get("Command"), |told| told.command);
-    let (hosts, ranks) = ours.as_ref().map(|told| (told.hosts.clone(), told.ranks.clone())).unwrap_or_default();
+    let is_ours = ours.is_some();
+    let foreign = || Told { command: get("Command"), ..Told::default() };
+    let Told { project, command, hosts, ranks } = ours.unwrap_or_else(foreign);
     let limit = limit.or_else(|| get("ArrayTaskThrottle").parse().ok());
     let spec = JobSpec {
         v: 1,
@@ -143,7 +144,7 @@ fn record(fields: &BTreeMap<&str, &str>) -> Option<(u64, u32, JobSpec, Vec<Part>
         cwd: RawText::from(get("WorkDir")),
         command: Command::Shell(command.into()),
         // The name that homing gives says nothing beside the command.
-        name: if ours.is_some() && default_name(command) == get("JobName") { "" } else { get("JobName") }.into(),
+        name: if is_ours && default_name(command) == get("JobName") { "" } else { get("JobName") }.into(),
         queue: get("Partition").into(),
         slots: get("NumCPUs").split('-').next().and_then(|n| n.parse().ok()).unwrap_or(1),
         array: (!get("ArrayTaskId").is_empty()).then_some(Array { indices: Vec::new(), limit }),
@@ -165,7 +166,7 @@ fn record(fields: &BTreeMap<&str, &str>) -> Option<(u64, u32, JobSpec, Vec<Part>
         hosts,
         gated: false,
         require: Vec::new(),
-        project: ours.and_then(|told| told.project).map(String::from),
+        project: project.map(String::from),
         group: None,
         app: None,
         extra: Vec::new(),
