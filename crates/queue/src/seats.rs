@@ -16,8 +16,9 @@ use crate::{QueueError, slots};
 use homing_folder::lock;
 use serde::{Deserialize, Serialize};
 use std::collections::{BTreeMap, BTreeSet};
+use std::ffi::OsStr;
 use std::fs::{self, File};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::time::Instant;
 
 /// Where the records of runs lie, in their user's folder.
@@ -167,7 +168,11 @@ impl Seats {
         if let (Some(stands), Some(folder)) = (&stands, self.record.parent()) {
             let _ = files::make_dir(folder, 0o755);
             let record = Record { process: Process::own(), stands: stands.clone() };
-            let _ = write_json_soon(&self.record, &record, 0o644);
+            if write_json_soon(&self.record, &record, 0o644).is_err() {
+                // It is told again when the run looks next.
+                self.told = None;
+                return;
+            }
         } else {
             let _ = fs::remove_file(&self.record);
         }
@@ -196,16 +201,28 @@ pub(crate) fn waiting_runs(places: &Places, users: &[u32]) -> Vec<(u32, Standing
     let mut found = Vec::new();
     for uid in users {
         for entry in fs::read_dir(places.of(*uid).join(FOLDER)).into_iter().flatten().flatten() {
-            match read_short::<Record>(&entry.path(), LONGEST) {
+            // One that is being written has another name until it is whole.
+            let whole = !entry.file_name().as_encoded_bytes().starts_with(b".");
+            match whole.then(|| read_short::<Record>(&entry.path(), LONGEST)).flatten() {
                 Some((record, owner)) if owner == *uid && record.process.is_alive(&boot) => {
                     found.push((u32::MAX - record.process.pid, record.stands));
                 }
-                _ if *uid == files::uid() => drop(fs::remove_file(entry.path())),
+                read if *uid == files::uid() && is_left(&entry.file_name(), read.is_some()) => {
+                    drop(fs::remove_file(entry.path()));
+                }
                 _ => {}
             }
         }
     }
     found
+}
+
+/// Whether a file of this user's runs belongs to a run that has ended: one that was read names a process that is no
+/// more. What cannot be read may be what a run writes at this moment, `.PID.json.PID`, or has removed and written anew.
+fn is_left(name: &OsStr, was_read: bool) -> bool {
+    let name = name.to_string_lossy();
+    let number = name.trim_start_matches('.').split('.').next().unwrap_or_default();
+    was_read || !number.parse::<u32>().is_ok_and(|pid| Path::new("/proc").join(pid.to_string()).exists())
 }
 
 /// What a run would have.
@@ -309,5 +326,39 @@ mod tests {
         assert_eq!(seats.settle(0, 2), 1, "one is left to the job that waits");
         drop(seats);
         assert_eq!(waiting_runs(&places(), &users).len(), 0);
+    }
+
+    #[test]
+    fn what_a_run_is_writing_is_left_to_it_and_what_ended_ones_left_is_removed() {
+        let dir = tempfile::tempdir().unwrap();
+        let base = dir.path().join("q");
+        crate::places::make_shared(&base).unwrap();
+        let places = Places::at(base).unwrap();
+        let folder = places.own().unwrap().join(FOLDER);
+        files::make_dir(&folder, 0o755).unwrap();
+        let (own, ended) = (std::process::id(), u32::MAX);
+        let written = |pid: u32| [format!("{pid}.json"), format!(".{pid}.json.{pid}")].map(|name| folder.join(name));
+        for path in written(own).iter().chain(&written(ended)) {
+            fs::write(path, "{").unwrap();
+        }
+        assert!(waiting_runs(&places, &[files::uid()]).is_empty());
+        assert!(written(own).iter().all(|path| path.exists()));
+        assert!(!written(ended).iter().any(|path| path.exists()));
+    }
+
+    #[test]
+    fn what_could_not_be_told_is_told_at_the_next_look() {
+        let dir = tempfile::tempdir().unwrap();
+        let base = dir.path().join("q");
+        crate::places::make_shared(&base).unwrap();
+        let places = || Places::at(base.clone()).unwrap();
+        let mut seats = Seats::at(places(), 2).unwrap();
+        assert_eq!(seats.settle(0, 2), 2);
+        Presence::own(vec![stands(0, 9, 2)], BTreeMap::new()).publish(&places().own().unwrap()).unwrap();
+        // A folder in the record's place: it cannot be given its name.
+        fs::create_dir_all(&seats.record).unwrap();
+        assert_eq!(seats.settle(2, 2), 0);
+        fs::remove_dir(&seats.record).unwrap();
+        assert_eq!((seats.settle(2, 2), waiting_runs(&places(), &[files::uid()]).len()), (0, 1));
     }
 }
