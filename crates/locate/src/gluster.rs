@@ -24,6 +24,9 @@ use std::sync::{Arc, Mutex, PoisonError};
 /// `glusterfs.pathinfo` of a file in a wide volume; one call instead of a second round trip.
 const PATHINFO_MOST: usize = 64 << 10;
 
+/// A link to the folder of the graph that a mount works by, below the volume's root.
+const ACTIVE: &str = ".meta/graphs/active";
+
 pub(crate) struct Gluster {
     lines: Vec<MountLine>,
     /// As it was read last; a volume that is grown has another.
@@ -31,34 +34,48 @@ pub(crate) struct Gluster {
     names: Names,
 }
 
-/// A volume's definition with the connections that it leads to, or why it cannot be read.
-type Volume = Result<(Definition, Bricks), String>;
+/// A volume as a mount knows it, or why it cannot be read.
+type Volume = Result<Known, String>;
+
+/// A volume's definition with the connections that it leads to.
+struct Known {
+    definition: Definition,
+    bricks: Bricks,
+    /// The mount that showed it.
+    mount: PathBuf,
+    /// The graph of translators that the definition is of: that of a volume which has changed has another name.
+    graph: Option<PathBuf>,
+}
 
 impl Gluster {
     /// `lines` are all places where this volume is mounted here.
     pub fn read(lines: &[MountLine]) -> Gluster {
-        let volume = definition(lines).map(joined);
-        Gluster { lines: lines.to_vec(), volume: Mutex::new(Arc::new(volume)), names: Names::system() }
+        Gluster { lines: lines.to_vec(), volume: Mutex::new(Arc::new(known(lines))), names: Names::system() }
     }
 
     fn volume(&self) -> Arc<Volume> {
         self.volume.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
-    /// The volume, when its definition is not what it was in `old`: bricks were added or removed.
+    /// The volume, when its definition is not what it was in `old`: bricks were added or removed. Most files that ask
+    /// are sparse ones, of which there may be many, so that the name of the graph comes first: to read it takes a sixth
+    /// of the time that the definition takes.
     fn changed_since(&self, old: &Volume) -> Option<Arc<Volume>> {
-        let read = definition(&self.lines).ok()?;
-        if old.as_ref().is_ok_and(|(definition, _)| *definition == read.0) {
+        if let Ok(Known { mount, graph: Some(name), .. }) = old
+            && graph(mount).as_ref() == Some(name)
+        {
             return None;
         }
-        let volume = Arc::new(Ok(joined(read)));
+        let new = known(&self.lines).ok()?;
+        let same = old.as_ref().is_ok_and(|old| old.definition == new.definition);
+        let volume = Arc::new(Ok(new));
         *self.volume.lock().unwrap_or_else(PoisonError::into_inner) = Arc::clone(&volume);
-        Some(volume)
+        (!same).then_some(volume)
     }
 
     fn place(&self, volume: &Volume, path: &Path, layout: &mut FileLayout) {
-        let (definition, bricks) = match volume {
-            Ok(volume) => volume,
+        let Known { definition, bricks, .. } = match volume {
+            Ok(known) => known,
             Err(reason) => return layout.reason = Some(reason.clone()),
         };
         let mut length = layout.size;
@@ -109,11 +126,6 @@ impl Gluster {
         let replicas = holding.iter().map(|b| Replica { host: b.host.clone(), share: 1.0 });
         Ok((once_each(replicas.collect()), found.all))
     }
-}
-
-fn joined((definition, mount): (Definition, &Path)) -> (Definition, Bricks) {
-    let bricks = Bricks::new(&definition, mount);
-    (definition, bricks)
 }
 
 /// A file in blocks, of a volume that cuts files.
@@ -169,23 +181,34 @@ fn once_each(replicas: Vec<Replica>) -> Vec<Replica> {
     out
 }
 
-/// The definition, with the mount that showed it.
-fn definition(lines: &[MountLine]) -> Result<(Definition, &Path), String> {
+/// The volume by the first mount that shows its definition.
+fn known(lines: &[MountLine]) -> Volume {
     // A bind mount of a folder shows no `.meta`; the volume's root does.
     let mut points: Vec<&MountLine> = lines.iter().collect();
     points.sort_by_key(|line| line.root.0 != b"/");
     let mut why = String::from("the volume is not in the mount table");
     for line in points {
-        let file = line.mount.point.as_path().join(".meta/graphs/active/volfile");
+        let mount = line.mount.point.as_path();
+        // Before the definition: of a volume that changes in between, the next look reads both again.
+        let graph = graph(mount);
+        let file = mount.join(ACTIVE).join("volfile");
         match std::fs::read_to_string(&file) {
             Ok(text) => match volfile::parse(&text) {
-                Some(definition) => return Ok((definition, line.mount.point.as_path())),
+                Some(definition) => {
+                    let bricks = Bricks::new(&definition, mount);
+                    return Ok(Known { definition, bricks, mount: mount.into(), graph });
+                }
                 None => why = format!("{} names no bricks", file.display()),
             },
             Err(e) => why = format!("cannot read the volume's definition {}: {e}", file.display()),
         }
     }
     Err(why)
+}
+
+/// The name of the graph that a mount works by, such as `n1-237-2026-11-25-04:42:16.145276 +0000`.
+fn graph(mount: &Path) -> Option<PathBuf> {
+    std::fs::read_link(mount.join(ACTIVE)).ok()
 }
 
 /// The file's path from the volume's root, with a leading slash.
