@@ -131,8 +131,16 @@ impl Finding {
 
     /// The remedy is a command of homing itself, for this machine.
     pub fn here(self, line: &str) -> Finding {
-        let finding = self.with(line, true, false);
-        Finding { remedy: finding.remedy.map(|r| Remedy { elsewhere: Some(NodeSet::default()), ..r }), ..finding }
+        self.with(line, true, false).of_this_machine()
+    }
+
+    /// A command of homing itself that tells more, for this machine.
+    pub fn look_here(self, line: &str) -> Finding {
+        self.with(line, false, false).of_this_machine()
+    }
+
+    fn of_this_machine(self) -> Finding {
+        Finding { remedy: self.remedy.map(|r| Remedy { elsewhere: Some(NodeSet::default()), ..r }), ..self }
     }
 
     /// The remedy runs on this host and not on those of the finding.

@@ -38,13 +38,29 @@ static OVERDUE: Code = Code {
     mend: "homing snapshot NAME",
 };
 
+static FILLING: Code = Code {
+    name: "HC-VOL-07",
+    severity: Severity::Warning,
+    what: "a bank has room for less than four new images of each of its vaults",
+    means: "the next images may not be made",
+    seen: "`homing snapshot list NAME`",
+    mend: "a sooner `expire` in [snapshot.NAME] for the next images, or a larger disk",
+};
+
 /// All of a volume, and of the images of folders.
-pub(crate) static CODES: &[&Code] = &[&ILL, &HOST, &OVERDUE, &ADVICE];
+pub(crate) static CODES: &[&Code] = &[&ILL, &HOST, &OVERDUE, &ADVICE, &FILLING];
 
 /// A vault on `host` whose last good image is too old; `what` says how old.
 pub fn of_vault(name: &str, host: &str, what: &str) -> Finding {
     let finding = OVERDUE.at(host, format!("snapshot {name}: {what}"), format!("homing snapshot list {name}"));
     finding.here(&format!("homing snapshot {}", word(name)))
+}
+
+/// A bank on `host` that fills up; `what` says how far, `vault` is one of its vaults.
+pub fn of_bank(host: &str, vault: &str, what: &str) -> Finding {
+    FILLING
+        .at(host, what, format!("homing snapshot list {vault}"))
+        .look_here(&format!("homing snapshot list {}", word(vault)))
 }
 
 /// A finding of a volume. Its remedy is a command for a host that serves it, or one of homing itself.
@@ -85,5 +101,7 @@ mod tests {
         assert_eq!(found.command(""), Some("homing volume mount data".into()));
         let found = of_vault("home", "b1", "there is no good image");
         assert_eq!((found.code.name, found.command("")), ("HC-VOL-04", Some("homing snapshot home".into())));
+        let found = of_bank("b1", "home", "the bank /bank has 1 GB free");
+        assert_eq!((found.code.name, found.command("")), ("HC-VOL-07", Some("homing snapshot list home".into())));
     }
 }

@@ -2,6 +2,8 @@
 
 #[path = "../../../tests/script.rs"]
 mod script;
+#[path = "../../../tests/until.rs"]
+mod until;
 
 use serde_json::Value;
 use std::fs;
@@ -9,7 +11,8 @@ use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::{MetadataExt, PermissionsExt, symlink};
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output, Stdio};
-use std::time::{Duration, Instant};
+use std::time::Duration;
+use until::until;
 
 const EXE: &str = env!("CARGO_BIN_EXE_homing");
 
@@ -75,6 +78,22 @@ impl World {
     fn list(&self) -> Value {
         let vaults: Value = serde_json::from_str(&self.ok(&["list", "src", "--json"])).unwrap();
         vaults["vaults"][0]["holds"].clone()
+    }
+
+    /// What a check of volumes with `cluster.toml` tells, which writes `metrics`, too.
+    fn check(&self) -> Value {
+        let words = ["check", "--only", "volumes", "--json", "--prometheus"];
+        let mut command = Command::new(EXE);
+        command.args(words).arg(self.at("metrics")).current_dir(self.dir.path());
+        let output = command.env("HOMING_CLUSTER", self.at("cluster.toml")).output().unwrap();
+        serde_json::from_slice(&output.stdout).unwrap_or_else(|e| panic!("{e}: {}", text(&output)))
+    }
+
+    /// `cluster.toml` with one section for the source.
+    fn section(&self, more: &str) {
+        let (source, bank) = (self.source(), self.at("bank"));
+        let text = format!("[snapshot.src]\nsource = \"{source}\"\nbank = \"localhost:{}\"\n{more}", bank.display());
+        fs::write(self.at("cluster.toml"), text).unwrap();
     }
 
     fn tree(&self, image: &Value) -> PathBuf {
@@ -264,15 +283,6 @@ fn what_came_back_otherwise_is_named() {
     assert!(text(&verified).contains("came back otherwise: d/big"), "{}", text(&verified));
 }
 
-/// Waits until it holds.
-fn until(what: &str, mut holds: impl FnMut() -> bool) {
-    let begun = Instant::now();
-    while !holds() {
-        assert!(begun.elapsed() < Duration::from_secs(60), "{what}");
-        std::thread::sleep(Duration::from_millis(20));
-    }
-}
-
 /// Kills this snapshot's processes that serve the bank: not the one that asked.
 fn kill_far(coordinator: u32) {
     let children = fs::read_to_string(format!("/proc/{coordinator}/task/{coordinator}/children")).unwrap_or_default();
@@ -344,12 +354,7 @@ fn an_image_that_lacks_files_is_no_reference_and_not_the_one_that_stays() {
 fn the_newest_good_image_stays_and_removal_follows_no_link() {
     let Some(world) = World::new() else { return };
     fill(&world.at("src"));
-    let section = format!(
-        "[snapshot.src]\nsource = \"{}\"\nbank = \"localhost:{}\"\nexpire = \"+1 second\"\nwindow = \"1 hour\"\n",
-        world.source(),
-        world.at("bank").display()
-    );
-    fs::write(world.at("cluster.toml"), section).unwrap();
+    world.section("expire = \"+1 second\"\nwindow = \"1 hour\"\n");
     let first = world.made()["image"].clone();
     // A user of the bank's host plants a link in an image that is about to go.
     fs::create_dir(world.at("precious")).unwrap();
@@ -361,13 +366,10 @@ fn the_newest_good_image_stays_and_removal_follows_no_link() {
     assert_eq!(second["expired"], Value::from(vec![first.clone()]), "{second}");
     until("the removal ends", || !world.at("bank/src").join(format!("{}.expired", first.as_str().unwrap())).exists());
     assert!(world.at("precious/file").exists());
-    let check = || {
-        let words = ["check", "--only", "volumes", "--json"];
-        let cluster = world.at("cluster.toml");
-        let output =
-            Command::new(EXE).args(words).current_dir(world.dir.path()).env("HOMING_CLUSTER", cluster).output();
-        String::from_utf8_lossy(&output.unwrap().stdout).into_owned()
-    };
+    let check = || world.check().to_string();
+    let vault = &world.check()["vaults"][0];
+    assert_eq!((&vault["last_good"], &vault["overdue"]), (&second["image"], &false.into()), "{vault}");
+    assert_eq!(vault["space"]["taken_bytes"], second["bytes"], "the one that is left counts whole: {vault}");
     assert!(!check().contains("HC-VOL-04"), "{}", check());
     let said = fs::read_to_string(world.at("cluster.toml")).unwrap();
     fs::write(world.at("cluster.toml"), said.replace("1 hour", "1 second")).unwrap();
@@ -453,6 +455,20 @@ fn a_full_bank_is_said_and_leaves_nothing_that_looks_finished() {
     fs::remove_file(world.at("src/large")).unwrap();
     let made = world.made();
     assert_eq!(differences(&world.at("src"), &world.tree(&made["image"])), "");
+
+    // A check tells it before the bank is full.
+    world.section("");
+    let short = |found: &Value| found["findings"].as_array().unwrap().iter().any(|one| one["code"] == "HC-VOL-07");
+    let found = world.check();
+    assert!(!short(&found), "{found}");
+    fs::write(world.at("src/d/big"), vec![2; 1 << 20]).unwrap();
+    let made = world.made();
+    let found = world.check();
+    assert!(short(&found), "{found}");
+    let metrics = fs::read_to_string(world.at("metrics")).unwrap();
+    let taken =
+        format!("homing_snapshot_taken_bytes{{vault=\"src\"}} {}\n", found["vaults"][0]["space"]["taken_bytes"]);
+    assert!(metrics.contains(&taken) && metrics.contains("homing_check_hosts_answered"), "{made} {metrics}");
 }
 
 /// A file system of its own in the world; `None`, said, where it cannot be had.

@@ -5,6 +5,7 @@ use crate::instant::{Wanted, Way};
 use crate::manifest::Change;
 use crate::repository::Order;
 use crate::rsync::At;
+use crate::space::{Space, space};
 use homing_model::RawText;
 use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
@@ -276,6 +277,18 @@ pub struct Listed {
     pub free: u64,
     /// The host's clock.
     pub now: Timestamp,
+}
+
+impl Listed {
+    /// The newest image that can be relied upon.
+    pub fn newest_good(&self) -> Option<&Image> {
+        self.images.iter().rev().find(|image| image.is_good())
+    }
+
+    /// What the images take, where all of them are counted.
+    pub fn space(&self) -> Option<Space> {
+        space(&self.images, self.now)
+    }
 }
 
 /// A sample that was restored and compared.

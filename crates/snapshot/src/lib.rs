@@ -31,6 +31,7 @@ mod scratch;
 pub mod section;
 mod sender;
 pub mod serve;
+pub mod space;
 pub mod timer;
 mod transfer;
 mod tree;

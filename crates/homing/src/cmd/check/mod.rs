@@ -210,19 +210,23 @@ impl Session<'_> {
         let wanted = |finding: &Finding| self.only.is_empty() || self.only.contains(&finding.code.area());
         let mut found = homing_check::findings(&self.checks, &self.gathered.answers);
         found.retain(wanted);
-        let (of_volumes, volumes, unasked) = self.volumes()?;
+        let (of_volumes, volumes, mut unasked) = self.volumes()?;
+        let vaults = self.vaults()?;
         found.extend(of_volumes);
+        found.extend(vaults.findings());
+        unasked.extend(vaults.unasked());
         found.sort_by_key(|f| (f.code.severity, f.code.area()));
         let (told, quiet) = homing_check::mute::sifted(found, &self.muted, now());
         let report = show::Report {
             told,
             quiet,
-            areas: self.areas(volumes),
+            areas: self.areas(volumes + vaults.count()),
             early: &self.early,
             unknown: self.unknown(unasked),
             hosts: &self.hosts,
             gathered: &self.gathered,
             measured: &self.measured.rates,
+            vaults: vaults.json(),
             unprivileged: self.unprivileged(),
             way: self.args.targets.way_words(),
         };
@@ -230,14 +234,14 @@ impl Session<'_> {
         if let Some(file) = &self.args.prometheus {
             let (answered, silent) = (self.gathered.answers.hosts.len(), self.gathered.silent.len());
             let text = homing_check::prometheus::text(&report.told, &report.quiet, answered, silent, now());
-            write_whole(file, &text)?;
+            write_whole(file, &(text + &vaults.prometheus()))?;
         }
         let text = if self.args.json { report.json(status) } else { report.text() };
         crate::cmd::runs::to_stdout(&text)?;
         Ok(status)
     }
 
-    /// Findings of volumes and of vaults, how many were looked at, and those that could not be.
+    /// Findings of volumes, how many were looked at, and those that could not be.
     fn volumes(&self) -> Result<(Vec<Finding>, usize, Vec<Unknown>), Failure> {
         let wanted = self.only.is_empty() || self.only.contains(&Area::Volumes);
         let names = match &self.args.volume {
@@ -253,16 +257,13 @@ impl Session<'_> {
                 Err(failure) => unasked.push((format!("volume {name}"), failure.message)),
             }
         }
+        Ok((found, names.len(), unasked))
+    }
+
+    fn vaults(&self) -> Result<snapshot::Watched, Failure> {
+        let wanted = self.only.is_empty() || self.only.contains(&Area::Volumes);
         let alone = self.args.volume.is_some() || self.args.quick || self.args.targets.named();
-        let vaults = if alone || !wanted { Vec::new() } else { snapshot::overdue(self.args.targets.cluster())? };
-        let looked = names.len() + vaults.len();
-        for (name, host, told) in vaults {
-            match told {
-                Ok(what) => found.extend(what.map(|what| homing_check::volume::of_vault(&name, &host, &what))),
-                Err(failure) => unasked.push((format!("snapshot {name}"), failure.message)),
-            }
-        }
-        Ok((found, looked, unasked))
+        if alone || !wanted { Ok(snapshot::Watched::none()) } else { snapshot::watched(self.args.targets.cluster()) }
     }
 
     /// The areas that were looked at.

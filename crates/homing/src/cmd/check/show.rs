@@ -28,6 +28,8 @@ pub struct Report<'a> {
     pub gathered: &'a Gathered,
     /// What was measured, in MB/s, by host and by what.
     pub measured: &'a BTreeMap<String, BTreeMap<String, f64>>,
+    /// Figures of the vaults that were looked at.
+    pub vaults: Value,
     /// Hosts where we are not root, and what is not told there.
     pub unprivileged: (Vec<String>, Vec<&'static str>),
     /// Options of `homing exec` that lead to the same hosts, with a blank behind each.
@@ -142,6 +144,7 @@ impl Report<'_> {
             "muted": self.quiet.iter().map(muted).collect::<Vec<_>>(),
             "unknown": self.unknown.iter().map(unknown).collect::<Vec<_>>(),
             "measured": self.measured,
+            "vaults": self.vaults,
             "exit": status,
         });
         format!("{all}\n")

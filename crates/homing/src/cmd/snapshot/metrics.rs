@@ -10,19 +10,22 @@ use std::path::Path;
 /// A name without what all begin with, what it is, and its value of a vault that has one.
 type Family = (&'static str, &'static str, fn(&Listed) -> Option<f64>);
 
-const FAMILIES: [Family; 7] = [
+const FAMILIES: [Family; 10] = [
     ("last_good_timestamp_seconds", "The moment that the newest good image stands for.", |l| {
-        Some(seconds(l.images.iter().rev().find(|image| image.is_good())?.created?))
+        Some(seconds(l.newest_good()?.created?))
     }),
     ("images", "Images.", |l| Some(l.images.len() as f64)),
     ("bad_images", "Those that are not good.", |l| {
         Some(l.images.iter().filter(|image| !image.is_good()).count() as f64)
     }),
-    ("bytes", "Bytes of the files of the newest good image.", |l| {
-        Some(l.images.iter().rev().find(|image| image.is_good())?.bytes? as f64)
-    }),
+    ("bytes", "Bytes of the files of the newest good image.", |l| Some(l.newest_good()?.bytes? as f64)),
     ("own_bytes", "Those of them that it does not share with the image before.", |l| {
-        Some(l.images.iter().rev().find(|image| image.is_good())?.own_bytes? as f64)
+        Some(l.newest_good()?.own_bytes? as f64)
+    }),
+    ("whole_bytes", "Bytes of all images, were each a whole copy.", |l| Some(l.space()?.whole_bytes as f64)),
+    ("taken_bytes", "Bytes that they take in the bank.", |l| Some(l.space()?.taken_bytes as f64)),
+    ("added_bytes_per_day", "Bytes that the new images of the last month have added a day.", |l| {
+        l.space()?.added_bytes_per_day
     }),
     ("free_bytes", "Free bytes of the bank.", |l| Some(l.free as f64)),
     ("proved_timestamp_seconds", "When a restore was last tried and all came back.", |l| {
@@ -42,7 +45,8 @@ pub fn write(file: &Path, vaults: &[(Target, Listed)]) -> Result<(), Failure> {
     written.map_err(|e| Failure::system(format!("writing {}: {e}", file.display())))
 }
 
-fn of_rows(rows: &[(&str, &Listed)], now: Timestamp) -> String {
+/// The text; a vault by its name a row.
+pub fn of_rows(rows: &[(&str, &Listed)], now: Timestamp) -> String {
     let mut metrics = Metrics::default();
     for (name, help, value) in FAMILIES {
         let name = format!("homing_snapshot_{name}");

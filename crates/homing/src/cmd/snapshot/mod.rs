@@ -11,11 +11,12 @@ mod read;
 mod schedule;
 mod show;
 mod target;
+mod watch;
 
 use crate::failure::Failure;
 pub use args::Args;
 use args::Verb;
-pub use read::overdue;
+pub use watch::{Watched, watched};
 
 /// Does what is asked.
 pub fn run(args: Args) -> Result<i32, Failure> {

@@ -48,7 +48,8 @@ pub fn list(cluster: &ClusterArgs, args: List) -> Result<i32, Failure> {
     Ok(status)
 }
 
-fn listed(cluster: &ClusterArgs, target: &Target) -> Result<Listed, Failure> {
+/// What a vault holds.
+pub fn listed(cluster: &ClusterArgs, target: &Target) -> Result<Listed, Failure> {
     let listed = |asked: Asked| match asked.answer()? {
         Answer::Listed(listed) => Ok(*listed),
         other => Err(odd(target, &other)),
@@ -62,19 +63,6 @@ fn listed(cluster: &ClusterArgs, target: &Target) -> Result<Listed, Failure> {
     let asked = Asked::of(cluster, target, Ask::List(target.site.clone()), || Ok(Act::List))?;
     let Listed { images, unfinished, .. } = listed(asked)?;
     Ok(Listed { images, unfinished, ..of_bank })
-}
-
-/// A vault by its name, its bank's host, and whether its last good image is too old.
-type Watched = (String, String, Result<Option<String>, Failure>);
-
-/// The vaults of the cluster file that have a window.
-pub fn overdue(cluster: &ClusterArgs) -> Result<Vec<Watched>, Failure> {
-    let watched = all(cluster)?.into_iter().filter(|target| target.section.window.is_some());
-    let look = |target: Target| {
-        let told = listed(cluster, &target).map(|listed| show::overdue(&target, &listed));
-        (target.name, target.host, told)
-    };
-    Ok(watched.map(look).collect())
 }
 
 fn odd(target: &Target, answer: &Answer) -> Failure {

@@ -11,7 +11,7 @@ use homing_snapshot::manifest::{Change, What};
 use homing_snapshot::rsync::At;
 use jiff::Timestamp;
 use jiff::tz::TimeZone;
-use serde_json::json;
+use serde_json::{Value, json};
 use std::io::{self, Write};
 
 fn print(text: &str) -> Result<(), Failure> {
@@ -117,13 +117,15 @@ fn table(target: &Target, listed: &Listed) -> String {
     lines.join("\n")
 }
 
-/// What the images would be as whole copies, and what they are, where homing has made all of them.
+/// What the images would be as whole copies, what they are, and how they grow, where homing has made all of them.
 fn shared(listed: &Listed) -> Option<String> {
-    let sum = |of: fn(&homing_snapshot::image::Image) -> Option<u64>| listed.images.iter().map(of).sum::<Option<u64>>();
-    let (whole, own) = (sum(|image| image.bytes)?, sum(|image| image.own_bytes)?);
-    let newest = listed.images.last()?.own_bytes?;
-    let (whole, own, newest) = (units::bytes(whole), units::bytes(own), units::bytes(newest));
-    Some(format!("  {whole} of images in {own}; the newest one added {newest}"))
+    let (space, newest) = (listed.space()?, listed.images.last()?.own_bytes?);
+    let (whole, taken, newest) =
+        (units::bytes(space.whole_bytes), units::bytes(space.taken_bytes), units::bytes(newest));
+    let daily = space
+        .added_bytes_per_day
+        .map_or_else(String::new, |added| format!(", and the last month's {} a day", units::bytes(added as u64)));
+    Some(format!("  {whole} of images in {taken}; the newest one added {newest}{daily}"))
 }
 
 fn proved(proof: &Proof) -> String {
@@ -138,7 +140,7 @@ fn proved(proof: &Proof) -> String {
 /// That the newest good image is older than its window.
 pub fn overdue(target: &Target, listed: &Listed) -> Option<String> {
     let window = target.section.window.as_ref()?;
-    let newest = listed.images.iter().rev().find(|image| image.is_good()).and_then(|image| image.created);
+    let newest = listed.newest_good().and_then(|image| image.created);
     let Some(made) = newest else { return Some("there is no good image".into()) };
     let due = expiry::moment(window, made, &TimeZone::system());
     let told = || format!("the last good image is of {}, and older than {window}", date(newest));
@@ -148,14 +150,25 @@ pub fn overdue(target: &Target, listed: &Listed) -> Option<String> {
 /// The same for programs.
 pub fn list_json(vaults: &[(Target, Listed)]) -> Result<(), Failure> {
     let row = |(target, listed): &(Target, Listed)| {
-        json!({
-            "vault": target.name,
-            "bank": target.section.bank,
-            "overdue": overdue(target, listed).is_some(),
-            "holds": listed,
-        })
+        let mut row = figures(target, listed);
+        row["holds"] = json!(listed);
+        row
     };
     json_line(json!({ "vaults": vaults.iter().map(row).collect::<Vec<_>>() }))
+}
+
+/// What is to be watched of a vault.
+pub fn figures(target: &Target, listed: &Listed) -> Value {
+    let good = listed.newest_good();
+    let age = |at: Timestamp| listed.now.duration_since(at).as_secs();
+    json!({
+        "vault": target.name,
+        "bank": target.section.bank,
+        "overdue": overdue(target, listed).is_some(),
+        "last_good": good.map(|image| &image.name),
+        "age_s": good.and_then(|image| image.created).map(age),
+        "space": listed.space(),
+    })
 }
 
 /// A line a difference.
