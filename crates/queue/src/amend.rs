@@ -105,9 +105,7 @@ mod tests {
 
     #[test]
     fn what_waits_is_changed_and_what_has_started_is_not() {
-        let dir = tempfile::tempdir().unwrap();
-        let base = dir.path().join("q");
-        crate::places::make_shared(&base).unwrap();
+        let (_dir, base) = crate::places::new_shared();
         let spool = Spool::at(base).unwrap();
         let spec = r#"{"v":1,"user":"u","submit_ns":0,"from":"h","cwd":"/w","command":{"shell":"true"},
                        "name":"","queue":"q","slots":1,"array":{"indices":"1-2"}}"#;

@@ -4,6 +4,7 @@
 use homing_folder::open_plain;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
+use std::ffi::OsStr;
 use std::fs::{self, DirBuilder, File, OpenOptions};
 use std::io::{self, Read};
 use std::os::unix::fs::{DirBuilderExt, FileExt, MetadataExt, OpenOptionsExt, PermissionsExt};
@@ -93,6 +94,11 @@ fn line<T: Serialize>(value: &T) -> io::Result<Vec<u8>> {
     let mut text = serde_json::to_vec(value)?;
     text.push(b'\n');
     Ok(text)
+}
+
+/// Whether a name is that of a record which is being written, or was when its writer was killed.
+pub(crate) fn is_part(name: &OsStr) -> bool {
+    name.as_encoded_bytes().starts_with(b".")
 }
 
 fn new_part(path: &Path, mode: u32) -> io::Result<(PathBuf, File)> {

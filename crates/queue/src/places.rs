@@ -121,6 +121,15 @@ pub(crate) fn make_shared(dir: &Path) -> Result<(), QueueError> {
     homing_folder::shared::make(dir).map(drop).map_err(QueueError::io("make", dir))
 }
 
+/// The folder of a queue for a test, with the one that goes when the test ends.
+#[cfg(test)]
+pub(crate) fn new_shared() -> (tempfile::TempDir, PathBuf) {
+    let dir = tempfile::tempdir().unwrap();
+    let base = dir.path().join("q");
+    make_shared(&base).unwrap();
+    (dir, base)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -45,6 +45,11 @@ impl Process {
     }
 }
 
+/// Whether a process of this user has that number, alive or not yet waited for.
+pub(crate) fn is_there(pid: u32) -> bool {
+    fs::exists(format!("/proc/{pid}")).unwrap_or(false)
+}
+
 fn ticks(pid: u32) -> Option<u64> {
     let stat = fs::read_to_string(format!("/proc/{pid}/stat")).ok()?;
     // The name may hold blanks and brackets.

@@ -10,7 +10,7 @@ use crate::files::{self, read_short, write_json_soon};
 use crate::neighbours::Presence;
 use crate::places::Places;
 use crate::plan::{Standing, Want, whose_turn};
-use crate::process::Process;
+use crate::process::{self, Process};
 use crate::turn::PATIENCE;
 use crate::{QueueError, slots};
 use homing_folder::lock;
@@ -18,7 +18,7 @@ use serde::{Deserialize, Serialize};
 use std::collections::{BTreeMap, BTreeSet};
 use std::ffi::OsStr;
 use std::fs::{self, File};
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::time::Instant;
 
 /// Where the records of runs lie, in their user's folder.
@@ -160,23 +160,24 @@ impl Seats {
         }
     }
 
-    /// Lets the runners know how it stands while it waits. Without the record they do not let it pass, no more.
+    /// Lets the runners know how it stands while it waits. Without the record they do not let it pass, no more; one that
+    /// could not be written is written when the run looks next.
     fn tell(&mut self, stands: Option<Standing>) {
         if stands == self.told {
             return;
         }
-        if let (Some(stands), Some(folder)) = (&stands, self.record.parent()) {
-            let _ = files::make_dir(folder, 0o755);
-            let record = Record { process: Process::own(), stands: stands.clone() };
-            if write_json_soon(&self.record, &record, 0o644).is_err() {
-                // It is told again when the run looks next.
-                self.told = None;
-                return;
-            }
-        } else {
+        self.told = stands.filter(|stands| self.write(stands).is_ok());
+        if self.told.is_none() {
             let _ = fs::remove_file(&self.record);
         }
-        self.told = stands;
+    }
+
+    fn write(&self, stands: &Standing) -> std::io::Result<()> {
+        if let Some(folder) = self.record.parent() {
+            let _ = files::make_dir(folder, 0o755);
+        }
+        let record = Record { process: Process::own(), stands: stands.clone() };
+        write_json_soon(&self.record, &record, 0o644).map(drop)
     }
 }
 
@@ -201,13 +202,13 @@ pub(crate) fn waiting_runs(places: &Places, users: &[u32]) -> Vec<(u32, Standing
     let mut found = Vec::new();
     for uid in users {
         for entry in fs::read_dir(places.of(*uid).join(FOLDER)).into_iter().flatten().flatten() {
-            // One that is being written has another name until it is whole.
-            let whole = !entry.file_name().as_encoded_bytes().starts_with(b".");
-            match whole.then(|| read_short::<Record>(&entry.path(), LONGEST)).flatten() {
+            let name = entry.file_name();
+            let read = if files::is_part(&name) { None } else { read_short::<Record>(&entry.path(), LONGEST) };
+            match read {
                 Some((record, owner)) if owner == *uid && record.process.is_alive(&boot) => {
                     found.push((u32::MAX - record.process.pid, record.stands));
                 }
-                read if *uid == files::uid() && is_left(&entry.file_name(), read.is_some()) => {
+                read if *uid == files::uid() && is_left(&name, read.is_some()) => {
                     drop(fs::remove_file(entry.path()));
                 }
                 _ => {}
@@ -222,7 +223,7 @@ pub(crate) fn waiting_runs(places: &Places, users: &[u32]) -> Vec<(u32, Standing
 fn is_left(name: &OsStr, was_read: bool) -> bool {
     let name = name.to_string_lossy();
     let number = name.trim_start_matches('.').split('.').next().unwrap_or_default();
-    was_read || !number.parse::<u32>().is_ok_and(|pid| Path::new("/proc").join(pid.to_string()).exists())
+    was_read || !number.parse().is_ok_and(process::is_there)
 }
 
 /// What a run would have.
@@ -288,9 +289,7 @@ mod tests {
 
     #[test]
     fn jobs_and_runs_keep_each_other_out_and_runs_do_not() {
-        let dir = tempfile::tempdir().unwrap();
-        let base = dir.path().join("q");
-        crate::places::make_shared(&base).unwrap();
+        let (_dir, base) = crate::places::new_shared();
         let places = || Places::at(base.clone()).unwrap();
         let users = [files::uid()];
         let job = |wanted| slots::take(&places(), &users, &files::host_name(), 4, wanted).unwrap();
@@ -310,9 +309,7 @@ mod tests {
 
     #[test]
     fn a_run_that_waits_is_known_until_it_has_ended() {
-        let dir = tempfile::tempdir().unwrap();
-        let base = dir.path().join("q");
-        crate::places::make_shared(&base).unwrap();
+        let (_dir, base) = crate::places::new_shared();
         let places = || Places::at(base.clone()).unwrap();
         let (users, own) = ([files::uid()], places().own().unwrap());
         Presence::own(vec![stands(1, 9, 1)], BTreeMap::new()).publish(&own).unwrap();
@@ -330,9 +327,7 @@ mod tests {
 
     #[test]
     fn what_a_run_is_writing_is_left_to_it_and_what_ended_ones_left_is_removed() {
-        let dir = tempfile::tempdir().unwrap();
-        let base = dir.path().join("q");
-        crate::places::make_shared(&base).unwrap();
+        let (_dir, base) = crate::places::new_shared();
         let places = Places::at(base).unwrap();
         let folder = places.own().unwrap().join(FOLDER);
         files::make_dir(&folder, 0o755).unwrap();
@@ -348,9 +343,7 @@ mod tests {
 
     #[test]
     fn what_could_not_be_told_is_told_at_the_next_look() {
-        let dir = tempfile::tempdir().unwrap();
-        let base = dir.path().join("q");
-        crate::places::make_shared(&base).unwrap();
+        let (_dir, base) = crate::places::new_shared();
         let places = || Places::at(base.clone()).unwrap();
         let mut seats = Seats::at(places(), 2).unwrap();
         assert_eq!(seats.settle(0, 2), 2);

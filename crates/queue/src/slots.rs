@@ -97,9 +97,7 @@ mod tests {
 
     #[test]
     fn no_more_slots_are_given_than_there_are_and_odd_files_stop_nobody() {
-        let dir = tempfile::tempdir().unwrap();
-        let base = dir.path().join("q");
-        crate::places::make_shared(&base).unwrap();
+        let (_dir, base) = crate::places::new_shared();
         let places = Places::at(base).unwrap();
         let users = [files::uid()];
         let take = |wanted| take(&places, &users, "h", 4, wanted).unwrap();

@@ -5,6 +5,7 @@ use crate::files::{self, step, write_json_soon};
 use crate::job::{JobSpec, Private, Stop};
 use crate::places::Places;
 use crate::plan::Terms;
+use crate::process;
 use crate::{Job, Part, QueueError};
 use homing_folder::lock::Held;
 use homing_model::{Command, RawText};
@@ -170,7 +171,7 @@ impl Spool {
         for entry in fs::read_dir(&own).into_iter().flatten().flatten() {
             let name = entry.file_name().to_string_lossy().into_owned();
             let pid = name.strip_prefix(".new.").and_then(|n| n.split('.').next()?.parse::<u32>().ok());
-            if pid.is_some_and(|pid| !Path::new(&format!("/proc/{pid}")).exists()) {
+            if pid.is_some_and(|pid| !process::is_there(pid)) {
                 let _ = fs::remove_dir_all(entry.path());
             }
         }

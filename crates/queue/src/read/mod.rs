@@ -190,9 +190,7 @@ mod tests {
 
     #[test]
     fn a_job_that_has_ended_is_looked_at_once_by_who_needs_no_ended_ones() {
-        let dir = tempfile::tempdir().unwrap();
-        let base = dir.path().join("q");
-        crate::places::make_shared(&base).unwrap();
+        let (_dir, base) = crate::places::new_shared();
         let spool = Spool::at(base).unwrap();
         let spec = r#"{"v":1,"user":"u","submit_ns":0,"from":"h","cwd":"/w","command":{"shell":"true"},
                        "name":"","queue":"q","slots":1}"#;
