@@ -156,7 +156,7 @@ struct Early<'a> {
 
 impl Early<'_> {
     fn tell(&mut self, known: &[Area], answers: &dyn Fn() -> Answers) {
-        let new = |area: &&Area| !self.lines.contains_key(area) && (self.only.is_empty() || self.only.contains(area));
+        let new = |area: &&Area| !self.lines.contains_key(area) && is_wanted(self.only, **area);
         let new: Vec<Area> = known.iter().filter(new).copied().collect();
         if new.is_empty() {
             return;
@@ -189,6 +189,11 @@ fn hosts(args: &Args) -> Result<Vec<String>, Failure> {
     Ok(if hosts.is_empty() { vec!["localhost".into()] } else { hosts })
 }
 
+/// Whether an area is among those that were asked for; nothing asked for is all.
+fn is_wanted(only: &[Area], area: Area) -> bool {
+    only.is_empty() || only.contains(&area)
+}
+
 /// A host, or a volume, and what is not known of it, with why.
 type Unknown = (String, String);
 
@@ -207,9 +212,8 @@ struct Session<'a> {
 
 impl Session<'_> {
     fn tell(self) -> Result<i32, Failure> {
-        let wanted = |finding: &Finding| self.only.is_empty() || self.only.contains(&finding.code.area());
         let mut found = homing_check::findings(&self.checks, &self.gathered.answers);
-        found.retain(wanted);
+        found.retain(|finding| is_wanted(&self.only, finding.code.area()));
         let (of_volumes, volumes, mut unasked) = self.volumes()?;
         let vaults = self.vaults()?;
         found.extend(of_volumes);
@@ -243,7 +247,7 @@ impl Session<'_> {
 
     /// Findings of volumes, how many were looked at, and those that could not be.
     fn volumes(&self) -> Result<(Vec<Finding>, usize, Vec<Unknown>), Failure> {
-        let wanted = self.only.is_empty() || self.only.contains(&Area::Volumes);
+        let wanted = is_wanted(&self.only, Area::Volumes);
         let names = match &self.args.volume {
             Some(name) => vec![name.clone()],
             None if self.args.quick || self.args.deep.is_some() || !wanted || self.args.targets.named() => Vec::new(),
@@ -261,7 +265,7 @@ impl Session<'_> {
     }
 
     fn vaults(&self) -> Result<snapshot::Watched, Failure> {
-        let wanted = self.only.is_empty() || self.only.contains(&Area::Volumes);
+        let wanted = is_wanted(&self.only, Area::Volumes);
         let alone = self.args.volume.is_some() || self.args.quick || self.args.targets.named();
         if alone || !wanted { Ok(snapshot::Watched::none()) } else { snapshot::watched(self.args.targets.cluster()) }
     }
@@ -269,8 +273,10 @@ impl Session<'_> {
     /// The areas that were looked at.
     fn areas(&self, volumes: usize) -> Vec<Area> {
         let looked = |area: &Area| self.checks.iter().any(|c| c.codes.iter().any(|code| code.area() == *area));
-        let wanted = |area: &Area| self.only.is_empty() || self.only.contains(area);
-        Area::ALL.into_iter().filter(|a| wanted(a) && (looked(a) || (*a == Area::Volumes && volumes > 0))).collect()
+        Area::ALL
+            .into_iter()
+            .filter(|a| is_wanted(&self.only, *a) && (looked(a) || (*a == Area::Volumes && volumes > 0)))
+            .collect()
     }
 
     /// What hosts that answered did not tell: the host, what, why.
