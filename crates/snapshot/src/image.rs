@@ -27,7 +27,7 @@ pub enum When {
 }
 
 /// One state of a source.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Image {
     /// Its folder in the vault.
     pub name: String,

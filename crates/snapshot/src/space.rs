@@ -86,13 +86,9 @@ mod tests {
             name: day.into(),
             branch: branch.into(),
             created: at,
-            completed: at,
-            expires: None,
-            status: "success".into(),
-            has_tree: true,
-            files: Some(1),
             bytes: Some(bytes),
             own_bytes: Some(own_bytes),
+            ..Image::default()
         }
     }
 

@@ -105,21 +105,11 @@ mod tests {
         let section = Section { bank: format!("b1:{bank}"), ..Section::default() };
         let site = Site { bank: bank.into(), vault: name.into() };
         let target = Target { name: name.into(), section, host: "b1".into(), site, below: "".into() };
-        let image = |at: &str, own: u64| {
-            let at = at.parse().ok();
-            let status = "success".into();
-            Image {
-                name: "i".into(),
-                branch: "default".into(),
-                created: at,
-                completed: at,
-                expires: None,
-                status,
-                has_tree: true,
-                files: Some(1),
-                bytes: Some(900),
-                own_bytes: Some(own),
-            }
+        let image = |at: &str, own: u64| Image {
+            created: at.parse().ok(),
+            bytes: Some(900),
+            own_bytes: Some(own),
+            ..Image::default()
         };
         let images = vec![image("2026-03-01T00:00:00Z", 900), image("2026-03-02T00:00:00Z", added)];
         let now = "2026-03-02T01:00:00Z".parse().unwrap();
