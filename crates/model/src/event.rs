@@ -34,6 +34,14 @@ pub struct PlannedBytes {
     pub from: Vec<(String, u64)>,
 }
 
+/// Of so many bytes to be read the part that each of these holds, who hold so many of them: what has several copies is
+/// read from each of them in its turn.
+pub fn parts(read: u64, held: &[(String, u64)]) -> Vec<(String, u64)> {
+    let all: u128 = held.iter().map(|(_, bytes)| u128::from(*bytes)).sum();
+    let part = |bytes: u64| (u128::from(read) * u128::from(bytes) / all.max(1)) as u64;
+    held.iter().map(|(holder, bytes)| (holder.clone(), part(*bytes))).collect()
+}
+
 /// The kinds of event. In JSON the field `event` names the kind.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "event", rename_all = "snake_case")]

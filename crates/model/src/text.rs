@@ -80,6 +80,12 @@ pub fn last_line(bytes: &[u8], longest: usize) -> Option<String> {
     Some(text)
 }
 
+/// Adds bytes to the end of an output of which only so many are kept.
+pub fn keep_tail(tail: &mut Vec<u8>, bytes: &[u8], most: usize) {
+    tail.extend_from_slice(&bytes[bytes.len().saturating_sub(most)..]);
+    tail.drain(..tail.len().saturating_sub(most));
+}
+
 /// One word for any POSIX shell: between single quotes, whatever is in it.
 pub fn quoted(word: &[u8]) -> Vec<u8> {
     let mut out = vec![b'\''];
@@ -210,6 +216,17 @@ mod tests {
         assert_eq!(last_line(" \n".as_bytes(), 200), None);
         assert_eq!(last_line("\u{e9}\u{e9}".as_bytes(), 3).as_deref(), Some("\u{e9}"));
         assert!(last_line(&[0x1b; 200], 200).is_some_and(|line| line.len() <= 200));
+    }
+
+    #[test]
+    fn a_tail_keeps_the_end() {
+        let mut tail = Vec::new();
+        for bytes in [&b"one "[..], b"two ", b"", b"three"] {
+            keep_tail(&mut tail, bytes, 7);
+        }
+        assert_eq!(tail, b"o three");
+        keep_tail(&mut tail, b"longer than that", 4);
+        assert_eq!(tail, b"that");
     }
 
     #[test]

@@ -4,7 +4,7 @@ use super::terms::{Running, Stage};
 use super::{Action, Core, Offer, Record};
 use crate::admission::storage_of;
 use homing_clock::{Moment, Mono};
-use homing_model::event::{PlannedBytes, What};
+use homing_model::event::{PlannedBytes, What, parts};
 use homing_model::{Outcome, RawText};
 use homing_place::{HostIx, Placed};
 use homing_wire::{Ended, ToWorker};
@@ -73,17 +73,16 @@ impl Core {
         }
     }
 
-    /// Who holds what is not on `host`. What has several copies is read from each of them in its turn.
+    /// Who holds what is not on `host`.
     fn holders(&self, host: HostIx, offer: &Offer, placed: &Placed) -> Vec<(String, u64)> {
         if placed.remote == 0 {
             return Vec::new();
         }
         let known = |name: &String| self.hosts.find(name);
-        let others: Vec<_> = offer.per_host.iter().filter(|(name, n)| *n > 0 && known(name) != Some(host)).collect();
-        let held: u128 = others.iter().map(|(_, bytes)| u128::from(*bytes)).sum();
-        let part = |bytes: u64| (u128::from(placed.remote) * u128::from(bytes) / held.max(1)) as u64;
         let name = |name: &String| known(name).map_or_else(|| name.clone(), |ix| self.hosts.name(ix).to_string());
-        others.into_iter().map(|(holder, bytes)| (name(holder), part(*bytes))).collect()
+        let others = offer.per_host.iter().filter(|(name, n)| *n > 0 && known(name) != Some(host));
+        let others: Vec<_> = others.map(|(holder, bytes)| (name(holder), *bytes)).collect();
+        parts(placed.remote, &others)
     }
 
     /// A worker says that an attempt ended. Returns false for a ticket that is

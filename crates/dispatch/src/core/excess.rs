@@ -3,6 +3,7 @@
 use super::terms::Running;
 use super::{Action, Core};
 use homing_model::Outcome;
+use homing_model::text::keep_tail;
 use homing_model::units::bytes;
 use homing_wire::{Ended, Stream};
 
@@ -16,8 +17,7 @@ impl Core {
         let Some(running) = self.running.get_mut(&ticket) else { return };
         running.printed[usize::from(stream == Stream::Err)] += bytes.len() as u64;
         if stream == Stream::Err {
-            running.tail.extend_from_slice(&bytes[bytes.len().saturating_sub(TAIL)..]);
-            running.tail.drain(..running.tail.len().saturating_sub(TAIL));
+            keep_tail(&mut running.tail, bytes, TAIL);
         }
         if self.policy.output_limit.is_some_and(|limit| running.printed.iter().sum::<u64>() > limit) {
             running.excessive = true;
