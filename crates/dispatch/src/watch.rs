@@ -108,7 +108,7 @@ impl Watch {
     }
 
     /// Nobody needs what was told of a run that is over.
-    pub(crate) fn end(&self) {
+    pub fn end(&self) {
         let _ = fs::remove_dir_all(&self.0);
     }
 }

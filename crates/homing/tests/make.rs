@@ -12,6 +12,7 @@ fn folder(makefile: &str) -> tempfile::TempDir {
 fn command(dir: &Path, args: &[&str]) -> Command {
     let mut command = Command::new(env!("CARGO_BIN_EXE_homing"));
     command.args(["make", "--assume-shared", "--hosts", "localhost"]).args(args).current_dir(dir).stdin(Stdio::null());
+    command.env("HOMING_RUNS", dir.join(".runs"));
     for name in ["MAKEFLAGS", "MAKELEVEL", "MFLAGS"] {
         command.env_remove(name);
     }
@@ -63,6 +64,76 @@ fn dry_runs_and_questions_run_nothing() {
     assert_eq!((status, out.as_str()), (0, "echo made > a\n"));
     assert_eq!(make(dir.path(), &["-q"]).0, 1);
     assert!(!dir.path().join("a").exists());
+    assert!(!dir.path().join(".runs").exists(), "a build in which nothing ran is no run");
+}
+
+/// What homing tells of the runs in this folder.
+fn told(dir: &Path, words: &[&str]) -> (Option<i32>, String, String) {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_homing"));
+    let output = command.args(words).current_dir(dir).env("HOMING_RUNS", dir.join(".runs")).output().unwrap();
+    let text = |bytes| String::from_utf8(bytes).unwrap();
+    (output.status.code(), text(output.stdout), text(output.stderr))
+}
+
+#[test]
+fn a_build_is_shown_as_a_run_is_and_make_takes_it_up_again() {
+    let dir = folder(
+        "all: a b c\na b:\n\t@echo made > $@\n\
+         c:\n\t@echo 'c.c:7:1: error: no such thing' >&2; echo '  7 | c' >&2; exit 3\n",
+    );
+    let at = dir.path().canonicalize().unwrap();
+    let (status, _, err) = make(&at, &["-k", "-j2", "all"]);
+    assert!(status == 2 && err.contains("homing report "), "{err}");
+
+    let (_, out, err) = told(&at, &["runs", "--json"]);
+    let runs: serde_json::Value = serde_json::from_str(&out).unwrap();
+    let run = &runs[0];
+    assert_eq!((run["state"].as_str(), run["exit"].as_i64()), (Some("ended"), Some(2)), "{out}{err}");
+    assert_eq!(run["counts"], serde_json::json!({"done": 2, "failed": 1}));
+    assert_eq!(run["argv"].as_array().unwrap()[1], "make");
+
+    let failure = "exit 3";
+    let (command, words) = ("echo 'c.c:7:1: error", "c.c:7:1: error: no such thing");
+    for shown in [&["top", "--once"][..], &["report", "last"]] {
+        let (_, out, err) = told(&at, shown);
+        assert!(out.contains("localhost") && out.contains(failure) && out.contains(command), "{out}{err}");
+        assert!(out.matches(words).count() >= 2, "its command has it, and its last words are it: {out}");
+    }
+    let (_, out, _) = told(&at, &["report", "last"]);
+    assert!(out.contains(&format!("all, in {}\n", at.display())) && !out.contains("resume"), "{out}");
+    let (_, out, err) = told(&at, &["usage"]);
+    assert!(out.lines().any(|line| line.starts_with("echo ") && line.contains(" 3 ")), "{out}{err}");
+
+    let (status, _, err) = told(&at, &["resume", "last"]);
+    assert_eq!(status, Some(255), "{err}");
+    assert!(err.contains(&format!("run make again in {}", at.display())) && err.lines().count() == 1, "{err}");
+}
+
+#[test]
+fn a_build_whose_journal_cannot_be_written_goes_on() {
+    let dir = folder("all: a b\na b:\n\t@echo made > $@\n");
+    std::fs::write(dir.path().join(".runs"), "in the way").unwrap();
+    let (status, _, err) = make(dir.path(), &["-j2"]);
+    assert!(status == 0 && dir.path().join("a").exists() && dir.path().join("b").exists(), "{err}");
+    assert_eq!(err.matches("this build is not recorded: cannot make the folder").count(), 1, "{err}");
+    assert!(!err.contains("homing report"), "{err}");
+}
+
+#[test]
+fn a_build_under_way_is_seen_with_what_runs() {
+    let dir = folder("a:\n\t@until [ -e go ]; do sleep 0.02; done; echo made > $@\n");
+    let mut child = command(dir.path(), &[]).stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap();
+    let runs = || told(dir.path(), &["top", "--once"]).1;
+    let mut seen = runs();
+    while !seen.contains("until [ -e go ]") {
+        std::thread::sleep(std::time::Duration::from_millis(50));
+        seen = runs();
+    }
+    assert!(seen.contains("  running  homing make "), "{seen}");
+    assert!(told(dir.path(), &["runs"]).1.contains("running on "));
+    std::fs::write(dir.path().join("go"), "").unwrap();
+    assert!(child.wait().unwrap().success());
+    assert!(told(dir.path(), &["runs"]).1.contains("ended, exit 0"));
 }
 
 #[test]
@@ -91,6 +162,7 @@ fn an_interrupt_ends_the_recipe_and_make_removes_what_it_was_making() {
 fn a_folder_that_other_hosts_do_not_have_is_built_here() {
     let dir = folder("a:\n\t@echo built > a\n");
     let mut command = Command::new(env!("CARGO_BIN_EXE_homing"));
+    command.env("HOMING_RUNS", dir.path().join(".runs"));
     let output = command.args(["make", "--hosts", "host.invalid"]).current_dir(dir.path()).output().unwrap();
     let err = String::from_utf8_lossy(&output.stderr);
     assert!(output.status.success() && dir.path().join("a").exists(), "{err}");
@@ -100,7 +172,8 @@ fn a_folder_that_other_hosts_do_not_have_is_built_here() {
     let dir = folder("all: a b c\na b c:\n\t@echo built > $@\n");
     let mut command = Command::new(env!("CARGO_BIN_EXE_homing"));
     let both = ["make", "--hosts", "localhost,host.invalid", "-j2"];
-    let output = command.args(both).current_dir(dir.path()).output().unwrap();
+    let output = command.args(both).env("HOMING_RUNS", dir.path().join(".runs"));
+    let output = output.current_dir(dir.path()).output().unwrap();
     let err = String::from_utf8_lossy(&output.stderr);
     assert!(output.status.success() && dir.path().join("c").exists(), "{err}");
     assert_eq!(err.matches("homing: not sent to another host: ").count(), 1, "{err}");

@@ -30,8 +30,14 @@ pub use ran::ran;
 pub use read::{Replay, replay};
 pub use write::Journal;
 
+use std::time::Duration;
+
 /// Version of the records, `v` of `run_started`. Added fields and kinds do not raise it.
 pub const FORMAT: u32 = 1;
+
+/// Whoever follows a journal looks at it so often: people see no more. A writer that nothing else makes write does so
+/// as often.
+pub const FOLLOWED_EVERY: Duration = Duration::from_millis(500);
 
 /// The journal's file in the folder of a run.
 pub const FILE: &str = "journal.jsonl";

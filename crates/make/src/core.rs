@@ -4,7 +4,10 @@
 use crate::asked::{Asked, News, ToConnection};
 use crate::host::Host;
 use crate::near::{Near, lock};
+use crate::running::Running;
+use crate::told::Told;
 use crate::{Candidate, Choice, Evidence, Ran, choose, order, room};
+use homing_clock::wall_ns;
 use homing_launch::{HostPlan, Keeper, Via};
 use homing_model::{Change, Command, HostFacts, Outcome, RawText, Task};
 use homing_wire::{Ended, FromWorker, HOST_LOST_S, Stream, ToWorker};
@@ -22,15 +25,6 @@ const GRACE_MS: u32 = 2000;
 const FIRST_GUESS_US: f64 = 500_000.0;
 /// From so many on that have ended it is known; of a few, the short ones have.
 const KNOWN_FROM: usize = 8;
-
-struct Running {
-    asked: Asked,
-    host: usize,
-    slot: usize,
-    sent: Instant,
-    choice: Choice,
-    fence_us: u64,
-}
 
 /// How a build is run.
 pub struct Settings {
@@ -60,11 +54,12 @@ pub struct Core {
     evidence: Evidence,
     told_unshared: bool,
     tickets: HashMap<u64, usize>,
+    told: Told,
 }
 
 impl Core {
     /// Hosts are not connected yet.
-    pub fn new(settings: Settings, near: Arc<Near>) -> Core {
+    pub fn new(settings: Settings, near: Arc<Near>, told: Told) -> Core {
         Core {
             hosts: settings.plans.iter().map(Host::new).collect(),
             settings,
@@ -78,6 +73,7 @@ impl Core {
             evidence: Evidence::default(),
             told_unshared: false,
             tickets: HashMap::new(),
+            told,
         }
     }
 
@@ -98,6 +94,9 @@ impl Core {
 
     /// Workers end themselves and all that they started when their input ends.
     fn part(&mut self) {
+        for running in std::mem::take(&mut self.running).into_values() {
+            self.gave_up(&running, Outcome::Killed, true);
+        }
         self.hosts.iter_mut().for_each(|host| host.to = None);
         for keeper in self.hosts.iter_mut().filter_map(|host| host.keeper.take()) {
             keeper.end(Duration::from_secs(2));
@@ -108,8 +107,7 @@ impl Core {
         match news {
             News::Up { at, facts, to, keeper } => self.up(at, *facts, to, keeper),
             News::Refused { at, why } => {
-                self.hosts[at].refused = true;
-                note(&format!("{}: {why}", self.hosts[at].plan.name));
+                self.refuse(at, &why);
             }
             News::Cut { at, why } => self.cut(at, &why),
             News::Gone { at, why } => self.lost(at, &why),
@@ -131,9 +129,8 @@ impl Core {
 
     fn up(&mut self, at: usize, facts: HostFacts, to: Sender<Vec<u8>>, keeper: Keeper) {
         if let (Some(why), Some(ahead), true) = (homing_fence::out_of_step(&facts), facts.ahead, self.near.fenced) {
-            self.hosts[at].refused = true;
             self.near.wrote_behind(&self.settings.root, ahead);
-            return note(&format!("{}: {why}", self.hosts[at].plan.name));
+            return self.refuse(at, &why);
         }
         let plan = &self.hosts[at].plan;
         let usual = || (self.settings.slots)(facts.cores, plan.via == Via::Local);
@@ -154,12 +151,33 @@ impl Core {
             nice: 0,
         });
         let _ = host.send(&ToWorker::Watch { roots: vec![cwd], umask: self.settings.umask });
+        self.told.up(wall_ns(), &host.plan.name, slots, &host.facts);
+    }
+
+    /// It gets no recipes.
+    fn refuse(&mut self, at: usize, why: &str) {
+        let host = &mut self.hosts[at];
+        host.refused = true;
+        say(&format!("{}: {why}", host.plan.name));
+        self.told.unfit(wall_ns(), &host.plan.name, why.into());
+    }
+
+    /// For the user, and for who looks at the build later.
+    fn note(&mut self, text: &str) {
+        say(text);
+        self.told.note(wall_ns(), text);
+    }
+
+    /// No worker says how it ended.
+    fn gave_up(&mut self, running: &Running, outcome: Outcome, last: bool) {
+        self.told.gave_up(wall_ns(), running, &self.hosts[running.host].plan.name, outcome, last);
     }
 
     fn worker_said(&mut self, at: usize, message: FromWorker) {
         match message {
             FromWorker::Output { ticket, stream, bytes } => {
-                if let Some(running) = self.running.get(&ticket) {
+                if let Some(running) = self.running.get_mut(&ticket) {
+                    running.prints(stream, &bytes);
                     let _ = running.asked.reply.send(ToConnection::Output(stream, bytes));
                 }
             }
@@ -175,13 +193,19 @@ impl Core {
             FromWorker::Late { ticket, change, why } => self.late(ticket, &change, why),
             FromWorker::Unfit { ticket, missing } => {
                 if let Some(mut running) = self.give_back(ticket) {
-                    note(&format!("{} has no {}", self.hosts[at].plan.name, missing.display()));
+                    let (host, missing) = (&self.hosts[at].plan.name, missing.display());
+                    say(&format!("{host} has no {missing}"));
+                    self.told.unfit(wall_ns(), host, format!("{missing} is not there"));
+                    self.told.has_not_begun(&running);
                     running.asked.unfit.push(at);
                     self.waiting.push_front(running.asked);
                 }
             }
-            FromWorker::Sample(sample) => self.hosts[at].take_sample(sample),
-            FromWorker::Note(text) => note(&format!("{}: {text}", self.hosts[at].plan.name)),
+            FromWorker::Sample(sample) => {
+                self.told.sample(wall_ns(), &self.hosts[at].plan.name, sample.clone());
+                self.hosts[at].take_sample(sample);
+            }
+            FromWorker::Note(text) => self.note(&format!("{}: {text}", self.hosts[at].plan.name)),
             FromWorker::Stands { .. }
             | FromWorker::Pulse(_)
             | FromWorker::Served { .. }
@@ -199,7 +223,11 @@ impl Core {
     }
 
     fn ended(&mut self, ended: Ended) {
-        let Some(running) = self.give_back(ended.ticket) else { return };
+        let Some(mut running) = self.give_back(ended.ticket) else { return };
+        for (stream, bytes) in [(Stream::Out, &ended.stdout), (Stream::Err, &ended.stderr)] {
+            running.prints(stream, bytes);
+        }
+        self.told.ended(wall_ns(), &running, &self.hosts[running.host].plan.name, &ended);
         let us = |at: Instant| at.duration_since(self.began).as_micros() as u64;
         let weight = (1.0 / (self.evidence.ran.len() + 1) as f64).max(0.1);
         self.typical_us += weight * (ended.wall_us as f64 - self.typical_us);
@@ -234,9 +262,11 @@ impl Core {
         if self.near.is_outdated(change) {
             // It has not begun: no host is to blame.
             running.asked.attempts -= 1;
+            self.told.has_not_begun(&running);
             return self.waiting.push_front(running.asked);
         }
         let why = format!("{}: {why}", self.hosts[running.host].plan.name);
+        self.gave_up(&running, Outcome::CannotStart(why.clone()), true);
         let _ = running.asked.reply.send(ToConnection::Failed(why));
     }
 
@@ -256,7 +286,7 @@ impl Core {
     fn cut(&mut self, at: usize, why: &str) {
         if self.unlink(at) {
             let name = &self.hosts[at].plan.name;
-            note(&format!(
+            self.note(&format!(
                 "{name} gets no more recipes: {why}; what runs there is not run elsewhere for {HOST_LOST_S} s"
             ));
         }
@@ -273,12 +303,15 @@ impl Core {
         let linked = self.unlink(at);
         let tickets: Vec<u64> = self.running.iter().filter(|(_, r)| r.host == at).map(|(t, _)| *t).collect();
         if linked || !tickets.is_empty() {
-            note(&format!("{} is lost: {why}", self.hosts[at].plan.name));
+            self.note(&format!("{} is lost: {why}", self.hosts[at].plan.name));
+            self.told.host_lost(wall_ns(), &self.hosts[at].plan.name, why);
         }
         let given: Vec<Running> = tickets.into_iter().filter_map(|t| self.give_back(t)).collect();
         for mut running in given {
             running.asked.unfit.push(at);
-            if running.asked.attempts < MOST_ATTEMPTS {
+            let last = running.asked.attempts >= MOST_ATTEMPTS;
+            self.gave_up(&running, Outcome::Lost(why.into()), last);
+            if !last {
                 self.waiting.push_front(running.asked);
             } else {
                 let why = format!("lost with {MOST_ATTEMPTS} hosts: {}", running.asked.label());
@@ -355,6 +388,7 @@ impl Core {
         *times += 1;
         if *times == 1 {
             tell_stays(&asked, &reason);
+            self.told.note(wall_ns(), &stays(&reason));
         }
         let _ = asked.reply.send(ToConnection::Here);
     }
@@ -364,6 +398,7 @@ impl Core {
         let unshared = self.hosts.len() > 1 && asked.mount.is_none() && !self.settings.assume_shared;
         if unshared && !std::mem::replace(&mut self.told_unshared, true) {
             tell_stays(asked, &unshared_text(asked));
+            self.told.note(wall_ns(), &stays(&unshared_text(asked)));
         }
     }
 
@@ -392,11 +427,15 @@ impl Core {
         };
         let recipe = ToWorker::Recipe { ticket, task, folders: asked.folders.clone() };
         let reply = asked.reply.clone();
-        self.running.insert(ticket, Running { asked, host: at, slot, sent: Instant::now(), choice, fence_us: 0 });
+        let running = Running::new(asked, choice, slot);
+        self.told.started(wall_ns(), &running, &self.hosts);
+        self.running.insert(ticket, running);
         let ahead = homing_wire::portions(fence).into_iter().filter(|changes| !changes.is_empty());
         let mut messages = ahead.map(|changes| ToWorker::Written { changes }).chain([recipe]);
         if let Err(error) = messages.try_for_each(|message| self.hosts[at].send(&message)) {
-            self.give_back(ticket);
+            if let Some(running) = self.give_back(ticket) {
+                self.gave_up(&running, Outcome::CannotStart(error.to_string()), true);
+            }
             let _ = reply.send(ToConnection::Failed(error.to_string()));
         }
     }
@@ -406,12 +445,16 @@ fn unshared_text(asked: &Asked) -> String {
     format!("{} is on no shared file system", asked.cwd.display())
 }
 
+fn stays(reason: &str) -> String {
+    format!("not sent to another host: {reason}")
+}
+
 /// On the recipe's own standard error: below `homing on` nobody else would hear of it.
 fn tell_stays(asked: &Asked, reason: &str) {
-    let text = format!("homing: not sent to another host: {reason}\n");
+    let text = format!("homing: {}\n", stays(reason));
     let _ = asked.reply.send(ToConnection::Output(Stream::Err, text.into_bytes()));
 }
 
-fn note(text: &str) {
+fn say(text: &str) {
     homing_process::say!("homing make: {text}");
 }

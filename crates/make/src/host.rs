@@ -2,7 +2,7 @@
 
 use crate::Candidate;
 use crate::asked::Asked;
-use crate::near::HERE;
+use crate::near::{HERE, Inputs};
 use homing_launch::{HostPlan, Keeper, Via};
 use homing_model::{HostFacts, HostSample};
 use homing_wire::{ToWorker, WireError};
@@ -43,8 +43,7 @@ impl Host {
 
     /// As placement sees it. `fences`: files of the folder that it has to look at again.
     pub fn candidate(&self, at: usize, asked: &Asked, fences: usize, same_folder: bool) -> Candidate {
-        let names = [&self.plan.name, &self.facts.hostname].into_iter().chain(&self.facts.aliases);
-        let local = names.filter_map(|name| asked.inputs.on.get(name)).max().copied().unwrap_or(0);
+        let local = self.holds(&asked.inputs);
         let known: u64 = asked.inputs.on.values().sum();
         let sample = self.sample.as_ref();
         Candidate {
@@ -58,6 +57,20 @@ impl Host {
             fences,
             same_folder,
         }
+    }
+
+    fn names(&self) -> impl Iterator<Item = &String> {
+        [&self.plan.name, &self.facts.hostname].into_iter().chain(&self.facts.aliases)
+    }
+
+    /// One of its names.
+    pub fn is_called(&self, name: &str) -> bool {
+        self.names().any(|own| own == name)
+    }
+
+    /// Bytes of these inputs that lie there.
+    pub fn holds(&self, inputs: &Inputs) -> u64 {
+        self.names().filter_map(|name| inputs.on.get(name)).max().copied().unwrap_or(0)
     }
 
     /// Recipes that run there.

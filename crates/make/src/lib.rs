@@ -1,6 +1,6 @@
 //! A build whose recipes run on many hosts. What decides is pure: which host
 //! gets a recipe (`place`, `order`), which changes it must see before it starts
-//! (`changes`), what is told at the end (`evidence`). Around that are one loop
+//! (`changes`), what is told while it goes on (`told`) and at the end (`evidence`). Around that are one loop
 //! that knows the hosts and recipes (`core`), what it asks of file systems here
 //! (`near`), and the threads that bring it news ([`Session`]).
 
@@ -14,7 +14,9 @@ mod missing;
 mod near;
 mod order;
 mod place;
+mod running;
 mod session;
+mod told;
 mod trace;
 mod words;
 mod workers;
@@ -25,5 +27,6 @@ pub use missing::missing_files;
 pub use order::{order, room};
 pub use place::{Candidate, Choice, Why, choose};
 pub use session::{Session, Traffic};
+pub use told::Listener;
 pub use trace::trace;
 pub use words::{Recipe, Step, file_words, folders_named, runs_make};

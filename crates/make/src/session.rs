@@ -5,6 +5,7 @@ use crate::asked::News;
 use crate::connection;
 use crate::core::{Core, Settings};
 use crate::near::Near;
+use crate::told::{Listener, Told};
 use crate::workers;
 use homing_launch::HostPlan;
 use homing_locate::OwnLocators;
@@ -35,6 +36,7 @@ pub struct Session {
 
 impl Session {
     /// Listens at `socket`; the hosts connect meanwhile. The site's `own` commands tell where bytes lie.
+    /// The `listener` hears what happens.
     ///
     /// # Errors
     /// What could not be begun, for a person.
@@ -45,6 +47,7 @@ impl Session {
         assume_shared: bool,
         fenced: bool,
         own: OwnLocators,
+        listener: Box<dyn Listener>,
     ) -> Result<Session, String> {
         let (news, inbox) = channel();
         // Ahead of the walk through the folder, which takes its time on a large one.
@@ -55,7 +58,7 @@ impl Session {
         let traffic = listen(socket, &near, &news)?;
         let slots = if plans.len() == 1 { |cores, _| cores + 1 } else { slots };
         let settings = Settings { root, plans, assume_shared, umask: umask(), slots };
-        let core = Core::new(settings, near);
+        let core = Core::new(settings, near, Told::to(listener));
         let core = begin(move || core.serve(&inbox)).map_err(|e| e.to_string())?;
         Ok(Session { news, core, traffic })
     }

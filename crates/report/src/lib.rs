@@ -20,4 +20,4 @@ pub use now::{FailureState, Fetch, HostState, Now, ServerState, TaskState};
 pub use tally::Tally;
 pub use text::task_on;
 pub use usage::{JobUse, Key, RunUsage, Used, program};
-pub use words::command_line;
+pub use words::{command_line, is_build};

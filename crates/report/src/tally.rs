@@ -3,6 +3,7 @@
 
 use crate::full::{self, Full, Gauges};
 use crate::load::{Sums, add_known};
+use crate::words::{command_line, is_build};
 use homing_journal::Counts;
 use homing_model::event::{PlannedBytes, What};
 use homing_model::{Event, IoCounters, IoWait, NodeSet, Outcome, Served, TaskId, WAIT_ASKED_FROM_US};
@@ -44,6 +45,8 @@ pub(crate) struct Failed {
 #[derive(Clone, Debug, Default)]
 pub struct Tally {
     pub(crate) run: Option<String>,
+    /// How what failed is run again.
+    pub(crate) again: Option<String>,
     pub(crate) counts: Counts,
     pub(crate) retried: u64,
     pub(crate) exit: Option<i32>,
@@ -137,7 +140,13 @@ impl Tally {
         self.pass_time(event);
         self.counts.add(&event.what);
         match &event.what {
-            What::RunStarted { run, .. } => self.run = Some(run.clone()),
+            What::RunStarted { run, argv, cwd, .. } => {
+                self.run = Some(run.clone());
+                self.again = Some(match is_build(argv) {
+                    true => format!("{}, in {}", command_line(argv), cwd.display()),
+                    false => format!("homing resume --failed {run}"),
+                });
+            }
             What::RunResumed { .. } => {
                 self.exit = None;
                 // They are told again, or run.

@@ -96,8 +96,8 @@ impl Tally {
         for (why, tasks) in self.not_run.iter().take(NAMED) {
             lines.add("  not run", &format!("{}: {why}", count(*tasks, "task")));
         }
-        if let Some(run) = self.run.as_ref().filter(|_| self.exit.is_some() && self.counts.failed() > 0) {
-            lines.add("  again", &format!("homing resume --failed {run}"));
+        if let Some(again) = self.again.as_ref().filter(|_| self.exit.is_some() && self.counts.failed() > 0) {
+            lines.add("  again", again);
         }
     }
 

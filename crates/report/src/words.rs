@@ -14,6 +14,11 @@ pub fn command_line(argv: &[RawText]) -> String {
     argv.iter().enumerate().map(word).collect::<Vec<_>>().join(" ")
 }
 
+/// Whether this is the command line of a build, `homing make`: make knows what is left of it.
+pub fn is_build(argv: &[RawText]) -> bool {
+    argv.get(1).is_some_and(|word| word.0 == b"make")
+}
+
 fn quoted(word: &str) -> String {
     quoted_unless(word, |c| c.is_alphanumeric() || "-_./:,=+@%{}".contains(c))
 }

@@ -12,6 +12,7 @@ pub mod lab;
 pub mod lsf;
 pub mod make;
 pub mod nodeset;
+pub mod opening;
 pub mod pruned;
 pub mod queue;
 pub mod report;

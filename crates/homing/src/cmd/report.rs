@@ -89,6 +89,11 @@ fn cost_line(used: &Used, price: &Cost) -> String {
     )
 }
 
+/// Tells how a run is called, and what shows more of it.
+pub(super) fn tell_run(name: &str) {
+    eprintln!("run {name}: homing report {name}");
+}
+
 /// Prints the evidence for people.
 pub(super) fn evidence(tally: &Tally) -> Result<i32, Failure> {
     to_stdout(&tally.text(has_colors(std::io::stdout())))

@@ -6,7 +6,7 @@ use clap::Parser;
 use homing_journal::{Journal, JournalError};
 use homing_model::event::What;
 use homing_model::{Outcome, RawText, TaskId};
-use homing_report::Tally;
+use homing_report::{Tally, is_build};
 use std::collections::HashMap;
 
 /// Arguments of `homing resume`.
@@ -49,6 +49,7 @@ pub fn run(args: Args) -> Result<i32, Failure> {
         };
         tally.add(&event);
         match event.what {
+            What::RunStarted { argv, cwd, .. } if is_build(&argv) => return Err(made_by_make(&cwd)),
             What::RunStarted { argv, cwd, .. } => opening = Some((argv, cwd)),
             What::TaskEnded { task, last: true, outcome, ran, .. } => {
                 let settled = outcome.is_success() || (!args.failed && counts_as_failed(&outcome));
@@ -86,6 +87,11 @@ pub fn run(args: Args) -> Result<i32, Failure> {
         return Ok(exit);
     }
     run::start(args_of_run?, Some(Again { journal, done, tally, unlisted }))
+}
+
+/// What is left of a build, its files tell.
+fn made_by_make(cwd: &RawText) -> Failure {
+    Failure::usage(format!("this is a build, of which make knows what is left: run make again in {}", cwd.display()))
 }
 
 /// Goes to where a run began; returns the arguments that it was given.

@@ -13,7 +13,7 @@ const fn fact(name: &'static str, of: &'static [&'static str], meaning: &'static
 }
 
 const RUN: &[&str] = &["run", "plan", "resume"];
-const RUNS: &[&str] = &["run", "resume", "runs", "report", "top", "usage"];
+const RUNS: &[&str] = &["run", "make", "resume", "runs", "report", "top", "usage"];
 const JOBS: &[&str] = &["sub", "jobs", "kill", "peek", "wait", "lsf", "top", "usage"];
 const HOSTS: &[&str] = &[
     "run", "plan", "resume", "hosts", "exec", "push", "pull", "check", "make", "on", "volume", "snapshot", "nodeset",

@@ -6,13 +6,16 @@
 //! shell stays in force; the variable is expanded for each recipe, so that
 //! the function $(shell) outside of recipes is left alone.
 
+mod book;
 pub mod on;
 pub mod stub;
 mod words;
 
 use crate::cluster::{Cluster, ClusterArgs};
 use crate::cmd::gateway;
-use crate::failure::Failure;
+use crate::cmd::report::tell_run;
+use crate::failure::{Failure, exit};
+use book::Book;
 use homing_launch::HostPlan;
 use homing_locate::Finder;
 use homing_make::{Evidence, Session};
@@ -77,11 +80,17 @@ pub fn run(args: Args) -> Result<i32, Failure> {
     let trace = args.trace.as_deref().map(trace_file).transpose()?;
     let folder = private_folder()?;
     let socket = folder.path().join("make");
-    let session = Session::start(&socket, root, plans, args.assume_shared, !args.no_fence, cluster.locators())
-        .map_err(Failure::system)?;
+    let (book, listener) = Book::open(&cwd);
+    let session =
+        Session::start(&socket, root, plans, args.assume_shared, !args.no_fence, cluster.locators(), listener)
+            .map_err(Failure::system)?;
     let status = run_make(&args, &socket);
     let evidence = session.end();
+    let run = book.close(status.as_ref().map_or(exit::USAGE, |status| exit_of(*status)));
     tell(&args, &evidence, began.elapsed(), trace)?;
+    if let Some(run) = run.filter(|_| !args.no_evidence) {
+        tell_run(&run);
+    }
     leave_as(status?)
 }
 
@@ -159,5 +168,10 @@ fn leave_as(status: ExitStatus) -> Result<i32, Failure> {
     if let Some(signal) = status.signal() {
         let _ = signal_hook::low_level::emulate_default_handler(signal);
     }
-    Ok(status.code().unwrap_or(128))
+    Ok(exit_of(status))
+}
+
+/// As a shell tells it.
+fn exit_of(status: ExitStatus) -> i32 {
+    status.code().or(status.signal().map(|signal| 128 + signal)).unwrap_or(128)
 }

@@ -116,8 +116,9 @@ fn folder() -> Result<PathBuf, Failure> {
 fn keep(args: &Args, socket: &Path, root: PathBuf) -> Result<i32, Failure> {
     let cluster = args.cluster.load()?;
     let plans = super::plans(args.hosts.as_deref(), &cluster, &root)?;
-    let session =
-        Session::start(socket, root, plans, args.assume_shared, true, cluster.locators()).map_err(Failure::system)?;
+    let nobody = Box::new(());
+    let session = Session::start(socket, root, plans, args.assume_shared, true, cluster.locators(), nobody)
+        .map_err(Failure::system)?;
     let (mut served, mut since) = (0, Instant::now());
     while since.elapsed() < Duration::from_secs(args.persist) {
         std::thread::sleep(Duration::from_millis(200));

@@ -29,6 +29,8 @@ pub use parallel::unknown;
 pub use plan::plan;
 
 use crate::cmd::gateway;
+use crate::cmd::opening::{hostname, opening};
+use crate::cmd::report::tell_run;
 use crate::failure::{Failure, exit};
 use crate::progress::has_colors;
 use homing_batch::{Batch, BatchError, Files, Halt, InputOptions, Timeout};
@@ -51,8 +53,6 @@ use std::io::{self, BufReader, IsTerminal, Write};
 use std::path::Path;
 use unbegun::Unbegun;
 
-/// Format of the journal.
-const JOURNAL_VERSION: u32 = 1;
 /// `--jobs 0` means as many as possible; each slot is a thread of the worker.
 const MOST_SLOTS: u32 = 1024;
 
@@ -137,15 +137,7 @@ pub fn start(args: Args, again: Option<Again>) -> Result<i32, Failure> {
     let opening = if resumed {
         What::RunResumed { host: hostname(), pid: std::process::id() }
     } else {
-        What::RunStarted {
-            v: JOURNAL_VERSION,
-            run: name.clone(),
-            argv: config::words().into_iter().map(RawText::from).collect(),
-            cwd: cwd.as_path().into(),
-            host: hostname(),
-            pid: std::process::id(),
-            tasks: total,
-        }
+        opening(&name, config::words(), &cwd, total)
     };
     let away = targets.hosts.iter().chain(&targets.spares).any(|t| !matches!(t.via, homing_launch::Via::Local));
     // Kept to the end of the run: a host that joins late is asked too.
@@ -265,7 +257,7 @@ fn evidence(args: &Args, screen: &Screen, name: &str, here: bool, spread: bool) 
             eprintln!("homing: {elsewhere}; with --on ssh their commands run there");
         }
         if !brief {
-            eprintln!("run {name}: homing report {name}");
+            tell_run(name);
         }
     }
 }
@@ -450,8 +442,4 @@ fn results_files(dir: &Path) -> Result<homing_dispatch::ResultFiles, Failure> {
         std::fs::write(&paths.seq, task.id.to_string())?;
         Ok((File::create(&paths.stdout)?, File::create(&paths.stderr)?))
     }))
-}
-
-fn hostname() -> String {
-    rustix::system::uname().nodename().to_string_lossy().into_owned()
 }

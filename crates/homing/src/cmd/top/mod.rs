@@ -15,15 +15,15 @@ use crate::progress::{self, Place};
 use clock::Clock;
 use homing_dispatch::Progress;
 use homing_dispatch::watch::{Asked, Watch};
-use homing_journal::{JournalError, Replay};
+use homing_journal::{FOLLOWED_EVERY, JournalError, Replay};
 use homing_model::{Event, Live, TaskId};
 use homing_report::Now;
 use homing_watch::{Scene, Shown, View, Wish};
 use screen::Screen;
 use std::time::{Duration, Instant};
 
-/// Between two looks. People see no more.
-const LOOK: Duration = Duration::from_millis(500);
+/// Between two looks.
+const LOOK: Duration = FOLLOWED_EVERY;
 /// The same where a run is played again, in which more may happen: as often as the coordinator's own line changes.
 const REPLAY_LOOK: Duration = Duration::from_millis(100);
 /// What a coordinator told is that of now for so long.

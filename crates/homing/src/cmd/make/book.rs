@@ -1,0 +1,145 @@
+//! The journal of a build, as `homing run` has one: from the first recipe on that a host gets. A thread of its own
+//! writes it, so that no recipe waits for a home on a slow file server.
+
+use crate::cmd::opening::opening;
+use homing_dispatch::watch::Watch;
+use homing_journal::{Counts, FOLLOWED_EVERY, Journal, JournalError};
+use homing_make::Listener;
+use homing_model::Event;
+use homing_model::event::What;
+use std::path::{Path, PathBuf};
+use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
+use std::thread::JoinHandle;
+
+/// A build that is being recorded.
+pub struct Book {
+    end: Sender<i32>,
+    writer: Option<JoinHandle<Option<String>>>,
+}
+
+/// Hands on what the build tells.
+struct Ear(Sender<Event>);
+
+impl Listener for Ear {
+    fn event(&mut self, event: Event) {
+        let _ = self.0.send(event);
+    }
+}
+
+impl Book {
+    /// Of the build in `cwd` that begins now, and who hears of it. What keeps it from being written is told, and
+    /// keeps nothing from being built.
+    pub fn open(cwd: &Path) -> (Book, Box<dyn Listener>) {
+        let ((end, ended), (ear, events)) = (channel(), channel());
+        let page = Page::new(cwd);
+        let writer = homing_threads::begin(move || write(page, &events, &ended));
+        let writer = writer.map_err(|e| unrecorded(&e)).ok();
+        (Book { end, writer }, Box::new(Ear(ear)))
+    }
+
+    /// The build is over, with this status; what its run is called. Nothing ran: none.
+    pub fn close(self, exit: i32) -> Option<String> {
+        let _ = self.end.send(exit);
+        self.writer?.join().ok()?
+    }
+}
+
+/// Until the build is over. Events gather in their channel meanwhile, and wake nobody.
+fn write(mut page: Page, events: &Receiver<Event>, ended: &Receiver<i32>) -> Option<String> {
+    loop {
+        let over = ended.recv_timeout(FOLLOWED_EVERY);
+        for event in events.try_iter() {
+            page.take(event);
+        }
+        match over {
+            Ok(exit) => return page.end(exit),
+            Err(RecvTimeoutError::Timeout) => page.flush(),
+            Err(RecvTimeoutError::Disconnected) => return None,
+        }
+    }
+}
+
+/// What is written and what is not yet.
+struct Page {
+    cwd: PathBuf,
+    began_ns: i64,
+    /// What happened before the first recipe was given to a host.
+    before: Vec<Event>,
+    journal: Option<Journal>,
+    counts: Counts,
+    /// The journal could not be made.
+    without: bool,
+    /// That something was not written is told once.
+    told: bool,
+}
+
+impl Page {
+    fn new(cwd: &Path) -> Page {
+        let (before, counts) = Default::default();
+        let (cwd, began_ns) = (cwd.to_path_buf(), homing_clock::wall_ns());
+        Page { cwd, began_ns, before, journal: None, counts, without: false, told: false }
+    }
+
+    fn take(&mut self, event: Event) {
+        match (&self.journal, &event.what) {
+            _ if self.without => return,
+            (Some(_), _) => {}
+            (None, What::TaskStarted { .. }) => self.begin(),
+            // How busy a host was before anything ran is of no use.
+            (None, What::Sample { .. }) => return,
+            (None, _) => return self.before.push(event),
+        }
+        self.append(event);
+    }
+
+    /// Makes the journal, with what came before.
+    fn begin(&mut self) {
+        let name = homing_journal::new_run_name(self.began_ns, std::process::id());
+        match Journal::create(&homing_journal::root(), &name) {
+            Ok(journal) => self.journal = Some(journal),
+            Err(e) => {
+                self.without = true;
+                return unrecorded(&e);
+            }
+        }
+        let words = std::env::args_os().collect();
+        self.append(Event { at_ns: self.began_ns, what: opening(&name, words, &self.cwd, None) });
+        for event in std::mem::take(&mut self.before) {
+            self.append(event);
+        }
+    }
+
+    fn append(&mut self, event: Event) {
+        self.counts.add(&event.what);
+        let done = self.journal.as_mut().map(|journal| journal.append(&event));
+        self.tell(done);
+    }
+
+    fn flush(&mut self) {
+        let done = self.journal.as_mut().map(Journal::flush);
+        self.tell(done);
+    }
+
+    /// What is not written stays in memory, and may be written later.
+    fn tell(&mut self, done: Option<Result<(), JournalError>>) {
+        if let Some(Err(e)) = done
+            && !std::mem::replace(&mut self.told, true)
+        {
+            unrecorded(&e);
+        }
+    }
+
+    /// Not synced to the disk: a build is not taken up again by its journal.
+    fn end(mut self, exit: i32) -> Option<String> {
+        let counts = self.counts.at_the_end(0, false);
+        self.append(Event { at_ns: homing_clock::wall_ns(), what: What::RunEnded { exit, counts } });
+        self.flush();
+        let journal = self.journal?;
+        Watch::of(journal.dir()).end();
+        journal.dir().file_name().map(|name| name.to_string_lossy().into_owned())
+    }
+}
+
+fn unrecorded(why: &dyn std::fmt::Display) {
+    eprintln!("homing make: this build is not recorded: {why}");
+}

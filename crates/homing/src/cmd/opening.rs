@@ -1,0 +1,24 @@
+//! How a journal begins.
+
+use homing_model::RawText;
+use homing_model::event::What;
+use std::ffi::OsString;
+use std::path::Path;
+
+/// The first record of the run of this name: what was asked for with these words, and by which process.
+pub fn opening(run: &str, words: Vec<OsString>, cwd: &Path, tasks: Option<u64>) -> What {
+    What::RunStarted {
+        v: homing_journal::FORMAT,
+        run: run.into(),
+        argv: words.into_iter().map(RawText::from).collect(),
+        cwd: cwd.into(),
+        host: hostname(),
+        pid: std::process::id(),
+        tasks,
+    }
+}
+
+/// This machine's name in a journal.
+pub fn hostname() -> String {
+    rustix::system::uname().nodename().to_string_lossy().into_owned()
+}

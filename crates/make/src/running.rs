@@ -1,0 +1,54 @@
+//! A recipe that was given to a host.
+
+use crate::Choice;
+use crate::asked::Asked;
+use homing_model::event::SAID_BYTES;
+use homing_model::text::{keep_tail, last_line};
+use homing_wire::Stream;
+use std::time::Instant;
+
+/// Kept of the error output of a running recipe, bytes: a compiler draws some lines below each of its errors, and the
+/// first one tells most.
+const TAIL: usize = 8 << 10;
+
+/// How compilers and linkers mark what is wrong.
+const ERROR: &[u8] = b"error:";
+
+/// What the coordinator knows of it.
+pub struct Running {
+    pub asked: Asked,
+    /// Index of the host.
+    pub host: usize,
+    pub slot: usize,
+    pub sent: Instant,
+    pub choice: Choice,
+    pub fence_us: u64,
+    /// Bytes that it printed so far, on each stream.
+    pub printed: [u64; 2],
+    /// The end of its error output so far.
+    tail: Vec<u8>,
+}
+
+impl Running {
+    /// Given to the host that was chosen.
+    pub fn new(asked: Asked, choice: Choice, slot: usize) -> Running {
+        let (host, sent, printed, tail) = (choice.host, Instant::now(), [0; 2], Vec::new());
+        Running { asked, host, slot, sent, choice, fence_us: 0, printed, tail }
+    }
+
+    /// It printed something.
+    pub fn prints(&mut self, stream: Stream, bytes: &[u8]) {
+        self.printed[usize::from(stream == Stream::Err)] += bytes.len() as u64;
+        if stream == Stream::Err {
+            keep_tail(&mut self.tail, bytes, TAIL);
+        }
+    }
+
+    /// Why it failed, in its own words: what it calls an error, else its last line.
+    pub fn said(&self) -> Option<String> {
+        let is_error = |line: &&[u8]| line.windows(ERROR.len()).any(|part| part == ERROR);
+        // The first line of what was cut is no whole one.
+        let whole = self.tail.split(|b| *b == b'\n').skip(usize::from(self.tail.len() == TAIL));
+        last_line(whole.into_iter().find(is_error).unwrap_or(&self.tail), SAID_BYTES)
+    }
+}

@@ -1,0 +1,176 @@
+//! A build in the events of a run: what the coordinator learns, as a journal has it. Time is an argument.
+
+use crate::host::Host;
+use crate::running::Running;
+use homing_model::event::{PlannedBytes, What, parts};
+use homing_model::{Event, HostFacts, HostSample, IoCounters, Outcome, TaskId};
+use homing_wire::Ended;
+use std::collections::HashMap;
+
+/// Who hears what happens in a build, in order.
+pub trait Listener: Send {
+    /// The next event. The build waits meanwhile.
+    fn event(&mut self, event: Event);
+}
+
+/// Nobody listens.
+impl Listener for () {
+    fn event(&mut self, _: Event) {}
+}
+
+/// A recipe under its number in the journal.
+#[derive(Clone, Copy, Default)]
+struct Numbered {
+    task: TaskId,
+    attempt: u32,
+    failed: bool,
+}
+
+/// Tells a listener.
+pub struct Told {
+    listener: Box<dyn Listener>,
+    /// Recipes that may run again, by their connection.
+    numbers: HashMap<u64, Numbered>,
+    last: TaskId,
+}
+
+impl Told {
+    /// Nothing has happened yet.
+    pub fn to(listener: Box<dyn Listener>) -> Told {
+        Told { listener, numbers: HashMap::new(), last: 0 }
+    }
+
+    /// Anything that is about no recipe.
+    pub fn tell(&mut self, at_ns: i64, what: What) {
+        self.listener.event(Event { at_ns, what });
+    }
+
+    /// A line for people.
+    pub fn note(&mut self, at_ns: i64, text: &str) {
+        self.tell(at_ns, What::Note { text: text.into() });
+    }
+
+    /// A worker answered.
+    pub fn up(&mut self, at_ns: i64, host: &str, slots: u32, facts: &HostFacts) {
+        // They are those of one moment, and samples follow.
+        let facts = HostFacts { indices: Default::default(), ..facts.clone() };
+        self.tell(at_ns, What::HostUp { host: host.into(), slots, facts });
+    }
+
+    /// A host is not used, or not for some recipes.
+    pub fn unfit(&mut self, at_ns: i64, host: &str, reason: String) {
+        self.tell(at_ns, What::HostUnfit { host: host.into(), reason });
+    }
+
+    /// A host is gone; the ends of its recipes follow.
+    pub fn host_lost(&mut self, at_ns: i64, host: &str, reason: &str) {
+        self.tell(at_ns, What::HostLost { host: host.into(), reason: reason.into() });
+    }
+
+    /// A load sample.
+    pub fn sample(&mut self, at_ns: i64, host: &str, sample: HostSample) {
+        self.tell(at_ns, What::Sample { host: host.into(), sample });
+    }
+
+    /// A recipe is handed to one of the hosts.
+    pub fn started(&mut self, at_ns: i64, running: &Running, hosts: &[Host]) {
+        let numbered = self.numbers.entry(running.asked.id).or_insert_with(|| {
+            self.last += 1;
+            Numbered { task: self.last, ..Numbered::default() }
+        });
+        numbered.attempt += 1;
+        let Numbered { task, attempt, .. } = *numbered;
+        if std::mem::take(&mut numbered.failed) {
+            self.tell(at_ns, What::TaskAgain { task });
+        }
+        let started = What::TaskStarted {
+            task,
+            attempt,
+            host: hosts[running.host].plan.name.clone(),
+            slot: running.slot as u32 + 1,
+            command: running.asked.text.clone(),
+            planned: planned(running, hosts),
+            why: Some(running.choice.why.to_string()),
+        };
+        self.tell(at_ns, started);
+    }
+
+    /// It has not begun there, and will be handed to a host again.
+    pub fn has_not_begun(&mut self, running: &Running) {
+        if let Some(numbered) = self.numbers.get_mut(&running.asked.id) {
+            numbered.attempt -= 1;
+        }
+    }
+
+    /// A worker says how it ended. One that failed may still run again: for want of a file that a fresh look finds.
+    pub fn ended(&mut self, at_ns: i64, running: &Running, host: &str, ended: &Ended) {
+        let used = Used { wall_us: ended.wall_us, io: ended.io.clone(), io_wait: ended.io_wait.clone() };
+        self.end(at_ns, running, host, ended.outcome.clone(), used, true);
+    }
+
+    /// No worker says how it ended.
+    pub fn gave_up(&mut self, at_ns: i64, running: &Running, host: &str, outcome: Outcome, last: bool) {
+        let used = Used { wall_us: running.sent.elapsed().as_micros() as u64, ..Used::default() };
+        self.end(at_ns, running, host, outcome, used, last);
+    }
+
+    fn end(&mut self, at_ns: i64, running: &Running, host: &str, outcome: Outcome, used: Used, last: bool) {
+        let id = running.asked.id;
+        let Some(numbered) = self.numbers.get_mut(&id) else { return };
+        let Numbered { task, attempt, .. } = *numbered;
+        let success = outcome.is_success();
+        numbered.failed = last && !success;
+        if success {
+            self.numbers.remove(&id);
+        }
+        let [stdout_bytes, stderr_bytes] = running.printed;
+        let Used { wall_us, io, io_wait } = used;
+        let ended = What::TaskEnded {
+            task,
+            attempt,
+            host: host.into(),
+            outcome,
+            start_ns: at_ns - wall_us as i64 * 1000,
+            wall_us,
+            io,
+            io_wait,
+            stdout_bytes,
+            stderr_bytes,
+            said: (last && !success).then(|| running.said()).flatten(),
+            last,
+            ran: None,
+        };
+        self.tell(at_ns, ended);
+    }
+}
+
+/// What an attempt used.
+#[derive(Default)]
+struct Used {
+    wall_us: u64,
+    io: IoCounters,
+    io_wait: Option<homing_model::IoWait>,
+}
+
+/// Where that lies which it reads; `None` where that is not known.
+fn planned(running: &Running, hosts: &[Host]) -> Option<PlannedBytes> {
+    let (inputs, own) = (&running.asked.inputs, &hosts[running.host]);
+    if inputs.on.is_empty() {
+        return None;
+    }
+    let local = own.holds(inputs);
+    let remote = inputs.bytes.saturating_sub(local);
+    let up = hosts.iter().filter(|host| host.to.is_some()).count().max(1) as u64;
+    let held: u64 = hosts.iter().map(|host| host.holds(inputs)).sum();
+    let name = |holder: &String| {
+        let of_build = hosts.iter().find(|host| host.is_called(holder));
+        of_build.map_or_else(|| holder.clone(), |host| host.plan.name.clone())
+    };
+    let others = inputs.on.iter().filter(|(holder, bytes)| **bytes > 0 && !own.is_called(holder));
+    let others: Vec<(String, u64)> = others.map(|(holder, bytes)| (name(holder), *bytes)).collect();
+    let from = if remote == 0 { Vec::new() } else { parts(remote, &others) };
+    Some(PlannedBytes { local, remote, remote_if_in_turn: inputs.bytes.saturating_sub(held / up), from })
+}
+
+#[cfg(test)]
+mod tests;
