@@ -123,6 +123,7 @@ fn bare_hosts_become_a_cluster_and_go_back() {
 
     a_host_is_mended_and_no_other_is_touched(&up);
     edits_by_hand(&up);
+    edits_between_the_look_and_the_act(&up);
     up_is_undone(&up, &before);
     slurm_comes_and_goes(&up);
 }
@@ -189,6 +190,35 @@ fn edits_by_hand(up: &Up) {
     assert_eq!(lab.ok("n2", "head -n 1 /etc/hosts; grep -c n33 /etc/hosts; true"), "# mine\n0\n");
 }
 
+/// As often as /root/edits says, somebody writes into the file just before homing does: when that has the host's lock.
+const EDITOR: &str = r#"cat > /usr/local/bin/flock <<'END'
+#!/bin/sh
+n=$(cat /root/edits)
+case "$1" in -w) [ $n = 0 ] || { echo $((n - 1)) > /root/edits; echo '# theirs' $n >> /etc/hosts; };; esac
+exec /usr/bin/flock "$@"
+END
+chmod 755 /usr/local/bin/flock
+"#;
+
+/// Twice the host is looked at again; then it is told who has to stop.
+fn edits_between_the_look_and_the_act(up: &Up) {
+    let lab = &up.lab;
+    lab.ok("n2", EDITOR);
+    let edited = |times: u32| {
+        lab.ok("n2", &format!("sed -i 's/ n3.lab/ n33.lab/' /etc/hosts; echo {times} > /root/edits"));
+        up.json(&["--no-check"])
+    };
+    let done = edited(2);
+    assert_eq!((&done["exit"], &done["steps"]), (&0.into(), &1.into()), "{done}");
+    let lines = lab.ok("n2", "grep '^# theirs' /etc/hosts; grep -c n33 /etc/hosts; true");
+    assert_eq!(lines, "# theirs 2\n# theirs 1\n0\n");
+    let of_n2 = failed(&edited(3), "n2").join("\n");
+    assert!(of_n2.contains("names: /etc/hosts was changed while homing looked at it, 3 times; stop what"), "{of_n2}");
+    assert_eq!(up.json(&["--no-check"])["exit"], 0);
+    // Once more when all is taken back.
+    lab.ok("n2", "echo 1 > /root/edits");
+}
+
 fn up_is_undone(up: &Up, before: &[String; 2]) {
     let lab = &up.lab;
     lab.ok("n3", "echo 'carla was here' > /home/carla/file; echo '# theirs' >> /etc/ssh/ssh_config.d/60-homing.conf");
@@ -198,7 +228,8 @@ fn up_is_undone(up: &Up, before: &[String; 2]) {
     assert_eq!(failed(&undone, "n3"), [kept]);
     assert_eq!(lab.ok("n3", "! getent passwd carla; cat /home/carla/file"), "carla was here\n");
     assert!(undone["notes"].to_string().contains("package homing-greeting stays"), "{undone}");
-    lab.ok("n2", "sed -i 1d /etc/hosts");
+    assert_eq!(lab.ok("n2", "cat /root/edits; rm /usr/local/bin/flock"), "0\n");
+    lab.ok("n2", "sed -i '1d; /^# theirs/d' /etc/hosts");
     for (host, before) in [("n1", &before[0]), ("n2", &before[1])] {
         let after = lab.ok(host, TREE);
         let gone: Vec<&str> = before.lines().filter(|line| !after.lines().any(|l| l == *line)).collect();

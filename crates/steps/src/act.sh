@@ -7,10 +7,15 @@ umask 022
 J=/var/lib/homing/up
 die() { echo "$*" >&2; exit 1; }
 did() { echo "did $1" 2>/dev/null; }
+# What a plan was made from is no longer so, and nothing further is done: the last line, which asks for another look.
+outdated() { printf 'outdated\t%s\n' "$*"; exit 0; }
+# lock LEAD: of all who mean to act here, the last who looked. A script of a homing that was killed may arrive late. Root
+# alone may open the file, or anybody could hold the lock.
 lock() {
   [ "$(id -u)" = 0 ] || die "this needs root there, and you are $(id -un): --sudo, or HOMING_SSH='ssh -l root'"
+  (umask 077; : >>/run/homing-lead); exec 9>>/run/homing-lead; flock -w 300 9 || die "another homing up changes this host for minutes"
+  [ -z "$1" ] || [ "$(cat /run/homing-lead)" = "$1" ] || outdated "another homing has looked at this host since, to change it"
   mkdir -p /var/lib/homing && mkdir -p -m 700 $J || exit 1
-  exec 9>$J/.lock; flock -w 300 9 || die "another homing up changes this host for minutes"
 }
 # The entry is safe on the disk before the change begins.
 note() {
@@ -19,9 +24,10 @@ note() {
   (umask 077; printf %s "$1" | base64 -d >$J/.new) && sync $J/.new && mv -f $J/.new "$J/$next.json" || die "the journal in $J cannot be written"
 }
 forget() { for e; do rm -f -- "$J/$e"; done; }
+# The lock of former versions lies in the journal.
 tidy() { rm -f $J/.new; [ -n "$(ls $J)" ] || { rm -f $J/.lock; rmdir $J; rmdir --ignore-fail-on-non-empty /var/lib/homing; }; }
 hash() { if [ -f "$1" ] && [ ! -L "$1" ]; then sha256sum <"$1" | cut -d' ' -f1; elif [ -e "$1" ] || [ -L "$1" ]; then echo other; else echo -; fi; }
-same() { [ "$(hash "$1")" = "$2" ] || die "$1 was changed while homing looked at it; the same command once more looks again"; }
+same() { [ "$(hash "$1")" = "$2" ] || outdated "$1 was changed while homing looked at it"; }
 # put PATH HASH MODE UID GID BASE64: HASH is that of the file before, - where there is none.
 put() {
   same "$1" "$2"

@@ -23,7 +23,7 @@ mod wanted;
 pub use change::{Account, Change, FileState, How, MountState, Over, UnitState};
 pub use content::Content;
 pub use edit::{block_of, retired};
-pub use execute::{News, Phase, carry_out};
+pub use execute::{Fault, News, Phase, carry_out};
 pub use executor::{Answer, Call, Executor, SshExecutor};
 pub use guard::Guard;
 pub use home::{Copied, Home, Homed};

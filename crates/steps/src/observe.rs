@@ -28,6 +28,8 @@ pub struct Question {
     pub homes: Option<(String, String)>,
     /// The journal of earlier changes.
     pub journal: bool,
+    /// Who means to act on what is seen, as [`crate::Phase::lead`] has it: letters, digits and `-`.
+    pub lead: Option<String>,
 }
 
 /// What is at a path.
@@ -100,7 +102,9 @@ impl Question {
         let homes = self.homes.iter().map(|(point, copy)| format!("homes {} {}\n", word(point), word(copy)));
         let homes: String = homes.collect();
         let journal = if self.journal { "journal\n" } else { "" };
-        format!("{PROBE}main() {{\nbasics\n{}{homes}{journal}echo done\n}}\nmain </dev/null\n", parts.concat())
+        let lead = word(self.lead.as_deref().unwrap_or(""));
+        let parts = parts.concat();
+        format!("{PROBE}main() {{\nlook {lead}\nbasics\n{parts}{homes}{journal}echo done\n}}\nmain </dev/null\n")
     }
 
     /// What undoing these changes has to look at.

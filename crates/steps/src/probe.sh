@@ -1,12 +1,18 @@
-# Tells what a host is like. A line is `key<TAB>value...`; what may hold any byte is base64. It changes nothing.
+# Tells what a host is like. A line is `key<TAB>value...`; what may hold any byte is base64. It changes nothing, but for who leads.
 PATH=$PATH:/usr/sbin:/sbin
 export LC_ALL=C
 T=$(printf '\t')
 say() { printf '%s' "$1"; shift; for w; do printf '\t%s' "$w"; done; echo; }
 yes() { if "$@" >/dev/null 2>&1; then echo yes; else echo no; fi; }
-# A change that is under way here, of a homing that was killed or is another's, is waited for.
 J=/var/lib/homing/up
-[ ! -e $J/.lock ] || { exec 9<$J/.lock; flock -s -w 300 9 || { echo "another homing up changes this host for minutes" >&2; exit 1; }; }
+L=/run/homing-lead
+# look LEAD: a change that is under way here, of a homing that was killed or is another's, is waited for. Who means to act
+# on what is seen says so, and nobody who looked before acts any more.
+look() {
+  if [ -n "$1" ] && [ "$(id -u)" = 0 ]; then (umask 077; : >>$L); exec 9>>$L; w=-x; elif [ -r $L ]; then exec 9<$L; w=-s; else return 0; fi
+  flock $w -w 300 9 || { echo "another homing up changes this host for minutes" >&2; exit 1; }
+  [ $w = -s ] || printf %s "$1" >$L
+}
 basics() {
   say uid "$(id -u)"
   say hostname "$(uname -n)"

@@ -11,7 +11,7 @@ use std::collections::BTreeSet;
 const ACT: &str = concat!(include_str!("in_use.sh"), include_str!("act.sh"));
 
 /// The script for `sh -s`: nothing of it runs before all of it has arrived. It prints `did N` for each step.
-pub(crate) fn script(steps: &[Step], void: &[String], guard: Option<&Guard>) -> String {
+pub(crate) fn script(steps: &[Step], void: &[String], guard: Option<&Guard>, lead: Option<&str>) -> String {
     let guard = guard.filter(|_| !steps.is_empty()).map_or(String::new(), |guard| {
         let back = Content(back(steps).into_bytes()).encoded();
         let saved: String = interfaces(steps).iter().map(|name| call("save", [*name])).collect();
@@ -20,7 +20,8 @@ pub(crate) fn script(steps: &[Step], void: &[String], guard: Option<&Guard>) -> 
     let each: String = steps.iter().enumerate().map(|(n, step)| format!("{}did {n}\n", lines(step))).collect();
     let forget = if void.is_empty() { String::new() } else { call("forget", void.iter().map(String::as_str)) };
     let tidy = if steps.iter().any(|s| s.undoes.is_some()) || !void.is_empty() { "tidy\n" } else { "" };
-    format!("{ACT}main() {{\nlock\n{guard}{each}{forget}{tidy}}}\nmain </dev/null\n")
+    let lock = call("lock", lead);
+    format!("{ACT}main() {{\n{lock}{guard}{each}{forget}{tidy}}}\nmain </dev/null\n")
 }
 
 /// What takes steps back: each file that is still as the step left it, then units read theirs again. Entries of the
@@ -118,10 +119,15 @@ mod tests {
     use std::path::Path;
     use std::process::{Command, Output};
 
+    /// A text for a host, for this machine: what homing keeps is in `dir`, and root is not needed.
+    fn here(dir: &Path, text: &str) -> String {
+        let text = text.replace("/var/lib/homing", &dir.join("state").display().to_string());
+        text.replace("/run/", &format!("{}/", dir.display())).replace("[ \"$(id -u)\" = 0 ]", "true")
+    }
+
     /// Runs steps on this machine, with a journal in `dir`; only files are touched by them.
     fn run(dir: &Path, steps: &[Step], void: &[String]) -> Output {
-        let text = script(steps, void, None).replace("/var/lib/homing", &dir.join("state").display().to_string());
-        let text = text.replace("[ \"$(id -u)\" = 0 ]", "true");
+        let text = here(dir, &script(steps, void, None, None));
         Command::new("sh").args(["-c", &text]).output().unwrap()
     }
 
@@ -169,17 +175,15 @@ mod tests {
                 passed.display()
             );
             let here = |text: String| {
-                let text = text.replace("/var/lib/homing", &dir.path().join("state").display().to_string());
-                let text = text.replace("/run/", &format!("{}/", dir.path().display()));
                 // No unit of this machine is told anything.
-                text.replace("sleep %s;", &timing)
-                    .replace("[ \"$(id -u)\" = 0 ]", "true")
+                here(dir.path(), &text)
+                    .replace("sleep %s;", &timing)
                     .replace("systemctl", &format!("echo >>{} ", read.display()))
             };
             // The way back is in the script as base64.
             let back = Content(here(back(&steps)).into_bytes()).encoded();
-            let text =
-                script(&steps, &[], Some(&guard)).replace(&Content(super::back(&steps).into_bytes()).encoded(), &back);
+            let text = script(&steps, &[], Some(&guard), None)
+                .replace(&Content(super::back(&steps).into_bytes()).encoded(), &back);
             let done = Command::new("sh").args(["-c", &here(text)]).output().unwrap();
             assert!(done.status.success(), "{}", String::from_utf8_lossy(&done.stderr));
             assert_eq!(std::fs::read_to_string(&path).unwrap(), "new");
@@ -209,10 +213,41 @@ mod tests {
         std::fs::write(&path, "theirs").unwrap();
         let steps = [put(&path, Some("old"), Some("new")), put(&other, None, Some("x"))];
         let done = run(dir.path(), &steps.map(|change| Step { change, undoes: None }), &[]);
-        assert!(!done.status.success() && done.stdout.is_empty());
-        assert!(String::from_utf8_lossy(&done.stderr).contains("was changed while homing looked"));
+        let why = format!("outdated\t{} was changed while homing looked at it\n", path.display());
+        assert_eq!(String::from_utf8_lossy(&done.stdout), why, "{}", String::from_utf8_lossy(&done.stderr));
         assert_eq!(std::fs::read_to_string(&path).unwrap(), "theirs");
         assert!(!other.exists());
+    }
+
+    #[test]
+    fn who_looked_before_another_does_nothing_more_and_who_looked_last_does() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("f");
+        let steps = [Step { change: put(&path, None, Some("x")), undoes: None }];
+        let sh = |text: &str| Command::new("sh").args(["-c", &here(dir.path(), text)]).output().unwrap();
+        let look = |lead: Option<&str>| {
+            let question = crate::Question { lead: lead.map(String::from), ..crate::Question::default() };
+            sh(&question.script())
+        };
+        let act = |lead: &str| {
+            let done = sh(&script(&steps, &[], None, Some(lead)));
+            assert!(done.status.success(), "{}", String::from_utf8_lossy(&done.stderr));
+            String::from_utf8(done.stdout).unwrap()
+        };
+        assert!(look(Some("killed-1")).status.success() && look(Some("next-2")).status.success());
+        assert_eq!(act("killed-1"), "outdated\tanother homing has looked at this host since, to change it\n");
+        assert!(!path.exists() && !dir.path().join("state").exists());
+        assert!(look(None).status.success(), "to look alone takes the lead from nobody");
+        assert_eq!(act("next-2"), "did 0\n");
+
+        let lock = dir.path().join("homing-lead");
+        for lead in [None, Some("third-3")] {
+            let question = crate::Question { lead: lead.map(String::from), ..crate::Question::default() };
+            // Not for long, for the sake of the test.
+            let text = here(dir.path(), &question.script().replace("-w 300", "-n"));
+            let done = Command::new("flock").arg(&lock).args(["sh", "-c", &text]).output().unwrap();
+            assert!(String::from_utf8_lossy(&done.stderr).contains("another homing up changes this host"), "{done:?}");
+        }
     }
 
     #[test]

@@ -1,10 +1,11 @@
 //! Back: what homing has changed, from the journals of the hosts; and what others have changed since.
 
-use super::{Session, set::phase_line, show};
+use super::lost::Lost;
+use super::{Session, show};
 use crate::failure::{Failure, exit};
 use homing_model::{NodeSet, alike};
-use homing_steps::{Change, News, Observed, Phase, Question, Step, Undone, carry_out, drift, undo};
-use std::collections::BTreeMap;
+use homing_steps::{Change, Observed, Phase, Question, Step, Undone, drift, undo};
+use std::collections::{BTreeMap, BTreeSet};
 
 const FSTAB: &str = "/etc/fstab";
 
@@ -24,6 +25,16 @@ fn mounts_end(steps: &[Step]) -> usize {
     steps.iter().rposition(is_mount).map_or(0, |last| last + 1)
 }
 
+/// Of each host the part of its steps, where there are some.
+fn parts(undone: &BTreeMap<String, Undone>, part: impl Fn(&[Step]) -> &[Step]) -> BTreeMap<String, Vec<Step>> {
+    let all = undone.iter().map(|(host, undone)| (host.clone(), part(&undone.steps).to_vec()));
+    all.filter(|(_, steps)| !steps.is_empty()).collect()
+}
+
+fn phase(steps: BTreeMap<String, Vec<Step>>, void: BTreeMap<String, Vec<String>>) -> Phase {
+    Phase { name: "undo".into(), steps, void, ..Phase::default() }
+}
+
 impl Session {
     /// All hosts that have or had a part.
     fn all_hosts(&self) -> Vec<String> {
@@ -31,16 +42,17 @@ impl Session {
         self.site.hosts.iter().chain(former).cloned().collect()
     }
 
-    /// Reads the journals, and looks at all that stands in them.
-    fn look_back(&self, hosts: &[String]) -> Looked {
-        let journals = self.look(&Question { journal: true, ..Question::default() }, hosts, &BTreeMap::new());
+    /// Reads the journals of hosts that are not lost, and looks at all that stands in them.
+    fn look_back(&self, hosts: &[String], lost: &Lost) -> Looked {
+        let hosts: Vec<String> = hosts.iter().filter(|host| !lost.has(host)).cloned().collect();
+        let journals = self.look(&Question { journal: true, ..Question::default() }, &hosts, &Lost::default());
         let changes = journals.values().flatten().flat_map(|there| there.journal.iter().map(|(_, change)| change));
         let question = Question::of_changes(changes);
         let answered: Vec<String> =
             hosts.iter().filter(|host| matches!(journals.get(*host), Some(Ok(_)))).cloned().collect();
         let silent = journals.iter().filter_map(|(host, s)| Some((host.clone(), s.as_ref().err()?.clone())));
         let mut looked = Looked { silent: silent.collect(), seen: BTreeMap::new() };
-        for (host, there) in self.look(&question, &answered, &BTreeMap::new()) {
+        for (host, there) in self.look(&question, &answered, &Lost::default()) {
             match there {
                 Ok(there) => drop(looked.seen.insert(host, there)),
                 Err(why) => looked.silent.push((host, why)),
@@ -51,29 +63,31 @@ impl Session {
 
     /// The host answers.
     pub fn answers(&self, host: &str) -> bool {
-        self.look(&Question::default(), &[host.to_string()], &BTreeMap::new()).values().all(Result::is_ok)
+        self.look(&Question::default(), &[host.to_string()], &Lost::default()).values().all(Result::is_ok)
     }
 
     /// Undoes what was done to one host; `mounts`: no more than what it has mounted.
     pub fn take_host_back(&self, host: &str, mounts: bool) -> Result<(), Failure> {
-        let looked = self.look_back(&[host.to_string()]);
-        let mut failed = looked.silent;
-        for (host, there) in &looked.seen {
-            let mut undone = undo(there);
-            if mounts {
-                undone.steps.truncate(mounts_end(&undone.steps));
-                undone.void.clear();
-            } else {
-                failed.extend(undone.changed.iter().map(|why| (host.clone(), why.clone())));
+        let mut lost = Lost::default();
+        let failed = loop {
+            let looked = self.look_back(&[host.to_string()], &lost);
+            let mut failed = looked.silent;
+            for (host, there) in &looked.seen {
+                let mut undone = undo(there);
+                if mounts {
+                    undone.steps.truncate(mounts_end(&undone.steps));
+                    undone.void.clear();
+                } else {
+                    failed.extend(undone.changed.iter().map(|why| (host.clone(), why.clone())));
+                }
+                let (steps, void) = ([(host.clone(), undone.steps)].into(), [(host.clone(), undone.void)].into());
+                self.carry_out_one(&mut phase(steps, void), &mut lost);
             }
-            let phase = Phase {
-                name: "undo".into(),
-                steps: [(host.clone(), undone.steps)].into(),
-                void: [(host.clone(), undone.void)].into(),
-                ..Phase::default()
-            };
-            failed.extend(self.carry_back(phase));
-        }
+            if !lost.look_again() {
+                failed.extend(lost.failed);
+                break failed;
+            }
+        };
         let each: Vec<String> = failed.into_iter().map(|(_, why)| why).collect();
         if each.is_empty() {
             return Ok(());
@@ -82,63 +96,64 @@ impl Session {
     }
 
     pub fn undo(mut self) -> Result<i32, Failure> {
-        let looked = self.look_back(&self.all_hosts());
-        let undone: BTreeMap<String, Undone> =
-            looked.seen.iter().map(|(host, there)| (host.clone(), undo(there))).collect();
-        // What is mounted from a volume goes before it, and names and users only when it is gone.
-        let of = |part: &dyn Fn(&Undone) -> Vec<Step>| -> BTreeMap<String, Vec<Step>> {
-            let all = undone.iter().map(|(host, undone)| (host.clone(), part(undone)));
-            all.filter(|(_, steps)| !steps.is_empty()).collect()
-        };
-        let ahead = |undone: &Undone| undone.steps[..mounts_end(&undone.steps)].to_vec();
-        let unmount = Phase { name: "undo".into(), steps: of(&ahead), ..Phase::default() };
-        let phase = Phase {
-            name: "undo".into(),
-            steps: of(&|undone| undone.steps[mounts_end(&undone.steps)..].to_vec()),
-            void: undone.iter().filter(|(_, u)| !u.void.is_empty()).map(|(h, u)| (h.clone(), u.void.clone())).collect(),
-            ..Phase::default()
-        };
-        let mut came = show::Came { failed: looked.silent, ..Default::default() };
-        for (host, of) in &undone {
-            came.failed.extend(of.changed.iter().map(|why| (host.clone(), why.clone())));
-        }
-        if self.args.dry_run {
-            came.notes.extend(self.record.volumes.iter().map(|name| format!("volume {name} is taken away")));
-            let phase = Phase { steps: of(&|undone| undone.steps.clone()), ..phase };
-            let text = if self.args.json {
-                show::plan_json(&self.all_hosts(), std::slice::from_ref(&phase), &came, 0)
-            } else {
-                show::plan_text(std::slice::from_ref(&phase), &came)
-            };
-            return crate::cmd::runs::to_stdout(&text);
-        }
-        came.steps = undone.values().map(|undone| undone.steps.len()).sum();
-        let mut failed: Vec<(String, String)> = Vec::new();
-        if !self.record.volumes.is_empty() {
-            failed.extend(self.carry_back(unmount));
-            if failed.is_empty() {
-                failed.extend(self.unmake_volumes());
+        let (mut lost, mut came) = (Lost::default(), show::Came::default());
+        let mut stay: BTreeSet<(String, String)> = BTreeSet::new();
+        loop {
+            let looked = self.look_back(&self.all_hosts(), &lost);
+            let undone: BTreeMap<String, Undone> =
+                looked.seen.iter().map(|(host, there)| (host.clone(), undo(there))).collect();
+            came.failed = looked.silent;
+            for (host, of) in &undone {
+                came.failed.extend(of.changed.iter().map(|why| (host.clone(), why.clone())));
+                stay.extend(of.stay.iter().map(|thing| (host.clone(), format!("{thing} stays"))));
             }
-            if failed.is_empty() {
-                failed.extend(self.carry_back(phase));
+            if self.args.dry_run {
+                return self.tell_undo(&undone, came);
             }
-        } else {
-            failed.extend(self.carry_back(Phase { steps: of(&|undone| undone.steps.clone()), ..phase }));
+            came.steps += self.undo_once(&undone, &mut lost, &mut came.failed);
+            if !lost.look_again() {
+                break;
+            }
         }
-        came.failed.extend(failed);
-        let stay =
-            undone.iter().flat_map(|(host, of)| of.stay.iter().map(move |thing| (host.as_str(), thing.as_str())));
-        let stay: Vec<(&str, String)> = stay.map(|(host, thing)| (host, format!("{thing} stays"))).collect();
-        came.notes = alike::folded(stay.iter().map(|(host, text)| (*host, text.as_str())));
+        came.failed.extend(lost.failed);
+        came.notes = alike::folded(stay.iter().map(|(host, text)| (host.as_str(), text.as_str())));
         self.conclude_undo(&came)
     }
 
-    fn carry_back(&self, phase: Phase) -> BTreeMap<String, String> {
-        carry_out(&self.executor, &[phase], &mut |news| {
-            if let News::Phase(phase) = news {
-                self.say(&phase_line(phase));
-            }
-        })
+    /// What is mounted from a volume goes before it, and names and users only when it is gone.
+    fn undo_once(
+        &mut self,
+        undone: &BTreeMap<String, Undone>,
+        lost: &mut Lost,
+        failed: &mut Vec<(String, String)>,
+    ) -> usize {
+        let void: BTreeMap<String, Vec<String>> =
+            undone.iter().filter(|(_, u)| !u.void.is_empty()).map(|(h, u)| (h.clone(), u.void.clone())).collect();
+        if self.record.volumes.is_empty() {
+            return self.carry_out_one(&mut phase(parts(undone, |steps| steps), void), lost);
+        }
+        let ahead = parts(undone, |steps| &steps[..mounts_end(steps)]);
+        let done = self.carry_out_one(&mut phase(ahead, BTreeMap::new()), lost);
+        if undone.keys().any(|host| lost.has(host)) {
+            return done;
+        }
+        let unmade = self.unmake_volumes();
+        if !unmade.is_empty() {
+            failed.extend(unmade);
+            return done;
+        }
+        done + self.carry_out_one(&mut phase(parts(undone, |steps| &steps[mounts_end(steps)..]), void), lost)
+    }
+
+    fn tell_undo(&self, undone: &BTreeMap<String, Undone>, mut came: show::Came) -> Result<i32, Failure> {
+        came.notes.extend(self.record.volumes.iter().map(|name| format!("volume {name} is taken away")));
+        let phase = phase(parts(undone, |steps| steps), BTreeMap::new());
+        let text = if self.args.json {
+            show::plan_json(&self.all_hosts(), std::slice::from_ref(&phase), &came, 0)
+        } else {
+            show::plan_text(std::slice::from_ref(&phase), &came)
+        };
+        crate::cmd::runs::to_stdout(&text)
     }
 
     fn conclude_undo(&self, came: &show::Came) -> Result<i32, Failure> {
@@ -160,7 +175,7 @@ impl Session {
     }
 
     pub fn diff(self) -> Result<i32, Failure> {
-        let looked = self.look_back(&self.all_hosts());
+        let looked = self.look_back(&self.all_hosts(), &Lost::default());
         let found: Vec<(String, String)> = looked
             .seen
             .iter()

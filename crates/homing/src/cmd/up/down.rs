@@ -1,6 +1,7 @@
 //! `homing down`: a host is drained and leaves the cluster.
 
-use super::{Session, options, record_of, volumes};
+use super::lost::Lost;
+use super::{Session, options, record_of, token, volumes};
 use crate::cluster::ClusterArgs;
 use crate::cmd::volume::args::{Allow, DrainHost, On, One};
 use crate::cmd::volume::change;
@@ -10,7 +11,6 @@ use homing_model::NodeSet;
 use homing_setup::{Site, drain, held, remains, remains_question};
 use homing_steps::{Call, Executor, SshExecutor};
 use homing_volume::{Danger, Kind, Record, folder};
-use std::collections::BTreeMap;
 use std::time::{Duration, Instant};
 
 /// What homing up has changed on a host.
@@ -127,7 +127,7 @@ pub fn run(args: Args) -> Result<i32, Failure> {
     }
     let rest = without(&site, host);
     let executor = SshExecutor { remote: Remote::new(options(&up)), sudo: up.sudo };
-    let mut session = Session { args: up, site, executor, record };
+    let mut session = Session { args: up, site, executor, record, lead: Some(token()) };
     session.drain(&args)?;
     let answers = session.answers(host);
     session.leave_volumes(&args, answers)?;
@@ -179,7 +179,7 @@ impl Session {
 
     /// A host that has lost its journal keeps what homing up made there, and that is told.
     fn nothing_remains(&self, host: &str) -> Result<(), Failure> {
-        let seen = self.look(&remains_question(), &[host.to_string()], &BTreeMap::new());
+        let seen = self.look(&remains_question(), &[host.to_string()], &Lost::default());
         let Some(Ok(there)) = seen.get(host) else { return Ok(()) };
         let left = remains(there);
         if left.is_empty() {

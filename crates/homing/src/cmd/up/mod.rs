@@ -2,6 +2,8 @@
 
 mod back;
 pub mod down;
+mod login;
+mod lost;
 mod record;
 mod set;
 mod show;
@@ -78,6 +80,8 @@ struct Session {
     site: Site,
     executor: SshExecutor,
     record: Record,
+    /// By what hosts know who looked at them last in order to change them; nothing for one that only looks.
+    lead: Option<String>,
 }
 
 /// Sets up, undoes or compares.
@@ -100,7 +104,8 @@ pub fn run(mut args: Args) -> Result<i32, Failure> {
         None => record_of(file.as_deref(), &site)?,
     };
     let executor = SshExecutor { remote: Remote::new(options(&args)), sudo: args.sudo };
-    let mut session = Session { args, site, executor, record };
+    let lead = (!args.dry_run && !args.diff).then(token);
+    let mut session = Session { args, site, executor, record, lead };
     match () {
         () if session.args.undo => session.undo(),
         () if session.args.diff => session.diff(),
@@ -118,6 +123,11 @@ fn absolute(file: &Path) -> Result<PathBuf, Failure> {
 
 fn options(args: &Args) -> Options {
     Options { command_timeout: Some(Duration::from_secs(args.timeout.max(1))), keep: ANSWER, ..Options::default() }
+}
+
+/// This process, by its number and the time.
+fn token() -> String {
+    format!("{}-{}", std::process::id(), homing_clock::system_ns())
 }
 
 impl Session {

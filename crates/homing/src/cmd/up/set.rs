@@ -1,26 +1,20 @@
 //! Forward: look, plan, act, and look again until nothing is left.
 
+use super::Session;
+use super::login::{guard, guarded};
+use super::lost::Lost;
 use super::show::{self, Came};
-use super::{Session, options};
-use crate::cmd::fresh::Fresh;
 use crate::failure::{Failure, exit};
 use clap::Parser;
-use homing_exec::{Command, HostResult, Outcome};
 use homing_model::{NodeSet, alike};
 use homing_setup::{Area, Plan, plan, proof, question, unfit};
-use homing_steps::{Call, Executor, Guard, News, Observed, Phase, Question, Step, carry_out, observe, undo};
+use homing_steps::{Call, Executor, Fault, News, Observed, Phase, Question, carry_out, observe};
 use std::collections::{BTreeMap, BTreeSet};
-use std::time::{Duration, Instant};
+use std::time::Instant;
 
 /// Looks until it is said that nothing more will come of it: packages and volumes; the copy of homes; its host has it;
 /// the others have it; and one that finds nothing.
 const ROUNDS: usize = 6;
-/// Further tries of a new connection, and the time between them, before new files of sshd are taken back.
-const LOGINS: usize = 20;
-const LOGIN_PAUSE: Duration = Duration::from_millis(500);
-/// After so many seconds a host takes new files of sshd back by itself. All tries of a new connection take ten, and before
-/// them the slowest host has to be through with its files.
-const GUARDED_S: u64 = 120;
 /// Seconds in which a host has to answer `homing check`: nobody waits before the screen for a set-up's end.
 const CHECK_DEADLINE: &str = "30";
 
@@ -43,13 +37,13 @@ impl Session {
         }
         let areas = self.areas()?;
         let mut came = Came::default();
-        let mut lost: BTreeMap<String, String> = BTreeMap::new();
+        let (mut lost, mut round) = (Lost::default(), 0);
         let mut unmade: Vec<(String, String)> = Vec::new();
-        for round in 0.. {
+        loop {
             let mut seen = self.look(&question(&self.site, &areas), &self.site.hosts, &lost);
             if !self.args.dry_run {
-                lost.extend(self.prove_login(&guarded(&seen), &|host| self.fire(host)));
-                seen.extend(without(&lost));
+                lost.failed.extend(self.prove_login(&guarded(&seen), &|host| self.fire(host)));
+                seen.extend(lost.unseen());
             }
             let plan = plan(&self.site, &areas, &seen);
             (came.failed, came.notes) = (failures(&seen, &plan), plan.notes.clone());
@@ -68,12 +62,19 @@ impl Session {
                     .hint("homing up --dry-run"));
             }
             self.record.begin(&self.site.hosts, &self.args.only, self.args.sudo)?;
-            came.steps += plan.phases.iter().flat_map(|p| p.steps.values()).map(Vec::len).sum::<usize>() + due.len();
             let precedes = |phase: &Phase| Area::named(&phase.name).is_some_and(|area| area < Area::Volumes);
             let (before, behind) = plan.phases.into_iter().partition(precedes);
-            self.carry_out(before, &mut lost);
+            came.steps += self.carry_out(before, &mut lost);
+            // A volume needs what comes before it on all of its hosts.
+            if lost.look_again() {
+                continue;
+            }
+            came.steps += due.len();
             unmade.extend(self.make_volumes(&due));
-            self.carry_out(behind, &mut lost);
+            came.steps += self.carry_out(behind, &mut lost);
+            if !lost.look_again() {
+                round += 1;
+            }
         }
         if self.record.open && areas.contains(&Area::Slurm) {
             came.failed.extend(self.prove_slurm(&came));
@@ -99,10 +100,10 @@ impl Session {
         &self,
         question: &Question,
         hosts: &[String],
-        lost: &BTreeMap<String, String>,
+        lost: &Lost,
     ) -> BTreeMap<String, Result<Observed, String>> {
-        let asked: Vec<String> = hosts.iter().filter(|host| !lost.contains_key(*host)).cloned().collect();
-        let mut seen = observe(&self.executor, &asked, question);
+        let asked: Vec<String> = hosts.iter().filter(|host| !lost.has(host)).cloned().collect();
+        let mut seen = observe(&self.executor, &asked, &Question { lead: self.lead.clone(), ..question.clone() });
         for there in seen.values_mut() {
             let uid = there.as_ref().map_or(0, |there| there.uid);
             if uid != 0 {
@@ -110,72 +111,40 @@ impl Session {
                     Err(format!("you are user {uid} there, and root is needed: --sudo, or HOMING_SSH='ssh -l root'"));
             }
         }
-        seen.extend(without(lost));
+        seen.extend(lost.unseen());
         seen
     }
 
     fn news(&self, news: News) {
         match news {
             News::Phase(phase) => self.say(&phase_line(phase)),
-            News::Host(host, Err(why)) => self.say(&format!("  {host}: {why}")),
+            News::Host(host, Err(Fault::Failed(why) | Fault::Outdated(why))) => self.say(&format!("  {host}: {why}")),
             News::Host(_, Ok(())) => {}
         }
     }
 
-    /// One phase after another; what can lock us out is proved before anything else is done.
-    fn carry_out(&self, phases: Vec<Phase>, lost: &mut BTreeMap<String, String>) {
-        for mut phase in phases {
-            phase.steps.retain(|host, _| !lost.contains_key(host));
-            let of_ssh = phase.name == Area::Ssh.name();
-            phase.guard = of_ssh.then(guard);
-            lost.extend(carry_out(&self.executor, std::slice::from_ref(&phase), &mut |news| self.news(news)));
-            if of_ssh {
-                let hosts: Vec<String> = phase.steps.keys().filter(|host| !lost.contains_key(*host)).cloned().collect();
-                lost.extend(self.prove_login(&hosts, &|host| self.take_back(host, &phase) && self.fire(host)));
-            }
-        }
+    /// A phase on the hosts that still take part; how many steps are done on those on which none failed.
+    pub fn carry_out_one(&self, phase: &mut Phase, lost: &mut Lost) -> usize {
+        phase.steps.retain(|host, _| !lost.has(host));
+        phase.void.retain(|host, _| !lost.has(host));
+        phase.lead = self.lead.clone();
+        lost.take(carry_out(&self.executor, std::slice::from_ref(phase), &mut |news| self.news(news)));
+        phase.steps.iter().filter(|(host, _)| !lost.has(host)).map(|(_, steps)| steps.len()).sum()
     }
 
-    /// A host whose sshd was told something else must let us in by a new connection, which tells it to keep that; else
-    /// it is taken back over the one that is kept. A host that neither reaches takes it back by itself.
-    fn prove_login(&self, hosts: &[String], take_back: &dyn Fn(&str) -> bool) -> BTreeMap<String, String> {
-        if hosts.is_empty() {
-            return BTreeMap::new();
-        }
-        let fresh = match Fresh::new(options(&self.args)) {
-            Ok(fresh) => fresh,
-            Err(e) => {
-                let why = format!(
-                    "ssh: no new connection was tried, since {e}; the host takes the new files back within {GUARDED_S} s"
-                );
-                return hosts.iter().map(|host| (host.clone(), why.clone())).collect();
+    /// One phase after another; what can lock us out is proved before anything else is done.
+    fn carry_out(&self, phases: Vec<Phase>, lost: &mut Lost) -> usize {
+        let mut done = 0;
+        for mut phase in phases {
+            let of_ssh = phase.name == Area::Ssh.name();
+            phase.guard = of_ssh.then(guard);
+            done += self.carry_out_one(&mut phase, lost);
+            if of_ssh {
+                let hosts: Vec<String> = phase.steps.keys().filter(|host| !lost.has(host)).cloned().collect();
+                lost.failed.extend(self.prove_login(&hosts, &|host| self.take_back(host, &phase) && self.fire(host)));
             }
-        };
-        let fresh = fresh.remote();
-        let refused = |outcome: &Outcome| matches!(outcome, Outcome::Unreachable(_) | Outcome::Lost(_));
-        let sudo: &[&str] = if self.args.sudo { &["sudo", "-n"] } else { &[] };
-        let confirm = Command::argv(sudo.iter().chain(&["sh", "-c", Guard::CONFIRM]).copied());
-        let ask = |hosts: &[String]| -> Vec<HostResult> {
-            fresh.run(hosts, &confirm).filter(|r| r.outcome != Outcome::Exited(0)).collect()
-        };
-        let mut out = ask(hosts);
-        // While sshd starts itself anew it listens to nobody.
-        for _ in 0..LOGINS {
-            if out.is_empty() {
-                break;
-            }
-            std::thread::sleep(LOGIN_PAUSE);
-            out = ask(&out.iter().map(|r| r.host.clone()).collect::<Vec<_>>());
         }
-        let back = |host: &str, outcome: &Outcome| {
-            let taken = match take_back(host) {
-                true => "it was taken back".to_string(),
-                false => format!("the host takes it back by itself within {GUARDED_S} s"),
-            };
-            let what = if refused(outcome) { "a new connection fails" } else { "a new connection is no good" };
-            format!("ssh: with the new files {what}, and {taken}: {outcome}")
-        };
-        out.into_iter().map(|r| (r.host.clone(), back(&r.host, &r.outcome))).collect()
+        done
     }
 
     /// Slurm's controller must take all hosts on which nothing failed for its own.
@@ -190,23 +159,6 @@ impl Session {
             Ok(said) => unfit(&hosts, &said),
             Err(why) => vec![(controller.into(), format!("slurm: its nodes are not told: {why}"))],
         }
-    }
-
-    /// Lets the host take back what it is guarded for, over the connection that is kept. Nothing is left to be guarded.
-    fn fire(&self, host: &str) -> bool {
-        self.executor.run(&[(host.into(), Call::Script(Guard::FIRE.into()))]).iter().all(Result::is_ok)
-    }
-
-    /// Undoes what a phase did to a host.
-    fn take_back(&self, host: &str, phase: &Phase) -> bool {
-        let things: BTreeSet<String> = phase.steps[host].iter().map(|step| step.change.thing()).collect();
-        let hosts = [host.to_string()];
-        let changes = Question { journal: true, ..question(&self.site, &[Area::Ssh]) };
-        let seen = observe(&self.executor, &hosts, &changes);
-        let Some(Ok(there)) = seen.get(host) else { return false };
-        let steps: Vec<Step> = undo(there).steps.into_iter().filter(|s| things.contains(&s.change.thing())).collect();
-        let phase = Phase { name: "ssh".into(), steps: [(host.to_string(), steps)].into(), ..Phase::default() };
-        carry_out(&self.executor, &[phase], &mut |_| {}).is_empty()
     }
 
     fn conclude(&self, areas: &[Area], came: &Came, begun: Instant) -> Result<i32, Failure> {
@@ -259,23 +211,6 @@ impl Session {
         };
         crate::cmd::runs::to_stdout(&text).map(|_| status)
     }
-}
-
-/// A guard of this process, by its number and the time.
-fn guard() -> Guard {
-    let token = format!("{}-{}", std::process::id(), homing_clock::system_ns());
-    Guard { seconds: GUARDED_S, token }
-}
-
-/// Hosts that failed at something, as if they had not answered.
-fn without(lost: &BTreeMap<String, String>) -> impl Iterator<Item = (String, Result<Observed, String>)> {
-    lost.iter().map(|(host, why)| (host.clone(), Err(why.clone())))
-}
-
-/// Hosts that a homing left before it had confirmed what it did.
-fn guarded(seen: &BTreeMap<String, Result<Observed, String>>) -> Vec<String> {
-    let is_guarded = |there: &Result<Observed, String>| there.as_ref().is_ok_and(|there| there.guarded);
-    seen.iter().filter(|(_, there)| is_guarded(there)).map(|(host, _)| host.clone()).collect()
 }
 
 /// Who does not answer, and what stands against areas.
