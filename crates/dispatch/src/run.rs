@@ -16,16 +16,17 @@ use crate::output::Printer;
 use crate::room::Room;
 use crate::settings::{DispatchError, Listener, Progress, ResultFiles, Settings};
 use crate::terminal::{Stream, Terminal};
+use crate::watch::Watched;
 use crate::wires::{Arrival, connect, feed, watch_nodes};
 use homing_clock::Moment;
 use homing_journal::Journal;
 use homing_launch::{HostPlan, Keeper, Via};
 use homing_model::event::What;
-use homing_model::{Event, NodeSet, Outcome, RawText, Task};
+use homing_model::{Event, NodeSet, Outcome, RawText, Task, TaskId};
 use homing_place::HostIx;
 use homing_wire::ToWorker;
 use refusals::Refusals;
-use std::collections::VecDeque;
+use std::collections::{HashMap, VecDeque};
 use std::io;
 use std::rc::Rc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -120,7 +121,9 @@ pub(crate) struct Shell<'a, L: Listener> {
     results: Option<ResultFiles>,
     user_name: fn(u32) -> String,
     lessees: Vec<leases::Lessee>,
-    watched: watched::Watched,
+    watched: Watched,
+    /// Tickets of tasks whose output is wanted by those who watch.
+    shown: HashMap<TaskId, u64>,
     seated: Option<seats::Seated>,
     pub(crate) listener: &'a mut L,
 }
@@ -152,6 +155,7 @@ pub fn run<L: Listener>(settings: Settings, listener: &mut L) -> Result<i32, Dis
     let stdout = io::BufWriter::with_capacity(64 << 10, stdout);
     let stderr = Stream::new(rustix::stdio::stderr(), &settings.terminal);
     let pulse = settings.policy.io != Io::Off;
+    let watched = Watched::new(settings.journal.dir());
     let mut shell = Shell {
         core: Core::new(settings.policy, settings.counts),
         journal: settings.journal,
@@ -188,7 +192,8 @@ pub fn run<L: Listener>(settings: Settings, listener: &mut L) -> Result<i32, Dis
         results: settings.results,
         user_name: settings.user_name,
         lessees: Vec::new(),
-        watched: watched::Watched::default(),
+        watched,
+        shown: HashMap::new(),
         seated: settings.seats.map(seats::Seated::new),
         listener,
     };
@@ -199,7 +204,7 @@ pub fn run<L: Listener>(settings: Settings, listener: &mut L) -> Result<i32, Dis
     shell.tell_refusals();
     stop.store(true, Ordering::Relaxed);
     shell.give_leases_back();
-    shell.leave_watchers();
+    shell.watched.leave();
     shell.part(&arrivals);
     let (lessons, movers) = (shell.core.lessons(), shell.core.movers());
     shell.listener.learnt(&lessons, &movers);

@@ -8,9 +8,7 @@ use std::fs;
 use std::io;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
-
-/// The end of a task's output that is shown, bytes of each stream: some screens full.
-pub const SHOWN: usize = 16 << 10;
+use std::time::{Duration, Instant, SystemTime};
 
 /// The folder, in that of a run.
 pub(crate) const FOLDER: &str = "watch";
@@ -18,6 +16,10 @@ pub(crate) const FOLDER: &str = "watch";
 pub(crate) const WATCHER: &str = "watcher";
 const LIVE: &str = "live.json";
 const SHOWN_FILE: &str = "shown";
+/// Between two looks of a coordinator. People see no more.
+const LOOK: Duration = Duration::from_secs(1);
+/// Whoever has not said for so long that he watches has gone.
+const GONE: Duration = Duration::from_secs(5);
 
 /// What somebody who watches asks for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -88,28 +90,87 @@ impl Watch {
     }
 
     /// What is asked for. Whoever takes it up removes it first: who asks again then is heard again.
-    pub(crate) fn asked(&self) -> Vec<Asked> {
+    fn asked(&self) -> Vec<Asked> {
         let names = fs::read_dir(&self.0).into_iter().flatten().flatten();
         let asked: Vec<Asked> = names.filter_map(|entry| Asked::of(entry.file_name().to_str()?)).collect();
         asked.into_iter().filter(|asked| fs::remove_file(self.0.join(asked.file())).is_ok()).collect()
     }
 
-    pub(crate) fn tell(&self, live: &Live) -> io::Result<()> {
+    fn tell(&self, live: &Live) -> io::Result<()> {
         write_whole(&self.0.join(LIVE), &serde_json::to_vec(live)?, Some(0o600))
     }
 
-    pub(crate) fn show(&self, task: TaskId, text: &[u8]) -> io::Result<()> {
+    fn show(&self, task: TaskId, text: &[u8]) -> io::Result<()> {
         write_whole(&self.0.join(format!("{SHOWN_FILE}-{task}")), text, Some(0o600))
     }
 
     /// When somebody said last that he watches, as the file system has it.
-    pub(crate) fn said(&self) -> Option<std::time::SystemTime> {
+    fn said(&self) -> Option<SystemTime> {
         fs::symlink_metadata(self.0.join(WATCHER)).and_then(|file| file.modified()).ok()
     }
 
     /// Nobody needs what was told of a run that is over.
     pub fn end(&self) {
         let _ = fs::remove_dir_all(&self.0);
+    }
+}
+
+/// Those who watch a run, as its coordinator knows them. One that nobody watches looks once a second whether a file is
+/// there.
+pub struct Watched {
+    watch: Watch,
+    looked: Option<Instant>,
+    /// What the file's time was, and since when it is: by our clock, as the run's folder may be another machine's.
+    said: Option<(SystemTime, Instant)>,
+    has_told: bool,
+}
+
+impl Watched {
+    /// The run in this folder.
+    pub fn new(run: &Path) -> Watched {
+        Watched { watch: Watch::of(run), looked: None, said: None, has_told: false }
+    }
+
+    /// Whether somebody watches; `None` where it is too early for another look. Those who do are to be told then.
+    pub fn look(&mut self, now: Instant) -> Option<bool> {
+        if self.looked.is_some_and(|looked| now - looked < LOOK) {
+            return None;
+        }
+        self.looked = Some(now);
+        let is_watched = self.is_watched(self.watch.said(), now);
+        self.has_told |= is_watched;
+        Some(is_watched)
+    }
+
+    fn is_watched(&mut self, said: Option<SystemTime>, now: Instant) -> bool {
+        match (self.said, said) {
+            (_, None) => self.said = None,
+            (Some((known, _)), Some(said)) if known == said => {}
+            (_, Some(said)) => self.said = Some((said, now)),
+        }
+        self.said.is_some_and(|(_, since)| now - since < GONE)
+    }
+
+    /// What they ask for, each once.
+    pub fn asked(&self) -> Vec<Asked> {
+        self.watch.asked()
+    }
+
+    /// Shows what a task has printed. A full disk keeps a run from nothing.
+    pub fn show(&self, task: TaskId, text: &[u8]) {
+        let _ = self.watch.show(task, text);
+    }
+
+    /// Tells what goes on, likewise.
+    pub fn tell(&self, live: &Live) {
+        let _ = self.watch.tell(live);
+    }
+
+    /// What was told goes with the run.
+    pub fn leave(&self) {
+        if self.has_told {
+            self.watch.end();
+        }
     }
 }
 
@@ -131,6 +192,31 @@ mod tests {
         watch.tell(&live).unwrap();
         assert_eq!(watch.live(), Some(live));
         watch.end();
+        assert!(!run.path().join(FOLDER).exists());
+    }
+
+    #[test]
+    fn who_says_nothing_for_a_while_has_gone() {
+        let (mut watched, begun) = (Watched::new(Path::new("/nowhere")), Instant::now());
+        let said = |s| Some(SystemTime::UNIX_EPOCH + Duration::from_secs(s));
+        let at = |s| begun + Duration::from_secs(s);
+        assert!(!watched.is_watched(None, begun));
+        assert!(watched.is_watched(said(900), at(1)) && watched.is_watched(said(900), at(5)));
+        assert!(!watched.is_watched(said(900), at(6)));
+        // Whose clock runs the other way is there, too.
+        assert!(watched.is_watched(said(7), at(7)));
+    }
+
+    #[test]
+    fn a_coordinator_looks_once_a_second_and_cleans_up_what_it_told() {
+        let run = tempfile::tempdir().unwrap();
+        let (watch, mut watched, begun) = (Watch::of(run.path()), Watched::new(run.path()), Instant::now());
+        assert_eq!((watched.look(begun), watched.look(begun)), (Some(false), None));
+        watch.say().unwrap();
+        assert_eq!(watched.look(begun + LOOK), Some(true));
+        watched.show(3, b"printed");
+        assert_eq!(watch.shown(3).as_deref(), Some(&b"printed"[..]));
+        watched.leave();
         assert!(!run.path().join(FOLDER).exists());
     }
 }

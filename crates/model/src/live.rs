@@ -4,6 +4,9 @@
 use crate::{Mover, TaskId};
 use serde::{Deserialize, Serialize};
 
+/// The end of a task's output that is shown to those who watch, bytes of each stream: some screens full.
+pub const SHOWN_BYTES: usize = 16 << 10;
+
 /// A run at one moment, as far as its journal does not tell.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Live {

@@ -6,7 +6,7 @@ use super::{Args, LOOK, UNBOUNDED, hosts};
 use crate::cmd::runs::to_stdout;
 use crate::failure::{Failure, exit};
 use crate::progress;
-use homing_dispatch::watch::SHOWN;
+use homing_model::live::SHOWN_BYTES;
 use homing_model::units::count;
 use homing_report::Now;
 use homing_watch::{Scene, Shown, View, Wish};
@@ -83,7 +83,7 @@ fn follow(
 }
 
 fn show(args: &Args, row: u64, view: &mut View) {
-    match jobs::output(&args.engine, row, SHOWN) {
+    match jobs::output(&args.engine, row, SHOWN_BYTES) {
         Ok(text) => view.output(row, text),
         Err(failure) => view.told = failure.message,
     }
