@@ -1,6 +1,8 @@
 //! The coordinator of a build: one loop that knows the hosts, the recipes
 //! that wait and those that run. Threads bring it news and carry its answers.
 
+mod hosts;
+
 use crate::asked::{Asked, News, ToConnection};
 use crate::host::Host;
 use crate::near::{Near, lock};
@@ -8,17 +10,15 @@ use crate::running::Running;
 use crate::told::Told;
 use crate::{Candidate, Choice, Evidence, Ran, choose, order, room};
 use homing_clock::wall_ns;
-use homing_launch::{HostPlan, Keeper, Via};
-use homing_model::{Change, Command, HostFacts, Outcome, RawText, Task};
-use homing_wire::{Ended, FromWorker, HOST_LOST_S, Stream, ToWorker};
+use homing_launch::HostPlan;
+use homing_model::{Change, Command, Outcome, RawText, Task};
+use homing_wire::{Ended, FromWorker, Stream, ToWorker};
 use std::collections::{HashMap, VecDeque};
 use std::path::PathBuf;
 use std::sync::Arc;
-use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender};
+use std::sync::mpsc::{Receiver, RecvTimeoutError};
 use std::time::{Duration, Instant};
 
-/// A recipe whose host is lost is given to this many.
-const MOST_ATTEMPTS: u32 = 3;
 /// Time between SIGTERM and SIGKILL for an interrupted recipe.
 const GRACE_MS: u32 = 2000;
 /// What a recipe is thought to take before any has ended, microseconds.
@@ -92,23 +92,10 @@ impl Core {
         self.evidence
     }
 
-    /// Workers end themselves and all that they started when their input ends.
-    fn part(&mut self) {
-        for running in std::mem::take(&mut self.running).into_values() {
-            self.gave_up(&running, Outcome::Killed, true);
-        }
-        self.hosts.iter_mut().for_each(|host| host.to = None);
-        for keeper in self.hosts.iter_mut().filter_map(|host| host.keeper.take()) {
-            keeper.end(Duration::from_secs(2));
-        }
-    }
-
     fn take(&mut self, news: News) {
         match news {
             News::Up { at, facts, to, keeper } => self.up(at, *facts, to, keeper),
-            News::Refused { at, why } => {
-                self.refuse(at, &why);
-            }
+            News::Refused { at, why } => self.refuse(at, &why),
             News::Cut { at, why } => self.cut(at, &why),
             News::Gone { at, why } => self.lost(at, &why),
             News::From { at, messages } => {
@@ -125,41 +112,6 @@ impl Core {
             }
             News::Over => {}
         }
-    }
-
-    fn up(&mut self, at: usize, facts: HostFacts, to: Sender<Vec<u8>>, keeper: Keeper) {
-        if let (Some(why), Some(ahead), true) = (homing_fence::out_of_step(&facts), facts.ahead, self.near.fenced) {
-            self.near.wrote_behind(&self.settings.root, ahead);
-            return self.refuse(at, &why);
-        }
-        let plan = &self.hosts[at].plan;
-        let usual = || (self.settings.slots)(facts.cores, plan.via == Via::Local);
-        let slots = plan.slots.unwrap_or_else(usual).max(1);
-        let host = &mut self.hosts[at];
-        (host.facts, host.to, host.keeper, host.slots) = (facts, Some(to), Some(keeper), slots);
-        (host.used, host.heard) = (vec![false; slots as usize], Instant::now());
-        let cwd = RawText::from(self.settings.root.as_path());
-        let (run, env) = ("make".into(), Vec::new());
-        let _ = host.send(&ToWorker::Begin {
-            run,
-            cwd: "/".into(),
-            env,
-            slots,
-            sample_ms: 1000,
-            pulse: false,
-            eager_output: true,
-            nice: 0,
-        });
-        let _ = host.send(&ToWorker::Watch { roots: vec![cwd], umask: self.settings.umask });
-        self.told.up(wall_ns(), &host.plan.name, slots, &host.facts);
-    }
-
-    /// It gets no recipes.
-    fn refuse(&mut self, at: usize, why: &str) {
-        let host = &mut self.hosts[at];
-        host.refused = true;
-        say(&format!("{}: {why}", host.plan.name));
-        self.told.unfit(wall_ns(), &host.plan.name, why.into());
     }
 
     /// For the user, and for who looks at the build later.
@@ -282,50 +234,6 @@ impl Core {
         }
     }
 
-    /// Its recipes may run until its lease is over, and are given to nobody else before.
-    fn cut(&mut self, at: usize, why: &str) {
-        if self.unlink(at) {
-            let name = &self.hosts[at].plan.name;
-            self.note(&format!(
-                "{name} gets no more recipes: {why}; what runs there is not run elsewhere for {HOST_LOST_S} s"
-            ));
-        }
-    }
-
-    /// Nothing is said to it any more. False when that was so before.
-    fn unlink(&mut self, at: usize) -> bool {
-        let host = &mut self.hosts[at];
-        (host.refused, host.keeper) = (true, None);
-        host.to.take().is_some()
-    }
-
-    fn lost(&mut self, at: usize, why: &str) {
-        let linked = self.unlink(at);
-        let tickets: Vec<u64> = self.running.iter().filter(|(_, r)| r.host == at).map(|(t, _)| *t).collect();
-        if linked || !tickets.is_empty() {
-            self.note(&format!("{} is lost: {why}", self.hosts[at].plan.name));
-            self.told.host_lost(wall_ns(), &self.hosts[at].plan.name, why);
-        }
-        let given: Vec<Running> = tickets.into_iter().filter_map(|t| self.give_back(t)).collect();
-        for mut running in given {
-            running.asked.unfit.push(at);
-            let last = running.asked.attempts >= MOST_ATTEMPTS;
-            self.gave_up(&running, Outcome::Lost(why.into()), last);
-            if !last {
-                self.waiting.push_front(running.asked);
-            } else {
-                let why = format!("lost with {MOST_ATTEMPTS} hosts: {}", running.asked.label());
-                let _ = running.asked.reply.send(ToConnection::Failed(why));
-            }
-        }
-    }
-
-    fn silent_hosts(&mut self) {
-        let silent = |host: &Host| host.to.is_some() && host.heard.elapsed() > Duration::from_secs(HOST_LOST_S);
-        let lost: Vec<usize> = (0..self.hosts.len()).filter(|at| silent(&self.hosts[*at])).collect();
-        lost.into_iter().for_each(|at| self.lost(at, "nothing heard from it"));
-    }
-
     fn dispatch(&mut self) {
         // After each piece of output, too.
         if self.waiting.is_empty() {
@@ -335,7 +243,7 @@ impl Core {
         let rooms = self.rooms();
         self.largest_first();
         while let Some(asked) = self.waiting.pop_front() {
-            let fits = |at: &usize| self.hosts[*at].sees(&asked, self.settings.assume_shared);
+            let fits = |at: &usize| self.sees(&self.hosts[*at], &asked);
             let open = |at: &usize| !self.hosts[*at].refused && !asked.unfit.contains(at);
             let could: Vec<usize> = (0..self.hosts.len()).filter(open).collect();
             if !could.iter().any(fits) {
@@ -354,6 +262,10 @@ impl Core {
             }
         }
         self.waiting = left;
+    }
+
+    fn sees(&self, host: &Host, asked: &Asked) -> bool {
+        host.sees(asked, self.settings.assume_shared)
     }
 
     /// How many recipes each host takes at once now.
