@@ -110,7 +110,7 @@ impl Watch {
     }
 
     /// Nobody needs what was told of a run that is over.
-    pub fn end(&self) {
+    fn end(&self) {
         let _ = fs::remove_dir_all(&self.0);
     }
 }

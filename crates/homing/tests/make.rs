@@ -109,6 +109,47 @@ fn a_build_is_shown_as_a_run_is_and_make_takes_it_up_again() {
     assert!(err.contains(&format!("run make again in {}", at.display())) && err.lines().count() == 1, "{err}");
 }
 
+/// As `homing top` does it, by files in the folder of the run.
+#[test]
+fn who_watches_a_build_is_told_why_recipes_wait_sees_what_one_printed_and_ends_it() {
+    let dir = folder("all: a b c\na b c:\n\t@echo half > $@; echo this is $@; until [ -e go ]; do sleep 0.02; done\n");
+    let cluster = dir.path().join("cluster.toml");
+    std::fs::write(&cluster, "[host.localhost]\nslots = 1\n").unwrap();
+    let mut command = command(dir.path(), &["-j3", "--cluster", cluster.to_str().unwrap()]);
+    let child = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+    let runs = || std::fs::read_dir(dir.path().join(".runs")).into_iter().flatten().flatten().next();
+    let run = until(|| runs().map(|run| run.path()));
+    let watch = run.join("watch");
+    std::fs::create_dir(&watch).unwrap();
+    let told = |file: &str| {
+        std::fs::write(watch.join("watcher"), "").unwrap();
+        std::fs::read_to_string(watch.join(file)).ok()
+    };
+    until(|| told("live.json").filter(|live| live.contains(r#""why":"a free slot","tasks":2"#)));
+    std::fs::write(watch.join("show-1"), "").unwrap();
+    let printed = until(|| told("shown-1").filter(|printed| !printed.is_empty()));
+    assert!(["this is a\n", "this is b\n", "this is c\n"].contains(&printed.as_str()), "{printed}");
+    std::fs::write(watch.join("end-1"), "").unwrap();
+    let journal = || std::fs::read_to_string(run.join("journal.jsonl")).unwrap();
+    until(|| told("live.json").filter(|_| journal().contains(r#""outcome":"killed""#)));
+    std::fs::write(dir.path().join("go"), "").unwrap();
+    let output = child.wait_with_output().unwrap();
+    let err = String::from_utf8_lossy(&output.stderr);
+    assert!(output.status.code() == Some(2) && err.contains("Terminated"), "{err}");
+    assert!(journal().contains("task 1 is ended, as somebody who watches wants it"), "{}", journal());
+    assert!(!watch.exists(), "what was told goes with the run");
+}
+
+/// Waits for it, however long it takes.
+fn until<T>(look: impl Fn() -> Option<T>) -> T {
+    loop {
+        if let Some(found) = look() {
+            return found;
+        }
+        std::thread::sleep(std::time::Duration::from_millis(20));
+    }
+}
+
 #[test]
 fn a_build_whose_journal_cannot_be_written_goes_on() {
     let dir = folder("all: a b\na b:\n\t@echo made > $@\n");
@@ -124,11 +165,7 @@ fn a_build_under_way_is_seen_with_what_runs() {
     let dir = folder("a:\n\t@until [ -e go ]; do sleep 0.02; done; echo made > $@\n");
     let mut child = command(dir.path(), &[]).stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap();
     let runs = || told(dir.path(), &["top", "--once"]).1;
-    let mut seen = runs();
-    while !seen.contains("until [ -e go ]") {
-        std::thread::sleep(std::time::Duration::from_millis(50));
-        seen = runs();
-    }
+    let seen = until(|| Some(runs()).filter(|seen| seen.contains("until [ -e go ]")));
     assert!(seen.contains("  running  homing make "), "{seen}");
     assert!(told(dir.path(), &["runs"]).1.contains("running on "));
     std::fs::write(dir.path().join("go"), "").unwrap();

@@ -1,9 +1,10 @@
 //! What travels between the threads of `homing make`.
 
+use crate::Seen;
 use crate::Step;
 use crate::near::Inputs;
 use homing_launch::Keeper;
-use homing_model::{Change, HostFacts, Outcome, RawText};
+use homing_model::{Change, HostFacts, Outcome, RawText, TaskId};
 use homing_wire::{FromWorker, Stream};
 use std::path::PathBuf;
 use std::sync::mpsc::{Sender, channel};
@@ -97,6 +98,15 @@ pub enum News {
     Seen {
         ticket: u64,
         took: Duration,
+    },
+    /// Somebody watches, and wants to see what these tasks have printed.
+    Watched {
+        shown: Vec<TaskId>,
+        reply: Sender<Seen>,
+    },
+    /// A task is to end.
+    End {
+        task: TaskId,
     },
     /// Make has ended.
     Over,

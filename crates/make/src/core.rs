@@ -2,6 +2,7 @@
 //! that wait and those that run. Threads bring it news and carry its answers.
 
 mod hosts;
+mod live;
 
 use crate::asked::{Asked, News, ToConnection};
 use crate::host::Host;
@@ -110,6 +111,10 @@ impl Core {
                     ran.ended_us = self.began.elapsed().as_micros() as u64;
                 }
             }
+            News::Watched { shown, reply } => {
+                let _ = reply.send(self.seen(&shown));
+            }
+            News::End { task } => self.end_task(task),
             News::Over => {}
         }
     }
@@ -228,6 +233,11 @@ impl Core {
         {
             let _ = asked.reply.send(ToConnection::Ended { ticket: 0, outcome: Outcome::Killed });
         }
+        self.kill(id);
+    }
+
+    /// Ends what runs for this connection.
+    fn kill(&self, id: u64) {
         for (ticket, running) in self.running.iter().filter(|(_, r)| r.asked.id == id) {
             let kill = ToWorker::Kill { ticket: *ticket, grace_ms: GRACE_MS, timed_out: false };
             let _ = self.hosts[running.host].send(&kill);

@@ -3,6 +3,7 @@
 use crate::Choice;
 use crate::asked::Asked;
 use homing_model::event::SAID_BYTES;
+use homing_model::live::SHOWN_BYTES;
 use homing_model::text::{keep_tail, last_line};
 use homing_wire::Stream;
 use std::time::Instant;
@@ -27,21 +28,30 @@ pub struct Running {
     pub printed: [u64; 2],
     /// The end of its error output so far.
     tail: Vec<u8>,
+    /// The end of all that it printed.
+    shown: Vec<u8>,
 }
 
 impl Running {
     /// Given to the host that was chosen.
     pub fn new(asked: Asked, choice: Choice, slot: usize) -> Running {
-        let (host, sent, printed, tail) = (choice.host, Instant::now(), [0; 2], Vec::new());
-        Running { asked, host, slot, sent, choice, fence_us: 0, printed, tail }
+        let (host, sent, fence_us, printed) = (choice.host, Instant::now(), 0, [0; 2]);
+        let (tail, shown) = Default::default();
+        Running { asked, host, slot, sent, choice, fence_us, printed, tail, shown }
     }
 
     /// It printed something.
     pub fn prints(&mut self, stream: Stream, bytes: &[u8]) {
         self.printed[usize::from(stream == Stream::Err)] += bytes.len() as u64;
+        keep_tail(&mut self.shown, bytes, SHOWN_BYTES);
         if stream == Stream::Err {
             keep_tail(&mut self.tail, bytes, TAIL);
         }
+    }
+
+    /// The end of what it has printed, for those who watch.
+    pub fn shown(&self) -> &[u8] {
+        &self.shown
     }
 
     /// Why it failed, in its own words: what it calls an error, else its last line.

@@ -1,6 +1,7 @@
 //! The threads of one build: those that listen to stand-ins, and the coordinator.
 
 use crate::Evidence;
+use crate::Seen;
 use crate::asked::News;
 use crate::connection;
 use crate::core::{Core, Settings};
@@ -9,6 +10,7 @@ use crate::told::{Listener, Told};
 use crate::workers;
 use homing_launch::HostPlan;
 use homing_locate::OwnLocators;
+use homing_model::TaskId;
 use homing_threads::begin;
 use std::os::unix::net::UnixListener;
 use std::path::{Path, PathBuf};
@@ -24,6 +26,23 @@ pub struct Traffic {
     pub now: AtomicUsize,
     /// Ever served.
     pub ever: AtomicU64,
+}
+
+/// Asks a coordinator on behalf of those who watch.
+pub struct Asker(Sender<News>);
+
+impl Asker {
+    /// How the build stands, with what these tasks have printed. `None`: it is over.
+    pub fn look(&self, shown: &[TaskId]) -> Option<Seen> {
+        let (reply, seen) = channel();
+        self.0.send(News::Watched { shown: shown.to_vec(), reply }).ok()?;
+        seen.recv().ok()
+    }
+
+    /// Ends a task.
+    pub fn end(&self, task: TaskId) {
+        let _ = self.0.send(News::End { task });
+    }
 }
 
 /// A coordinator at work.
@@ -61,6 +80,11 @@ impl Session {
         let core = Core::new(settings, near, Told::to(listener));
         let core = begin(move || core.serve(&inbox)).map_err(|e| e.to_string())?;
         Ok(Session { news, core, traffic })
+    }
+
+    /// For those who watch.
+    pub fn asker(&self) -> Asker {
+        Asker(self.news.clone())
     }
 
     /// Ends the workers.

@@ -40,6 +40,11 @@ impl Told {
         Told { listener, numbers: HashMap::new(), last: 0 }
     }
 
+    /// The number of a connection's recipe that was handed to a host, and may be again.
+    pub fn task(&self, id: u64) -> Option<TaskId> {
+        self.numbers.get(&id).map(|numbered| numbered.task)
+    }
+
     /// Anything that is about no recipe.
     pub fn tell(&mut self, at_ns: i64, what: What) {
         self.listener.event(Event { at_ns, what });

@@ -1,20 +1,30 @@
 //! The journal of a build, as `homing run` has one: from the first recipe on that a host gets. A thread of its own
-//! writes it, so that no recipe waits for a home on a slow file server.
+//! writes it, so that no recipe waits for a home on a slow file server; it also serves those who watch the build.
 
 use crate::cmd::opening::opening;
-use homing_dispatch::watch::Watch;
+use homing_dispatch::watch::{Asked, Watched};
 use homing_journal::{Counts, FOLLOWED_EVERY, Journal, JournalError};
-use homing_make::Listener;
-use homing_model::Event;
+use homing_make::{Asker, Listener};
 use homing_model::event::What;
+use homing_model::{Event, TaskId};
+use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
 use std::thread::JoinHandle;
+use std::time::Instant;
 
 /// A build that is being recorded.
 pub struct Book {
-    end: Sender<i32>,
+    words: Sender<Word>,
     writer: Option<JoinHandle<Option<String>>>,
+}
+
+/// What the writer is told.
+enum Word {
+    /// The coordinator is at work.
+    Begun(Asker),
+    /// The build is over, with this status.
+    Ended(i32),
 }
 
 /// Hands on what the build tells.
@@ -30,29 +40,35 @@ impl Book {
     /// Of the build in `cwd` that begins now, and who hears of it. What keeps it from being written is told, and
     /// keeps nothing from being built.
     pub fn open(cwd: &Path) -> (Book, Box<dyn Listener>) {
-        let ((end, ended), (ear, events)) = (channel(), channel());
+        let ((words, said), (ear, events)) = (channel(), channel());
         let page = Page::new(cwd);
-        let writer = homing_threads::begin(move || write(page, &events, &ended));
+        let writer = homing_threads::begin(move || write(page, &events, &said));
         let writer = writer.map_err(|e| unrecorded(&e)).ok();
-        (Book { end, writer }, Box::new(Ear(ear)))
+        (Book { words, writer }, Box::new(Ear(ear)))
+    }
+
+    /// Who knows what those want who watch.
+    pub fn begun(&self, asker: Asker) {
+        let _ = self.words.send(Word::Begun(asker));
     }
 
     /// The build is over, with this status; what its run is called. Nothing ran: none.
     pub fn close(self, exit: i32) -> Option<String> {
-        let _ = self.end.send(exit);
+        let _ = self.words.send(Word::Ended(exit));
         self.writer?.join().ok()?
     }
 }
 
 /// Until the build is over. Events gather in their channel meanwhile, and wake nobody.
-fn write(mut page: Page, events: &Receiver<Event>, ended: &Receiver<i32>) -> Option<String> {
+fn write(mut page: Page, events: &Receiver<Event>, said: &Receiver<Word>) -> Option<String> {
     loop {
-        let over = ended.recv_timeout(FOLLOWED_EVERY);
+        let word = said.recv_timeout(FOLLOWED_EVERY);
         for event in events.try_iter() {
             page.take(event);
         }
-        match over {
-            Ok(exit) => return page.end(exit),
+        match word {
+            Ok(Word::Begun(asker)) => page.asker = Some(asker),
+            Ok(Word::Ended(exit)) => return page.end(exit),
             Err(RecvTimeoutError::Timeout) => page.flush(),
             Err(RecvTimeoutError::Disconnected) => return None,
         }
@@ -71,13 +87,18 @@ struct Page {
     without: bool,
     /// That something was not written is told once.
     told: bool,
+    asker: Option<Asker>,
+    watched: Option<Watched>,
+    /// Tasks whose output is wanted by those who watch.
+    shown: BTreeSet<TaskId>,
 }
 
 impl Page {
     fn new(cwd: &Path) -> Page {
-        let (before, counts) = Default::default();
+        let (before, counts, shown) = Default::default();
         let (cwd, began_ns) = (cwd.to_path_buf(), homing_clock::wall_ns());
-        Page { cwd, began_ns, before, journal: None, counts, without: false, told: false }
+        let (journal, asker, watched) = Default::default();
+        Page { cwd, began_ns, before, journal, counts, without: false, told: false, asker, watched, shown }
     }
 
     fn take(&mut self, event: Event) {
@@ -96,7 +117,10 @@ impl Page {
     fn begin(&mut self) {
         let name = homing_journal::new_run_name(self.began_ns, std::process::id());
         match Journal::create(&homing_journal::root(), &name) {
-            Ok(journal) => self.journal = Some(journal),
+            Ok(journal) => {
+                self.watched = Some(Watched::new(journal.dir()));
+                self.journal = Some(journal);
+            }
             Err(e) => {
                 self.without = true;
                 return unrecorded(&e);
@@ -118,6 +142,26 @@ impl Page {
     fn flush(&mut self) {
         let done = self.journal.as_mut().map(Journal::flush);
         self.tell(done);
+        self.serve_watchers();
+    }
+
+    fn serve_watchers(&mut self) {
+        let (Some(watched), Some(asker)) = (&mut self.watched, &self.asker) else { return };
+        match watched.look(Instant::now()) {
+            None => return,
+            Some(false) => return self.shown.clear(),
+            Some(true) => {}
+        }
+        for asked in watched.asked() {
+            match asked {
+                Asked::End(task) => asker.end(task),
+                Asked::Show(task) => drop(self.shown.insert(task)),
+            }
+        }
+        let wanted: Vec<TaskId> = self.shown.iter().copied().collect();
+        let Some(seen) = asker.look(&wanted) else { return };
+        seen.shown.iter().for_each(|(task, text)| watched.show(*task, text));
+        watched.tell(&seen.live);
     }
 
     /// What is not written stays in memory, and may be written later.
@@ -134,8 +178,8 @@ impl Page {
         let counts = self.counts.at_the_end(0, false);
         self.append(Event { at_ns: homing_clock::wall_ns(), what: What::RunEnded { exit, counts } });
         self.flush();
+        self.watched.iter().for_each(Watched::leave);
         let journal = self.journal?;
-        Watch::of(journal.dir()).end();
         journal.dir().file_name().map(|name| name.to_string_lossy().into_owned())
     }
 }

@@ -84,6 +84,7 @@ pub fn run(args: Args) -> Result<i32, Failure> {
     let session =
         Session::start(&socket, root, plans, args.assume_shared, !args.no_fence, cluster.locators(), listener)
             .map_err(Failure::system)?;
+    book.begun(session.asker());
     let status = run_make(&args, &socket);
     let evidence = session.end();
     let run = book.close(status.as_ref().map_or(exit::USAGE, |status| exit_of(*status)));

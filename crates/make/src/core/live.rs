@@ -1,0 +1,45 @@
+//! What those are told who watch the build, and what they may ask for.
+
+use super::Core;
+use crate::Seen;
+use crate::asked::Asked;
+use crate::running::Running;
+use homing_clock::wall_ns;
+use homing_model::live::Waits;
+use homing_model::{Live, TaskId};
+
+impl Core {
+    /// With what these tasks have printed.
+    pub(super) fn seen(&self, shown: &[TaskId]) -> Seen {
+        let end = |task: &TaskId| Some((*task, self.under_way(*task)?.shown().to_vec()));
+        let live = Live { at_ns: wall_ns(), waits: self.waits(), moved: Vec::new() };
+        Seen { live, shown: shown.iter().filter_map(end).collect() }
+    }
+
+    /// Whoever asks for no more recipes at once than there is room waits for nothing.
+    fn waits(&self) -> Vec<Waits> {
+        let comes = |asked: &&Asked| {
+            let mut hosts = self.hosts.iter().enumerate();
+            !hosts.any(|(at, host)| host.to.is_some() && !asked.unfit.contains(&at) && self.sees(host, asked))
+        };
+        let connecting = self.waiting.iter().filter(comes).count();
+        let of = |why: &str, tasks: usize| Waits { why: why.into(), tasks: tasks as u64 };
+        let mut waits = vec![
+            of("a free slot", self.waiting.len() - connecting),
+            of("hosts that are being connected to", connecting),
+        ];
+        waits.retain(|waits| waits.tasks > 0);
+        waits
+    }
+
+    fn under_way(&self, task: TaskId) -> Option<&Running> {
+        self.running.values().find(|running| self.told.task(running.asked.id) == Some(task))
+    }
+
+    /// Nothing where it is not under way.
+    pub(super) fn end_task(&mut self, task: TaskId) {
+        let Some(id) = self.under_way(task).map(|running| running.asked.id) else { return };
+        self.told.note(wall_ns(), &format!("task {task} is ended, as somebody who watches wants it"));
+        self.kill(id);
+    }
+}
