@@ -14,7 +14,9 @@ outdated() { printf 'outdated\t%s\n' "$*"; exit 0; }
 lock() {
   [ "$(id -u)" = 0 ] || die "this needs root there, and you are $(id -un): --sudo, or HOMING_SSH='ssh -l root'"
   (umask 077; : >>/run/homing-lead); exec 9>>/run/homing-lead; flock -w 300 9 || die "another homing up changes this host for minutes"
-  [ -z "$1" ] || [ "$(cat /run/homing-lead)" = "$1" ] || outdated "another homing has looked at this host since, to change it"
+  l=$(cat /run/homing-lead)
+  [ -n "$l" ] || [ -z "$1" ] || outdated "this host was started anew since homing looked at it"
+  [ "$l" = "$1" ] || [ -z "$1" ] || outdated "another homing has looked at this host since, to change it"
   mkdir -p /var/lib/homing && mkdir -p -m 700 $J || exit 1
 }
 # The entry is safe on the disk before the change begins.

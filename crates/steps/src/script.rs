@@ -241,6 +241,12 @@ mod tests {
         assert_eq!(act("next-2"), "did 0\n");
 
         let lock = dir.path().join("homing-lead");
+        std::fs::remove_file(&lock).unwrap();
+        assert_eq!(
+            act("next-2"),
+            "outdated\tthis host was started anew since homing looked at it\n",
+            "/run was emptied"
+        );
         for lead in [None, Some("third-3")] {
             let question = crate::Question { lead: lead.map(String::from), ..crate::Question::default() };
             // Not for long, for the sake of the test.
