@@ -52,11 +52,15 @@ impl World {
         self.signal(rustix::process::Signal::STOP);
     }
 
-    /// `timeout` ends what hangs: a status of 137 then.
     fn homing(&self, args: &[&str]) -> Output {
+        self.recording_in("runs", args)
+    }
+
+    /// With the runs in that folder. `timeout` ends what hangs: a status of 137 then.
+    fn recording_in(&self, runs: &str, args: &[&str]) -> Output {
         let mut command = Command::new("timeout");
         command.args(["-s", "KILL", "120", env!("CARGO_BIN_EXE_homing")]).args(args).current_dir(self.path());
-        command.env("HOMING_RUNS", self.path().join("runs")).env("SHELL", "/bin/sh").env_remove("HOMING_CLUSTER");
+        command.env("HOMING_RUNS", self.path().join(runs)).env("SHELL", "/bin/sh").env_remove("HOMING_CLUSTER");
         command.stdin(Stdio::null()).output().unwrap()
     }
 }
@@ -118,6 +122,18 @@ fn what_chooses_hosts_by_files_of_a_frozen_mount_says_which_mount_is_silent() {
         assert!(err.contains("does not answer within") && err.contains("/frozen, fuse"), "{words:?}: {err}");
         assert_eq!(output.status.code(), Some(status), "{words:?}: {err}");
     }
+}
+
+#[test]
+fn a_build_whose_record_would_lie_on_a_frozen_mount_is_built() {
+    let Some(w) = World::new() else { return };
+    std::fs::write(w.path().join("well/Makefile"), "all:\n\techo made > out\n").unwrap();
+    w.freeze();
+    let output = w.recording_in("frozen/runs", &["make", "--assume-shared", "--hosts", "localhost", "-C", "well"]);
+    let err = String::from_utf8(output.stderr).unwrap();
+    assert!(output.status.success() && w.path().join("well/out").exists(), "{err}");
+    assert!(err.contains("is not recorded: the folder of runs does not answer within 5 s"), "{err}");
+    assert!(err.contains("1 recipe"), "{err}");
 }
 
 #[test]

@@ -70,7 +70,8 @@ impl Core {
     pub(super) fn lost(&mut self, at: usize, why: &str) {
         let linked = self.unlink(at);
         let was_up = std::mem::take(&mut self.hosts[at].slots) > 0;
-        let tickets: Vec<u64> = self.running.iter().filter(|(_, r)| r.host == at).map(|(t, _)| *t).collect();
+        let mut tickets: Vec<u64> = self.running.iter().filter(|(_, r)| r.host == at).map(|(t, _)| *t).collect();
+        tickets.sort_unstable();
         if linked || !tickets.is_empty() {
             self.note(&format!("{} is lost: {why}", self.hosts[at].plan.name));
         }

@@ -7,6 +7,7 @@ use homing_journal::{Counts, FOLLOWED_EVERY, Journal, JournalError};
 use homing_make::{Asker, Listener};
 use homing_model::event::What;
 use homing_model::{Event, TaskId};
+use homing_mounts::FS_TIMEOUT;
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
@@ -52,10 +53,16 @@ impl Book {
         let _ = self.words.send(Word::Begun(asker));
     }
 
-    /// The build is over, with this status; what its run is called. Nothing ran: none.
+    /// The build is over, with this status; what its run is called. Nothing ran: none. A file server that is silent
+    /// keeps nobody here for long.
     pub fn close(self, exit: i32) -> Option<String> {
         let _ = self.words.send(Word::Ended(exit));
-        self.writer?.join().ok()?
+        let writer = self.writer?;
+        let Some(closed) = homing_mounts::within(FS_TIMEOUT, move || writer.join()) else {
+            unrecorded(&format!("the folder of runs does not answer within {} s", FS_TIMEOUT.as_secs()));
+            return None;
+        };
+        closed.ok()?
     }
 }
 
