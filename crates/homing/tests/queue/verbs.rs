@@ -32,6 +32,9 @@ fn arrays_dependencies_and_batches() {
     w.out(&["sub", "-q", "-K", "--after", "exit(3,3) && done(2)", "true"]);
     w.out(&["sub", "-q", "-K", "-n1", "--batch", "-k", "echo {}", ":::", "x", "y z"]);
     assert!(w.out(&["peek", "6"]).starts_with("x\ny z\n"));
+    // It is a run, and shown as any other.
+    let shown = w.out(&["top", "--once"]);
+    assert!(shown.contains("homing run -j1 -k 'echo {}' ::: x 'y z'") && shown.contains("2/2"), "{shown}");
 }
 
 #[test]
