@@ -21,7 +21,7 @@ pub use after::Successor;
 pub use keep::{News, SOON, keep, keep_in_line};
 use other::Other;
 use own::{By, Own};
-use place::{files, folder, plain, unfit};
+use place::{Found, files, folder, once, plain, unfit};
 use said::{MOST, Said};
 use share::Weighed;
 use std::collections::BTreeMap;
@@ -51,7 +51,8 @@ pub struct Leases {
     by: By,
     own: Own,
     held: u32,
-    others: BTreeMap<String, Other>,
+    /// By what stays of their files' names, and inode: two files may have the same one.
+    others: BTreeMap<(String, u64), Other>,
     may_use: u32,
     /// When one was given back for others who wait.
     gave: Option<Instant>,
@@ -118,13 +119,14 @@ impl Leases {
     fn succeed(&mut self) -> io::Result<()> {
         let mut before = files(&self.place)?;
         before.retain(|found| self.own.succeeds(&self.place, &found.stem));
-        let theirs: Vec<Other> = before.iter().filter_map(Other::of).collect();
+        let paths: Vec<PathBuf> = before.iter().map(|found| found.entry.path()).collect();
+        let theirs: Vec<Other> = once(before).filter_map(|found| Other::of(&found)).collect();
         let own = rustix::process::geteuid().as_raw();
         let had = theirs.iter().filter(|other| other.uid == own).filter_map(Other::has);
         self.held = had.map(|said| said.held).fold(0, u32::saturating_add).min(MOST - 1);
         self.show(Wish::default())?;
-        for found in before {
-            let _ = fs::remove_file(found.entry.path());
+        for path in paths {
+            let _ = fs::remove_file(path);
         }
         Ok(())
     }
@@ -199,7 +201,7 @@ impl Leases {
         }
         self.blocked = None;
         for claim in others.iter().filter(|claim| claim.waits) {
-            if let Some(other) = self.others.get_mut(&claim.name) {
+            for (_, other) in self.others.iter_mut().filter(|((stem, _), _)| *stem == claim.name) {
                 other.passed_over = Some(claim.held);
             }
         }
@@ -224,14 +226,14 @@ impl Leases {
     /// What the others have.
     fn look(&mut self, now: Instant) -> io::Result<Vec<Claim>> {
         let (mut there, mut own) = (BTreeMap::new(), false);
-        for found in files(&self.place)? {
+        for found in once(self.list()?) {
             if found.stem == self.own.stem {
                 own = true;
                 continue;
             }
-            let known = self.others.remove(&found.stem).filter(|other| other.inode == found.entry.ino());
-            if let Some(other) = known.or_else(|| Other::of(&found)) {
-                there.insert(found.stem, Other { named: found.said, ..other });
+            let key = (found.stem.clone(), found.entry.ino());
+            if let Some(other) = self.others.remove(&key).or_else(|| Other::of(&found)) {
+                there.insert(key, Other { named: found.named, ..other });
             }
         }
         self.others = there;
@@ -241,7 +243,7 @@ impl Leases {
         }
         let mut runs: BTreeMap<u32, usize> = BTreeMap::new();
         let mut claims = Vec::new();
-        for (name, other) in &mut self.others {
+        for ((name, _), other) in &mut self.others {
             let Some(Said { waits, limit, held }) = other.has().filter(|_| other.lives(now)) else { continue };
             let count = runs.entry(other.uid).or_default();
             *count += 1;
@@ -253,6 +255,17 @@ impl Leases {
             claims.push(Claim { name: name.clone(), uid: other.uid, held, waits, limit });
         }
         Ok(claims)
+    }
+
+    /// A file that gets another name while the folder is read may be missed under both, so that it is read once more
+    /// where one is missing that was there before.
+    fn list(&self) -> io::Result<Vec<Found>> {
+        let mut all = files(&self.place)?;
+        let is_there = |(stem, inode): &(String, u64)| all.iter().any(|f| f.stem == *stem && f.entry.ino() == *inode);
+        if !self.others.keys().all(is_there) {
+            all.extend(files(&self.place)?);
+        }
+        Ok(all)
     }
 
     /// Whoever owns the folder can remove what lies in it; then nobody sees these leases any more.
@@ -278,7 +291,7 @@ pub fn look(place: &Place) -> Option<Outlook> {
     let found = crate::names(place.folder.parent()?, place.folder.file_name()?.to_str()?).find(|f| unfit(f).is_none());
     let place = Place { folder: found?, server: plain(&place.server), limit: place.limit, unfit: None };
     let mut outlook = Outlook { limit: place.limit, ..Outlook::default() };
-    for found in files(&place).ok()? {
+    for found in once(files(&place).ok()?) {
         let Some(other) = Other::of(&found) else { continue };
         let Some(Said { limit, held, .. }) = other.has().filter(|_| other.seems_alive()) else { continue };
         *outlook.users.entry(other.uid).or_default() += held;

@@ -22,7 +22,8 @@ pub struct Successor {
 /// this process.
 const REMOVE: &str = r#"trap '' HUP INT QUIT TERM; read -r end; exec rm -f -- "$1" "$1"+*"#;
 
-/// Likewise, but holds the file's locks meanwhile, which are its standard output's, and keeps the file young until the
+/// Likewise, but holds the file's locks meanwhile, which are its standard output's, and keeps the file young, or gives it
+/// the names that say so, until the
 /// next of the line has said what it holds itself and has removed the file. SIGTERM for all of a user's processes ends
 /// this one too, and with it the line. What starts the next one is no word of this process: whoever kills all that are
 /// called so does not mean this one. It is started a second later: one that fails at once does so no more often.
@@ -30,7 +31,13 @@ const SUCCEED: &str = r#"trap '' HUP INT QUIT; read -r end; file=$1
 ( PATH=/usr/bin:/bin; left=15
   while [ $left -gt 0 ]; do
     for found in "$file" "$file"+*; do [ -e "$found" ] && break; done
-    [ -e "$found" ] && touch -c -- "$found" || exit
+    [ -e "$found" ] || exit
+    case ${found#"$file"} in
+    +*) new=${found%+*}+$((${found##*+} + 1))
+        if ln -- "$found" "$new" 2>/dev/null; then rm -- "$found" 2>/dev/null || rm -f -- "$new"
+        else mv -- "$found" "$new" 2>/dev/null; fi ;;
+    *) touch -c -- "$found" ;;
+    esac
     left=$((left - 1)); sleep 1
   done
   rm -f -- "$file" "$file"+* ) &
@@ -95,7 +102,7 @@ mod tests {
     fn the_file_of_a_run_that_was_killed_is_removed_whatever_it_is_called() {
         let dir = tempfile::tempdir().unwrap();
         let file = dir.path().join("nas@it's *.1.0");
-        let (said, other) = (dir.path().join("nas@it's *.1.0+3+8w"), dir.path().join("nas@it's *.1.01+3+8"));
+        let (said, other) = (dir.path().join("nas@it's *.1.0+3+8w+2"), dir.path().join("nas@it's *.1.01+3+8+2"));
         [&said, &other].into_iter().for_each(|path| fs::write(path, "").unwrap());
         let mut after = After::remove(&file).unwrap();
         drop(after.0.stdin.take());

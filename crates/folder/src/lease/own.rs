@@ -16,10 +16,12 @@ pub(super) enum By {
     /// Bytes of its file are locked, which the file server gives back when the run ends, however it ends.
     Locks,
     /// Its file is named so. On FUSE: a lock request that a signal interrupts blocked GlusterFS 10.3's client for good
-    /// (its issue 4371; two processes killed in `fcntl`, 37 times), and a brick that healed waited for ever to remove
-    /// a file that had been locked, so that the folder could not be written on any host.
+    /// (its issue 4371; two processes killed in `fcntl`, 37 times).
     Names,
 }
+
+/// Names that are taken are passed over until one's number is a multiple of this.
+const TRIED: u32 = 64;
 
 /// FUSE_SUPER_MAGIC of linux/magic.h.
 #[cfg(target_os = "linux")]
@@ -72,6 +74,8 @@ pub(super) struct Own {
     pub(super) file: File,
     by: By,
     said: Option<Said>,
+    /// How many names have said something.
+    beats: u32,
     next: Option<Successor>,
     _after: Option<After>,
 }
@@ -87,7 +91,7 @@ impl Own {
             (None, By::Locks) => None,
         };
         let (folder, stem, next) = (place.folder.clone(), name.clone(), next.cloned());
-        Ok(Own { folder, stem, name, file, by, said: None, next, _after: after })
+        Ok(Own { folder, stem, name, file, by, said: None, beats: 0, next, _after: after })
     }
 
     /// The same anew, which says as much.
@@ -110,11 +114,7 @@ impl Own {
         match self.by {
             By::Locks if !self.lock(said)? => return Ok(false),
             By::Locks => {}
-            By::Names => {
-                let name = said.named(&self.stem);
-                fs::rename(self.path(), self.folder.join(&name))?;
-                self.name = name;
-            }
+            By::Names => self.be_called(said)?,
         }
         self.said = Some(said);
         Ok(true)
@@ -137,15 +137,50 @@ impl Own {
         Ok(true)
     }
 
-    /// The run is still there.
-    pub(super) fn beat(&self) {
-        let _ = self.file.set_modified(SystemTime::now());
+    /// The run is still there. Whether the file is, the next look at the others tells.
+    pub(super) fn beat(&mut self) {
+        match self.by {
+            By::Locks => _ = self.file.set_modified(SystemTime::now()),
+            By::Names => _ = self.said.map(|said| self.be_called(said)),
+        }
+    }
+
+    /// Gets a name that it has not had. For a moment it has two, and never none.
+    fn be_called(&mut self, said: Said) -> io::Result<()> {
+        let before = self.path();
+        loop {
+            self.beats += 1;
+            let name = said.named(&self.stem, self.beats);
+            match link(&before, &self.folder.join(&name)) {
+                // Somebody else has put a file there.
+                Err(e) if e.kind() == io::ErrorKind::AlreadyExists && !self.beats.is_multiple_of(TRIED) => {}
+                Err(e) => return Err(e),
+                Ok(()) => {
+                    self.name = name;
+                    let removed = fs::remove_file(before);
+                    return removed.or_else(|e| if e.kind() == io::ErrorKind::NotFound { Ok(()) } else { Err(e) });
+                }
+            }
+        }
     }
 
     /// Where it is.
     pub(super) fn path(&self) -> PathBuf {
         self.folder.join(&self.name)
     }
+}
+
+/// Neither renamed nor touched: both make a GlusterFS client lock the file's inode on its bricks, and an unlink that
+/// waits there for the lock of a client whose link is cut is never answered (up to its release 11.1,
+/// `pl_inodelk_client_cleanup` wakes nobody), with the folder locked, until `network.frame-timeout` of half an hour.
+/// Links and their removal lock names only. Of three cuts in the middle of each, renaming and touching hung once, this
+/// never. Nor made anew: MooseFS keeps what is removed for a day.
+fn link(before: &Path, name: &Path) -> io::Result<()> {
+    fs::hard_link(before, name).or_else(|e| match e.kind() {
+        // A file system without links.
+        io::ErrorKind::Unsupported | io::ErrorKind::PermissionDenied => fs::rename(before, name),
+        _ => Err(e),
+    })
 }
 
 impl Drop for Own {
@@ -157,6 +192,47 @@ impl Drop for Own {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    /// A run that tells by names, and the names in its folder.
+    fn by_names(dir: &Path) -> (Own, impl Fn() -> Vec<String>) {
+        let place = Place { folder: dir.into(), server: "nas".into(), limit: None, unfit: None };
+        let folder = dir.to_path_buf();
+        let names =
+            move || fs::read_dir(&folder).unwrap().map(|e| e.unwrap().file_name().into_string().unwrap()).collect();
+        (Own::make(&place, By::Names, None).unwrap(), names)
+    }
+
+    #[test]
+    fn a_file_that_tells_by_its_name_is_never_touched_nor_without_a_name() {
+        use std::os::unix::fs::MetadataExt;
+        let dir = tempfile::tempdir().unwrap();
+        let (mut own, names) = by_names(dir.path());
+        own.file.set_modified(SystemTime::UNIX_EPOCH).unwrap();
+        let said = Said { held: 3, ..Said::default() };
+        assert!(own.say(said).unwrap());
+        for beat in 2..5 {
+            own.beat();
+            assert_eq!(names(), [said.named(&own.stem, beat)]);
+        }
+        let (open, there) = (own.file.metadata().unwrap(), fs::metadata(own.path()).unwrap());
+        assert_eq!((there.ino(), there.mtime(), there.mode() & 0o777), (open.ino(), 0, 0o644));
+        fs::remove_file(own.path()).unwrap();
+        own.beat();
+        assert!(names().is_empty(), "it is made anew by who looks at the others");
+    }
+
+    #[test]
+    fn a_name_that_somebody_else_has_taken_is_passed_over() {
+        let dir = tempfile::tempdir().unwrap();
+        let (mut own, names) = by_names(dir.path());
+        let said = Said::default();
+        let (taken, next) = (said.named(&own.stem, 1), said.named(&own.stem, 2));
+        fs::write(dir.path().join(&taken), "").unwrap();
+        assert!(own.say(said).unwrap());
+        let mut left = names();
+        left.sort();
+        assert_eq!((left, own.path()), (vec![taken, next.clone()], dir.path().join(next)));
+    }
 
     #[test]
     fn who_is_slow_for_as_long_as_a_brick_takes_to_die_is_not_gone() {

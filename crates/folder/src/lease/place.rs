@@ -2,10 +2,11 @@
 
 use super::Place;
 use super::after::Successor;
-use super::said::Said;
+use super::said::Named;
+use std::collections::BTreeMap;
 use std::fs::{self, DirEntry, File, OpenOptions, Permissions};
 use std::io;
-use std::os::unix::fs::{MetadataExt, OpenOptionsExt, PermissionsExt};
+use std::os::unix::fs::{DirEntryExt, MetadataExt, OpenOptionsExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU32, Ordering};
 
@@ -66,7 +67,8 @@ pub(super) fn own_file(place: &Place, next: Option<&Successor>) -> io::Result<(S
             // A file left behind, or a stranger's.
             Err(e) if e.kind() == io::ErrorKind::AlreadyExists && number < 1 << 16 => {}
             Err(e) => return Err(e),
-            // Others ask for its locks, whatever the umask is.
+            // Others ask for its locks, whatever the umask is. Where it says nothing else, an inode is not locked for it.
+            Ok(file) if file.metadata()?.mode() & 0o777 == 0o644 => return Ok((name, file)),
             Ok(file) => return file.set_permissions(Permissions::from_mode(0o644)).map(|()| (name, file)),
         }
     }
@@ -91,8 +93,23 @@ pub(super) struct Found {
     /// The part of its name that stays.
     pub(super) stem: String,
     /// What its name says, where its name does.
-    pub(super) said: Option<Said>,
+    pub(super) named: Option<Named>,
     pub(super) entry: DirEntry,
+}
+
+/// The same with one of each file, which may just be getting another name.
+pub(super) fn once(all: Vec<Found>) -> impl Iterator<Item = Found> {
+    let mut files: BTreeMap<(String, u64), Found> = BTreeMap::new();
+    for found in all {
+        let key = (found.stem.clone(), found.entry.ino());
+        let before = files.get(&key).and_then(|before| before.named);
+        let named = found.named.map(|named| before.map_or(named, |before| named.with(before)));
+        // Of a name that says nothing and one that does, the latter is the later one.
+        if named.is_some() || before.is_none() {
+            files.insert(key, Found { named, ..found });
+        }
+    }
+    files.into_values()
 }
 
 /// The files of this server's runs.
@@ -102,8 +119,29 @@ pub(super) fn files(place: &Place) -> io::Result<Vec<Found>> {
     for entry in fs::read_dir(&place.folder)? {
         let entry = entry?;
         let Some(name) = entry.file_name().into_string().ok().filter(of_server) else { continue };
-        let (stem, said) = Said::of_name(&name).map_or((name.as_str(), None), |(stem, said)| (stem, Some(said)));
-        all.push(Found { stem: stem.into(), said, entry });
+        let (stem, named) = Named::of(&name).map_or((name.as_str(), None), |(stem, named)| (stem, Some(named)));
+        all.push(Found { stem: stem.into(), named, entry });
     }
     Ok(all)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::said::Said;
+    use super::*;
+
+    #[test]
+    fn a_file_that_gets_another_name_while_it_is_looked_for_is_one() {
+        let dir = tempfile::tempdir().unwrap();
+        let place = Place { folder: dir.path().into(), server: "nas".into(), limit: None, unfit: None };
+        let named = |held, beat| dir.path().join(Said { held, ..Said::default() }.named("nas@h.1.0", beat));
+        let other = dir.path().join("nas@h.1.0+2+0+1");
+        fs::write(dir.path().join("nas@h.1.0"), "").unwrap();
+        fs::hard_link(dir.path().join("nas@h.1.0"), named(3, 9)).unwrap();
+        fs::hard_link(named(3, 9), named(1, 10)).unwrap();
+        fs::write(&other, "").unwrap();
+        let mut held: Vec<_> = once(files(&place).unwrap()).map(|f| (f.named.unwrap().said.held, f.stem)).collect();
+        held.sort();
+        assert_eq!(held, [(2, "nas@h.1.0".to_string()), (3, "nas@h.1.0".to_string())], "another's file hides none");
+    }
 }

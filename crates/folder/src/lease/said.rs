@@ -39,18 +39,37 @@ impl Said {
     }
 
     /// The name.
-    pub(super) fn named(self, stem: &str) -> String {
+    pub(super) fn named(self, stem: &str, beat: u32) -> String {
         let waits = if self.waits { "w" } else { "" };
-        format!("{stem}{MARK}{}{MARK}{}{waits}", self.held, self.limit.unwrap_or(0))
+        format!("{stem}{MARK}{}{MARK}{}{waits}{MARK}{beat}", self.held, self.limit.unwrap_or(0))
     }
+}
 
+/// What a name says.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Named {
+    pub(super) said: Said,
+    /// Counts the names that the run's file has had: another one shows that the run is there.
+    pub(super) beat: u32,
+}
+
+impl Named {
     /// What of a name stays, and what it says; `None` of a name that says nothing.
-    pub(super) fn of_name(name: &str) -> Option<(&str, Said)> {
-        let (rest, limit) = name.rsplit_once(MARK)?;
+    pub(super) fn of(name: &str) -> Option<(&str, Named)> {
+        let (rest, beat) = name.rsplit_once(MARK)?;
+        let (rest, limit) = rest.rsplit_once(MARK)?;
         let (stem, held) = rest.rsplit_once(MARK)?;
         let (limit, waits) = limit.strip_suffix('w').map_or((limit, false), |limit| (limit, true));
         let number = |text: &str| text.parse::<u32>().ok().filter(|n| *n < MOST);
-        Some((stem, Said::new(number(held)?, Some(number(limit)?), waits)))
+        let said = Said::new(number(held)?, Some(number(limit)?), waits);
+        Some((stem, Named { said, beat: beat.parse().ok()? }))
+    }
+
+    /// Of two names of one file, seen as it gets another: what it says last, and the more of what it holds.
+    pub(super) fn with(self, other: Named) -> Named {
+        let (before, after) = if self.beat < other.beat { (self, other) } else { (other, self) };
+        let held = before.said.held.max(after.said.held);
+        Named { said: Said { held, ..after.said }, ..after }
     }
 }
 
@@ -65,12 +84,21 @@ mod tests {
             Said { held: 3, limit: Some(8), waits: true },
             Said { held: MOST - 1, limit: None, waits: false },
         ] {
-            let name = said.named("nas@h.1.0");
-            assert_eq!(Said::of_name(&name), Some(("nas@h.1.0", said)), "{name}");
+            let name = said.named("nas@h.1.0", 7);
+            assert_eq!(Named::of(&name), Some(("nas@h.1.0", Named { said, beat: 7 })), "{name}");
             assert_eq!(Said::of_flag(said.flag(), said.held), said);
         }
-        for name in ["nas@h.1.0", "nas@h.1.0+3", "nas@h.1.0+-3+4", "nas@h.1.0+99999+4", "nas@h.1.0+3+4x", "+"] {
-            assert_eq!(Said::of_name(name), None, "{name}");
+        for name in ["nas@h.1.0", "nas@h.1.0+3+4", "nas@h.1.0+-3+4+1", "nas@h.1.0+99999+4+1", "nas@h.1.0+3+4x+1", "+"] {
+            assert_eq!(Named::of(name), None, "{name}");
+        }
+    }
+
+    #[test]
+    fn of_two_names_the_later_wishes_count_and_the_more_that_is_held() {
+        let named = |held, waits, beat| Named { said: Said { held, limit: Some(8), waits }, beat };
+        for (before, after) in [(1, 3), (3, 1)] {
+            let (before, after) = (named(before, true, 9), named(after, false, 10));
+            assert_eq!((before.with(after), after.with(before)), (named(3, false, 10), named(3, false, 10)));
         }
     }
 
