@@ -42,7 +42,8 @@ impl Place {
             // With 3 s, which links that are cut for 3.3 to 3.7 s just exceed, some mounts had lost a brick and others
             // not, and GlusterFS lost what tasks had written.
             let mut set = homing_lab::exec(lab, "n1").map_err(io::Error::other)?;
-            set.args(["gluster", "--mode=script", "volume", "set", "data", "network.ping-timeout", "10"]);
+            set.args(["gluster", "--mode=script", "volume", "set", "data"]);
+            set.args(homing_volume::gluster::VANISHED.iter().flat_map(|(key, value)| [key, value]));
             set.stdout(std::process::Stdio::null()).status()?;
         }
         Ok(Place { homing: homing.into(), lab: lab.map(String::from), shim, _shim: Arc::new(folder) })

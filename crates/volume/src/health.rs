@@ -63,6 +63,17 @@ fn of_gluster(spec: &Spec, seen: &Observed, answer: Option<&str>) -> Vec<Finding
             ill: false,
         });
     }
+    if !there.options.contains_key("server.tcp-user-timeout") {
+        let set: Vec<String> = gluster::VANISHED.iter().map(|(key, value)| format!("{key} {value}")).collect();
+        findings.push(Finding {
+            what:
+                "bricks keep the locks of a client that vanished for 42 s: who removes its file before that can hang \
+                   for half an hour"
+                    .into(),
+            remedy: format!("gluster volume set {name} {}", set.join(" ")),
+            ill: false,
+        });
+    }
     findings
 }
 

@@ -17,7 +17,18 @@ const OPTIONS: &[(&str, &str)] = &[
     ("performance.md-cache-timeout", "600"),
     ("performance.quick-read-cache-invalidation", "on"),
     ("cluster.lookup-optimize", "off"),
+];
+
+/// After how many seconds a host that vanished is given up: by clients, and by bricks, which then free what it had
+/// locked. An unlink that waits on a brick for the lock of a client that is given up meanwhile is never answered (up to
+/// GlusterFS 11.1: `pl_inodelk_client_cleanup` wakes nobody), and holds its folder for `network.frame-timeout`, 1,800 s.
+/// By default bricks give up 38 to 42 s after the cut, so that whoever goes on after the clients' 10 s meets that.
+pub const VANISHED: [(&str, &str); 5] = [
     ("network.ping-timeout", "10"),
+    ("server.tcp-user-timeout", "10"),
+    ("server.keepalive-time", "5"),
+    ("server.keepalive-interval", "1"),
+    ("server.keepalive-count", "5"),
 ];
 
 const NOTES: &[&str] = &[
@@ -25,6 +36,8 @@ const NOTES: &[&str] = &[
      even after open(); with it, none of 128 trials was stale",
     "cluster.lookup-optimize is off: with it on, other hosts missed files for a second after a host was drained",
     "network.ping-timeout is 10 s: for that long (42 s by default) everybody waits for a host that vanished",
+    "server.tcp-user-timeout and server.keepalive-* make it 10 s too until bricks free what a client that vanished had \
+     locked (38 to 42 s by default): a file of its that somebody else removes before that could hang for half an hour",
 ];
 
 const PROBE_PEERS: &str = r#"
@@ -194,7 +207,7 @@ fn define(plan: &mut Plan, spec: &Spec, bricks: &[Brick], allowed: &[Danger]) {
 
 fn set_options(plan: &mut Plan, spec: &Spec, speaker: &str, there: Option<&Volume>) {
     let size = spec.stripe.map(|s| s.to_string());
-    let mut wanted: Vec<(&str, &str)> = OPTIONS.to_vec();
+    let mut wanted: Vec<(&str, &str)> = OPTIONS.iter().chain(&VANISHED).copied().collect();
     if let Some(size) = &size {
         wanted.extend([("features.shard", "on"), ("features.shard-block-size", size)]);
     }

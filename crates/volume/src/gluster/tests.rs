@@ -118,6 +118,25 @@ fn what_is_there_is_left_alone() {
 }
 
 #[test]
+fn bricks_give_a_client_that_vanished_up_when_other_clients_do() {
+    let spec = four();
+    let plan = create(&spec, &seen(&spec, |_| store("absent", "no")), &[]).unwrap();
+    assert!(has(&plan, "network.ping-timeout 10 server.tcp-user-timeout 10 server.keepalive-time 5"), "{plan:#?}");
+    let number = |key: &str| VANISHED.iter().find(|(k, _)| *k == key).unwrap().1.parse::<u32>().unwrap();
+    let probes = number("server.keepalive-interval") * number("server.keepalive-count");
+    let idle = number("server.keepalive-time") + probes;
+    assert_eq!((idle, number("server.tcp-user-timeout")), (number("network.ping-timeout"), idle));
+    let told = |seen: &Observed| crate::health::findings(&spec, seen, None).into_iter().map(|f| f.remedy);
+    let slow = running(&spec, "");
+    assert!(
+        told(&slow).any(|remedy| remedy.contains("volume set data network.ping-timeout 10 server.tcp-user-timeout"))
+    );
+    let set = "<options><option><name>server.tcp-user-timeout</name><value>30</value></option></options>";
+    let told_so = seen(&spec, |_| info(&["n1:/brick/data", "n2:/brick/data"], 2).replace("<options/>", set));
+    assert!(!told(&told_so).any(|remedy| remedy.contains("timeout")), "somebody has decided");
+}
+
+#[test]
 fn a_daemon_that_may_know_the_volume_is_started_first() {
     let spec = four();
     let plan =
