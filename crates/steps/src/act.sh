@@ -38,6 +38,8 @@ put() {
   if (umask 077; printf %s "$6" | base64 -d >"$t") && chown "$4:$5" "$t" && chmod "$3" "$t" && sync "$t"; then
     mv -f -T -- "$t" "$1" || { rm -f -- "$t"; exit 1; }
     ! command -v restorecon >/dev/null || restorecon -F "$1"
+    # Else systemd goes by the old lines, and may unmount again what it takes for another's.
+    [ "$1" != /etc/fstab ] || [ ! -d /run/systemd/system ] || systemctl daemon-reload || exit 1
   else rm -f -- "$t"; die "$1 cannot be written; it is as it was"; fi
 }
 remove() { same "$1" "$2"; rm -f -- "$1" || exit 1; }
