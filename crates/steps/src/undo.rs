@@ -110,8 +110,11 @@ fn whole(entries: &[(String, Change)]) -> (Change, bool) {
     let (mut joined, mut unbroken) = (ends(last), true);
     for (_, earlier) in entries.iter().rev().skip(1) {
         let is_block = matches!(earlier, Change::File { block: Some(_), .. });
+        let is_mount = matches!(earlier, Change::Mount { .. });
         let earlier = ends(earlier);
-        if earlier["to"] != joined["from"] && earlier["from"] != joined["from"] {
+        // Its folder was made, and then homing was killed.
+        let half = is_mount && !(earlier["from"]["mounted"] == true || joined["from"]["mounted"] == true);
+        if !half && earlier["to"] != joined["from"] && earlier["from"] != joined["from"] {
             unbroken = false;
             if !is_block {
                 return (of_ends(joined, last), true);
@@ -197,7 +200,7 @@ fn block_back(path: &str, from: Option<&FileState>, to: &FileState, block: &str,
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::change::{Account, UnitState};
+    use crate::change::{Account, MountState, UnitState};
     use crate::plan::plan;
     use crate::plan::tests::{all, host};
     use crate::wanted::Wanted;
@@ -326,6 +329,19 @@ mod tests {
         let undone = undo(&edited);
         carry(&mut edited, &undone.steps);
         assert_eq!(edited.text("/etc/hosts").unwrap(), format!("# mine\n{}", host().text("/etc/hosts").unwrap()));
+    }
+
+    #[test]
+    fn a_folder_that_was_made_for_a_mount_that_did_not_come_about_goes_with_it() {
+        let state = |exists, mounted| MountState { exists, mounted };
+        let mount = |from| Change::Mount { point: "/m".into(), from, to: state(true, true), over: None };
+        let mut seen = Observed::default();
+        seen.mounts.insert("/m".into(), (state(true, true), false));
+        for (n, from) in [state(false, false), state(true, false)].into_iter().enumerate() {
+            seen.journal.push((n.to_string(), mount(from)));
+        }
+        let Change::Mount { to, .. } = undo(&seen).steps.remove(0).change else { panic!() };
+        assert_eq!(to, state(false, false));
     }
 
     #[test]
