@@ -3,6 +3,7 @@
 
 pub mod areas;
 pub mod cache;
+mod disks;
 mod login_limit;
 mod plan;
 mod remains;
@@ -13,6 +14,7 @@ mod volumes;
 pub use areas::Area;
 pub use areas::slurm::{Held, drain, held, proof, unfit};
 pub use areas::volumes::lacking;
+pub use disks::Disk;
 pub use plan::{Plan, plan, question};
 pub use remains::{remains, remains_question};
 pub use site::{Group, Mount, Site, Slurm, SshWay, Up, User};

@@ -1,5 +1,6 @@
 //! What the cluster file says of how hosts are to be set up.
 
+use crate::disks::{self, Disk};
 use crate::login_limit;
 use crate::volumes::{Homes, SiteVolume, Volume};
 use homing_steps::Observed;
@@ -36,6 +37,9 @@ pub struct Up {
     /// `[up.limits]`: of what a login starts, for all but root.
     #[serde(default)]
     pub limits: BTreeMap<String, String>,
+    /// `[up.disk."/POINT"]`.
+    #[serde(default)]
+    pub disk: BTreeMap<String, Disk>,
     /// `[up.volume.NAME]`.
     #[serde(default)]
     pub volume: BTreeMap<String, Volume>,
@@ -168,10 +172,18 @@ impl Site {
         let packages = self.up.packages.iter().filter(|p| p.is_empty() || p.starts_with('-') || odd(p));
         faults.extend(packages.map(|package| format!("{package:?} can be no package")));
         faults.extend(self.up.limits.iter().filter_map(|(item, value)| login_limit::fault(item, value)));
+        let is_taken =
+            |at: &String| self.up.mount.contains_key(at) || self.volumes.iter().any(|volume| volume.spec.mount == *at);
+        faults.extend(disks::faults(&self.up.disk, &self.hosts, is_taken));
         faults.extend(self.up.slurm.iter().flat_map(|slurm| self.slurm_faults(slurm)));
         faults.extend(self.volumes.iter().flat_map(|volume| self.volume_faults(volume)));
         faults.extend(self.up.homes.iter().flat_map(|homes| self.homes_faults(homes)));
         faults
+    }
+
+    /// No disk of this host is asked for any more.
+    pub fn leave_disks(&mut self, host: &str) {
+        disks::leave(&mut self.up.disk, host);
     }
 
     fn volume_faults(&self, volume: &SiteVolume) -> Vec<String> {

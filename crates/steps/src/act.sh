@@ -104,6 +104,51 @@ heal() {
 name_host() { hostname "$1" || exit 1; }
 mount_on() { mkdir -p -- "$1" && mount "$1" || exit 1; }
 mount_off() { ! mountpoint -q "$1" || umount "$1" || exit 1; [ "$2" = yes ] || rmdir -- "$1" 2>/dev/null; true; }
+# disk_same NAME HASH: of what was seen of it.
+disk_same() { [ "$(disk_facts "$1" | sha256sum | cut -d' ' -f1)" = "$2" ] || outdated "disk $1 was changed while homing looked at it"; }
+# disk_ends DEVICE: zeros into its first and its last MiB.
+disk_ends() {
+  for a in 0 $(($(blockdev --getsize64 "$1") - 1048576)); do
+    dd if=/dev/zero of="$1" bs=1M count=1 seek=$a oflag=seek_bytes conv=notrunc,fsync 2>/dev/null || die "$1 cannot be written to"
+  done
+}
+# disk_make NAME KIND UUID: wipefs and mkfs take the disk for themselves alone, so that one that anybody has is refused by
+# the kernel. That it was begun is safe before the first byte of it, and forgotten behind the last.
+disk_make() {
+  n=$(disk_node "$1"); d=$(disk_dev "$n"); i=$(disk_id "$n"); m=/var/lib/homing/disk.$3; z=$(blockdev --getsize64 "$d")
+  # Where nothing was written nothing was begun, and what others write there later is theirs.
+  unmade() { rm -f "$m" "$J/$next.json"; die "disk $1 is as it was: $2"; }
+  command -v "mkfs.$2" >/dev/null || unmade "$1" "there is no mkfs.$2"
+  printf '%s\n' "${i:-$1}" >"$m" && sync "$m" /var/lib/homing || unmade "$1" "$m cannot be written"
+  w=
+  for p in $(disk_parts "$n") "$n"; do
+    [ -n "$(disk_signs "$p")" ] || continue
+    out=$(wipefs -a -q "$(disk_dev "$p")" 2>&1) || { [ -n "$w" ] || unmade "$1" "$out"; die "disk $1 was not erased: $out"; }
+    w=yes
+  done
+  [ -z "$(disk_zero "$d" "$z")" ] || disk_ends "$d"
+  case $2 in
+    ext4) out=$(mkfs.ext4 -q -U "$3" "$d" 2>&1);;
+    xfs) out=$(mkfs.xfs -q -f -m uuid="$3" "$d" 2>&1);;
+    *) out="not known here"; false;;
+  esac || {
+    out="mkfs.$2: $(echo "$out" | tail -n 3 | tr '\n' ' ')"
+    [ -n "$w$(disk_signs "$n"; disk_zero "$d" "$z")" ] || unmade "$1" "$out"
+    die "disk $1 has no file system yet: $out"
+  }
+  [ "$(blkid -p -s UUID -o value "$d")" = "$3" ] || die "the file system of disk $1 is not there after mkfs.$2"
+  sync "$d"; rm -f "$m"
+  [ ! -S /run/udev/control ] || udevadm settle -t 30
+}
+# disk_off NAME ID UUID: a file system that nobody has put anything into, or half of one.
+disk_off() {
+  n=$(disk_node "$1"); d=$(disk_dev "$n"); u=$(blkid -p -s UUID -o value "$d"); m=/var/lib/homing/disk.$3
+  [ "$(disk_id "$n")" = "$2" ] || outdated "disk $1 is another one"
+  if [ "$u" = "$3" ]; then disk_empty "$n" || outdated "disk $1 holds files"
+  elif [ -n "$u" ] || [ ! -f "$m" ]; then outdated "disk $1 was changed while homing looked at it"; fi
+  [ -z "$u" ] || out=$(wipefs -a -q "$d" 2>&1) || die "disk $1 was not erased: $out"
+  disk_ends "$d"; rm -f "$m"
+}
 # tree FROM TO: equal to the last byte, owner, link and attribute, or it dies.
 tree() {
   command -v rsync >/dev/null || die "there is no rsync to copy $1 with: install the package rsync"

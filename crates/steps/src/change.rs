@@ -53,6 +53,15 @@ pub struct Over {
     pub is_source: bool,
 }
 
+/// A file system on a whole disk.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct DiskFs {
+    /// Its type: `ext4`, `xfs`.
+    pub kind: String,
+    /// By which it is mounted.
+    pub uuid: String,
+}
+
 /// How a unit is made to read its files again.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
@@ -130,6 +139,23 @@ pub enum Change {
         /// Only while nobody uses what is there.
         #[serde(default)]
         over: Option<Over>,
+        /// Of a disk of the host's own.
+        #[serde(default)]
+        disk: bool,
+    },
+    /// A disk that holds nothing that is to be kept. `name` and `id` stand first: a host finds the id by the name again.
+    Disk {
+        name: String,
+        /// What its maker calls it.
+        id: String,
+        from: Option<DiskFs>,
+        to: Option<DiskFs>,
+        /// Its model and size, for a person.
+        told: String,
+        /// What is on it and goes.
+        erases: String,
+        /// The hash of all that was seen of it.
+        facts: String,
     },
     /// A tree, with all that files can have, compared byte by byte. There is no way back: it may be the newer one by now.
     Copy {
@@ -159,6 +185,8 @@ impl Change {
             Change::Link { interface, setting, .. } => format!("{setting} of {interface}"),
             Change::Hostname { .. } => "hostname".into(),
             Change::Mount { point, .. } => format!("mount {point}"),
+            Change::Disk { name, id, .. } if id.is_empty() => format!("disk {name}"),
+            Change::Disk { name, id, .. } => format!("disk {name} ({id})"),
             Change::Copy { from, to, .. } => format!("copy of {from} in {to}"),
             Change::Package { name, .. } => format!("package {name}"),
         }
@@ -199,6 +227,15 @@ impl Change {
                     format!("{thing}: unmounted")
                 }
             }
+            Change::Disk { name, from: Some(_), to: Some(fs), told, .. } => {
+                format!("disk {name} ({told}): the {} that homing has made on it is kept", fs.kind)
+            }
+            Change::Disk { name, to: Some(fs), told, erases, .. } => {
+                let erased =
+                    if erases.is_empty() { String::new() } else { format!("ALL OF IT IS ERASED ({erases}), ") };
+                format!("disk {name} ({told}): {erased}{} is made", fs.kind)
+            }
+            Change::Disk { .. } => format!("{thing}: its file system, which is empty, is taken away"),
             Change::Copy { .. } => format!("{thing}: made and compared"),
             Change::Package { .. } => format!("{thing}: installed"),
         }
@@ -217,6 +254,7 @@ impl Change {
                 std::mem::swap(from, to);
             }
             Change::Mount { from, to, .. } => std::mem::swap(from, to),
+            Change::Disk { from, to, .. } => std::mem::swap(from, to),
             Change::Nudge { .. } | Change::Package { .. } | Change::Copy { .. } => return None,
         }
         Some(back)

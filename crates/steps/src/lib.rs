@@ -7,6 +7,8 @@
 
 mod change;
 mod content;
+mod disk;
+mod disk_change;
 mod edit;
 mod execute;
 mod executor;
@@ -20,8 +22,9 @@ mod show;
 mod undo;
 mod wanted;
 
-pub use change::{Account, Change, FileState, How, MountState, Over, UnitState};
+pub use change::{Account, Change, DiskFs, FileState, How, MountState, Over, UnitState};
 pub use content::Content;
+pub use disk::Disk;
 pub use edit::{block_of, retired};
 pub use execute::{Fault, News, Phase, carry_out};
 pub use executor::{Answer, Call, Executor, SshExecutor};

@@ -1,7 +1,8 @@
 //! What a host is like now: one script, one answer.
 
-use crate::change::{Account, Change, FileState, MountState, UnitState};
+use crate::change::{Account, Change, DiskFs, FileState, MountState, UnitState};
 use crate::content::Content;
+use crate::disk::Disk;
 use crate::executor::{Answer, Call, Executor};
 use crate::home::{Copied, Homed};
 use crate::link::Links;
@@ -9,7 +10,7 @@ use homing_model::text::quoted_unless;
 use std::collections::{BTreeMap, BTreeSet};
 
 /// The functions that the questions call.
-const PROBE: &str = concat!(include_str!("in_use.sh"), include_str!("probe.sh"));
+const PROBE: &str = concat!(include_str!("in_use.sh"), include_str!("disk.sh"), include_str!("probe.sh"));
 
 /// What is to be looked at besides what is always told.
 #[derive(Clone, Debug, Default)]
@@ -22,6 +23,8 @@ pub struct Question {
     pub mounts: BTreeSet<String>,
     /// Network interfaces.
     pub links: BTreeSet<String>,
+    /// Disks, by the names that the user has for them.
+    pub disks: BTreeSet<String>,
     /// Commands of a shell that only look.
     pub outputs: BTreeSet<String>,
     /// A folder of homes, and the one on a volume that is to take its place.
@@ -56,6 +59,8 @@ pub struct Observed {
     pub sysctls: BTreeMap<String, String>,
     /// Mount points, and whether files lie in one on which nothing is mounted.
     pub mounts: BTreeMap<String, (MountState, bool)>,
+    /// Those of the disks asked for that are there.
+    pub disks: BTreeMap<String, Disk>,
     /// The folder of homes that was asked for.
     pub homes: Homed,
     /// Settings of network interfaces.
@@ -97,11 +102,17 @@ impl Question {
             ask("kernel", &self.sysctls),
             ask("point", &self.mounts),
             ask("link", &self.links),
+            ask("disk", &self.disks),
             ask("output", &self.outputs),
         ];
         let homes = self.homes.iter().map(|(point, copy)| format!("homes {} {}\n", word(point), word(copy)));
         let homes: String = homes.collect();
-        let journal = if self.journal { "journal\n" } else { "" };
+        let journal = match self.journal {
+            true => "journal\n",
+            // Which disk a name stood for.
+            false if !self.disks.is_empty() => "journal disk\n",
+            false => "",
+        };
         let lead = word(self.lead.as_deref().unwrap_or(""));
         let parts = parts.concat();
         format!("{PROBE}main() {{\nlook {lead}\nbasics\n{parts}{homes}{journal}echo done\n}}\nmain </dev/null\n")
@@ -116,6 +127,7 @@ impl Question {
                 Change::Unit { name, .. } => drop(question.units.insert(name.clone())),
                 Change::Sysctl { key, .. } => drop(question.sysctls.insert(key.clone())),
                 Change::Mount { point, .. } => drop(question.mounts.insert(point.clone())),
+                Change::Disk { name, .. } => drop(question.disks.insert(name.clone())),
                 Change::Link { interface, .. } => drop(question.links.insert(interface.clone())),
                 Change::Package { name, .. } => drop(question.packages.insert(name.clone())),
                 _ => {}
@@ -174,6 +186,10 @@ impl Observed {
                 let state = MountState { exists: flag(exists), mounted: flag(mounted) };
                 self.mounts.insert(path.into(), (state, flag(files)));
             }
+            ["disk", name, said] => {
+                let said = String::from_utf8_lossy(&Content::decoded(said)?.0).into_owned();
+                self.disks.insert(name.into(), Disk::read(&said)?);
+            }
             ["homes", key, value] => self.homes.take(key, value)?,
             ["link", interface, part, said] => {
                 let said = String::from_utf8(Content::decoded(said)?.0).ok()?;
@@ -197,6 +213,12 @@ impl Observed {
             _ => return None,
         }
         Some(())
+    }
+
+    fn apply_disk(&mut self, name: &str, fs: Option<DiskFs>) {
+        let Some(disk) = self.disks.get_mut(name) else { return };
+        (disk.signs, disk.data, disk.begun, disk.is_empty) = (Vec::new(), Vec::new(), Vec::new(), fs.is_some());
+        disk.signs.extend(fs.map(|fs| (fs.kind, disk.node.clone(), fs.uuid)));
     }
 
     fn user(&mut self, fields: &[&str]) -> Option<()> {
@@ -255,6 +277,7 @@ impl Observed {
                 self.homes.shared |= over.is_some() && to.mounted;
                 self.mounts.insert(point, (to, false));
             }
+            Change::Disk { name, to, .. } => self.apply_disk(&name, to),
             Change::Copy { host, .. } => self.homes.copied = Some(Copied::Whole(host)),
             Change::Package { name, .. } => drop(self.packages.insert(name)),
         }

@@ -2,6 +2,7 @@
 
 use crate::change::{Account, Change, FileState, MountState, Over, UnitState};
 use crate::content::Content;
+use crate::disk_change;
 use crate::edit;
 use crate::observe::{Observed, Seen};
 use crate::wanted::Wanted;
@@ -70,7 +71,8 @@ fn change(wanted: &Wanted, seen: &Observed) -> Result<Option<Change>, String> {
             Change::Link { interface, setting, from: from.into(), to: value.clone() }
         }
         Wanted::Hostname(name) => Change::Hostname { from: seen.hostname.clone(), to: name.clone() },
-        Wanted::Mount { point, over } => mount(point, over.as_ref(), seen)?,
+        Wanted::Mount { point, over, disk } => mount(point, over.as_ref(), *disk, seen)?,
+        Wanted::Disk { name, fs, wipe } => return disk_change::change(name, fs, wipe.as_deref(), seen),
         Wanted::Copy { from, to, host } => {
             return Ok(Some(Change::Copy { from: from.clone(), to: to.clone(), host: host.clone() }));
         }
@@ -153,13 +155,13 @@ fn unit(name: &str, on: bool, seen: &Observed) -> Change {
     Change::Unit { name: name.into(), from, to: UnitState { enabled: on, active: on } }
 }
 
-fn mount(point: &str, over: Option<&Over>, seen: &Observed) -> Result<Change, String> {
+fn mount(point: &str, over: Option<&Over>, disk: bool, seen: &Observed) -> Result<Change, String> {
     let (from, files) = seen.mounts.get(point).copied().unwrap_or_default();
     if files && !from.mounted && over.is_none() {
         return Err(format!("{point} holds files, which a mount would hide"));
     }
     let to = MountState { exists: true, mounted: true };
-    Ok(Change::Mount { point: point.into(), from, to, over: over.cloned() })
+    Ok(Change::Mount { point: point.into(), from, to, over: over.cloned(), disk })
 }
 
 #[cfg(test)]
@@ -198,7 +200,7 @@ pub(crate) mod tests {
             Wanted::Reads { unit: "ssh".into(), paths: vec!["/etc/new".into()], how: How::Reload, test: None },
             Wanted::Sysctl { key: "a.b".into(), value: "3  4".into() },
             Wanted::Hostname("n1".into()),
-            Wanted::Mount { point: "/data".into(), over: None },
+            Wanted::Mount { point: "/data".into(), over: None, disk: false },
         ]
     }
 

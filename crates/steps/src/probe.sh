@@ -68,4 +68,6 @@ homes() {
   done
   in_use "$1" | while IFS= read -r l; do say homes used "$l"; done
 }
-journal() { for e in $J/*.json; do [ ! -f "$e" ] || say journal "$(basename "$e")" "$(base64 -w 0 <"$e")"; done; }
+disk() { say disk "$1" "$(disk_facts "$1" | base64 -w 0)"; }
+# journal [KIND]
+journal() { for e in $J/*.json; do [ ! -f "$e" ] || { [ -n "${1-}" ] && ! grep -q "^{\"kind\":\"$1\"" "$e"; } || say journal "$(basename "$e")" "$(base64 -w 0 <"$e")"; done; }

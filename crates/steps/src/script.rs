@@ -8,7 +8,7 @@ use crate::plan::Step;
 use std::collections::BTreeSet;
 
 /// The functions that the steps call.
-const ACT: &str = concat!(include_str!("in_use.sh"), include_str!("act.sh"));
+const ACT: &str = concat!(include_str!("in_use.sh"), include_str!("disk.sh"), include_str!("act.sh"));
 
 /// The script for `sh -s`: nothing of it runs before all of it has arrived. It prints `did N` for each step.
 pub(crate) fn script(steps: &[Step], void: &[String], guard: Option<&Guard>, lead: Option<&str>) -> String {
@@ -51,8 +51,16 @@ fn interfaces(steps: &[Step]) -> BTreeSet<&str> {
 fn lines(step: &Step) -> String {
     let act = act(&step.change);
     match &step.undoes {
-        None => format!("note {}\n{act}", entry(&step.change)),
+        None => format!("{}note {}\n{act}", ahead(&step.change), entry(&step.change)),
         Some(entries) => format!("{act}{}", call("forget", entries.iter().map(String::as_str))),
+    }
+}
+
+/// What has to be so before a change is even noted: by the entry of a disk its name is taken.
+fn ahead(change: &Change) -> String {
+    match change {
+        Change::Disk { name, facts, .. } => call("disk_same", [name.as_str(), facts]),
+        _ => String::new(),
     }
 }
 
@@ -94,6 +102,9 @@ fn act(change: &Change) -> String {
         }
         Change::Mount { point, to, .. } if to.mounted => call("mount_on", [point.as_str()]),
         Change::Mount { point, to, .. } => call("mount_off", [point.as_str(), yes(to.exists)]),
+        Change::Disk { name, from: None, to: Some(fs), .. } => call("disk_make", [name.as_str(), &fs.kind, &fs.uuid]),
+        Change::Disk { name, id, from: Some(fs), to: None, .. } => call("disk_off", [name.as_str(), id, &fs.uuid]),
+        Change::Disk { .. } => String::new(),
         Change::Copy { from, to, host } => call("copy_tree", [from.as_str(), to, host]),
         Change::Package { name, replaces } => {
             call("package", std::iter::once(name.as_str()).chain(replaces.iter().map(String::as_str)))

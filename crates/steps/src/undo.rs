@@ -1,6 +1,7 @@
 //! The way back, from a host's journal and a look at it as it is now.
 
 use crate::change::{Change, FileState};
+use crate::disk_change::{self, Back};
 use crate::edit;
 use crate::observe::{Observed, Seen};
 use crate::plan::Step;
@@ -15,7 +16,7 @@ pub struct Undone {
     pub void: Vec<String>,
     /// What stays because somebody has changed it since; its entries stay, too.
     pub changed: Vec<String>,
-    /// Packages and copies, which stay.
+    /// Packages and copies, and file systems that hold files, which stay.
     pub stay: Vec<String>,
 }
 
@@ -33,6 +34,20 @@ pub fn undo(seen: &Observed) -> Undone {
                 undone.stay.push(change.thing());
                 undone.void.extend(names);
                 continue;
+            }
+            Change::Disk { name, id, from, to: Some(fs), .. } => {
+                match disk_change::back(name, id, (from.as_ref(), fs), &after) {
+                    Back::Goes => {}
+                    Back::Gone => {
+                        undone.void.extend(names);
+                        continue;
+                    }
+                    Back::Stays(what) => {
+                        undone.stay.push(what);
+                        undone.void.extend(names);
+                        continue;
+                    }
+                }
             }
             Change::Nudge { .. } => {
                 nudges.push(Step { change, undoes: Some(names) });
@@ -153,6 +168,10 @@ fn now(change: &Change, seen: &Observed) -> Value {
         Change::Mount { point, .. } => {
             serde_json::to_value(seen.mounts.get(point).map(|(state, _)| *state).unwrap_or_default())
         }
+        Change::Disk { name, id, to, .. } => {
+            let fs = to.as_ref().filter(|fs| disk_change::of(name, id, seen).is_some_and(|disk| disk.has(&fs.uuid)));
+            serde_json::to_value(fs)
+        }
         Change::Nudge { .. } | Change::Package { .. } | Change::Copy { .. } => return Value::Null,
     };
     value.unwrap_or_default()
@@ -161,6 +180,9 @@ fn now(change: &Change, seen: &Observed) -> Value {
 /// The change that leads back from what is there now; `None` when it is so already.
 fn back(change: &Change, unbroken: bool, seen: &Observed) -> Result<Option<Change>, String> {
     let (now, ends) = (now(change, seen), ends(change));
+    if matches!(change, Change::Disk { .. }) {
+        return Ok(change.inverse());
+    }
     if let Change::Unit { name, .. } = change
         && !seen.units.contains_key(name)
         && now != ends["from"]
@@ -181,6 +203,14 @@ fn back(change: &Change, unbroken: bool, seen: &Observed) -> Result<Option<Chang
             }
             _ => Err(changed()),
         },
+        // A disk that is gone is not mounted either; no more than an empty folder is left of it.
+        Change::Mount { disk: true, .. } if now["mounted"] == false => {
+            let mut back = change.inverse();
+            if let (Some(Change::Mount { from, .. }), Ok(there)) = (&mut back, serde_json::from_value(now)) {
+                *from = there;
+            }
+            Ok(back)
+        }
         _ => Err(changed()),
     }
 }
@@ -334,7 +364,7 @@ mod tests {
     #[test]
     fn a_folder_that_was_made_for_a_mount_that_did_not_come_about_goes_with_it() {
         let state = |exists, mounted| MountState { exists, mounted };
-        let mount = |from| Change::Mount { point: "/m".into(), from, to: state(true, true), over: None };
+        let mount = |from| Change::Mount { point: "/m".into(), from, to: state(true, true), over: None, disk: false };
         let mut seen = Observed::default();
         seen.mounts.insert("/m".into(), (state(true, true), false));
         for (n, from) in [state(false, false), state(true, false)].into_iter().enumerate() {

@@ -1,6 +1,6 @@
 //! What a host is to be like, one thing at a time.
 
-use crate::change::{Account, How, Over};
+use crate::change::{Account, DiskFs, How, Over};
 use crate::content::Content;
 
 /// One thing that is wanted of a host.
@@ -39,9 +39,12 @@ pub enum Wanted {
     /// The name of the running kernel.
     Hostname(String),
     /// Mounted by its line in fstab, which is another thing. What is there is hidden only when it is said what takes its
-    /// place.
+    /// place. `disk`: it is of a disk of the host's own.
     #[allow(missing_docs)]
-    Mount { point: String, over: Option<Over> },
+    Mount { point: String, over: Option<Over>, disk: bool },
+    /// A file system on a whole disk that holds nothing, or whose id `wipe` names.
+    #[allow(missing_docs)]
+    Disk { name: String, fs: DiskFs, wipe: Option<String> },
     /// A copy of a tree, that is not there or not whole.
     #[allow(missing_docs)]
     Copy { from: String, to: String, host: String },

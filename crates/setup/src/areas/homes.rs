@@ -140,7 +140,7 @@ fn mount(spec: &Spec, is_source: bool) -> Vec<Wanted> {
     let lines = format!("{copy} {HOME} none bind,nofail,x-systemd.requires-mounts-for={} 0 0\n", spec.mount);
     vec![
         Wanted::Block { path: FSTAB.into(), name: BLOCK.into(), lines, retire: Vec::new() },
-        Wanted::Mount { point: HOME.into(), over: Some(Over { copy, is_source }) },
+        Wanted::Mount { point: HOME.into(), over: Some(Over { copy, is_source }), disk: false },
     ]
 }
 

@@ -1,6 +1,7 @@
 //! The areas of a set-up, in the order in which they need each other: one file each.
 
 mod clock;
+mod disks;
 mod homes;
 mod limits;
 mod mounts;
@@ -31,6 +32,7 @@ pub enum Area {
     Clock,
     Sysctl,
     Limits,
+    Disks,
     Volumes,
     Homes,
     Mounts,
@@ -39,7 +41,7 @@ pub enum Area {
 
 impl Area {
     /// In order.
-    pub const ALL: [Area; 11] = [
+    pub const ALL: [Area; 12] = [
         Area::Names,
         Area::Users,
         Area::Ssh,
@@ -47,6 +49,7 @@ impl Area {
         Area::Clock,
         Area::Sysctl,
         Area::Limits,
+        Area::Disks,
         Area::Volumes,
         Area::Homes,
         Area::Mounts,
@@ -63,6 +66,7 @@ impl Area {
             Area::Clock => "clock",
             Area::Sysctl => "sysctl",
             Area::Limits => "limits",
+            Area::Disks => "disks",
             Area::Volumes => "volumes",
             Area::Homes => "homes",
             Area::Mounts => "mounts",
@@ -86,6 +90,7 @@ impl Area {
             Area::Clock => up.clock.is_some(),
             Area::Sysctl => !up.sysctl.is_empty(),
             Area::Limits => !up.limits.is_empty(),
+            Area::Disks => !up.disk.is_empty(),
             Area::Volumes => !up.volume.is_empty(),
             Area::Homes => up.homes.is_some(),
             Area::Mounts => !up.mount.is_empty(),
@@ -100,7 +105,7 @@ impl Area {
             Area::Users => Some("users"),
             Area::Ssh => Some("ssh"),
             Area::Clock => Some("clocks"),
-            Area::Mounts | Area::Homes => Some("mounts"),
+            Area::Disks | Area::Mounts | Area::Homes => Some("mounts"),
             Area::Volumes => Some("volumes"),
             Area::Packages | Area::Sysctl | Area::Limits | Area::Slurm => None,
         }
@@ -115,6 +120,7 @@ impl Area {
             Area::Clock => clock::ask(question),
             Area::Sysctl => sysctl::ask(site, question),
             Area::Limits => limits::ask(question),
+            Area::Disks => disks::ask(site, question),
             Area::Volumes => volumes::ask(site, question),
             Area::Homes => homes::ask(site, question),
             Area::Mounts => mounts::ask(site, question),
@@ -131,6 +137,7 @@ impl Area {
             Area::Clock => clock::wanted(site, host, seen),
             Area::Sysctl => Ok(sysctl::wanted(site)),
             Area::Limits => Ok(limits::wanted(site)),
+            Area::Disks => disks::wanted(site, host, seen),
             // A volume is made by the steps of `homing volume`.
             Area::Volumes => Ok(Vec::new()),
             Area::Homes => homes::wanted(site, host, seen),

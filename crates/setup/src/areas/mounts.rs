@@ -23,6 +23,7 @@ pub(super) fn wanted(site: &Site, host: &str, seen: &AllSeen) -> Vec<Wanted> {
     let line = |(point, m): &(&String, &crate::Mount)| format!("{} {point} {} {} 0 0\n", m.source, m.fstype, m.options);
     let lines = mounts.iter().map(line).collect();
     let block = Wanted::Block { path: FSTAB.into(), name: "mounts".into(), lines, retire: Vec::new() };
-    let mount = |(point, _): &(&String, &crate::Mount)| Wanted::Mount { point: (*point).clone(), over: None };
+    let mount =
+        |(point, _): &(&String, &crate::Mount)| Wanted::Mount { point: (*point).clone(), over: None, disk: false };
     std::iter::once(block).chain(mounts.iter().map(mount)).collect()
 }

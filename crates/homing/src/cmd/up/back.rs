@@ -15,11 +15,11 @@ struct Looked {
     silent: Vec<(String, String)>,
 }
 
-/// Steps up to the last that takes a mount away, and its line.
+/// Steps up to the last that takes a mount away, and its line. Those of disks come behind: volumes lie on them.
 fn mounts_end(steps: &[Step]) -> usize {
     let is_mount = |step: &Step| match &step.change {
-        Change::Mount { .. } => true,
-        Change::File { path, .. } => path == FSTAB,
+        Change::Mount { disk, .. } => !disk,
+        Change::File { path, block, .. } => path == FSTAB && block.as_deref() != Some("disks"),
         _ => false,
     };
     steps.iter().rposition(is_mount).map_or(0, |last| last + 1)
@@ -68,7 +68,7 @@ impl Session {
 
     /// Undoes what was done to one host; `mounts`: no more than what it has mounted.
     pub fn take_host_back(&self, host: &str, mounts: bool) -> Result<(), Failure> {
-        let mut lost = Lost::default();
+        let (mut lost, mut stay) = (Lost::default(), BTreeSet::new());
         let failed = loop {
             let looked = self.look_back(&[host.to_string()], &lost);
             let mut failed = looked.silent;
@@ -78,6 +78,7 @@ impl Session {
                     undone.steps.truncate(mounts_end(&undone.steps));
                     undone.void.clear();
                 } else {
+                    stay.extend(undone.stay.iter().cloned());
                     failed.extend(undone.changed.iter().map(|why| (host.clone(), why.clone())));
                 }
                 let (steps, void) = ([(host.clone(), undone.steps)].into(), [(host.clone(), undone.void)].into());
@@ -88,6 +89,7 @@ impl Session {
                 break failed;
             }
         };
+        stay.iter().for_each(|thing| self.say(&format!("note: {host}: {thing} stays")));
         let each: Vec<String> = failed.into_iter().map(|(_, why)| why).collect();
         if each.is_empty() {
             return Ok(());
@@ -107,6 +109,7 @@ impl Session {
                 came.failed.extend(of.changed.iter().map(|why| (host.clone(), why.clone())));
                 stay.extend(of.stay.iter().map(|thing| (host.clone(), format!("{thing} stays"))));
             }
+            came.notes = alike::folded(stay.iter().map(|(host, text)| (host.as_str(), text.as_str())));
             if self.args.dry_run {
                 return self.tell_undo(&undone, came);
             }
@@ -116,7 +119,6 @@ impl Session {
             }
         }
         came.failed.extend(lost.failed);
-        came.notes = alike::folded(stay.iter().map(|(host, text)| (host.as_str(), text.as_str())));
         self.conclude_undo(&came)
     }
 

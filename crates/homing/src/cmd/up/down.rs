@@ -92,6 +92,7 @@ fn needed(site: &Site, host: &str) -> Option<String> {
 fn without(site: &Site, host: &str) -> Site {
     let mut rest = site.clone();
     rest.hosts.retain(|other| other != host);
+    rest.leave_disks(host);
     for volume in &mut rest.volumes {
         volume.spec.places.retain(|place| place.host != host);
         volume.spec.clients.retain(|client| client != host);

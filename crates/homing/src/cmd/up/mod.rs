@@ -41,7 +41,7 @@ pub struct Args {
     /// Show what would be done on each host, with the changes of files, and do nothing
     #[arg(long)]
     dry_run: bool,
-    /// These areas alone: names, users, ssh, packages, clock, sysctl, limits, volumes, homes, mounts, slurm
+    /// These areas alone: names, users, ssh, packages, clock, sysctl, limits, disks, volumes, homes, mounts, slurm
     #[arg(long, value_name = "AREA", value_delimiter = ',', value_parser = areas(), hide_possible_values = true)]
     only: Vec<String>,
     /// Take up the set-up that was interrupted last, with its file and options

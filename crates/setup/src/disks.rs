@@ -1,0 +1,131 @@
+//! What the cluster file says of disks of the hosts.
+
+use homing_model::NodeSet;
+use serde::Deserialize;
+use std::collections::BTreeMap;
+
+/// `[up.disk."/POINT"]`: a whole disk on each of some hosts.
+#[derive(Clone, Debug, Default, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Disk {
+    /// By host, or by node set: `"n[1-4]" = "/dev/disk/by-path/..."`.
+    pub devices: BTreeMap<String, String>,
+    /// Its file system.
+    #[serde(rename = "type", default = "ext4")]
+    pub fstype: String,
+    /// As in fstab.
+    #[serde(default = "options")]
+    pub options: String,
+    /// By host: the serial number of a disk of which all that it holds may go.
+    #[serde(default)]
+    pub wipe: BTreeMap<String, String>,
+}
+
+/// Those that can be made.
+const TYPES: [&str; 2] = ["ext4", "xfs"];
+
+fn ext4() -> String {
+    "ext4".into()
+}
+
+/// A host comes up without the disk, too: it can be mended then.
+fn options() -> String {
+    "defaults,nofail,x-systemd.device-timeout=30s".into()
+}
+
+impl Disk {
+    /// The name of a host's disk.
+    pub fn device_of(&self, host: &str) -> Option<&String> {
+        let named = |set: &str| NodeSet::parse(set).is_ok_and(|hosts| hosts.contains(host));
+        self.devices.iter().find(|(set, _)| named(set)).map(|(_, device)| device)
+    }
+
+    /// Without a host that leaves the cluster.
+    fn leave(&mut self, host: &str) {
+        let each = |(set, device): (String, String)| {
+            let names: Vec<String> = match NodeSet::parse(&set) {
+                Ok(hosts) => hosts.iter().map(String::from).collect(),
+                Err(_) => vec![set],
+            };
+            names.into_iter().filter(|name| name != host).map(move |name| (name, device.clone()))
+        };
+        self.devices = std::mem::take(&mut self.devices).into_iter().flat_map(each).collect();
+        self.wipe.remove(host);
+    }
+
+    fn faults(&self, hosts: &[String]) -> Vec<String> {
+        let mut faults = Vec::new();
+        let mut named: Vec<String> = Vec::new();
+        for (set, device) in &self.devices {
+            match NodeSet::parse(set) {
+                Ok(set) => named.extend(set.iter().map(String::from)),
+                Err(e) => faults.push(format!("devices: {e}")),
+            }
+            if !is_device(device) {
+                faults.push(format!("devices: {device:?} is no path below /dev"));
+            }
+        }
+        if self.devices.is_empty() {
+            faults.push("devices = { HOST = \"/dev/disk/by-id/...\" } is missing".into());
+        }
+        named.sort();
+        faults
+            .extend(named.iter().filter(|h| !hosts.contains(h)).map(|h| format!("devices: {h} is none of the hosts")));
+        let twice = named.windows(2).filter(|two| two[0] == two[1]);
+        faults.extend(twice.map(|two| format!("devices: {} has two disks for one place", two[0])));
+        let strangers = self.wipe.keys().filter(|host| !named.contains(host));
+        faults.extend(
+            strangers
+                .map(|host| format!("wipe: {host:?} is no host that has a disk here: one host, one serial number")),
+        );
+        if !TYPES.contains(&self.fstype.as_str()) {
+            faults.push(format!("type = {:?} is none of {}", self.fstype, TYPES.join(", ")));
+        }
+        if self.options.is_empty() || self.options.contains(char::is_whitespace) {
+            faults.push("options has a blank in a column of fstab".into());
+        }
+        faults
+    }
+}
+
+/// Every host finds it again in its journal by this name, with tools that take other signs for more.
+fn is_device(name: &str) -> bool {
+    let plain = |c: char| c.is_ascii_alphanumeric() || "/_.:+=@,-".contains(c);
+    name.strip_prefix("/dev/").is_some_and(|rest| !rest.is_empty()) && name.chars().all(plain) && !name.contains("/..")
+}
+
+fn is_point(point: &str) -> bool {
+    point.starts_with('/') && point.len() > 1 && !point.ends_with('/') && !point.contains(char::is_whitespace)
+}
+
+/// No disk of this host is asked for any more.
+pub(crate) fn leave(disks: &mut BTreeMap<String, Disk>, host: &str) {
+    disks.values_mut().for_each(|disk| disk.leave(host));
+    disks.retain(|_, disk| !disk.devices.is_empty());
+}
+
+/// What stands against the file itself; `is_taken`: something else is to be mounted at the place.
+pub(crate) fn faults(
+    disks: &BTreeMap<String, Disk>,
+    hosts: &[String],
+    is_taken: impl Fn(&String) -> bool,
+) -> Vec<String> {
+    let of = |(point, disk): (&String, &Disk)| {
+        let mut faults = disk.faults(hosts);
+        if !is_point(point) {
+            faults.push("it is no absolute path of a folder without blanks".into());
+        }
+        if is_taken(point) {
+            faults.push("something else of [up] is mounted there".into());
+        }
+        faults.into_iter().map(|why| format!("[up.disk.{point:?}] {why}")).collect::<Vec<_>>()
+    };
+    let mut faults: Vec<String> = disks.iter().flat_map(of).collect();
+    for host in hosts {
+        let mut devices: Vec<&String> = disks.values().filter_map(|disk| disk.device_of(host)).collect();
+        devices.sort();
+        let twice = devices.windows(2).filter(|two| two[0] == two[1]);
+        faults.extend(twice.map(|two| format!("[up.disk] {host} has {} at two places", two[0])));
+    }
+    faults
+}
