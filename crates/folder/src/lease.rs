@@ -176,6 +176,7 @@ impl Leases {
             // Where nobody has said a limit, there is nothing to wait for, and leases only tell others what is in use.
             may_use: if limit.is_some() { self.may_use } else { u32::MAX },
             total: users.values().sum(),
+            own: own.held,
             limit,
             users,
             others: !others.is_empty(),

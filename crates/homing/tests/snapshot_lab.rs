@@ -44,6 +44,87 @@ fn bytes_are_read_at_home_and_only_what_changed_crosses_a_link() {
     assert!(lab.ok("n1", &format!("{EXE} snapshot verify home --to n2:/scratch/bank")).contains("all came back"));
 }
 
+/// An rsync of a host that does this where another host starts it over ssh.
+fn far_rsync(lab: &Lab, host: &str, script: &str) {
+    let text =
+        format!("#!/bin/bash\ncase \" $* \" in *' --server '*) ;; *) exec /usr/bin/rsync \"$@\";; esac\n{script}\n");
+    lab.ok(host, &format!("cat >/usr/local/bin/rsync <<'END'\n{text}END\nchmod 755 /usr/local/bin/rsync"));
+}
+
+#[test]
+fn a_volume_is_read_by_each_of_its_hosts_and_one_that_is_lost_costs_a_note() {
+    if missing(&["rsync", "glusterd", "glusterfs"]) {
+        return;
+    }
+    let lab = Lab::up("split", &["--hosts", "4", "--disk", "400M", "--gluster", "2x2"]);
+    let fill = "mkdir -p /data/home/d; cd /data/home; umask 027
+                for i in $(seq 60); do head -c 40000 /dev/urandom >d/f$i; echo $i >$i.o; done
+                echo odd >$'new\nline'; ln d/f1 link; ln -s d/f2 soft; : >empty; truncate -s 3M holes; touch -d '2020-01-01' d";
+    lab.ok("n1", fill);
+    lab.ok("n4", "mkdir -m 755 /scratch/bank");
+    let words = "/data/home --to n4:/scratch/bank --vault home --exclude '*.o'";
+    let make = format!("{EXE} snapshot {words} --split always --json");
+    let same = |image: &Value| {
+        let tree = format!("/scratch/bank/home/{}/tree", image.as_str().unwrap());
+        let compare = format!("rsync -aHAXnci --numeric-ids --delete --exclude '*.o' /data/home/ {tree}/");
+        assert_eq!(lab.ok("n4", &compare), "");
+        assert_eq!(
+            lab.ok("n4", &format!("stat -c %h {tree}/link; ls -A {tree}/..")),
+            "2\nexclude\nexcluded\nmanifest\nrsync_error\nsummary\ntree\n"
+        );
+    };
+
+    // n3 and n4 have the same files: what the bank's host has itself crosses no network.
+    let (status, out, err) = lab.told("n1", &make);
+    assert_eq!(status, Some(0), "{out}{err}");
+    let made = serde_json::from_str::<Value>(&out).unwrap()["made"].clone();
+    let parts = made["parts"].as_array().unwrap();
+    let hosts: Vec<&str> = parts.iter().map(|part| part["host"].as_str().unwrap()).collect();
+    assert_eq!(hosts, ["n1", "n2", "n4"], "{made}");
+    let sum = |key: &str| parts.iter().map(|part| part[key].as_u64().unwrap_or(0)).sum::<u64>();
+    assert!(parts.iter().all(|part| part["bytes"].as_u64().unwrap() > 0 && part["why"].is_null()), "{made}");
+    assert_eq!(parts[2]["network"], Value::Null, "{made}");
+    assert_eq!(made["network"], sum("network"), "{made}");
+    // All but the file of two names is read first.
+    assert_eq!(made["read"].as_u64().unwrap(), sum("bytes") + 40_000, "{made}");
+    assert_eq!(made["excluded_count"], 60, "{made}");
+    same(&made["image"]);
+
+    // One is lost in the middle: it is told, and the next image is whole. So is what people see.
+    lab.ok(
+        "n1",
+        "sleep 1.1; for i in $(seq 60); do head -c 40000 /dev/urandom >/data/home/d/f$i; done; rm /data/home/soft",
+    );
+    far_rsync(&lab, "n1", "exec 3<&0; head -c 100000 < <(exec /usr/bin/rsync \"$@\" <&3 2>/dev/null); kill -9 $!");
+    let (status, out, err) = lab.told("n1", &make.replace(" --json", ""));
+    assert_eq!(status, Some(0), "{out}{err}");
+    assert!(err.contains("n1 did not read all of its part: rsync ended with"), "{out}{err}");
+    assert!(out.contains("n1 (0 B, not all of its part), n2 (") && out.contains("the rest on n4"), "{out}{err}");
+    let image = lab.ok("n4", "ls /scratch/bank/home | tail -1").trim().to_string();
+    same(&Value::from(image));
+
+    // Whoever asked is killed: no rsync stays, here or there.
+    far_rsync(&lab, "n1", "touch /scratch/begun; exec cat >/dev/null");
+    lab.ok("n2", "sleep 1.1; touch /data/home/d/f*");
+    let killed = format!(
+        "{make} & for i in $(seq 300); do [ -e /scratch/begun ] && break; sleep 0.1; done; kill -9 $!; ls /scratch/begun
+         for i in $(seq 300); do pgrep -x cat || pgrep -x rsync || exit 0; sleep 0.1; done; exit 1"
+    );
+    lab.ok("n1", &killed);
+    for host in ["n2", "n4"] {
+        lab.ok(host, "for i in $(seq 300); do pgrep -x rsync || exit 0; sleep 0.1; done; exit 1");
+        lab.ok(host, "for i in $(seq 300); do ls -d /tmp/homing-share.* || exit 0; sleep 0.1; done; exit 1");
+    }
+    lab.ok("n1", "rm /usr/local/bin/rsync");
+    let made = serde_json::from_str::<Value>(&lab.ok("n1", &make)).unwrap()["made"].clone();
+    assert_eq!(made["resumed"], true, "{made}");
+    same(&made["image"]);
+
+    // A small volume is read by one host.
+    let made = serde_json::from_str::<Value>(&lab.ok("n1", &make.replace(" --split always", ""))).unwrap();
+    assert_eq!(made["made"]["parts"], serde_json::json!([]), "{made}");
+}
+
 /// Vaults by name and schedule, as a cluster file in the host.
 fn sections(lab: &Lab, rows: &[(&str, &str)]) {
     let section = |(name, schedule): &(&str, &str)| {

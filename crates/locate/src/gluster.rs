@@ -11,13 +11,13 @@ mod pathinfo;
 mod shards;
 
 use crate::volfile::{self, Brick, Definition, Group, Sharing};
-use crate::{Asked, FileSystem};
+use crate::{Asked, FileSystem, Spread};
 use bricks::{Bricks, Held};
 use homing_model::{Extent, FileLayout, Replica};
 use homing_mounts::{MountLine, holding};
 use names::Names;
 use rustix::io::Errno;
-use std::os::unix::ffi::OsStrExt;
+use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
 
@@ -254,6 +254,25 @@ impl FileSystem for Gluster {
             self.place(&volume, path, layout);
         }
     }
+
+    fn spread(&self, folder: &Path) -> Option<Spread> {
+        let below = below(&self.lines, folder)?;
+        let volume = self.volume();
+        let sets = whole_files(&volume.as_ref().as_ref().ok()?.definition)?;
+        let below = PathBuf::from(std::ffi::OsString::from_vec(below));
+        Some(Spread { below: below.strip_prefix("/").ok()?.into(), sets })
+    }
+}
+
+/// The sets of bricks of a volume that neither cuts its files nor keeps fragments of them; arbiters have names only.
+fn whole_files(definition: &Definition) -> Option<Vec<Vec<(String, PathBuf)>>> {
+    let disperses = |group: &Group| matches!(group.sharing, Sharing::Disperse { .. });
+    if definition.shard.is_some() || definition.groups.iter().any(disperses) {
+        return None;
+    }
+    let place = |brick: &Brick| (brick.host.clone(), PathBuf::from(&brick.dir));
+    let set = |group: &Group| group.bricks.iter().filter(|brick| !brick.arbiter).map(place).collect();
+    Some(definition.groups.iter().map(set).collect())
 }
 
 #[cfg(test)]

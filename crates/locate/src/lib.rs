@@ -28,7 +28,7 @@ pub use inputs::{Finder, Inputs, Named, TREE_LIMIT};
 pub use locator::Locator;
 pub use own::{OwnLocator, OwnLocators};
 use std::fs::Metadata;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 /// Why nothing at all can be located.
@@ -76,6 +76,21 @@ pub trait FileSystem: Send + Sync {
     fn fill_all(&self, files: &mut [Asked]) {
         files.iter_mut().for_each(|file| self.fill(file));
     }
+
+    /// The folders of servers in which a folder's files lie whole, under their own names; `None` where there are none
+    /// such.
+    fn spread(&self, _folder: &Path) -> Option<Spread> {
+        None
+    }
+}
+
+/// Over which bricks the files of a folder are spread.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Spread {
+    /// The folder from the volume's root, without a slash before it.
+    pub below: PathBuf,
+    /// Sets of bricks, each by its host and its folder there. A file is on all bricks of one set.
+    pub sets: Vec<Vec<(String, PathBuf)>>,
 }
 
 /// A regular file whose place is asked for.

@@ -1,7 +1,7 @@
 //! Finds the file system of a path, and asks it: one file, many, or a folder.
 
 use crate::walk::{Found, walk};
-use crate::{Asked, FileSystem, LocateError, OwnLocators, Tree, Volume, file_system, volume};
+use crate::{Asked, FileSystem, LocateError, OwnLocators, Spread, Tree, Volume, file_system, volume};
 use homing_model::{FileLayout, RawText};
 use homing_mounts::{self as mounts, Kind, MountLine};
 use std::collections::HashMap;
@@ -83,6 +83,11 @@ impl Locator {
         let lines = self.lines(path, path.metadata().ok()?.dev(), true).ok()?;
         let nfs = lines.first().is_some_and(|line| Kind::of(&line.mount) == Kind::Nfs);
         nfs.then(|| crate::nfs::Nfs::new(&lines).server_of(path)).flatten()
+    }
+
+    /// Over which bricks a folder's files are spread; `None` where no brick has whole files.
+    pub fn spread(&self, folder: &Path) -> Option<Spread> {
+        self.resolve(folder).ok()?.1.spread(folder)
     }
 
     pub(crate) fn resolve(&self, path: &Path) -> Result<(Volume, Arc<dyn FileSystem>, Metadata), LocateError> {

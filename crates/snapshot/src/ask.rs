@@ -6,6 +6,7 @@ use crate::manifest::Change;
 use crate::repository::Order;
 use crate::rsync::At;
 use crate::space::{Space, space};
+use crate::split::{Deal, Found, Part, Read, Share};
 use homing_model::RawText;
 use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
@@ -45,6 +46,8 @@ pub struct Make {
     pub rules: Vec<String>,
     /// ssh and its options.
     pub ssh: Option<String>,
+    /// Several hosts may read: parts are asked for.
+    pub split: bool,
 }
 
 /// Where the leases of the source's file server are, as its host sees them.
@@ -88,6 +91,8 @@ pub enum Ask {
     Look(Vec<RawText>),
     /// Hold a lease for as long as the channel is open, and tell when others use the disk.
     Lease(Watch),
+    /// Find what a host reads of a volume, and keep the list for as long as the channel is open.
+    Share(Share),
     /// Keep an instant copy for as long as the channel is open.
     Freeze(Freeze),
     /// Make an image.
@@ -118,7 +123,7 @@ impl Ask {
     /// The vault that it is about.
     pub fn site(&self) -> Option<&Site> {
         match self {
-            Ask::Look(_) | Ask::Lease(_) | Ask::Freeze(_) | Ask::Restic(_) => None,
+            Ask::Look(_) | Ask::Lease(_) | Ask::Share(_) | Ask::Freeze(_) | Ask::Restic(_) => None,
             Ask::Make(order) => Some(&order.site),
             Ask::Restore(order) => Some(&order.site),
             Ask::List(site)
@@ -160,17 +165,21 @@ pub struct Restore {
     pub ssh: Option<String>,
 }
 
-/// Said while an image is made, to the bank's host.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+/// Said while an image is made, to the bank's host and to those that read.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Control {
     /// Others need the file server.
     Pause,
     /// The file server has room.
     Resume,
+    /// So many hosts read: each wants a lease.
+    Wanted(u32),
+    /// The parts that others read first.
+    Parts(Vec<Part>),
 }
 
-/// An answer; the last one is neither a note, a piece, a change nor a lease.
+/// An answer; the last one is neither a note, a piece, a change, a lease nor something of parts.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Answer {
@@ -180,8 +189,14 @@ pub enum Answer {
     Piece(RawText),
     /// A difference.
     Change(Change),
-    /// Whether there is a lease now, and others leave room.
-    Lease(bool),
+    /// How many hosts may read now: there are leases, and others leave room. [`u32::MAX`]: as many as like.
+    Lease(u32),
+    /// Parts are asked for; [`Control::Parts`] tells them.
+    Deal(Deal),
+    /// What one host has to read.
+    Found(Found),
+    /// The part of this number has ended.
+    Ended(usize),
     /// How an instant copy was made, and where it is; `None`: there is none.
     Frozen(Option<(Way, RawText)>),
     /// What was looked at.
@@ -207,6 +222,9 @@ pub enum Answer {
     /// Somebody else is at it.
     Busy(String),
 }
+
+/// Says an answer to the other end.
+pub type Say<'a> = &'a mut dyn FnMut(Answer) -> std::io::Result<()>;
 
 /// A host's view of paths.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -244,6 +262,8 @@ pub struct Made {
     pub network: Option<u64>,
     /// Bytes not shared with the reference.
     pub own_bytes: u64,
+    /// What each host has read first, of a volume that is split over several; it is counted above, too.
+    pub parts: Vec<Read>,
     /// Microseconds that it took.
     pub took_us: u64,
     /// Of these, microseconds in which it stood still for others.

@@ -1,8 +1,9 @@
-//! What a copy reads by: one lease of the file server, and a pace that leaves the disk to others.
+//! What a copy reads by: a lease of the file server for each host that reads, and a pace that leaves the disk to others.
 
 use crate::ask::{Answer, Gate, Watch};
 use crate::disk::Disk;
 use crate::pace::Pace;
+use crate::run::Reins;
 use crate::sender::Sender;
 use homing_folder::lease::{Leases, Place, Wish};
 use std::io;
@@ -18,22 +19,23 @@ const SOON: Duration = Duration::from_secs(2);
 
 /// Takes part until the channel ends. Each change of whether it may read is told; where no lease can be had the copy
 /// goes on without one.
-pub fn hold(watch: Watch, say: &mut dyn FnMut(Answer) -> io::Result<()>) -> io::Result<()> {
+pub fn hold(watch: Watch, reins: &Reins, say: &mut dyn FnMut(Answer) -> io::Result<()>) -> io::Result<()> {
     let mut disk = Disk::below(watch.folder.as_path(), watch.reads_only);
     let mut sender = watch.mark.map(Sender::new);
     let mut leases = Taken::new(watch.gate, say)?;
     let mut pace = Pace::new(Instant::now());
     let (mut told, begun) = (None, Instant::now());
-    while disk.is_some() || leases.leases.is_some() || told != Some(true) {
+    while disk.is_some() || leases.leases.is_some() || told != Some(u32::MAX) {
         let now = Instant::now();
         disk.iter_mut().for_each(|disk| disk.look(now));
-        leases.look(now, say)?;
-        let may_run = pace.may_run(leases.others, |since| disk.as_ref()?.busy(since), now) && leases.has;
+        leases.look(reins.wanted(), now, say)?;
+        let paced = pace.may_run(leases.others, |since| disk.as_ref()?.busy(since), now);
+        let may_run = if paced { leases.has } else { 0 };
         // Who comes to a server that others have left may need a moment.
-        let soon = told.is_none() && !may_run && begun.elapsed() < SOON;
+        let soon = told.is_none() && may_run == 0 && begun.elapsed() < SOON;
         if told != Some(may_run) && !soon {
             told = Some(may_run);
-            sender.iter_mut().for_each(|sender| sender.may_run(may_run));
+            sender.iter_mut().for_each(|sender| sender.may_run(may_run > 0));
             say(Answer::Lease(may_run))?;
         }
         std::thread::sleep(TICK);
@@ -41,42 +43,45 @@ pub fn hold(watch: Watch, say: &mut dyn FnMut(Answer) -> io::Result<()>) -> io::
     Ok(())
 }
 
-/// The lease, and whether others have some.
+/// The leases, and whether others have some.
 struct Taken {
     leases: Option<Leases>,
-    has: bool,
+    /// [`u32::MAX`] where nobody limits them.
+    has: u32,
     others: bool,
-    looked: Option<Instant>,
+    looked: Option<(Instant, u32)>,
 }
 
 impl Taken {
     fn new(gate: Option<Gate>, say: &mut dyn FnMut(Answer) -> io::Result<()>) -> io::Result<Taken> {
-        let none = Taken { leases: None, has: true, others: false, looked: None };
-        let Some(Gate { folder, server, limit }) = gate else { return Ok(none) };
+        let Some(Gate { folder, server, limit }) = gate else { return Ok(Taken::none()) };
         match Leases::open(Place { folder, server, limit, unfit: None }) {
             Ok((leases, told)) => {
                 told.map_or(Ok(()), |text| say(Answer::Note(text)))?;
-                Ok(Taken { leases: Some(leases), has: false, ..none })
+                Ok(Taken { leases: Some(leases), has: 0, ..Taken::none() })
             }
-            Err(why) => without(&why, say).map(|()| none),
+            Err(why) => without(&why, say).map(|()| Taken::none()),
         }
     }
 
-    fn look(&mut self, now: Instant, say: &mut dyn FnMut(Answer) -> io::Result<()>) -> io::Result<()> {
-        let due = self.looked.is_none_or(|at| now.duration_since(at) >= LOOK);
+    fn none() -> Taken {
+        Taken { leases: None, has: u32::MAX, others: false, looked: None }
+    }
+
+    fn look(&mut self, wanted: u32, now: Instant, say: &mut dyn FnMut(Answer) -> io::Result<()>) -> io::Result<()> {
+        let due = self.looked.is_none_or(|(at, then)| then != wanted || now.duration_since(at) >= LOOK);
         let Some(leases) = self.leases.as_mut().filter(|_| due) else { return Ok(()) };
-        self.looked = Some(now);
-        let own = u32::from(self.has);
-        let why = match leases.turn(Wish { wanted: 1, used: own, limit: None }, true, now) {
+        self.looked = Some((now, wanted));
+        let why = match leases.turn(Wish { wanted, used: self.has.min(wanted), limit: None }, true, now) {
             Ok(outlook) if outlook.gave_up => "others have had all leases for an hour".to_string(),
             Ok(outlook) => {
-                self.has = outlook.may_use > 0;
-                self.others = outlook.total > own;
+                self.has = outlook.may_use;
+                self.others = outlook.total > outlook.own;
                 return Ok(());
             }
             Err(e) => format!("its leases cannot be seen any more: {e}"),
         };
-        *self = Taken { leases: None, has: true, others: false, looked: None };
+        *self = Taken::none();
         without(&why, say)
     }
 }

@@ -43,16 +43,20 @@ fn last(source: &str) -> &str {
     source.rsplit(':').next().unwrap_or(source).trim_start_matches('/')
 }
 
+impl Candidate {
+    /// A host with a mount of the same volume under the same name. `real`: the folder's path without links; `mount`: what
+    /// it is on here.
+    pub fn mounted(host: &str, real: &Path, mount: &Mount) -> Candidate {
+        Candidate { host: Some(host.into()), paths: vec![real.into()], proof: Proof::Volume(volume_name(mount)) }
+    }
+}
+
 /// The hosts that may have the bytes of a folder, the best one first. `real`: its path without links; `mount`: what
 /// it is on here; `inode`: its own; `bank`: the bank's host; `bricks`: hosts with bytes of the volume, where they are
 /// known.
 pub fn candidates(real: &Path, mount: &Mount, inode: u64, bank: &str, bricks: &[String]) -> Vec<Candidate> {
     let path: RawText = real.into();
-    let mounted = |host: &str| Candidate {
-        host: Some(host.into()),
-        paths: vec![path.clone()],
-        proof: Proof::Volume(volume_name(mount)),
-    };
+    let mounted = |host: &str| Candidate::mounted(host, real, mount);
     let mut found = match Kind::of(mount) {
         Kind::Nfs => {
             let below = real.strip_prefix(mount.point.as_path()).unwrap_or(Path::new(""));

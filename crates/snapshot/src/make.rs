@@ -1,14 +1,16 @@
 //! Making an image: beside the good ones under a name that nobody takes for one, until it is whole and on disk.
 
-use crate::ask::{Made, Make};
+use crate::ask::{Answer, Made, Make, Say};
 use crate::freeze;
 use crate::image::{HISTORY_HEAD, Image, PARTIAL, Summary};
 use crate::journal::{self, Event};
 use crate::manifest;
+use crate::parts;
 use crate::plan::{Plan, links_work, plan};
 use crate::remove;
 use crate::rsync::{Copy, End};
 use crate::run::Reins;
+use crate::split::{Deal, Part, Read};
 use crate::transfer;
 use crate::tree::{self, Tally};
 use crate::vault::{Refused, Vault, full, full_words, sync_folder, write_synced};
@@ -19,13 +21,14 @@ use std::fs::{self, DirBuilder, OpenOptions, Permissions};
 use std::io::Write;
 use std::os::unix::fs::{DirBuilderExt, PermissionsExt};
 use std::path::{Path, PathBuf};
+use std::sync::mpsc::Receiver;
 use std::time::Instant;
 
 /// Names of files that are told; the lists have all.
 const TOLD: usize = 20;
 
-/// Makes an image. `note`: what is to be told meanwhile.
-pub fn make(order: &Make, reins: &Reins, note: &mut dyn FnMut(String)) -> Result<Made, Refused> {
+/// Makes an image. `parts`: what others read first, once that is asked for.
+pub fn make(order: &Make, reins: &Reins, parts: &Receiver<Vec<Part>>, say: Say) -> Result<Made, Refused> {
     let since = Instant::now();
     let zone = TimeZone::system();
     let vault = Vault::make(&order.site)?;
@@ -35,8 +38,12 @@ pub fn make(order: &Make, reins: &Reins, note: &mut dyn FnMut(String)) -> Result
     let course = Course { vault: &vault, bank: &order.site.bank, plan: &plan, zone: &zone, held: &held, reins };
     let images = vault.images(&zone);
     let reference = images.iter().rev().find(|image| image.is_good() && image.branch == plan.branch);
-    let (resumed, distrust) = course.begin(reference, note)?;
-    let copied = course.copy(reference, distrust)?;
+    let (resumed, distrust) = course.begin(reference, &mut |text| drop(say(Answer::Note(text))))?;
+    let exclude = course.exclude();
+    // Where all bytes are compared, they are read once more anyhow.
+    let parts = if order.split && !distrust { course.deal(reference, &exclude, parts, say) } else { Vec::new() };
+    let (reads, copied) = course.copy(reference, distrust, &exclude, &parts, say)?;
+    let mut note = |text: String| drop(say(Answer::Note(text)));
     let tally = course.hash(reference)?;
     if copied.end == End::Whole && copied.stats.entries != tally.entries && copied.vanished == 0 {
         let why = format!("the image has {} entries, the source {}", tally.entries, copied.stats.entries);
@@ -60,11 +67,12 @@ pub fn make(order: &Make, reins: &Reins, note: &mut dyn FnMut(String)) -> Result
         instant: plan.read != plan.source,
         files: tally.entries,
         bytes: tally.bytes,
-        read_files: copied.stats.files,
-        read: Some(copied.stats.bytes),
+        read_files: copied.stats.files + reads.iter().map(|read| read.files).sum::<u64>(),
+        read: Some(copied.stats.bytes + reads.iter().map(|read| read.bytes).sum::<u64>()),
         local: plan.source.host.is_none(),
-        network: plan.source.host.is_some().then_some(copied.stats.sent),
+        network: network(&plan, &copied, &reads),
         own_bytes: tally.own_bytes,
+        parts: reads,
         took_us: since.elapsed().as_micros() as u64,
         paused_us: reins.paused().as_micros() as u64,
         excluded: first(&copied.excluded),
@@ -73,6 +81,13 @@ pub fn make(order: &Make, reins: &Reins, note: &mut dyn FnMut(String)) -> Result
         expired,
         folder: vault.folder(&plan.name),
     })
+}
+
+/// Bytes over the network; `None`: the bank's host has read all.
+fn network(plan: &Plan, copied: &transfer::Copied, reads: &[Read]) -> Option<u64> {
+    let last = plan.source.host.is_some().then_some(copied.stats.sent);
+    let all = reads.iter().filter_map(|read| read.network).chain(last);
+    all.reduce(|sum, sent| sum + sent)
 }
 
 struct Course<'a> {
@@ -134,14 +149,30 @@ impl Course<'_> {
         begun.is_some_and(|then| then == boot)
     }
 
-    fn copy(&self, reference: Option<&Image>, distrust: bool) -> Result<transfer::Copied, String> {
+    /// What is left out: what is asked for, and the leases of the file server and instant copies, which are no data.
+    fn exclude(&self) -> Vec<String> {
+        let own = [format!("/{}*", homing_folder::lease::FOLDER), freeze::pattern()];
+        self.plan.exclude.iter().cloned().chain(own).collect()
+    }
+
+    /// Asks what others read first.
+    fn deal(&self, reference: Option<&Image>, exclude: &[String], parts: &Receiver<Vec<Part>>, say: Say) -> Vec<Part> {
+        let since = reference.and_then(|image| image.created);
+        let asked = say(Answer::Deal(Deal { exclude: exclude.to_vec(), since }));
+        asked.ok().and_then(|()| parts.recv().ok()).unwrap_or_default()
+    }
+
+    fn copy(
+        &self,
+        reference: Option<&Image>,
+        distrust: bool,
+        exclude: &[String],
+        parts: &[Part],
+        say: Say,
+    ) -> Result<(Vec<Read>, transfer::Copied), String> {
         let folder = self.partial();
         let exclude_from = folder.join("exclude");
-        // The leases of the file server and instant copies are no data.
-        let leases = format!("/{}*", homing_folder::lease::FOLDER);
-        let instant = freeze::pattern();
-        let patterns: String =
-            self.plan.exclude.iter().chain([&leases, &instant]).map(|pattern| format!("{pattern}\n")).collect();
+        let patterns: String = exclude.iter().map(|pattern| format!("{pattern}\n")).collect();
         let kept = fs::write(&exclude_from, patterns);
         kept.map_err(|e| self.stop(full(self.bank, &e)))?;
         let tree = reference.map(|image| self.vault.folder(&image.name).join("tree"));
@@ -155,12 +186,13 @@ impl Course<'_> {
             ssh: &self.plan.ssh,
             mark: self.plan.mark.as_deref(),
         };
+        let reads = parts::copy(&copy, parts, &folder, self.held, self.reins, say);
         let copied = transfer::copy(&copy, &folder, self.held, self.reins);
         let copied = copied.map_err(|e| self.stop(full(self.bank, &e)))?;
         match &copied.end {
             End::Full => Err(self.stop(full_words(self.bank))),
             End::Failed(why) => Err(self.stop(why.clone())),
-            End::Whole | End::Incomplete => Ok(copied),
+            End::Whole | End::Incomplete => Ok((reads, copied)),
         }
     }
 

@@ -11,8 +11,9 @@ use std::fs;
 
 /// An image's name, as dirvish makes it where nothing is said.
 const NAME: &str = "%Y%m%d%H%M%S";
-/// ssh where nothing is said: a question that nobody can answer would hang.
-pub const SSH: &str = "ssh -o BatchMode=yes";
+/// ssh where nothing is said: a question that nobody can answer would hang, and so would a host that was lost. One is
+/// given up after three questions without an answer (`ServerAliveCountMax`), while a paused rsync is none of ssh's.
+pub const SSH: &str = "ssh -o BatchMode=yes -o ServerAliveInterval=15";
 
 /// What an image is made by: the order, and what the vault's own configuration adds to it.
 pub struct Plan {

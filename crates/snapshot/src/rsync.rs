@@ -1,5 +1,7 @@
 //! rsync's words and answers.
 
+use crate::run::POLITE_RSYNC;
+use crate::sender::marked;
 use homing_model::RawText;
 use serde::{Deserialize, Serialize};
 use std::ffi::OsString;
@@ -63,16 +65,34 @@ impl Copy<'_> {
             ["--delete", "--delete-excluded", "--stats", "--no-human-readable", "--debug=FILTER1", "-s"]
                 .map(OsString::from),
         );
-        if self.xdev {
-            words.push("-x".into());
-        }
         if self.distrust {
             words.push("--checksum".into());
+        }
+        words.push(with("--exclude-from=", self.exclude_from.as_os_str()));
+        self.places(words)
+    }
+
+    /// The same for a part: files that a list on the source's host names, each ended by a zero byte. rsync leaves out
+    /// none of a list, whatever patterns say.
+    pub fn part_words(&self, list: &Path) -> Vec<OsString> {
+        let mut words: Vec<OsString> = ALL.iter().map(OsString::from).collect();
+        words.extend(["--stats", "--no-human-readable", "-s", "--from0", "--ignore-missing-args"].map(OsString::from));
+        let there = if self.from.host.is_some() { "--files-from=:" } else { "--files-from=" };
+        words.push(with(there, list.as_os_str()));
+        self.places(words)
+    }
+
+    fn places(&self, mut words: Vec<OsString>) -> Vec<OsString> {
+        if self.xdev {
+            words.push("-x".into());
         }
         if let Some(reference) = self.reference {
             words.push(with("--link-dest=", reference.as_os_str()));
         }
-        words.push(with("--exclude-from=", self.exclude_from.as_os_str()));
+        if self.from.host.is_some() {
+            let there = self.mark.map_or(POLITE_RSYNC.into(), |mark| marked(mark, POLITE_RSYNC));
+            words.push(format!("--rsync-path={there}").into());
+        }
         words.push(with("--rsh=", self.ssh.as_ref()));
         let to = At { host: None, path: self.to.into() };
         words.extend(["--".into(), self.from.word(), to.word()]);

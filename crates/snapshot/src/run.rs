@@ -6,7 +6,7 @@ use std::ffi::OsString;
 use std::io;
 use std::os::unix::process::CommandExt;
 use std::process::{Child, Command, Stdio};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
 /// `IOPRIO_CLASS_IDLE` of linux/ioprio.h, in the place where `ioprio_set` wants a class.
@@ -23,8 +23,10 @@ pub struct Reins(Arc<Mutex<State>>);
 
 #[derive(Debug, Default)]
 struct State {
-    group: Option<u32>,
+    groups: Vec<u32>,
     paused: bool,
+    /// Leases that are wanted, where more than one is.
+    wanted: u32,
     /// Since when what runs stands still.
     since: Option<Instant>,
     stood: Duration,
@@ -32,45 +34,75 @@ struct State {
 
 impl Reins {
     /// Pauses or lets go on, also what is begun later.
-    pub fn heed(&self, control: Control) {
-        let mut state = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        state.paused = control == Control::Pause;
+    pub fn heed(&self, control: &Control) {
+        let mut state = self.state();
+        match control {
+            Control::Pause => state.paused = true,
+            Control::Resume => state.paused = false,
+            Control::Wanted(leases) => state.wanted = *leases,
+            Control::Parts(_) => {}
+        }
         state.count();
         state.signal(if state.paused { libc::SIGSTOP } else { libc::SIGCONT });
     }
 
     /// Ends what runs.
     pub fn end(&self) {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner).signal(libc::SIGKILL);
+        self.state().signal(libc::SIGKILL);
+    }
+
+    /// Whether all stands still.
+    pub fn are_held(&self) -> bool {
+        self.state().paused
+    }
+
+    /// How many leases of the file server are wanted: one for each host that reads.
+    pub fn wanted(&self) -> u32 {
+        self.state().wanted.max(1)
+    }
+
+    fn state(&self) -> MutexGuard<'_, State> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// For how long what ran stood still for others.
     pub fn paused(&self) -> Duration {
-        let state = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let state = self.state();
         state.stood + state.since.map_or(Duration::ZERO, |since| since.elapsed())
     }
 
-    fn hold(&self, group: Option<u32>) {
-        let mut state = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        state.group = group;
+    fn hold(&self, group: u32) {
+        let mut state = self.state();
+        state.groups.push(group);
         state.count();
         if state.paused {
             state.signal(libc::SIGSTOP);
         }
+    }
+
+    fn let_go(&self, group: u32) {
+        let mut state = self.state();
+        state.groups.retain(|one| *one != group);
+        state.count();
     }
 }
 
 impl State {
     fn count(&mut self) {
         self.stood += self.since.take().map_or(Duration::ZERO, |since| since.elapsed());
-        self.since = (self.paused && self.group.is_some()).then(Instant::now);
+        self.since = (self.paused && !self.groups.is_empty()).then(Instant::now);
     }
 
     fn signal(&self, signal: libc::c_int) {
-        if let Some(group) = self.group.and_then(|group| i32::try_from(group).ok()) {
-            // SAFETY: a group that is this program's own child, which has not been waited for.
-            unsafe { libc::killpg(group, signal) };
-        }
+        self.groups.iter().for_each(|group| signal_group(*group, signal));
+    }
+}
+
+/// `group`: that of a child of this program, which has not been waited for.
+fn signal_group(group: u32, signal: libc::c_int) {
+    if let Ok(group) = i32::try_from(group) {
+        // SAFETY: no other group can have its number.
+        unsafe { libc::killpg(group, signal) };
     }
 }
 
@@ -116,7 +148,7 @@ pub fn start(command: &mut Command, held: Option<&Held>, reins: &Reins) -> io::R
         io::ErrorKind::NotFound => io::Error::new(e.kind(), format!("{program} is not installed on this host")),
         _ => e,
     })?;
-    reins.hold(Some(child.id()));
+    reins.hold(child.id());
     Ok(Running { child, reins: reins.clone() })
 }
 
@@ -140,7 +172,7 @@ impl Running {
                 return Err(e);
             }
         }
-        self.reins.hold(None);
+        self.reins.let_go(self.child.id());
         self.child.wait().map(|status| status.code())
     }
 }
@@ -148,9 +180,9 @@ impl Running {
 impl Drop for Running {
     fn drop(&mut self) {
         if matches!(self.child.try_wait(), Ok(None)) {
-            self.reins.end();
+            signal_group(self.child.id(), libc::SIGKILL);
             let _ = self.child.wait();
         }
-        self.reins.hold(None);
+        self.reins.let_go(self.child.id());
     }
 }

@@ -2,6 +2,7 @@
 
 use crate::expiry;
 use crate::instant::Wanted;
+use crate::split;
 use crate::timer::Schedule;
 use serde::Deserialize;
 use std::collections::BTreeMap;
@@ -52,6 +53,9 @@ pub struct Section {
     /// Which instant copies of the file system are read in the place of the source.
     #[serde(default)]
     pub instant: Wanted,
+    /// When a volume is read by several hosts.
+    #[serde(default)]
+    pub split: split::When,
     /// ssh and its options, from the bank's host to the source's.
     pub ssh: Option<String>,
 }

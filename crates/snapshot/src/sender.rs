@@ -8,7 +8,7 @@ use std::os::unix::process::CommandExt;
 use std::process::{Child, Command, Stdio};
 
 /// The variable that marks it.
-const MARK: &str = "HOMING_COPY";
+pub const MARK: &str = "HOMING_COPY";
 /// Ends a process's stop when whoever stopped it has ended, however that came: nobody else would.
 const GUARD: &str = "cat >/dev/null; kill -CONT \"$1\"";
 

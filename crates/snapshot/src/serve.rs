@@ -1,18 +1,17 @@
 //! A host's end of a channel: it reads an order, does it, and answers.
 
-use crate::ask::{Answer, Ask, Control, Later, Site};
+use crate::ask::{Answer, Ask, Control, Later, Say, Site};
 use crate::run::Reins;
+use crate::split::Part;
 use crate::vault::{Refused, Vault};
-use crate::{freeze, gate, look, make, remove, repository, restic, restore, scratch, verify, walk};
+use crate::{freeze, gate, look, make, remove, repository, restic, restore, scratch, share, verify, walk};
 use jiff::Timestamp;
 use jiff::tz::TimeZone;
 use std::io::{self, BufRead, Write};
+use std::sync::mpsc::{self, Receiver, Sender};
 
 /// The word that starts this end.
 pub const WORD: &str = "snapshot-host";
-
-/// Says an answer to the other end.
-type Say<'a> = &'a mut dyn FnMut(Answer) -> io::Result<()>;
 
 /// Serves the one order of a channel. When the channel ends, so does this program and the rsync that it has started.
 ///
@@ -38,8 +37,9 @@ pub fn serve(mut orders: impl BufRead + Send + 'static, out: &mut impl Write) ->
     }
     let reins = Reins::default();
     let theirs = reins.clone();
-    homing_threads::begin(move || heed(orders, &theirs))?;
-    let last = match answer(ask, &reins, &mut say) {
+    let (parts, told) = mpsc::channel();
+    homing_threads::begin(move || heed(orders, &theirs, &parts))?;
+    let last = match answer(ask, &reins, &told, &mut say) {
         Ok(last) => last,
         Err(Refused::Busy(why)) => Answer::Busy(why),
         Err(Refused::Failed(why)) => Answer::Failed(why),
@@ -48,17 +48,19 @@ pub fn serve(mut orders: impl BufRead + Send + 'static, out: &mut impl Write) ->
 }
 
 /// What is said while the order is carried out; the end of it is the end of all.
-fn heed(orders: impl BufRead, reins: &Reins) {
+fn heed(orders: impl BufRead, reins: &Reins, parts: &Sender<Vec<Part>>) {
     for line in orders.lines().map_while(Result::ok) {
-        if let Ok(control) = serde_json::from_str::<Control>(&line) {
-            reins.heed(control);
+        match serde_json::from_str::<Control>(&line) {
+            Ok(Control::Parts(told)) => drop(parts.send(told)),
+            Ok(control) => reins.heed(&control),
+            Err(_) => {}
         }
     }
     reins.end();
     std::process::exit(1);
 }
 
-fn answer(ask: Ask, reins: &Reins, say: Say) -> Result<Answer, Refused> {
+fn answer(ask: Ask, reins: &Reins, parts: &Receiver<Vec<Part>>, say: Say) -> Result<Answer, Refused> {
     let zone = TimeZone::system();
     if let Some(vault) = ask.site().and_then(|site| Vault::open(site).ok()) {
         scratch::sweep(&vault);
@@ -66,10 +68,11 @@ fn answer(ask: Ask, reins: &Reins, say: Say) -> Result<Answer, Refused> {
     let unsaid = |e: io::Error| Refused::Failed(format!("the answer was not taken: {e}"));
     match ask {
         Ask::Look(paths) => Ok(Answer::Seen(look::look(&paths))),
-        Ask::Lease(watch) => Ok(gate::hold(watch, say).map(|()| Answer::Done).map_err(unsaid)?),
+        Ask::Lease(watch) => Ok(gate::hold(watch, reins, say).map(|()| Answer::Done).map_err(unsaid)?),
+        Ask::Share(order) => Ok(share::hold(&order, reins, say).map(|()| Answer::Done)?),
         Ask::Freeze(_) => Err(Refused::Failed("an instant copy is asked for by itself".into())),
         Ask::Make(order) => {
-            let made = make::make(&order, reins, &mut |text| drop(say(Answer::Note(text))))?;
+            let made = make::make(&order, reins, parts, say)?;
             Ok(Answer::Made(Box::new(made)))
         }
         Ask::Keep(site) => {

@@ -1,8 +1,7 @@
 //! The copy itself, and what rsync tells of it.
 
 use crate::rsync::{Copy, End, Stats, end, excluded};
-use crate::run::{self, POLITE_RSYNC, Reins};
-use crate::sender::marked;
+use crate::run::{self, Reins};
 use crate::tree::private;
 use homing_folder::lock::Held;
 use std::io::{self, BufRead, BufReader, BufWriter, Write};
@@ -32,12 +31,7 @@ pub struct Copied {
 /// Copies into an image's folder, which also gets the lists `excluded` and `rsync_error`.
 pub fn copy(copy: &Copy, folder: &Path, held: &Held, reins: &Reins) -> io::Result<Copied> {
     let errors = folder.join("rsync_error");
-    let mut words = copy.words();
-    if copy.from.host.is_some() {
-        let there = copy.mark.map_or(POLITE_RSYNC.into(), |mark| marked(mark, POLITE_RSYNC));
-        words.insert(0, format!("--rsync-path={there}").into());
-    }
-    let mut command = run::rsync(words);
+    let mut command = run::rsync(copy.words());
     command.stdout(Stdio::piped()).stderr(private(&errors)?);
     let mut running = run::start(&mut command, Some(held), reins)?;
     let said = running.child.stdout.take().map(BufReader::new);

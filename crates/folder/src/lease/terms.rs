@@ -34,6 +34,8 @@ pub struct Outlook {
     pub may_use: u32,
     /// Leases of all.
     pub total: u32,
+    /// Those of this run among them.
+    pub own: u32,
     /// The limit of all; `None`: nobody has said one.
     pub limit: Option<u32>,
     /// Leases of each user who has some, by user id.

@@ -56,3 +56,13 @@ fn the_path_from_the_volumes_root_counts_folders_and_bind_mounts() {
     assert_eq!(table("n1:v/sub", "/"), b"/sub/");
     assert_eq!(table("n1:/v/sub", "/bound"), b"/sub/bound/");
 }
+
+#[test]
+fn bricks_with_whole_files_are_told_and_others_are_not() {
+    let sets = |text: &str| whole_files(&volfile::parse(text).unwrap());
+    let brick = |n: u32| ("gx.cluster".to_string(), PathBuf::from(format!("/bricks/{n}/arb")));
+    assert_eq!(sets(ARBITER).unwrap(), [[brick(1), brick(2)]], "an arbiter has names only");
+    assert_eq!(sets(DISPERSED), None, "its bricks have fragments");
+    let cut = format!("{ARBITER}\nvolume arb-shard\n    type features/shard\n    subvolumes arb-dht\nend-volume\n");
+    assert_eq!(sets(&cut), None, "its bricks have shards");
+}

@@ -228,6 +228,7 @@ impl Repo<'_> {
             local: self.it.host.is_none(),
             network: None,
             own_bytes: summary.data_added,
+            parts: Vec::new(),
             took_us: since.elapsed().as_micros() as u64,
             paused_us: self.reins.paused().as_micros() as u64,
             excluded: Vec::new(),

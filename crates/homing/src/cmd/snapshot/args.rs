@@ -4,6 +4,7 @@ use crate::cluster::ClusterArgs;
 use clap::Subcommand;
 use homing_snapshot::instant::Wanted;
 use homing_snapshot::section::Engine;
+use homing_snapshot::split::When;
 
 /// Arguments.
 #[derive(clap::Args)]
@@ -31,6 +32,9 @@ pub struct Make {
     /// Which instant copy of the file system to read from: auto (btrfs), any (MooseFS, XFS and ZFS, too) or none
     #[arg(long, value_name = "KIND", value_parser = instant)]
     pub instant: Option<Wanted>,
+    /// When several hosts with bricks of a GlusterFS volume read, each what it has: large (1 GiB and more), always or never
+    #[arg(long, value_name = "WHEN", value_parser = split)]
+    pub split: Option<When>,
     /// As JSON
     #[arg(long)]
     pub json: bool,
@@ -53,6 +57,15 @@ fn instant(word: &str) -> Result<Wanted, String> {
         "any" => Ok(Wanted::Any),
         "none" => Ok(Wanted::None),
         _ => Err("it is auto, any or none".into()),
+    }
+}
+
+fn split(word: &str) -> Result<When, String> {
+    match word {
+        "large" => Ok(When::Large),
+        "always" => Ok(When::Always),
+        "never" => Ok(When::Never),
+        _ => Err("it is large, always or never".into()),
     }
 }
 

@@ -83,8 +83,8 @@ fn here(host: &str) -> Result<(To, From), Failure> {
 
 impl To {
     /// Says a line more.
-    pub fn control(&mut self, control: Control) -> Result<(), Failure> {
-        self.tell(&control)
+    pub fn control(&mut self, control: &Control) -> Result<(), Failure> {
+        self.tell(control)
     }
 
     /// There is no more to say.

@@ -29,6 +29,8 @@ pub struct Home {
     pub gate: Option<Gate>,
     /// Hosts that would have been better, and why they were passed over.
     pub passed: Vec<String>,
+    /// The folder without links and what it is on, as they are here, where it is seen here.
+    pub here: Option<(PathBuf, MountLine)>,
 }
 
 /// Finds the host with the bytes of a source.
@@ -39,7 +41,7 @@ pub fn home(source: &str, bank: &str, cluster: &Cluster) -> Result<Home, Failure
         let missing = || Failure::system(format!("{} is no folder on {host}", path.display()));
         seen.paths.first().cloned().flatten().ok_or_else(missing)?;
         let gate = gate(host, &[], Path::new("/"), Path::new("/"), cluster);
-        return Ok(Home { host: host.into(), identity: seen.identity, path, gate, passed: Vec::new() });
+        return Ok(Home { host: host.into(), identity: seen.identity, path, gate, passed: Vec::new(), here: None });
     }
     let failed = |e: std::io::Error| Failure::usage(format!("{source}: {e}"));
     let real = Path::new(source).canonicalize().map_err(failed)?;
@@ -57,7 +59,8 @@ pub fn home(source: &str, bank: &str, cluster: &Cluster) -> Result<Home, Failure
             Ok((identity, path)) => {
                 let root = there(&path, &real, line);
                 let gate = gate(&host, std::slice::from_ref(line), line.mount.point.as_path(), &root, cluster);
-                return Ok(Home { host, identity, path, gate, passed });
+                let here = Some((real.clone(), line.clone()));
+                return Ok(Home { host, identity, path, gate, passed, here });
             }
             Err(why) => passed.push(why),
         }
@@ -82,7 +85,7 @@ fn bricks(real: &Path, line: &MountLine) -> Vec<String> {
 }
 
 /// Whether a host has the folder, and under which name.
-fn holds(host: &str, candidate: &Candidate) -> Result<(String, RawText), String> {
+pub fn holds(host: &str, candidate: &Candidate) -> Result<(String, RawText), String> {
     let fits = |paths: &[RawText], seen: &Seen| {
         let all = paths.iter().zip(&seen.paths);
         all.into_iter()

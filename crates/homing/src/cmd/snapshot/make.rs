@@ -6,16 +6,16 @@ use super::far::{self, To};
 use super::home::{self, Home};
 use super::read;
 use super::show;
+use super::split::{Crew, Readers};
 use super::target::{Target, target};
 use crate::cluster::ClusterArgs;
 use crate::failure::Failure;
 use homing_model::RawText;
-use homing_snapshot::ask::{Answer, Ask, Control, Freeze, Make, Watch};
+use homing_snapshot::ask::{Answer, Ask, Freeze, Make, Watch};
 use homing_snapshot::instant::{Wanted, Way};
 use homing_snapshot::repository::{self, Act, Order};
 use homing_snapshot::rsync::At;
 use homing_snapshot::section::Engine;
-use std::sync::{Arc, Mutex, PoisonError};
 
 /// Makes it and tells of it. 1: some of the source could not be read.
 pub fn run(cluster: &ClusterArgs, args: Args) -> Result<i32, Failure> {
@@ -38,15 +38,20 @@ pub fn run(cluster: &ClusterArgs, args: Args) -> Result<i32, Failure> {
         None => None,
     };
     home.iter().flat_map(|home| &home.passed).for_each(|why| note(&format!("passed over: {why}")));
-    let order = order(&target, &args, home.as_ref())?;
+    let bank = home.is_some().then(|| home::identity(&target.host)).transpose()?;
+    let order = order(&target, &args, home.as_ref(), bank.as_deref())?;
     let lease = match &home {
         Some(home) => Some(Lease::take(&home.host, watch(home, &order), &note)?),
         None => None,
     };
     let wanted = args.instant.unwrap_or(target.section.instant);
     let instant = home.as_ref().map(|home| Instant::make(home, &order, wanted, &note)).transpose()?.flatten();
-    let order = Make { instant: instant.as_ref().map(|instant| instant.path.clone()), ..order };
     let restic = target.section.engine == Engine::Restic;
+    let when = args.split.unwrap_or(target.section.split);
+    let readers = home.as_ref().zip(bank.as_deref()).filter(|_| !restic && instant.is_none());
+    let mut readers = readers.and_then(|(home, bank)| Readers::of(home, bank, when, &note));
+    let split = readers.is_some();
+    let order = Make { instant: instant.as_ref().map(|instant| instant.path.clone()), split, ..order };
     // With restic the bank's host has no part in it but this.
     let _kept = restic.then(|| read::keep(&target)).transpose()?;
     let asked = match home.as_ref().filter(|_| restic) {
@@ -54,14 +59,16 @@ pub fn run(cluster: &ClusterArgs, args: Args) -> Result<i32, Failure> {
         None => Asked { host: target.host.clone(), ask: Ask::Make(Box::new(order)) },
     };
     let (to, mut from) = asked.begin()?;
-    let to = Arc::new(Mutex::new(to));
+    let crew = Crew::new(to);
     if let Some(lease) = lease {
-        lease.pass_on(to.clone())?;
+        lease.pass_on(&crew)?;
     }
     let made = loop {
         match from.next()? {
             Answer::Made(made) => break made,
             Answer::Note(text) => note(&text),
+            Answer::Deal(deal) => crew.deal(readers.take(), deal, &note)?,
+            Answer::Ended(number) => crew.ended(number),
             _ => {}
         }
     };
@@ -78,12 +85,10 @@ pub fn run(cluster: &ClusterArgs, args: Args) -> Result<i32, Failure> {
     Ok(i32::from(!made.unreadable.is_empty()))
 }
 
-fn order(target: &Target, args: &Args, home: Option<&Home>) -> Result<Make, Failure> {
+/// `bank`: what tells its host from others, where a source is known.
+fn order(target: &Target, args: &Args, home: Option<&Home>, bank: Option<&str>) -> Result<Make, Failure> {
     let section = &target.section;
-    let local = match home {
-        Some(home) => home.identity == home::identity(&target.host)?,
-        None => false,
-    };
+    let local = home.is_some_and(|home| Some(home.identity.as_str()) == bank);
     let at = |home: &Home| At { host: (!local).then(|| home.host.clone()), path: home.path.clone() };
     Ok(Make {
         site: target.site.clone(),
@@ -97,6 +102,7 @@ fn order(target: &Target, args: &Args, home: Option<&Home>) -> Result<Make, Fail
         expire: section.expire.clone(),
         rules: section.rules.clone(),
         ssh: section.ssh.clone(),
+        split: false,
     })
 }
 
@@ -168,8 +174,8 @@ impl Lease {
         let mut waits = false;
         loop {
             match from.next()? {
-                Answer::Lease(true) => return Ok(Lease { to, from }),
-                Answer::Lease(false) if !waits => {
+                Answer::Lease(leases) if leases > 0 => return Ok(Lease { to, from }),
+                Answer::Lease(_) if !waits => {
                     waits = true;
                     note(&format!("waits for others at the file server of {host}"));
                 }
@@ -179,15 +185,14 @@ impl Lease {
         }
     }
 
-    /// Has the bank's host pause while others need the file server.
-    fn pass_on(self, bank: Arc<Mutex<To>>) -> Result<(), Failure> {
+    /// Has all who read pause while others need the file server.
+    fn pass_on(self, crew: &Crew) -> Result<(), Failure> {
         let Lease { to, mut from } = self;
+        let crew = crew.with_lease(to);
         let pass = move || {
-            let _held = to;
             while let Ok(answer) = from.next() {
-                if let Answer::Lease(has) = answer {
-                    let control = if has { Control::Resume } else { Control::Pause };
-                    let _ = bank.lock().unwrap_or_else(PoisonError::into_inner).control(control);
+                if let Answer::Lease(leases) = answer {
+                    crew.may_read(leases);
                 }
             }
         };

@@ -10,6 +10,7 @@ mod mount;
 mod read;
 mod schedule;
 mod show;
+mod split;
 mod target;
 mod watch;
 

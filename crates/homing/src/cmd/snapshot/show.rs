@@ -9,6 +9,7 @@ use homing_snapshot::expiry;
 use homing_snapshot::instant::Way;
 use homing_snapshot::manifest::{Change, What};
 use homing_snapshot::rsync::At;
+use homing_snapshot::split::Read;
 use jiff::Timestamp;
 use jiff::tz::TimeZone;
 use serde_json::{Value, json};
@@ -42,12 +43,13 @@ pub fn made(target: &Target, source: &str, way: Option<Way>, made: &Made) -> Res
     };
     let read = way.map_or_else(String::new, |way| format!(" from an instant copy ({})", way.name()));
     let mut lines = vec![format!(
-        "snapshot {}: {} in {}: {}, {}; read on {source}{read}: {}, {}; over the network: {network}; new in the bank: {}; {}{}",
+        "snapshot {}: {} in {}: {}, {}; read on {}{read}: {}, {}; over the network: {network}; new in the bank: {}; {}{}",
         target.name,
         made.image,
         place(target),
         units::count(made.files, "entry").replace("entrys", "entries"),
         bytes(made.bytes),
+        readers(source, &made.parts),
         units::count(made.read_files, "file"),
         made.read.map_or("bytes not counted".into(), bytes),
         bytes(made.own_bytes),
@@ -70,6 +72,18 @@ pub fn made(target: &Target, source: &str, way: Option<Way>, made: &Made) -> Res
         lines.push(format!("expired, and removed now: {}", shown(&made.expired.join(", "))));
     }
     print(&(lines.join("\n") + "\n"))
+}
+
+/// Which hosts have read, and how much, where several had a part.
+fn readers(source: &str, parts: &[Read]) -> String {
+    if parts.is_empty() {
+        return source.into();
+    }
+    let part = |read: &Read| {
+        let lost = if read.why.is_some() { ", not all of its part" } else { "" };
+        format!("{} ({}{lost})", read.host, units::bytes(read.bytes))
+    };
+    format!("{}, the rest on {source}", parts.iter().map(part).collect::<Vec<_>>().join(", "))
 }
 
 /// How long it stood still, where that is worth a word.

@@ -1,0 +1,75 @@
+//! The parts of a copy that several hosts read at the same time, before it goes over everything.
+
+use crate::ask::{Answer, Say};
+use crate::rsync::{At, Copy, End, Stats, end};
+use crate::run::{self, Reins, Running};
+use crate::sender::MARK;
+use crate::split::{Part, Read};
+use crate::tree::private;
+use homing_folder::lock::Held;
+use std::fs;
+use std::io::{self, BufRead, BufReader};
+use std::path::{Path, PathBuf};
+use std::process::Stdio;
+use std::sync::mpsc;
+
+/// Copies all parts, and tells of each that it has ended. One that fails is told, and costs nothing else: the copy that
+/// follows finds what is missing.
+pub fn copy(copy: &Copy, parts: &[Part], folder: &Path, held: &Held, reins: &Reins, say: Say) -> Vec<Read> {
+    let (tell, ended) = mpsc::channel();
+    // This thread begins them all: they end with the thread that began them.
+    for (number, part) in parts.iter().enumerate() {
+        let errors = folder.join(format!("rsync_error.{number}"));
+        let tell = tell.clone();
+        let failed = tell.clone();
+        let begun = begin(copy, part, &errors, held, reins).and_then(|running| {
+            let part = part.clone();
+            homing_threads::begin(move || drop(tell.send((number, follow(running, &part, &errors)))))
+        });
+        if let Err(e) = begun {
+            let _ = failed.send((number, Err(e.to_string())));
+        }
+    }
+    drop(tell);
+    let mut reads: Vec<Option<Read>> = vec![None; parts.len()];
+    for (number, read) in ended.iter().take(parts.len()) {
+        let name = &parts[number].name;
+        let read = read.unwrap_or_else(|why| Read { why: Some(why), ..Read::default() });
+        let note = read.why.as_ref().map(|why| format!("{name} did not read all of its part: {why}"));
+        note.into_iter().for_each(|note| drop(say(Answer::Note(note))));
+        let _ = say(Answer::Ended(number));
+        reads[number] = Some(Read { host: name.clone(), ..read });
+    }
+    reads.into_iter().flatten().collect()
+}
+
+fn begin(copy: &Copy, part: &Part, errors: &PathBuf, held: &Held, reins: &Reins) -> io::Result<Running> {
+    let from = At { host: part.host.clone(), path: part.path.clone() };
+    let copy = Copy { from: &from, mark: Some(&part.mark), ..copy.clone() };
+    let mut command = run::rsync(copy.part_words(&part.list));
+    if from.host.is_none() {
+        command.env(MARK, &part.mark);
+    }
+    command.stdout(Stdio::piped()).stderr(private(errors)?);
+    run::start(&mut command, Some(held), reins)
+}
+
+fn follow(mut running: Running, part: &Part, errors: &PathBuf) -> Result<Read, String> {
+    let failed = |e: io::Error| format!("rsync was not heard to its end: {e}");
+    let said = running.child.stdout.take().map(BufReader::new);
+    let mut stats = Stats::default();
+    for line in said.into_iter().flat_map(|said| said.split(b'\n')) {
+        stats.take(&String::from_utf8_lossy(&line.map_err(failed)?));
+    }
+    let status = running.wait().map_err(failed)?;
+    let text = String::from_utf8_lossy(&fs::read(errors).unwrap_or_default()).into_owned();
+    let _ = fs::remove_file(errors);
+    let why = match end(status, &text) {
+        // What could not be read is told by the copy that follows.
+        End::Whole | End::Incomplete => None,
+        End::Full => Some("the bank has no room".into()),
+        End::Failed(why) => Some(why),
+    };
+    let network = part.host.as_ref().map(|_| stats.sent);
+    Ok(Read { host: String::new(), files: stats.files, bytes: stats.bytes, network, why })
+}

@@ -1,0 +1,124 @@
+//! What a host reads of a volume: the files of its own bricks that are its turn. The list is kept for as long as the
+//! channel is open, and the rsync that another host has started to read them is stopped when others need the volume.
+
+use crate::ask::{Answer, Say};
+use crate::rsync;
+use crate::run::{self, Reins};
+use crate::sender::Sender;
+use crate::split::{Found, Share, Turn, look_words};
+use crate::tree::private;
+use jiff::Timestamp;
+use std::fs::{self, File, Metadata};
+use std::io::{self, BufRead, BufReader, BufWriter, Write};
+use std::os::unix::fs::MetadataExt;
+use std::os::unix::process::CommandExt;
+use std::path::PathBuf;
+use std::process::{Child, Command, Stdio};
+use std::time::Duration;
+
+/// Between two looks at whether the rsync that reads may run: one that has just been started is stopped by then.
+const TICK: Duration = Duration::from_millis(500);
+/// GlusterFS's own folder on a brick, by whose links each file has one name more.
+const OWN: &str = ".glusterfs";
+/// The mode of a file that only tells where another brick has it: the sticky bit alone (`DHT_LINKFILE_MODE` of
+/// GlusterFS's dht-common.h).
+const ELSEWHERE: u32 = 0o1000;
+/// Removes the list when whoever made it has ended.
+const GUARD: &str = "cat >/dev/null; rm -r \"$1\"";
+/// Clocks of hosts differ; a file that is listed for nothing costs a look.
+const MARGIN: jiff::SignedDuration = jiff::SignedDuration::from_hours(1);
+
+/// Tells what there is, and keeps it until the channel ends.
+pub fn hold(share: &Share, reins: &Reins, say: Say) -> Result<(), String> {
+    let failed = |e: io::Error| format!("making a list of files to read: {e}");
+    let list = List::new().map_err(failed)?;
+    let mut found = Found { list: list.path.clone(), files: 0, bytes: 0 };
+    let mut out = BufWriter::new(&list.file);
+    for turn in &share.turns {
+        look(share, turn, reins, &mut out, &mut found)?;
+    }
+    out.flush().map_err(failed)?;
+    drop(out);
+    say(Answer::Found(found)).map_err(failed)?;
+    let (mut sender, mut ran) = (Sender::new(share.mark.clone()), true);
+    loop {
+        let may_run = !reins.are_held();
+        if !may_run || !ran {
+            sender.may_run(may_run);
+        }
+        ran = may_run;
+        std::thread::sleep(TICK);
+    }
+}
+
+/// A file that goes with this process, however that ends. It has a name: rsync does not open one by its number in
+/// /proc, since it follows no link there.
+struct List {
+    file: File,
+    path: PathBuf,
+    _guard: Child,
+}
+
+impl List {
+    fn new() -> io::Result<List> {
+        let folder = tempfile::Builder::new().prefix("homing-share.").tempdir()?;
+        let path = folder.path().canonicalize()?.join("files");
+        let file = private(&path)?;
+        let mut guard = Command::new("sh");
+        guard.args(["-c", GUARD, "sh"]).arg(folder.path()).stdin(Stdio::piped());
+        guard.stdout(Stdio::null()).stderr(Stdio::null()).process_group(0);
+        let guard = guard.spawn()?;
+        let _ = folder.keep();
+        Ok(List { file, path, _guard: guard })
+    }
+}
+
+fn look(share: &Share, turn: &Turn, reins: &Reins, out: &mut impl Write, found: &mut Found) -> Result<(), String> {
+    let brick = turn.brick.as_path();
+    let failed = |e: io::Error| format!("looking for files on the brick {}: {e}", brick.display());
+    // A brick whose disk is not mounted is an empty folder.
+    fs::metadata(brick.join(OWN)).map_err(failed)?;
+    let folder = brick.join(share.below.as_path());
+    if !folder.is_dir() {
+        return Ok(());
+    }
+    let empty = tempfile::tempdir().map_err(failed)?;
+    let patterns = patterns(&share.deal.exclude).map_err(failed)?;
+    let mut command = run::rsync(look_words(&folder, empty.path()));
+    command.stdin(patterns).stdout(Stdio::piped()).stderr(Stdio::null());
+    let mut running = run::start(&mut command, None, reins).map_err(failed)?;
+    let said = running.child.stdout.take().map(BufReader::new);
+    for line in said.into_iter().flat_map(|said| said.split(b'\n')) {
+        let line = line.map_err(failed)?;
+        let Some(name) = line.strip_prefix(b"=") else { continue };
+        let path = rsync::name(name);
+        let Ok(meta) = fs::symlink_metadata(folder.join(path.as_path())) else { continue };
+        if turn.is_ours(&path.0) && is_to_read(&meta, share.deal.since) {
+            out.write_all(&path.0).and_then(|()| out.write_all(b"\0")).map_err(failed)?;
+            (found.files, found.bytes) = (found.files + 1, found.bytes + meta.size());
+        }
+    }
+    // What could not be looked at, or has vanished (23, 24), is the last copy's.
+    match running.wait().map_err(failed)? {
+        Some(0 | 23 | 24) => Ok(()),
+        status => Err(format!("looking for files on the brick {}: rsync ended with {status:?}", brick.display())),
+    }
+}
+
+fn patterns(exclude: &[String]) -> io::Result<File> {
+    let mut file = tempfile::tempfile()?;
+    exclude.iter().try_for_each(|pattern| writeln!(file, "{pattern}"))?;
+    io::Seek::rewind(&mut file)?;
+    Ok(file)
+}
+
+/// A regular file with something in it that has changed since. Those with several names are left to the last copy, which
+/// sees all of these.
+fn is_to_read(meta: &Metadata, since: Option<Timestamp>) -> bool {
+    // Whatever sets a file's times back, as unpacking does, sets this one to the present.
+    let changed = since.is_none_or(|since| meta.ctime() >= (since - MARGIN).as_second());
+    meta.is_file() && meta.size() > 0 && meta.nlink() <= 2 && meta.mode() & 0o7777 != ELSEWHERE && changed
+}
+
+#[cfg(test)]
+mod tests;

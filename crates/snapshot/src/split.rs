@@ -1,0 +1,227 @@
+//! Which host reads which files of a volume whose files lie whole on the bricks of several hosts; pure.
+//!
+//! What comes of it is a help alone: parts are copied first, and then the copy goes over everything as it goes on with
+//! one that was interrupted.
+
+use homing_model::RawText;
+use jiff::Timestamp;
+use serde::{Deserialize, Serialize};
+use std::collections::BTreeMap;
+use std::ffi::OsString;
+use std::path::{Path, PathBuf};
+
+/// Bytes to be read from which on several hosts are worth it. One host gets them over a link of 1 Gbit/s, which carries
+/// 117 MB/s of TCP (IEEE 802.3 frames of 1500 bytes: 949 of 1000 bits), in nine seconds, and asking the others, and
+/// looking at their files once more, takes one or two.
+pub const PAYS: u64 = 1 << 30;
+
+/// When a volume is read by several hosts.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum When {
+    /// From [`PAYS`] on.
+    #[default]
+    Large,
+    /// Whatever there is to be read.
+    Always,
+    /// One host reads all.
+    Never,
+}
+
+impl When {
+    /// Whether so many bytes are worth it.
+    pub fn pays(self, bytes: u64) -> bool {
+        match self {
+            When::Large => bytes >= PAYS,
+            When::Always => bytes > 0,
+            When::Never => false,
+        }
+    }
+}
+
+/// A brick of a host, and its turn among those hosts that have the same files.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Turn {
+    /// The brick's folder.
+    pub brick: RawText,
+    /// Its place among them, from 0.
+    pub nth: u32,
+    /// How many there are.
+    pub of: u32,
+}
+
+impl Turn {
+    /// Whether a file, by its path below the source, is read by this host.
+    pub fn is_ours(&self, path: &[u8]) -> bool {
+        self.of > 0 && hash(path) % u64::from(self.of) == u64::from(self.nth)
+    }
+}
+
+/// FNV-1a (draft-eastlake-fnv): the same on all hosts.
+fn hash(path: &[u8]) -> u64 {
+    path.iter().fold(0xcbf2_9ce4_8422_2325, |hash, byte| (hash ^ u64::from(*byte)).wrapping_mul(0x0100_0000_01b3))
+}
+
+/// Which bricks each host reads. `sets`: bricks with the same files, by host and folder; `readers`: hosts that can;
+/// `bank`: that of the bank, if it is one of them: what it has itself crosses no network.
+pub fn deal(sets: &[Vec<(String, PathBuf)>], readers: &[String], bank: Option<&str>) -> BTreeMap<String, Vec<Turn>> {
+    let mut dealt: BTreeMap<String, Vec<Turn>> = BTreeMap::new();
+    for set in sets {
+        let mut able: Vec<&(String, PathBuf)> = set.iter().filter(|(host, _)| readers.contains(host)).collect();
+        able.sort();
+        able.dedup_by(|a, b| a.0 == b.0);
+        if let Some(own) = able.iter().copied().find(|(host, _)| Some(host.as_str()) == bank) {
+            able = vec![own];
+        }
+        for (nth, (host, brick)) in (0..).zip(&able) {
+            let turn = Turn { brick: brick.as_path().into(), nth, of: able.len() as u32 };
+            dealt.entry(host.clone()).or_default().push(turn);
+        }
+    }
+    dealt
+}
+
+/// What the bank's host asks for before it copies.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Deal {
+    /// Patterns that are left out, in rsync's words.
+    pub exclude: Vec<String>,
+    /// What has not changed since is in the image whose files are shared.
+    pub since: Option<Timestamp>,
+}
+
+/// What a host is asked to find on its bricks.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Share {
+    /// Its bricks.
+    pub turns: Vec<Turn>,
+    /// The source below each.
+    pub below: RawText,
+    /// What is left out.
+    pub deal: Deal,
+    /// What marks the rsync that reads there.
+    pub mark: String,
+}
+
+/// What it has found.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Found {
+    /// The paths, each ended by a zero byte, for as long as the channel is open.
+    pub list: PathBuf,
+    /// Files.
+    pub files: u64,
+    /// Their bytes.
+    pub bytes: u64,
+}
+
+/// A part of a copy.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Part {
+    /// The host that reads, by the name that people know it by.
+    pub name: String,
+    /// The same as ssh on the bank's host knows it; `None`: the bank's host itself.
+    pub host: Option<String>,
+    /// The source there.
+    pub path: RawText,
+    /// The list of its files there.
+    pub list: PathBuf,
+    /// What marks its rsync.
+    pub mark: String,
+}
+
+/// What came of one.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Read {
+    /// The host that has read.
+    pub host: String,
+    /// Files that were read.
+    pub files: u64,
+    /// Their bytes.
+    pub bytes: u64,
+    /// Bytes over the network; `None`: it is the bank's host.
+    pub network: Option<u64>,
+    /// Why it was not all of its part; the next one has read the rest.
+    pub why: Option<String>,
+}
+
+/// Who may read with so many leases: the first of those that have not ended yet.
+pub fn may_read(ended: &[bool], leases: u32) -> Vec<bool> {
+    let mut left = leases;
+    let mut one = |ended: &bool| !ended && left.checked_sub(1).map(|rest| left = rest).is_some();
+    ended.iter().map(&mut one).collect()
+}
+
+/// The words behind `rsync` that tell what is on a brick, one name a line behind `=`, as the copy would take it; what is
+/// left out comes on standard input. `empty`: an empty folder.
+pub fn look_words(folder: &Path, empty: &Path) -> Vec<OsString> {
+    // Links, devices and pipes are told, too: of what rsync skips it tells otherwise, without the sign.
+    let mut words = ["-rlDn", "-s", "--out-format==%n", "--exclude=/.glusterfs", "--exclude-from=-", "--"]
+        .map(OsString::from)
+        .to_vec();
+    for path in [folder, empty] {
+        let mut word = path.as_os_str().to_owned();
+        word.push("/");
+        words.push(word);
+    }
+    words
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn sets(sets: &[&[&str]]) -> Vec<Vec<(String, PathBuf)>> {
+        let brick = |host: &&str| (host.to_string(), PathBuf::from(format!("/b/{host}")));
+        sets.iter().map(|set| set.iter().map(brick).collect()).collect()
+    }
+
+    fn hosts(names: &[&str]) -> Vec<String> {
+        names.iter().map(|name| name.to_string()).collect()
+    }
+
+    #[test]
+    fn each_file_of_a_set_is_read_by_exactly_one_of_its_hosts() {
+        let all = hosts(&["n1", "n2", "n3", "n4", "n5"]);
+        let dealt = deal(&sets(&[&["n1", "n2", "n3"], &["n4", "n5"]]), &all, None);
+        assert_eq!(dealt.len(), 5);
+        for set in [["n1", "n2", "n3"].as_slice(), &["n4", "n5"]] {
+            let mut counts = vec![0_usize; set.len()];
+            for i in 0..3000 {
+                let path = format!("home/ann/f{i}");
+                let ours: Vec<bool> = set.iter().map(|host| dealt[*host][0].is_ours(path.as_bytes())).collect();
+                assert_eq!(ours.iter().filter(|ours| **ours).count(), 1, "{path}");
+                counts[ours.iter().position(|ours| *ours).unwrap()] += 1;
+            }
+            let fair = 3000 / set.len();
+            assert!(counts.iter().all(|count| count.abs_diff(fair) < fair / 10), "{counts:?}");
+        }
+    }
+
+    #[test]
+    fn the_banks_own_files_cross_no_network_and_who_cannot_read_has_no_part() {
+        let two = sets(&[&["n1", "n2"], &["n3", "n4"]]);
+        let dealt = deal(&two, &hosts(&["n1", "n2", "n3", "n4"]), Some("n2"));
+        assert_eq!(dealt.keys().collect::<Vec<_>>(), ["n2", "n3", "n4"]);
+        assert_eq!(dealt["n2"], [Turn { brick: "/b/n2".into(), nth: 0, of: 1 }]);
+        let dealt = deal(&two, &hosts(&["n1", "n2", "n4"]), None);
+        assert_eq!(dealt["n4"], [Turn { brick: "/b/n4".into(), nth: 0, of: 1 }]);
+        assert!(!dealt.contains_key("n3"));
+        // Two bricks of one set on one host, which GlusterFS takes with `force`, and bricks of two sets.
+        let dealt = deal(&sets(&[&["n1", "n1"], &["n1", "n2"]]), &hosts(&["n1", "n2"]), None);
+        assert_eq!(dealt["n1"].iter().map(|turn| turn.of).collect::<Vec<_>>(), [1, 2]);
+    }
+
+    #[test]
+    fn several_hosts_read_what_is_large() {
+        assert!(When::Large.pays(PAYS) && !When::Large.pays(PAYS - 1));
+        assert!(When::Always.pays(1) && !When::Always.pays(0) && !When::Never.pays(u64::MAX));
+    }
+
+    #[test]
+    fn leases_go_to_the_first_that_still_read() {
+        assert_eq!(may_read(&[false, false, false], 2), [true, true, false]);
+        assert_eq!(may_read(&[true, false, false], 2), [false, true, true]);
+        assert_eq!(may_read(&[false, false], 0), [false, false]);
+        assert!(may_read(&[], 3).is_empty());
+    }
+}
