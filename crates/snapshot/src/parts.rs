@@ -9,7 +9,7 @@ use crate::tree::private;
 use homing_folder::lock::Held;
 use std::fs;
 use std::io::{self, BufRead, BufReader};
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::process::Stdio;
 use std::sync::mpsc;
 
@@ -43,7 +43,7 @@ pub fn copy(copy: &Copy, parts: &[Part], folder: &Path, held: &Held, reins: &Rei
     reads.into_iter().flatten().collect()
 }
 
-fn begin(copy: &Copy, part: &Part, errors: &PathBuf, held: &Held, reins: &Reins) -> io::Result<Running> {
+fn begin(copy: &Copy, part: &Part, errors: &Path, held: &Held, reins: &Reins) -> io::Result<Running> {
     let from = At { host: part.host.clone(), path: part.path.clone() };
     let copy = Copy { from: &from, mark: Some(&part.mark), ..copy.clone() };
     let mut command = run::rsync(copy.part_words(&part.list));
@@ -54,7 +54,7 @@ fn begin(copy: &Copy, part: &Part, errors: &PathBuf, held: &Held, reins: &Reins)
     run::start(&mut command, Some(held), reins)
 }
 
-fn follow(mut running: Running, part: &Part, errors: &PathBuf) -> Result<Read, String> {
+fn follow(mut running: Running, part: &Part, errors: &Path) -> Result<Read, String> {
     let failed = |e: io::Error| format!("rsync was not heard to its end: {e}");
     let said = running.child.stdout.take().map(BufReader::new);
     let mut stats = Stats::default();
