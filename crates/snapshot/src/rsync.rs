@@ -1,7 +1,6 @@
 //! rsync's words and answers.
 
-use crate::run::POLITE_RSYNC;
-use crate::sender::marked;
+use crate::sender::{POLITE_RSYNC, marked};
 use homing_model::RawText;
 use serde::{Deserialize, Serialize};
 use std::ffi::OsString;

@@ -14,9 +14,6 @@ const IDLE: libc::c_long = 3 << 13;
 /// `IOPRIO_WHO_PROCESS` of linux/ioprio.h.
 const THIS: libc::c_long = 1;
 
-/// The same for rsync on the source's host.
-pub const POLITE_RSYNC: &str = "nice -n 19 ionice -c 3 rsync";
-
 /// The children of this program that can be paused, which is what is told over the channel.
 #[derive(Clone, Debug, Default)]
 pub struct Reins(Arc<Mutex<State>>);

@@ -9,6 +9,8 @@ use std::process::{Child, Command, Stdio};
 
 /// The variable that marks it.
 pub const MARK: &str = "HOMING_COPY";
+/// rsync on the source's host, with the lowest claim to processor and disk.
+pub const POLITE_RSYNC: &str = "nice -n 19 ionice -c 3 rsync";
 /// Ends a process's stop when whoever stopped it has ended, however that came: nobody else would.
 const GUARD: &str = "cat >/dev/null; kill -CONT \"$1\"";
 
