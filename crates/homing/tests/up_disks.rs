@@ -117,6 +117,30 @@ impl Disks {
     }
 }
 
+/// What homing takes for empty: a file system whose file was fsynced before its power was cut, whose numbers are then those
+/// of before; one with that file, and one without, both unmounted.
+const EMPTY: &str = r#"set -eu; cd "$1"; . "$2"; mkdir m
+loop=; trap 'umount m 2>/dev/null; [ -z "$loop" ] || losetup -d "$loop"' EXIT
+told() { loop=$(losetup -f --show "$1"); disk_empty "${loop#/dev/}" && echo yes || echo no; losetup -d "$loop"; loop=; }
+for kind in ext4 xfs; do
+  truncate -s 320M disk; mkfs.$kind -q disk
+  mount -o loop disk m; echo x >m/file; sync m/file m; cp --sparse=always disk cut; umount m; told cut; told disk
+  mount -o loop disk m; rm m/file; umount m; told disk; rm disk cut
+done"#;
+
+#[test]
+fn a_disk_whose_power_was_cut_is_not_taken_for_empty() {
+    if missing(&["losetup", "mkfs.ext4", "mkfs.xfs"]) {
+        return;
+    }
+    let folder = tempfile::tempdir().unwrap();
+    let functions = concat!(env!("CARGO_MANIFEST_DIR"), "/../steps/src/disk.sh");
+    assert_eq!(
+        said("sh", &["-c", EMPTY, "sh", folder.path().to_str().unwrap(), functions]),
+        "no\nno\nyes\nno\nno\nyes"
+    );
+}
+
 /// Names of hosts are another area.
 const SET: [&str; 3] = ["--no-check", "--only", "disks"];
 const MOUNTED: &str = "findmnt -nro TARGET,FSTYPE,SOURCE /data; findmnt -nro TARGET,FSTYPE,SOURCE /fast; true";

@@ -80,9 +80,11 @@ disk_empty() {
   d=$(disk_dev "$1"); p=$(disk_use "$1" | sed -n 's/^use mounted at //p' | head -n 1)
   if [ -n "$p" ]; then [ -z "$(ls -A -- "$p" | grep -vx 'lost+found')" ]; return; fi
   case $(blkid -p -s TYPE -o value "$d" 2>/dev/null) in
+    # After a power cut the numbers are those of before, and files are in the journal alone.
     ext4) h=$(dumpe2fs -h "$d" 2>/dev/null)
-      [ $(($(echo "$h" | sed -n 's/^Inode count: *//p') - $(echo "$h" | sed -n 's/^Free inodes: *//p'))) = 11 ];;
-    xfs) h=$(xfs_db -r -c 'sb 0' -c 'p icount ifree' "$d" 2>/dev/null)
+      ! echo "$h" | grep -q needs_recovery && [ $(($(echo "$h" | sed -n 's/^Inode count: *//p') - $(echo "$h" | sed -n 's/^Free inodes: *//p'))) = 11 ];;
+    xfs) xfs_logprint -t "$d" 2>/dev/null | grep -q '<CLEAN>' || return 1
+      h=$(xfs_db -r -c 'sb 0' -c 'p icount ifree' "$d" 2>/dev/null)
       [ $(($(echo "$h" | sed -n 's/^icount = //p') - $(echo "$h" | sed -n 's/^ifree = //p'))) = 3 ];;
     *) false;;
   esac
