@@ -128,6 +128,7 @@ impl Seats {
     fn take(&mut self, up_to: u32, taken: &BTreeSet<u32>, jobs: &BTreeSet<u32>, users: &[u32]) {
         let open = |n: &u32| !jobs.contains(n) && !self.held.contains(n);
         let mut chosen: Vec<u32> = (0..self.count).filter(open).collect();
+        let before = self.held();
         chosen.sort_by_key(|n| (taken.contains(n), *n));
         for n in chosen {
             if self.held() >= up_to {
@@ -137,9 +138,12 @@ impl Seats {
                 self.held.insert(n);
             }
         }
-        self.last_us = homing_clock::since_boot().as_micros() as u64;
         for n in self.bytes(users, lock::unshared_bytes) {
             self.free(n);
+        }
+        // Who found nothing to take has not had its turn.
+        if self.held() > before {
+            self.last_us = homing_clock::since_boot().as_micros() as u64;
         }
     }
 
@@ -319,6 +323,7 @@ mod tests {
         let told = waiting_runs(&places(), &users);
         assert_eq!(told.len(), 1);
         assert!(told[0].0 > u32::MAX / 2 && told[0].1.wants.is_some());
+        assert_eq!(told[0].1.last_us, 0, "it has found nothing to take, and its turn is still to come");
         drop(job);
         assert_eq!(seats.settle(0, 2), 1, "one is left to the job that waits");
         drop(seats);

@@ -2,7 +2,9 @@
 
 use crate::until::until;
 use crate::world::World;
+use std::collections::VecDeque;
 use std::process::{Child, Stdio};
+use std::time::Duration;
 
 /// A task or job that says that it has begun and runs until it is let go.
 const STAYS: &str = "touch began.{}; until [ -e go.{} ]; do sleep 0.02; done";
@@ -83,23 +85,44 @@ fn jobs_wait_for_a_runs_tasks_and_get_their_part_as_those_end() {
     ends_well(all);
 }
 
+/// Who does not take its turn for so long is passed over (`turn::PATIENCE` of the queue): a run whose journal waits for a
+/// busy disk stands still for seconds.
+const PATIENCE: Duration = Duration::from_secs(2);
+
+/// From when one was let go until another began.
+fn between(world: &World, before: &str, next: &str) -> Duration {
+    let at = |file: String| std::fs::metadata(world.path().join(file)).unwrap().modified().unwrap();
+    at(format!("began.{next}")).duration_since(at(format!("go.{before}"))).unwrap_or_default()
+}
+
 #[test]
 fn a_job_that_takes_all_slots_and_a_run_take_turns() {
     let world = World::new(2);
     let all = run(&world, &["-j2"], &["1", "2", "3", "4", "5", "6"]);
     ["1", "2"].iter().for_each(|name| begins(&world, name));
     let ids = [job(&world, "2", "first"), job(&world, "2", "second")];
-    knows(&world);
-    ["1", "2"].iter().for_each(|name| go(&world, name));
-    begins(&world, "first");
-    go(&world, "first");
-    ["3", "4"].iter().for_each(|name| begins(&world, name));
-    assert!(!has_begun(&world, "second"), "it is the run's turn");
-    knows(&world);
-    ["3", "4"].iter().for_each(|name| go(&world, name));
-    begins(&world, "second");
-    assert!(!has_begun(&world, "5"));
-    ["second", "5", "6"].iter().for_each(|name| go(&world, name));
+    let mut jobs = VecDeque::from([vec!["first"], vec!["second"]]);
+    let mut tasks = VecDeque::from([vec!["3", "4"], vec!["5", "6"]]);
+    let begun = |turn: Option<&Vec<&str>>| turn.is_some_and(|names| names.iter().any(|name| has_begun(&world, name)));
+    let (mut before, mut is_jobs_turn) = (vec!["1", "2"], true);
+    while !jobs.is_empty() || !tasks.is_empty() {
+        if !jobs.is_empty() && !tasks.is_empty() {
+            knows(&world);
+        }
+        before.iter().for_each(|name| go(&world, name));
+        until("somebody has the slots", || begun(jobs.front()) || begun(tasks.front()));
+        let is_job = begun(jobs.front());
+        let own = if is_job { jobs.pop_front() } else { tasks.pop_front() }.unwrap();
+        let other = if is_job { tasks.front() } else { jobs.front() };
+        assert!(
+            is_job == is_jobs_turn || other.is_none() || between(&world, before[before.len() - 1], own[0]) >= PATIENCE,
+            "{own:?} began out of turn"
+        );
+        own.iter().for_each(|name| begins(&world, name));
+        assert!(!begun(other), "{own:?} and {other:?} at once");
+        (before, is_jobs_turn) = (own, !is_job);
+    }
+    before.iter().for_each(|name| go(&world, name));
     ends_well(all);
     ids.iter().for_each(|id| drop(world.out(&["wait", id])));
 }
