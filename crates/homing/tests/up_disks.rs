@@ -120,7 +120,7 @@ impl Disks {
 /// What homing takes for empty: a file system whose file was fsynced before its power was cut, whose numbers are then those
 /// of before; one with that file, and one without, both unmounted.
 const EMPTY: &str = r#"set -eu; cd "$1"; . "$2"; mkdir m
-loop=; trap 'umount m 2>/dev/null; [ -z "$loop" ] || losetup -d "$loop"' EXIT
+loop=; trap 'umount m 2>/dev/null || true; [ -z "$loop" ] || losetup -d "$loop"' EXIT
 told() { loop=$(losetup -f --show "$1"); disk_empty "${loop#/dev/}" && echo yes || echo no; losetup -d "$loop"; loop=; }
 for kind in ext4 xfs; do
   truncate -s 320M disk; mkfs.$kind -q disk
