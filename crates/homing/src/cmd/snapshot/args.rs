@@ -5,6 +5,8 @@ use clap::Subcommand;
 use homing_snapshot::instant::Wanted;
 use homing_snapshot::section::Engine;
 use homing_snapshot::split::When;
+use serde::de::DeserializeOwned;
+use serde::de::value::StrDeserializer;
 
 /// Arguments.
 #[derive(clap::Args)]
@@ -44,29 +46,20 @@ pub struct Make {
 }
 
 fn engine(word: &str) -> Result<Engine, String> {
-    match word {
-        "rsync" => Ok(Engine::Rsync),
-        "restic" => Ok(Engine::Restic),
-        _ => Err("it is rsync or restic".into()),
-    }
+    as_in_the_cluster_file(word).ok_or_else(|| "it is rsync or restic".into())
 }
 
 fn instant(word: &str) -> Result<Wanted, String> {
-    match word {
-        "auto" => Ok(Wanted::Auto),
-        "any" => Ok(Wanted::Any),
-        "none" => Ok(Wanted::None),
-        _ => Err("it is auto, any or none".into()),
-    }
+    as_in_the_cluster_file(word).ok_or_else(|| "it is auto, any or none".into())
 }
 
 fn split(word: &str) -> Result<When, String> {
-    match word {
-        "large" => Ok(When::Large),
-        "always" => Ok(When::Always),
-        "never" => Ok(When::Never),
-        _ => Err("it is large, always or never".into()),
-    }
+    as_in_the_cluster_file(word).ok_or_else(|| "it is large, always or never".into())
+}
+
+/// What the word means in a section of it.
+fn as_in_the_cluster_file<T: DeserializeOwned>(word: &str) -> Option<T> {
+    T::deserialize(StrDeserializer::<serde::de::value::Error>::new(word)).ok()
 }
 
 /// Which vault, where no cluster file says it.
