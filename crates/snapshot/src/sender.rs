@@ -2,6 +2,7 @@
 //! stopped there. To stop the end on the bank's host alone is not enough: what both ends and ssh keep in between is two
 //! megabytes, which of small files on a slow disk is many seconds of reading.
 
+use std::ffi::OsStr;
 use std::fs;
 use std::io;
 use std::os::unix::process::CommandExt;
@@ -62,12 +63,18 @@ impl Sender {
     }
 }
 
+/// A shell that does something once its input ends, which it does with this process, however that ends; `word`: the
+/// script's `$1`.
+pub fn guard(script: &str, word: &OsStr) -> io::Result<Child> {
+    let mut command = Command::new("sh");
+    command.args(["-c", script, "sh"]).arg(word).stdin(Stdio::piped());
+    command.stdout(Stdio::null()).stderr(Stdio::null()).process_group(0);
+    command.spawn()
+}
+
 impl Found {
     fn new(id: i32) -> io::Result<Found> {
-        let mut command = Command::new("sh");
-        command.args(["-c", GUARD, "sh", &id.to_string()]).stdin(Stdio::piped());
-        command.stdout(Stdio::null()).stderr(Stdio::null()).process_group(0);
-        Ok(Found { id, guard: command.spawn()? })
+        Ok(Found { id, guard: guard(GUARD, id.to_string().as_ref())? })
     }
 }
 

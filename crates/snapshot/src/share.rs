@@ -4,16 +4,15 @@
 use crate::ask::{Answer, Say};
 use crate::rsync;
 use crate::run::{self, Reins};
-use crate::sender::Sender;
+use crate::sender::{Sender, guard};
 use crate::split::{Found, Share, Turn, look_words};
 use crate::tree::private;
 use jiff::Timestamp;
 use std::fs::{self, File, Metadata};
 use std::io::{self, BufRead, BufReader, BufWriter, Write};
 use std::os::unix::fs::MetadataExt;
-use std::os::unix::process::CommandExt;
 use std::path::PathBuf;
-use std::process::{Child, Command, Stdio};
+use std::process::{Child, Stdio};
 use std::time::Duration;
 
 /// Between two looks at whether the rsync that reads may run: one that has just been started is stopped by then.
@@ -64,10 +63,7 @@ impl List {
         let folder = tempfile::Builder::new().prefix("homing-share.").tempdir()?;
         let path = folder.path().canonicalize()?.join("files");
         let file = private(&path)?;
-        let mut guard = Command::new("sh");
-        guard.args(["-c", GUARD, "sh"]).arg(folder.path()).stdin(Stdio::piped());
-        guard.stdout(Stdio::null()).stderr(Stdio::null()).process_group(0);
-        let guard = guard.spawn()?;
+        let guard = guard(GUARD, folder.path().as_os_str())?;
         let _ = folder.keep();
         Ok(List { file, path, _guard: guard })
     }

@@ -7,6 +7,7 @@ use crate::split::Deal;
 use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
+use std::process::Command;
 use until::until;
 
 /// What is listed of a brick, sorted.
