@@ -217,8 +217,3 @@ fn run_it(words: &[OsString]) -> Result<(), String> {
     let said = String::from_utf8_lossy(&output.stderr);
     output.status.success().then_some(()).ok_or_else(|| told(said.trim().to_string()))
 }
-
-/// A pattern for rsync that leaves such copies out.
-pub fn pattern() -> String {
-    format!("/{FOLDER}*")
-}

@@ -8,6 +8,13 @@ use std::path::Path;
 
 /// The folder for such copies, in the root of the volume or subvolume.
 pub const FOLDER: &str = ".homing-instant";
+/// How the names of folders begin that are homing's own in the root of a source, and no data.
+pub const OWN: [&str; 2] = [homing_folder::lease::FOLDER, FOLDER];
+
+/// Patterns for rsync that leave those out.
+pub fn own_patterns() -> [String; 2] {
+    OWN.map(|folder| format!("/{folder}*"))
+}
 
 /// What the cluster file asks for.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]

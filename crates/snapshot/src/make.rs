@@ -1,8 +1,8 @@
 //! Making an image: beside the good ones under a name that nobody takes for one, until it is whole and on disk.
 
 use crate::ask::{Answer, Made, Make, Say};
-use crate::freeze;
 use crate::image::{HISTORY_HEAD, Image, PARTIAL, Summary};
+use crate::instant;
 use crate::journal::{self, Event};
 use crate::manifest;
 use crate::parts;
@@ -151,8 +151,7 @@ impl Course<'_> {
 
     /// What is left out: what is asked for, and the leases of the file server and instant copies, which are no data.
     fn exclude(&self) -> Vec<String> {
-        let own = [format!("/{}*", homing_folder::lease::FOLDER), freeze::pattern()];
-        self.plan.exclude.iter().cloned().chain(own).collect()
+        self.plan.exclude.iter().cloned().chain(instant::own_patterns()).collect()
     }
 
     /// Asks what others read first.

@@ -1,5 +1,6 @@
 //! The copy itself, and what rsync tells of it.
 
+use crate::instant::OWN;
 use crate::rsync::{Copy, End, Stats, end, excluded};
 use crate::run::{self, Reins};
 use crate::tree::private;
@@ -68,5 +69,5 @@ pub fn copy(copy: &Copy, folder: &Path, held: &Held, reins: &Reins) -> io::Resul
 
 /// Whether it is one of homing's own folders, which nobody misses.
 fn own(path: &str) -> bool {
-    [homing_folder::lease::FOLDER, crate::instant::FOLDER].iter().any(|folder| path.starts_with(folder))
+    OWN.iter().any(|folder| path.starts_with(folder))
 }

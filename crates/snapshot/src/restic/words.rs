@@ -1,6 +1,7 @@
 //! restic's words and answers.
 
 use crate::image::{BRANCH, Image};
+use crate::instant;
 use crate::repository::{Make, Repository};
 use homing_model::RawText;
 use jiff::Timestamp;
@@ -34,7 +35,7 @@ pub fn backup(order: &Make, host: &str, tags: &[String], parent: Option<&str>) -
         words.push("--one-file-system".into());
     }
     let read = order.instant.as_ref().unwrap_or(&order.source);
-    let ours = [format!("/{}*", homing_folder::lease::FOLDER), crate::freeze::pattern()];
+    let ours = instant::own_patterns();
     let patterns = order.exclude.iter().chain(&ours).map(|pattern| exclude(read, pattern));
     words.extend(patterns.map(|pattern| with("--exclude=", &pattern)));
     words.extend(parent.map(|id| format!("--parent={id}").into()));
