@@ -23,10 +23,10 @@ pub struct Successor {
 const REMOVE: &str = r#"trap '' HUP INT QUIT TERM; read -r end; exec rm -f -- "$1" "$1"+*"#;
 
 /// Likewise, but holds the file's locks meanwhile, which are its standard output's, and keeps the file young, or gives it
-/// the names that say so, until the
-/// next of the line has said what it holds itself and has removed the file. SIGTERM for all of a user's processes ends
-/// this one too, and with it the line. What starts the next one is no word of this process: whoever kills all that are
-/// called so does not mean this one. It is started a second later: one that fails at once does so no more often.
+/// the names that say so, until the next of the line has said what it holds itself and has removed the file. SIGTERM for
+/// all of a user's processes ends this one too, and with it the line. What starts the next one is no word of this process:
+/// whoever kills all that are called so does not mean this one. It is started a second later: one that fails at once does
+/// so no more often.
 const SUCCEED: &str = r#"trap '' HUP INT QUIT; read -r end; file=$1
 ( PATH=/usr/bin:/bin; left=15
   while [ $left -gt 0 ]; do
