@@ -118,6 +118,9 @@ pub enum What {
         /// Why there.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         why: Option<String>,
+        /// Tasks that it waited for, of a build.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        after: Option<Vec<TaskId>>,
     },
     /// An attempt ended.
     TaskEnded {

@@ -1,6 +1,6 @@
 //! What a host is and what it is doing. "Unknown" is a value: `None`.
 
-use crate::RawText;
+use crate::{Energy, RawText};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 use std::ops::AddAssign;
@@ -32,6 +32,12 @@ impl Ahead {
     pub fn of(asked_ns: i64, said_ns: i64, heard_ns: i64) -> Option<Ahead> {
         let (least_ns, most_ns) = (said_ns.saturating_sub(heard_ns), said_ns.saturating_sub(asked_ns));
         (least_ns <= most_ns).then_some(Ahead { least_ns, most_ns })
+    }
+
+    /// Of a clock that is so far ahead of this one, how far it is ahead of ours.
+    pub fn and(self, beyond: Ahead) -> Ahead {
+        let least_ns = self.least_ns.saturating_add(beyond.least_ns);
+        Ahead { least_ns, most_ns: self.most_ns.saturating_add(beyond.most_ns) }
     }
 
     /// By how many nanoseconds it is ahead for certain, below 0: behind; 0 where both may agree.
@@ -112,6 +118,9 @@ pub struct HostSample {
     /// What NFS servers have served it, by the names that its mounts call them.
     #[serde(default)]
     pub served: BTreeMap<String, Served>,
+    /// What it has taken since the worker began; only workers know.
+    #[serde(default)]
+    pub energy: Option<Energy>,
 }
 
 /// What a file server has served a client since its volumes were mounted there, as the client counts it.

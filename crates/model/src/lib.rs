@@ -4,20 +4,25 @@
 
 pub mod alike;
 pub mod change;
+pub mod energy;
 pub mod event;
 pub mod exit;
+pub mod failure;
 pub mod host;
 pub mod layout;
 pub mod links;
 pub mod live;
 pub mod metrics;
 pub mod nodeset;
+pub mod signal;
 pub mod task;
 pub mod text;
 pub mod units;
 
 pub use change::{Change, Stamp};
+pub use energy::{Energy, MeteredBy};
 pub use event::Event;
+pub use failure::Failure;
 pub use host::{Ahead, HostFacts, HostSample, Indices, Mount, Mover, Pulse, Served};
 pub use layout::{Extent, FileLayout, Replica};
 pub use links::Links;

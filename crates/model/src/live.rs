@@ -3,6 +3,7 @@
 
 use crate::{Mover, TaskId};
 use serde::{Deserialize, Serialize};
+use std::time::Duration;
 
 /// The end of a task's output that is shown to those who watch, bytes of each stream: some screens full.
 pub const SHOWN_BYTES: usize = 16 << 10;
@@ -16,6 +17,25 @@ pub struct Live {
     pub waits: Vec<Waits>,
     /// What tasks under way have moved, of those of which a worker has told it.
     pub moved: Vec<(TaskId, Mover)>,
+}
+
+/// How far a run is, for screens.
+#[derive(Clone, Debug, Default)]
+pub struct Progress {
+    /// Tasks whose last word is known.
+    pub over: u64,
+    /// Of these, failed.
+    pub failed: u64,
+    /// Attempts under way.
+    pub running: usize,
+    /// All tasks, when known.
+    pub total: Option<u64>,
+    /// Slots of the hosts that are up.
+    pub slots: u32,
+    /// Hosts that are up.
+    pub hosts: usize,
+    /// Since the run started.
+    pub elapsed: Duration,
 }
 
 /// Tasks that wait for the same.

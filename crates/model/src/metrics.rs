@@ -1,6 +1,12 @@
 //! What Prometheus reads from a file (its text format 0.0.4).
 
+use std::collections::BTreeMap;
 use std::fmt::{Display, Write};
+
+/// Names of one label that are told, so that a file does not grow without bound; those with less are told in one.
+const MOST: usize = 50;
+/// What those are called. No user, host or queue has such a name.
+const OTHERS: &str = "(others)";
 
 /// How a value goes on.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -48,6 +54,16 @@ impl Metrics {
     }
 }
 
+/// The names that have most, and the others in one.
+pub fn bounded(all: &BTreeMap<String, u64>) -> Vec<(&str, u64)> {
+    let mut rows: Vec<(&str, u64)> = all.iter().map(|(name, held)| (name.as_str(), *held)).collect();
+    rows.sort_by_key(|(_, held)| std::cmp::Reverse(*held));
+    let others: u64 = rows.iter().skip(MOST).map(|(_, held)| held).sum();
+    let more = (rows.len() > MOST).then_some((OTHERS, others));
+    rows.truncate(MOST);
+    rows.into_iter().chain(more).collect()
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -61,5 +77,14 @@ mod tests {
         let told = "# HELP a_total Of a\\nline.\n# TYPE a_total counter\na_total{host=\"n\\\"1\\\\\",what=\"x\\ny\"} 1.5\n\
                     # HELP b B.\n# TYPE b gauge\nb 3\n";
         assert_eq!(metrics.text(), told);
+    }
+
+    #[test]
+    fn those_with_most_are_named_and_the_others_add_up() {
+        let all: BTreeMap<String, u64> = (1..=60).map(|n| (format!("u{n}"), n)).collect();
+        let told = bounded(&all);
+        assert_eq!((told.len(), told[0], told[MOST - 1]), (MOST + 1, ("u60", 60), ("u11", 11)));
+        assert_eq!(told[MOST], (OTHERS, (1..=10).sum()));
+        assert_eq!(bounded(&[("a".to_string(), 0)].into()), [("a", 0)]);
     }
 }

@@ -17,6 +17,12 @@ pub enum Command {
     Argv(Vec<RawText>),
 }
 
+impl Default for Command {
+    fn default() -> Command {
+        Command::Argv(Vec::new())
+    }
+}
+
 impl Command {
     /// One line for people and for the joblog.
     pub fn display(&self) -> String {

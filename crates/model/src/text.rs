@@ -189,6 +189,12 @@ impl<'de> Deserialize<'de> for RawText {
     }
 }
 
+/// Rows of a table of which the first column has names with blanks between them, since the same is said of all: a row for
+/// each name.
+pub fn by_name<'t>(rows: &[(&'t str, &'t str)]) -> impl Iterator<Item = (&'t str, &'t str)> {
+    rows.iter().flat_map(|(names, said)| names.split(' ').map(move |name| (name, *said)))
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

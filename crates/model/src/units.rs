@@ -54,6 +54,11 @@ pub fn span(us: u64) -> String {
     }
 }
 
+/// The same of whole seconds.
+pub fn seconds(seconds: u64) -> String {
+    if seconds < 60 { format!("{seconds} s") } else { span(seconds.saturating_mul(1_000_000)) }
+}
+
 /// A time on a line that has little room: `45 s`, `12:05 min`, `2:10 h`.
 pub fn short_span(time: Duration) -> String {
     let s = time.as_secs_f64().round() as u64;
