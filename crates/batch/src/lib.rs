@@ -11,6 +11,7 @@
 //! hold a newline and stays one value. A value of `.` or `..` never climbs
 //! out of a `--results` tree.
 
+mod absent;
 mod amount;
 mod blocks;
 mod candidates;
@@ -20,6 +21,7 @@ mod error;
 mod halt;
 mod inputs;
 mod joblog;
+mod login;
 mod options;
 mod pack;
 mod piped;
@@ -35,6 +37,7 @@ mod strings;
 mod tasks_file;
 mod template;
 
+pub use absent::absent;
 pub use amount::{Timeout, jobs, parse_duration, parse_size};
 pub use candidates::candidate_words;
 pub use compose::{Batch, Tag, compose, tasks_file};
@@ -42,6 +45,7 @@ pub use error::BatchError;
 pub use halt::{Decision, Ends, Halt, HaltOn, HaltState, Limit, failed_exit_status};
 pub use inputs::{Files, HELD_FILE, Input, Inputs};
 pub use joblog::{HEADER as JOBLOG_HEADER, JoblogEntry, JoblogLine, JoblogSeen, read as read_joblog};
+pub use login::{Login, logins, logins_of_file};
 pub use options::{BlockSize, Blocking, Each, InputOptions, Packing, Trim};
 pub use quote::{command_line, quote};
 pub use results::{ResultPaths, Results};

@@ -1,0 +1,110 @@
+//! GNU parallel's options that homing does not have.
+
+use homing_model::text::by_name;
+
+/// GNU parallel's options that are not there, those that one thing does the work of together, and what that is.
+const ABSENT: &[(&str, &str)] = &[
+    ("--round-robin --roundrobin", "--pipe gives each block a command of its own; a large --block makes few of them"),
+    ("--tee", "give each task the file"),
+    ("--cat --fifo", "--pipe, and /dev/stdin as the name of the file"),
+    ("--regexp", "cut the file with csplit(1)"),
+    ("--groupby --bin --shard --group-by", "sort the file and cut it with csplit(1)"),
+    ("--noswap --memsuspend", "--memfree waits for memory"),
+    ("--limit", "--memfree and --io bound what starts"),
+    ("--tmux --tmuxpane", "`homing sub` runs a command detached, `homing peek` shows what it prints"),
+    (
+        "--semaphore --semaphorename --semaphoretimeout --semaphore-name --semaphore-timeout --id --st",
+        "flock(1), or `homing sub` with a queue of so many slots",
+    ),
+    (
+        "--sqlmaster --sql --sql-master",
+        "--tasks FILE: one JSON object a line, and --joblog or the run's journal for what became of them",
+    ),
+    ("--sqlworker --sql-worker", "--tasks FILE on a host of the run"),
+    ("--sqlandworker --sql-and-worker", "--tasks FILE: one JSON object a line"),
+    ("--filter", "let what makes the list leave those out (grep, awk), or `::: $(...)`"),
+    (
+        "--transfer --transferfile --tf --rsync-opts",
+        "the hosts see the same files: put them on a volume that all mount, or `homing push`",
+    ),
+    ("--return", "--output names what a task writes on a volume; `homing pull` fetches from hosts"),
+    ("--trc", "--output names what a task writes on a volume; `homing push` and `homing pull` copy"),
+    ("--cleanup", "what homing starts on a host is cleaned up"),
+    ("--basefile --bf", "`homing push FILE` before the run"),
+    ("--nonall --exit", "`homing exec -w HOSTS COMMAND`"),
+    ("--onall", "`homing exec -w HOSTS COMMAND` for each argument"),
+    ("--controlmaster -M", "connections are kept without it"),
+    ("--ssh", "HOMING_SSH names another ssh"),
+    ("--profile -J", "a shell alias, or a script"),
+    ("--csv", "--colsep ','"),
+    ("--files --output-as-files --outputasfiles --res", "--results DIR"),
+    ("--compress --compress-program --decompress-program", "--results on a file system that compresses"),
+    ("--latest-line --ll", "--bar"),
+    ("--color --ctag --cf", "--tag tells tasks apart"),
+    ("--ctagstring", "--tagstring"),
+    ("--termseq --term-seq", "a task ends by TERM, and by KILL if it does not"),
+    ("--total-jobs", "the number of tasks is known where the input is"),
+    ("--template --tmpl", "a script that takes the arguments"),
+    ("--hostgroups --hgrp", "@group in --hosts"),
+    ("--embed --shebang --shebang-wrap --hashbang", "a script that calls `homing run`"),
+    ("--session --record-env", "--env names what tasks get"),
+    ("--parset", "x=$(homing run ...)"),
+    ("--interactive -p", "--dry-run shows what would run"),
+    ("-D", "`homing run --explain`"),
+    ("-E --eof -e", "let sed or awk end the list: sed '/END/Q'"),
+    ("-i --replace", "-I STRING"),
+    ("-l", "-L N"),
+    ("-x", "-s N"),
+    ("--max-line-length-allowed --show-limits", "getconf ARG_MAX"),
+    ("--number-of-cpus --number-of-cores --number-of-threads --number-of-sockets", "nproc, or `homing hosts`"),
+    ("--process-slot-var", "{%} or $PARALLEL_JOBSLOT"),
+    ("--delay-auto", "--delay TIME"),
+    ("--shellquote --shell-quote", "--dry-run shows words as the shell wants them"),
+    ("--skip-first-line", "tail -n +2 FILE | homing run ..., or --header :"),
+    ("--wait", "homing run waits; `homing wait` waits for jobs of `homing sub`"),
+    ("--bg", "`homing sub`"),
+    ("--fg", "homing run waits"),
+    ("--block-timeout --bt", "--pipe -N cuts after so many records"),
+    ("--remove-rec-sep --removerecsep --rrs", "tr or sed in the command takes separators away"),
+    ("--color-failed", "the failures are listed at the end, and by `homing report`"),
+    ("--tmpdir", "HOMING_RUNS names the folder that keeps output"),
+    ("--jl", "--joblog FILE"),
+    ("--filter-hosts", "a host that does not answer is left out, and named"),
+    ("--gnu", "nothing: it is so without it"),
+    ("--plain", "HOMING_CONFIG=/dev/null leaves the user's defaults out"),
+    ("--silent", "nothing: commands are printed only with -v or -t"),
+    ("--no-keep-order", "nothing: it is so without -k"),
+    ("--minversion --version -V", "homing --version"),
+    (
+        "--use-cores-instead-of-threads --use-cpus-instead-of-cores --use-sockets-instead-of-threads",
+        "-j N, or N/host in -S",
+    ),
+    ("--open-tty --tty -o", "a task has no terminal; `homing sub` or a shell loop"),
+    ("--parens", "{= perl =} is not there; --rpl, or a command that works on its argument"),
+    ("--shell-completion", "homing completions SHELL"),
+    ("--ssh-delay", "HOMING_SSH names another ssh, which may wait"),
+];
+
+/// An option that GNU parallel has and homing has not, by its name or a beginning that only it has; and what does its work.
+pub fn absent(name: &str) -> Option<(&'static str, &'static str)> {
+    let begun = || {
+        let mut found = by_name(ABSENT).filter(|(known, _)| name.len() > 3 && known.starts_with(name));
+        found.next().filter(|_| found.next().is_none())
+    };
+    by_name(ABSENT).find(|(known, _)| *known == name).or_else(begun)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_option_is_known_by_its_name_and_by_a_beginning_that_is_its_own() {
+        let name = |given| absent(given).map(|(name, _)| name);
+        assert_eq!(
+            (name("--tee"), name("--compress"), name("--termse")),
+            (Some("--tee"), Some("--compress"), Some("--termseq"))
+        );
+        assert_eq!((name("--sem"), name("--t"), name("--no-such")), (None, None, None));
+    }
+}
