@@ -25,11 +25,10 @@ use place::{Found, files, folder, once, plain, unfit};
 use said::{MOST, Said};
 use share::Weighed;
 use std::collections::BTreeMap;
-use std::fs;
-use std::io;
 use std::os::unix::fs::DirEntryExt;
 use std::path::PathBuf;
 use std::time::{Duration, Instant};
+use std::{fs, io};
 use terms::Claim;
 pub use terms::{Outlook, Place, Wish, has_in_use, serves};
 

@@ -3,6 +3,7 @@
 //! Whoever comes first has the name, so that a stranger could shut a user out by making that user's folder.
 //! Therefore a folder has several names, and the first that is the user's own is the one.
 
+mod kept;
 pub mod lease;
 pub mod lock;
 mod plain;
@@ -10,6 +11,7 @@ pub mod shared;
 mod state;
 mod unguessable;
 
+pub use kept::Kept;
 pub use plain::{open_plain, open_plain_as};
 pub use state::{state, state_from, write_whole};
 pub use unguessable::unguessable;
