@@ -3,8 +3,10 @@
 
 mod circle;
 mod makers;
+mod order;
 mod waits;
 
 pub use circle::circle;
-pub use makers::{Clash, Maker, Makers, Other, Unknown};
+pub use makers::{Clash, Maker, Makers, Other, Unknown, plain};
+pub use order::in_order;
 pub use waits::{Ended, Place, Waits};

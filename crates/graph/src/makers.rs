@@ -115,7 +115,7 @@ impl Makers {
 }
 
 /// A path by its letters alone, so that `a/./b`, `a//b` and `a/c/../b` are one.
-fn plain(path: &Path) -> RawText {
+pub fn plain(path: &Path) -> RawText {
     let mut plain = PathBuf::new();
     for part in path.components() {
         match part {
