@@ -44,20 +44,36 @@ fn do_once(work: &Mutex<Option<impl FnOnce()>>) {
 /// What `act` makes of each item, in their order; each in a thread of its own, or here, one after another, where no
 /// more threads can be begun.
 pub fn each<'i, T: Sync, R: Send>(items: &'i [T], act: impl Fn(&'i T) -> R + Sync) -> Vec<R> {
-    let act = &act;
+    each_of(items, items.len(), act)
+}
+
+/// The same, of `at_once` items at a time at most: one that takes long keeps no other waiting than its own thread's.
+pub fn each_of<'i, T: Sync, R: Send>(items: &'i [T], at_once: usize, act: impl Fn(&'i T) -> R + Sync) -> Vec<R> {
+    let untaken = Mutex::new(items.iter().enumerate());
+    let made = Mutex::new(items.iter().map(|_| None).collect::<Vec<_>>());
+    let next = || untaken.lock().unwrap_or_else(PoisonError::into_inner).next();
+    let work = || {
+        while let Some((at, item)) = next() {
+            let result = act(item);
+            made.lock().unwrap_or_else(PoisonError::into_inner)[at] = Some(result);
+        }
+    };
     scope(|scope| {
-        let begun = items.iter().map(|item| Builder::new().spawn_scoped(scope, move || act(item))).collect::<Vec<_>>();
-        let made = items.iter().zip(begun).map(|(item, thread)| match thread {
-            Ok(thread) => thread.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic)),
-            Err(_) => act(item),
-        });
-        made.collect()
-    })
+        for _ in 1..at_once.min(items.len()) {
+            if Builder::new().spawn_scoped(scope, work).is_err() {
+                break;
+            }
+        }
+        work();
+    });
+    let made = made.into_inner().unwrap_or_else(PoisonError::into_inner);
+    made.into_iter().map(|result| result.expect("each item was taken once")).collect()
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use std::sync::atomic::{AtomicUsize, Ordering};
 
     #[test]
     fn work_is_done_once_and_results_keep_their_order() {
@@ -67,6 +83,24 @@ mod tests {
         }
         assert_eq!(from.iter().collect::<Vec<i32>>(), [1]);
         assert_eq!(each(&[3, 1, 2], |n| n * 2), [6, 2, 4]);
+        assert_eq!(each(&[], |n: &u32| n * 2), []);
         assert_eq!(begin(|| 7).unwrap().join().unwrap(), 7);
+    }
+
+    #[test]
+    fn so_many_at_once_and_a_slow_one_keeps_no_other_waiting() {
+        let (now, most) = (AtomicUsize::new(0), AtomicUsize::new(0));
+        let others = std::sync::Barrier::new(2);
+        let items: Vec<usize> = (0..9).collect();
+        let made = each_of(&items, 2, |n| {
+            most.fetch_max(now.fetch_add(1, Ordering::SeqCst) + 1, Ordering::SeqCst);
+            // The first one ends when the last one is there: in windows of two it never would.
+            if [0, 8].contains(n) {
+                others.wait();
+            }
+            now.fetch_sub(1, Ordering::SeqCst);
+            n + 1
+        });
+        assert_eq!((made, most.into_inner()), ((1..10).collect(), 2));
     }
 }
