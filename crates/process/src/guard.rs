@@ -22,6 +22,8 @@ pub struct Terms {
     pub lease: Option<Duration>,
     /// The signal that it gets when its guard is killed; without one it goes on unguarded.
     pub orphaned: Option<libc::c_int>,
+    /// What it leaves goes on when it ended with status 0, as daemons do that it was asked to start.
+    pub spares: bool,
 }
 
 /// How a guarded process ended, and what it left.
@@ -89,6 +91,17 @@ pub fn guarded(terms: Terms, last: impl FnOnce(End) -> i32) -> io::Result<Guarde
     }
 }
 
+/// As [`guarded`], of a process that ends when its guard is killed, and whose status its guard ends with. `after` is
+/// done when nothing of it is left, or all that is left is spared.
+pub fn guarded_to_the_end(spares: bool, after: impl FnOnce()) -> io::Result<()> {
+    let terms = Terms { lease: None, orphaned: Some(libc::SIGKILL), spares };
+    let last = |end: End| {
+        after();
+        libc::WEXITSTATUS(end.status)
+    };
+    guarded(terms, last).map(drop)
+}
+
 /// What the guard listens for.
 fn heard() -> libc::sigset_t {
     // SAFETY: a signal set is plain data that sigemptyset fills in.
@@ -135,13 +148,15 @@ fn leave_group(terms: Terms, guard: u32, mask: &libc::sigset_t) {
 /// The guard's side: waits for the child's end, then for the end of all that it started.
 fn watch(child: libc::pid_t, guarded: Guarded, terms: Terms) -> End {
     rustix::thread::set_name(c"homing-guard").unwrap_or_default();
-    let (mut told, mut hung, mut status) = (None::<Instant>, false, 0);
+    let (mut told, mut over, mut hung, mut status) = (None::<Instant>, None::<Instant>, false, 0);
     loop {
         // SAFETY: the status outlives the call.
         if unsafe { libc::waitpid(child, &mut status, libc::WNOHANG) } != 0 {
             break;
         }
-        hung = terms.lease.is_some_and(|lease| guarded.age() > lease);
+        // Where the machine has slept, the first look may come before the child could renew its lease.
+        over = terms.lease.filter(|lease| guarded.age() > *lease).and(over.or_else(|| Some(Instant::now())));
+        hung = over.is_some_and(|since| since.elapsed() >= LOOK);
         if hung || told.is_some_and(|at| at.elapsed() > PATIENCE) {
             // SAFETY: the child was not waited for, so that the number is its own.
             unsafe { libc::kill(child, libc::SIGKILL) };
@@ -152,7 +167,8 @@ fn watch(child: libc::pid_t, guarded: Guarded, terms: Terms) -> End {
             unsafe { libc::kill(child, libc::SIGTERM) };
         }
     }
-    End { status, hung, left: sweep(Duration::ZERO).err().unwrap_or_default() }
+    let left = if terms.spares && status == 0 { Vec::new() } else { sweep(Duration::ZERO).err().unwrap_or_default() };
+    End { status, hung, left }
 }
 
 /// The next signal that is heard; `None` when none came in the time of a look.
