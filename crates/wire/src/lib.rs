@@ -5,6 +5,8 @@
 //! precedes that line (a talkative `.bashrc`) is skipped. Then, both ways,
 //! frames: length as u32 little endian, then that many bytes of postcard.
 
+pub mod branch;
+pub mod lines;
 pub mod stub;
 
 use homing_model::{Change, HostFacts, HostSample, IoCounters, IoWait, Outcome, Pulse, RawText, Task};
@@ -41,6 +43,10 @@ pub const CHUNK: usize = 64 << 10;
 /// Seconds without a word from the coordinator after which a worker ends
 /// itself and all that it started.
 pub const WORKER_LEASE_S: u64 = 25;
+
+/// What follows the role of a worker that is a child of its coordinator: it has no lease. A coordinator that is gone ends
+/// its input, and one that says nothing is stopped, or sleeps with the machine; it goes on later.
+pub const CHILD: &str = "child";
 
 /// Seconds without a word from a worker after which its host counts as lost.
 /// Larger than the lease and what a worker then needs to
@@ -85,6 +91,8 @@ pub enum ToWorker {
         eager_output: bool,
         /// By how much the priority of tasks is lower than the worker's (`--nice`).
         nice: i32,
+        /// The site's command that prints the watts of the host; empty: none.
+        meter: String,
     },
     /// Run a task. `ticket` names this attempt on this channel.
     Run {
@@ -569,6 +577,7 @@ mod tests {
             pulse: true,
             eager_output: true,
             nice: 7,
+            meter: "m".into(),
         });
     }
 

@@ -6,6 +6,19 @@ use crate::Stream;
 use homing_model::{Outcome, RawText};
 use serde::{Deserialize, Serialize};
 
+/// A recipe's place in its build, by the names of make's targets; absolute. The default is that nothing is known.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Part {
+    /// Its target, one line of the recipe after the other.
+    pub target: Option<RawText>,
+    /// Targets whose recipes are the makes that it is a recipe of.
+    pub within: Vec<RawText>,
+    /// What has to be made before.
+    pub needs: Vec<RawText>,
+    /// There is more of that than is told of: it may have waited for all that had ended.
+    pub more: bool,
+}
+
 /// From the stand-in.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub enum FromStub {
@@ -17,6 +30,8 @@ pub enum FromStub {
         cwd: RawText,
         /// The whole environment.
         env: Vec<(RawText, RawText)>,
+        /// What make knows of it.
+        part: Part,
     },
     /// A signal came: the recipe is to end.
     Signal(i32),

@@ -1,0 +1,43 @@
+//! Lines of JSON, where the two ends of a channel say so little that a log of it may be read by a person.
+
+use std::io::{self, BufRead, ErrorKind, Read, Write};
+
+/// Writes one message and the bytes that belong to it, at once.
+pub fn say(to: &mut (impl Write + ?Sized), what: &impl serde::Serialize, bytes: &[u8]) -> io::Result<()> {
+    let mut line = serde_json::to_vec(what)?;
+    line.push(b'\n');
+    line.extend(bytes);
+    to.write_all(&line).and_then(|()| to.flush())
+}
+
+/// The next line, its end with it; nothing at the end. One that has no end, or more than `most` bytes, is an error.
+pub fn next(from: &mut impl BufRead, most: usize) -> io::Result<Option<Vec<u8>>> {
+    let mut line = Vec::new();
+    from.by_ref().take(most as u64).read_until(b'\n', &mut line)?;
+    match line.last() {
+        None => Ok(None),
+        Some(b'\n') => Ok(Some(line)),
+        Some(_) => Err(io::Error::new(ErrorKind::InvalidData, "a line has no end")),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn lines_are_whole_and_of_bounded_length() {
+        let mut said = Vec::new();
+        say(&mut said, &"a\nb", b"").unwrap();
+        say(&mut said, &3, b"raw").unwrap();
+        let mut from = &said[..];
+        let mut next = || super::next(&mut from, 7);
+        assert_eq!(next().unwrap().as_deref(), Some(&b"\"a\\nb\"\n"[..]));
+        assert_eq!(next().unwrap().as_deref(), Some(&b"3\n"[..]));
+        assert_eq!(next().unwrap_err().kind(), ErrorKind::InvalidData);
+        assert!(next().unwrap().is_none());
+        let endless = &mut io::BufReader::new(io::repeat(b'x'));
+        assert_eq!(super::next(endless, crate::MAX_FRAME).unwrap_err().kind(), ErrorKind::InvalidData);
+        assert!(super::next(&mut &said[..], 6).is_err(), "a byte too long");
+    }
+}
