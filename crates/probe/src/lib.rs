@@ -3,14 +3,20 @@
 
 mod facts;
 mod indices;
+mod metrics;
 mod parse;
+mod power;
 mod pulse;
+mod rapl;
 mod room;
 mod served;
 
 pub use facts::{facts, memory_bytes};
 pub use indices::indices;
+pub use metrics::{Answer, prometheus};
+pub use power::{Power, firmware_watts, watts};
 pub use pulse::Pulser;
+pub use rapl::Rapl;
 
 use homing_model::HostSample;
 use std::fs::read_to_string;
@@ -36,5 +42,7 @@ pub fn sample() -> HostSample {
         nfsd_calls: read("/proc/net/rpc/nfsd").and_then(|t| parse::row(&t, "rpc")),
         net: read("/proc/net/dev").map(|t| parse::net_dev(&t)).unwrap_or_default(),
         served: read(homing_mounts::STATS).map(|t| served::by_server(&t)).unwrap_or_default(),
+        // Measured over time, by who asks for it.
+        energy: None,
     }
 }
