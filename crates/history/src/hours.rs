@@ -1,0 +1,53 @@
+//! What this host kept, by the hour and in counts: what `homing check` asks it for.
+
+use crate::Record;
+
+/// A step that is longer has hours in it of which nothing is known, nanoseconds: an hour and a half.
+const LONGEST_NS: i64 = 90 * 60 * 1_000_000_000;
+/// Bytes of a block of the kernel's.
+const BLOCK: u64 = 512;
+
+/// A row for each step between two records of one start of the host: the second in which it ended, microseconds in which
+/// some task waited for I/O, requests and bytes of whole disks, bytes received. What has something unknown is left out.
+pub fn text(records: &[Record]) -> String {
+    records.windows(2).filter_map(|two| row(&two[0], &two[1])).collect()
+}
+
+fn row(from: &Record, to: &Record) -> Option<String> {
+    let (a, b) = (&from.sample, &to.sample);
+    let is_step = (1..=LONGEST_NS).contains(&b.at_ns.saturating_sub(a.at_ns)) && from.boot == to.boot;
+    let grown = |of: fn(&homing_model::HostSample) -> Option<u64>| of(b)?.checked_sub(of(a)?);
+    let numbers = [
+        grown(|s| s.io_some_us)?,
+        grown(|s| s.disk_requests)?,
+        grown(|s| s.disk_blocks)?.saturating_mul(BLOCK),
+        grown(|s| Some(s.net.values().map(|(received, _)| received).sum()))?,
+    ];
+    let numbers = numbers.map(|n| n.to_string()).join("\t");
+    is_step.then(|| format!("{}\t{numbers}\n", b.at_ns / 1_000_000_000))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use homing_model::HostSample;
+    use std::collections::BTreeMap;
+
+    #[test]
+    fn an_hour_has_what_grew_in_it_and_a_gap_or_a_start_has_no_row() {
+        let record = |boot, minute: i64, n: u64| Record {
+            boot,
+            sample: HostSample {
+                at_ns: minute * 60_000_000_000,
+                io_some_us: Some(n * 1000),
+                disk_requests: Some(n),
+                disk_blocks: Some(8 * n),
+                net: BTreeMap::from([("all".into(), (n, 7 * n))]),
+                ..HostSample::default()
+            },
+            ..Record::default()
+        };
+        let records = [record(1, 0, 5), record(1, 60, 9), record(1, 151, 10), record(2, 211, 1), record(2, 271, 3)];
+        assert_eq!(text(&records), "3600\t4000\t4\t16384\t4\n16260\t2000\t2\t8192\t2\n");
+    }
+}

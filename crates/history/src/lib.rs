@@ -1,0 +1,23 @@
+//! Samples of a host by the minute, in a file that never grows beyond its bound.
+//!
+//! A record has counters, not rates: whoever reads takes the rate between any two of them, so that a step of an hour is
+//! as exact as one of a minute, and a minute that is missing costs nothing but itself.
+
+pub mod columns;
+mod hours;
+mod moment;
+mod place;
+mod record;
+mod ring;
+mod table;
+mod thin;
+mod told;
+
+pub use hours::text as hours;
+pub use moment::{Moment, at};
+pub use place::{file, folder};
+pub use record::Record;
+pub use ring::{Ring, RingError, SLOTS};
+pub use table::{json, text as table};
+pub use thin::thin;
+pub use told::{Kept, Told, lines, read, step};

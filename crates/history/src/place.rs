@@ -1,0 +1,48 @@
+//! Where the file lies: on a disk of the host itself.
+
+use homing_mounts::{Kind, MountLine, identified};
+use std::io;
+use std::path::{Path, PathBuf};
+
+/// Where files of all users may lie for long.
+const FOR_ALL: &str = "/var/tmp";
+
+/// The folder of this user's histories; made where it is not there. In the folder of what a user keeps, unless that is
+/// on a file server, which a host would have to wait for each minute: then in one of this user's own below `/var/tmp`.
+pub fn folder() -> io::Result<PathBuf> {
+    let state = homing_folder::state().join("history");
+    match is_on_network(&state, &homing_mounts::read().unwrap_or_default()) {
+        false => std::fs::create_dir_all(&state).map(|()| state),
+        true => {
+            let name =
+                format!("homing-history-{}", std::os::unix::fs::MetadataExt::uid(&std::fs::metadata("/proc/self")?));
+            homing_folder::own(Path::new(FOR_ALL), &name, 0o700)
+        }
+    }
+}
+
+/// The file of a host. It has the host's name, as homes may be shared in ways that no mount table tells.
+pub fn file(folder: &Path, host: &str) -> PathBuf {
+    folder.join(host.replace('/', "_") + ".ring")
+}
+
+/// By the mount table alone: a file server that hangs is not asked.
+fn is_on_network(path: &Path, lines: &[MountLine]) -> bool {
+    homing_mounts::holding(lines, path).is_some_and(|line| Kind::of(&identified(line)).is_network())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_home_on_a_file_server_is_no_place_for_it() {
+        let table = b"22 1 8:1 / / rw - ext4 /dev/sda1 rw\n23 22 0:40 / /home rw - nfs4 s:/home rw\n\
+                      24 23 8:2 / /home/b rw - xfs /dev/sdb rw\n";
+        let lines = homing_mounts::parse(table);
+        let on = |path: &str| is_on_network(Path::new(path), &lines);
+        assert!(on("/home/a/.local/state/homing/history"));
+        assert!(!on("/root/.local/state/homing/history") && !on("/home/b/state") && !on("/homes"));
+        assert_eq!(file(Path::new("/h"), "a/b"), Path::new("/h/a_b.ring"));
+    }
+}

@@ -1,0 +1,79 @@
+//! What a host tells of the samples that it kept, a line a record, and how long steps between them are.
+
+use crate::Record;
+use homing_model::{HostFacts, HostSample};
+use serde::{Deserialize, Serialize};
+use std::time::Duration;
+
+const MINUTE_S: u64 = 60;
+
+/// A record as hosts tell it.
+#[derive(Serialize, Deserialize)]
+struct Line {
+    boot: u64,
+    sample: HostSample,
+    /// With the first one: what the host is now.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    facts: Option<HostFacts>,
+}
+
+/// What a host kept.
+#[derive(Default)]
+pub struct Kept {
+    /// The oldest first.
+    pub records: Vec<Record>,
+    /// What it is now.
+    pub facts: Option<HostFacts>,
+}
+
+/// What a host tells, or why it does not.
+pub type Told = Result<Kept, String>;
+
+/// The lines of these records; the first one has what the host is now.
+pub fn lines(records: Vec<Record>, facts: HostFacts) -> String {
+    let mut facts = Some(facts);
+    let line = |Record { boot, sample, .. }: Record| {
+        serde_json::to_string(&Line { boot, sample, facts: facts.take() }).unwrap_or_default() + "\n"
+    };
+    records.into_iter().map(line).collect()
+}
+
+/// Reads such lines.
+pub fn read(text: &[u8]) -> Told {
+    let mut all = Kept::default();
+    for line in text.split(|b| *b == b'\n').filter(|line| !line.is_empty()) {
+        let line: Line =
+            serde_json::from_slice(line).map_err(|e| format!("its homing tells what this one does not read: {e}"))?;
+        all.facts = line.facts.or(all.facts);
+        all.records.push(Record { number: 0, boot: line.boot, sample: line.sample });
+    }
+    Ok(all)
+}
+
+/// How long each of so many steps is: whole minutes.
+pub fn step(age: Duration, steps: u64) -> Duration {
+    Duration::from_secs(age.as_secs().div_ceil(steps).div_ceil(MINUTE_S).max(1) * MINUTE_S)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn steps_are_whole_minutes_and_at_most_sixty() {
+        let minutes = |hours: u64| step(Duration::from_secs(hours * 3600), 60).as_secs() / MINUTE_S;
+        assert_eq!([0, 1, 2, 24, 168].map(minutes), [1, 1, 2, 24, 168]);
+        assert_eq!(step(Duration::from_secs(3601), 60).as_secs(), 120);
+    }
+
+    #[test]
+    fn what_is_told_is_read_again_and_what_a_host_is_stands_with_it_once() {
+        let record = |boot| Record { number: 0, boot, sample: HostSample { r1m: Some(0.5), ..HostSample::default() } };
+        let text = lines(vec![record(1), record(2)], HostFacts { cores: 4, ..HostFacts::default() });
+        assert_eq!(text.matches("cores").count(), 1, "{text}");
+        let kept = read(text.as_bytes()).unwrap();
+        assert_eq!(kept.records.iter().map(|record| record.boot).collect::<Vec<_>>(), [1, 2]);
+        assert_eq!(kept.facts.map(|facts| facts.cores), Some(4));
+        assert!(read(b"{}\n").is_err_and(|why| why.starts_with("its homing tells what")));
+    }
+}
