@@ -1,0 +1,185 @@
+//! What a host tells of its processes.
+
+use crate::Work;
+use std::collections::{HashMap, HashSet};
+
+/// What a host is asked, for its `sh`: load, processors and processes. Nothing of it waits for a mount that hangs, as
+/// reading a command line may.
+pub const SCRIPT: &str = r#"echo "self $$"
+echo "load $(cat /proc/loadavg)"
+echo "cores $(getconf _NPROCESSORS_ONLN 2>/dev/null || nproc)"
+stat -c 'uid %u %n' /proc/[0-9]* 2>/dev/null
+cat /proc/[0-9]*/stat 2>/dev/null
+grep -H . /proc/[0-9]*/cgroup 2>/dev/null
+exit 0
+"#;
+
+/// Names of programs that others get something from, as the kernel has them: cut after 15 letters. A host on which one
+/// of them runs is never switched off by itself.
+const SERVERS: [&str; 23] = [
+    "glusterfsd",
+    "mfsmaster",
+    "mfschunkserver",
+    "mfsmetalogger",
+    "ceph-osd",
+    "ceph-mon",
+    "ceph-mds",
+    "ceph-mgr",
+    "nfsd",
+    "ganesha.nfsd",
+    "smbd",
+    "beegfs-storage",
+    "beegfs-meta",
+    "beegfs-mgmtd",
+    "minio",
+    "slurmctld",
+    "slurmdbd",
+    "named",
+    "dnsmasq",
+    "slapd",
+    "ypserv",
+    "postgres",
+    "mariadbd",
+];
+/// The same, where only their beginning is known.
+const SERVERS_BEGIN: [&str; 3] = ["ll_ost", "mdt0", "qemu-system"];
+/// What systemd keeps for a user who does nothing.
+const RESTING: [&str; 5] = ["systemd", "(sd-pam)", "dbus-daemon", "dbus-broker", "dbus-broker-lau"];
+/// What waits at a terminal for somebody.
+const WAITING: [&str; 3] = ["agetty", "getty", "login"];
+/// Numbers of people, by the usual `login.defs`, and what systemd takes for services of its own.
+const PEOPLE: u32 = 1000;
+const DYNAMIC: std::ops::RangeInclusive<u32> = 61184..=65535;
+
+/// A host as it is now.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Seen {
+    /// The greater of its load averages over one and five minutes.
+    pub load: f64,
+    /// Its processors.
+    pub cores: u32,
+    /// What its processes do, if anything.
+    pub work: Option<Work>,
+}
+
+/// A process.
+struct Process<'a> {
+    name: &'a str,
+    parent: u32,
+    terminal: bool,
+    uid: u32,
+    session: bool,
+}
+
+impl Seen {
+    /// What [`SCRIPT`] printed; `None` where something is missing.
+    pub fn read(text: &str) -> Option<Seen> {
+        let after = |word: &str| text.lines().find_map(|line| line.strip_prefix(word));
+        let own: u32 = after("self ")?.trim().parse().ok()?;
+        let loads: Vec<f64> = after("load ")?.split(' ').take(2).filter_map(|load| load.parse().ok()).collect();
+        let cores = after("cores ")?.trim().parse().ok()?;
+        let load = loads.into_iter().reduce(f64::max)?;
+        let all = processes(text);
+        // Who may not see the first one sees none of other users' (hidepid).
+        let whole = all.contains_key(&own) && all.contains_key(&1);
+        whole.then(|| Seen { load, cores, work: work(&all, own) })
+    }
+}
+
+/// By number. A name may have blanks and brackets: what follows begins behind the last one.
+fn processes(text: &str) -> HashMap<u32, Process<'_>> {
+    let uid = |line: &str| {
+        let (uid, path) = line.strip_prefix("uid ")?.split_once(" /proc/")?;
+        Some((path.parse::<u32>().ok()?, uid.parse::<u32>().ok()?))
+    };
+    let uids: HashMap<u32, u32> = text.lines().filter_map(uid).collect();
+    let sessions: HashSet<u32> = text.lines().filter_map(of_session).collect();
+    let process = |line| process(line, &uids, &sessions);
+    text.lines().filter_map(process).collect()
+}
+
+/// A line of `/proc/PID/stat`. One that ended before its user was asked for is left out.
+fn process<'a>(line: &'a str, uids: &HashMap<u32, u32>, sessions: &HashSet<u32>) -> Option<(u32, Process<'a>)> {
+    let (pid, rest) = line.split_once(" (")?;
+    let pid: u32 = pid.parse().ok()?;
+    let (name, after) = rest.rsplit_once(") ")?;
+    let mut fields = after.split(' ').skip(1);
+    let parent = fields.next()?.parse().ok()?;
+    let terminal = fields.nth(2)? != "0";
+    Some((pid, Process { name, parent, terminal, uid: *uids.get(&pid)?, session: sessions.contains(&pid) }))
+}
+
+/// The process of a line of `/proc/PID/cgroup`, where it was begun by somebody who had logged in: also one whose parents
+/// have ended. Where there is no logind they are left in the group of sshd.
+fn of_session(line: &str) -> Option<u32> {
+    let (pid, group) = line.strip_prefix("/proc/")?.split_once("/cgroup:")?;
+    let last = group.rsplit('/').next()?;
+    let session = last.starts_with("session-") && last.ends_with(".scope");
+    let ssh = last.ends_with(".service") && (last.starts_with("ssh.") || last.starts_with("sshd"));
+    (session || ssh).then(|| pid.parse().ok()).flatten()
+}
+
+/// What they do: services first, as they keep a host on for ever. Whoever asks is `own`.
+fn work(all: &HashMap<u32, Process>, own: u32) -> Option<Work> {
+    let mine = family(all, own);
+    let mut found: Vec<(u8, u32, Work)> = all
+        .iter()
+        .filter(|(pid, _)| !mine.contains(pid))
+        .filter_map(|(pid, process)| {
+            let work = of_process(process, || beyond_ssh(all, *pid))?;
+            Some((rank(&work), *pid, work))
+        })
+        .collect();
+    found.sort_by_key(|(rank, pid, _)| (*rank, *pid));
+    found.into_iter().next().map(|(_, _, work)| work)
+}
+
+fn rank(work: &Work) -> u8 {
+    match work {
+        Work::Slurm => 0,
+        Work::Serves(_) => 1,
+        Work::Homing => 2,
+        Work::Login(_) => 3,
+        Work::User(..) | Work::Load(_) => 4,
+    }
+}
+
+fn of_process(process: &Process, by_ssh: impl Fn() -> bool) -> Option<Work> {
+    let Process { name, terminal, uid, session, .. } = process;
+    let serves = SERVERS.contains(name) || SERVERS_BEGIN.iter().any(|begin| name.starts_with(begin));
+    let waits = WAITING.contains(name) || RESTING.contains(name) || is_sshd(name);
+    let person = *uid >= PEOPLE && !DYNAMIC.contains(uid);
+    match () {
+        () if *name == "slurmd" => Some(Work::Slurm),
+        () if serves => Some(Work::Serves(name.to_string())),
+        () if name.starts_with("homing") => Some(Work::Homing),
+        () if waits => None,
+        () if *terminal || *session || by_ssh() => Some(Work::Login(*uid)),
+        () if person => Some(Work::User(*uid, name.to_string())),
+        () => None,
+    }
+}
+
+/// `sshd`, and from OpenSSH 9.8 on `sshd-session` and `sshd-auth`.
+fn is_sshd(name: &str) -> bool {
+    name.starts_with("sshd")
+}
+
+/// True of what somebody started over ssh. A connection alone that is kept does nothing.
+fn beyond_ssh(all: &HashMap<u32, Process>, pid: u32) -> bool {
+    above(all, pid).any(|parent| all.get(&parent).is_some_and(|process| is_sshd(process.name)))
+}
+
+/// The processes above one. In what was read one by one a number may have come round again.
+fn above<'a>(all: &'a HashMap<u32, Process>, pid: u32) -> impl Iterator<Item = u32> + 'a {
+    std::iter::successors(Some(pid), |pid| Some(all.get(pid)?.parent)).skip(1).take(all.len())
+}
+
+/// Who asks, what is above and what is below.
+fn family(all: &HashMap<u32, Process>, own: u32) -> HashSet<u32> {
+    let below = all.keys().copied().filter(|pid| above(all, *pid).any(|parent| parent == own));
+    below.chain(above(all, own)).chain([own]).collect()
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,44 @@
+//! What keeps a host on.
+
+use std::fmt;
+
+/// The first of these that is found is told.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Work {
+    /// Slurm's daemon runs there.
+    Slurm,
+    /// A program that others get bytes or an answer from, by its name.
+    Serves(String),
+    /// A run, a job or a queue of homing's.
+    Homing,
+    /// Somebody is logged in there, or has a command there over ssh: the user's number.
+    Login(u32),
+    /// A user's process, by the user's number, and its name.
+    User(u32, String),
+    /// The load average of the last minute, or of the last five.
+    Load(f64),
+}
+
+impl Work {
+    /// In words; `user` names one of a number.
+    pub fn told(&self, user: impl Fn(u32) -> String) -> String {
+        match self {
+            Work::Login(uid) => format!("{} is logged in", user(*uid)),
+            Work::User(uid, name) => format!("{} has {name} at work", user(*uid)),
+            other => other.to_string(),
+        }
+    }
+}
+
+impl fmt::Display for Work {
+    fn fmt(&self, f: &mut fmt::Formatter) -> fmt::Result {
+        match self {
+            Work::Slurm => f.write_str("Slurm has it: SuspendProgram and ResumeProgram in slurm.conf"),
+            Work::Serves(name) => write!(f, "it serves others: {name}"),
+            Work::Homing => f.write_str("homing is at work"),
+            Work::Login(uid) => write!(f, "user {uid} is logged in"),
+            Work::User(uid, name) => write!(f, "user {uid} has {name} at work"),
+            Work::Load(load) => write!(f, "load {load:.2}"),
+        }
+    }
+}
