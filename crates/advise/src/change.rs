@@ -1,0 +1,196 @@
+//! Changes of the layout, and what each would bring.
+
+use crate::hot::{Folder, TOLD};
+use crate::{Outcome, Seen, predict};
+use homing_model::{FileLayout, Replica};
+use std::collections::BTreeSet;
+use std::path::PathBuf;
+
+/// A volume whose copies can be changed.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Site {
+    /// Its name.
+    pub name: String,
+    /// Where it is mounted.
+    pub mount: PathBuf,
+    /// Hosts that give it space.
+    pub hosts: Vec<String>,
+    /// Whether a folder may have another number of copies than the rest.
+    pub by_folder: bool,
+}
+
+/// What can be changed.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Change {
+    /// So many copies of what is in a folder.
+    Copies {
+        /// The volume.
+        volume: String,
+        /// The folder: the mount point where only all of a volume can be changed.
+        path: PathBuf,
+        /// Copies.
+        copies: u32,
+    },
+    /// A folder to a volume that is spread over several hosts.
+    Move {
+        /// The folder.
+        path: PathBuf,
+        /// The volume's mount point.
+        to: PathBuf,
+    },
+}
+
+/// Where the time of the runs, played again as files lie now, is this far from what they took, the placer alone does not
+/// tell it: others used the hosts, or few tasks at once were let to a server.
+const NEAR: f64 = 0.2;
+
+/// A change with what it would bring.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Advice {
+    /// The change.
+    pub change: Change,
+    /// What the runs come to as files lie now.
+    pub now: Outcome,
+    /// What they would come to.
+    pub then: Outcome,
+    /// What the runs took, microseconds.
+    pub took_us: u64,
+    /// Bytes that are written for it.
+    pub written: u64,
+}
+
+impl Advice {
+    /// The part of the bytes over the network that is saved, 0 to 1.
+    pub fn saves(&self) -> f64 {
+        saved(self.now.remote, self.then.remote)
+    }
+
+    /// The part of the time that is saved; `None` where more than the placer sets it.
+    pub fn saves_time(&self) -> Option<f64> {
+        let is_told = saved(self.took_us, self.now.us).abs() <= NEAR;
+        is_told.then(|| saved(self.now.us, self.then.us))
+    }
+}
+
+fn saved(now: u64, then: u64) -> f64 {
+    1.0 - then as f64 / now.max(1) as f64
+}
+
+/// Changes of folders, as [`crate::hot`] tells them, those first that save most bytes. Only what saves at least
+/// a twentieth of them.
+pub fn advice(seen: &Seen, folders: &[Folder], sites: &[Site]) -> Vec<Advice> {
+    let now = predict(seen, &seen.files);
+    let held = |files: &[FileLayout]| files.iter().flat_map(FileLayout::bytes_per_host).map(|(_, n)| n).sum::<u64>();
+    let stored = held(&seen.files);
+    let took_us = seen.runs.iter().filter(|run| !run.tasks.is_empty()).map(|run| run.us).sum();
+    let mut found: Vec<Advice> = Vec::new();
+    for (change, files) in folders.iter().flat_map(|folder| changes(seen, folder, sites)) {
+        if found.iter().any(|one| one.change == change) {
+            continue;
+        }
+        let then = predict(seen, &files);
+        let written = held(&files).saturating_sub(stored);
+        found.push(Advice { change, now, then, took_us, written });
+    }
+    found.retain(|one| one.saves() >= TOLD);
+    found.sort_by(|a, b| b.saves().total_cmp(&a.saves()));
+    found
+}
+
+/// Changes of a folder, each with all files as they would lie.
+fn changes(seen: &Seen, folder: &Folder, sites: &[Site]) -> Vec<(Change, Vec<FileLayout>)> {
+    let site = sites.iter().filter(|site| folder.path.starts_with(&site.mount));
+    match site.max_by_key(|site| site.mount.as_os_str().len()) {
+        Some(site) => one_more_copy(seen, folder, site).into_iter().collect(),
+        None => sites.iter().filter(|to| to.hosts.len() > 1).map(|to| moved(seen, folder, to)).collect(),
+    }
+}
+
+fn one_more_copy(seen: &Seen, folder: &Folder, site: &Site) -> Option<(Change, Vec<FileLayout>)> {
+    let path = if site.by_folder { &folder.path } else { &site.mount };
+    let within = |file: &FileLayout| file.path.as_path().starts_with(path);
+    let copies = seen.files.iter().filter(|file| within(file)).flat_map(|file| &file.extents);
+    let copies = copies.map(|extent| extent.replicas.len()).max().unwrap_or(0) as u32 + 1;
+    if copies as usize > site.hosts.len() {
+        return None;
+    }
+    let mut turn = 0;
+    let mut files = seen.files.clone();
+    for file in files.iter_mut().filter(|file| within(file)) {
+        for extent in &mut file.extents {
+            let has = |host: &&String| extent.replicas.iter().any(|one| one.host == **host);
+            let free: BTreeSet<&String> = site.hosts.iter().filter(|host| !has(host)).collect();
+            let lacks = (copies as usize).saturating_sub(extent.replicas.len()).min(free.len());
+            let from = turn % free.len().max(1);
+            let hosts: Vec<String> = free.iter().cycle().skip(from).take(lacks).map(|host| host.to_string()).collect();
+            turn += lacks;
+            extent.replicas.extend(hosts.into_iter().map(|host| Replica { host, share: 1.0 }));
+        }
+    }
+    Some((Change::Copies { volume: site.name.clone(), path: path.clone(), copies }, files))
+}
+
+/// To a volume with one copy, file by file in turn: more copies of it are a change of their own.
+fn moved(seen: &Seen, folder: &Folder, to: &Site) -> (Change, Vec<FileLayout>) {
+    let mut files = seen.files.clone();
+    let within = files.iter_mut().filter(|file| file.path.as_path().starts_with(&folder.path));
+    for (turn, file) in within.enumerate() {
+        let host = &to.hosts[turn % to.hosts.len()];
+        for extent in &mut file.extents {
+            extent.replicas = vec![Replica { host: host.clone(), share: 1.0 }];
+        }
+    }
+    (Change::Move { path: folder.path.clone(), to: to.mount.clone() }, files)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::hot;
+    use crate::predict::tests::{file, seen};
+
+    fn advised(sites: &[Site]) -> Vec<Advice> {
+        let seen = skewed();
+        advice(&seen, &hot(&seen), sites)
+    }
+
+    fn skewed() -> Seen {
+        let files: Vec<FileLayout> = (0..30).map(|n| file(&format!("/data/raw/{n}"), 10_000_000, &["n1"])).collect();
+        let tasks: Vec<(usize, Vec<usize>)> = (0..30).map(|n| (n % 3, vec![n])).collect();
+        let tasks: Vec<(usize, &[usize])> = tasks.iter().map(|(host, files)| (*host, &files[..])).collect();
+        seen(files, &tasks)
+    }
+
+    fn site(by_folder: bool, mount: &str, hosts: &[&str]) -> Site {
+        let hosts = hosts.iter().map(|host| host.to_string()).collect();
+        Site { name: "data".into(), mount: mount.into(), hosts, by_folder }
+    }
+
+    #[test]
+    fn a_copy_more_of_what_is_hot_is_advised_with_what_it_brings() {
+        for (by_folder, path) in [(true, "/data/raw"), (false, "/data")] {
+            let found = advised(&[site(by_folder, "/data", &["n1", "n2", "n3"])]);
+            let change = Change::Copies { volume: "data".into(), path: path.into(), copies: 2 };
+            assert_eq!(found.iter().map(|one| &one.change).collect::<Vec<_>>(), [&change]);
+            assert_eq!((found[0].saves(), found[0].written), (1.0, 300_000_000), "{found:?}");
+            // Of a run that took as long as its tasks do, or much longer.
+            let told = |took_us| Advice { took_us, ..found[0].clone() }.saves_time();
+            assert!(told(found[0].now.us + 1000).is_some_and(|part| part > 0.1), "{found:?}");
+            assert_eq!(told(found[0].now.us * 2), None);
+        }
+    }
+
+    #[test]
+    fn what_cannot_be_changed_or_would_bring_nothing_is_not_advised() {
+        assert_eq!(advised(&[site(true, "/data", &["n1"])]), []);
+        assert_eq!(advised(&[site(true, "/data", &["n1", "other"])]), []);
+        assert_eq!(advised(&[]), []);
+    }
+
+    #[test]
+    fn a_folder_of_one_server_may_move_to_a_volume_over_several() {
+        let found = advised(&[site(true, "/spread", &["n1", "n2", "n3"])]);
+        let change = Change::Move { path: "/data/raw".into(), to: "/spread".into() };
+        assert_eq!(found.iter().map(|one| &one.change).collect::<Vec<_>>(), [&change]);
+    }
+}

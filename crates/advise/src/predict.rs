@@ -1,0 +1,122 @@
+//! The same tasks on the same hosts, with files that lie elsewhere.
+
+use crate::{Run, Seen};
+use homing_model::{FileLayout, TaskId};
+use homing_place::{HostModel, Need, Params, simulate};
+use std::collections::{BTreeMap, HashMap};
+
+/// What runs come to.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Outcome {
+    /// Bytes that cross the network.
+    pub remote: u64,
+    /// Time of all runs, one after another, microseconds.
+    pub us: u64,
+}
+
+/// Plays the runs through the placer with files in these places, in the order of [`Seen::files`].
+pub fn predict(seen: &Seen, files: &[FileLayout]) -> Outcome {
+    seen.runs
+        .iter()
+        .map(|run| of_run(run, files))
+        .fold(Outcome::default(), |sum, one| Outcome { remote: sum.remote + one.remote, us: sum.us + one.us })
+}
+
+fn of_run(run: &Run, files: &[FileLayout]) -> Outcome {
+    let places: HashMap<&str, usize> =
+        run.hosts.iter().enumerate().map(|(at, host)| (host.name.as_str(), at)).collect();
+    let hosts: Vec<HostModel> = run
+        .hosts
+        .iter()
+        .map(|host| HostModel { slots: host.slots, nic_bytes_per_s: host.link, serving: 0.0, switch: None })
+        .collect();
+    let needs: Vec<(TaskId, Need)> = run
+        .tasks
+        .iter()
+        .enumerate()
+        .map(|(at, task)| (at as TaskId + 1, need(&places, task.files.iter().map(|file| &files[*file]))))
+        .collect();
+    let work = work(run);
+    let planned = simulate(Params::default(), &hosts, &needs, |task, _| work[task as usize - 1]);
+    Outcome {
+        remote: planned.iter().map(|one| one.remote).sum(),
+        us: planned.iter().map(|one| one.end_us).max().unwrap_or(0),
+    }
+}
+
+fn need<'a>(places: &HashMap<&str, usize>, files: impl Iterator<Item = &'a FileLayout>) -> Need {
+    let (mut total, mut held) = (0, BTreeMap::<usize, u64>::new());
+    for file in files {
+        total += file.size;
+        for (host, bytes) in file.bytes_per_host() {
+            places.get(host.as_str()).into_iter().for_each(|at| *held.entry(*at).or_default() += bytes);
+        }
+    }
+    Need { total, per_host: held.into_iter().collect(), ..Need::default() }
+}
+
+/// The time of each task on a host that has its bytes, microseconds: as those took for each of their bytes which had
+/// theirs. Where none had, the time of the link goes off, at the rate that the placer takes for a link that it does not
+/// know.
+fn work(run: &Run) -> Vec<u64> {
+    let at_home = || run.tasks.iter().filter(|task| task.remote == 0 && task.local > 0);
+    let (us, bytes) = at_home().fold((0, 0), |(us, bytes), task| (us + task.wall_us, bytes + task.local));
+    let link = |host: usize| run.hosts[host].link.map_or(Params::default().default_bytes_per_s, |rate| rate as f64);
+    let of = |task: &crate::Done| match task.remote {
+        0 => task.wall_us,
+        _ if bytes > 0 => (us as f64 / bytes as f64 * (task.local + task.remote) as f64) as u64,
+        fetched => task.wall_us.saturating_sub((fetched as f64 / link(task.host) * 1e6) as u64).max(1),
+    };
+    run.tasks.iter().map(of).collect()
+}
+
+#[cfg(test)]
+pub(crate) mod tests {
+    use super::*;
+    use crate::{Done, Worker};
+    use homing_model::{Extent, Replica};
+
+    pub fn file(path: &str, size: u64, on: &[&str]) -> FileLayout {
+        let replicas = on.iter().map(|host| Replica { host: host.to_string(), share: 1.0 }).collect();
+        FileLayout {
+            path: path.into(),
+            size,
+            volume: "v".into(),
+            extents: vec![Extent { offset: 0, length: size, replicas }],
+            reason: None,
+            server_path: None,
+        }
+    }
+
+    /// A run on n1, n2 and n3, of tasks by the host where each ran and the files that it read, a second each at home.
+    pub fn seen(files: Vec<FileLayout>, tasks: &[(usize, &[usize])]) -> Seen {
+        let hosts: Vec<Worker> =
+            (1..=3).map(|n| Worker { name: format!("n{n}"), slots: 1, link: Some(1_000_000) }).collect();
+        let done = |(host, read): &(usize, &[usize])| {
+            let all: u64 = read.iter().map(|at| files[*at].size).sum();
+            let local: u64 =
+                read.iter().filter_map(|at| files[*at].bytes_per_host().get(&hosts[*host].name).copied()).sum();
+            let wall_us = 1_000_000 + (all - local);
+            Done { host: *host, wall_us, local, remote: all - local, files: read.to_vec() }
+        };
+        let tasks = tasks.iter().map(done).collect();
+        Seen { runs: vec![Run { hosts, tasks, us: 1 }], files }
+    }
+
+    #[test]
+    fn what_lies_on_one_host_is_fetched_and_what_lies_everywhere_is_not() {
+        let files: Vec<FileLayout> = (0..30).map(|n| file(&format!("/d/{n}"), 10_000_000, &["n1"])).collect();
+        let tasks: Vec<(usize, Vec<usize>)> = (0..30).map(|n| (n % 3, vec![n])).collect();
+        let tasks: Vec<(usize, &[usize])> = tasks.iter().map(|(host, files)| (*host, &files[..])).collect();
+        let seen = seen(files, &tasks);
+        let now = predict(&seen, &seen.files);
+        let mut moved = seen.files.clone();
+        for (n, layout) in moved.iter_mut().enumerate() {
+            *layout = file("/d", 10_000_000, &["n1", ["n2", "n3"][n % 2]]);
+        }
+        let then = predict(&seen, &moved);
+        assert!(now.remote > 0 && then.remote == 0, "{now:?} {then:?}");
+        // Ten tasks of a second on each host.
+        assert!(then.us <= 11_000_000 && now.us > 14_000_000, "{now:?} {then:?}");
+    }
+}

@@ -1,0 +1,132 @@
+//! What was read, and what to do, in words.
+
+use crate::{Advice, Change, Folder, Seen};
+use homing_batch::quote;
+use homing_model::RawText;
+use homing_model::text::{aligned, shown};
+use homing_model::units::{bytes, count};
+use serde_json::{Value, json};
+use std::os::unix::ffi::OsStrExt;
+use std::path::Path;
+
+/// Folders that are shown: a screen's worth beside the advice.
+const FOLDERS: usize = 10;
+/// Storage hosts that are named of each.
+const HOSTS: usize = 3;
+
+/// What the journals and the file systems tell.
+pub struct Told {
+    /// What tasks read, and where that lies.
+    pub seen: Seen,
+    /// Runs that read something over a network file system.
+    pub runs: usize,
+    /// What a person should know of it.
+    pub notes: Vec<String>,
+}
+
+/// What stored bytes cost.
+pub struct Price<'a> {
+    /// So many of them, a month; nothing where it is not known.
+    pub stored: &'a dyn Fn(u64) -> Option<f64>,
+    /// In which currency.
+    pub currency: &'a str,
+}
+
+fn part(of: u64, all: u64) -> String {
+    format!("{:.0} %", 100.0 * of as f64 / all.max(1) as f64)
+}
+
+/// For people.
+pub fn text(told: &Told, folders: &[Folder], advice: &[Advice], cost: Option<&Price>) -> String {
+    let (local, remote) = told.seen.bytes();
+    let tasks = told.seen.runs.iter().map(|run| run.tasks.len() as u64).sum();
+    let mut text = format!(
+        "{} with {} read {}, {} of it over the network\n",
+        count(told.runs as u64, "run"),
+        count(tasks, "task"),
+        bytes(local + remote),
+        part(remote, local + remote)
+    );
+    if remote == 0 {
+        return text + "nothing to change: all was read at home\n";
+    }
+    let head = ["FOLDER", "READ", "NETWORK", "OF IT", "LIES ON"];
+    let mut cells = vec![head.map(String::from)];
+    cells.extend(folders.iter().take(FOLDERS).map(row));
+    text += &aligned(&cells, 1..4);
+    for one in advice {
+        text += &format!("{}\n    {}\n", sentence(one, cost), command(&one.change));
+    }
+    if advice.is_empty() {
+        text += "no other number of copies would bring a twentieth, of volumes that `homing volume list` has\n";
+    }
+    text
+}
+
+fn row(folder: &Folder) -> [String; 5] {
+    let mut on: Vec<String> =
+        folder.on.iter().take(HOSTS).map(|(host, share)| format!("{} {:.0} %", shown(host), 100.0 * share)).collect();
+    if folder.on.len() > HOSTS {
+        on.push(format!("{} more", folder.on.len() - HOSTS));
+    }
+    [
+        shown(&folder.path.to_string_lossy()),
+        bytes(folder.read),
+        bytes(folder.remote),
+        part(folder.remote, folder.read),
+        on.join(", "),
+    ]
+}
+
+fn sentence(one: &Advice, cost: Option<&Price>) -> String {
+    let what = match &one.change {
+        Change::Copies { path, copies, .. } => format!("{copies} copies of {}", shown(&path.to_string_lossy())),
+        Change::Move { path, to } => {
+            format!("{} on {}", shown(&path.to_string_lossy()), shown(&to.to_string_lossy()))
+        }
+    };
+    let time = match one.saves_time().map(|part| 100.0 * part) {
+        Some(part) if part >= 1.0 => format!(", {part:.0} % less time"),
+        Some(part) if part <= -1.0 => format!(", {:.0} % more time", -part),
+        Some(_) => ", the same time".into(),
+        None => String::new(),
+    };
+    let network = format!("{} over the network, {} as files lie now", bytes(one.then.remote), bytes(one.now.remote));
+    let price = cost.and_then(|cost| Some(((cost.stored)(one.written)?, shown(cost.currency))));
+    let price = price.map_or(String::new(), |(amount, currency)| format!(", {amount:.2} {currency} a month"));
+    let (part, stored) = (100.0 * one.saves(), bytes(one.written));
+    format!("{what}: {network} ({part:.0} % less){time}; {stored} more are stored{price}")
+}
+
+/// What a person pastes.
+fn command(change: &Change) -> String {
+    let word = |path: &Path| RawText(quote(path.as_os_str().as_bytes())).display();
+    match change {
+        Change::Copies { volume, path, copies } => format!("homing volume set-copies {volume} {} {copies}", word(path)),
+        Change::Move { path, to } => {
+            let there = to.join(path.strip_prefix("/").unwrap_or(path));
+            format!("rsync -aHAX --mkpath {}/ {}/", word(path), word(&there))
+        }
+    }
+}
+
+/// For programs.
+pub fn as_json(told: &Told, folders: &[Folder], advice: &[Advice], cost: Option<&Price>) -> Value {
+    let (local, remote) = told.seen.bytes();
+    let folder = |one: &Folder| {
+        let on: serde_json::Map<String, Value> =
+            one.on.iter().map(|(host, part)| (host.clone(), json!(part))).collect();
+        json!({ "path": one.path.to_string_lossy(), "read_bytes": one.read, "remote_bytes": one.remote, "on": on })
+    };
+    let change = |one: &Advice| {
+        json!({
+            "command": command(&one.change), "stored_bytes": one.written,
+            "stored_month": cost.and_then(|cost| (cost.stored)(one.written)),
+            "remote_bytes": one.now.remote, "remote_bytes_then": one.then.remote, "time_saved": one.saves_time(),
+        })
+    };
+    json!({
+        "runs": told.runs, "local_bytes": local, "remote_bytes": remote,
+        "folders": folders.iter().map(folder).collect::<Vec<_>>(), "advice": advice.iter().map(change).collect::<Vec<_>>(),
+    })
+}
