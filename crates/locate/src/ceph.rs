@@ -9,11 +9,10 @@ mod primary;
 
 use crate::{Asked, FileSystem};
 use homing_model::{FileLayout, Replica};
-use homing_mounts::MountLine;
 use homing_mounts::ceph::{self, Client, ReadFrom};
+use homing_mounts::{FS_TIMEOUT, MountLine, within};
 use map::OsdMap;
 use object::Striping;
-use std::fs::File;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -34,6 +33,8 @@ pub(crate) struct Ceph {
     kernel: bool,
     client: Client,
     map: Mutex<Option<Told>>,
+    /// When the kernel's client last spoke with an OSD for this.
+    spoken: Mutex<Option<Instant>>,
 }
 
 impl Ceph {
@@ -43,6 +44,7 @@ impl Ceph {
             kernel: ceph::is_kernel(&line.mount),
             client: ceph::client(line),
             map: Mutex::default(),
+            spoken: Mutex::default(),
         }
     }
 
@@ -78,18 +80,30 @@ impl Ceph {
         });
         Ok(())
     }
-}
 
-fn by_kernel(path: &Path, striping: &Striping, layout: &mut FileLayout) -> Result<(), String> {
-    use std::os::unix::fs::OpenOptionsExt;
-    // Whoever replaces it by a FIFO meanwhile keeps nobody waiting.
-    let open = File::options().read(true).custom_flags(libc::O_NONBLOCK | libc::O_NOCTTY).open(path);
-    let file = open.map_err(|e| format!("cannot open it, which Ceph wants for telling its place: {e}"))?;
-    object::place(striping, layout, &mut |_, offset| {
-        let replica = |host: String| Replica { host, share: 1.0 };
-        primary::address(&file, offset).map(|host| host.into_iter().map(replica).collect())
-    });
-    Ok(())
+    fn by_kernel(&self, path: &Path, striping: &Striping, layout: &mut FileLayout) -> Result<(), String> {
+        let file = primary::open(path, 0)
+            .map_err(|e| format!("cannot open it, which Ceph wants for telling its place: {e}"))?;
+        self.speak(path);
+        object::place(striping, layout, &mut |_, offset| {
+            let replica = |host: String| Replica { host, share: 1.0 };
+            primary::address(&file, offset).map(|host| host.into_iter().map(replica).collect())
+        });
+        Ok(())
+    }
+
+    /// The kernel's client hears of a new map from OSDs that it speaks with, before their answer, or when one of them
+    /// leaves it. One that reads nothing tells for ever what was so when it last did: so a page is read past the cache.
+    /// Threads that come together wait for the one that reads.
+    fn speak(&self, path: &Path) {
+        let mut spoken = self.spoken.lock().unwrap_or_else(PoisonError::into_inner);
+        if spoken.is_none_or(|since| since.elapsed() >= FRESH) {
+            let path = path.to_path_buf();
+            // An OSD whose host is dead keeps the reader until others have told of that; the old map is told then.
+            within(FS_TIMEOUT, move || primary::speak(&path));
+            *spoken = Some(Instant::now());
+        }
+    }
 }
 
 impl FileSystem for Ceph {
@@ -100,9 +114,9 @@ impl FileSystem for Ceph {
         let told = Striping::of(path).and_then(|striping| {
             let by_map = |layout: &mut FileLayout| self.by_map(&striping, meta.ino(), layout);
             match (self.kernel, self.client.read_from) {
-                (true, ReadFrom::Primary) => by_kernel(path, &striping, layout),
+                (true, ReadFrom::Primary) => self.by_kernel(path, &striping, layout),
                 // The kernel tells of no other copies: without the map the primary's is known, and is one of them.
-                (true, _) => by_map(layout).or_else(|_| by_kernel(path, &striping, layout)),
+                (true, _) => by_map(layout).or_else(|_| self.by_kernel(path, &striping, layout)),
                 (false, _) => by_map(layout),
             }
         });

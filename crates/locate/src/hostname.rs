@@ -17,12 +17,10 @@ impl HostNames {
     /// Asks for the names of all these at the same time, to have them for [`Self::of`].
     pub fn learn(&self, hosts: &BTreeSet<String>) {
         let hosts: Vec<&String> = hosts.iter().filter(|h| h.parse::<IpAddr>().is_ok()).collect();
-        for some in hosts.chunks(AT_ONCE) {
-            let asked = homing_threads::each(some, |host| name(host));
-            let mut known = self.known.lock().unwrap_or_else(PoisonError::into_inner);
-            for (host, name) in some.iter().zip(asked) {
-                known.entry(host.to_string()).or_insert_with(|| name.unwrap_or_else(|| host.to_string()));
-            }
+        let asked = homing_threads::each_of(&hosts, AT_ONCE, |host| name(host));
+        let mut known = self.known.lock().unwrap_or_else(PoisonError::into_inner);
+        for (host, name) in hosts.into_iter().zip(asked) {
+            known.entry(host.clone()).or_insert_with(|| name.unwrap_or_else(|| host.clone()));
         }
     }
 
@@ -36,6 +34,15 @@ impl HostNames {
         let mut known = self.known.lock().unwrap_or_else(PoisonError::into_inner);
         known.entry(host.to_string()).or_insert_with(|| name(host).unwrap_or_else(|| host.to_string())).clone()
     }
+}
+
+/// A name of the domain name system is no longer, bytes (RFC 1035).
+const LONGEST_NAME: usize = 253;
+
+/// Whether a text of unknown origin has the form of a name or an address, and can be no option of a program.
+pub(crate) fn is_host(text: &str) -> bool {
+    let sound = |c: char| c.is_ascii_alphanumeric() || "._-:".contains(c);
+    !text.is_empty() && text.len() <= LONGEST_NAME && !text.starts_with('-') && text.chars().all(sound)
 }
 
 fn name(address: &str) -> Option<String> {

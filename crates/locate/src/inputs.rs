@@ -1,14 +1,17 @@
 //! What a command reads: from its words to paths, from these to bytes by host.
 
-use crate::{LocateError, Locator, OwnLocators, Volume};
+mod remote;
+
+use crate::{LocateError, Locator, OwnLocators, Volume, hdfs};
 use homing_batch::candidate_words;
-use homing_model::{Block, Extent, FileLayout, Task};
+use homing_model::{Block, Extent, FileLayout, RawText, Task};
 use homing_mounts::Kind;
 use std::collections::{BTreeMap, HashMap, HashSet};
 use std::fs::Metadata;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
 
 /// Files looked at below a folder that is an input.
 pub const TREE_LIMIT: usize = 2_000;
@@ -23,10 +26,12 @@ pub struct Named {
     /// Said to be inputs: a folder stands for the files in it.
     pub declared: Vec<PathBuf>,
     /// Words of the command: a folder stands for its files when no file of a
-    /// shared volume is named beside it. Beside files it is where the output goes.
+    /// shared volume or of HDFS is named beside it. Beside files it is where the output goes.
     pub words: Vec<PathBuf>,
     /// Folders in which a shell looks for the words that are patterns: `DIR` of `DIR/*.fq`.
     pub patterns: Vec<PathBuf>,
+    /// Names of HDFS, said to be inputs or words of the command, as they were written.
+    pub remote: Vec<PathBuf>,
     /// Of a declared file, the only bytes that are read.
     pub block: Option<Block>,
 }
@@ -36,12 +41,19 @@ impl Named {
     pub fn of(task: &Task, cwd: &Path, detect: bool) -> Named {
         let mut seen: HashSet<PathBuf> = task.outputs.iter().map(|o| cwd.join(o.as_path())).collect();
         let mut once = |path: PathBuf| seen.insert(path.clone()).then_some(path);
-        let declared = task.inputs.iter().filter(|name| !name.0.is_empty());
+        let (mut words, mut remote) = (if detect { candidate_words(task) } else { Vec::new() }, Vec::new());
+        let mut local = |name: &RawText| {
+            let is_named = hdfs::is_named(name.as_path());
+            remote.extend(Some(name.to_path()).filter(|_| is_named));
+            !is_named
+        };
+        let declared = task.inputs.iter().filter(|name| !name.0.is_empty() && local(name));
         let declared = declared.filter_map(|name| once(cwd.join(name.as_path()))).collect();
-        let words = if detect { candidate_words(task) } else { Vec::new() };
+        words.retain(&mut local);
+        remote.retain(|name| once(cwd.join(name)).is_some());
         let patterns = words.iter().filter_map(|word| once(cwd.join(searched(word.as_path())?))).collect();
         let words = words.iter().filter_map(|word| once(cwd.join(word.as_path()))).collect();
-        Named { declared, words, patterns, block: None }
+        Named { declared, words, patterns, remote, block: None }
     }
 
     /// Of the file of `block`, which a word names too, the task reads that block.
@@ -82,11 +94,23 @@ pub struct Inputs {
     pub unknown: Option<Volume>,
     /// Something has a place.
     pub located: bool,
+    /// So has a file of HDFS, which is on no volume.
+    pub remote: bool,
+    /// Why the place of a name of HDFS is not known.
+    pub untold: Option<String>,
     /// Folders of which the first files stand for all.
     pub cut: Vec<PathBuf>,
 }
 
 impl Inputs {
+    fn add(&mut self, place: &Place) {
+        self.located |= place.bytes > 0;
+        self.bytes += place.bytes;
+        for (host, bytes) in &place.per_host {
+            *self.shared.entry(host.clone()).or_default() += bytes;
+        }
+    }
+
     fn volume(&mut self, volume: &Volume) {
         if volume.kind.is_comparable() && !self.volumes.contains(volume) {
             self.volumes.push(volume.clone());
@@ -175,6 +199,11 @@ impl Finder {
         Finder { hosts: hosts.max(1), keeps, ..self }
     }
 
+    /// Waits no longer for a NameNode of HDFS than so long.
+    pub fn patient(self, limit: Duration) -> Finder {
+        Finder { locator: self.locator.patient(limit), ..self }
+    }
+
     /// Whom it asks.
     pub fn locator(&self) -> &Locator {
         &self.locator
@@ -190,9 +219,11 @@ impl Finder {
                 None => self.add(path, found, false, TREE_LIMIT, &mut inputs),
             }
         }
+        self.add_remote(&named.remote, &mut inputs);
         let words: Vec<_> =
             named.words.iter().chain(&named.patterns).filter_map(|path| Some((path, self.look(path)?))).collect();
-        let beside_files = words.iter().any(|(_, (volume, folder))| !folder && volume.kind.is_comparable());
+        let is_file = |(_, (volume, folder)): &(_, (Volume, bool))| !folder && volume.kind.is_comparable();
+        let beside_files = inputs.remote || words.iter().any(is_file);
         for (path, found) in words {
             match found.1 && beside_files {
                 true => inputs.volume(&found.0),
@@ -226,15 +257,9 @@ impl Finder {
     fn look(&self, path: &Path) -> Option<(Volume, bool)> {
         let (volume, _, meta) = self.locator.resolve(path).ok()?;
         let (folder, mark) = (meta.is_dir(), mark(&meta));
-        let mut known = self.known();
+        let known = self.known();
         if known.get(path).is_none_or(|old| old.folder != folder || !(folder || old.mark == mark)) {
-            if known.len() >= MOST_KNOWN {
-                known.retain(|_, one| one.folder || one.named > 1);
-            }
-            if known.len() >= MOST_KNOWN {
-                known.clear();
-            }
-            known.insert(path.to_path_buf(), Known { folder, mark, place: None, named: 0 });
+            remember(known, path, Known { folder, mark, place: None, named: 0 });
         }
         Some((volume, folder))
     }
@@ -258,9 +283,8 @@ impl Finder {
             let here = place.per_host.get(&crate::local::host()).copied();
             return inputs.own.push((path.to_path_buf(), here.filter(|_| counts).unwrap_or_default()));
         }
-        inputs.bytes += if counts { place.bytes } else { 0 };
-        for (host, bytes) in place.per_host.iter().filter(|_| counts) {
-            *inputs.shared.entry(host.clone()).or_default() += bytes;
+        if counts {
+            inputs.add(&place);
         }
     }
 
@@ -269,12 +293,7 @@ impl Finder {
         if !volume.kind.is_comparable() {
             return inputs.own.push((block.path.clone(), block.length));
         }
-        let place = Place::of([&within(&self.layout(&block.path), block)], false);
-        inputs.located |= place.bytes > 0;
-        inputs.bytes += place.bytes;
-        for (host, bytes) in place.per_host {
-            *inputs.shared.entry(host).or_default() += bytes;
-        }
+        inputs.add(&Place::of([&within(&self.layout(&block.path), block)], false));
     }
 
     /// The layout of the file whose blocks come one after the other: asked for once.
@@ -299,6 +318,16 @@ impl Finder {
         }
         place
     }
+}
+
+fn remember(mut known: MutexGuard<'_, HashMap<PathBuf, Known>>, path: &Path, what: Known) {
+    if known.len() >= MOST_KNOWN {
+        known.retain(|_, one| one.folder || one.named > 1);
+    }
+    if known.len() >= MOST_KNOWN {
+        known.clear();
+    }
+    known.insert(path.to_path_buf(), what);
 }
 
 /// The part of a layout that holds a block.

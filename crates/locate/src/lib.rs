@@ -7,7 +7,9 @@ mod ceph;
 pub mod contract;
 mod disk;
 mod drbd;
+mod everything;
 mod gluster;
+mod hdfs;
 mod hostname;
 mod inputs;
 mod local;
@@ -21,6 +23,8 @@ mod stacked;
 mod volfile;
 mod walk;
 
+pub use everything::{answering_files, locate_everything, name_hosts};
+pub use hdfs::is_named as is_remote;
 use homing_model::{FileLayout, Mount};
 use homing_mounts::{Kind, MountLine, volume_name};
 pub use hostname::HostNames;
@@ -128,6 +132,18 @@ fn file_system(first: &MountLine, lines: &[MountLine], depth: u8, own: &OwnLocat
             (Some(stacked), _) => Arc::new(stacked),
             (None, _) => disk::of(first, kind, drbd::has_copy(first)),
         },
+    }
+}
+
+/// Of which nothing is known yet.
+fn blank(path: &Path) -> FileLayout {
+    FileLayout {
+        path: path.into(),
+        size: 0,
+        volume: String::new(),
+        extents: Vec::new(),
+        reason: None,
+        server_path: None,
     }
 }
 

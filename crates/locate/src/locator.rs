@@ -1,7 +1,8 @@
 //! Finds the file system of a path, and asks it: one file, many, or a folder.
 
+use crate::hdfs::{self, Hdfs};
 use crate::walk::{Found, walk};
-use crate::{Asked, FileSystem, LocateError, OwnLocators, Spread, Tree, Volume, file_system, volume};
+use crate::{Asked, FileSystem, LocateError, OwnLocators, Spread, Tree, Volume, blank, file_system, volume};
 use homing_model::{FileLayout, RawText};
 use homing_mounts::{self as mounts, Kind, MountLine};
 use std::collections::HashMap;
@@ -9,6 +10,7 @@ use std::fs::Metadata;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError, mpsc};
+use std::time::Duration;
 
 /// Files that one thread asks for at once: MooseFS answers many questions in one
 /// go. Not so many that the kernel has forgotten them meanwhile.
@@ -43,6 +45,7 @@ pub struct Locator {
     depth: u8,
     /// Commands of the site's own.
     own: OwnLocators,
+    hdfs: Hdfs,
 }
 
 impl Locator {
@@ -54,6 +57,15 @@ impl Locator {
     /// Asks these commands about the types of file systems that they are for.
     pub fn with_own(self, own: OwnLocators) -> Locator {
         Locator { own, ..self }
+    }
+
+    /// Waits no longer for a NameNode of HDFS than so long.
+    pub fn patient(self, limit: Duration) -> Locator {
+        Locator { hdfs: self.hdfs.patient(limit), ..self }
+    }
+
+    pub(crate) fn hdfs(&self) -> &Hdfs {
+        &self.hdfs
     }
 
     /// For what so many file systems show.
@@ -146,6 +158,10 @@ impl Locator {
     }
 
     fn ask(&self, path: &Path) -> Question {
+        if hdfs::is_named(path) {
+            let refused = |why| FileLayout { reason: Some(why), ..blank(path) };
+            return Err(Box::new(self.hdfs.locate(path, self.hdfs.until()).unwrap_or_else(refused)));
+        }
         let refuse = |volume, reason| Box::new(FileLayout { volume, reason: Some(reason), ..blank(path) });
         // Whoever tells a reason names the file.
         let said = |error| match error {
@@ -280,17 +296,6 @@ fn piece(questions: impl Iterator<Item = Question>) -> Vec<FileLayout> {
     }
     close(open, &mut done);
     done
-}
-
-fn blank(path: &Path) -> FileLayout {
-    FileLayout {
-        path: path.into(),
-        size: 0,
-        volume: String::new(),
-        extents: Vec::new(),
-        reason: None,
-        server_path: None,
-    }
 }
 
 /// Whether a path lies below a volume's mount point; cheap for paths without symbolic links.

@@ -4,6 +4,7 @@
 //! order: where the file lies, or why that is unknown. Names of files are no part of the answer, so that none can
 //! forge one.
 
+use crate::hostname::is_host;
 use crate::{Asked, FileSystem};
 use homing_model::text::shown;
 use homing_model::{Extent, FileLayout, Replica};
@@ -22,8 +23,6 @@ use std::time::Duration;
 const MOST: u64 = 16 << 20;
 /// Of what the command says when it fails, bytes.
 const LAST: u64 = 4096;
-/// A name of the domain name system is no longer, bytes (RFC 1035).
-const LONGEST_NAME: usize = 253;
 
 /// `[locator.NAME]` of the cluster file.
 #[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
@@ -52,21 +51,22 @@ pub type OwnLocators = Arc<[OwnLocator]>;
 /// One line of an answer.
 #[derive(Default, Deserialize)]
 #[serde(deny_unknown_fields, default)]
-struct Answer {
+pub(crate) struct Answer {
     /// Hosts that hold the whole file.
-    hosts: Vec<String>,
+    pub hosts: Vec<String>,
     /// Parts of it, in order of offset.
-    extents: Vec<Part>,
+    pub extents: Vec<Part>,
     /// Why it, or the rest of it, is unknown.
-    reason: Option<String>,
+    pub reason: Option<String>,
 }
 
+/// A part of a file.
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
-struct Part {
-    offset: u64,
-    length: u64,
-    hosts: Vec<String>,
+pub(crate) struct Part {
+    pub offset: u64,
+    pub length: u64,
+    pub hosts: Vec<String>,
 }
 
 /// Such a command, and why it is not asked any more.
@@ -179,7 +179,7 @@ fn read(text: &str, files: usize) -> Result<Vec<Answer>, String> {
 }
 
 /// Puts an answer that keeps the contract into a layout.
-fn place(layout: &mut FileLayout, answer: Answer) -> Result<(), String> {
+pub(crate) fn place(layout: &mut FileLayout, answer: Answer) -> Result<(), String> {
     let whole = Part { offset: 0, length: layout.size, hosts: answer.hosts };
     let parts = if answer.extents.is_empty() && !whole.hosts.is_empty() { vec![whole] } else { answer.extents };
     let mut end = 0;
@@ -203,11 +203,7 @@ fn place(layout: &mut FileLayout, answer: Answer) -> Result<(), String> {
 }
 
 fn replicas(hosts: Vec<String>) -> Result<Vec<Replica>, String> {
-    let is_name = |host: &String| {
-        let sound = |c: char| c.is_ascii_alphanumeric() || "._-:".contains(c);
-        !host.is_empty() && host.len() <= LONGEST_NAME && !host.starts_with('-') && host.chars().all(sound)
-    };
-    match hosts.iter().find(|host| !is_name(host)) {
+    match hosts.iter().find(|host| !is_host(host)) {
         Some(odd) => Err(format!("{odd:?} is no name of a host")),
         None if hosts.is_empty() => Err("an extent lies on no host".into()),
         None => Ok(hosts.into_iter().map(|host| Replica { host, share: 1.0 }).collect()),

@@ -143,10 +143,14 @@ fn layer(asked: &Asked, folders: &[PathBuf], lines: &[MountLine], metacopy: bool
     shown.into_iter().find(has).ok_or_else(unseen)
 }
 
-/// The same file on another file system, as far as `stat` tells.
+/// The same file on another file system, as far as `stat` tells. An overlay shows the number that a file has in its layer.
+/// A file that was just written to GlusterFS may bear the time of another server when it is asked for again.
 fn same(below: &Metadata, above: &Metadata) -> bool {
-    let mark = |meta: &Metadata| (meta.len(), meta.mtime(), meta.mtime_nsec(), meta.mode());
-    below.dev() != above.dev() && mark(below) == mark(above)
+    let mark = |meta: &Metadata| (meta.len(), meta.mode());
+    let time = |meta: &Metadata| (meta.mtime(), meta.mtime_nsec());
+    below.dev() != above.dev()
+        && mark(below) == mark(above)
+        && (time(below) == time(above) || below.ino() == above.ino())
 }
 
 fn branch(asked: &Asked) -> Result<PathBuf, String> {

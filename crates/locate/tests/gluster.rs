@@ -50,6 +50,7 @@ fn inside(base: &Path) {
     assert_placed(&locator.locate(&base.join("link/f")), &holding(base, "rep", Path::new("folder/f")));
     layers(&locator, base);
     image(&locator, base);
+    snap(&locator, base);
     branches(&locator, base);
     unreadable(&at("rep"));
     brick_down(&locator, base, &at("alone"));
@@ -144,6 +145,22 @@ fn image(locator: &Locator, base: &Path) {
     for at in ["small", "large"] {
         assert!(Command::new("umount").arg(base.join(at)).status().unwrap().success());
     }
+}
+
+/// A snap, or an image of Apptainer's, is a squashfs on such a device: its bytes are where the image is.
+fn snap(locator: &Locator, base: &Path) {
+    let kernels = std::fs::read_to_string("/proc/filesystems").unwrap();
+    if !common::installed("mksquashfs") || !kernels.contains("squashfs") {
+        return eprintln!("SKIPPED: snaps need mksquashfs, and a kernel that mounts what it makes");
+    }
+    let (image, at, content) = (base.join("mnt/rep/a.snap"), base.join("snap"), base.join("content"));
+    std::fs::create_dir(&content).unwrap();
+    std::fs::write(content.join("f"), "content").unwrap();
+    let made = Command::new("mksquashfs").args([&content, &image]).args(["-quiet", "-no-progress"]).status();
+    assert!(made.unwrap().success());
+    mount(&["-t", "squashfs", "-o", "loop,ro", &image.display().to_string()], &at);
+    assert_placed(&locator.locate(&at.join("f")), &holding(base, "rep", Path::new("a.snap")));
+    assert!(Command::new("umount").arg(&at).status().unwrap().success());
 }
 
 /// A mergerfs tells on which of its branches a file is.

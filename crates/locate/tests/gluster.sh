@@ -39,6 +39,8 @@ make() { # volume, its kind (words), numbers of its bricks
     done
     # shellcheck disable=SC2086 # words are meant
     gluster volume create "$volume" $kind $bricks force >/dev/null
+    # On a disk that is nine tenths full all new files and shards would go to one brick.
+    gluster volume set "$volume" cluster.min-free-disk 1% >/dev/null
 }
 join() {
     mkdir -p "$base/mnt/$1"

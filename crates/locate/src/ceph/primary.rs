@@ -2,8 +2,11 @@
 //! may read the file.
 
 use std::fs::File;
+use std::io;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 use std::os::fd::AsRawFd;
+use std::os::unix::fs::{FileExt, OpenOptionsExt};
+use std::path::Path;
 
 /// `struct ceph_ioctl_dataloc` of Linux, fs/ceph/ioctl.h.
 #[repr(C)]
@@ -23,6 +26,21 @@ struct DataLocation {
 /// `CEPH_IOC_GET_DATALOC`: `_IOWR(0x97, 3, struct ceph_ioctl_dataloc)`.
 const GET_LOCATION: libc::c_ulong = 3 << 30 | (size_of::<DataLocation>() as libc::c_ulong) << 16 | 0x97 << 8 | 3;
 
+/// Whoever replaces it by a FIFO meanwhile keeps nobody waiting.
+pub(super) fn open(path: &Path, flags: i32) -> io::Result<File> {
+    File::options().read(true).custom_flags(libc::O_NONBLOCK | libc::O_NOCTTY | flags).open(path)
+}
+
+/// What a read past the cache brings, where it may be put.
+#[repr(align(4096))]
+struct Page([u8; 4096]);
+
+/// Makes the client speak with an OSD, by a read past its cache. Whatever comes of it, it is told of a new map.
+pub(super) fn speak(path: &Path) {
+    let mut page = Box::new(Page([0; 4096]));
+    let _ = open(path, libc::O_DIRECT).and_then(|file| file.read_at(&mut page.0, 0));
+}
+
 /// The address of the OSD from which the byte at `offset` is read; `None` when none that is up has it.
 pub(super) fn address(file: &File, offset: u64) -> Result<Option<String>, String> {
     // SAFETY: all bits zero are a value of each member.
@@ -31,7 +49,7 @@ pub(super) fn address(file: &File, offset: u64) -> Result<Option<String>, String
     // SAFETY: the number tells the kernel the structure's size, and it writes no more than that.
     let status = unsafe { libc::ioctl(file.as_raw_fd(), GET_LOCATION as _, &mut location) };
     if status < 0 {
-        return Err(format!("Ceph's client does not tell its place: {}", std::io::Error::last_os_error()));
+        return Err(format!("Ceph's client does not tell its place: {}", io::Error::last_os_error()));
     }
     if location.osd < 0 {
         return Ok(None);

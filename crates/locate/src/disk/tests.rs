@@ -52,6 +52,22 @@ fn gfs2_and_ocfs2_lie_on_no_host() {
 }
 
 #[test]
+fn gfs2_that_was_made_for_one_host_is_known_by_the_kernels_own_word() {
+    let sys = tempfile::tempdir().unwrap();
+    for (name, dev, locks) in [("vg:shared", "253:3\n", "lock_dlm\n"), ("loop1", "7:1\n", "lock_nolock\n")] {
+        let one = sys.path().join(name);
+        std::fs::create_dir_all(one.join("device")).unwrap();
+        std::fs::create_dir(one.join("lock_module")).unwrap();
+        std::fs::write(one.join("device/dev"), dev).unwrap();
+        std::fs::write(one.join("lock_module/proto_name"), locks).unwrap();
+    }
+    let locks = |major, minor| super::locks(sys.path(), rustix::fs::makedev(major, minor));
+    assert_eq!(locks(7, 1).as_deref(), Some("lock_nolock"));
+    assert_eq!(locks(253, 3).as_deref(), Some("lock_dlm"));
+    assert_eq!(locks(7, 2), None);
+}
+
+#[test]
 fn drbd_lies_where_its_copy_is_whole() {
     assert!(is_here(&on_disk("ext4 /dev/drbd0 rw", Ok(true))));
     assert!(is_here(&on_disk("ocfs2 /dev/drbd0 rw,heartbeat=local", Ok(true))), "both hosts have all of it");

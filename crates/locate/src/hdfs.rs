@@ -1,0 +1,147 @@
+//! HDFS, for those who name it: words like `hdfs://nn/path`, of programs that read HDFS themselves. There is no mount
+//! to ask; the NameNode tells by WebHDFS, its door for HTTP, on which DataNodes the blocks of a file lie.
+
+mod answer;
+mod http;
+mod word;
+
+use crate::{blank, local};
+use homing_model::FileLayout;
+use homing_model::text::shown;
+use std::collections::HashMap;
+use std::io::ErrorKind;
+use std::net::{IpAddr, ToSocketAddrs};
+use std::path::Path;
+use std::sync::{Mutex, PoisonError};
+use std::time::{Duration, Instant};
+use word::{Door, encoded};
+
+/// As long is believed what was told: where a file lies, and that a NameNode is silent, so that ten thousand tasks do
+/// not wait for it one by one.
+const KEPT: Duration = Duration::from_secs(20);
+/// A look takes no longer, unless somebody has more patience, or less.
+const LIMIT: Duration = Duration::from_secs(2);
+/// What a word begins with that is taken for HDFS.
+const SCHEMES: [&[u8]; 3] = [b"hdfs://", b"webhdfs://", b"swebhdfs://"];
+const NOBODY: &str = "nobody tells the address of this host; a logical name of Hadoop's configuration stands for several \
+                      NameNodes: HOMING_WEBHDFS=HOST:9870 names the active one";
+
+/// A word is one by its scheme alone. A path that `cwd` was put before never is.
+pub fn is_named(word: &Path) -> bool {
+    SCHEMES.iter().any(|scheme| word.as_os_str().as_encoded_bytes().starts_with(scheme))
+}
+
+/// Since when the addresses of a NameNode are known, or why it cannot be asked.
+type Known = (Instant, Result<Vec<IpAddr>, String>);
+
+/// All NameNodes that words name.
+pub(crate) struct Hdfs {
+    begun: Instant,
+    limit: Duration,
+    /// Where WebHDFS is, for words that do not tell it.
+    webhdfs: Option<String>,
+    known: Mutex<HashMap<Door, Known>>,
+    connections: http::Kept,
+}
+
+impl Default for Hdfs {
+    fn default() -> Hdfs {
+        let (known, connections) = Default::default();
+        Hdfs { begun: Instant::now(), limit: LIMIT, webhdfs: set("HOMING_WEBHDFS"), known, connections }
+    }
+}
+
+fn set(name: &str) -> Option<String> {
+    std::env::var(name).ok().filter(|value| !value.is_empty())
+}
+
+impl Hdfs {
+    /// With so much patience for one look.
+    pub fn patient(self, limit: Duration) -> Hdfs {
+        Hdfs { limit, ..self }
+    }
+
+    /// When a look that begins now must have ended.
+    pub fn until(&self) -> Instant {
+        Instant::now() + self.limit
+    }
+
+    /// Another number when it is time to ask again where a file lies.
+    pub fn turn(&self) -> i64 {
+        (self.begun.elapsed().as_secs() / KEPT.as_secs()).cast_signed()
+    }
+
+    /// Where the file lies that a word names, or the reason where none is there; the error is that nobody tells.
+    pub fn locate(&self, word: &Path, until: Instant) -> Result<FileLayout, String> {
+        if !cfg!(feature = "hdfs") {
+            return Err("this homing was built without its feature `hdfs`".into());
+        }
+        let (door, path) = word::parse(word.as_os_str().as_encoded_bytes(), self.webhdfs.as_deref())?;
+        let mut layout = FileLayout { volume: format!("hdfs:{door}"), ..blank(word) };
+        self.fill(&mut layout, &door, &path, until).map_err(|why| format!("the NameNode {door}: {why}"))?;
+        Ok(layout)
+    }
+
+    fn fill(&self, layout: &mut FileLayout, door: &Door, path: &[u8], until: Instant) -> Result<(), String> {
+        let addresses = self.addresses(door, until)?;
+        let ask = |op| self.get(door, &addresses, path, op, until);
+        match answer::size(&ask("GETFILESTATUS")?)? {
+            Err(no_file) => layout.reason = Some(no_file),
+            Ok(0) => {}
+            Ok(size) => {
+                layout.size = size;
+                let mut told = ask("GETFILEBLOCKLOCATIONS")?;
+                if told.status == 400 {
+                    // As Hadoop 2 says that it does not know the question.
+                    told = ask("GET_BLOCK_LOCATIONS")?;
+                }
+                // What calls itself by an address that each host has for itself is beside the NameNode.
+                let here = addresses.iter().all(IpAddr::is_loopback);
+                answer::blocks(layout, &told, &if here { local::host() } else { door.host.clone() })?;
+            }
+        }
+        Ok(())
+    }
+
+    fn get(&self, door: &Door, to: &[IpAddr], path: &[u8], op: &str, until: Instant) -> Result<http::Answer, String> {
+        let account = || Some(homing_names::account(rustix::process::getuid().as_raw())?.name);
+        // As Hadoop's own clients have it.
+        let user = set("HADOOP_USER_NAME").or_else(account).unwrap_or_default();
+        let target = format!("/webhdfs/v1{}?op={op}&user.name={}", encoded(path), encoded(user.as_bytes()));
+        self.connections.get(to, door, &target, until).map_err(|error| {
+            let silent = error.kind() == ErrorKind::TimedOut;
+            let why = if silent { "it does not answer".into() } else { shown(&error.to_string()) };
+            self.keep(door, Err(why)).err().unwrap_or_default()
+        })
+    }
+
+    fn addresses(&self, door: &Door, until: Instant) -> Result<Vec<IpAddr>, String> {
+        let known = self.known.lock().unwrap_or_else(PoisonError::into_inner).get(door).cloned();
+        if let Some((_, known)) = known.filter(|(since, _)| since.elapsed() < KEPT) {
+            return known;
+        }
+        let (host, left) = (door.host.clone(), until.saturating_duration_since(Instant::now()));
+        let found = homing_mounts::within(left, move || addresses(&host)).filter(|found| !found.is_empty());
+        self.keep(door, found.ok_or_else(|| NOBODY.into()))
+    }
+
+    fn keep(&self, door: &Door, known: Result<Vec<IpAddr>, String>) -> Result<Vec<IpAddr>, String> {
+        let since = (Instant::now(), known.clone());
+        self.known.lock().unwrap_or_else(PoisonError::into_inner).insert(door.clone(), since);
+        known
+    }
+}
+
+/// Those of a host for itself come where it has no others.
+fn addresses(host: &str) -> Vec<IpAddr> {
+    if let Ok(address) = host.parse() {
+        return vec![address];
+    }
+    let found: Vec<IpAddr> = homing_names::addresses(host).iter().filter_map(|address| address.parse().ok()).collect();
+    // Also where the name is an address of the loopback.
+    let own = || (host, 0).to_socket_addrs().into_iter().flatten().map(|address| address.ip()).collect();
+    if found.is_empty() { own() } else { found }
+}
+
+#[cfg(all(test, feature = "hdfs"))]
+mod tests;

@@ -1,0 +1,80 @@
+//! What a NameNode answers, as values. All of it is of unknown origin.
+
+use super::http::Answer;
+use crate::own::{self, Part};
+use homing_model::FileLayout;
+use homing_model::text::shown;
+use rustix::io::Errno;
+use serde_json::Value;
+use std::io;
+use std::net::{IpAddr, SocketAddr};
+
+fn json(answer: &Answer) -> Result<Value, String> {
+    serde_json::from_slice(&answer.body).map_err(|e| format!("its answer is no JSON: {e}"))
+}
+
+/// How long a file is (GETFILESTATUS); the inner error is why there is no file to read.
+pub(super) fn size(answer: &Answer) -> Result<Result<u64, String>, String> {
+    if answer.status != 200 {
+        let told = failure(answer);
+        let missing = answer.status == 404 && told.starts_with("FileNotFoundException");
+        return if missing { Ok(Err(io::Error::from(Errno::NOENT).to_string())) } else { Err(told) };
+    }
+    let told = json(answer)?;
+    let file = &told["FileStatus"];
+    match (file["type"].as_str(), file["length"].as_u64(), file["ecPolicy"].as_str()) {
+        (Some("DIRECTORY"), ..) => Ok(Err("it is a directory of HDFS; name the files in it".into())),
+        (Some("FILE"), Some(_), Some(policy)) => {
+            Ok(Err(shown(&format!("it is erasure-coded ({policy:.40}): no DataNode has a block of it whole"))))
+        }
+        (Some("FILE"), Some(length), None) => Ok(Ok(length)),
+        _ => Err("its answer tells no file's type and length".into()),
+    }
+}
+
+/// What the NameNode says in the place of an answer.
+fn failure(Answer { status, body }: &Answer) -> String {
+    let said = serde_json::from_slice::<Value>(body).unwrap_or_default();
+    let said = &said["RemoteException"];
+    match (status, said["exception"].as_str(), said["message"].as_str()) {
+        (401, ..) => "it wants a login (Kerberos), which homing has not (HTTP status 401)".into(),
+        (_, Some(kind), Some(message)) => shown(&format!("{kind}: {message:.300}")),
+        _ => format!("HTTP status {status}; is this the port of WebHDFS?"),
+    }
+}
+
+/// Puts the blocks of an answer (to GETFILEBLOCKLOCATIONS, or to the older GET_BLOCK_LOCATIONS) into a layout that has
+/// its size. `near` is the host of DataNodes with an address of the loopback.
+pub(super) fn blocks(layout: &mut FileLayout, answer: &Answer, near: &str) -> Result<(), String> {
+    if answer.status != 200 {
+        return Err(failure(answer));
+    }
+    let told = json(answer)?;
+    let now = told["BlockLocations"]["BlockLocation"].as_array();
+    let all = now.or_else(|| told["LocatedBlocks"]["locatedBlocks"].as_array()).ok_or("its answer tells no blocks")?;
+    let (mut parts, mut lost) = (Vec::new(), None);
+    for block in all {
+        let (part, corrupt) = part(block, near).ok_or("a block of its answer has no place, length or address")?;
+        if corrupt || part.hosts.is_empty() {
+            let at = part.offset;
+            lost.get_or_insert_with(|| format!("no DataNode that is up has a sound copy of the block at byte {at}"));
+        } else {
+            parts.push(part);
+        }
+    }
+    own::place(layout, own::Answer { extents: parts, reason: lost, ..own::Answer::default() })
+}
+
+/// A block in either form, and whether all of its copies are damaged.
+fn part(block: &Value, near: &str) -> Option<(Part, bool)> {
+    let host = |ip: IpAddr| if ip.is_loopback() { near.into() } else { ip.to_canonical().to_string() };
+    let (offset, length, corrupt, addresses) = if let Some(names) = block["names"].as_array() {
+        let addresses = names.iter().map(|name| Some(name.as_str()?.parse::<SocketAddr>().ok()?.ip()));
+        (&block["offset"], &block["length"], &block["corrupt"], addresses.collect::<Option<Vec<_>>>()?)
+    } else {
+        let addresses = block["locations"].as_array()?.iter().map(|node| node["ipAddr"].as_str()?.parse().ok());
+        (&block["startOffset"], &block["block"]["numBytes"], &block["isCorrupt"], addresses.collect::<Option<_>>()?)
+    };
+    let hosts = addresses.into_iter().map(host).collect();
+    Some((Part { offset: offset.as_u64()?, length: length.as_u64()?, hosts }, corrupt.as_bool()?))
+}

@@ -1,0 +1,42 @@
+//! What a command reads of HDFS: it is named, on no volume, and fetched anew by each task.
+
+use super::{Finder, Inputs, Known, Place, remember};
+use homing_model::RawText;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::time::Instant;
+
+impl Finder {
+    /// All of them within the patience for one look.
+    pub(super) fn add_remote(&self, words: &[PathBuf], inputs: &mut Inputs) {
+        let until = self.locator.hdfs().until();
+        for word in words {
+            match self.remote(word, until) {
+                Ok(place) => {
+                    inputs.remote |= place.bytes > 0;
+                    inputs.add(&place);
+                }
+                Err(why) => {
+                    _ = inputs.untold.get_or_insert(format!("{}: {why}", RawText::from(word.as_path()).display()))
+                }
+            }
+        }
+    }
+
+    /// Asks where a file of HDFS lies, unless it was told a moment ago.
+    fn remote(&self, word: &Path, until: Instant) -> Result<Arc<Place>, String> {
+        let hdfs = self.locator.hdfs();
+        let mark = (0, 0, hdfs.turn(), 0);
+        let kept = self.known().get(word).filter(|known| known.mark == mark).and_then(|known| known.place.clone());
+        if let Some(place) = kept {
+            return Ok(place);
+        }
+        let layout = hdfs.locate(word, until)?;
+        let place = Arc::new(Place::of([&layout], false));
+        // What is not there may be made at any time.
+        if layout.reason.is_none() {
+            remember(self.known(), word, Known { folder: false, mark, place: Some(place.clone()), named: 0 });
+        }
+        Ok(place)
+    }
+}
