@@ -3,7 +3,7 @@
 use crate::groups::Groups;
 use crate::judge::{HALF, Judge, SLOW, quartile};
 use crate::measured::{Load, Measured, Pair, Round};
-use crate::next::{sides, slow_paths};
+use crate::next::{Side, crossed, sides, slow_paths};
 use homing_model::NodeSet;
 use serde::Serialize;
 use std::collections::BTreeMap;
@@ -66,21 +66,22 @@ const LINK: &str = "the link between their switches: its speed, and whether a se
 pub fn findings(measured: &Measured) -> Vec<Finding> {
     let judge = Judge::new(measured);
     let groups = Groups::new(&judge);
-    let told = Told { judge: &judge, of: measured };
+    let told = Told { judge: &judge, of: measured, groups: &groups };
     let hosts = 0..measured.hosts.len();
     let mut all = told.unmeasured();
     all.extend(told.negotiated());
     all.extend(told.mtu());
     all.extend(hosts.filter_map(|host| told.host(host)));
     all.extend(told.unclear());
-    all.extend(told.paths(&groups));
-    all.extend(told.shared(&groups));
+    all.extend(told.paths());
+    all.extend(told.shared());
     all
 }
 
 struct Told<'a> {
     judge: &'a Judge<'a>,
     of: &'a Measured,
+    groups: &'a Groups,
 }
 
 impl Told<'_> {
@@ -225,8 +226,9 @@ impl Told<'_> {
     fn lost(&self, host: usize) -> Option<String> {
         let hosts = 0..self.of.hosts.len();
         let usual = |of: &dyn Fn(usize) -> Option<f64>| quartile(hosts.clone().filter_map(of), 2).unwrap_or(0.0);
-        let to = |host: usize| self.judge.again(|_, to| to == host);
-        let from = |host: usize| self.judge.again(|from, _| from == host);
+        // What crosses a full link is lost there.
+        let to = |host: usize| self.judge.again(|from, to| to == host && !self.groups.apart(from, to));
+        let from = |host: usize| self.judge.again(|from, to| from == host && !self.groups.apart(from, to));
         let much = |share: Option<f64>, usual: f64| share.filter(|share| *share >= LOSS.max(usual * LOSSES));
         let of = |share: f64, what: &str| format!("{} of what {what} is sent again", percent(share));
         let to = much(to(host), usual(&to)).map(|share| of(share, "is sent to it"));
@@ -264,7 +266,7 @@ impl Told<'_> {
         Some(self.about(Kind::Unclear, &suspects, sentence, "measure them with a host that is known to be good: -w"))
     }
 
-    fn paths(&self, groups: &Groups) -> Vec<Finding> {
+    fn paths(&self) -> Vec<Finding> {
         let alone = |&(a, b): &(usize, usize)| self.of.under(Load::Alone).any(|pair| pair.is(a, b));
         let told = |(a, b): (usize, usize)| {
             let way = |from, to| {
@@ -275,18 +277,17 @@ impl Told<'_> {
             let sentence = format!("{} of what is usual, and both are well with others", ways.join(", "));
             self.about(Kind::Path, &[a, b], sentence, "what is between the two: switches, routes")
         };
-        slow_paths(self.judge, groups).into_iter().filter(alone).map(told).collect()
+        slow_paths(self.judge, self.groups).into_iter().filter(alone).map(told).collect()
     }
 
-    fn shared(&self, groups: &Groups) -> Vec<Finding> {
-        let rounds = self.of.rounds.iter().filter(|round| round.load == Load::Across);
-        let told = |(round, (one, other)): (&Round, (Vec<usize>, Vec<usize>))| {
-            let carries = self.carries(round)?;
-            let (one, other) = (self.set(&one), self.set(&other));
+    fn shared(&self) -> Vec<Finding> {
+        let told = |side: Side| {
+            let carries = self.carries(crossed(self.of, &side)?)?;
+            let (one, other) = (self.set(&side.0), self.set(&side.1));
             let sentence = format!("{one} and {other} share one link of {carries:.0} Mbit/s");
             Some(Finding { kind: Kind::Shared, hosts: vec![one, other], sentence, look: LINK })
         };
-        rounds.zip(sides(&groups.all())).filter_map(told).collect()
+        sides(&self.groups.all()).into_iter().filter_map(told).collect()
     }
 
     /// What a link carries each way, Mbit/s, if that is less than what the hosts could.

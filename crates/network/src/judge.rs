@@ -2,8 +2,10 @@
 
 use crate::measured::{Flow, Load, Measured, Pair};
 
-/// Below this share of what is usual a flow is slow. Noise of an idle network is 5 %.
-pub const SLOW: f64 = 0.85;
+/// The standard deviation of what a flow carries on an idle network, as a share of what is usual.
+pub const NOISE: f64 = 0.05;
+/// Below this share of what is usual a flow is slow: three standard deviations.
+pub const SLOW: f64 = 1.0 - 3.0 * NOISE;
 /// Below this share of what is usual, both directions at once are slower than one is.
 pub const HALF: f64 = 0.7;
 /// Where both directions at once are usually slower than this, something else than links holds them back: processors.
@@ -91,9 +93,13 @@ impl Judge<'_> {
 
     /// What both directions at once carry, as a share of what is usual for that.
     pub fn both(&self, pair: &Pair) -> Option<f64> {
-        let shares: Vec<f64> =
-            pair.at_once().map(|(from, to, flow)| flow.mbit_per_s / self.expected(from, to)).collect();
-        (!shares.is_empty()).then(|| shares.iter().sum::<f64>() / shares.len() as f64 / self.both)
+        let shares: Vec<f64> = self.each_way(pair).collect();
+        (!shares.is_empty()).then(|| shares.iter().sum::<f64>() / shares.len() as f64)
+    }
+
+    /// What each direction carries while both are used, as a share of what is usual for that.
+    pub fn each_way<'p>(&'p self, pair: &'p Pair) -> impl Iterator<Item = f64> + 'p {
+        pair.at_once().map(|(from, to, flow)| flow.mbit_per_s / self.expected(from, to) / self.both)
     }
 
     /// The shares of what is usual that a pair's flows carried: from, to, share.

@@ -2,7 +2,7 @@
 
 use crate::groups::Groups;
 use crate::judge::{Judge, SLOW};
-use crate::measured::{Load, Measured, Pair};
+use crate::measured::{Load, Measured, Pair, Round};
 use crate::pairs::circle;
 
 /// In so many random matchings 98.7 % of slow hosts among 8 never look good, and all among 16 and more; none that is
@@ -12,6 +12,8 @@ const MATCHINGS: usize = 3;
 const MORE: usize = 16;
 /// Of them, so many where what is usual is in doubt: by then enough pairs met on one side.
 const DOUBTS: usize = 3;
+/// How often each meets each other at the most.
+const TURNS: usize = 3;
 /// Known-good hosts that a suspect is measured with.
 const WITNESSES: usize = 2;
 /// Single pairs that are measured again. Where more are slow it is no single path.
@@ -52,7 +54,10 @@ pub fn next(measured: &Measured, order: &[usize], all: bool) -> Option<Order> {
     let groups = Groups::new(&judge);
     let doubt = judge.doubtful() && done < MATCHINGS + DOUBTS;
     let unclear = doubt || (groups.shown() || many(&judge)) && !groups.settled() && done < MATCHINGS + MORE;
+    // Few hosts have met each other soon. What else was on the network then is gone at another time.
+    let again = matchings.get(done % matchings.len().max(1)).filter(|_| done < matchings.len() * TURNS).cloned();
     matching
+        .or(again)
         .filter(|_| unclear)
         .map(|pairs| Order::brief(Load::Crowd, pairs))
         .or_else(|| suspect(&judge))
@@ -97,17 +102,35 @@ fn path(judge: &Judge, groups: &Groups) -> Option<Order> {
     Some(Order::whole(Load::Alone, vec![pair]))
 }
 
-/// The groups, each against the others, to learn what the link between carries.
+/// The groups, each against the others, to learn what the link between carries, and whether all of them cross it: those
+/// whose group is least certain come first, and where a host turns out to be on another side it is done anew.
 fn across(judge: &Judge, groups: &Groups) -> Option<Order> {
+    let sides = sides(&groups.all());
     let done = judge.of.rounds.iter().filter(|round| round.load == Load::Across).count();
-    sides(&groups.all())
-        .into_iter()
-        .nth(done)
-        .map(|(one, other)| Order::brief(Load::Across, one.into_iter().zip(other).collect()))
+    if done >= sides.len() + TURNS - 1 {
+        return None;
+    }
+    let (one, other) = sides.iter().find(|side| crossed(judge.of, side).is_none())?;
+    let unsure = |hosts: &[usize]| {
+        let mut hosts = hosts.to_vec();
+        hosts.sort_by_key(|host| groups.certain(*host));
+        hosts
+    };
+    Some(Order::brief(Load::Across, unsure(one).into_iter().zip(unsure(other)).collect()))
+}
+
+/// A group, and those that it was measured against.
+pub type Side = (Vec<usize>, Vec<usize>);
+
+/// The last round in which all pairs were between a group and others.
+pub fn crossed<'r>(measured: &'r Measured, (one, other): &Side) -> Option<&'r Round> {
+    let crosses = |pair: &Pair| one.contains(&pair.a) && other.contains(&pair.b);
+    let mut across = measured.rounds.iter().rev().filter(|round| round.load == Load::Across);
+    across.find(|round| round.pairs.iter().all(crosses))
 }
 
 /// What is measured against what: two groups once, and of more each against all others.
-pub fn sides(groups: &[Vec<usize>]) -> Vec<(Vec<usize>, Vec<usize>)> {
+pub fn sides(groups: &[Vec<usize>]) -> Vec<Side> {
     let others = |i: usize| {
         let others = groups.iter().enumerate().filter(|(at, _)| *at != i);
         others.flat_map(|(_, hosts)| hosts.iter().copied()).collect()
