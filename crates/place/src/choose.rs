@@ -3,7 +3,7 @@
 
 use crate::class::Key;
 use crate::fetch::SOONEST_US;
-use crate::groups::{Entry, GroupIx, Shelf};
+use crate::groups::{Entry, GroupIx, Oldest, Shelf};
 use crate::host::Storage;
 use crate::placer::Choice;
 use crate::{HostIx, Placer};
@@ -24,12 +24,12 @@ impl Placer {
     pub(crate) fn at_home(&self, host: HostIx, free: u32, now_us: u64) -> Option<Choice> {
         let own = self.within_reach(self.groups.at(host), host, free);
         let nobodys = self.within_reach(self.groups.anywhere(), host, free);
-        let overdue = own.iter().chain(&nobodys).copied().filter(|group| self.groups.passed(*group) >= PATIENCE);
-        self.oldest(overdue).or_else(|| self.own(host, &own, now_us)).or_else(|| self.oldest(nobodys.iter().copied()))
+        let overdue = own.iter().chain(&nobodys).filter(|(_, group)| self.groups.passed(*group) >= PATIENCE);
+        oldest(overdue).or_else(|| self.own(host, &own, now_us)).or_else(|| oldest(nobodys.iter()))
     }
 
     /// The oldest groups of these from which this host may take.
-    pub(crate) fn within_reach(&self, shelf: &Shelf, host: HostIx, free: u32) -> Vec<GroupIx> {
+    pub(crate) fn within_reach(&self, shelf: &Shelf, host: HostIx, free: u32) -> Vec<Oldest> {
         let is_full = self.hosts[host].storage == Storage::Full;
         let may = |(_, group, plain): &&Entry| {
             let key = || &self.groups.get(*group).key;
@@ -41,7 +41,7 @@ impl Placer {
         let asked = if is_held { 0 } else { usize::MAX };
         let reading = shelf.reading.iter().take(asked).filter(may).take(LOOK_AT_HOME);
         let others = shelf.others.iter().filter(may).take(LOOK_AT_HOME);
-        reading.chain(others).map(|(_, group, _)| *group).collect()
+        reading.chain(others).map(|(task, group, _)| (*task, *group)).collect()
     }
 
     /// Whether slots are being collected here for a wide task that does not fit yet.
@@ -80,24 +80,27 @@ impl Placer {
 
     /// Of the tasks whose bytes are here, first those whose other holders are
     /// busiest: an idle holder elsewhere takes its own soon.
-    pub(crate) fn own(&self, host: HostIx, own: &[GroupIx], now_us: u64) -> Option<Choice> {
+    pub(crate) fn own(&self, host: HostIx, own: &[Oldest], now_us: u64) -> Option<Choice> {
         let level = |other: HostIx| {
             (self.hosts[other].backlog + self.hosts[other].running.len() as f64) / f64::from(self.hosts[other].slots)
                 * self.duration_us(other, now_us)
         };
         let slack = |group: GroupIx| {
-            let others = self.groups.get(group).key.holders.iter().copied().filter(|other| *other != host);
+            let others = self.groups.holders(group).filter(|other| *other != host);
             others.map(level).fold(f64::INFINITY, f64::min)
         };
-        let free = own.iter().copied().filter(|group| !self.is_claimed(host, *group));
-        let weighed = free.map(|group| (slack(group), self.groups.get(group).class.front(), group));
+        let free = own.iter().copied().filter(|(_, group)| !self.is_claimed(host, *group));
+        let weighed = free.map(|(task, group)| (slack(group), task, group));
         let best = weighed.max_by(|(a, x, _), (b, y, _)| a.total_cmp(b).then_with(|| y.cmp(x)));
-        self.oldest(best.map(|(_, _, group)| group).into_iter())
+        best.map(|(_, task, group)| Choice { group, task, why: None, source: None })
     }
 
     /// Whether another host, which wrote what such a task reads, can take it at once. It may have reasons of
     /// which nothing is known here not to, so that its claim does not last.
     fn is_claimed(&self, host: HostIx, group: GroupIx) -> bool {
+        if !self.groups.has_writer(group) {
+            return false;
+        }
         let key = &self.groups.get(group).key;
         let Some(writer) = key.writer.filter(|writer| *writer != host) else { return false };
         self.groups.passed(group) < CLAIM
@@ -114,9 +117,8 @@ impl Placer {
             self.ask_again_us = Some(now_us + SOONEST_US as u64);
         }
     }
+}
 
-    fn oldest(&self, groups: impl Iterator<Item = GroupIx>) -> Option<Choice> {
-        let (task, group) = groups.filter_map(|group| Some((self.groups.get(group).class.front()?, group))).min()?;
-        Some(Choice { group, task, why: None, source: None })
-    }
+fn oldest<'a>(groups: impl Iterator<Item = &'a Oldest>) -> Option<Choice> {
+    groups.min().map(|&(task, group)| Choice { group, task, why: None, source: None })
 }

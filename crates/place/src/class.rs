@@ -38,10 +38,12 @@ impl Key {
     }
 }
 
-/// The waiting tasks of one group, by number.
+/// The waiting tasks of one group, by number. Most of a million groups have one, which needs no room of its own.
 #[derive(Debug, Default)]
 pub struct Class {
-    queue: VecDeque<TaskId>,
+    first: Option<TaskId>,
+    /// Empty where there is no first.
+    others: VecDeque<TaskId>,
     /// The host that keeps slots free for the next, wide task of the group.
     pub reserved: Option<HostIx>,
 }
@@ -49,33 +51,58 @@ pub struct Class {
 impl Class {
     /// In order of numbers; a task that comes again finds its old place.
     pub fn insert(&mut self, task: TaskId) {
-        match self.queue.back() {
-            Some(&last) if last >= task => {
-                if let Err(at) = self.queue.binary_search(&task) {
-                    self.queue.insert(at, task);
+        match (self.first, self.others.back()) {
+            (None, _) => self.first = Some(task),
+            (Some(first), _) if task < first => {
+                self.others.push_front(first);
+                self.first = Some(task);
+            }
+            (Some(first), _) if task == first => {}
+            (_, Some(&last)) if last >= task => {
+                if let Err(at) = self.others.binary_search(&task) {
+                    self.others.insert(at, task);
                 }
             }
-            _ => self.queue.push_back(task),
+            _ => self.others.push_back(task),
         }
     }
 
     /// Takes `task` out; whether it was there.
     pub fn remove(&mut self, task: TaskId) -> bool {
-        if self.queue.front() == Some(&task) {
-            return self.queue.pop_front().is_some();
+        if self.first == Some(task) {
+            self.first = self.others.pop_front();
+            return true;
         }
-        self.queue.binary_search(&task).ok().and_then(|at| self.queue.remove(at)).is_some()
+        self.others.binary_search(&task).ok().and_then(|at| self.others.remove(at)).is_some()
     }
 
     pub fn front(&self) -> Option<TaskId> {
-        self.queue.front().copied()
+        self.first
     }
 
     pub fn tasks(&self) -> impl DoubleEndedIterator<Item = TaskId> + '_ {
-        self.queue.iter().copied()
+        self.first.into_iter().chain(self.others.iter().copied())
     }
 
     pub fn len(&self) -> usize {
-        self.queue.len()
+        usize::from(self.first.is_some()) + self.others.len()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn tasks_stand_in_the_order_of_their_numbers() {
+        let mut class = Class::default();
+        for task in [7, 3, 9, 3, 5, 9, 7] {
+            class.insert(task);
+        }
+        assert_eq!((class.tasks().collect::<Vec<_>>(), class.len()), (vec![3, 5, 7, 9], 4));
+        assert!(class.remove(5) && !class.remove(5) && class.remove(3));
+        assert_eq!((class.front(), class.tasks().rev().collect::<Vec<_>>()), (Some(7), vec![9, 7]));
+        assert!(class.remove(7) && class.remove(9));
+        assert_eq!((class.front(), class.len()), (None, 0));
     }
 }

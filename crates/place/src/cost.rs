@@ -1,6 +1,5 @@
 //! What it costs to wait for a host, and to fetch instead.
 
-use crate::groups::Group;
 use crate::host::pour;
 use crate::way::WHOLE;
 use crate::{HostIx, Placer};
@@ -14,9 +13,9 @@ const SLOWER: f64 = 2.0;
 impl Placer {
     /// Expected wall time of a waiting task on `host` without fetching.
     pub(crate) fn duration_us(&self, host: HostIx, now_us: u64) -> f64 {
-        let mean_bytes = self.bytes as f64 / self.with_bytes.max(1) as f64;
-        let prior = mean_bytes / self.hosts[host].link * 1e6;
-        self.hosts[host].duration_us(self.local_us.get().unwrap_or(prior), now_us).max(1.0)
+        let mean_bytes = || self.bytes as f64 / self.with_bytes.max(1) as f64;
+        let prior = || mean_bytes() / self.hosts[host].link * 1e6;
+        self.hosts[host].duration_us(|| self.local_us.get().unwrap_or_else(prior), now_us).max(1.0)
     }
 
     /// Expected wall times of one task on `host` and on `other`. Tasks differ, so that a host with a slot `free`
@@ -45,10 +44,11 @@ impl Placer {
         let pace: Vec<f64> =
             (0..self.hosts.len()).map(|h| self.duration_us(h, now_us) / f64::from(self.hosts[h].slots)).collect();
         self.hosts.iter_mut().for_each(|host| host.backlog = 0.0);
-        let mut groups: Vec<&Group> = self.groups.iter().filter(|group| !group.key.holders.is_empty()).collect();
-        groups.sort_by_key(|group| group.key.holders.len());
-        for Group { key, class, .. } in groups {
-            pour((class.len() * key.cpus as usize) as f64, &key.holders, &mut self.hosts, &pace);
+        let mut holders = Vec::new();
+        for group in self.groups.with_least_choice_first() {
+            holders.clear();
+            holders.extend(self.groups.holders(group));
+            pour(self.groups.slots(group) as f64, &mut holders, &mut self.hosts, &pace);
         }
         self.order(&pace);
     }

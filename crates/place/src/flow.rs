@@ -1,12 +1,14 @@
 //! Running tasks as the simulator has them: each fetches, then works. Links are shared equally by those that fetch over
-//! them, so that one that begins or ends changes the pace of those it meets, and of no others.
+//! them, so that one that begins or ends changes the pace of those it meets, and of no others. Or in order: who came first
+//! takes what it can, and those behind it what is left. Tasks that begin together fetch and work in step where they share
+//! equally, and the link idles while they work; real ones never stay in step.
 
 use crate::plan::{HostModel, Planned};
 use crate::{HostIx, Params};
 use homing_model::Links;
 use homing_model::links::SwitchIx;
 use std::cmp::Reverse;
-use std::collections::{BTreeSet, BinaryHeap};
+use std::collections::{BTreeMap, BTreeSet, BinaryHeap};
 
 /// What ends within so many microseconds ends at once: rounding must not tell apart what began together.
 const AT_ONCE_US: f64 = 1e-3;
@@ -40,8 +42,26 @@ impl Flow {
     }
 }
 
+/// How links are shared.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Sharing {
+    /// All that fetch get the same.
+    Equal,
+    /// Who came first takes what it can.
+    InOrder,
+}
+
+/// What those that fetch leave of links that are shared in order, bytes per second.
+#[derive(Debug, Default)]
+struct Spare {
+    incoming: Vec<f64>,
+    outgoing: Vec<f64>,
+    crossing: Vec<f64>,
+}
+
 /// All of them.
 pub struct Flows {
+    sharing: Sharing,
     links: Links,
     hosts: Vec<HostModel>,
     /// Rates of hosts' links, bytes per second.
@@ -55,6 +75,9 @@ pub struct Flows {
     arriving: Vec<BTreeSet<FlowIx>>,
     leaving: Vec<BTreeSet<FlowIx>>,
     crossing: Vec<BTreeSet<FlowIx>>,
+    /// Those that fetch, by number, where links are shared in order.
+    queue: BTreeMap<u64, FlowIx>,
+    spare: Spare,
     /// Those that work on hosts that serving slows down.
     working: Vec<BTreeSet<FlowIx>>,
     /// When each ends what it does, as bits of a number that is not negative, which sort as it does.
@@ -62,10 +85,13 @@ pub struct Flows {
 }
 
 impl Flows {
-    pub fn new(hosts: &[HostModel], params: &Params) -> Flows {
+    pub fn new(hosts: &[HostModel], params: &Params, sharing: Sharing) -> Flows {
         let rate = |h: &HostModel| h.nic_bytes_per_s.map_or(params.default_bytes_per_s, |rate| rate as f64).max(1.0);
         let none = |n| vec![BTreeSet::new(); n];
-        Flows {
+        let mut flows = Flows {
+            sharing,
+            queue: BTreeMap::new(),
+            spare: Spare::default(),
             rates: hosts.iter().map(rate).collect(),
             all: Vec::new(),
             vacant: Vec::new(),
@@ -79,7 +105,16 @@ impl Flows {
             ends: BinaryHeap::new(),
             links: params.links.clone(),
             hosts: hosts.to_vec(),
-        }
+        };
+        flows.spare = flows.whole();
+        flows
+    }
+
+    /// Links that nobody uses.
+    fn whole(&self) -> Spare {
+        let uplink = |at| self.links.uplink(at).map_or(f64::INFINITY, |rate| rate as f64);
+        let crossing = (0..self.crossing.len()).map(uplink).collect();
+        Spare { incoming: self.rates.clone(), outgoing: self.rates.clone(), crossing }
     }
 
     pub fn is_empty(&self) -> bool {
@@ -160,10 +195,13 @@ impl Flows {
     fn meets(&mut self, ix: FlowIx, joins: bool, now: f64) {
         let Flow { planned, source, fetches, crosses, .. } = self.flow(ix);
         let (host, source, fetches, crosses) = (planned.host, *source, *fetches, crosses.clone());
+        let equal = self.sharing == Sharing::Equal;
         let mut others = BTreeSet::new();
         let mut at = |set: &mut BTreeSet<FlowIx>| {
             _ = if joins { set.insert(ix) } else { set.remove(&ix) };
-            others.extend(set.iter().copied());
+            if equal {
+                others.extend(set.iter().copied());
+            }
         };
         if fetches {
             at(&mut self.arriving[host]);
@@ -177,11 +215,50 @@ impl Flows {
         if joins {
             others.insert(ix);
         }
-        others.into_iter().for_each(|other| self.repace(other, now));
+        match self.sharing {
+            Sharing::Equal => others.into_iter().for_each(|other| self.repace(other, self.pace(self.flow(other)), now)),
+            Sharing::InOrder => self.queues(ix, fetches, joins, now),
+        }
     }
 
-    fn repace(&mut self, ix: FlowIx, now: f64) {
-        let pace = self.pace(self.flow(ix));
+    /// It joins or leaves the queue, in which all behind it may get another pace.
+    fn queues(&mut self, ix: FlowIx, fetches: bool, joins: bool, now: f64) {
+        let number = self.flow(ix).number;
+        match (fetches, joins) {
+            // Nobody is behind it: tasks fetch first of all.
+            (true, true) => {
+                self.queue.insert(number, ix);
+                self.serve(ix, now);
+            }
+            (true, false) => {
+                self.queue.remove(&number);
+                self.spare = self.whole();
+                let queue = std::mem::take(&mut self.queue);
+                queue.values().for_each(|other| self.serve(*other, now));
+                self.queue = queue;
+            }
+            (false, true) => self.repace(ix, self.pace(self.flow(ix)), now),
+            (false, false) => {}
+        }
+    }
+
+    /// It takes what those before it leave. Most of a long queue get what they had, and their ends hold.
+    fn serve(&mut self, ix: FlowIx, now: f64) {
+        let flow = self.all[ix].as_ref().expect("it runs");
+        let (host, source) = (flow.planned.host, flow.source);
+        let Spare { incoming, outgoing, crossing } = &mut self.spare;
+        let least = source.map_or(f64::INFINITY, |source| outgoing[source]).min(incoming[host]);
+        let takes = flow.crosses.iter().fold(least, |least, at| least.min(crossing[*at]));
+        incoming[host] -= takes;
+        source.into_iter().for_each(|source| outgoing[source] -= takes);
+        flow.crosses.iter().for_each(|at| crossing[*at] -= takes);
+        let pace = takes.max(1.0) / 1e6;
+        if flow.change == 0 || flow.pace != pace {
+            self.repace(ix, pace, now);
+        }
+    }
+
+    fn repace(&mut self, ix: FlowIx, pace: f64, now: f64) {
         let flow = self.all[ix].as_mut().expect("it runs");
         flow.left = (flow.left - flow.pace * (now - flow.at_us)).max(0.0);
         self.changes += 1;

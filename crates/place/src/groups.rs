@@ -4,12 +4,16 @@
 
 use crate::HostIx;
 use crate::class::{Class, Key};
+use hashbrown::HashMap;
 use homing_model::TaskId;
-use std::collections::{BTreeSet, HashMap};
+use std::collections::BTreeSet;
 use std::sync::Arc;
 
 /// A group, as long as it has tasks.
 pub type GroupIx = u32;
+
+/// The oldest task of a group, and which group it is.
+pub type Oldest = (TaskId, GroupIx);
 
 /// How a group stands on a shelf: its oldest task, which it is, and whether a free slot is all that its tasks need.
 pub type Entry = (TaskId, GroupIx, bool);
@@ -19,10 +23,36 @@ pub type Entry = (TaskId, GroupIx, bool);
 pub struct Group {
     pub key: Arc<Key>,
     pub class: Class,
+}
+
+/// Holders of a group that stand in its brief; of more, all stand in its key alone.
+const FEW: usize = 4;
+
+/// What every decision looks at of a group, in one place: of a million groups none is in a cache of the processor, and
+/// each further place is waited for. Half of what such a cache reads at once, and at the begin of a half.
+#[derive(Clone, Copy, Debug, Default)]
+#[repr(align(32))]
+struct Brief {
+    holders: [u32; FEW],
     /// Picks of the hosts that may take from it, when it was last its turn.
     since: u64,
     /// Times that it was passed over besides.
-    passed: u64,
+    passed: u32,
+    /// Its holders; one more than there are places for when not all have one.
+    count: u8,
+    has_writer: bool,
+    /// See [`Key::is_wide`].
+    is_wide: bool,
+}
+
+impl Brief {
+    fn of(key: &Key) -> Brief {
+        let number = |n: usize| u32::try_from(n).expect("fewer than 2^32 hosts");
+        let count = key.holders.len().min(FEW + 1) as u8;
+        let mut brief = Brief { count, has_writer: key.writer.is_some(), is_wide: key.is_wide(), ..Brief::default() };
+        brief.holders.iter_mut().zip(&key.holders).for_each(|(place, host)| *place = number(*host));
+        brief
+    }
 }
 
 /// The groups of one place, those whose oldest task is oldest first.
@@ -57,6 +87,8 @@ impl Shelf {
 pub struct Groups {
     by_key: HashMap<Arc<Key>, GroupIx>,
     all: Vec<Option<Group>>,
+    /// Of each of them.
+    briefs: Vec<Brief>,
     vacant: Vec<GroupIx>,
     /// By host that holds most.
     at: Vec<Shelf>,
@@ -83,6 +115,20 @@ impl Groups {
 
     pub fn get_mut(&mut self, group: GroupIx) -> &mut Group {
         self.all[group as usize].as_mut().expect("a group that is listed has tasks")
+    }
+
+    /// Those that some hosts hold, by how many hold them.
+    pub fn with_least_choice_first(&self) -> Vec<GroupIx> {
+        let holders = |ix: &GroupIx| self.holders(*ix).count();
+        let mut known: Vec<GroupIx> = (0..self.briefs.len() as GroupIx).filter(|ix| holders(ix) > 0).collect();
+        known.sort_by_key(holders);
+        known
+    }
+
+    /// Slots that its tasks take, all together.
+    pub fn slots(&self, ix: GroupIx) -> u64 {
+        let tasks = self.get(ix).class.len() as u64;
+        if self.briefs[ix as usize].is_wide { tasks * u64::from(self.get(ix).key.cpus) } else { tasks }
     }
 
     /// In no order that means anything, but always in the same.
@@ -129,12 +175,14 @@ impl Groups {
     }
 
     fn begin(&mut self, key: Arc<Key>) -> GroupIx {
-        let group = Group { since: self.sum(&key), passed: 0, class: Class::default(), key: key.clone() };
         let ix = self.vacant.pop().unwrap_or_else(|| {
             self.all.push(None);
+            self.briefs.push(Brief::default());
             GroupIx::try_from(self.all.len() - 1).expect("fewer than 2^32 groups")
         });
-        self.all[ix as usize] = Some(group);
+        self.briefs[ix as usize] = Brief::of(&key);
+        self.all[ix as usize] = Some(Group { class: Class::default(), key: key.clone() });
+        self.turn(ix);
         self.by_key.insert(key.clone(), ix);
         self.each_shelf(&key, |shelf| {
             key.is_wide().then(|| shelf.wide.insert(ix));
@@ -146,6 +194,7 @@ impl Groups {
     fn end(&mut self, ix: GroupIx) {
         let Some(group) = self.all[ix as usize].take() else { return };
         self.by_key.remove(&group.key);
+        self.briefs[ix as usize] = Brief::default();
         self.vacant.push(ix);
         self.each_shelf(&group.key, |shelf| {
             shelf.wide.remove(&ix);
@@ -183,33 +232,51 @@ impl Groups {
 
     /// It is the group's turn.
     pub fn turn(&mut self, group: GroupIx) {
-        let since = self.sum(&self.get(group).key);
-        let group = self.get_mut(group);
-        (group.since, group.passed, group.class.reserved) = (since, 0, None);
+        self.follows(group, 0, None);
     }
 
     /// It was passed over for another reason than a pick.
     pub fn pass(&mut self, group: GroupIx) {
-        self.get_mut(group).passed += 1;
+        let passed = &mut self.briefs[group as usize].passed;
+        *passed = passed.saturating_add(1);
     }
 
     /// Times that a host took something else although it might have taken from this group.
     pub fn passed(&self, group: GroupIx) -> u64 {
-        let Group { key, since, passed, .. } = self.get(group);
-        self.sum(key) - since + passed
+        let Brief { since, passed, .. } = self.briefs[group as usize];
+        self.sum(group) - since + u64::from(passed)
     }
 
     /// Another group goes on with what this one was passed over, and with who keeps slots for it.
     pub fn follows(&mut self, group: GroupIx, passed: u64, reserved: Option<HostIx>) {
-        let since = self.sum(&self.get(group).key);
-        let group = self.get_mut(group);
-        (group.since, group.passed, group.class.reserved) = (since, passed, reserved);
+        let since = self.sum(group);
+        let brief = &mut self.briefs[group as usize];
+        (brief.since, brief.passed) = (since, u32::try_from(passed).unwrap_or(u32::MAX));
+        self.get_mut(group).class.reserved = reserved;
+    }
+
+    /// Hosts that hold most of what its tasks read.
+    pub fn holders(&self, group: GroupIx) -> impl Iterator<Item = HostIx> + '_ {
+        let brief = &self.briefs[group as usize];
+        let (few, all) = match brief.holders.get(..brief.count as usize) {
+            Some(few) => (few, &[][..]),
+            None => (&[][..], &self.get(group).key.holders[..]),
+        };
+        few.iter().map(|host| *host as HostIx).chain(all.iter().copied())
+    }
+
+    /// Whether the host that wrote what its tasks read has the first claim.
+    pub fn has_writer(&self, group: GroupIx) -> bool {
+        self.briefs[group as usize].has_writer
     }
 
     /// Picks of all hosts that may take from a group without a second thought.
-    fn sum(&self, key: &Key) -> u64 {
-        let of = |hosts: &[HostIx]| hosts.iter().filter_map(|host| self.picks.get(*host)).sum::<u64>();
-        if key.holders.is_empty() { self.all_picks - of(&key.excluded) } else { of(&key.holders) }
+    fn sum(&self, group: GroupIx) -> u64 {
+        let picks = |host: HostIx| self.picks.get(host).copied().unwrap_or(0);
+        if self.briefs[group as usize].count > 0 {
+            return self.holders(group).map(picks).sum();
+        }
+        self.all_picks - self.get(group).key.excluded.iter().copied().map(picks).sum::<u64>()
     }
 }
 

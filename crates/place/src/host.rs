@@ -60,13 +60,14 @@ impl Feed {
 #[derive(Clone, Debug, Default)]
 pub struct AllRunning {
     all: Vec<Running>,
-    since_us: u128,
+    /// Beyond the range it begins anew, which differences do not see.
+    since_us: u64,
     cpus: u32,
 }
 
 impl AllRunning {
     pub fn begin(&mut self, task: Running) {
-        self.since_us += u128::from(task.since_us);
+        self.since_us = self.since_us.wrapping_add(task.since_us);
         self.cpus += task.cpus;
         self.all.push(task);
     }
@@ -74,7 +75,7 @@ impl AllRunning {
     pub fn end(&mut self, task: TaskId) -> Option<Running> {
         let at = self.all.iter().position(|running| running.task == task)?;
         let ended = self.all.remove(at);
-        self.since_us -= u128::from(ended.since_us);
+        self.since_us = self.since_us.wrapping_sub(ended.since_us);
         self.cpus -= ended.cpus;
         Some(ended)
     }
@@ -98,8 +99,8 @@ impl AllRunning {
 
     /// Mean of the time for which they have run, microseconds; the clock does not go back.
     fn elapsed_us(&self, now_us: u64) -> f64 {
-        let until = u128::from(now_us) * self.all.len() as u128;
-        until.saturating_sub(self.since_us) as f64 / self.all.len().max(1) as f64
+        let elapsed = now_us.wrapping_mul(self.all.len() as u64).wrapping_sub(self.since_us);
+        elapsed.cast_signed().max(0) as f64 / self.all.len().max(1) as f64
     }
 }
 
@@ -115,30 +116,32 @@ pub enum Storage {
     Full,
 }
 
-/// One host.
+/// One host. What each decision looks at of the hosts that hold the same files comes first, in one piece: of ten thousand
+/// hosts few are in the nearest cache of the processor.
 #[derive(Clone, Debug)]
+#[repr(C, align(64))]
 pub struct Host {
+    /// Waiting tasks that are expected to run here, replicas balanced.
+    pub backlog: f64,
+    pub running: AllRunning,
+    /// Wall time of tasks that fetched nothing, microseconds.
+    pub local_us: Mean,
     pub slots: u32,
+    pub up: bool,
+    /// How many more may read there.
+    pub storage: Storage,
     /// Rate of its link, bytes per second.
     pub link: f64,
-    pub up: bool,
     /// What is free of each kind of room; of what is not told there is enough.
     pub room: Vec<u64>,
     /// Kinds of room that are collected for a task that found too little of them too often.
     pub collects: Vec<usize>,
-    /// How many more may read there.
-    pub storage: Storage,
-    /// Wall time of tasks that fetched nothing, microseconds.
-    pub local_us: Mean,
     /// What those that fetched together got together, bytes per second.
     pub fetched: Mean,
     /// What it costs its own tasks that others fetch from it.
     pub burden: Burden,
-    pub running: AllRunning,
     /// Tasks elsewhere that fetch from it.
     pub feeds: Vec<Feed>,
-    /// Waiting tasks that are expected to run here, replicas balanced.
-    pub backlog: f64,
 }
 
 impl Host {
@@ -188,8 +191,8 @@ impl Host {
 
     /// Expected wall time of a task here without fetching, given the mean or
     /// prior `usual_us`. Tasks that already run for longer are evidence too.
-    pub fn duration_us(&self, usual_us: f64, now_us: u64) -> f64 {
-        let usual_us = self.local_us.get().unwrap_or(usual_us);
+    pub fn duration_us(&self, usual_us: impl FnOnce() -> f64, now_us: u64) -> f64 {
+        let usual_us = self.local_us.get().unwrap_or_else(usual_us);
         if self.prefetches() { usual_us } else { usual_us.max(self.running.elapsed_us(now_us)) }
     }
 
@@ -227,8 +230,8 @@ impl Host {
 /// Spreads `tasks` over `holders` so that their queues end at the same time
 /// as nearly as they can; `level` is when a host's queue ends now, `pace` how
 /// much later it ends per task.
-pub fn pour(tasks: f64, holders: &[HostIx], hosts: &mut [Host], pace: &[f64]) {
-    let mut order: Vec<HostIx> = holders.to_vec();
+pub fn pour(tasks: f64, holders: &mut [HostIx], hosts: &mut [Host], pace: &[f64]) {
+    let order = holders;
     let level = |hosts: &[Host], h: HostIx| hosts[h].backlog * pace[h];
     order.sort_by(|&a, &b| level(hosts, a).total_cmp(&level(hosts, b)));
     // Fill the lowest up to the next level, then both, and so on.
@@ -242,7 +245,7 @@ pub fn pour(tasks: f64, holders: &[HostIx], hosts: &mut [Host], pace: &[f64]) {
             break;
         }
     }
-    for h in order {
+    for &mut h in order {
         hosts[h].backlog = hosts[h].backlog.max(end / pace[h]);
     }
 }
@@ -268,13 +271,13 @@ mod tests {
     fn water_finds_its_level() {
         let mut hosts = vec![Host::new(1, 1.0); 3];
         let pace = [1.0, 1.0, 0.5];
-        pour(4.0, &[0], &mut hosts, &pace);
-        pour(3.0, &[0, 1], &mut hosts, &pace);
+        pour(4.0, &mut [0], &mut hosts, &pace);
+        pour(3.0, &mut [0, 1], &mut hosts, &pace);
         assert_eq!((hosts[0].backlog, hosts[1].backlog), (4.0, 3.0));
-        pour(3.0, &[0, 1], &mut hosts, &pace);
+        pour(3.0, &mut [0, 1], &mut hosts, &pace);
         assert_eq!((hosts[0].backlog, hosts[1].backlog), (5.0, 5.0));
-        pour(10.0, &[2], &mut hosts, &pace);
-        pour(4.0, &[1, 2], &mut hosts, &pace);
+        pour(10.0, &mut [2], &mut hosts, &pace);
+        pour(4.0, &mut [1, 2], &mut hosts, &pace);
         // 19 tasks less the 5 of the first host, the third twice as fast.
         assert!((hosts[1].backlog + hosts[2].backlog - 19.0).abs() < 1e-9);
         assert!((hosts[1].backlog * 1.0 - hosts[2].backlog * 0.5).abs() < 1e-9);

@@ -30,7 +30,7 @@ pub use lint::{Complaint, lint};
 pub use placer::Placer;
 pub use plan::{HostModel, Planned};
 pub use reason::Reason;
-pub use simulate::simulate;
+pub use simulate::{replay, simulate};
 
 use homing_model::{Links, TaskId};
 

@@ -8,9 +8,10 @@ use crate::mean::Mean;
 use crate::searches::Searches;
 use crate::way::Way;
 use crate::{HostIx, MOST_KINDS, Need, Params, Placed, Reason, ServerIx};
+use hashbrown::HashMap;
 use homing_model::TaskId;
 use homing_model::links::SwitchIx;
-use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::collections::{BTreeMap, BTreeSet};
 
 /// A host that holds this share of what the best host holds is as good.
 const AS_GOOD: f64 = 0.95;

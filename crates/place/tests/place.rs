@@ -1,7 +1,7 @@
 //! Whole batches through the simulator: how much stays local, and what it costs.
 
 use homing_model::TaskId;
-use homing_place::{HostIx, HostModel, Need, Params, Placer, Planned, Reason, Storage, lint, simulate};
+use homing_place::{HostIx, HostModel, Need, Params, Placer, Planned, Reason, Storage, lint, replay, simulate};
 
 const MB: u64 = 1_000_000;
 
@@ -272,4 +272,32 @@ fn kinds_that_move_bytes_wait_for_storage_and_others_do_not() {
     placer.set_storage(full, Storage::Full);
     placer.set_moves(3, false);
     assert_eq!(placer.pick(full, 8, 0).map(|p| p.task), Some(2));
+}
+
+/// Who share a link equally from the start fetch and work in step, and it idles while they work; in order they do not.
+#[test]
+fn a_link_that_is_shared_in_order_is_full_where_tasks_fetch_and_work() {
+    let hosts: Vec<HostModel> = hosts(5, 1, 10 * MB);
+    let needs: Vec<_> = (1..=50).map(|task| (task, held(10 * MB, &[0]))).collect();
+    let blind = || Params { locality: false, ..Params::default() };
+    let work = |_: TaskId, _: HostIx| 2_000_000;
+    let (in_step, in_order) = (simulate(blind(), &hosts, &needs, work), replay(blind(), &hosts, &needs, work));
+    assert_eq!(lint(&in_order, &hosts, &needs), []);
+    // Four hosts fetch for 1 s and work for 2 s: the link gives 1 file a second. n1 takes 2 s a task, at home.
+    let at_home = in_order.iter().filter(|one| one.remote == 0).count() as u64;
+    let full_us = (50 - at_home) * 1_000_000;
+    assert!((full_us..full_us + 4_000_000).contains(&makespan(&in_order)), "{} {full_us}", makespan(&in_order));
+    assert!(makespan(&in_step) as f64 > 1.2 * makespan(&in_order) as f64, "{}", makespan(&in_step));
+}
+
+#[test]
+fn what_the_first_leaves_of_a_link_is_for_those_behind_it() {
+    // n1 sends 30 MB/s; n2 takes 10 of it, n3 15, and n4 what is left, then more.
+    let rated = |rate: u64| HostModel { slots: 1, nic_bytes_per_s: Some(rate * MB), serving: 0.0, switch: None };
+    let hosts: Vec<HostModel> = [30, 10, 15, 15].map(rated).into();
+    let needs: Vec<_> = (1..=4).map(|task| (task, held(30 * MB, &[0]))).collect();
+    let params = Params { locality: false, ..Params::default() };
+    let plan = replay(params, &hosts, &needs, |_, _| 1);
+    let ends: Vec<u64> = plan.iter().map(|one| one.end_us / 100_000).collect();
+    assert_eq!(ends, [0, 30, 20, 33]);
 }
