@@ -4,8 +4,7 @@ use std::collections::BTreeMap;
 
 /// Columns asked for, for `sacct --parsable2 --noheader --format`. Times are seconds since the epoch with
 /// `SLURM_TIME_FORMAT=%s`.
-pub const SACCT_FORMAT: &str =
-    "JobID,User,Account,JobName,State,ElapsedRaw,AllocCPUS,TotalCPU,ReqMem,NNodes,MaxRSS,NodeList,Submit,Start,End";
+pub const SACCT_FORMAT: &str = "JobID,User,Account,JobName,State,ElapsedRaw,AllocCPUS,TotalCPU,ReqMem,NNodes,MaxRSS,NodeList,Submit,Start,End,Partition";
 
 /// A job, or one element of an array, that has ended.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -18,6 +17,8 @@ pub struct Booked {
     pub account: String,
     /// Its name.
     pub name: String,
+    /// The partition that it was submitted to.
+    pub partition: String,
     /// It ended with status 0.
     pub done: bool,
     /// Time that it held its processors, seconds.
@@ -44,7 +45,7 @@ pub struct Booked {
 pub fn booked(text: &str) -> Vec<Booked> {
     let mut jobs: BTreeMap<String, Booked> = BTreeMap::new();
     for cells in text.lines().map(|line| line.split('|').collect::<Vec<_>>()) {
-        let [id, user, account, name, state, elapsed, cpus, cpu, asked, nodes, rss, list, submit, start, end] =
+        let [id, user, account, name, state, elapsed, cpus, cpu, asked, nodes, rss, list, submit, start, end, queue] =
             cells[..]
         else {
             continue;
@@ -63,6 +64,7 @@ pub fn booked(text: &str) -> Vec<Booked> {
             user: user.into(),
             account: account.into(),
             name: name.into(),
+            partition: queue.into(),
             done: state == "COMPLETED",
             elapsed_s: elapsed.parse().unwrap_or(0),
             cpus,
@@ -117,15 +119,16 @@ mod tests {
 
     #[test]
     fn jobs_have_the_memory_of_their_steps_and_those_that_run_are_none() {
-        let text = "12|ann|physics|sort|COMPLETED|10|2|00:15.250|1G|1||n1|100|105|115\n\
-                    12.batch||physics|batch|COMPLETED|10|2|00:15.250||1|2048K|n1|105|105|115\n\
-                    12.0||physics|step|COMPLETED|9|2|00:10||1|1M|n1|105|105|115\n\
-                    13_2|bob||x|FAILED|60|4|1-00:00:01|500Mn|2||n[1-2]|100|100|160\n\
-                    14|bob||x|CANCELLED by 0|0|0|00:00:00|1Gc|1||None assigned|100|Unknown|130\n\
-                    15|bob||x|RUNNING|5|1|00:00:00|1G|1||n1|100|100|Unknown\nnonsense\n";
+        let text = "12|ann|physics|sort|COMPLETED|10|2|00:15.250|1G|1||n1|100|105|115|lab\n\
+                    12.batch||physics|batch|COMPLETED|10|2|00:15.250||1|2048K|n1|105|105|115|\n\
+                    12.0||physics|step|COMPLETED|9|2|00:10||1|1M|n1|105|105|115|\n\
+                    13_2|bob||x|FAILED|60|4|1-00:00:01|500Mn|2||n[1-2]|100|100|160|lab\n\
+                    14|bob||x|CANCELLED by 0|0|0|00:00:00|1Gc|1||None assigned|100|Unknown|130|lab\n\
+                    15|bob||x|RUNNING|5|1|00:00:00|1G|1||n1|100|100|Unknown|lab\nnonsense\n";
         let jobs = booked(text);
         let [sort, array, never] = &jobs[..] else { panic!("{jobs:?}") };
         assert_eq!((sort.memory, sort.memory_asked, sort.cpu_us), (Some(2 << 20), Some(1 << 30), 15_250_000));
+        assert_eq!((sort.partition.as_str(), array.partition.as_str()), ("lab", "lab"));
         assert!(sort.done && (sort.submit_s, sort.start_s, sort.end_s) == (100, Some(105), 115));
         assert_eq!((array.id.as_str(), array.done, array.memory), ("13_2", false, None));
         assert_eq!((array.memory_asked, array.cpu_us), (Some(1000 << 20), 86_401_000_000));

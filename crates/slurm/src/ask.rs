@@ -13,7 +13,7 @@ use std::io::{self, Read, Write};
 use std::path::Path;
 use std::process::{Command, Stdio};
 use std::thread::JoinHandle;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 /// Longest wait for an answer.
 const PATIENCE: Duration = Duration::from_secs(20);
@@ -126,17 +126,11 @@ pub fn command(
         let _ = child.wait();
         failed(e.to_string())
     })?;
-    let until = Instant::now() + PATIENCE;
-    let status = loop {
-        if let Some(status) = child.try_wait().map_err(|e| failed(e.to_string()))? {
-            break status;
-        }
-        if Instant::now() > until {
-            let _ = child.kill();
-            let _ = child.wait();
-            return Err(failed(format!("gave no answer in {} s; is slurmctld up?", PATIENCE.as_secs())));
-        }
-        std::thread::sleep(Duration::from_millis(5));
+    let ended = homing_process::ended_within(&mut child, PATIENCE).map_err(|e| failed(e.to_string()))?;
+    let Some(status) = ended else {
+        let _ = child.kill();
+        let _ = child.wait();
+        return Err(failed(format!("gave no answer in {} s; is slurmctld up?", PATIENCE.as_secs())));
     };
     let text = out.join().unwrap_or_default();
     let _ = writer.join();
