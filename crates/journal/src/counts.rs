@@ -101,27 +101,17 @@ impl Counts {
 }
 
 #[cfg(test)]
+#[path = "../../../tests/ended.rs"]
+mod ended;
+
+#[cfg(test)]
 mod tests {
     use super::*;
-    use homing_model::IoCounters;
+    use ended::End;
 
     #[test]
     fn a_resumed_run_counts_each_task_once() {
-        let ended = |task, outcome| What::TaskEnded {
-            task,
-            attempt: 1,
-            host: "n1".into(),
-            outcome,
-            start_ns: 0,
-            wall_us: 0,
-            io: IoCounters::default(),
-            io_wait: None,
-            stdout_bytes: 0,
-            stderr_bytes: 0,
-            said: None,
-            last: true,
-            ran: None,
-        };
+        let ended = |task, outcome| What::from(End { task, outcome, ..End::default() });
         let mut counts = Counts { total: Some(4), ..Counts::default() };
         for what in [
             ended(1, Outcome::Exit(0)),

@@ -7,9 +7,11 @@
 //! cut at any byte costs the torn last line and no more.
 
 mod counts;
+mod environment;
 mod error;
 mod holder;
 mod kept;
+pub mod lessons;
 mod list;
 mod lock;
 mod name;
@@ -17,17 +19,20 @@ mod prune;
 mod ran;
 mod read;
 mod seal;
+mod unbegun;
 mod write;
 
 pub use counts::Counts;
+pub use environment::differing;
 pub use error::JournalError;
 pub use holder::{Holder, Life};
 pub use kept::{Keeping, Kept, forget, kept};
 pub use list::{RunInfo, RunState, find, live, names, runs};
-pub use name::{new_run_name, root, root_note};
+pub use name::{root, root_note};
 pub use prune::{PRUNED, Pruned, prune};
 pub use ran::ran;
 pub use read::{Replay, replay};
+pub use unbegun::Unbegun;
 pub use write::Journal;
 
 use std::time::Duration;

@@ -54,7 +54,7 @@ fn writable(folder: &Path) -> std::io::Result<()> {
 
 /// A short name that sorts by time, e.g. `20261121-033312-4k7`. The time is
 /// UTC, so that names sort rightly across hosts and at the end of summer time.
-pub fn new_run_name(now_ns: i64, pid: u32) -> String {
+pub(crate) fn new_run_name(now_ns: i64, pid: u32) -> String {
     // No i, l, o, u: such names are read aloud and typed.
     const DIGITS: &[u8; 32] = b"0123456789abcdefghjkmnpqrstvwxyz";
     let time = jiff::Timestamp::from_nanosecond(i128::from(now_ns)).unwrap_or(jiff::Timestamp::UNIX_EPOCH);

@@ -1,16 +1,21 @@
 //! The writing side: records gather in memory and leave in whole writes.
 
 use crate::lock::Lock;
-use crate::seal;
-use crate::{FILE, JournalError};
+use crate::name::new_run_name;
+use crate::{FILE, JournalError, seal};
 use homing_model::Event;
+use homing_threads::begin;
 use std::fs::{DirBuilder, File, OpenOptions};
 use std::io::{self, BufRead, BufReader, Read, Seek, SeekFrom, Write};
 use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
+use std::thread::JoinHandle;
 
 /// Bytes in memory beyond which `append` writes by itself.
 const ENOUGH: usize = 256 << 10;
+
+/// Names that are tried for a run. So many in a row are taken only where nearly all of a second's are.
+const MOST_NAMES: i64 = 100;
 
 /// The one writer of a run's journal. Dropping it writes what is in memory
 /// and gives the lock back.
@@ -22,11 +27,22 @@ pub struct Journal {
     buffer: Vec<u8>,
     /// Number of the next record.
     next: u64,
+    /// Waits for the disk while records go on being added.
+    aside: Option<JoinHandle<io::Result<()>>>,
     // Dropped after the last write above.
     _lock: Lock,
 }
 
 impl Journal {
+    /// Makes the journal of a run that begins now, under a name that no other run has. Of the names of one second
+    /// ([`new_run_name`]) there are 32,768: of a hundred runs that a loop begins in one, two have the same one time in
+    /// seven.
+    pub fn create_anew(root: &Path, now_ns: i64, pid: u32) -> Result<Journal, JournalError> {
+        let make = |other| Journal::create(root, &new_run_name(now_ns + other, pid));
+        let is_taken = |made: &Result<Journal, JournalError>| matches!(made, Err(JournalError::Exists { .. }));
+        (1..MOST_NAMES).map(make).find(|made| !is_taken(made)).unwrap_or_else(|| make(MOST_NAMES))
+    }
+
     /// Makes the run's folder (mode 0700) and an empty journal in it.
     pub fn create(root: &Path, run: &str) -> Result<Journal, JournalError> {
         if !is_name(run) {
@@ -57,7 +73,7 @@ impl Journal {
         let file = OpenOptions::new().append(true).create_new(true).mode(0o600).open(&path);
         let file = file.map_err(JournalError::io("create", &path))?;
         let lock = Lock::take(dir, &file)?;
-        Ok(Journal { dir: dir.to_path_buf(), path, file, buffer: Vec::new(), next: 1, _lock: lock })
+        Ok(Journal { dir: dir.to_path_buf(), path, file, buffer: Vec::new(), next: 1, aside: None, _lock: lock })
     }
 
     /// Opens the journal of an earlier run to go on with it. Refuses while
@@ -69,7 +85,12 @@ impl Journal {
         let lock = Lock::take(dir, &file)?;
         cut_torn_line(&mut file).map_err(JournalError::io("repair the end of", &path))?;
         let next = next_number(&mut file).map_err(JournalError::io("read", &path))?;
-        Ok(Journal { dir: dir.to_path_buf(), path, file, buffer: Vec::new(), next, _lock: lock })
+        Ok(Journal { dir: dir.to_path_buf(), path, file, buffer: Vec::new(), next, aside: None, _lock: lock })
+    }
+
+    /// The run's name.
+    pub fn run(&self) -> String {
+        self.dir.file_name().map_or_else(String::new, |name| name.to_string_lossy().into_owned())
     }
 
     /// The folder of the run; output of tasks and other files may lie there.
@@ -115,6 +136,26 @@ impl Journal {
         self.flush()?;
         self.file.sync_data().map_err(JournalError::io("sync", &self.path))
     }
+
+    /// Flushes, and has the disk or the file server asked by a thread: beside disks that are busy the answer takes
+    /// seconds. Nothing is asked while an earlier answer is awaited. The error may be that of the time before.
+    pub fn sync_aside(&mut self) -> Result<(), JournalError> {
+        self.flush()?;
+        if self.aside.as_ref().is_some_and(|thread| !thread.is_finished()) {
+            return Ok(());
+        }
+        self.aside.take().map_or(Ok(()), joined).map_err(JournalError::io("sync", &self.path))?;
+        match self.file.try_clone().and_then(|file| begin(move || file.sync_data())) {
+            Ok(thread) => self.aside = Some(thread),
+            // With no thread or descriptor left, this one waits.
+            Err(_) => return self.sync(),
+        }
+        Ok(())
+    }
+}
+
+fn joined(thread: JoinHandle<io::Result<()>>) -> io::Result<()> {
+    thread.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic))
 }
 
 impl Drop for Journal {
@@ -168,6 +209,14 @@ mod tests {
     use homing_model::event::What;
 
     #[test]
+    fn runs_that_begin_at_the_same_time_have_names_of_their_own() {
+        let dir = tempfile::tempdir().unwrap();
+        let begun: Vec<Journal> = (0..20).map(|_| Journal::create_anew(dir.path(), 7, 7).unwrap()).collect();
+        assert_eq!(std::fs::read_dir(dir.path()).unwrap().count(), begun.len());
+        assert!(matches!(Journal::create_anew(Path::new("/dev/null"), 7, 7), Err(JournalError::Io { .. })));
+    }
+
+    #[test]
     fn a_full_disk_is_said_and_loses_nothing_in_memory() {
         let dir = tempfile::tempdir().unwrap();
         let mut journal = Journal::create(dir.path(), "r").unwrap();
@@ -178,6 +227,26 @@ mod tests {
         journal.file = real;
         journal.sync().unwrap();
         assert_eq!(crate::replay(journal.dir()).unwrap().count(), 1);
+    }
+
+    #[test]
+    fn what_the_disk_answers_aside_is_told_by_the_next_call() {
+        let dir = tempfile::tempdir().unwrap();
+        let mut journal = Journal::create(dir.path(), "r").unwrap();
+        journal.sync_aside().unwrap();
+        let finished = journal.aside.replace(begin(|| Err(io::Error::other("the disk is gone"))).unwrap());
+        joined(finished.unwrap()).unwrap();
+        while !journal.aside.as_ref().unwrap().is_finished() {
+            std::thread::yield_now();
+        }
+        let said = journal.sync_aside().unwrap_err().to_string();
+        assert!(said.contains("the disk is gone"), "{said}");
+        journal.sync_aside().unwrap();
+        let (end, ends) = std::sync::mpsc::channel();
+        journal.aside = Some(begin(move || ends.recv().map_err(io::Error::other)).unwrap());
+        // Would not come back if it waited for the disk.
+        journal.sync_aside().unwrap();
+        end.send(()).unwrap();
     }
 
     #[test]

@@ -1,5 +1,9 @@
 //! The journal as its readers see it: formats, cuts, damage, names.
 
+#[path = "../../../tests/ended.rs"]
+mod ended;
+
+use ended::End;
 use homing_journal::{FILE, Journal, JournalError, RunState, find, live, replay, runs};
 use homing_model::event::{PlannedBytes, What};
 use homing_model::{Event, HostFacts, HostSample, IoCounters, IoWait, Mount, Outcome, RawText};
@@ -56,22 +60,18 @@ fn every_kind() -> Vec<Event> {
             command: "md5sum 'a\"b'".into(),
             planned: Some(PlannedBytes { local: 10, remote: 0, remote_if_in_turn: 7, from: vec![] }),
             why: Some("holds all of it".into()),
+            after: None,
         },
-        What::TaskEnded {
-            task: 1,
-            attempt: 1,
-            host: host(),
+        What::from(End {
             outcome: Outcome::CannotStart("no such program".into()),
             start_ns: 100,
             wall_us: 20,
             io,
             io_wait: Some(IoWait::DelayAccounting(3)),
-            stdout_bytes: 1,
-            stderr_bytes: 0,
-            said: None,
-            last: true,
+            printed: [1, 0],
             ran: Some(0x0123_4567_89ab_cdef),
-        },
+            ..End::default()
+        }),
         What::TaskSkipped { task: 2, reason: "its outputs are newer".into() },
         What::TaskAgain { task: 1 },
         What::Limit { storage: host(), limit: Some(1), why: "2 at once moved less".into() },
