@@ -27,7 +27,7 @@ note() {
 }
 forget() { for e; do rm -f -- "$J/$e"; done; }
 # The lock of former versions lies in the journal.
-tidy() { rm -f $J/.new; [ -n "$(ls $J)" ] || { rm -f $J/.lock; rmdir $J; rmdir --ignore-fail-on-non-empty /var/lib/homing; }; }
+tidy() { rm -f $J/.new; packages_end; [ -n "$(ls $J)" ] || { rm -f $J/.lock; rmdir $J; rmdir --ignore-fail-on-non-empty /var/lib/homing; }; }
 hash() { if [ -f "$1" ] && [ ! -L "$1" ]; then sha256sum <"$1" | cut -d' ' -f1; elif [ -e "$1" ] || [ -L "$1" ]; then echo other; else echo -; fi; }
 same() { [ "$(hash "$1")" = "$2" ] || outdated "$1 was changed while homing looked at it"; }
 # put PATH HASH MODE UID GID BASE64: HASH is that of the file before, - where there is none.
@@ -178,17 +178,19 @@ mount_over() {
   mkdir -p -- "$1" && mount "$1" || exit 1
   [ "$3" != yes ] || mark "$2" "used $(sed 's/^[^ ]* //' "$2.homing")"
 }
-# package NAME REPLACED...: nothing else may have to go for it.
+# took: files of packages for the steps that follow, as a tar on standard input.
+took() { apt_took $C/up; }
+# package NAME REPLACED...: nothing else may have to go for it. Files that another host has fetched are used, where some came.
 package() {
-  p=$1; shift
-  if command -v apt-get >/dev/null; then
-    a="apt-get -q -y --no-install-recommends -o DPkg::Lock::Timeout=120 -o Dpkg::Options::=--force-confold"
-    plan=$($a -s install "$p" 2>&1) || { apt-get -q -y update >/dev/null 2>&1; plan=$($a -s install "$p" 2>&1); } ||
-      die "package $p cannot be had: $(echo "$plan" | grep -m 2 '^[EW]:' | tr '\n' ' ')"
-    for gone in $(echo "$plan" | sed -n 's/^Remv \([^ ]*\).*/\1/p'); do
-      case " $* " in *" $gone "*) ;; *) die "package $p would remove $gone; nothing was installed";; esac
-    done
-    out=$($a install "$p" 2>&1) || die "package $p: $(echo "$out" | grep '^E:' | tr '\n' ' ')"
-  elif command -v dnf >/dev/null; then dnf -q -y install "$p" || exit 1
+  p=$1; shift; R=--no-install-recommends; cache=
+  if command -v apt-get >/dev/null; then w=apt; elif command -v dnf >/dev/null; then w=dnf
   else die "neither apt-get nor dnf is there to install $p"; fi
+  ${w}_plan "$p" || die "package $p cannot be had: $(echo "$plan" | ${w}_why)"
+  for g in $gone; do
+    case " $* " in *" $g "*) ;; *) die "package $p would remove $g; nothing was installed";; esac
+  done
+  if [ $w = dnf ]; then out=$(dnf_do -q -y install "$p" 2>&1) || die "package $p: $(echo "$out" | dnf_why)"; return; fi
+  [ ! -d $C/up ] || { apt_same $C/up '' "$p"; cache="-o Dir::Cache::archives=$C/up/same/"; }
+  out=$(apt_get $cache install "$p" 2>&1) || die "package $p: $(echo "$out" | grep '^E:' | tr '\n' ' ')"
 }
+packages_end() { apt_end $C/up; }

@@ -1,9 +1,6 @@
 //! Scripts and programs on hosts.
 
-use homing_exec::{Command, Input, Outcome, Remote, Spool};
-
-/// Hosts at work at the same time.
-const FAN_OUT: usize = 64;
+use homing_exec::{Command, FAN_OUT, HostResult, Input, Outcome, Remote, Spool};
 
 /// What is run on a host.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -14,6 +11,15 @@ pub enum Call {
     Program(Vec<String>),
 }
 
+impl Call {
+    pub(crate) fn script(&self) -> Option<&str> {
+        match self {
+            Call::Script(text) => Some(text),
+            Call::Program(_) => None,
+        }
+    }
+}
+
 /// What a call came to: its standard output, or why it failed.
 pub type Answer = Result<String, String>;
 
@@ -21,6 +27,11 @@ pub type Answer = Result<String, String>;
 pub trait Executor: Sync {
     /// All at the same time. Answers come in the order of the questions.
     fn run(&self, calls: &[(String, Call)]) -> Vec<Answer>;
+
+    /// The same for what only looks, and may be begun again where nobody knows how far it has come.
+    fn look(&self, calls: &[(String, Call)]) -> Vec<Answer> {
+        self.run(calls)
+    }
 
     /// The same for programs alone.
     fn programs(&self, programs: &[(String, Vec<String>)]) -> Vec<Answer> {
@@ -39,25 +50,37 @@ pub struct SshExecutor {
 
 impl Executor for SshExecutor {
     fn run(&self, calls: &[(String, Call)]) -> Vec<Answer> {
-        let one = |(host, call): &(String, Call)| self.one(host, call);
-        calls.chunks(FAN_OUT).flat_map(|some| homing_threads::each(some, one)).collect()
+        homing_threads::each_of(calls, FAN_OUT, |(host, call)| self.one(host, call))
     }
 }
 
 impl SshExecutor {
-    fn one(&self, host: &str, call: &Call) -> Answer {
-        let words = |argv: &[&str]| {
-            let sudo: &[&str] = if self.sudo { &["sudo", "-n"] } else { &[] };
-            Command::argv(sudo.iter().chain(argv).copied())
-        };
-        let command = match call {
-            Call::Program(argv) => words(&argv.iter().map(String::as_str).collect::<Vec<_>>()),
+    pub(crate) fn one(&self, host: &str, call: &Call) -> Answer {
+        SshExecutor::answer(self.remote.run(&[host], &self.command(call)?).next().ok_or("it was not asked")?)
+    }
+
+    /// What is run, with what it reads.
+    pub(crate) fn command(&self, call: &Call) -> Result<Command, String> {
+        Ok(match call {
+            Call::Program(argv) => Command::argv(self.words(argv.iter().cloned())),
             Call::Script(text) => {
                 let spool = Spool::of(text.as_bytes()).map_err(|e| format!("no temporary file for its script: {e}"))?;
-                words(&["sh", "-s"]).input(Input::Spool(spool))
+                Command::argv(self.shell()).input(Input::Spool(spool))
             }
-        };
-        let result = self.remote.run(&[host], &command).next().ok_or("it was not asked")?;
+        })
+    }
+
+    /// What reads a script.
+    pub(crate) fn shell(&self) -> Vec<String> {
+        self.words(["sh".into(), "-s".into()])
+    }
+
+    fn words(&self, argv: impl IntoIterator<Item = String>) -> Vec<String> {
+        let sudo: &[&str] = if self.sudo { &["sudo", "-n"] } else { &[] };
+        sudo.iter().map(|word| word.to_string()).chain(argv).collect()
+    }
+
+    pub(crate) fn answer(result: HostResult) -> Answer {
         if result.dropped > 0 {
             return Err("it says more than is kept".into());
         }

@@ -5,7 +5,8 @@
 pub struct Guard {
     /// Seconds after which a host takes the steps back.
     pub seconds: u64,
-    /// Letters, digits and `-`, a digit last, that no other homing uses for a guard on these hosts.
+    /// Letters, digits and `-`, a digit last, that no other homing uses for a guard on these hosts. One that begins with
+    /// `net-` is of a network: a connection is no proof that its large packets pass.
     pub token: String,
 }
 
@@ -13,8 +14,10 @@ pub struct Guard {
 const GONE: &str = "the host has taken it back by itself";
 
 impl Guard {
-    /// Keeps the steps of all guards of a host: to be run there over a connection that shows that they are well.
-    pub const CONFIRM: &str = "rm -f /run/homing-up.*";
+    /// Keeps the steps of all guards of a host, but takes those of a network back: to be run there over a connection that
+    /// shows that the others are well.
+    pub const CONFIRM: &str =
+        "for g in /run/homing-up.net-*[0-9]; do ! mv $g $g.now 2>/dev/null || sh $g.now; done; rm -f /run/homing-up.*";
     /// The same, and fails where no guard is left: the host has taken the steps back meanwhile.
     pub const KEEP: &str = "rm /run/homing-up.*[0-9] && rm -f /run/homing-up.* /run/homing-net.*";
     /// Takes the steps of all guards of a host back now.

@@ -5,6 +5,7 @@
 //! steps out ([`carry_out`]); before each, the host writes the change into a journal of its own. That journal, and a
 //! look at the host as it is now, are all that [`undo`] needs: what somebody has changed since is left alone and named.
 
+mod along;
 mod change;
 mod content;
 mod disk;
@@ -13,15 +14,20 @@ mod edit;
 mod execute;
 mod executor;
 mod guard;
+mod guarded;
 mod home;
+mod lasting;
 mod link;
+mod lost;
 mod observe;
+mod phase_told;
 mod plan;
 mod script;
 mod show;
 mod undo;
 mod wanted;
 
+pub use along::{Along, Led, Tree};
 pub use change::{Account, Change, DiskFs, FileState, How, MountState, Over, UnitState};
 pub use content::Content;
 pub use disk::Disk;
@@ -29,10 +35,15 @@ pub use edit::{block_of, retired};
 pub use execute::{Fault, News, Phase, carry_out};
 pub use executor::{Answer, Call, Executor, SshExecutor};
 pub use guard::Guard;
+pub use guarded::Guarded;
 pub use home::{Copied, Home, Homed};
+pub use lasting::{Lasting, lasting, merged};
 pub use link::{Links, Setting};
+pub use lost::Lost;
 pub use observe::{Observed, Question, Seen, observe};
+pub use phase_told::guarded;
 pub use plan::{Step, plan};
+pub use script::{APT, take_packages};
 pub use show::diff;
 pub use undo::{Undone, drift, undo};
 pub use wanted::Wanted;

@@ -23,6 +23,8 @@ pub struct Question {
     pub mounts: BTreeSet<String>,
     /// Network interfaces.
     pub links: BTreeSet<String>,
+    /// Addresses: the interface of each that is the host's is told, with its settings.
+    pub carriers: BTreeSet<String>,
     /// Disks, by the names that the user has for them.
     pub disks: BTreeSet<String>,
     /// Commands of a shell that only look.
@@ -65,6 +67,8 @@ pub struct Observed {
     pub homes: Homed,
     /// Settings of network interfaces.
     pub links: BTreeMap<String, Links>,
+    /// Those of the addresses asked for that are its own, and their interfaces.
+    pub carriers: BTreeMap<String, String>,
     /// What the commands that were asked for said, of those that ended well.
     pub outputs: BTreeMap<String, String>,
     /// All users.
@@ -105,6 +109,8 @@ impl Question {
             ask("disk", &self.disks),
             ask("output", &self.outputs),
         ];
+        let carriers: String = self.carriers.iter().map(|address| format!(" {}", word(address))).collect();
+        let carriers = if carriers.is_empty() { String::new() } else { format!("carriers{carriers}\n") };
         let homes = self.homes.iter().map(|(point, copy)| format!("homes {} {}\n", word(point), word(copy)));
         let homes: String = homes.collect();
         let journal = match self.journal {
@@ -115,7 +121,9 @@ impl Question {
         };
         let lead = word(self.lead.as_deref().unwrap_or(""));
         let parts = parts.concat();
-        format!("{PROBE}main() {{\nlook {lead}\nbasics\n{parts}{homes}{journal}echo done\n}}\nmain </dev/null\n")
+        format!(
+            "{PROBE}main() {{\nlook {lead}\nbasics\n{parts}{carriers}{homes}{journal}echo done\n}}\nmain </dev/null\n"
+        )
     }
 
     /// What undoing these changes has to look at.
@@ -150,7 +158,7 @@ pub fn observe(
     let ask = |host: &String| (host.clone(), Call::Script(question.script()));
     let scripts: Vec<(String, Call)> = hosts.iter().map(ask).collect();
     let read = |said: Answer| Observed::read(&said?).ok_or_else(|| "its answer was cut short".into());
-    hosts.iter().cloned().zip(executor.run(&scripts).into_iter().map(read)).collect()
+    hosts.iter().cloned().zip(executor.look(&scripts).into_iter().map(read)).collect()
 }
 
 impl Observed {
@@ -195,6 +203,7 @@ impl Observed {
                 let said = String::from_utf8(Content::decoded(said)?.0).ok()?;
                 self.links.entry(interface.into()).or_default().read(part, &said);
             }
+            ["carrier", address, interface] => drop(self.carriers.insert(address.into(), interface.into())),
             ["output", command, said] => {
                 self.outputs.insert(command.into(), String::from_utf8(Content::decoded(said)?.0).ok()?);
             }

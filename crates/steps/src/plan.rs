@@ -53,7 +53,11 @@ fn change(wanted: &Wanted, seen: &Observed) -> Result<Option<Change>, String> {
             let from = seen.groups.get(group).is_some_and(|(_, members)| members.contains(user));
             Change::Member { user: user.clone(), group: group.clone(), from, to: true }
         }
-        Wanted::Unit { name, on } => unit(name, *on, seen),
+        Wanted::Unit { name, on } => unit(name, *on, *on, seen),
+        Wanted::AtBoot(name) => {
+            let active = seen.units.get(name).is_some_and(|(state, _)| state.active);
+            unit(name, true, active, seen)
+        }
         Wanted::Reads { unit, paths, how, test } => {
             let since = seen.units.get(unit).filter(|(state, _)| state.active).map_or(u64::MAX, |(_, at)| *at);
             let written = |path: &String| matches!(seen.files.get(path), Some(Seen::File(_, at)) if *at > since);
@@ -150,9 +154,9 @@ fn user(name: &str, account: &Account, seen: &Observed) -> Result<Change, String
 }
 
 /// A unit that is not there runs as little as one that is off.
-fn unit(name: &str, on: bool, seen: &Observed) -> Change {
+fn unit(name: &str, enabled: bool, active: bool, seen: &Observed) -> Change {
     let from = seen.units.get(name).map(|(state, _)| *state).unwrap_or_default();
-    Change::Unit { name: name.into(), from, to: UnitState { enabled: on, active: on } }
+    Change::Unit { name: name.into(), from, to: UnitState { enabled, active } }
 }
 
 fn mount(point: &str, over: Option<&Over>, disk: bool, seen: &Observed) -> Result<Change, String> {

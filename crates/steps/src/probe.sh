@@ -55,6 +55,12 @@ link() {
   say link "$1" mtu "$( (cat "/sys/class/net/$1/mtu"; ip -d link show dev "$1" | grep -o 'm[a-z]*mtu [0-9]*') 2>/dev/null | base64 -w 0)"
   for p in g k c l; do say link "$1" $p "$(ethtool -$p "$1" 2>/dev/null | base64 -w 0)"; done
 }
+# carriers ADDRESS...: the interface of each of these that is this host's.
+carriers() {
+  ip -o addr show 2>/dev/null | while read -r _ i _ a _; do
+    case " $* " in *" ${a%/*} "*) i=${i%@*}; say carrier "${a%/*}" "$i"; link "$i";; esac
+  done
+}
 output() { v=$(sh -c "$1" 2>/dev/null | base64 -w 0) && [ -z "$v" ] || say output "$1" "$v"; }
 # homes FOLDER COPY
 homes() {

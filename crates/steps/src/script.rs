@@ -7,8 +7,22 @@ use crate::observe::word;
 use crate::plan::Step;
 use std::collections::BTreeSet;
 
+/// Functions about Debian's packages: what is to be had, and the comparing of files of them with the signed index.
+pub const APT: &str = include_str!("apt.sh");
 /// The functions that the steps call.
-const ACT: &str = concat!(include_str!("in_use.sh"), include_str!("disk.sh"), include_str!("act.sh"));
+const ACT: &str = concat!(
+    include_str!("in_use.sh"),
+    include_str!("disk.sh"),
+    include_str!("apt.sh"),
+    include_str!("dnf.sh"),
+    include_str!("act.sh")
+);
+
+/// A script, for `sh -c`, that takes files of packages from its standard input, as tar. Steps of packages compare them with
+/// the index of their host and install from them, until the phase has ended. `lead`: as [`crate::Phase::lead`] has it.
+pub fn take_packages(lead: Option<&str>) -> String {
+    format!("{ACT}main() {{\n{}took\n}}\nmain\n", call("lock", lead))
+}
 
 /// The script for `sh -s`: nothing of it runs before all of it has arrived. It prints `did N` for each step.
 pub(crate) fn script(steps: &[Step], void: &[String], guard: Option<&Guard>, lead: Option<&str>) -> String {
@@ -20,8 +34,10 @@ pub(crate) fn script(steps: &[Step], void: &[String], guard: Option<&Guard>, lea
     let each: String = steps.iter().enumerate().map(|(n, step)| format!("{}did {n}\n", lines(step))).collect();
     let forget = if void.is_empty() { String::new() } else { call("forget", void.iter().map(String::as_str)) };
     let tidy = if steps.iter().any(|s| s.undoes.is_some()) || !void.is_empty() { "tidy\n" } else { "" };
+    let of_packages = steps.iter().any(|step| matches!(step.change, Change::Package { .. }));
+    let end = if of_packages { "packages_end\n" } else { "" };
     let lock = call("lock", lead);
-    format!("{ACT}main() {{\n{lock}{guard}{each}{forget}{tidy}}}\nmain </dev/null\n")
+    format!("{ACT}main() {{\n{lock}{guard}{each}{end}{forget}{tidy}}}\nmain </dev/null\n")
 }
 
 /// What takes steps back: each file that is still as the step left it, then units read theirs again. Entries of the
@@ -124,161 +140,4 @@ fn file(path: &str, from: Option<&FileState>, to: Option<&FileState>) -> String 
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-    use std::os::unix::fs::MetadataExt;
-    use std::path::Path;
-    use std::process::{Command, Output};
-
-    /// A text for a host, for this machine: what homing keeps is in `dir`, and root is not needed.
-    fn here(dir: &Path, text: &str) -> String {
-        let text = text.replace("/var/lib/homing", &dir.join("state").display().to_string());
-        text.replace("/run/", &format!("{}/", dir.display())).replace("[ \"$(id -u)\" = 0 ]", "true")
-    }
-
-    /// Runs steps on this machine, with a journal in `dir`; only files are touched by them.
-    fn run(dir: &Path, steps: &[Step], void: &[String]) -> Output {
-        let text = here(dir, &script(steps, void, None, None));
-        Command::new("sh").args(["-c", &text]).output().unwrap()
-    }
-
-    fn put(path: &Path, from: Option<&str>, to: Option<&str>) -> Change {
-        let owner = std::fs::metadata(path.parent().unwrap()).unwrap();
-        let state = |text: &str| FileState { content: text.into(), mode: 0o640, uid: owner.uid(), gid: owner.gid() };
-        Change::File { path: path.display().to_string(), from: from.map(state), to: to.map(state), block: None }
-    }
-
-    #[test]
-    fn a_file_is_written_noted_and_put_back() {
-        let dir = tempfile::tempdir().unwrap();
-        let path = dir.path().join("it's $HOME");
-        let step = Step { change: put(&path, None, Some("a'b\n$c\n")), undoes: None };
-        let done = run(dir.path(), std::slice::from_ref(&step), &[]);
-        assert_eq!(String::from_utf8_lossy(&done.stdout), "did 0\n", "{}", String::from_utf8_lossy(&done.stderr));
-        assert_eq!(std::fs::read_to_string(&path).unwrap(), "a'b\n$c\n");
-        let entry = dir.path().join("state/up/00000001.json");
-        let noted: Change = serde_json::from_slice(&std::fs::read(&entry).unwrap()).unwrap();
-        assert_eq!(noted, step.change);
-        let back = Step { change: noted.inverse().unwrap(), undoes: Some(vec!["00000001.json".into()]) };
-        let undone = run(dir.path(), &[back], &[]);
-        assert!(undone.status.success() && !path.exists(), "{}", String::from_utf8_lossy(&undone.stderr));
-        assert!(!dir.path().join("state").exists(), "nothing of the journal is left");
-    }
-
-    /// The timer is one of `setsid` where the machine has no systemd.
-    #[test]
-    fn what_nobody_confirms_is_taken_back_by_the_host_itself() {
-        for confirmed in [false, true] {
-            let dir = tempfile::tempdir().unwrap();
-            let (path, made, read) = (dir.path().join("f"), dir.path().join("g"), dir.path().join("read"));
-            std::fs::write(&path, "old").unwrap();
-            std::fs::set_permissions(&path, std::os::unix::fs::PermissionsExt::from_mode(0o640)).unwrap();
-            let steps = [put(&path, Some("old"), Some("new")), put(&made, None, Some("x"))];
-            let steps = steps.map(|change| Step { change, undoes: None });
-            let nudge = Change::Nudge { unit: "u".into(), how: How::Reload, test: None };
-            let steps = [steps.to_vec(), vec![Step { change: nudge, undoes: None }]].concat();
-            let guard = Guard { seconds: 77, token: "7".into() };
-            let (passed, ended) = (dir.path().join("passed"), dir.path().join("ended"));
-            // The test says when the time has passed, and the timer when it has ended.
-            let timing = format!(
-                r#"trap ">{}" EXIT; until [ -e {} ]; do sleep 0.02; done; : %s;"#,
-                ended.display(),
-                passed.display()
-            );
-            let here = |text: String| {
-                // No unit of this machine is told anything.
-                here(dir.path(), &text)
-                    .replace("sleep %s;", &timing)
-                    .replace("systemctl", &format!("echo >>{} ", read.display()))
-            };
-            // The way back is in the script as base64.
-            let back = Content(here(back(&steps)).into_bytes()).encoded();
-            let text = script(&steps, &[], Some(&guard), None)
-                .replace(&Content(super::back(&steps).into_bytes()).encoded(), &back);
-            let done = Command::new("sh").args(["-c", &here(text)]).output().unwrap();
-            assert!(done.status.success(), "{}", String::from_utf8_lossy(&done.stderr));
-            assert_eq!(std::fs::read_to_string(&path).unwrap(), "new");
-            let timer = dir.path().join("homing-up.7-timer");
-            assert!(std::fs::read_to_string(&timer).unwrap().contains(" 77;"));
-            if confirmed {
-                assert!(Command::new("sh").args(["-c", &here(Guard::CONFIRM.into())]).status().unwrap().success());
-            }
-            std::fs::write(&passed, "").unwrap();
-            while !ended.exists() {
-                std::thread::sleep(std::time::Duration::from_millis(20));
-            }
-            if confirmed {
-                assert!(made.exists() && !timer.exists());
-                assert_eq!(std::fs::read_to_string(&path).unwrap(), "new");
-                continue;
-            }
-            assert_eq!((std::fs::read_to_string(&path).unwrap(), made.exists()), ("old".into(), false));
-            assert_eq!(std::fs::read_to_string(&read).unwrap().lines().count(), 2, "the unit read its files again");
-        }
-    }
-
-    #[test]
-    fn what_somebody_changes_meanwhile_is_left_alone_and_nothing_further_is_done() {
-        let dir = tempfile::tempdir().unwrap();
-        let (path, other) = (dir.path().join("f"), dir.path().join("g"));
-        std::fs::write(&path, "theirs").unwrap();
-        let steps = [put(&path, Some("old"), Some("new")), put(&other, None, Some("x"))];
-        let done = run(dir.path(), &steps.map(|change| Step { change, undoes: None }), &[]);
-        let why = format!("outdated\t{} was changed while homing looked at it\n", path.display());
-        assert_eq!(String::from_utf8_lossy(&done.stdout), why, "{}", String::from_utf8_lossy(&done.stderr));
-        assert_eq!(std::fs::read_to_string(&path).unwrap(), "theirs");
-        assert!(!other.exists());
-    }
-
-    #[test]
-    fn who_looked_before_another_does_nothing_more_and_who_looked_last_does() {
-        let dir = tempfile::tempdir().unwrap();
-        let path = dir.path().join("f");
-        let steps = [Step { change: put(&path, None, Some("x")), undoes: None }];
-        let sh = |text: &str| Command::new("sh").args(["-c", &here(dir.path(), text)]).output().unwrap();
-        let look = |lead: Option<&str>| {
-            let question = crate::Question { lead: lead.map(String::from), ..crate::Question::default() };
-            sh(&question.script())
-        };
-        let act = |lead: &str| {
-            let done = sh(&script(&steps, &[], None, Some(lead)));
-            assert!(done.status.success(), "{}", String::from_utf8_lossy(&done.stderr));
-            String::from_utf8(done.stdout).unwrap()
-        };
-        assert!(look(Some("killed-1")).status.success() && look(Some("next-2")).status.success());
-        assert_eq!(act("killed-1"), "outdated\tanother homing has looked at this host since, to change it\n");
-        assert!(!path.exists() && !dir.path().join("state").exists());
-        assert!(look(None).status.success(), "to look alone takes the lead from nobody");
-        assert_eq!(act("next-2"), "did 0\n");
-
-        let lock = dir.path().join("homing-lead");
-        std::fs::remove_file(&lock).unwrap();
-        assert_eq!(
-            act("next-2"),
-            "outdated\tthis host was started anew since homing looked at it\n",
-            "/run was emptied"
-        );
-        for lead in [None, Some("third-3")] {
-            let question = crate::Question { lead: lead.map(String::from), ..crate::Question::default() };
-            // Not for long, for the sake of the test.
-            let text = here(dir.path(), &question.script().replace("-w 300", "-n"));
-            let done = Command::new("flock").arg(&lock).args(["sh", "-c", &text]).output().unwrap();
-            assert!(String::from_utf8_lossy(&done.stderr).contains("another homing up changes this host"), "{done:?}");
-        }
-    }
-
-    #[test]
-    fn the_tenth_entry_follows_the_ninth() {
-        let dir = tempfile::tempdir().unwrap();
-        let path = dir.path().join("f");
-        let text = |n: usize| if n == 0 { None } else { Some("x".repeat(n)) };
-        let steps: Vec<Step> = (0..10)
-            .map(|n| Step { change: put(&path, text(n).as_deref(), text(n + 1).as_deref()), undoes: None })
-            .collect();
-        assert!(run(dir.path(), &steps, &[]).status.success());
-        let mut names: Vec<_> =
-            std::fs::read_dir(dir.path().join("state/up")).unwrap().map(|e| e.unwrap().file_name()).collect();
-        names.sort();
-        assert_eq!(names.last().unwrap(), "00000010.json", "{names:?}");
-    }
-}
+mod tests;

@@ -27,6 +27,8 @@ pub enum Wanted {
     /// It runs and is started at boot, or neither.
     #[allow(missing_docs)]
     Unit { name: String, on: bool },
+    /// It is started at boot; whether it runs now stays.
+    AtBoot(String),
     /// The unit has read these files since they were changed.
     #[allow(missing_docs)]
     Reads { unit: String, paths: Vec<String>, how: How, test: Option<String> },

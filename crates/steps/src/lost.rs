@@ -1,0 +1,79 @@
+//! Hosts that take no further part: for good, or until they are looked at again.
+
+use crate::{Fault, Observed};
+use std::collections::{BTreeMap, BTreeSet};
+
+/// A host that has changed between the look and the act is looked at again so often, and then somebody is at it who does
+/// not stop.
+const AGAIN: usize = 2;
+
+/// Those of one call.
+#[derive(Default)]
+pub struct Lost {
+    /// For good, and why.
+    pub failed: BTreeMap<String, String>,
+    /// Why an area came to nothing, on hosts that take part in the others.
+    pub refused: Vec<(String, String)>,
+    outdated: BTreeSet<String>,
+    times: BTreeMap<String, usize>,
+}
+
+impl Lost {
+    /// What became of a phase; tells the hosts that are to be looked at again.
+    pub fn take(&mut self, faults: BTreeMap<String, Fault>) {
+        for (host, fault) in faults {
+            let why = match fault {
+                Fault::Failed(why) => why,
+                Fault::Outdated(why) => {
+                    let times = self.times.entry(host.clone()).or_default();
+                    *times += 1;
+                    if *times <= AGAIN {
+                        self.outdated.insert(host);
+                        continue;
+                    }
+                    format!(
+                        "{why}, {times} times; stop what else changes it there (another homing, a management of \
+                         configurations, an editor), then the same command goes on"
+                    )
+                }
+            };
+            self.failed.insert(host, why);
+        }
+    }
+
+    /// Takes no part now.
+    pub fn has(&self, host: &str) -> bool {
+        self.failed.contains_key(host) || self.outdated.contains(host)
+    }
+
+    /// All take part again but those that are lost for good; whether there are any.
+    pub fn look_again(&mut self) -> bool {
+        !std::mem::take(&mut self.outdated).is_empty()
+    }
+
+    /// As if they had not answered.
+    pub fn unseen(&self) -> impl Iterator<Item = (String, Result<Observed, String>)> {
+        self.failed.iter().map(|(host, why)| (host.clone(), Err(why.clone())))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_host_that_others_change_is_looked_at_again_but_not_for_ever() {
+        let mut lost = Lost::default();
+        let outdated = || [("n1".to_string(), Fault::Outdated("ssh: /etc/x was changed".into()))].into();
+        for _ in 0..2 {
+            lost.take(outdated());
+            assert!(lost.has("n1") && lost.failed.is_empty());
+            assert!(lost.look_again() && !lost.has("n1"));
+        }
+        lost.take(outdated());
+        lost.take([("n2".to_string(), Fault::Failed("ssh: disk full".into()))].into());
+        assert!(!lost.look_again() && lost.has("n1") && lost.has("n2"));
+        assert!(lost.failed["n1"].starts_with("ssh: /etc/x was changed, 3 times; stop"), "{:?}", lost.failed);
+        assert_eq!(lost.failed["n2"], "ssh: disk full");
+    }
+}
