@@ -2,30 +2,39 @@
 
 use crate::input::Spool;
 use homing_model::text::quoted_unless;
+use serde::{Deserialize, Serialize};
+use std::ops::Range;
 use std::sync::Arc;
 use std::time::Duration;
 
 /// A command for all hosts.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
 pub struct Command {
     pub(crate) program: Program,
+    /// On the way to another host the bytes go beside it.
+    #[serde(skip)]
     pub(crate) input: Input,
     pub(crate) merged: bool,
 }
 
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
 pub(crate) enum Program {
     Argv(Vec<String>),
     Shell(String),
 }
 
 /// What a command reads from its standard input.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Default)]
 pub enum Input {
     /// Nothing: the end at once.
+    #[default]
     Nothing,
     /// The same bytes on every host.
     Spool(Arc<Spool>),
+    /// Parts of them, one behind the other.
+    Parts(Arc<Spool>, Vec<Range<u64>>),
 }
 
 impl Command {
@@ -47,6 +56,14 @@ impl Command {
     pub fn input(mut self, input: Input) -> Command {
         self.input = input;
         self
+    }
+
+    /// What all hosts read, if that is anything.
+    pub fn spool(&self) -> Option<Arc<Spool>> {
+        match &self.input {
+            Input::Nothing => None,
+            Input::Spool(spool) | Input::Parts(spool, _) => Some(spool.clone()),
+        }
     }
 
     /// Standard error goes where standard output goes, in the order in which both come.

@@ -19,23 +19,36 @@
 //! not mistaken for a connection that failed, as it is by the exit status of
 //! `ssh`.
 
+mod capture;
 mod command;
 mod connect;
 mod folder;
+mod fresh;
+pub mod gathered;
 mod input;
+pub mod lines;
 mod local;
 mod mux;
 mod pool;
 mod results;
+mod scripts;
 mod session;
+mod tree;
+pub mod verdict;
 mod wait;
 
+pub use capture::Capture;
 pub use command::{Command, Input};
+pub use fresh::Fresh;
+pub use homing_launch::FAN_OUT;
 pub use input::Spool;
-pub use pool::{Event, Stream, Waiting, What};
+pub use pool::{Event, Giver, Stream, Waiting, What};
 pub use results::{HostResult, Results};
+pub use scripts::Scripts;
 pub use session::Way;
+pub use tree::{Errand, Note, WIDTH, WORD, serve};
 
+use serde::{Deserialize, Serialize};
 use std::ffi::OsString;
 use std::fmt;
 use std::path::PathBuf;
@@ -51,6 +64,8 @@ pub struct Options {
     pub user: Option<String>,
     /// Hosts at work at the same time. 64 is ClusterShell's default too.
     pub fan_out: usize,
+    /// Hosts that one serves where others can pass on what they are given; with more, they do. 0 and 1 are no tree.
+    pub tree: usize,
     /// Time for a connection to be made. Some seconds more are allowed for
     /// what ssh's own `ConnectTimeout` does not bound, such as a proxy command.
     pub connect_timeout: Duration,
@@ -70,7 +85,8 @@ impl Default for Options {
         Options {
             ssh: homing_names::ssh_words(),
             user: None,
-            fan_out: homing_launch::FAN_OUT,
+            fan_out: FAN_OUT,
+            tree: WIDTH,
             connect_timeout: Duration::from_secs(10),
             command_timeout: None,
             persist: Duration::from_secs(600),
@@ -81,7 +97,8 @@ impl Default for Options {
 }
 
 /// How a command ended on a host.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
 pub enum Outcome {
     /// It ran; its exit status. On this machine 128 and more is a signal, as in a shell.
     Exited(i32),
@@ -136,13 +153,31 @@ impl Remote {
         Results::new(self.stream(hosts, command), hosts, self.shared.options.keep)
     }
 
+    pub(crate) fn options(&self) -> &Options {
+        &self.shared.options
+    }
+
+    /// As [`Remote::run`], along a tree where there are more hosts than one serves.
+    pub fn run_tree<E: Errand>(&self, hosts: &[String], errand: E, note: Note) -> Results {
+        Results::new(self.stream_tree(hosts, errand, note), hosts, self.shared.options.keep)
+    }
+
     /// As [`Remote::run`], with the output while it comes. A slow reader slows
     /// the hosts down; nothing piles up.
     pub fn stream(&self, hosts: &[impl AsRef<str>], command: &Command) -> Stream {
-        let hosts = hosts.iter().map(|h| h.as_ref().to_string()).collect();
         let command = command.clone();
+        self.stream_each(hosts, move |_| command.clone())
+    }
+
+    /// The same, with a command for each host.
+    pub fn stream_each(
+        &self,
+        hosts: &[impl AsRef<str>],
+        command: impl Fn(&str) -> Command + Send + Sync + 'static,
+    ) -> Stream {
+        let hosts = hosts.iter().map(|h| h.as_ref().to_string()).collect();
         let job = move |connector: &_, host: &_, cancel: &_, sink: session::Sink| {
-            session::run(connector, host, &command, cancel, sink)
+            session::run(connector, host, &command(host), cancel, sink)
         };
         pool::start(self.shared.clone(), hosts, Box::new(job))
     }
@@ -165,8 +200,8 @@ impl Remote {
     /// is none. `None` where that fails: an `ssh` without it tells why.
     pub fn way_to(&self, host: &str) -> Option<Vec<OsString>> {
         // The writing end stays open: nobody cancels this.
-        let (never, _open) = rustix::pipe::pipe_with(rustix::pipe::PipeFlags::CLOEXEC).ok()?;
-        self.shared.ssh_through(host, &wait::Cancel(never)).ok()
+        let (never, _open) = wait::Cancel::new().ok()?;
+        self.shared.ssh_through(host, &never).ok()
     }
 }
 

@@ -14,12 +14,17 @@ pub(crate) struct Local {
 }
 
 impl Local {
-    pub(crate) fn start(command: &Command, stdin: OwnedFd, stdout: OwnedFd, stderr: OwnedFd) -> io::Result<Local> {
+    /// `bound`: it ends with this thread, which waits for it.
+    pub(crate) fn start(command: &Command, [stdin, stdout, stderr]: [OwnedFd; 3], bound: bool) -> io::Result<Local> {
         let words = command.local_words();
         let (program, rest) = words.split_first().ok_or_else(|| io::Error::other("no command was given"))?;
         let mut process = Process::new(program);
         process.args(rest).stdin(Stdio::from(stdin)).stdout(Stdio::from(stdout)).stderr(Stdio::from(stderr));
-        let child = process.process_group(0).spawn()?;
+        process.process_group(0);
+        if bound {
+            homing_process::bound_to_thread(&mut process, Signal::KILL);
+        }
+        let child = process.spawn()?;
         let pid = Pid::from_raw(child.id() as i32).ok_or_else(|| io::Error::other("a child without a number"))?;
         let pidfd = pidfd_open(pid, PidfdFlags::empty())?;
         Ok(Local { child, pidfd })

@@ -12,15 +12,28 @@ use std::thread::{Builder, JoinHandle};
 use std::time::{Duration, Instant};
 
 /// Pieces of output on their way at most; a piece has 32 KiB or less.
-const PIECES: usize = 256;
+pub(crate) const PIECES: usize = 256;
 
 /// Something that happened on a host.
 #[derive(Clone, Debug)]
 pub struct Event {
     /// Its place in the list of hosts.
     pub host: usize,
+    /// Who gave it what the command needs, where there is a tree.
+    pub giver: Giver,
     /// What happened.
     pub what: What,
+}
+
+/// Who serves a host.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Giver {
+    /// This machine.
+    Here,
+    /// This machine, but for now it only gives the host what that is to pass on, as a leader.
+    Load,
+    /// A leader, by its place in the list of hosts.
+    Leader(usize),
 }
 
 /// What can happen on a host.
@@ -28,6 +41,8 @@ pub struct Event {
 pub enum What {
     /// It is this host's turn.
     Begun,
+    /// Its leader tells that the host has answered, and is at it still.
+    Alive,
     /// Standard output.
     Stdout(Vec<u8>),
     /// Standard error.
@@ -57,11 +72,11 @@ struct Work {
 pub(crate) fn start(connector: Arc<Connector>, hosts: Vec<String>, job: Job) -> Stream {
     let threads = connector.options.fan_out.clamp(1, hosts.len().max(1));
     let (to, events) = sync_channel(PIECES);
-    let (read, write) = match rustix::pipe::pipe_with(rustix::pipe::PipeFlags::CLOEXEC) {
+    let (cancel, write) = match Cancel::new() {
         Ok(ends) => ends,
-        Err(e) => return Stream::refused(hosts.len(), &format!("cannot make a pipe: {e}")),
+        Err(why) => return Stream::refused(hosts.len(), &why),
     };
-    let work = Arc::new(Work { connector, hosts, job, next: AtomicUsize::new(0), cancel: Cancel(read) });
+    let work = Arc::new(Work { connector, hosts, job, next: AtomicUsize::new(0), cancel });
     let spawn = |_| {
         let (work, to) = (work.clone(), to.clone());
         homing_threads::begin_as(Builder::new().stack_size(256 << 10), move || work.through(&to))
@@ -72,7 +87,7 @@ pub(crate) fn start(connector: Arc<Connector>, hosts: Vec<String>, job: Job) -> 
     };
     // Fewer than were asked for take longer.
     let threads = std::iter::once(first).chain((1..threads).map_while(|i| spawn(i).ok())).collect();
-    Stream { events: Some(events), cancel: Some(write), threads }
+    Stream::new(events, write, threads)
 }
 
 impl Work {
@@ -81,7 +96,7 @@ impl Work {
             let host = self.next.fetch_add(1, Ordering::Relaxed);
             let Some(name) = self.hosts.get(host) else { return };
             let begun = Instant::now();
-            let send = |what| to.send(Event { host, what }).is_ok();
+            let send = |what| to.send(Event { host, giver: Giver::Here, what }).is_ok();
             let mut sink = |which, bytes: &[u8]| {
                 send(match which {
                     Which::Out => What::Stdout(bytes.to_vec()),
@@ -108,13 +123,25 @@ impl Iterator for Stream {
 }
 
 impl Stream {
+    pub(crate) fn new(events: Receiver<Event>, cancel: OwnedFd, threads: Vec<JoinHandle<()>>) -> Stream {
+        Stream { events: Some(events), cancel: Some(cancel), threads }
+    }
+
     /// Nothing was done on any host, and why.
-    fn refused(hosts: usize, why: &str) -> Stream {
+    pub fn refused(hosts: usize, why: &str) -> Stream {
         let (to, events) = sync_channel(hosts);
         for host in 0..hosts {
             let outcome = Outcome::Unreachable(format!("it was not tried: {why}"));
-            let _ = to.send(Event { host, what: What::Done(outcome, Duration::ZERO) });
+            let _ = to.send(Event { host, giver: Giver::Here, what: What::Done(outcome, Duration::ZERO) });
         }
+        Stream { events: Some(events), cancel: None, threads: Vec::new() }
+    }
+
+    /// All is well on one host, without anything done.
+    pub fn nothing() -> Stream {
+        let (to, events) = sync_channel(1);
+        let what = What::Done(Outcome::Exited(0), Duration::ZERO);
+        let _ = to.send(Event { host: 0, giver: Giver::Here, what });
         Stream { events: Some(events), cancel: None, threads: Vec::new() }
     }
 

@@ -1,7 +1,7 @@
 //! Whole results, host by host, of bounded size.
 
 use crate::Outcome;
-use crate::pool::{Stream, What};
+use crate::pool::{Giver, Stream, What};
 use std::collections::HashMap;
 use std::time::Duration;
 
@@ -10,6 +10,8 @@ use std::time::Duration;
 pub struct HostResult {
     /// The host.
     pub host: String,
+    /// Who served it.
+    pub giver: Giver,
     /// How it ended.
     pub outcome: Outcome,
     /// Standard output, at most [`crate::Options::keep`] bytes of it.
@@ -36,6 +38,7 @@ pub struct Results {
     hosts: Vec<String>,
     keep: usize,
     running: HashMap<usize, Kept>,
+    loads: usize,
 }
 
 #[derive(Default)]
@@ -48,7 +51,12 @@ struct Kept {
 impl Results {
     pub(crate) fn new(stream: Stream, hosts: &[impl AsRef<str>], keep: usize) -> Results {
         let hosts = hosts.iter().map(|h| h.as_ref().to_string()).collect();
-        Results { stream, hosts, keep, running: HashMap::new() }
+        Results { stream, hosts, keep, running: HashMap::new(), loads: 0 }
+    }
+
+    /// Leaders that were given what they pass on, until now.
+    pub fn loads(&self) -> usize {
+        self.loads
     }
 }
 
@@ -58,15 +66,21 @@ impl Iterator for Results {
     fn next(&mut self) -> Option<HostResult> {
         loop {
             let event = self.stream.next()?;
+            if event.giver == Giver::Load {
+                self.loads += usize::from(matches!(event.what, What::Done(..)));
+                continue;
+            }
             let kept = self.running.entry(event.host).or_default();
             match event.what {
-                What::Begun => {}
+                // One that is begun once more tells all once more.
+                What::Begun => *kept = Kept::default(),
+                What::Alive => {}
                 What::Stdout(bytes) => kept.dropped += append(&mut kept.stdout, &bytes, self.keep),
                 What::Stderr(bytes) => kept.dropped += append(&mut kept.stderr, &bytes, self.keep),
                 What::Done(outcome, elapsed) => {
                     let Kept { stdout, stderr, dropped } = self.running.remove(&event.host).unwrap_or_default();
                     let host = self.hosts[event.host].clone();
-                    return Some(HostResult { host, outcome, stdout, stderr, dropped, elapsed });
+                    return Some(HostResult { host, giver: event.giver, outcome, stdout, stderr, dropped, elapsed });
                 }
             }
         }
@@ -77,4 +91,27 @@ fn append(to: &mut Vec<u8>, bytes: &[u8], keep: usize) -> u64 {
     let taken = bytes.len().min(keep.saturating_sub(to.len()));
     to.extend(&bytes[..taken]);
     (bytes.len() - taken) as u64
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::pool::Event;
+    use std::sync::mpsc::sync_channel;
+
+    #[test]
+    fn what_a_host_has_told_before_it_was_begun_once_more_counts_once() {
+        let (to, events) = sync_channel(8);
+        let told = |giver, what| to.send(Event { host: 0, giver, what }).unwrap();
+        told(Giver::Leader(1), What::Begun);
+        told(Giver::Leader(1), What::Stdout(b"one\n".to_vec()));
+        told(Giver::Here, What::Begun);
+        told(Giver::Here, What::Stdout(b"one\ntwo\n".to_vec()));
+        told(Giver::Here, What::Done(Outcome::Exited(0), Duration::ZERO));
+        drop(to);
+        let (_, cancel) = std::io::pipe().unwrap();
+        let stream = Stream::new(events, cancel.into(), Vec::new());
+        let all: Vec<HostResult> = Results::new(stream, &["n1"], 100).collect();
+        assert_eq!((all.len(), all[0].stdout.as_slice()), (1, &b"one\ntwo\n"[..]));
+    }
 }

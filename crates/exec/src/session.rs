@@ -55,7 +55,8 @@ pub(crate) fn run(
     sink: Sink,
 ) -> Option<Outcome> {
     let ended = Ended::default();
-    let opened = if is_local(host) { local(command, &ended) } else { remote(connector, host, command, cancel, &ended) };
+    let opened =
+        if is_local(host) { local(command, &ended, false) } else { remote(connector, host, command, cancel, &ended) };
     let session = match opened {
         Ok(session) => session,
         Err(NoWay::Outcome(outcome)) => return Some(outcome),
@@ -90,9 +91,9 @@ pub(crate) fn through(
 ) -> Option<Outcome> {
     let ended = Ended::default();
     let opened = if is_local(host) {
-        local(&program(host, None), &ended)
+        local(&program(host, None), &ended, true)
     } else {
-        connector.ssh_through(host, cancel).and_then(|words| local(&program(host, Some(&words)), &ended))
+        connector.ssh_through(host, cancel).and_then(|words| local(&program(host, Some(&words)), &ended, true))
     };
     match opened {
         Ok(session) => {
@@ -132,6 +133,14 @@ fn pipes(command: &Command, ended: &Ended) -> io::Result<Pipes> {
             homing_threads::begin(move || spool.feed(File::from(ours), &stop))?;
             theirs
         }
+        Input::Parts(spool, parts) => {
+            let (theirs, ours) = pipe_with(PipeFlags::CLOEXEC)?;
+            let (spool, parts, stop) = (spool.clone(), parts.clone(), ended.0.clone());
+            let mut ours = File::from(ours);
+            let feed = move || parts.into_iter().all(|part| spool.copy(part, &mut ours, &stop).is_some());
+            homing_threads::begin(feed)?;
+            theirs
+        }
     };
     Ok(Pipes { theirs: [stdin, their_out, their_err], ours: [out, err] })
 }
@@ -140,10 +149,9 @@ fn broken(host: &str, e: impl std::fmt::Display) -> NoWay {
     NoWay::Outcome(Outcome::Unreachable(format!("host {host}: the command could not be started: {e}")))
 }
 
-fn local(command: &Command, ended: &Ended) -> Result<Session, NoWay> {
-    let Pipes { theirs: [stdin, stdout, stderr], ours: [out, err] } =
-        pipes(command, ended).map_err(|e| broken("localhost", e))?;
-    match Local::start(command, stdin, stdout, stderr) {
+fn local(command: &Command, ended: &Ended, bound: bool) -> Result<Session, NoWay> {
+    let Pipes { theirs, ours: [out, err] } = pipes(command, ended).map_err(|e| broken("localhost", e))?;
+    match Local::start(command, theirs, bound) {
         Ok(child) => Ok(Session::new(Far::Local(child), [out, err])),
         // As a shell says it.
         Err(e) if e.kind() == io::ErrorKind::NotFound => Err(NoWay::Outcome(Outcome::Exited(127))),

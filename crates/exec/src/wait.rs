@@ -6,7 +6,15 @@ use std::time::Instant;
 
 /// Woken when the caller has lost interest: the read end of a pipe whose write
 /// end closes then.
-pub(crate) struct Cancel(pub(crate) OwnedFd);
+pub(crate) struct Cancel(OwnedFd);
+
+impl Cancel {
+    /// With the end whose closing wakes it.
+    pub(crate) fn new() -> Result<(Cancel, OwnedFd), String> {
+        let ends = rustix::pipe::pipe_with(rustix::pipe::PipeFlags::CLOEXEC);
+        ends.map(|(read, write)| (Cancel(read), write)).map_err(|e| format!("cannot make a pipe: {e}"))
+    }
+}
 
 /// Waits until one of `fds` can be read (or has ended), `deadline` has passed
 /// or the work was cancelled.

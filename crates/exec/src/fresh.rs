@@ -1,0 +1,31 @@
+//! Connections that are new each time: a kept one may outlive what cuts others off, and proves nothing.
+
+use crate::{Options, Remote};
+use std::fs::Permissions;
+use std::os::unix::fs::PermissionsExt;
+use std::time::Duration;
+use tempfile::TempDir;
+
+/// Makes them.
+pub struct Fresh {
+    options: Options,
+    folder: TempDir,
+}
+
+impl Fresh {
+    /// With these options, but for what keeps connections.
+    pub fn new(options: Options) -> Result<Fresh, String> {
+        // The path of a socket must be short, whatever TMPDIR is.
+        let place = std::env::var_os("XDG_RUNTIME_DIR").unwrap_or_else(|| "/tmp".into());
+        let owner_only = Permissions::from_mode(0o700);
+        let folder = tempfile::Builder::new().permissions(owner_only).tempdir_in(&place);
+        let folder = folder.map_err(|e| format!("{} takes no folder for it ({e})", place.display()))?;
+        Ok(Fresh { options, folder })
+    }
+
+    /// Connections that end with what is returned.
+    pub fn remote(&self) -> Remote {
+        let folder = Some(self.folder.path().into());
+        Remote::new(Options { persist: Duration::ZERO, folder, ..self.options.clone() })
+    }
+}

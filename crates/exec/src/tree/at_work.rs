@@ -1,0 +1,56 @@
+//! Which hosts of a branch have answered and are at work still. Pure.
+
+use crate::pool::{Event, Giver, What};
+use std::collections::BTreeSet;
+
+/// What is known of it between two times that it is told.
+#[derive(Default)]
+pub(super) struct AtWork {
+    /// Hosts that this one serves itself.
+    own: BTreeSet<usize>,
+    /// Those of which a leader below has told since.
+    told: BTreeSet<usize>,
+}
+
+impl AtWork {
+    pub fn hear(&mut self, event: &Event) {
+        match (&event.what, event.giver) {
+            (What::Stdout(_) | What::Stderr(_), Giver::Here) => drop(self.own.insert(event.host)),
+            (What::Alive, _) => drop(self.told.insert(event.host)),
+            // One that is begun once more has yet to answer.
+            (What::Begun | What::Done(..), Giver::Here | Giver::Leader(_)) => {
+                self.own.remove(&event.host);
+                self.told.remove(&event.host);
+            }
+            _ => {}
+        }
+    }
+
+    pub fn take(&mut self) -> Vec<usize> {
+        let told = std::mem::take(&mut self.told);
+        self.own.union(&told).copied().collect()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::Outcome;
+    use std::time::Duration;
+
+    #[test]
+    fn hosts_are_at_work_from_their_first_word_to_their_end() {
+        let mut at_work = AtWork::default();
+        let mut hear = |host, giver, what| {
+            at_work.hear(&Event { host, giver, what });
+            at_work.take()
+        };
+        let word = || What::Stdout(b"x".to_vec());
+        assert_eq!(hear(0, Giver::Here, What::Begun), [0; 0], "it may not be reached");
+        assert_eq!(hear(0, Giver::Here, word()), [0]);
+        assert_eq!(hear(3, Giver::Leader(2), word()), [0], "what a leader below has told may be its last word");
+        assert_eq!(hear(3, Giver::Leader(2), What::Alive), [0, 3]);
+        assert_eq!(hear(1, Giver::Load, word()), [0]);
+        assert_eq!(hear(0, Giver::Here, What::Done(Outcome::TimedOut, Duration::ZERO)), [0; 0]);
+    }
+}

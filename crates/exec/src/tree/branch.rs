@@ -1,0 +1,148 @@
+//! What a leader may say of its branch: each host begins, tells something and ends once. Pure.
+
+use super::Errand;
+use super::words::Told;
+use crate::{Outcome, What};
+
+const STRANGER: &str = "it tells of a host that was not given to it";
+
+/// Hosts of a branch, while its leader tells of them.
+#[derive(Debug)]
+pub(super) struct Branch {
+    ended: Vec<bool>,
+    /// The first, which leads, is served by whoever asks it to, and what it tells of itself is nothing.
+    spares_leader: bool,
+    /// Those whose end leaves it open what another way to them would bring, and why.
+    pub unserved: Vec<(usize, String)>,
+}
+
+/// What a word of the leader comes to.
+#[derive(Debug)]
+pub(super) enum Heard {
+    Nothing,
+    /// For whoever asked.
+    Event(usize, What),
+    Alive(Vec<usize>),
+    Note(String),
+    End,
+}
+
+impl Branch {
+    pub fn new(hosts: usize, spares_leader: bool) -> Branch {
+        Branch { ended: vec![false; hosts], spares_leader, unserved: Vec::new() }
+    }
+
+    /// `Err`: it tells what is not its to tell.
+    pub fn hear(&mut self, errand: &impl Errand, told: Told) -> Result<Heard, String> {
+        let (host, what) = match told {
+            Told::Alive(hosts) if hosts.iter().all(|host| *host < self.ended.len()) => return Ok(Heard::Alive(hosts)),
+            Told::Alive(_) => return Err(STRANGER.into()),
+            Told::Note(text) => return Ok(Heard::Note(text)),
+            Told::End if self.ended.iter().all(|ended| *ended) => return Ok(Heard::End),
+            Told::End => return Err("it says that all is done, and has not told of all".into()),
+            Told::Folder(_) => return Err("it names a second folder".into()),
+            Told::Begun(host) => (host, What::Begun),
+            Told::Out(host, bytes) => (host, What::Stdout(bytes.0)),
+            Told::Err(host, bytes) => (host, What::Stderr(bytes.0)),
+            Told::Done(host, outcome, elapsed) => (host, What::Done(outcome, elapsed)),
+        };
+        match self.ended.get_mut(host) {
+            None => return Err(STRANGER.into()),
+            Some(true) => return Err("it tells of a host twice".into()),
+            Some(ended) => *ended = matches!(what, What::Done(..)),
+        }
+        match what {
+            _ if self.spares_leader && host == 0 => Ok(Heard::Nothing),
+            What::Done(outcome, _) if errand.is_open(&outcome) => {
+                self.unserved.push((host, why(outcome)));
+                Ok(Heard::Nothing)
+            }
+            what => Ok(Heard::Event(host, what)),
+        }
+    }
+
+    /// Hosts of which nothing more will be told.
+    pub fn give_up(&mut self) -> Vec<usize> {
+        let untold = self.untold().collect();
+        self.ended.fill(true);
+        untold
+    }
+
+    fn untold(&self) -> impl Iterator<Item = usize> {
+        (usize::from(self.spares_leader)..self.ended.len()).filter(|host| !self.ended[*host])
+    }
+
+    /// Hosts of which no end is known.
+    pub fn open(&self) -> Vec<usize> {
+        self.untold().chain(self.unserved.iter().map(|(host, _)| *host)).collect()
+    }
+}
+
+fn why(outcome: Outcome) -> String {
+    match outcome {
+        Outcome::Unreachable(why) | Outcome::Lost(why) => why,
+        other => other.to_string(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{Remote, Spool, Stream};
+    use serde::{Deserialize, Serialize};
+    use std::sync::Arc;
+    use std::time::Duration;
+
+    #[derive(Clone, Serialize, Deserialize)]
+    struct Nothing;
+
+    impl Errand for Nothing {
+        fn begin(&self, _: &Remote, _: &[String]) -> Stream {
+            unreachable!()
+        }
+        fn from(&self, _: &str, _: Option<Arc<Spool>>) -> Nothing {
+            Nothing
+        }
+    }
+
+    fn done(host: usize, outcome: Outcome) -> Told {
+        Told::Done(host, outcome, Duration::ZERO)
+    }
+
+    #[test]
+    fn a_leader_tells_of_its_own_hosts_alone_and_of_each_once() {
+        let mut branch = Branch::new(3, false);
+        let mut hear = |told| branch.hear(&Nothing, told);
+        assert!(matches!(hear(Told::Begun(0)), Ok(Heard::Event(0, What::Begun))));
+        assert!(matches!(hear(done(0, Outcome::Exited(0))), Ok(Heard::Event(0, What::Done(..)))));
+        assert!(hear(done(0, Outcome::Exited(0))).unwrap_err().contains("twice"));
+        assert!(hear(done(3, Outcome::Exited(0))).unwrap_err().contains("not given"));
+        assert!(matches!(hear(Told::Alive(vec![1, 2])), Ok(Heard::Alive(hosts)) if hosts == [1, 2]));
+        assert!(hear(Told::Alive(vec![1, 3])).unwrap_err().contains("not given"));
+        assert!(hear(Told::Begun(usize::MAX)).is_err() && hear(Told::Folder("/x".into())).is_err());
+        assert!(hear(Told::End).unwrap_err().contains("not told of all"));
+        assert_eq!(branch.open(), [1, 2]);
+    }
+
+    #[test]
+    fn a_leader_that_is_served_by_who_asks_it_tells_nothing_of_itself() {
+        let mut branch = Branch::new(2, true);
+        assert_eq!(branch.open(), [1]);
+        assert!(matches!(branch.hear(&Nothing, Told::Begun(0)), Ok(Heard::Nothing)));
+        assert!(matches!(branch.hear(&Nothing, done(0, Outcome::Killed)), Ok(Heard::Nothing)));
+        assert!(matches!(branch.hear(&Nothing, Told::Begun(1)), Ok(Heard::Event(1, What::Begun))));
+        assert_eq!((branch.give_up(), branch.open()), (vec![1], vec![]));
+    }
+
+    #[test]
+    fn a_host_that_the_leader_does_not_reach_is_left_to_another_way() {
+        let mut branch = Branch::new(3, false);
+        branch.hear(&Nothing, done(1, Outcome::Unreachable("no route".into()))).unwrap();
+        branch.hear(&Nothing, done(2, Outcome::Exited(3))).unwrap();
+        assert_eq!(branch.open(), [0, 1], "what failed there fails from here too");
+        assert_eq!(branch.unserved, [(1, "no route".to_string())]);
+        branch.hear(&Nothing, done(0, Outcome::TimedOut)).unwrap();
+        assert!(matches!(branch.hear(&Nothing, Told::End), Ok(Heard::End)));
+        assert_eq!((Branch::new(2, false).give_up(), branch.give_up()), (vec![0, 1], vec![]));
+    }
+}

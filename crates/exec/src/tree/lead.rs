@@ -1,0 +1,204 @@
+//! One branch, from this side: the channel to its leader, from the first word to the last.
+
+use super::branch::{Branch, Heard};
+use super::words::{Ask, Mouth, Say, Told, hear};
+use super::{All, Errand, LOOK, Left, WORD};
+use crate::pool::{Event, Giver, PIECES, Waiting, What};
+use crate::{Outcome, Spool};
+use homing_launch::{Carried, Channel, Options, Via};
+use homing_model::text::{keep_tail, shown};
+use std::io::BufRead;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::mpsc::{Receiver, RecvTimeoutError, sync_channel};
+use std::time::{Duration, Instant};
+
+/// A leader says something every half second. One that is silent for this long hangs.
+const SILENCE: Duration = Duration::from_secs(60);
+/// For a leader to go, after all was told.
+const FAREWELL: Duration = Duration::from_secs(5);
+/// Bytes of what is kept of the words of a program that failed, and of a note.
+const WORDS: usize = 2 << 10;
+
+/// Has the first of these hosts serve them all; what is left to this machine.
+pub(super) fn lead<E: Errand>(all: &All<E>, of: &[usize]) -> Left {
+    let mut lead = Lead { all, of, branch: Branch::new(of.len(), all.errand.spares_leaders()), went: false };
+    let failed = lead.through().err();
+    if let Some(why) = failed.as_ref().filter(|_| lead.went && !all.errand.can_be_repeated()) {
+        lead.give_up(why);
+    }
+    let name = |host: usize| all.hosts[of[host]].clone();
+    let mut whys: Vec<_> =
+        failed.into_iter().map(|why| (name(0), format!("{} leads no more: {why}", name(0)))).collect();
+    whys.extend(lead.branch.unserved.iter().map(|(host, why)| (name(*host), shown(why))));
+    Left { hosts: lead.branch.open().into_iter().map(|host| of[host]).collect(), whys }
+}
+
+struct Lead<'a, E> {
+    all: &'a All<E>,
+    of: &'a [usize],
+    branch: Branch,
+    /// It may have begun.
+    went: bool,
+}
+
+impl<E: Errand> Lead<'_, E> {
+    fn through(&mut self) -> Result<(), String> {
+        let all = self.all;
+        let leader = &all.hosts[self.of[0]];
+        let via = Via::Ssh { target: leader.clone() };
+        let opened = homing_launch::open(leader, &via, &self.options()).map_err(|e| e.to_string())?;
+        let Channel { to, from, keeper, .. } = opened;
+        let to = Mouth::new(to);
+        let heard = listen(from)?;
+        let names: Vec<String> = self.of.iter().map(|host| all.hosts[*host].clone()).collect();
+        let errand = all.errand.only(&names[1..]).map_err(|e| format!("what it is to pass on: {e}"))?;
+        let input = errand.input();
+        let ask = Ask::new(errand, names, all.remote.options());
+        to.say(&ask, &[]).map_err(|e| format!("asking it: {e}"))?;
+        let folder = match self.next(&heard)? {
+            Told::Folder(folder) if is_plain(&folder) => folder,
+            _ => return Err("it names no folder for what it is given".into()),
+        };
+        self.load(leader, &folder)?;
+        self.went = true;
+        to.say(&Say::Go, &[]).map_err(|e| format!("telling it to go: {e}"))?;
+        let fed = Fed::begin(input, to.clone())?;
+        self.follow(&heard)?;
+        drop(fed);
+        drop(to);
+        keeper.end(FAREWELL);
+        Ok(())
+    }
+
+    /// Tells that its hosts are lost with it.
+    fn give_up(&mut self, why: &str) {
+        let leader = &self.all.hosts[self.of[0]];
+        for host in self.branch.give_up() {
+            let host = self.of[host];
+            let name = &self.all.hosts[host];
+            let lost = format!("host {name}: whether the command has run is not known: {leader} leads no more: {why}");
+            let what = What::Done(Outcome::Lost(lost), Duration::ZERO);
+            let _ = self.send(Event { host, giver: Giver::Leader(self.of[0]), what });
+        }
+    }
+
+    fn options(&self) -> Options {
+        let ours = self.all.remote.options();
+        let mut ssh = ours.ssh.clone();
+        ssh.extend(ours.user.iter().flat_map(|user| ["-l".into(), user.into()]));
+        let connect_timeout_s = ours.connect_timeout.as_secs().clamp(1, u32::MAX.into()) as u32;
+        Options { ssh, connect_timeout_s, role: WORD, carried: Carried::Program, ..Options::default() }
+    }
+
+    /// Gives the leader what it passes on.
+    fn load(&self, leader: &str, folder: &str) -> Result<(), String> {
+        let mut stream = self.all.errand.load(&self.all.remote, leader, folder);
+        let mut said = Vec::new();
+        loop {
+            match stream.next_within(LOOK) {
+                Err(Waiting) if self.all.is_cancelled() => return Err("nobody wants it any more".into()),
+                Err(Waiting) => {}
+                Ok(None) => return Ok(()),
+                Ok(Some(Event { what: What::Stderr(bytes), .. })) => keep_tail(&mut said, &bytes, WORDS),
+                Ok(Some(Event { what: What::Done(outcome, _), .. })) if !outcome.is_ok() => {
+                    let said = crate::last_lines(&String::from_utf8_lossy(&said));
+                    return Err(format!("it could not be given what it is to pass on: {outcome} {}", shown(&said)));
+                }
+                Ok(Some(event)) => self.send(Event { host: self.of[0], giver: Giver::Load, ..event })?,
+            }
+        }
+    }
+
+    /// Passes on what it tells, until it has told all.
+    fn follow(&mut self, heard: &Receiver<Result<Told, String>>) -> Result<(), String> {
+        loop {
+            let told = self.next(heard)?;
+            match self.branch.hear(&self.all.errand, told)? {
+                Heard::Nothing => {}
+                Heard::End => return Ok(()),
+                Heard::Event(host, what) => self.pass(host, what)?,
+                Heard::Alive(hosts) => hosts.into_iter().try_for_each(|host| self.pass(host, What::Alive))?,
+                Heard::Note(text) => {
+                    let text: String = shown(&text).chars().take(WORDS).collect();
+                    (self.all.note)(&format!("{}: {text}", self.all.hosts[self.of[0]]));
+                }
+            }
+        }
+    }
+
+    fn pass(&self, host: usize, what: What) -> Result<(), String> {
+        self.send(Event { host: self.of[host], giver: Giver::Leader(self.of[0]), what })
+    }
+
+    fn send(&self, event: Event) -> Result<(), String> {
+        self.all.to.send(event).map_err(|_| "nobody wants it any more".into())
+    }
+
+    fn next(&self, heard: &Receiver<Result<Told, String>>) -> Result<Told, String> {
+        let since = Instant::now();
+        loop {
+            match heard.recv_timeout(LOOK) {
+                Ok(told) => return told,
+                Err(RecvTimeoutError::Disconnected) => return Err("its channel has ended".into()),
+                Err(RecvTimeoutError::Timeout) if self.all.is_cancelled() => {
+                    return Err("nobody wants it any more".into());
+                }
+                Err(RecvTimeoutError::Timeout) if since.elapsed() > SILENCE => {
+                    return Err(format!("it has said nothing for {} s", SILENCE.as_secs()));
+                }
+                Err(RecvTimeoutError::Timeout) => {}
+            }
+        }
+    }
+}
+
+/// Sends a leader what hosts read, while it lives.
+struct Fed(Arc<AtomicBool>);
+
+impl Fed {
+    fn begin(input: Option<Arc<Spool>>, mut to: Mouth) -> Result<Fed, String> {
+        let fed = Fed(Arc::default());
+        let Some(input) = input else { return Ok(fed) };
+        let stop = fed.0.clone();
+        let feed = move || {
+            if input.feed(&mut to, &stop) {
+                let _ = to.say(&Say::Input(0), &[]);
+            }
+        };
+        homing_threads::begin(feed).map_err(|e| e.to_string())?;
+        Ok(fed)
+    }
+}
+
+impl Drop for Fed {
+    fn drop(&mut self) {
+        self.0.store(true, Ordering::Relaxed);
+    }
+}
+
+/// A path that no shell and no rsync reads as anything else.
+fn is_plain(folder: &str) -> bool {
+    let plain = |b: u8| b.is_ascii_alphanumeric() || b"/-_.".contains(&b);
+    folder.starts_with('/') && folder.len() < 1024 && folder.bytes().all(plain)
+}
+
+/// Lines of the leader, read by a thread that ends with its channel.
+fn listen(mut from: Box<dyn BufRead + Send>) -> Result<Receiver<Result<Told, String>>, String> {
+    let (to, heard) = sync_channel(PIECES);
+    let read = move || {
+        loop {
+            let told = match hear(&mut from) {
+                Ok(None) => return,
+                Ok(Some(told)) => Ok(told),
+                Err(e) => Err(format!("it says what no leader says: {e}")),
+            };
+            let last = told.is_err();
+            if to.send(told).is_err() || last {
+                return;
+            }
+        }
+    };
+    homing_threads::begin(read).map_err(|e| e.to_string())?;
+    Ok(heard)
+}

@@ -1,0 +1,105 @@
+//! The leader's end, on its standard input and output.
+
+use super::at_work::AtWork;
+use super::words::{Ask, Say, Told, hear, say, take_input};
+use super::{Errand, LOOK};
+use crate::pool::{Event, Giver, Waiting, What};
+use crate::{Options, Remote, Spool};
+use homing_model::RawText;
+use std::io::{self, BufRead, Write};
+use std::path::Path;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::mpsc::channel;
+use std::time::{Duration, Instant};
+
+/// How often it is said who is at work. Whoever waits for a host tells so one that hangs from a leader that hangs, by a few
+/// of these.
+const BEAT: Duration = Duration::from_millis(500);
+
+/// Takes what is to be passed on into `folder`, which is private to this user, serves this host and its branch, and tells
+/// what becomes of them; whether it has told of all. It ends when its input does; what it has started is then its
+/// caller's to end.
+pub fn serve<E: Errand>(
+    mut from: impl BufRead + Send + 'static,
+    mut to: impl Write,
+    folder: &Path,
+) -> io::Result<bool> {
+    let Some(ask) = hear::<Ask<E>>(&mut from)? else { return Ok(false) };
+    let name = folder.to_str().ok_or_else(|| io::Error::other("the folder for temporary files is no UTF-8"))?;
+    say(&mut to, &Told::Folder(name.into()))?;
+    if hear(&mut from)? != Some(Say::Go) {
+        return Ok(false);
+    }
+    let input = if ask.reads { Some(Spool::empty(folder)?) } else { None };
+    let gone = Arc::new(AtomicBool::new(false));
+    let (end, taken) = (gone.clone(), input.clone());
+    homing_threads::begin(move || {
+        // After all that is to be read, nothing more is said but that it may end.
+        if taken.is_none() || take_input(&mut from, taken.as_deref()).unwrap_or(false) {
+            let _ = io::copy(&mut from, &mut io::sink());
+        }
+        end.store(true, Ordering::Relaxed);
+    })?;
+    pass_on(ask, input, &mut to, folder, &gone)
+}
+
+fn pass_on<E: Errand>(
+    ask: Ask<E>,
+    input: Option<Arc<Spool>>,
+    to: &mut impl Write,
+    folder: &Path,
+    gone: &AtomicBool,
+) -> io::Result<bool> {
+    let (noted, notes) = channel();
+    // A leader below may have been lost, which its own leader has mended.
+    let note = move |text: &str| drop(noted.send(text.to_string()));
+    let remote = Remote::new(Options {
+        tree: ask.width,
+        fan_out: ask.fan_out,
+        connect_timeout: ask.connect_timeout,
+        command_timeout: ask.command_timeout,
+        // Nothing stays on a host that was asked to lead once.
+        persist: Duration::ZERO,
+        folder: Some(folder.join("s")),
+        ..Options::default()
+    });
+    let own = std::iter::once("localhost".to_string());
+    let hosts: Vec<String> = own.chain(ask.hosts.into_iter().skip(1)).collect();
+    let errand = ask.errand.from(&folder.to_string_lossy(), input);
+    let mut stream = remote.stream_tree(&hosts, errand, Arc::new(note));
+    let (mut at_work, mut beaten) = (AtWork::default(), Instant::now());
+    while !gone.load(Ordering::Relaxed) {
+        let news = stream.next_within(LOOK);
+        // Before the end, which is the last that is told.
+        for text in notes.try_iter() {
+            say(to, &Told::Note(text))?;
+        }
+        match news {
+            Ok(None) => return say(to, &Told::End).map(|()| true),
+            Ok(Some(event)) => {
+                at_work.hear(&event);
+                told(event).map_or(Ok(()), |told| say(to, &told))?;
+            }
+            Err(Waiting) => {}
+        }
+        if beaten.elapsed() > BEAT {
+            say(to, &Told::Alive(at_work.take()))?;
+            beaten = Instant::now();
+        }
+    }
+    Ok(false)
+}
+
+fn told(Event { host, giver, what }: Event) -> Option<Told> {
+    if giver == Giver::Load {
+        return None;
+    }
+    Some(match what {
+        What::Begun => Told::Begun(host),
+        What::Alive => return None,
+        What::Stdout(bytes) => Told::Out(host, RawText(bytes)),
+        What::Stderr(bytes) => Told::Err(host, RawText(bytes)),
+        What::Done(outcome, elapsed) => Told::Done(host, outcome, elapsed),
+    })
+}

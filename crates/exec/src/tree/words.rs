@@ -1,0 +1,158 @@
+//! What the two ends of a branch say to each other: lines of JSON.
+
+use super::Errand;
+use crate::{Options, Outcome, Spool};
+use homing_model::RawText;
+use homing_wire::lines;
+use serde::de::DeserializeOwned;
+use serde::{Deserialize, Serialize};
+use std::io::{self, BufRead, ErrorKind, Write};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
+
+/// Bytes of a line at most: a piece of output has 32 KiB, of which each may be written as six.
+const LONGEST: usize = 1 << 20;
+
+/// What a leader is asked, in its first line.
+#[derive(Debug, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct Ask<E> {
+    pub errand: E,
+    pub width: usize,
+    /// The leader itself comes first.
+    pub hosts: Vec<String>,
+    pub fan_out: usize,
+    pub connect_timeout: Duration,
+    pub command_timeout: Option<Duration>,
+    /// What the errand reads follows.
+    pub reads: bool,
+}
+
+impl<E: Errand> Ask<E> {
+    pub fn new(errand: E, hosts: Vec<String>, options: &Options) -> Ask<E> {
+        let Options { tree: width, fan_out, connect_timeout, command_timeout, .. } = *options;
+        let reads = errand.input().is_some();
+        Ask { errand, width, hosts, fan_out, connect_timeout, command_timeout, reads }
+    }
+}
+
+/// What it is told then.
+#[derive(Debug, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case", deny_unknown_fields)]
+pub(super) enum Say {
+    /// Its folder has all.
+    Go,
+    /// So many bytes for the errand to read come behind this line; none: there are no more.
+    Input(usize),
+}
+
+/// What a leader tells. Hosts are numbers of its branch.
+#[derive(Debug, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case", deny_unknown_fields)]
+pub(super) enum Told {
+    /// Where it keeps what it is given.
+    Folder(String),
+    /// It is there, and these hosts have answered it and are at it still.
+    Alive(Vec<usize>),
+    Begun(usize),
+    Out(usize, RawText),
+    Err(usize, RawText),
+    Done(usize, Outcome, Duration),
+    /// Something for the user.
+    Note(String),
+    /// It has told all.
+    End,
+}
+
+/// What all threads write to a leader.
+#[derive(Clone)]
+pub(super) struct Mouth(Arc<Mutex<Box<dyn Write + Send>>>);
+
+impl Mouth {
+    pub fn new(to: Box<dyn Write + Send>) -> Mouth {
+        Mouth(Arc::new(Mutex::new(to)))
+    }
+
+    pub fn say(&self, what: &impl Serialize, bytes: &[u8]) -> io::Result<()> {
+        let mut to = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        lines::say(&mut **to, what, bytes)
+    }
+}
+
+/// Bytes for the errand to read.
+impl Write for Mouth {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        self.say(&Say::Input(bytes.len()), bytes).map(|()| bytes.len())
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        Ok(())
+    }
+}
+
+/// Takes what the errand reads, until there is no more of it or of the channel. False: of the channel.
+pub(super) fn take_input(from: &mut impl BufRead, to: Option<&Spool>) -> io::Result<bool> {
+    let mut bytes = Vec::new();
+    loop {
+        match (hear::<Say>(from)?, to) {
+            (None, _) => return Ok(false),
+            (Some(Say::Input(0)), Some(to)) => {
+                to.end();
+                return Ok(true);
+            }
+            (Some(Say::Input(size)), Some(to)) if size <= LONGEST => {
+                bytes.resize(size, 0);
+                from.read_exact(&mut bytes)?;
+                to.append(&bytes)?;
+            }
+            _ => return Err(io::Error::new(ErrorKind::InvalidData, "nothing was to be read")),
+        }
+    }
+}
+
+pub(super) fn say(to: &mut impl Write, what: &impl Serialize) -> io::Result<()> {
+    lines::say(to, what, &[])
+}
+
+/// The next line; nothing at the end.
+pub(super) fn hear<T: DeserializeOwned>(from: &mut impl BufRead) -> io::Result<Option<T>> {
+    Ok(lines::next(from, LONGEST)?.map(|line| serde_json::from_slice(&line)).transpose()?)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_whole_lines_of_known_words_are_read() {
+        let heard = |text: &str| hear::<Told>(&mut text.as_bytes()).map_err(|e| e.kind());
+        assert!(matches!(heard("{\"begun\":3}\n"), Ok(Some(Told::Begun(3)))));
+        assert!(matches!(
+            heard("{\"done\":[1,{\"exited\":0},{\"secs\":1,\"nanos\":0}]}\n"),
+            Ok(Some(Told::Done(1, ..)))
+        ));
+        assert!(matches!(heard(""), Ok(None)));
+        for odd in ["\"end\"", "{\"begun\":-1}\n", "{\"begun\":1,\"done\":2}\n", "{\"ran\":1}\n", "\n", "end\n"] {
+            assert!(heard(odd).is_err(), "{odd:?}");
+        }
+        let long = format!("{{\"note\":\"{}\"}}\n", "x".repeat(LONGEST));
+        assert!(heard(&long).is_err());
+    }
+
+    #[test]
+    fn what_is_to_be_read_ends_when_that_is_said_and_not_before() {
+        let taken = |text: &str| {
+            let spool = Spool::empty(&std::env::temp_dir()).unwrap();
+            let whole = take_input(&mut text.as_bytes(), Some(&spool));
+            let mut read = Vec::new();
+            let ended = spool.feed(&mut read, &true.into());
+            (whole.ok(), ended, String::from_utf8(read).unwrap())
+        };
+        let two = "{\"input\":3}\nab\n{\"input\":2}\n{}";
+        assert_eq!(taken(&format!("{two}{{\"input\":0}}\n")), (Some(true), true, "ab\n{}".into()));
+        assert_eq!(taken(two), (Some(false), false, "ab\n{}".into()), "the channel has ended");
+        assert_eq!(taken("{\"input\":9}\nabc"), (None, false, String::new()));
+        assert_eq!(taken("{\"input\":9999999}\n").0, None);
+        assert!(take_input(&mut "{\"input\":0}\n".as_bytes(), None).is_err());
+    }
+}

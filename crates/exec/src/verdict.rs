@@ -1,0 +1,88 @@
+//! What came of all hosts: the lines about those that failed, and the exit status.
+
+use crate::Outcome;
+use homing_model::alike;
+use std::collections::BTreeMap;
+
+/// Exit status when a command failed somewhere.
+pub const FAILED: i32 = 1;
+/// Exit status when a command did not end in time; that of `timeout`.
+pub const TIMED_OUT: i32 = 124;
+/// Exit status when a host could not be reached, or was lost.
+pub const UNREACHABLE: i32 = 253;
+
+/// The status that one host asks for. `-S` passes on the command's own.
+pub fn code(outcome: &Outcome, own: bool) -> i32 {
+    match outcome {
+        Outcome::Exited(0) => 0,
+        Outcome::Exited(status) if own => *status,
+        Outcome::Exited(_) | Outcome::Killed => FAILED,
+        Outcome::TimedOut => TIMED_OUT,
+        Outcome::Unreachable(_) | Outcome::Lost(_) => UNREACHABLE,
+    }
+}
+
+/// One word for programs.
+pub fn word(outcome: &Outcome) -> &'static str {
+    match outcome {
+        Outcome::Exited(0) => "ok",
+        Outcome::Exited(_) => "failed",
+        Outcome::Killed => "killed",
+        Outcome::TimedOut => "timeout",
+        Outcome::Unreachable(_) => "unreachable",
+        Outcome::Lost(_) => "lost",
+    }
+}
+
+/// `n[1-3] (3): exited with exit code 4`, one line a kind of failure, hosts
+/// folded, in the order that clush has: by status, then the others.
+pub fn lines<'a>(outcomes: impl Iterator<Item = (&'a str, &'a Outcome)>) -> Vec<String> {
+    let mut kinds: BTreeMap<(u8, i32, String), Vec<String>> = BTreeMap::new();
+    let mut single = Vec::new();
+    for (host, outcome) in outcomes {
+        let rank = match outcome {
+            Outcome::Exited(0) => continue,
+            Outcome::Exited(status) => (0, *status),
+            Outcome::Killed => (1, 0),
+            Outcome::TimedOut => (2, 0),
+            // The reason names its host.
+            Outcome::Unreachable(why) | Outcome::Lost(why) => {
+                single.push((host, why.as_str()));
+                continue;
+            }
+        };
+        kinds.entry((rank.0, rank.1, outcome.to_string())).or_default().push(host.to_string());
+    }
+    let folded = kinds.into_iter().map(|((_, _, what), hosts)| format!("{}: {what}", label(hosts)));
+    folded.chain(alike::folded(single)).collect()
+}
+
+/// `n[1-3] (3)`, without the count for one.
+pub fn label(hosts: Vec<String>) -> String {
+    alike::label(&hosts.into_iter().collect())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn failures_are_told_folded_and_apart() {
+        let outcomes = [
+            ("n1", Outcome::Exited(4)),
+            ("n2", Outcome::Exited(0)),
+            ("n3", Outcome::Exited(4)),
+            ("n4", Outcome::TimedOut),
+            ("n5", Outcome::Unreachable("host n5 cannot be reached".into())),
+            ("n6", Outcome::Unreachable("host n6 cannot be reached".into())),
+        ];
+        let told = lines(outcomes.iter().map(|(h, o)| (*h, o)));
+        assert_eq!(
+            told,
+            ["n[1,3] (2): exited with exit code 4", "n4: command timeout", "host n[5-6] cannot be reached"]
+        );
+        let codes: Vec<i32> = outcomes.iter().map(|(_, o)| code(o, false)).collect();
+        assert_eq!(codes, [1, 0, 1, 124, 253, 253]);
+        assert_eq!(code(&Outcome::Exited(7), true), 7);
+    }
+}
