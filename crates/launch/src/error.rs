@@ -1,7 +1,7 @@
 //! Why a host gave no worker: one line each, and what to do about it.
 
+use crate::carrier::Carrier;
 use crate::handshake::Failure;
-use crate::keeper::Keeper;
 use crate::payload::OWN_ARCH;
 use homing_wire::WireError;
 use std::io;
@@ -171,6 +171,24 @@ pub enum LaunchError {
         /// The words of ssh, or of the far system.
         said: String,
     },
+    /// It is off, and the site's command does not switch it on.
+    #[error("host {host} is switched off, and [power] on does not switch it on: {said}; homing power on {host}")]
+    NotSwitchedOn {
+        /// The host.
+        host: String,
+        /// The words of the command, or of this system.
+        said: String,
+    },
+    /// It was switched on and is not there yet.
+    #[error("host {host} was switched on {seconds} s ago and does not answer: {last}")]
+    StillOff {
+        /// The host.
+        host: String,
+        /// How long ago.
+        seconds: u64,
+        /// What the last try gave.
+        last: Box<LaunchError>,
+    },
     /// Slurm gave no worker.
     #[error("host {host}: Slurm gives no worker there: {said}")]
     Slurm {
@@ -196,10 +214,10 @@ pub enum LaunchError {
 }
 
 /// Joins what the stream told with what the child said last.
-pub(crate) fn verdict(host: &str, failure: Failure, keeper: Keeper) -> LaunchError {
+pub(crate) fn verdict(host: &str, failure: Failure, carrier: Carrier) -> LaunchError {
     // All but a silent child are about to go by themselves, tidying up behind them.
     let grace = if matches!(failure, Failure::Silent(_)) { Duration::ZERO } else { Duration::from_secs(2) };
-    let (status, words) = keeper.last_words(grace);
+    let (status, words) = carrier.last_words(grace);
     let host = host.to_string();
     match failure {
         Failure::Ended => ended(host, status, &words),

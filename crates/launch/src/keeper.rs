@@ -1,187 +1,82 @@
-//! Holds the child that carries a channel: its last words and its end.
+//! Who has an open channel in hand, and may end what carries it.
 
-use rustix::event::{PollFd, PollFlags, Timespec, poll};
-use rustix::process::{
-    Pid, PidfdFlags, Signal, WaitId, WaitIdOptions, WaitIdStatus, kill_process, kill_process_group, pidfd_open, waitid,
-};
-use std::collections::VecDeque;
-use std::io::Read;
-use std::os::fd::{AsFd, OwnedFd};
-use std::process::{Child, ChildStderr, ExitStatus};
-use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+use crate::Via;
+use crate::carrier::Carrier;
+use crate::end::{self, End};
+use std::process::ExitStatus;
+use std::sync::Arc;
 use std::time::Duration;
 
-/// Bytes of error output that are kept for messages.
-const TAIL: usize = 4 << 10;
-/// Time between the end of a child's output and its own.
-const LAST_WORDS: Duration = Duration::from_secs(1);
-/// Time for srun to give its job back, which slurmctld may be slow to take; and for a guard to end its worker.
-const FAREWELL: Duration = Duration::from_secs(8);
+/// What carries a channel. Dropping it ends that at once.
+pub struct Keeper(Held);
 
-/// The child process behind a channel. Dropping it kills the child at once.
-pub struct Keeper {
-    child: Child,
-    tail: Arc<Tail>,
-    reaped: bool,
-    polite: bool,
+enum Held {
+    /// A child of this process.
+    Child(Carrier),
+    /// One of a leader's.
+    Led(Arc<dyn Led>),
+}
+
+/// A channel that a leader carries beside others.
+pub(crate) trait Led: Send + Sync {
+    /// Waits for its end, for at most `grace`; then has it ended.
+    fn end(&self, grace: Duration);
+    /// How it ended, when it does so soon.
+    fn ended(&self) -> End;
+}
+
+impl From<Carrier> for Keeper {
+    fn from(carrier: Carrier) -> Keeper {
+        Keeper(Held::Child(carrier))
+    }
 }
 
 impl Keeper {
-    /// Drains the child's error output from now on. The thread is not joined:
-    /// a connection-sharing ssh master inherits the pipe and may hold it for hours.
-    pub(crate) fn new(mut child: Child) -> Keeper {
-        let tail = Arc::new(Tail::default());
-        let drained = child.stderr.take().is_some_and(|stderr| {
-            let tail = tail.clone();
-            homing_threads::begin(move || tail.drain(stderr)).is_ok()
-        });
-        tail.lock().ended |= !drained;
-        Keeper { child, tail, reaped: false, polite: false }
+    pub(crate) fn led(led: Arc<dyn Led>) -> Keeper {
+        Keeper(Held::Led(led))
     }
 
-    /// As [`Keeper::new`], for a child that has something to give back when it is ended.
-    pub(crate) fn polite(child: Child) -> Keeper {
-        let mut keeper = Keeper::new(child);
-        keeper.polite = true;
-        keeper
-    }
-
-    /// The end of what the child wrote to its error output, for one who outlives the keeper.
-    pub(crate) fn tail(&self) -> Arc<Tail> {
-        self.tail.clone()
-    }
-
-    /// The end of what the child wrote to its error output, at most 4 KiB.
-    pub(crate) fn stderr_tail(&self) -> String {
-        self.tail.text()
-    }
-
-    /// Waits for the child, for at most `grace`; then kills it. The caller
+    /// Waits for the end of what carries the channel, for at most `grace`; then ends it. The caller
     /// has dropped the channel's `to` before, else there is no reason to end.
     /// `None` when its status could not be learnt.
     pub fn end(mut self, grace: Duration) -> Option<ExitStatus> {
-        self.reap(grace)
-    }
-
-    /// Process id of the child, which also leads a process group of its own.
-    pub fn pid(&self) -> u32 {
-        self.child.id()
-    }
-
-    /// Ends the child, then gives its last words a moment to arrive.
-    pub(crate) fn last_words(mut self, grace: Duration) -> (Option<ExitStatus>, String) {
-        let status = self.reap(grace);
-        self.tail.wait_for_end(Duration::from_millis(300));
-        (status, self.tail.text())
-    }
-
-    fn reap(&mut self, grace: Duration) -> Option<ExitStatus> {
-        if self.reaped {
-            return None;
-        }
-        let ended = self.ends_within(grace) || (self.polite && self.ends_when_told());
-        if !ended {
-            if let Some(pid) = self.group() {
-                let _ = kill_process_group(pid, Signal::KILL);
+        match &mut self.0 {
+            Held::Child(carrier) => carrier.reap(grace),
+            Held::Led(led) => {
+                led.end(grace);
+                None
             }
-            let _ = self.child.kill();
         }
-        self.reaped = true;
-        self.child.wait().ok()
     }
 
-    /// SIGTERM, and time to act on it.
-    fn ends_when_told(&mut self) -> bool {
-        let told = self.group().is_some_and(|pid| kill_process(pid, Signal::TERM).is_ok());
-        told && self.ends_within(FAREWELL)
-    }
-
-    fn ends_within(&mut self, grace: Duration) -> bool {
-        if matches!(self.child.try_wait(), Ok(Some(_))) {
-            return true;
+    pub(crate) fn witness(&self) -> Witness {
+        match &self.0 {
+            Held::Child(carrier) => Witness::Child(end::Witness::of(carrier)),
+            Held::Led(led) => Witness::Led(led.clone()),
         }
-        let Some(Ok(pidfd)) = self.group().map(|pid| pidfd_open(pid, PidfdFlags::empty())) else { return false };
-        let timeout = Timespec::try_from(grace).ok();
-        let mut fds = [PollFd::new(&pidfd, PollFlags::IN)];
-        // An interrupted wait only shortens the grace.
-        matches!(poll(&mut fds, timeout.as_ref()), Ok(n) if n > 0)
-    }
-
-    fn group(&self) -> Option<Pid> {
-        Pid::from_raw(self.child.id() as i32)
-    }
-}
-
-/// Sees how a keeper's child ends, whoever has the keeper by then.
-pub(crate) struct Witness {
-    pidfd: Option<OwnedFd>,
-    tail: Arc<Tail>,
-}
-
-impl Witness {
-    pub fn of(keeper: &Keeper) -> Witness {
-        let pidfd = keeper.group().and_then(|pid| pidfd_open(pid, PidfdFlags::empty()).ok());
-        Witness { pidfd, tail: keeper.tail() }
-    }
-
-    /// How it ended, when it does so soon and nobody has asked before. Its last words have arrived then.
-    pub fn status(&self) -> Option<WaitIdStatus> {
-        let pidfd = self.pidfd.as_ref()?;
-        let mut fds = [PollFd::new(pidfd, PollFlags::IN)];
-        let _ = poll(&mut fds, Timespec::try_from(LAST_WORDS).ok().as_ref());
-        self.tail.wait_for_end(Duration::from_millis(300));
-        let look = WaitIdOptions::EXITED | WaitIdOptions::NOHANG | WaitIdOptions::NOWAIT;
-        waitid(WaitId::PidFd(pidfd.as_fd()), look).ok().flatten()
-    }
-
-    /// What it said last.
-    pub fn last_line(&self) -> Option<String> {
-        self.tail.text().lines().last().map(|line| line.trim().to_string())
     }
 }
 
 impl Drop for Keeper {
     fn drop(&mut self) {
-        self.reap(Duration::ZERO);
-    }
-}
-
-#[derive(Default)]
-pub(crate) struct Tail {
-    state: Mutex<TailState>,
-    changed: Condvar,
-}
-
-#[derive(Default)]
-struct TailState {
-    bytes: VecDeque<u8>,
-    ended: bool,
-}
-
-impl Tail {
-    fn lock(&self) -> MutexGuard<'_, TailState> {
-        self.state.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
-    fn drain(&self, mut stderr: ChildStderr) {
-        let mut chunk = [0; 1024];
-        while let Ok(n @ 1..) = stderr.read(&mut chunk) {
-            let mut state = self.lock();
-            state.bytes.extend(&chunk[..n]);
-            let surplus = state.bytes.len().saturating_sub(TAIL);
-            state.bytes.drain(..surplus);
+        // A carrier ends its child itself.
+        if let Held::Led(led) = &self.0 {
+            led.end(Duration::ZERO);
         }
-        self.lock().ended = true;
-        self.changed.notify_all();
     }
+}
 
-    pub(crate) fn wait_for_end(&self, at_most: Duration) {
-        let state = self.lock();
-        let _ = self.changed.wait_timeout_while(state, at_most, |state| !state.ended);
-    }
+/// Sees how a channel ends, whoever has its keeper by then.
+pub(crate) enum Witness {
+    Child(end::Witness),
+    Led(Arc<dyn Led>),
+}
 
-    pub(crate) fn text(&self) -> String {
-        let bytes: Vec<u8> = self.lock().bytes.iter().copied().collect();
-        String::from_utf8_lossy(&bytes).trim().to_string()
+impl Witness {
+    pub fn end(&self, via: &Via) -> End {
+        match self {
+            Witness::Child(witness) => witness.end(via),
+            Witness::Led(led) => led.ended(),
+        }
     }
 }

@@ -4,38 +4,52 @@
 //! worker itself on this machine, or `ssh` or `srun` with the worker behind it. Messages
 //! are moved between it and its owner; only the first line, the hello, is understood here.
 
+mod attempts;
 mod attend;
 mod bootstrap;
+mod branch;
+mod carrier;
+mod end;
 mod error;
 mod guard;
 mod handshake;
 mod keeper;
+mod links;
 mod payload;
+mod rouse;
+mod silence;
 mod slurm;
 mod window;
 
+pub use attempts::{Attempt, Attempts, MOST_LOSSES, lose};
 pub use attend::{Heard, attend};
+pub use branch::{LEADER, Member, WIDTH, attend_all, beside_the_tree, branches, from_here, serve};
 pub use error::{LaunchError, ssh_verdict};
 pub use guard::Guard;
 pub use homing_slurm::Fate;
 pub use keeper::Keeper;
+pub use links::{HostNews, Link, Links};
 pub use payload::{Carried, program_hash};
+pub use rouse::{Asleep, Switch};
 pub use slurm::{Obituary, SlurmSeat, Stop, wanted_empty};
 pub use window::FAN_OUT;
 
+use carrier::Carrier;
 use error::verdict;
 use handshake::{Ends, Progress};
 use homing_model::HostFacts;
 use homing_names::{is_ssh_target, ssh_words};
 use payload::Payload;
+use std::collections::HashMap;
 use std::ffi::OsString;
 use std::io::{BufRead, Write};
 use std::os::unix::process::CommandExt;
 use std::path::PathBuf;
 use std::process::{Command, Stdio};
 use std::sync::Arc;
-use std::sync::mpsc::{self, RecvTimeoutError};
+use std::sync::mpsc::{self, Receiver, RecvTimeoutError};
 use std::time::Duration;
+use window::Place;
 
 /// The way to a host.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -85,8 +99,14 @@ pub struct Options {
     pub connect_timeout_s: u32,
     /// The word that the program is started with, a plain one: what speaks on the channel after the hello.
     pub role: &'static str,
+    /// A worker that is a child of this process has a lease, too: the coordinator is another process elsewhere.
+    pub leased: bool,
     /// What a host is sent that does not have it: `role` says what is needed there.
     pub carried: Carried,
+    /// Hosts that are switched off, by name: they are switched on when they are connected to.
+    pub asleep: Arc<HashMap<String, Asleep>>,
+    /// `ssh` and options for a target to which a connection is kept, asked for when it is that one's turn.
+    pub kept: fn(&str) -> Option<Vec<OsString>>,
 }
 
 /// The role of a worker.
@@ -100,12 +120,20 @@ impl Default for Options {
             ssh: ssh_words(),
             connect_timeout_s: 10,
             role: WORKER,
+            leased: false,
             carried: Carried::Worker,
+            asleep: Arc::default(),
+            kept: |_| None,
         }
     }
 }
 
 impl Options {
+    /// How long a host, or a leader of hosts that are awaited, may be silent.
+    fn patience(&self) -> Duration {
+        Duration::from_secs(u64::from(self.connect_timeout_s) + 20)
+    }
+
     /// What machines as this one are sent.
     fn payload(&self) -> Result<Arc<Payload>, LaunchError> {
         let path = payload::beside(&self.exe, payload::OWN_ARCH, self.carried).unwrap_or_else(|none| none.first);
@@ -139,23 +167,48 @@ pub struct Channel {
     pub to: Box<dyn Write + Send>,
     /// From the worker, right behind the hello.
     pub from: Box<dyn BufRead + Send>,
-    /// The child process that carries the channel.
+    /// Ends what carries the channel.
     pub keeper: Keeper,
     /// Tells how Slurm ended it, where Slurm carries it.
     pub obituary: Option<Obituary>,
 }
 
+impl Channel {
+    fn of(facts: HostFacts, ends: Ends, carrier: Carrier, obituary: Option<Obituary>) -> Channel {
+        Channel { facts, to: Box::new(ends.to), from: Box::new(ends.from), keeper: carrier.into(), obituary }
+    }
+}
+
 /// Starts a worker on `host`, copying it there first when it is missing, and
 /// blocks until its hello was read. Silence ends the attempt; a slow but
-/// steady copy does not.
+/// steady copy does not. One that is switched off is switched on, and waited for. Where many hosts are opened at once,
+/// some wait until others are connected to.
 pub fn open(host: &str, via: &Via, options: &Options) -> Result<Channel, LaunchError> {
-    let (mut command, payload) = match via {
-        Via::Local => (local_command(options), None),
-        Via::Ssh { target } => {
+    match options.asleep.get(host).filter(|_| *via != Via::Local) {
+        Some(asleep) => rouse::rouse(host, asleep, || open_one(host, via, options)),
+        None => open_one(host, via, options),
+    }
+}
+
+fn open_one(host: &str, via: &Via, options: &Options) -> Result<Channel, LaunchError> {
+    match via {
+        Via::Local => open_child(host, None, options),
+        Via::Ssh { target } => open_child(host, Some(target), options),
+        Via::Slurm(seat) => slurm::open(host, seat, options),
+    }
+}
+
+/// The worker itself as a child of this process, or ssh to that target, when it is its turn. Apart from the other ways, none of which leads
+/// from a leader: the worker alone, which is one too, is smaller without them.
+pub(crate) fn open_child(host: &str, target: Option<&str>, options: &Options) -> Result<Channel, LaunchError> {
+    // A child of ours needs no network.
+    let _place = target.map(|_| Place::wait_for());
+    let (mut command, payload) = match target {
+        None => (local_command(options), None),
+        Some(target) => {
             let payload = options.payload()?;
             (ssh_command(host, target, options, &payload)?, Some(payload))
         }
-        Via::Slurm(seat) => return slurm::open(host, seat, options),
     };
     command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
     // Ctrl-C at the terminal is the coordinator's to interpret: it must not reach the channel.
@@ -168,46 +221,42 @@ pub fn open(host: &str, via: &Via, options: &Options) -> Result<Channel, LaunchE
     })?;
     let ends = Ends::take_from(&mut child);
     // Killed, a guard would leave its worker unguarded.
-    let keeper = if *via == Via::Local { Keeper::polite(child) } else { Keeper::new(child) };
-    greet(host, ends, payload, keeper, options)
-}
-
-fn greet(
-    host: &str,
-    ends: Ends,
-    payload: Option<Arc<Payload>>,
-    keeper: Keeper,
-    options: &Options,
-) -> Result<Channel, LaunchError> {
-    let (progress, reports) = mpsc::channel();
-    let carried = options.carried;
-    let greeted = move || handshake::run(ends, payload, carried, &progress);
-    homing_threads::begin(greeted).map_err(|source| LaunchError::Thread { host: host.into(), source })?;
-    let patience = Duration::from_secs(u64::from(options.connect_timeout_s) + 20);
+    let carrier = if target.is_none() { Carrier::polite(child) } else { Carrier::new(child) };
+    let reports = conversed(host, ends, payload, options)?;
+    let patience = options.patience();
     let failure = loop {
         match reports.recv_timeout(patience) {
             Ok(Progress::Alive | Progress::Job(_)) => {}
-            Ok(Progress::Hello { facts, ends }) => {
-                return Ok(Channel {
-                    facts: *facts,
-                    to: Box::new(ends.to),
-                    from: Box::new(ends.from),
-                    keeper,
-                    obituary: None,
-                });
-            }
+            Ok(Progress::Hello { facts, ends }) => return Ok(Channel::of(*facts, ends, carrier, None)),
             Ok(Progress::Failed(failure)) => break failure,
             Err(RecvTimeoutError::Timeout) => break handshake::Failure::Silent(patience),
             // The thread ends only after a last report, unless it panicked.
             Err(RecvTimeoutError::Disconnected) => break handshake::Failure::Ended,
         }
     };
-    Err(verdict(host, failure, keeper))
+    Err(verdict(host, failure, carrier))
+}
+
+/// Talks with the far side up to its hello, in a thread of its own.
+fn conversed(
+    host: &str,
+    ends: Ends,
+    payload: Option<Arc<Payload>>,
+    options: &Options,
+) -> Result<Receiver<Progress>, LaunchError> {
+    let (progress, reports) = mpsc::channel();
+    let carried = options.carried;
+    let talk = move || handshake::run(ends, payload, carried, &progress);
+    homing_threads::begin(talk).map_err(|source| LaunchError::Thread { host: host.into(), source })?;
+    Ok(reports)
 }
 
 fn local_command(options: &Options) -> Command {
     let mut command = Command::new(&options.exe);
     command.arg(options.role);
+    if options.role == WORKER && !options.leased {
+        command.arg(homing_wire::CHILD);
+    }
     command
 }
 
@@ -218,7 +267,8 @@ const SSH_PLAIN: [&str; 4] =
 
 fn ssh_command(host: &str, target: &str, options: &Options, payload: &Payload) -> Result<Command, LaunchError> {
     check_target(host, target)?;
-    let (program, extra) = match options.ssh.split_first() {
+    let words = (options.kept)(target).unwrap_or_else(|| options.ssh.clone());
+    let (program, extra) = match words.split_first() {
         Some((program, extra)) => (program.clone(), extra),
         None => (OsString::from("ssh"), &[][..]),
     };

@@ -108,11 +108,16 @@ fn hash(bytes: &[u8]) -> String {
     Sha256::digest(bytes).iter().map(|b| format!("{b:02x}")).collect()
 }
 
-/// Name of the file with the hash of the program that was last used; each of those beside it has its own.
+/// Name of the file with the hash of the program that was last used; each of those beside it has its own. One that was
+/// carried here, as a leader, has a name that the bootstrap takes for a program to be cleared away if its hash is kept so.
 fn kept(exe: &Path) -> String {
-    let beside = |name: &&str| [Carried::Worker, Carried::Program].iter().any(|c| name.starts_with(c.prefix()));
-    let name = exe.file_name().and_then(OsStr::to_str).filter(beside);
-    format!("{}.sha256", name.unwrap_or("program"))
+    let name = exe.file_name().and_then(OsStr::to_str).unwrap_or_default();
+    let of = [Carried::Worker, Carried::Program].iter().find_map(|carried| name.strip_prefix(carried.prefix()));
+    match of {
+        Some(arch) if !arch.contains('-') => format!("{name}.sha256"),
+        Some(_) => "carried.sha256".into(),
+        None => "program.sha256".into(),
+    }
 }
 
 /// What is copied to a host.
@@ -274,7 +279,9 @@ mod tests {
         fs::write(lib.join("worker-pdp11"), "far").unwrap();
         let far = beside("pdp11").unwrap();
         assert_eq!(fs::read(&far).unwrap(), b"far");
-        assert_eq!((kept(&exe).as_str(), kept(&far).as_str()), ("program.sha256", "worker-pdp11.sha256"));
+        let carried = bin.join(format!("worker-pdp11-{ABC}"));
+        let names = [&exe, &far, &carried].map(|exe| kept(exe));
+        assert_eq!(names, ["program.sha256", "worker-pdp11.sha256", "carried.sha256"]);
         for evil in ["../bin/x", "", "a b", "..", "a\nb"] {
             assert!(beside(evil).is_err(), "{evil:?}");
         }

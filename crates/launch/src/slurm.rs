@@ -4,9 +4,9 @@
 //! job back), is ended by SIGTERM and not by SIGKILL for the same reason, and
 //! if it was killed all the same, the job is cancelled by its number.
 
+use crate::carrier::{Carrier, Tail};
 use crate::error::{LaunchError, last_line, verdict};
-use crate::handshake::{self, Ends, Failure, Progress};
-use crate::keeper::{Keeper, Tail};
+use crate::handshake::{Ends, Failure, Progress};
 use crate::payload::Payload;
 use crate::{Channel, Options, bootstrap};
 use homing_slurm::{Fate, Request};
@@ -14,7 +14,7 @@ use std::os::unix::process::CommandExt;
 use std::process::{Command, Stdio};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::mpsc::{self, RecvTimeoutError};
+use std::sync::mpsc::RecvTimeoutError;
 use std::time::{Duration, Instant};
 
 const LOOK: Duration = Duration::from_millis(100);
@@ -139,12 +139,9 @@ fn attempt(host: &str, seat: &SlurmSeat, payload: &Arc<Payload>, options: &Optio
     let mut child =
         command.spawn().map_err(|source| LaunchError::Start { host: host.into(), program: "srun".into(), source })?;
     let ends = Ends::take_from(&mut child);
-    let keeper = Keeper::polite(child);
-    let (progress, reports) = mpsc::channel();
-    let (sent, carried) = (payload.clone(), options.carried);
-    let greeted = move || handshake::run(ends, Some(sent), carried, &progress);
-    homing_threads::begin(greeted).map_err(|source| LaunchError::Thread { host: host.into(), source })?;
-    let patience = Duration::from_secs(u64::from(options.connect_timeout_s) + 20);
+    let carrier = Carrier::polite(child);
+    let reports = crate::conversed(host, ends, Some(payload.clone()), options)?;
+    let patience = options.patience();
     let (mut job, mut heard) = (None, None);
     let failure = loop {
         match reports.recv_timeout(LOOK) {
@@ -153,14 +150,8 @@ fn attempt(host: &str, seat: &SlurmSeat, payload: &Arc<Payload>, options: &Optio
             Ok(Progress::Job(id)) => (job, heard) = (Some(id), Some(Instant::now())),
             Ok(Progress::Hello { facts, ends }) => {
                 let own = seat.request.within.is_none();
-                let obituary = Some(Obituary { tail: keeper.tail(), job, own });
-                return Ok(Channel {
-                    facts: *facts,
-                    to: Box::new(ends.to),
-                    from: Box::new(ends.from),
-                    keeper,
-                    obituary,
-                });
+                let obituary = Some(Obituary { tail: carrier.tail(), job, own });
+                return Ok(Channel::of(*facts, ends, carrier, obituary));
             }
             Ok(Progress::Failed(failure)) => break Some(failure),
             Err(RecvTimeoutError::Timeout) if seat.stop.is_set() => break None,
@@ -171,24 +162,30 @@ fn attempt(host: &str, seat: &SlurmSeat, payload: &Arc<Payload>, options: &Optio
             Err(RecvTimeoutError::Disconnected) => break Some(Failure::Ended),
         }
     };
-    Err(failed(host, seat, failure, keeper, job))
+    Err(failed(host, seat, failure, carrier, job))
 }
 
 /// Why there is no worker; its job, if it has one, is given back.
-fn failed(host: &str, seat: &SlurmSeat, failure: Option<Failure>, keeper: Keeper, job: Option<String>) -> LaunchError {
-    let job = job.or_else(|| homing_slurm::queued_job(&keeper.stderr_tail()));
+fn failed(
+    host: &str,
+    seat: &SlurmSeat,
+    failure: Option<Failure>,
+    carrier: Carrier,
+    job: Option<String>,
+) -> LaunchError {
+    let job = job.or_else(|| homing_slurm::queued_job(&carrier.stderr_tail()));
     let error = match failure {
         None => {
-            drop(keeper);
+            drop(carrier);
             LaunchError::NotNeeded { host: host.into() }
         }
         Some(Failure::Ended) => {
-            let (_, words) = keeper.last_words(Duration::from_secs(10));
+            let (_, words) = carrier.last_words(Duration::from_secs(10));
             let fate = homing_slurm::fate(job.as_deref(), None, &words);
             let said = fate.map(|f| f.text).or_else(|| complaint(&words)).unwrap_or("srun ended without a word".into());
             LaunchError::Slurm { host: host.into(), said: seat.request.refusal(&said) }
         }
-        Some(other) => verdict(host, other, keeper),
+        Some(other) => verdict(host, other, carrier),
     };
     match job {
         _ if seat.request.within.is_some() => {}
@@ -219,16 +216,7 @@ fn srun(seat: &SlurmSeat, payload: &Payload) -> Command {
     command.process_group(0);
     // srun has its limits set on the nodes as well.
     homing_process::give_back_files(&mut command);
-    let parent = std::process::id();
-    // SAFETY: prctl and getppid are async-signal-safe and touch no memory of the parent.
-    unsafe {
-        command.pre_exec(move || {
-            rustix::process::set_parent_process_death_signal(Some(rustix::process::Signal::TERM))?;
-            // The parent may have died before the signal was set.
-            let orphan = rustix::process::getppid().is_none_or(|p| p.as_raw_nonzero().get() as u32 != parent);
-            if orphan { Err(std::io::ErrorKind::Interrupted.into()) } else { Ok(()) }
-        });
-    }
+    homing_process::bound_to_thread(&mut command, rustix::process::Signal::TERM);
     command
 }
 

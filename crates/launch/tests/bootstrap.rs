@@ -4,7 +4,7 @@
 #[path = "../../../tests/script.rs"]
 mod script;
 
-use homing_launch::{Carried, Channel, FAN_OUT, Heard, LaunchError, Options, Via, open};
+use homing_launch::{Carried, Channel, FAN_OUT, Heard, HostPlan, LaunchError, Options, Via, open};
 use script::{program, script};
 use std::ffi::OsString;
 use std::fs;
@@ -50,7 +50,10 @@ impl World {
             ssh: vec![at.join("ssh").into()],
             connect_timeout_s: 5,
             role: "worker",
+            leased: false,
             carried: Carried::Worker,
+            asleep: Default::default(),
+            kept: |_| None,
         };
         World { dir, options }
     }
@@ -214,8 +217,9 @@ fn many_hosts_are_connected_to_in_turns() {
     let (tell, told) = std::sync::mpsc::channel();
     for host in 0..100 {
         let (options, tell) = (world.options.clone(), tell.clone());
-        let via = Via::Ssh { target: format!("n{host}") };
-        homing_launch::attend(format!("n{host}"), via, || options, move |heard| tell.send(heard).is_ok()).unwrap();
+        let name = format!("n{host}");
+        let plan = HostPlan { via: Via::Ssh { target: name.clone() }, name, slots: None };
+        homing_launch::attend(plan, options, move |heard| tell.send(heard).is_ok()).unwrap();
     }
     drop(tell);
     assert_eq!(told.iter().filter(|heard| matches!(heard, Heard::Refused(_))).count(), 100);
@@ -232,7 +236,8 @@ fn the_end_of_a_worker_is_told_as_far_as_it_is_known() {
         let exe = world.dir.path().join(last.replace(' ', "-"));
         program(&exe, &worker().replace("exec cat", last));
         let options = Options { exe, ..world.options.clone() };
-        homing_launch::attend("far".into(), via, || options, move |heard| tell.send(heard).is_ok()).unwrap();
+        let plan = HostPlan { name: "far".into(), via, slots: None };
+        homing_launch::attend(plan, options, move |heard| tell.send(heard).is_ok()).unwrap();
         // Whoever drops the keeper ends the child.
         let mut kept = Vec::new();
         let end = |heard| match heard {

@@ -44,7 +44,10 @@ impl Server {
             ssh: words.into(),
             connect_timeout_s: 20,
             role: "worker",
+            leased: false,
             carried: Carried::Worker,
+            asleep: Default::default(),
+            kept: |_| None,
         }
     }
 
@@ -101,7 +104,10 @@ fn names_and_doors_that_are_not_there() {
             ssh,
             connect_timeout_s: 5,
             role: "worker",
+            leased: false,
             carried: Carried::Worker,
+            asleep: Default::default(),
+            kept: |_| None,
         };
         open("far", &Via::Ssh { target: target.into() }, &options).err().expect("must be refused")
     };

@@ -1,0 +1,83 @@
+//! What runs where: attempts by the ticket that their worker knows them by. One is lost with its host, and until then it
+//! may run: it is in here, and tried nowhere else.
+
+use homing_model::Outcome;
+use homing_wire::ToWorker;
+use std::collections::HashMap;
+use std::ops::{Deref, DerefMut};
+
+/// Where the user did not say how often to try, a task that keeps losing its
+/// host is given up after so many losses: a command that takes its machine down
+/// must not take all of them down.
+pub const MOST_LOSSES: u32 = 3;
+
+/// An attempt under way, and what its owner knows of it besides.
+pub struct Attempt<A> {
+    /// The number of its host.
+    pub host: usize,
+    /// It is being ended.
+    pub killed: bool,
+    /// The rest.
+    pub of: A,
+}
+
+impl<A> Attempt<A> {
+    /// Handed to that host.
+    pub fn on(host: usize, of: A) -> Attempt<A> {
+        Attempt { host, killed: false, of }
+    }
+
+    /// What ends it, unless it is being ended already. `grace_ms` lies between SIGTERM and SIGKILL.
+    pub fn kill(&mut self, ticket: u64, grace_ms: u32, timed_out: bool) -> Option<ToWorker> {
+        let kill = ToWorker::Kill { ticket, grace_ms, timed_out };
+        (!std::mem::replace(&mut self.killed, true)).then_some(kill)
+    }
+
+    /// How it ended when it is lost: who wanted its end has it, and wants no other attempt.
+    pub fn lost(&self, reason: &str) -> Outcome {
+        if self.killed { Outcome::Killed } else { Outcome::Lost(reason.into()) }
+    }
+}
+
+impl<A> Deref for Attempt<A> {
+    type Target = A;
+
+    fn deref(&self) -> &A {
+        &self.of
+    }
+}
+
+impl<A> DerefMut for Attempt<A> {
+    fn deref_mut(&mut self) -> &mut A {
+        &mut self.of
+    }
+}
+
+/// All that are under way, by ticket.
+pub type Attempts<A> = HashMap<u64, Attempt<A>>;
+
+/// Those that were under way on a host of which nothing runs any more, in the order of their tickets.
+pub fn lose<A>(attempts: &mut Attempts<A>, host: usize) -> Vec<(u64, Attempt<A>)> {
+    let mut lost: Vec<_> = attempts.extract_if(|_, attempt| attempt.host == host).collect();
+    lost.sort_unstable_by_key(|(ticket, _)| *ticket);
+    lost
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn attempts_are_lost_with_their_host_in_their_order_and_whoever_was_ended_is_not_wanted() {
+        let given = [(0, "a"), (1, "b"), (0, "c")].map(|(host, of)| Attempt::on(host, of));
+        let mut attempts: Attempts<&str> = (1..).zip(given).collect();
+        let kill = |attempt: &mut Attempt<&str>| attempt.kill(3, 500, false);
+        let third = attempts.get_mut(&3).unwrap();
+        assert_eq!(kill(third), Some(ToWorker::Kill { ticket: 3, grace_ms: 500, timed_out: false }));
+        assert_eq!(kill(third), None, "once");
+        let lost: Vec<_> =
+            lose(&mut attempts, 0).into_iter().map(|(t, attempt)| (t, attempt.lost("cut"), attempt.of)).collect();
+        assert_eq!(lost, [(1, Outcome::Lost("cut".into()), "a"), (3, Outcome::Killed, "c")]);
+        assert!(lose(&mut attempts, 0).is_empty() && attempts.len() == 1);
+    }
+}

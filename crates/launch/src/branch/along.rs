@@ -1,0 +1,33 @@
+//! Which hosts are connected to from here, and which along a tree.
+
+use super::hosts::{Member, Note};
+use super::split::branches;
+use crate::{Options, Via, attend};
+use std::io;
+use std::sync::Arc;
+
+/// As [`attend`], for all hosts of a run: along a tree where more than `width` of them are reached by ssh. One that is
+/// switched off is waited for by this machine alone. `note` takes a line for the user: what did not come along the tree.
+pub fn attend_all(
+    hosts: impl IntoIterator<Item = Member>,
+    width: usize,
+    options: &Options,
+    note: impl Fn(String) + Send + Sync + 'static,
+) -> io::Result<()> {
+    let along =
+        |host: &Member| matches!(host.plan.via, Via::Ssh { .. }) && !options.asleep.contains_key(&host.plan.name);
+    let (far, mut here): (Vec<Member>, Vec<Member>) = hosts.into_iter().partition(along);
+    let lengths: Vec<usize> = branches(far.len(), width).into_iter().map(|branch| branch.len()).collect();
+    let mut far = far.into_iter();
+    let note: Note = Arc::new(note);
+    for length in lengths {
+        let branch: Vec<Member> = far.by_ref().take(length).collect();
+        match length {
+            // One that would lead nobody needs no leader's end.
+            1 => here.extend(branch),
+            _ => super::lead::lead(branch, options.clone(), note.clone())?,
+        }
+    }
+    here.extend(far);
+    here.into_iter().try_for_each(|Member { plan, tell }| attend(plan, options.clone(), move |heard| tell(heard)))
+}

@@ -1,0 +1,218 @@
+//! One branch, from this side: the channel to its leader, and what is heard over it of each member.
+
+use super::LEADER;
+use super::hosts::{Member, Note, beside_the_tree};
+use super::link::{Leader, Link, Listening, Speaking};
+use super::members::{Members, News};
+use crate::attend::{carry, frame, write};
+use crate::end::{End, Left};
+use crate::keeper::Keeper;
+use crate::{Carried, Channel, Heard, LaunchError, Options, Via};
+use homing_model::HostFacts;
+use homing_wire::WireError;
+use homing_wire::branch::{self, FromLeader, ToLeader};
+use std::io::{self, BufRead};
+use std::sync::Arc;
+use std::sync::mpsc::{Receiver, RecvTimeoutError, SyncSender, channel, sync_channel};
+use std::time::Duration;
+
+/// Hosts that are asked to lead, one after another.
+const TRIES: usize = 3;
+/// For a leader to go when nobody of its branch is left.
+const FAREWELL: Duration = Duration::from_secs(5);
+/// Pieces of a member's words that wait for their reader.
+const PIECES: usize = 16;
+
+/// Has one of these hosts lead them all, in a thread of its own.
+pub(super) fn lead(mut members: Vec<Member>, options: Options, note: Note) -> io::Result<()> {
+    let led = move || {
+        let mut whys = Vec::new();
+        match open(&mut members, &options, &mut whys) {
+            Some(channel) => through(members, channel, &options, note),
+            None => {
+                note(beside_the_tree("connected to", members.iter().map(|m| m.plan.name.clone()), &whys));
+                for member in members {
+                    (member.tell)(Heard::Astray { reason: "nobody leads its branch".into() });
+                }
+            }
+        }
+    };
+    homing_threads::begin(led).map(drop)
+}
+
+/// The channel to the first that can lead; it is the first of those that are left. A host that cannot lead could not have
+/// a worker either: that is the same program.
+fn open(members: &mut Vec<Member>, options: &Options, whys: &mut Vec<(String, String)>) -> Option<Channel> {
+    let options = Options { role: LEADER, carried: Carried::Worker, ..options.clone() };
+    while members.len() > 1 && whys.len() < TRIES {
+        let Member { plan, tell } = &members[0];
+        match crate::open(&plan.name, &plan.via, &options) {
+            Ok(channel) => return Some(channel),
+            Err(error) => {
+                whys.push((plan.name.clone(), error.to_string()));
+                tell(Heard::Refused(error));
+                members.remove(0);
+            }
+        }
+    }
+    None
+}
+
+/// From the first word to a leader to its last.
+fn through(hosts: Vec<Member>, opened: Channel, options: &Options, note: Note) {
+    let Channel { facts, to, from, keeper, .. } = opened;
+    let (say, said) = channel();
+    let leader = Arc::new(Leader::new(hosts.len(), say));
+    let witness = keeper.witness();
+    let mut branch = Branch {
+        members: Members::new(hosts.len(), facts.ahead),
+        inboxes: hosts.iter().map(|_| None).collect(),
+        leader: leader.clone(),
+        note,
+        astray: Vec::new(),
+        whys: Vec::new(),
+        hosts,
+    };
+    let wrong = match homing_threads::begin(move || write(to, &said, &frame(&ToLeader::Ping))) {
+        Err(e) => Err(e.to_string()),
+        Ok(_) => {
+            leader.say(&branch.ask(options));
+            heard(from).map_err(|e| e.to_string()).and_then(|said| branch.follow(&said, options.patience()))
+        }
+    };
+    let via = &branch.hosts[0].plan.via;
+    let why = wrong.err().unwrap_or_else(|| End { why: "its channel has ended".into(), ..witness.end(via) }.reason());
+    branch.give_up(&why);
+    keeper.end(FAREWELL);
+    leader.gone();
+}
+
+/// What a leader says at once.
+type Said = Result<Vec<FromLeader>, WireError>;
+
+/// Reads in a thread of its own, so that one who waits can lose patience; no further ahead than a few words.
+fn heard(mut from: Box<dyn BufRead + Send>) -> io::Result<Receiver<Said>> {
+    let (tell, said) = sync_channel(1);
+    homing_threads::begin(move || {
+        loop {
+            let words: Said = homing_wire::receive_some(&mut from);
+            let ends = !matches!(&words, Ok(words) if !words.is_empty());
+            if tell.send(words).is_err() || ends {
+                return;
+            }
+        }
+    })?;
+    Ok(said)
+}
+
+/// A branch, while its leader tells of it.
+struct Branch {
+    hosts: Vec<Member>,
+    members: Members,
+    /// What the workers say, for those who read it.
+    inboxes: Vec<Option<SyncSender<Vec<u8>>>>,
+    leader: Arc<Leader>,
+    note: Note,
+    /// Members that do not come along the tree and that nobody was told of yet.
+    astray: Vec<usize>,
+    whys: Vec<(String, String)>,
+}
+
+impl Branch {
+    fn ask(&self, options: &Options) -> ToLeader {
+        let member = |host: &Member| match &host.plan.via {
+            Via::Ssh { target } => branch::Member { name: host.plan.name.clone(), target: target.clone() },
+            _ => unreachable!("a branch is of hosts that are reached by ssh"),
+        };
+        let connect_timeout_s = options.connect_timeout_s;
+        ToLeader::Lead { members: self.hosts.iter().map(member).collect(), connect_timeout_s }
+    }
+
+    /// Passes on what the leader says, until its channel ends. `Err`: it says what no leader says, or nothing while
+    /// members are awaited, of which it would tell within the time of any host.
+    fn follow(&mut self, said: &Receiver<Said>, patience: Duration) -> Result<(), String> {
+        loop {
+            let awaits = !self.members.all_answered();
+            let said = match said.recv_timeout(if awaits { patience } else { Duration::MAX }) {
+                Ok(Err(WireError::Io(_))) | Err(RecvTimeoutError::Disconnected) => return Ok(()),
+                Err(RecvTimeoutError::Timeout) => {
+                    return Err(format!("it has said nothing for {} s", patience.as_secs()));
+                }
+                Ok(said) => said.map_err(|e| e.to_string())?,
+            };
+            for said in said {
+                let (member, news) = self.members.hear(said)?;
+                self.take(member, news);
+            }
+            if self.members.all_answered() {
+                self.tell_astray();
+            }
+        }
+    }
+
+    fn take(&mut self, member: usize, news: News) {
+        match news {
+            News::Up(facts) => self.up(member, *facts),
+            News::Bytes(bytes) => {
+                // One that nobody listens to any more is being ended.
+                let _ = self.inboxes[member].as_ref().map(|inbox| inbox.send(bytes));
+            }
+            News::Unreached(why) => {
+                self.whys.push((self.hosts[member].plan.name.clone(), why.clone()));
+                self.strays(member, why);
+            }
+            News::Ended { reason, all_ended } => {
+                let left = if all_ended { Left::Nothing } else { Left::Unknown };
+                self.leader.ended(member, End { why: reason, said: None, left });
+                self.inboxes[member] = None;
+            }
+        }
+    }
+
+    fn up(&mut self, member: usize, facts: HostFacts) {
+        let Member { plan, tell } = &self.hosts[member];
+        let (inbox, words) = sync_channel(PIECES);
+        let link = Link { leader: self.leader.clone(), member };
+        let keeper = Keeper::led(Arc::new(link.clone()));
+        let (to, from) = (Box::new(Speaking(link)), Box::new(Listening::to(words)));
+        let channel = Channel { facts, to, from, keeper, obituary: None };
+        let (name, via, told) = (plan.name.clone(), plan.via.clone(), tell.clone());
+        let carried = move || carry(name, &via, channel, |heard| told(heard));
+        match homing_threads::begin(carried) {
+            Ok(_) => self.inboxes[member] = Some(inbox),
+            Err(source) => {
+                tell(Heard::Refused(LaunchError::Thread { host: plan.name.clone(), source }));
+            }
+        }
+    }
+
+    /// Leaves a member to another way. One that is up tells so itself, when its inbox ends.
+    fn strays(&mut self, member: usize, reason: String) {
+        self.astray.push(member);
+        self.leader.ended(member, End { why: reason.clone(), said: None, left: Left::Unled });
+        if self.inboxes[member].take().is_none() {
+            (self.hosts[member].tell)(Heard::Astray { reason });
+        }
+    }
+
+    /// Nothing more is heard of the leader.
+    fn give_up(&mut self, why: &str) {
+        let left = self.members.give_up();
+        if left.is_empty() {
+            return;
+        }
+        let leader = self.hosts[0].plan.name.clone();
+        let why = format!("{leader} leads no more: {why}");
+        left.into_iter().for_each(|member| self.strays(member, why.clone()));
+        self.whys.push((leader, why));
+        self.tell_astray();
+    }
+
+    fn tell_astray(&mut self) {
+        let astray = std::mem::take(&mut self.astray);
+        if !astray.is_empty() {
+            let names = astray.iter().map(|member| self.hosts[*member].plan.name.clone());
+            (self.note)(beside_the_tree("connected to", names, &std::mem::take(&mut self.whys)));
+        }
+    }
+}

@@ -1,0 +1,162 @@
+//! The ends of a member's channel on this side: what is written to its worker, what is read from it, and its end.
+
+use crate::attend::frame;
+use crate::end::{End, LAST_WORDS, Left};
+use crate::keeper::Led;
+use homing_wire::CHUNK;
+use homing_wire::branch::ToLeader;
+use std::io::{self, BufRead, Read, Write};
+use std::sync::mpsc::{Receiver, Sender};
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+/// A leader, as all that is to be said to it and its members has it in hand.
+pub(super) struct Leader {
+    state: Mutex<State>,
+    changed: Condvar,
+}
+
+struct State {
+    /// Frames for it; nothing any more when nobody of its branch is left.
+    to: Option<Sender<Vec<u8>>>,
+    ends: Vec<Option<End>>,
+    /// The process that carries its channel has ended.
+    gone: bool,
+}
+
+impl State {
+    fn all_ended(&self) -> bool {
+        self.ends.iter().all(Option::is_some)
+    }
+}
+
+impl Leader {
+    pub fn new(members: usize, to: Sender<Vec<u8>>) -> Leader {
+        let state = State { to: Some(to), ends: vec![None; members], gone: false };
+        Leader { state: Mutex::new(state), changed: Condvar::new() }
+    }
+
+    fn lock(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Never waits: a thread of its own writes.
+    pub fn say(&self, message: &ToLeader) {
+        let frame = frame(message);
+        if let Some(to) = &self.lock().to {
+            // One that does not read any more is found out where it is read from.
+            let _ = to.send(frame);
+        }
+    }
+
+    /// A member's channel has ended. When all have, so does that to the leader.
+    pub fn ended(&self, member: usize, end: End) {
+        let mut state = self.lock();
+        state.ends[member].get_or_insert(end);
+        if state.all_ended() {
+            state.to = None;
+        }
+        self.changed.notify_all();
+    }
+
+    pub fn gone(&self) {
+        self.lock().gone = true;
+        self.changed.notify_all();
+    }
+}
+
+/// One member of its branch.
+#[derive(Clone)]
+pub(super) struct Link {
+    pub leader: Arc<Leader>,
+    pub member: usize,
+}
+
+impl Link {
+    fn number(&self) -> u32 {
+        self.member as u32
+    }
+}
+
+impl Led for Link {
+    fn end(&self, grace: Duration) {
+        let state = self.leader.lock();
+        // Who is last waits for the leader, too.
+        let waits = |state: &mut State| match state.ends[self.member] {
+            Some(_) => state.all_ended() && !state.gone,
+            None => true,
+        };
+        let waited = self.leader.changed.wait_timeout_while(state, grace, waits);
+        let (state, _) = waited.unwrap_or_else(PoisonError::into_inner);
+        let has_ended = state.ends[self.member].is_some();
+        drop(state);
+        if !has_ended {
+            self.leader.say(&ToLeader::Kill { member: self.number() });
+        }
+    }
+
+    fn ended(&self) -> End {
+        let state = self.leader.lock();
+        let waited = self.leader.changed.wait_timeout_while(state, LAST_WORDS, |s| s.ends[self.member].is_none());
+        let (state, _) = waited.unwrap_or_else(PoisonError::into_inner);
+        let unknown = || End { why: "its leader has not told of its end".into(), said: None, left: Left::Unknown };
+        state.ends[self.member].clone().unwrap_or_else(unknown)
+    }
+}
+
+/// To a member's worker; its input ends when this is dropped.
+pub(super) struct Speaking(pub Link);
+
+impl Write for Speaking {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        let piece = &bytes[..bytes.len().min(CHUNK)];
+        self.0.leader.say(&ToLeader::Bytes { member: self.0.number(), bytes: piece.into() });
+        Ok(piece.len())
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        Ok(())
+    }
+}
+
+impl Drop for Speaking {
+    fn drop(&mut self) {
+        self.0.leader.say(&ToLeader::End { member: self.0.number() });
+    }
+}
+
+/// From a member's worker.
+pub(super) struct Listening {
+    inbox: Receiver<Vec<u8>>,
+    piece: Vec<u8>,
+    taken: usize,
+}
+
+impl Listening {
+    pub fn to(inbox: Receiver<Vec<u8>>) -> Listening {
+        Listening { inbox, piece: Vec::new(), taken: 0 }
+    }
+}
+
+impl BufRead for Listening {
+    fn fill_buf(&mut self) -> io::Result<&[u8]> {
+        while self.taken == self.piece.len() {
+            let Ok(piece) = self.inbox.recv() else { break };
+            (self.piece, self.taken) = (piece, 0);
+        }
+        Ok(&self.piece[self.taken..])
+    }
+
+    fn consume(&mut self, bytes: usize) {
+        self.taken += bytes;
+    }
+}
+
+impl Read for Listening {
+    fn read(&mut self, into: &mut [u8]) -> io::Result<usize> {
+        let mut piece = self.fill_buf()?;
+        let read = piece.read(into)?;
+        self.consume(read);
+        Ok(read)
+    }
+}

@@ -1,0 +1,137 @@
+//! What a leader may say of its branch: of each member that its worker is up or cannot be opened, then what the worker
+//! says, then its end. Pure.
+
+use homing_model::text::shown;
+use homing_model::{Ahead, HostFacts};
+use homing_wire::CHUNK;
+use homing_wire::branch::FromLeader;
+
+/// Characters of what a leader says for people.
+const WORDS: usize = 2000;
+
+/// Members of a branch, by their numbers.
+#[derive(Debug)]
+pub(super) struct Members {
+    standing: Vec<Standing>,
+    /// The leader's clock beside ours.
+    ahead: Option<Ahead>,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq)]
+enum Standing {
+    Awaited,
+    Up,
+    Over,
+}
+
+/// What is new of a member.
+#[derive(Debug)]
+pub(super) enum News {
+    Up(Box<HostFacts>),
+    Unreached(String),
+    Bytes(Vec<u8>),
+    Ended { reason: String, all_ended: bool },
+}
+
+impl Members {
+    pub fn new(members: usize, ahead: Option<Ahead>) -> Members {
+        Members { standing: vec![Standing::Awaited; members], ahead }
+    }
+
+    /// `Err`: it tells what is not its to tell.
+    pub fn hear(&mut self, said: FromLeader) -> Result<(usize, News), String> {
+        use Standing::{Awaited, Over, Up};
+        let (member, then, now, news) = match said {
+            FromLeader::Up { member, facts } => (member, Awaited, Up, News::Up(self.facts(&facts)?)),
+            FromLeader::Unreached { member, why } => (member, Awaited, Over, News::Unreached(words(&why))),
+            FromLeader::Bytes { bytes, .. } if bytes.len() > CHUNK => return Err("it sends more than it may".into()),
+            FromLeader::Bytes { member, bytes } => (member, Up, Up, News::Bytes(bytes)),
+            FromLeader::Ended { member, reason, all_ended } => {
+                (member, Up, Over, News::Ended { reason: words(&reason), all_ended })
+            }
+        };
+        let member = member as usize;
+        match self.standing.get_mut(member) {
+            None => Err("it tells of a host that was not given to it".into()),
+            Some(standing) if *standing != then => Err("it tells of a host what cannot be".into()),
+            Some(standing) => {
+                *standing = now;
+                Ok((member, news))
+            }
+        }
+    }
+
+    fn facts(&self, json: &str) -> Result<Box<HostFacts>, String> {
+        let facts: HostFacts = serde_json::from_str(json).map_err(|e| format!("it tells facts that are none: {e}"))?;
+        let ahead = self.ahead.zip(facts.ahead).map(|(leader, member)| leader.and(member));
+        Ok(Box::new(HostFacts { ahead, ..facts }))
+    }
+
+    /// Of all it is known whether they have a worker.
+    pub fn all_answered(&self) -> bool {
+        !self.standing.contains(&Standing::Awaited)
+    }
+
+    /// Those of which no end is known; nothing more is told of them.
+    pub fn give_up(&mut self) -> Vec<usize> {
+        let left = (0..self.standing.len()).filter(|member| self.standing[*member] != Standing::Over).collect();
+        self.standing.fill(Standing::Over);
+        left
+    }
+}
+
+fn words(said: &str) -> String {
+    shown(said).chars().take(WORDS).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const FACTS: &str = r#"{"hostname":"far","aliases":[],"cores":2,"memory_bytes":1,"arch":"x","boot_id":"b","mounts":[],"nic_bytes_per_s":null,"now_ns":0,"ahead":{"least_ns":-5,"most_ns":7}}"#;
+
+    fn up(member: u32) -> FromLeader {
+        FromLeader::Up { member, facts: FACTS.into() }
+    }
+
+    fn bytes(member: u32, size: usize) -> FromLeader {
+        FromLeader::Bytes { member, bytes: vec![0; size] }
+    }
+
+    fn ended(member: u32) -> FromLeader {
+        FromLeader::Ended { member, reason: "x".repeat(9000), all_ended: true }
+    }
+
+    #[test]
+    fn a_leader_tells_of_its_own_hosts_alone_and_of_each_in_its_order() {
+        let mut members = Members::new(3, None);
+        assert!(matches!(members.hear(up(0)), Ok((0, News::Up(_)))));
+        assert!(members.hear(up(0)).is_err(), "it is up already");
+        assert!(matches!(members.hear(bytes(0, CHUNK)), Ok((0, News::Bytes(bytes))) if bytes.len() == CHUNK));
+        assert!(members.hear(bytes(0, CHUNK + 1)).is_err());
+        assert!(members.hear(bytes(1, 1)).is_err() && members.hear(ended(1)).is_err(), "it is not up");
+        for member in [3, u32::MAX] {
+            assert!(members.hear(up(member)).unwrap_err().contains("not given"));
+        }
+        assert!(members.hear(FromLeader::Up { member: 1, facts: "{}".into() }).is_err());
+        let unreached = FromLeader::Unreached { member: 1, why: "no route".into() };
+        assert!(matches!(members.hear(unreached), Ok((1, News::Unreached(why))) if why == "no route"));
+        assert!(members.hear(up(1)).is_err(), "it could not be opened");
+        let Ok((0, News::Ended { reason, all_ended: true })) = members.hear(ended(0)) else { panic!() };
+        assert_eq!(reason.len(), WORDS);
+        assert!(members.hear(bytes(0, 1)).is_err(), "it has ended");
+        assert!(!members.all_answered());
+        assert_eq!(members.give_up(), [2]);
+        assert!(members.all_answered() && members.hear(up(2)).is_err());
+    }
+
+    #[test]
+    fn the_clock_of_a_member_is_compared_through_that_of_its_leader() {
+        let ahead = |leader| match Members::new(1, leader).hear(up(0)) {
+            Ok((0, News::Up(facts))) => facts.ahead,
+            other => panic!("{other:?}"),
+        };
+        assert_eq!(ahead(Some(Ahead { least_ns: 100, most_ns: 200 })), Some(Ahead { least_ns: 95, most_ns: 207 }));
+        assert_eq!(ahead(None), None);
+    }
+}

@@ -1,0 +1,188 @@
+//! The leader's end, on its standard input and output.
+
+use crate::attend::write;
+use crate::end::Left;
+use crate::keeper::Keeper;
+use crate::{Channel, Options, Via};
+use homing_wire::branch::{FromLeader, Member, ToLeader};
+use homing_wire::{CHUNK, WireError};
+use std::io::{BufRead, BufReader, Read, Write};
+use std::sync::mpsc::{Sender, channel};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::thread::{JoinHandle, sleep};
+use std::time::{Duration, Instant};
+
+/// For the workers of a branch to go, when the leader's input has ended.
+const FAREWELL: Duration = Duration::from_secs(5);
+const LOOK: Duration = Duration::from_millis(20);
+
+/// Opens channels to the members that it is told and passes on what is said, until its input ends: then theirs do.
+/// `heard` is called for each word of the coordinator's. What is left then is the caller's to end.
+pub fn serve(
+    from: impl Read + Send + 'static,
+    to: impl Write + Send + 'static,
+    heard: impl Fn(),
+) -> Result<(), WireError> {
+    let mut from = BufReader::with_capacity(CHUNK, from);
+    let Some(ToLeader::Lead { members, connect_timeout_s }) = homing_wire::receive(&mut from)? else { return Ok(()) };
+    let voice = Voice(Arc::new(Mutex::new(Some(to))));
+    let options = Options { connect_timeout_s, leased: true, ..Options::default() };
+    let ways: Vec<Arc<Way>> = members.iter().map(|_| Arc::new(Way::default())).collect();
+    let mut threads = Vec::new();
+    for (at, (member, way)) in members.into_iter().zip(&ways).enumerate() {
+        let (host, refused) = (Host { at: at as u32, voice: voice.clone(), way: way.clone() }, voice.clone());
+        let options = options.clone();
+        match homing_threads::begin(move || host.attend(member, &options)) {
+            Ok(thread) => threads.push(thread),
+            Err(e) => refused.say(&FromLeader::Unreached { member: at as u32, why: e.to_string() }),
+        }
+    }
+    let obeyed = obey(&mut from, &ways, heard);
+    // Unless they have ended, it is the leader that goes, and not they.
+    voice.be_silent();
+    ways.iter().for_each(|way| way.close());
+    wait_for(&threads);
+    obeyed
+}
+
+/// Passes on what is said to the members, until there is no more of it.
+fn obey(from: &mut impl BufRead, ways: &[Arc<Way>], heard: impl Fn()) -> Result<(), WireError> {
+    let unknown = |member| WireError::Garbled(format!("a member of number {member}"));
+    let way = |member: u32| ways.get(member as usize).ok_or_else(|| unknown(member));
+    loop {
+        let words = homing_wire::receive_some(from)?;
+        if words.is_empty() {
+            return Ok(());
+        }
+        heard();
+        for word in words {
+            match word {
+                ToLeader::Ping => {}
+                ToLeader::Bytes { member, bytes } => way(member)?.pass_on(bytes),
+                ToLeader::End { member } => way(member)?.close(),
+                ToLeader::Kill { member } => way(member)?.kill(),
+                ToLeader::Lead { .. } => return Err(WireError::Garbled("a second branch".into())),
+            }
+        }
+    }
+}
+
+fn wait_for(threads: &[JoinHandle<()>]) {
+    let since = Instant::now();
+    while threads.iter().any(|thread| !thread.is_finished()) && since.elapsed() < FAREWELL {
+        sleep(LOOK);
+    }
+}
+
+/// What all members say to the coordinator.
+struct Voice<W>(Arc<Mutex<Option<W>>>);
+
+impl<W> Clone for Voice<W> {
+    fn clone(&self) -> Self {
+        Voice(self.0.clone())
+    }
+}
+
+impl<W: Write> Voice<W> {
+    /// A coordinator that has gone is seen where it is listened to.
+    fn say(&self, message: &FromLeader) {
+        if let Some(to) = &mut *lock(&self.0) {
+            let _ = homing_wire::send(to, message).and_then(|()| Ok(to.flush()?));
+        }
+    }
+
+    fn be_silent(&self) {
+        *lock(&self.0) = None;
+    }
+}
+
+/// The way to a member's worker.
+#[derive(Default)]
+struct Way(Mutex<Ends>);
+
+#[derive(Default)]
+struct Ends {
+    /// What a slow member has not read yet waits here, as it would with the coordinator.
+    to: Option<Sender<Vec<u8>>>,
+    keeper: Option<Keeper>,
+    /// Nothing more is to be said there.
+    closed: bool,
+}
+
+impl Way {
+    /// False where nobody wants it any more.
+    fn open(&self, to: Sender<Vec<u8>>, keeper: Keeper) -> bool {
+        let mut ends = lock(&self.0);
+        if !ends.closed {
+            (ends.to, ends.keeper) = (Some(to), Some(keeper));
+        }
+        !ends.closed
+    }
+
+    fn pass_on(&self, bytes: Vec<u8>) {
+        let _ = lock(&self.0).to.as_ref().map(|to| to.send(bytes));
+    }
+
+    fn close(&self) {
+        let mut ends = lock(&self.0);
+        (ends.to, ends.closed) = (None, true);
+    }
+
+    /// In a thread of its own where there is one: a worker here is told to end, and given time.
+    fn kill(&self) {
+        self.close();
+        if let Some(keeper) = lock(&self.0).keeper.take() {
+            homing_threads::begin_or_do(move || drop(keeper));
+        }
+    }
+}
+
+fn lock<T: ?Sized>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// A member, and who is told of it.
+struct Host<W> {
+    at: u32,
+    voice: Voice<W>,
+    way: Arc<Way>,
+}
+
+impl<W: Write> Host<W> {
+    /// From the connection to it to its end.
+    fn attend(&self, member: Member, options: &Options) {
+        let at = self.at;
+        let unreached = |why: String| self.voice.say(&FromLeader::Unreached { member: at, why });
+        // The first is this host.
+        let target = (at != 0).then_some(&*member.target);
+        let Channel { facts, to, mut from, keeper, .. } = match crate::open_child(&member.name, target, options) {
+            Ok(channel) => channel,
+            Err(e) => return unreached(e.to_string()),
+        };
+        let witness = keeper.witness();
+        let (say, said) = channel();
+        // Heartbeats are the coordinator's: a leader that made some would keep workers alive whom it has left.
+        if let Err(e) = homing_threads::begin(move || write(to, &said, &[])) {
+            return unreached(e.to_string());
+        }
+        if !self.way.open(say, keeper) {
+            return unreached("nobody wants it any more".into());
+        }
+        let facts = serde_json::to_string(&facts).expect("facts are plain data");
+        self.voice.say(&FromLeader::Up { member: at, facts });
+        self.relay(&mut from);
+        let end = witness.end(&target.map_or(Via::Local, |target| Via::Ssh { target: target.into() }));
+        let all_ended = end.left == Left::Nothing;
+        self.voice.say(&FromLeader::Ended { member: at, reason: end.reason(), all_ended });
+        self.way.kill();
+    }
+
+    fn relay(&self, from: &mut impl BufRead) {
+        // What breaks off has ended, too: why, its process tells.
+        while let Ok(bytes @ [_, ..]) = from.fill_buf() {
+            let bytes = bytes[..bytes.len().min(CHUNK)].to_vec();
+            from.consume(bytes.len());
+            self.voice.say(&FromLeader::Bytes { member: self.at, bytes });
+        }
+    }
+}

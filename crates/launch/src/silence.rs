@@ -1,0 +1,60 @@
+//! Workers of which nothing is heard any more.
+
+use homing_wire::HOST_LOST_S;
+use std::time::{Duration, Instant};
+
+/// A coordinator that has not looked for so long stood still itself: it was stopped, or the machine was.
+const PAUSE: Duration = Duration::from_secs(5);
+
+/// Looks now and then at when each worker was last heard.
+#[derive(Debug)]
+pub struct Silence {
+    looked: Instant,
+    /// When a pause of its own was found last.
+    paused: Option<Instant>,
+}
+
+impl Silence {
+    /// The first look follows soon.
+    pub fn new(now: Instant) -> Silence {
+        Silence { looked: now, paused: None }
+    }
+
+    /// Whether all that are connected count as heard `now`: after a pause of the coordinator's own, silence proves nothing
+    /// about the others.
+    pub fn is_own(&mut self, now: Instant) -> bool {
+        let is_own = now.saturating_duration_since(self.looked) > PAUSE;
+        (self.looked, self.paused) = (now, self.paused.max(is_own.then_some(now)));
+        is_own
+    }
+
+    /// Whether a worker that is gone `now` may have ended itself since it heard nothing in a pause of the coordinator's.
+    pub fn explains(&self, now: Instant) -> bool {
+        let since = |at: Instant| now.saturating_duration_since(at);
+        since(self.looked) > PAUSE
+            || self.paused.is_some_and(|at| since(at) <= Duration::from_secs(HOST_LOST_S) + PAUSE)
+    }
+
+    /// Whether a worker that was last heard at `heard` counts as lost.
+    pub fn is_too_long(heard: Instant, now: Instant) -> bool {
+        now.saturating_duration_since(heard) > Duration::from_secs(HOST_LOST_S)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn after_a_pause_of_ones_own_nobody_is_lost() {
+        let start = Instant::now();
+        let at = |s| start + Duration::from_secs(s);
+        let mut silence = Silence::new(start);
+        assert!((1..=31).all(|s| !silence.is_own(at(s))));
+        assert!(Silence::is_too_long(start, at(31)) && !Silence::is_too_long(start, at(30)));
+        assert!(!silence.explains(at(32)) && silence.explains(at(71)), "also before the look");
+        assert!(silence.is_own(at(71)) && !silence.is_own(at(72)));
+        assert!(silence.explains(at(73)));
+        assert!((73..=110).all(|s| !silence.is_own(at(s))) && !silence.explains(at(110)));
+    }
+}
