@@ -8,9 +8,11 @@
 //! that prints.
 
 mod attempt;
+mod energy;
 mod environment;
 mod gauge;
 mod input;
+mod lead;
 mod outputs;
 mod pulse;
 mod recipe;
@@ -20,11 +22,12 @@ mod slots;
 mod spawn;
 mod view;
 
-use homing_process::{End, Terms};
+use homing_process::{End, Guarded, Terms};
+use std::ffi::OsString;
 use std::time::Duration;
 
 /// A worker that has not even seen that its own lease is over does not see anything any more.
-const HANGS: Duration = Duration::from_secs(homing_wire::WORKER_LEASE_S + 2);
+const HANGS: Duration = Duration::from_secs(homing_wire::WORKER_LEASE_S + 1);
 /// Time between asking and killing at a worker's end.
 const GRACE: Duration = Duration::from_millis(300);
 /// Exit statuses of a worker that could not begin, and of a guard that found processes that do not end.
@@ -37,26 +40,30 @@ const LEFT: i32 = 1;
 #[global_allocator]
 static ALLOCATOR: dlmalloc::GlobalDlmalloc = dlmalloc::GlobalDlmalloc;
 
+pub use lead::lead_stdio;
 pub use outputs::marker_path;
 pub use session::serve;
 pub use view::enter_view;
 
-/// Serves the wire protocol on standard input and output; returns the exit status.
-pub fn main_stdio() -> i32 {
+/// Serves the wire protocol on standard input and output; returns the exit status. `words` follow its role: none, or
+/// [`homing_wire::CHILD`].
+pub fn main_stdio(words: &[OsString]) -> i32 {
+    let Some(guarded) = begin("worker", "stood still", "its tasks") else { return UNGUARDED };
+    let leased = words.first().is_none_or(|word| word != homing_wire::CHILD);
+    let status = serve(std::io::stdin(), std::io::stdout(), leased, move || guarded.renew());
+    end_all();
+    status
+}
+
+/// What a process does that only a coordinator ends: it has a guard, and nobody's signals and screen. `name` and `with` are
+/// what the guard calls it and what it started, `still` is what it did when its lease is over.
+fn begin(name: &str, still: &str, with: &str) -> Option<Guarded> {
     homing_process::raise_files();
     session::ignore_terminal_signals();
     leave_terminal();
-    let terms = Terms { lease: Some(HANGS), orphaned: Some(libc::SIGTERM) };
-    let guarded = match homing_process::guarded(terms, last_words) {
-        Ok(guarded) => guarded,
-        Err(error) => {
-            homing_process::say!("homing: cannot start a guard for the worker: {error}");
-            return UNGUARDED;
-        }
-    };
-    let status = serve(std::io::stdin(), std::io::stdout(), move || guarded.renew());
-    end_all();
-    status
+    let terms = Terms { lease: Some(HANGS), orphaned: Some(libc::SIGTERM), spares: false };
+    let guarded = homing_process::guarded(terms, |end| last_words(name, still, with, end));
+    guarded.inspect_err(|error| homing_process::say!("homing: cannot start a guard for the {name}: {error}")).ok()
 }
 
 /// Ends all that this worker started.
@@ -64,17 +71,17 @@ pub(crate) fn end_all() {
     let _ = homing_process::sweep(GRACE);
 }
 
-/// The guard's status, and what it has to say of the worker: only a guard that found nothing left says that all ended.
-fn last_words(end: End) -> i32 {
+/// The guard's status, and what it has to say: only a guard that found nothing left says that all ended.
+fn last_words(name: &str, still: &str, with: &str, end: End) -> i32 {
     if !end.left.is_empty() {
         homing_process::say!("homing: these processes wait for I/O and have not ended yet: {:?}", end.left);
         return LEFT;
     }
     if end.hung {
-        homing_process::say!("homing: the worker stood still for {} s and was ended with its tasks", HANGS.as_secs());
+        homing_process::say!("homing: the {name} {still} for {} s and was ended with {with}", HANGS.as_secs());
     } else if libc::WIFSIGNALED(end.status) {
         let signal = libc::WTERMSIG(end.status);
-        homing_process::say!("homing: the worker was killed by signal {signal}; its tasks are ended");
+        homing_process::say!("homing: the {name} was killed by signal {signal}; {with} are ended");
     }
     if end.status == 0 { 0 } else { homing_wire::ALL_ENDED }
 }

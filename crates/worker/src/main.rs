@@ -15,7 +15,8 @@ fn main() -> ExitCode {
     }));
     let words: Vec<std::ffi::OsString> = std::env::args_os().collect();
     let status = match words.get(1).and_then(|word| word.to_str()) {
-        Some("worker") => homing_worker::main_stdio(),
+        Some("worker") => homing_worker::main_stdio(&words[2..]),
+        Some(homing_launch::LEADER) => homing_worker::lead_stdio(),
         Some("in-view") => homing_worker::enter_view(&words[2..]),
         _ => {
             let release = homing_wire::release();

@@ -61,10 +61,14 @@ enum Heard {
     End,
 }
 
-/// Speaks the protocol until the input ends; returns the exit status. `heard`
-/// is called for each word of the coordinator's. What
-/// still runs then is the caller's to end (`main_stdio` sweeps).
-pub fn serve(input: impl Read + Send + 'static, output: impl Write + Send + 'static, heard: impl Fn()) -> i32 {
+/// Speaks the protocol until the input ends, or nothing is heard for as long as the lease, if it is `leased`; returns the
+/// exit status. `heard` is called while it may go on. What still runs then is the caller's to end (`main_stdio` sweeps).
+pub fn serve(
+    input: impl Read + Send + 'static,
+    output: impl Write + Send + 'static,
+    leased: bool,
+    heard: impl Fn(),
+) -> i32 {
     let mut facts = homing_probe::facts();
     facts.most_tasks = Some(most_tasks(homing_process::users_files().rlim_max));
     let host = facts.hostname.clone();
@@ -79,7 +83,7 @@ pub fn serve(input: impl Read + Send + 'static, output: impl Write + Send + 'sta
         homing_process::say!("homing: the worker cannot begin: {error}");
         return 1;
     }
-    let status = converse(&inbox, &shared, host, heard);
+    let status = converse(&inbox, &shared, host, leased, heard);
     shared.leaving.store(true, Ordering::SeqCst);
     // Before the running ones end: their slots would take what was handed ahead.
     lock(&shared.orders).queue.clear();
@@ -104,7 +108,7 @@ fn read(input: impl Read, news: &Sender<Heard>) {
     }
 }
 
-fn converse(inbox: &Receiver<Heard>, shared: &Arc<Shared>, host: String, heard: impl Fn()) -> i32 {
+fn converse(inbox: &Receiver<Heard>, shared: &Arc<Shared>, host: String, leased: bool, heard: impl Fn()) -> i32 {
     let mut session = Session::new(shared.clone(), host);
     let mut last_heard = Instant::now();
     loop {
@@ -121,7 +125,10 @@ fn converse(inbox: &Receiver<Heard>, shared: &Arc<Shared>, host: String, heard: 
             }
             Ok(Heard::End) | Err(RecvTimeoutError::Disconnected) => return i32::from(!session.finishing),
             Err(RecvTimeoutError::Timeout) => {
-                let silent = last_heard.elapsed() > Duration::from_secs(WORKER_LEASE_S);
+                if !leased {
+                    heard();
+                }
+                let silent = leased && last_heard.elapsed() > Duration::from_secs(WORKER_LEASE_S);
                 if silent || LEAVE.load(Ordering::SeqCst) {
                     return 1;
                 }
@@ -151,7 +158,7 @@ impl Session {
     /// An error ends the worker.
     fn obey(&mut self, message: ToWorker) -> std::io::Result<()> {
         match message {
-            ToWorker::Begin { run: name, cwd, env, slots, sample_ms, pulse, eager_output, nice } => {
+            ToWorker::Begin { run: name, cwd, env, slots, sample_ms, pulse, eager_output, nice, meter } => {
                 self.lower_priority(nice);
                 self.slots = slots.max(1) as usize;
                 self.run = Some(Arc::new(Run {
@@ -165,6 +172,12 @@ impl Session {
                 }));
                 if pulse {
                     crate::pulse::send(self.shared.clone())?;
+                }
+                if sample_ms > 0 {
+                    let shared = self.shared.clone();
+                    crate::energy::measure(shared.energy.clone(), meter, move |why| {
+                        shared.send(FromWorker::Note(why))
+                    })?;
                 }
                 sample(sample_ms, self.shared.clone())?;
             }
@@ -234,7 +247,7 @@ impl Session {
                 orders = shared.changed.wait(orders).unwrap_or_else(PoisonError::into_inner);
             }
             drop(orders);
-            shared.send(FromWorker::Sample(homing_probe::sample()));
+            shared.send(FromWorker::Sample(shared.sample()));
             shared.send(FromWorker::Bye);
         })
         .map(drop)
@@ -276,7 +289,7 @@ fn sample(sample_ms: u32, shared: Arc<Shared>) -> std::io::Result<()> {
         };
         let mut seen = None;
         loop {
-            let message = if sample_ms > 0 { FromWorker::Sample(homing_probe::sample()) } else { FromWorker::Pong };
+            let message = if sample_ms > 0 { FromWorker::Sample(shared.sample()) } else { FromWorker::Pong };
             shared.send(message);
             let is_task = |pid| lock(&shared.running).values().any(|h| h.pid.load(Ordering::SeqCst) == pid);
             homing_process::bury(is_task, &mut seen);

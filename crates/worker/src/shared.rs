@@ -2,12 +2,13 @@
 //! out for what they say.
 
 use crate::attempt::{Attempted, Handle, ended};
+use crate::energy::Measured;
 use crate::environment::Environment;
 use crate::input::Input;
 use crate::recipe::Recipes;
 use crate::spawn::{Found, Ground};
 use crate::view::View;
-use homing_model::{Change, Outcome, RawText, Task};
+use homing_model::{Change, HostSample, Outcome, RawText, Task};
 use homing_wire::FromWorker;
 use std::collections::{HashMap, VecDeque};
 use std::io::Write;
@@ -75,6 +76,8 @@ pub(crate) struct Shared {
     pub(crate) leaving: AtomicBool,
     /// What this host has under another name than the others.
     pub(crate) view: Mutex<Arc<View>>,
+    /// What measures the energy of this host.
+    pub(crate) energy: Arc<Measured>,
 }
 
 /// Frames on their way out.
@@ -111,7 +114,13 @@ impl Shared {
             recipes: OnceLock::new(),
             leaving: AtomicBool::new(false),
             view: Mutex::default(),
+            energy: Arc::new(Measured::new()),
         }
+    }
+
+    /// The load of this host now, and what it has taken.
+    pub(crate) fn sample(&self) -> HostSample {
+        HostSample { energy: self.energy.look(), ..homing_probe::sample() }
     }
 
     /// There is too little of `what` to start another program: for people, once.

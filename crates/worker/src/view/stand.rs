@@ -6,8 +6,7 @@ use homing_model::RawText;
 use homing_mounts::nfs::{EXPORTS, server_paths};
 use std::ffi::OsStr;
 use std::os::unix::ffi::OsStrExt;
-use std::path::Path;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
 /// The question: see `ToWorker::Stand`.

@@ -1,0 +1,134 @@
+//! What this host takes, by the best of what measures it: the site's meter, the firmware's, the processors' counters.
+
+use homing_model::{Energy, MeteredBy};
+use homing_probe::{Power, Rapl, firmware_watts, watts};
+use std::path::Path;
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::{Duration, Instant};
+
+const POWERCAP: &str = "/sys/class/powercap";
+const HWMON: &str = "/sys/class/hwmon";
+/// A controller of a board takes up to a second for an answer, in which it does nothing else.
+const PERIOD: Duration = Duration::from_secs(10);
+/// A meter that has not answered by then is silent.
+const PATIENCE: Duration = Duration::from_secs(10);
+/// Of what a meter prints instead of watts, characters that are told.
+const SHOWN: usize = 60;
+
+/// The energy since a beginning.
+pub(crate) struct Measured {
+    began: Instant,
+    way: Mutex<Way>,
+}
+
+enum Way {
+    Unknown,
+    Counters(Rapl),
+    Watts(Power),
+}
+
+impl Measured {
+    /// Nothing measures it yet.
+    pub(crate) fn new() -> Measured {
+        Measured { began: Instant::now(), way: Mutex::new(Way::Unknown) }
+    }
+
+    /// What was taken so far, where something measures it.
+    pub(crate) fn look(&self) -> Option<Energy> {
+        match &mut *self.way() {
+            Way::Unknown => None,
+            Way::Counters(rapl) => Some(rapl.look(self.began.elapsed())),
+            Way::Watts(power) => power.look(self.began.elapsed()),
+        }
+    }
+
+    fn way(&self) -> std::sync::MutexGuard<'_, Way> {
+        self.way.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn told(&self, watts: f64) {
+        if let Way::Watts(power) = &mut *self.way() {
+            power.told(watts, self.began.elapsed());
+        }
+    }
+
+    /// Asks again and again, as long as the worker lives.
+    fn keep_asking(&self, by: MeteredBy, first: f64, ask: impl Fn() -> Option<f64>) {
+        *self.way() = Way::Watts(Power::begin(by, Duration::ZERO));
+        let mut answer = Some(first);
+        loop {
+            answer.into_iter().for_each(|watts| self.told(watts));
+            std::thread::sleep(PERIOD);
+            answer = ask();
+        }
+    }
+}
+
+/// Measures until the worker ends; `meter` is the site's command, empty where there is none. `note` is told why that is not used.
+///
+/// # Errors
+/// There is no thread for it.
+pub(crate) fn measure(
+    measured: Arc<Measured>,
+    meter: String,
+    note: impl Fn(String) + Send + 'static,
+) -> std::io::Result<()> {
+    // In a thread of its own: whatever measures may hang.
+    homing_threads::begin(move || {
+        let rapl = Rapl::begin(Path::new(POWERCAP), measured.began.elapsed());
+        if !meter.is_empty() {
+            match ask(&meter, PATIENCE) {
+                Ok(first) => measured.keep_asking(MeteredBy::Meter, first, || ask(&meter, PATIENCE).ok()),
+                Err(why) => note(format!("the meter of [power] is not used here: {why}")),
+            }
+        }
+        if let Some(first) = firmware_watts(Path::new(HWMON)) {
+            measured.keep_asking(MeteredBy::Hwmon, first, || firmware_watts(Path::new(HWMON)));
+        }
+        if let Some(rapl) = rapl {
+            *measured.way() = Way::Counters(rapl);
+        }
+    })
+    .map(drop)
+}
+
+/// The watts that a meter tells, or why none.
+fn ask(meter: &str, patience: Duration) -> Result<f64, String> {
+    let text = homing_process::ask(meter, patience)?;
+    let text = String::from_utf8_lossy(&text);
+    watts(&text).ok_or_else(|| {
+        let shown: String = text.trim().chars().take(SHOWN).collect();
+        format!("{meter:?} printed {shown:?}, which tells no watts")
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::sync::mpsc::channel;
+
+    #[test]
+    fn a_meter_tells_watts_or_why_not() {
+        let long = Duration::from_secs(60);
+        assert_eq!(ask("echo 'Instantaneous power reading: 214 Watts'", long), Ok(214.0));
+        let why = |meter: &str, patience| ask(meter, patience).unwrap_err();
+        assert!(why("echo many", long).ends_with("printed \"many\", which tells no watts"));
+        assert!(why("exit 1", long).contains("failed: exit status: 1"));
+        assert!(why("sleep 1000", Duration::ZERO).contains("did not end within 0 s"));
+    }
+
+    #[test]
+    fn a_meter_is_used_and_one_that_tells_rubbish_is_named() {
+        let measured = Arc::new(Measured::new());
+        assert_eq!(measured.look(), None);
+        let (told, notes) = channel();
+        measure(measured.clone(), "echo 100".into(), |_| ()).unwrap();
+        while measured.look().is_none() {
+            std::thread::yield_now();
+        }
+        let energy = measured.look().unwrap();
+        assert!(energy.by == MeteredBy::Meter && (energy.uj / 100).abs_diff(energy.us) <= 1, "{energy:?}");
+        measure(Arc::new(Measured::new()), "echo many".into(), move |why| drop(told.send(why))).unwrap();
+        assert!(notes.recv().unwrap().starts_with("the meter of [power] is not used here: \"echo many\""));
+    }
+}

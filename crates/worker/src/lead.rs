@@ -1,0 +1,19 @@
+//! A worker's program as a leader: it holds the channels to the workers of a branch. It is guarded as a worker is, whose
+//! tasks are here the processes that carry these channels, and the worker of its own host.
+
+use crate::{UNGUARDED, begin, end_all};
+
+/// Serves a branch on standard input and output; returns the exit status.
+pub fn lead_stdio() -> i32 {
+    let Some(guarded) = begin("leader", "heard nothing", "its links") else { return UNGUARDED };
+    let mut out = std::io::stdout();
+    if homing_wire::send_hello(&mut out, &homing_probe::facts()).is_err() {
+        return 1;
+    }
+    let served = homing_launch::serve(std::io::stdin(), out, move || guarded.renew());
+    if let Err(error) = &served {
+        homing_process::say!("homing: the leader cannot go on: {error}");
+    }
+    end_all();
+    i32::from(served.is_err())
+}
