@@ -1,0 +1,143 @@
+//! Node sets that are computed from others, and the groups that hosts are in: what `homing nodeset` is asked.
+
+use crate::Cluster;
+use homing_model::{Failure, NodeSet};
+
+/// What an operand does to the set so far.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Op {
+    /// Adds its hosts.
+    Union,
+    /// Takes its hosts out.
+    Exclude,
+    /// Keeps its hosts alone.
+    Intersect,
+    /// Keeps what is in one of both only.
+    Xor,
+}
+
+impl Op {
+    fn apply(self, set: NodeSet, operand: &NodeSet) -> NodeSet {
+        match self {
+            Op::Union => set.union(operand),
+            Op::Exclude => set.difference(operand),
+            Op::Intersect => set.intersection(operand),
+            Op::Xor => set.symmetric_difference(operand),
+        }
+    }
+}
+
+/// What a set is computed from.
+pub struct Terms<'a> {
+    /// All hosts that are known, first of all.
+    pub all: bool,
+    /// Hosts of these groups.
+    pub groups: &'a [String],
+    /// What was said before the first set.
+    pub leading: Vec<(Op, String)>,
+    /// The sets in their order; `-` is read.
+    pub operands: Vec<(Op, String)>,
+    /// The source of groups without one.
+    pub source: Option<&'a str>,
+    /// They are numbers, and no hosts.
+    pub numbers: bool,
+    /// What `-` means.
+    pub input: &'a dyn Fn() -> Result<String, Failure>,
+    /// The set where nothing else is said.
+    pub usual: Option<&'a str>,
+}
+
+/// A group, and those of its hosts that were asked about.
+pub struct Group {
+    /// As a node set names it.
+    pub name: String,
+    /// Without its source.
+    pub group: String,
+    /// Its hosts.
+    pub hosts: NodeSet,
+    /// How many it has in all.
+    pub all: usize,
+}
+
+impl Cluster {
+    /// The set that terms come to.
+    pub fn computed(&self, terms: Terms) -> Result<NodeSet, Failure> {
+        let Terms { all, groups, leading, mut operands, source, numbers, input, usual } = terms;
+        let read = |text: &str| -> Result<NodeSet, Failure> {
+            let text = if text == "-" { input()? } else { text.to_string() };
+            let mut set = NodeSet::default();
+            for line in text.lines() {
+                set = set.union(&if numbers { ranges(line)? } else { self.set(line, source)? });
+            }
+            Ok(set)
+        };
+        let mut set = if all { self.set("@*", source)? } else { NodeSet::default() };
+        for group in groups {
+            set = set.union(&self.set(&format!("@{group}"), source)?);
+        }
+        if !all && groups.is_empty() && operands.is_empty() {
+            operands.extend(usual.map(|text| (Op::Union, text.to_string())));
+        }
+        // -x before the first set acts at the end: nodeset would let it act on nothing.
+        let ordered = if all { [leading, operands].concat() } else { [operands, leading].concat() };
+        for (op, text) in ordered {
+            set = op.apply(set, &read(&text)?);
+        }
+        Ok(set)
+    }
+
+    /// Groups of a source, or of all of them; with hosts those that have some of them.
+    pub fn groups_with(&self, hosts: &NodeSet, source: Option<&str>, of_all: bool) -> Result<Vec<Group>, Failure> {
+        let sources: Vec<Option<String>> = match of_all {
+            true => {
+                let names = self.shell().map_err(Failure::usage)?.sources().into_iter();
+                names.enumerate().map(|(nth, name)| (nth > 0).then(|| name.to_string())).collect()
+            }
+            false => vec![source.map(String::from)],
+        };
+        let mut found = Vec::new();
+        for source in sources.iter().map(Option::as_deref) {
+            for (group, name) in self.groups_of(source, hosts)? {
+                let nodes = self.set(&name, source)?;
+                let all = nodes.len();
+                let shown = if hosts.is_empty() { nodes } else { nodes.intersection(hosts) };
+                if hosts.is_empty() || !shown.is_empty() {
+                    found.push(Group { name, group, hosts: shown, all });
+                }
+            }
+        }
+        Ok(found)
+    }
+}
+
+fn ranges(text: &str) -> Result<NodeSet, Failure> {
+    let wrong = |e| Failure::usage(format!("{text:?} is no set of numbers: {e}"));
+    let mut set = NodeSet::default();
+    for word in text.split_whitespace() {
+        set = set.union(&NodeSet::parse_ranges(word).map_err(wrong)?);
+    }
+    Ok(set)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_was_said_before_the_first_set_acts_at_the_end() {
+        let cluster = Cluster::of(toml::from_str("[groups]\nfast = \"n[2-3]\"\n").unwrap(), Default::default());
+        let input = || Ok("n[7-8]\nn9".to_string());
+        let of = |leading: &[(Op, &str)], operands: &[(Op, &str)], groups: &[String]| {
+            let list = |ops: &[(Op, &str)]| ops.iter().map(|(op, text)| (*op, text.to_string())).collect();
+            let (leading, operands) = (list(leading), list(operands));
+            let (input, source, usual) = (&input as &dyn Fn() -> _, None, Some("-"));
+            let terms = Terms { all: false, groups, leading, operands, source, numbers: false, input, usual };
+            cluster.computed(terms).map(|set| set.to_string()).map_err(|failure| failure.message)
+        };
+        use Op::{Exclude, Intersect, Union, Xor};
+        assert_eq!(of(&[(Exclude, "n2")], &[(Union, "n[1-3]")], &[]).as_deref(), Ok("n[1,3]"));
+        assert_eq!(of(&[], &[(Union, "n[1-3]"), (Intersect, "@fast"), (Xor, "n[3-4]")], &[]).as_deref(), Ok("n[2,4]"));
+        assert_eq!(of(&[], &[], &["fast".into()]).as_deref(), Ok("n[2-3]"));
+        assert_eq!(of(&[(Exclude, "n8")], &[], &[]).as_deref(), Ok("n[7,9]"), "what is read");
+    }
+}

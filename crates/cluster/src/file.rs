@@ -1,0 +1,386 @@
+//! The text of a cluster file: which files count, and what may stand in them.
+
+use super::cost::Cost;
+use super::power::Power;
+use super::switches::{self, Rate, Said};
+use homing_locate::OwnLocator;
+use homing_model::{Failure, Mount, NodeSet};
+use homing_mounts::Kind;
+use homing_queue::index::Index;
+use homing_queue::plan::Queue;
+use homing_setup::Up;
+use homing_snapshot::section::Section;
+use rustix::fs::{Mode, OFlags};
+use serde::Deserialize;
+use std::collections::BTreeMap;
+use std::fs::{self, File, Metadata};
+use std::io::Read;
+use std::net::IpAddr;
+use std::num::NonZeroU32;
+use std::os::unix::fs::MetadataExt;
+use std::path::{Path, PathBuf};
+use std::sync::Once;
+
+/// The administrator's cluster file.
+const MACHINE: &str = "/etc/homing/cluster.toml";
+/// The one of the current folder.
+const HERE: &str = "cluster.toml";
+/// No cluster file is longer, bytes.
+const LONGEST: u64 = 4 << 20;
+
+/// What a `cluster.toml` says.
+#[derive(Clone, Debug, Default, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct Settings {
+    /// The hosts, as a node set.
+    pub hosts: Option<String>,
+    /// Named node sets, for `@name`.
+    #[serde(default)]
+    pub groups: BTreeMap<String, String>,
+    /// What differs on hosts, by name; in the file also by node set.
+    #[serde(default)]
+    pub host: BTreeMap<String, Host>,
+    /// Load indices of the site's own.
+    #[serde(default)]
+    pub index: BTreeMap<String, Index>,
+    /// Commands that tell where the bytes of files lie, for file systems that homing does not ask itself.
+    #[serde(default)]
+    pub locator: BTreeMap<String, OwnLocator>,
+    /// Storage servers, by a name or an address of each.
+    #[serde(default)]
+    pub server: BTreeMap<String, Server>,
+    /// The file of `homing topology --json`: which host is on which switch. Of a relative name the folder is that of
+    /// the cluster file.
+    pub topology: Option<PathBuf>,
+    /// Switches, by name.
+    #[serde(default)]
+    pub switch: BTreeMap<String, Said>,
+    /// Queues of `homing sub` and of the LSF front end.
+    #[serde(default)]
+    pub queue: BTreeMap<String, Queue>,
+    /// How `homing up` sets the hosts up.
+    pub up: Option<Up>,
+    /// Prices, for `homing usage` and `homing report`.
+    pub cost: Option<Cost>,
+    /// What hosts draw, and may draw together.
+    pub power: Option<Power>,
+    /// What `homing snapshot` copies.
+    #[serde(default)]
+    pub snapshot: BTreeMap<String, Section>,
+}
+
+/// `[host.NAME]`.
+#[derive(Clone, Debug, Default, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct Host {
+    /// Tasks at once.
+    pub slots: Option<u32>,
+    /// What it has of named resources, for `homing run`.
+    #[serde(default)]
+    pub resources: BTreeMap<String, u64>,
+    /// Its address in each network.
+    #[serde(default)]
+    pub addresses: BTreeMap<String, IpAddr>,
+    /// Rate of the link that carries its data, where the interface does not tell it or tells another.
+    pub link: Option<Rate>,
+    /// What it draws when nothing runs, watts.
+    pub idle_w: Option<f64>,
+    /// What it draws when all slots are in use, watts.
+    pub full_w: Option<f64>,
+}
+
+fn add<T: Copy>(own: &mut BTreeMap<String, T>, other: &BTreeMap<String, T>) {
+    for (name, value) in other {
+        own.entry(name.clone()).or_insert(*value);
+    }
+}
+
+impl Host {
+    /// What this does not say itself.
+    fn take_from(&mut self, other: &Host) {
+        self.slots = self.slots.or(other.slots);
+        self.link = self.link.or(other.link);
+        self.idle_w = self.idle_w.or(other.idle_w);
+        self.full_w = self.full_w.or(other.full_w);
+        add(&mut self.resources, &other.resources);
+    }
+
+    /// What it draws when nothing runs, and when all slots are in use.
+    pub fn watts(&self) -> [Option<f64>; 2] {
+        [self.idle_w, self.full_w]
+    }
+}
+
+/// `[server.NAME]`.
+#[derive(Clone, Debug, Default, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Server {
+    /// Tasks of all runs of all users that may use it at once.
+    pub io: Option<NonZeroU32>,
+    /// A folder on it that all have mounted, where leases are.
+    pub leases: Option<PathBuf>,
+    /// The licence by which Slurm counts its jobs that use it: `nas`, or `nas@slurmdb` of several clusters.
+    #[serde(default, deserialize_with = "license")]
+    pub license: Option<String>,
+}
+
+fn license<'de, D: serde::Deserializer<'de>>(from: D) -> Result<Option<String>, D::Error> {
+    let name = String::deserialize(from)?;
+    match homing_slurm::is_license(&name) {
+        true => Ok(Some(name)),
+        false => Err(serde::de::Error::custom(format!("license = {name:?} is no name of a licence of Slurm's"))),
+    }
+}
+
+/// The administrator's settings; empty without that file.
+pub(super) fn machine() -> Result<Settings, Failure> {
+    let path = Path::new(MACHINE);
+    if fs::symlink_metadata(path).is_ok() { read(path) } else { Ok(Settings::default()) }
+}
+
+/// The user's settings: of the file that is named, by the option or by
+/// `$HOMING_CLUSTER`, else of the first that is found.
+pub(super) fn own(option: Option<&Path>, here: bool) -> Result<Settings, Failure> {
+    own_path(option, here).map_or_else(|| Ok(Settings::default()), |path| read(&path))
+}
+
+/// That file. `here`: one of the current folder counts.
+pub fn own_path(option: Option<&Path>, here: bool) -> Option<PathBuf> {
+    if let Some(path) = option.map(PathBuf::from).or_else(named) {
+        return Some(path);
+    }
+    if here && fs::symlink_metadata(HERE).is_ok() {
+        match distrust(Path::new(HERE)) {
+            None => return Some(HERE.into()),
+            Some(why) => say_once(&why),
+        }
+    }
+    config_folder().map(|folder| folder.join("cluster.toml")).filter(|p| fs::symlink_metadata(p).is_ok())
+}
+
+/// Where the user's own files for homing are.
+pub fn config_folder() -> Option<PathBuf> {
+    let config = std::env::var_os("XDG_CONFIG_HOME").map(PathBuf::from);
+    let config = config.or_else(|| homing_names::home().map(|home| home.join(".config")));
+    config.map(|config| config.join("homing"))
+}
+
+/// The file that `$HOMING_CLUSTER` names.
+pub(super) fn named() -> Option<PathBuf> {
+    std::env::var_os("HOMING_CLUSTER").filter(|name| !name.is_empty()).map(PathBuf::from)
+}
+
+fn say_once(why: &str) {
+    static SAID: Once = Once::new();
+    SAID.call_once(|| {
+        homing_process::say!(
+            "homing: ./{HERE} was not read: {why}; if its hosts are to be used, name it: --cluster ./{HERE}"
+        );
+    });
+}
+
+/// Why a file that nobody has named is not obeyed: whoever may write it
+/// decides on which machines the user's commands run.
+fn distrust(path: &Path) -> Option<String> {
+    let look = || {
+        let real = fs::canonicalize(path)?;
+        let folder = fs::metadata(real.parent().unwrap_or(Path::new("/")))?;
+        Ok([("it", fs::metadata(&real)?), ("its folder", folder), ("this folder", fs::metadata(".")?)])
+    };
+    let looked: std::io::Result<[(&str, Metadata); 3]> = look();
+    let all = match looked {
+        Ok(all) => all,
+        Err(error) => return Some(error.to_string()),
+    };
+    if !all[0].1.is_file() {
+        return Some("it is no regular file".into());
+    }
+    let user = rustix::process::geteuid().as_raw();
+    all.iter().find_map(|(what, meta)| writable_by_others(what, meta, user))
+}
+
+/// Who else than the user and root could change a file or a folder. Where a
+/// folder has the sticky bit, others cannot replace what is the user's.
+fn writable_by_others(what: &str, meta: &Metadata, user: u32) -> Option<String> {
+    if meta.uid() != user && meta.uid() != 0 {
+        return Some(format!("{what} belongs to {}", homing_queue::user_name(meta.uid())));
+    }
+    let shared = meta.is_dir() && meta.mode() & 0o1000 != 0;
+    (!shared && meta.mode() & 0o022 != 0).then(|| format!("others may write {what} (chmod go-w)"))
+}
+
+/// Reads a file; whatever is wrong with it names the file, and the line where it has one.
+fn read(path: &Path) -> Result<Settings, Failure> {
+    let cannot = |e: std::io::Error| Failure::usage(format!("cannot read the cluster file {}: {e}", path.display()));
+    let text = text_of(path).map_err(cannot)?;
+    let parsed = parse(&text).map_err(|(line, why)| {
+        let hint = "correct that line; --cluster FILE or HOMING_CLUSTER=FILE names another file";
+        let hint = super::lsf_keys::instead(&why).unwrap_or_else(|| hint.into());
+        Failure::usage(format!("cluster file {}, line {line}: {why}", path.display())).hint(hint)
+    })?;
+    let beside = |file: PathBuf| path.parent().unwrap_or(Path::new(".")).join(file);
+    Ok(Settings { topology: parsed.topology.clone().map(beside), ..parsed })
+}
+
+/// The text of a file of settings.
+pub fn text_of(path: &Path) -> std::io::Result<String> {
+    let mut text = String::new();
+    open(path)?.take(LONGEST + 1).read_to_string(&mut text)?;
+    let short = text.len() as u64 <= LONGEST;
+    short.then_some(text).ok_or_else(|| std::io::Error::other(format!("it is longer than {LONGEST} bytes")))
+}
+
+/// A pipe without a writer would be waited for, and the opening of a device may do something.
+fn open(path: &Path) -> std::io::Result<File> {
+    let irregular = || std::io::Error::other("it is no regular file");
+    if !fs::metadata(path)?.is_file() {
+        return Err(irregular());
+    }
+    let flags = OFlags::RDONLY | OFlags::NONBLOCK | OFlags::CLOEXEC;
+    let file = File::from(rustix::fs::open(path, flags, Mode::empty())?);
+    if file.metadata()?.is_file() { Ok(file) } else { Err(irregular()) }
+}
+
+/// The settings, or the line, from 1, and what is wrong there.
+fn parse(text: &str) -> Result<Settings, (usize, String)> {
+    let mut settings: Settings = toml::from_str(text).map_err(|error| {
+        let at = error.span().map_or(0, |span| span.start);
+        (line_of(text, at), error.message().replace("unknown field", "unknown key"))
+    })?;
+    settings.host = by_host(settings.host)
+        .map_err(|(set, why)| (line_of(text, text.find(&format!("[host.\"{set}")).unwrap_or(0)), why))?;
+    for (name, queue) in &settings.queue {
+        if let Some((index, value)) = queue.load.iter().find(|(_, v)| homing_queue::thresholds(v).is_none()) {
+            let at = text.find(value.as_str()).unwrap_or(0);
+            let why =
+                format!("{index} = {value:?} in [queue.{name}] are no thresholds: \"1500/4000\", \"1500\", \"/4000\"");
+            return Err((line_of(text, at), why));
+        }
+    }
+    if let Some(fault) = switches::fault(&settings.switch) {
+        let at = text.find(&format!("[switch.{}]", fault.switch)).unwrap_or(0);
+        return Err((line_of(text, at), format!("[switch.{}]: {}", fault.switch, fault.why)));
+    }
+    if let Some((name, why)) = settings.locator.iter().find_map(|(name, own)| Some((name, odd_locator(own)?))) {
+        let at = text.find(&format!("[locator.{name}")).unwrap_or(0);
+        return Err((line_of(text, at), format!("[locator.{name}]: {why}")));
+    }
+    if let Some((key, why)) = settings.cost.as_ref().and_then(Cost::fault) {
+        return Err((line_of(text, text.find(key).unwrap_or(0)), why));
+    }
+    Ok(settings)
+}
+
+/// Each host of a section's node set; what stands under a host's own name comes before that. `Err`: a section, and what is
+/// wrong with it.
+fn by_host(sections: BTreeMap<String, Host>) -> Result<BTreeMap<String, Host>, (String, String)> {
+    let is_set = |name: &str| name.contains(['[', ',', '@', '!', '&', '^']);
+    let (sets, mut all): (BTreeMap<_, _>, BTreeMap<_, _>) = sections.into_iter().partition(|(name, _)| is_set(name));
+    let mut from: BTreeMap<String, String> = BTreeMap::new();
+    for (set, section) in sets {
+        let hosts = NodeSet::parse(&set).map_err(|e| (set.clone(), format!("[host.{set:?}]: no node set: {e}")))?;
+        if !section.addresses.is_empty() {
+            return Err((set.clone(), format!("[host.{set:?}]: addresses are of one host; give each its own section")));
+        }
+        for host in hosts.iter().map(String::from) {
+            if let Some(other) = from.insert(host.clone(), set.clone()) {
+                return Err((set.clone(), format!("[host.{set:?}]: {host} is in [host.{other:?}] too")));
+            }
+            all.entry(host).or_default().take_from(&section);
+        }
+    }
+    Ok(all)
+}
+
+/// What is wrong with a locator of the site's own.
+fn odd_locator(own: &OwnLocator) -> Option<String> {
+    let mount = Mount { point: "/".into(), fstype: own.fstype.clone(), source: "".into() };
+    if !Kind::of(&mount).is_network() {
+        return Some(format!("fstype = {:?} is no type of a file system that several hosts have", own.fstype));
+    }
+    own.command.trim().is_empty().then(|| "command = \"...\" is missing".into())
+}
+
+/// The line, from 1, in which a byte stands.
+pub fn line_of(text: &str, at: usize) -> usize {
+    text.as_bytes().iter().take(at).filter(|b| **b == b'\n').count() + 1
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::os::unix::fs::PermissionsExt;
+
+    #[test]
+    fn a_mistake_names_its_line_its_key_and_the_keys_that_there_are() {
+        for (text, line, words) in [
+            ("hosts = \"n1\"\n[host.n1]\nslotz = 2\n", 3, vec!["unknown key `slotz`", "`slots`"]),
+            ("hosts = \"n1\n", 1, vec!["string"]),
+            ("\n[host.\"n[1-\"]\nslots = 2\n", 2, vec!["n[1-", "no node set"]),
+            ("[host.\"n[1-2]\"]\n[host.\"n2,n3\"]\n", 1, vec!["n2 is in", "n2,n3"]),
+            ("[host.\"@web\"]\nslots = 2\n", 1, vec!["@web", "no node set"]),
+            ("[host.\"n[1-2]\"]\naddresses = { data = \"10.0.0.1\" }\n", 1, vec!["n[1-2]", "of one host"]),
+            ("[queue.a]\nprio = 3\n", 2, vec!["`prio`", "`priority`", "`per_user`"]),
+            ("\n\nqueues = 1\n", 3, vec!["`queues`", "`queue`", "`groups`"]),
+            ("[queue.a]\nload = { bio = \"x\" }\n", 2, vec!["bio", "thresholds"]),
+            ("[queue.a]\nslots = \"four\"\n", 2, vec!["\"four\""]),
+            ("[queue.a]\npriority = 1\nnice = 40\n", 3, vec!["nice = 40", "0 to 19"]),
+            ("[queue.a]\nres_req = \"mem>\"\n", 2, vec!["res_req", "\"mem>\""]),
+            ("[queue.a]\nslots = 1\ndispatch_window = \"7\"\n", 3, vec!["\"7\"", "window"]),
+            ("[switch.a]\nuplink = \"fast\"\n", 2, vec!["\"fast\"", "10G"]),
+            ("[switch.a]\nhost = \"n1\"\n", 2, vec!["`host`", "`hosts`", "`uplink`"]),
+            ("[switch.a]\nhosts = \"n1\"\n[switch.b]\nhosts = \"n[1-2]\"\n", 3, vec!["switch.b", "n1", "already"]),
+            ("\n[locator.a]\nfstype = \"ext4\"\ncommand = \"x\"\n", 2, vec!["locator.a", "\"ext4\"", "several hosts"]),
+            ("[locator.a]\nfstype = \"beegfs\"\n", 1, vec!["`command`"]),
+            ("[locator.a]\nfstype = \"beegfs\"\ncommand = \" \"\n", 1, vec!["locator.a", "command"]),
+            ("[cost]\ncurrency = \"EUR\"\nhost_hour = -1\n", 3, vec!["-1", "price"]),
+            ("[cost]\ncurrency = \"EUR\"\nkwh = 0.3\nhost_price = 1\n", 4, vec!["host_years"]),
+        ] {
+            let (at, why) = parse(text).unwrap_err();
+            assert_eq!(at, line, "{text}: {why}");
+            assert!(words.iter().all(|word| why.contains(word)), "{text}: {why}");
+        }
+    }
+
+    #[test]
+    fn a_section_of_hosts_may_be_of_a_node_set() {
+        let text = "[host.\"n[1-3]\"]\nslots = 2\nlink = \"10G\"\nresources = { gpu = 1, disk = 4 }\n\
+                    [host.n2]\nslots = 0\nresources = { gpu = 8 }\n";
+        let told = parse(text).unwrap().host;
+        assert_eq!(told.keys().collect::<Vec<_>>(), ["n1", "n2", "n3"]);
+        assert_eq!((told["n1"].slots, told["n2"].slots), (Some(2), Some(0)));
+        assert!(told.values().all(|host| host.link.is_some()));
+        assert_eq!(told["n2"].resources, [("disk".to_string(), 4), ("gpu".to_string(), 8)].into());
+    }
+
+    #[test]
+    fn what_is_no_regular_file_is_refused_without_waiting() {
+        let dir = tempfile::tempdir().unwrap();
+        let pipe = dir.path().join("pipe");
+        rustix::fs::mknodat(rustix::fs::CWD, &pipe, rustix::fs::FileType::Fifo, 0o644.into(), 0).unwrap();
+        for path in [pipe.as_path(), dir.path(), Path::new("/dev/zero")] {
+            assert!(read(path).unwrap_err().message.contains("no regular file"), "{}", path.display());
+        }
+    }
+
+    #[test]
+    fn only_the_user_and_root_may_be_able_to_write_it() {
+        let dir = tempfile::tempdir().unwrap();
+        let user = rustix::process::geteuid().as_raw();
+        let said = |path: &Path, user: u32| writable_by_others("it", &fs::metadata(path).unwrap(), user);
+        let chmod = |path: &Path, mode| fs::set_permissions(path, fs::Permissions::from_mode(mode)).unwrap();
+        let file = dir.path().join("f");
+        fs::write(&file, "").unwrap();
+        for (mode, trusted) in [(0o644, true), (0o600, true), (0o664, false), (0o646, false)] {
+            chmod(&file, mode);
+            assert_eq!(said(&file, user).is_none(), trusted, "{mode:o}");
+        }
+        for (mode, trusted) in [(0o755, true), (0o775, false), (0o777, false), (0o1777, true)] {
+            chmod(dir.path(), mode);
+            assert_eq!(said(dir.path(), user).is_none(), trusted, "{mode:o}");
+        }
+        if user != 0 {
+            assert!(said(&file, user + 1).unwrap().contains("belongs to"));
+        }
+    }
+}

@@ -1,0 +1,96 @@
+//! What a run has of Slurm's: nodes that it asks for, or those of the job around it.
+
+use homing_launch::{HostPlan, SlurmSeat, Stop, Via};
+use homing_model::Failure;
+use homing_slurm::{Allocation, Choice, Node, Request, Seat, Wish, ask, choose};
+
+/// Nodes of a partition, or of a reservation, that a run asks for.
+pub fn choice(partition: Option<String>, reservation: Option<&str>, wish: &Wish) -> Result<Choice, Failure> {
+    let mut nodes =
+        ask::nodes(partition.as_deref()).map_err(|e| Failure::system(e).hint("sinfo; or run here with --on local"))?;
+    if nodes.is_empty() {
+        let text = partition.map_or("Slurm has no nodes".into(), |p| format!("Slurm has no partition {p} with nodes"));
+        return Err(Failure::usage(text).hint("sinfo lists the partitions"));
+    }
+    if let Some(name) = reservation {
+        let reserved = ask::reservation(name).map_err(|e| Failure::usage(e).hint("scontrol show reservation"))?;
+        nodes.retain(|n| reserved.contains(&n.name));
+    }
+    add_addresses(&mut nodes, &wish.holders);
+    let choice = choose(&nodes, wish);
+    if choice.seats.is_empty() {
+        return Err(none_fits(&nodes, wish));
+    }
+    for node in nodes.iter().filter(|n| !n.is_usable(wish.in_reservation) && holds(n, wish)) {
+        homing_process::say!("homing: {} holds data and is {}: {}", node.name, node.state, because(&node.reason));
+    }
+    Ok(choice)
+}
+
+fn holds(node: &Node, wish: &Wish) -> bool {
+    wish.holders.iter().any(|host| node.is_called(host))
+}
+
+fn because(reason: &str) -> &str {
+    if reason.is_empty() { "its tasks go to other hosts" } else { reason }
+}
+
+fn none_fits(nodes: &[Node], wish: &Wish) -> Failure {
+    let states: Vec<String> = nodes.iter().take(8).map(|n| format!("{} {}", n.name, n.state)).collect();
+    let text = match nodes.iter().any(|n| n.is_usable(wish.in_reservation)) {
+        true => "no node of the partition has room for one such task, or none is among --hosts".to_string(),
+        false => format!("no node of the partition can be used: {}", states.join(", ")),
+    };
+    Failure::usage(text).hint("sinfo -N -l; --partition NAME takes another")
+}
+
+/// A file system may know its servers by address only.
+fn add_addresses(nodes: &mut [Node], holders: &[String]) {
+    if !holders.iter().any(|h| h.parse::<std::net::IpAddr>().is_ok()) {
+        return;
+    }
+    for node in nodes {
+        node.aliases.extend(homing_names::addresses(&node.name));
+    }
+}
+
+/// Steps of the job around us: nothing to choose, its nodes are ours already.
+pub fn within(allocation: &Allocation, wish: &Wish, request: &Request) -> Result<Vec<HostPlan>, Failure> {
+    let node = |(name, cpus): &(String, u32)| Node {
+        name: name.clone(),
+        aliases: vec![],
+        state: "idle".into(),
+        idle_cpus: *cpus,
+        cpus: *cpus,
+        // Its limit is the job's own.
+        memory_mb: u64::MAX >> 1,
+        reason: String::new(),
+    };
+    let nodes: Vec<Node> = allocation.nodes.iter().map(node).collect();
+    let all = Wish { nodes: wish.nodes.or(Some(nodes.len())), ..wish.clone() };
+    let seats = choose(&nodes, &all).seats;
+    if seats.is_empty() {
+        let names: Vec<&str> = nodes.iter().map(|n| n.name.as_str()).collect();
+        let text = format!("job {} has no node with room for such a task; it has {}", allocation.job, names.join(","));
+        return Err(Failure::usage(text));
+    }
+    let request = Request { within: Some(allocation.job.clone()), ..request.clone() };
+    let plans = seats.into_iter().map(|seat| {
+        let here = allocation.here.as_ref() == Some(&seat.node);
+        let plan = plan(seat, wish, &request);
+        // A child of ours stands in the same job, and needs no step.
+        if here { HostPlan { via: Via::Local, ..plan } } else { plan }
+    });
+    Ok(plans.collect())
+}
+
+/// How a worker gets there.
+pub fn plan(seat: Seat, wish: &Wish, request: &Request) -> HostPlan {
+    let request = Request {
+        cpus: seat.slots.saturating_mul(wish.cpus_per_task),
+        memory_mb: wish.memory_mb.map(|mb| mb.saturating_mul(u64::from(seat.slots))),
+        ..request.clone()
+    };
+    let via = SlurmSeat { node: seat.node.clone(), request, round: 0, stop: Stop::default() };
+    HostPlan { name: seat.node, via: Via::Slurm(Box::new(via)), slots: Some(seat.slots) }
+}

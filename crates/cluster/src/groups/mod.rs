@@ -1,0 +1,192 @@
+//! ClusterShell's node groups, read from its own configuration, so that nobody
+//! writes them twice: `groups.conf`, `*.conf` in its `confdir`, `*.yaml` in its `autodir`.
+
+mod conf;
+mod source;
+
+use homing_model::nodeset::Groups;
+use saphyr::{LoadableYamlNode, Yaml};
+pub use source::Source;
+use std::cell::RefCell;
+use std::collections::{BTreeMap, HashMap};
+use std::path::{Path, PathBuf};
+
+/// A source and a group.
+type Asked = (Option<String>, String);
+
+/// All group sources.
+#[derive(Debug, Default)]
+pub struct ClusterShell {
+    /// In the order in which they were declared.
+    sources: Vec<(String, Source)>,
+    default: Option<String>,
+    /// Answers of commands, which may be slow.
+    asked: RefCell<HashMap<Asked, Option<String>>>,
+}
+
+/// The folders of the configuration, the last one with the highest priority.
+fn folders() -> Vec<PathBuf> {
+    let var = |name: &str| std::env::var_os(name).filter(|v| !v.is_empty()).map(PathBuf::from);
+    let home = homing_names::home();
+    let system = var("CLUSTERSHELL_CFGDIR").unwrap_or_else(|| "/etc/clustershell".into());
+    let config = var("XDG_CONFIG_HOME").or_else(|| home.as_ref().map(|h| h.join(".config")));
+    let own = home.map(|h| h.join(".local/etc/clustershell"));
+    [Some(system), own, config.map(|c| c.join("clustershell"))].into_iter().flatten().collect()
+}
+
+impl ClusterShell {
+    /// Reads the configuration; nothing at all is no mistake.
+    pub fn load() -> Result<ClusterShell, String> {
+        let mut main: BTreeMap<String, BTreeMap<String, String>> = BTreeMap::new();
+        let mut order = Vec::new();
+        let mut folder = None;
+        for candidate in folders() {
+            let file = candidate.join("groups.conf");
+            let Ok(text) = std::fs::read_to_string(&file) else { continue };
+            // What a later file says of a section is added, and wins.
+            for (name, values) in conf::parse(&text).map_err(|e| format!("{}: {e}", file.display()))? {
+                if !main.contains_key(&name) {
+                    order.push(name.clone());
+                }
+                main.entry(name).or_default().extend(values);
+            }
+            folder = Some(candidate);
+        }
+        let mut groups = ClusterShell::default();
+        let Some(folder) = folder else { return Ok(groups) };
+        let settings = main.remove("Main").unwrap_or_default();
+        groups.add_folders(&settings, &folder)?;
+        for name in order.iter().filter(|n| *n != "Main") {
+            groups.add_section(name, &main[name], &folder)?;
+        }
+        groups.default = settings.get("default").filter(|d| !d.is_empty()).cloned();
+        Ok(groups)
+    }
+
+    fn add_folders(&mut self, settings: &BTreeMap<String, String>, folder: &Path) -> Result<(), String> {
+        let listed = |key: &str| -> Vec<PathBuf> {
+            let text = settings.get(key).map(|t| conf::substitute(t, &[("CFGDIR", &folder.display().to_string())]));
+            let mut found: Vec<PathBuf> = Vec::new();
+            for dir in text.and_then(|t| shlex::split(&t)).unwrap_or_default() {
+                let dir = PathBuf::from(dir);
+                if !found.contains(&dir) {
+                    found.push(dir);
+                }
+            }
+            found
+        };
+        let confdir = if settings.contains_key("groupsdir") { "groupsdir" } else { "confdir" };
+        for dir in listed(confdir) {
+            for file in files_in(&dir, "conf") {
+                let Ok(text) = std::fs::read_to_string(&file) else { continue };
+                for (name, values) in conf::parse(&text).map_err(|e| format!("{}: {e}", file.display()))? {
+                    self.add_section(&name, &values, &dir)?;
+                }
+            }
+        }
+        for dir in listed("autodir") {
+            for file in files_in(&dir, "yaml") {
+                let Ok(text) = std::fs::read_to_string(&file) else { continue };
+                self.sources.extend(tables(&text).map_err(|e| format!("{}: {e}", file.display()))?);
+            }
+        }
+        Ok(())
+    }
+
+    fn add_section(&mut self, names: &str, values: &BTreeMap<String, String>, folder: &Path) -> Result<(), String> {
+        for name in names.split(',').map(str::trim).filter(|n| *n != "Main") {
+            if !values.contains_key("map") {
+                return Err(format!("group source {name:?} has no map"));
+            }
+            let source = Source::Upcalls { commands: values.clone(), folder: folder.to_path_buf() };
+            self.sources.push((name.to_string(), source));
+        }
+        Ok(())
+    }
+
+    /// Names of the sources, the default one first.
+    pub fn sources(&self) -> Vec<&str> {
+        let default = self.default_name();
+        let others = self.sources.iter().map(|(name, _)| name.as_str()).filter(|n| Some(*n) != default);
+        default.into_iter().chain(others).collect()
+    }
+
+    fn default_name(&self) -> Option<&str> {
+        self.default.as_deref().or(self.sources.first().map(|(name, _)| name.as_str()))
+    }
+
+    /// A source by name, or the default one.
+    pub fn source(&self, name: Option<&str>) -> Result<Option<(&str, &Source)>, String> {
+        let Some(wanted) = name.or_else(|| self.default_name()) else { return Ok(None) };
+        match self.sources.iter().find(|(n, _)| n == wanted) {
+            Some((name, source)) => Ok(Some((name, source))),
+            None => Err(format!("no group source {wanted:?}; there are: {}", self.sources().join(", "))),
+        }
+    }
+}
+
+impl Groups for ClusterShell {
+    fn group(&self, source: Option<&str>, name: &str) -> Result<Option<String>, String> {
+        let key = (source.map(String::from), name.to_string());
+        if let Some(known) = self.asked.borrow().get(&key) {
+            return Ok(known.clone());
+        }
+        let Some((own, found)) = self.source(source)? else { return Ok(None) };
+        let answer = found.group(own, name)?;
+        self.asked.borrow_mut().insert(key, answer.clone());
+        Ok(answer)
+    }
+
+    fn all(&self, source: Option<&str>) -> Result<Option<String>, String> {
+        let Some((own, found)) = self.source(source)? else { return Ok(None) };
+        if let Some(all) = found.all(own)? {
+            return Ok(Some(all));
+        }
+        // Without `all`, all groups together are all nodes.
+        let Some(names) = found.list(own)? else { return Ok(None) };
+        let sets = names.iter().map(|name| found.group(own, name).map(Option::unwrap_or_default));
+        let sets: Vec<String> = sets.collect::<Result<_, _>>()?;
+        Ok(Some(sets.into_iter().filter(|s| !s.is_empty()).collect::<Vec<_>>().join(",")))
+    }
+
+    fn list(&self, source: Option<&str>) -> Result<Vec<String>, String> {
+        let Some((own, found)) = self.source(source)? else { return Ok(Vec::new()) };
+        found.list(own)?.ok_or_else(|| format!("group source {own:?} has no list"))
+    }
+}
+
+fn files_in(dir: &Path, ending: &str) -> Vec<PathBuf> {
+    let entries = std::fs::read_dir(dir).into_iter().flatten().flatten().map(|e| e.path());
+    let mut files: Vec<PathBuf> = entries.filter(|p| p.extension().is_some_and(|e| e == ending)).collect();
+    files.sort();
+    files
+}
+
+/// `source: {group: node set}`; a node set may be a list.
+fn tables(text: &str) -> Result<Vec<(String, Source)>, String> {
+    let documents = Yaml::load_from_str(text).map_err(|e| e.to_string())?;
+    let Some(document) = documents.first() else { return Ok(Vec::new()) };
+    let sources = document.as_mapping().ok_or("it is no table of group sources")?;
+    let mut found = Vec::new();
+    for (name, groups) in sources {
+        let name = name.as_str().ok_or("the name of a group source is no text (quotes?)")?;
+        let groups = groups.as_mapping().ok_or_else(|| format!("group source {name:?} is no table of groups"))?;
+        let mut table = BTreeMap::new();
+        for (group, nodes) in groups {
+            let group = group.as_str().ok_or_else(|| format!("{name}: the name of a group is no text (quotes?)"))?;
+            let nodes =
+                node_text(nodes).ok_or_else(|| format!("{name}: {group}: neither a text nor a list of texts"))?;
+            table.insert(group.to_string(), nodes);
+        }
+        found.push((name.to_string(), Source::Table(table)));
+    }
+    Ok(found)
+}
+
+fn node_text(value: &Yaml) -> Option<String> {
+    if let Some(text) = value.as_str() {
+        return Some(text.to_string());
+    }
+    let texts: Option<Vec<&str>> = value.as_sequence()?.iter().map(|v| v.as_str()).collect();
+    Some(texts?.join(","))
+}

@@ -1,0 +1,71 @@
+//! Which host of the cluster holds a job's working directory, and the files that its command names.
+
+use homing_locate::{Finder, Named};
+use homing_lsf::place::{Known, host_of};
+use homing_mounts::Kind;
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+
+/// Files of a working directory that are looked at to find where most of it lies.
+const LOOKED_AT: usize = 1000;
+
+/// Where the working directory lies.
+#[derive(Debug)]
+pub struct Home {
+    /// The host that holds it.
+    pub host: String,
+    /// What that host calls it, when that is another name.
+    pub path: Option<PathBuf>,
+}
+
+/// Where it lies; the error tells why no host of the cluster is meant.
+pub fn home(finder: &Finder, directory: &Path, known: &[Known], own: &str) -> Result<Home, String> {
+    let locator = finder.locator();
+    let volume = locator.volume_of(directory).map_err(|e| e.to_string())?;
+    match volume.kind {
+        Kind::Local => Ok(Home { host: own.into(), path: None }),
+        Kind::Nfs => {
+            let (server, path) = locator.server_of(directory).ok_or("the mount table does not name its server")?;
+            let host = host_of(&server, known)
+                .ok_or_else(|| format!("{server} is not a host of the cluster that takes jobs"))?;
+            Ok(Home { host: host.into(), path: Some(path) })
+        }
+        _ => {
+            // Spread over hosts: the one that holds most of what is in it.
+            let bytes = bytes(&finder.folder(directory, LOOKED_AT).shared, known);
+            let best = bytes.into_iter().max_by_key(|(_, bytes)| *bytes);
+            let (host, _) =
+                best.ok_or_else(|| format!("no host of the cluster is known to hold files of {}", volume.name))?;
+            Ok(Home { host, path: None })
+        }
+    }
+}
+
+/// Bytes by host of the cluster.
+fn bytes(shared: &BTreeMap<String, u64>, known: &[Known]) -> BTreeMap<String, u64> {
+    let mut sums = BTreeMap::new();
+    for (storage, bytes) in shared {
+        if let Some(host) = host_of(storage, known) {
+            *sums.entry(host.to_string()).or_default() += bytes;
+        }
+    }
+    sums
+}
+
+/// Bytes by host of what the command names.
+pub fn inputs(finder: &Finder, named: &Named, directory: &Path, known: &[Known], own: &str) -> BTreeMap<String, u64> {
+    let found = finder.inputs(named);
+    let mut sums = bytes(&found.shared, known);
+    // Programs of this machine are everywhere: they say nothing about where to run.
+    let here: u64 = found.own.iter().filter(|(path, _)| path.starts_with(directory)).map(|(_, bytes)| bytes).sum();
+    if here > 0 {
+        *sums.entry(own.to_string()).or_default() += here;
+    }
+    sums
+}
+
+/// The folder of every machine's own, next to which no job has to run, in which a directory lies.
+pub fn no_data(directory: &Path) -> Option<&'static str> {
+    let real = directory.canonicalize().unwrap_or_else(|_| directory.to_path_buf());
+    ["/proc", "/sys", "/dev", "/run", "/tmp"].into_iter().find(|folder| real.starts_with(folder))
+}

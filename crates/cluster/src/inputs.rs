@@ -1,0 +1,75 @@
+//! Where what a job reads lies: the hosts next to which it should run.
+
+use crate::Cluster;
+use homing_locate::{Finder, HostNames, Named};
+use homing_model::{Extent, Failure, RawText, Task};
+use homing_process::say;
+use homing_queue::JobSpec;
+use homing_queue::plan::Piece;
+use homing_queue::several::Found;
+use std::collections::BTreeMap;
+use std::path::PathBuf;
+
+/// Writes into `spec` which hosts hold what the job reads: declared `inputs`, and the words of its command that are
+/// files. `only`: it runs on one of them or waits.
+pub fn wish(spec: &mut JobSpec, inputs: &[PathBuf], only: bool) -> Result<(), Failure> {
+    let bytes = match found(spec, inputs) {
+        Err(why) if !only => {
+            say!("{why}; the job may run anywhere");
+            return Ok(());
+        }
+        found => found?.0,
+    };
+    spec.near = near(bytes);
+    spec.near_only = only;
+    if only && spec.near.is_empty() {
+        return Err(Failure::usage("--place only: no host is known to hold what the job reads")
+            .hint("homing where FILE; name files by --near PATH"));
+    }
+    Ok(())
+}
+
+/// A host with half of what the best has is worth preferring to one that has nothing.
+fn near(bytes: BTreeMap<String, u64>) -> Vec<String> {
+    let most = bytes.values().copied().max().unwrap_or(0);
+    bytes.into_iter().filter(|(_, b)| *b > 0 && *b * 2 >= most).map(|(host, _)| host).collect()
+}
+
+/// Bytes by host of what a job reads from network file systems, which every node sees at the same path, and the pieces of
+/// its files in the order in which it names them.
+pub fn found(spec: &JobSpec, inputs: &[PathBuf]) -> Result<Found, Failure> {
+    let task = Task {
+        inputs: inputs.iter().map(|i| RawText::from(i.as_path())).chain(spec.stdin.clone()).collect(),
+        outputs: spec.stdout.iter().chain(&spec.stderr).cloned().collect(),
+        ..Task::of(spec.command.clone())
+    };
+    let named = Named::of(&task, spec.cwd.as_path(), true);
+    let looked = named.all().chain(&named.patterns).cloned().collect();
+    let own = Cluster::of_queue()?.locators();
+    let look = move || {
+        let finder = Finder::with_own(own);
+        (finder.inputs(&named), finder.layouts(&named))
+    };
+    let (found, layouts) =
+        homing_mounts::patiently(looked, homing_mounts::FS_TIMEOUT, look).map_err(Failure::system)?;
+    let names = HostNames::default();
+    let mut sum = BTreeMap::new();
+    for (host, bytes) in found.shared {
+        *sum.entry(names.of(&host)).or_insert(0) += bytes;
+    }
+    let hosts = |extent: &Extent| extent.replicas.iter().map(|replica| names.of(&replica.host)).collect();
+    let piece = |extent: &Extent| Piece { bytes: extent.length, hosts: hosts(extent) };
+    Ok((sum, layouts.iter().flat_map(|layout| layout.extents.iter().map(piece)).collect()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn hosts_with_half_of_the_most_are_worth_a_wish() {
+        let of = |bytes: &[(&str, u64)]| near(bytes.iter().map(|(host, n)| (host.to_string(), *n)).collect());
+        assert_eq!(of(&[("a", 10), ("b", 5), ("c", 4), ("d", 0)]), ["a", "b"]);
+        assert!(of(&[("a", 0)]).is_empty() && of(&[]).is_empty());
+    }
+}

@@ -1,0 +1,79 @@
+//! Where the leases of a storage server lie.
+
+use crate::Server;
+use homing_folder::lease::{FOLDER, Place};
+use homing_locate::Volume;
+use homing_mounts::Kind;
+use std::collections::BTreeMap;
+use std::path::Path;
+
+/// The place of a server that has these names and holds one of the volumes: where a cluster file says, else in the
+/// root of that volume. One server of NFS has one limit, by whatever name its clients mount it and whether or not
+/// their cluster files name it; the bricks of other file systems are told apart.
+pub fn place(names: &[String], volumes: &[Volume], said: &BTreeMap<String, Server>) -> Option<Place> {
+    let ours = said.iter().find(|(section, _)| is_one_of(section, names));
+    let volume = volume_of(names, volumes);
+    let root = volume.map(|volume| volume.mount.point.to_path().join(FOLDER));
+    let folder = ours.and_then(|(_, server)| server.leases.clone()).or(root)?;
+    let server = match (ours, volume) {
+        (Some((section, said)), _) if said.leases.is_some() => section.clone(),
+        (_, Some(volume)) if volume.kind == Kind::Nfs => "nfs".into(),
+        (Some((section, _)), _) => section.clone(),
+        _ => names.first()?.clone(),
+    };
+    let limit = ours.and_then(|(_, server)| server.io).map(|io| io.get());
+    Some(Place { unfit: unfit(&folder), folder, server, limit })
+}
+
+/// Locks of such mounts are of one machine only.
+fn unfit(folder: &Path) -> Option<String> {
+    let lines = homing_mounts::read().ok()?;
+    let line = homing_mounts::holding(&lines, folder)?;
+    if Kind::of(&line.mount) == Kind::Sshfs {
+        return Some(format!("{} is an sshfs, whose locks are this machine's only", line.mount.point.display()));
+    }
+    let option =
+        line.of_super.iter().find(|o| ["nolock", "local_lock=all", "local_lock=posix"].contains(&o.as_str()))?;
+    Some(format!("{} is mounted with {option}, so that its locks are this machine's only", line.mount.point.display()))
+}
+
+/// NFS names the server in the mount table; of the others a task's files tell it.
+fn volume_of<'v>(names: &[String], volumes: &'v [Volume]) -> Option<&'v Volume> {
+    let (nfs, other): (Vec<&Volume>, Vec<&Volume>) = volumes.iter().partition(|volume| volume.kind == Kind::Nfs);
+    let serves = |volume: &&&Volume| names.contains(&homing_mounts::nfs::server(&volume.mount));
+    nfs.iter().find(serves).or(other.iter().find(|volume| volume.kind.is_network())).copied()
+}
+
+/// Whether a section of the cluster file means the server with these names and addresses.
+pub fn is_one_of(section: &str, names: &[String]) -> bool {
+    let same = |other: &String| names.iter().any(|name| name.eq_ignore_ascii_case(other));
+    same(&section.to_string()) || crate::addresses::of_soon(section).iter().any(same)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use homing_model::Mount;
+
+    fn volume(kind: Kind, source: &str, point: &str) -> Volume {
+        let mount = Mount { point: point.into(), fstype: "x".into(), source: source.into() };
+        Volume { name: source.into(), kind, mount }
+    }
+
+    fn of(names: &[&str], said: &str) -> Option<(String, String, Option<u32>)> {
+        let volumes = [volume(Kind::Gluster, "b1:/v", "/g"), volume(Kind::Nfs, "10.9.9.9:/x", "/data")];
+        let names: Vec<String> = names.iter().map(|name| name.to_string()).collect();
+        let place = place(&names, &volumes, &toml::from_str(said).unwrap())?;
+        Some((place.folder.display().to_string(), place.server, place.limit))
+    }
+
+    #[test]
+    fn leases_are_in_the_root_of_the_volume_or_where_a_cluster_file_says() {
+        let at = |folder: &str, server: &str, limit| Some((folder.to_string(), server.to_string(), limit));
+        assert_eq!(of(&["10.9.9.9"], ""), at("/data/.homing-leases", "nfs", None));
+        assert_eq!(of(&["b1"], ""), at("/g/.homing-leases", "b1", None));
+        assert_eq!(of(&["NAS", "10.9.9.9"], "[nas]\nio = 8\n"), at("/data/.homing-leases", "nfs", Some(8)));
+        assert_eq!(of(&["b1"], "[\"10.9.9.9\"]\nio = 8\n"), at("/g/.homing-leases", "b1", None));
+        assert_eq!(of(&["10.9.9.9"], "[\"10.9.9.9\"]\nleases = \"/l\"\n"), at("/l", "10.9.9.9", None));
+    }
+}

@@ -1,0 +1,382 @@
+//! What `cluster.toml` says: hosts, groups, slots and queues. It is read once
+//! a command. The user's own file adds to the administrator's.
+
+pub mod addresses;
+pub mod algebra;
+mod cost;
+pub mod defaults;
+mod file;
+pub mod granted;
+mod groups;
+pub mod home;
+pub mod inputs;
+mod job;
+mod kept;
+pub mod leases;
+pub mod licenses;
+mod links;
+mod lsf_keys;
+mod members;
+pub mod nodes;
+mod plans;
+mod power;
+pub mod storage;
+pub mod switched;
+mod switches;
+mod volumes;
+
+pub use cost::Cost;
+pub use file::Server;
+use file::Settings;
+pub use file::{config_folder, line_of, own_path, text_of};
+use groups::ClusterShell;
+use homing_locate::{OwnLocator, OwnLocators};
+use homing_lsf::require::Requirement;
+use homing_model::nodeset::Groups;
+use homing_model::{Failure, NodeSet};
+use homing_queue::Spool;
+use homing_queue::index::Index;
+use homing_queue::plan::{Config, Queue, Terms, Windows};
+use homing_setup::Site;
+use homing_snapshot::section::Section;
+pub use plans::with_slots;
+pub use power::Switching;
+use std::cell::OnceCell;
+use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::net::IpAddr;
+use std::path::{Path, PathBuf};
+
+/// All that names hosts: the cluster files first, then ClusterShell's own
+/// configuration, which is read when it is asked for.
+#[derive(Debug)]
+pub struct Cluster {
+    own: Settings,
+    machine: Settings,
+    told: Terms,
+    shell: OnceCell<Result<ClusterShell, String>>,
+}
+
+impl Cluster {
+    /// Reads the administrator's file and the user's: that of the option, of
+    /// `$HOMING_CLUSTER`, `./cluster.toml` when nobody else may write it, or
+    /// `~/.config/homing/cluster.toml`.
+    pub fn load(option: Option<&Path>) -> Result<Cluster, Failure> {
+        Ok(Cluster::of(file::own(option, true)?, file::machine()?))
+    }
+
+    /// The same for the queue, whose jobs are of many folders: that of the
+    /// current one does not count, and what another machine told with a job does.
+    pub fn of_queue() -> Result<Cluster, Failure> {
+        let told = Spool::open().map_or_else(|_| Terms::default(), |spool| spool.terms());
+        Ok(Cluster { told, ..Cluster::of(file::own(None, false)?, file::machine()?) })
+    }
+
+    fn of(own: Settings, machine: Settings) -> Cluster {
+        Cluster { own, machine, told: Terms::default(), shell: OnceCell::new() }
+    }
+
+    /// ClusterShell's groups.
+    pub fn shell(&self) -> Result<&ClusterShell, String> {
+        let unread = |e: &String| format!("the groups of ClusterShell cannot be read: {e}");
+        self.shell.get_or_init(ClusterShell::load).as_ref().map_err(unread)
+    }
+
+    /// The set that a text means; groups without a source are those of `source`.
+    pub fn set(&self, text: &str, source: Option<&str>) -> Result<NodeSet, Failure> {
+        let set = NodeSet::parse_in(text, source, self)
+            .map_err(|e| Failure::usage(format!("{text:?} is no node set: {e}")).hint("n[1-4,7], @group, a,b"))?;
+        if let Some(odd) = set.iter().find(|n| n.starts_with('-')) {
+            return Err(Failure::usage(format!("{odd:?} cannot be a host name")));
+        }
+        Ok(set)
+    }
+
+    fn all_hosts(&self) -> Option<&String> {
+        self.own.hosts.as_ref().or(self.machine.hosts.as_ref())
+    }
+
+    /// True when a cluster file names hosts.
+    pub fn has_hosts(&self) -> bool {
+        self.all_hosts().is_some()
+    }
+
+    /// The hosts of a node set; without one those of the cluster files.
+    pub fn hosts(&self, named: Option<&str>) -> Result<Vec<String>, Failure> {
+        let text = named.or(self.all_hosts().map(String::as_str)).unwrap_or_default();
+        Ok(self.set(text, None)?.iter().map(String::from).collect())
+    }
+
+    /// Hosts of a queue; none where it names none.
+    pub fn hosts_of(&self, queue: Option<&Queue>) -> Result<Vec<String>, Failure> {
+        let hosts = queue.map_or("", |queue| queue.hosts.as_str());
+        if hosts.trim().is_empty() { Ok(Vec::new()) } else { self.hosts(Some(hosts)) }
+    }
+
+    /// What `homing up` is to make of the hosts, but for its volumes: the user's file before the administrator's.
+    pub fn site(&self) -> Result<Site, Failure> {
+        let hosts = self.hosts(None)?;
+        let up = self.own.up.clone().or_else(|| self.machine.up.clone()).unwrap_or_default();
+        let told = |host: &String| Some((host.clone(), self.addresses_of(host)?.clone()));
+        let volumes = Vec::new();
+        Ok(Site { addresses: hosts.iter().filter_map(told).collect(), hosts, up, volumes })
+    }
+
+    /// The addresses of a host by network: the user's file before the administrator's.
+    pub fn addresses_of(&self, host: &str) -> Option<&BTreeMap<String, IpAddr>> {
+        let files = [&self.own, &self.machine].into_iter();
+        files.filter_map(|settings| Some(&settings.host.get(host)?.addresses)).find(|addresses| !addresses.is_empty())
+    }
+
+    /// Hosts of which a cluster file tells addresses.
+    pub fn hosts_with_addresses(&self) -> BTreeSet<&String> {
+        let named = self.own.host.iter().chain(&self.machine.host);
+        named.filter(|(_, host)| !host.addresses.is_empty()).map(|(name, _)| name).collect()
+    }
+
+    /// Prices: the administrator's before the user's.
+    pub fn cost(&self) -> Option<&Cost> {
+        self.machine.cost.as_ref().or(self.own.cost.as_ref())
+    }
+
+    /// Slots that the cluster files give to a host: no more than the administrator's says.
+    pub fn slots_of(&self, name: &str) -> Option<u32> {
+        let said = |settings: &Settings| settings.host.get(name).and_then(|host| host.slots);
+        [said(&self.machine), said(&self.own)].into_iter().flatten().min()
+    }
+
+    /// Named resources of hosts: of each no more than the administrator's file says, where that names it.
+    pub fn resources(&self) -> HashMap<String, BTreeMap<String, u64>> {
+        let mut all: HashMap<String, BTreeMap<String, u64>> = HashMap::new();
+        for (host, settings) in self.own.host.iter().chain(&self.machine.host) {
+            for (name, amount) in &settings.resources {
+                let known = all.entry(host.clone()).or_default().entry(name.clone()).or_insert(*amount);
+                *known = (*known).min(*amount);
+            }
+        }
+        all.retain(|_, resources| !resources.is_empty());
+        all
+    }
+
+    /// The limits that the cluster files give a queue, each with what takes its place in Slurm.
+    pub fn limits_of(&self, queue: &str) -> Option<Vec<(&'static str, &'static str)>> {
+        let queue = [&self.machine.queue, &self.own.queue].into_iter().find_map(|all| all.get(queue))?;
+        let limits = [
+            (queue.slots.is_some(), "slots", "GrpTRES=cpu=N of the partition's QOS"),
+            (queue.per_user.is_some(), "per_user", "MaxTRESPerUser=cpu=N of the partition's QOS"),
+            (queue.leases.is_some(), "leases", "GrpTRES=cpu=N of the partition's QOS, which holds over all hosts"),
+            (queue.per_host.is_some(), "per_host", "MaxCPUsPerNode=N of the partition"),
+            (queue.run_limit.is_some(), "run_limit", "MaxTime of the partition"),
+            (
+                !queue.load.is_empty(),
+                "load",
+                "it has no thresholds; Licenses=NAME:N in slurm.conf and [server.NAME] license = \"NAME\" count who uses a file server",
+            ),
+            (!queue.hosts.is_empty(), "hosts", "Nodes of the partition"),
+            (queue.closed, "closed", "State=DOWN of the partition"),
+            (!queue.users.is_empty(), "users", "AllowAccounts or AllowGroups of the partition"),
+            (queue.cpu_limit.is_some(), "cpu_limit", "MaxTime of the partition"),
+            (queue.memory_limit.is_some(), "memory_limit", "MaxMemPerNode of the partition"),
+            (!queue.res_req.is_empty(), "res_req", "Nodes of the partition"),
+            (queue.dispatch_window != Windows::default(), "dispatch_window", "scontrol update State=INACTIVE, by cron"),
+            (queue.nice > 0, "nice", "it has none; Prolog=, with renice"),
+            (!queue.pre_exec.is_empty(), "pre_exec", "Prolog= or TaskProlog="),
+            (!queue.post_exec.is_empty(), "post_exec", "Epilog= or TaskEpilog="),
+            (!queue.job_starter.is_empty(), "job_starter", "TaskProlog="),
+        ];
+        Some(limits.into_iter().filter(|(said, ..)| *said).map(|(_, name, slurms)| (name, slurms)).collect())
+    }
+
+    /// What is asked where bytes lie: the administrator's command for a type before the user's.
+    pub fn locators(&self) -> OwnLocators {
+        let named = |(name, own): (&String, &OwnLocator)| OwnLocator { name: name.clone(), ..own.clone() };
+        self.machine.locator.iter().chain(&self.own.locator).map(named).collect()
+    }
+
+    /// Load indices of the site's own: the administrator's of a name before a user's, and before what was told.
+    pub fn indices(&self) -> BTreeMap<String, Index> {
+        let all = [&self.told.index, &self.own.index, &self.machine.index];
+        all.into_iter().flatten().map(|(name, index)| (name.clone(), index.clone())).collect()
+    }
+
+    /// What a host is told with a job.
+    pub fn terms_for(&self, host: &str) -> Result<Terms, Failure> {
+        Ok(Terms { slots: self.slots_of(host), queue: self.queue_config()?.queues, index: self.indices() })
+    }
+
+    /// Refuses thresholds of what nobody measures: they would look as if they were in force.
+    fn thresholds_are_measured(&self, queues: &BTreeMap<String, Queue>) -> Result<(), Failure> {
+        let own = self.indices();
+        let known = |index: &String| homing_queue::INDICES.contains(&index.as_str()) || own.contains_key(index);
+        let odd = queues.iter().find_map(|(name, queue)| Some((name, queue.load.keys().find(|index| !known(index))?)));
+        let Some((queue, index)) = odd else { return Ok(()) };
+        let measured = homing_queue::INDICES.join(" ");
+        let why = format!("[queue.{queue}] of the cluster file has a threshold on {index}, which is not measured");
+        Err(Failure::usage(why).hint(format!("{measured}, or [index.{index}] command = \"...\"")))
+    }
+
+    /// Refuses requirements of what nobody knows, which would never hold.
+    fn requirements_are_known(&self, queues: &BTreeMap<String, Queue>) -> Result<(), Failure> {
+        let own = self.indices();
+        for (name, queue) in queues.iter().filter(|(_, queue)| !queue.res_req.is_empty()) {
+            let read = Requirement::all(&[&queue.res_req]).unwrap_or_default();
+            if let Some(odd) = read.unknown(&|index| own.contains_key(index)) {
+                let why = format!("[queue.{name}] of the cluster file has a res_req on {odd:?}, which is no resource");
+                return Err(Failure::usage(why).hint(format!("lsinfo, or [index.{odd}] command = \"...\"")));
+            }
+        }
+        Ok(())
+    }
+
+    /// Storage servers: the limit of each is no more than the administrator's, and the place of its leases is that of the
+    /// administrator, where there is one.
+    pub fn servers(&self) -> BTreeMap<String, Server> {
+        let mut all = self.machine.server.clone();
+        for (name, own) in &self.own.server {
+            let known = all.entry(name.clone()).or_default();
+            known.io = [known.io, own.io].into_iter().flatten().min();
+            known.leases = known.leases.take().or_else(|| own.leases.clone());
+            known.license = known.license.take().or_else(|| own.license.clone());
+        }
+        all
+    }
+
+    /// What is copied where: the administrator's of a name before the user's.
+    pub fn snapshots(&self) -> BTreeMap<String, Section> {
+        self.own.snapshot.iter().chain(&self.machine.snapshot).map(|(n, s)| (n.clone(), s.clone())).collect()
+    }
+
+    /// Queues and slots: what `homing sub` and the LSF front end go by. Where the administrator
+    /// has queues they are all that there are: one of a user's own would have none of their limits.
+    pub fn queue_config(&self) -> Result<Config, Failure> {
+        let cores = || std::thread::available_parallelism().map_or(1, |n| n.get() as u32);
+        let mut queues = self.machine.queue.clone();
+        if queues.is_empty() {
+            queues = self.told.queue.clone().into_iter().chain(self.own.queue.clone()).collect();
+        }
+        if queues.is_empty() {
+            queues.insert("normal".into(), Queue::default());
+        }
+        self.thresholds_are_measured(&queues)?;
+        self.requirements_are_known(&queues)?;
+        let slots = [self.slots_of(&homing_queue::host_name()), self.told.slots].into_iter().flatten().min();
+        let named = self.machine.host.keys().chain(self.own.host.keys()).cloned().chain(self.hosts(None)?);
+        Ok(Config {
+            slots: slots.unwrap_or_else(cores),
+            host_slots: named.map(|name| (name.clone(), self.slots_of(&name))).collect(),
+            barred: barred(&queues),
+            queues,
+            index: self.indices(),
+            name: homing_queue::host_name(),
+            ..Config::default()
+        })
+    }
+}
+
+/// The queues that this user may not use.
+fn barred(queues: &BTreeMap<String, Queue>) -> BTreeSet<(u32, String)> {
+    let uid = homing_queue::uid();
+    let restricted = || queues.iter().filter(|(_, queue)| !queue.users.is_empty());
+    if uid == 0 || restricted().next().is_none() {
+        return BTreeSet::new();
+    }
+    let name = homing_queue::user_name(uid);
+    let shut = restricted().filter(|(_, queue)| !queue.admits(&name, homing_names::own_groups));
+    shut.map(|(queue, _)| (uid, queue.clone())).collect()
+}
+
+/// The file that `$HOMING_CLUSTER` names, as it is called from every folder.
+pub fn named_file() -> Option<PathBuf> {
+    file::named().and_then(|path| std::path::absolute(path).ok())
+}
+
+impl Groups for Cluster {
+    fn group(&self, source: Option<&str>, name: &str) -> Result<Option<String>, String> {
+        // The hosts of the administrator's queues are said in the administrator's groups.
+        let told = self.machine.groups.get(name).or_else(|| self.own.groups.get(name));
+        match told.filter(|_| source.is_none()) {
+            Some(nodes) => Ok(Some(nodes.clone())),
+            None => self.shell()?.group(source, name),
+        }
+    }
+
+    fn all(&self, source: Option<&str>) -> Result<Option<String>, String> {
+        match self.all_hosts().filter(|_| source.is_none()) {
+            Some(hosts) => Ok(Some(hosts.clone())),
+            None => self.shell()?.all(source),
+        }
+    }
+
+    fn list(&self, source: Option<&str>) -> Result<Vec<String>, String> {
+        let told = self.machine.groups.keys().chain(self.own.groups.keys()).filter(|_| source.is_none());
+        let shell = self.shell()?;
+        let theirs = if shell.sources().is_empty() { Vec::new() } else { shell.list(source)? };
+        let mut all: Vec<String> = Vec::new();
+        for name in told.cloned().chain(theirs) {
+            if !all.contains(&name) {
+                all.push(name);
+            }
+        }
+        Ok(all)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn settings(text: &str) -> Settings {
+        toml::from_str(text).unwrap()
+    }
+
+    #[test]
+    fn a_users_own_file_adds_to_the_administrators_and_loosens_nothing() {
+        let machine = "hosts = \"n[1-2]\"\n[groups]\nnas = \"n1\"\n[host.n1]\nslots = 4\n[host.n2]\nslots = 4\n\
+                       [queue.normal]\nper_user = 2\nhosts = \"@nas\"\n";
+        let own = "hosts = \"n[1-9]\"\n[groups]\nnas = \"n[1-9]\"\nmine = \"n9\"\n[host.n1]\nslots = 40\n[host.n2]\nslots = 1\n\
+                   [host.n9]\nslots = 3\n[queue.normal]\nper_user = 99\n[queue.wide]\n";
+        let both = Cluster::of(settings(own), settings(machine));
+        assert_eq!(["n1", "n2", "n9"].map(|n| both.slots_of(n)), [Some(4), Some(1), Some(3)]);
+        let config = both.queue_config().unwrap();
+        assert_eq!(config.queues.keys().collect::<Vec<_>>(), ["normal"]);
+        assert_eq!(config.queues["normal"].per_user, Some(2));
+        assert_eq!(both.hosts(Some("@nas")).unwrap(), ["n1"]);
+        assert_eq!(both.hosts(Some("@mine")).unwrap(), ["n9"]);
+        assert_eq!(both.hosts(None).unwrap().len(), 9, "which hosts a user's commands go to is the user's choice");
+        let servers =
+            |text: &str| Cluster::of(settings(text), settings("[server.nas]\nio = 8\nleases = \"/a\"\n")).servers();
+        let said = |server: &Server| (server.io.map(|io| io.get()), server.leases.clone());
+        assert_eq!(said(&servers("[server.nas]\nio = 80\nleases = \"/b\"\n")["nas"]), (Some(8), Some("/a".into())));
+        assert_eq!(said(&servers("[server.nas]\nio = 2\n[server.x]\n")["nas"]), (Some(2), Some("/a".into())));
+        let alone = Cluster::of(settings(own), Settings::default());
+        assert_eq!(alone.queue_config().unwrap().queues.len(), 2);
+    }
+
+    #[test]
+    fn limits_that_slurm_does_not_know_are_found_with_what_takes_their_place() {
+        let text = "[queue.lab]\nload = { bio = \"9\" }\nper_user = 3\npriority = 4\n[queue.free]\npriority = 1\n";
+        let cluster = Cluster::of(settings(text), Settings::default());
+        let names =
+            |queue| cluster.limits_of(queue).map(|all| all.into_iter().map(|(name, _)| name).collect::<Vec<_>>());
+        assert_eq!(names("lab"), Some(vec!["per_user", "load"]));
+        assert_eq!((names("free"), names("other")), (Some(vec![]), None));
+    }
+
+    #[test]
+    fn what_is_told_with_a_job_adds_to_a_hosts_own_files_and_loosens_nothing() {
+        let host = homing_queue::host_name();
+        let own = format!("[host.\"{host}\"]\nslots = 3\n[host.n2]\nslots = 0\n[queue.storage]\nper_user = 2\n");
+        let there = Cluster::of(settings(&own), Settings::default());
+        assert_eq!(there.terms_for("n2").unwrap().slots, Some(0));
+        assert_eq!(there.terms_for("n3").unwrap().slots, None, "it knows itself how many it has");
+        let queue = [("storage".to_string(), Queue::default())];
+        let told = |slots| Terms { slots, queue: queue.clone().into(), ..Terms::default() };
+        let config = |machine: &str, told| {
+            Cluster { told, ..Cluster::of(Settings::default(), settings(machine)) }.queue_config().unwrap()
+        };
+        assert_eq!(config("", told(Some(7))).slots, 7);
+        assert_eq!(config("", told(None)).queues.keys().collect::<Vec<_>>(), ["storage"]);
+        let administrators = format!("[host.\"{host}\"]\nslots = 2\n[queue.normal]\n");
+        assert_eq!(config(&administrators, told(Some(7))).slots, 2);
+        assert_eq!(config(&administrators, told(None)).queues.keys().collect::<Vec<_>>(), ["normal"]);
+    }
+}

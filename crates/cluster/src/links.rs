@@ -1,0 +1,80 @@
+//! What the cluster files, and the file of `homing topology --json` that they name, tell of the links between hosts.
+
+use super::Cluster;
+use super::file::text_of;
+use super::switches::add;
+use homing_model::Failure;
+use homing_model::links::{Links, Switch};
+use homing_network::tree::Tree;
+use std::collections::HashMap;
+use std::path::Path;
+
+impl Cluster {
+    /// The links of the cluster: `known` switches, else those of the file that is named, and what the cluster files say
+    /// of each by hand, the user's before the administrator's.
+    pub fn links(&self, known: Vec<Switch>) -> Result<Links, Failure> {
+        let file = [&self.own, &self.machine].into_iter().find_map(|settings| settings.topology.as_deref());
+        let mut switches = match file.filter(|_| known.is_empty()) {
+            Some(file) => of_file(file)?,
+            None => known,
+        };
+        for settings in [&self.machine, &self.own] {
+            add(&mut switches, &settings.switch, &|text| self.set(text, None))?;
+        }
+        let links = Links::new(switches).map_err(|e| {
+            Failure::usage(format!("the switches of the cluster are no tree: {e}")).hint("[switch.NAME]")
+        })?;
+        Ok(links.with_rates(self.rates()))
+    }
+
+    /// The rates of hosts' own links, bytes per second: the administrator's before the user's.
+    fn rates(&self) -> HashMap<String, u64> {
+        let said = [&self.own, &self.machine].into_iter().flat_map(|settings| &settings.host);
+        said.filter_map(|(name, host)| Some((name.clone(), host.link?.0))).collect()
+    }
+}
+
+fn of_file(file: &Path) -> Result<Vec<Switch>, Failure> {
+    let wrong = |e: String| {
+        let text = format!("the cluster file's topology = {:?} cannot be read: {e}", file.display());
+        Failure::usage(text).hint("homing topology --json > FILE")
+    };
+    let text = text_of(file).map_err(|e| wrong(e.to_string()))?;
+    let tree: Tree = serde_json::from_str(&text).map_err(|e| wrong(e.to_string()))?;
+    Ok(tree.switches())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::file::Settings;
+    use super::*;
+
+    fn cluster(own: &str) -> Cluster {
+        Cluster::of(toml::from_str(own).unwrap(), Settings::default())
+    }
+
+    #[test]
+    fn switches_are_those_of_the_file_with_the_rates_that_were_written_by_hand() {
+        let dir = tempfile::tempdir().unwrap();
+        let file = dir.path().join("topology.json");
+        let told = r#"{"leaves": [{"name": "s1", "chassis": null, "source": "lldp", "hosts":
+            [{"host": "n1", "interface": null, "port": null}]}], "above": null, "alone": [], "exit": 0}"#;
+        std::fs::write(&file, told).unwrap();
+        let text = format!(
+            "topology = {file:?}\n[groups]\nfar = \"n[2-3]\"\n[switch.s1]\nuplink = \"1G\"\n[switch.s2]\nhosts = \"@far\"\n"
+        );
+        let links = cluster(&text).links(Vec::new()).unwrap();
+        let of = |host: &str| links.leaf(host).map(|at| (links.name(at), links.uplink(at)));
+        assert_eq!(of("n1"), Some(("s1", Some(125_000_000))));
+        assert_eq!(of("n3"), Some(("s2", None)));
+        // Where Slurm has told of its switches, the file does not count.
+        let slurms = vec![Switch { name: "s1".into(), hosts: vec!["n9".into()], ..Switch::default() }];
+        let links = cluster(&text).links(slurms).unwrap();
+        assert_eq!((links.leaf("n1"), links.leaf("n9").and_then(|at| links.uplink(at))), (None, Some(125_000_000)));
+        std::fs::write(&file, "{").unwrap();
+        let failure = cluster(&text).links(Vec::new()).unwrap_err();
+        assert!(failure.message.contains("topology.json") && failure.message.contains("EOF"), "{}", failure.message);
+        let plain = cluster("[host.n1]\nlink = \"200mbit\"\n").links(Vec::new()).unwrap();
+        assert_eq!((plain.is_empty(), plain.rate("n1", None)), (true, Some(25_000_000)));
+    }
+}

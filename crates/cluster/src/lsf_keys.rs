@@ -1,0 +1,36 @@
+//! Keys of LSF's lsb.queues that no queue has here: what to use instead is said where a cluster file has one.
+
+use homing_model::text::by_name;
+
+/// Their names in small letters, those of which the same is said together, and what is said.
+const ABSENT: &[(&str, &str)] = &[
+    ("administrators", "root closes and opens queues, and whoever $HOMING_QUEUE belongs to"),
+    ("backfill", "no slots are kept free for wide jobs, so there is nothing to fill"),
+    ("chkpnt", "no checkpoints are made; a job that was interrupted is LOST until homing sub --again"),
+    ("exclusive", "a job asks for a whole host itself: bsub -x"),
+    ("fairshare", "users take turns: the one with the fewest slots is next"),
+    ("filelimit", "limits of files: [up.limits], or ulimit in job_starter"),
+    ("corelimit", "limits of core files: [up.limits], or ulimit in job_starter"),
+    ("datalimit swaplimit", "memory_limit counts all processes of a job together"),
+    ("stacklimit", "limits of stacks: [up.limits], or ulimit in job_starter"),
+    ("processlimit", "limits of processes: [up.limits], or ulimit in job_starter"),
+    ("interactive", "bsub -I works in every queue"),
+    ("job_controls", "a job is asked by SIGTERM and ended after 5 s, suspended by SIGSTOP"),
+    ("jobs_per_user", "per_user"),
+    ("migrate", "no job moves; brequeue starts it anew"),
+    ("pjob_limit", "per_host"),
+    ("preemption", "no job is ended or suspended for another one; priority decides which starts next"),
+    ("proclimit tasklimit", "slots, per_user and per_host"),
+    ("requeue_exit_values", "brequeue -e puts what has failed back; homing run --retries tries again"),
+    ("rerunnable", "a job that was interrupted is LOST until brequeue or homing sub --again"),
+    ("resume_cond stop_cond", "load = { INDEX = \"START/STOP\" }"),
+    ("run_window", "dispatch_window tells when jobs start, run_limit for how long they run"),
+    ("slot_reserve", "no slots are kept free for wide jobs"),
+    ("terminate_when", "what stands still goes on or is ended by its user: bresume, bkill"),
+];
+
+/// What takes the place of an unknown key that was complained of, if LSF has it.
+pub fn instead(complaint: &str) -> Option<String> {
+    let key = complaint.split("unknown key `").nth(1)?.split('`').next()?.to_lowercase();
+    by_name(ABSENT).find(|(known, _)| *known == key).map(|(_, instead)| format!("LSF's {key}: {instead}"))
+}

@@ -1,0 +1,117 @@
+//! The record of hosts that are switched off: who writes it, and who reads it.
+//!
+//! Root's is read by all, since it is usually root's timer that switches hosts off; a user's own is only that user's. What
+//! it says is believed of hosts that do not answer, and of no others: somebody may have pressed the button.
+
+use crate::Switching;
+use homing_folder::lock;
+use homing_launch::Asleep;
+use homing_model::Failure;
+use homing_power::Known;
+use std::collections::HashMap;
+use std::fs::{self, File};
+use std::io;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+/// Root's, which all may read.
+const ROOTS: &str = "/var/lib/homing/power.json";
+/// Who may read it, and its lock.
+const MODE: u32 = 0o644;
+
+/// The record that this user writes, locked.
+pub struct Book {
+    /// What it says.
+    pub known: Known,
+    file: PathBuf,
+    _lock: File,
+}
+
+impl Book {
+    /// Opens it; fails where another process has it open.
+    pub fn open() -> Result<Book, Failure> {
+        let file = own();
+        let doing = |e: &dyn std::fmt::Display| Failure::system(format!("the record of hosts {}: {e}", file.display()));
+        file.parent().map_or(Ok(()), fs::create_dir_all).map_err(|e| doing(&e))?;
+        let lock = lock::file(&file.with_extension("lock"), 0o600).map_err(|e| doing(&e))?;
+        if !lock::try_lock_all(&lock).map_err(|e| doing(&e))? {
+            return Err(doing(&"another homing power is at work").hint("the same again when it has ended"));
+        }
+        let known = read(&file).map_err(|e| doing(&e))?.unwrap_or_default();
+        Ok(Book { known, file, _lock: lock })
+    }
+
+    /// Writes it whole.
+    pub fn write(&self) -> Result<(), Failure> {
+        let text = serde_json::to_vec_pretty(&self.known).map_err(Failure::system)?;
+        homing_folder::write_whole(&self.file, &text, Some(MODE))
+            .map_err(|e| Failure::system(format!("writing the record of hosts {}: {e}", self.file.display())))
+    }
+}
+
+fn named() -> Option<PathBuf> {
+    std::env::var_os("HOMING_POWER").filter(|name| !name.is_empty()).map(PathBuf::from)
+}
+
+fn own() -> PathBuf {
+    let usual = || if homing_queue::uid() == 0 { ROOTS.into() } else { homing_folder::state().join("power.json") };
+    named().unwrap_or_else(usual)
+}
+
+fn read(file: &Path) -> io::Result<Option<Known>> {
+    match fs::read(file) {
+        Ok(text) => serde_json::from_slice(&text).map(Some).map_err(io::Error::from),
+        Err(e) if e.kind() == io::ErrorKind::NotFound => Ok(None),
+        Err(e) => Err(e),
+    }
+}
+
+/// What root and this user have seen. What cannot be read tells nothing: it is only believed of hosts that do not answer.
+pub fn all() -> Known {
+    let both = match named() {
+        Some(file) => vec![file],
+        None => vec![ROOTS.into(), own()],
+    };
+    let mut all = Known::default();
+    for known in both.iter().filter_map(|file| read(file).ok().flatten()) {
+        all.looked_s = all.looked_s.max(known.looked_s);
+        known.hosts.into_iter().for_each(|(host, since)| {
+            let one = all.hosts.entry(host).or_default();
+            let called_s = one.called_s.max(since.called_s);
+            if one.off_s.is_none() {
+                *one = since;
+            }
+            one.called_s = called_s;
+        });
+    }
+    all
+}
+
+/// In words, of a host that is off.
+pub fn told(known: &Known, host: &str) -> Option<String> {
+    let for_s = now_s().saturating_sub(known.off_s(host)?);
+    Some(format!("switched off for {}: homing power on {host}", homing_model::units::seconds(for_s)))
+}
+
+/// Seconds since 1970.
+pub fn now_s() -> u64 {
+    u64::try_from(homing_clock::system_ns() / 1_000_000_000).unwrap_or(0)
+}
+
+/// How those of these hosts that are off are switched on when they are connected to.
+pub fn asleep<'h>(hosts: impl IntoIterator<Item = &'h str>, switching: &Switching) -> Arc<HashMap<String, Asleep>> {
+    let known = all();
+    let off = hosts.into_iter().filter(|host| known.off_s(host).is_some());
+    let how = |host: &str| {
+        let switch = switching.on(host).ok()?;
+        Some((host.to_string(), Asleep { switch, patience: switching.boot }))
+    };
+    let asleep: HashMap<String, Asleep> = off.filter_map(how).collect();
+    // Without it, and in root's record, that they are on is seen some minutes later.
+    if let Ok(mut book) = Book::open()
+        && asleep.keys().filter(|host| book.known.called(host, now_s())).count() > 0
+    {
+        let _ = book.write();
+    }
+    Arc::new(asleep)
+}

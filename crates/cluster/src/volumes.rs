@@ -1,0 +1,82 @@
+//! The volumes of a cluster file, with the names of their hosts.
+
+use crate::Cluster;
+use homing_model::Failure;
+use homing_setup::{Site, SiteVolume};
+use homing_volume::{Place, Spec};
+
+impl Cluster {
+    /// `n[1-4]:/brick` as hosts and path; `n1:/a,n2:/b` as several of these.
+    pub fn places(&self, texts: &[String]) -> Result<Vec<Place>, Failure> {
+        let mut places = Vec::new();
+        for text in texts.iter().flat_map(|text| each(text)) {
+            let wrong = || Failure::usage(format!("{text:?} names no folder of hosts")).hint("n[1-4]:/brick");
+            let (hosts, path) = text.split_once(":/").ok_or_else(wrong)?;
+            let hosts = self.hosts(Some(hosts))?;
+            let path = format!("/{}", path.trim_end_matches('/'));
+            places.extend(hosts.into_iter().map(|host| Place { host, path: path.clone() }));
+        }
+        Ok(places)
+    }
+
+    /// What `homing up` is to make of the hosts, with its volumes.
+    pub fn site_with_volumes(&self) -> Result<Site, Failure> {
+        let mut site = self.site()?;
+        site.volumes = self.volumes_of(&site)?;
+        Ok(site)
+    }
+
+    /// The volumes of a cluster file, with the names of their hosts.
+    fn volumes_of(&self, site: &Site) -> Result<Vec<SiteVolume>, Failure> {
+        let one = |(name, volume): (&String, &homing_setup::Volume)| {
+            let places = self.places(std::slice::from_ref(&volume.hosts))?;
+            let clients = match &volume.clients {
+                Some(text) => self.hosts(Some(text))?,
+                None => site.hosts.clone(),
+            };
+            let spec = Spec {
+                name: name.clone(),
+                kind: volume.kind,
+                places,
+                copies: volume.copies,
+                arbiter: volume.arbiter,
+                stripe: None,
+                mount: volume.mount.clone().unwrap_or_else(|| format!("/{name}")),
+                clients,
+                master: volume.master.clone(),
+            };
+            let wrong = |why: String| Failure::usage(format!("the cluster file: [up.volume.{name}] {why}"));
+            Ok(SiteVolume { spec, allowed: volume.allowed().map_err(wrong)? })
+        };
+        site.up.volume.iter().map(one).collect()
+    }
+}
+
+/// A list's parts, each with a path of its own: a comma behind a path ends it.
+fn each(text: &str) -> Vec<String> {
+    let mut parts: Vec<String> = Vec::new();
+    for word in text.split(',') {
+        match parts.last_mut().filter(|last| !last.contains(":/")) {
+            Some(last) => *last = format!("{last},{word}"),
+            None => parts.push(word.into()),
+        }
+    }
+    parts
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn each_host_may_have_a_path_of_its_own() {
+        for (text, parts) in [
+            ("n[1-4]:/brick", vec!["n[1-4]:/brick"]),
+            ("n1:/a,n2:/b", vec!["n1:/a", "n2:/b"]),
+            ("n[1,3],n5:/a,n[2,4]:/b", vec!["n[1,3],n5:/a", "n[2,4]:/b"]),
+            ("n1", vec!["n1"]),
+        ] {
+            assert_eq!(each(text), parts, "{text}");
+        }
+    }
+}
