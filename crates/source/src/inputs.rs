@@ -1,0 +1,179 @@
+//! The input sources of a run, kept in its folder as they are read, and read
+//! from there when it is taken up again.
+
+use crate::stream::{Cut, NotKept, follow, is_same, not_kept};
+use homing_batch::{BatchError, HELD_FILE, Input};
+use homing_journal::{JournalError, Keeping, Kept};
+use homing_model::exit;
+use std::error::Error;
+use std::fs::File;
+use std::io::{self, BufReader, IsTerminal, Read};
+use std::path::{Path, PathBuf};
+
+/// The name under which standard input is kept.
+const STDIN: &str = "stdin";
+
+/// Opens the inputs of one run. Files are kept as `input.1`, `input.2`, ... in
+/// the order of the command line.
+pub struct Inputs {
+    cwd: PathBuf,
+    dir: PathBuf,
+    resumed: bool,
+    files: usize,
+    /// What a person should know of them.
+    pub said: Vec<String>,
+}
+
+impl Inputs {
+    /// `cwd`: where relative names begin; `dir`: the run's folder.
+    pub fn new(cwd: &Path, dir: &Path, resumed: bool) -> Inputs {
+        Inputs { cwd: cwd.into(), dir: dir.into(), resumed, files: 0, said: Vec::new() }
+    }
+
+    /// Whether standard input, where it is read, is typed by hand.
+    pub fn stdin_is_typed(&self) -> bool {
+        io::stdin().is_terminal() && !(self.resumed && self.dir.join(STDIN).exists())
+    }
+
+    /// Gives back the room of standard input, once nothing is left to be made of it.
+    pub fn forget_stdin(&self) {
+        // What stays only takes room, until the run is pruned.
+        let _ = homing_journal::forget(&self.dir, STDIN);
+    }
+
+    fn name(&mut self, path: &Path) -> String {
+        if path == Path::new("-") {
+            return STDIN.into();
+        }
+        self.files += 1;
+        format!("input.{}", self.files)
+    }
+
+    /// The source itself, from its beginning; `None` for one that cannot be had a second time.
+    fn again(&self, path: &Path) -> Option<Box<dyn Read + Send>> {
+        if path == Path::new("-") {
+            return (!io::stdin().is_terminal() && !stdin_is_null()).then(|| Box::new(io::stdin()) as _);
+        }
+        let path = self.cwd.join(path);
+        path.metadata().ok().filter(|m| m.is_file())?;
+        Some(Box::new(File::open(path).ok()?))
+    }
+
+    /// An input that this run has never read.
+    fn first(&mut self, path: &Path, name: &str) -> io::Result<Input> {
+        let mut keeping = Keeping::begin(&self.dir, name).map_err(not_kept)?;
+        if path == Path::new("-") {
+            let copy = keeping.copy().to_path_buf();
+            return Ok(stream(follow(Box::new(io::stdin()), keeping, None)?, copy));
+        }
+        let given = self.cwd.join(path);
+        let mut file = File::open(&given)?;
+        let known = file.metadata()?;
+        if self.resumed {
+            self.said.push(format!(
+                "{}: the homing that began this run kept no copy of it; what has changed in it since cannot be seen",
+                path.display()
+            ));
+        }
+        let copy = keeping.copy().to_path_buf();
+        if !known.is_file() || known.len() > HELD_FILE {
+            let again = known.is_file().then_some(given);
+            return Ok(Input { again, ..stream(follow(Box::new(file), keeping, None)?, copy) });
+        }
+        copy_all(&mut file, &mut keeping)?;
+        keeping.end().map_err(not_kept)?;
+        let again = Some(copy.clone());
+        Ok(Input { from: Box::new(BufReader::new(File::open(&copy)?)), hold: true, again, copy: Some(copy) })
+    }
+
+    /// An input whose end was read before.
+    fn whole(&mut self, path: &Path, name: &str, kept: &Kept) -> io::Result<Input> {
+        if let Some(said) = self.difference(path, kept) {
+            let kept = kept.copy.display();
+            self.said
+                .push(format!("{} {said}; the tasks are made of what it was then, kept in {kept}", path.display()));
+        }
+        let hold = name != STDIN && kept.length <= HELD_FILE;
+        let from = Box::new(BufReader::new(File::open(&kept.copy)?));
+        let copy = Some(kept.copy.clone());
+        Ok(Input { from, hold, again: copy.clone(), copy })
+    }
+
+    /// How a file is not what the run has read of it.
+    fn difference(&self, path: &Path, kept: &Kept) -> Option<&'static str> {
+        if path == Path::new("-") {
+            return None;
+        }
+        match self.cwd.join(path).metadata() {
+            Err(e) if e.kind() == io::ErrorKind::NotFound => Some("is gone since the run has read it"),
+            // A pipe has nothing to be compared with.
+            Ok(known) if !known.is_file() => None,
+            _ => {
+                let same = self.again(path).zip(File::open(&kept.copy).ok());
+                let same = same.is_some_and(|(mut now, mut then)| is_same(&mut now, &mut then).unwrap_or(false));
+                (!same).then_some("has changed since the run has read it")
+            }
+        }
+    }
+
+    /// An input of which only the beginning was read before.
+    fn partial(&mut self, path: &Path, kept: Kept) -> io::Result<Input> {
+        let Some(source) = self.again(path) else {
+            let cut = Cut { known: kept.length, why: "nothing gives it again" };
+            let known = File::open(&kept.copy)?;
+            return Ok(stream(known.chain(cut), kept.copy));
+        };
+        if path == Path::new("-") {
+            let text = "the run was cut off while it read its input; the rest is read from standard input, \
+                        which must give all of it again, to its end (from /dev/null: only what is known is run)";
+            self.said.push(text.into());
+        }
+        let (keeping, copy) = (Keeping::go_on(&kept).map_err(not_kept)?, kept.copy.clone());
+        let again = Some(self.cwd.join(path)).filter(|file| path != Path::new("-") && file.is_file());
+        Ok(Input { again, ..stream(follow(source, keeping, Some(kept))?, copy) })
+    }
+}
+
+impl homing_batch::Inputs for Inputs {
+    fn open(&mut self, path: &Path) -> io::Result<Input> {
+        let name = self.name(path);
+        let kept = if self.resumed { homing_journal::kept(&self.dir, &name) } else { Ok(None) };
+        match kept.map_err(io::Error::other)? {
+            None => self.first(path, &name),
+            Some(kept) if kept.whole => self.whole(path, &name, &kept),
+            Some(kept) => self.partial(path, kept),
+        }
+    }
+}
+
+/// /dev/null is what programs without an input are given: its end is not that of the input that was cut off.
+fn stdin_is_null() -> bool {
+    let null = rustix::fs::makedev(1, 3);
+    rustix::fs::fstat(io::stdin()).is_ok_and(|s| {
+        rustix::fs::FileType::from_raw_mode(s.st_mode) == rustix::fs::FileType::CharacterDevice && s.st_rdev == null
+    })
+}
+
+fn stream(from: impl Read + Send + 'static, copy: PathBuf) -> Input {
+    Input { from: Box::new(BufReader::with_capacity(64 << 10, from)), hold: false, again: None, copy: Some(copy) }
+}
+
+fn copy_all(from: &mut impl Read, keeping: &mut Keeping) -> io::Result<()> {
+    let mut piece = vec![0; 64 << 10];
+    loop {
+        match from.read(&mut piece) {
+            Ok(0) => return Ok(()),
+            Ok(n) => keeping.add(&piece[..n]).map_err(not_kept)?,
+            Err(e) if e.kind() == io::ErrorKind::Interrupted => {}
+            Err(e) => return Err(e),
+        }
+    }
+}
+
+/// The exit status for a batch that cannot be read: what a run has kept of its input may be damaged,
+/// cut or refused by the disk, which is no mistake in the request.
+pub fn status_of(error: &BatchError) -> i32 {
+    let (BatchError::Open { source, .. } | BatchError::Read { source, .. }) = error else { return exit::USAGE };
+    let kept = |e: &(dyn Error + Send + Sync + 'static)| e.is::<Cut>() || e.is::<NotKept>() || e.is::<JournalError>();
+    if source.get_ref().is_some_and(kept) { exit::SYSTEM } else { exit::USAGE }
+}

@@ -1,0 +1,141 @@
+//! The job log of a run: what it lists already, and what a run that broke off
+//! did not come to write into it.
+
+use homing_batch::{JoblogEntry, JoblogSeen};
+use homing_model::Failure;
+use homing_model::event::What;
+use homing_model::{Event, Outcome, Task, TaskId};
+use std::collections::HashMap;
+use std::ffi::OsStr;
+use std::fs::File;
+use std::io::{self, BufReader, Seek, Write};
+use std::os::unix::ffi::OsStrExt;
+use std::path::{Path, PathBuf};
+use std::sync::{Mutex, PoisonError};
+
+/// Ends of tasks that are in the journal and not in the job log.
+pub type Unlisted = HashMap<TaskId, End>;
+
+/// One of them.
+pub struct End {
+    /// Its line, without the command.
+    entry: JoblogEntry,
+    /// `{%}` of its command.
+    slot: u32,
+}
+
+/// Tasks that are skipped since the job log lists them, and whether they ended well; `failed`: not those that failed.
+pub fn done(path: &Path, failed: bool) -> Result<HashMap<TaskId, bool>, Failure> {
+    let (path, _) = place(path);
+    if !path.exists() {
+        return Ok(HashMap::new());
+    }
+    let log = read(&path)?;
+    let well = log.succeeded();
+    let skipped = if failed { well.clone() } else { log.ended() };
+    Ok(skipped.into_iter().map(|task| (task, well.contains(&task))).collect())
+}
+
+fn read(path: &Path) -> Result<JoblogSeen, Failure> {
+    let file = File::open(path).map_err(|e| Failure::usage(format!("cannot read {}: {e}", path.display())))?;
+    homing_batch::read_joblog(BufReader::new(file)).map_err(Failure::usage)
+}
+
+/// What `--retry-failed` runs: the commands as the job log has them, under their numbers.
+pub fn failed(path: &Path) -> Result<Vec<Task>, Failure> {
+    Ok(read(&place(path).0)?.failed())
+}
+
+/// `+FILE` adds to a job log.
+fn place(path: &Path) -> (PathBuf, bool) {
+    match path.as_os_str().as_bytes().strip_prefix(b"+") {
+        Some(rest) if !rest.is_empty() => (OsStr::from_bytes(rest).into(), true),
+        _ => (path.into(), false),
+    }
+}
+
+/// The job log, ready for the next line. `goes_on`: what it has stays.
+pub fn open(path: &Path, goes_on: bool) -> Result<File, Failure> {
+    let (path, adds) = place(path);
+    let going_on = (adds || goes_on) && path.metadata().is_ok_and(|m| m.len() > 0);
+    let mut options = File::options();
+    options.create(true).read(going_on).write(true).truncate(!going_on);
+    let opened = options.open(&path).and_then(|mut file| {
+        if going_on {
+            // A line that a crash cut off would make the next one unreadable.
+            let seen = homing_batch::read_joblog(BufReader::new(&file)).map_err(io::Error::other)?;
+            file.set_len(seen.whole_bytes)?;
+            file.seek(io::SeekFrom::End(0))?;
+        } else {
+            file.write_all(homing_batch::JOBLOG_HEADER.as_bytes())?;
+        }
+        Ok(file)
+    });
+    opened.map_err(|e| Failure::usage(format!("cannot write the job log {}: {e}", path.display())))
+}
+
+/// Compares the journal in `dir` with the job log of its run. Damage of the journal is passed over.
+pub fn unlisted(path: &Path, dir: &Path) -> Result<Unlisted, Failure> {
+    let (path, _) = place(path);
+    let log = if path.exists() { read(&path)? } else { JoblogSeen::default() };
+    let mut ends = ends(homing_journal::replay(dir).map_err(Failure::system)?.flatten());
+    ends.retain(|_, end| !log.lines.contains(&end.entry.line()));
+    Ok(ends)
+}
+
+/// How each task ended at last.
+fn ends(events: impl Iterator<Item = Event>) -> Unlisted {
+    let (mut slots, mut ends) = (HashMap::new(), Unlisted::default());
+    for event in events {
+        match event.what {
+            What::TaskStarted { task, slot, .. } => drop(slots.insert(task, slot)),
+            What::TaskEnded { task, host, outcome, start_ns, wall_us, stdout_bytes, last: true, .. } => {
+                let slot = slots.remove(&task).unwrap_or(1);
+                let (seq, sent, received, command) = (task, 0, stdout_bytes, Vec::new());
+                let entry = JoblogEntry { seq, host, start_ns, wall_us, sent, received, exit: 0, signal: 0, command };
+                if is_listed(&outcome) {
+                    ends.insert(task, End { entry: entry.with_outcome(&outcome), slot });
+                }
+            }
+            _ => {}
+        }
+    }
+    ends
+}
+
+/// As in GNU parallel, what was killed with the run is not listed, and neither is what never had its turn: both are to
+/// run again.
+pub fn is_listed(outcome: &Outcome) -> bool {
+    !matches!(outcome, Outcome::Killed | Outcome::NotRun(_))
+}
+
+/// Writes the lines that a job log lacks, as the tasks are named again.
+pub struct Missing {
+    unlisted: Mutex<Unlisted>,
+    file: File,
+    here: bool,
+}
+
+impl Missing {
+    /// `file`: the job log; `here`: tasks run on this machine, which it calls `:`.
+    pub fn new(unlisted: Unlisted, file: &File, here: bool) -> Result<Missing, Failure> {
+        // A duplicate shares the position in the file, so that neither writer overwrites the other's lines.
+        let file = file.try_clone().map_err(Failure::system)?;
+        Ok(Missing { unlisted: Mutex::new(unlisted), file, here })
+    }
+
+    /// `task` is not run again: its line, if the job log lacks it.
+    pub fn write(&self, task: &Task) -> io::Result<()> {
+        let mut unlisted = self.unlisted.lock().unwrap_or_else(PoisonError::into_inner);
+        let Some(End { mut entry, slot }) = unlisted.remove(&task.id) else { return Ok(()) };
+        let mut command = task.command.clone();
+        homing_batch::fill_slot(&mut command, slot);
+        entry.sent = task.stdin_bytes();
+        entry.command = homing_batch::command_line(&command);
+        if entry.host.is_empty() || self.here {
+            entry.host = ":".into();
+        }
+        // A full disk is told once.
+        entry.write(&mut &self.file).inspect_err(|_| unlisted.clear())
+    }
+}

@@ -1,0 +1,15 @@
+//! What a run takes from this machine: its input sources, kept in its folder as they are read; what each task reads, where
+//! that lies, and whether the task has to run at all; the environment that travels with tasks; the job log.
+
+pub mod environment;
+mod inputs;
+pub mod joblog;
+mod nonce;
+mod results;
+mod source;
+mod stream;
+
+pub use inputs::{Inputs, status_of};
+pub use nonce::Nonces;
+pub use results::results_files;
+pub use source::{Source, Sourcing};

@@ -1,0 +1,100 @@
+//! Files by which hosts prove that they have the files of an NFS volume or an sshfs without
+//! its mount, as its server does. Names that nobody can guess; gone when the run is over.
+
+use homing_dispatch::Served;
+use homing_folder::unguessable;
+use homing_locate::{Locator, Volume};
+use homing_model::{Mount, RawText};
+use homing_mounts::{Kind, nfs};
+use std::fs::{self, OpenOptions};
+use std::io::Write;
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex, PoisonError};
+
+/// The files made so far; removed with the last clone.
+#[derive(Clone, Default)]
+pub struct Nonces(Arc<Made>);
+
+#[derive(Default)]
+struct Made(Mutex<State>);
+
+#[derive(Default)]
+struct State {
+    files: Vec<PathBuf>,
+    tried: Vec<Mount>,
+}
+
+impl Drop for Made {
+    fn drop(&mut self) {
+        self.remove();
+    }
+}
+
+impl Made {
+    fn remove(&self) {
+        for file in self.0.lock().unwrap_or_else(PoisonError::into_inner).files.drain(..) {
+            let _ = fs::remove_file(file);
+        }
+    }
+}
+
+impl Nonces {
+    /// Removes all that were made. The thread that reads tasks may hold a clone until after the process has ended.
+    pub fn remove(&self) {
+        self.0.remove();
+    }
+
+    /// What hosts can be asked of a volume that one server has, the first time that it is met.
+    /// `near` are folders where the user may write if not at the mount point.
+    pub fn served(&self, volume: &Volume, near: &[&Path], locator: &Locator) -> Option<Served> {
+        if !matches!(volume.kind, Kind::Nfs | Kind::Sshfs) {
+            return None;
+        }
+        let mut state = self.0.0.lock().unwrap_or_else(PoisonError::into_inner);
+        if state.tried.contains(&volume.mount) {
+            return None;
+        }
+        state.tried.push(volume.mount.clone());
+        let point = volume.mount.point.to_path();
+        let path = nfs::source_path(&volume.mount);
+        let same = |dir: &&Path| locator.volume_of(dir).is_ok_and(|v| v.mount == volume.mount);
+        let folders = [point.as_path()].into_iter().chain(near.iter().copied()).filter(same);
+        let (file, secret) = folders.filter_map(|dir| make(dir).ok()).next()?;
+        let below = file.canonicalize().unwrap_or_else(|_| file.clone());
+        let nonce = below.strip_prefix(&point).ok().map(RawText::from);
+        state.files.push(file);
+        Some(Served { mount: volume.mount.clone(), path, nonce: nonce?, secret: secret.as_str().into() })
+    }
+}
+
+fn make(dir: &Path) -> std::io::Result<(PathBuf, String)> {
+    let (name, secret) = (unguessable()?, unguessable()?);
+    let file = dir.join(format!(".homing-nonce-{name}"));
+    OpenOptions::new().write(true).create_new(true).open(&file)?.write_all(secret.as_bytes())?;
+    Ok((file, secret))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_was_made_goes_with_the_last_holder() {
+        let dir = tempfile::tempdir().unwrap();
+        let locator = Locator::new().unwrap();
+        // As if this folder were an NFS mount.
+        let mut volume = locator.volume_of(dir.path()).unwrap();
+        let nonces = Nonces::default();
+        assert!(nonces.served(&volume, &[dir.path()], &locator).is_none(), "a local disk has no server");
+        volume.kind = Kind::Nfs;
+        let held = nonces.clone();
+        let served = nonces.served(&volume, &[dir.path()], &locator);
+        let there = served.map(|s| volume.mount.point.to_path().join(s.nonce.as_path()));
+        assert!(there.as_ref().is_none_or(|file| file.exists()), "{there:?}");
+        assert!(nonces.served(&volume, &[dir.path()], &locator).is_none(), "each volume once");
+        drop(nonces);
+        assert!(there.as_ref().is_none_or(|file| file.exists()), "still held");
+        drop(held);
+        assert!(there.is_none_or(|file| !file.exists()));
+    }
+}

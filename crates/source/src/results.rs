@@ -1,0 +1,52 @@
+//! `--results`: the files of each task.
+
+use homing_dispatch::ResultFiles;
+use homing_model::Failure;
+use std::ffi::OsStr;
+use std::fs::File;
+use std::path::Path;
+
+/// What makes them; refuses a place where nothing could be written.
+pub fn results_files(dir: &Path) -> Result<ResultFiles, Failure> {
+    if let Some(kind @ ("csv" | "tsv" | "json")) = dir.extension().and_then(OsStr::to_str) {
+        let text = format!("--results writes a folder, or a file for each task; not a .{kind} of all");
+        return Err(Failure::usage(text).hint("--joblog lists the tasks; `homing report RUN --json` sums them up"));
+    }
+    let results = homing_batch::Results::parse(&dir.into()).map_err(Failure::usage)?;
+    // A template names folders that only its tasks make; a plain folder, or where it will be made, is tried now.
+    if let Some(folder) = results.folder() {
+        let there = folder.ancestors().find(|above| above.exists()).unwrap_or(Path::new("."));
+        tempfile::tempfile_in(there).map_err(|e| {
+            Failure::system(format!("cannot write results to {}: {e}", folder.display())).hint("nothing was run")
+        })?;
+    }
+    Ok(Box::new(move |task| {
+        let paths = results.paths(task);
+        for path in [&paths.stdout, &paths.stderr, &paths.seq] {
+            path.parent().map_or(Ok(()), std::fs::create_dir_all)?;
+        }
+        std::fs::write(&paths.seq, task.id.to_string())?;
+        Ok((File::create(&paths.stdout)?, File::create(&paths.stderr)?))
+    }))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use homing_model::{Command, Task};
+
+    #[test]
+    fn each_task_has_its_files_and_one_file_of_all_is_refused() {
+        let dir = tempfile::tempdir().unwrap();
+        let make = results_files(&dir.path().join("out")).unwrap();
+        make(&Task { id: 7, ..Task::of(Command::Shell("true".into())) }).unwrap();
+        let found = |name: &str| {
+            let mut find = std::process::Command::new("find");
+            let said = find.arg(dir.path()).args(["-name", name]).output().unwrap();
+            String::from_utf8(said.stdout).unwrap().lines().count()
+        };
+        assert_eq!((found("stdout"), found("stderr"), found("seq")), (1, 1, 1));
+        assert!(results_files(&dir.path().join("all.csv")).err().unwrap().message.contains("not a .csv of all"));
+        assert!(results_files("/proc/1/no/such".as_ref()).err().unwrap().message.starts_with("cannot write results"));
+    }
+}

@@ -1,0 +1,430 @@
+//! From tasks to offers: what each task reads, where that lies, and whether
+//! it has to run at all. Works in threads of its own, ahead of need; what a
+//! file system that is silent holds is left behind.
+
+use crate::environment;
+use crate::inputs::status_of;
+use crate::joblog::Missing;
+use crate::nonce::Nonces;
+use crate::stream::Cut;
+use homing_batch::{Batch, BatchError, Freshness};
+use homing_cluster::{Server, addresses, leases};
+use homing_dispatch::{Incoming, Later, Offer, Skipped};
+use homing_fence::Looks;
+use homing_locate::{Finder, Inputs, Named, OwnLocators, TREE_LIMIT, Volume};
+use homing_model::{Block, RawText, Task, TaskId, exit};
+use homing_mounts::{Bounded, Kind, Look, Looking, Silent, holding, silence};
+use std::collections::{BTreeMap, HashMap, HashSet, VecDeque};
+use std::os::unix::fs::MetadataExt;
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+/// Files looked at in a working directory that stands for its task's inputs.
+const CWD_LIMIT: usize = 64;
+
+/// Names that are remembered as those of no file: what is written into each command is among the first.
+const MOST_ABSENT: usize = 256;
+
+/// Tasks that are named because they are not what the run has run: more would hide the rest of what is said.
+const MOST_NAMED: u64 = 3;
+
+/// How tasks become offers.
+pub struct Sourcing {
+    /// The run's working directory.
+    pub cwd: PathBuf,
+    /// Look at the words of commands.
+    pub detect: bool,
+    /// Whoever a task is handed to finds a place for it: where its inputs lie says nothing of this run's hosts.
+    pub handed_on: bool,
+    /// Skip what is up to date.
+    pub skip_newer: bool,
+    /// Where a task runs is made if it is not there.
+    pub makes_workdir: bool,
+    /// Tasks that are not run again: an earlier part of the run has recorded what became of them, and a hash
+    /// of what ran. homing 0.1 did not: its tasks go by their number alone.
+    pub done: HashMap<TaskId, Option<u64>>,
+    /// Tasks that are not run, since the job log lists them, and whether they ended well.
+    pub listed: HashMap<TaskId, bool>,
+    /// What an earlier part of the run did not come to write into the job log.
+    pub missing: Option<Missing>,
+    /// How many hosts: with several, files that only one machine sees must be there before a task starts.
+    pub hosts: usize,
+    /// Other hosts run tasks: these look again at what was written just before.
+    pub fenced: bool,
+    /// For asking hosts whether they serve a volume; `None`: nobody is asked.
+    pub nonces: Option<Nonces>,
+    /// What the cluster files say of storage servers, by a name of each.
+    pub servers: BTreeMap<String, Server>,
+    /// Whom the site asks where bytes lie, beside what homing asks itself.
+    pub own: OwnLocators,
+    /// How long a look at a file may take.
+    pub fs_timeout: Duration,
+}
+
+/// The stream of offers.
+pub struct Source {
+    offers: Bounded<Result<Task, BatchError>, Task, Vec<Incoming>>,
+    how: Arc<Sourcing>,
+    shared: Arc<Mutex<Shared>>,
+    pending: VecDeque<Incoming>,
+}
+
+/// What is known of the tasks so far. Nobody looks at a file while it is locked.
+#[derive(Default)]
+struct Shared {
+    /// Mounts that are silent, and what is told of each.
+    silent: Vec<(PathBuf, String)>,
+    /// What was no file when a task first named it: made since by the run's own tasks, here and on other
+    /// hosts as they need it (`flock /tmp/lock ...`), so that no host must have it before.
+    absent: HashSet<PathBuf>,
+    told_bound: bool,
+    told_unknown: bool,
+    told_untold: bool,
+    /// What tasks that are not looked at yet read as their standard input.
+    blocks: HashMap<TaskId, Block>,
+    /// The last task that was made.
+    last: TaskId,
+    /// Tasks that are not what ran under their numbers.
+    others: u64,
+}
+
+impl Shared {
+    fn miss(&mut self, absent: Vec<PathBuf>) {
+        let room = MOST_ABSENT.saturating_sub(self.absent.len());
+        self.absent.extend(absent.into_iter().take(room));
+    }
+}
+
+impl Source {
+    /// Reads from `batch`, a little ahead.
+    pub fn new(batch: Batch, how: Sourcing, finder: Finder) -> Source {
+        let (how, shared) = (Arc::new(how), Arc::<Mutex<Shared>>::default());
+        let (mut batch, blocks) = (batch, shared.clone());
+        let tasks = std::iter::from_fn(move || {
+            let task = batch.next()?;
+            if let (Ok(task), Some(block)) = (&task, batch.block()) {
+                lock(&blocks).blocks.insert(task.id, block.clone());
+            }
+            Some(task)
+        });
+        Source::over(tasks, how, shared, finder)
+    }
+
+    /// Looks at tasks of this source that ran after others, when their turn has come.
+    pub fn later(&self) -> Later {
+        let (how, shared) = (self.how.clone(), self.shared.clone());
+        let finder = Finder::with_own(how.own.clone());
+        Box::new(move |turns| Box::new(Source::over(turns.into_iter().map(Ok), how, shared, finder)))
+    }
+
+    fn over(
+        tasks: impl Iterator<Item = Result<Task, BatchError>> + Send + 'static,
+        how: Arc<Sourcing>,
+        shared: Arc<Mutex<Shared>>,
+        finder: Finder,
+    ) -> Source {
+        let (looker_how, looker_shared, first) = (how.clone(), shared.clone(), Mutex::new(Some(finder)));
+        let fresh = move || -> Look<Result<Task, BatchError>, Task, Vec<Incoming>> {
+            let finder = first.lock().unwrap_or_else(PoisonError::into_inner).take().unwrap_or_default();
+            let mut looker = Looker::new(looker_how.clone(), looker_shared.clone(), finder);
+            Box::new(move |task, looking| looker.incoming(task, looking))
+        };
+        Source { offers: Bounded::new(tasks, how.fs_timeout, fresh), how, shared, pending: VecDeque::new() }
+    }
+
+    /// After the last task: how many were not named that are not what ran.
+    fn others(&self) -> Option<Incoming> {
+        let more = std::mem::take(&mut lock(&self.shared).others).saturating_sub(MOST_NAMED);
+        (more > 0).then(|| Incoming::Note(format!("{more} more tasks are not what the run has run; they run again")))
+    }
+
+    /// The look at what a task names was in vain: it fails, and with it all that name something on the same mount.
+    fn unread(&self, silent: Silent<Task>) -> Incoming {
+        let reason = silence(&silent.path, self.how.fs_timeout);
+        let lines = homing_mounts::read().unwrap_or_default();
+        if let Some(line) = holding(&lines, &silent.path).filter(|line| Kind::of(&line.mount).is_network()) {
+            lock(&self.shared).silent.push((line.mount.point.to_path(), reason.clone()));
+        }
+        Incoming::Unread { task: Box::new(silent.key), reason }
+    }
+}
+
+fn lock(shared: &Mutex<Shared>) -> MutexGuard<'_, Shared> {
+    shared.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// One thread's looks at what tasks name.
+struct Looker {
+    how: Arc<Sourcing>,
+    shared: Arc<Mutex<Shared>>,
+    finder: Finder,
+    looks: Looks,
+    /// Storage servers whose addresses were asked for.
+    resolved: HashSet<String>,
+    pending: Vec<Incoming>,
+}
+
+impl Looker {
+    fn new(how: Arc<Sourcing>, shared: Arc<Mutex<Shared>>, finder: Finder) -> Looker {
+        // A reference that fits into half of the memory is fetched once by each host, and read there from then on.
+        let system = rustix::system::sysinfo();
+        let keeps = system.totalram as u64 * u64::from(system.mem_unit.max(1)) / 2;
+        // A NameNode that is silent is given up before the look at the task's files is.
+        let finder = finder.on_hosts(how.hosts as u32, keeps).patient(how.fs_timeout / 2);
+        let looks = Looks::from_folder(&how.cwd);
+        Looker { how, shared, finder, looks, resolved: HashSet::new(), pending: Vec::new() }
+    }
+
+    /// All that one task, or the end of the input, brings.
+    fn incoming(&mut self, task: Result<Task, BatchError>, looking: &Looking<Task>) -> Vec<Incoming> {
+        let offer = match task {
+            Ok(task) => self.offer(task, looking),
+            Err(error) => self.broken(&error),
+        };
+        self.pending.push(offer);
+        std::mem::take(&mut self.pending)
+    }
+
+    /// A cut input is no mistake of the user: all that is known of it is run, and the rest can still be given.
+    fn broken(&self, error: &BatchError) -> Incoming {
+        let cut = matches!(error, BatchError::Read { source, .. } if Cut::of(source).is_some());
+        if !cut {
+            return Incoming::Broken { text: error.to_string(), exit: status_of(error) };
+        }
+        let known = match lock(&self.shared).last {
+            0 => "no task is known of it".to_string(),
+            last => format!("tasks 1 to {last} are known and no more"),
+        };
+        let text = format!("{error}; {known}; `homing resume` goes on when it is given the same input again");
+        Incoming::Broken { text, exit: exit::SYSTEM }
+    }
+
+    /// Whether an earlier part of the run has run this very task.
+    fn is_done(&mut self, task: &Task) -> bool {
+        let Some(ran) = self.how.done.get(&task.id) else { return false };
+        if ran.is_none_or(|ran| ran == homing_journal::ran(task)) {
+            return true;
+        }
+        let (id, mut shared) = (task.id, lock(&self.shared));
+        shared.others += 1;
+        if shared.others <= MOST_NAMED {
+            let text = format!("task {id} is not what the run has run as task {id}; it runs again, as it is now");
+            self.pending.push(Incoming::Note(text));
+        }
+        self.pending.push(Incoming::Again(id));
+        false
+    }
+
+    fn offer(&mut self, task: Task, looking: &Looking<Task>) -> Incoming {
+        let block = {
+            let mut shared = lock(&self.shared);
+            shared.last = shared.last.max(task.id);
+            shared.blocks.remove(&task.id)
+        };
+        if self.is_done(&task) {
+            if let Some(Err(e)) = self.how.missing.as_ref().map(|missing| missing.write(&task)) {
+                self.pending.push(Incoming::Note(format!("cannot write the job log: {e}")));
+            }
+            return skipped(&task, None, false);
+        }
+        if let Some(well) = self.how.listed.get(&task.id) {
+            return skipped(&task, Some("the job log lists it"), !well);
+        }
+        if !task.after.is_empty() {
+            return Incoming::After(Box::new(task));
+        }
+        let base = task.cwd.as_ref().map_or_else(|| self.how.cwd.clone(), |c| self.how.cwd.join(c.as_path()));
+        if self.how.makes_workdir
+            && let Err(e) = std::fs::create_dir_all(&base)
+        {
+            return Incoming::Unread { reason: format!("cannot make {}: {e}", base.display()), task: Box::new(task) };
+        }
+        let named = Named::of(&task, &base, self.how.detect);
+        let named = match block {
+            Some(block) => named.reading(block),
+            None => named,
+        };
+        if let Some(reason) = self.silent(&named) {
+            return Incoming::Unread { task: Box::new(task), reason };
+        }
+        looking.begins(task.clone(), &base);
+        // Before anything is asked of them: this host is made to see them as they are.
+        let reads: Vec<PathBuf> =
+            named.all().filter(|path| self.how.fenced && self.anew(path, looking)).cloned().collect();
+        let (inputs, absent): (Vec<_>, Vec<_>) = named.all().cloned().partition(|p| is_there(p, looking));
+        lock(&self.shared).miss(absent);
+        if self.how.skip_newer && freshness(&task, &inputs, &base) == Freshness::Fresh {
+            return skipped(&task, Some("its outputs are newer than its inputs"), false);
+        }
+        let (found, guessed) = if self.how.handed_on { Default::default() } else { self.found(&named, &base) };
+        self.ask_servers(&found.volumes, &base, &inputs);
+        let recent = reads.iter().filter_map(|path| self.looks.changed(path)).collect();
+        let own: u64 = found.own.iter().map(|(_, bytes)| bytes).sum();
+        let mut per_host: Vec<(String, u64)> = found.shared.into_iter().collect();
+        let served: Vec<String> = per_host.iter().map(|(name, _)| name.clone()).collect();
+        self.resolve(&served, &found.volumes);
+        per_host.extend((own > 0).then(|| (environment::hostname(), own)));
+        let requires = found.own.iter().filter(|_| self.how.hosts > 1).map(|(path, _)| path.as_path().into());
+        Incoming::Task {
+            offer: Box::new(Offer {
+                task,
+                total: found.bytes + own,
+                per_host,
+                served,
+                volumes: Vec::new(),
+                requires: requires.collect(),
+                located: found.located,
+                guessed,
+                reads: reads.iter().map(|p| p.as_path().into()).collect(),
+                recent,
+            }),
+            mounts: found.volumes.into_iter().map(|v| v.mount).collect(),
+        }
+    }
+
+    /// What a task reads. When nothing names a file, the working directory
+    /// stands for the data, as it did for iobsub, but only as a preference (`true`).
+    fn found(&mut self, named: &Named, base: &Path) -> (Inputs, bool) {
+        let mut found = self.finder.inputs(named);
+        found.own.retain(|(path, _)| !lock(&self.shared).absent.contains(path));
+        let home = self.finder.locator().volume_of(base).ok();
+        let shared = home.as_ref().is_some_and(|v| v.kind.is_comparable());
+        let nothing = found.volumes.is_empty() && found.own.is_empty() && !found.remote;
+        found.located &= !nothing;
+        let guessed = self.how.hosts > 1 && shared && nothing;
+        if guessed {
+            found = Inputs { cut: Vec::new(), ..self.finder.folder(base, CWD_LIMIT) };
+        }
+        found.volumes.extend(home.filter(|volume| shared && !found.volumes.contains(volume)));
+        self.tell(&found);
+        (found, guessed)
+    }
+
+    /// What a person should know of these inputs, each once a run.
+    fn tell(&mut self, found: &Inputs) {
+        let (mut notes, mut shared) = (Vec::new(), lock(&self.shared));
+        if let Some(cut) = found.cut.first().filter(|_| !std::mem::replace(&mut shared.told_bound, true)) {
+            let path = cut.display();
+            notes.push(format!("{path} holds more than {TREE_LIMIT} files; the first of them stand for it"));
+        }
+        if let Some(volume) = found.unknown.as_ref().filter(|_| self.how.hosts > 1)
+            && !std::mem::replace(&mut shared.told_unknown, true)
+        {
+            let (point, fstype) = (volume.mount.point.display(), &volume.mount.fstype);
+            notes.push(format!(
+                "{point} is of the type {fstype}, which homing cannot ask where bytes lie: tasks run on any host that has \
+                 their files"
+            ));
+        }
+        if let Some(why) = found.untold.as_ref().filter(|_| !std::mem::replace(&mut shared.told_untold, true)) {
+            notes.push(format!("{why}; tasks that name it run on any host"));
+        }
+        self.pending.extend(notes.into_iter().map(Incoming::Note));
+    }
+
+    fn anew(&mut self, path: &Path, looking: &Looking<Task>) -> bool {
+        looking.goes_on(path);
+        self.looks.anew(path)
+    }
+
+    /// What is told of a mount that holds one of the names and is known to be silent.
+    fn silent(&self, named: &Named) -> Option<String> {
+        let shared = lock(&self.shared);
+        let on = |point: &PathBuf| named.all().any(|name| name.starts_with(point));
+        shared.silent.iter().find(|(point, _)| on(point)).map(|(_, reason)| reason.clone())
+    }
+
+    /// One server may be mounted by several names and addresses.
+    fn resolve(&mut self, served: &[String], volumes: &[Volume]) {
+        for name in served {
+            if self.resolved.insert(name.clone()) {
+                let names = [vec![name.clone()], addresses::of_soon(name)].concat();
+                let place = leases::place(&names, volumes, &self.how.servers);
+                self.pending.push(Incoming::Server(names, place));
+            }
+        }
+    }
+
+    /// Once for each NFS volume, ahead of its first task.
+    fn ask_servers(&mut self, volumes: &[Volume], base: &Path, inputs: &[PathBuf]) {
+        let Some(nonces) = &self.how.nonces else { return };
+        let near: Vec<&Path> = [base].into_iter().chain(inputs.iter().filter_map(|i| i.parent())).collect();
+        let served = volumes.iter().filter_map(|volume| nonces.served(volume, &near, self.finder.locator()));
+        self.pending.extend(served.map(|served| Incoming::Served(Box::new(served))));
+    }
+}
+
+impl Iterator for Source {
+    type Item = Incoming;
+    fn next(&mut self) -> Option<Incoming> {
+        while self.pending.is_empty() {
+            let Some(next) = self.offers.next() else { return self.others() };
+            match next {
+                Ok(some) => self.pending.extend(some),
+                Err(silent) => return Some(self.unread(silent)),
+            }
+        }
+        self.pending.pop_front()
+    }
+}
+
+fn skipped(task: &Task, reason: Option<&str>, failed: bool) -> Incoming {
+    Incoming::Skip(Skipped { task: task.id, label: task.label(), reason: reason.map(String::from), failed })
+}
+
+fn is_there(path: &Path, looking: &Looking<Task>) -> bool {
+    looking.goes_on(path);
+    path.symlink_metadata().is_ok()
+}
+
+fn freshness(task: &Task, inputs: &[PathBuf], base: &Path) -> Freshness {
+    let modified = |p: &PathBuf| p.metadata().ok().map(|m| m.mtime() * 1_000_000_000 + m.mtime_nsec());
+    let outputs: Vec<PathBuf> = task.outputs.iter().map(|o| base.join(o.as_path())).collect();
+    let unfinished = outputs.iter().any(|o| homing_worker::marker_path(o).exists());
+    let times = |paths: &[PathBuf]| -> Vec<(RawText, Option<i64>)> {
+        paths.iter().map(|p| (p.as_path().into(), modified(p))).collect()
+    };
+    homing_batch::freshness(&times(inputs), &times(&outputs), unfinished)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_the_runs_own_tasks_made_here_need_not_be_on_other_hosts() {
+        let dir = tempfile::tempdir().unwrap();
+        let (there, made) = (dir.path().join("there"), dir.path().join("made"));
+        std::fs::write(&there, "x").unwrap();
+        let line = format!("use {} {} {{}}", there.display(), made.display());
+        let words: Vec<RawText> = [line.as_str(), ":::", "1", "2"].map(RawText::from).into();
+        let mut inputs = homing_batch::Files::new(dir.path(), Box::new(std::io::empty()));
+        let batch = homing_batch::compose(&words, Default::default(), &mut inputs, true).unwrap();
+        let how = Sourcing {
+            cwd: dir.path().into(),
+            detect: true,
+            handed_on: false,
+            skip_newer: false,
+            makes_workdir: false,
+            done: HashMap::new(),
+            listed: HashMap::new(),
+            missing: None,
+            hosts: 2,
+            fenced: false,
+            nonces: None,
+            servers: Default::default(),
+            own: OwnLocators::default(),
+            fs_timeout: Duration::from_secs(5),
+        };
+        let mut source = Source::new(batch, how, Finder::new().unwrap());
+        let mut next = || match source.next() {
+            Some(Incoming::Task { offer, .. }) => offer.requires,
+            _ => panic!("no task"),
+        };
+        let kept = vec![RawText::from(there.as_path())];
+        assert_eq!(next(), kept);
+        std::fs::write(&made, "by the first task").unwrap();
+        assert_eq!(next(), kept);
+    }
+}
