@@ -34,11 +34,12 @@ use crate::written::Written;
 use homing_batch::HaltState;
 use homing_clock::Mono;
 use homing_journal::Counts;
+use homing_launch::Attempts;
 use homing_model::event::What;
 use homing_model::{HostFacts, TaskId};
 use homing_place::{HostIx, Params, Placed, Placer};
 use std::collections::{HashMap, HashSet};
-use terms::{Running, Stage, Waiting};
+use terms::{Given, Running, Stage, Waiting};
 
 /// The state.
 pub struct Core {
@@ -62,8 +63,8 @@ pub struct Core {
     after: after::After,
     /// In boxes: a quarter to a half of the places of a table are empty, and a task takes some 400 bytes.
     waiting: HashMap<TaskId, Box<Waiting>>,
-    running: HashMap<u64, Running>,
-    next_ticket: u64,
+    running: Attempts<Given>,
+    tickets: u64,
     source_ended: bool,
     broken: Option<i32>,
     unread: bool,
@@ -106,8 +107,8 @@ impl Core {
             coming: Default::default(),
             after: Default::default(),
             waiting: HashMap::new(),
-            running: HashMap::new(),
-            next_ticket: 1,
+            running: Attempts::new(),
+            tickets: 0,
             source_ended: false,
             broken: None,
             unread: false,
@@ -277,7 +278,7 @@ impl Core {
 
     /// There was something to run, and the user did not end it: a host that did not answer was missed.
     pub fn wanted_hosts(&self) -> bool {
-        self.signal.is_none() && (self.next_ticket > 1 || !self.waiting.is_empty())
+        self.signal.is_none() && (self.tickets > 0 || !self.waiting.is_empty())
     }
 
     /// Nothing runs and nothing more will.

@@ -1,10 +1,9 @@
 //! Hosts that a scheduler grants and takes away: asking again after a loss,
 //! asking for others, giving back what is idle, taking back what was not granted.
 
-use crate::run::{Link, Shell};
+use crate::run::Shell;
 use crate::settings::Listener;
-use crate::wires::connect;
-use homing_launch::{HostPlan, LaunchError, Stop, Via};
+use homing_launch::{HostPlan, Stop, Via};
 use homing_wire::ToWorker;
 use std::time::{Duration, Instant};
 
@@ -19,7 +18,7 @@ const BUSY_FOR_LONG: Duration = Duration::from_secs(30);
 impl<L: Listener> Shell<'_, L> {
     /// Asks Slurm for another worker where one was lost.
     pub(crate) fn ask_again(&mut self, at: usize) {
-        let HostPlan { name, via: Via::Slurm(seat), slots } = &self.settings_hosts[at] else { return };
+        let HostPlan { name, via: Via::Slurm(seat), slots } = &self.links[at].plan else { return };
         if seat.round >= ROUNDS || self.core.is_over() {
             return;
         }
@@ -27,27 +26,15 @@ impl<L: Listener> Shell<'_, L> {
         seat.round += 1;
         seat.stop = Stop::default();
         let plan = HostPlan { name: name.clone(), via: Via::Slurm(seat), slots: *slots };
-        self.links[at].replaced = true;
-        self.ask(plan);
-    }
-
-    fn ask(&mut self, plan: HostPlan) {
-        let new = self.links.len();
-        self.settings_hosts.push(plan.clone());
-        self.links.push(Link::new());
         self.asked = Instant::now();
-        let host = plan.name.clone();
-        if let Err(source) = connect(new, plan, self.launch.clone(), self.queue.clone()) {
-            // A journal that cannot be written shows with its next record.
-            let _ = self.refused(new, &LaunchError::Thread { host, source });
-        }
+        self.links.follow(at, plan);
     }
 
     /// Gives back what is idle, asks for others when nothing is granted, and says once what is waited for.
     pub(crate) fn tend_slurm(&mut self, elapsed: Duration) {
         let over = self.core.nothing_to_start();
         for at in 0..self.links.len() {
-            let closed = self.links[at].ix.is_some_and(|ix| self.core.is_closed(ix));
+            let closed = self.links[at].ix.is_some_and(|ix| !self.core.hosts().is_up(ix));
             if closed || (over && self.core.running() > 0) {
                 self.release_if_idle(at);
             }
@@ -64,9 +51,8 @@ impl<L: Listener> Shell<'_, L> {
     }
 
     fn tell_what_is_waited_for(&mut self) {
-        let waits = self.links.iter().zip(&self.settings_hosts);
-        let waits = waits.filter(|(link, plan)| link.is_pending() && matches!(plan.via, Via::Slurm(_)));
-        let names: Vec<&str> = waits.map(|(_, plan)| plan.name.as_str()).collect();
+        let waits = self.links.pending().filter(|plan| matches!(plan.via, Via::Slurm(_)));
+        let names: Vec<&str> = waits.map(|plan| plan.name.as_str()).collect();
         if !names.is_empty() {
             let text = format!("waiting for Slurm to grant {}; `squeue --me` says why", names.join(", "));
             self.listener.note(&text);
@@ -76,7 +62,8 @@ impl<L: Listener> Shell<'_, L> {
     fn ask_for_a_spare(&mut self, why: &str) -> bool {
         let Some(plan) = self.spares.pop_front() else { return false };
         self.listener.note(&format!("{why}: {} is asked for, too; it reads over the network", plan.name));
-        self.ask(plan);
+        self.asked = Instant::now();
+        self.links.ask(plan);
         true
     }
 
@@ -87,14 +74,13 @@ impl<L: Listener> Shell<'_, L> {
             return false;
         }
         let before = self.links.len();
-        let given_back: Vec<usize> = (0..before).filter(|at| self.may_be_asked_again(*at)).collect();
-        given_back.into_iter().for_each(|at| self.ask_again(at));
+        for at in 0..before {
+            let link = &self.links[at];
+            if link.released && !link.drained && !link.is_followed() {
+                self.ask_again(at);
+            }
+        }
         self.links.len() > before || self.ask_for_a_spare("no host is left")
-    }
-
-    fn may_be_asked_again(&self, at: usize) -> bool {
-        let link = &self.links[at];
-        link.released && !link.drained && !link.replaced
     }
 
     /// Nodes that are to be empty get nothing new, and are given back when what they run has ended.
@@ -102,11 +88,12 @@ impl<L: Listener> Shell<'_, L> {
         for (name, why) in nodes {
             self.spares.retain(|spare| spare.name != *name);
             for at in 0..self.links.len() {
-                if self.settings_hosts[at].name != *name {
+                let link = &mut self.links[at];
+                if link.plan.name != *name {
                     continue;
                 }
-                self.links[at].drained = true;
-                match (self.links[at].ix, &self.settings_hosts[at].via) {
+                link.drained = true;
+                match (link.ix, &link.plan.via) {
                     (Some(ix), _) => self.core.host_draining(ix, why),
                     // It would wait for the end of the maintenance.
                     (None, Via::Slurm(seat)) => seat.stop.stop(),
@@ -117,16 +104,10 @@ impl<L: Listener> Shell<'_, L> {
     }
 
     fn release_if_idle(&mut self, at: usize) {
-        let slurm = matches!(self.settings_hosts[at].via, Via::Slurm(_));
         let link = &mut self.links[at];
-        let wanted = slurm && !link.released;
-        let (Some(ix), Some(to)) = (link.ix, link.to.as_ref().filter(|_| wanted)) else { return };
-        if !self.core.is_idle(ix) {
-            return;
-        }
-        let mut finish = std::mem::take(&mut link.out);
-        homing_wire::encode(&ToWorker::Finish, &mut finish).expect("a message without a list");
-        let _ = to.send(finish);
+        let wanted = matches!(link.plan.via, Via::Slurm(_)) && link.is_up() && !link.released;
+        let Some(ix) = link.ix.filter(|ix| wanted && self.core.is_idle(*ix)) else { return };
+        link.say(&ToWorker::Finish).expect("a message without a list");
         // Its input must stay open until it has said good-bye; the reader thread sees the end.
         link.released = true;
         self.core.host_released(ix);
@@ -134,8 +115,7 @@ impl<L: Listener> Shell<'_, L> {
 
     /// Takes back the requests that were not granted; returns how many there are.
     pub(crate) fn withdraw(&self) -> usize {
-        let pending = self.links.iter().zip(&self.settings_hosts).filter(|(link, _)| link.is_pending());
-        let stops = pending.filter_map(|(_, plan)| match &plan.via {
+        let stops = self.links.pending().filter_map(|plan| match &plan.via {
             Via::Slurm(seat) => Some(&seat.stop),
             _ => None,
         });

@@ -295,10 +295,12 @@ impl<O: Write, E: Write> Printer<O, E> {
     }
 
     /// Takes the rest of what these attempts printed, and keeps all of it that is to be printed: before their end is
-    /// journalled, after which they do not run again.
+    /// journalled, after which they do not run again. Lines that were printed as they came are kept nowhere, so that
+    /// they are with the user before.
     pub fn keep<'a>(&mut self, records: impl Iterator<Item = &'a Record>) -> io::Result<()> {
-        let mut all = Vec::new();
+        let (mut all, mut some) = (Vec::new(), false);
         for record in records {
+            some = true;
             if let Some(ended) = &record.ended {
                 for (stream, bytes) in [(Stream::Out, &ended.stdout), (Stream::Err, &ended.stderr)] {
                     if !bytes.is_empty() {
@@ -307,6 +309,10 @@ impl<O: Write, E: Write> Printer<O, E> {
                 }
             }
             all.extend(self.unprinted_of(record));
+        }
+        if some && self.options.line_buffer {
+            self.out.flush()?;
+            self.err.flush()?;
         }
         self.unprinted.keep(all)
     }
@@ -495,6 +501,30 @@ mod tests {
         end(&mut p, &record(1, b"end"));
         assert_eq!(p.out.len(), 600_003);
         assert_eq!(p.budget, IN_MEMORY_ALL);
+    }
+
+    /// What comes is held until it is flushed, for which there is no room.
+    #[derive(Default)]
+    struct FullDisk(Vec<u8>);
+
+    impl Write for FullDisk {
+        fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+            self.0.write(bytes)
+        }
+
+        fn flush(&mut self) -> io::Result<()> {
+            if self.0.is_empty() { Ok(()) } else { Err(io::ErrorKind::StorageFull.into()) }
+        }
+    }
+
+    #[test]
+    fn no_task_has_ended_whose_lines_did_not_reach_the_user() {
+        let spill = tempfile::tempdir().unwrap();
+        let options = OutputOptions { line_buffer: true, spill: spill.path().into(), ..Default::default() };
+        let mut p = Printer::new(options, FullDisk::default(), FullDisk::default()).unwrap();
+        p.keep([record(1, b"")].iter()).unwrap();
+        let error = p.keep([record(2, b"a line\n")].iter()).unwrap_err();
+        assert_eq!(error.kind(), io::ErrorKind::StorageFull);
     }
 
     #[test]

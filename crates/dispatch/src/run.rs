@@ -4,7 +4,6 @@
 mod arrivals;
 mod leases;
 mod parting;
-mod refusals;
 mod seats;
 mod watched;
 
@@ -17,21 +16,20 @@ use crate::room::Room;
 use crate::settings::{DispatchError, Listener, Progress, ResultFiles, Settings};
 use crate::terminal::{Stream, Terminal};
 use crate::watch::Watched;
-use crate::wires::{Arrival, connect, feed, watch_nodes};
+use crate::wires::{Arrival, Credits, feed, watch_nodes};
 use homing_clock::Moment;
 use homing_journal::Journal;
-use homing_launch::{HostPlan, Keeper, Via};
+use homing_launch::{HostPlan, Links, Via};
 use homing_model::event::What;
 use homing_model::{Event, NodeSet, Outcome, RawText, Task, TaskId};
 use homing_place::HostIx;
 use homing_wire::ToWorker;
-use refusals::Refusals;
 use std::collections::{HashMap, VecDeque};
 use std::io;
 use std::rc::Rc;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, SyncSender, channel, sync_channel};
-use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
 /// Tasks held in memory to choose from; the rest stays compact in the source.
@@ -56,40 +54,15 @@ const IMPATIENT: u32 = 3;
 /// Two of them, or one signal that does not wait for tasks to end: kill what runs.
 const KILLS: u32 = 2;
 
-pub(crate) struct Link {
+/// A link, as a run knows it.
+#[derive(Default)]
+pub(crate) struct Use {
+    /// Once it was up.
     pub(crate) ix: Option<HostIx>,
-    pub(crate) to: Option<Sender<Vec<u8>>>,
-    keeper: Option<Keeper>,
-    heard: Instant,
-    pub(crate) out: Vec<u8>,
-    refused: bool,
     /// It was told to finish before the run's end.
     pub(crate) released: bool,
     /// Its administrator wants it empty.
     pub(crate) drained: bool,
-    /// Another was asked for in its place.
-    pub(crate) replaced: bool,
-}
-
-impl Link {
-    pub(crate) fn new() -> Link {
-        Link {
-            ix: None,
-            to: None,
-            keeper: None,
-            heard: Instant::now(),
-            out: Vec::new(),
-            refused: false,
-            released: false,
-            drained: false,
-            replaced: false,
-        }
-    }
-
-    /// It may still come up.
-    pub(crate) fn is_pending(&self) -> bool {
-        self.ix.is_none() && !self.refused
-    }
 }
 
 pub(crate) struct Shell<'a, L: Listener> {
@@ -98,21 +71,19 @@ pub(crate) struct Shell<'a, L: Listener> {
     printer: Printer<io::BufWriter<Stream>, Stream>,
     terminal: Rc<Terminal>,
     around: Option<Vec<RawText>>,
-    pub(crate) links: Vec<Link>,
-    plan_of: Vec<usize>,
-    refused: Vec<String>,
-    untold: Refusals,
+    pub(crate) links: Links<Use>,
+    /// The links of hosts that were up.
+    link_of: Vec<usize>,
     need_all: bool,
+    assembled: bool,
     in_step: bool,
-    window: Sender<()>,
+    window: Sender<usize>,
     /// To who looks again at tasks that run after others.
     again: Sender<Task>,
     owed: usize,
     room: Room,
     begin: ToWorker,
-    pub(crate) settings_hosts: Vec<HostPlan>,
-    pub(crate) queue: SyncSender<Arrival>,
-    pub(crate) launch: homing_launch::Options,
+    queue: SyncSender<Arrival>,
     pub(crate) spares: VecDeque<HostPlan>,
     pub(crate) patience_told: bool,
     /// When a host was last asked for or lost.
@@ -131,23 +102,22 @@ pub(crate) struct Shell<'a, L: Listener> {
 /// Runs it all; returns the exit status.
 pub fn run<L: Listener>(settings: Settings, listener: &mut L) -> Result<i32, DispatchError> {
     let (queue, arrivals) = sync_channel(QUEUE);
-    let (window, tickets) = channel();
-    for _ in 0..WINDOW {
-        let _ = window.send(());
-    }
+    let (window, more) = channel();
     let stop = Arc::new(AtomicBool::new(false));
-    for (at, plan) in settings.hosts.iter().enumerate() {
-        connect(at, plan.clone(), settings.launch.clone(), queue.clone()).map_err(DispatchError::Thread)?;
-    }
-    let tickets = Arc::new(Mutex::new(tickets));
-    let source = settings.source;
-    feed(source, queue.clone(), tickets.clone(), stop.clone(), true).map_err(DispatchError::Thread)?;
-    let (again, turns) = channel();
-    if let Some(later) = settings.later {
-        feed(later(turns), queue.clone(), tickets, stop.clone(), false).map_err(DispatchError::Thread)?;
-    }
     let all = settings.hosts.iter().chain(&settings.spares);
     let nodes: Vec<String> = all.filter(|h| matches!(h.via, Via::Slurm(_))).map(|h| h.name.clone()).collect();
+    let (hosts, notes) = (queue.clone(), queue.clone());
+    let tell = move |at, heard| hosts.send(Arrival::Host(at, heard)).is_ok();
+    let note = move |text| drop(notes.send(Arrival::Note(text)));
+    let links = Links::open(|_| Use::default(), settings.hosts, settings.tree, settings.launch, tell, note)
+        .map_err(DispatchError::Thread)?;
+    let credits = Arc::new(Credits::new(WINDOW, more));
+    let source = settings.source;
+    feed(source, queue.clone(), credits.clone(), stop.clone(), true).map_err(DispatchError::Thread)?;
+    let (again, turns) = channel();
+    if let Some(later) = settings.later {
+        feed(later(turns), queue.clone(), credits, stop.clone(), false).map_err(DispatchError::Thread)?;
+    }
     if !nodes.is_empty() {
         watch_nodes(nodes, queue.clone()).map_err(DispatchError::Thread)?;
     }
@@ -162,11 +132,10 @@ pub fn run<L: Listener>(settings: Settings, listener: &mut L) -> Result<i32, Dis
         printer: Printer::new(settings.output.clone(), stdout, stderr).map_err(DispatchError::Output)?,
         terminal: settings.terminal,
         around: settings.around,
-        links: settings.hosts.iter().map(|_| Link::new()).collect(),
-        plan_of: Vec::new(),
-        refused: Vec::new(),
-        untold: Refusals::default(),
+        links,
+        link_of: Vec::new(),
         need_all: settings.need_all,
+        assembled: false,
         in_step: settings.in_step,
         window,
         again,
@@ -181,10 +150,9 @@ pub fn run<L: Listener>(settings: Settings, listener: &mut L) -> Result<i32, Dis
             pulse,
             eager_output: settings.output.line_buffer,
             nice: settings.nice,
+            meter: settings.meter,
         },
-        settings_hosts: settings.hosts,
         queue,
-        launch: settings.launch,
         spares: settings.spares.into(),
         patience_told: false,
         asked: Instant::now(),
@@ -201,7 +169,8 @@ pub fn run<L: Listener>(settings: Settings, listener: &mut L) -> Result<i32, Dis
     shell.record(settings.opening)?;
     shell.journal.sync()?;
     let result = shell.serve(&arrivals, &settings.interrupts);
-    shell.tell_refusals();
+    // Where that cannot be written down, the last record cannot either.
+    let _ = shell.tell_of_hosts(true);
     stop.store(true, Ordering::Relaxed);
     shell.give_leases_back();
     shell.watched.leave();
@@ -218,11 +187,6 @@ pub fn run<L: Listener>(settings: Settings, listener: &mut L) -> Result<i32, Dis
     shell.record(ending)?;
     shell.journal.sync()?;
     result.map(|()| exit)
-}
-
-/// Hosts of which nothing was heard yet.
-fn pending<'a>(links: &'a [Link], hosts: &'a [HostPlan]) -> impl Iterator<Item = &'a HostPlan> {
-    links.iter().zip(hosts).filter(|(link, _)| link.is_pending()).map(|(_, host)| host)
 }
 
 impl<L: Listener> Shell<'_, L> {
@@ -243,12 +207,12 @@ impl<L: Listener> Shell<'_, L> {
             let now = Moment::now();
             if ticked.elapsed() >= TICK {
                 self.core.tick(now.mono);
-                self.silent_hosts(now, ticked.elapsed());
+                for (at, news) in self.links.look(Instant::now()) {
+                    self.news(at, news)?;
+                }
                 self.core.expect_hosts(self.still_connecting());
                 self.name_the_connecting(started.elapsed());
-                if !self.still_connecting() || self.untold.is_due(now.mono) {
-                    self.tell_refusals();
-                }
+                self.tell_of_hosts(false)?;
                 self.tend_slurm(started.elapsed());
                 // A write would tell, but with whole tasks to print there may be none for hours.
                 if self.printer.waits() && stdout_is_unread() {
@@ -258,11 +222,13 @@ impl<L: Listener> Shell<'_, L> {
                 self.listener.progress(&self.progress(started.elapsed()));
                 ticked = Instant::now();
             }
-            if self.need_all && !self.refused.is_empty() {
-                return Err(DispatchError::NotAllHosts(self.refused.iter().cloned().collect()));
+            if self.need_all && !self.assembled && self.links.refused().next().is_some() {
+                return Err(DispatchError::NotAllHosts(self.links.refused().collect()));
             }
             self.settle_seats();
-            if self.assembled(started.elapsed()) {
+            // Once and for all: a host that is connected to anew holds nobody up.
+            self.assembled = self.assembled || self.are_assembled(started.elapsed());
+            if self.assembled {
                 self.core.assign(now.mono);
             } else if !self.need_all {
                 self.core.assign_at_home(now.mono);
@@ -270,12 +236,11 @@ impl<L: Listener> Shell<'_, L> {
             self.act()?;
             self.tell_lessees();
             if synced.elapsed() > SYNC_EVERY {
-                self.journal.sync()?;
+                self.journal.sync_aside()?;
                 synced = Instant::now();
             }
-            let nobody = self.links.iter().all(|l| l.to.is_none()) && self.refused.len() == self.links.len();
-            if nobody && self.plan_of.is_empty() {
-                return Err(DispatchError::NoHosts(self.refused.iter().cloned().collect()));
+            if self.links.iter().all(|link| link.is_refused()) {
+                return Err(DispatchError::NoHosts(self.links.refused().collect()));
             }
             let stranded = self.core.is_stranded() && !self.still_connecting() && !self.revive();
             if self.core.is_over() || stranded {
@@ -289,21 +254,20 @@ impl<L: Listener> Shell<'_, L> {
         }
     }
 
-    fn assembled(&self, elapsed: Duration) -> bool {
-        let answered = self.plan_of.len() + self.refused.len();
+    fn are_assembled(&self, elapsed: Duration) -> bool {
         let waited = elapsed > ASSEMBLE && !self.need_all;
-        !self.plan_of.is_empty() && (answered == self.links.len() || waited)
+        !self.link_of.is_empty() && (!self.still_connecting() || waited)
     }
 
     fn name_the_connecting(&mut self, elapsed: Duration) {
         // What Slurm queues may come in an hour.
-        let hosts = pending(&self.links, &self.settings_hosts).filter(|plan| matches!(plan.via, Via::Ssh { .. }));
+        let hosts = self.links.pending().filter(|plan| matches!(plan.via, Via::Ssh { .. }));
         self.core.connecting(hosts.map(|plan| plan.name.as_str()), elapsed.as_micros() as u64, HOMES);
     }
 
     /// Hosts of which the user would otherwise hear nothing.
     fn name_the_silent(&mut self, elapsed: Duration) -> Result<(), DispatchError> {
-        let hosts: Vec<String> = pending(&self.links, &self.settings_hosts).map(|plan| plan.name.clone()).collect();
+        let hosts: Vec<String> = self.links.pending().map(|plan| plan.name.clone()).collect();
         if hosts.is_empty() {
             return Ok(());
         }
@@ -315,7 +279,14 @@ impl<L: Listener> Shell<'_, L> {
 
     /// True while no host is up yet but one may still answer.
     fn still_connecting(&self) -> bool {
-        self.links.iter().any(Link::is_pending)
+        self.links.pending().next().is_some()
+    }
+
+    /// Tells what has become of hosts, those that have it alike in one line.
+    fn tell_of_hosts(&mut self, ends: bool) -> Result<(), DispatchError> {
+        let now = Instant::now();
+        self.links.refusals(now, ends).iter().for_each(|line| self.listener.note(line));
+        self.links.notes(now, ends).into_iter().try_for_each(|text| self.note(text))
     }
 
     fn signals(&mut self, interrupts: &Interrupts, seen: u32) -> u32 {
@@ -355,6 +326,12 @@ impl<L: Listener> Shell<'_, L> {
         }
     }
 
+    /// For the user, and for who looks at the run later.
+    fn note(&mut self, text: String) -> Result<(), DispatchError> {
+        self.listener.note(&text);
+        self.record(What::Note { text })
+    }
+
     fn record(&mut self, what: What) -> Result<(), DispatchError> {
         let event = Event { at_ns: homing_clock::wall_ns(), what };
         self.journal.append(&event)?;
@@ -375,10 +352,8 @@ impl<L: Listener> Shell<'_, L> {
         for action in actions {
             match action {
                 Action::Journal(what) => self.record(what)?,
-                Action::Note(text) => {
-                    self.listener.note(&text);
-                    self.record(What::Note { text })?;
-                }
+                Action::Note(text) => self.note(text)?,
+                Action::HostNote(host, text) => self.links.tell(self.link_of[host], &text, Instant::now()),
                 Action::Send(host, message) => self.post(host, &message)?,
                 Action::Ended { record } => ended.push(record),
                 Action::Share(server, place) => self.share(server, place),
@@ -386,11 +361,7 @@ impl<L: Listener> Shell<'_, L> {
             }
         }
         self.journal.flush()?;
-        for link in &mut self.links {
-            if let Some(to) = link.to.as_ref().filter(|_| !link.out.is_empty()) {
-                let _ = to.send(std::mem::take(&mut link.out));
-            }
-        }
+        self.links.flush();
         for record in ended {
             // One that was given up while it waited for others was never in the window.
             self.owed += usize::from(record.last && !matches!(record.outcome, Outcome::NotRun(_)));
@@ -399,9 +370,7 @@ impl<L: Listener> Shell<'_, L> {
             self.listener.record(&record);
         }
         if self.owed >= REFILL {
-            for _ in 0..std::mem::take(&mut self.owed) {
-                let _ = self.window.send(());
-            }
+            let _ = self.window.send(std::mem::take(&mut self.owed));
         }
         let flushed = self.printer.flush();
         self.printed(flushed)
@@ -421,7 +390,7 @@ impl<L: Listener> Shell<'_, L> {
                 }
             }
         }
-        let out = &mut self.links[self.plan_of[host]].out;
+        let out = &mut self.links[self.link_of[host]].out;
         if let ToWorker::Run { ticket, task, .. } = message
             && let Err(e) = crate::stdin::feed(*ticket, &task.stdin, out)
         {

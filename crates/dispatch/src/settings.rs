@@ -14,7 +14,6 @@ use std::io;
 use std::rc::Rc;
 use std::sync::Arc;
 use std::sync::mpsc::Receiver;
-use std::time::Duration;
 
 /// What the source of tasks yields.
 pub enum Incoming {
@@ -53,24 +52,7 @@ pub enum Incoming {
     Note(String),
 }
 
-/// For screens.
-#[derive(Clone, Debug, Default)]
-pub struct Progress {
-    /// Tasks whose last word is known.
-    pub over: u64,
-    /// Of these, failed.
-    pub failed: u64,
-    /// Attempts under way.
-    pub running: usize,
-    /// All tasks, when known.
-    pub total: Option<u64>,
-    /// Slots of the hosts that are up.
-    pub slots: u32,
-    /// Hosts that are up.
-    pub hosts: usize,
-    /// Since the run started.
-    pub elapsed: Duration,
-}
+pub use homing_model::live::Progress;
 
 /// Readers of a run: screen, job log, evidence.
 pub trait Listener {
@@ -107,6 +89,8 @@ pub struct Settings {
     pub hosts: Vec<HostPlan>,
     /// Hosts to use when none of those is granted for long, or none is left.
     pub spares: Vec<HostPlan>,
+    /// With more hosts than this that ssh reaches, a few lead the others; below 2: none does.
+    pub tree: usize,
     /// Nothing starts before all hosts have answered; without one of them nothing does.
     pub need_all: bool,
     /// Hosts whose clock would make files look older or newer than they are get no tasks.
@@ -128,6 +112,8 @@ pub struct Settings {
     pub cwd: RawText,
     /// Environment of tasks.
     pub env: Vec<(RawText, RawText)>,
+    /// The site's command that prints the watts of a host; empty: none.
+    pub meter: String,
     /// The tasks.
     pub source: Box<dyn Iterator<Item = Incoming> + Send>,
     /// Looks at tasks again that run after others, where there are some.

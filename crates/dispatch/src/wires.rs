@@ -4,14 +4,13 @@
 use crate::admission::StorageIx;
 use crate::settings::Incoming;
 use homing_folder::lease::News;
-use homing_launch::{Fate, Heard, HostPlan, Keeper, LaunchError, Options};
-use homing_model::{Change, HostFacts};
+use homing_launch::Heard;
+use homing_model::Change;
 use homing_place::HostIx;
 use homing_threads::begin;
-use homing_wire::FromWorker;
 use std::io;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::mpsc::{Receiver, Sender, SyncSender};
+use std::sync::mpsc::{Receiver, SyncSender};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::thread;
 use std::time::Duration;
@@ -19,32 +18,10 @@ use std::time::Duration;
 /// Often enough to be out of the way soon, and seldom enough for a busy slurmctld.
 const LOOK_AT_NODES: Duration = Duration::from_secs(10);
 
-/// What arrives at the coordinator. `at` is the index of the host in the plan.
+/// What arrives at the coordinator.
 pub(crate) enum Arrival {
-    Up {
-        at: usize,
-        facts: Box<HostFacts>,
-        to: Sender<Vec<u8>>,
-        keeper: Keeper,
-    },
-    Refused {
-        at: usize,
-        error: LaunchError,
-    },
-    From {
-        at: usize,
-        messages: Vec<FromWorker>,
-    },
-    /// Nobody knows what became of its tasks.
-    Cut {
-        at: usize,
-        reason: String,
-    },
-    Gone {
-        at: usize,
-        reason: String,
-        fate: Option<Fate>,
-    },
+    /// Of the host with this number.
+    Host(usize, Heard),
     Task(Box<Incoming>),
     SourceEnded,
     /// A host did not see a change in time; `since`: that has changed meanwhile.
@@ -57,27 +34,10 @@ pub(crate) enum Arrival {
     },
     /// A look at the leases of a storage server.
     Leases(StorageIx, News),
+    /// For people.
+    Note(String),
     /// Nodes that their administrators want empty, and why.
     WantedEmpty(Vec<(String, String)>),
-}
-
-/// Opens a channel to a host and keeps reading from it.
-pub(crate) fn connect(at: usize, plan: HostPlan, options: Options, queue: SyncSender<Arrival>) -> io::Result<()> {
-    homing_launch::attend(
-        plan.name,
-        plan.via,
-        || options,
-        move |heard| {
-            let arrival = match heard {
-                Heard::Up { facts, to, keeper } => Arrival::Up { at, facts, to, keeper },
-                Heard::Refused(error) => Arrival::Refused { at, error },
-                Heard::From(messages) => Arrival::From { at, messages },
-                Heard::Cut { reason } => Arrival::Cut { at, reason },
-                Heard::Gone { reason, fate } => Arrival::Gone { at, reason, fate },
-            };
-            queue.send(arrival).is_ok()
-        },
-    )
 }
 
 /// Sees whether a file that a host saw too late has changed meanwhile, apart from the coordinator, which must not
@@ -113,13 +73,36 @@ pub(crate) fn watch_nodes(names: Vec<String>, queue: SyncSender<Arrival>) -> io:
 }
 
 /// Room for tasks in memory; whoever feeds some takes of it.
-pub(crate) type Tickets = Arc<Mutex<Receiver<()>>>;
+pub(crate) struct Credits(Mutex<Untaken>);
+
+struct Untaken {
+    left: usize,
+    more: Receiver<usize>,
+}
+
+impl Credits {
+    /// At first as many as `left`; then what `more` brings.
+    pub(crate) fn new(left: usize, more: Receiver<usize>) -> Credits {
+        Credits(Mutex::new(Untaken { left, more }))
+    }
+
+    /// Waits for one; false when there will be none any more.
+    fn take(&self) -> bool {
+        let mut untaken = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        while untaken.left == 0 {
+            let Ok(more) = untaken.more.recv() else { return false };
+            untaken.left = more;
+        }
+        untaken.left -= 1;
+        true
+    }
+}
 
 /// Pulls tasks from their source, ahead of need by the queue's bound. The end of the list `ends` is told.
 pub(crate) fn feed(
     source: Box<dyn Iterator<Item = Incoming> + Send>,
     queue: SyncSender<Arrival>,
-    tickets: Tickets,
+    credits: Arc<Credits>,
     stop: Arc<AtomicBool>,
     ends: bool,
 ) -> io::Result<()> {
@@ -129,7 +112,7 @@ pub(crate) fn feed(
             if stop.load(Ordering::Relaxed) || queue.send(Arrival::Task(Box::new(incoming))).is_err() {
                 return;
             }
-            if counts && tickets.lock().unwrap_or_else(PoisonError::into_inner).recv().is_err() {
+            if counts && !credits.take() {
                 return;
             }
         }
@@ -138,4 +121,22 @@ pub(crate) fn feed(
         }
     };
     begin(fed).map(drop)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::sync::mpsc::channel;
+
+    #[test]
+    fn credits_are_taken_as_they_come_until_there_will_be_none() {
+        let (to, more) = channel();
+        let credits = Credits::new(2, more);
+        for brings in [0, 1, 2] {
+            to.send(brings).unwrap();
+        }
+        drop(to);
+        let taken = std::iter::repeat_with(|| credits.take()).take_while(|taken| *taken).count();
+        assert_eq!(taken, 5);
+    }
 }

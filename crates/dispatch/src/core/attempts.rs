@@ -1,9 +1,10 @@
 //! An attempt at a task: how it starts, what it says, how it ends.
 
-use super::terms::{Running, Stage};
+use super::terms::{Given, Running, Stage};
 use super::{Action, Core, Offer, Record};
 use crate::admission::storage_of;
 use homing_clock::{Moment, Mono};
+use homing_launch::Attempt;
 use homing_model::event::{PlannedBytes, What, parts};
 use homing_model::{Outcome, RawText};
 use homing_place::{HostIx, Placed};
@@ -12,8 +13,8 @@ use homing_wire::{Ended, ToWorker};
 impl Core {
     pub(super) fn start(&mut self, host: HostIx, placed: Placed, now: Mono) {
         let Some(waiting) = self.waiting.remove(&placed.task) else { return };
-        let ticket = self.next_ticket;
-        self.next_ticket += 1;
+        self.tickets += 1;
+        let ticket = self.tickets;
         let slot = self.hosts.take_slot(host, ticket, placed.need.cpus);
         self.claim(host, &waiting.offer.task, true);
         self.power.claim(host, placed.need.cpus, true);
@@ -30,6 +31,7 @@ impl Core {
             planned: (waiting.offer.located && !waiting.offer.guessed)
                 .then(|| self.planned(host, &waiting.offer, &placed)),
             why: (placed.need.total > 0).then(|| placed.why.text(|host| self.hosts.name(host))),
+            after: None,
         }));
         let requires = waiting.offer.requires.clone();
         let weigh = placed.need.total > 0;
@@ -40,26 +42,14 @@ impl Core {
         let storage = storage_of(host, &placed);
         let counted = self.presses(&placed.need);
         let (started, printed, tail) = (now, [0; 2], Vec::new());
-        let running = Running {
-            waiting,
-            host,
-            placed,
-            slot,
-            started,
-            killed: false,
-            excessive: false,
-            printed,
-            tail,
-            counted,
-            seen: false,
-            moved: None,
-        };
+        let (excessive, seen, moved) = (false, false, None);
+        let given = Given { waiting, placed, slot, started, excessive, printed, tail, counted, seen, moved };
         if counted {
-            self.admission.started(storage, running.reads());
+            self.admission.started(storage, given.reads());
             self.uses(storage, host, true);
             self.tell_placer(storage);
         }
-        self.running.insert(ticket, running);
+        self.running.insert(ticket, Attempt::on(host, given));
     }
 
     fn planned(&self, host: HostIx, offer: &Offer, placed: &Placed) -> PlannedBytes {
@@ -168,13 +158,13 @@ impl Core {
             ended,
             stdout_bytes,
             stderr_bytes,
-            tail: run.tail,
+            tail: run.of.tail,
             last: !again,
             ran,
         });
         if again {
-            let id = run.waiting.offer.task.id;
-            let mut waiting = run.waiting;
+            let mut waiting = run.of.waiting;
+            let id = waiting.offer.task.id;
             waiting.attempt += 1;
             if self.hosts.up_count() > 1 && !is_lost {
                 self.placer.exclude(id, run.host);
@@ -216,6 +206,6 @@ impl Core {
         }
         let name = self.hosts.name(host).to_string();
         self.actions.push(Action::Journal(What::HostUnfit { host: name, reason }));
-        self.enqueue(running.waiting);
+        self.enqueue(running.of.waiting);
     }
 }

@@ -1,6 +1,6 @@
 //! How a run ends: on its own, by `--halt`, by a signal, for want of hosts.
 
-use super::terms::Stage;
+use super::terms::{Stage, end};
 use super::{Action, Core, Record};
 use crate::admission::Io;
 use homing_batch::{Decision, Ends};
@@ -69,7 +69,7 @@ impl Core {
     pub fn kill_all(&mut self) {
         self.stage = Stage::Killing;
         for (ticket, running) in &mut self.running {
-            self.actions.extend(running.end(*ticket, false));
+            self.actions.extend(end(running, *ticket, false));
         }
     }
 
@@ -92,7 +92,7 @@ impl Core {
         for (ticket, running) in &mut self.running {
             let elapsed_us = now.us_since(running.started) as f64;
             if elapsed_us > limit_us {
-                self.actions.extend(running.end(*ticket, true));
+                self.actions.extend(end(running, *ticket, true));
             }
         }
     }

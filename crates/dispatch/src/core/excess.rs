@@ -1,6 +1,6 @@
 //! Tasks that print more than they may, or than there is room for.
 
-use super::terms::Running;
+use super::terms::{Running, end};
 use super::{Action, Core};
 use homing_model::Outcome;
 use homing_model::text::keep_tail;
@@ -21,7 +21,7 @@ impl Core {
         }
         if self.policy.output_limit.is_some_and(|limit| running.printed.iter().sum::<u64>() > limit) {
             running.excessive = true;
-            self.actions.extend(running.end(ticket, false));
+            self.actions.extend(end(running, ticket, false));
         }
     }
 
@@ -37,7 +37,7 @@ impl Core {
              all that run: it is ended"
         );
         self.actions.push(Action::Note(text));
-        self.actions.extend(running.end(*ticket, false));
+        self.actions.extend(end(running, *ticket, false));
         Some(*ticket)
     }
 

@@ -20,7 +20,7 @@ impl Core {
                 self.written.forget(&change.path);
             }
             running.waiting.offer.recent.retain(|told| told.path != change.path);
-            return self.enqueue(running.waiting);
+            return self.enqueue(running.of.waiting);
         }
         let again = running.waiting.attempt < self.policy.tries.unwrap_or(1) && self.stage == Stage::Going;
         let why = format!("{}: {why}", self.hosts.name(host));

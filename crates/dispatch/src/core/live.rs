@@ -1,5 +1,6 @@
 //! What those are told who watch the run, and what they may ask for.
 
+use super::terms::end;
 use super::{Action, Core, Running, Stage};
 use crate::admission::StorageIx;
 use homing_model::live::Waits;
@@ -74,7 +75,7 @@ impl Core {
     /// Ends a task that is under way: somebody who watches wants it. Nothing where it is not.
     pub fn end_task(&mut self, task: TaskId) {
         let Some((ticket, run)) = self.under_way(task) else { return };
-        let action = run.end(ticket, false);
+        let action = end(run, ticket, false);
         if let Some(action) = action {
             self.actions.push(Action::Note(format!("task {task} is ended, as somebody who watches wants it")));
             self.actions.push(action);

@@ -1,6 +1,6 @@
 //! The core's dealings with storage: limits change, and placement is told.
 
-use super::terms::Running;
+use super::terms::{Given, Running};
 use super::{Action, Core};
 use crate::admission::{Reads, StorageIx, storage_of};
 use homing_clock::Mono;
@@ -117,7 +117,7 @@ impl Core {
     }
 }
 
-impl Running {
+impl Given {
     pub(super) fn reads(&self) -> Reads {
         let bytes = if self.placed.need.reads() { self.placed.need.total } else { 0 };
         Reads { bytes, network: !self.waiting.offer.volumes.is_empty() }

@@ -8,6 +8,7 @@ use crate::power::Circuit;
 use homing_batch::Halt;
 use homing_clock::Mono;
 use homing_folder::lease::Place;
+use homing_launch::Attempt;
 use homing_model::event::{SAID_BYTES, What};
 use homing_model::{Change, IoCounters, Links, Mover, Outcome, RawText, Task};
 use homing_place::{HostIx, Need, Placed};
@@ -123,6 +124,8 @@ pub enum Action {
     },
     /// For the user.
     Note(String),
+    /// The same, about a host: many may have it alike.
+    HostNote(HostIx, String),
     /// Other runs may use the storage as well: take part in its leases.
     Share(StorageIx, Place),
     /// Its turn has come: to be looked at again, and offered.
@@ -194,14 +197,15 @@ pub(super) struct Waiting {
     pub(super) losses: u32,
 }
 
-pub(super) struct Running {
+pub(super) type Running = Attempt<Given>;
+
+/// What is known of an attempt besides.
+pub(super) struct Given {
     pub(super) waiting: Box<Waiting>,
-    pub(super) host: HostIx,
     pub(super) placed: Placed,
     /// Its `{%}`.
     pub(super) slot: u32,
     pub(super) started: Mono,
-    pub(super) killed: bool,
     /// It printed too much, and is ended for that.
     pub(super) excessive: bool,
     /// Bytes that it printed so far, on each stream.
@@ -216,12 +220,9 @@ pub(super) struct Running {
     pub(super) moved: Option<Mover>,
 }
 
-impl Running {
-    /// What ends it, unless it is being ended already.
-    pub(super) fn end(&mut self, ticket: u64, timed_out: bool) -> Option<Action> {
-        let kill = ToWorker::Kill { ticket, grace_ms: GRACE_MS, timed_out };
-        (!std::mem::replace(&mut self.killed, true)).then_some(Action::Send(self.host, kill))
-    }
+/// What ends an attempt, unless it is being ended already.
+pub(super) fn end(running: &mut Running, ticket: u64, timed_out: bool) -> Option<Action> {
+    running.kill(ticket, GRACE_MS, timed_out).map(|kill| Action::Send(running.host, kill))
 }
 
 /// How far the run is allowed to go on.

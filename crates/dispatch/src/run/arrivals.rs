@@ -2,49 +2,25 @@
 //! launch: told to the core.
 
 use super::Shell;
-use super::parting::end_apart;
 use crate::settings::{DispatchError, Incoming, Listener};
 use crate::wires::{Arrival, look_again};
 use homing_clock::Moment;
-use homing_launch::{Fate, LaunchError};
+use homing_launch::{HostNews, LaunchError};
+use homing_model::HostFacts;
 use homing_model::event::What;
 use homing_place::HostIx;
-use homing_wire::{FromWorker, HOST_LOST_S, ToWorker};
-use std::time::{Duration, Instant};
+use homing_wire::{FromWorker, ToWorker};
+use std::time::Instant;
 
 impl<L: Listener> Shell<'_, L> {
     pub(super) fn take(&mut self, arrival: Arrival) -> Result<(), DispatchError> {
         match arrival {
-            Arrival::Up { at, facts, .. } if self.in_step && homing_fence::out_of_step(&facts).is_some() => {
-                let why = homing_fence::out_of_step(&facts).unwrap_or_default();
-                self.unfit(at, format!("host {}: {why}", self.settings_hosts[at].name))?;
-            }
-            Arrival::Up { at, facts, to, keeper } => {
-                let plan = &self.settings_hosts[at];
-                let wanted = plan.slots.unwrap_or_else(|| (self.slots)(facts.cores)).max(1);
-                let slots = facts.most_tasks.map_or(wanted, |most| wanted.min(most)).max(1);
-                if slots < wanted {
-                    self.listener.note(&format!(
-                        "{}: {slots} tasks at once, not {wanted}: more descriptors are not allowed there (ulimit -Hn)",
-                        plan.name
-                    ));
-                }
-                let ToWorker::Begin { slots: begin_slots, .. } = &mut self.begin else { unreachable!("made so") };
-                *begin_slots = slots;
-                let ix = self.core.host_up(&plan.name, slots, *facts);
-                self.plan_of.push(at);
-                let link = &mut self.links[at];
-                (link.ix, link.to, link.keeper, link.heard) = (Some(ix), Some(to), Some(keeper), Instant::now());
-                homing_wire::encode(&self.begin, &mut link.out)?;
-            }
-            Arrival::Refused { at, error } => self.refused(at, &error)?,
-            Arrival::Cut { at, reason } => self.cut(at, &reason),
-            Arrival::Gone { at, reason, fate } => self.gone(at, &reason, fate),
-            Arrival::From { at, messages } => {
-                for message in messages {
-                    self.worker_said(at, message)?;
+            Arrival::Host(at, heard) => {
+                if let Some(news) = self.links.hear(at, heard, Instant::now()) {
+                    self.news(at, news)?;
                 }
             }
+            Arrival::Note(text) => self.note(text)?,
             Arrival::Late { ix, ticket, change, why, since } => {
                 self.core.late(ix, ticket, &change, &why, since, Moment::now());
             }
@@ -56,60 +32,58 @@ impl<L: Listener> Shell<'_, L> {
         Ok(())
     }
 
-    fn gone(&mut self, at: usize, reason: &str, fate: Option<Fate>) {
-        let Some(ix) = self.unlink(at) else { return };
-        self.asked = Instant::now();
-        match fate {
-            Some(fate) => {
-                self.core.host_ended(ix, &fate.text, fate.counts, Moment::now());
-                if fate.ask_again {
-                    self.ask_again(at);
+    pub(super) fn news(&mut self, at: usize, news: HostNews) -> Result<(), DispatchError> {
+        let now = Instant::now();
+        match (news, self.links[at].ix) {
+            (HostNews::Up(facts), _) => self.up(at, *facts)?,
+            (HostNews::Refused(LaunchError::NotNeeded { .. }), _) => self.links.refuse(at, None, now),
+            (HostNews::Refused(error), _) => self.unfit(at, error.to_string())?,
+            (HostNews::From(messages), Some(ix)) => {
+                for message in messages {
+                    self.worker_said(at, ix, message)?;
                 }
             }
-            None => self.core.host_lost(ix, reason, Moment::now()),
-        }
-    }
-
-    /// Its tasks may run until its lease is over, and are given to nobody else before.
-    fn cut(&mut self, at: usize, reason: &str) {
-        let Some(ix) = self.unlink(at) else { return };
-        let reason =
-            format!("{reason}; what ran there may run for up to {HOST_LOST_S} s and is not run elsewhere before");
-        self.core.host_draining(ix, &reason);
-    }
-
-    /// Nothing can be said to it any more.
-    fn unlink(&mut self, at: usize) -> Option<HostIx> {
-        let link = &mut self.links[at];
-        link.to = None;
-        if let Some(keeper) = link.keeper.take() {
-            end_apart(keeper, Duration::from_secs(1));
-        }
-        link.ix
-    }
-
-    pub(super) fn silent_hosts(&mut self, now: Moment, gap: Duration) {
-        // After a pause of our own, silence proves nothing about the others.
-        let paused = gap > Duration::from_secs(5);
-        for at in 0..self.links.len() {
-            let link = &mut self.links[at];
-            if paused {
-                link.heard = Instant::now();
-            }
-            if link.to.is_some() && link.heard.elapsed() > Duration::from_secs(HOST_LOST_S) {
-                link.to = None;
-                if let Some(keeper) = link.keeper.take() {
-                    end_apart(keeper, Duration::ZERO);
-                }
-                if let Some(ix) = link.ix {
-                    self.core.host_lost(
-                        ix,
-                        &format!("the link to it was lost: nothing was heard for {HOST_LOST_S} s"),
-                        now,
-                    );
+            (HostNews::Cut(reason), Some(ix)) => self.core.host_draining(ix, &reason),
+            (HostNews::Astray(reason), Some(ix)) => {
+                self.core.host_replaced(ix, &reason);
+                if !self.core.is_over() {
+                    self.asked = now;
+                    self.links.follow(at, self.links[at].plan.clone());
                 }
             }
+            (HostNews::Lost(reason, fate), Some(ix)) => {
+                self.asked = now;
+                self.core.host_lost(ix, &reason, fate.as_ref().is_some_and(|fate| fate.counts), Moment::now());
+                match fate {
+                    Some(fate) if fate.ask_again => self.ask_again(at),
+                    None if !self.core.is_over() => self.links.come_back(at, now),
+                    _ => {}
+                }
+            }
+            (_, None) => unreachable!("a link has a host when it was up"),
         }
+        Ok(())
+    }
+
+    fn up(&mut self, at: usize, facts: HostFacts) -> Result<(), DispatchError> {
+        let plan = &self.links[at].plan;
+        if let Some(why) = homing_fence::out_of_step(&facts).filter(|_| self.in_step) {
+            return self.unfit(at, format!("host {}: {why}", plan.name));
+        }
+        let wanted = plan.slots.unwrap_or_else(|| (self.slots)(facts.cores)).max(1);
+        let slots = facts.most_tasks.map_or(wanted, |most| wanted.min(most)).max(1);
+        if slots < wanted {
+            self.listener.note(&format!(
+                "{}: {slots} tasks at once, not {wanted}: more descriptors are not allowed there (ulimit -Hn)",
+                plan.name
+            ));
+        }
+        let ToWorker::Begin { slots: begin_slots, .. } = &mut self.begin else { unreachable!("made so") };
+        *begin_slots = slots;
+        let ix = self.core.host_up(&plan.name, slots, facts);
+        self.link_of.push(at);
+        self.links[at].ix = Some(ix);
+        Ok(self.links[at].say(&self.begin)?)
     }
 
     fn incoming(&mut self, incoming: Incoming) -> Result<(), DispatchError> {
@@ -141,33 +115,13 @@ impl<L: Listener> Shell<'_, L> {
         Ok(())
     }
 
-    /// There is no worker there, and why is told unless nobody wants one any more.
-    pub(crate) fn refused(&mut self, at: usize, error: &LaunchError) -> Result<(), DispatchError> {
-        if matches!(error, LaunchError::NotNeeded { .. }) {
-            self.leave_out(at);
-            return Ok(());
-        }
-        self.unfit(at, error.to_string())
-    }
-
-    /// It gets no tasks in this run.
-    fn leave_out(&mut self, at: usize) {
-        self.links[at].refused = true;
-        self.refused.push(self.settings_hosts[at].name.clone());
-    }
-
     fn unfit(&mut self, at: usize, reason: String) -> Result<(), DispatchError> {
-        self.leave_out(at);
-        let host = self.settings_hosts[at].name.clone();
-        self.untold.add(&host, reason.clone(), Moment::now().mono);
+        self.links.refuse(at, Some(reason.clone()), Instant::now());
+        let host = self.links[at].plan.name.clone();
         self.record(What::HostUnfit { host, reason })
     }
 
-    fn worker_said(&mut self, at: usize, message: FromWorker) -> Result<(), DispatchError> {
-        let link = &mut self.links[at];
-        link.heard = Instant::now();
-        // A host that was given up may still talk; its tasks already run elsewhere.
-        let Some(ix) = link.ix.filter(|_| link.to.is_some()) else { return Ok(()) };
+    fn worker_said(&mut self, at: usize, ix: HostIx, message: FromWorker) -> Result<(), DispatchError> {
         match message {
             FromWorker::Output { ticket, stream, bytes } => {
                 self.core.printed(ticket, stream, &bytes);
@@ -194,8 +148,8 @@ impl<L: Listener> Shell<'_, L> {
             FromWorker::Sample(sample) => self.core.sample(ix, sample),
             FromWorker::Served { server, bytes } => self.core.moved_for(ix, &server, bytes),
             FromWorker::Pulse(pulse) => self.core.pulse(ix, &pulse, Moment::now().mono),
-            FromWorker::Note(text) => self.listener.note(&format!("{}: {text}", self.settings_hosts[at].name)),
-            FromWorker::Bye if link.released => link.to = None,
+            FromWorker::Note(text) => self.listener.note(&format!("{}: {text}", self.links[at].plan.name)),
+            FromWorker::Bye if self.links[at].released => self.links[at].close(),
             FromWorker::Pong | FromWorker::Bye | FromWorker::Changed { .. } => {}
         }
         Ok(())

@@ -4,10 +4,9 @@ use super::Shell;
 use crate::core::Action;
 use crate::settings::Listener;
 use crate::wires::Arrival;
-use homing_launch::Keeper;
+use homing_launch::Heard;
 use homing_wire::{FromWorker, ToWorker};
 use std::sync::mpsc::Receiver;
-use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
 const GOODBYE: Duration = Duration::from_secs(5);
@@ -26,24 +25,20 @@ impl<L: Listener> Shell<'_, L> {
         byes
     }
 
-    /// Lets the workers go: `Finish`, their last words, then the end of their input.
+    /// Lets the workers go: `Finish`, their last words, then the end of their input. What is unsaid by now was not
+    /// journalled, as on a full disk, so that a task would begin of which nobody knows.
     pub(super) fn part(&mut self, arrivals: &Receiver<Arrival>) {
-        let mut finish = Vec::new();
-        homing_wire::encode(&ToWorker::Finish, &mut finish).expect("a message without a list");
-        let mut open = self.withdraw();
-        for link in &mut self.links {
-            if let Some(to) = link.to.as_ref() {
-                open += usize::from(link.released || to.send(finish.clone()).is_ok());
-            }
-        }
+        let mut open = self.withdraw() + self.links.say_last(&ToWorker::Finish, |link| !link.released);
         let deadline = Instant::now() + GOODBYE;
         while open > 0 {
             match arrivals.recv_timeout(deadline.saturating_duration_since(Instant::now())) {
                 // One that a request of ours was granted to in the last moment ends as its input closes.
-                Ok(Arrival::Gone { .. } | Arrival::Refused { .. } | Arrival::Up { .. }) => {
+                Ok(Arrival::Host(_, Heard::Gone { .. } | Heard::Refused(_) | Heard::Up { .. })) => {
                     open = open.saturating_sub(1)
                 }
-                Ok(Arrival::From { at, messages }) => open = open.saturating_sub(self.last_words(at, messages)),
+                Ok(Arrival::Host(at, Heard::From(messages))) => {
+                    open = open.saturating_sub(self.last_words(at, messages))
+                }
                 Ok(_) => {}
                 Err(_) => break,
             }
@@ -53,20 +48,6 @@ impl<L: Listener> Shell<'_, L> {
                 let _ = self.record(what);
             }
         }
-        for link in &mut self.links {
-            link.to = None;
-        }
-        let keepers = self.links.iter_mut().filter_map(|link| link.keeper.take());
-        let ends: Vec<_> = keepers.filter_map(|keeper| end_apart(keeper, GOODBYE)).collect();
-        for end in ends {
-            let _ = end.join();
-        }
+        self.links.end(GOODBYE);
     }
-}
-
-/// In a thread of its own where there is one: srun may take seconds to give its job back.
-pub(super) fn end_apart(keeper: Keeper, grace: Duration) -> Option<JoinHandle<()>> {
-    homing_threads::begin_or_do(move || {
-        keeper.end(grace);
-    })
 }

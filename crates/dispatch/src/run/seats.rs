@@ -22,9 +22,8 @@ impl<L: Listener> Shell<'_, L> {
     /// Takes slots for what could start here, or gives back what is not used; looks now and then who else wants some.
     pub(super) fn settle_seats(&mut self) {
         let Some(seated) = &mut self.seated else { return };
-        let here =
-            |link: &&super::Link| link.ix.is_some_and(|ix| self.settings_hosts[self.plan_of[ix]].via == Via::Local);
-        let Some(ix) = self.links.iter().find(here).and_then(|link| link.ix) else { return };
+        let here = self.links.iter().filter(|link| link.plan.via == Via::Local);
+        let Some(ix) = here.filter_map(|link| link.ix).next() else { return };
         let (used, wanted) = self.core.wants(ix);
         if seated.told.is_none_or(|(before, at)| before != wanted || at.elapsed() >= TICK) {
             self.core.granted(ix, seated.seats.settle(used, wanted));

@@ -91,7 +91,7 @@ fn who_finds_no_room_is_told() {
     let mut core = Core::new(Policy { power: vec![circuit], ..policy() }, Counts::default());
     core.host_up("n1", 2, HostFacts::default());
     let notes = core.take_actions().into_iter().filter_map(|action| match action {
-        Action::Note(text) => Some(text),
+        Action::HostNote(0, text) => Some(text),
         _ => None,
     });
     let notes: Vec<String> = notes.collect();

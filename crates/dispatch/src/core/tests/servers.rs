@@ -176,7 +176,7 @@ fn licences_come_and_go_with_the_hosts_that_have_them() {
     assert_eq!(assign(&mut core, 0).len(), 4);
     core.host_up("n3", 4, HostFacts::default());
     assert_eq!(assign(&mut core, 1).len(), 2);
-    core.host_lost(0, "cut", at(S));
+    core.host_lost(0, "cut", false, at(S));
     let left = core.wishes(NAS).used;
     assert_eq!(left + assign(&mut core, S).len() as u32, left.max(4), "two hosts are left");
 }

@@ -91,7 +91,7 @@ fn a_host_that_is_lost_takes_its_load_off_the_storage() {
     core.offer(offer(1, &["n2"]));
     core.offer(offer(2, &[]));
     assert_eq!(assign(&mut core, 0).len(), 2);
-    core.host_lost(1, "cut", at(S));
+    core.host_lost(1, "cut", false, at(S));
     core.ended(0, ended(2, Outcome::Exit(0)), at(S));
     core.ended(0, ended(1, Outcome::Exit(0)), at(S));
     assert_eq!(assign(&mut core, S).len(), 1, "what it ran goes on elsewhere");
