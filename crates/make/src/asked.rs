@@ -3,9 +3,10 @@
 use crate::Seen;
 use crate::Step;
 use crate::near::Inputs;
-use homing_launch::Keeper;
-use homing_model::{Change, HostFacts, Outcome, RawText, TaskId};
-use homing_wire::{FromWorker, Stream};
+use homing_launch::Heard;
+use homing_model::{Change, Outcome, RawText, TaskId};
+use homing_wire::Stream;
+use homing_wire::stub::Part;
 use std::path::PathBuf;
 use std::sync::mpsc::{Sender, channel};
 use std::time::{Duration, Instant};
@@ -21,6 +22,8 @@ pub struct Asked {
     pub cwd: RawText,
     /// Environment.
     pub env: Vec<(RawText, RawText)>,
+    /// Its place in the build.
+    pub part: Part,
     /// Its text, for people and for hints.
     pub text: String,
     /// Link, archive or other.
@@ -35,8 +38,8 @@ pub struct Asked {
     pub extra: Vec<Change>,
     /// It failed once for want of a file.
     pub again: bool,
-    /// Hosts given to it so far.
-    pub attempts: u32,
+    /// Hosts that were lost with it.
+    pub losses: u32,
     /// Hosts that cannot run it.
     pub unfit: Vec<usize>,
     /// When it came.
@@ -51,10 +54,15 @@ impl Asked {
         let shell = words.len() >= 3 && words[words.len() - 2].0 == b"-c" && words[0].0.ends_with(b"sh");
         let all = || words.iter().map(RawText::display).collect::<Vec<_>>().join(" ");
         let text = if shell { words[words.len() - 1].display() } else { all() };
-        let (inputs, folders, extra, unfit) = Default::default();
+        let (part, inputs, folders, extra, unfit) = Default::default();
         let (step, mount, reply) = (Step::of(&text), None, channel().0);
-        let (again, attempts, at) = (false, 0, Instant::now());
-        Asked { id, words, cwd, env, text, step, inputs, folders, mount, extra, again, attempts, unfit, at, reply }
+        let (again, losses, at) = (false, 0, Instant::now());
+        Asked { id, words, cwd, env, part, text, step, inputs, folders, mount, extra, again, losses, unfit, at, reply }
+    }
+
+    /// Nobody wanted it any more.
+    pub fn was_killed(&self) {
+        let _ = self.reply.send(ToConnection::Ended { ticket: 0, outcome: Outcome::Killed });
     }
 
     /// Its first line, shortened.
@@ -64,31 +72,12 @@ impl Asked {
     }
 }
 
-/// What arrives at the coordinator; `at` is the index of a host.
+/// What arrives at the coordinator.
 pub enum News {
-    Up {
-        at: usize,
-        facts: Box<HostFacts>,
-        to: Sender<Vec<u8>>,
-        keeper: Keeper,
-    },
-    Refused {
-        at: usize,
-        why: String,
-    },
-    From {
-        at: usize,
-        messages: Vec<FromWorker>,
-    },
-    /// Its recipes may still run.
-    Cut {
-        at: usize,
-        why: String,
-    },
-    Gone {
-        at: usize,
-        why: String,
-    },
+    /// Of the host with this number.
+    Host(usize, Heard),
+    /// For people.
+    Note(String),
     Asked(Box<Asked>),
     /// The recipe of a connection is to end.
     Stop {

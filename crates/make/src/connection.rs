@@ -20,7 +20,7 @@ const SEARCHED: usize = 64 << 10;
 pub fn serve(id: u64, stream: &UnixStream, near: &Arc<Near>, news: &Sender<News>) {
     let Ok(reading) = stream.try_clone() else { return };
     let mut from = BufReader::new(reading);
-    let Ok(Some(FromStub::Recipe { words, cwd, env })) = homing_wire::receive(&mut from) else { return };
+    let Ok(Some(FromStub::Recipe { words, cwd, env, part })) = homing_wire::receive(&mut from) else { return };
     let (signals, end) = (news.clone(), id);
     let listening = homing_threads::begin(move || {
         while let Ok(Some(FromStub::Signal(_))) = homing_wire::receive(&mut from) {
@@ -29,7 +29,7 @@ pub fn serve(id: u64, stream: &UnixStream, near: &Arc<Near>, news: &Sender<News>
         let _ = signals.send(News::Stop { id: end });
     });
     match listening {
-        Ok(_) => end_with(stream, &converse(Asked::new(id, words, cwd, env), stream, near, news)),
+        Ok(_) => end_with(stream, &converse(Asked { part, ..Asked::new(id, words, cwd, env) }, stream, near, news)),
         Err(error) => refuse(stream, &error),
     }
 }

@@ -3,19 +3,21 @@
 
 mod hosts;
 mod live;
+#[cfg(test)]
+mod tests;
 
 use crate::asked::{Asked, News, ToConnection};
 use crate::host::Host;
 use crate::near::{Near, lock};
-use crate::running::Running;
+use crate::running::{Given, Running};
 use crate::told::Told;
-use crate::{Candidate, Choice, Evidence, Ran, choose, order, room};
+use crate::{Build, Candidate, Choice, Evidence, Ran, choose, order, room};
 use homing_clock::wall_ns;
-use homing_launch::HostPlan;
+use homing_launch::{Attempt, Attempts, Link, Links};
+use homing_model::event::What;
 use homing_model::{Change, Command, Outcome, RawText, Task};
 use homing_wire::{Ended, FromWorker, Stream, ToWorker};
 use std::collections::{HashMap, VecDeque};
-use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::mpsc::{Receiver, RecvTimeoutError};
 use std::time::{Duration, Instant};
@@ -27,28 +29,16 @@ const FIRST_GUESS_US: f64 = 500_000.0;
 /// From so many on that have ended it is known; of a few, the short ones have.
 const KNOWN_FROM: usize = 8;
 
-/// How a build is run.
-pub struct Settings {
-    /// Top folder, watched on all hosts.
-    pub root: PathBuf,
-    /// The hosts.
-    pub plans: Vec<HostPlan>,
-    /// The folders are the same everywhere, although the mount tables do not say so.
-    pub assume_shared: bool,
-    /// File mode creation mask.
-    pub umask: u32,
-    /// Recipes at once on a host for its cores; is it the one where make runs?
-    pub slots: fn(u32, bool) -> u32,
-}
-
 /// The state of the loop.
 pub struct Core {
-    settings: Settings,
+    build: Build,
+    /// There is one host.
+    alone: bool,
     near: Arc<Near>,
-    hosts: Vec<Host>,
+    hosts: Links<Host>,
     waiting: VecDeque<Asked>,
-    running: HashMap<u64, Running>,
-    next: u64,
+    running: Attempts<Given>,
+    ticket: u64,
     last_of: HashMap<RawText, usize>,
     typical_us: f64,
     began: Instant,
@@ -59,15 +49,16 @@ pub struct Core {
 }
 
 impl Core {
-    /// Hosts are not connected yet.
-    pub fn new(settings: Settings, near: Arc<Near>, told: Told) -> Core {
+    /// Hosts are being connected to.
+    pub fn new(build: Build, hosts: Links<Host>, near: Arc<Near>, told: Told) -> Core {
         Core {
-            hosts: settings.plans.iter().map(Host::new).collect(),
-            settings,
+            build,
+            alone: hosts.len() == 1,
             near,
+            hosts,
             waiting: VecDeque::new(),
-            running: HashMap::new(),
-            next: 1,
+            running: Attempts::new(),
+            ticket: 0,
             last_of: HashMap::new(),
             typical_us: FIRST_GUESS_US,
             began: Instant::now(),
@@ -86,8 +77,9 @@ impl Core {
                 Ok(first) => self.take(first),
                 Err(RecvTimeoutError::Timeout) => {}
             }
-            self.silent_hosts();
+            self.look_at_hosts();
             self.dispatch();
+            self.hosts.flush();
         }
         self.part();
         self.evidence
@@ -95,14 +87,12 @@ impl Core {
 
     fn take(&mut self, news: News) {
         match news {
-            News::Up { at, facts, to, keeper } => self.up(at, *facts, to, keeper),
-            News::Refused { at, why } => self.refuse(at, &why),
-            News::Cut { at, why } => self.cut(at, &why),
-            News::Gone { at, why } => self.lost(at, &why),
-            News::From { at, messages } => {
-                self.hosts[at].heard = Instant::now();
-                messages.into_iter().for_each(|message| self.worker_said(at, message));
+            News::Host(at, heard) => {
+                if let Some(news) = self.hosts.hear(at, heard, Instant::now()) {
+                    self.host(at, news);
+                }
             }
+            News::Note(text) => self.note(&text),
             News::Asked(asked) => self.waiting.push_back(*asked),
             News::Stop { id } => self.stop(id),
             News::Seen { ticket, took } => {
@@ -122,12 +112,16 @@ impl Core {
     /// For the user, and for who looks at the build later.
     fn note(&mut self, text: &str) {
         say(text);
-        self.told.note(wall_ns(), text);
+        self.tell(What::Note { text: text.into() });
+    }
+
+    fn tell(&mut self, what: What) {
+        self.told.tell(wall_ns(), what);
     }
 
     /// No worker says how it ended.
     fn gave_up(&mut self, running: &Running, outcome: Outcome, last: bool) {
-        self.told.gave_up(wall_ns(), running, &self.hosts[running.host].plan.name, outcome, last);
+        self.told.gave_up(wall_ns(), running, &self.hosts[running.host].name, outcome, last);
     }
 
     fn worker_said(&mut self, at: usize, message: FromWorker) {
@@ -150,19 +144,19 @@ impl Core {
             FromWorker::Late { ticket, change, why } => self.late(ticket, &change, why),
             FromWorker::Unfit { ticket, missing } => {
                 if let Some(mut running) = self.give_back(ticket) {
-                    let (host, missing) = (&self.hosts[at].plan.name, missing.display());
+                    let (host, missing) = (self.hosts[at].name.clone(), missing.display());
                     say(&format!("{host} has no {missing}"));
-                    self.told.unfit(wall_ns(), host, format!("{missing} is not there"));
+                    self.tell(What::HostUnfit { host, reason: format!("{missing} is not there") });
                     self.told.has_not_begun(&running);
                     running.asked.unfit.push(at);
-                    self.waiting.push_front(running.asked);
+                    self.again(running);
                 }
             }
             FromWorker::Sample(sample) => {
-                self.told.sample(wall_ns(), &self.hosts[at].plan.name, sample.clone());
+                self.tell(What::Sample { host: self.hosts[at].name.clone(), sample: sample.clone() });
                 self.hosts[at].take_sample(sample);
             }
-            FromWorker::Note(text) => self.note(&format!("{}: {text}", self.hosts[at].plan.name)),
+            FromWorker::Note(text) => self.note(&format!("{}: {text}", self.hosts[at].name)),
             FromWorker::Stands { .. }
             | FromWorker::Pulse(_)
             | FromWorker::Served { .. }
@@ -173,10 +167,22 @@ impl Core {
 
     fn give_back(&mut self, ticket: u64) -> Option<Running> {
         let running = self.running.remove(&ticket)?;
+        self.vacate(&running);
+        Some(running)
+    }
+
+    fn vacate(&mut self, running: &Running) {
         if let Some(used) = self.hosts[running.host].used.get_mut(running.slot) {
             *used = false;
         }
-        Some(running)
+    }
+
+    /// It goes to a host once more, unless nobody wants it any more.
+    fn again(&mut self, running: Running) {
+        match running.killed {
+            true => running.asked.was_killed(),
+            false => self.waiting.push_front(running.of.asked),
+        }
     }
 
     fn ended(&mut self, ended: Ended) {
@@ -184,14 +190,14 @@ impl Core {
         for (stream, bytes) in [(Stream::Out, &ended.stdout), (Stream::Err, &ended.stderr)] {
             running.prints(stream, bytes);
         }
-        self.told.ended(wall_ns(), &running, &self.hosts[running.host].plan.name, &ended);
+        self.told.ended(wall_ns(), &running, &self.hosts[running.host].name, &ended);
         let us = |at: Instant| at.duration_since(self.began).as_micros() as u64;
         let weight = (1.0 / (self.evidence.ran.len() + 1) as f64).max(0.1);
         self.typical_us += weight * (ended.wall_us as f64 - self.typical_us);
         self.tickets.insert(ended.ticket, self.evidence.ran.len());
         self.evidence.ran.push(Ran {
             label: running.asked.label(),
-            host: self.hosts[running.host].plan.name.clone(),
+            host: self.hosts[running.host].name.clone(),
             slot: running.slot as u32 + 1,
             why: running.choice.why,
             asked_us: us(running.asked.at),
@@ -215,14 +221,13 @@ impl Core {
     /// A host does not see a file as another one wrote it. When that file has
     /// changed since, the host was told of a state that is no more.
     fn late(&mut self, ticket: u64, change: &Change, why: String) {
-        let Some(mut running) = self.give_back(ticket) else { return };
+        let Some(running) = self.give_back(ticket) else { return };
         if self.near.is_outdated(change) {
             // It has not begun: no host is to blame.
-            running.asked.attempts -= 1;
             self.told.has_not_begun(&running);
-            return self.waiting.push_front(running.asked);
+            return self.again(running);
         }
-        let why = format!("{}: {why}", self.hosts[running.host].plan.name);
+        let why = format!("{}: {why}", self.hosts[running.host].name);
         self.gave_up(&running, Outcome::CannotStart(why.clone()), true);
         let _ = running.asked.reply.send(ToConnection::Failed(why));
     }
@@ -231,16 +236,17 @@ impl Core {
         if let Some(at) = self.waiting.iter().position(|a| a.id == id)
             && let Some(asked) = self.waiting.remove(at)
         {
-            let _ = asked.reply.send(ToConnection::Ended { ticket: 0, outcome: Outcome::Killed });
+            asked.was_killed();
         }
         self.kill(id);
     }
 
     /// Ends what runs for this connection.
-    fn kill(&self, id: u64) {
-        for (ticket, running) in self.running.iter().filter(|(_, r)| r.asked.id == id) {
-            let kill = ToWorker::Kill { ticket: *ticket, grace_ms: GRACE_MS, timed_out: false };
-            let _ = self.hosts[running.host].send(&kill);
+    fn kill(&mut self, id: u64) {
+        for (ticket, running) in self.running.iter_mut().filter(|(_, r)| r.asked.id == id) {
+            if let Some(kill) = running.kill(*ticket, GRACE_MS, false) {
+                let _ = self.hosts[running.host].say(&kill);
+            }
         }
     }
 
@@ -254,13 +260,13 @@ impl Core {
         self.largest_first();
         while let Some(asked) = self.waiting.pop_front() {
             let fits = |at: &usize| self.sees(&self.hosts[*at], &asked);
-            let open = |at: &usize| !self.hosts[*at].refused && !asked.unfit.contains(at);
+            let open = |at: &usize| self.hosts[*at].is_open() && !asked.unfit.contains(at);
             let could: Vec<usize> = (0..self.hosts.len()).filter(open).collect();
             if !could.iter().any(fits) {
                 self.here(asked);
                 continue;
             }
-            let ready = could.into_iter().filter(|at| self.hosts[*at].to.is_some()).filter(fits);
+            let ready = could.into_iter().filter(|at| self.hosts[*at].is_up()).filter(fits);
             let free: Vec<usize> = ready.filter(|at| self.hosts[*at].running() < rooms[*at]).collect();
             let candidates: Vec<Candidate> = free.iter().map(|at| self.candidate(*at, &asked)).collect();
             match choose(asked.step, self.typical_us, &candidates) {
@@ -275,7 +281,7 @@ impl Core {
     }
 
     fn sees(&self, host: &Host, asked: &Asked) -> bool {
-        host.sees(asked, self.settings.assume_shared)
+        host.sees(asked, self.build.assume_shared)
     }
 
     /// How many recipes each host takes at once now.
@@ -284,7 +290,7 @@ impl Core {
         if self.evidence.ran.len() >= KNOWN_FROM {
             self.running.values().for_each(|r| ran_us[r.host].push(r.sent.elapsed().as_micros() as u64));
         }
-        let of = |(host, ran_us): (&Host, &Vec<u64>)| match host.plan.slots {
+        let of = |(host, ran_us): (&Link<Host>, &Vec<u64>)| match host.plan.slots {
             Some(_) => host.slots,
             None => room(host.slots, host.facts.cores, ran_us, self.typical_us),
         };
@@ -300,8 +306,8 @@ impl Core {
 
     fn here(&mut self, asked: Asked) {
         let reason = match &asked.mount {
-            None if !self.settings.assume_shared => unshared_text(&asked),
-            Some(mount) if self.hosts.iter().any(|host| !host.refused) => {
+            None if !self.build.assume_shared => unshared_text(&asked),
+            Some(mount) if self.hosts.iter().any(Link::is_open) => {
                 format!("no other host has {}", mount.display())
             }
             _ => "none of the hosts can be used".to_string(),
@@ -310,17 +316,17 @@ impl Core {
         *times += 1;
         if *times == 1 {
             tell_stays(&asked, &reason);
-            self.told.note(wall_ns(), &stays(&reason));
+            self.tell(What::Note { text: stays(&reason) });
         }
         let _ = asked.reply.send(ToConnection::Here);
     }
 
     /// The host where make runs has it, as the only one: said once a build, whose hosts would else stand idle unexplained.
     fn tell_unshared(&mut self, asked: &Asked) {
-        let unshared = self.hosts.len() > 1 && asked.mount.is_none() && !self.settings.assume_shared;
+        let unshared = !self.alone && asked.mount.is_none() && !self.build.assume_shared;
         if unshared && !std::mem::replace(&mut self.told_unshared, true) {
             tell_stays(asked, &unshared_text(asked));
-            self.told.note(wall_ns(), &stays(&unshared_text(asked)));
+            self.tell(What::Note { text: stays(&unshared_text(asked)) });
         }
     }
 
@@ -330,10 +336,9 @@ impl Core {
         host.candidate(at, asked, fences, self.last_of.get(&asked.cwd) == Some(&at))
     }
 
-    fn send(&mut self, mut asked: Asked, choice: Choice) {
-        asked.attempts += 1;
-        let ticket = self.next;
-        self.next += 1;
+    fn send(&mut self, asked: Asked, choice: Choice) {
+        self.ticket += 1;
+        let ticket = self.ticket;
         let at = choice.host;
         self.last_of.insert(asked.cwd.clone(), at);
         let host = &mut self.hosts[at];
@@ -349,12 +354,11 @@ impl Core {
         };
         let recipe = ToWorker::Recipe { ticket, task, folders: asked.folders.clone() };
         let reply = asked.reply.clone();
-        let running = Running::new(asked, choice, slot);
-        self.told.started(wall_ns(), &running, &self.hosts);
-        self.running.insert(ticket, running);
+        self.running.insert(ticket, Attempt::on(at, Given::new(asked, choice, slot)));
+        self.told.started(wall_ns(), &self.running[&ticket], &self.hosts);
         let ahead = homing_wire::portions(fence).into_iter().filter(|changes| !changes.is_empty());
         let mut messages = ahead.map(|changes| ToWorker::Written { changes }).chain([recipe]);
-        if let Err(error) = messages.try_for_each(|message| self.hosts[at].send(&message)) {
+        if let Err(error) = messages.try_for_each(|message| self.hosts[at].say(&message)) {
             if let Some(running) = self.give_back(ticket) {
                 self.gave_up(&running, Outcome::CannotStart(error.to_string()), true);
             }

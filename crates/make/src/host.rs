@@ -3,23 +3,20 @@
 use crate::Candidate;
 use crate::asked::Asked;
 use crate::near::{HERE, Inputs};
-use homing_launch::{HostPlan, Keeper, Via};
+use homing_launch::{HostPlan, Via};
 use homing_model::{HostFacts, HostSample};
-use homing_wire::{ToWorker, WireError};
 use std::path::Path;
-use std::sync::mpsc::Sender;
-use std::time::Instant;
 
 /// A host of the build, as the coordinator knows it.
+#[derive(Default)]
 pub struct Host {
-    pub plan: HostPlan,
+    pub name: String,
+    /// It is the one where make runs.
+    pub is_here: bool,
     pub facts: HostFacts,
-    pub to: Option<Sender<Vec<u8>>>,
-    pub keeper: Option<Keeper>,
-    pub refused: bool,
+    /// None before it was up and when it is lost.
     pub slots: u32,
     pub used: Vec<bool>,
-    pub heard: Instant,
     pub sample: Option<HostSample>,
     pub busy: f64,
 }
@@ -27,18 +24,7 @@ pub struct Host {
 impl Host {
     /// Not connected yet.
     pub fn new(plan: &HostPlan) -> Host {
-        Host {
-            plan: plan.clone(),
-            facts: HostFacts::default(),
-            to: None,
-            keeper: None,
-            refused: false,
-            slots: 0,
-            used: Vec::new(),
-            heard: Instant::now(),
-            sample: None,
-            busy: 0.0,
-        }
+        Host { name: plan.name.clone(), is_here: plan.via == Via::Local, ..Host::default() }
     }
 
     /// As placement sees it. `fences`: files of the folder that it has to look at again.
@@ -60,7 +46,7 @@ impl Host {
     }
 
     fn names(&self) -> impl Iterator<Item = &String> {
-        [&self.plan.name, &self.facts.hostname].into_iter().chain(&self.facts.aliases)
+        [&self.name, &self.facts.hostname].into_iter().chain(&self.facts.aliases)
     }
 
     /// One of its names.
@@ -78,26 +64,16 @@ impl Host {
         self.used.iter().filter(|u| **u).count() as u32
     }
 
-    /// Queues a message for it. An error says that it is too large.
-    pub fn send(&self, message: &ToWorker) -> Result<(), WireError> {
-        let mut frame = Vec::new();
-        homing_wire::encode(message, &mut frame)?;
-        if let Some(to) = &self.to {
-            let _ = to.send(frame);
-        }
-        Ok(())
-    }
-
     /// The log's number of the kernel through which it sees the files.
     pub fn observer(&self, at: usize) -> usize {
-        if self.plan.via == Via::Local { HERE } else { at + 1 }
+        if self.is_here { HERE } else { at + 1 }
     }
 
     /// Does it have the recipe's folder, or may it turn out to have it?
     pub fn sees(&self, asked: &Asked, assumed: bool) -> bool {
-        let unknown = self.to.is_none();
+        let unknown = self.slots == 0;
         let shows = |mount: &Path| unknown || self.facts.mounts.iter().any(|m| m.point.as_path() == mount);
-        self.plan.via == Via::Local || assumed || asked.mount.as_deref().is_some_and(shows)
+        self.is_here || assumed || asked.mount.as_deref().is_some_and(shows)
     }
 
     /// What others keep busy follows from two samples.

@@ -1,10 +1,12 @@
 //! A build whose recipes run on many hosts. What decides is pure: which host
 //! gets a recipe (`place`, `order`), which changes it must see before it starts
-//! (`changes`), what is told while it goes on (`told`) and at the end (`evidence`). Around that are one loop
+//! (`changes`), which recipes it waited for (`chains`), what is told while it goes on (`told`) and at the end (`evidence`). Around that are one loop
 //! that knows the hosts and recipes (`core`), what it asks of file systems here
 //! (`near`), and the threads that bring it news ([`Session`]).
 
 mod asked;
+mod build;
+mod chains;
 mod changes;
 mod connection;
 mod core;
@@ -20,8 +22,8 @@ mod session;
 mod told;
 mod trace;
 mod words;
-mod workers;
 
+pub use build::Build;
 pub use changes::ChangeLog;
 pub use evidence::{Evidence, Ran};
 pub use missing::missing_files;

@@ -189,30 +189,46 @@ impl Near {
         folders_named(text, cwd).into_iter().filter(shared).map(|f| RawText::from(f.as_path())).collect()
     }
 
-    /// Where that lies which a recipe reads.
-    pub fn inputs(&self, mut files: Vec<(u64, PathBuf)>) -> Inputs {
-        let inputs = Inputs { bytes: files.iter().map(|(size, _)| size).sum(), on: BTreeMap::new() };
-        if inputs.bytes < WORTH_ASKING {
-            return inputs;
-        }
-        files.sort_unstable_by(|a, b| b.cmp(a));
-        let words = files.into_iter().take(MOST_ASKED).map(|(_, path)| path).collect();
-        let found = self.finder.as_ref().map(|f| f.inputs(&Named { words, ..Named::default() }));
-        Inputs { on: found.map(|found| found.shared).unwrap_or_default(), ..inputs }
+    /// Where that lies which a recipe reads: files of this host's, and those of HDFS, whose sizes their NameNode tells.
+    pub fn inputs(&self, Files { mut sized, remote }: Files) -> Inputs {
+        let bytes: u64 = sized.iter().map(|(size, _)| size).sum();
+        let is_worth_it = bytes >= WORTH_ASKING || !remote.is_empty();
+        let Some(finder) = self.finder.as_ref().filter(|_| is_worth_it) else {
+            return Inputs { bytes, on: BTreeMap::new() };
+        };
+        sized.sort_unstable_by(|a, b| b.cmp(a));
+        let words = sized.into_iter().take(MOST_ASKED).map(|(_, path)| path).collect();
+        let mut on = finder.inputs(&Named { words, ..Named::default() }).shared;
+        let found = finder.inputs(&Named { remote, ..Named::default() });
+        found.shared.into_iter().for_each(|(host, more)| *on.entry(host).or_default() += more);
+        Inputs { bytes: bytes + found.bytes, on }
     }
 }
 
-/// The files that a recipe reads, with their sizes: the first look at what it names, and at its folder. Fails with
+/// Files that a recipe reads.
+#[derive(Debug, Default, PartialEq)]
+pub struct Files {
+    /// With their sizes.
+    sized: Vec<(u64, PathBuf)>,
+    /// As they are named on HDFS.
+    remote: Vec<PathBuf>,
+}
+
+/// The files that a recipe reads: the first look at what it names, and at its folder. Fails with
 /// what is told when one of them does not answer.
-pub fn files_of(text: &str, cwd: &Path, step: Step) -> Result<Vec<(u64, PathBuf)>, String> {
+pub fn files_of(text: &str, cwd: &Path, step: Step) -> Result<Files, String> {
     let most = if step == Step::Gather { 200 } else { 8 };
-    let words: Vec<PathBuf> = file_words(text).into_iter().take(most).map(|w| cwd.join(w)).collect();
+    let (mut remote, words): (Vec<PathBuf>, Vec<PathBuf>) =
+        file_words(text).into_iter().take(most).partition(|word| homing_locate::is_remote(word));
+    remote.sort_unstable();
+    remote.dedup();
+    let words: Vec<PathBuf> = words.into_iter().map(|word| cwd.join(word)).collect();
     let looked: Vec<PathBuf> = words.iter().cloned().chain([cwd.to_path_buf()]).collect();
     let sized = |path: PathBuf| Some((path.metadata().ok().filter(|meta| meta.is_file())?.len(), path));
     let cwd = cwd.to_path_buf();
     homing_mounts::patiently(looked, homing_mounts::FS_TIMEOUT, move || {
         let _ = cwd.metadata();
-        words.into_iter().filter_map(sized).collect()
+        Files { sized: words.into_iter().filter_map(sized).collect(), remote }
     })
 }
 

@@ -2,6 +2,7 @@
 
 use crate::Choice;
 use crate::asked::Asked;
+use homing_launch::Attempt;
 use homing_model::event::SAID_BYTES;
 use homing_model::live::SHOWN_BYTES;
 use homing_model::text::{keep_tail, last_line};
@@ -16,10 +17,11 @@ const TAIL: usize = 8 << 10;
 const ERROR: &[u8] = b"error:";
 
 /// What the coordinator knows of it.
-pub struct Running {
+pub type Running = Attempt<Given>;
+
+/// Besides its host.
+pub struct Given {
     pub asked: Asked,
-    /// Index of the host.
-    pub host: usize,
     pub slot: usize,
     pub sent: Instant,
     pub choice: Choice,
@@ -32,12 +34,12 @@ pub struct Running {
     shown: Vec<u8>,
 }
 
-impl Running {
-    /// Given to the host that was chosen.
-    pub fn new(asked: Asked, choice: Choice, slot: usize) -> Running {
-        let (host, sent, fence_us, printed) = (choice.host, Instant::now(), 0, [0; 2]);
+impl Given {
+    /// To the host that was chosen.
+    pub fn new(asked: Asked, choice: Choice, slot: usize) -> Given {
+        let (sent, fence_us, printed) = (Instant::now(), 0, [0; 2]);
         let (tail, shown) = Default::default();
-        Running { asked, host, slot, sent, choice, fence_us, printed, tail, shown }
+        Given { asked, slot, sent, choice, fence_us, printed, tail, shown }
     }
 
     /// It printed something.

@@ -1,19 +1,18 @@
 //! The threads of one build: those that listen to stand-ins, and the coordinator.
 
-use crate::Evidence;
-use crate::Seen;
 use crate::asked::News;
 use crate::connection;
-use crate::core::{Core, Settings};
+use crate::core::Core;
+use crate::host::Host;
 use crate::near::Near;
 use crate::told::{Listener, Told};
-use crate::workers;
-use homing_launch::HostPlan;
-use homing_locate::OwnLocators;
+use crate::{Build, Evidence, Seen};
+use homing_exec::Remote;
+use homing_launch::{Links, Options};
 use homing_model::TaskId;
 use homing_threads::begin;
 use std::os::unix::net::UnixListener;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use std::sync::mpsc::{Sender, channel};
@@ -54,30 +53,18 @@ pub struct Session {
 }
 
 impl Session {
-    /// Listens at `socket`; the hosts connect meanwhile. The site's `own` commands tell where bytes lie.
+    /// Listens at `socket`; the hosts connect meanwhile.
     /// The `listener` hears what happens.
     ///
     /// # Errors
     /// What could not be begun, for a person.
-    pub fn start(
-        socket: &Path,
-        root: PathBuf,
-        plans: Vec<HostPlan>,
-        assume_shared: bool,
-        fenced: bool,
-        own: OwnLocators,
-        listener: Box<dyn Listener>,
-    ) -> Result<Session, String> {
+    pub fn start(socket: &Path, build: Build, listener: Box<dyn Listener>) -> Result<Session, String> {
         let (news, inbox) = channel();
         // Ahead of the walk through the folder, which takes its time on a large one.
-        for (at, plan) in plans.iter().enumerate() {
-            workers::connect(at, plan.clone(), news.clone()).map_err(|e| format!("no link to {}: {e}", plan.name))?;
-        }
-        let near = Arc::new(looked_through(&root, fenced, own)?);
+        let hosts = connected(&build, &news).map_err(|e| e.to_string())?;
+        let near = Arc::new(looked_through(&build)?);
         let traffic = listen(socket, &near, &news)?;
-        let slots = if plans.len() == 1 { |cores, _| cores + 1 } else { slots };
-        let settings = Settings { root, plans, assume_shared, umask: umask(), slots };
-        let core = Core::new(settings, near, Told::to(listener));
+        let core = Core::new(build, hosts, near, Told::to(listener));
         let core = begin(move || core.serve(&inbox)).map_err(|e| e.to_string())?;
         Ok(Session { news, core, traffic })
     }
@@ -94,21 +81,26 @@ impl Session {
     }
 }
 
-/// What is known of the folder and of all below it, however long it takes while the mounts there answer.
-fn looked_through(root: &Path, fenced: bool, own: OwnLocators) -> Result<Near, String> {
-    let lines = homing_mounts::read().unwrap_or_default();
-    let below = lines.iter().map(|line| line.mount.point.to_path()).filter(|point| point.starts_with(root));
-    let looked = std::iter::once(root.to_path_buf()).chain(below).collect();
-    let folder = root.to_path_buf();
-    let near = homing_mounts::patiently(looked, homing_mounts::FS_TIMEOUT, move || Near::new(&folder, fenced, own));
-    near.map_err(|silent| silent.to_string())?.map_err(|e| format!("cannot watch {}: {e}", root.display()))
+/// Channels go over the connections that `homing exec` keeps too, so that the second build of an afternoon does not
+/// exchange keys with each host again.
+fn connected(build: &Build, news: &Sender<News>) -> std::io::Result<Links<Host>> {
+    let kept = |target: &str| Remote::new(homing_exec::Options::default()).way_to(target);
+    let options = Options { kept, ..Options::default() };
+    let (hosts, notes) = (news.clone(), news.clone());
+    let tell = move |at, heard| hosts.send(News::Host(at, heard)).is_ok();
+    let note = move |text| drop(notes.send(News::Note(text)));
+    Links::open(Host::new, build.plans.clone(), build.tree, options, tell, note)
 }
 
-/// More than can compute, which do so while others wait for headers from the file system; but make and
-/// this process need a share of their own host, without which all others stand still (measured:
-/// bench/results/make-speed.md).
-fn slots(cores: u32, own: bool) -> u32 {
-    if own { cores } else { cores + 2 }
+/// What is known of the folder and of all below it, however long it takes while the mounts there answer.
+fn looked_through(build: &Build) -> Result<Near, String> {
+    let (root, fenced, own) = (&build.root, build.fenced, build.locators.clone());
+    let lines = homing_mounts::read().unwrap_or_default();
+    let below = lines.iter().map(|line| line.mount.point.to_path()).filter(|point| point.starts_with(root));
+    let looked = std::iter::once(root.clone()).chain(below).collect();
+    let folder = root.clone();
+    let near = homing_mounts::patiently(looked, homing_mounts::FS_TIMEOUT, move || Near::new(&folder, fenced, own));
+    near.map_err(|silent| silent.to_string())?.map_err(|e| format!("cannot watch {}: {e}", root.display()))
 }
 
 fn listen(socket: &Path, near: &Arc<Near>, news: &Sender<News>) -> Result<Arc<Traffic>, String> {
@@ -132,10 +124,4 @@ fn listen(socket: &Path, near: &Arc<Near>, news: &Sender<News>) -> Result<Arc<Tr
     };
     begin(accept).map_err(|e| e.to_string())?;
     Ok(traffic)
-}
-
-fn umask() -> u32 {
-    let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
-    let line = status.lines().find_map(|l| l.strip_prefix("Umask:"));
-    line.and_then(|mask| u32::from_str_radix(mask.trim(), 8).ok()).unwrap_or(0o22)
 }

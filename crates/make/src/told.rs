@@ -1,9 +1,12 @@
 //! A build in the events of a run: what the coordinator learns, as a journal has it. Time is an argument.
 
+use crate::chains::Chains;
+use crate::file_words;
 use crate::host::Host;
 use crate::running::Running;
+use homing_launch::Link;
 use homing_model::event::{PlannedBytes, What, parts};
-use homing_model::{Event, HostFacts, HostSample, IoCounters, Outcome, TaskId};
+use homing_model::{Event, IoCounters, Outcome, TaskId};
 use homing_wire::Ended;
 use std::collections::HashMap;
 
@@ -31,13 +34,14 @@ pub struct Told {
     listener: Box<dyn Listener>,
     /// Recipes that may run again, by their connection.
     numbers: HashMap<u64, Numbered>,
+    chains: Chains,
     last: TaskId,
 }
 
 impl Told {
     /// Nothing has happened yet.
     pub fn to(listener: Box<dyn Listener>) -> Told {
-        Told { listener, numbers: HashMap::new(), last: 0 }
+        Told { listener, numbers: HashMap::new(), chains: Chains::default(), last: 0 }
     }
 
     /// The number of a connection's recipe that was handed to a host, and may be again.
@@ -50,35 +54,8 @@ impl Told {
         self.listener.event(Event { at_ns, what });
     }
 
-    /// A line for people.
-    pub fn note(&mut self, at_ns: i64, text: &str) {
-        self.tell(at_ns, What::Note { text: text.into() });
-    }
-
-    /// A worker answered.
-    pub fn up(&mut self, at_ns: i64, host: &str, slots: u32, facts: &HostFacts) {
-        // They are those of one moment, and samples follow.
-        let facts = HostFacts { indices: Default::default(), ..facts.clone() };
-        self.tell(at_ns, What::HostUp { host: host.into(), slots, facts });
-    }
-
-    /// A host is not used, or not for some recipes.
-    pub fn unfit(&mut self, at_ns: i64, host: &str, reason: String) {
-        self.tell(at_ns, What::HostUnfit { host: host.into(), reason });
-    }
-
-    /// A host is gone; the ends of its recipes follow.
-    pub fn host_lost(&mut self, at_ns: i64, host: &str, reason: &str) {
-        self.tell(at_ns, What::HostLost { host: host.into(), reason: reason.into() });
-    }
-
-    /// A load sample.
-    pub fn sample(&mut self, at_ns: i64, host: &str, sample: HostSample) {
-        self.tell(at_ns, What::Sample { host: host.into(), sample });
-    }
-
     /// A recipe is handed to one of the hosts.
-    pub fn started(&mut self, at_ns: i64, running: &Running, hosts: &[Host]) {
+    pub fn started(&mut self, at_ns: i64, running: &Running, hosts: &[Link<Host>]) {
         let numbered = self.numbers.entry(running.asked.id).or_insert_with(|| {
             self.last += 1;
             Numbered { task: self.last, ..Numbered::default() }
@@ -88,14 +65,19 @@ impl Told {
         if std::mem::take(&mut numbered.failed) {
             self.tell(at_ns, What::TaskAgain { task });
         }
+        let asked = &running.asked;
+        let cwd = asked.cwd.to_path();
+        let named: Vec<_> = file_words(&asked.text).iter().map(|word| cwd.join(word)).collect();
+        let after = self.chains.begin(task, &asked.part, &named, at_ns);
         let started = What::TaskStarted {
             task,
             attempt,
-            host: hosts[running.host].plan.name.clone(),
+            host: hosts[running.host].name.clone(),
             slot: running.slot as u32 + 1,
             command: running.asked.text.clone(),
             planned: planned(running, hosts),
             why: Some(running.choice.why.to_string()),
+            after,
         };
         self.tell(at_ns, started);
     }
@@ -125,6 +107,7 @@ impl Told {
         let Numbered { task, attempt, .. } = *numbered;
         let success = outcome.is_success();
         numbered.failed = last && !success;
+        self.chains.end(task, at_ns, success);
         if success {
             self.numbers.remove(&id);
         }
@@ -158,18 +141,18 @@ struct Used {
 }
 
 /// Where that lies which it reads; `None` where that is not known.
-fn planned(running: &Running, hosts: &[Host]) -> Option<PlannedBytes> {
+fn planned(running: &Running, hosts: &[Link<Host>]) -> Option<PlannedBytes> {
     let (inputs, own) = (&running.asked.inputs, &hosts[running.host]);
     if inputs.on.is_empty() {
         return None;
     }
     let local = own.holds(inputs);
     let remote = inputs.bytes.saturating_sub(local);
-    let up = hosts.iter().filter(|host| host.to.is_some()).count().max(1) as u64;
+    let up = hosts.iter().filter(|host| host.slots > 0).count().max(1) as u64;
     let held: u64 = hosts.iter().map(|host| host.holds(inputs)).sum();
     let name = |holder: &String| {
         let of_build = hosts.iter().find(|host| host.is_called(holder));
-        of_build.map_or_else(|| holder.clone(), |host| host.plan.name.clone())
+        of_build.map_or_else(|| holder.clone(), |host| host.name.clone())
     };
     let others = inputs.on.iter().filter(|(holder, bytes)| **bytes > 0 && !own.is_called(holder));
     let others: Vec<(String, u64)> = others.map(|(holder, bytes)| (name(holder), *bytes)).collect();

@@ -73,7 +73,8 @@ pub fn file_words(text: &str) -> Vec<PathBuf> {
     let text = text.replace('>', " -o ");
     let mut before = "";
     let reads = words(&text).filter(|word| !WRITES.contains(&std::mem::replace(&mut before, word)));
-    let named = reads.filter(|w| !w.starts_with('-') && w.contains('.') && w.len() < 4096);
+    let is_file = |w: &&str| w.contains('.') || homing_locate::is_remote(Path::new(w));
+    let named = reads.filter(|w| !w.starts_with('-') && w.len() < 4096).filter(is_file);
     named.map(PathBuf::from).collect()
 }
 
@@ -117,6 +118,7 @@ mod tests {
     fn what_is_written_is_not_read() {
         let read = |text: &str| file_words(text).iter().map(|p| p.display().to_string()).collect::<Vec<_>>();
         assert_eq!(read("cc -c -o out/x.o x.c -I. 2>&1"), ["x.c"]);
+        assert_eq!(read("hadoop fs -cat hdfs://nn/a | sort > hdfs://nn/b"), ["hdfs://nn/a"]);
         assert_eq!(read("cc -c -MD -MF d/x.d -MQ x.o -o x.o x.c"), ["x.c"]);
         assert_eq!(read("sed s/a/b/ <in.txt >out.txt && cat a.1 >> all.2"), ["in.txt", "a.1"]);
     }

@@ -2,100 +2,106 @@
 
 use super::{Core, say};
 use crate::asked::ToConnection;
-use crate::host::Host;
-use crate::running::Running;
-use homing_clock::wall_ns;
-use homing_launch::{Keeper, Via};
+use homing_launch::{HostNews, MOST_LOSSES, lose};
+use homing_model::event::What;
 use homing_model::{HostFacts, Outcome, RawText};
-use homing_wire::{HOST_LOST_S, ToWorker};
-use std::sync::mpsc::Sender;
+use homing_wire::ToWorker;
 use std::time::{Duration, Instant};
 
-/// A recipe whose host is lost is given to this many.
-const MOST_ATTEMPTS: u32 = 3;
-
 impl Core {
-    pub(super) fn up(&mut self, at: usize, facts: HostFacts, to: Sender<Vec<u8>>, keeper: Keeper) {
-        if let (Some(why), Some(ahead), true) = (homing_fence::out_of_step(&facts), facts.ahead, self.near.fenced) {
-            self.near.wrote_behind(&self.settings.root, ahead);
-            return self.refuse(at, &why);
+    pub(super) fn host(&mut self, at: usize, news: HostNews) {
+        let name = self.hosts[at].name.clone();
+        match news {
+            HostNews::Up(facts) => self.up(at, *facts),
+            HostNews::Refused(error) => self.refuse(at, error.to_string()),
+            HostNews::From(messages) => messages.into_iter().for_each(|message| self.worker_said(at, message)),
+            HostNews::Cut(why) => self.hosts.tell(at, &format!("{name} gets no new tasks: {why}"), Instant::now()),
+            HostNews::Astray(why) => {
+                self.leaves(at, &why);
+                self.hosts.follow(at, self.hosts[at].plan.clone());
+            }
+            HostNews::Lost(reason, _) => {
+                if self.leaves(at, &reason) {
+                    self.hosts.tell(at, &format!("{name} is lost: {reason}"), Instant::now());
+                }
+                self.lost(at, &reason);
+                self.hosts.come_back(at, Instant::now());
+            }
         }
-        let plan = &self.hosts[at].plan;
-        let usual = || (self.settings.slots)(facts.cores, plan.via == Via::Local);
-        let slots = plan.slots.unwrap_or_else(usual).max(1);
+    }
+
+    pub(super) fn look_at_hosts(&mut self) {
+        let now = Instant::now();
+        self.hosts.look(now).into_iter().for_each(|(at, news)| self.host(at, news));
+        self.tell_of_hosts(false);
+    }
+
+    /// What has become of hosts, those that have it alike in one line.
+    fn tell_of_hosts(&mut self, ends: bool) {
+        let now = Instant::now();
+        self.hosts.refusals(now, ends).iter().for_each(|line| say(line));
+        self.hosts.notes(now, ends).iter().for_each(|line| self.note(line));
+    }
+
+    fn up(&mut self, at: usize, facts: HostFacts) {
         let host = &mut self.hosts[at];
-        (host.facts, host.to, host.keeper, host.slots) = (facts, Some(to), Some(keeper), slots);
-        (host.used, host.heard) = (vec![false; slots as usize], Instant::now());
-        let cwd = RawText::from(self.settings.root.as_path());
-        let (run, env) = ("make".into(), Vec::new());
-        let _ = host.send(&ToWorker::Begin {
-            run,
+        if let (Some(why), Some(ahead), true) = (homing_fence::out_of_step(&facts), facts.ahead, self.near.fenced) {
+            self.near.wrote_behind(&self.build.root, ahead);
+            let why = format!("host {}: {why}", host.name);
+            return self.refuse(at, why);
+        }
+        let slots = host.plan.slots.unwrap_or_else(|| slots(facts.cores, host.is_here, self.alone)).max(1);
+        (host.facts, host.slots, host.used) = (facts, slots, vec![false; slots as usize]);
+        let begin = ToWorker::Begin {
+            run: "make".into(),
             cwd: "/".into(),
-            env,
+            env: Vec::new(),
             slots,
             sample_ms: 1000,
             pulse: false,
             eager_output: true,
             nice: 0,
-        });
-        let _ = host.send(&ToWorker::Watch { roots: vec![cwd], umask: self.settings.umask });
-        self.told.up(wall_ns(), &host.plan.name, slots, &host.facts);
+            meter: self.build.meter.clone(),
+        };
+        let roots = vec![RawText::from(self.build.root.as_path())];
+        let watch = ToWorker::Watch { roots, umask: umask() };
+        [begin, watch].iter().for_each(|message| host.say(message).expect("messages without a list"));
+        // They are those of one moment, and samples follow.
+        let facts = HostFacts { indices: Default::default(), ..host.facts.clone() };
+        let host = host.name.clone();
+        self.tell(What::HostUp { host, slots, facts });
     }
 
     /// It gets no recipes.
-    pub(super) fn refuse(&mut self, at: usize, why: &str) {
-        let host = &mut self.hosts[at];
-        host.refused = true;
-        say(&format!("{}: {why}", host.plan.name));
-        self.told.unfit(wall_ns(), &host.plan.name, why.into());
+    fn refuse(&mut self, at: usize, why: String) {
+        self.tell(What::HostUnfit { host: self.hosts[at].name.clone(), reason: why.clone() });
+        self.hosts.refuse(at, Some(why), Instant::now());
     }
 
-    /// Its recipes may run until its lease is over, and are given to nobody else before.
-    pub(super) fn cut(&mut self, at: usize, why: &str) {
-        if self.unlink(at) {
-            let name = &self.hosts[at].plan.name;
-            self.note(&format!(
-                "{name} gets no more recipes: {why}; what runs there is not run elsewhere for {HOST_LOST_S} s"
-            ));
+    /// It counts as lost from now on. False when it did before.
+    fn leaves(&mut self, at: usize, why: &str) -> bool {
+        let was_there = std::mem::take(&mut self.hosts[at].slots) > 0;
+        if was_there {
+            self.tell(What::HostLost { host: self.hosts[at].name.clone(), reason: why.into() });
         }
+        was_there
     }
 
-    /// Nothing is said to it any more. False when that was so before.
-    fn unlink(&mut self, at: usize) -> bool {
-        let host = &mut self.hosts[at];
-        (host.refused, host.keeper) = (true, None);
-        host.to.take().is_some()
-    }
-
-    pub(super) fn lost(&mut self, at: usize, why: &str) {
-        let linked = self.unlink(at);
-        let was_up = std::mem::take(&mut self.hosts[at].slots) > 0;
-        let mut tickets: Vec<u64> = self.running.iter().filter(|(_, r)| r.host == at).map(|(t, _)| *t).collect();
-        tickets.sort_unstable();
-        if linked || !tickets.is_empty() {
-            self.note(&format!("{} is lost: {why}", self.hosts[at].plan.name));
-        }
-        if was_up {
-            self.told.host_lost(wall_ns(), &self.hosts[at].plan.name, why);
-        }
-        let given: Vec<Running> = tickets.into_iter().filter_map(|t| self.give_back(t)).collect();
-        for mut running in given {
+    /// Nothing runs there any more: recipes that somebody wants are run elsewhere.
+    fn lost(&mut self, at: usize, why: &str) {
+        for (_, mut running) in lose(&mut self.running, at) {
+            self.vacate(&running);
             running.asked.unfit.push(at);
-            let last = running.asked.attempts >= MOST_ATTEMPTS;
-            self.gave_up(&running, Outcome::Lost(why.into()), last);
-            if !last {
-                self.waiting.push_front(running.asked);
+            running.asked.losses += 1;
+            let last = running.killed || running.asked.losses >= MOST_LOSSES;
+            self.gave_up(&running, running.lost(why), last);
+            if !last || running.killed {
+                self.again(running);
             } else {
-                let why = format!("lost with {MOST_ATTEMPTS} hosts: {}", running.asked.label());
+                let why = format!("lost with {MOST_LOSSES} hosts: {}", running.asked.label());
                 let _ = running.asked.reply.send(ToConnection::Failed(why));
             }
         }
-    }
-
-    pub(super) fn silent_hosts(&mut self) {
-        let silent = |host: &Host| host.to.is_some() && host.heard.elapsed() > Duration::from_secs(HOST_LOST_S);
-        let lost: Vec<usize> = (0..self.hosts.len()).filter(|at| silent(&self.hosts[*at])).collect();
-        lost.into_iter().for_each(|at| self.lost(at, "nothing heard from it"));
     }
 
     /// Workers end themselves and all that they started when their input ends.
@@ -103,9 +109,24 @@ impl Core {
         for running in std::mem::take(&mut self.running).into_values() {
             self.gave_up(&running, Outcome::Killed, true);
         }
-        self.hosts.iter_mut().for_each(|host| host.to = None);
-        for keeper in self.hosts.iter_mut().filter_map(|host| host.keeper.take()) {
-            keeper.end(Duration::from_secs(2));
-        }
+        self.tell_of_hosts(true);
+        self.hosts.end(Duration::from_secs(2));
     }
+}
+
+/// Recipes at once for its cores: more than can compute, which do so while others wait for headers from the file system;
+/// but make and this process need a share of their own host, without which all others stand still (measured:
+/// bench/results/make-speed.md).
+fn slots(cores: u32, is_here: bool, alone: bool) -> u32 {
+    match (alone, is_here) {
+        (true, _) => cores + 1,
+        (false, true) => cores,
+        (false, false) => cores + 2,
+    }
+}
+
+fn umask() -> u32 {
+    let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
+    let line = status.lines().find_map(|l| l.strip_prefix("Umask:"));
+    line.and_then(|mask| u32::from_str_radix(mask.trim(), 8).ok()).unwrap_or(0o22)
 }

@@ -5,6 +5,7 @@ use crate::Seen;
 use crate::asked::Asked;
 use crate::running::Running;
 use homing_clock::wall_ns;
+use homing_model::event::What;
 use homing_model::live::Waits;
 use homing_model::{Live, TaskId};
 
@@ -20,7 +21,7 @@ impl Core {
     fn waits(&self) -> Vec<Waits> {
         let comes = |asked: &&Asked| {
             let mut hosts = self.hosts.iter().enumerate();
-            !hosts.any(|(at, host)| host.to.is_some() && !asked.unfit.contains(&at) && self.sees(host, asked))
+            !hosts.any(|(at, host)| host.is_up() && !asked.unfit.contains(&at) && self.sees(host, asked))
         };
         let connecting = self.waiting.iter().filter(comes).count();
         let of = |why: &str, tasks: usize| Waits { why: why.into(), tasks: tasks as u64 };
@@ -39,7 +40,7 @@ impl Core {
     /// Nothing where it is not under way.
     pub(super) fn end_task(&mut self, task: TaskId) {
         let Some(id) = self.under_way(task).map(|running| running.asked.id) else { return };
-        self.told.note(wall_ns(), &format!("task {task} is ended, as somebody who watches wants it"));
+        self.tell(What::Note { text: format!("task {task} is ended, as somebody who watches wants it") });
         self.kill(id);
     }
 }

@@ -1,8 +1,13 @@
+#[path = "../../../../tests/ended.rs"]
+mod ended;
+
 use super::*;
 use crate::asked::Asked;
 use crate::near::Inputs;
+use crate::running::Given;
 use crate::{Choice, Why};
-use homing_launch::{HostPlan, Via};
+use ended::End;
+use homing_launch::{HostPlan, Links, Via};
 use homing_wire::Stream;
 use std::sync::mpsc::{Receiver, Sender, channel};
 
@@ -19,20 +24,20 @@ fn told() -> (Told, Receiver<Event>) {
     (Told::to(Box::new(Ear(ear))), heard)
 }
 
-fn hosts() -> Vec<Host> {
-    let host = |name: &str| {
-        let mut host = Host::new(&HostPlan { name: name.into(), via: Via::Local, slots: None });
-        (host.to, host.facts.aliases) = (Some(channel().0), vec![format!("{name}.net")]);
-        host
-    };
-    ["n1", "n2"].map(host).into()
+fn hosts() -> Links<Host> {
+    let plan = |name: &str| HostPlan { name: name.into(), via: Via::Local, slots: None };
+    let mut hosts = Links::new(Host::new, ["n1", "n2"].map(plan).into(), |_, _| Ok(()));
+    for host in hosts.iter_mut() {
+        (host.slots, host.facts.aliases) = (1, vec![format!("{}.net", host.name)]);
+    }
+    hosts
 }
 
 /// The recipe of a connection, given to the host with this index.
 fn recipe(id: u64, host: usize) -> Running {
     let words = ["/bin/sh", "-c", "cc -c a.c"].map(Into::into).into();
     let asked = Asked::new(id, words, "/p".into(), Vec::new());
-    Running::new(asked, Choice { host, why: Why::Load }, 2)
+    Running { host, killed: false, of: Given::new(asked, Choice { host, why: Why::Load }, 2) }
 }
 
 fn ended(outcome: Outcome) -> Ended {
@@ -70,22 +75,18 @@ fn a_recipe_that_fails_is_told_with_its_command_what_it_used_and_its_last_words(
         command: "cc -c a.c".into(),
         planned: None,
         why: Some("least loaded".into()),
+        after: None,
     };
-    let ended = What::TaskEnded {
-        task: 1,
-        attempt: 1,
+    let ended = What::from(End {
         host: "n2".into(),
         outcome: Outcome::Exit(1),
         start_ns: 6_000,
         wall_us: 3,
         io: IoCounters { user_us: 5, ..IoCounters::default() },
-        io_wait: None,
-        stdout_bytes: 4,
-        stderr_bytes: 22,
+        printed: [4, 22],
         said: Some("a.c:1: what is this?".into()),
-        last: true,
-        ran: None,
-    };
+        ..End::default()
+    });
     assert_eq!(heard, [Event { at_ns: 7_000, what: started }, Event { at_ns: 9_000, what: ended }]);
 }
 
