@@ -2,6 +2,7 @@
 
 use crate::files::{self, read_json, read_short, write_json};
 use crate::job::{JobSpec, Stop};
+use crate::plan::Config;
 use crate::{Job, QueueError, Spool};
 use homing_folder::lock::Held;
 use serde::{Deserialize, Serialize};
@@ -45,6 +46,31 @@ impl Amend {
             require: spec.require.clone(),
             order: spec.order,
         }
+    }
+
+    /// Moves it to another queue, with the run limit of that where it had none of its own; the error is LSF's.
+    pub fn into_queue(&mut self, config: &Config, queue: &str, uid: u32) -> Result<(), String> {
+        if !config.queues.contains_key(queue) {
+            return Err(format!("{queue}: No such queue"));
+        }
+        if let Some(why) = config.refuses(queue, uid) {
+            return Err(format!("{queue}: {why}"));
+        }
+        let own = self.limit_s.filter(|own| Some(*own) != config.limit_s(&self.queue));
+        self.limit_s = own.into_iter().chain(config.limit_s(queue)).min();
+        self.queue = queue.into();
+        Ok(())
+    }
+
+    /// Before all of `own` jobs of its queue that wait, or behind them.
+    pub fn moved(job: &Job, own: &[Job], first: bool) -> Amend {
+        let beside = own.iter().filter(|other| other.spec.queue == job.spec.queue && !other.is_over(None));
+        let orders = beside.map(|other| other.spec.order);
+        let order = match first {
+            true => orders.min().unwrap_or(0).saturating_sub(1),
+            false => orders.max().unwrap_or(0).saturating_add(1),
+        };
+        Amend { order, ..Amend::of(&job.spec) }
     }
 
     fn apply(self, spec: JobSpec) -> JobSpec {
@@ -101,22 +127,54 @@ impl Spool {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::Private;
+    use crate::plan::Queue;
+    use crate::{Part, Private, State};
+
+    fn spec() -> JobSpec {
+        let spec = r#"{"v":1,"user":"u","submit_ns":0,"from":"h","cwd":"/w","command":{"shell":"true"},
+                       "name":"","queue":"q","slots":1,"array":{"indices":"1-2"}}"#;
+        serde_json::from_str(spec).unwrap()
+    }
+
+    #[test]
+    fn another_queue_brings_its_limit_and_leaves_the_users_own() {
+        let queue = |run_limit| Queue { run_limit, ..Queue::default() };
+        let queues =
+            [("q".to_string(), queue(Some(10))), ("long".into(), queue(Some(60))), ("any".into(), queue(None))];
+        let config = Config { queues: queues.into(), ..Config::default() };
+        let moved = |limit_s, to: &str| {
+            let mut change = Amend { limit_s, ..Amend::of(&spec()) };
+            change.into_queue(&config, to, 1).map(|()| change.limit_s)
+        };
+        assert_eq!(moved(Some(600), "long"), Ok(Some(3600)), "it was the queue's");
+        assert_eq!((moved(Some(600), "any"), moved(Some(60), "any")), (Ok(None), Ok(Some(60))));
+        assert_eq!(moved(Some(7200), "long"), Ok(Some(3600)));
+        assert_eq!(moved(None, "no"), Err("no: No such queue".into()));
+    }
+
+    #[test]
+    fn the_first_of_a_queue_goes_before_what_waits_there() {
+        let job = |id, queue: &str, order, state| {
+            let spec = JobSpec { order, queue: queue.into(), ..spec() };
+            Job { id, uid: 1, spec: spec.into(), parts: vec![Part { state, ..Part::new(1) }], dir: Default::default() }
+        };
+        let (mine, other, ended) =
+            (job(1, "q", 4, State::Pend), job(2, "p", -9, State::Pend), job(3, "q", -9, State::Done));
+        let own = [mine.clone(), job(4, "q", -2, State::Pend), other, ended];
+        assert_eq!((Amend::moved(&mine, &own, true).order, Amend::moved(&mine, &own, false).order), (-3, 5));
+    }
 
     #[test]
     fn what_waits_is_changed_and_what_has_started_is_not() {
         let (_dir, base) = crate::places::new_shared();
         let spool = Spool::at(base).unwrap();
-        let spec = r#"{"v":1,"user":"u","submit_ns":0,"from":"h","cwd":"/w","command":{"shell":"true"},
-                       "name":"","queue":"q","slots":1,"array":{"indices":"1-2"}}"#;
-        let spec: JobSpec = serde_json::from_str(spec).unwrap();
-        let id = spool.submit(&spec, &Private::default()).unwrap();
+        let id = spool.submit(&spec(), &Private::default()).unwrap();
         let job = spool.job(id).unwrap();
         let change = Amend { queue: "long".into(), slots: 3, order: -1, ..Amend::of(&job.spec) };
         spool.amend(&job, &change).unwrap();
         let seen = spool.job(id).unwrap();
         assert_eq!(Amend::of(&seen.spec), change);
-        assert_eq!(seen.parts[0].state, crate::State::Pend, "it is not held back any longer");
+        assert_eq!(seen.parts[0].state, State::Pend, "it is not held back any longer");
         fs::write(job.dir.join("start.2.json"), "{}").unwrap();
         let refused = spool.amend(&job, &Amend { slots: 9, ..change.clone() }).unwrap_err().to_string();
         assert!(refused.contains(&format!("{id}[2] has started")), "{refused}");

@@ -38,7 +38,7 @@ impl Embedded {
 
     /// A restart of the machine, or a kill, may have taken the runner from jobs that wait.
     fn tend_to(&self, jobs: &[Job]) -> Result<(), QueueError> {
-        let waits = jobs.iter().any(|j| j.uid == files::uid() && j.parts.iter().any(|p| !p.state.is_over()));
+        let waits = jobs.iter().any(|j| j.uid == files::uid() && !j.is_over(None));
         if waits { self.ensure_runner() } else { Ok(()) }
     }
 

@@ -3,7 +3,7 @@
 
 use crate::control::{Order, Target};
 use crate::plan::{Block, Config};
-use crate::{Amend, Job, JobSpec, Private, QueueError};
+use crate::{Amend, Job, JobSpec, Private, QueueError, array, depend};
 use std::collections::HashMap;
 use std::time::Duration;
 
@@ -91,4 +91,14 @@ pub trait Engine {
     fn tend(&self) -> Result<(), QueueError> {
         Ok(())
     }
+}
+
+/// A job that a condition names and that is not there: it would be waited for for ever.
+pub fn missing(condition: &str, engine: &dyn Engine) -> Result<Option<String>, QueueError> {
+    let own = engine.own_jobs()?;
+    let is_there = |named: &String| match array::job_id(named) {
+        Some((id, _)) => engine.job(id).is_ok(),
+        None => own.iter().any(|job| job.spec.name == *named),
+    };
+    Ok(depend::jobs(condition).into_iter().find(|named| !is_there(named)))
 }

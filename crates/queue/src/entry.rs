@@ -6,7 +6,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 /// One job, or one element of an array.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Default)]
 pub struct Part {
     /// Index, 0 without an array.
     pub index: u32,
@@ -31,17 +31,7 @@ pub struct Part {
 impl Part {
     /// One of which nothing is known yet.
     pub fn new(index: u32) -> Part {
-        Part {
-            index,
-            state: State::Pend,
-            start: None,
-            end: None,
-            stopped_by: None,
-            asked: None,
-            kept: false,
-            out: None,
-            err: None,
-        }
+        Part { index, ..Part::default() }
     }
 }
 
@@ -64,6 +54,23 @@ impl Job {
     /// An element by its index.
     pub fn part(&self, index: u32) -> Option<&Part> {
         self.parts.iter().find(|p| p.index == index)
+    }
+    /// The elements that are meant: one, or all.
+    pub fn meant(&self, index: Option<u32>) -> impl Iterator<Item = &Part> {
+        self.parts.iter().filter(move |p| index.is_none_or(|i| i == p.index))
+    }
+    /// Nothing more comes of them.
+    pub fn is_over(&self, index: Option<u32>) -> bool {
+        self.meant(index).all(|p| p.state.is_over())
+    }
+    /// The exit status for whoever has waited for all of it: the first that is not 0, and 255 where one is not known.
+    pub fn exit(&self) -> i32 {
+        let mut exits = self.parts.iter().map(|p| p.end.as_ref().map(|end| end.exit));
+        exits.clone().flatten().find(|exit| *exit != 0).unwrap_or(if exits.all(|exit| exit.is_some()) {
+            0
+        } else {
+            255
+        })
     }
     /// `12` or `12[3]`.
     pub fn name_of(&self, part: &Part) -> String {

@@ -1,5 +1,6 @@
 //! What can go wrong, for a person.
 
+use homing_model::Failure;
 use std::io;
 use std::path::{Path, PathBuf};
 
@@ -43,5 +44,19 @@ impl QueueError {
     }
     pub(crate) fn io(doing: &'static str, path: &Path) -> impl FnOnce(io::Error) -> QueueError {
         move |source| QueueError::Io { doing, path: path.to_path_buf(), source }
+    }
+}
+
+/// What it is to the user: a mistake of the request is no failure of the machine.
+impl From<QueueError> for Failure {
+    fn from(error: QueueError) -> Failure {
+        match error {
+            QueueError::NotFound(_) | QueueError::Request(_) => Failure::usage(error),
+            QueueError::Program(said) => match homing_slurm::advice(&said) {
+                Some(advice) => Failure::system(said).hint(advice),
+                None => Failure::system(said),
+            },
+            other => Failure::system(other),
+        }
     }
 }

@@ -2,16 +2,11 @@
 
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
-use std::io::Read;
-use std::os::unix::process::CommandExt;
-use std::process::{Child, Command, Stdio};
 use std::sync::mpsc::{Receiver, channel};
 use std::time::{Duration, Instant};
 
 /// A command that has not ended by then is ended, and its value is unknown.
 pub const LIMIT: Duration = Duration::from_secs(10);
-/// Output that is looked at, bytes.
-const LONGEST: usize = 4096;
 
 /// `[index.NAME]` of the cluster file.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -39,42 +34,8 @@ pub fn number(command: &str, output: &[u8]) -> Result<f64, String> {
 impl Index {
     /// Its value on this machine now.
     pub fn ask(&self) -> Result<f64, String> {
-        let mut command = Command::new("/bin/sh");
-        command.args(["-c", &self.command]).current_dir("/").process_group(0);
-        command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::null());
-        let mut child = command.spawn().map_err(|e| format!("{:?} cannot be started: {e}", self.command))?;
-        let status = ended(&mut child);
-        // Whatever it left behind must not hold its output open.
-        let group = rustix::process::Pid::from_child(&child);
-        let _ = rustix::process::kill_process_group(group, rustix::process::Signal::KILL);
-        let _ = child.wait();
-        match status {
-            None => Err(format!("{:?} did not end within {} s", self.command, LIMIT.as_secs())),
-            Some(status) if !status.success() => Err(format!("{:?} failed: {status}", self.command)),
-            Some(_) => number(&self.command, &printed(&mut child)),
-        }
+        number(&self.command, &homing_process::ask(&self.command, LIMIT)?)
     }
-}
-
-fn ended(child: &mut Child) -> Option<std::process::ExitStatus> {
-    let begun = Instant::now();
-    while begun.elapsed() < LIMIT {
-        if let Ok(Some(status)) = child.try_wait() {
-            return Some(status);
-        }
-        std::thread::sleep(Duration::from_millis(10));
-    }
-    None
-}
-
-/// What stands in its pipe, without waiting for who else may have that open.
-fn printed(child: &mut Child) -> Vec<u8> {
-    let Some(mut output) = child.stdout.take() else { return Vec::new() };
-    let _ = rustix::io::ioctl_fionbio(&output, true);
-    let mut text = vec![0; LONGEST];
-    let n = output.read(&mut text).unwrap_or(0);
-    text.truncate(n);
-    text
 }
 
 /// Answers of all indices, each asked anew after its period, beside whatever else is done.

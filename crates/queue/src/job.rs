@@ -19,7 +19,7 @@ pub enum Style {
 
 /// `spec.json`: what was asked for, for the owner. `job.json` is the same for
 /// all users, without the command, its folder and its files.
-#[derive(Clone, Debug, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
 pub struct JobSpec {
     /// Format, 1.
     pub v: u32,
@@ -155,6 +155,11 @@ pub struct Share {
 }
 
 impl JobSpec {
+    /// The hosts of its shares, where those are chosen.
+    pub fn named_hosts(&self) -> Vec<&str> {
+        self.hosts.iter().map(|share| share.host.as_str()).collect()
+    }
+
     /// Slots that it has on a host, where its start was on `started`.
     pub fn slots_on(&self, host: &str, started: &str) -> u32 {
         match self.over_several() {

@@ -5,9 +5,8 @@ use crate::job::{End, Kill, Stop};
 use crate::state::State;
 use crate::{Job, Part, QueueError, Spool};
 use homing_folder::lock::Held;
-use std::fs;
-use std::io;
 use std::path::Path;
+use std::{fs, io};
 
 impl Spool {
     /// Asks for the end of a job or one element. What has not started ends now;

@@ -5,9 +5,8 @@
 //! Files that all users lock in a shared folder were another way: whoever
 //! came first could make them such that nobody else was able to.
 
-use crate::QueueError;
-use crate::files;
 use crate::places::Places;
+use crate::{QueueError, files};
 use homing_folder::lock::{self, Held};
 use homing_folder::open_plain;
 use std::collections::BTreeSet;

@@ -3,10 +3,11 @@
 use serde::Serialize;
 
 /// LSF's words for the states that it has, and one that it has not.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
 #[serde(rename_all = "UPPERCASE")]
 pub enum State {
     /// Waits.
+    #[default]
     Pend,
     /// Waits, and was told not to start.
     Psusp,

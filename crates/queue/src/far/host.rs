@@ -76,8 +76,7 @@ pub fn unasked(why: &str) -> Vec<u8> {
 }
 
 fn tell(news: &mut dyn Write, what: &News) -> Result<(), QueueError> {
-    let line = serde_json::to_vec(what).map_err(io::Error::other);
-    let told = line.and_then(|line| news.write_all(&[&line[..], b"\n"].concat())).and_then(|()| news.flush());
+    let told = homing_wire::lines::say(news, what, &[]);
     told.map_err(|e| QueueError::Program(format!("whoever sent the job has gone: {e}")))
 }
 

@@ -1,7 +1,8 @@
 //! The keeper's end: a channel to the host, and what comes back over it.
 
 use super::{BEAT, News, Word};
-use std::io::{self, BufRead, BufReader, Write};
+use homing_wire::{MAX_FRAME, lines};
+use std::io::{self, BufReader, Write};
 use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
 use std::time::Duration;
@@ -64,9 +65,10 @@ fn speak(mut to: ChildStdin, words: &Receiver<Word>) {
 }
 
 fn hear(from: ChildStdout, news: &Sender<News>) {
-    for line in BufReader::new(from).lines().map_while(Result::ok) {
+    let mut from = BufReader::new(from);
+    while let Ok(Some(line)) = lines::next(&mut from, MAX_FRAME) {
         // What cannot be read is a newer version's, and changes nothing here.
-        let Ok(what) = serde_json::from_str(&line) else { continue };
+        let Ok(what) = serde_json::from_slice(&line) else { continue };
         if news.send(what).is_err() {
             return;
         }

@@ -5,6 +5,7 @@ use super::News;
 use crate::QueueError;
 use crate::job::{End, Kill};
 use homing_model::RawText;
+use homing_wire::{MAX_FRAME, lines};
 use serde::{Deserialize, Serialize};
 use std::io::{self, BufRead, Read, Write};
 use std::os::unix::process::ExitStatusExt;
@@ -28,9 +29,8 @@ pub struct Rank {
 
 /// Puts this process under a guard, which ends all that it started. To be called before anything else is.
 pub fn guard() -> Result<(), QueueError> {
-    let terms = homing_process::Terms { lease: None, orphaned: Some(libc::SIGKILL) };
-    let guarded = homing_process::guarded(terms, |end| libc::WEXITSTATUS(end.status));
-    guarded.map(drop).map_err(|e| QueueError::Program(format!("cannot start a guard: {e}")))
+    homing_process::guarded_to_the_end(false, || ())
+        .map_err(|e| QueueError::Program(format!("cannot start a guard: {e}")))
 }
 
 /// The host's end: tells what the command prints, and its end when nothing of it is left; a daemon that it has started
@@ -98,8 +98,7 @@ fn start(rank: &Rank, to: &Sender<Option<News>>) -> Result<Child, String> {
 }
 
 fn tell(news: &mut dyn Write, what: &News) -> Result<(), QueueError> {
-    let line = serde_json::to_vec(what).map_err(io::Error::other);
-    let told = line.and_then(|line| news.write_all(&[&line[..], b"\n"].concat())).and_then(|()| news.flush());
+    let told = lines::say(news, what, &[]);
     told.map_err(|e| QueueError::Program(format!("whoever asked for the command has gone: {e}")))
 }
 
@@ -136,9 +135,9 @@ fn fatal(action: &str, host: &str, exit: i32) -> Option<String> {
 }
 
 /// The asking end: passes on what the command prints; its exit status, or why there is none.
-pub fn follow(from: impl BufRead) -> Result<i32, String> {
-    for line in from.lines().map_while(Result::ok) {
-        match serde_json::from_str(&line) {
+pub fn follow(mut from: impl BufRead) -> Result<i32, String> {
+    while let Ok(Some(line)) = lines::next(&mut from, MAX_FRAME) {
+        match serde_json::from_slice(&line) {
             Ok(News::Out(text)) => io::stdout().write_all(&text.0).and_then(|()| io::stdout().flush()),
             Ok(News::Err(text)) => io::stderr().write_all(&text.0),
             Ok(News::Ended(end)) => return Ok(end.exit),

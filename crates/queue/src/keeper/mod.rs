@@ -37,7 +37,7 @@ pub fn keep(dir: &Path, index: u32, at_ns: i64, fds: &[RawFd], queue: &Queue) ->
     let _locks = locks.map_err(QueueError::io("take over the locks of", dir))?;
     let _ = rustix::process::setsid();
     // The guard holds the locks as well: no slot is given away before nothing is left.
-    let terms = homing_process::Terms { lease: None, orphaned: None };
+    let terms = homing_process::Terms { lease: None, orphaned: None, spares: false };
     homing_process::guarded(terms, |_| 0).map_err(QueueError::io("start a guard for the keeper of", dir))?;
     let mine = fs::symlink_metadata(dir).is_ok_and(|m| m.is_dir() && m.uid() == files::uid());
     let read = || {

@@ -60,6 +60,10 @@ impl Config {
             .or_else(|| self.queues.keys().find(|n| *n == "normal").map(String::as_str))
             .unwrap_or_else(|| self.queues.keys().next().map_or("normal", String::as_str))
     }
+    /// Seconds that a job of the queue may run.
+    pub fn limit_s(&self, queue: &str) -> Option<u64> {
+        self.queues.get(queue)?.run_limit.map(|minutes| minutes.saturating_mul(60))
+    }
     /// Slots of a host, where they are known here.
     pub fn slots_of(&self, host: &Option<String>) -> Option<u32> {
         host.as_ref().map_or(Some(self.slots), |h| self.host_slots.get(h).copied().flatten())

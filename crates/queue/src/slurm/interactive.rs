@@ -142,8 +142,7 @@ fn words(spec: &JobSpec, dependency: Option<&str>, terminal: bool) -> (Vec<Strin
 
 /// Passes both as descriptors 8 and 9, and ends salloc politely when this process is gone.
 fn pass(command: &mut Command, word: OwnedFd, error: OwnedFd) {
-    let parent = std::process::id();
-    // SAFETY: dup2, prctl and getppid are async-signal-safe and touch no memory of the parent.
+    // SAFETY: dup2 is async-signal-safe and touches no memory of the parent.
     unsafe {
         command.pre_exec(move || {
             for (from, to) in [(&word, 8), (&error, 9)] {
@@ -151,11 +150,10 @@ fn pass(command: &mut Command, word: OwnedFd, error: OwnedFd) {
                     return Err(std::io::Error::last_os_error());
                 }
             }
-            rustix::process::set_parent_process_death_signal(Some(rustix::process::Signal::TERM))?;
-            let orphan = rustix::process::getppid().is_none_or(|p| p.as_raw_nonzero().get() as u32 != parent);
-            if orphan { Err(std::io::ErrorKind::Interrupted.into()) } else { Ok(()) }
+            Ok(())
         });
     }
+    homing_process::bound_to_thread(command, rustix::process::Signal::TERM);
 }
 
 #[cfg(test)]

@@ -17,8 +17,7 @@ use crate::state::State;
 use crate::{Job, JobSpec, Part, Private, QueueError};
 use homing_slurm::{Node, ask};
 use std::cell::LazyCell;
-use std::collections::BTreeMap;
-use std::collections::HashMap;
+use std::collections::{BTreeMap, HashMap};
 use std::time::Duration;
 
 /// Slurm of this machine.

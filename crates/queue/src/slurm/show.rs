@@ -3,7 +3,7 @@
 use super::batch::default_name;
 use super::comment::{Told, told};
 use crate::array::{self, Array};
-use crate::job::{End, Start, Style};
+use crate::job::{End, Start};
 use crate::plan::{Block, Queue};
 use crate::process::Process;
 use crate::state::State;
@@ -149,31 +149,10 @@ fn record(fields: &BTreeMap<&str, &str>) -> Option<(u64, u32, JobSpec, Vec<Part>
         slots: get("NumCPUs").split('-').next().and_then(|n| n.parse().ok()).unwrap_or(1),
         array: (!get("ArrayTaskId").is_empty()).then_some(Array { indices: Vec::new(), limit }),
         after: Some(get("Dependency").to_string()).filter(|d| !d.is_empty()),
-        stdin: None,
-        stdout: None,
-        stderr: None,
-        overwrite: false,
-        limit_s: None,
-        memory_bytes: None,
-        host: None,
-        near: Vec::new(),
-        near_only: false,
-        bound: None,
         ranks,
-        origin: None,
-        not_on: Vec::new(),
-        spread: false,
         hosts,
-        gated: false,
-        require: Vec::new(),
         project: project.map(String::from),
-        group: None,
-        app: None,
-        extra: Vec::new(),
-        order: 0,
-        held: false,
-        storage: None,
-        style: Style::Homing,
+        ..JobSpec::default()
     };
     let one = part(fields);
     let parts = indices.into_iter().map(|index| Part { index, ..one.clone() }).collect();

@@ -1,0 +1,258 @@
+//! The hosts of a job whose slots may lie on several.
+
+use crate::plan::{Piece, Room, by_parts, by_rank};
+use crate::{Engine, Job, JobSpec, Machine};
+use homing_model::Failure;
+use homing_process::say;
+use homing_slurm::Node;
+use std::collections::BTreeMap;
+
+/// How many slots, and how they may lie.
+pub struct Wanted {
+    /// So many at least.
+    pub least: u32,
+    /// As many as there are, up to so many.
+    pub most: u32,
+    /// On one host at most; 0: all on one.
+    pub per_host: Option<u32>,
+    /// Each host has so many of them, or none.
+    pub whole: bool,
+    /// Where its inputs lie does not matter to Slurm.
+    pub anywhere: bool,
+}
+
+impl Wanted {
+    /// So many hosts with as many slots on each.
+    pub fn of((least, most): (u32, u32), per_host: u32, anywhere: bool) -> Wanted {
+        let slots = |hosts: u32| hosts.saturating_mul(per_host);
+        Wanted { least: slots(least), most: slots(most), per_host: Some(per_host), whole: true, anywhere }
+    }
+}
+
+/// Bytes of what a job reads by the host that holds them, and the pieces of its files in the order in which it names them.
+pub type Found = (BTreeMap<String, u64>, Vec<Piece>);
+
+/// What is known of hosts, and of where files lie.
+pub struct Around<'a> {
+    /// This machine.
+    pub own: String,
+    /// Where what a job reads lies.
+    pub found: &'a dyn Fn(&JobSpec) -> Result<Found, Failure>,
+    /// Processors of a host whose slots nobody has said: it has as many.
+    pub processors: &'a dyn Fn(&str) -> Result<u32, String>,
+}
+
+/// Chooses among `hosts`, all where there are none, and writes it into the job; the error tells what would fit.
+pub fn lay(
+    spec: &mut JobSpec,
+    wanted: &Wanted,
+    hosts: Vec<String>,
+    engine: &dyn Engine,
+    around: &Around,
+) -> Result<(), String> {
+    if engine.name() == "slurm" {
+        in_slurms_words(spec, wanted)?;
+        return by_parts_of_slurm(spec, wanted, around);
+    }
+    let own = around.own.clone();
+    let at_home = spec.host.clone().unwrap_or_else(|| own.clone());
+    let one_does = !wanted.whole && wanted.per_host.is_none_or(|n| n == 0 || n >= wanted.most);
+    let machines = engine.machines().map_err(|e| e.to_string())?;
+    let known = machines.iter().find(|m| m.name == at_home).and_then(|m| m.slots);
+    if one_does && known.map_or_else(|| (around.processors)(&at_home), Ok)? >= wanted.most {
+        spec.slots = wanted.most;
+        return Ok(());
+    }
+    let unsaid = hosts.iter().filter(|host| machines.iter().all(|m| m.name != **host));
+    let unsaid: Vec<Machine> = unsaid.map(|host| named_alone(host)).collect();
+    let fits = |m: &&Machine| m.open && (hosts.is_empty() || hosts.contains(&m.name));
+    let open: Vec<&Machine> = machines.iter().chain(&unsaid).filter(fits).collect();
+    let (mut rooms, pieces) = rooms(spec, &open, engine, around)?;
+    if wanted.per_host == Some(0) {
+        return on_one(spec, wanted, &rooms, &own);
+    }
+    let all = rooms.clone();
+    rooms.retain(|room| !wanted.whole || wanted.per_host.is_none_or(|slots| room.slots >= slots));
+    let shares = by_parts(&rooms, &pieces, wanted.least, wanted.most, wanted.per_host)
+        .map_err(|fits| too_many(wanted, &all, fits))?;
+    spec.slots = shares.iter().map(|share| share.slots).sum();
+    // The first starts the command: it is what the job waits for, and what it is shown to run on.
+    spec.host = shares.first().map(|share| share.host.clone());
+    if shares.len() > 1 {
+        spec.ranks = by_rank(&shares, &pieces);
+        spec.hosts = shares;
+    } else {
+        spec.host = spec.host.take().filter(|host| *host != own);
+    }
+    Ok(())
+}
+
+/// A host of which no cluster file says anything.
+fn named_alone(host: &str) -> Machine {
+    Machine { name: host.into(), slots: None, open: true, state: "ok".into(), closed: None }
+}
+
+/// On the host with most room of those that have enough.
+fn on_one(spec: &mut JobSpec, wanted: &Wanted, rooms: &[Room], own: &str) -> Result<(), String> {
+    let best = rooms.iter().max_by_key(|room| (room.slots.min(wanted.most), room.bytes));
+    let largest = best.map_or(0, |room| room.slots);
+    let Some(room) = best.filter(|room| room.slots >= wanted.least) else {
+        return Err(too_many(wanted, rooms, largest));
+    };
+    spec.slots = room.slots.min(wanted.most);
+    spec.host = Some(room.host.clone()).filter(|host| host != own);
+    Ok(())
+}
+
+fn too_many(wanted: &Wanted, rooms: &[Room], fits: u32) -> String {
+    let how = match wanted.per_host {
+        Some(0) => " on one host".to_string(),
+        Some(n) => format!(", {n} on each host,"),
+        None => String::new(),
+    };
+    let rooms: Vec<String> = rooms.iter().map(|room| format!("{} has {}", room.host, room.slots)).collect();
+    format!("{} slots{how} never fit: {}; the largest number that would is {fits}", wanted.least, rooms.join(", "))
+}
+
+fn in_slurms_words(spec: &mut JobSpec, wanted: &Wanted) -> Result<(), String> {
+    match wanted.per_host {
+        None => {}
+        Some(n) if wanted.whole => {
+            (spec.spread, spec.slots) = (true, wanted.least);
+            spec.extra.splice(0..0, [format!("--nodes={}", wanted.least / n), format!("--ntasks-per-node={n}")]);
+        }
+        Some(0) => spec.extra.insert(0, "--nodes=1".into()),
+        Some(n) => {
+            spec.spread = true;
+            spec.extra.insert(0, format!("--ntasks-per-node={n}"));
+        }
+    }
+    if wanted.most > wanted.least {
+        say!("homing: Slurm takes one number of tasks: {} are asked for", wanted.least);
+    }
+    Ok(())
+}
+
+/// On the nodes that hold the parts of its inputs, in their order; where nothing is known of those, Slurm chooses.
+fn by_parts_of_slurm(spec: &mut JobSpec, wanted: &Wanted, around: &Around) -> Result<(), String> {
+    if !spec.spread || wanted.anywhere {
+        return Ok(());
+    }
+    let (bytes, pieces) = match (around.found)(spec) {
+        Ok(found) => found,
+        Err(why) => {
+            say!("{why}; Slurm chooses its nodes");
+            return Ok(());
+        }
+    };
+    let nodes = homing_slurm::ask::nodes(Some(&spec.queue)).map_err(|e| e.to_string())?;
+    let of = |node: &Node| bytes.iter().filter(|(host, _)| node.is_called(host)).map(|(_, bytes)| bytes).sum();
+    let room = |node: &Node| Room {
+        host: node.name.clone(),
+        slots: node.cpus,
+        asked: node.cpus.saturating_sub(node.idle_cpus),
+        bytes: of(node),
+    };
+    let mut rooms: Vec<Room> = nodes.iter().filter(|node| node.is_usable(false)).map(room).collect();
+    rooms.retain(|room| !wanted.whole || wanted.per_host.is_none_or(|slots| room.slots >= slots));
+    if rooms.iter().all(|room| room.bytes == 0) {
+        return Ok(());
+    }
+    let named = |host: &String| nodes.iter().find(|n| n.is_called(host)).map_or(host.clone(), |n| n.name.clone());
+    let piece = |p: Piece| Piece { hosts: p.hosts.iter().map(named).collect(), ..p };
+    let pieces: Vec<Piece> = pieces.into_iter().map(piece).collect();
+    // What Slurm has no room for now, it may have later.
+    let Ok(shares) = by_parts(&rooms, &pieces, spec.slots, spec.slots, wanted.per_host) else { return Ok(()) };
+    let list: Vec<&str> = shares.iter().map(|share| share.host.as_str()).collect();
+    spec.extra.splice(0..0, [format!("--nodes={}", list.len()), format!("--nodelist={}", list.join(","))]);
+    spec.near.clear();
+    spec.ranks = by_rank(&shares, &pieces);
+    spec.hosts = shares;
+    Ok(())
+}
+
+/// What each host has for the job, and how the parts of its inputs lie.
+fn rooms(
+    spec: &JobSpec,
+    open: &[&Machine],
+    engine: &dyn Engine,
+    around: &Around,
+) -> Result<(Vec<Room>, Vec<Piece>), String> {
+    let jobs = engine.jobs().map_err(|e| e.to_string())?;
+    let (bytes, pieces) = (around.found)(spec).unwrap_or_else(|why| {
+        say!("{why}; its hosts are chosen by their slots");
+        (BTreeMap::new(), Vec::new())
+    });
+    let mut rooms = Vec::new();
+    for machine in open {
+        let slots = match machine.slots {
+            Some(slots) => slots,
+            None => (around.processors)(&machine.name).unwrap_or_else(|why| {
+                say!("homing: {why}; the job does not use it");
+                0
+            }),
+        };
+        let (host, bytes) = (machine.name.clone(), bytes.get(&machine.name).copied().unwrap_or(0));
+        rooms.push(Room { asked: asked(&jobs, &host, &around.own), host, slots, bytes });
+    }
+    Ok((rooms, pieces))
+}
+
+/// Of hosts that would all do the first of those with room, as they are listed; else the least crowded.
+pub fn least_crowded<'a>(hosts: &'a [String], machines: &[Machine], jobs: &[Job], own: &str) -> Option<&'a String> {
+    let machine = |name: &str| machines.iter().find(|m| m.name == name);
+    // Slots that are spoken for, per slot of the host, in percent: the queue behind a host counts too.
+    let crowded = |name: &str| asked(jobs, name, own) * 100 / machine(name).and_then(|m| m.slots).unwrap_or(1).max(1);
+    let closed = |name: &str| machine(name).is_some_and(|m| !m.open);
+    let best = hosts.iter().enumerate().min_by_key(|(at, name)| (closed(name), crowded(name).max(99), *at));
+    best.map(|(_, name)| name)
+}
+
+/// Slots of a host that jobs have or wait for.
+pub fn asked(jobs: &[Job], host: &str, own: &str) -> u32 {
+    let of = |job: &Job| {
+        let elements = job.parts.iter().filter(|p| !p.state.is_over()).count() as u32;
+        job.spec.slots_on(host, job.spec.host.as_deref().unwrap_or(own)) * elements
+    };
+    jobs.iter().map(of).sum()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::Part;
+
+    #[test]
+    fn the_first_host_with_room_is_taken_and_where_none_has_the_least_crowded() {
+        let machine = |name: &str, slots, open| {
+            let (name, state, closed) = (name.into(), String::new(), None);
+            Machine { name, slots: Some(slots), open, state, closed }
+        };
+        let machines = [machine("a", 2, true), machine("b", 4, true), machine("c", 9, false)];
+        let job = |host: &str| {
+            let spec = JobSpec { host: Some(host.into()), slots: 2, ..JobSpec::default() };
+            Job { id: 1, uid: 1, spec: spec.into(), parts: vec![Part::new(0)], dir: Default::default() }
+        };
+        let hosts = ["c", "a", "b"].map(String::from);
+        let best = |jobs: &[Job]| least_crowded(&hosts, &machines, jobs, "own").unwrap().clone();
+        assert_eq!(best(&[]), "a");
+        assert_eq!(best(&[job("a")]), "b");
+        assert_eq!(best(&[job("a"), job("b"), job("b")]), "a", "both are full alike, and a was named before");
+        assert_eq!(best(&[job("a"), job("a"), job("b"), job("b"), job("b")]), "b");
+    }
+
+    #[test]
+    fn slurm_is_told_in_its_own_words() {
+        let words = |least, most, per_host| {
+            let text = r#"{"v":1,"user":"u","submit_ns":0,"from":"h","cwd":"/w","command":{"shell":"true"},"name":"",
+                           "queue":"q","slots":32,"extra":["--ntasks-per-node=1"]}"#;
+            let mut spec: JobSpec = serde_json::from_str(text).unwrap();
+            in_slurms_words(&mut spec, &Wanted { least, most, per_host, whole: false, anywhere: true }).unwrap();
+            (spec.spread, spec.extra.join(" "))
+        };
+        // The user's own words come last, so that they win.
+        assert_eq!(words(32, 32, Some(8)), (true, "--ntasks-per-node=8 --ntasks-per-node=1".into()));
+        assert_eq!(words(32, 32, Some(0)), (false, "--nodes=1 --ntasks-per-node=1".into()));
+        assert_eq!(words(2, 32, None), (false, "--ntasks-per-node=1".into()));
+    }
+}

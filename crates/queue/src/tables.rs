@@ -1,0 +1,141 @@
+//! Queues and hosts of an engine as LSF's tables show them, and what LSF's requirements ask of them.
+
+use crate::control::{Order, Target};
+use crate::plan::Config;
+use crate::{Job, Machine, Part, State, thresholds};
+use homing_lsf::require::{Requirement, Value};
+use homing_lsf::tables::{Host, Queue, User};
+use homing_model::HostFacts;
+
+/// Slots of jobs: all, waiting, running, stopped.
+pub fn counted<'a>(jobs: impl Iterator<Item = &'a Job>) -> [u32; 4] {
+    let mut sums = [0; 4];
+    for job in jobs {
+        for part in &job.parts {
+            let at = match part.state {
+                State::Pend | State::Psusp => 1,
+                State::Run => 2,
+                State::Ususp | State::Ssusp => 3,
+                _ => continue,
+            };
+            sums[0] += job.spec.slots;
+            sums[at] += job.spec.slots;
+        }
+    }
+    sums
+}
+
+/// A queue of the configuration, with what jobs have of it.
+pub fn queue(config: &Config, name: &str, jobs: &[Job]) -> Queue {
+    let of = &config.queues[name];
+    let threshold = |t: &String| thresholds(t).unwrap_or_default();
+    let window = of.dispatch_window.to_string();
+    let settings = [
+        ("RES_REQ", &of.res_req),
+        ("DISPATCH_WINDOW", &window),
+        ("PRE_EXEC", &of.pre_exec),
+        ("POST_EXEC", &of.post_exec),
+        ("JOB_STARTER", &of.job_starter),
+    ];
+    let closed = config.control.shut(Target::Submission, name);
+    let inactive = config.control.shut(Target::Dispatch, name);
+    let comment = |word: &str, order: Option<&Order>| order.map(|order| format!("{word} {order}"));
+    Queue {
+        name: name.into(),
+        description: of.description.clone(),
+        priority: of.priority,
+        open: closed.is_none() && !of.closed,
+        active: inactive.is_none(),
+        in_window: of.dispatch_window.has(config.minute),
+        nice: of.nice,
+        default: config.default_queue() == name,
+        limits: [of.slots, of.per_user, None, of.per_host],
+        slots: counted(jobs.iter().filter(|j| j.spec.queue == name)),
+        run_limit: of.run_limit,
+        cpu_limit: of.cpu_limit,
+        memory_limit: of.memory_limit,
+        users: of.users.clone(),
+        settings: settings
+            .map(|(key, value)| (key, value.to_string()))
+            .into_iter()
+            .filter(|(_, v)| !v.is_empty())
+            .collect(),
+        hosts: of.hosts.split_whitespace().map(String::from).collect(),
+        thresholds: of.load.iter().map(|(index, t)| (index.clone(), threshold(t))).collect(),
+        comments: [comment("closed", closed), comment("inactivated", inactive)].into_iter().flatten().collect(),
+    }
+}
+
+/// Slots that a user may have at once, where each queue that is open says it.
+fn most_of_a_user(config: &Config) -> Option<u32> {
+    let open = config.queues.values().filter(|queue| !queue.closed);
+    open.map(|queue| queue.per_user.into_iter().chain(queue.slots).min()).sum()
+}
+
+/// A user's slots, and those that the queues allow.
+pub fn user(name: &str, config: &Config, jobs: &[Job]) -> User {
+    let own = || jobs.iter().filter(|j| j.spec.user == name);
+    let [all, pending, running, _] = counted(own());
+    let of = |state: State| {
+        own().map(|j| j.spec.slots * j.parts.iter().filter(|p| p.state == state).count() as u32).sum::<u32>()
+    };
+    let (by_load, by_user) = (of(State::Ssusp), of(State::Ususp));
+    User { name: name.into(), most: most_of_a_user(config), slots: [all, pending, running, by_load, by_user] }
+}
+
+/// What a requirement asks for that a host can never have, and what the host has instead.
+pub fn never(requirement: &Requirement, facts: &HostFacts) -> Option<(String, String)> {
+    let mib = facts.memory_bytes as f64 / f64::from(1 << 20);
+    let most = |name: &str| match name {
+        "mem" | "maxmem" => Some(mib),
+        "ncpus" | "ncores" | "nprocs" | "nthreads" => Some(f64::from(facts.cores)),
+        _ => None,
+    };
+    let what = requirement.never(&most)?;
+    Some((what, format!("{mib:.0} MB of memory and {} processors", facts.cores)))
+}
+
+/// A host with its slots.
+pub fn host(m: &Machine, jobs: &[Job], own: &str) -> Host {
+    let of = |state: State| {
+        let here = |j: &&Job| j.parts.iter().any(|p| p.state == state);
+        let slots = |j: &Job| {
+            let of = j.parts.iter().filter(|p| p.state == state);
+            let on = |p: &Part| p.start.as_ref().map_or(own.to_string(), |s| s.host.clone());
+            of.map(|p| j.spec.slots_on(&m.name, &on(p))).sum::<u32>()
+        };
+        jobs.iter().filter(here).map(slots).sum::<u32>()
+    };
+    let slots = [of(State::Run), of(State::Ssusp), of(State::Ususp)];
+    let full = m.slots.is_some_and(|all| slots.iter().sum::<u32>() >= all);
+    let status = if m.closed.is_some() {
+        "closed_Adm"
+    } else if !m.open && m.slots != Some(0) {
+        "unavail"
+    } else if full {
+        "closed"
+    } else {
+        "ok"
+    };
+    let comment = m.closed.as_ref().map(|order| format!("closed {order}"));
+    Host { name: m.name.clone(), status: status.into(), comment, max: m.slots, slots, ..Host::default() }
+}
+
+/// Whether a host fulfils a requirement.
+pub fn fits(requirement: &Requirement, host: &Host) -> bool {
+    requirement.lacks(&|name| value(host, name)).is_none()
+}
+
+/// What a requirement may ask of a host.
+fn value(host: &Host, name: &str) -> Option<Value> {
+    Some(match name {
+        "type" => Value::Text(host.kind.clone()),
+        "hname" => Value::Text(host.name.clone()),
+        "status" => Value::Text(if host.status == "closed" { "ok".into() } else { host.status.clone() }),
+        "server" => Value::Number(1.0),
+        "ncpus" | "nprocs" | "ncores" | "nthreads" => Value::Number(f64::from(host.cpus?)),
+        "maxmem" => Value::Number(host.max_mem?),
+        "maxswp" => Value::Number(host.max_swp?),
+        index => Value::Number(*host.load.get(index)?),
+    })
+}
