@@ -1,7 +1,5 @@
 //! `bacct`: what jobs that have ended took, summed up.
 
-use crate::jobs::Job;
-
 /// Which jobs were asked for, as its first lines tell.
 #[derive(Clone, Debug, Default)]
 pub struct Asked {
@@ -15,38 +13,48 @@ pub struct Asked {
     pub queue: Option<String>,
 }
 
-/// All that is summed of one quantity.
-struct Sum(Vec<f64>);
-
-impl Sum {
-    fn shown(&self, value: Option<f64>) -> String {
-        value.filter(|_| !self.0.is_empty()).map_or("-".into(), |v| format!("{v:.1}"))
-    }
-    fn total(&self) -> String {
-        self.shown(Some(self.0.iter().sum()))
-    }
-    fn average(&self) -> String {
-        self.shown(Some(self.0.iter().sum::<f64>() / self.0.len() as f64))
-    }
-    fn most(&self) -> String {
-        self.shown(self.0.iter().copied().reduce(f64::max))
-    }
-    fn least(&self) -> String {
-        self.shown(self.0.iter().copied().reduce(f64::min))
-    }
+/// A job that has ended, and what it took, microseconds; what was not measured is unknown, and of one that never ran all.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Ended {
+    /// With status 0.
+    pub done: bool,
+    /// Processor time.
+    pub cpu_us: Option<u64>,
+    /// From submission to start.
+    pub wait_us: Option<u64>,
+    /// From submission to end.
+    pub turnaround_us: Option<u64>,
 }
 
-fn seconds(from: i64, to: i64) -> f64 {
-    (to - from).max(0) as f64 / 1e9
+/// All that is summed of one quantity.
+struct Sum(Vec<u64>);
+
+impl Sum {
+    fn shown(value: Option<f64>) -> String {
+        value.map_or("-".into(), |us| format!("{:.1}", us / 1e6))
+    }
+    fn all(&self) -> Option<f64> {
+        (!self.0.is_empty()).then(|| self.0.iter().sum::<u64>() as f64)
+    }
+    fn total(&self) -> String {
+        Sum::shown(self.all())
+    }
+    fn average(&self) -> String {
+        Sum::shown(self.all().map(|all| all / self.0.len() as f64))
+    }
+    fn most(&self) -> String {
+        Sum::shown(self.0.iter().max().map(|us| *us as f64))
+    }
+    fn least(&self) -> String {
+        Sum::shown(self.0.iter().min().map(|us| *us as f64))
+    }
 }
 
 /// The summary of jobs that have ended; `-` is what was not measured.
-pub fn summary(jobs: &[&Job], asked: &Asked) -> String {
-    let done = jobs.iter().filter(|job| job.stat == "DONE").count();
-    let of = |value: &dyn Fn(&Job) -> Option<f64>| Sum(jobs.iter().filter_map(|job| value(job)).collect());
-    let cpu = of(&|job| job.cpu_ms.map(|ms| ms as f64 / 1000.0));
-    let wait = of(&|job| Some(seconds(job.submit_ns, job.start_ns?)));
-    let turnaround = of(&|job| Some(seconds(job.submit_ns, job.end_ns?)));
+pub fn summary(jobs: &[Ended], asked: &Asked) -> String {
+    let done = jobs.iter().filter(|job| job.done).count();
+    let of = |value: fn(&Ended) -> Option<u64>| Sum(jobs.iter().filter_map(value).collect());
+    let (cpu, wait, turnaround) = (of(|job| job.cpu_us), of(|job| job.wait_us), of(|job| job.turnaround_us));
     let mut out = "\nAccounting information about jobs that are:\n".to_string();
     let chosen = |one: &Option<String>, by: &str, all: &str| match one {
         Some(name) => format!("  - {by} {name}.\n"),
@@ -82,10 +90,10 @@ mod tests {
 
     #[test]
     fn sums_are_of_what_was_measured() {
-        const S: i64 = 1_000_000_000;
-        let job = |stat, start_ns, cpu_ms| Job { stat, start_ns, end_ns: Some(9 * S), cpu_ms, ..Job::default() };
-        let jobs = [job("DONE", Some(2 * S), Some(1500)), job("DONE", Some(4 * S), None), job("EXIT", None, None)];
-        let text = summary(&jobs.iter().collect::<Vec<_>>(), &Asked { queue: Some("q".into()), ..Asked::default() });
+        const S: u64 = 1_000_000;
+        let ran = |done, wait, cpu_us| Ended { done, cpu_us, wait_us: Some(wait), turnaround_us: Some(9 * S) };
+        let jobs = [ran(true, 2 * S, Some(S + S / 2)), ran(true, 4 * S, None), Ended::default()];
+        let text = summary(&jobs, &Asked { queue: Some("q".into()), ..Asked::default() });
         let cell =
             |name: &str| text.split(name).nth(1).unwrap_or_default().split_whitespace().next().unwrap().to_string();
         assert_eq!((cell("done jobs:"), cell("exited jobs:")), ("2".into(), "1".into()), "{text}");

@@ -1,6 +1,8 @@
 //! Which jobs are meant: by number, name, group and application.
 
 use crate::jobs::Job;
+use crate::options::text;
+use homing_model::RawText;
 
 /// Job ids as bkill, bjobs and the others take them.
 #[derive(Clone, Debug, PartialEq)]
@@ -27,6 +29,12 @@ pub fn wanted(text: &str) -> Result<Wanted, String> {
         indices.extend(first..=last);
     }
     Ok(Wanted { id, indices })
+}
+
+/// The jobs that words name. `"12 13"` is two ids: scripts pass what bjobs printed.
+pub fn all_wanted(words: &[RawText]) -> Result<Vec<Wanted>, String> {
+    let ids = |word: &RawText| text(word).split_whitespace().map(String::from).collect::<Vec<_>>();
+    words.iter().flat_map(ids).map(|id| wanted(&id)).collect()
 }
 
 /// `-J`: a job's name with `*`, and which elements: `name`, `na*`, `name[3]`, `name[*]`.

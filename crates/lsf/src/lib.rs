@@ -14,6 +14,8 @@ pub mod line;
 pub mod options;
 pub mod place;
 pub mod require;
+pub mod selection;
+pub mod spent;
 pub mod tables;
 pub mod time;
 pub mod units;

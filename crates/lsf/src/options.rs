@@ -3,6 +3,7 @@
 //! (`-n4`) or apart.
 
 use homing_model::RawText;
+use homing_model::text::by_name;
 
 /// The options of one command, without their dash.
 pub struct Grammar {
@@ -10,9 +11,9 @@ pub struct Grammar {
     pub flags: &'static [&'static str],
     /// Options with one.
     pub valued: &'static [&'static str],
-    /// Those among them that do less than LSF's, and what is said of it.
+    /// Those among them that do less than LSF's, by names with blanks between them, and what is said of it.
     pub noted: &'static [(&'static str, &'static str)],
-    /// Options that LSF has and homing has not: what is said, with what to use.
+    /// Options that LSF has and homing has not, likewise: what is said, with what to use.
     pub refused: &'static [(&'static str, &'static str)],
     /// Options may follow operands.
     pub mixed: bool,
@@ -20,9 +21,13 @@ pub struct Grammar {
 
 impl Grammar {
     fn knows(&self, name: &[u8]) -> bool {
-        let refused = self.refused.iter().any(|(n, _)| n.as_bytes() == name);
-        refused || named(self.flags, name).or(named(self.valued, name)).is_some()
+        told(self.refused, name).is_some() || named(self.flags, name).or(named(self.valued, name)).is_some()
     }
+}
+
+/// What is said of an option.
+fn told(of: &[(&str, &str)], name: &[u8]) -> Option<String> {
+    by_name(of).find(|(known, _)| known.as_bytes() == name).map(|(name, what)| format!("-{name}: {what}"))
 }
 
 /// What was found, in order.
@@ -38,8 +43,7 @@ pub struct Parsed {
 
 impl Parsed {
     fn take(&mut self, grammar: &Grammar, option: &'static str, value: RawText) {
-        let note = grammar.noted.iter().find(|(name, _)| *name == option);
-        self.notes.extend(note.map(|(name, what)| format!("-{name}: {what}")));
+        self.notes.extend(told(grammar.noted, option.as_bytes()));
         self.options.push((option, value));
     }
     /// True when the option is there.
@@ -105,8 +109,8 @@ fn option<'a>(
         } else if let Some(valued) = named(grammar.valued, letter).filter(|_| last) {
             let value = rest.next().cloned().ok_or_else(|| format!("option requires an argument -- {valued}"))?;
             found.take(grammar, valued, value);
-        } else if let Some((refused, why)) = grammar.refused.iter().find(|(n, _)| n.as_bytes() == *letter) {
-            return Err(format!("-{refused}: {why}"));
+        } else if let Some(refused) = told(grammar.refused, letter) {
+            return Err(refused);
         } else {
             return Err(illegal());
         }
@@ -186,8 +190,9 @@ mod tests {
             found.notes[0].starts_with("-r: a job that is interrupted") && found.notes[1].starts_with("-N: no mail")
         );
         for grammar in [&BSUB, &BJOBS, &BKILL] {
-            assert!(grammar.noted.iter().all(|(name, _)| grammar.knows(name.as_bytes())));
-            assert!(grammar.refused.iter().all(|(name, _)| {
+            let names = |of: &'static [(&str, &str)]| by_name(of).map(|(name, _)| name);
+            assert!(names(grammar.noted).all(|name| grammar.knows(name.as_bytes())));
+            assert!(names(grammar.refused).all(|name| {
                 named(grammar.flags, name.as_bytes()).or(named(grammar.valued, name.as_bytes())).is_none()
             }));
         }

@@ -57,6 +57,48 @@ pub fn limit(of: Option<u32>) -> String {
     of.map_or("-".into(), |n| n.to_string())
 }
 
+/// A user's slots.
+pub struct User {
+    /// The user's name.
+    pub name: String,
+    /// Slots that the user may have at once.
+    pub most: Option<u32>,
+    /// Slots of all jobs, of pending and running ones, of those that load and that users have suspended.
+    pub slots: [u32; 5],
+}
+
+/// `busers`.
+pub fn users(all: &[User]) -> String {
+    let mut out = String::from("USER/GROUP          JL/P    MAX  NJOBS   PEND    RUN  SSUSP  USUSP    RSV \n");
+    for User { name, most, slots: [all, pending, running, by_load, by_user] } in all {
+        let most = limit(*most);
+        let _ = writeln!(
+            out,
+            "{name:<18} {:>5}{most:>7}{all:>7}{pending:>7}{running:>7}{by_load:>7}{by_user:>7}{:>7}",
+            "-", 0
+        );
+    }
+    out
+}
+
+/// `lsinfo`: those that were asked for, or all, those of the site's own behind them.
+pub fn resources<'a>(
+    asked: &[String],
+    own: impl Iterator<Item = (&'a str, &'a str, &'a str)>,
+) -> Result<String, String> {
+    let all: Vec<_> = RESOURCES.into_iter().chain(own).collect();
+    if let Some(odd) = asked.iter().find(|name| !all.iter().any(|(known, ..)| known == name)) {
+        return Err(format!("{odd}: resource name not found."));
+    }
+    let mut out = format!("{:<14} {:<7} {:<5} DESCRIPTION\n", "RESOURCE_NAME", "TYPE", "ORDER");
+    for (name, order, what) in all.iter().filter(|(name, ..)| asked.is_empty() || asked.iter().any(|a| a == name)) {
+        // Names have no order, and nothing else has none.
+        let kind = if *order == "N/A" { "String" } else { "Numeric" };
+        let _ = writeln!(out, "{name:<14} {kind:<7} {order:<5} {what}");
+    }
+    Ok(out)
+}
+
 /// `bqueues`; `wide` cuts no names.
 pub fn queues(all: &[Queue], wide: bool) -> String {
     let mut out = String::from("QUEUE_NAME      PRIO STATUS          MAX JL/U JL/P JL/H NJOBS  PEND   RUN  SUSP \n");
@@ -176,6 +218,24 @@ pub struct Host {
     pub max_swp: Option<f64>,
     /// `uname -m`, upper case.
     pub kind: String,
+}
+
+impl Host {
+    /// It answers.
+    pub fn is_up(&self) -> bool {
+        self.status != "unavail"
+    }
+
+    /// Tasks that run or wait for a processor, for each that it has; very many where that is not known.
+    fn load_per_cpu(&self) -> f64 {
+        self.load.get("r1m").copied().unwrap_or(f64::MAX) / f64::from(self.cpus.unwrap_or(1).max(1))
+    }
+}
+
+/// The least loaded comes first, as in LSF; what does not answer last.
+pub fn by_load(all: &mut [Host]) {
+    let load = |a: &Host, b: &Host| a.load_per_cpu().total_cmp(&b.load_per_cpu());
+    all.sort_by(|a, b| b.is_up().cmp(&a.is_up()).then(load(a, b)));
 }
 
 /// `bhosts`.
