@@ -9,11 +9,14 @@
 
 pub mod adopt;
 mod change;
+mod changes;
+mod drive;
 pub mod execute;
 pub mod gluster;
 pub mod gluster_xml;
 pub mod health;
 pub mod lustre;
+mod metrics;
 pub mod moosefs;
 mod mount;
 pub mod mounts;
@@ -23,13 +26,18 @@ pub mod progress;
 mod record;
 mod refuse;
 mod spec;
+mod status;
 mod step;
+mod watch;
 
 pub use change::Change;
+pub use drive::{Answer, Drive, Manner};
+pub use metrics::prometheus;
 pub use observe::{HostFacts, Observed};
-pub use record::{Record, folder};
+pub use record::{Record, folder, holders};
 pub use refuse::{Danger, Refusal};
 pub use spec::{Kind, Place, Spec, SpecError, check_path};
+pub use status::{Figures, OnHost, stores, tasks};
 pub use step::{Phase, Plan, Step, Then, Watch, shown};
 
 /// The units that a host of the volume has to run.

@@ -6,6 +6,7 @@ use crate::refuse::Danger;
 use crate::spec::Spec;
 use crate::step::{Phase, Plan};
 use serde::{Deserialize, Serialize};
+use std::collections::BTreeMap;
 use std::io;
 use std::path::{Path, PathBuf};
 
@@ -46,6 +47,13 @@ pub fn folder() -> PathBuf {
         return folder.into();
     }
     homing_folder::state().join("volumes")
+}
+
+/// Hosts that hold bytes of the volumes that homing has made, with one of their volumes.
+pub fn holders() -> BTreeMap<String, String> {
+    let folder = folder();
+    let specs = Record::names(&folder).into_iter().filter_map(|name| Some(Record::load(&folder, &name).ok()??.spec));
+    specs.flat_map(|spec| spec.places.into_iter().map(move |place| (place.host, spec.name.clone()))).collect()
 }
 
 impl Record {

@@ -102,6 +102,24 @@ impl Spec {
         format!("{}/{}", place.path, self.name)
     }
 
+    /// All that is wanted of a volume is so.
+    pub fn covers(&self, wanted: &Spec) -> bool {
+        let places = self.places.len() == wanted.places.len() && wanted.places.iter().all(|p| self.places.contains(p));
+        places && wanted.clients.iter().all(|client| self.clients.contains(client))
+    }
+
+    /// The places that it is to have and has not; the error tells what it has that is not wanted, which nothing takes away.
+    pub fn lacks(&self, wanted: &Spec) -> Result<Vec<Place>, String> {
+        let gone = self.places.iter().filter(|p| !wanted.places.contains(p));
+        let gone: Vec<String> = gone.map(|p| format!("{}:{}", p.host, p.path)).collect();
+        let same = self.kind == wanted.kind && self.copies == wanted.copies && self.mount == wanted.mount;
+        match (gone.is_empty(), same) {
+            (true, true) => Ok(wanted.places.iter().filter(|place| !self.places.contains(place)).cloned().collect()),
+            (true, false) => Err("is made otherwise".into()),
+            (false, _) => Err(format!("has {} too", gone.join(", "))),
+        }
+    }
+
     /// Hosts of places and clients, each once, servers first.
     pub fn hosts(&self) -> Vec<String> {
         let mut hosts: Vec<String> = Vec::new();
@@ -208,6 +226,16 @@ pub(crate) mod tests {
             clients: hosts.iter().map(|h| h.to_string()).collect(),
             master: None,
         }
+    }
+
+    #[test]
+    fn a_volume_takes_in_places_and_gives_none_back_by_itself() {
+        let (two, three) = (spec(&["a", "b"], 2), spec(&["a", "b", "c"], 2));
+        assert_eq!(two.lacks(&three).unwrap(), three.places[2..]);
+        assert!(three.lacks(&two).unwrap_err().starts_with("has c:/"));
+        assert_eq!(two.lacks(&Spec { copies: 1, ..two.clone() }), Err("is made otherwise".into()));
+        assert!(two.covers(&two) && !two.covers(&three) && !three.covers(&two));
+        assert!(!two.covers(&Spec { clients: vec!["z".into()], ..two.clone() }));
     }
 
     #[test]

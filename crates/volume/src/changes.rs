@@ -1,0 +1,240 @@
+//! Each change of a volume: what is planned for its kind, and what its record has then. What is returned a person is told.
+
+use crate::drive::{Answer, Drive};
+use crate::moosefs::goals::{self, Goals};
+use crate::{
+    Change, Danger, Kind, Observed, Place, Record, Refusal, Spec, adopt, folder, gluster, lustre, moosefs, mounts, nfs,
+};
+use homing_model::{Failure, NodeSet};
+use homing_steps::Executor;
+use std::path::Path;
+
+/// What is told of it.
+type Told = Result<Option<String>, Failure>;
+
+fn one_host() -> Answer {
+    Err(vec![Refusal::never("NFS serves a volume from one host, in one copy")])
+}
+
+/// The plan of a kind.
+fn creation(spec: &Spec, seen: &Observed, allowed: &[Danger]) -> Answer {
+    match spec.kind {
+        Kind::Gluster => gluster::create(spec, seen, allowed),
+        Kind::Moosefs => moosefs::create(spec, seen, allowed),
+        Kind::Nfs => nfs::create(spec, seen, allowed),
+    }
+}
+
+impl Drive {
+    /// The record is kept only of what was done.
+    fn kept(&self, record: &mut Record, change: impl FnOnce(&mut Record)) -> Result<(), Failure> {
+        if self.manner.dry_run {
+            return Ok(());
+        }
+        change(record);
+        record.save().map_err(Failure::system)
+    }
+
+    /// From hosts with a disk to a volume that is mounted.
+    pub fn create(&self, spec: &Spec) -> Result<(), Failure> {
+        let folder = folder();
+        let old = Record::load(&folder, &spec.name);
+        let mut record = match old.map_err(|e| Failure::system(format!("reading the record: {e}")))? {
+            Some(mut old) if old.pending.as_ref().is_some_and(|p| p.what == Change::Create) => {
+                old.spec = spec.clone();
+                old
+            }
+            Some(old) if old.spec != *spec => {
+                let failure = Failure::usage(format!("there is a volume {} already, made otherwise", spec.name));
+                return Err(failure.hint(format!("homing volume status {}", spec.name)));
+            }
+            Some(old) => old,
+            None => Record::new(&folder, spec.clone()),
+        };
+        self.reach(&mut record, &Change::Create, true, &creation)
+    }
+
+    /// Mounts on more hosts; on all that the volume has where none are named.
+    pub fn mount(&self, record: &mut Record, hosts: Option<Vec<String>>) -> Told {
+        for host in hosts.unwrap_or_default() {
+            if !record.spec.clients.contains(&host) {
+                record.spec.clients.push(host);
+            }
+        }
+        self.reach(record, &Change::Mount, true, &mounts::mount)?;
+        Ok(None)
+    }
+
+    /// Unmounts; on all that the volume has where none are named.
+    pub fn unmount(&self, record: &mut Record, hosts: Option<Vec<String>>) -> Told {
+        let gone = hosts.unwrap_or_else(|| record.spec.clients.clone());
+        let what = Change::Unmount { hosts: gone.clone() };
+        self.reach(record, &what, true, &|spec, seen, _| Ok(mounts::unmount(spec, seen, &gone)))?;
+        self.kept(record, |record| record.spec.clients.retain(|c| !gone.contains(c)))?;
+        Ok(None)
+    }
+
+    /// Takes in more space.
+    pub fn add_host(&self, record: &mut Record, places: Vec<Place>) -> Told {
+        let set: NodeSet = places.iter().map(|p| p.host.clone()).collect();
+        for place in places {
+            if !record.spec.clients.contains(&place.host) {
+                record.spec.clients.push(place.host.clone());
+            }
+            if !record.spec.places.contains(&place) {
+                record.spec.places.push(place);
+            }
+        }
+        let what = Change::AddHost { hosts: set.iter().map(String::from).collect() };
+        self.reach(record, &what, true, &|spec, seen, allowed| match spec.kind {
+            Kind::Gluster => gluster::add_host(spec, seen, allowed),
+            Kind::Moosefs => moosefs::add_host(spec, seen, allowed),
+            Kind::Nfs => one_host(),
+        })?;
+        Ok(Some(format!("volume {} has space on {set} too", record.spec.name)))
+    }
+
+    /// Moves all bytes off a host.
+    pub fn drain_host(&self, record: &mut Record, host: &str) -> Told {
+        let name = record.spec.name.clone();
+        if !record.spec.places.iter().any(|p| p.host == host) {
+            return Err(Failure::usage(format!("{host} gives no space to volume {name}"))
+                .hint(format!("homing volume status {name}")));
+        }
+        let what = Change::DrainHost { host: host.into() };
+        self.reach(record, &what, false, &|spec, seen, allowed| match spec.kind {
+            Kind::Gluster => gluster::drain_host(spec, seen, host, allowed),
+            Kind::Moosefs => moosefs::drain_host(spec, seen, host),
+            Kind::Nfs => one_host(),
+        })?;
+        self.kept(record, |record| record.spec.places.retain(|p| p.host != host))?;
+        Ok(Some(format!("no byte of volume {name} is left on {host}")))
+    }
+
+    /// Changes the number of copies.
+    pub fn set_copies(&self, record: &mut Record, path: &str, copies: u32) -> Told {
+        let path = path.trim_end_matches('/');
+        let Spec { name, kind, mount, .. } = &record.spec;
+        if *kind == Kind::Gluster && path != *mount {
+            return Err(Failure::usage(format!(
+                "GlusterFS has one number of copies for the whole volume, {mount}; {path} cannot differ"
+            ))
+            .hint("a volume of kind moosefs has one per file"));
+        }
+        if !Path::new(path).starts_with(mount) {
+            return Err(Failure::usage(format!("{path} is not on volume {name}, which is at {mount}")));
+        }
+        let (once, whole) = (*kind == Kind::Moosefs, path == *mount);
+        let what = Change::SetCopies { path: path.into(), copies };
+        self.reach(record, &what, once, &|spec, seen, allowed| match spec.kind {
+            Kind::Gluster => gluster::set_copies(spec, seen, copies as usize, allowed),
+            Kind::Moosefs => {
+                let goals = self.goals_below(spec, seen, path)?;
+                moosefs::set_copies(spec, seen, (path, copies), &goals, allowed)
+            }
+            Kind::Nfs => one_host(),
+        })?;
+        if whole {
+            self.kept(record, |record| record.spec.copies = copies)?;
+        }
+        Ok(None)
+    }
+
+    /// What files below the path are promised now, by a host that has it mounted.
+    fn goals_below(&self, spec: &Spec, seen: &Observed, path: &str) -> Result<Goals, Vec<Refusal>> {
+        let client = goals::client(spec, seen).ok_or_else(moosefs::nowhere_mounted)?;
+        let said = self.executor.programs(&[(client.clone(), goals::question(path))]).remove(0);
+        let never = |why: String| vec![Refusal::never(format!("{client}: the goals below {path} are not told: {why}"))];
+        goals::read(&said.map_err(never)?).ok_or_else(|| never("mfsgetgoal counted nothing".into()))
+    }
+
+    /// Changes how new files are cut.
+    pub fn set_stripe(&self, record: &mut Record, path: &str, size: Option<u64>) -> Told {
+        let Spec { name, kind, mount, .. } = &record.spec;
+        let size = size.ok_or_else(|| Failure::usage("--size is needed: the size of the pieces"))?;
+        if *kind != Kind::Gluster {
+            let what = "size of pieces to set (MooseFS: always 64 MiB)";
+            return Err(Failure::usage(format!("volume {name} is {kind}, which has no {what}")));
+        }
+        if path.trim_end_matches('/') != mount {
+            return Err(Failure::usage(format!("GlusterFS cuts files of the whole volume alike: {mount}")));
+        }
+        let what = Change::SetStripe { path: path.into(), size: Some(size) };
+        self.reach(record, &what, true, &|spec, seen, allowed| gluster::set_stripe(spec, seen, size, allowed))?;
+        self.kept(record, |record| record.spec.stripe = Some(size))?;
+        Ok(None)
+    }
+
+    /// The same of a directory of Lustre, by a host that has it mounted: it is no volume of homing's own.
+    pub fn set_lustre_stripe(
+        &self,
+        name: &str,
+        client: &str,
+        path: &str,
+        count: Option<i32>,
+        size: Option<u64>,
+    ) -> Told {
+        let plan = lustre::set_stripe(client, path, count, size);
+        let mut record = Record::unwritten(adopt::unknown(name, &[]));
+        let what = Change::SetStripe { path: path.into(), size };
+        self.reach(&mut record, &what, true, &|_, _, _| Ok(plan.clone()))?;
+        Ok(None)
+    }
+
+    /// Brings copies up to date.
+    pub fn heal(&self, record: &mut Record, full: bool) -> Told {
+        self.reach(record, &Change::Heal, true, &|spec, seen, _| match spec.kind {
+            Kind::Gluster => gluster::heal(spec, seen, full),
+            Kind::Moosefs => moosefs::heal(spec, seen),
+            Kind::Nfs => one_host(),
+        })?;
+        Ok(None)
+    }
+
+    /// Spreads files again.
+    pub fn rebalance(&self, record: &mut Record) -> Told {
+        self.reach(record, &Change::Rebalance, true, &|spec, seen, _| match spec.kind {
+            Kind::Gluster => gluster::rebalance(spec, seen),
+            Kind::Moosefs => moosefs::rebalance(spec, seen),
+            Kind::Nfs => one_host(),
+        })?;
+        Ok(None)
+    }
+
+    /// Takes the volume away.
+    pub fn delete(&self, record: &mut Record) -> Told {
+        self.reach(record, &Change::Delete, true, &|spec, seen, allowed| match spec.kind {
+            Kind::Gluster => gluster::delete(spec, seen, allowed),
+            Kind::Moosefs => moosefs::delete(spec, seen, allowed),
+            Kind::Nfs => nfs::delete(spec, seen, allowed),
+        })?;
+        if self.manner.dry_run {
+            return Ok(None);
+        }
+        record.remove().map_err(Failure::system)?;
+        Ok(Some(format!("volume {} is gone", record.spec.name)))
+    }
+
+    /// Finishes an interrupted change, with the dangers that were taken on for it.
+    pub fn resume(self, record: &mut Record) -> Told {
+        let Some(pending) = record.pending.clone() else {
+            return Ok(Some(format!("volume {}: nothing was interrupted", record.spec.name)));
+        };
+        let drive = self.allowing(pending.allowed);
+        match pending.what {
+            Change::Create => drive.reach(record, &Change::Create, true, &creation).map(|()| None),
+            Change::DrainHost { host } => drive.drain_host(record, &host),
+            Change::AddHost { hosts } => {
+                let mine = record.spec.places.iter().filter(|p| hosts.contains(&p.host)).cloned().collect();
+                drive.add_host(record, mine)
+            }
+            Change::SetCopies { path, copies } => drive.set_copies(record, &path, copies),
+            Change::Delete => drive.delete(record),
+            Change::Rebalance => drive.rebalance(record),
+            Change::Heal => drive.heal(record, false),
+            Change::Mount => drive.mount(record, None),
+            Change::Unmount { hosts } => drive.unmount(record, Some(hosts)),
+            Change::SetStripe { path, size } => drive.set_stripe(record, &path, size),
+        }
+    }
+}

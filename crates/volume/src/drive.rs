@@ -1,0 +1,352 @@
+//! Observe, plan, carry out, and again until nothing is left: what all changes share.
+
+use crate::execute::{self, News, Stopped};
+use crate::{Change, Danger, Observed, Phase, Plan, Record, Refusal, Spec, Then, adopt, folder, gluster, shown};
+use homing_folder::lock;
+use homing_model::{Failure, NodeSet, alike};
+use homing_steps::{Executor, SshExecutor};
+use std::fmt::Write;
+use std::fs::File;
+
+/// Rounds of observing and planning before it is said that they lead nowhere.
+const ROUNDS: usize = 12;
+
+/// How it is done, and how much is said.
+#[derive(Clone, Copy)]
+pub struct Manner {
+    /// Plans are shown, and none is carried out.
+    pub dry_run: bool,
+    /// Told of each step.
+    pub say: fn(&str),
+    /// Shown a plan.
+    pub show: fn(&str),
+    /// Somebody waits at a terminal.
+    pub live: bool,
+}
+
+/// One call.
+pub struct Drive {
+    /// The way to the hosts.
+    pub executor: SshExecutor,
+    pub(crate) manner: Manner,
+    /// What the user takes on.
+    allowed: Vec<Danger>,
+    /// Held while the call lasts: two changes at once would undo each other.
+    _lock: Option<File>,
+}
+
+/// What a planner answers.
+pub type Answer = Result<Plan, Vec<Refusal>>;
+
+impl Drive {
+    /// `lock`: the volume that is changed.
+    pub fn new(executor: SshExecutor, manner: Manner, lock: Option<&str>) -> Result<Drive, Failure> {
+        let lock = lock.filter(|_| !manner.dry_run).map(take_lock).transpose()?;
+        Ok(Drive { executor, manner, allowed: Vec::new(), _lock: lock })
+    }
+
+    /// Takes these dangers on.
+    pub fn allowing(self, allowed: Vec<Danger>) -> Self {
+        Drive { allowed, ..self }
+    }
+
+    /// Asks all hosts of a volume, and once more for bricks that the first answers named.
+    pub fn observe(&self, spec: &Spec, hosts: &[String]) -> Observed {
+        let seen = execute::observe(&self.executor, spec, hosts, &[]);
+        let known = |h: &str, p: &str| seen.host(h).is_none_or(|f| f.stores.iter().any(|s| s.path == p));
+        let bricks = gluster::volume(spec, &seen).map(|v| v.bricks.clone()).unwrap_or_default();
+        let more: Vec<_> = bricks.into_iter().filter(|b| !known(&b.host, &b.path)).map(|b| (b.host, b.path)).collect();
+        if more.is_empty() { seen } else { execute::observe(&self.executor, spec, hosts, &more) }
+    }
+
+    /// What hosts tell of a volume of which they know more than this machine.
+    pub fn adopted(&self, name: &str, hosts: &[String]) -> (Option<Spec>, Observed) {
+        let seen = execute::observe(&self.executor, &adopt::unknown(name, hosts), hosts, &[]);
+        (adopt::spec(name, hosts, &seen), seen)
+    }
+
+    /// The record of a volume, or what the `hosts` tell that are asked where there is none.
+    pub fn find(&self, name: &str, hosts: impl FnOnce() -> Result<Vec<String>, Failure>) -> Result<Record, Failure> {
+        let folder = folder();
+        let read = Record::load(&folder, name);
+        if let Some(record) = read.map_err(|e| Failure::system(format!("reading the record of {name}: {e}")))? {
+            return Ok(record);
+        }
+        let hosts = hosts()?;
+        let missing = || {
+            let failure = Failure::usage(format!("no volume {name} is known"));
+            failure.hint(format!("homing volume list; or name hosts to ask: -w 'n[1-4]' {name}"))
+        };
+        if hosts.is_empty() {
+            return Err(missing());
+        }
+        let (found, seen) = self.adopted(name, &hosts);
+        let found = found.map(|spec| Record::new(&folder, spec));
+        found.ok_or_else(|| self.why_unknown(name, &hosts, &seen).unwrap_or_else(missing))
+    }
+
+    /// Hosts that could not say whether they have a volume.
+    fn why_unknown(&self, name: &str, hosts: &[String], seen: &Observed) -> Option<Failure> {
+        let (silent, without) = (alike::folded(seen.silent()), self.not_root(hosts));
+        let hint = if without.is_empty() { "homing exec -w HOSTS true" } else { "--sudo, if you may" };
+        let why = [silent, without].concat().join("; ");
+        let text = format!("whether there is a volume {name} cannot be told: {why}");
+        (!why.is_empty()).then(|| Failure::system(text).hint(hint))
+    }
+
+    /// Where the user, or sudo, is not root on the hosts that answer, and what it says there.
+    fn not_root(&self, hosts: &[String]) -> Vec<String> {
+        let questions: Vec<_> = hosts.iter().map(|h| (h.clone(), vec!["id".into(), "-u".into()])).collect();
+        let said = self.executor.programs(&questions);
+        let told: Vec<(&str, String)> =
+            hosts.iter().zip(said).filter_map(|(h, s)| Some((h.as_str(), no_root(s, self.executor.sudo)?))).collect();
+        alike::folded(told.iter().map(|(host, why)| (*host, why.as_str())))
+    }
+
+    /// A change that fails at its first command leaves something to take back.
+    fn need_root(&self, what: &Change, hosts: &[String]) -> Result<(), Failure> {
+        let without = self.not_root(hosts);
+        if without.is_empty() {
+            return Ok(());
+        }
+        let failure = Failure::usage(format!("{what} needs root on its hosts; {}", without.join("; ")));
+        Err(failure.hint(if self.executor.sudo { AS_ROOT.into() } else { format!("--sudo; or {AS_ROOT}") }))
+    }
+
+    /// Plans and acts until nothing is left. `once`: a movement that has ended is the end.
+    pub fn reach(
+        &self,
+        record: &mut Record,
+        what: &Change,
+        once: bool,
+        planner: &dyn Fn(&Spec, &Observed, &[Danger]) -> Answer,
+    ) -> Result<(), Failure> {
+        let acts = !self.manner.dry_run;
+        check_pending(record, what)?;
+        if acts {
+            self.need_root(what, &record.spec.hosts())?;
+        }
+        // A plan whose second half cannot be seen from the hosts is finished as it was.
+        if acts && *what != Change::Create && record.pending.as_ref().is_some_and(|p| p.what == *what) {
+            let then = self.carry_on(record)?;
+            self.wait(&record.spec, &then)?;
+        }
+        for _ in 0..ROUNDS {
+            let seen = self.observe(&record.spec, &record.spec.hosts());
+            let plan = planner(&record.spec, &seen, &self.allowed).map_err(|r| refused(what, &record.spec, &r))?;
+            if !acts {
+                (self.manner.show)(&text(&plan));
+                return Ok(());
+            }
+            if plan.is_empty() {
+                self.notes(&plan);
+                return record.finish().map_err(Failure::system);
+            }
+            record.take_up(what, &plan, &self.allowed).map_err(Failure::system)?;
+            self.carry(record, &plan)?;
+            self.notes(&plan);
+            let waited = self.wait(&record.spec, &plan.then);
+            // All commands were given: what a movement came to is told, but interrupted it was not.
+            if plan.then == Then::Done || (once && matches!(plan.then, Then::Wait(_))) {
+                record.finish().map_err(Failure::system)?;
+                return waited;
+            }
+            waited?;
+        }
+        Err(Failure::system(format!("{what}: after {ROUNDS} rounds the hosts are still not as wanted"))
+            .hint(format!("homing volume status {}", record.spec.name)))
+    }
+
+    /// Carries out what is left of the plan in the record.
+    fn carry_on(&self, record: &mut Record) -> Result<Then, Failure> {
+        let Some(pending) = record.pending.clone() else { return Ok(Then::Done) };
+        self.say(&format!("taking up {} again", pending.what));
+        self.carry(record, &pending.plan)?;
+        Ok(pending.plan.then)
+    }
+
+    fn carry(&self, record: &mut Record, plan: &Plan) -> Result<(), Failure> {
+        let (name, what) = (record.spec.name.clone(), record.pending.as_ref().map(|p| p.what.clone()));
+        let failed = execute::carry_out(&self.executor, plan, record, &mut |news| self.tell(news));
+        let failed = match failed {
+            Err(stopped) => return Err(self.stopped(record, what.as_ref(), &stopped)),
+            Ok(failed) => failed,
+        };
+        if failed.is_empty() {
+            return Ok(());
+        }
+        let each: Vec<(&str, String)> =
+            failed.iter().map(|(s, why)| (s.host.as_str(), format!("{}: {why}", s.why))).collect();
+        let each = alike::folded(each.iter().map(|(host, text)| (*host, text.as_str())));
+        let what = what.map(|what| what.to_string()).unwrap_or_default();
+        Err(Failure::system(format!("{what} is done, but not on all hosts: {}", each.join("\n  ")))
+            .hint(format!("homing volume resume {name}, when they are well again")))
+    }
+
+    /// A change of which nothing was done is no reason to hold up others.
+    fn stopped(&self, record: &mut Record, what: Option<&Change>, stopped: &Stopped) -> Failure {
+        let shown = what.map(Change::to_string).unwrap_or_default();
+        let failure = Failure::system(format!("{shown} stopped: {}", stopped.why));
+        if stopped.at_the_start
+            && what != Some(&Change::Create)
+            && execute::undo(&self.executor, record, &mut |_| {}).is_empty()
+        {
+            return record.finish().map_or_else(Failure::system, |()| failure.hint("nothing was changed"));
+        }
+        failure.hint(two_ways(&record.spec.name))
+    }
+
+    fn tell(&self, news: News) {
+        match news {
+            News::Phase(phase) => self.say(&one_line(phase)),
+            News::Waits(step, why) => self.say(&format!("{}: waits: {why}", step.host)),
+            // What failed is told at the end, once and with what to do next.
+            News::Failed(..) | News::Done(_) => {}
+        }
+    }
+
+    /// Takes an interrupted change back; what it was.
+    pub fn undo(&self, record: &mut Record) -> Result<Change, Failure> {
+        let Some(pending) = record.pending.clone() else {
+            return Err(Failure::usage(format!("volume {}: nothing was interrupted", record.spec.name)));
+        };
+        let left = execute::undo(&self.executor, record, &mut |news| {
+            if let News::Phase(phase) = news {
+                self.say(&format!("taking back: {}", one_line(phase)));
+            }
+        });
+        if !left.is_empty() {
+            return Err(Failure::system(format!("{} is not taken back whole:\n  {}", pending.what, left.join("\n  "))));
+        }
+        let ended = if pending.what == Change::Create { record.remove() } else { record.finish() };
+        ended.map(|()| pending.what).map_err(Failure::system)
+    }
+
+    pub(crate) fn say(&self, text: &str) {
+        (self.manner.say)(text);
+    }
+
+    fn notes(&self, plan: &Plan) {
+        plan.notes.iter().for_each(|note| self.say(&format!("note: {note}")));
+    }
+}
+
+/// Another way to be root.
+const AS_ROOT: &str = "HOMING_SSH='ssh -l root', where root may log in";
+
+/// Why an answer to `id -u` is not that of root; nothing of a host that did not answer, which is told where it is missed.
+fn no_root(said: Result<String, String>, sudo: bool) -> Option<String> {
+    match said {
+        Ok(user) if user.trim() == "0" => None,
+        Ok(user) => Some(format!("you are user {} there", user.trim())),
+        Err(why) => (sudo && why.contains("sudo")).then(|| format!("sudo does not work there: {why}")),
+    }
+}
+
+/// What ends an interrupted change.
+fn two_ways(name: &str) -> String {
+    format!("homing volume resume {name} finishes it, homing volume undo {name} takes it back")
+}
+
+/// Refuses to begin a change while another one is half done.
+fn check_pending(record: &Record, what: &Change) -> Result<(), Failure> {
+    let name = &record.spec.name;
+    match &record.pending {
+        Some(p) if p.what != *what && *what != Change::Delete => {
+            Err(Failure::usage(format!("volume {name}: {} was interrupted", p.what)).hint(two_ways(name)))
+        }
+        _ => Ok(()),
+    }
+}
+
+fn refused(what: &Change, spec: &Spec, refusals: &[Refusal]) -> Failure {
+    let mut flags: Vec<&str> = refusals.iter().filter_map(|r| Some(r.danger?.flag())).collect();
+    flags.sort_unstable();
+    flags.dedup();
+    let each = alike::folded_texts(&spec.hosts(), refusals.iter().map(|r| r.why.as_str()));
+    let failure = Failure::usage(format!("{what} is refused:\n  {}", each.join("\n  ")));
+    let hopeless = refusals.iter().any(|r| r.danger.is_none());
+    if hopeless || flags.is_empty() { failure } else { failure.hint(format!("{}, if that is meant", flags.join(" "))) }
+}
+
+/// A phase as a line: what is done on which hosts.
+fn one_line(phase: &Phase) -> String {
+    let set: NodeSet = phase.steps.iter().map(|s| s.host.clone()).collect();
+    let first = phase.steps.first().map_or("", |s| &s.why);
+    let same = phase.steps.iter().all(|s| s.why == first);
+    format!("{set}: {}", if same { first } else { &phase.why })
+}
+
+/// Every command, with its hosts, for a reader or a shell.
+fn text(plan: &Plan) -> String {
+    let mut text = String::new();
+    if plan.is_empty() {
+        text += "# nothing to do\n";
+    }
+    for phase in &plan.phases {
+        let _ = writeln!(text, "# {}", phase.why);
+        for (hosts, command) in alike::gathered(phase.steps.iter().map(|s| (s.host.as_str(), shown(&s.argv)))) {
+            let _ = writeln!(text, "{hosts}: {command}");
+        }
+    }
+    match &plan.then {
+        Then::Done => {}
+        Then::Again => text += "# then the hosts are asked again, and what is left is done\n",
+        Then::Wait(watch) => text += &format!("# then wait for the end of the {}\n", watch.name()),
+    }
+    plan.notes.iter().for_each(|note| text += &format!("# note: {note}\n"));
+    text
+}
+
+fn take_lock(name: &str) -> Result<File, Failure> {
+    let folder = folder();
+    let path = folder.join(format!(".{name}.lock"));
+    let open = || std::fs::create_dir_all(&folder).and_then(|()| lock::file(&path, 0o644));
+    let file = open().map_err(|e| Failure::system(format!("making {}: {e}", path.display())))?;
+    match lock::try_lock_all(&file) {
+        Ok(true) => Ok(file),
+        _ => Err(Failure::usage(format!("another homing is changing the volume {name}"))),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{Kind, Step};
+
+    #[test]
+    fn only_root_is_root_and_a_silent_host_is_no_other_user() {
+        assert_eq!(no_root(Ok("0\n".into()), false), None);
+        assert_eq!(no_root(Ok("1000\n".into()), true).unwrap(), "you are user 1000 there");
+        assert_eq!(no_root(Err("host n1 cannot be reached".into()), true), None);
+        let missing = "failed to run command 'sudo': No such file or directory";
+        assert!(no_root(Err(missing.into()), true).unwrap().starts_with("sudo does not work there: failed"));
+        assert_eq!(no_root(Err(missing.into()), false), None);
+    }
+
+    #[test]
+    fn a_plan_is_told_with_equal_commands_of_hosts_together() {
+        let step = |host: &str| Step {
+            host: host.into(),
+            argv: ["mkdir", "/a b"].map(String::from).into(),
+            why: "makes it".into(),
+            undo: None,
+        };
+        let phase = Phase { why: "folders".into(), steps: vec![step("n1"), step("n2")], ..Phase::default() };
+        assert_eq!(one_line(&phase), "n[1-2]: makes it");
+        let plan = Plan { phases: vec![phase], then: Then::Again, notes: vec!["slow".into()] };
+        let told = "# folders\nn[1-2]: mkdir '/a b'\n# then the hosts are asked again, and what is left is done\n# note: slow\n";
+        assert_eq!(text(&plan), told);
+        assert_eq!(text(&Plan::default()), "# nothing to do\n");
+    }
+
+    #[test]
+    fn what_is_refused_for_a_danger_is_told_with_the_word_that_takes_it_on() {
+        let spec = Spec { kind: Kind::Nfs, ..adopt::unknown("data", &["n1".into()]) };
+        let last = Refusal { why: "n1 has the last copy".into(), danger: Some(Danger::LastCopy) };
+        let failure = refused(&Change::Heal, &spec, std::slice::from_ref(&last));
+        assert_eq!(failure.hint.as_deref(), Some("--allow-losing-copies, if that is meant"));
+        let never = Refusal::never("it has none");
+        assert_eq!(refused(&Change::Heal, &spec, &[last, never]).hint, None);
+    }
+}

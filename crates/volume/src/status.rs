@@ -1,0 +1,152 @@
+//! How a volume is, host by host and as a whole: for people, for `homing check` and for Prometheus.
+
+use crate::drive::Drive;
+use crate::health::{self, Finding};
+use crate::observe::{MountPoint, Store};
+use crate::{Observed, Record, Spec, gluster, units};
+use homing_model::Failure;
+use homing_steps::Executor;
+use serde::Serialize;
+use std::collections::BTreeSet;
+
+/// A host of it.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct OnHost {
+    /// Its name.
+    pub host: String,
+    /// `ok`, `down`, `unavail`, or `-` where it needs none.
+    pub daemon: &'static str,
+    /// `mounted`, `unmounted`, `other`, or `-` where it is not to be.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub mount: Option<&'static str>,
+    /// It serves and mounts its part.
+    pub well: bool,
+    /// Why it did not answer.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub why: Option<String>,
+}
+
+impl OnHost {
+    /// As the host was seen.
+    pub fn of(spec: &Spec, seen: &Observed, host: &str) -> OnHost {
+        let name = host.to_string();
+        let Some(facts) = seen.host(host) else {
+            let why = seen.hosts.get(host).and_then(|f| f.as_ref().err()).cloned();
+            return OnHost { host: name, daemon: "unavail", mount: None, well: false, why };
+        };
+        let units = units(spec, host);
+        let runs = units.iter().all(|u| facts.active.contains(*u));
+        let client = spec.clients.iter().any(|c| c == host);
+        let mount = match &facts.point {
+            _ if !client => "-",
+            MountPoint::Ours => "mounted",
+            MountPoint::Other(_) => "other",
+            _ => "unmounted",
+        };
+        let daemon = match runs {
+            _ if units.is_empty() => "-",
+            true => "ok",
+            false => "down",
+        };
+        let well = runs && (!client || facts.point == MountPoint::Ours);
+        OnHost { host: name, daemon, mount: Some(mount), well, why: None }
+    }
+}
+
+/// Movements of files that its daemons know of.
+pub fn tasks(spec: &Spec, seen: &Observed) -> Vec<String> {
+    let views = seen.hosts.values().flatten().filter_map(|f| f.gluster.as_ref());
+    let tasks = views.flat_map(|c| c.tasks.iter().flatten()).filter(|t| t.volume == spec.name);
+    let lines: BTreeSet<String> = tasks.map(|t| format!("{} ({})", t.what.to_lowercase(), t.status)).collect();
+    lines.into_iter().collect()
+}
+
+/// Where its bytes lie: the host, the folder and its disk.
+pub fn stores(spec: &Spec, seen: &Observed) -> Vec<(String, Store)> {
+    let own = gluster::volume(spec, seen).map(|v| v.bricks.clone()).unwrap_or_default();
+    let mut rows = Vec::new();
+    for (host, facts) in seen.hosts.iter().filter_map(|(h, f)| Some((h, f.as_ref().ok()?))) {
+        let is_own = |path: &str| own.is_empty() || own.iter().any(|b| b.host == *host && b.path == path);
+        rows.extend(facts.stores.iter().filter(|s| is_own(&s.path)).map(|store| (host.clone(), store.clone())));
+    }
+    rows
+}
+
+impl Drive {
+    /// What is not well with it as a whole.
+    pub fn findings(&self, spec: &Spec, seen: &Observed) -> Vec<Finding> {
+        let answer = health::question(spec, seen).and_then(|question| self.executor.programs(&[question]).pop()?.ok());
+        health::findings(spec, seen, answer.as_deref())
+    }
+}
+
+/// A volume in numbers, for programs that watch.
+pub struct Figures {
+    /// Its name.
+    pub name: String,
+    /// GlusterFS, MooseFS, NFS.
+    pub kind: String,
+    /// Where it is mounted.
+    pub mount: String,
+    /// Its hosts, and whether each serves and mounts its part.
+    pub hosts: Vec<(String, bool)>,
+    /// Where its bytes lie: the host, the folder and its disk.
+    pub stores: Vec<(String, Store)>,
+    /// Findings by which files cannot be read, or have fewer copies than they should.
+    pub errors: usize,
+    /// Findings that are advice.
+    pub warnings: usize,
+}
+
+impl Figures {
+    /// Asks its hosts, but for those that are known to be silent.
+    pub fn of(drive: &Drive, record: Record, silent: &[&str]) -> Result<Figures, Failure> {
+        let spec = record.spec;
+        let (quiet, asked): (Vec<String>, Vec<String>) =
+            spec.hosts().into_iter().partition(|host| silent.contains(&host.as_str()));
+        let seen = drive.observe(&spec, &asked);
+        let well = asked.iter().map(|host| (host.clone(), OnHost::of(&spec, &seen, host).well));
+        let hosts = well.chain(quiet.iter().map(|host| (host.clone(), false))).collect();
+        let found = drive.findings(&spec, &seen);
+        let errors = found.iter().filter(|finding| finding.ill).count();
+        Ok(Figures {
+            kind: spec.kind.to_string(),
+            mount: spec.mount.clone(),
+            hosts,
+            stores: stores(&spec, &seen),
+            errors,
+            warnings: found.len() - errors,
+            name: spec.name,
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::observe::HostFacts;
+    use crate::{Kind, Place};
+
+    #[test]
+    fn a_host_is_well_when_it_serves_and_mounts_what_it_is_to() {
+        let place = Place { host: "n1".into(), path: "/b".into() };
+        let spec = Spec {
+            kind: Kind::Nfs,
+            places: vec![place],
+            clients: vec!["n2".into()],
+            ..crate::adopt::unknown("data", &["n1".into(), "n2".into()])
+        };
+        let serves = HostFacts { active: ["nfs-server".to_string()].into(), ..HostFacts::default() };
+        let mounts = HostFacts { point: MountPoint::Ours, ..HostFacts::default() };
+        let hosts = [("n1", Ok(serves)), ("n2", Ok(mounts)), ("n3", Err("no route".into()))];
+        let seen = Observed { hosts: hosts.map(|(host, facts)| (host.to_string(), facts)).into() };
+        let of = |host| OnHost::of(&spec, &seen, host);
+        assert_eq!((of("n1").daemon, of("n1").mount, of("n1").well), ("ok", Some("-"), true));
+        assert_eq!((of("n2").daemon, of("n2").mount, of("n2").well), ("-", Some("mounted"), true));
+        assert_eq!((of("n3").daemon, of("n3").well, of("n3").why), ("unavail", false, Some("no route".into())));
+        let idle = Observed { hosts: [("n1".to_string(), Ok(HostFacts::default()))].into() };
+        assert_eq!((OnHost::of(&spec, &idle, "n1").daemon, OnHost::of(&spec, &idle, "n1").well), ("down", false));
+        let json = serde_json::to_string(&of("n1")).unwrap();
+        assert_eq!(json, r#"{"host":"n1","daemon":"ok","mount":"-","well":true}"#);
+    }
+}
