@@ -1,0 +1,54 @@
+//! Jobs of LSF's language that have ended, with what they took.
+
+use crate::{books, use_of, use_of_booked};
+use homing_lsf::account::Ended;
+use homing_lsf::jobs::Job as Row;
+use homing_queue::{Engine, Job, QueueError, rows};
+use homing_report::JobUse;
+use homing_slurm::Booked;
+use std::collections::{BTreeMap, HashMap};
+
+/// Slurm's books are asked for so long, ns: a week, after which this machine's queue forgets.
+const WEEK_NS: i64 = 7 * 24 * 3600 * 1_000_000_000;
+
+/// Jobs with what they took: by Slurm's books where it keeps some, else as the queue remembers them.
+pub fn told(engine: &dyn Engine, of_others: bool) -> Result<Vec<(Row, Ended)>, QueueError> {
+    let jobs = if of_others { engine.jobs() } else { engine.own_jobs() };
+    match books(engine, of_others, homing_clock::system_ns() - WEEK_NS) {
+        Some(books) => Ok(of_books(&books, &jobs.unwrap_or_default())),
+        None => Ok(of_queue(&jobs?, engine.name() != "slurm")),
+    }
+}
+
+/// `measured`: the queue itself has seen what they used; slurmctld does not know it.
+fn of_queue(jobs: &[Job], measured: bool) -> Vec<(Row, Ended)> {
+    let parts = jobs.iter().flat_map(|job| job.parts.iter().map(move |part| (job, part)));
+    let told = parts.map(|(job, part)| {
+        let row = rows::row(job, part);
+        let ended = ended(&row, use_of(job, part, &BTreeMap::new()));
+        (row, Ended { cpu_us: ended.cpu_us.filter(|_| measured), ..ended })
+    });
+    told.collect()
+}
+
+/// While slurmctld remembers a job too, it has more words for it.
+fn of_books(books: &[Booked], remembered: &[Job]) -> Vec<(Row, Ended)> {
+    let parts = remembered.iter().flat_map(|job| job.parts.iter().map(move |part| rows::row(job, part)));
+    let mut remembered: HashMap<(u64, Option<u32>), Row> = parts.map(|row| ((row.id, row.index), row)).collect();
+    let told = books.iter().map(|job| {
+        let row = rows::booked(job);
+        let row = remembered.remove(&(row.id, row.index)).filter(Row::is_over).unwrap_or(row);
+        let ended = ended(&row, use_of_booked(job, &BTreeMap::new()));
+        (row, ended)
+    });
+    told.collect()
+}
+
+fn ended(row: &Row, took: Option<JobUse>) -> Ended {
+    Ended {
+        done: row.stat == "DONE",
+        cpu_us: took.map(|took| took.cpu_us),
+        wait_us: took.and_then(|took| took.queued_us),
+        turnaround_us: took.and_then(|took| took.turnaround_us),
+    }
+}

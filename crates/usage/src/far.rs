@@ -1,0 +1,57 @@
+//! What other hosts tell of the same: their own `homing usage`, line by line.
+
+use crate::Line;
+use homing_exec::{Command, Options, Outcome, Remote};
+use std::time::Duration;
+
+/// 10,000 runs of a host are added up in some seconds; a host that takes longer than this hangs.
+const PATIENCE: Duration = Duration::from_secs(60);
+
+/// What is asked for.
+pub struct Asked {
+    /// Jobs, too.
+    pub jobs: bool,
+    /// Of all users.
+    pub users: bool,
+    /// Only what ended in this time until now.
+    pub since: Option<Duration>,
+}
+
+impl Asked {
+    fn words(&self) -> Vec<String> {
+        let mut words = vec!["homing".to_string(), "usage".into(), "--lines".into()];
+        words.extend(self.jobs.then(|| "--jobs".into()));
+        words.extend(self.users.then(|| "--users".into()));
+        words.extend(self.since.map(|since| format!("--since={}s", since.as_secs())));
+        words
+    }
+}
+
+/// What they tell, and why some do not.
+pub fn lines(hosts: &[String], asked: &Asked) -> (Vec<Line>, Vec<String>) {
+    let options = Options { command_timeout: Some(PATIENCE), ..Options::default() };
+    let (mut lines, mut failed) = (Vec::new(), Vec::new());
+    for result in Remote::new(options).run(hosts, &Command::argv(asked.words())) {
+        match result.outcome {
+            Outcome::Exited(0) => match read(&result.stdout) {
+                Ok(told) => lines.extend(told),
+                Err(why) => failed.push(format!("all of {}: {why}", result.host)),
+            },
+            other => {
+                let said = homing_model::text::last_line(&result.stderr, 200)
+                    .map_or(String::new(), |said| format!(", {said}"));
+                failed.push(format!("all of {}: homing usage there: {other}{said}", result.host));
+            }
+        }
+    }
+    (lines, failed)
+}
+
+fn read(text: &[u8]) -> Result<Vec<Line>, String> {
+    let lines = text.split(|b| *b == b'\n').filter(|line| !line.is_empty());
+    lines
+        .map(|line| {
+            serde_json::from_slice(line).map_err(|e| format!("its homing tells what this one does not read: {e}"))
+        })
+        .collect()
+}

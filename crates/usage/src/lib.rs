@@ -1,0 +1,92 @@
+//! What runs and jobs used, added up, and what it cost.
+
+mod bill;
+mod ended;
+mod far;
+mod in_force;
+mod jobs;
+mod metrics;
+mod pruned;
+mod sizes;
+mod sums;
+mod table;
+
+pub use bill::Bill;
+pub use ended::told as ended;
+pub use far::{Asked, lines as lines_of_hosts};
+pub use in_force::{InForce, Serves, prometheus_of_servers};
+pub use jobs::{Wanted, books, lines as lines_of_jobs, use_of, use_of_booked};
+pub use pruned::lines as pruned_lines;
+pub use sizes::Sizes;
+pub use sums::Sums;
+pub use table::table;
+
+use homing_cluster::Cost;
+use homing_report::{Key, Used};
+use serde::{Deserialize, Serialize};
+use std::collections::BTreeMap;
+use std::path::PathBuf;
+use table::sorted;
+
+/// What is added up.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[allow(missing_docs)]
+pub enum By {
+    Command,
+    Host,
+    Run,
+    User,
+    Project,
+}
+
+impl By {
+    /// All of them.
+    pub const ALL: [By; 5] = [By::Command, By::Host, By::Run, By::User, By::Project];
+
+    /// As a label.
+    pub fn word(self) -> &'static str {
+        match self {
+            By::Command => "command",
+            By::Host => "host",
+            By::Run => "run",
+            By::User => "user",
+            By::Project => "project",
+        }
+    }
+
+    /// The row of what a user's attempts used.
+    fn row<'a>(self, user: &'a str, key: &'a Key) -> &'a str {
+        match self {
+            By::Command => &key.command,
+            By::Host => &key.host,
+            By::Run => &key.run,
+            By::User => user,
+            By::Project if key.project.is_empty() => "-",
+            By::Project => &key.project,
+        }
+    }
+}
+
+/// What one user's attempts of one run used on one host, or what a job used.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub struct Line {
+    /// Whose they were.
+    pub user: String,
+    /// Which they were.
+    pub key: Key,
+    /// What they used.
+    pub used: Used,
+}
+
+/// Rows as Prometheus reads them.
+pub fn prometheus_of(rows: &BTreeMap<String, Used>, by: By, cost: Option<&Cost>) -> String {
+    metrics::text(sorted(rows), by.word(), cost, homing_clock::system_ns())
+}
+
+/// The sums of the runs in these folders by user, as Prometheus reads them, and what of them is not counted. Without one of
+/// the folders there are no sums: counters that go back and come again would count all of it once more.
+pub fn prometheus(folders: &[PathBuf], cost: Option<&Cost>) -> Result<(String, Vec<String>), String> {
+    let mut sums = Sums::new(None);
+    folders.iter().try_for_each(|folder| sums.take_folder(folder))?;
+    Ok((prometheus_of(&sums.by(By::User), By::User, cost), sums.damaged))
+}

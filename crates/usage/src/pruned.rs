@@ -1,0 +1,47 @@
+//! What is kept of runs that were removed: lines of JSON beside the folders of the others.
+
+use homing_journal::PRUNED;
+use homing_report::{Key, RunUsage, Used};
+use serde::{Deserialize, Serialize};
+use std::collections::BTreeMap;
+use std::io::{self, Read};
+use std::path::Path;
+
+#[derive(Serialize, Deserialize)]
+struct Line {
+    #[serde(flatten)]
+    key: Key,
+    #[serde(flatten)]
+    used: Used,
+}
+
+/// What is to be kept of a run, in lines.
+pub fn lines(name: &str, dir: &Path) -> String {
+    let mut usage = RunUsage::new(name, i64::MIN);
+    // A journal that cannot be read has nothing that could be kept.
+    homing_journal::replay(dir).into_iter().flatten().flatten().for_each(|event| usage.add(&event));
+    usage.rows().map(|(key, used)| serde_json::to_string(&Line { key, used }).unwrap_or_default() + "\n").collect()
+}
+
+/// What was noted of the runs that are gone, and why lines are left out. A run whose folder is still there was not
+/// removed after all, and what was noted twice counts once.
+pub fn kept(root: &Path) -> io::Result<(BTreeMap<Key, Used>, Vec<String>)> {
+    let path = root.join(PRUNED);
+    let mut text = Vec::new();
+    match homing_folder::open_plain(&path) {
+        Err(e) if e.kind() == io::ErrorKind::NotFound => return Ok(Default::default()),
+        file => file?.read_to_end(&mut text)?,
+    };
+    let lines: Vec<&[u8]> = text.split(|b| *b == b'\n').collect();
+    let (mut gone, mut damaged) = (BTreeMap::new(), Vec::new());
+    for (at, line) in lines.iter().enumerate().filter(|(_, line)| !line.is_empty()) {
+        match serde_json::from_slice::<Line>(line) {
+            Ok(line) if line.key.run.contains('/') || root.join(&line.key.run).exists() => {}
+            Ok(line) => drop(gone.insert(line.key, line.used)),
+            // Whoever was killed while writing has left a part of a line, which the next to prune writes again, whole.
+            Err(_) if lines[at + 1..].iter().any(|whole| whole.len() > line.len() && whole.starts_with(line)) => {}
+            Err(e) => damaged.push(format!("line {} of {} is damaged: {e}", at + 1, path.display())),
+        }
+    }
+    Ok((gone, damaged))
+}
