@@ -1,6 +1,7 @@
 //! What was full during a run, links and processors of hosts, and what more would bring at the most. Pure: from steps
 //! between samples, and rates of links.
 
+use crate::change::{Change, Saves};
 use crate::load::Step;
 use homing_model::NodeSet;
 use homing_model::alike::label;
@@ -14,11 +15,6 @@ use std::fmt::{self, Display};
 const FULL: f64 = 0.9;
 /// Of the run's time, from where it is told: what was full for less than half of it did not set its length.
 const TOLD: f64 = 0.5;
-/// Rates of Ethernet, Mbit/s (IEEE 802.3).
-const ETHERNET: [u64; 7] = [100, 1_000, 2_500, 10_000, 25_000, 100_000, 400_000];
-/// Bytes per second of a Mbit/s.
-const MBIT: u64 = 125_000;
-
 /// What of a host can be full.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum Part {
@@ -28,6 +24,17 @@ pub(crate) enum Part {
     Received(u64),
     /// All processors.
     Processors,
+}
+
+impl Part {
+    /// For programs: what, and the rate of a link.
+    fn named(self) -> (&'static str, Option<u64>) {
+        match self {
+            Part::Sent(rate) => ("sent", Some(rate)),
+            Part::Received(rate) => ("received", Some(rate)),
+            Part::Processors => ("processors", None),
+        }
+    }
 }
 
 /// For how long something was full, microseconds, and how full while it was, times that.
@@ -103,11 +110,7 @@ impl Gauges {
     /// For programs: what was full at any time of a run of `wall_us`.
     pub(crate) fn json(&self, link: Option<u64>, wall_us: u64) -> Value {
         let row = |(what, gauge): (Part, Gauge)| {
-            let (name, rate) = match what {
-                Part::Sent(rate) => ("sent", Some(rate)),
-                Part::Received(rate) => ("received", Some(rate)),
-                Part::Processors => ("processors", None),
-            };
+            let (name, rate) = what.named();
             json!({
                 "what": name, "bytes_per_s": rate, "part_of_run": gauge.share(wall_us), "filled": gauge.filled(),
             })
@@ -127,6 +130,10 @@ pub(crate) struct Full {
     pub share: f64,
     /// How full it was then, 0 to 1.
     pub filled: f64,
+    /// What changes of it would save.
+    pub more: Vec<(Change, Saves)>,
+    /// Why that is only bounds.
+    pub unpredicted: Option<String>,
 }
 
 /// Of hosts with their gauges and the rates of their links, in a run of `wall_us`: worst first.
@@ -141,15 +148,21 @@ pub(crate) fn of<'a>(hosts: impl Iterator<Item = (&'a str, &'a Gauges, Option<u6
             let filled = gauge.filled();
             match found.iter_mut().find(|full| full.what == what) {
                 Some(full) => full.join(host, share, filled),
-                None => found.push(Full { hosts: std::iter::once(host.to_string()).collect(), what, share, filled }),
+                None => found.push(Full::new(host, what, share, filled)),
             }
         }
     }
+    found.iter_mut().for_each(|full| full.more = full.bounds());
     found.sort_by(|a, b| b.share.total_cmp(&a.share).then(a.what.cmp(&b.what)));
     found
 }
 
 impl Full {
+    fn new(host: &str, what: Part, share: f64, filled: f64) -> Full {
+        let hosts = std::iter::once(host.to_string()).collect();
+        Full { hosts, what, share, filled, more: Vec::new(), unpredicted: None }
+    }
+
     fn join(&mut self, host: &str, share: f64, filled: f64) {
         let n = self.hosts.len() as f64;
         let mean = |sum: f64, one: f64| (sum * n + one) / (n + 1.0);
@@ -157,28 +170,48 @@ impl Full {
         self.hosts = self.hosts.union(&std::iter::once(host.to_string()).collect());
     }
 
-    /// What changes, and the part of the run's time that it saves at the most: if nothing else were in its way. The time
-    /// in which it was full shrinks by what is added; the rest of the run stays as it is.
-    pub(crate) fn more(&self) -> Vec<(String, f64)> {
-        let hosts = self.hosts.len() as f64;
-        let wider = |rate: u64| {
-            let next = ETHERNET.into_iter().map(|mbit| mbit * MBIT).find(|next| *next > rate)?;
-            Some((format!("a link of {}", bits(next)), self.share * (1.0 - self.filled * rate as f64 / next as f64)))
-        };
-        let one_more = |change: &str| (change.to_string(), self.share / (hosts + 1.0));
+    /// What might be changed about it; `holder` would have a copy.
+    pub(crate) fn changes(&self, holder: Option<String>) -> Vec<Change> {
         match self.what {
-            Part::Sent(rate) => [one_more("the same bytes on one more host")].into_iter().chain(wider(rate)).collect(),
-            Part::Received(rate) => [one_more("one more host")].into_iter().chain(wider(rate)).collect(),
-            Part::Processors => vec![one_more("one more host")],
+            Part::Sent(rate) => [Change::Copy(holder), Change::Host].into_iter().chain(Change::wider(rate)).collect(),
+            Part::Received(rate) => [Change::Host].into_iter().chain(Change::wider(rate)).collect(),
+            Part::Processors => vec![Change::Host],
         }
     }
-}
 
-/// A rate of Ethernet, from bytes per second.
-fn bits(bytes_per_s: u64) -> String {
-    match bytes_per_s / MBIT {
-        mbit if mbit < 1000 => format!("{mbit} Mbit/s"),
-        mbit => format!("{} Gbit/s", mbit as f64 / 1000.0),
+    /// The part of the run's time that a change saves at the most: if nothing else were in its way. The time in which it
+    /// was full shrinks by what is added; the rest of the run stays as it is.
+    fn bound(&self, change: &Change) -> Option<f64> {
+        match (change, self.what) {
+            (Change::Link { from, to }, _) => Some(self.share * (1.0 - self.filled * *from as f64 / *to as f64)),
+            (Change::Host, Part::Sent(_)) => None,
+            (Change::Copy(_) | Change::Host, _) => Some(self.share / (self.hosts.len() as f64 + 1.0)),
+        }
+    }
+
+    /// What more would bring: a prediction, or bounds and why there is none.
+    pub(crate) fn tell(&mut self, predicted: Result<Vec<(Change, f64)>, String>) {
+        match predicted {
+            Ok(predicted) => {
+                self.more = predicted.into_iter().map(|(change, part)| (change, Saves::About(part))).collect()
+            }
+            Err(why) => self.unpredicted = Some(why),
+        }
+    }
+
+    fn bounds(&self) -> Vec<(Change, Saves)> {
+        let bound = |change: Change| Some((change.clone(), Saves::AtMost(self.bound(&change)?)));
+        self.changes(None).into_iter().filter_map(bound).collect()
+    }
+
+    /// For programs.
+    pub(crate) fn json(&self) -> Value {
+        let (what, rate) = self.what.named();
+        json!({
+            "hosts": self.hosts.to_string(), "what": what, "bytes_per_s": rate, "part_of_run": self.share,
+            "filled": self.filled, "unpredicted": self.unpredicted,
+            "changes": self.more.iter().map(|(change, saves)| saves.json(change)).collect::<Vec<_>>(),
+        })
     }
 }
 
@@ -192,13 +225,12 @@ impl Display for Full {
             Part::Received(rate) => write!(f, "{} received, {filled} full for {share} of the run", link(rate))?,
             Part::Processors => write!(f, "the processors of {hosts}, {filled} busy for {share} of the run")?,
         }
-        if matches!(self.what, Part::Sent(_)) {
+        let is_bound = |(_, saves): &(Change, Saves)| matches!(saves, Saves::AtMost(_));
+        if matches!(self.what, Part::Sent(_)) && self.more.iter().any(is_bound) {
             write!(f, "; more hosts that read from there gain nothing")?;
         }
-        for (change, saves) in self.more() {
-            write!(f, "; {change}: at most -{}", percent(saves))?;
-        }
-        Ok(())
+        self.more.iter().try_for_each(|(change, saves)| write!(f, "; {change}: {saves}"))?;
+        self.unpredicted.iter().try_for_each(|why| write!(f, " (no more is known: {why})"))
     }
 }
 

@@ -2,21 +2,33 @@
 //! a page that draws it. Both are made from the journal's events alone; this
 //! room never asks a host.
 
+mod amplified;
+mod change;
 pub mod chart;
+mod earlier;
+mod energy;
+mod followed;
 mod full;
 mod html;
 mod load;
 #[cfg(test)]
 mod made;
 mod now;
+mod path;
 pub mod picture;
+pub mod progress;
+mod replay;
 mod tally;
 mod text;
 mod usage;
 mod words;
 
+pub use earlier::{Earlier, settled};
+pub use energy::{Held, Taken, between, two};
+pub use followed::Followed;
 pub use html::{escape, html};
 pub use now::{FailureState, Fetch, HostState, Now, ServerState, TaskState};
+pub use path::Path;
 pub use tally::Tally;
 pub use text::task_on;
 pub use usage::{JobUse, Key, RunUsage, Used, program};

@@ -1,8 +1,11 @@
 //! The evidence of a run, added up as it goes. Memory grows with hosts
-//! and failed tasks, not with tasks.
+//! and failed tasks, with recipes of a build, and with tasks up to a bound.
 
+use crate::amplified::{Amplified, Disks};
 use crate::full::{self, Full, Gauges};
 use crate::load::{Sums, add_known};
+use crate::path::Path;
+use crate::replay::{Replay, Site};
 use crate::words::{command_line, is_build};
 use homing_journal::Counts;
 use homing_model::event::{PlannedBytes, What};
@@ -25,8 +28,11 @@ pub(crate) struct HostTally {
     pub load: Sums,
     /// What of it was full, and for how long.
     pub full: Gauges,
+    pub disks: Disks,
     /// Rate of its link, bytes per second.
     link: Option<u64>,
+    /// The boot of its machine, whose disks all hosts count that are containers there; empty when it is not known.
+    boot: String,
 }
 
 /// A task that failed, as the journal tells it.
@@ -71,6 +77,9 @@ pub struct Tally {
     pub(crate) waits: Waits,
     /// Attempts too short to be asked for their wait.
     pub(crate) short: u64,
+    /// What recipes of a build waited for; a run of tasks has none.
+    pub(crate) path: Option<Path>,
+    replay: Replay,
     earlier_us: u64,
     part: Option<(i64, i64)>,
 }
@@ -139,9 +148,12 @@ impl Tally {
     pub fn add(&mut self, event: &Event) {
         self.pass_time(event);
         self.counts.add(&event.what);
+        self.replay.add(event);
+        self.path.iter_mut().for_each(|path| path.add(event));
         match &event.what {
             What::RunStarted { run, argv, cwd, .. } => {
                 self.run = Some(run.clone());
+                self.path = is_build(argv).then(Path::default);
                 self.again = Some(match is_build(argv) {
                     true => format!("{}, in {}", command_line(argv), cwd.display()),
                     false => format!("homing resume --failed {run}"),
@@ -157,6 +169,7 @@ impl Tally {
                 let host = self.host(host);
                 host.slots = *slots;
                 host.link = facts.nic_bytes_per_s;
+                host.boot.clone_from(&facts.boot_id);
                 host.lost = false;
                 host.up_since = Some(event.at_ns);
             }
@@ -170,6 +183,7 @@ impl Tally {
                 let host = self.host(host);
                 if let Some(step) = host.load.add(sample) {
                     host.full.add(&step, host.link);
+                    host.disks.add(step.disk, step.us);
                 }
             }
             What::TaskStarted { task, host, command, planned, .. } => {
@@ -263,17 +277,40 @@ impl Tally {
         }
     }
 
+    /// Hosts that it had, and their slots.
+    pub fn size(&self) -> (u64, u64) {
+        (self.hosts.len() as u64, self.hosts.values().map(|host| u64::from(host.slots)).sum())
+    }
+
     /// Time in which a coordinator was at work, microseconds.
-    pub(crate) fn wall_us(&self) -> u64 {
+    pub fn wall_us(&self) -> u64 {
         self.earlier_us + self.part.map_or(0, |(from, to)| (to - from).max(0) as u64 / 1000)
+    }
+
+    fn of_hosts(&self, of: fn(&HostTally) -> Option<u64>) -> Option<u64> {
+        self.hosts.values().filter_map(of).fold(None, |sum, n| Some(sum.unwrap_or(0) + n))
     }
 
     /// Bytes received and sent by all hosts' interfaces, when any could be measured.
     pub(crate) fn network(&self) -> (Option<u64>, Option<u64>) {
-        let sum = |of: fn(&HostTally) -> Option<u64>| {
-            self.hosts.values().filter_map(of).fold(None, |sum, n| Some(sum.unwrap_or(0) + n))
-        };
-        (sum(|h| h.load.total.received), sum(|h| h.load.total.sent))
+        (self.of_hosts(|h| h.load.total.received), self.of_hosts(|h| h.load.total.sent))
+    }
+
+    /// What was moved for what tasks asked for.
+    pub(crate) fn amplified(&self) -> Amplified {
+        Amplified { asked: self.rchar, received: self.network().0, disks: self.moved_by_disks() }
+    }
+
+    /// Bytes that disks moved, those of each machine once.
+    fn moved_by_disks(&self) -> Option<u64> {
+        let mut by_machine: BTreeMap<&str, u64> = BTreeMap::new();
+        for (name, host) in &self.hosts {
+            let Some(moved) = host.load.total.disk else { continue };
+            let machine = if host.boot.is_empty() { name } else { &host.boot };
+            let most = by_machine.entry(machine).or_default();
+            *most = moved.max(*most);
+        }
+        (!by_machine.is_empty()).then(|| by_machine.values().sum())
     }
 
     /// What file servers have served all hosts.
@@ -293,7 +330,11 @@ impl Tally {
 
     /// What was full for most of the run, with the hosts for which it was, worst first.
     pub(crate) fn full(&self) -> Vec<Full> {
-        full::of(self.hosts.iter().map(|(name, host)| (name.as_str(), &host.full, host.link)), self.wall_us())
+        let hosts = self.hosts.iter().map(|(name, host)| (name.as_str(), &host.full, host.link));
+        let mut full = full::of(hosts, self.wall_us());
+        let sites: Vec<Site> = self.hosts.iter().map(|(name, host)| host.site(name)).collect();
+        full.iter_mut().for_each(|full| full.tell(self.replay.predict(&sites, full, self.wall_us())));
+        full
     }
 
     /// The host whose slots were used most, with the used part of its slot time (0 to 1).
@@ -323,7 +364,7 @@ impl Tally {
                 let value = json!({
                     "slots": h.slots, "attempts": h.attempts, "busy_us": h.busy_us, "used": h.used(now),
                     "lost": h.lost, "received_bytes": load.received, "sent_bytes": load.sent,
-                    "disk_bytes": load.disk, "io_stalled_us": load.stalled_us,
+                    "disk_bytes": load.disk, "disk_most_bytes_per_s": h.disks.most(), "io_stalled_us": load.stalled_us,
                     "full": h.full.json(h.link, self.wall_us()),
                 });
                 (name, value)
@@ -343,6 +384,7 @@ impl Tally {
                 "rchar_bytes": self.rchar, "disk_read_bytes": (self.ended > 0).then_some(self.from_disk),
                 "hosts_received_bytes": received, "hosts_sent_bytes": sent,
             },
+            "amplification": self.amplified().json(),
             "io_wait": (self.waits.known > 0).then(|| json!({
                 "sum_us": self.waits.sum_us, "median_us": self.waits.median_us(),
                 "attempts_known": self.waits.known, "attempts_too_short": self.short, "attempts": self.ended,
@@ -351,7 +393,9 @@ impl Tally {
                 (server.clone(), json!({"limit": shared.limit, "most": shared.most}))
             }).collect::<serde_json::Map<_, _>>(),
             "served": self.served(),
+            "full": self.full().iter().map(Full::json).collect::<Vec<_>>(),
             "busiest": self.busiest().map(|(name, ..)| name),
+            "path": self.path.as_ref().map(Path::json),
             "hosts": hosts,
         })
     }
@@ -362,6 +406,11 @@ impl HostTally {
         if let Some(since) = self.up_since.take() {
             self.up_us += (at_ns - since).max(0) as u64 / 1000;
         }
+    }
+
+    fn site(&self, name: &str) -> Site {
+        let (sent, received) = (self.load.total.sent, self.load.total.received);
+        Site { name: name.into(), slots: self.slots, link: self.link, sent, received }
     }
 
     /// Used part of the slot time until `now_ns`, 0 to 1.

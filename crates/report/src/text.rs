@@ -1,5 +1,7 @@
 //! The evidence as a few aligned lines, printed at the end of a run.
 
+use crate::amplified::UNKNOWN;
+use crate::path::Path;
 use crate::tally::{Failed, NAMED, Tally};
 use homing_model::text::shown;
 use homing_model::units::{bytes, count, percent, span};
@@ -37,8 +39,7 @@ impl Tally {
     pub fn text(&self, color: bool) -> String {
         let mut lines = Lines { color, text: String::new() };
         self.tasks(&mut lines, "");
-        let slots: u64 = self.hosts.values().map(|h| u64::from(h.slots)).sum();
-        let hosts = self.hosts.len() as u64;
+        let (hosts, slots) = self.size();
         let on =
             if hosts > 0 { format!(" on {}, {}", count(hosts, "host"), count(slots, "slot")) } else { String::new() };
         lines.add("wall time", &format!("{}{on}", span(self.wall_us())));
@@ -55,6 +56,8 @@ impl Tally {
         for full in self.full().iter().take(NAMED) {
             lines.add("full", &full.to_string());
         }
+        let path = self.path.iter().flat_map(Path::lines);
+        path.enumerate().for_each(|(at, line)| lines.add(if at == 0 { "path" } else { "" }, &line));
         self.limits(&mut lines);
         self.servers(&mut lines);
         self.shared(&mut lines);
@@ -124,11 +127,17 @@ impl Tally {
                 bytes(self.from_disk)
             ),
         );
+        let amplified = self.amplified();
         let network = match self.network() {
-            (Some(r), Some(s)) => format!("{} received and {} sent by the hosts' interfaces", bytes(r), bytes(s)),
-            _ => "unknown: fewer than two load samples of each host".into(),
+            (Some(r), Some(s)) => {
+                let (r, s, each) = (bytes(r), bytes(s), amplified.by_interfaces());
+                format!("{r} received ({each}) and {s} sent by the hosts' interfaces")
+            }
+            _ => UNKNOWN.into(),
         };
         lines.add("network", &network);
+        let disks = self.hosts.iter().map(|(name, host)| (name.as_str(), host.disks));
+        lines.add("disks", &amplified.by_disks(disks, self.wall_us()));
     }
 
     fn wait(&self, lines: &mut Lines) {

@@ -1,5 +1,6 @@
 //! What the runs of a cluster used, added up over many of them: by run, host and command.
 
+use crate::energy::{Held, Holding, Taken};
 use crate::load::add_known;
 use homing_model::event::{PlannedBytes, What};
 use homing_model::{Event, IoCounters, IoWait, TaskId};
@@ -51,6 +52,9 @@ pub struct Used {
     /// Time from submission to start, of jobs, microseconds.
     #[serde(default)]
     pub queued_us: Option<u64>,
+    /// Time from submission to end, of jobs, microseconds.
+    #[serde(default)]
+    pub turnaround_us: Option<u64>,
     /// Memory that was asked for, for as long as each ran that asked for some, bytes x seconds.
     #[serde(default)]
     pub asked_byte_s: Option<u64>,
@@ -59,6 +63,9 @@ pub struct Used {
     pub asked_held_byte_s: Option<u64>,
     /// The end of the last one, ns since the epoch.
     pub last_ns: i64,
+    /// Their part of the hosts while the runs had them.
+    #[serde(default)]
+    pub held: Held,
 }
 
 impl Used {
@@ -83,12 +90,14 @@ impl Used {
             (&mut a.read_bytes, b.read_bytes),
             (&mut a.wait_us, b.wait_us),
             (&mut a.queued_us, b.queued_us),
+            (&mut a.turnaround_us, b.turnaround_us),
             (&mut a.asked_byte_s, b.asked_byte_s),
             (&mut a.asked_held_byte_s, b.asked_held_byte_s),
         ] {
             add_known(sum, part);
         }
         a.last_ns = a.last_ns.max(b.last_ns);
+        a.held.add(&b.held);
     }
 
     /// Processor time as a part of the time that slots were held, as `seff` has it; `None` where none were.
@@ -100,6 +109,11 @@ impl Used {
     pub fn memory_use(&self) -> Option<f64> {
         let asked = self.asked_byte_s.filter(|asked| *asked > 0)?;
         Some(self.asked_held_byte_s.unwrap_or(0) as f64 / asked as f64)
+    }
+
+    /// What the host on which it was used took for it, that draws `watts` when idle and when full, if that is said.
+    pub fn taken(&self, host: &str, watts: Option<[f64; 2]>) -> Taken {
+        Taken::of(host, &self.held, [self.cpu_us, self.host_us], watts)
     }
 
     /// What it cost at a price for an hour of a whole host.
@@ -128,6 +142,9 @@ pub struct RunUsage {
     slots: HashMap<String, u32>,
     running: HashMap<TaskId, (String, Option<PlannedBytes>)>,
     used: BTreeMap<(String, String), Used>,
+    holdings: BTreeMap<String, Holding>,
+    /// The last event.
+    at_ns: i64,
 }
 
 impl RunUsage {
@@ -139,7 +156,17 @@ impl RunUsage {
     /// Takes the next event.
     pub fn add(&mut self, event: &Event) {
         match &event.what {
-            What::HostUp { host, slots, .. } => drop(self.slots.insert(host.clone(), *slots)),
+            What::HostUp { host, slots, .. } => {
+                self.slots.insert(host.clone(), *slots);
+                self.holdings.entry(host.clone()).or_default().begin(event.at_ns.max(self.since_ns));
+            }
+            What::HostLost { host, .. } => self.holdings.entry(host.clone()).or_default().end(event.at_ns),
+            // Until when the coordinator before was at work.
+            What::RunResumed { .. } => self.holdings.values_mut().for_each(|holding| holding.end(self.at_ns)),
+            What::Sample { host, sample } => {
+                let counts = event.at_ns >= self.since_ns;
+                self.holdings.entry(host.clone()).or_default().add(sample, counts);
+            }
             What::TaskStarted { task, command, planned, .. } => {
                 self.running.insert(*task, (program(command), planned.clone()));
             }
@@ -155,19 +182,38 @@ impl RunUsage {
             }
             _ => {}
         }
-    }
-
-    /// The sum over all hosts and commands.
-    pub fn all(&self) -> Used {
-        self.used.values().sum()
+        self.at_ns = event.at_ns;
     }
 
     /// The sums, by host and command.
-    pub fn rows(self) -> impl Iterator<Item = (Key, Used)> {
+    pub fn rows(mut self) -> impl Iterator<Item = (Key, Used)> {
+        self.share_hosts();
         let run = self.run;
         self.used
             .into_iter()
             .map(move |((host, command), used)| (Key { run: run.clone(), host, command, project: String::new() }, used))
+    }
+
+    /// Each host, for as long as the run had it, is its commands' by their time in slots. One on which nothing ran was
+    /// held for what took most of the run.
+    fn share_hosts(&mut self) {
+        let longest = self.used.iter().max_by_key(|(_, used)| used.slot_us);
+        let Some((main, last_ns)) = longest.map(|((_, command), used)| (command.clone(), used.last_ns)) else { return };
+        for (host, holding) in std::mem::take(&mut self.holdings) {
+            let held = holding.whole(self.at_ns);
+            if held == Held::default() {
+                continue;
+            }
+            if !self.used.keys().any(|(of, _)| *of == host) {
+                self.used.insert((host.clone(), main.clone()), Used { last_ns, ..Used::default() });
+            }
+            let rows = || self.used.iter().filter(|((of, _), _)| *of == host);
+            let (all, n) = (rows().map(|(_, used)| used.slot_us).sum::<u64>(), rows().count());
+            for (_, used) in self.used.iter_mut().filter(|((of, _), _)| *of == host) {
+                let part = if all > 0 { used.slot_us as f64 / all as f64 } else { 1.0 / n as f64 };
+                used.held = held.part(part);
+            }
+        }
     }
 }
 
@@ -209,6 +255,8 @@ pub struct JobUse {
     pub memory_asked: Option<u64>,
     /// From submission to start.
     pub queued_us: Option<u64>,
+    /// From submission to end.
+    pub turnaround_us: Option<u64>,
     /// Its end, ns since the epoch.
     pub end_ns: i64,
 }
@@ -227,6 +275,7 @@ impl From<JobUse> for Used {
             memory_byte_s: for_as_long(job.memory.unwrap_or(0)),
             unplaced: 1,
             queued_us: job.queued_us,
+            turnaround_us: job.turnaround_us,
             asked_byte_s: job.memory_asked.map(for_as_long),
             asked_held_byte_s: job.memory_asked.and(job.memory).map(for_as_long),
             last_ns: job.end_ns,
@@ -306,7 +355,41 @@ mod tests {
         // One that asked for nothing changes nothing of that.
         all.add(&Used::from(JobUse { memory: Some(9000), queued_us: Some(7), ..job }));
         assert_eq!((all.attempts, all.memory_use(), all.queued_us), (2, Some(0.25), Some(7)));
+        assert_eq!(all.turnaround_us, None, "unknown of each");
         assert_eq!((Used::default().cpu_use(), Used::default().memory_use()), (None, None));
+    }
+
+    #[test]
+    fn hosts_are_their_commands_by_time_in_slots_and_idle_ones_those_of_the_longest() {
+        let mut usage = RunUsage::new("r", 0);
+        let events = [up("n1", 2), up("n2", 2)]
+            .into_iter()
+            .chain(ran(1, "n1", "bwa a", Outcome::Exit(0), 3_000_000))
+            .chain(ran(2, "n1", "sort b", Outcome::Exit(0), 1_000_000));
+        events.for_each(|what| usage.add(&Event { at_ns: 0, what }));
+        usage.add(&Event { at_ns: 4_000_000_000, what: What::Note { text: "the end".into() } });
+        let rows: Vec<_> =
+            usage.rows().map(|(key, used)| (key.host, key.command, used.attempts, used.held.us)).collect();
+        let row = |host: &str, command: &str, attempts, us| (host.to_string(), command.to_string(), attempts, us);
+        assert_eq!(
+            rows,
+            [row("n1", "bwa", 1, 3_000_000), row("n1", "sort", 1, 1_000_000), row("n2", "bwa", 0, 4_000_000)]
+        );
+    }
+
+    #[test]
+    fn no_host_is_held_while_no_coordinator_is_at_work_nor_before_the_time_that_counts() {
+        let held = |since_s: i64| {
+            let mut usage = RunUsage::new("r", since_s * 1_000_000_000);
+            let [started, ended] = ran(1, "n1", "bwa a", Outcome::Exit(0), 1);
+            let note = What::Note { text: "the last word of the first".into() };
+            let resumed = What::RunResumed { host: "h".into(), pid: 1 };
+            let events =
+                [(0, up("n1", 2)), (2, note), (100, resumed), (100, up("n1", 2)), (100, started), (103, ended)];
+            events.into_iter().for_each(|(s, what)| usage.add(&Event { at_ns: s * 1_000_000_000, what }));
+            usage.rows().map(|(_, used)| used.held.us / 1_000_000).sum::<u64>()
+        };
+        assert_eq!([0, 1, 50, 101].map(held), [5, 4, 3, 2]);
     }
 
     #[test]

@@ -10,6 +10,7 @@ mod tables;
 mod timeline;
 
 use crate::Tally;
+use crate::path::Path;
 use homing_model::Event;
 use homing_model::units::{bytes, count, percent, span};
 use story::Story;
@@ -36,6 +37,10 @@ pub fn html(events: &[Event]) -> String {
     cards(&mut page, &tally);
     for full in tally.full() {
         page.push_str(&format!("<p>Full: {}.</p>\n", escape(&full.to_string())));
+    }
+    let path = tally.path.iter().flat_map(Path::lines).collect::<Vec<_>>().join(". ");
+    if !path.is_empty() {
+        page.push_str(&format!("<p>Path: {}.</p>\n", escape(&path)));
     }
     timeline::draw(&mut page, &story);
     idle::draw(&mut page, &story);

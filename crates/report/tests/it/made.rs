@@ -1,5 +1,9 @@
 //! Makes the events of a plausible run, the same ones each time.
 
+#[path = "../../../../tests/ended.rs"]
+mod ended;
+
+use ended::End;
 use homing_model::event::{PlannedBytes, What};
 use homing_model::{Event, HostFacts, HostSample, IoCounters, IoWait, Outcome};
 use std::collections::BTreeMap;
@@ -76,14 +80,14 @@ pub fn run(shape: &Shape) -> Vec<Event> {
                 command: format!("md5sum '/vol/reads/sample <{task}> & \"co\".fq'"),
                 planned: shape.volume.then_some(planned),
                 why: None,
+                after: None,
             },
         ));
         let failed = dice.roll(23) == 0;
         events.push(at(
             start + wall,
-            What::TaskEnded {
+            What::from(End {
                 task,
-                attempt: 1,
                 host: name(h),
                 outcome: if failed { Outcome::Exit(1) } else { Outcome::Exit(0) },
                 start_ns: START + start as i64 * 1000,
@@ -95,12 +99,10 @@ pub fn run(shape: &Shape) -> Vec<Event> {
                     ..IoCounters::default()
                 },
                 io_wait: Some(IoWait::DelayAccounting(wall * if remote { 6 } else { 2 } / 10)),
-                stdout_bytes: 60,
-                stderr_bytes: 0,
+                printed: [60, 0],
                 said: failed.then(|| "md5sum: <no> such file".into()),
-                last: true,
-                ran: None,
-            },
+                ..End::default()
+            }),
         ));
         end = end.max(start + wall);
         free[next].0 = start + wall + 4_000;

@@ -15,8 +15,8 @@ fn a_run_on_a_volume_shows_its_evidence() {
     let tally = tally(&Shape { tasks: 40, hosts: 4, slots: 2, volume: true });
     let text = tally.text(false);
     println!("{text}");
-    assert!(text.lines().filter(|l| !l.starts_with(' ')).count() <= 9 && !text.contains('\x1b'), "{text}");
-    for label in ["tasks", "wall time", "planned", "in turn", "measured", "network", "I/O wait", "busiest"] {
+    assert!(text.lines().filter(|l| !l.starts_with(' ')).count() <= 10 && !text.contains('\x1b'), "{text}");
+    for label in ["tasks", "wall time", "planned", "in turn", "measured", "network", "disks", "I/O wait", "busiest"] {
         assert!(text.lines().any(|l| l.starts_with(label)), "{label} is missing in\n{text}");
     }
     let json = tally.json();

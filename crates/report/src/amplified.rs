@@ -1,0 +1,162 @@
+//! Read amplification: bytes that interfaces and disks moved for each byte that tasks asked for; and what disks alone gave,
+//! as the baseline of that. Pure.
+
+use homing_model::units::bytes;
+use serde_json::{Value, json};
+
+/// Why nothing is known of what hosts did.
+pub(crate) const UNKNOWN: &str = "unknown: fewer than two load samples of each host";
+
+/// What a run asked for, and what was moved meanwhile, whoever wanted it; bytes. `None` is unknown.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(crate) struct Amplified {
+    /// By read calls of tasks.
+    pub asked: Option<u64>,
+    /// Received by the interfaces of its hosts.
+    pub received: Option<u64>,
+    /// Read and written by their disks.
+    pub disks: Option<u64>,
+}
+
+impl Amplified {
+    fn per_byte(&self, moved: Option<u64>) -> Option<f64> {
+        let asked = self.asked.filter(|asked| *asked > 0)?;
+        Some(moved? as f64 / asked as f64)
+    }
+
+    /// What interfaces received, for people: to follow its bytes.
+    pub(crate) fn by_interfaces(&self) -> String {
+        each(self.per_byte(self.received))
+    }
+
+    /// What disks moved, beside what tasks were given: the host whose disks gave most at once, in a run of `us`.
+    pub(crate) fn by_disks<'a>(&self, hosts: impl Iterator<Item = (&'a str, Disks)>, us: u64) -> String {
+        let best =
+            hosts.filter_map(|(name, disks)| Some((name, disks, disks.most?))).max_by(|a, b| a.2.total_cmp(&b.2));
+        let (Some(moved), Some((name, disks, most))) = (self.disks, best) else { return UNKNOWN.into() };
+        let per_s = |bytes_per_s: f64| format!("{}/s", bytes(bytes_per_s as u64));
+        let rate = |moved: u64, us: u64| per_s(moved as f64 * 1e6 / us.max(1) as f64);
+        let given = self.asked.map_or("unknown".into(), |asked| rate(asked, us));
+        let (moved, each, mean) = (bytes(moved), each(self.per_byte(self.disks)), rate(disks.moved, disks.us));
+        format!(
+            "{moved} moved ({each}); {name} at most {} and {mean} on average, beside {given} of all tasks",
+            per_s(most)
+        )
+    }
+
+    /// For programs; `null` where it is not known.
+    pub(crate) fn json(&self) -> Value {
+        json!({"received": self.per_byte(self.received), "disks": self.per_byte(self.disks)})
+    }
+}
+
+/// To follow what was moved.
+fn each(per_byte: Option<f64>) -> String {
+    match per_byte {
+        Some(times) => format!("{times:.2} for each byte asked for"),
+        None => "unknown for each byte asked for".into(),
+    }
+}
+
+/// What the disks of a host did in a run.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub(crate) struct Disks {
+    /// The most between two samples, bytes per second.
+    most: Option<f64>,
+    moved: u64,
+    us: u64,
+}
+
+impl Disks {
+    /// They moved so many bytes in this time.
+    pub(crate) fn add(&mut self, moved: Option<u64>, us: u64) {
+        let Some(moved) = moved.filter(|_| us > 0) else { return };
+        let rate = moved as f64 * 1e6 / us as f64;
+        self.most = Some(self.most.map_or(rate, |most| most.max(rate)));
+        (self.moved, self.us) = (self.moved + moved, self.us + us);
+    }
+
+    /// The most between two samples, bytes per second; `None` where nothing is known.
+    pub(crate) fn most(&self) -> Option<f64> {
+        self.most
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::Tally;
+    use crate::made::{ended, started};
+    use homing_model::event::What;
+    use homing_model::{Event, HostFacts, HostSample, IoCounters, Outcome};
+    use std::collections::BTreeMap;
+
+    #[test]
+    fn what_is_not_known_is_said_to_be() {
+        let of = |asked, received| Amplified { asked, received, disks: None }.by_interfaces();
+        assert_eq!(of(Some(4), Some(64)), "16.00 for each byte asked for");
+        for (asked, received) in [(None, Some(64)), (Some(0), Some(64)), (Some(4), None)] {
+            assert_eq!(of(asked, received), "unknown for each byte asked for");
+        }
+        let mut disks = Disks::default();
+        disks.add(None, 1_000_000);
+        disks.add(Some(5), 0);
+        let none = Amplified { asked: Some(1), received: None, disks: None };
+        assert_eq!(none.by_disks([("n1", disks)].into_iter(), 1), UNKNOWN);
+    }
+
+    /// By the events of a journal: 4 KB asked for, of which a volume made 64 KB.
+    #[test]
+    fn a_run_tells_what_was_moved_and_what_disks_alone_gave() {
+        let sample = |s: i64, blocks: u64, received: u64| HostSample {
+            at_ns: s * 1_000_000_000,
+            disk_blocks: Some(blocks),
+            net: BTreeMap::from([("eth0".to_string(), (received, 0))]),
+            ..HostSample::default()
+        };
+        let up = |host: &str| What::HostUp { host: host.into(), slots: 1, facts: HostFacts::default() };
+        let of = |host: &str, sample| What::Sample { host: host.into(), sample };
+        let io = IoCounters { rchar: Some(4_000), ..IoCounters::default() };
+        let whats = [
+            up("n1"),
+            up("n2"),
+            of("n1", sample(0, 0, 0)),
+            of("n2", sample(0, 0, 0)),
+            started(1, "n2", 1, "grep x y", None),
+            of("n1", sample(1, 100, 0)),
+            of("n2", sample(1, 0, 40_000)),
+            of("n1", sample(2, 125, 0)),
+            of("n2", sample(2, 0, 64_000)),
+            ended(1, "n2", Outcome::Exit(0), 2_000_000, io),
+        ];
+        let mut tally = Tally::new();
+        for (n, what) in whats.into_iter().enumerate() {
+            tally.add(&Event { at_ns: if n < 9 { 0 } else { 2_000_000_000 }, what });
+        }
+        let text = tally.text(false);
+        let network =
+            "network    64.0 kB received (16.00 for each byte asked for) and 0 B sent by the hosts' interfaces";
+        let disks = "disks      64.0 kB moved (16.00 for each byte asked for); n1 at most 51.2 kB/s and 32.0 kB/s on \
+                     average, beside 2.0 kB/s of all tasks";
+        assert!(text.contains(network) && text.contains(disks), "{text}");
+        let json = tally.json();
+        assert_eq!(json["amplification"], json!({"received": 16.0, "disks": 16.0}));
+        assert_eq!(json["hosts"]["n1"]["disk_most_bytes_per_s"], json!(51_200.0));
+        assert_eq!(Tally::new().json()["amplification"], json!({"received": null, "disks": null}));
+    }
+
+    #[test]
+    fn containers_of_one_machine_have_its_disks_once() {
+        let mut tally = Tally::new();
+        for (host, boot) in [("n1", "a"), ("n2", "a"), ("n3", "b")] {
+            let facts = HostFacts { boot_id: boot.into(), ..HostFacts::default() };
+            tally.add(&Event { at_ns: 0, what: What::HostUp { host: host.into(), slots: 1, facts } });
+            for s in [0, 1] {
+                let sample =
+                    HostSample { at_ns: s * 1_000_000_000, disk_blocks: Some(100 * s as u64), ..HostSample::default() };
+                tally.add(&Event { at_ns: 0, what: What::Sample { host: host.into(), sample } });
+            }
+        }
+        assert_eq!(tally.amplified().disks, Some(2 * 51_200));
+    }
+}

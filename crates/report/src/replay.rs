@@ -1,0 +1,240 @@
+//! A run played again by the placer's simulator with one thing changed: what that would bring. Pure: from what the journal
+//! tells of tasks, and counters of hosts.
+
+use crate::change::Change;
+use crate::full::{Full, Part};
+use crate::words::is_build;
+use homing_model::event::{PlannedBytes, What};
+use homing_model::{Event, NodeSet, TaskId};
+use homing_place::{HostModel, Need, Params, replay};
+use std::collections::HashMap;
+
+/// Predictions shall be within 15 % of what is measured then. A replay of the run as it was that is off by more than this
+/// leaves too little of that, and nothing is predicted.
+const AS_MEASURED: f64 = 0.1;
+/// More tasks are not kept: some 200 bytes each, and seconds to play them four times.
+const MOST_TASKS: usize = 50_000;
+
+/// The tasks of a run. Hand it every event, in order.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Replay {
+    running: HashMap<TaskId, Option<PlannedBytes>>,
+    done: Vec<Done>,
+    /// Locality was off.
+    in_turn: bool,
+    /// Why it cannot be played again.
+    broken: Option<&'static str>,
+    /// The start of the first task and the end of the last, ns since the epoch.
+    span: Option<(i64, i64)>,
+}
+
+/// A task that ended well.
+#[derive(Clone, Debug)]
+struct Done {
+    task: TaskId,
+    host: String,
+    wall_us: u64,
+    waited_us: Option<u64>,
+    planned: PlannedBytes,
+}
+
+/// A host of the run, and what its interfaces counted, bytes.
+#[derive(Clone, Debug)]
+pub(crate) struct Site {
+    pub name: String,
+    pub slots: u32,
+    pub link: Option<u64>,
+    pub sent: Option<u64>,
+    pub received: Option<u64>,
+}
+
+impl Replay {
+    /// Takes the next event.
+    pub(crate) fn add(&mut self, event: &Event) {
+        match &event.what {
+            What::RunStarted { argv, .. } => {
+                self.in_turn = argv.iter().any(|word| word.0 == b"--no-locality");
+                self.broken = is_build(argv).then_some("recipes of a build wait for each other");
+            }
+            What::RunResumed { .. } => self.broken = Some("the run was taken up again"),
+            What::TaskStarted { task, planned, .. } if self.broken.is_none() => {
+                self.span.get_or_insert((event.at_ns, event.at_ns));
+                self.running.insert(*task, planned.clone());
+            }
+            What::TaskEnded { task, host, outcome, wall_us, io_wait, .. } if self.broken.is_none() => {
+                self.span.iter_mut().for_each(|span| span.1 = span.1.max(event.at_ns));
+                let planned = self.running.remove(task).flatten().unwrap_or_default();
+                if outcome.is_success() {
+                    let waited_us = io_wait.as_ref().map(|wait| wait.us());
+                    let (task, host, wall_us) = (*task, host.clone(), *wall_us);
+                    self.done.push(Done { task, host, wall_us, waited_us, planned });
+                }
+            }
+            _ => {}
+        }
+        if self.done.len() > MOST_TASKS {
+            *self = Replay { broken: Some("it has too many tasks to be played again"), ..Replay::default() };
+        }
+    }
+
+    /// Changes of what was full, and the part of the run's time, `wall_us`, that each would save; or why that is not
+    /// known.
+    pub(crate) fn predict(&self, sites: &[Site], full: &Full, wall_us: u64) -> Result<Vec<(Change, f64)>, String> {
+        if let Some(why) = self.broken {
+            return Err(why.into());
+        }
+        let model = self.model(sites, full)?;
+        let (from, to) = self.span.ok_or("no task ended well")?;
+        let (measured, replayed) = ((to - from) as f64 / 1e9, model.seconds());
+        let off = (replayed / measured - 1.0).abs();
+        if !off.is_finite() || off > AS_MEASURED {
+            return Err(format!("played again as it was, it takes {replayed:.1} s and not {measured:.1} s"));
+        }
+        let those: Vec<usize> = (0..sites.len()).filter(|at| full.hosts.contains(&sites[*at].name)).collect();
+        let part = (measured * 1e6 / wall_us.max(1) as f64).min(1.0);
+        let saves = |change: &Change| (1.0 - model.with(change, &those).seconds() / replayed) * part;
+        let changes = full.changes(self.for_a_copy(sites, full));
+        Ok(changes.into_iter().map(|change| (change.clone(), saves(&change))).collect())
+    }
+
+    /// The host that would hold a copy: the one that holds least, the first of several.
+    fn for_a_copy(&self, sites: &[Site], full: &Full) -> Option<String> {
+        let mut holds: HashMap<&str, u64> = HashMap::new();
+        for Done { host, planned, .. } in &self.done {
+            let from = planned.from.iter().map(|(holder, bytes)| (holder, *bytes));
+            from.chain([(host, planned.local)]).for_each(|(holder, bytes)| *holds.entry(holder).or_default() += bytes);
+        }
+        let others: NodeSet =
+            sites.iter().map(|site| site.name.clone()).filter(|name| !full.hosts.contains(name)).collect();
+        others.iter().map(|name| name.to_string()).min_by_key(|name| holds.get(name.as_str()).copied().unwrap_or(0))
+    }
+
+    fn model(&self, sites: &[Site], full: &Full) -> Result<Model, String> {
+        let names: Vec<String> = sites.iter().map(|site| site.name.clone()).collect();
+        let at: HashMap<&str, usize> = names.iter().enumerate().map(|(at, name)| (name.as_str(), at)).collect();
+        let payload = self.payload(sites, full)?;
+        let rate = |site: &Site| site.link.map(|link| (link as f64 * payload) as u64);
+        let hosts = sites.iter().map(|site| HostModel {
+            slots: site.slots,
+            nic_bytes_per_s: rate(site),
+            serving: 0.0,
+            switch: None,
+        });
+        let mut done: Vec<&Done> = self.done.iter().collect();
+        done.sort_by_key(|done| done.task);
+        let needs = done.iter().map(|done| (done.task, done.need(&at)));
+        let work = done.iter().map(|done| done.task).zip(self.work(&done)?).collect();
+        let params = Params { locality: !self.in_turn, ..Params::default() };
+        Ok(Model { params, hosts: hosts.collect(), needs: needs.collect(), work, names })
+    }
+
+    /// Bytes of files for each that a link could have carried while it was full. The rest are frames, what others moved,
+    /// and what was moved for nothing.
+    fn payload(&self, sites: &[Site], full: &Full) -> Result<f64, String> {
+        let named = |name: &String| full.hosts.contains(name);
+        let from =
+            |done: &Done| done.planned.from.iter().filter(|(holder, _)| named(holder)).map(|(_, n)| *n).sum::<u64>();
+        let to = |done: &Done| if named(&done.host) { done.planned.remote } else { 0 };
+        let count = |of: &dyn Fn(&Done) -> u64| self.done.iter().map(of).sum::<u64>();
+        let moved =
+            |of: fn(&Site) -> Option<u64>| sites.iter().filter(|site| named(&site.name)).filter_map(of).sum::<u64>();
+        let (files, moved) = match full.what {
+            Part::Sent(_) => (count(&from), moved(|site| site.sent)),
+            Part::Received(_) => (count(&to), moved(|site| site.received)),
+            Part::Processors => return Ok(1.0),
+        };
+        if files == 0 || moved == 0 {
+            return Err("no layout tells what crossed it".into());
+        }
+        Ok(full.filled * files as f64 / moved as f64)
+    }
+
+    /// The time of each task on a host that has its bytes, microseconds: for each byte as the middle one took of those
+    /// which had theirs, else its own without what it waited for.
+    fn work(&self, done: &[&Done]) -> Result<Vec<u64>, String> {
+        let at_home = self.done.iter().filter(|done| done.planned.remote == 0 && done.planned.local > 0);
+        let mut paces: Vec<f64> = at_home.map(|done| done.wall_us as f64 / done.planned.local as f64).collect();
+        paces.sort_by(f64::total_cmp);
+        let us_per_byte = paces.get(paces.len() / 2).copied();
+        let of = |done: &&Done| {
+            let all = (done.planned.local + done.planned.remote) as f64;
+            let at_home = || us_per_byte.map(|us| (us * all) as u64);
+            let known = match done.planned.remote {
+                0 => Some(done.wall_us),
+                _ => at_home().or_else(|| done.waited_us.map(|waited| done.wall_us.saturating_sub(waited))),
+            };
+            known.map(|work| work.min(done.wall_us))
+        };
+        let unknown =
+            "no task ran beside its bytes, and kernels keep no account of waiting (sysctl kernel.task_delayacct=1)";
+        done.iter().map(of).collect::<Option<Vec<u64>>>().ok_or_else(|| unknown.into())
+    }
+}
+
+impl Done {
+    fn need(&self, at: &HashMap<&str, usize>) -> Need {
+        let PlannedBytes { local, remote, from, .. } = &self.planned;
+        let own = (*local > 0).then_some((self.host.as_str(), *local));
+        let held = own.into_iter().chain(from.iter().map(|(holder, bytes)| (holder.as_str(), *bytes)));
+        let per_host = held.filter_map(|(holder, bytes)| Some((*at.get(holder)?, bytes))).collect();
+        Need { total: local + remote, per_host, ..Need::default() }
+    }
+}
+
+/// What is played.
+#[derive(Clone)]
+struct Model {
+    params: Params,
+    names: Vec<String>,
+    hosts: Vec<HostModel>,
+    needs: Vec<(TaskId, Need)>,
+    /// Microseconds of each.
+    work: HashMap<TaskId, u64>,
+}
+
+impl Model {
+    fn seconds(&self) -> f64 {
+        let planned = replay(self.params.clone(), &self.hosts, &self.needs, |task, _| self.work[&task]);
+        planned.iter().map(|one| one.end_us).max().unwrap_or(0) as f64 / 1e6
+    }
+
+    /// Changed; `full` are the hosts of which something was full.
+    fn with(&self, change: &Change, full: &[usize]) -> Model {
+        let mut model = self.clone();
+        match change {
+            Change::Link { from, to } => {
+                let wider = |rate: u64| (rate as f64 * *to as f64 / *from as f64) as u64;
+                full.iter().for_each(|at| {
+                    model.hosts[*at].nic_bytes_per_s = model.hosts[*at].nic_bytes_per_s.map(wider);
+                });
+            }
+            Change::Copy(host) => {
+                let to = self.names.iter().position(|name| Some(name) == host.as_ref());
+                to.into_iter().for_each(|to| model.copy(full, to));
+            }
+            Change::Host => {
+                let like = (0..self.hosts.len()).rev().find(|at| !full.contains(at)).unwrap_or(0);
+                model.hosts.extend(self.hosts.get(like).cloned());
+            }
+        }
+        model
+    }
+
+    /// What these hosts hold lies on another one too.
+    fn copy(&mut self, full: &[usize], to: usize) {
+        for (n, (_, need)) in self.needs.iter_mut().enumerate() {
+            let bytes: u64 = need.per_host.iter().filter(|(at, _)| full.contains(at)).map(|(_, bytes)| bytes).sum();
+            if bytes == 0 {
+                continue;
+            }
+            match need.per_host.iter_mut().find(|(at, _)| *at == to) {
+                Some((_, held)) => *held = (*held + bytes).min(need.total),
+                // Of two that hold as much the last is read from: each in its turn.
+                None => need.per_host.insert(if n % 2 == 0 { 0 } else { need.per_host.len() }, (to, bytes)),
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests;
