@@ -1,7 +1,7 @@
 //! The picture.
 
 use crate::rows::{self, Rows};
-use crate::scene::plain;
+use crate::scene::{About, plain};
 use crate::view::{Pane, Shown};
 use crate::{Scene, View};
 use homing_model::units::count;
@@ -69,7 +69,10 @@ fn last_line(scene: &Scene, view: &View) -> String {
         _ if !view.told.is_empty() => plain(&view.told),
         _ => {
             let filter = if view.filter.is_empty() { String::new() } else { format!("  only {:?}", view.filter) };
-            let keys = "q leaves  ? help  Tab  s sorts  / filter  f folds  Enter output  k ends";
+            let keys = match scene.about {
+                About::Past => "q leaves  ? help  space + -  s sorts  / filter  f folds",
+                _ => "q leaves  ? help  Tab  s sorts  / filter  f folds  Enter output  k ends",
+            };
             let hint = if scene.hint.is_empty() { String::new() } else { format!("{}  ", scene.hint) };
             format!("{hint}{keys}{filter}")
         }

@@ -1,9 +1,11 @@
 //! What `homing top` shows, and what its keys do. A [`Scene`] is what there is to see at a moment, a [`View`] what
 //! somebody has chosen to see of it. Nothing here asks a host, reads a file or a clock.
 
+mod clock;
 mod draw;
 mod hosts;
 mod keys;
+mod past;
 mod rows;
 mod scene;
 #[cfg(test)]
@@ -11,8 +13,10 @@ mod tests;
 mod text;
 mod view;
 
+pub use clock::Clock;
 pub use draw::draw;
 pub use keys::{Key, Wish};
-pub use scene::Scene;
+pub use past::Past;
+pub use scene::{About, Scene};
 pub use text::text;
 pub use view::{Shown, View};

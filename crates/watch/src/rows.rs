@@ -1,6 +1,6 @@
 //! What is shown, as cells of tables.
 
-use crate::scene::plain;
+use crate::scene::{About, plain};
 use crate::view::{HostOrder, TaskOrder, View};
 use crate::{Scene, view};
 use homing_model::units::{bytes, short_span};
@@ -22,9 +22,13 @@ impl Rows {
         Rows { head: head.map(String::from).to_vec(), rows, noun, bad }
     }
 
-    fn without(mut self, column: usize) -> Rows {
-        self.head.remove(column);
-        self.rows.iter_mut().for_each(|row| drop(row.remove(column)));
+    fn without(mut self, names: &[&str]) -> Rows {
+        for name in names {
+            if let Some(column) = self.head.iter().position(|head| head.trim_end_matches('*') == *name) {
+                self.head.remove(column);
+                self.rows.iter_mut().for_each(|row| drop(row.remove(column)));
+            }
+        }
         self
     }
 
@@ -48,22 +52,32 @@ pub(crate) fn hosts(view: &View, scene: &Scene) -> Rows {
     };
     let row = |host: &HostState| {
         let [slots, done] = [format!("{}/{}", host.running, host.slots), host.done.to_string()];
+        let cores = if host.slots > 0 { host.slots.to_string() } else { "-".into() };
         let [cpu, stalled] = [rate(host.cpu, "%"), rate(host.stalled, "%")];
+        let free = host.memory.map_or("-".into(), |mib| bytes((mib * f64::from(1 << 20)) as u64));
         let (disk, trouble) = (rate(host.disk, "MB/s"), host.trouble.clone().unwrap_or_default());
-        [host.name.clone(), trouble, slots, done, host.failed.to_string(), cpu, stalled, disk, net(host)]
+        let failed = host.failed.to_string();
+        [host.name.clone(), trouble, slots, cores, done, failed, cpu, stalled, free, disk, net(host)]
     };
     // Trouble stands beside the name: at the end of the row a narrow screen would cut it off.
-    let head = ["HOST", "", "SLOTS", "DONE", "FAILED", "CPU", "I/O WAIT", "DISK", "NET, LINK"];
-    let column = match view.host_order {
-        HostOrder::Busy => 2,
-        HostOrder::Name => 0,
-        HostOrder::Cpu => 5,
-        HostOrder::Stalled => 6,
-        HostOrder::Net => 8,
+    let head = ["HOST", "", "SLOTS", "CORES", "DONE", "FAILED", "CPU", "I/O WAIT", "FREE MEM", "DISK", "NET, LINK"];
+    let sorted_by = match view.host_order {
+        HostOrder::Busy => "SLOTS",
+        HostOrder::Name => "HOST",
+        HostOrder::Cpu => "CPU",
+        HostOrder::Stalled => "I/O WAIT",
+        HostOrder::Net => "NET, LINK",
     };
-    let rows = Rows::new("host", head, hosts.iter().map(row).collect()).sorted_by(Some(column));
+    let column = head.iter().position(|name| *name == sorted_by);
+    let rows = Rows::new("host", head, hosts.iter().map(row).collect()).sorted_by(column);
     let rows = Rows { bad, ..rows };
-    if rows.bad.contains(&true) { rows } else { rows.without(1) }
+    let untold: &[&str] = match scene.about {
+        About::Run => &["CORES", "FREE MEM"],
+        About::Hosts => &["CORES", "DONE", "FAILED"],
+        About::Past => &["SLOTS", "DONE", "FAILED"],
+    };
+    let rows = rows.without(untold);
+    if rows.bad.contains(&true) { rows } else { rows.without(&[""]) }
 }
 
 pub(crate) fn servers(scene: &Scene) -> Rows {

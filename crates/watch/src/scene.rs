@@ -5,9 +5,23 @@ use homing_model::text::shown;
 use homing_model::units::{bytes, percent};
 use homing_report::{FailureState, Fetch, HostState, Now, ServerState, TaskState};
 
+/// What a scene is of: its columns of hosts are those that tell something then.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum About {
+    /// A run.
+    #[default]
+    Run,
+    /// Hosts, and the jobs on them.
+    Hosts,
+    /// Hosts at an earlier time, of which nothing is known but their load.
+    Past,
+}
+
 /// A run, or the hosts of a cluster with the jobs on them.
 #[derive(Clone, Debug, Default)]
 pub struct Scene {
+    /// What it is of.
+    pub about: About,
     /// What is shown: the first line.
     pub title: String,
     /// How far it is.

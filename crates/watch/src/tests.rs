@@ -1,4 +1,4 @@
-use crate::{Key, Scene, Shown, View, Wish, draw};
+use crate::{About, Key, Scene, Shown, View, Wish, draw};
 use homing_model::live::Waits;
 use homing_report::{FailureState, Fetch, HostState, ServerState, TaskState};
 use ratatui::Terminal;
@@ -29,6 +29,7 @@ fn scene(hosts: u32) -> Scene {
         command: "bwa mem 3.fq  no such sample\u{1b}[2J".into(),
     };
     Scene {
+        about: About::Run,
         title: "20261122-101010-abc  running  homing run 'bwa mem {}'".into(),
         progress: "the line of progress".into(),
         sums: "inputs  1.0 GB at home (90 %), 111 MB over the network".into(),
@@ -51,34 +52,39 @@ fn picture(scene: &Scene, view: &mut View, columns: u16, rows: u16) -> Vec<Strin
     (0..rows).map(|row| line(row).trim_end().to_string()).collect()
 }
 
+/// Each screen is a file; UPDATE=1 writes them anew, to be read.
 #[test]
-fn a_run_fills_a_terminal_of_the_usual_size() {
+fn a_run_looks_as_it_did_on_screens_of_three_sizes() {
+    for (columns, rows) in [(60, 16), (80, 24), (132, 43)] {
+        let seen = picture(&scene(3), &mut View::default(), columns, rows).join("\n") + "\n";
+        let path = format!("{}/src/screens/{columns}x{rows}.txt", env!("CARGO_MANIFEST_DIR"));
+        if std::env::var_os("UPDATE").is_some() {
+            std::fs::write(&path, &seen).unwrap();
+        }
+        assert_eq!(seen, std::fs::read_to_string(&path).unwrap(), "{path}");
+    }
+}
+
+#[test]
+fn of_hosts_of_an_earlier_time_only_what_was_kept_is_told() {
+    let hosts = vec![
+        HostState { slots: 8, memory: Some(2048.0), trouble: None, ..host(1, 0) },
+        HostState { name: "n2".into(), trouble: Some("no history".into()), lost: true, ..HostState::default() },
+    ];
+    let scene =
+        Scene { about: About::Past, title: "n[1-2]".into(), progress: "then".into(), hosts, ..Scene::default() };
     let expected = "\
-20261122-101010-abc  running  homing run 'bwa mem {}'
-the line of progress
-inputs  1.0 GB at home (90 %), 111 MB over the network
-HOST                  SLOTS*  DONE  FAILED  CPU  I/O WAIT  DISK     NET, LINK
-n2    silent for 4 s  2/2     3     0       2 %  -         20 MB/s  12 MB/s 48 %
-n3                    2/2     3     0       3 %  -         20 MB/s  12 MB/s 48 %
-n1                    0/2     3     0       1 %  -         20 MB/s  12 MB/s 48 %
-SERVER  LIMIT  HELD BY       WHY
-nas     8      ann 5, bob 3  reads took 3 times as long with 9
-WAITING  FOR
-40       a slot of n2, which holds what they read
-READS  FROM  TASKS  BYTES
-n1     n2    1      5.0 MB
-FAILED  HOST  HOW     AFTER  COMMAND, AND ITS LAST WORDS
-3       n2    exit 1  3.2 s  bwa mem 3.fq  no such sample\\u{1b}[2J
-TASK  HOST  SLOT  FOR*  MOVED   COMMAND
-3     n3    1     3 s   3.1 MB  bwa mem 3.fq
-2     n2    1     2 s   2.1 MB  bwa mem 2.fq
-1     n1    1     1 s   1.0 MB  bwa mem 1.fq
+n[1-2]
+then
 
-
-
-
-q leaves  ? help  Tab  s sorts  / filter  f folds  Enter output  k ends";
-    assert_eq!(picture(&scene(3), &mut View::default(), 80, 24).join("\n"), expected);
+HOST              CORES  CPU  I/O WAIT  FREE MEM  DISK     NET, LINK
+n2    no history  -      -    -         -         -        -
+n1                8      1 %  -         2.1 GB    20 MB/s  12 MB/s 48 %
+";
+    assert_eq!(crate::text(&scene, 200), expected);
+    // Jobs of hosts now have slots, but no host has ended any.
+    let now = crate::text(&Scene { about: About::Hosts, ..scene }, 200);
+    assert!(now.contains("  SLOTS  CPU  I/O WAIT  FREE MEM  DISK ") && now.contains("  0/8    1 %"), "{now}");
 }
 
 #[test]

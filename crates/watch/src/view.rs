@@ -110,6 +110,11 @@ impl View {
         View { colors, ..View::default() }
     }
 
+    /// The same with a row of the hosts marked: where there are no tasks.
+    pub fn on_hosts(self) -> View {
+        View { pane: Pane::Hosts, ..self }
+    }
+
     /// What a task prints came.
     pub fn output(&mut self, task: TaskId, text: String) {
         let back = match self.shown {

@@ -1,0 +1,129 @@
+//! Hosts as they were: what each of them kept, at a moment.
+
+use crate::{About, Scene};
+use homing_history::{Kept, Moment, at};
+use homing_model::NodeSet;
+use homing_model::units::short_span;
+use homing_report::HostState;
+use serde_json::{Value, json};
+use std::time::Duration;
+
+/// Hosts, and what each of them kept or why it does not tell.
+pub struct Past {
+    /// By name.
+    pub hosts: Vec<(String, Result<Kept, String>)>,
+    /// The first moment, ns since the epoch.
+    pub begin_ns: i64,
+    /// The last one.
+    pub end_ns: i64,
+    /// Between two records of a host.
+    pub step_ns: i64,
+    /// A moment in words.
+    pub time: fn(i64) -> String,
+}
+
+impl Past {
+    /// A sample that is missing or late makes no gap.
+    fn longest_ns(&self) -> i64 {
+        self.step_ns.saturating_mul(5) / 2
+    }
+
+    /// Each step.
+    pub fn moments(&self) -> impl Iterator<Item = i64> {
+        let count = (self.end_ns - self.begin_ns) / self.step_ns.max(1);
+        (0..=count).map(|n| self.begin_ns + n * self.step_ns)
+    }
+
+    /// What is shown of a moment.
+    pub fn scene(&self, ns: i64) -> Scene {
+        let age = Duration::from_nanos(self.end_ns.saturating_sub(ns).max(0) as u64);
+        Scene {
+            about: About::Past,
+            title: self.hosts.iter().map(|(name, _)| name.clone()).collect::<NodeSet>().to_string(),
+            progress: format!("{}, {} ago", (self.time)(ns), short_span(age)),
+            hosts: self.hosts.iter().map(|(name, told)| self.state(name, told, ns)).collect(),
+            ..Scene::default()
+        }
+    }
+
+    /// For programs, with the names and units of the other objects of `homing top`.
+    pub fn line(&self, ns: i64) -> String {
+        let host = |(name, told): &(String, Result<Kept, String>)| {
+            let state = self.state(name, told, ns);
+            let facts = told.as_ref().ok().and_then(|kept| kept.facts.as_ref());
+            json!({
+                "host": name, "cores": Some(state.slots).filter(|cores| *cores > 0), "unknown": state.trouble, "ut": state.cpu,
+                "stalled": state.stalled, "mem_mib": state.memory, "io": state.disk.map(|mb| mb * 1000.0), "net": state.net,
+                "link_bytes_per_s": facts.and_then(|facts| facts.nic_bytes_per_s),
+            })
+        };
+        let hosts: Vec<Value> = self.hosts.iter().map(host).collect();
+        format!("{}\n", json!({"at_ns": ns, "hosts": hosts}))
+    }
+
+    /// A host at a moment, or why nothing is known of it then.
+    fn state(&self, name: &str, told: &Result<Kept, String>, ns: i64) -> HostState {
+        let unknown =
+            |why: String, lost| HostState { name: name.into(), trouble: Some(why), lost, ..HostState::default() };
+        let kept = match told {
+            Ok(kept) => kept,
+            Err(why) => return unknown(why.clone(), true),
+        };
+        let (seen, cores) = match at(&kept.records, ns, self.longest_ns()) {
+            Moment::Seen { indices, cores } => (indices, cores),
+            Moment::Dark { since_ns: Some(since_ns) } => {
+                return unknown(format!("nothing kept since {}", (self.time)(since_ns)), false);
+            }
+            Moment::Dark { since_ns: None } => return unknown("nothing kept yet".into(), false),
+        };
+        let facts = kept.facts.as_ref();
+        // Megabytes a second of a link that carries as many bytes a second.
+        let link = |mb: f64| facts?.nic_bytes_per_s.filter(|rate| *rate > 0).map(|rate| mb * 1e8 / rate as f64);
+        HostState {
+            name: name.into(),
+            slots: cores.or(facts.map(|facts| facts.cores)).unwrap_or(0),
+            cpu: seen.ut,
+            memory: seen.mem,
+            stalled: seen.stalled,
+            disk: seen.io.map(|kb| kb / 1000.0),
+            net: seen.net,
+            link: seen.net.and_then(link),
+            ..HostState::default()
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use homing_history::Record;
+    use homing_model::HostSample;
+
+    #[test]
+    fn a_host_is_shown_where_it_kept_something_and_is_told_of_where_not() {
+        let second = 1_000_000_000;
+        let record = |at: i64, busy| Record {
+            boot: 1,
+            sample: HostSample {
+                at_ns: at * second,
+                cpu_total_us: Some(at as u64 * 1_000_000),
+                cpu_idle_us: Some(at as u64 * 1_000_000 - busy),
+                ..HostSample::default()
+            },
+            ..Record::default()
+        };
+        let kept = Kept { records: vec![record(60, 0), record(120, 30_000_000)], facts: None };
+        let past = Past {
+            hosts: vec![("n1".into(), Ok(kept)), ("n2".into(), Err("no route".into()))],
+            begin_ns: 60 * second,
+            end_ns: 600 * second,
+            step_ns: 60 * second,
+            time: |ns| format!("second {}", ns / 1_000_000_000),
+        };
+        let scene = past.scene(120 * second);
+        assert_eq!((scene.title.as_str(), scene.progress.as_str()), ("n[1-2]", "second 120, 8:00 min ago"));
+        assert_eq!((scene.hosts[0].cpu, scene.hosts[1].trouble.as_deref()), (Some(50.0), Some("no route")));
+        assert!(past.line(600 * second).contains("nothing kept since second 120"), "{}", past.line(600 * second));
+        assert_eq!(past.moments().count(), 10);
+    }
+}
