@@ -4,11 +4,9 @@
 //! `steps`; [`net`] lets pairs of hosts send to each other. Both say what they
 //! measure by [`Tell`], and print nothing themselves.
 
-mod error;
 pub mod net;
+pub mod topology;
 pub mod volume;
-
-pub use error::BenchError;
 
 /// Who hears of a measurement while it goes on.
 #[derive(Clone, Copy)]

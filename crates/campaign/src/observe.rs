@@ -5,9 +5,8 @@ use crate::model::{Beats, Part, Seen};
 use crate::place::{Kept, Site};
 use crate::scenario::Scenario;
 use std::collections::BTreeMap;
-use std::fs;
-use std::io;
 use std::path::Path;
+use std::{fs, io};
 
 /// Copies the effects off the volume. A file whose last good copy is on a brick
 /// that is still down cannot be read ("Transport endpoint is not connected")

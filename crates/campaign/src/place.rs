@@ -3,11 +3,10 @@
 use crate::processes::MARK;
 use crate::random::Random;
 use crate::scenario::{Input, Scenario, Terrain};
-use std::fs;
-use std::io;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::sync::Arc;
+use std::{fs, io};
 
 /// What a task is.
 const TASK: &str = include_str!("task.sh");

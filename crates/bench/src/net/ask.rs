@@ -1,12 +1,13 @@
 //! Hosts that measure: what they say of their links, and what flows between pairs of them.
 
-use crate::BenchError;
+use super::pings::pings;
 use homing_exec::{Command, HostResult, Input, Options, Outcome, Remote, Spool};
+use homing_model::Failure;
 use homing_model::text::shown;
 use homing_network::{Flow, Host, Latency, Load, Order, Pair, Round};
 use std::collections::BTreeSet;
 use std::fmt::Write;
-use std::net::Ipv4Addr;
+use std::net::{IpAddr, Ipv4Addr};
 use std::time::Duration;
 
 /// What runs on both hosts of a pair.
@@ -18,19 +19,15 @@ a=${3:-$(hostname -I | cut -d ' ' -f 1)}
 command -v perl > /dev/null || { echo "no perl; install the package perl-base" >&2; exit 1; }
 i=$(ip -o -4 addr show | awk -v a="$a" '{ split($4, x, "/"); if (x[1] == a) print $2 }' | head -n 1)
 l=/sys/class/net/$i
-echo "$a|$i|$(cat "$l/speed" 2> /dev/null)|$(cat "$l/mtu" 2> /dev/null)|$(cat "$l/duplex" 2> /dev/null)""#;
+s=$(cat "$l/speed" 2> /dev/null)
+# A container's link tells 10000 whatever it carries: drivers/net/veth.c.
+case $(ip -o -d link show dev "$i") in *" veth "*) s= ;; esac
+echo "$a|$i|$s|$(cat "$l/mtu" 2> /dev/null)|$(cat "$l/duplex" 2> /dev/null)""#;
 
 /// Messages whose latency is measured, bytes: one, a packet's, several packets'.
 const MESSAGES: [u32; 3] = [1, 1024, 16384];
 /// The largest message of a curve, as a power of two: on 100 Gbit/s it takes longer than the latency of a network.
 const LARGEST: u32 = 20;
-/// Two packets to each, one of which is enough.
-const PINGS: &str = "command -v ping > /dev/null || { echo 'no ping is there: package iputils-ping' >&2; exit 1; }; for a in ADDRESSES; do \
-    { ping -n -q -c 1 -W 1 -M do -s SIZE $a || ping -n -q -c 1 -W 1 -M do -s SIZE $a; } > /dev/null 2>&1 || echo $a & done; wait";
-/// Who is pinged by all: of more hosts the first. A packet there and one back show both ways.
-const PINGED: usize = 32;
-/// Of IPv4 and ICMP, before what a packet carries.
-const HEADERS: u32 = 28;
 /// For a round without its load: connections are made, sizes of messages are tried, a pair that stalls gives up.
 const ROUND: Duration = Duration::from_secs(60);
 
@@ -46,7 +43,7 @@ pub struct Hosts {
 
 impl Hosts {
     /// Asks all; each has to answer.
-    pub fn ask(mut options: Options, names: &[String], seconds: f64) -> Result<Hosts, BenchError> {
+    pub fn ask(mut options: Options, names: &[String], seconds: f64) -> Result<Hosts, Failure> {
         // Both hosts of a pair are at work at the same time.
         options.fan_out = options.fan_out.max(names.len());
         options.command_timeout.get_or_insert(ROUND + Duration::from_secs_f64(seconds * 10.0));
@@ -58,7 +55,7 @@ impl Hosts {
         for (i, address) in addresses.iter().enumerate() {
             if let Some(same) = addresses[..i].iter().position(|other| other == address) {
                 let text = format!("{} and {} are one host, or both are reached at {address}", names[same], names[i]);
-                return Err(BenchError::request(text).hint("name each host once, by an address of its own"));
+                return Err(Failure::usage(text).hint("name each host once, by an address of its own"));
             }
         }
         Ok(Hosts { remote, seconds, known, addresses })
@@ -76,11 +73,20 @@ impl Hosts {
         said
     }
 
+    /// What a command says on some of the hosts, in whatever order.
+    pub fn on(&self, names: &[String], command: &Command) -> Vec<HostResult> {
+        self.remote.run(names, command).collect()
+    }
+
+    /// How long each part of a round loads a pair, seconds.
+    pub fn seconds(&self) -> f64 {
+        self.seconds
+    }
+
     /// Packets of so many bytes, which must not be cut, that do not come through: each as `n1 to 10.0.0.2`.
     pub fn lost(&self, bytes: u32) -> Vec<String> {
-        let size = bytes.saturating_sub(HEADERS).to_string();
-        let addresses: Vec<String> = self.addresses.iter().take(PINGED).map(ToString::to_string).collect();
-        let said = self.all(&Command::shell(PINGS.replace("SIZE", &size).replace("ADDRESSES", &addresses.join(" "))));
+        let addresses: Vec<IpAddr> = self.addresses.iter().map(|address| IpAddr::V4(*address)).collect();
+        let said = self.all(&Command::shell(pings(bytes, &addresses)));
         let of = |(host, said): (&Host, Result<HostResult, String>)| match said {
             Ok(said) if said.outcome == Outcome::Exited(0) => {
                 let lines = String::from_utf8_lossy(&said.stdout).into_owned();
@@ -93,18 +99,18 @@ impl Hosts {
     }
 
     /// Measures the pairs of a round.
-    pub fn carry_out(&self, order: &Order) -> Result<Round, BenchError> {
+    pub fn carry_out(&self, order: &Order) -> Result<Round, Failure> {
         self.with_messages(order, &MESSAGES)
     }
 
     /// Messages of all sizes between the first host and the second, with nobody else on the network.
-    pub fn curve(&self) -> Result<Pair, BenchError> {
+    pub fn curve(&self) -> Result<Pair, Failure> {
         let sizes: Vec<u32> = (0..=LARGEST).map(|power| 1 << power).collect();
         let order = Order { load: Load::Alone, brief: false, pairs: vec![(0, 1)] };
         Ok(self.with_messages(&order, &sizes)?.pairs.remove(0))
     }
 
-    fn with_messages(&self, order: &Order, sizes: &[u32]) -> Result<Round, BenchError> {
+    fn with_messages(&self, order: &Order, sizes: &[u32]) -> Result<Round, Failure> {
         let command = Command::argv(["perl", "-"]).input(input(&self.script(order, sizes)?)?);
         let hosts: BTreeSet<usize> = order.pairs.iter().flat_map(|&(a, b)| [a, b]).collect();
         let hosts: Vec<&str> = hosts.into_iter().map(|host| &*self.known[host].name).collect();
@@ -116,9 +122,9 @@ impl Hosts {
     }
 
     /// A secret by which two hosts know each other stands in it. It goes through a pipe: no table of processes shows it.
-    fn script(&self, order: &Order, sizes: &[u32]) -> Result<String, BenchError> {
+    fn script(&self, order: &Order, sizes: &[u32]) -> Result<String, Failure> {
         let token = homing_folder::unguessable();
-        let token = token.map_err(|e| BenchError::failed(format!("drawing a random number: {e}")))?;
+        let token = token.map_err(|e| Failure::system(format!("drawing a random number: {e}")))?;
         let (seconds, brief) = (self.seconds, u8::from(order.brief));
         let sizes = sizes.iter().map(u32::to_string).collect::<Vec<_>>().join(", ");
         let mut text = format!(
@@ -134,25 +140,24 @@ impl Hosts {
 }
 
 /// A script as the standard input of a command.
-pub fn input(script: &str) -> Result<Input, BenchError> {
+pub fn input(script: &str) -> Result<Input, Failure> {
     let spool = Spool::of(script.as_bytes());
-    let spool =
-        spool.map_err(|e| BenchError::failed(format!("no temporary file for the script: {e}")).hint("TMPDIR"))?;
+    let spool = spool.map_err(|e| Failure::system(format!("no temporary file for the script: {e}")).hint("TMPDIR"))?;
     Ok(Input::Spool(spool))
 }
 
 /// What a host says of the interface that its address is on.
-fn facts(said: &HostResult) -> Result<(Host, Ipv4Addr), BenchError> {
+fn facts(said: &HostResult) -> Result<(Host, Ipv4Addr), Failure> {
     let name = &said.host;
     if said.outcome != Outcome::Exited(0) {
-        return Err(BenchError::failed(format!("asking {name} for its address: {}", shown(&said.why()))));
+        return Err(Failure::system(format!("asking {name} for its address: {}", shown(&said.why()))));
     }
     let text = String::from_utf8_lossy(&said.stdout);
     let line = text.lines().last().unwrap_or_default();
     let mut words = line.split('|').map(str::trim);
     let mut word = || words.next().unwrap_or_default();
     let address = word().parse().map_err(|_| {
-        BenchError::failed(format!("{name} says that it is reached at {:?}, which is no IPv4 address", shown(line)))
+        Failure::system(format!("{name} says that it is reached at {:?}, which is no IPv4 address", shown(line)))
             .hint("name it by an IPv4 address, or by a name that has one")
     })?;
     let interface = Some(shown(word())).filter(|name| !name.is_empty());
@@ -258,25 +263,60 @@ mod tests {
         assert_eq!((pair.stalled, pair.there, pair.failed), (true, None, None));
     }
 
+    /// One end as a process that measures both directions for so long, and this test as its partner: the connection for
+    /// words, the flow that the end sends, the one that it receives.
+    fn with_partner(port: u16, seconds: u32) -> (std::process::Child, [std::net::TcpStream; 3]) {
+        use std::io::{Read, Write};
+        let open = std::net::TcpListener::bind(("127.0.0.2", port)).unwrap();
+        let nth = port - 47113;
+        let set =
+            format!("@pairs = (['127.0.0.1', '127.0.0.2', {nth}]); ($token, $for, $brief) = ('secret', {seconds}, 1);");
+        let mut perl = std::process::Command::new("perl");
+        perl.args(["-e", &format!("{set}\n{ENDS}")]).env("SSH_CONNECTION", "127.0.0.2 1 127.0.0.1 22");
+        let end = perl.stdout(std::process::Stdio::piped()).spawn().unwrap();
+        let connections = [(); 3].map(|()| {
+            let (mut connection, _) = open.accept().unwrap();
+            connection.read_exact(&mut [0; 6]).unwrap();
+            connection.write_all(b"go").unwrap();
+            connection
+        });
+        (end, connections)
+    }
+
+    /// What an end told. All that wrote there have ended when there is no more to read.
+    fn told(mut end: std::process::Child) -> String {
+        let said = std::io::read_to_string(end.stdout.take().unwrap()).unwrap();
+        assert!(end.wait().unwrap().success());
+        said
+    }
+
     #[test]
     fn an_end_whose_partner_is_killed_ends_too() {
         use std::io::{Read, Write};
-        let open = std::net::TcpListener::bind("127.0.0.2:47113").unwrap();
-        let set = "@pairs = ([\"127.0.0.1\", \"127.0.0.2\"]); ($token, $for, $brief) = (\"secret\", 600, 1);\n";
-        let mut perl = std::process::Command::new("perl");
-        perl.args(["-e", &format!("{set}{ENDS}")]).env("SSH_CONNECTION", "127.0.0.2 1 127.0.0.1 22");
-        let mut end = perl.stdout(std::process::Stdio::piped()).spawn().unwrap();
-        let (mut partner, _) = open.accept().unwrap();
-        partner.read_exact(&mut [0; 6]).unwrap();
-        partner.write_all(b"gon").unwrap();
+        let (end, mut partner) = with_partner(47113, 600);
+        partner[0].write_all(b"n").unwrap();
+        partner[2].write_all(b"d").unwrap();
         // It is in the middle of what it sends, and so is the child that sends for it.
-        partner.read_exact(&mut vec![0; 1 << 20]).unwrap();
-        drop((partner, open));
-        // All that wrote there have ended when there is no more to read.
-        let mut said = String::new();
-        end.stdout.take().unwrap().read_to_string(&mut said).unwrap();
+        partner[1].read_exact(&mut vec![0; 1 << 20]).unwrap();
+        drop(partner);
+        let said = told(end);
         assert!(said.contains("failed\t127.0.0.2 closed the connection"), "{said}");
-        assert!(end.wait().unwrap().success());
+    }
+
+    #[test]
+    fn what_a_slow_port_has_not_taken_of_a_flow_is_not_waited_for() {
+        use std::io::{Read, Write};
+        let (end, mut partner) = with_partner(47114, 1);
+        partner[0].write_all(b"n").unwrap();
+        // This end takes no more of what is sent to it than the first byte, and leaves the rest.
+        let [words, mut takes, mut gives] = partner;
+        takes.read_exact(&mut [0]).unwrap();
+        let block = [b'd'; 1 << 16];
+        while gives.write_all(&block).is_ok() {}
+        drop(takes);
+        let said = told(end);
+        assert!(said.contains("both\t") && said.ends_with("done\n"), "{said}");
+        drop(words);
     }
 
     #[test]
@@ -302,6 +342,7 @@ mod tests {
     fn empty() -> HostResult {
         HostResult {
             host: String::new(),
+            giver: homing_exec::Giver::Here,
             outcome: Outcome::Killed,
             stdout: Vec::new(),
             stderr: Vec::new(),

@@ -3,9 +3,10 @@
 # connection: that of the partner, with the secret of this round.
 use strict;
 use IO::Socket::INET;
+use Socket qw(SOL_SOCKET SO_LINGER SO_RCVLOWAT);
 use Time::HiRes qw(time);
 our (@pairs, @sizes, $token, $for, $brief);
-use constant { PORT => 47113, BLOCK => 65536, PATIENCE => 4 };
+use constant { PORT => 47113, BLOCK => 65536, PATIENCE => 4, ROOM => 1 << 20 };
 $| = 1;
 $SIG{PIPE} = "IGNORE";
 my %own = map { $_ => 1 } split(" ", `hostname -I`), (split " ", $ENV{SSH_CONNECTION} // "")[2] // ();
@@ -16,10 +17,11 @@ my $pair = @mine == 1 ? $mine[0] : one_of(@mine);
 my $port = PORT + ($pair->[2] // 0);
 my $first = $own{$pair->[0]};
 my ($mine, $other) = $first ? @$pair[0, 1] : @$pair[1, 0];
-my $c = $first ? called() : answered();
-$c->autoflush(1);
-setsockopt $c, 6, 1, 1;    # TCP_NODELAY
-binmode $c;
+my $open;
+# Words go over the first; each flow has a connection of its own, which ends with it: what a slow port has not yet taken of a
+# flow then is not wanted, and would be in the way of the next.
+my ($c, @flows) = map { $first ? called() : answered() } 0 .. ($brief ? 2 : 4);
+close $open if $open;
 
 # A host that many meet at once has a process for each, and tells of one after the other.
 sub one_of {
@@ -44,7 +46,7 @@ sub called {
     my $c = IO::Socket::INET->new(LocalAddr => $mine, PeerAddr => $other, PeerPort => $port, Timeout => 2);
     if ($c) {
       syswrite $c, $token;
-      return $c if (whole($c, 2) // "") eq "go";
+      return prepared($c) if (whole($c, 2) // "") eq "go";
       failed("$other listens to somebody else");
     }
     failed("port $port of $other: $!") if time > $until;
@@ -53,17 +55,27 @@ sub called {
 }
 
 sub answered {
-  my $open = IO::Socket::INET->new(LocalAddr => $mine, LocalPort => $port, Listen => 4, ReuseAddr => 1, Timeout => 20)
+  $open //= IO::Socket::INET->new(LocalAddr => $mine, LocalPort => $port, Listen => 4, ReuseAddr => 1, Timeout => 20)
     or failed("port $port of $mine: $!");
   my $until = time + 20;
   while (time < $until and my $c = $open->accept) {
     next if $c->peerhost ne $other;
     next if (whole($c, length $token) // "") ne $token;
     syswrite $c, "go";
-    close $open;
-    return $c;
+    return prepared($c);
   }
   failed("$other did not come");
+}
+
+sub prepared {
+  my ($c) = @_;
+  $c->autoflush(1);
+  setsockopt $c, 6, 1, 1;    # TCP_NODELAY
+  # The kernel makes room for so much at once, and for more later: a window that has to grow first takes long where the
+  # other direction is in the way of what it waits for. SO_RCVBUF would be the end of growing.
+  setsockopt $c, SOL_SOCKET, SO_RCVLOWAT, pack("i", $_) for ROOM, 1;
+  binmode $c;
+  return $c;
 }
 
 # So many bytes, or nothing when none come for too long.
@@ -102,40 +114,60 @@ sub put {
   return $at == length $text;
 }
 
-# struct tcp_info of linux/tcp.h: the size of a segment, and how many were sent again.
-sub segments {
+# A number of struct tcp_info of linux/tcp.h, by its place: 16 and 20 sizes of a segment sent and received, 100 segments sent
+# again, 152 and 156 segments with data that came and went, of Linux 4.6.
+sub told {
+  my ($c, $at) = @_;
   my $info = getsockopt($c, 6, 11) // "";
-  return length $info < 104 ? (1448, 0) : (unpack("x16 L", $info), unpack("x100 L", $info));
+  return length $info < $at + 4 ? undef : unpack("x$at L", $info);
 }
 
-# Blocks for so many seconds; the last one begins with another letter. Bytes that had to be sent again, as a share.
-sub send_blocks {
-  my ($until, $block, $bytes) = (time + $for, "d" x BLOCK, 0);
-  my (undef, $before) = segments();
+# Blocks until the other end has had enough and resets the connection. Segments that had to be sent again, as a share.
+sub send_flow {
+  my ($flow) = @_;
+  my ($until, $block, $bytes) = (time + 2 * $for + 2 * PATIENCE, "d" x BLOCK, 0);
+  $flow->blocking(0);
   while (time < $until) {
-    put($c, $block) or stalled();
-    $bytes += BLOCK;
+    my $n = syswrite $flow, $block;
+    if (defined $n) { $bytes += $n; next }
+    last unless $!{EAGAIN} || $!{EINTR};
+    my $wanted = "";
+    vec($wanted, fileno $flow, 1) = 1;
+    select undef, $wanted, undef, PATIENCE;
   }
-  put($c, "e" x BLOCK) or stalled();
-  my ($size, $after) = segments();
-  return ($after - $before) * $size / ($bytes + BLOCK);
+  stalled() if time >= $until;
+  my $segments = told($flow, 156) || $bytes / (told($flow, 16) || 1448);
+  my $again = told($flow, 100) // 0;
+  close $flow;
+  return $segments > 0 ? $again / $segments : 0;
 }
 
-# What came in the time, without its first fifth, in which windows grow and buffers fill. Bits a microsecond.
-sub receive_blocks {
-  my ($begun, $from, $to, $bytes, $fill, $buffer, $last);
-  $fill = 0;
-  until ($last) {
-    ready($c) or stalled();
-    my $n = sysread $c, $buffer, BLOCK - $fill, $fill or failed("$other closed the connection");
-    my $now = time;
-    $begun //= $now;
-    if (!defined $from) { ($from, $bytes) = ($now, 0) if $now >= $begun + $for * 0.2 }
-    elsif ($now <= $begun + $for || !$to) { $bytes += $n; $to = $now }
-    $fill += $n;
-    if ($fill == BLOCK) { $last = substr($buffer, 0, 1) eq "e"; $fill = 0 }
+# Bits a microsecond, without the first of the time, in which windows grow and buffers fill: a share of the time.
+sub receive_flow {
+  my ($flow, $first) = @_;
+  ready($flow) or stalled();
+  my $begun = time;
+  my ($from, $before) = arrived($flow, $begun + $for * $first);
+  my ($to, $after) = arrived($flow, $begun + $for * ($first + 0.8));
+  setsockopt $flow, SOL_SOCKET, SO_LINGER, pack("ii", 1, 0);
+  close $flow;
+  return $to > $from ? ($after - $before) * 8 / ($to - $from) / 1e6 : 0;
+}
+
+my $read = 0;
+# Reads until then: the time, and the bytes that had arrived. What follows a lost packet has arrived, though it waits in the
+# kernel until that packet was sent again.
+sub arrived {
+  my ($flow, $until) = @_;
+  while ((my $left = $until - time) > 0) {
+    my $wanted = "";
+    vec($wanted, fileno $flow, 1) = 1;
+    select($wanted, undef, undef, $left) > 0 or next;
+    # The other end sends until this one has had enough.
+    $read += sysread($flow, my $buffer, BLOCK) || failed("$other closed the connection");
   }
-  return $to && $to > $from ? $bytes * 8 / ($to - $from) / 1e6 : 0;
+  my $segments = told($flow, 152);
+  return (time, $segments ? $segments * told($flow, 20) : $read);
 }
 
 sub stalled { print "stalled\n"; exit 0 }
@@ -167,32 +199,37 @@ sub latency {
 }
 
 sub one_way {
-  my ($sends) = @_;
-  if ($sends) { printf "sent\t%.6f\n", send_blocks() }
-  else { printf "received\t%.3f\n", receive_blocks() }
+  my ($sends, $flow) = @_;
+  if ($sends) { printf "sent\t%.6f\n", send_flow($flow) }
+  else { printf "received\t%.3f\n", receive_flow($flow, 0.2) }
 }
 
-# A child sends while this process receives.
+# A child sends while this process receives. A connection that two processes have is reset by neither.
 sub both_ways {
+  my ($out, $in) = $first ? @_ : reverse @_;
+  # CUBIC ends its slow start where delay begins to grow, which the other direction makes it do.
+  setsockopt $out, 6, 13, "reno";    # TCP_CONGESTION
   my $child = fork // failed("fork: $!");
-  if (!$child) { send_blocks(); exit 0 }
-  printf "both\t%.3f\n", receive_blocks();
+  if (!$child) { close $in; send_flow($out); exit 0 }
+  close $out;
+  printf "both\t%.3f\n", receive_flow($in, 0.8);
   waitpid $child, 0;
 }
 
 # Both ends are done with a part before the next begins.
 sub together {
   put($c, "n") or stalled();
-  defined whole($c, 1) or stalled();
+  ready($c) or stalled();
+  sysread $c, my $word, 1 or failed("$other closed the connection");
 }
 
 if (!$brief) {
   latency();
   for my $way (1, 0) {
     together();
-    one_way($first == $way);
+    one_way($first == $way, shift @flows);
   }
 }
 together();
-both_ways();
+both_ways(@flows);
 print "done\n";

@@ -2,23 +2,26 @@
 
 mod ask;
 mod page;
+mod pings;
 mod second;
 mod show;
 pub mod tune;
 
 pub use ask::{Hosts, input};
 pub use page::page;
+pub use pings::pings;
 pub use second::{Opinion, iperf3, mpi};
 pub use show::{Curve, curve, curve_json, json, more, points, text};
 
-use crate::{BenchError, Tell};
+use crate::Tell;
+use homing_model::Failure;
 use homing_model::units::count;
 use homing_network::{Load, Measured, Order, Pair, Served, mixed, next};
 
 /// Rounds until all is known; with `all`, each host with each other.
 ///
 /// `seed` chooses who is paired with whom.
-pub fn measure(hosts: &Hosts, all: bool, seed: u64, tell: Tell) -> Result<Measured, BenchError> {
+pub fn measure(hosts: &Hosts, all: bool, seed: u64, tell: Tell) -> Result<Measured, Failure> {
     let order = mixed(hosts.known.len(), seed);
     let mut measured = Measured { hosts: hosts.known.clone(), rounds: Vec::new() };
     while let Some(round) = next(&measured, &order, all) {
@@ -29,7 +32,7 @@ pub fn measure(hosts: &Hosts, all: bool, seed: u64, tell: Tell) -> Result<Measur
 }
 
 /// What servers give: to some hosts alone, one after the other, and to all at once. Hosts are given by their places.
-pub fn serving(hosts: &Hosts, servers: &[usize], tell: Tell) -> Result<Vec<Served>, BenchError> {
+pub fn serving(hosts: &Hosts, servers: &[usize], tell: Tell) -> Result<Vec<Served>, Failure> {
     let all = 0..hosts.known.len();
     let clients: Vec<usize> = all.filter(|host| !servers.contains(host)).collect();
     let of = |server: &usize| {
@@ -52,7 +55,7 @@ pub fn serving(hosts: &Hosts, servers: &[usize], tell: Tell) -> Result<Vec<Serve
         }
         Ok(Served::of(&hosts.known, &alone, &together))
     };
-    Ok(servers.iter().map(of).collect::<Result<Vec<_>, BenchError>>()?.into_iter().flatten().collect())
+    Ok(servers.iter().map(of).collect::<Result<Vec<_>, Failure>>()?.into_iter().flatten().collect())
 }
 
 /// Hosts that are measured with a server alone: the median of three is not one that is ill.

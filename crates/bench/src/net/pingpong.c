@@ -1,4 +1,4 @@
-/* Half of the round trip between two ranks, by size: a line "latency BYTES P50 P99 MAX", microseconds. */
+/* Half of the round trip between two ranks, by size: a line "latency BYTES P50 P99 MAX", microseconds; then a line "end". */
 #include <mpi.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -43,6 +43,10 @@ int main(int argc, char **argv) {
         fflush(stdout);
       }
     }
+  }
+  if (rank == 0) {
+    printf("end\n");
+    fflush(stdout);
   }
   MPI_Finalize();
   return 0;

@@ -1,8 +1,8 @@
 //! Second opinions: iperf3, and an MPI that is installed on the hosts.
 
 use super::ask::{Hosts, input};
-use crate::BenchError;
 use homing_exec::{Command, HostResult, Outcome};
+use homing_model::Failure;
 use homing_model::text::shown;
 use homing_network::Latency;
 use serde::Serialize;
@@ -13,6 +13,8 @@ const IPERF3: &str = include_str!("iperf3.sh");
 const PINGPONG: &str = include_str!("pingpong.c");
 /// Compiles it, on both hosts at the same path, and begins it on the first.
 const MPI: &str = include_str!("mpi.sh");
+/// Seconds for all sizes, which take five: less than a command may take at the least.
+const PATIENCE: u32 = 40;
 
 /// What iperf3 says of a pair, Mbit/s.
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
@@ -30,7 +32,7 @@ pub struct Opinion {
 }
 
 /// All pairs at once, one direction after the other.
-pub fn iperf3(hosts: &Hosts, pairs: &[(usize, usize)], seconds: f64) -> Result<Vec<Opinion>, BenchError> {
+pub fn iperf3(hosts: &Hosts, pairs: &[(usize, usize)], seconds: f64) -> Result<Vec<Opinion>, Failure> {
     let address = |host: usize| hosts.addresses[host].to_string();
     let rows: String = pairs.iter().map(|&(a, b)| format!("{} {}\n", address(a), address(b))).collect();
     // iperf3 takes whole seconds.
@@ -47,29 +49,35 @@ fn opinion(a: usize, b: usize, said: &Result<HostResult, String>) -> Opinion {
         Err(why) => return Opinion { failed: Some(why.clone()), ..none },
     };
     let text = String::from_utf8_lossy(&said.stdout);
-    let rate = |line: Option<&str>| {
-        let told: serde_json::Value = serde_json::from_str(line?).ok()?;
-        Some(told["end"]["sum_received"]["bits_per_second"].as_f64()? / 1e6)
-    };
     let mut lines = text.lines();
     let (there, back) = (rate(lines.next()), rate(lines.next()));
-    let failed = (there.is_none() || back.is_none()).then(|| "iperf3 did not come to its end".into());
-    Opinion { there, back, failed, ..none }
+    let failed = there.as_ref().err().or(back.as_ref().err()).cloned();
+    Opinion { there: there.ok(), back: back.ok(), failed, ..none }
+}
+
+/// What one direction carried, or iperf3's own reason.
+fn rate(line: Option<&str>) -> Result<f64, String> {
+    let told: serde_json::Value = serde_json::from_str(line.unwrap_or_default()).unwrap_or_default();
+    let why = told["error"].as_str().map_or("it did not come to its end".into(), shown);
+    // Beside an error it may tell a rate of what came until then.
+    let rate = told["end"]["sum_received"]["bits_per_second"].as_f64().filter(|_| told["error"].is_null());
+    rate.map(|rate| rate / 1e6).ok_or(format!("iperf3: {why}"))
 }
 
 /// The MPI that the hosts have, by name, and what a message of each size takes over it, from the first to the second.
-pub fn mpi(hosts: &Hosts) -> Result<(String, Vec<Latency>), BenchError> {
+pub fn mpi(hosts: &Hosts) -> Result<(String, Vec<Latency>), Failure> {
     let token = homing_folder::unguessable();
-    let token = token.map_err(|e| BenchError::failed(format!("drawing a random number: {e}")))?;
+    let token = token.map_err(|e| Failure::system(format!("drawing a random number: {e}")))?;
     let [a, b] = [hosts.addresses[0], hosts.addresses[1]];
-    let ask = |verb: &str| -> Result<Vec<Result<String, String>>, BenchError> {
-        let script =
-            format!("folder=/tmp/homing-mpi.{token} a={a} b={b}\n{MPI}\n{verb} <<'HOMING_C'\n{PINGPONG}\nHOMING_C\n");
+    let ask = |verb: &str| -> Result<Vec<Result<String, String>>, Failure> {
+        let script = format!(
+            "folder=/tmp/homing-mpi.{token} a={a} b={b} patience={PATIENCE}\n{MPI}\n{verb} <<'HOMING_C'\n{PINGPONG}\nHOMING_C\n"
+        );
         let said = hosts.all(&Command::argv(["sh", "-s"]).input(input(&script)?));
         Ok(said.into_iter().map(heard).collect())
     };
     let failed = |host: usize, why: &str| {
-        BenchError::failed(format!("MPI on {}: {why}", hosts.known[host].name)).hint(
+        Failure::system(format!("MPI on {}: {why}", hosts.known[host].name)).hint(
             "mpicc and mpirun of OpenMPI or MPICH on both hosts, and ssh from the first to the second without a password",
         )
     };
@@ -107,7 +115,8 @@ mod tests {
 
     fn said(outcome: Outcome, stdout: &str) -> Result<HostResult, String> {
         let (stdout, stderr) = (stdout.as_bytes().to_vec(), b"no iperf3".to_vec());
-        Ok(HostResult { host: "n1".into(), outcome, stdout, stderr, dropped: 0, elapsed: Duration::ZERO })
+        let giver = homing_exec::Giver::Here;
+        Ok(HostResult { host: "n1".into(), giver, outcome, stdout, stderr, dropped: 0, elapsed: Duration::ZERO })
     }
 
     #[test]
@@ -116,7 +125,56 @@ mod tests {
         let told = opinion(0, 1, &said(Outcome::Exited(0), &(one(9.4e8) + &one(5e8))));
         assert_eq!((told.there, told.back, told.failed), (Some(940.0), Some(500.0), None));
         assert_eq!(opinion(0, 1, &said(Outcome::Exited(1), "")).failed.as_deref(), Some("no iperf3"));
-        assert!(opinion(0, 1, &said(Outcome::Exited(0), &one(1.0))).failed.is_some());
+        let refused = one(1.0) + "{\"error\": \"unable to connect to server\"}\n";
+        let told = opinion(0, 1, &said(Outcome::Exited(0), &refused));
+        assert_eq!((told.there, told.failed.as_deref()), (Some(1e-6), Some("iperf3: unable to connect to server")));
+        let told = opinion(0, 1, &said(Outcome::Exited(0), &one(1.0)));
+        assert_eq!((told.back, told.failed.as_deref()), (None, Some("iperf3: it did not come to its end")));
+    }
+
+    /// Runs a script in a folder, whose programs come before those of the system.
+    fn runs(folder: &std::path::Path, programs: &[(&str, &str)], script: &str) -> std::process::Output {
+        use std::os::unix::fs::PermissionsExt;
+        for (name, text) in programs {
+            let path = folder.join(name);
+            std::fs::write(&path, format!("#!/bin/sh\n{text}\n")).unwrap();
+            std::fs::set_permissions(path, std::fs::Permissions::from_mode(0o755)).unwrap();
+        }
+        let mut sh = std::process::Command::new("sh");
+        let path = format!("{}:{}", folder.display(), std::env::var("PATH").unwrap());
+        sh.args(["-c", script]).current_dir(folder).env("PATH", path).env("SSH_CONNECTION", "10.9.9.9 1 10.9.9.1 22");
+        sh.output().unwrap()
+    }
+
+    #[test]
+    fn iperf3_is_asked_again_until_the_other_end_listens() {
+        let folder = tempfile::tempdir().unwrap();
+        // Of iperf3 3.12 with -J: refused, and an exit status of 0.
+        let iperf3 = "echo >> asked; [ $(wc -l < asked) -gt 2 ] && echo '{\"rate\":\n1}' || echo '{\"error\":\n\"unable to connect to server: Connection refused\"}'";
+        let script = format!("for=1\npairs='10.9.9.1 10.9.9.2\n'\n{IPERF3}");
+        let said = runs(folder.path(), &[("iperf3", iperf3)], &script);
+        assert_eq!(String::from_utf8_lossy(&said.stdout), "{\"rate\":1}\n{\"rate\":1}\n");
+    }
+
+    #[test]
+    fn an_mpi_that_hangs_is_ended_and_what_it_told_by_then_counts_when_it_is_whole() {
+        let folder = tempfile::tempdir().unwrap();
+        let mpirun = |told: &str| {
+            format!("[ \"$1\" = --version ] && echo 'HYDRA: Version: 4.0' || {{ printf '{told}'; exec sleep 1000; }}")
+        };
+        let ran = |told: &str| {
+            let script = format!("folder=. a=10.9.9.1 b=10.9.9.2 patience=0.5\n{MPI}\nmeasure");
+            let programs = [("hostname", "echo 10.9.9.1"), ("mpirun", &*mpirun(told))];
+            let said = runs(folder.path(), &programs, &script);
+            let text = |bytes: Vec<u8>| String::from_utf8(bytes).unwrap();
+            (said.status.code(), text(said.stdout), text(said.stderr))
+        };
+        let (status, stdout, stderr) = ran("latency\\t1\\t2\\t3\\t4\\nend\\n");
+        assert_eq!((status, stderr.as_str()), (Some(0), ""));
+        assert!(stdout.ends_with("\nmpi\tMPICH; it did not end by itself, and was ended after 0.5 s\n"), "{stdout}");
+        let (status, _, stderr) = ran("latency\\t1\\t2\\t3\\t4\\n");
+        assert_eq!(status, Some(1));
+        assert!(stderr.contains("did not end by itself") && stderr.contains("10.9.9.2"), "{stderr}");
     }
 
     #[test]

@@ -13,7 +13,8 @@ pub use page::html;
 pub use show::{compared, compared_html, load, table};
 pub use visible::Delay;
 
-use crate::{BenchError, Tell};
+use crate::Tell;
+use homing_model::Failure;
 use homing_steps::Executor;
 use homing_volume::Spec;
 use serde::{Deserialize, Serialize};
@@ -103,8 +104,8 @@ pub struct Bench {
 
 impl Bench {
     /// Refused: a path that cannot stand in a command.
-    pub fn new(setup: Setup, executor: Box<dyn Executor>, tell: Tell) -> Result<Bench, BenchError> {
-        homing_volume::check_path(&setup.path).map_err(BenchError::request)?;
+    pub fn new(setup: Setup, executor: Box<dyn Executor>, tell: Tell) -> Result<Bench, Failure> {
+        homing_volume::check_path(&setup.path).map_err(Failure::usage)?;
         let volume = limit::volume_of(&setup.path);
         Ok(Bench { setup, executor, tell, volume })
     }
@@ -115,18 +116,18 @@ impl Bench {
         hosts: &[String],
         argv: impl Fn(usize, &str) -> Vec<String>,
         doing: &str,
-    ) -> Result<Vec<String>, BenchError> {
+    ) -> Result<Vec<String>, Failure> {
         let commands: Vec<_> = hosts.iter().enumerate().map(|(i, h)| (h.clone(), argv(i, h))).collect();
         let said = self.executor.programs(&commands);
         hosts
             .iter()
             .zip(said)
-            .map(|(h, s)| s.map_err(|why| BenchError::failed(format!("{doing} on {h} in {}: {why}", self.setup.path))))
+            .map(|(h, s)| s.map_err(|why| Failure::system(format!("{doing} on {h} in {}: {why}", self.setup.path))))
             .collect()
     }
 
     /// Measures every case, in a folder of its own that is removed at the end.
-    pub fn measure(&self) -> Result<Results, BenchError> {
+    pub fn measure(&self) -> Result<Results, Failure> {
         let folder = format!("{}/.homing-bench.{}", self.setup.path, std::process::id());
         self.all(&self.setup.hosts[..1], |_, _| sh(r#"command -v fio >/dev/null || { echo "no fio; install the package fio"; exit 1; }; mkdir -- "$1""#, &[&folder]), "preparing")?;
         let measured = self.measure_in(&folder);
@@ -140,7 +141,7 @@ impl Bench {
         Ok(results)
     }
 
-    fn measure_in(&self, folder: &str) -> Result<Results, BenchError> {
+    fn measure_in(&self, folder: &str) -> Result<Results, Failure> {
         let mut results = Results {
             label: self.setup.label.clone(),
             path: self.setup.path.clone(),
@@ -180,7 +181,7 @@ impl Bench {
     }
 
     /// A folder whose files have this goal.
-    fn folder_of(&self, folder: &str, goal: Option<u32>) -> Result<String, BenchError> {
+    fn folder_of(&self, folder: &str, goal: Option<u32>) -> Result<String, Failure> {
         let Some(goal) = goal else { return Ok(folder.into()) };
         let place = format!("{folder}/goal{goal}");
         let text = r#"mkdir -- "$1" && mfssetgoal "$2" "$1""#;
@@ -226,7 +227,7 @@ impl Bench {
         )
     }
 
-    fn one(&self, case: &Case, folder: &str) -> Result<Row, BenchError> {
+    fn one(&self, case: &Case, folder: &str) -> Result<Row, Failure> {
         let hosts = &self.setup.hosts[..case.clients];
         for op in case.op.before() {
             let before = Case { op: *op, bs: "1M".into(), ..case.clone() };
@@ -242,8 +243,8 @@ impl Bench {
         let texts = self.all(hosts, |i, _| fio::argv(case, folder, self, i), &case.to_string())?;
         let sweep = sh(r#"rm -rf --one-file-system -- "$1"/f.*"#, &[folder]);
         self.all(&self.setup.hosts[..1], |_, _| sweep.clone(), "cleaning up")?;
-        let mut row = fio::row(case, &texts)
-            .ok_or_else(|| BenchError::failed(format!("{case}: fio's answer is not understood")))?;
+        let mut row =
+            fio::row(case, &texts).ok_or_else(|| Failure::system(format!("{case}: fio's answer is not understood")))?;
         row.share = self.limit(case).map(|most| row.mb_per_s / most);
         Ok(row)
     }

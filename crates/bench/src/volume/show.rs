@@ -3,7 +3,7 @@
 use super::fio::Case;
 use super::words::{copies, files, op, p99, share, value};
 use super::{Results, Row, page};
-use crate::BenchError;
+use homing_model::Failure;
 use std::fmt::Write;
 use std::path::Path;
 
@@ -38,8 +38,8 @@ pub fn table(results: &Results) -> String {
 }
 
 /// Results of a file.
-pub fn load(file: &Path) -> Result<Results, BenchError> {
-    let wrong = |e: String| BenchError::request(format!("{} holds no results: {e}", file.display()));
+pub fn load(file: &Path) -> Result<Results, Failure> {
+    let wrong = |e: String| Failure::usage(format!("{} holds no results: {e}", file.display()));
     let text = std::fs::read(file).map_err(|e| wrong(e.to_string()))?;
     serde_json::from_slice(&text).map_err(|e| wrong(e.to_string()))
 }

@@ -8,7 +8,7 @@ mod told;
 mod trial;
 
 use super::{Bench, sh};
-use crate::BenchError;
+use homing_model::Failure;
 pub use kept::Sweep;
 pub use page::page;
 use std::path::PathBuf;
@@ -32,7 +32,7 @@ pub struct Trials {
 const SOURCE: &str = r#"findmnt -n -o SOURCE,FSTYPE --target "$1" | awk '$2 ~ /^nfs/ {print $1}' | grep ."#;
 
 /// Runs the sweep from the first host, or what an interrupted one left of it.
-pub fn run(bench: &Bench, trials: &Trials) -> Result<Sweep, BenchError> {
+pub fn run(bench: &Bench, trials: &Trials) -> Result<Sweep, Failure> {
     let client = &bench.setup.hosts[..1];
     let source = bench.all(client, |_, _| sh(SOURCE, &[&bench.setup.path]), "looking for an NFS mount")?.remove(0);
     let mut sweep = Sweep::open(bench, trials.save.as_deref(), source.trim())?;
@@ -56,7 +56,7 @@ struct Hands<'a> {
 }
 
 impl Hands<'_> {
-    fn sweep(&mut self, sweep: &mut Sweep) -> Result<(), BenchError> {
+    fn sweep(&mut self, sweep: &mut Sweep) -> Result<(), Failure> {
         let trials = self.trials;
         for block in std::iter::once(None).chain(trials.server_block.iter().copied().map(Some)) {
             // 0 is the default: what both sides agree on.
@@ -74,7 +74,7 @@ impl Hands<'_> {
     }
 
     /// Measures a setting, unless that was done, or both sides settle on what was measured already.
-    fn once(&mut self, sweep: &mut Sweep, setting: Setting) -> Result<(), BenchError> {
+    fn once(&mut self, sweep: &mut Sweep, setting: Setting) -> Result<(), Failure> {
         if sweep.knows(setting) {
             return Ok(());
         }
@@ -94,7 +94,7 @@ impl Hands<'_> {
     /// so the default and what is best with this size of the server are measured a second time,
     /// until the best is one that was. Each counts with its mean. With each size before the next:
     /// the server keeps one that was set, so that its own is then no longer to be had.
-    fn again(&mut self, sweep: &mut Sweep, block: Option<u64>) -> Result<(), BenchError> {
+    fn again(&mut self, sweep: &mut Sweep, block: Option<u64>) -> Result<(), Failure> {
         if block.is_none() && self.block.is_some() {
             return Ok(());
         }
@@ -107,7 +107,7 @@ impl Hands<'_> {
         Ok(())
     }
 
-    fn twice(&mut self, sweep: &mut Sweep, at: usize) -> Result<(), BenchError> {
+    fn twice(&mut self, sweep: &mut Sweep, at: usize) -> Result<(), Failure> {
         let mut again = sweep.tries[at].clone();
         if again.write.len() > 1 {
             return Ok(());
@@ -119,7 +119,7 @@ impl Hands<'_> {
     }
 
     /// Mounts for a measurement; what both sides settled on.
-    fn ready(&mut self, sweep: &Sweep, setting: Setting) -> Result<String, BenchError> {
+    fn ready(&mut self, sweep: &Sweep, setting: Setting) -> Result<String, Failure> {
         self.set_block(sweep, setting.block)?;
         self.warm_up(sweep, setting)?;
         trial::mount(self.bench, &sweep.source, setting)
@@ -127,7 +127,7 @@ impl Hands<'_> {
 
     /// What comes first pays for programs that are read for the first time, or for the time of
     /// grace in which a server that was restarted lets nobody write, and is thrown away.
-    fn warm_up(&mut self, sweep: &Sweep, setting: Setting) -> Result<(), BenchError> {
+    fn warm_up(&mut self, sweep: &Sweep, setting: Setting) -> Result<(), Failure> {
         if std::mem::replace(&mut self.warm, true) {
             return Ok(());
         }
@@ -135,7 +135,7 @@ impl Hands<'_> {
         trial::measure(self.bench, &sweep.source, &mut Try::of(setting))
     }
 
-    fn set_block(&mut self, sweep: &Sweep, block: Option<u64>) -> Result<(), BenchError> {
+    fn set_block(&mut self, sweep: &Sweep, block: Option<u64>) -> Result<(), Failure> {
         if block.is_none() || block == self.block {
             return Ok(());
         }

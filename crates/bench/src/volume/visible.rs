@@ -2,7 +2,7 @@
 //! folder: one clock times both ways, so that no two clocks need agree.
 
 use super::{Bench, sh};
-use crate::BenchError;
+use homing_model::Failure;
 use serde::{Deserialize, Serialize};
 
 /// A kind of change.
@@ -64,7 +64,7 @@ done
 "#;
 
 /// Both kinds of change between the first two hosts.
-pub fn measure(bench: &Bench, folder: &str) -> Result<Vec<Delay>, BenchError> {
+pub fn measure(bench: &Bench, folder: &str) -> Result<Vec<Delay>, Failure> {
     let place = format!("{folder}/see");
     let ready = r#"mkdir -- "$1" && cd -- "$1" && echo 0 > content.ping && echo 0 > content.pong"#;
     bench.all(&bench.setup.hosts[..1], |_, _| sh(ready, &[&place]), "preparing the trials")?;

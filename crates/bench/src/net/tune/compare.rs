@@ -13,6 +13,10 @@ pub enum Quantity {
     AtOnce,
     /// Half of the round trip of one byte, microseconds: the median of all pairs.
     Latency,
+    /// Mbit/s that all hosts together write through a mount.
+    Written,
+    /// And read.
+    Read,
 }
 
 /// A round of all pairs.
@@ -58,6 +62,8 @@ impl Sample {
             Quantity::OneWay => self.one_way,
             Quantity::AtOnce => self.at_once,
             Quantity::Latency => self.latency,
+            // Of a mount, which no round measures.
+            Quantity::Written | Quantity::Read => 0.0,
         }
     }
 }
@@ -71,7 +77,11 @@ impl Compared {
 
     fn of(quantity: Quantity, before: &[Sample], after: &[Sample]) -> Option<Compared> {
         let values = |samples: &[Sample]| samples.iter().map(|s| s.of_quantity(quantity)).collect::<Vec<f64>>();
-        let (old, new) = (values(before), values(after));
+        Compared::rates(quantity, values(before), values(after))
+    }
+
+    /// Values of one quantity before and after.
+    pub fn rates(quantity: Quantity, old: Vec<f64>, new: Vec<f64>) -> Option<Compared> {
         let noise = range(&old).max(range(&new));
         let (before, after) = (median(old)?, median(new)?);
         if before <= 0.0 {

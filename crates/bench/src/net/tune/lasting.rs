@@ -1,39 +1,55 @@
 //! What outlives a reboot: a unit of systemd that sets interfaces, and a file of sysctl.
 
+use super::nfs;
 use super::trials::{AVAILABLE, CONGESTION, Trial};
-use homing_steps::{Change, Observed, Question, Seen, Step, UnitState, Wanted, plan};
-use std::fmt::Write;
+use super::up;
+use homing_steps::{Change, Lasting, Observed, Question, Step, Wanted, lasting, merged, plan};
+use std::collections::BTreeSet;
 
-const UNIT: &str = "homing-net.service";
-const UNIT_FILE: &str = "/etc/systemd/system/homing-net.service";
-const SYSCTL_FILE: &str = "/etc/sysctl.d/90-homing-net.conf";
+/// Before that of `homing up`.
+const SYSCTL_FILE: &str = "/etc/sysctl.d/59-homing-net.conf";
 /// Values of the kernel that are tuned.
 const KEYS: [&str; 3] = [CONGESTION, "net.ipv4.tcp_rmem", "net.ipv4.tcp_wmem"];
-/// Where a link is kept up by systemd it is there by then; that of others is up soon after.
-const HEAD: &str = "[Unit]\nDescription=Settings of network interfaces that homing tune net found to be better\n\
-    Wants=network-online.target\nAfter=network-online.target\n\n[Service]\nType=oneshot\n";
-const TAIL: &str = "\n[Install]\nWantedBy=multi-user.target\n";
 
 /// What a host is asked before it is tuned, and before that is undone.
 pub fn question(interface: Option<&str>) -> Question {
     let names = |all: &[&str]| all.iter().map(|name| name.to_string()).collect();
     Question {
-        files: names(&[UNIT_FILE, SYSCTL_FILE]),
-        units: names(&[UNIT]),
+        files: names(&[Lasting::TUNE.file, SYSCTL_FILE, up::FILE, Lasting::UP.file, nfs::FILE]),
+        units: names(&[Lasting::TUNE.unit]),
         sysctls: names(&[&KEYS[..], &[AVAILABLE]].concat()),
         links: interface.into_iter().map(String::from).collect(),
-        outputs: names(&["nproc"]),
+        outputs: names(&["nproc", nfs::MOUNTS]),
         journal: true,
         ..Question::default()
     }
 }
 
+/// Leaves what tuning has changed and may take back in the journal of a host. What stays, and why: where `homing up` has set
+/// the same value, its own undo leads to what was there before both.
+pub fn to_take_back(seen: &mut Observed) -> Vec<String> {
+    let mut journal = std::mem::take(&mut seen.journal);
+    journal.retain(|(_, change)| is_own(change));
+    let of_up = |change: &Change| match change {
+        Change::Sysctl { key, .. } => up::says(seen, key),
+        Change::Link { interface, setting, .. } => up::sets(seen, interface, setting),
+        _ => false,
+    };
+    let (stays, own): (Vec<_>, Vec<_>) = journal.into_iter().partition(|(_, change)| of_up(change));
+    let things: BTreeSet<String> = stays.iter().map(|(_, change)| change.thing()).collect();
+    seen.journal = own;
+    things
+        .into_iter()
+        .map(|thing| format!("{thing}: homing up has set it too; it stays, homing up --undo takes it back"))
+        .collect()
+}
+
 /// Whether a change is one that tuning makes.
-pub fn is_own(change: &Change) -> bool {
+pub(super) fn is_own(change: &Change) -> bool {
     match change {
         Change::Link { .. } => true,
-        Change::File { path, .. } => [UNIT_FILE, SYSCTL_FILE].contains(&path.as_str()),
-        Change::Unit { name, .. } => name == UNIT,
+        Change::File { path, .. } => [Lasting::TUNE.file, SYSCTL_FILE, nfs::FILE].contains(&path.as_str()),
+        Change::Unit { name, .. } => name == Lasting::TUNE.unit,
         Change::Sysctl { key, .. } => KEYS.contains(&key.as_str()),
         _ => false,
     }
@@ -42,69 +58,18 @@ pub fn is_own(change: &Change) -> bool {
 /// The steps that make what was tried on a host outlive a reboot. `None` where it has no systemd.
 pub(super) fn steps(trial: &Trial, host: &str, seen: &mut Observed) -> Result<Vec<Step>, String> {
     let wanted = trial.wanted.get(host).map(Vec::as_slice).unwrap_or_default();
-    let lines: Vec<String> = wanted.iter().filter_map(line).collect();
     let values: Vec<String> = wanted.iter().filter_map(value).collect();
-    let mut all = Vec::new();
+    let mut files = lasting(Lasting::TUNE, wanted, seen);
     if !values.is_empty() {
         let text = merged(seen.text(SYSCTL_FILE).unwrap_or(""), &values, " = ");
-        all.extend(written(SYSCTL_FILE, text, seen)?);
+        files.insert(0, Wanted::file(SYSCTL_FILE, text));
     }
-    if !lines.is_empty() {
-        let before: String = seen.text(UNIT_FILE).unwrap_or("").lines().filter(|l| l.starts_with("ExecStart=")).fold(
-            String::new(),
-            |mut text, line| {
-                let _ = writeln!(text, "{line}");
-                text
-            },
-        );
-        let text = format!("{HEAD}{}{TAIL}", merged(&before, &lines, " "));
-        all.extend(written(UNIT_FILE, text, seen)?);
-        let from = seen.units.get(UNIT).map(|(state, _)| *state).unwrap_or_default();
-        // It is not started now: all that it does is so already, and some cards drop their link for it.
-        let change = Change::Unit { name: UNIT.into(), from, to: UnitState { enabled: true, active: from.active } };
-        if !change.is_nothing() {
-            seen.apply(&change);
-            all.push(Step { change, undoes: None });
-        }
-    }
-    Ok(all)
-}
-
-fn written(path: &str, text: String, seen: &mut Observed) -> Result<Vec<Step>, String> {
-    seen.files.entry(path.into()).or_insert(Seen::Absent);
-    plan(&[Wanted::file(path, text)], seen).map_err(|why| why.join("; "))
-}
-
-/// A command of the unit. A `-` before it: where one setting is refused, the others are set still.
-fn line(wanted: &Wanted) -> Option<String> {
-    let Wanted::Link { interface, setting, value } = wanted else { return None };
-    let plain = |c: char| c.is_ascii_alphanumeric() || "._-".contains(c);
-    let is_plain = interface.chars().chain(value.chars()).all(plain);
-    let words = match setting.split_once(' ') {
-        None => format!("ip link set dev {interface} {setting}"),
-        Some((kind, word)) => {
-            let letter = [("ring", "G"), ("offload", "K"), ("coalesce", "C"), ("channels", "L")];
-            let letter = letter.iter().find(|(name, _)| *name == kind)?.1;
-            format!("ethtool -{letter} {interface} {word}")
-        }
-    };
-    is_plain.then(|| format!("ExecStart=-/usr/bin/env {words} {value}"))
+    plan(&files, seen).map_err(|why| why.join("; "))
 }
 
 fn value(wanted: &Wanted) -> Option<String> {
     let Wanted::Sysctl { key, value } = wanted else { return None };
     Some(format!("{key} = {value}"))
-}
-
-/// Lines of before, but for those of the same thing: what stands before the last `between`, or the first of values.
-fn merged(before: &str, new: &[String], between: &str) -> String {
-    let thing = |line: &str| match between {
-        " = " => line.split_once(between).map(|(thing, _)| thing.to_string()),
-        _ => line.rsplit_once(between).map(|(thing, _)| thing.to_string()),
-    };
-    let things: Vec<Option<String>> = new.iter().map(|line| thing(line)).collect();
-    let kept = before.lines().filter(|line| !things.contains(&thing(line)));
-    kept.chain(new.iter().map(String::as_str)).fold(String::new(), |text, line| text + line + "\n")
 }
 
 #[cfg(test)]
@@ -113,7 +78,7 @@ mod tests {
     use super::*;
 
     fn trial(wanted: Vec<Wanted>) -> Trial {
-        Trial { kind: Kind::Rings, name: "x".into(), wanted: [("n1".to_string(), wanted)].into() }
+        Trial { kind: Kind::Rings, name: "x".into(), wanted: [("n1".to_string(), wanted)].into(), through: None }
     }
 
     fn link(setting: &str, value: &str) -> Wanted {
@@ -127,7 +92,7 @@ mod tests {
         assert_eq!(steps(&first, "n1", &mut seen).unwrap().len(), 2, "a file and its unit");
         let second = trial(vec![link("ring rx", "512"), Wanted::Sysctl { key: "a.b".into(), value: "1 2 3".into() }]);
         assert_eq!(steps(&second, "n1", &mut seen).unwrap().len(), 2, "two files");
-        let text = seen.text(UNIT_FILE).unwrap();
+        let text = seen.text(Lasting::TUNE.file).unwrap();
         let lines: Vec<&str> = text.lines().filter(|line| line.starts_with("Exec")).collect();
         assert_eq!(
             lines,
@@ -138,10 +103,40 @@ mod tests {
     }
 
     #[test]
-    fn no_word_of_a_host_becomes_a_command() {
+    fn what_the_cluster_file_says_is_not_taken_back() {
+        let set =
+            |key: &str, from: &str, to: &str| Change::Sysctl { key: key.into(), from: from.into(), to: to.into() };
+        let mut seen = Observed::default();
+        let (both, ours) = ("net.ipv4.tcp_wmem", "net.ipv4.tcp_rmem");
+        let all = [set(both, "1", "2"), set(ours, "1", "2"), set(both, "2", "3"), set("vm.swappiness", "60", "1")];
+        for (n, change) in all.into_iter().enumerate() {
+            seen.apply(&change);
+            seen.journal.push((format!("{n:08}.json"), change));
+        }
+        plan(&[Wanted::file(up::FILE, format!("vm.swappiness = 1\n{both} = 3\n"))], &mut seen).unwrap();
+        assert!(up::says(&seen, both) && !up::says(&seen, ours));
+        let stays = to_take_back(&mut seen);
         assert_eq!(
-            line(&Wanted::Link { interface: "eth0;reboot".into(), setting: "mtu".into(), value: "1".into() }),
-            None
+            stays,
+            ["sysctl net.ipv4.tcp_wmem: homing up has set it too; it stays, homing up --undo takes it back"]
         );
+        let back = homing_steps::undo(&seen);
+        assert_eq!(back.steps.iter().map(|step| step.change.clone()).collect::<Vec<_>>(), [set(ours, "2", "1")]);
+        // Somebody's own value stays too.
+        seen.apply(&set(ours, "2", "9"));
+        let back = homing_steps::undo(&seen);
+        assert_eq!((back.steps.len(), back.changed.len()), (0, 1), "{:?}", back.changed);
+        // An MTU of the cluster file's stays too.
+        let mtu = |interface: &str| Change::Link {
+            interface: interface.into(),
+            setting: "mtu".into(),
+            from: "1500".into(),
+            to: "9000".into(),
+        };
+        seen.journal = vec![("1.json".into(), mtu("eth0")), ("2.json".into(), mtu("eth1"))];
+        let wanted = Wanted::Link { interface: "eth1".into(), setting: "mtu".into(), value: "9000".into() };
+        plan(&lasting(Lasting::UP, &[wanted], &seen), &mut seen).unwrap();
+        let stays = to_take_back(&mut seen);
+        assert!(stays[0].starts_with("mtu of eth1: homing up has set it too") && seen.journal.len() == 1, "{stays:?}");
     }
 }

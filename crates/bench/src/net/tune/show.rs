@@ -16,6 +16,8 @@ fn compared(one: &Compared) -> String {
         Quantity::OneWay => ("one way", "Mbit/s"),
         Quantity::AtOnce => ("both at once", "Mbit/s"),
         Quantity::Latency => ("one byte", "us"),
+        Quantity::Written => ("written", "Mbit/s"),
+        Quantity::Read => ("read", "Mbit/s"),
     };
     let digits = if one.before < 100.0 { 1 } else { 0 };
     let how = match () {
@@ -31,8 +33,12 @@ fn compared(one: &Compared) -> String {
     )
 }
 
-fn fate(fate: &Fate) -> String {
+fn fate(trial: &Trial, fate: &Fate) -> String {
     match fate {
+        Fate::Kept { .. } if trial.through.is_some() => {
+            "kept from the next mount on: unmount all of this server and mount it again, or boot".into()
+        }
+        Fate::Left if trial.through.is_some() => "no better by more than the noise, or something is worse".into(),
         Fate::Kept { lasting: true } => "kept, also after a boot".into(),
         Fate::Kept { lasting: false } => "kept until the next boot".into(),
         Fate::Left => "no better by more than the noise, or something is worse; taken back".into(),
@@ -44,7 +50,7 @@ fn fate(fate: &Fate) -> String {
 pub fn text(tried: &[Tried], left: &[String]) -> String {
     let mut text = String::new();
     for one in tried {
-        let _ = writeln!(text, "{} on {}: {}", one.trial.name, hosts(&one.trial), fate(&one.fate));
+        let _ = writeln!(text, "{} on {}: {}", one.trial.name, hosts(&one.trial), fate(&one.trial, &one.fate));
         one.compared.iter().for_each(|one| text += &compared(one));
     }
     left.iter().for_each(|line| text += &format!("{line}\n"));

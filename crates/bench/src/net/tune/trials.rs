@@ -1,5 +1,7 @@
 //! What there is to try, from what hosts say of themselves. Pure.
 
+use super::nfs::{self, Mounted};
+use super::up;
 use homing_model::NodeSet;
 use homing_steps::{Observed, Setting, Wanted};
 use serde::Serialize;
@@ -23,12 +25,22 @@ pub enum Kind {
     Buffers,
     /// The largest packet.
     Mtu,
+    /// Connections of mounts of NFS.
+    Nconnect,
 }
 
 impl Kind {
     /// All, in the order in which they are tried: what is cheap to take back first.
-    pub const ALL: [Kind; 7] =
-        [Kind::Offloads, Kind::Rings, Kind::Queues, Kind::Coalescing, Kind::Congestion, Kind::Buffers, Kind::Mtu];
+    pub const ALL: [Kind; 8] = [
+        Kind::Offloads,
+        Kind::Rings,
+        Kind::Queues,
+        Kind::Coalescing,
+        Kind::Congestion,
+        Kind::Buffers,
+        Kind::Mtu,
+        Kind::Nconnect,
+    ];
 
     /// Its word, for `--only`.
     pub fn name(self) -> &'static str {
@@ -40,6 +52,7 @@ impl Kind {
             Kind::Congestion => "congestion",
             Kind::Buffers => "buffers",
             Kind::Mtu => "mtu",
+            Kind::Nconnect => "nconnect",
         }
     }
 }
@@ -66,6 +79,8 @@ pub struct Wish {
     pub only: Vec<Kind>,
     /// The MTU that all hosts are to have.
     pub mtu: Option<u32>,
+    /// Nothing is to be written down.
+    pub until_boot: bool,
 }
 
 /// A setting that is tried on all hosts that lack it.
@@ -77,11 +92,24 @@ pub struct Trial {
     pub name: String,
     /// By host.
     pub wanted: BTreeMap<String, Vec<Wanted>>,
+    /// Of connections: how a mount is to reach its server. What is wanted is known when it is kept.
+    pub through: Option<Through>,
+}
+
+/// How a mount reaches its server.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Through {
+    /// The mount.
+    pub mounted: Mounted,
+    /// Connections that are tried.
+    pub connections: u32,
 }
 
 /// What the kernel lets a connection have at the most by itself (tcp_init of net/ipv4/tcp.c: 6 MiB received, 4 MiB sent). No
 /// less is wanted.
 const USUAL: [(&str, u64); 2] = [("net.ipv4.tcp_rmem", 6 << 20), ("net.ipv4.tcp_wmem", 4 << 20)];
+/// Connections of a mount that are tried; the kernel makes 16 at the most (NFS_MAX_CONNECTIONS of fs/nfs/fs_context.c).
+const CONNECTIONS: [u32; 2] = [4, 8];
 /// How TCP finds its rate, and from what it may choose.
 pub(super) const CONGESTION: &str = "net.ipv4.tcp_congestion_control";
 pub(super) const AVAILABLE: &str = "net.ipv4.tcp_available_congestion_control";
@@ -118,12 +146,14 @@ fn of_kind(kind: Kind, hosts: &[Facts], wish: &Wish) -> Result<Vec<Trial>, Strin
         }),
         Kind::Congestion => return congestion(hosts),
         Kind::Buffers => {
+            told_by_up(hosts, &USUAL.map(|(key, _)| key))?;
             let wanted = USUAL.map(|(key, least)| (key, buffer(hosts, key, least)));
             let name = "larger socket buffers".to_string();
             one(name, &|facts| wanted.iter().filter_map(|(key, most)| larger(facts, key, *most)).collect())
                 .ok_or("a connection may have more under way on each host than these links take".into())
         }
         Kind::Mtu => return mtu(hosts, wish.mtu),
+        Kind::Nconnect => return nconnect(hosts, wish.until_boot),
     }
     .map(|trial| vec![trial])
 }
@@ -140,7 +170,7 @@ fn own(facts: &Facts) -> impl Iterator<Item = (&String, &Setting)> {
 fn trial(kind: Kind, name: String, hosts: &[Facts], of: &dyn Fn(&Facts) -> Vec<Wanted>) -> Option<Trial> {
     let wanted: BTreeMap<String, Vec<Wanted>> =
         hosts.iter().map(|facts| (facts.host.clone(), of(facts))).filter(|(_, wanted)| !wanted.is_empty()).collect();
-    (!wanted.is_empty()).then_some(Trial { kind, name, wanted })
+    (!wanted.is_empty()).then_some(Trial { kind, name, wanted, through: None })
 }
 
 fn link(facts: &Facts, setting: &str, value: impl ToString) -> Wanted {
@@ -191,6 +221,7 @@ fn congestion(hosts: &[Facts]) -> Result<Vec<Trial>, String> {
     };
     let common = hosts.iter().map(words).reduce(|a, b| &a & &b).unwrap_or_default();
     let differs = |facts: &Facts, name: &str| facts.seen.sysctls.get(CONGESTION).is_some_and(|now| now != name);
+    told_by_up(hosts, &[CONGESTION])?;
     // Reno is there always, and slower than what came after it.
     let others = common.iter().filter(|name| *name != "reno");
     let of = |name: &String| {
@@ -202,6 +233,14 @@ fn congestion(hosts: &[Facts]) -> Result<Vec<Trial>, String> {
     };
     let all: Vec<Trial> = others.filter_map(of).collect();
     if all.is_empty() { Err("no other is loaded on all hosts".into()) } else { Ok(all) }
+}
+
+/// The cluster file's word is the user's own.
+fn told_by_up(hosts: &[Facts], keys: &[&str]) -> Result<(), String> {
+    let of_up = |key: &&&str| hosts.iter().any(|facts| up::says(&facts.seen, key));
+    keys.iter()
+        .find(of_up)
+        .map_or(Ok(()), |key| Err(format!("the cluster file says what {key} is to be: homing up has set it")))
 }
 
 fn largest(facts: &Facts, key: &str) -> Option<u64> {
@@ -236,6 +275,38 @@ fn mtu(hosts: &[Facts], wanted: Option<u32>) -> Result<Vec<Trial>, String> {
     let one = |facts: &Facts| if differs(facts) { vec![link(facts, "mtu", bytes)] } else { Vec::new() };
     let trial = trial(Kind::Mtu, format!("MTU {bytes}"), hosts, &one);
     trial.map(|trial| vec![trial]).ok_or(format!("all hosts have the MTU {bytes}"))
+}
+
+/// On all hosts that mount the same of one server. The link of a server is as busy by few hosts as by one.
+fn nconnect(hosts: &[Facts], until_boot: bool) -> Result<Vec<Trial>, String> {
+    if until_boot {
+        return Err("it holds from the next mount on, which --until-boot does not reach".into());
+    }
+    let mut by_mount: Vec<(Mounted, Vec<&Facts>)> = Vec::new();
+    let mounts = hosts.iter().flat_map(|facts| nfs::mounted(&facts.seen).into_iter().map(move |mount| (facts, mount)));
+    let (lines, mounts): (Vec<_>, Vec<_>) = mounts.partition(|(_, mount)| mount.by_line);
+    for (facts, mount) in mounts {
+        match by_mount.iter_mut().find(|(other, _)| other.source == mount.source && other.version == mount.version) {
+            Some((_, all)) => all.push(facts),
+            None => by_mount.push((mount, vec![facts])),
+        }
+    }
+    let of = |(mounted, all): &(Mounted, Vec<&Facts>), connections: u32| {
+        let few = |facts: &&&Facts| nfs::connections(&facts.seen, &mounted.server) < connections;
+        let wanted: BTreeMap<String, Vec<Wanted>> =
+            all.iter().filter(few).map(|facts| (facts.host.clone(), Vec::new())).collect();
+        let name = format!("{connections} connections of mounts of {}", mounted.server);
+        let through = Some(Through { mounted: mounted.clone(), connections });
+        (!wanted.is_empty()).then_some(Trial { kind: Kind::Nconnect, name, wanted, through })
+    };
+    let all: Vec<Trial> =
+        by_mount.iter().flat_map(|one| CONNECTIONS.into_iter().filter_map(move |number| of(one, number))).collect();
+    match (all.is_empty(), by_mount.is_empty(), lines.is_empty()) {
+        (false, ..) => Ok(all),
+        (_, false, _) => Err("mounts have as many connections as are tried".into()),
+        (_, _, false) => Err("lines of fstab say nconnect, which counts more than what is set here".into()),
+        _ => Err("no host mounts anything by NFS 4".into()),
+    }
 }
 
 #[cfg(test)]
@@ -294,17 +365,39 @@ mod tests {
                 "MTU 9000: mtu=9000",
             ]
         );
-        assert_eq!(left, [""; 0]);
+        assert_eq!(left, ["nconnect: not tried: no host mounts anything by NFS 4"]);
         let bare = Facts { host: "n3".into(), interface: "eth0".into(), ..Facts::default() };
         let (all, left) = trials(&[bare], &Wish::default());
-        assert_eq!((all.len(), left.len()), (0, 7), "{left:?}");
+        assert_eq!((all.len(), left.len()), (0, 8), "{left:?}");
     }
 
     #[test]
     fn an_mtu_is_of_all_hosts_or_of_none() {
         let small = host("n2", "mtu\n1500\nmaxmtu 1500\n", &[]);
-        let wish = Wish { only: vec![Kind::Mtu], mtu: Some(9000) };
+        let wish = Wish { only: vec![Kind::Mtu], mtu: Some(9000), ..Wish::default() };
         let (all, left) = trials(&[host("n1", CARD, &[]), small], &wish);
         assert_eq!((all.len(), left), (0, vec!["mtu: not tried: the interface of n2 takes no MTU of 9000".into()]));
+    }
+
+    #[test]
+    fn connections_are_tried_by_server_where_there_are_fewer() {
+        let of = |name: &str, mounts: &str| {
+            let mut facts = host(name, "", &[]);
+            facts.seen.outputs.insert(nfs::MOUNTS.into(), mounts.into());
+            facts
+        };
+        let told = |hosts: &[Facts]| match nconnect(hosts, false) {
+            Ok(all) => all.iter().map(|t| format!("{} on {:?}", t.name, t.wanted.keys().collect::<Vec<_>>())).collect(),
+            Err(why) => vec![why],
+        };
+        let few = of("n2", "n1:/home rw,vers=4.2\n");
+        let hosts = [of("n1", ""), few, of("n3", "n1:/home rw,vers=4.2,nconnect=4\n")];
+        assert_eq!(
+            told(&hosts),
+            ["4 connections of mounts of n1 on [\"n2\"]", "8 connections of mounts of n1 on [\"n2\", \"n3\"]"]
+        );
+        assert!(told(&[of("n2", "n1:/ rw,vers=4.2,nconnect=2\nfstab n1:/\n")])[0].starts_with("lines of fstab"));
+        assert!(told(&[of("n2", "n1:/ rw,vers=4.2,nconnect=8\n")])[0].starts_with("mounts have as many"));
+        assert!(nconnect(&hosts, true).is_err());
     }
 }

@@ -2,8 +2,8 @@
 //! interrupted one goes on where it was.
 
 use super::trial::{Setting, Try};
-use crate::BenchError;
 use crate::volume::Bench;
+use homing_model::Failure;
 use serde::{Deserialize, Serialize};
 use std::path::{Path, PathBuf};
 
@@ -27,7 +27,7 @@ pub struct Sweep {
 
 impl Sweep {
     /// What `--save` holds of this sweep already, else an empty one.
-    pub fn open(bench: &Bench, file: Option<&Path>, source: &str) -> Result<Sweep, BenchError> {
+    pub fn open(bench: &Bench, file: Option<&Path>, source: &str) -> Result<Sweep, Failure> {
         let new = Sweep {
             source: source.into(),
             host: bench.setup.hosts[0].clone(),
@@ -39,7 +39,7 @@ impl Sweep {
         let old = Sweep { file: new.file.clone(), ..load(file)? };
         if (&old.source, &old.host, old.size) != (&new.source, &new.host, new.size) {
             let what = format!("{} of {} with {} bytes", old.source, old.host, old.size);
-            return Err(BenchError::request(format!("{} holds another sweep: {what}", file.display()))
+            return Err(Failure::usage(format!("{} holds another sweep: {what}", file.display()))
                 .hint("give --save another file, or remove this one"));
         }
         if !old.tries.is_empty() {
@@ -76,16 +76,16 @@ impl Sweep {
     }
 
     /// Whole or not at all: what is there is worth a night of measuring.
-    pub fn keep(&self) -> Result<(), BenchError> {
+    pub fn keep(&self) -> Result<(), Failure> {
         let Some(file) = &self.file else { return Ok(()) };
-        let failed = |e: std::io::Error| BenchError::failed(format!("writing {}: {e}", file.display()));
-        let text = serde_json::to_vec_pretty(self).map_err(BenchError::failed)?;
+        let failed = |e: std::io::Error| Failure::system(format!("writing {}: {e}", file.display()));
+        let text = serde_json::to_vec_pretty(self).map_err(Failure::system)?;
         homing_folder::write_whole(file, &text, None).map_err(failed)
     }
 }
 
-fn load(file: &Path) -> Result<Sweep, BenchError> {
-    let wrong = |e: String| BenchError::request(format!("{} holds no sweep: {e}", file.display()));
+fn load(file: &Path) -> Result<Sweep, Failure> {
+    let wrong = |e: String| Failure::usage(format!("{} holds no sweep: {e}", file.display()));
     let text = std::fs::read(file).map_err(|e| wrong(e.to_string()))?;
     serde_json::from_slice(&text).map_err(|e| wrong(e.to_string()))
 }

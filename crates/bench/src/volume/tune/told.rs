@@ -3,8 +3,8 @@
 use super::advice::{WORTH, advice};
 use super::kept::Sweep;
 use super::trial::Try;
-use crate::BenchError;
 use crate::volume::{Bench, sh};
+use homing_model::Failure;
 use std::fmt::Write;
 
 /// What was measured, and what it advises.
@@ -36,7 +36,7 @@ impl Sweep {
 
 /// Mounts with the best options on all hosts, and writes them into fstab. The line of this mount point is changed, all
 /// others stay.
-pub fn apply(bench: &Bench, sweep: &Sweep) -> Result<(), BenchError> {
+pub fn apply(bench: &Bench, sweep: &Sweep) -> Result<(), Failure> {
     let Some(best) = sweep.best() else { return Ok(()) };
     let options = best.setting.options();
     let text = r#"

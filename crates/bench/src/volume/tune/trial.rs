@@ -1,8 +1,8 @@
 //! One setting: mounted, written and read through.
 
-use crate::BenchError;
 use crate::volume::fio::{self, Case, Op};
 use crate::volume::{Bench, sh};
+use homing_model::Failure;
 use serde::{Deserialize, Serialize};
 
 /// Where trials are mounted.
@@ -84,19 +84,19 @@ fn mean(values: &[f64]) -> f64 {
 }
 
 /// Mounts for a trial; what both sides settled on.
-pub fn mount(bench: &Bench, source: &str, setting: Setting) -> Result<String, BenchError> {
+pub fn mount(bench: &Bench, source: &str, setting: Setting) -> Result<String, Failure> {
     let script = sh(MOUNT, &[source, &setting.options(), POINT]);
     let said = bench.all(&bench.setup.hosts[..1], |_, _| script.clone(), "mounting for a trial")?.remove(0);
     Ok(said.trim().into())
 }
 
 /// Takes the trial mount away, where there is one.
-pub fn unmount(bench: &Bench) -> Result<(), BenchError> {
+pub fn unmount(bench: &Bench) -> Result<(), Failure> {
     bench.all(&bench.setup.hosts[..1], |_, _| sh(UNMOUNT, &[POINT]), "taking the trial mount away").map(drop)
 }
 
 /// One further measurement of the setting that is mounted.
-pub fn measure(bench: &Bench, source: &str, t: &mut Try) -> Result<(), BenchError> {
+pub fn measure(bench: &Bench, source: &str, t: &mut Try) -> Result<(), Failure> {
     let write = rate(bench, Op::Write)?;
     // A new mount knows nothing of the file that was written through the old one.
     mount(bench, source, t.setting)?;
@@ -109,16 +109,16 @@ pub fn measure(bench: &Bench, source: &str, t: &mut Try) -> Result<(), BenchErro
     Ok(())
 }
 
-fn rate(bench: &Bench, op: Op) -> Result<f64, BenchError> {
+fn rate(bench: &Bench, op: Op) -> Result<f64, Failure> {
     let case = Case { op, bs: "1M".into(), clients: 1, copies: None };
     let folder = format!("{POINT}/.homing-tune");
     let texts = bench.all(&bench.setup.hosts[..1], |_, _| fio::argv(&case, &folder, bench, 0), "measuring")?;
-    let row = fio::row(&case, &texts).ok_or_else(|| BenchError::failed("fio's answer is not understood"))?;
+    let row = fio::row(&case, &texts).ok_or_else(|| Failure::system("fio's answer is not understood"))?;
     Ok(row.mb_per_s)
 }
 
 /// Restarts the server's service with another largest size.
-pub fn set_block(bench: &Bench, server: &str, block: u64) -> Result<(), BenchError> {
+pub fn set_block(bench: &Bench, server: &str, block: u64) -> Result<(), Failure> {
     let script = sh(SERVER_BLOCK, &[&block.to_string()]);
     bench.all(&[server.to_string()], |_, _| script.clone(), "setting max_block_size").map(drop)
 }

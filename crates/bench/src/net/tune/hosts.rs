@@ -1,0 +1,112 @@
+//! What hosts are like before they are tuned, who else is on their segment, and the way back.
+
+use super::{Facts, question, to_take_back};
+use crate::net::Hosts;
+use homing_exec::{Command, HostResult};
+use homing_model::{Failure, NodeSet};
+use homing_network::{Host, Load, Order};
+use homing_steps::{Observed, Phase, Question, SshExecutor, carry_out, observe, undo};
+use std::collections::BTreeMap;
+use std::net::Ipv4Addr;
+
+/// Machines that this host has spoken to on its interface, but for its gateways and who asks.
+const NEIGHBOURS: &str = r#"set -- ${SSH_CONNECTION:-}
+i=$(ip -o -4 addr show | awk -v a="${3:-}" '{ split($4, x, "/"); if (x[1] == a) print $2 }' | head -n 1)
+g=$(ip -4 route show default | awk '{ for (i = 1; i < NF; i++) if ($i == "via") print $(i + 1) }')
+ip -4 neigh show dev "$i" | awk -v g=" $(echo $g) ${1:-} " '$NF != "FAILED" && $NF != "INCOMPLETE" && !index(g, " " $1 " ") { print $1 }'"#;
+
+/// What all hosts are like; each has to answer, and to be root's.
+pub fn look(executor: &SshExecutor, hosts: &Hosts) -> Result<BTreeMap<String, Observed>, Failure> {
+    let mut seen = BTreeMap::new();
+    for host in &hosts.known {
+        let question = question(host.interface.as_deref());
+        let said = observe(executor, std::slice::from_ref(&host.name), &question);
+        let there = said.into_values().next().unwrap_or(Err("it was not asked".into()));
+        let there = there.map_err(|why| Failure::system(format!("asking {}: {why}", host.name)))?;
+        if there.uid != 0 {
+            let text = format!("you are user {} on {}, and root is needed to set anything", there.uid, host.name);
+            return Err(Failure::system(text).hint("--sudo, or HOMING_SSH='ssh -l root'"));
+        }
+        seen.insert(host.name.clone(), there);
+    }
+    Ok(seen)
+}
+
+/// What is under way on a full connection takes one round.
+pub fn facts(hosts: &Hosts, seen: &BTreeMap<String, Observed>) -> Result<Vec<Facts>, Failure> {
+    let round = hosts.carry_out(&Order { load: Load::Alone, brief: false, pairs: vec![(0, 1)] })?;
+    let pair = &round.pairs[0];
+    let rate = pair.there.map_or(0.0, |flow| flow.mbit_per_s);
+    // Half of a round trip, twice: Mbit/s times microseconds are bits.
+    let round_trip = pair.latency.last().map_or(0.0, |took| took.p50_us * 2.0);
+    let of = |host: &Host| {
+        let rate = rate.max(host.speed.map_or(0.0, f64::from));
+        let seen = seen[&host.name].clone();
+        let processors = seen.outputs.get("nproc").and_then(|n| n.trim().parse().ok()).unwrap_or(1);
+        let interface = host.interface.clone().unwrap_or_default();
+        Facts { host: host.name.clone(), interface, seen, processors, under_way: (rate * round_trip / 8.0) as u64 }
+    };
+    Ok(hosts.known.iter().map(of).collect())
+}
+
+/// Nobody else is on the segment: who keeps the smaller MTU would get packets that are too large.
+pub fn alone(hosts: &Hosts) -> Result<(), Failure> {
+    let said = hosts.all(&Command::argv(["sh", "-c", NEIGHBOURS]));
+    let text = |said: Result<HostResult, String>| Some(String::from_utf8_lossy(&said.ok()?.stdout).into_owned());
+    let heard: Vec<String> = said.into_iter().filter_map(text).collect();
+    let others = others(&hosts.addresses, &heard);
+    if others.is_empty() {
+        return Ok(());
+    }
+    let text = format!("--mtu: {others} is on the segment too, and -w does not name it; nothing was changed");
+    Err(Failure::usage(text)
+        .hint("name all hosts of the segment, or say --not-all where the others have this MTU already"))
+}
+
+/// Addresses that hosts have heard of, and that are none of their own.
+fn others(own: &[Ipv4Addr], heard: &[String]) -> NodeSet {
+    let addresses = heard.iter().flat_map(|text| text.lines()).filter_map(|line| line.parse::<Ipv4Addr>().ok());
+    addresses.filter(|address| !own.contains(address)).map(|address| address.to_string()).collect()
+}
+
+/// Takes back all that tuning has kept: what is told of it, and whether it went well.
+pub fn take_back(executor: &SshExecutor, names: &[String]) -> (Vec<String>, bool) {
+    let journals = observe(executor, names, &question(None));
+    let mut question: Question = question(None);
+    let changes = journals.values().flatten().flat_map(|seen| &seen.journal).map(|(_, change)| change);
+    question.links = Question::of_changes(changes).links;
+    let seen = observe(executor, names, &question);
+    let (mut phase, mut told, mut well) = (Phase { name: "the way back".into(), ..Phase::default() }, Vec::new(), true);
+    for (host, there) in seen {
+        let mut there = match there {
+            Ok(there) => there,
+            Err(why) => {
+                well = false;
+                told.push(format!("{host}: {why}"));
+                continue;
+            }
+        };
+        told.extend(to_take_back(&mut there).into_iter().map(|why| format!("{host}: {why}")));
+        let undone = undo(&there);
+        let back = undone.steps.iter().map(|step| format!("{host}: {}", step.change.told()));
+        told.extend(back.chain(undone.changed.iter().map(|why| format!("{host}: {why}"))));
+        phase.steps.insert(host.clone(), undone.steps);
+        phase.void.insert(host, undone.void);
+    }
+    let lost = carry_out(executor, &[phase], &mut |_| {});
+    told.extend(lost.iter().map(|(host, why)| format!("{host}: {why}")));
+    (told, well && lost.is_empty())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn who_else_is_on_the_segment_is_told_once_and_no_host_of_it() {
+        let own = ["10.0.0.1", "10.0.0.2"].map(|a| a.parse().unwrap());
+        let heard = ["10.0.0.2\n10.0.0.9\nnoise\n", "10.0.0.1\n10.0.0.9\n10.0.0.7\n"].map(String::from);
+        assert_eq!(others(&own, &heard).iter().collect::<Vec<_>>(), ["10.0.0.7", "10.0.0.9"]);
+        assert!(others(&own, &heard[..0]).is_empty());
+    }
+}

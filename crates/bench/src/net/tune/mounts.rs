@@ -1,0 +1,176 @@
+//! The trial of connections: on a mount of its own beside those that are there, which keep what they have.
+
+use super::apply::{Fate, Tried, Tuner};
+use super::compare::{Compared, Quantity};
+use super::nfs;
+use super::trials::{Through, Trial};
+use crate::net::input;
+use homing_exec::{Command, Outcome};
+use homing_model::Failure;
+use homing_model::text::shown;
+use homing_steps::{Observed, Phase, Step, carry_out, observe, plan, undo};
+use std::collections::BTreeMap;
+
+/// Mounts, writes and reads, and takes all of that away.
+const CARRIES: &str = include_str!("mounts.sh");
+/// As of the other trials; one more comes before them, which pays for what is done for the first time.
+const SAMPLES: usize = 4;
+/// Each of four streams, MiB: at 1 Gbit/s 8 take a quarter of a second together.
+const STREAM: std::ops::RangeInclusive<f64> = 8.0..=512.0;
+/// Of a link that does not tell its speed, Mbit/s.
+const SPEED: u32 = 1000;
+
+/// Mbit/s of all hosts together, of each sample: what was written, and what was read.
+#[derive(Default)]
+struct Rates {
+    written: Vec<f64>,
+    read: Vec<f64>,
+}
+
+impl Tuner<'_> {
+    /// Tries connections. `seen`: what hosts are like, and are like afterwards.
+    pub fn widens(&self, trial: Trial, seen: &mut BTreeMap<String, Observed>) -> Result<Tried, Failure> {
+        let Some(through) = trial.through.clone() else { return self.tries(trial, seen) };
+        let hosts: Vec<String> = trial.wanted.keys().cloned().collect();
+        let now =
+            hosts.iter().filter_map(|host| seen.get(host)).map(|seen| nfs::connections(seen, &through.mounted.server));
+        let now = now.min().unwrap_or(1);
+        let (compared, fate) = match self.both(&trial, &through, now, &hosts) {
+            Ok(compared) if super::apply::is_worth_it(&compared) => {
+                let fate = self.told_to_mount(&through, &hosts, seen)?;
+                (compared, fate)
+            }
+            Ok(compared) => (compared, Fate::Left),
+            Err(why) => (Vec::new(), Fate::Failed(why.message)),
+        };
+        Ok(Tried { trial, compared, fate })
+    }
+
+    fn both(&self, trial: &Trial, through: &Through, now: u32, hosts: &[String]) -> Result<Vec<Compared>, Failure> {
+        (self.tell.progress)(&format!("{}: measured with {now} a server", trial.name));
+        self.sample_mounts(through, now, hosts)?;
+        let before = self.rates(through, now, hosts)?;
+        (self.tell.progress)(&format!("{}: measured", trial.name));
+        let after = self.rates(through, through.connections, hosts)?;
+        let written = Compared::rates(Quantity::Written, before.written, after.written);
+        Ok(written.into_iter().chain(Compared::rates(Quantity::Read, before.read, after.read)).collect())
+    }
+
+    fn rates(&self, through: &Through, connections: u32, hosts: &[String]) -> Result<Rates, Failure> {
+        let mut rates = Rates::default();
+        for _ in 0..SAMPLES {
+            let (written, read) = self.sample_mounts(through, connections, hosts)?;
+            rates.written.push(written);
+            rates.read.push(read);
+        }
+        Ok(rates)
+    }
+
+    /// All hosts at once, as they use a server.
+    fn sample_mounts(&self, through: &Through, connections: u32, hosts: &[String]) -> Result<(f64, f64), Failure> {
+        let speed =
+            self.hosts.known.iter().filter(|host| hosts.contains(&host.name)).filter_map(|host| host.speed).min();
+        let mib = f64::from(speed.unwrap_or(SPEED)) * self.hosts.seconds() / 8.0 / 4.0;
+        let mib = mib.clamp(*STREAM.start(), *STREAM.end()) as u32;
+        let said = self.carries(through, &format!(",nconnect={connections}"), connections, mib, hosts)?;
+        let sum = |word: &str| {
+            let of = |text: &String| {
+                let line = text.lines().find_map(|line| line.strip_prefix(word)?.trim().parse::<f64>().ok());
+                line.filter(|rate| rate.is_finite())
+            };
+            said.iter().map(of).sum::<Option<f64>>()
+        };
+        sum("written").zip(sum("read")).ok_or_else(|| Failure::system("a host did not tell what its mount carried"))
+    }
+
+    fn carries(
+        &self,
+        through: &Through,
+        options: &str,
+        connections: u32,
+        mib: u32,
+        hosts: &[String],
+    ) -> Result<Vec<String>, Failure> {
+        let sudo: &[&str] = if self.executor.sudo { &["sudo", "-n"] } else { &[] };
+        let (connections, mib) = (connections.to_string(), mib.to_string());
+        let Through { mounted, .. } = through;
+        let words = [
+            "sh",
+            "-s",
+            "--",
+            &mounted.source,
+            nfs::beside(&mounted.version),
+            options,
+            &connections,
+            &self.token,
+            &mib,
+        ];
+        let command = Command::argv(sudo.iter().copied().chain(words)).input(input(CARRIES)?);
+        let said = self.hosts.on(hosts, &command);
+        said.into_iter()
+            .map(|said| match said.outcome {
+                Outcome::Exited(0) => Ok(String::from_utf8_lossy(&said.stdout).into_owned()),
+                _ => {
+                    Err(Failure::system(format!("{}: mounting {}: {}", said.host, mounted.source, shown(&said.why()))))
+                }
+            })
+            .collect()
+    }
+
+    /// Writes the file down, and proves that a mount which names no number obeys it.
+    fn told_to_mount(
+        &self,
+        through: &Through,
+        hosts: &[String],
+        seen: &mut BTreeMap<String, Observed>,
+    ) -> Result<Fate, Failure> {
+        let mut steps: BTreeMap<String, Vec<Step>> = BTreeMap::new();
+        for host in hosts {
+            let there = seen.entry(host.clone()).or_default();
+            let wanted = nfs::wanted(there, &through.mounted.server, through.connections);
+            match plan(&[wanted], &mut there.clone()) {
+                Ok(planned) => drop(steps.insert(host.clone(), planned)),
+                Err(why) => return Ok(Fate::Failed(format!("{host}: {}", why.join("; ")))),
+            }
+        }
+        let phase = |steps: &BTreeMap<String, Vec<Step>>| Phase {
+            name: "connections of mounts".into(),
+            steps: steps.clone(),
+            ..Phase::default()
+        };
+        let failed = carry_out(self.executor, &[phase(&steps)], &mut |_| {});
+        if !failed.is_empty() {
+            let each: Vec<String> = failed.iter().map(|(host, why)| format!("{host}: {why}")).collect();
+            return Ok(Fate::Failed(format!("it was better, and could not be kept: {}", each.join("; "))));
+        }
+        for (host, steps) in &steps {
+            let there = seen.entry(host.clone()).or_default();
+            steps.iter().for_each(|step| there.apply(&step.change));
+        }
+        let Err(why) = self.carries(through, "", through.connections, 0, hosts) else {
+            return Ok(Fate::Kept { lasting: true });
+        };
+        let (file, number) = (nfs::FILE, through.connections);
+        let back = self.file_back(hosts);
+        Ok(Fate::Failed(format!(
+            "it was better, and {file} does not make it so: {}; {back}; nconnect={number} in fstab does",
+            why.message
+        )))
+    }
+
+    /// A file that mount.nfs does not read goes back to what it was before all that was kept in it.
+    fn file_back(&self, hosts: &[String]) -> String {
+        let seen = observe(self.executor, hosts, &super::question(None));
+        let mut phase = Phase { name: "connections of mounts".into(), ..Phase::default() };
+        for (host, there) in seen {
+            let Ok(mut there) = there else { continue };
+            there.journal.retain(|(_, change)| change.thing() == nfs::FILE);
+            let undone = undo(&there);
+            phase.steps.insert(host.clone(), undone.steps);
+            phase.void.insert(host, undone.void);
+        }
+        let failed = carry_out(self.executor, &[phase], &mut |_| {});
+        let each: Vec<String> = failed.iter().map(|(host, why)| format!("{host}: {why}")).collect();
+        if each.is_empty() { "it is as it was".into() } else { each.join("; ") }
+    }
+}

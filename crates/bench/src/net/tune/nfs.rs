@@ -1,0 +1,127 @@
+//! Mounts of NFS and the file that says how many connections they have. Pure.
+
+use homing_steps::{Observed, Wanted, block_of};
+use std::collections::BTreeMap;
+use std::fmt::Write;
+
+/// What mount.nfs reads of each server, by whatever way a mount comes about.
+pub const FILE: &str = "/etc/nfsmount.conf";
+/// Ours of it.
+const BLOCK: &str = "connections";
+/// Mounts by NFS 4, and lines of fstab that tell a number of connections themselves, which counts more than the file.
+pub const MOUNTS: &str = "findmnt -rn -t nfs4 -o SOURCE,OPTIONS; \
+    grep -E '^[^#]*nconnect=' /etc/fstab 2> /dev/null | while read -r a b; do echo \"fstab $a\"; done; true";
+
+/// A mount by NFS 4.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Mounted {
+    /// The server, as the mount names it.
+    pub server: String,
+    /// `server:/path`.
+    pub source: String,
+    /// Its version: `4.2`.
+    pub version: String,
+    /// Connections that it has now.
+    pub connections: u32,
+    /// A line of fstab says so.
+    pub by_line: bool,
+}
+
+/// The first mount of each server.
+pub fn mounted(seen: &Observed) -> Vec<Mounted> {
+    let text = seen.outputs.get(MOUNTS).map_or("", String::as_str);
+    let of_lines: Vec<&str> = text.lines().filter_map(|line| line.strip_prefix("fstab ")).filter_map(server).collect();
+    let mut all: Vec<Mounted> = Vec::new();
+    for (source, options) in text.lines().filter_map(|line| line.split_once(' ')) {
+        let option = |name: &str| options.split(',').find_map(|word| word.strip_prefix(name)?.strip_prefix('='));
+        let (Some(server), Some(version)) = (server(source), option("vers")) else { continue };
+        if all.iter().any(|one| one.server == server) {
+            continue;
+        }
+        let connections = option("nconnect").and_then(|n| n.parse().ok()).unwrap_or(1);
+        let (server, source, version) = (server.to_string(), source.to_string(), version.to_string());
+        let by_line = of_lines.contains(&server.as_str());
+        all.push(Mounted { server, source, version, connections, by_line });
+    }
+    all
+}
+
+/// Of a source, where it is one that a line of the file can name and a shell takes as it is.
+fn server(source: &str) -> Option<&str> {
+    let plain = |text: &str| text.chars().all(|c| c.is_ascii_alphanumeric() || "._-/".contains(c));
+    let (server, path) = source.split_once(':')?;
+    (!server.is_empty() && plain(server) && path.starts_with('/') && plain(path)).then_some(server)
+}
+
+/// A version by which a mount gets connections of its own.
+pub fn beside(version: &str) -> &'static str {
+    if version == "4.1" { "4.2" } else { "4.1" }
+}
+
+/// Servers with the numbers of connections that the file tells.
+fn told(seen: &Observed) -> BTreeMap<String, u32> {
+    let text = seen.text(FILE).and_then(|text| block_of(text, BLOCK)).unwrap_or("");
+    let mut all = BTreeMap::new();
+    let mut server = "";
+    for line in text.lines() {
+        if let Some(name) = line.strip_prefix("[ Server \"").and_then(|rest| rest.strip_suffix("\" ]")) {
+            server = name;
+        } else if let Some(number) = line.strip_prefix("nconnect=").and_then(|n| n.parse().ok()) {
+            all.insert(server.to_string(), number);
+        }
+    }
+    all
+}
+
+/// Connections that the next mount of this server gets.
+pub fn connections(seen: &Observed, server: &str) -> u32 {
+    let has = || mounted(seen).into_iter().find(|one| one.server == server).map(|one| one.connections);
+    told(seen).get(server).copied().or_else(has).unwrap_or(1)
+}
+
+/// So many for this server; the others of the file stay.
+pub fn wanted(seen: &Observed, server: &str, connections: u32) -> Wanted {
+    let mut all = told(seen);
+    all.insert(server.into(), connections);
+    let lines = all.iter().fold(String::new(), |mut text, (server, number)| {
+        let _ = writeln!(text, "[ Server \"{server}\" ]\nnconnect={number}");
+        text
+    });
+    Wanted::Block { path: FILE.into(), name: BLOCK.into(), lines, retire: Vec::new() }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use homing_steps::{Seen, plan};
+
+    fn seen(mounts: &str) -> Observed {
+        let mut seen = Observed::default();
+        seen.outputs.insert(MOUNTS.into(), mounts.into());
+        seen.files.insert(FILE.into(), Seen::Absent);
+        seen
+    }
+
+    #[test]
+    fn a_server_is_told_once_and_no_word_of_it_becomes_a_command() {
+        let text = "n1:/home rw,vers=4.2,hard,nconnect=4,addr=10.0.0.1\nn1:/data rw,vers=4.2\nn2:/ rw,vers=4.1\n\
+            n3:/$(reboot) rw,vers=4.2\n\"x:/ rw,vers=4.2\n[fe80::1]:/ rw,vers=4.2\nfstab n2:/\n";
+        let all = mounted(&seen(text));
+        let short: Vec<_> =
+            all.iter().map(|m| (m.source.as_str(), m.version.as_str(), m.connections, m.by_line)).collect();
+        assert_eq!(short, [("n1:/home", "4.2", 4, false), ("n2:/", "4.1", 1, true)]);
+        assert_eq!((beside("4.2"), beside("4.1"), beside("4.0")), ("4.1", "4.2", "4.1"));
+    }
+
+    #[test]
+    fn what_the_file_tells_of_other_servers_stays() {
+        let mut seen = seen("n1:/home rw,vers=4.2\n");
+        assert_eq!(connections(&seen, "n1"), 1);
+        for (server, number) in [("n2", 8), ("n1", 4), ("n1", 8)] {
+            plan(&[wanted(&seen, server, number)], &mut seen).unwrap();
+        }
+        assert_eq!(connections(&seen, "n1"), 8);
+        let block = block_of(seen.text(FILE).unwrap(), BLOCK).unwrap();
+        assert_eq!(block, "[ Server \"n1\" ]\nnconnect=8\n[ Server \"n2\" ]\nnconnect=8\n");
+    }
+}

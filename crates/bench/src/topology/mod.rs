@@ -1,0 +1,116 @@
+//! Which host is on which switch: heard on the hosts, told by the switches, or measured.
+
+mod ask;
+mod picture;
+mod show;
+mod snmp;
+
+pub use picture::svg;
+pub use show::{json, text};
+
+use crate::Tell;
+use crate::net::{Hosts, measure};
+use homing_folder::Kept;
+use homing_model::{Failure, NodeSet};
+use homing_network::tree::{Tree, inferred, moved, tree};
+use homing_network::{PortFinding, differing, joined, sides};
+use std::collections::BTreeMap;
+use std::net::IpAddr;
+use std::path::Path;
+
+/// All that was found out.
+#[derive(Default)]
+pub struct Found {
+    /// Hosts on their switches.
+    pub tree: Tree,
+    /// Hosts that did not tell, and why.
+    pub silent: Vec<(String, String)>,
+    /// Switches that did not answer, and why.
+    pub deaf: BTreeMap<IpAddr, String>,
+    /// What switch ports say that does not fit their hosts.
+    pub ports: Vec<PortFinding>,
+    /// What is otherwise than it was.
+    pub moved: Vec<String>,
+}
+
+/// How hosts are asked.
+pub struct Way<'a> {
+    /// How long hosts without lldpd listen, seconds.
+    pub wait: u32,
+    /// Listening takes `sudo`.
+    pub sudo: bool,
+    /// A file with the community, where switches are asked too.
+    pub community: Option<&'a Path>,
+    /// Addresses of switches, beside those that hosts hear of.
+    pub switches: &'a [IpAddr],
+}
+
+impl Found {
+    /// What hosts hear, and what switches tell where they are asked.
+    pub fn told(hosts: &Hosts, way: &Way) -> Result<Found, Failure> {
+        let (heard, silent) = ask::ask(hosts, way.wait, way.sudo)?;
+        let ports = differing(&hosts.known, &heard);
+        let found = Found { tree: tree(&heard), ports, silent, ..Found::default() };
+        let Some(community) = way.community else { return Ok(found) };
+        let (switches, deaf) = snmp::ask(community, way.switches, &heard)?;
+        Ok(Found { tree: joined(found.tree, &switches, &ask::hardware(hosts)), deaf, ..found })
+    }
+
+    /// Inferred from which hosts share a link.
+    pub fn measured(hosts: &Hosts, seed: u64, tell: Tell) -> Result<Found, Failure> {
+        // Three rounds may miss a link that few pairs cross at once; in all of them some round has enough.
+        let groups = sides(&measure(hosts, true, seed, tell)?);
+        let named = |at: &usize| (hosts.known[*at].name.clone(), hosts.known[*at].interface.clone());
+        let mut tree = inferred(&groups.iter().map(|group| group.iter().map(named).collect()).collect::<Vec<_>>());
+        let grouped = |at: &usize| groups.iter().flatten().any(|host| host == at);
+        tree.alone = (0..hosts.known.len()).filter(|at| !grouped(at)).map(|at| named(&at).0).collect();
+        Ok(Found { tree, ..Found::default() })
+    }
+
+    /// Takes note of what is otherwise than it was `before`.
+    pub fn compared(&mut self, before: &Tree) {
+        self.moved = moved(before, &self.tree);
+    }
+
+    /// Hosts whose switch is not known.
+    pub fn missing(&self) -> impl Iterator<Item = &str> {
+        self.tree.alone.iter().chain(self.silent.iter().map(|(host, _)| host)).map(String::as_str)
+    }
+
+    /// 0: the place of each host is known and as it was.
+    pub fn status(&self) -> i32 {
+        i32::from(self.missing().next().is_some() || !self.moved.is_empty())
+    }
+}
+
+fn file() -> Kept {
+    Kept::of("topology.json")
+}
+
+/// What was found the last time, by node set.
+pub fn known() -> Result<BTreeMap<String, Tree>, Failure> {
+    file().load()
+}
+
+/// What was known of the same hosts; from now on it is this.
+pub fn keep(names: &[String], tree: &Tree) -> Result<Option<Tree>, Failure> {
+    let mut all = known()?;
+    let before = all.insert(names.iter().cloned().collect::<NodeSet>().to_string(), tree.clone());
+    file().save(&all).map(|()| before)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_host_without_a_switch_or_one_that_moved_is_not_well() {
+        let mut found = Found::default();
+        assert_eq!(found.status(), 0);
+        found.silent.push(("n2".into(), "no route".into()));
+        found.tree.alone.push("n1".into());
+        assert_eq!((found.status(), found.missing().collect::<Vec<_>>()), (1, vec!["n1", "n2"]));
+        let moved = Found { moved: vec!["n3 is on s2".into()], ..Found::default() };
+        assert_eq!(moved.status(), 1);
+    }
+}
