@@ -13,12 +13,13 @@ mod finding;
 pub mod mute;
 pub mod pages;
 pub mod prometheus;
+pub mod report;
 mod script;
 pub mod slurm_health;
 pub mod volume;
 
 pub use answers::{Answers, Chunk, Host};
-pub use checks::{CHECKS, burn_in};
+pub use checks::{CHECKS, burn_in, clock::doubtful};
 pub use finding::{Code, Finding, Remedy, Severity};
 pub use script::script;
 

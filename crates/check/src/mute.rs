@@ -28,6 +28,14 @@ impl Mute {
     }
 }
 
+/// Takes a code in, on these hosts, and leaves out those that have ended by `now`.
+pub fn add(all: &mut Vec<Mute>, code: &str, hosts: Vec<String>, because: String, now: u64, span: u64) {
+    let hosts: NodeSet = hosts.into_iter().collect();
+    let fresh = Mute { code: code.to_ascii_uppercase(), hosts: hosts.to_string(), until: now + span, because };
+    all.retain(|mute| mute.until > now && (&mute.code, &mute.hosts) != (&fresh.code, &fresh.hosts));
+    all.push(fresh);
+}
+
 /// Findings that are told, and those that are not, each with the reason. `now` is in seconds since the epoch.
 pub fn sifted(found: Vec<Finding>, mutes: &[Mute], now: u64) -> (Vec<Finding>, Vec<(Finding, Mute)>) {
     let (mut told, mut quiet) = (Vec::new(), Vec::new());
@@ -50,6 +58,21 @@ pub fn sifted(found: Vec<Finding>, mutes: &[Mute], now: u64) -> (Vec<Finding>, V
 mod tests {
     use super::*;
     use crate::all_codes;
+
+    #[test]
+    fn a_code_is_muted_once_for_the_same_hosts_and_what_has_ended_goes() {
+        let mut all = Vec::new();
+        let mut mute = |hosts: &[&str], why: &str, now| {
+            add(&mut all, "h1", hosts.iter().map(|host| host.to_string()).collect(), why.into(), now, 10);
+            all.iter().map(|mute| format!("{} {} {} {}", mute.code, mute.hosts, mute.until, mute.because)).collect()
+        };
+        let told: Vec<String> = mute(&["n2", "n1"], "old", 0);
+        assert_eq!(told, ["H1 n[1-2] 10 old"]);
+        let told: Vec<String> = mute(&["n1", "n2"], "new", 5);
+        assert_eq!(told, ["H1 n[1-2] 15 new"]);
+        let told: Vec<String> = mute(&["n3"], "other", 15);
+        assert_eq!(told, ["H1 n3 25 other"]);
+    }
 
     #[test]
     fn a_mute_ends_by_time_and_where_it_gets_worse() {

@@ -2,7 +2,7 @@
 
 use crate::finding::word;
 use crate::{Code, Finding, Severity};
-use homing_volume::health;
+use homing_volume::{Observed, OnHost, Spec, health};
 
 static ILL: Code = Code {
     name: "HC-VOL-01",
@@ -64,14 +64,32 @@ pub fn of_bank(host: &str, vault: &str, what: &str) -> Finding {
 }
 
 /// A finding of a volume. Its remedy is a command for a host that serves it, or one of homing itself.
-pub fn of_health(name: &str, speaker: &str, found: &health::Finding) -> Finding {
+fn of_health(name: &str, speaker: &str, found: &health::Finding) -> Finding {
     let code = if found.ill { &ILL } else { &ADVICE };
     let finding = code.at(speaker, format!("volume {name}: {}", found.what), format!("homing volume status {name}"));
     if found.remedy.starts_with("homing ") { finding.here(&found.remedy) } else { finding.mend(&found.remedy) }
 }
 
+/// All that is found of a volume on these of its hosts; `whole`: what is not well with it as a whole.
+pub fn found(spec: &Spec, hosts: &[String], seen: &Observed, whole: &[health::Finding]) -> Vec<Finding> {
+    let name = spec.name.as_str();
+    let speaker = hosts.first().into_iter();
+    let mut found: Vec<Finding> =
+        speaker.flat_map(|speaker| whole.iter().map(move |of| of_health(name, speaker, of))).collect();
+    for host in hosts {
+        let Some(facts) = seen.host(host) else { continue };
+        for unit in homing_volume::units(spec, host).iter().filter(|unit| !facts.active.contains(**unit)) {
+            found.push(of_host(name, host, &format!("{unit} does not run"), Some(unit)));
+        }
+        if !matches!(OnHost::of(spec, seen, host).mount, Some("mounted" | "-")) {
+            found.push(of_host(name, host, &format!("{} is not mounted", spec.mount), None));
+        }
+    }
+    found
+}
+
 /// A host that does not do its part: `lack` says what is missing there.
-pub fn of_host(name: &str, host: &str, lack: &str, unit: Option<&str>) -> Finding {
+fn of_host(name: &str, host: &str, lack: &str, unit: Option<&str>) -> Finding {
     let finding = HOST.at(host, format!("volume {name}: {lack}"), format!("homing volume status {name}"));
     match unit {
         Some(unit) => finding.mend(format!("systemctl start {}", word(unit))),

@@ -221,6 +221,15 @@ fn faults_that_are_no_single_answer_are_found_too() {
     for (expected, third, first) in cases {
         assert_eq!(found(vec![first, clean("n2"), third]), [expected]);
     }
+    // A host that waits longer for its disks than in the days before, HC-DISK-14.
+    let hours = |day_us: u64| -> String {
+        let wait_us = |back: u64| if back < 24 { day_us } else { 100 };
+        (0..168)
+            .map(|back| format!("{}\t{}\t1000000\t9\t9\n", 999_000 - 3600 * back, wait_us(back) * 1_000_000))
+            .collect()
+    };
+    let slower = |day_us: u64| found(vec![clean("n1"), host("n3", &[("drift", &hours(day_us))], "", 0.0)]);
+    assert_eq!((slower(150), slower(1000)), (vec![], vec!["HC-DISK-14 n3".into()]));
     // A host that is slow, HC-NET-10, is so for both others, and both are for it.
     let replies = |slow: u32| {
         let to = |own: &str| -> String {

@@ -49,9 +49,21 @@ fn ahead(host: &Host) -> Option<f64> {
     host.clock.iter().map(|(said, heard)| said - heard).max_by(f64::total_cmp)
 }
 
-fn judge(answers: &Answers) -> Vec<Finding> {
+/// Each host's clock against ours, and the middle of all, in seconds.
+fn told(answers: &Answers) -> (Vec<(&Host, f64)>, f64) {
     let told: Vec<(&Host, f64)> = answers.hosts.iter().filter_map(|h| Some((h, ahead(h)?))).collect();
-    let Some(middle) = middle(told.iter().map(|(_, at)| *at), 1) else { return Vec::new() };
+    let middle = middle(told.iter().map(|(_, at)| *at), 1).unwrap_or(0.0);
+    (told, middle)
+}
+
+/// Hosts whose clocks look behind the others': what they said may have come late, so that it is worth asking again.
+pub fn doubtful(answers: &Answers) -> Vec<String> {
+    let (told, middle) = told(answers);
+    told.iter().filter(|(_, at)| at - middle < -ODD).map(|(host, _)| host.name.clone()).collect()
+}
+
+fn judge(answers: &Answers) -> Vec<Finding> {
+    let (told, middle) = told(answers);
     let mut found: Vec<Finding> = told.iter().filter_map(|(host, at)| of_host(host, at - middle)).collect();
     let apart = -middle;
     if apart.abs() > ILL && split(told.iter().map(|(h, at)| (*h, (at - middle).abs() > ILL))).is_none() {

@@ -8,10 +8,11 @@ mod beneath;
 mod bond;
 pub mod burn_in;
 mod ceph;
-mod clock;
+pub mod clock;
 mod counters;
 mod devices;
 mod dns;
+mod drift;
 mod exports;
 mod fstab;
 mod full;
@@ -72,6 +73,7 @@ pub static CHECKS: &[&Check] = &[
     &kernel_log::CHECK,
     &counters::CHECK,
     &smart::CHECK,
+    &drift::CHECK,
     &lvm::CHECK,
     &barriers::CHECK,
     &memory::CHECK,

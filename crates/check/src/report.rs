@@ -1,0 +1,273 @@
+//! Findings for people and for programs.
+
+use crate::mute::Mute;
+use crate::{Answers, Area, Check, Finding, Host, Severity};
+use homing_model::alike;
+use homing_model::text::shown;
+use homing_model::units::count;
+use serde_json::{Value, json};
+use std::collections::BTreeMap;
+use std::fmt::Write;
+
+/// A host, or a volume, and what is not known of it, with why.
+pub type Unknown = (String, String);
+
+/// What came back.
+#[derive(Default)]
+pub struct Gathered {
+    /// Of those that answered.
+    pub answers: Answers,
+    /// Hosts that did not, and why.
+    pub silent: Vec<(String, String)>,
+    /// Hosts that homing has switched off, which nobody asked, and for how long.
+    pub off: Vec<(String, String)>,
+}
+
+/// How asking a host came to its end.
+pub enum Ended {
+    /// There was no connection, or it broke.
+    Cut(String),
+    /// Its command ended so.
+    Ran(String),
+    /// It was not waited for any longer than these seconds.
+    Late(f64),
+}
+
+impl Gathered {
+    /// A host has answered when it has said who we are there; what is missing then is not known.
+    pub fn add(&mut self, host: Host, ended: Ended) {
+        if host.uid().is_some() {
+            return self.answers.hosts.push(host);
+        }
+        let why = match (ended, host.stray.first()) {
+            (Ended::Cut(why), _) => why,
+            (Ended::Ran(_), Some(said)) => format!("it ran no command, and said: {said}"),
+            (Ended::Ran(how), None) => format!("it ran no command: {how}"),
+            (Ended::Late(seconds), _) => format!("no answer in {seconds} s"),
+        };
+        self.silent.push((host.name, why));
+    }
+
+    /// What hosts that answered did not tell: the host, what, why.
+    pub fn unknown(&self, checks: &[&Check]) -> Vec<Unknown> {
+        let asked = || checks.iter().filter(|check| !check.ask.is_empty());
+        let of = |host: &Host, check: &Check| {
+            Some((host.name.clone(), format!("{}: {}", check.key, host.unknown(check.key)?)))
+        };
+        self.answers.hosts.iter().flat_map(|host| asked().filter_map(move |check| of(host, check))).collect()
+    }
+
+    /// Hosts where we are not root, and what root would see besides.
+    pub fn unprivileged(&self, checks: &[&Check]) -> (Vec<String>, Vec<&'static str>) {
+        let users = self.answers.hosts.iter().filter(|host| host.uid().is_some_and(|uid| uid != 0));
+        (users.map(|host| host.name.clone()).collect(), checks.iter().filter_map(|check| check.root).collect())
+    }
+}
+
+/// Whether an area is among those that were asked for; nothing asked for is all.
+pub fn is_wanted(only: &[Area], area: Area) -> bool {
+    only.is_empty() || only.contains(&area)
+}
+
+/// The areas that were looked at, with so many volumes.
+pub fn looked_at(checks: &[&Check], only: &[Area], volumes: usize) -> Vec<Area> {
+    let looked = |area: Area| checks.iter().any(|check| check.is_about(area));
+    let is_told = |area: &Area| is_wanted(only, *area) && (looked(*area) || (*area == Area::Volumes && volumes > 0));
+    Area::ALL.into_iter().filter(is_told).collect()
+}
+
+/// All that is told.
+pub struct Report<'a> {
+    /// Findings, worst first.
+    pub told: Vec<Finding>,
+    /// Those that are muted.
+    pub quiet: Vec<(Finding, Mute)>,
+    /// Areas that were looked at.
+    pub areas: Vec<Area>,
+    /// Their lines that a terminal was shown before.
+    pub early: &'a BTreeMap<Area, String>,
+    /// What hosts did not tell: the host, and what, with why.
+    pub unknown: Vec<Unknown>,
+    /// All that were asked.
+    pub hosts: &'a [String],
+    /// What came back.
+    pub gathered: &'a Gathered,
+    /// What was measured, in MB/s, by host and by what.
+    pub measured: &'a BTreeMap<String, BTreeMap<String, f64>>,
+    /// Figures of the vaults that were looked at.
+    pub vaults: Value,
+    /// Hosts where we are not root, and what is not told there.
+    pub unprivileged: (Vec<String>, Vec<&'static str>),
+    /// Options of `homing exec` that lead to the same hosts, with a blank behind each.
+    pub way: String,
+}
+
+/// How many errors and warnings: of an area, or of all.
+fn summary(told: &[Finding], area: Option<Area>) -> String {
+    let of = |severity: Severity| {
+        let counts = |f: &&Finding| f.code.severity == severity && area.is_none_or(|a| f.code.area() == a);
+        match told.iter().filter(counts).count() {
+            0 => None,
+            n => Some(count(n as u64, severity.word())),
+        }
+    };
+    [of(Severity::Error), of(Severity::Warning)].into_iter().flatten().collect::<Vec<_>>().join(", ")
+}
+
+/// An area in a line: what was found, or that it is well on so many hosts.
+pub fn area_line(area: Area, told: &[Finding], hosts: usize) -> String {
+    let summary = summary(told, Some(area));
+    let word = if summary.is_empty() { format!("well on {}", count(hosts as u64, "host")) } else { summary };
+    format!("{:<9} {word}", area.name())
+}
+
+impl Report<'_> {
+    /// 0: all is well; 1: warnings; 2: errors; 3: something could not be asked.
+    pub fn status(&self) -> i32 {
+        let has = |severity| self.told.iter().any(|finding| finding.code.severity == severity);
+        match () {
+            () if !self.gathered.silent.is_empty() || !self.unknown.is_empty() => 3,
+            () if has(Severity::Error) => 2,
+            () if has(Severity::Warning) => 1,
+            () => 0,
+        }
+    }
+
+    /// A line an area, then what is wrong. A line that a terminal was shown before stands there once.
+    pub fn text(&self) -> String {
+        let mut text = String::new();
+        let answered = self.gathered.answers.hosts.len();
+        for area in self.areas.iter().filter(|_| answered > 0) {
+            let line = area_line(*area, &self.told, answered);
+            if self.early.get(area) != Some(&line) {
+                let _ = writeln!(text, "{line}");
+            }
+        }
+        self.rates(&mut text);
+        self.told.iter().for_each(|finding| self.finding(finding, &mut text));
+        self.rest(&mut text);
+        text
+    }
+
+    fn rates(&self, text: &mut String) {
+        let gap = if text.is_empty() { "" } else { "\n" };
+        for (at, (host, rates)) in self.measured.iter().filter(|(_, rates)| !rates.is_empty()).enumerate() {
+            let all: Vec<String> = rates.iter().map(|(what, rate)| format!("{what} {rate:.0} MB/s")).collect();
+            let _ = writeln!(text, "{}{}: {}", if at == 0 { gap } else { "" }, shown(host), shown(&all.join(", ")));
+        }
+    }
+
+    fn finding(&self, finding: &Finding, text: &mut String) {
+        let (code, hosts) = (finding.code, alike::label(&finding.hosts));
+        let _ = writeln!(text, "\n{} {} on {hosts}: {}", code.name, code.severity.word(), shown(&finding.what));
+        let _ = writeln!(text, "  seen   {}\n  means  {}", shown(&finding.seen), code.means);
+        if let (Some(remedy), Some(command)) = (&finding.remedy, finding.command(&self.way)) {
+            let _ = writeln!(text, "  {}  {}", if remedy.mends { "mend " } else { "look " }, shown(&command));
+        }
+    }
+
+    /// What could not be asked, what is muted, and the sum.
+    fn rest(&self, text: &mut String) {
+        let mut lines = Vec::new();
+        let silent =
+            self.gathered.silent.iter().chain(&self.gathered.off).map(|(host, why)| (host.as_str(), why.as_str()));
+        lines.extend(alike::folded(silent).into_iter().map(|line| format!("not asked: {line}")));
+        let unknown = self.unknown.iter().map(|(host, what)| (host.as_str(), what.as_str()));
+        lines.extend(alike::folded(unknown).into_iter().map(|line| format!("not known: {line}")));
+        let (users, parts) = &self.unprivileged;
+        if !users.is_empty() && !parts.is_empty() {
+            let hosts = alike::label(&users.iter().cloned().collect());
+            lines.push(format!("not seen, since only root may, on {hosts}: {}", parts.join(", ")));
+        }
+        for (finding, mute) in &self.quiet {
+            lines.push(format!("muted: {} on {}: {}", mute.code, alike::label(&finding.hosts), mute.because));
+        }
+        let summary = summary(&self.told, None);
+        if !summary.is_empty() {
+            lines.push(format!("{summary}; homing check --explain CODE tells more"));
+        }
+        if !(lines.is_empty() || text.is_empty() && self.early.is_empty()) {
+            text.push('\n');
+        }
+        for line in lines {
+            let _ = writeln!(text, "{}", shown(&line));
+        }
+    }
+
+    /// One document.
+    pub fn json(&self, status: i32) -> String {
+        let row = |finding: &Finding| -> Value {
+            let code = finding.code;
+            json!({
+                "code": code.name, "area": code.area(), "severity": code.severity,
+                "hosts": finding.hosts.iter().collect::<Vec<_>>(), "what": finding.what, "seen": finding.seen,
+                "means": code.means, "command": finding.command(&self.way),
+                "mends": finding.remedy.as_ref().is_some_and(|r| r.mends),
+            })
+        };
+        let host = |name: &String| {
+            let why = self.gathered.silent.iter().find(|(host, _)| host == name).map(|(_, why)| why);
+            let off = self.gathered.off.iter().any(|(host, _)| host == name);
+            let status = if off {
+                "off"
+            } else if why.is_some() {
+                "silent"
+            } else {
+                "answered"
+            };
+            json!({ "host": name, "status": status, "reason": why })
+        };
+        let muted = |(finding, mute): &(Finding, Mute)| {
+            let mut muted = row(finding);
+            muted["until"] = mute.until.into();
+            muted["because"] = mute.because.as_str().into();
+            muted
+        };
+        let unknown = |(host, what): &(String, String)| json!({ "host": host, "what": what });
+        let all = json!({
+            "hosts": self.hosts.iter().map(host).collect::<Vec<_>>(),
+            "findings": self.told.iter().map(row).collect::<Vec<_>>(),
+            "muted": self.quiet.iter().map(muted).collect::<Vec<_>>(),
+            "unknown": self.unknown.iter().map(unknown).collect::<Vec<_>>(),
+            "measured": self.measured,
+            "vaults": self.vaults,
+            "exit": status,
+        });
+        format!("{all}\n")
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn host(name: &str, said: &str) -> Host {
+        Host::read(name, &[(0.0, said.as_bytes().to_vec())])
+    }
+
+    #[test]
+    fn a_host_that_ran_nothing_is_told_with_what_it_said_in_its_place() {
+        let mut all = Gathered::default();
+        all.add(host("n1", ""), Ended::Cut("no route".into()));
+        all.add(host("n2", "This account is closed.\n"), Ended::Ran("exited with exit code 1".into()));
+        all.add(host("n3", ""), Ended::Ran("exited with exit code 127".into()));
+        all.add(host("n4", ""), Ended::Late(5.0));
+        let whys: Vec<&str> = all.silent.iter().map(|(_, why)| why.as_str()).collect();
+        let expected = [
+            "no route",
+            "it ran no command, and said: This account is closed.",
+            "it ran no command: exited with exit code 127",
+            "no answer in 5 s",
+        ];
+        assert_eq!(whys, expected);
+        assert!(all.answers.hosts.is_empty() && all.unknown(&crate::chosen(&[], false)).is_empty());
+    }
+
+    #[test]
+    fn volumes_are_an_area_where_there_are_some() {
+        let checks = crate::chosen(&[Area::Clocks], false);
+        assert_eq!(looked_at(&checks, &[Area::Clocks], 3), [Area::Clocks]);
+        assert_eq!(looked_at(&[], &[], 1), [Area::Volumes]);
+        assert!(looked_at(&[], &[], 0).is_empty());
+    }
+}
