@@ -1,10 +1,15 @@
 //! Packages for many hosts of which one fetches each file. What a host wants is told by its own signed index, and that is
 //! also what it compares with before it installs: neither the host that fetched nor this machine has to be trusted.
 
+pub mod cargo;
+pub mod indexes;
+pub mod pip;
+
 use homing_model::text::quoted_unless;
+use homing_steps::APT;
 use std::collections::{BTreeMap, BTreeSet};
 
-const SCRIPT: &str = include_str!("cache.sh");
+const SCRIPT: &str = concat!(include_str!("cache.sh"), include_str!("cache/indexes.sh"));
 
 /// A package's file.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -20,6 +25,11 @@ pub struct PackageFile {
 }
 
 impl PackageFile {
+    /// It lies on the host already, or in a folder that all hosts have.
+    pub fn is_at_hand(&self) -> bool {
+        ["file:", "copy:", "cdrom:"].iter().any(|scheme| self.uri.starts_with(scheme))
+    }
+
     /// A line of `apt-get --print-uris` with `Acquire::ForceHash=SHA256`. `None` for one without that hash, or with a
     /// name that is none of a file.
     fn read(line: &str) -> Option<PackageFile> {
@@ -58,15 +68,50 @@ pub fn union(wanted: &BTreeMap<String, BTreeSet<PackageFile>>) -> (Vec<PackageFi
     (all.into_values().cloned().collect(), odd)
 }
 
-fn call(function: &str, words: impl IntoIterator<Item = String>) -> String {
-    let is_plain = |c: char| c.is_ascii_alphanumeric() || "-_./:@%+,=~".contains(c);
-    let words: String = words.into_iter().map(|word| format!(" {}", quoted_unless(&word, is_plain))).collect();
-    format!("{SCRIPT}main() {{\nready\n{function}{words}\n}}\n")
+fn quoted(word: &str) -> String {
+    quoted_unless(word, |c: char| c.is_ascii_alphanumeric() || "-_./:@%+,=~".contains(c))
 }
 
+fn call(function: &str, words: impl IntoIterator<Item = String>) -> String {
+    let words: String = words.into_iter().map(|word| format!(" {}", quoted(&word))).collect();
+    format!("{APT}{SCRIPT}main() {{\nready\n{function}{words}\n}}\n")
+}
+
+/// What a host needs packages for.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum Purpose {
+    /// `homing cache install`: nothing may have to go for them.
+    Install,
+    /// Steps, which look themselves at what else they would do.
+    Steps,
+}
+
+/// What a host does that finds a package in none of its indexes.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum Unknown {
+    /// It says [`STALE`], and another may fetch indexes for it.
+    Ask,
+    /// It fetches them.
+    FetchIndexes,
+    /// It says that there is none.
+    Fail,
+}
+
+/// What a host says whose indexes do not have a package.
+pub const STALE: &str = "stale\n";
+
 /// A script that tells which files a host needs for packages.
-pub fn wanted(packages: &[String]) -> String {
-    call("wanted", packages.iter().cloned()) + "main </dev/null\n"
+pub fn wanted(packages: &[String], purpose: Purpose, unknown: Unknown) -> String {
+    let function = match purpose {
+        Purpose::Install => "wanted",
+        Purpose::Steps => "needed",
+    };
+    let mode = match unknown {
+        Unknown::Ask => "ask",
+        Unknown::FetchIndexes => "anew",
+        Unknown::Fail => "keep",
+    };
+    call(function, [mode.to_string()].into_iter().chain(packages.iter().cloned())) + "main </dev/null\n"
 }
 
 /// A script that fetches files and writes them to its standard output, as tar.
@@ -107,6 +152,7 @@ mod tests {
         let of = |hash| files(&line("a.deb", hash)).unwrap();
         let (_, odd) = union(&[("n1".to_string(), of("a")), ("n2".to_string(), of("b"))].into());
         assert_eq!(odd, [("n2".to_string(), "its index has another a.deb than that of other hosts".to_string())]);
-        assert!(wanted(&["a b; c".into()]).contains("\nwanted 'a b; c'\n"));
+        let asked = wanted(&["a b; c".into()], Purpose::Install, Unknown::Ask);
+        assert!(asked.contains("\nwanted ask 'a b; c'\n"), "{asked}");
     }
 }

@@ -4,11 +4,15 @@
 pub mod areas;
 pub mod cache;
 mod disks;
+mod families;
+mod leave;
 mod login_limit;
 mod plan;
+mod record;
 mod remains;
 mod site;
 mod template;
+mod undoing;
 mod volumes;
 
 pub use areas::Area;
@@ -16,7 +20,9 @@ pub use areas::slurm::{Held, drain, held, proof, unfit};
 pub use areas::volumes::lacking;
 pub use disks::Disk;
 pub use plan::{Plan, plan, question};
+pub use record::Record;
 pub use remains::{remains, remains_question};
 pub use site::{Group, Mount, Site, Slurm, SshWay, Up, User};
 pub use template::expand;
+pub use undoing::{mounts_end, parts};
 pub use volumes::{Homes, SiteVolume, Volume};

@@ -37,6 +37,9 @@ pub struct Up {
     /// `[up.limits]`: of what a login starts, for all but root.
     #[serde(default)]
     pub limits: BTreeMap<String, String>,
+    /// `[up.mtu]`: bytes of the largest packet, by network.
+    #[serde(default)]
+    pub mtu: BTreeMap<String, u32>,
     /// `[up.disk."/POINT"]`.
     #[serde(default)]
     pub disk: BTreeMap<String, Disk>,
@@ -50,6 +53,9 @@ pub struct Up {
     pub mount: BTreeMap<String, Mount>,
     /// `[up.slurm]`.
     pub slurm: Option<Slurm>,
+    /// `[up.family.FAMILY]`: what things are called there.
+    #[serde(default)]
+    pub family: BTreeMap<String, BTreeMap<String, String>>,
 }
 
 /// `[up.group.NAME]`.
@@ -147,7 +153,7 @@ pub type AllSeen = BTreeMap<String, Result<Observed, String>>;
 impl Site {
     /// What stands against the file itself.
     pub fn faults(&self) -> Vec<String> {
-        let mut faults = Vec::new();
+        let mut faults = self.family_faults();
         if let Some(host) = self.up.clock.as_ref().filter(|host| !self.hosts.contains(host)) {
             faults.push(format!("[up] clock = {host:?} is none of the hosts"));
         }
@@ -174,6 +180,7 @@ impl Site {
         faults.extend(self.up.limits.iter().filter_map(|(item, value)| login_limit::fault(item, value)));
         let is_taken =
             |at: &String| self.up.mount.contains_key(at) || self.volumes.iter().any(|volume| volume.spec.mount == *at);
+        faults.extend(self.mtu_faults());
         faults.extend(disks::faults(&self.up.disk, &self.hosts, is_taken));
         faults.extend(self.up.slurm.iter().flat_map(|slurm| self.slurm_faults(slurm)));
         faults.extend(self.volumes.iter().flat_map(|volume| self.volume_faults(volume)));

@@ -1,39 +1,41 @@
 //! One host serves the time, by chrony, and the others follow it. Other daemons that set the clock go: Debian's packages
-//! of them cannot be beside chrony.
+//! of them cannot be beside chrony. What all is called stands in the table of families.
 
-use super::{Asked, known_family};
+use super::Asked;
+use crate::families::unknown;
 use crate::site::{AllSeen, Site};
-use homing_steps::{How, Question, Wanted};
+use homing_steps::{How, Question, Wanted, block_of};
 
-const CONF: &str = "/etc/chrony/conf.d/homing.conf";
-const PACKAGE: &str = "chrony";
-const UNIT: &str = "chrony";
-/// Packages of others that set the clock, which may go for it.
-const OTHERS: [&str; 4] = ["systemd-timesyncd", "ntp", "ntpsec", "openntpd"];
+const BLOCK: &str = "clock";
 /// A host that is alone says the time with this distance from a true clock, so that a better server is preferred.
 const STRATUM: u32 = 10;
 
-pub(super) fn ask(question: &mut Question) {
-    question.files.insert(CONF.into());
-    question.packages.insert(PACKAGE.into());
-    question.units.insert(UNIT.into());
+pub(super) fn ask(site: &Site, question: &mut Question) {
+    question.files.extend(["clock.file", "clock.block"].into_iter().flat_map(|thing| site.callings(thing)));
+    question.packages.extend(site.callings("clock.package"));
+    question.units.extend(site.callings("clock.unit"));
 }
 
 pub(super) fn wanted(site: &Site, host: &str, seen: &AllSeen) -> Asked {
     let Some(Ok(there)) = seen.get(host) else { return Ok(Vec::new()) };
     let Some(server) = &site.up.clock else { return Ok(Vec::new()) };
-    known_family(there, "chrony")?;
-    let text = if host == server {
-        serves(site, host, seen, there.text(CONF).unwrap_or(""))
-    } else {
-        follows(site, server, seen)?
+    let (name, unit) = (site.called_one(there, "clock.package")?, site.called_one(there, "clock.unit")?);
+    let own = site.called_one(there, "clock.file").ok();
+    let path = match &own {
+        Some(path) => path.clone(),
+        None => site.called_one(there, "clock.block").map_err(|_| vec![unknown(there, "clock.file")])?,
     };
-    let mut wanted = vec![Wanted::Package { name: PACKAGE.into(), replaces: OTHERS.map(String::from).into() }];
-    wanted.push(Wanted::file(CONF, text));
-    wanted.push(Wanted::Unit { name: UNIT.into(), on: true });
+    let old = there.text(&path).unwrap_or("");
+    let old = if own.is_some() { old } else { block_of(old, BLOCK).unwrap_or("") };
+    let text = if host == server { serves(site, host, seen, old) } else { follows(site, server, seen)? };
+    let file = match own {
+        Some(path) => Wanted::file(&path, text),
+        None => Wanted::Block { path: path.clone(), name: BLOCK.into(), lines: text, retire: Vec::new() },
+    };
     // The package starts its unit: before the file is there.
-    wanted.push(Wanted::Reads { unit: UNIT.into(), paths: vec![CONF.into()], how: How::Restart, test: None });
-    Ok(wanted)
+    let reads = Wanted::Reads { unit: unit.clone(), paths: vec![path], how: How::Restart, test: None };
+    let replaces = site.called(there, "clock.replaces").unwrap_or_default();
+    Ok(vec![Wanted::Package { name, replaces }, file, Wanted::Unit { name: unit, on: true }, reads])
 }
 
 /// What was allowed stays so while a host does not answer.

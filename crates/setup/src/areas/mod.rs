@@ -5,6 +5,7 @@ mod disks;
 mod homes;
 mod limits;
 mod mounts;
+mod mtu;
 pub(crate) mod names;
 mod packages;
 pub(crate) mod slurm;
@@ -16,7 +17,7 @@ mod users;
 pub(crate) mod volumes;
 
 use crate::site::{AllSeen, Site};
-use homing_steps::{Observed, Question, Wanted};
+use homing_steps::{Question, Wanted};
 
 /// What is wanted of a host, or what stands against it.
 pub(crate) type Asked = Result<Vec<Wanted>, Vec<String>>;
@@ -32,6 +33,7 @@ pub enum Area {
     Clock,
     Sysctl,
     Limits,
+    Mtu,
     Disks,
     Volumes,
     Homes,
@@ -41,7 +43,7 @@ pub enum Area {
 
 impl Area {
     /// In order.
-    pub const ALL: [Area; 12] = [
+    pub const ALL: [Area; 13] = [
         Area::Names,
         Area::Users,
         Area::Ssh,
@@ -49,6 +51,7 @@ impl Area {
         Area::Clock,
         Area::Sysctl,
         Area::Limits,
+        Area::Mtu,
         Area::Disks,
         Area::Volumes,
         Area::Homes,
@@ -66,6 +69,7 @@ impl Area {
             Area::Clock => "clock",
             Area::Sysctl => "sysctl",
             Area::Limits => "limits",
+            Area::Mtu => "mtu",
             Area::Disks => "disks",
             Area::Volumes => "volumes",
             Area::Homes => "homes",
@@ -90,6 +94,7 @@ impl Area {
             Area::Clock => up.clock.is_some(),
             Area::Sysctl => !up.sysctl.is_empty(),
             Area::Limits => !up.limits.is_empty(),
+            Area::Mtu => !up.mtu.is_empty(),
             Area::Disks => !up.disk.is_empty(),
             Area::Volumes => !up.volume.is_empty(),
             Area::Homes => up.homes.is_some(),
@@ -107,6 +112,7 @@ impl Area {
             Area::Clock => Some("clocks"),
             Area::Disks | Area::Mounts | Area::Homes => Some("mounts"),
             Area::Volumes => Some("volumes"),
+            Area::Mtu => Some("network"),
             Area::Packages | Area::Sysctl | Area::Limits | Area::Slurm => None,
         }
     }
@@ -117,14 +123,15 @@ impl Area {
             Area::Users => {}
             Area::Ssh => ssh::ask(question),
             Area::Packages => packages::ask(site, question),
-            Area::Clock => clock::ask(question),
+            Area::Clock => clock::ask(site, question),
             Area::Sysctl => sysctl::ask(site, question),
             Area::Limits => limits::ask(question),
+            Area::Mtu => mtu::ask(site, question),
             Area::Disks => disks::ask(site, question),
             Area::Volumes => volumes::ask(site, question),
             Area::Homes => homes::ask(site, question),
             Area::Mounts => mounts::ask(site, question),
-            Area::Slurm => slurm::ask(question),
+            Area::Slurm => slurm::ask(site, question),
         }
     }
 
@@ -137,6 +144,7 @@ impl Area {
             Area::Clock => clock::wanted(site, host, seen),
             Area::Sysctl => Ok(sysctl::wanted(site)),
             Area::Limits => Ok(limits::wanted(site)),
+            Area::Mtu => mtu::wanted(site, host, seen),
             Area::Disks => disks::wanted(site, host, seen),
             // A volume is made by the steps of `homing volume`.
             Area::Volumes => Ok(Vec::new()),
@@ -155,15 +163,6 @@ impl Area {
             _ => Vec::new(),
         }
     }
-}
-
-/// Files of services lie elsewhere in other families of systems.
-pub(crate) fn known_family(there: &Observed, of: &str) -> Result<(), Vec<String>> {
-    if there.family.iter().any(|f| f == "debian") {
-        return Ok(());
-    }
-    let family = there.family.first().map_or("unknown", String::as_str);
-    Err(vec![format!("where {of}'s files are on {family} is not known; Debian's and Ubuntu's are")])
 }
 
 /// Lines of all hosts, in their order: of one that is not known now, those that are there already.

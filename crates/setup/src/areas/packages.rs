@@ -2,20 +2,20 @@
 
 use super::volumes;
 use crate::site::{AllSeen, Site};
-use homing_steps::{Observed, Question, Wanted};
+use homing_steps::{Question, Wanted};
+use std::collections::BTreeSet;
 
 pub(super) fn ask(site: &Site, question: &mut Question) {
     question.packages.extend(site.up.packages.iter().cloned());
     // Which family a host is of is not known yet.
-    for family in ["debian", "other"] {
-        let like = Observed { family: vec![family.into()], ..Observed::default() };
-        question.packages.extend(site.hosts.iter().flat_map(|host| volumes::packages(site, host, &like)));
-    }
+    let things: BTreeSet<&str> = site.hosts.iter().flat_map(|host| volumes::things(site, host)).collect();
+    question.packages.extend(things.into_iter().flat_map(|thing| site.callings(thing)));
 }
 
 pub(super) fn wanted(site: &Site, host: &str, seen: &AllSeen) -> Vec<Wanted> {
     let Some(Ok(there)) = seen.get(host) else { return Vec::new() };
-    let of_volumes = volumes::packages(site, host, there);
+    let things = volumes::things(site, host).into_iter();
+    let of_volumes: BTreeSet<String> = things.filter_map(|thing| site.called(there, thing)).flatten().collect();
     let own = site.up.packages.iter().filter(|name| !of_volumes.contains(*name));
     let one = |name: &String| Wanted::Package { name: name.clone(), replaces: Vec::new() };
     own.chain(&of_volumes).map(one).collect()

@@ -1,7 +1,8 @@
 //! Slurm with munge, from Debian's packages. slurm.conf is made of what `slurmd -C` says on the hosts and is the same
 //! on all. Debian's package of munge makes a key; that of the controller is everybody's, and it goes over ssh only.
 
-use super::{Asked, known_family, lines_of_all};
+use super::{Asked, lines_of_all};
+use crate::families::unknown;
 use crate::site::{AllSeen, Site, Slurm};
 use homing_model::text::quoted_unless;
 use homing_steps::{How, Observed, Question, Seen, Wanted};
@@ -9,7 +10,9 @@ use homing_steps::{How, Observed, Question, Seen, Wanted};
 pub(crate) const CONF: &str = "/etc/slurm/slurm.conf";
 const CGROUP: &str = "/etc/slurm/cgroup.conf";
 const KEY: &str = "/etc/munge/munge.key";
-const EVERYWHERE: [&str; 3] = ["munge", "slurmd", "slurm-client"];
+/// Things of the table of families: packages of every host, and that of the controller.
+const EVERYWHERE: &str = "slurm.packages";
+const LEADS: &str = "slurm.controller";
 const CONTROLLER: &str = "slurmctld";
 /// What a host offers, as a line of slurm.conf.
 const OFFERS: &str = "slurmd -C";
@@ -23,23 +26,24 @@ const PERCENT: u64 = 95;
 /// States, as sinfo shortens them, of nodes that take jobs.
 const SERVES: [&str; 4] = ["idle", "mix", "alloc", "comp"];
 
-pub(super) fn ask(question: &mut Question) {
+pub(super) fn ask(site: &Site, question: &mut Question) {
     question.files.extend([CONF, CGROUP, KEY].map(String::from));
-    question.packages.extend(EVERYWHERE.into_iter().chain([CONTROLLER]).map(String::from));
+    question.packages.extend([EVERYWHERE, LEADS].into_iter().flat_map(|thing| site.callings(thing)));
     question.units.extend(["munge", "slurmd", CONTROLLER].map(String::from));
     question.outputs.extend([OFFERS, GROUPS].map(String::from));
 }
 
 pub(super) fn wanted(site: &Site, host: &str, seen: &AllSeen) -> Asked {
     let (Some(Ok(there)), Some(slurm)) = (seen.get(host), &site.up.slurm) else { return Ok(Vec::new()) };
-    known_family(there, "Slurm")?;
+    let everywhere = site.called(there, EVERYWHERE).ok_or_else(|| vec![unknown(there, EVERYWHERE)])?;
+    let leads = site.called_one(there, LEADS)?;
     let is_controller = site.controller() == Some(host);
     if is_foreign(there) {
         return Err(vec![format!("{CONF} is there and not homing's: this host has a Slurm already")]);
     }
-    let packages: Vec<&str> = EVERYWHERE.into_iter().chain(is_controller.then_some(CONTROLLER)).collect();
-    if packages.iter().any(|package| !there.packages.contains(*package)) {
-        let one = |name: &str| Wanted::Package { name: name.into(), replaces: Vec::new() };
+    let packages: Vec<String> = everywhere.into_iter().chain(is_controller.then_some(leads)).collect();
+    if packages.iter().any(|package| !there.packages.contains(package)) {
+        let one = |name: String| Wanted::Package { name, replaces: Vec::new() };
         return Ok(packages.into_iter().map(one).collect());
     }
     let Some(lead) = leader(site, seen) else { return Err(vec![no_leader(site)]) };
@@ -90,14 +94,16 @@ fn is_foreign(there: &Observed) -> bool {
 
 /// A plan made before the packages are there cannot tell of what follows from them.
 pub(super) fn notes(site: &Site, seen: &AllSeen) -> Vec<String> {
-    let without = |there: &Observed| EVERYWHERE.iter().any(|package| !there.packages.contains(*package));
+    let without = |there: &Observed| {
+        site.called(there, EVERYWHERE).is_some_and(|all| all.iter().any(|package| !there.packages.contains(package)))
+    };
     let bare = site.up.slurm.is_some() && seen.values().flatten().any(without);
     bare.then(|| "slurm: its files and units are planned when the packages are there".into()).into_iter().collect()
 }
 
 fn leader<'s>(site: &Site, seen: &'s AllSeen) -> Option<&'s Observed> {
     let there = seen.get(site.controller()?)?.as_ref().ok()?;
-    there.packages.contains(CONTROLLER).then_some(there)
+    there.packages.contains(&site.called_one(there, LEADS).ok()?).then_some(there)
 }
 
 fn no_leader(site: &Site) -> String {

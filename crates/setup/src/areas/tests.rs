@@ -423,3 +423,60 @@ fn homes_that_came_back_are_not_hidden_by_older_ones_nor_the_other_way_round() {
     assert!(told.phases.is_empty() && told.against.len() == 1, "{told:?}");
     assert!(told.against[0].1.contains("move one of both elsewhere"), "{told:?}");
 }
+
+#[test]
+fn a_family_without_a_folder_of_chronys_has_a_block_and_one_that_nobody_knows_is_named() {
+    let site = site(&["n1", "n2", "n3"], "clock = \"n1\"");
+    let mut seen = all(3);
+    let of = |seen: &mut AllSeen, host: &str, family: &[&str]| {
+        seen.get_mut(host).unwrap().as_mut().unwrap().family = family.iter().map(|f| f.to_string()).collect();
+    };
+    of(&mut seen, "n2", &["rocky", "rhel", "centos", "fedora"]);
+    of(&mut seen, "n3", &["arch"]);
+    let n2 = seen.remove("n2").unwrap().unwrap();
+    seen.insert("n2".into(), Ok(with(n2, "/etc/chrony.conf", "pool a iburst\n")));
+    assert!(question(&site, &[Area::Clock]).units.contains("chronyd"));
+    let plan = carry(&mut seen, &site, &[Area::Clock]);
+    let conf = text(&seen, "n2", "/etc/chrony.conf");
+    assert!(
+        conf.starts_with("pool a iburst\n") && block_of(conf, "clock").unwrap().contains("server 10.0.0.1"),
+        "{conf}"
+    );
+    assert_eq!(text(&seen, "n1", "/etc/chrony/conf.d/homing.conf").lines().next(), Some("local stratum 10"));
+    let units: Vec<String> = plan.phases[0].steps["n2"].iter().map(|step| step.change.thing()).collect();
+    assert!(units.contains(&"unit chronyd".to_string()), "{units:?}");
+    assert!(plan.against[0].1.contains("[up.family.arch] \"clock.package\""), "{:?}", plan.against);
+}
+
+#[test]
+fn an_mtu_is_of_all_hosts_of_a_network_or_of_none() {
+    let mut site = site(&["n1", "n2", "n3"], "[mtu]\nstorage = 9000");
+    assert!(site.faults()[0].contains("no [host.NAME] addresses has a network of that name"));
+    let link = |n: u32, mtu: &str| {
+        let said = homing_steps::Content::from(mtu).encoded();
+        let text = format!("carrier\t10.9.0.{n}\teth1\nlink\teth1\tmtu\t{said}\ndone");
+        let told = Observed::read(&text).unwrap();
+        Ok(Observed { carriers: told.carriers, links: told.links, ..host(n) })
+    };
+    for n in 1..=2 {
+        site.addresses
+            .entry(format!("n{n}"))
+            .or_default()
+            .insert("storage".into(), format!("10.9.0.{n}").parse().unwrap());
+    }
+    let mut seen: AllSeen =
+        [("n1".into(), link(1, "1500\nmaxmtu 9216")), ("n2".into(), link(2, "1500\nmaxmtu 4000"))].into();
+    let against = carry(&mut seen, &site, &[Area::Mtu]).against;
+    let why = "mtu: storage has 9000 bytes on all its hosts or on none, and n2 takes no more than 4000 on eth1";
+    assert_eq!(against, ["n1", "n2"].map(|host| (host.to_string(), why.to_string())));
+    seen.insert("n2".into(), Err("gone".into()));
+    assert!(carry(&mut seen, &site, &[Area::Mtu]).against[0].1.ends_with("and n2 does not answer"));
+    seen.insert("n2".into(), link(2, "9000\nmaxmtu 9216"));
+    let plan = carry(&mut seen, &site, &[Area::Mtu]);
+    assert_eq!((plan.phases[0].steps.len(), plan.phases[0].steps["n1"].len()), (1, 1), "{plan:?}");
+    let plan = carry(&mut seen, &site, &[Area::Mtu]);
+    assert_eq!(plan.phases[0].steps["n2"].len(), 2, "a file and its unit, when all have it: {plan:?}");
+    seen.insert("n2".into(), Err("gone".into()));
+    let plan = carry(&mut seen, &site, &[Area::Mtu]);
+    assert_eq!((plan.phases.len(), plan.against.len()), (0, 0), "who has it needs nobody: {plan:?}");
+}

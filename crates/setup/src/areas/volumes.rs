@@ -31,37 +31,22 @@ pub(super) fn notes(site: &Site, seen: &AllSeen) -> Vec<String> {
     lacking(site, seen).into_iter().map(note).collect()
 }
 
-/// Packages that a host needs for its volumes: by Debian's names, or by those of Red Hat and SUSE.
-pub(super) fn packages(site: &Site, host: &str, there: &Observed) -> BTreeSet<String> {
-    let debian = there.family.iter().any(|family| family == "debian");
-    let name = |debians: &'static str, others: &'static str| if debian { debians } else { others };
+/// What a host needs for its volumes, as things of the table of families.
+pub(super) fn things(site: &Site, host: &str) -> BTreeSet<&'static str> {
     let of = |spec: &Spec| {
         let serves = spec.places.iter().any(|place| place.host == host);
         let mounts = spec.clients.iter().any(|client| client == host);
         let leads = spec.kind == Kind::Moosefs && spec.master() == host;
-        let needs = match spec.kind {
-            Kind::Gluster => [
-                (serves, name("glusterfs-server", "glusterfs-server")),
-                (mounts, name("glusterfs-client", "glusterfs-fuse")),
-                (false, ""),
-                (false, ""),
-            ],
-            Kind::Nfs => [
-                (serves, name("nfs-kernel-server", "nfs-utils")),
-                (mounts && !serves, name("nfs-common", "nfs-utils")),
-                (false, ""),
-                (false, ""),
-            ],
-            Kind::Moosefs => [
-                (serves, "moosefs-chunkserver"),
-                (mounts, "moosefs-client"),
-                (leads, "moosefs-master"),
-                (leads, "moosefs-cli"),
-            ],
-        };
-        needs.into_iter().filter(|(needed, _)| *needed).map(|(_, name)| name.to_string()).collect::<Vec<_>>()
+        match spec.kind {
+            Kind::Gluster => vec![(serves, "gluster.server"), (mounts, "gluster.mount")],
+            Kind::Nfs => vec![(serves, "nfs.server"), (mounts && !serves, "nfs.mount")],
+            Kind::Moosefs => {
+                vec![(serves, "moosefs.chunkserver"), (mounts, "moosefs.mount"), (leads, "moosefs.master")]
+            }
+        }
     };
     let of_volumes = site.volumes.iter().flat_map(|volume| of(&volume.spec));
     // The copy of homes is made and compared by it.
-    of_volumes.chain(site.up.homes.is_some().then(|| "rsync".into())).collect()
+    let all = of_volumes.chain([(site.up.homes.is_some(), "homes.copy")]);
+    all.filter(|(needed, _)| *needed).map(|(_, thing)| thing).collect()
 }

@@ -1,0 +1,43 @@
+//! In what order what was set up goes back where volumes lie on it.
+
+use homing_steps::{Change, Step, Undone};
+use std::collections::BTreeMap;
+
+const FSTAB: &str = "/etc/fstab";
+
+/// Steps up to the last that takes a mount away, and its line. Those of disks come behind: volumes lie on them.
+pub fn mounts_end(steps: &[Step]) -> usize {
+    let is_mount = |step: &Step| match &step.change {
+        Change::Mount { disk, .. } => !disk,
+        Change::File { path, block, .. } => path == FSTAB && block.as_deref() != Some("disks"),
+        _ => false,
+    };
+    steps.iter().rposition(is_mount).map_or(0, |last| last + 1)
+}
+
+/// Of each host the part of its steps, where there are some.
+pub fn parts(undone: &BTreeMap<String, Undone>, part: impl Fn(&[Step]) -> &[Step]) -> BTreeMap<String, Vec<Step>> {
+    let all = undone.iter().map(|(host, undone)| (host.clone(), part(&undone.steps).to_vec()));
+    all.filter(|(_, steps)| !steps.is_empty()).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn mounts_go_ahead_of_volumes_and_disks_behind_them() {
+        let step = |change| Step { change, undoes: None };
+        let fstab = |block: Option<&str>| {
+            let block = block.map(String::from);
+            step(Change::File { path: FSTAB.into(), from: None, to: None, block })
+        };
+        let group = || step(Change::Group { name: "g".into(), from: None, to: None });
+        assert_eq!(mounts_end(&[group(), fstab(None), group(), fstab(Some("disks"))]), 2);
+        assert_eq!(mounts_end(&[group(), fstab(Some("disks"))]), 0);
+        let undone = |steps| Undone { steps, ..Undone::default() };
+        let all = [("a".to_string(), undone(vec![fstab(None), group()])), ("b".into(), undone(vec![group()]))].into();
+        let ahead = parts(&all, |steps| &steps[..mounts_end(steps)]);
+        assert_eq!(ahead.into_keys().collect::<Vec<_>>(), ["a"]);
+    }
+}
