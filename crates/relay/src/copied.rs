@@ -1,0 +1,132 @@
+//! What came of a copy, host by host, from what rsync says.
+
+use crate::given_by;
+use homing_exec::{Event, Giver, Outcome, Stream, What};
+
+/// What came of one host.
+#[derive(Clone, Debug)]
+pub struct Copied {
+    /// How it ended.
+    pub outcome: Outcome,
+    /// Files, folders and links that were changed.
+    pub changed: u64,
+    /// How long it took.
+    pub seconds: f64,
+    /// What it said on standard error.
+    pub text: String,
+    /// Bytes that were sent from here, for this host and those to which it passes them on.
+    pub sent: u64,
+    /// Who gave it its files, when it was not this machine.
+    pub by: Option<String>,
+}
+
+/// A line of a host.
+pub enum Said<'l> {
+    /// Something was changed.
+    Changed(&'l str),
+    /// What went wrong, in its own words.
+    Wrong(&'l str),
+}
+
+/// Hears all hosts out; `tell` is told each line of a host as it comes.
+pub fn collected(hosts: &[String], stream: Stream, tell: &dyn Fn(&str, Said)) -> Vec<Copied> {
+    let none = Copied { outcome: Outcome::Killed, changed: 0, seconds: 0.0, text: String::new(), sent: 0, by: None };
+    let mut copied = vec![none; hosts.len()];
+    let mut begun: Vec<[Vec<u8>; 2]> = vec![Default::default(); hosts.len()];
+    for Event { host, giver, what } in stream {
+        let (of, name) = (&mut copied[host], hosts[host].as_str());
+        let (which, bytes) = match what {
+            What::Begun | What::Alive => continue,
+            What::Done(..) if giver == Giver::Load => continue,
+            What::Stdout(bytes) => (0, bytes),
+            What::Stderr(bytes) => (1, bytes),
+            What::Done(outcome, elapsed) => {
+                (of.outcome, of.seconds) = (told(name, outcome), elapsed.as_secs_f64());
+                of.by = given_by(giver, hosts, name);
+                continue;
+            }
+        };
+        let open = &mut begun[host][which];
+        open.extend(bytes);
+        while let Some(end) = open.iter().position(|b| *b == b'\n') {
+            let line: Vec<u8> = open.drain(..=end).collect();
+            let line = String::from_utf8_lossy(&line[..end]).into_owned();
+            if which == 1 {
+                tell(name, Said::Wrong(&line));
+                of.text += &(line + "\n");
+                continue;
+            }
+            let (sent, line) = sent(&line);
+            of.sent += if matches!(giver, Giver::Leader(_)) { 0 } else { sent };
+            if giver != Giver::Load {
+                of.changed += 1;
+                tell(name, Said::Changed(line));
+            }
+        }
+    }
+    copied
+}
+
+impl Copied {
+    /// Takes what came of comparing both sides afterwards; how many differ, where that is what was wrong.
+    pub fn compared(&mut self, found: Copied) -> Option<u64> {
+        if !self.outcome.is_ok() {
+            return None;
+        }
+        let differs = found.outcome.is_ok() && found.changed > 0;
+        self.outcome = if differs { Outcome::Exited(1) } else { found.outcome };
+        differs.then_some(found.changed)
+    }
+
+    /// With what came of a further path.
+    pub fn joined(self, one: Copied) -> Copied {
+        let outcome = if self.outcome.is_ok() { one.outcome } else { self.outcome };
+        let (changed, seconds) = (self.changed + one.changed, self.seconds + one.seconds);
+        Copied { outcome, changed, seconds, text: self.text + &one.text, sent: 0, by: None }
+    }
+}
+
+/// A line of rsync, with the bytes that were sent for it.
+fn sent(line: &str) -> (u64, &str) {
+    let number = line.split_once(' ').and_then(|(sent, rest)| Some((sent.parse().ok()?, rest)));
+    number.unwrap_or((0, line))
+}
+
+/// rsync passes on ssh's status, and a shell's for a program that is not there.
+fn told(host: &str, outcome: Outcome) -> Outcome {
+    match outcome {
+        Outcome::Exited(255) => Outcome::Lost(format!("host {host}: the connection was lost during the copy")),
+        Outcome::Exited(127) => {
+            Outcome::Unreachable(format!("host {host}: rsync is missing, here or there; install it"))
+        }
+        other => other,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn of(outcome: Outcome, changed: u64) -> Copied {
+        Copied { outcome, changed, seconds: 0.5, text: String::new(), sent: 7, by: None }
+    }
+
+    #[test]
+    fn what_differs_after_a_copy_is_a_failure_and_an_earlier_one_stays_what_it_was() {
+        let well = || of(Outcome::Exited(0), 2);
+        let mut one = well();
+        assert_eq!((one.compared(of(Outcome::Exited(0), 3)), one.outcome), (Some(3), Outcome::Exited(1)));
+        let mut one = well();
+        assert_eq!((one.compared(of(Outcome::TimedOut, 3)), one.outcome), (None, Outcome::TimedOut));
+        let mut one = of(Outcome::Exited(23), 0);
+        assert_eq!((one.compared(well()), one.outcome), (None, Outcome::Exited(23)));
+    }
+
+    #[test]
+    fn paths_of_a_host_add_up_and_the_first_failure_is_its_own() {
+        let all = of(Outcome::Exited(0), 1).joined(of(told("n1", Outcome::Exited(127)), 2));
+        assert!(matches!(&all.outcome, Outcome::Unreachable(why) if why.starts_with("host n1: rsync is missing")));
+        assert_eq!((all.changed, all.seconds), (3, 1.0));
+        assert_eq!((sent("12 a b"), sent("deleting x")), ((12, "a b"), (0, "deleting x")));
+    }
+}

@@ -1,0 +1,144 @@
+//! What homing passes on along a tree of hosts.
+
+use crate::rsync::Request;
+use homing_exec::{Command, Errand, Giver, Input, Note, Outcome, Remote, Scripts, Spool, Stream};
+use homing_steps::{Along, Led, SshExecutor};
+use serde::{Deserialize, Serialize};
+use std::collections::HashMap;
+use std::io;
+use std::sync::Arc;
+
+/// Tells on standard error what was not done along the tree.
+pub fn note() -> Note {
+    Arc::new(|text| homing_process::say!("homing: {text}"))
+}
+
+/// Steps of hosts along a tree, where there are more than `width`.
+pub fn along(direct: SshExecutor, width: usize) -> Along {
+    let tree = |remote: &Remote, hosts: &[String], led: Led| {
+        let errand = match led {
+            Led::Look(command) => Passed::Run { command, again: true },
+            Led::Act(words, scripts) => Passed::Act { words, scripts },
+        };
+        remote.run_tree(hosts, errand, note())
+    };
+    Along::new(direct, width, Box::new(tree))
+}
+
+/// The host that gave another what it needed. A leader has given itself nothing: it has it from here.
+pub fn given_by(giver: Giver, hosts: &[String], host: &str) -> Option<String> {
+    match giver {
+        Giver::Leader(leader) if hosts[leader] != host => Some(hosts[leader].clone()),
+        _ => None,
+    }
+}
+
+/// One rsync for each host, from this machine. `folders`: whether what is pulled is a folder there, by host.
+pub fn copies(request: &Request, remote: &Remote, hosts: &[String], folders: &HashMap<String, bool>) -> Stream {
+    let (request, folders) = (request.clone(), folders.clone());
+    remote.stream_through(hosts, move |host, way| {
+        let folder = folders.get(host).copied().unwrap_or(false);
+        Command::argv(request.words(host, way, &[folder]))
+    })
+}
+
+/// All kinds of errands.
+#[derive(Clone, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+#[allow(missing_docs)]
+pub enum Passed {
+    /// rsync.
+    Copy(Request),
+    /// A command, with what it reads. It is begun once, or as often as it takes.
+    Run { command: Command, again: bool },
+    /// A script for each host, which these words read, begun once. What a leader does to its own host would end with it:
+    /// there is nothing for that, and whoever asks it to lead does it.
+    Act { words: Vec<String>, scripts: Scripts },
+}
+
+impl Errand for Passed {
+    fn begin(&self, remote: &Remote, hosts: &[String]) -> Stream {
+        match self {
+            Passed::Run { command, .. } => remote.stream(hosts, command),
+            Passed::Copy(request) => copies(request, remote, hosts, &HashMap::new()),
+            Passed::Act { words, scripts } => {
+                let (words, scripts) = (words.clone(), scripts.clone());
+                remote.stream_each(hosts, move |host| match scripts.input(host) {
+                    Input::Nothing => Command::argv(["true"]),
+                    input => Command::argv(words.clone()).input(input),
+                })
+            }
+        }
+    }
+
+    fn load(&self, remote: &Remote, leader: &str, folder: &str) -> Stream {
+        match self {
+            Passed::Run { .. } | Passed::Act { .. } => Stream::nothing(),
+            Passed::Copy(request) => {
+                let (request, folder) = (request.clone(), folder.to_string());
+                let words = move |host: &str, way: homing_exec::Way| request.load(host, way, &folder);
+                remote.stream_through(&[leader], move |host, way| Command::argv(words(host, way)))
+            }
+        }
+    }
+
+    fn input(&self) -> Option<Arc<Spool>> {
+        match self {
+            Passed::Run { command, .. } => command.spool(),
+            Passed::Act { scripts, .. } => scripts.spool(),
+            Passed::Copy(_) => None,
+        }
+    }
+
+    fn only(&self, hosts: &[String]) -> io::Result<Passed> {
+        Ok(match self {
+            Passed::Act { words, scripts } => Passed::Act { words: words.clone(), scripts: scripts.only(hosts)? },
+            Passed::Run { .. } | Passed::Copy(_) => self.clone(),
+        })
+    }
+
+    fn spares_leaders(&self) -> bool {
+        matches!(self, Passed::Act { .. })
+    }
+
+    fn can_be_repeated(&self) -> bool {
+        matches!(self, Passed::Copy(_) | Passed::Run { again: true, .. })
+    }
+
+    fn from(&self, folder: &str, input: Option<Arc<Spool>>) -> Passed {
+        match self {
+            Passed::Run { command, again } => {
+                let command = command.clone().input(input.map_or(Input::Nothing, Input::Spool));
+                Passed::Run { command, again: *again }
+            }
+            Passed::Act { words, scripts } => Passed::Act { words: words.clone(), scripts: scripts.with(input) },
+            Passed::Copy(request) => Passed::Copy(request.from(folder)),
+        }
+    }
+
+    fn is_open(&self, outcome: &Outcome) -> bool {
+        match (self, outcome) {
+            (_, Outcome::Unreachable(_)) => true,
+            (_, Outcome::Lost(_)) => self.can_be_repeated(),
+            // ssh's status, a shell's where rsync is missing, and rsync's where its other end has gone.
+            (Passed::Copy(_), Outcome::Exited(status)) => [12, 127, 255].contains(status),
+            _ => false,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_a_leader_cannot_do_is_told_apart_from_what_a_host_cannot() {
+        let copy = Passed::Copy(Request::default());
+        let open: Vec<i32> = (0..256).filter(|status| copy.is_open(&Outcome::Exited(*status))).collect();
+        assert_eq!(open, [12, 127, 255], "a full disk is as full for another");
+        assert!(copy.is_open(&Outcome::Lost(String::new())) && !copy.is_open(&Outcome::TimedOut));
+        let once = Passed::Run { command: Command::shell("date"), again: false };
+        let ends = [Outcome::Lost(String::new()), Outcome::Exited(255), Outcome::Unreachable(String::new())];
+        assert_eq!(ends.map(|end| once.is_open(&end)), [false, false, true], "a command runs once");
+    }
+}

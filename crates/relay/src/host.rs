@@ -1,0 +1,23 @@
+//! A leader's end.
+
+use crate::{Passed, folder};
+use std::io::BufReader;
+
+/// `tree-host`: a leader's end, on standard input and output.
+pub fn host() -> Result<(), String> {
+    let made = folder::make(&folder::room());
+    // Its lock is held by the guard as well.
+    let (folder, _lock) = made.map_err(|e| format!("no folder in {}: {e}", folder::room().display()))?;
+    // What this process leaves, however it ends, its guard takes away.
+    let left = folder.clone();
+    let guarded = homing_process::guarded_to_the_end(true, move || drop(std::fs::remove_dir_all(&left)));
+    guarded.map_err(|e| format!("cannot start a guard: {e}"))?;
+    let mut out = std::io::stdout();
+    homing_wire::send_hello(&mut out, &homing_probe::facts()).map_err(|e| e.to_string())?;
+    match homing_exec::serve::<Passed>(BufReader::new(std::io::stdin()), out, &folder) {
+        // A daemon that was started here goes on, as on the other hosts.
+        Ok(true) => Ok(()),
+        Ok(false) => Err("whoever asked for it has gone".into()),
+        Err(e) => Err(e.to_string()),
+    }
+}

@@ -1,0 +1,105 @@
+//! Indexes of packages, for hosts that lack some.
+
+use crate::{Came, Fetch, Sent, Wanted, fetch_once, send};
+use homing_setup::cache::PackageFile;
+use homing_setup::cache::indexes::{self, Index, NONE, Turn};
+use homing_steps::{Call, Executor, SshExecutor};
+use std::collections::BTreeMap;
+use std::path::Path;
+
+/// How often hosts are asked what they lack: the signature, in two forms; then each file, by two addresses in up to three
+/// forms where the signature names it, and where there is none in all six that apt 2.6 unpacks, and bare. What lacks then
+/// stays away.
+const TURNS: usize = 10;
+
+/// Brings indexes to hosts; one of the others fetches them, or else one of these. A host that has some may have failed
+/// too: its apt has said something of the rest.
+pub fn bring(executor: &SshExecutor, hosts: &[String], others: &[String], say: &dyn Fn(&str)) -> Result<Came, String> {
+    let came = Came { packages: vec!["indexes".into()], ..Came::default() };
+    let mut all = Bringing { executor, say, left: hosts.to_vec(), came };
+    let fetchers = [others, hosts].concat();
+    let mut lacks = all.ask(Turn::Anew);
+    for _ in 0..TURNS {
+        if lacks.is_empty() || !all.fetch(&fetchers, &lacks)? {
+            break;
+        }
+        lacks = all.ask(Turn::More);
+    }
+    if !lacks.is_empty() {
+        all.ask(Turn::Last);
+    }
+    Ok(all.came)
+}
+
+struct Bringing<'a> {
+    executor: &'a SshExecutor,
+    say: &'a dyn Fn(&str),
+    /// Hosts that lack something still.
+    left: Vec<String>,
+    came: Came,
+}
+
+impl Bringing<'_> {
+    /// Has apt take what has come; what hosts lack.
+    fn ask(&mut self, turn: Turn) -> BTreeMap<String, Vec<Index>> {
+        let hosts = std::mem::take(&mut self.left);
+        let calls: Vec<_> = hosts.iter().map(|host| (host.clone(), Call::Script(indexes::asked(turn)))).collect();
+        let mut lacks = BTreeMap::new();
+        for (host, said) in hosts.into_iter().zip(self.executor.run(&calls)) {
+            match said.and_then(|said| indexes::said(&said)) {
+                Err(why) => self.came.failed.push((host, why)),
+                Ok(said) if said.lacks.is_empty() => {
+                    self.came.failed.extend(said.words.into_iter().map(|words| (host.clone(), words)));
+                    if turn != Turn::Last {
+                        self.came.installed.insert(host);
+                    }
+                }
+                Ok(said) => {
+                    self.left.push(host.clone());
+                    lacks.insert(host, said.lacks);
+                }
+            }
+        }
+        lacks
+    }
+
+    /// Whether any of what lacks could be had, and went to its hosts.
+    fn fetch(&mut self, fetchers: &[String], lacks: &BTreeMap<String, Vec<Index>>) -> Result<bool, String> {
+        let folder = tempfile::tempdir().map_err(|e| format!("making a folder for indexes: {e}"))?;
+        let all = indexes::union(lacks.values().flatten());
+        let fetch =
+            Fetch { script: indexes::fetch(&all), what: format!("indexes ({} files)", all.len()), names: Vec::new() };
+        // The one that could before comes first.
+        let by = self.came.fetched.by.clone();
+        let order = by.iter().chain(fetchers.iter().filter(|host| Some(*host) != by.as_ref()));
+        match fetch_once(self.executor, order, &fetch, folder.path(), self.say) {
+            Ok(host) => self.came.fetched.by = Some(host),
+            Err(whys) => {
+                self.came.failed.extend(whys);
+                return Ok(false);
+            }
+        }
+        let came = |index: &Index| [false, true].into_iter().find_map(|none| arrived(folder.path(), index, none));
+        let wanted: Wanted =
+            lacks.iter().map(|(host, lacks)| (host.clone(), lacks.iter().filter_map(came).collect())).collect();
+        let files: Vec<PackageFile> = all.iter().filter_map(came).filter(|file| file.size > 0).collect();
+        self.came.fetched.add(&files, &wanted);
+        let sent = Sent { folder: folder.path(), beside: None, script: &indexes::came() };
+        let gone = send(self.executor, &wanted, &sent)?;
+        self.came.fetched.sent += gone.bytes;
+        for (host, said) in gone.came {
+            if let Err(why) = said {
+                self.left.retain(|left| *left != host);
+                self.came.failed.push((host, why));
+            }
+        }
+        Ok(true)
+    }
+}
+
+/// A file that has come, or the mark that it is not to be had.
+fn arrived(folder: &Path, index: &Index, none: bool) -> Option<PackageFile> {
+    let name = format!("{}{}", index.name, if none { NONE } else { "" });
+    let meta = folder.join(&name).symlink_metadata().ok().filter(|meta| meta.is_file())?;
+    Some(PackageFile { name, size: meta.len(), sha256: String::new(), uri: index.uri.clone() })
+}

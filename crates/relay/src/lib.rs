@@ -1,0 +1,28 @@
+//! What some hosts pass on to others: files and scripts along a tree, and packages that one of them has fetched.
+
+mod bring;
+mod came;
+mod copied;
+mod errand;
+mod folder;
+mod host;
+mod indexes;
+mod lists;
+mod packages;
+mod patient;
+mod rsync;
+mod template;
+mod transfer;
+
+pub use bring::{Load, Unbrought, bring};
+pub use came::{Came, Fetched};
+pub use copied::{Copied, Said, collected};
+pub use errand::{Passed, along, copies, given_by, note};
+pub use host::host;
+pub use indexes::bring as indexes;
+pub use lists::Lists;
+pub use packages::{Packages, ask, lacking, say_what};
+pub use patient::{Heard, Watcher, patiently};
+pub use rsync::{Request, base};
+pub use template::written;
+pub use transfer::{Fetch, Gone, Sent, Wanted, fetch_once, send};

@@ -1,0 +1,66 @@
+//! What hosts want of packages.
+
+use crate::{Wanted, indexes};
+use homing_setup::cache::{self, Purpose, STALE, Unknown};
+use homing_steps::{Call, Executor, SshExecutor};
+use std::collections::BTreeMap;
+
+/// Packages by the host that is to have them.
+pub type Packages = BTreeMap<String, Vec<String>>;
+
+/// What hosts want, and those that could not say. Hosts that do not know a package get indexes first, fetched by one of
+/// the others or of them; where none can, each fetches its own.
+pub fn ask(
+    executor: &SshExecutor,
+    packages: &Packages,
+    purpose: Purpose,
+    others: &[String],
+    say: &dyn Fn(&str),
+) -> Result<(Wanted, Vec<(String, String)>), String> {
+    let (mut wanted, mut failed, stale) = say_what(executor, packages, purpose, |_| Unknown::Ask);
+    if !stale.is_empty() {
+        let known = packages.keys().filter(|host| wanted.contains_key(*host)).chain(others).cloned();
+        let came = indexes::bring(executor, &stale, &known.collect::<Vec<_>>(), say)?;
+        came.failed.iter().for_each(|(host, why)| say(&format!("{host}: indexes: {why}")));
+        let left = packages.iter().filter(|(host, _)| stale.contains(host));
+        let left: Packages = left.map(|(host, packages)| (host.clone(), packages.clone())).collect();
+        let has = |host: &String| if came.installed.contains(host) { Unknown::Fail } else { Unknown::FetchIndexes };
+        let (more, ill, _) = say_what(executor, &left, purpose, has);
+        wanted.extend(more);
+        failed.extend(ill);
+    }
+    Ok((wanted, failed))
+}
+
+/// What these hosts, which were to have all by now, lack still.
+pub fn lacking(executor: &SshExecutor, packages: &Packages, hosts: &[String]) -> BTreeMap<String, String> {
+    let of = packages.iter().filter(|(host, _)| hosts.contains(host));
+    let of: Packages = of.map(|(host, packages)| (host.clone(), packages.clone())).collect();
+    let (wanted, failed, _) = say_what(executor, &of, Purpose::Install, |_| Unknown::Fail);
+    let lack = wanted.into_iter().filter_map(|(host, files)| Some((host, format!("it lacks {}", files.first()?.name))));
+    lack.chain(failed).collect()
+}
+
+/// What hosts want, those that could not say, and those that do not know a package.
+pub fn say_what(
+    executor: &SshExecutor,
+    packages: &Packages,
+    purpose: Purpose,
+    unknown: impl Fn(&String) -> Unknown,
+) -> (Wanted, Vec<(String, String)>, Vec<String>) {
+    let call = |(host, packages): (&String, &Vec<String>)| {
+        (host.clone(), Call::Script(cache::wanted(packages, purpose, unknown(host))))
+    };
+    let said = executor.run(&packages.iter().map(call).collect::<Vec<_>>());
+    let (mut wanted, mut failed, mut stale) = (Wanted::new(), Vec::new(), Vec::new());
+    for (host, said) in packages.keys().cloned().zip(said) {
+        match said {
+            Ok(said) if said == STALE => stale.push(host),
+            said => match said.and_then(|said| cache::files(&said)) {
+                Ok(files) => drop(wanted.insert(host, files)),
+                Err(why) => failed.push((host, why)),
+            },
+        }
+    }
+    (wanted, failed, stale)
+}

@@ -1,0 +1,117 @@
+//! One command on all hosts, and no longer than the deadline for those that do not answer.
+
+mod hearing;
+#[cfg(test)]
+mod tests;
+
+pub use hearing::Heard;
+
+use crate::Passed;
+use hearing::{Hearing, Way};
+use homing_exec::{Command, Event, Giver, Note, Options, Remote, Stream, What};
+use homing_model::Failure;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::mpsc::{RecvTimeoutError, Sender, channel};
+use std::thread::JoinHandle;
+use std::time::{Duration, Instant};
+
+/// How often somebody is told where nothing happens.
+const TOLD: Duration = Duration::from_millis(300);
+
+/// Told, as time goes by, what was heard, and for how long hosts are still waited for.
+pub type Watcher<'a> = dyn FnMut(&[Heard], Duration) + 'a;
+
+/// Runs a command that may be begun twice; threads talk to the hosts, and are left behind when some do not answer.
+pub fn patiently(
+    options: Options,
+    hosts: &[String],
+    command: &Command,
+    deadline: Duration,
+    note: &Note,
+    watcher: &mut Watcher,
+) -> Result<Vec<Heard>, Failure> {
+    let mut hearing = Hearing::new(hosts.len(), leaders(hosts, options.tree), deadline, Instant::now());
+    let (to, events) = channel();
+    let asked = Asked { hosts, command, note, to, stop: Arc::default() };
+    let straight = Options { tree: 0, ..options.clone() };
+    let mut threads = vec![asked.begin(options, (0..hosts.len()).collect(), Way::First)?];
+    while !hearing.has_ended() {
+        let left = hearing.left(Instant::now());
+        match events.recv_timeout(left.min(TOLD)) {
+            Ok((way, at, event)) => {
+                let is_end = matches!(event.what, What::Done(..));
+                hearing.hear(way, at, event, Instant::now());
+                if is_end {
+                    watcher(&hearing.heard, hearing.left(Instant::now()));
+                }
+            }
+            Err(RecvTimeoutError::Timeout) if !left.is_zero() => watcher(&hearing.heard, left),
+            Err(_) => break,
+        }
+        let more = hearing.take_quiet(Instant::now());
+        if !more.is_empty() {
+            threads.push(asked.begin(straight.clone(), more, Way::Besides)?);
+        }
+    }
+    asked.stop.store(true, Ordering::Relaxed);
+    // Where all have ended, connections that are not to be kept are closed before this returns.
+    if hearing.has_ended() {
+        threads.into_iter().for_each(|thread| drop(thread.join()));
+    }
+    let served: Vec<String> = hearing.served_besides().map(|host| hosts[host].clone()).collect();
+    if !served.is_empty() {
+        note(&homing_launch::from_here("served", served, "their leader has not told of them in time"));
+    }
+    Ok(hearing.heard)
+}
+
+/// The hosts that lead others.
+fn leaders(hosts: &[String], width: usize) -> Vec<usize> {
+    let far: Vec<usize> = (0..hosts.len()).filter(|host| !homing_exec::is_local(&hosts[*host])).collect();
+    homing_launch::branches(far.len(), width).into_iter().map(|branch| far[branch.start]).collect()
+}
+
+/// What is asked of whom.
+struct Asked<'a> {
+    hosts: &'a [String],
+    command: &'a Command,
+    note: &'a Note,
+    to: Sender<(Way, f64, Event)>,
+    /// Nobody listens any more.
+    stop: Arc<AtomicBool>,
+}
+
+impl Asked<'_> {
+    /// Asks some hosts, by a thread that ends with them, or when it is to stop.
+    fn begin(&self, options: Options, of: Vec<usize>, way: Way) -> Result<JoinHandle<()>, Failure> {
+        let names: Vec<String> = of.iter().map(|host| self.hosts[*host].clone()).collect();
+        let errand = Passed::Run { command: self.command.clone(), again: true };
+        let (note, to, stop) = (self.note.clone(), self.to.clone(), self.stop.clone());
+        let ask = move || {
+            let stream = Remote::new(options).stream_tree(&names, errand, note);
+            pass(stream, &stop, |event| to.send((way, clock(), Event { host: of[event.host], ..event })).is_ok());
+        };
+        homing_threads::begin(ask).map_err(Failure::system)
+    }
+}
+
+/// Passes on what is heard, until nobody listens.
+fn pass(mut stream: Stream, stop: &AtomicBool, to: impl Fn(Event) -> bool) {
+    while !stop.load(Ordering::Relaxed) {
+        match stream.next_within(TOLD) {
+            Err(_) => {}
+            Ok(Some(event)) => {
+                if event.giver != Giver::Load && !to(event) {
+                    return;
+                }
+            }
+            Ok(None) => return,
+        }
+    }
+}
+
+/// This machine's clock, in seconds.
+fn clock() -> f64 {
+    homing_clock::system_ns() as f64 / 1e9
+}

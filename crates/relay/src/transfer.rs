@@ -1,0 +1,210 @@
+//! Files from the host that fetches to this machine, and from here to the others.
+
+use crate::{Passed, given_by, note};
+use homing_exec::{Command, Giver, HostResult, Input, Outcome, Spool, What, last_lines};
+use homing_setup::cache::{self, PackageFile};
+use homing_steps::SshExecutor;
+use std::collections::{BTreeMap, BTreeSet};
+use std::io::Write;
+use std::path::Path;
+use std::process::{Child, Stdio};
+
+fn words<'w>(executor: &SshExecutor, argv: &[&'w str]) -> Vec<&'w str> {
+    let sudo: &[&str] = if executor.sudo { &["sudo", "-n"] } else { &[] };
+    sudo.iter().chain(argv).copied().collect()
+}
+
+fn tar(folder: &Path, words: &[&str], names: impl Iterator<Item = String>) -> std::process::Command {
+    let mut tar = std::process::Command::new("tar");
+    tar.arg("-C").arg(folder).args(words).args(names);
+    tar
+}
+
+/// Files by the host that wants them.
+pub type Wanted = BTreeMap<String, BTreeSet<PackageFile>>;
+
+/// What a host fetches.
+pub struct Fetch {
+    /// Writes the files to its standard output, as tar.
+    pub script: String,
+    /// The files, for a person.
+    pub what: String,
+    /// Those that must have come.
+    pub names: Vec<String>,
+}
+
+impl Fetch {
+    /// Files of packages.
+    pub fn packages(files: &[PackageFile]) -> Fetch {
+        let names = files.iter().map(|file| file.name.clone()).collect();
+        Fetch { script: cache::fetch(files), what: format!("{} files", files.len()), names }
+    }
+}
+
+/// By the first of the hosts that can; which one it was, or why none could.
+pub fn fetch_once<'h>(
+    executor: &SshExecutor,
+    hosts: impl Iterator<Item = &'h String>,
+    fetch: &Fetch,
+    folder: &Path,
+    say: &dyn Fn(&str),
+) -> Result<String, Vec<(String, String)>> {
+    let mut whys = Vec::new();
+    for host in hosts {
+        say(&format!("{host} fetches {}", fetch.what));
+        match fetched(executor, host, fetch, folder) {
+            Ok(()) => return Ok(host.clone()),
+            Err(why) => whys.push((host.clone(), why)),
+        }
+    }
+    Err(whys)
+}
+
+/// Into a folder of this machine.
+fn fetched(executor: &SshExecutor, host: &str, fetch: &Fetch, folder: &Path) -> Result<(), String> {
+    let script = Spool::of(fetch.script.as_bytes()).map_err(|e| format!("no temporary file for its script: {e}"))?;
+    let command = Command::argv(words(executor, &["sh", "-s"])).input(Input::Spool(script));
+    let mut out = tar(folder, &["--no-same-owner", "--no-same-permissions", "-xf", "-"], std::iter::empty())
+        .stdin(Stdio::piped())
+        .stderr(Stdio::null())
+        .spawn()
+        .map_err(|e| format!("starting tar: {e}"))?;
+    let came = receive(executor, host, &command, &mut out);
+    let unpacked = out.wait().map_err(|e| format!("waiting for tar: {e}"))?;
+    came?;
+    if !unpacked.success() {
+        return Err("what it sent is no archive, or does not fit in here".into());
+    }
+    let lacks = |name: &&String| !folder.join(name).symlink_metadata().is_ok_and(|meta| meta.is_file());
+    fetch.names.iter().find(lacks).map_or(Ok(()), |name| Err(format!("{name} did not come")))
+}
+
+/// Standard output of the host to the program here.
+fn receive(executor: &SshExecutor, host: &str, command: &Command, to: &mut Child) -> Result<(), String> {
+    let mut to = to.stdin.take();
+    let mut said = Vec::new();
+    for event in executor.remote.stream(&[host], command) {
+        match event.what {
+            What::Begun | What::Alive => {}
+            What::Stdout(bytes) => {
+                let written = to.as_mut().map_or(Ok(()), |to| to.write_all(&bytes));
+                written.map_err(|e| format!("unpacking what it sends: {e}"))?;
+            }
+            What::Stderr(bytes) => said.extend(bytes.into_iter().take(64 << 10)),
+            What::Done(Outcome::Exited(0), _) => {}
+            What::Done(outcome, _) => {
+                return Err(format!("{} ({outcome})", last_lines(&String::from_utf8_lossy(&said))));
+            }
+        }
+    }
+    Ok(())
+}
+
+/// What became of the hosts, and the bytes that left this machine for them.
+#[derive(Default)]
+pub struct Gone {
+    /// By host.
+    pub came: Vec<(String, Result<(), String>)>,
+    /// Who told so of hosts that were served by another.
+    by: BTreeMap<String, String>,
+    /// To hosts and to those that pass them on.
+    pub bytes: u64,
+}
+
+impl Gone {
+    /// What a leader tells of another host is its word alone: it counts where the host itself, which is asked from here, lacks
+    /// nothing. `lack` tells which of these hosts do, and what.
+    pub fn confirmed(mut self, lack: impl FnOnce(&[String]) -> BTreeMap<String, String>) -> Gone {
+        let told = |(host, went): &&(String, Result<(), String>)| went.is_ok() && self.by.contains_key(host);
+        let hosts: Vec<String> = self.came.iter().filter(told).map(|(host, _)| host.clone()).collect();
+        let lack = if hosts.is_empty() { BTreeMap::new() } else { lack(&hosts) };
+        for (host, went) in &mut self.came {
+            if let (Some(why), Some(by)) = (lack.get(host), self.by.get(host)) {
+                *went = Err(format!("{by} tells that it has been given all; asked from here: {why}"));
+            }
+        }
+        self
+    }
+}
+
+/// How files are sent.
+pub struct Sent<'a> {
+    /// Where they are.
+    pub folder: &'a Path,
+    /// A file that goes with them.
+    pub beside: Option<&'a str>,
+    /// Takes them from its standard input, as tar.
+    pub script: &'a str,
+}
+
+/// Sends each host its files, along a tree where many hosts want the same.
+pub fn send(executor: &SshExecutor, wanted: &Wanted, sent: &Sent) -> Result<Gone, String> {
+    let mut groups: BTreeMap<&BTreeSet<PackageFile>, Vec<String>> = BTreeMap::new();
+    wanted.iter().for_each(|(host, files)| groups.entry(files).or_default().push(host.clone()));
+    let mut gone = Gone::default();
+    for (files, hosts) in groups {
+        let more = send_same(executor, &hosts, files, sent)?;
+        gone.came.extend(more.came);
+        gone.by.extend(more.by);
+        gone.bytes += more.bytes;
+    }
+    Ok(gone)
+}
+
+/// To hosts that want the same.
+fn send_same(
+    executor: &SshExecutor,
+    hosts: &[String],
+    files: &BTreeSet<PackageFile>,
+    sent: &Sent,
+) -> Result<Gone, String> {
+    let names = sent.beside.into_iter().chain(files.iter().map(|file| file.name.as_str()));
+    let mut archive = tar(sent.folder, &["-cf", "-"], names.map(|name| format!("./{name}")))
+        .stdout(Stdio::piped())
+        .spawn()
+        .map_err(|e| format!("starting tar: {e}"))?;
+    let Some(bytes) = archive.stdout.take() else { return Err("tar has no output".into()) };
+    let spool = Spool::from_reader(bytes).map_err(|e| format!("no temporary file for packages: {e}"))?;
+    let command = Command::argv(words(executor, &["sh", "-c", sent.script])).input(Input::Spool(spool.clone()));
+    // A host that has taken some of it locks the rest out, and begins anew.
+    let mut results = executor.remote.run_tree(hosts, Passed::Run { command, again: true }, note());
+    let (mut came, mut by, mut from_here) = (Vec::new(), BTreeMap::new(), 0);
+    for result in results.by_ref() {
+        let reached = !matches!(result.outcome, Outcome::Unreachable(_));
+        from_here += usize::from(result.giver == Giver::Here && reached);
+        by.extend(given_by(result.giver, hosts, &result.host).map(|by| (result.host.clone(), by)));
+        came.push(went(result));
+    }
+    archive.wait().map_err(|e| format!("waiting for tar: {e}"))?;
+    Ok(Gone { came, by, bytes: (from_here + results.loads()) as u64 * spool.length() })
+}
+
+fn went(result: HostResult) -> (String, Result<(), String>) {
+    let said = last_lines(&String::from_utf8_lossy(&result.stderr));
+    let went = match &result.outcome {
+        Outcome::Exited(0) => Ok(()),
+        outcome if said.is_empty() => Err(outcome.to_string()),
+        outcome => Err(format!("{said} ({outcome})")),
+    };
+    (result.host, went)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_a_leader_tells_of_another_host_is_asked_of_that_host() {
+        let ok = |n: usize| (format!("n{n}"), Ok(()));
+        let failed = ("n4".to_string(), Err("full".to_string()));
+        let by = [2, 3, 4].map(|n| (format!("n{n}"), "n1".to_string())).into();
+        let gone = Gone { came: vec![ok(1), ok(2), ok(3), failed.clone()], by, bytes: 7 };
+        let gone = gone.confirmed(|hosts| {
+            assert_eq!(hosts, ["n2", "n3"], "neither the leader, nor what failed anyway");
+            [("n3".to_string(), "it lacks a.deb".to_string())].into()
+        });
+        let why = "n1 tells that it has been given all; asked from here: it lacks a.deb";
+        assert_eq!(gone.came, [ok(1), ok(2), ("n3".into(), Err(why.into())), failed]);
+        Gone::default().confirmed(|_| panic!("there is nobody to ask"));
+    }
+}
