@@ -14,7 +14,16 @@ const KEPT: Duration = Duration::from_secs(30);
 pub struct Disk {
     stat: PathBuf,
     reads_only: bool,
-    looks: VecDeque<(Instant, u64)>,
+    looks: VecDeque<Look>,
+}
+
+#[derive(Clone, Copy, Debug)]
+struct Look {
+    at: Instant,
+    /// Milliseconds in which it was busy.
+    busy: u64,
+    /// What it has read and what the copy has, bytes, where that is known.
+    read: Option<(u64, u64)>,
 }
 
 impl Disk {
@@ -35,23 +44,32 @@ impl Disk {
         Some(Disk { stat, reads_only, looks: VecDeque::new() })
     }
 
-    /// Notes what it has done up to now.
-    pub fn look(&mut self, now: Instant) {
+    /// Notes what it has done up to now; `own`: the bytes of it that the copy has read.
+    pub fn look(&mut self, own: Option<u64>, now: Instant) {
         let text = fs::read_to_string(&self.stat).unwrap_or_default();
         if let Some(busy) = busy_ms(&text, self.reads_only) {
-            self.looks.push_back((now, busy));
+            self.looks.push_back(Look { at: now, busy, read: read_bytes(&text).zip(own) });
         }
-        while self.looks.front().is_some_and(|(at, _)| now.duration_since(*at) > KEPT) {
+        while self.looks.front().is_some_and(|look| now.duration_since(look.at) > KEPT) {
             self.looks.pop_front();
         }
     }
 
+    /// The part of what it has read since then that was not for the copy, from 0 to 1; `None` where that is unknown.
+    pub fn of_others(&self, since: Instant) -> Option<f64> {
+        let mut read = self.looks.iter().filter(|look| look.at >= since).filter_map(|look| look.read);
+        let first = read.next()?;
+        let last = read.next_back().unwrap_or(first);
+        let (all, own) = (last.0.saturating_sub(first.0), last.1.saturating_sub(first.1));
+        (all > 0).then(|| all.saturating_sub(own) as f64 / all as f64)
+    }
+
     /// The part of the time since then in which it worked, from 0 to 1; `None` before two looks.
     pub fn busy(&self, since: Instant) -> Option<f64> {
-        let first = self.looks.iter().find(|(at, _)| *at >= since)?;
+        let first = self.looks.iter().find(|look| look.at >= since)?;
         let last = self.looks.back()?;
-        let passed = last.0.duration_since(first.0).as_secs_f64() * 1000.0;
-        let worked = last.1.saturating_sub(first.1) as f64;
+        let passed = last.at.duration_since(first.at).as_secs_f64() * 1000.0;
+        let worked = last.busy.saturating_sub(first.busy) as f64;
         (passed > 0.0).then(|| (worked / passed).min(1.0))
     }
 }
@@ -60,6 +78,11 @@ impl Disk {
 /// request under way, or those that reads have waited for it.
 fn busy_ms(stat: &str, reads_only: bool) -> Option<u64> {
     stat.split_ascii_whitespace().nth(if reads_only { 3 } else { 9 })?.parse().ok()
+}
+
+/// Bytes that a disk has read, from the same file, which counts sectors of 512 bytes.
+fn read_bytes(stat: &str) -> Option<u64> {
+    stat.split_ascii_whitespace().nth(2)?.parse::<u64>().ok()?.checked_mul(512)
 }
 
 #[cfg(test)]
@@ -72,8 +95,14 @@ mod tests {
         assert_eq!((busy_ms(stat, true), busy_ms(stat, false), busy_ms("", false)), (Some(250), Some(400), None));
         let begun = Instant::now();
         let at = |ms: u64| begun + Duration::from_millis(ms);
-        let looks = [(at(0), 0), (at(1000), 900), (at(2000), 1000)].into();
+        let look = |ms, busy, all, own| Look { at: at(ms), busy, read: Some((all, own)) };
+        let looks = [look(0, 0, 0, 0), look(1000, 900, 4096, 4096), look(2000, 1000, 12288, 8192)].into();
         let disk = Disk { stat: "/none".into(), reads_only: false, looks };
+        assert_eq!(
+            (read_bytes(stat), disk.of_others(at(0)), disk.of_others(at(500))),
+            (Some(409_600), Some(1.0 / 3.0), Some(0.5))
+        );
+        assert_eq!(disk.of_others(at(2000)), None);
         assert_eq!(disk.busy(at(0)), Some(0.5));
         assert_eq!(disk.busy(at(500)), Some(0.1));
         assert_eq!(disk.busy(at(2000)), None);

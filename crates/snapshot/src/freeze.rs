@@ -3,8 +3,7 @@
 
 use crate::ask::{Answer, Freeze};
 use crate::instant::{FOLDER, Way};
-use crate::remove;
-use crate::run;
+use crate::{remove, run};
 use homing_folder::lock::Held;
 use homing_mounts::MountLine;
 use std::ffi::OsString;

@@ -27,9 +27,11 @@ pub fn hold(watch: Watch, reins: &Reins, say: &mut dyn FnMut(Answer) -> io::Resu
     let (mut told, begun) = (None, Instant::now());
     while disk.is_some() || leases.leases.is_some() || told != Some(u32::MAX) {
         let now = Instant::now();
-        disk.iter_mut().for_each(|disk| disk.look(now));
+        let own = sender.as_mut().and_then(Sender::read_bytes);
+        disk.iter_mut().for_each(|disk| disk.look(own, now));
         leases.look(reins.wanted(), now, say)?;
-        let paced = pace.may_run(leases.others, |since| disk.as_ref()?.busy(since), now);
+        let of_others = |since| disk.as_ref()?.of_others(since);
+        let paced = pace.may_run(leases.others, of_others, |since| disk.as_ref()?.busy(since), now);
         let may_run = if paced { leases.has } else { 0 };
         // Who comes to a server that others have left may need a moment.
         let soon = told.is_none() && may_run == 0 && begun.elapsed() < SOON;

@@ -5,6 +5,8 @@
 //! holds is decided without a look at a disk; rsync copies.
 
 pub mod ask;
+pub mod asking;
+pub mod banks;
 pub mod conf;
 mod disk;
 pub mod expiry;
@@ -18,6 +20,7 @@ pub mod keep;
 mod look;
 mod make;
 pub mod manifest;
+pub mod metrics;
 pub mod pace;
 mod parts;
 mod period;
@@ -35,7 +38,10 @@ pub mod serve;
 mod share;
 pub mod space;
 pub mod split;
+pub mod target;
 pub mod timer;
+pub mod timers;
+pub mod told;
 mod transfer;
 mod tree;
 mod vault;

@@ -4,8 +4,6 @@ use crate::ask::{Answer, Made, Make, Say};
 use crate::image::{HISTORY_HEAD, Image, PARTIAL, Summary};
 use crate::instant;
 use crate::journal::{self, Event};
-use crate::manifest;
-use crate::parts;
 use crate::plan::{Plan, links_work, plan};
 use crate::remove;
 use crate::rsync::{Copy, End};
@@ -14,6 +12,7 @@ use crate::split::{Deal, Part, Read};
 use crate::transfer;
 use crate::tree::{self, Tally};
 use crate::vault::{Refused, Vault, full, full_words, sync_folder, write_synced};
+use crate::{manifest, parts};
 use homing_folder::lock::Held;
 use jiff::Timestamp;
 use jiff::tz::TimeZone;
@@ -182,6 +181,7 @@ impl Course<'_> {
             exclude_from: &exclude_from,
             xdev: self.plan.xdev,
             distrust,
+            exact: tree::keeps_nanoseconds(&folder).map_err(|e| self.stop(full(self.bank, &e)))?,
             ssh: &self.plan.ssh,
             mark: self.plan.mark.as_deref(),
         };

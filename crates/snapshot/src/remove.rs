@@ -3,9 +3,8 @@
 use crate::ask::Site;
 use crate::image::EXPIRED;
 use crate::journal::{self, Event};
-use crate::keep;
-use crate::run;
 use crate::vault::{Vault, sync_folder};
+use crate::{keep, run};
 use homing_folder::lock::Held;
 use jiff::Timestamp;
 use jiff::tz::TimeZone;

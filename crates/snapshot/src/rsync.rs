@@ -8,6 +8,10 @@ use std::path::Path;
 
 /// Owner, mode, times, hard links, ACLs, extended attributes, sparse files; owners as numbers.
 const ALL: [&str; 2] = ["-aHAXS", "--numeric-ids"];
+/// Files of one size whose times differ by less than a second are not the same: rsync compares whole seconds otherwise
+/// (`--modify-window` of rsync(1)), and a file that is written twice within the second in which it is copied would stay
+/// as it was then for ever.
+pub const EXACT: &str = "--modify-window=-1";
 
 /// A folder on a host; `None`: on the host where rsync runs.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -49,6 +53,8 @@ pub struct Copy<'a> {
     pub xdev: bool,
     /// What is there already may be damaged, though it looks the same: compare its bytes.
     pub distrust: bool,
+    /// The image's file system keeps times to the nanosecond.
+    pub exact: bool,
     /// ssh and its options.
     pub ssh: &'a str,
     /// What marks the rsync on the source's host.
@@ -85,6 +91,9 @@ impl Copy<'_> {
         if self.xdev {
             words.push("-x".into());
         }
+        if self.exact {
+            words.push(EXACT.into());
+        }
         if let Some(reference) = self.reference {
             words.push(with("--link-dest=", reference.as_os_str()));
         }
@@ -102,7 +111,7 @@ impl Copy<'_> {
 /// The words of a restore from the current folder: a trial that tells what would be done, or the deed.
 pub fn restore_words(names: Option<&Path>, from: &RawText, to: &At, ssh: &str, trial: bool) -> Vec<OsString> {
     let mut words: Vec<OsString> = ALL.iter().map(OsString::from).collect();
-    words.extend(["-s", "--mkpath", "--out-format=%i %n"].map(OsString::from));
+    words.extend(["-s", EXACT, "--mkpath", "--out-format=%i %n"].map(OsString::from));
     words.push(with("--rsh=", ssh.as_ref()));
     if trial {
         words.push("-n".into());

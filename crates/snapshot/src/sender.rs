@@ -3,15 +3,17 @@
 //! megabytes, which of small files on a slow disk is many seconds of reading.
 
 use std::ffi::OsStr;
-use std::fs;
-use std::io;
 use std::os::unix::process::CommandExt;
 use std::process::{Child, Command, Stdio};
+use std::time::{Duration, Instant};
+use std::{fs, io};
 
 /// The variable that marks it.
 pub const MARK: &str = "HOMING_COPY";
 /// rsync on the source's host, with the lowest claim to processor and disk.
 pub const POLITE_RSYNC: &str = "nice -n 19 ionice -c 3 rsync";
+/// Between two looks for it among all processes of the host, where nobody wants it stopped.
+const LOOK: Duration = Duration::from_millis(500);
 /// Ends a process's stop when whoever stopped it has ended, however that came: nobody else would.
 const GUARD: &str = "cat >/dev/null; kill -CONT \"$1\"";
 
@@ -25,6 +27,7 @@ pub fn marked(mark: &str, command: &str) -> String {
 pub struct Sender {
     mark: String,
     found: Option<Found>,
+    looked: Option<Instant>,
 }
 
 #[derive(Debug)]
@@ -36,14 +39,12 @@ struct Found {
 impl Sender {
     /// Nothing is looked for yet.
     pub fn new(mark: String) -> Sender {
-        Sender { mark, found: None }
+        Sender { mark, found: None, looked: None }
     }
 
     /// Stops it, or lets it go on. One that is not there yet, or is another user's, is left alone.
     pub fn may_run(&mut self, may_run: bool) {
-        if self.found.is_none() {
-            self.found = self.find().and_then(|id| Found::new(id).ok());
-        }
+        self.look_for();
         if let Some(found) = &self.found {
             let signal = if may_run { libc::SIGCONT } else { libc::SIGSTOP };
             // SAFETY: an rsync that was started for this copy alone.
@@ -51,12 +52,27 @@ impl Sender {
         }
     }
 
+    /// Bytes that it has had read from a disk (proc_pid_io(5)).
+    pub fn read_bytes(&mut self) -> Option<u64> {
+        if self.looked.is_none_or(|at| at.elapsed() >= LOOK) {
+            self.look_for();
+        }
+        let text = fs::read_to_string(format!("/proc/{}/io", self.found.as_ref()?.id)).ok()?;
+        text.lines().find_map(|line| line.strip_prefix("read_bytes: ")?.parse().ok())
+    }
+
+    fn look_for(&mut self) {
+        if self.found.is_none() {
+            self.looked = Some(Instant::now());
+            self.found = self.find().and_then(|id| Found::new(id).ok());
+        }
+    }
+
     fn find(&self) -> Option<i32> {
         let word = format!("{MARK}={}", self.mark);
         let is_it = |id: &i32| {
-            let comm = fs::read(format!("/proc/{id}/comm")).unwrap_or_default();
-            let environ = fs::read(format!("/proc/{id}/environ")).unwrap_or_default();
-            comm == b"rsync\n" && environ.split(|byte| *byte == 0).any(|one| one == word.as_bytes())
+            let of = |what: &str| fs::read(format!("/proc/{id}/{what}")).unwrap_or_default();
+            of("comm") == b"rsync\n" && of("environ").split(|byte| *byte == 0).any(|one| one == word.as_bytes())
         };
         let entries = fs::read_dir("/proc").into_iter().flatten().flatten();
         entries.filter_map(|entry| entry.file_name().to_str()?.parse().ok()).find(is_it)
@@ -88,7 +104,6 @@ impl Drop for Found {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use std::time::Duration;
 
     fn state(id: u32) -> String {
         let text = fs::read_to_string(format!("/proc/{id}/stat")).unwrap_or_default();
@@ -96,7 +111,7 @@ mod tests {
     }
 
     fn until(id: u32, wanted: &[&str]) {
-        for _ in 0..600 {
+        for _ in 0..15_000 {
             if wanted.contains(&state(id).as_str()) {
                 return;
             }

@@ -110,7 +110,7 @@ pub fn timer(vault: &str, calendar: &str) -> String {
 }
 
 /// A word of a command of systemd, which no specifier, variable or blank divides.
-fn quoted(word: &str) -> String {
+pub fn quoted(word: &str) -> String {
     let mut text = String::from("\"");
     for c in word.chars() {
         match c {

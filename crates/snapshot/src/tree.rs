@@ -9,8 +9,9 @@ use std::fs::{File, OpenOptions, Permissions};
 use std::io::{self, BufReader, BufWriter, Write};
 use std::iter::Peekable;
 use std::os::fd::OwnedFd;
-use std::os::unix::fs::{OpenOptionsExt, PermissionsExt};
+use std::os::unix::fs::{MetadataExt, OpenOptionsExt, PermissionsExt};
 use std::path::Path;
+use std::time::{Duration, SystemTime};
 
 /// What an image holds.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -51,6 +52,14 @@ pub fn private(path: &Path) -> io::Result<File> {
     let file = OpenOptions::new().write(true).create(true).truncate(true).mode(0o600).open(path)?;
     // Of an interrupted copy.
     file.set_permissions(Permissions::from_mode(0o600)).map(|()| file)
+}
+
+/// Whether files of a folder keep the time that they are given, which not all file systems can: ext4 with small inodes
+/// has seconds. A copy that were told so would share nothing with the one before.
+pub fn keeps_nanoseconds(folder: &Path) -> io::Result<bool> {
+    let file = tempfile::tempfile_in(folder)?;
+    file.set_modified(SystemTime::UNIX_EPOCH + Duration::new(1, 123_456_789))?;
+    Ok(file.metadata()?.mtime_nsec() == 123_456_789)
 }
 
 /// Whether a file was not seen by another of its names.

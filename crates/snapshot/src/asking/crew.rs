@@ -1,0 +1,240 @@
+//! A large volume that is read by each of its hosts, at the same time.
+
+use super::channel::{self, From, To};
+use super::home::{self, Home};
+use crate::ask::{Answer, Ask, Control};
+use crate::home::Candidate;
+use crate::split::{Deal, Found, Part, Share, Turn, When, deal, may_read};
+use homing_locate::{HostNames, Locator, Spread};
+use homing_model::{Failure, RawText};
+use homing_mounts::Kind;
+use std::collections::BTreeSet;
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+/// Hosts that can read what is on their bricks.
+pub struct Readers {
+    hosts: Vec<Reader>,
+    /// The source below a brick.
+    below: RawText,
+    when: When,
+}
+
+struct Reader {
+    host: String,
+    /// The source there.
+    path: RawText,
+    turns: Vec<Turn>,
+    is_bank: bool,
+    is_home: bool,
+}
+
+impl Readers {
+    /// `None`: one host reads all. `bank`: what tells the bank's host from others.
+    pub fn of(home: &Home, bank: &str, when: When, note: &dyn Fn(&str)) -> Option<Readers> {
+        let (real, line) = home.here.as_ref().filter(|(_, line)| Kind::of(&line.mount) == Kind::Gluster)?;
+        // All that the volume has: no host is asked for what is small anyhow.
+        if !when.pays(used(real)?) {
+            return None;
+        }
+        let spread = known(Locator::new().ok()?.spread(real)?);
+        let hosts: BTreeSet<&String> = spread.sets.iter().flatten().map(|(host, _)| host).collect();
+        let hosts: Vec<&String> = hosts.into_iter().collect();
+        let mount = homing_mounts::identified(line);
+        let held = homing_threads::each(&hosts, |host| home::holds(host, &Candidate::mounted(host, real, &mount)));
+        let mut able = Vec::new();
+        for (host, held) in hosts.into_iter().zip(held) {
+            match held {
+                Ok((identity, path)) => able.push((host.clone(), identity, path)),
+                Err(why) => note(&format!("has no part of the reading: {why}")),
+            }
+        }
+        let names: Vec<String> = able.iter().map(|(host, ..)| host.clone()).collect();
+        let bank_name = able.iter().find(|(_, identity, _)| identity == bank).map(|(host, ..)| host.clone());
+        let mut dealt = deal(&spread.sets, &names, bank_name.as_deref());
+        let reader = |(host, identity, path): (String, String, RawText)| {
+            let (is_bank, is_home) = (identity == bank, identity == home.identity);
+            dealt.remove(&host).map(|turns| Reader { host, path, turns, is_bank, is_home })
+        };
+        let hosts: Vec<Reader> = able.into_iter().filter_map(reader).collect();
+        (hosts.len() > 1).then(|| Readers { hosts, below: spread.below.as_path().into(), when })
+    }
+
+    fn parts(self, found: Vec<(usize, String, Found)>) -> Vec<Part> {
+        let bytes = found.iter().map(|(_, _, found)| found.bytes).sum();
+        let others = found.iter().any(|(reader, _, found)| found.files > 0 && !self.hosts[*reader].is_home);
+        if !self.when.pays(bytes) || !others {
+            return Vec::new();
+        }
+        let part = |(reader, mark, found): (usize, String, Found)| {
+            let Reader { host, path, is_bank, .. } = &self.hosts[reader];
+            let at = (!is_bank).then(|| host.clone());
+            Part { name: host.clone(), host: at, path: path.clone(), list: found.list, mark }
+        };
+        found.into_iter().map(part).collect()
+    }
+}
+
+/// Bytes that a volume has in use.
+fn used(folder: &Path) -> Option<u64> {
+    let all = rustix::fs::statvfs(folder).ok()?;
+    Some(all.f_blocks.saturating_sub(all.f_bfree) * all.f_frsize)
+}
+
+/// With the names that people know hosts by.
+fn known(spread: Spread) -> Spread {
+    let names = HostNames::default();
+    names.learn(&spread.sets.iter().flatten().map(|(host, _)| host.clone()).collect());
+    let set = |set: Vec<(String, PathBuf)>| set.into_iter().map(|(host, brick)| (names.of(&host), brick)).collect();
+    Spread { sets: spread.sets.into_iter().map(set).collect(), ..spread }
+}
+
+/// All who take part in a copy, and are told when it stands still.
+#[derive(Clone)]
+pub struct Crew(Arc<Mutex<State>>);
+
+struct State {
+    bank: To,
+    /// Who has the leases.
+    lease: Option<To>,
+    readers: Vec<Member>,
+    leases: u32,
+}
+
+/// A host that reads a part.
+struct Member {
+    /// `None`: it has ended.
+    channel: Option<To>,
+    runs: bool,
+}
+
+/// A host that looks for its part.
+struct Looking {
+    from: From,
+    mark: String,
+}
+
+impl Crew {
+    /// The bank's host alone.
+    pub fn new(bank: To) -> Crew {
+        Crew(Arc::new(Mutex::new(State { bank, lease: None, readers: Vec::new(), leases: u32::MAX })))
+    }
+
+    /// With a host that has the leases of all.
+    pub fn with_lease(&self, lease: To) -> Crew {
+        self.state().lease = Some(lease);
+        self.clone()
+    }
+
+    /// Others leave room for so many readers.
+    pub fn may_read(&self, leases: u32) {
+        let mut state = self.state();
+        let ran = state.leases > 0;
+        state.leases = leases;
+        if ran != (leases > 0) {
+            let control = if leases > 0 { Control::Resume } else { Control::Pause };
+            let _ = state.bank.control(&control);
+        }
+        state.tell();
+    }
+
+    /// Has each host look for its part, and tells the bank's host of all parts that are worth it.
+    pub fn deal(&self, readers: Option<Readers>, deal: Deal, note: &dyn Fn(&str)) -> Result<(), Failure> {
+        let parts = match readers {
+            Some(readers) => self.found(readers, deal, note)?,
+            None => Vec::new(),
+        };
+        if parts.is_empty() {
+            self.state().take_all();
+        }
+        self.state().bank.control(&Control::Parts(parts))
+    }
+
+    fn found(&self, readers: Readers, deal: Deal, note: &dyn Fn(&str)) -> Result<Vec<Part>, Failure> {
+        let ask = |reader: &Reader| {
+            let mark = homing_folder::unguessable().map_err(Failure::system)?;
+            let (turns, below, deal) = (reader.turns.clone(), readers.below.clone(), deal.clone());
+            let (to, from) = channel::ask(&reader.host, &Ask::Share(Share { turns, below, deal, mark: mark.clone() }))?;
+            Ok((to, Looking { from, mark }))
+        };
+        let none = |failure: Failure| note(&format!("has no part of the reading: {}", failure.message));
+        let asked: Vec<Result<(To, Looking), Failure>> = homing_threads::each(&readers.hosts, ask);
+        let mut looking = Vec::new();
+        let mut state = self.state();
+        for (number, asked) in asked.into_iter().enumerate() {
+            match asked {
+                Ok((to, look)) => {
+                    state.readers.push(Member { channel: Some(to), runs: true });
+                    looking.push((number, look));
+                }
+                Err(failure) => none(failure),
+            }
+        }
+        // They stand still for others from now on, also while they look.
+        state.tell();
+        drop(state);
+        let mut all = Vec::new();
+        let mut idle = Vec::new();
+        for (member, (number, mut look)) in looking.into_iter().enumerate() {
+            match look.from.hear() {
+                Ok(Answer::Found(found)) if found.files > 0 => all.push((number, look.mark, found)),
+                Ok(_) => idle.push(member),
+                Err(failure) => {
+                    none(failure);
+                    idle.push(member);
+                }
+            }
+        }
+        self.dismiss(&idle);
+        Ok(readers.parts(all))
+    }
+
+    /// Members without files: the others are counted as the bank's host counts parts.
+    fn dismiss(&self, idle: &[usize]) {
+        let mut state = self.state();
+        let mut number = 0..;
+        state.readers.retain(|_| number.next().is_none_or(|number| !idle.contains(&number)));
+        state.want();
+        state.tell();
+    }
+
+    /// A host has read its part.
+    pub fn ended(&self, number: usize) {
+        let mut state = self.state();
+        // What it takes to say farewell, others do not wait for.
+        let gone = state.readers.get_mut(number).and_then(|member| member.channel.take());
+        state.want();
+        state.tell();
+        drop(state);
+        drop(gone);
+    }
+
+    fn state(&self) -> MutexGuard<'_, State> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl State {
+    /// A lease for each who reads; the copy that goes over everything needs one, too.
+    fn want(&mut self) {
+        let reading = self.readers.iter().filter(|member| member.channel.is_some()).count();
+        if let Some(lease) = &mut self.lease {
+            let _ = lease.control(&Control::Wanted(u32::try_from(reading).unwrap_or(u32::MAX).max(1)));
+        }
+    }
+
+    /// Tells those who read whether they may.
+    fn tell(&mut self) {
+        let ended: Vec<bool> = self.readers.iter().map(|member| member.channel.is_none()).collect();
+        for (member, runs) in self.readers.iter_mut().zip(may_read(&ended, self.leases)) {
+            let Some(to) = member.channel.as_mut().filter(|_| member.runs != runs) else { continue };
+            let _ = to.control(if runs { &Control::Resume } else { &Control::Pause });
+            member.runs = runs;
+        }
+    }
+
+    fn take_all(&mut self) {
+        self.readers.clear();
+        self.want();
+    }
+}

@@ -1,0 +1,79 @@
+//! Whom a verb asks: the bank's host about plain trees, the source's host about a repository of restic.
+
+use super::channel::{self, From, To};
+use super::home::{self, Home, Known};
+use crate::ask::{Answer, Ask};
+use crate::repository::{Act, FOLDER, Order, Repository, Restore};
+use crate::section::Engine;
+use crate::target::Target;
+use homing_model::Failure;
+
+/// A host, and what it is asked.
+pub struct Asked {
+    /// The host.
+    pub host: String,
+    /// The question.
+    pub ask: Ask,
+}
+
+impl Asked {
+    /// The question of a vault's engine. `act`: what it is to a repository; an error where it is nothing there.
+    pub fn of(
+        known: &Known,
+        target: &Target,
+        plain: Ask,
+        act: impl FnOnce() -> Result<Act, Failure>,
+    ) -> Result<Asked, Failure> {
+        if target.section.engine == Engine::Rsync {
+            return Ok(Asked { host: target.host.clone(), ask: plain });
+        }
+        let act = act()?;
+        let home = source(known, target)?;
+        Asked::repository(target, home.host, &home.identity, act)
+    }
+
+    /// A restore into a folder of a host, which reads the repository itself: the source's host may be lost.
+    pub fn restore(target: &Target, host: &str, restore: Restore) -> Result<Asked, Failure> {
+        Asked::repository(target, host.into(), &home::identity(host)?, Act::Restore(restore))
+    }
+
+    fn repository(target: &Target, host: String, identity: &str, act: Act) -> Result<Asked, Failure> {
+        let repository = repository(target, identity)?;
+        Ok(Asked { host, ask: Ask::Restic(Box::new(Order { repository, act })) })
+    }
+
+    /// The one answer.
+    pub fn answer(&self) -> Result<Answer, Failure> {
+        channel::answer(&self.host, &self.ask)
+    }
+
+    /// A channel, for more than one.
+    pub fn begin(&self) -> Result<(To, From), Failure> {
+        channel::ask(&self.host, &self.ask)
+    }
+}
+
+/// The host with the bytes, which runs restic.
+pub fn source(known: &Known, target: &Target) -> Result<Home, Failure> {
+    let source = target.section.source.as_deref();
+    let source = source.ok_or_else(|| Failure::usage("restic runs where the source is, which nothing tells"))?;
+    home::home(source, &target.host, known)
+}
+
+/// The repository as a host reaches it.
+pub fn repository(target: &Target, identity: &str) -> Result<Repository, Failure> {
+    let section = &target.section;
+    let password_file = section.password_file.clone().ok_or_else(|| Failure::usage("--password-file is missing"))?;
+    let local = identity == home::identity(&target.host)?;
+    Ok(Repository {
+        host: (!local).then(|| target.host.clone()),
+        folder: target.site.bank.join(&target.site.vault).join(FOLDER),
+        password_file,
+        ssh: section.ssh.clone(),
+    })
+}
+
+/// What a repository cannot do.
+pub fn not_with_restic(what: &str, hint: &str) -> Failure {
+    Failure::usage(format!("{what} is not possible with restic")).hint(hint)
+}

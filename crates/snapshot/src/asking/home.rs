@@ -1,0 +1,152 @@
+//! Which host is asked to read: the one that has the bytes.
+
+use super::channel;
+use crate::ask::{Answer, Ask, Gate, Seen};
+use crate::home::{Candidate, candidates};
+use crate::section;
+use homing_folder::lease::Place;
+use homing_locate::{HostNames, Locator, Volume};
+use homing_model::{Failure, RawText};
+use homing_mounts::{Kind, MountLine, nfs};
+use std::collections::BTreeMap;
+use std::os::unix::fs::MetadataExt;
+use std::path::{Path, PathBuf};
+
+/// Files of a volume that are looked at to know which hosts hold its bytes.
+const FILES: usize = 200;
+
+/// What this machine knows of the cluster.
+pub struct Known {
+    /// Its own name.
+    pub own: String,
+    /// Where the leases of a server lie that has these names and holds one of these volumes.
+    pub leases: Box<Leases>,
+}
+
+/// See [`Known::leases`].
+type Leases = dyn Fn(&[String], &[Volume]) -> Option<Place>;
+
+/// Where a source's bytes are read.
+pub struct Home {
+    /// The host.
+    pub host: String,
+    /// Tells it from others.
+    pub identity: String,
+    /// The folder there.
+    pub path: RawText,
+    /// The leases of its file server.
+    pub gate: Option<Gate>,
+    /// Hosts that would have been better, and why they were passed over.
+    pub passed: Vec<String>,
+    /// The folder without links and what it is on, as they are here, where it is seen here.
+    pub here: Option<(PathBuf, MountLine)>,
+}
+
+/// Finds the host with the bytes of a source.
+pub fn home(source: &str, bank: &str, known: &Known) -> Result<Home, Failure> {
+    if let (Some(host), path) = section::source_place(source) {
+        let path: RawText = path.as_path().into();
+        let seen = look(host, std::slice::from_ref(&path))?;
+        let missing = || Failure::system(format!("{} is no folder on {host}", path.display()));
+        seen.paths.first().cloned().flatten().ok_or_else(missing)?;
+        let gate = gate(host, &[], Path::new("/"), Path::new("/"), known);
+        return Ok(Home { host: host.into(), identity: seen.identity, path, gate, passed: Vec::new(), here: None });
+    }
+    let failed = |e: std::io::Error| Failure::usage(format!("{source}: {e}"));
+    let real = Path::new(source).canonicalize().map_err(failed)?;
+    let meta = std::fs::metadata(&real).map_err(failed)?;
+    if !meta.is_dir() {
+        return Err(Failure::usage(format!("{source} is no folder")));
+    }
+    let lines = homing_mounts::read().map_err(failed)?;
+    let line = homing_mounts::holding(&lines, &real);
+    let line = line.ok_or_else(|| Failure::system(format!("{source} is on no file system of the mount table")))?;
+    let mut passed = Vec::new();
+    for candidate in candidates(&real, &homing_mounts::identified(line), meta.ino(), bank, &bricks(&real, line)) {
+        let host = candidate.host.clone().unwrap_or_else(|| known.own.clone());
+        match holds(&host, &candidate) {
+            Ok((identity, path)) => {
+                let root = there(&path, &real, line);
+                let gate = gate(&host, std::slice::from_ref(line), line.mount.point.as_path(), &root, known);
+                let here = Some((real.clone(), line.clone()));
+                return Ok(Home { host, identity, path, gate, passed, here });
+            }
+            Err(why) => passed.push(why),
+        }
+    }
+    let why = format!("no host was found that has the bytes of {source}: {}", passed.join("; "));
+    Err(Failure::system(why).hint("source = \"HOST:/PATH\" says where they are"))
+}
+
+/// Hosts with bricks of a volume of GlusterFS, those with most of the first files' bytes first.
+fn bricks(real: &Path, line: &MountLine) -> Vec<String> {
+    let locator = if Kind::of(&line.mount) == Kind::Gluster { Locator::new().ok() } else { None };
+    let files = locator.map(|locator| locator.locate_tree(real, FILES).files).unwrap_or_default();
+    let mut held: BTreeMap<String, u64> = BTreeMap::new();
+    for (host, bytes) in files.iter().flat_map(|file| file.bytes_per_host()) {
+        *held.entry(host).or_default() += bytes;
+    }
+    let names = HostNames::default();
+    names.learn(&held.keys().cloned().collect());
+    let mut hosts: Vec<(u64, String)> = held.into_iter().map(|(host, bytes)| (bytes, names.of(&host))).collect();
+    hosts.sort_by(|a, b| b.0.cmp(&a.0).then_with(|| a.1.cmp(&b.1)));
+    hosts.into_iter().map(|(_, host)| host).collect()
+}
+
+/// Whether a host has the folder, and under which name.
+pub fn holds(host: &str, candidate: &Candidate) -> Result<(String, RawText), String> {
+    let fits = |paths: &[RawText], seen: &Seen| {
+        let all = paths.iter().zip(&seen.paths);
+        all.into_iter()
+            .find(|(_, found)| found.as_ref().is_some_and(|found| candidate.proof.holds(found)))
+            .map(|(path, _)| (seen.identity.clone(), path.clone()))
+    };
+    let seen = look(host, &candidate.paths).map_err(|failure| failure.message)?;
+    if let Some(found) = fits(&candidate.paths, &seen) {
+        return Ok(found);
+    }
+    // Below the root of NFS version 4's name space.
+    let more = |path: &RawText| nfs::server_paths(path, &seen.exports);
+    let paths: Vec<RawText> = candidate.paths.iter().flat_map(more).map(|path| path.as_path().into()).collect();
+    let none = || format!("{host} has no {} that is the same folder", candidate.paths[0].display());
+    if paths.len() == candidate.paths.len() {
+        return Err(none());
+    }
+    let seen = look(host, &paths).map_err(|failure| failure.message)?;
+    fits(&paths, &seen).ok_or_else(none)
+}
+
+fn look(host: &str, paths: &[RawText]) -> Result<Seen, Failure> {
+    match channel::answer(host, &Ask::Look(paths.to_vec()))? {
+        Answer::Seen(seen) => Ok(seen),
+        other => Err(Failure::system(format!("{host} answered {other:?} to a look at its folders"))),
+    }
+}
+
+/// Tells hosts apart by more than their names.
+pub fn identity(host: &str) -> Result<String, Failure> {
+    look(host, &[]).map(|seen| seen.identity)
+}
+
+/// The root of the file system on the host that has it: the folder's path without what is below the mount point.
+fn there(path: &RawText, real: &Path, line: &MountLine) -> PathBuf {
+    let below = real.strip_prefix(line.mount.point.as_path()).unwrap_or(Path::new(""));
+    let mut root = path.to_path();
+    for _ in below.components() {
+        root.pop();
+    }
+    root
+}
+
+/// Where the leases are, as that host sees them: `root` there is what `point` is here.
+fn gate(host: &str, lines: &[MountLine], point: &Path, root: &Path, known: &Known) -> Option<Gate> {
+    let volume = |line: &MountLine| Volume {
+        name: homing_mounts::volume_name(&line.mount),
+        kind: Kind::of(&line.mount),
+        mount: line.mount.clone(),
+    };
+    let place = (known.leases)(&[host.into()], &lines.iter().map(volume).collect::<Vec<_>>())?;
+    let below = place.folder.strip_prefix(point).ok();
+    let folder = below.map_or(place.folder.clone(), |below| root.join(below));
+    Some(Gate { folder, server: place.server, limit: place.limit })
+}

@@ -1,0 +1,14 @@
+//! This machine's part: which host is asked about a vault, what, and who takes part in a copy.
+
+mod channel;
+mod crew;
+mod engine;
+mod home;
+mod making;
+mod reading;
+
+pub use channel::{From, To, answer, ask};
+pub use engine::{Asked, not_with_restic};
+pub use home::Known;
+pub use making::{Done, Wishes, make};
+pub use reading::{Restore, keep, listed, now, parent, place, restore};

@@ -1,0 +1,108 @@
+//! What verbs that read a vault, and write back, ask, and of whom.
+
+use super::channel::{self, From, To};
+use super::engine::{Asked, source};
+use super::home::{self, Known};
+use crate::ask::{self, Answer, Ask, Listed};
+use crate::image::When;
+use crate::repository::{self, Act};
+use crate::rsync::At;
+use crate::section::{self, Engine};
+use crate::target::Target;
+use homing_model::{Failure, RawText};
+use std::path::PathBuf;
+
+/// What a vault holds.
+pub fn listed(known: &Known, target: &Target) -> Result<Listed, Failure> {
+    let listed = |asked: Asked| match asked.answer()? {
+        Answer::Listed(listed) => Ok(*listed),
+        other => Err(odd(target, &other)),
+    };
+    let bank = || Asked { host: target.host.clone(), ask: Ask::List(target.site.clone()) };
+    if target.section.engine == Engine::Rsync {
+        return listed(bank());
+    }
+    // The bank's host knows its disk, and what came of trials.
+    let of_bank = listed(bank())?;
+    let asked = Asked::of(known, target, Ask::List(target.site.clone()), || Ok(Act::List))?;
+    let Listed { images, unfinished, .. } = listed(asked)?;
+    Ok(Listed { images, unfinished, ..of_bank })
+}
+
+fn odd(target: &Target, answer: &Answer) -> Failure {
+    Failure::system(format!("{} answered {answer:?}", target.host))
+}
+
+/// Where the folder that was copied is now, as the bank's host reaches it.
+pub fn now(known: &Known, target: &Target) -> Result<At, Failure> {
+    let source = target.section.source.as_deref();
+    let source =
+        source.ok_or_else(|| Failure::usage("nothing says where that was").hint("--into DIR, or --with WHEN"))?;
+    let home = home::home(source, &target.host, known)?;
+    let local = home.identity == home::identity(&target.host)?;
+    Ok(At { host: (!local).then_some(home.host), path: home.path })
+}
+
+/// The folder that something below a source is in.
+pub fn parent(root: At, target: &Target) -> At {
+    let folder = target.below.parent().map_or(PathBuf::new(), PathBuf::from);
+    let path = root.path.as_path().join(folder).components().collect::<PathBuf>();
+    At { path: path.as_path().into(), ..root }
+}
+
+/// What is written back.
+pub struct Restore {
+    /// Of which image.
+    pub when: When,
+    /// What of it, below the source.
+    pub below: RawText,
+    /// What is there and differs is replaced.
+    pub overwrite: bool,
+}
+
+/// Whom to ask to write something back; `named`: the place was.
+pub fn restore(known: &Known, target: &Target, into: &At, named: bool, wanted: Restore) -> Result<Asked, Failure> {
+    let Restore { when, below, overwrite } = wanted;
+    if target.section.engine == Engine::Restic {
+        let order = |into: At| repository::Restore { when, below, into, overwrite };
+        return from_repository(known, target, into, named, order);
+    }
+    let (site, ssh) = (target.site.clone(), target.section.ssh.clone());
+    let order = ask::Restore { site, when, below, into: into.clone(), overwrite, ssh };
+    Ok(Asked { host: target.host.clone(), ask: Ask::Restore(Box::new(order)) })
+}
+
+/// The host that gets the files runs restic: the one that is named, else the source's, where the place is its own.
+fn from_repository(
+    known: &Known,
+    target: &Target,
+    into: &At,
+    named: bool,
+    order: impl FnOnce(At) -> repository::Restore,
+) -> Result<Asked, Failure> {
+    let there = |path: RawText| At { host: None, path };
+    if let Some(host) = into.host.as_deref().filter(|_| named) {
+        return Asked::restore(target, host, order(there(into.path.clone())));
+    }
+    let home = source(known, target)?;
+    let into = if named { there(into.path.clone()) } else { parent(there(home.path), target) };
+    Asked::restore(target, &home.host, order(into))
+}
+
+/// Where files are to go: /PATH on this machine or HOST:/PATH.
+pub fn place(into: &str) -> Result<At, Failure> {
+    if let Some((host, path)) = section::place(into) {
+        return Ok(At { host: Some(host.into()), path: path.into() });
+    }
+    let absolute = into.starts_with('/').then(|| At { host: None, path: into.into() });
+    absolute.ok_or_else(|| Failure::usage(format!("--into {into:?} is neither /PATH nor HOST:/PATH")))
+}
+
+/// Has the bank's host keep others off a vault, for as long as what is returned lives.
+pub fn keep(target: &Target) -> Result<(To, From), Failure> {
+    let (to, mut from) = channel::ask(&target.host, &Ask::Keep(target.site.clone()))?;
+    match from.hear()? {
+        Answer::Kept => Ok((to, from)),
+        other => Err(odd(target, &other)),
+    }
+}

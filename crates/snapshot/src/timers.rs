@@ -1,0 +1,202 @@
+//! Timers of systemd on a host that make images: what is there, and the steps to what is wanted.
+
+use crate::target::Target;
+use crate::timer::{self, FOLDER, HEAD, Schedule};
+use homing_model::Failure;
+use homing_steps::{Executor, Observed, Phase, Question, SshExecutor, Step, Wanted, carry_out, observe, plan, undo};
+use std::collections::{BTreeMap, BTreeSet};
+
+/// Says that systemd runs the host.
+const SYSTEMD: &str = "test -d /run/systemd/system && echo yes";
+
+/// A vault's units.
+pub struct Timer {
+    /// Its name.
+    pub vault: String,
+    /// When, in systemd's words.
+    pub calendar: String,
+    /// Its units, without their endings.
+    pub unit: String,
+    service: String,
+    timer: String,
+    /// A question of a shell: whether the host can do it.
+    runnable: String,
+}
+
+/// A host, and how it is asked.
+pub struct Place {
+    /// Its name.
+    pub host: String,
+    /// The way to it.
+    pub executor: SshExecutor,
+}
+
+/// What is to be done.
+pub struct Way {
+    /// In order.
+    pub steps: Vec<Step>,
+    /// What somebody else has changed since, and stays.
+    pub changed: Vec<String>,
+}
+
+impl Timer {
+    /// The units of all vaults that have a schedule; `file`: the cluster file that `program` is to read.
+    pub fn of(targets: &[Target], program: &str, file: Option<&str>, spread: u32) -> Result<Vec<Timer>, Failure> {
+        let scheduled = |target: &Target| {
+            let schedule = Schedule::of(target.section.schedule.as_deref()?);
+            Some(schedule.map(|schedule| (target.name.clone(), schedule)))
+        };
+        let vaults: Result<Vec<(String, Schedule)>, String> = targets.iter().filter_map(scheduled).collect();
+        let vaults = vaults.map_err(Failure::usage)?;
+        let named: Vec<(&str, Schedule)> = vaults.iter().map(|(name, schedule)| (name.as_str(), *schedule)).collect();
+        let later = timer::staggered(&named, spread);
+        let file = file.map_or(Vec::new(), |file| vec!["--cluster".to_string(), file.to_string()]);
+        let quoted =
+            |word: &str| homing_model::text::quoted_unless(word, |c| c.is_ascii_alphanumeric() || "-_./".contains(c));
+        let readable = file.last().map_or(String::new(), |file| format!(" && test -r {}", quoted(file)));
+        let runnable = format!("test -x {}{readable} && echo yes", quoted(program));
+        let one = |(name, schedule): &(&str, Schedule)| {
+            let ours = [program, "snapshot", "--quiet"].map(String::from).into_iter().chain(file.clone());
+            let words: Vec<String> = ours.chain(["--".into(), name.to_string()]).collect();
+            let calendar = schedule.later(later[name]);
+            Timer {
+                unit: timer::unit(name),
+                service: timer::service(name, &words),
+                timer: timer::timer(name, &calendar),
+                runnable: runnable.clone(),
+                calendar,
+                vault: name.to_string(),
+            }
+        };
+        Ok(named.iter().map(one).collect())
+    }
+
+    fn files(&self) -> [(String, &str); 2] {
+        let path = |kind: &str| format!("{FOLDER}/{}.{kind}", self.unit);
+        [(path("service"), self.service.as_str()), (path("timer"), self.timer.as_str())]
+    }
+
+    fn name(&self) -> String {
+        format!("{}.timer", self.unit)
+    }
+}
+
+/// What a journal calls the parts of a timer.
+fn things(timer: &Timer) -> Vec<String> {
+    let files = timer.files().map(|(path, _)| path);
+    files.into_iter().chain([format!("unit {}", timer.name())]).collect()
+}
+
+fn is_ours(thing: &str) -> bool {
+    [format!("{FOLDER}/{HEAD}"), format!("unit {HEAD}")].iter().any(|head| thing.starts_with(head.as_str()))
+}
+
+/// A timer whose files change is stopped first: it reads them when it starts.
+fn wants(timers: &[Timer], seen: &Observed) -> Vec<Wanted> {
+    let mut wanted = Vec::new();
+    for timer in timers {
+        let runs = seen.units.get(&timer.name()).is_some_and(|(state, _)| state.active);
+        if runs && timer.files().iter().any(|(path, text)| seen.text(path) != Some(text)) {
+            wanted.push(Wanted::Unit { name: timer.name(), on: false });
+        }
+        wanted.extend(timer.files().iter().map(|(path, text)| Wanted::file(path, *text)));
+        wanted.push(Wanted::Unit { name: timer.name(), on: true });
+    }
+    wanted
+}
+
+impl Place {
+    /// The steps to these timers, and away from those that were made before; `undone`: there are to be none.
+    pub fn way(&self, timers: &[Timer], undone: bool) -> Result<Way, Failure> {
+        let seen = self.look(timers)?;
+        self.can(timers, &seen)?;
+        let wanted: BTreeSet<String> = timers.iter().flat_map(things).collect();
+        let mut came = undo(&seen);
+        came.changed.retain(|why| is_ours(why) && !wanted.iter().any(|thing| why.starts_with(&format!("{thing}: "))));
+        came.steps.retain(|step| is_ours(&step.change.thing()) && !wanted.contains(&step.change.thing()));
+        if timers.is_empty() && !undone && came.steps.is_empty() {
+            let failure = Failure::usage("no [snapshot.NAME] of the cluster file has a schedule");
+            return Err(failure.hint("schedule = \"02:00\""));
+        }
+        let steps = plan(&wants(timers, &seen), &mut seen.clone());
+        let steps = steps.map_err(|against| Failure::system(format!("{}: {}", self.host, against.join("; "))))?;
+        Ok(Way { steps: came.steps.into_iter().chain(steps).collect(), changed: came.changed })
+    }
+
+    /// What is there of these timers, and of those that were made before.
+    fn look(&self, timers: &[Timer]) -> Result<Observed, Failure> {
+        let before = self.ask(&Question { journal: true, ..Question::default() })?;
+        let ours = before.journal.iter().map(|(_, change)| change).filter(|change| is_ours(&change.thing()));
+        let mut question = Question::of_changes(ours);
+        question
+            .outputs
+            .extend([SYSTEMD.to_string()].into_iter().chain(timers.first().map(|timer| timer.runnable.clone())));
+        for timer in timers {
+            question.files.extend(timer.files().map(|(path, _)| path));
+            question.units.insert(timer.name());
+        }
+        let mut seen = self.ask(&question)?;
+        seen.journal.retain(|(_, change)| is_ours(&change.thing()));
+        Ok(seen)
+    }
+
+    fn ask(&self, question: &Question) -> Result<Observed, Failure> {
+        let told = |why: &str| Failure::system(format!("{}: {why}", self.host));
+        let mut seen = observe(&self.executor, std::slice::from_ref(&self.host), question);
+        let seen = seen.remove(&self.host).ok_or_else(|| told("it was not asked"))?.map_err(|why| told(&why))?;
+        if seen.uid != 0 {
+            return Err(told(&format!("you are user {} there, and timers are root's", seen.uid)).hint("--sudo"));
+        }
+        Ok(seen)
+    }
+
+    /// What would be found out at night.
+    fn can(&self, timers: &[Timer], seen: &Observed) -> Result<(), Failure> {
+        let told = |why: &str| Failure::system(format!("{}: {why}", self.host));
+        if !seen.outputs.contains_key(SYSTEMD) {
+            return Err(told("systemd does not run there").hint("cron: 0 2 * * * homing snapshot NAME -q"));
+        }
+        match timers.first() {
+            Some(first) if !seen.outputs.contains_key(&first.runnable) => {
+                Err(told("this program or the cluster file is not there under the same path, readable to root")
+                    .hint("homing push FILE --hosts HOST"))
+            }
+            _ => Ok(()),
+        }
+    }
+
+    /// Does it.
+    pub fn carry_out(&self, steps: Vec<Step>) -> Result<(), Failure> {
+        let steps = BTreeMap::from([(self.host.clone(), steps)]);
+        let phase = Phase { name: "timers".into(), steps, ..Phase::default() };
+        let failed = carry_out(&self.executor as &dyn Executor, &[phase], &mut |_| {});
+        failed.into_iter().next().map_or(Ok(()), |(host, why)| Err(Failure::system(format!("{host}: {why}"))))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::section::Section;
+    use crate::target::Said;
+
+    #[test]
+    fn each_vault_with_a_schedule_has_a_timer_and_one_whose_files_change_is_stopped_first() {
+        let section = |schedule: Option<&str>| Section {
+            source: Some("/home".into()),
+            bank: "b:/bank".into(),
+            schedule: schedule.map(String::from),
+            ..Section::default()
+        };
+        let sections = [("home".to_string(), section(Some("02:00"))), ("other".to_string(), section(None))];
+        let targets = Target::all(sections.into()).map_err(|failure| failure.message).unwrap();
+        assert_eq!((targets.len(), Said::default().to), (2, None));
+        let timers = Timer::of(&targets, "/usr/bin/homing", Some("/etc/c d.toml"), 0).map_err(|f| f.message).unwrap();
+        let [home] = &timers[..] else { panic!("{}", timers.len()) };
+        assert!(home.runnable.contains("test -r '/etc/c d.toml'") && home.service.contains("--cluster"));
+        let things = things(home);
+        assert!(things.len() == 3 && things.iter().all(|thing| is_ours(thing)), "{things:?}");
+        let fresh = wants(&timers, &Observed::default());
+        assert_eq!(fresh.len(), 3, "two files, and the timer is on");
+    }
+}
