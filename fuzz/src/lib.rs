@@ -9,6 +9,7 @@ use homing_journal::{Counts, Journal, replay};
 use homing_model::nodeset::Groups;
 use homing_model::{Event, NodeSet, RawText};
 use homing_queue::plan::Queue;
+use homing_wire::branch::{FromLeader, ToLeader};
 use homing_wire::stub::{FromStub, ToStub};
 use homing_wire::{FromWorker, ToWorker, encode, receive, receive_hello, receive_some, send_hello};
 use serde::Serialize;
@@ -33,12 +34,14 @@ pub const TARGETS: [Target; 7] = [
 /// Tasks taken from one batch: combinations of sources are many soon.
 const TASKS: usize = 200;
 
-/// Frames of both directions and of the stub, and the hello line.
+/// Frames of both directions, of the stub and of leaders, and the hello line.
 pub fn wire(bytes: &[u8]) {
     frames::<ToWorker>(bytes);
     frames::<FromWorker>(bytes);
     frames::<ToStub>(bytes);
     frames::<FromStub>(bytes);
+    frames::<ToLeader>(bytes);
+    frames::<FromLeader>(bytes);
     if let Ok(facts) = receive_hello(&mut Cursor::new(bytes), |_| ()) {
         let mut again = Vec::new();
         send_hello(&mut again, &facts).expect("memory takes it");

@@ -5,7 +5,8 @@ use crate::error::{Doing, LabError, Result};
 use crate::exec::on_each;
 use crate::guest::Booted;
 use crate::plan::{HostPlan, Plan};
-use crate::{cgroup, folder, gluster, guest, net, process, program};
+use crate::{cgroup, folder, gluster, guest, inotify, net, process, program};
+use rustix::process::{Pid, Signal, kill_process};
 use std::fs::{self, File};
 use std::io::Read;
 use std::net::{SocketAddr, TcpStream};
@@ -33,16 +34,49 @@ pub(crate) fn boot(plan: &Plan, host: &HostPlan) -> Result<()> {
     Ok(())
 }
 
+/// Takes the power of a host away: its first process, and with it all others, whatever they are at. Returns when none is
+/// left; false where none was.
+pub fn power_off(lab: &str, host: &str) -> Result<bool> {
+    program::need_root()?;
+    let host = container(lab, host)?;
+    let killed = match process::leader_of(&host).and_then(Pid::from_raw) {
+        Some(first) => kill_process(first, Signal::KILL).is_ok(),
+        None => false,
+    };
+    wait_for_end(&host);
+    Ok(killed)
+}
+
+/// Boots a host of which nothing runs, as [`reboot`]; false where it runs.
+pub fn power_on(lab: &str, host: &str) -> Result<bool> {
+    program::need_root()?;
+    let off = process::leader_of(&container(lab, host)?).is_none();
+    if off {
+        reboot(lab, host)?;
+    }
+    Ok(off)
+}
+
+/// A host that is no guest: the disk of a guest's own kernel may not be whole after that.
+fn container(lab: &str, host: &str) -> Result<HostPlan> {
+    let host = folder::load(lab)?.known_host(host)?;
+    let refused = || LabError::Request("a guest cannot be switched off".into());
+    if host.is_guest() { Err(refused()) } else { Ok(host) }
+}
+
+fn wait_for_end(host: &HostPlan) {
+    let until = Instant::now() + PATIENCE;
+    while process::nspawn_of(host).is_some() && Instant::now() < until {
+        std::thread::sleep(PAUSE);
+    }
+}
+
 /// Boots a host again whose first process was killed, as after a loss of power:
 /// its disk and its link are what they were. Returns when its volume is there, too.
 pub fn reboot(lab: &str, host: &str) -> Result<()> {
     let plan = folder::load(lab)?;
-    let no_host = || LabError::NoHost { lab: lab.into(), host: host.into(), known: plan.names() };
-    let host = plan.host(host).ok_or_else(no_host)?;
-    let until = Instant::now() + PATIENCE;
-    while process::nspawn_of(&host).is_some() && Instant::now() < until {
-        std::thread::sleep(PAUSE);
-    }
+    let host = plan.known_host(host)?;
+    wait_for_end(&host);
     boot(&plan, &host)?;
     if plan.spec.gluster.is_some() { gluster::join(&plan, &host) } else { Ok(()) }
 }
@@ -110,6 +144,7 @@ fn wait<T>(
                 continue;
             }
         };
+        let why = [Some(why), inotify::shortage()].into_iter().flatten().collect::<Vec<_>>().join("; ");
         return Err(LabError::Boot { host: host.name(), why, console: console_end(host) });
     }
 }

@@ -31,19 +31,35 @@ pub(crate) fn make(plan: &Plan, shape: CephSpec) -> Result<()> {
         output(plan, host, "giving Ceph its keys", &["chown", "root:ceph", KEYS]).map(drop)
     })?;
     script(plan, first, "starting Ceph's monitor", &start_monitor(first, &cluster))?;
-    let ids: Vec<String> = hosts.iter().map(|_| uuid()).collect::<Result<_>>()?;
+    let osds = hosts.iter().filter(|host| !host.mounts_by_its_kernel());
+    let ids: Vec<String> = osds.map(|_| uuid()).collect::<Result<_>>()?;
     script(plan, first, "making the pools of Ceph", &make_pools(&ids))?;
     on_each(plan, |host| {
         let number = osd_of(host);
-        script(plan, host, "starting Ceph's OSD", &start_osd(number, &ids[number]))?;
+        let Some(id) = ids.get(number) else { return Ok(()) };
+        script(plan, host, "starting Ceph's OSD", &start_osd(number, id))?;
         match host.name() == first.name() {
             true => script(plan, host, "starting Ceph's manager and MDS", START_OTHERS),
             false => Ok(()),
         }
     })?;
     wait_until_healthy(plan, first)?;
-    on_each(plan, |host| script(plan, host, "mounting CephFS", "mkdir -p /data && ceph-fuse --id user /data >&2"))?;
+    on_each(plan, |host| {
+        let how = if host.mounts_by_its_kernel() { mount_by_kernel(first) } else { MOUNT_BY_FUSE.into() };
+        script(plan, host, "mounting CephFS", &how)
+    })?;
     output(plan, first, "opening /data to all users", &["chmod", "1777", "/data"]).map(drop)
+}
+
+const MOUNT_BY_FUSE: &str = "mkdir -p /data && ceph-fuse --id user /data >&2";
+
+/// The kernel gets the key by itself: `mount.ceph` would have to be there too.
+fn mount_by_kernel(first: &HostPlan) -> String {
+    format!(
+        "modprobe ceph\nmkdir -p /data\nkey=$(sed -n 's/.*key = //p' {USER_KEY})\n\
+         mount -i -t ceph {}:6789:/ /data -o name=user,secret=$key\n",
+        first.address()
+    )
 }
 
 fn script(plan: &Plan, host: &HostPlan, doing: &str, text: &str) -> Result<()> {

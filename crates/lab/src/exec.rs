@@ -1,6 +1,6 @@
 //! Running a command inside a host, and something for every host.
 
-use crate::error::{LabError, Result};
+use crate::error::Result;
 use crate::plan::{HostPlan, Plan};
 use crate::{cgroup, folder, process, program};
 use std::io::Write;
@@ -15,9 +15,7 @@ const PATH: &str = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin
 pub fn exec(lab: &str, host: &str) -> Result<Command> {
     program::need_root()?;
     let plan = folder::load(lab)?;
-    let no_host = || LabError::NoHost { lab: lab.into(), host: host.into(), known: plan.names() };
-    let planned = plan.host(host).ok_or_else(no_host)?;
-    inside(&planned).ok_or_else(no_host)
+    inside(&plan.known_host(host)?).ok_or_else(|| plan.no_host(host))
 }
 
 /// As [`exec`]; `None` when the host does not run.
@@ -63,11 +61,7 @@ exec ssh -F "$config" "$host" "$line""#;
 
 /// Runs a program in a host to its end and returns its standard output.
 pub(crate) fn output(plan: &Plan, host: &HostPlan, doing: &str, args: &[&str]) -> Result<String> {
-    let mut c = inside(host).ok_or_else(|| LabError::NoHost {
-        lab: plan.spec.name.clone(),
-        host: host.name(),
-        known: plan.names(),
-    })?;
+    let mut c = inside(host).ok_or_else(|| plan.no_host(&host.name()))?;
     c.args(args).stdin(Stdio::null());
     program::finish(&format!("{doing} on {}", host.name()), &mut c)
 }

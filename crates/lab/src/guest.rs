@@ -31,7 +31,6 @@ impl Guests {
 
     /// Refuses when a program is missing.
     pub(crate) fn require(self) -> Result<()> {
-        program::require(program::FOR_NFS)?;
         program::require(match self {
             Guests::Qemu => program::FOR_QEMU,
             Guests::Uml => program::FOR_UML,

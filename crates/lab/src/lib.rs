@@ -9,6 +9,7 @@
 mod boot;
 mod ceph;
 mod cgroup;
+pub mod demo;
 mod disk;
 mod down;
 mod error;
@@ -16,6 +17,7 @@ mod exec;
 mod folder;
 mod gluster;
 mod guest;
+mod inotify;
 mod kernel;
 mod moosefs;
 mod mounts;
@@ -29,10 +31,11 @@ mod root;
 mod slurm;
 pub mod spec;
 mod status;
+mod told;
 mod uml;
 mod up;
 
-pub use boot::{reboot, remount};
+pub use boot::{power_off, power_on, reboot, remount};
 pub use down::down;
 pub use error::{LabError, Result};
 pub use exec::exec;

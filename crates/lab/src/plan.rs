@@ -1,6 +1,7 @@
 //! Names, addresses and file texts of a lab, from its number alone. Pure, so
 //! that `down` after a crash computes the same names that `up` used.
 
+use crate::error::{LabError, Result};
 use crate::spec::LabSpec;
 use serde::{Deserialize, Serialize};
 use std::net::Ipv4Addr;
@@ -44,6 +45,16 @@ impl Plan {
     /// The host of this name.
     pub fn host(&self, name: &str) -> Option<HostPlan> {
         self.hosts().into_iter().find(|h| h.name() == name)
+    }
+
+    /// The host of this name, or that there is none.
+    pub(crate) fn known_host(&self, name: &str) -> Result<HostPlan> {
+        self.host(name).ok_or_else(|| self.no_host(name))
+    }
+
+    /// That no such host is there, or runs.
+    pub(crate) fn no_host(&self, name: &str) -> LabError {
+        LabError::NoHost { lab: self.spec.name.clone(), host: name.into(), known: self.names() }
     }
 
     /// Name of the bridge.
@@ -162,7 +173,12 @@ impl HostPlan {
 
     /// Whether it is a guest with a kernel of its own.
     pub fn is_guest(&self) -> bool {
-        self.lab.spec.nfs.is_some()
+        self.lab.spec.nfs.is_some() || self.mounts_by_its_kernel()
+    }
+
+    /// Whether it is the guest beside the hosts of a Ceph.
+    pub(crate) fn mounts_by_its_kernel(&self) -> bool {
+        self.lab.spec.has_kernel_client() && self.index == self.lab.spec.hosts
     }
 
     /// The program that the host runs in.

@@ -70,20 +70,25 @@ impl FromStr for MooseSpec {
     }
 }
 
-/// Ceph: how many copies its pools keep.
+/// Ceph: how many copies its pools keep, and what mounts it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct CephSpec {
     /// Number of copies of each object, 1 to 9.
     pub size: u32,
+    /// The last host is a guest that has no OSD and mounts it by its kernel.
+    #[serde(default)]
+    pub kernel: bool,
 }
 
 impl FromStr for CephSpec {
     type Err = String;
-    /// Reads `size=2` or `2`.
+    /// Reads `size=2` or `2`, and `size=2,kernel`.
     fn from_str(s: &str) -> std::result::Result<Self, String> {
-        let number = s.strip_prefix("size=").unwrap_or(s).parse::<u32>().ok().filter(|n| (1..=9).contains(n));
-        let size = number.ok_or_else(|| format!("cannot read the size of Ceph's pools {s:?}; write size=2"))?;
-        Ok(CephSpec { size })
+        let (size, kernel) = s.strip_suffix(",kernel").map_or((s, false), |size| (size, true));
+        let number = size.strip_prefix("size=").unwrap_or(size).parse::<u32>().ok().filter(|n| (1..=9).contains(n));
+        let size =
+            number.ok_or_else(|| format!("cannot read the shape of Ceph {s:?}; write size=2, or size=2,kernel"))?;
+        Ok(CephSpec { size, kernel })
     }
 }
 
@@ -92,17 +97,22 @@ impl FromStr for CephSpec {
 pub struct NfsSpec {
     /// Version by which clients mount: 3 or 4 (4.2).
     pub version: u8,
+    /// Clients mount it by RDMA, over the link of the lab (the kernel's soft RoCE).
+    #[serde(default)]
+    pub rdma: bool,
 }
 
 impl FromStr for NfsSpec {
     type Err = String;
-    /// Reads `vers=3`, `vers=4.2`, `3` or `4`.
+    /// Reads `vers=3`, `vers=4.2`, `3` or `4`, and each with `,rdma`.
     fn from_str(s: &str) -> std::result::Result<Self, String> {
-        match s.strip_prefix("vers=").unwrap_or(s) {
-            "3" => Ok(NfsSpec { version: 3 }),
-            "4" | "4.2" => Ok(NfsSpec { version: 4 }),
-            _ => Err(format!("cannot read the NFS version {s:?}; write vers=3 or vers=4.2")),
-        }
+        let (version, rdma) = s.strip_suffix(",rdma").map_or((s, false), |version| (version, true));
+        let version = match version.strip_prefix("vers=").unwrap_or(version) {
+            "3" => 3,
+            "4" | "4.2" => 4,
+            _ => return Err(format!("cannot read the shape of NFS {s:?}; write vers=3, vers=4.2, or vers=4.2,rdma")),
+        };
+        Ok(NfsSpec { version, rdma })
     }
 }
 
@@ -189,6 +199,16 @@ const LEAST_OSD: u64 = 2 << 30;
 pub const MAX_HOSTS: u32 = 99;
 
 impl LabSpec {
+    /// Whether the last host is a guest, which mounts Ceph by its kernel.
+    pub(crate) fn has_kernel_client(&self) -> bool {
+        self.ceph.is_some_and(|ceph| ceph.kernel)
+    }
+
+    /// Whether some hosts are guests with kernels of their own.
+    pub(crate) fn has_guests(&self) -> bool {
+        self.nfs.is_some() || self.has_kernel_client()
+    }
+
     /// Refuses what cannot work before anything is made.
     pub fn check(&self) -> Result<()> {
         let refuse = |text: String| Err(LabError::Request(text));
@@ -216,8 +236,12 @@ impl LabSpec {
         if volumes > 1 {
             return refuse("GlusterFS, MooseFS and CephFS are all to be mounted at /data; ask for one of them".into());
         }
-        if let Some(size) = self.ceph.map(|ceph| ceph.size).filter(|size| *size > self.hosts) {
-            return refuse(format!("size {size} needs as many hosts, one copy each; the lab has {}", self.hosts));
+        if self.has_kernel_client() && self.slurm {
+            return refuse("the guest beside Ceph's hosts has no systemd, and is no node of Slurm's".into());
+        }
+        let osds = self.hosts - u32::from(self.has_kernel_client());
+        if let Some(size) = self.ceph.map(|ceph| ceph.size).filter(|size| *size > osds) {
+            return refuse(format!("size {size} needs as many hosts, one copy each; the lab has {osds} for them"));
         }
         if self.ceph.is_some() && self.disk_bytes < LEAST_OSD {
             return refuse(format!(
@@ -341,8 +365,11 @@ mod tests {
         assert!(LabSpec { hosts: 3, ..good.clone() }.check().is_err());
         assert!(LabSpec { hosts: 0, ..LabSpec::default() }.check().is_err());
         assert!(LabSpec { name: "../x".into(), ..good.clone() }.check().is_err());
-        let ceph = LabSpec { ceph: Some(CephSpec { size: 2 }), ..LabSpec::default() };
+        let ceph = LabSpec { ceph: Some(CephSpec { size: 2, kernel: false }), ..LabSpec::default() };
         assert!(ceph.check().is_ok());
+        let guest = LabSpec { ceph: Some(CephSpec { size: 2, kernel: true }), hosts: 3, ..LabSpec::default() };
+        assert!(guest.check().is_ok() && LabSpec { slurm: true, ..guest.clone() }.check().is_err());
+        assert!(LabSpec { hosts: 2, ..guest }.check().is_err(), "one host is left for two copies");
         assert!(LabSpec { hosts: 1, ..ceph.clone() }.check().is_err());
         assert!(LabSpec { disk_bytes: 1 << 30, ..ceph.clone() }.check().is_err());
         assert!(LabSpec { moosefs: Some(MooseSpec { goal: 2 }), ..ceph }.check().is_err());

@@ -28,6 +28,9 @@ pub fn up(spec: &LabSpec) -> Result<Plan> {
         program::require(program::FOR_CEPH)?;
     }
     if spec.nfs.is_some() {
+        program::require(program::FOR_NFS)?;
+    }
+    if spec.has_guests() {
         spec.guests.require()?;
     }
     let plan = folder::claim(spec)?;
@@ -51,10 +54,10 @@ fn raise(plan: &Plan) -> Result<()> {
     net::make_bridge(plan)?;
     let keys = root::make_keys(plan)?;
     let munge_key = slurm::new_key()?;
-    let kernel = plan.spec.nfs.map(|_| plan.spec.guests.kernel()).transpose()?;
+    let kernel = plan.spec.has_guests().then(|| plan.spec.guests.kernel()).transpose()?;
     on_each(plan, |host| {
         root::make(plan, host, &keys)?;
-        if let Some(kernel) = &kernel {
+        if let Some(kernel) = kernel.as_ref().filter(|_| host.is_guest()) {
             let disk = disk::image(host, &plan.spec, &guest::LAZY)?;
             return boot::boot_guest(plan, host, kernel, &disk);
         }
