@@ -1,23 +1,27 @@
 //! From a command line to the command that does it, and to the exit status.
 
 use crate::cmd;
-use crate::failure::Failure;
 use crate::grammar::{Cli, Sub, make_words_last};
-use clap::{ArgMatches, CommandFactory, FromArgMatches};
+use clap::{ArgMatches, Args, Command, CommandFactory, FromArgMatches};
+use homing_model::Failure;
+use std::ffi::OsString;
 
 /// Parses, runs, prints a failure as one line; returns the exit status.
 pub fn main() -> i32 {
-    let mut words: Vec<std::ffi::OsString> = std::env::args_os().collect();
+    let mut words: Vec<OsString> = std::env::args_os().collect();
     match words.get(1).and_then(|word| word.to_str()) {
         // A task of a worker, on its way to its program: nothing of it is for us to parse.
         Some("in-view") => return homing_worker::enter_view(&words[2..]),
-        // Both fork a guard first, which copies what there is in memory: the grammar is most of it.
-        Some("worker") => return homing_worker::main_stdio(),
+        // They fork a guard first, which copies what there is in memory: the grammar is most of it.
+        Some("worker") => return homing_worker::main_stdio(&words[2..]),
+        Some("queue-runner") => return status(cmd::queue::runner()),
+        Some(homing_launch::LEADER) => return homing_worker::lead_stdio(),
         Some("queue-keeper") => return status(cmd::queue::keeper(&words[2..])),
         Some("queue-far") => return status(cmd::queue::far::far(&words[2..])),
         Some(homing_snapshot::serve::WORD) => return status(cmd::snapshot::far::host()),
         Some(homing_snapshot::remove::WORD) => return status(cmd::snapshot::far::remove(&words[2..])),
         Some(cmd::lsf::RANK) => return status(cmd::lsf::rank()),
+        Some(homing_exec::WORD) => return status(homing_relay::host().map(|()| 0).map_err(Failure::system)),
         Some(cmd::queue::far::HOST) => return status(cmd::queue::far::host()),
         // Once for each line of a makefile: it knows its words without the whole grammar.
         Some("recipe") => return cmd::make::stub::recipe(words.split_off(2)),
@@ -44,7 +48,7 @@ pub fn main() -> i32 {
                 .then(|| crate::help::grammar().try_get_matches_from(&words).err());
             let e = helped.flatten().unwrap_or(e);
             let _ = e.print();
-            return if e.use_stderr() { crate::failure::exit::USAGE } else { 0 };
+            return if e.use_stderr() { homing_model::exit::USAGE } else { 0 };
         }
     };
     if let Err(failure) = crate::cluster::enter_of(&matches) {
@@ -57,17 +61,18 @@ pub fn main() -> i32 {
         Sub::Runs(args) => cmd::runs::run(args),
         Sub::Report(args) => cmd::report::run(args),
         Sub::Usage(args) => cmd::usage::run(args),
+        Sub::Advise(args) => cmd::advise::run(args),
         Sub::Top(args) => cmd::top::run(args),
         Sub::Submit(args) => cmd::queue::sub::run(args),
         Sub::Jobs(args) => cmd::queue::jobs::run(args),
         Sub::Kill(args) => cmd::queue::act::kill(args),
         Sub::Peek(args) => cmd::queue::act::peek(args),
         Sub::Wait(args) => cmd::queue::act::wait(args),
-        Sub::QueueRunner => cmd::queue::runner(),
         Sub::Lsf(args) => cmd::lsf::run(args),
         Sub::LsfAttach(args) => cmd::lsf::attach(args),
         Sub::Where(args) => cmd::whereis::run(args),
         Sub::Hosts(args) => cmd::hosts::run(args),
+        Sub::Power(args) => cmd::power::run(args),
         Sub::Exec(args) => cmd::exec::run(args),
         Sub::Check(args) => cmd::check::run(args),
         Sub::Bench(args) => cmd::bench::run(args),
@@ -89,10 +94,33 @@ pub fn main() -> i32 {
     })
 }
 
-fn parse(words: &[std::ffi::OsString]) -> Result<(ArgMatches, Cli), clap::Error> {
+fn parse(words: &[OsString]) -> Result<(ArgMatches, Cli), clap::Error> {
+    if let Some(parsed) = by_its_own_grammar(words) {
+        return Ok(parsed);
+    }
     let matches = Cli::command().try_get_matches_from(words)?;
     let cli = Cli::from_arg_matches(&matches)?;
     Ok((matches, cli))
+}
+
+/// Commands that scripts start by the thousand: the grammar of all commands takes longer to make than all else of their
+/// start. Nothing when the words are not right: the whole grammar knows what to say.
+fn by_its_own_grammar(words: &[OsString]) -> Option<(ArgMatches, Cli)> {
+    match words.get(1)?.to_str()? {
+        "run" => alone(words, "run", Sub::Run),
+        "sub" => alone(words, "sub", Sub::Submit),
+        "jobs" => alone(words, "jobs", Sub::Jobs),
+        "on" => alone(words, "on", Sub::On),
+        "exec" => alone(words, "exec", Sub::Exec),
+        _ => None,
+    }
+}
+
+fn alone<A: Args>(words: &[OsString], name: &'static str, as_one: fn(A) -> Sub) -> Option<(ArgMatches, Cli)> {
+    let own = A::augment_args(Command::new(name));
+    let matches = Command::new("homing").subcommand(own).try_get_matches_from(words).ok()?;
+    let args = A::from_arg_matches(matches.subcommand_matches(name)?).ok()?;
+    Some((matches, Cli { command: as_one(args) }))
 }
 
 /// Prints a failure; returns the exit status.
@@ -103,4 +131,28 @@ fn status(result: Result<i32, Failure>) -> i32 {
         }
         failure.status
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn words(line: &str) -> Vec<OsString> {
+        line.split(' ').map(OsString::from).collect()
+    }
+
+    #[test]
+    fn what_a_commands_own_grammar_understands_the_whole_does_too_and_the_rest_is_left_to_that() {
+        for line in
+            ["run -j2 --joblog x wc ::: a", "sub -o out true", "jobs --json", "on gcc -c a.c", "exec -w n1 uptime"]
+        {
+            let words = words(&format!("homing {line}"));
+            let (own, _) = by_its_own_grammar(&words).expect(line);
+            let whole = Cli::command().try_get_matches_from(&words).expect(line);
+            assert_eq!(own.subcommand(), whole.subcommand(), "{line}");
+        }
+        for line in ["run --nope true", "run --help", "exec", "where f"] {
+            assert!(by_its_own_grammar(&words(&format!("homing {line}"))).is_none(), "{line}");
+        }
+    }
 }

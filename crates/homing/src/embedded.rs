@@ -1,20 +1,8 @@
 //! The queue of this machine, as its commands and runs of jobs over several hosts open it.
 
 use crate::cluster::Cluster;
-use crate::failure::Failure;
-use homing_queue::{Embedded, QueueError};
-
-/// What a failure of the queue is to the user.
-pub fn failed(error: QueueError) -> Failure {
-    match error {
-        QueueError::NotFound(_) | QueueError::Request(_) => Failure::usage(error),
-        QueueError::Program(said) => match homing_slurm::advice(&said) {
-            Some(advice) => Failure::system(said).hint(advice),
-            None => Failure::system(said),
-        },
-        other => Failure::system(other),
-    }
-}
+use homing_model::Failure;
+use homing_queue::Embedded;
 
 /// Opens it. To be called before there are threads.
 pub fn open() -> Result<Embedded, Failure> {
@@ -25,5 +13,5 @@ pub fn open() -> Result<Embedded, Failure> {
         // SAFETY: this program has no other thread here.
         unsafe { std::env::set_var("HOMING_CLUSTER", file) };
     }
-    Embedded::open(config, exe, &["queue-runner"]).map_err(failed)
+    Ok(Embedded::open(config, exe, &["queue-runner"])?)
 }

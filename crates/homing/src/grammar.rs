@@ -28,6 +28,8 @@ pub enum Sub {
     Report(cmd::report::Args),
     /// Add up what runs used, and what it cost
     Usage(cmd::usage::Args),
+    /// Tell what runs read over the network, and what more copies of it would bring
+    Advise(cmd::advise::Args),
     /// Show what a run does now, or play it again
     #[command(visible_alias = "watch")]
     Top(cmd::top::Args),
@@ -48,6 +50,8 @@ pub enum Sub {
     Where(cmd::whereis::Args),
     /// Show hosts and their load now
     Hosts(cmd::hosts::Args),
+    /// Switch idle hosts off, and on again
+    Power(cmd::power::Args),
     /// Run one command on many hosts and gather what it says
     Exec(cmd::exec::Args),
     /// Tell what is wrong with a cluster, and the command that mends it
@@ -84,9 +88,6 @@ pub enum Sub {
     Completions(cmd::generate::Completions),
     /// Write man pages
     Man(cmd::generate::Man),
-    /// Starts the jobs of this user, as long as there are any
-    #[command(hide = true)]
-    QueueRunner,
     /// Takes a terminal over from `bsub -I`
     #[command(hide = true)]
     LsfAttach(cmd::lsf::AttachArgs),

@@ -5,24 +5,22 @@
 #[macro_use]
 mod stdio;
 
-mod addresses;
 mod cli;
 mod cluster;
 mod cmd;
 mod complete;
 mod embedded;
-mod failure;
 mod grammar;
-mod groups;
 mod help;
-mod leases;
-mod nodes;
 mod progress;
 
+use homing_cluster::{leases, nodes, switched};
+use homing_model as failure;
 use std::process::ExitCode;
 
 fn main() -> ExitCode {
     stdio::keep_closed();
+    stdio::outlive_file_limit();
     stdio::end_on_panic();
     ExitCode::from(cli::main().clamp(0, 255) as u8)
 }

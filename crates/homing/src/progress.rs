@@ -1,25 +1,10 @@
-//! The line of progress of a run: whether there is a place for it, and its words.
+//! Whether there is a place for a line of progress, and what the terminal shows.
 
-use homing_dispatch::Progress;
-use homing_model::units::{bytes, count, short_span};
+pub use homing_report::progress::{Asked, Place, asked, line};
 use rustix::termios::{isatty, tcgetwinsize};
-use std::time::Duration;
 
 /// Columns where a terminal does not tell.
 const USUAL_COLUMNS: u16 = 80;
-/// The shortest bar that still says something, and the longest, in columns.
-const BAR: std::ops::RangeInclusive<usize> = 5..=24;
-/// Parts of a lower rank make room for the shortest bar.
-const MORE_THAN_A_BAR: u8 = 5;
-
-/// Where a line can be drawn again and again.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Place {
-    /// Characters that fit. The last column stays free: many terminals begin a new line behind it.
-    pub columns: usize,
-    /// It shows more than ASCII.
-    pub utf8: bool,
-}
 
 /// Standard error as such a place, if it is a terminal that moves its cursor. Asked anew for each line:
 /// a window may have another size by then.
@@ -67,147 +52,14 @@ fn is_utf8(variables: [Option<String>; 3]) -> bool {
     locale.contains("utf-8") || locale.contains("utf8")
 }
 
-/// A part of the line; of several that do not fit, the one with the lowest rank is left out first.
-struct Part {
-    rank: u8,
-    text: String,
-}
-
-/// The line, cut to the place. `read_per_s`: bytes that tasks have read per second, where known.
-pub fn line(p: &Progress, read_per_s: Option<u64>, place: Place) -> String {
-    let text = fitted(parts(p, read_per_s), place);
-    let Some(share) = share(p) else { return text };
-    let room = place.columns.saturating_sub(text.len() + 1).min(*BAR.end());
-    if BAR.contains(&room) { format!("{} {text}", bar(share, room, place.utf8)) } else { text }
-}
-
-/// Hosts that are asked something.
-pub struct Asked<'a> {
-    /// Those that have answered.
-    pub answered: usize,
-    /// All of them.
-    pub hosts: usize,
-    /// What is not known of all yet.
-    pub open: &'a [&'a str],
-    /// The longest that it can still take, where it takes long.
-    pub left: Option<Duration>,
-}
-
-/// The line for them, cut to the place.
-pub fn asked(asked: &Asked, place: Place) -> String {
-    let part = |rank, text| Part { rank, text };
-    let mut parts = vec![part(9, format!("{} of {} have answered", asked.answered, count(asked.hosts as u64, "host")))];
-    parts.extend(asked.left.map(|left| part(8, format!("{} left at most", short_span(left)))));
-    parts.extend((!asked.open.is_empty()).then(|| part(6, format!("open: {}", asked.open.join(" ")))));
-    fitted(parts, place)
-}
-
-/// As many of the parts as fit, and room for the shortest bar where one of a lower rank was left out for it.
-fn fitted(mut parts: Vec<Part>, place: Place) -> String {
-    while let Some(least) = (1..parts.len()).min_by_key(|at| parts[*at].rank) {
-        let bar = if parts[least].rank < MORE_THAN_A_BAR { BAR.start() + 1 } else { 0 };
-        if joined(&parts).len() + bar <= place.columns {
-            break;
-        }
-        parts.remove(least);
-    }
-    joined(&parts).chars().take(place.columns).collect()
-}
-
-fn joined(parts: &[Part]) -> String {
-    parts.iter().map(|part| part.text.as_str()).collect::<Vec<_>>().join(", ")
-}
-
-fn share(p: &Progress) -> Option<f64> {
-    p.total.filter(|total| *total > 0).map(|total| (p.over as f64 / total as f64).min(1.0))
-}
-
-fn bar(share: f64, columns: usize, utf8: bool) -> String {
-    let (full, empty) = if utf8 { ("━", "─") } else { ("#", "-") };
-    let filled = (share * columns as f64) as usize;
-    format!("{}{}", full.repeat(filled), empty.repeat(columns - filled))
-}
-
-fn parts(p: &Progress, read_per_s: Option<u64>) -> Vec<Part> {
-    let part = |rank, text| Part { rank, text };
-    let done = match share(p) {
-        Some(share) => format!("{:3.0} % {}/{}", share * 100.0, p.over, p.total.unwrap_or(0)),
-        None => format!("{} done", p.over),
-    };
-    let mut parts = vec![part(9, done)];
-    if p.failed > 0 {
-        parts.push(part(8, format!("{} failed", p.failed)));
-    }
-    let (slots, hosts) = (count(u64::from(p.slots), "slot"), count(p.hosts as u64, "host"));
-    parts.push(part(3, format!("{} of {slots}, {hosts}", p.running)));
-    parts.extend(read_per_s.filter(|n| *n > 0).map(|n| part(4, format!("{}/s", bytes(n)))));
-    parts.push(part(1, short_span(p.elapsed)));
-    parts.extend(left(p).map(|left| part(6, format!("{} left", short_span(left)))));
-    parts
-}
-
-/// The time that the rest takes at the rate so far. Before each slot has ended a task it would be a guess.
-fn left(p: &Progress) -> Option<Duration> {
-    let share = share(p).filter(|share| p.over >= u64::from(p.slots).max(1) && *share > 0.0)?;
-    Duration::try_from_secs_f64(p.elapsed.as_secs_f64() * (1.0 - share) / share).ok()
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
 
-    fn facts() -> Progress {
-        let elapsed = Duration::from_secs(12);
-        Progress { over: 40, failed: 1, running: 8, total: Some(100), slots: 8, hosts: 4, elapsed }
-    }
-
-    fn at(columns: usize) -> Place {
-        Place { columns, utf8: true }
-    }
-
     #[test]
-    fn a_wide_terminal_gets_all_of_it() {
-        let wide = line(&facts(), Some(120_000_000), at(199));
-        let bar = "━━━━━━━━━───────────────";
-        let words = " 40 % 40/100, 1 failed, 8 of 8 slots, 4 hosts, 120 MB/s, 12 s, 18 s left";
-        assert_eq!(wide, format!("{bar} {words}"));
-        let unknown = Progress { total: None, failed: 0, ..facts() };
-        assert_eq!(line(&unknown, None, at(199)), "40 done, 8 of 8 slots, 4 hosts, 12 s");
-    }
-
-    #[test]
-    fn a_narrow_one_gets_what_matters_most_and_never_more_than_fits() {
-        assert_eq!(line(&facts(), Some(120_000_000), at(38)), " 40 % 40/100, 1 failed, 18 s left");
-        assert_eq!(line(&facts(), None, at(43)), "━━━────── ".to_string() + " 40 % 40/100, 1 failed, 18 s left");
-        for columns in 0..200 {
-            assert!(line(&facts(), Some(1), at(columns)).chars().count() <= columns, "{columns}");
-        }
-    }
-
-    #[test]
-    fn a_question_to_many_tells_what_is_open_as_far_as_there_is_room() {
-        let open = ["names", "mounts"];
-        let left = Some(Duration::from_secs(4));
-        let told = |columns| asked(&Asked { answered: 3, hosts: 16, open: &open, left }, at(columns));
-        assert_eq!(told(99), "3 of 16 hosts have answered, 4 s left at most, open: names mounts");
-        assert_eq!(told(50), "3 of 16 hosts have answered, 4 s left at most");
-        assert_eq!(told(30), "3 of 16 hosts have answered");
-    }
-
-    #[test]
-    fn ascii_is_ascii_and_a_locale_is_read_in_its_order() {
-        let plain = Place { columns: 199, utf8: false };
-        assert!(line(&facts(), None, plain).starts_with("#########---------------  40 %"));
+    fn a_locale_is_read_in_its_order() {
         let set = |all: &str, lang: &str| [all, "", lang].map(|v| Some(v.to_string()).filter(|v| !v.is_empty()));
         assert!(is_utf8(set("", "de_DE.UTF-8")) && is_utf8(set("C.utf8", "C")));
         assert!(!is_utf8(set("C", "de_DE.UTF-8")) && !is_utf8(set("", "")));
-    }
-
-    #[test]
-    fn no_time_is_told_before_each_slot_has_ended_a_task() {
-        let early = Progress { over: 7, ..facts() };
-        assert!(!line(&early, None, at(199)).contains("left"));
-        let long = Progress { over: 10, elapsed: Duration::from_secs(870), ..facts() };
-        assert!(line(&long, None, at(199)).ends_with("14:30 min, 2:10 h left"), "{}", line(&long, None, at(199)));
     }
 }

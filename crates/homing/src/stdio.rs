@@ -1,7 +1,8 @@
 //! A standard output that does not take what is written: closed when we were
-//! started (`>&-`), full, or with a reader that has seen enough (`| head`).
+//! started (`>&-`), full, beyond the limit of `ulimit -f`, or with a reader that
+//! has seen enough (`| head`).
 
-use crate::failure::exit;
+use homing_model::exit;
 use rustix::fs::{Mode, OFlags};
 use std::sync::atomic::{AtomicBool, Ordering};
 
@@ -30,6 +31,13 @@ pub fn keep_closed() {
     if let Ok(null) = rustix::fs::open("/dev/null", OFlags::RDONLY, Mode::empty()) {
         let _ = rustix::stdio::dup2_stdout(&null);
     }
+}
+
+/// Makes writing beyond the limit of `ulimit -f` fail as on a full disk, which is told; the signal of it would end this
+/// program without a word. Programs that it starts have the signal as it was, which they would not if it were ignored.
+pub fn outlive_file_limit() {
+    // SAFETY: the handler does nothing.
+    let _ = unsafe { signal_hook::low_level::register(signal_hook::consts::SIGXFSZ, || {}) };
 }
 
 /// What the standard macros of these names do, without a panic when standard error cannot be written:

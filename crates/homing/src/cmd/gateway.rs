@@ -2,9 +2,9 @@
 //! program goes to the member and is started there, in the folder of the same
 //! name, with the same words; its output and its exit status are those of here.
 
-use crate::failure::Failure;
 use homing_gateway::{Member, Program};
 use homing_launch::{Carried, Options, Via};
+use homing_model::Failure;
 use std::ffi::OsString;
 use std::os::unix::ffi::OsStrExt;
 use std::time::Duration;
@@ -19,7 +19,7 @@ pub fn run(host: &str, words: &[OsString]) -> Result<i32, Failure> {
     let status = status.map_err(|e| Failure::system(format!("host {host}: cannot start ssh: {e}")))?;
     // The member and its hosts see what was made; this machine's caches know nothing of it.
     homing_fence::refresh(&cwd);
-    Ok(status.unwrap_or(crate::failure::exit::SYSTEM))
+    Ok(status.unwrap_or(homing_model::exit::SYSTEM))
 }
 
 /// Name of the program's file there: a worker's start leaves the program on the host.

@@ -3,9 +3,9 @@
 mod demo;
 mod show;
 
-use crate::failure::Failure;
 use clap::Subcommand;
 use homing_lab::{CephSpec, DiskModel, GlusterSpec, Guests, LabError, LabSpec, MooseSpec, NfsSpec};
+use homing_model::Failure;
 use std::ffi::OsString;
 use std::io::IsTerminal;
 use std::os::unix::process::CommandExt;
@@ -41,6 +41,20 @@ enum Verb {
         /// A command line for the shell there, as ssh takes it
         #[arg(trailing_var_arg = true, value_name = "COMMAND")]
         command: Vec<OsString>,
+    },
+    /// Take a host's power away: all that runs there ends at once
+    Off {
+        #[command(flatten)]
+        lab: Name,
+        /// The host, such as n1
+        host: String,
+    },
+    /// Boot a host again that is off, and wait until it answers
+    On {
+        #[command(flatten)]
+        lab: Name,
+        /// The host, such as n1
+        host: String,
     },
     /// Show the hosts: address, state, bytes over their links
     Status {
@@ -97,11 +111,12 @@ struct UpArgs {
     /// Make MooseFS, master on n1, at /data, with so many copies
     #[arg(long, value_name = "goal=N", num_args = 0..=1, default_missing_value = "goal=2")]
     moosefs: Option<MooseSpec>,
-    /// Make CephFS at /data by ceph-fuse: monitor, manager and MDS on n1, an OSD on each host, pools of so many copies
-    #[arg(long, value_name = "size=N", num_args = 0..=1, default_missing_value = "size=2")]
+    /// Make CephFS at /data by ceph-fuse: monitor, manager and MDS on n1, an OSD on each host, pools of so many copies;
+    /// with `,kernel` the last host is a guest without an OSD, whose kernel mounts it
+    #[arg(long, value_name = "size=N[,kernel]", num_args = 0..=1, default_missing_value = "size=2")]
     ceph: Option<CephSpec>,
-    /// Make hosts guests with kernels of their own: n1 serves NFS, the others mount it at /data
-    #[arg(long, value_name = "vers=V", num_args = 0..=1, default_missing_value = "vers=4.2")]
+    /// Make hosts guests with kernels of their own: n1 serves NFS, the others mount it at /data, with `,rdma` by RDMA
+    #[arg(long, value_name = "vers=V[,rdma]", num_args = 0..=1, default_missing_value = "vers=4.2")]
     nfs: Option<NfsSpec>,
     /// What guests run on: qemu (emulated, slow, runs everywhere) or uml (user-mode Linux, which
     /// computes at this machine's speed)
@@ -118,6 +133,16 @@ pub fn run(args: Args) -> Result<i32, Failure> {
         Verb::Up(args) => up(args),
         Verb::Exec { lab, host, command } => exec(&lab.name, &host, command),
         Verb::Shell { lab, host, command } => shell(&lab.name, &host, command),
+        Verb::Off { lab, host } => {
+            let was = homing_lab::power_off(&lab.name, &host)?;
+            println!("{host} of lab {} is off{}", lab.name, if was { "" } else { " already" });
+            Ok(0)
+        }
+        Verb::On { lab, host } => {
+            let was = homing_lab::power_on(&lab.name, &host)?;
+            println!("{host} of lab {} is on{}", lab.name, if was { "" } else { " already" });
+            Ok(0)
+        }
         Verb::Status { lab, json } => show::status(&lab.name, json),
         Verb::List { json } => show::list(json),
         Verb::Down { lab } => down(&lab.name),

@@ -1,9 +1,8 @@
 //! `homing nodeset`: ClusterShell's `nodeset`, for those who know it.
 
 use crate::cluster::{Cluster, ClusterArgs};
-use crate::failure::Failure;
-use homing_model::NodeSet;
-use homing_model::nodeset::Groups;
+use homing_cluster::algebra::{Group, Op, Terms};
+use homing_model::{Failure, NodeSet};
 use serde_json::json;
 use std::io::IsTerminal;
 
@@ -69,26 +68,6 @@ pub struct Args {
     nodesets: Vec<String>,
 }
 
-/// What an operand does to the set so far.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Op {
-    Union,
-    Exclude,
-    Intersect,
-    Xor,
-}
-
-impl Op {
-    fn apply(self, set: NodeSet, operand: &NodeSet) -> NodeSet {
-        match self {
-            Op::Union => set.union(operand),
-            Op::Exclude => set.difference(operand),
-            Op::Intersect => set.intersection(operand),
-            Op::Xor => set.symmetric_difference(operand),
-        }
-    }
-}
-
 /// Prints what the sets come to.
 pub fn run(mut args: Args) -> Result<i32, Failure> {
     let operands = operands(&mut args)?;
@@ -100,9 +79,9 @@ pub fn run(mut args: Args) -> Result<i32, Failure> {
         }
         return Ok(0);
     }
-    let set = computed(&args, operands, &cluster)?;
+    let set = computed(&args, operands, cluster)?;
     if args.list + args.list_all > 0 {
-        return list(&args, &set, &cluster);
+        return list(&args, &set, cluster);
     }
     print(&args, &set);
     Ok(0)
@@ -148,56 +127,27 @@ fn operands(args: &mut Args) -> Result<Vec<(Op, String)>, Failure> {
 }
 
 fn computed(args: &Args, operands: Vec<(Op, String)>, cluster: &Cluster) -> Result<NodeSet, Failure> {
-    let source = args.groupsource.as_deref();
-    let read = |text: &str| -> Result<NodeSet, Failure> {
-        let text = if text == "-" { input()? } else { text.to_string() };
-        let mut set = NodeSet::default();
-        for line in text.lines() {
-            set = set.union(&one(line, args.rangeset, source, cluster)?);
-        }
-        Ok(set)
-    };
-    let mut set = NodeSet::default();
-    let given = args.all || !args.group.is_empty() || !operands.is_empty();
-    if args.all {
-        set = cluster.set("@*", source)?;
+    let lists = args.list + args.list_all > 0;
+    let said = lists || args.all || !args.group.is_empty() || !operands.is_empty();
+    if !said && std::io::stdin().is_terminal() {
+        return Err(Failure::usage("which hosts?").hint("homing nodeset -e 'n[1-4]'; - reads standard input"));
     }
-    for group in &args.group {
-        set = set.union(&cluster.set(&format!("@{group}"), source)?);
-    }
-    if !given && args.list + args.list_all == 0 {
-        if std::io::stdin().is_terminal() {
-            return Err(Failure::usage("which hosts?").hint("homing nodeset -e 'n[1-4]'; - reads standard input"));
-        }
-        set = read("-")?;
-    }
-    // -x before the first set acts at the end: nodeset would let it act on nothing.
     let late = |op: Op, texts: &[String]| texts.iter().map(|t| (op, t.clone())).collect::<Vec<_>>();
-    let leading = [late(Op::Intersect, &args.intersection), late(Op::Exclude, &args.exclude), late(Op::Xor, &args.xor)];
-    let leading = leading.concat();
-    let ordered = if args.all { [leading, operands].concat() } else { [operands, leading].concat() };
-    for (op, text) in ordered {
-        set = op.apply(set, &read(&text)?);
-    }
-    match &args.slice {
-        Some(places) => {
-            let wrong = |e| Failure::usage(format!("-I {places}: {e}"));
-            Ok(set.slice(&NodeSet::parse_ranges(places).map_err(wrong)?))
-        }
-        None => Ok(set),
-    }
-}
-
-fn one(text: &str, numbers: bool, source: Option<&str>, cluster: &Cluster) -> Result<NodeSet, Failure> {
-    if !numbers {
-        return cluster.set(text, source);
-    }
-    let wrong = |e| Failure::usage(format!("{text:?} is no set of numbers: {e}"));
-    let mut set = NodeSet::default();
-    for word in text.split_whitespace() {
-        set = set.union(&NodeSet::parse_ranges(word).map_err(wrong)?);
-    }
-    Ok(set)
+    let (late_i, late_x) = (late(Op::Intersect, &args.intersection), late(Op::Exclude, &args.exclude));
+    let terms = Terms {
+        all: args.all,
+        groups: &args.group,
+        leading: [late_i, late_x, late(Op::Xor, &args.xor)].concat(),
+        operands,
+        source: args.groupsource.as_deref(),
+        numbers: args.rangeset,
+        input: &input,
+        usual: if lists { None } else { Some("-") },
+    };
+    let set = cluster.computed(terms)?;
+    let Some(places) = &args.slice else { return Ok(set) };
+    let wrong = |e| Failure::usage(format!("-I {places}: {e}"));
+    Ok(set.slice(&NodeSet::parse_ranges(places).map_err(wrong)?))
 }
 
 fn input() -> Result<String, Failure> {
@@ -231,29 +181,14 @@ fn print(args: &Args, set: &NodeSet) {
 
 /// Groups, or those that the hosts of `set` are in, each with its hosts when asked.
 fn list(args: &Args, set: &NodeSet, cluster: &Cluster) -> Result<i32, Failure> {
-    let told = |e: String| Failure::usage(e);
-    let sources: Vec<Option<String>> = if args.list_all > 0 {
-        let names = cluster.shell().map_err(told)?.sources().into_iter();
-        names.enumerate().map(|(nth, name)| (nth > 0).then(|| name.to_string())).collect()
-    } else {
-        vec![args.groupsource.clone()]
-    };
-    let mut rows = Vec::new();
-    for source in &sources {
-        for (group, name) in groups_of(source.as_deref(), set, cluster)? {
-            let nodes = cluster.set(&name, source.as_deref())?;
-            let shown = if set.is_empty() { nodes.clone() } else { nodes.intersection(set) };
-            if set.is_empty() || !shown.is_empty() {
-                rows.push((name, group, shown, nodes.len()));
-            }
-        }
-    }
+    let source = args.groupsource.as_deref();
+    let rows = cluster.groups_with(set, source, args.list_all > 0)?;
     if args.json {
-        let row = |(_, group, shown, all): &(String, String, NodeSet, usize)| json!({ "group": group, "nodes": shown.to_string(), "count": shown.len(), "of": all });
+        let row = |of: &Group| json!({ "group": of.group, "nodes": of.hosts.to_string(), "count": of.hosts.len(), "of": of.all });
         println!("{}", json!({ "groups": rows.iter().map(row).collect::<Vec<_>>() }));
         return Ok(0);
     }
-    for (name, _, shown, all) in rows {
+    for Group { name, hosts: shown, all, .. } in rows {
         match (args.list + args.list_all, set.is_empty()) {
             (1, _) => println!("{name}"),
             (2, _) => println!("{name} {shown}"),
@@ -262,33 +197,4 @@ fn list(args: &Args, set: &NodeSet, cluster: &Cluster) -> Result<i32, Failure> {
         }
     }
     Ok(0)
-}
-
-/// Names with and without what stands before them; sorted when they are of hosts.
-fn groups_of(source: Option<&str>, set: &NodeSet, cluster: &Cluster) -> Result<Vec<(String, String)>, Failure> {
-    let told = |e: String| Failure::usage(e);
-    let mut names = match reverse(source, set, cluster).map_err(told)? {
-        Some(names) => names,
-        None => cluster.list(source).map_err(told)?,
-    };
-    if !set.is_empty() {
-        names.sort();
-        names.dedup();
-    }
-    let prefix = source.map_or(String::new(), |s| format!("{s}:"));
-    Ok(names.into_iter().map(|group| (group.clone(), format!("@{prefix}{group}"))).collect())
-}
-
-/// What the source itself tells of each host, where it can: a query a host
-/// instead of one for every group.
-fn reverse(source: Option<&str>, set: &NodeSet, cluster: &Cluster) -> Result<Option<Vec<String>>, String> {
-    let Some((name, found)) = cluster.shell()?.source(source)? else { return Ok(None) };
-    let mut all = Vec::new();
-    for node in set.iter() {
-        match found.reverse(name, node)? {
-            Some(groups) => all.extend(groups),
-            None => return Ok(None),
-        }
-    }
-    Ok((!set.is_empty()).then_some(all))
 }

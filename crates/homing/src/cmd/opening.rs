@@ -2,6 +2,7 @@
 
 use homing_model::RawText;
 use homing_model::event::What;
+pub use homing_source::environment::hostname;
 use std::ffi::OsString;
 use std::path::Path;
 
@@ -16,9 +17,4 @@ pub fn opening(run: &str, words: Vec<OsString>, cwd: &Path, tasks: Option<u64>) 
         pid: std::process::id(),
         tasks,
     }
-}
-
-/// This machine's name in a journal.
-pub fn hostname() -> String {
-    rustix::system::uname().nodename().to_string_lossy().into_owned()
 }

@@ -1,13 +1,11 @@
 //! `homing resume RUN`: the same command line, without what is done.
 
-use crate::cmd::run::{self, Again, Unlisted};
-use crate::failure::{Failure, exit};
+use crate::cmd::run::{self, Again};
 use clap::Parser;
-use homing_journal::{Journal, JournalError};
-use homing_model::event::What;
-use homing_model::{Outcome, RawText, TaskId};
-use homing_report::{Tally, is_build};
-use std::collections::HashMap;
+use homing_journal::Journal;
+use homing_model::{Failure, RawText};
+use homing_report::{Earlier, is_build, settled};
+use homing_source::joblog;
 
 /// Arguments of `homing resume`.
 #[derive(clap::Args)]
@@ -34,35 +32,9 @@ pub fn run(args: Args) -> Result<i32, Failure> {
     let dir = homing_journal::find(&homing_journal::root(), &args.run).map_err(Failure::usage)?;
     // Before it is read: nobody adds to it from here on.
     let journal = Journal::reopen(&dir).map_err(Failure::system)?;
-    let mut opening = None;
-    let mut done: HashMap<TaskId, Option<u64>> = HashMap::new();
-    let mut tally = Tally::new();
-    let mut damage = Vec::new();
-    for event in homing_journal::replay(&dir).map_err(Failure::system)? {
-        let event = match event {
-            Ok(event) => event,
-            Err(error @ JournalError::Damaged { .. }) => {
-                damage.push(error.to_string());
-                continue;
-            }
-            Err(error) => return Err(Failure::system(error)),
-        };
-        tally.add(&event);
-        match event.what {
-            What::RunStarted { argv, cwd, .. } if is_build(&argv) => return Err(made_by_make(&cwd)),
-            What::RunStarted { argv, cwd, .. } => opening = Some((argv, cwd)),
-            What::TaskEnded { task, last: true, outcome, ran, .. } => {
-                let settled = outcome.is_success() || (!args.failed && counts_as_failed(&outcome));
-                if settled {
-                    done.insert(task, ran)
-                } else {
-                    done.remove(&task)
-                };
-            }
-            What::TaskSkipped { task, .. } => drop(done.insert(task, None)),
-            What::TaskAgain { task } => drop(done.remove(&task)),
-            _ => {}
-        }
+    let Earlier { opening, done, tally, damage } = Earlier::read(&dir, args.failed).map_err(Failure::system)?;
+    if let Some((_, cwd)) = opening.as_ref().filter(|(argv, _)| is_build(argv)) {
+        return Err(made_by_make(cwd));
     }
     if !damage.is_empty() {
         told(&damage, &args)?;
@@ -73,13 +45,11 @@ pub fn run(args: Args) -> Result<i32, Failure> {
             Failure::usage(text)
         })
         .and_then(|(argv, cwd)| enter(argv, &cwd));
-    let unlisted = args_of_run.as_ref().map_or(Ok(Unlisted::default()), |args| run::unlisted(args, &dir))?;
-    // With these two the run itself broke off, as at an input that was cut: more may be left than it knew.
-    let broke_off = |status: &i32| [exit::SYSTEM, exit::USAGE].contains(status);
+    let joblog = args_of_run.as_ref().ok().and_then(|args| args.joblog.as_deref());
+    let unlisted = joblog.map(|path| joblog::unlisted(path, &dir)).transpose()?.unwrap_or_default();
     // What a damaged record told, its count at the end does not know of.
     if damage.is_empty()
-        && let Some(exit) = tally.exit().filter(|status| !broke_off(status))
-        && tally.counts().is_settled(|task| done.contains_key(&task))
+        && let Some(exit) = settled(&tally, &done)
         && !dir.join(homing_dispatch::UNPRINTED).exists()
         && unlisted.is_empty()
     {
@@ -127,9 +97,4 @@ fn told(damage: &[String], args: &Args) -> Result<(), Failure> {
     let text = format!("{}{more}; which tasks ended there is not known, nothing was run", damage[0]);
     let again = format!("homing resume --skip-damaged {}, which runs those again", args.run);
     Err(Failure::system(text).hint(again))
-}
-
-/// Killed and lost tasks are unfinished, not failed; what was not run may run when what it needs does.
-fn counts_as_failed(outcome: &Outcome) -> bool {
-    !matches!(outcome, Outcome::Killed | Outcome::Lost(_) | Outcome::NotRun(_))
 }

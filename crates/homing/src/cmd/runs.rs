@@ -1,9 +1,8 @@
 //! `homing runs`: the runs that have a journal, newest first; and how old ones go.
 
-use super::pruned;
-use crate::failure::Failure;
 use homing_batch::parse_duration;
 use homing_journal::{RunInfo, RunState};
+use homing_model::Failure;
 use homing_model::text::aligned;
 use homing_model::units;
 use std::io::Write;
@@ -60,7 +59,7 @@ pub fn run(args: Args) -> Result<i32, Failure> {
 fn prune(root: &Path, age: Duration, dry: bool) -> Result<i32, Failure> {
     let before = SystemTime::now().checked_sub(age).unwrap_or(SystemTime::UNIX_EPOCH);
     let (mut runs, mut bytes, mut failed) = (0, 0, None);
-    for run in homing_journal::prune(root, before, dry, pruned::lines) {
+    for run in homing_journal::prune(root, before, dry, homing_usage::pruned_lines) {
         match run.freed {
             Ok(freed) => {
                 (runs, bytes) = (runs + 1, bytes + freed);

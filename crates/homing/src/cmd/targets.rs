@@ -2,8 +2,7 @@
 //! `pull` and `check` share. Letters and meaning are clush's.
 
 use crate::cluster::ClusterArgs;
-use crate::failure::Failure;
-use homing_model::NodeSet;
+use homing_model::{Failure, NodeSet};
 use std::ffi::OsString;
 use std::path::PathBuf;
 use std::time::Duration;

@@ -1,11 +1,8 @@
 //! `homing where`: which hosts hold the bytes of files.
 
 use crate::cluster::Cluster;
-use crate::failure::{Failure, exit};
-use homing_locate::{HostNames, Locator};
-use homing_model::units;
-use homing_model::{FileLayout, RawText};
-use homing_mounts::{Bounded, Looking, silence};
+use homing_locate::{Locator, locate_everything, name_hosts};
+use homing_model::{Failure, FileLayout, RawText, exit, units};
 use serde::Serialize;
 use serde_json::json;
 use std::collections::BTreeMap;
@@ -41,12 +38,16 @@ pub struct Args {
 
 /// Prints where files lie.
 pub fn run(args: Args) -> Result<i32, Failure> {
-    let locator = Locator::new().map_err(Failure::system)?.with_own(Cluster::load(None)?.locators());
+    let patience = Duration::from_secs(args.fs_timeout.into());
+    let locator = Locator::new().map_err(Failure::system)?.with_own(Cluster::load(None)?.locators()).patient(patience);
     let mut paths = args.paths.clone();
     if let Some(file) = &args.files_from {
         paths.extend(listed(file, args.null)?);
     }
-    let mut files = locate_all(&locator, paths, args.limit, Duration::from_secs(args.fs_timeout.into()));
+    let mut cut = |path: &Path| {
+        eprintln!("homing: {}: only the first {} files were looked at (--limit)", path.display(), args.limit);
+    };
+    let mut files = locate_everything(&locator, paths, args.limit, patience, &mut cut);
     name_hosts(&mut files);
     let printed = if args.json { as_json(&files) } else { as_text(&files, args.extents) };
     match printed {
@@ -75,65 +76,6 @@ fn listed(file: &PathBuf, null: bool) -> Result<Vec<PathBuf>, Failure> {
     let end = if null { 0 } else { b'\n' };
     let names = text.split(|b| *b == end).filter(|n| !n.is_empty());
     Ok(names.map(|n| RawText(n.to_vec()).to_path()).collect())
-}
-
-/// Each path, and whether it is a directory; those whose file system is silent by themselves.
-fn answering(paths: Vec<PathBuf>, patience: Duration) -> Bounded<PathBuf, (), (PathBuf, bool)> {
-    Bounded::new(paths.into_iter(), patience, || {
-        Box::new(|path: PathBuf, looking: &Looking<()>| {
-            looking.begins((), &path);
-            let is_dir = path.is_dir();
-            (path, is_dir)
-        })
-    })
-}
-
-fn unanswered(path: &Path, patience: Duration) -> FileLayout {
-    FileLayout {
-        path: path.into(),
-        size: 0,
-        volume: String::new(),
-        extents: Vec::new(),
-        reason: Some(silence(path, patience)),
-        server_path: None,
-    }
-}
-
-/// Files and directories in the order of the arguments.
-fn locate_all(locator: &Locator, paths: Vec<PathBuf>, limit: usize, patience: Duration) -> Vec<FileLayout> {
-    let (mut found, mut pending) = (Vec::new(), Vec::new());
-    for path in answering(paths, patience) {
-        let path = match path {
-            Ok((path, false)) => {
-                pending.push(path);
-                continue;
-            }
-            Ok((path, true)) => path,
-            Err(silent) => {
-                found.extend(locator.locate_all(&std::mem::take(&mut pending)));
-                found.push(unanswered(&silent.path, patience));
-                continue;
-            }
-        };
-        found.extend(locator.locate_all(&std::mem::take(&mut pending)));
-        let tree = locator.locate_tree(&path, limit);
-        if tree.truncated {
-            eprintln!("homing: {}: only the first {limit} files were looked at (--limit)", path.display());
-        }
-        found.extend(tree.files);
-    }
-    found.extend(locator.locate_all(&pending));
-    found
-}
-
-/// Addresses become the names by which people know their hosts.
-fn name_hosts(files: &mut [FileLayout]) {
-    let names = HostNames::default();
-    let replicas = files.iter().flat_map(|f| &f.extents).flat_map(|e| &e.replicas);
-    names.learn(&replicas.map(|r| r.host.clone()).collect());
-    for replica in files.iter_mut().flat_map(|f| &mut f.extents).flat_map(|e| &mut e.replicas) {
-        replica.host = names.of(&replica.host);
-    }
 }
 
 fn sums(files: &[FileLayout]) -> BTreeMap<String, (u64, u64)> {

@@ -9,8 +9,8 @@ mod line;
 mod names;
 
 use crate::cmd::generate::Shell;
-use crate::failure::Failure;
 use clap::CommandFactory;
+use homing_model::Failure;
 use std::ffi::OsString;
 
 /// Prints a shell's script.

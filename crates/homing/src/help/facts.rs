@@ -13,15 +13,15 @@ const fn fact(name: &'static str, of: &'static [&'static str], meaning: &'static
 }
 
 const RUN: &[&str] = &["run", "plan", "resume"];
-const RUNS: &[&str] = &["run", "make", "resume", "runs", "report", "top", "usage"];
+const RUNS: &[&str] = &["run", "make", "resume", "runs", "report", "top", "usage", "advise"];
 const JOBS: &[&str] = &["sub", "jobs", "kill", "peek", "wait", "lsf", "top", "usage"];
 const HOSTS: &[&str] = &[
     "run", "plan", "resume", "hosts", "exec", "push", "pull", "check", "make", "on", "volume", "snapshot", "nodeset",
-    "up", "down", "cache", "usage", "top",
+    "up", "down", "cache", "usage", "top", "advise", "power",
 ];
 const SSH: &[&str] = &[
     "run", "plan", "resume", "hosts", "check", "make", "on", "volume", "snapshot", "up", "down", "cache", "top",
-    "usage",
+    "usage", "power",
 ];
 
 /// Exit statuses.
@@ -57,7 +57,17 @@ pub const VARIABLES: &[Fact] = &[
     fact("HOMING_HOSTS", &["on"], "Hosts, as a node set."),
     fact("HOMING_ENGINE", JOBS, "local or slurm: who keeps the jobs."),
     fact("HOMING_QUEUE", JOBS, "Folder of the jobs of this machine; /var/tmp otherwise."),
-    fact("HOMING_VOLUMES", &["volume", "snapshot", "check", "up", "down"], "Folder of the records of volumes."),
+    fact(
+        "HOMING_VOLUMES",
+        &["volume", "snapshot", "check", "up", "down", "advise"],
+        "Folder of the records of volumes.",
+    ),
+    fact("HOMING_POWER", &["power", "run", "hosts", "check"], "File of the hosts that are switched off."),
+    fact(
+        "HOMING_WEBHDFS",
+        &["run", "plan", "resume", "where", "make", "sub"],
+        "HOST:PORT of WebHDFS, for words of HDFS whose NameNode is elsewhere.",
+    ),
     fact("TZ", &["runs", "jobs", "lsf"], "Zone of the times that are shown."),
     fact("TMPDIR", &["run", "exec"], "Folder for output that does not fit into memory."),
 ];
@@ -80,6 +90,11 @@ pub const FILES: &[Fact] = &[
     fact("~/.local/state/homing/up", &["up", "down"], "Which hosts were set up, and what was interrupted."),
     fact("/var/lib/homing/up", &["up", "down"], "On each host: what was changed there, for the way back."),
     fact("~/.local/state/homing/mutes.json", &["check"], "Codes that are muted, until when and why."),
+    fact(
+        "/var/lib/homing/power.json, ~/.local/state/homing/power.json",
+        &["power"],
+        "Hosts that root, and that this user has switched off.",
+    ),
     fact("/var/tmp", JOBS, "Jobs of this machine, a folder for each user."),
     fact("/var/lib/homing/labs", &["lab"], "Labs that are up."),
     fact("~/.cache/homing", RUN, "On a host of a run: the worker's program."),

@@ -2,10 +2,10 @@
 
 use super::facts::{self, FILES, Fact, STATUSES, VARIABLES};
 use super::{sections_of, visible};
-use crate::failure::Failure;
 use clap::Command;
 use clap_mangen::Man;
 use clap_mangen::roff::{Roff, bold, roman};
+use homing_model::Failure;
 use std::io::{self, Write};
 use std::path::Path;
 

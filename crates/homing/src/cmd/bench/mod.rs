@@ -4,12 +4,12 @@ pub(crate) mod net;
 
 use crate::cluster::{Cluster, ClusterArgs};
 use crate::cmd::runs::to_stdout;
-use crate::failure::Failure;
 use clap::Subcommand;
 use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
+use homing_bench::Tell;
 use homing_bench::volume::{self, Bench, Op, Setup, tune};
-use homing_bench::{BenchError, Tell};
 use homing_exec::{Options, Remote};
+use homing_model::Failure;
 use homing_model::units::{bytes, count};
 use homing_steps::SshExecutor;
 use std::path::{Path, PathBuf};
@@ -148,13 +148,6 @@ pub(crate) const TELL: Tell = Tell {
     note: |line| eprintln!("homing: {line}"),
 };
 
-impl From<BenchError> for Failure {
-    fn from(e: BenchError) -> Failure {
-        let failure = if e.is_request { Failure::usage(&e) } else { Failure::system(&e) };
-        Failure { hint: e.hint, ..failure }
-    }
-}
-
 /// Runs it.
 pub fn run(args: Args) -> Result<i32, Failure> {
     match args.verb {
@@ -170,7 +163,7 @@ fn run_volume(args: VolumeArgs) -> Result<i32, Failure> {
     check_sizes(&args)?;
     let options = Options { command_timeout: Some(Duration::from_secs(600)), ..Options::default() };
     let executor = SshExecutor { remote: Remote::new(options), sudo: args.sudo };
-    let setup = setup(&args, &args.cluster.load()?)?;
+    let setup = setup(&args, args.cluster.load()?)?;
     let bench = Bench::new(setup.clone(), Box::new(executor), TELL)?;
     if let Some(Tuned::Nfs) = args.tune {
         return run_tune(&args, &bench, &setup);

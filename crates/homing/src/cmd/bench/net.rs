@@ -2,9 +2,9 @@
 
 use crate::cmd::runs::to_stdout;
 use crate::cmd::targets::Targets;
-use crate::failure::Failure;
 use homing_bench::net::{self, Hosts};
 use homing_exec::{Command, Remote};
+use homing_model::Failure;
 use homing_network::findings;
 use std::collections::BTreeSet;
 use std::path::PathBuf;
@@ -94,7 +94,7 @@ pub fn run(args: &Args) -> Result<i32, Failure> {
 fn servers(args: &Args, names: &[String]) -> Result<Vec<String>, Failure> {
     match &args.storage {
         None => Ok(Vec::new()),
-        Some(Some(set)) => args.targets.cluster().load()?.hosts(Some(set)),
+        Some(Some(set)) => Ok(args.targets.cluster().load()?.hosts(Some(set))?),
         Some(None) => {
             let said = Remote::new(args.targets.options()?).run(names, &Command::argv(["cat", "/proc/self/mountinfo"]));
             let mounts = said.flat_map(|said| homing_mounts::network(homing_mounts::parse(&said.stdout)));

@@ -1,15 +1,17 @@
 //! `homing cache`: packages for many hosts, of which each file is fetched once.
 
-mod show;
-mod transfer;
+mod lists;
+mod update;
 
+use crate::cmd::runs::to_stdout;
 use crate::cmd::targets::Targets;
-use crate::failure::{Failure, exit};
+use crate::cmd::tree::TreeArgs;
 use homing_exec::{Options, Remote};
-use homing_setup::cache::{self, PackageFile};
-use homing_steps::{Call, Executor, SshExecutor};
-use show::Came;
-use std::collections::{BTreeMap, BTreeSet};
+use homing_model::text::shown_lines;
+use homing_model::{Failure, exit};
+use homing_relay::{Came, Fetch, Fetched, Load, Packages, Unbrought, ask, bring, lacking, say_what};
+use homing_setup::cache::{self, Purpose, Unknown};
+use homing_steps::SshExecutor;
 
 /// Bytes of a host's answer: a line for each package.
 const ANSWER: usize = 8 << 20;
@@ -25,6 +27,41 @@ pub struct Args {
 enum Verb {
     /// Install packages of Debian's on many hosts; one host fetches each file, the others get it from there
     Install(Install),
+    /// Install wheels that a requirements file names with their hashes, on many hosts; one host fetches them
+    Pip(lists::Pip),
+    /// Fetch the indexes of packages anew on many hosts; one host fetches each
+    Update(update::Update),
+    /// Put crates that a Cargo.lock names onto many hosts, for cargo to build from; one host fetches them
+    Cargo(lists::Cargo),
+}
+
+/// How all of them work and tell.
+#[derive(clap::Args)]
+struct Manner {
+    /// Begin commands with `sudo -n`
+    #[arg(long)]
+    sudo: bool,
+    /// Say nothing but what failed
+    #[arg(short, long)]
+    quiet: bool,
+    /// As JSON
+    #[arg(long)]
+    json: bool,
+    #[command(flatten)]
+    tree: TreeArgs,
+}
+
+impl Manner {
+    fn executor(&self, targets: &Targets) -> Result<SshExecutor, Failure> {
+        let options = Options { keep: ANSWER, ..self.tree.of(targets.options()?) };
+        Ok(SshExecutor { remote: Remote::new(options), sudo: self.sudo })
+    }
+
+    fn say(&self, text: &str) {
+        if !self.quiet && !self.json {
+            eprintln!("{}", shown_lines(text));
+        }
+    }
 }
 
 /// Arguments of `homing cache install`.
@@ -42,15 +79,8 @@ struct Install {
     /// Tell what would be fetched, and do nothing
     #[arg(long)]
     dry_run: bool,
-    /// Begin commands with `sudo -n`
-    #[arg(long)]
-    sudo: bool,
-    /// Say nothing but what failed
-    #[arg(short, long)]
-    quiet: bool,
-    /// As JSON
-    #[arg(long)]
-    json: bool,
+    #[command(flatten)]
+    manner: Manner,
     /// Packages, as apt-get install takes them
     #[arg(required = true, value_name = "PACKAGE")]
     packages: Vec<String>,
@@ -60,24 +90,10 @@ struct Install {
 pub fn run(args: Args) -> Result<i32, Failure> {
     match args.verb {
         Verb::Install(args) => install(&args),
+        Verb::Pip(args) => lists::pip(&args),
+        Verb::Update(args) => update::update(&args),
+        Verb::Cargo(args) => lists::crates(&args),
     }
-}
-
-/// Files by the host that wants them.
-type Wanted = BTreeMap<String, BTreeSet<PackageFile>>;
-
-/// What hosts want, and those that could not say.
-fn ask(executor: &SshExecutor, hosts: &[String], packages: &[String]) -> (Wanted, Vec<(String, String)>) {
-    let call = |host: &String| (host.clone(), Call::Script(cache::wanted(packages)));
-    let said = executor.run(&hosts.iter().map(call).collect::<Vec<_>>());
-    let (mut wanted, mut failed) = (Wanted::new(), Vec::new());
-    for (host, said) in hosts.iter().zip(said) {
-        match said.and_then(|said| cache::files(&said)) {
-            Ok(files) => drop(wanted.insert(host.clone(), files)),
-            Err(why) => failed.push((host.clone(), why)),
-        }
-    }
-    (wanted, failed)
 }
 
 fn install(args: &Install) -> Result<i32, Failure> {
@@ -86,67 +102,45 @@ fn install(args: &Install) -> Result<i32, Failure> {
         return Err(Failure::usage(format!("{odd:?} can be no package")));
     }
     let hosts = args.targets.hosts()?;
-    let options = Options { keep: ANSWER, ..args.targets.options()? };
-    let executor = SshExecutor { remote: Remote::new(options), sudo: args.sudo };
-    let (mut wanted, failed) = ask(&executor, &hosts, &args.packages);
+    let executor = args.manner.executor(&args.targets)?;
+    let packages: Packages = hosts.iter().map(|host| (host.clone(), args.packages.clone())).collect();
+    let (mut wanted, failed) = if args.dry_run {
+        let (wanted, failed, _) = say_what(&executor, &packages, Purpose::Install, |_| Unknown::Fail);
+        (wanted, failed)
+    } else {
+        ask(&executor, &packages, Purpose::Install, &[], &|text| args.manner.say(text)).map_err(Failure::system)?
+    };
     let mut came = Came { failed, packages: args.packages.clone(), ..Came::default() };
     let (files, odd) = cache::union(&wanted);
     odd.iter().for_each(|(host, _)| drop(wanted.remove(host)));
     came.failed.extend(odd);
     wanted.retain(|host, files| !files.is_empty() || !came.has.insert(host.clone()));
-    came.asked = wanted.values().flatten().map(|file| file.size).sum();
-    came.files = files.iter().map(|file| (file.name.clone(), file.size)).collect();
-    if !args.dry_run && !files.is_empty() {
-        act(&executor, args, &wanted, &files, &mut came)?;
-    } else {
+    came.fetched = Fetched::of(&files, &wanted);
+    if args.dry_run || files.is_empty() {
         came.wants = wanted.into_keys().collect();
+        return concluded(&hosts, &came, &args.manner);
     }
-    let status = if came.failed.is_empty() { 0 } else { exit::SYSTEM };
-    if args.json {
-        return crate::cmd::runs::to_stdout(&show::json(&hosts, &came, status)).map(|_| status);
+    let (fetch, script) = (Fetch::packages(&files), cache::came(&args.packages));
+    let load = Load { wanted: &wanted, others: came.has.iter().cloned().collect(), fetch: &fetch, script: &script };
+    match bring(&executor, &load, &|text| args.manner.say(text)) {
+        Ok((by, gone)) => {
+            came.fetched.by = Some(by);
+            came.take(gone.confirmed(|hosts| lacking(&executor, &packages, hosts)));
+        }
+        Err(Unbrought::Nobody(whys)) => came.failed.extend(whys),
+        Err(Unbrought::Here(failure)) => return Err(failure),
     }
-    if !args.quiet {
-        crate::cmd::runs::to_stdout(&show::text(&came))?;
-    }
-    if status == 0 { Ok(0) } else { Err(Failure::system(show::failures(&came))) }
+    concluded(&hosts, &came, &args.manner)
 }
 
-/// Fetches on the first host that can, and installs on all.
-fn act(
-    executor: &SshExecutor,
-    args: &Install,
-    wanted: &Wanted,
-    files: &[PackageFile],
-    came: &mut Came,
-) -> Result<(), Failure> {
-    let folder = tempfile::tempdir().map_err(|e| Failure::system(format!("making a folder for packages: {e}")))?;
-    // One that has all that it wants may still have the way out that the others lack.
-    let mut whys = Vec::new();
-    for host in wanted.keys().chain(&came.has) {
-        if !args.quiet && !args.json {
-            eprintln!("{host} fetches {} files", files.len());
-        }
-        match transfer::fetch(executor, host, files, folder.path()) {
-            Ok(()) => {
-                came.fetcher = Some(host.clone());
-                break;
-            }
-            Err(why) => whys.push((host.clone(), why)),
-        }
+/// Tells what came of it; the exit status.
+fn concluded(hosts: &[String], came: &Came, manner: &Manner) -> Result<i32, Failure> {
+    let status = if came.failed.is_empty() { 0 } else { exit::SYSTEM };
+    if manner.json {
+        return to_stdout(&came.json(hosts, status)).map(|_| status);
     }
-    if came.fetcher.is_none() {
-        came.failed.extend(whys);
-        return Ok(());
+    if !manner.quiet {
+        to_stdout(&came.text())?;
     }
-    let mut groups: BTreeMap<&BTreeSet<PackageFile>, Vec<&String>> = BTreeMap::new();
-    wanted.iter().for_each(|(host, files)| groups.entry(files).or_default().push(host));
-    for (files, hosts) in groups {
-        for (host, said) in transfer::install(executor, &hosts, files, folder.path(), &args.packages)? {
-            match said {
-                Ok(()) => drop(came.installed.insert(host)),
-                Err(why) => came.failed.push((host, why)),
-            }
-        }
-    }
-    Ok(())
+    if status == 0 { Ok(0) } else { Err(Failure::system(came.failures())) }
 }

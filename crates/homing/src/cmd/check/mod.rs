@@ -3,18 +3,20 @@
 mod deep;
 mod gather;
 mod mutes;
-mod show;
 mod slurm;
 
 use crate::cmd::snapshot;
 use crate::cmd::targets::Targets;
+use crate::cmd::tree::TreeArgs;
 use crate::cmd::volume;
-use crate::failure::Failure;
+use crate::switched;
 use clap::builder::{PossibleValue, PossibleValuesParser};
 use deep::Measured;
-use gather::Gathered;
 use homing_check::mute::Mute;
-use homing_check::{Answers, Area, Check, Finding, Severity, all_codes};
+use homing_check::report::{Gathered, Report, Unknown, area_line, is_wanted, looked_at};
+use homing_check::{Answers, Area, Check, Finding, all_codes};
+use homing_exec::Options;
+use homing_model::Failure;
 use std::collections::BTreeMap;
 use std::io::{IsTerminal, Write};
 use std::path::PathBuf;
@@ -72,6 +74,8 @@ pub struct Args {
     /// As Slurm's HealthCheckProgram: this host alone, drained when it is ill and resumed when it is well again
     #[arg(long, conflicts_with_all = ["volume", "json", "mute"])]
     slurm_health: bool,
+    #[command(flatten)]
+    tree: TreeArgs,
 }
 
 fn codes() -> PossibleValuesParser {
@@ -95,7 +99,7 @@ pub fn run(args: Args) -> Result<i32, Failure> {
     }
     if let Some(code) = &args.mute {
         let hosts = if args.targets.named() { args.targets.hosts()? } else { Vec::new() };
-        return mutes::add(code, hosts, now() + args.span.as_secs(), args.because.clone().unwrap_or_default());
+        return mutes::add(code, hosts, args.span.as_secs(), args.because.clone().unwrap_or_default());
     }
     if let Some(code) = &args.unmute {
         return mutes::remove(code);
@@ -112,26 +116,67 @@ pub fn run(args: Args) -> Result<i32, Failure> {
         Some(_) => homing_check::burn_in_of(&only),
         None => homing_check::chosen(&only, args.quick),
     };
-    let mut options = args.targets.options()?;
+    // Under load hosts measure each other part by part: they have to begin at the same time, which those behind a leader do
+    // only when it has connected to them.
+    let tree = if args.deep.is_some() { TreeArgs::none() } else { args.tree };
+    let mut options = tree.of(args.targets.options()?);
     options.connect_timeout = options.connect_timeout.min(deadline);
     let load = Duration::from_secs(args.deep.map_or(0, homing_check::burn_in::longest));
     let deadline = deadline + load;
     options.command_timeout = Some(options.command_timeout.unwrap_or(deadline).min(deadline));
     let before = args.deep.map(deep::words).transpose()?.unwrap_or_default();
     let muted = mutes::load()?;
-    let mut early = Early { only: &only, checks: &checks, muted: &muted, lines: BTreeMap::new() };
+    let mut early = Early { only: &only, checks: &checks, muted: &muted, lines: BTreeMap::new(), clocks_wait: false };
     let mut tell = |known: &[Area], answers: &dyn Fn() -> Answers| early.tell(known, answers);
     let live = !args.json && args.deep.is_none() && std::io::stdout().is_terminal();
-    let mut gathered = gather::ask(options, &hosts, &before, &checks, deadline, live.then_some(&mut tell as _))?;
+    let (asked, off) = without_off(&hosts)?;
+    let mut gathered =
+        gather::ask(options.clone(), &asked, &before, &checks, deadline, live.then_some(&mut tell as _))?;
+    gathered.off = off;
     let early = early.lines;
+    if checks.iter().any(|check| check.is_about(Area::Clocks)) {
+        time_again(options, &mut gathered.answers, deadline)?;
+    }
     place(&mut gathered.answers, &args)?;
     let measured = if args.deep.is_some() { deep::measured(&mut gathered.answers)? } else { Measured::default() };
     Session { args: &args, only, checks, hosts, gathered, measured, muted, early }.tell()
 }
 
+/// Asks hosts whose clocks look behind for the time once more, and for nothing else: what made them answer late may have
+/// passed.
+fn time_again(options: Options, answers: &mut Answers, deadline: Duration) -> Result<(), Failure> {
+    let doubtful = homing_check::doubtful(answers);
+    if doubtful.is_empty() {
+        return Ok(());
+    }
+    let again = gather::ask(Options { tree: 0, ..options }, &doubtful, "", &[], deadline, None)?.answers.hosts;
+    for host in &mut answers.hosts {
+        if let Some(again) = again.iter().find(|again| again.name == host.name) {
+            host.told_time_again(again);
+        }
+    }
+    Ok(())
+}
+
+/// Hosts that are switched off, with what is told of each.
+type Off = Vec<(String, String)>;
+
+/// Those that are not switched off, and those that are, with what is told of them. Others ask each of the first for its
+/// name and its ports, and would find the second wanting.
+fn without_off(hosts: &[String]) -> Result<(Vec<String>, Off), Failure> {
+    let known = switched::all();
+    let told = |host: &String| Some((host.clone(), switched::told(&known, host)?));
+    let off: Off = hosts.iter().filter_map(told).collect();
+    let asked: Vec<String> = hosts.iter().filter(|host| !off.iter().any(|(off, _)| off == *host)).cloned().collect();
+    match off.first().filter(|_| asked.is_empty()) {
+        Some((host, why)) => Err(Failure::system(format!("none of these hosts is on; {host}: {why}"))),
+        None => Ok((asked, off)),
+    }
+}
+
 /// Where hosts should be: the last `homing topology` knows it, and the cluster file.
 fn place(answers: &mut Answers, args: &Args) -> Result<(), Failure> {
-    for leaf in super::topology::known()?.values().flat_map(|tree| &tree.leaves) {
+    for leaf in homing_bench::topology::known()?.values().flat_map(|tree| &tree.leaves) {
         for (chassis, place) in
             leaf.chassis.iter().flat_map(|chassis| leaf.hosts.iter().map(move |place| (chassis, place)))
         {
@@ -152,12 +197,15 @@ struct Early<'a> {
     checks: &'a [&'a Check],
     muted: &'a [Mute],
     lines: BTreeMap<Area, String>,
+    /// A clock looks behind: hosts are asked for the time once more when all have ended, and nothing is told of it before.
+    clocks_wait: bool,
 }
 
 impl Early<'_> {
     fn tell(&mut self, known: &[Area], answers: &dyn Fn() -> Answers) {
-        let new = |area: &&Area| !self.lines.contains_key(area) && is_wanted(self.only, **area);
-        let new: Vec<Area> = known.iter().filter(new).copied().collect();
+        let waits = |area: Area| area == Area::Clocks && self.clocks_wait;
+        let new = |area: &&Area| !self.lines.contains_key(area) && is_wanted(self.only, **area) && !waits(**area);
+        let mut new: Vec<Area> = known.iter().filter(new).copied().collect();
         if new.is_empty() {
             return;
         }
@@ -165,11 +213,18 @@ impl Early<'_> {
         if answers.hosts.is_empty() {
             return;
         }
+        if new.contains(&Area::Clocks) && !homing_check::doubtful(&answers).is_empty() {
+            self.clocks_wait = true;
+            new.retain(|area| *area != Area::Clocks);
+            if new.is_empty() {
+                return;
+            }
+        }
         let found = homing_check::findings(self.checks, &answers);
         let (told, _) = homing_check::mute::sifted(found, self.muted, now());
         crate::progress::clear();
         for area in new {
-            let line = show::area_line(area, &told, answers.hosts.len());
+            let line = area_line(area, &told, answers.hosts.len());
             // A screen that went away is told by what is written at the end.
             let _ = writeln!(std::io::stdout(), "{line}");
             self.lines.insert(area, line);
@@ -183,19 +238,11 @@ fn hosts(args: &Args) -> Result<Vec<String>, Failure> {
         return args.targets.hosts();
     }
     if let Some(volume) = &args.volume {
-        return volume::show::hosts_of(args.targets.cluster(), volume);
+        return volume::hosts_of(args.targets.cluster(), volume);
     }
     let hosts = args.targets.cluster().load()?.hosts(None)?;
     Ok(if hosts.is_empty() { vec!["localhost".into()] } else { hosts })
 }
-
-/// Whether an area is among those that were asked for; nothing asked for is all.
-fn is_wanted(only: &[Area], area: Area) -> bool {
-    only.is_empty() || only.contains(&area)
-}
-
-/// A host, or a volume, and what is not known of it, with why.
-type Unknown = (String, String);
 
 /// All that is known when hosts have answered.
 struct Session<'a> {
@@ -221,20 +268,22 @@ impl Session<'_> {
         unasked.extend(vaults.unasked());
         found.sort_by_key(|f| (f.code.severity, f.code.area()));
         let (told, quiet) = homing_check::mute::sifted(found, &self.muted, now());
-        let report = show::Report {
+        let measured = self.measured.unknown.iter().cloned();
+        let unknown = self.gathered.unknown(&self.checks).into_iter().chain(unasked).chain(measured).collect();
+        let report = Report {
             told,
             quiet,
-            areas: self.areas(volumes + vaults.count()),
+            areas: looked_at(&self.checks, &self.only, volumes + vaults.count()),
             early: &self.early,
-            unknown: self.unknown(unasked),
+            unknown,
             hosts: &self.hosts,
             gathered: &self.gathered,
             measured: &self.measured.rates,
             vaults: vaults.json(),
-            unprivileged: self.unprivileged(),
+            unprivileged: self.gathered.unprivileged(&self.checks),
             way: self.args.targets.way_words(),
         };
-        let status = status(&report);
+        let status = report.status();
         if let Some(file) = &self.args.prometheus {
             let (answered, silent) = (self.gathered.answers.hosts.len(), self.gathered.silent.len());
             let text = homing_check::prometheus::text(&report.told, &report.quiet, answered, silent, now());
@@ -256,7 +305,7 @@ impl Session<'_> {
         let (mut found, mut unasked) = (Vec::new(), Vec::new());
         for name in &names {
             let silent: Vec<&str> = self.gathered.silent.iter().map(|(host, _)| host.as_str()).collect();
-            match volume::show::checked(self.args.targets.cluster(), name, &silent) {
+            match volume::checked(self.args.targets.cluster(), name, &silent) {
                 Ok(findings) => found.extend(findings),
                 Err(failure) => unasked.push((format!("volume {name}"), failure.message)),
             }
@@ -268,48 +317,5 @@ impl Session<'_> {
         let wanted = is_wanted(&self.only, Area::Volumes);
         let alone = self.args.volume.is_some() || self.args.quick || self.args.targets.named();
         if alone || !wanted { Ok(snapshot::Watched::none()) } else { snapshot::watched(self.args.targets.cluster()) }
-    }
-
-    /// The areas that were looked at.
-    fn areas(&self, volumes: usize) -> Vec<Area> {
-        let looked = |area: &Area| self.checks.iter().any(|c| c.codes.iter().any(|code| code.area() == *area));
-        Area::ALL
-            .into_iter()
-            .filter(|a| is_wanted(&self.only, *a) && (looked(a) || (*a == Area::Volumes && volumes > 0)))
-            .collect()
-    }
-
-    /// What hosts that answered did not tell: the host, what, why.
-    fn unknown(&self, volumes: Vec<Unknown>) -> Vec<Unknown> {
-        let asked: Vec<&Check> = self.checks.iter().copied().filter(|check| !check.ask.is_empty()).collect();
-        let of_host = |host: &homing_check::Host| -> Vec<Unknown> {
-            let parts =
-                asked.iter().filter_map(|c| Some((host.name.clone(), format!("{}: {}", c.key, host.unknown(c.key)?))));
-            parts.collect()
-        };
-        self.gathered
-            .answers
-            .hosts
-            .iter()
-            .flat_map(of_host)
-            .chain(volumes)
-            .chain(self.measured.unknown.clone())
-            .collect()
-    }
-
-    /// Hosts where we are not root, and what root would see besides.
-    fn unprivileged(&self) -> (Vec<String>, Vec<&'static str>) {
-        let users = self.gathered.answers.hosts.iter().filter(|h| h.uid().is_some_and(|uid| uid != 0));
-        (users.map(|h| h.name.clone()).collect(), self.checks.iter().filter_map(|c| c.root).collect())
-    }
-}
-
-fn status(report: &show::Report) -> i32 {
-    let has = |severity| report.told.iter().any(|f| f.code.severity == severity);
-    match () {
-        () if !report.gathered.silent.is_empty() || !report.unknown.is_empty() => 3,
-        () if has(Severity::Error) => 2,
-        () if has(Severity::Warning) => 1,
-        () => 0,
     }
 }

@@ -1,10 +1,10 @@
 //! `--slurm-health`: one host, which drains itself when it is ill.
 
 use super::{gather, mutes, now};
-use crate::failure::Failure;
 use homing_check::Check;
 use homing_check::slurm_health::{NodeState, decide};
 use homing_exec::Options;
+use homing_model::Failure;
 use std::time::Duration;
 
 /// Looks at this host; drains or resumes it in Slurm. Exit status as of a check.

@@ -1,18 +1,15 @@
 //! `homing push` and `homing pull`: rsync to and from many hosts over the kept connections.
 
-mod plan;
-mod template;
+mod told;
 
-use crate::cmd::exec::verdict;
 use crate::cmd::targets::Targets;
-use crate::failure::Failure;
-use homing_exec::{Command, Event, Outcome, Remote, Stream, What};
-use homing_model::NodeSet;
-use homing_model::alike::label;
-use plan::{Request, base};
-use serde_json::json;
+use crate::cmd::tree::TreeArgs;
+use homing_exec::{Command, Errand, Remote, Stream};
+use homing_model::Failure;
+use homing_relay::{Copied, Passed, Request, Said, base, copies, note};
 use std::collections::HashMap;
 use std::path::Path;
+use told::conclude;
 
 /// Arguments of `homing push` and `homing pull`.
 ///
@@ -66,20 +63,12 @@ pub struct PushArgs {
     /// and {addr.NETWORK}, of [host.NAME] addresses in the cluster file, become its values
     #[arg(long, requires = "dest", conflicts_with = "delete", verbatim_doc_comment)]
     template: bool,
-}
-
-/// What came of one host.
-#[derive(Clone, Debug)]
-struct Copied {
-    outcome: Outcome,
-    /// Files, folders and links that were changed.
-    changed: u64,
-    seconds: f64,
-    text: String,
+    #[command(flatten)]
+    tree: TreeArgs,
 }
 
 /// To the hosts.
-pub fn push(PushArgs { args, template }: PushArgs) -> Result<i32, Failure> {
+pub fn push(PushArgs { args, template, tree }: PushArgs) -> Result<i32, Failure> {
     let mut sources = Vec::new();
     for path in &args.paths {
         if std::fs::symlink_metadata(path).is_err() {
@@ -96,10 +85,17 @@ pub fn push(PushArgs { args, template }: PushArgs) -> Result<i32, Failure> {
     let mut request = request(&args, true, sources, dest);
     let hosts = args.targets.hosts()?;
     let made = if template { Some(expanded(&args, &hosts, &mut request)?) } else { None };
-    let remote = Remote::new(args.targets.options()?);
-    let copied = transfer(&args, &remote, &hosts, &request, &HashMap::new())?;
+    let remote = Remote::new(tree.of(args.targets.options()?));
+    let errand = Passed::Copy(request.clone());
+    let stream = match request.can_be_passed_on() {
+        true => remote.stream_tree(&hosts, errand, note()),
+        false => errand.begin(&remote, &hosts),
+    };
+    let mut copied = collected(&args, &hosts, stream, args.verbose || args.dry_run);
+    // All from here, whoever gave them the files: a leader is not asked what it did.
+    verified(&args, &remote, &hosts, &request, &HashMap::new(), &mut copied);
     drop(made);
-    conclude(&args, &hosts, &copied)
+    conclude(&args, &hosts, &copied, true)
 }
 
 /// Puts a file of each host's own in the place of the template. Files of equal length and time may differ.
@@ -108,7 +104,7 @@ fn expanded(args: &Args, hosts: &[String], request: &mut Request) -> Result<temp
         return Err(Failure::usage("--template takes one file").hint("homing push --template FILE --dest PATH"));
     };
     let site = args.targets.cluster().load()?.site()?;
-    let (folder, own) = template::written(Path::new(one), hosts, &site)?;
+    let (folder, own) = homing_relay::written(Path::new(one), hosts, &site)?;
     (request.own, request.checksum) = (own, true);
     Ok(folder)
 }
@@ -134,10 +130,17 @@ pub fn pull(args: Args) -> Result<i32, Failure> {
         let folders = folders(&remote, &hosts, path);
         let source = path.trim_end_matches('/').to_string();
         let request = request(&args, false, vec![source], dest.clone());
-        let copied = transfer(&args, &remote, &hosts, &request, &folders)?;
-        all.iter_mut().zip(copied).for_each(|(all, one)| *all = Some(joined(all.take(), one)));
+        let stream = copies(&request, &remote, &hosts, &folders);
+        let mut copied = collected(&args, &hosts, stream, args.verbose || args.dry_run);
+        verified(&args, &remote, &hosts, &request, &folders, &mut copied);
+        all.iter_mut().zip(copied).for_each(|(all, one)| {
+            *all = Some(match all.take() {
+                Some(before) => before.joined(one),
+                None => one,
+            })
+        });
     }
-    conclude(&args, &hosts, &all.into_iter().flatten().collect::<Vec<_>>())
+    conclude(&args, &hosts, &all.into_iter().flatten().collect::<Vec<_>>(), false)
 }
 
 fn request(args: &Args, push: bool, sources: Vec<String>, dest: String) -> Request {
@@ -151,110 +154,31 @@ fn folders(remote: &Remote, hosts: &[String], path: &str) -> HashMap<String, boo
     test.map(|result| (result.host, result.outcome.is_ok())).collect()
 }
 
-fn transfer(
+/// Compares both sides by content, where that was asked for.
+fn verified(
     args: &Args,
     remote: &Remote,
     hosts: &[String],
     request: &Request,
     folders: &HashMap<String, bool>,
-) -> Result<Vec<Copied>, Failure> {
-    let pass = |request: &Request| {
-        let (request, folders) = (request.clone(), folders.clone());
-        remote.stream_through(hosts, move |host, way| {
-            let folder = folders.get(host).copied().unwrap_or(false);
-            Command::argv(request.words(host, way, &[folder]))
-        })
-    };
-    let mut copied = collected(args, hosts, pass(request), args.verbose || args.dry_run);
-    if args.verify && !args.dry_run {
-        let verify = Request { verify: true, ..request.clone() };
-        for (host, (first, second)) in
-            hosts.iter().zip(copied.iter_mut().zip(collected(args, hosts, pass(&verify), true)))
-        {
-            if first.outcome.is_ok() && second.outcome.is_ok() && second.changed > 0 {
-                first.outcome = Outcome::Exited(1);
-                eprintln!("homing: {host}: {} differ after the copy; were they changed meanwhile?", second.changed);
-            } else if first.outcome.is_ok() {
-                first.outcome = second.outcome;
-            }
+    copied: &mut [Copied],
+) {
+    if !args.verify || args.dry_run {
+        return;
+    }
+    let verify = Request { verify: true, ..request.clone() };
+    let found = collected(args, hosts, copies(&verify, remote, hosts, folders), true);
+    for (host, (first, second)) in hosts.iter().zip(copied.iter_mut().zip(found)) {
+        if let Some(differ) = first.compared(second) {
+            eprintln!("homing: {host}: {differ} differ after the copy; were they changed meanwhile?");
         }
     }
-    Ok(copied)
 }
 
 fn collected(args: &Args, hosts: &[String], stream: Stream, show: bool) -> Vec<Copied> {
-    let none = Copied { outcome: Outcome::Killed, changed: 0, seconds: 0.0, text: String::new() };
-    let mut copied = vec![none; hosts.len()];
-    let mut begun: Vec<[Vec<u8>; 2]> = vec![Default::default(); hosts.len()];
-    for Event { host, what } in stream {
-        let (which, bytes) = match what {
-            What::Begun => continue,
-            What::Stdout(bytes) => (0, bytes),
-            What::Stderr(bytes) => (1, bytes),
-            What::Done(outcome, elapsed) => {
-                copied[host].outcome = told(&hosts[host], outcome);
-                copied[host].seconds = elapsed.as_secs_f64();
-                continue;
-            }
-        };
-        let open = &mut begun[host][which];
-        open.extend(bytes);
-        while let Some(end) = open.iter().position(|b| *b == b'\n') {
-            let line: Vec<u8> = open.drain(..=end).collect();
-            let line = String::from_utf8_lossy(&line[..end]).into_owned();
-            match which {
-                0 => {
-                    copied[host].changed += 1;
-                    if show && !args.json {
-                        println!("{}: {line}", hosts[host]);
-                    }
-                }
-                _ if args.json => copied[host].text += &(line + "\n"),
-                _ => eprintln!("{}: {line}", hosts[host]),
-            }
-        }
-    }
-    copied
-}
-
-/// rsync passes on ssh's status, and a shell's for a program that is not there.
-fn told(host: &str, outcome: Outcome) -> Outcome {
-    match outcome {
-        Outcome::Exited(255) => Outcome::Lost(format!("host {host}: the connection was lost during the copy")),
-        Outcome::Exited(127) => {
-            Outcome::Unreachable(format!("host {host}: rsync is missing, here or there; install it"))
-        }
-        other => other,
-    }
-}
-
-fn joined(before: Option<Copied>, one: Copied) -> Copied {
-    let Some(before) = before else { return one };
-    let outcome = if before.outcome.is_ok() { one.outcome } else { before.outcome };
-    let (changed, seconds) = (before.changed + one.changed, before.seconds + one.seconds);
-    Copied { outcome, changed, seconds, text: before.text + &one.text }
-}
-
-fn conclude(args: &Args, hosts: &[String], copied: &[Copied]) -> Result<i32, Failure> {
-    let rows = || hosts.iter().zip(copied);
-    let status = copied.iter().map(|c| verdict::code(&c.outcome, false)).max().unwrap_or(0);
-    if args.json {
-        let row = |(host, c): (&String, &Copied)| {
-            let exit = if let Outcome::Exited(status) = c.outcome { Some(status) } else { None };
-            json!({
-                "host": host, "outcome": verdict::word(&c.outcome), "exit": exit, "changed": c.changed,
-                "seconds": (c.seconds * 1e6).round() / 1e6, "stderr": c.text,
-            })
-        };
-        println!("{}", json!({ "hosts": rows().map(row).collect::<Vec<_>>(), "exit": status }));
-    } else if !args.quiet {
-        let lines = verdict::lines(rows().map(|(h, c)| (h.as_str(), &c.outcome)));
-        lines.iter().for_each(|line| eprintln!("homing: {line}"));
-        let same: NodeSet =
-            rows().filter(|(_, c)| c.outcome.is_ok() && c.changed == 0).map(|(h, _)| h.clone()).collect();
-        if args.verbose && !same.is_empty() {
-            println!("{}: nothing to change", label(&same));
-        }
-    }
-    Ok(status)
+    homing_relay::collected(hosts, stream, &|host, said| match said {
+        Said::Changed(line) if show && !args.json => println!("{host}: {line}"),
+        Said::Wrong(line) if !args.json => eprintln!("{host}: {line}"),
+        _ => {}
+    })
 }

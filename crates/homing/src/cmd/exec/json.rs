@@ -1,9 +1,8 @@
 //! `--json`: one document, written host by host, so that it needs no memory of its own.
 
-use super::verdict;
-use crate::failure::Failure;
-use homing_exec::{Command, HostResult, Outcome, Remote};
-use homing_model::RawText;
+use homing_exec::{Command, HostResult, Outcome, Remote, verdict};
+use homing_model::{Failure, RawText};
+use homing_relay::{Passed, given_by, note};
 use serde_json::{Value, json};
 use std::io::Write;
 
@@ -13,17 +12,17 @@ pub fn run(remote: &Remote, hosts: &[String], command: &Command, maxrc: bool) ->
     let (mut status, mut first) = (0, true);
     let broken = |e| Failure::unwritten("writing to standard output failed", &e);
     write!(out, "{{\"hosts\":[").map_err(broken)?;
-    for result in remote.run(hosts, command) {
+    for result in remote.run_tree(hosts, Passed::Run { command: command.clone(), again: false }, note()) {
         status = status.max(verdict::code(&result.outcome, maxrc));
         let comma = if std::mem::take(&mut first) { "" } else { "," };
-        write!(out, "{comma}\n{}", row(&result)).map_err(broken)?;
+        write!(out, "{comma}\n{}", row(&result, hosts)).map_err(broken)?;
         out.flush().map_err(broken)?;
     }
     writeln!(out, "\n],\"exit\":{status}}}").map_err(broken)?;
     Ok(status)
 }
 
-fn row(result: &HostResult) -> Value {
+fn row(result: &HostResult, hosts: &[String]) -> Value {
     let (exit, why) = match &result.outcome {
         Outcome::Exited(status) => (Some(*status), None),
         Outcome::Unreachable(why) | Outcome::Lost(why) => (None, Some(why)),
@@ -34,6 +33,7 @@ fn row(result: &HostResult) -> Value {
         "outcome": verdict::word(&result.outcome),
         "exit": exit,
         "reason": why,
+        "by": given_by(result.giver, hosts, &result.host),
         "seconds": (result.elapsed.as_secs_f64() * 1e6).round() / 1e6,
         "stdout": RawText(result.stdout.clone()),
         "stderr": RawText(result.stderr.clone()),

@@ -1,15 +1,12 @@
 //! `homing exec`: one command on many hosts, with clush's options and output.
 
-mod capture;
-mod gather;
 mod json;
-mod lines;
 mod show;
-pub mod verdict;
 
 use crate::cmd::targets::Targets;
-use crate::failure::Failure;
-use homing_exec::{Command, Input, Remote, Spool};
+use crate::cmd::tree;
+use homing_exec::{Command, Input, Options, Remote, Spool, verdict};
+use homing_model::Failure;
 use std::io::{IsTerminal, Write};
 use std::path::PathBuf;
 
@@ -62,6 +59,9 @@ pub struct Args {
     /// Show what would run where, and run nothing
     #[arg(long)]
     dry_run: bool,
+    /// With more than N hosts, a few of them have the rest run it, over their own ssh; 0: all from here
+    #[arg(help_heading = "Connections", long, default_value_t = 0, value_name = "N", value_parser = tree::width)]
+    tree: usize,
     /// Command; several words are joined with blanks for the shell, as ssh does
     #[arg(required = true, trailing_var_arg = true)]
     command: Vec<String>,
@@ -76,7 +76,7 @@ impl Args {
 /// Runs the command and prints what comes of it.
 pub fn run(args: Args) -> Result<i32, Failure> {
     let hosts = args.targets.hosts()?;
-    let options = args.targets.options()?;
+    let options = Options { tree: args.tree, ..args.targets.options()? };
     if args.dry_run {
         return dry_run(&args, &hosts);
     }

@@ -1,14 +1,14 @@
 //! For people: lines as they come, or gathered at the end, and a count of hosts meanwhile.
 
-use super::capture::Capture;
-use super::gather::{Gathered, Style};
-use super::lines::Lines;
-use super::{Args, verdict};
-use crate::failure::Failure;
+use super::Args;
 use crate::progress::{self, has_colors};
 use homing_dispatch::Terminal;
-use homing_exec::{Command, Event, Outcome, Remote, Waiting, What};
+use homing_exec::gathered::{Gathered, Style};
+use homing_exec::lines::Lines;
+use homing_exec::{Capture, Command, Event, Giver, Outcome, Remote, Waiting, What, verdict};
+use homing_model::Failure;
 use homing_model::units::short_span;
+use homing_relay::{Passed, note};
 use signal_hook::consts::SIGINT;
 use std::collections::HashMap;
 use std::fs::File;
@@ -64,7 +64,8 @@ impl<'a> Show<'a> {
         let interrupted = Arc::new(AtomicBool::new(false));
         let told = |e: io::Error| Failure::unwritten("writing what hosts said failed", &e);
         signal_hook::flag::register(SIGINT, interrupted.clone()).map_err(told)?;
-        let mut stream = remote.stream(self.hosts, command);
+        let errand = Passed::Run { command: command.clone(), again: false };
+        let mut stream = remote.stream_tree(self.hosts, errand, note());
         while !interrupted.load(Ordering::Relaxed) {
             match stream.next_within(TICK) {
                 Ok(Some(event)) => self.take(event).map_err(told)?,
@@ -82,9 +83,13 @@ impl<'a> Show<'a> {
         Ok(self.conclude(interrupted.load(Ordering::Relaxed)))
     }
 
-    fn take(&mut self, Event { host, what }: Event) -> io::Result<()> {
+    fn take(&mut self, Event { host, what, giver }: Event) -> io::Result<()> {
+        // A leader that is ready has run nothing yet.
+        if giver == Giver::Load {
+            return Ok(());
+        }
         match what {
-            What::Begun => Ok(()),
+            What::Begun | What::Alive => Ok(()),
             What::Stdout(bytes) => self.stdout(host, &bytes),
             What::Stderr(bytes) => {
                 self.progress.clear();

@@ -1,7 +1,7 @@
 //! The cluster file as a dynamic inventory of Ansible.
 
 use crate::cluster::Cluster;
-use crate::failure::Failure;
+use homing_model::Failure;
 use homing_model::nodeset::Groups;
 use homing_setup::Site;
 use serde_json::{Map, Value, json};

@@ -1,7 +1,7 @@
 //! `lab list` and `lab status`, for people and as JSON.
 
-use crate::failure::Failure;
 use homing_lab::{HostState, LabStatus};
+use homing_model::Failure;
 use serde::Serialize;
 
 /// A lab that has a state folder.

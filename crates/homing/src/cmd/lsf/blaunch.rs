@@ -52,11 +52,11 @@ fn asked(command: &[&RawText]) -> Result<Rank, Refusal> {
 }
 
 /// `queue-rank`: the host's end, on its standard input and output.
-pub fn host() -> Result<i32, crate::failure::Failure> {
-    use crate::failure::Failure;
-    rank::guard().map_err(crate::cmd::queue::failed)?;
+pub fn host() -> Result<i32, homing_model::Failure> {
+    use homing_model::Failure;
+    rank::guard()?;
     let mut out = std::io::stdout();
     homing_wire::send_hello(&mut out, &homing_probe::facts()).map_err(Failure::system)?;
-    rank::serve(std::io::BufReader::new(std::io::stdin()), &mut out).map_err(crate::cmd::queue::failed)?;
+    rank::serve(std::io::BufReader::new(std::io::stdin()), &mut out)?;
     Ok(0)
 }

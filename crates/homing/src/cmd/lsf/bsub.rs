@@ -1,14 +1,17 @@
 //! `bsub`: from LSF's request to a job of the engine.
 
-use super::{Refusal, attach, said};
-use crate::cmd::queue::several;
-use homing_lsf::bsub::{Call, Interactive, Request, call, default_name, with_script};
+use super::{Refusal, attach, not_submitted, said};
+use crate::cluster::Cluster;
+use crate::cmd::queue::near;
+use homing_lsf::bsub::{Call, Interactive, Request, call, with_script};
 use homing_lsf::require::Requirement;
 use homing_lsf::units;
-use homing_model::text::quoted;
-use homing_model::{Command, RawText};
+use homing_model::RawText;
 use homing_queue::plan::Config;
-use homing_queue::{Engine, JobSpec, Private, Style, array, depend};
+use homing_queue::request::{command_of, named, queue_of};
+use homing_queue::several::Wanted;
+use homing_queue::terminal::Line;
+use homing_queue::{Engine, JobSpec, Private, QueueError, Style, depend};
 use std::io::{IsTerminal, Read};
 use std::path::Path;
 
@@ -39,8 +42,7 @@ pub struct Ready {
 
 /// Reads arguments, and the script where there is no command.
 pub fn read(words: &[RawText]) -> Result<Option<Ready>, Refusal> {
-    let bad = |why: String| said(format!("{why}. Job not submitted."));
-    let request = match call(words).map_err(bad)? {
+    let request = match call(words).map_err(not_submitted)? {
         Call::Help => {
             eprintln!("Usage: bsub [options] command [arguments], or bsub [options] < script with #BSUB lines");
             return Ok(None);
@@ -60,14 +62,14 @@ pub fn read(words: &[RawText]) -> Result<Option<Ready>, Refusal> {
     }
     let mut script = Vec::new();
     let read = std::io::stdin().take(LONGEST_SCRIPT + 1).read_to_end(&mut script);
-    read.map_err(|e| said(format!("cannot read the script from standard input: {e}. Job not submitted.")))?;
+    read.map_err(|e| not_submitted(format!("cannot read the script from standard input: {e}")))?;
     if script.len() as u64 > LONGEST_SCRIPT {
-        return Err(said("the script is longer than 4 MiB. Job not submitted."));
+        return Err(not_submitted("the script is longer than 4 MiB"));
     }
     if script.trim_ascii().is_empty() {
-        return Err(said("No command is specified. Job not submitted."));
+        return Err(not_submitted("No command is specified"));
     }
-    let request = with_script(request, &script).map_err(bad)?;
+    let request = with_script(request, &script).map_err(not_submitted)?;
     note(&request);
     Ok(Some(Ready { request, script: Some(RawText(script)), host: None, cwd: None, storage: None }))
 }
@@ -88,15 +90,15 @@ pub fn submit(ready: Ready) -> Result<i32, Refusal> {
     }
     let (mut spec, mut private) = spec(&ready, engine.as_ref(), &config, &queue)?;
     if engine.name() == "slurm" {
-        crate::cmd::queue::licenses::take(&mut spec, &[], 1)?;
+        homing_cluster::licenses::take(&mut spec, &[], 1)?;
     }
     let stays = ready.request.wait || ready.request.interactive.is_some();
     let line = match ready.request.interactive {
-        Some(_) if spec.host.is_none() && engine.name() == "homing" => Some(attach::Line::open()?),
+        Some(_) if spec.host.is_none() && engine.name() == "homing" => Some(Line::open().map_err(not_submitted)?),
         _ => None,
     };
     if let Some(line) = &line {
-        line.join(&mut spec, &mut private)?;
+        line.join(&mut spec, &mut private).map_err(not_submitted)?;
     }
     if ready.request.interactive.is_some() && engine.name() == "slurm" {
         let terminal = on_own_terminal(&ready.request, engine.as_ref());
@@ -108,8 +110,8 @@ pub fn submit(ready: Ready) -> Result<i32, Refusal> {
     }
     lay(&ready, &mut spec, engine.as_ref())?;
     if let Some(net) = &ready.request.network {
-        let told = crate::cmd::queue::net::variables(net, &spec);
-        private.env.extend(told.map_err(|why| said(format!("{}. Job not submitted.", why.message)))?);
+        let told = Cluster::of_queue()?.network_of(net, &spec.named_hosts());
+        private.env.extend(told.map_err(|why| not_submitted(why.message))?);
     }
     if let Some(note) = engine.fit(&mut spec)? {
         eprintln!("bsub: {note}");
@@ -121,7 +123,10 @@ pub fn submit(ready: Ready) -> Result<i32, Refusal> {
     }
     eprintln!("{text}\n{WAITING}");
     let ended = match (ready.request.interactive, line) {
-        (Some(_), Some(line)) => line.serve(engine.as_ref(), id),
+        (Some(_), Some(line)) => match line.serve(engine.as_ref(), id) {
+            Err(QueueError::Request(why)) => Err(said(why)),
+            served => Ok(attach::ended(&served?)),
+        },
         (Some(_), None) => attach::follow(engine.as_ref(), id),
         (None, _) => wait(engine.as_ref(), id),
     };
@@ -155,20 +160,8 @@ fn wait(engine: &dyn Engine, id: u64) -> Result<i32, Refusal> {
 
 /// The queue, and whether it was not asked for.
 fn queue(request: &Request, config: &Config) -> Result<(String, bool), Refusal> {
-    let told = std::env::var("LSB_DEFAULTQUEUE").ok().filter(|q| !q.trim().is_empty());
-    if let Some(name) = told.as_ref().filter(|q| request.queues.is_empty() && !config.queues.contains_key(*q)) {
-        return Err(said(format!("{name} (of LSB_DEFAULTQUEUE): No such queue. Job not submitted.")));
-    }
-    let default = || (told.unwrap_or_else(|| config.default_queue().to_string()), true);
-    let (name, by_default) = match request.queues.iter().find(|q| config.queues.contains_key(*q)) {
-        Some(name) => (name.clone(), false),
-        None if request.queues.is_empty() => default(),
-        None => return Err(said(format!("{}: No such queue. Job not submitted.", request.queues[0]))),
-    };
-    match config.refuses(&name, homing_queue::uid()) {
-        Some(why) => Err(said(format!("{name}: {why}. Job not submitted."))),
-        None => Ok((name, by_default)),
-    }
+    let usual = std::env::var("LSB_DEFAULTQUEUE").ok().filter(|q| !q.trim().is_empty());
+    queue_of(request, usual.as_deref(), config, homing_queue::uid()).map_err(not_submitted)
 }
 
 /// Why the queue of a request sends nothing to a host: it does not use it, or the host takes no jobs.
@@ -203,26 +196,29 @@ fn spec(ready: &Ready, engine: &dyn Engine, config: &Config, queue: &str) -> Res
         }
     };
     if engine.name() == "slurm" && (request.group.is_some() || request.app.is_some()) {
-        return Err(said("-g and -app: Slurm keeps no job groups and applications; use -J. Job not submitted."));
+        return Err(not_submitted("-g and -app: Slurm keeps no job groups and applications; use -J"));
     }
-    let (name, array) = named(request)?;
-    let (command, private) = what(ready, on_own_terminal(request, engine));
+    let (name, array) = named(request).map_err(not_submitted)?;
+    let mut private = crate::cmd::queue::sub::private();
+    private.env = request.env.apply(std::mem::take(&mut private.env));
+    let (command, script) = command_of(request, ready.script.as_ref(), on_own_terminal(request, engine));
+    private.script = script;
     let host = match &ready.host {
         Some(host) => Some(host.clone()),
         None => super::server::choose(request, engine, queue)?,
     };
     let host = host.filter(|h| engine.name() != "homing" || *h != homing_queue::host_name());
     if host.is_none() && config.slots == 0 && engine.name() == "homing" {
-        return Err(said("This machine takes no jobs: it has 0 slots. Job not submitted."));
+        return Err(not_submitted("This machine takes no jobs: it has 0 slots"));
     }
     can_be_met(&meant.require, engine, host.as_deref())?;
     let slots = match (request.exclusive, config.slots_of(&host)) {
         (false, _) => request.slots.unwrap_or(1),
         (true, Some(all)) => all,
-        (true, None) => several::processors(host.as_deref().unwrap_or_default())
-            .map_err(|why| said(format!("-x: {why}. Job not submitted.")))?,
+        (true, None) => {
+            near::processors(host.as_deref().unwrap_or_default()).map_err(|why| not_submitted(format!("-x: {why}")))?
+        }
     };
-    let limit = config.queues.get(queue).and_then(|q| q.run_limit).map(|minutes| minutes * 60);
     let spec = JobSpec {
         v: 1,
         user: super::own_name(),
@@ -239,27 +235,17 @@ fn spec(ready: &Ready, engine: &dyn Engine, config: &Config, queue: &str) -> Res
         stdout: file(&request.output),
         stderr: file(&request.error),
         overwrite: request.overwrite,
-        limit_s: request.limit_s.map_or(limit, |own| Some(limit.map_or(own, |l| l.min(own)))),
+        limit_s: request.limit_s.into_iter().chain(config.limit_s(queue)).min(),
         memory_bytes: meant.memory_mib.map(units::bytes),
         host,
-        near: Vec::new(),
-        near_only: false,
-        bound: None,
-        ranks: Vec::new(),
-        origin: None,
-        not_on: Vec::new(),
-        spread: false,
-        hosts: Vec::new(),
-        gated: false,
         require: meant.require,
         project: request.project.clone(),
         group: request.group.clone(),
         app: request.app.clone(),
-        extra: Vec::new(),
-        order: 0,
         held: request.hold,
         storage: ready.storage.clone(),
         style: Style::Lsf,
+        ..JobSpec::default()
     };
     Ok((spec, private))
 }
@@ -273,7 +259,7 @@ pub fn can_be_met(require: &[String], engine: &dyn Engine, host: Option<&str>) -
     let Some((what, has)) = super::load::never(&read, host)? else { return Ok(()) };
     let host = host.map_or_else(homing_queue::host_name, String::from);
     let unit = units::USUAL;
-    Err(said(format!("{what} can never be satisfied: {host} has {has}; amounts are in {unit}. Job not submitted.")))
+    Err(not_submitted(format!("{what} can never be satisfied: {host} has {has}; amounts are in {unit}")))
 }
 
 /// Chooses the hosts of a job of several slots, where one does not do.
@@ -284,24 +270,9 @@ fn lay(ready: &Ready, spec: &mut JobSpec, engine: &dyn Engine) -> Result<(), Ref
     if request.exclusive || most < 2 || ready.host.is_some() {
         return Ok(());
     }
-    let wanted = several::Wanted { least: spec.slots, most, per_host, whole: false, anywhere: false };
+    let wanted = Wanted { least: spec.slots, most, per_host, whole: false, anywhere: false };
     let hosts = super::server::candidates(request, engine, &spec.queue)?;
-    several::lay(spec, &wanted, hosts, engine, &[]).map_err(|why| said(format!("{why}. Job not submitted.")))
-}
-
-/// Name and array; what LSF cannot read as an array is a plain name. Without
-/// -J there is none: bjobs shows the command then, to those who may see it.
-fn named(request: &Request) -> Result<(String, Option<array::Array>), Refusal> {
-    let Some(name) = &request.name else { return Ok((String::new(), None)) };
-    // Snakemake's names hold brackets nowhere, but other people's do: only `name[1-5]` is an array.
-    let looks = name.rfind('[').is_some_and(|at| {
-        let rest = name[at + 1..].trim_end_matches(|c: char| c.is_ascii_digit()).trim_end_matches('%');
-        rest.strip_suffix(']').is_some_and(|r| r.chars().all(|c| c.is_ascii_digit() || "-,: ".contains(c)))
-    });
-    match looks {
-        true => array::parse(name).map_err(|why| said(format!("{why}. Job not submitted."))),
-        false => Ok((name.clone(), None)),
-    }
+    near::lay(spec, &wanted, hosts, engine, &[]).map_err(not_submitted)
 }
 
 /// Whether the engine makes the terminal that the job is to have: Slurm does, of one that is there.
@@ -309,52 +280,12 @@ fn on_own_terminal(request: &Request, engine: &dyn Engine) -> bool {
     request.interactive == Some(Interactive::Terminal) && engine.name() == "slurm" && std::io::stdin().is_terminal()
 }
 
-/// The command or script, with what comes before and after it.
-fn what(ready: &Ready, on_own_terminal: bool) -> (Command, Private) {
-    let request = &ready.request;
-    let mut private = crate::cmd::queue::sub::private();
-    private.env = request.env.apply(std::mem::take(&mut private.env));
-    let mut around = Vec::new();
-    if let Some(before) = &request.before {
-        around.extend([b"( ".as_slice(), &before.0, b"\n) </dev/null >/dev/null 2>&1 || exit 125\n"].concat());
-    }
-    if let Some(then) = &request.then {
-        around.extend([b"trap ".as_slice(), &quoted(&then.0), b" EXIT\n"].concat());
-    }
-    if let Some(script) = &ready.script {
-        let (first, rest) = match script.0.starts_with(b"#!") {
-            true => script.0.split_at(script.0.iter().position(|b| *b == b'\n').map_or(script.0.len(), |at| at + 1)),
-            false => (&b""[..], &script.0[..]),
-        };
-        private.script = Some(RawText([first, &around, rest].concat()));
-        return (Command::Shell(default_name(&script.0).into()), private);
-    }
-    let line = request.command.clone().unwrap_or_default();
-    let mut line = RawText([around.as_slice(), &line.0].concat());
-    if request.interactive == Some(Interactive::Terminal) && !on_own_terminal {
-        // script(1) makes the terminal and passes the exit status on.
-        line = RawText([b"exec script -qefc ".as_slice(), &quoted(&line.0), b" /dev/null"].concat());
-    }
-    match &request.login_shell {
-        Some(shell) => (Command::Argv(vec![shell.clone(), "-l".into(), "-c".into(), line]), private),
-        None => (Command::Shell(line), private),
-    }
-}
-
 /// `-w`, whose jobs must be there.
 pub fn condition(request: &Request, engine: &dyn Engine) -> Result<Option<String>, Refusal> {
     let Some(text) = &request.after else { return Ok(None) };
-    depend::check(text)
-        .map_err(|why| said(format!("{text}: Dependency condition syntax error ({why}). Job not submitted.")))?;
-    let jobs = engine.own_jobs()?;
-    for named in depend::jobs(text) {
-        let known = match array::job_id(&named) {
-            Some((id, _)) => engine.job(id).is_ok(),
-            None => jobs.iter().any(|j| j.spec.name == named),
-        };
-        if !known {
-            return Err(said(format!("{named}: No matching job found. Job not submitted.")));
-        }
+    depend::check(text).map_err(|why| not_submitted(format!("{text}: Dependency condition syntax error ({why})")))?;
+    if let Some(named) = homing_queue::engine::missing(text, engine)? {
+        return Err(not_submitted(format!("{named}: No matching job found")));
     }
     Ok(Some(text.clone()))
 }

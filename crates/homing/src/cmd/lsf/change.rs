@@ -2,7 +2,7 @@
 
 use super::{Refusal, options, print, said};
 use homing_lsf::bsub::{Request, request};
-use homing_lsf::choose::Wanted;
+use homing_lsf::choose::{self, Wanted};
 use homing_lsf::grammar::{BMOD, BSWITCH, BTOP};
 use homing_lsf::options::{Parsed, text};
 use homing_lsf::units;
@@ -33,7 +33,7 @@ fn modified(
 ) -> Result<Amend, Refusal> {
     let mut change = Amend::of(&job.spec);
     if let Some(queue) = asked.queues.first() {
-        into_queue(&mut change, config, queue)?;
+        change.into_queue(config, queue, homing_queue::uid()).map_err(said)?;
     }
     if let Some(slots) = asked.slots {
         let most = config.slots_of(&job.spec.host).filter(|most| slots > *most);
@@ -58,21 +58,6 @@ fn modified(
     Ok(change)
 }
 
-/// Moves a job to another queue, with the run limit of that where it had none of its own.
-fn into_queue(change: &mut Amend, config: &Config, queue: &str) -> Result<(), Refusal> {
-    let limit = |name: &str| config.queues.get(name).and_then(|q| q.run_limit).map(|minutes| minutes * 60);
-    if !config.queues.contains_key(queue) {
-        return Err(said(format!("{queue}: No such queue")));
-    }
-    if let Some(why) = config.refuses(queue, homing_queue::uid()) {
-        return Err(said(format!("{queue}: {why}")));
-    }
-    let own = change.limit_s.filter(|own| Some(*own) != limit(&change.queue));
-    change.limit_s = [own, limit(queue)].into_iter().flatten().min();
-    change.queue = queue.into();
-    Ok(())
-}
-
 /// Moves jobs to another queue.
 pub fn bswitch(words: &[RawText]) -> Result<i32, Refusal> {
     let Some(parsed) = options("bswitch", &BSWITCH, words)? else { return Ok(0) };
@@ -83,7 +68,7 @@ pub fn bswitch(words: &[RawText]) -> Result<i32, Refusal> {
     let config = engine.config()?;
     each("bswitch", engine.as_ref(), jobs, |job| {
         let mut change = Amend::of(&job.spec);
-        into_queue(&mut change, &config, &queue)?;
+        change.into_queue(&config, &queue, homing_queue::uid()).map_err(said)?;
         engine.amend(job, &change)?;
         Ok(format!("Job <{}> is switched to queue <{queue}>\n", job.id))
     })
@@ -113,20 +98,15 @@ fn place(name: &str, words: &[RawText]) -> Result<i32, Refusal> {
     }
     let engine = super::engine()?;
     each(name, engine.as_ref(), std::slice::from_ref(job), |job| {
-        let own = engine.own_jobs()?;
-        let beside = own.iter().filter(|other| other.spec.queue == job.spec.queue && waits(other));
-        let orders = beside.map(|other| other.spec.order);
-        let (order, end) = match name {
-            "btop" => (orders.min().unwrap_or(0).saturating_sub(1), "top"),
-            _ => (orders.max().unwrap_or(0).saturating_add(1), "bottom"),
-        };
-        engine.amend(job, &Amend { order, ..Amend::of(&job.spec) })?;
+        let first = name == "btop";
+        engine.amend(job, &Amend::moved(job, &engine.own_jobs()?, first))?;
+        let end = if first { "top" } else { "bottom" };
         Ok(format!("Job <{}> has been moved to position 1 from {end}.\n", job.id))
     })
 }
 
 fn waits(job: &Job) -> bool {
-    job.parts.iter().any(|part| !part.state.is_over())
+    !job.is_over(None)
 }
 
 /// Does something to each of the jobs that are named, 0 being all of the user's that wait; the exit status.
@@ -136,7 +116,7 @@ fn each(
     ids: &[RawText],
     mut deed: impl FnMut(&Job) -> Result<String, Refusal>,
 ) -> Result<i32, Refusal> {
-    let wanted = super::act::wanted(ids)?;
+    let wanted = choose::all_wanted(ids).map_err(said)?;
     if wanted.is_empty() {
         return Err(said(format!("{name}: Job ID must be specified")));
     }

@@ -27,18 +27,7 @@ pub fn lsinfo(words: &[RawText]) -> Result<i32, Refusal> {
     let own = Cluster::of_queue()?.indices();
     let own = own.iter().map(|(name, index)| (name.as_str(), "Dec", index.command.as_str()));
     let asked: Vec<String> = parsed.operands.iter().map(homing_lsf::options::text).collect();
-    let all: Vec<_> = homing_lsf::tables::RESOURCES.into_iter().chain(own).collect();
-    if let Some(odd) = asked.iter().find(|name| !all.iter().any(|(known, ..)| known == name)) {
-        return Err(said(format!("{odd}: resource name not found.")));
-    }
-    let rows = all.iter().filter(|(name, ..)| asked.is_empty() || asked.iter().any(|a| a == name));
-    let rows = rows.map(|(name, order, what)| format!("{name:<14} {:<7} {order:<5} {what}\n", kind(order)));
-    print(&format!("{:<14} {:<7} {:<5} DESCRIPTION\n{}", "RESOURCE_NAME", "TYPE", "ORDER", rows.collect::<String>()))
-}
-
-/// Names have no order, and nothing else has none.
-fn kind(order: &str) -> &'static str {
-    if order == "N/A" { "String" } else { "Numeric" }
+    print(&homing_lsf::tables::resources(&asked, own).map_err(said)?)
 }
 
 /// Which system this is.

@@ -1,7 +1,7 @@
 //! `homing lsf install DIR`.
 
-use crate::failure::Failure;
 use clap::Subcommand;
+use homing_model::Failure;
 use std::os::unix::fs::symlink;
 use std::path::{Path, PathBuf};
 

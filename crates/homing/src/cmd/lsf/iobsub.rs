@@ -1,19 +1,18 @@
 //! `iobsub`: bsub, on the host whose disks hold the working directory or the
 //! files that the command names, in that host's own path.
 
-use super::{Refusal, bsub, storage};
+use super::{Refusal, bsub};
 use crate::cluster::Cluster;
+use homing_cluster::home::{Home, home, inputs, no_data};
+use homing_cluster::storage;
 use homing_locate::{Finder, Named};
-use homing_lsf::place::{Known, Why, choose, host_of};
+use homing_lsf::place::{Known, Why, choose};
 use homing_model::{Command, RawText, Task};
-use homing_mounts::{FS_TIMEOUT, Kind, patiently};
+use homing_mounts::{FS_TIMEOUT, patiently};
 use std::collections::BTreeMap;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
-
-/// Files of a working directory that are looked at to find where most of it lies.
-const LOOKED_AT: usize = 1000;
 
 /// Longest wait for a host's answer: it may be slow, and a dead one is found out sooner by its connection.
 const PATIENCE: Duration = Duration::from_secs(30);
@@ -89,12 +88,6 @@ fn looked<T: Send + 'static>(
     patiently(paths, FS_TIMEOUT, move || look(&finder(), &directory, &known, &own))
 }
 
-/// The folder of every machine's own, next to which no job has to run, in which a directory lies.
-fn no_data(directory: &Path) -> Option<&'static str> {
-    let real = directory.canonicalize().unwrap_or_else(|_| directory.to_path_buf());
-    ["/proc", "/sys", "/dev", "/run", "/tmp"].into_iter().find(|folder| real.starts_with(folder))
-}
-
 fn nowhere(reason: &str) -> Result<i32, Refusal> {
     let more = if reason.is_empty() { String::new() } else { format!("\n  {reason}") };
     Err(Refusal::Said(format!("Cannot find fileserver for current working directory.{more}"), 1))
@@ -113,63 +106,11 @@ fn known(own: &str) -> Result<Vec<Known>, Refusal> {
     Ok(machines.into_iter().filter(|m| m.open).map(|m| Known { aliases: aliases(&m.name), name: m.name }).collect())
 }
 
-/// Where the working directory lies.
-struct Home {
-    host: String,
-    /// What that host calls it, when that is another name.
-    path: Option<PathBuf>,
-}
-
-fn home(finder: &Finder, directory: &Path, known: &[Known], own: &str) -> Result<Home, String> {
-    let locator = finder.locator();
-    let volume = locator.volume_of(directory).map_err(|e| e.to_string())?;
-    match volume.kind {
-        Kind::Local => Ok(Home { host: own.into(), path: None }),
-        Kind::Nfs => {
-            let (server, path) = locator.server_of(directory).ok_or("the mount table does not name its server")?;
-            let host = host_of(&server, known)
-                .ok_or_else(|| format!("{server} is not a host of the cluster that takes jobs"))?;
-            Ok(Home { host: host.into(), path: Some(path) })
-        }
-        _ => {
-            // Spread over hosts: the one that holds most of what is in it.
-            let bytes = bytes(&finder.folder(directory, LOOKED_AT).shared, known);
-            let best = bytes.into_iter().max_by_key(|(_, bytes)| *bytes);
-            let (host, _) =
-                best.ok_or_else(|| format!("no host of the cluster is known to hold files of {}", volume.name))?;
-            Ok(Home { host, path: None })
-        }
-    }
-}
-
-/// Bytes by host of the cluster.
-fn bytes(shared: &BTreeMap<String, u64>, known: &[Known]) -> BTreeMap<String, u64> {
-    let mut sums = BTreeMap::new();
-    for (storage, bytes) in shared {
-        if let Some(host) = host_of(storage, known) {
-            *sums.entry(host.to_string()).or_default() += bytes;
-        }
-    }
-    sums
-}
-
 /// What the command names.
 fn named(ready: &bsub::Ready, directory: &Path) -> Named {
     let line = ready.request.command.clone().unwrap_or_default();
     let task = Task { inputs: ready.request.input.iter().cloned().collect(), ..Task::of(Command::Shell(line)) };
     Named::of(&task, directory, true)
-}
-
-/// Bytes by host of what the command names.
-fn inputs(finder: &Finder, named: &Named, directory: &Path, known: &[Known], own: &str) -> BTreeMap<String, u64> {
-    let found = finder.inputs(named);
-    let mut sums = bytes(&found.shared, known);
-    // Programs of this machine are everywhere: they say nothing about where to run.
-    let here: u64 = found.own.iter().filter(|(path, _)| path.starts_with(directory)).map(|(_, bytes)| bytes).sum();
-    if here > 0 {
-        *sums.entry(own.to_string()).or_default() += here;
-    }
-    sums
 }
 
 /// What the host calls the directory: looked at there, because an export may

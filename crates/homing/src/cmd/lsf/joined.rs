@@ -19,7 +19,7 @@ pub fn wait(joined: Joined, submitted: impl Fn(u64)) -> Result<i32, Refusal> {
         });
         if let Err(error) = heeding {
             let _ = salloc.map(|salloc| kill_process(salloc, Signal::TERM));
-            return Err(super::said(format!("cannot listen to signals: {error}. Job not submitted.")));
+            return Err(super::not_submitted(format!("cannot listen to signals: {error}")));
         }
     }
     Ok(joined.wait(submitted)?)

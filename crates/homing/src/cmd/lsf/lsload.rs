@@ -42,7 +42,7 @@ pub fn lsplace(words: &[RawText]) -> Result<i32, Refusal> {
     let least = number("n", 1)?.max(1);
     let most = number("w", least)?;
     let found = least_loaded(&parsed)?;
-    let names: Vec<&str> = found.iter().filter(|h| h.status != "unavail").map(|h| h.name.as_str()).take(most).collect();
+    let names: Vec<&str> = found.iter().filter(|h| h.is_up()).map(|h| h.name.as_str()).take(most).collect();
     if names.len() < least {
         return Err(said("lsplace: Not enough hosts satisfy the resource requirement"));
     }
@@ -52,9 +52,7 @@ pub fn lsplace(words: &[RawText]) -> Result<i32, Refusal> {
 fn least_loaded(parsed: &Parsed) -> Result<Vec<Host>, Refusal> {
     let asked: Vec<String> = parsed.operands.iter().map(text).collect();
     let mut found = loaded(&asked, requirement(parsed)?.as_ref())?;
-    // The least loaded comes first, as in LSF; what does not answer last.
-    let r1m = |h: &Host| h.load.get("r1m").copied().unwrap_or(f64::MAX) / f64::from(h.cpus.unwrap_or(1).max(1));
-    found.sort_by(|a, b| (a.status == "unavail").cmp(&(b.status == "unavail")).then(r1m(a).total_cmp(&r1m(b))));
+    tables::by_load(&mut found);
     Ok(found)
 }
 

@@ -35,13 +35,10 @@ fn place(asked: &[String], requirement: Option<&Requirement>) -> Result<String, 
         load::known(host)?;
         return Ok(host.clone());
     }
-    let found = load::loaded(asked, requirement)?;
-    let load = |h: &homing_lsf::tables::Host| {
-        h.load.get("r1m").copied().unwrap_or(f64::MAX) / f64::from(h.cpus.unwrap_or(1).max(1))
-    };
-    let up = found.iter().filter(|h| h.status != "unavail");
-    let best = up.min_by(|a, b| load(a).total_cmp(&load(b)));
-    best.map(|h| h.name.clone()).ok_or_else(|| said("lsrun: no host satisfies the resource requirement"))
+    let mut found = load::loaded(asked, requirement)?;
+    homing_lsf::tables::by_load(&mut found);
+    let best = found.into_iter().find(|host| host.is_up());
+    best.map(|host| host.name).ok_or_else(|| said("lsrun: no host satisfies the resource requirement"))
 }
 
 /// Here as it is; elsewhere by way of `homing exec`, in the same directory.

@@ -25,13 +25,10 @@ mod load;
 mod lsload;
 mod lsrun;
 mod peek;
-mod rows;
 mod server;
-mod storage;
 
-use crate::failure::Failure;
 use homing_lsf::options::{Grammar, Parsed, parse};
-use homing_model::RawText;
+use homing_model::{Failure, RawText};
 use homing_queue::Engine;
 use std::ffi::OsStr;
 use std::path::Path;
@@ -102,13 +99,18 @@ impl From<Failure> for Refusal {
 
 impl From<homing_queue::QueueError> for Refusal {
     fn from(error: homing_queue::QueueError) -> Self {
-        Refusal::Failed(crate::cmd::queue::failed(error))
+        Refusal::Failed(error.into())
     }
 }
 
 /// LSF exits with -1 when it refuses.
 fn said(text: impl Into<String>) -> Refusal {
     Refusal::Said(text.into(), 255)
+}
+
+/// What is wrong with a request, as LSF says it.
+fn not_submitted(why: impl std::fmt::Display) -> Refusal {
+    said(format!("{why}. Job not submitted."))
 }
 
 /// Runs the verb that the program was called by, if it is one.

@@ -1,12 +1,10 @@
 //! `bpeek`: what a job has written so far.
 
-use super::{Refusal, options, own_name, rows, said};
-use crate::cmd::queue::act::Followed;
+use super::{Refusal, options, own_name, said};
 use homing_lsf::choose::{name_fits, wanted};
 use homing_lsf::grammar::BPEEK;
-
 use homing_model::RawText;
-use homing_queue::{Job, Part};
+use homing_queue::{Followed, Job, Part, rows, until_over};
 
 /// Shows it; with `-f` until the job ends.
 pub fn run(words: &[RawText]) -> Result<i32, Refusal> {
@@ -41,24 +39,14 @@ pub fn run(words: &[RawText]) -> Result<i32, Refusal> {
 }
 
 fn show(engine: &dyn homing_queue::Engine, job: &Job, part: &Part, follow: bool) -> Result<i32, Refusal> {
-    let mut streams: Vec<Followed> = job.outputs(part).iter().map(|path| Followed::new(path)).collect();
+    let mut streams = Followed::all(job, part);
     let titles = ["<< output from stdout >>\n", "\n<< output from stderr >>\n"];
     for (title, stream) in titles.iter().zip(&mut streams) {
         super::print(title)?;
         stream.copy()?;
     }
-    if !follow {
-        return Ok(0);
+    if follow {
+        until_over(engine, job.id, Some(part.index), |_| streams.iter_mut().try_for_each(Followed::copy))?;
     }
-    loop {
-        let job = engine.job(job.id)?;
-        let over = crate::cmd::queue::parts(&job, Some(part.index)).all(|p| p.state.is_over());
-        for stream in &mut streams {
-            stream.copy()?;
-        }
-        if over {
-            return Ok(0);
-        }
-        std::thread::sleep(engine.pace());
-    }
+    Ok(0)
 }

@@ -17,7 +17,16 @@ use std::time::Instant;
 /// A build that is being recorded.
 pub struct Book {
     words: Sender<Word>,
-    writer: Option<JoinHandle<Option<String>>>,
+    writer: Option<JoinHandle<Closed>>,
+}
+
+/// What a record has come to.
+#[derive(Default)]
+pub struct Closed {
+    /// What its run is called; none where nothing ran, or nothing could be written.
+    pub run: Option<String>,
+    /// Lines on the critical path.
+    pub path: Vec<String>,
 }
 
 /// What the writer is told.
@@ -53,21 +62,20 @@ impl Book {
         let _ = self.words.send(Word::Begun(asker));
     }
 
-    /// The build is over, with this status; what its run is called. Nothing ran: none. A file server that is silent
-    /// keeps nobody here for long.
-    pub fn close(self, exit: i32) -> Option<String> {
+    /// The build is over, with this status. A file server that is silent keeps nobody here for long.
+    pub fn close(self, exit: i32) -> Closed {
         let _ = self.words.send(Word::Ended(exit));
-        let writer = self.writer?;
+        let Some(writer) = self.writer else { return Closed::default() };
         let Some(closed) = homing_mounts::within(FS_TIMEOUT, move || writer.join()) else {
             unrecorded(&format!("the folder of runs does not answer within {} s", FS_TIMEOUT.as_secs()));
-            return None;
+            return Closed::default();
         };
-        closed.ok()?
+        closed.unwrap_or_default()
     }
 }
 
 /// Until the build is over. Events gather in their channel meanwhile, and wake nobody.
-fn write(mut page: Page, events: &Receiver<Event>, said: &Receiver<Word>) -> Option<String> {
+fn write(mut page: Page, events: &Receiver<Event>, said: &Receiver<Word>) -> Closed {
     loop {
         let word = said.recv_timeout(FOLLOWED_EVERY);
         for event in events.try_iter() {
@@ -77,7 +85,7 @@ fn write(mut page: Page, events: &Receiver<Event>, said: &Receiver<Word>) -> Opt
             Ok(Word::Begun(asker)) => page.asker = Some(asker),
             Ok(Word::Ended(exit)) => return page.end(exit),
             Err(RecvTimeoutError::Timeout) => page.flush(),
-            Err(RecvTimeoutError::Disconnected) => return None,
+            Err(RecvTimeoutError::Disconnected) => return Closed::default(),
         }
     }
 }
@@ -94,6 +102,7 @@ struct Page {
     without: bool,
     /// That something was not written is told once.
     told: bool,
+    path: homing_report::Path,
     asker: Option<Asker>,
     watched: Option<Watched>,
     /// Tasks whose output is wanted by those who watch.
@@ -104,11 +113,12 @@ impl Page {
     fn new(cwd: &Path) -> Page {
         let (before, counts, shown) = Default::default();
         let (cwd, began_ns) = (cwd.to_path_buf(), homing_clock::wall_ns());
-        let (journal, asker, watched) = Default::default();
-        Page { cwd, began_ns, before, journal, counts, without: false, told: false, asker, watched, shown }
+        let (journal, path, asker, watched) = Default::default();
+        Page { cwd, began_ns, before, journal, counts, without: false, told: false, path, asker, watched, shown }
     }
 
     fn take(&mut self, event: Event) {
+        self.path.add(&event);
         match (&self.journal, &event.what) {
             _ if self.without => return,
             (Some(_), _) => {}
@@ -122,17 +132,16 @@ impl Page {
 
     /// Makes the journal, with what came before.
     fn begin(&mut self) {
-        let name = homing_journal::new_run_name(self.began_ns, std::process::id());
-        match Journal::create(&homing_journal::root(), &name) {
-            Ok(journal) => {
-                self.watched = Some(Watched::new(journal.dir()));
-                self.journal = Some(journal);
-            }
+        let journal = match Journal::create_anew(&homing_journal::root(), self.began_ns, std::process::id()) {
+            Ok(journal) => journal,
             Err(e) => {
                 self.without = true;
                 return unrecorded(&e);
             }
-        }
+        };
+        let name = journal.run();
+        self.watched = Some(Watched::new(journal.dir()));
+        self.journal = Some(journal);
         let words = std::env::args_os().collect();
         self.append(Event { at_ns: self.began_ns, what: opening(&name, words, &self.cwd, None) });
         for event in std::mem::take(&mut self.before) {
@@ -181,13 +190,12 @@ impl Page {
     }
 
     /// Not synced to the disk: a build is not taken up again by its journal.
-    fn end(mut self, exit: i32) -> Option<String> {
+    fn end(mut self, exit: i32) -> Closed {
         let counts = self.counts.at_the_end(0, false);
         self.append(Event { at_ns: homing_clock::wall_ns(), what: What::RunEnded { exit, counts } });
         self.flush();
         self.watched.iter().for_each(Watched::leave);
-        let journal = self.journal?;
-        journal.dir().file_name().map(|name| name.to_string_lossy().into_owned())
+        Closed { run: self.journal.as_ref().map(Journal::run), path: self.path.lines() }
     }
 }
 

@@ -8,17 +8,21 @@
 
 mod book;
 pub mod on;
+mod part;
 pub mod stub;
 mod words;
 
 use crate::cluster::{Cluster, ClusterArgs};
 use crate::cmd::gateway;
 use crate::cmd::report::tell_run;
+use crate::cmd::tree::width;
 use crate::failure::{Failure, exit};
+use crate::switched;
 use book::Book;
-use homing_launch::HostPlan;
+use homing_launch::{HostPlan, WIDTH};
 use homing_locate::Finder;
-use homing_make::{Evidence, Session};
+use homing_make::{Build, Evidence, Session};
+use homing_model::alike;
 use std::ffi::OsString;
 use std::fs::File;
 use std::io::Write;
@@ -31,8 +35,14 @@ pub use words::own_first;
 
 /// What make's shell is started with for a recipe: the stand-in where there
 /// is a coordinator, which is not so for a make inside of a recipe elsewhere.
-const SHELLFLAGS: &str = ".SHELLFLAGS = $(if $@,-c 'test -S \"$$HOMING_MAKE\" || exec $(SHELL) -c \"$$0\"; \
-                          exec \"$$HOMING_SELF\" recipe $(SHELL) -c \"$$0\"',-c)";
+/// The recipe comes after what make knows of it, [`part::WORDS`].
+fn shellflags() -> String {
+    format!(
+        ".SHELLFLAGS = $(if $@,-c 'test -S \"$$HOMING_MAKE\" || exec $(SHELL) -c \"$$2\"; \
+         exec \"$$HOMING_SELF\" recipe \"$$0\" \"$$1\" $(SHELL) -c \"$$2\"' {},-c)",
+        part::WORDS
+    )
+}
 
 /// Arguments of `homing make`.
 #[derive(clap::Args)]
@@ -43,6 +53,9 @@ pub struct Args {
     hosts: Option<String>,
     #[command(flatten)]
     cluster: ClusterArgs,
+    /// With more than N hosts, a few of them hold the connections to the rest, over their own ssh; 0: all from here
+    #[arg(long, default_value_t = WIDTH, value_name = "N", value_parser = width)]
+    tree: usize,
     /// Write where and when each recipe ran, for chrome://tracing and Perfetto
     #[arg(long, value_name = "FILE")]
     trace: Option<PathBuf>,
@@ -76,20 +89,21 @@ pub fn run(args: Args) -> Result<i32, Failure> {
     let cwd = std::env::current_dir().map_err(|e| Failure::system(format!("the current folder is not there: {e}")))?;
     let root = root_of(&words::folder(&args.make, &cwd));
     let cluster = args.cluster.load()?;
-    let plans = plans(args.hosts.as_deref(), &cluster, &root)?;
+    let plans = plans(args.hosts.as_deref(), cluster, &root)?;
     let trace = args.trace.as_deref().map(trace_file).transpose()?;
     let folder = private_folder()?;
     let socket = folder.path().join("make");
     let (book, listener) = Book::open(&cwd);
-    let session =
-        Session::start(&socket, root, plans, args.assume_shared, !args.no_fence, cluster.locators(), listener)
-            .map_err(Failure::system)?;
+    let (tree, assume_shared, fenced) = (args.tree, args.assume_shared, !args.no_fence);
+    let (locators, meter) = (cluster.locators(), cluster.meter());
+    let build = Build { root, plans, tree, assume_shared, fenced, locators, meter };
+    let session = Session::start(&socket, build, listener).map_err(Failure::system)?;
     book.begun(session.asker());
     let status = run_make(&args, &socket);
     let evidence = session.end();
-    let run = book.close(status.as_ref().map_or(exit::USAGE, |status| exit_of(*status)));
-    tell(&args, &evidence, began.elapsed(), trace)?;
-    if let Some(run) = run.filter(|_| !args.no_evidence) {
+    let closed = book.close(status.as_ref().map_or(exit::USAGE, |status| exit_of(*status)));
+    tell(&args, &evidence, &closed.path, began.elapsed(), trace)?;
+    if let Some(run) = closed.run.filter(|_| !args.no_evidence) {
         tell_run(&run);
     }
     leave_as(status?)
@@ -100,8 +114,22 @@ const SAMPLE: usize = 64;
 
 /// The hosts of a build.
 fn plans(hosts: Option<&str>, cluster: &Cluster, root: &Path) -> Result<Vec<HostPlan>, Failure> {
-    let names = host_names(hosts, cluster, root)?.into_iter();
-    Ok(names.map(|name| (cluster.slots_of(&name), name)).map(|(slots, name)| HostPlan::named(name, slots)).collect())
+    cluster.plans(on(host_names(hosts, cluster, root)?)?)
+}
+
+/// Without those that are switched off: a build is seldom longer than a host takes to boot.
+fn on(names: Vec<String>) -> Result<Vec<String>, Failure> {
+    let known = switched::all();
+    let (off, on): (Vec<String>, Vec<String>) = names.into_iter().partition(|host| known.off_s(host).is_some());
+    if off.is_empty() {
+        return Ok(on);
+    }
+    let off = alike::label(&off.into_iter().collect());
+    if on.is_empty() {
+        return Err(Failure::system(format!("{off}: switched off")).hint(format!("homing power on {off}")));
+    }
+    eprintln!("homing: {off}: switched off, and not used: homing power on {off}");
+    Ok(on)
 }
 
 /// Where the folder lies decides nothing when hosts are named.
@@ -141,7 +169,7 @@ fn run_make(args: &Args, socket: &Path) -> Result<ExitStatus, Failure> {
     let own = std::env::current_exe().map_err(|e| Failure::system(format!("own program: {e}")))?;
     let program = args.program.to_string_lossy();
     let mut command = Command::new(&args.program);
-    command.arg(format!("--eval={SHELLFLAGS}")).args(&args.make);
+    command.arg(format!("--eval={}", shellflags())).args(&args.make);
     command.env(stub::SOCKET, socket).env(stub::SELF, own).env(stub::PROGRAM, &*program);
     let failed = |e| Failure::usage(format!("cannot run {program}: {e}")).hint("apt install make, or --program");
     let mut child = command.spawn().map_err(failed)?;
@@ -153,7 +181,7 @@ fn trace_file(path: &Path) -> Result<File, Failure> {
     File::create(path).map_err(|e| Failure::usage(format!("cannot write {}: {e}", path.display())))
 }
 
-fn tell(args: &Args, evidence: &Evidence, took: Duration, trace: Option<File>) -> Result<(), Failure> {
+fn tell(args: &Args, evidence: &Evidence, path: &[String], took: Duration, trace: Option<File>) -> Result<(), Failure> {
     if let Some(mut file) = trace {
         let json = homing_make::trace(evidence).to_string();
         file.write_all(json.as_bytes()).map_err(|e| Failure::system(format!("cannot write the trace: {e}")))?;
@@ -161,6 +189,7 @@ fn tell(args: &Args, evidence: &Evidence, took: Duration, trace: Option<File>) -
     let ran = !evidence.ran.is_empty() || !evidence.here.is_empty();
     if ran && !args.no_evidence {
         eprint!("{}", evidence.text(took.as_micros() as u64));
+        path.iter().for_each(|line| eprintln!("  {line}"));
     }
     Ok(())
 }

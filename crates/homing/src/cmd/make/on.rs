@@ -8,7 +8,8 @@
 use super::stub;
 use crate::cluster::ClusterArgs;
 use crate::failure::Failure;
-use homing_make::Session;
+use homing_launch::WIDTH;
+use homing_make::{Build, Session};
 use sha2::{Digest, Sha256};
 use std::ffi::OsString;
 use std::os::unix::net::UnixStream;
@@ -55,7 +56,7 @@ pub fn run(args: Args) -> Result<i32, Failure> {
         Some(stream) => stream,
         None => kept(&args, &root)?,
     };
-    Ok(stub::hand_over(stream, args.command))
+    Ok(stub::hand_over(stream, args.command, Default::default()))
 }
 
 /// The running coordinator for these hosts and this checkout, started when there is none.
@@ -115,10 +116,10 @@ fn folder() -> Result<PathBuf, Failure> {
 
 fn keep(args: &Args, socket: &Path, root: PathBuf) -> Result<i32, Failure> {
     let cluster = args.cluster.load()?;
-    let plans = super::plans(args.hosts.as_deref(), &cluster, &root)?;
-    let nobody = Box::new(());
-    let session = Session::start(socket, root, plans, args.assume_shared, true, cluster.locators(), nobody)
-        .map_err(Failure::system)?;
+    let plans = super::plans(args.hosts.as_deref(), cluster, &root)?;
+    let (assume_shared, locators, meter) = (args.assume_shared, cluster.locators(), cluster.meter());
+    let build = Build { root, plans, tree: WIDTH, assume_shared, fenced: true, locators, meter };
+    let session = Session::start(socket, build, Box::new(())).map_err(Failure::system)?;
     let (mut served, mut since) = (0, Instant::now());
     while since.elapsed() < Duration::from_secs(args.persist) {
         std::thread::sleep(Duration::from_millis(200));

@@ -2,9 +2,10 @@
 //! recipe to the coordinator of the build and behaves as the recipe would:
 //! the same output, the same exit status, the same death by a signal.
 
+use super::part;
 use homing_model::{Outcome, RawText};
 use homing_wire::Stream;
-use homing_wire::stub::{FromStub, ToStub};
+use homing_wire::stub::{FromStub, Part, ToStub};
 use signal_hook::consts::{SIGHUP, SIGINT, SIGPIPE, SIGTERM};
 use std::ffi::{OsStr, OsString};
 use std::io::{BufReader, Write};
@@ -23,19 +24,27 @@ pub const SELF: &str = "HOMING_SELF";
 /// Environment variable with the name by which make was started.
 pub const PROGRAM: &str = "HOMING_MAKE_PROGRAM";
 /// Variables that belong to one host or to one build.
-const NOT_SENT: [&str; 7] = ["HOSTNAME", "XDG_RUNTIME_DIR", "TMPDIR", "SSH_AUTH_SOCK", SOCKET, SELF, PROGRAM];
+const NOT_SENT: [&str; 8] =
+    ["HOSTNAME", "XDG_RUNTIME_DIR", "TMPDIR", "SSH_AUTH_SOCK", SOCKET, SELF, PROGRAM, part::OUTER];
 
-/// The recipe of a makefile: the words are a shell, `-c` and its text.
-pub fn recipe(words: Vec<OsString>) -> i32 {
+/// The recipe of a makefile: what make knows of it in two words, then a shell, `-c` and its text.
+pub fn recipe(mut words: Vec<OsString>) -> i32 {
+    if words.len() < 2 {
+        return 0;
+    }
+    let known: Vec<OsString> = words.drain(..2).collect();
+    let outer = std::env::var_os(part::OUTER);
+    let folder = working_directory().unwrap_or_default();
+    let part = part::told(&known[0], &known[1], &folder, outer.as_deref());
     let text = words.last().map(|t| t.to_string_lossy().into_owned()).unwrap_or_default();
     let make = std::env::var(PROGRAM).unwrap_or_else(|_| "make".into());
     // What make's function $(shell) starts has none of make's variables.
     let of_function = std::env::var_os("MAKEFLAGS").is_none() && std::env::var_os("MAKELEVEL").is_none();
     if of_function || homing_make::runs_make(&text, &make) || holds_job_server() {
-        return here(&words);
+        return here_within(&words, Some(&part));
     }
     match std::env::var_os(SOCKET).map(UnixStream::connect) {
-        Some(Ok(stream)) => hand_over(stream, words),
+        Some(Ok(stream)) => hand_over(stream, words, part),
         _ => here(&words),
     }
 }
@@ -56,14 +65,20 @@ fn holds_job_server() -> bool {
 
 /// Becomes the recipe.
 pub fn here(words: &[OsString]) -> i32 {
+    here_within(words, None)
+}
+
+/// The makes that it starts are told of its place.
+fn here_within(words: &[OsString], part: Option<&Part>) -> i32 {
     let Some((program, arguments)) = words.split_first() else { return 0 };
-    let error = std::process::Command::new(program).args(arguments).exec();
+    let outer = part.map(|part| (part::OUTER, part::outer(part)));
+    let error = std::process::Command::new(program).args(arguments).envs(outer).exec();
     eprintln!("homing: cannot run {}: {error}", program.to_string_lossy());
     if error.kind() == std::io::ErrorKind::NotFound { 127 } else { 126 }
 }
 
 /// The coordinator of the build runs it.
-pub fn hand_over(stream: UnixStream, words: Vec<OsString>) -> i32 {
+pub fn hand_over(stream: UnixStream, words: Vec<OsString>, part: Part) -> i32 {
     let signalled = match forward_signals(&stream) {
         Ok(signalled) => signalled,
         Err(error) => {
@@ -71,7 +86,7 @@ pub fn hand_over(stream: UnixStream, words: Vec<OsString>) -> i32 {
             return crate::failure::exit::SYSTEM;
         }
     };
-    match converse(&stream, &words, &signalled) {
+    match converse(&stream, &words, part, &signalled) {
         Ok(Some(status)) => status,
         Ok(None) => here(&words),
         Err(error) => {
@@ -85,6 +100,7 @@ pub fn hand_over(stream: UnixStream, words: Vec<OsString>) -> i32 {
 fn converse(
     stream: &UnixStream,
     words: &[OsString],
+    part: Part,
     signalled: &AtomicI32,
 ) -> Result<Option<i32>, homing_wire::WireError> {
     let env = std::env::vars_os().filter(|(name, _)| !NOT_SENT.iter().any(|n| name == n));
@@ -92,6 +108,7 @@ fn converse(
         words: words.iter().map(|w| RawText::from(w.as_os_str())).collect(),
         cwd: working_directory()?.as_path().into(),
         env: env.map(|(name, value)| (name.into(), value.into())).collect(),
+        part,
     };
     let mut to = stream;
     // Whoever does not take it has said why.

@@ -4,7 +4,7 @@ use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 
 /// Options of `homing make` that take a value, and those that do not.
-const WITH_VALUE: [&str; 6] = ["--hosts", "--cluster", "--lab", "--trace", "--gateway", "--program"];
+const WITH_VALUE: [&str; 7] = ["--hosts", "--cluster", "--lab", "--tree", "--trace", "--gateway", "--program"];
 const ALONE: [&str; 5] = ["--assume-shared", "--no-evidence", "--no-fence", "--help", "-h"];
 
 /// Ours first, wherever they stand among make's: `homing make -j8 --hosts n[1-4]`.
@@ -51,6 +51,16 @@ mod tests {
     fn own_options_are_found_among_makes() {
         let sorted = own_first(os(&["-j8", "--hosts", "n[1-4]", "-k", "--trace=t", "all", "V=1"]));
         assert_eq!(sorted, os(&["--hosts", "n[1-4]", "--trace=t", "--", "-j8", "-k", "all", "V=1"]));
+    }
+
+    #[test]
+    fn no_option_is_taken_for_one_of_makes() {
+        let command = <crate::cmd::make::Args as clap::Args>::augment_args(clap::Command::new("make"));
+        let options = command.get_arguments().filter_map(|arg| Some((format!("--{}", arg.get_long()?), arg)));
+        for (name, arg) in options {
+            let known = if arg.get_action().takes_values() { &WITH_VALUE[..] } else { &ALONE[..] };
+            assert!(known.contains(&name.as_str()), "{name}");
+        }
     }
 
     #[test]

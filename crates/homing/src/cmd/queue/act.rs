@@ -1,10 +1,7 @@
 //! `homing kill`, `homing peek`, `homing wait`.
 
-use crate::failure::Failure;
-use homing_queue::{Engine, Job, State, array};
-use std::fs::File;
-use std::io::{Read, Seek, SeekFrom, Write};
-use std::path::Path;
+use homing_model::Failure;
+use homing_queue::{Engine, Followed, Job, State, array, until_over};
 
 /// Arguments of `homing kill`.
 #[derive(clap::Args)]
@@ -27,23 +24,9 @@ pub struct KillArgs {
 
 /// A signal by number or name.
 fn signal(text: &str) -> Result<i32, String> {
-    let name = text.trim_start_matches("SIG");
-    let known = SIGNALS.iter().find(|(known, _)| *known == name).map(|(_, number)| *number);
-    let number = text.parse().ok().filter(|n| (1..65).contains(n));
-    known.or(number).ok_or_else(|| "1 to 64, or one of HUP INT QUIT KILL USR1 USR2 TERM CONT STOP".into())
+    let number = homing_model::signal::number(text);
+    number.ok_or_else(|| "1 to 64, or one of HUP INT QUIT KILL USR1 USR2 TERM CONT STOP".into())
 }
-
-const SIGNALS: [(&str, i32); 9] = [
-    ("HUP", 1),
-    ("INT", 2),
-    ("QUIT", 3),
-    ("KILL", 9),
-    ("USR1", 10),
-    ("USR2", 12),
-    ("TERM", 15),
-    ("CONT", 18),
-    ("STOP", 19),
-];
 
 /// Ends jobs.
 pub fn kill(args: KillArgs) -> Result<i32, Failure> {
@@ -53,13 +36,13 @@ pub fn kill(args: KillArgs) -> Result<i32, Failure> {
             eprintln!("homing: job {} has ended already", array::name(job.id, index));
             continue;
         }
-        engine.kill(&job, index, args.signal).map_err(super::failed)?;
+        engine.kill(&job, index, args.signal)?;
     }
     Ok(0)
 }
 
 fn has_ended(job: &Job, index: Option<u32>) -> bool {
-    super::parts(job, index).all(|p| p.state.is_over() && p.state != State::Lost)
+    job.meant(index).all(|p| p.state.is_over() && p.state != State::Lost)
 }
 
 /// The jobs that are meant; where they are many, the newest first: no end is to let one start that ends next.
@@ -71,11 +54,11 @@ fn meant(engine: &dyn Engine, args: &KillArgs) -> Result<Vec<(Job, Option<u32>)>
         if uid != 0 && !theirs(uid) {
             return Err(Failure::usage(format!("the jobs of {user}: only {user} and root can end them")));
         }
-        let jobs = if theirs(uid) { engine.own_jobs() } else { engine.jobs() }.map_err(super::failed)?;
+        let jobs = if theirs(uid) { engine.own_jobs() } else { engine.jobs() }?;
         return Ok(running(jobs).filter(|(job, _)| theirs(job.uid)).collect());
     }
     if args.all {
-        return Ok(running(engine.own_jobs().map_err(super::failed)?).collect());
+        return Ok(running(engine.own_jobs()?).collect());
     }
     let mut found = Vec::new();
     for text in &args.ids {
@@ -83,7 +66,7 @@ fn meant(engine: &dyn Engine, args: &KillArgs) -> Result<Vec<(Job, Option<u32>)>
             found.push(super::find_own(engine, text)?);
             continue;
         }
-        let own = engine.own_jobs().map_err(super::failed)?;
+        let own = engine.own_jobs()?;
         let before = found.len();
         found.extend(running(own).filter(|(job, _)| job.spec.name == *text));
         if found.len() == before {
@@ -110,54 +93,16 @@ pub struct PeekArgs {
 /// Shows output.
 pub fn peek(args: PeekArgs) -> Result<i32, Failure> {
     let engine = args.engine.open()?;
-    engine.tend().map_err(super::failed)?;
+    engine.tend()?;
     let (job, index) = super::find_own(engine.as_ref(), &args.id)?;
-    let part = super::parts(&job, index).next().ok_or_else(|| Failure::usage("it has no such element"))?;
-    let mut streams: Vec<Followed> = job.outputs(part).iter().map(|path| Followed::new(path)).collect();
-    loop {
-        let job = engine.job(job.id).map_err(super::failed)?;
-        let over = super::parts(&job, Some(part.index)).all(|p| p.state.is_over());
-        for stream in &mut streams {
-            stream.copy()?;
-        }
-        if over || !args.follow {
-            return Ok(0);
-        }
-        std::thread::sleep(engine.pace());
+    let part = job.meant(index).next().ok_or_else(|| Failure::usage("it has no such element"))?;
+    let mut streams = Followed::all(&job, part);
+    let mut copy = || streams.iter_mut().try_for_each(Followed::copy);
+    match args.follow {
+        true => drop(until_over(engine.as_ref(), job.id, Some(part.index), |_| copy())?),
+        false => copy()?,
     }
-}
-
-/// A file that grows, as far as it was copied.
-pub struct Followed {
-    path: std::path::PathBuf,
-    at: u64,
-}
-
-impl Followed {
-    /// From its beginning.
-    pub fn new(path: &Path) -> Followed {
-        Followed { path: path.to_path_buf(), at: 0 }
-    }
-    /// Copies what is new to standard output.
-    pub fn copy(&mut self) -> Result<(), Failure> {
-        self.copy_to(&mut std::io::stdout())
-    }
-    /// Copies what is new to there.
-    pub fn copy_to(&mut self, to: &mut dyn Write) -> Result<(), Failure> {
-        let mut text = Vec::new();
-        let read = File::open(&self.path).and_then(|mut file| {
-            file.seek(SeekFrom::Start(self.at))?;
-            file.read_to_end(&mut text)
-        });
-        match read {
-            // Not made yet.
-            Err(e) if e.kind() == std::io::ErrorKind::NotFound => return Ok(()),
-            Err(e) => return Err(Failure::system(format!("cannot read {}: {e}", self.path.display()))),
-            Ok(_) => {}
-        }
-        self.at += text.len() as u64;
-        to.write_all(&text).and_then(|()| to.flush()).map_err(Failure::system)
-    }
+    Ok(0)
 }
 
 /// Arguments of `homing wait`.
@@ -175,8 +120,8 @@ pub fn wait(args: WaitArgs) -> Result<i32, Failure> {
     let engine = args.engine.open()?;
     let mut ids = args.ids;
     if ids.is_empty() {
-        let jobs = engine.own_jobs().map_err(super::failed)?;
-        ids = jobs.iter().filter(|j| !j.parts.iter().all(|p| p.state.is_over())).map(|j| j.id.to_string()).collect();
+        let jobs = engine.own_jobs()?;
+        ids = jobs.iter().filter(|j| !j.is_over(None)).map(|j| j.id.to_string()).collect();
     }
     wait_for(engine.as_ref(), &ids, false)
 }
@@ -186,22 +131,17 @@ pub fn wait_for(engine: &dyn Engine, ids: &[String], quiet: bool) -> Result<i32,
     let mut code = 0;
     let mut rounds = 0u32;
     for text in ids {
-        loop {
-            let (job, index) = super::find(engine, text)?;
-            let mut parts = super::parts(&job, index);
-            if parts.all(|p| p.state.is_over()) {
-                break;
-            }
+        let (job, index) = super::find(engine, text)?;
+        let job = until_over(engine, job.id, index, |job| {
             // A runner that was killed meanwhile would be waited for in vain.
-            if rounds.is_multiple_of(50) && job.uid == homing_queue::uid() {
-                engine.tend().map_err(super::failed)?;
+            if !job.is_over(index) && rounds.is_multiple_of(50) && job.uid == homing_queue::uid() {
+                engine.tend()?;
             }
             rounds += 1;
-            std::thread::sleep(engine.pace());
-        }
-        let (job, index) = super::find(engine, text)?;
-        for part in super::parts(&job, index) {
-            let exit = part.end.as_ref().map_or(crate::failure::exit::SYSTEM, |e| e.exit);
+            Ok::<(), Failure>(())
+        })?;
+        for part in job.meant(index) {
+            let exit = part.end.as_ref().map_or(homing_model::exit::SYSTEM, |e| e.exit);
             let reason = part.end.as_ref().and_then(|e| e.reason.clone());
             if part.state == State::Lost {
                 eprintln!("homing: job {} was interrupted; try: homing sub --again {0}", job.name_of(part));

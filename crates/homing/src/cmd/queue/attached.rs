@@ -1,8 +1,7 @@
 //! A job that is waited for by whoever submits it: what it prints is printed here, and it ends with this process.
 
-use super::act::Followed;
-use crate::failure::{Failure, exit};
-use homing_queue::{Engine, Part, State};
+use homing_model::{Failure, exit};
+use homing_queue::{Engine, Followed, Part, State, until_over};
 use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -25,23 +24,21 @@ impl Asked {
 pub fn follow(engine: &dyn Engine, id: u64, asked: &Asked) -> Result<i32, Failure> {
     let (mut out, mut err) = (std::io::stdout(), std::io::stderr());
     let mut files: Vec<Followed> = Vec::new();
-    loop {
-        let job = engine.job(id).map_err(super::failed)?;
+    let none = || Failure::system(format!("job {id} has no element"));
+    let job = until_over(engine, id, None, |job| {
         if asked.0.swap(false, Ordering::Relaxed) {
-            engine.kill(&job, None, None).map_err(super::failed)?;
+            engine.kill(job, None, None)?;
         }
-        let part = job.parts.first().ok_or_else(|| Failure::system(format!("job {id} has no element")))?;
+        let part = job.parts.first().ok_or_else(none)?;
         if files.is_empty() && part.start.is_some() {
-            files = job.outputs(part).iter().map(|path| Followed::new(path)).collect();
+            files = Followed::all(job, part);
         }
         for (nth, file) in files.iter_mut().enumerate() {
             if nth == 0 { file.copy_to(&mut out)? } else { file.copy_to(&mut err)? }
         }
-        if part.state.is_over() {
-            return Ok(ended(id, part));
-        }
-        std::thread::sleep(engine.pace());
-    }
+        Ok::<(), Failure>(())
+    })?;
+    Ok(ended(id, job.parts.first().ok_or_else(none)?))
 }
 
 /// Its exit status; says why it did not end by itself.

@@ -1,7 +1,7 @@
 //! One job in full.
 
 use crate::cmd::runs::local_time;
-use homing_model::units::bytes;
+use homing_model::units::{bytes, count};
 use homing_queue::{Job, Part, Reads, State};
 use serde_json::{Value, json};
 use std::fmt::Write;
@@ -24,7 +24,7 @@ fn lines(job: &Job, part: &Part, why: Option<&str>) -> Vec<(&'static str, String
     add("name", Some(s.name.clone()).filter(|n| !n.is_empty()));
     add("command", known.then(|| s.command.display()));
     add("folder", known.then(|| s.cwd.display()));
-    add("queue", Some(format!("{}, {}", s.queue, counted(u64::from(s.slots), "slot"))));
+    add("queue", Some(format!("{}, {}", s.queue, count(u64::from(s.slots), "slot"))));
     add("after", s.after.clone());
     add("submitted", Some(format!("{} on {}", local_time(s.submit_ns), s.from)));
     add("started", part.start.as_ref().map(|start| format!("{} on {}", local_time(start.at_ns), start.host)));
@@ -90,8 +90,4 @@ fn limits(job: &Job) -> Option<String> {
 
 fn size(bytes: u64) -> String {
     format!("{:.1} MiB", bytes as f64 / f64::from(1 << 20))
-}
-
-fn counted(count: u64, what: &str) -> String {
-    format!("{count} {what}{}", if count == 1 { "" } else { "s" })
 }

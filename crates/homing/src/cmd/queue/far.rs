@@ -1,10 +1,11 @@
 //! The two ends of the channel over which a job runs on another host, as a job
 //! of that host's own queue.
 
-use super::{failed, local};
+use super::local;
 use crate::cluster::Cluster;
-use crate::failure::{Failure, exit};
+use crate::switched;
 use homing_launch::{Carried, Channel, Options, Via};
+use homing_model::{Failure, exit};
 use homing_queue::Spool;
 use homing_queue::plan::Terms;
 use std::ffi::OsString;
@@ -22,8 +23,10 @@ pub fn far(words: &[OsString]) -> Result<i32, Failure> {
     let host = words.first().and_then(|word| word.to_str());
     let host = host.ok_or_else(|| Failure::usage("the words of a channel are its keeper's to choose"))?;
     let mut out = std::io::stdout();
-    let terms = serde_json::to_string(&Cluster::of_queue()?.terms_for(host)?).map_err(Failure::system)?;
-    let options = Options { role: HOST, carried: Carried::Program, ..Options::default() };
+    let cluster = Cluster::of_queue()?;
+    let terms = serde_json::to_string(&cluster.terms_for(host)?).map_err(Failure::system)?;
+    let asleep = cluster.switching().map_or_else(|_| Default::default(), |how| switched::asleep([host], &how));
+    let options = Options { role: HOST, carried: Carried::Program, asleep, ..Options::default() };
     let via = if host == homing_queue::host_name() { Via::Local } else { Via::Ssh { target: host.into() } };
     let opened = homing_launch::open(host, &via, &options);
     let Channel { mut to, mut from, keeper, .. } = match opened {
@@ -63,7 +66,7 @@ pub fn host() -> Result<i32, Failure> {
     let mut terms = String::new();
     orders.read_line(&mut terms).map_err(Failure::system)?;
     let terms: Terms = serde_json::from_str(&terms).map_err(|e| Failure::system(format!("no terms came: {e}")))?;
-    Spool::open().and_then(|spool| spool.keep_terms(&terms)).map_err(failed)?;
-    homing_queue::far::serve(local()?.as_ref(), orders, &mut out).map_err(failed)?;
+    Spool::open().and_then(|spool| spool.keep_terms(&terms))?;
+    homing_queue::far::serve(local()?.as_ref(), orders, &mut out)?;
     Ok(0)
 }

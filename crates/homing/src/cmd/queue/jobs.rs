@@ -1,9 +1,8 @@
 //! `homing jobs`: what was submitted, and what became of it.
 
 use super::detail;
-use crate::failure::Failure;
-use homing_model::RawText;
 use homing_model::text::aligned;
+use homing_model::{Failure, RawText};
 use homing_queue::{Job, Part, State};
 use serde_json::{Value, json};
 
@@ -35,23 +34,23 @@ pub fn run(args: Args) -> Result<i32, Failure> {
     let mut rows: Vec<(&Job, &Part)> = Vec::new();
     let named: Result<Vec<_>, Failure> = args.ids.iter().map(|text| super::find(engine.as_ref(), text)).collect();
     let named = named?;
-    rows.extend(named.iter().flat_map(|(job, index)| super::parts(job, *index).map(move |p| (job, p))));
+    rows.extend(named.iter().flat_map(|(job, index)| job.meant(*index).map(move |p| (job, p))));
     let jobs = match (args.ids.is_empty(), args.users) {
         (false, _) => Ok(Vec::new()),
         (true, true) => engine.jobs(),
         (true, false) => engine.own_jobs(),
     };
-    let jobs = jobs.map_err(super::failed)?;
+    let jobs = jobs?;
     let shown = |p: &Part| args.all || !p.state.is_over() || p.state == State::Lost;
     rows.extend(jobs.iter().flat_map(|j| j.parts.iter().filter(|p| shown(p)).map(move |p| (j, p))));
     let of_ids = || named.iter().map(|(job, _)| job.clone()).collect();
-    let full = !named.is_empty() && named.iter().all(|(job, index)| super::parts(job, *index).count() == 1);
+    let full = !named.is_empty() && named.iter().all(|(job, index)| job.meant(*index).count() == 1);
     let asked: Vec<Job> = match args.why || full {
         false => Vec::new(),
         true if named.is_empty() => jobs.clone(),
         true => of_ids(),
     };
-    let reasons = engine.reasons(&asked).map_err(super::failed)?;
+    let reasons = engine.reasons(&asked)?;
     let reason = |(job, part): &(&Job, &Part)| reasons.get(&(job.id, part.index)).map(ToString::to_string);
     let why: Vec<Option<String>> = rows.iter().map(reason).collect();
     if args.json {

@@ -5,19 +5,15 @@ mod attached;
 mod detail;
 pub mod far;
 pub mod jobs;
-pub mod licenses;
-mod near;
-pub mod net;
-pub mod several;
+pub mod near;
 pub mod sub;
 
 use crate::cluster::Cluster;
-use crate::failure::Failure;
-use homing_queue::{Engine, Job, Part, Spool};
+use homing_model::Failure;
+use homing_queue::{Engine, Job, Spool};
 use std::ffi::OsString;
 use std::path::Path;
 
-pub use crate::embedded::failed;
 /// Which engine keeps the jobs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
 pub enum EngineName {
@@ -67,9 +63,9 @@ fn local() -> Result<Box<dyn Engine>, Failure> {
     Ok(Box::new(crate::embedded::open()?))
 }
 
-/// The hidden `queue-runner`.
+/// `queue-runner`: starts the jobs of this user, as long as there are any.
 pub fn runner() -> Result<i32, Failure> {
-    let spool = Spool::open().map_err(failed)?;
+    let spool = Spool::open()?;
     let exe = std::env::current_exe().map_err(|e| Failure::system(format!("cannot find homing itself: {e}")))?;
     let now = || Cluster::of_queue()?.queue_config();
     let mut last = now()?;
@@ -81,7 +77,7 @@ pub fn runner() -> Result<i32, Failure> {
         last.clone()
     };
     let keeper = [exe.clone(), "queue-keeper".into()];
-    homing_queue::run_queue(&spool, &mut config, &keeper, (&exe, "queue-runner")).map_err(failed)?;
+    homing_queue::run_queue(&spool, &mut config, &keeper, (&exe, "queue-runner"))?;
     Ok(0)
 }
 
@@ -98,12 +94,13 @@ pub fn keeper(words: &[OsString]) -> Result<i32, Failure> {
     };
     let runner = rustix::process::getppid();
     let runner = runner.and_then(|pid| rustix::process::pidfd_open(pid, rustix::process::PidfdFlags::empty()).ok());
-    let kept = homing_queue::keep(Path::new(dir), index, at_ns, &fds, &queue).map_err(failed);
+    let kept = homing_queue::keep(Path::new(dir), index, at_ns, &fds, &queue);
     // The runner was killed meanwhile: what else waits must not wait for the next command.
     if runner.is_none_or(|runner| has_ended(&runner)) {
-        local()?.tend().map_err(failed)?;
+        local()?.tend()?;
     }
-    kept.map(|()| 0)
+    kept?;
+    Ok(0)
 }
 
 fn has_ended(pidfd: &std::os::fd::OwnedFd) -> bool {
@@ -115,7 +112,7 @@ fn has_ended(pidfd: &std::os::fd::OwnedFd) -> bool {
 pub fn find(engine: &dyn Engine, text: &str) -> Result<(Job, Option<u32>), Failure> {
     let (id, index) = homing_queue::array::job_id(text)
         .ok_or_else(|| Failure::usage(format!("{text:?} is no job id")).hint("12, or 12[3] of an array"))?;
-    let job = engine.job(id).map_err(failed)?;
+    let job = engine.job(id)?;
     if let Some(index) = index
         && !job.parts.iter().any(|p| p.index == index)
     {
@@ -132,9 +129,4 @@ pub fn find_own(engine: &dyn Engine, text: &str) -> Result<(Job, Option<u32>), F
         return Err(Failure::usage(format!("job {text} is {}'s", job.spec.user)));
     }
     Ok((job, index))
-}
-
-/// The elements that are meant.
-pub fn parts(job: &Job, index: Option<u32>) -> impl Iterator<Item = &Part> {
-    job.parts.iter().filter(move |p| index.is_none_or(|i| i == p.index))
 }

@@ -1,12 +1,9 @@
-//! The hosts next to which a job should run: those that hold the files that it reads.
+//! Where a job should run: next to what it reads, and on which hosts.
 
-use crate::cluster::Cluster;
-use crate::failure::Failure;
-use homing_locate::{Finder, HostNames, Named};
-use homing_model::{Extent, RawText, Task};
-use homing_queue::JobSpec;
-use homing_queue::plan::Piece;
-use std::collections::BTreeMap;
+use homing_cluster::inputs;
+use homing_model::Failure;
+use homing_queue::several::{self, Wanted};
+use homing_queue::{Engine, JobSpec};
 use std::path::PathBuf;
 
 /// What a job's place next to its data is worth.
@@ -21,57 +18,30 @@ pub enum How {
     Any,
 }
 
-/// Writes into `spec` which hosts hold what the job reads: declared `inputs`,
-/// and the words of its command that are files.
-pub fn wish(spec: &mut JobSpec, inputs: &[PathBuf], how: How) -> Result<(), Failure> {
-    if how == How::Any || spec.host.is_some() {
-        return Ok(());
-    }
-    let bytes = match bytes_per_host(spec, inputs) {
-        Err(why) if how == How::Prefer => {
-            eprintln!("{why}; the job may run anywhere");
-            return Ok(());
-        }
-        bytes => bytes?,
-    };
-    let most = bytes.values().copied().max().unwrap_or(0);
-    // A host with half of what the best has is worth preferring to one that has nothing.
-    spec.near = bytes.into_iter().filter(|(_, b)| *b > 0 && *b * 2 >= most).map(|(host, _)| host).collect();
-    spec.near_only = how == How::Only;
-    if spec.near_only && spec.near.is_empty() {
-        return Err(Failure::usage("--place only: no host is known to hold what the job reads")
-            .hint("homing where FILE; name files by --near PATH"));
-    }
-    Ok(())
+/// Writes into `spec` which hosts hold what the job reads.
+pub fn wish(spec: &mut JobSpec, files: &[PathBuf], how: How) -> Result<(), Failure> {
+    let is_free = how == How::Any || spec.host.is_some();
+    if is_free { Ok(()) } else { inputs::wish(spec, files, how == How::Only) }
 }
 
-/// Of files on network file systems: what every node sees at the same path.
-fn bytes_per_host(spec: &JobSpec, inputs: &[PathBuf]) -> Result<BTreeMap<String, u64>, Failure> {
-    Ok(found(spec, inputs)?.0)
+/// Chooses the hosts of a job of several slots; the error tells what would fit.
+pub fn lay(
+    spec: &mut JobSpec,
+    wanted: &Wanted,
+    hosts: Vec<String>,
+    engine: &dyn Engine,
+    files: &[PathBuf],
+) -> Result<(), String> {
+    let found = |spec: &JobSpec| inputs::found(spec, files);
+    let around = several::Around { own: homing_queue::host_name(), found: &found, processors: &processors };
+    several::lay(spec, wanted, hosts, engine, &around)
 }
 
-/// The same, and the pieces of its files in the order in which it names them.
-pub fn found(spec: &JobSpec, inputs: &[PathBuf]) -> Result<(BTreeMap<String, u64>, Vec<Piece>), Failure> {
-    let task = Task {
-        inputs: inputs.iter().map(|i| RawText::from(i.as_path())).chain(spec.stdin.clone()).collect(),
-        outputs: spec.stdout.iter().chain(&spec.stderr).cloned().collect(),
-        ..Task::of(spec.command.clone())
-    };
-    let named = Named::of(&task, spec.cwd.as_path(), true);
-    let looked = named.all().chain(&named.patterns).cloned().collect();
-    let own = Cluster::of_queue()?.locators();
-    let look = move || {
-        let finder = Finder::with_own(own);
-        (finder.inputs(&named), finder.layouts(&named))
-    };
-    let (found, layouts) =
-        homing_mounts::patiently(looked, homing_mounts::FS_TIMEOUT, look).map_err(Failure::system)?;
-    let names = HostNames::default();
-    let mut sum = BTreeMap::new();
-    for (host, bytes) in found.shared {
-        *sum.entry(names.of(&host)).or_insert(0) += bytes;
+/// Processors of a host whose slots nobody has said: it has as many.
+pub fn processors(host: &str) -> Result<u32, String> {
+    let asked = crate::cmd::asked::ask_all(&[host.into()], &homing_queue::host_name()).pop();
+    match asked.unwrap_or_else(|| Err("no answer".into())) {
+        Ok((facts, _, _)) => Ok(facts.cores),
+        Err(why) => Err(format!("{host} cannot be asked for its processors: {why}")),
     }
-    let hosts = |extent: &Extent| extent.replicas.iter().map(|replica| names.of(&replica.host)).collect();
-    let piece = |extent: &Extent| Piece { bytes: extent.length, hosts: hosts(extent) };
-    Ok((sum, layouts.iter().flat_map(|layout| layout.extents.iter().map(piece)).collect()))
 }

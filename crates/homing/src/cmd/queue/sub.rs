@@ -5,13 +5,12 @@ mod sbatch;
 mod script;
 
 use super::attached;
-use super::several::Wanted;
 use crate::cluster::{Cluster, ClusterArgs};
 use crate::cmd::run;
-use crate::failure::Failure;
 use crate::nodes::Nodes;
-use homing_model::{Command, RawText};
+use homing_model::{Command, Failure, RawText};
 use homing_queue::plan::Config;
+use homing_queue::several::Wanted;
 use homing_queue::{Engine, JobSpec, Private, array, depend};
 use std::ffi::OsString;
 use std::path::PathBuf;
@@ -118,7 +117,7 @@ pub fn run(args: Args) -> Result<i32, Failure> {
     }
     let slurm = engine.name() == "slurm";
     let batch = (!args.batch.is_empty()).then(|| crate::cmd::run::args_of(&args.batch)).transpose()?;
-    let mut spec = spec(&args, script.as_ref(), batch.as_ref(), &engine.config().map_err(super::failed)?, slurm)?;
+    let mut spec = spec(&args, script.as_ref(), batch.as_ref(), &engine.config()?, slurm)?;
     if slurm {
         super::slurm_keeps(&spec.queue)?;
     }
@@ -129,18 +128,18 @@ pub fn run(args: Args) -> Result<i32, Failure> {
     if slurm {
         super::near::wish(&mut spec, &args.near, args.place)?;
         let each = if batch.is_some() { spec.slots } else { 1 };
-        super::licenses::take(&mut spec, &args.near, each)?;
+        homing_cluster::licenses::take(&mut spec, &args.near, each)?;
     }
     if let Some(wanted) = wanted(&args, spec.slots) {
         let hosts = match &args.among {
             Some(hosts) => Cluster::of_queue()?.hosts(Some(hosts))?,
-            None => super::several::of_queue(&spec.queue, &engine.config().map_err(super::failed)?)?,
+            None => Cluster::of_queue()?.hosts_of(engine.config()?.queues.get(&spec.queue))?,
         };
-        super::several::lay(&mut spec, &wanted, hosts, engine.as_ref(), &args.near).map_err(Failure::usage)?;
+        super::near::lay(&mut spec, &wanted, hosts, engine.as_ref(), &args.near).map_err(Failure::usage)?;
     }
     let asked = args.attach.then(attached::Asked::listen);
     spec.bound = args.attach.then(homing_queue::Process::own);
-    if let Some(note) = engine.fit(&mut spec).map_err(super::failed)? {
+    if let Some(note) = engine.fit(&mut spec)? {
         eprintln!("homing: {note}");
     }
     let input = match () {
@@ -150,9 +149,9 @@ pub fn run(args: Args) -> Result<i32, Failure> {
     };
     let mut private = Private { input, script, ..private() };
     if let Some(net) = &args.net {
-        private.env.extend(super::net::variables(net, &spec)?);
+        private.env.extend(Cluster::of_queue()?.network_of(net, &spec.named_hosts())?);
     }
-    let id = engine.submit(&spec, &private).map_err(super::failed)?;
+    let id = engine.submit(&spec, &private)?;
     if let Some(asked) = asked {
         return attached::follow(engine.as_ref(), id, &asked);
     }
@@ -167,17 +166,14 @@ pub fn run(args: Args) -> Result<i32, Failure> {
 fn wanted(args: &Args, slots: u32) -> Option<Wanted> {
     let anywhere = args.place == super::near::How::Any;
     let by_ptile = |ptile| Wanted { least: slots, most: slots, per_host: Some(ptile), whole: false, anywhere };
-    args.nodes.map(|nodes| Wanted::of(nodes, args.ppn.unwrap_or(1), anywhere)).or(args.ptile.map(by_ptile))
+    args.nodes
+        .map(|nodes| Wanted::of((nodes.least, nodes.most), args.ppn.unwrap_or(1), anywhere))
+        .or(args.ptile.map(by_ptile))
 }
 
 /// Refuses a condition on jobs that are not there: it would wait for ever.
 fn known(engine: &dyn Engine, condition: &str) -> Result<(), Failure> {
-    let jobs = engine.own_jobs().map_err(super::failed)?;
-    let is_there = |named: &String| match array::job_id(named) {
-        Some((id, _)) => engine.job(id).is_ok(),
-        None => jobs.iter().any(|j| j.spec.name == *named),
-    };
-    match depend::jobs(condition).iter().find(|named| !is_there(named)) {
+    match homing_queue::engine::missing(condition, engine)? {
         Some(named) => {
             Err(Failure::usage(format!("--after {condition}: there is no job {named}")).hint("homing jobs -a"))
         }
@@ -188,7 +184,7 @@ fn known(engine: &dyn Engine, condition: &str) -> Result<(), Failure> {
 fn again(engine: &dyn Engine, ids: &[String]) -> Result<i32, Failure> {
     for text in ids {
         let (job, index) = super::find_own(engine, text)?;
-        let count = engine.again(&job, index, false).map_err(super::failed)?;
+        let count = engine.again(&job, index, false)?;
         if count == 0 {
             return Err(Failure::usage(format!("job {text} was not interrupted")));
         }
@@ -240,8 +236,8 @@ fn spec(
         let whose = if slurm { "a node" } else { "this machine" };
         return Err(Failure::usage(format!("{slots} slots are more than the {} of {whose}", config.slots)));
     }
-    let timeout = args.timeout.as_deref().map(seconds).transpose()?;
-    let limit = config.queues.get(&queue).and_then(|q| q.run_limit).map(|minutes| minutes * 60);
+    let timeout = args.timeout.as_deref().map(|text| homing_batch::parse_duration("--timeout", text)).transpose();
+    let timeout = timeout.map_err(Failure::usage)?.map(|time| time.as_secs_f64().ceil() as u64);
     let path = |p: &Option<OsString>| p.clone().map(RawText::from);
     Ok(JobSpec {
         v: 1,
@@ -254,6 +250,7 @@ fn spec(
             None => command(args, stays.then_some(slots))?,
         },
         name,
+        limit_s: timeout.or(config.limit_s(&queue)),
         queue,
         slots,
         array,
@@ -261,28 +258,11 @@ fn spec(
         stdin: path(&args.stdin),
         stdout: path(&args.output),
         stderr: path(&args.error),
-        overwrite: false,
-        limit_s: timeout.or(limit),
         memory_bytes: args.mem,
         host: args.host.clone(),
-        near: Vec::new(),
-        near_only: false,
-        bound: None,
-        ranks: Vec::new(),
-        origin: None,
-        not_on: Vec::new(),
         spread,
-        hosts: Vec::new(),
-        gated: false,
-        require: Vec::new(),
-        project: None,
-        group: None,
-        app: None,
         extra: args.slurm.words(slurm)?,
-        order: 0,
-        held: false,
-        storage: None,
-        style: homing_queue::Style::Homing,
+        ..JobSpec::default()
     })
 }
 
@@ -326,18 +306,4 @@ pub fn working_directory() -> Result<PathBuf, Failure> {
 
 fn memory(text: &str) -> Result<u64, String> {
     homing_batch::parse_size("--mem", text).map_err(|e| e.to_string())
-}
-
-fn seconds(text: &str) -> Result<u64, Failure> {
-    let bad = || Failure::usage(format!("{text:?} is no time")).hint("30, 5m, 1h, 2d");
-    let split = text.find(|c: char| !c.is_ascii_digit()).unwrap_or(text.len());
-    let (number, unit) = text.split_at(split);
-    let factor = match unit {
-        "" | "s" => 1,
-        "m" => 60,
-        "h" => 3600,
-        "d" => 86400,
-        _ => return Err(bad()),
-    };
-    number.parse::<u64>().ok().and_then(|n| n.checked_mul(factor)).ok_or_else(bad)
 }

@@ -1,9 +1,11 @@
 //! The options of `homing run`: GNU parallel's names and meaning where it has them.
 
 use crate::cluster::ClusterArgs;
-use crate::failure::Failure;
+use crate::cmd::tree::width;
 use crate::nodes::Nodes;
 use clap::{Args as _, FromArgMatches};
+use homing_launch::WIDTH;
+use homing_model::Failure;
 use std::ffi::OsString;
 use std::path::PathBuf;
 
@@ -32,6 +34,9 @@ pub struct Args {
     /// Run it all on this member of the cluster, in the same folder there, from a machine that is none
     #[arg(help_heading = HOSTS, long, value_name = "HOST")]
     pub gateway: Option<String>,
+    /// With more than N hosts, a few of them hold the connections to the rest, over their own ssh; 0: all from here
+    #[arg(help_heading = HOSTS, long, default_value_t = WIDTH, value_name = "N", value_parser = width)]
+    pub tree: usize,
     /// Run nothing unless all hosts can be used; without it the others do the work
     #[arg(help_heading = HOSTS, long)]
     pub need_all_hosts: bool,
@@ -277,5 +282,12 @@ impl From<Ends> for homing_batch::Trim {
             Ends::R => Self::Right,
             Ends::Lr => Self::Both,
         }
+    }
+}
+
+impl Args {
+    /// The job log is one of earlier tasks of the same batch.
+    pub(super) fn goes_on(&self) -> bool {
+        self.resume || self.resume_failed || self.retry_failed
     }
 }

@@ -1,6 +1,5 @@
 //! Readers of a run: the line of progress, the job log, the evidence.
 
-use super::joblog;
 use crate::progress;
 use homing_batch::JoblogEntry;
 use homing_dispatch::{Listener, Progress, Record, Terminal};
@@ -8,6 +7,7 @@ use homing_model::event::What;
 use homing_model::text::{shown, shown_lines};
 use homing_model::{Event, Outcome};
 use homing_report::Tally;
+use homing_source::joblog;
 use std::fs::File;
 use std::io;
 use std::rc::Rc;

@@ -1,9 +1,8 @@
 //! GNU parallel's words beside those that are homing's own options too.
 
-use crate::failure::Failure;
 use clap::error::{ContextKind, ContextValue, ErrorKind};
-use homing_batch::{BlockSize, Blocking, Each, Packing, Replacements};
-use homing_model::RawText;
+use homing_batch::{BlockSize, Blocking, Each, Login, Packing, Replacements};
+use homing_model::{Failure, RawText};
 use std::ffi::OsString;
 use std::path::PathBuf;
 
@@ -214,177 +213,18 @@ impl ParallelArgs {
     }
 }
 
-/// One host of `--sshlogin`.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Login {
-    /// `host`, `user@host`, or `:` for this machine.
-    pub target: String,
-    /// As many tasks at once.
-    pub slots: Option<u32>,
-}
-
 /// The hosts of `--sshlogin` and `--sshloginfile`, in their order.
 pub fn logins(given: &ParallelArgs) -> Result<Vec<Login>, Failure> {
     let mut found = Vec::new();
     for text in &given.sshlogin {
-        for word in text.split(',').filter(|word| !word.is_empty()) {
-            found.push(login(word)?);
-        }
+        found.extend(homing_batch::logins(text)?);
     }
     for path in &given.sshloginfile {
         let text = std::fs::read_to_string(path)
             .map_err(|e| Failure::usage(format!("cannot read the hosts in {}: {e}", path.display())))?;
-        for line in text.lines().map(|line| line.split('#').next().unwrap_or_default().trim()) {
-            found.extend((!line.is_empty()).then(|| login(line)).transpose()?);
-        }
+        found.extend(homing_batch::logins_of_file(&text)?);
     }
     Ok(found)
-}
-
-fn login(text: &str) -> Result<Login, Failure> {
-    let (slots, target) = match text.split_once('/') {
-        Some((slots, target)) => (slots.parse().ok().filter(|n| *n > 0), target),
-        None => (None, text),
-    };
-    let odd = target.is_empty() || target.starts_with(['-', '@']) || target.contains(char::is_whitespace);
-    if odd || (text.contains('/') && slots.is_none()) {
-        let hint = "options of ssh go into ~/.ssh/config, or HOMING_SSH='ssh -F FILE'; groups: --hosts @group";
-        return Err(Failure::usage(format!("--sshlogin takes [N/][user@]host or ':', not {text:?}")).hint(hint));
-    }
-    Ok(Login { target: target.to_string(), slots })
-}
-
-/// GNU parallel's options that are not there, and what does their work.
-const ABSENT: &[(&str, &str)] = &[
-    ("--round-robin", "--pipe gives each block a command of its own; a large --block makes few of them"),
-    ("--roundrobin", "--pipe gives each block a command of its own; a large --block makes few of them"),
-    ("--tee", "give each task the file"),
-    ("--cat", "--pipe, and /dev/stdin as the name of the file"),
-    ("--fifo", "--pipe, and /dev/stdin as the name of the file"),
-    ("--regexp", "cut the file with csplit(1)"),
-    ("--groupby", "sort the file and cut it with csplit(1)"),
-    ("--noswap", "--memfree waits for memory"),
-    ("--memsuspend", "--memfree waits for memory"),
-    ("--limit", "--memfree and --io bound what starts"),
-    ("--tmux", "`homing sub` runs a command detached, `homing peek` shows what it prints"),
-    ("--tmuxpane", "`homing sub` runs a command detached, `homing peek` shows what it prints"),
-    ("--semaphore", "flock(1), or `homing sub` with a queue of so many slots"),
-    ("--semaphorename", "flock(1), or `homing sub` with a queue of so many slots"),
-    ("--semaphoretimeout", "flock(1), or `homing sub` with a queue of so many slots"),
-    ("--sqlmaster", "--tasks FILE: one JSON object a line, and --joblog or the run's journal for what became of them"),
-    ("--sql", "--tasks FILE: one JSON object a line, and --joblog or the run's journal for what became of them"),
-    ("--sqlworker", "--tasks FILE on a host of the run"),
-    ("--sqlandworker", "--tasks FILE: one JSON object a line"),
-    ("--filter", "let what makes the list leave those out (grep, awk), or `::: $(...)`"),
-    ("--transfer", "the hosts see the same files: put them on a volume that all mount, or `homing push`"),
-    ("--transferfile", "the hosts see the same files: put them on a volume that all mount, or `homing push`"),
-    ("--return", "--output names what a task writes on a volume; `homing pull` fetches from hosts"),
-    ("--trc", "--output names what a task writes on a volume; `homing push` and `homing pull` copy"),
-    ("--cleanup", "what homing starts on a host is cleaned up"),
-    ("--basefile", "`homing push FILE` before the run"),
-    ("--nonall", "`homing exec -w HOSTS COMMAND`"),
-    ("--onall", "`homing exec -w HOSTS COMMAND` for each argument"),
-    ("--controlmaster", "connections are kept without it"),
-    ("--ssh", "HOMING_SSH names another ssh"),
-    ("--profile", "a shell alias, or a script"),
-    ("--csv", "--colsep ','"),
-    ("--files", "--results DIR"),
-    ("--compress", "--results on a file system that compresses"),
-    ("--latest-line", "--bar"),
-    ("--ll", "--bar"),
-    ("--color", "--tag tells tasks apart"),
-    ("--ctag", "--tag tells tasks apart"),
-    ("--ctagstring", "--tagstring"),
-    ("--termseq", "a task ends by TERM, and by KILL if it does not"),
-    ("--total-jobs", "the number of tasks is known where the input is"),
-    ("--template", "a script that takes the arguments"),
-    ("--hostgroups", "@group in --hosts"),
-    ("--embed", "a script that calls `homing run`"),
-    ("--session", "--env names what tasks get"),
-    ("--parset", "x=$(homing run ...)"),
-    ("--shebang", "a script that calls `homing run`"),
-    ("--shebang-wrap", "a script that calls `homing run`"),
-    ("--interactive", "--dry-run shows what would run"),
-    ("-p", "--dry-run shows what would run"),
-    ("-M", "connections are kept without it"),
-    ("-D", "`homing run --explain`"),
-    ("-E", "let sed or awk end the list: sed '/END/Q'"),
-    ("-i", "-I STRING"),
-    ("-l", "-L N"),
-    ("-x", "-s N"),
-    ("--eof", "let sed or awk end the list: sed '/END/Q'"),
-    ("--max-line-length-allowed", "getconf ARG_MAX"),
-    ("--number-of-cpus", "nproc, or `homing hosts`"),
-    ("--number-of-cores", "nproc, or `homing hosts`"),
-    ("--number-of-threads", "nproc, or `homing hosts`"),
-    ("--process-slot-var", "{%} or $PARALLEL_JOBSLOT"),
-    ("--delay-auto", "--delay TIME"),
-    ("--shellquote", "--dry-run shows words as the shell wants them"),
-    ("--skip-first-line", "tail -n +2 FILE | homing run ..., or --header :"),
-    ("--wait", "homing run waits; `homing wait` waits for jobs of `homing sub`"),
-    ("--bg", "`homing sub`"),
-    ("--fg", "homing run waits"),
-    ("--bin", "sort the file and cut it with csplit(1)"),
-    ("--shard", "sort the file and cut it with csplit(1)"),
-    ("--group-by", "sort the file and cut it with csplit(1)"),
-    ("--block-timeout", "--pipe -N cuts after so many records"),
-    ("--bt", "--pipe -N cuts after so many records"),
-    ("--remove-rec-sep", "tr or sed in the command takes separators away"),
-    ("--removerecsep", "tr or sed in the command takes separators away"),
-    ("--rrs", "tr or sed in the command takes separators away"),
-    ("--bf", "`homing push FILE` before the run"),
-    ("--tf", "the hosts see the same files: put them on a volume that all mount, or `homing push`"),
-    ("--rsync-opts", "the hosts see the same files: put them on a volume that all mount, or `homing push`"),
-    ("--cf", "--tag tells tasks apart"),
-    ("--color-failed", "the failures are listed at the end, and by `homing report`"),
-    ("--compress-program", "--results on a file system that compresses"),
-    ("--decompress-program", "--results on a file system that compresses"),
-    ("--tmpdir", "HOMING_RUNS names the folder that keeps output"),
-    ("--output-as-files", "--results DIR"),
-    ("--outputasfiles", "--results DIR"),
-    ("--res", "--results DIR"),
-    ("--jl", "--joblog FILE"),
-    ("--filter-hosts", "a host that does not answer is left out, and named"),
-    ("--hgrp", "@group in --hosts"),
-    ("--exit", "`homing exec -w HOSTS COMMAND`"),
-    ("--gnu", "nothing: it is so without it"),
-    ("--plain", "HOMING_CONFIG=/dev/null leaves the user's defaults out"),
-    ("--silent", "nothing: commands are printed only with -v or -t"),
-    ("--no-keep-order", "nothing: it is so without -k"),
-    ("--hashbang", "a script that calls `homing run`"),
-    ("--semaphore-name", "flock(1), or `homing sub` with a queue of so many slots"),
-    ("--semaphore-timeout", "flock(1), or `homing sub` with a queue of so many slots"),
-    ("--id", "flock(1), or `homing sub` with a queue of so many slots"),
-    ("--st", "flock(1), or `homing sub` with a queue of so many slots"),
-    ("--minversion", "homing --version"),
-    ("--version", "homing --version"),
-    ("-V", "homing --version"),
-    ("--number-of-sockets", "nproc, or `homing hosts`"),
-    ("--use-cores-instead-of-threads", "-j N, or N/host in -S"),
-    ("--use-cpus-instead-of-cores", "-j N, or N/host in -S"),
-    ("--use-sockets-instead-of-threads", "-j N, or N/host in -S"),
-    ("--open-tty", "a task has no terminal; `homing sub` or a shell loop"),
-    ("--tty", "a task has no terminal; `homing sub` or a shell loop"),
-    ("-o", "a task has no terminal; `homing sub` or a shell loop"),
-    ("--parens", "{= perl =} is not there; --rpl, or a command that works on its argument"),
-    ("--record-env", "--env names what tasks get"),
-    ("--replace", "-I STRING"),
-    ("--shell-completion", "homing completions SHELL"),
-    ("--shell-quote", "--dry-run shows words as the shell wants them"),
-    ("--show-limits", "getconf ARG_MAX"),
-    ("--sql-master", "--tasks FILE: one JSON object a line, and --joblog or the run's journal for what became of them"),
-    ("--sql-and-worker", "--tasks FILE: one JSON object a line"),
-    ("--sql-worker", "--tasks FILE on a host of the run"),
-    ("--ssh-delay", "HOMING_SSH names another ssh, which may wait"),
-    ("--term-seq", "a task ends by TERM, and by KILL if it does not"),
-    ("--tmpl", "a script that takes the arguments"),
-    ("-J", "a shell alias, or a script"),
-    ("-e", "let sed or awk end the list: sed '/END/Q'"),
-];
-
-fn absent(name: &str, instead: &str) -> Failure {
-    let text = format!("GNU parallel's {name} is not there; instead: {instead}");
-    Failure::usage(text).hint("docs/manual/parallel.md has all of its options")
 }
 
 /// An option that `homing run` does not have, with what does its work: clap would offer the
@@ -395,13 +235,9 @@ pub fn unknown(error: &clap::Error) -> Option<Failure> {
         return None;
     }
     let name = given.split('=').next().unwrap_or_default();
-    let known = ABSENT.iter().find(|(known, _)| *known == name);
-    let begun = || {
-        let mut found = ABSENT.iter().filter(|(known, _)| name.len() > 3 && known.starts_with(name));
-        found.next().filter(|_| found.next().is_none())
-    };
-    Some(match known.or_else(begun) {
-        Some((name, instead)) => absent(name, instead),
+    Some(match homing_batch::absent(name) {
+        Some((name, instead)) => Failure::usage(format!("GNU parallel's {name} is not there; instead: {instead}"))
+            .hint("docs/manual/parallel.md has all of its options"),
         None => Failure::usage(format!("homing run has no option {name}")).hint(
             "homing run --help; what belongs to the command goes into its quotes: homing run 'CMD -x {}' ::: FILES",
         ),

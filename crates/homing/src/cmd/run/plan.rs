@@ -1,14 +1,15 @@
 //! `homing plan`: the same way as a run, up to the moment before anything runs.
 
 use super::args::Args;
-use super::order::in_order;
-use super::source::{Source, Sourcing};
-use crate::failure::Failure;
+use super::targets::Targets;
 use homing_batch::Files;
 use homing_dispatch::{Hosts, Incoming};
-use homing_model::{Command, HostFacts, Task, TaskId};
-use homing_place::HostModel;
-use std::collections::{BTreeMap, HashMap};
+use homing_graph::in_order;
+use homing_launch::{HostPlan, Via};
+use homing_model::{Command, Failure, HostFacts, Links, Task, TaskId, alike};
+use homing_place::{HostModel, Need, Params};
+use homing_source::Source;
+use std::collections::BTreeMap;
 use std::io::{self, BufReader, IsTerminal};
 
 /// Whether a server's tasks would wait for those of others now.
@@ -32,97 +33,110 @@ pub fn plan(args: Args) -> Result<i32, Failure> {
             .hint("homing run --dry-run lists the commands; homing jobs ID tells the hosts of each"));
     }
     let cwd = std::env::current_dir().map_err(Failure::system)?;
-    let finder = super::finder(&args)?;
-    let super::targets::Targets { hosts: targets, links, .. } = super::targets::targets(&args, &cwd, "plan", None)?;
+    let finder = super::options::finder(&args)?;
+    let Targets { hosts: targets, links, .. } = super::targets::targets(&args, &cwd, "plan", None)?;
     let mut inputs = Files::new(&cwd, Box::new(BufReader::new(io::stdin())));
     let batch = super::batch(&args, &cwd, "plan", &mut inputs, io::stdin().is_terminal())?;
-    let slots = super::slots(&args)?;
-    let mut hosts = Hosts::default();
-    let mut shapes = Vec::new();
-    for (ix, target) in targets.iter().enumerate() {
-        let facts = match &target.via {
-            homing_launch::Via::Local => homing_probe::facts(),
-            // A plan takes nothing from the cluster: of Slurm's node the name is known, and the volumes are taken to be ours.
-            homing_launch::Via::Slurm(_) => HostFacts {
-                hostname: target.name.clone(),
-                mounts: homing_probe::facts().mounts,
-                ..HostFacts::default()
-            },
-            via => {
-                let opened = homing_launch::open(&target.name, via, &homing_launch::Options::default());
-                opened.map_err(|e| Failure::system(format!("{}: {e}", target.name)))?.facts
-            }
-        };
+    let (hosts, shapes) = there(&args, &targets, &links)?;
+    let source = Source::new(batch, super::options::sourcing(&args, &cwd, shapes.len())?, finder);
+    let tasks = Tasks::read(source, &hosts)?;
+    tasks.tell(&hosts, &shapes, Params { locality: !args.no_locality, links, ..Default::default() })
+}
+
+/// The hosts that answer, all asked at the same time. The others are told, and take no part.
+fn there(args: &Args, targets: &[HostPlan], links: &Links) -> Result<(Hosts, Vec<HostModel>), Failure> {
+    let slots = super::options::slots(args)?;
+    let answers = homing_threads::each_of(targets, homing_launch::FAN_OUT, facts);
+    let silent = targets.iter().zip(&answers).filter_map(|(target, answer)| Some((target, answer.as_ref().err()?)));
+    let told = alike::folded(silent.map(|(target, why)| (target.name.as_str(), why.as_str())));
+    if !told.is_empty() && (args.need_all_hosts || answers.iter().all(Result::is_err)) {
+        return Err(Failure::system(told.join("; ")).hint("ssh to one of these hosts by hand, then `homing hosts`"));
+    }
+    told.iter().for_each(|line| eprintln!("homing: {line}; not in this plan"));
+    let (mut hosts, mut shapes) = (Hosts::default(), Vec::new());
+    for (target, facts) in targets.iter().zip(answers).filter_map(|(target, facts)| Some((target, facts.ok()?))) {
         let count = target.slots.unwrap_or_else(|| slots(facts.cores)).max(1);
-        shapes.push(HostModel {
-            slots: count,
-            nic_bytes_per_s: links.rate(&target.name, facts.nic_bytes_per_s),
-            serving: 0.0,
-            switch: links.leaf(&target.name),
-        });
-        hosts.up(ix, &target.name, count, facts);
+        let nic_bytes_per_s = links.rate(&target.name, facts.nic_bytes_per_s);
+        hosts.up(shapes.len(), &target.name, count, facts);
+        shapes.push(HostModel { slots: count, nic_bytes_per_s, serving: 0.0, switch: links.leaf(&target.name) });
     }
-    let sourcing = Sourcing {
-        cwd,
-        detect: !args.no_detect,
-        handed_on: false,
-        skip_newer: args.skip_newer,
-        makes_workdir: false,
-        done: HashMap::new(),
-        listed: HashMap::new(),
-        missing: None,
-        hosts: targets.len(),
-        fenced: false,
-        nonces: None,
-        servers: args.cluster.load()?.servers(),
-        own: args.cluster.load()?.locators(),
-        fs_timeout: std::time::Duration::from_secs(args.fs_timeout.into()),
-    };
-    let mut needs = Vec::new();
-    let mut commands = BTreeMap::new();
-    let (mut others, mut later) = (Vec::new(), Vec::new());
-    for incoming in Source::new(batch, sourcing, finder) {
-        match incoming {
-            Incoming::Task { offer, .. } => {
-                needs.push((offer.task.id, offer.need(&hosts)));
-                commands.insert(offer.task.id, offer.task.command.display());
-            }
-            Incoming::Served(_) | Incoming::Again(_) => {}
-            Incoming::Server(names, place) => place.iter().for_each(|place| tell_waits(&names[0], place)),
-            Incoming::Unread { task, reason } => {
-                println!("{}\t-\t{reason}", task.id);
-                others.push(task.id);
-            }
-            Incoming::Skip(skipped) => {
-                others.push(skipped.task);
-                println!("{}\t-\tskipped: {}", skipped.task, skipped.reason.unwrap_or_default());
-            }
-            Incoming::After(task) => later.push(*task),
-            Incoming::Broken { text, .. } => return Err(Failure::usage(text)),
-            Incoming::Note(text) => eprintln!("homing: {text}"),
+    Ok((hosts, shapes))
+}
+
+fn facts(target: &HostPlan) -> Result<HostFacts, String> {
+    match &target.via {
+        Via::Local => Ok(homing_probe::facts()),
+        // A plan takes nothing from the cluster: of Slurm's node the name is known, and the volumes are taken to be ours.
+        Via::Slurm(_) => Ok(HostFacts {
+            hostname: target.name.clone(),
+            mounts: homing_probe::facts().mounts,
+            ..HostFacts::default()
+        }),
+        via => {
+            let opened = homing_launch::open(&target.name, via, &homing_launch::Options::default());
+            opened.map(|channel| channel.facts).map_err(|e| e.to_string())
         }
     }
-    let params = homing_place::Params { locality: !args.no_locality, links, ..Default::default() };
-    // Nothing is known yet of how long a command takes: as long as it takes to read its bytes.
-    let bytes: BTreeMap<TaskId, u64> = needs.iter().map(|(task, need)| (*task, need.total)).collect();
-    let work_us = |task: TaskId, _| (bytes[&task] as f64 / params.default_bytes_per_s * 1e6) as u64;
-    for planned in homing_place::simulate(params.clone(), &shapes, &needs, work_us) {
-        let why = planned.why.text(|host| hosts.name(host));
-        println!("{}\t{}\t{}\t{}", planned.task, hosts.name(planned.host), why, commands[&planned.task]);
-    }
-    others.extend(commands.keys());
-    let first = others.into_iter().map(|id| Task { id, ..Task::of(Command::Argv(Vec::new())) });
-    in_order(first.chain(later).map(Ok::<Task, Failure>), |task| {
-        if !task.after.is_empty() {
-            let after: Vec<String> = task.after.iter().map(TaskId::to_string).collect();
-            println!(
-                "{}\t-\tafter {}, where its inputs are then\t{}",
-                task.id,
-                after.join(" "),
-                task.command.display()
-            );
+}
+
+/// What the tasks of a batch need, and what is told of those that no host is chosen for.
+#[derive(Default)]
+struct Tasks {
+    needs: Vec<(TaskId, Need)>,
+    commands: BTreeMap<TaskId, String>,
+    /// Those that do not run, told already.
+    others: Vec<TaskId>,
+    /// Those that run after others.
+    later: Vec<Task>,
+}
+
+impl Tasks {
+    fn read(source: Source, hosts: &Hosts) -> Result<Tasks, Failure> {
+        let mut tasks = Tasks::default();
+        for incoming in source {
+            match incoming {
+                Incoming::Task { offer, .. } => {
+                    tasks.needs.push((offer.task.id, offer.need(hosts)));
+                    tasks.commands.insert(offer.task.id, offer.task.command.display());
+                }
+                Incoming::Served(_) | Incoming::Again(_) => {}
+                Incoming::Server(names, place) => place.iter().for_each(|place| tell_waits(&names[0], place)),
+                Incoming::Unread { task, reason } => tasks.does_not_run(task.id, &reason),
+                Incoming::Skip(skipped) => {
+                    tasks.does_not_run(skipped.task, &format!("skipped: {}", skipped.reason.unwrap_or_default()));
+                }
+                Incoming::After(task) => tasks.later.push(*task),
+                Incoming::Broken { text, .. } => return Err(Failure::usage(text)),
+                Incoming::Note(text) => eprintln!("homing: {text}"),
+            }
         }
-        Ok(())
-    })?;
-    Ok(0)
+        Ok(tasks)
+    }
+
+    fn does_not_run(&mut self, task: TaskId, why: &str) {
+        println!("{task}\t-\t{why}");
+        self.others.push(task);
+    }
+
+    fn tell(mut self, hosts: &Hosts, shapes: &[HostModel], params: Params) -> Result<i32, Failure> {
+        // Nothing is known yet of how long a command takes: as long as it takes to read its bytes.
+        let bytes: BTreeMap<TaskId, u64> = self.needs.iter().map(|(task, need)| (*task, need.total)).collect();
+        let rate = params.default_bytes_per_s;
+        let work_us = |task: TaskId, _| (bytes[&task] as f64 / rate * 1e6) as u64;
+        for planned in homing_place::simulate(params, shapes, &self.needs, work_us) {
+            let why = planned.why.text(|host| hosts.name(host));
+            println!("{}\t{}\t{}\t{}", planned.task, hosts.name(planned.host), why, self.commands[&planned.task]);
+        }
+        self.others.extend(self.commands.keys());
+        let first = self.others.into_iter().map(|id| Task { id, ..Task::of(Command::Argv(Vec::new())) });
+        in_order(first.chain(self.later).map(Ok::<Task, Failure>), |task| {
+            if !task.after.is_empty() {
+                let after = task.after.iter().map(TaskId::to_string).collect::<Vec<_>>().join(" ");
+                let command = task.command.display();
+                println!("{}\t-\tafter {after}, where its inputs are then\t{command}", task.id);
+            }
+            Ok(())
+        })?;
+        Ok(0)
+    }
 }

@@ -18,7 +18,7 @@ pub fn seats(args: &Args, hosts: &[HostPlan]) -> Option<Box<dyn homing_dispatch:
     // Who cannot read what the queue goes by is told so by the queue's own commands.
     let count = Cluster::of_queue().ok()?.queue_config().ok()?.slots;
     let cores = std::thread::available_parallelism().map_or(1, |n| n.get() as u32);
-    let most = here.slots.or_else(|| super::slots(args).ok().map(|slots| slots(cores)))?.max(1);
+    let most = here.slots.or_else(|| super::options::slots(args).ok().map(|slots| slots(cores)))?.max(1);
     if count == 0 {
         return None;
     }

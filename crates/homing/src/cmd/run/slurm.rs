@@ -3,11 +3,12 @@
 use super::args::{Args, On, SlurmArgs};
 use super::licenses;
 use crate::cluster::Cluster;
-use crate::failure::Failure;
+use crate::cluster::granted::{choice, plan, within};
 use crate::nodes::Nodes;
 use homing_dispatch::Licensed;
-use homing_launch::{HostPlan, SlurmSeat, Stop, Via};
-use homing_slurm::{Allocation, Choice, Node, Request, Seat, Wish, ask, choose};
+use homing_launch::HostPlan;
+use homing_model::Failure;
+use homing_slurm::{Allocation, Request, Seat, Wish, ask};
 
 impl SlurmArgs {
     /// Whether the user said anything that only Slurm understands; a number of hosts is none beside `--ppn`.
@@ -47,9 +48,10 @@ pub fn targets(
     if let Some(allocation) = Allocation::from_env(|name| std::env::var(name).ok()) {
         return Ok((within(&allocation, &wish, &request)?, Vec::new(), Vec::new()));
     }
-    let choice = choice(args, &wish)?;
+    let partition = args.slurm.partition.clone().or_else(|| std::env::var("SLURM_PARTITION").ok());
+    let choice = choice(partition, args.slurm.reservation.as_deref(), &wish)?;
     let licensed = licenses::of(args, cluster, &wish.holders, &choice.seats)?;
-    request.licenses = licenses::word(&licensed);
+    request.licenses = crate::cluster::licenses::of_run(&licensed);
     let plans = |seats: Vec<Seat>| seats.into_iter().map(|seat| plan(seat, &wish, &request)).collect();
     let servers = licensed.into_iter().map(|(_, server)| server).collect();
     Ok((plans(choice.seats), plans(choice.spares), servers))
@@ -101,94 +103,4 @@ fn number(nodes: Nodes) -> Result<usize, Failure> {
     (least == most)
         .then_some(most as usize)
         .ok_or_else(|| why().hint(format!("--nodes {most}; --ppn for tasks over several hosts")))
-}
-
-fn choice(args: &Args, wish: &Wish) -> Result<Choice, Failure> {
-    let partition = args.slurm.partition.clone().or_else(|| std::env::var("SLURM_PARTITION").ok());
-    let mut nodes =
-        ask::nodes(partition.as_deref()).map_err(|e| Failure::system(e).hint("sinfo; or run here with --on local"))?;
-    if nodes.is_empty() {
-        let text = partition.map_or("Slurm has no nodes".into(), |p| format!("Slurm has no partition {p} with nodes"));
-        return Err(Failure::usage(text).hint("sinfo lists the partitions"));
-    }
-    if let Some(name) = &args.slurm.reservation {
-        let reserved = ask::reservation(name).map_err(|e| Failure::usage(e).hint("scontrol show reservation"))?;
-        nodes.retain(|n| reserved.contains(&n.name));
-    }
-    add_addresses(&mut nodes, &wish.holders);
-    let choice = choose(&nodes, wish);
-    if choice.seats.is_empty() {
-        return Err(none_fits(&nodes, wish));
-    }
-    for node in nodes.iter().filter(|n| !n.is_usable(wish.in_reservation) && holds(n, wish)) {
-        eprintln!("homing: {} holds data and is {}: {}", node.name, node.state, because(&node.reason));
-    }
-    Ok(choice)
-}
-
-fn holds(node: &Node, wish: &Wish) -> bool {
-    wish.holders.iter().any(|host| node.is_called(host))
-}
-
-fn because(reason: &str) -> &str {
-    if reason.is_empty() { "its tasks go to other hosts" } else { reason }
-}
-
-fn none_fits(nodes: &[Node], wish: &Wish) -> Failure {
-    let states: Vec<String> = nodes.iter().take(8).map(|n| format!("{} {}", n.name, n.state)).collect();
-    let text = match nodes.iter().any(|n| n.is_usable(wish.in_reservation)) {
-        true => "no node of the partition has room for one such task, or none is among --hosts".to_string(),
-        false => format!("no node of the partition can be used: {}", states.join(", ")),
-    };
-    Failure::usage(text).hint("sinfo -N -l; --partition NAME takes another")
-}
-
-/// A file system may know its servers by address only.
-fn add_addresses(nodes: &mut [Node], holders: &[String]) {
-    if !holders.iter().any(|h| h.parse::<std::net::IpAddr>().is_ok()) {
-        return;
-    }
-    for node in nodes {
-        node.aliases.extend(homing_names::addresses(&node.name));
-    }
-}
-
-/// Steps of the job around us: nothing to choose, its nodes are ours already.
-fn within(allocation: &Allocation, wish: &Wish, request: &Request) -> Result<Vec<HostPlan>, Failure> {
-    let node = |(name, cpus): &(String, u32)| Node {
-        name: name.clone(),
-        aliases: vec![],
-        state: "idle".into(),
-        idle_cpus: *cpus,
-        cpus: *cpus,
-        // Its limit is the job's own.
-        memory_mb: u64::MAX >> 1,
-        reason: String::new(),
-    };
-    let nodes: Vec<Node> = allocation.nodes.iter().map(node).collect();
-    let all = Wish { nodes: wish.nodes.or(Some(nodes.len())), ..wish.clone() };
-    let seats = choose(&nodes, &all).seats;
-    if seats.is_empty() {
-        let names: Vec<&str> = nodes.iter().map(|n| n.name.as_str()).collect();
-        let text = format!("job {} has no node with room for such a task; it has {}", allocation.job, names.join(","));
-        return Err(Failure::usage(text));
-    }
-    let request = Request { within: Some(allocation.job.clone()), ..request.clone() };
-    let plans = seats.into_iter().map(|seat| {
-        let here = allocation.here.as_ref() == Some(&seat.node);
-        let plan = plan(seat, wish, &request);
-        // A child of ours stands in the same job, and needs no step.
-        if here { HostPlan { via: Via::Local, ..plan } } else { plan }
-    });
-    Ok(plans.collect())
-}
-
-fn plan(seat: Seat, wish: &Wish, request: &Request) -> HostPlan {
-    let request = Request {
-        cpus: seat.slots.saturating_mul(wish.cpus_per_task),
-        memory_mb: wish.memory_mb.map(|mb| mb.saturating_mul(u64::from(seat.slots))),
-        ..request.clone()
-    };
-    let via = SlurmSeat { node: seat.node.clone(), request, round: 0, stop: Stop::default() };
-    HostPlan { name: seat.node, via: Via::Slurm(Box::new(via)), slots: Some(seat.slots) }
 }

@@ -1,13 +1,12 @@
 //! Which hosts a run may use, and how each is reached.
 
 use super::args::{Args, On};
-use super::parallel::Login;
-use crate::cluster::Cluster;
-use crate::failure::Failure;
+use crate::cluster::{Cluster, with_slots};
+use homing_batch::Login;
 use homing_dispatch::Licensed;
 use homing_launch::{HostPlan, Via};
 use homing_locate::{Finder, HostNames, Named};
-use homing_model::Links;
+use homing_model::{Failure, Links};
 use std::collections::BTreeSet;
 use std::path::Path;
 use std::time::Duration;
@@ -38,18 +37,18 @@ pub fn targets(args: &Args, cwd: &Path, run: &str, tasks: Option<u64>) -> Result
     let cluster = args.cluster.load()?;
     let logins = super::parallel::logins(&args.parallel)?;
     if args.ppn.is_some() {
-        return Ok(super::wide::plan(args, &cluster, !logins.is_empty())?.into());
+        return Ok(super::wide::plan(args, cluster, !logins.is_empty())?.into());
     }
     if !logins.is_empty() {
         if args.hosts.is_some() {
             return Err(Failure::usage("--sshlogin and --hosts say the same; give one of them"));
         }
-        let hosts: Vec<HostPlan> = logins.into_iter().map(|login| host_of(login, &cluster)).collect();
+        let hosts = with_slots(logins.into_iter().map(|login| host_of(login, cluster)).collect())?;
         return Ok(Targets { links: cluster.links(Vec::new())?, ..hosts.into() });
     }
     let given = args.hosts.is_some() || cluster.has_hosts();
     if super::slurm::is_chosen(args, given) {
-        let (hosts, spares, licensed) = super::slurm::targets(args, &cluster, run, tasks, holders(args, cwd)?)?;
+        let (hosts, spares, licensed) = super::slurm::targets(args, cluster, run, tasks, holders(args, cwd)?)?;
         return Ok(Targets { hosts, spares, links: cluster.links(homing_slurm::ask::switches())?, licensed });
     }
     let local = match args.on {
@@ -68,7 +67,7 @@ pub fn targets(args: &Args, cwd: &Path, run: &str, tasks: Option<u64>) -> Result
         return Err(Failure::usage("--on ssh needs hosts, and no input lies on a volume that names any")
             .hint("--hosts n[1-4], or a cluster.toml with hosts = \"n[1-4]\""));
     }
-    let hosts: Vec<HostPlan> = names.into_iter().map(|name| plan(name, &cluster)).collect();
+    let hosts = cluster.plans(names)?;
     Ok(Targets { links: cluster.links(Vec::new())?, ..hosts.into() })
 }
 
@@ -78,20 +77,16 @@ fn host_of(login: Login, cluster: &Cluster) -> HostPlan {
         ":" => return HostPlan { slots: login.slots, name: super::hostname(), via: Via::Local },
         target => target.rsplit('@').next().unwrap_or(target).to_string(),
     };
-    let found = plan(name, cluster);
+    let found = cluster.plan(name);
     let via = if login.target.contains('@') { Via::Ssh { target: login.target } } else { found.via };
     HostPlan { slots: login.slots.or(found.slots), name: found.name, via }
-}
-
-fn plan(name: String, cluster: &Cluster) -> HostPlan {
-    let slots = cluster.slots_of(&name);
-    HostPlan::named(name, slots)
 }
 
 /// Storage hosts of the inputs that can be read off the command line, or of the working directory.
 fn holders(args: &Args, cwd: &Path) -> Result<Vec<String>, Failure> {
     let paths = |words: &[std::ffi::OsString]| words.iter().map(|w| cwd.join(w)).take(SAMPLE).collect();
-    let named = Named { declared: paths(&args.near), words: paths(&args.words), patterns: Vec::new(), block: None };
+    // Not those of HDFS: what answers by HTTP does not choose where commands run.
+    let named = Named { declared: paths(&args.near), words: paths(&args.words), ..Named::default() };
     let (looked, cwd) = (named.all().cloned().chain([cwd.to_path_buf()]).collect(), cwd.to_path_buf());
     let own = args.cluster.load()?.locators();
     let look = move || {

@@ -7,17 +7,9 @@
 
 use super::args::{Args, On};
 use crate::cluster::Cluster;
-use crate::failure::Failure;
 use homing_launch::{HostPlan, Via};
-use homing_model::RawText;
+use homing_model::{Failure, RawText};
 use homing_queue::Engine;
-use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
-use std::thread::JoinHandle;
-use std::time::Duration;
-
-/// Between two looks whether somebody serves the queue; as long as the queue's own.
-const LOOK: Duration = Duration::from_millis(100);
 
 /// This machine, with as many tasks at once as its queue's hosts have room for: the rest waits better here.
 pub fn plan(args: &Args, cluster: &Cluster, by_login: bool) -> Result<Vec<HostPlan>, Failure> {
@@ -31,7 +23,7 @@ pub fn plan(args: &Args, cluster: &Cluster, by_login: bool) -> Result<Vec<HostPl
         return Err(Failure::usage("--ppn: Slurm takes jobs over several nodes as jobs of its own").hint(hint));
     }
     let engine = crate::embedded::open()?;
-    let slots: Option<u32> = engine.machines().map_err(crate::embedded::failed)?.iter().map(|m| m.slots).sum();
+    let slots: Option<u32> = engine.machines()?.iter().map(|m| m.slots).sum();
     let least = args.slurm.nodes.map_or(1, |nodes| nodes.least).saturating_mul(args.ppn.unwrap_or(1));
     let at_once = slots.filter(|_| args.jobs.is_none()).map(|slots| (slots / least).max(1));
     Ok(vec![HostPlan { name: super::hostname(), via: Via::Local, slots: at_once }])
@@ -55,39 +47,4 @@ pub fn words(args: &Args) -> Result<Option<Vec<RawText>>, Failure> {
 /// What the ways to other hosts need of this session, and tasks are not given otherwise.
 pub fn agent() -> Option<(RawText, RawText)> {
     std::env::var_os("SSH_AUTH_SOCK").map(|socket| ("SSH_AUTH_SOCK".into(), socket.into()))
-}
-
-/// Sees to it that somebody serves the queue while the run lasts: a runner that a task starts would end with the task.
-pub struct Tender {
-    ended: Arc<AtomicBool>,
-    thread: Option<JoinHandle<()>>,
-}
-
-impl Tender {
-    /// From now on, until it is dropped.
-    pub fn begin() -> Result<Tender, Failure> {
-        let engine = crate::embedded::open()?;
-        let ended = Arc::<AtomicBool>::default();
-        let seen = ended.clone();
-        let tend = move || {
-            let mut told = None;
-            while !seen.load(Ordering::Relaxed) {
-                if let Err(why) = engine.serve()
-                    && told.replace(why.to_string()) != Some(why.to_string())
-                {
-                    eprintln!("homing: nobody serves the queue: {why}");
-                }
-                std::thread::sleep(LOOK);
-            }
-        };
-        let thread = homing_threads::begin(tend).map_err(Failure::system)?;
-        Ok(Tender { ended, thread: Some(thread) })
-    }
-}
-
-impl Drop for Tender {
-    fn drop(&mut self) {
-        self.ended.store(true, Ordering::Relaxed);
-        let _ = self.thread.take().map(JoinHandle::join);
-    }
 }

@@ -1,16 +1,9 @@
 //! The other end: this program, on the bank's host or the source's.
 
-use crate::failure::Failure;
-use homing_launch::{Carried, Channel, HostPlan, Keeper, Options, Via};
-use homing_snapshot::ask::{Answer, Ask, Control};
+use homing_model::Failure;
 use homing_snapshot::serve;
 use std::ffi::OsString;
-use std::io::{BufRead, BufReader, Write};
-use std::process::{Child, Command, Stdio};
-use std::time::Duration;
-
-/// For the other end to go, after the channel was closed.
-const FAREWELL: Duration = Duration::from_secs(5);
+use std::io::BufReader;
 
 /// `snapshot-host`, on standard input and output.
 pub fn host() -> Result<i32, Failure> {
@@ -25,104 +18,4 @@ pub fn remove(words: &[OsString]) -> Result<i32, Failure> {
     let vault = words.first().ok_or_else(|| Failure::usage("which vault?"))?;
     homing_snapshot::remove::all(vault.as_ref()).map_err(Failure::system)?;
     Ok(0)
-}
-
-/// What one speaks into; the channel ends when it is dropped.
-pub struct To {
-    host: String,
-    to: Option<Box<dyn Write + Send>>,
-    carrier: Carrier,
-}
-
-/// What one hears from.
-pub struct From {
-    host: String,
-    from: Box<dyn BufRead + Send>,
-}
-
-enum Carrier {
-    Here(Child),
-    There(Option<Keeper>),
-}
-
-/// Asks a host; this machine by its own name, or `localhost`, without ssh.
-pub fn ask(host: &str, ask: &Ask) -> Result<(To, From), Failure> {
-    let (mut to, from) = match HostPlan::named(host.into(), None).via {
-        Via::Local => here(host)?,
-        via => {
-            let options = Options { role: serve::WORD, carried: Carried::Program, ..Options::default() };
-            let Channel { to, from, keeper, .. } =
-                homing_launch::open(host, &via, &options).map_err(Failure::system)?;
-            let to = To { host: host.into(), to: Some(to), carrier: Carrier::There(Some(keeper)) };
-            (to, From { host: host.into(), from })
-        }
-    };
-    to.tell(ask)?;
-    Ok((to, from))
-}
-
-/// The one answer of a host.
-pub fn answer(host: &str, question: &Ask) -> Result<Answer, Failure> {
-    let (_to, mut from) = ask(host, question)?;
-    from.next()
-}
-
-fn here(host: &str) -> Result<(To, From), Failure> {
-    let failed = |e: std::io::Error| Failure::system(format!("starting this program once more: {e}"));
-    let mut command = Command::new("/proc/self/exe");
-    command.arg(serve::WORD).stdin(Stdio::piped()).stdout(Stdio::piped());
-    homing_process::give_back_files(&mut command);
-    let mut child = command.spawn().map_err(failed)?;
-    let (to, from) = (child.stdin.take(), child.stdout.take());
-    let (Some(to), Some(from)) = (to, from) else { return Err(Failure::system("a pipe is missing")) };
-    let mut from = BufReader::new(from);
-    homing_wire::receive_hello(&mut from, |_| ()).map_err(Failure::system)?;
-    let to = To { host: host.into(), to: Some(Box::new(to)), carrier: Carrier::Here(child) };
-    Ok((to, From { host: host.into(), from: Box::new(from) }))
-}
-
-impl To {
-    /// Says a line more.
-    pub fn control(&mut self, control: &Control) -> Result<(), Failure> {
-        self.tell(control)
-    }
-
-    /// There is no more to say.
-    pub fn close(&mut self) {
-        self.to = None;
-    }
-
-    fn tell(&mut self, what: &impl serde::Serialize) -> Result<(), Failure> {
-        let Some(to) = &mut self.to else { return Ok(()) };
-        let line = serde_json::to_string(what).map_err(Failure::system)?;
-        let told = writeln!(to, "{line}").and_then(|()| to.flush());
-        told.map_err(|e| Failure::system(format!("asking {}: {e}", self.host)))
-    }
-}
-
-impl Drop for To {
-    fn drop(&mut self) {
-        self.to = None;
-        match &mut self.carrier {
-            Carrier::Here(child) => drop(child.wait()),
-            Carrier::There(keeper) => drop(keeper.take().map(|keeper| keeper.end(FAREWELL))),
-        }
-    }
-}
-
-impl From {
-    /// The next answer; a failure of the other end is one here.
-    pub fn next(&mut self) -> Result<Answer, Failure> {
-        let host = &self.host;
-        let lost = |why: String| Failure::system(format!("{host} did not answer to the end: {why}"));
-        let mut line = Vec::new();
-        if self.from.read_until(b'\n', &mut line).map_err(|e| lost(e.to_string()))? == 0 {
-            return Err(lost("the connection ended".into()));
-        }
-        match serde_json::from_slice(&line).map_err(|e| lost(e.to_string()))? {
-            Answer::Failed(why) => Err(Failure::system(format!("{host}: {why}"))),
-            Answer::Busy(why) => Err(Failure::system(format!("{host}: {why}")).hint("wait for it to end")),
-            answer => Ok(answer),
-        }
-    }
 }

@@ -1,21 +1,12 @@
 //! `homing snapshot NAME`: an image.
 
 use super::args::Make as Args;
-use super::engine::{Asked, repository};
-use super::far::{self, To};
-use super::home::{self, Home};
-use super::read;
 use super::show;
-use super::split::{Crew, Readers};
-use super::target::{Target, target};
+use super::target::{known, target};
 use crate::cluster::ClusterArgs;
-use crate::failure::Failure;
-use homing_model::RawText;
-use homing_snapshot::ask::{Answer, Ask, Freeze, Make, Watch};
-use homing_snapshot::instant::{Wanted, Way};
-use homing_snapshot::repository::{self, Act, Order};
-use homing_snapshot::rsync::At;
-use homing_snapshot::section::Engine;
+use homing_model::Failure;
+use homing_snapshot::asking::{self, Done, Wishes};
+use homing_snapshot::told;
 
 /// Makes it and tells of it. 1: some of the source could not be read.
 pub fn run(cluster: &ClusterArgs, args: Args) -> Result<i32, Failure> {
@@ -30,172 +21,11 @@ pub fn run(cluster: &ClusterArgs, args: Args) -> Result<i32, Failure> {
             eprintln!("homing: {text}");
         }
     };
-    if target.section.engine == Engine::Restic && target.section.source.is_none() {
-        return Err(Failure::usage("restic runs where the source is, which nothing tells"));
-    }
-    let home = match &target.section.source {
-        Some(source) => Some(home::home(source, &target.host, &cluster.load()?)?),
-        None => None,
-    };
-    home.iter().flat_map(|home| &home.passed).for_each(|why| note(&format!("passed over: {why}")));
-    let bank = home.is_some().then(|| home::identity(&target.host)).transpose()?;
-    let order = order(&target, &args, home.as_ref(), bank.as_deref())?;
-    let lease = match &home {
-        Some(home) => Some(Lease::take(&home.host, watch(home, &order), &note)?),
-        None => None,
-    };
-    let wanted = args.instant.unwrap_or(target.section.instant);
-    let instant = home.as_ref().map(|home| Instant::make(home, &order, wanted, &note)).transpose()?.flatten();
-    let restic = target.section.engine == Engine::Restic;
-    let when = args.split.unwrap_or(target.section.split);
-    let readers = home.as_ref().zip(bank.as_deref()).filter(|_| !restic && instant.is_none());
-    let mut readers = readers.and_then(|(home, bank)| Readers::of(home, bank, when, &note));
-    let split = readers.is_some();
-    let order = Make { instant: instant.as_ref().map(|instant| instant.path.clone()), split, ..order };
-    // With restic the bank's host has no part in it but this.
-    let _kept = restic.then(|| read::keep(&target)).transpose()?;
-    let asked = match home.as_ref().filter(|_| restic) {
-        Some(home) => Asked { host: home.host.clone(), ask: to_restic(&target, home, order)? },
-        None => Asked { host: target.host.clone(), ask: Ask::Make(Box::new(order)) },
-    };
-    let (to, mut from) = asked.begin()?;
-    let crew = Crew::new(to);
-    if let Some(lease) = lease {
-        lease.pass_on(&crew)?;
-    }
-    let made = loop {
-        match from.next()? {
-            Answer::Made(made) => break made,
-            Answer::Note(text) => note(&text),
-            Answer::Deal(deal) => crew.deal(readers.take(), deal, &note)?,
-            Answer::Ended(number) => crew.ended(number),
-            _ => {}
-        }
-    };
-    let way = instant.as_ref().filter(|_| made.instant).map(|instant| instant.way);
-    if let Some(instant) = instant {
-        instant.remove(&note);
-    }
-    let source = home.as_ref().map_or("its host", |home| home.host.as_str());
-    if args.json {
-        show::made_json(&target, way, &made)?
-    } else {
-        show::made(&target, source, way, &made)?
-    };
+    let wishes = Wishes { exclude: args.exclude, instant: args.instant, split: args.split };
+    let Done { source, way, made } = asking::make(&known(cluster)?, &target, &wishes, &note)?;
+    show::print(&match args.json {
+        true => told::made_json(&target, way, &made),
+        false => told::made(&target, source.as_deref().unwrap_or("its host"), way, &made),
+    })?;
     Ok(i32::from(!made.unreadable.is_empty()))
-}
-
-/// `bank`: what tells its host from others, where a source is known.
-fn order(target: &Target, args: &Args, home: Option<&Home>, bank: Option<&str>) -> Result<Make, Failure> {
-    let section = &target.section;
-    let local = home.is_some_and(|home| Some(home.identity.as_str()) == bank);
-    let at = |home: &Home| At { host: (!local).then(|| home.host.clone()), path: home.path.clone() };
-    Ok(Make {
-        site: target.site.clone(),
-        source: home.map(at),
-        instant: None,
-        mark: if local { None } else { Some(homing_folder::unguessable().map_err(Failure::system)?) },
-        server: target.host.clone(),
-        exclude: section.exclude.iter().chain(&args.exclude).cloned().collect(),
-        xdev: section.xdev,
-        image: section.image.clone(),
-        expire: section.expire.clone(),
-        rules: section.rules.clone(),
-        ssh: section.ssh.clone(),
-        split: false,
-    })
-}
-
-/// The same order for a repository.
-fn to_restic(target: &Target, home: &Home, order: Make) -> Result<Ask, Failure> {
-    let act = Act::Make(repository::Make {
-        source: home.path.clone(),
-        instant: order.instant.filter(|_| order.xdev != Some(false)),
-        exclude: order.exclude,
-        xdev: order.xdev.unwrap_or(true),
-        expire: order.expire.unwrap_or_default(),
-        rules: order.rules,
-    });
-    Ok(Ask::Restic(Box::new(Order { repository: repository(target, home)?, act })))
-}
-
-/// What is looked at while the source is read. Where its host keeps the bank, too, writes may be our own.
-fn watch(home: &Home, order: &Make) -> Watch {
-    let reads_only = order.source.as_ref().is_some_and(|source| source.host.is_none());
-    Watch { gate: home.gate.clone(), folder: home.path.clone(), reads_only, mark: order.mark.clone() }
-}
-
-/// An instant copy of the source, kept by its host.
-struct Instant {
-    way: Way,
-    path: RawText,
-    to: To,
-    from: far::From,
-}
-
-impl Instant {
-    /// `None`: its file system has none, or what lies below on other file systems is to be copied, too.
-    fn make(home: &Home, order: &Make, wanted: Wanted, note: &dyn Fn(&str)) -> Result<Option<Instant>, Failure> {
-        if wanted == Wanted::None || order.xdev == Some(false) {
-            return Ok(None);
-        }
-        let (to, mut from) = far::ask(&home.host, &Ask::Freeze(Freeze { folder: home.path.clone(), wanted }))?;
-        loop {
-            match from.next()? {
-                Answer::Frozen(made) => return Ok(made.map(|(way, path)| Instant { way, path, to, from })),
-                Answer::Note(text) => note(&text),
-                _ => {}
-            }
-        }
-    }
-
-    /// Waits until it is gone; what could not be removed is told.
-    fn remove(mut self, note: &dyn Fn(&str)) {
-        self.to.close();
-        while let Ok(answer) = self.from.next() {
-            match answer {
-                Answer::Note(text) => note(&text),
-                _ => break,
-            }
-        }
-    }
-}
-
-/// A lease of the source's file server, and a look at what others do there, kept on its host.
-struct Lease {
-    to: To,
-    from: far::From,
-}
-
-impl Lease {
-    /// Waits for it.
-    fn take(host: &str, watch: Watch, note: &dyn Fn(&str)) -> Result<Lease, Failure> {
-        let (to, mut from) = far::ask(host, &Ask::Lease(watch))?;
-        let mut waits = false;
-        loop {
-            match from.next()? {
-                Answer::Lease(leases) if leases > 0 => return Ok(Lease { to, from }),
-                Answer::Lease(_) if !waits => {
-                    waits = true;
-                    note(&format!("waits for others at the file server of {host}"));
-                }
-                Answer::Note(text) => note(&text),
-                _ => {}
-            }
-        }
-    }
-
-    /// Has all who read pause while others need the file server.
-    fn pass_on(self, crew: &Crew) -> Result<(), Failure> {
-        let Lease { to, mut from } = self;
-        let crew = crew.with_lease(to);
-        let pass = move || {
-            while let Ok(answer) = from.next() {
-                if let Answer::Lease(leases) = answer {
-                    crew.may_read(leases);
-                }
-            }
-        };
-        homing_threads::begin(pass).map(drop).map_err(Failure::system)
-    }
 }

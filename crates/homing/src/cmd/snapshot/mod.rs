@@ -1,22 +1,18 @@
 //! `homing snapshot`: copies that are made next to the bytes, and restores that are tried.
 
 mod args;
-mod engine;
 pub mod far;
-mod home;
 mod make;
-mod metrics;
 mod mount;
 mod read;
 mod schedule;
 mod show;
-mod split;
 mod target;
 mod watch;
 
-use crate::failure::Failure;
 pub use args::Args;
 use args::Verb;
+use homing_model::Failure;
 pub use watch::{Watched, watched};
 
 /// Does what is asked.

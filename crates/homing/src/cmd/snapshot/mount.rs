@@ -1,14 +1,14 @@
 //! `homing snapshot mount`: an image as a folder that nobody can change.
 
 use super::args::Mount as Args;
-use super::engine::not_with_restic;
-use super::far;
-use super::target::{target, when};
+use super::target::target;
 use crate::cluster::ClusterArgs;
-use crate::failure::Failure;
 use homing_launch::{HostPlan, Via};
+use homing_model::Failure;
 use homing_snapshot::ask::{Answer, Ask};
+use homing_snapshot::asking::{answer, not_with_restic};
 use homing_snapshot::section::Engine;
+use homing_snapshot::target::when;
 use std::ffi::OsString;
 use std::fs;
 use std::path::Path;
@@ -29,8 +29,8 @@ pub fn run(cluster: &ClusterArgs, args: Args) -> Result<i32, Failure> {
     if target.section.engine == Engine::Restic {
         return Err(not_with_restic("a mount of one image", "on the source's host: restic mount"));
     }
-    let ask = Ask::Where(target.site.clone(), when(args.past.at.as_deref())?);
-    let (image, path) = match far::answer(&target.host, &ask)? {
+    let ask = Ask::Where(target.site.clone(), when(args.past.at.as_deref()));
+    let (image, path) = match answer(&target.host, &ask)? {
         Answer::Where(image, path) => (image, path),
         other => return Err(Failure::system(format!("{} answered {other:?}", target.host))),
     };

@@ -1,229 +1,24 @@
-//! What is printed of snapshots.
+//! Where what is told of snapshots goes.
 
-use super::target::Target;
-use crate::failure::Failure;
-use homing_model::text::shown;
-use homing_model::units;
-use homing_snapshot::ask::{Listed, Made, Proof, Restored};
-use homing_snapshot::expiry;
-use homing_snapshot::instant::Way;
-use homing_snapshot::manifest::{Change, What};
-use homing_snapshot::rsync::At;
-use homing_snapshot::split::Read;
+use homing_model::Failure;
+use homing_snapshot::ask::Listed;
+use homing_snapshot::metrics;
+use homing_snapshot::target::Target;
 use jiff::Timestamp;
-use jiff::tz::TimeZone;
-use serde_json::{Value, json};
 use std::io::{self, Write};
+use std::path::Path;
 
-fn print(text: &str) -> Result<(), Failure> {
+/// Standard output.
+pub fn print(text: &str) -> Result<(), Failure> {
     let mut out = io::stdout().lock();
     let written = out.write_all(text.as_bytes()).and_then(|()| out.flush());
     written.map_err(|e| Failure::unwritten("writing to standard output", &e))
 }
 
-fn json_line(value: serde_json::Value) -> Result<(), Failure> {
-    print(&format!("{value}\n"))
-}
-
-fn date(at: Option<Timestamp>) -> String {
-    at.map_or_else(|| "-".into(), |at| expiry::written(at, &TimeZone::system()))
-}
-
-fn place(target: &Target) -> String {
-    format!("{}:{}/{}", target.host, target.site.bank.display(), target.site.vault)
-}
-
-/// The summary of a run.
-pub fn made(target: &Target, source: &str, way: Option<Way>, made: &Made) -> Result<(), Failure> {
-    let bytes = units::bytes;
-    let network = match made.network {
-        Some(sent) => bytes(sent),
-        None if made.local => "none".into(),
-        None => "not measured".into(),
-    };
-    let read = way.map_or_else(String::new, |way| format!(" from an instant copy ({})", way.name()));
-    let mut lines = vec![format!(
-        "snapshot {}: {} in {}: {}, {}; read on {}{read}: {}, {}; over the network: {network}; new in the bank: {}; {}{}",
-        target.name,
-        made.image,
-        place(target),
-        units::count(made.files, "entry").replace("entrys", "entries"),
-        bytes(made.bytes),
-        readers(source, &made.parts),
-        units::count(made.read_files, "file"),
-        made.read.map_or("bytes not counted".into(), bytes),
-        bytes(made.own_bytes),
-        units::span(made.took_us),
-        stood(made.paused_us),
-    )];
-    let each = |names: &[String]| names.iter().map(|name| format!("  {}", shown(name))).collect::<Vec<_>>();
-    let folder = made.folder.display();
-    if made.excluded_count > 0 {
-        let count = units::count(made.excluded_count, "name");
-        lines.push(format!("left out by patterns: {count} ({}:{folder}/excluded)", target.host));
-        lines.extend(each(&made.excluded));
-    }
-    if !made.unreadable.is_empty() {
-        let why = "this image is not good, and no next one is based on it";
-        lines.push(format!("could not be read ({}:{folder}/rsync_error); {why}:", target.host));
-        lines.extend(each(&made.unreadable));
-    }
-    if !made.expired.is_empty() {
-        lines.push(format!("expired, and removed now: {}", shown(&made.expired.join(", "))));
-    }
-    print(&(lines.join("\n") + "\n"))
-}
-
-/// Which hosts have read, and how much, where several had a part.
-fn readers(source: &str, parts: &[Read]) -> String {
-    if parts.is_empty() {
-        return source.into();
-    }
-    let part = |read: &Read| {
-        let lost = if read.why.is_some() { ", not all of its part" } else { "" };
-        format!("{} ({}{lost})", read.host, units::bytes(read.bytes))
-    };
-    format!("{}, the rest on {source}", parts.iter().map(part).collect::<Vec<_>>().join(", "))
-}
-
-/// How long it stood still, where that is worth a word.
-fn stood(paused_us: u64) -> String {
-    if paused_us < 1_000_000 { String::new() } else { format!(", {} of it paused for others", units::span(paused_us)) }
-}
-
-/// The same for programs.
-pub fn made_json(target: &Target, way: Option<Way>, made: &Made) -> Result<(), Failure> {
-    json_line(json!({ "vault": target.name, "bank": target.section.bank, "instant": way, "made": made }))
-}
-
-/// A table a vault.
-pub fn list(vaults: &[(Target, Listed)]) -> Result<(), Failure> {
-    print(&vaults.iter().map(|(target, listed)| table(target, listed)).collect::<Vec<_>>().join("\n"))
-}
-
-fn table(target: &Target, listed: &Listed) -> String {
-    let mut lines = vec![format!("{} in {}", target.name, place(target))];
-    if !listed.images.is_empty() {
-        lines.push(format!(
-            "  {:<20} {:<19}  {:<19}  {:>9} {:>10}  {}",
-            "IMAGE", "MADE", "EXPIRES", "ENTRIES", "SIZE", "STATUS"
-        ));
-    }
-    let unknown = |number: Option<String>| number.unwrap_or_else(|| "-".into());
-    for image in &listed.images {
-        let expires = image.expires.map_or_else(|| "never".into(), |at| date(Some(at)));
-        let (entries, size) = (unknown(image.files.map(|n| n.to_string())), unknown(image.bytes.map(units::bytes)));
-        let (name, made, status) = (shown(&image.name), date(image.created), shown(&image.status));
-        lines.push(format!("  {name:<20} {made:<19}  {expires:<19}  {entries:>9} {size:>10}  {status}"));
-    }
-    lines.extend(
-        listed.unfinished.iter().map(|name| format!("  {}: interrupted; the next run goes on with it", shown(name))),
-    );
-    lines.extend(listed.removing.iter().map(|name| format!("  {}: is being removed", shown(name))));
-    lines.extend(shared(listed));
-    lines.push(match &listed.proved {
-        Some(proof) => format!("  last restore tried: {}", proved(proof)),
-        None if !listed.journal => "  whether a restore was tried is for the owner of the vault to know".into(),
-        None => format!("  no restore was ever tried: homing snapshot verify {}", target.name),
-    });
-    lines.extend(overdue(target, listed).map(|what| format!("  {what}")));
-    lines.push(format!("  free in the bank: {}\n", units::bytes(listed.free)));
-    lines.join("\n")
-}
-
-/// What the images would be as whole copies, what they are, and how they grow, where homing has made all of them.
-fn shared(listed: &Listed) -> Option<String> {
-    let (space, newest) = (listed.space()?, listed.images.last()?.own_bytes?);
-    let (whole, taken, newest) =
-        (units::bytes(space.whole_bytes), units::bytes(space.taken_bytes), units::bytes(newest));
-    let daily = space
-        .added_bytes_per_day
-        .map_or_else(String::new, |added| format!(", and the last month's {} a day", units::bytes(added as u64)));
-    Some(format!("  {whole} of images in {taken}; the newest one added {newest}{daily}"))
-}
-
-fn proved(proof: &Proof) -> String {
-    let files = units::count(proof.files, "file");
-    let ended = match proof.bad.len() {
-        0 => "all came back".into(),
-        bad => format!("{bad} came back otherwise"),
-    };
-    format!("{} of {} on {}, {ended}", files, shown(&proof.image), date(Some(proof.at)))
-}
-
-/// That the newest good image is older than its window.
-pub fn overdue(target: &Target, listed: &Listed) -> Option<String> {
-    let window = target.section.window.as_ref()?;
-    let newest = listed.newest_good().and_then(|image| image.created);
-    let Some(made) = newest else { return Some("there is no good image".into()) };
-    let due = expiry::moment(window, made, &TimeZone::system());
-    let told = || format!("the last good image is of {}, and older than {window}", date(newest));
-    due.is_none_or(|due| due < listed.now).then(told)
-}
-
-/// The same for programs.
-pub fn list_json(vaults: &[(Target, Listed)]) -> Result<(), Failure> {
-    let row = |(target, listed): &(Target, Listed)| {
-        let mut row = figures(target, listed);
-        row["holds"] = json!(listed);
-        row
-    };
-    json_line(json!({ "vaults": vaults.iter().map(row).collect::<Vec<_>>() }))
-}
-
-/// What is to be watched of a vault.
-pub fn figures(target: &Target, listed: &Listed) -> Value {
-    let good = listed.newest_good();
-    let age = |at: Timestamp| listed.now.duration_since(at).as_secs();
-    json!({
-        "vault": target.name,
-        "bank": target.section.bank,
-        "overdue": overdue(target, listed).is_some(),
-        "last_good": good.map(|image| &image.name),
-        "age_s": good.and_then(|image| image.created).map(age),
-        "space": listed.space(),
-    })
-}
-
-/// A line a difference.
-pub fn change(out: &mut impl Write, change: &Change, as_json: bool) -> io::Result<()> {
-    if as_json {
-        serde_json::to_writer(&mut *out, change)?;
-        return out.write_all(b"\n");
-    }
-    let what = match change.what {
-        What::New => "new    ",
-        What::Gone => "gone   ",
-        What::Changed => "changed",
-        What::Touched => "touched",
-    };
-    writeln!(out, "{what}  {}", change.path.display())
-}
-
-/// What was written back.
-pub fn restored(target: &Target, into: &At, restored: &Restored) -> Result<(), Failure> {
-    let count = units::count(restored.written, "entry").replace("entrys", "entries");
-    let into = into.word().to_string_lossy().into_owned();
-    let mut lines = vec![format!("{} of {}: {count} written to {}", shown(&restored.image), target.name, shown(&into))];
-    if restored.left > 0 {
-        let count = units::count(restored.left, "file");
-        lines.push(format!("left alone, since they differ from the image (--overwrite replaces them): {count}"));
-        lines.extend(restored.names.iter().map(|name| format!("  {}", name.display())));
-    }
-    print(&(lines.join("\n") + "\n"))
-}
-
-/// What came of a sample.
-pub fn verified(target: &Target, proof: &Proof) -> Result<(), Failure> {
-    let mut lines = vec![format!("{}: {}, {}", target.name, proved(proof), units::bytes(proof.bytes))];
-    lines.extend(proof.bad.iter().map(|path| format!("  came back otherwise: {}", path.display())));
-    print(&(lines.join("\n") + "\n"))
-}
-
-/// Which images go.
-pub fn expired(target: &Target, names: &[String]) -> Result<(), Failure> {
-    match names {
-        [] => print(&format!("{}: nothing has expired\n", target.name)),
-        names => print(&format!("{}: expired, and removed now: {}\n", target.name, shown(&names.join(", ")))),
-    }
+/// Writes the whole file, which all may read: the node exporter is another user. What is unknown has no sample.
+pub fn prometheus(file: &Path, vaults: &[(Target, Listed)]) -> Result<(), Failure> {
+    let rows: Vec<(&str, &Listed)> = vaults.iter().map(|(target, listed)| (target.name.as_str(), listed)).collect();
+    let text = metrics::of_rows(&rows, Timestamp::now());
+    let written = homing_folder::write_whole(file, text.as_bytes(), Some(0o644));
+    written.map_err(|e| Failure::system(format!("writing {}: {e}", file.display())))
 }

@@ -1,152 +1,33 @@
 //! What a word of the command line means: a vault, and what of it.
 
 use super::args::VaultArgs;
-use crate::cluster::{Cluster, ClusterArgs};
-use crate::failure::Failure;
-use homing_snapshot::ask::Site;
-use homing_snapshot::expiry;
-use homing_snapshot::image::When;
-use homing_snapshot::section::{self, Section};
+use crate::cluster::ClusterArgs;
+use crate::leases;
+use homing_model::Failure;
+use homing_snapshot::asking::Known;
+use homing_snapshot::target::{Said, Target};
 use homing_volume::Record;
-use jiff::tz::TimeZone;
-use jiff::{Timestamp, ToSpan};
-use std::path::PathBuf;
-use std::process::Command;
-
-/// A vault, and what of it.
-pub struct Target {
-    /// As people know it.
-    pub name: String,
-    /// What is said of it; of a folder that no section names, only where it is.
-    pub section: Section,
-    /// The bank's host.
-    pub host: String,
-    /// The vault there.
-    pub site: Site,
-    /// What is meant, below the source.
-    pub below: PathBuf,
-}
 
 /// Finds it.
 pub fn target(cluster: &ClusterArgs, what: &str, vault: &VaultArgs) -> Result<Target, Failure> {
-    let cluster = cluster.load()?;
-    let (name, section, below) = found(&cluster, what, vault)?;
-    let bank = vault.to.clone().unwrap_or_else(|| section.bank.clone());
-    of_section(name, Section { bank, ..section }, below, vault)
+    let said = Said {
+        to: vault.to.clone(),
+        vault: vault.vault.clone(),
+        engine: vault.engine,
+        password_file: vault.password_file.clone(),
+    };
+    let mount = |name: &str| Some(Record::load(&homing_volume::folder(), name).ok()??.spec.mount);
+    Target::of(&cluster.load()?.snapshots(), what, &said, &mount)
 }
 
 /// Each vault of the cluster file.
 pub fn all(cluster: &ClusterArgs) -> Result<Vec<Target>, Failure> {
-    let sections = cluster.load()?.snapshots();
-    let each = |(name, section)| of_section(name, section, PathBuf::new(), &VaultArgs::default());
-    sections.into_iter().map(each).collect()
+    Target::all(cluster.load()?.snapshots())
 }
 
-fn of_section(name: String, section: Section, below: PathBuf, vault: &VaultArgs) -> Result<Target, Failure> {
-    if section.bank.is_empty() {
-        return Err(Failure::usage(format!("where are the images of {name}?")).hint("--to HOST:/bank"));
-    }
-    let engine = vault.engine.unwrap_or(section.engine);
-    let password_file = vault.password_file.clone().or(section.password_file.clone());
-    let section = Section { engine, password_file, ..section };
-    section.check(&name).map_err(Failure::usage)?;
-    let (host, bank) = section::place(&section.bank).unwrap_or_default();
-    let vault = vault.vault.clone().or(section.vault.clone()).unwrap_or_else(|| name.clone());
-    section::vault_name(&vault).map_err(Failure::usage)?;
-    let site = Site { bank: bank.into(), vault };
-    Ok(Target { name, host: host.into(), site, below, section })
-}
-
-fn found(cluster: &Cluster, what: &str, vault: &VaultArgs) -> Result<(String, Section, PathBuf), Failure> {
-    let sections = cluster.snapshots();
-    let whole = |name: &str| sections.get(name).cloned();
-    if let Some(section) = whole(what) {
-        return Ok((what.into(), section, PathBuf::new()));
-    }
-    if let Some((_, path)) = section::place(what).filter(|(host, _)| !sections.contains_key(*host)) {
-        let name = path.rsplit('/').next().filter(|name| !name.is_empty()).unwrap_or("root");
-        return Ok((name.into(), Section { source: Some(what.into()), ..Section::default() }, PathBuf::new()));
-    }
-    if let Some((name, below)) = what.split_once(':').filter(|(name, _)| !name.contains('/')) {
-        let known = whole(name).or_else(|| vault.to.as_ref().map(|_| Section::default()));
-        let below = below.trim_start_matches('/');
-        return known.map(|section| (name.into(), section, below.into())).ok_or_else(|| unknown(name, &sections));
-    }
-    let path = if what.contains('/') || what == "." { std::path::absolute(what).ok() } else { None };
-    if let Some(path) = &path {
-        let path = path.components().collect::<PathBuf>();
-        if let Some((name, section, below)) = section::holding(&sections, &path) {
-            return Ok((name.into(), section.clone(), below));
-        }
-        let name = path.file_name().map_or("root".into(), |name| name.to_string_lossy().into_owned());
-        let source = Some(path.to_str().ok_or_else(|| Failure::usage(format!("{what:?} is not UTF-8")))?.into());
-        return Ok((name, Section { source, ..Section::default() }, PathBuf::new()));
-    }
-    let record = Record::load(&homing_volume::folder(), what).ok().flatten();
-    match record {
-        Some(record) => {
-            Ok((what.into(), Section { source: Some(record.spec.mount), ..Section::default() }, PathBuf::new()))
-        }
-        None if vault.to.is_some() => Ok((what.into(), Section::default(), PathBuf::new())),
-        None => Err(unknown(what, &sections)),
-    }
-}
-
-fn unknown(name: &str, sections: &std::collections::BTreeMap<String, Section>) -> Failure {
-    let known: Vec<&str> = sections.keys().map(String::as_str).collect();
-    let failure = Failure::usage(format!("{name:?} is no [snapshot.NAME] of a cluster file, no folder and no volume"));
-    match known.as_slice() {
-        [] => failure.hint("homing snapshot /FOLDER --to HOST:/bank"),
-        known => failure.hint(known.join(", ")),
-    }
-}
-
-/// The image that is meant. A day stands for its end: its last image is the state of that day.
-pub fn when(words: Option<&str>) -> Result<When, Failure> {
-    let Some(words) = words else { return Ok(When::Newest) };
-    match moment(words) {
-        Some(at) => Ok(When::Until(at)),
-        // Images are named by dates, which `date` may take for something else, or not understand.
-        None => Ok(When::Named(words.into())),
-    }
-}
-
-fn moment(words: &str) -> Option<Timestamp> {
-    if words.bytes().all(|b| b.is_ascii_digit()) && words.len() > 4 {
-        return None;
-    }
-    let zone = TimeZone::system();
-    let at =
-        expiry::moment(words, Timestamp::now(), &zone).filter(|_| words.contains('-')).or_else(|| by_date(words))?;
-    let local = zone.to_datetime(at);
-    let is_day = local.time() == jiff::civil::Time::midnight();
-    let day = || zone.to_timestamp(local.checked_add(1.day()).ok()?).ok()?.checked_sub(1.second()).ok();
-    if is_day { day() } else { Some(at) }
-}
-
-/// GNU date's reading of `last tuesday`.
-fn by_date(words: &str) -> Option<Timestamp> {
-    let said = Command::new("date").arg("+%s").arg(format!("--date={words}")).env("LC_ALL", "C").output().ok()?;
-    let text = String::from_utf8(said.stdout).ok().filter(|_| said.status.success())?;
-    Timestamp::from_second(text.trim().parse().ok()?).ok()
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_day_stands_for_its_end_and_a_number_for_a_name() {
-        let zone = TimeZone::system();
-        let local = |words: &str| match when(Some(words)).unwrap() {
-            When::Until(at) => zone.to_datetime(at).strftime("%F %T").to_string(),
-            other => format!("{other:?}"),
-        };
-        assert_eq!(local("2026-03-01"), "2026-03-01 23:59:59");
-        assert_eq!(local("2026-03-01 10:00"), "2026-03-01 10:00:00");
-        assert_eq!(local("2026-03-01 10:00:05"), "2026-03-01 10:00:05");
-        assert!(local("last tuesday").ends_with("23:59:59"));
-        assert_eq!(when(Some("20260301020000")).unwrap(), When::Named("20260301020000".into()));
-        assert_eq!(when(Some("before the flood")).unwrap(), When::Named("before the flood".into()));
-    }
+/// What is known here of the cluster.
+pub fn known(cluster: &ClusterArgs) -> Result<Known, Failure> {
+    let servers = cluster.load()?.servers();
+    let place = move |names: &[String], volumes: &[homing_locate::Volume]| leases::place(names, volumes, &servers);
+    Ok(Known { own: homing_queue::host_name(), leases: Box::new(place) })
 }

@@ -4,12 +4,12 @@ use super::jobs::{self, Jobs};
 use super::screen::Screen;
 use super::{Args, LOOK, UNBOUNDED, hosts};
 use crate::cmd::runs::to_stdout;
-use crate::failure::{Failure, exit};
 use crate::progress;
 use homing_model::live::SHOWN_BYTES;
 use homing_model::units::count;
+use homing_model::{Failure, exit};
 use homing_report::Now;
-use homing_watch::{Scene, Shown, View, Wish};
+use homing_watch::{About, Scene, Shown, View, Wish};
 use serde_json::json;
 use std::sync::mpsc::Receiver;
 use std::time::{Duration, Instant};
@@ -20,16 +20,19 @@ const PATIENCE: Duration = Duration::from_secs(10);
 /// Shows them.
 pub fn run(args: Args) -> Result<i32, Failure> {
     let own = homing_queue::host_name();
-    let mut names = args.cluster.load()?.hosts(args.hosts.as_deref())?;
-    if names.is_empty() {
-        names.push(own.clone());
-    }
+    let names = names(&args, &own)?;
     let heard = hosts::sample(&names, &own).map_err(Failure::system)?;
     let screen = if args.once || args.json { None } else { Screen::open().map_err(Failure::system)? };
     match screen {
         Some(screen) => follow(&args, &names, &heard, screen),
         None => once(&args, &names, &heard),
     }
+}
+
+/// The hosts that are meant: those named, those of cluster.toml, or this machine.
+pub fn names(args: &Args, own: &str) -> Result<Vec<String>, Failure> {
+    let names = args.cluster.load()?.hosts(args.hosts.as_deref())?;
+    Ok(if names.is_empty() { vec![own.into()] } else { names })
 }
 
 fn once(args: &Args, names: &[String], heard: &Receiver<homing_model::Event>) -> Result<i32, Failure> {
@@ -97,6 +100,7 @@ fn scene(now: &Now, names: &[String], jobs: &Jobs) -> Scene {
     let waiting: u64 = jobs.waits.iter().map(|waits| waits.tasks).sum();
     let known = format!("{} under way, {waiting} waiting", count(jobs.tasks.len() as u64, "job"));
     Scene {
+        about: About::Hosts,
         title: names.iter().cloned().collect::<homing_model::NodeSet>().to_string(),
         progress: jobs.why.as_ref().map_or(known, |why| format!("nothing is known of jobs: {why}")),
         hosts,

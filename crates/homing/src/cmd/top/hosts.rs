@@ -1,7 +1,7 @@
 //! Samples of hosts, once a second, over a worker on each: no task runs there. They are told as a run's journal would
 //! tell them, so that one reader serves both.
 
-use crate::cmd::hosts::sampling;
+use crate::cmd::asked::sampling;
 use homing_launch::{Channel, Options, Via};
 use homing_model::Event;
 use homing_model::event::What;

@@ -1,9 +1,8 @@
 //! The jobs of the queue, this machine's or Slurm's, as rows.
 
 use crate::cmd::queue::EngineArgs;
-use crate::failure::Failure;
-use homing_model::TaskId;
 use homing_model::live::Waits;
+use homing_model::{Failure, TaskId};
 use homing_queue::{Engine, Job, Part};
 use homing_report::TaskState;
 use std::collections::BTreeMap;
@@ -46,9 +45,9 @@ pub fn now(args: &EngineArgs) -> Jobs {
 
 fn asked(args: &EngineArgs) -> Result<Jobs, Failure> {
     let engine = args.open()?;
-    let jobs = engine.jobs().map_err(crate::cmd::queue::failed)?;
-    let open: Vec<Job> = jobs.into_iter().filter(|job| job.parts.iter().any(|part| !part.state.is_over())).collect();
-    let reasons = engine.reasons(&open).map_err(crate::cmd::queue::failed)?;
+    let jobs = engine.jobs()?;
+    let open: Vec<Job> = jobs.into_iter().filter(|job| !job.is_over(None)).collect();
+    let reasons = engine.reasons(&open)?;
     let mut waits: BTreeMap<String, u64> = BTreeMap::new();
     reasons.values().for_each(|why| *waits.entry(why.to_string()).or_default() += 1);
     let mut waits: Vec<Waits> = waits.into_iter().map(|(why, tasks)| Waits { why, tasks }).collect();
@@ -88,14 +87,14 @@ fn job(engine: &dyn Engine, row: TaskId) -> Result<(Job, Option<u32>), Failure> 
 pub fn end(args: &EngineArgs, row: TaskId) -> Result<(), Failure> {
     let engine = args.open()?;
     let (job, index) = job(engine.as_ref(), row)?;
-    engine.kill(&job, index, None).map_err(crate::cmd::queue::failed)
+    Ok(engine.kill(&job, index, None)?)
 }
 
 /// The end of what the job of a row has printed, at most so many bytes of each file.
 pub fn output(args: &EngineArgs, row: TaskId, most: usize) -> Result<String, Failure> {
     let engine = args.open()?;
     let (job, index) = job(engine.as_ref(), row)?;
-    let Some(part) = crate::cmd::queue::parts(&job, index).next() else { return Ok(String::new()) };
+    let Some(part) = job.meant(index).next() else { return Ok(String::new()) };
     let mut all = Vec::new();
     for path in job.outputs(part) {
         // Not made yet, or on another machine: nothing to show.

@@ -1,24 +1,22 @@
 //! `homing top`: what a run does now, from any terminal of its user, or what an earlier one did, played again; or the
-//! hosts of a cluster with the jobs on them.
+//! hosts of a cluster with the jobs on them, now or in the last week.
 
-mod clock;
 mod cluster;
 mod hosts;
 mod jobs;
+mod past;
 mod screen;
 
 use super::queue::EngineArgs;
 use super::runs::to_stdout;
 use crate::cluster::ClusterArgs;
-use crate::failure::Failure;
 use crate::progress::{self, Place};
-use clock::Clock;
-use homing_dispatch::Progress;
+use homing_batch::parse_duration;
 use homing_dispatch::watch::{Asked, Watch};
-use homing_journal::{FOLLOWED_EVERY, JournalError, Replay};
-use homing_model::{Event, Live, TaskId};
-use homing_report::Now;
-use homing_watch::{Scene, Shown, View, Wish};
+use homing_journal::FOLLOWED_EVERY;
+use homing_model::{Failure, Live, TaskId};
+use homing_report::Followed;
+use homing_watch::{Clock, Scene, Shown, View, Wish};
 use screen::Screen;
 use std::time::{Duration, Instant};
 
@@ -40,10 +38,10 @@ pub struct Args {
     #[arg(value_name = "RUN", default_value = "last")]
     run: String,
     /// Not a run but these hosts, and the jobs of the queue
-    #[arg(short = 'w', long, value_name = "NODESET", conflicts_with_all = ["run", "replay"])]
+    #[arg(short = 'w', long, value_name = "NODESET", conflicts_with = "run")]
     hosts: Option<String>,
     /// Likewise the hosts of cluster.toml, or this machine
-    #[arg(short, long, conflicts_with_all = ["run", "replay", "hosts"])]
+    #[arg(short, long, conflicts_with_all = ["run", "hosts"])]
     all: bool,
     /// Print what it does now as a table, and end; so does output that is no terminal
     #[arg(long)]
@@ -51,7 +49,10 @@ pub struct Args {
     /// Print it as one JSON object
     #[arg(long)]
     json: bool,
-    /// Play it again from its start, so many times as fast
+    /// Hosts as they were so long ago (12h, 1d) and from then until now, where `homing hosts --schedule` was said before
+    #[arg(long, value_name = "AGE", conflicts_with = "run", value_parser = |text: &str| parse_duration("--since", text))]
+    since: Option<Duration>,
+    /// Play it again from its start, or with --since from then on, so many times as fast
     #[arg(long, value_name = "TIMES", conflicts_with_all = ["once", "json"], value_parser = clap::value_parser!(u32).range(1..=100_000))]
     replay: Option<u32>,
     #[command(flatten)]
@@ -60,61 +61,26 @@ pub struct Args {
     cluster: ClusterArgs,
 }
 
-/// The journal as it grows, up to a moment.
-struct Followed {
-    journal: Replay,
-    now: Now,
-    next: Option<Event>,
-}
-
-impl Followed {
-    /// Takes what happened until `until_ns`. Damage is passed over: `report` names it.
-    fn go_on(&mut self, until_ns: i64) -> Result<(), Failure> {
-        self.journal.go_on();
-        loop {
-            let event = match self.next.take() {
-                Some(event) => event,
-                None => match self.journal.next() {
-                    None => return Ok(()),
-                    Some(Ok(event)) => event,
-                    Some(Err(JournalError::Damaged { .. })) => continue,
-                    Some(Err(e)) => return Err(Failure::system(e)),
-                },
-            };
-            if event.at_ns > until_ns {
-                self.next = Some(event);
-                return Ok(());
-            }
-            self.now.add(&event);
-        }
-    }
-
-    fn is_over(&self) -> bool {
-        self.next.is_none() && self.now.is_over()
-    }
-
-    fn progress(&self, now_ns: i64) -> Progress {
-        let (running, slots, hosts) = self.now.used();
-        let counts = self.now.tally().counts();
-        let (over, elapsed) = (self.now.over(), self.now.elapsed(now_ns));
-        Progress { over, failed: counts.failed(), running, total: counts.total, slots, hosts, elapsed }
-    }
-
-    fn line(&self, columns: usize, utf8: bool, now_ns: i64) -> String {
-        progress::line(&self.progress(now_ns), None, Place { columns: columns.saturating_sub(1), utf8 })
-    }
+fn line(run: &Followed, columns: usize, utf8: bool, now_ns: i64) -> String {
+    progress::line(&run.progress(now_ns), None, Place { columns: columns.saturating_sub(1), utf8 })
 }
 
 /// Shows it.
 pub fn run(args: Args) -> Result<i32, Failure> {
+    if let Some(since) = args.since {
+        return past::run(&args, since);
+    }
     if args.all || args.hosts.is_some() {
+        if args.replay.is_some() {
+            return Err(Failure::usage("hosts are played again from a time on").hint("--since 1d"));
+        }
         return cluster::run(args);
     }
     let dir = homing_journal::find(&homing_journal::root(), &args.run).map_err(super::report::refused)?;
     let journal = homing_journal::replay(&dir).map_err(Failure::system)?;
-    let mut run = Followed { journal, now: Now::default(), next: None };
+    let mut run = Followed::new(journal);
     if args.replay.is_none() {
-        run.go_on(i64::MAX)?;
+        run.go_on(i64::MAX).map_err(Failure::system)?;
     }
     let now_ns = homing_clock::wall_ns();
     if args.json {
@@ -124,9 +90,9 @@ pub fn run(args: Args) -> Result<i32, Failure> {
     match if plain { None } else { Screen::open().map_err(Failure::system)? } {
         Some(screen) => follow(run, screen, args.replay, Coordinator::new(Watch::of(&dir))),
         None => {
-            run.go_on(i64::MAX)?;
+            run.go_on(i64::MAX).map_err(Failure::system)?;
             let (rows, columns) = UNBOUNDED;
-            let line = run.line(columns, progress::locale_is_utf8(), now_ns);
+            let line = line(&run, columns, progress::locale_is_utf8(), now_ns);
             to_stdout(&(run.now.lines(&line, rows, columns, now_ns).join("\n") + "\n"))
         }
     }
@@ -175,13 +141,13 @@ fn follow(mut run: Followed, mut screen: Screen, times: Option<u32>, mut with: C
     let (mut clock, mut view) = (Clock::new(times), View::new(progress::has_colors(std::io::stdout())));
     loop {
         if clock.wants_begin() {
-            run.go_on(i64::MIN)?;
-            run.next.iter().for_each(|first| clock.begin(first.at_ns));
+            run.go_on(i64::MIN).map_err(Failure::system)?;
+            run.next_ns().iter().for_each(|first| clock.begin(*first, Instant::now()));
         }
-        let now_ns = clock.now_ns();
-        run.go_on(if clock.replays() { now_ns } else { i64::MAX })?;
+        let now_ns = clock.shown_ns(Instant::now()).unwrap_or_else(homing_clock::wall_ns);
+        run.go_on(if clock.replays() { now_ns } else { i64::MAX }).map_err(Failure::system)?;
         let live = if clock.replays() || run.is_over() { None } else { with.live() };
-        let line = run.line(screen.columns(), screen.utf8, now_ns);
+        let line = line(&run, screen.columns(), screen.utf8, now_ns);
         let mut scene = Scene::of_run(&run.now, live, line, now_ns);
         (scene.is_live, scene.hint) = (live.is_some(), clock.hint());
         if let Shown::Output { task, .. } = view.shown
@@ -193,9 +159,9 @@ fn follow(mut run: Followed, mut screen: Screen, times: Option<u32>, mut with: C
         let look = if clock.replays() { REPLAY_LOOK } else { LOOK };
         match screen.wish(look, &scene, &mut view).map_err(Failure::system)? {
             Some(Wish::Leave) => break,
-            Some(Wish::Pause) => clock.pause(),
-            Some(Wish::Faster) => clock.change(true),
-            Some(Wish::Slower) => clock.change(false),
+            Some(Wish::Pause) => clock.pause(Instant::now()),
+            Some(Wish::Faster) => clock.change(true, Instant::now()),
+            Some(Wish::Slower) => clock.change(false, Instant::now()),
             Some(Wish::End(task)) => with.ask(Asked::End(task), &mut view),
             Some(Wish::Output(task)) => {
                 with.ask(Asked::Show(task), &mut view);

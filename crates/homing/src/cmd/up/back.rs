@@ -1,34 +1,15 @@
 //! Back: what homing has changed, from the journals of the hosts; and what others have changed since.
 
-use super::lost::Lost;
 use super::{Session, show};
-use crate::failure::{Failure, exit};
-use homing_model::{NodeSet, alike};
-use homing_steps::{Change, Observed, Phase, Question, Step, Undone, drift, undo};
+use homing_model::{Failure, NodeSet, alike, exit};
+use homing_setup::{mounts_end, parts};
+use homing_steps::{Lost, Observed, Phase, Question, Step, Undone, drift, undo};
 use std::collections::{BTreeMap, BTreeSet};
-
-const FSTAB: &str = "/etc/fstab";
 
 /// What hosts said.
 struct Looked {
     seen: BTreeMap<String, Observed>,
     silent: Vec<(String, String)>,
-}
-
-/// Steps up to the last that takes a mount away, and its line. Those of disks come behind: volumes lie on them.
-fn mounts_end(steps: &[Step]) -> usize {
-    let is_mount = |step: &Step| match &step.change {
-        Change::Mount { disk, .. } => !disk,
-        Change::File { path, block, .. } => path == FSTAB && block.as_deref() != Some("disks"),
-        _ => false,
-    };
-    steps.iter().rposition(is_mount).map_or(0, |last| last + 1)
-}
-
-/// Of each host the part of its steps, where there are some.
-fn parts(undone: &BTreeMap<String, Undone>, part: impl Fn(&[Step]) -> &[Step]) -> BTreeMap<String, Vec<Step>> {
-    let all = undone.iter().map(|(host, undone)| (host.clone(), part(&undone.steps).to_vec()));
-    all.filter(|(_, steps)| !steps.is_empty()).collect()
 }
 
 fn phase(steps: BTreeMap<String, Vec<Step>>, void: BTreeMap<String, Vec<String>>) -> Phase {

@@ -1,16 +1,13 @@
 //! `homing down`: a host is drained and leaves the cluster.
 
-use super::lost::Lost;
-use super::{Session, options, record_of, token, volumes};
+use super::{Session, executor, record_of, token};
 use crate::cluster::ClusterArgs;
-use crate::cmd::volume::args::{Allow, DrainHost, On, One};
-use crate::cmd::volume::change;
-use crate::failure::Failure;
-use homing_exec::Remote;
-use homing_model::NodeSet;
-use homing_setup::{Site, drain, held, remains, remains_question};
-use homing_steps::{Call, Executor, SshExecutor};
-use homing_volume::{Danger, Kind, Record, folder};
+use crate::cmd::volume::args::One;
+use crate::cmd::volume::change::change;
+use homing_model::{Failure, NodeSet};
+use homing_setup::{drain, held, remains, remains_question};
+use homing_steps::{Call, Executor, Lost};
+use homing_volume::{Danger, Record, folder};
 use std::time::{Duration, Instant};
 
 /// What homing up has changed on a host.
@@ -55,49 +52,13 @@ impl Args {
         super::Args {
             file: self.cluster.file().map(Into::into),
             cluster: self.cluster.clone(),
-            dry_run: false,
-            only: Vec::new(),
-            resume: false,
-            undo: false,
-            diff: false,
             no_check: true,
             sudo: self.sudo,
             quiet: self.quiet,
-            json: false,
             timeout: self.timeout,
+            ..super::Args::default()
         }
     }
-}
-
-/// What the others cannot do without.
-fn needed(site: &Site, host: &str) -> Option<String> {
-    if site.up.clock.as_deref() == Some(host) {
-        return Some(format!("it serves the time: [up] clock = {host:?}"));
-    }
-    if site.up.slurm.is_some() && site.controller() == Some(host) {
-        return Some("it leads Slurm: [up.slurm] controller = \"...\" names another".into());
-    }
-    if site.hosts.len() == 1 {
-        return Some("it is the last one: homing up --undo".into());
-    }
-    let serves = |volume: &&homing_setup::SiteVolume| {
-        let spec = &volume.spec;
-        let has_place = spec.places.iter().any(|place| place.host == host);
-        spec.kind == Kind::Nfs && has_place || spec.kind == Kind::Moosefs && spec.master() == host
-    };
-    site.volumes.iter().find(serves).map(|volume| format!("volume {} is served by it alone", volume.spec.name))
-}
-
-/// The cluster without the host.
-fn without(site: &Site, host: &str) -> Site {
-    let mut rest = site.clone();
-    rest.hosts.retain(|other| other != host);
-    rest.leave_disks(host);
-    for volume in &mut rest.volumes {
-        volume.spec.places.retain(|place| place.host != host);
-        volume.spec.clients.retain(|client| client != host);
-    }
-    rest
 }
 
 fn takes_in(host: &str) -> String {
@@ -115,19 +76,18 @@ fn queued(host: &str, jobs: &[String]) -> Failure {
 /// Takes a host out.
 pub fn run(args: Args) -> Result<i32, Failure> {
     let cluster = args.cluster.load()?;
-    let mut site = cluster.site()?;
-    site.volumes = volumes::of(&cluster, &site)?;
+    let site = cluster.site_with_volumes()?;
     let up = args.as_up();
     let record = record_of(up.file.as_deref(), &site)?;
     let host = &args.host;
     if !site.hosts.contains(host) && !record.hosts.contains(host) {
         return Err(Failure::usage(format!("{host} is none of the hosts of the cluster file")).hint("homing hosts"));
     }
-    if let Some(why) = needed(&site, host) {
+    if let Some(why) = site.needed(host) {
         return Err(Failure::usage(format!("{host} cannot go: {why}")));
     }
-    let rest = without(&site, host);
-    let executor = SshExecutor { remote: Remote::new(options(&up)), sudo: up.sudo };
+    let rest = site.without(host);
+    let executor = executor(&up, &site);
     let mut session = Session { args: up, site, executor, record, lead: Some(token()) };
     session.drain(&args)?;
     let answers = session.answers(host);
@@ -195,20 +155,20 @@ impl Session {
     /// No byte of a volume is left there, and nothing is mounted.
     fn leave_volumes(&self, args: &Args, answers: bool) -> Result<(), Failure> {
         let way = self.way();
-        let allow = || Allow::of(args.allow_losing_copies.then_some(Danger::LastCopy).as_slice());
+        let losing = || args.allow_losing_copies.then_some(Danger::LastCopy).into_iter().collect();
         for volume in &self.site.volumes {
             let name = &volume.spec.name;
-            let one = || One { name: name.clone(), hosts: None };
+            let one = One { name: name.clone(), hosts: None };
             let unread = |e| Failure::system(format!("reading the record of volume {name}: {e}"));
             let Some(known) = Record::load(&folder(), name).map_err(unread)? else { continue };
             if known.spec.places.iter().any(|place| place.host == args.host) {
                 self.say(&format!("volumes: the bytes of {name} leave {}", args.host));
-                change::drain_host(&way, DrainHost { one: one(), host: args.host.clone(), allow: allow() })?;
+                change(&way, &one, losing(), |drive, record| drive.drain_host(record, &args.host))?;
             }
             if answers && known.spec.clients.contains(&args.host) {
                 self.take_host_back(&args.host, true)?;
                 self.say(&format!("volumes: {name} is unmounted on {}", args.host));
-                change::unmount(&way, On { one: one(), on: Some(args.host.clone()), allow: Allow::default() })?;
+                change(&way, &one, Vec::new(), |drive, record| drive.unmount(record, Some(vec![args.host.clone()])))?;
             }
         }
         Ok(())

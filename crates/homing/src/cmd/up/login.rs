@@ -1,10 +1,9 @@
 //! New files of sshd are kept when a new connection shows that they let us in, and go back else.
 
 use super::{Session, options, token};
-use crate::cmd::fresh::Fresh;
-use homing_exec::{Command, HostResult, Outcome};
+use homing_exec::{Command, Fresh, HostResult, Outcome};
 use homing_setup::{Area, question};
-use homing_steps::{Call, Executor, Guard, Observed, Phase, Question, Step, carry_out, observe, undo};
+use homing_steps::{Call, Executor, Guard, Phase, Question, Step, carry_out, observe, undo};
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
@@ -84,10 +83,4 @@ impl Session {
 /// A guard of this process.
 pub fn guard() -> Guard {
     Guard { seconds: GUARDED_S, token: token() }
-}
-
-/// Hosts that a homing left before it had confirmed what it did.
-pub fn guarded(seen: &BTreeMap<String, Result<Observed, String>>) -> Vec<String> {
-    let is_guarded = |there: &Result<Observed, String>| there.as_ref().is_ok_and(|there| there.guarded);
-    seen.iter().filter(|(_, there)| is_guarded(there)).map(|(host, _)| host.clone()).collect()
 }

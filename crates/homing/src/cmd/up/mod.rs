@@ -3,19 +3,20 @@
 mod back;
 pub mod down;
 mod login;
-mod lost;
-mod record;
+mod mtu;
+mod packages;
 mod set;
 mod show;
 mod volumes;
 
-use crate::cluster::{Cluster, ClusterArgs};
-use crate::failure::Failure;
+use crate::cluster::ClusterArgs;
+use crate::cmd::tree::TreeArgs;
 use clap::builder::PossibleValuesParser;
 use homing_exec::{Options, Remote};
-use homing_setup::{Area, Site};
-use homing_steps::SshExecutor;
-use record::Record;
+use homing_model::Failure;
+use homing_model::text::shown_lines;
+use homing_setup::{Area, Record, Site};
+use homing_steps::{Along, SshExecutor};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
@@ -30,7 +31,7 @@ const ANSWER: usize = 64 << 20;
 ///
 /// Exit status: 0: as wanted; 1: done, and homing check has something to say,
 /// or --diff has found something; 254: not on all hosts; 255: the request.
-#[derive(clap::Args)]
+#[derive(clap::Args, Default)]
 #[command(verbatim_doc_comment)]
 pub struct Args {
     /// Cluster file (default: as for all commands)
@@ -41,7 +42,7 @@ pub struct Args {
     /// Show what would be done on each host, with the changes of files, and do nothing
     #[arg(long)]
     dry_run: bool,
-    /// These areas alone: names, users, ssh, packages, clock, sysctl, limits, disks, volumes, homes, mounts, slurm
+    /// These areas alone: names, users, ssh, packages, clock, sysctl, limits, mtu, disks, volumes, homes, mounts, slurm
     #[arg(long, value_name = "AREA", value_delimiter = ',', value_parser = areas(), hide_possible_values = true)]
     only: Vec<String>,
     /// Take up the set-up that was interrupted last, with its file and options
@@ -68,6 +69,8 @@ pub struct Args {
     /// Seconds for one area on one host
     #[arg(long, value_name = "SECONDS", default_value_t = 900)]
     timeout: u64,
+    #[command(flatten)]
+    tree: TreeArgs,
 }
 
 fn areas() -> PossibleValuesParser {
@@ -78,7 +81,7 @@ fn areas() -> PossibleValuesParser {
 struct Session {
     args: Args,
     site: Site,
-    executor: SshExecutor,
+    executor: Along,
     record: Record,
     /// By what hosts know who looked at them last in order to change them; nothing for one that only looks.
     lead: Option<String>,
@@ -92,18 +95,16 @@ pub fn run(mut args: Args) -> Result<i32, Failure> {
         args.sudo = record.sudo;
         args.only = record.only.clone();
     }
-    let file = args.file.clone().or_else(|| args.cluster.file().map(PathBuf::from));
-    let cluster = match &args.file {
-        Some(file) => Cluster::load(Some(file))?,
-        None => args.cluster.load()?,
-    };
-    let mut site = cluster.site()?;
-    site.volumes = volumes::of(&cluster, &site)?;
+    if args.file.is_some() {
+        args.cluster = ClusterArgs::named(args.file.clone());
+    }
+    let cluster = args.cluster.load()?;
+    let site = cluster.site_with_volumes()?;
     let record = match resumed {
         Some(record) => record,
-        None => record_of(file.as_deref(), &site)?,
+        None => record_of(args.cluster.file(), &site)?,
     };
-    let executor = SshExecutor { remote: Remote::new(options(&args)), sudo: args.sudo };
+    let executor = executor(&args, &site);
     let lead = (!args.dry_run && !args.diff).then(token);
     let mut session = Session { args, site, executor, record, lead };
     match () {
@@ -122,7 +123,17 @@ fn absolute(file: &Path) -> Result<PathBuf, Failure> {
 }
 
 fn options(args: &Args) -> Options {
-    Options { command_timeout: Some(Duration::from_secs(args.timeout.max(1))), keep: ANSWER, ..Options::default() }
+    let timeout = Some(Duration::from_secs(args.timeout.max(1)));
+    args.tree.of(Options { command_timeout: timeout, keep: ANSWER, ..Options::default() })
+}
+
+/// The address at which a host is reached stands in files where the cluster file has none: it must be the one at which it
+/// is reached from here. And what is undone may be a host's way to others.
+fn executor(args: &Args, site: &Site) -> Along {
+    let direct = SshExecutor { remote: Remote::new(options(args)), sudo: args.sudo };
+    let is_fit = !args.undo && site.hosts.iter().all(|host| site.networks(host).next().is_some());
+    let tree = if is_fit { args.tree } else { TreeArgs::none() };
+    tree.along(direct)
 }
 
 /// This process, by its number and the time.
@@ -133,7 +144,7 @@ fn token() -> String {
 impl Session {
     fn say(&self, text: &str) {
         if !self.args.quiet && !self.args.json {
-            eprintln!("{text}");
+            eprintln!("{}", shown_lines(text));
         }
     }
 }

@@ -1,14 +1,13 @@
 //! Forward: look, plan, act, and look again until nothing is left.
 
 use super::Session;
-use super::login::{guard, guarded};
-use super::lost::Lost;
+use super::login::guard;
+use super::mtu::may_cut;
 use super::show::{self, Came};
-use crate::failure::{Failure, exit};
 use clap::Parser;
-use homing_model::{NodeSet, alike};
+use homing_model::{Failure, NodeSet, alike, exit};
 use homing_setup::{Area, Plan, plan, proof, question, unfit};
-use homing_steps::{Call, Executor, Fault, News, Observed, Phase, Question, carry_out, observe};
+use homing_steps::{Call, Executor, Fault, Lost, News, Observed, Phase, Question, carry_out, guarded, observe};
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Instant;
 
@@ -40,9 +39,17 @@ impl Session {
         let (mut lost, mut round) = (Lost::default(), 0);
         let mut unmade: Vec<(String, String)> = Vec::new();
         loop {
+            // An MTU that came to nothing is not tried again.
+            let areas: Vec<Area> =
+                areas.iter().copied().filter(|area| *area != Area::Mtu || lost.refused.is_empty()).collect();
             let mut seen = self.look(&question(&self.site, &areas), &self.site.hosts, &lost);
             if !self.args.dry_run {
-                lost.failed.extend(self.prove_login(&guarded(&seen), &|host| self.fire(host)));
+                let left = guarded(&seen);
+                lost.failed.extend(self.prove_login(&left, &|host| self.fire(host)));
+                if left.iter().any(|host| !lost.has(host)) {
+                    // What was taken back there is not as it was seen.
+                    seen = self.look(&question(&self.site, &areas), &self.site.hosts, &lost);
+                }
                 seen.extend(lost.unseen());
             }
             let plan = plan(&self.site, &areas, &seen);
@@ -50,7 +57,7 @@ impl Session {
             if self.args.dry_run {
                 return self.tell_plan(&plan, &came);
             }
-            came.failed.extend(unmade.clone());
+            came.failed.extend(unmade.iter().chain(&lost.refused).cloned());
             let wants_volumes = areas.contains(&Area::Volumes) && unmade.is_empty();
             let due = if wants_volumes { self.volumes_due(&seen) } else { Vec::new() };
             if plan.phases.is_empty() && due.is_empty() {
@@ -64,14 +71,14 @@ impl Session {
             self.record.begin(&self.site.hosts, &self.args.only, self.args.sudo)?;
             let precedes = |phase: &Phase| Area::named(&phase.name).is_some_and(|area| area < Area::Volumes);
             let (before, behind) = plan.phases.into_iter().partition(precedes);
-            came.steps += self.carry_out(before, &mut lost);
+            self.carry_out(before, &mut lost, &mut came);
             // A volume needs what comes before it on all of its hosts.
             if lost.look_again() {
                 continue;
             }
             came.steps += due.len();
             unmade.extend(self.make_volumes(&due));
-            came.steps += self.carry_out(behind, &mut lost);
+            self.carry_out(behind, &mut lost, &mut came);
             if !lost.look_again() {
                 round += 1;
             }
@@ -117,7 +124,7 @@ impl Session {
 
     fn news(&self, news: News) {
         match news {
-            News::Phase(phase) => self.say(&phase_line(phase)),
+            News::Phase(phase) => self.say(&phase.line()),
             News::Host(host, Err(Fault::Failed(why) | Fault::Outdated(why))) => self.say(&format!("  {host}: {why}")),
             News::Host(_, Ok(())) => {}
         }
@@ -128,23 +135,47 @@ impl Session {
         phase.steps.retain(|host, _| !lost.has(host));
         phase.void.retain(|host, _| !lost.has(host));
         phase.lead = self.lead.clone();
-        lost.take(carry_out(&self.executor, std::slice::from_ref(phase), &mut |news| self.news(news)));
+        // What can lock us out goes over connections that are kept from here, by which it can be taken back.
+        let executor: &dyn Executor = if phase.guard.is_some() { &self.executor.direct } else { &self.executor };
+        lost.take(carry_out(executor, std::slice::from_ref(phase), &mut |news| self.news(news)));
         phase.steps.iter().filter(|(host, _)| !lost.has(host)).map(|(_, steps)| steps.len()).sum()
     }
 
     /// One phase after another; what can lock us out is proved before anything else is done.
-    fn carry_out(&self, phases: Vec<Phase>, lost: &mut Lost) -> usize {
-        let mut done = 0;
+    fn carry_out(&self, phases: Vec<Phase>, lost: &mut Lost, came: &mut Came) {
         for mut phase in phases {
             let of_ssh = phase.name == Area::Ssh.name();
             phase.guard = of_ssh.then(guard);
-            done += self.carry_out_one(&mut phase, lost);
+            if may_cut(&phase) {
+                self.mtu(&phase, lost, came);
+                continue;
+            }
+            let fetched = self.bring_packages(&phase, lost);
+            came.steps += self.carry_out_one(&mut phase, lost);
+            if let Some(fetched) = fetched {
+                self.say(&format!("{}: {}", phase.name, fetched.line()));
+                came.fetched.push((phase.name.clone(), fetched));
+            }
             if of_ssh {
                 let hosts: Vec<String> = phase.steps.keys().filter(|host| !lost.has(host)).cloned().collect();
                 lost.failed.extend(self.prove_login(&hosts, &|host| self.take_back(host, &phase) && self.fire(host)));
+                self.executor.anew();
             }
         }
-        done
+    }
+
+    /// All hosts have it then, or none.
+    fn mtu(&self, phase: &Phase, lost: &mut Lost, came: &mut Came) {
+        self.say(&phase.line());
+        let out: NodeSet = phase.steps.keys().filter(|host| lost.has(host)).cloned().collect();
+        let all = if out.is_empty() { self.set_mtu(phase) } else { Err(format!("{out} takes no part any more")) };
+        match all {
+            Ok(()) => came.steps += phase.steps.values().map(Vec::len).sum::<usize>(),
+            Err(why) => {
+                self.say(&format!("  {why}"));
+                lost.refused.extend(phase.steps.keys().map(|host| (host.clone(), format!("{}: {why}", phase.name))));
+            }
+        }
     }
 
     /// Slurm's controller must take all hosts on which nothing failed for its own.
@@ -181,7 +212,9 @@ impl Session {
         if came.failed.is_empty() {
             return Ok(status);
         }
-        let each = alike::folded(came.failed.iter().map(|(host, why)| (host.as_str(), why.as_str())));
+        let mut each = alike::folded(came.failed.iter().map(|(host, why)| (host.as_str(), why.as_str())));
+        // What names several hosts is said for each of them.
+        each.dedup();
         Err(Failure::system(format!("not everything is as wanted:\n  {}", each.join("\n  ")))
             .hint("the same command goes on when that is mended; homing up --undo takes it back"))
     }
@@ -196,8 +229,10 @@ impl Session {
             return Ok(0);
         }
         let (hosts, looked) = (hosts.to_string(), looked.join(","));
-        let words = ["homing", "check", "-w", &hosts, "--only", &looked, "--deadline", CHECK_DEADLINE];
-        self.say(&shlex::try_join(words).unwrap_or_default());
+        let tree = self.args.tree.words();
+        let mut words = vec!["homing", "check", "-w", &hosts, "--only", &looked, "--deadline", CHECK_DEADLINE];
+        words.extend(tree.iter().map(String::as_str));
+        self.say(&shlex::try_join(words.iter().copied()).unwrap_or_default());
         let parsed = Check::try_parse_from(&words[1..]).map_err(|e| Failure::system(e.to_string()))?;
         crate::cmd::check::run(parsed.args)
     }
@@ -217,16 +252,4 @@ impl Session {
 fn failures(seen: &BTreeMap<String, Result<Observed, String>>, plan: &Plan) -> Vec<(String, String)> {
     let silent = seen.iter().filter_map(|(host, s)| Some((host.clone(), s.as_ref().err()?.clone())));
     silent.chain(plan.against.iter().cloned()).collect()
-}
-
-/// What is done on which hosts, as a line.
-pub fn phase_line(phase: &Phase) -> String {
-    let hosts: NodeSet = phase.steps.keys().chain(phase.void.keys()).cloned().collect();
-    let mut told: Vec<String> = Vec::new();
-    for step in phase.steps.values().flatten().map(|step| step.change.told()) {
-        if !told.contains(&step) {
-            told.push(step);
-        }
-    }
-    format!("{} on {hosts}: {}", phase.name, told.join(", "))
 }

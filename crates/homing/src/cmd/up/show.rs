@@ -2,6 +2,7 @@
 
 use homing_model::alike;
 use homing_model::text::shown_lines;
+use homing_relay::Fetched;
 use homing_steps::{Phase, diff};
 use serde_json::{Value, json};
 
@@ -13,6 +14,8 @@ pub struct Came {
     /// Hosts with something that was not done, and why.
     pub failed: Vec<(String, String)>,
     pub notes: Vec<String>,
+    /// By area: files of packages that one host has fetched for all.
+    pub fetched: Vec<(String, Fetched)>,
 }
 
 /// The plan, hosts with equal steps together, with the changes of files.
@@ -55,12 +58,20 @@ fn rows(hosts: &[String], came: &Came, more: impl Fn(&str) -> Value) -> Vec<Valu
 }
 
 fn whole(rows: Vec<Value>, came: &Came, status: i32) -> String {
-    json!({ "hosts": rows, "steps": came.steps, "notes": came.notes, "exit": status }).to_string() + "\n"
+    let mut whole = json!({ "hosts": rows, "steps": came.steps, "notes": came.notes, "exit": status });
+    if !came.fetched.is_empty() {
+        whole["fetched"] = came.fetched.iter().map(fetched).collect();
+    }
+    whole.to_string() + "\n"
 }
 
 /// What became of a set-up or its undoing.
 pub fn json(hosts: &[String], came: &Came, status: i32) -> String {
     whole(rows(hosts, came, |_| Value::Null), came, status)
+}
+
+fn fetched((area, of): &(String, Fetched)) -> Value {
+    json!({ "area": area, "host": of.by, "files": of.files.len(), "bytes": of.once(), "wanted_bytes": of.asked, "sent_bytes": of.sent })
 }
 
 /// A plan.

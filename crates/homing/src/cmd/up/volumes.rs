@@ -1,43 +1,18 @@
 //! Volumes of the cluster file: made, grown and taken away by what `homing volume` does.
 
 use super::Session;
-use crate::cluster::{Cluster, ClusterArgs};
-use crate::cmd::volume::args::{AddHost, Allow, Delete, On, One, Way};
-use crate::cmd::volume::{change, create};
-use crate::failure::Failure;
-use homing_model::NodeSet;
-use homing_setup::{Site, SiteVolume, lacking};
+use crate::cluster::ClusterArgs;
+use crate::cmd::volume::args::{One, Way};
+use crate::cmd::volume::change::change;
+use crate::cmd::volume::drive;
+use homing_model::{Failure, NodeSet};
+use homing_setup::{SiteVolume, lacking};
 use homing_steps::Observed;
-use homing_volume::{Change, Record, Spec, folder};
+use homing_volume::{Change, Drive, Record, folder};
 use std::collections::BTreeMap;
 
 /// Hosts with something that was not done, and why.
 type Failed = Vec<(String, String)>;
-
-/// The volumes of a cluster file, with the names of their hosts.
-pub fn of(cluster: &Cluster, site: &Site) -> Result<Vec<SiteVolume>, Failure> {
-    let one = |(name, volume): (&String, &homing_setup::Volume)| {
-        let places = create::places(std::slice::from_ref(&volume.hosts), cluster)?;
-        let clients = match &volume.clients {
-            Some(text) => cluster.hosts(Some(text))?,
-            None => site.hosts.clone(),
-        };
-        let spec = Spec {
-            name: name.clone(),
-            kind: volume.kind,
-            places,
-            copies: volume.copies,
-            arbiter: volume.arbiter,
-            stripe: None,
-            mount: volume.mount.clone().unwrap_or_else(|| format!("/{name}")),
-            clients,
-            master: volume.master.clone(),
-        };
-        let wrong = |why: String| Failure::usage(format!("the cluster file: [up.volume.{name}] {why}"));
-        Ok(SiteVolume { spec, allowed: volume.allowed().map_err(wrong)? })
-    };
-    site.up.volume.iter().map(one).collect()
-}
 
 fn record(name: &str) -> Result<Option<Record>, Failure> {
     Record::load(&folder(), name).map_err(|e| Failure::system(format!("reading the record of volume {name}: {e}")))
@@ -74,7 +49,7 @@ impl Session {
             volume
         };
         let is_due = |volume: &SiteVolume| {
-            let is_whole = |known: Record| known.pending.is_none() && covers(&known.spec, &volume.spec);
+            let is_whole = |known: Record| known.pending.is_none() && known.spec.covers(&volume.spec);
             let known = record(&volume.spec.name).ok().flatten();
             lacking.contains(&volume.spec.name.as_str()) || known.is_some_and(|known| !is_whole(known))
         };
@@ -100,37 +75,24 @@ impl Session {
         let name = &spec.name;
         let Some(old) = record(name)? else {
             self.record.made_volume(name)?;
-            return create::make(&way, spec, volume.allowed.clone());
+            return drive(&way, Some(name))?.allowing(volume.allowed.clone()).create(spec);
         };
         match old.pending.as_ref().map(|pending| &pending.what) {
-            Some(Change::Create) => return create::make(&way, spec, volume.allowed.clone()),
-            Some(_) => drop(change::resume(&way, one(name))?),
+            Some(Change::Create) => return drive(&way, Some(name))?.allowing(volume.allowed.clone()).create(spec),
+            Some(_) => drop(change(&way, &one(name), Vec::new(), Drive::resume)?),
             None => {}
         }
-        let gone: Vec<String> = old
-            .spec
-            .places
-            .iter()
-            .filter(|p| !spec.places.contains(p))
-            .map(|p| format!("{}:{}", p.host, p.path))
-            .collect();
-        if !gone.is_empty()
-            || old.spec.kind != spec.kind
-            || old.spec.copies != spec.copies
-            || old.spec.mount != spec.mount
-        {
-            let what =
-                if gone.is_empty() { "is made otherwise".into() } else { format!("has {} too", gone.join(", ")) };
-            return Err(Failure::usage(format!("volume {name} {what}, and the cluster file has it without"))
-                .hint(format!("homing volume status {name}; homing volume drain-host {name} HOST")));
-        }
-        let new = spec.places.iter().filter(|place| !old.spec.places.contains(place));
-        let places: Vec<String> = new.map(|place| format!("{}:{}", place.host, place.path)).collect();
+        let otherwise = |what| {
+            Failure::usage(format!("volume {name} {what}, and the cluster file has it without"))
+                .hint(format!("homing volume status {name}; homing volume drain-host {name} HOST"))
+        };
+        let places = old.spec.lacks(spec).map_err(otherwise)?;
+        let allowed = || volume.allowed.clone();
         if !places.is_empty() {
-            change::add_host(&way, AddHost { one: one(name), places, allow: Allow::of(&volume.allowed) })?;
+            change(&way, &one(name), allowed(), |drive, record| drive.add_host(record, places))?;
         }
-        let clients: NodeSet = spec.clients.iter().cloned().collect();
-        change::mount(&way, On { one: one(name), on: Some(clients.to_string()), allow: Allow::of(&volume.allowed) })?;
+        let clients = spec.clients.clone();
+        change(&way, &one(name), allowed(), |drive, record| drive.mount(record, Some(clients)))?;
         Ok(())
     }
 
@@ -144,7 +106,7 @@ impl Session {
                 None => Ok(0),
                 Some(_) => {
                     self.say(&format!("undo: volume {name} is taken away"));
-                    change::delete(&self.way(), Delete { one: one(&name), delete_files: false })
+                    change(&self.way(), &one(&name), Vec::new(), |drive, record| drive.delete(record))
                 }
             };
             if let Err(failure) = gone.and_then(|_| self.record.unmade_volume(&name)) {
@@ -156,10 +118,4 @@ impl Session {
         }
         failed
     }
-}
-
-/// All that is wanted of a volume is so.
-fn covers(there: &Spec, wanted: &Spec) -> bool {
-    let places = there.places.len() == wanted.places.len() && wanted.places.iter().all(|p| there.places.contains(p));
-    places && wanted.clients.iter().all(|client| there.clients.contains(client))
 }

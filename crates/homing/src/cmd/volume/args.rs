@@ -73,7 +73,7 @@ pub enum Verb {
 }
 
 /// Dangers that are taken on in so many words.
-#[derive(clap::Args, Clone, Debug, Default)]
+#[derive(clap::Args, Clone, Debug)]
 pub struct Allow {
     /// Keep data on the disk of the system
     #[arg(help_heading = DANGERS, long)]
@@ -96,19 +96,7 @@ pub struct Allow {
 }
 
 impl Allow {
-    /// All of these.
-    pub fn of(dangers: &[Danger]) -> Allow {
-        let has = |danger| dangers.contains(&danger);
-        Allow {
-            allow_system_disk: has(Danger::SystemDisk),
-            allow_copies_on_one_host: has(Danger::CopiesOnOneHost),
-            allow_losing_copies: has(Danger::LastCopy),
-            mount_over_files: has(Danger::MountOverFiles),
-            use_store_with_content: has(Danger::StoreInUse),
-            allow_hanging_writes: has(Danger::HangingWrites),
-        }
-    }
-
+    /// All that are taken on.
     pub fn list(&self) -> Vec<Danger> {
         let all = [
             (self.allow_system_disk, Danger::SystemDisk),
@@ -291,7 +279,6 @@ mod tests {
         for danger in [SystemDisk, CopiesOnOneHost, LastCopy, MountOverFiles, StoreInUse, HangingWrites] {
             let Verb::Create(create) = parsed("volume create data --kind nfs --hosts n1:/x", danger) else { panic!() };
             assert_eq!(create.allow.list(), [danger]);
-            assert_eq!(Allow::of(&[danger]).list(), [danger]);
             let Verb::AddHost(add) = parsed("volume add-host data n1:/x", danger) else { panic!() };
             assert_eq!(add.allow.list(), [danger]);
         }

@@ -3,14 +3,18 @@
 pub mod args;
 pub mod change;
 pub mod create;
-mod drive;
 pub mod show;
 mod transport;
-mod watch;
 
-use crate::failure::Failure;
+use crate::cluster::ClusterArgs;
 pub use args::Args;
-use args::Verb;
+use args::{One, Verb, Way};
+use homing_exec::{Options, Remote};
+use homing_model::Failure;
+use homing_steps::SshExecutor;
+use homing_volume::{Drive, Figures, Manner, Record};
+use std::io::IsTerminal;
+use std::time::Duration;
 
 /// Runs it.
 pub fn run(args: Args) -> Result<i32, Failure> {
@@ -19,16 +23,62 @@ pub fn run(args: Args) -> Result<i32, Failure> {
         Verb::List(a) => show::list(&args.way, a),
         Verb::Status(a) => show::status(&args.way, a),
         Verb::BalanceReport(a) => show::balance(&args.way, a),
-        Verb::Mount(a) => change::mount(&args.way, a),
-        Verb::Unmount(a) => change::unmount(&args.way, a),
-        Verb::AddHost(a) => change::add_host(&args.way, a),
-        Verb::DrainHost(a) => change::drain_host(&args.way, a),
-        Verb::SetCopies(a) => change::set_copies(&args.way, a),
-        Verb::SetStripe(a) => change::set_stripe(&args.way, a),
-        Verb::Heal(a) => change::heal(&args.way, a),
-        Verb::Rebalance(a) => change::rebalance(&args.way, a),
-        Verb::Delete(a) => change::delete(&args.way, a),
-        Verb::Resume(a) => change::resume(&args.way, a),
-        Verb::Undo(a) => change::undo(&args.way, a),
+        Verb::Mount(a) => change::mount(&args.way, &a),
+        Verb::Unmount(a) => change::unmount(&args.way, &a),
+        Verb::AddHost(a) => change::add_host(&args.way, &a),
+        Verb::DrainHost(a) => change::drain_host(&args.way, &a),
+        Verb::SetCopies(a) => change::set_copies(&args.way, &a),
+        Verb::SetStripe(a) => change::set_stripe(&args.way, &a),
+        Verb::Heal(a) => change::heal(&args.way, &a),
+        Verb::Rebalance(a) => change::rebalance(&args.way, &a),
+        Verb::Delete(a) => change::delete(&args.way, &a),
+        Verb::Resume(a) => change::resume(&args.way, &a),
+        Verb::Undo(a) => change::undo(&args.way, &a),
     }
+}
+
+/// A call of that manner; `lock`: the volume that is changed.
+pub fn drive(way: &Way, lock: Option<&str>) -> Result<Drive, Failure> {
+    let options = Options { command_timeout: Some(Duration::from_secs(way.timeout.max(1))), ..Options::default() };
+    let executor = SshExecutor { remote: Remote::new(options), sudo: way.sudo };
+    let say: fn(&str) = if way.quiet { |_| {} } else { |text| eprintln!("{text}") };
+    let live = std::io::stderr().is_terminal();
+    Drive::new(executor, Manner { dry_run: way.dry_run, say, show: |text| print!("{text}"), live }, lock)
+}
+
+/// The record of a volume, or what its hosts tell.
+pub fn found(drive: &Drive, way: &Way, one: &One) -> Result<Record, Failure> {
+    drive.find(&one.name, || way.cluster.load()?.hosts(one.hosts.as_deref()))
+}
+
+/// Seconds for a command on a host that is only looked at.
+const PATIENCE: u64 = 5;
+
+/// What is known of a volume, and a way to ask in which nothing is changed and nothing is said.
+fn looked_at(cluster: &ClusterArgs, name: &str) -> Result<(Drive, Record), Failure> {
+    let cluster = cluster.clone();
+    let way = Way { cluster, dry_run: false, sudo: false, quiet: true, timeout: PATIENCE, silent: true };
+    let drive = drive(&way, None)?;
+    let record = found(&drive, &way, &One { name: name.into(), hosts: None })?;
+    Ok((drive, record))
+}
+
+/// A volume in numbers. Hosts that are known to be silent are not asked.
+pub fn figures(cluster: &ClusterArgs, name: &str, silent: &[&str]) -> Result<Figures, Failure> {
+    let (drive, record) = looked_at(cluster, name)?;
+    Figures::of(&drive, record, silent)
+}
+
+/// The hosts of a volume.
+pub fn hosts_of(cluster: &ClusterArgs, name: &str) -> Result<Vec<String>, Failure> {
+    Ok(looked_at(cluster, name)?.1.spec.hosts())
+}
+
+/// What `status` would tell of a volume, as findings of `homing check`. Hosts that are known to be silent are not asked.
+pub fn checked(cluster: &ClusterArgs, name: &str, silent: &[&str]) -> Result<Vec<homing_check::Finding>, Failure> {
+    let (drive, record) = looked_at(cluster, name)?;
+    let spec = record.spec;
+    let hosts: Vec<String> = spec.hosts().into_iter().filter(|h| !silent.contains(&h.as_str())).collect();
+    let seen = drive.observe(&spec, &hosts);
+    Ok(homing_check::volume::found(&spec, &hosts, &seen, &drive.findings(&spec, &seen)))
 }

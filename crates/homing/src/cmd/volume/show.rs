@@ -1,16 +1,13 @@
 //! `list`, `status` and `balance-report`: what the hosts say, and no more.
 
 use super::args::{List, One, Shown, Way};
-use super::drive::Drive;
-use crate::cluster::ClusterArgs;
-use crate::failure::{Failure, exit};
+use super::{drive, found};
 use homing_model::NodeSet;
 use homing_model::text::aligned;
 use homing_model::units::bytes;
+use homing_model::{Failure, exit};
 use homing_steps::Executor;
-use homing_volume::health::{self, Finding};
-use homing_volume::observe::MountPoint;
-use homing_volume::{Observed, Record, Spec, adopt, execute, gluster};
+use homing_volume::{Drive, OnHost, Record, Spec, stores, tasks};
 use serde_json::{Value, json};
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -28,11 +25,10 @@ pub fn list(way: &Way, args: List) -> Result<i32, Failure> {
     }
     let hosts = way.cluster.load()?.hosts(args.hosts.as_deref())?;
     if !hosts.is_empty() {
-        let drive = Drive::new(way, None)?;
+        let drive = drive(way, None)?;
         for name in names_on(&drive, &hosts) {
             if !specs.contains_key(&name) {
-                let seen = execute::observe(&drive.executor, &adopt::unknown(&name, &hosts), &hosts, &[]);
-                specs.extend(adopt::spec(&name, &hosts, &seen).map(|s| (name, s)));
+                specs.extend(drive.adopted(&name, &hosts).0.map(|s| (name, s)));
             }
         }
     }
@@ -70,11 +66,11 @@ type Told = Result<(Value, bool), Failure>;
 /// Shows the volume that was named, or each that is known. `show` prints it unless JSON is wanted, and tells
 /// what it is as JSON and whether it is well.
 fn each(way: &Way, args: &Shown, show: fn(&Drive, &Record, bool) -> Told) -> Result<i32, Failure> {
-    let drive = Drive::new(way, None)?;
+    let drive = drive(way, None)?;
     let names = args.name.clone().map_or_else(|| all_names(&drive, way, args), |name| Ok([name].into()))?;
     let mut shown = Vec::new();
     for name in names {
-        let record = drive.find(&One { name, hosts: args.hosts.clone() })?;
+        let record = found(&drive, way, &One { name, hosts: args.hosts.clone() })?;
         shown.push(show(&drive, &record, args.json)?);
     }
     let well = shown.iter().all(|(_, well)| *well);
@@ -108,14 +104,14 @@ pub fn status(way: &Way, args: Shown) -> Result<i32, Failure> {
 fn status_of(drive: &Drive, record: &Record, as_json: bool) -> Told {
     let spec = &record.spec;
     let seen = drive.observe(spec, &spec.hosts());
-    let rows: Vec<Value> = spec.hosts().iter().map(|h| host_row(spec, &seen, h)).collect();
+    let rows: Vec<OnHost> = spec.hosts().iter().map(|h| OnHost::of(spec, &seen, h)).collect();
     let tasks: Vec<String> = tasks(spec, &seen);
     let pending = record.pending.as_ref().map(|p| p.what.to_string());
-    let findings = findings(drive, spec, &seen);
-    let well = rows.iter().all(|r| r["well"] == true) && !findings.iter().any(|f| f.ill);
+    let findings = drive.findings(spec, &seen);
+    let well = rows.iter().all(|row| row.well) && !findings.iter().any(|f| f.ill);
     if as_json {
         let mut all = row(spec);
-        all["on_hosts"] = rows.into();
+        all["on_hosts"] = json!(rows);
         all["tasks"] = tasks.into();
         all["findings"] = json!(findings);
         all["interrupted"] = pending.into();
@@ -125,9 +121,8 @@ fn status_of(drive: &Drive, record: &Record, as_json: bool) -> Told {
     println!("{} ({}): {copies} on {}, at {}", spec.name, spec.kind, set(&spec.servers()), spec.mount);
     println!("{:<16} {:<10} MOUNT", "HOST", "DAEMON");
     for r in rows {
-        let text = |k: &str| r[k].as_str().unwrap_or("-").to_string();
-        let why = r["why"].as_str().unwrap_or("");
-        let line = format!("{:<16} {:<10} {:<12} {why}", text("host"), text("daemon"), text("mount"));
+        let (mount, why) = (r.mount.unwrap_or("-"), r.why.as_deref().unwrap_or(""));
+        let line = format!("{:<16} {:<10} {mount:<12} {why}", r.host, r.daemon);
         println!("{}", line.trim_end());
     }
     findings.iter().for_each(|f| println!("{}: {}", f.what, f.remedy));
@@ -138,76 +133,6 @@ fn status_of(drive: &Drive, record: &Record, as_json: bool) -> Told {
     Ok((Value::Null, well))
 }
 
-fn findings(drive: &Drive, spec: &Spec, seen: &Observed) -> Vec<Finding> {
-    let answer = health::question(spec, seen).and_then(|question| drive.executor.programs(&[question]).pop()?.ok());
-    health::findings(spec, seen, answer.as_deref())
-}
-
-/// Seconds for a command on a host that is only looked at.
-const PATIENCE: u64 = 5;
-
-fn looking(cluster: &ClusterArgs) -> Way {
-    Way { cluster: cluster.clone(), dry_run: false, sudo: false, quiet: true, timeout: PATIENCE, silent: true }
-}
-
-/// The hosts of a volume.
-pub fn hosts_of(cluster: &ClusterArgs, name: &str) -> Result<Vec<String>, Failure> {
-    let way = looking(cluster);
-    let record = Drive::new(&way, None)?.find(&One { name: name.into(), hosts: None })?;
-    Ok(record.spec.hosts())
-}
-
-/// What `status` would tell of a volume, as findings of `homing check`. Hosts that are known to be silent are not asked.
-pub fn checked(cluster: &ClusterArgs, name: &str, silent: &[&str]) -> Result<Vec<homing_check::Finding>, Failure> {
-    let way = looking(cluster);
-    let drive = Drive::new(&way, None)?;
-    let spec = drive.find(&One { name: name.into(), hosts: None })?.spec;
-    let hosts: Vec<String> = spec.hosts().into_iter().filter(|h| !silent.contains(&h.as_str())).collect();
-    let seen = drive.observe(&spec, &hosts);
-    let mut found = Vec::new();
-    if let Some(speaker) = hosts.first() {
-        found.extend(findings(&drive, &spec, &seen).iter().map(|f| homing_check::volume::of_health(name, speaker, f)));
-    }
-    for host in &hosts {
-        let Some(facts) = seen.host(host) else { continue };
-        let row = host_row(&spec, &seen, host);
-        for unit in homing_volume::units(&spec, host).iter().filter(|unit| !facts.active.contains(**unit)) {
-            found.push(homing_check::volume::of_host(name, host, &format!("{unit} does not run"), Some(unit)));
-        }
-        if !matches!(row["mount"].as_str(), Some("mounted" | "-")) {
-            found.push(homing_check::volume::of_host(name, host, &format!("{} is not mounted", spec.mount), None));
-        }
-    }
-    Ok(found)
-}
-
-fn tasks(spec: &Spec, seen: &Observed) -> Vec<String> {
-    let views = seen.hosts.values().flatten().filter_map(|f| f.gluster.as_ref());
-    let tasks = views.flat_map(|c| c.tasks.iter().flatten()).filter(|t| t.volume == spec.name);
-    let lines: BTreeSet<String> = tasks.map(|t| format!("{} ({})", t.what.to_lowercase(), t.status)).collect();
-    lines.into_iter().collect()
-}
-
-fn host_row(spec: &Spec, seen: &Observed, host: &str) -> Value {
-    let Some(facts) = seen.host(host) else {
-        let why = seen.hosts.get(host).and_then(|f| f.as_ref().err()).cloned();
-        return json!({"host": host, "well": false, "daemon": "unavail", "why": why});
-    };
-    let units = homing_volume::units(spec, host);
-    let runs = units.iter().all(|u| facts.active.contains(*u));
-    let client = spec.clients.iter().any(|c| c == host);
-    let mount = match &facts.point {
-        MountPoint::Ours => "mounted",
-        MountPoint::Other(_) => "other",
-        _ => "unmounted",
-    };
-    json!({
-        "host": host, "daemon": if units.is_empty() { "-" } else if runs { "ok" } else { "down" },
-        "mount": if client { mount } else { "-" },
-        "well": runs && (!client || facts.point == MountPoint::Ours),
-    })
-}
-
 /// How full each store is.
 pub fn balance(way: &Way, args: Shown) -> Result<i32, Failure> {
     each(way, &args, balance_of)
@@ -216,14 +141,7 @@ pub fn balance(way: &Way, args: Shown) -> Result<i32, Failure> {
 fn balance_of(drive: &Drive, record: &Record, as_json: bool) -> Told {
     let spec = &record.spec;
     let seen = drive.observe(spec, &spec.hosts());
-    let own = gluster::volume(spec, &seen).map(|v| v.bricks.clone()).unwrap_or_default();
-    let mut rows = Vec::new();
-    for (host, facts) in seen.hosts.iter().filter_map(|(h, f)| Some((h, f.as_ref().ok()?))) {
-        let is_own = |path: &str| own.is_empty() || own.iter().any(|b| b.host == *host && b.path == path);
-        for store in facts.stores.iter().filter(|s| is_own(&s.path)) {
-            rows.push((host.clone(), store.clone()));
-        }
-    }
+    let rows = stores(spec, &seen);
     if as_json {
         let rows: Vec<Value> = rows
             .iter()

@@ -1,8 +1,7 @@
 //! What comes on the submission's standard input.
 
 use crate::cmd::run;
-use crate::failure::Failure;
-use homing_model::RawText;
+use homing_model::{Failure, RawText};
 use std::ffi::OsString;
 use std::path::PathBuf;
 

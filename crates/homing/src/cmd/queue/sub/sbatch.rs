@@ -1,6 +1,6 @@
 //! What is for Slurm alone.
 
-use crate::failure::Failure;
+use homing_model::Failure;
 
 /// What is passed on to sbatch.
 #[derive(clap::Args)]

@@ -2,9 +2,8 @@
 
 use super::input::piped;
 use super::{Args, sbatch};
-use crate::failure::Failure;
 use clap::{Args as _, FromArgMatches};
-use homing_model::RawText;
+use homing_model::{Failure, RawText};
 use std::ffi::OsString;
 
 /// What a line with options begins with.

@@ -1,0 +1,92 @@
+//! Which cluster a command means: the options of all commands that take hosts. What it says is the room `cluster`'s.
+
+use clap::ArgMatches;
+pub use homing_cluster::*;
+use homing_model::Failure;
+use std::cell::OnceCell;
+use std::ffi::OsString;
+use std::path::{Path, PathBuf};
+use std::rc::Rc;
+
+/// `--cluster` and `--lab`. Global, for the commands that have commands below them.
+#[derive(clap::Args, Clone, Debug, Default)]
+pub struct ClusterArgs {
+    /// Cluster file (default: ./cluster.toml, ~/.config/homing/cluster.toml, /etc/homing/cluster.toml)
+    #[arg(long, value_name = "FILE", global = true)]
+    cluster: Option<PathBuf>,
+    /// The hosts of this lab of `homing lab`, by its own keys
+    #[arg(long, value_name = "LAB", global = true, conflicts_with = "cluster")]
+    lab: Option<String>,
+    /// What they say, once they were read: a file that changes meanwhile is the next command's.
+    #[arg(skip)]
+    said: OnceCell<Rc<Cluster>>,
+}
+
+impl ClusterArgs {
+    /// Of a file that was named otherwise.
+    pub fn named(cluster: Option<PathBuf>) -> ClusterArgs {
+        ClusterArgs { cluster, ..ClusterArgs::default() }
+    }
+
+    /// Makes a lab the cluster of this program and of all that it starts. It
+    /// has to come before other threads and before the cluster file is read.
+    pub fn enter(&self) -> Result<(), Failure> {
+        self.lab.as_deref().map_or(Ok(()), enter)
+    }
+
+    /// What the cluster files say.
+    pub fn load(&self) -> Result<&Cluster, Failure> {
+        if let Some(said) = self.said.get() {
+            return Ok(said);
+        }
+        let said = Cluster::load(self.cluster.as_deref())?;
+        Ok(self.said.get_or_init(|| Rc::new(said)))
+    }
+
+    /// The file that was named.
+    pub fn file(&self) -> Option<&Path> {
+        self.cluster.as_deref()
+    }
+
+    /// The user's own file that is read: the one that was named or the first that is found.
+    pub fn own_file(&self) -> Option<PathBuf> {
+        own_path(self.file(), true)
+    }
+
+    /// True when it says where hosts are: of a command line that is not entered yet.
+    pub fn names_hosts(&self) -> Result<bool, Failure> {
+        Ok(self.lab.is_some() || self.load()?.has_hosts())
+    }
+
+    /// What both say, where the script of a job and the words of its submission have one.
+    pub fn or(self, other: ClusterArgs) -> ClusterArgs {
+        if self.cluster.is_some() || self.lab.is_some() { self } else { other }
+    }
+
+    /// The same words again, for a program that is to mean the same cluster.
+    pub fn words(&self) -> Vec<OsString> {
+        let cluster = self.cluster.iter().flat_map(|file| ["--cluster".into(), file.clone().into_os_string()]);
+        let lab = self.lab.iter().flat_map(|name| ["--lab".into(), OsString::from(name)]);
+        cluster.chain(lab).collect()
+    }
+}
+
+/// [`ClusterArgs::enter`] for a command line whose command is any.
+pub fn enter_of(matches: &ArgMatches) -> Result<(), Failure> {
+    match matches.subcommand() {
+        Some((_, below)) => enter_of(below),
+        // An error: the command takes no hosts.
+        None => matches.try_get_one::<String>("lab").ok().flatten().map_or(Ok(()), |name| enter(name)),
+    }
+}
+
+fn enter(name: &str) -> Result<(), Failure> {
+    let plan = homing_lab::reach(name)?;
+    let config = plan.ssh_config();
+    // SAFETY: this program has no other thread here.
+    unsafe {
+        std::env::set_var("HOMING_CLUSTER", plan.cluster_file());
+        std::env::set_var("HOMING_SSH", format!("ssh -F {}", config.display()));
+    }
+    Ok(())
+}

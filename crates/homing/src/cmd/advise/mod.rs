@@ -1,0 +1,77 @@
+//! `homing advise`: what runs read over the network, and what another layout of it would bring.
+
+mod read;
+
+use super::runs::to_stdout;
+use crate::cluster::ClusterArgs;
+use homing_advise::{Price, Site, advice, as_json, hot, text};
+use homing_batch::parse_duration;
+use homing_model::Failure;
+use homing_model::text::shown;
+use homing_volume::{Kind, Record};
+use std::path::PathBuf;
+use std::time::Duration;
+
+/// Arguments.
+#[derive(clap::Args)]
+pub struct Args {
+    /// Folders of runs: of other machines, of other users [default: this user's]
+    #[arg(value_name = "FOLDER")]
+    folders: Vec<PathBuf>,
+    /// Only runs that ended in this time until now: 12h, 7d
+    #[arg(long, value_name = "AGE", default_value = "7d", value_parser = |text: &str| parse_duration("--since", text))]
+    since: Duration,
+    /// Print folders and advice as JSON
+    #[arg(long)]
+    json: bool,
+    /// A file whose file system is silent for so long is left out
+    #[arg(long, value_name = "SECONDS", default_value_t = 5, value_parser = clap::value_parser!(u32).range(1..))]
+    fs_timeout: u32,
+    #[command(flatten)]
+    cluster: ClusterArgs,
+}
+
+/// Prints what was read, and what to do.
+pub fn run(args: Args) -> Result<i32, Failure> {
+    let since_ns = homing_clock::system_ns() - i64::try_from(args.since.as_nanos()).unwrap_or(i64::MAX);
+    if let Some(missing) = args.folders.iter().find(|folder| !folder.is_dir()) {
+        return Err(Failure::usage(format!("{}: no folder of runs is there", shown(&missing.to_string_lossy()))));
+    }
+    let roots = if args.folders.is_empty() { vec![homing_journal::root()] } else { args.folders };
+    let cluster = args.cluster.load()?;
+    let told = read::told(&roots, since_ns, cluster, Duration::from_secs(args.fs_timeout.into()))?;
+    told.notes.iter().for_each(|note| eprintln!("homing: {}", shown(note)));
+    let cost = cluster.cost();
+    let stored = |bytes| cost?.of_stored(bytes);
+    let price = cost.map(|cost| Price { stored: &stored, currency: &cost.currency });
+    let folders = hot(&told.seen);
+    let advice = advice(&told.seen, &folders, &sites()?);
+    if args.json {
+        let text = serde_json::to_string_pretty(&as_json(&told, &folders, &advice, price.as_ref()))
+            .map_err(Failure::system)?;
+        return to_stdout(&(text + "\n"));
+    }
+    if told.runs == 0 {
+        eprintln!("homing: no run of this time has read files of a network file system that are still there");
+        return Ok(0);
+    }
+    to_stdout(&text(&told, &folders, &advice, price.as_ref()))
+}
+
+/// The volumes with a record, of which the number of copies can be changed.
+fn sites() -> Result<Vec<Site>, Failure> {
+    let folder = homing_volume::folder();
+    let mut sites = Vec::new();
+    for name in Record::names(&folder) {
+        let record = Record::load(&folder, &name);
+        let record = record.map_err(|e| Failure::system(format!("the record of the volume {name}: {e}")))?;
+        let spec = record.map(|record| record.spec).filter(|spec| spec.kind != Kind::Nfs);
+        sites.extend(spec.map(|spec| Site {
+            mount: spec.mount.into(),
+            hosts: spec.places.into_iter().map(|place| place.host).collect(),
+            by_folder: spec.kind == Kind::Moosefs,
+            name: spec.name,
+        }));
+    }
+    Ok(sites)
+}

@@ -1,0 +1,60 @@
+//! What hosts say of themselves: facts, and two samples that rates are made of.
+
+use homing_launch::{Channel, FAN_OUT, Options, Via};
+use homing_model::HostSample;
+pub use homing_probe::Answer;
+use homing_wire::{FromWorker, ToWorker};
+use std::time::Duration;
+
+/// Time between the two samples that rates are made of.
+pub const BETWEEN: Duration = Duration::from_millis(500);
+
+/// Asks hosts for facts and two samples, many at once.
+pub fn ask_all(names: &[String], own: &str) -> Vec<Answer> {
+    homing_threads::each_of(names, FAN_OUT, |name| ask(name, own))
+}
+
+/// What a worker is told that only samples its host, each time after `every`; `run` is what messages call it.
+pub fn sampling(run: &str, every: Duration) -> ToWorker {
+    ToWorker::Begin {
+        run: run.into(),
+        cwd: "/".into(),
+        env: Vec::new(),
+        slots: 1,
+        sample_ms: every.as_millis() as u32,
+        pulse: false,
+        eager_output: false,
+        nice: 0,
+        meter: String::new(),
+    }
+}
+
+fn ask(name: &str, own: &str) -> Answer {
+    if name == own {
+        let first = homing_probe::sample();
+        std::thread::sleep(BETWEEN);
+        return Ok((homing_probe::facts(), first, homing_probe::sample()));
+    }
+    let via = Via::Ssh { target: name.into() };
+    let Channel { facts, mut to, mut from, keeper, .. } =
+        homing_launch::open(name, &via, &Options::default()).map_err(|e| e.to_string())?;
+    let begin = sampling("hosts", BETWEEN);
+    let mut talk = || -> Result<(HostSample, HostSample), homing_wire::WireError> {
+        homing_wire::send(&mut to, &begin)?;
+        to.flush()?;
+        let mut samples = Vec::new();
+        while samples.len() < 2 {
+            match homing_wire::receive(&mut from)? {
+                Some(FromWorker::Sample(sample)) => samples.push(sample),
+                Some(_) => {}
+                None => return Err(homing_wire::WireError::Garbled("its worker ended early".into())),
+            }
+        }
+        let last = samples.remove(1);
+        Ok((samples.remove(0), last))
+    };
+    let result = talk();
+    drop(to);
+    keeper.end(Duration::from_secs(2));
+    result.map(|(first, last)| (facts, first, last)).map_err(|e| e.to_string())
+}

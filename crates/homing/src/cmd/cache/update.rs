@@ -1,0 +1,29 @@
+//! `homing cache update`.
+
+use super::{Manner, concluded};
+use crate::cmd::targets::Targets;
+use homing_model::Failure;
+
+/// Arguments of `homing cache update`.
+///
+/// As apt-get update on each host, but the first that can fetches each index; the
+/// others get it over the connections that homing has, so that these need no way out.
+/// apt on each host compares them with the signature that it trusts.
+///
+/// Exit status: 0: done everywhere; 254: not on all hosts; 255: the request.
+#[derive(clap::Args)]
+#[command(verbatim_doc_comment)]
+pub struct Update {
+    #[command(flatten)]
+    targets: Targets,
+    #[command(flatten)]
+    manner: Manner,
+}
+
+/// Runs it.
+pub fn update(args: &Update) -> Result<i32, Failure> {
+    let hosts = args.targets.hosts()?;
+    let executor = args.manner.executor(&args.targets)?;
+    let came = homing_relay::indexes(&executor, &hosts, &[], &|text| args.manner.say(text)).map_err(Failure::system)?;
+    concluded(&hosts, &came, &args.manner)
+}

@@ -1,0 +1,117 @@
+//! What hosts did before: samples that a timer of the user's keeps on each of them.
+
+mod far;
+mod schedule;
+
+use super::super::runs::to_stdout;
+use homing_batch::parse_duration;
+use homing_history::{Record, Ring, SLOTS, Told, step};
+use homing_model::alike;
+use homing_model::text::shown;
+use homing_model::{Failure, exit};
+use std::path::PathBuf;
+use std::time::Duration;
+
+/// A step is a minute, or as much longer as makes so many of them.
+const STEPS: u64 = 60;
+const MINUTE_S: u64 = 60;
+/// What a file has when it is full.
+const WEEK: Duration = Duration::from_secs(SLOTS as u64 * MINUTE_S);
+
+/// The options that are about it.
+#[derive(clap::Args)]
+pub struct Wanted {
+    /// What hosts did in this time until now (1h, 2d), in up to 60 steps, where --schedule was said before
+    #[arg(long, value_name = "AGE", num_args = 0..=1, default_missing_value = "1h", conflicts_with = "schedule",
+        value_parser = |text: &str| parse_duration("--history", text))]
+    history: Option<Duration>,
+    /// Let a timer of yours on each host keep a sample a minute, those of the last week, in a file of 1.3 MB
+    #[arg(long, conflicts_with = "json")]
+    schedule: bool,
+    /// With --schedule: take the timers away; what they kept stays
+    #[arg(long, requires = "schedule")]
+    undo: bool,
+    /// Keep a sample of this host, as the timer does
+    #[arg(long, hide = true, conflicts_with_all = ["history", "schedule"])]
+    sample: bool,
+    /// What this host kept, a line a record, as `-w` reads it
+    #[arg(long, hide = true, requires = "history")]
+    lines: bool,
+    /// What this host kept, a row an hour, as `homing check` reads it
+    #[arg(long, hide = true, conflicts_with_all = ["history", "schedule", "sample"])]
+    hours: bool,
+    /// With --lines: up to so many steps
+    #[arg(long, hide = true, requires = "lines", default_value_t = STEPS, value_parser = clap::value_parser!(u64).range(1..))]
+    steps: u64,
+}
+
+impl Wanted {
+    /// What one host does by itself.
+    pub fn is_of_this_host(&self) -> bool {
+        self.sample || self.lines || self.hours
+    }
+
+    /// Whether it is this that is asked for, and not how hosts are now.
+    pub fn is_wanted(&self) -> bool {
+        self.schedule || self.history.is_some()
+    }
+}
+
+/// The hidden options.
+pub fn here(args: &Wanted) -> Result<i32, Failure> {
+    if args.sample {
+        return keep().map(|()| 0);
+    }
+    if args.hours {
+        return to_stdout(&homing_history::hours(&kept(WEEK, WEEK.as_secs() / 3600)?));
+    }
+    let records = kept(args.history.unwrap_or_default(), args.steps)?;
+    to_stdout(&homing_history::lines(records, homing_probe::facts()))
+}
+
+/// Shows histories, or sets timers.
+pub fn run(args: &Wanted, json: bool, names: &[String], own: &str) -> Result<i32, Failure> {
+    let Some(age) = args.history else { return schedule::run(names, own, args.undo) };
+    let told = told(names, own, age, STEPS);
+    let rows: Vec<(&String, &Vec<Record>)> =
+        names.iter().zip(&told).filter_map(|(h, t)| Some((h, &t.as_ref().ok()?.records))).collect();
+    to_stdout(&if json { homing_history::json(&rows) } else { homing_history::table(&rows) })?;
+    let silent =
+        names.iter().zip(&told).filter_map(|(host, told)| Some((host.as_str(), told.as_ref().err()?.as_str())));
+    let silent = alike::folded(silent);
+    silent.iter().for_each(|line| eprintln!("homing: {}", shown(line)));
+    Ok(if silent.is_empty() { 0 } else { exit::SYSTEM })
+}
+
+/// What each host kept in this time until now, in up to so many steps.
+pub fn told(names: &[String], own: &str, age: Duration, steps: u64) -> Vec<Told> {
+    far::told(names, own, age, steps)
+}
+
+fn file() -> Result<PathBuf, Failure> {
+    let folder = homing_history::folder();
+    let folder = folder.map_err(|e| Failure::system(format!("making the folder of this user's history: {e}")))?;
+    Ok(homing_history::file(&folder, &homing_queue::host_name()))
+}
+
+/// Keeps a sample. Another process that keeps one just now does it for both.
+fn keep() -> Result<(), Failure> {
+    let record = Record::new(homing_probe::sample(), &homing_queue::boot_id());
+    match Ring::open(&file()?, SLOTS).map_err(Failure::system)? {
+        Some(ring) => ring.add(&record).map_err(Failure::system),
+        None => Ok(()),
+    }
+}
+
+/// What was kept here, thinned to steps.
+fn kept(age: Duration, steps: u64) -> Result<Vec<Record>, Failure> {
+    let ring = Ring::open_to_read(&file()?).map_err(Failure::system)?;
+    let none = || Failure::usage("no history is kept here").hint("homing hosts --schedule");
+    let records = ring.ok_or_else(none)?.records().map_err(Failure::system)?;
+    if records.is_empty() {
+        return Err(none());
+    }
+    let ns = |time: Duration| i64::try_from(time.as_nanos()).unwrap_or(i64::MAX);
+    let begin_ns = homing_clock::wall_ns().saturating_sub(ns(age));
+    Ok(homing_history::thin(records, begin_ns, ns(step(age, steps))))
+}

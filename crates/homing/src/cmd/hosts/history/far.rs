@@ -1,0 +1,42 @@
+//! What hosts kept: their own `homing hosts --history`, line by line.
+
+use super::{STEPS, kept};
+use homing_exec::{Command, Options, Outcome, Remote};
+use homing_history::{Kept, Told, read};
+use homing_model::Failure;
+use std::time::Duration;
+
+/// A megabyte is read and some lines are printed; a host that takes longer than this hangs.
+const PATIENCE: Duration = Duration::from_secs(20);
+
+/// Asks all, in the order of their names; `own` is this host, which needs no connection.
+pub fn told(names: &[String], own: &str, age: Duration, steps: u64) -> Vec<Told> {
+    let others: Vec<String> = names.iter().filter(|name| *name != own).cloned().collect();
+    let mut words = ["homing", "hosts", "--lines", &format!("--history={}s", age.as_secs())].map(String::from).to_vec();
+    // A homing of before there was a choice has as many by itself.
+    words.extend((steps != STEPS).then(|| format!("--steps={steps}")));
+    let options = Options { command_timeout: Some(PATIENCE), ..Options::default() };
+    let results: Vec<_> = Remote::new(options).run(&others, &Command::argv(words)).collect();
+    let of = |name: &String| match results.iter().find(|result| result.host == *name) {
+        _ if name == own => here(age, steps),
+        Some(result) if result.outcome == Outcome::Exited(0) => read(&result.stdout),
+        Some(result) if matches!(result.outcome, Outcome::Exited(_)) => Err(there(&result.why())),
+        Some(result) => Err(result.outcome.to_string()),
+        None => Err("it was not asked".into()),
+    };
+    names.iter().map(of).collect()
+}
+
+/// What homing there says is the reason; what a shell says there needs to be told whence it comes.
+fn there(said: &str) -> String {
+    said.strip_prefix("homing: ").map_or_else(|| format!("homing hosts --history there: {said}"), String::from)
+}
+
+fn here(age: Duration, steps: u64) -> Told {
+    // In the words of a host that is asked, so that hosts of one reason stand together.
+    let why = |failure: Failure| {
+        failure.hint.map_or(failure.message.clone(), |hint| format!("{}; try: {hint}", failure.message))
+    };
+    let records = kept(age, steps).map_err(why)?;
+    Ok(Kept { records, facts: Some(homing_probe::facts()) })
+}

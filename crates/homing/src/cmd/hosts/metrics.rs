@@ -1,0 +1,82 @@
+//! What a cluster does now, as Prometheus reads it: hosts, the queue, file servers, volumes, and the sums of runs.
+//!
+//! What a part cannot tell is left out, and `homing_hosts_told` is 0 for it, so that an alert can tell nothing from not
+//! known.
+
+use super::Args;
+use crate::cluster::{Cluster, ClusterArgs};
+use crate::cmd::asked::Answer;
+use crate::cmd::check::write_whole;
+use crate::cmd::queue::EngineArgs;
+use crate::cmd::volume;
+
+use homing_model::Failure;
+use homing_model::metrics::{Kind, Metrics};
+use homing_usage::{InForce, prometheus_of_servers};
+use std::path::Path;
+
+/// All that is known.
+pub struct Told<'a> {
+    pub args: &'a Args,
+    pub cluster: &'a Cluster,
+    pub hosts: &'a [String],
+    pub answers: &'a [Answer],
+    pub in_force: &'a InForce,
+}
+
+/// Writes the whole file.
+pub fn write(file: &Path, told: &Told) -> Result<(), Failure> {
+    let silent: Vec<&str> =
+        told.hosts.iter().zip(told.answers).filter(|(_, a)| a.is_err()).map(|(host, _)| host.as_str()).collect();
+    let slots = |host: &str| told.cluster.slots_of(host);
+    let mut text = homing_probe::prometheus(told.hosts, told.answers, slots) + &prometheus_of_servers(told.in_force);
+    let runs = homing_usage::prometheus(&told.args.runs, told.cluster.cost()).map_err(Failure::system).map(
+        |(runs, uncounted)| {
+            uncounted.iter().for_each(|why| eprintln!("homing: what follows is not counted: {why}"));
+            runs
+        },
+    );
+    let parts =
+        [("queue", queue(&told.args.engine)), ("volumes", volumes(&told.args.cluster, &silent)), ("runs", runs)];
+    let mut known = Vec::new();
+    for (part, told) in parts {
+        known.push((part, told.is_ok()));
+        match told {
+            Ok(more) => text += &more,
+            Err(failure) => eprintln!("homing: {}: nothing is told of {part}: {failure}", file.display()),
+        }
+    }
+    write_whole(file, &(text + &ending(&known)))
+}
+
+fn queue(engine: &EngineArgs) -> Result<String, Failure> {
+    Ok(homing_queue::prometheus(engine.open()?.as_ref())?)
+}
+
+/// Volumes that have a record here: their hosts are asked.
+fn volumes(cluster: &ClusterArgs, silent: &[&str]) -> Result<String, Failure> {
+    let names = homing_volume::Record::names(&homing_volume::folder());
+    let all = names.iter().map(|name| volume::figures(cluster, name, silent));
+    Ok(homing_volume::prometheus(&all.collect::<Result<Vec<_>, _>>()?))
+}
+
+fn ending(known: &[(&str, bool)]) -> String {
+    let mut metrics = Metrics::default();
+    let name = "homing_hosts_told";
+    metrics.family(name, Kind::Gauge, "1 where this file has what there is of a part, 0 where it could not be asked.");
+    known.iter().for_each(|(part, told)| metrics.sample(name, &[("part", part)], u8::from(*told)));
+    let seconds = homing_clock::system_ns() / 1_000_000_000;
+    metrics.only("homing_hosts_last_run_timestamp_seconds", Kind::Gauge, "When this was written.", seconds);
+    metrics.text()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_could_not_be_asked_is_told_apart_from_nothing() {
+        let text = ending(&[("queue", false), ("runs", true)]);
+        assert!(text.contains("told{part=\"queue\"} 0\n") && text.contains("told{part=\"runs\"} 1\n"), "{text}");
+    }
+}

@@ -1,0 +1,38 @@
+//! Asking hosts what is at work there.
+
+use homing_exec::{Command, Options, Outcome, Remote};
+use homing_power::{Answer, HERE, SCRIPT, Seen};
+use std::collections::BTreeMap;
+use std::time::Duration;
+
+/// To list processes takes no disk; a host that takes longer than this hangs.
+const PATIENCE: Duration = Duration::from_secs(20);
+
+/// Of each host what it says, in their order. This machine, of which nothing has to be known, is not asked.
+pub fn all(names: &[String], kept: &BTreeMap<String, String>) -> Vec<(String, Answer)> {
+    let is_here = |name: &String| kept.get(name).is_some_and(|why| why == HERE);
+    let asked: Vec<&String> = names.iter().filter(|name| !is_here(name)).collect();
+    let mut answers: BTreeMap<String, Answer> = asked.iter().map(|host| host.to_string()).zip(these(&asked)).collect();
+    let mut of = |host: &String| answers.remove(host).unwrap_or_else(|| Ok(Seen { cores: cores(), ..Seen::default() }));
+    names.iter().map(|host| (host.clone(), of(host))).collect()
+}
+
+fn cores() -> u32 {
+    std::thread::available_parallelism().map_or(1, |n| n.get() as u32)
+}
+
+/// Of each of these.
+pub fn these(names: &[impl AsRef<str>]) -> Vec<Answer> {
+    // A connection that was kept would be to a host as it was before it was switched off.
+    let options = Options { command_timeout: Some(PATIENCE), persist: Duration::ZERO, ..Options::default() };
+    let results: Vec<_> = Remote::new(options).run(names, &Command::argv(["sh", "-c", SCRIPT])).collect();
+    let of = |name: &str| match results.iter().find(|result| result.host == name) {
+        Some(result) if result.outcome == Outcome::Exited(0) => {
+            let seen = Seen::read(&String::from_utf8_lossy(&result.stdout));
+            seen.ok_or_else(|| "its processes cannot be listed: it has no stat, or no /proc".into())
+        }
+        Some(result) => Err(result.why()),
+        None => Err("it was not asked".into()),
+    };
+    names.iter().map(|name| of(name.as_ref())).collect()
+}

@@ -1,0 +1,132 @@
+//! `homing power`: which hosts are on, and switching idle ones off and on by the site's own commands.
+
+mod look;
+mod switch;
+
+use crate::cluster::{Cluster, ClusterArgs, Switching};
+use crate::cmd::runs::to_stdout;
+use crate::switched::{self, Book};
+use clap::Subcommand;
+use homing_model::alike;
+use homing_model::units::seconds as span;
+use homing_model::{Failure, exit};
+use homing_power::{Answer, Becomes, Known, Rules, save};
+use homing_queue::user_name;
+
+/// Arguments.
+#[derive(clap::Args)]
+pub struct Args {
+    #[command(subcommand)]
+    verb: Option<Verb>,
+    #[command(flatten)]
+    cluster: ClusterArgs,
+}
+
+#[derive(Subcommand)]
+enum Verb {
+    /// Tell which hosts are on, idle or off, and what keeps them on
+    Status {
+        /// Hosts, as a node set (default: those of cluster.toml)
+        #[arg(short = 'w', long, value_name = "NODESET")]
+        hosts: Option<String>,
+        /// As JSON
+        #[arg(long)]
+        json: bool,
+    },
+    /// Switch off those hosts of cluster.toml that were idle for long enough: for a timer, every few minutes
+    Save {
+        /// Tell what would be switched off, and switch nothing
+        #[arg(long)]
+        dry_run: bool,
+    },
+    /// Switch hosts off now, idle for long or not
+    Off {
+        /// Hosts, as a node set
+        #[arg(value_name = "NODESET")]
+        hosts: String,
+        /// Also those that serve others, are at work, or do not answer
+        #[arg(long)]
+        force: bool,
+    },
+    /// Switch hosts on, and wait until they answer
+    On {
+        /// Hosts, as a node set
+        #[arg(value_name = "NODESET")]
+        hosts: String,
+        /// Do not wait
+        #[arg(long)]
+        no_wait: bool,
+    },
+}
+
+/// Does what is asked.
+pub fn run(args: Args) -> Result<i32, Failure> {
+    let cluster = args.cluster.load()?;
+    match args.verb.unwrap_or(Verb::Status { hosts: None, json: false }) {
+        Verb::Status { hosts, json } => status(cluster, hosts.as_deref(), json),
+        Verb::Save { dry_run } => save_power(cluster, dry_run),
+        Verb::Off { hosts, force } => switch::off(cluster, &named(cluster, Some(&hosts))?, force),
+        Verb::On { hosts, no_wait } => switch::on(cluster, &named(cluster, Some(&hosts))?, no_wait),
+    }
+}
+
+fn named(cluster: &Cluster, hosts: Option<&str>) -> Result<Vec<String>, Failure> {
+    let names = cluster.hosts(hosts)?;
+    if names.is_empty() {
+        return Err(Failure::usage("which hosts?").hint("hosts = \"n[1-4]\" in cluster.toml, or n[1-4] here"));
+    }
+    Ok(names)
+}
+
+/// What becomes of each of these hosts. The last one is switched off first, as the first one is switched on first.
+fn decided(cluster: &Cluster, switching: &Switching, names: &[String], known: &mut Known) -> Vec<(String, Becomes)> {
+    let keep = cluster.kept(&switching.keep, &homing_volume::holders(), names);
+    let said: Vec<(String, Answer)> = look::all(names, &keep).into_iter().rev().collect();
+    let rules = Rules { keep, idle_s: switching.idle.as_secs(), load: switching.load, most_off: switching.most_off };
+    let becomes = save(&rules, known, &said, switched::now_s());
+    let mut all: Vec<_> = said.into_iter().map(|(host, _)| host).zip(becomes).collect();
+    all.reverse();
+    all
+}
+
+/// Nothing is written: since when hosts are idle is what `save` saw.
+fn status(cluster: &Cluster, hosts: Option<&str>, json: bool) -> Result<i32, Failure> {
+    let names = named(cluster, hosts)?;
+    let switching = cluster.switching()?;
+    let all = decided(cluster, &switching, &names, &mut switched::all());
+    to_stdout(&if json {
+        homing_power::json(&all, user_name)
+    } else {
+        homing_power::text(&all, switching.idle, user_name)
+    })?;
+    Ok(if all.iter().any(|(_, one)| matches!(one, Becomes::Silent(_))) { exit::SYSTEM } else { 0 })
+}
+
+fn save_power(cluster: &Cluster, dry_run: bool) -> Result<i32, Failure> {
+    let names = named(cluster, None)?;
+    let switching = cluster.switching()?;
+    // Said before anything is asked: a timer without a command would look for ever.
+    names.first().map_or(Ok(()), |host| switching.off(host).map(drop))?;
+    let mut book = Book::open()?;
+    let all = decided(cluster, &switching, &names, &mut book.known);
+    if !dry_run {
+        book.write()?;
+    }
+    let mut failed = Vec::new();
+    for (host, one) in all.iter().rev() {
+        let Becomes::SwitchedOff(for_s) = one else {
+            homing_power::noteworthy(host, one, user_name).iter().for_each(|line| println!("{line}"));
+            continue;
+        };
+        if dry_run {
+            println!("{host} would be switched off: idle for {}", span(*for_s));
+        } else if let Err(why) = switch::off_one(&switching, &mut book, host)? {
+            failed.push((host.as_str(), why));
+        } else {
+            println!("{host} switched off: idle for {}", span(*for_s));
+        }
+    }
+    let lines = alike::folded(failed.iter().map(|(host, why)| (*host, why.as_str())));
+    lines.iter().for_each(|line| eprintln!("homing: {line}"));
+    Ok(if failed.is_empty() { 0 } else { exit::SYSTEM })
+}

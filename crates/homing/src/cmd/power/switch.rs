@@ -1,0 +1,101 @@
+//! Switching hosts off and on.
+
+use super::look;
+use crate::cluster::{Cluster, Switching};
+use crate::switched::{self, Book};
+use homing_model::alike;
+use homing_model::units::seconds as span;
+use homing_model::{Failure, exit};
+use homing_power::Answer;
+use std::collections::BTreeMap;
+use std::thread::sleep;
+use std::time::{Duration, Instant};
+
+/// Between two looks whether hosts are there.
+const PAUSE: Duration = Duration::from_secs(2);
+
+/// Switches one off, and writes it down at once: who is killed meanwhile has forgotten none. The inner error is what the
+/// command said.
+pub fn off_one(switching: &Switching, book: &mut Book, host: &str) -> Result<Result<(), String>, Failure> {
+    if let Err(said) = switching.off(host)?.run() {
+        return Ok(Err(format!("not switched off: {said}")));
+    }
+    book.known.switched_off(host, switched::now_s());
+    book.write().map(Ok)
+}
+
+/// `homing power off`.
+pub fn off(cluster: &Cluster, names: &[String], force: bool) -> Result<i32, Failure> {
+    let switching = cluster.switching()?;
+    names.iter().try_for_each(|host| switching.off(host).map(drop))?;
+    let mut book = Book::open()?;
+    let kept = cluster.kept(&switching.keep, &homing_volume::holders(), names);
+    let mut failed = Vec::new();
+    for (host, answer) in look::all(names, &kept) {
+        if answer.is_err() && book.known.off_s(&host).is_some() {
+            println!("{host} is off already");
+            continue;
+        }
+        match homing_power::hindered(kept.get(&host), &answer, switching.load, homing_queue::user_name) {
+            Some((why, last)) if last || !force => failed.push((host, format!("not switched off: {why}"))),
+            _ => match off_one(&switching, &mut book, &host)? {
+                Ok(()) => println!("{host} switched off"),
+                Err(why) => failed.push((host, why)),
+            },
+        }
+    }
+    told(&failed)
+}
+
+/// `homing power on`.
+pub fn on(cluster: &Cluster, names: &[String], no_wait: bool) -> Result<i32, Failure> {
+    let switching = cluster.switching()?;
+    let commands = names.iter().map(|host| switching.on(host)).collect::<Result<Vec<_>, _>>()?;
+    let begun = Instant::now();
+    let switched = homing_threads::each(&commands, homing_launch::Switch::run);
+    let mut failed = Vec::new();
+    let mut coming = Vec::new();
+    for (host, done) in names.iter().zip(switched) {
+        match done {
+            Ok(()) => coming.push(host.clone()),
+            Err(said) => failed.push((host.clone(), format!("not switched on: {said}"))),
+        }
+    }
+    forget(&coming)?;
+    while !coming.is_empty() && !no_wait {
+        let answers: BTreeMap<String, Answer> = coming.iter().cloned().zip(look::these(&coming)).collect();
+        let late = begun.elapsed() > switching.boot;
+        coming.retain(|host| match &answers[host] {
+            Ok(_) => {
+                println!("{host} is on after {}", span(begun.elapsed().as_secs()));
+                false
+            }
+            Err(why) if late => {
+                let for_s = span(begun.elapsed().as_secs());
+                failed.push((host.clone(), format!("it was switched on {for_s} ago and does not answer: {why}")));
+                false
+            }
+            Err(_) => true,
+        });
+        if !coming.is_empty() {
+            sleep(PAUSE);
+        }
+    }
+    told(&failed)
+}
+
+/// They are off no more, in what this user has written down. In root's it is `homing power save` that sees it.
+fn forget(hosts: &[String]) -> Result<(), Failure> {
+    if hosts.iter().all(|host| switched::all().off_s(host).is_none()) {
+        return Ok(());
+    }
+    let mut book = Book::open()?;
+    hosts.iter().for_each(|host| book.known.switched_on(host));
+    book.write()
+}
+
+fn told(failed: &[(String, String)]) -> Result<i32, Failure> {
+    let lines = alike::folded(failed.iter().map(|(host, why)| (host.as_str(), why.as_str())));
+    lines.iter().for_each(|line| eprintln!("homing: {line}"));
+    Ok(if failed.is_empty() { 0 } else { exit::SYSTEM })
+}

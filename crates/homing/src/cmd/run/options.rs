@@ -1,0 +1,181 @@
+//! Options become what rooms take: raw arguments are read here once.
+
+use super::Args;
+use homing_batch::{Batch, BatchError, Halt, InputOptions, Tag, Timeout};
+use homing_dispatch::{Io, OutputOptions, Policy, Resources};
+use homing_locate::{Finder, Locator};
+use homing_model::{Failure, RawText};
+use homing_source::{Sourcing, environment, joblog};
+use homing_wire::Stream;
+use std::collections::HashMap;
+use std::path::Path;
+
+/// `--jobs 0` means as many as possible; each slot is a thread of the worker.
+const MOST_SLOTS: u32 = 1024;
+
+/// What the user gave as a batch of tasks. `typed`: standard input is a terminal.
+pub(crate) fn batch(
+    args: &Args,
+    cwd: &Path,
+    run: &str,
+    inputs: &mut dyn homing_batch::Inputs,
+    typed: bool,
+) -> Result<Batch, Failure> {
+    environment::check_shell()?;
+    let raw = |words: &[std::ffi::OsString]| words.iter().map(|w| RawText::from(w.as_os_str())).collect::<Vec<_>>();
+    let options = InputOptions {
+        cwd: cwd.to_path_buf(),
+        // The same order when the run is resumed: the seed is the run's name.
+        shuf: args.shuf.then(|| run.bytes().fold(5381, |h: u64, b| h.wrapping_mul(33) ^ u64::from(b))),
+        null: args.null,
+        delimiter: args.delimiter.clone().map(RawText::from),
+        quote: args.quote,
+        trim: args.trim.map(Into::into),
+        functions: environment::functions(),
+        colsep: args.colsep.clone().map(RawText::from),
+        packing: args.parallel.packing(args.max_args, slots_here(args)?),
+        blocks: args.parallel.blocks(args.max_args, slots_here(args)?)?,
+        header: args.parallel.has_header()?,
+        link: args.parallel.link,
+        arg_sep: args.parallel.arg_sep.clone().map_or_else(|| ":::".into(), RawText::from),
+        arg_file_sep: args.parallel.arg_file_sep.clone().map_or_else(|| "::::".into(), RawText::from),
+        replacements: args.parallel.replacements(),
+        tag: args.parallel.tagstring.clone().map(RawText::from).or(args.tag.then(|| "{}".into())),
+        workdir: args.parallel.workdir.clone().map(RawText::from),
+        no_run_if_empty: args.no_run_if_empty,
+        arg_files: args.arg_file.clone(),
+        outputs: raw(&args.output),
+        inputs_extra: raw(&args.near),
+        shell: environment::shell(),
+        resources: resources(args)?.most(),
+    };
+    if args.retry_failed {
+        let failed = args.joblog.as_deref().map(joblog::failed).transpose()?;
+        return Ok(Batch::listed(failed.unwrap_or_default(), args.tag));
+    }
+    let Some(file) = &args.tasks else {
+        if args.words.is_empty() && typed && args.arg_file.is_empty() {
+            return Err(Failure::usage("no command and no input").hint("homing run 'gzip -k {}' ::: *.txt"));
+        }
+        return homing_batch::compose(&raw(&args.words), options, inputs, typed).map_err(unreadable);
+    };
+    let name = file.display().to_string();
+    let opened = inputs.open(file).map_err(|source| unreadable(BatchError::Read { name: name.clone(), source }))?;
+    homing_batch::tasks_file(opened.from, opened.again, &name, options).map_err(unreadable)
+}
+
+fn unreadable(error: BatchError) -> Failure {
+    Failure { status: homing_source::status_of(&error), ..Failure::usage(error) }
+}
+
+pub(super) fn policy(args: &Args) -> Result<Policy, Failure> {
+    let halt: Halt = args.halt.parse().map_err(Failure::usage)?;
+    let delay = args.delay.as_deref().map(|t| homing_batch::parse_duration("--delay", t)).transpose();
+    let memfree = args.memfree.as_deref().map(|t| homing_batch::parse_size("--memfree", t)).transpose();
+    let output_limit = args.output_limit.as_deref().map(|t| homing_batch::parse_size("--output-limit", t)).transpose();
+    let timeout = args.timeout.as_deref().map(Timeout::parse).transpose().map_err(Failure::usage)?;
+    let (timeout_ms, timeout_of_median) = match timeout {
+        Some(Timeout::After(limit)) => (Some(limit.as_millis() as u64), None),
+        Some(Timeout::OfMedian(share)) => (None, Some(share)),
+        None => (None, None),
+    };
+    Ok(Policy {
+        tries: args.retries.map(|n| n.max(1)),
+        delay_us: delay.map_err(Failure::usage)?.map_or(0, |d| d.as_micros() as u64),
+        memfree: memfree.map_err(Failure::usage)?.unwrap_or(0),
+        load: load(args)?,
+        output_limit: output_limit.map_err(Failure::usage)?,
+        timeout_ms,
+        timeout_of_median,
+        locality: !args.no_locality,
+        io: io_limit(&args.io)?,
+        shared: !args.no_share,
+        resources: resources(args)?,
+        power: args.cluster.load()?.circuits()?,
+        links: Default::default(),
+        licensed: Vec::new(),
+        learnt: Default::default(),
+        movers: Vec::new(),
+        // What was sent ahead would still run after the end that --halt makes, and its input take up memory.
+        prefetch: !args.parallel.pipe
+            && !args.parallel.names_the_slot(&args.words)
+            && args.delay.is_none()
+            && halt == Halt::Never,
+        halt,
+    })
+}
+
+/// What hosts have of named resources: those of the command line, and the cluster file's of single hosts.
+fn resources(args: &Args) -> Result<Resources, Failure> {
+    let hosts = args.cluster.load()?.resources();
+    Ok(Resources { each: args.resource.iter().cloned().collect(), hosts })
+}
+
+fn load(args: &Args) -> Result<Option<String>, Failure> {
+    let limit = args.parallel.load.clone();
+    limit.as_deref().map_or(Ok(1), |text| homing_batch::jobs("--load", text, 1)).map_err(Failure::usage)?;
+    Ok(limit)
+}
+
+pub(super) fn io_limit(text: &str) -> Result<Io, Failure> {
+    match (text, text.parse()) {
+        ("auto", _) => Ok(Io::Auto),
+        ("off", _) => Ok(Io::Off),
+        (_, Ok(limit)) if limit > 0 => Ok(Io::Fixed(limit)),
+        _ => Err(Failure::usage(format!("--io takes auto, off or a number from 1, not {text:?}"))),
+    }
+}
+
+/// Slots that this machine gives a run.
+fn slots_here(args: &Args) -> Result<usize, Failure> {
+    let cores = std::thread::available_parallelism().map_or(1, |n| n.get() as u32);
+    Ok(slots(args)?(cores).max(1) as usize)
+}
+
+pub(super) fn slots(args: &Args) -> Result<Box<dyn Fn(u32) -> u32>, Failure> {
+    let Some(jobs) = args.jobs.clone() else { return Ok(Box::new(|cores| cores)) };
+    homing_batch::jobs("--jobs", &jobs, 1).map_err(Failure::usage)?;
+    Ok(Box::new(move |cores| homing_batch::jobs("--jobs", &jobs, cores).unwrap_or(cores).min(MOST_SLOTS)))
+}
+
+/// Looks for inputs, and asks the site's own commands where they lie.
+pub(super) fn finder(args: &Args) -> Result<Finder, Failure> {
+    let locator = Locator::new().map_err(Failure::system)?;
+    Ok(Finder::over(locator.with_own(args.cluster.load()?.locators())))
+}
+
+/// How tasks become offers, in a run of which no earlier part is known and where nobody is asked.
+pub(super) fn sourcing(args: &Args, cwd: &Path, hosts: usize) -> Result<Sourcing, Failure> {
+    Ok(Sourcing {
+        cwd: cwd.into(),
+        detect: !args.no_detect,
+        handed_on: false,
+        skip_newer: args.skip_newer,
+        makes_workdir: false,
+        done: HashMap::new(),
+        listed: HashMap::new(),
+        missing: None,
+        hosts,
+        fenced: false,
+        nonces: None,
+        servers: args.cluster.load()?.servers(),
+        own: args.cluster.load()?.locators(),
+        fs_timeout: std::time::Duration::from_secs(args.fs_timeout.into()),
+    })
+}
+
+/// How what tasks print comes out. `alone`: nothing could come between the parts of it.
+pub(super) fn output(args: &Args, alone: bool, tag: Option<Tag>, limit: Option<u64>, spill: &Path) -> OutputOptions {
+    let commands = match args.parallel.verbose {
+        true => Some(Stream::Out),
+        false => args.parallel.trace.then_some(Stream::Err),
+    };
+    OutputOptions {
+        keep_order: args.keep_order && !alone,
+        line_buffer: args.line_buffer || args.parallel.ungroup || alone,
+        tag,
+        commands,
+        limit,
+        spill: spill.to_path_buf(),
+    }
+}

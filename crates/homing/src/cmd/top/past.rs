@@ -1,0 +1,64 @@
+//! Hosts as they were: what a timer of the user's kept on each of them, at a moment or played again.
+
+use super::screen::Screen;
+use super::{Args, REPLAY_LOOK, UNBOUNDED, cluster};
+use crate::cmd::hosts::told;
+use crate::cmd::runs::{local_time, to_stdout};
+use crate::progress;
+use homing_history::step;
+use homing_model::{Failure, exit};
+use homing_watch::{Clock, Past, Scene, View, Wish};
+use std::time::{Duration, Instant};
+
+/// So many steps of each host are played at the most: the minutes of a day.
+const STEPS: u64 = 24 * 60;
+/// Whatever time is played again takes so long, unless somebody says otherwise, seconds.
+const PLAYED_S: u64 = 120;
+
+/// Shows what was so long ago, and then what came until now.
+pub fn run(args: &Args, since: Duration) -> Result<i32, Failure> {
+    let own = homing_queue::host_name();
+    let names = cluster::names(args, &own)?;
+    let told = told(&names, &own, since, STEPS);
+    let ns = |time: Duration| i64::try_from(time.as_nanos()).unwrap_or(i64::MAX);
+    let end_ns = homing_clock::wall_ns();
+    let past = Past {
+        hosts: names.into_iter().zip(told).collect(),
+        begin_ns: end_ns.saturating_sub(ns(since)),
+        end_ns,
+        step_ns: ns(step(since, STEPS)),
+        time: local_time,
+    };
+    let screen = if args.once || args.json { None } else { Screen::open().map_err(Failure::system)? };
+    if let Some(screen) = screen {
+        let usual = u32::try_from(since.as_secs() / PLAYED_S).unwrap_or(u32::MAX).max(1);
+        return follow(&past, screen, args.replay.unwrap_or(usual));
+    }
+    to_stdout(&match (args.json, args.once) {
+        (true, true) => past.line(past.begin_ns),
+        (true, false) => past.moments().map(|ns| past.line(ns)).collect(),
+        (false, _) => homing_watch::text(&past.scene(past.begin_ns), UNBOUNDED.1),
+    })?;
+    let is_silent = past.hosts.iter().any(|(_, told)| told.is_err());
+    Ok(if is_silent { exit::SYSTEM } else { 0 })
+}
+
+/// Until somebody wants to leave; at its end it stands still.
+fn follow(past: &Past, mut screen: Screen, times: u32) -> Result<i32, Failure> {
+    let (mut clock, mut view) =
+        (Clock::new(Some(times)), View::new(progress::has_colors(std::io::stdout())).on_hosts());
+    clock.begin(past.begin_ns, Instant::now());
+    loop {
+        let ns = clock.shown_ns(Instant::now()).map_or(past.end_ns, |ns| ns.min(past.end_ns));
+        let hint = if ns == past.end_ns { "that was all".into() } else { clock.hint() };
+        let scene = Scene { hint, ..past.scene(ns) };
+        screen.draw(&scene, &mut view).map_err(Failure::system)?;
+        match screen.wish(REPLAY_LOOK, &scene, &mut view).map_err(Failure::system)? {
+            Some(Wish::Leave) => return Ok(0),
+            Some(Wish::Pause) => clock.pause(Instant::now()),
+            Some(Wish::Faster) => clock.change(true, Instant::now()),
+            Some(Wish::Slower) => clock.change(false, Instant::now()),
+            _ => {}
+        }
+    }
+}

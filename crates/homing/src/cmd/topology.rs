@@ -1,0 +1,116 @@
+//! `homing topology`: which host is on which switch.
+
+use crate::cmd::bench::TELL;
+use crate::cmd::runs::to_stdout;
+use crate::cmd::targets::Targets;
+use homing_bench::net::Hosts;
+use homing_bench::topology::{self, Found, Way};
+use homing_model::Failure;
+use homing_network::files;
+use std::net::IpAddr;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+/// Arguments of `homing topology`.
+///
+/// Exit status: 0: the place of each host is known; 1: it is not, or --diff
+/// has found something; 254, 255: homing's own failures.
+#[derive(clap::Args)]
+#[command(verbatim_doc_comment)]
+pub struct Args {
+    #[command(flatten)]
+    targets: Targets,
+    /// How long hosts without lldpd listen; switches speak every 30 seconds
+    #[arg(long, value_name = "SECONDS", default_value_t = 35, value_parser = clap::value_parser!(u32).range(1..=600))]
+    wait: u32,
+    /// Ask no switch: measure which hosts share a link, and infer
+    #[arg(long)]
+    measure: bool,
+    /// Tell what is otherwise than the last time, for the same hosts
+    #[arg(long)]
+    diff: bool,
+    /// Write Slurm's topology.conf there
+    #[arg(long, value_name = "FILE")]
+    topology_conf: Option<PathBuf>,
+    /// Write Slurm's topology.yaml there
+    #[arg(long, value_name = "FILE")]
+    topology_yaml: Option<PathBuf>,
+    /// Write MooseFS's mfstopology.cfg there
+    #[arg(long, value_name = "FILE")]
+    mfstopology: Option<PathBuf>,
+    /// Write a script there that tells the switch of each host or address it is given, as Hadoop and others want it
+    #[arg(long, value_name = "FILE")]
+    rack_script: Option<PathBuf>,
+    /// Draw the tree there, as SVG
+    #[arg(long, value_name = "FILE")]
+    svg: Option<PathBuf>,
+    /// Ask switches over SNMP for their neighbours and for the addresses behind their ports; FILE holds the community
+    #[arg(long, value_name = "FILE", conflicts_with = "measure")]
+    snmp: Option<PathBuf>,
+    /// Addresses of switches to ask, where LLDP does not tell them
+    #[arg(long, value_name = "ADDRESS", value_delimiter = ',', requires = "snmp")]
+    switch: Vec<IpAddr>,
+    /// As JSON
+    #[arg(long)]
+    json: bool,
+    /// Listen, or ask lldpd, with `sudo -n`
+    #[arg(long)]
+    sudo: bool,
+}
+
+/// For connections, and for what a host does besides listening.
+const BESIDES: Duration = Duration::from_secs(60);
+/// How long each pair is loaded a part where the tree is inferred, in seconds.
+const LOADED: f64 = 0.5;
+
+/// Finds the tree, keeps it, writes it.
+pub fn run(args: &Args) -> Result<i32, Failure> {
+    let names = args.targets.hosts()?;
+    let mut options = args.targets.options()?;
+    options.command_timeout.get_or_insert(BESIDES + Duration::from_secs(args.wait.into()));
+    let hosts = Hosts::ask(options, &names, LOADED)?;
+    let way = Way { wait: args.wait, sudo: args.sudo, community: args.snmp.as_deref(), switches: &args.switch };
+    let mut found = match args.measure {
+        true => Found::measured(&hosts, homing_clock::system_ns() as u64, TELL)?,
+        false => Found::told(&hosts, &way)?,
+    };
+    let before = topology::keep(&names, &found.tree)?;
+    if args.diff {
+        let before = before.ok_or_else(|| {
+            Failure::usage("--diff: these hosts were not looked at before; they are known from now on")
+        })?;
+        found.compared(&before);
+    }
+    let status = found.status();
+    to_stdout(&if args.json { topology::json(&found, status) } else { topology::text(&found) })?;
+    write(args, &found, &hosts)?;
+    Ok(status)
+}
+
+fn put(file: &Path, text: &str) -> Result<(), Failure> {
+    homing_folder::write_whole(file, text.as_bytes(), None)
+        .map_err(|e| Failure::system(format!("writing {}: {e}", file.display())))
+}
+
+/// Files for others. Slurm loses hosts that its file leaves out.
+fn write(args: &Args, found: &Found, hosts: &Hosts) -> Result<(), Failure> {
+    let addresses = hosts.known.iter().map(|host| host.name.clone()).zip(hosts.addresses.iter().copied()).collect();
+    let texts = [
+        (&args.topology_conf, files::slurm_conf(&found.tree)),
+        (&args.topology_yaml, files::slurm_yaml(&found.tree)),
+        (&args.mfstopology, files::moosefs(&found.tree, &addresses)),
+        (&args.rack_script, files::rack_script(&found.tree, &addresses)),
+    ];
+    if let Some(file) = &args.svg {
+        put(file, &topology::svg(found))?;
+    }
+    let missing: Vec<&str> = found.missing().collect();
+    for (file, text) in texts.iter().filter_map(|(file, text)| Some((file.as_deref()?, text))) {
+        if !missing.is_empty() {
+            let text = format!("{} is not written: the switch of {} is not known", file.display(), missing.join(", "));
+            return Err(Failure::system(text).hint("--measure, a longer --wait, or -x these hosts"));
+        }
+        put(file, text)?;
+    }
+    Ok(())
+}

@@ -1,0 +1,60 @@
+//! The option of commands that go along a tree of hosts.
+
+use homing_exec::{Options, WIDTH};
+use homing_steps::{Along, SshExecutor};
+
+/// The option of commands that can do so.
+#[derive(Clone, Copy, clap::Args)]
+pub struct TreeArgs {
+    /// With more than N hosts, a few of them pass what they are given on to the rest over their own ssh; 0: all from here
+    #[arg(help_heading = "Connections", long, default_value_t = WIDTH, value_name = "N", value_parser = width)]
+    tree: usize,
+}
+
+/// 0, or 2 and more.
+pub fn width(text: &str) -> Result<usize, String> {
+    match text.parse() {
+        Ok(1) => Err("one host behind another would be no tree: 0 for none, or 2 and more".into()),
+        Ok(width) => Ok(width),
+        Err(e) => Err(format!("{e}")),
+    }
+}
+
+impl Default for TreeArgs {
+    fn default() -> TreeArgs {
+        TreeArgs { tree: WIDTH }
+    }
+}
+
+impl TreeArgs {
+    /// No tree.
+    pub fn none() -> TreeArgs {
+        TreeArgs { tree: 0 }
+    }
+
+    /// These options for connections, with that width.
+    pub fn of(&self, options: Options) -> Options {
+        Options { tree: self.tree, ..options }
+    }
+
+    /// The option again, where it was given.
+    pub fn words(&self) -> Vec<String> {
+        if self.tree == WIDTH { Vec::new() } else { vec!["--tree".into(), self.tree.to_string()] }
+    }
+
+    /// Steps of hosts along a tree of that width.
+    pub fn along(&self, direct: SshExecutor) -> Along {
+        homing_relay::along(direct, self.tree)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_tree_has_at_least_two_branches() {
+        assert_eq!((width("0"), width("64")), (Ok(0), Ok(64)));
+        assert!(width("1").unwrap_err().contains("no tree") && width("-2").is_err());
+    }
+}

@@ -1,0 +1,77 @@
+//! The MTU of networks: set on all hosts at once under a guard, proved by packets of that size, kept or taken back.
+
+use super::{Session, options, token};
+use homing_bench::net::pings;
+use homing_exec::{Fresh, Options, Remote};
+use homing_model::text::shown;
+use homing_steps::{Call, Change, Executor, Guarded, Phase, SshExecutor};
+use std::collections::BTreeSet;
+use std::time::Duration;
+
+/// For a script that sets something: a host that does not answer for so long is cut off. Its guard has not fired by then.
+const SETS: Duration = Duration::from_secs(5);
+/// For a new connection, which is tried again.
+const CALLED: Duration = Duration::from_secs(3);
+
+/// Ways between hosts that are named; the cause is the same for most.
+const TOLD: usize = 6;
+
+/// Only settings of interfaces are set under a guard.
+fn is_own(change: &Change) -> bool {
+    matches!(change, Change::Link { .. })
+}
+
+/// It sets something now.
+pub fn may_cut(phase: &Phase) -> bool {
+    phase.steps.values().flatten().any(|step| matches!(step.change, Change::Link { .. }))
+}
+
+impl Session {
+    /// Why it came to nothing, on all hosts of the phase.
+    pub fn set_mtu(&self, phase: &Phase) -> Result<(), String> {
+        let quick = Options { command_timeout: Some(SETS), connect_timeout: CALLED, ..options(&self.args) };
+        let fresh = Fresh::new(quick.clone())?;
+        let executor = SshExecutor { remote: Remote::new(quick), sudo: self.args.sudo };
+        let guarded = Guarded {
+            name: &phase.name,
+            steps: &phase.steps,
+            executor: &executor,
+            fresh: &|| fresh.remote(),
+            token: &format!("net-{}", token()),
+            lead: self.lead.clone(),
+            is_own,
+        };
+        let came = guarded.set().and_then(|()| self.large_packets(phase)).and_then(|()| guarded.keep());
+        came.map_err(|why| guarded.taken_back(Some(why)).unwrap_or_default())
+    }
+
+    /// Packets of the networks that the phase is about come through, uncut, from each of their hosts to each.
+    fn large_packets(&self, phase: &Phase) -> Result<(), String> {
+        let mut lost = Vec::new();
+        for (network, bytes) in &self.site.up.mtu {
+            let hosts = self.site.of_network(network);
+            if !hosts.iter().any(|(host, _)| phase.steps.contains_key(host)) {
+                continue;
+            }
+            let addresses: Vec<_> = hosts.iter().map(|(_, address)| *address).collect();
+            let script = Call::Script(pings(*bytes, &addresses));
+            let calls: Vec<(String, Call)> = hosts.into_iter().map(|(host, _)| (host, script.clone())).collect();
+            let mut of_network = BTreeSet::new();
+            for ((host, _), said) in calls.iter().zip(self.executor.run(&calls)) {
+                match said {
+                    Ok(said) => of_network.extend(said.lines().map(|to| format!("{host} to {}", shown(to)))),
+                    Err(why) => drop(of_network.insert(format!("{host}: {why}"))),
+                }
+            }
+            if !of_network.is_empty() {
+                let more = match of_network.len().saturating_sub(TOLD) {
+                    0 => String::new(),
+                    more => format!(", and {more} more"),
+                };
+                let each: Vec<String> = of_network.into_iter().take(TOLD).collect();
+                lost.push(format!("packets of {bytes} bytes do not come through: {}{more}", each.join(", ")));
+            }
+        }
+        if lost.is_empty() { Ok(()) } else { Err(lost.join("; ")) }
+    }
+}
