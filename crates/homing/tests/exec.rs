@@ -15,17 +15,29 @@ use until::until;
 
 struct World(Sshd);
 
+/// Hosts of which all are one machine, which knows the name that it was called by.
+fn hosts(server: &Sshd, environment: &str) -> String {
+    // "dead" is a port where nobody listens. These words for the environment replace the server's own.
+    format!(
+        "Match originalhost dead\n  Hostname 127.0.0.1\n  Port 1\n\
+         Match originalhost n*\n  ProxyCommand {} -o 'SetEnv=WHO=%n SHLVL=1 {environment}'",
+        server.proxy()
+    )
+}
+
 impl World {
     fn new() -> Option<World> {
         let world = World(Sshd::new()?);
-        // "dead" is a port where nobody listens. These words for the environment replace the server's own.
-        let hosts = format!(
-            "Match originalhost dead\n  Hostname 127.0.0.1\n  Port 1\n\
-             Match originalhost n*\n  ProxyCommand {} -o 'SetEnv=WHO=%n SHLVL=1'",
-            world.0.proxy()
-        );
+        let hosts = hosts(&world.0, "");
         world.0.client("user", &hosts);
         Some(world)
+    }
+
+    /// From now on hosts reach each other.
+    fn leads(&self) {
+        let at = self.0.0.path().display();
+        let environment = format!("XDG_CACHE_HOME={at}/cache \"HOMING_SSH=ssh -F {at}/user_config\"");
+        self.0.client("user", &hosts(&self.0, &environment));
     }
 
     fn path(&self, name: &str) -> PathBuf {
@@ -210,4 +222,51 @@ fn files_go_out_and_come_back_under_their_hosts_names() {
     ok("push", &["-w", "n1", "not-here"], 255);
     ok("push", &["-w", "localhost", "--dry-run", "--dest", &path("nowhere"), "tree"], 0);
     assert!(!world.path("nowhere").exists());
+}
+
+#[test]
+fn a_copy_ends_with_the_push_that_was_killed() {
+    use std::os::unix::fs::PermissionsExt;
+    let Some(world) = World::new() else { return };
+    // In the place of rsync, one that would take its time.
+    let (bin, file) = (world.path("bin"), world.path("pid"));
+    fs::create_dir(&bin).unwrap();
+    let script = format!("#!/bin/sh\necho $$ > {0}.new; mv {0}.new {0}; exec sleep 3000\n", file.display());
+    fs::write(bin.join("rsync"), script).unwrap();
+    fs::set_permissions(bin.join("rsync"), fs::Permissions::from_mode(0o755)).unwrap();
+    let path = std::env::join_paths([bin].into_iter().chain(std::env::split_paths(&std::env::var_os("PATH").unwrap())));
+    let mut push = world.homing("push", &["-w", "n1", "user_config"]).env("PATH", path.unwrap()).spawn().unwrap();
+    until("the copy begins", || file.exists());
+    let copy = format!("/proc/{}", fs::read_to_string(&file).unwrap().trim());
+    push.kill().unwrap();
+    push.wait().unwrap();
+    until("the copy ends", || !std::path::Path::new(&copy).exists());
+}
+
+#[test]
+fn more_hosts_than_one_serves_are_a_tree() {
+    let Some(world) = World::new() else { return };
+    if Command::new("rsync").arg("--version").output().is_err() {
+        eprintln!("SKIPPED: rsync is missing");
+        return;
+    }
+    world.leads();
+    let (file, there) = (world.path("file"), world.path("there"));
+    fs::write(&file, "text").unwrap();
+    fs::create_dir(&there).unwrap();
+    let pushed = |hosts: &str, words: &[&str]| -> serde_json::Value {
+        let args = ["--json", "-w", hosts, "--dest", there.to_str().unwrap(), file.to_str().unwrap()];
+        let output = world.homing("push", &[&args, words].concat()).output().unwrap();
+        assert_eq!((output.status.code(), text(&output.stderr).as_str()), (Some(0), ""), "{}", text(&output.stdout));
+        serde_json::from_slice(&output.stdout).unwrap()
+    };
+    let led = |told: &serde_json::Value, by: &str| {
+        told["hosts"].as_array().unwrap().iter().filter(|row| row["by"] == by).count()
+    };
+    let told = pushed("n[1-64]", &[]);
+    assert_eq!(led(&told, "n1"), 0, "one is enough");
+    let told = pushed("n[1-65],localhost", &[]);
+    assert_eq!((led(&told, "n1"), led(&told, "n33"), fs::read(there.join("file")).unwrap()), (31, 32, b"text".into()));
+    let told = pushed("n[1-65]", &["--tree", "0"]);
+    assert_eq!(led(&told, "n1"), 0);
 }

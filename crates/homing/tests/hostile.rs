@@ -200,6 +200,38 @@ fn a_run_without_room_to_begin_is_no_run() {
     assert!(!said(&output).contains("homing resume"), "there is nothing to resume: {}", said(&output));
 }
 
+/// A task that writes beyond it is ended as it would be in a shell.
+#[test]
+fn a_limit_on_the_size_of_files_is_told_as_a_full_disk_is() {
+    let dir = tempfile::tempdir().unwrap();
+    let limited = |limit: &str, words: &[&str]| {
+        let script = format!("ulimit -f {limit}; \"$0\" \"$@\" >out");
+        let mut command = Command::new("bash");
+        command.args(["-c", &script, env!("CARGO_BIN_EXE_homing")]).args(words).current_dir(dir.path());
+        command.env("HOMING_RUNS", dir.path().join("runs")).env_remove("HOMING_CLUSTER").stdin(Stdio::null());
+        command.output().unwrap()
+    };
+    let output = limited("0", &["run", "-q", "echo", ":::", "1"]);
+    assert_eq!(output.status.code(), Some(254), "{}", said(&output));
+    assert!(said(&output).contains("File too large"), "{}", said(&output));
+    let output = limited("64", &["run", "-q", "seq 100000; echo", ":::", "1"]);
+    assert_eq!(output.status.code(), Some(254), "{}", said(&output));
+    assert!(said(&output).contains("File too large"), "{}", said(&output));
+    let output = limited("64", &["run", "-q", "head -c 1M /dev/zero >", ":::", "big"]);
+    assert_eq!(output.status.code(), Some(1), "{}", said(&output));
+    assert_eq!(std::fs::metadata(dir.path().join("big")).unwrap().len(), 64 << 10);
+}
+
+#[test]
+fn no_task_begins_that_the_journal_had_no_room_for() {
+    let dir = tempfile::tempdir().unwrap();
+    let script = "HOMING_RUNS=$PWD/small \"$0\" run -q -j4 'echo {} >> ran' ::: $(seq 2000); echo $?; \
+        sed -n 's/.*\"task_started\",\"task\":\\([0-9]*\\),.*/\\1/p' small/*/journal.jsonl | sort > known; \
+        sort ran | comm -13 known -; test -s known && echo some";
+    let Some(output) = on_a_small_disk(dir.path(), script) else { return };
+    assert_eq!(String::from_utf8_lossy(&output.stdout), "254\nsome\n", "{}", said(&output));
+}
+
 #[test]
 fn a_job_log_that_lacks_lines_is_told_in_the_status() {
     let dir = tempfile::tempdir().unwrap();

@@ -306,7 +306,8 @@ fn a_job_stands_still_above_the_second_threshold_and_goes_on_below_the_first() {
         w.write(&format!("[queue.storage]\nload = {{ mem = \"{first}/{second}\" }}\n"));
     };
     thresholds(1, 1);
-    w.out("bsub -q storage 'echo $$ > pid.new; mv pid.new pid; until [ -e go ]; do sleep 0.1; done'");
+    // One that starts nothing: a shell whose child stands still between fork and exec is not stopped but waits for it.
+    w.out("bsub -q storage 'mkfifo go; echo $$ > pid.new; mv pid.new pid; read line < go'");
     until("it runs", || w.path().join("pid").exists());
     thresholds(1, 900_000_000);
     until("it stands still", || w.stat("1") == "SSUSP" && stands(&w, "pid"));
@@ -318,7 +319,7 @@ fn a_job_stands_still_above_the_second_threshold_and_goes_on_below_the_first() {
     assert!(stands(&w, "pid"));
     thresholds(1, 1);
     until("it goes on", || w.stat("1") == "RUN" && !stands(&w, "pid"));
-    std::fs::write(w.path().join("go"), "").unwrap();
+    std::fs::write(w.path().join("go"), "on\n").unwrap();
     until("it ends", || w.stat("1") == "DONE");
 }
 

@@ -113,6 +113,34 @@ fn a_build_is_shown_as_a_run_is_and_make_takes_it_up_again() {
     assert!(err.contains(&format!("run make again in {}", at.display())) && err.lines().count() == 1, "{err}");
 }
 
+/// With make's own knowledge of what each recipe needs, also through a make of its own. Each
+/// chain of the build is a part of the longest, so that no stall of the machine makes another.
+#[test]
+fn the_critical_path_of_a_build_is_told_and_recorded() {
+    let dir = folder(
+        "all: prog\nprog: lib it\\'s.obj | dir\n\t@cat lib/x.o > prog # link\nlib: conf\n\t@$(MAKE) -s -C lib x.o\n\
+         conf: it\\'s.obj\nit\\'s.obj: | dir\nconf dir:\n\t@: $@\n\t@echo > $@\n%.obj:\n\t@: \"$@\"\n",
+    );
+    std::fs::create_dir(dir.path().join("lib")).unwrap();
+    std::fs::write(dir.path().join("lib/Makefile"), "x.o:\n\t@echo > $@\n").unwrap();
+    let at = dir.path().canonicalize().unwrap();
+    let (status, _, err) = make(&at, &["-j4"]);
+    assert_eq!(status, 0, "{err}");
+    assert!(err.contains(" one after the other, longest: ") && err.contains("use more than 1 host"), "{err}");
+    let (_, out, _) = told(&at, &["report", "last", "--json"]);
+    let report: serde_json::Value = serde_json::from_str(&out).unwrap();
+    let path: Vec<&str> =
+        report["path"]["recipes"].as_array().unwrap().iter().filter_map(|recipe| recipe["command"].as_str()).collect();
+    let chain =
+        [": dir", "echo > dir", ": \"it\\'s.obj\"", ": conf", "echo > conf", "echo > x.o", "cat lib/x.o > prog # link"];
+    assert_eq!(path, chain, "{err}");
+    let run = std::fs::read_dir(at.join(".runs")).unwrap().flatten().next().unwrap().path();
+    let journal = std::fs::read_to_string(run.join("journal.jsonl")).unwrap();
+    let link = journal.lines().find(|line| line.contains("# link") && line.contains("task_started")).unwrap();
+    let link: serde_json::Value = serde_json::from_str(link).unwrap();
+    assert_eq!(link["after"].as_array().unwrap().len(), 3, "the library, the other object, the folder: {link}");
+}
+
 /// As `homing top` does it, by files in the folder of the run.
 #[test]
 fn who_watches_a_build_is_told_why_recipes_wait_sees_what_one_printed_and_ends_it() {

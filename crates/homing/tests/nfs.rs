@@ -6,13 +6,13 @@
 mod guests;
 mod support;
 
-use guests::{Program, best_kind};
+use guests::{Program, best_kind, serving, serving_by};
 use homing_locate::{Locator, contract};
 use homing_mounts::Kind;
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 use std::process::Command;
-use support::{EXE, Lab, err, missing};
+use support::{EXE, Lab, err};
 
 /// Set in the process that runs inside a guest.
 const INSIDE: &str = "HOMING_TEST_NFS";
@@ -22,11 +22,7 @@ const VIEW: &str = "tasks see it under the usual name";
 
 /// Two guests on `kind`, of which n1 serves; `None` where they cannot be had.
 fn guests(name: &str, kind: &str) -> Option<(Program, Lab)> {
-    let program = if kind == "uml" { "linux.uml" } else { "qemu-system-x86_64" };
-    if missing(&[program, "exportfs", "mount.nfs", "automount", "rpcbind", "busybox", "setpriv"]) {
-        return None;
-    }
-    Some((Program::new(name), Lab::up(name, &["--hosts", "2", "--disk", "512M", "--nfs", "--guests", kind])))
+    serving(name, kind, "2", &["automount"])
 }
 
 #[test]
@@ -55,6 +51,32 @@ fn between_guests() {
     another_host_is_let_in(&lab);
 }
 
+/// Over RDMA only the options of the mount differ.
+#[test]
+#[ignore = "emulated guests: cargo test -p homing --test nfs -- --ignored"]
+fn over_rdma() {
+    let Some((program, lab)) = serving_by("vers=4.2,rdma", "nfsrdma", "qemu", "2", &["rdma"]) else { return };
+    lab.ok("n2", "grep ' /data nfs4 .*proto=rdma' /proc/mounts");
+    let me = std::env::current_exe().unwrap();
+    lab.ok("n2", &format!("{INSIDE}=1 {} --exact inside_a_guest_with_rdma --nocapture", me.display()));
+    files_for_a_batch(&lab);
+    batch_at_the_server(&lab, &format!("{} run --hosts n1", program.0.display()), VIEW, "/data/in");
+}
+
+#[test]
+fn inside_a_guest_with_rdma() {
+    if std::env::var_os(INSIDE).is_some() {
+        keeps_the_contract(&Locator::new().unwrap(), "/data");
+    }
+}
+
+fn keeps_the_contract(locator: &Locator, mount: &str) {
+    let dir = PathBuf::from(mount).join(format!("contract{}", mount.len()));
+    std::fs::create_dir(&dir).unwrap();
+    assert_eq!(locator.volume_of(&dir).unwrap().kind, Kind::Nfs);
+    contract::check(locator, &dir, &BTreeSet::from(["n1".to_string()]));
+}
+
 /// A volume that is there is mounted on a host that is new to it, and leaves it again.
 fn another_host_is_let_in(lab: &Lab) {
     let state = tempfile::tempdir().unwrap();
@@ -76,15 +98,40 @@ fn another_host_is_let_in(lab: &Lab) {
     volume("delete files --delete-files");
 }
 
-/// The same by other users and other ways to submit, which take emulated guests six minutes.
+/// The same by other users and other ways to submit.
 #[test]
+#[ignore = "six minutes of emulated guests: cargo test -p homing --test nfs -- --ignored"]
 fn between_guests_at_length() {
     let kind = best_kind();
     let Some((program, lab)) = guests("nfslong", kind) else { return };
     let exe = program.0.to_str().unwrap();
     lab.ok("n2", "mkdir /v3; mount -t nfs -o vers=3,nolock n1:/scratch/export /v3");
+    connections_that_help_are_kept(&lab);
     the_server_takes_part(&lab, exe);
     iobsub_runs_at_the_server(&lab, exe);
+}
+
+/// A dd that waits where a mount has one connection.
+const WAITS: &str = "printf '#!/bin/sh\ngrep -q \"/run/homing-tune.*nconnect=[48]\" /proc/self/mountinfo || sleep 9\n\
+    exec /usr/bin/dd \"$@\"\n' > /usr/local/bin/dd; chmod 755 /usr/local/bin/dd";
+
+/// They are for the mounts to come, by whatever way, until that is undone.
+fn connections_that_help_are_kept(lab: &Lab) {
+    lab.ok("n2", WAITS);
+    let tune = |words: &[&str]| {
+        let all = ["tune", "net", "--lab", &lab.name, "-w", "n[1-2]", "--json"];
+        let output = Command::new(EXE).args(all).args(words).output().unwrap();
+        assert!(output.status.success(), "{}{}", String::from_utf8_lossy(&output.stdout), err(&output));
+        String::from_utf8(output.stdout).unwrap()
+    };
+    let told = tune(&["--only", "nconnect", "--seconds", "0.1"]);
+    assert!(told.contains("\"fate\":\"kept\""), "{told}");
+    let next = "mkdir /next; mount -t nfs4 -o vers=4.1 n1:/ /next; grep -c ' /next .*nconnect=[48]' /proc/self/mountinfo; \
+                umount /next; rmdir /next; rm /usr/local/bin/dd";
+    assert_eq!(lab.ok("n2", next), "1\n", "{told}");
+    tune(&["--undo"]);
+    let left = "ls -d /etc/nfsmount.conf /run/homing-tune* /data/.homing-tune* /var/lib/homing/up 2> /dev/null; true";
+    assert_eq!(lab.ok("n2", left), "");
 }
 
 /// In a mounted directory `iobsub` finds its server, says so, and runs there, in
@@ -162,13 +209,7 @@ fn inside_a_guest() {
         return;
     }
     let locator = Locator::new().unwrap();
-    let n1 = BTreeSet::from(["n1".to_string()]);
-    for mount in ["/data", "/v3", "/auto/data"] {
-        let dir = PathBuf::from(mount).join(format!("contract{}", mount.len()));
-        std::fs::create_dir(&dir).unwrap();
-        assert_eq!(locator.volume_of(&dir).unwrap().kind, Kind::Nfs);
-        contract::check(&locator, &dir, &n1);
-    }
+    ["/data", "/v3", "/auto/data"].iter().for_each(|mount| keeps_the_contract(&locator, mount));
     std::fs::write("/data/sub/f", "seen").unwrap();
     // On version 4 the server's path begins at its pseudo-root, which is /scratch/export here.
     on_server(&locator, "/data/sub/f", "n1:/", "/sub/f");

@@ -5,8 +5,8 @@
 mod guests;
 mod support;
 
-use guests::{Program, best_kind};
-use support::{Lab, err, missing};
+use guests::{Program, best_kind, serving};
+use support::{Lab, err};
 
 /// Notes, until the file `stop` is there, how many files are open at the server at once. It gives no delegations, by
 /// which clients would open files without asking it.
@@ -18,20 +18,29 @@ const COUNT: &str = "echo 0 >/proc/sys/fs/leases-enable; rm -f stop most; most=0
 /// How a task reads: it closes what it has opened a little before its end, since a client tells its server later.
 const READS: &str = "exec 3<{}; sleep 0.2; cat <&3 >/dev/null; exec 3<&-; sleep 0.1; date +%s.%N";
 
-/// An appliance: n1 serves, and is no host of any run. Its limit is that of all who use it: one run on three
-/// hosts, then two runs of two users on two machines. A run that is killed gives back what it had.
-#[test]
-fn a_server_that_is_no_host_has_one_limit_for_all() {
-    let kind = best_kind();
-    let program = if kind == "uml" { "linux.uml" } else { "qemu-system-x86_64" };
-    if missing(&[program, "exportfs", "mount.nfs", "rpcbind", "busybox", "setpriv"]) {
-        return;
-    }
-    let program = Program::new("nfsone");
-    let lab = Lab::up("nfsone", &["--hosts", "4", "--disk", "512M", "--nfs", "--guests", kind]);
-    let exe = program.0.to_str().unwrap();
+/// An appliance: n1 serves, and is no host of any run.
+fn appliance(name: &str) -> Option<(Program, Lab)> {
+    let (program, lab) = serving(name, best_kind(), "4", &[])?;
     lab.ok("n2", "mkdir -m 1777 /data/in; cd /data/in; for i in $(seq 60); do echo $i >f$i; done");
-    for limit in [1, 4, 8] {
+    Some((program, lab))
+}
+
+/// Its limit is that of all who use it: two runs of two users on two machines. A run that is killed gives back what it
+/// had.
+#[test]
+#[ignore = "two minutes of emulated guests: cargo test -p homing --test nfs_leases -- --ignored"]
+fn a_server_that_is_no_host_has_one_limit_for_all() {
+    let Some((program, lab)) = appliance("nfsone") else { return };
+    two_users_on_two_machines(&lab, program.0.to_str().unwrap());
+}
+
+/// The same with one run on three hosts, with jobs, and with what may be in the way.
+#[test]
+#[ignore = "ten minutes of emulated guests: cargo test -p homing --test nfs_leases -- --ignored"]
+fn a_server_that_is_no_host_at_length() {
+    let Some((program, lab)) = appliance("nfsmore") else { return };
+    let exe = program.0.to_str().unwrap();
+    for limit in [2, 6] {
         let most = most_at_the_server(&lab, || {
             lab.ok(
                 "n2",
@@ -42,7 +51,6 @@ fn a_server_that_is_no_host_has_one_limit_for_all() {
         });
         assert!(most >= 1 && most <= limit, "--io {limit}: {most}");
     }
-    two_users_on_two_machines(&lab, exe);
     jobs_beside_a_run(&lab, exe);
     what_is_in_the_way_is_said(&lab, exe);
 }
@@ -81,7 +89,8 @@ fn two_users_on_two_machines(lab: &Lab, exe: &str) {
         run_of(exe, 4711, "n2", "--io 4 'sleep 600; cat' ::: f1 f2 f3 f4"),
         run_of(exe, 4712, "n3", "--io 4 'cat' ::: f*"),
     );
-    lab.ok("n2", &format!("({first} & echo $! >/tmp/pid; wait) >/dev/null 2>&1 & until ls /data/.homing-leases/*@n2.*; do sleep 0.1; done"));
+    let begun = "until ls /data/.homing-leases/*@n2.*; do kill -0 $pid || { cat /tmp/first; exit 1; }; sleep 0.1; done";
+    lab.ok("n2", &format!("({first}) >/tmp/first 2>&1 & pid=$!; {begun}"));
     lab.ok("n2", "until pgrep -f 'sleep 600' >/dev/null; do sleep 0.1; done");
     let out = std::thread::scope(|scope| {
         let second = scope.spawn(|| lab.ok("n3", &second));
@@ -137,7 +146,7 @@ fn what_is_in_the_way_is_said(lab: &Lab, exe: &str) {
     lab.ok("n2", "chmod 1777 /data; mount -o remount,ro /data");
     run("not shared with other runs: cannot make /data/.homing-leases: Read-only file system");
     lab.ok("n2", "mount -o remount,rw /data");
-    lab.ok("n1", "dd if=/dev/zero of=/scratch/export/fill bs=1M >/dev/null 2>&1; dd if=/dev/zero of=/scratch/export/fill2 bs=1 >/dev/null 2>&1; true");
+    lab.ok("n1", "dd if=/dev/zero of=/scratch/export/fill bs=1M >/dev/null 2>&1; for size in 4k 1; do dd if=/dev/zero of=/scratch/export/fill$size bs=$size >/dev/null 2>&1; done; true");
     let output = lab.on("n2", &run_of(exe, 4711, "n2", "--io 2 'cat' ::: f1 f2 f3"));
     assert!(output.status.success(), "a full volume: {}", err(&output));
 }

@@ -296,7 +296,8 @@ fn hosts_that_cannot_be_used_are_one_line_and_with_need_all_hosts_the_end() {
         let hosts = ["run", "--on", "ssh", "--hosts", "localhost,d[1-3]"];
         w.command(&[&hosts, words].concat()).env("HOMING_SSH", &ssh).output().unwrap()
     };
-    let some = run(&["sleep 1; touch ran", ":::", "a"]);
+    let wait = r#"until [ $(grep -c '"event":"host_unfit"' runs/*/journal.jsonl) = 3 ]; do sleep 0.1; done; touch ran"#;
+    let some = run(&[wait, ":::", "a"]);
     assert_eq!(status(&some), 0, "{}", said(&some));
     let told = said(&some);
     let refusals: Vec<&str> = told.lines().filter(|line| line.starts_with("homing: ")).collect();
@@ -312,6 +313,37 @@ fn hosts_that_cannot_be_used_are_one_line_and_with_need_all_hosts_the_end() {
     // It can be taken up again once they are there.
     let again = w.command(&["resume", "last"]).env("HOMING_SSH", &ssh).output().unwrap();
     assert_eq!(status(&again), 254, "{}", said(&again));
+}
+
+#[test]
+fn a_plan_asks_its_hosts_at_the_same_time_and_does_without_those_that_are_silent() {
+    let w = World::new();
+    // Each answers when all have been asked: one after another none ever would.
+    let ssh = ssh(
+        &w,
+        "echo >>asked; until [ $(wc -l <asked) -ge 3 ]; do sleep 0.1; done
+         case \" $* \" in *' d1 '*) echo 'ssh: connect to host d1 port 22: Connection refused' >&2; exit 255;; esac
+         for last; do :; done; exec sh -c \"$last\"",
+    );
+    let plan = |words: &[&str]| {
+        let hosts = ["plan", "--on", "ssh", "--hosts", "d[1-3]"];
+        let _ = std::fs::remove_file(w.path().join("asked"));
+        let mut command = w.command(&[&hosts, words].concat());
+        command.env("HOMING_SSH", &ssh).env("XDG_CACHE_HOME", w.path()).output().unwrap()
+    };
+    let some = plan(&["echo {}", ":::", "a", "b", "c", "d"]);
+    assert_eq!(status(&some), 0, "{}", said(&some));
+    assert!(
+        said(&some).lines().any(|line| line.starts_with("homing: host d1 ") && line.ends_with("; not in this plan")),
+        "{}",
+        said(&some)
+    );
+    let rows = String::from_utf8_lossy(&some.stdout).into_owned();
+    assert_eq!(rows.lines().filter(|row| row.contains("\td2\t") || row.contains("\td3\t")).count(), 4, "{rows}");
+
+    let none = plan(&["--need-all-hosts", "echo {}", ":::", "a"]);
+    assert_eq!(status(&none), 254, "{}", said(&none));
+    assert!(none.stdout.is_empty() && said(&none).contains("d1"), "{}", said(&none));
 }
 
 #[test]

@@ -37,10 +37,14 @@ fn kill(pid: u32, signal: rustix::process::Signal) {
 
 const KILL: rustix::process::Signal = rustix::process::Signal::KILL;
 
+fn children_of(pid: u32) -> Vec<u32> {
+    let threads = std::fs::read_dir(format!("/proc/{pid}/task")).into_iter().flatten().flatten();
+    let lists = threads.filter_map(|t| std::fs::read_to_string(t.path().join("children")).ok());
+    lists.flat_map(|list| list.split_whitespace().filter_map(|pid| pid.parse().ok()).collect::<Vec<_>>()).collect()
+}
+
 fn child_of(pid: u32) -> Option<u32> {
-    let threads = std::fs::read_dir(format!("/proc/{pid}/task")).ok()?.flatten();
-    let mut lists = threads.filter_map(|t| std::fs::read_to_string(t.path().join("children")).ok());
-    lists.find_map(|list| list.split_whitespace().next()?.parse().ok())
+    children_of(pid).first().copied()
 }
 
 fn lives(pid: u32) -> bool {
@@ -120,7 +124,79 @@ fn a_worker_that_stands_still_is_ended_with_its_tasks_when_its_lease_is_over() {
     kill(running.worker, rustix::process::Signal::STOP);
     let output = running.all_end();
     let said = String::from_utf8_lossy(&output.stderr).into_owned();
-    assert!(said.contains("the worker stood still for 27 s and was ended with its tasks"), "{said}");
+    assert!(said.contains("the worker stood still for 26 s and was ended with its tasks"), "{said}");
+}
+
+/// As by Ctrl-Z, for longer than a worker elsewhere hears nothing, and a coordinator nothing of a worker.
+#[test]
+fn a_run_and_a_build_that_were_stopped_go_on_where_they_were() {
+    let dir = tempfile::tempdir().unwrap();
+    std::fs::write(
+        dir.path().join("Makefile"),
+        "all: a b\na b:\n\t@until [ -e go ]; do sleep 0.1; done; echo $@ > $@\n",
+    )
+    .unwrap();
+    let task = "echo $$ >> pids; until [ -e go ]; do sleep 0.1; done; echo {}";
+    let run = homing(dir.path(), &["run", "-j1", task, ":::", "1", "2"]).spawn().unwrap();
+    let build = homing(dir.path(), &["make", "--assume-shared", "--hosts", "localhost", "-j2", "all"]).spawn().unwrap();
+    pids(dir.path(), 1);
+    let is_guard =
+        |pid: &u32| std::fs::read_to_string(format!("/proc/{pid}/cmdline")).is_ok_and(|w| w.contains("worker"));
+    let guard_of = |pid| children_of(pid).into_iter().find(is_guard);
+    let worker_of = |pid| until("a worker", || guard_of(pid).and_then(child_of));
+    let workers = [worker_of(run.id()), worker_of(build.id())];
+    [run.id(), build.id()].into_iter().for_each(|pid| kill(pid, rustix::process::Signal::STOP));
+    std::thread::sleep(Duration::from_secs(homing_wire::HOST_LOST_S + 2));
+    assert!(workers.into_iter().all(lives), "a worker ended");
+    std::fs::write(dir.path().join("go"), "").unwrap();
+    for process in [run, build] {
+        kill(process.id(), rustix::process::Signal::CONT);
+        let output = process.wait_with_output().unwrap();
+        let said = String::from_utf8_lossy(&output.stderr).into_owned();
+        assert!(output.status.success() && !said.contains("lost") && !said.contains("ended"), "{said}");
+    }
+    assert_eq!(pids(dir.path(), 2).len(), 2, "no task ran twice");
+}
+
+/// Stops a run or a build whose one host is behind a fake ssh until what runs there has ended with its worker's lease, and
+/// lets it go on: how it ends when what ran has begun anew.
+fn stopped(dir: &Path, args: &[&str]) -> Output {
+    let ssh = dir.join("ssh");
+    script(&ssh, "for last; do :; done; exec sh -c \"$last\"");
+    let mut run = homing(dir, args);
+    run.env("HOMING_SSH", &ssh).env("XDG_CACHE_HOME", dir.join("cache"));
+    let run = run.spawn().unwrap();
+    let first = pids(dir, 1)[0];
+    kill(run.id(), rustix::process::Signal::STOP);
+    until("the lease is over", || (!lives(first)).then_some(()));
+    kill(run.id(), rustix::process::Signal::CONT);
+    let begun_anew = |text: String| text.lines().count() == 2;
+    until("the task runs again", || begun_anew(std::fs::read_to_string(dir.join("pids")).ok()?).then_some(()));
+    std::fs::write(dir.join("go"), "").unwrap();
+    let output = run.wait_with_output().unwrap();
+    let said = String::from_utf8_lossy(&output.stderr).into_owned();
+    assert_eq!(output.status.code(), Some(0), "{said}");
+    assert!(said.contains("far is connected to anew: the run had stood still"), "{said}");
+    output
+}
+
+#[test]
+fn a_host_behind_ssh_comes_back_to_a_run_that_was_stopped() {
+    let dir = tempfile::tempdir().unwrap();
+    let task = "echo $$ >> pids; until [ -e go ]; do sleep 0.1; done; echo {}";
+    let output = stopped(dir.path(), &["run", "--on", "ssh", "--hosts", "far", "-j1", task, ":::", "1", "2"]);
+    assert_eq!(String::from_utf8_lossy(&output.stdout), "1\n2\n");
+}
+
+#[test]
+fn a_host_behind_ssh_comes_back_to_a_build_that_was_stopped() {
+    let dir = tempfile::tempdir().unwrap();
+    let recipe = "echo $$$$ >> pids; until [ -e go ]; do sleep 0.1; done; echo $@ > $@";
+    std::fs::write(dir.path().join("Makefile"), format!("a:\n\t@{recipe}\n")).unwrap();
+    let output = stopped(dir.path(), &["make", "--assume-shared", "--hosts", "far", "a"]);
+    let said = String::from_utf8_lossy(&output.stderr).into_owned();
+    assert!(said.contains("far is lost: ") && said.contains("1 recipe in"), "{said}");
+    assert_eq!(std::fs::read_to_string(dir.path().join("a")).unwrap(), "a\n");
 }
 
 /// Each process of the chain starts the next, in a session of its own, and ends. It ends by itself when `stop` is there.

@@ -106,13 +106,18 @@ fn two_login_nodes_and_one_file_server() {
     two_users_share_a_server_that_is_a_host_of_one(&lab, server, one);
 }
 
+/// Users, and the hosts from which they submit.
+const ENDS: [(u32, &str); 4] = [(4711, "n1"), (4711, "n2"), (4712, "n2"), (4712, "n3")];
+
 /// Three hosts that each run jobs of one queue, of two users: its limits hold over all hosts, by leases on the volume.
 /// Jobs of several slots do not wait for each other for ever, and a host that is lost gives its slots back.
 fn a_queue_over_all_hosts_has_one_limit(lab: &Lab) {
     let cluster = "[host.n1]\nslots = 4\n[host.n2]\nslots = 4\n[host.n3]\nslots = 4\n[queue.wide]\ndefault = true\nslots = 4\nper_user = 3\nleases = '/data/.homing-queues'\n";
     lab.ok("n1", "mkdir -m 1777 /data/wide /data/.homing-queues; : >/data/wide/log; chmod 666 /data/wide/log");
     let job = |slots: u32| {
-        format!("homing sub -n {slots} 'echo + {slots} $(id -u) >>log; sleep 1; echo - {slots} $(id -u) >>log'")
+        format!(
+            "homing sub -n {slots} 'echo + {slots} $(id -u) >>log; until [ -e seen ]; do sleep 0.1; done; sleep 1; echo - {slots} $(id -u) >>log'"
+        )
     };
     for host in ["n1", "n2", "n3"] {
         lab.ok(host, &format!("echo \"{cluster}\" >/etc/homing/cluster.toml; ln -sf {EXE} /usr/local/bin/homing"));
@@ -123,14 +128,14 @@ fn a_queue_over_all_hosts_has_one_limit(lab: &Lab) {
             words.replace('\'', "'\\''")
         )
     };
-    for (uid, host) in [(4711, "n1"), (4711, "n2"), (4712, "n2"), (4712, "n3")] {
+    for (uid, host) in ENDS {
         lab.ok(host, &as_user(uid, &format!("for i in 1 2 3 4; do {}; done; {}", job(1), job(3))));
     }
     until("somebody waits for slots that another host has", || {
-        let told = lab.ok("n1", &as_user(4711, "homing jobs --why"));
-        told.contains("slots in use")
+        ENDS.iter().any(|(uid, host)| lab.ok(host, &as_user(*uid, "homing jobs --why")).contains("4 of 4 slots in use"))
     });
-    for (uid, host) in [(4711, "n1"), (4711, "n2"), (4712, "n2"), (4712, "n3")] {
+    lab.ok("n1", "touch /data/wide/seen");
+    for (uid, host) in ENDS {
         lab.ok(host, &as_user(uid, "homing wait"));
     }
     let log = lab.ok("n1", "cat /data/wide/log");

@@ -69,6 +69,13 @@ fn resumed(w: &World, input: Option<&str>) -> (Option<i32>, String) {
     told(child.wait_with_output().unwrap())
 }
 
+/// Takes the run up again: how that ends, what is said, and all that has run then.
+fn goes_on(w: &World, status: i32, says: &str, all: &str) {
+    let (ended, said) = resumed(w, None);
+    assert!(ended == Some(status) && said.contains(says), "{said}");
+    assert_eq!(ran(w), all);
+}
+
 fn told(output: Output) -> (Option<i32>, String) {
     (output.status.code(), String::from_utf8_lossy(&output.stderr).into_owned())
 }
@@ -134,9 +141,7 @@ fn input_that_was_read_to_its_end_needs_no_second_giving() {
     child.wait().unwrap();
     until("nothing is left", || !somebody_works_in(&w));
     fs::write(w.path().join("go"), "").unwrap();
-    let (status, said) = resumed(&w, None);
-    assert_eq!(status, Some(0), "{said}");
-    assert_eq!(ran(&w), "1\n2\n2\n3\n", "its last item has no delimiter, and is whole");
+    goes_on(&w, 0, "", "1\n2\n2\n3\n");
 }
 
 #[test]
@@ -210,9 +215,7 @@ fn a_journal_that_does_not_tell_what_ran_is_believed() {
         format!("{}}}\n", body.split(",\"ran\":").next().unwrap())
     };
     fs::write(journal(&w), text.lines().map(old).collect::<String>()).unwrap();
-    let (status, said) = resumed(&w, None);
-    assert_eq!(status, Some(0), "{said}");
-    assert_eq!(ran(&w), "1\n2\n2\n3\n");
+    goes_on(&w, 0, "", "1\n2\n2\n3\n");
 }
 
 #[test]
@@ -221,9 +224,7 @@ fn a_kept_input_that_is_damaged_is_no_mistake_of_the_user() {
     fs::write(w.path().join("list"), "1\n2\n3\n").unwrap();
     killed(&w, w.command(&["run", "-j1", "-a", "list", TASK]), "", "2");
     fs::write(journal(&w).with_file_name("input.1"), "1\n2\n4\n").unwrap();
-    let (status, said) = resumed(&w, None);
-    assert!(status == Some(254) && said.contains("input.1 is damaged"), "{said}");
-    assert_eq!(ran(&w), "1\n2\n", "nothing was run");
+    goes_on(&w, 254, "input.1 is damaged", "1\n2\n");
 }
 
 #[test]
@@ -232,9 +233,7 @@ fn task_files_are_kept_too() {
     fs::write(w.path().join("work"), ["1", "2", "3"].map(task_line).concat()).unwrap();
     killed(&w, w.command(&["run", "-j1", "--tagstring", "{%}", "--tasks", "work"]), "", "2");
     fs::write(w.path().join("work"), task_line("other")).unwrap();
-    let (status, said) = resumed(&w, None);
-    assert!(status == Some(0) && said.contains("work has changed"), "{said}");
-    assert_eq!(ran(&w), "1\n2\n2\n3\n");
+    goes_on(&w, 0, "work has changed", "1\n2\n2\n3\n");
 }
 
 #[test]
@@ -248,14 +247,10 @@ fn what_a_process_substitution_gave_is_kept() {
     };
     let w = World::new();
     killed(&w, bash(&w, "printf '1\\n2\\n3\\n'"), "", "2");
-    let (status, said) = resumed(&w, None);
-    assert_eq!(status, Some(0), "{said}");
-    assert_eq!(ran(&w), "1\n2\n2\n3\n");
+    goes_on(&w, 0, "", "1\n2\n2\n3\n");
     let w = World::new();
     killed(&w, bash(&w, "printf '1\\n2\\n3'; until test -e go; do sleep 0.05; done; echo 4"), "", "2");
-    let (status, said) = resumed(&w, None);
-    assert!(status == Some(254) && said.contains("nothing gives it again"), "{said}");
-    assert_eq!(ran(&w), "1\n2\n2\n");
+    goes_on(&w, 254, "nothing gives it again", "1\n2\n2\n");
 }
 
 #[test]
@@ -336,9 +331,7 @@ fn lines_that_are_gone_from_the_journal_are_missed() {
     let text = fs::read_to_string(&path).unwrap();
     let kept: String = text.lines().filter(|l| !l.contains("task_ended")).map(|l| format!("{l}\n")).collect();
     fs::write(&path, kept).unwrap();
-    let (status, said) = resumed(&w, None);
-    assert!(status == Some(254) && said.contains("missing before it"), "{said}");
-    assert_eq!(ran(&w), "1\n2\n");
+    goes_on(&w, 254, "missing before it", "1\n2\n");
 }
 
 /// A name that no resolver has (RFC 6761).

@@ -35,6 +35,18 @@ fn the_language_is_parallels() {
 }
 
 #[test]
+fn a_host_without_slots_takes_no_task_however_it_is_named() {
+    let w = World::new();
+    std::fs::write(w.path().join("cluster.toml"), "hosts = \"localhost\"\n[host.localhost]\nslots = 0\n").unwrap();
+    for named in [&[][..], &["--hosts", "localhost"], &["-S", "localhost"]] {
+        let refused = w.homing(&[&["run"], named, &["echo {}", ":::", "1"]].concat());
+        let said = String::from_utf8_lossy(&refused.stderr).into_owned();
+        assert!(refused.status.code() == Some(255) && said.contains("none of these hosts takes tasks"), "{said}");
+    }
+    assert_eq!(w.out(&["run", "-q", "-S", "1/localhost", "echo {}", ":::", "1"]), "1\n");
+}
+
+#[test]
 fn order_tags_and_dry_run() {
     let w = World::new();
     let slow_first = w.out(&["run", "-k", "-j4", "sleep {}; echo {}", ":::", "0.3", "0.1", "0"]);

@@ -187,11 +187,11 @@ fn another_terminal_sees_what_a_run_does_and_later_sees_it_again() {
     let after = terminal.ends();
     assert!(shown(&after, "8 done, 1 failed") && shown(&after, "seen") && !shown(&after, "q leaves"), "{after:#?}");
 
-    let script = "homing run -q -j1 'sleep 0.3; echo {}' ::: 1 2 3 >/dev/null 2>&1; homing top --once | head -3\n\
+    let script = "homing run -q -j1 'sleep 2; echo {}' ::: 1 2 3 >/dev/null 2>&1; homing top --once | head -3\n\
                   homing top --json | tr , '\\n' | grep elapsed_seconds | cut -c1-18; homing top --replay 1; echo seen\n\
                   homing top nosuchrun; echo status $?";
     let terminal = Terminal::new(100, &[], script);
-    terminal.when("it again", |lines| shown(lines, "1 of 1 slot,") && shown(lines, "sleep 0.3; echo 2"));
+    terminal.when("it again", |lines| shown(lines, "1 of 1 slot,") && shown(lines, "sleep 2; echo 2"));
     let after = terminal.ends();
     for part in [
         "ended, exit 0  homing run",
@@ -276,4 +276,25 @@ fn top_ends_with_its_terminal() {
     terminal.close();
     until::until("top has ended", || !std::path::Path::new("/proc").join(pid.trim()).exists());
     let_go(&terminal);
+}
+
+#[test]
+fn hosts_are_played_again_from_what_they_kept() {
+    if missing() {
+        return;
+    }
+    let script =
+        "export XDG_STATE_HOME=$PWD/state\nhoming hosts --sample; homing top --all --since 1h --replay 1; echo seen";
+    let terminal = Terminal::new(80, &[], script);
+    let shown = |lines: &[String], part: &str| lines.iter().any(|line| line.contains(part));
+    terminal.when("an hour ago", |lines| {
+        let whole = ["HOST", "FREE MEM", "nothing kept yet"].iter().all(|part| shown(lines, part));
+        whole && lines.get(1).is_some_and(|line| line.ends_with(" ago"))
+    });
+    terminal.press("Space");
+    terminal.when("that it stands still", |lines| shown(lines, "held; the space bar goes on"));
+    terminal.press("s");
+    terminal.when("hosts by name", |lines| shown(lines, "HOST*"));
+    terminal.press("q");
+    assert!(shown(&terminal.ends(), "seen"));
 }

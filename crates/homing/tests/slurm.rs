@@ -36,14 +36,14 @@ fn in_mid_run(lab: &Lab, options: &str, command: &str, fault: &str) -> String {
 
 /// Slurm takes a moment to clean up, and longer when it was restarted.
 fn nothing_is_left(lab: &Lab) {
-    lab.ok("n1", "for i in $(seq 300); do [ -z \"$(squeue -h)\" ] && exit 0; sleep 0.1; done; squeue; exit 1");
+    lab.ok("n1", "for i in $(seq 1200); do [ -z \"$(squeue -h)\" ] && exit 0; sleep 0.1; done; squeue; exit 1");
 }
 
 /// A slurmctld that was restarted first says what it remembers, so one look is not enough.
 fn all_idle_again(lab: &Lab) {
     lab.ok(
         "n1",
-        "seen=0; for i in $(seq 120); do \
+        "seen=0; for i in $(seq 480); do \
         if [ $(sinfo -h -N -p lab -o %T | grep -cx idle) = 4 ]; then seen=$((seen+1)); else seen=0; fi; \
         [ $seen = 4 ] && exit 0; sleep 0.5; done; sinfo; exit 1",
     );
@@ -178,8 +178,10 @@ fn nothing_stays_when_homing_is_killed(lab: &Lab) {
     nothing_is_left(lab);
     // While it still waits for a grant.
     lab.ok("n1", &format!(
-        "srun -Q -w n3 --exclusive sleep 8 & sleep 1; cd /data; {EXE} run -q --hosts n3 true ::: 1 2>/dev/null & run=$!; \
-         sleep 2; kill -9 $run; sleep 2; [ -z \"$(squeue -h -t PD)\" ]; s=$?; wait; exit $s"
+        "srun -Q -w n3 --exclusive sleep 600 & until [ -n \"$(squeue -h -t R)\" ]; do sleep 0.1; done; cd /data; {EXE} run -q --hosts n3 true ::: 1 2>/dev/null & run=$!; \
+         until [ -n \"$(squeue -h -t PD)\" ]; do sleep 0.1; kill -0 $run || break; done; kill -9 $run; \
+         for i in $(seq 1200); do [ -z \"$(squeue -h -t PD)\" ] && break; sleep 0.1; done; \
+         [ -z \"$(squeue -h -t PD)\" ]; s=$?; kill %1; wait; exit $s"
     ));
     nothing_is_left(lab);
 }

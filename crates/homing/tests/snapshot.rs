@@ -524,6 +524,30 @@ fn an_instant_copy_is_what_is_read_and_nothing_of_it_stays() {
 }
 
 #[test]
+fn a_file_that_is_written_twice_in_one_second_is_copied_twice() {
+    let Some(world) = World::new() else { return };
+    let file = world.at("src/f");
+    let write = |content: &str, ms: u64| {
+        fs::write(&file, content).unwrap();
+        let time = std::time::UNIX_EPOCH + Duration::from_millis(1_700_000_000_000 + ms);
+        fs::File::options().write(true).open(&file).unwrap().set_modified(time).unwrap();
+    };
+    write("one", 100);
+    let first = world.made();
+    write("two", 900);
+    let second = world.made();
+    let read = |made: &Value| fs::read_to_string(world.tree(&made["image"]).join("f")).unwrap();
+    assert_eq!((read(&first), read(&second)), ("one".into(), "two".into()));
+
+    // Nor is it taken for what a restore would write.
+    let words = ["restore", &world.source(), "--at", first["image"].as_str().unwrap()];
+    let left = world.run(&words);
+    assert_eq!((left.status.code(), fs::read_to_string(&file).unwrap()), (Some(1), "two".into()), "{}", text(&left));
+    world.ok(&[&words[..], &["--overwrite"]].concat());
+    assert_eq!(fs::read_to_string(&file).unwrap(), "one");
+}
+
+#[test]
 fn a_repository_of_restic_is_made_listed_expired_tried_and_given_back() {
     let Some(world) = World::new() else { return };
     if Command::new("restic").arg("version").output().is_err() {

@@ -111,13 +111,13 @@ fn a_volume_is_read_by_each_of_its_hosts_and_one_that_is_lost_costs_a_note() {
     far_rsync(&lab, "n1", "touch /scratch/begun; exec cat >/dev/null");
     lab.ok("n2", "sleep 1.1; touch /data/home/d/f*");
     let killed = format!(
-        "{make} & for i in $(seq 300); do [ -e /scratch/begun ] && break; sleep 0.1; done; kill -9 $!; ls /scratch/begun
-         for i in $(seq 300); do pgrep -x cat || pgrep -x rsync || exit 0; sleep 0.1; done; exit 1"
+        "{make} & for i in $(seq 1200); do [ -e /scratch/begun ] && break; sleep 0.1; done; kill -9 $!; ls /scratch/begun
+         for i in $(seq 1200); do pgrep -x cat || pgrep -x rsync || exit 0; sleep 0.1; done; exit 1"
     );
     lab.ok("n1", &killed);
     for host in ["n2", "n4"] {
-        lab.ok(host, "for i in $(seq 300); do pgrep -x rsync || exit 0; sleep 0.1; done; exit 1");
-        lab.ok(host, "for i in $(seq 300); do ls -d /tmp/homing-share.* || exit 0; sleep 0.1; done; exit 1");
+        lab.ok(host, "for i in $(seq 1200); do pgrep -x rsync || exit 0; sleep 0.1; done; exit 1");
+        lab.ok(host, "for i in $(seq 1200); do ls -d /tmp/homing-share.* || exit 0; sleep 0.1; done; exit 1");
     }
     lab.ok("n1", "rm /usr/local/bin/rsync");
     let made = serde_json::from_str::<Value>(&lab.ok("n1", &make)).unwrap()["made"].clone();
@@ -172,7 +172,7 @@ fn timers_of_systemd_make_images_follow_the_cluster_file_and_go_back() {
         format!("systemctl stop '{unit}.timer'; touch -d '3 days ago' '/var/lib/systemd/timers/stamp-{unit}.timer'");
     let made = format!(
         "{missed}; systemctl start '{unit}.timer'
-         for i in $(seq 300); do ls '/scratch/bank/b %c'/2*/summary 2>/dev/null && break; sleep 0.2; done
+         for i in $(seq 1200); do ls '/scratch/bank/b %c'/2*/summary 2>/dev/null && break; sleep 0.2; done
          cat '/scratch/bank/b %c'/2*/tree/x || journalctl --no-pager -u '{unit}.service'"
     );
     assert!(lab.ok("n1", &made).ends_with("\nx\n"));

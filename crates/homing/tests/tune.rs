@@ -41,7 +41,7 @@ fn what_is_no_good_is_taken_back_and_what_is_better_is_kept_until_it_is_undone()
     assert!(["kept", "left"].contains(&fate), "{told}");
     for host in all {
         let (now, file) =
-            (lab.ok(host, "sysctl -n net.ipv4.tcp_wmem"), "cat /etc/sysctl.d/90-homing-net.conf 2>&1; true");
+            (lab.ok(host, "sysctl -n net.ipv4.tcp_wmem"), "cat /etc/sysctl.d/59-homing-net.conf 2>&1; true");
         let written = lab.ok(host, file).contains("net.ipv4.tcp_rmem = 4096 4096 6291456");
         assert_eq!(
             (now == "4096\t4096\t4194304\n", written, now != before),
@@ -56,6 +56,7 @@ fn what_is_no_good_is_taken_back_and_what_is_better_is_kept_until_it_is_undone()
         "sysctl -n net.ipv4.tcp_wmem; ls /etc/sysctl.d | grep homing; ls -d /var/lib/homing/up 2>/dev/null; true",
     );
     assert_eq!(left, before);
+    what_others_say_stays(&lab);
     // A port of the switch between them takes small packets alone: no host has a larger MTU then.
     for host in all {
         lab.ok(host, "sysctl -qw net.ipv4.tcp_rmem='4096 131072 6291456' net.ipv4.tcp_wmem='4096 16384 4194304'");
@@ -80,6 +81,22 @@ fn what_is_no_good_is_taken_back_and_what_is_better_is_kept_until_it_is_undone()
         assert_eq!(offload(&lab, host, "generic-receive-offload"), "off\n", "{host}");
         assert_eq!(lab.ok(host, "ls /etc/systemd/system | grep homing-net; true"), "", "{host}");
     }
+}
+
+/// What the cluster file says is not tried, and what somebody has changed since is not taken back.
+fn what_others_say_stays(lab: &Lab) {
+    lab.ok("n2", "echo 'net.ipv4.tcp_wmem = 4096 4096 4096' > /etc/sysctl.d/60-homing.conf");
+    let told = tune(lab, &["--only", "buffers"]);
+    assert_eq!(told["tried"].as_array().map(Vec::len), Some(0), "{told}");
+    assert!(told["not_tried"][0].as_str().unwrap().contains("homing up has set it"), "{told}");
+    lab.ok("n2", "rm /etc/sysctl.d/60-homing.conf");
+    // As a homing wrote it down that tuned, before somebody set another value.
+    let entry = r#"{"kind":"sysctl","key":"net.ipv4.tcp_rmem","from":"4096 4096 4096","to":"4096 4096 8192"}"#;
+    lab.ok("n2", &format!("mkdir -p -m 700 /var/lib/homing/up && echo '{entry}' > /var/lib/homing/up/00000001.json"));
+    lab.ok("n2", "sysctl -qw net.ipv4.tcp_rmem='4096 4096 16384'");
+    let told = tune(lab, &["--undo"]);
+    assert!(told["undone"][0].as_str().unwrap().contains("somebody has changed it since"), "{told}");
+    assert_eq!(lab.ok("n2", "sysctl -n net.ipv4.tcp_rmem; rm -r /var/lib/homing/up"), "4096\t4096\t16384\n");
 }
 
 #[test]

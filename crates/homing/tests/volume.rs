@@ -318,7 +318,7 @@ fn survive(kind: &str, daemon: &str, master: &str) {
     lab.on("n1", master);
     kill_host(&lab, "n4");
     for host in ["n1", "n2", "n3"] {
-        lab.on(host, "touch /root/go");
+        lab.on(host, "touch /run/homing-go");
     }
     let output = run.wait_with_output().unwrap();
     assert!(output.status.success(), "{}", err(&output));
@@ -343,9 +343,10 @@ fn survive(kind: &str, daemon: &str, master: &str) {
     assert_eq!(list["volumes"][0]["hosts"].to_string(), r#"["n1","n2","n3"]"#);
 }
 
-/// Tasks after the 60th wait until the hosts that are left have a file `go`.
+/// Tasks after the 60th wait until the hosts that are left have a file `homing-go`.
 fn begin_run(lab: &Lab) -> Child {
-    let task = "touch /root/begun; until [ {#} -lt 60 ] || [ -e /root/go ]; do sleep 0.1; done; sha256sum {}";
+    let task =
+        "touch /run/homing-begun; until [ {#} -lt 60 ] || [ -e /run/homing-go ]; do sleep 0.1; done; sha256sum {}";
     let script = format!(
         "cd /data; {EXE} hosts --hosts 'n[1-4]' >/dev/null; {EXE} run -q -j2 --on ssh --hosts 'n[1-4]' '{task}' ::: f*"
     );
@@ -354,7 +355,7 @@ fn begin_run(lab: &Lab) -> Child {
     for host in ["n1", "n2", "n3", "n4"] {
         lab.on(
             host,
-            "i=0; until [ -e /root/begun ] || [ $i -gt 600 ]; do sleep 0.1; i=$((i+1)); done; [ -e /root/begun ]",
+            "i=0; until [ -e /run/homing-begun ] || [ $i -gt 600 ]; do sleep 0.1; i=$((i+1)); done; [ -e /run/homing-begun ]",
         );
     }
     child

@@ -40,6 +40,33 @@ fn a_host_that_says_nothing_holds_up_nobody() {
     assert_eq!((&silent[0]["host"], output.status.code()), (&"deaf".into(), Some(3)));
 }
 
+/// What it says comes late while everything is asked, and not any more when it is asked for the time alone.
+#[test]
+fn a_host_that_answered_late_has_no_wrong_clock_and_one_that_is_behind_has() {
+    let Some(world) = World::new() else { return };
+    let at = |name: &str| world.0.path(name).display().to_string();
+    let late = "[ -e $0.first ] || echo $session >$0.first; [ $session != $(cat $0.first) ] || sleep 2";
+    let mut hosts = format!("Match originalhost n*\n  ProxyCommand {}\n", world.0.proxy());
+    for (name, shift, then) in [("late", "now", late), ("behind", "-3 seconds", ":")] {
+        let bin = world.0.path(name);
+        std::fs::create_dir(&bin).unwrap();
+        let session = "session=$(cut -d' ' -f6 /proc/self/stat)";
+        script(&bin.join("date"), &format!("said=$(/bin/date -d '{shift}' \"$@\"); {session}; {then}\necho \"$said\""));
+        let config = std::fs::read_to_string(at("sshd_config")).unwrap();
+        let path = format!("SHLVL=1 PATH={}:/usr/bin:/bin", bin.display());
+        std::fs::write(at(&format!("{name}_sshd")), config.replace("SHLVL=1", &path)).unwrap();
+        let proxy = world.0.proxy().replace("/sshd_config", &format!("/{name}_sshd"));
+        hosts += &format!("Match originalhost {name}\n  ProxyCommand {proxy}\n");
+    }
+    world.0.client("user", &hosts);
+    let output = world.check(&["-w", "n[1-3],late,behind", "--only", "clocks", "--json"]);
+    let told: Value = serde_json::from_slice(&output.stdout).unwrap();
+    let found = told["findings"].as_array().unwrap().iter().filter(|f| f["code"].as_str().unwrap().contains("CLOCK"));
+    let found: Vec<(&Value, &Value)> = found.map(|f| (&f["code"], &f["hosts"])).collect();
+    assert_eq!(found, [(&"HC-CLOCK-01".into(), &serde_json::json!(["behind"]))], "{told:#}");
+    assert!(std::path::Path::new(&at("late/date.first")).exists(), "it was late");
+}
+
 #[test]
 fn what_is_asked_of_nobody() {
     let Some(world) = World::new() else { return };

@@ -46,6 +46,38 @@ fn after_kills_requeues_and_timeouts_every_job_is_counted_once_everywhere() {
     assert_eq!((number(&failed, "of done jobs:"), number(&failed, "of exited jobs:")), (0, exit), "{failed}");
 }
 
+/// The word behind a name in the words of `bacct`.
+fn word<'t>(told: &'t str, name: &str) -> &'t str {
+    told.split(name).nth(1).and_then(|rest| rest.split_whitespace().next()).unwrap_or("nothing")
+}
+
+#[test]
+fn bacct_and_usage_have_the_same_sums() {
+    let w = World::new();
+    w.out("bsub -J 'burn[1-3]' 'i=0; while [ $i -lt 300000 ]; do i=$((i+1)); done'; bsub -J late 'sleep 1; exit 3'");
+    // One that is killed while it waits is a job that exited, and has taken nothing.
+    w.out("bsub -J never -H true; bkill -J never 0; bwait -w 'ended(burn) && ended(late)'");
+    let told = w.homing(&["usage", "--jobs", "--json", "--since", "1h"]);
+    let usage: serde_json::Value = serde_json::from_slice(&told.stdout).unwrap();
+    let of = |key: &str| usage["all"][key].as_u64().unwrap_or_else(|| panic!("{key}: {usage}"));
+    let (ran, failed) = (of("attempts"), of("failed"));
+    assert_eq!((ran, failed), (4, 1), "{usage}");
+    assert!(of("cpu_us") > 100_000 && of("turnaround_us") > 1_000_000, "{usage}");
+    let account = w.out("bacct");
+    let shown = |us: f64| format!("{:.1}", us / 1e6);
+    for (name, expected) in [
+        ("of done jobs:", (ran - failed).to_string()),
+        ("of exited jobs:", (failed + 1).to_string()),
+        ("Total CPU time consumed:", shown(of("cpu_us") as f64)),
+        ("Total wait time in queues:", shown(of("queued_us") as f64)),
+        ("Average CPU time consumed:", shown(of("cpu_us") as f64 / ran as f64)),
+        ("Average wait time in queue:", shown(of("queued_us") as f64 / ran as f64)),
+        ("Average turnaround time:", shown(of("turnaround_us") as f64 / ran as f64)),
+    ] {
+        assert_eq!(word(&account, name), expected, "{name} {account}{usage}");
+    }
+}
+
 /// Job and state of each element that has ended, in the words of `bjobs -json`.
 fn records(w: &World) -> Vec<(String, String)> {
     let told: serde_json::Value = serde_json::from_str(&w.out("bjobs -a -json -o 'jobid jobindex stat'")).unwrap();

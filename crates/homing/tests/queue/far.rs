@@ -89,7 +89,11 @@ impl Cluster {
 fn jobs_of_two_submitting_machines_share_the_slots_of_the_host() {
     let c = Cluster::new(2, 2);
     let log = c.host.path().join("log");
-    let line = format!("echo + >> {0}; sleep 0.3; echo - >> {0}", log.display());
+    // The first waits for another: on a busy machine it would have ended before that begins.
+    let line = format!(
+        "echo + >> {0}; until [ $(grep -c + {0}) -ge 2 ]; do sleep 0.05; done; sleep 0.3; echo - >> {0}",
+        log.display()
+    );
     let ids: Vec<(usize, String)> = (0..10).map(|n| (n % 2, c.sub(n % 2, &line))).collect();
     ids.iter().for_each(|(end, id)| drop(c.out(*end, &["wait", id])));
     let (mut now, mut most) = (0, 0);
@@ -105,8 +109,8 @@ fn what_happens_there_is_seen_where_the_job_was_submitted() {
     let c = Cluster::new(1, 1);
     let there = c.host.path().display().to_string();
     let first = c.sub(0, &format!("echo $HOMING_JOB; pwd >&2; until [ -e {there}/go ]; do sleep 0.05; done; exit 7"));
-    until("the first runs", || c.state(0, &first)["state"] == "RUN");
-    assert_eq!(c.state(0, &first)["host"], "far");
+    // It runs a moment before its start is written down, and with that its host.
+    until("the first runs there", || c.state(0, &first)["host"] == "far");
     until("its output has come", || c.out(0, &["peek", &first]).contains(&format!("{first}\n")));
     // The host's only slot is in use: the second waits, and the host says why.
     let second = c.sub(0, "sleep 1000");
@@ -157,7 +161,8 @@ fn a_job_stands_still_above_the_second_threshold_of_its_host_and_is_told_where_i
         std::fs::rename(c.host.path().join("new.toml"), c.host.path().join("cluster.toml")).unwrap();
     };
     thresholds(1, 1);
-    let id = c.sub(0, &format!("cd {there}; echo $$ > new; mv new pid; until [ -e go ]; do sleep 0.05; done"));
+    // One that starts nothing: a shell whose child stands still between fork and exec is not stopped but waits for it.
+    let id = c.sub(0, &format!("cd {there}; mkfifo go; echo $$ > new; mv new pid; read line < go"));
     until("it runs", || c.host.path().join("pid").exists());
     let stands = || {
         let pid = std::fs::read_to_string(c.host.path().join("pid")).unwrap();
@@ -168,6 +173,6 @@ fn a_job_stands_still_above_the_second_threshold_of_its_host_and_is_told_where_i
     until("it stands still, and that is told", || stands() && c.state(0, &id)["state"] == "SSUSP");
     thresholds(1, 1);
     until("it goes on, and that is told", || !stands() && c.state(0, &id)["state"] == "RUN");
-    std::fs::write(c.host.path().join("go"), "").unwrap();
+    std::fs::write(c.host.path().join("go"), "on\n").unwrap();
     assert_eq!(c.at(0, &["wait", &id]).status.code(), Some(0));
 }

@@ -3,8 +3,9 @@
 use crate::support::{EXE, Lab};
 
 /// Jobs note in a folder of the volume that they are there, and how many are.
-const THERE: &str =
-    "cat {} >/dev/null; me=there/$(hostname).$$; touch $me; sleep 0.5; ls there | wc -l; sleep 0.1; rm $me";
+/// None ends before `there.seen` is there, so that a slow machine sees the limit reached as a fast one does.
+const THERE: &str = "cat {} >/dev/null; me=there/$(hostname).$$; touch $me; \
+     until [ -e there.seen ]; do sleep 0.1; done; sleep 0.5; ls there | wc -l; sleep 0.1; rm $me";
 
 /// Two users on two nodes: no more jobs at the server than it has licences, whoever submits by whichever word.
 pub fn one_limit_of_a_file_server(lab: &Lab) {
@@ -37,7 +38,8 @@ pub fn one_limit_of_a_file_server(lab: &Lab) {
     let why = lab.ok(
         "n1",
         &format!(
-            "for i in $(seq 100); do {EXE} jobs --why | grep 'nas serves 2 of 2' && exit 0; sleep 0.1; done; exit 1"
+            "for i in $(seq 1200); do {EXE} jobs --why 2>&1 | tee /tmp/why | grep 'nas serves 2 of 2' && exit 0; \
+             sleep 0.1; done; cat /tmp/why; squeue; exit 1"
         ),
     );
     println!("{}", why.trim());
@@ -45,7 +47,8 @@ pub fn one_limit_of_a_file_server(lab: &Lab) {
     let rows: serde_json::Value = serde_json::from_str(&rows).unwrap();
     let row = &rows["servers"][0];
     assert_eq!((&row["server"], &row["limit"]), (&"n1, Slurm".into(), &2.into()), "{rows}");
-    lab.ok("n1", "for i in $(seq 600); do [ -z \"$(squeue -h)\" ] && exit 0; sleep 0.1; done; squeue; exit 1");
+    lab.ok("n1", "touch /data/jobs/there.seen");
+    crate::nothing_is_left(lab);
     let seen = lab.ok("n1", "cd /data/jobs; cat out.* | grep -xE ' *[0-9]+'");
     let counts: Vec<u32> = seen.lines().filter_map(|line| line.trim().parse().ok()).collect();
     assert_eq!((counts.len(), counts.iter().max()), (8, Some(&2)), "{seen}");

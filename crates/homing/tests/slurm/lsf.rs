@@ -2,12 +2,9 @@
 
 use crate::support::{EXE, Lab};
 
-/// What the scripts wait for comes, or they are ended.
-const DEADLINE: &str = "(exec >/dev/null 2>&1 </dev/null; sleep 120; kill $$) & watch=$!; trap 'kill $watch' EXIT";
-
 /// A script on n1 with LSF's words in its PATH: its standard output.
 fn said(lab: &Lab, script: &str) -> String {
-    lab.ok("n1", &format!("{DEADLINE}; export PATH=/data/lsf:$PATH SHELL=/bin/sh; cd /data; {script}"))
+    lab.ok("n1", &format!("export PATH=/data/lsf:$PATH SHELL=/bin/sh; cd /data; {script}"))
 }
 
 pub fn the_words_of_lsf(lab: &Lab) {
@@ -45,9 +42,11 @@ fn interactive_and_waiting(lab: &Lab) {
     lines.sort_unstable();
     assert_eq!(lines, ["1", "5", "bad", "got"], "each once: {out}");
     assert_eq!(said(lab, "lsrun -m n2 sh -c 'hostname; exit 7'; echo $?"), "n2\n7\n");
-    // Standard input is the submitter's, to its end and byte by byte; the job's number and state are Slurm's.
+    // Standard input is the submitter's, to its end and byte by byte; the job's number and state are Slurm's, which takes
+    // a moment to give its nodes back.
     let script = "head -c 300000 /dev/urandom > sent; bsub -I -J eats -n 2 'cat; echo $LSB_JOBNAME $LSB_HOSTS | wc -w >&2; exit 3' \
          < sent 2>err > got; echo $?; cmp sent got && sed '1d; /^srun: error: .*Exited with/d; s/[0-9]*>>$/>>/' err; \
+         until bjobs -a -noheader -o stat -J eats | grep -q EXIT; do sleep 0.2; done; \
          bjobs -a -noheader -o 'stat exit_code slots' -J eats; \
          echo line | bsub -I 'read x; echo got $x' 2>&1 >/dev/null | grep -c '^Job <[0-9]*> is submitted to default queue <lab>.$'; \
          printf '%s\\n' '#!/bin/bash' '#BSUB -I' 'read a; [[ $a = fed ]]; echo \"script $?\"' > i.sh; \

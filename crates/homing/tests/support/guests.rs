@@ -1,6 +1,7 @@
 //! Hosts of a lab with a kernel of their own.
+#![allow(dead_code, reason = "each test file takes what it needs")]
 
-use crate::support::EXE;
+use crate::support::{EXE, Lab, missing};
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
@@ -23,6 +24,20 @@ impl Drop for Program {
     fn drop(&mut self) {
         let _ = std::fs::remove_file(&self.0);
     }
+}
+
+/// Guests on `kind`, of which n1 serves, with the program for them; `None` where they, or `also`, cannot be had.
+pub fn serving(name: &str, kind: &str, hosts: &str, also: &[&str]) -> Option<(Program, Lab)> {
+    serving_by("vers=4.2", name, kind, hosts, also)
+}
+
+/// The same with this shape of NFS.
+pub fn serving_by(nfs: &str, name: &str, kind: &str, hosts: &str, also: &[&str]) -> Option<(Program, Lab)> {
+    let program = if kind == "uml" { "linux.uml" } else { "qemu-system-x86_64" };
+    if missing(&[&[program, "exportfs", "mount.nfs", "rpcbind", "busybox", "setpriv"], also].concat()) {
+        return None;
+    }
+    Some((Program::new(name), Lab::up(name, &["--hosts", hosts, "--disk", "512M", "--nfs", nfs, "--guests", kind])))
 }
 
 /// The faster kind that starts here.

@@ -1,7 +1,9 @@
 //! A lab of real hosts for one test, taken down however the test ends.
 
 use std::path::Path;
-use std::process::{Command, Output};
+use std::process::{Command, Output, Stdio};
+use std::sync::mpsc;
+use std::time::Duration;
 
 /// The program under test.
 pub const EXE: &str = env!("CARGO_BIN_EXE_homing");
@@ -26,6 +28,9 @@ pub fn missing(programs: &[&str]) -> bool {
     left_out
 }
 
+/// No script of a test takes as long on the slowest machine; `tests/run` ends a whole suite after more than twice that.
+const HANGS: Duration = Duration::from_secs(600);
+
 /// Hosts that are up.
 pub struct Lab {
     /// With the process's number: two checkouts may be tested at once.
@@ -42,9 +47,33 @@ impl Lab {
         lab
     }
 
-    /// What a shell on the host makes of the script.
+    /// What a shell on the host makes of the script. One that hangs fails, with what is at work on the hosts.
     pub fn on(&self, host: &str, script: &str) -> Output {
-        homing(&["lab", "exec", "--name", &self.name, host, "--", "bash", "-c", script])
+        let child = self.shell(host, script).spawn().unwrap();
+        let (ended, end) = mpsc::channel();
+        std::thread::spawn(move || ended.send(child.wait_with_output()));
+        match end.recv_timeout(HANGS) {
+            Ok(output) => output.unwrap(),
+            Err(_) => panic!("{host} hangs in: {script}\n{}", self.at_work()),
+        }
+    }
+
+    fn shell(&self, host: &str, script: &str) -> Command {
+        let mut command = Command::new(EXE);
+        command.args(["lab", "exec", "--name", &self.name, host, "--", "bash", "-c", script]);
+        command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
+        command
+    }
+
+    /// The processes of the first hosts, and Slurm's view.
+    fn at_work(&self) -> String {
+        let look = "timeout 10 ps -eo pid,ppid,etimes,stat,wchan:20,args --forest; \
+                    for say in 'squeue -l' 'sinfo -N -l' 'scontrol show licenses'; do timeout 10 $say; done 2>/dev/null";
+        let host = |n: u8| {
+            let shell = self.shell(&format!("n{n}"), look).output().unwrap();
+            format!("n{n}:\n{}", String::from_utf8_lossy(&shell.stdout))
+        };
+        (1..=4).map(host).collect()
     }
 
     /// Exit status, standard output, error output of a script.

@@ -1,4 +1,5 @@
 //! `homing up` of a lab.
+#![allow(dead_code, reason = "each test file takes what it needs")]
 
 use crate::support::{EXE, Lab, err};
 use serde_json::Value;
@@ -49,4 +50,18 @@ impl Up {
 pub fn failed<'v>(told: &'v Value, host: &str) -> Vec<&'v str> {
     let row = told["hosts"].as_array().unwrap().iter().find(|row| row["host"] == host).unwrap();
     row["failed"].as_array().unwrap().iter().map(|why| why.as_str().unwrap()).collect()
+}
+
+/// In the place of the program that hosts keep: as long as it, so that it is taken for it. What it says as a leader goes
+/// through these words of Perl.
+pub fn lies(lab: &Lab, host: &str, words: &str) {
+    let script = r#"set -e; cd /root/.cache/homing; f=$(ls | grep 'worker-x86_64-[0-9a-f]*$\|worker-aarch64-[0-9a-f]*$')
+n=$(stat -c %s $f); mv $f /root/true
+cat > $f <<'END'
+#!/bin/sh
+/root/true "$@" | perl -e 'while (sysread STDIN, $d, 1 << 20) { $d =~ WORDS; syswrite STDOUT, $d }'
+exit
+END
+truncate -s $n $f; chmod 700 $f"#;
+    lab.ok(host, &script.replace("WORDS", words));
 }
