@@ -8,6 +8,11 @@ import subprocess
 import peers
 
 
+# For a host of a lab with GlusterFS: one file server, where a lab's volume has a brick on each of its hosts.
+ONE_BRICK = """v=$(gluster volume list) && others=$(gluster volume info $v | sed -n '/^Brick1:/!s/^Brick[0-9][0-9]*: //p')
+[ -z "$others" ] || gluster --mode=script volume remove-brick $v $others force"""
+
+
 def homing(*words, **more):
     return subprocess.run([peers.HOMING, *words], check=True, **more)
 
