@@ -35,6 +35,8 @@ const A_LITTLE: u64 = 4 << 20;
 struct Gate {
     slots: u32,
     controller: Option<Controller>,
+    /// The journal has a limit of it, or will have when tasks wait while it is reached.
+    told: bool,
     /// What leases that all runs share allow; `None` where there are none.
     leased: Option<u32>,
     /// The administrator's limit for all.
@@ -61,6 +63,8 @@ pub(crate) struct Admission {
     io: Io,
     gates: Vec<Gate>,
     servers: Vec<Gate>,
+    /// Storage whose limit was reached and is not in the journal.
+    untold: Vec<StorageIx>,
     /// Bytes of the inputs of the task that has most of them.
     largest: u64,
     /// Whether tasks of this run read their data more than once, when it has been seen.
@@ -78,7 +82,7 @@ pub(crate) fn storage_of(host: HostIx, placed: &Placed) -> StorageIx {
 
 impl Admission {
     pub fn new(io: Io) -> Admission {
-        Admission { io, gates: Vec::new(), servers: Vec::new(), largest: 0, again: None }
+        Admission { io, gates: vec![], servers: vec![], untold: vec![], largest: 0, again: None }
     }
 
     /// Another limit from now on.
@@ -137,7 +141,8 @@ impl Admission {
     fn opened(&self, slots: u32, most: u32, learnt: Option<u32>) -> Gate {
         let settings = Settings { most, open_at: slots, learnt };
         let controller = (self.io == Io::Auto).then(|| Controller::new(settings));
-        Gate { slots, controller, leased: None, site: None, in_flight: 0, bytes: 0, network: 0, task_us: 0.0 }
+        let told = controller.is_some() && learnt.is_some();
+        Gate { slots, controller, told, leased: None, site: None, in_flight: 0, bytes: 0, network: 0, task_us: 0.0 }
     }
 
     fn gate(&self, storage: StorageIx) -> &Gate {
@@ -173,6 +178,21 @@ impl Admission {
         self.limit(storage).is_some_and(|limit| self.gate(storage).in_flight >= limit)
     }
 
+    /// Limits of this run's own that were reached and are still, and that nobody was told of: each once.
+    pub fn take_first(&mut self) -> Vec<(StorageIx, u32)> {
+        let reached = std::mem::take(&mut self.untold);
+        let first = reached.into_iter().filter_map(|storage| {
+            let limit = self.reached(storage);
+            self.gate_mut(storage).told = limit.is_some();
+            Some((storage, limit?))
+        });
+        first.collect()
+    }
+
+    fn reached(&self, storage: StorageIx) -> Option<u32> {
+        self.own_limit(storage).filter(|limit| self.in_flight(storage) >= *limit)
+    }
+
     /// How many more it takes.
     pub fn room(&self, storage: StorageIx) -> Storage {
         match self.limit(storage) {
@@ -189,6 +209,10 @@ impl Admission {
         gate.bytes += reads.bytes;
         gate.network += u32::from(reads.network);
         self.largest = self.largest.max(reads.bytes);
+        if !self.gate(storage).told && self.reached(storage).is_some() {
+            self.gate_mut(storage).told = true;
+            self.untold.push(storage);
+        }
     }
 
     /// A task has ended that asked for so many bytes, not counting what it wrote itself.
@@ -225,7 +249,10 @@ impl Admission {
             again,
             network: gate.network > 0,
         };
-        gate.controller.as_mut()?.observe(pulse, &load)
+        let change = gate.controller.as_mut()?.observe(pulse, &load)?;
+        gate.told = true;
+        self.untold.retain(|untold| *untold != storage);
+        Some(change)
     }
 }
 

@@ -346,6 +346,7 @@ impl Core {
     /// Hands out work to free slots.
     pub fn assign(&mut self, now: Mono) {
         self.hand_out(now, Placer::pick);
+        self.tell_of_first_limits();
         self.tell_of_waiting(now);
         if self.stage == Stage::Going {
             self.give_up_on_homeless();

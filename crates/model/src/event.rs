@@ -160,7 +160,7 @@ pub enum What {
         storage: String,
         /// Tasks at once; null: its storage does not limit.
         limit: Option<u32>,
-        /// What was measured, one clause for people.
+        /// What was measured, one clause for people; empty: nothing was yet, it is what the storage begins with.
         why: String,
     },
     /// Others use a storage server too: who has how many of its leases changed.

@@ -169,10 +169,11 @@ impl Tally {
     /// Storage servers that limited the run, and why the limit ended where it did.
     fn limits(&self, lines: &mut Lines) {
         for (name, (limit, why)) in &self.limits {
-            if let Some(limit) = limit {
+            // What nothing was measured of is no news of the storage.
+            if let Some(limit) = limit.filter(|_| !why.is_empty()) {
                 lines.add(
                     "admission",
-                    &format!("{name}: {} at once at the end, since {why}", count(u64::from(*limit), "task")),
+                    &format!("{name}: {} at once at the end, since {why}", count(u64::from(limit), "task")),
                 );
             }
         }

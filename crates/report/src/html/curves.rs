@@ -133,7 +133,8 @@ const LIMITED: usize = 6;
 pub(crate) fn limits(page: &mut String, story: &Story) {
     let all = story.slots.iter().sum();
     let slots_of = |name: &str| story.hosts.iter().position(|host| *host == name).map_or(all, |at| story.slots[at]);
-    let servers: BTreeSet<&str> = story.limits.iter().map(|(_, server, ..)| *server).collect();
+    let measured = story.limits.iter().filter(|(.., why)| !why.is_empty());
+    let servers: BTreeSet<&str> = measured.map(|(_, server, ..)| *server).collect();
     for server in servers.into_iter().take(LIMITED) {
         let (mut values, mut last) = (vec![1.0; BINS], (None, ""));
         for (at, _, limit, because) in story.limits.iter().filter(|(_, of, ..)| *of == server) {

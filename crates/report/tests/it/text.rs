@@ -30,10 +30,14 @@ fn a_server_that_is_no_host_of_the_run_has_a_limit_and_a_chart_and_is_not_counte
     let mut events = run(&Shape { tasks: 40, hosts: 4, slots: 2, volume: true });
     let last = events.pop().unwrap();
     let limit = What::Limit { storage: "nas".into(), limit: Some(3), why: "5 at once were served less".into() };
-    events.extend([Event { at_ns: last.at_ns, what: limit }, last]);
+    // What storage begins with is no news.
+    let first = What::Limit { storage: "new".into(), limit: Some(1), why: String::new() };
+    events.extend([limit, first].map(|what| Event { at_ns: last.at_ns, what }));
+    events.push(last);
     let mut tally = Tally::new();
     events.iter().for_each(|e| tally.add(e));
     let text = tally.text(false);
+    assert!(!text.contains("new: ") && !homing_report::html(&events).contains("storage of new"), "{text}");
     assert!(text.contains("nas: 3 tasks at once at the end, since 5 at once were served less"), "{text}");
     assert!(text.contains("on 4 hosts, 8 slots"), "{text}");
     assert!(homing_report::html(&events).contains("Tasks at once on the storage of nas"));

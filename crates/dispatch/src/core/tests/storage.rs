@@ -13,6 +13,23 @@ fn a_limit_of_storage_holds_and_is_refilled() {
     assert_eq!(assign(&mut core, S).len(), 1);
 }
 
+#[test]
+fn the_limit_that_storage_begins_with_is_told_when_it_holds_tasks_back() {
+    for (io_limit, tasks, told) in
+        [(Io::Fixed(2), 2, None), (Io::Fixed(2), 3, Some(2)), (Io::Auto, 2, Some(1)), (Io::Auto, 1, None)]
+    {
+        let mut core = core(io(io_limit), &[("n1", 8)]);
+        (1..=tasks).for_each(|id| core.offer(offer(id, &["n1"])));
+        (0..5).for_each(|s| core.assign(at(s * S).mono));
+        let limit = |action| match action {
+            Action::Journal(What::Limit { limit, why, .. }) => Some((limit, why)),
+            _ => None,
+        };
+        let limits: Vec<_> = core.take_actions().into_iter().filter_map(limit).collect();
+        assert_eq!(limits, Vec::from_iter(told.map(|n| (Some(n), String::new()))), "{io_limit:?}, {tasks} tasks");
+    }
+}
+
 /// Starts on n2, which holds nothing, while n1 has one task under way and a long queue.
 fn stolen(limit: Io) -> usize {
     let mut core = core(io(limit), &[("n1", 1), ("n2", 1)]);
