@@ -20,6 +20,8 @@ use homing_watch::{Clock, Scene, Shown, View, Wish};
 use screen::Screen;
 use std::time::{Duration, Instant};
 
+/// The run that began last.
+const LAST: &str = "last";
 /// Between two looks.
 const LOOK: Duration = FOLLOWED_EVERY;
 /// The same where a run is played again, in which more may happen: as often as the coordinator's own line changes.
@@ -35,7 +37,7 @@ const UNBOUNDED: (usize, usize) = (1000, 1000);
 #[derive(clap::Args)]
 pub struct Args {
     /// The run: its name, the beginning of its name, or `last`
-    #[arg(value_name = "RUN", default_value = "last")]
+    #[arg(value_name = "RUN", default_value = LAST)]
     run: String,
     /// Not a run but these hosts, and the jobs of the queue
     #[arg(short = 'w', long, value_name = "NODESET", conflicts_with = "run")]
@@ -76,7 +78,14 @@ pub fn run(args: Args) -> Result<i32, Failure> {
         }
         return cluster::run(args);
     }
-    let dir = homing_journal::find(&homing_journal::root(), &args.run).map_err(super::report::refused)?;
+    let dir = homing_journal::find(&homing_journal::root(), &args.run).map_err(|e| {
+        let refused = super::report::refused(e);
+        if args.run == LAST {
+            refused.hint("homing top --all: the hosts of cluster.toml, or this machine")
+        } else {
+            refused
+        }
+    })?;
     let journal = homing_journal::replay(&dir).map_err(Failure::system)?;
     let mut run = Followed::new(journal);
     if args.replay.is_none() {
