@@ -61,6 +61,11 @@ impl Evidence {
         let total: u64 = self.ran.iter().map(|r| r.wall_us).sum();
         let ms_each = |us: u64| us as f64 / 1e3 / self.ran.len().max(1) as f64;
         let beyond: u64 = self.ran.iter().map(Ran::beyond_us).sum();
+        if self.ran.is_empty() {
+            // What recipes took and changed is known of workers alone.
+            let here = count(self.here.values().sum(), "recipe");
+            return format!("homing make: {here} in {:.1} s\n", seconds(wall_us)) + &self.here_text();
+        }
         let _ = writeln!(
             out,
             "homing make: {} in {:.1} s, {:.1} s of commands, {} changed",
@@ -69,9 +74,6 @@ impl Evidence {
             seconds(total),
             count(self.changes, "file"),
         );
-        if self.ran.is_empty() {
-            return out + &self.here_text();
-        }
         let _ = writeln!(
             out,
             "  {:.1} ms beyond the command for each recipe, {:.1} % of its time; {:.1} ms of that in fences",
@@ -137,5 +139,14 @@ pub(crate) mod tests {
         assert!(text.contains("4.0 ms beyond the command for each recipe, 0.8 % of its time; 1.0 ms of"), "{text}");
         assert!(text.contains("n1                 1 recipe      0.9 s  (least loaded 1)"), "{text}");
         assert!(text.contains("slowest: 0.9 s on n1: cc -c a.c"), "{text}");
+    }
+
+    #[test]
+    fn recipes_that_ran_without_a_worker_are_counted_too() {
+        let evidence =
+            Evidence { here: BTreeMap::from([("why".into(), 2), ("else".into(), 1)]), ..Evidence::default() };
+        let told =
+            "homing make: 3 recipes in 1.0 s\n  here, without a worker: 1 (else)\n  here, without a worker: 2 (why)\n";
+        assert_eq!(evidence.text(1_000_000), told);
     }
 }
