@@ -83,11 +83,6 @@ impl Host {
         host
     }
 
-    /// Takes the times that it told when it was asked once more: see [`crate::doubtful`].
-    pub fn told_time_again(&mut self, again: &Host) {
-        self.clock.extend(&again.clock);
-    }
-
     fn line(&mut self, line: &[u8], at: f64) {
         let text = String::from_utf8_lossy(line);
         let mut fields = text.split('\t').map(|field| shown(field).chars().take(LONGEST).collect::<String>());

@@ -9,6 +9,7 @@
 mod answers;
 mod checks;
 mod compare;
+mod doubt;
 mod finding;
 pub mod mute;
 pub mod pages;
@@ -19,7 +20,8 @@ pub mod slurm_health;
 pub mod volume;
 
 pub use answers::{Answers, Chunk, Host};
-pub use checks::{CHECKS, burn_in, clock::doubtful};
+pub use checks::{CHECKS, burn_in};
+pub use doubt::{Doubts, asked_again, doubts};
 pub use finding::{Code, Finding, Remedy, Severity};
 pub use script::script;
 

@@ -104,6 +104,7 @@ const FAULTS: &[(&str, &str, &str, &str)] = &[
     ),
     ("HC-MOUNT-07", "answering", "/data\t0\t", "/data\t137\t"),
     ("HC-MOUNT-08", "answering", "/data\t0\t", "/data\t1\tStale file handle"),
+    ("HC-MOUNT-11", "answering", "/data\t0\t", "/data\tlate\t"),
     ("HC-MOUNT-09", "beneath", "", "/data\tresult.txt"),
     ("HC-MOUNT-10", "exports", "/srv\t/srv", "/home/shared\t/"),
     ("HC-DISK-01", "full", "4096\t1000000\t500000\t1000\t900\t/", "4096\t1000000\t20000\t1000\t900\t/"),

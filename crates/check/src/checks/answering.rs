@@ -12,8 +12,16 @@ static HUNG: Code = Code {
     severity: Severity::Error,
     what: "a mount does not answer",
     means: "every program that looks there waits, and cannot be interrupted",
-    seen: "`stat POINT/NAME` with a name that cannot be cached, for 2 s",
+    seen: "`stat POINT/NAME` with a name that cannot be cached, for 2 s, and once more for 6 s",
     mend: "bring its server or daemon back; else umount -fl and mount again",
+};
+static LATE: Code = Code {
+    name: "HC-MOUNT-11",
+    severity: Severity::Warning,
+    what: "a mount answers late",
+    means: "all that is done there waits so long each time; the host, its link or the server has more to do than it can bear",
+    seen: "`stat POINT/NAME`: nothing in 2 s, and an answer when it was asked once more",
+    mend: "homing top -a shows which disk or link is full; fewer tasks at once (homing run --io), or another server",
 };
 static DEAD: Code = Code {
     name: "HC-MOUNT-08",
@@ -40,9 +48,34 @@ done; wait; }"#,
     waits: true,
     slow: false,
     root: None,
-    codes: &[&HUNG, &DEAD],
+    codes: &[&HUNG, &DEAD, &LATE],
     judge,
 };
+
+/// What is said of a mount that has not answered in time.
+const SILENT: &str = "137";
+/// And of one that has answered when it was asked once more.
+const AT_LAST: &str = "late";
+
+/// Hosts with mounts that did not answer in time. A server with much to do, or a host, looks so too, and the remedy ends
+/// what works there: so that it is worth asking again.
+pub fn silent(answers: &Answers) -> Vec<String> {
+    let is_silent = |row: &Vec<String>| row.get(1).is_some_and(|status| status == SILENT);
+    let hosts = answers.of(CHECK.key).filter(|(_, rows)| rows.iter().any(is_silent));
+    hosts.map(|(host, _)| host.name.clone()).collect()
+}
+
+/// What is known of mounts that a host has been asked for twice.
+pub(crate) fn with_second(first: &[Vec<String>], second: &[Vec<String>]) -> Vec<Vec<String>> {
+    let both = |row: &Vec<String>| match second.iter().find(|again| again[0] == row[0] && again.len() == 3) {
+        Some(again) if row.get(1).is_some_and(|status| status == SILENT) => match again[1].as_str() {
+            "0" => vec![row[0].clone(), AT_LAST.into(), String::new()],
+            _ => again.clone(),
+        },
+        _ => row.clone(),
+    };
+    first.iter().map(both).collect()
+}
 
 /// What a host says of a mount: its point, and the line of the mount table.
 struct Said<'a> {
@@ -72,7 +105,7 @@ fn said<'a>(host: &'a Host, row: &'a [String], table: &[MountLine]) -> Option<Sa
 
 impl Said<'_> {
     fn hangs(&self) -> bool {
-        self.status == "137"
+        self.status == SILENT
     }
 
     /// The server, where it does not answer any of the several hosts that mount the same of it.
@@ -95,6 +128,10 @@ fn of_mount(said: &Said, all: &[Said]) -> Option<Finding> {
     let Said { host, point, status, words, .. } = said;
     if *status == "0" {
         return None;
+    }
+    if *status == AT_LAST {
+        let seen = format!("stat {point}/NAME: nothing in time, and an answer later");
+        return Some(LATE.on(host, format!("{point} answers late"), seen).look("uptime; cat /proc/pressure/io"));
     }
     if !said.hangs() {
         let found = DEAD.on(host, format!("{point}: {words}"), format!("stat {point}/NAME: {words}"));

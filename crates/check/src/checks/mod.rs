@@ -2,13 +2,13 @@
 
 mod accounts;
 mod alike;
-mod answering;
+pub(crate) mod answering;
 mod barriers;
 mod beneath;
 mod bond;
 pub mod burn_in;
 mod ceph;
-pub mod clock;
+pub(crate) mod clock;
 mod counters;
 mod devices;
 mod dns;

@@ -143,6 +143,23 @@ pub const FAULTS: &[Fault] = &[
     ),
     mended("fuse", "HC-MOUNT-07", &[(N3, "bind; mount /mnt/b; kill -STOP $(pidof bindfs)")], &[(N3, "unbind")]),
     mended("fuse", "HC-MOUNT-08", &[(N3, "bind; mount /mnt/b; kill -9 $(pidof bindfs)")], &[(N3, "unbind")]),
+    // Each time the first look is held up, and the second is not.
+    seen(
+        "fuse",
+        "HC-MOUNT-11",
+        &[(
+            N3,
+            r#"bind; mount /mnt/b; fake stat; cat > /usr/local/bin/stat <<'E'
+#!/bin/sh
+case $* in
+*-n3) ;;
+*/mnt/b/.homing-check-*) rm /srv/looked 2>/dev/null || { : > /srv/looked; exec sleep 600; };;
+esac
+exec /usr/bin/stat "$@"
+E"#,
+        )],
+        &[(N3, "pkill -x -f 'sleep 600'; unfake stat; unbind")],
+    ),
     mended("mount", "HC-MOUNT-09", &[(N3, "tmp size=10m; echo lost > /mnt/t/result; mount /mnt/t")], &[(N3, "untmp")]),
     seen("", "HC-MOUNT-10", &[(N3, "fakes /etc/exports '/home n1(rw)'")], &[(N3, "unfakes /etc/exports")]),
     seen(

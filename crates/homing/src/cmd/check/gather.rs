@@ -46,6 +46,30 @@ pub fn ask(
     Ok(gathered)
 }
 
+/// What it takes at the least to ask once more: a mount has six seconds of it, three times what it has at first. Slurm ends
+/// a health check after 60 s, and both have to come to an end before.
+const ONCE_MORE: Duration = Duration::from_secs(15);
+
+/// Asks hosts once more for what may only have come late, and for nothing else: what made them late may have passed, and of
+/// a mount that is slow it is not to be said that it hangs.
+pub fn once_more(
+    options: Options,
+    answers: &mut Answers,
+    checks: &[&Check],
+    deadline: Duration,
+) -> Result<(), Failure> {
+    let doubts = homing_check::doubts(answers).about(checks);
+    let (hosts, parts) = (doubts.hosts(), doubts.parts());
+    if hosts.is_empty() {
+        return Ok(());
+    }
+    let deadline = if parts.is_empty() { deadline } else { deadline.max(ONCE_MORE) };
+    let options = Options { tree: 0, command_timeout: Some(deadline), ..options };
+    let again = ask(options, &hosts, "", &parts, deadline, None)?.answers.hosts;
+    homing_check::asked_again(answers, &again);
+    Ok(())
+}
+
 /// A line for the user, in the place of the one that tells how far it is.
 fn aside(text: &str) {
     clear();

@@ -15,9 +15,8 @@ use deep::Measured;
 use homing_check::mute::Mute;
 use homing_check::report::{Gathered, Report, Unknown, area_line, is_wanted, looked_at};
 use homing_check::{Answers, Area, Check, Finding, all_codes};
-use homing_exec::Options;
 use homing_model::Failure;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::io::{IsTerminal, Write};
 use std::path::PathBuf;
 use std::time::Duration;
@@ -126,7 +125,8 @@ pub fn run(args: Args) -> Result<i32, Failure> {
     options.command_timeout = Some(options.command_timeout.unwrap_or(deadline).min(deadline));
     let before = args.deep.map(deep::words).transpose()?.unwrap_or_default();
     let muted = mutes::load()?;
-    let mut early = Early { only: &only, checks: &checks, muted: &muted, lines: BTreeMap::new(), clocks_wait: false };
+    let mut early =
+        Early { only: &only, checks: &checks, muted: &muted, lines: BTreeMap::new(), in_doubt: BTreeSet::new() };
     let mut tell = |known: &[Area], answers: &dyn Fn() -> Answers| early.tell(known, answers);
     let live = !args.json && args.deep.is_none() && std::io::stdout().is_terminal();
     let (asked, off) = without_off(&hosts)?;
@@ -134,28 +134,10 @@ pub fn run(args: Args) -> Result<i32, Failure> {
         gather::ask(options.clone(), &asked, &before, &checks, deadline, live.then_some(&mut tell as _))?;
     gathered.off = off;
     let early = early.lines;
-    if checks.iter().any(|check| check.is_about(Area::Clocks)) {
-        time_again(options, &mut gathered.answers, deadline)?;
-    }
+    gather::once_more(options, &mut gathered.answers, &checks, deadline)?;
     place(&mut gathered.answers, &args)?;
     let measured = if args.deep.is_some() { deep::measured(&mut gathered.answers)? } else { Measured::default() };
     Session { args: &args, only, checks, hosts, gathered, measured, muted, early }.tell()
-}
-
-/// Asks hosts whose clocks look behind for the time once more, and for nothing else: what made them answer late may have
-/// passed.
-fn time_again(options: Options, answers: &mut Answers, deadline: Duration) -> Result<(), Failure> {
-    let doubtful = homing_check::doubtful(answers);
-    if doubtful.is_empty() {
-        return Ok(());
-    }
-    let again = gather::ask(Options { tree: 0, ..options }, &doubtful, "", &[], deadline, None)?.answers.hosts;
-    for host in &mut answers.hosts {
-        if let Some(again) = again.iter().find(|again| again.name == host.name) {
-            host.told_time_again(again);
-        }
-    }
-    Ok(())
 }
 
 /// Hosts that are switched off, with what is told of each.
@@ -197,14 +179,15 @@ struct Early<'a> {
     checks: &'a [&'a Check],
     muted: &'a [Mute],
     lines: BTreeMap<Area, String>,
-    /// A clock looks behind: hosts are asked for the time once more when all have ended, and nothing is told of it before.
-    clocks_wait: bool,
+    /// Of these hosts are asked once more when all have ended, and nothing is told of them before.
+    in_doubt: BTreeSet<Area>,
 }
 
 impl Early<'_> {
     fn tell(&mut self, known: &[Area], answers: &dyn Fn() -> Answers) {
-        let waits = |area: Area| area == Area::Clocks && self.clocks_wait;
-        let new = |area: &&Area| !self.lines.contains_key(area) && is_wanted(self.only, **area) && !waits(**area);
+        let new = |area: &&Area| {
+            !self.lines.contains_key(area) && is_wanted(self.only, **area) && !self.in_doubt.contains(area)
+        };
         let mut new: Vec<Area> = known.iter().filter(new).copied().collect();
         if new.is_empty() {
             return;
@@ -213,12 +196,10 @@ impl Early<'_> {
         if answers.hosts.is_empty() {
             return;
         }
-        if new.contains(&Area::Clocks) && !homing_check::doubtful(&answers).is_empty() {
-            self.clocks_wait = true;
-            new.retain(|area| *area != Area::Clocks);
-            if new.is_empty() {
-                return;
-            }
+        self.in_doubt.extend(homing_check::doubts(&answers).areas().filter(|area| new.contains(area)));
+        new.retain(|area| !self.in_doubt.contains(area));
+        if new.is_empty() {
+            return;
         }
         let found = homing_check::findings(self.checks, &answers);
         let (told, _) = homing_check::mute::sifted(found, self.muted, now());

@@ -10,10 +10,11 @@ use std::time::Duration;
 /// Looks at this host; drains or resumes it in Slurm. Exit status as of a check.
 pub fn run(checks: &[&Check], deadline: Duration) -> Result<i32, Failure> {
     let options = Options { command_timeout: Some(deadline), ..Options::default() };
-    let gathered = gather::ask(options, &["localhost".into()], "", checks, deadline, None)?;
+    let mut gathered = gather::ask(options.clone(), &["localhost".into()], "", checks, deadline, None)?;
     if let Some((_, why)) = gathered.silent.first() {
         return Err(Failure::system(format!("looking at this host: {why}")));
     }
+    gather::once_more(options, &mut gathered.answers, checks, deadline)?;
     let found = homing_check::findings(checks, &gathered.answers);
     let (told, _) = homing_check::mute::sifted(found, &mutes::load()?, now());
     let node = std::env::var("SLURMD_NODENAME").unwrap_or_else(|_| short(&homing_queue::host_name()).into());

@@ -1,0 +1,98 @@
+//! Answers that may only have come late, of a host or a server with much to do: they are worth asking for once more before
+//! anything is told.
+
+use crate::checks::{answering, clock};
+use crate::{Answers, Area, Check, Host};
+use std::collections::{BTreeMap, BTreeSet};
+
+/// What is asked once more.
+#[derive(Debug, Default, PartialEq, Eq)]
+pub struct Doubts(BTreeMap<Area, Vec<String>>);
+
+/// Clocks that look behind the others', mounts that did not answer.
+pub fn doubts(answers: &Answers) -> Doubts {
+    let all = [(Area::Clocks, clock::doubtful(answers)), (Area::Mounts, answering::silent(answers))];
+    Doubts(all.into_iter().filter(|(_, hosts)| !hosts.is_empty()).collect())
+}
+
+impl Doubts {
+    /// The areas of which nothing is told before.
+    pub fn areas(&self) -> impl Iterator<Item = Area> {
+        self.0.keys().copied()
+    }
+
+    /// Those that these checks are about.
+    pub fn about(self, checks: &[&Check]) -> Doubts {
+        Doubts(self.0.into_iter().filter(|(area, _)| checks.iter().any(|check| check.is_about(*area))).collect())
+    }
+
+    /// Who is asked.
+    pub fn hosts(&self) -> Vec<String> {
+        self.0.values().flatten().cloned().collect::<BTreeSet<_>>().into_iter().collect()
+    }
+
+    /// For what, besides the time, which all scripts tell.
+    pub fn parts(&self) -> Vec<&'static Check> {
+        if self.0.contains_key(&Area::Mounts) { vec![&answering::CHECK] } else { vec![] }
+    }
+}
+
+/// Joins what hosts have told the second time to what they told before.
+pub fn asked_again(answers: &mut Answers, again: &[Host]) {
+    for first in &mut answers.hosts {
+        if let Some(second) = again.iter().find(|second| second.name == first.name) {
+            join(first, second);
+        }
+    }
+}
+
+fn join(first: &mut Host, second: &Host) {
+    first.clock.extend(&second.clock);
+    let key = answering::CHECK.key;
+    let both = first.rows(key).zip(second.rows(key)).map(|(before, now)| answering::with_second(before, now));
+    both.into_iter().for_each(|rows| first.say(key, rows));
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{CHECKS, findings};
+
+    fn host(answering: &str) -> Host {
+        let text = format!("=now\t5.0\n=who\t0\n=end\twho\t0\n{answering}=end\tanswering\t0\n");
+        Host::read("n1", &[(5.0, text.into_bytes())])
+    }
+
+    #[test]
+    fn a_mount_hangs_when_it_has_not_answered_twice() {
+        let first = "=answering\t/a\t137\t\n=answering\t/b\t0\t\n=answering\t/c\t137\t\n=answering\t/d\t137\t\n";
+        let mut answers = Answers { hosts: vec![host(first)] };
+        let doubted = doubts(&answers);
+        assert_eq!(doubted.areas().collect::<Vec<_>>(), [Area::Mounts]);
+        assert_eq!((doubted.hosts(), doubted.parts().len()), (vec!["n1".to_string()], 1));
+        assert!(doubted.about(&crate::chosen(&[Area::Clocks], false)).hosts().is_empty(), "nobody asked for it");
+        // Of /d nothing is said any more, and of /b nothing was in doubt.
+        let second = "=answering\t/a\t0\t\n=answering\t/b\t137\t\n=answering\t/c\t1\tStale file handle\n";
+        asked_again(&mut answers, &[host(second)]);
+        let told: Vec<_> = findings(CHECKS, &answers).iter().map(|f| (f.code.name, f.what.clone())).collect();
+        let told: Vec<_> = told.iter().map(|(code, what)| (*code, what.as_str())).collect();
+        assert_eq!(
+            told,
+            [
+                ("HC-MOUNT-08", "/c: Stale file handle"),
+                ("HC-MOUNT-07", "/d does not answer"),
+                ("HC-MOUNT-11", "/a answers late")
+            ]
+        );
+        // A host that is silent the second time has said all it will.
+        answers = Answers { hosts: vec![host(first)] };
+        asked_again(&mut answers, &[Host::named("n1")]);
+        assert_eq!(findings(CHECKS, &answers).len(), 3);
+    }
+
+    #[test]
+    fn well_hosts_are_asked_once() {
+        let answers = Answers { hosts: vec![host("=answering\t/a\t0\t\n=answering\t/b\t1\tgone\n")] };
+        assert_eq!(doubts(&answers), Doubts::default());
+    }
+}
