@@ -45,6 +45,11 @@ impl Vault {
         vault_name(&site.vault)?;
         let path = site.bank.join(&site.vault);
         match homing_folder::who_could_swap(&site.bank) {
+            // A bank is a disk that somebody chose: one that is not mounted is not to be made on the system's own.
+            Err(e) if e.kind() == io::ErrorKind::NotFound => {
+                let bank = site.bank.display();
+                return Err(format!("there is no bank {bank}; mount its disk, or make the folder there: mkdir {bank}"));
+            }
             Err(e) => return Err(format!("the bank {}: {e}", site.bank.display())),
             Ok(Some(folder)) => {
                 let why =
