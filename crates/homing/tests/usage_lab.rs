@@ -82,7 +82,7 @@ fn the_sums_of_twelve_users_are_what_interfaces_and_control_groups_counted() {
     lab.ok("n2", &for_all(runs_of));
     let after = counted(&lab);
     let (received, used_us) = (after.0 - before.0, after.1 - before.1);
-    let told = lab.ok("n2", &format!("{EXE} usage --by user --json /home/*/.local/state/homing/runs"));
+    let told = lab.ok("n2", &format!("{EXE} usage --by user --json /home/user*/.local/state/homing/runs"));
     let usage: Value = serde_json::from_str(&told).unwrap();
     let of = |key: &str| usage["all"][key].as_u64().unwrap();
     assert_eq!(usage["rows"].as_array().unwrap().len(), USERS.len(), "{usage:#}");
