@@ -31,18 +31,19 @@ impl Core {
         let waiting = self.placer.waiting();
         let Some(change) = self.admission.pulse(storage, pulse, waiting) else { return };
         self.tell_placer(storage);
-        self.limits(storage, change.limit, change.why);
+        self.tell_limit(storage, change.limit, change.why);
     }
 
     /// Tasks wait: what storage begins with, before anything is measured, may be why.
     pub(super) fn tell_of_first_limits(&mut self) {
         if self.placer.waiting() > 0 {
             let first = self.admission.take_first();
-            first.into_iter().for_each(|(storage, limit)| self.limits(storage, Some(limit), String::new()));
+            first.into_iter().for_each(|(storage, limit)| self.tell_limit(storage, Some(limit), String::new()));
         }
     }
 
-    fn limits(&mut self, storage: StorageIx, limit: Option<u32>, why: String) {
+    /// For the journal.
+    fn tell_limit(&mut self, storage: StorageIx, limit: Option<u32>, why: String) {
         let storage = self.storage_name(storage).to_string();
         self.actions.push(Action::Journal(What::Limit { storage, limit, why }));
     }
@@ -81,7 +82,7 @@ impl Core {
     pub(super) fn learnt(&mut self, storage: StorageIx, learnt: Option<u32>) {
         if self.admission.is_auto() && learnt.is_some() {
             let why = "an earlier run of this command ended with it".to_string();
-            self.limits(storage, self.admission.limit(storage), why);
+            self.tell_limit(storage, self.admission.limit(storage), why);
         }
     }
 
