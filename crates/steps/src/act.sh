@@ -66,10 +66,19 @@ unit() {
       die "unit $1 does not run: $(systemctl status --no-pager -n 3 "$1" 2>&1 | tail -n 3 | tr '\n' ' ')"
   else systemctl stop "$1" 2>/dev/null || ! systemctl --quiet is-active "$1" || die "unit $1 cannot be stopped"; fi
 }
-# nudge UNIT VERB TEST
+# Where a process's stack begins, which is elsewhere each time that its program begins, and how many sockets it has.
+stack() { cut -d' ' -f28 /proc/$1/stat; } 2>/dev/null
+sockets() { ls -l /proc/$1/fd | grep -c socket:; } 2>/dev/null
+# nudge UNIT VERB TEST: to reload sshd is to send it a signal, after which its program begins anew and listens anew. A
+# connection that the former one has taken proves nothing, and one in between is refused: ten seconds are waited for that.
 nudge() {
   [ -z "$3" ] || out=$(sh -c "$3" 2>&1) || die "$3 finds a fault, and unit $1 was left as it is: $out"
+  p=0; case $1 in ssh|sshd|ssh.service|sshd.service) p=$(systemctl show -P MainPID "$1");; esac
+  former=$(stack $p); open=$(sockets $p); i=0
   systemctl "$2" "$1" || die "systemctl $2 $1 failed"
+  while [ -n "$former" ] && [ -e /proc/$p ] && [ $i -lt 50 ] && { [ "$(stack $p)" = "$former" ] || [ "$(sockets $p)" -lt "$open" ]; }; do
+    sleep 0.2; i=$((i + 1))
+  done
 }
 # guard TOKEN SECONDS BASE64: a script that takes back what comes after, unless its file is gone by then. Whoever asked
 # may be gone, too, or be locked out.
