@@ -56,32 +56,24 @@ impl Read for Cut {
     }
 }
 
+/// Bytes that are compared at once.
+const PIECE: u64 = 64 << 10;
+
 /// Whether two sources give the same bytes.
 pub fn is_same(one: &mut impl Read, other: &mut impl Read) -> io::Result<bool> {
-    let (mut a, mut b) = (vec![0; 64 << 10], vec![0; 64 << 10]);
+    let (mut a, mut b) = (Vec::new(), Vec::new());
     loop {
-        let n = fill(one, &mut a)?;
-        if n != fill(other, &mut b)? || a[..n] != b[..n] {
+        a.clear();
+        b.clear();
+        one.by_ref().take(PIECE).read_to_end(&mut a)?;
+        other.by_ref().take(PIECE).read_to_end(&mut b)?;
+        if a != b {
             return Ok(false);
         }
-        if n < a.len() {
+        if (a.len() as u64) < PIECE {
             return Ok(true);
         }
     }
-}
-
-/// Reads until the buffer is full or the source at its end.
-fn fill(from: &mut impl Read, buffer: &mut [u8]) -> io::Result<usize> {
-    let mut filled = 0;
-    while filled < buffer.len() {
-        match from.read(&mut buffer[filled..]) {
-            Ok(0) => break,
-            Ok(n) => filled += n,
-            Err(e) if e.kind() == io::ErrorKind::Interrupted => {}
-            Err(e) => return Err(e),
-        }
-    }
-    Ok(filled)
 }
 
 /// What reader and follower share.
