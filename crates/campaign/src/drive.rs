@@ -1,6 +1,6 @@
 //! One seed: a run, what befalls it, and `homing resume` until all is done.
 
-use crate::model::{self, Finding, Part, Seen};
+use crate::model::{self, Column, Finding, Part, Seen};
 use crate::nemesis::{self, Nemesis};
 use crate::observe;
 use crate::place::{Kept, Place, Site};
@@ -36,6 +36,8 @@ pub struct Tried {
     pub seen: Seen,
     /// What is wrong with it.
     pub findings: Vec<Finding>,
+    /// What the bricks of its volume have, where effects are wrong.
+    pub bricks: String,
 }
 
 /// Runs a seed to its end, in a thread of its own: it may get a mount namespace.
@@ -47,9 +49,13 @@ pub fn run_seed(place: &Place, seed: u64) -> io::Result<Tried> {
         let mut driver =
             Driver { site: &site, place: &place, scenario: &scenario, parts: Vec::new(), damaged: Vec::new() };
         driver.drive()?;
-        let seen = observe::all(&site, &scenario, driver.parts, &driver.damaged)?;
-        let findings = model::check(&scenario, &seen);
-        Ok(Tried { scenario: scenario.clone(), seen, findings })
+        let mut seen = observe::all(&site, &scenario, driver.parts, &driver.damaged)?;
+        let (mut findings, mut bricks) = (model::check(&scenario, &seen), String::new());
+        if place.lab.is_some() && findings.iter().any(|(column, _)| *column == Column::Effects) {
+            (seen.effects, bricks) = observe::healed(&site)?;
+            findings = model::check(&scenario, &seen);
+        }
+        Ok(Tried { scenario: scenario.clone(), seen, findings, bricks })
     });
     driven.join().unwrap_or_else(|_| Err(io::Error::other("the campaign itself crashed")))
 }

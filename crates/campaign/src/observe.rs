@@ -17,6 +17,18 @@ const COPY: &str = "for second in $(seq 60); do \
     gluster --mode=script volume start data force >/dev/null 2>&1; sleep 1; done; \
     cp -r EFFECTS BASE/";
 
+/// Waits until no brick has anything to tell another, and copies once more. A client
+/// that has lost the other bricks reads what its own has, however old that is.
+const HEALED: &str = "for second in $(seq 120); do \
+    gluster --mode=script volume start data force >/dev/null 2>&1; gluster volume heal data >/dev/null 2>&1; \
+    [ \"$(gluster volume heal data info | grep -c '^Number of entries: 0$')\" = 3 ] && break; sleep 1; done; \
+    rm -rf BASE/effects; cp -r EFFECTS BASE/";
+
+/// What lies on each brick itself, with what it still owes the others.
+const BRICKS: &str = "for host in n1 n2 n3; do echo \"on the brick of $host:\"; \
+    ssh $host 'cd /scratch/brick/MARK/effects && grep -c ^ *; getfattr -d -m trusted.afr -e hex . * | grep -v =0x0*$'; done; \
+    gluster volume heal data info; gluster volume status data";
+
 /// The name of the run, once its journal has a record: before that nothing of it
 /// was started, and it is begun anew.
 pub fn run_name(site: &Site) -> Option<String> {
@@ -58,6 +70,12 @@ pub fn all(site: &Site, scenario: &Scenario, parts: Vec<Part>, damaged: &[Vec<u8
         locked,
         parts,
     })
+}
+
+/// The effects as the volume keeps them in the end, and what its bricks have.
+pub fn healed(site: &Site) -> io::Result<(BTreeMap<String, Vec<String>>, String)> {
+    site.on_volume(HEALED)?;
+    Ok((effects(&site.base.join("effects"))?, site.said_on_volume(BRICKS)?))
 }
 
 /// What `report` and `runs` say: why the journal is unreadable, and who is said to hold it.

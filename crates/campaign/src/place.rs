@@ -169,6 +169,7 @@ impl Site {
         command.env(MARK, &self.mark).env_remove("HOMING_CLUSTER").env("TMPDIR", self.inside(&self.base));
         command
             .env("CAMPAIGN_EFFECTS", self.effects_inside())
+            .env("CAMPAIGN_KEEP", if self.place.lab.is_some() { ",fsync" } else { "" })
             .env("CAMPAIGN_NAP", if self.place.lab.is_some() { "0.4" } else { "0.05" });
         command.env("CAMPAIGN_BEATS", self.inside(&self.base.join("beats")));
         if let Some(shim) = self.place.shim.as_ref().filter(|_| self.place.lab.is_none()) {
@@ -210,14 +211,27 @@ impl Site {
         words
     }
 
-    /// In a lab: a script on the first host. `EFFECTS` and `BASE` in it are this run's.
+    /// In a lab: a script on the first host. `EFFECTS`, `BASE` and `MARK` in it are this run's.
     pub fn on_volume(&self, script: &str) -> io::Result<()> {
-        let Some(lab) = &self.place.lab else { return Ok(()) };
-        homing_lab::remount(lab).map_err(io::Error::other)?;
-        let script = script.replace("EFFECTS", &self.effects_inside()).replace("BASE", &self.inside(&self.base));
-        let mut command = homing_lab::exec(lab, "n1").map_err(io::Error::other)?;
-        let status = command.args(["bash", "-c", &script]).status()?;
+        let Some(mut command) = self.command_on_volume(script)? else { return Ok(()) };
+        let status = command.status()?;
         if status.success() { Ok(()) } else { Err(io::Error::other(format!("{script}: {status}"))) }
+    }
+
+    /// The same, with what it writes; whether it succeeds is not asked.
+    pub fn said_on_volume(&self, script: &str) -> io::Result<String> {
+        let Some(mut command) = self.command_on_volume(script)? else { return Ok(String::new()) };
+        Ok(String::from_utf8_lossy(&command.output()?.stdout).into_owned())
+    }
+
+    fn command_on_volume(&self, script: &str) -> io::Result<Option<Command>> {
+        let Some(lab) = &self.place.lab else { return Ok(None) };
+        homing_lab::remount(lab).map_err(io::Error::other)?;
+        let script = script.replace("EFFECTS", &self.effects_inside()).replace("MARK", &self.mark);
+        let script = script.replace("BASE", &self.inside(&self.base));
+        let mut command = homing_lab::exec(lab, "n1").map_err(io::Error::other)?;
+        command.args(["bash", "-c", &script]);
+        Ok(Some(command))
     }
 
     /// The folders of beats: one a host.

@@ -72,6 +72,7 @@ pub fn told(tried: &Tried, lab: Option<&str>) -> String {
     for (column, finding) in tried.findings.iter().take(12) {
         text += &format!("  {column:?}: {finding}\n");
     }
+    text += &tried.bricks;
     let lab = lab.map_or(String::new(), |lab| format!(" LAB={lab}"));
     text + &format!("  again: make campaign RUNS=1 SEED={}{lab}\n", tried.scenario.seed)
 }
