@@ -35,7 +35,7 @@ impl Controller {
         }
         self.phase = Phase::Trial { best: now, top: now };
         self.go(next, look);
-        Some(format!("{next} are being tried, {} at once were served {}", now.tasks, mb(now.rate)))
+        Some(format!("a limit of {next} is being tried; {} at once were served {}", now.tasks, mb(now.rate)))
     }
 
     /// Storage is not waited for: more may run, at no price.
