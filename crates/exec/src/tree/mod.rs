@@ -11,7 +11,7 @@ mod words;
 pub use homing_launch::WIDTH;
 pub use serve::serve;
 
-use crate::pool::{Event, Giver, PIECES, Stream, Waiting};
+use crate::pool::{Event, Giver, PIECES, Stream, Waiting, What};
 use crate::wait::{Cancel, Woken, ready};
 use crate::{Outcome, Remote, Spool, is_local};
 use serde::Serialize;
@@ -140,7 +140,7 @@ impl<E: Errand> All<E> {
         left: Receiver<Left>,
     ) -> io::Result<Vec<JoinHandle<()>>> {
         let all = self.clone();
-        let leaders = homing_threads::begin(move || all.straight(&spared))?;
+        let leaders = homing_threads::begin(move || drop(all.straight(&spared)))?;
         let others = homing_threads::begin(move || self.serve(&here, &left))?;
         Ok(vec![leaders, others])
     }
@@ -160,33 +160,40 @@ impl<E: Errand> All<E> {
                 batch.hosts.extend(more.hosts);
                 batch.whys.extend(more.whys);
             }
-            self.straight(&batch.hosts);
-            told.hosts.extend(batch.hosts);
-            told.whys.extend(batch.whys);
+            let served = self.straight(&batch.hosts);
+            if !served.is_empty() {
+                told.hosts.extend(served);
+                told.whys.extend(batch.whys);
+            }
         }
-        if !told.hosts.is_empty() && !self.is_cancelled() {
+        // Whoever has heard of the last end may want no more, before connections are closed: it is told all the same.
+        if !told.hosts.is_empty() {
             (self.note)(&self.line(&told));
         }
     }
 
-    fn straight(&self, hosts: &[usize]) {
+    /// Serves these hosts from here; those of which the end was told.
+    fn straight(&self, hosts: &[usize]) -> Vec<usize> {
         let names: Vec<String> = hosts.iter().map(|host| self.hosts[*host].clone()).collect();
+        let mut served = Vec::new();
         if names.is_empty() {
-            return;
+            return served;
         }
         let mut stream = self.errand.begin(&self.remote, &names);
         while !self.is_cancelled() {
             match stream.next_within(LOOK) {
-                Ok(None) => return,
+                Ok(None) => break,
                 Err(Waiting) => {}
                 Ok(Some(event)) => {
-                    let host = hosts[event.host];
+                    let (host, is_end) = (hosts[event.host], matches!(event.what, What::Done(..)));
                     if self.to.send(Event { host, giver: Giver::Here, ..event }).is_err() {
-                        return;
+                        break;
                     }
+                    served.extend(Some(host).filter(|_| is_end));
                 }
             }
         }
+        served
     }
 
     fn line(&self, told: &Left) -> String {
@@ -194,3 +201,6 @@ impl<E: Errand> All<E> {
         homing_launch::beside_the_tree("served", names, &told.whys)
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,56 @@
+use super::*;
+use crate::{Options, Spool};
+use serde::Deserialize;
+use std::sync::Mutex;
+
+/// Its hosts end at once, and its stream does as long as nobody wants it any more: connections that are closed slowly.
+#[derive(Clone, Serialize, Deserialize)]
+struct ClosesSlowly;
+
+impl Errand for ClosesSlowly {
+    fn begin(&self, _: &Remote, hosts: &[String]) -> Stream {
+        let (to, events) = sync_channel(PIECES);
+        let (_, write) = Cancel::new().unwrap();
+        let hosts = hosts.len();
+        let linger = move || {
+            for host in 0..hosts {
+                let what = What::Done(Outcome::Exited(0), Duration::ZERO);
+                to.send(Event { host, giver: Giver::Here, what }).unwrap();
+            }
+            while to.send(Event { host: 0, giver: Giver::Here, what: What::Alive }).is_ok() {
+                std::thread::sleep(Duration::from_millis(5));
+            }
+        };
+        Stream::new(events, write, vec![homing_threads::begin(linger).unwrap()])
+    }
+
+    fn from(&self, _: &str, _: Option<Arc<Spool>>) -> ClosesSlowly {
+        ClosesSlowly
+    }
+}
+
+#[test]
+fn hosts_that_were_served_from_here_are_told_also_where_nobody_waits_for_connections_to_close() {
+    let said = Arc::new(Mutex::new(Vec::new()));
+    let (noted, (to, events)) = (said.clone(), sync_channel(PIECES));
+    let (cancel, write) = Cancel::new().unwrap();
+    let all = Arc::new(All {
+        remote: Remote::new(Options::default()),
+        hosts: ["n1", "n2"].map(String::from).to_vec(),
+        errand: ClosesSlowly,
+        note: Arc::new(move |text: &str| noted.lock().unwrap().push(text.to_string())),
+        cancel,
+        to,
+    });
+    let (give, left) = channel();
+    give.send(Left { hosts: vec![1], whys: vec![("n1".into(), "n1 leads no more: killed".into())] }).unwrap();
+    let threads = all.begin_here(vec![], vec![], left).unwrap();
+    let mut stream = Stream::new(events, write, threads);
+    let is_end = |event: Event| matches!(event.what, What::Done(..)).then_some(event.host);
+    assert_eq!(stream.by_ref().find_map(is_end), Some(1));
+    // Whoever asked has heard of all ends; that of the leader's thread, which has `give`, comes later.
+    drop(stream);
+    drop(give);
+    let said = said.lock().unwrap().join("; ");
+    assert!(said.contains("n2") && said.contains("n1 leads no more: killed"), "{said:?}");
+}
