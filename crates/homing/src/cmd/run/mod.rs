@@ -27,7 +27,6 @@ use crate::progress::has_colors;
 use homing_batch::Files;
 use homing_dispatch::{DispatchError, Io, Settings};
 use homing_journal::{Journal, Unbegun, lessons};
-use homing_launch::Via;
 use homing_model::event::What;
 use homing_model::{Failure, RawText, TaskId, exit};
 use homing_report::Tally;
@@ -97,18 +96,14 @@ pub fn start(args: Args, again: Option<Again>) -> Result<i32, Failure> {
     let tag = batch.tag().cloned();
     let mut targets = targets::targets(&args, &cwd, &name, total)?;
     let asleep = asleep::rouse(&args, &mut targets.hosts, total)?;
-    policy.links = targets.links;
-    policy.licensed = targets.licensed;
+    let (here, away, slurm) = (targets.are_here(), targets.may_be_away(), targets.are_slurms());
+    (policy.links, policy.licensed) = (targets.links, targets.licensed);
     let host_count = targets.hosts.len();
-    let slurm = targets.hosts.iter().any(|h| matches!(h.via, Via::Slurm(_)));
     let _guard = slurm.then(|| homing_launch::Guard::over(&homing_slurm::job_name(&name)));
-    let here = targets.hosts.iter().all(|t| t.via == Via::Local);
-    let opening = if resumed {
-        What::RunResumed { host: hostname(), pid: std::process::id() }
-    } else {
-        opening(&name, config::words(), &cwd, total)
+    let opening = match resumed {
+        true => What::RunResumed { host: hostname(), pid: std::process::id() },
+        false => opening(&name, config::words(), &cwd, total),
     };
-    let away = targets.hosts.iter().chain(&targets.spares).any(|t| !matches!(t.via, homing_launch::Via::Local));
     // Kept to the end of the run: a host that joins late is asked too.
     let nonces = away.then(Nonces::default);
     let joblog = args.joblog.as_deref().map(|p| joblog::open(p, resumed || args.goes_on())).transpose()?;

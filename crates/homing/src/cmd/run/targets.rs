@@ -32,6 +32,23 @@ impl From<Vec<HostPlan>> for Targets {
     }
 }
 
+impl Targets {
+    /// All of it is this machine.
+    pub fn are_here(&self) -> bool {
+        self.hosts.iter().all(|host| host.via == Via::Local)
+    }
+
+    /// Some of it is another machine, or may come to be.
+    pub fn may_be_away(&self) -> bool {
+        self.hosts.iter().chain(&self.spares).any(|host| host.via != Via::Local)
+    }
+
+    /// Slurm gives some of them.
+    pub fn are_slurms(&self) -> bool {
+        self.hosts.iter().any(|host| matches!(host.via, Via::Slurm(_)))
+    }
+}
+
 /// The hosts of the run.
 pub fn targets(args: &Args, cwd: &Path, run: &str, tasks: Option<u64>) -> Result<Targets, Failure> {
     let cluster = args.cluster.load()?;
