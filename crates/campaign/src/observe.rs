@@ -17,12 +17,12 @@ const COPY: &str = "for second in $(seq 60); do \
     gluster --mode=script volume start data force >/dev/null 2>&1; sleep 1; done; \
     cp -r EFFECTS BASE/";
 
-/// Waits until no brick has anything to tell another, and copies once more. A client
-/// that has lost the other bricks reads what its own has, however old that is.
+/// Waits until no brick has anything to tell another, and forgets what was copied. A
+/// client that has lost the other bricks reads what its own has, however old that is.
 const HEALED: &str = "for second in $(seq 120); do \
     gluster --mode=script volume start data force >/dev/null 2>&1; gluster volume heal data >/dev/null 2>&1; \
     [ \"$(gluster volume heal data info | grep -c '^Number of entries: 0$')\" = 3 ] && break; sleep 1; done; \
-    rm -rf BASE/effects; cp -r EFFECTS BASE/";
+    rm -rf BASE/effects";
 
 /// What lies on each brick itself, with what it still owes the others.
 const BRICKS: &str = "for host in n1 n2 n3; do echo \"on the brick of $host:\"; \
@@ -57,13 +57,13 @@ fn written(site: &Site) -> Vec<u8> {
 
 /// All of it, when the run has come to its end.
 pub fn all(site: &Site, scenario: &Scenario, parts: Vec<Part>, damaged: &[Vec<u8>]) -> io::Result<Seen> {
-    site.on_volume(COPY)?;
+    let effects = effects(site)?;
     let log = site.kept(Kept::Log);
     let (unreadable, locked) = told(site)?;
     Ok(Seen {
         journal: journal(site, damaged),
         unreadable,
-        effects: effects(&site.base.join("effects"))?,
+        effects,
         beats: beats(site),
         joblog: String::from_utf8_lossy(&fs::read(log.with_extension("tsv")).unwrap_or_default()).into_owned(),
         results: if scenario.results { results(&log.with_extension("results")) } else { BTreeMap::new() },
@@ -75,7 +75,7 @@ pub fn all(site: &Site, scenario: &Scenario, parts: Vec<Part>, damaged: &[Vec<u8
 /// The effects as the volume keeps them in the end, and what its bricks have.
 pub fn healed(site: &Site) -> io::Result<(BTreeMap<String, Vec<String>>, String)> {
     site.on_volume(HEALED)?;
-    Ok((effects(&site.base.join("effects"))?, site.said_on_volume(BRICKS)?))
+    Ok((effects(site)?, site.said_on_volume(BRICKS)?))
 }
 
 /// What `report` and `runs` say: why the journal is unreadable, and who is said to hold it.
@@ -90,9 +90,10 @@ fn told(site: &Site) -> io::Result<(Option<String>, Option<String>)> {
     Ok((unreadable, (state != "\"ended\"").then(|| format!("`homing runs` says {state}"))))
 }
 
-fn effects(folder: &Path) -> io::Result<BTreeMap<String, Vec<String>>> {
+fn effects(site: &Site) -> io::Result<BTreeMap<String, Vec<String>>> {
+    site.on_volume(COPY)?;
     let mut found = BTreeMap::new();
-    for entry in fs::read_dir(folder)? {
+    for entry in fs::read_dir(site.base.join("effects"))? {
         let entry = entry?;
         let text = fs::read_to_string(entry.path()).unwrap_or_default();
         found.insert(entry.file_name().to_string_lossy().into_owned(), text.lines().map(String::from).collect());
