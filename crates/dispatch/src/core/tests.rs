@@ -125,6 +125,12 @@ fn ended(ticket: u64, outcome: Outcome) -> Ended {
     }
 }
 
+/// What the user is told since the last call.
+fn notes(core: &mut Core) -> Vec<String> {
+    let note = |action| if let Action::Note(text) = action { Some(text) } else { None };
+    core.take_actions().into_iter().filter_map(note).collect()
+}
+
 /// Last records among the actions, as (task, outcome).
 fn verdicts(actions: Vec<Action>) -> Vec<(TaskId, Outcome)> {
     let last = |action: Action| match action {

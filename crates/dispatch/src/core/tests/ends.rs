@@ -72,15 +72,7 @@ fn a_signal_that_kills_does_not_say_that_it_waits() {
     core.offer(offer(1, &[]));
     assign(&mut core, 0);
     core.interrupt(15, true);
-    let notes: Vec<String> = core.take_actions().into_iter().filter_map(note).collect();
-    assert_eq!(notes, ["no new tasks; ending 1 that run"]);
-}
-
-fn note(action: Action) -> Option<String> {
-    match action {
-        Action::Note(text) => Some(text),
-        _ => None,
-    }
+    assert_eq!(notes(&mut core), ["no new tasks; ending 1 that run"]);
 }
 
 #[test]

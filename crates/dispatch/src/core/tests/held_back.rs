@@ -7,11 +7,6 @@ fn sample(core: &mut Core, available: u64) {
     core.sample(0, HostSample { mem_available: Some(available), ..HostSample::default() });
 }
 
-fn notes(core: &mut Core) -> Vec<String> {
-    let note = |action| if let Action::Note(text) = action { Some(text) } else { None };
-    core.take_actions().into_iter().filter_map(note).collect()
-}
-
 fn with_three_tasks(memfree: u64) -> Core {
     let mut core = core(Policy { memfree, ..policy() }, &[("n1", 3)]);
     (1..=3).for_each(|id| core.offer(offer(id, &[])));
