@@ -189,7 +189,9 @@ impl<E: Errand> All<E> {
                     if self.to.send(Event { host, giver: Giver::Here, ..event }).is_err() {
                         break;
                     }
-                    served.extend(Some(host).filter(|_| is_end));
+                    if is_end {
+                        served.push(host);
+                    }
                 }
             }
         }

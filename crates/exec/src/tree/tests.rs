@@ -3,7 +3,7 @@ use crate::{Options, Spool};
 use serde::Deserialize;
 use std::sync::Mutex;
 
-/// Its hosts end at once, and its stream does as long as nobody wants it any more: connections that are closed slowly.
+/// Its hosts end at once, and its stream when nobody wants it any more: connections that are closed slowly.
 #[derive(Clone, Serialize, Deserialize)]
 struct ClosesSlowly;
 
