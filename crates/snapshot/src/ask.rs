@@ -1,5 +1,6 @@
 //! What is asked of a host, and what it answers: lines of JSON over a channel.
 
+use crate::destination::{EntryKind, Presence, RestoreEntry};
 use crate::image::{Image, When};
 use crate::instant::{Wanted, Way};
 use crate::manifest::Change;
@@ -95,6 +96,8 @@ pub enum Ask {
     Share(Share),
     /// Keep an instant copy for as long as the channel is open.
     Freeze(Freeze),
+    /// Look at what this folder has under the names of [`Control::Entries`], for as long as the channel is open.
+    Examine(RawText),
     /// Make an image.
     Make(Box<Make>),
     /// Keep a vault for as long as the channel is open, so that nobody else makes an image there.
@@ -123,7 +126,7 @@ impl Ask {
     /// The vault that it is about.
     pub fn site(&self) -> Option<&Site> {
         match self {
-            Ask::Look(_) | Ask::Lease(_) | Ask::Share(_) | Ask::Freeze(_) | Ask::Restic(_) => None,
+            Ask::Look(_) | Ask::Lease(_) | Ask::Share(_) | Ask::Freeze(_) | Ask::Examine(_) | Ask::Restic(_) => None,
             Ask::Make(order) => Some(&order.site),
             Ask::Restore(order) => Some(&order.site),
             Ask::List(site)
@@ -161,6 +164,8 @@ pub struct Restore {
     pub into: At,
     /// Replace what is there.
     pub overwrite: bool,
+    /// Only find out what would be written.
+    pub trial: bool,
     /// ssh and its options.
     pub ssh: Option<String>,
 }
@@ -177,9 +182,13 @@ pub enum Control {
     Wanted(u32),
     /// The parts that others read first.
     Parts(Vec<Part>),
+    /// Entries that the destination of a restore looks for.
+    Entries(Vec<RestoreEntry>),
+    /// What it has, in their order.
+    Present(Vec<Presence>),
 }
 
-/// An answer; the last one is neither a note, a piece, a change, a lease nor something of parts.
+/// An answer; the last one is neither a note, a piece, a change, a lease nor something of parts or entries.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Answer {
@@ -193,6 +202,10 @@ pub enum Answer {
     Lease(u32),
     /// Parts are asked for; [`Control::Parts`] tells them.
     Deal(Deal),
+    /// Asks what the destination of a restore has under these names; [`Control::Present`] answers.
+    Examine(Vec<RestoreEntry>),
+    /// What the destination has, in the order of [`Control::Entries`].
+    Present(Vec<Presence>),
     /// What one host has to read.
     Found(Found),
     /// The part of this number has ended.
@@ -326,15 +339,34 @@ pub struct Proof {
     pub bad: Vec<RawText>,
 }
 
-/// What was written back.
+/// What was written back, or would be.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Restored {
     /// From which image.
     pub image: String,
+    /// It was a trial: nothing was written.
+    pub trial: bool,
     /// Entries that were written.
     pub written: u64,
-    /// Entries that differ from the image and were left as they are.
+    /// The first of these, of a trial.
+    pub names: Vec<RawText>,
+    /// Entries that were left as they are: they differ from the image, or something of another kind is in the way.
     pub left: u64,
     /// The first of these.
-    pub names: Vec<RawText>,
+    pub obstacles: Vec<Obstacle>,
+    /// Entries of folders whose name something else has: they have no place.
+    pub beneath: u64,
+    /// What could not be read or written, in the system's words.
+    pub failed: Vec<String>,
+}
+
+/// Something that was left as it is.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Obstacle {
+    /// Below the folder that gets the files.
+    pub path: RawText,
+    /// What the image has.
+    pub wanted: EntryKind,
+    /// What is there.
+    pub there: Presence,
 }

@@ -79,4 +79,6 @@ pub struct Restore {
     pub into: At,
     /// Replace what is there.
     pub overwrite: bool,
+    /// Only find out what would be written.
+    pub trial: bool,
 }

@@ -1,22 +1,22 @@
 //! Reading images back: one file's bytes, what differs, and files to a place.
 
-use crate::ask::{Restore, Restored};
+use crate::ask::{Obstacle, Restore, Restored};
+use crate::destination::{self, Examiner, Presence, RestoreEntry};
 use crate::image::Image;
 use crate::manifest::{self, Change, Entry, NAME, What};
+use crate::place::Place;
 use crate::plan::SSH;
-use crate::rsync::{self, At, End, end};
-use crate::run::{self, Reins};
-use crate::sender::POLITE_RSYNC;
+use crate::rsync::{self, At};
+use crate::run::Reins;
 use crate::vault::{Refused, Vault};
 use crate::walk;
 use homing_model::RawText;
 use jiff::tz::TimeZone;
 use rustix::fs::OFlags;
+use std::ffi::OsString;
 use std::fs::File;
-use std::io::{self, BufRead, BufReader, Read, Write};
-use std::os::fd::{AsRawFd, OwnedFd};
+use std::io::{self, BufReader, Read, Write};
 use std::path::Path;
-use std::process::Stdio;
 
 /// Bytes of a file that are told at once.
 const PIECE: usize = 1 << 16;
@@ -40,7 +40,8 @@ pub fn cat(tree: &Path, path: &RawText, each: &mut dyn FnMut(RawText) -> io::Res
     }
 }
 
-fn found_no(e: &io::Error) -> String {
+/// The reason in plain words.
+pub fn found_no(e: &io::Error) -> String {
     match e.raw_os_error() {
         Some(libc::ENOENT) => "it is not in this image".into(),
         Some(libc::ELOOP) => "a symbolic link, or one is on the way to it; links are not followed in an image".into(),
@@ -85,14 +86,16 @@ pub fn from_now(
     // Patterns with a slash in front mean the whole source; dirvish does not keep them.
     let patterns = vault.folder(&image.name).join("exclude");
     if place.name.0 == b"." && patterns.exists() {
-        let mut word = std::ffi::OsString::from("--exclude-from=");
+        let mut word = OsString::from("--exclude-from=");
         word.push(patterns);
         words.insert(0, word);
     }
-    place.run(words, now, reins, &mut |code, path| match difference(code) {
+    let ended = place.run(words, now, reins, &mut |code, path| match difference(code) {
         Some(what) => each(Change { what, path }),
         None => Ok(()),
-    })
+    })?;
+    let why = |text: String| format!("not all of {} was compared: {}", now.word().to_string_lossy(), text.trim());
+    ended.map_or(Ok(()), |text| Err(why(text)))
 }
 
 /// What rsync's word of an entry means for somebody who has the image and looks at the present.
@@ -110,13 +113,17 @@ fn difference(code: &str) -> Option<What> {
     }
 }
 
-/// Writes files back. Without `overwrite` nothing is touched that is there.
-pub fn restore(order: &Restore, reins: &Reins, zone: &TimeZone) -> Result<Restored, Refused> {
+/// Answers what the destination has under the names of entries, in their order.
+pub type Judge<'a> = &'a mut dyn FnMut(Vec<RestoreEntry>) -> Result<Vec<Presence>, String>;
+
+/// Writes files back. Without `overwrite` nothing is touched that is there. `judge`: of a destination on another host.
+pub fn restore(order: &Restore, judge: Judge, reins: &Reins, zone: &TimeZone) -> Result<Restored, Refused> {
     let vault = Vault::open(&order.site)?;
     let image = vault.pick(&order.when, zone)?;
     let place = Place::of(&vault, &image, &order.below)?;
-    let write = Destination { into: &order.into, overwrite: order.overwrite, ssh: order.ssh.as_deref() };
-    write_back(&place, image.name, &write, reins)
+    let Restore { into, overwrite, trial, .. } = order;
+    let write = Destination { into, overwrite: *overwrite, trial: *trial, ssh: order.ssh.as_deref() };
+    write_back(&place, image.name, &write, judge, reins)
 }
 
 /// Where files go, and how.
@@ -126,147 +133,118 @@ pub struct Destination<'a> {
     pub into: &'a At,
     /// Replace what is there.
     pub overwrite: bool,
+    /// Only find out what would be written.
+    pub trial: bool,
     /// ssh and its options.
     pub ssh: Option<&'a str>,
 }
 
 /// The same of a tree, wherever it lies, with what is in the image of this name.
-pub fn write_back(place: &Place, image: String, write: &Destination, reins: &Reins) -> Result<Restored, Refused> {
-    let Destination { into, overwrite, ssh } = *write;
+pub fn write_back(
+    place: &Place,
+    image: String,
+    write: &Destination,
+    judge: Judge,
+    reins: &Reins,
+) -> Result<Restored, Refused> {
+    let Destination { into, overwrite, trial, ssh } = *write;
     let ssh = ssh.unwrap_or(SSH);
-    let mut told = Restored { image, ..Restored::default() };
+    let mut done = Restored { image, trial, ..Restored::default() };
     if overwrite {
-        let words = rsync::restore_words(None, &place.name, into, ssh, false);
-        let mut count = |code: &str, _: RawText| {
-            told.written += u64::from(!code.starts_with('.'));
-            Ok(())
-        };
-        place.run(words, into, reins, &mut count)?;
-        return Ok(told);
+        let words = rsync::restore_words(None, &place.name, into, ssh, trial);
+        count(place, words, into, reins, &mut done)?;
+        return Ok(done);
     }
     let kept = |e: io::Error| format!("the list of what is to be restored: {e}");
     let mut list = tempfile::NamedTempFile::new().map_err(kept)?;
-    let trial = rsync::restore_words(None, &place.name, into, ssh, true);
-    place.run(trial, into, reins, &mut |code, path| {
-        match difference(code) {
-            Some(What::Gone) => {
-                told.written += 1;
-                // A name that begins with # would be taken for a comment.
-                list.write_all(b"./")?;
-                list.write_all(&path.0)?;
-                list.write_all(b"\0")?;
-            }
-            Some(What::Changed) => {
-                told.left += 1;
-                if told.names.len() < TOLD {
-                    told.names.push(path);
+    let mut local = match into.host {
+        None => Some(Examiner::open(into.path.as_path())?),
+        Some(_) => None,
+    };
+    let mut missing = 0;
+    let mut examined = |entries: Vec<RestoreEntry>, done: &mut Restored| {
+        let kinds: Vec<_> = entries.iter().map(|entry| (entry.path.clone(), entry.kind)).collect();
+        let present = match &mut local {
+            Some(examiner) => entries.iter().map(|entry| examiner.examine(entry)).collect(),
+            None => judge(entries)?,
+        };
+        if present.len() != kinds.len() {
+            return Err(format!("{} names were looked for, and {} answers came", kinds.len(), present.len()));
+        }
+        for ((path, wanted), there) in kinds.into_iter().zip(present) {
+            match there {
+                Presence::Missing => {
+                    missing += 1;
+                    // A name that begins with # would be taken for a comment.
+                    list.write_all(&[b"./", &path.0[..], b"\0"].concat()).map_err(kept)?;
+                }
+                Presence::Same => {}
+                Presence::Beneath => done.beneath += 1,
+                there => {
+                    done.left += 1;
+                    if done.obstacles.len() < TOLD {
+                        done.obstacles.push(Obstacle { path, wanted, there });
+                    }
                 }
             }
-            _ => {}
+        }
+        Ok(())
+    };
+    let mut chunk = Chunk::default();
+    let mut unread = Vec::new();
+    place.entries(
+        &mut |entry| match chunk.add(entry) {
+            Some(full) => examined(full, &mut done),
+            None => Ok(()),
+        },
+        &mut unread,
+    )?;
+    examined(chunk.entries, &mut done)?;
+    if missing > 0 {
+        let words = rsync::restore_words(Some(list.path()), &place.name, into, ssh, trial);
+        count(place, words, into, reins, &mut done)?;
+    }
+    done.failed.extend(unread);
+    done.failed.truncate(TOLD);
+    Ok(done)
+}
+
+/// Entries that are examined together.
+#[derive(Default)]
+struct Chunk {
+    entries: Vec<RestoreEntry>,
+    bytes: usize,
+}
+
+impl Chunk {
+    /// Adds one; all of them where it is enough for a message.
+    fn add(&mut self, entry: RestoreEntry) -> Option<Vec<RestoreEntry>> {
+        self.bytes += entry.bytes();
+        self.entries.push(entry);
+        let full = self.entries.len() >= destination::AT_ONCE || self.bytes >= destination::BYTES_AT_ONCE;
+        full.then(|| std::mem::take(self).entries)
+    }
+}
+
+/// Runs rsync, and counts what it reports as written. What it could not write does not hold back the rest.
+fn count(place: &Place, words: Vec<OsString>, to: &At, reins: &Reins, done: &mut Restored) -> Result<(), String> {
+    let ended = place.run(words, to, reins, &mut |code, path| {
+        if !code.starts_with('.') {
+            done.written += 1;
+            if done.trial && done.names.len() < TOLD {
+                done.names.push(path);
+            }
         }
         Ok(())
     })?;
-    if told.written > 0 {
-        let words = rsync::restore_words(Some(list.path()), &place.name, into, ssh, false);
-        place.run(words, into, reins, &mut |_, _| Ok(()))?;
+    let lines = ended.iter().flat_map(|text| text.lines());
+    let telling = |line: &&str| !line.trim().is_empty() && !line.starts_with("rsync error:");
+    done.failed.extend(lines.filter(telling).take(TOLD).map(String::from));
+    if let Some(text) = ended.filter(|_| done.failed.is_empty()) {
+        done.failed.push(text.trim().into());
     }
-    Ok(told)
-}
-
-/// What is meant of an image: the open folder that it is in, and its name there.
-pub struct Place {
-    folder: OwnedFd,
-    /// Its name; `.` for the whole image.
-    pub name: RawText,
-}
-
-impl Place {
-    /// Finds it; no link is followed on the way.
-    pub fn of(vault: &Vault, image: &Image, below: &RawText) -> Result<Place, String> {
-        Place::below(&vault.folder(&image.name).join("tree"), below, &image.name)
-    }
-
-    /// The same in a tree that holds what is in the image of this name.
-    pub fn below(tree: &Path, below: &RawText, image: &str) -> Result<Place, String> {
-        let doing = |e: io::Error| format!("{} of {image}: {}", below.display(), found_no(&e));
-        let root = walk::folder(tree).map_err(doing)?;
-        let path = below.as_path();
-        let Some(name) = path.file_name() else { return Ok(Place { folder: root, name: ".".into() }) };
-        // It has to be there, of whatever kind.
-        let parent = walk::below(&root, path.parent().unwrap_or(Path::new("")), OFlags::DIRECTORY).map_err(doing)?;
-        rustix::fs::statat(&parent, name, rustix::fs::AtFlags::SYMLINK_NOFOLLOW).map_err(|e| doing(e.into()))?;
-        Ok(Place { folder: parent, name: name.into() })
-    }
-
-    /// Runs rsync in that folder; tells `each` its word of each entry and the entry's name.
-    pub fn run(
-        &self,
-        mut words: Vec<std::ffi::OsString>,
-        to: &At,
-        reins: &Reins,
-        each: &mut dyn FnMut(&str, RawText) -> io::Result<()>,
-    ) -> Result<(), String> {
-        if to.host.is_some() {
-            words.insert(0, format!("--rsync-path={POLITE_RSYNC}").into());
-        }
-        let doing = |e: io::Error| format!("rsync to {}: {e}", to.word().to_string_lossy());
-        let errors = tempfile::tempfile().map_err(doing)?;
-        let mut command = run::rsync(words);
-        command.current_dir(format!("/proc/self/fd/{}", self.folder.as_raw_fd()));
-        command.stdout(Stdio::piped()).stderr(errors.try_clone().map_err(doing)?);
-        let mut running = run::start(&mut command, None, reins).map_err(doing)?;
-        let said = running.child.stdout.take().map(BufReader::new);
-        for line in said.into_iter().flat_map(|said| said.split(b'\n')) {
-            let line = line.map_err(doing)?;
-            if let Some((code, name)) = itemized(&line) {
-                each(&code, name).map_err(doing)?;
-            }
-        }
-        let status = running.wait().map_err(doing)?;
-        let mut text = Vec::new();
-        io::Seek::rewind(&mut &errors).and_then(|()| (&errors).read_to_end(&mut text)).map_err(doing)?;
-        let text = String::from_utf8_lossy(&text);
-        match end(status, &text) {
-            End::Whole => Ok(()),
-            End::Full => Err(format!("{} has no room left", to.word().to_string_lossy())),
-            End::Incomplete => Err(format!("not all was written to {}: {}", to.word().to_string_lossy(), text.trim())),
-            End::Failed(why) => Err(why),
-        }
-    }
-}
-
-/// rsync's word of an entry, and its name without the slash of a folder.
-fn itemized(line: &[u8]) -> Option<(String, RawText)> {
-    let (code, name) = line.split_at_checked(11)?;
-    let code = std::str::from_utf8(code).ok()?.to_string();
-    let first = *code.as_bytes().first()?;
-    let name = name.strip_prefix(b" ").filter(|_| b"<>ch.*".contains(&first))?;
-    let mut name = rsync::name(name);
-    if name.0.ends_with(b"/") {
-        name.0.pop();
-    }
-    Some((code, name))
+    Ok(())
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn rsyncs_words_are_seen_from_the_image() {
-        for (line, what, name) in [
-            (">f+++++++++ a b", Some(What::Gone), "a b"),
-            ("cd+++++++++ d/", Some(What::Gone), "d"),
-            (">f.st...... a", Some(What::Changed), "a"),
-            (".f...p..... a", Some(What::Touched), "a"),
-            (".d..t...... d/", None, "d"),
-            (".d..tp..... d/", Some(What::Touched), "d"),
-            ("*deleting   x/y", Some(What::New), "x/y"),
-            ("cLc.t...... l", Some(What::Changed), "l"),
-        ] {
-            let (code, path) = itemized(line.as_bytes()).unwrap();
-            assert_eq!((difference(&code), path.display().as_str()), (what, name), "{line}");
-        }
-        assert_eq!(itemized(b"sending incremental file list"), None);
-    }
-}
+mod tests;

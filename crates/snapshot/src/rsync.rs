@@ -119,7 +119,8 @@ pub fn restore_words(names: Option<&Path>, from: &RawText, to: &At, ssh: &str, t
     let mut source = OsString::from("./");
     match names {
         Some(list) => {
-            words.extend(["--from0", "--no-implied-dirs", "--no-r"].map(OsString::from));
+            // What has come to be there since it was examined is left, too.
+            words.extend(["--from0", "--no-implied-dirs", "--no-r", "--ignore-existing"].map(OsString::from));
             words.push(with("--files-from=", list.as_os_str()));
         }
         None if from.0 == b"." => {}

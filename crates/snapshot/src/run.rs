@@ -37,7 +37,7 @@ impl Reins {
             Control::Pause => state.paused = true,
             Control::Resume => state.paused = false,
             Control::Wanted(leases) => state.wanted = *leases,
-            Control::Parts(_) => {}
+            Control::Parts(_) | Control::Entries(_) | Control::Present(_) => {}
         }
         state.count();
         state.signal(if state.paused { libc::SIGSTOP } else { libc::SIGCONT });

@@ -1,10 +1,11 @@
 //! A host's end of a channel: it reads an order, does it, and answers.
 
 use crate::ask::{Answer, Ask, Control, Later, Say, Site};
+use crate::destination::{Presence, RestoreEntry};
 use crate::run::Reins;
 use crate::split::Part;
 use crate::vault::{Refused, Vault};
-use crate::{freeze, gate, look, make, remove, repository, restic, restore, scratch, share, verify, walk};
+use crate::{destination, freeze, gate, look, make, remove, repository, restic, restore, scratch, share, verify, walk};
 use jiff::Timestamp;
 use jiff::tz::TimeZone;
 use std::io::{self, BufRead, Write};
@@ -35,11 +36,15 @@ pub fn serve(mut orders: impl BufRead + Send + 'static, out: &mut impl Write) ->
         // The end of the channel is not the end of all: the copy has to be removed.
         return freeze::hold(order, orders, &mut say).and_then(|()| say(Answer::Done));
     }
+    if let Ask::Examine(folder) = &ask {
+        return destination::serve(folder, orders, &mut say);
+    }
     let reins = Reins::default();
     let theirs = reins.clone();
-    let (parts, told) = mpsc::channel();
-    homing_threads::begin(move || heed(orders, &theirs, &parts))?;
-    let last = match answer(ask, &reins, &told, &mut say) {
+    let ((parts, told_parts), (present, told_present)) = (mpsc::channel(), mpsc::channel());
+    homing_threads::begin(move || heed(orders, &theirs, &parts, &present))?;
+    let replies = Replies { parts: told_parts, present: told_present };
+    let last = match answer(ask, &reins, &replies, &mut say) {
         Ok(last) => last,
         Err(Refused::Busy(why)) => Answer::Busy(why),
         Err(Refused::Failed(why)) => Answer::Failed(why),
@@ -47,11 +52,26 @@ pub fn serve(mut orders: impl BufRead + Send + 'static, out: &mut impl Write) ->
     say(last)
 }
 
-/// What is said while the order is carried out; the end of it is the end of all.
-fn heed(orders: impl BufRead, reins: &Reins, parts: &Sender<Vec<Part>>) {
+/// Replies to what was asked while an order is carried out.
+struct Replies {
+    parts: Receiver<Vec<Part>>,
+    present: Receiver<Vec<Presence>>,
+}
+
+impl Replies {
+    /// Asks the other end what the destination of a restore has under these names.
+    fn judge(&self, entries: Vec<RestoreEntry>, say: Say) -> Result<Vec<Presence>, String> {
+        say(Answer::Examine(entries)).map_err(|e| format!("the question was not taken: {e}"))?;
+        self.present.recv().map_err(|_| "the destination was not examined".into())
+    }
+}
+
+/// Follows the controls while the order is carried out; their end is the end of all.
+fn heed(orders: impl BufRead, reins: &Reins, parts: &Sender<Vec<Part>>, present: &Sender<Vec<Presence>>) {
     for line in orders.lines().map_while(Result::ok) {
         match serde_json::from_str::<Control>(&line) {
             Ok(Control::Parts(told)) => drop(parts.send(told)),
+            Ok(Control::Present(told)) => drop(present.send(told)),
             Ok(control) => reins.heed(&control),
             Err(_) => {}
         }
@@ -60,7 +80,7 @@ fn heed(orders: impl BufRead, reins: &Reins, parts: &Sender<Vec<Part>>) {
     std::process::exit(1);
 }
 
-fn answer(ask: Ask, reins: &Reins, parts: &Receiver<Vec<Part>>, say: Say) -> Result<Answer, Refused> {
+fn answer(ask: Ask, reins: &Reins, replies: &Replies, say: Say) -> Result<Answer, Refused> {
     let zone = TimeZone::system();
     if let Some(vault) = ask.site().and_then(|site| Vault::open(site).ok()) {
         scratch::sweep(&vault);
@@ -70,9 +90,9 @@ fn answer(ask: Ask, reins: &Reins, parts: &Receiver<Vec<Part>>, say: Say) -> Res
         Ask::Look(paths) => Ok(Answer::Seen(look::look(&paths))),
         Ask::Lease(watch) => Ok(gate::hold(watch, reins, say).map(|()| Answer::Done).map_err(unsaid)?),
         Ask::Share(order) => Ok(share::hold(&order, reins, say).map(|()| Answer::Done)?),
-        Ask::Freeze(_) => Err(Refused::Failed("an instant copy is asked for by itself".into())),
+        Ask::Freeze(_) | Ask::Examine(_) => Err(Refused::Failed("this order has a channel of its own".into())),
         Ask::Make(order) => {
-            let made = make::make(&order, reins, parts, say)?;
+            let made = make::make(&order, reins, &replies.parts, say)?;
             Ok(Answer::Made(Box::new(made)))
         }
         Ask::Keep(site) => {
@@ -112,7 +132,10 @@ fn answer(ask: Ask, reins: &Reins, parts: &Receiver<Vec<Part>>, say: Say) -> Res
             }
             Ok(Answer::Done)
         }
-        Ask::Restore(order) => Ok(Answer::Restored(restore::restore(&order, reins, &zone)?)),
+        Ask::Restore(order) => {
+            let mut judge = |entries| replies.judge(entries, say);
+            Ok(Answer::Restored(restore::restore(&order, &mut judge, reins, &zone)?))
+        }
         Ask::Verify(site, when, files) => Ok(Answer::Verified(verify::verify(&site, &when, files, reins, &zone)?)),
     }
 }

@@ -1,6 +1,7 @@
 //! What a person is told of snapshots, and what a program is.
 
-use crate::ask::{Listed, Made, Proof, Restored};
+use crate::ask::{Listed, Made, Obstacle, Proof, Restored};
+use crate::destination::Presence;
 use crate::expiry;
 use crate::instant::Way;
 use crate::manifest::{Change, What};
@@ -193,17 +194,40 @@ pub fn change(out: &mut impl Write, change: &Change, as_json: bool) -> io::Resul
     writeln!(out, "{what}  {}", change.path.display())
 }
 
-/// What was written back.
+/// What was written back, or would be.
 pub fn restored(target: &Target, into: &At, restored: &Restored) -> String {
-    let count = units::count(restored.written, "entry").replace("entrys", "entries");
-    let into = into.word().to_string_lossy().into_owned();
-    let mut lines = vec![format!("{} of {}: {count} written to {}", shown(&restored.image), target.name, shown(&into))];
+    let entries = |n: u64| units::count(n, "entry").replace("entrys", "entries");
+    let into = shown(&into.word().to_string_lossy());
+    let done = if restored.trial { "would be written" } else { "written" };
+    let (image, count) = (shown(&restored.image), entries(restored.written));
+    let mut lines = vec![format!("{image} of {}: {count} {done} to {into}", target.name)];
+    lines.extend(restored.names.iter().map(|name| format!("  {}", name.display())));
     if restored.left > 0 {
-        let count = units::count(restored.left, "file");
-        lines.push(format!("left alone, since they differ from the image (--overwrite replaces them): {count}"));
-        lines.extend(restored.names.iter().map(|name| format!("  {}", name.display())));
+        let count = entries(restored.left);
+        let how = "--overwrite replaces all but folders that are not empty";
+        lines.push(format!("left alone, since they differ from the image ({how}): {count}"));
+        lines.extend(restored.obstacles.iter().map(obstacle));
+    }
+    if restored.beneath > 0 {
+        let count = entries(restored.beneath);
+        lines.push(format!("not restored, since something else has the name of a folder above: {count}"));
+    }
+    if !restored.failed.is_empty() {
+        lines.push("could not be restored:".into());
+        lines.extend(restored.failed.iter().map(|why| format!("  {}", shown(why))));
     }
     lines.join("\n") + "\n"
+}
+
+fn obstacle(obstacle: &Obstacle) -> String {
+    let path = obstacle.path.display();
+    match &obstacle.there {
+        Presence::InTheWay(kind) => {
+            format!("  {path}: {} is there, the image has {}", kind.name(), obstacle.wanted.name())
+        }
+        Presence::Unknown(why) => format!("  {path}: cannot be looked at: {}", shown(why)),
+        _ => format!("  {path}"),
+    }
 }
 
 /// What came of a sample.

@@ -3,7 +3,7 @@
 use crate::ask::{Proof, Site};
 use crate::image::When;
 use crate::manifest::{self, Entry, Kind, NAME};
-use crate::restore::Place;
+use crate::place::Place;
 use crate::rsync::{At, restore_words};
 use crate::run::Reins;
 use crate::scratch::Scratch;

@@ -22,31 +22,56 @@ pub fn below(root: impl AsFd, path: &Path, flags: OFlags) -> io::Result<OwnedFd>
     Ok(rustix::fs::openat2(root, path, flags | OFlags::CLOEXEC | OFlags::NOFOLLOW, Mode::empty(), resolve)?)
 }
 
-/// Who is told of an entry, the open folder that it is in, and its name there.
+/// Receives an entry, the open folder that it is in, and its name there.
 pub type Each<'a> = dyn FnMut(Entry, &OwnedFd, &[u8]) -> io::Result<()> + 'a;
 
-/// Tells `each` every entry of a tree with the open folder that it is in and its name there; the tree itself first.
+/// Passes every entry of a tree to `each`, with the open folder that it is in and its name there; the tree itself first.
 ///
 /// # Errors
-/// What reading or telling fails with, and of what.
+/// What reading or `each` fails with, and of what.
 pub fn walk(root: &OwnedFd, each: &mut Each) -> io::Result<()> {
+    let mut each =
+        |path: &RawText, stat: &Stat, folder: &OwnedFd, name: &[u8]| each(entry(path.clone(), stat), folder, name);
     let stat = rustix::fs::fstat(root)?;
-    each(entry(RawText(Vec::new()), &stat), root, b".")?;
-    inside(root, &[], each)
+    each(&RawText(Vec::new()), &stat, root, b".")?;
+    inside(root, &RawText(Vec::new()), &mut each, &mut |_, e| Err(e))
 }
 
-fn inside(folder: &OwnedFd, path: &[u8], each: &mut Each) -> io::Result<()> {
-    for name in names(folder)? {
-        let path = if path.is_empty() { name.clone() } else { [path, b"/", &name].concat() };
-        let doing = |e: io::Error| io::Error::new(e.kind(), format!("{}: {e}", RawText(path.clone()).display()));
-        let stat = rustix::fs::statat(folder, &name[..], AtFlags::SYMLINK_NOFOLLOW).map_err(|e| doing(e.into()))?;
-        let found = entry(RawText(path.clone()), &stat);
-        let is_folder = found.kind == Kind::Folder;
-        each(found, folder, &name)?;
-        if is_folder {
+/// Receives what lstat has of an entry, the open folder that it is in, and its name there.
+pub type EachStat<'a> = dyn FnMut(&RawText, &Stat, &OwnedFd, &[u8]) -> io::Result<()> + 'a;
+/// Receives what could not be read, and why; an error ends the walk.
+pub type EachUnread<'a> = dyn FnMut(&RawText, io::Error) -> io::Result<()> + 'a;
+
+/// Passes all that is in a folder to `each`, a folder before what is in it. `path`: the folder's own, which begins the
+/// path of each entry.
+///
+/// # Errors
+/// What `each` or `unread` fails with.
+pub fn inside(folder: &OwnedFd, path: &RawText, each: &mut EachStat, unread: &mut EachUnread) -> io::Result<()> {
+    let names = match names(folder) {
+        Ok(names) => names,
+        Err(e) => return unread(path, e),
+    };
+    for name in names {
+        let path = RawText(if path.0.is_empty() { name.clone() } else { [&path.0[..], b"/", &name].concat() });
+        let doing = |e: rustix::io::Errno| {
+            let e = io::Error::from(e);
+            io::Error::new(e.kind(), format!("{}: {e}", path.display()))
+        };
+        let stat = match rustix::fs::statat(folder, &name[..], AtFlags::SYMLINK_NOFOLLOW) {
+            Ok(stat) => stat,
+            Err(e) => {
+                unread(&path, doing(e))?;
+                continue;
+            }
+        };
+        each(&path, &stat, folder, &name)?;
+        if FileType::from_raw_mode(stat.st_mode) == FileType::Directory {
             let flags = OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
-            let open = rustix::fs::openat(folder, &name[..], flags, Mode::empty()).map_err(|e| doing(e.into()))?;
-            inside(&open, &path, each)?;
+            match rustix::fs::openat(folder, &name[..], flags, Mode::empty()) {
+                Ok(open) => inside(&open, &path, each, unread)?,
+                Err(e) => unread(&path, doing(e))?,
+            }
         }
     }
     Ok(())

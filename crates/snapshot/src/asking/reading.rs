@@ -3,7 +3,8 @@
 use super::channel::{self, From, To};
 use super::engine::{Asked, source};
 use super::home::{self, Known};
-use crate::ask::{self, Answer, Ask, Listed};
+use crate::ask::{self, Answer, Ask, Control, Listed, Restored};
+use crate::destination::{Presence, RestoreEntry};
 use crate::image::When;
 use crate::repository::{self, Act};
 use crate::rsync::At;
@@ -58,18 +59,54 @@ pub struct Restore {
     pub below: RawText,
     /// What is there and differs is replaced.
     pub overwrite: bool,
+    /// Only what would be written is found out.
+    pub trial: bool,
 }
 
-/// Whom to ask to write something back; `named`: the place was.
-pub fn restore(known: &Known, target: &Target, into: &At, named: bool, wanted: Restore) -> Result<Asked, Failure> {
-    let Restore { when, below, overwrite } = wanted;
-    if target.section.engine == Engine::Restic {
-        let order = |into: At| repository::Restore { when, below, into, overwrite };
-        return from_repository(known, target, into, named, order);
+/// Writes something back; `named`: a person has named the place.
+pub fn restore(known: &Known, target: &Target, into: &At, named: bool, wanted: Restore) -> Result<Restored, Failure> {
+    let Restore { when, below, overwrite, trial } = wanted;
+    let asked = if target.section.engine == Engine::Restic {
+        let order = |into: At| repository::Restore { when, below, into, overwrite, trial };
+        from_repository(known, target, into, named, order)?
+    } else {
+        let (site, ssh) = (target.site.clone(), target.section.ssh.clone());
+        let order = ask::Restore { site, when, below, into: near(target, into)?, overwrite, trial, ssh };
+        Asked { host: target.host.clone(), ask: Ask::Restore(Box::new(order)) }
+    };
+    let mut examiner = None;
+    let (mut to, mut from) = asked.begin()?;
+    loop {
+        match from.hear()? {
+            Answer::Restored(restored) => return Ok(restored),
+            Answer::Examine(entries) => {
+                let present = examine(&mut examiner, into, entries)?;
+                to.control(&Control::Present(present))?;
+            }
+            _ => {}
+        }
     }
-    let (site, ssh) = (target.site.clone(), target.section.ssh.clone());
-    let order = ask::Restore { site, when, below, into: into.clone(), overwrite, ssh };
-    Ok(Asked { host: target.host.clone(), ask: Ask::Restore(Box::new(order)) })
+}
+
+/// The destination as the bank's host reaches it: a place of its own without ssh.
+fn near(target: &Target, into: &At) -> Result<At, Failure> {
+    let Some(host) = &into.host else { return Ok(into.clone()) };
+    let own = *host == target.host || home::identity(host)? == home::identity(&target.host)?;
+    Ok(At { host: (!own).then(|| host.clone()), path: into.path.clone() })
+}
+
+/// Has the host of the destination look at the names.
+fn examine(examiner: &mut Option<(To, From)>, into: &At, entries: Vec<RestoreEntry>) -> Result<Vec<Presence>, Failure> {
+    let host = into.host.as_deref().unwrap_or("localhost");
+    let (to, from) = match examiner {
+        Some(channel) => channel,
+        None => examiner.insert(channel::ask(host, &Ask::Examine(into.path.clone()))?),
+    };
+    to.control(&Control::Entries(entries))?;
+    match from.hear()? {
+        Answer::Present(present) => Ok(present),
+        other => Err(Failure::system(format!("{host} answered {other:?} to a look at {}", into.path.display()))),
+    }
 }
 
 /// The host that gets the files runs restic: the one that is named, else the source's, where the place is its own.

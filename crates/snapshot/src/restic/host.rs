@@ -6,8 +6,9 @@ use crate::expiry;
 use crate::image::{Image, When};
 use crate::keep;
 use crate::manifest::{Change, What};
+use crate::place::Place;
 use crate::repository::{Act, Make, Order, Repository, Restore};
-use crate::restore::{self, Destination, Place};
+use crate::restore::{self, Destination};
 use crate::run::{self, Reins};
 use crate::vault::{self, Refused};
 use homing_model::RawText;
@@ -332,8 +333,11 @@ impl Repo<'_> {
         self.done("restore", words)?;
         like(scratch.path(), order.into.path.as_path())?;
         let place = Place::below(scratch.path(), &order.below, &image.name)?;
-        let write = Destination { into: &order.into, overwrite: order.overwrite, ssh: self.it.ssh.as_deref() };
-        restore::write_back(&place, image.name, &write, self.reins)
+        let Restore { into, overwrite, trial, .. } = order;
+        let write = Destination { into, overwrite: *overwrite, trial: *trial, ssh: self.it.ssh.as_deref() };
+        // The host that gets the files runs restic.
+        let mut judge = |_| Err("a repository is restored by the host that gets the files".to_string());
+        restore::write_back(&place, image.name, &write, &mut judge, self.reins)
     }
 
     fn scratch(&self, near: PathBuf) -> Result<tempfile::TempDir, String> {

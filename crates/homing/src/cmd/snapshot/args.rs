@@ -165,6 +165,9 @@ pub struct Restore {
     /// Replace what is there
     #[arg(long)]
     pub overwrite: bool,
+    /// Show what would be written and what would be left, and write nothing
+    #[arg(long)]
+    pub dry_run: bool,
 }
 
 #[derive(clap::Args)]

@@ -105,19 +105,18 @@ pub fn diff(cluster: &ClusterArgs, args: Diff) -> Result<i32, Failure> {
 /// `restore`. 1: something was there, differed and was left.
 pub fn restore(cluster: &ClusterArgs, args: args::Restore) -> Result<i32, Failure> {
     let (target, when, below) = meant(cluster, &args.past)?;
+    let known = known(cluster)?;
     let into = match args.into.as_deref() {
         Some(into) => asking::place(into)?,
-        None => parent(now(&known(cluster)?, &target)?, &target),
+        None => parent(now(&known, &target)?, &target),
     };
-    let wanted = Restore { when, below, overwrite: args.overwrite };
-    let asked = asking::restore(&known(cluster)?, &target, &into, args.into.is_some(), wanted)?;
-    match asked.answer()? {
-        Answer::Restored(restored) => {
-            show::print(&told::restored(&target, &into, &restored))?;
-            Ok(i32::from(restored.left > 0))
-        }
-        other => Err(odd(&target, &other)),
-    }
+    let wanted = Restore { when, below, overwrite: args.overwrite, trial: args.dry_run };
+    let restored = asking::restore(&known, &target, &into, args.into.is_some(), wanted)?;
+    show::print(&told::restored(&target, &into, &restored))?;
+    Ok(match restored.failed.is_empty() {
+        true => i32::from(restored.left > 0),
+        false => exit::SYSTEM,
+    })
 }
 
 /// `verify`.

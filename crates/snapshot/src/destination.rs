@@ -1,0 +1,234 @@
+//! Looks at what lies where files are to be restored: by lstat, below an open folder, no link followed.
+//!
+//! rsync's itemised output is no answer to this: it calls an entry new where something of another kind is in its place.
+
+use crate::ask::{Answer, Control};
+use crate::walk;
+use homing_model::RawText;
+use rustix::fs::{AtFlags, FileType, Mode, OFlags, Stat};
+use serde::{Deserialize, Serialize};
+use std::io::{self, BufRead};
+use std::os::fd::OwnedFd;
+use std::path::Path;
+
+/// Entries that are examined in one message.
+pub const AT_ONCE: usize = 2000;
+/// Bytes of their names: a message stays far below [`homing_wire::MAX_FRAME`], however its names are written.
+pub const BYTES_AT_ONCE: usize = 1 << 20;
+
+/// The kind of an entry, as lstat has it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum EntryKind {
+    /// A regular file.
+    File,
+    /// A folder.
+    Folder,
+    /// A symbolic link, whatever it leads to.
+    Link,
+    /// A named pipe.
+    Pipe,
+    /// A socket.
+    Socket,
+    /// A device of characters or blocks.
+    Device,
+}
+
+impl EntryKind {
+    fn of(stat: &Stat) -> EntryKind {
+        match FileType::from_raw_mode(stat.st_mode) {
+            FileType::RegularFile => EntryKind::File,
+            FileType::Directory => EntryKind::Folder,
+            FileType::Symlink => EntryKind::Link,
+            FileType::Fifo => EntryKind::Pipe,
+            FileType::Socket => EntryKind::Socket,
+            _ => EntryKind::Device,
+        }
+    }
+
+    /// As people call it.
+    pub fn name(self) -> &'static str {
+        match self {
+            EntryKind::File => "a file",
+            EntryKind::Folder => "a folder",
+            EntryKind::Link => "a link",
+            EntryKind::Pipe => "a pipe",
+            EntryKind::Socket => "a socket",
+            EntryKind::Device => "a device",
+        }
+    }
+}
+
+/// An entry of an image that is to be restored.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct RestoreEntry {
+    /// Below the folder that gets it; empty for that folder itself.
+    pub path: RawText,
+    /// Its kind.
+    pub kind: EntryKind,
+    /// Compared where the kind is the same: bytes and time of a file, the number of a device.
+    mark: (u64, i128),
+    /// The target of a link.
+    target: Option<RawText>,
+}
+
+impl RestoreEntry {
+    /// An entry of an open folder.
+    ///
+    /// # Errors
+    /// A link's target that cannot be read.
+    pub fn of(path: &RawText, stat: &Stat, folder: &OwnedFd, name: &[u8]) -> io::Result<RestoreEntry> {
+        let kind = EntryKind::of(stat);
+        let time = i128::from(stat.st_mtime) * 1_000_000_000 + stat.st_mtime_nsec as i128;
+        let mark = match kind {
+            EntryKind::File => (stat.st_size as u64, time),
+            EntryKind::Device => (stat.st_rdev, i128::from(stat.st_mode & libc::S_IFMT)),
+            _ => (0, 0),
+        };
+        let link = kind == EntryKind::Link;
+        let target = link.then(|| rustix::fs::readlinkat(folder, name, Vec::new())).transpose()?;
+        let target = target.map(|target| RawText(target.into_bytes()));
+        Ok(RestoreEntry { path: path.clone(), kind, mark, target })
+    }
+
+    /// Bytes of its names.
+    pub fn bytes(&self) -> usize {
+        self.path.0.len() + self.target.as_ref().map_or(0, |target| target.0.len())
+    }
+}
+
+/// What the destination has under an entry's name.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Presence {
+    /// Nothing: it can be written.
+    Missing,
+    /// The same kind, and of a file the same bytes by size and time.
+    Same,
+    /// The same kind with other bytes, another target or another device.
+    Differs,
+    /// Something of another kind.
+    InTheWay(EntryKind),
+    /// Nothing can be written there: something that is no folder has the name of a folder above.
+    Beneath,
+    /// It cannot be looked at, in the system's words.
+    Unknown(String),
+}
+
+/// Answers for entries in the order of a walk: a folder before what is in it.
+pub struct Examiner {
+    /// `None`: the folder is not there yet.
+    root: Option<OwnedFd>,
+    /// The folder of the last entry, held open; `None`: it could not be opened.
+    parent: Option<(RawText, Result<OwnedFd, io::ErrorKind>)>,
+    /// A folder of the image that the destination lacks.
+    lacking: Option<RawText>,
+    /// A folder of the image whose name something else has.
+    blocked: Option<RawText>,
+}
+
+impl Examiner {
+    /// Opens the folder that gets the files. Its own path may have links: a person has named it.
+    ///
+    /// # Errors
+    /// Why it cannot be opened; one that is not there is none.
+    pub fn open(into: &Path) -> Result<Examiner, String> {
+        let flags = OFlags::DIRECTORY | OFlags::PATH | OFlags::CLOEXEC;
+        let root = match rustix::fs::open(into, flags, Mode::empty()) {
+            Ok(root) => Some(root),
+            Err(rustix::io::Errno::NOENT) => None,
+            Err(rustix::io::Errno::NOTDIR) => return Err(format!("{} is no folder", into.display())),
+            Err(e) => return Err(format!("{}: {}", into.display(), io::Error::from(e))),
+        };
+        Ok(Examiner { root, parent: None, lacking: None, blocked: None })
+    }
+
+    /// Looks at one name.
+    pub fn examine(&mut self, entry: &RestoreEntry) -> Presence {
+        if self.blocked.as_ref().is_some_and(|above| is_beneath(&entry.path, above)) {
+            return Presence::Beneath;
+        }
+        if self.root.is_none() || self.lacking.as_ref().is_some_and(|above| is_beneath(&entry.path, above)) {
+            return Presence::Missing;
+        }
+        if entry.path.0.is_empty() {
+            return Presence::Same;
+        }
+        let found = self.look(entry);
+        let above = (entry.kind == EntryKind::Folder).then(|| entry.path.clone());
+        match found {
+            Presence::Missing => self.lacking = above,
+            Presence::InTheWay(_) | Presence::Unknown(_) => self.blocked = above,
+            _ => {}
+        }
+        found
+    }
+
+    fn look(&mut self, entry: &RestoreEntry) -> Presence {
+        let (folder, name) = parts(&entry.path);
+        let parent = match self.open_parent(folder) {
+            Ok(parent) => parent,
+            Err(io::ErrorKind::NotFound) => return Presence::Missing,
+            Err(kind) => return Presence::Unknown(io::Error::from(kind).to_string()),
+        };
+        let there = match rustix::fs::statat(parent, name, AtFlags::SYMLINK_NOFOLLOW) {
+            Ok(stat) => RestoreEntry::of(&entry.path, &stat, parent, name),
+            Err(rustix::io::Errno::NOENT) => return Presence::Missing,
+            Err(e) => Err(e.into()),
+        };
+        match there {
+            Ok(there) if there.kind != entry.kind => Presence::InTheWay(there.kind),
+            Ok(there) if there == *entry => Presence::Same,
+            Ok(_) => Presence::Differs,
+            Err(e) => Presence::Unknown(e.to_string()),
+        }
+    }
+
+    fn open_parent(&mut self, folder: &[u8]) -> Result<&OwnedFd, io::ErrorKind> {
+        let Some(root) = &self.root else { return Err(io::ErrorKind::NotFound) };
+        if folder.is_empty() {
+            return Ok(root);
+        }
+        if self.parent.as_ref().is_none_or(|(path, _)| path.0 != folder) {
+            let path = RawText(folder.to_vec());
+            let flags = OFlags::DIRECTORY | OFlags::PATH;
+            let open = walk::below(root, path.as_path(), flags).map_err(|e| e.kind());
+            self.parent = Some((path, open));
+        }
+        match &self.parent {
+            Some((_, Ok(open))) => Ok(open),
+            Some((_, Err(kind))) => Err(*kind),
+            None => Err(io::ErrorKind::NotFound),
+        }
+    }
+}
+
+/// The folder of a path, and the name in it.
+fn parts(path: &RawText) -> (&[u8], &[u8]) {
+    match path.0.iter().rposition(|byte| *byte == b'/') {
+        Some(at) => (&path.0[..at], &path.0[at + 1..]),
+        None => (b"", &path.0),
+    }
+}
+
+fn is_beneath(path: &RawText, above: &RawText) -> bool {
+    let rest = path.0.strip_prefix(&above.0[..]);
+    rest.is_some_and(|rest| rest.first() == Some(&b'/') || above.0.is_empty())
+}
+
+/// Serves another host that restores into a folder of this one, until the channel ends.
+///
+/// # Errors
+/// What answering fails with.
+pub fn serve(folder: &RawText, orders: impl BufRead, say: &mut dyn FnMut(Answer) -> io::Result<()>) -> io::Result<()> {
+    let mut examiner = match Examiner::open(folder.as_path()) {
+        Ok(examiner) => examiner,
+        Err(why) => return say(Answer::Failed(why)),
+    };
+    for line in orders.lines() {
+        if let Ok(Control::Entries(entries)) = serde_json::from_str(&line?) {
+            say(Answer::Present(entries.iter().map(|entry| examiner.examine(entry)).collect()))?;
+        }
+    }
+    Ok(())
+}

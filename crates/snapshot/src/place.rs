@@ -1,0 +1,135 @@
+//! What is meant of an image: read without following a link, and passed to rsync by its open folder.
+
+use crate::destination::RestoreEntry;
+use crate::image::Image;
+use crate::restore::found_no;
+use crate::rsync::{self, At, End, end};
+use crate::run::{self, Reins};
+use crate::sender::POLITE_RSYNC;
+use crate::vault::Vault;
+use crate::walk;
+use homing_model::RawText;
+use rustix::fs::{AtFlags, FileType, OFlags, Stat};
+use std::ffi::OsString;
+use std::io::{self, BufRead, BufReader, Read};
+use std::os::fd::{AsRawFd, OwnedFd};
+use std::path::Path;
+use std::process::Stdio;
+
+/// The most errors that are kept of a walk.
+const KEPT: usize = 20;
+
+/// What is meant of an image: the open folder that it is in, and its name there.
+pub struct Place {
+    folder: OwnedFd,
+    /// Its name; `.` for the whole image.
+    pub name: RawText,
+}
+
+impl Place {
+    /// Finds it; no link is followed on the way.
+    pub fn of(vault: &Vault, image: &Image, below: &RawText) -> Result<Place, String> {
+        Place::below(&vault.folder(&image.name).join("tree"), below, &image.name)
+    }
+
+    /// The same in a tree that holds what is in the image of this name.
+    pub fn below(tree: &Path, below: &RawText, image: &str) -> Result<Place, String> {
+        let doing = |e: io::Error| format!("{} of {image}: {}", below.display(), found_no(&e));
+        let root = walk::folder(tree).map_err(doing)?;
+        let path = below.as_path();
+        let Some(name) = path.file_name() else { return Ok(Place { folder: root, name: ".".into() }) };
+        // It has to be there, of whatever kind.
+        let parent = walk::below(&root, path.parent().unwrap_or(Path::new("")), OFlags::DIRECTORY).map_err(doing)?;
+        rustix::fs::statat(&parent, name, AtFlags::SYMLINK_NOFOLLOW).map_err(|e| doing(e.into()))?;
+        Ok(Place { folder: parent, name: name.into() })
+    }
+
+    /// Passes all entries to `each`, a folder before what is in it. What cannot be read is kept in `unread`.
+    pub fn entries(
+        &self,
+        each: &mut dyn FnMut(RestoreEntry) -> Result<(), String>,
+        unread: &mut Vec<String>,
+    ) -> Result<(), String> {
+        let mut ended = None;
+        let mut one = |path: &RawText, stat: &Stat, folder: &OwnedFd, name: &[u8]| {
+            let entry = RestoreEntry::of(path, stat, folder, name)?;
+            each(entry).map_err(|why| {
+                ended = Some(why);
+                io::Error::other("the restore ended")
+            })
+        };
+        let mut lost = |path: &RawText, e: io::Error| {
+            if unread.len() < KEPT {
+                unread.push(format!("{} of the image: {e}", path.display()));
+            }
+            Ok(())
+        };
+        let whole = self.name.0 == b".";
+        let path = if whole { RawText(Vec::new()) } else { self.name.clone() };
+        let walked = (|| {
+            let stat = rustix::fs::statat(&self.folder, &self.name.0[..], AtFlags::SYMLINK_NOFOLLOW)?;
+            one(&path, &stat, &self.folder, &self.name.0)?;
+            if FileType::from_raw_mode(stat.st_mode) != FileType::Directory {
+                return Ok(());
+            }
+            match walk::below(&self.folder, self.name.as_path(), OFlags::DIRECTORY) {
+                Ok(open) => walk::inside(&open, &path, &mut one, &mut lost),
+                Err(e) => lost(&path, e),
+            }
+        })();
+        match (ended, walked) {
+            (Some(why), _) => Err(why),
+            (None, walked) => walked.map_err(|e: io::Error| format!("reading {}: {e}", path.display())),
+        }
+    }
+
+    /// Runs rsync in that folder; passes its word of each entry and the entry's name to `each`. Returns rsync's errors
+    /// where some of it could not be done.
+    pub fn run(
+        &self,
+        mut words: Vec<OsString>,
+        to: &At,
+        reins: &Reins,
+        each: &mut dyn FnMut(&str, RawText) -> io::Result<()>,
+    ) -> Result<Option<String>, String> {
+        if to.host.is_some() {
+            words.insert(0, format!("--rsync-path={POLITE_RSYNC}").into());
+        }
+        let doing = |e: io::Error| format!("rsync to {}: {e}", to.word().to_string_lossy());
+        let errors = tempfile::tempfile().map_err(doing)?;
+        let mut command = run::rsync(words);
+        command.current_dir(format!("/proc/self/fd/{}", self.folder.as_raw_fd()));
+        command.stdout(Stdio::piped()).stderr(errors.try_clone().map_err(doing)?);
+        let mut running = run::start(&mut command, None, reins).map_err(doing)?;
+        let said = running.child.stdout.take().map(BufReader::new);
+        for line in said.into_iter().flat_map(|said| said.split(b'\n')) {
+            let line = line.map_err(doing)?;
+            if let Some((code, name)) = itemized(&line) {
+                each(&code, name).map_err(doing)?;
+            }
+        }
+        let status = running.wait().map_err(doing)?;
+        let mut text = Vec::new();
+        io::Seek::rewind(&mut &errors).and_then(|()| (&errors).read_to_end(&mut text)).map_err(doing)?;
+        let text = String::from_utf8_lossy(&text);
+        match end(status, &text) {
+            End::Whole => Ok(None),
+            End::Full => Err(format!("{} has no room left", to.word().to_string_lossy())),
+            End::Incomplete => Ok(Some(text.into_owned())),
+            End::Failed(why) => Err(why),
+        }
+    }
+}
+
+/// rsync's word of an entry, and its name without the slash of a folder.
+pub fn itemized(line: &[u8]) -> Option<(String, RawText)> {
+    let (code, name) = line.split_at_checked(11)?;
+    let code = std::str::from_utf8(code).ok()?.to_string();
+    let first = *code.as_bytes().first()?;
+    let name = name.strip_prefix(b" ").filter(|_| b"<>ch.*".contains(&first))?;
+    let mut name = rsync::name(name);
+    if name.0.ends_with(b"/") {
+        name.0.pop();
+    }
+    Some((code, name))
+}
