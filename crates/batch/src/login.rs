@@ -1,6 +1,7 @@
 //! Hosts as GNU parallel writes them.
 
 use homing_model::Failure;
+use homing_model::nodeset::host_lines;
 
 /// One host of `--sshlogin`.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -34,8 +35,7 @@ pub fn logins(list: &str) -> Result<Vec<Login>, Failure> {
 
 /// Those of a file, one a line; what stands behind a `#` says nothing.
 pub fn logins_of_file(text: &str) -> Result<Vec<Login>, Failure> {
-    let lines = text.lines().map(|line| line.split('#').next().unwrap_or_default().trim());
-    lines.filter(|line| !line.is_empty()).map(Login::parse).collect()
+    host_lines(text).map(Login::parse).collect()
 }
 
 #[cfg(test)]

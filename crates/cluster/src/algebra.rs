@@ -1,6 +1,7 @@
 //! Node sets that are computed from others, and the groups that hosts are in: what `homing nodeset` is asked.
 
 use crate::Cluster;
+use homing_model::nodeset::host_lines;
 use homing_model::{Failure, NodeSet};
 
 /// What an operand does to the set so far.
@@ -64,9 +65,12 @@ impl Cluster {
     pub fn computed(&self, terms: Terms) -> Result<NodeSet, Failure> {
         let Terms { all, groups, leading, mut operands, source, numbers, input, usual } = terms;
         let read = |text: &str| -> Result<NodeSet, Failure> {
-            let text = if text == "-" { input()? } else { text.to_string() };
+            let read = if text == "-" { Some(input()?) } else { None };
+            // What is typed has no comments: a shell takes them.
+            let lines: Vec<&str> =
+                read.as_deref().map_or_else(|| text.lines().collect(), |read| host_lines(read).collect());
             let mut set = NodeSet::default();
-            for line in text.lines() {
+            for line in lines {
                 set = set.union(&if numbers { ranges(line)? } else { self.set(line, source)? });
             }
             Ok(set)
@@ -126,7 +130,7 @@ mod tests {
     #[test]
     fn what_was_said_before_the_first_set_acts_at_the_end() {
         let cluster = Cluster::of(toml::from_str("[groups]\nfast = \"n[2-3]\"\n").unwrap(), Default::default());
-        let input = || Ok("n[7-8]\nn9".to_string());
+        let input = || Ok("n[7-8] # old\n# n1 is broken\nn9".to_string());
         let of = |leading: &[(Op, &str)], operands: &[(Op, &str)], groups: &[String]| {
             let list = |ops: &[(Op, &str)]| ops.iter().map(|(op, text)| (*op, text.to_string())).collect();
             let (leading, operands) = (list(leading), list(operands));

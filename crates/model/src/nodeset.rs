@@ -140,6 +140,13 @@ impl NodeSet {
     }
 }
 
+/// The lines of a list of hosts that hold something, without comments. A comment begins at the first `#` of a line, as in
+/// what ClusterShell's `nodeset` reads from its standard input. All lists of hosts go through this function.
+pub fn host_lines(text: &str) -> impl Iterator<Item = &str> {
+    let lines = text.lines().map(|line| line.split('#').next().unwrap_or_default().trim());
+    lines.filter(|line| !line.is_empty())
+}
+
 impl FromIterator<String> for NodeSet {
     fn from_iter<I: IntoIterator<Item = String>>(names: I) -> NodeSet {
         NodeSet { names: names.into_iter().map(Name::new).collect() }
@@ -162,6 +169,13 @@ mod tests {
     }
 
     /// What ClusterShell 1.9 answers where widths are mixed.
+    #[test]
+    fn comments_are_no_hosts() {
+        let lines = |text| host_lines(text).collect::<Vec<_>>();
+        assert_eq!(lines("n1\n# n2 is broken\nn3 # old\n  \n\tn[4-5],n6#x\r\n#"), ["n1", "n3", "n[4-5],n6"]);
+        assert!(lines("").is_empty() && lines("#\n").is_empty());
+    }
+
     #[test]
     fn padding_goes_on_over_a_gap_after_a_single_number() {
         for (asked, folded) in [

@@ -2,6 +2,7 @@
 //! `pull` and `check` share. Letters and meaning are clush's.
 
 use crate::cluster::ClusterArgs;
+use homing_model::nodeset::host_lines;
 use homing_model::{Failure, NodeSet};
 use std::ffi::OsString;
 use std::path::PathBuf;
@@ -87,8 +88,7 @@ impl Targets {
         for file in &self.hostfile {
             let text = std::fs::read_to_string(file)
                 .map_err(|e| Failure::usage(format!("cannot read the hosts in {}: {e}", file.display())))?;
-            let lines = text.lines().map(|l| l.split('#').next().unwrap_or("").trim());
-            wanted.extend(lines.filter(|l| !l.is_empty()).map(String::from));
+            wanted.extend(host_lines(&text).map(String::from));
         }
         if wanted.is_empty() {
             return Err(Failure::usage("which hosts?").hint("-w n[1-4], -g GROUP or -a"));
