@@ -260,11 +260,6 @@ fn local_command(options: &Options) -> Command {
     command
 }
 
-/// What a user's ssh configuration may say for sessions of theirs, and a worker must not get: a command in its
-/// place, their keys and their screen for every task, ports that only the first of many connections can have.
-const SSH_PLAIN: [&str; 4] =
-    ["-oRemoteCommand=none", "-oForwardAgent=no", "-oForwardX11=no", "-oClearAllForwardings=yes"];
-
 fn ssh_command(host: &str, target: &str, options: &Options, payload: &Payload) -> Result<Command, LaunchError> {
     check_target(host, target)?;
     let words = (options.kept)(target).unwrap_or_else(|| options.ssh.clone());
@@ -273,7 +268,7 @@ fn ssh_command(host: &str, target: &str, options: &Options, payload: &Payload) -
         None => (OsString::from("ssh"), &[][..]),
     };
     let mut command = Command::new(program);
-    command.args(extra).args(["-T", "-o", "BatchMode=yes"]).args(SSH_PLAIN).arg("-o");
+    command.args(extra).args(homing_names::SSH_PLAIN).args(["-o", "BatchMode=yes", "-o"]);
     command.arg(format!("ConnectTimeout={}", options.connect_timeout_s.max(1)));
     command.args(["-o", "ServerAliveInterval=5", "-o", "ServerAliveCountMax=4", "--", target]);
     command.arg(bootstrap::remote_command(payload, options.role));

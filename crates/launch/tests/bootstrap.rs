@@ -125,7 +125,7 @@ fn the_first_time_copies_and_the_second_finds() {
     echoes(world.open().unwrap());
     assert_eq!(fs::metadata(&cached[0]).unwrap().modified().unwrap(), before, "copied again");
     let arguments = fs::read_to_string(world.dir.path().join("arguments")).unwrap();
-    assert!(arguments.starts_with("-T -o BatchMode=yes -oRemoteCommand=none -oForwardAgent=no"), "{arguments}");
+    assert!(arguments.starts_with("-T -oRemoteCommand=none -oForwardAgent=no"), "{arguments}");
     assert!(arguments.contains("-- me@far exec /bin/sh -c"), "{arguments}");
 }
 

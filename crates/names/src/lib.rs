@@ -13,7 +13,7 @@ mod ssh;
 pub use accounts::{Account, account, home, home_of};
 pub use groups::{groups, own_groups};
 pub use hosts::{addresses, first_name};
-pub use ssh::{is_ssh_target, ssh_host, ssh_words};
+pub use ssh::{OWN_COMMAND, SSH_PLAIN, is_ssh_target, ssh_host, ssh_words};
 
 use std::process::{Command, Stdio};
 

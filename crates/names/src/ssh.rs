@@ -8,6 +8,14 @@ pub fn ssh_words() -> Vec<OsString> {
     ssh.unwrap_or_else(|| vec!["ssh".into()]).into_iter().map(OsString::from).collect()
 }
 
+/// A command that the user's configuration has ssh run in the place of ours.
+pub const OWN_COMMAND: &str = "-oRemoteCommand=none";
+/// What a user's ssh configuration may contain for sessions of theirs, and a program's session must not get: a terminal
+/// (`RequestTTY`), a command in its place, their keys and their screen, ports that only the first of many connections can
+/// have. Every ssh that homing starts for a program has these words.
+pub const SSH_PLAIN: [&str; 5] =
+    ["-T", OWN_COMMAND, "-oForwardAgent=no", "-oForwardX11=no", "-oClearAllForwardings=yes"];
+
 /// Whether ssh would take it for a host: one with a leading dash would be an option, `-oProxyCommand=...` the worst of
 /// them.
 pub fn is_ssh_target(target: &str) -> bool {

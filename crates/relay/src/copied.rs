@@ -2,6 +2,14 @@
 
 use crate::given_by;
 use homing_exec::{Event, Giver, Outcome, Stream, What};
+use homing_model::text::keep_tail;
+
+/// Bytes that are kept of what a host prints on standard error, the last ones: as many as of one that a command fails on
+/// elsewhere ([`homing_exec::Options::keep`] is of all that a command prints).
+const TEXT: usize = 64 << 10;
+/// A line without an end is passed on in pieces of this many bytes. rsync prints a line for a file, whose path is at most
+/// 4096 bytes (PATH_MAX), each of them as four characters at most.
+const LONGEST_LINE: usize = 32 << 10;
 
 /// What came of one host.
 #[derive(Clone, Debug)]
@@ -12,8 +20,8 @@ pub struct Copied {
     pub changed: u64,
     /// How long it took.
     pub seconds: f64,
-    /// What it said on standard error.
-    pub text: String,
+    /// The end of what it printed on standard error.
+    pub text: Vec<u8>,
     /// Bytes that were sent from here, for this host and those to which it passes them on.
     pub sent: u64,
     /// Who gave it its files, when it was not this machine.
@@ -30,7 +38,7 @@ pub enum Said<'l> {
 
 /// Hears all hosts out; `tell` is told each line of a host as it comes.
 pub fn collected(hosts: &[String], stream: Stream, tell: &dyn Fn(&str, Said)) -> Vec<Copied> {
-    let none = Copied { outcome: Outcome::Killed, changed: 0, seconds: 0.0, text: String::new(), sent: 0, by: None };
+    let none = Copied { outcome: Outcome::Killed, changed: 0, seconds: 0.0, text: Vec::new(), sent: 0, by: None };
     let mut copied = vec![none; hosts.len()];
     let mut begun: Vec<[Vec<u8>; 2]> = vec![Default::default(); hosts.len()];
     for Event { host, giver, what } in stream {
@@ -46,14 +54,12 @@ pub fn collected(hosts: &[String], stream: Stream, tell: &dyn Fn(&str, Said)) ->
                 continue;
             }
         };
-        let open = &mut begun[host][which];
-        open.extend(bytes);
-        while let Some(end) = open.iter().position(|b| *b == b'\n') {
-            let line: Vec<u8> = open.drain(..=end).collect();
-            let line = String::from_utf8_lossy(&line[..end]).into_owned();
+        if which == 1 {
+            keep_tail(&mut of.text, &bytes, TEXT);
+        }
+        for line in lines(&mut begun[host][which], &bytes) {
             if which == 1 {
                 tell(name, Said::Wrong(&line));
-                of.text += &(line + "\n");
                 continue;
             }
             let (sent, line) = sent(&line);
@@ -64,7 +70,26 @@ pub fn collected(hosts: &[String], stream: Stream, tell: &dyn Fn(&str, Said)) ->
             }
         }
     }
+    for (host, lines) in begun.iter().enumerate() {
+        if !lines[1].is_empty() {
+            tell(&hosts[host], Said::Wrong(&String::from_utf8_lossy(&lines[1])));
+        }
+    }
     copied
+}
+
+/// The lines that these bytes end; what is left over waits in `open`.
+fn lines(open: &mut Vec<u8>, bytes: &[u8]) -> Vec<String> {
+    let mut whole = Vec::new();
+    for part in bytes.split_inclusive(|b| *b == b'\n') {
+        open.extend(part);
+        if part.ends_with(b"\n") || open.len() > LONGEST_LINE {
+            let line = open.strip_suffix(b"\n").unwrap_or(open);
+            whole.push(String::from_utf8_lossy(line).into_owned());
+            open.clear();
+        }
+    }
+    whole
 }
 
 impl Copied {
@@ -82,7 +107,9 @@ impl Copied {
     pub fn joined(self, one: Copied) -> Copied {
         let outcome = if self.outcome.is_ok() { one.outcome } else { self.outcome };
         let (changed, seconds) = (self.changed + one.changed, self.seconds + one.seconds);
-        Copied { outcome, changed, seconds, text: self.text + &one.text, sent: 0, by: None }
+        let mut text = self.text;
+        keep_tail(&mut text, &one.text, TEXT);
+        Copied { outcome, changed, seconds, text, sent: self.sent + one.sent, by: self.by.or(one.by) }
     }
 }
 
@@ -108,7 +135,7 @@ mod tests {
     use super::*;
 
     fn of(outcome: Outcome, changed: u64) -> Copied {
-        Copied { outcome, changed, seconds: 0.5, text: String::new(), sent: 7, by: None }
+        Copied { outcome, changed, seconds: 0.5, text: Vec::new(), sent: 7, by: None }
     }
 
     #[test]
@@ -126,7 +153,21 @@ mod tests {
     fn paths_of_a_host_add_up_and_the_first_failure_is_its_own() {
         let all = of(Outcome::Exited(0), 1).joined(of(told("n1", Outcome::Exited(127)), 2));
         assert!(matches!(&all.outcome, Outcome::Unreachable(why) if why.starts_with("host n1: rsync is missing")));
-        assert_eq!((all.changed, all.seconds), (3, 1.0));
+        assert_eq!((all.changed, all.seconds, all.sent), (3, 1.0, 14));
         assert_eq!((sent("12 a b"), sent("deleting x")), ((12, "a b"), (0, "deleting x")));
+    }
+
+    #[test]
+    fn a_line_without_an_end_and_one_without_bound_are_passed_on_in_pieces() {
+        let (mut open, mut all, piece) = (Vec::new(), Vec::new(), vec![b'x'; 10_000]);
+        for _ in 0..1000 {
+            all.extend(lines(&mut open, &piece));
+            assert!(open.len() <= LONGEST_LINE + piece.len());
+        }
+        assert_eq!(all.iter().map(String::len).sum::<usize>() + open.len(), 10_000_000);
+        open.clear();
+        assert_eq!((lines(&mut open, b"a\n\nb"), open), (vec!["a".to_string(), "".into()], b"b".to_vec()));
+        let said = |count: usize| Copied { text: vec![b'y'; count], ..of(Outcome::Exited(23), 0) };
+        assert_eq!(said(TEXT).joined(said(1000)).text.len(), TEXT);
     }
 }

@@ -23,6 +23,6 @@ pub use indexes::bring as indexes;
 pub use lists::Lists;
 pub use packages::{Packages, ask, lacking, say_what};
 pub use patient::{Heard, Watcher, patiently};
-pub use rsync::{Request, base};
+pub use rsync::{Request, base, same_name};
 pub use template::written;
 pub use transfer::{Fetch, Gone, Sent, Wanted, fetch_once, send};

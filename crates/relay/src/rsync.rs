@@ -1,6 +1,7 @@
 //! Which rsync does a copy: a pure function of the request.
 
 use homing_exec::Way;
+use homing_model::text::quoted;
 use homing_snapshot::rsync::EXACT;
 use serde::{Deserialize, Serialize};
 use std::collections::HashMap;
@@ -8,6 +9,10 @@ use std::ffi::OsString;
 
 /// The part of a leader's folder that has the files.
 const FILES: &str = "files";
+/// An rsync that takes names of the other side literally. With `-s` that side's rsync expands `*`, `?` and `[` in them
+/// (rsync(1), --secluded-args). Without it a shell reads them, and they come quoted from here. A newer rsync would quote
+/// them once more; `RSYNC_OLD_ARGS` turns that off, and an older one does not know it.
+const LITERAL: [&str; 5] = ["env", "RSYNC_OLD_ARGS=1", "rsync", "-a", "--no-s"];
 
 /// What is common to all hosts.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
@@ -37,7 +42,7 @@ impl Request {
     pub fn words(&self, host: &str, way: Way, folders: &[bool]) -> Vec<String> {
         // Before each name: the bytes that were sent for it.
         let format = if self.push { "--out-format=%b %i %n%L" } else { "--out-format=%i %n%L" };
-        let mut words: Vec<String> = ["rsync", "-a", "-s", EXACT, format].map(String::from).into();
+        let mut words: Vec<String> = LITERAL.into_iter().chain([EXACT, format]).map(String::from).collect();
         let mut flag = |on: bool, word: &str| words.extend(on.then(|| word.to_string()));
         flag(self.checksum || self.verify, "--checksum");
         flag(self.dry_run || self.verify, "--dry-run");
@@ -76,31 +81,40 @@ impl Request {
         let files = Request { dest, delete: false, verify: false, ..self.clone() };
         let mut words = files.words(leader, way, &[]);
         if self.dest.starts_with('/') {
-            words.insert(1, format!("--link-dest={}", self.dest));
+            words.insert(LITERAL.len(), format!("--link-dest={}", word(&self.dest)));
         }
         words
     }
 
     /// The request of a leader that has the files in a folder.
     pub fn from(&self, folder: &str) -> Request {
-        // Of two files of one name rsync takes the first, and has done so on the way to the leader.
-        let mut names: Vec<&str> = Vec::new();
-        for name in self.sources.iter().map(|source| base(source)) {
-            if !names.contains(&name) {
-                names.push(name);
-            }
-        }
-        let sources = names.into_iter().map(|name| format!("{folder}/{FILES}/{name}")).collect();
+        let sources = self.sources.iter().map(|source| format!("{folder}/{FILES}/{}", base(source))).collect();
         Request { sources, ..self.clone() }
     }
 }
 
+/// A place on a host. The folder that a relative path begins in is said: what begins with `-` is no option then, and
+/// what has a colon names no host.
 fn there(host: &str, way: Way, path: &str) -> String {
+    let path = if path.starts_with('/') { path.to_string() } else { format!("./{path}") };
     match way {
-        None => path.to_string(),
-        Some(_) if host.contains(':') => format!("[{host}]:{path}"),
-        Some(_) => format!("{host}:{path}"),
+        None => path,
+        Some(_) if host.contains(':') => format!("[{host}]:{}", word(&path)),
+        Some(_) => format!("{host}:{}", word(&path)),
     }
+}
+
+/// A path as the shell of a host reads it.
+fn word(path: &str) -> String {
+    String::from_utf8_lossy(&quoted(path.as_bytes())).into_owned()
+}
+
+/// Two sources of which one would take the place of the other, since both have this name.
+pub fn same_name(sources: &[String]) -> Option<[&str; 2]> {
+    let clash = |(at, one): (usize, &'_ String)| {
+        sources[..at].iter().position(|other| base(other) == base(one)).map(|other| [other, at])
+    };
+    sources.iter().enumerate().find_map(clash).map(|pair| pair.map(|at| sources[at].as_str()))
 }
 
 /// The last part of a path.
@@ -131,18 +145,42 @@ mod tests {
         let ssh: Vec<OsString> = ["ssh", "-F", "/a b", "-S", "/s"].map(OsString::from).into();
         let push = Request { push: true, sources: vec!["/etc/motd".into()], dest: "/etc".into(), ..Request::default() };
         let words = push.words("n1", Some(&ssh), &[]);
-        assert_eq!(words[5..], ["-e", "ssh -F \"/a b\" -S /s", "--", "/etc/motd", "n1:/etc"]);
+        assert_eq!(words[7..], ["-e", "ssh -F \"/a b\" -S /s", "--", "/etc/motd", "n1:'/etc'"]);
         let load = push.load("n1", Some(&ssh), "/var/tmp/x");
-        assert_eq!((load[1].as_str(), load.last().unwrap().as_str()), ("--link-dest=/etc", "n1:/var/tmp/x/files/"));
-        let two = Request { sources: ["/a/motd", "/b/motd", "/b/tree"].map(String::from).into(), ..push.clone() };
+        assert_eq!((load[5].as_str(), load.last().unwrap().as_str()), ("--link-dest='/etc'", "n1:'/var/tmp/x/files/'"));
+        let two = Request { sources: ["/a/motd", "/b/tree"].map(String::from).into(), ..push.clone() };
         assert_eq!(two.from("/t").sources, ["/t/files/motd", "/t/files/tree"]);
         assert!(two.can_be_passed_on() && !Request { sources: vec!["/".into()], ..two }.can_be_passed_on());
         let pull = Request { sources: vec!["/var/log/".into()], dest: "in".into(), ..Request::default() };
-        assert_eq!(pull.words("n1", Some(&ssh), &[false])[8..], ["n1:/var/log/", "in/log.n1"]);
+        assert_eq!(pull.words("n1", Some(&ssh), &[false])[10..], ["n1:'/var/log/'", "in/log.n1"]);
         let request = Request { sources: vec!["/var/log".into()], verify: true, ..pull };
         let words = request.words("::1", Some(&ssh), &[true]);
-        assert_eq!(words[10..], ["[::1]:/var/log/", "in/log.::1/"]);
+        assert_eq!(words[12..], ["[::1]:'/var/log/'", "in/log.::1/"]);
         assert!(words.contains(&"--dry-run".to_string()) && words.contains(&"--checksum".to_string()));
-        assert_eq!(push.words("localhost", None, &[])[5..], ["--", "/etc/motd", "/etc"]);
+        assert_eq!(push.words("localhost", None, &[])[7..], ["--", "/etc/motd", "/etc"]);
+    }
+
+    #[test]
+    fn a_name_is_one_word_of_a_shell_and_no_option_and_no_host() {
+        let ssh: Vec<OsString> = vec!["ssh".into()];
+        for (path, far, here) in [
+            ("a b", "n1:'./a b'", "./a b"),
+            ("-x", "n1:'./-x'", "./-x"),
+            ("a:b", "n1:'./a:b'", "./a:b"),
+            ("/f[1]*?", "n1:'/f[1]*?'", "/f[1]*?"),
+            ("/it's", "n1:'/it'\\''s'", "/it's"),
+            ("~/$(id)\n", "n1:'./~/$(id)\n'", "./~/$(id)\n"),
+        ] {
+            assert_eq!((there("n1", Some(&ssh), path).as_str(), there("localhost", None, path).as_str()), (far, here));
+        }
+    }
+
+    #[test]
+    fn two_sources_of_one_name_are_found() {
+        let of = |paths: &[&str]| {
+            same_name(&paths.iter().map(|p| p.to_string()).collect::<Vec<_>>()).map(|two| two.map(String::from))
+        };
+        assert_eq!(of(&["x/a", "x/conf", "y/conf/"]), Some(["x/conf".into(), "y/conf/".into()]));
+        assert_eq!(of(&["x/a", "a.b", "A"]), None);
     }
 }

@@ -6,7 +6,8 @@ use crate::cmd::targets::Targets;
 use crate::cmd::tree::TreeArgs;
 use homing_exec::{Command, Errand, Remote, Stream};
 use homing_model::Failure;
-use homing_relay::{Copied, Passed, Request, Said, base, copies, note};
+use homing_model::text::shown;
+use homing_relay::{Copied, Passed, Request, Said, base, copies, note, same_name};
 use std::collections::HashMap;
 use std::path::Path;
 use told::conclude;
@@ -20,7 +21,7 @@ use told::conclude;
 pub struct Args {
     #[command(flatten)]
     targets: Targets,
-    /// push: where to, there (default: the folder of the first file);
+    /// push: where to, there (default: each to the folder that it has here);
     /// pull: the folder here (default: this one)
     #[arg(long, value_name = "PATH", verbatim_doc_comment)]
     dest: Option<String>,
@@ -69,33 +70,80 @@ pub struct PushArgs {
 
 /// To the hosts.
 pub fn push(PushArgs { args, template, tree }: PushArgs) -> Result<i32, Failure> {
-    let mut sources = Vec::new();
-    for path in &args.paths {
+    let parts = parts(sources(&args.paths)?, args.dest.as_deref())?;
+    let hosts = args.targets.hosts()?;
+    let remote = Remote::new(tree.of(args.targets.options()?));
+    let mut all = None;
+    for (dest, sources) in parts {
+        let mut request = request(&args, true, sources, dest);
+        let made = if template { Some(expanded(&args, &hosts, &mut request)?) } else { None };
+        let errand = Passed::Copy(request.clone());
+        let stream = match request.can_be_passed_on() {
+            true => remote.stream_tree(&hosts, errand, note()),
+            false => errand.begin(&remote, &hosts),
+        };
+        let mut copied = collected(&args, &hosts, stream, args.verbose || args.dry_run);
+        // All from here, whoever gave them the files: a leader is not asked what it did.
+        verified(&args, &remote, &hosts, &request, &HashMap::new(), &mut copied);
+        drop(made);
+        all = Some(joined(all, copied));
+    }
+    conclude(&args, &hosts, &all.unwrap_or_default(), true)
+}
+
+/// The absolute paths of what is pushed, each once.
+fn sources(paths: &[String]) -> Result<Vec<String>, Failure> {
+    let mut sources: Vec<String> = Vec::new();
+    for path in paths {
         if std::fs::symlink_metadata(path).is_err() {
             return Err(Failure::usage(format!("cannot copy {path:?}: there is no such file here")));
         }
         let whole = std::path::absolute(path).map_err(|e| Failure::usage(format!("{path:?}: {e}")))?;
         let text = whole.to_str().ok_or_else(|| Failure::usage(format!("{path:?} is no UTF-8")))?;
+        if base(text) == ".." {
+            return Err(Failure::usage(format!("{path:?} has no name that it could have on the hosts"))
+                .hint("the folder's own path"));
+        }
         // With a slash at the end, rsync would copy what lies in it instead of the folder.
-        sources.push(if text == "/" { text } else { text.trim_end_matches('/') }.to_string());
+        let text = if text == "/" { text } else { text.trim_end_matches('/') };
+        if !sources.iter().any(|other| other == text) {
+            sources.push(text.to_string());
+        }
     }
-    let parent = Path::new(&sources[0]).parent().map_or("/".into(), |p| p.display().to_string());
-    // The slash keeps a folder that is missing there from becoming a file of its name.
-    let dest = args.dest.clone().unwrap_or(if parent == "/" { parent } else { parent + "/" });
-    let mut request = request(&args, true, sources, dest);
-    let hosts = args.targets.hosts()?;
-    let made = if template { Some(expanded(&args, &hosts, &mut request)?) } else { None };
-    let remote = Remote::new(tree.of(args.targets.options()?));
-    let errand = Passed::Copy(request.clone());
-    let stream = match request.can_be_passed_on() {
-        true => remote.stream_tree(&hosts, errand, note()),
-        false => errand.begin(&remote, &hosts),
-    };
-    let mut copied = collected(&args, &hosts, stream, args.verbose || args.dry_run);
-    // All from here, whoever gave them the files: a leader is not asked what it did.
-    verified(&args, &remote, &hosts, &request, &HashMap::new(), &mut copied);
-    drop(made);
-    conclude(&args, &hosts, &copied, true)
+    Ok(sources)
+}
+
+/// What goes where: all to the place that was said, else each to its own folder.
+fn parts(sources: Vec<String>, dest: Option<&str>) -> Result<Vec<(String, Vec<String>)>, Failure> {
+    if let Some(dest) = dest {
+        one_each(&sources, "--dest", "a push for each, with a --dest of its own")?;
+        return Ok(vec![(dest.into(), sources)]);
+    }
+    let mut parts: Vec<(String, Vec<String>)> = Vec::new();
+    for source in sources {
+        let parent = Path::new(&source).parent().map_or("/".into(), |p| p.display().to_string());
+        // The slash keeps a folder that is missing there from becoming a file of its name.
+        let dest = if parent == "/" { parent } else { parent + "/" };
+        match parts.iter_mut().find(|(other, _)| *other == dest) {
+            Some((_, of)) => of.push(source),
+            None => parts.push((dest, vec![source])),
+        }
+    }
+    Ok(parts)
+}
+
+/// Refuses two sources of which one would take the other's place.
+fn one_each(sources: &[String], place: &str, hint: &str) -> Result<(), Failure> {
+    let Some([one, other]) = same_name(sources) else { return Ok(()) };
+    Err(Failure::usage(format!("{one:?} and {other:?} would have one name in {place}, and one would be lost"))
+        .hint(hint))
+}
+
+fn joined(all: Option<Vec<Copied>>, more: Vec<Copied>) -> Vec<Copied> {
+    match all {
+        Some(all) => all.into_iter().zip(more).map(|(before, one)| before.joined(one)).collect(),
+        None => more,
+    }
 }
 
 /// Puts a file of each host's own in the place of the template. Files of equal length and time may differ.
@@ -115,6 +163,10 @@ pub fn pull(args: Args) -> Result<i32, Failure> {
     if let Some(odd) = hosts.iter().find(|h| h.contains('/')) {
         return Err(Failure::usage(format!("{odd:?} cannot be part of a file's name")));
     }
+    if let Some(path) = args.paths.iter().find(|path| matches!(base(path), "" | "." | "..")) {
+        return Err(Failure::usage(format!("{path:?} has no name that a host's could be added to")));
+    }
+    one_each(&args.paths, "the folder here", "a pull for each, with a --dest of its own")?;
     let dest = args.dest.clone().unwrap_or_else(|| ".".into());
     if !args.dry_run {
         std::fs::create_dir_all(&dest).map_err(|e| Failure::usage(format!("cannot make the folder {dest:?}: {e}")))?;
@@ -122,25 +174,17 @@ pub fn pull(args: Args) -> Result<i32, Failure> {
     let dest = std::path::absolute(&dest).map_err(|e| Failure::usage(format!("{dest:?}: {e}")))?;
     let dest = dest.to_str().ok_or_else(|| Failure::usage("--dest is no UTF-8"))?.to_string();
     let remote = Remote::new(args.targets.options()?);
-    let mut all: Vec<Option<Copied>> = vec![None; hosts.len()];
+    let mut all = None;
     for path in &args.paths {
-        if matches!(base(path), "" | "." | "..") {
-            return Err(Failure::usage(format!("{path:?} has no name that a host's could be added to")));
-        }
         let folders = folders(&remote, &hosts, path);
         let source = path.trim_end_matches('/').to_string();
         let request = request(&args, false, vec![source], dest.clone());
         let stream = copies(&request, &remote, &hosts, &folders);
         let mut copied = collected(&args, &hosts, stream, args.verbose || args.dry_run);
         verified(&args, &remote, &hosts, &request, &folders, &mut copied);
-        all.iter_mut().zip(copied).for_each(|(all, one)| {
-            *all = Some(match all.take() {
-                Some(before) => before.joined(one),
-                None => one,
-            })
-        });
+        all = Some(joined(all, copied));
     }
-    conclude(&args, &hosts, &all.into_iter().flatten().collect::<Vec<_>>(), false)
+    conclude(&args, &hosts, &all.unwrap_or_default(), false)
 }
 
 fn request(args: &Args, push: bool, sources: Vec<String>, dest: String) -> Request {
@@ -178,7 +222,7 @@ fn verified(
 fn collected(args: &Args, hosts: &[String], stream: Stream, show: bool) -> Vec<Copied> {
     homing_relay::collected(hosts, stream, &|host, said| match said {
         Said::Changed(line) if show && !args.json => println!("{host}: {line}"),
-        Said::Wrong(line) if !args.json => eprintln!("{host}: {line}"),
+        Said::Wrong(line) if !args.json => eprintln!("{host}: {}", shown(line)),
         _ => {}
     })
 }

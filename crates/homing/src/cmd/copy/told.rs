@@ -4,7 +4,7 @@ use super::Args;
 use homing_exec::{Outcome, verdict};
 use homing_model::Failure;
 use homing_model::alike::label;
-use homing_model::{NodeSet, units};
+use homing_model::{NodeSet, RawText, units};
 use homing_relay::Copied;
 use serde_json::json;
 
@@ -18,7 +18,7 @@ pub fn conclude(args: &Args, hosts: &[String], copied: &[Copied], push: bool) ->
             let exit = if let Outcome::Exited(status) = c.outcome { Some(status) } else { None };
             let mut row = json!({
                 "host": host, "outcome": verdict::word(&c.outcome), "exit": exit, "changed": c.changed,
-                "seconds": (c.seconds * 1e6).round() / 1e6, "stderr": c.text,
+                "seconds": (c.seconds * 1e6).round() / 1e6, "stderr": RawText(c.text.clone()),
             });
             if push {
                 row["by"] = json!(c.by);
