@@ -40,11 +40,20 @@ impl Files {
     }
 }
 
+/// Standard input by a name under which it can be read a second time: it is a regular file (`< FILE`), of which nothing has
+/// been read.
+pub fn stdin_again() -> Option<PathBuf> {
+    let (name, stdin) = (Path::new("/proc/self/fd/0"), io::stdin());
+    let unread = rustix::fs::tell(&stdin).is_ok_and(|at| at == 0);
+    let regular = unread && name.metadata().is_ok_and(|known| known.is_file());
+    (regular && File::open(name).is_ok()).then(|| name.into())
+}
+
 impl Inputs for Files {
     fn open(&mut self, path: &Path) -> io::Result<Input> {
         if path == Path::new("-") {
             let from = self.stdin.take().unwrap_or_else(|| Box::new(io::empty()));
-            return Ok(Input { from, hold: false, again: None, copy: None });
+            return Ok(Input { from, hold: false, again: stdin_again(), copy: None });
         }
         let path = self.cwd.join(path);
         let file = File::open(&path)?;

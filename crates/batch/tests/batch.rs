@@ -240,10 +240,43 @@ fn a_bad_line_of_a_task_file_is_named() {
         ("{\"command\": \"x\", \"timeout\": 0}", "more than 0"),
         ("{\"command\": \"x\", \"cpus\": 0}", "at least 1"),
         ("{\"command\": \"x\\u0000\"}", "zero byte"),
-        ("nonsense", "work.jsonl line 1: expected"),
+        ("nonsense", "work.jsonl line 1: expected a JSON object, such as {\"command\""),
+        ("\"echo a\"", "expected a JSON object"),
+        ("[{\"command\": \"a\"}]", "a JSON array is no task"),
+        ("[\n{\"command\": \"a\"}\n]", "jq -c '.[]' FILE"),
+        ("{\"command\":\n\"a\"}", "on one line"),
+        ("{\"command\": \"x\", \"resources\": {\"gpu\": 1}}", "no host of this run has the resource \"gpu\""),
     ] {
         let error = lines(text).remove(0).unwrap_err().to_string();
         assert!(error.contains(want), "{text}: {error}");
+    }
+}
+
+#[test]
+fn a_mark_before_the_first_line_is_no_part_of_it() {
+    let tasks = lines("\u{feff}{\"command\": \"a\"}\n{\"command\": \"b\"}");
+    assert_eq!(tasks.len(), 2);
+    assert_eq!(tasks[0].as_ref().unwrap().command, Command::Argv(vec!["a".into()]));
+}
+
+#[test]
+fn one_broken_line_anywhere_in_a_file_is_an_error_before_the_first_task() {
+    let dir = tempfile::tempdir().unwrap();
+    let path = dir.path().join("work.jsonl");
+    let good = "{\"command\": \"a\"}\n";
+    for (broken, want) in [
+        ("{\"command\": \"b\"", "EOF"),
+        ("{\"command\": \"b\", \"retires\": 1}", "`retires`"),
+        ("{\"command\": \"b\", \"memory\": \"2Q\"}", "a size is"),
+        ("{\"command\": \"b\", \"timeout\": -1}", "more than 0"),
+        ("{\"command\": \"b\", \"cpus\": 0}", "at least 1"),
+        ("[]", "array"),
+    ] {
+        std::fs::write(&path, format!("{good}{good}{broken}\n{good}")).unwrap();
+        let from = Box::new(BufReader::new(std::fs::File::open(&path).unwrap()));
+        let opened = tasks_file(from, Some(path.clone()), "work.jsonl", InputOptions::default());
+        let said = opened.err().map(|e| e.to_string()).unwrap_or_default();
+        assert!(said.contains("work.jsonl line 3") && said.contains(want), "{broken}: {said}");
     }
 }
 
@@ -264,7 +297,7 @@ fn tasks_of_a_file_know_what_they_run_after() {
     assert_eq!(read(text).unwrap().total(), Some(3));
     let plain = "{\"command\": \"a\", \"inputs\": [\"x\"]}\n{\"command\": \"b\", \"name\": \"b\"}\n";
     let batch = read(plain).unwrap();
-    assert!(!batch.has_links() && batch.total().is_none(), "such a file is looked through for words only");
+    assert!(!batch.has_links() && batch.total().is_none(), "nothing of such a file is kept");
     let text = "{\"command\": \"a\", \"outputs\": [\"x\"], \"inputs\": [\"x\"]}";
     assert_eq!(after(text), [Vec::<u64>::new()], "a file that is changed in its place");
 }

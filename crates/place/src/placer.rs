@@ -335,6 +335,11 @@ impl Placer {
         tasks
     }
 
+    /// Slots of the host that has most of them, among those that are up.
+    pub fn most_slots(&self) -> u32 {
+        self.hosts.iter().filter(|host| host.up).map(|host| host.slots).max().unwrap_or(0)
+    }
+
     pub(crate) fn fits(&self, key: &Key, host: HostIx) -> bool {
         key.cpus <= self.hosts[host].slots && !key.excluded.contains(&host)
     }

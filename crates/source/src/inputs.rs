@@ -2,7 +2,7 @@
 //! from there when it is taken up again.
 
 use crate::stream::{Cut, NotKept, follow, is_same, not_kept};
-use homing_batch::{BatchError, HELD_FILE, Input};
+use homing_batch::{BatchError, HELD_FILE, Input, stdin_again};
 use homing_journal::{JournalError, Keeping, Kept};
 use homing_model::exit;
 use std::error::Error;
@@ -63,8 +63,8 @@ impl Inputs {
     fn first(&mut self, path: &Path, name: &str) -> io::Result<Input> {
         let mut keeping = Keeping::begin(&self.dir, name).map_err(not_kept)?;
         if path == Path::new("-") {
-            let copy = keeping.copy().to_path_buf();
-            return Ok(stream(follow(Box::new(io::stdin()), keeping, None)?, copy));
+            let (copy, again) = (keeping.copy().to_path_buf(), stdin_again());
+            return Ok(Input { again, ..stream(follow(Box::new(io::stdin()), keeping, None)?, copy) });
         }
         let given = self.cwd.join(path);
         let mut file = File::open(&given)?;

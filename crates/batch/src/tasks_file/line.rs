@@ -59,7 +59,14 @@ pub(super) struct Setting {
 
 impl Line {
     pub fn parse(text: &[u8]) -> Result<Line, String> {
-        serde_json::from_slice(text).map_err(|e| json_reason(&e))
+        match text.trim_ascii_start() {
+            [b'[', ..] => Err("a JSON array is no task: each task is one object on a line of its own, as \
+                               `jq -c '.[]' FILE` prints them"
+                .into()),
+            [0xff, 0xfe, ..] | [0xfe, 0xff, ..] => Err("the text is UTF-16; a task file is UTF-8".into()),
+            [b'{', ..] => serde_json::from_slice(text).map_err(|e| json_reason(&e)),
+            _ => Err("expected a JSON object, such as {\"command\": \"echo a\"}".into()),
+        }
     }
 
     /// Tasks that it names to run after.
@@ -69,6 +76,11 @@ impl Line {
             Reference::Name(name) => Other::Name(name.clone()),
         };
         self.after.iter().map(other).collect()
+    }
+
+    /// It runs after another task, or another may run after it by what it writes.
+    pub fn waits_or_makes(&self) -> bool {
+        !(self.after.is_empty() && self.outputs.is_empty())
     }
 
     /// It names tasks or files, by which it may hang together with others.
@@ -149,10 +161,11 @@ fn has_nul(command: &Command) -> bool {
 /// The parser's words without its own line number, which is always 1.
 fn json_reason(error: &serde_json::Error) -> String {
     let text = error.to_string();
-    match text.rfind(" at line ") {
+    let text = match text.rfind(" at line ") {
         Some(at) => format!("{} (column {})", &text[..at], error.column()),
         None => text,
-    }
+    };
+    if error.is_eof() { text + ": a task is one JSON object on one line, as `jq -c . FILE` prints it" } else { text }
 }
 
 impl Amount {

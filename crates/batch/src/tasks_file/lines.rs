@@ -7,6 +7,9 @@ use std::io::BufRead;
 /// Most bytes of a line: all that a command line takes, with each byte escaped in six as JSON does (`\u0001`).
 const LONGEST_TASK: usize = 6 * LONGEST_LINE;
 
+/// The mark that some editors put before the text of a UTF-8 file. It is no part of the first line (RFC 8259, section 8.1).
+const BOM: &[u8] = b"\xef\xbb\xbf";
+
 pub(super) struct Lines {
     reader: Box<dyn BufRead + Send>,
     name: String,
@@ -28,6 +31,9 @@ impl Lines {
                 return Ok(None);
             }
             self.line += 1;
+            if self.line == 1 && text.starts_with(BOM) {
+                text.drain(..BOM.len());
+            }
             if text.len() > LONGEST_TASK {
                 return Err(BatchError::TooLong { name: self.name.clone(), item: self.line, limit: LONGEST_TASK });
             }

@@ -1,13 +1,12 @@
-//! Which tasks of a file run after which. A file is read ahead as a whole, so
-//! that a task may name one of a later line, and a mistake is told before
-//! anything runs. Of a stream a task knows the lines before its own.
+//! Which tasks of a file run after which. A file is read ahead as a whole:
+//! a task may name one of a later line, and a mistake on any line is an error
+//! before anything runs. Of a stream a task knows the lines before its own.
 
 use super::line::{Line, Setting};
 use super::lines::Lines;
 use crate::error::BatchError;
 use homing_graph::{Clash, Maker, Makers, Other, Unknown, circle};
 use homing_model::{RawText, TaskId};
-use regex::bytes::Regex;
 use std::collections::HashMap;
 use std::fs::File;
 use std::io::BufReader;
@@ -30,7 +29,7 @@ impl Links {
             let opened = File::open(path).map_err(|source| BatchError::Read { name: name.into(), source })?;
             Ok(Lines::new(Box::new(BufReader::with_capacity(1 << 16, opened)), name.into()))
         };
-        if !may_have_some(open()?)? {
+        if !may_have_some(open()?, setting)? {
             return Ok(Links::None);
         }
         let (mut all, mut makers, mut lines) = (open()?, Makers::default(), Vec::new());
@@ -115,14 +114,16 @@ fn in_a_circle(names: &[String]) -> String {
     format!("no task of these could ever run: {first}{}", on.collect::<Vec<_>>().join(", which"))
 }
 
-/// Whether words stand in it without which no task hangs together with another, or needs what a host may lack.
-/// An escape may hide them.
-fn may_have_some(mut all: Lines) -> Result<bool, BatchError> {
-    let words = Regex::new(r"after|outputs|resources|\\u").expect("it is a constant");
-    while let Some(line) = all.next()? {
-        if words.is_match(&line) {
-            return Ok(true);
-        }
+/// Reads a file to its end before anything runs. Fails at the first line that makes no task; true where some task may hang
+/// together with another. Keeps nothing: a file may have millions of lines.
+fn may_have_some(mut all: Lines, setting: &Setting) -> Result<bool, BatchError> {
+    let mut some = false;
+    while let Some(text) = all.next()? {
+        let task = Line::parse(&text).and_then(|line| {
+            some |= line.waits_or_makes();
+            line.task(1, Vec::new(), setting)
+        });
+        task.map_err(|reason| all.wrong(reason))?;
     }
-    Ok(false)
+    Ok(some)
 }

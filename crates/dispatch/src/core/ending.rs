@@ -13,6 +13,16 @@ const SIGPIPE_STATUS: i32 = 141;
 /// No host did its part.
 const NO_HOSTS: i32 = 254;
 
+/// Why no host runs a task that takes so many slots.
+fn nowhere(cpus: u32, most: u32) -> String {
+    if cpus > most {
+        return format!(
+            "it takes {cpus} slots ('cpus'), and no host of this run has more than {most}; -j {cpus} gives each host so many"
+        );
+    }
+    "no host of this run can run it: none sees its files and has what it takes, or it failed on each".into()
+}
+
 impl Core {
     pub(super) fn consider_halt(&mut self, outcome: &Outcome) {
         if matches!(outcome, Outcome::Killed | Outcome::NotRun(_)) {
@@ -36,9 +46,7 @@ impl Core {
         for id in self.placer.runnable_nowhere() {
             self.placer.remove(id);
             let Some(waiting) = self.waiting.remove(&id) else { continue };
-            let text =
-                "no host of this run can run it: none sees its files and has what it takes, or it failed on each"
-                    .to_string();
+            let text = nowhere(waiting.offer.task.cpus, self.placer.most_slots());
             self.conclude(unstarted(waiting.offer.task, waiting.attempt, Outcome::CannotStart(text)));
         }
     }
