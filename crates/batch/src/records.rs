@@ -74,7 +74,41 @@ impl Cutting {
 fn column_separator(text: &RawText) -> Result<Regex, BatchError> {
     let bad = |reason: String| BatchError::Separator { option: "--colsep", value: text.display(), reason };
     let pattern = std::str::from_utf8(&text.0).map_err(|e| bad(e.to_string()))?;
-    regex(pattern).map_err(bad)
+    let separator = regex(pattern).map_err(bad)?;
+    // Between any two characters there would be a column.
+    let everywhere = separator.is_match(b"");
+    let hint = || {
+        bad(format!("it is a regular expression that fits where nothing is; a literal text is '{}'", literal(pattern)))
+    };
+    if everywhere { Err(hint()) } else { Ok(separator) }
+}
+
+/// A regular expression for a text as it is.
+fn literal(text: &str) -> String {
+    let special = |c: char| "\\.+*?()|[]{}^$#&-~".contains(c);
+    text.chars().flat_map(|c| special(c).then_some('\\').into_iter().chain([c])).collect()
+}
+
+/// A text of `--tagstring`, `--recstart` or `--recend`: `\n`, `\t`, `\r`, `\0` and three octal digits are what C has them
+/// for, as in GNU parallel; all else is itself.
+pub fn unescaped(text: &[u8]) -> Vec<u8> {
+    let mut out = Vec::with_capacity(text.len());
+    let mut rest = text;
+    while let Some((&byte, behind)) = rest.split_first() {
+        let octal = behind.get(..3).and_then(|digits| std::str::from_utf8(digits).ok());
+        let octal = octal.and_then(|digits| u8::from_str_radix(digits, 8).ok());
+        let (made, taken) = match (byte, behind.first()) {
+            (b'\\', Some(b'n')) => (b'\n', 2),
+            (b'\\', Some(b't')) => (b'\t', 2),
+            (b'\\', Some(b'r')) => (b'\r', 2),
+            (b'\\', Some(b'0'..=b'7')) if octal.is_some() => (octal.unwrap_or_default(), 4),
+            (b'\\', Some(b'0')) => (0, 2),
+            _ => (byte, 1),
+        };
+        out.push(made);
+        rest = &rest[taken..];
+    }
+    out
 }
 
 /// `\n`, `\t`, `\0`, `\xHH` and `\\` as C has them; all else stands for itself.
@@ -241,5 +275,33 @@ mod tests {
         assert_eq!(cut(",", b"a , b"), ["a".into(), "b".into()]);
         assert_eq!(cut("[,;]", b"a;b,c"), ["a".into(), "b".into(), "c".into()]);
         assert_eq!(cut("\\t", b"a\t\xff"), ["a".into(), RawText(b"\xff".to_vec())]);
+    }
+
+    #[test]
+    fn an_escape_of_a_tag_is_its_character() {
+        for (text, bytes) in [
+            ("a\\tb", &b"a\tb"[..]),
+            ("\\n\\r", b"\n\r"),
+            ("\\\\t", b"\\\t"),
+            ("\\101\\0\\08", b"A\0\x008"),
+            ("a\\qb\\x41\\", b"a\\qb\\x41\\"),
+        ] {
+            assert_eq!(unescaped(text.as_bytes()), bytes, "{text}");
+        }
+    }
+
+    #[test]
+    fn a_separator_of_columns_that_is_everywhere_is_refused_with_the_literal_one() {
+        let of = |colsep: &str| Cutting::new(&InputOptions { colsep: Some(colsep.into()), ..Default::default() });
+        for (colsep, instead) in [("|", "'\\|'"), ("", "''"), (" *", "' \\*'"), ("a|", "'a\\|'")] {
+            let why = of(colsep).map(drop).unwrap_err().to_string();
+            assert!(why.contains(instead), "{colsep}: {why}");
+        }
+        let all = |colsep: &str| {
+            let mut values = Vec::new();
+            of(colsep).unwrap().values(b"x|y z", &mut values);
+            values
+        };
+        assert_eq!((all("\\|"), all(" +")), (vec!["x".into(), "y z".into()], vec!["x|y".into(), "z".into()]));
     }
 }

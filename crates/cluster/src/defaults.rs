@@ -27,6 +27,12 @@ pub fn own(check: Check) -> Result<Vec<OsString>, Failure> {
     }
 }
 
+/// Whether no file has defaults of the user's.
+pub fn are_unset() -> bool {
+    let usual = || config_folder().is_some_and(|folder| folder.join("config.toml").exists());
+    std::env::var_os("HOMING_CONFIG").is_none() && !usual()
+}
+
 /// The options that stand in `[run]`, as words of a command line; else the line, from 1, and what is wrong there.
 fn options(text: &str, check: Check) -> Result<Vec<OsString>, (usize, String)> {
     type File = std::collections::BTreeMap<String, Spanned<std::collections::BTreeMap<String, Spanned<Value>>>>;
@@ -40,9 +46,12 @@ fn options(text: &str, check: Check) -> Result<Vec<OsString>, (usize, String)> {
         }
         for (key, value) in keys.into_inner() {
             let line = line_of(text, value.span().start);
-            let words = option(&key, value.into_inner()).map_err(|why| (line, format!("{key}: {why}")))?;
-            check(&words).map_err(|why| (line, format!("{key}: {why}")))?;
-            all.extend(words);
+            let value = value.into_inner();
+            // A switch that is off is no word, and is one of an option that there is all the same.
+            let checked = if value == Value::Boolean(false) { Value::Boolean(true) } else { value.clone() };
+            let wrong = |why| (line, format!("{key}: {why}"));
+            option(&key, checked).and_then(|words| check(&words)).map_err(wrong)?;
+            all.extend(option(&key, value).map_err(wrong)?);
         }
     }
     Ok(all)
@@ -56,6 +65,7 @@ fn option(key: &str, value: Value) -> Result<Vec<OsString>, String> {
         Value::String(text) => Ok(vec![format!("--{key}={text}").into()]),
         Value::Integer(n) => Ok(vec![format!("--{key}={n}").into()]),
         Value::Float(n) => Ok(vec![format!("--{key}={n}").into()]),
+        Value::Array(values) if values.is_empty() => Err("an empty list gives no option; remove the line".into()),
         Value::Array(values) => {
             let each: Result<Vec<_>, _> = values.into_iter().map(|value| option(key, value)).collect();
             Ok(each?.concat())
@@ -85,6 +95,8 @@ mod tests {
             ("[run]\nquiet = 3\n", 2, "quiet"),
             ("[run]\njobs = { a = 1 }\n", 2, "jobs: it takes"),
             ("[run]\nquiet = yes\n", 2, ""),
+            ("[run]\n\njobz = false\n", 3, "jobz"),
+            ("[run]\njobz = []\n", 2, "empty list"),
             ("[ran]\nquiet = true\n", 1, "[run]"),
         ] {
             let (at, why) = options(text, &known).unwrap_err();

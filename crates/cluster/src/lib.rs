@@ -21,6 +21,7 @@ pub mod nodes;
 mod plans;
 mod power;
 pub mod storage;
+mod strays;
 pub mod switched;
 mod switches;
 mod volumes;
@@ -61,7 +62,9 @@ impl Cluster {
     /// `$HOMING_CLUSTER`, `./cluster.toml` when nobody else may write it, or
     /// `~/.config/homing/cluster.toml`.
     pub fn load(option: Option<&Path>) -> Result<Cluster, Failure> {
-        Ok(Cluster::of(file::own(option, true)?, file::machine()?))
+        let (own, machine) = (file::own(option, true)?, file::machine()?);
+        strays::note(&own, &machine);
+        Ok(Cluster::of(own, machine))
     }
 
     /// The same for the queue, whose jobs are of many folders: that of the

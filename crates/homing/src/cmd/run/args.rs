@@ -73,8 +73,8 @@ pub struct Args {
     /// Keep each word of the command one word, whatever the shell would make of it
     #[arg(help_heading = INPUT, long)]
     pub quote: bool,
-    /// Split input lines into columns at this string: {1}, {2}, ...
-    #[arg(help_heading = INPUT, short = 'C', long, value_name = "STRING")]
+    /// Split input lines into columns where this regular expression fits: {1}, {2}, ... ('\t', ',', '\|')
+    #[arg(help_heading = INPUT, short = 'C', long, value_name = "REGEX")]
     pub colsep: Option<String>,
     /// Run tasks in random order
     #[arg(help_heading = INPUT, long)]
@@ -179,7 +179,7 @@ pub struct Args {
     /// Print no evidence at the end
     #[arg(help_heading = SHOWN, short, long)]
     pub quiet: bool,
-    /// Print the evidence as JSON on standard error
+    /// Print the evidence as JSON on standard error; of a plan: print it as JSON on standard output
     #[arg(help_heading = SHOWN, long)]
     pub json: bool,
 

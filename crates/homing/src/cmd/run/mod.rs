@@ -55,6 +55,7 @@ pub fn run(args: Args) -> Result<i32, Failure> {
     if let Some(ended) = at_gateway(&args) {
         return ended;
     }
+    config::note_of_parallels(args.quiet);
     if args.dry_run {
         return dry_run(&args);
     }

@@ -40,7 +40,7 @@ pub(crate) fn batch(
         arg_sep: args.parallel.arg_sep.clone().map_or_else(|| ":::".into(), RawText::from),
         arg_file_sep: args.parallel.arg_file_sep.clone().map_or_else(|| "::::".into(), RawText::from),
         replacements: args.parallel.replacements(),
-        tag: args.parallel.tagstring.clone().map(RawText::from).or(args.tag.then(|| "{}".into())),
+        tag: args.parallel.tag(args.tag),
         workdir: args.parallel.workdir.clone().map(RawText::from),
         no_run_if_empty: args.no_run_if_empty,
         arg_files: args.arg_file.clone(),

@@ -92,7 +92,7 @@ pub struct ParallelArgs {
     #[arg(long, value_name = "TEXT", requires = "cuts")]
     pub recend: Option<String>,
 
-    /// Begin each line with this text, which may hold replacement strings, and a tab
+    /// Begin each line with this text, which may hold replacement strings and \t, and a tab
     #[arg(long, value_name = "TEXT")]
     pub tagstring: Option<OsString>,
     /// Print each command before its output
@@ -182,7 +182,7 @@ impl ParallelArgs {
             _ => BlockSize::Bytes(homing_batch::parse_size("--block", size).map_err(Failure::usage)?),
         };
         let unsaid = if self.recstart.is_some() { "" } else { "\n" };
-        let text = |text: &str| RawText::from(text.replace("\\n", "\n").replace("\\t", "\t").as_str());
+        let text = |text: &str| RawText(homing_batch::unescaped(text.as_bytes()));
         Ok(Some(Blocking {
             size,
             recstart: text(self.recstart.as_deref().unwrap_or_default()),
@@ -203,13 +203,24 @@ impl ParallelArgs {
 
     /// `--header :`, and no pattern.
     pub fn has_header(&self) -> Result<bool, Failure> {
+        let refused = |value: &str, hint: &str| {
+            let why = format!("--header takes ':', the first line as names of columns, not {value:?}");
+            Err(Failure::usage(why).hint(hint))
+        };
         match self.header.as_deref() {
-            None | Some("0") => Ok(false),
+            None => Ok(false),
             Some(":") => Ok(true),
+            Some("0") => refused("0", "{1}, {2}, ... are the values of the first source, the second, ..., without it"),
             Some(other) => {
-                Err(Failure::usage(format!("--header takes ':', the first line as names of columns, not {other:?}")))
+                refused(other, "tail -n +2 FILE leaves out a line; --recstart of --pipe finds the first record")
             }
         }
+    }
+
+    /// What lines of output begin with; `tag`: `--tag` was given.
+    pub fn tag(&self, tag: bool) -> Option<RawText> {
+        let own = self.tagstring.clone().map(|text| RawText(homing_batch::unescaped(&RawText::from(text).0)));
+        own.or_else(|| tag.then(|| "{}".into()))
     }
 }
 

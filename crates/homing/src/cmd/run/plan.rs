@@ -9,6 +9,7 @@ use homing_launch::{HostPlan, Via};
 use homing_model::{Command, Failure, HostFacts, Links, Task, TaskId, alike};
 use homing_place::{HostModel, Need, Params};
 use homing_source::Source;
+use serde::Serialize;
 use std::collections::BTreeMap;
 use std::io::{self, BufReader, IsTerminal};
 
@@ -39,8 +40,8 @@ pub fn plan(args: Args) -> Result<i32, Failure> {
     let batch = super::batch(&args, &cwd, "plan", &mut inputs, io::stdin().is_terminal())?;
     let (hosts, shapes) = there(&args, &targets, &links)?;
     let source = Source::new(batch, super::options::sourcing(&args, &cwd, shapes.len())?, finder);
-    let tasks = Tasks::read(source, &hosts)?;
-    tasks.tell(&hosts, &shapes, Params { locality: !args.no_locality, links, ..Default::default() })
+    let tasks = Tasks::read(source, &hosts, Rows::new(args.json))?;
+    tasks.print(&hosts, &shapes, Params { locality: !args.no_locality, links, ..Default::default() })
 }
 
 /// The hosts that answer, all asked at the same time. The others are told, and take no part.
@@ -79,6 +80,46 @@ fn facts(target: &HostPlan) -> Result<HostFacts, String> {
     }
 }
 
+/// One task of a plan.
+#[derive(Serialize)]
+struct Row {
+    task: TaskId,
+    /// None: no host is chosen for it.
+    host: Option<String>,
+    why: String,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    command: Option<String>,
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    after: Vec<TaskId>,
+}
+
+/// The rows of a plan: lines as they come, or one document at the end.
+#[derive(Default)]
+struct Rows {
+    document: Option<Vec<Row>>,
+}
+
+impl Rows {
+    fn new(json: bool) -> Rows {
+        Rows { document: json.then(Vec::new) }
+    }
+
+    fn add(&mut self, row: Row) {
+        if let Some(document) = &mut self.document {
+            return document.push(row);
+        }
+        let Row { task, host, why, command, .. } = row;
+        let command = command.map(|command| format!("\t{command}")).unwrap_or_default();
+        println!("{task}\t{}\t{why}{command}", host.as_deref().unwrap_or("-"));
+    }
+
+    fn end(self) {
+        if let Some(tasks) = self.document {
+            println!("{}", serde_json::json!({ "tasks": tasks }));
+        }
+    }
+}
+
 /// What the tasks of a batch need, and what is told of those that no host is chosen for.
 #[derive(Default)]
 struct Tasks {
@@ -88,11 +129,12 @@ struct Tasks {
     others: Vec<TaskId>,
     /// Those that run after others.
     later: Vec<Task>,
+    rows: Rows,
 }
 
 impl Tasks {
-    fn read(source: Source, hosts: &Hosts) -> Result<Tasks, Failure> {
-        let mut tasks = Tasks::default();
+    fn read(source: Source, hosts: &Hosts, rows: Rows) -> Result<Tasks, Failure> {
+        let mut tasks = Tasks { rows, ..Tasks::default() };
         for incoming in source {
             match incoming {
                 Incoming::Task { offer, .. } => {
@@ -114,29 +156,32 @@ impl Tasks {
     }
 
     fn does_not_run(&mut self, task: TaskId, why: &str) {
-        println!("{task}\t-\t{why}");
+        self.rows.add(Row { task, host: None, why: why.into(), command: None, after: Vec::new() });
         self.others.push(task);
     }
 
-    fn tell(mut self, hosts: &Hosts, shapes: &[HostModel], params: Params) -> Result<i32, Failure> {
+    fn print(mut self, hosts: &Hosts, shapes: &[HostModel], params: Params) -> Result<i32, Failure> {
         // Nothing is known yet of how long a command takes: as long as it takes to read its bytes.
         let bytes: BTreeMap<TaskId, u64> = self.needs.iter().map(|(task, need)| (*task, need.total)).collect();
         let rate = params.default_bytes_per_s;
         let work_us = |task: TaskId, _| (bytes[&task] as f64 / rate * 1e6) as u64;
         for planned in homing_place::simulate(params, shapes, &self.needs, work_us) {
-            let why = planned.why.text(|host| hosts.name(host));
-            println!("{}\t{}\t{}\t{}", planned.task, hosts.name(planned.host), why, self.commands[&planned.task]);
+            let why = planned.why.text(|host| hosts.name(host)).to_string();
+            let (host, command) = (Some(hosts.name(planned.host).into()), self.commands.get(&planned.task).cloned());
+            self.rows.add(Row { task: planned.task, host, why, command, after: Vec::new() });
         }
         self.others.extend(self.commands.keys());
         let first = self.others.into_iter().map(|id| Task { id, ..Task::of(Command::Argv(Vec::new())) });
         in_order(first.chain(self.later).map(Ok::<Task, Failure>), |task| {
             if !task.after.is_empty() {
                 let after = task.after.iter().map(TaskId::to_string).collect::<Vec<_>>().join(" ");
-                let command = task.command.display();
-                println!("{}\t-\tafter {after}, where its inputs are then\t{command}", task.id);
+                let why = format!("after {after}, where its inputs are then");
+                let command = Some(task.command.display());
+                self.rows.add(Row { task: task.id, host: None, why, command, after: task.after.clone() });
             }
             Ok(())
         })?;
+        self.rows.end();
         Ok(0)
     }
 }
