@@ -45,15 +45,32 @@ put() {
 remove() { same "$1" "$2"; rm -f -- "$1" || exit 1; }
 group_add() { groupadd -g "$2" -- "$1" || exit 1; }
 # userdel takes a user's own group with it.
-group_del() { ! getent group "$1" >/dev/null || groupdel -- "$1" || exit 1; }
+group_del() { ! getent group "$1" >/dev/null || groupdel -- "$1" || exit 1; rest_del "$1"; }
 # Homes on NFS are made by its server: root is nobody elsewhere.
 user_add() {
   case $(stat -f -c %T -- "$(dirname -- "$4")" 2>/dev/null) in nfs*) m=-M;; *) m=-m;; esac
   useradd $m -N -u "$2" -g "$3" -d "$4" -s "$5" -- "$1" || exit 1
 }
+# rest_del NAME: lines of a user or group that a power cut amid userdel has left in the files beside passwd and group.
+rest_del() {
+  for f in /etc/shadow /etc/gshadow /etc/subuid /etc/subgid; do
+    [ -f $f ] || continue
+    k="! getent passwd $1"; [ $f != /etc/gshadow ] || k="! getent group $1"
+    if $k >/dev/null 2>&1; then d=1; else d=; fi
+    getent passwd "$1" >/dev/null && m= || m=1
+    (umask 077; set -C; rm -f $f.homing-new; awk -F: -v OFS=: -v n="$1" -v d="$d" -v m="$m" -v g="$f" '
+      d && $1 == n { next }
+      m && g == "/etc/gshadow" && index("," $4 ",", "," n ",") { c = split($4, all, ","); $4 = ""; for (i = 1; i <= c; i++) if (all[i] != n) $4 = $4 ($4 == "" ? "" : ",") all[i] }
+      { print }' $f >$f.homing-new) || die "$f.homing-new cannot be written"
+    if cmp -s $f $f.homing-new; then rm -f $f.homing-new; else
+      chown --reference=$f $f.homing-new && chmod --reference=$f $f.homing-new && sync $f.homing-new && mv -f -T $f.homing-new $f || die "$f cannot be written"
+    fi
+  done
+}
 # A home that holds more than it was made with stays.
 user_del() {
-  userdel -- "$1" || exit 1
+  ! getent passwd "$1" >/dev/null || userdel -- "$1" || exit 1
+  rest_del "$1"
   [ ! -d "$2" ] || ! diff -r /etc/skel "$2" >/dev/null 2>&1 || rm -rf --one-file-system -- "$2"
 }
 member_add() { gpasswd -a "$1" "$2" >/dev/null || exit 1; }
@@ -90,7 +107,14 @@ guard() {
     die "systemd-run does not start the timer for the way back, and nothing was changed"
   else setsid sh "$g-timer" </dev/null >/dev/null 2>&1 9>&- & fi
 }
-kernel() { sysctl -q -w "$1=$2" || exit 1; }
+# untaken THING WORDS: a setting that the system did not take. Steps that follow are done all the same.
+untaken() { printf 'untaken\t%s\t%s\n' "$1" "$(printf %s "$2" | tr -s '[:cntrl:]' ' ')" 2>/dev/null; return 1; }
+# kernel KEY VALUE: sysctl may end with 0 when the kernel took nothing, or took another value.
+kernel() {
+  e=$(sysctl -q -w "$1=$2" 2>&1); v=$(sysctl -n "$1" 2>&1 | tr -s '[:space:]' ' ' | sed 's/^ //; s/ $//')
+  [ "$v" = "$(printf %s "$2" | tr -s '[:space:]' ' ' | sed 's/^ //; s/ $//')" ] ||
+    untaken "sysctl $1" "$1 is $v after it was set to $2${e:+: $e}"
+}
 # link INTERFACE SETTING VALUE
 link() {
   case $2 in
@@ -129,6 +153,7 @@ disk_make() {
   unmade() { rm -f "$m" "$J/$next.json"; die "disk $1 is as it was: $2"; }
   command -v "mkfs.$2" >/dev/null || unmade "$1" "there is no mkfs.$2"
   printf '%s\n' "${i:-$1}" >"$m" && sync "$m" /var/lib/homing || unmade "$1" "$m cannot be written"
+  rm -f "/var/lib/homing/left.$3"
   w=
   for p in $(disk_parts "$n") "$n"; do
     [ -n "$(disk_signs "$p")" ] || continue
@@ -156,7 +181,11 @@ disk_off() {
   if [ "$u" = "$3" ]; then disk_empty "$n" || outdated "disk $1 holds files"
   elif [ -n "$u" ] || [ ! -f "$m" ]; then outdated "disk $1 was changed while homing looked at it"; fi
   [ -z "$u" ] || out=$(wipefs -a -q "$d" 2>&1) || die "disk $1 was not erased: $out"
-  disk_ends "$d"; rm -f "$m"
+  disk_ends "$d"; z=$(blockdev --getsize64 "$d")
+  # What mkfs has written between the ends is zeros again where the disk can do that at once; else it is known by its hash.
+  blkdiscard "$d" 2>/dev/null
+  [ -z "$(disk_zero "$d" "$z")" ] || printf '%s\n%s\n' "$(i=$(disk_id "$n"); echo "${i:-$1}")" "$(disk_print "$d" "$z")" >"/var/lib/homing/left.$3"
+  rm -f "$m"
 }
 # tree FROM TO: equal to the last byte, owner, link and attribute, or it dies.
 tree() {

@@ -60,6 +60,7 @@ impl Disk {
                     }
                 }
                 "data" => disk.data.push(format!("bytes {value} that are not zero")),
+                "hidden" => disk.data.push(value.into()),
                 "begun" => disk.begun.push(value.into()),
                 "empty" => disk.is_empty = true,
                 _ => {}
@@ -134,7 +135,7 @@ impl Disk {
             }
             None if self.id.is_empty() => vec![format!(
                 "it holds {holds}, and without a serial number it cannot be said for certain that it is meant: \
-                 wipefs -a {0} there, and zeros into its first and its last MiB",
+                 look at it, and if all of it may go: blkdiscard -z {0} there",
                 self.node
             )],
             None => vec![format!("it holds {holds}; if all of that may go: wipe = {:?} for this host", self.id)],

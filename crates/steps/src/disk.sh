@@ -62,18 +62,67 @@ disk_use() {
 disk_signs() {
   v=$(disk_dev "$1")
   w=$(wipefs -p "$v" 2>/dev/null) || { echo "unread $v"; return; }
-  echo "$w" | while read -r l; do
-    case $l in 0x*) u=${l#*,}; echo "sign ${l##*,} $v ${u%%,*}";; esac
-  done
+  case $w in *0x*) echo "$w" | while read -r l; do
+      case $l in 0x*) u=${l#*,}; echo "sign ${l##*,} $v ${u%%,*}";; esac
+    done; return;;
+  esac
+  # A second opinion: 2 is nothing found, 8 is more than one thing.
+  w=$(blkid -p -o value -s TYPE -s PTTYPE "$v" 2>/dev/null)
+  case $? in
+    0|2) for t in $w; do echo "sign $t $v"; done;;
+    8) echo "sign several-things $v";;
+    *) echo "unread $v";;
+  esac
 }
 # disk_parts KERNELNAME
 disk_parts() { for p in "/sys/block/$1"/*/partition; do [ ! -e "$p" ] || basename "$(dirname "$p")"; done; }
-# disk_zero DEVICE BYTES: whether its first and its last MiB hold nothing else.
-disk_zero() {
-  for a in 0 $(($2 - 1048576)); do
-    cmp -s -n 1048576 -i "$a:0" "$1" /dev/zero; c=$?
-    case $c in 0) ;; 1) echo "data at byte $a and behind it";; *) echo "unread $1";; esac
+# disk_places BYTES: where a disk is looked at, `OFFSET LENGTH` a line: its first 64 MiB, in which partitions begin (at sector
+# 63 and at 1 MiB) and file systems keep most of what they are found by, 200 places over the rest, and its last 8 MiB.
+disk_places() {
+  f=67108864; e=8388608
+  [ "$1" -gt $((f + e)) ] || { echo "0 $1"; return; }
+  echo "0 $f"
+  i=1
+  while [ $i -le 200 ]; do
+    echo "$((f + ($1 - f - e - 65536) / 200 * i / 4096 * 4096)) 65536"; i=$((i + 1))
   done
+  echo "$(($1 - e)) $e"
+}
+# disk_zero DEVICE BYTES: bytes other than zero at these places, the first three of them, and what begins where partitions do.
+disk_zero() {
+  o=$(disk_places "$2" | {
+    k=0
+    while read -r a l; do
+      out=$(cmp -n "$l" -i "$a:0" "$1" /dev/zero 2>&1)
+      case $? in
+        0) continue;;
+        # `DEVICE /dev/zero differ: char N, line M`, or `byte N`.
+        1) b=${out##* differ: }; b=${b#* }; b=${b%%,*}; case $b in ''|*[!0-9]*) b=1;; esac
+          echo "data at byte $((a + b - 1)) and behind it"; k=$((k + 1));;
+        *) echo "unread $1"; break;;
+      esac
+      [ $k -lt 3 ] || break
+    done
+  })
+  [ -n "$o" ] || return 0
+  for a in 32256 1048576; do
+    t=$(blkid -p -O $a -o value -s TYPE "$1" 2>/dev/null); [ -z "$t" ] || echo "hidden $t that begins at byte $a"
+  done
+  echo "$o"
+}
+# disk_print DEVICE BYTES: a hash of what is at these places.
+disk_print() {
+  disk_places "$2" | while read -r a l; do
+    dd if="$1" bs=65536 iflag=skip_bytes,count_bytes skip="$a" count="$l" 2>/dev/null || echo unread
+  done | sha256sum | cut -d' ' -f1
+}
+# disk_left NAME DEVICE BYTES: what is on it is what a file system of homing's has left there that was taken away again.
+disk_left() {
+  for f in /var/lib/homing/left.*; do
+    [ -f "$f" ] && [ "$(head -n 1 "$f")" = "$1" ] || continue
+    [ "$(sed -n 2p "$f")" != "$(disk_print "$2" "$3")" ] || return 0
+  done
+  return 1
 }
 # disk_empty KERNELNAME: the file system on it holds no file: 11 inodes of ext4 and 3 of XFS are there from the beginning.
 disk_empty() {
@@ -104,7 +153,9 @@ disk_facts() {
   [ -n "$u" ] || ! mke2fs -n "$d" </dev/null 2>&1 | grep -q 'in use by the system' || u="use somebody's, the kernel says"
   [ -z "$u" ] || echo "$u"
   w=$(for m in "$n" $(disk_parts "$n"); do disk_signs "$m"; done)
-  if [ -n "$w" ]; then echo "$w"; elif [ -z "$u" ]; then disk_zero "$d" $z; fi
+  if [ -n "$w" ]; then echo "$w"; elif [ -z "$u" ]; then
+    w=$(disk_zero "$d" $z); [ -z "$w" ] || if disk_left "${i:-$1}" "$d" $z; then echo left; else echo "$w"; fi
+  fi
   for f in /var/lib/homing/disk.*; do [ ! -f "$f" ] || [ "$(cat "$f")" != "${i:-$1}" ] || echo "begun ${f##*/disk.}"; done
   ! disk_empty "$n" || echo empty
 }

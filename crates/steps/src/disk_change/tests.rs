@@ -59,6 +59,7 @@ fn whatever_a_disk_holds_stands_against_it_until_its_own_serial_number_is_said()
         ("sign linux_raid_member /dev/sdb 7\n", "linux_raid_member"),
         ("sign zfs_member /dev/sdb 7\n", "zfs_member"),
         ("sign swap /dev/sdb 7\n", "swap"),
+        ("hidden ext4 that begins at byte 1048576\n", "ext4 that begins at byte 1048576"),
         ("data at byte 0 and behind it\n", "bytes at byte 0 and behind it that are not zero"),
         ("data at byte 4000785981440 and behind it\n", "bytes at byte 4000785981440 and behind it that are not zero"),
     ];
@@ -102,7 +103,7 @@ fn no_word_sets_aside_that_a_disk_is_in_use_the_roots_or_unfit() {
     for wipe in [None, Some("")] {
         assert!(told(&nameless, wipe).is_err(), "no serial number, no word for it");
     }
-    assert!(told(&nameless, None).unwrap_err().contains("wipefs -a /dev/sdb"));
+    assert!(told(&nameless, None).unwrap_err().contains("blkdiscard -z /dev/sdb"));
 }
 
 #[test]
@@ -219,4 +220,38 @@ fn the_disk_of_the_root_file_system_is_known_for_it() {
         assert!(disk.is_root && !disk.uses.is_empty(), "{disk:?}");
         assert!(disk.mounted_at().any(|point| point == "/") || disk.node != source, "{disk:?}");
     }
+}
+
+/// Runs functions about disks on this machine.
+fn look(command: &str) -> String {
+    let text = format!("PATH=$PATH:/usr/sbin:/sbin; export LC_ALL=C\n{}\n{command}", include_str!("../disk.sh"));
+    let done = std::process::Command::new("sh").args(["-c", &text]).output().unwrap();
+    String::from_utf8(done.stdout).unwrap()
+}
+
+#[test]
+fn bytes_anywhere_on_a_disk_are_found() {
+    use std::os::unix::fs::FileExt;
+    const MIB: u64 = 1 << 20;
+    let dir = tempfile::tempdir().unwrap();
+    let path = dir.path().join("disk");
+    for size in [20 * MIB, 300 * MIB] {
+        for (at, bytes) in [(32256, 16), (MIB + 1024, 1000), (size / 2, 2 * MIB), (10 * MIB, MIB), (size - 1, 1)] {
+            let file = std::fs::File::create(&path).unwrap();
+            file.set_len(size).unwrap();
+            let zero = || look(&format!("disk_zero {} {size}", path.display()));
+            let print = || look(&format!("disk_print {} {size}", path.display()));
+            assert_eq!(zero(), "", "{size}");
+            let blank = print();
+            file.write_all_at(&vec![0xa5; bytes as usize], at).unwrap();
+            let found = zero();
+            let first =
+                found.strip_prefix("data at byte ").and_then(|rest| rest.split(' ').next()?.parse::<u64>().ok());
+            assert!(first.is_some_and(|first| (at..at + bytes).contains(&first)), "{at} of {size}: {found}");
+            assert_ne!(print(), blank);
+        }
+    }
+    let places: Vec<u64> =
+        look("disk_places 4000787030016").lines().filter_map(|l| l.split(' ').next()?.parse().ok()).collect();
+    assert!(places.len() > 200 && places.is_sorted(), "{places:?}");
 }
