@@ -265,6 +265,9 @@ fn parse(text: &str) -> Result<Settings, (usize, String)> {
         let at = text.find(&format!("[locator.{name}")).unwrap_or(0);
         return Err((line_of(text, at), format!("[locator.{name}]: {why}")));
     }
+    if let Some((at, why)) = settings.up.as_ref().and_then(|_| odd_text(text)) {
+        return Err((line_of(text, at), why));
+    }
     if let Some((key, why)) = settings.cost.as_ref().and_then(Cost::fault) {
         return Err((line_of(text, text.find(key).unwrap_or(0)), why));
     }
@@ -290,6 +293,28 @@ fn by_host(sections: BTreeMap<String, Host>) -> Result<BTreeMap<String, Host>, (
         }
     }
     Ok(all)
+}
+
+/// A key or a value of `[up]` with a control character, and where it begins. All of these become lines of files that know
+/// no quoting, so that a newline would be a second line of root's.
+fn odd_text(text: &str) -> Option<(usize, String)> {
+    /// The path of keys, and the last of them.
+    fn find(path: &str, key: &str, value: &toml::Value) -> Option<(String, String)> {
+        match value {
+            toml::Value::String(text) => text.contains(char::is_control).then(|| (path.into(), key.into())),
+            toml::Value::Array(all) => all.iter().find_map(|value| find(path, key, value)),
+            toml::Value::Table(all) => all.iter().find_map(|(key, value)| {
+                let path = format!("{path}.{}", key.escape_debug());
+                if key.contains(char::is_control) { Some((path, key.clone())) } else { find(&path, key, value) }
+            }),
+            _ => None,
+        }
+    }
+    let whole: toml::Table = toml::from_str(text).ok()?;
+    let (path, key) = find("up", "up", whole.get("up")?)?;
+    let begin = text.find("[up").unwrap_or(0);
+    let at = begin + text[begin..].find(&key).unwrap_or(0);
+    Some((at, format!("{path} has a control character (a newline, a tab) in it, and would be two lines of a file")))
 }
 
 /// What is wrong with a locator of the site's own.
@@ -333,6 +358,9 @@ mod tests {
             ("\n[locator.a]\nfstype = \"ext4\"\ncommand = \"x\"\n", 2, vec!["locator.a", "\"ext4\"", "several hosts"]),
             ("[locator.a]\nfstype = \"beegfs\"\n", 1, vec!["`command`"]),
             ("[locator.a]\nfstype = \"beegfs\"\ncommand = \" \"\n", 1, vec!["locator.a", "command"]),
+            ("[up.user.a]\nshell = \"/bin/a\\nb\"\n", 2, vec!["up.user.a.shell", "control character"]),
+            ("[up]\npackages = [\"a\", \"b\\tc\"]\n", 2, vec!["up.packages", "control character"]),
+            ("[up]\n[up.sysctl]\n\"vm.x\" = '''\n1\nkernel.y = 2'''\n", 3, vec!["up.sysctl.vm.x", "control character"]),
             ("[cost]\ncurrency = \"EUR\"\nhost_hour = -1\n", 3, vec!["-1", "price"]),
             ("[cost]\ncurrency = \"EUR\"\nkwh = 0.3\nhost_price = 1\n", 4, vec!["host_years"]),
         ] {

@@ -8,6 +8,7 @@ pub mod energy;
 pub mod event;
 pub mod exit;
 pub mod failure;
+pub mod folders;
 pub mod host;
 pub mod layout;
 pub mod links;

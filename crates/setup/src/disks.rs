@@ -1,6 +1,7 @@
 //! What the cluster file says of disks of the hosts.
 
 use homing_model::NodeSet;
+use homing_model::folders::system_folder;
 use serde::Deserialize;
 use std::collections::BTreeMap;
 
@@ -94,31 +95,17 @@ fn is_device(name: &str) -> bool {
     name.strip_prefix("/dev/").is_some_and(|rest| !rest.is_empty()) && name.chars().all(plain) && !name.contains("/..")
 }
 
-fn is_point(point: &str) -> bool {
-    point.starts_with('/') && point.len() > 1 && !point.ends_with('/') && !point.contains(char::is_whitespace)
-}
-
 /// No disk of this host is asked for any more.
 pub(crate) fn leave(disks: &mut BTreeMap<String, Disk>, host: &str) {
     disks.values_mut().for_each(|disk| disk.leave(host));
     disks.retain(|_, disk| !disk.devices.is_empty());
 }
 
-/// What stands against the file itself; `is_taken`: something else is to be mounted at the place.
-pub(crate) fn faults(
-    disks: &BTreeMap<String, Disk>,
-    hosts: &[String],
-    is_taken: impl Fn(&String) -> bool,
-) -> Vec<String> {
+/// What stands against the file itself.
+pub(crate) fn faults(disks: &BTreeMap<String, Disk>, hosts: &[String]) -> Vec<String> {
     let of = |(point, disk): (&String, &Disk)| {
-        let mut faults = disk.faults(hosts);
-        if !is_point(point) {
-            faults.push("it is no absolute path of a folder without blanks".into());
-        }
-        if is_taken(point) {
-            faults.push("something else of [up] is mounted there".into());
-        }
-        faults.into_iter().map(|why| format!("[up.disk.{point:?}] {why}")).collect::<Vec<_>>()
+        let all = disk.faults(hosts).into_iter().chain(system_folder(point));
+        all.map(|why| format!("[up.disk.{point:?}] {why}")).collect::<Vec<_>>()
     };
     let mut faults: Vec<String> = disks.iter().flat_map(of).collect();
     for host in hosts {

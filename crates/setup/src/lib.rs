@@ -13,6 +13,7 @@ mod remains;
 mod site;
 mod template;
 mod undoing;
+mod values;
 mod volumes;
 
 pub use areas::Area;

@@ -39,8 +39,56 @@ pub(crate) fn fault(item: &str, value: &str) -> Option<String> {
         .then(|| format!("[up.limits] nofile = {value:?}: beyond {MOST_FILES} (fs.nr_open) nobody can log in"))
 }
 
+/// Units of limits.conf(5), in those of the kernel.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum LimitUnit {
+    /// As it is.
+    One,
+    /// KB, in bytes.
+    Kilobytes,
+    /// Minutes, in seconds.
+    Minutes,
+    /// The nice value, as the kernel has it: 20 less that.
+    Nice,
+}
+
+impl LimitUnit {
+    /// The number as /proc/PID/limits has it; without a limit it stays so.
+    pub(crate) fn of(self, number: u64) -> u64 {
+        match self {
+            _ if number == u64::MAX => number,
+            LimitUnit::One => number,
+            LimitUnit::Kilobytes => number.saturating_mul(1024),
+            LimitUnit::Minutes => number.saturating_mul(60),
+            LimitUnit::Nice => 20u64.saturating_sub(number),
+        }
+    }
+}
+
+/// A limit's line of /proc/PID/limits, and its unit; `None` for what no process shows.
+pub(crate) fn kernel(item: &str) -> Option<(&'static str, LimitUnit)> {
+    Some(match item {
+        "as" => ("Max address space", LimitUnit::Kilobytes),
+        "core" => ("Max core file size", LimitUnit::Kilobytes),
+        "cpu" => ("Max cpu time", LimitUnit::Minutes),
+        "data" => ("Max data size", LimitUnit::Kilobytes),
+        "fsize" => ("Max file size", LimitUnit::Kilobytes),
+        "locks" => ("Max file locks", LimitUnit::One),
+        "memlock" => ("Max locked memory", LimitUnit::Kilobytes),
+        "msgqueue" => ("Max msgqueue size", LimitUnit::One),
+        "nice" => ("Max nice priority", LimitUnit::Nice),
+        "nofile" => ("Max open files", LimitUnit::One),
+        "nproc" => ("Max processes", LimitUnit::One),
+        "rss" => ("Max resident set", LimitUnit::Kilobytes),
+        "rtprio" => ("Max realtime priority", LimitUnit::One),
+        "sigpending" => ("Max pending signals", LimitUnit::One),
+        "stack" => ("Max stack size", LimitUnit::Kilobytes),
+        _ => return None,
+    })
+}
+
 /// `unlimited` is more than any number.
-fn number(text: &str) -> Option<u64> {
+pub(crate) fn number(text: &str) -> Option<u64> {
     match text {
         "unlimited" => Some(u64::MAX),
         digits if digits.bytes().all(|b| b.is_ascii_digit()) => digits.parse().ok(),

@@ -33,7 +33,11 @@ pub fn plan(site: &Site, areas: &[Area], seen: &AllSeen) -> Plan {
             let wanted = area.wanted(site, host, seen);
             let Some(Ok(there)) = after.get_mut(host) else { continue };
             match wanted.and_then(|wanted| homing_steps::plan(&wanted, there)) {
-                Ok(steps) if steps.is_empty() => {}
+                // What is written counts only when the system goes by it.
+                Ok(steps) if steps.is_empty() => {
+                    let untaken = area.untaken(site, host, seen).into_iter();
+                    plan.against.extend(untaken.map(|why| (host.clone(), format!("{}: {why}", area.name()))));
+                }
                 Ok(steps) => drop(phase.steps.insert(host.clone(), steps)),
                 Err(why) => {
                     let each = why.into_iter().map(|why| (host.clone(), format!("{}: {why}", area.name())));

@@ -1,7 +1,6 @@
 //! What the cluster file says of how hosts are to be set up.
 
 use crate::disks::{self, Disk};
-use crate::login_limit;
 use crate::volumes::{Homes, SiteVolume, Volume};
 use homing_steps::Observed;
 use serde::Deserialize;
@@ -169,19 +168,9 @@ impl Site {
         }
         let names = self.up.user.keys().chain(self.up.group.keys());
         faults.extend(names.filter(|name| !is_name(name)).map(|name| format!("{name:?} can be no user or group")));
-        let points =
-            self.up.mount.keys().filter(|point| !point.starts_with('/') || point.contains(char::is_whitespace));
-        faults.extend(points.map(|point| format!("[up.mount.{point:?}] is no absolute path without blanks")));
-        let odd = |text: &str| text.is_empty() || text.contains(char::is_whitespace);
-        let mounts = self.up.mount.iter().filter(|(_, m)| odd(&m.source) || odd(&m.fstype) || odd(&m.options));
-        faults.extend(mounts.map(|(point, _)| format!("[up.mount.{point:?}] has a blank in a column of fstab")));
-        let packages = self.up.packages.iter().filter(|p| p.is_empty() || p.starts_with('-') || odd(p));
-        faults.extend(packages.map(|package| format!("{package:?} can be no package")));
-        faults.extend(self.up.limits.iter().filter_map(|(item, value)| login_limit::fault(item, value)));
-        let is_taken =
-            |at: &String| self.up.mount.contains_key(at) || self.volumes.iter().any(|volume| volume.spec.mount == *at);
+        faults.extend(self.value_faults());
         faults.extend(self.mtu_faults());
-        faults.extend(disks::faults(&self.up.disk, &self.hosts, is_taken));
+        faults.extend(disks::faults(&self.up.disk, &self.hosts));
         faults.extend(self.up.slurm.iter().flat_map(|slurm| self.slurm_faults(slurm)));
         faults.extend(self.volumes.iter().flat_map(|volume| self.volume_faults(volume)));
         faults.extend(self.up.homes.iter().flat_map(|homes| self.homes_faults(homes)));
@@ -213,9 +202,6 @@ impl Site {
                 faults.extend(stranger.map(|h| format!("[up.homes] from = {h:?} does not mount {}", homes.volume)));
             }
         }
-        if self.up.mount.contains_key("/home") {
-            faults.push("[up.homes] and [up.mount.\"/home\"] are about the same folder".into());
-        }
         faults
     }
 
@@ -226,11 +212,6 @@ impl Site {
         }
         let names = [&slurm.cluster, &slurm.partition].into_iter().filter(|name| !is_name(name));
         faults.extend(names.map(|name| format!("[up.slurm] {name:?} can be no cluster or partition")));
-        let is_line = |(key, value): &(&String, &String)| {
-            key.chars().all(|c| c.is_ascii_alphanumeric()) && !value.contains(char::is_control)
-        };
-        let odd = slurm.settings.iter().filter(|setting| !is_line(setting));
-        faults.extend(odd.map(|(key, _)| format!("[up.slurm] settings: {key:?} makes no line of slurm.conf")));
         faults
     }
 

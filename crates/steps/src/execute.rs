@@ -29,6 +29,8 @@ pub enum Fault {
     Failed(String),
     /// It is not as it was seen any more. Steps before the one that found this are done.
     Outdated(String),
+    /// Settings, by their [`crate::Change::thing`], that the system did not take, and its words. All other steps are done.
+    Untaken(BTreeMap<String, String>),
 }
 
 impl std::fmt::Display for Fault {
@@ -36,17 +38,21 @@ impl std::fmt::Display for Fault {
         match self {
             Fault::Failed(why) => f.write_str(why),
             Fault::Outdated(why) => write!(f, "{why}; the same command once more looks again"),
+            Fault::Untaken(settings) => f.write_str(&settings.values().cloned().collect::<Vec<_>>().join("; ")),
         }
     }
 }
 
-/// What a script came to, which says in its last line when the plan was out of date.
+/// Reads the outcome of a script: a line for each setting that was not taken, and a last line when the plan was out of date.
 fn verdict(said: Answer, phase: &str) -> Result<(), Fault> {
     let out = said.map_err(|why| Fault::Failed(format!("{phase}: {why}")))?;
-    match out.lines().last().and_then(|line| line.strip_prefix("outdated\t")) {
-        Some(why) => Err(Fault::Outdated(format!("{phase}: {why}"))),
-        None => Ok(()),
+    if let Some(why) = out.lines().last().and_then(|line| line.strip_prefix("outdated\t")) {
+        return Err(Fault::Outdated(format!("{phase}: {why}")));
     }
+    let untaken = out.lines().filter_map(|line| line.strip_prefix("untaken\t")?.split_once('\t'));
+    let untaken: BTreeMap<String, String> =
+        untaken.map(|(thing, why)| (thing.into(), format!("{phase}: {why}"))).collect();
+    if untaken.is_empty() { Ok(()) } else { Err(Fault::Untaken(untaken)) }
 }
 
 /// What the user is told while phases are carried out.
@@ -57,7 +63,8 @@ pub enum News<'a> {
     Host(&'a str, Result<(), &'a Fault>),
 }
 
-/// Carries phases out, one after another; returns the hosts that failed, and at what. They take no further part.
+/// Carries phases out, one after another; returns the hosts that failed, and at what. They take no further part, but for
+/// those on which a setting was not taken.
 pub fn carry_out(executor: &dyn Executor, phases: &[Phase], news: &mut dyn FnMut(News)) -> BTreeMap<String, Fault> {
     let mut failed: BTreeMap<String, Fault> = BTreeMap::new();
     for phase in phases {
@@ -65,7 +72,7 @@ pub fn carry_out(executor: &dyn Executor, phases: &[Phase], news: &mut dyn FnMut
         let hosts: Vec<&String> = phase.steps.keys().chain(phase.void.keys()).collect();
         let scripts: BTreeMap<String, Call> = hosts
             .into_iter()
-            .filter(|host| !failed.contains_key(*host))
+            .filter(|host| failed.get(*host).is_none_or(|fault| matches!(fault, Fault::Untaken(_))))
             .map(|host| (host, phase.steps.get(host).unwrap_or(&none), phase.void.get(host).unwrap_or(&nothing)))
             .filter(|(_, steps, void)| !steps.is_empty() || !void.is_empty())
             .map(|(host, steps, void)| {
@@ -82,6 +89,13 @@ pub fn carry_out(executor: &dyn Executor, phases: &[Phase], news: &mut dyn FnMut
                 Ok(()) => news(News::Host(host, Ok(()))),
                 Err(fault) => {
                     news(News::Host(host, Err(&fault)));
+                    let fault = match (failed.remove(host), fault) {
+                        (Some(Fault::Untaken(mut all)), Fault::Untaken(more)) => {
+                            all.extend(more);
+                            Fault::Untaken(all)
+                        }
+                        (_, fault) => fault,
+                    };
                     failed.insert(host.clone(), fault);
                 }
             }
@@ -105,6 +119,7 @@ mod tests {
                 match host.as_str() {
                     "n2" => Err("disk full".to_string()),
                     "n4" => Ok("did 0\noutdated\t/etc/hosts was changed\n".to_string()),
+                    "n5" => Ok("untaken\tsysctl a.b\ta.b is 1 after it was set to 2\ndid 0\n".to_string()),
                     _ => Ok("did 0\n".to_string()),
                 }
             };
@@ -115,13 +130,16 @@ mod tests {
     #[test]
     fn a_host_that_fails_takes_no_further_part_and_the_others_go_on() {
         let step = Step { change: Change::Hostname { from: "a".into(), to: "b".into() }, undoes: None };
-        let hosts = || ["n1", "n2", "n3", "n4"].map(|h| (h.to_string(), vec![step.clone()])).into();
+        let hosts = || ["n1", "n2", "n3", "n4", "n5"].map(|h| (h.to_string(), vec![step.clone()])).into();
         let phase = |name: &str| Phase { name: name.into(), steps: hosts(), ..Phase::default() };
         let fake = Fake(Mutex::default());
         let failed = carry_out(&fake, &[phase("names"), phase("users")], &mut |_| {});
         let outdated = Fault::Outdated("names: /etc/hosts was changed".into());
         let failed_at = Fault::Failed("names: disk full".into());
-        assert_eq!(failed, [("n2".to_string(), failed_at), ("n4".to_string(), outdated)].into());
-        assert_eq!(*fake.0.lock().unwrap(), ["n1", "n2", "n3", "n4", "n1", "n3"]);
+        let why = "users: a.b is 1 after it was set to 2".to_string();
+        let untaken = Fault::Untaken([("sysctl a.b".to_string(), why)].into());
+        let of = |host: &str, fault: Fault| (host.to_string(), fault);
+        assert_eq!(failed, [of("n2", failed_at), of("n4", outdated), of("n5", untaken)].into());
+        assert_eq!(*fake.0.lock().unwrap(), ["n1", "n2", "n3", "n4", "n5", "n1", "n3", "n5"]);
     }
 }

@@ -40,7 +40,7 @@ pub use home::{Copied, Home, Homed};
 pub use lasting::{Lasting, lasting, merged};
 pub use link::{Links, Setting};
 pub use lost::Lost;
-pub use observe::{Observed, Question, Seen, observe};
+pub use observe::{MountEntry, Observed, Question, Seen, observe};
 pub use phase_told::guarded;
 pub use plan::{Step, plan};
 pub use script::{APT, take_packages};

@@ -1,6 +1,6 @@
 //! Hosts that take no further part: for good, or until they are looked at again.
 
-use crate::{Fault, Observed};
+use crate::{Fault, Observed, Phase};
 use std::collections::{BTreeMap, BTreeSet};
 
 /// A host that has changed between the look and the act is looked at again so often, and then somebody is at it who does
@@ -14,6 +14,8 @@ pub struct Lost {
     pub failed: BTreeMap<String, String>,
     /// Why an area came to nothing, on hosts that take part in the others.
     pub refused: Vec<(String, String)>,
+    /// By host and by thing: settings that the system did not take, and its words. They are not tried again in this call.
+    untaken: BTreeMap<(String, String), String>,
     outdated: BTreeSet<String>,
     times: BTreeMap<String, usize>,
 }
@@ -24,6 +26,11 @@ impl Lost {
         for (host, fault) in faults {
             let why = match fault {
                 Fault::Failed(why) => why,
+                Fault::Untaken(settings) => {
+                    let of = |(thing, why)| ((host.clone(), thing), why);
+                    self.untaken.extend(settings.into_iter().map(of));
+                    continue;
+                }
                 Fault::Outdated(why) => {
                     let times = self.times.entry(host.clone()).or_default();
                     *times += 1;
@@ -51,6 +58,22 @@ impl Lost {
         !std::mem::take(&mut self.outdated).is_empty()
     }
 
+    /// Hosts with a setting that was not taken, and the system's words.
+    pub fn untaken(&self) -> impl Iterator<Item = (String, String)> {
+        self.untaken.iter().map(|((host, _), why)| (host.clone(), why.clone()))
+    }
+
+    /// Takes steps for settings that were not taken out of a plan.
+    pub fn leave_untaken(&self, phases: &mut Vec<Phase>) {
+        for phase in phases.iter_mut() {
+            for (host, steps) in &mut phase.steps {
+                steps.retain(|step| !self.untaken.contains_key(&(host.clone(), step.change.thing())));
+            }
+            phase.steps.retain(|_, steps| !steps.is_empty());
+        }
+        phases.retain(|phase| !phase.steps.is_empty());
+    }
+
     /// As if they had not answered.
     pub fn unseen(&self) -> impl Iterator<Item = (String, Result<Observed, String>)> {
         self.failed.iter().map(|(host, why)| (host.clone(), Err(why.clone())))
@@ -60,6 +83,7 @@ impl Lost {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::{Change, Step};
 
     #[test]
     fn a_host_that_others_change_is_looked_at_again_but_not_for_ever() {
@@ -75,5 +99,24 @@ mod tests {
         assert!(!lost.look_again() && lost.has("n1") && lost.has("n2"));
         assert!(lost.failed["n1"].starts_with("ssh: /etc/x was changed, 3 times; stop"), "{:?}", lost.failed);
         assert_eq!(lost.failed["n2"], "ssh: disk full");
+    }
+
+    #[test]
+    fn a_setting_that_was_not_taken_is_named_once_and_its_host_goes_on() {
+        let step = |key: &str| {
+            let change = Change::Sysctl { key: key.into(), from: "1".into(), to: "2".into() };
+            Step { change, undoes: None }
+        };
+        let mut lost = Lost::default();
+        let why = "sysctl: a.b: it is 1".to_string();
+        lost.take([("n1".to_string(), Fault::Untaken([("sysctl a.b".to_string(), why.clone())].into()))].into());
+        assert!(!lost.has("n1") && !lost.look_again());
+        let hosts = ["n1", "n2"].map(|host| (host.to_string(), vec![step("a.b"), step("c.d")]));
+        let alone = Phase { steps: [("n1".to_string(), vec![step("a.b")])].into(), ..Phase::default() };
+        let mut phases = vec![Phase { steps: hosts.into(), ..Phase::default() }, alone];
+        lost.leave_untaken(&mut phases);
+        assert_eq!(phases.len(), 1, "{phases:?}");
+        assert_eq!((&phases[0].steps["n1"], phases[0].steps["n2"].len()), (&vec![step("c.d")], 2));
+        assert_eq!(lost.untaken().collect::<Vec<_>>(), [("n1".to_string(), why)]);
     }
 }

@@ -21,6 +21,8 @@ pub struct Question {
     pub units: BTreeSet<String>,
     pub sysctls: BTreeSet<String>,
     pub mounts: BTreeSet<String>,
+    /// By mount point: the source that is wanted there, as in the first column of fstab.
+    pub sources: BTreeMap<String, String>,
     /// Network interfaces.
     pub links: BTreeSet<String>,
     /// Addresses: the interface of each that is the host's is told, with its settings.
@@ -48,6 +50,19 @@ pub enum Seen {
     Other,
 }
 
+/// A line of the kernel's mount table, as findmnt prints it.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct MountEntry {
+    /// Where it comes from.
+    pub source: String,
+    /// Type of the file system.
+    pub fstype: String,
+    /// Options in force, with commas between them.
+    pub options: String,
+    /// The host finds that its source is the wanted one, under another name.
+    pub is_wanted: bool,
+}
+
 /// What a host says of itself.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Observed {
@@ -61,6 +76,8 @@ pub struct Observed {
     pub sysctls: BTreeMap<String, String>,
     /// Mount points, and whether files lie in one on which nothing is mounted.
     pub mounts: BTreeMap<String, (MountState, bool)>,
+    /// By mount point: what is mounted there, the last of several.
+    pub mounted: BTreeMap<String, MountEntry>,
     /// Those of the disks asked for that are there.
     pub disks: BTreeMap<String, Disk>,
     /// The folder of homes that was asked for.
@@ -75,6 +92,8 @@ pub struct Observed {
     pub users: BTreeMap<String, Account>,
     /// All groups: number and further members.
     pub groups: BTreeMap<String, (u32, BTreeSet<String>)>,
+    /// `user NAME` and `group NAME`: names that the files beside the databases have and the databases have not.
+    pub rests: BTreeSet<String>,
     /// The kernel's name of the host.
     pub hostname: String,
     /// Its addresses, but for loopback.
@@ -111,6 +130,9 @@ impl Question {
         ];
         let carriers: String = self.carriers.iter().map(|address| format!(" {}", word(address))).collect();
         let carriers = if carriers.is_empty() { String::new() } else { format!("carriers{carriers}\n") };
+        let sources =
+            self.sources.iter().map(|(point, source)| format!("source_is {} {}\n", word(point), word(source)));
+        let sources: String = sources.collect();
         let homes = self.homes.iter().map(|(point, copy)| format!("homes {} {}\n", word(point), word(copy)));
         let homes: String = homes.collect();
         let journal = match self.journal {
@@ -122,7 +144,7 @@ impl Question {
         let lead = word(self.lead.as_deref().unwrap_or(""));
         let parts = parts.concat();
         format!(
-            "{PROBE}main() {{\nlook {lead}\nbasics\n{parts}{carriers}{homes}{journal}echo done\n}}\nmain </dev/null\n"
+            "{PROBE}main() {{\nlook {lead}\nbasics\n{parts}{sources}{carriers}{homes}{journal}echo done\n}}\nmain </dev/null\n"
         )
     }
 
@@ -194,6 +216,12 @@ impl Observed {
                 let state = MountState { exists: flag(exists), mounted: flag(mounted) };
                 self.mounts.insert(path.into(), (state, flag(files)));
             }
+            ["mounted", path, source, fstype, options] => {
+                let entry = self.mounted.entry(path.into()).or_default();
+                let [source, fstype, options] = [source, fstype, options].map(String::from);
+                *entry = MountEntry { source, fstype, options, ..entry.clone() };
+            }
+            ["same", path] => self.mounted.entry(path.into()).or_default().is_wanted = true,
             ["disk", name, said] => {
                 let said = String::from_utf8_lossy(&Content::decoded(said)?.0).into_owned();
                 self.disks.insert(name.into(), Disk::read(&said)?);
@@ -205,10 +233,12 @@ impl Observed {
             }
             ["carrier", address, interface] => drop(self.carriers.insert(address.into(), interface.into())),
             ["output", command, said] => {
-                self.outputs.insert(command.into(), String::from_utf8(Content::decoded(said)?.0).ok()?);
+                let text = |encoded: &str| String::from_utf8(Content::decoded(encoded)?.0).ok();
+                self.outputs.insert(text(command)?, text(said)?);
             }
             ["user", line] => self.user(&line.split(':').collect::<Vec<_>>())?,
             ["group", line] => self.group(&line.split(':').collect::<Vec<_>>())?,
+            ["rest", kind, name] => drop(self.rests.insert(format!("{kind} {name}"))),
             ["hostname", name] => self.hostname = name.into(),
             ["address", address] => self.addresses.push(address.into()),
             ["reached", address] => self.reached_at = Some(address.into()),
@@ -262,11 +292,17 @@ impl Observed {
             }
             Change::Group { name, to, .. } => match to {
                 Some(gid) => self.groups.entry(name).or_default().0 = gid,
-                None => drop(self.groups.remove(&name)),
+                None => {
+                    self.rests.remove(&format!("group {name}"));
+                    self.groups.remove(&name);
+                }
             },
             Change::User { name, to, .. } => match to {
                 Some(account) => drop(self.users.insert(name, account)),
-                None => drop(self.users.remove(&name)),
+                None => {
+                    self.rests.remove(&format!("user {name}"));
+                    self.users.remove(&name);
+                }
             },
             Change::Member { user, group, to, .. } => {
                 let members = &mut self.groups.entry(group).or_default().1;
@@ -290,5 +326,20 @@ impl Observed {
             Change::Copy { host, .. } => self.homes.copied = Some(Copied::Whole(host)),
             Change::Package { name, .. } => drop(self.packages.insert(name)),
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// This machine is the host.
+    #[test]
+    fn what_commands_of_several_lines_print_is_known_by_them() {
+        let command = "echo one\nprintf 'two\\tx\\n'";
+        let question = Question { outputs: [command.to_string()].into(), ..Question::default() };
+        let done = std::process::Command::new("sh").args(["-c", &question.script()]).output().unwrap();
+        let seen = Observed::read(&String::from_utf8(done.stdout).unwrap()).unwrap();
+        assert_eq!(seen.outputs, [(command.to_string(), "one\ntwo\tx\n".to_string())].into());
     }
 }

@@ -19,6 +19,7 @@ basics() {
   for g in /run/homing-up.*-timer; do [ ! -e "$g" ] || say guarded; done
   getent passwd | while IFS= read -r l; do say user "$l"; done
   getent group | while IFS= read -r l; do say group "$l"; done
+  rests
   ip -o addr show scope global 2>/dev/null | while read -r _ _ _ a _; do say address "${a%/*}"; done
   # sudo drops the variable; a process on the way up to sshd has it.
   p=$$
@@ -29,6 +30,19 @@ basics() {
   done
   cat /etc/ssh/ssh_host_*_key.pub 2>/dev/null | while read -r t k _; do say key "$t $k"; done
   (. /etc/os-release; say family "$ID ${ID_LIKE:-}")
+}
+# rests: names in the files beside passwd and group that these two do not have: a power cut amid userdel leaves them.
+rests() {
+  set --; for f in /etc/shadow /etc/gshadow /etc/subuid /etc/subgid; do [ ! -r $f ] || set -- "$@" $f; done
+  awk -F: '
+    FILENAME == "/etc/passwd" { p[$1]; next }
+    FILENAME == "/etc/group" { g[$1]; next }
+    FILENAME != "/etc/gshadow" { if (!($1 in p)) print "user", $1; next }
+    { if (!($1 in g)) print "group", $1; c = split($4, all, ","); for (i = 1; i <= c; i++) if (!(all[i] in p)) print "user", all[i] }
+  ' /etc/passwd /etc/group "$@" 2>/dev/null | sort -u | while read -r k n; do
+    d=group; [ $k = group ] || d=passwd
+    getent $d "$n" >/dev/null || say rest $k "$n"
+  done
 }
 file() {
   if [ -f "$1" ] && [ ! -L "$1" ]; then
@@ -49,6 +63,23 @@ unit() {
 kernel() { v=$(sysctl -n "$1" 2>/dev/null) && say kernel "$1" "$v"; true; }
 point() {
   say point "$1" "$(yes test -d "$1")" "$(yes mountpoint -q "$1")" "$(yes test -n "$(ls -A "$1" 2>/dev/null | head -1)")"
+  m=$(mounted_at "$1"); [ -z "$m" ] || say mounted "$1" "${m%% *}" "$(echo "$m" | cut -d' ' -f2)" "${m##* }"
+}
+# mounted_at POINT: source, type and options of what is mounted there, of several the last.
+mounted_at() { findmnt -nro SOURCE,FSTYPE,OPTIONS -M "$1" 2>/dev/null | tail -n 1; }
+# source_is POINT SOURCE: whether what is mounted there is that source under another name: a device by a link or a UUID, a
+# folder of this host, a server by another of its names.
+source_is() {
+  m=$(mounted_at "$1"); m=${m%% *}; [ -n "$m" ] || return 0
+  case $2 in
+    UUID=*|LABEL=*|PARTUUID=*|PARTLABEL=*) d=$(findfs "$2" 2>/dev/null) && [ "$(readlink -f -- "$d")" = "$(readlink -f -- "${m%%[*}")" ];;
+    /dev/*) [ "$(readlink -f -- "$2")" = "$(readlink -f -- "${m%%[*}")" ];;
+    /*) [ "$2" -ef "$1" ];;
+    *:/*) a=" $(getent ahosts "${2%%:/*}" | cut -d' ' -f1 | sort -u | tr '\n' ' ')"; [ "${2#*:/}" = "${m#*:/}" ] &&
+      for h in $(getent ahosts "${m%%:/*}" | cut -d' ' -f1 | sort -u); do case $a in *" $h "*) h=; break;; esac; done && [ -z "${h-x}" ];;
+    *) false;;
+  esac && say same "$1"
+  true
 }
 link() {
   [ -d "/sys/class/net/$1" ] || return 0
@@ -61,7 +92,8 @@ carriers() {
     case " $* " in *" ${a%/*} "*) i=${i%@*}; say carrier "${a%/*}" "$i"; link "$i";; esac
   done
 }
-output() { v=$(sh -c "$1" 2>/dev/null | base64 -w 0) && [ -z "$v" ] || say output "$1" "$v"; }
+# output COMMAND: of several lines, too, so that it is base64 as well as what it prints.
+output() { v=$(sh -c "$1" 2>/dev/null | base64 -w 0) && [ -z "$v" ] || say output "$(printf %s "$1" | base64 -w 0)" "$v"; }
 # homes FOLDER COPY
 homes() {
   [ ! -f "$2.homing" ] || say homes copied "$(cat "$2.homing")"

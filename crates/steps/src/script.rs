@@ -68,7 +68,11 @@ fn lines(step: &Step) -> String {
     let act = act(&step.change);
     match &step.undoes {
         None => format!("{}note {}\n{act}", ahead(&step.change), entry(&step.change)),
-        Some(entries) => format!("{act}{}", call("forget", entries.iter().map(String::as_str))),
+        // The entry of a setting that did not go back stays.
+        Some(entries) => {
+            let and = if matches!(step.change, Change::Sysctl { .. }) { " && " } else { "\n" };
+            format!("{}{and}{}", act.trim_end_matches('\n'), call("forget", entries.iter().map(String::as_str)))
+        }
     }
 }
 

@@ -193,7 +193,10 @@ fn back(change: &Change, unbroken: bool, seen: &Observed) -> Result<Option<Chang
         return Ok(change.inverse().filter(|back| !back.is_nothing()));
     }
     if now == ends["from"] {
-        return Ok(None);
+        // Gone from the database alone: its other files are looked at, too.
+        let is_made = matches!(change, Change::User { from: None, .. } | Change::Group { from: None, .. });
+        let rest = is_made && seen.rests.contains(&change.thing());
+        return Ok(change.inverse().filter(|_| rest));
     }
     let changed = || "somebody has changed it since; it stays as it is".to_string();
     match change {
@@ -286,6 +289,20 @@ mod tests {
             seen.journal.retain(|(name, _)| !undone.void.contains(name));
             assert_eq!(bare(seen), bare(host()), "killed at {killed}");
         }
+    }
+
+    #[test]
+    fn what_a_power_cut_amid_userdel_has_left_goes_too() {
+        let mut seen = set_up();
+        seen.users.remove("alice");
+        seen.groups.remove("alice");
+        let lines = ["user alice", "group alice", "user other"].map(String::from);
+        seen.rests.extend(lines);
+        let undone = undo(&seen);
+        let things: Vec<String> = undone.steps.iter().map(|step| step.change.thing()).collect();
+        assert!(things.contains(&"user alice".into()) && things.contains(&"group alice".into()), "{things:?}");
+        carry(&mut seen, &undone.steps);
+        assert_eq!(seen.rests, ["user other".to_string()].into());
     }
 
     #[test]

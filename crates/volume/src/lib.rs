@@ -33,7 +33,7 @@ mod watch;
 pub use change::Change;
 pub use drive::{Answer, Drive, Manner};
 pub use metrics::prometheus;
-pub use observe::{HostFacts, Observed};
+pub use observe::{HostFacts, Observed, may_be};
 pub use record::{Record, folder, holders};
 pub use refuse::{Danger, Refusal};
 pub use spec::{Kind, Place, Spec, SpecError, check_path};

@@ -1,7 +1,7 @@
 //! What hosts say of themselves, read from the text that `probe.sh` prints there.
 
 use crate::gluster_xml::{self, Cluster};
-use crate::spec::Spec;
+use crate::spec::{Kind, Spec};
 use homing_model::Mount;
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -187,15 +187,36 @@ fn content_of(word: &str) -> Content {
     }
 }
 
+/// What is mounted on a host may be the volume, by its type and source alone: without the host's fstab and the server's
+/// settings the path of an NFS export is not known for certain.
+pub fn may_be(spec: &Spec, host: &str, fstype: &str, source: &str) -> bool {
+    use homing_mounts::Kind as Mounted;
+    let mount = Mount { point: spec.mount.as_str().into(), fstype: fstype.into(), source: source.into() };
+    match spec.kind {
+        Kind::Gluster => is_ours(fstype, source, &HostFacts::default(), spec),
+        Kind::Moosefs => Mounted::of(&mount) == Mounted::Moose,
+        // The server binds its own folder.
+        Kind::Nfs if spec.places.iter().any(|place| place.host == host) => {
+            Mounted::of(&mount) == Mounted::Local && source.contains('[')
+        }
+        Kind::Nfs => {
+            let exported = spec.places.first().map(|place| spec.store(place)).unwrap_or_default();
+            let path = source.split_once(":/").map(|(_, path)| format!("/{path}"));
+            Mounted::of(&mount) == Mounted::Nfs
+                && path.is_some_and(|path| exported.ends_with(path.trim_end_matches('/')))
+        }
+    }
+}
+
 /// A mount of the same type and volume; a host may name the server as it likes.
 fn is_ours(fstype: &str, source: &str, facts: &HostFacts, spec: &Spec) -> bool {
-    use crate::spec::Kind;
     use homing_mounts::Kind as Mounted;
     let mount = Mount { point: spec.mount.as_str().into(), fstype: fstype.into(), source: source.into() };
     let mounted = Mounted::of(&mount);
     match spec.kind {
         Kind::Gluster => {
-            mounted == Mounted::Gluster && source.rsplit_once(":/").is_some_and(|(_, volume)| volume == spec.name)
+            let volume = source.rsplit_once(':').map(|(_, volume)| volume.trim_start_matches('/'));
+            mounted == Mounted::Gluster && volume == Some(spec.name.as_str())
         }
         Kind::Moosefs => mounted == Mounted::Moose,
         Kind::Nfs => {
@@ -213,4 +234,25 @@ pub fn names_question() -> Vec<String> {
     let text = r#"gluster --mode=script volume list 2>/dev/null | grep -v '^No volumes'
         grep -o 'x-homing\.[A-Za-z0-9_-]*' /etc/fstab 2>/dev/null | cut -d. -f2; true"#;
     crate::step::script(text, &[])
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::spec::tests::spec;
+
+    #[test]
+    fn another_file_system_at_the_mount_point_is_not_the_volume() {
+        let gluster = spec(&["n1", "n2"], 2);
+        assert!(
+            may_be(&gluster, "n1", "fuse.glusterfs", "n2:/data") && may_be(&gluster, "n1", "fuse.glusterfs", "n2:data")
+        );
+        assert!(
+            !may_be(&gluster, "n1", "fuse.glusterfs", "n2:/other") && !may_be(&gluster, "n1", "ext4", "/dev/loop0")
+        );
+        let nfs = Spec { kind: Kind::Nfs, ..spec(&["n1"], 1) };
+        assert!(may_be(&nfs, "n2", "nfs4", "n1:/brick/data") && may_be(&nfs, "n2", "nfs4", "n1:/data"));
+        assert!(!may_be(&nfs, "n2", "nfs4", "n1:/other") && !may_be(&nfs, "n2", "ext4", "/dev/sda1[/brick/data]"));
+        assert!(may_be(&nfs, "n1", "ext4", "/dev/sda1[/brick/data]") && !may_be(&nfs, "n1", "ext4", "/dev/sdb1"));
+    }
 }

@@ -1,5 +1,6 @@
 //! What a volume is asked to be.
 
+use homing_model::folders;
 use serde::{Deserialize, Serialize};
 use std::fmt;
 use std::str::FromStr;
@@ -158,6 +159,9 @@ impl Spec {
             return no(format!("GlusterFS keeps the name {:?} for itself", self.name));
         }
         check_path(&self.mount)?;
+        if let Some(why) = folders::system_folder(&self.mount) {
+            return no(format!("{:?} cannot be the mount point of a volume: {why}", self.mount));
+        }
         self.places.iter().try_for_each(|p| check_path(&p.path))?;
         if self.places.is_empty() {
             return no("a volume needs at least one host: --hosts n[1-4]:/brick".into());
@@ -252,6 +256,8 @@ pub(crate) mod tests {
         wrong(|s| s.name = "a b".into());
         wrong(|s| s.mount = "data".into());
         wrong(|s| s.mount = "/".into());
+        wrong(|s| s.mount = "/usr".into());
+        wrong(|s| s.mount = "/proc/data".into());
         wrong(|s| s.mount = "/data\n/etc x".into());
         wrong(|s| s.places[0].path = "/a/../b".into());
         wrong(|s| s.places[1] = s.places[0].clone());

@@ -266,7 +266,7 @@ devices = {}
             "\"ntfs\" is none of ext4, xfs",
             "options has a blank",
             "wipe: \"n[1-2]\" is no host",
-            "something else of [up] is mounted there",
+            "[up.mount.\"/m\"] and [up.disk.\"/m\"] are both mounted at /m",
             "[up.disk.\"data\"] it is no absolute path",
             "n1 has /dev/sdb at two places",
             "[up.disk.\"/none\"] devices = { HOST",

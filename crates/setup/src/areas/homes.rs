@@ -33,7 +33,7 @@ pub(super) fn ask(site: &Site, question: &mut Question) {
 
 pub(super) fn wanted(site: &Site, host: &str, seen: &AllSeen) -> Asked {
     let (Some((homes, spec)), Some(Ok(there))) = (of(site), seen.get(host)) else { return Ok(Vec::new()) };
-    if !spec.clients.iter().any(|client| client == host) || !volumes::is_mounted(spec, there) {
+    if !spec.clients.iter().any(|client| client == host) || !volumes::is_mounted(spec, host, there) {
         return Ok(Vec::new());
     }
     let homed = &there.homes;
@@ -150,7 +150,7 @@ pub(super) fn notes(site: &Site, seen: &AllSeen) -> Vec<String> {
     if without.is_empty() {
         return Vec::new();
     }
-    let mounted = |host: &&&String| seen[**host].as_ref().is_ok_and(|there| volumes::is_mounted(spec, there));
+    let mounted = |host: &&&String| seen[**host].as_ref().is_ok_and(|there| volumes::is_mounted(spec, host, there));
     if !without.iter().all(|host| mounted(&host)) {
         return vec![format!("homes: they are planned when volume {} is mounted", spec.name)];
     }

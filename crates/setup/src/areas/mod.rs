@@ -8,8 +8,10 @@ mod mounts;
 mod mtu;
 pub(crate) mod names;
 mod packages;
+mod person;
 pub(crate) mod slurm;
 mod ssh;
+mod ssh_in_force;
 mod sysctl;
 #[cfg(test)]
 mod tests;
@@ -120,12 +122,12 @@ impl Area {
     pub(crate) fn ask(self, site: &Site, question: &mut Question) {
         match self {
             Area::Names => names::ask(site, question),
-            Area::Users => {}
-            Area::Ssh => ssh::ask(question),
+            Area::Users => users::ask(site, question),
+            Area::Ssh => ssh::ask(site, question),
             Area::Packages => packages::ask(site, question),
             Area::Clock => clock::ask(site, question),
             Area::Sysctl => sysctl::ask(site, question),
-            Area::Limits => limits::ask(question),
+            Area::Limits => limits::ask(site, question),
             Area::Mtu => mtu::ask(site, question),
             Area::Disks => disks::ask(site, question),
             Area::Volumes => volumes::ask(site, question),
@@ -138,7 +140,7 @@ impl Area {
     pub(crate) fn wanted(self, site: &Site, host: &str, seen: &AllSeen) -> Asked {
         match self {
             Area::Names => names::wanted(site, host, seen),
-            Area::Users => users::wanted(site, seen),
+            Area::Users => users::wanted(site, host, seen),
             Area::Ssh => ssh::wanted(site, host, seen),
             Area::Packages => Ok(packages::wanted(site, host, seen)),
             Area::Clock => clock::wanted(site, host, seen),
@@ -149,13 +151,27 @@ impl Area {
             // A volume is made by the steps of `homing volume`.
             Area::Volumes => Ok(Vec::new()),
             Area::Homes => homes::wanted(site, host, seen),
-            Area::Mounts => Ok(mounts::wanted(site, host, seen)),
+            Area::Mounts => mounts::wanted(site, host, seen),
             Area::Slurm => slurm::wanted(site, host, seen),
+        }
+    }
+
+    /// What is written as wanted on a host, and is not in force there: the system's own words on each.
+    pub(crate) fn untaken(self, site: &Site, host: &str, seen: &AllSeen) -> Vec<String> {
+        match self {
+            Area::Users => users::untaken(site, host, seen),
+            Area::Ssh => ssh_in_force::untaken(site, host, seen),
+            Area::Sysctl => sysctl::untaken(site, host, seen),
+            Area::Limits => limits::untaken(site, host, seen),
+            // Their steps compare what is mounted, set, installed or running.
+            Area::Names | Area::Packages | Area::Clock | Area::Mtu | Area::Disks => Vec::new(),
+            Area::Volumes | Area::Homes | Area::Mounts | Area::Slurm => Vec::new(),
         }
     }
 
     pub(crate) fn notes(self, site: &Site, seen: &AllSeen) -> Vec<String> {
         match self {
+            Area::Users => users::notes(site, seen),
             Area::Ssh => ssh::notes(site, seen),
             Area::Slurm => slurm::notes(site, seen),
             Area::Volumes => volumes::notes(site, seen),

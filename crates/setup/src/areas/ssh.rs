@@ -2,7 +2,7 @@
 //! own keys (`HostbasedAuthentication`). root is left out by sshd itself. A root of one of the hosts can be any user on
 //! all: that is said in the manual.
 
-use super::{Asked, lines_of_all, names};
+use super::{Asked, lines_of_all, names, ssh_in_force};
 use crate::site::{AllSeen, Site};
 use homing_model::NodeSet;
 use homing_steps::{How, Question, Wanted, block_of};
@@ -20,7 +20,8 @@ const UNITS: [&str; 2] = ["ssh", "sshd"];
 /// By default sshd looks the client's address up and compares what it finds, without DNS an address, with names.
 const SERVES: &str = "HostbasedAuthentication yes\nHostbasedUsesNameFromPacketOnly yes\n";
 
-pub(super) fn ask(question: &mut Question) {
+pub(super) fn ask(site: &Site, question: &mut Question) {
+    question.outputs.insert(ssh_in_force::command(site));
     question.files.extend([KNOWN, EQUIV, SERVER, SERVER_MAIN, CLIENT, CLIENT_MAIN, "/etc/hosts"].map(String::from));
     question.units.extend(UNITS.map(String::from));
 }

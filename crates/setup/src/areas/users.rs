@@ -1,18 +1,119 @@
 //! Users and groups have the same numbers on all hosts. Nobody is renumbered.
 
 use super::Asked;
-use crate::site::{AllSeen, Site};
+use crate::site::{AllSeen, Site, User};
 use homing_model::NodeSet;
-use homing_steps::{Account, Observed, Wanted};
+use homing_model::text::quoted_unless;
+use homing_steps::{Account, Observed, Question, Wanted};
 use std::collections::{BTreeMap, BTreeSet};
 
 /// Debian's and Red Hat's numbers for people.
 const FREE: std::ops::Range<u32> = 1000..60000;
 
-/// The same for each host: what stands against it there is for the steps to find.
-pub(super) fn wanted(site: &Site, seen: &AllSeen) -> Asked {
+/// Lines `own USER HOME OWNER` of the homes that users have, `at HOME OWNER` of those that users are to have, and
+/// `shell PATH` of programs that are there; OWNER is a number, `absent` or `unknown`.
+fn command(site: &Site) -> String {
+    let names: Vec<&str> = site.up.user.keys().map(String::as_str).collect();
+    let homes: Vec<String> =
+        site.up.user.iter().map(|(name, user)| quoted_unless(&home(name, user), |_| false)).collect();
+    let shells: Vec<String> = site.up.user.values().map(|user| quoted_unless(shell(user), |_| false)).collect();
+    format!(
+        "o() {{ v=$(timeout -s KILL 10 stat -Lc %u -- \"$1\" 2>&1) || case $v in *'No such file'*) v=absent;; *) v=unknown;; esac; printf '\\t%s\\t%s\\n' \"$1\" \"$v\"; }}\n\
+         for n in {}; do d=$(getent passwd \"$n\" | cut -d: -f6); [ -z \"$d\" ] || {{ printf 'own\\t%s' \"$n\"; o \"$d\"; }}; done\n\
+         for d in {}; do printf at; o \"$d\"; done\nfor s in {}; do [ ! -x \"$s\" ] || printf 'shell\\t%s\\n' \"$s\"; done",
+        names.join(" "),
+        homes.join(" "),
+        shells.join(" ")
+    )
+}
+
+pub(super) fn ask(site: &Site, question: &mut Question) {
+    question.outputs.insert(command(site));
+}
+
+fn home(name: &str, user: &User) -> String {
+    user.home.clone().unwrap_or_else(|| format!("/home/{name}"))
+}
+
+fn shell(user: &User) -> &str {
+    user.shell.as_deref().unwrap_or("/bin/bash")
+}
+
+/// Lines of the look with this first field.
+fn lines<'s>(said: &'s str, key: &'s str) -> impl Iterator<Item = Vec<&'s str>> {
+    said.lines().map(|line| line.split('\t').collect::<Vec<_>>()).filter(move |fields| fields.first() == Some(&key))
+}
+
+/// Reason why a user cannot be made there: the shell is not, or the home is somebody else's.
+fn unfit(name: &str, account: &Account, said: &str) -> Option<String> {
+    let shells: Vec<&str> = lines(said, "shell").filter_map(|fields| fields.get(1).copied()).collect();
+    if !shells.contains(&account.shell.as_str()) {
+        return Some(format!(
+            "there is no program {} to be the shell of {name}: [up] packages may bring it, or [up.user.{name}] shell names another",
+            account.shell
+        ));
+    }
+    let home = lines(said, "at").find(|fields| fields.get(1) == Some(&account.home.as_str()))?;
+    let owner: u32 = home.get(2)?.parse().ok()?;
+    (owner != account.uid).then(|| {
+        format!(
+            "{} is there already and belongs to number {owner}, not to {name} ({}): give it to {name} by hand, move it, or [up.user.{name}] \
+             home names another",
+            account.home, account.uid
+        )
+    })
+}
+
+/// Homes that are not their user's.
+pub(super) fn untaken(site: &Site, host: &str, seen: &AllSeen) -> Vec<String> {
+    let Some(Ok(there)) = seen.get(host) else { return Vec::new() };
+    let Some(said) = there.outputs.get(&command(site)) else { return Vec::new() };
+    let one = |fields: Vec<&str>| {
+        let (name, home) = (*fields.get(1)?, *fields.get(2)?);
+        let (owner, account) = (fields.get(3)?.parse::<u32>().ok()?, there.users.get(name)?);
+        (owner != account.uid).then(|| {
+            format!(
+                "the home {home} of {name} belongs to number {owner}, not to {name} ({}): look at ls -ld {home}/.",
+                account.uid
+            )
+        })
+    };
+    lines(said, "own").filter_map(one).collect()
+}
+
+/// Users who are there with another home or shell than the file has, and users without a home.
+pub(super) fn notes(site: &Site, seen: &AllSeen) -> Vec<String> {
+    let mut notes: BTreeMap<String, NodeSet> = BTreeMap::new();
+    for (host, there) in seen.iter().filter_map(|(host, there)| Some((host, there.as_ref().ok()?))) {
+        for (name, user) in &site.up.user {
+            let Some(account) = there.users.get(name) else { continue };
+            let mut note = |text: String| {
+                let hosts = notes.entry(text).or_default();
+                *hosts = hosts.union(&[host.clone()].into_iter().collect());
+            };
+            if user.home.as_ref().is_some_and(|home| *home != account.home) {
+                note(format!("the home of {name} stays {}; usermod -d moves nobody's files", account.home));
+            }
+            if user.shell.as_ref().is_some_and(|shell| *shell != account.shell) {
+                note(format!("the shell of {name} stays {}; chsh -s changes it", account.shell));
+            }
+            let said = there.outputs.get(&command(site)).map(String::as_str).unwrap_or("");
+            if lines(said, "own")
+                .any(|fields| fields.get(1) == Some(&name.as_str()) && fields.get(3) == Some(&"absent"))
+            {
+                note(format!("{name} has no home: {} is not there", account.home));
+            }
+        }
+    }
+    notes.into_iter().map(|(text, hosts)| format!("users: on {hosts} {text}")).collect()
+}
+
+/// The same for each host, but for shells and homes: what else stands against it there is for the steps to find.
+pub(super) fn wanted(site: &Site, host: &str, seen: &AllSeen) -> Asked {
     let mut numbers = Numbers::of(seen);
     let mut against = Vec::new();
+    let there = seen.get(host).and_then(|there| there.as_ref().ok());
+    let said = there.and_then(|there| there.outputs.get(&command(site)));
     let mut keep = |found: Result<Wanted, String>| found.map_err(|why| against.push(why)).ok();
     let mut wanted: Vec<Wanted> = Vec::new();
     let mut gids: BTreeMap<String, u32> = BTreeMap::new();
@@ -33,13 +134,15 @@ pub(super) fn wanted(site: &Site, seen: &AllSeen) -> Asked {
             gids.insert(group.clone(), gid);
             wanted.push(Wanted::Group { name: group, gid });
         }
-        let account = |uid, gid| Account {
-            uid,
-            gid,
-            home: user.home.clone().unwrap_or_else(|| format!("/home/{name}")),
-            shell: user.shell.clone().unwrap_or_else(|| "/bin/bash".into()),
-        };
-        let made = uid.and_then(|uid| Ok(Wanted::User { name: name.clone(), account: account(uid, gid?) }));
+        let account = |uid, gid| Account { uid, gid, home: home(name, user), shell: shell(user).into() };
+        let is_new = there.is_some_and(|there| !there.users.contains_key(name));
+        let made = uid.and_then(|uid| {
+            let account = account(uid, gid?);
+            match said.filter(|_| is_new).and_then(|said| unfit(name, &account, said)) {
+                Some(why) => Err(why),
+                None => Ok(Wanted::User { name: name.clone(), account }),
+            }
+        });
         users.extend(keep(made));
         members.extend(user.groups.iter().map(|group| Wanted::Member { user: name.clone(), group: group.clone() }));
     }
@@ -111,5 +214,35 @@ impl Numbers<'_> {
         };
         self.taken.insert(number);
         Ok(number)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_shell_that_is_not_there_and_a_home_of_somebody_else_are_named() {
+        let up = toml::from_str("[user.alice]\nuid = 2001\nshell = \"/bin/zsh\"\n").unwrap();
+        let site = Site { hosts: vec!["n1".into()], up, ..Site::default() };
+        let look = |said: &str, there: bool| {
+            let alice = Account { uid: 2001, gid: 2001, home: "/home/alice".into(), shell: "/bin/sh".into() };
+            let users = there.then(|| ("alice".to_string(), alice)).into_iter().collect();
+            let outputs = [(command(&site), said.to_string())].into();
+            [("n1".to_string(), Ok(Observed { users, outputs, ..Observed::default() }))].into()
+        };
+        let refused = |said: &str| wanted(&site, "n1", &look(said, false)).unwrap_err().remove(0);
+        assert!(
+            refused("at\t/home/alice\tabsent\n").starts_with("there is no program /bin/zsh to be the shell of alice")
+        );
+        assert!(wanted(&site, "n1", &look("at\t/home/alice\tabsent\nshell\t/bin/zsh\n", false)).is_ok());
+        assert!(wanted(&site, "n1", &look("at\t/home/alice\t2001\nshell\t/bin/zsh\n", false)).is_ok());
+        let why = refused("at\t/home/alice\t0\nshell\t/bin/zsh\n");
+        assert!(why.starts_with("/home/alice is there already and belongs to number 0, not to alice (2001)"), "{why}");
+        assert!(wanted(&site, "n1", &look("at\t/home/alice\t0\n", true)).is_ok(), "who is there stays");
+        let why = untaken(&site, "n1", &look("own\talice\t/home/alice\t0\n", true)).remove(0);
+        assert!(why.starts_with("the home /home/alice of alice belongs to number 0, not to alice (2001)"), "{why}");
+        let notes = notes(&site, &look("own\talice\t/home/alice\tabsent\n", true));
+        assert!(notes[0].contains("has no home") && notes[1].contains("the shell of alice stays /bin/sh"), "{notes:?}");
     }
 }

@@ -2,23 +2,27 @@
 
 use crate::site::{AllSeen, Site};
 use crate::volumes::SiteVolume;
-use homing_steps::{Observed, Question};
-use homing_volume::{Kind, Spec};
+use homing_steps::{MountEntry, Observed, Question};
+use homing_volume::{Kind, Spec, may_be};
 use std::collections::BTreeSet;
 
 pub(super) fn ask(site: &Site, question: &mut Question) {
     question.mounts.extend(site.volumes.iter().map(|volume| volume.spec.mount.clone()));
 }
 
-pub(super) fn is_mounted(spec: &Spec, there: &Observed) -> bool {
+/// The volume is mounted there: something is, and it is not another file system. Where it is, the steps of `homing volume`
+/// refuse to mount over it, and name it.
+pub(super) fn is_mounted(spec: &Spec, host: &str, there: &Observed) -> bool {
+    let is_other = |entry: &MountEntry| !may_be(spec, host, &entry.fstype, &entry.source);
     there.mounts.get(&spec.mount).is_some_and(|(state, _)| state.mounted)
+        && !there.mounted.get(&spec.mount).is_some_and(is_other)
 }
 
 /// Volumes that a host which answered and is to mount them does not have.
 pub fn lacking<'s>(site: &'s Site, seen: &AllSeen) -> Vec<&'s SiteVolume> {
     let lacks = |volume: &&SiteVolume| {
-        let mut clients = volume.spec.clients.iter().filter_map(|host| seen.get(host)?.as_ref().ok());
-        clients.any(|there| !is_mounted(&volume.spec, there))
+        let mut clients = volume.spec.clients.iter().filter_map(|host| Some((host, seen.get(host)?.as_ref().ok()?)));
+        clients.any(|(host, there)| !is_mounted(&volume.spec, host, there))
     };
     site.volumes.iter().filter(lacks).collect()
 }

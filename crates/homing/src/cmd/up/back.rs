@@ -99,6 +99,7 @@ impl Session {
                 break;
             }
         }
+        came.failed.extend(lost.untaken());
         came.failed.extend(lost.failed);
         self.conclude_undo(&came)
     }

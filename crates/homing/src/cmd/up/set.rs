@@ -52,12 +52,14 @@ impl Session {
                 }
                 seen.extend(lost.unseen());
             }
-            let plan = plan(&self.site, &areas, &seen);
+            let mut plan = plan(&self.site, &areas, &seen);
+            lost.leave_untaken(&mut plan.phases);
             (came.failed, came.notes) = (failures(&seen, &plan), plan.notes.clone());
             if self.args.dry_run {
                 return self.tell_plan(&plan, &came);
             }
             came.failed.extend(unmade.iter().chain(&lost.refused).cloned());
+            came.failed.extend(lost.untaken());
             let wants_volumes = areas.contains(&Area::Volumes) && unmade.is_empty();
             let due = if wants_volumes { self.volumes_due(&seen) } else { Vec::new() };
             if plan.phases.is_empty() && due.is_empty() {
@@ -65,8 +67,11 @@ impl Session {
             }
             if round == ROUNDS {
                 let hosts: NodeSet = plan.phases.iter().flat_map(|p| p.steps.keys().cloned()).collect();
-                return Err(Failure::system(format!("after {ROUNDS} rounds {hosts} are still not as wanted"))
-                    .hint("homing up --dry-run"));
+                return Err(Failure::system(format!(
+                    "after {ROUNDS} rounds {hosts} are still not as wanted; each round ended well and did not last: {}",
+                    things(&plan)
+                ))
+                .hint("homing up --dry-run"));
             }
             self.record.begin(&self.site.hosts, &self.args.only, self.args.sudo)?;
             let precedes = |phase: &Phase| Area::named(&phase.name).is_some_and(|area| area < Area::Volumes);
@@ -126,6 +131,7 @@ impl Session {
         match news {
             News::Phase(phase) => self.say(&phase.line()),
             News::Host(host, Err(Fault::Failed(why) | Fault::Outdated(why))) => self.say(&format!("  {host}: {why}")),
+            News::Host(host, Err(untaken @ Fault::Untaken(_))) => self.say(&format!("  {host}: {untaken}")),
             News::Host(_, Ok(())) => {}
         }
     }
@@ -137,8 +143,10 @@ impl Session {
         phase.lead = self.lead.clone();
         // What can lock us out goes over connections that are kept from here, by which it can be taken back.
         let executor: &dyn Executor = if phase.guard.is_some() { &self.executor.direct } else { &self.executor };
+        let before = lost.untaken().count();
         lost.take(carry_out(executor, std::slice::from_ref(phase), &mut |news| self.news(news)));
-        phase.steps.iter().filter(|(host, _)| !lost.has(host)).map(|(_, steps)| steps.len()).sum()
+        let steps: usize = phase.steps.iter().filter(|(host, _)| !lost.has(host)).map(|(_, steps)| steps.len()).sum();
+        steps.saturating_sub(lost.untaken().count() - before)
     }
 
     /// One phase after another; what can lock us out is proved before anything else is done.
@@ -246,6 +254,13 @@ impl Session {
         };
         crate::cmd::runs::to_stdout(&text).map(|_| status)
     }
+}
+
+/// What a plan is about, each thing once.
+fn things(plan: &Plan) -> String {
+    let steps = plan.phases.iter().flat_map(|phase| phase.steps.values().flatten());
+    let things: BTreeSet<String> = steps.map(|step| step.change.thing()).collect();
+    things.into_iter().collect::<Vec<_>>().join(", ")
 }
 
 /// Who does not answer, and what stands against areas.

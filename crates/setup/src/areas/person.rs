@@ -1,0 +1,13 @@
+//! The user by whose login a host shows what is in force: one of `[up.user]`, else the first person whom the host knows.
+
+use crate::site::Site;
+
+/// Commands of sh that set `u` to that user, or to nothing.
+pub(super) fn choose(site: &Site) -> String {
+    let named: Vec<&str> = site.up.user.keys().map(String::as_str).collect();
+    format!(
+        "u=; for n in {}; do ! getent passwd \"$n\" >/dev/null || {{ u=$n; break; }}; done; \
+         [ -n \"$u\" ] || u=$(getent passwd | awk -F: '$3 >= 1000 && $3 < 60000 && $7 !~ /(nologin|false|sync)$/ {{ print $1; exit }}')\n",
+        named.join(" ")
+    )
+}
