@@ -117,11 +117,11 @@ impl Leases {
     /// leases twice, and never too few.
     fn succeed(&mut self) -> io::Result<()> {
         let mut before = files(&self.place)?;
-        before.retain(|found| self.own.succeeds(&self.place, &found.stem));
+        // The name of a line is seen by all: it counts only on a file of the line's user.
+        before.retain(|found| self.own.succeeds(&self.place, &found.stem) && found.is_own());
         let paths: Vec<PathBuf> = before.iter().map(|found| found.entry.path()).collect();
         let theirs: Vec<Other> = once(before).filter_map(|found| Other::of(&found)).collect();
-        let own = rustix::process::geteuid().as_raw();
-        let had = theirs.iter().filter(|other| other.uid == own).filter_map(Other::has);
+        let had = theirs.iter().filter_map(Other::has);
         self.held = had.map(|said| said.held).fold(0, u32::saturating_add).min(MOST - 1);
         self.show(Wish::default())?;
         for path in paths {

@@ -27,18 +27,24 @@ const REMOVE: &str = r#"trap '' HUP INT QUIT TERM; read -r end; exec rm -f -- "$
 /// all of a user's processes ends this one too, and with it the line. What starts the next one is no word of this process:
 /// whoever kills all that are called so does not mean this one. It is started a second later: one that fails at once does
 /// so no more often.
-const SUCCEED: &str = r#"trap '' HUP INT QUIT; read -r end; file=$1
-( PATH=/usr/bin:/bin; left=15
-  while [ $left -gt 0 ]; do
-    for found in "$file" "$file"+*; do [ -e "$found" ] && break; done
-    [ -e "$found" ] || exit
-    case ${found#"$file"} in
-    +*) new=${found%+*}+$((${found##*+} + 1))
-        if ln -- "$found" "$new" 2>/dev/null; then rm -- "$found" 2>/dev/null || rm -f -- "$new"
-        else mv -- "$found" "$new" 2>/dev/null; fi ;;
-    *) touch -c -- "$found" ;;
+///
+/// The folder is open to all users, and a name there may hold any text. No name is calculated with: a shell that is bash
+/// runs `$(...)` in an operand. The counts of beats are words of this script, larger than a run can reach (one each 3 s).
+/// A name counts only if its file is a regular file of this user, and never as a folder to move something into (`-T`).
+pub(super) const SUCCEED: &str = r#"trap '' HUP INT QUIT; read -r end; file=$1
+( PATH=/usr/bin:/bin
+  for beat in 4294967280 4294967281 4294967282 4294967283 4294967284 4294967285 4294967286 4294967287 \
+    4294967288 4294967289 4294967290 4294967291 4294967292 4294967293 4294967294; do
+    own=
+    for found in "$file" "$file"+*; do [ -f "$found" ] && [ ! -L "$found" ] && [ -O "$found" ] && own=$found && break; done
+    [ -n "$own" ] || exit
+    case ${own#"$file"} in
+    +*) new=${own%+*}+$beat
+        if ln -T -- "$own" "$new" 2>/dev/null; then rm -- "$own" 2>/dev/null || rm -f -- "$new"
+        elif [ ! -e "$new" ] && [ ! -L "$new" ]; then mv -T -- "$own" "$new" 2>/dev/null; fi ;;
+    *) touch -c -- "$own" ;;
     esac
-    left=$((left - 1)); sleep 1
+    sleep 1
   done
   rm -f -- "$file" "$file"+* ) &
 trap - HUP INT QUIT; sleep 1; exec "$HOMING_NEXT" "$HOMING_NEXT_WORD" >/dev/null"#;

@@ -97,6 +97,14 @@ pub(super) struct Found {
     pub(super) entry: DirEntry,
 }
 
+impl Found {
+    /// Whether it is a regular file of this user, and no link to one.
+    pub(super) fn is_own(&self) -> bool {
+        let meta = fs::symlink_metadata(self.entry.path());
+        meta.is_ok_and(|meta| meta.is_file() && meta.uid() == rustix::process::geteuid().as_raw())
+    }
+}
+
 /// The same with one of each file, which may just be getting another name.
 pub(super) fn once(all: Vec<Found>) -> impl Iterator<Item = Found> {
     let mut files: BTreeMap<(String, u64), Found> = BTreeMap::new();

@@ -302,3 +302,38 @@ fn one_who_is_killed() {
     std::fs::write(dir.join("holds"), "").unwrap();
     std::io::read_to_string(std::io::stdin()).unwrap();
 }
+
+/// Runs the successor's shell, as `/bin/sh` and as a bash of that name, beside names that a stranger has planted
+/// before the lease: a command in an index, a link to another file of this user, a pipe and a folder.
+#[test]
+fn a_strangers_name_is_neither_run_nor_followed_nor_renamed_by_any_shell() {
+    for shell in [&["/bin/sh"][..], &["bash", "--posix"]] {
+        let dir = tempfile::tempdir().unwrap();
+        let (file, pwned) = (dir.path().join("nas@h.queue-1.1.0"), dir.path().join("pwned"));
+        let named = |rest: &str| PathBuf::from(format!("{}{rest}", file.display()));
+        let (lease, kept) = (named("+3+0+5"), dir.path().join("kept"));
+        let planted = ["+0+0+a[$(id>pwned;echo 1)]", "+1+0+1", "+1+0+2", "+1+0+3"].map(named);
+        [&lease, &kept, &planted[0]].into_iter().for_each(|path| std::fs::write(path, "x").unwrap());
+        symlink(&kept, &planted[1]).unwrap();
+        let pipe = rustix::fs::FileType::Fifo;
+        rustix::fs::mknodat(rustix::fs::CWD, &planted[2], pipe, 0o666.into(), 0).unwrap();
+        std::fs::create_dir(&planted[3]).unwrap();
+        // An ordinary user cannot give a file away: the name is its own then, and is still not run.
+        let given = std::os::unix::fs::lchown(&planted[0], Some(61184), None).is_ok();
+        let before = std::fs::symlink_metadata(&kept).unwrap().modified().unwrap();
+
+        let mut run = std::process::Command::new(shell[0]);
+        run.args(&shell[1..]).args(["-c", after::SUCCEED, "homing-leases"]).arg(&file).current_dir(dir.path());
+        run.env("HOMING_NEXT", "touch").env("HOMING_NEXT_WORD", dir.path().join("started"));
+        assert!(run.stdin(Stdio::null()).stdout(Stdio::null()).status().unwrap().success());
+        let names = || std::fs::read_dir(dir.path()).unwrap().map(|e| e.unwrap().file_name().into_string().unwrap());
+        until("the first beat of the shell", || pwned.exists() || names().any(|name| name.contains("+4294967")));
+        assert!(!pwned.exists(), "{shell:?}");
+        assert_eq!(std::fs::symlink_metadata(&kept).unwrap().modified().unwrap(), before);
+        assert_eq!(std::fs::read_dir(&planted[3]).unwrap().count(), 0);
+        if given {
+            assert!(planted.iter().all(|path| path.symlink_metadata().is_ok()), "{shell:?}: those are not its own");
+            assert!(!lease.exists(), "{shell:?}: the lease has got another name");
+        }
+    }
+}
